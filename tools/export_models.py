@@ -1,0 +1,449 @@
+#!/usr/bin/env python3
+"""Export reference networks as weightless ONNX training graphs, with independent facts.
+
+Each network is traced by PyTorch in training mode (batch normalisation and dropout stay in the
+graph, nothing is folded), then its weights are reduced to their shapes: the payload of every
+parameter is declared as external data in a file that is never written. What is left is a few
+hundred kilobytes that describe the computation completely.
+
+The same run counts trainable parameters and multiply-accumulates by watching PyTorch execute one
+forward pass. That count never looks at the ONNX file, so a reader of the file can be tested
+against it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import json
+import math
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import onnx
+import torch
+import torchvision
+from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
+
+OPSET = 17
+TRACE_BATCH = 2  # Not 1: a traced 1 would be mistaken for a broadcast dimension.
+KEPT_ELEMENTS = 64  # A constant up to this size keeps its values.
+MAX_FILE_BYTES = 1_000_000
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+FLOAT_TYPES = frozenset(
+    {
+        onnx.TensorProto.FLOAT,
+        onnx.TensorProto.FLOAT16,
+        onnx.TensorProto.BFLOAT16,
+        onnx.TensorProto.DOUBLE,
+    }
+)
+
+
+# --- Networks --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Gpt2Shape:
+    """The sizes that define one member of the GPT-2 family."""
+
+    layers: int
+    width: int
+    heads: int
+    vocabulary: int
+    positions: int
+
+
+class Gpt2Attention(nn.Module):
+    """Multi-head self-attention; each position sees itself and what precedes it."""
+
+    def __init__(self, shape: Gpt2Shape) -> None:
+        super().__init__()
+        self.heads = shape.heads
+        self.c_attn = nn.Linear(shape.width, 3 * shape.width)
+        self.c_proj = nn.Linear(shape.width, shape.width)
+
+    def forward(self, x: Tensor, future: Tensor) -> Tensor:
+        batch, sequence, width = x.shape
+        head_width = width // self.heads
+        query, key, value = (
+            part.view(batch, sequence, self.heads, head_width).transpose(1, 2)
+            for part in self.c_attn(x).split(width, dim=2)
+        )
+        scores = torch.matmul(query, key.transpose(2, 3)) / math.sqrt(head_width)
+        weights = torch.softmax(scores.masked_fill(future, -math.inf), dim=-1)
+        context = torch.matmul(weights, value).transpose(1, 2)
+        return self.c_proj(context.reshape(batch, sequence, width))
+
+
+class Gpt2Mlp(nn.Module):
+    """The position-wise network: widen four times, tanh-approximated GELU, narrow again."""
+
+    def __init__(self, shape: Gpt2Shape) -> None:
+        super().__init__()
+        self.c_fc = nn.Linear(shape.width, 4 * shape.width)
+        self.act = nn.GELU(approximate="tanh")
+        self.c_proj = nn.Linear(4 * shape.width, shape.width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.c_proj(self.act(self.c_fc(x)))
+
+
+class Gpt2Block(nn.Module):
+    """One pre-normalised transformer layer with its two residual additions."""
+
+    def __init__(self, shape: Gpt2Shape) -> None:
+        super().__init__()
+        self.ln_1 = nn.LayerNorm(shape.width, eps=1e-5)
+        self.attn = Gpt2Attention(shape)
+        self.ln_2 = nn.LayerNorm(shape.width, eps=1e-5)
+        self.mlp = Gpt2Mlp(shape)
+
+    def forward(self, x: Tensor, future: Tensor) -> Tensor:
+        x = x + self.attn(self.ln_1(x), future)
+        return x + self.mlp(self.ln_2(x))
+
+
+class Gpt2(nn.Module):
+    """GPT-2 language model without dropout; the output head reuses the token embedding."""
+
+    def __init__(self, shape: Gpt2Shape) -> None:
+        super().__init__()
+        self.wte = nn.Embedding(shape.vocabulary, shape.width)
+        self.wpe = nn.Embedding(shape.positions, shape.width)
+        self.h = nn.ModuleList(Gpt2Block(shape) for _ in range(shape.layers))
+        self.ln_f = nn.LayerNorm(shape.width, eps=1e-5)
+
+    def forward(self, input_ids: Tensor) -> Tensor:
+        positions = torch.arange(input_ids.shape[1], device=input_ids.device)
+        # Computed from the positions, so that no quadratic constant enters the graph.
+        future = positions.unsqueeze(0) > positions.unsqueeze(1)
+        x = self.wte(input_ids) + self.wpe(positions)
+        for block in self.h:
+            x = block(x, future)
+        return nn.functional.linear(self.ln_f(x), self.wte.weight)
+
+
+def make_resnet18_cifar() -> nn.Module:
+    """ResNet-18 for 32x32 images: a 3x3 stride-1 stem and no max-pooling."""
+    model = torchvision.models.resnet18(num_classes=10)
+    model.conv1 = nn.Conv2d(3, 64, kernel_size=3, stride=1, padding=1, bias=False)
+    model.maxpool = nn.Identity()
+    return model
+
+
+def make_vit_tiny() -> nn.Module:
+    """ViT-Ti/16: the smallest published vision transformer."""
+    return torchvision.models.VisionTransformer(
+        image_size=224,
+        patch_size=16,
+        num_layers=12,
+        num_heads=3,
+        hidden_dim=192,
+        mlp_dim=768,
+        num_classes=1000,
+    )
+
+
+@dataclass(frozen=True)
+class Network:
+    """How to build a network, and the names and shape of its single input and output."""
+
+    build: Callable[[], nn.Module]
+    input_shape: tuple[int, ...]  # Without the batch axis.
+    input_name: str = "input"
+    output_name: str = "logits"
+    vocabulary: int | None = None  # Input is token indices below this, else an image.
+
+    def example(self, batch: int) -> Tensor:
+        shape = (batch, *self.input_shape)
+        if self.vocabulary is None:
+            return torch.randn(shape)
+        return torch.randint(self.vocabulary, shape)
+
+
+def gpt2_network(shape: Gpt2Shape) -> Network:
+    return Network(
+        build=lambda: Gpt2(shape),
+        input_shape=(shape.positions,),
+        input_name="input_ids",
+        vocabulary=shape.vocabulary,
+    )
+
+
+IMAGENET = (3, 224, 224)
+NETWORKS: dict[str, Network] = {
+    "gpt2": gpt2_network(Gpt2Shape(12, 768, 12, 50257, 1024)),
+    "gpt2_nano": gpt2_network(Gpt2Shape(2, 64, 2, 256, 64)),
+    "mobilenet_v2": Network(torchvision.models.mobilenet_v2, IMAGENET),
+    "resnet18": Network(torchvision.models.resnet18, IMAGENET),
+    "resnet18_cifar": Network(make_resnet18_cifar, (3, 32, 32)),
+    "vgg16": Network(torchvision.models.vgg16, IMAGENET),
+    "vit_tiny": Network(make_vit_tiny, IMAGENET),
+}
+
+
+# --- Export ----------------------------------------------------------------------------------
+
+
+def export_onnx(model: nn.Module, network: Network) -> onnx.ModelProto:
+    """Trace `model` into a checked ONNX training graph that still holds its weights."""
+    buffer = io.BytesIO()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # The tracer warns about every shape assertion.
+        torch.onnx.export(
+            model,
+            (network.example(TRACE_BATCH),),
+            buffer,
+            training=torch.onnx.TrainingMode.TRAINING,
+            do_constant_folding=False,
+            opset_version=OPSET,
+            input_names=[network.input_name],
+            output_names=[network.output_name],
+            dynamic_axes={network.input_name: {0: "batch"}, network.output_name: {0: "batch"}},
+        )
+    exported = onnx.load_model_from_string(buffer.getvalue())
+    onnx.checker.check_model(exported)
+    return exported
+
+
+def declare_output_shape(graph: onnx.GraphProto, shape: torch.Size) -> None:
+    """Replace the symbols the exporter invents for fixed axes; only the batch axis is free."""
+    for dimension, extent in list(zip(graph.output[0].type.tensor_type.shape.dim, shape))[1:]:
+        dimension.dim_value = extent
+
+
+def strip_tensor(tensor: onnx.TensorProto, location: str) -> onnx.TensorProto:
+    """Keep the name, type and shape of `tensor`; its values move to a file nobody ships."""
+    stripped = onnx.TensorProto(name=tensor.name, data_type=tensor.data_type, dims=tensor.dims)
+    stripped.data_location = onnx.TensorProto.EXTERNAL
+    stripped.external_data.add(key="location", value=location)
+    return stripped
+
+
+def strip_model(exported: onnx.ModelProto, name: str, state_names: list[str]) -> onnx.ModelProto:
+    """Remove weights, documentation and inferred shapes; order initializers as PyTorch does."""
+    state_rank = {state: rank for rank, state in enumerate(state_names)}
+    initializers = sorted(
+        exported.graph.initializer,
+        key=lambda tensor: (state_rank.get(tensor.name, len(state_rank)), tensor.name),
+    )
+    graph = exported.graph
+    graph.name = name
+    graph.doc_string = exported.doc_string = ""
+    for node in graph.node:
+        node.doc_string = ""
+    del graph.value_info[:]
+    del graph.initializer[:]
+    for tensor in initializers:
+        is_weight = tensor.name in state_rank and tensor.data_type in FLOAT_TYPES
+        is_large = math.prod(tensor.dims) > KEPT_ELEMENTS
+        stripped = is_weight or is_large
+        graph.initializer.append(strip_tensor(tensor, f"{name}.weights") if stripped else tensor)
+    return exported
+
+
+def require_small_constants(model: onnx.ModelProto) -> None:
+    for node in model.graph.node:
+        for attribute in node.attribute:
+            if math.prod(attribute.t.dims) > KEPT_ELEMENTS:
+                raise ValueError(f"{node.name}: constant of shape {list(attribute.t.dims)}")
+
+
+def require_inferable(model: onnx.ModelProto) -> None:
+    """Shape inference must still give every value of the stripped graph an element type."""
+    inferred = onnx.shape_inference.infer_shapes(model, strict_mode=True, data_prop=True)
+    typed = {value.name for value in (*inferred.graph.value_info, *inferred.graph.output)}
+    for node in model.graph.node:
+        for output in filter(None, node.output):
+            if output not in typed:
+                raise ValueError(f"{node.name}: the type of '{output}' cannot be inferred")
+
+
+# --- Independent facts -----------------------------------------------------------------------
+
+
+class MacCounter(TorchDispatchMode):
+    """Adds up the multiply-accumulates of every product PyTorch executes, by module name.
+
+    This sees the primitive operators, below modules and functions, so it also counts a product
+    no module stands for: attention scores, or a projection called as a function.
+    """
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.macs: Counter[str] = Counter()
+        self._active: list[str] = []
+        self._hooks = []
+        for name, module in model.named_modules():
+            self._hooks.append(module.register_forward_pre_hook(self._enter(name)))
+            self._hooks.append(module.register_forward_hook(self._leave))
+
+    def _enter(self, name: str) -> Callable[..., None]:
+        return lambda module, inputs: self._active.append(name)
+
+    def _leave(self, module: nn.Module, inputs: object, output: object) -> None:
+        self._active.pop()
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):  # noqa: ANN001, ANN204
+        result = function(*args, **(kwargs or {}))
+        operator = function.overloadpacket.__name__
+        owner = self._active[-1] if self._active else ""
+        if operator == "convolution":
+            # Each output element is a dot product with one filter of in/groups channels.
+            self.macs[owner] += result.numel() * args[1][0].numel()
+        elif operator in ("mm", "addmm"):
+            # [m, k] x [k, n]; the last two arguments are the factors.
+            tensors = [argument for argument in args if isinstance(argument, Tensor)]
+            self.macs[owner or "head"] += result.numel() * tensors[-2].shape[-1]
+        elif operator in ("bmm", "baddbmm"):
+            tensors = [argument for argument in args if isinstance(argument, Tensor)]
+            self.macs[f"{owner}:batched"] += result.numel() * tensors[-2].shape[-1]
+        elif "matmul" in operator or "attention" in operator or operator == "linear":
+            raise NotImplementedError(f"product '{operator}' would go uncounted")
+        return result
+
+    def close(self) -> None:
+        for hook in self._hooks:
+            hook.remove()
+
+
+@contextlib.contextmanager
+def counting_macs(model: nn.Module) -> Iterator[MacCounter]:
+    counter = MacCounter(model)
+    try:
+        with counter:
+            yield counter
+    finally:
+        counter.close()
+
+
+def layer_macs_by_formula(model: nn.Module, example: Tensor) -> dict[str, int]:
+    """The textbook products of Conv2d and Linear modules, from their own input and output."""
+    macs: dict[str, int] = {}
+
+    def record(name: str) -> Callable[..., None]:
+        def hook(module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+            if isinstance(module, nn.Conv2d):
+                kernel_height, kernel_width = module.kernel_size
+                channels = module.in_channels // module.groups
+                macs[name] = output.numel() * channels * kernel_height * kernel_width
+            elif isinstance(module, nn.Linear):
+                macs[name] = output.numel() * module.in_features
+
+        return hook
+
+    hooks = [module.register_forward_hook(record(name)) for name, module in model.named_modules()]
+    model(example)
+    for hook in hooks:
+        hook.remove()
+    return macs
+
+
+def forward_macs(model: nn.Module, network: Network) -> tuple[dict[str, int], torch.Size]:
+    """Multiply-accumulates of one forward pass over one sample by layer, and its output shape."""
+    example = network.example(1)
+    with torch.no_grad():
+        with counting_macs(model) as counter:
+            output = model(example)
+        by_formula = layer_macs_by_formula(model, example)
+    for layer, expected in by_formula.items():
+        if counter.macs[layer] != expected:
+            raise ValueError(f"{layer}: executed {counter.macs[layer]} MACs, expected {expected}")
+    return dict(counter.macs), output.shape
+
+
+def op_histogram(model: onnx.ModelProto) -> dict[str, int]:
+    return dict(sorted(Counter(node.op_type for node in model.graph.node).items()))
+
+
+def gather_facts(layer_macs: dict[str, int], model: nn.Module, graph: onnx.ModelProto) -> dict:
+    # parameters() yields a shared parameter once.
+    trainable = sum(p.numel() for p in model.parameters() if p.requires_grad)
+    return {
+        "parameters": trainable,
+        "macs": sum(layer_macs.values()),
+        "layer_macs": layer_macs,
+        "op_histogram": op_histogram(graph),
+    }
+
+
+# --- Command line ----------------------------------------------------------------------------
+
+
+def export_network(name: str, directory: Path) -> dict:
+    """Write `directory`/`name`.onnx and return the facts about the network."""
+    network = NETWORKS[name]
+    torch.manual_seed(0)
+    model = network.build().train()
+    layer_macs, output_shape = forward_macs(model, network)
+    exported = export_onnx(model, network)
+    declare_output_shape(exported.graph, output_shape)
+    stripped = strip_model(exported, name, list(model.state_dict()))
+    require_small_constants(stripped)
+    require_inferable(stripped)
+    data = stripped.SerializeToString(deterministic=True)
+    if len(data) > MAX_FILE_BYTES:
+        raise ValueError(f"{name}: {len(data)} bytes is too large to keep in the repository")
+    (directory / f"{name}.onnx").write_bytes(data)
+    facts = gather_facts(layer_macs, model, stripped)
+    print(
+        f"{name}: {len(data)} bytes, {len(stripped.graph.node)} nodes, "
+        f"{facts['parameters']} parameters, {facts['macs']} MACs"
+    )
+    return facts
+
+
+def update_facts(path: Path, facts: dict[str, dict]) -> None:
+    """Replace the entries in `facts`, leaving those of other networks as they are."""
+    known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    merged = dict(sorted({**known, **facts}.items()))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(merged, indent=1) + "\n", encoding="utf-8")
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description="Export reference networks as weightless ONNX training graphs."
+    )
+    parser.add_argument(
+        "--only",
+        metavar="NAME",
+        action="append",
+        choices=sorted(NETWORKS),
+        help=f"export this network only; may be repeated ({', '.join(sorted(NETWORKS))})",
+    )
+    parser.add_argument(
+        "--output",
+        metavar="DIR",
+        type=Path,
+        default=REPOSITORY / "data" / "workload",
+        help="where the .onnx files go (default: data/workload)",
+    )
+    parser.add_argument(
+        "--facts",
+        metavar="FILE",
+        type=Path,
+        default=REPOSITORY / "tests" / "fixtures" / "networks.json",
+        help="the table of facts to update (default: tests/fixtures/networks.json)",
+    )
+    return parser.parse_args()
+
+
+def main() -> int:
+    arguments = parse_arguments()
+    arguments.output.mkdir(parents=True, exist_ok=True)
+    for name in arguments.only or sorted(NETWORKS):
+        update_facts(arguments.facts, {name: export_network(name, arguments.output)})
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
