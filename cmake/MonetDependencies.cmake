@@ -1,0 +1,13 @@
+# Protobuf must be found before ONNX: ONNX's package file does not look for it.
+find_package(Threads REQUIRED)
+find_package(Protobuf REQUIRED)
+find_package(ONNX REQUIRED)           # target: onnx
+find_package(yaml-cpp REQUIRED)       # target: yaml-cpp
+find_package(fmt REQUIRED)            # fmt::fmt
+find_package(nlohmann_json REQUIRED)  # nlohmann_json::nlohmann_json
+find_package(CLI11 REQUIRED)          # CLI11::CLI11
+if(MONET_DEVELOPER_MODE)
+  find_package(GTest REQUIRED)
+  find_package(rapidcheck REQUIRED)   # targets: rapidcheck, rapidcheck_gtest
+  find_package(benchmark REQUIRED)
+endif()

@@ -1,0 +1,28 @@
+# Compiler flags live on one interface target, so that nothing is set globally for consumers.
+add_library(monet_options INTERFACE)
+target_compile_features(monet_options INTERFACE cxx_std_20)
+target_include_directories(monet_options INTERFACE
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
+
+add_library(monet_private_options INTERFACE)
+target_include_directories(monet_private_options INTERFACE ${PROJECT_SOURCE_DIR}/src)
+target_compile_options(monet_private_options INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wno-missing-field-initializers)
+# Contraction into fused multiply-adds would make results depend on the compiler's mood.
+target_compile_options(monet_private_options INTERFACE -ffp-contract=off)
+if(MONET_DEVELOPER_MODE)
+  target_compile_options(monet_private_options INTERFACE -Werror)
+  target_compile_definitions(monet_private_options INTERFACE MONET_VERIFY_STAGES=1)
+endif()
+if(MONET_SANITIZE)
+  add_compile_options(-fsanitize=${MONET_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${MONET_SANITIZE})
+endif()
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+find_program(MONET_CCACHE ccache)
+if(MONET_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${MONET_CCACHE})
+endif()

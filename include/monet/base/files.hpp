@@ -1,0 +1,21 @@
+// Reading whole files, and writing them so that they appear whole or not at all.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace monet {
+
+/// The file's bytes; InputError naming the file when it cannot be read or is larger than `max_bytes`.
+std::string read_file(const std::string& path, std::size_t max_bytes = std::size_t{1} << 31);
+
+/// Writes aside in the same folder, then renames. Throws InputError naming the path when it cannot.
+void write_file_atomically(const std::string& path, std::string_view contents);
+
+/// Hex of a 64-bit FNV-1a of the bytes: names an input in the provenance, is no security.
+std::string content_hash(std::string_view bytes);
+
+/// `path` seen from the folder that holds `file`, as paths in an experiment file are.
+std::string resolve_beside(const std::string& file, const std::string& path);
+
+}  // namespace monet

@@ -1,0 +1,33 @@
+// Half-open integer intervals and boxes of them: the arithmetic behind tiles, halos and dependencies.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace monet {
+
+/// [begin, end); empty when end <= begin.
+struct Interval {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+
+  constexpr std::int64_t size() const { return end > begin ? end - begin : 0; }
+  constexpr bool empty() const { return end <= begin; }
+  friend constexpr bool operator==(const Interval&, const Interval&) = default;
+};
+
+constexpr Interval intersect(Interval a, Interval b) {
+  return {std::max(a.begin, b.begin), std::min(a.end, b.end)};
+}
+
+/// One interval per axis of a tensor. A box over no axes (a scalar) has volume 1.
+using Box = std::vector<Interval>;
+
+constexpr std::int64_t volume(const Box& box) {
+  std::int64_t v = 1;
+  for (const Interval& i : box) v *= i.size();
+  return v;
+}
+
+}  // namespace monet

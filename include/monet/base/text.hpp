@@ -1,0 +1,24 @@
+// Small helpers on names: nearest-name hints, glob patterns, number formatting for people.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace monet {
+
+/// "did you mean 'size'?" when some candidate is within a third of `name`'s length in edits, else "".
+std::string nearest_name_hint(std::string_view name, std::span<const std::string> candidates);
+
+/// Glob match with * and ?; linear in practice (no exponential backtracking).
+bool glob_match(std::string_view pattern, std::string_view text);
+
+/// 1234567 -> "1,234,567".
+std::string group_digits(std::int64_t value);
+
+/// Bytes with a binary prefix and three significant digits: "17.3 MiB".
+std::string human_bytes(std::int64_t bytes);
+
+}  // namespace monet

@@ -1,0 +1,45 @@
+// Mapping files of ZigZag (spatial mapping, operand links) and of Stream (core allocation, tilings): one entry per node
+// name, operator type or `default`.
+#pragma once
+
+#include "monet/base/yaml.hpp"
+#include "monet/core_cost/core_cost.hpp"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace monet {
+
+/// A tiling factor: "OY, 4", "OY, all" (every iteration) or "K, *" (chosen by the tool).
+struct TilingFactor {
+  enum class Amount { number, all, chosen };
+  std::string dim;
+  Amount amount = Amount::number;
+  std::int64_t factor = 1;
+};
+
+struct MappingEntry {
+  std::string name;  ///< node name, operator type, or "default"
+  std::optional<std::vector<std::int64_t>> core_allocation;
+  std::vector<TilingFactor> intra_core_tiling;
+  std::vector<TilingFactor> inter_core_tiling;
+  std::map<std::string, std::vector<Unrolling>> spatial_mapping;       ///< by array dim name
+  std::map<std::string, std::vector<std::string>> spatial_mapping_hint;
+  std::map<std::string, MemoryOperand> memory_operand_links;           ///< "W" -> I2
+  std::vector<std::pair<std::string, std::optional<std::int64_t>>> temporal_ordering;  ///< innermost first; nullopt = "*"
+  SourceLoc where;
+};
+
+struct MappingFile {
+  std::string origin;
+  std::vector<MappingEntry> entries;
+
+  /// Entry by node name, else operator type, else `default`, else null.
+  const MappingEntry* find(std::string_view node, std::string_view op_type) const;
+};
+
+MappingFile read_mapping(const std::string& path);
+
+}  // namespace monet

@@ -1,0 +1,33 @@
+// Tiles on cores over time.
+#pragma once
+
+#include "monet/base/stage.hpp"
+#include "monet/core_cost/core_cost.hpp"
+#include "monet/schedule/timeline.hpp"
+#include "monet/tiling/tiling.hpp"
+
+namespace monet {
+
+struct ScheduleOptions {
+  CoreCostOptions core_cost;
+  int jobs = 1;  ///< threads that solve core costs; the timeline is the same for any number
+};
+
+/// The CoreProblem of a tile on a core: operands larger than what the core's top memory can hold beside the others are
+/// marked off-chip, largest first.
+CoreProblem core_problem(const Tile& tile, const TrainingGraph& step, const Chip& chip);
+
+/// Layer by layer, event-driven: a tile starts when its core is free and its operands are there. Tensors move over
+/// links (one transfer at a time on a link, at its full bandwidth) from the nearest copy or the off-chip memory;
+/// results stay in the core's memory while they fit, are spilled (written back once, if dirty) by farthest next use
+/// when they do not, and are freed after their last use. Updates start after the whole backward phase.
+/// InfeasibleError when an operand cannot fit or no route exists: which, where and by how much.
+Timeline schedule(const TileGraph& tiles, const TrainingGraph& step, const Chip& chip,
+                  CoreCostCache& costs, const ScheduleOptions& options = {});
+
+/// Invariants, thrown as InternalError with the first violation: a core runs one tile at a time, a link carries one
+/// transfer at a time and no more than its bandwidth, no memory above capacity, every operand present
+/// when read, producers before consumers, phases cover the makespan, ledger sums agree.
+void verify(const Timeline& timeline, const TileGraph& tiles, const TrainingGraph& step, const Chip& chip);
+
+}  // namespace monet

@@ -1,0 +1,136 @@
+// Networks and training steps as one kind of graph: tensors, and operators in topological order.
+#pragma once
+
+#include "monet/base/ids.hpp"
+#include "monet/base/units.hpp"
+#include "monet/workload/loop_nest.hpp"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace monet {
+
+enum class ElementType {
+  fp64, fp32, tf32, fp16, bf16, int64, int32, int16, int8, uint64, uint32, uint16, uint8, boolean,
+  fp8_e4m3, fp8_e5m2, string,
+};
+/// Storage of one element. boolean takes 8 bits, as frameworks store it; tf32 takes 32.
+std::int64_t bits_of(ElementType type);
+std::string_view name_of(ElementType type);
+/// The element type of that name ("fp32"), or nullopt.
+std::optional<ElementType> element_type_named(std::string_view name);
+/// fp64 to bf16 and the fp8 types.
+bool is_floating(ElementType type);
+
+enum class TensorKind {
+  input,               ///< fed in: images, token ids
+  label,               ///< fed in: targets of the loss
+  parameter,           ///< trained (unless frozen)
+  buffer,              ///< kept but not trained: running statistics, masks
+  constant,            ///< known numbers of the network
+  activation,          ///< made by a forward or loss operator
+  gradient,            ///< gradient of an activation
+  parameter_gradient,  ///< gradient of a parameter
+  optimizer_state,     ///< moments
+};
+std::string_view name_of(TensorKind kind);
+
+/// Numbers known at compile time, row-major: integers exactly, everything else as double.
+using ConstantValues = std::variant<std::vector<std::int64_t>, std::vector<double>>;
+
+struct Tensor {
+  std::string name;
+  std::vector<std::int64_t> shape;  ///< empty = scalar
+  ElementType type = ElementType::fp32;
+  TensorKind kind = TensorKind::activation;
+  std::optional<OpId> producer;    ///< none: a graph input, parameter, buffer or constant
+  std::vector<OpId> consumers;     ///< in topological order, each once
+  std::optional<TensorId> alias_of;  ///< shares storage: the updated weight is the weight's own memory
+  std::optional<ConstantValues> values;
+};
+std::int64_t element_count(const Tensor& tensor);
+Bits size_of(const Tensor& tensor);
+
+using AttributeValue = std::variant<std::int64_t, double, std::string, std::vector<std::int64_t>,
+                                    std::vector<double>, std::vector<std::string>>;
+
+/// Attributes by name, as in ONNX. Readers give the default of the operator's definition.
+class Attributes {
+ public:
+  void set(std::string name, AttributeValue value) { values_[std::move(name)] = std::move(value); }
+  bool has(std::string_view name) const { return values_.find(name) != values_.end(); }
+  std::int64_t integer(std::string_view name, std::int64_t fallback) const;
+  double number(std::string_view name, double fallback) const;
+  std::string text(std::string_view name, std::string_view fallback) const;
+  std::vector<std::int64_t> integers(std::string_view name, std::vector<std::int64_t> fallback = {}) const;
+  const std::map<std::string, AttributeValue, std::less<>>& all() const { return values_; }
+  friend bool operator==(const Attributes&, const Attributes&) = default;
+
+ private:
+  std::map<std::string, AttributeValue, std::less<>> values_;
+};
+
+enum class Phase { forward, loss, backward, update, recompute };
+std::string_view name_of(Phase phase);
+
+/// Which gradient a backward product computes; splits the MAC count as `macs` in the results does.
+enum class GradientOf { none, input, weight };
+
+/// Domain of operators that ONNX does not define: gradients and optimiser updates.
+inline constexpr std::string_view kMonetDomain = "ai.monet";
+
+struct Operator {
+  std::string name;     ///< unique in the graph; made from the output's name when the file gives none
+  std::string op_type;  ///< "Conv", "ConvGradWeight", "AdamUpdate"
+  std::string domain;   ///< "" = ai.onnx
+  Attributes attributes;
+  std::vector<std::optional<TensorId>> inputs;   ///< nullopt = optional input left out
+  std::vector<std::optional<TensorId>> outputs;
+  Phase phase = Phase::forward;
+  GradientOf gradient_of = GradientOf::none;
+  std::optional<OpId> forward_op;  ///< backward and recompute operators: the operator they belong to
+  LoopNest nest;                   ///< empty dims and operands for a view
+};
+
+/// Tensors and operators by id. Operators are stored in topological order; ids never change.
+class Graph {
+ public:
+  std::string name;
+  std::string origin;  ///< file it was read from
+  std::vector<TensorId> inputs;
+  std::vector<TensorId> outputs;
+
+  TensorId add_tensor(Tensor tensor);
+  /// Appends an operator, links producers and consumers. The nest may be filled in later through op().
+  /// InternalError when an input is produced by nobody yet or an output has a producer already.
+  OpId add_operator(Operator op);
+
+  const Tensor& tensor(TensorId id) const { return tensors_.at(id.index()); }
+  Tensor& tensor(TensorId id) { return tensors_.at(id.index()); }
+  const Operator& op(OpId id) const { return operators_.at(id.index()); }
+  Operator& op(OpId id) { return operators_.at(id.index()); }
+  const std::vector<Tensor>& tensors() const { return tensors_; }
+  const std::vector<Operator>& operators() const { return operators_; }
+  std::optional<TensorId> find_tensor(std::string_view name) const;
+
+  /// Changes one input of an operator and keeps consumer lists right.
+  void replace_input(OpId op, std::size_t input, TensorId tensor);
+
+ private:
+  std::vector<Tensor> tensors_;
+  std::vector<Operator> operators_;
+};
+
+/// Invariants, thrown as InternalError: topological order, links both ways, unique names, nests whose operands
+/// are the operator's tensors with one axis expression per axis.
+void verify(const Graph& graph);
+
+/// Elements of all parameters (each once, however often it is used).
+std::int64_t parameter_count(const Graph& graph);
+
+}  // namespace monet

@@ -1,0 +1,31 @@
+// ONNX file -> Graph. ONNX's own types stay inside the .cpp.
+#pragma once
+
+#include "monet/workload/graph.hpp"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+namespace monet {
+
+struct OnnxReadOptions {
+  /// Bound to the first axis of every graph input whose first axis is symbolic; required for such networks.
+  std::optional<std::int64_t> batch;
+  /// Values of other symbolic dimensions by name ("sequence").
+  std::map<std::string, std::int64_t> dimensions;
+  /// A tensor larger than this is refused (a hostile file must not make us overflow).
+  std::int64_t max_elements = std::int64_t{1} << 42;
+};
+
+/// Reads, infers shapes, folds constant chains (Shape, Gather, Slice, Concat, ...), orders nodes topologically and gives
+/// every operator its loop nest. Weights' data are not needed and external files are never opened.
+/// Floating initialisers (and floating graph inputs that only feed weight positions of training graphs) become
+/// parameters; inputs 3 and 4 of BatchNormalization become buffers.
+/// Throws one InputError listing all unsupported operators, unknown shapes and unbound dimensions, each with its node.
+Graph read_onnx(const std::string& path, const OnnxReadOptions& options = {});
+/// The same from bytes; `origin` names them in messages.
+Graph read_onnx_bytes(std::string_view bytes, const std::string& origin, const OnnxReadOptions& options = {});
+
+}  // namespace monet

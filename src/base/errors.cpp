@@ -1,0 +1,62 @@
+#include "monet/base/errors.hpp"
+
+#include <fmt/format.h>
+
+namespace monet {
+
+std::string SourceLoc::to_string() const {
+  std::string text = origin;
+  if (line > 0) text += fmt::format(":{}", line);
+  if (line > 0 && column > 0) text += fmt::format(":{}", column);
+  if (!element.empty()) text += (text.empty() ? "[" : " [") + element + "]";
+  return text;
+}
+
+std::string InputProblem::to_string() const {
+  std::string text = where.to_string();
+  if (!text.empty()) text += ": ";
+  text += what;
+  if (!hint.empty()) text += " (" + hint + ")";
+  return text;
+}
+
+namespace {
+
+std::string list_of(const std::vector<InputProblem>& problems) {
+  std::string text;
+  for (const InputProblem& problem : problems) {
+    if (!text.empty()) text += '\n';
+    text += problem.to_string();
+  }
+  return text;
+}
+
+std::string bug_report(std::string_view what, const std::source_location& at) {
+  return fmt::format("internal error at {}:{}: {}; please report it with the input that caused it",
+                     at.file_name(), at.line(), what);
+}
+
+}  // namespace
+
+InputError::InputError(SourceLoc where, std::string_view what, std::string_view hint)
+    : InputError({InputProblem{std::move(where), std::string(what), std::string(hint)}}) {}
+
+InputError::InputError(std::vector<InputProblem> problems)
+    : std::runtime_error(list_of(problems)), problems_(std::move(problems)) {}
+
+InternalError::InternalError(std::string_view what, std::source_location at)
+    : std::logic_error(bug_report(what, at)) {}
+
+void internal_check(bool condition, std::string_view what, std::source_location at) {
+  if (!condition) throw InternalError(what, at);
+}
+
+void ProblemList::add(SourceLoc where, std::string_view what, std::string_view hint) {
+  problems_.push_back({std::move(where), std::string(what), std::string(hint)});
+}
+
+void ProblemList::throw_if_any() const {
+  if (!problems_.empty()) throw InputError(problems_);
+}
+
+}  // namespace monet

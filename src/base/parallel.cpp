@@ -1,0 +1,41 @@
+#include "monet/base/parallel.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace monet {
+
+void parallel_for(std::size_t count, int jobs, const std::function<void(std::size_t)>& body) {
+  const std::size_t cores = std::max(1U, std::thread::hardware_concurrency());
+  const std::size_t wanted = jobs <= 0 ? cores : static_cast<std::size_t>(jobs);
+  const std::size_t threads = std::min(wanted, count);
+  std::atomic<std::size_t> next{0};
+  std::mutex mutex;
+  std::size_t failed_at = count;
+  std::exception_ptr failure;
+
+  const auto work = [&] {
+    for (std::size_t i = next.fetch_add(1); i < count; i = next.fetch_add(1)) {
+      try {
+        body(i);
+      } catch (...) {
+        const std::lock_guard lock(mutex);
+        if (i < failed_at) {
+          failed_at = i;
+          failure = std::current_exception();
+        }
+      }
+    }
+  };
+  std::vector<std::jthread> pool;
+  for (std::size_t t = 1; t < threads; ++t) pool.emplace_back(work);
+  work();
+  pool.clear();  // joins
+  if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace monet

@@ -1,0 +1,216 @@
+#include "monet/workload/graph.hpp"
+
+#include "monet/base/checked.hpp"
+#include "monet/base/errors.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <unordered_set>
+
+namespace monet {
+
+namespace {
+
+struct ElementInfo {
+  ElementType type;
+  std::string_view name;
+  std::int64_t bits;
+  bool floating;
+};
+
+constexpr std::array kElements{
+    ElementInfo{ElementType::fp64, "fp64", 64, true},
+    ElementInfo{ElementType::fp32, "fp32", 32, true},
+    ElementInfo{ElementType::tf32, "tf32", 32, true},
+    ElementInfo{ElementType::fp16, "fp16", 16, true},
+    ElementInfo{ElementType::bf16, "bf16", 16, true},
+    ElementInfo{ElementType::int64, "int64", 64, false},
+    ElementInfo{ElementType::int32, "int32", 32, false},
+    ElementInfo{ElementType::int16, "int16", 16, false},
+    ElementInfo{ElementType::int8, "int8", 8, false},
+    ElementInfo{ElementType::uint64, "uint64", 64, false},
+    ElementInfo{ElementType::uint32, "uint32", 32, false},
+    ElementInfo{ElementType::uint16, "uint16", 16, false},
+    ElementInfo{ElementType::uint8, "uint8", 8, false},
+    ElementInfo{ElementType::boolean, "bool", 8, false},
+    ElementInfo{ElementType::fp8_e4m3, "fp8_e4m3", 8, true},
+    ElementInfo{ElementType::fp8_e5m2, "fp8_e5m2", 8, true},
+    ElementInfo{ElementType::string, "string", 64, false},
+};
+
+const ElementInfo& info(ElementType type) {
+  for (const ElementInfo& element : kElements) {
+    if (element.type == type) return element;
+  }
+  throw InternalError("element type without an entry");
+}
+
+template <class T>
+const T* get_attribute(const std::map<std::string, AttributeValue, std::less<>>& values,
+                       std::string_view name) {
+  const auto found = values.find(name);
+  return found == values.end() ? nullptr : std::get_if<T>(&found->second);
+}
+
+}  // namespace
+
+std::int64_t bits_of(ElementType type) { return info(type).bits; }
+std::string_view name_of(ElementType type) { return info(type).name; }
+bool is_floating(ElementType type) { return info(type).floating; }
+
+std::optional<ElementType> element_type_named(std::string_view name) {
+  for (const ElementInfo& element : kElements) {
+    if (element.name == name && element.type != ElementType::string) return element.type;
+  }
+  return std::nullopt;
+}
+
+std::string_view name_of(TensorKind kind) {
+  switch (kind) {
+    case TensorKind::input: return "input";
+    case TensorKind::label: return "label";
+    case TensorKind::parameter: return "parameter";
+    case TensorKind::buffer: return "buffer";
+    case TensorKind::constant: return "constant";
+    case TensorKind::activation: return "activation";
+    case TensorKind::gradient: return "gradient";
+    case TensorKind::parameter_gradient: return "parameter_gradient";
+    case TensorKind::optimizer_state: return "optimizer_state";
+  }
+  throw InternalError("tensor kind without a name");
+}
+
+std::string_view name_of(Phase phase) {
+  switch (phase) {
+    case Phase::forward: return "forward";
+    case Phase::loss: return "loss";
+    case Phase::backward: return "backward";
+    case Phase::update: return "update";
+    case Phase::recompute: return "recompute";
+  }
+  throw InternalError("phase without a name");
+}
+
+std::int64_t element_count(const Tensor& tensor) { return checked_product(tensor.shape); }
+Bits size_of(const Tensor& tensor) {
+  return {checked_multiply(element_count(tensor), bits_of(tensor.type))};
+}
+
+std::int64_t Attributes::integer(std::string_view name, std::int64_t fallback) const {
+  const auto* value = get_attribute<std::int64_t>(values_, name);
+  return value ? *value : fallback;
+}
+double Attributes::number(std::string_view name, double fallback) const {
+  const auto* value = get_attribute<double>(values_, name);
+  return value ? *value : fallback;
+}
+std::string Attributes::text(std::string_view name, std::string_view fallback) const {
+  const auto* value = get_attribute<std::string>(values_, name);
+  return value ? *value : std::string(fallback);
+}
+std::vector<std::int64_t> Attributes::integers(std::string_view name,
+                                               std::vector<std::int64_t> fallback) const {
+  const auto* value = get_attribute<std::vector<std::int64_t>>(values_, name);
+  return value ? *value : fallback;
+}
+
+TensorId Graph::add_tensor(Tensor tensor) {
+  tensors_.push_back(std::move(tensor));
+  return TensorId(tensors_.size() - 1);
+}
+
+OpId Graph::add_operator(Operator op) {
+  const OpId id(operators_.size());
+  for (const auto& input : op.inputs) {
+    if (!input) continue;
+    Tensor& tensor = this->tensor(*input);
+    if (tensor.consumers.empty() || tensor.consumers.back() != id) tensor.consumers.push_back(id);
+  }
+  for (const auto& output : op.outputs) {
+    if (!output) continue;
+    Tensor& tensor = this->tensor(*output);
+    internal_check(!tensor.producer, "tensor '" + tensor.name + "' has two producers");
+    internal_check(tensor.consumers.empty(), "tensor '" + tensor.name + "' is read before it is made");
+    tensor.producer = id;
+  }
+  operators_.push_back(std::move(op));
+  return id;
+}
+
+std::optional<TensorId> Graph::find_tensor(std::string_view wanted) const {
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    if (tensors_[i].name == wanted) return TensorId(i);
+  }
+  return std::nullopt;
+}
+
+void Graph::replace_input(OpId id, std::size_t input, TensorId replacement) {
+  Operator& op = this->op(id);
+  const std::optional<TensorId> old = op.inputs.at(input);
+  op.inputs[input] = replacement;
+  if (old && std::find(op.inputs.begin(), op.inputs.end(), old) == op.inputs.end()) {
+    std::erase(tensor(*old).consumers, id);
+  }
+  auto& consumers = tensor(replacement).consumers;
+  const auto at = std::lower_bound(consumers.begin(), consumers.end(), id);
+  if (at == consumers.end() || *at != id) consumers.insert(at, id);
+}
+
+namespace {
+
+void verify_nest(const Graph& graph, const Operator& op) {
+  for (const Access& access : op.nest.operands) {
+    const auto& side = access.mode == AccessMode::read ? op.inputs : op.outputs;
+    internal_check(std::find(side.begin(), side.end(), access.tensor) != side.end(),
+                   fmt::format("nest of '{}' touches a tensor that is not its operand", op.name));
+    internal_check(access.opaque ||
+                       access.axes.size() == graph.tensor(access.tensor).shape.size(),
+                   fmt::format("nest of '{}' has the wrong number of axes", op.name));
+    for (const AxisExpr& axis : access.axes) {
+      for (const AffineTerm& term : axis.terms) {
+        internal_check(term.dim < op.nest.dims.size(),
+                       fmt::format("nest of '{}' names a loop it lacks", op.name));
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void verify(const Graph& graph) {
+  std::unordered_set<std::string_view> names;
+  for (const Tensor& tensor : graph.tensors()) {
+    internal_check(names.insert(tensor.name).second,
+                   "two tensors are called '" + tensor.name + "'");
+  }
+  names.clear();
+  for (std::size_t i = 0; i < graph.operators().size(); ++i) {
+    const Operator& op = graph.operators()[i];
+    internal_check(names.insert(op.name).second, "two operators are called '" + op.name + "'");
+    for (const auto& input : op.inputs) {
+      if (!input) continue;
+      const Tensor& tensor = graph.tensor(*input);
+      internal_check(!tensor.producer || tensor.producer->index() < i,
+                     fmt::format("'{}' reads '{}' before it is made", op.name, tensor.name));
+      internal_check(std::binary_search(tensor.consumers.begin(), tensor.consumers.end(), OpId(i)),
+                     fmt::format("'{}' is missing among the readers of '{}'", op.name, tensor.name));
+    }
+    for (const auto& output : op.outputs) {
+      internal_check(!output || graph.tensor(*output).producer == OpId(i),
+                     fmt::format("an output of '{}' names another producer", op.name));
+    }
+    verify_nest(graph, op);
+  }
+}
+
+std::int64_t parameter_count(const Graph& graph) {
+  std::int64_t total = 0;
+  for (const Tensor& tensor : graph.tensors()) {
+    if (tensor.kind == TensorKind::parameter) total = checked_add(total, element_count(tensor));
+  }
+  return total;
+}
+
+}  // namespace monet

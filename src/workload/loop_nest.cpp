@@ -1,0 +1,92 @@
+#include "monet/workload/loop_nest.hpp"
+
+#include "monet/base/checked.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace monet {
+
+std::int64_t iterations(const LoopNest& nest) {
+  std::int64_t product = 1;
+  for (const LoopDim& dim : nest.dims) product = checked_multiply(product, dim.size);
+  return product;
+}
+
+std::int64_t macs(const LoopNest& nest) {
+  return nest.compute == ComputeKind::mac ? iterations(nest) : 0;
+}
+
+bool is_reduction(const LoopNest& nest, std::size_t dim) {
+  for (const Access& operand : nest.operands) {
+    if (operand.mode == AccessMode::read) continue;
+    for (const AxisExpr& axis : operand.axes) {
+      for (const AffineTerm& term : axis.terms) {
+        if (term.dim == dim) return false;
+      }
+    }
+  }
+  return true;
+}
+
+std::size_t find_dim(const LoopNest& nest, std::string_view name) {
+  const auto found = std::find_if(nest.dims.begin(), nest.dims.end(),
+                                  [&](const LoopDim& dim) { return dim.name == name; });
+  return static_cast<std::size_t>(found - nest.dims.begin());
+}
+
+Interval axis_range(const AxisExpr& axis, std::span<const Interval> tile, std::int64_t extent) {
+  if (axis.data_dependent) return {0, extent};
+  std::int64_t low = axis.offset;
+  std::int64_t high = axis.offset;  // inclusive
+  for (const AffineTerm& term : axis.terms) {
+    const Interval range = tile[term.dim];
+    if (range.empty()) return {0, 0};
+    const std::int64_t at_begin = term.coefficient * range.begin;
+    const std::int64_t at_last = term.coefficient * (range.end - 1);
+    low += std::min(at_begin, at_last);
+    high += std::max(at_begin, at_last);
+  }
+  return intersect({low, high + 1}, {0, extent});
+}
+
+Box region(const Access& access, std::span<const Interval> tile,
+           std::span<const std::int64_t> shape) {
+  Box box(shape.size());
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    box[i] = access.opaque ? Interval{0, shape[i]} : axis_range(access.axes[i], tile, shape[i]);
+  }
+  return box;
+}
+
+std::vector<Interval> full_tile(const LoopNest& nest) {
+  std::vector<Interval> tile;
+  tile.reserve(nest.dims.size());
+  for (const LoopDim& dim : nest.dims) tile.push_back({0, dim.size});
+  return tile;
+}
+
+std::string to_string(const AxisExpr& axis, std::span<const LoopDim> dims) {
+  if (axis.data_dependent) return "?";
+  std::string text;
+  for (const AffineTerm& term : axis.terms) {
+    const bool negative = term.coefficient < 0;
+    if (text.empty()) {
+      text = negative ? "-" : "";
+    } else {
+      text += negative ? " - " : " + ";
+    }
+    const std::int64_t size = negative ? -term.coefficient : term.coefficient;
+    if (size != 1) text += fmt::format("{}*", size);
+    text += dims[term.dim].name;
+  }
+  if (text.empty()) return fmt::format("{}", axis.offset);
+  if (axis.offset != 0) {
+    text += fmt::format(" {} {}", axis.offset < 0 ? '-' : '+',
+                        axis.offset < 0 ? -axis.offset : axis.offset);
+  }
+  return text;
+}
+
+}  // namespace monet
