@@ -7,6 +7,8 @@ target_include_directories(monet_options INTERFACE
 add_library(monet_private_options INTERFACE)
 target_include_directories(monet_private_options INTERFACE ${PROJECT_SOURCE_DIR}/src)
 target_compile_options(monet_private_options INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wno-missing-field-initializers)
+# g++ 12 warns falsely about overlapping copies inside std::string (GCC bug 105329).
+target_compile_options(monet_private_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
 # Contraction into fused multiply-adds would make results depend on the compiler's mood.
 target_compile_options(monet_private_options INTERFACE -ffp-contract=off)
 if(MONET_DEVELOPER_MODE)

@@ -325,7 +325,8 @@ def counting_macs(model: nn.Module) -> Iterator[MacCounter]:
         counter.close()
 
 
-def layer_macs_by_formula(model: nn.Module, example: Tensor) -> dict[str, int]:
+@contextlib.contextmanager
+def applying_formulas(model: nn.Module) -> Iterator[dict[str, int]]:
     """The textbook products of Conv2d and Linear modules, from their own input and output."""
     macs: dict[str, int] = {}
 
@@ -341,20 +342,18 @@ def layer_macs_by_formula(model: nn.Module, example: Tensor) -> dict[str, int]:
         return hook
 
     hooks = [module.register_forward_hook(record(name)) for name, module in model.named_modules()]
-    model(example)
-    for hook in hooks:
-        hook.remove()
-    return macs
+    try:
+        yield macs
+    finally:
+        for hook in hooks:
+            hook.remove()
 
 
 def forward_macs(model: nn.Module, network: Network) -> tuple[dict[str, int], torch.Size]:
     """Multiply-accumulates of one forward pass over one sample by layer, and its output shape."""
-    example = network.example(1)
-    with torch.no_grad():
-        with counting_macs(model) as counter:
-            output = model(example)
-        by_formula = layer_macs_by_formula(model, example)
-    for layer, expected in by_formula.items():
+    with torch.no_grad(), applying_formulas(model) as formulas, counting_macs(model) as counter:
+        output = model(network.example(1))
+    for layer, expected in formulas.items():
         if counter.macs[layer] != expected:
             raise ValueError(f"{layer}: executed {counter.macs[layer]} MACs, expected {expected}")
     return dict(counter.macs), output.shape
