@@ -1,0 +1,52 @@
+# Shared by demo.sh and test.sh: what Debian 12 packages a step needs, and how to get them.
+# Sourced, not run. Needs nothing but bash and apt-get.
+
+packages_build=(g++ cmake ninja-build pkg-config git
+  libonnx-dev libprotobuf-dev protobuf-compiler libyaml-cpp-dev libfmt-dev nlohmann-json3-dev libcli11-dev)
+packages_test=(libgtest-dev librapidcheck-dev libbenchmark-dev libonnx-testdata)
+packages_fuzz=(clang-16 libclang-rt-16-dev)
+packages_browser=(chromium)
+packages_node=(nodejs npm)
+
+say() { printf '\n== %s\n' "$*"; }
+
+# ensure_packages NAME...: installs those that are missing, saying which.
+ensure_packages() {
+  local missing=() package
+  for package in "$@"; do
+    dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
+  done
+  [ ${#missing[@]} -eq 0 ] && return 0
+  say "installing Debian packages: ${missing[*]}"
+  local as_root=()
+  if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo >/dev/null || {
+      echo "error: need root or sudo to install: ${missing[*]}" >&2
+      return 1
+    }
+    as_root=(sudo)
+  fi
+  "${as_root[@]}" apt-get update -qq
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+# ensure_node: node and npm from Debian unless there already are some.
+ensure_node() {
+  if command -v node >/dev/null && command -v npm >/dev/null; then return 0; fi
+  ensure_packages "${packages_node[@]}"
+}
+
+# build PRESET [cmake --build arguments]: configures (quietly unless it fails) and builds.
+build() {
+  local preset=$1 log
+  shift
+  log=$(mktemp)
+  if ! cmake --preset "$preset" >"$log" 2>&1; then
+    cat "$log" >&2
+    rm -f "$log"
+    return 1
+  fi
+  rm -f "$log"
+  cmake --build "build/$preset" "$@"
+}

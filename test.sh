@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# Runs the tests: the fast and medium suites, the parsers under sanitizers, a minute of fuzzing, and the
+# report in a browser. `--slow` adds the slow suite and the thread sanitizer. Installs what it needs on Debian 12.
+set -euo pipefail
+cd "$(dirname "$0")"
+. scripts/common.sh
+
+slow=no
+fuzz_seconds=60
+usage() { echo "usage: ./test.sh [--slow] [--fuzz-seconds N]"; }
+while [ $# -gt 0 ]; do
+  case $1 in
+    --slow) slow=yes ;;
+    --fuzz-seconds) fuzz_seconds=${2:?--fuzz-seconds needs a number}; shift ;;
+    -h | --help) usage; exit 0 ;;
+    *) usage >&2; exit 2 ;;
+  esac
+  shift
+done
+
+ensure_packages "${packages_build[@]}" "${packages_test[@]}" "${packages_fuzz[@]}" "${packages_browser[@]}"
+ensure_node
+
+say "building (build/dev)"
+build dev
+
+say "parsers under address and undefined-behaviour sanitizers (build/asan-ubsan)"
+build asan-ubsan --target base_test hardware_test mapping_file_test workload_test
+ctest --preset asan-ubsan -j2 --no-tests=error --output-on-failure -R '^(base|hardware|mapping_file|workload)\.' | tail -n 5
+
+say "fuzzing the readers for $fuzz_seconds s (build/fuzz)"
+build fuzz
+scripts/fuzz.sh "$fuzz_seconds"
+
+say "viewer bundle rebuilt and compared"
+web/check_bundle.sh
+
+labels='fast|medium|browser'
+if [ "$slow" = yes ]; then
+  labels="$labels|slow"
+  say "own threads under the thread sanitizer (build/tsan)"
+  build tsan --target base_test core_cost_test schedule_test
+  ctest --preset tsan --no-tests=error --output-on-failure -R '^(base|core_cost|schedule)\.' | tail -n 5
+fi
+
+say "tests labelled $labels"
+ctest --preset dev -j2 --no-tests=error --output-on-failure -L "$labels"
