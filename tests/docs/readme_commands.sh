@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# readme_commands.sh SOURCE MONET: runs every line that starts with "monet " in the README's and docs/cli.md's
+# shell blocks, from the repository's root, with outputs going to a scratch folder. Any failure fails.
+set -euo pipefail
+source=$1 monet=$2
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+cp -r "$source/data" "$source/examples" "$scratch/"
+cd "$scratch"
+count=0
+while IFS= read -r line; do
+  line=${line%%  #*}
+  count=$((count + 1))
+  echo "+ $line"
+  bash -c "set -euo pipefail; monet() { '$monet' \"\$@\"; }; $line" >"$scratch/log" 2>&1 || {
+    cat "$scratch/log"
+    exit 1
+  }
+done < <(awk '/^```sh/{on=1;next} /^```/{on=0} on && /^monet /' "$source/README.md" "$source/docs/cli.md")
+[ "$count" -ge 5 ] || { echo "only $count commands found"; exit 1; }
+echo "$count commands ran"
