@@ -1,0 +1,44 @@
+// Strides, dilations and padding of convolutions and pooling, read from ONNX attributes and
+// checked.
+#pragma once
+
+#include "workload/operators/nest_builder.hpp"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace monet {
+
+struct ConvGeometry {
+  std::vector<std::int64_t> kernel;
+  std::vector<std::int64_t> strides;
+  std::vector<std::int64_t> dilations;
+  std::vector<std::int64_t> pads_begin; ///< may be negative (cropping)
+};
+
+/// One entry per spatial axis. `small` is the side that the windows stride over less densely (a
+/// convolution's output, a transposed convolution's input), `large` the other one; both as N, C,
+/// spatial... auto_pad SAME_* splits the padding that `small` and `large` imply; other pads come
+/// from the attribute.
+ConvGeometry window_geometry(const Graph& graph, const Operator& op,
+                             std::span<const std::int64_t> large,
+                             std::span<const std::int64_t> small, std::vector<std::int64_t> kernel);
+
+/// The same with the kernel of a weight tensor, checked against attribute kernel_shape and the
+/// output.
+ConvGeometry conv_geometry(const Graph& graph, const Operator& op, std::span<const std::int64_t> x,
+                           std::span<const std::int64_t> w, std::span<const std::int64_t> y);
+
+struct SpatialLoops {
+  std::vector<LoopIndex> output;
+  std::vector<LoopIndex> kernel;
+};
+/// Loops OX, OY, ... over y's spatial axes, then FX, FY, ... over w's; named from the last axis (X,
+/// Y, Z).
+SpatialLoops spatial_loops(LoopNestBuilder& nest, std::span<const std::int64_t> y,
+                           std::span<const std::int64_t> w);
+/// "OX", "OY", "OZ" for axis `index` of `count` spatial axes; "O0"... beyond three.
+std::string spatial_name(char prefix, std::size_t index, std::size_t count);
+
+} // namespace monet

@@ -1,0 +1,15 @@
+// Every operator family gives its rules here; registry.cpp lists them all.
+#pragma once
+
+#include "monet/workload/operators.hpp"
+
+#include <span>
+
+namespace monet {
+
+std::span<const OperatorRule> conv_rules();
+std::span<const OperatorRule> matmul_rules();
+std::span<const OperatorRule> elementwise_rules();
+std::span<const OperatorRule> view_rules();
+
+} // namespace monet

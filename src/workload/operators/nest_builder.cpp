@@ -1,0 +1,221 @@
+#include "workload/operators/nest_builder.hpp"
+
+#include "monet/base/checked.hpp"
+#include "monet/workload/operators.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace monet {
+
+AxisExpr axis(LoopIndex loop, std::int64_t coefficient, std::int64_t offset) {
+  return AxisExpr{{AffineTerm{loop, coefficient}}, offset, false};
+}
+
+AxisExpr axis_sum(std::vector<AffineTerm> terms, std::int64_t offset) {
+  std::sort(terms.begin(), terms.end(),
+            [](const AffineTerm& a, const AffineTerm& b) { return a.dim < b.dim; });
+  return AxisExpr{std::move(terms), offset, false};
+}
+
+AxisExpr axis_fixed(std::int64_t index) {
+  return AxisExpr{{}, index, false};
+}
+
+AxisExpr axis_data_dependent() {
+  return AxisExpr{{}, 0, true};
+}
+
+std::vector<std::string> axis_names(std::size_t rank) {
+  switch (rank) {
+  case 0:
+    return {};
+  case 1:
+    return {"N"};
+  case 2:
+    return {"N", "C"};
+  case 3:
+    return {"B", "T", "C"};
+  case 4:
+    return {"N", "C", "H", "W"};
+  case 5:
+    return {"N", "C", "D", "H", "W"};
+  default:
+    break;
+  }
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < rank; ++i)
+    names.push_back(fmt::format("A{}", i));
+  return names;
+}
+
+void fail(const Graph& graph, const Operator& op, std::string_view what, std::string_view detail) {
+  throw InputError(location_of(graph, op, detail), what);
+}
+
+bool has_input(const Operator& op, std::size_t index) {
+  return index < op.inputs.size() && op.inputs[index].has_value();
+}
+
+bool has_output(const Operator& op, std::size_t index) {
+  return index < op.outputs.size() && op.outputs[index].has_value();
+}
+
+const std::vector<std::int64_t>& input_shape(const Graph& graph, const Operator& op,
+                                             std::size_t index) {
+  if (index >= op.inputs.size() || !op.inputs[index]) {
+    fail(graph, op, fmt::format("input {} is missing", index));
+  }
+  return graph.tensor(*op.inputs[index]).shape;
+}
+
+const std::vector<std::int64_t>& output_shape(const Graph& graph, const Operator& op,
+                                              std::size_t index) {
+  if (index >= op.outputs.size() || !op.outputs[index]) {
+    fail(graph, op, fmt::format("output {} is missing", index));
+  }
+  return graph.tensor(*op.outputs[index]).shape;
+}
+
+std::size_t normal_axis(const Graph& graph, const Operator& op, std::int64_t axis,
+                        std::size_t rank) {
+  const auto signed_rank = static_cast<std::int64_t>(rank);
+  if (axis < -signed_rank || axis >= signed_rank) {
+    fail(graph, op, fmt::format("axis {} is outside a tensor of {} axes", axis, rank));
+  }
+  return static_cast<std::size_t>(axis < 0 ? axis + signed_rank : axis);
+}
+
+std::optional<std::vector<std::int64_t>> constant_integers(const Graph& graph, const Operator& op,
+                                                           std::size_t index) {
+  if (!has_input(op, index))
+    return std::nullopt;
+  const auto& values = graph.tensor(*op.inputs[index]).values;
+  if (!values)
+    return std::nullopt;
+  const auto* integers = std::get_if<std::vector<std::int64_t>>(&*values);
+  return integers ? std::optional(*integers) : std::nullopt;
+}
+
+LoopNestBuilder::LoopNestBuilder(const Graph& graph, const Operator& op, ComputeKind compute,
+                                 VectorWork work)
+    : graph_(graph), op_(op) {
+  nest_.compute = compute;
+  nest_.work = work;
+}
+
+LoopIndex LoopNestBuilder::loop(std::string name, std::int64_t size) {
+  if (size < 0)
+    fail(graph_, op_, fmt::format("loop {} would run {} times", name, size));
+  nest_.dims.push_back({std::move(name), size});
+  return static_cast<LoopIndex>(nest_.dims.size() - 1);
+}
+
+std::vector<LoopIndex> LoopNestBuilder::loops_over(std::span<const std::int64_t> shape) {
+  const std::vector<std::string> names = axis_names(shape.size());
+  std::vector<LoopIndex> loops;
+  for (std::size_t i = 0; i < shape.size(); ++i)
+    loops.push_back(loop(names[i], shape[i]));
+  return loops;
+}
+
+void LoopNestBuilder::add(TensorId tensor, Access access, bool exact) {
+  const Tensor& subject = graph_.tensor(tensor);
+  access.tensor = tensor;
+  if (access.opaque) {
+    nest_.operands.push_back(std::move(access));
+    return;
+  }
+  if (access.axes.size() != subject.shape.size()) {
+    fail(graph_, op_,
+         fmt::format("'{}' has {} axes, {} are expected", subject.name, subject.shape.size(),
+                     access.axes.size()));
+  }
+  for (std::size_t i = 0; exact && i < access.axes.size(); ++i) {
+    const AxisExpr& expression = access.axes[i];
+    if (expression.data_dependent)
+      continue;
+    std::int64_t low = expression.offset;
+    std::int64_t high = expression.offset;
+    bool empty = false;
+    for (const AffineTerm& term : expression.terms) {
+      const std::int64_t last = nest_.dims[term.dim].size - 1;
+      empty = empty || last < 0;
+      const std::int64_t reach = checked_multiply(term.coefficient, last);
+      (reach < 0 ? low : high) = checked_add(reach < 0 ? low : high, reach);
+    }
+    const bool must_cover = access.mode == AccessMode::write;
+    if (!empty && (low < 0 || high >= subject.shape[i] ||
+                   (must_cover && !expression.terms.empty() && high + 1 != subject.shape[i]))) {
+      fail(graph_, op_,
+           fmt::format("axis {} of '{}' has {} elements, but {} to {} are addressed", i,
+                       subject.name, subject.shape[i], low, high));
+    }
+  }
+  nest_.operands.push_back(std::move(access));
+}
+
+void LoopNestBuilder::output(std::size_t index, std::string role, std::vector<AxisExpr> axes,
+                             AccessMode mode, int passes) {
+  if (!has_output(op_, index))
+    return;
+  add(*op_.outputs[index], {TensorId{}, mode, std::move(role), std::move(axes), passes, false},
+      mode == AccessMode::write);
+}
+
+void LoopNestBuilder::input(std::size_t index, std::string role, std::vector<AxisExpr> axes,
+                            int passes) {
+  if (!has_input(op_, index))
+    return;
+  add(*op_.inputs[index],
+      {TensorId{}, AccessMode::read, std::move(role), std::move(axes), passes, false}, true);
+}
+
+void LoopNestBuilder::padded_input(std::size_t index, std::string role, std::vector<AxisExpr> axes,
+                                   int passes) {
+  if (!has_input(op_, index))
+    return;
+  add(*op_.inputs[index],
+      {TensorId{}, AccessMode::read, std::move(role), std::move(axes), passes, false}, false);
+}
+
+void LoopNestBuilder::opaque_output(std::size_t index, std::string role, AccessMode mode) {
+  if (!has_output(op_, index))
+    return;
+  add(*op_.outputs[index], {TensorId{}, mode, std::move(role), {}, 1, true}, false);
+}
+
+void LoopNestBuilder::opaque_input(std::size_t index, std::string role) {
+  if (!has_input(op_, index))
+    return;
+  add(*op_.inputs[index], {TensorId{}, AccessMode::read, std::move(role), {}, 1, true}, false);
+}
+
+std::vector<AxisExpr> LoopNestBuilder::broadcast(std::span<const std::int64_t> shape,
+                                                 std::span<const LoopIndex> loops) const {
+  if (shape.size() > loops.size()) {
+    fail(graph_, op_,
+         fmt::format("a tensor of {} axes does not broadcast to {} axes", shape.size(),
+                     loops.size()));
+  }
+  const std::size_t skipped = loops.size() - shape.size();
+  std::vector<AxisExpr> axes;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    const LoopIndex over = loops[skipped + i];
+    if (shape[i] == size(over)) {
+      axes.push_back(axis(over));
+    } else if (shape[i] == 1) {
+      axes.push_back(axis_fixed());
+    } else {
+      fail(graph_, op_, fmt::format("a size of {} does not broadcast to {}", shape[i], size(over)));
+    }
+  }
+  return axes;
+}
+
+LoopNest LoopNestBuilder::finish() {
+  return std::move(nest_);
+}
+
+} // namespace monet

@@ -1,0 +1,81 @@
+#include "workload/operators/families.hpp"
+
+#include "monet/base/errors.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <tuple>
+
+namespace monet {
+
+namespace {
+
+using Family = std::span<const OperatorRule> (*)();
+
+// A new family is one line here and one in families.hpp.
+constexpr std::array kFamilies{
+    &conv_rules,
+    &matmul_rules,
+    &elementwise_rules,
+    &view_rules,
+};
+
+auto key(const OperatorRule& rule) {
+  return std::tuple(rule.domain, rule.op_type);
+}
+
+std::vector<OperatorRule> collect() {
+  std::vector<OperatorRule> rules;
+  for (const Family family : kFamilies) {
+    const auto members = family();
+    rules.insert(rules.end(), members.begin(), members.end());
+  }
+  std::sort(rules.begin(), rules.end(),
+            [](const OperatorRule& a, const OperatorRule& b) { return key(a) < key(b); });
+  const auto twice = std::adjacent_find(
+      rules.begin(), rules.end(), [](const auto& a, const auto& b) { return key(a) == key(b); });
+  internal_check(twice == rules.end(), "two rules for one operator");
+  return rules;
+}
+
+} // namespace
+
+const std::vector<OperatorRule>& all_rules() {
+  static const std::vector<OperatorRule> rules = collect();
+  return rules;
+}
+
+const OperatorRule* find_rule(std::string_view domain, std::string_view op_type) {
+  const std::vector<OperatorRule>& rules = all_rules();
+  const auto wanted = std::tuple(domain, op_type);
+  const auto at = std::lower_bound(
+      rules.begin(), rules.end(), wanted,
+      [](const OperatorRule& rule, const auto& target) { return key(rule) < target; });
+  return at != rules.end() && key(*at) == wanted ? &*at : nullptr;
+}
+
+void build_nest(Graph& graph, OpId id) {
+  Operator& op = graph.op(id);
+  const OperatorRule* rule = find_rule(op.domain, op.op_type);
+  internal_check(rule != nullptr, fmt::format("no rule for {}", op.op_type));
+  if (rule->build == nullptr)
+    return;
+  op.nest = rule->build(graph, op);
+  try {
+    static_cast<void>(iterations(op.nest));
+  } catch (const InputError&) {
+    throw InputError(location_of(graph, op), "the number of iterations overflows 64 bits");
+  }
+}
+
+SourceLoc location_of(const Graph& graph, const Operator& op, std::string_view detail) {
+  const std::string domain = op.domain.empty() ? "" : op.domain + ".";
+  std::string element = fmt::format("node '{}' ({}{})", op.name, domain, op.op_type);
+  if (!detail.empty())
+    element += fmt::format(", {}", detail);
+  return {graph.origin, 0, 0, element};
+}
+
+} // namespace monet
