@@ -1,4 +1,5 @@
-// The result of a run as numbers for people and programs: result.json, tables, trace.json, report.html.
+// The result of a run as numbers for people and programs: result.json, tables, trace.json,
+// report.html.
 #pragma once
 
 #include "monet/base/stage.hpp"
@@ -20,7 +21,7 @@ struct Provenance {
   std::string version;
   std::string git_hash;
   std::uint64_t seed = 0;
-  std::map<std::string, std::string> input_hashes;  ///< file name (without folders) -> content_hash
+  std::map<std::string, std::string> input_hashes; ///< file name (without folders) -> content_hash
   std::map<std::string, std::string> options;
 };
 
@@ -31,17 +32,21 @@ struct StepResult {
   const Timeline* timeline = nullptr;
 };
 
-/// The JSON object of one step: latency_cycles, energy_pj, peak_memory_bytes, macs, parameters, memory, energy
-/// breakdown, phases, cores, links, layers, timeline. Described by docs/result.schema.json.
+/// The JSON object of one step: latency_cycles, energy_pj, peak_memory_bytes, macs, parameters,
+/// memory, energy breakdown, phases, cores, links, layers, timeline. Described by
+/// docs/result.schema.json.
 nlohmann::ordered_json step_json(const StepResult& result, const Chip& chip);
 
-/// result.json: the step's object at top level, `inference` beside it when both were modelled, `provenance`.
+nlohmann::ordered_json provenance_json(const Provenance& provenance);
+
+/// result.json: the step's object at top level, `inference` beside it when both were modelled,
+/// `provenance`.
 nlohmann::ordered_json result_json(const std::string& name, const StepResult& step,
                                    const StepResult* inference, const Chip& chip,
                                    const Provenance& provenance);
 
-/// The closing table of `monet run`: latency, energy, peak memory by owner for forward, backward and update, next to
-/// inference alone.
+/// The closing table of `monet run`: latency, energy, peak memory by owner for forward, backward
+/// and update, next to inference alone.
 std::string summary_table(const nlohmann::ordered_json& result);
 
 /// Trace Event JSON for Perfetto: a process per kind (cores, links, memory), 1 cycle = 1 us.
@@ -50,4 +55,4 @@ std::string trace_json(const nlohmann::ordered_json& result);
 /// A self-contained page. Every name is data (escaped), never markup.
 std::string report_html(const nlohmann::ordered_json& result);
 
-}  // namespace monet
+} // namespace monet

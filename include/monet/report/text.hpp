@@ -1,0 +1,28 @@
+// Names from user files as text that is safe where it is shown: ONNX strings are arbitrary bytes.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <string>
+#include <string_view>
+
+namespace monet {
+
+/// The same text; every ill-formed UTF-8 sequence becomes one U+FFFD.
+std::string valid_utf8(std::string_view bytes);
+
+/// valid_utf8 for terminals and tables: control characters, which could move the cursor, become
+/// U+FFFD. Line feeds stay when `lines` is true.
+std::string printable(std::string_view bytes, bool lines = false);
+
+/// & < > " ' as character references.
+std::string html_escaped(std::string_view text);
+
+/// Compact JSON text, doubles as the shortest decimal that reads back the same.
+std::string json_text(const nlohmann::ordered_json& value);
+
+/// json_text for inside <script>: < > & U+2028 U+2029 as \u escapes, so that no name can end the
+/// element.
+std::string script_json(const nlohmann::ordered_json& value);
+
+} // namespace monet

@@ -1,0 +1,160 @@
+#include "ledger.hpp"
+
+#include "monet/base/errors.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+namespace monet {
+
+namespace {
+
+/// Length of a union of intervals that come sorted by start.
+struct BusyTime {
+  Cycles until;
+  Cycles total;
+
+  void add(Cycles start, Cycles end) {
+    const Cycles from = std::max(start, until);
+    if (end <= from)
+      return;
+    total += end - from;
+    until = end;
+  }
+};
+
+/// Splits an energy over the links in proportion to what each charges; the last one takes the
+/// rounding.
+void book_links(const Transfer& transfer, const Chip& chip, std::vector<LinkSums>& links) {
+  std::vector<double> charges;
+  double sum = 0;
+  for (const LinkId id : transfer.links) {
+    const Link& link = chip.links.at(id.index());
+    const auto cycles = static_cast<double>((transfer.end - transfer.start).value);
+    charges.push_back(cycles * link.energy_pj_per_cycle +
+                      static_cast<double>(transfer.bits.value) * link.energy_pj_per_bit);
+    sum += charges.back();
+  }
+  Energy left = transfer.link_energy;
+  for (std::size_t i = 0; i < charges.size(); ++i) {
+    const double part = sum > 0 ? charges[i] / sum : 0;
+    const auto units = static_cast<double>(transfer.link_energy.units);
+    const Energy share =
+        i + 1 == charges.size() ? left : Energy{static_cast<std::int64_t>(part * units)};
+    links.at(transfer.links[i].index()).energy += share;
+    left = left - share;
+  }
+  internal_check(!transfer.links.empty() || transfer.link_energy.units == 0,
+                 "a transfer without links has link energy");
+}
+
+void book_runs(const Timeline& timeline, Ledger& ledger) {
+  std::vector<BusyTime> busy(ledger.cores.size());
+  std::vector<std::set<CoreId>> cores_of(ledger.layers.size());
+  for (const TileRun& run : timeline.runs) {
+    LayerSums& layer = ledger.layers.at(run.op.index());
+    std::set<CoreId>& used = cores_of[run.op.index()];
+    layer.start = used.empty() ? run.start : std::min(layer.start, run.start);
+    layer.end = std::max(layer.end, run.end);
+    layer.energy.compute += run.compute;
+    layer.energy.onchip_memory += run.memory;
+    used.insert(run.core);
+    CoreSums& core = ledger.cores.at(run.core.index());
+    core.energy += run.compute + run.memory;
+    ++core.tiles;
+    busy[run.core.index()].add(run.start, run.end);
+  }
+  for (std::size_t i = 0; i < cores_of.size(); ++i) {
+    ledger.layers[i].cores.assign(cores_of[i].begin(), cores_of[i].end());
+  }
+  for (std::size_t i = 0; i < busy.size(); ++i)
+    ledger.cores[i].busy = busy[i].total;
+}
+
+void book_transfers(const Timeline& timeline, const Chip& chip, Ledger& ledger) {
+  std::vector<BusyTime> busy(ledger.links.size());
+  BusyTime offchip_busy;
+  for (const Transfer& transfer : timeline.transfers) {
+    LayerSums& layer = ledger.layers.at(transfer.op.index());
+    layer.energy.onchip_memory += transfer.onchip_energy;
+    layer.energy.links += transfer.link_energy;
+    layer.energy.offchip += transfer.offchip_energy;
+    const bool leaves = chip.offchip == transfer.to;
+    ledger.cores.at((leaves ? transfer.from : transfer.to).index()).energy +=
+        transfer.onchip_energy;
+    if (leaves || chip.offchip == transfer.from) {
+      layer.offchip += transfer.bits;
+      ledger.cores.at(chip.offchip->index()).energy += transfer.offchip_energy;
+      offchip_busy.add(transfer.start, transfer.end);
+    } else {
+      internal_check(transfer.offchip_energy.units == 0, "an on-chip transfer has off-chip energy");
+    }
+    book_links(transfer, chip, ledger.links);
+    for (const LinkId link : transfer.links) {
+      ledger.links[link.index()].bits += transfer.bits;
+      busy[link.index()].add(transfer.start, transfer.end);
+    }
+  }
+  for (std::size_t i = 0; i < busy.size(); ++i)
+    ledger.links[i].busy = busy[i].total;
+  if (chip.offchip)
+    ledger.cores[chip.offchip->index()].busy = offchip_busy.total;
+}
+
+void book_memory(const Timeline& timeline, const Chip& chip, Ledger& ledger) {
+  std::vector<Bits> held(ledger.cores.size());
+  std::vector<CoreId> touched;
+  const auto settle = [&] { // what one cycle frees and what it allocates never lie there together
+    for (const CoreId core : touched) {
+      Bits& peak = ledger.cores[core.index()].peak;
+      peak = std::max(peak, held[core.index()]);
+    }
+    touched.clear();
+  };
+  for (std::size_t i = 0; i < timeline.memory.size(); ++i) {
+    const MemoryEvent& event = timeline.memory[i];
+    if (i > 0 && timeline.memory[i - 1].time != event.time)
+      settle();
+    held.at(event.memory.index()) += event.delta;
+    touched.push_back(event.memory);
+  }
+  settle();
+  for (const std::vector<CoreId>& group : chip.shared_memory) {
+    Bits peak;
+    for (const CoreId core : group)
+      peak = std::max(peak, ledger.cores.at(core.index()).peak);
+    for (const CoreId core : group)
+      ledger.cores[core.index()].peak = peak;
+  }
+}
+
+} // namespace
+
+Ledger make_ledger(const StepResult& result, const Chip& chip) {
+  Ledger ledger;
+  ledger.layers.resize(result.step->graph.operators().size());
+  ledger.cores.resize(chip.cores.size());
+  ledger.links.resize(chip.links.size());
+  book_runs(*result.timeline, ledger);
+  book_transfers(*result.timeline, chip, ledger);
+  book_memory(*result.timeline, chip, ledger);
+  return ledger;
+}
+
+Bits capacity_of(const Chip& chip, CoreId core) {
+  if (chip.offchip == core)
+    return offchip_port(chip).capacity;
+  std::vector<const Memory*> tops;
+  Bits capacity;
+  for (const MemoryOperand operand : {MemoryOperand::I1, MemoryOperand::I2, MemoryOperand::O}) {
+    const Memory* top = chip.cores.at(core.index()).top(operand);
+    if (top == nullptr || std::find(tops.begin(), tops.end(), top) != tops.end())
+      continue;
+    tops.push_back(top);
+    capacity += top->size;
+  }
+  return capacity;
+}
+
+} // namespace monet

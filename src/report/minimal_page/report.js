@@ -1,0 +1,1 @@
+document.getElementById("report").textContent = document.getElementById("monet-data").textContent;

@@ -1,0 +1,12 @@
+// The files of web/dist, put into the library at build time.
+#pragma once
+
+#include <string_view>
+
+namespace monet::page {
+
+extern const std::string_view kTemplate; ///< report.html
+extern const std::string_view kScript;   ///< report.js
+extern const std::string_view kStyle;    ///< report.css
+
+} // namespace monet::page

@@ -1,0 +1,141 @@
+#include "monet/base/text.hpp"
+#include "monet/report/result.hpp"
+#include "monet/report/text.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+
+namespace monet {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Terminal columns of UTF-8 text: one per code point, which is right for the names and units
+/// printed here.
+std::size_t width_of(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
+  }));
+}
+
+std::string padded(std::string_view text, std::size_t width, bool right) {
+  const std::string fill(width - std::min(width, width_of(text)), ' ');
+  return right ? fill + std::string(text) : std::string(text) + fill;
+}
+
+/// First row is the heading; the first column is flush left, the others right.
+std::string aligned(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::size_t> widths(rows.front().size());
+  for (const auto& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i)
+      widths[i] = std::max(widths[i], width_of(row[i]));
+  }
+  std::string text;
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    std::string line;
+    std::size_t total = 0;
+    for (std::size_t i = 0; i < rows[r].size(); ++i) {
+      line += (i > 0 ? "  " : "") + padded(rows[r][i], widths[i], i > 0);
+      total += widths[i] + (i > 0 ? 2 : 0);
+    }
+    text += line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
+    if (r == 0)
+      text += std::string(total, '-') + '\n';
+  }
+  return text;
+}
+
+/// Five significant digits with the prefix that keeps them readable: "12.345 uJ".
+std::string human_energy(double picojoules) {
+  constexpr std::array kUnits{"pJ", "nJ", "uJ", "mJ", "J"};
+  std::size_t unit = 0;
+  for (; picojoules >= 1000 && unit + 1 < kUnits.size(); ++unit)
+    picojoules /= 1000;
+  return fmt::format("{:.5g} {}", picojoules, kUnits[unit]);
+}
+
+struct Row {
+  std::string label;
+  std::string where; ///< JSON pointer
+  enum class Unit { count, energy, bytes } unit;
+};
+
+std::vector<Row> rows_of_table() {
+  return {{"latency (cycles)", "/latency_cycles", Row::Unit::count},
+          {"energy", "/energy_pj", Row::Unit::energy},
+          {"  compute", "/energy/compute_pj", Row::Unit::energy},
+          {"  on-chip memory", "/energy/onchip_memory_pj", Row::Unit::energy},
+          {"  links", "/energy/links_pj", Row::Unit::energy},
+          {"  off-chip", "/energy/offchip_pj", Row::Unit::energy},
+          {"peak memory", "/peak_memory_bytes", Row::Unit::bytes},
+          {"  parameters", "/memory/parameters_bytes", Row::Unit::bytes},
+          {"  gradients", "/memory/gradients_bytes", Row::Unit::bytes},
+          {"  optimizer state", "/memory/optimizer_state_bytes", Row::Unit::bytes},
+          {"  stored activations", "/memory/stored_activations_bytes", Row::Unit::bytes},
+          {"  temporaries", "/memory/temporaries_bytes", Row::Unit::bytes}};
+}
+
+std::string cell(const Json& value, Row::Unit unit) {
+  switch (unit) {
+  case Row::Unit::count:
+    return group_digits(value.get<std::int64_t>());
+  case Row::Unit::energy:
+    return human_energy(value.get<double>());
+  case Row::Unit::bytes:
+    return human_bytes(value.get<std::int64_t>());
+  }
+  return {};
+}
+
+std::int64_t total_macs(const Json& column) {
+  const Json& macs = column.at("macs"); // a number in a phase, split in a step
+  return macs.is_object() ? macs.at("total").get<std::int64_t>() : macs.get<std::int64_t>();
+}
+
+std::string heading(const Json& result) {
+  std::string text = printable(result.at("name").get_ref<const std::string&>()) + "\n";
+  text += fmt::format("{} parameters, {} compute cores, {:.5g} mm2",
+                      group_digits(result.at("parameters").get<std::int64_t>()),
+                      std::count_if(result.at("cores").begin(), result.at("cores").end(),
+                                    [](const Json& core) { return core.at("kind") != "offchip"; }),
+                      result.at("area_mm2").get<double>());
+  if (result.contains("latency_seconds")) {
+    text += fmt::format(", {:.5g} ms a step", result.at("latency_seconds").get<double>() * 1e3);
+  }
+  return text + "\n\n";
+}
+
+} // namespace
+
+std::string summary_table(const Json& result) {
+  const bool training = result.at("kind") == "training";
+  std::vector<std::pair<std::string, const Json*>> columns;
+  if (training) {
+    for (const Json& phase : result.at("phases")) {
+      columns.emplace_back(phase.at("phase").get<std::string>(), &phase);
+    }
+  }
+  columns.emplace_back(training ? "training step" : "inference", &result);
+  if (result.contains("inference"))
+    columns.emplace_back("inference alone", &result.at("inference"));
+
+  std::vector<std::vector<std::string>> table{{""}, {"MACs"}};
+  for (const auto& [label, column] : columns) {
+    table[0].push_back(label);
+    table[1].push_back(group_digits(total_macs(*column)));
+  }
+  for (const Row& row : rows_of_table()) {
+    std::vector<std::string> line{row.label};
+    const Json::json_pointer where(row.where);
+    for (const auto& [label, column] : columns)
+      line.push_back(cell(column->at(where), row.unit));
+    table.push_back(std::move(line));
+  }
+  return heading(result) + aligned(table);
+}
+
+} // namespace monet

@@ -1,0 +1,122 @@
+// Trace Event Format (Chrome, Perfetto). Written as text: a timeline has millions of numbers and
+// few names.
+#include "monet/report/result.hpp"
+#include "monet/report/text.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+
+namespace monet {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+enum Process { kCores = 1, kLinks = 2, kMemory = 3 };
+
+class TraceWriter {
+public:
+  void name_process(int pid, std::string_view name) {
+    add(R"("ph":"M","name":"process_name","pid":{},"tid":0,"args":{{"name":"{}"}})", pid, name);
+    add(R"("ph":"M","name":"process_sort_index","pid":{},"tid":0,"args":{{"sort_index":{}}})", pid,
+        pid);
+  }
+  /// `name` is JSON text, quotes included.
+  void name_thread(int pid, std::size_t tid, std::string_view name) {
+    add(R"("ph":"M","name":"thread_name","pid":{},"tid":{},"args":{{"name":{}}})", pid, tid, name);
+  }
+  template <class... Args>
+  void add(fmt::format_string<Args...> format, Args&&... args) {
+    text_ += first_ ? "\n{" : ",\n{";
+    first_ = false;
+    fmt::format_to(std::back_inserter(text_), format, std::forward<Args>(args)...);
+    text_ += '}';
+  }
+  std::string take() { return std::move(text_); }
+
+private:
+  std::string text_;
+  bool first_ = true;
+};
+
+std::vector<std::string> quoted(const Json& list, const char* key) {
+  std::vector<std::string> names;
+  for (const Json& entry : list)
+    names.push_back(json_text(key == nullptr ? entry : entry.at(key)));
+  return names;
+}
+
+void write_threads(TraceWriter& trace, int pid, const std::vector<std::string>& names) {
+  for (std::size_t i = 0; i < names.size(); ++i)
+    trace.name_thread(pid, i, names[i]);
+}
+
+void write_runs(TraceWriter& trace, const Json& result, const std::vector<std::string>& layers) {
+  for (const Json& run : result.at("timeline").at("runs")) {
+    const auto layer = run.at(1).get<std::size_t>();
+    const auto start = run.at(2).get<std::int64_t>();
+    trace.add(R"("ph":"X","name":{},"cat":{},"pid":{},"tid":{},"ts":{},"dur":{})", layers.at(layer),
+              json_text(result.at("layers").at(layer).at("phase")), static_cast<int>(kCores),
+              run.at(0).get<std::size_t>(), start, run.at(3).get<std::int64_t>() - start);
+  }
+}
+
+void write_transfers(TraceWriter& trace, const Json& result,
+                     const std::vector<std::string>& layers) {
+  constexpr std::array kKinds{"fetch", "stream", "write_back", "spill"};
+  const std::vector<std::string> tensors = quoted(result.at("timeline").at("tensors"), nullptr);
+  for (const Json& transfer : result.at("timeline").at("transfers")) {
+    const auto start = transfer.at(3).get<std::int64_t>();
+    for (const Json& link : transfer.at(1)) {
+      trace.add(
+          R"("ph":"X","name":{},"cat":"{}","pid":{},"tid":{},"ts":{},"dur":{},"args":{{"bits":{},"layer":{}}})",
+          tensors.at(transfer.at(8).get<std::size_t>()),
+          kKinds.at(transfer.at(0).get<std::size_t>()), static_cast<int>(kLinks),
+          link.get<std::size_t>(), start, transfer.at(4).get<std::int64_t>() - start,
+          transfer.at(5).get<std::int64_t>(), layers.at(transfer.at(2).get<std::size_t>()));
+    }
+  }
+}
+
+void write_memory(TraceWriter& trace, const Json& memory) {
+  const Json& cycles = memory.at("cycles");
+  for (std::size_t i = 0; i < cycles.size(); ++i) {
+    std::string values;
+    for (const auto& [key, bytes] : memory.items()) {
+      if (key == "cycles")
+        continue;
+      const std::string owner = key.substr(0, key.rfind("_bytes"));
+      values += fmt::format(R"({}"{}":{})", values.empty() ? "" : ",", owner,
+                            bytes.at(i).get<std::int64_t>());
+    }
+    trace.add(R"("ph":"C","name":"live bytes","pid":{},"tid":0,"ts":{},"args":{{{}}})",
+              static_cast<int>(kMemory), cycles[i].get<std::int64_t>(), values);
+  }
+}
+
+} // namespace
+
+std::string trace_json(const Json& result) {
+  TraceWriter trace;
+  trace.name_process(kCores, "cores");
+  trace.name_process(kLinks, "links");
+  trace.name_process(kMemory, "memory");
+  const std::vector<std::string> layers = quoted(result.at("layers"), "name");
+  write_threads(trace, kCores, quoted(result.at("cores"), "name"));
+  write_threads(trace, kLinks, quoted(result.at("links"), "name"));
+  write_runs(trace, result, layers);
+  write_transfers(trace, result, layers);
+  write_memory(trace, result.at("timeline").at("memory"));
+
+  const Json other = {{"time_unit", "1 us shown = 1 cycle"},
+                      {"name", result.at("name")},
+                      {"kind", result.at("kind")}};
+  return fmt::format("{{\"displayTimeUnit\":\"ms\",\"otherData\":{},\"traceEvents\":[{}\n]}}\n",
+                     json_text(other), trace.take());
+}
+
+} // namespace monet
