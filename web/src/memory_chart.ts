@@ -1,0 +1,210 @@
+// Live memory over time, stacked by owner, on the Gantt chart's time axis.
+import { kOwners, type Owner, type Step } from "./data";
+import { h } from "./dom";
+import { byte_ticks, bytes, exact, label } from "./format";
+import { kAxis, kFont, Surface, type Frame } from "./surface";
+import { colour, owner_variable } from "./theme";
+import type { TimeView } from "./time_view";
+
+const kTop = 22; // px, for the peak's label
+const kPlot = 190;
+
+export class MemoryChart {
+  readonly element: HTMLElement;
+  private readonly surface: Surface;
+  private readonly values = new Map<Owner | "total" | "cycle", HTMLElement>();
+  private readonly total: number[];
+  private readonly highest: number;
+
+  constructor(
+    private readonly step: Step,
+    private readonly view: TimeView,
+    private readonly compare: { name: string; bytes: number } | null,
+    signal: AbortSignal,
+  ) {
+    const { cycles, bytes: owned } = step.steps;
+    this.total = cycles.map((_, i) => kOwners.reduce((sum, owner) => sum + owned[owner][i]!, 0));
+    this.highest = this.total.reduce((most, value) => Math.max(most, value), step.peak_memory_bytes);
+    this.surface = new Surface(
+      view,
+      () => kTop + kPlot + kAxis,
+      (frame) => this.paint(frame),
+      "Memory over time by owner",
+      signal,
+    );
+    this.surface.canvas.dataset["chart"] = "memory";
+    this.surface.gestures(
+      () => undefined,
+      () => undefined,
+    );
+    view.subscribe(() => this.show_values());
+    this.element = h("div", { class: "plot-box" }, this.make_legend(), this.surface.canvas);
+    this.show_values();
+  }
+
+  private make_legend(): HTMLElement {
+    const legend = h("div", { class: "legend" });
+    for (const owner of [...kOwners].reverse()) {
+      const value = h("b");
+      this.values.set(owner, value);
+      const swatch = h("span", { class: "swatch", style: `background: var(${owner_variable(owner)})` });
+      legend.append(h("span", { class: "legend-item" }, swatch, label(owner) + " ", value));
+    }
+    const total = h("b");
+    const cycle = h("span", { class: "muted" });
+    this.values.set("total", total).set("cycle", cycle);
+    legend.append(h("span", { class: "legend-item" }, "total ", total), h("span", { class: "legend-item" }, cycle));
+    return legend;
+  }
+
+  /// The values at the cursor, or at the peak while there is none.
+  private show_values(): void {
+    const { cycles, bytes: owned } = this.step.steps;
+    const cursor = this.view.cursor;
+    const at_peak = cursor === null || cycles.length === 0;
+    const i = at_peak ? -1 : step_at(cycles, cursor);
+    let total = 0;
+    for (const owner of kOwners) {
+      const value = at_peak ? this.step.memory[owner] : i < 0 ? 0 : owned[owner][i]!;
+      total += value;
+      this.values.get(owner)!.textContent = bytes(value);
+    }
+    this.values.get("total")!.textContent = bytes(total);
+    this.values.get("cycle")!.textContent = at_peak
+      ? `at the peak, cycle ${exact(this.step.peak_cycle)}`
+      : `at cycle ${exact(Math.round(cursor))}`;
+  }
+
+  private paint(frame: Frame): void {
+    const { context, left, right } = frame;
+    const bottom = kTop + kPlot;
+    const most = Math.max(this.highest, 1) * 1.04;
+    const y = (value: number) => bottom - (value / most) * kPlot;
+    this.surface.time_axis(frame, kTop, bottom);
+    this.paint_axis(frame, most, y);
+    context.save();
+    context.beginPath();
+    context.rect(left, 0, right - left, bottom + 1);
+    context.clip();
+    const columns = this.highest_by_column(frame);
+    this.paint_stack(frame, columns, y);
+    this.paint_markers(frame, y, bottom);
+    context.restore();
+    this.surface.overlay(frame, kTop, bottom);
+    this.surface.canvas.dataset["steps"] = String(this.total.length);
+  }
+
+  private paint_axis(frame: Frame, most: number, y: (value: number) => number): void {
+    const { context, theme } = frame;
+    context.font = `11px ${kFont}`;
+    context.textAlign = "right";
+    context.textBaseline = "middle";
+    for (const tick of byte_ticks(most, 6)) {
+      context.fillStyle = theme.line;
+      context.fillRect(frame.left - 4, Math.round(y(tick)), frame.right - frame.left + 4, 1);
+      context.fillStyle = theme.muted;
+      context.fillText(bytes(tick), frame.left - 10, y(tick));
+    }
+    context.textAlign = "left";
+    context.fillText("live bytes", 4, kTop / 2);
+  }
+
+  /// For every pixel column the step that holds most within it (-1: none), so that short peaks stay visible.
+  private highest_by_column(frame: Frame): Int32Array {
+    const { cycles } = this.step.steps;
+    const columns = new Int32Array(Math.ceil(frame.right - frame.left) + 1).fill(-1);
+    for (let i = Math.max(step_at(cycles, this.view.start), 0); i < cycles.length; ++i) {
+      if (cycles[i]! > this.view.end) break;
+      const until = i + 1 < cycles.length ? cycles[i + 1]! : Math.max(this.step.latency_cycles, cycles[i]!);
+      const from = Math.max(Math.floor(frame.x(cycles[i]!) - frame.left), 0);
+      const to = Math.min(Math.max(Math.ceil(frame.x(until) - frame.left), from + 1), columns.length);
+      for (let column = from; column < to; ++column) {
+        const held = columns[column]!;
+        if (held < 0 || this.total[i]! > this.total[held]!) columns[column] = i;
+      }
+    }
+    return columns;
+  }
+
+  private paint_stack(frame: Frame, columns: Int32Array, y: (value: number) => number): void {
+    const { context } = frame;
+    const base = new Float64Array(columns.length);
+    for (const owner of kOwners) {
+      const held = this.step.steps.bytes[owner];
+      context.fillStyle = colour(owner_variable(owner));
+      context.beginPath();
+      for (let from = 0; from < columns.length; ) {
+        const step = columns[from]!;
+        let to = from + 1;
+        while (to < columns.length && columns[to] === step) ++to;
+        const value = step < 0 ? 0 : held[step]!;
+        if (value > 0) {
+          const top = y(base[from]! + value);
+          context.rect(frame.left + from, top, to - from, y(base[from]!) - top);
+          for (let column = from; column < to; ++column) base[column]! += value;
+        }
+        from = to;
+      }
+      context.fill();
+    }
+  }
+
+  private paint_markers(frame: Frame, y: (value: number) => number, bottom: number): void {
+    const { context, theme } = frame;
+    context.lineWidth = 1;
+    context.setLineDash([4, 3]);
+    context.font = `600 11px ${kFont}`;
+    context.textBaseline = "bottom";
+    if (this.compare !== null && this.compare.bytes <= this.highest) {
+      const at = Math.round(y(this.compare.bytes)) + 0.5;
+      context.strokeStyle = theme.text;
+      line(context, frame.left, at, frame.right, at);
+      context.textAlign = "right";
+      haloed(frame, `${this.compare.name} peaks at ${bytes(this.compare.bytes)}`, frame.right - 6, at - 3);
+    }
+    const x = frame.x(this.step.peak_cycle);
+    if (this.step.steps.cycles.length > 0 && x >= frame.left && x <= frame.right) {
+      const top = y(this.step.peak_memory_bytes);
+      context.strokeStyle = theme.text;
+      line(context, x, top - 4, x, bottom);
+      const text = `peak ${bytes(this.step.peak_memory_bytes)}`;
+      const is_late = x > (frame.left + frame.right) / 2;
+      context.textAlign = is_late ? "right" : "left";
+      haloed(frame, text, is_late ? x - 6 : x + 6, Math.max(top - 2, 14));
+    }
+    context.setLineDash([]);
+  }
+}
+
+function line(context: CanvasRenderingContext2D, x0: number, y0: number, x1: number, y1: number): void {
+  context.beginPath();
+  context.moveTo(x0, y0);
+  context.lineTo(x1, y1);
+  context.stroke();
+}
+
+/// Text that stays legible over any colour.
+function haloed(frame: Frame, text: string, x: number, y: number): void {
+  const { context } = frame;
+  context.save();
+  context.setLineDash([]);
+  context.strokeStyle = frame.theme.panel;
+  context.lineWidth = 4;
+  context.lineJoin = "round";
+  context.strokeText(text, x, y);
+  context.fillStyle = frame.theme.text;
+  context.fillText(text, x, y);
+  context.restore();
+}
+
+/// The last step at or before `cycle`; -1 before the first.
+function step_at(cycles: number[], cycle: number): number {
+  let low = 0;
+  let high = cycles.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (cycles[middle]! <= cycle) low = middle + 1;
+    else high = middle;
+  }
+  return low - 1;
+}
