@@ -22,8 +22,9 @@ std::int64_t checked_add(std::int64_t a, std::int64_t b) {
 
 std::int64_t checked_product(std::span<const std::int64_t> factors) {
   std::int64_t product = 1;
-  for (std::int64_t factor : factors) product = checked_multiply(product, factor);
+  for (std::int64_t factor : factors)
+    product = checked_multiply(product, factor);
   return product;
 }
 
-}  // namespace monet
+} // namespace monet

@@ -6,17 +6,22 @@ namespace monet {
 
 std::string SourceLoc::to_string() const {
   std::string text = origin;
-  if (line > 0) text += fmt::format(":{}", line);
-  if (line > 0 && column > 0) text += fmt::format(":{}", column);
-  if (!element.empty()) text += (text.empty() ? "[" : " [") + element + "]";
+  if (line > 0)
+    text += fmt::format(":{}", line);
+  if (line > 0 && column > 0)
+    text += fmt::format(":{}", column);
+  if (!element.empty())
+    text += (text.empty() ? "[" : " [") + element + "]";
   return text;
 }
 
 std::string InputProblem::to_string() const {
   std::string text = where.to_string();
-  if (!text.empty()) text += ": ";
+  if (!text.empty())
+    text += ": ";
   text += what;
-  if (!hint.empty()) text += " (" + hint + ")";
+  if (!hint.empty())
+    text += " (" + hint + ")";
   return text;
 }
 
@@ -25,7 +30,8 @@ namespace {
 std::string list_of(const std::vector<InputProblem>& problems) {
   std::string text;
   for (const InputProblem& problem : problems) {
-    if (!text.empty()) text += '\n';
+    if (!text.empty())
+      text += '\n';
     text += problem.to_string();
   }
   return text;
@@ -36,7 +42,7 @@ std::string bug_report(std::string_view what, const std::source_location& at) {
                      at.file_name(), at.line(), what);
 }
 
-}  // namespace
+} // namespace
 
 InputError::InputError(SourceLoc where, std::string_view what, std::string_view hint)
     : InputError({InputProblem{std::move(where), std::string(what), std::string(hint)}}) {}
@@ -48,7 +54,8 @@ InternalError::InternalError(std::string_view what, std::source_location at)
     : std::logic_error(bug_report(what, at)) {}
 
 void internal_check(bool condition, std::string_view what, std::source_location at) {
-  if (!condition) throw InternalError(what, at);
+  if (!condition)
+    throw InternalError(what, at);
 }
 
 void ProblemList::add(SourceLoc where, std::string_view what, std::string_view hint) {
@@ -56,7 +63,8 @@ void ProblemList::add(SourceLoc where, std::string_view what, std::string_view h
 }
 
 void ProblemList::throw_if_any() const {
-  if (!problems_.empty()) throw InputError(problems_);
+  if (!problems_.empty())
+    throw InputError(problems_);
 }
 
-}  // namespace monet
+} // namespace monet

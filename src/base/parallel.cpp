@@ -32,10 +32,12 @@ void parallel_for(std::size_t count, int jobs, const std::function<void(std::siz
     }
   };
   std::vector<std::jthread> pool;
-  for (std::size_t t = 1; t < threads; ++t) pool.emplace_back(work);
+  for (std::size_t t = 1; t < threads; ++t)
+    pool.emplace_back(work);
   work();
-  pool.clear();  // joins
-  if (failure) std::rethrow_exception(failure);
+  pool.clear(); // joins
+  if (failure)
+    std::rethrow_exception(failure);
 }
 
-}  // namespace monet
+} // namespace monet

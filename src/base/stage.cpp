@@ -8,4 +8,4 @@ void StageContext::check_stop(std::string_view stage) const {
   }
 }
 
-}  // namespace monet
+} // namespace monet

@@ -11,7 +11,8 @@ namespace {
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t j = 0; j <= b.size(); ++j)
+    row[j] = j;
   for (std::size_t i = 1; i <= a.size(); ++i) {
     std::size_t diagonal = row[0];
     row[0] = i;
@@ -24,15 +25,18 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-}  // namespace
+} // namespace
 
 std::string nearest_name_hint(std::string_view name, std::span<const std::string> candidates) {
-  constexpr std::size_t kLongestName = 200;  // the distance is quadratic; nobody mistypes longer ones
-  if (name.size() > kLongestName) return {};
+  constexpr std::size_t kLongestName =
+      200; // the distance is quadratic; nobody mistypes longer ones
+  if (name.size() > kLongestName)
+    return {};
   std::size_t best = std::max<std::size_t>(1, name.size() / 3) + 1;
   const std::string* nearest = nullptr;
   for (const std::string& candidate : candidates) {
-    if (candidate.size() > kLongestName) continue;
+    if (candidate.size() > kLongestName)
+      continue;
     const std::size_t distance = edit_distance(name, candidate);
     if (distance < best) {
       best = distance;
@@ -61,7 +65,8 @@ bool glob_match(std::string_view pattern, std::string_view text) {
       return false;
     }
   }
-  while (p < pattern.size() && pattern[p] == '*') ++p;
+  while (p < pattern.size() && pattern[p] == '*')
+    ++p;
   return p == pattern.size();
 }
 
@@ -83,9 +88,10 @@ std::string human_bytes(std::int64_t bytes) {
     value /= 1024;
     ++unit;
   }
-  if (unit == 0) return fmt::format("{} B", bytes);
+  if (unit == 0)
+    return fmt::format("{} B", bytes);
   const int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
   return fmt::format("{:.{}f} {}", value, decimals, kUnits[unit]);
 }
 
-}  // namespace monet
+} // namespace monet
