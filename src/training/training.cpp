@@ -1,1 +1,211 @@
+#include "monet/training/training.hpp"
 
+#include "training/differentiate.hpp"
+#include "training/forward.hpp"
+#include "training/loss.hpp"
+#include "training/optimizer.hpp"
+#include "training/storage.hpp"
+
+#include "monet/base/checked.hpp"
+#include "monet/base/errors.hpp"
+#include "monet/base/text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+namespace monet {
+
+namespace {
+
+std::vector<bool> trained_parameters(const Graph& network, const TrainingOptions& options) {
+  std::vector<bool> trained(network.tensors().size(), false);
+  std::vector<bool> matched(options.freeze.size(), false);
+  for (std::size_t i = 0; i < trained.size(); ++i) {
+    const Tensor& tensor = network.tensors()[i];
+    if (tensor.kind != TensorKind::parameter || !is_floating(tensor.type))
+      continue;
+    trained[i] = true;
+    for (std::size_t p = 0; p < options.freeze.size(); ++p) {
+      if (!glob_match(options.freeze[p], tensor.name))
+        continue;
+      trained[i] = false;
+      matched[p] = true;
+    }
+  }
+  ProblemList problems;
+  for (std::size_t p = 0; p < matched.size(); ++p) {
+    if (matched[p])
+      continue;
+    problems.add({network.origin, 0, 0, ""},
+                 fmt::format("no parameter matches the freeze pattern '{}'", options.freeze[p]));
+  }
+  problems.throw_if_any();
+  return trained;
+}
+
+/// The tensors that the loss is a function of: the first floating output, or all of them when
+/// gradients are fed in.
+std::vector<TensorId> differentiated_outputs(const Graph& network, LossKind loss) {
+  std::vector<TensorId> outputs;
+  for (const TensorId id : network.outputs) {
+    if (!is_floating(network.tensor(id).type))
+      continue;
+    outputs.push_back(id);
+    if (loss != LossKind::none)
+      break;
+  }
+  if (outputs.empty())
+    throw InputError({network.origin, 0, 0, ""},
+                     "the network has no floating-point output to train");
+  return outputs;
+}
+
+GradientNeeds follow(const GradientNeeds& needs, const PreparedForward& forward) {
+  GradientNeeds mapped;
+  const std::size_t tensors = forward.graph.tensors().size();
+  mapped.depends.assign(tensors, false);
+  mapped.reaches.assign(tensors, false);
+  mapped.weight_view.assign(tensors, false);
+  for (std::size_t i = 0; i < forward.to_step.size(); ++i) {
+    if (!forward.to_step[i])
+      continue;
+    const std::size_t to = forward.to_step[i]->index();
+    mapped.depends[to] = needs.depends[i];
+    mapped.reaches[to] = needs.reaches[i];
+    mapped.weight_view[to] = needs.weight_view[i];
+  }
+  return mapped;
+}
+
+/// A gradient that waits for its update belongs to the gradients, and so does the tensor it is a
+/// view of.
+void mark_parameter_gradient(Graph& graph, TensorId gradient) {
+  const TensorId root = storage_root(graph, gradient);
+  for (const TensorId id : {gradient, root}) {
+    if (graph.tensor(id).kind == TensorKind::gradient)
+      graph.tensor(id).kind = TensorKind::parameter_gradient;
+  }
+}
+
+void add_updates(StepBuilder& builder, const Differentiator& differentiator,
+                 const TrainingOptions& options, std::size_t forward_tensors, TrainingGraph& step) {
+  for (std::size_t i = 0; i < forward_tensors; ++i) {
+    const auto gradient = differentiator.gradient(TensorId(i));
+    if (!gradient || builder.graph().tensor(TensorId(i)).kind != TensorKind::parameter)
+      continue;
+    mark_parameter_gradient(builder.graph(), *gradient);
+    step.parameters.push_back(add_update(builder, options.optimizer, TensorId(i), *gradient));
+  }
+}
+
+/// What a step produces: the loss and everything it overwrites in place.
+std::vector<TensorId> step_outputs(const Graph& graph, const std::optional<TensorId>& loss) {
+  std::vector<TensorId> outputs;
+  if (loss)
+    outputs.push_back(*loss);
+  for (std::size_t i = 0; i < graph.tensors().size(); ++i) {
+    if (graph.tensors()[i].alias_of)
+      outputs.emplace_back(i);
+  }
+  return outputs;
+}
+
+std::vector<TensorId> stored_tensors(const Graph& graph, const std::vector<TensorId>& kept) {
+  std::vector<TensorId> stored = tensors_read_by_backward(graph);
+  for (const TensorId id : kept)
+    stored.push_back(storage_root(graph, id));
+  std::sort(stored.begin(), stored.end());
+  stored.erase(std::unique(stored.begin(), stored.end()), stored.end());
+  return stored;
+}
+
+} // namespace
+
+std::string_view name_of(MemoryOwner owner) {
+  switch (owner) {
+  case MemoryOwner::parameters:
+    return "parameters";
+  case MemoryOwner::gradients:
+    return "gradients";
+  case MemoryOwner::optimizer_state:
+    return "optimizer_state";
+  case MemoryOwner::stored_activations:
+    return "stored_activations";
+  case MemoryOwner::temporaries:
+    return "temporaries";
+  }
+  throw InternalError("memory owner without a name");
+}
+
+TrainingGraph make_training_graph(const Graph& network, const TrainingOptions& options) {
+  const std::vector<bool> trained = trained_parameters(network, options);
+  const std::vector<TensorId> outputs = differentiated_outputs(network, options.loss);
+  const GradientNeeds needs = find_needs(network, trained, outputs);
+  const bool any = std::any_of(outputs.begin(), outputs.end(),
+                               [&](TensorId id) { return needs.depends[id.index()]; });
+  if (!any)
+    throw InputError({network.origin, 0, 0, ""}, "no trained parameter reaches the loss");
+
+  PreparedForward forward = prepare_forward(network, options.precision, &needs);
+  const GradientNeeds step_needs = follow(needs, forward);
+  const std::size_t forward_tensors = forward.graph.tensors().size();
+  const std::size_t forward_operators = forward.graph.operators().size();
+  std::vector<TensorId> step_results;
+  for (const TensorId id : outputs)
+    step_results.push_back(*forward.to_step[id.index()]);
+
+  TrainingGraph step;
+  step.training = true;
+  step.accumulate = options.precision.accumulate;
+  StepBuilder builder(std::move(forward.graph), options.precision);
+  const LossParts loss = add_loss(builder, options.loss, step_results.front());
+  step.loss = loss.loss;
+  Differentiator differentiator(builder, step_needs, forward_operators, options.store);
+  start_backward(builder, differentiator, loss, step_results);
+  differentiator.run();
+  add_updates(builder, differentiator, options, forward_tensors, step);
+
+  std::vector<TensorId> kept = differentiator.kept();
+  // PyTorch keeps the divisor of the mean, a scalar as the loss is; the loss stands for it.
+  if (options.store == StorePolicy::pytorch_eager && loss.kind == LossKind::cross_entropy)
+    kept.push_back(*loss.loss);
+  step.graph = builder.release();
+  if (options.loss != LossKind::none)
+    step.graph.outputs.clear();
+  for (const TensorId id : step_outputs(step.graph, step.loss))
+    step.graph.outputs.push_back(id);
+  step.stored_activations = stored_tensors(step.graph, kept);
+  step.owner = find_owners(step.graph, step.stored_activations);
+  return step;
+}
+
+TrainingGraph make_inference_graph(const Graph& network, const Precision& precision) {
+  TrainingGraph step;
+  step.accumulate = precision.accumulate;
+  step.graph = prepare_forward(network, precision, nullptr).graph;
+  step.owner = find_owners(step.graph, {});
+  return step;
+}
+
+MacSplit count_macs(const Graph& graph) {
+  MacSplit split;
+  for (const Operator& op : graph.operators()) {
+    const std::int64_t count = macs(op.nest);
+    switch (op.gradient_of) {
+    case GradientOf::none:
+      split.forward = checked_add(split.forward, count);
+      break;
+    case GradientOf::input:
+      split.backward_input = checked_add(split.backward_input, count);
+      break;
+    case GradientOf::weight:
+      split.backward_weight = checked_add(split.backward_weight, count);
+      break;
+    }
+  }
+  return split;
+}
+
+} // namespace monet

@@ -11,5 +11,11 @@ std::span<const OperatorRule> conv_rules();
 std::span<const OperatorRule> matmul_rules();
 std::span<const OperatorRule> elementwise_rules();
 std::span<const OperatorRule> view_rules();
+std::span<const OperatorRule> mac_grad_rules();
+std::span<const OperatorRule> elementwise_grad_rules();
+std::span<const OperatorRule> normalization_grad_rules();
+std::span<const OperatorRule> indexing_grad_rules();
+std::span<const OperatorRule> loss_rules();
+std::span<const OperatorRule> update_rules();
 
 } // namespace monet

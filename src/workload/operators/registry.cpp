@@ -20,6 +20,12 @@ constexpr std::array kFamilies{
     &matmul_rules,
     &elementwise_rules,
     &view_rules,
+    &mac_grad_rules,
+    &elementwise_grad_rules,
+    &normalization_grad_rules,
+    &indexing_grad_rules,
+    &loss_rules,
+    &update_rules,
 };
 
 auto key(const OperatorRule& rule) {

@@ -1,0 +1,26 @@
+// The forward operators as they run in a step: batch-norm with the statistics of its batch, dropout
+// on, element types by role, and the extra outputs that backward operators read. At inference:
+// running statistics, no dropout.
+#pragma once
+
+#include "training/differentiate.hpp"
+
+#include <optional>
+#include <vector>
+
+namespace monet {
+
+struct PreparedForward {
+  Graph graph;
+  std::vector<std::optional<TensorId>>
+      to_step; ///< by tensor of the network; nullopt = not needed any more
+};
+
+/// Null `needs` = inference.
+PreparedForward prepare_forward(const Graph& network, const Precision& precision,
+                                const GradientNeeds* needs);
+
+/// Element type of a tensor by what it is for; integers and running statistics keep theirs.
+ElementType type_for_role(const Tensor& tensor, const Precision& precision);
+
+} // namespace monet

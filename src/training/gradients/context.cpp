@@ -1,0 +1,141 @@
+#include "training/differentiate.hpp"
+#include "training/gradients/rules.hpp"
+
+#include "monet/base/errors.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace monet {
+
+GradientContext::GradientContext(Differentiator& owner, OpId forward)
+    : owner_(&owner), forward_(forward) {}
+
+const Operator& GradientContext::op() const {
+  return graph().op(forward_);
+}
+StepBuilder& GradientContext::builder() {
+  return *owner_->builder_;
+}
+const Graph& GradientContext::graph() const {
+  return owner_->builder_->graph();
+}
+
+bool GradientContext::has_input(std::size_t i) const {
+  return i < op().inputs.size() && op().inputs[i].has_value();
+}
+bool GradientContext::wants(std::size_t input) const {
+  return has_input(input) && owner_->wants(*op().inputs[input]);
+}
+std::optional<TensorId> GradientContext::gradient_of_output(std::size_t output) const {
+  if (output >= op().outputs.size() || !op().outputs[output])
+    return std::nullopt;
+  return owner_->gradient(*op().outputs[output]);
+}
+TensorId GradientContext::input(std::size_t i) const {
+  internal_check(has_input(i), fmt::format("'{}' lacks input {}", op().name, i));
+  return *op().inputs[i];
+}
+TensorId GradientContext::output(std::size_t i) const {
+  internal_check(i < op().outputs.size() && op().outputs[i],
+                 fmt::format("'{}' lacks output {}", op().name, i));
+  return *op().outputs[i];
+}
+std::vector<std::int64_t> GradientContext::input_shape(std::size_t i) const {
+  return graph().tensor(input(i)).shape;
+}
+GradientOf GradientContext::kind_of(std::size_t i) const {
+  return owner_->needs_.weight_view[input(i).index()] ? GradientOf::weight : GradientOf::input;
+}
+
+void GradientContext::give(std::size_t i, TensorId gradient) {
+  owner_->give(input(i), gradient);
+}
+
+NewOperator GradientContext::base(std::string_view op_type) const {
+  NewOperator made;
+  made.name = fmt::format("{}.{}", op().name, op_type);
+  made.op_type = op_type;
+  made.forward_op = forward_;
+  return made;
+}
+
+void GradientContext::emit(Emit what, const std::vector<std::optional<std::size_t>>& targets) {
+  NewOperator made = base(what.op_type);
+  made.domain = what.domain;
+  made.inputs = std::move(what.inputs);
+  made.attributes = std::move(what.attributes);
+  made.gradient_of = what.gradient_of;
+  for (const auto& target : targets) {
+    if (!target) {
+      made.outputs.emplace_back();
+      continue;
+    }
+    const Tensor source = graph().tensor(input(*target));
+    made.outputs.emplace_back(builder().add_tensor(source.name + ".grad", source.shape,
+                                                   builder().precision().gradients,
+                                                   TensorKind::gradient));
+  }
+  const std::vector<std::optional<TensorId>> outputs = made.outputs;
+  builder().add_operator(std::move(made));
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    if (targets[i])
+      give(*targets[i], *outputs[i]);
+  }
+}
+
+TensorId GradientContext::emit_value(Emit what, std::vector<std::int64_t> shape) {
+  NewOperator made = base(what.op_type);
+  made.domain = what.domain;
+  made.inputs = std::move(what.inputs);
+  made.attributes = std::move(what.attributes);
+  made.gradient_of = what.gradient_of;
+  const TensorId result = builder().add_tensor(
+      made.name + ".out", std::move(shape), builder().precision().gradients, TensorKind::gradient);
+  made.outputs = {result};
+  builder().add_operator(std::move(made));
+  return result;
+}
+
+TensorId GradientContext::reduce_to(TensorId gradient, std::vector<std::int64_t> shape) {
+  const std::vector<std::int64_t> from = graph().tensor(gradient).shape;
+  if (from == shape)
+    return gradient;
+  internal_check(from.size() >= shape.size(),
+                 "an operand has more axes than the result it was broadcast to");
+  const std::size_t dropped = from.size() - shape.size();
+  std::vector<std::int64_t> axes;
+  std::vector<std::int64_t> kept = from;
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    if (i >= dropped && shape[i - dropped] == from[i])
+      continue;
+    axes.push_back(static_cast<std::int64_t>(i));
+    kept[i] = 1;
+  }
+  const bool only_dropped =
+      axes.size() == dropped && (dropped == 0 || axes.back() < static_cast<std::int64_t>(dropped));
+  Emit sum{"ReduceSum", "", {gradient, builder().integers(axes)}, {}, GradientOf::none};
+  sum.attributes.set("keepdims", std::int64_t{only_dropped ? 0 : 1});
+  return reshape(emit_value(std::move(sum), only_dropped ? shape : kept), shape);
+}
+
+TensorId GradientContext::reshape(TensorId tensor, std::vector<std::int64_t> shape) {
+  return builder().reshape(tensor, std::move(shape), base("Reshape"));
+}
+TensorId GradientContext::expand(TensorId tensor, std::vector<std::int64_t> shape) {
+  return builder().expand(tensor, std::move(shape), base("Expand"));
+}
+
+bool GradientContext::as_pytorch() const {
+  return owner_->store_ == StorePolicy::pytorch_eager;
+}
+void GradientContext::keep_as_pytorch(TensorId tensor) {
+  if (!as_pytorch())
+    return;
+  auto& kept = owner_->kept_;
+  if (std::find(kept.begin(), kept.end(), tensor) == kept.end())
+    kept.push_back(tensor);
+}
+
+} // namespace monet

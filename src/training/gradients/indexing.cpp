@@ -1,0 +1,159 @@
+// Operators that pick or join parts: Gather, Slice, Pad, Concat, Split.
+#include "training/gradients/rules.hpp"
+
+#include <limits>
+#include <numeric>
+
+namespace monet {
+
+namespace {
+
+TensorId pad(GradientContext& context, TensorId tensor, const std::vector<std::int64_t>& before,
+             const std::vector<std::int64_t>& shape) {
+  const std::vector<std::int64_t> from = context.graph().tensor(tensor).shape;
+  if (from == shape)
+    return tensor;
+  std::vector<std::int64_t> pads = before;
+  for (std::size_t i = 0; i < shape.size(); ++i)
+    pads.push_back(shape[i] - from[i] - before[i]);
+  return context.emit_value({"Pad", "", {tensor, context.builder().integers(pads)}}, shape);
+}
+
+/// Embedding: rows of dY are added into the rows of a dense zero-filled gradient. Picking one known
+/// index along an axis is a slice, whose gradient is dY between zeros.
+void gather(GradientContext& context) {
+  const std::vector<std::int64_t> shape = context.input_shape(0);
+  const std::size_t axis = normal_axis(context.op().attributes.integer("axis", 0), shape.size());
+  const auto index = known_integers(context.graph(), context.op(), 1);
+  if (index && index->size() == 1) {
+    std::vector<std::int64_t> one = shape;
+    one[axis] = 1;
+    std::vector<std::int64_t> before(shape.size(), 0);
+    before[axis] = index->front() < 0 ? index->front() + shape[axis] : index->front();
+    context.give(0, pad(context, context.reshape(context.dy(), one), before, shape));
+    return;
+  }
+  GradientContext::Emit what{"GatherGrad", kMonetDomain, {context.dy(), context.input(1)}};
+  what.attributes.set("axis", static_cast<std::int64_t>(axis));
+  context.emit(std::move(what), {0});
+}
+
+std::vector<std::int64_t> slice_starts(const Graph& graph, const Operator& op) {
+  const std::vector<std::int64_t>& shape = graph.tensor(*op.inputs[0]).shape;
+  const std::vector<std::int64_t> starts = known_integers(graph, op, 1).value();
+  std::vector<std::int64_t> axes(starts.size());
+  std::iota(axes.begin(), axes.end(), std::int64_t{0});
+  if (const auto given = known_integers(graph, op, 3))
+    axes = *given;
+  std::vector<std::int64_t> before(shape.size(), 0);
+  for (std::size_t i = 0; i < starts.size(); ++i) {
+    const std::size_t axis = normal_axis(axes[i], shape.size());
+    const std::int64_t start = starts[i] < 0 ? starts[i] + shape[axis] : starts[i];
+    before[axis] = std::min(std::max<std::int64_t>(start, 0), shape[axis]);
+  }
+  return before;
+}
+
+void slice(GradientContext& context) {
+  const std::vector<std::int64_t> before = slice_starts(context.graph(), context.op());
+  context.give(0, pad(context, context.dy(), before, context.input_shape(0)));
+}
+std::string refuse_slice(const Graph& graph, const Operator& op) {
+  if (!known_integers(graph, op, 1))
+    return "Slice has a gradient only when its starts are constants";
+  if (const auto steps = known_integers(graph, op, 4)) {
+    for (const std::int64_t step : *steps) {
+      if (step != 1)
+        return "Slice has a gradient only with steps of 1";
+    }
+  }
+  return {};
+}
+
+/// A part of dY as a view.
+TensorId take(GradientContext& context, const std::vector<std::int64_t>& starts,
+              const std::vector<std::int64_t>& shape) {
+  std::vector<std::int64_t> ends(starts.size());
+  std::vector<std::int64_t> axes(starts.size());
+  for (std::size_t i = 0; i < starts.size(); ++i) {
+    ends[i] = starts[i] + shape[i];
+    axes[i] = static_cast<std::int64_t>(i);
+  }
+  if (context.graph().tensor(context.dy()).shape == shape)
+    return context.dy();
+  StepBuilder& builder = context.builder();
+  return context.emit_value(
+      {"Slice",
+       "",
+       {context.dy(), builder.integers(starts), builder.integers(ends), builder.integers(axes)}},
+      shape);
+}
+
+void pad_rule(GradientContext& context) {
+  const std::vector<std::int64_t> shape = context.input_shape(0);
+  std::vector<std::int64_t> pads = known_integers(context.graph(), context.op(), 1).value();
+  pads.resize(shape.size());
+  context.give(0, take(context, pads, shape));
+}
+std::string refuse_pad(const Graph& graph, const Operator& op) {
+  if (op.attributes.text("mode", "constant") != "constant")
+    return "Pad has a gradient only in mode 'constant'";
+  const auto pads = known_integers(graph, op, 1);
+  if (!pads || pads->size() != 2 * graph.tensor(*op.inputs[0]).shape.size()) {
+    return "Pad has a gradient only when its pads are constants for every axis";
+  }
+  for (const std::int64_t amount : *pads) {
+    if (amount < 0)
+      return "Pad has a gradient only when no pad is negative";
+  }
+  return {};
+}
+
+void concat(GradientContext& context) {
+  const std::size_t inputs = context.op().inputs.size();
+  const std::vector<std::int64_t> whole = context.graph().tensor(context.dy()).shape;
+  const std::size_t axis = normal_axis(context.op().attributes.integer("axis", 0), whole.size());
+  std::vector<std::int64_t> starts(whole.size(), 0);
+  for (std::size_t i = 0; i < inputs; ++i) {
+    const std::vector<std::int64_t> shape = context.input_shape(i);
+    if (context.wants(i))
+      context.give(i, take(context, starts, shape));
+    starts[axis] += shape[axis];
+  }
+}
+
+/// The parts' gradients side by side; a part that nobody uses has gradient zero.
+void split(GradientContext& context) {
+  const std::vector<std::int64_t> shape = context.input_shape(0);
+  const auto axis = static_cast<std::int64_t>(
+      normal_axis(context.op().attributes.integer("axis", 0), shape.size()));
+  std::vector<std::optional<TensorId>> parts;
+  for (std::size_t i = 0; i < context.op().outputs.size(); ++i) {
+    auto part = context.gradient_of_output(i);
+    if (!part) {
+      const std::vector<std::int64_t> part_shape = context.graph().tensor(context.output(i)).shape;
+      part = context.expand(context.builder().scalar(0.0, context.builder().precision().gradients),
+                            part_shape);
+    }
+    parts.push_back(part);
+  }
+  GradientContext::Emit what{"Concat", "", std::move(parts)};
+  what.attributes.set("axis", axis);
+  context.emit(std::move(what), {0});
+}
+
+constexpr GradientRule kRules[]{
+    {"Gather", gather},
+    {"Slice", slice, refuse_slice},
+    {"Pad", pad_rule, refuse_pad},
+    {"Concat", concat},
+    {"Split", split},
+};
+
+} // namespace
+
+std::span<const GradientRule> indexing_gradients() {
+  return kRules;
+}
+
+} // namespace monet

@@ -1,0 +1,82 @@
+// Products: the gradient of a multiply-accumulate nest with respect to one operand is the same nest
+// with that operand written instead of the result, so every gradient costs exactly the forward
+// MACs. Weights first: their operand can be freed before the gradient of the input is made.
+#include "training/gradients/rules.hpp"
+
+namespace monet {
+
+namespace {
+
+struct Product {
+  std::string_view first;  ///< operator for the gradient of input 0: (dY, B) -> dA
+  std::string_view second; ///< of input 1: (A, dY) -> dB
+};
+
+void product(GradientContext& context, const Product& types) {
+  const Attributes attributes = context.op().attributes;
+  const TensorId dy = context.dy();
+  if (context.wants(1)) {
+    context.emit(
+        {types.second, kMonetDomain, {context.input(0), dy}, attributes, context.kind_of(1)}, {1});
+  }
+  if (context.wants(0)) {
+    context.emit(
+        {types.first, kMonetDomain, {dy, context.input(1)}, attributes, context.kind_of(0)}, {0});
+  }
+}
+
+/// Gradient of a convolution's bias: dY summed over batch and space.
+void convolution_bias(GradientContext& context) {
+  if (!context.wants(2))
+    return;
+  const std::size_t rank = context.graph().tensor(context.dy()).shape.size();
+  std::vector<std::int64_t> axes{0};
+  for (std::size_t i = 2; i < rank; ++i)
+    axes.push_back(static_cast<std::int64_t>(i));
+  GradientContext::Emit sum{"ReduceSum", "", {context.dy(), context.builder().integers(axes)}};
+  sum.attributes.set("keepdims", std::int64_t{0});
+  context.emit(std::move(sum), {2});
+}
+
+void conv(GradientContext& context) {
+  convolution_bias(context);
+  product(context, {"ConvGradInput", "ConvGradWeight"});
+}
+void conv_transpose(GradientContext& context) {
+  convolution_bias(context);
+  product(context, {"ConvTransposeGradInput", "ConvTransposeGradWeight"});
+}
+void matmul(GradientContext& context) {
+  product(context, {"MatMulGradA", "MatMulGradB"});
+}
+
+/// Y = alpha*A*B + beta*C.
+void gemm(GradientContext& context) {
+  if (context.wants(2)) {
+    TensorId bias = context.reduce_to(context.dy(), context.input_shape(2));
+    const double beta = context.op().attributes.number("beta", 1.0);
+    if (beta == 1.0) {
+      context.give(2, bias);
+    } else {
+      const TensorId scale =
+          context.builder().scalar(beta, context.builder().precision().gradients);
+      context.emit({"Mul", "", {bias, scale}}, {2});
+    }
+  }
+  product(context, {"GemmGradA", "GemmGradB"});
+}
+
+constexpr GradientRule kRules[]{
+    {"Conv", conv},
+    {"ConvTranspose", conv_transpose},
+    {"MatMul", matmul},
+    {"Gemm", gemm},
+};
+
+} // namespace
+
+std::span<const GradientRule> linear_gradients() {
+  return kRules;
+}
+
+} // namespace monet

@@ -1,0 +1,46 @@
+#include "training/gradients/rules.hpp"
+
+#include <numeric>
+
+namespace monet {
+
+namespace {
+
+/// Reads the argmax indices that the forward operator writes as its second output.
+void max_pool(GradientContext& context) {
+  context.keep_as_pytorch(context.input(0));
+  context.emit(
+      {"MaxPoolGrad", kMonetDomain, {context.dy(), context.output(1)}, context.op().attributes},
+      {0});
+}
+
+void average_pool(GradientContext& context) {
+  context.keep_as_pytorch(context.input(0));
+  context.emit({"AveragePoolGrad", kMonetDomain, {context.dy()}, context.op().attributes}, {0});
+}
+
+/// dX = dY / (H*W) for every pixel: scaled once while small, then broadcast as a view.
+void global_average_pool(GradientContext& context) {
+  const std::vector<std::int64_t> shape = context.input_shape(0);
+  const auto pixels =
+      std::accumulate(shape.begin() + 2, shape.end(), std::int64_t{1}, std::multiplies<>());
+  const TensorId scale = context.builder().scalar(1.0 / static_cast<double>(pixels),
+                                                  context.builder().precision().gradients);
+  const std::vector<std::int64_t> small = context.graph().tensor(context.dy()).shape;
+  const TensorId scaled = context.emit_value({"Mul", "", {context.dy(), scale}}, small);
+  context.give(0, context.expand(scaled, shape));
+}
+
+constexpr GradientRule kRules[]{
+    {"MaxPool", max_pool, nullptr, 1},
+    {"AveragePool", average_pool},
+    {"GlobalAveragePool", global_average_pool},
+};
+
+} // namespace
+
+std::span<const GradientRule> pooling_gradients() {
+  return kRules;
+}
+
+} // namespace monet

@@ -1,0 +1,57 @@
+// Views: the gradient of a rearrangement is the inverse rearrangement.
+#include "training/gradients/rules.hpp"
+
+#include <numeric>
+
+namespace monet {
+
+namespace {
+
+void same_elements(GradientContext& context) {
+  context.give(0, context.reshape(context.dy(), context.input_shape(0)));
+}
+
+void transpose(GradientContext& context) {
+  const std::vector<std::int64_t> shape = context.input_shape(0);
+  std::vector<std::int64_t> order(shape.size());
+  std::iota(order.rbegin(), order.rend(), std::int64_t{0});
+  order = context.op().attributes.integers("perm", order);
+  std::vector<std::int64_t> inverse(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    inverse[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(i);
+  }
+  GradientContext::Emit what{"Transpose", "", {context.dy()}};
+  what.attributes.set("perm", inverse);
+  context.emit(std::move(what), {0});
+}
+
+void expand(GradientContext& context) {
+  context.give(0, context.reduce_to(context.dy(), context.input_shape(0)));
+}
+
+/// Between floating types only: the gradient passes, in the type of gradients. A cast to integers
+/// has a result that is not floating, so that no gradient arrives.
+void cast(GradientContext& context) {
+  context.give(0, context.dy());
+}
+
+constexpr GradientRule kRules[]{
+    {"Identity", same_elements},
+    {"Reshape", same_elements},
+    {"Flatten", same_elements},
+    {"Squeeze", same_elements},
+    {"Unsqueeze", same_elements},
+    {"Transpose", transpose},
+    {"Expand", expand},
+    {"Cast", cast},
+    {"Shape"},
+    {"Size"},
+};
+
+} // namespace
+
+std::span<const GradientRule> view_gradients() {
+  return kRules;
+}
+
+} // namespace monet

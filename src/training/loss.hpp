@@ -1,0 +1,29 @@
+// The loss: operators from the network's result to one scalar, and the gradient that starts the
+// backward phase.
+#pragma once
+
+#include "training/differentiate.hpp"
+#include "training/step_builder.hpp"
+
+#include <optional>
+#include <vector>
+
+namespace monet {
+
+struct LossParts {
+  LossKind kind = LossKind::none;
+  TensorId prediction;
+  std::optional<TensorId> target; ///< labels or wanted values
+  std::optional<TensorId> saved;  ///< log-probabilities of cross-entropy
+  std::optional<TensorId> loss;   ///< scalar, mean over all samples (and positions)
+};
+
+/// Appends the loss and its target, a graph input. InputError when the prediction's shape has no
+/// such loss.
+LossParts add_loss(StepBuilder& builder, LossKind kind, TensorId prediction);
+/// Emits the loss's gradient and gives it to the prediction; with LossKind::none, a graph input per
+/// output is given.
+void start_backward(StepBuilder& builder, Differentiator& differentiator, const LossParts& loss,
+                    const std::vector<TensorId>& outputs);
+
+} // namespace monet

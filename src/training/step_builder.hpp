@@ -1,0 +1,73 @@
+// What every part of this stage builds with: a graph under construction whose new tensors and
+// operators get unique names, the element type of their role and their loop nest.
+#pragma once
+
+#include "monet/training/training.hpp"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+namespace monet {
+
+/// An operator to be appended; outputs are tensors already added.
+struct NewOperator {
+  std::string name;
+  std::string_view op_type;
+  std::string_view domain;
+  std::vector<std::optional<TensorId>> inputs;
+  std::vector<std::optional<TensorId>> outputs;
+  Attributes attributes;
+  Phase phase = Phase::backward;
+  GradientOf gradient_of = GradientOf::none;
+  std::optional<OpId> forward_op;
+};
+
+class StepBuilder {
+public:
+  StepBuilder(Graph graph, const Precision& precision);
+
+  Graph& graph() { return graph_; }
+  const Graph& graph() const { return graph_; }
+  const Precision& precision() const { return precision_; }
+
+  /// Adds a tensor; a name that is taken gets a number.
+  TensorId add_tensor(std::string name, std::vector<std::int64_t> shape, ElementType type,
+                      TensorKind kind);
+  OpId add_operator(NewOperator op);
+
+  /// int64 vector as a constant tensor, one per value: axes, shapes, pads.
+  TensorId integers(const std::vector<std::int64_t>& values);
+  /// Floating scalar as a constant tensor, one per value and type.
+  TensorId scalar(double value, ElementType type);
+
+  /// Views; none is added when nothing changes.
+  TensorId reshape(TensorId tensor, std::vector<std::int64_t> shape, NewOperator like);
+  TensorId expand(TensorId tensor, std::vector<std::int64_t> shape, NewOperator like);
+
+  std::vector<std::int64_t> shape(TensorId tensor) const { return graph_.tensor(tensor).shape; }
+  Graph release() { return std::move(graph_); }
+
+private:
+  std::string unique(std::unordered_set<std::string>& taken, std::string name);
+
+  Graph graph_;
+  Precision precision_;
+  std::unordered_set<std::string> tensor_names_;
+  std::unordered_set<std::string> op_names_;
+  std::map<std::vector<std::int64_t>, TensorId> integers_;
+  std::map<std::pair<double, ElementType>, TensorId> scalars_;
+};
+
+/// Integers known at compile time, or nullopt.
+std::optional<std::vector<std::int64_t>> known_integers(const Graph& graph, const Operator& op,
+                                                        std::size_t input);
+/// A number known at compile time, or nullopt.
+std::optional<double> known_number(const Graph& graph, const Operator& op, std::size_t input);
+/// `axis` counted from the end when negative.
+std::size_t normal_axis(std::int64_t axis, std::size_t rank);
+
+} // namespace monet

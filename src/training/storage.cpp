@@ -1,0 +1,154 @@
+#include "training/storage.hpp"
+
+#include "monet/base/errors.hpp"
+#include "monet/workload/operators.hpp"
+#include "monet/workload/views.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string_view>
+
+namespace monet {
+
+namespace {
+
+bool is_state(TensorKind kind) {
+  return kind == TensorKind::parameter || kind == TensorKind::buffer ||
+         kind == TensorKind::constant || kind == TensorKind::optimizer_state;
+}
+
+bool made_before_backward(const Graph& graph, const Tensor& tensor) {
+  if (is_state(tensor.kind))
+    return false;
+  if (!tensor.producer)
+    return tensor.kind == TensorKind::input || tensor.kind == TensorKind::label;
+  const Phase phase = graph.op(*tensor.producer).phase;
+  return phase == Phase::forward || phase == Phase::loss;
+}
+
+} // namespace
+
+TensorId storage_root(const Graph& graph, TensorId tensor) {
+  while (const auto producer = graph.tensor(tensor).producer) {
+    const Operator& op = graph.op(*producer);
+    const OperatorRule* rule = find_rule(op.domain, op.op_type);
+    if (!rule || !rule->is_view || op.inputs.empty() || !op.inputs[0])
+      break;
+    tensor = *op.inputs[0];
+  }
+  return tensor;
+}
+
+std::vector<TensorId> tensors_read_by_backward(const Graph& graph) {
+  std::set<TensorId> stored;
+  for (const Operator& op : graph.operators()) {
+    if (op.phase != Phase::backward)
+      continue;
+    for (const auto& input : op.inputs) {
+      if (!input)
+        continue;
+      const TensorId root = storage_root(graph, *input);
+      if (made_before_backward(graph, graph.tensor(root)))
+        stored.insert(root);
+    }
+  }
+  return {stored.begin(), stored.end()};
+}
+
+std::vector<MemoryOwner> find_owners(const Graph& graph, const std::vector<TensorId>& stored) {
+  std::vector<MemoryOwner> owners;
+  owners.reserve(graph.tensors().size());
+  for (const Tensor& tensor : graph.tensors()) {
+    switch (tensor.kind) {
+    case TensorKind::parameter:
+    case TensorKind::buffer:
+    case TensorKind::constant:
+      owners.push_back(MemoryOwner::parameters);
+      break;
+    case TensorKind::parameter_gradient:
+      owners.push_back(MemoryOwner::gradients);
+      break;
+    case TensorKind::optimizer_state:
+      owners.push_back(MemoryOwner::optimizer_state);
+      break;
+    default:
+      owners.push_back(MemoryOwner::temporaries);
+      break;
+    }
+  }
+  for (const TensorId id : stored) {
+    MemoryOwner& owner = owners[id.index()];
+    if (owner == MemoryOwner::temporaries)
+      owner = MemoryOwner::stored_activations;
+  }
+  return owners;
+}
+
+namespace {
+
+/// Tensors of a folded graph by the names they had before.
+class FoldedTensors {
+public:
+  FoldedTensors(const Graph& before, const Graph& after) : before_(&before) {
+    for (std::size_t i = 0; i < after.tensors().size(); ++i)
+      by_name_.emplace(after.tensors()[i].name, TensorId(i));
+  }
+
+  TensorId operator()(TensorId old) const {
+    TensorId at = old;
+    while (true) {
+      if (const auto found = by_name_.find(before_->tensor(at).name); found != by_name_.end())
+        return found->second;
+      const TensorId viewed = step_back(at);
+      internal_check(viewed != at,
+                     "tensor '" + before_->tensor(old).name + "' was lost in folding views");
+      at = viewed;
+    }
+  }
+
+private:
+  TensorId step_back(TensorId tensor) const {
+    const auto producer = before_->tensor(tensor).producer;
+    if (!producer)
+      return tensor;
+    const Operator& op = before_->op(*producer);
+    const OperatorRule* rule = find_rule(op.domain, op.op_type);
+    return rule && rule->is_view && op.inputs[0] ? *op.inputs[0] : tensor;
+  }
+
+  const Graph* before_;
+  std::map<std::string_view, TensorId> by_name_;
+};
+
+} // namespace
+
+TrainingGraph fold_views(const TrainingGraph& step) {
+  TrainingGraph folded;
+  folded.graph = fold_views(step.graph);
+  folded.training = step.training;
+  folded.accumulate = step.accumulate;
+  const FoldedTensors map(step.graph, folded.graph);
+  if (step.loss)
+    folded.loss = map(*step.loss);
+  for (const ParameterRecord& record : step.parameters) {
+    ParameterRecord mapped{map(record.weight), map(record.gradient), {}, map(record.updated)};
+    for (const TensorId state : record.states)
+      mapped.states.push_back(map(state));
+    folded.parameters.push_back(std::move(mapped));
+  }
+  // What PyTorch keeps beyond what backward reads is a property of the unfolded step; the rest
+  // follows from the reads.
+  const std::vector<TensorId> read = tensors_read_by_backward(step.graph);
+  std::vector<TensorId> now = tensors_read_by_backward(folded.graph);
+  std::set<TensorId> stored(now.begin(), now.end());
+  for (const TensorId id : step.stored_activations) {
+    if (!std::binary_search(read.begin(), read.end(), id))
+      stored.insert(map(id));
+  }
+  folded.stored_activations.assign(stored.begin(), stored.end());
+  folded.owner = find_owners(folded.graph, folded.stored_activations);
+  return folded;
+}
+
+} // namespace monet

@@ -1,0 +1,20 @@
+// Which tensors live from the forward to the backward phase, and who owns every byte.
+#pragma once
+
+#include "monet/training/training.hpp"
+
+#include <vector>
+
+namespace monet {
+
+/// The tensor whose memory a view shares; the tensor itself when it is no view.
+TensorId storage_root(const Graph& graph, TensorId tensor);
+
+/// Tensors made in the forward or loss phase, inputs and labels that some backward operator reads;
+/// views count as what they view. Sorted by id.
+std::vector<TensorId> tensors_read_by_backward(const Graph& graph);
+
+/// Owner of every tensor: by kind, except that stored activations are apart from other temporaries.
+std::vector<MemoryOwner> find_owners(const Graph& graph, const std::vector<TensorId>& stored);
+
+} // namespace monet

@@ -1,0 +1,85 @@
+#include "training/storage.hpp"
+
+#include "monet/base/errors.hpp"
+#include "monet/training/training.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+namespace monet {
+
+namespace {
+
+int rank_of(Phase phase) {
+  switch (phase) {
+  case Phase::forward:
+    return 0;
+  case Phase::loss:
+    return 1;
+  case Phase::recompute:
+  case Phase::backward:
+    return 2;
+  case Phase::update:
+    return 3;
+  }
+  throw InternalError("phase without a rank");
+}
+
+void verify_phases(const Graph& graph) {
+  int reached = 0;
+  for (const Operator& op : graph.operators()) {
+    const int rank = rank_of(op.phase);
+    internal_check(rank >= reached, fmt::format("'{}' is out of its phase", op.name));
+    reached = rank;
+    internal_check(op.gradient_of == GradientOf::none || op.phase == Phase::backward,
+                   fmt::format("'{}' computes a gradient outside the backward phase", op.name));
+  }
+}
+
+void verify_record(const Graph& graph, const ParameterRecord& record) {
+  const Tensor& weight = graph.tensor(record.weight);
+  const Tensor& gradient = graph.tensor(record.gradient);
+  const Tensor& updated = graph.tensor(record.updated);
+  internal_check(weight.kind == TensorKind::parameter,
+                 fmt::format("'{}' is not a parameter", weight.name));
+  internal_check(gradient.kind == TensorKind::parameter_gradient || !gradient.producer,
+                 fmt::format("gradient '{}' of '{}' has another kind", gradient.name, weight.name));
+  internal_check(updated.alias_of == record.weight,
+                 fmt::format("'{}' does not overwrite '{}'", updated.name, weight.name));
+  internal_check(updated.producer && graph.op(*updated.producer).phase == Phase::update,
+                 fmt::format("'{}' is not made by an update", updated.name));
+  internal_check(updated.shape == weight.shape,
+                 fmt::format("'{}' has another shape", updated.name));
+  const auto& update_inputs = graph.op(*updated.producer).inputs;
+  for (const TensorId state : record.states) {
+    internal_check(graph.tensor(state).kind == TensorKind::optimizer_state,
+                   "a state has another kind");
+    internal_check(std::find(update_inputs.begin(), update_inputs.end(), state) !=
+                       update_inputs.end(),
+                   fmt::format("the update of '{}' does not read its state", weight.name));
+  }
+}
+
+} // namespace
+
+void verify(const TrainingGraph& step) {
+  verify(step.graph);
+  verify_phases(step.graph);
+  std::set<TensorId> weights;
+  std::size_t updates = 0;
+  for (const ParameterRecord& record : step.parameters) {
+    internal_check(weights.insert(record.weight).second,
+                   fmt::format("'{}' is updated twice", step.graph.tensor(record.weight).name));
+    verify_record(step.graph, record);
+  }
+  for (const Operator& op : step.graph.operators())
+    updates += op.phase == Phase::update ? 1U : 0U;
+  internal_check(updates == step.parameters.size(),
+                 "updates and trained parameters differ in number");
+  internal_check(step.owner == find_owners(step.graph, step.stored_activations),
+                 "an owner contradicts its tensor");
+}
+
+} // namespace monet

@@ -1,0 +1,86 @@
+// Losses (a scalar, the mean) and their gradients with respect to the prediction.
+#include "workload/operators/families.hpp"
+#include "workload/operators/nest_builder.hpp"
+
+#include <array>
+
+namespace monet {
+
+namespace {
+
+// Order of work: add, multiply, divide, compare, square_root, transcendental.
+constexpr VectorWork kPickAndAdd{1, 0, 0, 0, 0, 0};
+constexpr VectorWork kCrossEntropyGrad{1, 1, 0, 1, 0, 1}; // (exp(logp) - (class == label)) / n
+constexpr VectorWork kMse{2, 1, 0, 0, 0, 0};
+constexpr VectorWork kMseGrad{1, 1, 0, 0, 0, 0};
+constexpr VectorWork kBce{4, 1, 0, 2, 0, 2};     // max(x,0) - x*t + log(1 + exp(-|x|))
+constexpr VectorWork kBceGrad{2, 1, 1, 0, 0, 1}; // (sigmoid(x) - t) / n
+
+std::vector<AxisExpr> all_axes(std::span<const LoopIndex> loops) {
+  std::vector<AxisExpr> axes;
+  for (const LoopIndex loop : loops)
+    axes.push_back(axis(loop));
+  return axes;
+}
+
+/// (log-probabilities [N, C, ...], labels [N, ...]) -> loss []: one element of each row is picked.
+LoopNest build_nll(const Graph& graph, const Operator& op) {
+  const auto& scores = input_shape(graph, op, 0);
+  const auto& labels = input_shape(graph, op, 1);
+  if (scores.size() != labels.size() + 1 || labels.empty())
+    fail(graph, op, "log-probabilities have one axis more than labels");
+  if (op.attributes.text("reduction", "mean") == "none")
+    fail(graph, op, "a loss is reduced to a scalar", "attribute 'reduction'");
+  LoopNestBuilder nest(graph, op, ComputeKind::vector, kPickAndAdd);
+  const std::vector<LoopIndex> loops = nest.loops_over(labels);
+  std::vector<AxisExpr> picked = all_axes(loops);
+  picked.insert(picked.begin() + 1, axis_data_dependent());
+  nest.output(0, "O", {});
+  nest.input(0, "I", std::move(picked));
+  nest.input(1, "labels", all_axes(loops));
+  nest.input(2, "weight", {axis_data_dependent()});
+  return nest.finish();
+}
+
+/// (log-probabilities [..., C], labels [...]) -> gradient of the logits.
+LoopNest build_cross_entropy_grad(const Graph& graph, const Operator& op) {
+  LoopNestBuilder nest(graph, op, ComputeKind::vector, kCrossEntropyGrad);
+  const std::vector<LoopIndex> loops = nest.loops_over(input_shape(graph, op, 0));
+  if (loops.empty())
+    fail(graph, op, "log-probabilities have no axis");
+  nest.output(0, "O", all_axes(loops));
+  nest.input(0, "I", all_axes(loops));
+  nest.input(1, "labels", all_axes(std::span(loops).first(loops.size() - 1)));
+  return nest.finish();
+}
+
+/// (prediction, target) -> loss [] or the prediction's gradient.
+LoopNest elementwise_loss(const Graph& graph, const Operator& op, const VectorWork& work) {
+  LoopNestBuilder nest(graph, op, ComputeKind::vector, work);
+  const std::vector<LoopIndex> loops = nest.loops_over(input_shape(graph, op, 0));
+  nest.output(0, "O", nest.broadcast(output_shape(graph, op, 0), loops));
+  nest.input(0, "I", all_axes(loops));
+  nest.input(1, "labels", all_axes(loops));
+  return nest.finish();
+}
+
+template <const VectorWork& kWork>
+LoopNest build_elementwise_loss(const Graph& graph, const Operator& op) {
+  return elementwise_loss(graph, op, kWork);
+}
+
+} // namespace
+
+std::span<const OperatorRule> loss_rules() {
+  static constexpr std::array kRules{
+      OperatorRule{"", "NegativeLogLikelihoodLoss", &build_nll, false},
+      OperatorRule{kMonetDomain, "SoftmaxCrossEntropyGrad", &build_cross_entropy_grad, false},
+      OperatorRule{kMonetDomain, "MseLoss", &build_elementwise_loss<kMse>, false},
+      OperatorRule{kMonetDomain, "MseLossGrad", &build_elementwise_loss<kMseGrad>, false},
+      OperatorRule{kMonetDomain, "BceWithLogitsLoss", &build_elementwise_loss<kBce>, false},
+      OperatorRule{kMonetDomain, "BceWithLogitsLossGrad", &build_elementwise_loss<kBceGrad>, false},
+  };
+  return kRules;
+}
+
+} // namespace monet

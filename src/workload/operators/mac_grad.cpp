@@ -1,0 +1,107 @@
+// Gradients of products. With respect to one operand, the gradient of a multiply-accumulate nest is
+// the same nest in which that operand is written and the result is read: equal loops, equal MACs.
+// Inputs: the forward operands in their order, dY in place of the one whose gradient is the output.
+//   ConvGradInput (dY, W) -> dX      dX[b, c, s*oy + fy - p, ...] += dY[b, k, oy, ...] * W[k, c,
+//   fy, ...] ConvGradWeight (X, dY) -> dW     dW[k, c, fy, ...] += X[b, c, s*oy + fy - p, ...] *
+//   dY[b, k, oy, ...]
+#include "workload/operators/families.hpp"
+#include "workload/operators/nest_builder.hpp"
+
+#include "monet/base/checked.hpp"
+#include "monet/base/errors.hpp"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+namespace monet {
+
+namespace {
+
+/// The terms count through [0, extent) once, like the digits of a number.
+bool counts_through(const AxisExpr& axis, const LoopNest& nest, std::int64_t extent) {
+  if (axis.data_dependent || axis.offset != 0)
+    return false;
+  std::vector<AffineTerm> terms = axis.terms;
+  std::sort(terms.begin(), terms.end(),
+            [](const AffineTerm& a, const AffineTerm& b) { return a.coefficient < b.coefficient; });
+  std::int64_t reached = 1;
+  for (const AffineTerm& term : terms) {
+    if (nest.dims[term.dim].size == 1)
+      continue;
+    if (term.coefficient != reached)
+      return false;
+    reached = checked_multiply(reached, nest.dims[term.dim].size);
+  }
+  return reached == extent;
+}
+
+/// Every element is one combination of loops: it can be finished before the next one is begun.
+bool visits_each_once(const Access& access, const LoopNest& nest,
+                      const std::vector<std::int64_t>& shape) {
+  std::set<std::uint32_t> seen;
+  for (std::size_t i = 0; i < access.axes.size(); ++i) {
+    if (!counts_through(access.axes[i], nest, shape[i]))
+      return false;
+    for (const AffineTerm& term : access.axes[i].terms) {
+      if (nest.dims[term.dim].size > 1 && !seen.insert(term.dim).second)
+        return false;
+    }
+  }
+  return true;
+}
+
+/// `operand` 0 or 1: the forward input whose gradient this is.
+LoopNest adjoint(const Graph& graph, const Operator& op, std::string_view forward_type,
+                 std::size_t operand) {
+  if (!has_output(op, 0) || !has_input(op, 0) || !has_input(op, 1))
+    fail(graph, op, "two inputs and one output are needed");
+  Operator forward;
+  forward.name = op.name;
+  forward.op_type = forward_type;
+  forward.attributes = op.attributes;
+  forward.inputs = op.inputs;
+  forward.inputs.resize(2);
+  forward.outputs = {op.inputs[operand]};
+  forward.inputs[operand] = op.outputs[0];
+  const OperatorRule* rule = find_rule("", forward_type);
+  internal_check(rule != nullptr && rule->build != nullptr, "no forward operator for a gradient");
+  LoopNest nest = rule->build(graph, forward);
+  internal_check(nest.operands.size() == 3, "a product has two operands and a result");
+  Access& result = nest.operands[0];
+  Access& target = nest.operands[1 + operand];
+  std::swap(result, target); // the gradient comes first, dY takes the operand's place
+  std::swap(result.role, target.role);
+  target.mode = AccessMode::read;
+  const auto& shape = graph.tensor(result.tensor).shape;
+  result.mode = visits_each_once(result, nest, shape) ? AccessMode::write : AccessMode::accumulate;
+  return nest;
+}
+
+template <const char* kForward, std::size_t kOperand>
+LoopNest build(const Graph& graph, const Operator& op) {
+  return adjoint(graph, op, kForward, kOperand);
+}
+
+constexpr char kConv[] = "Conv";
+constexpr char kConvTranspose[] = "ConvTranspose";
+constexpr char kMatMul[] = "MatMul";
+constexpr char kGemm[] = "Gemm";
+
+} // namespace
+
+std::span<const OperatorRule> mac_grad_rules() {
+  static constexpr std::array kRules{
+      OperatorRule{kMonetDomain, "ConvGradInput", &build<kConv, 0>, false},
+      OperatorRule{kMonetDomain, "ConvGradWeight", &build<kConv, 1>, false},
+      OperatorRule{kMonetDomain, "ConvTransposeGradInput", &build<kConvTranspose, 0>, false},
+      OperatorRule{kMonetDomain, "ConvTransposeGradWeight", &build<kConvTranspose, 1>, false},
+      OperatorRule{kMonetDomain, "MatMulGradA", &build<kMatMul, 0>, false},
+      OperatorRule{kMonetDomain, "MatMulGradB", &build<kMatMul, 1>, false},
+      OperatorRule{kMonetDomain, "GemmGradA", &build<kGemm, 0>, false},
+      OperatorRule{kMonetDomain, "GemmGradB", &build<kGemm, 1>, false},
+  };
+  return kRules;
+}
+
+} // namespace monet

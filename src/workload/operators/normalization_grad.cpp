@@ -1,0 +1,128 @@
+// Batch and layer normalisation in training, and softmax backward. An operand that is needed again
+// once a sum over it is known is swept twice.
+#include "workload/operators/families.hpp"
+#include "workload/operators/nest_builder.hpp"
+
+#include <array>
+
+namespace monet {
+
+namespace {
+
+// Order of work: add, multiply, divide, compare, square_root, transcendental.
+constexpr VectorWork kBatchNormForward{5, 4, 0, 0, 0, 0};   // sum, sum of squares; (x-m)*i, *g, +b
+constexpr VectorWork kBatchNormBackward{6, 5, 0, 0, 0, 0};  // xhat, sums of dy and dy*xhat; dx
+constexpr VectorWork kParametersOnly{3, 2, 0, 0, 0, 0};     // xhat; dy*xhat; two sums
+constexpr VectorWork kLayerNormBackward{6, 6, 0, 0, 0, 0};  // g*dy, xhat, two sums; dx
+constexpr VectorWork kSoftmaxBackward{2, 2, 0, 0, 0, 0};    // dy*y, sum; y * (dy - sum)
+constexpr VectorWork kLogSoftmaxBackward{2, 1, 0, 0, 0, 1}; // sum; dy - exp(y) * sum
+
+std::vector<AxisExpr> all_axes(const std::vector<LoopIndex>& loops) {
+  std::vector<AxisExpr> axes;
+  for (const LoopIndex loop : loops)
+    axes.push_back(axis(loop));
+  return axes;
+}
+
+/// Channels are axis 1 (the last axis of a matrix).
+std::vector<LoopIndex> channel_loops(const Graph& graph, const Operator& op, LoopNestBuilder& nest,
+                                     std::size_t data_input) {
+  const auto& shape = input_shape(graph, op, data_input);
+  if (shape.size() < 2)
+    fail(graph, op, "batch normalisation needs a channel axis");
+  return nest.loops_over(shape);
+}
+
+/// (X, scale, bias, running mean, running variance) -> (Y, running mean, running variance, batch
+/// mean, inverse standard deviation). Two sweeps over X: statistics, then result.
+LoopNest build_batch_norm(const Graph& graph, const Operator& op) {
+  LoopNestBuilder nest(graph, op, ComputeKind::vector, kBatchNormForward);
+  const std::vector<LoopIndex> loops = channel_loops(graph, op, nest, 0);
+  const std::vector<AxisExpr> channel{axis(loops[1])};
+  nest.output(0, "O", all_axes(loops));
+  constexpr std::array kOutputs{"running_mean", "running_var", "mean", "inv_std"};
+  for (std::size_t i = 0; i < kOutputs.size(); ++i)
+    nest.output(i + 1, kOutputs[i], channel);
+  nest.input(0, "I", all_axes(loops), 2);
+  constexpr std::array kInputs{"scale", "bias", "running_mean", "running_var"};
+  for (std::size_t i = 0; i < kInputs.size(); ++i)
+    nest.input(i + 1, kInputs[i], channel);
+  return nest.finish();
+}
+
+/// (dY, X, scale, mean, inverse standard deviation) -> (dX, dscale, dbias). Two sweeps over X and
+/// dY when dX is wanted.
+LoopNest build_batch_norm_grad(const Graph& graph, const Operator& op) {
+  const bool whole = has_output(op, 0);
+  const int passes = whole ? 2 : 1;
+  LoopNestBuilder nest(graph, op, ComputeKind::vector,
+                       whole ? kBatchNormBackward : kParametersOnly);
+  const std::vector<LoopIndex> loops = channel_loops(graph, op, nest, 0);
+  const std::vector<AxisExpr> channel{axis(loops[1])};
+  nest.output(0, "O", all_axes(loops));
+  nest.output(1, "dscale", channel);
+  nest.output(2, "dbias", channel);
+  nest.input(0, "I", all_axes(loops), passes);
+  nest.input(1, "W", all_axes(loops), passes);
+  nest.input(2, "scale", channel);
+  nest.input(3, "mean", channel);
+  nest.input(4, "inv_std", channel);
+  return nest.finish();
+}
+
+/// (dY, X, scale, mean, inverse standard deviation) -> dX. Rows are independent.
+LoopNest build_layer_norm_grad(const Graph& graph, const Operator& op) {
+  LoopNestBuilder nest(graph, op, ComputeKind::vector, kLayerNormBackward);
+  const std::vector<LoopIndex> loops = nest.loops_over(input_shape(graph, op, 0));
+  nest.output(0, "O", all_axes(loops));
+  nest.input(0, "I", all_axes(loops), 2);
+  nest.input(1, "W", all_axes(loops), 2);
+  constexpr std::array kRest{"scale", "mean", "inv_std"};
+  for (std::size_t i = 0; i < kRest.size(); ++i)
+    nest.input(i + 2, kRest[i], nest.broadcast(input_shape(graph, op, i + 2), loops));
+  return nest.finish();
+}
+
+/// (dY, X, mean, inverse standard deviation) -> (dscale, dbias), summed over rows.
+LoopNest build_layer_norm_grad_weight(const Graph& graph, const Operator& op) {
+  LoopNestBuilder nest(graph, op, ComputeKind::vector, kParametersOnly);
+  const std::vector<LoopIndex> loops = nest.loops_over(input_shape(graph, op, 0));
+  constexpr std::array kOutputs{"O", "O2"};
+  for (std::size_t i = 0; i < kOutputs.size(); ++i) {
+    if (has_output(op, i))
+      nest.output(i, kOutputs[i], nest.broadcast(output_shape(graph, op, i), loops));
+  }
+  nest.input(0, "I", all_axes(loops));
+  nest.input(1, "W", all_axes(loops));
+  nest.input(2, "mean", nest.broadcast(input_shape(graph, op, 2), loops));
+  nest.input(3, "inv_std", nest.broadcast(input_shape(graph, op, 3), loops));
+  return nest.finish();
+}
+
+/// (dY, Y) -> dX; a row is swept for the sum, then for the result.
+LoopNest build_softmax_grad(const Graph& graph, const Operator& op) {
+  const bool logarithmic = op.op_type == "LogSoftmaxGrad";
+  LoopNestBuilder nest(graph, op, ComputeKind::vector,
+                       logarithmic ? kLogSoftmaxBackward : kSoftmaxBackward);
+  const std::vector<LoopIndex> loops = nest.loops_over(input_shape(graph, op, 0));
+  nest.output(0, "O", all_axes(loops));
+  nest.input(0, "I", all_axes(loops), 2);
+  nest.input(1, "W", all_axes(loops), logarithmic ? 1 : 2);
+  return nest.finish();
+}
+
+} // namespace
+
+std::span<const OperatorRule> normalization_grad_rules() {
+  static constexpr std::array kRules{
+      OperatorRule{kMonetDomain, "BatchNormalization", &build_batch_norm, false},
+      OperatorRule{kMonetDomain, "BatchNormGrad", &build_batch_norm_grad, false},
+      OperatorRule{kMonetDomain, "LayerNormGrad", &build_layer_norm_grad, false},
+      OperatorRule{kMonetDomain, "LayerNormGradWeight", &build_layer_norm_grad_weight, false},
+      OperatorRule{kMonetDomain, "SoftmaxGrad", &build_softmax_grad, false},
+      OperatorRule{kMonetDomain, "LogSoftmaxGrad", &build_softmax_grad, false},
+  };
+  return kRules;
+}
+
+} // namespace monet
