@@ -1,0 +1,372 @@
+// Opens each report from file:// in headless Chromium, uses it as a person would, and checks what it shows.
+// Usage: node browser_test.mjs [--screenshot OUT.png] [--dark] [REPORT.html]...; run.sh gives it playwright-core.
+import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { pathToFileURL } from "node:url";
+import { assemble } from "./assemble.mjs";
+import * as samples from "./samples.mjs";
+
+const require = createRequire(path.resolve(process.env.MODULES ?? "node_modules", "x.js"));
+const { chromium } = require("playwright-core");
+
+const kArguments = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+  "--disable-component-update", "--disable-sync"];
+const kGutter = 136; // px, as in web/src/surface.ts
+let checks = 0;
+
+function check(condition, message) {
+  checks += 1;
+  assert.ok(condition, message);
+}
+
+function equal(actual, expected, message) {
+  checks += 1;
+  assert.deepEqual(actual, expected, message);
+}
+
+/// A page that remembers everything it must not do.
+async function open(context, file) {
+  const page = await context.newPage();
+  const wrong = [];
+  page.on("console", (message) => ["error", "warning"].includes(message.type()) && wrong.push(`console: ${message.text()}`));
+  page.on("pageerror", (error) => wrong.push(`exception: ${error.message}`));
+  page.on("dialog", (dialog) => (wrong.push(`dialog: ${dialog.message()}`), dialog.dismiss()));
+  page.on("request", (request) => request.url().startsWith("file://") || wrong.push(`request: ${request.url()}`));
+  page.on("framenavigated", (frame) => frame.url().startsWith("file://") || wrong.push(`navigation: ${frame.url()}`));
+  await page.goto(pathToFileURL(file).href);
+  await settle(page);
+  return { page, wrong };
+}
+
+/// Until two frames have been drawn: the charts draw in the first after a change.
+async function settle(page) {
+  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done()))));
+}
+
+function gantt(page) {
+  return page.locator('canvas[data-chart="gantt"]');
+}
+
+async function range(page) {
+  return gantt(page).evaluate((canvas) => [Number(canvas.dataset.start), Number(canvas.dataset.end)]);
+}
+
+/// Distinct colours, each "r,g,b" with its count, inside a box of the canvas (px of the page).
+async function colours(canvas, box) {
+  const found = await canvas.evaluate((element, at) => {
+    const ratio = element.width / element.clientWidth;
+    const [x, y, width, height] = [at.x, at.y, at.width, at.height].map((px) => Math.floor(px * ratio));
+    const copy = new OffscreenCanvas(Math.max(width, 1), Math.max(height, 1)).getContext("2d", { willReadFrequently: true });
+    copy.drawImage(element, -x, -y);
+    const { data } = copy.getImageData(0, 0, Math.max(width, 1), Math.max(height, 1));
+    const counts = new Map();
+    for (let i = 0; i < data.length; i += 4) {
+      const key = `${data[i]},${data[i + 1]},${data[i + 2]}`;
+      counts.set(key, (counts.get(key) ?? 0) + 1);
+    }
+    return [...counts];
+  }, box);
+  return new Map(found);
+}
+
+/// The value of a colour variable as "r,g,b".
+async function variable(page, name) {
+  return page.evaluate((key) => {
+    const hex = getComputedStyle(document.documentElement).getPropertyValue(key).trim();
+    return [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16)).join(",");
+  }, name);
+}
+
+async function check_rows(page, step) {
+  const rows = await page.evaluate(() => window.__monet.rows());
+  const busy = new Set(step.timeline.runs.map((run) => run[0]));
+  const cores = rows.filter((row) => row.kind === "core");
+  equal(cores.reduce((sum, row) => sum + row.bars, 0), step.timeline.runs.length, "every run is a bar of a core's row");
+  check(cores.length >= busy.size, "every core that runs has a row");
+  const lane = await variable(page, "--lane");
+  const width = await gantt(page).evaluate((canvas) => canvas.clientWidth - 150);
+  for (const row of rows.filter((entry) => entry.bars > 0)) {
+    const seen = await colours(gantt(page), { x: kGutter, y: row.top + 1, width, height: Math.max(row.height - 2, 1) });
+    check(seen.size > 1 || !seen.has(lane), `row ${row.label.slice(0, 40)} has bars`);
+  }
+  const visible = rows.reduce((sum, row) => sum + row.bars, 0);
+  equal(Number(await gantt(page).getAttribute("data-bars")), visible, "at full range every bar is drawn");
+  check(Number(await gantt(page).getAttribute("data-rectangles")) <= width * rows.length * 2, "sub-pixel bars are merged");
+}
+
+async function check_phase_colours(page, step) {
+  const width = await gantt(page).evaluate((canvas) => canvas.clientWidth - 150);
+  const band = await colours(gantt(page), { x: kGutter, y: 4, width, height: 12 });
+  const known = ["forward", "loss", "backward", "update", "recompute"];
+  for (const phase of step.phases) {
+    const share = phase.latency_cycles / step.latency_cycles;
+    if (share < 0.005) continue;
+    const wanted = await variable(page, known.includes(phase.phase) ? `--phase-${phase.phase}` : "--phase-other");
+    check((band.get(wanted) ?? 0) > 0, `phase ${phase.phase} has its colour ${wanted} in the band`);
+  }
+}
+
+async function check_zoom(page, step) {
+  const box = await gantt(page).boundingBox();
+  const middle = [box.x + kGutter + (box.width - 150) / 2, box.y + 60];
+  const full = await range(page);
+  check(full[0] === 0 && full[1] >= step.latency_cycles, "the whole step is shown first");
+  await page.mouse.move(...middle);
+  await page.mouse.wheel(0, -400);
+  await settle(page);
+  const nearer = await range(page);
+  check(nearer[1] - nearer[0] < (full[1] - full[0]) * 0.8, "the wheel zooms in");
+  const memory = page.locator('canvas[data-chart="memory"]');
+  const before = await colours(memory, { x: kGutter, y: 30, width: box.width - 150, height: 180 });
+  await page.keyboard.down("Shift");
+  await page.mouse.down();
+  await page.mouse.move(middle[0] + 100, middle[1], { steps: 3 });
+  await page.mouse.up();
+  await page.keyboard.up("Shift");
+  await settle(page);
+  const panned = await range(page);
+  check(panned[0] < nearer[0] || nearer[0] === 0, "shift and drag pans");
+  check(Math.abs(panned[1] - panned[0] - (nearer[1] - nearer[0])) < 1e-6 * full[1] + 1e-6, "a pan keeps the span");
+  check(before.size > 0, "the memory chart follows");
+  await page.mouse.down();
+  await page.mouse.move(middle[0] + 50, middle[1], { steps: 3 });
+  await page.mouse.up();
+  await settle(page);
+  const dragged = await range(page);
+  check(dragged[1] - dragged[0] < panned[1] - panned[0], "a drag zooms to what it covers");
+  await gantt(page).focus();
+  await page.keyboard.press("0");
+  await settle(page);
+  equal(await range(page), full, "0 shows all again");
+}
+
+/// Zooms in on a bar until it can be pointed at; then its tooltip, and a click selects its layer in the table.
+async function check_pick(page, step) {
+  const [core, layer, start, end] = step.timeline.runs[Math.floor(step.timeline.runs.length * 0.6)];
+  const row = (await page.evaluate(() => window.__monet.rows())).findIndex((entry, i) => entry.kind === "core" && i === core);
+  check(row >= 0, "the run's core has a row");
+  const find = () =>
+    page.evaluate(([at, wanted]) => {
+      for (let bar = 0; ; ++bar) {
+        const place = window.__monet.locate(at, bar);
+        if (place === null) return null;
+        if (place.layer === wanted) return place;
+      }
+    }, [row, layer]);
+  const box = await gantt(page).boundingBox();
+  for (let i = 0; i < 60 && (await range(page))[1] - (await range(page))[0] > (end - start) * 8; ++i) {
+    const place = await find();
+    await page.mouse.move(box.x + place.x, box.y + place.y);
+    await page.mouse.wheel(0, -240);
+    await settle(page);
+  }
+  const place = await find();
+  await page.mouse.move(box.x + place.x, box.y + place.y);
+  await settle(page);
+  const tip = await page.locator(".tooltip").innerText();
+  const shown = step.layers[layer];
+  for (const part of ["cycles", "layer energy"]) check(tip.includes(part), `the tooltip names ${part}: ${tip}`);
+  if (/^[\w./]{1,100}$/.test(shown.name)) {
+    for (const part of [shown.name, shown.op_type, shown.phase]) check(tip.includes(part), `the tooltip says ${part}: ${tip}`);
+  }
+  await page.mouse.click(box.x + place.x, box.y + place.y);
+  await settle(page);
+  const selected = page.locator('#layers tr[aria-selected="true"]');
+  equal(await selected.getAttribute("data-layer"), String(layer), "a click on a bar selects its layer's row");
+  check(await selected.isVisible(), "the selected row is in sight");
+  await gantt(page).focus();
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("0");
+  await settle(page);
+  equal(await page.locator('#layers tr[aria-selected="true"]').count(), 0, "Escape clears the selection");
+}
+
+async function first_cells(page, column, count = 5) {
+  return page.evaluate(([key, most]) => [...document.querySelectorAll(`#layers tbody tr[data-layer]`)].slice(0, most).map((row) => Number(row.dataset.layer)), [column, count]);
+}
+
+async function check_table(page, step) {
+  const by = (key, sign) => step.layers.map((_, i) => i).sort((a, b) => sign * (step.layers[a][key] - step.layers[b][key]) || a - b).slice(0, 5);
+  await page.click('#layers [data-sort="energy_pj"]');
+  equal(await first_cells(page), by("energy_pj", -1), "a click on Energy puts the largest first");
+  equal(await page.locator('#layers th[aria-sort="descending"]').count(), 1, "the sorted column says so");
+  await page.click('#layers [data-sort="energy_pj"]');
+  equal(await first_cells(page), by("energy_pj", 1), "a second click turns it round");
+  await page.focus('#layers [data-sort="index"]');
+  await page.keyboard.press("Enter");
+  equal(await first_cells(page), by("start_cycle", 0), "from the keyboard, back to the graph's order");
+  await page.locator('#layers tbody tr[tabindex="0"]').first().focus();
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("ArrowDown");
+  const wanted = Math.min(1, step.layers.length - 1);
+  equal(await page.locator('#layers tr[aria-selected="true"]').getAttribute("data-layer"), String(wanted), "arrows move the selection");
+  await page.keyboard.press("Escape");
+  const type = step.layers[0].op_type;
+  await page.fill("#layer-filter", type.slice(0, 30));
+  const matching = step.layers.filter((layer) => type.slice(0, 30).toLowerCase().split(/\s+/).every((word) => `${layer.name} ${layer.op_type} ${layer.phase}`.toLowerCase().includes(word)));
+  const count = async () => Number((await page.innerText("#layer-count")).split(" of ")[0].replace(/\D/g, ""));
+  equal(await count(), matching.length, `the filter keeps the layers with ${type.slice(0, 30)}`);
+  await page.fill("#layer-filter", "no layer is called this");
+  equal(await page.locator("#layers tr[data-layer]").count(), 0, "a filter that matches nothing leaves nothing");
+  await page.fill("#layer-filter", "");
+  await page.locator("input[data-phase]").first().uncheck();
+  equal(await count(), step.layers.filter((layer) => layer.phase !== step.layers[0].phase).length, "a phase can be left out");
+  await page.locator("input[data-phase]").first().check();
+  equal(await count(), step.layers.length, "and brought back");
+  check((await page.locator("#layers tr[data-layer]").count()) <= 120, "only rows in sight are made");
+  if (step.layers.length > 100) {
+    await page.locator(".layers-scroll").evaluate((box) => (box.scrollTop = box.scrollHeight));
+    await settle(page);
+    const last = page.locator(`#layers tr[data-layer="${step.layers.length - 1}"]`);
+    check(await last.isVisible(), "scrolling reaches the last layer");
+    await page.locator(".layers-scroll").evaluate((box) => (box.scrollTop = 0));
+  }
+}
+
+async function check_memory(page, step) {
+  const canvas = page.locator('canvas[data-chart="memory"]');
+  const width = await canvas.evaluate((element) => element.clientWidth - 150);
+  const seen = await colours(canvas, { x: kGutter, y: 22, width, height: 190 });
+  for (const [key, value] of Object.entries(step.memory)) {
+    if (key === "peak_cycle" || value < step.peak_memory_bytes * 0.03) continue;
+    const owner = key.replace(/_bytes$/, "").replace(/_/g, "-");
+    check((seen.get(await variable(page, `--owner-${owner}`)) ?? 0) > 20, `memory shows ${owner}`);
+  }
+}
+
+async function check_figures(page, step) {
+  const energy = await page.locator(".card").nth(1).getAttribute("title");
+  check(energy.endsWith(" pJ"), "the energy card has its exact value");
+  const rows = await page.locator("#phases tbody tr").count();
+  equal(rows, step.phases.length, "a row per phase");
+  check((await page.locator("rect.energy-part").count()) >= 1, "energy bars are drawn");
+  const sizes = await page.evaluate(() => [document.documentElement.scrollWidth, window.innerWidth]);
+  check(sizes[0] <= sizes[1], `the page does not scroll sideways: ${sizes}`);
+  const bold = /NaN|Infinity|undefined|\[object/.exec(await page.evaluate(() => document.getElementById("report").innerText));
+  equal(bold, null, "no number is nonsense");
+}
+
+async function check_step(page, step) {
+  await check_figures(page, step);
+  if (step.timeline.runs.length > 0) {
+    await check_rows(page, step);
+    await check_phase_colours(page, step);
+    await check_zoom(page, step);
+    await check_pick(page, step);
+    await check_memory(page, step);
+  }
+  await check_table(page, step);
+}
+
+async function check_report(context, file, options) {
+  const { page, wrong } = await open(context, file);
+  const data = JSON.parse(await page.locator("#monet-data").textContent());
+  check(readFileSync(file).length < 400000 + JSON.stringify(data).length * 1.2, "the page without its data is under 400 kB");
+  check((await page.title()).length > 0, "the page has a title");
+  if (options.screenshot !== null) await page.screenshot({ path: options.screenshot, fullPage: true });
+  await check_step(page, data);
+  if (data.inference !== undefined) {
+    const energy = await page.locator("#energy svg").innerHTML();
+    await page.locator('.switch input[value="inference"]').check({ force: true });
+    await settle(page);
+    equal(await page.getAttribute("#report", "data-shown"), "inference", "the switch shows inference");
+    check((await page.locator("#energy svg").innerHTML()) !== energy, "the charts are drawn anew");
+    await check_step(page, data.inference);
+    await page.locator('.switch input[value="training"]').check({ force: true });
+    await settle(page);
+    equal(await page.locator("#phases tbody tr").count(), data.phases.length, "and back");
+  } else {
+    equal(await page.locator(".switch input").count(), 0, "without inference there is no switch");
+  }
+  await page.emulateMedia({ media: "print" });
+  await page.evaluate(() => window.dispatchEvent(new Event("beforeprint")));
+  await settle(page);
+  equal(await variable(page, "--panel"), "255,255,255", "paper is white");
+  equal(await page.evaluate(() => window.__hacked ?? null), null, "no name was run as a script");
+  equal(await page.locator("#report script, #report img, #report iframe, #report a").count(), 0, "no name became markup");
+  equal(wrong, [], "nothing went wrong in the page");
+  await page.close();
+}
+
+/// The test itself must notice: a page that runs a name as script, and one that asks the network.
+async function check_the_checks(context, folder) {
+  const bad = path.join(folder, "bad.html");
+  writeFileSync(bad, '<img src="http://127.0.0.1:9/x" onerror="alert(1)"><script>console.error("e"); throw new Error("x")</script>');
+  const { page, wrong } = await open(context, bad);
+  await page.waitForTimeout(300);
+  for (const kind of ["console:", "exception:", "dialog:", "request:"]) {
+    check(wrong.some((line) => line.startsWith(kind)), `the test notices ${kind} ${wrong}`);
+  }
+  await page.close();
+}
+
+/// Redraws of 100 000 bars: the median of ten wheel steps must stay below a tenth of a second, without a GPU.
+async function check_speed(context, file) {
+  const { page } = await open(context, file);
+  const times = await gantt(page).evaluate(async (canvas) => {
+    const result = [];
+    for (let i = 0; i < 10; ++i) {
+      const start = performance.now();
+      canvas.dispatchEvent(new WheelEvent("wheel", { deltaY: i % 2 ? 5 : -5, cancelable: true }));
+      await new Promise((done) => requestAnimationFrame(() => done()));
+      result.push(performance.now() - start);
+    }
+    return result.sort((a, b) => a - b);
+  });
+  console.log(`   redraw of ${await gantt(page).getAttribute("data-bars")} bars: median ${times[5].toFixed(0)} ms`);
+  check(times[5] < 100, `redraw takes ${times[5]} ms`);
+  await page.close();
+}
+
+function make_samples(folder) {
+  return ["typical", "hostile", "smallest", "single_core", "large"].map((name) => {
+    const file = path.join(folder, `${name}.html`);
+    writeFileSync(file, assemble(samples[name]()));
+    return file;
+  });
+}
+
+function read_arguments() {
+  const options = { screenshot: null, dark: false, files: [] };
+  for (let i = 2; i < process.argv.length; ++i) {
+    if (process.argv[i] === "--screenshot") options.screenshot = process.argv[++i];
+    else if (process.argv[i] === "--dark") options.dark = true;
+    else options.files.push(path.resolve(process.argv[i]));
+  }
+  return options;
+}
+
+async function main() {
+  const options = read_arguments();
+  const folder = mkdtempSync(path.join(tmpdir(), "monet-browser-"));
+  const context = await chromium.launchPersistentContext(path.join(folder, "profile"), {
+    executablePath: "/usr/bin/chromium", headless: true, args: kArguments, viewport: { width: 1440, height: 900 },
+    colorScheme: options.dark ? "dark" : "light",
+  });
+  let failures = 0;
+  try {
+    await check_the_checks(context, folder);
+    const files = options.files.length > 0 ? options.files : make_samples(folder);
+    for (const [i, file] of files.entries()) {
+      const began = Date.now();
+      try {
+        await check_report(context, file, { screenshot: i === 0 ? options.screenshot : null });
+        if (path.basename(file) === "large.html") await check_speed(context, file);
+        console.log(`ok ${path.basename(file)} (${Date.now() - began} ms)`);
+      } catch (error) {
+        failures += 1;
+        console.error(`FAILED ${file}\n${error.stack}`);
+      }
+    }
+  } finally {
+    await context.close();
+    rmSync(folder, { recursive: true, force: true });
+  }
+  console.log(`${checks} checks, ${failures} of the reports failed`);
+  process.exitCode = failures === 0 ? 0 : 1;
+}
+
+await main();

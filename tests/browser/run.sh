@@ -1,0 +1,11 @@
+#!/bin/sh
+# Opens reports in headless Chromium and checks what they show. With no report: only the made-up ones.
+# Usage: tests/browser/run.sh [--screenshot OUT.png] [REPORT.html]...
+# Needs node, npm (the registry, the first time) and Debian's chromium. Packages go to BUILD_DIR (default build/browser).
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+work=${BUILD_DIR:-$here/../../build/browser}
+mkdir -p "$work"
+cp "$here/package.json" "$here/package-lock.json" "$work/"
+(cd "$work" && npm ci --no-audit --no-fund --loglevel=error)
+MODULES="$work/node_modules" exec node "$here/browser_test.mjs" "$@"
