@@ -1,0 +1,98 @@
+// Symbolic dimensions of graph inputs get their sizes from the options.
+#include "workload/onnx/model.hpp"
+
+#include <fmt/format.h>
+
+namespace monet::onnx_file {
+
+namespace {
+
+class Binder {
+public:
+  Binder(const Model& model, const OnnxReadOptions& options, ProblemList& problems)
+      : model_(model), options_(options), problems_(problems), sizes_(options.dimensions) {}
+
+  /// Names of first axes are the batch, wherever else they appear.
+  void name_batch(const Declared& input) {
+    if (!input.shape || input.shape->empty())
+      return;
+    const Dimension& first = input.shape->front();
+    if (first.size || first.symbol.empty() || !options_.batch)
+      return;
+    sizes_.try_emplace(first.symbol, *options_.batch);
+  }
+
+  std::vector<std::int64_t> shape_of(const Declared& input) {
+    std::vector<std::int64_t> shape;
+    for (std::size_t i = 0; i < input.shape->size(); ++i) {
+      const Dimension& dimension = (*input.shape)[i];
+      std::optional<std::int64_t> size = dimension.size;
+      const auto named = sizes_.find(dimension.symbol);
+      if (!size && named != sizes_.end())
+        size = named->second;
+      if (!size && i == 0)
+        size = options_.batch;
+      if (!size) {
+        complain(input, i);
+        size = 1;
+      } else if (*size < 0) {
+        problems_.add(at_tensor(model_, input.name), fmt::format("axis {} has size {}", i, *size));
+        size = 1;
+      }
+      shape.push_back(*size);
+    }
+    return shape;
+  }
+
+  std::map<std::string, std::int64_t> sizes() && { return std::move(sizes_); }
+
+private:
+  void complain(const Declared& input, std::size_t axis) {
+    const std::string& symbol = (*input.shape)[axis].symbol;
+    const std::string what =
+        symbol.empty() ? fmt::format("axis {} has no size", axis)
+                       : fmt::format("dimension '{}' (axis {}) has no size", symbol, axis);
+    std::string hint = "give the batch size (option batch, --batch)";
+    if (axis > 0) {
+      hint = symbol.empty() ? "export the network with a fixed size"
+                            : fmt::format("give it in `dimensions: {{{}: ...}}`", symbol);
+    }
+    problems_.add(at_tensor(model_, input.name), what, hint);
+  }
+
+  const Model& model_;
+  const OnnxReadOptions& options_;
+  ProblemList& problems_;
+  std::map<std::string, std::int64_t> sizes_;
+};
+
+} // namespace
+
+std::map<std::string, std::int64_t> bind_inputs(const Model& model, const OnnxReadOptions& options,
+                                                Values& values, ProblemList& problems) {
+  Binder binder(model, options, problems);
+  if (options.batch && *options.batch < 1) {
+    problems.add({model.origin, 0, 0, {}},
+                 fmt::format("a batch of {} is not possible", *options.batch));
+  }
+  for (const Declared& input : model.inputs)
+    binder.name_batch(input);
+  for (const Declared& input : model.inputs) {
+    if (model.initializers.count(input.name) != 0)
+      continue; // weights of IR version 3
+    if (!input.type) {
+      problems.add(at_tensor(model, input.name),
+                   "this graph input is no tensor of a known element type");
+      continue;
+    }
+    if (!input.shape) {
+      problems.add(at_tensor(model, input.name), "this graph input declares no shape",
+                   "export the network with shapes");
+      continue;
+    }
+    values[input.name] = Value{*input.type, binder.shape_of(input), std::nullopt, false};
+  }
+  return std::move(binder).sizes();
+}
+
+} // namespace monet::onnx_file

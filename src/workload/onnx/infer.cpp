@@ -1,0 +1,379 @@
+// Shapes of one node's outputs: by libonnx's inference function of the operator's newest definition
+// (nodes are in the form of opset 17 here), or by the rules below where libonnx has none. One node
+// at a time, with the constants known so far, so that chains of shape arithmetic need no second
+// pass.
+#include "workload/onnx/model.hpp"
+
+#include "monet/workload/operators.hpp"
+
+#include <fmt/format.h>
+#include <onnx/defs/schema.h>
+#include <onnx/onnx_pb.h>
+
+#include <algorithm>
+#include <array>
+
+namespace monet::onnx_file {
+
+namespace {
+
+constexpr std::size_t kMaxRank = 32;
+/// Inference functions look at shapes, axes, repeats: never at long tensors.
+constexpr std::size_t kMaxDataForInference = 4096;
+
+int onnx_type(ElementType type) {
+  switch (type) {
+  case ElementType::fp64:
+    return onnx::TensorProto::DOUBLE;
+  case ElementType::fp16:
+    return onnx::TensorProto::FLOAT16;
+  case ElementType::bf16:
+    return onnx::TensorProto::BFLOAT16;
+  case ElementType::int64:
+    return onnx::TensorProto::INT64;
+  case ElementType::int32:
+    return onnx::TensorProto::INT32;
+  case ElementType::int16:
+    return onnx::TensorProto::INT16;
+  case ElementType::int8:
+    return onnx::TensorProto::INT8;
+  case ElementType::uint64:
+    return onnx::TensorProto::UINT64;
+  case ElementType::uint32:
+    return onnx::TensorProto::UINT32;
+  case ElementType::uint16:
+    return onnx::TensorProto::UINT16;
+  case ElementType::uint8:
+    return onnx::TensorProto::UINT8;
+  case ElementType::boolean:
+    return onnx::TensorProto::BOOL;
+  case ElementType::string:
+    return onnx::TensorProto::STRING;
+  default:
+    return onnx::TensorProto::FLOAT;
+  }
+}
+
+std::optional<ElementType> from_onnx_type(int type) {
+  for (const ElementType candidate :
+       {ElementType::fp32, ElementType::fp64, ElementType::fp16, ElementType::bf16,
+        ElementType::int64, ElementType::int32, ElementType::int16, ElementType::int8,
+        ElementType::uint64, ElementType::uint32, ElementType::uint16, ElementType::uint8,
+        ElementType::boolean, ElementType::string}) {
+    if (onnx_type(candidate) == type)
+      return candidate;
+  }
+  return std::nullopt;
+}
+
+/// Empty when the numbers are unknown, too many or of a type no inference function reads.
+std::optional<onnx::TensorProto> to_proto(const Value& value) {
+  if (!value.values)
+    return std::nullopt;
+  onnx::TensorProto proto;
+  proto.set_data_type(onnx_type(value.type));
+  for (const std::int64_t size : value.shape)
+    proto.add_dims(size);
+  if (const auto* integers = std::get_if<std::vector<std::int64_t>>(&*value.values)) {
+    if (integers->size() > kMaxDataForInference)
+      return std::nullopt;
+    for (const std::int64_t number : *integers) {
+      if (value.type == ElementType::int64) {
+        proto.add_int64_data(number);
+      } else {
+        proto.add_int32_data(static_cast<std::int32_t>(number));
+      }
+    }
+    return proto;
+  }
+  const auto& reals = std::get<std::vector<double>>(*value.values);
+  if (reals.size() > kMaxDataForInference)
+    return std::nullopt;
+  for (const double number : reals) {
+    if (value.type == ElementType::fp64) {
+      proto.add_double_data(number);
+    } else if (value.type == ElementType::fp32) {
+      proto.add_float_data(static_cast<float>(number));
+    } else {
+      return std::nullopt;
+    }
+  }
+  return proto;
+}
+
+void add_attribute(onnx::NodeProto& proto, const std::string& name, const AttributeValue& value) {
+  onnx::AttributeProto& attribute = *proto.add_attribute();
+  attribute.set_name(name);
+  if (const auto* i = std::get_if<std::int64_t>(&value)) {
+    attribute.set_type(onnx::AttributeProto::INT);
+    attribute.set_i(*i);
+  } else if (const auto* f = std::get_if<double>(&value)) {
+    attribute.set_type(onnx::AttributeProto::FLOAT);
+    attribute.set_f(static_cast<float>(*f));
+  } else if (const auto* s = std::get_if<std::string>(&value)) {
+    attribute.set_type(onnx::AttributeProto::STRING);
+    attribute.set_s(*s);
+  } else if (const auto* is = std::get_if<std::vector<std::int64_t>>(&value)) {
+    attribute.set_type(onnx::AttributeProto::INTS);
+    for (const std::int64_t item : *is)
+      attribute.add_ints(item);
+  } else if (const auto* fs = std::get_if<std::vector<double>>(&value)) {
+    attribute.set_type(onnx::AttributeProto::FLOATS);
+    for (const double item : *fs)
+      attribute.add_floats(static_cast<float>(item));
+  } else {
+    attribute.set_type(onnx::AttributeProto::STRINGS);
+    for (const auto& item : std::get<std::vector<std::string>>(value))
+      attribute.add_strings(item);
+  }
+}
+
+/// What an inference function of libonnx sees of one node.
+class NodeContext final : public onnx::InferenceContext {
+public:
+  NodeContext(const Node& node, const Values& values) : outputs_(node.outputs.size()) {
+    proto_.set_op_type(node.op_type);
+    for (const std::string& name : node.inputs)
+      proto_.add_input(name);
+    for (const std::string& name : node.outputs)
+      proto_.add_output(name);
+    for (const auto& [name, value] : node.attributes.all())
+      add_attribute(proto_, name, value);
+    for (const auto& [name, value] : node.tensors) {
+      onnx::AttributeProto& attribute = *proto_.add_attribute();
+      attribute.set_name(name);
+      attribute.set_type(onnx::AttributeProto::TENSOR);
+      auto data = to_proto(value);
+      onnx::TensorProto& tensor = *attribute.mutable_t();
+      if (data)
+        tensor = std::move(*data);
+      if (!data) { // only type and shape are looked at
+        tensor.set_data_type(onnx_type(value.type));
+        for (const std::int64_t size : value.shape)
+          tensor.add_dims(size);
+      }
+    }
+    for (const std::string& name : node.inputs) {
+      const auto value = name.empty() ? values.end() : values.find(name);
+      types_.emplace_back();
+      data_.emplace_back();
+      present_.push_back(value != values.end());
+      if (value == values.end())
+        continue;
+      auto& tensor = *types_.back().mutable_tensor_type();
+      tensor.set_elem_type(onnx_type(value->second.type));
+      auto& shape = *tensor.mutable_shape();
+      for (const std::int64_t size : value->second.shape)
+        shape.add_dim()->set_dim_value(size);
+      data_.back() = to_proto(value->second);
+    }
+  }
+
+  const onnx::NodeProto& node() const { return proto_; }
+
+  const onnx::AttributeProto* getAttribute(const std::string& name) const override {
+    for (const auto& attribute : proto_.attribute()) {
+      if (attribute.name() == name)
+        return &attribute;
+    }
+    return nullptr;
+  }
+  std::size_t getNumInputs() const override { return types_.size(); }
+  const onnx::TypeProto* getInputType(std::size_t i) const override {
+    return present_.at(i) ? &types_[i] : nullptr;
+  }
+  const onnx::TensorProto* getInputData(std::size_t i) const override {
+    return data_.at(i) ? &*data_[i] : nullptr;
+  }
+  std::size_t getNumOutputs() const override { return outputs_.size(); }
+  onnx::TypeProto* getOutputType(std::size_t i) override { return &outputs_.at(i); }
+  onnx::GraphInferencer* getGraphAttributeInferencer(const std::string&) override {
+    throw std::runtime_error("subgraphs are not supported");
+  }
+  const onnx::SparseTensorProto* getInputSparseData(std::size_t) const override { return nullptr; }
+  const onnx::TensorShapeProto* getSymbolicInput(std::size_t) const override { return nullptr; }
+
+private:
+  onnx::NodeProto proto_;
+  std::vector<onnx::TypeProto> types_;
+  std::vector<std::optional<onnx::TensorProto>> data_;
+  std::vector<bool> present_;
+  std::vector<onnx::TypeProto> outputs_;
+};
+
+std::optional<Value> read_output(const onnx::TypeProto& type) {
+  if (!type.has_tensor_type() || !type.tensor_type().has_shape())
+    return std::nullopt;
+  const auto element = from_onnx_type(type.tensor_type().elem_type());
+  if (!element)
+    return std::nullopt;
+  Value value;
+  value.type = *element;
+  for (const auto& dim : type.tensor_type().shape().dim()) {
+    if (!dim.has_dim_value())
+      return std::nullopt;
+    value.shape.push_back(dim.dim_value());
+  }
+  return value;
+}
+
+/// libonnx divides by strides and walks over permutations without looking.
+void check_attributes(const Model& model, const Node& node, const Values& values) {
+  for (const char* name : {"strides", "dilations", "kernel_shape"}) {
+    const auto steps = node.attributes.integers(name);
+    if (std::any_of(steps.begin(), steps.end(),
+                    [](std::int64_t v) { return v < 1 || v > (std::int64_t{1} << 31); })) {
+      throw InputError(at_node(model, node, fmt::format("attribute '{}'", name)),
+                       "values of at least 1 are expected");
+    }
+  }
+  if (node.attributes.integer("group", 1) < 1) {
+    throw InputError(at_node(model, node, "attribute 'group'"), "at least 1 is expected");
+  }
+  if (node.op_type == "Transpose" && node.attributes.has("perm")) {
+    auto perm = node.attributes.integers("perm");
+    const auto input = node.inputs.empty() ? values.end() : values.find(node.inputs[0]);
+    std::sort(perm.begin(), perm.end());
+    bool ok = input == values.end() || perm.size() == input->second.shape.size();
+    for (std::size_t i = 0; i < perm.size(); ++i) {
+      ok = ok && perm[i] == static_cast<std::int64_t>(i);
+    }
+    if (!ok) {
+      throw InputError(at_node(model, node, "attribute 'perm'"),
+                       "this is no permutation of the input's axes");
+    }
+  }
+}
+
+// --- operators that libonnx does not know ---
+
+/// Output i has the shape (and type) of input `like[i]`.
+struct SameAs {
+  std::string_view domain;
+  std::string_view op_type;
+  std::size_t input;
+};
+
+constexpr std::array kSameAs{
+    SameAs{"", "Gelu", 0},
+    SameAs{"", "Mish", 0},
+    SameAs{"com.microsoft", "BiasGelu", 0},
+    SameAs{"com.microsoft", "FastGelu", 0},
+    SameAs{"com.microsoft", "Gelu", 0},
+    SameAs{"com.microsoft", "QuickGelu", 0},
+    SameAs{"com.microsoft", "ReluGrad", 0},
+    SameAs{"com.microsoft", "SoftmaxCrossEntropyLossGrad", 1},
+    SameAs{"com.microsoft", "SoftmaxGrad", 0},
+    SameAs{"com.microsoft", "SoftmaxGrad_13", 0},
+};
+
+bool is_fused_matmul(const Node& node) {
+  return node.domain == "com.microsoft" &&
+         (node.op_type == "FusedMatMul" || node.op_type == "TransposeMatMul");
+}
+
+/// Batch axes of an operand of FusedMatMul, then its two matrix sizes.
+std::vector<std::int64_t> matrix_order(std::vector<std::int64_t> shape, bool transpose,
+                                       bool batch_first) {
+  if (batch_first && shape.size() > 2) {
+    std::rotate(shape.begin(), shape.begin() + 1, shape.end() - 1);
+  }
+  if (transpose && shape.size() > 1)
+    std::swap(shape[shape.size() - 1], shape[shape.size() - 2]);
+  return shape;
+}
+
+Value infer_fused_matmul(const Model& model, const Node& node, const Value& left,
+                         const Value& right) {
+  const auto flag = [&](const char* name) { return node.attributes.integer(name, 0) != 0; };
+  const auto a = matrix_order(left.shape, flag("transA"), flag("transBatchA"));
+  const auto b = matrix_order(right.shape, flag("transB"), flag("transBatchB"));
+  if (a.size() < 2 || b.size() < 2 || a.back() != b[b.size() - 2]) {
+    throw InputError(at_node(model, node), "the operands' reduced axes differ");
+  }
+  Value out{left.type, {}, std::nullopt, false};
+  const std::size_t batches = std::max(a.size(), b.size()) - 2;
+  const auto batch = [&](const std::vector<std::int64_t>& shape, std::size_t i) {
+    const std::size_t skipped = batches - (shape.size() - 2);
+    return i < skipped ? 1 : shape[i - skipped];
+  };
+  for (std::size_t i = 0; i < batches; ++i) {
+    const std::int64_t x = batch(a, i);
+    const std::int64_t y = batch(b, i);
+    if (x != y && x != 1 && y != 1) {
+      throw InputError(at_node(model, node), "the operands' batch axes do not broadcast");
+    }
+    out.shape.push_back(x == 1 ? y : x);
+  }
+  out.shape.push_back(a[a.size() - 2]);
+  out.shape.push_back(b.back());
+  return out;
+}
+
+std::vector<std::optional<Value>> infer_own(const Model& model, const Node& node,
+                                            const Values& values) {
+  std::vector<std::optional<Value>> outputs(node.outputs.size());
+  const auto input = [&](std::size_t i) {
+    const auto at = i < node.inputs.size() ? values.find(node.inputs[i]) : values.end();
+    return at == values.end() ? nullptr : &at->second;
+  };
+  if (outputs.empty())
+    return outputs;
+  if (is_fused_matmul(node) && input(0) != nullptr && input(1) != nullptr) {
+    outputs[0] = infer_fused_matmul(model, node, *input(0), *input(1));
+  }
+  for (const SameAs& row : kSameAs) {
+    if (row.domain != node.domain || row.op_type != node.op_type)
+      continue;
+    if (const Value* like = input(row.input))
+      outputs[0] = Value{like->type, like->shape, {}, false};
+  }
+  return outputs;
+}
+
+const onnx::OpSchema* schema_of(const Node& node) {
+  if (node.domain != "" && node.domain != "ai.onnx.preview.training")
+    return nullptr;
+  return onnx::OpSchemaRegistry::Schema(node.op_type, node.domain);
+}
+
+} // namespace
+
+bool can_infer(const Node& node) {
+  if (schema_of(node) != nullptr || is_fused_matmul(node))
+    return true;
+  return std::any_of(kSameAs.begin(), kSameAs.end(), [&](const SameAs& row) {
+    return row.domain == node.domain && row.op_type == node.op_type;
+  });
+}
+
+std::vector<std::optional<Value>> infer_outputs(const Model& model, const Node& node,
+                                                const Values& values) {
+  check_attributes(model, node, values);
+  const onnx::OpSchema* schema = schema_of(node);
+  if (schema == nullptr)
+    return infer_own(model, node, values);
+  NodeContext context(node, values);
+  std::vector<std::optional<Value>> outputs;
+  try {
+    schema->Verify(context.node());
+    schema->GetTypeAndShapeInferenceFunction()(context);
+    for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+      outputs.push_back(read_output(*context.getOutputType(i)));
+    }
+  } catch (const std::exception& error) { // libonnx throws several types
+    throw InputError(at_node(model, node), error.what());
+  }
+  for (const auto& output : outputs) {
+    if (!output)
+      continue;
+    const bool sane = output->shape.size() <= kMaxRank &&
+                      std::all_of(output->shape.begin(), output->shape.end(),
+                                  [](std::int64_t size) { return size >= 0; });
+    if (!sane)
+      throw InputError(at_node(model, node), "an output would have a negative size");
+  }
+  return outputs;
+}
+
+} // namespace monet::onnx_file

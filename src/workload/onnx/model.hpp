@@ -1,0 +1,116 @@
+// An ONNX file as plain data: what the reader needs of a ModelProto, checked for form but not for
+// meaning. Reading goes parse_model -> inline_functions -> order_nodes -> infer_model -> Graph
+// (onnx_reader.cpp).
+#pragma once
+
+#include "monet/base/errors.hpp"
+#include "monet/workload/graph.hpp"
+#include "monet/workload/onnx_reader.hpp"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace monet::onnx_file {
+
+/// Constants with more elements keep their shape only.
+inline constexpr std::int64_t kMaxFoldedElements = 1'000'000;
+
+struct Dimension {
+  std::optional<std::int64_t> size;
+  std::string symbol; ///< may be empty although there is no size
+};
+
+/// Declared type of a graph input, output or intermediate value.
+struct Declared {
+  std::string name;
+  std::optional<ElementType> type;             ///< none: a sequence, map, optional or unknown type
+  std::optional<std::vector<Dimension>> shape; ///< none: of unknown rank
+};
+
+/// What is known of a value once its producer was visited.
+struct Value {
+  ElementType type = ElementType::fp32;
+  std::vector<std::int64_t> shape;
+  std::optional<ConstantValues> values;
+  bool is_constant = false; ///< known at compile time, though perhaps too large to keep the numbers
+};
+
+struct Node {
+  std::string name;
+  std::string op_type;
+  std::string domain;
+  std::int64_t opset = 0; ///< version of `domain` that the node is written in
+  std::vector<std::string> inputs;
+  std::vector<std::string> outputs;
+  Attributes attributes;
+  std::map<std::string, Value> tensors; ///< tensor-valued attributes
+  std::map<std::string, std::string>
+      attribute_references;          ///< in a function: attribute -> its parameter
+  std::string unsupported_attribute; ///< name of a graph-valued (or other) attribute
+  bool has_subgraph = false;
+  std::string documentation;
+};
+
+struct Function {
+  std::vector<std::string> inputs;
+  std::vector<std::string> outputs;
+  std::vector<Node> nodes;
+};
+
+struct Model {
+  std::string origin;
+  std::string name;
+  std::map<std::string, std::int64_t> opsets;
+  std::map<std::string, std::string> metadata;
+  std::vector<Node> nodes;
+  std::vector<Declared> inputs;
+  std::vector<Declared> outputs;
+  std::unordered_map<std::string, Declared> value_info;
+  std::vector<std::string> initializer_order;
+  std::unordered_map<std::string, Value> initializers;
+  std::map<std::pair<std::string, std::string>, Function> functions; ///< by domain and name
+};
+
+SourceLoc at_node(const Model& model, const Node& node, std::string_view detail = {});
+SourceLoc at_tensor(const Model& model, std::string_view name);
+
+Model parse_model(std::string_view bytes, const std::string& origin);
+/// Replaces nodes that call model-local functions by the functions' nodes.
+void inline_functions(Model& model);
+/// Gives every node a unique name, checks that every value has one producer, sorts the nodes
+/// topologically (keeping the file's order where it can) and drops nodes that no graph output
+/// needs.
+void order_nodes(Model& model);
+
+/// All values by name.
+using Values = std::unordered_map<std::string, Value>;
+
+/// Gives every graph input its shape, by the file and the options. Every unbound dimension becomes
+/// a problem. Returns the sizes of named dimensions.
+std::map<std::string, std::int64_t> bind_inputs(const Model& model, const OnnxReadOptions& options,
+                                                Values& values, ProblemList& problems);
+/// Kind of every graph input, initializer and constant by name, decided by where the values are
+/// read.
+std::unordered_map<std::string, TensorKind> decide_kinds(const Model& model);
+
+/// Rewrites a node of an older (or newer) opset in the form of opset 17; values made on the way are
+/// added. Throws InputError located at the node when opset 17 has no such form.
+void normalise(const Model& model, Node& node, Values& values);
+
+/// Types and shapes of a node's outputs, in order; nullopt where they cannot be known.
+/// Throws InputError when the inputs contradict the operator.
+std::vector<std::optional<Value>> infer_outputs(const Model& model, const Node& node,
+                                                const Values& values);
+/// True when shapes can be inferred for operators of this kind.
+bool can_infer(const Node& node);
+
+/// Computes a node whose inputs are constants (or which only asks for shapes). `outputs` have their
+/// shapes already. Returns false when the operator is not one that is folded here.
+bool fold_constant(const Node& node, const Values& values, std::vector<Value>& outputs);
+
+} // namespace monet::onnx_file

@@ -1,0 +1,221 @@
+// Nodes of other opsets in the form of opset 17, so that each operator has one form downstream.
+#include "workload/onnx/model.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace monet::onnx_file {
+
+namespace {
+
+constexpr std::int64_t kNewestOpset = 22;
+
+Attributes without(const Attributes& attributes, std::initializer_list<std::string_view> dropped) {
+  Attributes kept;
+  for (const auto& [name, value] : attributes.all()) {
+    if (std::find(dropped.begin(), dropped.end(), name) == dropped.end())
+      kept.set(name, value);
+  }
+  return kept;
+}
+
+/// Moves an attribute to input `index` as a constant.
+void to_input(Node& node, std::string_view attribute, std::size_t index, Values& values,
+              bool scalar = false) {
+  const auto found = node.attributes.all().find(attribute);
+  if (found == node.attributes.all().end())
+    return;
+  Value constant;
+  constant.is_constant = true;
+  if (const auto* i = std::get_if<std::int64_t>(&found->second)) {
+    constant.type = ElementType::int64;
+    constant.values = std::vector{*i};
+  } else if (const auto* is = std::get_if<std::vector<std::int64_t>>(&found->second)) {
+    constant.type = ElementType::int64;
+    constant.values = *is;
+  } else if (const auto* f = std::get_if<double>(&found->second)) {
+    constant.values = std::vector{*f};
+  } else if (const auto* fs = std::get_if<std::vector<double>>(&found->second)) {
+    constant.values = *fs;
+  } else {
+    return;
+  }
+  const auto count = std::visit([](const auto& list) { return list.size(); }, *constant.values);
+  if (!scalar)
+    constant.shape = {static_cast<std::int64_t>(count)};
+  const std::string name = fmt::format("{}/{}", node.name, attribute);
+  values[name] = std::move(constant);
+  if (node.inputs.size() <= index)
+    node.inputs.resize(index + 1);
+  node.inputs[index] = name;
+  node.attributes = without(node.attributes, {attribute});
+}
+
+/// Before opset 7 binary operators broadcast only when told to, aligned at attribute `axis`.
+void legacy_broadcast(const Model& model, Node& node, const Values& values) {
+  if (!node.attributes.has("broadcast") && !node.attributes.has("axis"))
+    return;
+  const std::int64_t axis = node.attributes.integer("axis", -1);
+  const auto a = node.inputs.size() == 2 ? values.find(node.inputs[0]) : values.end();
+  const auto b = node.inputs.size() == 2 ? values.find(node.inputs[1]) : values.end();
+  if (axis >= 0 && a != values.end() && b != values.end() &&
+      axis + static_cast<std::int64_t>(b->second.shape.size()) !=
+          static_cast<std::int64_t>(a->second.shape.size())) {
+    throw InputError(at_node(model, node, "attribute 'axis'"),
+                     "broadcasting along an inner axis (opset 6 and before) is not supported",
+                     "convert the model to opset 7 or later");
+  }
+  node.attributes = without(node.attributes, {"broadcast", "axis"});
+}
+
+/// Up to opset 12 softmax normalised over `axis` and all axes after it; the default axis was 1.
+void legacy_softmax(const Model& model, Node& node, const Values& values) {
+  const auto input = node.inputs.empty() ? values.end() : values.find(node.inputs[0]);
+  if (input == values.end())
+    return;
+  const auto& shape = input->second.shape;
+  const auto rank = static_cast<std::int64_t>(shape.size());
+  std::int64_t axis = node.attributes.integer("axis", 1);
+  if (axis < 0)
+    axis += rank;
+  if (axis < 0 || axis >= rank) {
+    throw InputError(at_node(model, node, "attribute 'axis'"), "the axis is outside the tensor");
+  }
+  const auto begin = shape.begin() + axis + 1;
+  if (std::any_of(begin, shape.end(), [](std::int64_t size) { return size != 1; })) {
+    throw InputError(at_node(model, node),
+                     "a softmax over several axes (opset 12 and before) is not supported",
+                     "convert the model to opset 13 or later");
+  }
+  node.attributes.set("axis", axis);
+}
+
+void legacy_resize(Node& node, Values& values) {
+  if (node.op_type == "Upsample") {
+    to_input(node, "scales", 1, values);
+    node.op_type = "Resize";
+  }
+  if (node.inputs.size() == 2)
+    node.inputs = {node.inputs[0], "", node.inputs[1]};
+  node.attributes.set("coordinate_transformation_mode", std::string("asymmetric"));
+  node.attributes.set("nearest_mode", std::string("floor"));
+  if (node.attributes.text("mode", "") == "bilinear") {
+    node.attributes.set("mode", std::string("linear"));
+  }
+}
+
+bool is_reduction_op(const std::string& op_type) {
+  return op_type.rfind("Reduce", 0) == 0 && op_type != "ReduceSum";
+}
+
+void from_older(const Model& model, Node& node, Values& values) {
+  const std::string& op = node.op_type;
+  const auto is = [&](std::initializer_list<const char*> names) {
+    return std::find(names.begin(), names.end(), op) != names.end();
+  };
+  node.attributes = without(node.attributes, {"consumed_inputs"});
+  if (node.opset < 7 && is({"Add", "Sub", "Mul", "Div", "Pow", "And", "Or", "Xor", "Equal",
+                            "Greater", "Less", "PRelu", "Gemm"})) {
+    if (op == "Gemm")
+      node.attributes = without(node.attributes, {"broadcast"});
+    else
+      legacy_broadcast(model, node, values);
+  }
+  if (node.opset < 13 && is({"Squeeze", "Unsqueeze", "ReduceSum"})) {
+    to_input(node, "axes", 1, values);
+  }
+  if (node.opset < 13 && op == "Split")
+    to_input(node, "split", 1, values);
+  if (node.opset < 13 && is({"Softmax", "LogSoftmax", "Hardmax"})) {
+    legacy_softmax(model, node, values);
+  }
+  if (node.opset < 10 && op == "Slice") {
+    to_input(node, "starts", 1, values);
+    to_input(node, "ends", 2, values);
+    to_input(node, "axes", 3, values);
+  }
+  if (node.opset < 11 && op == "Clip") {
+    to_input(node, "min", 1, values, true);
+    to_input(node, "max", 2, values, true);
+  }
+  if (node.opset < 11 && op == "Pad") {
+    to_input(node, "paddings", 1, values);
+    to_input(node, "pads", 1, values);
+    to_input(node, "value", 2, values, true);
+  }
+  if (node.opset < 12 && op == "Dropout") {
+    node.attributes = without(node.attributes, {"is_test"});
+    to_input(node, "ratio", 1, values, true);
+  }
+  if (node.opset < 10 && op == "TopK")
+    to_input(node, "k", 1, values);
+  if (node.opset < 5 && op == "Reshape")
+    to_input(node, "shape", 1, values);
+  if (op == "Upsample" || (node.opset < 11 && op == "Resize"))
+    legacy_resize(node, values);
+  if (node.opset < 14 && op == "BatchNormalization") {
+    node.attributes = without(node.attributes, {"is_test", "spatial"});
+    if (node.outputs.size() > 1)
+      node.outputs.resize(1); // running statistics, saved ones
+  }
+}
+
+void from_newer(const Model& model, Node& node, const Values& values) {
+  const auto refuse = [&](std::string_view what) {
+    throw InputError(at_node(model, node),
+                     fmt::format("{} of opset {} is not supported", what, node.opset),
+                     "export with opset 17");
+  };
+  const auto integers = [&](std::size_t i) -> const std::vector<std::int64_t>* {
+    const auto at = i < node.inputs.size() ? values.find(node.inputs[i]) : values.end();
+    if (at == values.end() || !at->second.values)
+      return nullptr;
+    return std::get_if<std::vector<std::int64_t>>(&*at->second.values);
+  };
+  if (node.opset > kNewestOpset)
+    refuse("an operator");
+  if (is_reduction_op(node.op_type) && node.inputs.size() > 1) {
+    const auto* axes = integers(1);
+    if (axes == nullptr && !node.inputs[1].empty())
+      refuse("a reduction over computed axes");
+    node.inputs.resize(1);
+    const bool noop = node.attributes.integer("noop_with_empty_axes", 0) != 0;
+    if ((axes == nullptr || axes->empty()) && noop)
+      refuse("noop_with_empty_axes");
+    if (axes != nullptr && !axes->empty())
+      node.attributes.set("axes", *axes);
+  }
+  if (is_reduction_op(node.op_type)) {
+    node.attributes = without(node.attributes, {"noop_with_empty_axes"});
+  }
+  if (node.op_type == "Split")
+    node.attributes = without(node.attributes, {"num_outputs"});
+  if (node.op_type == "Pad" && node.inputs.size() > 3)
+    refuse("Pad with axes");
+  for (const char* name : {"antialias", "axes", "keep_aspect_ratio_policy"}) {
+    if (node.op_type == "Resize" && node.attributes.has(name))
+      refuse(name);
+  }
+  if (node.op_type == "Reshape")
+    return;
+  if (node.op_type == "Cast" || node.op_type == "CastLike" || node.op_type == "QuantizeLinear") {
+    node.attributes = without(node.attributes, {"saturate", "round_mode", "output_dtype"});
+  }
+}
+
+} // namespace
+
+void normalise(const Model& model, Node& node, Values& values) {
+  if (node.domain != "")
+    return;
+  if (node.opset < 1)
+    throw InputError(at_node(model, node), "the model imports no opset for it");
+  if (node.opset < 17)
+    from_older(model, node, values);
+  if (node.opset > 17)
+    from_newer(model, node, values);
+}
+
+} // namespace monet::onnx_file

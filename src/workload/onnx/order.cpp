@@ -1,0 +1,213 @@
+// Functions are inlined, nodes named and sorted, dead nodes dropped: no ONNX types needed.
+#include "workload/onnx/model.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <queue>
+#include <unordered_set>
+
+namespace monet::onnx_file {
+
+namespace {
+
+constexpr std::size_t kMaxNodes = 1'000'000;
+constexpr int kMaxCallDepth = 32;
+
+struct Call {
+  Node node;
+  int depth = 0;
+};
+
+/// The function's nodes with the caller's tensors and attributes put in.
+std::vector<Node> expand(const Model& model, const Node& caller, const Function& function,
+                         std::size_t serial) {
+  if (caller.inputs.size() > function.inputs.size() ||
+      caller.outputs.size() > function.outputs.size()) {
+    throw InputError(at_node(model, caller), "more operands than the function has");
+  }
+  std::unordered_map<std::string, std::string> names{{"", ""}};
+  for (std::size_t i = 0; i < function.inputs.size(); ++i) {
+    names[function.inputs[i]] = i < caller.inputs.size() ? caller.inputs[i] : "";
+  }
+  for (std::size_t i = 0; i < caller.outputs.size(); ++i) {
+    if (!caller.outputs[i].empty())
+      names[function.outputs[i]] = caller.outputs[i];
+  }
+  const std::string prefix = fmt::format("{}/{}", caller.name, serial);
+  const auto rename = [&](std::string& name) {
+    name = names.try_emplace(name, fmt::format("{}/{}", prefix, name)).first->second;
+  };
+  std::vector<Node> nodes = function.nodes;
+  for (Node& node : nodes) {
+    node.name = fmt::format("{}/{}", caller.name, node.name);
+    for (std::string& input : node.inputs)
+      rename(input);
+    for (std::string& output : node.outputs)
+      rename(output);
+    for (const auto& [attribute, parameter] : node.attribute_references) {
+      const auto given = caller.attributes.all().find(parameter);
+      if (given != caller.attributes.all().end())
+        node.attributes.set(attribute, given->second);
+      const auto tensor = caller.tensors.find(parameter);
+      if (tensor != caller.tensors.end())
+        node.tensors[attribute] = tensor->second;
+    }
+    node.attribute_references.clear();
+  }
+  return nodes;
+}
+
+void name_uniquely(Model& model) {
+  std::unordered_set<std::string> taken;
+  for (std::size_t i = 0; i < model.nodes.size(); ++i) {
+    Node& node = model.nodes[i];
+    if (!node.name.empty() && taken.insert(node.name).second)
+      continue;
+    const auto output = std::find_if(node.outputs.begin(), node.outputs.end(),
+                                     [](const std::string& name) { return !name.empty(); });
+    std::string name = output != node.outputs.end() ? *output : fmt::format("node_{}", i);
+    for (int n = 2; !taken.insert(name).second; ++n)
+      name = fmt::format("{}_{}", node.name, n);
+    node.name = name;
+  }
+}
+
+using Producers = std::unordered_map<std::string_view, std::size_t>;
+
+/// Node that makes each value; complains about values made twice.
+Producers find_producers(const Model& model, ProblemList& problems) {
+  std::unordered_set<std::string_view> given;
+  for (const Declared& input : model.inputs) {
+    if (!given.insert(input.name).second) {
+      problems.add(at_tensor(model, input.name), "two graph inputs have this name");
+    }
+  }
+  for (const std::string& name : model.initializer_order)
+    given.insert(name);
+  Producers producers;
+  for (std::size_t i = 0; i < model.nodes.size(); ++i) {
+    for (const std::string& output : model.nodes[i].outputs) {
+      if (output.empty())
+        continue;
+      if (given.count(output) != 0 || !producers.emplace(output, i).second) {
+        problems.add(at_node(model, model.nodes[i]),
+                     fmt::format("value '{}' is made twice", output));
+      }
+    }
+  }
+  const auto known = [&](const std::string& name) {
+    return name.empty() || given.count(name) != 0 || producers.count(name) != 0;
+  };
+  for (const Node& node : model.nodes) {
+    for (const std::string& input : node.inputs) {
+      if (!known(input)) {
+        problems.add(at_node(model, node), fmt::format("input '{}' is made by no node", input));
+      }
+    }
+  }
+  for (const Declared& output : model.outputs) {
+    if (!known(output.name)) {
+      problems.add(at_tensor(model, output.name), "no node makes this graph output");
+    }
+  }
+  return producers;
+}
+
+/// Kahn's algorithm, always taking the ready node that is first in the file.
+std::vector<std::size_t> topological_order(const Model& model, const Producers& producers) {
+  const std::size_t count = model.nodes.size();
+  std::vector<std::vector<std::size_t>> readers(count);
+  std::vector<std::size_t> waits(count, 0);
+  for (std::size_t i = 0; i < count; ++i) {
+    for (const std::string& input : model.nodes[i].inputs) {
+      const auto producer = producers.find(input);
+      if (producer == producers.end())
+        continue;
+      readers[producer->second].push_back(i);
+      ++waits[i];
+    }
+  }
+  std::priority_queue<std::size_t, std::vector<std::size_t>, std::greater<>> ready;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (waits[i] == 0)
+      ready.push(i);
+  }
+  std::vector<std::size_t> order;
+  while (!ready.empty()) {
+    const std::size_t next = ready.top();
+    ready.pop();
+    order.push_back(next);
+    for (const std::size_t reader : readers[next]) {
+      if (--waits[reader] == 0)
+        ready.push(reader);
+    }
+  }
+  return order;
+}
+
+} // namespace
+
+void inline_functions(Model& model) {
+  if (model.functions.empty())
+    return;
+  std::vector<Call> stack; // the next node to look at is the last
+  for (auto node = model.nodes.rbegin(); node != model.nodes.rend(); ++node) {
+    stack.push_back({std::move(*node), 0});
+  }
+  model.nodes.clear();
+  std::size_t serial = 0;
+  while (!stack.empty()) {
+    Call call = std::move(stack.back());
+    stack.pop_back();
+    const auto function = model.functions.find({call.node.domain, call.node.op_type});
+    if (function == model.functions.end()) {
+      model.nodes.push_back(std::move(call.node));
+      continue;
+    }
+    if (call.depth >= kMaxCallDepth) {
+      throw InputError(at_node(model, call.node), "functions call each other too deeply");
+    }
+    std::vector<Node> nodes = expand(model, call.node, function->second, serial++);
+    if (model.nodes.size() + stack.size() + nodes.size() > kMaxNodes) {
+      throw InputError(at_node(model, call.node), "functions expand to more than a million nodes");
+    }
+    for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) {
+      stack.push_back({std::move(*node), call.depth + 1});
+    }
+  }
+}
+
+void order_nodes(Model& model) {
+  name_uniquely(model);
+  ProblemList problems;
+  const Producers producers = find_producers(model, problems);
+  problems.throw_if_any();
+  const std::vector<std::size_t> order = topological_order(model, producers);
+  if (order.size() < model.nodes.size()) {
+    std::vector<bool> done(model.nodes.size(), false);
+    for (const std::size_t i : order)
+      done[i] = true;
+    const auto stuck = std::find(done.begin(), done.end(), false) - done.begin();
+    throw InputError(at_node(model, model.nodes[static_cast<std::size_t>(stuck)]),
+                     "the node depends on its own output (a cycle)");
+  }
+  std::unordered_set<std::string> needed;
+  for (const Declared& output : model.outputs)
+    needed.insert(output.name);
+  std::vector<Node> kept;
+  for (auto i = order.rbegin(); i != order.rend(); ++i) {
+    Node& node = model.nodes[*i];
+    const bool alive =
+        std::any_of(node.outputs.begin(), node.outputs.end(),
+                    [&](const std::string& name) { return needed.count(name) != 0; });
+    if (!alive)
+      continue;
+    needed.insert(node.inputs.begin(), node.inputs.end());
+    kept.push_back(std::move(node));
+  }
+  std::reverse(kept.begin(), kept.end());
+  model.nodes = std::move(kept);
+}
+
+} // namespace monet::onnx_file

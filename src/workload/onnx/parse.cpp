@@ -1,0 +1,361 @@
+// ModelProto -> Model. The only checks are of form: sizes, types, counts.
+#include "workload/onnx/model.hpp"
+
+#include "monet/base/checked.hpp"
+
+#include <fmt/format.h>
+#include <google/protobuf/io/coded_stream.h>
+#include <onnx/onnx_pb.h>
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace monet::onnx_file {
+
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "raw_data is little-endian");
+
+std::optional<ElementType> element_type(std::int64_t onnx_type) {
+  switch (onnx_type) {
+  case onnx::TensorProto::FLOAT:
+    return ElementType::fp32;
+  case onnx::TensorProto::DOUBLE:
+    return ElementType::fp64;
+  case onnx::TensorProto::FLOAT16:
+    return ElementType::fp16;
+  case onnx::TensorProto::BFLOAT16:
+    return ElementType::bf16;
+  case onnx::TensorProto::INT64:
+    return ElementType::int64;
+  case onnx::TensorProto::INT32:
+    return ElementType::int32;
+  case onnx::TensorProto::INT16:
+    return ElementType::int16;
+  case onnx::TensorProto::INT8:
+    return ElementType::int8;
+  case onnx::TensorProto::UINT64:
+    return ElementType::uint64;
+  case onnx::TensorProto::UINT32:
+    return ElementType::uint32;
+  case onnx::TensorProto::UINT16:
+    return ElementType::uint16;
+  case onnx::TensorProto::UINT8:
+    return ElementType::uint8;
+  case onnx::TensorProto::BOOL:
+    return ElementType::boolean;
+  case onnx::TensorProto::STRING:
+    return ElementType::string;
+  default:
+    return std::nullopt;
+  }
+}
+
+double half_to_double(std::uint16_t bits, int exponent_bits, int mantissa_bits) {
+  const int bias = (1 << (exponent_bits - 1)) - 1;
+  const int exponent = (bits >> mantissa_bits) & ((1 << exponent_bits) - 1);
+  const int mantissa = bits & ((1 << mantissa_bits) - 1);
+  const double sign = (bits & 0x8000U) != 0 ? -1.0 : 1.0;
+  if (exponent == (1 << exponent_bits) - 1) {
+    return mantissa != 0 ? std::numeric_limits<double>::quiet_NaN()
+                         : sign * std::numeric_limits<double>::infinity();
+  }
+  const double fraction = std::ldexp(mantissa, -mantissa_bits);
+  return exponent == 0 ? sign * std::ldexp(fraction, 1 - bias)
+                       : sign * std::ldexp(1 + fraction, exponent - bias);
+}
+
+template <class Stored, class Number>
+std::vector<Number> from_raw(const std::string& raw) {
+  std::vector<Number> numbers(raw.size() / sizeof(Stored));
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    Stored stored;
+    std::memcpy(&stored, raw.data() + i * sizeof(Stored), sizeof(Stored));
+    numbers[i] = static_cast<Number>(stored);
+  }
+  return numbers;
+}
+
+std::vector<double> halves(const std::vector<std::int64_t>& bits, bool bfloat) {
+  std::vector<double> numbers;
+  numbers.reserve(bits.size());
+  for (const std::int64_t word : bits) {
+    numbers.push_back(
+        half_to_double(static_cast<std::uint16_t>(word), bfloat ? 8 : 5, bfloat ? 7 : 10));
+  }
+  return numbers;
+}
+
+std::optional<ConstantValues> raw_values(const std::string& raw, ElementType type) {
+  switch (type) {
+  case ElementType::fp32:
+    return from_raw<float, double>(raw);
+  case ElementType::fp64:
+    return from_raw<double, double>(raw);
+  case ElementType::fp16:
+  case ElementType::bf16:
+    return halves(from_raw<std::uint16_t, std::int64_t>(raw), type == ElementType::bf16);
+  case ElementType::int64:
+    return from_raw<std::int64_t, std::int64_t>(raw);
+  case ElementType::int32:
+    return from_raw<std::int32_t, std::int64_t>(raw);
+  case ElementType::int16:
+    return from_raw<std::int16_t, std::int64_t>(raw);
+  case ElementType::int8:
+    return from_raw<std::int8_t, std::int64_t>(raw);
+  case ElementType::uint64:
+    return from_raw<std::uint64_t, std::int64_t>(raw);
+  case ElementType::uint32:
+    return from_raw<std::uint32_t, std::int64_t>(raw);
+  case ElementType::uint16:
+    return from_raw<std::uint16_t, std::int64_t>(raw);
+  case ElementType::uint8:
+  case ElementType::boolean:
+    return from_raw<std::uint8_t, std::int64_t>(raw);
+  default:
+    return std::nullopt;
+  }
+}
+
+template <class Number, class Field>
+std::vector<Number> from_field(const Field& field) {
+  std::vector<Number> numbers;
+  numbers.reserve(static_cast<std::size_t>(field.size()));
+  for (const auto& item : field)
+    numbers.push_back(static_cast<Number>(item));
+  return numbers;
+}
+
+std::optional<ConstantValues> typed_values(const onnx::TensorProto& tensor, ElementType type) {
+  switch (type) {
+  case ElementType::fp32:
+    return from_field<double>(tensor.float_data());
+  case ElementType::fp64:
+    return from_field<double>(tensor.double_data());
+  case ElementType::fp16:
+  case ElementType::bf16:
+    return halves(from_field<std::int64_t>(tensor.int32_data()), type == ElementType::bf16);
+  case ElementType::int64:
+    return from_field<std::int64_t>(tensor.int64_data());
+  case ElementType::uint64:
+  case ElementType::uint32:
+    return from_field<std::int64_t>(tensor.uint64_data());
+  case ElementType::string:
+    return std::nullopt;
+  default:
+    return from_field<std::int64_t>(tensor.int32_data());
+  }
+}
+
+std::size_t count_of(const ConstantValues& values) {
+  return std::visit([](const auto& list) { return list.size(); }, values);
+}
+
+/// The tensor's shape and type, and its numbers when they are in the file and few.
+Value read_tensor(const onnx::TensorProto& tensor, const SourceLoc& where) {
+  Value value;
+  value.is_constant = true;
+  const auto type = element_type(tensor.data_type());
+  if (!type) {
+    throw InputError(where, fmt::format("element type {} is not supported", tensor.data_type()));
+  }
+  value.type = *type;
+  value.shape.assign(tensor.dims().begin(), tensor.dims().end());
+  for (const std::int64_t size : value.shape) {
+    if (size < 0)
+      throw InputError(where, fmt::format("an axis has {} elements", size));
+  }
+  std::int64_t count = 0;
+  try {
+    count = checked_product(value.shape);
+  } catch (const InputError&) {
+    throw InputError(where, "the number of elements overflows 64 bits");
+  }
+  if (tensor.data_location() == onnx::TensorProto::EXTERNAL || count > kMaxFoldedElements) {
+    return value;
+  }
+  auto numbers =
+      tensor.has_raw_data() ? raw_values(tensor.raw_data(), *type) : typed_values(tensor, *type);
+  if (!numbers)
+    return value;
+  const std::size_t expected = static_cast<std::size_t>(count);
+  if (count_of(*numbers) == expected) {
+    value.values = std::move(numbers);
+  } else if (count_of(*numbers) != 0) { // no data at all: weights were stripped
+    throw InputError(
+        where, fmt::format("{} values are stored for {} elements", count_of(*numbers), count));
+  }
+  return value;
+}
+
+Declared read_declared(const onnx::ValueInfoProto& info) {
+  Declared declared;
+  declared.name = info.name();
+  if (!info.type().has_tensor_type())
+    return declared;
+  const auto& tensor = info.type().tensor_type();
+  declared.type = element_type(tensor.elem_type());
+  if (!tensor.has_shape())
+    return declared;
+  auto& shape = declared.shape.emplace();
+  for (const auto& dim : tensor.shape().dim()) {
+    Dimension& dimension = shape.emplace_back();
+    if (dim.has_dim_value())
+      dimension.size = dim.dim_value();
+    if (dim.has_dim_param())
+      dimension.symbol = dim.dim_param();
+  }
+  return declared;
+}
+
+void read_attribute(const onnx::AttributeProto& attribute, Node& node, const SourceLoc& where) {
+  const std::string& name = attribute.name();
+  if (!attribute.ref_attr_name().empty()) {
+    node.attribute_references[name] = attribute.ref_attr_name();
+    return;
+  }
+  switch (attribute.type()) {
+  case onnx::AttributeProto::FLOAT:
+    node.attributes.set(name, static_cast<double>(attribute.f()));
+    break;
+  case onnx::AttributeProto::INT:
+    node.attributes.set(name, attribute.i());
+    break;
+  case onnx::AttributeProto::STRING:
+    node.attributes.set(name, attribute.s());
+    break;
+  case onnx::AttributeProto::FLOATS:
+    node.attributes.set(name, from_field<double>(attribute.floats()));
+    break;
+  case onnx::AttributeProto::INTS:
+    node.attributes.set(name, from_field<std::int64_t>(attribute.ints()));
+    break;
+  case onnx::AttributeProto::STRINGS:
+    node.attributes.set(
+        name, std::vector<std::string>(attribute.strings().begin(), attribute.strings().end()));
+    break;
+  case onnx::AttributeProto::TENSOR:
+    node.tensors[name] = read_tensor(attribute.t(), where);
+    break;
+  default:
+    node.unsupported_attribute = name;
+    node.has_subgraph = node.has_subgraph || attribute.has_g() || attribute.graphs_size() > 0;
+  }
+}
+
+std::string plain_domain(const std::string& domain) {
+  return domain == "ai.onnx" ? "" : domain;
+}
+
+Node read_node(const onnx::NodeProto& proto, const Model& model,
+               const std::map<std::string, std::int64_t>& opsets) {
+  Node node;
+  node.name = proto.name();
+  node.op_type = proto.op_type();
+  node.domain = plain_domain(proto.domain());
+  const auto opset = opsets.find(node.domain);
+  node.opset = opset == opsets.end() ? 0 : opset->second;
+  node.inputs.assign(proto.input().begin(), proto.input().end());
+  node.outputs.assign(proto.output().begin(), proto.output().end());
+  node.documentation = proto.doc_string();
+  if (node.name.empty() && !node.outputs.empty())
+    node.name = node.outputs.front();
+  for (const auto& attribute : proto.attribute()) {
+    read_attribute(attribute, node,
+                   at_node(model, node, fmt::format("attribute '{}'", attribute.name())));
+  }
+  return node;
+}
+
+template <class Imports>
+std::map<std::string, std::int64_t> read_opsets(const Imports& imports) {
+  std::map<std::string, std::int64_t> opsets;
+  for (const auto& import : imports)
+    opsets[plain_domain(import.domain())] = import.version();
+  return opsets;
+}
+
+void read_functions(const onnx::ModelProto& proto, Model& model) {
+  for (const auto& function : proto.functions()) {
+    auto opsets = read_opsets(function.opset_import());
+    opsets.insert(model.opsets.begin(), model.opsets.end());
+    Function& read = model.functions[{plain_domain(function.domain()), function.name()}];
+    read.inputs.assign(function.input().begin(), function.input().end());
+    read.outputs.assign(function.output().begin(), function.output().end());
+    for (const auto& node : function.node())
+      read.nodes.push_back(read_node(node, model, opsets));
+  }
+}
+
+void read_graph(const onnx::GraphProto& graph, Model& model) {
+  model.name = graph.name();
+  for (const auto& tensor : graph.initializer()) {
+    const SourceLoc where = at_tensor(model, tensor.name());
+    if (!model.initializers.emplace(tensor.name(), read_tensor(tensor, where)).second) {
+      throw InputError(where, "two initializers have this name");
+    }
+    model.initializer_order.push_back(tensor.name());
+  }
+  for (const auto& tensor : graph.sparse_initializer()) {
+    throw InputError(at_tensor(model, tensor.values().name()),
+                     "sparse initializers are not supported");
+  }
+  for (const auto& info : graph.input())
+    model.inputs.push_back(read_declared(info));
+  for (const auto& info : graph.output())
+    model.outputs.push_back(read_declared(info));
+  for (const auto& info : graph.value_info()) {
+    model.value_info.emplace(info.name(), read_declared(info));
+  }
+  for (const auto& info : graph.output()) {
+    model.value_info.emplace(info.name(), read_declared(info));
+  }
+  for (const auto& node : graph.node()) {
+    model.nodes.push_back(read_node(node, model, model.opsets));
+  }
+}
+
+} // namespace
+
+SourceLoc at_node(const Model& model, const Node& node, std::string_view detail) {
+  const std::string domain = node.domain.empty() ? "" : node.domain + ".";
+  std::string element = fmt::format("node '{}' ({}{})", node.name, domain, node.op_type);
+  if (!detail.empty())
+    element += fmt::format(", {}", detail);
+  return {model.origin, 0, 0, element};
+}
+
+SourceLoc at_tensor(const Model& model, std::string_view name) {
+  return {model.origin, 0, 0, fmt::format("tensor '{}'", name)};
+}
+
+Model parse_model(std::string_view bytes, const std::string& origin) {
+  constexpr auto kLimit = std::numeric_limits<int>::max();
+  Model model;
+  model.origin = origin;
+  const SourceLoc file{origin, 0, 0, {}};
+  if (bytes.size() > static_cast<std::size_t>(kLimit)) {
+    throw InputError(file, "the file is larger than 2 GB");
+  }
+  onnx::ModelProto proto;
+  google::protobuf::io::CodedInputStream stream(reinterpret_cast<const std::uint8_t*>(bytes.data()),
+                                                static_cast<int>(bytes.size()));
+  stream.SetTotalBytesLimit(kLimit);
+  if (bytes.empty() || !proto.ParseFromCodedStream(&stream) || !stream.ConsumedEntireMessage()) {
+    throw InputError(file, "this is not an ONNX model (its protobuf cannot be parsed)");
+  }
+  if (!proto.has_graph())
+    throw InputError(file, "the model has no graph");
+  model.opsets = read_opsets(proto.opset_import());
+  if (model.opsets.find("") == model.opsets.end())
+    model.opsets[""] = 1; // as IR version < 3
+  for (const auto& entry : proto.metadata_props())
+    model.metadata[entry.key()] = entry.value();
+  read_functions(proto, model);
+  read_graph(proto.graph(), model);
+  return model;
+}
+
+} // namespace monet::onnx_file
