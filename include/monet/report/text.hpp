@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace monet {
 
@@ -24,5 +25,12 @@ std::string json_text(const nlohmann::ordered_json& value);
 /// json_text for inside <script>: < > & U+2028 U+2029 as \u escapes, so that no name can end the
 /// element.
 std::string script_json(const nlohmann::ordered_json& value);
+
+/// Rows as text with aligned columns and a rule below the first row; the first column flush left,
+/// the others right. All rows have as many cells as the first.
+std::string aligned_table(const std::vector<std::vector<std::string>>& rows);
+
+/// Five significant digits with the prefix that keeps them readable: "12.345 uJ".
+std::string human_energy(double picojoules);
 
 } // namespace monet

@@ -1,0 +1,75 @@
+// Everything the tool prints goes through here: results to stdout, messages to stderr, files whole
+// or not at all.
+#pragma once
+
+#include "monet/base/stage.hpp"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <thread>
+
+namespace monet::cli {
+
+inline constexpr int kExitOk = 0;
+inline constexpr int kExitUsage = 2;
+inline constexpr int kExitInput = 3;
+inline constexpr int kExitInfeasible = 4;
+inline constexpr int kExitInternal = 70;
+inline constexpr int kExitInterrupted = 130;
+
+/// The command line is wrong (exit code 2).
+class UsageError : public std::runtime_error {
+public:
+  using std::runtime_error::runtime_error;
+};
+
+/// To stdout; InputError when it cannot be written (a closed pipe, a full disk).
+void print_result(std::string_view text);
+
+/// To stderr, each line with the prefix; control characters of user files do not reach the
+/// terminal.
+void print_message(std::string_view prefix, std::string_view text);
+
+/// Writes JSON to the file, or to stdout for "-".
+void write_json(const std::string& path, const nlohmann::ordered_json& json);
+
+/// Says on a terminal's stderr which stage runs, once a command takes longer than two seconds.
+class Progress {
+public:
+  Progress();
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void stage(std::string_view name);
+
+private:
+  void watch(const std::stop_token& stop);
+
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::string stage_;
+  std::chrono::steady_clock::time_point begin_;
+  std::jthread watcher_; ///< last, so that it stops before the rest goes
+};
+
+/// What all subcommands share.
+struct Session {
+  StageContext context;
+  Progress progress;
+
+  /// run_stage() that tells the progress display.
+  template <class... Functions>
+  auto stage(std::string_view name, Functions&&... functions) {
+    progress.stage(name);
+    return run_stage(context, name, std::forward<Functions>(functions)...);
+  }
+};
+
+} // namespace monet::cli

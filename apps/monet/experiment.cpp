@@ -1,0 +1,140 @@
+#include "experiment.hpp"
+
+#include "network_options.hpp"
+
+#include "monet/base/files.hpp"
+#include "monet/base/text.hpp"
+#include "monet/base/yaml.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+namespace monet::cli {
+
+namespace {
+
+constexpr std::string_view kNotYet = "is not available yet";
+
+/// A key whose only value so far is `only`.
+void read_fixed(YamlMap& map, std::string_view key, std::string_view only, ProblemList& problems) {
+  const YamlNode* node = map.find(key);
+  if (node == nullptr)
+    return;
+  const auto value = as_string(*node, problems);
+  if (!value || *value == only)
+    return;
+  problems.add(node->where, fmt::format("{} '{}' {}", key, *value, kNotYet),
+               fmt::format("leave it out or say '{}'", only));
+}
+
+void refuse(YamlMap& map, std::string_view key, ProblemList& problems) {
+  if (const YamlNode* node = map.find(key)) {
+    problems.add(node->where, fmt::format("'{}' {}", key, kNotYet));
+  }
+}
+
+void read_workload(const YamlNode& node, const std::string& path, Experiment& experiment,
+                   ProblemList& problems) {
+  YamlMap map(node, problems);
+  const std::string network = map.require_string("network");
+  if (!network.empty())
+    experiment.network = resolve_beside(path, network);
+  if (const YamlNode* batch = map.find("batch")) {
+    experiment.network_options.batch = as_integer(*batch, problems);
+    if (experiment.network_options.batch.value_or(1) < 1) {
+      problems.add(batch->where, "the batch must be at least 1");
+    }
+  }
+  if (const YamlNode* dimensions = map.find("dimensions")) {
+    YamlMap sizes(*dimensions, problems);
+    for (const YamlNode::Entry& entry : dimensions->entries) {
+      sizes.ignore(entry.key);
+      const auto size = as_integer(entry.value, problems);
+      if (size && *size < 1)
+        problems.add(entry.value.where, "a dimension must be at least 1");
+      experiment.network_options.dimensions[entry.key] = size.value_or(1);
+    }
+    sizes.finish();
+  }
+  map.finish();
+}
+
+void read_training(const YamlNode& node, const std::string& path, Experiment& experiment,
+                   ProblemList& problems) {
+  if (node.kind != YamlNode::Kind::scalar) {
+    experiment.training = read_training_options(node, problems);
+    return;
+  }
+  const auto file = as_string(node, problems);
+  if (!file)
+    return;
+  try {
+    const std::string resolved = resolve_beside(path, *file);
+    experiment.files.push_back(resolved);
+    experiment.training = read_training_options(load_yaml(resolved), problems);
+  } catch (const InputError& error) {
+    for (const InputProblem& problem : error.problems()) {
+      problems.add(problem.where, problem.what, problem.hint);
+    }
+  }
+}
+
+void read_schedule(const YamlNode& node, Experiment& experiment, ProblemList& problems) {
+  YamlMap map(node, problems);
+  read_fixed(map, "mode", "layer-by-layer", problems);
+  read_fixed(map, "model", "monet", problems);
+  read_fixed(map, "priority", "latency", problems);
+  if (const YamlNode* objective = map.find("objective")) {
+    const auto name = as_string(*objective, problems);
+    const auto known = name ? objective_named(*name) : std::nullopt;
+    if (name && !known) {
+      const std::vector<std::string> names{"latency", "energy", "edp"};
+      problems.add(objective->where, fmt::format("unknown objective '{}'", *name),
+                   nearest_name_hint(*name, names));
+    }
+    experiment.core_cost.objective = known.value_or(Objective::latency);
+  }
+  if (const YamlNode* limit = map.find("lpf_limit")) {
+    const std::int64_t factors = as_integer(*limit, problems).value_or(1);
+    if (factors < 1 || factors > kHighestLpfLimit) {
+      problems.add(limit->where, fmt::format("lpf_limit must be 1 to {}", kHighestLpfLimit));
+    }
+    experiment.core_cost.lpf_limit =
+        static_cast<int>(std::clamp<std::int64_t>(factors, 1, kHighestLpfLimit));
+  }
+  map.finish();
+}
+
+} // namespace
+
+Experiment read_experiment(const std::string& path) {
+  const YamlNode root = load_yaml(path);
+  ProblemList problems;
+  Experiment experiment;
+  experiment.files.push_back(path);
+  YamlMap map(root, problems);
+  experiment.name = map.string_or("name", std::filesystem::path(path).stem().string());
+  if (const YamlNode* workload = map.require("workload")) {
+    read_workload(*workload, path, experiment, problems);
+  }
+  if (const YamlNode* training = map.find("training")) {
+    read_training(*training, path, experiment, problems);
+  }
+  const std::string hardware = map.require_string("hardware");
+  if (!hardware.empty())
+    experiment.hardware = resolve_beside(path, hardware);
+  const std::string mapping = map.string_or("mapping", "auto");
+  if (mapping != "auto")
+    experiment.mapping = resolve_beside(path, mapping);
+  if (const YamlNode* schedule = map.find("schedule")) {
+    read_schedule(*schedule, experiment, problems);
+  }
+  refuse(map, "optimise", problems);
+  map.finish();
+  problems.throw_if_any();
+  return experiment;
+}
+
+} // namespace monet::cli

@@ -1,0 +1,22 @@
+# cmake -D SOURCE=dir -D OUT=git_hash.hpp -P git_hash.cmake: runs at every build, writes only on change.
+set(hash unknown)
+find_program(git git)
+if(git)
+  execute_process(COMMAND ${git} rev-parse --show-toplevel WORKING_DIRECTORY ${SOURCE}
+    OUTPUT_VARIABLE top OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  if(top STREQUAL SOURCE)
+    execute_process(COMMAND ${git} describe --always --abbrev=12 --exclude=* --dirty
+      WORKING_DIRECTORY ${SOURCE} OUTPUT_VARIABLE described OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+    if(described)
+      set(hash ${described})
+    endif()
+  endif()
+endif()
+set(text "#define MONET_GIT_HASH \"${hash}\"\n")
+set(old "")
+if(EXISTS ${OUT})
+  file(READ ${OUT} old)
+endif()
+if(NOT old STREQUAL text)
+  file(WRITE ${OUT} "${text}")
+endif()

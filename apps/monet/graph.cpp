@@ -1,0 +1,190 @@
+// monet graph: the training graph of a network, its statistics, and its export as ONNX.
+#include "commands.hpp"
+#include "network_options.hpp"
+#include "pipeline.hpp"
+
+#include "monet/base/files.hpp"
+#include "monet/base/text.hpp"
+#include "monet/report/text.hpp"
+#include "monet/workload/onnx_writer.hpp"
+#include "monet/workload/views.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <map>
+#include <memory>
+
+namespace monet::cli {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct GraphArguments {
+  std::string network;
+  std::string training;
+  bool inference = false;
+  NetworkArguments options;
+  std::string output;
+  std::string json;
+};
+
+std::string phase_of(const Operator& op) {
+  return std::string(monet::name_of(op.phase));
+}
+
+Json operators_json(const Graph& graph) {
+  std::map<std::pair<Phase, std::string>, std::int64_t> counts;
+  for (const Operator& op : graph.operators())
+    ++counts[{op.phase, op.op_type}];
+  Json json = Json::object();
+  for (const auto& [key, count] : counts) {
+    json[std::string(monet::name_of(key.first))][valid_utf8(key.second)] = count;
+  }
+  return json;
+}
+
+/// Bytes of all tensors by owner, each storage once.
+Json tensor_bytes_json(const TrainingGraph& folded) {
+  std::array<std::int64_t, kMemoryOwners> bytes{};
+  const std::vector<Tensor>& tensors = folded.graph.tensors();
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const Tensor& tensor = tensors[i];
+    const bool used = tensor.producer || !tensor.consumers.empty();
+    if (used && !tensor.alias_of) {
+      bytes[static_cast<std::size_t>(folded.owner.at(i))] += bytes_of(size_of(tensor));
+    }
+  }
+  Json json = Json::object();
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    json[std::string(monet::name_of(static_cast<MemoryOwner>(i))) + "_bytes"] = bytes[i];
+  }
+  return json;
+}
+
+Json stored_json(const TrainingGraph& folded, std::int64_t& total) {
+  Json stored = Json::array();
+  for (const TensorId id : folded.stored_activations) {
+    const Tensor& tensor = folded.graph.tensor(id);
+    const std::int64_t bytes = bytes_of(size_of(tensor));
+    total += bytes;
+    stored.push_back({{"name", valid_utf8(tensor.name)}, {"bytes", bytes}});
+  }
+  return stored;
+}
+
+Json statistics_json(const TrainingGraph& step, const TrainingGraph& folded,
+                     const Provenance& provenance) {
+  const MacSplit macs_of = count_macs(step.graph);
+  std::int64_t stored_bytes = 0;
+  Json stored = stored_json(folded, stored_bytes);
+  Json layers = Json::array();
+  for (const Operator& op : step.graph.operators()) {
+    layers.push_back({{"name", valid_utf8(op.name)},
+                      {"op_type", valid_utf8(op.op_type)},
+                      {"phase", phase_of(op)},
+                      {"macs", macs(op.nest)}});
+  }
+  return {{"schema_version", 1},
+          {"name", valid_utf8(step.graph.name)},
+          {"kind", step.training ? "training" : "inference"},
+          {"parameters", parameter_count(step.graph)},
+          {"macs",
+           {{"forward", macs_of.forward},
+            {"backward_input", macs_of.backward_input},
+            {"backward_weight", macs_of.backward_weight},
+            {"total", macs_of.forward + macs_of.backward_input + macs_of.backward_weight}}},
+          {"operators", operators_json(step.graph)},
+          {"tensor_bytes", tensor_bytes_json(folded)},
+          {"stored_activations_bytes", stored_bytes},
+          {"stored_activations", std::move(stored)},
+          {"layers", std::move(layers)},
+          {"provenance", provenance_json(provenance)}};
+}
+
+std::string statistics_table(const Json& json) {
+  const auto count = [](const Json& value) { return group_digits(value.get<std::int64_t>()); };
+  std::vector<std::vector<std::string>> rows{{"", ""}};
+  rows.push_back({"parameters", count(json.at("parameters"))});
+  for (const auto& [key, value] : json.at("macs").items())
+    rows.push_back({"MACs " + key, count(value)});
+  for (const auto& [key, value] : json.at("tensor_bytes").items()) {
+    rows.push_back({key.substr(0, key.rfind("_bytes")), human_bytes(value.get<std::int64_t>())});
+  }
+  rows.push_back({"stored activations",
+                  fmt::format("{} in {} tensors",
+                              human_bytes(json.at("stored_activations_bytes").get<std::int64_t>()),
+                              json.at("stored_activations").size())});
+  rows[0] = {printable(json.at("name").get_ref<const std::string&>()),
+             json.at("kind").get<std::string>()};
+  std::string text = aligned_table(rows) + "\n";
+
+  std::vector<std::vector<std::string>> operators{{"operators", "phase", "count"}};
+  for (const auto& [phase, types] : json.at("operators").items()) {
+    for (const auto& [type, number] : types.items()) {
+      operators.push_back({printable(type), phase, count(number)});
+    }
+  }
+  return text + aligned_table(operators);
+}
+
+int run_graph(const GraphArguments& arguments, Session& session) {
+  std::vector<std::string> files{arguments.network};
+  if (!arguments.training.empty())
+    files.push_back(arguments.training);
+  ProblemList problems;
+  session.progress.stage("read files");
+  const auto network = collecting(
+      problems, [&] { return read_onnx(arguments.network, arguments.options.options()); });
+  const auto options = collecting(problems, [&] {
+    return arguments.training.empty() ? TrainingOptions{}
+                                      : load_training_options(arguments.training);
+  });
+  problems.throw_if_any();
+
+  const auto check = [](const TrainingGraph& graph) { verify(graph); };
+  const TrainingGraph step = session.stage(
+      "graph",
+      [&] {
+        return arguments.inference ? make_inference_graph(*network, options->precision)
+                                   : make_training_graph(*network, *options);
+      },
+      check);
+  const TrainingGraph folded = session.stage(
+      "fold views", [&] { return fold_views(step); }, check);
+  const Json statistics = statistics_json(step, folded, provenance_of(files));
+  if (!arguments.output.empty())
+    write_file_atomically(arguments.output, write_onnx(step.graph));
+  if (!arguments.json.empty())
+    write_json(arguments.json, statistics);
+  if (arguments.json != "-")
+    print_result(statistics_table(statistics));
+  return kExitOk;
+}
+
+} // namespace
+
+Action add_graph_command(CLI::App& app) {
+  auto arguments = std::make_shared<GraphArguments>();
+  CLI::App* command = app.add_subcommand("graph", "Makes the training graph of a network");
+  command->add_option("network", arguments->network, "Network")->required()->type_name("NET.onnx");
+  CLI::Option* training =
+      command->add_option("--training", arguments->training, "Options of the training step")
+          ->type_name("T.yaml");
+  command->add_flag("--inference", arguments->inference, "The forward pass alone")
+      ->excludes(training);
+  arguments->options.add_to(*command);
+  command->add_option("-o,--output", arguments->output, "Write the graph as ONNX")
+      ->type_name("OUT.onnx");
+  command
+      ->add_option("--json", arguments->json, "Write the statistics as JSON; - for standard output")
+      ->type_name("FILE");
+  add_unavailable(*command, "--execute");
+  command->footer(
+      "Example: monet graph data/workload/resnet18_cifar.onnx --batch 4 -o training.onnx");
+  return [arguments](Session& session) { return run_graph(*arguments, session); };
+}
+
+} // namespace monet::cli

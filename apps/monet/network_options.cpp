@@ -1,0 +1,103 @@
+#include "network_options.hpp"
+
+#include "console.hpp"
+
+#include "monet/base/yaml.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <charconv>
+
+namespace monet::cli {
+
+namespace {
+
+std::pair<std::string, std::int64_t> parse_dimension(const std::string& text) {
+  const std::size_t equals = text.rfind('=');
+  std::int64_t value = 0;
+  if (equals != std::string::npos && equals > 0) {
+    const char* end = text.data() + text.size();
+    const auto [stopped, error] = std::from_chars(text.data() + equals + 1, end, value);
+    if (error == std::errc{} && stopped == end && value > 0)
+      return {text.substr(0, equals), value};
+  }
+  throw UsageError(fmt::format("--dim: '{}' is not of the form name=positive number", text));
+}
+
+} // namespace
+
+void NetworkArguments::add_to(CLI::App& command) {
+  command.add_option("--batch", batch, "Value of a symbolic first axis of the network's inputs")
+      ->check(CLI::PositiveNumber);
+  command
+      .add_option("--dim", dimensions, "name=value of another symbolic dimension; may be repeated")
+      ->allow_extra_args(false);
+}
+
+OnnxReadOptions NetworkArguments::options() const {
+  OnnxReadOptions options;
+  options.batch = batch;
+  for (const std::string& text : dimensions) {
+    const auto [name, value] = parse_dimension(text);
+    if (!options.dimensions.emplace(name, value).second) {
+      throw UsageError(fmt::format("--dim: '{}' is given twice", name));
+    }
+  }
+  return options;
+}
+
+void CostArguments::add_to(CLI::App& command) {
+  command
+      .add_option("--objective", objective, "What the mapping of each layer on a core minimises")
+      ->check(CLI::IsMember({"latency", "energy", "edp"}))
+      ->capture_default_str();
+  command
+      .add_option("--lpf-limit", lpf_limit, "Temporal loops are merged down to this many factors")
+      ->check(CLI::Range(1, kHighestLpfLimit))
+      ->capture_default_str();
+}
+
+CoreCostOptions CostArguments::options() const {
+  CoreCostOptions options;
+  options.objective = objective_named(objective).value();
+  options.lpf_limit = lpf_limit;
+  return options;
+}
+
+std::string_view name_of(Objective objective) {
+  switch (objective) {
+  case Objective::latency:
+    return "latency";
+  case Objective::energy:
+    return "energy";
+  case Objective::edp:
+    return "edp";
+  }
+  throw InternalError("unknown objective");
+}
+
+std::optional<Objective> objective_named(std::string_view name) {
+  for (const Objective objective : {Objective::latency, Objective::energy, Objective::edp}) {
+    if (name_of(objective) == name)
+      return objective;
+  }
+  return std::nullopt;
+}
+
+TrainingOptions load_training_options(const std::string& path) {
+  ProblemList problems;
+  const TrainingOptions options = read_training_options(load_yaml(path), problems);
+  problems.throw_if_any();
+  return options;
+}
+
+void add_unavailable(CLI::App& command, const std::string& name) {
+  command
+      .add_flag_function(
+          name, [name](std::int64_t) { throw CLI::ValidationError(name, "is not available yet"); },
+          "Not available yet")
+      ->group("");
+}
+
+} // namespace monet::cli

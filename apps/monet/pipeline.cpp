@@ -1,0 +1,156 @@
+#include "pipeline.hpp"
+
+#include "network_options.hpp"
+#include "version.hpp"
+
+#include "monet/base/files.hpp"
+#include "monet/core_cost/mapping_file.hpp"
+#include "monet/hardware/read_hardware.hpp"
+#include "monet/schedule/schedule.hpp"
+#include "monet/workload/views.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <filesystem>
+
+namespace monet::cli {
+
+namespace {
+
+struct Inputs {
+  Graph network;
+  Chip chip;
+  std::optional<MappingFile> mapping;
+};
+
+Inputs read_inputs(const Experiment& experiment) {
+  ProblemList problems;
+  auto network = collecting(
+      problems, [&] { return read_onnx(experiment.network, experiment.network_options); });
+  auto chip = collecting(problems, [&] { return read_chip(experiment.hardware); });
+  std::optional<MappingFile> mapping;
+  if (!experiment.mapping.empty()) {
+    mapping = collecting(problems, [&] { return read_mapping(experiment.mapping); });
+  }
+  problems.throw_if_any();
+  return {std::move(*network), std::move(*chip), std::move(mapping)};
+}
+
+ModelledStep model_step(const TrainingGraph& graph, const Inputs& inputs, CoreCostCache& costs,
+                        const Experiment& experiment, Session& session, const std::string& what) {
+  ModelledStep step;
+  step.graph = session.stage(
+      what + ": fold views", [&] { return fold_views(graph); },
+      [](const TrainingGraph& folded) { verify(folded); });
+  TilingOptions tiling;
+  if (inputs.mapping)
+    tiling.mapping = &*inputs.mapping;
+  step.tiles = session.stage(
+      what + ": tiling", [&] { return make_tiles(step.graph, inputs.chip, tiling); },
+      [&](const TileGraph& tiles) { verify(tiles, step.graph); });
+  ScheduleOptions options;
+  options.core_cost = experiment.core_cost;
+  options.jobs = session.context.jobs;
+  step.timeline = session.stage(
+      what + ": schedule",
+      [&] { return schedule(step.tiles, step.graph, inputs.chip, costs, options); },
+      [&](const Timeline& timeline) { verify(timeline, step.tiles, step.graph, inputs.chip); });
+  return step;
+}
+
+Provenance provenance_of(const Experiment& experiment, const Chip& chip) {
+  std::vector<std::string> files = experiment.files;
+  files.push_back(experiment.network);
+  const std::vector<std::string> hardware = files_of(chip);
+  files.insert(files.end(), hardware.begin(), hardware.end());
+  if (!experiment.mapping.empty())
+    files.push_back(experiment.mapping);
+  Provenance provenance = cli::provenance_of(files);
+  std::map<std::string, std::string>& options = provenance.options;
+  options["mode"] = "layer-by-layer";
+  options["mapping"] = experiment.mapping.empty()
+                           ? "auto"
+                           : std::filesystem::path(experiment.mapping).filename().string();
+  options["objective"] = name_of(experiment.core_cost.objective);
+  options["lpf_limit"] = std::to_string(experiment.core_cost.lpf_limit);
+  if (experiment.network_options.batch) {
+    options["batch"] = std::to_string(*experiment.network_options.batch);
+  }
+  for (const auto& [name, size] : experiment.network_options.dimensions) {
+    options["dim " + name] = std::to_string(size);
+  }
+  return provenance;
+}
+
+} // namespace
+
+std::vector<std::string> files_of(const Chip& chip) {
+  std::vector<std::string> files{chip.origin};
+  for (const Core& core : chip.cores)
+    files.push_back(core.origin);
+  return files;
+}
+
+Provenance provenance_of(const std::vector<std::string>& files) {
+  Provenance provenance;
+  provenance.version = version();
+  provenance.git_hash = git_hash();
+  std::vector<std::string> seen;
+  for (const std::string& file : files) {
+    std::error_code ignored;
+    if (!std::filesystem::is_regular_file(file, ignored))
+      continue;
+    const std::string path = std::filesystem::path(file).lexically_normal().string();
+    if (std::find(seen.begin(), seen.end(), path) != seen.end())
+      continue;
+    seen.push_back(path);
+    const std::string hash = content_hash(read_file(path));
+    const std::string name = std::filesystem::path(path).filename().string();
+    std::string key = name; // two files of one name in different folders both count
+    for (int n = 2; provenance.input_hashes.contains(key); ++n)
+      key = fmt::format("{} ({})", name, n);
+    provenance.input_hashes[key] = hash;
+  }
+  return provenance;
+}
+
+Model make_model(const Experiment& experiment, Session& session) {
+  Inputs inputs = session.stage(
+      "read files", [&] { return read_inputs(experiment); },
+      [](const Inputs& read) {
+        verify(read.network);
+        verify(read.chip);
+      });
+  Model model;
+  model.provenance = provenance_of(experiment, inputs.chip);
+  const auto check = [](const TrainingGraph& graph) { verify(graph); };
+  CoreCostCache costs;
+  const TrainingGraph inference = session.stage(
+      "inference: graph",
+      [&] {
+        return make_inference_graph(
+            inputs.network, experiment.training ? experiment.training->precision : Precision{});
+      },
+      check);
+  ModelledStep alone = model_step(inference, inputs, costs, experiment, session, "inference");
+  if (experiment.training) {
+    model.training_graph = session.stage(
+        "training: graph",
+        [&] { return make_training_graph(inputs.network, *experiment.training); }, check);
+    model.step = model_step(*model.training_graph, inputs, costs, experiment, session, "training");
+    model.inference = std::move(alone);
+  } else {
+    model.step = std::move(alone);
+  }
+  model.chip = std::move(inputs.chip);
+  return model;
+}
+
+nlohmann::ordered_json Model::json(const std::string& name) const {
+  const StepResult alone = inference ? inference->result() : StepResult{};
+  return result_json(name, step.result(), inference ? &alone : nullptr, chip, provenance);
+}
+
+} // namespace monet::cli

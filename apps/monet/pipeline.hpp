@@ -1,0 +1,55 @@
+// The stages in a row: files -> training graph -> folded views -> tiles -> schedule. Used by `run`
+// and `schedule`.
+#pragma once
+
+#include "console.hpp"
+#include "experiment.hpp"
+
+#include "monet/report/result.hpp"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <optional>
+
+namespace monet::cli {
+
+struct ModelledStep {
+  TrainingGraph graph; ///< with views folded, as it was costed
+  TileGraph tiles;
+  Timeline timeline;
+
+  StepResult result() const { return {&graph, &tiles, &timeline}; }
+};
+
+struct Model {
+  Chip chip;
+  std::optional<TrainingGraph>
+      training_graph; ///< with its views, for export; none for inference only
+  ModelledStep step;
+  std::optional<ModelledStep> inference; ///< beside a training step
+  Provenance provenance;
+
+  nlohmann::ordered_json json(const std::string& name) const;
+};
+
+/// Reads all files first and throws one InputError with the problems of all of them.
+Model make_model(const Experiment& experiment, Session& session);
+
+/// version, git hash and the hashes of the files; options are the caller's.
+Provenance provenance_of(const std::vector<std::string>& files);
+/// Files a chip was read from.
+std::vector<std::string> files_of(const Chip& chip);
+
+/// Adds the problems of an InputError to `problems`; anything else passes.
+template <class Read>
+auto collecting(ProblemList& problems, Read&& read) -> std::optional<decltype(read())> {
+  try {
+    return std::forward<Read>(read)();
+  } catch (const InputError& error) {
+    for (const InputProblem& p : error.problems())
+      problems.add(p.where, p.what, p.hint);
+    return std::nullopt;
+  }
+}
+
+} // namespace monet::cli

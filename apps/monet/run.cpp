@@ -1,0 +1,82 @@
+// monet run EXPERIMENT.yaml: models the experiment and writes everything there is to see.
+#include "commands.hpp"
+#include "pipeline.hpp"
+
+#include "monet/base/files.hpp"
+#include "monet/workload/onnx_writer.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+#include <memory>
+
+namespace monet::cli {
+
+namespace {
+
+struct RunArguments {
+  std::string experiment;
+  std::string folder;
+  int jobs = 1;
+  bool verify = false;
+};
+
+void make_folder(const std::string& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error)
+    throw InputError({folder}, "cannot be created: " + error.message());
+}
+
+int run_experiment(const RunArguments& arguments, Session& session) {
+  session.context.jobs = arguments.jobs;
+  session.context.verify = arguments.verify;
+  const Experiment experiment = read_experiment(arguments.experiment);
+  const Model model = make_model(experiment, session);
+
+  const std::filesystem::path folder =
+      arguments.folder.empty()
+          ? std::filesystem::path("out") / std::filesystem::path(arguments.experiment).stem()
+          : std::filesystem::path(arguments.folder);
+  const std::string report = (folder / "report.html").string();
+  const std::string table = session.stage("write results", [&] {
+    const nlohmann::ordered_json result = model.json(experiment.name);
+    make_folder(folder.string());
+    write_json((folder / "result.json").string(), result);
+    write_file_atomically(report, report_html(result));
+    write_file_atomically((folder / "trace.json").string(), trace_json(result));
+    const Graph& graph =
+        model.training_graph ? model.training_graph->graph : model.step.graph.graph;
+    write_file_atomically((folder / "training.onnx").string(), write_onnx(graph));
+    return summary_table(result);
+  });
+  print_result(fmt::format("{}\nreport: {}\n", table, report));
+  return kExitOk;
+}
+
+} // namespace
+
+Action add_run_command(CLI::App& app) {
+  auto arguments = std::make_shared<RunArguments>();
+  CLI::App* command = app.add_subcommand("run", "Models an experiment and writes its report");
+  command->add_option("experiment", arguments->experiment, "Experiment file (YAML)")
+      ->required()
+      ->type_name("EXPERIMENT.yaml");
+  command
+      ->add_option("-o,--output", arguments->folder,
+                   "Folder for result.json, report.html, trace.json and training.onnx; "
+                   "default: out/<name of the experiment file>")
+      ->type_name("DIR");
+  command
+      ->add_option("--jobs", arguments->jobs,
+                   "Threads (0 = all cores); results do not depend on it")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command->add_flag("--verify", arguments->verify, "Check the invariants of every stage's product");
+  command->footer("Example: monet run examples/edge_resnet18_cifar.yaml -o out/edge");
+  return [arguments](Session& session) { return run_experiment(*arguments, session); };
+}
+
+} // namespace monet::cli

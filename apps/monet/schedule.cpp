@@ -1,0 +1,111 @@
+// monet schedule: one network on one chip, from options instead of an experiment file.
+#include "commands.hpp"
+#include "network_options.hpp"
+#include "pipeline.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+#include <memory>
+
+namespace monet::cli {
+
+namespace {
+
+struct ScheduleArguments {
+  std::string hardware;
+  std::string workload;
+  std::string mapping = "auto";
+  std::string training;
+  std::string mode = "layer-by-layer";
+  std::string model = "monet";
+  std::string json;
+  NetworkArguments network;
+  CostArguments cost;
+  int jobs = 1;
+  bool verify = false;
+};
+
+Experiment experiment_of(const ScheduleArguments& arguments) {
+  const auto stem = [](const std::string& path) {
+    return std::filesystem::path(path).stem().string();
+  };
+  Experiment experiment;
+  experiment.name = fmt::format("{} on {}", stem(arguments.workload), stem(arguments.hardware));
+  experiment.network = arguments.workload;
+  experiment.network_options = arguments.network.options();
+  experiment.hardware = arguments.hardware;
+  if (arguments.mapping != "auto")
+    experiment.mapping = arguments.mapping;
+  experiment.core_cost = arguments.cost.options();
+  if (!arguments.training.empty()) {
+    experiment.training = load_training_options(arguments.training);
+    experiment.files.push_back(arguments.training);
+  }
+  return experiment;
+}
+
+/// Values that later versions will know.
+std::string check_available(const std::string& value, const char* only) {
+  if (value == only)
+    return {};
+  return fmt::format("'{}' is not available yet; the only choice is '{}'", value, only);
+}
+
+int run_schedule(const ScheduleArguments& arguments, Session& session) {
+  session.context.jobs = arguments.jobs;
+  session.context.verify = arguments.verify;
+  const Experiment experiment = experiment_of(arguments);
+  const Model model = make_model(experiment, session);
+  session.progress.stage("write results");
+  const nlohmann::ordered_json result = model.json(experiment.name);
+  if (!arguments.json.empty())
+    write_json(arguments.json, result);
+  if (arguments.json != "-")
+    print_result(summary_table(result));
+  return kExitOk;
+}
+
+} // namespace
+
+Action add_schedule_command(CLI::App& app) {
+  auto arguments = std::make_shared<ScheduleArguments>();
+  CLI::App* command = app.add_subcommand("schedule", "Schedules a network on a chip");
+  command->add_option("--hardware", arguments->hardware, "System or core file")
+      ->required()
+      ->type_name("SOC.yaml");
+  command->add_option("--workload", arguments->workload, "Network")
+      ->required()
+      ->type_name("NET.onnx");
+  command->add_option("--mapping", arguments->mapping, "Mapping file, or auto")
+      ->type_name("MAP.yaml")
+      ->capture_default_str();
+  command
+      ->add_option("--training", arguments->training,
+                   "Options of the training step; without them inference is scheduled")
+      ->type_name("T.yaml");
+  command->add_option("--mode", arguments->mode, "layer-by-layer")
+      ->check([](const std::string& value) { return check_available(value, "layer-by-layer"); })
+      ->capture_default_str();
+  command->add_option("--model", arguments->model, "Core model: monet")
+      ->check([](const std::string& value) { return check_available(value, "monet"); })
+      ->capture_default_str();
+  add_unavailable(*command, "--stacks");
+  arguments->network.add_to(*command);
+  arguments->cost.add_to(*command);
+  command->add_option("--json", arguments->json, "Write the result as JSON; - for standard output")
+      ->type_name("FILE");
+  command
+      ->add_option("--jobs", arguments->jobs,
+                   "Threads (0 = all cores); results do not depend on it")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command->add_flag("--verify", arguments->verify, "Check the invariants of every stage's product");
+  command->footer("Example: monet schedule --hardware data/hardware/tpu_like_quad_core.yaml "
+                  "--workload data/workload/resnet18_cifar.onnx --batch 1");
+  return [arguments](Session& session) { return run_schedule(*arguments, session); };
+}
+
+} // namespace monet::cli

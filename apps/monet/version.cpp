@@ -1,0 +1,14 @@
+#include "version.hpp"
+
+#include "git_hash.hpp"
+
+namespace monet::cli {
+
+std::string version() {
+  return MONET_VERSION;
+}
+std::string git_hash() {
+  return MONET_GIT_HASH;
+}
+
+} // namespace monet::cli

@@ -1,0 +1,11 @@
+#pragma once
+
+#include <string>
+
+namespace monet::cli {
+
+std::string version();  ///< "0.1.0"
+std::string git_hash(); ///< short hash of the built commit, "-dirty" appended for local changes;
+                        ///< "unknown" outside git
+
+} // namespace monet::cli

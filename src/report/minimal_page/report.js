@@ -1,1 +1,0 @@
-document.getElementById("report").textContent = document.getElementById("monet-data").textContent;
