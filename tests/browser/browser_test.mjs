@@ -12,8 +12,15 @@ import * as samples from "./samples.mjs";
 const require = createRequire(path.resolve(process.env.MODULES ?? "node_modules", "x.js"));
 const { chromium } = require("playwright-core");
 
-const kArguments = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-  "--disable-component-update", "--disable-sync"];
+const kArguments = [
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
 const kGutter = 136; // px, as in web/src/surface.ts
 let checks = 0;
 
@@ -31,7 +38,10 @@ function equal(actual, expected, message) {
 async function open(context, file) {
   const page = await context.newPage();
   const wrong = [];
-  page.on("console", (message) => ["error", "warning"].includes(message.type()) && wrong.push(`console: ${message.text()}`));
+  page.on(
+    "console",
+    (message) => ["error", "warning"].includes(message.type()) && wrong.push(`console: ${message.text()}`),
+  );
   page.on("pageerror", (error) => wrong.push(`exception: ${error.message}`));
   page.on("dialog", (dialog) => (wrong.push(`dialog: ${dialog.message()}`), dialog.dismiss()));
   page.on("request", (request) => request.url().startsWith("file://") || wrong.push(`request: ${request.url()}`));
@@ -59,7 +69,9 @@ async function colours(canvas, box) {
   const found = await canvas.evaluate((element, at) => {
     const ratio = element.width / element.clientWidth;
     const [x, y, width, height] = [at.x, at.y, at.width, at.height].map((px) => Math.floor(px * ratio));
-    const copy = new OffscreenCanvas(Math.max(width, 1), Math.max(height, 1)).getContext("2d", { willReadFrequently: true });
+    const copy = new OffscreenCanvas(Math.max(width, 1), Math.max(height, 1)).getContext("2d", {
+      willReadFrequently: true,
+    });
     copy.drawImage(element, -x, -y);
     const { data } = copy.getImageData(0, 0, Math.max(width, 1), Math.max(height, 1));
     const counts = new Map();
@@ -84,7 +96,11 @@ async function check_rows(page, step) {
   const rows = await page.evaluate(() => window.__monet.rows());
   const busy = new Set(step.timeline.runs.map((run) => run[0]));
   const cores = rows.filter((row) => row.kind === "core");
-  equal(cores.reduce((sum, row) => sum + row.bars, 0), step.timeline.runs.length, "every run is a bar of a core's row");
+  equal(
+    cores.reduce((sum, row) => sum + row.bars, 0),
+    step.timeline.runs.length,
+    "every run is a bar of a core's row",
+  );
   check(cores.length >= busy.size, "every core that runs has a row");
   const lane = await variable(page, "--lane");
   const width = await gantt(page).evaluate((canvas) => canvas.clientWidth - 150);
@@ -94,7 +110,10 @@ async function check_rows(page, step) {
   }
   const visible = rows.reduce((sum, row) => sum + row.bars, 0);
   equal(Number(await gantt(page).getAttribute("data-bars")), visible, "at full range every bar is drawn");
-  check(Number(await gantt(page).getAttribute("data-rectangles")) <= width * rows.length * 2, "sub-pixel bars are merged");
+  check(
+    Number(await gantt(page).getAttribute("data-rectangles")) <= width * rows.length * 2,
+    "sub-pixel bars are merged",
+  );
 }
 
 async function check_phase_colours(page, step) {
@@ -146,16 +165,21 @@ async function check_zoom(page, step) {
 /// Zooms in on a bar until it can be pointed at; then its tooltip, and a click selects its layer in the table.
 async function check_pick(page, step) {
   const [core, layer, start, end] = step.timeline.runs[Math.floor(step.timeline.runs.length * 0.6)];
-  const row = (await page.evaluate(() => window.__monet.rows())).findIndex((entry, i) => entry.kind === "core" && i === core);
+  const row = (await page.evaluate(() => window.__monet.rows())).findIndex(
+    (entry, i) => entry.kind === "core" && i === core,
+  );
   check(row >= 0, "the run's core has a row");
   const find = () =>
-    page.evaluate(([at, wanted]) => {
-      for (let bar = 0; ; ++bar) {
-        const place = window.__monet.locate(at, bar);
-        if (place === null) return null;
-        if (place.layer === wanted) return place;
-      }
-    }, [row, layer]);
+    page.evaluate(
+      ([at, wanted]) => {
+        for (let bar = 0; ; ++bar) {
+          const place = window.__monet.locate(at, bar);
+          if (place === null) return null;
+          if (place.layer === wanted) return place;
+        }
+      },
+      [row, layer],
+    );
   const box = await gantt(page).boundingBox();
   for (let i = 0; i < 60 && (await range(page))[1] - (await range(page))[0] > (end - start) * 8; ++i) {
     const place = await find();
@@ -170,7 +194,8 @@ async function check_pick(page, step) {
   const shown = step.layers[layer];
   for (const part of ["cycles", "layer energy"]) check(tip.includes(part), `the tooltip names ${part}: ${tip}`);
   if (/^[\w./]{1,100}$/.test(shown.name)) {
-    for (const part of [shown.name, shown.op_type, shown.phase]) check(tip.includes(part), `the tooltip says ${part}: ${tip}`);
+    for (const part of [shown.name, shown.op_type, shown.phase])
+      check(tip.includes(part), `the tooltip says ${part}: ${tip}`);
   }
   await page.mouse.click(box.x + place.x, box.y + place.y);
   await settle(page);
@@ -185,11 +210,21 @@ async function check_pick(page, step) {
 }
 
 async function first_cells(page, column, count = 5) {
-  return page.evaluate(([key, most]) => [...document.querySelectorAll(`#layers tbody tr[data-layer]`)].slice(0, most).map((row) => Number(row.dataset.layer)), [column, count]);
+  return page.evaluate(
+    ([key, most]) =>
+      [...document.querySelectorAll(`#layers tbody tr[data-layer]`)]
+        .slice(0, most)
+        .map((row) => Number(row.dataset.layer)),
+    [column, count],
+  );
 }
 
 async function check_table(page, step) {
-  const by = (key, sign) => step.layers.map((_, i) => i).sort((a, b) => sign * (step.layers[a][key] - step.layers[b][key]) || a - b).slice(0, 5);
+  const by = (key, sign) =>
+    step.layers
+      .map((_, i) => i)
+      .sort((a, b) => sign * (step.layers[a][key] - step.layers[b][key]) || a - b)
+      .slice(0, 5);
   await page.click('#layers [data-sort="energy_pj"]');
   equal(await first_cells(page), by("energy_pj", -1), "a click on Energy puts the largest first");
   equal(await page.locator('#layers th[aria-sort="descending"]').count(), 1, "the sorted column says so");
@@ -202,18 +237,32 @@ async function check_table(page, step) {
   await page.keyboard.press("ArrowDown");
   await page.keyboard.press("ArrowDown");
   const wanted = Math.min(1, step.layers.length - 1);
-  equal(await page.locator('#layers tr[aria-selected="true"]').getAttribute("data-layer"), String(wanted), "arrows move the selection");
+  equal(
+    await page.locator('#layers tr[aria-selected="true"]').getAttribute("data-layer"),
+    String(wanted),
+    "arrows move the selection",
+  );
   await page.keyboard.press("Escape");
   const type = step.layers[0].op_type;
   await page.fill("#layer-filter", type.slice(0, 30));
-  const matching = step.layers.filter((layer) => type.slice(0, 30).toLowerCase().split(/\s+/).every((word) => `${layer.name} ${layer.op_type} ${layer.phase}`.toLowerCase().includes(word)));
+  const matching = step.layers.filter((layer) =>
+    type
+      .slice(0, 30)
+      .toLowerCase()
+      .split(/\s+/)
+      .every((word) => `${layer.name} ${layer.op_type} ${layer.phase}`.toLowerCase().includes(word)),
+  );
   const count = async () => Number((await page.innerText("#layer-count")).split(" of ")[0].replace(/\D/g, ""));
   equal(await count(), matching.length, `the filter keeps the layers with ${type.slice(0, 30)}`);
   await page.fill("#layer-filter", "no layer is called this");
   equal(await page.locator("#layers tr[data-layer]").count(), 0, "a filter that matches nothing leaves nothing");
   await page.fill("#layer-filter", "");
   await page.locator("input[data-phase]").first().uncheck();
-  equal(await count(), step.layers.filter((layer) => layer.phase !== step.layers[0].phase).length, "a phase can be left out");
+  equal(
+    await count(),
+    step.layers.filter((layer) => layer.phase !== step.layers[0].phase).length,
+    "a phase can be left out",
+  );
   await page.locator("input[data-phase]").first().check();
   equal(await count(), step.layers.length, "and brought back");
   check((await page.locator("#layers tr[data-layer]").count()) <= 120, "only rows in sight are made");
@@ -245,7 +294,9 @@ async function check_figures(page, step) {
   check((await page.locator("rect.energy-part").count()) >= 1, "energy bars are drawn");
   const sizes = await page.evaluate(() => [document.documentElement.scrollWidth, window.innerWidth]);
   check(sizes[0] <= sizes[1], `the page does not scroll sideways: ${sizes}`);
-  const bold = /NaN|Infinity|undefined|\[object/.exec(await page.evaluate(() => document.getElementById("report").innerText));
+  const bold = /NaN|Infinity|undefined|\[object/.exec(
+    await page.evaluate(() => document.getElementById("report").innerText),
+  );
   equal(bold, null, "no number is nonsense");
 }
 
@@ -264,16 +315,19 @@ async function check_step(page, step) {
 async function check_report(context, file, options) {
   const { page, wrong } = await open(context, file);
   const data = JSON.parse(await page.locator("#monet-data").textContent());
-  check(readFileSync(file).length < 400000 + JSON.stringify(data).length * 1.2, "the page without its data is under 400 kB");
+  check(
+    readFileSync(file).length < 400000 + JSON.stringify(data).length * 1.2,
+    "the page without its data is under 400 kB",
+  );
   check((await page.title()).length > 0, "the page has a title");
   if (options.screenshot !== null) await page.screenshot({ path: options.screenshot, fullPage: true });
   await check_step(page, data);
   if (data.inference !== undefined) {
-    const energy = await page.locator("#energy svg").innerHTML();
+    const energy = await page.locator("#energy svg").first().innerHTML();
     await page.locator('.switch input[value="inference"]').check({ force: true });
     await settle(page);
     equal(await page.getAttribute("#report", "data-shown"), "inference", "the switch shows inference");
-    check((await page.locator("#energy svg").innerHTML()) !== energy, "the charts are drawn anew");
+    check((await page.locator("#energy svg").first().innerHTML()) !== energy, "the charts are drawn anew");
     await check_step(page, data.inference);
     await page.locator('.switch input[value="training"]').check({ force: true });
     await settle(page);
@@ -286,7 +340,11 @@ async function check_report(context, file, options) {
   await settle(page);
   equal(await variable(page, "--panel"), "255,255,255", "paper is white");
   equal(await page.evaluate(() => window.__hacked ?? null), null, "no name was run as a script");
-  equal(await page.locator("#report script, #report img, #report iframe, #report a").count(), 0, "no name became markup");
+  equal(
+    await page.locator("#report script, #report img, #report iframe, #report a").count(),
+    0,
+    "no name became markup",
+  );
   equal(wrong, [], "nothing went wrong in the page");
   await page.close();
 }
@@ -294,11 +352,17 @@ async function check_report(context, file, options) {
 /// The test itself must notice: a page that runs a name as script, and one that asks the network.
 async function check_the_checks(context, folder) {
   const bad = path.join(folder, "bad.html");
-  writeFileSync(bad, '<img src="http://127.0.0.1:9/x" onerror="alert(1)"><script>console.error("e"); throw new Error("x")</script>');
+  writeFileSync(
+    bad,
+    '<img src="http://127.0.0.1:9/x" onerror="alert(1)"><script>console.error("e"); throw new Error("x")</script>',
+  );
   const { page, wrong } = await open(context, bad);
   await page.waitForTimeout(300);
   for (const kind of ["console:", "exception:", "dialog:", "request:"]) {
-    check(wrong.some((line) => line.startsWith(kind)), `the test notices ${kind} ${wrong}`);
+    check(
+      wrong.some((line) => line.startsWith(kind)),
+      `the test notices ${kind} ${wrong}`,
+    );
   }
   await page.close();
 }
@@ -343,7 +407,10 @@ async function main() {
   const options = read_arguments();
   const folder = mkdtempSync(path.join(tmpdir(), "monet-browser-"));
   const context = await chromium.launchPersistentContext(path.join(folder, "profile"), {
-    executablePath: "/usr/bin/chromium", headless: true, args: kArguments, viewport: { width: 1440, height: 900 },
+    executablePath: "/usr/bin/chromium",
+    headless: true,
+    args: kArguments,
+    viewport: { width: 1440, height: 900 },
     colorScheme: options.dark ? "dark" : "light",
   });
   let failures = 0;

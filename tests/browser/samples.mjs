@@ -10,7 +10,12 @@ function random(seed) {
 
 function split_energy(total, shares) {
   const [compute, onchip, links] = shares.map((share) => total * share);
-  return { compute_pj: compute, onchip_memory_pj: onchip, links_pj: links, offchip_pj: total - compute - onchip - links };
+  return {
+    compute_pj: compute,
+    onchip_memory_pj: onchip,
+    links_pj: links,
+    offchip_pj: total - compute - onchip - links,
+  };
 }
 
 function add(a, b) {
@@ -23,7 +28,12 @@ function by_owner(values) {
 
 const kTypes = ["Conv", "BatchNormalization", "Relu", "Conv", "Add", "MaxPool", "MatMul", "LayerNormalization"];
 const kPhases = {
-  training: [["forward", 0.33], ["loss", 0.01], ["backward", 0.56], ["update", 0.1]],
+  training: [
+    ["forward", 0.33],
+    ["loss", 0.01],
+    ["backward", 0.56],
+    ["update", 0.1],
+  ],
   inference: [["forward", 1]],
 };
 
@@ -49,7 +59,8 @@ export function make_step({ kind, layers: layer_count, cores: core_count, links:
     const count = Math.max(1, Math.round(layer_count * share));
     for (let i = 0; i < count; ++i) {
       const index = layers.length;
-      const op_type = phase === "loss" ? "SoftmaxCrossEntropyLoss" : phase === "update" ? "Adam" : kTypes[i % kTypes.length];
+      const op_type =
+        phase === "loss" ? "SoftmaxCrossEntropyLoss" : phase === "update" ? "Adam" : kTypes[i % kTypes.length];
       const is_heavy = op_type === "Conv" || op_type === "MatMul";
       const length = Math.round((is_heavy ? 9000 : 900) * (0.4 + next()) * (phase === "backward" ? 1.3 : 1));
       const used = is_heavy ? core_count : Math.max(1, Math.ceil(core_count * next()));
@@ -67,7 +78,17 @@ export function make_step({ kind, layers: layer_count, cores: core_count, links:
           const link = Math.floor(next() * link_count);
           const kind_of = Math.floor(next() * 3.15);
           tensors.push(`${name_of(index, phase)}.tensor_${core}`);
-          transfers.push([kind_of, [link], index, start, start + Math.round(length * 0.3 * next()) + 1, 65536, core_count, core, tensors.length - 1]);
+          transfers.push([
+            kind_of,
+            [link],
+            index,
+            start,
+            start + Math.round(length * 0.3 * next()) + 1,
+            65536,
+            core_count,
+            core,
+            tensors.length - 1,
+          ]);
         }
       }
       now = end;
@@ -84,8 +105,17 @@ export function make_step({ kind, layers: layer_count, cores: core_count, links:
       const energy_pj = (macs || length * 20) * (0.9 + next());
       const energy = split_energy(energy_pj, is_heavy ? [0.38, 0.3, 0.07] : [0.08, 0.27, 0.1]);
       layers.push({
-        name: name_of(index, phase), op_type, phase, macs, latency_cycles: end - start, energy_pj, start_cycle: start, end_cycle: end,
-        cores: Array.from({ length: used }, (_, core) => core), offchip_bytes: is_heavy ? Math.round(length * 4) : 0, energy,
+        name: name_of(index, phase),
+        op_type,
+        phase,
+        macs,
+        latency_cycles: end - start,
+        energy_pj,
+        start_cycle: start,
+        end_cycle: end,
+        cores: Array.from({ length: used }, (_, core) => core),
+        offchip_bytes: is_heavy ? Math.round(length * 4) : 0,
+        energy,
         dims: is_heavy ? { B: 4, K: 64, C: 64, OY: 28, OX: 28, FY: 3, FX: 3 } : { B: 4, C: 64, OY: 28, OX: 28 },
       });
     }
@@ -93,43 +123,86 @@ export function make_step({ kind, layers: layer_count, cores: core_count, links:
     const inside = memory.rows.filter((_, i) => memory.cycles[i] >= from && memory.cycles[i] <= now);
     const peak = inside.reduce((most, row) => (total(row) > total(most) ? row : most));
     phases.push({
-      phase, latency_cycles: now - from, energy_pj: sum(mine, "energy_pj"), macs: sum(mine, "macs"), peak_memory_bytes: total(peak),
-      memory: by_owner(peak), energy: mine.map((layer) => layer.energy).reduce(add),
+      phase,
+      latency_cycles: now - from,
+      energy_pj: sum(mine, "energy_pj"),
+      macs: sum(mine, "macs"),
+      peak_memory_bytes: total(peak),
+      memory: by_owner(peak),
+      energy: mine.map((layer) => layer.energy).reduce(add),
     });
   }
   held[4] = 0;
   sample(now);
   const peak = memory.rows.reduce((most, row) => (total(row) > total(most) ? row : most));
   const energy = phases.map((phase) => phase.energy).reduce(add);
-  const busy = (list, at) => list.filter(at).reduce((all, row) => all + row[row.length === 4 ? 3 : 4] - row[row.length === 4 ? 2 : 3], 0);
+  const busy = (list, at) =>
+    list.filter(at).reduce((all, row) => all + row[row.length === 4 ? 3 : 4] - row[row.length === 4 ? 2 : 3], 0);
   const macs_of = (phase) => phases.find((entry) => entry.phase === phase)?.macs ?? 0;
   return {
-    kind, latency_cycles: now, latency_seconds: now / 1e9, energy_pj: sum(phases, "energy_pj"), peak_memory_bytes: total(peak), area_mm2: 12.4,
+    kind,
+    latency_cycles: now,
+    latency_seconds: now / 1e9,
+    energy_pj: sum(phases, "energy_pj"),
+    peak_memory_bytes: total(peak),
+    area_mm2: 12.4,
     parameters: 11689512,
     macs: {
-      forward: macs_of("forward"), backward_input: Math.floor(macs_of("backward") / 2),
-      backward_weight: Math.ceil(macs_of("backward") / 2), total: sum(phases, "macs"),
+      forward: macs_of("forward"),
+      backward_input: Math.floor(macs_of("backward") / 2),
+      backward_weight: Math.ceil(macs_of("backward") / 2),
+      total: sum(phases, "macs"),
     },
     memory: { ...by_owner(peak), peak_cycle: memory.cycles[memory.rows.indexOf(peak)] },
-    energy, phases,
+    energy,
+    phases,
     cores: [
       ...Array.from({ length: core_count }, (_, id) => {
         const cycles = busy(runs, (run) => run[0] === id);
         return {
-          id, name: `pe ${id}`, kind: "array", busy_cycles: cycles, utilisation: cycles / now, energy_pj: (energy.compute_pj + energy.onchip_memory_pj) / core_count,
-          tiles: runs.filter((run) => run[0] === id).length, peak_memory_bytes: 1 << 20, capacity_bytes: 1 << 21,
+          id,
+          name: `pe ${id}`,
+          kind: "array",
+          busy_cycles: cycles,
+          utilisation: cycles / now,
+          energy_pj: (energy.compute_pj + energy.onchip_memory_pj) / core_count,
+          tiles: runs.filter((run) => run[0] === id).length,
+          peak_memory_bytes: 1 << 20,
+          capacity_bytes: 1 << 21,
         };
       }),
-      { id: core_count, name: "dram", kind: "offchip", busy_cycles: 0, utilisation: 0, energy_pj: energy.offchip_pj, tiles: 0, peak_memory_bytes: total(peak), capacity_bytes: 2 ** 33 },
+      {
+        id: core_count,
+        name: "dram",
+        kind: "offchip",
+        busy_cycles: 0,
+        utilisation: 0,
+        energy_pj: energy.offchip_pj,
+        tiles: 0,
+        peak_memory_bytes: total(peak),
+        capacity_bytes: 2 ** 33,
+      },
     ],
     links: Array.from({ length: link_count }, (_, id) => {
       const cycles = busy(transfers, (transfer) => transfer[1].includes(id));
-      return { id, name: `${id}-${(id + 1) % (core_count + 1)}`, busy_cycles: cycles, utilisation: Math.min(1, cycles / now), bits: 65536 * 8, energy_pj: energy.links_pj / link_count };
+      return {
+        id,
+        name: `${id}-${(id + 1) % (core_count + 1)}`,
+        busy_cycles: cycles,
+        utilisation: Math.min(1, cycles / now),
+        bits: 65536 * 8,
+        energy_pj: energy.links_pj / link_count,
+      };
     }),
     layers,
     timeline: {
-      tensors, runs, transfers,
-      memory: { cycles: memory.cycles, ...Object.fromEntries(kOwners.map((owner, i) => [`${owner}_bytes`, memory.rows.map((row) => row[i])])) },
+      tensors,
+      runs,
+      transfers,
+      memory: {
+        cycles: memory.cycles,
+        ...Object.fromEntries(kOwners.map((owner, i) => [`${owner}_bytes`, memory.rows.map((row) => row[i])])),
+      },
     },
   };
 }
@@ -143,16 +216,21 @@ function sum(list, key) {
 }
 
 const kProvenance = {
-  version: "0.1.0", git_hash: "0123456789abcdef", seed: 0, inputs: { "net.onnx": "9f2c6b1e", "chip.yaml": "a7d01c44" },
+  version: "0.1.0",
+  git_hash: "0123456789abcdef",
+  seed: 0,
+  inputs: { "net.onnx": "9f2c6b1e", "chip.yaml": "a7d01c44" },
   options: { mode: "layer-by-layer", model: "monet" },
 };
 
 /// The size of GPT-2: 1500 layers; about 2500 runs and 8000 transfers.
 export function typical() {
-  const name_of = (index, phase) => `/${phase === "forward" ? "" : phase + "/"}block.${Math.floor(index / 8) % 24}/layer_${index}`;
+  const name_of = (index, phase) =>
+    `/${phase === "forward" ? "" : phase + "/"}block.${Math.floor(index / 8) % 24}/layer_${index}`;
   const shape = { cores: 8, links: 12, tiles: 1, seed: 7, name_of };
   return {
-    schema_version: 1, name: "resnet18 on an edge accelerator",
+    schema_version: 1,
+    name: "resnet18 on an edge accelerator",
     ...make_step({ ...shape, kind: "training", layers: 1500 }),
     inference: make_step({ ...shape, kind: "inference", layers: 500, seed: 8 }),
     provenance: kProvenance,
@@ -162,21 +240,41 @@ export function typical() {
 /// 100 000 bars on 64 cores.
 export function large() {
   const name_of = (index) => `layer_${index}`;
-  return { schema_version: 1, name: "large", ...make_step({ kind: "training", layers: 900, cores: 64, links: 100, tiles: 4, seed: 3, name_of }), provenance: kProvenance };
+  return {
+    schema_version: 1,
+    name: "large",
+    ...make_step({ kind: "training", layers: 900, cores: 64, links: 100, tiles: 4, seed: 3, name_of }),
+    provenance: kProvenance,
+  };
 }
 
 export const kHostileNames = [
-  "<img src=x onerror=\"window.__hacked=1;alert(1)\">",
+  '<img src=x onerror="window.__hacked=1;alert(1)">',
   "</script><script>window.__hacked=2;alert(2)</script>",
-  "<!--<script>", "<!--MONET_SCRIPT-->", "$& $' $`", "__proto__", "constructor",
-  "javascript:alert(3)", "\u202egnirts desrever", "\u0000\u0007 control", "x".repeat(20000), "", "\ud83d\udcc8 \u00fcml\u00e4ut", "'\"`;--", "{{7*7}}",
+  "<!--<script>",
+  "<!--MONET_SCRIPT-->",
+  "$& $' $`",
+  "__proto__",
+  "constructor",
+  "javascript:alert(3)",
+  "\u202egnirts desrever",
+  "\u0000\u0007 control",
+  "x".repeat(20000),
+  "",
+  "\ud83d\udcc8 \u00fcml\u00e4ut",
+  "'\"`;--",
+  "{{7*7}}",
   "red; background: url(http://example.invalid/x)",
 ];
 
 /// Every string that a user's file can name is hostile.
 export function hostile() {
   const evil = (i) => kHostileNames[i % kHostileNames.length];
-  const result = { schema_version: 1, name: kHostileNames[1], ...make_step({ kind: "training", layers: 40, cores: 3, links: 3, tiles: 1, seed: 5, name_of: evil }) };
+  const result = {
+    schema_version: 1,
+    name: kHostileNames[1],
+    ...make_step({ kind: "training", layers: 40, cores: 3, links: 3, tiles: 1, seed: 5, name_of: evil }),
+  };
   result.layers.forEach((layer, i) => {
     layer.op_type = evil(i + 1);
     layer.dims = { [evil(i)]: 3 };
@@ -186,14 +284,22 @@ export function hostile() {
   result.phases[1].phase = evil(15);
   result.cores.forEach((core, i) => Object.assign(core, { name: evil(i), kind: evil(i + 1) }));
   result.links.forEach((link, i) => (link.name = evil(i + 1)));
-  result.provenance = { version: evil(1), inputs: JSON.parse(`{"__proto__": "x", ${JSON.stringify(evil(0))}: "y"}`), options: { a: evil(1) } };
+  result.provenance = {
+    version: evil(1),
+    inputs: JSON.parse(`{"__proto__": "x", ${JSON.stringify(evil(0))}: "y"}`),
+    options: { a: evil(1) },
+  };
   result.inference = make_step({ kind: "inference", layers: 10, cores: 3, links: 3, tiles: 1, seed: 6, name_of: evil });
   return result;
 }
 
 /// The least a result may be: one core, no links, no inference, no seconds, nothing on the timeline.
 export function smallest() {
-  const result = { schema_version: 1, name: "smallest", ...make_step({ kind: "inference", layers: 1, cores: 1, links: 0, tiles: 1, seed: 1, name_of: () => "only" }) };
+  const result = {
+    schema_version: 1,
+    name: "smallest",
+    ...make_step({ kind: "inference", layers: 1, cores: 1, links: 0, tiles: 1, seed: 1, name_of: () => "only" }),
+  };
   delete result.latency_seconds;
   result.timeline = { tensors: [], runs: [], transfers: [], memory: { cycles: [] } };
   result.cores.length = 1;
@@ -202,5 +308,10 @@ export function smallest() {
 
 /// One core and no links, with a timeline.
 export function single_core() {
-  return { schema_version: 1, name: "one core", ...make_step({ kind: "training", layers: 12, cores: 1, links: 0, tiles: 2, seed: 2, name_of: (i) => `layer_${i}` }), provenance: kProvenance };
+  return {
+    schema_version: 1,
+    name: "one core",
+    ...make_step({ kind: "training", layers: 12, cores: 1, links: 0, tiles: 2, seed: 2, name_of: (i) => `layer_${i}` }),
+    provenance: kProvenance,
+  };
 }

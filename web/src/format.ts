@@ -76,9 +76,11 @@ export function percent(fraction: number): string {
 
 /// Every digit, in groups of three.
 export function exact(value: number): string {
-  const [whole, rest] = String(value).split(".");
+  const text = String(value);
+  if (text.includes("e")) return text;
+  const [whole, rest] = text.split(".");
   const grouped = (whole ?? "").replace(/\B(?=(\d{3})+(?!\d))/g, "\u202f");
-  return rest === undefined || /e/.test(String(value)) ? (rest === undefined ? grouped : String(value)) : `${grouped}.${rest}`;
+  return rest === undefined ? grouped : `${grouped}.${rest}`;
 }
 
 export function words(key: string): string {

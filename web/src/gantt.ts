@@ -201,14 +201,22 @@ export class Gantt {
       context.fillStyle = colours[phase]!;
       context.fillRect(x, y, wide > 3 ? wide - 0.75 : wide, height);
       this.rectangles += 1;
-      if (wide > 46 && height > 12) this.bar_text(frame, x, wide, y, height, layer);
+      const has_text = wide > 46 && height > 12 && (selected === null || layer === selected);
+      if (has_text) this.bar_text(frame, x, wide, y, height, layer);
     }
     if (merged) this.paint_columns(frame, y, height, colours, columns, faded);
     context.globalAlpha = 1;
     for (const [x, wide] of chosen) this.outline(frame, x, Math.max(wide, 2), y, height, colours, selected!);
   }
 
-  private paint_columns(frame: Frame, y: number, height: number, colours: string[], columns: number, faded: number): void {
+  private paint_columns(
+    frame: Frame,
+    y: number,
+    height: number,
+    colours: string[],
+    columns: number,
+    faded: number,
+  ): void {
     const { context } = frame;
     const phases = this.phases.length;
     for (let column = 0; column < columns; ++column) {
@@ -236,10 +244,19 @@ export class Gantt {
     context.textAlign = "left";
     context.textBaseline = "middle";
     context.fillStyle = frame.theme.panel;
-    context.fillText(fit(context, shown(name, 80), Math.min(x + wide, frame.right) - from - 4), from, y + height / 2 + 0.5);
+    const room = Math.min(x + wide, frame.right) - from - 4;
+    context.fillText(fit_end(context, shown(name, 300), room), from, y + height / 2 + 0.5);
   }
 
-  private outline(frame: Frame, x: number, wide: number, y: number, height: number, colours: string[], layer: number): void {
+  private outline(
+    frame: Frame,
+    x: number,
+    wide: number,
+    y: number,
+    height: number,
+    colours: string[],
+    layer: number,
+  ): void {
     const { context } = frame;
     if (wide <= 4) {
       context.fillStyle = colours[this.phase_of_layer[layer] ?? 0] ?? frame.theme.text;
@@ -319,4 +336,17 @@ function fit(context: CanvasRenderingContext2D, text: string, width: number): st
     else high = middle - 1;
   }
   return low === 0 ? "" : text.slice(0, low) + "\u2026";
+}
+
+/// As `fit`, keeping the end: of a path, the part that tells layers apart.
+function fit_end(context: CanvasRenderingContext2D, text: string, width: number): string {
+  if (context.measureText(text).width <= width) return text;
+  let low = 0;
+  let high = text.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (context.measureText("\u2026" + text.slice(middle)).width <= width) high = middle;
+    else low = middle + 1;
+  }
+  return text.length - low < 2 ? "" : "\u2026" + text.slice(low);
 }

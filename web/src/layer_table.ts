@@ -22,11 +22,35 @@ const kColumns: Column[] = [
   { key: "name", title: "Layer", is_number: false, value: (l) => l.name, show: (l) => shown(l.name) },
   { key: "op_type", title: "Type", is_number: false, value: (l) => l.op_type, show: (l) => shown(l.op_type, 60) },
   { key: "phase", title: "Phase", is_number: false, value: (l) => l.phase, show: (l) => shown(label(l.phase), 40) },
-  { key: "start_cycle", title: "Start (cycle)", is_number: true, value: (l) => l.start_cycle, show: (l) => exact(l.start_cycle) },
-  { key: "latency_cycles", title: "Latency (cycles)", is_number: true, value: (l) => l.latency_cycles, show: (l) => exact(l.latency_cycles) },
-  { key: "macs", title: "MACs", is_number: true, value: (l) => l.macs, show: (l) => (l.macs === 0 ? "\u2013" : si(l.macs)) },
+  {
+    key: "start_cycle",
+    title: "Start (cycle)",
+    is_number: true,
+    value: (l) => l.start_cycle,
+    show: (l) => exact(l.start_cycle),
+  },
+  {
+    key: "latency_cycles",
+    title: "Latency (cycles)",
+    is_number: true,
+    value: (l) => l.latency_cycles,
+    show: (l) => exact(l.latency_cycles),
+  },
+  {
+    key: "macs",
+    title: "MACs",
+    is_number: true,
+    value: (l) => l.macs,
+    show: (l) => (l.macs === 0 ? "\u2013" : si(l.macs)),
+  },
   { key: "energy_pj", title: "Energy", is_number: true, value: (l) => l.energy_pj, show: (l) => energy(l.energy_pj) },
-  { key: "offchip_bytes", title: "Off-chip", is_number: true, value: (l) => l.offchip_bytes, show: (l) => (l.offchip_bytes === 0 ? "\u2013" : bytes(l.offchip_bytes)) },
+  {
+    key: "offchip_bytes",
+    title: "Off-chip",
+    is_number: true,
+    value: (l) => l.offchip_bytes,
+    show: (l) => (l.offchip_bytes === 0 ? "\u2013" : bytes(l.offchip_bytes)),
+  },
   { key: "cores", title: "Cores", is_number: true, value: (l) => l.cores.length, show: (l) => core_list(l.cores) },
 ];
 
@@ -67,7 +91,12 @@ export class LayerTable {
     this.filter_text = filter_text;
     const largest = (key: "latency_cycles" | "energy_pj") => step.layers.reduce((m, l) => Math.max(m, l[key]), 0) || 1;
     this.most = { latency_cycles: largest("latency_cycles"), energy_pj: largest("energy_pj") };
-    const table = h("table", { class: "layers", id: "layers", "aria-rowcount": step.layers.length + 1 }, this.make_head(), this.body);
+    const table = h(
+      "table",
+      { class: "layers", id: "layers", "aria-rowcount": step.layers.length + 1 },
+      this.make_head(),
+      this.body,
+    );
     this.scroll.append(table);
     this.scroll.addEventListener("scroll", () => this.render());
     this.body.addEventListener("click", (event) => this.pick(event, false));
@@ -89,10 +118,20 @@ export class LayerTable {
   private make_head(): HTMLElement {
     const row = h("tr");
     for (const column of kColumns) {
-      const button = h("button", { type: "button", "data-sort": column.key }, column.title, h("span", { class: "arrow" }));
+      const button = h(
+        "button",
+        { type: "button", "data-sort": column.key },
+        column.title,
+        h("span", { class: "arrow" }),
+      );
       button.addEventListener("click", () => {
         const again = this.sort.column === column;
-        this.sort = { column, descending: again ? !this.sort.descending : column.is_number && column.key !== "index" && column.key !== "start_cycle" };
+        this.sort = {
+          column,
+          descending: again
+            ? !this.sort.descending
+            : column.is_number && column.key !== "index" && column.key !== "start_cycle",
+        };
         this.update();
       });
       const head = h("th", { scope: "col", class: `${column.is_number ? "number" : ""} col-${column.key}` }, button);
@@ -103,7 +142,12 @@ export class LayerTable {
   }
 
   private make_controls(): HTMLElement {
-    const input = h("input", { type: "search", id: "layer-filter", placeholder: "Filter by name or type", "aria-label": "Filter layers by name or type" });
+    const input = h("input", {
+      type: "search",
+      id: "layer-filter",
+      placeholder: "Filter by name or type",
+      "aria-label": "Filter layers by name or type",
+    });
     input.value = this.filter_text;
     input.addEventListener("input", () => {
       this.filter_text = input.value;
@@ -125,7 +169,10 @@ export class LayerTable {
   }
 
   private update(): void {
-    const words = this.filter_text.toLowerCase().split(/\s+/).filter((word) => word !== "");
+    const words = this.filter_text
+      .toLowerCase()
+      .split(/\s+/)
+      .filter((word) => word !== "");
     this.rows = this.step.layers.filter((layer) => {
       if (this.hidden_phases.has(layer.phase)) return false;
       const text = `${layer.name} ${layer.op_type} ${layer.phase}`.toLowerCase();
@@ -136,7 +183,8 @@ export class LayerTable {
     this.rows.sort((a, b) => {
       const x = column.value(a);
       const y = column.value(b);
-      const order = typeof x === "number" && typeof y === "number" ? x - y : String(x) < String(y) ? -1 : x === y ? 0 : 1;
+      const order =
+        typeof x === "number" && typeof y === "number" ? x - y : String(x) < String(y) ? -1 : x === y ? 0 : 1;
       return order === 0 ? a.index - b.index : sign * order;
     });
     for (const [key, head] of this.heads) {
@@ -158,11 +206,16 @@ export class LayerTable {
     const focused = document.activeElement instanceof HTMLElement ? document.activeElement.dataset["layer"] : undefined;
     const made: HTMLElement[] = [];
     const space = (rows: number) =>
-      h("tr", { class: "space", "aria-hidden": "true" }, h("td", { colspan: kColumns.length, style: `height: ${rows * kRow}px` }));
+      h(
+        "tr",
+        { class: "space", "aria-hidden": "true" },
+        h("td", { colspan: kColumns.length, style: `height: ${rows * kRow}px` }),
+      );
     if (first > 0) made.push(space(first));
     for (let i = first; i < last; ++i) made.push(this.make_row(this.rows[i]!, i));
     if (last < this.rows.length && !this.is_printing) made.push(space(this.rows.length - last));
-    if (this.rows.length === 0) made.push(h("tr", {}, h("td", { colspan: kColumns.length, class: "muted" }, "No layer matches.")));
+    if (this.rows.length === 0)
+      made.push(h("tr", {}, h("td", { colspan: kColumns.length, class: "muted" }, "No layer matches.")));
     this.body.replaceChildren(...made);
     if (focused !== undefined) this.row_element(Number(focused))?.focus({ preventScroll: true });
   }
@@ -170,15 +223,26 @@ export class LayerTable {
   private make_row(layer: Layer, position: number): HTMLElement {
     const is_selected = this.view.selected === layer.index;
     const reachable = is_selected || (this.view.selected === null && position === 0);
-    const row = h("tr", { "data-layer": layer.index, tabindex: reachable ? 0 : -1, "aria-selected": String(is_selected), "aria-rowindex": position + 2 });
+    const row = h("tr", {
+      "data-layer": layer.index,
+      tabindex: reachable ? 0 : -1,
+      "aria-selected": String(is_selected),
+      "aria-rowindex": position + 2,
+    });
     for (const column of kColumns) {
       const cell = h("td", { class: `${column.is_number ? "number" : ""} col-${column.key}` }, column.show(layer));
-      if (column.key === "phase") cell.prepend(h("span", { class: "swatch", style: `background: var(${phase_variable(layer.phase)})` }));
+      if (column.key === "phase")
+        cell.prepend(h("span", { class: "swatch", style: `background: var(${phase_variable(layer.phase)})` }));
       if (column.key === "name") cell.title = shown(layer.name, 400);
       if (column.key === "latency_cycles" || column.key === "energy_pj") {
         const share = (layer[column.key] / this.most[column.key]) * 100;
         cell.classList.add("share");
-        cell.append(h("span", { class: "share-bar", style: `background: var(${phase_variable(layer.phase)}); width: ${share.toFixed(2)}%` }));
+        cell.append(
+          h("span", {
+            class: "share-bar",
+            style: `background: var(${phase_variable(layer.phase)}); width: ${share.toFixed(2)}%`,
+          }),
+        );
       }
       row.append(cell);
     }
@@ -245,7 +309,13 @@ export class LayerTable {
   private show_detail(): void {
     const layer = this.view.selected === null ? undefined : this.step.layers[this.view.selected];
     if (layer === undefined) {
-      this.detail.replaceChildren(h("span", { class: "muted" }, "Select a bar or a row to see a layer; Enter or a double click zooms the charts to it."));
+      this.detail.replaceChildren(
+        h(
+          "span",
+          { class: "muted" },
+          "Select a bar or a row to see a layer; Enter or a double click zooms the charts to it.",
+        ),
+      );
       return;
     }
     const parts = [
@@ -255,6 +325,10 @@ export class LayerTable {
       `${exact(layer.macs)} MACs`,
       `${energy(layer.energy_pj)}: compute ${energy(layer.energy.compute)}, on-chip ${energy(layer.energy.onchip_memory)}, links ${energy(layer.energy.links)}, off-chip ${energy(layer.energy.offchip)}`,
     ];
-    this.detail.replaceChildren(h("b", {}, shown(layer.name)), " ", parts.filter((part) => part !== "").join(" \u00b7 "));
+    this.detail.replaceChildren(
+      h("b", {}, shown(layer.name)),
+      " ",
+      parts.filter((part) => part !== "").join(" \u00b7 "),
+    );
   }
 }

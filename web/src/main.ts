@@ -8,27 +8,36 @@ import { Gantt } from "./gantt";
 import { LayerTable } from "./layer_table";
 import { MemoryChart } from "./memory_chart";
 import { Overview } from "./overview";
-import { header, key_figures, phase_table, provenance, resource_tables } from "./summary";
+import { header, key_figures, phase_table, provenance, resource_tables, transfer_summary } from "./summary";
 import { phase_variable } from "./theme";
 import { TimeView } from "./time_view";
 
-function button(text: string, title: string, action: () => void): HTMLButtonElement {
-  const made = h("button", { type: "button", class: "tool", title }, text);
+function button(text: string, title: string, action: () => void, kind = "tool zoom"): HTMLButtonElement {
+  const made = h("button", { type: "button", class: kind, title }, text);
   made.addEventListener("click", action);
   return made;
 }
 
-function timeline_section(step: Step, view: TimeView, gantt: Gantt, memory: MemoryChart, overview: Overview): HTMLElement {
+function timeline_section(
+  step: Step,
+  view: TimeView,
+  gantt: Gantt,
+  memory: MemoryChart,
+  overview: Overview,
+): HTMLElement {
   const middle = () => (view.start + view.end) / 2;
   const tools = h("div", { class: "controls" });
   for (const phase of step.phases) {
     const name = shown(label(phase.phase), 40);
-    const show = button(name, `Zoom to ${name}`, () => view.show(phase.start_cycle, phase.start_cycle + phase.latency_cycles));
+    const zoom = () => view.show(phase.start_cycle, phase.start_cycle + phase.latency_cycles);
+    const show = button(name, `Zoom to ${name}`, zoom, "tool"); // on paper the legend
     show.prepend(h("span", { class: "swatch", style: `background: var(${phase_variable(phase.phase)})` }));
     tools.append(show);
   }
   const known = new Set(step.phases.map((phase) => phase.phase));
-  for (const phase of [...new Set(step.layers.map((layer) => layer.phase))].filter((name) => !known.has(name)).slice(0, 8)) {
+  for (const phase of [...new Set(step.layers.map((layer) => layer.phase))]
+    .filter((name) => !known.has(name))
+    .slice(0, 8)) {
     const swatch = h("span", { class: "swatch", style: `background: var(${phase_variable(phase)})` });
     tools.append(h("span", { class: "legend-item" }, swatch, shown(label(phase), 40)));
   }
@@ -47,7 +56,14 @@ function timeline_section(step: Step, view: TimeView, gantt: Gantt, memory: Memo
     tools,
     overview.canvas,
     gantt.element,
-    hidden > 0 ? h("p", { class: "muted note" }, `${hidden} link${hidden === 1 ? "" : "s"} without transfers or among the least busy not shown.`) : null,
+    transfer_summary(step),
+    hidden > 0
+      ? h(
+          "p",
+          { class: "muted note" },
+          `${hidden} link${hidden === 1 ? "" : "s"} without transfers or among the least busy not shown.`,
+        )
+      : null,
     h("h3", {}, "Memory by owner"),
     memory.element,
   );
@@ -106,7 +122,12 @@ class Report {
       h(
         "div",
         { class: "two" },
-        h("section", { class: "panel", id: "energy" }, h("h2", {}, "Energy by phase and component"), energy_chart(step, other)),
+        h(
+          "section",
+          { class: "panel", id: "energy" },
+          h("h2", {}, "Energy by phase and component"),
+          energy_chart(step, other),
+        ),
         h("section", { class: "panel", id: "resources" }, h("h2", {}, "Cores and links"), resource_tables(step)),
       ),
       h("section", { class: "panel" }, h("h2", {}, "Layers"), table.element),

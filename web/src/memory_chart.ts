@@ -90,6 +90,12 @@ export class MemoryChart {
     this.paint_stack(frame, columns, y);
     this.paint_markers(frame, y, bottom);
     context.restore();
+    if (this.total.length === 0) {
+      context.fillStyle = frame.theme.muted;
+      context.font = `13px ${kFont}`;
+      context.textAlign = "center";
+      context.fillText("The result does not say what memory holds over time", (left + right) / 2, kTop + kPlot / 2);
+    }
     this.surface.overlay(frame, kTop, bottom);
     this.surface.canvas.dataset["steps"] = String(this.total.length);
   }
@@ -106,7 +112,7 @@ export class MemoryChart {
       context.fillText(bytes(tick), frame.left - 10, y(tick));
     }
     context.textAlign = "left";
-    context.fillText("live bytes", 4, kTop / 2);
+    context.fillText("live memory", 4, kTop / 2);
   }
 
   /// For every pixel column the step that holds most within it (-1: none), so that short peaks stay visible.
@@ -153,14 +159,14 @@ export class MemoryChart {
     const { context, theme } = frame;
     context.lineWidth = 1;
     context.setLineDash([4, 3]);
-    context.font = `600 11px ${kFont}`;
+    context.font = `600 12px ${kFont}`;
     context.textBaseline = "bottom";
     if (this.compare !== null && this.compare.bytes <= this.highest) {
       const at = Math.round(y(this.compare.bytes)) + 0.5;
       context.strokeStyle = theme.text;
       line(context, frame.left, at, frame.right, at);
       context.textAlign = "right";
-      haloed(frame, `${this.compare.name} peaks at ${bytes(this.compare.bytes)}`, frame.right - 6, at - 3);
+      haloed(frame, `${this.compare.name} peaks at ${bytes(this.compare.bytes)}`, frame.right - 8, at - 4);
     }
     const x = frame.x(this.step.peak_cycle);
     if (this.step.steps.cycles.length > 0 && x >= frame.left && x <= frame.right) {

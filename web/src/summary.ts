@@ -1,5 +1,14 @@
 // The head of the report: name, key figures of the step beside inference alone, the phases' table, cores and links.
-import { kOwners, type ByOwner, type Core, type Link, type Phase, type Result, type Step } from "./data";
+import {
+  kOwners,
+  kTransferKinds,
+  type ByOwner,
+  type Core,
+  type Link,
+  type Phase,
+  type Result,
+  type Step,
+} from "./data";
 import { h, shown, type Child } from "./dom";
 import { bytes, energy, exact, label, percent, seconds, si } from "./format";
 import { owner_variable, phase_variable } from "./theme";
@@ -14,7 +23,7 @@ export function header(result: Result): HTMLElement {
     result.chip === "" ? "" : `on ${shown(result.chip, 80)}`,
     cores === "" ? "" : `cores: ${cores}`,
     step.links.length === 0 ? "no links" : `${step.links.length} link${step.links.length === 1 ? "" : "s"}`,
-    `${exact(step.layers.length)} layers`,
+    `${exact(step.layers.length)} layer${step.layers.length === 1 ? "" : "s"}`,
   ];
   return h(
     "header",
@@ -49,7 +58,9 @@ const kFigures: Figure[] = [
     exact: "pJ",
     detail: (step) =>
       step.latency_seconds === null || step.latency_seconds <= 0
-        ? step.macs.total > 0 ? `${energy(step.energy_pj / step.macs.total)} per MAC` : ""
+        ? step.macs.total > 0
+          ? `${energy(step.energy_pj / step.macs.total)} per MAC`
+          : ""
         : `${si((step.energy_pj * 1e-12) / step.latency_seconds, "W")} on average`,
     compare: true,
   },
@@ -97,11 +108,12 @@ export function key_figures(step: Step, inference: Step | null): HTMLElement {
     const card = h(
       "div",
       { class: "card", title: `${exact(value)} ${figure.exact}` },
-      h("div", { class: "card-label" }, figure.label),
+      h("div", { class: "card-label" }, figure.label, figure.compare ? ratio_badge(value, inference, figure) : null),
       h("div", { class: "card-value" }, figure.show(value)),
       h("div", { class: "card-detail" }, figure.detail(step) || "\u00a0"),
     );
     if (inference !== null && figure.compare) card.append(comparison(figure, value, inference));
+    if (!figure.compare) card.classList.add("narrow");
     return card;
   });
   return h("section", { class: "cards", "aria-label": "Key figures" }, ...cards);
@@ -109,18 +121,28 @@ export function key_figures(step: Step, inference: Step | null): HTMLElement {
 
 function comparison(figure: Figure, value: number, inference: Step): HTMLElement {
   const alone = figure.value(inference);
-  const ratio = alone > 0 ? `${(value / alone).toFixed(value / alone >= 10 ? 0 : 2)}\u00d7` : "";
   const share = value > 0 ? Math.min(1, alone / value) : 0;
   return h(
     "div",
     { class: "card-compare", title: `inference alone: ${exact(alone)} ${figure.exact}` },
     h("div", { class: "card-bar" }, h("span", { style: `width: ${(share * 100).toFixed(1)}%` })),
-    h("div", {}, "inference ", h("b", {}, figure.show(alone)), ratio === "" ? null : h("span", { class: "ratio" }, ratio)),
+    h("div", {}, h("span", { class: "card-name" }, "inference alone "), h("b", {}, figure.show(alone))),
+  );
+}
+
+function ratio_badge(value: number, inference: Step | null, figure: Figure): HTMLElement | null {
+  const alone = inference === null ? 0 : figure.value(inference);
+  if (!(alone > 0)) return null;
+  const ratio = value / alone;
+  return h(
+    "span",
+    { class: "ratio", title: "times inference alone" },
+    `${ratio.toFixed(ratio >= 9.995 ? 0 : 2)}\u00d7 inference`,
   );
 }
 
 export function phase_table(step: Step, inference: Step | null): HTMLElement {
-  const head = ["Phase", "Latency", "Energy", "MACs", "Peak memory", "", ...kOwners.map(label)];
+  const head = ["Phase", "Latency (cycles)", "Energy", "MACs", "Peak memory", "", ...kOwners.map(label)];
   const body = h("tbody");
   for (const phase of step.phases) body.append(phase_row(step, phase));
   const whole: Phase = { ...step, phase: "total", start_cycle: 0, macs: step.macs.total, energy: step.energy };
@@ -140,20 +162,31 @@ export function phase_table(step: Step, inference: Step | null): HTMLElement {
 }
 
 function owner_cells(memory: ByOwner): HTMLElement[] {
-  return kOwners.map((owner) => h("td", { class: "number small" }, memory[owner] === 0 ? "\u2013" : bytes(memory[owner])));
+  return kOwners.map((owner) =>
+    h("td", { class: "number small" }, memory[owner] === 0 ? "\u2013" : bytes(memory[owner])),
+  );
 }
 
 function owner_bar(memory: ByOwner, most: number): HTMLElement {
   const parts = kOwners.map((owner) => {
     const share = most > 0 ? (memory[owner] / most) * 100 : 0;
-    return h("span", { style: `width: ${share.toFixed(2)}%; background: var(${owner_variable(owner)})`, title: `${label(owner)}: ${bytes(memory[owner])}` });
+    return h("span", {
+      style: `width: ${share.toFixed(2)}%; background: var(${owner_variable(owner)})`,
+      title: `${label(owner)}: ${bytes(memory[owner])}`,
+    });
   });
   return h("td", { class: "bar-cell" }, h("div", { class: "stack" }, ...parts));
 }
 
 function share_cell(text: string, share: number, variable: string): HTMLElement {
   const bar = `background: var(${variable}); width: ${(Math.min(Math.max(share, 0), 1) * 100).toFixed(2)}%`;
-  return h("td", { class: "number share" }, text, h("i", {}, percent(share)), h("span", { class: "share-bar", style: bar }));
+  return h(
+    "td",
+    { class: "number share" },
+    text,
+    h("i", {}, percent(share)),
+    h("span", { class: "share-bar", style: bar }),
+  );
 }
 
 function phase_row(step: Step, phase: Phase): HTMLElement {
@@ -162,7 +195,12 @@ function phase_row(step: Step, phase: Phase): HTMLElement {
   return h(
     "tr",
     {},
-    h("th", { scope: "row" }, h("span", { class: "swatch", style: `background: var(${variable})` }), shown(label(phase.phase), 40)),
+    h(
+      "th",
+      { scope: "row" },
+      h("span", { class: "swatch", style: `background: var(${variable})` }),
+      shown(label(phase.phase), 40),
+    ),
     share_cell(si(phase.latency_cycles), of(phase.latency_cycles, step.latency_cycles), variable),
     share_cell(energy(phase.energy_pj), of(phase.energy_pj, step.energy_pj), variable),
     share_cell(si(phase.macs), of(phase.macs, step.macs.total), variable),
@@ -178,7 +216,7 @@ function plain_row(name: string, phase: Phase, most: number): HTMLElement {
     "tr",
     {},
     h("th", { scope: "row" }, name),
-    cell(`${si(phase.latency_cycles)} cycles`),
+    cell(si(phase.latency_cycles)),
     cell(energy(phase.energy_pj)),
     cell(si(phase.macs)),
     cell(bytes(phase.peak_memory_bytes)),
@@ -187,11 +225,29 @@ function plain_row(name: string, phase: Phase, most: number): HTMLElement {
   );
 }
 
+/// How much is moved for which reason; null without transfers.
+export function transfer_summary(step: Step): HTMLElement | null {
+  const count = new Array<number>(kTransferKinds.length).fill(0);
+  const bits = [...count];
+  for (const transfer of step.transfers) {
+    if (count[transfer.kind] === undefined) continue;
+    count[transfer.kind]! += 1;
+    bits[transfer.kind]! += transfer.bits;
+  }
+  const parts = kTransferKinds.map((kind, i) => `${kind} ${bytes(bits[i]! / 8)} in ${exact(count[i]!)}`);
+  return step.transfers.length === 0 ? null : h("p", { class: "muted note" }, `Transfers: ${parts.join(" \u00b7 ")}`);
+}
+
 const kMostListed = 64;
 
 function meter(fraction: number): HTMLElement {
   const width = `width: ${(Math.min(Math.max(fraction, 0), 1) * 100).toFixed(1)}%`;
-  return h("td", { class: "number share" }, percent(fraction), h("span", { class: "share-bar", style: `background: var(--accent); ${width}` }));
+  return h(
+    "td",
+    { class: "number share" },
+    percent(fraction),
+    h("span", { class: "share-bar", style: `background: var(--accent); ${width}` }),
+  );
 }
 
 /// Cores and links by how busy they are; beyond kMostListed only the busiest.
@@ -208,7 +264,13 @@ export function resource_tables(step: Step): HTMLElement {
       h("td", {}, shown(core.kind, 30)),
       meter(core.utilisation),
       h("td", { class: "number" }, energy(core.energy_pj)),
-      h("td", { class: "number" }, core.capacity_bytes > 0 ? `${bytes(core.peak_memory_bytes)} of ${bytes(core.capacity_bytes)}` : bytes(core.peak_memory_bytes)),
+      h(
+        "td",
+        { class: "number" },
+        core.capacity_bytes > 0
+          ? `${bytes(core.peak_memory_bytes)} of ${bytes(core.capacity_bytes)}`
+          : bytes(core.peak_memory_bytes),
+      ),
     ),
   );
   const links = by_use(step.links).map((link) =>

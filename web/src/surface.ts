@@ -89,7 +89,12 @@ export class Surface {
     let moved = false;
     this.canvas.addEventListener("pointerdown", (event) => {
       if (event.button > 1) return;
-      from = { x: event.offsetX, start: this.view.start, end: this.view.end, pan: event.shiftKey || event.button === 1 };
+      from = {
+        x: event.offsetX,
+        start: this.view.start,
+        end: this.view.end,
+        pan: event.shiftKey || event.button === 1,
+      };
       moved = false;
       this.canvas.setPointerCapture(event.pointerId);
     });

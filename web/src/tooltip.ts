@@ -12,7 +12,14 @@ export class Tooltip {
     const parts: Node[] = [head];
     if (layer !== undefined) {
       const swatch = h("span", { class: "swatch", style: `background: var(${phase_variable(layer.phase)})` });
-      parts.push(h("div", { class: "tooltip-kind" }, swatch, `${shown(layer.op_type, 60)} \u00b7 ${shown(label(layer.phase), 40)}`));
+      parts.push(
+        h(
+          "div",
+          { class: "tooltip-kind" },
+          swatch,
+          `${shown(layer.op_type, 60)} \u00b7 ${shown(label(layer.phase), 40)}`,
+        ),
+      );
     }
     const list = h("dl");
     for (const [key, value] of lines) list.append(h("dt", {}, key), h("dd", {}, shown(value, 120)));
