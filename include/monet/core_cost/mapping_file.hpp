@@ -40,6 +40,9 @@ struct MappingFile {
   const MappingEntry* find(std::string_view node, std::string_view op_type) const;
 };
 
+/// Throws one InputError with every problem found.
 MappingFile read_mapping(const std::string& path);
+/// The same from text; `origin` names it in messages.
+MappingFile parse_mapping(std::string_view text, const std::string& origin);
 
 }  // namespace monet
