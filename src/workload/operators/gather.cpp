@@ -1,0 +1,136 @@
+// Reading and writing at indices. Constant indices in arithmetic progression become affine; all
+// others make their axis data-dependent.
+#include "workload/operators/families.hpp"
+#include "workload/operators/nest_builder.hpp"
+
+#include <array>
+
+namespace monet {
+
+namespace {
+
+/// index = start + sum(step[i] * position[i]), if the constant indices are of that form.
+struct Progression {
+  std::int64_t start = 0;
+  std::vector<std::int64_t> steps;
+};
+
+std::optional<Progression> progression(const std::vector<std::int64_t>& shape,
+                                       std::vector<std::int64_t> indices, std::int64_t extent) {
+  if (indices.empty())
+    return std::nullopt;
+  for (std::int64_t& index : indices) {
+    if (index < 0)
+      index += extent;
+    if (index < 0 || index >= extent)
+      return std::nullopt;
+  }
+  Progression found{indices[0], std::vector<std::int64_t>(shape.size(), 0)};
+  std::vector<std::int64_t> strides(shape.size(), 1);
+  for (std::size_t i = shape.size(); i-- > 1;)
+    strides[i - 1] = strides[i] * shape[i];
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] > 1)
+      found.steps[i] = indices[static_cast<std::size_t>(strides[i])] - indices[0];
+  }
+  for (std::size_t at = 0; at < indices.size(); ++at) {
+    std::int64_t expected = found.start;
+    for (std::size_t i = 0; i < shape.size(); ++i) {
+      expected += found.steps[i] * (static_cast<std::int64_t>(at) / strides[i] % shape[i]);
+    }
+    if (indices[at] != expected)
+      return std::nullopt;
+  }
+  return found;
+}
+
+LoopNest build_gather(const Graph& graph, const Operator& op) {
+  const auto& data = input_shape(graph, op, 0);
+  const auto& indices = input_shape(graph, op, 1);
+  const auto& out = output_shape(graph, op, 0);
+  const std::size_t at = normal_axis(graph, op, op.attributes.integer("axis", 0), data.size());
+  if (out.size() + 1 != data.size() + indices.size()) {
+    fail(graph, op, "the output's axes are not those of data and indices");
+  }
+  LoopNestBuilder nest(graph, op, ComputeKind::copy);
+  const std::vector<LoopIndex> loops = nest.loops_over(out);
+  std::vector<AxisExpr> index;
+  for (std::size_t i = 0; i < indices.size(); ++i)
+    index.push_back(axis(loops[at + i]));
+  const auto constant = constant_integers(graph, op, 1);
+  const auto affine = constant ? progression(indices, *constant, data[at]) : std::nullopt;
+  std::vector<AxisExpr> from;
+  for (std::size_t i = 0; i < data.size(); ++i) {
+    if (i != at) {
+      from.push_back(axis(loops[i < at ? i : i + indices.size() - 1]));
+    } else if (affine) {
+      std::vector<AffineTerm> terms;
+      for (std::size_t j = 0; j < indices.size(); ++j) {
+        if (affine->steps[j] != 0)
+          terms.push_back({loops[at + j], affine->steps[j]});
+      }
+      from.push_back(axis_sum(std::move(terms), affine->start));
+    } else {
+      from.push_back(axis_data_dependent());
+    }
+  }
+  nest.output(0, "O", nest.broadcast(out, loops));
+  nest.input(0, "I", std::move(from));
+  if (!affine)
+    nest.input(1, "indices", std::move(index));
+  return nest.finish();
+}
+
+LoopNest build_gather_elements(const Graph& graph, const Operator& op) {
+  const auto& data = input_shape(graph, op, 0);
+  const std::size_t at = normal_axis(graph, op, op.attributes.integer("axis", 0), data.size());
+  LoopNestBuilder nest(graph, op, ComputeKind::copy);
+  const std::vector<LoopIndex> loops = nest.loops_over(output_shape(graph, op, 0));
+  if (loops.size() != data.size())
+    fail(graph, op, "data and indices have different axes");
+  std::vector<AxisExpr> place;
+  for (const LoopIndex loop : loops)
+    place.push_back(axis(loop));
+  std::vector<AxisExpr> from = place;
+  from[at] = axis_data_dependent();
+  nest.output(0, "O", place);
+  nest.input(0, "I", std::move(from));
+  nest.input(1, "indices", place);
+  return nest.finish();
+}
+
+LoopNest build_gather_nd(const Graph& graph, const Operator& op) {
+  LoopNestBuilder nest(graph, op, ComputeKind::copy);
+  const std::vector<LoopIndex> loops = nest.loops_over(output_shape(graph, op, 0));
+  nest.output(0, "O", nest.broadcast(output_shape(graph, op, 0), loops));
+  nest.opaque_input(0, "I");
+  nest.opaque_input(1, "indices");
+  return nest.finish();
+}
+
+/// The data is copied, then overwritten at places that depend on the indices.
+LoopNest build_scatter(const Graph& graph, const Operator& op) {
+  LoopNestBuilder nest(graph, op, ComputeKind::copy);
+  const std::vector<LoopIndex> loops = nest.loops_over(output_shape(graph, op, 0));
+  nest.output(0, "O", nest.broadcast(output_shape(graph, op, 0), loops));
+  nest.input(0, "I", nest.broadcast(input_shape(graph, op, 0), loops));
+  nest.opaque_input(1, "indices");
+  nest.opaque_input(2, "updates");
+  return nest.finish();
+}
+
+} // namespace
+
+std::span<const OperatorRule> gather_rules() {
+  static constexpr std::array kRules{
+      OperatorRule{"", "Gather", &build_gather, false},
+      OperatorRule{"", "GatherElements", &build_gather_elements, false},
+      OperatorRule{"", "GatherND", &build_gather_nd, false},
+      OperatorRule{"", "Scatter", &build_scatter, false},
+      OperatorRule{"", "ScatterElements", &build_scatter, false},
+      OperatorRule{"", "ScatterND", &build_scatter, false},
+  };
+  return kRules;
+}
+
+} // namespace monet

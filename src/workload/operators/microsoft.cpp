@@ -1,0 +1,66 @@
+// Operators of com.microsoft that published training graphs hold.
+#include "workload/operators/families.hpp"
+#include "workload/operators/nest_builder.hpp"
+
+#include "monet/base/errors.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace monet {
+
+namespace {
+
+std::vector<AxisExpr> every(const std::vector<LoopIndex>& loops) {
+  std::vector<AxisExpr> axes;
+  for (const LoopIndex loop : loops)
+    axes.push_back(axis(loop));
+  return axes;
+}
+
+/// (dY scalar, log-probabilities, labels) -> d scores. Classes are the axis that the labels lack:
+/// the last one when the labels' shape says so, otherwise axis 1.
+LoopNest build_cross_entropy_grad(const Graph& graph, const Operator& op) {
+  const auto& scores = input_shape(graph, op, 1);
+  const auto& labels = input_shape(graph, op, 2);
+  if (scores.size() != labels.size() + 1)
+    fail(graph, op, "labels do not fit the scores");
+  const bool last = std::equal(labels.begin(), labels.end(), scores.begin());
+  LoopNestBuilder nest(graph, op, ComputeKind::vector, VectorWork{1, 1, 0, 1, 0, 1});
+  const std::vector<LoopIndex> loops = nest.loops_over(scores);
+  std::vector<AxisExpr> sample = every(loops);
+  sample.erase(last ? sample.end() - 1 : sample.begin() + 1);
+  nest.output(0, "O", every(loops));
+  nest.input(0, "W", nest.broadcast(input_shape(graph, op, 0), loops));
+  nest.input(1, "I", every(loops));
+  nest.input(2, "labels", sample);
+  return nest.finish();
+}
+
+/// Operators that we define the same way in our domain.
+LoopNest as_monet(const Graph& graph, const Operator& op, std::string_view op_type) {
+  const OperatorRule* rule = find_rule(kMonetDomain, op_type);
+  internal_check(rule != nullptr && rule->build != nullptr, "the delegate has no rule");
+  return rule->build(graph, op);
+}
+LoopNest build_average_pool_grad(const Graph& graph, const Operator& op) {
+  return as_monet(graph, op, "AveragePoolGrad");
+}
+LoopNest build_softmax_grad(const Graph& graph, const Operator& op) {
+  return as_monet(graph, op, "SoftmaxGrad");
+}
+
+} // namespace
+
+std::span<const OperatorRule> microsoft_rules() {
+  static constexpr std::array kRules{
+      OperatorRule{"com.microsoft", "AveragePoolGrad", &build_average_pool_grad, false},
+      OperatorRule{"com.microsoft", "SoftmaxCrossEntropyLossGrad", &build_cross_entropy_grad,
+                   false},
+      OperatorRule{"com.microsoft", "SoftmaxGrad", &build_softmax_grad, false},
+      OperatorRule{"com.microsoft", "SoftmaxGrad_13", &build_softmax_grad, false},
+  };
+  return kRules;
+}
+
+} // namespace monet

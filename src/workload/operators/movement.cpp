@@ -1,0 +1,210 @@
+// Operators that only move data and are no views: their output is new storage.
+#include "workload/operators/families.hpp"
+#include "workload/operators/nest_builder.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace monet {
+
+namespace {
+
+std::vector<AxisExpr> every(const std::vector<LoopIndex>& loops) {
+  std::vector<AxisExpr> axes;
+  for (const LoopIndex loop : loops)
+    axes.push_back(axis(loop));
+  return axes;
+}
+
+/// Each input is read where the output's index falls into its part; the clipping of the access says
+/// so.
+LoopNest build_concat(const Graph& graph, const Operator& op) {
+  const auto& out = output_shape(graph, op, 0);
+  const std::size_t at = normal_axis(graph, op, op.attributes.integer("axis", 0), out.size());
+  LoopNestBuilder nest(graph, op, ComputeKind::copy);
+  const std::vector<LoopIndex> loops = nest.loops_over(out);
+  nest.output(0, "O", every(loops));
+  std::int64_t begin = 0;
+  for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+    const auto& part = input_shape(graph, op, i);
+    if (part.size() != out.size())
+      fail(graph, op, fmt::format("input {} has other axes", i));
+    std::vector<AxisExpr> from = every(loops);
+    from[at].offset = -begin;
+    nest.padded_input(i, i == 0 ? "I" : fmt::format("I{}", i), std::move(from));
+    begin += part[at];
+  }
+  return nest.finish();
+}
+
+LoopNest build_pad(const Graph& graph, const Operator& op) {
+  const auto& out = output_shape(graph, op, 0);
+  const auto pads = constant_integers(graph, op, 1);
+  LoopNestBuilder nest(graph, op, ComputeKind::copy);
+  const std::vector<LoopIndex> loops = nest.loops_over(out);
+  nest.output(0, "O", every(loops));
+  if (!pads || op.attributes.text("mode", "constant") != "constant") {
+    nest.opaque_input(
+        0, "I"); // reflected and repeated borders, or pads that only the file's shapes tell
+    return nest.finish();
+  }
+  if (pads->size() != 2 * out.size())
+    fail(graph, op, "two values per axis are expected", "input 1");
+  std::vector<AxisExpr> from = every(loops);
+  for (std::size_t i = 0; i < from.size(); ++i)
+    from[i].offset = -(*pads)[i];
+  nest.padded_input(0, "I", std::move(from));
+  return nest.finish();
+}
+
+/// out[r * size + i] = in[i] on every repeated axis.
+LoopNest build_tile(const Graph& graph, const Operator& op) {
+  const auto& in = input_shape(graph, op, 0);
+  const auto& out = output_shape(graph, op, 0);
+  LoopNestBuilder nest(graph, op, ComputeKind::copy);
+  if (in.size() != out.size())
+    fail(graph, op, "the output has other axes than the input");
+  const std::vector<LoopIndex> loops = nest.loops_over(in);
+  std::vector<AxisExpr> to = every(loops);
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    if (in[i] == out[i] || in[i] == 0)
+      continue;
+    if (out[i] % in[i] != 0)
+      fail(graph, op, fmt::format("axis {} is no multiple of the input", i));
+    const LoopIndex repeat = nest.loop(fmt::format("R{}", i), out[i] / in[i]);
+    to[i] = axis_sum({{repeat, in[i]}, {loops[i], 1}});
+  }
+  nest.output(0, "O", std::move(to));
+  nest.input(0, "I", every(loops));
+  return nest.finish();
+}
+
+/// Interpolation by whole factors, up or down: each input element makes `factor` outputs from
+/// itself and (linear, cubic) its neighbours. Other factors touch the input in an order that is not
+/// affine.
+LoopNest build_resize(const Graph& graph, const Operator& op) {
+  const auto& in = input_shape(graph, op, 0);
+  const auto& out = output_shape(graph, op, 0);
+  if (in.size() != out.size())
+    fail(graph, op, "the output has other axes than the input");
+  const std::string mode = op.attributes.text("mode", "nearest");
+  const std::int64_t taps = mode == "cubic" ? 4 : mode == "linear" ? 2 : 1;
+  const VectorWork work = taps > 1 ? VectorWork{1, 1, 0, 0, 0, 0} : VectorWork{};
+  LoopNestBuilder nest(graph, op, taps > 1 ? ComputeKind::vector : ComputeKind::copy, work);
+  bool affine = true;
+  std::vector<AxisExpr> to;
+  std::vector<AxisExpr> from;
+  const auto names = axis_names(in.size());
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    const bool up = in[i] > 0 && out[i] % in[i] == 0;
+    const bool down = !up && out[i] > 0 && in[i] % out[i] == 0;
+    affine = affine && (up || down);
+    const LoopIndex place = nest.loop(names[i], up ? in[i] : out[i]);
+    std::vector<AffineTerm> source{{place, down ? in[i] / out[i] : 1}};
+    std::vector<AffineTerm> target{{place, 1}};
+    if (up && out[i] != in[i]) {
+      target[0].coefficient = out[i] / in[i];
+      target.push_back({nest.loop(fmt::format("R{}", i), out[i] / in[i]), 1});
+    }
+    if (taps > 1 && out[i] != in[i])
+      source.push_back({nest.loop(fmt::format("T{}", i), taps), 1});
+    to.push_back(axis_sum(std::move(target)));
+    from.push_back(axis_sum(std::move(source), taps == 4 && out[i] != in[i] ? -1 : 0));
+  }
+  nest.output(0, "O", std::move(to));
+  if (affine) {
+    nest.padded_input(0, "I", std::move(from));
+  } else {
+    nest.opaque_input(0, "I");
+  }
+  return nest.finish();
+}
+
+/// DepthToSpace and SpaceToDepth: channels [block, block, C] (or [C, block, block]) against block x
+/// block positions.
+LoopNest build_depth_space(const Graph& graph, const Operator& op) {
+  const bool to_space = op.op_type == "DepthToSpace";
+  const auto& deep = to_space ? input_shape(graph, op, 0) : output_shape(graph, op, 0);
+  const auto& wide = to_space ? output_shape(graph, op, 0) : input_shape(graph, op, 0);
+  const std::int64_t block = op.attributes.integer("blocksize", 1);
+  if (deep.size() != 4 || wide.size() != 4)
+    fail(graph, op, "four axes are expected");
+  if (block < 1 || block > (std::int64_t{1} << 20) || wide[1] * block * block != deep[1] ||
+      deep[2] * block != wide[2] || deep[3] * block != wide[3]) {
+    fail(graph, op, "the shapes do not fit the block", "attribute 'blocksize'");
+  }
+  const bool channels_first = to_space && op.attributes.text("mode", "DCR") == "CRD";
+  LoopNestBuilder nest(graph, op, ComputeKind::copy);
+  const LoopIndex n = nest.loop("N", deep[0]);
+  const LoopIndex c = nest.loop("C", wide[1]);
+  const LoopIndex h = nest.loop("H", deep[2]);
+  const LoopIndex bh = nest.loop("BH", block);
+  const LoopIndex w = nest.loop("W", deep[3]);
+  const LoopIndex bw = nest.loop("BW", block);
+  const AxisExpr channel = channels_first
+                               ? axis_sum({{c, block * block}, {bh, block}, {bw, 1}})
+                               : axis_sum({{bh, block * wide[1]}, {bw, wide[1]}, {c, 1}});
+  std::vector<AxisExpr> deep_axes{axis(n), channel, axis(h), axis(w)};
+  std::vector<AxisExpr> wide_axes{axis(n), axis(c), axis_sum({{h, block}, {bh, 1}}),
+                                  axis_sum({{w, block}, {bw, 1}})};
+  nest.output(0, "O", to_space ? wide_axes : deep_axes);
+  nest.input(0, "I", to_space ? deep_axes : wide_axes);
+  return nest.finish();
+}
+
+/// The output is written element by element; of the same shape as the input, or from nothing.
+LoopNest build_fill(const Graph& graph, const Operator& op) {
+  LoopNestBuilder nest(graph, op, ComputeKind::copy);
+  const std::vector<LoopIndex> loops = nest.loops_over(output_shape(graph, op, 0));
+  nest.output(0, "O", every(loops));
+  if (op.op_type == "Trilu")
+    nest.input(0, "I", every(loops));
+  return nest.finish();
+}
+
+LoopNest build_one_hot(const Graph& graph, const Operator& op) {
+  const auto& out = output_shape(graph, op, 0);
+  const std::size_t at = normal_axis(graph, op, op.attributes.integer("axis", -1), out.size());
+  LoopNestBuilder nest(graph, op, ComputeKind::vector, VectorWork{0, 0, 0, 1, 0, 0});
+  const std::vector<LoopIndex> loops = nest.loops_over(out);
+  std::vector<AxisExpr> index = every(loops);
+  index.erase(index.begin() + static_cast<std::ptrdiff_t>(at));
+  nest.output(0, "O", every(loops));
+  nest.input(0, "indices", std::move(index));
+  return nest.finish();
+}
+
+/// The order in which the input is read depends on data.
+LoopNest build_permuted(const Graph& graph, const Operator& op) {
+  LoopNestBuilder nest(graph, op, ComputeKind::copy);
+  const std::vector<LoopIndex> loops = nest.loops_over(output_shape(graph, op, 0));
+  nest.output(0, "O", every(loops));
+  nest.opaque_input(0, "I");
+  nest.opaque_input(1, "indices");
+  return nest.finish();
+}
+
+} // namespace
+
+std::span<const OperatorRule> movement_rules() {
+  static constexpr std::array kRules{
+      OperatorRule{"", "Concat", &build_concat, false},
+      OperatorRule{"", "DepthToSpace", &build_depth_space, false},
+      OperatorRule{"", "EyeLike", &build_fill, false},
+      OperatorRule{"", "MaxUnpool", &build_permuted, false},
+      OperatorRule{"", "OneHot", &build_one_hot, false},
+      OperatorRule{"", "Pad", &build_pad, false},
+      OperatorRule{"", "RandomNormal", &build_fill, false},
+      OperatorRule{"", "RandomUniform", &build_fill, false},
+      OperatorRule{"", "Resize", &build_resize, false},
+      OperatorRule{"", "ReverseSequence", &build_permuted, false},
+      OperatorRule{"", "SpaceToDepth", &build_depth_space, false},
+      OperatorRule{"", "Tile", &build_tile, false},
+      OperatorRule{"", "Trilu", &build_fill, false},
+  };
+  return kRules;
+}
+
+} // namespace monet

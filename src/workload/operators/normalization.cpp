@@ -1,0 +1,128 @@
+// Normalisations and the softmax family. Statistics need one sweep over the input, the result a
+// second one.
+#include "workload/operators/families.hpp"
+#include "workload/operators/nest_builder.hpp"
+
+#include <array>
+
+namespace monet {
+
+namespace {
+
+// Order of work: add, multiply, divide, compare, square_root, transcendental; per element. What is
+// done once a row (the division by the count, the root) is not counted.
+constexpr VectorWork kScaleAndShift{1, 1, 0, 0, 0, 0}; // x * a + b, a and b known per channel
+constexpr VectorWork kStatistics{5, 4, 0, 0, 0, 0};    // sum, sum of squares; (x-m)*i, *g, +b
+constexpr VectorWork kSoftmax{2, 0, 1, 1, 0, 1};       // max; x-max, exp, sum; divide
+constexpr VectorWork kLogSoftmax{3, 0, 0, 1, 0, 1};    // max; x-max, exp, sum; minus its logarithm
+constexpr VectorWork kHardmax{0, 0, 0, 2, 0, 0};       // max; equal
+constexpr VectorWork kLpNormalization{1, 1, 1, 0, 0, 0};
+constexpr VectorWork kMeanVariance{4, 3, 0, 0, 0, 0};
+constexpr VectorWork kCrossEntropy{3, 0, 0, 2, 0, 1}; // log-softmax; pick the label's
+
+std::vector<AxisExpr> every(const std::vector<LoopIndex>& loops) {
+  std::vector<AxisExpr> axes;
+  for (const LoopIndex loop : loops)
+    axes.push_back(axis(loop));
+  return axes;
+}
+
+/// Inputs from 1 on hold one value per channel (axis 1); so do outputs from 1 on.
+LoopNest per_channel(const Graph& graph, const Operator& op, VectorWork work, int passes) {
+  const auto& shape = input_shape(graph, op, 0);
+  if (shape.size() < 2)
+    fail(graph, op, "a channel axis is needed");
+  LoopNestBuilder nest(graph, op, ComputeKind::vector, work);
+  const std::vector<LoopIndex> loops = nest.loops_over(shape);
+  const std::vector<AxisExpr> channel{axis(loops[1])};
+  constexpr std::array kOutputs{"running_mean", "running_var"};
+  constexpr std::array kInputs{"scale", "bias", "running_mean", "running_var"};
+  nest.output(0, "O", every(loops));
+  for (std::size_t i = 0; i < kOutputs.size(); ++i)
+    nest.output(i + 1, kOutputs[i], channel);
+  nest.input(0, "I", every(loops), passes);
+  for (std::size_t i = 0; i < kInputs.size(); ++i)
+    nest.input(i + 1, kInputs[i], channel);
+  return nest.finish();
+}
+
+LoopNest build_batch_normalization(const Graph& graph, const Operator& op) {
+  const bool training = op.attributes.integer("training_mode", 0) != 0;
+  return per_channel(graph, op, training ? kStatistics : kScaleAndShift, training ? 2 : 1);
+}
+
+LoopNest build_instance_normalization(const Graph& graph, const Operator& op) {
+  return per_channel(graph, op, kStatistics, 2);
+}
+
+/// (X, scale, bias) -> (Y, mean, inverse standard deviation); the last two have size 1 on
+/// normalised axes.
+LoopNest build_layer_normalization(const Graph& graph, const Operator& op) {
+  const auto& shape = input_shape(graph, op, 0);
+  normal_axis(graph, op, op.attributes.integer("axis", -1), shape.size());
+  LoopNestBuilder nest(graph, op, ComputeKind::vector, kStatistics);
+  const std::vector<LoopIndex> loops = nest.loops_over(shape);
+  constexpr std::array kOutputs{"O", "mean", "inv_std"};
+  constexpr std::array kInputs{"I", "scale", "bias"};
+  for (std::size_t i = 0; i < kOutputs.size(); ++i) {
+    if (!has_output(op, i))
+      continue;
+    nest.output(i, kOutputs[i], nest.broadcast(output_shape(graph, op, i), loops));
+  }
+  for (std::size_t i = 0; i < kInputs.size(); ++i) {
+    if (!has_input(op, i))
+      continue;
+    nest.input(i, kInputs[i], nest.broadcast(input_shape(graph, op, i), loops), i == 0 ? 2 : 1);
+  }
+  return nest.finish();
+}
+
+/// One operand in, one of the same shape out, two sweeps over the input.
+template <const VectorWork& kWork>
+LoopNest build_rows(const Graph& graph, const Operator& op) {
+  const auto& shape = input_shape(graph, op, 0);
+  if (!shape.empty()) {
+    normal_axis(graph, op, op.attributes.integer("axis", -1), shape.size());
+  }
+  LoopNestBuilder nest(graph, op, ComputeKind::vector, kWork);
+  const std::vector<LoopIndex> loops = nest.loops_over(shape);
+  nest.output(0, "O", every(loops));
+  nest.input(0, "I", every(loops), 2);
+  return nest.finish();
+}
+
+/// (scores [N, C, d...], labels [N, d...], class weights [C]) -> (loss, log-probabilities).
+LoopNest build_cross_entropy(const Graph& graph, const Operator& op) {
+  const auto& shape = input_shape(graph, op, 0);
+  if (shape.size() < 2)
+    fail(graph, op, "scores need a batch and a class axis");
+  LoopNestBuilder nest(graph, op, ComputeKind::vector, kCrossEntropy);
+  const std::vector<LoopIndex> loops = nest.loops_over(shape);
+  std::vector<AxisExpr> sample = every(loops);
+  sample.erase(sample.begin() + 1);
+  nest.output(0, "O", output_shape(graph, op, 0).empty() ? std::vector<AxisExpr>{} : sample);
+  nest.output(1, "log_probabilities", every(loops));
+  nest.input(0, "I", every(loops), 2);
+  nest.input(1, "labels", sample);
+  nest.input(2, "class_weights", {axis(loops[1])});
+  return nest.finish();
+}
+
+} // namespace
+
+std::span<const OperatorRule> normalization_rules() {
+  static constexpr std::array kRules{
+      OperatorRule{"", "BatchNormalization", &build_batch_normalization, false},
+      OperatorRule{"", "Hardmax", &build_rows<kHardmax>, false},
+      OperatorRule{"", "InstanceNormalization", &build_instance_normalization, false},
+      OperatorRule{"", "LayerNormalization", &build_layer_normalization, false},
+      OperatorRule{"", "LogSoftmax", &build_rows<kLogSoftmax>, false},
+      OperatorRule{"", "LpNormalization", &build_rows<kLpNormalization>, false},
+      OperatorRule{"", "MeanVarianceNormalization", &build_rows<kMeanVariance>, false},
+      OperatorRule{"", "Softmax", &build_rows<kSoftmax>, false},
+      OperatorRule{"", "SoftmaxCrossEntropyLoss", &build_cross_entropy, false},
+  };
+  return kRules;
+}
+
+} // namespace monet

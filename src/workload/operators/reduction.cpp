@@ -1,0 +1,128 @@
+// Reductions over axes, arg-reductions, running sums. Loops are the input's axes; the output lacks
+// the reduced ones.
+#include "workload/operators/families.hpp"
+#include "workload/operators/nest_builder.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace monet {
+
+namespace {
+
+struct Reduction {
+  std::string_view op_type;
+  VectorWork work; ///< per input element
+  int passes = 1;
+};
+
+// Order of work: add, multiply, divide, compare, square_root, transcendental.
+constexpr std::array kReductions{
+    Reduction{"ArgMax", {0, 0, 0, 1, 0, 0}},
+    Reduction{"ArgMin", {0, 0, 0, 1, 0, 0}},
+    Reduction{"ReduceL1", {1, 0, 0, 1, 0, 0}},
+    Reduction{"ReduceL2", {1, 1, 0, 0, 0, 0}},
+    Reduction{"ReduceLogSum", {1, 0, 0, 0, 0, 0}},
+    Reduction{"ReduceLogSumExp", {2, 0, 0, 1, 0, 1}, 2}, // maximum first
+    Reduction{"ReduceMax", {0, 0, 0, 1, 0, 0}},
+    Reduction{"ReduceMean", {1, 0, 0, 0, 0, 0}},
+    Reduction{"ReduceMin", {0, 0, 0, 1, 0, 0}},
+    Reduction{"ReduceProd", {0, 1, 0, 0, 0, 0}},
+    Reduction{"ReduceSum", {1, 0, 0, 0, 0, 0}},
+    Reduction{"ReduceSumSquare", {1, 1, 0, 0, 0, 0}},
+};
+
+/// Axes named by the attribute or by constant input 1; nullopt when they are an input of unknown
+/// values.
+std::optional<std::vector<bool>> named_axes(const Graph& graph, const Operator& op,
+                                            std::size_t rank) {
+  std::vector<std::int64_t> axes = op.attributes.integers("axes");
+  if (op.op_type.rfind("Arg", 0) == 0) {
+    axes = {op.attributes.integer("axis", 0)};
+  } else if (has_input(op, 1)) {
+    const auto constant = constant_integers(graph, op, 1);
+    if (!constant)
+      return std::nullopt;
+    axes = *constant;
+  }
+  const bool none = axes.empty();
+  const bool keep_all = none && op.attributes.integer("noop_with_empty_axes", 0) != 0;
+  std::vector<bool> reduced(rank, none && !keep_all);
+  for (const std::int64_t axis : axes)
+    reduced[normal_axis(graph, op, axis, rank)] = true;
+  return reduced;
+}
+
+/// Which axes were reduced, from the shapes alone: an axis of equal size is taken as kept.
+std::vector<bool> axes_from_shapes(const std::vector<std::int64_t>& in,
+                                   const std::vector<std::int64_t>& out, bool keepdims) {
+  std::vector<bool> reduced(in.size(), false);
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    const bool kept = at < out.size() && in[i] == out[at];
+    reduced[i] = !kept;
+    if (kept || keepdims)
+      ++at;
+  }
+  return reduced;
+}
+
+LoopNest build_reduction(const Graph& graph, const Operator& op) {
+  const auto row = std::find_if(kReductions.begin(), kReductions.end(),
+                                [&](const Reduction& r) { return r.op_type == op.op_type; });
+  const auto& in = input_shape(graph, op, 0);
+  const auto& out = output_shape(graph, op, 0);
+  const bool keepdims = op.attributes.integer("keepdims", 1) != 0;
+  const auto named = named_axes(graph, op, in.size());
+  const std::vector<bool> reduced = named ? *named : axes_from_shapes(in, out, keepdims);
+  LoopNestBuilder nest(graph, op, ComputeKind::vector, row->work);
+  const std::vector<LoopIndex> loops = nest.loops_over(in);
+  std::vector<AxisExpr> to;
+  std::vector<AxisExpr> from;
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    from.push_back(axis(loops[i]));
+    if (!reduced[i])
+      to.push_back(axis(loops[i]));
+    if (reduced[i] && keepdims)
+      to.push_back(axis_fixed());
+  }
+  nest.output(0, "O", std::move(to));
+  nest.input(0, "I", std::move(from), row->passes);
+  return nest.finish();
+}
+
+LoopNest build_running_sum(const Graph& graph, const Operator& op) {
+  LoopNestBuilder nest(graph, op, ComputeKind::vector, VectorWork{1, 0, 0, 0, 0, 0});
+  const std::vector<LoopIndex> loops = nest.loops_over(output_shape(graph, op, 0));
+  nest.output(0, "O", nest.broadcast(output_shape(graph, op, 0), loops));
+  nest.input(0, "I", nest.broadcast(input_shape(graph, op, 0), loops));
+  return nest.finish();
+}
+
+/// Selection of the k largest: the input is compared once per element; where results come from
+/// depends on the data.
+LoopNest build_top_k(const Graph& graph, const Operator& op) {
+  LoopNestBuilder nest(graph, op, ComputeKind::vector, VectorWork{0, 0, 0, 1, 0, 0});
+  const auto& in = input_shape(graph, op, 0);
+  const std::vector<LoopIndex> loops = nest.loops_over(in);
+  nest.opaque_output(0, "O");
+  nest.opaque_output(1, "indices");
+  nest.input(0, "I", nest.broadcast(in, loops));
+  return nest.finish();
+}
+
+} // namespace
+
+std::span<const OperatorRule> reduction_rules() {
+  static const std::vector<OperatorRule> rules = [] {
+    std::vector<OperatorRule> made;
+    for (const Reduction& row : kReductions)
+      made.push_back({"", row.op_type, &build_reduction, false});
+    made.push_back({"", "CumSum", &build_running_sum, false});
+    made.push_back({"", "TopK", &build_top_k, false});
+    return made;
+  }();
+  return rules;
+}
+
+} // namespace monet
