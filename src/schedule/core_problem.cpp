@@ -1,0 +1,142 @@
+// A tile as the core cost model sees it: sizes without names, and which operands pass by from the
+// off-chip memory.
+#include "monet/base/checked.hpp"
+#include "monet/base/errors.hpp"
+#include "monet/schedule/schedule.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace monet {
+
+namespace {
+
+/// Precision of partial sums. The training graph does not say; the arrays modelled accumulate in 32
+/// bits.
+constexpr std::int64_t kAccumulateBits = 32;
+/// Part of a top memory kept free for slices of streamed operands, as a divisor.
+constexpr std::int64_t kStreamShare = 8;
+
+MemoryOperand memory_operand(const LoopNest& nest, const Access& access, std::size_t read_index,
+                             const Core& core) {
+  if (access.mode != AccessMode::read)
+    return MemoryOperand::O;
+  bool weight = false;
+  if (nest.compute == ComputeKind::mac) {
+    weight = access.role == "W" || (access.role != "I" && read_index > 0);
+  }
+  const MemoryOperand wanted = weight ? MemoryOperand::I2 : MemoryOperand::I1;
+  const MemoryOperand other = weight ? MemoryOperand::I1 : MemoryOperand::I2;
+  return core.top(wanted) ? wanted : other;
+}
+
+/// The axis counted from the tile's own first iteration and the region's first element, so that
+/// equal tiles at different places look equal.
+AxisExpr relative(const AxisExpr& axis, const Tile& tile, std::int64_t region_begin) {
+  if (axis.data_dependent)
+    return axis;
+  AxisExpr moved = axis;
+  for (const AffineTerm& term : axis.terms) {
+    moved.offset += term.coefficient * tile.ranges[term.dim].begin;
+  }
+  moved.offset -= region_begin;
+  return moved;
+}
+
+bool sums_up(const LoopNest& nest) {
+  for (std::size_t d = 0; d < nest.dims.size(); ++d) {
+    if (nest.dims[d].size > 1 && is_reduction(nest, d))
+      return true;
+  }
+  return false;
+}
+
+ProblemOperand problem_operand(const Tile& tile, const Operator& op, const Access& access,
+                               const Tensor& tensor) {
+  ProblemOperand operand;
+  operand.mode = access.mode;
+  operand.bits = bits_of(tensor.type);
+  const bool partial = access.mode == AccessMode::accumulate ||
+                       (access.mode == AccessMode::write && sums_up(op.nest));
+  operand.partial_bits = partial ? std::max(operand.bits, kAccumulateBits) : operand.bits;
+  operand.passes = access.passes;
+  operand.opaque = access.opaque;
+  const Box box = region(access, tile.ranges, tensor.shape);
+  for (std::size_t a = 0; a < box.size(); ++a) {
+    AxisExpr any;
+    any.data_dependent = true;
+    operand.axes.push_back(access.opaque ? any : relative(access.axes[a], tile, box[a].begin));
+    operand.extents.push_back(box[a].size());
+  }
+  return operand;
+}
+
+/// Bits the operand takes when it is kept whole, partial sums as wide as they are while running.
+std::int64_t footprint(const ProblemOperand& operand) {
+  return checked_multiply(checked_product(operand.extents),
+                          std::max(operand.bits, operand.partial_bits));
+}
+
+/// Marks the largest operands of one top memory until the others fit beside the streamed slices.
+void mark_offchip(const std::vector<std::size_t>& members, std::int64_t capacity,
+                  std::vector<ProblemOperand>& operands) {
+  std::int64_t kept = 0;
+  for (const std::size_t i : members)
+    kept = checked_add(kept, footprint(operands[i]));
+  std::int64_t budget = capacity;
+  while (kept > budget) {
+    std::size_t largest = operands.size();
+    for (const std::size_t i : members) {
+      if (operands[i].offchip || footprint(operands[i]) == 0)
+        continue;
+      if (largest == operands.size() || footprint(operands[i]) > footprint(operands[largest])) {
+        largest = i;
+      }
+    }
+    if (largest == operands.size())
+      return;
+    operands[largest].offchip = true;
+    kept -= footprint(operands[largest]);
+    budget = capacity - capacity / kStreamShare;
+  }
+}
+
+} // namespace
+
+CoreProblem core_problem(const Tile& tile, const TrainingGraph& step, const Chip& chip) {
+  const Operator& op = step.graph.op(tile.op);
+  const Core& core = chip.cores[tile.core.index()];
+  CoreProblem problem;
+  problem.compute = op.nest.compute;
+  problem.work = op.nest.work;
+  for (std::size_t d = 0; d < op.nest.dims.size(); ++d) {
+    problem.dims.push_back({op.nest.dims[d].name, tile.ranges[d].size()});
+  }
+  std::vector<std::vector<std::size_t>> members(core.memories.size());
+  std::size_t reads = 0;
+  for (const Access& access : op.nest.operands) {
+    ProblemOperand operand = problem_operand(tile, op, access, step.graph.tensor(access.tensor));
+    operand.memory = memory_operand(op.nest, access, reads, core);
+    if (access.mode == AccessMode::read)
+      ++reads;
+    const Memory* top = core.top(operand.memory);
+    if (top == nullptr) {
+      throw InfeasibleError(fmt::format("core '{}' has no memory for operand '{}' of '{}'",
+                                        core.name, access.role, op.name));
+    }
+    members[static_cast<std::size_t>(top - core.memories.data())].push_back(
+        problem.operands.size());
+    problem.operands.push_back(std::move(operand));
+  }
+  for (std::size_t m = 0; m < members.size(); ++m) {
+    if (members[m].empty())
+      continue;
+    const Memory& memory = core.memories[m];
+    mark_offchip(members[m], checked_multiply(memory.size.value, instances(core, memory)),
+                 problem.operands);
+  }
+  return problem;
+}
+
+} // namespace monet

@@ -1,0 +1,51 @@
+// How an operator is cut into tiles: which loops may be cut, and which cut suits which cores.
+#pragma once
+
+#include "monet/hardware/chip.hpp"
+#include "monet/workload/graph.hpp"
+
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace monet {
+
+/// One loop cut into so many parts.
+struct SplitFactor {
+  std::size_t dim = 0;
+  std::int64_t parts = 1;
+};
+
+/// What one operator is cut into, and the cores that get the parts.
+struct Split {
+  std::vector<SplitFactor> factors; ///< none: one tile
+  std::vector<CoreId> cores;        ///< tile i runs on cores[i % cores.size()]
+};
+
+/// True when cutting the loop keeps every output's parts disjoint: every output has an axis on
+/// which one step of the loop goes further than all other loops of the axis together reach. Never
+/// true of a reduction, nor of an output that is opaque; a data-dependent axis separates nothing.
+bool may_split(const LoopNest& nest, std::size_t dim);
+
+/// Part `index` of [0, size) cut into `parts`; sizes differ by one at most, the larger come first.
+Interval even_part(std::int64_t size, std::int64_t parts, std::int64_t index);
+
+/// The tiles of a grid, first factor outermost.
+std::vector<std::vector<Interval>> split_ranges(const LoopNest& nest,
+                                                std::span<const SplitFactor> factors);
+
+/// Cycles that a tile of these sizes takes at least: loops unrolled by the core's dataflow take
+/// ceil(size / unrolling) steps; without a dataflow, iterations over lanes.
+std::int64_t estimated_cycles(const LoopNest& nest, std::span<const Interval> tile,
+                              const Core& core);
+
+/// The cut over some of `cores` with the fewest estimated cycles of the largest tile, then the
+/// least data touched by all tiles, then the fewest tiles, then the first loop. Operators below
+/// kSmallestSplitCycles stay whole.
+Split choose_split(const Graph& graph, const Operator& op, const Chip& chip,
+                   std::span<const CoreId> cores);
+
+/// An operator whose whole takes fewer cycles than this on one core is not worth distributing.
+inline constexpr std::int64_t kSmallestSplitCycles = 128;
+
+} // namespace monet
