@@ -1,4 +1,5 @@
-// A chip: cores, one off-chip memory, and the links between them. The format is Stream's system file.
+// A chip: cores, one off-chip memory, and the links between them. The format is Stream's system
+// file.
 #pragma once
 
 #include "monet/hardware/core.hpp"
@@ -9,34 +10,44 @@
 
 namespace monet {
 
+/// Between which of its cores a link carries data.
+enum class LinkReach {
+  any_pair,      ///< a bus: from any of its cores to any other
+  forward,       ///< from cores[0] to cores[1]; a link of two cores is one of these each way
+  offchip_both,  ///< between the off-chip memory and each core, never between two cores
+  offchip_read,  ///< from the off-chip memory to each core
+  offchip_write, ///< from each core to the off-chip memory
+};
+
 /// A link or a bus. Whatever crosses it shares its bandwidth.
 struct Link {
-  std::string name;                 ///< "0-1", "bus 0-1-2", "dram"
-  std::vector<CoreId> cores;        ///< 2 for a link; the off-chip core counts as a core
-  bool bus = false;
-  bool directed = false;            ///< from cores[0] to cores[1] only
+  std::string name;          ///< "0>1", "bus 0-1-2", "dram"
+  std::vector<CoreId> cores; ///< the off-chip core counts as a core
+  LinkReach reach = LinkReach::any_pair;
   std::int64_t bandwidth_bits_per_cycle = 0;
-  double energy_pj_per_cycle = 0;   ///< `unit_energy_cost`: per cycle of use
-  double energy_pj_per_bit = 0;     ///< optional key
+  double energy_pj_per_cycle = 0; ///< `unit_energy_cost`: per cycle of use
+  double energy_pj_per_bit = 0;   ///< optional key
 };
 
 struct Chip {
   std::string name;
   std::string origin;
-  std::vector<Core> cores;             ///< compute cores first; the off-chip core last
+  std::vector<Core> cores; ///< compute cores first; the off-chip core last
   std::optional<CoreId> offchip;
-  std::vector<Link> links;             ///< on-chip links, then the off-chip ones
-  std::vector<std::vector<CoreId>> shared_memory;  ///< groups of cores with one top memory
-  double frequency_hz = 0;             ///< 0 = not given: results in cycles only
+  std::vector<Link> links;                        ///< on-chip links, then the off-chip ones
+  std::vector<std::vector<CoreId>> shared_memory; ///< groups of cores with one top memory
+  double frequency_hz = 0;                        ///< 0 = not given: results in cycles only
 
   std::size_t compute_cores() const { return cores.size() - (offchip ? 1U : 0U); }
-  /// Links crossed from one core to the other: fewest hops, then lowest link ids; never through the off-chip memory or
-  /// a core unless no other way exists. Empty when from == to, or when they share their top memory.
+  /// Links crossed from one core to the other: fewest hops, then lowest link ids; other cores pass
+  /// data on, the off-chip memory never does. Empty when from == to, when they share their top
+  /// memory, or when there is no way.
   const std::vector<LinkId>& route(CoreId from, CoreId to) const;
   bool connected(CoreId from, CoreId to) const;
   double area_mm2() const;
 
-  std::vector<std::vector<std::vector<LinkId>>> routes;  ///< [from][to], made by the reader through make_routes
+  std::vector<std::vector<std::vector<LinkId>>>
+      routes; ///< [from][to], made by the reader through make_routes
 };
 
 /// Fills `routes`. Called by the readers; call it again after changing links by hand.
@@ -46,14 +57,15 @@ void make_routes(Chip& chip);
 struct OffchipPort {
   std::int64_t read_bits_per_cycle = 0;
   std::int64_t write_bits_per_cycle = 0;
-  bool shared = true;  ///< reads and writes take turns on one port
+  bool shared = true; ///< reads and writes take turns on one port
   double read_pj_per_bit = 0;
   double write_pj_per_bit = 0;
   Bits capacity;
 };
 OffchipPort offchip_port(const Chip& chip);
 
-/// Invariants as InternalError: ids in range, positive bandwidths, every operand of a compute core has a memory.
+/// Invariants as InternalError: ids in range, positive bandwidths, every operand of a compute core
+/// has a memory.
 void verify(const Chip& chip);
 
-}  // namespace monet
+} // namespace monet

@@ -1,5 +1,5 @@
-// One core: an array of multipliers or lanes, and its memories from the innermost outwards. The format and the meaning
-// of every field are those of ZigZag 3.8; what we add is optional.
+// One core: an array of multipliers or lanes, and its memories from the innermost outwards. The
+// format and the meaning of every field are those of ZigZag 3.8; what we add is optional.
 #pragma once
 
 #include "monet/base/ids.hpp"
@@ -19,10 +19,10 @@ inline constexpr int kMemoryOperands = 3;
 
 /// Direction of data seen from a memory. "High" is the memory above it (towards DRAM).
 enum class Direction {
-  fh,  ///< written from the memory above
-  tl,  ///< read towards the memory (or the array) below
-  fl,  ///< written from below (outputs and partial sums)
-  th,  ///< read towards the memory above
+  fh, ///< written from the memory above
+  tl, ///< read towards the memory (or the array) below
+  fl, ///< written from below (outputs and partial sums)
+  th, ///< read towards the memory above
 };
 inline constexpr int kDirections = 4;
 
@@ -37,35 +37,38 @@ struct PortUse {
 struct MemoryPort {
   std::string name;
   PortType type = PortType::read_write;
-  std::int64_t bandwidth_min = 0;  ///< bits per cycle: the granularity of an access
-  std::int64_t bandwidth_max = 0;  ///< bits per cycle: a full word, what read/write energy is charged for
+  std::int64_t bandwidth_min = 0; ///< bits per cycle: the granularity of an access
+  std::int64_t bandwidth_max =
+      0; ///< bits per cycle: a full word, what read/write energy is charged for
   std::vector<PortUse> allocation;
 };
 
 struct Memory {
   std::string name;
   Bits size;
-  double read_energy_pj = 0;   ///< per access of bandwidth_max bits
+  double read_energy_pj = 0; ///< per access of bandwidth_max bits
   double write_energy_pj = 0;
   double area_mm2 = 0;
   double leakage_pj_per_cycle = 0;
   std::int64_t latency_cycles = 1;
   std::vector<MemoryOperand> operands;
   std::vector<MemoryPort> ports;
-  /// Array dimensions over which ONE instance broadcasts or reduces; instances = product of the others' sizes.
+  /// Array dimensions over which ONE instance broadcasts or reduces; instances = product of the
+  /// others' sizes.
   std::vector<bool> serves;
-  bool automatic_cost = false;  ///< `auto_cost_extraction`: figures come from our memory model (later)
-  bool non_volatile = false;    ///< flash: holds frozen parameters, is not written during a step
+  bool automatic_cost =
+      false;                 ///< `auto_cost_extraction`: figures come from our memory model (later)
+  bool non_volatile = false; ///< flash: holds frozen parameters, is not written during a step
 };
 
 struct ArrayDim {
-  std::string name;  ///< "D1"
+  std::string name; ///< "D1"
   std::int64_t size = 1;
 };
 
 /// Layer dimensions unrolled on one array dimension, for example D1: [K 32].
 struct Unrolling {
-  std::string dim;  ///< layer dimension
+  std::string dim; ///< layer dimension
   std::int64_t factor = 1;
 };
 
@@ -75,18 +78,18 @@ enum class CoreKind { array, vector, pooling, offchip };
 struct Core {
   std::string name;
   CoreKind kind = CoreKind::array;
-  std::vector<Memory> memories;  ///< bottom-up
-  double mac_energy_pj = 0;      ///< per MAC, or per lane operation of a vector core
+  std::vector<Memory> memories; ///< bottom-up
+  double mac_energy_pj = 0;     ///< per MAC, or per lane operation of a vector core
   double array_area_mm2 = 0;
   std::vector<ArrayDim> array;
-  std::vector<std::vector<Unrolling>> dataflow;  ///< per array dim; empty = free
-  std::vector<std::string> operator_types;       ///< only these, when given
-  bool runs_vector_operators = false;  ///< an array core whose lanes also do element-wise work
+  std::vector<std::vector<Unrolling>> dataflow; ///< per array dim; empty = free
+  std::vector<std::string> operator_types;      ///< only these, when given
+  bool runs_vector_operators = false; ///< an array core whose lanes also do element-wise work
   double cycles_per_transcendental = 4;
-  double cycles_per_divide = 4;        ///< also square roots
+  double cycles_per_divide = 4; ///< also square roots
   std::string origin;
 
-  std::int64_t lanes() const;          ///< product of the array's sizes
+  std::int64_t lanes() const; ///< product of the array's sizes
   /// Indices into `memories` of the levels that hold the operand, bottom-up.
   std::vector<std::size_t> levels(MemoryOperand operand) const;
   /// The outermost memory of the operand, or null.
@@ -99,4 +102,4 @@ const MemoryPort* port_of(const Memory& memory, MemoryOperand operand, Direction
 /// Instances of the memory in its core: product of the sizes of the array dims it does not serve.
 std::int64_t instances(const Core& core, const Memory& memory);
 
-}  // namespace monet
+} // namespace monet

@@ -1,18 +1,33 @@
-// YAML -> Core and Chip. Both memory schemas (named ports; r_bw/w_bw with port counts) and both link styles are read as they stand.
+// YAML -> Core and Chip. Both memory schemas (named ports; r_bw/w_bw with port counts) and both
+// link styles are read as they stand; docs/hardware.md describes every key.
 #pragma once
 
 #include "monet/base/yaml.hpp"
 #include "monet/hardware/chip.hpp"
 
+#include <functional>
 #include <string>
 
 namespace monet {
 
 /// A ZigZag core file. One InputError with every problem found.
 Core read_core(const std::string& path);
-/// A Stream system file, or a single core file (then a chip of that one core; a top memory that serves all operands
-/// and is called dram or offchip becomes the off-chip memory). Core files are looked for beside the system file, in its
-/// folder `cores/`, and as `hardware/...` paths below parents of the system file.
+Core parse_core(std::string_view text, const std::string& origin);
+
+/// A Stream system file, or a single core file: then a chip of that one core, whose outermost
+/// memory becomes the off-chip memory when it holds all operands and its name begins with "dram" or
+/// "offchip". A core file named with a folder is looked for there (seen from the system file), then
+/// all are by file name in `cores/`, beside it, and in `../cores/`.
 Chip read_chip(const std::string& path);
 
-}  // namespace monet
+/// Finds and opens a core file named in a system file: its path and text. Throws InputError when
+/// there is none.
+struct FileText {
+  std::string path;
+  std::string text;
+};
+using FileOpener = std::function<FileText(const std::string& name, const SourceLoc& where)>;
+/// The same from text; core files come through `open`.
+Chip parse_chip(std::string_view text, const std::string& origin, const FileOpener& open);
+
+} // namespace monet

@@ -1,0 +1,213 @@
+// One core file -> Core.
+#include "hardware/core_reader.hpp"
+
+#include "hardware/memory_reader.hpp"
+
+#include "monet/base/checked.hpp"
+#include "monet/base/files.hpp"
+#include "monet/base/text.hpp"
+#include "monet/hardware/read_hardware.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace monet {
+
+namespace {
+
+constexpr std::int64_t kMaxArraySize = 1 << 20;
+constexpr std::size_t kMaxArrayDims = 8;
+constexpr std::size_t kMaxMemories = 32;
+
+std::string trim(std::string_view text) {
+  const auto first = text.find_first_not_of(" \t");
+  if (first == std::string_view::npos)
+    return {};
+  return std::string(text.substr(first, text.find_last_not_of(" \t") - first + 1));
+}
+
+void read_array(const YamlNode& node, ProblemList& problems, bool offchip, Core& core) {
+  YamlMap map(node, problems, YamlMap::Duplicates::last_wins);
+  core.mac_energy_pj = map.number_or("unit_energy", 0);
+  core.array_area_mm2 = map.number_or("unit_area", 0);
+  // Keys of ZigZag's in-memory-computing cores and of other precisions: they do not enter this
+  // model.
+  for (const char* key :
+       {"input_precision", "multiplier_energy", "multiplier_area", "is_imc", "imc_type",
+        "adc_resolution", "bit_serial_precision", "dac_resolution", "cells_size", "cells_area"}) {
+    map.ignore(key);
+  }
+  const YamlNode* names = map.require("dimensions");
+  const YamlNode* sizes = map.require("sizes");
+  map.finish();
+  if (names == nullptr || sizes == nullptr)
+    return;
+  const std::vector<std::string> dims = as_strings(*names, problems);
+  const std::vector<std::int64_t> extents = as_integers(*sizes, problems);
+  if (dims.size() != extents.size()) {
+    problems.add(sizes->where,
+                 fmt::format("{} sizes for {} dimensions", extents.size(), dims.size()));
+    return;
+  }
+  if (dims.size() > kMaxArrayDims) {
+    problems.add(names->where, fmt::format("more than {} array dimensions", kMaxArrayDims));
+    return;
+  }
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    if ((extents[i] < 1 && !offchip) || extents[i] < 0 || extents[i] > kMaxArraySize) {
+      problems.add(sizes->items[i].where,
+                   fmt::format("array size {} is not between 1 and {}", extents[i], kMaxArraySize));
+    }
+    const auto same = [&](const ArrayDim& dim) { return dim.name == dims[i]; };
+    if (std::any_of(core.array.begin(), core.array.end(), same)) {
+      problems.add(names->items[i].where, "array dimension '" + dims[i] + "' is listed twice");
+    }
+    core.array.push_back({dims[i], std::max<std::int64_t>(extents[i], 1)});
+  }
+}
+
+CoreKind inferred_kind(const Core& core) {
+  for (const auto& unrollings : core.dataflow) {
+    for (const Unrolling& u : unrollings) {
+      if (u.dim == "FX" || u.dim == "FY")
+        return CoreKind::pooling;
+    }
+  }
+  const auto wide = std::count_if(core.array.begin(), core.array.end(),
+                                  [](const ArrayDim& d) { return d.size > 1; });
+  return wide <= 1 ? CoreKind::vector : CoreKind::array;
+}
+
+void read_kind(YamlMap& map, ProblemList& problems, bool offchip, Core& core) {
+  const YamlNode* given = map.find("kind");
+  core.kind = offchip ? CoreKind::offchip : inferred_kind(core);
+  if (given == nullptr)
+    return;
+  const std::array<std::pair<std::string, CoreKind>, 4> kinds{{{"array", CoreKind::array},
+                                                               {"vector", CoreKind::vector},
+                                                               {"pooling", CoreKind::pooling},
+                                                               {"offchip", CoreKind::offchip}}};
+  for (const auto& [name, kind] : kinds) {
+    if (given->scalar != name)
+      continue;
+    core.kind = kind;
+    return;
+  }
+  const std::vector<std::string> names{"array", "vector", "pooling", "offchip"};
+  problems.add(given->where,
+               "unknown kind '" + given->scalar + "': array, vector, pooling or offchip",
+               nearest_name_hint(given->scalar, names));
+}
+
+void read_vector_figures(YamlMap& map, ProblemList& problems, Core& core) {
+  if (const YamlNode* types = map.find("operator_types"))
+    core.operator_types = as_strings(*types, problems);
+  core.runs_vector_operators = map.boolean_or("vector_operators", false);
+  const auto positive = [&](const char* key, double fallback) {
+    const double value = map.number_or(key, fallback);
+    if (value > 0)
+      return value;
+    problems.add(map.find(key)->where, fmt::format("'{}' must be more than 0", key));
+    return fallback;
+  };
+  core.cycles_per_transcendental =
+      positive("cycles_per_transcendental", core.cycles_per_transcendental);
+  core.cycles_per_divide = positive("cycles_per_divide", core.cycles_per_divide);
+}
+
+} // namespace
+
+std::optional<Unrolling> parse_unrolling(const YamlNode& node, ProblemList& problems) {
+  const std::string& text = node.scalar;
+  const auto comma = text.find(',');
+  if (node.kind == YamlNode::Kind::sequence && node.items.size() == 2) { // [K, 32]
+    const auto dim = as_string(node.items[0], problems);
+    const auto factor = as_integer(node.items[1], problems);
+    if (dim && factor && *factor >= 1)
+      return Unrolling{*dim, *factor};
+  } else if (node.kind == YamlNode::Kind::scalar && comma != std::string::npos) { // "K, 32"
+    YamlNode number = node;
+    number.quoted = false;
+    number.scalar = trim(std::string_view(text).substr(comma + 1));
+    const auto factor = as_integer(number, problems);
+    if (!factor)
+      return std::nullopt;
+    if (*factor >= 1 && comma > 0)
+      return Unrolling{trim(std::string_view(text).substr(0, comma)), *factor};
+  }
+  problems.add(node.where, "expected a layer dimension and a factor of at least 1, like 'K, 32'");
+  return std::nullopt;
+}
+
+std::vector<std::vector<Unrolling>>
+parse_dataflow(const YamlNode& node, const std::vector<ArrayDim>& array, ProblemList& problems) {
+  std::vector<std::vector<Unrolling>> dataflow(array.size());
+  YamlMap map(node, problems, YamlMap::Duplicates::last_wins);
+  for (std::size_t i = 0; i < array.size(); ++i) {
+    const YamlNode* list = map.find(array[i].name);
+    if (list == nullptr)
+      continue;
+    if (list->kind != YamlNode::Kind::sequence) {
+      problems.add(list->where, "expected a sequence like [\"K, 32\"]");
+      continue;
+    }
+    for (const YamlNode& item : list->items) {
+      if (auto unrolling = parse_unrolling(item, problems))
+        dataflow[i].push_back(std::move(*unrolling));
+    }
+  }
+  map.finish();
+  return dataflow;
+}
+
+Core parse_core_node(const YamlNode& root, ProblemList& problems, bool offchip) {
+  Core core;
+  core.origin = root.where.origin;
+  YamlMap map(root, problems, YamlMap::Duplicates::last_wins);
+  core.name = map.require_string("name");
+  map.ignore("frequency_hz"); // of a single-core chip: read_chip takes it
+  map.ignore("type");         // newer system files: zigzag.compute
+  const YamlNode* array = map.find("operational_array");
+  if (array == nullptr)
+    array = map.find("multipliers"); // its older name
+  if (array != nullptr) {
+    read_array(*array, problems, offchip, core);
+  } else if (root.kind == YamlNode::Kind::map) {
+    problems.add(root.where, "key 'operational_array' is missing");
+  }
+  if (const YamlNode* memories = map.require("memories")) {
+    if (memories->kind != YamlNode::Kind::map || memories->entries.empty() ||
+        memories->entries.size() > kMaxMemories) {
+      problems.add(memories->where,
+                   fmt::format("expected a map of 1 to {} memories", kMaxMemories));
+    } else {
+      for (const auto& entry : memories->entries) {
+        core.memories.push_back(read_memory(entry, core.array, problems));
+      }
+    }
+  }
+  const YamlNode* dataflow = map.find("dataflows");
+  if (dataflow != nullptr && dataflow->kind != YamlNode::Kind::null) {
+    core.dataflow = parse_dataflow(*dataflow, core.array, problems);
+  }
+  read_kind(map, problems, offchip, core);
+  read_vector_figures(map, problems, core);
+  map.finish();
+  return core;
+}
+
+Core parse_core(std::string_view text, const std::string& origin) {
+  const YamlNode root = parse_yaml(text, origin);
+  ProblemList problems;
+  Core core = parse_core_node(root, problems, false);
+  problems.throw_if_any();
+  return core;
+}
+
+Core read_core(const std::string& path) {
+  return parse_core(read_file(path, std::size_t{1} << 24), path);
+}
+
+} // namespace monet

@@ -1,0 +1,293 @@
+#include "hardware/memory_reader.hpp"
+
+#include "monet/base/text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+namespace monet {
+
+namespace {
+
+constexpr std::int64_t kMaxPorts = 64;
+constexpr std::array<std::pair<std::string_view, MemoryOperand>, kMemoryOperands> kOperands{
+    {{"I1", MemoryOperand::I1}, {"I2", MemoryOperand::I2}, {"O", MemoryOperand::O}}};
+constexpr std::array<std::pair<std::string_view, Direction>, kDirections> kDirectionNames{
+    {{"fh", Direction::fh}, {"tl", Direction::tl}, {"fl", Direction::fl}, {"th", Direction::th}}};
+
+std::string_view trimmed(std::string_view text) {
+  const auto first = text.find_first_not_of(" \t");
+  if (first == std::string_view::npos)
+    return {};
+  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+/// A port that a direction may use: data leave through read ports and enter through write ports.
+bool allows(PortType type, Direction direction) {
+  const bool leaves = direction == Direction::tl || direction == Direction::th;
+  return type == PortType::read_write || (type == PortType::read) == leaves;
+}
+
+void add_use(MemoryPort& port, PortUse use, const SourceLoc& where, ProblemList& problems) {
+  if (!allows(port.type, use.direction)) {
+    problems.add(where,
+                 fmt::format("port '{}' cannot serve this direction: {}", port.name,
+                             port.type == PortType::read ? "it only reads" : "it only writes"));
+    return;
+  }
+  port.allocation.push_back(use);
+}
+
+std::optional<PortUse> parse_use(const YamlNode& node, ProblemList& problems) {
+  const auto text = as_string(node, problems);
+  if (!text)
+    return std::nullopt;
+  const auto comma = text->find(',');
+  if (comma != std::string::npos) {
+    const auto direction = trimmed(std::string_view(*text).substr(comma + 1));
+    for (const auto& [name, value] : kDirectionNames) {
+      if (name != direction)
+        continue;
+      const auto operand = parse_memory_operand(trimmed(std::string_view(*text).substr(0, comma)),
+                                                node.where, problems);
+      if (!operand)
+        return std::nullopt;
+      return PortUse{*operand, value};
+    }
+  }
+  problems.add(
+      node.where,
+      fmt::format("expected an operand and a direction like 'I1, tl' (fh, tl, fl, th), found '{}'",
+                  text->substr(0, 60)));
+  return std::nullopt;
+}
+
+std::int64_t positive(YamlMap& map, const char* key, ProblemList& problems) {
+  const YamlNode* node = map.require(key);
+  if (node == nullptr)
+    return 1;
+  const auto value = as_integer(*node, problems);
+  if (!value)
+    return 1;
+  if (*value >= 1)
+    return *value;
+  problems.add(node->where, fmt::format("'{}' must be at least 1, is {}", key, *value));
+  return 1;
+}
+
+double not_negative(YamlMap& map, const char* key, bool required, ProblemList& problems) {
+  const YamlNode* node = required ? map.require(key) : map.find(key);
+  if (node == nullptr)
+    return 0;
+  const auto value = as_number(*node, problems);
+  if (!value)
+    return 0;
+  if (*value >= 0)
+    return *value;
+  problems.add(node->where, fmt::format("'{}' must not be negative", key));
+  return 0;
+}
+
+std::optional<PortType> parse_port_type(const YamlNode& node, ProblemList& problems) {
+  if (node.scalar == "read")
+    return PortType::read;
+  if (node.scalar == "write")
+    return PortType::write;
+  if (node.scalar == "read_write")
+    return PortType::read_write;
+  problems.add(node.where, "unknown port type '" + node.scalar + "': read, write or read_write");
+  return std::nullopt;
+}
+
+/// ports: [{name, type, bandwidth_min, bandwidth_max, allocation: ["I1, tl"]}]
+void read_named_ports(const YamlNode& list, Memory& memory, ProblemList& problems) {
+  for (const YamlNode& item : list.items) {
+    YamlMap map(item, problems, YamlMap::Duplicates::last_wins);
+    MemoryPort port;
+    port.name = map.require_string("name");
+    if (const YamlNode* type = map.require("type")) {
+      port.type = parse_port_type(*type, problems).value_or(PortType::read_write);
+    }
+    port.bandwidth_max = positive(map, "bandwidth_max", problems);
+    port.bandwidth_min =
+        map.has("bandwidth_min") ? positive(map, "bandwidth_min", problems) : port.bandwidth_max;
+    if (port.bandwidth_min > port.bandwidth_max) {
+      problems.add(item.where, fmt::format("bandwidth_min {} is above bandwidth_max {}",
+                                           port.bandwidth_min, port.bandwidth_max));
+    }
+    const YamlNode* uses = map.require("allocation");
+    if (uses != nullptr && uses->kind != YamlNode::Kind::sequence) {
+      problems.add(uses->where, "expected a sequence like [\"I1, tl\"]");
+    } else if (uses != nullptr) {
+      for (const YamlNode& use : uses->items) {
+        if (const auto parsed = parse_use(use, problems))
+          add_use(port, *parsed, use.where, problems);
+      }
+    }
+    map.finish();
+    memory.ports.push_back(std::move(port));
+  }
+}
+
+/// The counts r_port, w_port, rw_port and widths r_bw, w_bw of the older schema, as ports without
+/// users yet.
+void make_counted_ports(YamlMap& map, Memory& memory, ProblemList& problems) {
+  const std::int64_t read_width = positive(map, "r_bw", problems);
+  const std::int64_t write_width = positive(map, "w_bw", problems);
+  const std::int64_t read_min =
+      map.has("min_r_granularity") ? positive(map, "min_r_granularity", problems) : read_width;
+  const std::int64_t write_min =
+      map.has("min_w_granularity") ? positive(map, "min_w_granularity", problems) : write_width;
+  const auto make = [&](const char* key, const char* prefix, PortType type, std::int64_t width,
+                        std::int64_t least) {
+    const std::int64_t count = map.integer_or(key, 0);
+    if (count < 0 || count > kMaxPorts) {
+      problems.add(map.find(key)->where,
+                   fmt::format("'{}' must be between 0 and {}", key, kMaxPorts));
+      return;
+    }
+    for (std::int64_t i = 1; i <= count; ++i) {
+      memory.ports.push_back(
+          {fmt::format("{}_{}", prefix, i), type, std::min(least, width), width, {}});
+    }
+  };
+  make("r_port", "r_port", PortType::read, read_width, read_min);
+  make("w_port", "w_port", PortType::write, write_width, write_min);
+  // One width serves both ways: the narrower one, so that no direction is faster than the file
+  // says.
+  make("rw_port", "rw_port", PortType::read_write, std::min(read_width, write_width),
+       std::min(read_min, write_min));
+}
+
+/// ports: [{fh: w_port_1, tl: r_port_1}], one map per operand in the order of `operands`.
+void assign_counted_ports(const YamlNode& list, Memory& memory, ProblemList& problems) {
+  if (list.items.size() != memory.operands.size()) {
+    problems.add(list.where, fmt::format("{} port maps for {} operands", list.items.size(),
+                                         memory.operands.size()));
+    return;
+  }
+  std::vector<std::string> names;
+  for (const MemoryPort& port : memory.ports)
+    names.push_back(port.name);
+  for (std::size_t i = 0; i < list.items.size(); ++i) {
+    YamlMap map(list.items[i], problems, YamlMap::Duplicates::last_wins);
+    for (const auto& [key, direction] : kDirectionNames) {
+      const YamlNode* wanted = map.find(key);
+      if (wanted == nullptr || wanted->kind == YamlNode::Kind::null)
+        continue;
+      const auto found = std::find(names.begin(), names.end(), wanted->scalar);
+      if (found == names.end()) {
+        problems.add(wanted->where,
+                     "no port is called '" + wanted->scalar + "' (see r_port, w_port, rw_port)",
+                     nearest_name_hint(wanted->scalar, names));
+        continue;
+      }
+      MemoryPort& port = memory.ports[static_cast<std::size_t>(found - names.begin())];
+      add_use(port, {memory.operands[i], direction}, wanted->where, problems);
+    }
+    map.finish();
+  }
+}
+
+void read_operands(YamlMap& map, Memory& memory, ProblemList& problems) {
+  const YamlNode* list = map.require("operands");
+  if (list == nullptr)
+    return;
+  for (const std::string& name : as_strings(*list, problems)) {
+    const auto operand = parse_memory_operand(name, list->where, problems);
+    if (!operand)
+      continue;
+    if (std::find(memory.operands.begin(), memory.operands.end(), *operand) !=
+        memory.operands.end()) {
+      problems.add(list->where, "operand '" + name + "' is listed twice");
+      continue;
+    }
+    memory.operands.push_back(*operand);
+  }
+  if (memory.operands.empty())
+    problems.add(list->where, "a memory must hold at least one operand");
+}
+
+void read_served_dimensions(YamlMap& map, const std::vector<ArrayDim>& array, Memory& memory,
+                            ProblemList& problems) {
+  memory.serves.assign(array.size(), false);
+  const YamlNode* list = map.require("served_dimensions");
+  if (list == nullptr)
+    return;
+  std::vector<std::string> names;
+  for (const ArrayDim& dim : array)
+    names.push_back(dim.name);
+  for (const std::string& name : as_strings(*list, problems)) {
+    const auto found = std::find(names.begin(), names.end(), name);
+    if (found == names.end()) {
+      problems.add(list->where, "'" + name + "' is no dimension of the operational array",
+                   nearest_name_hint(name, names));
+    } else {
+      memory.serves[static_cast<std::size_t>(found - names.begin())] = true;
+    }
+  }
+}
+
+void require_used_ports(const Memory& memory, const SourceLoc& where, ProblemList& problems) {
+  for (const MemoryPort& port : memory.ports) {
+    for (const PortUse& use : port.allocation) {
+      if (std::find(memory.operands.begin(), memory.operands.end(), use.operand) ==
+          memory.operands.end()) {
+        problems.add(
+            where, fmt::format("port '{}' serves an operand the memory does not hold", port.name));
+        return;
+      }
+    }
+  }
+}
+
+} // namespace
+
+std::optional<MemoryOperand> parse_memory_operand(std::string_view name, const SourceLoc& where,
+                                                  ProblemList& problems) {
+  for (const auto& [known, operand] : kOperands) {
+    if (known == name)
+      return operand;
+  }
+  problems.add(where, fmt::format("unknown memory operand '{}': I1, I2 or O", name.substr(0, 60)));
+  return std::nullopt;
+}
+
+Memory read_memory(const YamlNode::Entry& entry, const std::vector<ArrayDim>& array,
+                   ProblemList& problems) {
+  Memory memory;
+  memory.name = entry.key;
+  YamlMap map(entry.value, problems, YamlMap::Duplicates::last_wins);
+  memory.size = {positive(map, "size", problems)};
+  memory.read_energy_pj = not_negative(map, "r_cost", true, problems);
+  memory.write_energy_pj = not_negative(map, "w_cost", true, problems);
+  memory.area_mm2 = not_negative(map, "area", false, problems);
+  memory.leakage_pj_per_cycle = not_negative(map, "leakage_pj_per_cycle", false, problems);
+  memory.latency_cycles = map.integer_or("latency", 1);
+  memory.automatic_cost = map.boolean_or("auto_cost_extraction", false);
+  memory.non_volatile = map.boolean_or("non_volatile", false);
+  map.ignore("mem_type");
+  map.ignore("force_double_buffering");
+  read_operands(map, memory, problems);
+  read_served_dimensions(map, array, memory, problems);
+  const bool counted = map.has("r_bw") || map.has("w_bw");
+  if (counted)
+    make_counted_ports(map, memory, problems);
+  const YamlNode* ports = map.require("ports");
+  if (ports != nullptr && ports->kind != YamlNode::Kind::sequence) {
+    problems.add(ports->where, "expected a sequence of ports");
+  } else if (ports != nullptr && static_cast<std::int64_t>(ports->items.size()) > kMaxPorts) {
+    problems.add(ports->where, fmt::format("more than {} ports", kMaxPorts));
+  } else if (ports != nullptr) {
+    counted ? assign_counted_ports(*ports, memory, problems)
+            : read_named_ports(*ports, memory, problems);
+    require_used_ports(memory, ports->where, problems);
+  }
+  map.finish();
+  return memory;
+}
+
+} // namespace monet
