@@ -317,7 +317,7 @@ private:
 
   /// Byte-cycles by tensor equal those of the samples; the peak is the first largest sample.
   void check_live() {
-    __int128 by_tensor = 0;
+    std::uint64_t by_tensor = 0; // sums wrap alike on both sides;
     std::map<TensorId, std::vector<TensorId>> sharing;
     for (std::size_t i = 0; i < graph_.tensors().size(); ++i) {
       TensorId root(i);
@@ -329,10 +329,11 @@ private:
       const Span life = life_of(root, group);
       const std::int64_t bytes = bytes_of(size_of(graph_.tensor(root)));
       if (life.second > life.first) {
-        by_tensor += static_cast<__int128>(bytes) * (life.second - life.first);
+        by_tensor += static_cast<std::uint64_t>(bytes) *
+                     static_cast<std::uint64_t>(life.second - life.first);
       }
     }
-    __int128 by_sample = 0;
+    std::uint64_t by_sample = 0;
     std::int64_t most = 0;
     const MemorySample* first_most = nullptr;
     for (std::size_t i = 0; i < timeline_.live.size(); ++i) {
@@ -345,7 +346,8 @@ private:
         require(bytes >= 0, "an owner has less than nothing");
         sum += bytes;
       }
-      by_sample += static_cast<__int128>(sum) * (next - sample.time.value);
+      by_sample +=
+          static_cast<std::uint64_t>(sum) * static_cast<std::uint64_t>(next - sample.time.value);
       if (sum > most) {
         most = sum;
         first_most = &sample;
