@@ -107,6 +107,11 @@ async function check_rows(page, step) {
   for (const row of rows.filter((entry) => entry.bars > 0)) {
     const seen = await colours(gantt(page), { x: kGutter, y: row.top + 1, width, height: Math.max(row.height - 2, 1) });
     check(seen.size > 1 || !seen.has(lane), `row ${row.label.slice(0, 40)} has bars`);
+    const empty = lane.split(",").map(Number);
+    const is_bar = ([key]) => key.split(",").some((channel, i) => Math.abs(Number(channel) - empty[i]) > 24);
+    const filled = [...seen].filter(is_bar).reduce((sum, [, count]) => sum + count, 0);
+    const part = filled / [...seen.values()].reduce((sum, count) => sum + count, 0);
+    check(part > 0.6 * row.busy - 0.02, `row ${row.label.slice(0, 40)} is ${row.busy} busy, but ${part} of it is drawn`);
   }
   const visible = rows.reduce((sum, row) => sum + row.bars, 0);
   equal(Number(await gantt(page).getAttribute("data-bars")), visible, "at full range every bar is drawn");

@@ -67,9 +67,17 @@ export class Gantt {
     return { x, y: this.top[row]! + this.tall[row]! / 2, layer: at.layer[bar]! };
   }
 
-  row_boxes(): { kind: string; label: string; top: number; height: number; bars: number }[] {
+  /// Where the rows are, and what part of the step each is busy; for tests.
+  row_boxes(): { kind: string; label: string; top: number; height: number; bars: number; busy: number }[] {
     return this.rows.rows.map((row, i) => {
-      return { kind: row.kind, label: row.label, top: this.top[i]!, height: this.tall[i]!, bars: row.count };
+      const box = { kind: row.kind, label: row.label, top: this.top[i]!, height: this.tall[i]!, bars: row.count };
+      let until = 0;
+      let busy = 0; // overlapping bars once
+      for (let bar = 0; bar < row.count; ++bar) {
+        busy += Math.max(0, row.end[bar]! - Math.max(row.start[bar]!, until));
+        until = Math.max(until, row.end[bar]!);
+      }
+      return { ...box, busy: busy / this.view.last };
     });
   }
 
