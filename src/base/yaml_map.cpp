@@ -1,108 +1,187 @@
-// Typed reading of YamlNode: every mistake becomes a located problem, none stops the reading.
 #include "monet/base/text.hpp"
 #include "monet/base/yaml.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
+#include <map>
 
 namespace monet {
 
 namespace {
 
-std::string_view kind_name(const YamlNode& node) {
+std::string describe(const YamlNode& node) {
+  constexpr std::size_t kLongestQuote = 40;
   switch (node.kind) {
   case YamlNode::Kind::null:
     return "nothing";
-  case YamlNode::Kind::scalar:
-    return "a scalar";
   case YamlNode::Kind::sequence:
-    return "a sequence";
+    return "a list";
   case YamlNode::Kind::map:
     return "a map";
+  case YamlNode::Kind::scalar:
+    break;
   }
-  throw InternalError("node kind without a name");
+  std::string text = node.scalar;
+  if (text.size() > kLongestQuote) {
+    std::size_t cut = kLongestQuote;
+    while (cut > 0 && (static_cast<unsigned char>(text[cut]) & 0xC0U) == 0x80)
+      --cut;
+    text = text.substr(0, cut) + "...";
+  }
+  return fmt::format("{}'{}'", node.quoted ? "the text " : "", text);
 }
 
-void expected(const YamlNode& node, std::string_view what, ProblemList& problems) {
-  const std::string found = node.kind == YamlNode::Kind::scalar
-                                ? "'" + node.scalar.substr(0, 60) + "'"
-                                : std::string(kind_name(node));
-  problems.add(node.where, fmt::format("expected {}, found {}", what, found));
+void expected(const YamlNode& node, ProblemList& problems, std::string_view what) {
+  problems.add(node.where, fmt::format("expected {}, found {}", what, describe(node)));
 }
 
-/// Digits without the underscores that YAML 1.1 allows between them; nullopt when one is elsewhere.
-std::optional<std::string> without_underscores(const std::string& text) {
-  std::string digits;
-  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+/// The scalar without `_` between digits; nullopt when a `_` stands anywhere else.
+std::optional<std::string> without_separators(std::string_view text) {
+  std::string plain;
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] != '_') {
-      digits += text[i];
+      plain += text[i];
     } else if (i == 0 || i + 1 == text.size() || !is_digit(text[i - 1]) || !is_digit(text[i + 1])) {
       return std::nullopt;
     }
   }
-  return digits;
+  return plain;
 }
 
-template <class Number>
-std::optional<Number> parse_whole(const std::string& text) {
-  const char* begin = text.data() + (text.size() > 1 && text[0] == '+' && text[1] != '-' ? 1 : 0);
-  const char* end = text.data() + text.size();
-  Number value{};
-  const auto [stop, error] = std::from_chars(begin, end, value);
-  if (error != std::errc{} || stop != end)
+/// A decimal number as sign, digits and the power of ten they are scaled by.
+struct Decimal {
+  bool negative = false;
+  std::string digits; ///< without leading zeros; empty = 0
+  std::int64_t scale = 0;
+};
+
+std::optional<Decimal> parse_decimal(std::string_view text) {
+  constexpr std::size_t kLongestNumber = 100;
+  if (text.size() > kLongestNumber)
     return std::nullopt;
-  return value;
+  const std::optional<std::string> plain = without_separators(text);
+  if (!plain)
+    return std::nullopt;
+  std::string_view rest = *plain;
+  Decimal number;
+  if (!rest.empty() && (rest[0] == '+' || rest[0] == '-')) {
+    number.negative = rest[0] == '-';
+    rest.remove_prefix(1);
+  }
+  bool any = false;
+  for (bool fraction = false; !rest.empty(); rest.remove_prefix(1)) {
+    if (rest[0] == '.' && !fraction) {
+      fraction = true;
+    } else if (is_digit(rest[0])) {
+      any = true;
+      if (!number.digits.empty() || rest[0] != '0')
+        number.digits += rest[0];
+      if (fraction)
+        --number.scale;
+    } else {
+      break;
+    }
+  }
+  if (!any)
+    return std::nullopt;
+  if (rest.empty())
+    return number;
+  if (rest[0] != 'e' && rest[0] != 'E')
+    return std::nullopt;
+  rest.remove_prefix(1);
+  if (!rest.empty() && rest[0] == '+')
+    rest.remove_prefix(1);
+  int exponent = 0;
+  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), exponent);
+  if (error != std::errc() || end != rest.data() + rest.size())
+    return std::nullopt;
+  number.scale += exponent;
+  return number;
+}
+
+enum class IntegerFault { none, fraction, overflow };
+
+IntegerFault to_integer(Decimal number, std::int64_t& value) {
+  constexpr std::int64_t kMostDigits = 19;
+  value = 0;
+  if (number.digits.empty())
+    return IntegerFault::none;
+  for (; number.scale < 0; ++number.scale) {
+    if (number.digits.empty() || number.digits.back() != '0')
+      return IntegerFault::fraction;
+    number.digits.pop_back();
+  }
+  if (std::ssize(number.digits) + number.scale > kMostDigits)
+    return IntegerFault::overflow;
+  number.digits.append(static_cast<std::size_t>(number.scale), '0');
+  const std::string text = (number.negative ? "-" : "") + number.digits;
+  const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
+  return result.ec == std::errc() ? IntegerFault::none : IntegerFault::overflow;
+}
+
+bool is_plain_scalar(const YamlNode& node) {
+  return node.kind == YamlNode::Kind::scalar && !node.quoted;
 }
 
 } // namespace
 
-std::optional<double> as_number(const YamlNode& node, ProblemList& problems) {
-  if (node.kind == YamlNode::Kind::scalar && !node.quoted) {
-    if (const auto digits = without_underscores(node.scalar)) {
-      if (const auto value = parse_whole<double>(*digits); value && std::isfinite(*value))
-        return value;
-    }
+std::optional<std::int64_t> as_integer(const YamlNode& node, ProblemList& problems) {
+  const auto number = is_plain_scalar(node) ? parse_decimal(node.scalar) : std::nullopt;
+  std::int64_t value = 0;
+  const IntegerFault fault = number ? to_integer(*number, value) : IntegerFault::fraction;
+  if (fault == IntegerFault::none)
+    return value;
+  if (fault == IntegerFault::overflow) {
+    problems.add(node.where, fmt::format("{} does not fit in 64 bits", describe(node)));
+  } else {
+    expected(node, problems, "an integer");
   }
-  expected(node, "a number", problems);
   return std::nullopt;
 }
 
-std::optional<std::int64_t> as_integer(const YamlNode& node, ProblemList& problems) {
-  if (node.kind == YamlNode::Kind::scalar && !node.quoted) {
-    if (const auto digits = without_underscores(node.scalar)) {
-      if (const auto value = parse_whole<std::int64_t>(*digits))
-        return value;
-      constexpr double kExact = 0x1p53;
-      const auto real = parse_whole<double>(*digits);
-      if (real && std::abs(*real) <= kExact && *real == std::floor(*real)) {
-        return static_cast<std::int64_t>(*real);
-      }
-    }
+std::optional<double> as_number(const YamlNode& node, ProblemList& problems) {
+  const auto number = is_plain_scalar(node) ? parse_decimal(node.scalar) : std::nullopt;
+  if (!number) {
+    expected(node, problems, "a number");
+    return std::nullopt;
   }
-  expected(node, "an integer", problems);
-  return std::nullopt;
+  const std::string text =
+      fmt::format("{}{}e{}", number->negative ? "-" : "",
+                  number->digits.empty() ? "0" : number->digits, number->scale);
+  double value = 0;
+  const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (result.ec != std::errc() || !std::isfinite(value)) {
+    problems.add(node.where, fmt::format("{} is outside the range of numbers", describe(node)));
+    return std::nullopt;
+  }
+  return value;
 }
 
 std::optional<bool> as_boolean(const YamlNode& node, ProblemList& problems) {
-  if (node.kind == YamlNode::Kind::scalar && !node.quoted) {
-    const std::string& text = node.scalar;
-    if (text == "true" || text == "True" || text == "TRUE")
+  constexpr std::array kTrue{"true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"};
+  constexpr std::array kFalse{"false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"};
+  if (is_plain_scalar(node)) {
+    if (std::find(kTrue.begin(), kTrue.end(), node.scalar) != kTrue.end())
       return true;
-    if (text == "false" || text == "False" || text == "FALSE")
+    if (std::find(kFalse.begin(), kFalse.end(), node.scalar) != kFalse.end())
       return false;
   }
-  expected(node, "true or false", problems);
+  expected(node, problems, "true or false");
   return std::nullopt;
 }
 
 std::optional<std::string> as_string(const YamlNode& node, ProblemList& problems) {
   if (node.kind == YamlNode::Kind::scalar)
     return node.scalar;
-  expected(node, "a string", problems);
+  expected(node, problems, "a text");
   return std::nullopt;
 }
 
@@ -111,10 +190,10 @@ std::vector<std::string> as_strings(const YamlNode& node, ProblemList& problems,
   if (scalar_ok && node.kind == YamlNode::Kind::scalar)
     return {node.scalar};
   if (node.kind == YamlNode::Kind::null)
-    return {};
+    return strings;
   if (node.kind != YamlNode::Kind::sequence) {
-    expected(node, "a sequence of strings", problems);
-    return {};
+    expected(node, problems, "a list");
+    return strings;
   }
   for (const YamlNode& item : node.items) {
     if (auto text = as_string(item, problems))
@@ -126,10 +205,10 @@ std::vector<std::string> as_strings(const YamlNode& node, ProblemList& problems,
 std::vector<std::int64_t> as_integers(const YamlNode& node, ProblemList& problems) {
   std::vector<std::int64_t> integers;
   if (node.kind == YamlNode::Kind::null)
-    return {};
+    return integers;
   if (node.kind != YamlNode::Kind::sequence) {
-    expected(node, "a sequence of integers", problems);
-    return {};
+    expected(node, problems, "a list of integers");
+    return integers;
   }
   for (const YamlNode& item : node.items) {
     if (const auto value = as_integer(item, problems))
@@ -140,71 +219,92 @@ std::vector<std::int64_t> as_integers(const YamlNode& node, ProblemList& problem
 
 YamlMap::YamlMap(const YamlNode& node, ProblemList& problems, Duplicates duplicates)
     : node_(&node), problems_(&problems) {
-  if (node.kind != YamlNode::Kind::map)
-    expected(node, "a map", problems);
+  if (node.kind != YamlNode::Kind::map) {
+    expected(node, problems, "a map");
+    return;
+  }
   if (duplicates == Duplicates::last_wins)
     return;
-  std::vector<const YamlNode::Entry*> sorted;
-  for (const auto& entry : node.entries)
-    sorted.push_back(&entry);
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const auto* a, const auto* b) { return a->key < b->key; });
-  for (std::size_t i = 1; i < sorted.size(); ++i) {
-    if (sorted[i]->key != sorted[i - 1]->key)
+  std::map<std::string_view, int> first_line;
+  for (const YamlNode::Entry& entry : node.entries) {
+    const auto [first, is_new] = first_line.emplace(entry.key, entry.key_where.line);
+    if (is_new)
       continue;
-    problems.add(sorted[i]->key_where, fmt::format("key '{}' is given twice (first at line {})",
-                                                   sorted[i]->key, sorted[i - 1]->key_where.line));
+    problems.add(entry.key_where, fmt::format("key '{}' is given twice (first at line {})",
+                                              entry.key, first->second));
   }
 }
 
 bool YamlMap::has(std::string_view key) const {
   return std::any_of(node_->entries.begin(), node_->entries.end(),
-                     [&](const auto& entry) { return entry.key == key; });
+                     [&](const YamlNode::Entry& entry) { return entry.key == key; });
 }
 
 const YamlNode* YamlMap::find(std::string_view key) {
   ignore(key);
-  const auto& entries = node_->entries;
-  const auto found = std::find_if(entries.rbegin(), entries.rend(),
-                                  [&](const auto& entry) { return entry.key == key; });
-  return found == entries.rend() ? nullptr : &found->value;
+  // From the back: only a map read with last_wins may hold a key twice.
+  const auto entry = std::find_if(node_->entries.rbegin(), node_->entries.rend(),
+                                  [&](const YamlNode::Entry& e) { return e.key == key; });
+  return entry == node_->entries.rend() ? nullptr : &entry->value;
 }
 
 const YamlNode* YamlMap::require(std::string_view key) {
   const YamlNode* value = find(key);
+  // What is no map at all has been reported already.
   if (value == nullptr && node_->kind == YamlNode::Kind::map) {
     problems_->add(node_->where, fmt::format("key '{}' is missing", key));
   }
   return value;
 }
 
+namespace {
+
+/// Reads one value and says in its problems which key it belongs to.
+template <class Read>
+auto read_value(const YamlNode& node, std::string_view key, ProblemList& problems, Read read) {
+  ProblemList own;
+  auto value = read(node, own);
+  for (const InputProblem& problem : own.problems()) {
+    problems.add(problem.where, fmt::format("key '{}': {}", key, problem.what), problem.hint);
+  }
+  return value;
+}
+
+} // namespace
+
 std::int64_t YamlMap::require_integer(std::string_view key, std::int64_t fallback) {
   const YamlNode* value = require(key);
-  return value ? as_integer(*value, *problems_).value_or(fallback) : fallback;
+  return value ? read_value(*value, key, *problems_, as_integer).value_or(fallback) : fallback;
 }
+
 double YamlMap::require_number(std::string_view key, double fallback) {
   const YamlNode* value = require(key);
-  return value ? as_number(*value, *problems_).value_or(fallback) : fallback;
+  return value ? read_value(*value, key, *problems_, as_number).value_or(fallback) : fallback;
 }
+
 std::string YamlMap::require_string(std::string_view key) {
   const YamlNode* value = require(key);
-  return value ? as_string(*value, *problems_).value_or("") : "";
+  return value ? read_value(*value, key, *problems_, as_string).value_or("") : "";
 }
+
 std::int64_t YamlMap::integer_or(std::string_view key, std::int64_t fallback) {
   const YamlNode* value = find(key);
-  return value ? as_integer(*value, *problems_).value_or(fallback) : fallback;
+  return value ? read_value(*value, key, *problems_, as_integer).value_or(fallback) : fallback;
 }
+
 double YamlMap::number_or(std::string_view key, double fallback) {
   const YamlNode* value = find(key);
-  return value ? as_number(*value, *problems_).value_or(fallback) : fallback;
+  return value ? read_value(*value, key, *problems_, as_number).value_or(fallback) : fallback;
 }
+
 bool YamlMap::boolean_or(std::string_view key, bool fallback) {
   const YamlNode* value = find(key);
-  return value ? as_boolean(*value, *problems_).value_or(fallback) : fallback;
+  return value ? read_value(*value, key, *problems_, as_boolean).value_or(fallback) : fallback;
 }
+
 std::string YamlMap::string_or(std::string_view key, std::string fallback) {
   const YamlNode* value = find(key);
-  return value ? as_string(*value, *problems_).value_or(fallback) : fallback;
+  return value ? read_value(*value, key, *problems_, as_string).value_or(fallback) : fallback;
 }
 
 void YamlMap::ignore(std::string_view key) {
@@ -213,7 +313,7 @@ void YamlMap::ignore(std::string_view key) {
 }
 
 void YamlMap::finish() {
-  for (const auto& entry : node_->entries) {
+  for (const YamlNode::Entry& entry : node_->entries) {
     if (std::find(known_.begin(), known_.end(), entry.key) != known_.end())
       continue;
     problems_->add(entry.key_where, fmt::format("unknown key '{}'", entry.key),

@@ -32,8 +32,8 @@ struct YamlNode::Entry {
   YamlNode value;
 };
 
-/// Parses one document. Throws a located InputError on bad syntax, several documents, control bytes, more than
-/// 1,000,000 nodes after alias expansion or nesting deeper than 64.
+/// Parses one document. Throws a located InputError on bad syntax, several documents, control bytes, foreign tags,
+/// anything but UTF-8, more than 1,000,000 nodes after alias expansion or nesting deeper than 64.
 YamlNode parse_yaml(std::string_view text, const std::string& origin);
 YamlNode load_yaml(const std::string& path);
 
@@ -78,7 +78,7 @@ std::optional<std::int64_t> as_integer(const YamlNode& node, ProblemList& proble
 std::optional<double> as_number(const YamlNode& node, ProblemList& problems);
 std::optional<bool> as_boolean(const YamlNode& node, ProblemList& problems);
 std::optional<std::string> as_string(const YamlNode& node, ProblemList& problems);
-/// A sequence of strings; a scalar counts as a sequence of one when `scalar_ok`.
+/// A sequence of strings; nothing counts as an empty one, a scalar as a sequence of one when `scalar_ok`.
 std::vector<std::string> as_strings(const YamlNode& node, ProblemList& problems, bool scalar_ok = false);
 std::vector<std::int64_t> as_integers(const YamlNode& node, ProblemList& problems);
 

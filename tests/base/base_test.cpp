@@ -1,0 +1,103 @@
+#include "monet/base/checked.hpp"
+#include "monet/base/errors.hpp"
+#include "monet/base/files.hpp"
+#include "monet/base/text.hpp"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <array>
+#include <filesystem>
+#include <limits>
+
+namespace monet {
+namespace {
+
+constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+
+TEST(Checked, ThrowsOnBothSidesOfTheEdge) {
+  EXPECT_EQ(checked_add(kMost - 1, 1), kMost);
+  EXPECT_THROW(checked_add(kMost, 1), InputError);
+  // 3037000499^2 is the largest square below 2^63.
+  EXPECT_EQ(checked_multiply(3037000499, 3037000499), 9223372030926249001);
+  EXPECT_THROW(checked_multiply(3037000500, 3037000500), InputError);
+  EXPECT_EQ(checked_product({}), 1);
+  EXPECT_EQ(checked_product(std::array<std::int64_t, 3>{2, 3, 5}), 30);
+}
+
+TEST(Errors, LocationsReadAsFileLineColumn) {
+  EXPECT_EQ((SourceLoc{"a.yaml", 3, 5, {}}).to_string(), "a.yaml:3:5");
+  EXPECT_EQ((SourceLoc{"a.onnx", 0, 0, "node 'x'"}).to_string(), "a.onnx [node 'x']");
+  const InputError error({"a.yaml", 1, 2, {}}, "wrong", "try right");
+  EXPECT_STREQ(error.what(), "a.yaml:1:2: wrong (try right)");
+}
+
+TEST(Errors, AListThrowsAllItHolds) {
+  ProblemList problems;
+  EXPECT_NO_THROW(problems.throw_if_any());
+  problems.add({"a", 1, 1, {}}, "one");
+  problems.add({"a", 2, 1, {}}, "two");
+  try {
+    problems.throw_if_any();
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_STREQ(error.what(), "a:1:1: one\na:2:1: two");
+    EXPECT_EQ(error.problems().size(), 2U);
+  }
+}
+
+TEST(Text, HintsAtTheNearestName) {
+  const std::vector<std::string> names{"size", "operands", "ports"};
+  EXPECT_EQ(nearest_name_hint("sise", names), "did you mean 'size'?");
+  EXPECT_EQ(nearest_name_hint("operand", names), "did you mean 'operands'?");
+  EXPECT_EQ(nearest_name_hint("frequency", names), "");
+}
+
+TEST(Text, GlobsMatchWholeNames) {
+  EXPECT_TRUE(glob_match("layer*.weight", "layer1.0.weight"));
+  EXPECT_FALSE(glob_match("layer*.weight", "layer1.0.weights"));
+  EXPECT_TRUE(glob_match("*", ""));
+  EXPECT_TRUE(glob_match("a?c", "abc"));
+  EXPECT_FALSE(glob_match("a?c", "ac"));
+  EXPECT_FALSE(glob_match(std::string(50, '*') + "b", std::string(5000, 'a')));
+}
+
+TEST(Text, NumbersForPeople) {
+  EXPECT_EQ(group_digits(1234567), "1,234,567");
+  EXPECT_EQ(group_digits(-123), "-123");
+  EXPECT_EQ(group_digits(-1234), "-1,234");
+  EXPECT_EQ(human_bytes(999), "999 B");
+  EXPECT_EQ(human_bytes(1024), "1.00 KiB");
+  EXPECT_EQ(human_bytes(18140365), "17.3 MiB");
+}
+
+TEST(Files, WritesWholeFilesAndReadsThemBack) {
+  const auto path = std::filesystem::temp_directory_path() / "monet_base_test.txt";
+  write_file_atomically(path.string(), "one");
+  write_file_atomically(path.string(), "two");
+  EXPECT_EQ(read_file(path.string()), "two");
+  EXPECT_THROW(read_file(path.string(), 2), InputError);
+  std::filesystem::remove(path);
+  EXPECT_THROW(read_file(path.string()), InputError);
+}
+
+TEST(Files, PathsAreSeenFromTheFileThatNamesThem) {
+  EXPECT_EQ(resolve_beside("examples/a.yaml", "../data/b.onnx"), "data/b.onnx");
+  EXPECT_EQ(resolve_beside("examples/a.yaml", "/b.onnx"), "/b.onnx");
+}
+
+TEST(Files, HashesAreThoseOfFnv1a) {
+  // The published test vectors of 64-bit FNV-1a for "" and "a".
+  EXPECT_EQ(content_hash(""), "cbf29ce484222325");
+  EXPECT_EQ(content_hash("a"), "af63dc4c8601ec8c");
+}
+
+RC_GTEST_PROP(Text, EveryNameMatchesItselfAndAStar, (const std::string& name)) {
+  RC_PRE(name.find_first_of("*?") == std::string::npos);
+  RC_ASSERT(glob_match(name, name));
+  RC_ASSERT(glob_match("*" + name, name));
+  RC_ASSERT(glob_match(name + "*", name + "x"));
+}
+
+} // namespace
+} // namespace monet

@@ -1,0 +1,127 @@
+#include "monet/core_cost/mapping_file.hpp"
+
+#include <gtest/gtest.h>
+
+namespace monet {
+namespace {
+
+std::string message_of(std::string_view text) {
+  try {
+    parse_mapping(text, "map.yaml");
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(MappingFile, ReadsSpatialMappingsAndOperandLinks) {
+  const MappingFile file = parse_mapping(R"(
+- name: default
+  spatial_mapping:
+    D1: ["K, 32"]
+    D2:
+      - C, 8
+      - [FX, 3]
+  memory_operand_links: {O: O, W: I2, I: I1}
+  spatial_mapping_hint: {D1: [K, OX], D2: [C]}
+  temporal_ordering:
+    - [OX, 112]
+    - ["*", "*"]
+    - [K, 2]
+)",
+                                         "map.yaml");
+  ASSERT_EQ(file.entries.size(), 1U);
+  const MappingEntry& entry = file.entries[0];
+  EXPECT_EQ(entry.where.to_string(), "map.yaml:2:3");
+  EXPECT_FALSE(entry.core_allocation.has_value());
+  ASSERT_EQ(entry.spatial_mapping.size(), 2U);
+  EXPECT_EQ(entry.spatial_mapping.at("D1").at(0).dim, "K");
+  EXPECT_EQ(entry.spatial_mapping.at("D1").at(0).factor, 32);
+  // Two layer dims on one array dim, in both notations.
+  ASSERT_EQ(entry.spatial_mapping.at("D2").size(), 2U);
+  EXPECT_EQ(entry.spatial_mapping.at("D2")[0].dim, "C");
+  EXPECT_EQ(entry.spatial_mapping.at("D2")[1].dim, "FX");
+  EXPECT_EQ(entry.spatial_mapping.at("D2")[1].factor, 3);
+  EXPECT_EQ(entry.memory_operand_links.at("W"), MemoryOperand::I2);
+  EXPECT_EQ(entry.memory_operand_links.at("I"), MemoryOperand::I1);
+  EXPECT_EQ(entry.memory_operand_links.at("O"), MemoryOperand::O);
+  EXPECT_EQ(entry.spatial_mapping_hint.at("D1"), (std::vector<std::string>{"K", "OX"}));
+  ASSERT_EQ(entry.temporal_ordering.size(), 3U);
+  EXPECT_EQ(entry.temporal_ordering[0],
+            std::pair(std::string("OX"), std::optional<std::int64_t>(112)));
+  EXPECT_EQ(entry.temporal_ordering[1].first, "*");
+  EXPECT_FALSE(entry.temporal_ordering[1].second.has_value());
+}
+
+TEST(MappingFile, ReadsAllocationsAndTilings) {
+  const MappingFile file = parse_mapping(R"(
+- name: default
+  core_allocation: &all [0, 1, 2, 3]
+  core_allocation_is_fixed: True
+  intra_core_tiling:
+    - OY, all
+  inter_core_tiling:
+    - K, *
+- name: Add
+  core_allocation: *all
+  intra_core_tiling: []
+  inter_core_tiling:
+    - H, 4
+- name: Gemm
+  core_allocation: 5
+)",
+                                         "map.yaml");
+  ASSERT_EQ(file.entries.size(), 3U);
+  const MappingEntry& first = file.entries[0];
+  EXPECT_EQ(first.core_allocation, (std::vector<std::int64_t>{0, 1, 2, 3}));
+  ASSERT_EQ(first.intra_core_tiling.size(), 1U);
+  EXPECT_EQ(first.intra_core_tiling[0].dim, "OY");
+  EXPECT_EQ(first.intra_core_tiling[0].amount, TilingFactor::Amount::all);
+  EXPECT_EQ(first.inter_core_tiling.at(0).amount, TilingFactor::Amount::chosen);
+  EXPECT_EQ(file.entries[1].core_allocation, first.core_allocation);
+  EXPECT_TRUE(file.entries[1].intra_core_tiling.empty());
+  EXPECT_EQ(file.entries[1].inter_core_tiling.at(0).amount, TilingFactor::Amount::number);
+  EXPECT_EQ(file.entries[1].inter_core_tiling.at(0).factor, 4);
+  EXPECT_EQ(file.entries[2].core_allocation, (std::vector<std::int64_t>{5}));
+}
+
+TEST(MappingFile, FindsByNodeThenByTypeThenTheDefault) {
+  const MappingFile file =
+      parse_mapping("[{name: default}, {name: Conv}, {name: conv1}]", "m.yaml");
+  EXPECT_EQ(file.find("conv1", "Conv"), &file.entries[2]);
+  EXPECT_EQ(file.find("conv2", "Conv"), &file.entries[1]);
+  EXPECT_EQ(file.find("fc", "Gemm"), &file.entries[0]);
+  const MappingFile without_default = parse_mapping("[{name: Conv}]", "m.yaml");
+  EXPECT_EQ(without_default.find("fc", "Gemm"), nullptr);
+}
+
+TEST(MappingFile, ReportsEveryProblemOfAFile) {
+  EXPECT_EQ(message_of("- name: Conv\n"
+                       "  spatial_mapping: {D1: [K 32]}\n"
+                       "  core_alocation: [0]\n"
+                       "- name: Conv\n"
+                       "  memory_operand_links: {W: I3}\n"
+                       "- inter_core_tiling: [\"K, 0\"]\n"
+                       "  core_allocation: [-1]\n"),
+            "map.yaml:2:26: expected a pair like 'K, 32'\n"
+            "map.yaml:3:3: unknown key 'core_alocation' (did you mean 'core_allocation'?)\n"
+            "map.yaml:5:29: 'W' must be linked to a memory operand: I1, I2 or O\n"
+            "map.yaml:4:3: an entry for 'Conv' is given twice (first at line 1)\n"
+            "map.yaml:6:3: key 'name' is missing\n"
+            "map.yaml:7:21: -1 is no core id\n"
+            "map.yaml:6:23: factor 0 must be at least 1");
+}
+
+TEST(MappingFile, RejectsWhatIsNoList) {
+  EXPECT_EQ(message_of("name: Conv"),
+            "map.yaml:1:1: expected a list of entries, each with a `name`");
+  EXPECT_EQ(message_of(""), "map.yaml:1:1: expected a list of entries, each with a `name`");
+  EXPECT_EQ(message_of("[]"), "map.yaml:1:1: expected a list of entries, each with a `name`");
+  EXPECT_EQ(message_of("- {name: a, spatial_mapping: {D1: K}}"),
+            "map.yaml:1:35: 'D1' must be a list");
+  EXPECT_EQ(message_of("- {name: a, intra_core_tiling: OY}"),
+            "map.yaml:1:32: 'intra_core_tiling' must be a list");
+}
+
+} // namespace
+} // namespace monet
