@@ -1,5 +1,7 @@
 // Made-up results of known shape. Not a model of anything: only consistent (bars do not overlap on a core, sums add up).
 
+const kWeightBytes = 11689512 * 4;
+const kTransferBits = 65536;
 const kOwners = ["parameters", "gradients", "optimizer_state", "stored_activations", "temporaries"];
 
 /// A small generator of repeatable numbers in [0, 1) (a linear congruence modulo 2^32).
@@ -38,115 +40,125 @@ const kPhases = {
 };
 
 /// One step: `layers` layers in the phases' proportions, each run as a wave of tiles over up to `cores` cores.
-export function make_step({ kind, layers: layer_count, cores: core_count, links: link_count, tiles, seed, name_of }) {
-  const next = random(seed);
-  const layers = [];
-  const runs = [];
-  const transfers = [];
-  const tensors = [];
-  const memory = { cycles: [], rows: [] };
-  const phases = [];
-  const held = [11.7e6 * 4, 0, kind === "training" ? 11.7e6 * 8 : 0, 0, 0].map(Math.round);
-  let now = 0;
-  const sample = (cycle) => {
-    memory.cycles.push(cycle);
-    memory.rows.push([...held]);
+export function make_step(shape) {
+  const step = {
+    shape,
+    next: random(shape.seed),
+    now: 0,
+    held: [kWeightBytes, 0, shape.kind === "training" ? 2 * kWeightBytes : 0, 0, 0], // bytes by owner
+    layers: [],
+    runs: [],
+    transfers: [],
+    tensors: [],
+    phases: [],
+    memory: { cycles: [], rows: [] },
   };
-  sample(0);
-  for (const [phase, share] of kPhases[kind]) {
-    const from = now;
-    const first = layers.length;
-    const count = Math.max(1, Math.round(layer_count * share));
-    for (let i = 0; i < count; ++i) {
-      const index = layers.length;
-      const op_type =
-        phase === "loss" ? "SoftmaxCrossEntropyLoss" : phase === "update" ? "Adam" : kTypes[i % kTypes.length];
-      const is_heavy = op_type === "Conv" || op_type === "MatMul";
-      const length = Math.round((is_heavy ? 9000 : 900) * (0.4 + next()) * (phase === "backward" ? 1.3 : 1));
-      const used = is_heavy ? core_count : Math.max(1, Math.ceil(core_count * next()));
-      const start = now;
-      let end = now;
-      for (let core = 0; core < used; ++core) {
-        let at = start + Math.round(next() * length * 0.15);
-        for (let tile = 0; tile < tiles; ++tile) {
-          const stop = at + Math.max(1, Math.round((length / tiles) * (0.7 + 0.3 * next())));
-          runs.push([core, index, at, stop]);
-          at = stop + Math.round((next() * length) / tiles / 6);
-          end = Math.max(end, stop);
-        }
-        if (link_count > 0) {
-          const link = Math.floor(next() * link_count);
-          const kind_of = Math.floor(next() * 3.15);
-          tensors.push(`${name_of(index, phase)}.tensor_${core}`);
-          transfers.push([
-            kind_of,
-            [link],
-            index,
-            start,
-            start + Math.round(length * 0.3 * next()) + 1,
-            65536,
-            core_count,
-            core,
-            tensors.length - 1,
-          ]);
-        }
-      }
-      now = end;
-      const delta = Math.round(3e5 * next() * (is_heavy ? 2 : 1));
-      if (phase === "forward") held[3] += kind === "training" ? delta : 0;
-      if (phase === "backward") {
-        held[3] = Math.max(0, Math.round(held[3] * (1 - 1.6 / count)));
-        held[1] += is_heavy ? Math.round((2 * 11.7e6 * 4) / count) : 0;
-      }
-      if (phase === "update") held[1] = Math.round(held[1] * (1 - 1 / (count - i)));
-      held[4] = delta * 2;
-      sample(start + 1);
-      const macs = is_heavy ? length * 200 * used : 0;
-      const energy_pj = (macs || length * 20) * (0.9 + next());
-      const energy = split_energy(energy_pj, is_heavy ? [0.38, 0.3, 0.07] : [0.08, 0.27, 0.1]);
-      layers.push({
-        name: name_of(index, phase),
-        op_type,
-        phase,
-        macs,
-        latency_cycles: end - start,
-        energy_pj,
-        start_cycle: start,
-        end_cycle: end,
-        cores: Array.from({ length: used }, (_, core) => core),
-        offchip_bytes: is_heavy ? Math.round(length * 4) : 0,
-        energy,
-        dims: is_heavy ? { B: 4, K: 64, C: 64, OY: 28, OX: 28, FY: 3, FX: 3 } : { B: 4, C: 64, OY: 28, OX: 28 },
-      });
-    }
-    const mine = layers.slice(first);
-    const inside = memory.rows.filter((_, i) => memory.cycles[i] >= from && memory.cycles[i] <= now);
-    const peak = inside.reduce((most, row) => (total(row) > total(most) ? row : most));
-    phases.push({
-      phase,
-      latency_cycles: now - from,
-      energy_pj: sum(mine, "energy_pj"),
-      macs: sum(mine, "macs"),
-      peak_memory_bytes: total(peak),
-      memory: by_owner(peak),
-      energy: mine.map((layer) => layer.energy).reduce(add),
-    });
+  sample(step, 0);
+  for (const [phase, share] of kPhases[shape.kind]) {
+    add_phase(step, phase, Math.max(1, Math.round(shape.layers * share)));
   }
-  held[4] = 0;
-  sample(now);
-  const peak = memory.rows.reduce((most, row) => (total(row) > total(most) ? row : most));
-  const energy = phases.map((phase) => phase.energy).reduce(add);
-  const busy = (list, at) =>
-    list.filter(at).reduce((all, row) => all + row[row.length === 4 ? 3 : 4] - row[row.length === 4 ? 2 : 3], 0);
+  step.held[4] = 0;
+  sample(step, step.now);
+  return step_json(step);
+}
+
+function sample(step, cycle) {
+  step.memory.cycles.push(cycle);
+  step.memory.rows.push([...step.held]);
+}
+
+function add_phase(step, phase, count) {
+  const from = step.now;
+  const first = step.layers.length;
+  for (let i = 0; i < count; ++i) add_layer(step, phase, i, count);
+  const mine = step.layers.slice(first);
+  const peak = highest(step.memory.rows.filter((_, i) => step.memory.cycles[i] >= from));
+  step.phases.push({
+    phase,
+    latency_cycles: step.now - from,
+    energy_pj: sum(mine, "energy_pj"),
+    macs: sum(mine, "macs"),
+    peak_memory_bytes: total(peak),
+    memory: by_owner(peak),
+    energy: mine.map((layer) => layer.energy).reduce(add),
+  });
+}
+
+function add_layer(step, phase, i, count) {
+  const { next, shape } = step;
+  const fixed = { loss: "SoftmaxCrossEntropyLoss", update: "Adam" };
+  const op_type = fixed[phase] ?? kTypes[i % kTypes.length];
+  const is_heavy = op_type === "Conv" || op_type === "MatMul";
+  const length = Math.round((is_heavy ? 9000 : 900) * (0.4 + next()) * (phase === "backward" ? 1.3 : 1));
+  const used = is_heavy ? shape.cores : Math.max(1, Math.ceil(shape.cores * next()));
+  const start = step.now;
+  for (let core = 0; core < used; ++core) add_work(step, phase, core, start, length);
+  change_memory(step, phase, i, count, is_heavy);
+  sample(step, start + 1);
+  const macs = is_heavy ? length * 200 * used : 0;
+  const energy_pj = (macs || length * 20) * (0.9 + next());
+  step.layers.push({
+    name: shape.name_of(step.layers.length, phase),
+    op_type,
+    phase,
+    macs,
+    latency_cycles: step.now - start,
+    energy_pj,
+    start_cycle: start,
+    end_cycle: step.now,
+    cores: Array.from({ length: used }, (_, core) => core),
+    offchip_bytes: is_heavy ? Math.round(length * 4) : 0,
+    energy: split_energy(energy_pj, is_heavy ? [0.38, 0.3, 0.07] : [0.08, 0.27, 0.1]),
+    dims: is_heavy ? { B: 4, K: 64, C: 64, OY: 28, OX: 28, FY: 3, FX: 3 } : { B: 4, C: 64, OY: 28, OX: 28 },
+  });
+}
+
+/// The layer's tiles on one core, and a transfer for them.
+function add_work(step, phase, core, start, length) {
+  const { next, shape } = step;
+  const layer = step.layers.length;
+  let at = start + Math.round(next() * length * 0.15);
+  for (let tile = 0; tile < shape.tiles; ++tile) {
+    const stop = at + Math.max(1, Math.round((length / shape.tiles) * (0.7 + 0.3 * next())));
+    step.runs.push([core, layer, at, stop]);
+    at = stop + Math.round((next() * length) / shape.tiles / 6);
+    step.now = Math.max(step.now, stop);
+  }
+  if (shape.links === 0) return;
+  const link = Math.floor(next() * shape.links);
+  const kind = Math.floor(next() * 3.15); // few spills
+  const end = start + Math.round(length * 0.3 * next()) + 1;
+  step.tensors.push(`${shape.name_of(layer, phase)}.tensor_${core}`);
+  step.transfers.push([kind, [link], layer, start, end, kTransferBits, shape.cores, core, step.tensors.length - 1]);
+}
+
+/// Activations are kept for the backward pass, which frees them and makes gradients, which the update frees.
+function change_memory(step, phase, i, count, is_heavy) {
+  const { held } = step;
+  const made = Math.round(3e5 * step.next() * (is_heavy ? 2 : 1));
+  if (phase === "forward" && step.shape.kind === "training") held[3] += made;
+  if (phase === "backward") {
+    held[3] = Math.max(0, Math.round(held[3] * (1 - 1.6 / count)));
+    held[1] += is_heavy ? Math.round((2 * kWeightBytes) / count) : 0;
+  }
+  if (phase === "update") held[1] = Math.round(held[1] * (1 - 1 / (count - i)));
+  held[4] = made * 2;
+}
+
+function step_json(step) {
+  const { phases, memory, now } = step;
+  const peak = highest(memory.rows);
   const macs_of = (phase) => phases.find((entry) => entry.phase === phase)?.macs ?? 0;
+  const energy = phases.map((phase) => phase.energy).reduce(add);
+  const by_time = kOwners.map((owner, i) => [`${owner}_bytes`, memory.rows.map((row) => row[i])]);
   return {
-    kind,
+    kind: step.shape.kind,
     latency_cycles: now,
     latency_seconds: now / 1e9,
     energy_pj: sum(phases, "energy_pj"),
     peak_memory_bytes: total(peak),
     area_mm2: 12.4,
-    parameters: 11689512,
+    parameters: kWeightBytes / 4,
     macs: {
       forward: macs_of("forward"),
       backward_input: Math.floor(macs_of("backward") / 2),
@@ -156,55 +168,53 @@ export function make_step({ kind, layers: layer_count, cores: core_count, links:
     memory: { ...by_owner(peak), peak_cycle: memory.cycles[memory.rows.indexOf(peak)] },
     energy,
     phases,
-    cores: [
-      ...Array.from({ length: core_count }, (_, id) => {
-        const cycles = busy(runs, (run) => run[0] === id);
-        return {
-          id,
-          name: `pe ${id}`,
-          kind: "array",
-          busy_cycles: cycles,
-          utilisation: cycles / now,
-          energy_pj: (energy.compute_pj + energy.onchip_memory_pj) / core_count,
-          tiles: runs.filter((run) => run[0] === id).length,
-          peak_memory_bytes: 1 << 20,
-          capacity_bytes: 1 << 21,
-        };
-      }),
-      {
-        id: core_count,
-        name: "dram",
-        kind: "offchip",
-        busy_cycles: 0,
-        utilisation: 0,
-        energy_pj: energy.offchip_pj,
-        tiles: 0,
-        peak_memory_bytes: total(peak),
-        capacity_bytes: 2 ** 33,
-      },
-    ],
-    links: Array.from({ length: link_count }, (_, id) => {
-      const cycles = busy(transfers, (transfer) => transfer[1].includes(id));
-      return {
-        id,
-        name: `${id}-${(id + 1) % (core_count + 1)}`,
-        busy_cycles: cycles,
-        utilisation: Math.min(1, cycles / now),
-        bits: 65536 * 8,
-        energy_pj: energy.links_pj / link_count,
-      };
-    }),
-    layers,
+    cores: cores_json(step, energy, total(peak)),
+    links: links_json(step, energy),
+    layers: step.layers,
     timeline: {
-      tensors,
-      runs,
-      transfers,
-      memory: {
-        cycles: memory.cycles,
-        ...Object.fromEntries(kOwners.map((owner, i) => [`${owner}_bytes`, memory.rows.map((row) => row[i])])),
-      },
+      tensors: step.tensors,
+      runs: step.runs,
+      transfers: step.transfers,
+      memory: { cycles: memory.cycles, ...Object.fromEntries(by_time) },
     },
   };
+}
+
+function cores_json(step, energy, peak) {
+  const count = step.shape.cores;
+  const common = { busy_cycles: 0, utilisation: 0, tiles: 0 };
+  const cores = Array.from({ length: count }, (_, id) => {
+    const energy_pj = (energy.compute_pj + energy.onchip_memory_pj) / count;
+    const memory = { peak_memory_bytes: 2 ** 20, capacity_bytes: 2 ** 21 };
+    return { id, name: `pe ${id}`, kind: "array", ...common, energy_pj, ...memory };
+  });
+  for (const [core, , start, end] of step.runs) {
+    cores[core].busy_cycles += end - start;
+    cores[core].tiles += 1;
+  }
+  for (const core of cores) core.utilisation = core.busy_cycles / step.now;
+  const memory = { peak_memory_bytes: peak, capacity_bytes: 2 ** 33 };
+  return [...cores, { id: count, name: "dram", kind: "offchip", ...common, energy_pj: energy.offchip_pj, ...memory }];
+}
+
+function links_json(step, energy) {
+  const count = step.shape.links;
+  const links = Array.from({ length: count }, (_, id) => {
+    const name = `${id}-${(id + 1) % (step.shape.cores + 1)}`;
+    return { id, name, busy_cycles: 0, utilisation: 0, bits: 0, energy_pj: energy.links_pj / count };
+  });
+  for (const [, used, , start, end, bits] of step.transfers) {
+    for (const link of used) {
+      links[link].busy_cycles += end - start;
+      links[link].bits += bits;
+    }
+  }
+  for (const link of links) link.utilisation = Math.min(1, link.busy_cycles / step.now);
+  return links;
+}
+
+function highest(rows) {
+  return rows.reduce((most, row) => (total(row) > total(most) ? row : most));
 }
 
 function total(row) {

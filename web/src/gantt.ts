@@ -184,9 +184,7 @@ export class Gantt {
     const { context, left, right } = frame;
     const columns = Math.ceil(right - left) + 1;
     const phases = this.phases.length;
-    if (this.cover.length < columns * phases) this.cover = new Float32Array(columns * phases);
-    const { cover } = this;
-    cover.fill(0);
+    const cover = this.cleared_cover(columns * phases);
     const selected = this.view.selected;
     const faded = selected === null ? 1 : 0.28;
     const chosen: [number, number][] = [];
@@ -215,6 +213,11 @@ export class Gantt {
     if (merged) this.paint_columns(frame, y, height, colours, columns, faded);
     context.globalAlpha = 1;
     for (const [x, wide] of chosen) this.outline(frame, x, Math.max(wide, 2), y, height, colours, selected!);
+  }
+
+  private cleared_cover(size: number): Float32Array {
+    if (this.cover.length < size) this.cover = new Float32Array(size);
+    return this.cover.fill(0);
   }
 
   private paint_columns(

@@ -18,13 +18,8 @@ function button(text: string, title: string, action: () => void, kind = "tool zo
   return made;
 }
 
-function timeline_section(
-  step: Step,
-  view: TimeView,
-  gantt: Gantt,
-  memory: MemoryChart,
-  overview: Overview,
-): HTMLElement {
+/// The phases as a legend that zooms to them, and the zoom buttons.
+function timeline_tools(step: Step, view: TimeView): HTMLElement {
   const middle = () => (view.start + view.end) / 2;
   const tools = h("div", { class: "controls" });
   for (const phase of step.phases) {
@@ -48,12 +43,22 @@ function timeline_section(
     button("+", "Zoom in", () => view.zoom(0.6, middle())),
     button("Show all", "Show the whole step", () => view.reset()),
   );
+  return tools;
+}
+
+function timeline_section(
+  step: Step,
+  view: TimeView,
+  gantt: Gantt,
+  memory: MemoryChart,
+  overview: Overview,
+): HTMLElement {
   const hidden = gantt.hidden_links;
   return h(
     "section",
     { class: "panel", id: "timeline" },
     h("h2", {}, "Timeline"),
-    tools,
+    timeline_tools(step, view),
     overview.canvas,
     gantt.element,
     transfer_summary(step),
