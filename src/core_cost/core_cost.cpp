@@ -1,1 +1,52 @@
+#include "monet/core_cost/core_cost.hpp"
 
+#include "mapping_search.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace monet {
+
+namespace {
+
+constexpr std::array<std::string_view, 3> kPooling{"MaxPool", "AveragePool", "GlobalAveragePool"};
+
+/// The operator itself or its gradient ("MaxPoolGrad").
+bool is_pooling(std::string_view op_type) {
+  return std::any_of(kPooling.begin(), kPooling.end(), [&](std::string_view name) {
+    return op_type == name || (op_type.starts_with(name) && op_type.substr(name.size()) == "Grad");
+  });
+}
+
+} // namespace
+
+CoreCost core_cost(const CoreProblem& problem, const Core& core, const CoreCostOptions& options) {
+  return problem.compute == ComputeKind::mac
+             ? core_cost_detail::search_mapping(problem, core, options)
+             : core_cost_detail::vector_cost(problem, core);
+}
+
+bool can_run(const Core& core, ComputeKind compute, std::string_view op_type) {
+  if (core.kind == CoreKind::offchip)
+    return false;
+  if (!core.operator_types.empty()) {
+    return std::find(core.operator_types.begin(), core.operator_types.end(), op_type) !=
+           core.operator_types.end();
+  }
+  if (compute == ComputeKind::mac)
+    return core.kind == CoreKind::array;
+  switch (core.kind) {
+  case CoreKind::array:
+    return core.runs_vector_operators;
+  case CoreKind::vector:
+    return true;
+  case CoreKind::pooling:
+    return is_pooling(op_type);
+  case CoreKind::offchip:
+    return false;
+  }
+  return false;
+}
+
+} // namespace monet

@@ -1,0 +1,78 @@
+#include "monet/core_cost/core_cost.hpp"
+
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <unordered_map>
+
+namespace monet {
+
+struct CoreCostCache::Impl {
+  struct Entry {
+    std::once_flag once;
+    CoreCost cost;
+    std::exception_ptr failure;
+  };
+
+  std::mutex mutex;
+  std::unordered_map<std::string, std::unique_ptr<Entry>> entries;
+  std::atomic<std::size_t> asked{0};
+};
+
+namespace {
+
+std::string key_of(const CoreProblem& problem, const Core& core, const CoreCostOptions& options) {
+  std::string key = signature(problem);
+  const std::string core_key = signature(core);
+  key += std::to_string(key.size()) + '|' + core_key + '|';
+  key += std::to_string(static_cast<int>(options.objective)) + '|';
+  key += std::to_string(options.lpf_limit) + '|' + (options.fixed_dataflow ? '1' : '0');
+  for (const auto& on_dim : options.spatial) {
+    key += '|';
+    for (const Unrolling& u : on_dim)
+      key += u.dim + ',' + std::to_string(u.factor) + ';';
+  }
+  return key;
+}
+
+} // namespace
+
+CoreCostCache::CoreCostCache() : impl_(std::make_unique<Impl>()) {}
+CoreCostCache::~CoreCostCache() = default;
+
+const CoreCost& CoreCostCache::get(const CoreProblem& problem, const Core& core,
+                                   const CoreCostOptions& options) {
+  std::string key = key_of(problem, core, options);
+  Impl::Entry* entry = nullptr;
+  {
+    const std::lock_guard lock(impl_->mutex);
+    ++impl_->asked;
+    auto& slot = impl_->entries[std::move(key)];
+    if (!slot)
+      slot = std::make_unique<Impl::Entry>();
+    entry = slot.get();
+  }
+  // Solved outside the lock; others who ask for the same problem wait here. A failure is kept and
+  // thrown again.
+  std::call_once(entry->once, [&] {
+    try {
+      entry->cost = core_cost(problem, core, options);
+    } catch (...) {
+      entry->failure = std::current_exception();
+    }
+  });
+  if (entry->failure)
+    std::rethrow_exception(entry->failure);
+  return entry->cost;
+}
+
+std::size_t CoreCostCache::solved() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->entries.size();
+}
+
+std::size_t CoreCostCache::asked() const {
+  return impl_->asked;
+}
+
+} // namespace monet

@@ -1,0 +1,74 @@
+// The memories of a core as one problem uses them: which levels hold which operand, in the order
+// they are filled.
+//
+// Two differences from the core's file: a memory narrower than one element of an operand is
+// bypassed by that operand, and operands marked off-chip get one more level on top, the off-chip
+// memory, which costs nothing here.
+#pragma once
+
+#include "nest_model.hpp"
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace monet::core_cost_detail {
+
+inline constexpr std::size_t kMaxLevels =
+    6; ///< memories above one another for one operand, off-chip included
+inline constexpr std::size_t kMaxArrayDims = 8;
+
+/// Where one operand meets one memory.
+struct Level {
+  std::size_t node = 0;                                  ///< index into Hierarchy::nodes
+  std::array<std::int32_t, kDirections> port{};          ///< index into Hierarchy::ports, -1 = none
+  std::array<std::int64_t, kDirections> bandwidth_min{}; ///< bits per cycle, 0 = no port
+  std::array<std::int64_t, kDirections> bandwidth_max{};
+};
+
+struct NodeUse {
+  std::size_t operand = 0;
+  std::size_t level = 0; ///< of that operand
+  bool top = false;      ///< the operand's outermost level
+};
+
+struct Node {
+  const Memory* memory = nullptr; ///< null for the off-chip level
+  double size_bits = 0;
+  std::array<bool, kMaxArrayDims> serves{};
+  std::vector<NodeUse> uses; ///< in the order of the memory's `operands`
+  bool innermost = false;    ///< no memory below it
+  double read_pj = 0;
+  double write_pj = 0;
+};
+
+/// One activity of a physical port: data of an operand in one direction at one level.
+struct PortActivity {
+  std::size_t operand = 0;
+  std::size_t level = 0;
+  Direction direction = Direction::fh;
+};
+
+struct Port {
+  std::int64_t bandwidth_max = 0;
+  bool shared_by_inputs = false;        ///< serves two input memory operands
+  std::vector<PortActivity> activities; ///< in file order
+};
+
+struct Hierarchy {
+  std::vector<Node> nodes; ///< topological order, bottom-up
+  std::vector<Port> ports;
+  std::vector<std::vector<Level>> levels; ///< [operand][level], bottom-up
+  std::size_t array_dims = 0;
+  std::array<std::int64_t, kMaxArrayDims> array_size{};
+  double mac_energy_pj = 0;
+
+  bool is_offchip(std::size_t operand, std::size_t level) const {
+    return nodes[levels[operand][level].node].memory == nullptr;
+  }
+};
+
+/// InfeasibleError when an operand has no level left: names operand, memory and bits.
+Hierarchy make_hierarchy(const CoreProblem& problem, const NestModel& model, const Core& core);
+
+} // namespace monet::core_cost_detail

@@ -1,0 +1,161 @@
+#include "nest_model.hpp"
+
+#include "monet/base/checked.hpp"
+#include "monet/base/errors.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+namespace monet::core_cost_detail {
+
+namespace {
+
+/// Distinct values of s1*x + s2*y, x < a, y < b, for coprime s1 and s2, as ZigZag counts them.
+/// Where one loop is shorter than the other's stride this gives the span including gaps, or the
+/// product, depending on which one is first.
+std::int64_t distinct_pair(std::int64_t s1, std::int64_t a, std::int64_t s2, std::int64_t b) {
+  return a * b - std::max<std::int64_t>(0, b - s1) * (a - s2);
+}
+
+SharedAxis make_axis(const AxisExpr& expr, std::int64_t extent) {
+  SharedAxis axis;
+  axis.terms = expr.terms.size();
+  axis.extent = std::max<std::int64_t>(1, extent);
+  std::int64_t step = std::abs(expr.terms[0].coefficient);
+  for (std::size_t t = 1; t < axis.terms; ++t) {
+    const std::int64_t stride = std::abs(expr.terms[t].coefficient);
+    const std::int64_t divisor = std::max<std::int64_t>(1, std::gcd(step, stride));
+    axis.steps[t] = {step / divisor, stride / divisor};
+    step = divisor;
+  }
+  return axis;
+}
+
+void add_axis(OperandModel& model, const AxisExpr& expr, std::int64_t extent) {
+  if (expr.data_dependent) {
+    model.fixed *= static_cast<double>(extent);
+    return;
+  }
+  if (expr.terms.empty())
+    return;
+  if (expr.terms.size() == 1) {
+    Relevance& relevance = model.relevance[expr.terms[0].dim];
+    if (relevance == Relevance::irrelevant)
+      relevance = Relevance::relevant;
+    return; // a loop on two axes (a diagonal) counts once
+  }
+  if (expr.terms.size() > kMaxTerms || model.axes == kMaxAxes) {
+    throw InfeasibleError(
+        fmt::format("an operand has an axis of more than {} loops, or more than {} axes of "
+                    "several loops",
+                    kMaxTerms, kMaxAxes));
+  }
+  for (std::size_t t = 0; t < expr.terms.size(); ++t) {
+    const std::uint32_t dim = expr.terms[t].dim;
+    if (model.relevance[dim] == Relevance::partial)
+      continue;
+    model.relevance[dim] = Relevance::partial;
+    model.axis_of[dim] = static_cast<std::uint8_t>(model.axes);
+    model.term_of[dim] = static_cast<std::uint8_t>(t);
+  }
+  model.axis[model.axes++] = make_axis(expr, extent);
+}
+
+OperandModel make_operand(const ProblemOperand& operand) {
+  OperandModel model;
+  model.output = operand.mode != AccessMode::read;
+  model.offchip = operand.offchip;
+  model.memory = operand.memory;
+  model.bits = operand.bits;
+  model.partial_bits = model.output ? operand.partial_bits : operand.bits;
+  if (operand.opaque) {
+    for (const std::int64_t extent : operand.extents)
+      model.fixed *= static_cast<double>(extent);
+    return model;
+  }
+  internal_check(operand.axes.size() == operand.extents.size(), "one extent per axis");
+  for (std::size_t i = 0; i < operand.axes.size(); ++i) {
+    add_axis(model, operand.axes[i], operand.extents[i]);
+  }
+  return model;
+}
+
+} // namespace
+
+double SharedAxis::count(const double* counts) const {
+  auto distinct = static_cast<std::int64_t>(counts[0]);
+  for (std::size_t t = 1; t < terms; ++t) {
+    const auto [before, stride] = steps[t];
+    const auto next = static_cast<std::int64_t>(counts[t]);
+    const bool gaps = distinct < stride || next < before;
+    distinct = gaps && terms > 2 ? distinct * next : distinct_pair(before, distinct, stride, next);
+  }
+  return static_cast<double>(std::min(distinct, extent));
+}
+
+NestModel make_nest_model(const CoreProblem& problem) {
+  if (problem.dims.size() > kMaxDims || problem.operands.size() > kMaxOperands) {
+    throw InfeasibleError(
+        fmt::format("{} loops and {} operands on an array core; at most {} and {} are supported",
+                    problem.dims.size(), problem.operands.size(), kMaxDims, kMaxOperands));
+  }
+  NestModel model;
+  model.dims = problem.dims;
+  std::size_t outputs = 0;
+  for (const ProblemOperand& operand : problem.operands) {
+    if (operand.mode != AccessMode::read) {
+      model.output = model.operands.size();
+      ++outputs;
+    }
+    model.operands.push_back(make_operand(operand));
+  }
+  internal_check(outputs == 1, "a multiply-accumulate nest has one output");
+  for (const LoopDim& dim : problem.dims) {
+    internal_check(dim.size >= 1, "loops have at least one iteration");
+    model.iterations = checked_multiply(model.iterations, dim.size);
+  }
+  if (model.iterations > kMaxIterations) {
+    throw InfeasibleError(fmt::format("{} iterations in one tile; at most {} are supported",
+                                      model.iterations, kMaxIterations));
+  }
+  return model;
+}
+
+Footprint::Footprint(const OperandModel& operand) : operand_(&operand), relevant_(operand.fixed) {
+  for (std::size_t i = 0; i < operand.axes; ++i) {
+    axis_count_[i] = 1;
+    for (std::size_t t = 0; t < operand.axis[i].terms; ++t)
+      counts_[i][t] = 1;
+  }
+}
+
+void Footprint::multiply_partial(const Loop& loop) {
+  const std::size_t i = operand_->axis_of[loop.dim];
+  counts_[i][operand_->term_of[loop.dim]] *= loop.size;
+  partial_iterations_ *= loop.size;
+  axis_count_[i] = operand_->axis[i].count(counts_[i].data());
+  shared_ = 1;
+  for (std::size_t j = 0; j < operand_->axes; ++j)
+    shared_ *= axis_count_[j];
+}
+
+std::string_view memory_operand_name(MemoryOperand operand) {
+  switch (operand) {
+  case MemoryOperand::I1:
+    return "I1";
+  case MemoryOperand::I2:
+    return "I2";
+  case MemoryOperand::O:
+    return "O";
+  }
+  return "?";
+}
+
+std::string operand_name(const CoreProblem& problem, std::size_t operand) {
+  return fmt::format("operand {} ({})", operand,
+                     memory_operand_name(problem.operands[operand].memory));
+}
+
+} // namespace monet::core_cost_detail

@@ -1,0 +1,107 @@
+// A problem seen by the mapper: how each loop touches each operand, and how many elements a set of
+// loops touches.
+//
+// A loop is irrelevant to an operand whose axes lack it, relevant when it is alone on its axis, and
+// partial when it shares an axis (2*OX + FX): then neighbouring iterations overlap. Outputs may
+// have shared axes too (scatter form).
+#pragma once
+
+#include "monet/core_cost/core_cost.hpp"
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace monet::core_cost_detail {
+
+inline constexpr std::size_t kMaxDims = 24;    ///< loops of a problem
+inline constexpr std::size_t kMaxOperands = 4; ///< operands of a problem for an array core
+inline constexpr std::size_t kMaxAxes = 6; ///< axes of one operand that are shared by several loops
+inline constexpr std::size_t kMaxTerms = 8; ///< loops on one shared axis
+inline constexpr std::int64_t kMaxIterations = std::int64_t{1} << 50;
+
+/// One loop of a mapping inside the search. `dim` indexes CoreProblem::dims.
+struct Loop {
+  std::uint32_t dim = 0;
+  double size = 1;
+};
+
+enum class Relevance : std::uint8_t { irrelevant, relevant, partial };
+
+/// sum(coefficient * loop) over two loops or more, clipped to `extent`.
+struct SharedAxis {
+  struct Step {
+    std::int64_t stride_so_far = 1; ///< of the terms before, over the common divisor with this one
+    std::int64_t stride = 1;        ///< of this term, over the same divisor
+  };
+  std::size_t terms = 0;
+  std::array<Step, kMaxTerms> steps{};
+  std::int64_t extent = 0;
+
+  /// Distinct indices inside the extent when term t runs over counts[t] values (truncated to whole
+  /// numbers).
+  double count(const double* counts) const;
+};
+
+struct OperandModel {
+  bool output = false;
+  bool offchip = false;
+  MemoryOperand memory = MemoryOperand::I1;
+  std::int64_t bits = 0;
+  std::int64_t partial_bits = 0; ///< equal to bits for inputs
+  double fixed = 1; ///< elements touched whatever the loops do (opaque and data-dependent axes)
+  std::array<Relevance, kMaxDims> relevance{};
+  std::size_t axes = 0;
+  std::array<SharedAxis, kMaxAxes> axis{};
+  /// Position of a partial loop: its axis, and the term on it. A loop on two axes keeps the first.
+  std::array<std::uint8_t, kMaxDims> axis_of{};
+  std::array<std::uint8_t, kMaxDims> term_of{};
+};
+
+struct NestModel {
+  std::vector<LoopDim> dims;
+  std::vector<OperandModel> operands; ///< in the problem's order: the output first
+  std::size_t output = 0;
+  std::int64_t iterations = 1;
+};
+
+/// Throws InfeasibleError when the nest is larger than the limits above.
+NestModel make_nest_model(const CoreProblem& problem);
+
+/// Elements of one operand touched by the loops multiplied in so far.
+class Footprint {
+public:
+  explicit Footprint(const OperandModel& operand);
+  void multiply(const Loop& loop) {
+    switch (operand_->relevance[loop.dim]) {
+    case Relevance::irrelevant:
+      return;
+    case Relevance::relevant:
+      relevant_ *= loop.size;
+      return;
+    case Relevance::partial:
+      multiply_partial(loop);
+      return;
+    }
+  }
+  double elements() const { return relevant_ * shared_; }
+  /// Iterations of the partial loops per distinct element they touch; 1 without overlap.
+  double overlap() const { return partial_iterations_ / shared_; }
+
+private:
+  void multiply_partial(const Loop& loop);
+
+  const OperandModel* operand_;
+  double relevant_ = 1;
+  double shared_ = 1;
+  double partial_iterations_ = 1;
+  std::array<double, kMaxAxes> axis_count_;
+  std::array<std::array<double, kMaxTerms>, kMaxAxes> counts_;
+};
+
+/// "operand 2 (I1)" for messages.
+std::string operand_name(const CoreProblem& problem, std::size_t operand);
+std::string_view memory_operand_name(MemoryOperand operand);
+
+} // namespace monet::core_cost_detail
