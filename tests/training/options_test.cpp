@@ -1,0 +1,100 @@
+#include "monet/training/training.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+namespace monet {
+namespace {
+
+TrainingOptions read(std::string_view text) {
+  ProblemList problems;
+  const TrainingOptions options = read_training_options(parse_yaml(text, "t.yaml"), problems);
+  problems.throw_if_any();
+  return options;
+}
+
+std::string message(std::string_view text) {
+  try {
+    read(text);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(TrainingOptionsFile, EveryKeyHasADefault) {
+  const TrainingOptions options = read("{}");
+  EXPECT_EQ(options.loss, LossKind::cross_entropy);
+  EXPECT_EQ(options.optimizer.kind, OptimizerKind::adam);
+  EXPECT_EQ(options.store, StorePolicy::minimal);
+  EXPECT_EQ(options.precision.weights, ElementType::fp32);
+  EXPECT_FALSE(options.precision.master_weights.has_value());
+}
+
+TEST(TrainingOptionsFile, ReadsEveryKey) {
+  const TrainingOptions options = read(R"(
+loss: mse
+optimizer: {type: adamw, learning_rate: 2.0e-4, betas: [0.8, 0.95], epsilon: 1.0e-6, weight_decay: 0.1, fused: true}
+precision: {weights: bf16, master_weights: fp32, activations: bf16, gradients: fp16, optimizer_state: fp64, accumulate: fp32}
+store: pytorch-eager
+micro_batches: 1
+trainable: {freeze: ["conv1.*", fc.bias]}
+)");
+  EXPECT_EQ(options.loss, LossKind::mse);
+  EXPECT_EQ(options.optimizer.kind, OptimizerKind::adamw);
+  EXPECT_EQ(options.optimizer.learning_rate, 2e-4);
+  EXPECT_EQ(options.optimizer.beta1, 0.8);
+  EXPECT_EQ(options.optimizer.beta2, 0.95);
+  EXPECT_EQ(options.optimizer.epsilon, 1e-6);
+  EXPECT_EQ(options.optimizer.weight_decay, 0.1);
+  EXPECT_EQ(options.precision.weights, ElementType::bf16);
+  EXPECT_EQ(options.precision.master_weights, ElementType::fp32);
+  EXPECT_EQ(options.precision.gradients, ElementType::fp16);
+  EXPECT_EQ(options.precision.optimizer_state, ElementType::fp64);
+  EXPECT_EQ(options.store, StorePolicy::pytorch_eager);
+  EXPECT_EQ(options.freeze, (std::vector<std::string>{"conv1.*", "fc.bias"}));
+}
+
+TEST(TrainingOptionsFile, WrongValuesAreLocatedAndToldWhatIsPossible) {
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {"loss: crossentropy", "t.yaml:1:7: 'crossentropy' is not known here"},
+      {"loss: crossentropy", "did you mean 'cross_entropy'?"},
+      {"optimizer: {type: lion}", "one of: sgd, momentum, adam, adamw"},
+      {"optimizer: {beta1: 1.5}", "'beta1' is 1.5, outside [0, 1)"},
+      {"optimizer: {betas: [0.9]}", "'betas' is a list of two numbers"},
+      {"optimizer: {betas: [0.9, 0.99], beta1: 0.9}", "say the same thing"},
+      {"optimizer: {fused: false}", "unfused updates are not supported"},
+      {"optimizer: {lr: 0.1}", "lr"},
+      {"precision: {weights: int8}", "'int8' is no floating-point element type"},
+      {"micro_batches: 4", "t.yaml:1:16: 4 micro-batches are not supported yet, only 1"},
+      {"trainable: {lora: {rank: 8}}", "'lora' is not supported yet"},
+      {"trainable: some", "'some' is not known here"},
+      {"store: {keep: [a]}", "not supported yet"},
+      {"optimiser: adam", "did you mean 'optimizer'?"},
+  };
+  for (const auto& [text, expected] : cases)
+    EXPECT_NE(message(text).find(expected), std::string::npos)
+        << text << " gives " << message(text);
+}
+
+TEST(TrainingOptionsFile, AllProblemsAreReportedAtOnce) {
+  const std::string text = message("loss: l1\nmicro_batches: 2\nstore: everything\n");
+  EXPECT_NE(text.find(":1:"), std::string::npos);
+  EXPECT_NE(text.find(":2:"), std::string::npos);
+  EXPECT_NE(text.find(":3:"), std::string::npos);
+}
+
+TEST(TrainingOptionsFile, ExamplesAreValid) {
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(MONET_SOURCE_DIR "/data/training")) {
+    ProblemList problems;
+    read_training_options(load_yaml(entry.path().string()), problems);
+    EXPECT_TRUE(problems.empty()) << entry.path();
+    ++files;
+  }
+  EXPECT_GE(files, 5);
+}
+
+} // namespace
+} // namespace monet
