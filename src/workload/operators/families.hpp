@@ -11,6 +11,7 @@ std::span<const OperatorRule> conv_rules();
 std::span<const OperatorRule> matmul_rules();
 std::span<const OperatorRule> elementwise_rules();
 std::span<const OperatorRule> view_rules();
+std::span<const OperatorRule> copy_rules();
 std::span<const OperatorRule> conv_transpose_rules();
 std::span<const OperatorRule> normalization_rules();
 std::span<const OperatorRule> reduction_rules();

@@ -20,6 +20,7 @@ constexpr std::array kFamilies{
     &matmul_rules,
     &elementwise_rules,
     &view_rules,
+    &copy_rules,
     &conv_transpose_rules,
     &normalization_rules,
     &reduction_rules,

@@ -1,0 +1,257 @@
+// Graph -> ModelProto. Parameters, moments and buffers are graph inputs, as in the training graphs
+// that ONNX Runtime makes: that needs no data, and Netron and the ONNX checker take it as it is.
+// What ONNX cannot say (kinds of tensors, 8-bit floating types, shared storage) is in
+// metadata_props "monet.tensors" and "monet.aliases", what belongs to a node in its doc_string;
+// read_onnx reads both back.
+#include "monet/workload/onnx_writer.hpp"
+
+#include "monet/base/errors.hpp"
+
+#include <fmt/format.h>
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+#include <onnx/defs/schema.h>
+#include <onnx/onnx_pb.h>
+
+#include <set>
+
+namespace monet {
+
+namespace {
+
+constexpr int kOpset = 17;
+constexpr int kIrVersion = 8;
+
+/// The nearest type that ONNX 1.12 has: fp8 as bytes, tf32 as its storage.
+onnx::TensorProto::DataType onnx_type(ElementType type) {
+  switch (type) {
+  case ElementType::fp64:
+    return onnx::TensorProto::DOUBLE;
+  case ElementType::fp32:
+  case ElementType::tf32:
+    return onnx::TensorProto::FLOAT;
+  case ElementType::fp16:
+    return onnx::TensorProto::FLOAT16;
+  case ElementType::bf16:
+    return onnx::TensorProto::BFLOAT16;
+  case ElementType::int64:
+    return onnx::TensorProto::INT64;
+  case ElementType::int32:
+    return onnx::TensorProto::INT32;
+  case ElementType::int16:
+    return onnx::TensorProto::INT16;
+  case ElementType::int8:
+    return onnx::TensorProto::INT8;
+  case ElementType::uint64:
+    return onnx::TensorProto::UINT64;
+  case ElementType::uint32:
+    return onnx::TensorProto::UINT32;
+  case ElementType::uint16:
+    return onnx::TensorProto::UINT16;
+  case ElementType::uint8:
+  case ElementType::fp8_e4m3:
+  case ElementType::fp8_e5m2:
+    return onnx::TensorProto::UINT8;
+  case ElementType::boolean:
+    return onnx::TensorProto::BOOL;
+  case ElementType::string:
+    return onnx::TensorProto::STRING;
+  }
+  throw InternalError("element type without an ONNX type");
+}
+
+void write_value_info(const Tensor& tensor, onnx::ValueInfoProto& info) {
+  info.set_name(tensor.name);
+  auto& type = *info.mutable_type()->mutable_tensor_type();
+  type.set_elem_type(onnx_type(tensor.type));
+  auto& shape = *type.mutable_shape();
+  for (const std::int64_t size : tensor.shape)
+    shape.add_dim()->set_dim_value(size);
+}
+
+/// Types whose numbers have a typed field that holds them one to one.
+bool can_hold_values(const Tensor& tensor) {
+  if (!tensor.values)
+    return false;
+  switch (tensor.type) {
+  case ElementType::fp64:
+  case ElementType::fp32:
+  case ElementType::int64:
+  case ElementType::int32:
+  case ElementType::int16:
+  case ElementType::int8:
+  case ElementType::uint16:
+  case ElementType::uint8:
+  case ElementType::boolean:
+    return true;
+  default:
+    return false;
+  }
+}
+
+void write_constant(const Tensor& tensor, onnx::TensorProto& proto) {
+  proto.set_name(tensor.name);
+  proto.set_data_type(onnx_type(tensor.type));
+  for (const std::int64_t size : tensor.shape)
+    proto.add_dims(size);
+  std::visit(
+      [&](const auto& list) {
+        for (const auto number : list) {
+          if (tensor.type == ElementType::fp64) {
+            proto.add_double_data(static_cast<double>(number));
+          } else if (tensor.type == ElementType::fp32) {
+            proto.add_float_data(static_cast<float>(number));
+          } else if (tensor.type == ElementType::int64) {
+            proto.add_int64_data(static_cast<std::int64_t>(number));
+          } else {
+            proto.add_int32_data(static_cast<std::int32_t>(number));
+          }
+        }
+      },
+      *tensor.values);
+}
+
+void write_attribute(const std::string& name, const AttributeValue& value,
+                     onnx::AttributeProto& attribute) {
+  attribute.set_name(name);
+  if (const auto* i = std::get_if<std::int64_t>(&value)) {
+    attribute.set_type(onnx::AttributeProto::INT);
+    attribute.set_i(*i);
+  } else if (const auto* f = std::get_if<double>(&value)) {
+    attribute.set_type(onnx::AttributeProto::FLOAT);
+    attribute.set_f(static_cast<float>(*f));
+  } else if (const auto* s = std::get_if<std::string>(&value)) {
+    attribute.set_type(onnx::AttributeProto::STRING);
+    attribute.set_s(*s);
+  } else if (const auto* is = std::get_if<std::vector<std::int64_t>>(&value)) {
+    attribute.set_type(onnx::AttributeProto::INTS);
+    for (const std::int64_t item : *is)
+      attribute.add_ints(item);
+  } else if (const auto* fs = std::get_if<std::vector<double>>(&value)) {
+    attribute.set_type(onnx::AttributeProto::FLOATS);
+    for (const double item : *fs)
+      attribute.add_floats(static_cast<float>(item));
+  } else {
+    attribute.set_type(onnx::AttributeProto::STRINGS);
+    for (const auto& item : std::get<std::vector<std::string>>(value))
+      attribute.add_strings(item);
+  }
+}
+
+/// Operators of ONNX that have more operands here than ONNX allows are written in our domain.
+std::string domain_of(const Operator& op) {
+  if (!op.domain.empty())
+    return op.domain;
+  const onnx::OpSchema* schema = onnx::OpSchemaRegistry::Schema(op.op_type, kOpset, "");
+  const bool fits = schema != nullptr &&
+                    static_cast<int>(op.inputs.size()) <= schema->max_input() &&
+                    static_cast<int>(op.outputs.size()) <= schema->max_output();
+  return fits ? "" : std::string(kMonetDomain);
+}
+
+std::string describe(const Graph& graph, const Operator& op) {
+  std::string text = fmt::format("phase: {}", name_of(op.phase));
+  if (op.gradient_of == GradientOf::input)
+    text += "\ngradient_of: input";
+  if (op.gradient_of == GradientOf::weight)
+    text += "\ngradient_of: weight";
+  if (op.forward_op)
+    text += fmt::format("\nforward_op: {}", graph.op(*op.forward_op).name);
+  return text;
+}
+
+void write_node(const Graph& graph, const Operator& op, onnx::NodeProto& node) {
+  node.set_name(op.name);
+  node.set_op_type(op.op_type);
+  const std::string domain = domain_of(op);
+  if (!domain.empty())
+    node.set_domain(domain);
+  node.set_doc_string(describe(graph, op));
+  for (const auto& input : op.inputs)
+    node.add_input(input ? graph.tensor(*input).name : "");
+  for (const auto& output : op.outputs)
+    node.add_output(output ? graph.tensor(*output).name : "");
+  for (const auto& [name, value] : op.attributes.all()) {
+    write_attribute(name, value, *node.add_attribute());
+  }
+}
+
+void write_tensors(const Graph& graph, onnx::GraphProto& proto) {
+  std::set<TensorId> listed;
+  const auto input = [&](TensorId id) {
+    if (listed.insert(id).second)
+      write_value_info(graph.tensor(id), *proto.add_input());
+  };
+  for (const TensorId id : graph.inputs)
+    input(id);
+  for (std::size_t i = 0; i < graph.tensors().size(); ++i) {
+    const Tensor& tensor = graph.tensors()[i];
+    if (tensor.producer || listed.count(TensorId(i)) != 0)
+      continue;
+    if (can_hold_values(tensor)) {
+      write_constant(tensor, *proto.add_initializer());
+    } else {
+      input(TensorId(i));
+    }
+  }
+  for (const TensorId id : graph.outputs) {
+    if (listed.insert(id).second)
+      write_value_info(graph.tensor(id), *proto.add_output());
+  }
+  for (std::size_t i = 0; i < graph.tensors().size(); ++i) {
+    if (graph.tensors()[i].producer && listed.count(TensorId(i)) == 0) {
+      write_value_info(graph.tensors()[i], *proto.add_value_info());
+    }
+  }
+}
+
+void write_metadata(const Graph& graph, onnx::ModelProto& model) {
+  std::string tensors;
+  std::string aliases;
+  for (const Tensor& tensor : graph.tensors()) {
+    tensors += fmt::format("{} {} {}\n", name_of(tensor.kind), name_of(tensor.type), tensor.name);
+    if (tensor.alias_of) {
+      aliases += fmt::format("{}\t{}\n", tensor.name, graph.tensor(*tensor.alias_of).name);
+    }
+  }
+  const auto add = [&](const char* key, const std::string& value) {
+    auto& entry = *model.add_metadata_props();
+    entry.set_key(key);
+    entry.set_value(value);
+  };
+  add("monet.tensors", tensors);
+  if (!aliases.empty())
+    add("monet.aliases", aliases);
+}
+
+} // namespace
+
+std::string write_onnx(const Graph& graph) {
+  onnx::ModelProto model;
+  model.set_ir_version(kIrVersion);
+  model.set_producer_name("monet");
+  std::set<std::string> domains{""};
+  onnx::GraphProto& proto = *model.mutable_graph();
+  proto.set_name(graph.name.empty() ? "graph" : graph.name);
+  write_tensors(graph, proto);
+  for (const Operator& op : graph.operators()) {
+    write_node(graph, op, *proto.add_node());
+    domains.insert(domain_of(op));
+  }
+  for (const std::string& domain : domains) {
+    auto& opset = *model.add_opset_import();
+    opset.set_domain(domain);
+    opset.set_version(domain.empty() ? kOpset : 1);
+  }
+  write_metadata(graph, model);
+  std::string bytes;
+  {
+    google::protobuf::io::StringOutputStream stream(&bytes);
+    google::protobuf::io::CodedOutputStream coded(&stream);
+    coded.SetSerializationDeterministic(true);
+    internal_check(model.SerializeToCodedStream(&coded), "the graph does not fit an ONNX file");
+  }
+  return bytes;
+}
+
+} // namespace monet

@@ -1,0 +1,45 @@
+// Composition of one view into the access map of one operand.
+#pragma once
+
+#include "monet/workload/graph.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace monet {
+
+/// How the elements of a view T are found in the viewed tensor S.
+struct ViewStep {
+  enum class Kind {
+    reshape,   ///< same elements in the same row-major order
+    transpose, ///< axis i of T is axis perm[i] of S
+    slice,     ///< index e of axis i of T is starts[i] + steps[i] * e in S
+    expand,    ///< axes of size 1 (or missing in front) of S are repeated
+  };
+  Kind kind = Kind::reshape;
+  std::vector<std::int64_t> perm;
+  std::vector<std::int64_t> starts;
+  std::vector<std::int64_t> steps;
+};
+
+/// A view operator, or a Cast that changes nothing.
+bool is_view(const Graph& graph, const Operator& op);
+/// The step from output `output` of a view operator (or of Copy) to its input 0; nullopt when its
+/// constants are unknown or do not fit.
+std::optional<ViewStep> view_step(const Graph& graph, const Operator& op, std::size_t output);
+/// The step as attributes of a Copy operator, which view_step reads back.
+Attributes copy_attributes(const std::optional<ViewStep>& step);
+
+/// Splits a loop in two: index = inner_size * outer + inner. The inner loop keeps name and
+/// position, the outer one comes before it as "<name>_outer". `inner_size` divides the loop's size.
+void split_loop(LoopNest& nest, std::size_t dim, std::int64_t inner_size);
+
+/// Rewrites operand `operand` of the nest, which addresses T, to address S, splitting loops where a
+/// reshape needs it. Returns false, and leaves the nest alone, when the composed map is not affine
+/// or when padding (indices outside T) could no longer be told from data of S.
+bool compose_view(LoopNest& nest, std::size_t operand, const ViewStep& step,
+                  std::span<const std::int64_t> viewed, std::span<const std::int64_t> view);
+
+} // namespace monet

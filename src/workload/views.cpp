@@ -1,0 +1,259 @@
+#include "monet/workload/views.hpp"
+
+#include "workload/view_map.hpp"
+
+#include "monet/base/errors.hpp"
+#include "monet/workload/operators.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace monet {
+
+namespace {
+
+/// A view: output `output` of operator `op`.
+struct ViewOf {
+  OpId op;
+  std::size_t output = 0;
+};
+
+class Folding {
+public:
+  explicit Folding(const Graph& graph)
+      : graph_(graph), view_(graph.tensors().size()), copied_(graph.tensors().size(), false),
+        nests_(graph.operators().size()), copies_(graph.tensors().size()) {}
+
+  Graph run() {
+    for (std::size_t i = 0; i < graph_.operators().size(); ++i) {
+      const Operator& op = graph_.op(OpId(i));
+      if (is_view(graph_, op)) {
+        for (std::size_t k = 0; k < op.outputs.size(); ++k) {
+          if (op.outputs[k])
+            view_[op.outputs[k]->index()] = ViewOf{OpId(i), k};
+        }
+        continue;
+      }
+      nests_[i] = op.nest;
+      fold(nests_[i]);
+    }
+    return rebuild();
+  }
+
+private:
+  bool is_folded(TensorId tensor) const {
+    return view_[tensor.index()] && !copied_[tensor.index()];
+  }
+  TensorId viewed(TensorId tensor) const { return *graph_.op(view_[tensor.index()]->op).inputs[0]; }
+
+  /// Composes views into all operands, one view at a time. A view that does not compose becomes a
+  /// copy.
+  void fold(LoopNest& nest) {
+    for (std::size_t i = 0; i < nest.operands.size(); ++i) {
+      while (is_view_tensor(nest.operands[i].tensor)) {
+        const TensorId view = nest.operands[i].tensor;
+        if (!compose(nest, i, view)) {
+          copy(view);
+          break;
+        }
+        nest.operands[i].tensor = viewed(view);
+      }
+    }
+  }
+
+  bool is_view_tensor(TensorId tensor) const { return view_[tensor.index()].has_value(); }
+
+  bool compose(LoopNest& nest, std::size_t operand, TensorId view) const {
+    const ViewOf& of = *view_[view.index()];
+    const auto step = view_step(graph_, graph_.op(of.op), of.output);
+    return step && compose_view(nest, operand, *step, graph_.tensor(viewed(view)).shape,
+                                graph_.tensor(view).shape);
+  }
+
+  /// Makes the view a tensor of its own, written by a Copy. Chains of views are unrolled without
+  /// recursion: a copy reads through the views before it and may ask for another copy.
+  void copy(TensorId first) {
+    std::vector<TensorId> wanted{first};
+    while (!wanted.empty()) {
+      const TensorId view = wanted.back();
+      wanted.pop_back();
+      if (copied_[view.index()])
+        continue;
+      copied_[view.index()] = true;
+      LoopNest& nest = copies_[view.index()];
+      nest = identity(view);
+      while (is_view_tensor(nest.operands[1].tensor)) {
+        const TensorId source = nest.operands[1].tensor;
+        if (compose(nest, 1, source)) {
+          nest.operands[1].tensor = viewed(source);
+        } else if (source == view) {
+          nest.operands[1] = Access{viewed(view), AccessMode::read, "I", {}, 1, true};
+        } else {
+          wanted.push_back(source);
+          break;
+        }
+      }
+    }
+  }
+
+  /// Loops over all elements of the tensor; operand 1 reads it as operand 0 writes it.
+  LoopNest identity(TensorId tensor) const {
+    LoopNest nest;
+    Access access{tensor, AccessMode::write, "O", {}, 1, false};
+    const auto& shape = graph_.tensor(tensor).shape;
+    for (std::size_t i = 0; i < shape.size(); ++i) {
+      nest.dims.push_back({fmt::format("A{}", i), shape[i]});
+      access.axes.push_back({{{static_cast<std::uint32_t>(i), 1}}, 0, false});
+    }
+    nest.operands = {access, access};
+    nest.operands[1].mode = AccessMode::read;
+    nest.operands[1].role = "I";
+    return nest;
+  }
+
+  TensorId resolve(TensorId tensor) const {
+    while (is_folded(tensor))
+      tensor = viewed(tensor);
+    return tensor;
+  }
+
+  // --- the new graph ---
+
+  Graph rebuild() {
+    Graph result;
+    result.name = graph_.name;
+    result.origin = graph_.origin;
+    new_tensor_.resize(graph_.tensors().size());
+    new_op_.resize(graph_.operators().size());
+    for (std::size_t i = 0; i < graph_.tensors().size(); ++i) {
+      if (is_folded(TensorId(i)))
+        continue;
+      Tensor tensor = graph_.tensor(TensorId(i));
+      tensor.producer.reset();
+      tensor.consumers.clear();
+      new_tensor_[i] = result.add_tensor(std::move(tensor));
+    }
+    for (std::size_t i = 0; i < graph_.operators().size(); ++i) {
+      if (is_view(graph_, graph_.op(OpId(i)))) {
+        add_copies(result, OpId(i));
+      } else {
+        add_operator(result, OpId(i));
+      }
+    }
+    for (std::size_t i = 0; i < graph_.tensors().size(); ++i) {
+      const auto alias = graph_.tensor(TensorId(i)).alias_of;
+      if (new_tensor_[i] && alias)
+        result.tensor(*new_tensor_[i]).alias_of = renamed(*alias);
+    }
+    for (const TensorId id : graph_.inputs)
+      result.inputs.push_back(renamed(id));
+    for (const TensorId id : graph_.outputs)
+      result.outputs.push_back(renamed(id));
+    return result;
+  }
+
+  /// Constants that only told views their shapes, axes or bounds are gone with them.
+  bool only_shapes_views(TensorId id) const {
+    const Tensor& tensor = graph_.tensor(id);
+    if (tensor.kind != TensorKind::constant || tensor.consumers.empty())
+      return false;
+    if (std::find(graph_.outputs.begin(), graph_.outputs.end(), id) != graph_.outputs.end()) {
+      return false;
+    }
+    return std::all_of(tensor.consumers.begin(), tensor.consumers.end(), [&](OpId reader) {
+      const Operator& op = graph_.op(reader);
+      return is_view(graph_, op) && op.inputs[0] != id;
+    });
+  }
+
+  TensorId renamed(TensorId old) const { return *new_tensor_[resolve(old).index()]; }
+
+  void rename(LoopNest& nest) const {
+    for (Access& access : nest.operands)
+      access.tensor = renamed(access.tensor);
+  }
+
+  void add_operator(Graph& result, OpId id) {
+    Operator op = graph_.op(id);
+    // Inputs that the nest touches become what it now reads; the k-th access of a tensor belongs to
+    // its k-th input.
+    for (auto& input : op.inputs) {
+      if (input)
+        input = renamed(follow(id, *input));
+    }
+    for (auto& output : op.outputs) {
+      if (output)
+        output = renamed(*output);
+    }
+    op.nest = nests_[id.index()];
+    rename(op.nest);
+    relink(op);
+    if (op.forward_op)
+      op.forward_op = new_op_[op.forward_op->index()];
+    new_op_[id.index()] = result.add_operator(std::move(op));
+  }
+
+  /// Where the operator's own accesses to `input` ended; a view may be folded by one reader and
+  /// copied for another.
+  TensorId follow(OpId id, TensorId input) const {
+    const auto& before = graph_.op(id).nest.operands;
+    const auto& after = nests_[id.index()].operands;
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      if (before[i].tensor == input && before[i].mode == AccessMode::read)
+        return after[i].tensor;
+    }
+    return input;
+  }
+
+  void add_copies(Graph& result, OpId id) {
+    const Operator& view = graph_.op(id);
+    for (std::size_t k = 0; k < view.outputs.size(); ++k) {
+      if (!view.outputs[k] || !copied_[view.outputs[k]->index()])
+        continue;
+      Operator op;
+      op.name = view.outputs.size() == 1 ? view.name : fmt::format("{}/{}", view.name, k);
+      op.op_type = "Copy";
+      op.domain = kMonetDomain;
+      op.attributes = copy_attributes(view_step(graph_, view, k));
+      op.phase = view.phase;
+      op.gradient_of = view.gradient_of;
+      if (view.forward_op)
+        op.forward_op = new_op_[view.forward_op->index()];
+      op.nest = copies_[view.outputs[k]->index()];
+      rename(op.nest);
+      op.inputs = {op.nest.operands[1].tensor};
+      op.outputs = {op.nest.operands[0].tensor};
+      new_op_[id.index()] = result.add_operator(std::move(op));
+    }
+  }
+
+  /// Two accesses of one view may have ended at different tensors: every read tensor must be an
+  /// input.
+  static void relink(Operator& op) {
+    for (const Access& access : op.nest.operands) {
+      if (access.mode != AccessMode::read)
+        continue;
+      const std::optional<TensorId> tensor = access.tensor;
+      if (std::find(op.inputs.begin(), op.inputs.end(), tensor) == op.inputs.end()) {
+        op.inputs.push_back(tensor);
+      }
+    }
+  }
+
+  const Graph& graph_;
+  std::vector<std::optional<ViewOf>> view_; ///< per tensor that a view operator makes
+  std::vector<bool> copied_;                ///< views that some reader cannot read through
+  std::vector<LoopNest> nests_;             ///< per operator, in old tensor ids
+  std::vector<LoopNest> copies_;            ///< per copied tensor
+  std::vector<std::optional<TensorId>> new_tensor_;
+  std::vector<std::optional<OpId>> new_op_;
+};
+
+} // namespace
+
+Graph fold_views(const Graph& graph) {
+  return Folding(graph).run();
+}
+
+} // namespace monet
