@@ -26,12 +26,8 @@ bool shares_memory(const Chip& chip, CoreId a, CoreId b) {
   });
 }
 
+/// Whether the link takes data from one of its cores to another of them.
 bool carries(const Chip& chip, const Link& link, CoreId from, CoreId to) {
-  const auto joined = [&](CoreId core) {
-    return std::find(link.cores.begin(), link.cores.end(), core) != link.cores.end();
-  };
-  if (from == to || !joined(from) || !joined(to))
-    return false;
   switch (link.reach) {
   case LinkReach::any_pair:
     return true;
@@ -50,26 +46,31 @@ bool carries(const Chip& chip, const Link& link, CoreId from, CoreId to) {
 /// Breadth first from one core. Links are tried in order of id and cores leave the queue in order
 /// of discovery, so the first way found has the fewest hops and, among those, the lowest ids. The
 /// off-chip memory is never passed through.
-std::vector<Step> search(const Chip& chip, CoreId from) {
+std::vector<Step> search(const Chip& chip, const std::vector<std::vector<LinkId>>& links_of,
+                         CoreId from) {
+  constexpr std::size_t kNotFound = std::numeric_limits<std::size_t>::max();
   std::vector<Step> steps(chip.cores.size());
+  std::vector<bool> exhausted(chip.links.size(), false); // buses whose cores are all found
   steps[from.index()].hops = 0;
   std::queue<CoreId> waiting;
   waiting.push(from);
   while (!waiting.empty()) {
     const CoreId here = waiting.front();
     waiting.pop();
-    if (chip.offchip && here == *chip.offchip && here != from)
+    if (here == chip.offchip && here != from)
       continue;
-    for (std::size_t l = 0; l < chip.links.size(); ++l) {
-      const Link& link = chip.links[l];
+    for (const LinkId id : links_of[here.index()]) {
+      if (exhausted[id.index()])
+        continue;
+      const Link& link = chip.links[id.index()];
       for (const CoreId next : link.cores) {
         Step& step = steps[next.index()];
-        if (!carries(chip, link, here, next) ||
-            step.hops != std::numeric_limits<std::size_t>::max())
+        if (step.hops != kNotFound || !carries(chip, link, here, next))
           continue;
-        step = {steps[here.index()].hops + 1, here.index(), LinkId(l)};
+        step = {steps[here.index()].hops + 1, here.index(), id};
         waiting.push(next);
       }
+      exhausted[id.index()] = link.reach == LinkReach::any_pair;
     }
   }
   return steps;
@@ -95,8 +96,13 @@ double Chip::area_mm2() const {
 void make_routes(Chip& chip) {
   const std::size_t count = chip.cores.size();
   chip.routes.assign(count, std::vector<std::vector<LinkId>>(count));
+  std::vector<std::vector<LinkId>> links_of(count);
+  for (std::size_t l = 0; l < chip.links.size(); ++l) {
+    for (const CoreId core : chip.links[l].cores)
+      links_of.at(core.index()).emplace_back(l);
+  }
   for (std::size_t from = 0; from < count; ++from) {
-    const std::vector<Step> steps = search(chip, CoreId(from));
+    const std::vector<Step> steps = search(chip, links_of, CoreId(from));
     for (std::size_t to = 0; to < count; ++to) {
       if (to == from || shares_memory(chip, CoreId(from), CoreId(to)))
         continue;
@@ -115,29 +121,19 @@ OffchipPort offchip_port(const Chip& chip) {
   const Memory& memory = chip.cores[chip.offchip->index()].memories.back();
   OffchipPort port;
   port.capacity = memory.size;
-  port.shared = true;
-  std::int64_t both = 0;
-  std::int64_t read_word = 0;
-  std::int64_t write_word = 0;
+  // As in Stream: one read-write port serves everything in turns; with more ports, reads and writes
+  // go side by side, each as wide as the widest port that takes them.
+  port.shared = memory.ports.size() == 1;
   for (const MemoryPort& p : memory.ports) {
-    if (p.type == PortType::read_write)
-      both += p.bandwidth_max;
-    if (p.type == PortType::read)
-      port.read_bits_per_cycle += p.bandwidth_max;
-    if (p.type == PortType::write)
-      port.write_bits_per_cycle += p.bandwidth_max;
     if (p.type != PortType::write)
-      read_word = std::max(read_word, p.bandwidth_max);
+      port.read_bits_per_cycle = std::max(port.read_bits_per_cycle, p.bandwidth_max);
     if (p.type != PortType::read)
-      write_word = std::max(write_word, p.bandwidth_max);
+      port.write_bits_per_cycle = std::max(port.write_bits_per_cycle, p.bandwidth_max);
   }
-  port.shared = port.read_bits_per_cycle == 0 || port.write_bits_per_cycle == 0;
-  port.read_bits_per_cycle += both;
-  port.write_bits_per_cycle += both;
-  if (read_word > 0)
-    port.read_pj_per_bit = memory.read_energy_pj / static_cast<double>(read_word);
-  if (write_word > 0)
-    port.write_pj_per_bit = memory.write_energy_pj / static_cast<double>(write_word);
+  if (port.read_bits_per_cycle > 0)
+    port.read_pj_per_bit = memory.read_energy_pj / static_cast<double>(port.read_bits_per_cycle);
+  if (port.write_bits_per_cycle > 0)
+    port.write_pj_per_bit = memory.write_energy_pj / static_cast<double>(port.write_bits_per_cycle);
   return port;
 }
 

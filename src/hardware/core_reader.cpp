@@ -18,6 +18,7 @@ namespace monet {
 namespace {
 
 constexpr std::int64_t kMaxArraySize = 1 << 20;
+constexpr std::int64_t kMaxLanes = 1 << 30;
 constexpr std::size_t kMaxArrayDims = 8;
 constexpr std::size_t kMaxMemories = 32;
 
@@ -30,8 +31,8 @@ std::string trim(std::string_view text) {
 
 void read_array(const YamlNode& node, ProblemList& problems, bool offchip, Core& core) {
   YamlMap map(node, problems, YamlMap::Duplicates::last_wins);
-  core.mac_energy_pj = map.number_or("unit_energy", 0);
-  core.array_area_mm2 = map.number_or("unit_area", 0);
+  core.mac_energy_pj = read_figure(map, "unit_energy", false, problems);
+  core.array_area_mm2 = read_figure(map, "unit_area", false, problems);
   // Keys of ZigZag's in-memory-computing cores and of other precisions: they do not enter this
   // model.
   for (const char* key :
@@ -66,6 +67,11 @@ void read_array(const YamlNode& node, ProblemList& problems, bool offchip, Core&
     }
     core.array.push_back({dims[i], std::max<std::int64_t>(extents[i], 1)});
   }
+  std::int64_t lanes = 1;
+  for (const ArrayDim& dim : core.array)
+    lanes = std::min(lanes, kMaxLanes) * std::clamp<std::int64_t>(dim.size, 1, kMaxArraySize);
+  if (lanes > kMaxLanes)
+    problems.add(sizes->where, fmt::format("more than {} multipliers", kMaxLanes));
 }
 
 CoreKind inferred_kind(const Core& core) {
@@ -150,7 +156,7 @@ parse_dataflow(const YamlNode& node, const std::vector<ArrayDim>& array, Problem
     if (list == nullptr)
       continue;
     if (list->kind != YamlNode::Kind::sequence) {
-      problems.add(list->where, "expected a sequence like [\"K, 32\"]");
+      problems.add(list->where, "expected a list like [\"K, 32\"]");
       continue;
     }
     for (const YamlNode& item : list->items) {
@@ -162,9 +168,45 @@ parse_dataflow(const YamlNode& node, const std::vector<ArrayDim>& array, Problem
   return dataflow;
 }
 
+namespace {
+
+std::string_view name_of(MemoryOperand operand) {
+  return operand == MemoryOperand::I1 ? "I1" : operand == MemoryOperand::I2 ? "I2" : "O";
+}
+
+/// Inputs come down through every level that holds them; outputs enter from below and leave
+/// upwards.
+void require_ports(const Core& core, const YamlNode& memories, ProblemList& problems) {
+  for (const MemoryOperand operand : {MemoryOperand::I1, MemoryOperand::I2, MemoryOperand::O}) {
+    const std::vector<std::size_t> levels = core.levels(operand);
+    const bool output = operand == MemoryOperand::O;
+    for (const std::size_t level : levels) {
+      const bool above = level != levels.back();
+      const Memory& memory = core.memories[level];
+      const auto require = [&](Direction direction, std::string_view name) {
+        if (port_of(memory, operand, direction) != nullptr)
+          return;
+        problems.add(memories.entries[level].key_where,
+                     fmt::format("memory '{}' has no port for '{}, {}'", memory.name,
+                                 name_of(operand), name));
+      };
+      require(Direction::tl, "tl");
+      if (output)
+        require(Direction::fl, "fl");
+      if (above && output)
+        require(Direction::th, "th");
+      if (above && !output)
+        require(Direction::fh, "fh");
+    }
+  }
+}
+
+} // namespace
+
 Core parse_core_node(const YamlNode& root, ProblemList& problems, bool offchip) {
   Core core;
   core.origin = root.where.origin;
+  const std::size_t problems_before = problems.size();
   YamlMap map(root, problems, YamlMap::Duplicates::last_wins);
   core.name = map.require_string("name");
   map.ignore("frequency_hz"); // of a single-core chip: read_chip takes it
@@ -183,6 +225,7 @@ Core parse_core_node(const YamlNode& root, ProblemList& problems, bool offchip) 
       problems.add(memories->where,
                    fmt::format("expected a map of 1 to {} memories", kMaxMemories));
     } else {
+      const YamlMap names(*memories, problems); // a memory given twice is no override
       for (const auto& entry : memories->entries) {
         core.memories.push_back(read_memory(entry, core.array, problems));
       }
@@ -195,6 +238,8 @@ Core parse_core_node(const YamlNode& root, ProblemList& problems, bool offchip) 
   read_kind(map, problems, offchip, core);
   read_vector_figures(map, problems, core);
   map.finish();
+  if (problems.size() == problems_before && core.kind != CoreKind::offchip)
+    require_ports(core, *map.find("memories"), problems);
   return core;
 }
 

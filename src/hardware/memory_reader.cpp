@@ -13,6 +13,9 @@ namespace monet {
 namespace {
 
 constexpr std::int64_t kMaxPorts = 64;
+// Far beyond any machine, and small enough that sums and products of a few of them stay in range.
+constexpr std::int64_t kMaxWidth = std::int64_t{1} << 32; // bits per cycle
+constexpr std::int64_t kMaxSize = std::int64_t{1} << 56;  // bits
 constexpr std::array<std::pair<std::string_view, MemoryOperand>, kMemoryOperands> kOperands{
     {{"I1", MemoryOperand::I1}, {"I2", MemoryOperand::I2}, {"O", MemoryOperand::O}}};
 constexpr std::array<std::pair<std::string_view, Direction>, kDirections> kDirectionNames{
@@ -65,30 +68,15 @@ std::optional<PortUse> parse_use(const YamlNode& node, ProblemList& problems) {
   return std::nullopt;
 }
 
-std::int64_t positive(YamlMap& map, const char* key, ProblemList& problems) {
+std::int64_t positive(YamlMap& map, const char* key, std::int64_t most, ProblemList& problems) {
   const YamlNode* node = map.require(key);
   if (node == nullptr)
     return 1;
   const auto value = as_integer(*node, problems);
-  if (!value)
-    return 1;
-  if (*value >= 1)
-    return *value;
-  problems.add(node->where, fmt::format("'{}' must be at least 1, is {}", key, *value));
+  if (!value || (*value >= 1 && *value <= most))
+    return value.value_or(1);
+  problems.add(node->where, fmt::format("'{}' must be between 1 and {}, is {}", key, most, *value));
   return 1;
-}
-
-double not_negative(YamlMap& map, const char* key, bool required, ProblemList& problems) {
-  const YamlNode* node = required ? map.require(key) : map.find(key);
-  if (node == nullptr)
-    return 0;
-  const auto value = as_number(*node, problems);
-  if (!value)
-    return 0;
-  if (*value >= 0)
-    return *value;
-  problems.add(node->where, fmt::format("'{}' must not be negative", key));
-  return 0;
 }
 
 std::optional<PortType> parse_port_type(const YamlNode& node, ProblemList& problems) {
@@ -111,16 +99,17 @@ void read_named_ports(const YamlNode& list, Memory& memory, ProblemList& problem
     if (const YamlNode* type = map.require("type")) {
       port.type = parse_port_type(*type, problems).value_or(PortType::read_write);
     }
-    port.bandwidth_max = positive(map, "bandwidth_max", problems);
-    port.bandwidth_min =
-        map.has("bandwidth_min") ? positive(map, "bandwidth_min", problems) : port.bandwidth_max;
+    port.bandwidth_max = positive(map, "bandwidth_max", kMaxWidth, problems);
+    port.bandwidth_min = map.has("bandwidth_min")
+                             ? positive(map, "bandwidth_min", kMaxWidth, problems)
+                             : port.bandwidth_max;
     if (port.bandwidth_min > port.bandwidth_max) {
       problems.add(item.where, fmt::format("bandwidth_min {} is above bandwidth_max {}",
                                            port.bandwidth_min, port.bandwidth_max));
     }
     const YamlNode* uses = map.require("allocation");
     if (uses != nullptr && uses->kind != YamlNode::Kind::sequence) {
-      problems.add(uses->where, "expected a sequence like [\"I1, tl\"]");
+      problems.add(uses->where, "expected a list like [\"I1, tl\"]");
     } else if (uses != nullptr) {
       for (const YamlNode& use : uses->items) {
         if (const auto parsed = parse_use(use, problems))
@@ -135,12 +124,14 @@ void read_named_ports(const YamlNode& list, Memory& memory, ProblemList& problem
 /// The counts r_port, w_port, rw_port and widths r_bw, w_bw of the older schema, as ports without
 /// users yet.
 void make_counted_ports(YamlMap& map, Memory& memory, ProblemList& problems) {
-  const std::int64_t read_width = positive(map, "r_bw", problems);
-  const std::int64_t write_width = positive(map, "w_bw", problems);
-  const std::int64_t read_min =
-      map.has("min_r_granularity") ? positive(map, "min_r_granularity", problems) : read_width;
-  const std::int64_t write_min =
-      map.has("min_w_granularity") ? positive(map, "min_w_granularity", problems) : write_width;
+  const std::int64_t read_width = positive(map, "r_bw", kMaxWidth, problems);
+  const std::int64_t write_width = positive(map, "w_bw", kMaxWidth, problems);
+  const std::int64_t read_min = map.has("min_r_granularity")
+                                    ? positive(map, "min_r_granularity", kMaxWidth, problems)
+                                    : read_width;
+  const std::int64_t write_min = map.has("min_w_granularity")
+                                     ? positive(map, "min_w_granularity", kMaxWidth, problems)
+                                     : write_width;
   const auto make = [&](const char* key, const char* prefix, PortType type, std::int64_t width,
                         std::int64_t least) {
     const std::int64_t count = map.integer_or(key, 0);
@@ -256,16 +247,28 @@ std::optional<MemoryOperand> parse_memory_operand(std::string_view name, const S
   return std::nullopt;
 }
 
+double read_figure(YamlMap& map, const char* key, bool required, ProblemList& problems) {
+  constexpr double kMost = 1e15; // keeps totals of a step finite
+  const YamlNode* node = required ? map.require(key) : map.find(key);
+  if (node == nullptr)
+    return 0;
+  const auto value = as_number(*node, problems);
+  if (!value || (*value >= 0 && *value <= kMost))
+    return value.value_or(0);
+  problems.add(node->where, fmt::format("'{}' must be between 0 and {:g}", key, kMost));
+  return 0;
+}
+
 Memory read_memory(const YamlNode::Entry& entry, const std::vector<ArrayDim>& array,
                    ProblemList& problems) {
   Memory memory;
   memory.name = entry.key;
   YamlMap map(entry.value, problems, YamlMap::Duplicates::last_wins);
-  memory.size = {positive(map, "size", problems)};
-  memory.read_energy_pj = not_negative(map, "r_cost", true, problems);
-  memory.write_energy_pj = not_negative(map, "w_cost", true, problems);
-  memory.area_mm2 = not_negative(map, "area", false, problems);
-  memory.leakage_pj_per_cycle = not_negative(map, "leakage_pj_per_cycle", false, problems);
+  memory.size = {positive(map, "size", kMaxSize, problems)};
+  memory.read_energy_pj = read_figure(map, "r_cost", true, problems);
+  memory.write_energy_pj = read_figure(map, "w_cost", true, problems);
+  memory.area_mm2 = read_figure(map, "area", false, problems);
+  memory.leakage_pj_per_cycle = read_figure(map, "leakage_pj_per_cycle", false, problems);
   memory.latency_cycles = map.integer_or("latency", 1);
   memory.automatic_cost = map.boolean_or("auto_cost_extraction", false);
   memory.non_volatile = map.boolean_or("non_volatile", false);
@@ -278,7 +281,7 @@ Memory read_memory(const YamlNode::Entry& entry, const std::vector<ArrayDim>& ar
     make_counted_ports(map, memory, problems);
   const YamlNode* ports = map.require("ports");
   if (ports != nullptr && ports->kind != YamlNode::Kind::sequence) {
-    problems.add(ports->where, "expected a sequence of ports");
+    problems.add(ports->where, "expected a list of ports");
   } else if (ports != nullptr && static_cast<std::int64_t>(ports->items.size()) > kMaxPorts) {
     problems.add(ports->where, fmt::format("more than {} ports", kMaxPorts));
   } else if (ports != nullptr) {

@@ -15,4 +15,7 @@ Memory read_memory(const YamlNode::Entry& entry, const std::vector<ArrayDim>& ar
 std::optional<MemoryOperand> parse_memory_operand(std::string_view name, const SourceLoc& where,
                                                   ProblemList& problems);
 
+/// An energy or an area: not negative and not absurd; 0 when absent or wrong.
+double read_figure(YamlMap& map, const char* key, bool required, ProblemList& problems);
+
 } // namespace monet

@@ -1,5 +1,6 @@
 // One system file and the core files it names -> Chip.
 #include "hardware/core_reader.hpp"
+#include "hardware/memory_reader.hpp"
 
 #include "monet/base/files.hpp"
 #include "monet/base/text.hpp"
@@ -19,7 +20,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMaxCores = 4096;
+constexpr std::size_t kMaxCores = 1024;
+constexpr std::size_t kMaxLinks = 65536;
 constexpr std::size_t kMaxCoreFileBytes = std::size_t{1} << 24;
 
 /// What the connectivity of a chip is read with.
@@ -28,11 +30,15 @@ struct LinkDefaults {
   double energy_per_cycle = 0;
 };
 
-std::optional<std::size_t> parse_index(std::string_view text) {
+std::string_view trimmed(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t'))
     text.remove_prefix(1);
   while (!text.empty() && (text.back() == ' ' || text.back() == '\t'))
     text.remove_suffix(1);
+  return text;
+}
+
+std::optional<std::size_t> parse_index(std::string_view text) {
   std::size_t value = 0;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || stop != text.data() + text.size() || text.empty())
@@ -47,10 +53,10 @@ std::vector<CoreId> parse_ids(const YamlNode& node, std::size_t cores, ProblemLi
     std::string_view rest = node.scalar;
     for (std::size_t comma = rest.find(','); comma != std::string_view::npos;
          comma = rest.find(',')) {
-      parts.emplace_back(rest.substr(0, comma));
+      parts.emplace_back(trimmed(rest.substr(0, comma)));
       rest.remove_prefix(comma + 1);
     }
-    parts.emplace_back(rest);
+    parts.emplace_back(trimmed(rest));
   } else {
     parts = as_strings(node, problems);
   }
@@ -95,6 +101,16 @@ void add_link(Link link, bool bus, Chip& chip) {
   }
 }
 
+std::int64_t read_bandwidth(const YamlNode& node, ProblemList& problems) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 32;
+  const auto value = as_integer(node, problems);
+  if (!value || (*value >= 1 && *value <= kMost))
+    return value.value_or(1);
+  problems.add(node.where, fmt::format("'bandwidth' must be between 1 and {} bits per cycle, is {}",
+                                       kMost, *value));
+  return 1;
+}
+
 /// {type: link|bus, cores: [0, 1], bandwidth: 32, unit_energy_cost: 0}
 void read_link_map(const YamlNode& node, const LinkDefaults& defaults, Chip& chip,
                    ProblemList& problems) {
@@ -107,17 +123,14 @@ void read_link_map(const YamlNode& node, const LinkDefaults& defaults, Chip& chi
   }
   if (const YamlNode* cores = map.require("cores"))
     link.cores = parse_ids(*cores, chip.cores.size(), problems);
-  link.bandwidth_bits_per_cycle = map.has("bandwidth") || defaults.bandwidth == 0
-                                      ? map.require_integer("bandwidth")
-                                      : defaults.bandwidth;
-  link.energy_pj_per_cycle = map.number_or("unit_energy_cost", defaults.energy_per_cycle);
-  link.energy_pj_per_bit = map.number_or("energy_pj_per_bit", 0);
-  if (map.has("bandwidth") && link.bandwidth_bits_per_cycle < 1) {
-    problems.add(map.find("bandwidth")->where, "'bandwidth' must be at least 1 bit per cycle");
-  }
-  if (link.energy_pj_per_cycle < 0 || link.energy_pj_per_bit < 0) {
-    problems.add(node.where, "a link's energy must not be negative");
-  }
+  const YamlNode* bandwidth =
+      defaults.bandwidth == 0 ? map.require("bandwidth") : map.find("bandwidth");
+  link.bandwidth_bits_per_cycle = bandwidth ? read_bandwidth(*bandwidth, problems)
+                                            : std::max<std::int64_t>(defaults.bandwidth, 1);
+  link.energy_pj_per_cycle = map.has("unit_energy_cost")
+                                 ? read_figure(map, "unit_energy_cost", true, problems)
+                                 : defaults.energy_per_cycle;
+  link.energy_pj_per_bit = read_figure(map, "energy_pj_per_bit", false, problems);
   map.finish();
   if (link.cores.size() >= 2)
     add_link(std::move(link), type == "bus", chip);
@@ -127,8 +140,8 @@ void read_links(const YamlNode& node, const LinkDefaults& defaults, Chip& chip,
                 ProblemList& problems) {
   if (node.kind == YamlNode::Kind::null)
     return;
-  if (node.kind != YamlNode::Kind::sequence) {
-    problems.add(node.where, "expected a sequence of links");
+  if (node.kind != YamlNode::Kind::sequence || node.items.size() > kMaxLinks) {
+    problems.add(node.where, fmt::format("expected a list of at most {} links", kMaxLinks));
     return;
   }
   for (const YamlNode& item : node.items) {
@@ -194,8 +207,9 @@ Core core_from_file(const YamlNode& name, bool offchip, const FileOpener& open,
   return core;
 }
 
-void read_cores(const YamlNode& node, const FileOpener& open, std::map<std::string, Core>& seen,
-                Chip& chip, ProblemList& problems) {
+void read_cores(const YamlNode& node, std::optional<std::int64_t> offchip_id,
+                const FileOpener& open, std::map<std::string, Core>& seen, Chip& chip,
+                ProblemList& problems) {
   if (node.kind != YamlNode::Kind::map || node.entries.empty() || node.entries.size() > kMaxCores) {
     problems.add(node.where, fmt::format("expected a map of 1 to {} cores, id: file", kMaxCores));
     return;
@@ -210,15 +224,22 @@ void read_cores(const YamlNode& node, const FileOpener& open, std::map<std::stri
     }
     by_id[*id] = &entry;
   }
-  for (const auto* entry : by_id)
-    chip.cores.push_back(core_from_file(entry->value, false, open, seen, problems));
+  for (std::size_t id = 0; id < by_id.size(); ++id) {
+    const bool offchip = offchip_id && *offchip_id == static_cast<std::int64_t>(id);
+    chip.cores.push_back(core_from_file(by_id[id]->value, offchip, open, seen, problems));
+    if (chip.cores.back().kind == CoreKind::offchip && !offchip) {
+      problems.add(by_id[id]->value.where,
+                   fmt::format("core {} is an off-chip memory, but not the chip's", id),
+                   "name it by offchip_core or offchip_core_id");
+    }
+  }
 }
 
 void read_sharing(const YamlNode& node, Chip& chip, ProblemList& problems) {
   if (node.kind == YamlNode::Kind::null)
     return;
   if (node.kind != YamlNode::Kind::sequence) {
-    problems.add(node.where, "expected a sequence of groups like '0, 1'");
+    problems.add(node.where, "expected a list of groups like '0, 1'");
     return;
   }
   for (const YamlNode& item : node.items) {
@@ -241,22 +262,32 @@ void read_sharing(const YamlNode& node, Chip& chip, ProblemList& problems) {
 
 /// The off-chip core: a file (`offchip_core`) or one of `cores` (`offchip_core_id`); it becomes the
 /// last core.
-void place_offchip(YamlMap& map, const FileOpener& open, std::map<std::string, Core>& seen,
-                   Chip& chip, ProblemList& problems) {
-  if (const YamlNode* file = map.find("offchip_core");
-      file != nullptr && file->kind != YamlNode::Kind::null) {
-    chip.cores.push_back(core_from_file(*file, true, open, seen, problems));
-    chip.offchip = CoreId(chip.cores.size() - 1);
-  } else if (const YamlNode* id = map.find("offchip_core_id")) {
-    const auto value = as_integer(*id, problems);
-    if (!value)
-      return;
-    if (*value + 1 != static_cast<std::int64_t>(chip.cores.size())) {
-      problems.add(id->where, "the off-chip core must be the one with the highest id");
+void place_offchip(YamlMap& map, std::optional<std::int64_t> offchip_id, const FileOpener& open,
+                   std::map<std::string, Core>& seen, Chip& chip, ProblemList& problems) {
+  const YamlNode* where = map.find("offchip_core");
+  if (where != nullptr && where->kind != YamlNode::Kind::null) {
+    chip.cores.push_back(core_from_file(*where, true, open, seen, problems));
+  } else if (offchip_id && !chip.cores.empty()) {
+    where = map.find("offchip_core_id");
+    if (*offchip_id + 1 != std::ssize(chip.cores)) {
+      problems.add(where->where, "the off-chip core must be the one with the highest id");
       return;
     }
-    chip.offchip = CoreId(chip.cores.size() - 1);
-    chip.cores.back().kind = CoreKind::offchip;
+  } else {
+    return;
+  }
+  Core& core = chip.cores.back();
+  core.kind = CoreKind::offchip;
+  chip.offchip = CoreId(chip.cores.size() - 1);
+  if (chip.cores.size() == 1)
+    problems.add(where->where, "a chip needs a core beside its off-chip memory");
+  if (core.memories.empty())
+    return; // reported already
+  const OffchipPort port = offchip_port(chip);
+  if (port.read_bits_per_cycle == 0 || port.write_bits_per_cycle == 0) {
+    problems.add(where->where,
+                 fmt::format("the off-chip memory '{}' needs a port to read and one to write",
+                             core.memories.back().name));
   }
 }
 
@@ -326,24 +357,25 @@ Chip chip_of_system(const YamlNode& root, const FileOpener& open, ProblemList& p
   chip.frequency_hz = frequency_of(map, problems);
   map.ignore("core_coordinates");
   std::map<std::string, Core> seen;
+  const YamlNode* id = map.find("offchip_core_id");
+  const auto offchip_id = id ? as_integer(*id, problems) : std::nullopt;
   if (const YamlNode* cores = map.require("cores"))
-    read_cores(*cores, open, seen, chip, problems);
-  place_offchip(map, open, seen, chip, problems);
+    read_cores(*cores, offchip_id, open, seen, chip, problems);
+  // Without cores nothing that names them can be judged.
+  const bool has_cores = !chip.cores.empty();
+  for (const char* key : {"offchip_core", "core_connectivity", "core_memory_sharing"})
+    map.ignore(key);
+  if (has_cores)
+    place_offchip(map, offchip_id, open, seen, chip, problems);
   LinkDefaults defaults;
   if (const YamlNode* bandwidth = map.find("bandwidth")) {
-    defaults.bandwidth = as_integer(*bandwidth, problems).value_or(1);
-    if (defaults.bandwidth < 1) {
-      problems.add(bandwidth->where, "'bandwidth' must be at least 1 bit per cycle");
-      defaults.bandwidth = 1;
-    }
+    defaults.bandwidth = read_bandwidth(*bandwidth, problems);
   }
-  defaults.energy_per_cycle = map.number_or("unit_energy_cost", 0);
-  if (const YamlNode* links = map.find("core_connectivity");
-      links != nullptr && !chip.cores.empty()) {
+  defaults.energy_per_cycle = read_figure(map, "unit_energy_cost", false, problems);
+  if (const YamlNode* links = map.find("core_connectivity"); links != nullptr && has_cores) {
     read_links(*links, defaults, chip, problems);
   }
-  if (const YamlNode* sharing = map.find("core_memory_sharing");
-      sharing != nullptr && !chip.cores.empty()) {
+  if (const YamlNode* sharing = map.find("core_memory_sharing"); sharing != nullptr && has_cores) {
     read_sharing(*sharing, chip, problems);
   }
   map.finish();

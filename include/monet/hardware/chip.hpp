@@ -53,7 +53,8 @@ struct Chip {
 /// Fills `routes`. Called by the readers; call it again after changing links by hand.
 void make_routes(Chip& chip);
 
-/// Bits per cycle and pJ per bit of the off-chip memory's ports.
+/// Bits per cycle and pJ per bit of the off-chip memory's ports. One port is shared by reads and
+/// writes; of several, the widest that reads and the widest that writes count.
 struct OffchipPort {
   std::int64_t read_bits_per_cycle = 0;
   std::int64_t write_bits_per_cycle = 0;
