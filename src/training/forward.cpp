@@ -33,7 +33,7 @@ ElementType type_for_role(const Tensor& tensor, const Precision& precision) {
 
 namespace {
 
-struct ExtraOutput {
+struct ExtraTensor {
   std::size_t index = 0;
   Tensor tensor;
 };
@@ -41,7 +41,8 @@ struct ExtraOutput {
 /// An operator of the network as the step has it; tensors are still the network's.
 struct Adapted {
   Operator op;
-  std::vector<ExtraOutput> extra;
+  std::vector<ExtraTensor> extra;     ///< new outputs
+  std::vector<ExtraTensor> constants; ///< new inputs
   bool changed = false;
   /// Outputs that overwrite an input in place: (output, input).
   std::vector<std::pair<std::size_t, std::size_t>> in_place;
@@ -103,7 +104,7 @@ void adapt_layer_norm(const Graph& network, const Precision& precision, Adapted&
 /// With ratio 0 nothing is dropped and no mask is kept.
 void adapt_dropout(const Graph& network, bool training, bool differentiated, Adapted& adapted) {
   Operator& op = adapted.op;
-  const double ratio = known_number(network, op, 1).value_or(op.attributes.number("ratio", 0.5));
+  const double ratio = dropout_ratio(network, op);
   adapted.changed = true;
   if (!training || ratio == 0.0) {
     op.op_type = "Identity";
@@ -113,6 +114,12 @@ void adapt_dropout(const Graph& network, bool training, bool differentiated, Ada
     op.attributes = {};
     return;
   }
+  op.inputs.resize(3); // ratio and training_mode, which is false when left out
+  Tensor on = extra_tensor(network, op, "training_mode", {}, ElementType::boolean);
+  on.kind = TensorKind::constant;
+  on.values = std::vector<std::int64_t>{1};
+  adapted.constants.push_back({2, std::move(on)});
+  op.inputs[2].reset();
   if (has_output(op, 1) || !differentiated)
     return;
   op.outputs.resize(2);
@@ -132,7 +139,7 @@ void adapt_max_pool(const Graph& network, Adapted& adapted) {
 
 Adapted adapt(const Graph& network, const Operator& op, const Precision& precision,
               const GradientNeeds* needs) {
-  Adapted adapted{op, {}, false, {}};
+  Adapted adapted{op, {}, {}, false, {}};
   const bool training = needs != nullptr;
   const bool differentiated = training && is_differentiated(*needs, op);
   if (op.op_type == "BatchNormalization") {
@@ -189,7 +196,9 @@ void add_adapted(Adapted adapted, PreparedForward& made) {
     map(id);
   for (auto& id : op.outputs)
     map(id);
-  for (ExtraOutput& extra : adapted.extra)
+  for (ExtraTensor& constant : adapted.constants)
+    op.inputs[constant.index] = made.graph.add_tensor(std::move(constant.tensor));
+  for (ExtraTensor& extra : adapted.extra)
     op.outputs[extra.index] = made.graph.add_tensor(std::move(extra.tensor));
   for (const auto& [output, input] : adapted.in_place) {
     Tensor& tensor = made.graph.tensor(*op.outputs[output]);

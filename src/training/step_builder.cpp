@@ -133,6 +133,10 @@ std::optional<double> known_number(const Graph& graph, const Operator& op, std::
   return integers.size() == 1 ? std::optional(static_cast<double>(integers.front())) : std::nullopt;
 }
 
+double dropout_ratio(const Graph& graph, const Operator& op) {
+  return known_number(graph, op, 1).value_or(op.attributes.number("ratio", 0.5));
+}
+
 std::size_t normal_axis(std::int64_t axis, std::size_t rank) {
   const auto signed_rank = static_cast<std::int64_t>(rank);
   internal_check(axis >= -signed_rank && axis < signed_rank, "axis out of range");

@@ -67,6 +67,8 @@ std::optional<std::vector<std::int64_t>> known_integers(const Graph& graph, cons
                                                         std::size_t input);
 /// A number known at compile time, or nullopt.
 std::optional<double> known_number(const Graph& graph, const Operator& op, std::size_t input);
+/// Share of elements that a Dropout drops.
+double dropout_ratio(const Graph& graph, const Operator& op);
 /// `axis` counted from the end when negative.
 std::size_t normal_axis(std::int64_t axis, std::size_t rank);
 

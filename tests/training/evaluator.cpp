@@ -1,5 +1,7 @@
 #include "training/evaluator.hpp"
 
+#include "training/scalar_functions.hpp"
+
 #include "monet/base/errors.hpp"
 
 #include <algorithm>
@@ -14,7 +16,6 @@ namespace monet {
 namespace {
 
 using Shape = std::vector<std::int64_t>;
-constexpr double kTwoOverRootPi = 1.1283791670955126;
 
 std::size_t at(std::int64_t i) {
   return static_cast<std::size_t>(i);
@@ -51,64 +52,6 @@ std::size_t broadcast(const Shape& index, const Shape& shape) {
     own[d] = shape[d] == 1 ? 0 : index[skipped + d];
   return flat(own, shape);
 }
-
-double sigmoid(double x) {
-  return 1.0 / (1.0 + std::exp(-x));
-}
-
-using Scalar = double (*)(std::span<const double> v, const Attributes& a);
-
-// v: inputs in order (dY first in gradients).
-const std::map<std::string_view, Scalar> kScalars{
-    {"Add", [](auto v, auto&) { return v[0] + v[1]; }},
-    {"Sub", [](auto v, auto&) { return v[0] - v[1]; }},
-    {"Mul", [](auto v, auto&) { return v[0] * v[1]; }},
-    {"Div", [](auto v, auto&) { return v[0] / v[1]; }},
-    {"Neg", [](auto v, auto&) { return -v[0]; }},
-    {"Relu", [](auto v, auto&) { return std::max(v[0], 0.0); }},
-    {"Tanh", [](auto v, auto&) { return std::tanh(v[0]); }},
-    {"Sigmoid", [](auto v, auto&) { return sigmoid(v[0]); }},
-    {"Erf", [](auto v, auto&) { return std::erf(v[0]); }},
-    {"Sqrt", [](auto v, auto&) { return std::sqrt(v[0]); }},
-    {"Exp", [](auto v, auto&) { return std::exp(v[0]); }},
-    {"Log", [](auto v, auto&) { return std::log(v[0]); }},
-    {"Reciprocal", [](auto v, auto&) { return 1.0 / v[0]; }},
-    {"Abs", [](auto v, auto&) { return std::abs(v[0]); }},
-    {"Pow", [](auto v, auto&) { return std::pow(v[0], v[1]); }},
-    {"Clip", [](auto v, auto&) { return std::clamp(v[0], v[1], v[2]); }},
-    {"Where", [](auto v, auto&) { return v[0] != 0 ? v[1] : v[2]; }},
-    {"Softplus", [](auto v, auto&) { return std::log1p(std::exp(v[0])); }},
-    {"LeakyRelu", [](auto v, auto& a) { return v[0] > 0 ? v[0] : a.number("alpha", 0.01) * v[0]; }},
-    {"Elu",
-     [](auto v, auto& a) { return v[0] > 0 ? v[0] : a.number("alpha", 1.0) * std::expm1(v[0]); }},
-    {"HardSigmoid",
-     [](auto v, auto& a) {
-       return std::clamp(a.number("alpha", 0.2) * v[0] + a.number("beta", 0.5), 0.0, 1.0);
-     }},
-    {"HardSwish", [](auto v, auto&) { return v[0] * std::clamp(v[0] / 6 + 0.5, 0.0, 1.0); }},
-    {"ReluGrad", [](auto v, auto&) { return v[1] > 0 ? v[0] : 0.0; }},
-    {"TanhGrad", [](auto v, auto&) { return v[0] * (1 - v[1] * v[1]); }},
-    {"SigmoidGrad", [](auto v, auto&) { return v[0] * v[1] * (1 - v[1]); }},
-    {"ErfGrad", [](auto v, auto&) { return v[0] * kTwoOverRootPi * std::exp(-v[1] * v[1]); }},
-    {"SqrtGrad", [](auto v, auto&) { return v[0] * 0.5 / v[1]; }},
-    {"ReciprocalGrad", [](auto v, auto&) { return -v[0] * v[1] * v[1]; }},
-    {"AbsGrad", [](auto v, auto&) { return v[1] < 0 ? -v[0] : v[0]; }},
-    {"PowGrad", [](auto v, auto&) { return v[0] * v[2] * std::pow(v[1], v[2] - 1); }},
-    {"SquareGrad", [](auto v, auto&) { return v[0] * 2 * v[1]; }},
-    {"ClipGrad", [](auto v, auto&) { return v[1] > v[2] && v[1] < v[3] ? v[0] : 0.0; }},
-    {"SoftplusGrad", [](auto v, auto&) { return v[0] * sigmoid(v[1]); }},
-    {"LeakyReluGrad",
-     [](auto v, auto& a) { return v[1] > 0 ? v[0] : a.number("alpha", 0.01) * v[0]; }},
-    {"EluGrad",
-     [](auto v, auto& a) { return v[1] > 0 ? v[0] : v[0] * (v[1] + a.number("alpha", 1.0)); }},
-    {"HardSigmoidGrad",
-     [](auto v, auto& a) { return v[1] > 0 && v[1] < 1 ? v[0] * a.number("alpha", 0.2) : 0.0; }},
-    {"HardSwishGrad",
-     [](auto v, auto&) { return v[1] <= -3  ? 0.0
-                                : v[1] >= 3 ? v[0]
-                                            : v[0] * (v[1] / 3 + 0.5); }},
-    {"ReduceSum", [](auto v, auto&) { return v[0]; }},
-};
 
 } // namespace
 
@@ -245,75 +188,97 @@ bool Evaluator::run_scalar(const Operator& op) {
   return true;
 }
 
-/// Statistics over groups of elements: `group` maps an index to its group.
+/// Groups of elements that share statistics: a channel, or a row.
+struct Evaluator::Groups {
+  const Shape& shape;
+  bool batch;
+
+  std::size_t count() const {
+    const std::size_t total = flat_size();
+    return batch ? at(shape[1]) : total / at(shape.back());
+  }
+  std::size_t flat_size() const {
+    return at(std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>()));
+  }
+  double size() const { return static_cast<double>(flat_size()) / static_cast<double>(count()); }
+  std::size_t group(const Shape& index, std::size_t i) const {
+    return batch ? at(index[1]) : i / at(shape.back());
+  }
+  std::size_t feature(const Shape& index) const { return at(batch ? index[1] : index.back()); }
+};
+
 bool Evaluator::run_normalisation(const Operator& op) {
   const bool batch = op.op_type.starts_with("Batch");
-  const bool backward = op.op_type.find("Grad") != std::string::npos;
   if (!batch && !op.op_type.starts_with("Layer"))
     return false;
-  const Shape& shape = tensor(op.inputs[0]).shape;
-  const std::int64_t columns = shape.back();
-  const auto group = [&](const Shape& index, std::size_t i) {
-    return batch ? at(index[1]) : i / at(columns);
-  };
-  const auto feature = [&](const Shape& index) { return at(batch ? index[1] : index.back()); };
-  const std::size_t x_input = backward ? 1 : 0;
-  const Values& x = in(op, x_input);
-  const std::size_t groups = batch ? at(shape[1]) : x.size() / at(columns);
-  const double m = static_cast<double>(x.size()) / static_cast<double>(groups);
-  Values mean(groups), inverse(groups);
-  for_each(shape, [&](const Shape& k, std::size_t i) { mean[group(k, i)] += x[i] / m; });
-  for_each(shape, [&](const Shape& k, std::size_t i) {
-    const double d = x[i] - mean[group(k, i)];
-    inverse[group(k, i)] += d * d / m;
+  const Groups groups{tensor(op.inputs[0]).shape, batch};
+  if (op.op_type.find("Grad") == std::string::npos)
+    normalise(op, groups);
+  else
+    normalise_backward(op, groups);
+  return true;
+}
+
+void Evaluator::normalise(const Operator& op, const Groups& groups) {
+  const Values& x = in(op, 0);
+  const double m = groups.size();
+  Values mean(groups.count()), inverse(groups.count());
+  for_each(groups.shape,
+           [&](const Shape& k, std::size_t i) { mean[groups.group(k, i)] += x[i] / m; });
+  for_each(groups.shape, [&](const Shape& k, std::size_t i) {
+    const double d = x[i] - mean[groups.group(k, i)];
+    inverse[groups.group(k, i)] += d * d / m;
   });
   for (double& v : inverse)
     v = 1 / std::sqrt(v + op.attributes.number("epsilon", 1e-5));
-  const auto xhat = [&](const Shape& k, std::size_t i) {
-    return (x[i] - mean[group(k, i)]) * inverse[group(k, i)];
-  };
-  if (!backward) {
-    Values& y = out(op, 0);
-    for_each(shape, [&](const Shape& k, std::size_t i) {
-      y[i] = xhat(k, i) * in(op, 1)[feature(k)] + in(op, 2)[feature(k)];
-    });
-    const std::size_t saved = batch ? 3 : 1;
-    if (op.outputs.size() > saved + 1) {
-      out(op, saved) = mean;
-      out(op, saved + 1) = inverse;
-    }
-    return true;
+  Values& y = out(op, 0);
+  for_each(groups.shape, [&](const Shape& k, std::size_t i) {
+    const std::size_t g = groups.group(k, i);
+    y[i] =
+        (x[i] - mean[g]) * inverse[g] * in(op, 1)[groups.feature(k)] + in(op, 2)[groups.feature(k)];
+  });
+  const std::size_t saved = groups.batch ? 3 : 1;
+  if (op.outputs.size() > saved + 1) {
+    out(op, saved) = mean;
+    out(op, saved + 1) = inverse;
   }
-  // The saved statistics must be those of X: use what the graph hands over.
+}
+
+/// Uses the statistics that the graph hands over, so that saving wrong ones shows.
+void Evaluator::normalise_backward(const Operator& op, const Groups& groups) {
   const bool weights_only = op.op_type == "LayerNormGradWeight";
-  mean = in(op, weights_only ? 2 : 3);
-  inverse = in(op, weights_only ? 3 : 4);
   const Values& dy = in(op, 0);
-  const std::size_t scale_output = batch ? 1 : 0;
-  if (batch || weights_only) {
-    for (std::size_t o = scale_output; o < op.outputs.size(); ++o) {
-      if (!op.outputs[o])
-        continue;
-      Values& sum = out(op, o);
-      for_each(shape, [&](const Shape& k, std::size_t i) {
-        sum[feature(k)] += o == scale_output ? dy[i] * xhat(k, i) : dy[i];
-      });
-    }
+  const Values& x = in(op, 1);
+  const Values& mean = in(op, weights_only ? 2 : 3);
+  const Values& inverse = in(op, weights_only ? 3 : 4);
+  const auto xhat = [&](const Shape& k, std::size_t i) {
+    return (x[i] - mean[groups.group(k, i)]) * inverse[groups.group(k, i)];
+  };
+  const std::size_t scale = groups.batch ? 1 : 0;
+  for (std::size_t o = scale; (groups.batch || weights_only) && o < op.outputs.size(); ++o) {
+    if (!op.outputs[o])
+      continue;
+    Values& sum = out(op, o);
+    for_each(groups.shape, [&](const Shape& k, std::size_t i) {
+      sum[groups.feature(k)] += o == scale ? dy[i] * xhat(k, i) : dy[i];
+    });
   }
   if (weights_only || !op.outputs[0])
-    return true;
-  Values sum(groups), sum_xhat(groups);
-  const auto g = [&](const Shape& k, std::size_t i) { return dy[i] * in(op, 2)[feature(k)]; };
-  for_each(shape, [&](const Shape& k, std::size_t i) {
-    sum[group(k, i)] += g(k, i) / m;
-    sum_xhat[group(k, i)] += g(k, i) * xhat(k, i) / m;
+    return;
+  const double m = groups.size();
+  Values sum(groups.count()), sum_xhat(groups.count());
+  const auto scaled = [&](const Shape& k, std::size_t i) {
+    return dy[i] * in(op, 2)[groups.feature(k)];
+  };
+  for_each(groups.shape, [&](const Shape& k, std::size_t i) {
+    sum[groups.group(k, i)] += scaled(k, i) / m;
+    sum_xhat[groups.group(k, i)] += scaled(k, i) * xhat(k, i) / m;
   });
   Values& dx = out(op, 0);
-  for_each(shape, [&](const Shape& k, std::size_t i) {
-    dx[i] =
-        inverse[group(k, i)] * (g(k, i) - sum[group(k, i)] - xhat(k, i) * sum_xhat[group(k, i)]);
+  for_each(groups.shape, [&](const Shape& k, std::size_t i) {
+    const std::size_t g = groups.group(k, i);
+    dx[i] = inverse[g] * (scaled(k, i) - sum[g] - xhat(k, i) * sum_xhat[g]);
   });
-  return true;
 }
 
 /// Softmax family along the last axis.
@@ -398,46 +363,59 @@ bool Evaluator::run_rearrangement(const Operator& op) {
   } else if (op.op_type == "Expand") {
     Values& y = out(op, 0);
     for_each(to, [&](const Shape& k, std::size_t i) { y[i] = in(op, 0)[broadcast(k, from)]; });
-  } else if (op.op_type == "Slice" || op.op_type == "Pad") {
-    Shape shift(from.size(), 0); // source = index + shift
-    const bool pad = op.op_type == "Pad";
-    const Shape first = ints(op, 1);
-    const Shape axes = !pad && op.inputs.size() > 3 ? ints(op, 3) : Shape{};
-    for (std::size_t i = 0; i < (pad ? from.size() : first.size()); ++i)
-      shift[axes.empty() ? i : at(axes[i])] = pad ? -first[i] : first[i];
-    Values& y = out(op, 0);
-    for_each(to, [&](const Shape& index, std::size_t i) {
-      Shape source = index;
-      bool inside = true;
-      for (std::size_t d = 0; d < source.size(); ++d) {
-        source[d] += shift[d];
-        inside = inside && source[d] >= 0 && source[d] < from[d];
-      }
-      y[i] = inside ? in(op, 0)[flat(source, from)] : 0.0;
-    });
-  } else if (op.op_type == "Concat" || op.op_type == "Split") {
-    const bool split = op.op_type == "Split";
-    const auto axis = op.attributes.integer("axis", 0);
-    const Shape& whole = split ? from : to;
-    const std::size_t a = at(axis < 0 ? axis + static_cast<std::int64_t>(whole.size()) : axis);
-    const std::size_t parts = split ? op.outputs.size() : op.inputs.size();
-    std::int64_t start = 0;
-    if (!split)
-      out(op, 0);
-    for (std::size_t p = 0; p < parts; ++p) {
-      const Shape shape = tensor(split ? op.outputs[p] : op.inputs[p]).shape;
-      if (split)
-        out(op, p);
-      for_each(shape, [&](const Shape& index, std::size_t i) {
-        Shape full = index;
-        full[a] += start;
-        Values& y = values_[op.outputs[split ? p : 0]->index()];
-        (split ? y[i] : y[flat(full, whole)]) = split ? in(op, 0)[flat(full, whole)] : in(op, p)[i];
-      });
-      start += shape[a];
-    }
   } else {
+    return run_window(op) || run_parts(op);
+  }
+  return true;
+}
+
+/// Slice and Pad: the source is the index shifted; outside it is zero.
+bool Evaluator::run_window(const Operator& op) {
+  const bool pad = op.op_type == "Pad";
+  if (!pad && op.op_type != "Slice")
     return false;
+  const Shape& from = tensor(op.inputs[0]).shape;
+  Shape shift(from.size(), 0);
+  const Shape first = ints(op, 1);
+  const Shape axes = !pad && op.inputs.size() > 3 ? ints(op, 3) : Shape{};
+  for (std::size_t i = 0; i < (pad ? from.size() : first.size()); ++i)
+    shift[axes.empty() ? i : at(axes[i])] = pad ? -first[i] : first[i];
+  Values& y = out(op, 0);
+  for_each(tensor(op.outputs[0]).shape, [&](const Shape& index, std::size_t i) {
+    Shape source = index;
+    bool inside = true;
+    for (std::size_t d = 0; d < source.size(); ++d) {
+      source[d] += shift[d];
+      inside = inside && source[d] >= 0 && source[d] < from[d];
+    }
+    y[i] = inside ? in(op, 0)[flat(source, from)] : 0.0;
+  });
+  return true;
+}
+
+/// Concat and Split.
+bool Evaluator::run_parts(const Operator& op) {
+  const bool split = op.op_type == "Split";
+  if (!split && op.op_type != "Concat")
+    return false;
+  const Shape whole = tensor(split ? op.inputs[0] : op.outputs[0]).shape;
+  const auto axis = op.attributes.integer("axis", 0);
+  const std::size_t a = at(axis < 0 ? axis + static_cast<std::int64_t>(whole.size()) : axis);
+  const std::size_t parts = split ? op.outputs.size() : op.inputs.size();
+  std::int64_t start = 0;
+  if (!split)
+    out(op, 0);
+  for (std::size_t p = 0; p < parts; ++p) {
+    const Shape shape = tensor(split ? op.outputs[p] : op.inputs[p]).shape;
+    if (split)
+      out(op, p);
+    for_each(shape, [&](const Shape& index, std::size_t i) {
+      Shape full = index;
+      full[a] += start;
+      Values& y = values_[op.outputs[split ? p : 0]->index()];
+      (split ? y[i] : y[flat(full, whole)]) = split ? in(op, 0)[flat(full, whole)] : in(op, p)[i];
+    });
+    start += shape[a];
   }
   return true;
 }

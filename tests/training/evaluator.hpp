@@ -28,9 +28,14 @@ private:
   void run(const Operator& op);
   bool run_scalar(const Operator& op);
   bool run_normalisation(const Operator& op);
+  struct Groups;
+  void normalise(const Operator& op, const Groups& groups);
+  void normalise_backward(const Operator& op, const Groups& groups);
   bool run_row(const Operator& op);
   bool run_loss(const Operator& op);
   bool run_rearrangement(const Operator& op);
+  bool run_window(const Operator& op);
+  bool run_parts(const Operator& op);
   bool run_indexed(const Operator& op);
   void run_product(const Operator& op);
   void run_nest(const Operator& op, const Body& body);

@@ -8,7 +8,7 @@ namespace {
 /// operator.
 void dropout(GradientContext& context) {
   GradientContext::Emit what{"DropoutGrad", kMonetDomain, {context.dy(), context.output(1)}};
-  what.attributes.set("ratio", known_number(context.graph(), context.op(), 1).value_or(0.5));
+  what.attributes.set("ratio", dropout_ratio(context.graph(), context.op()));
   context.emit(std::move(what), {0});
 }
 

@@ -59,13 +59,14 @@ void slice(GradientContext& context) {
   context.give(0, pad(context, context.dy(), before, context.input_shape(0)));
 }
 std::string refuse_slice(const Graph& graph, const Operator& op) {
-  if (!known_integers(graph, op, 1))
-    return "Slice has a gradient only when its starts are constants";
-  if (const auto steps = known_integers(graph, op, 4)) {
-    for (const std::int64_t step : *steps) {
-      if (step != 1)
-        return "Slice has a gradient only with steps of 1";
-    }
+  for (std::size_t i = 1; i < op.inputs.size(); ++i) {
+    if (op.inputs[i] && !known_integers(graph, op, i))
+      return "Slice has a gradient only when its starts, ends, axes and steps are constants";
+  }
+  for (const std::int64_t step :
+       known_integers(graph, op, 4).value_or(std::vector<std::int64_t>{})) {
+    if (step != 1)
+      return "Slice has a gradient only with steps of 1";
   }
   return {};
 }
@@ -98,6 +99,8 @@ void pad_rule(GradientContext& context) {
 std::string refuse_pad(const Graph& graph, const Operator& op) {
   if (op.attributes.text("mode", "constant") != "constant")
     return "Pad has a gradient only in mode 'constant'";
+  if (op.inputs.size() > 3 && op.inputs[3])
+    return "Pad has a gradient only without input 'axes'";
   const auto pads = known_integers(graph, op, 1);
   if (!pads || pads->size() != 2 * graph.tensor(*op.inputs[0]).shape.size()) {
     return "Pad has a gradient only when its pads are constants for every axis";
