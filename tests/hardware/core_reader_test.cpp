@@ -1,0 +1,114 @@
+#include "hardware/core_text.hpp"
+
+#include "monet/hardware/read_hardware.hpp"
+
+#include <gtest/gtest.h>
+
+namespace monet {
+namespace {
+
+const std::string kFixtures = std::string(MONET_SOURCE_DIR) + "/tests/fixtures/hardware/cores/";
+
+/// One memory that serves everything, with lines put in or changed.
+std::string core_with(const std::string& top_lines, const std::string& array,
+                      const std::string& dataflow) {
+  return "name: c\n" + top_lines +
+         "memories:\n"
+         "  sram:\n"
+         "    size: 4096\n"
+         "    r_cost: 1\n"
+         "    w_cost: 2\n"
+         "    operands: [I1, I2, O]\n"
+         "    ports:\n"
+         "      - {name: rw_port_1, type: read_write, bandwidth_max: 64, allocation: [\"I1, tl\", "
+         "\"I2, tl\", \"O, tl\", \"O, fl\"]}\n"
+         "    served_dimensions: [D1]\n"
+         "operational_array: " +
+         array + "\n" + dataflow;
+}
+
+TEST(CoreReader, BothSchemasGiveTheSameCore) {
+  const Core counted = read_core(kFixtures + "counted_ports.yaml");
+  const Core named = read_core(kFixtures + "named_ports.yaml");
+  EXPECT_EQ(text_of(counted), text_of(named));
+}
+
+TEST(CoreReader, ReadsWidthsAndPortsOfTheOlderSchema) {
+  const Core core = read_core(kFixtures + "counted_ports.yaml");
+  ASSERT_EQ(core.memories.size(), 3U);
+  EXPECT_EQ(core.kind, CoreKind::array);
+  EXPECT_EQ(core.lanes(), 32);
+  EXPECT_EQ(core.levels(MemoryOperand::I1), (std::vector<std::size_t>{2}));
+  EXPECT_EQ(core.levels(MemoryOperand::I2), (std::vector<std::size_t>{0, 2}));
+  EXPECT_EQ(core.levels(MemoryOperand::O), (std::vector<std::size_t>{1, 2}));
+  const Memory& sram = core.memories[2];
+  EXPECT_EQ(core.top(MemoryOperand::I1), &sram);
+  // r_bw 256 read and w_bw 128 written, in pieces of the granularities 64 and 32.
+  const MemoryPort* down = port_of(sram, MemoryOperand::I2, Direction::tl);
+  ASSERT_NE(down, nullptr);
+  EXPECT_EQ(down->name, "r_port_1");
+  EXPECT_EQ(down->type, PortType::read);
+  EXPECT_EQ(down->bandwidth_min, 64);
+  EXPECT_EQ(down->bandwidth_max, 256);
+  const MemoryPort* up = port_of(sram, MemoryOperand::O, Direction::fl);
+  ASSERT_NE(up, nullptr);
+  EXPECT_EQ(up->bandwidth_min, 32);
+  EXPECT_EQ(up->bandwidth_max, 128);
+  EXPECT_EQ(port_of(sram, MemoryOperand::I1, Direction::fl), nullptr);
+  // The accumulators' second ports carry what comes from the array and what goes up.
+  EXPECT_EQ(port_of(core.memories[1], MemoryOperand::O, Direction::fl)->name, "w_port_2");
+  EXPECT_EQ(port_of(core.memories[1], MemoryOperand::O, Direction::th)->name, "r_port_2");
+}
+
+TEST(CoreReader, CountsInstancesOverDimensionsThatAreNotServed) {
+  const Core core = read_core(kFixtures + "counted_ports.yaml"); // array of 8 x 4
+  EXPECT_EQ(instances(core, core.memories[0]), 32);              // serves none: one per multiplier
+  EXPECT_EQ(instances(core, core.memories[1]), 8);               // serves D2
+  EXPECT_EQ(instances(core, core.memories[2]), 1);               // serves both
+  // 32 multipliers of 0.01, 32 register files of 0.1, 8 of nothing and an SRAM of 2.
+  EXPECT_DOUBLE_EQ(core.area_mm2(), 32 * 0.01 + 32 * 0.1 + 2);
+}
+
+TEST(CoreReader, InfersTheKind) {
+  EXPECT_EQ(read_core(kFixtures + "window.yaml").kind, CoreKind::pooling);
+  EXPECT_EQ(read_core(kFixtures + "lanes.yaml").kind, CoreKind::vector);
+  const std::string two = "{dimensions: [D1, D2], sizes: [4, 4]}";
+  EXPECT_EQ(parse_core(core_with("", two, ""), "c").kind, CoreKind::array);
+  EXPECT_EQ(parse_core(core_with("", two, "dataflows: {D1: [\"FY, 3\"]}"), "c").kind,
+            CoreKind::pooling);
+  EXPECT_EQ(parse_core(core_with("", "{dimensions: [D1, D2], sizes: [1, 4]}", ""), "c").kind,
+            CoreKind::vector);
+  EXPECT_EQ(parse_core(core_with("kind: vector\n", two, ""), "c").kind, CoreKind::vector);
+  EXPECT_EQ(parse_core(core_with("kind: array\n", "{dimensions: [D1], sizes: [4]}", ""), "c").kind,
+            CoreKind::array);
+}
+
+TEST(CoreReader, ReadsOurOptionalKeys) {
+  const Core core = parse_core(core_with("vector_operators: true\noperator_types: [Conv, Gemm]\n"
+                                         "cycles_per_transcendental: 12\ncycles_per_divide: 2.5\n",
+                                         "{dimensions: [D1], sizes: [4]}",
+                                         "dataflows: {D1: [\"K, 2\", \"C, 2\"]}"),
+                               "c");
+  EXPECT_TRUE(core.runs_vector_operators);
+  EXPECT_EQ(core.operator_types, (std::vector<std::string>{"Conv", "Gemm"}));
+  EXPECT_EQ(core.cycles_per_transcendental, 12);
+  EXPECT_EQ(core.cycles_per_divide, 2.5);
+  ASSERT_EQ(core.dataflow.size(), 1U);
+  ASSERT_EQ(core.dataflow[0].size(), 2U);
+  EXPECT_EQ(core.dataflow[0][1].dim, "C");
+  EXPECT_EQ(core.dataflow[0][1].factor, 2);
+}
+
+TEST(CoreReader, DefaultsOfAbsentKeys) {
+  const Core core = parse_core(core_with("", "{dimensions: [D1], sizes: [4]}", ""), "c");
+  EXPECT_FALSE(core.runs_vector_operators);
+  EXPECT_TRUE(core.dataflow.empty());
+  EXPECT_EQ(core.mac_energy_pj, 0);
+  EXPECT_EQ(core.memories[0].area_mm2, 0);
+  EXPECT_FALSE(core.memories[0].non_volatile);
+  // Without bandwidth_min an access is a full word.
+  EXPECT_EQ(core.memories[0].ports[0].bandwidth_min, 64);
+}
+
+} // namespace
+} // namespace monet
