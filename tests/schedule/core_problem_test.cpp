@@ -1,0 +1,89 @@
+#include "schedule/small_steps.hpp"
+
+#include "monet/schedule/schedule.hpp"
+
+#include <gtest/gtest.h>
+
+namespace monet {
+namespace {
+
+using testing::make_chip;
+using testing::StepBuilder;
+
+/// A 3-tap convolution over 8 positions with padding 1: ix = ox + fx - 1.
+StepBuilder convolution() {
+  StepBuilder builder;
+  const TensorId x = builder.source("x", {8}, TensorKind::input);
+  const TensorId w = builder.source("w", {3});
+  const TensorId out = builder.elementwise("o", {x});
+  Operator& op = builder.graph().op(OpId(0));
+  op.inputs = {x, w};
+  builder.graph().tensor(w).consumers = {OpId(0)};
+  op.nest.compute = ComputeKind::mac;
+  op.nest.dims = {{"OX", 8}, {"FX", 3}};
+  op.nest.operands = {{out, AccessMode::write, "O", {{{{0, 1}}}}},
+                      {x, AccessMode::read, "I", {{{{0, 1}, {1, 1}}, -1}}},
+                      {w, AccessMode::read, "W", {{{{1, 1}}}}}};
+  return builder;
+}
+
+Tile tile_of(Interval ox) {
+  return {OpId(0), {ox, {0, 3}}, CoreId(0)};
+}
+
+TEST(CoreProblem, tiles_that_differ_in_place_only_are_equal) {
+  const StepBuilder builder = convolution();
+  const Chip chip = make_chip({});
+  const CoreProblem second = core_problem(tile_of({2, 4}), builder.step(), chip);
+  const CoreProblem third = core_problem(tile_of({4, 6}), builder.step(), chip);
+  EXPECT_EQ(second, third);
+  // Rows 1 to 4 of x: two outputs and a halo of one on each side, counted from the region's first
+  // row.
+  EXPECT_EQ(second.operands[1].extents, std::vector<std::int64_t>{4});
+  EXPECT_EQ(second.operands[1].axes[0].offset, 0);
+  // The first tile lacks a row: it is padding.
+  const CoreProblem first = core_problem(tile_of({0, 2}), builder.step(), chip);
+  EXPECT_EQ(first.operands[1].extents, std::vector<std::int64_t>{3});
+  EXPECT_EQ(first.operands[1].axes[0].offset, -1);
+  EXPECT_NE(first, second);
+}
+
+TEST(CoreProblem, links_operands_to_memories) {
+  const StepBuilder builder = convolution();
+  Chip chip = make_chip({});
+  const CoreProblem problem = core_problem(tile_of({0, 8}), builder.step(), chip);
+  EXPECT_EQ(problem.operands[0].memory, MemoryOperand::O);
+  EXPECT_EQ(problem.operands[1].memory, MemoryOperand::I1);
+  EXPECT_EQ(problem.operands[2].memory, MemoryOperand::I2);
+  EXPECT_EQ(problem.operands[0].partial_bits, 32);
+  // A core that holds no weights takes them as activations.
+  chip.cores[0].memories[0].operands = {MemoryOperand::I1, MemoryOperand::O};
+  EXPECT_EQ(core_problem(tile_of({0, 8}), builder.step(), chip).operands[2].memory,
+            MemoryOperand::I1);
+}
+
+TEST(CoreProblem, streams_the_largest_operands_until_the_rest_fits) {
+  StepBuilder builder;
+  const TensorId x = builder.source("x", {8, 16}, TensorKind::input); // 4096 bits
+  const TensorId w = builder.source("w", {16, 32});                   // 16384 bits
+  builder.product("o", x, w);                                         // 8 x 32: 8192 bits
+  const Tile tile{OpId(0), {{0, 8}, {0, 32}, {0, 16}}, CoreId(0)};
+  const auto streamed = [&](std::int64_t bits) {
+    const Chip chip = make_chip({.core_bits = bits});
+    std::vector<bool> flags;
+    for (const ProblemOperand& operand : core_problem(tile, builder.step(), chip).operands) {
+      flags.push_back(operand.offchip);
+    }
+    return flags; // O, I, W
+  };
+  EXPECT_EQ(streamed(28672), (std::vector<bool>{false, false, false}));
+  EXPECT_EQ(streamed(28671), (std::vector<bool>{false, false, true}));
+  // An eighth stays free for the streamed weights: 14043 - 1755 = 12288 = O + I; one bit less and O
+  // goes too.
+  EXPECT_EQ(streamed(14043), (std::vector<bool>{false, false, true}));
+  EXPECT_EQ(streamed(14042), (std::vector<bool>{true, false, true}));
+  EXPECT_EQ(streamed(100), (std::vector<bool>{true, true, true}));
+}
+
+} // namespace
+} // namespace monet

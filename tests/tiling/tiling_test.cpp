@@ -1,0 +1,302 @@
+#include "schedule/small_steps.hpp"
+#include "tiling/edges.hpp"
+#include "tiling/split.hpp"
+
+#include "monet/base/errors.hpp"
+#include "monet/tiling/tiling.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+namespace monet {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::make_chip;
+using testing::StepBuilder;
+
+std::string message_of(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const std::exception& e) {
+    return e.what();
+  }
+  return "";
+}
+
+AxisExpr axis(std::initializer_list<AffineTerm> terms, std::int64_t offset = 0) {
+  return {terms, offset, false};
+}
+
+LoopNest nest_with(std::vector<LoopDim> dims, Access output) {
+  LoopNest nest;
+  nest.compute = ComputeKind::mac;
+  nest.dims = std::move(dims);
+  nest.operands = {std::move(output)};
+  return nest;
+}
+
+TEST(MaySplit, loops_whose_steps_separate_every_output) {
+  // O[k][2 oy + fy - 1]: rows of neighbours overlap by one, k separates, c is a reduction.
+  const LoopNest overlapping =
+      nest_with({{"K", 8}, {"OY", 4}, {"FY", 3}, {"C", 5}},
+                {{}, AccessMode::accumulate, "O", {axis({{0, 1}}), axis({{1, 2}, {2, 1}}, -1)}});
+  EXPECT_TRUE(may_split(overlapping, 0));
+  EXPECT_FALSE(may_split(overlapping, 1));
+  EXPECT_FALSE(may_split(overlapping, 2));
+  EXPECT_FALSE(may_split(overlapping, 3));
+  // Two filter rows only: 2 oy + fy never meets its neighbour.
+  const LoopNest touching =
+      nest_with({{"OY", 4}, {"FY", 2}}, {{}, AccessMode::write, "O", {axis({{0, 2}, {1, 1}})}});
+  EXPECT_TRUE(may_split(touching, 0));
+  // rows = 16 b + s: b separates, s (16 values) does not separate b's rows.
+  const LoopNest merged =
+      nest_with({{"B", 4}, {"S", 16}}, {{}, AccessMode::write, "O", {axis({{0, 16}, {1, 1}})}});
+  EXPECT_TRUE(may_split(merged, 0));
+  EXPECT_FALSE(may_split(merged, 1));
+}
+
+TEST(MaySplit, not_along_what_data_decides) {
+  AxisExpr any;
+  any.data_dependent = true;
+  const LoopNest scatter =
+      nest_with({{"B", 4}, {"K", 8}}, {{}, AccessMode::accumulate, "O", {any, axis({{1, 1}})}});
+  EXPECT_FALSE(may_split(scatter, 0)); // several rows may meet
+  EXPECT_TRUE(may_split(scatter, 1));  // columns never do
+  LoopNest opaque = scatter;
+  opaque.operands[0].opaque = true;
+  EXPECT_FALSE(may_split(opaque, 1));
+}
+
+TEST(MaySplit, every_output_counts) {
+  // y[b][k] and mean[b]: only b is in both.
+  LoopNest nest = nest_with({{"B", 4}, {"K", 8}},
+                            {{}, AccessMode::write, "O", {axis({{0, 1}}), axis({{1, 1}})}});
+  nest.operands.push_back({{}, AccessMode::write, "mean", {axis({{0, 1}})}});
+  EXPECT_TRUE(may_split(nest, 0));
+  EXPECT_FALSE(may_split(nest, 1));
+}
+
+TEST(EvenPart, sizes_differ_by_one_at_most) {
+  // 10 in 4: 3, 3, 2, 2.
+  EXPECT_EQ(even_part(10, 4, 0), (Interval{0, 3}));
+  EXPECT_EQ(even_part(10, 4, 1), (Interval{3, 6}));
+  EXPECT_EQ(even_part(10, 4, 2), (Interval{6, 8}));
+  EXPECT_EQ(even_part(10, 4, 3), (Interval{8, 10}));
+}
+
+TEST(UnionVolume, counts_overlaps_once) {
+  const std::vector<Box> boxes{{{0, 4}, {0, 4}}, {{2, 6}, {2, 6}}, {{0, 4}, {0, 4}}};
+  EXPECT_EQ(union_volume(boxes), 16 + 16 - 4);
+  const std::vector<Box> scalar{{}, {}};
+  EXPECT_EQ(union_volume(scalar), 1);
+}
+
+StepBuilder product_step(std::int64_t b, std::int64_t c, std::int64_t k) {
+  StepBuilder builder;
+  const TensorId x = builder.source("x", {b, c}, TensorKind::input);
+  builder.output(builder.product("o", x, builder.source("w", {c, k})));
+  return builder;
+}
+
+std::vector<Interval> ranges_of(const TileGraph& tiles, std::size_t dim) {
+  std::vector<Interval> ranges;
+  for (const Tile& tile : tiles.tiles)
+    ranges.push_back(tile.ranges[dim]);
+  return ranges;
+}
+
+TEST(MakeTiles, cuts_the_loop_that_touches_the_least_data) {
+  // 64 x 64 x 512 over 4 cores: cut along K, x (4096) is read by all: 16384 + w 32768 + o 32768.
+  // Along B, w is: more.
+  const StepBuilder wide = product_step(64, 64, 512);
+  const Chip chip = make_chip({.cores = 4});
+  const TileGraph tiles = make_tiles(wide.step(), chip);
+  verify(tiles, wide.step());
+  EXPECT_EQ(ranges_of(tiles, 1),
+            (std::vector<Interval>{{0, 128}, {128, 256}, {256, 384}, {384, 512}}));
+  for (std::size_t i = 0; i < 4; ++i)
+    EXPECT_EQ(tiles.tiles[i].core, CoreId(i));
+  const StepBuilder tall = product_step(512, 64, 64);
+  EXPECT_EQ(make_tiles(tall.step(), chip).tiles[0].ranges[0], (Interval{0, 128}));
+}
+
+TEST(MakeTiles, uneven_sizes_and_no_more_parts_than_help) {
+  // 6 rows over 4 cores: two rows each on three cores are as fast as 2, 2, 1, 1.
+  const StepBuilder builder = product_step(6, 4096, 1);
+  const TileGraph tiles = make_tiles(builder.step(), make_chip({.cores = 4}));
+  verify(tiles, builder.step());
+  EXPECT_EQ(ranges_of(tiles, 0), (std::vector<Interval>{{0, 2}, {2, 4}, {4, 6}}));
+  const StepBuilder seven = product_step(7, 4096, 1);
+  EXPECT_EQ(ranges_of(make_tiles(seven.step(), make_chip({.cores = 4})), 0),
+            (std::vector<Interval>{{0, 2}, {2, 4}, {4, 6}, {6, 7}}));
+}
+
+TEST(MakeTiles, small_operators_stay_whole) {
+  // 16 lanes: 2047 iterations take 128 cycles, 2032 take 127.
+  EXPECT_EQ(make_tiles(product_step(8, 16, 16).step(), make_chip({.cores = 4})).tiles.size(), 4U);
+  EXPECT_EQ(make_tiles(product_step(8, 16, 15).step(), make_chip({.cores = 4})).tiles.size(), 1U);
+}
+
+TEST(MakeTiles, dataflow_decides_what_is_worth_cutting) {
+  // K is unrolled 32 times: cutting 32 channels in 4 gains nothing, cutting rows does.
+  const StepBuilder builder = product_step(32, 64, 32);
+  Chip chip = make_chip({.cores = 4, .lanes = 32});
+  for (std::size_t c = 0; c < 4; ++c)
+    chip.cores[c].dataflow = {{{"K", 32}}};
+  EXPECT_EQ(make_tiles(builder.step(), chip).tiles[0].ranges[0], (Interval{0, 8}));
+}
+
+TEST(MakeTiles, an_operator_that_stays_whole_follows_its_data) {
+  StepBuilder builder;
+  const TensorId x = builder.source("x", {4}, TensorKind::input);
+  const TensorId a = builder.elementwise("a", {x});
+  builder.output(builder.elementwise("b", {a}));
+  MappingFile mapping;
+  MappingEntry entry;
+  entry.name = "op_a";
+  entry.core_allocation = {{2}};
+  mapping.entries = {entry};
+  const TileGraph tiles = make_tiles(builder.step(), make_chip({.cores = 4}), {&mapping});
+  EXPECT_EQ(tiles.tiles[0].core, CoreId(2));
+  EXPECT_EQ(tiles.tiles[1].core, CoreId(2));
+}
+
+struct Mapped {
+  StepBuilder builder = product_step(8, 64, 64);
+  MappingFile mapping;
+  MappingEntry& entry() { return mapping.entries.front(); }
+  Mapped() {
+    MappingEntry e;
+    e.name = "default";
+    e.where = {"map.yaml", 3, 1, ""};
+    mapping.entries = {e};
+  }
+  TileGraph tiles(int cores = 4) {
+    TileGraph result = make_tiles(builder.step(), make_chip({.cores = cores}), {&mapping});
+    verify(result, builder.step());
+    return result;
+  }
+};
+
+TEST(MakeTiles, mapping_gives_loop_factor_and_cores) {
+  Mapped mapped;
+  mapped.entry().core_allocation = {{3, 1}};
+  mapped.entry().inter_core_tiling = {{"K", TilingFactor::Amount::number, 3}};
+  const TileGraph tiles = mapped.tiles();
+  ASSERT_EQ(tiles.tiles.size(), 3U); // 22, 21, 21 on cores 3, 1, 3
+  EXPECT_EQ(ranges_of(tiles, 1), (std::vector<Interval>{{0, 22}, {22, 43}, {43, 64}}));
+  EXPECT_EQ(tiles.tiles[0].core, CoreId(3));
+  EXPECT_EQ(tiles.tiles[1].core, CoreId(1));
+  EXPECT_EQ(tiles.tiles[2].core, CoreId(3));
+}
+
+TEST(MakeTiles, star_is_the_number_of_cores_and_all_is_every_iteration) {
+  Mapped mapped;
+  mapped.entry().inter_core_tiling = {{"K", TilingFactor::Amount::chosen, 1}};
+  EXPECT_EQ(mapped.tiles().tiles.size(), 4U);
+  mapped.entry().inter_core_tiling = {{"B", TilingFactor::Amount::all, 1}};
+  EXPECT_EQ(mapped.tiles().tiles.size(), 8U);
+  mapped.entry().inter_core_tiling = {{"B", TilingFactor::Amount::number, 2},
+                                      {"K", TilingFactor::Amount::number, 2}};
+  EXPECT_EQ(mapped.tiles().tiles.size(), 4U);
+}
+
+TEST(MakeTiles, factors_that_do_not_apply_leave_the_choice_to_the_tool) {
+  Mapped mapped;
+  const TileGraph automatic = mapped.tiles();
+  mapped.entry().inter_core_tiling = {{"OY", TilingFactor::Amount::number, 2}}; // no such loop
+  EXPECT_EQ(mapped.tiles().tiles.size(), automatic.tiles.size());
+  mapped.entry().inter_core_tiling = {{"C", TilingFactor::Amount::number, 2}}; // a reduction
+  EXPECT_EQ(ranges_of(mapped.tiles(), 2), ranges_of(automatic, 2));
+  mapped.entry().inter_core_tiling = {{"B", TilingFactor::Amount::number, 99}}; // clipped to 8
+  EXPECT_EQ(mapped.tiles().tiles.size(), 8U);
+}
+
+TEST(MakeTiles, complains_about_unknown_cores_and_too_many_tiles) {
+  Mapped mapped;
+  mapped.entry().core_allocation = {{0, 4, -1}}; // 4 is the off-chip memory
+  const std::string message = message_of([&] { mapped.tiles(); });
+  EXPECT_THAT(message, HasSubstr("map.yaml:3:1: entry 'default' allocates core 4, which is no "
+                                 "compute core of 'small'"));
+  EXPECT_THAT(message, HasSubstr("core -1"));
+  Mapped huge;
+  huge.builder = product_step(512, 1, 512);
+  huge.entry().inter_core_tiling = {{"B", TilingFactor::Amount::all, 1},
+                                    {"K", TilingFactor::Amount::all, 1}};
+  EXPECT_THAT(message_of([&] { huge.tiles(); }), HasSubstr("262144 tiles"));
+}
+
+TEST(MakeTiles, names_the_operators_without_a_core) {
+  const StepBuilder builder = product_step(8, 8, 8);
+  Chip chip = make_chip({});
+  chip.cores[0].kind = CoreKind::vector;
+  EXPECT_THROW(make_tiles(builder.step(), chip), InfeasibleError);
+  EXPECT_EQ(message_of([&] { make_tiles(builder.step(), chip); }),
+            "no core of 'small' may run 'op_o' (MatMul)");
+}
+
+/// Convolution rows with a halo: out[8] reads 3 rows of a[8].
+StepBuilder halo_step() {
+  StepBuilder builder;
+  const TensorId x = builder.source("x", {8}, TensorKind::input);
+  const TensorId a = builder.elementwise("a", {x});
+  builder.output(builder.elementwise("b", {a}));
+  LoopNest& nest = builder.graph().op(OpId(1)).nest;
+  nest.dims.push_back({"FY", 3});
+  nest.operands[1].axes = {axis({{0, 1}, {1, 1}}, -1)};
+  return builder;
+}
+
+TEST(Edges, halos_reach_into_the_neighbours) {
+  const StepBuilder builder = halo_step();
+  TileGraph tiles;
+  for (std::int64_t i = 0; i < 4; ++i) {
+    tiles.tiles.push_back({OpId(0), {{2 * i, 2 * i + 2}}, CoreId(0)});
+  }
+  for (std::int64_t i = 0; i < 2; ++i) {
+    tiles.tiles.push_back({OpId(1), {{4 * i, 4 * i + 4}, {0, 3}}, CoreId(0)});
+  }
+  tiles.tiles_of = {{0, 4}, {4, 6}};
+  tiles.edges = make_edges(tiles, builder.step().graph);
+  verify(tiles, builder.step());
+  // b[0, 4) reads a[0, 5): tiles 0, 1 whole and one row of 2. b[4, 8) reads a[3, 8): one row of 1,
+  // tiles 2, 3.
+  const std::vector<std::tuple<std::size_t, std::size_t, std::int64_t>> expected{
+      {0, 4, 64}, {1, 4, 64}, {2, 4, 32}, {1, 5, 32}, {2, 5, 64}, {3, 5, 64}};
+  ASSERT_EQ(tiles.edges.size(), expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_EQ(std::tuple(tiles.edges[i].from.index(), tiles.edges[i].to.index(),
+                         tiles.edges[i].bits.value),
+              expected[i]);
+  }
+}
+
+TEST(Verify, complains_about_damaged_tile_graphs) {
+  const StepBuilder builder = halo_step();
+  TileGraph good;
+  good.tiles = {{OpId(0), {{0, 4}}, CoreId(0)},
+                {OpId(0), {{4, 8}}, CoreId(0)},
+                {OpId(1), {{0, 8}, {0, 3}}, CoreId(0)}};
+  good.tiles_of = {{0, 2}, {2, 3}};
+  good.edges = make_edges(good, builder.step().graph);
+  const auto complaint = [&](const std::function<void(TileGraph&)>& damage) {
+    TileGraph bad = good;
+    damage(bad);
+    return message_of([&] { verify(bad, builder.step()); });
+  };
+  EXPECT_EQ(complaint([](TileGraph&) {}), "");
+  EXPECT_THAT(complaint([](TileGraph& t) { t.tiles[1].ranges[0].begin = 5; }),
+              HasSubstr("do not partition"));
+  EXPECT_THAT(complaint([](TileGraph& t) { t.tiles[1].ranges[0].end = 7; }),
+              HasSubstr("do not partition"));
+  EXPECT_THAT(complaint([](TileGraph& t) { t.edges.pop_back(); }), HasSubstr("2 dependencies"));
+  EXPECT_THAT(complaint([](TileGraph& t) { std::swap(t.edges[0], t.edges[1]); }),
+              HasSubstr("out of order"));
+  EXPECT_THAT(complaint([](TileGraph& t) { t.edges[0].bits = {0}; }), HasSubstr("or nothing"));
+}
+
+} // namespace
+} // namespace monet
