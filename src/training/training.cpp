@@ -79,6 +79,28 @@ GradientNeeds follow(const GradientNeeds& needs, const PreparedForward& forward)
   return mapped;
 }
 
+/// A gradient that is a part of something larger (of a concatenation's gradient) is copied, so that
+/// the whole need not wait for the update with it.
+TensorId detach(StepBuilder& builder, TensorId gradient) {
+  const Graph& graph = builder.graph();
+  const Tensor part = graph.tensor(gradient);
+  const Tensor& root = graph.tensor(storage_root(graph, gradient));
+  if (element_count(root) == element_count(part))
+    return gradient;
+  const TensorId copy =
+      builder.add_tensor(part.name + ".copy", part.shape, part.type, TensorKind::gradient);
+  NewOperator op;
+  op.name = part.name + ".Copy";
+  op.op_type = "Copy";
+  op.domain = kMonetDomain;
+  op.inputs = {gradient};
+  op.outputs = {copy};
+  op.attributes.set("view", std::string("Identity"));
+  op.forward_op = graph.op(*part.producer).forward_op;
+  builder.add_operator(std::move(op));
+  return copy;
+}
+
 /// A gradient that waits for its update belongs to the gradients, and so does the tensor it is a
 /// view of.
 void mark_parameter_gradient(Graph& graph, TensorId gradient) {
@@ -91,12 +113,16 @@ void mark_parameter_gradient(Graph& graph, TensorId gradient) {
 
 void add_updates(StepBuilder& builder, const Differentiator& differentiator,
                  const TrainingOptions& options, std::size_t forward_tensors, TrainingGraph& step) {
+  std::vector<std::pair<TensorId, TensorId>> gradients; // weight, gradient
   for (std::size_t i = 0; i < forward_tensors; ++i) {
     const auto gradient = differentiator.gradient(TensorId(i));
     if (!gradient || builder.graph().tensor(TensorId(i)).kind != TensorKind::parameter)
       continue;
-    mark_parameter_gradient(builder.graph(), *gradient);
-    step.parameters.push_back(add_update(builder, options.optimizer, TensorId(i), *gradient));
+    gradients.emplace_back(TensorId(i), detach(builder, *gradient));
+  }
+  for (const auto& [weight, gradient] : gradients) {
+    mark_parameter_gradient(builder.graph(), gradient);
+    step.parameters.push_back(add_update(builder, options.optimizer, weight, gradient));
   }
 }
 

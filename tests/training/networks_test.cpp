@@ -130,6 +130,9 @@ TEST(Networks, ResNet18StoresWhatPyTorchKeepsToTheByte) {
   const ResNet18 cifar = resnet18(3, 32, 32, 10);
   EXPECT_EQ(pytorch_bytes(cifar, 4, 3 * 32 * 32, 0, 10), 18'877'636);
   EXPECT_EQ(stored_bytes(step_of("resnet18_cifar", 4, StorePolicy::pytorch_eager)), 18'877'636);
+  // Folding views moves no byte between owners: pooled features are stored once, flattened or not.
+  EXPECT_EQ(stored_bytes(fold_views(step_of("resnet18", 1, StorePolicy::pytorch_eager))),
+            22'260'652);
   // Ours need neither the running statistics (2 x 4 B per channel) nor the scalar.
   EXPECT_EQ(stored_bytes(step_of("resnet18", 1)), 22'260'652 - 8 * 4800 - 4);
   EXPECT_EQ(stored_bytes(step_of("resnet18_cifar", 4)), 18'877'636 - 8 * 4800 - 4);
@@ -199,6 +202,12 @@ TEST_P(EveryNetwork, KeepsItsRecordsWhenViewsAreFolded) {
   EXPECT_EQ(before.backward_input, after.backward_input);
   EXPECT_EQ(before.backward_weight, after.backward_weight);
   EXPECT_EQ(trained_elements(folded), trained_elements(step));
+  for (const Operator& op : folded.graph.operators())
+    EXPECT_FALSE(find_rule(op.domain, op.op_type)->is_view) << op.name;
+  for (const ParameterRecord& record : folded.parameters) {
+    EXPECT_EQ(element_count(folded.graph.tensor(record.gradient)),
+              element_count(folded.graph.tensor(record.weight)));
+  }
   for (const TensorId id : folded.stored_activations)
     EXPECT_TRUE(!folded.graph.tensor(id).consumers.empty() || folded.graph.tensor(id).producer);
 }

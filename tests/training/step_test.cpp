@@ -168,6 +168,15 @@ TEST(TrainingStep, AttentionProductsAreInputGradients) {
   EXPECT_EQ(macs.backward_weight, 0);
 }
 
+TEST(TrainingStep, AWeightOnTheLeftIsAWeightToo) {
+  TinyNetwork n;
+  const TensorId x = n.op("Tanh", {n.parameter("p", {4, 5})}, {4, 5});
+  n.output(n.op("MatMul", {n.parameter("w", {3, 4}), x}, {3, 5}));
+  const TrainingGraph step = make_training_graph(n.graph, plain());
+  EXPECT_EQ(find_op(step.graph, "MatMulGradA", Phase::backward)->gradient_of, GradientOf::weight);
+  EXPECT_EQ(find_op(step.graph, "MatMulGradB", Phase::backward)->gradient_of, GradientOf::input);
+}
+
 TEST(TrainingStep, AllOperatorsWithoutARuleAreListedInOneError) {
   TinyNetwork n;
   const TensorId w = n.parameter("w", {2, 3});
@@ -336,6 +345,10 @@ TEST(ForwardPart, TrainingKeepsMasksAndStatistics) {
   const Operator* dropout = find_op(step.graph, "Dropout", Phase::forward);
   ASSERT_EQ(dropout->outputs.size(), 2U);
   EXPECT_EQ(step.graph.tensor(*dropout->outputs[1]).type, ElementType::boolean);
+  ASSERT_EQ(dropout->inputs.size(), 3U); // training_mode would be false when left out
+  EXPECT_EQ(
+      std::get<std::vector<std::int64_t>>(step.graph.tensor(*dropout->inputs[2]).values.value()),
+      std::vector<std::int64_t>{1});
   EXPECT_EQ(count_ops(step.graph, "DropoutGrad", Phase::backward), 1);
 }
 
