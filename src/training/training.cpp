@@ -95,7 +95,7 @@ TensorId detach(StepBuilder& builder, TensorId gradient) {
   op.domain = kMonetDomain;
   op.inputs = {gradient};
   op.outputs = {copy};
-  op.attributes.set("view", std::string("Identity"));
+  op.attributes.set("view", std::string("Reshape")); // to the same shape
   op.forward_op = graph.op(*part.producer).forward_op;
   builder.add_operator(std::move(op));
   return copy;
