@@ -74,7 +74,9 @@ private:
                                      : "attributes of this type are not supported");
       return;
     }
-    if (find_rule(rule_domain(node), node.op_type) == nullptr && !can_infer(node)) {
+    // Operators without a rule are not even inferred: the fewer of libonnx's functions see
+    // strangers' files, the better.
+    if (find_rule(rule_domain(node), node.op_type) == nullptr && !is_shape_arithmetic(node)) {
       unsupported(node);
       return;
     }

@@ -217,6 +217,34 @@ std::optional<Value> read_output(const onnx::TypeProto& type) {
   return value;
 }
 
+/// The weight's input position of operators whose kernel libonnx takes from the weight, without
+/// comparing ranks.
+std::optional<std::size_t> weight_position(const std::string& op_type) {
+  if (op_type == "Conv" || op_type == "ConvTranspose" || op_type == "ConvInteger")
+    return 1;
+  if (op_type == "QLinearConv")
+    return 3;
+  return std::nullopt;
+}
+
+void check_ranks(const Model& model, const Node& node, const Values& values) {
+  const auto weight = weight_position(node.op_type);
+  if (!weight || *weight >= node.inputs.size())
+    return;
+  const auto x = values.find(node.inputs[0]);
+  const auto w = values.find(node.inputs[*weight]);
+  if (x == values.end() || w == values.end())
+    return;
+  const std::size_t rank = x->second.shape.size();
+  if (rank < 3 || w->second.shape.size() != rank) {
+    throw InputError(
+        at_node(model, node),
+        fmt::format("input and weight have {} and {} axes; equal numbers of at least 3 "
+                    "are expected",
+                    rank, w->second.shape.size()));
+  }
+}
+
 /// libonnx divides by strides and walks over permutations without looking.
 void check_attributes(const Model& model, const Node& node, const Values& values) {
   for (const char* name : {"strides", "dilations", "kernel_shape"}) {
@@ -229,6 +257,16 @@ void check_attributes(const Model& model, const Node& node, const Values& values
   }
   if (node.attributes.integer("group", 1) < 1) {
     throw InputError(at_node(model, node, "attribute 'group'"), "at least 1 is expected");
+  }
+  if (node.op_type == "LayerNormalization" && !node.inputs.empty()) {
+    const auto input = values.find(node.inputs[0]);
+    const std::int64_t axis = node.attributes.integer("axis", -1);
+    const auto rank = input == values.end() ? std::int64_t{0}
+                                            : static_cast<std::int64_t>(input->second.shape.size());
+    if (axis < -rank || axis >= rank) {
+      throw InputError(at_node(model, node, "attribute 'axis'"),
+                       fmt::format("axis {} is outside a tensor of {} axes", axis, rank));
+    }
   }
   if (node.op_type == "Transpose" && node.attributes.has("perm")) {
     auto perm = node.attributes.integers("perm");
@@ -349,6 +387,7 @@ bool can_infer(const Node& node) {
 
 std::vector<std::optional<Value>> infer_outputs(const Model& model, const Node& node,
                                                 const Values& values) {
+  check_ranks(model, node, values);
   check_attributes(model, node, values);
   const onnx::OpSchema* schema = schema_of(node);
   if (schema == nullptr)

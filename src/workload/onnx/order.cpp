@@ -107,7 +107,7 @@ Producers find_producers(const Model& model, ProblemList& problems) {
     }
   }
   for (const Declared& output : model.outputs) {
-    if (!known(output.name)) {
+    if (output.name.empty() || !known(output.name)) {
       problems.add(at_tensor(model, output.name), "no node makes this graph output");
     }
   }

@@ -1,0 +1,347 @@
+// Reading ONNX: what folds, what kinds tensors get, and what is refused with which words.
+#include "models.hpp"
+
+#include "monet/base/errors.hpp"
+#include "monet/workload/onnx_reader.hpp"
+
+#include <gtest/gtest.h>
+
+namespace monet {
+namespace {
+
+using test::ModelMaker;
+
+Graph read(const ModelMaker& model, const OnnxReadOptions& options = {}) {
+  return read_onnx_bytes(model.bytes(), "net.onnx", options);
+}
+
+std::string error_of(const ModelMaker& model, const OnnxReadOptions& options = {}) {
+  try {
+    read(model, options);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+const Tensor& named(const Graph& graph, const std::string& name) {
+  return graph.tensor(graph.find_tensor(name).value());
+}
+
+// --- what is read ---
+
+TEST(Reader, BindsTheBatchEverywhere) {
+  ModelMaker model;
+  model.input("x", {-1, 4}).input("y", {4, -1}).output("z"); // y's second axis is "batch" too
+  model.node("MatMul", {"x", "y"}, {"z"});
+  OnnxReadOptions options;
+  options.batch = 3;
+  const Graph graph = read(model, options);
+  EXPECT_EQ(named(graph, "y").shape, (test::Shape{4, 3}));
+  EXPECT_EQ(named(graph, "z").shape, (test::Shape{3, 3}));
+  EXPECT_EQ(named(graph, "x").kind, TensorKind::input);
+}
+
+// Reshape to [batch, 12] where 12 = 3 * 4 is computed from x's shape by Shape, Gather, Mul,
+// Unsqueeze, Concat.
+TEST(Reader, FoldsShapeArithmetic) {
+  ModelMaker model;
+  model.input("x", {-1, 3, 4}).output("y");
+  model.integers("one", {1}).integers("two", {2}).integers("zero", {0});
+  model.node("Shape", {"x"}, {"shape"});
+  model.node("Gather", {"shape", "zero"}, {"b"});
+  model.node("Gather", {"shape", "one"}, {"h"});
+  model.node("Gather", {"shape", "two"}, {"w"});
+  model.node("Mul", {"h", "w"}, {"hw"});
+  auto& concat = model.node("Concat", {"b", "hw"}, {"target"});
+  ModelMaker::set(concat, "axis", std::int64_t{0});
+  model.node("Reshape", {"x", "target"}, {"y"});
+  OnnxReadOptions options;
+  options.batch = 5;
+  const Graph graph = read(model, options);
+  ASSERT_EQ(graph.operators().size(), 1U);
+  EXPECT_EQ(graph.operators()[0].op_type, "Reshape");
+  EXPECT_EQ(named(graph, "y").shape, (test::Shape{5, 12}));
+  EXPECT_FALSE(graph.find_tensor("shape").has_value());
+}
+
+TEST(Reader, KindsFollowFromUse) {
+  ModelMaker model;
+  model.input("x", {1, 2, 4, 4}).output("y");
+  model.weight("w", {2, 2, 1, 1}).weight("scale", {2}).weight("bias", {2});
+  model.weight("mean", {2}).weight("var", {2});
+  model.node("Conv", {"x", "w"}, {"c"});
+  auto& norm = model.node("BatchNormalization", {"c", "scale", "bias", "mean", "var"},
+                          {"y", "new_mean", "new_var"});
+  ModelMaker::set(norm, "training_mode", std::int64_t{1});
+  const Graph graph = read(model);
+  EXPECT_EQ(named(graph, "w").kind, TensorKind::parameter);
+  EXPECT_EQ(named(graph, "scale").kind, TensorKind::parameter);
+  EXPECT_EQ(named(graph, "mean").kind, TensorKind::buffer);
+  EXPECT_EQ(named(graph, "new_var").alias_of, graph.find_tensor("var"));
+  EXPECT_EQ(parameter_count(graph), 4 + 2 + 2);
+}
+
+TEST(Reader, SortsNodesAndNamesThem) {
+  ModelMaker model;
+  model.input("x", {2}).output("z");
+  model.node("Relu", {"y"}, {"z"}).set_name("");
+  model.node("Exp", {"x"}, {"y"}).set_name("");
+  model.node("Exp", {"x"}, {"dead"});
+  const Graph graph = read(model);
+  ASSERT_EQ(graph.operators().size(), 2U);
+  EXPECT_EQ(graph.operators()[0].name, "y");
+  EXPECT_EQ(graph.operators()[1].name, "z");
+  verify(graph);
+}
+
+TEST(Reader, InlinesModelFunctions) {
+  ModelMaker model;
+  model.import("com.example", 1).input("x", {2}).output("y");
+  auto& function = *model.proto().add_functions();
+  function.set_name("Silu");
+  function.set_domain("com.example");
+  function.add_input("a");
+  function.add_output("b");
+  auto& import = *function.add_opset_import();
+  import.set_version(17);
+  auto& first = *function.add_node();
+  first.set_op_type("Sigmoid");
+  first.add_input("a");
+  first.add_output("s");
+  auto& second = *function.add_node();
+  second.set_op_type("Mul");
+  second.add_input("a");
+  second.add_input("s");
+  second.add_output("b");
+  model.node("Silu", {"x"}, {"h"}, "com.example");
+  model.node("Silu", {"h"}, {"y"}, "com.example");
+  const Graph graph = read(model);
+  ASSERT_EQ(graph.operators().size(), 4U);
+  EXPECT_EQ(graph.operators()[3].op_type, "Mul");
+  verify(graph);
+}
+
+// Opset 9: Squeeze and Slice have attributes; both get the form of opset 17.
+TEST(Reader, ReadsOldOpsets) {
+  ModelMaker model(9);
+  model.input("x", {4, 1, 6}).output("z");
+  ModelMaker::set(model.node("Squeeze", {"x"}, {"y"}), "axes", test::Shape{1});
+  auto& slice = model.node("Slice", {"y"}, {"z"});
+  ModelMaker::set(slice, "starts", test::Shape{1});
+  ModelMaker::set(slice, "ends", test::Shape{3});
+  const Graph graph = read(model);
+  EXPECT_EQ(named(graph, "z").shape, (test::Shape{2, 6}));
+  EXPECT_EQ(graph.operators()[1].inputs.size(), 3U);
+}
+
+// 4 -> (4-1)*2 + 3 - 2 = 7 by the attributes, 8 by the declared output: one more row is padded.
+TEST(Reader, DeclaredTransposedOutputSetsOutputPadding) {
+  ModelMaker model;
+  model.input("x", {1, 1, 4}).weight("w", {1, 1, 3}).output("y");
+  auto& node = model.node("ConvTranspose", {"x", "w"}, {"y"});
+  ModelMaker::set(node, "strides", test::Shape{2});
+  ModelMaker::set(node, "pads", test::Shape{1, 1});
+  auto& type = *model.graph().mutable_output(0)->mutable_type()->mutable_tensor_type();
+  type.set_elem_type(onnx::TensorProto::FLOAT);
+  for (const int size : {1, 1, 8})
+    type.mutable_shape()->add_dim()->set_dim_value(size);
+  const Graph graph = read(model);
+  EXPECT_EQ(named(graph, "y").shape, (test::Shape{1, 1, 8}));
+  EXPECT_EQ(graph.operators()[0].attributes.integers("output_padding"), (test::Shape{1}));
+}
+
+// A mask of 2000 x 2000 is too large to keep: it becomes a buffer without values, and no operator
+// makes it.
+TEST(Reader, LargeConstantsKeepTheirShapeOnly) {
+  ModelMaker model;
+  model.input("x", {2000, 2000}).output("y");
+  model.integers("shape", {2000, 2000});
+  model.node("ConstantOfShape", {"shape"}, {"zeros"});
+  model.node("Exp", {"zeros"}, {"ones"});
+  model.node("Add", {"x", "ones"}, {"y"});
+  const Graph graph = read(model);
+  ASSERT_EQ(graph.operators().size(), 1U);
+  EXPECT_EQ(named(graph, "ones").kind, TensorKind::buffer);
+  EXPECT_FALSE(named(graph, "ones").values.has_value());
+}
+
+// --- what is refused ---
+
+TEST(Reader, ListsAllUnsupportedOperators) {
+  ModelMaker model;
+  model.import("com.example", 1).input("x", {2}).output("z");
+  model.node("Foo", {"x"}, {"y"}, "com.example");
+  model.node("Bar", {"y"}, {"z"}, "com.example");
+  const std::string error = error_of(model);
+  EXPECT_TRUE(contains(error, "net.onnx [node 'Foo_0' (com.example.Foo)]: operator Foo of domain "
+                              "'com.example' is not supported"));
+  EXPECT_TRUE(contains(error, "node 'Bar_1' (com.example.Bar)"));
+}
+
+TEST(Reader, UnboundDimensionsNameTheOption) {
+  ModelMaker model;
+  model.input("x", {-1, 4}).output("y");
+  model.graph()
+      .mutable_input(0)
+      ->mutable_type()
+      ->mutable_tensor_type()
+      ->mutable_shape()
+      ->mutable_dim(1)
+      ->set_dim_param("sequence");
+  model.node("Relu", {"x"}, {"y"});
+  const std::string error = error_of(model);
+  EXPECT_TRUE(contains(error, "net.onnx [tensor 'x']: dimension 'batch' (axis 0) has no size"));
+  EXPECT_TRUE(contains(error, "--batch"));
+  EXPECT_TRUE(contains(error, "dimension 'sequence' (axis 1) has no size"));
+  EXPECT_TRUE(contains(error, "dimensions: {sequence: ...}"));
+}
+
+TEST(Reader, CyclesNameANode) {
+  ModelMaker model;
+  model.input("x", {2}).output("a");
+  model.node("Add", {"x", "b"}, {"a"});
+  model.node("Relu", {"a"}, {"b"});
+  EXPECT_EQ(error_of(model),
+            "net.onnx [node 'Add_0' (Add)]: the node depends on its own output (a cycle)");
+}
+
+TEST(Reader, MissingAndDuplicateValues) {
+  ModelMaker missing;
+  missing.input("x", {2}).output("y");
+  missing.node("Add", {"x", "ghost"}, {"y"});
+  EXPECT_EQ(error_of(missing), "net.onnx [node 'Add_0' (Add)]: input 'ghost' is made by no node");
+  ModelMaker twice;
+  twice.input("x", {2}).output("y");
+  twice.node("Relu", {"x"}, {"y"});
+  twice.node("Exp", {"x"}, {"y"});
+  EXPECT_EQ(error_of(twice), "net.onnx [node 'Exp_1' (Exp)]: value 'y' is made twice");
+}
+
+TEST(Reader, WrongRankAndSizes) {
+  ModelMaker model;
+  model.input("x", {1, 3, 8}).weight("w", {4, 3, 3, 3}).output("y");
+  model.node("Conv", {"x", "w"}, {"y"});
+  EXPECT_TRUE(contains(error_of(model), "net.onnx [node 'Conv_0' (Conv)]: "));
+  ModelMaker product;
+  product.input("a", {2, 3}).input("b", {4, 5}).output("y");
+  product.node("MatMul", {"a", "b"}, {"y"});
+  EXPECT_TRUE(contains(error_of(product), "net.onnx [node 'MatMul_0' (MatMul)]: "));
+}
+
+TEST(Reader, BadAttributes) {
+  ModelMaker zero;
+  zero.input("x", {1, 1, 8}).weight("w", {1, 1, 3}).output("y");
+  ModelMaker::set(zero.node("Conv", {"x", "w"}, {"y"}), "strides", test::Shape{0});
+  EXPECT_EQ(error_of(zero), "net.onnx [node 'Conv_0' (Conv), attribute 'strides']: values of at "
+                            "least 1 are expected");
+  ModelMaker unknown;
+  unknown.input("x", {2}).output("y");
+  ModelMaker::set(unknown.node("Relu", {"x"}, {"y"}), "slope", std::int64_t{1});
+  EXPECT_TRUE(contains(error_of(unknown), "slope"));
+  ModelMaker perm;
+  perm.input("x", {2, 3}).output("y");
+  ModelMaker::set(perm.node("Transpose", {"x"}, {"y"}), "perm", test::Shape{0, 7});
+  EXPECT_TRUE(contains(error_of(perm), "attribute 'perm']: this is no permutation"));
+}
+
+TEST(Reader, NamelessGraphOutput) {
+  ModelMaker model;
+  model.input("x", {2}).output("");
+  model.node("Relu", {"x"}, {"y"});
+  EXPECT_EQ(error_of(model), "net.onnx [tensor '']: no node makes this graph output");
+}
+
+TEST(Reader, SubgraphsAreRefused) {
+  ModelMaker model;
+  model.input("x", {2}).input("c", {}, onnx::TensorProto::BOOL).output("y");
+  auto& node = model.node("If", {"c"}, {"y"});
+  auto& branch = *node.add_attribute();
+  branch.set_name("then_branch");
+  branch.set_type(onnx::AttributeProto::GRAPH);
+  branch.mutable_g()->set_name("then");
+  EXPECT_EQ(error_of(model), "net.onnx [node 'If_0' (If), attribute 'then_branch']: operators with "
+                             "subgraphs are not supported");
+}
+
+TEST(Reader, NewOpsetsThatChangedAnOperator) {
+  ModelMaker model(18);
+  model.input("x", {2, 3}).output("y").integers("pads", {0, 1}).integers("axes", {1});
+  model.node("Pad", {"x", "pads", "", "axes"}, {"y"});
+  EXPECT_TRUE(contains(error_of(model), "Pad with axes of opset 18 is not supported"));
+  ModelMaker far(99);
+  far.input("x", {2}).output("y");
+  far.node("Relu", {"x"}, {"y"});
+  EXPECT_TRUE(contains(error_of(far), "opset 99 is not supported"));
+}
+
+TEST(Reader, HostileSizes) {
+  ModelMaker huge;
+  huge.input("x", {1 << 30, 1 << 30, 1 << 30}).output("y");
+  huge.node("Relu", {"x"}, {"y"});
+  EXPECT_TRUE(contains(error_of(huge), "elements"));
+  ModelMaker negative;
+  negative.input("x", {2}).weight("w", {-5}).output("y");
+  negative.node("Add", {"x", "w"}, {"y"});
+  EXPECT_EQ(error_of(negative), "net.onnx [tensor 'w']: an axis has -5 elements");
+  ModelMaker recursive;
+  recursive.import("f", 1).input("x", {2}).output("y");
+  auto& function = *recursive.proto().add_functions();
+  function.set_name("F");
+  function.set_domain("f");
+  function.add_input("a");
+  function.add_output("b");
+  auto& call = *function.add_node();
+  call.set_op_type("F");
+  call.set_domain("f");
+  call.add_input("a");
+  call.add_output("b");
+  recursive.node("F", {"x"}, {"y"}, "f");
+  EXPECT_TRUE(contains(error_of(recursive), "call each other too deeply"));
+}
+
+TEST(Reader, NotOnnx) {
+  const auto error = [](std::string_view bytes) -> std::string {
+    try {
+      read_onnx_bytes(bytes, "net.onnx");
+    } catch (const InputError& problem) {
+      return problem.what();
+    }
+    return "no error";
+  };
+  EXPECT_TRUE(contains(error("not a protobuf"), "net.onnx: this is not an ONNX model"));
+  EXPECT_TRUE(contains(error(""), "net.onnx: this is not an ONNX model"));
+}
+
+// A truncated or bit-flipped network is refused or read, but never crashes; seeds are the
+// positions.
+TEST(Reader, DamagedFilesAreNeverFatal) {
+  ModelMaker model;
+  model.input("x", {1, 2, 4, 4}).weight("w", {2, 2, 3, 3}).output("z");
+  auto& conv = model.node("Conv", {"x", "w"}, {"y"});
+  ModelMaker::set(conv, "strides", test::Shape{1, 2});
+  model.integers("shape", {1, -1});
+  model.node("Reshape", {"y", "shape"}, {"z"});
+  const std::string good = model.bytes();
+  int read_count = 0;
+  for (std::size_t at = 0; at < good.size(); ++at) {
+    for (const int bit : {0, 3, 7, 8}) {
+      std::string bad = bit == 8 ? good.substr(0, at) : good;
+      if (bit < 8)
+        bad[at] = static_cast<char>(bad[at] ^ (1 << bit));
+      try {
+        read_onnx_bytes(bad, "bad.onnx");
+        ++read_count;
+      } catch (const InputError&) {
+      }
+    }
+  }
+  EXPECT_GT(read_count, 0); // names and documentation may change
+}
+
+} // namespace
+} // namespace monet
