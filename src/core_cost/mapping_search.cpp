@@ -16,7 +16,10 @@ namespace monet::core_cost_detail {
 
 namespace {
 
-constexpr std::size_t kFreeCandidates = 4;   ///< unrollings tried beside the dataflow's
+constexpr std::size_t kFreeCandidates = 12; ///< unrollings tried beside the dataflow's
+constexpr double kStalled =
+    2; ///< other unrollings are tried when the dataflow takes so many times the ideal
+constexpr double kSameUse = 1e-9;
 constexpr std::int64_t kRankingOrders = 120; ///< orders per unrolling to find the best unrolling
 
 struct Context {
@@ -53,7 +56,8 @@ struct Best {
 
 /// Tries the orders of one unrolling. Returns whether it found something better than `best`.
 bool search_orders(const Context& c, const SpatialModel& spatial, std::int64_t max_orders,
-                   std::optional<Best>& best, AllocationFailure& failure, std::int64_t& evaluated) {
+                   std::optional<Best>& best, std::optional<AllocationFailure>& failure,
+                   std::int64_t& evaluated) {
   OrderWalk walk(c.model, temporal_factors(c.model, spatial.temporal, c.options.lpf_limit),
                  max_orders);
   Candidate candidate;
@@ -61,8 +65,12 @@ bool search_orders(const Context& c, const SpatialModel& spatial, std::int64_t m
   bool improved = false;
   while (walk.next(candidate.loops.data())) {
     ++evaluated;
-    if (!evaluate(c.model, c.hierarchy, spatial, candidate, &failure))
+    AllocationFailure why;
+    if (!evaluate(c.model, c.hierarchy, spatial, candidate, &why)) {
+      if (!failure || why.bits < failure->bits)
+        failure = why; // the order that came closest
       continue;
+    }
     const Score score{candidate.latency.total(), candidate.energy.total()};
     if (best && !better(score, best->score, c.options.objective))
       continue;
@@ -77,36 +85,70 @@ bool search_orders(const Context& c, const SpatialModel& spatial, std::int64_t m
   return improved;
 }
 
-/// The dataflow first, then what fills more of the array than it does.
-std::vector<ArrayUnrolling> candidates(const Context& c) {
-  const UnrollCaps caps = unroll_caps(c.model, c.hierarchy);
+/// The core's own dataflow, or that of the options; nothing when neither names a loop.
+std::optional<ArrayUnrolling> named_unrolling(const Context& c, const UnrollCaps& caps) {
   const auto& named = c.core.dataflow.empty() ? c.options.spatial : c.core.dataflow;
-  std::vector<ArrayUnrolling> result;
-  double named_utilisation = 0;
-  const bool given =
-      std::any_of(named.begin(), named.end(), [](const auto& d) { return !d.empty(); });
-  if (given) {
-    result.push_back(from_dataflow(c.model, c.hierarchy, caps, named));
-    named_utilisation = utilisation(c.model, c.hierarchy, result[0]);
-    if (c.options.fixed_dataflow)
-      return result;
+  if (std::all_of(named.begin(), named.end(), [](const auto& d) { return d.empty(); }))
+    return {};
+  return from_dataflow(c.model, c.hierarchy, caps, named);
+}
+
+/// Cycles when every lane works in every cycle.
+double full_array_cycles(const Context& c) {
+  double lanes = 1;
+  for (std::size_t d = 0; d < c.hierarchy.array_dims; ++d) {
+    lanes *= static_cast<double>(c.hierarchy.array_size[d]);
   }
-  for (ArrayUnrolling& filled : fill_array(c.model, c.hierarchy, caps, kFreeCandidates)) {
-    if (given && utilisation(c.model, c.hierarchy, filled) <= named_utilisation * (1 + 1e-9))
-      continue;
-    result.push_back(std::move(filled));
+  return static_cast<double>(c.model.iterations) / std::max(1.0, lanes);
+}
+
+/// The best mapping found so far, and what it took.
+struct Search {
+  std::optional<Best> best;
+  std::optional<AllocationFailure> failure;
+  std::int64_t evaluated = 0;
+
+  bool run(const Context& c, const SpatialModel& spatial, std::int64_t max_orders) {
+    return search_orders(c, spatial, max_orders, best, failure, evaluated);
   }
-  return result;
+};
+
+/// Unrollings of our own choice: where they use more of the array than the dataflow, or as much
+/// where that one stalls.
+void search_free(const Context& c, const UnrollCaps& caps, double used, Search& search) {
+  const bool stalled = !search.best || search.best->score.latency > kStalled * full_array_cycles(c);
+  std::vector<SpatialModel> tried;
+  for (const ArrayUnrolling& filled : fill_array(c.model, c.hierarchy, caps, kFreeCandidates)) {
+    const double filled_use = utilisation(c.model, c.hierarchy, filled);
+    const double least = stalled ? used * (1 - kSameUse) : used * (1 + kSameUse);
+    if (filled_use > least)
+      tried.push_back(make_spatial_model(c.model, c.hierarchy, filled));
+  }
+  bool improved = false;
+  for (const SpatialModel& spatial : tried)
+    improved |= search.run(c, spatial, kRankingOrders);
+  if (improved) {
+    const SpatialModel spatial = search.best->spatial;
+    search.run(c, spatial, kMaxOrders);
+  } else if (!search.best) {
+    for (const SpatialModel& spatial : tried)
+      search.run(c, spatial, kMaxOrders);
+  }
 }
 
 [[noreturn]] void nothing_fits(const Context& c, const AllocationFailure& failure) {
   const Node& node = c.hierarchy.nodes[failure.node];
-  throw InfeasibleError(fmt::format("core '{}': {} does not fit: memory '{}' holds {} bits, at "
-                                    "least {:.0f} bits of this operand must be in it{}",
-                                    c.core.name, operand_name(c.problem, failure.operand),
-                                    node.memory != nullptr ? node.memory->name : "off-chip",
-                                    node.size_bits, failure.bits,
-                                    node.uses.size() > 1 ? " beside the others'" : ""));
+  std::string what = operand_name(c.problem, failure.operand);
+  if (failure.joint) {
+    for (const NodeUse& use : node.uses) {
+      if (use.operand != failure.operand)
+        what += " and " + operand_name(c.problem, use.operand);
+    }
+  }
+  throw InfeasibleError(
+      fmt::format("core '{}': {} need{} {:.0f} bits of memory '{}', which holds {:.0f}",
+                  c.core.name, what, failure.joint ? " together at least" : "s", failure.bits,
+                  node.memory != nullptr ? node.memory->name : "off-chip", node.size_bits));
 }
 
 void describe_mapping(const Context& c, const SpatialModel& spatial, const Candidate& candidate,
@@ -153,19 +195,32 @@ OffchipTraffic offchip_traffic(const Context& c, const Candidate& candidate, std
   return traffic;
 }
 
-/// Bits in the top on-chip memory: everything, or two slices where the memory has room to fetch one
-/// ahead.
-Bits resident_bits(const Context& c, const SpatialModel& spatial, const Candidate& candidate,
-                   std::size_t operand) {
-  const OperandMovement& moved = candidate.exact[operand];
-  std::size_t top = c.hierarchy.levels[operand].size() - 1;
-  const bool streamed = c.hierarchy.is_offchip(operand, top);
-  if (streamed)
-    --top;
-  const double units = spatial.exact.operands[operand].units[top + 1];
-  const auto held =
-      static_cast<std::int64_t>(static_cast<double>(moved.held_bits[top + 1]) * units);
-  return {streamed && candidate.double_buffered[operand][top + 1] ? 2 * held : held};
+/// Bits in the top on-chip memory: everything the mapping holds there, and for streamed operands a
+/// second slice to fetch ahead, as far as the memory has room. Never more than the memory in sum.
+std::vector<Bits> resident_bits(const Context& c, const SpatialModel& spatial,
+                                const Candidate& candidate) {
+  std::vector<double> room;
+  for (const Node& node : c.hierarchy.nodes)
+    room.push_back(node.size_bits);
+  std::vector<std::size_t> top(c.model.operands.size());
+  std::vector<double> held(c.model.operands.size());
+  for (std::size_t i = 0; i < held.size(); ++i) {
+    top[i] = c.hierarchy.levels[i].size() - 1;
+    if (c.hierarchy.is_offchip(i, top[i]))
+      --top[i];
+    held[i] = static_cast<double>(candidate.exact[i].held_bits[top[i] + 1]);
+    room[c.hierarchy.levels[i][top[i]].node] -= held[i];
+  }
+  std::vector<Bits> bits;
+  for (std::size_t i = 0; i < held.size(); ++i) {
+    double& left = room[c.hierarchy.levels[i][top[i]].node];
+    const bool streamed = top[i] + 1 < c.hierarchy.levels[i].size();
+    const double ahead = streamed ? std::clamp(left, 0.0, held[i]) : 0;
+    left -= ahead;
+    const double units = spatial.exact.operands[i].units[top[i] + 1];
+    bits.push_back({static_cast<std::int64_t>((held[i] + ahead) * units)});
+  }
+  return bits;
 }
 
 CoreCost describe(const Context& c, const Best& best, std::int64_t evaluated) {
@@ -201,8 +256,8 @@ CoreCost describe(const Context& c, const Best& best, std::int64_t evaluated) {
       cost.levels.push_back(std::move(level));
     }
     cost.offchip.push_back(offchip_traffic(c, candidate, i));
-    cost.resident.push_back(resident_bits(c, best.spatial, candidate, i));
   }
+  cost.resident = resident_bits(c, best.spatial, candidate);
   describe_mapping(c, best.spatial, candidate, cost);
   cost.evaluated = evaluated;
   return cost;
@@ -215,27 +270,19 @@ CoreCost search_mapping(const CoreProblem& problem, const Core& core,
   NestModel model = make_nest_model(problem);
   Hierarchy hierarchy = make_hierarchy(problem, model, core);
   const Context c{problem, core, options, std::move(model), std::move(hierarchy)};
-  const std::vector<ArrayUnrolling> unrollings = candidates(c);
-  std::optional<Best> best;
-  AllocationFailure failure;
-  std::int64_t evaluated = 0;
-  const std::int64_t orders = unrollings.size() > 1 ? kRankingOrders : kMaxOrders;
-  for (const ArrayUnrolling& unrolling : unrollings) {
-    search_orders(c, make_spatial_model(c.model, c.hierarchy, unrolling), orders, best, failure,
-                  evaluated);
+  const UnrollCaps caps = unroll_caps(c.model, c.hierarchy);
+  const std::optional<ArrayUnrolling> named = named_unrolling(c, caps);
+  Search search;
+  double used = 0;
+  if (named) {
+    search.run(c, make_spatial_model(c.model, c.hierarchy, *named), kMaxOrders);
+    used = utilisation(c.model, c.hierarchy, *named);
   }
-  if (!best && orders != kMaxOrders) {
-    for (const ArrayUnrolling& unrolling : unrollings) {
-      search_orders(c, make_spatial_model(c.model, c.hierarchy, unrolling), kMaxOrders, best,
-                    failure, evaluated);
-    }
-  } else if (best && orders != kMaxOrders) {
-    const SpatialModel spatial = best->spatial;
-    search_orders(c, spatial, kMaxOrders, best, failure, evaluated);
-  }
-  if (!best)
-    nothing_fits(c, failure);
-  return describe(c, *best, evaluated);
+  if (!named || !options.fixed_dataflow)
+    search_free(c, caps, used, search);
+  if (!search.best)
+    nothing_fits(c, search.failure.value());
+  return describe(c, *search.best, search.evaluated);
 }
 
 } // namespace monet::core_cost_detail

@@ -106,18 +106,26 @@ bool choose(const std::array<Slices, kMaxOperands>& slices, std::size_t users, d
   }
 }
 
-bool together_minimum_fits(const std::array<Slices, kMaxOperands>& slices, std::size_t users,
-                           double capacity) {
+/// The smallest slices of all users together.
+double minimum_bits(const std::array<Slices, kMaxOperands>& slices, std::size_t users) {
   double bits = 0;
   for (std::size_t u = 0; u < users; ++u)
     bits += slices[u].bits[slices[u].first];
-  return bits <= capacity;
+  return bits;
 }
 
-bool fail(AllocationFailure* failure, std::size_t node, std::size_t operand, double bits) {
+bool fail(AllocationFailure* failure, const AllocationFailure& why) {
   if (failure != nullptr)
-    *failure = {node, operand, bits};
+    *failure = why;
   return false;
+}
+
+/// Bits of the operand with all its loops: what its top memory has to hold.
+double whole_bits(Footprint footprint, std::span<const Loop> order, std::size_t done,
+                  std::int64_t bits) {
+  for (const Loop& loop : order.subspan(done))
+    footprint.multiply(loop);
+  return footprint.elements() * static_cast<double>(bits);
 }
 
 } // namespace
@@ -150,14 +158,16 @@ bool allocate(const NestModel& model, const Hierarchy& hierarchy, const SpatialF
       find_slices(footprint[use.operand], static_cast<double>(bits), node.size_bits, order,
                   state.done[use.operand], use.top, slices[u]);
       if (slices[u].count == 0)
-        return fail(failure, n, use.operand, slices[u].bits[0]);
+        return fail(failure, {n, use.operand, slices[u].bits[0], false});
       if (use.top && state.done[use.operand] + slices[u].first != order.size()) {
-        return fail(failure, n, use.operand, slices[u].bits[slices[u].first]);
+        const double whole =
+            whole_bits(footprint[use.operand], order, state.done[use.operand], bits);
+        return fail(failure, {n, use.operand, whole, false});
       }
     }
-    if (!together_minimum_fits(slices, users, node.size_bits) ||
+    if (minimum_bits(slices, users) > node.size_bits ||
         !choose(slices, users, node.size_bits, chosen)) {
-      return fail(failure, n, node.uses[0].operand, slices[0].bits[slices[0].first]);
+      return fail(failure, {n, node.uses[0].operand, minimum_bits(slices, users), true});
     }
     for (std::size_t u = 0; u < users; ++u) {
       const auto [operand, level, top] = node.uses[u];

@@ -19,7 +19,8 @@ struct Allocation {
 struct AllocationFailure {
   std::size_t node = 0;
   std::size_t operand = 0;
-  double bits = 0; ///< the least that had to fit
+  double bits = 0;    ///< the least that had to fit
+  bool joint = false; ///< `bits` is of all operands in the memory together
 };
 
 /// Fills memories bottom-up. In each, the combination of slices that fits and leaves the fewest

@@ -50,7 +50,8 @@ enum class Objective { latency, energy, edp };
 
 struct CoreCostOptions {
   Objective objective = Objective::latency;
-  int lpf_limit = 6; ///< prime factors of the temporal loops are merged down to this many (1 to 12)
+  int lpf_limit =
+      6; ///< prime factors of the temporal loops are merged down to this many (clamped to 1..12)
   /// Keep the core's dataflow (or `spatial`) even where another unrolling costs less. Off: both are
   /// tried.
   bool fixed_dataflow = false;

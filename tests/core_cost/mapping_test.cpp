@@ -1,0 +1,284 @@
+// The parts of the array model, against brute force.
+#include "core_cost/candidate.hpp"
+#include "core_cost/spatial_choice.hpp"
+#include "core_cost/temporal_order.hpp"
+#include "cores.hpp"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <vector>
+
+namespace monet::core_cost_detail {
+namespace {
+
+using test::convolution;
+using test::ConvProduct;
+using test::product;
+using test::tpu_like;
+
+struct Prepared {
+  CoreProblem problem;
+  Core core;
+  NestModel model;
+  Hierarchy hierarchy;
+  SpatialModel spatial;
+};
+
+/// No unrolling: every loop is temporal.
+Prepared prepare(CoreProblem problem, Core core) {
+  NestModel model = make_nest_model(problem);
+  Hierarchy hierarchy = make_hierarchy(problem, model, core);
+  SpatialModel spatial = make_spatial_model(model, hierarchy, ArrayUnrolling(hierarchy.array_dims));
+  return {std::move(problem), std::move(core), std::move(model), std::move(hierarchy),
+          std::move(spatial)};
+}
+
+/// Walks the nest and counts the distinct elements of an operand per run of the innermost `inner`
+/// loops.
+std::int64_t simulated_fetches(const CoreProblem& problem, std::size_t operand,
+                               std::span<const Loop> order, std::size_t inner) {
+  std::vector<std::int64_t> at(order.size(), 0);
+  std::set<std::vector<std::int64_t>> held;
+  std::int64_t fetched = 0;
+  for (;;) {
+    std::vector<std::int64_t> value(problem.dims.size(), 0);
+    std::vector<std::int64_t> stride(problem.dims.size(), 1);
+    for (std::size_t i = 0; i < order.size(); ++i) { // inner loops are the low digits of their dim
+      value[order[i].dim] += at[i] * stride[order[i].dim];
+      stride[order[i].dim] *= static_cast<std::int64_t>(order[i].size);
+    }
+    std::vector<std::int64_t> element;
+    for (const AxisExpr& expr : problem.operands[operand].axes) {
+      std::int64_t index = expr.offset;
+      for (const AffineTerm& term : expr.terms)
+        index += term.coefficient * value[term.dim];
+      element.push_back(index);
+    }
+    fetched += held.insert(element).second ? 1 : 0;
+    std::size_t i = 0;
+    for (; i < order.size(); ++i) {
+      if (++at[i] < static_cast<std::int64_t>(order[i].size))
+        break;
+      at[i] = 0;
+    }
+    if (i == order.size())
+      return fetched;
+    if (i >= inner)
+      held.clear();
+  }
+}
+
+RC_GTEST_PROP(DataMovement, EqualsSimulatedFetches, ()) {
+  const auto size = [](int low, int high) {
+    return *rc::gen::inRange<std::int64_t>(low, high + 1);
+  };
+  test::ConvSizes s{.b = size(1, 2),
+                    .k = size(1, 4),
+                    .ox = size(1, 4),
+                    .oy = size(1, 3),
+                    .c = size(1, 4),
+                    .fx = size(1, 3),
+                    .fy = size(1, 3),
+                    .stride = size(1, 2)};
+  s.ix = s.stride * s.ox + s.fx;
+  s.iy = s.stride * s.oy + s.fy;
+  const auto which = *rc::gen::element(ConvProduct::forward, ConvProduct::input_gradient,
+                                       ConvProduct::weight_gradient);
+  Core core = tpu_like(true);
+  core.memories[0].size = {8 * size(1, 16)};
+  core.memories[1].size = {16 * size(1, 8)};
+  core.memories[2].size = {8 * size(24, 200)};
+  const Prepared p = prepare(convolution(s, which), core);
+  OrderWalk walk(p.model, temporal_factors(p.model, p.spatial.temporal, 6), 5040);
+  Candidate candidate;
+  candidate.size = walk.size();
+  for (std::int64_t skip = size(0, 40); skip >= 0 && walk.next(candidate.loops.data()); --skip) {
+  }
+  RC_PRE(evaluate(p.model, p.hierarchy, p.spatial, candidate));
+  for (std::size_t i = 0; i < p.model.operands.size(); ++i) {
+    const bool output = p.model.operands[i].output;
+    for (std::size_t l = 0; l + 1 < p.hierarchy.levels[i].size(); ++l) {
+      const Movement& m =
+          candidate.exact[i].levels[l][index_of(output ? Direction::th : Direction::fh)];
+      RC_ASSERT(m.amount * m.count ==
+                simulated_fetches(p.problem, i, candidate.order(), candidate.allocation.cut[i][l]));
+    }
+  }
+}
+
+RC_GTEST_PROP(MemoryAllocation, EveryLevelHoldsWhatItIsGiven, ()) {
+  const auto size = [](int low, int high) {
+    return *rc::gen::inRange<std::int64_t>(low, high + 1);
+  };
+  Core core = tpu_like(true);
+  core.memories[0].size = {8 * size(1, 32)};
+  core.memories[2].size = {size(64, 4096)};
+  const Prepared p = prepare(product(size(1, 24), size(1, 24), size(1, 24)), core);
+  OrderWalk walk(p.model, temporal_factors(p.model, p.spatial.temporal, 6), 5040);
+  Candidate candidate;
+  candidate.size = walk.size();
+  std::int64_t feasible = 0;
+  while (walk.next(candidate.loops.data())) {
+    if (!evaluate(p.model, p.hierarchy, p.spatial, candidate))
+      continue;
+    ++feasible;
+    for (const Node& node : p.hierarchy.nodes) {
+      double bits = 0;
+      for (const NodeUse& use : node.uses) {
+        const OperandMovement& moved = candidate.exact[use.operand];
+        bits += static_cast<double>(moved.held_bits[use.level + 1]);
+        RC_ASSERT(use.top == (candidate.allocation.cut[use.operand][use.level] == candidate.size) ||
+                  !use.top);
+      }
+      RC_ASSERT(bits <= node.size_bits);
+    }
+    RC_ASSERT(candidate.latency.stall >= 0);
+  }
+  RC_ASSERT(feasible > 0);
+}
+
+RC_GTEST_PROP(Latency, MoreBandwidthNeverStallsMore, ()) {
+  const auto size = [](int low, int high) {
+    return *rc::gen::inRange<std::int64_t>(low, high + 1);
+  };
+  const CoreProblem problem = product(size(2, 24), size(2, 24), size(2, 24));
+  const Prepared slow = prepare(problem, tpu_like(true));
+  Core faster = tpu_like(true);
+  for (Memory& memory : faster.memories) {
+    for (MemoryPort& port : memory.ports)
+      port.bandwidth_max *= size(1, 4);
+  }
+  const Prepared fast = prepare(problem, faster);
+  OrderWalk walk(slow.model, temporal_factors(slow.model, slow.spatial.temporal, 6), 5040);
+  Candidate a;
+  a.size = walk.size();
+  for (std::int64_t skip = size(0, 40); skip >= 0 && walk.next(a.loops.data()); --skip) {
+  }
+  Candidate b = a;
+  RC_PRE(evaluate(slow.model, slow.hierarchy, slow.spatial, a));
+  RC_ASSERT(evaluate(fast.model, fast.hierarchy, fast.spatial, b));
+  RC_ASSERT(b.latency.stall <= a.latency.stall);
+}
+
+std::vector<std::string> all_orders(OrderWalk& walk, const NestModel& model) {
+  std::vector<std::string> orders;
+  std::vector<Loop> loops(walk.size());
+  while (walk.next(loops.data())) {
+    std::string text;
+    for (const Loop& loop : loops)
+      text += model.dims[loop.dim].name + std::to_string(static_cast<int>(loop.size)) + " ";
+    orders.push_back(text);
+  }
+  return orders;
+}
+
+// C=4 as 2x2 and K=3: three arrangements of C C K. Williams' walk starts with the descending one.
+TEST(TemporalOrder, WalksDistinctOrdersOnce) {
+  const NestModel model = make_nest_model(product(4, 1, 3));
+  OrderWalk walk(model, temporal_factors(model, {4, 1, 3}, 6), 5040);
+  EXPECT_EQ(walk.count(), 3);
+  EXPECT_EQ(all_orders(walk, model),
+            (std::vector<std::string>{"K3 C2 C2 ", "C2 K3 C2 ", "C2 C2 K3 "}));
+}
+
+// 768/32 = 24 = 2.2.2.3, 128 = 2^7, 3072/32 = 96 = 2^5.3, down to four factors: C 24, D 128, K 6
+// and 16 (the order in which ZigZag merges them).
+TEST(TemporalOrder, MergesFactorsOfTheLongestDim) {
+  const NestModel model = make_nest_model(product(24, 128, 96));
+  std::multiset<std::pair<std::uint32_t, int>> found;
+  for (const Loop& loop : temporal_factors(model, {24, 128, 96}, 4))
+    found.insert({loop.dim, static_cast<int>(loop.size)});
+  EXPECT_EQ(found,
+            (std::multiset<std::pair<std::uint32_t, int>>{{0, 24}, {1, 128}, {2, 6}, {2, 16}}));
+}
+
+TEST(TemporalOrder, NothingLeftIsOneLoopOfOne) {
+  const NestModel model = make_nest_model(product(1, 1, 1));
+  const std::vector<Loop> loops = temporal_factors(model, {1, 1, 1}, 6);
+  ASSERT_EQ(loops.size(), 1U);
+  EXPECT_EQ(loops[0].size, 1);
+}
+
+TEST(TemporalOrder, IsBoundedForManyLoops) {
+  CoreProblem problem;
+  ProblemOperand output{AccessMode::write, MemoryOperand::O, {}, {}, 8, 16};
+  ProblemOperand input{AccessMode::read, MemoryOperand::I1, {}, {}, 8, 8};
+  std::vector<std::int64_t> sizes;
+  for (std::uint32_t d = 0; d < 12; ++d) {
+    problem.dims.push_back({"L" + std::to_string(d), 5});
+    sizes.push_back(5);
+    ProblemOperand& operand = d % 2 == 0 ? output : input;
+    operand.axes.push_back(test::axis({{d, 1}}));
+    operand.extents.push_back(5);
+  }
+  problem.operands = {output, input};
+  const NestModel model = make_nest_model(problem);
+  for (const std::int64_t bound : {1, 100, 5040}) {
+    OrderWalk walk(model, temporal_factors(model, sizes, 6), bound);
+    const std::vector<std::string> orders = all_orders(walk, model);
+    EXPECT_TRUE(walk.restricted());
+    EXPECT_EQ(walk.count(), static_cast<std::int64_t>(orders.size()));
+    EXPECT_LE(walk.count(), bound);
+    EXPECT_EQ(std::set<std::string>(orders.begin(), orders.end()).size(), orders.size());
+  }
+}
+
+// 3x3 windows: 2 outputs of stride 1 touch 4 inputs, of stride 2 touch 5, of stride 4 touch 6 (two
+// separate windows).
+TEST(Footprint, CountsOverlapAndGaps) {
+  for (const auto& [stride, touched] : {std::pair{1, 4}, std::pair{2, 5}, std::pair{4, 6}}) {
+    const CoreProblem problem = convolution(
+        {.ox = 2, .fx = 3, .stride = stride, .ix = 100, .iy = 100}, ConvProduct::forward);
+    const NestModel model = make_nest_model(problem);
+    Footprint footprint(model.operands[2]);
+    footprint.multiply({3, 2});
+    footprint.multiply({6, 3});
+    EXPECT_EQ(footprint.elements(), touched);
+    EXPECT_DOUBLE_EQ(footprint.overlap(), 6.0 / touched);
+  }
+}
+
+TEST(Footprint, IsClippedToTheTensor) {
+  const CoreProblem problem =
+      convolution({.ox = 8, .fx = 3, .padding = 1, .ix = 8, .iy = 8}, ConvProduct::forward);
+  const NestModel model = make_nest_model(problem);
+  Footprint footprint(model.operands[2]);
+  footprint.multiply({3, 8});
+  footprint.multiply({6, 3});
+  EXPECT_EQ(footprint.elements(), 8); // not 10: the rest is padding
+}
+
+// K=1000 on 32 lanes: 32 steps of 31.25 lanes; latency sees 31.
+TEST(SpatialMapping, FractionalWhereItDoesNotDivide) {
+  const Core core = tpu_like(true);
+  const CoreProblem problem = product(64, 4, 1000);
+  const NestModel model = make_nest_model(problem);
+  const Hierarchy hierarchy = make_hierarchy(problem, model, core);
+  const ArrayUnrolling unrolling =
+      from_dataflow(model, hierarchy, unroll_caps(model, hierarchy), core.dataflow);
+  const SpatialModel spatial = make_spatial_model(model, hierarchy, unrolling);
+  EXPECT_FALSE(spatial.same);
+  EXPECT_DOUBLE_EQ(spatial.exact.loops[0][0].size, 31.25);
+  EXPECT_DOUBLE_EQ(spatial.truncated.loops[0][0].size, 31);
+  EXPECT_EQ(spatial.temporal, (std::vector<std::int64_t>{2, 4, 32}));
+}
+
+TEST(SpatialChoice, MixesSmallLoopsOnOneArrayDim) {
+  const Core core = tpu_like(true);
+  const CoreProblem problem =
+      convolution({.k = 32, .ox = 5, .oy = 5, .c = 3, .fx = 3, .fy = 3, .ix = 7, .iy = 7},
+                  ConvProduct::forward);
+  const NestModel model = make_nest_model(problem);
+  const Hierarchy hierarchy = make_hierarchy(problem, model, core);
+  const auto best = fill_array(model, hierarchy, unroll_caps(model, hierarchy), 1);
+  ASSERT_EQ(best.size(), 1U);
+  // 3 x 3 x 3 of 32 lanes is the most that C, FX, FY give; K takes all 32.
+  EXPECT_GE(utilisation(model, hierarchy, best[0]), 27.0 / 32);
+}
+
+} // namespace
+} // namespace monet::core_cost_detail
