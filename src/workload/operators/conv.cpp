@@ -13,7 +13,8 @@ namespace monet {
 
 namespace {
 
-LoopNest build_conv_with(const Graph& graph, const Operator& op, std::size_t weight_input) {
+LoopNest build_conv_with(const Graph& graph, const Operator& op, std::size_t weight_input,
+                         std::optional<std::size_t> bias_input) {
   const auto& x = input_shape(graph, op, 0);
   const auto& w = input_shape(graph, op, weight_input);
   const auto& y = output_shape(graph, op, 0);
@@ -56,13 +57,23 @@ LoopNest build_conv_with(const Graph& graph, const Operator& op, std::size_t wei
   nest.output(0, "O", std::move(out));
   nest.padded_input(0, "I", std::move(in));
   nest.input(weight_input, "W", std::move(weight));
-  if (weight_input == 1 && op.op_type == "Conv")
-    nest.input(2, "bias", {channel(k)});
+  if (bias_input)
+    nest.input(*bias_input, "bias", {channel(k)});
   return nest.finish();
 }
 
 LoopNest build_conv(const Graph& graph, const Operator& op) {
-  return build_conv_with(graph, op, 1);
+  return build_conv_with(graph, op, 1, 2);
+}
+
+/// Inputs 2 and 3 are zero points.
+LoopNest build_conv_integer(const Graph& graph, const Operator& op) {
+  return build_conv_with(graph, op, 1, std::nullopt);
+}
+
+/// (x, scale, zero point, w, scale, zero point, scale, zero point of y, bias).
+LoopNest build_qlinear_conv(const Graph& graph, const Operator& op) {
+  return build_conv_with(graph, op, 3, 8);
 }
 
 } // namespace
@@ -70,7 +81,8 @@ LoopNest build_conv(const Graph& graph, const Operator& op) {
 std::span<const OperatorRule> conv_rules() {
   static constexpr std::array kRules{
       OperatorRule{"", "Conv", &build_conv, false},
-      OperatorRule{"", "ConvInteger", &build_conv, false},
+      OperatorRule{"", "ConvInteger", &build_conv_integer, false},
+      OperatorRule{"", "QLinearConv", &build_qlinear_conv, false},
   };
   return kRules;
 }

@@ -193,7 +193,6 @@ std::span<const OperatorRule> movement_rules() {
       OperatorRule{"", "Concat", &build_concat, false},
       OperatorRule{"", "DepthToSpace", &build_depth_space, false},
       OperatorRule{"", "EyeLike", &build_fill, false},
-      OperatorRule{"", "MaxUnpool", &build_permuted, false},
       OperatorRule{"", "OneHot", &build_one_hot, false},
       OperatorRule{"", "Pad", &build_pad, false},
       OperatorRule{"", "RandomNormal", &build_fill, false},

@@ -1,0 +1,100 @@
+// What the folds of constants share: strided walks over row-major numbers, and the inputs of a
+// node.
+#pragma once
+
+#include "workload/onnx/model.hpp"
+
+#include "monet/base/checked.hpp"
+
+namespace monet::onnx_file {
+
+using Integers = std::vector<std::int64_t>;
+using Reals = std::vector<double>;
+
+inline std::size_t total(const std::vector<std::int64_t>& shape) {
+  return static_cast<std::size_t>(checked_product(shape));
+}
+
+inline std::vector<std::int64_t> strides_of(const std::vector<std::int64_t>& shape) {
+  std::vector<std::int64_t> strides(shape.size(), 1);
+  for (std::size_t i = shape.size(); i-- > 1;)
+    strides[i - 1] = strides[i] * shape[i];
+  return strides;
+}
+
+/// Calls visit(output position, source position) for all elements of `shape`; the source is
+/// addressed with `strides` (one per axis, 0 where broadcast) from `origin`.
+template <class Visit>
+void walk(const std::vector<std::int64_t>& shape, const std::vector<std::int64_t>& strides,
+          std::int64_t origin, Visit&& visit) {
+  const std::size_t count = total(shape);
+  std::vector<std::int64_t> index(shape.size(), 0);
+  std::int64_t source = origin;
+  for (std::size_t at = 0; at < count; ++at) {
+    visit(at, static_cast<std::size_t>(source));
+    for (std::size_t i = shape.size(); i-- > 0;) {
+      source += strides[i];
+      if (++index[i] < shape[i])
+        break;
+      source -= strides[i] * shape[i];
+      index[i] = 0;
+    }
+  }
+}
+
+/// Strides that broadcast `shape` to `target`.
+inline std::vector<std::int64_t> broadcast_strides(const std::vector<std::int64_t>& shape,
+                                                   const std::vector<std::int64_t>& target) {
+  std::vector<std::int64_t> strides(target.size(), 0);
+  const auto own = strides_of(shape);
+  const std::size_t skipped = target.size() - shape.size();
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    strides[skipped + i] = shape[i] == 1 ? 0 : own[i];
+  }
+  return strides;
+}
+
+template <class Number>
+std::vector<Number>
+gather_strided(const std::vector<Number>& source, const std::vector<std::int64_t>& shape,
+               const std::vector<std::int64_t>& strides, std::int64_t origin = 0) {
+  std::vector<Number> result(total(shape));
+  walk(shape, strides, origin,
+       [&](std::size_t to, std::size_t from) { result[to] = source[from]; });
+  return result;
+}
+
+/// The node's inputs (null where left out) with their numbers.
+struct Inputs {
+  std::vector<const Value*> list;
+
+  const Value* get(std::size_t i) const { return i < list.size() ? list[i] : nullptr; }
+  const Integers* integers(std::size_t i) const {
+    const Value* value = get(i);
+    return value && value->values ? std::get_if<Integers>(&*value->values) : nullptr;
+  }
+  std::optional<Reals> reals(std::size_t i) const {
+    const Value* value = get(i);
+    if (!value || !value->values)
+      return std::nullopt;
+    if (const auto* reals = std::get_if<Reals>(&*value->values))
+      return *reals;
+    const auto& integers = std::get<Integers>(*value->values);
+    return Reals(integers.begin(), integers.end());
+  }
+};
+
+/// Numbers as the element type stores them: integers for integer types, doubles for the others.
+ConstantValues as_stored(ElementType type, Reals numbers);
+
+// Each computes the numbers of `out`, whose shape and type are set; false when something is
+// unknown.
+bool fold_unary(const Node& node, const Inputs& in, Value& out);
+bool fold_binary(const Node& node, const Inputs& in, Value& out);
+bool fold_cast(const Node& node, const Inputs& in, Value& out);
+bool fold_range(const Node& node, const Inputs& in, Value& out);
+bool fold_where(const Node& node, const Inputs& in, Value& out);
+bool fold_reduce(const Node& node, const Inputs& in, Value& out);
+bool fold_trilu(const Node& node, const Inputs& in, Value& out);
+
+} // namespace monet::onnx_file
