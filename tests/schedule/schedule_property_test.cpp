@@ -4,12 +4,15 @@
 #include "schedule/hand_tiles.hpp"
 #include "schedule/small_steps.hpp"
 
+#include "monet/base/errors.hpp"
+
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 namespace monet {
 namespace {
@@ -161,6 +164,25 @@ bool same(const Timeline& a, const Timeline& b) {
 RC_GTEST_PROP(Schedule, is_the_same_every_time, ()) {
   const RandomCase c = random_case();
   RC_ASSERT(same(schedule_of(c), schedule_of(c)));
+}
+
+RC_GTEST_PROP(Schedule, does_not_depend_on_the_number_of_threads, ()) {
+  const RandomCase c = random_case();
+  const auto with_jobs = [&](int jobs) {
+    CoreCostCache costs;
+    ScheduleOptions options;
+    options.jobs = jobs;
+    return schedule(c.tiles, c.builder.step(), c.chip, costs, options);
+  };
+  std::optional<Timeline> one;
+  try {
+    one = with_jobs(1);
+  } catch (const InfeasibleError&) {
+    RC_ASSERT_THROWS_AS(with_jobs(2), InfeasibleError); // a memory too small for any mapping
+    return;
+  }
+  RC_ASSERT(same(*one, with_jobs(2)));
+  verify(*one, c.tiles, c.builder.step(), c.chip);
 }
 
 std::int64_t offchip_bits(const Timeline& timeline, const Chip& chip) {
