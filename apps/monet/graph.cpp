@@ -111,7 +111,8 @@ std::string statistics_table(const Json& json) {
   for (const auto& [key, value] : json.at("macs").items())
     rows.push_back({"MACs " + key, count(value)});
   for (const auto& [key, value] : json.at("tensor_bytes").items()) {
-    rows.push_back({key.substr(0, key.rfind("_bytes")), human_bytes(value.get<std::int64_t>())});
+    rows.push_back(
+        {"bytes of " + key.substr(0, key.rfind("_bytes")), human_bytes(value.get<std::int64_t>())});
   }
   rows.push_back({"stored activations",
                   fmt::format("{} in {} tensors",

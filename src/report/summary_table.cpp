@@ -52,14 +52,17 @@ std::int64_t total_macs(const Json& column) {
 }
 
 std::string heading(const Json& result) {
+  const auto compute_cores =
+      std::count_if(result.at("cores").begin(), result.at("cores").end(),
+                    [](const Json& core) { return core.at("kind") != "offchip"; });
   std::string text = printable(result.at("name").get_ref<const std::string&>()) + "\n";
-  text += fmt::format("{} parameters, {} compute cores, {:.5g} mm2",
-                      group_digits(result.at("parameters").get<std::int64_t>()),
-                      std::count_if(result.at("cores").begin(), result.at("cores").end(),
-                                    [](const Json& core) { return core.at("kind") != "offchip"; }),
-                      result.at("area_mm2").get<double>());
+  text += fmt::format("{} parameters, {} compute cores",
+                      group_digits(result.at("parameters").get<std::int64_t>()), compute_cores);
+  const double area = result.at("area_mm2").get<double>();
+  if (area > 0)
+    text += fmt::format(", {:.5g} mm2", area); // 0: the chip's files give none
   if (result.contains("latency_seconds")) {
-    text += fmt::format(", {:.5g} ms a step", result.at("latency_seconds").get<double>() * 1e3);
+    text += fmt::format(", {:.5g} ms", result.at("latency_seconds").get<double>() * 1e3);
   }
   return text + "\n\n";
 }

@@ -1,0 +1,45 @@
+// Runs the built tool and catches what it says.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace monet::test {
+
+struct Ran {
+  int code = 0;
+  std::string out;
+  std::string err;
+};
+
+/// Arguments are passed as they are, without a shell's interpretation; runs in `folder`.
+Ran run_monet(const std::vector<std::string>& arguments, const std::filesystem::path& folder = ".");
+
+/// A folder of its own for the running test, empty at first, removed at the end.
+class Scratch {
+public:
+  Scratch();
+  ~Scratch();
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  std::filesystem::path path() const { return path_; }
+  /// Path of a new file with this text.
+  std::string file(const std::string& name, const std::string& text) const;
+  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
+
+private:
+  std::filesystem::path path_;
+};
+
+/// A file of the repository.
+std::string repository(const std::string& path);
+nlohmann::json parse_file(const std::string& path);
+
+/// Compares with tests/golden/<name>, or rewrites it after --update-golden.
+void expect_golden(const std::string& name, const std::string& text);
+void update_golden(bool update);
+
+} // namespace monet::test

@@ -1,0 +1,50 @@
+#include "cli/run_monet.hpp"
+#include "report/json_schema.hpp"
+
+#include <gtest/gtest.h>
+
+namespace monet::test {
+namespace {
+
+std::vector<std::string> arguments(std::vector<std::string> more) {
+  std::vector<std::string> all{"schedule",
+                               "--hardware",
+                               repository("data/hardware/tpu_like_quad_core.yaml"),
+                               "--workload",
+                               repository("data/workload/gpt2_nano.onnx"),
+                               "--batch",
+                               "1"};
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+TEST(Schedule, WithoutTrainingItIsInference) {
+  const Ran ran = run_monet(arguments({"--json", "-"}));
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const auto json = nlohmann::json::parse(ran.out); // nothing but JSON on stdout
+  EXPECT_EQ(json.at("kind"), "inference");
+  EXPECT_EQ(json.at("macs").at("total"), 8388608);
+  EXPECT_FALSE(json.contains("inference"));
+  EXPECT_EQ(schema_violations(parse_file(repository("docs/result.schema.json")), json),
+            std::vector<std::string>{});
+}
+
+TEST(Schedule, TrainingComesFromAFile) {
+  const Scratch scratch;
+  const std::string training = scratch.file("t.yaml", "optimizer: {type: sgd}\n");
+  const Ran ran = run_monet(arguments({"--training", training, "--json", scratch / "r.json"}));
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(ran.out.rfind("gpt2_nano on tpu_like_quad_core\n", 0), 0U) << ran.out;
+  const auto json = parse_file(scratch / "r.json");
+  EXPECT_EQ(json.at("kind"), "training");
+  EXPECT_EQ(json.at("memory").at("optimizer_state_bytes"), 0); // plain SGD keeps none
+  EXPECT_EQ(json.at("inference").at("kind"), "inference");
+  EXPECT_TRUE(json.at("provenance").at("inputs").contains("t.yaml"));
+}
+
+TEST(Schedule, VerifyChecksEveryStage) {
+  EXPECT_EQ(run_monet(arguments({"--verify"})).code, 0);
+}
+
+} // namespace
+} // namespace monet::test

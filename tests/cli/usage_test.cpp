@@ -1,0 +1,66 @@
+#include "cli/run_monet.hpp"
+
+#include <gtest/gtest.h>
+
+namespace monet::test {
+namespace {
+
+const std::vector<std::string> kSubcommands{"run", "graph", "core", "schedule", "report"};
+
+TEST(Usage, VersionIsOneLineOnStdout) {
+  const Ran ran = run_monet({"--version"});
+  EXPECT_EQ(ran.code, 0);
+  EXPECT_EQ(ran.out.rfind("monet 0.1.0 (", 0), 0U) << ran.out;
+  EXPECT_EQ(ran.err, "");
+}
+
+TEST(Usage, HelpNamesEverySubcommand) {
+  const Ran ran = run_monet({"--help"});
+  EXPECT_EQ(ran.code, 0);
+  for (const std::string& name : kSubcommands) {
+    EXPECT_NE(ran.out.find("\n  " + name + " "), std::string::npos) << name;
+  }
+}
+
+TEST(Usage, EveryHelpEndsWithAnExample) {
+  for (const std::string& name : kSubcommands) {
+    const Ran ran = run_monet({name, "--help"});
+    EXPECT_EQ(ran.code, 0);
+    const std::size_t last = ran.out.rfind('\n', ran.out.size() - 2) + 1;
+    EXPECT_EQ(ran.out.rfind("Example: monet " + name + " ", std::string::npos), last) << ran.out;
+  }
+}
+
+struct Wrong {
+  std::vector<std::string> arguments;
+  std::string message;
+};
+
+TEST(Usage, WrongCommandLinesExitWith2AndSayWhy) {
+  const std::vector<Wrong> cases{
+      {{}, "A subcommand is required"},
+      {{"fly"}, "fly"},
+      {{"run"}, "experiment is required"},
+      {{"run", "e.yaml", "--jobs", "-1"}, "--jobs"},
+      {{"graph", "n.onnx", "--batch", "0"}, "--batch"},
+      {{"graph", "n.onnx", "--dim", "sequence"},
+       "'sequence' is not of the form name=positive number"},
+      {{"graph", "n.onnx", "--dim", "a=1", "--dim", "a=2"}, "'a' is given twice"},
+      {{"graph", "n.onnx", "--dim", "a=99999999999999999999"}, "not of the form"},
+      {{"graph", "n.onnx", "--execute"}, "--execute: is not available yet"},
+      {{"schedule", "--hardware", "h", "--workload", "w", "--stacks", "s.yaml"},
+       "--stacks: is not available yet"},
+      {{"schedule", "--hardware", "h", "--workload", "w", "--mode", "fused"},
+       "'fused' is not available yet"},
+      {{"core", "--hardware", "h", "--workload", "w", "--objective", "speed"}, "--objective"},
+      {{"core", "--hardware", "h", "--workload", "w", "--lpf-limit", "0"}, "--lpf-limit"}};
+  for (const Wrong& wrong : cases) {
+    const Ran ran = run_monet(wrong.arguments);
+    EXPECT_EQ(ran.code, 2) << wrong.message;
+    EXPECT_EQ(ran.out, "") << wrong.message;
+    EXPECT_NE(ran.err.find(wrong.message), std::string::npos) << ran.err;
+  }
+}
+
+} // namespace
+} // namespace monet::test

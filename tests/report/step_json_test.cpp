@@ -1,0 +1,191 @@
+#include "report/hand_made_step.hpp"
+#include "report/json_schema.hpp"
+
+#include "monet/base/errors.hpp"
+#include "monet/base/files.hpp"
+#include "monet/report/text.hpp"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+namespace monet::test {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+double sum(const Json& list, const char* key) {
+  double total = 0;
+  for (const Json& entry : list)
+    total += entry.at(key).get<double>();
+  return total;
+}
+
+TEST(StepJson, FiguresAreThoseAddedUpByHand) {
+  const HandMade made = hand_made_step();
+  const Json json = step_json(made.result(), made.chip);
+  EXPECT_EQ(json["kind"], "training");
+  EXPECT_EQ(json["latency_cycles"], 90);
+  EXPECT_EQ(json["latency_seconds"], 90e-9);
+  EXPECT_EQ(json["parameters"], 8); // w is 2 x 4; the updated weight is the same memory
+  EXPECT_EQ(json["macs"].dump(),
+            R"({"forward":8,"backward_input":0,"backward_weight":8,"total":16})");
+  // compute 8 + 8.5 + 1; on chip 3.25 + 4 + 0.5 of runs and 1.5 + 2.5 + 0.75 of transfers;
+  // links 64 + 8 + 148; off-chip 100.25 + 200.
+  EXPECT_EQ(json["energy"].dump(),
+            R"({"compute_pj":17.5,"onchip_memory_pj":12.5,"links_pj":220.0,"offchip_pj":300.25})");
+  EXPECT_EQ(json["energy_pj"], 550.25);
+  EXPECT_EQ(json["peak_memory_bytes"], 80);
+  EXPECT_EQ(json["memory"].dump(),
+            R"({"parameters_bytes":32,"gradients_bytes":32,"optimizer_state_bytes":0,)"
+            R"("stored_activations_bytes":16,"temporaries_bytes":0,"peak_cycle":40})");
+}
+
+TEST(StepJson, PhasesHaveTheirOwnPeaks) {
+  const HandMade made = hand_made_step();
+  const Json phases = step_json(made.result(), made.chip).at("phases");
+  ASSERT_EQ(phases.size(), 3U);
+  EXPECT_EQ(phases[0]["phase"], "forward");
+  EXPECT_EQ(phases[0]["latency_cycles"], 30);
+  EXPECT_EQ(phases[0]["energy_pj"], 177.0); // 8 + 3.25 + 64 + 100.25 + 1.5
+  EXPECT_EQ(phases[0]["peak_memory_bytes"], 56);
+  EXPECT_EQ(phases[0]["memory"]["peak_cycle"], 10);
+  EXPECT_EQ(phases[1]["peak_memory_bytes"], 80);
+  EXPECT_EQ(phases[1]["macs"], 8);
+  // The sample of cycle 70 counts for the phase that begins there, not for the one that ends.
+  EXPECT_EQ(phases[2]["peak_memory_bytes"], 64);
+  EXPECT_EQ(phases[2]["memory"]["peak_cycle"], 70);
+}
+
+TEST(StepJson, PhasePeakMayHoldFromBefore) {
+  HandMade made = hand_made_step();
+  made.timeline.phases[1].end = made.timeline.phases[2].start = {75};
+  const Json phases = step_json(made.result(), made.chip).at("phases");
+  EXPECT_EQ(phases[2]["peak_memory_bytes"], 64); // allocated at 70, still there at 75
+  EXPECT_EQ(phases[2]["memory"]["peak_cycle"], 75);
+}
+
+TEST(StepJson, CoresAndLinks) {
+  const HandMade made = hand_made_step();
+  const Json json = step_json(made.result(), made.chip);
+  const Json& cores = json["cores"];
+  EXPECT_EQ(cores[0]["energy_pj"], 25.25); // two runs and 1.5 of the fetch from the DRAM
+  EXPECT_EQ(cores[1]["energy_pj"], 4.75);  // one run, 2.5 received, 0.75 sent off-chip
+  EXPECT_EQ(cores[2]["energy_pj"], 300.25);
+  EXPECT_EQ(cores[2]["kind"], "offchip");
+  EXPECT_EQ(cores[0]["busy_cycles"], 50);
+  EXPECT_EQ(cores[0]["utilisation"], 50.0 / 90.0);
+  EXPECT_EQ(cores[2]["busy_cycles"], 20); // [0, 10) and [80, 90)
+  EXPECT_EQ(cores[0]["tiles"], 2);
+  // 128 + 256 + 64, then 64 freed and 256 allocated in one cycle: 640 bits, not 704.
+  EXPECT_EQ(cores[0]["peak_memory_bytes"], 80);
+  EXPECT_EQ(cores[0]["capacity_bytes"], 1024);
+  const Json& links = json["links"];
+  EXPECT_EQ(links[0]["energy_pj"], 28.0);  // 8 and 20 of the 148
+  EXPECT_EQ(links[1]["energy_pj"], 192.0); // 64 and 128 of the 148
+  EXPECT_EQ(links[0]["busy_cycles"], 14);
+  EXPECT_EQ(links[1]["bits"], 384);
+}
+
+TEST(StepJson, LayersCarryRunsAndTransfers) {
+  const HandMade made = hand_made_step();
+  const Json layers = step_json(made.result(), made.chip).at("layers");
+  EXPECT_EQ(
+      layers[2].dump(),
+      R"({"name":"fc/update","op_type":"SgdUpdate","phase":"update","macs":0,"latency_cycles":6,)"
+      R"("energy_pj":360.75,"start_cycle":74,"end_cycle":80,"cores":[1],"offchip_bytes":32,)"
+      R"("energy":{"compute_pj":1.0,"onchip_memory_pj":3.75,"links_pj":156.0,"offchip_pj":200.0},)"
+      R"("dims":{"K":2,"C":4}})");
+}
+
+TEST(StepJson, TimelineIsCompactRows) {
+  const HandMade made = hand_made_step();
+  const Json timeline = step_json(made.result(), made.chip).at("timeline");
+  EXPECT_EQ(timeline["runs"].dump(), "[[0,0,10,30],[0,1,40,70],[1,2,74,80]]");
+  EXPECT_EQ(timeline["transfers"].dump(),
+            "[[0,[1],0,0,10,128,2,0,0],[0,[0],2,70,74,256,0,1,3],[2,[0,1],2,80,90,256,1,2,4]]");
+  EXPECT_EQ(timeline["memory"]["cycles"].dump(), "[0,10,40,70,90]");
+  EXPECT_EQ(timeline["memory"]["temporaries_bytes"].dump(), "[0,8,0,0,0]");
+}
+
+TEST(StepJson, CoresThatShareAMemoryShowOnePeak) {
+  HandMade made = hand_made_step();
+  made.chip.shared_memory = {{CoreId(0), CoreId(1)}};
+  for (MemoryEvent& event : made.timeline.memory)
+    event.memory = CoreId(0);
+  const Json cores = step_json(made.result(), made.chip).at("cores");
+  EXPECT_EQ(cores[0]["peak_memory_bytes"], (640 + 256 + 256) / 8);
+  EXPECT_EQ(cores[1]["peak_memory_bytes"], cores[0]["peak_memory_bytes"]);
+}
+
+TEST(StepJson, ALostPhaseIsOurBug) {
+  HandMade made = hand_made_step();
+  made.timeline.phases.pop_back();
+  EXPECT_THROW(step_json(made.result(), made.chip), InternalError);
+}
+
+// Any energies whatever: every split has the same sum to the last bit, added up as doubles in the
+// order of the file.
+RC_GTEST_PROP(StepJson, EverySplitAddsUpExactly, ()) {
+  HandMade made = hand_made_step();
+  const auto energy = [] { return Energy{*rc::gen::inRange<std::int64_t>(0, 1'000'000'000'000)}; };
+  for (TileRun& run : made.timeline.runs) {
+    run.compute = energy();
+    run.memory = energy();
+  }
+  for (Transfer& transfer : made.timeline.transfers) {
+    transfer.link_energy = energy();
+    transfer.onchip_energy = energy();
+    if (transfer.offchip_energy.units > 0)
+      transfer.offchip_energy = energy();
+  }
+  for (Link& link : made.chip.links) {
+    link.energy_pj_per_cycle = *rc::gen::inRange(0, 1000) * 0.1;
+    link.energy_pj_per_bit = *rc::gen::inRange(0, 1000) * 0.001;
+  }
+  const Json json = step_json(made.result(), made.chip);
+  const double total = json.at("energy_pj").get<double>();
+  RC_ASSERT(total == energy_of(made.timeline).total().picojoules().value);
+  RC_ASSERT(sum(json.at("layers"), "energy_pj") == total);
+  RC_ASSERT(sum(json.at("phases"), "energy_pj") == total);
+  RC_ASSERT(sum(json.at("cores"), "energy_pj") + sum(json.at("links"), "energy_pj") == total);
+  double components = 0;
+  for (const auto& [name, part] : json.at("energy").items())
+    components += part.get<double>();
+  RC_ASSERT(components == total);
+  for (const Json& link : json.at("links"))
+    RC_ASSERT(link.at("energy_pj").get<double>() >= 0);
+}
+
+nlohmann::json schema() {
+  return nlohmann::json::parse(read_file(MONET_SOURCE_DIR "/docs/result.schema.json"));
+}
+
+TEST(ResultJson, FollowsItsSchema) {
+  const Json json = hand_made_step().json();
+  EXPECT_EQ(schema_violations(schema(), nlohmann::json::parse(json.dump())),
+            std::vector<std::string>{});
+  Json wrong = json;
+  wrong["layers"][0]["phase"] = "sideways";
+  EXPECT_EQ(schema_violations(schema(), nlohmann::json::parse(wrong.dump())).size(), 1U);
+}
+
+TEST(ResultJson, HoldsInferenceAndProvenance) {
+  const Json json = hand_made_step().json();
+  EXPECT_EQ(json["schema_version"], 1);
+  EXPECT_EQ(json["inference"]["kind"], "inference");
+  EXPECT_FALSE(json["inference"].contains("provenance"));
+  EXPECT_EQ(json["provenance"].dump(),
+            R"({"version":"0.1.0","git_hash":"abc","seed":0,"inputs":{"net.onnx":"00ff"},)"
+            R"("options":{"mode":"layer-by-layer"}})");
+  EXPECT_EQ(json.dump(), hand_made_step().json().dump());
+}
+
+TEST(ResultJson, BytesThatAreNotUtf8BecomeReplacementCharacters) {
+  const Json json = hand_made_step("a\xFF\"\n</script>").json("\xC3");
+  EXPECT_EQ(json["name"], "\xEF\xBF\xBD");
+  EXPECT_EQ(json["layers"][0]["name"], "a\xEF\xBF\xBD\"\n</script>");
+  EXPECT_EQ(Json::parse(json_text(json)), json);
+}
+
+} // namespace
+} // namespace monet::test
