@@ -207,9 +207,8 @@ Core core_from_file(const YamlNode& name, bool offchip, const FileOpener& open,
   return core;
 }
 
-void read_cores(const YamlNode& node, std::optional<std::int64_t> offchip_id,
-                const FileOpener& open, std::map<std::string, Core>& seen, Chip& chip,
-                ProblemList& problems) {
+void read_cores(const YamlNode& node, std::optional<std::size_t> offchip_id, const FileOpener& open,
+                std::map<std::string, Core>& seen, Chip& chip, ProblemList& problems) {
   if (node.kind != YamlNode::Kind::map || node.entries.empty() || node.entries.size() > kMaxCores) {
     problems.add(node.where, fmt::format("expected a map of 1 to {} cores, id: file", kMaxCores));
     return;
@@ -225,7 +224,7 @@ void read_cores(const YamlNode& node, std::optional<std::int64_t> offchip_id,
     by_id[*id] = &entry;
   }
   for (std::size_t id = 0; id < by_id.size(); ++id) {
-    const bool offchip = offchip_id && *offchip_id == static_cast<std::int64_t>(id);
+    const bool offchip = offchip_id.value_or(by_id.size()) == id;
     chip.cores.push_back(core_from_file(by_id[id]->value, offchip, open, seen, problems));
     if (chip.cores.back().kind == CoreKind::offchip && !offchip) {
       problems.add(by_id[id]->value.where,
@@ -262,14 +261,14 @@ void read_sharing(const YamlNode& node, Chip& chip, ProblemList& problems) {
 
 /// The off-chip core: a file (`offchip_core`) or one of `cores` (`offchip_core_id`); it becomes the
 /// last core.
-void place_offchip(YamlMap& map, std::optional<std::int64_t> offchip_id, const FileOpener& open,
+void place_offchip(YamlMap& map, std::optional<std::size_t> offchip_id, const FileOpener& open,
                    std::map<std::string, Core>& seen, Chip& chip, ProblemList& problems) {
   const YamlNode* where = map.find("offchip_core");
   if (where != nullptr && where->kind != YamlNode::Kind::null) {
     chip.cores.push_back(core_from_file(*where, true, open, seen, problems));
   } else if (offchip_id && !chip.cores.empty()) {
     where = map.find("offchip_core_id");
-    if (*offchip_id + 1 != std::ssize(chip.cores)) {
+    if (*offchip_id + 1 != chip.cores.size()) {
       problems.add(where->where, "the off-chip core must be the one with the highest id");
       return;
     }
@@ -357,8 +356,12 @@ Chip chip_of_system(const YamlNode& root, const FileOpener& open, ProblemList& p
   chip.frequency_hz = frequency_of(map, problems);
   map.ignore("core_coordinates");
   std::map<std::string, Core> seen;
-  const YamlNode* id = map.find("offchip_core_id");
-  const auto offchip_id = id ? as_integer(*id, problems) : std::nullopt;
+  std::optional<std::size_t> offchip_id;
+  if (const YamlNode* id = map.find("offchip_core_id")) {
+    offchip_id = parse_index(id->scalar);
+    if (!offchip_id)
+      problems.add(id->where, "'offchip_core_id' must be the id of a core");
+  }
   if (const YamlNode* cores = map.require("cores"))
     read_cores(*cores, offchip_id, open, seen, chip, problems);
   // Without cores nothing that names them can be judged.
