@@ -69,6 +69,51 @@ TEST(Reader, FoldsShapeArithmetic) {
   EXPECT_FALSE(graph.find_tensor("shape").has_value());
 }
 
+std::vector<std::int64_t> folded(const Graph& graph, const std::string& name) {
+  const auto& values = named(graph, name).values;
+  return values ? std::get<std::vector<std::int64_t>>(*values) : std::vector<std::int64_t>{};
+}
+
+// Constant graph outputs show what was folded. ONNX divides towards zero and takes the divisor's
+// sign in Mod.
+TEST(Reader, FoldsAsOnnxDefines) {
+  using List = std::vector<std::int64_t>;
+  ModelMaker model;
+  model.integers("a", {7, -7, 9, 4}).integers("b", {2, 2, -2, 3});
+  model.integers("minus", {-1})
+      .integers("far", {-100})
+      .integers("zero", {0})
+      .integers("order", {3, -4});
+  for (const char* op : {"Add", "Div", "Mod", "Greater"})
+    model.node(op, {"a", "b"}, {op});
+  model.node("Where", {"Greater", "a", "b"}, {"where"});
+  model.node("Slice", {"a", "minus", "far", "zero", "minus"}, {"reversed"});
+  model.node("Gather", {"a", "order"}, {"gathered"});
+  ModelMaker::set(model.node("ReduceProd", {"b"}, {"product"}), "keepdims", std::int64_t{1});
+  ModelMaker::set(model.node("Concat", {"order", "zero"}, {"joined"}), "axis", std::int64_t{0});
+  ModelMaker::set(model.node("Split", {"a"}, {"front", "back"}), "axis", std::int64_t{0});
+  model.node("Unsqueeze", {"a", "zero"}, {"row"});
+  ModelMaker::set(model.node("Transpose", {"row"}, {"column"}), "perm", test::Shape{1, 0});
+  model.node("Add", {"column", "row"}, {"table"});
+  model.node("Trilu", {"table"}, {"upper"});
+  for (const char* name : {"Add", "Div", "Mod", "where", "reversed", "gathered", "product",
+                           "joined", "back", "upper"}) {
+    model.output(name);
+  }
+  const Graph graph = read(model);
+  EXPECT_TRUE(graph.operators().empty());
+  EXPECT_EQ(folded(graph, "Add"), (List{9, -5, 7, 7}));
+  EXPECT_EQ(folded(graph, "Div"), (List{3, -3, -4, 1}));
+  EXPECT_EQ(folded(graph, "Mod"), (List{1, 1, -1, 1}));
+  EXPECT_EQ(folded(graph, "where"), (List{7, 2, 9, 4}));
+  EXPECT_EQ(folded(graph, "reversed"), (List{4, 9, -7, 7}));
+  EXPECT_EQ(folded(graph, "gathered"), (List{4, 7}));
+  EXPECT_EQ(folded(graph, "product"), (List{-24}));
+  EXPECT_EQ(folded(graph, "joined"), (List{3, -4, 0}));
+  EXPECT_EQ(folded(graph, "back"), (List{9, 4}));
+  EXPECT_EQ(folded(graph, "upper"), (List{14, 0, 16, 11, 0, -14, 2, -3, 0, 0, 18, 13, 0, 0, 0, 8}));
+}
+
 TEST(Reader, KindsFollowFromUse) {
   ModelMaker model;
   model.input("x", {1, 2, 4, 4}).output("y");

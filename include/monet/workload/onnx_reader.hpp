@@ -11,7 +11,8 @@
 namespace monet {
 
 struct OnnxReadOptions {
-  /// Bound to the first axis of every graph input whose first axis is symbolic; required for such networks.
+  /// Bound to the first axis of every graph input whose first axis is symbolic; required for such
+  /// networks.
   std::optional<std::int64_t> batch;
   /// Values of other symbolic dimensions by name ("sequence").
   std::map<std::string, std::int64_t> dimensions;
@@ -19,13 +20,19 @@ struct OnnxReadOptions {
   std::int64_t max_elements = std::int64_t{1} << 42;
 };
 
-/// Reads, infers shapes, folds constant chains (Shape, Gather, Slice, Concat, ...), orders nodes topologically and gives
-/// every operator its loop nest. Weights' data are not needed and external files are never opened.
-/// Floating initialisers (and floating graph inputs that only feed weight positions of training graphs) become
-/// parameters; inputs 3 and 4 of BatchNormalization become buffers.
-/// Throws one InputError listing all unsupported operators, unknown shapes and unbound dimensions, each with its node.
+/// Reads, infers shapes, folds constant chains (Shape, Gather, Slice, Concat, ...), orders nodes
+/// topologically and gives every operator its loop nest. Weights' data are not needed and external
+/// files are never opened. Floating initialisers become parameters, except scalars with known
+/// values and operators' settings (bounds of Clip, scales of Resize or of quantisation), which are
+/// constants; 8-bit integers in weight positions are parameters too. Inputs 3 and 4 of
+/// BatchNormalization become buffers, its outputs 1 and 2 alias them. In published MONET training
+/// graphs (some graph output is called "<weight>_optimizer_end") floating graph inputs after the
+/// first are parameters or, by name, optimiser states. Operators take the form of opset 17,
+/// whatever the file's opset. Throws one InputError listing all unsupported operators, unknown
+/// shapes and unbound dimensions, each with its node.
 Graph read_onnx(const std::string& path, const OnnxReadOptions& options = {});
 /// The same from bytes; `origin` names them in messages.
-Graph read_onnx_bytes(std::string_view bytes, const std::string& origin, const OnnxReadOptions& options = {});
+Graph read_onnx_bytes(std::string_view bytes, const std::string& origin,
+                      const OnnxReadOptions& options = {});
 
-}  // namespace monet
+} // namespace monet
