@@ -31,8 +31,9 @@ struct ProblemOperand {
   std::int64_t partial_bits = 32;    ///< per partial sum (outputs only)
   int passes = 1;
   bool opaque = false;
-  bool offchip =
-      false; ///< does not fit in the core's top memory: streamed from or to the off-chip memory
+  /// Does not fit in the core's top memory: streamed from or to the off-chip memory. An output that
+  /// stays must fit at partial_bits where the mapping keeps partial sums in that memory.
+  bool offchip = false;
 
   friend bool operator==(const ProblemOperand&, const ProblemOperand&) = default;
 };
