@@ -67,7 +67,7 @@ TEST_P(Example, WritesAConsistentResult) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Example, testing::ValuesIn(examples()),
-                         [](const auto& info) { return info.param; });
+                         [](const auto& example) { return example.param; });
 
 TEST(Run, ResultsDoNotDependOnThreadsAndReportsCanBeMadeAgain) {
   const Scratch scratch;
