@@ -4,6 +4,7 @@
 #include "version.hpp"
 
 #include "monet/base/errors.hpp"
+#include "monet/base/text.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -70,6 +71,15 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
+    if (argc > 1 && error.get_name() == "RequiredError" && app.get_subcommands().empty()) {
+      std::vector<std::string> names;
+      for (const auto& [name, action] : actions)
+        names.push_back(name);
+      const std::string hint = monet::nearest_name_hint(argv[1], names);
+      print_message("error: ", fmt::format("'{}' is no subcommand{}", argv[1],
+                                           hint.empty() ? "; see --help" : ": " + hint));
+      return kExitUsage;
+    }
     return app.exit(error) == 0 ? kExitOk : kExitUsage;
   }
   std::signal(SIGINT, on_interrupt);

@@ -16,7 +16,7 @@ TEST(Report, RefusesWhatIsNoResult) {
   const Scratch scratch;
   const std::string deep(100000, '[');
   for (const Wrong& wrong :
-       std::vector<Wrong>{{"{\n \"name\": oops}", "r.json:2:11: is not valid JSON"},
+       std::vector<Wrong>{{"{\n \"name\": oops}", "r.json:2:10: is not valid JSON"},
                           {"", "r.json:1:1: is not valid JSON"},
                           {deep, "r.json: is not a result: nested too deeply"},
                           {"[]", "r.json: is not a result: not a JSON object"},

@@ -39,7 +39,8 @@ struct Wrong {
 TEST(Usage, WrongCommandLinesExitWith2AndSayWhy) {
   const std::vector<Wrong> cases{
       {{}, "A subcommand is required"},
-      {{"fly"}, "fly"},
+      {{"fly"}, "'fly' is no subcommand; see --help"},
+      {{"grpah"}, "'grpah' is no subcommand: did you mean 'graph'?"},
       {{"run"}, "experiment is required"},
       {{"run", "e.yaml", "--jobs", "-1"}, "--jobs"},
       {{"graph", "n.onnx", "--batch", "0"}, "--batch"},

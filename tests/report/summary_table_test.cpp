@@ -6,7 +6,26 @@ namespace monet::test {
 namespace {
 
 TEST(SummaryTable, ShowsPhasesStepAndInference) {
-  EXPECT_EQ(summary_table(hand_made_step().json("a\x1B[2Jb")), "");
+  EXPECT_EQ(
+      summary_table(hand_made_step().json("a\x1B[2Jb")),
+      "a\xEF\xBF\xBD[2Jb\n"
+      "8 parameters, 2 compute cores, 9e-05 ms\n"
+      "\n"
+      "                        forward  backward     update  training step  inference alone\n"
+      "------------------------------------------------------------------------------------\n"
+      "MACs                          8         8          0             16               16\n"
+      "latency (cycles)             30        40         20             90               90\n"
+      "energy                   177 pJ   12.5 pJ  360.75 pJ      550.25 pJ        550.25 pJ\n"
+      "  compute                  8 pJ    8.5 pJ       1 pJ        17.5 pJ          17.5 pJ\n"
+      "  on-chip memory        4.75 pJ      4 pJ    3.75 pJ        12.5 pJ          12.5 pJ\n"
+      "  links                   64 pJ      0 pJ     156 pJ         220 pJ           220 pJ\n"
+      "  off-chip            100.25 pJ      0 pJ     200 pJ      300.25 pJ        300.25 pJ\n"
+      "peak memory                56 B      80 B       64 B           80 B             80 B\n"
+      "  parameters               32 B      32 B       32 B           32 B             32 B\n"
+      "  gradients                 0 B      32 B       32 B           32 B             32 B\n"
+      "  optimizer state           0 B       0 B        0 B            0 B              0 B\n"
+      "  stored activations       16 B      16 B        0 B           16 B             16 B\n"
+      "  temporaries               8 B       0 B        0 B            0 B              0 B\n");
 }
 
 TEST(SummaryTable, InferenceHasOneColumn) {
