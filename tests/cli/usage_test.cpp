@@ -40,7 +40,7 @@ TEST(Usage, WrongCommandLinesExitWith2AndSayWhy) {
   const std::vector<Wrong> cases{
       {{}, "A subcommand is required"},
       {{"fly"}, "'fly' is no subcommand; see --help"},
-      {{"grpah"}, "'grpah' is no subcommand: did you mean 'graph'?"},
+      {{"shedule"}, "'shedule' is no subcommand: did you mean 'schedule'?"},
       {{"run"}, "experiment is required"},
       {{"run", "e.yaml", "--jobs", "-1"}, "--jobs"},
       {{"graph", "n.onnx", "--batch", "0"}, "--batch"},
