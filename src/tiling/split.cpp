@@ -80,6 +80,8 @@ std::int64_t slowest(const LoopNest& nest, std::span<const Interval> tile, const
 } // namespace
 
 bool may_split(const LoopNest& nest, std::size_t dim) {
+  if (nest.dims[dim].coupled)
+    return false;
   for (const Access& access : nest.operands) {
     if (access.mode == AccessMode::read)
       continue;

@@ -1,11 +1,11 @@
-// The one form of every operator: named loops, and operands whose every axis is an affine expression of the
-// loops. Read this first; tiles, regions, footprints, dependencies and traffic all follow from it.
+// The one form of every operator: named loops, and operands whose every axis is an affine
+// expression of the loops. Read this first; tiles, regions, footprints, dependencies and traffic
+// all follow from it.
 //
 // A 3x3 convolution with stride 2 and padding 1, for example:
-//   loops     n=4 k=64 oy=16 ox=16 | c=32 fy=3 fx=3      (those after | are reduced: the output lacks them)
-//   O (write) [n, k, oy, ox]
-//   I (read)  [n, c, 2*oy + fy - 1, 2*ox + fx - 1]       values outside the tensor are padding, never fetched
-//   W (read)  [k, c, fy, fx]
+//   loops     n=4 k=64 oy=16 ox=16 | c=32 fy=3 fx=3      (those after | are reduced: the output
+//   lacks them) O (write) [n, k, oy, ox] I (read)  [n, c, 2*oy + fy - 1, 2*ox + fx - 1] values
+//   outside the tensor are padding, never fetched W (read)  [k, c, fy, fx]
 #pragma once
 
 #include "monet/base/ids.hpp"
@@ -20,14 +20,17 @@
 namespace monet {
 
 struct LoopDim {
-  std::string name;  ///< unique in its nest; B,G,K,C,OY,OX,FY,FX for convolutions, B,H,D,C,K for products
+  std::string
+      name; ///< unique in its nest; B,G,K,C,OY,OX,FY,FX for convolutions, B,H,D,C,K for products
   std::int64_t size = 1;
+  bool coupled = false; ///< no iteration's result is final before the last has run, though outputs
+                        ///< have this axis: what a softmax normalises over. Never cut into tiles.
 
   friend bool operator==(const LoopDim&, const LoopDim&) = default;
 };
 
 struct AffineTerm {
-  std::uint32_t dim = 0;  ///< index into LoopNest::dims
+  std::uint32_t dim = 0; ///< index into LoopNest::dims
   std::int64_t coefficient = 1;
 
   friend bool operator==(const AffineTerm&, const AffineTerm&) = default;
@@ -35,9 +38,10 @@ struct AffineTerm {
 
 /// One axis of a tensor as sum(coefficient * loop) + offset, clipped to the tensor.
 struct AxisExpr {
-  std::vector<AffineTerm> terms;  ///< at most one term per dim, in order of dim
+  std::vector<AffineTerm> terms; ///< at most one term per dim, in order of dim
   std::int64_t offset = 0;
-  bool data_dependent = false;  ///< the index is read from another operand (embedding): any row may be touched
+  bool data_dependent =
+      false; ///< the index is read from another operand (embedding): any row may be touched
 
   friend bool operator==(const AxisExpr&, const AxisExpr&) = default;
 };
@@ -45,26 +49,26 @@ struct AxisExpr {
 enum class AccessMode {
   read,
   write,
-  accumulate,  ///< read-modify-write of the output, where several iterations add into one element
-               ///< that the loops visit out of order (transposed convolution, embedding gradient)
+  accumulate, ///< read-modify-write of the output, where several iterations add into one element
+              ///< that the loops visit out of order (transposed convolution, embedding gradient)
 };
 
 /// How one operand is touched by the loops.
 struct Access {
   TensorId tensor;
   AccessMode mode = AccessMode::read;
-  std::string role;             ///< "O", "I", "W", or a word: "labels", "mean", "momentum"
-  std::vector<AxisExpr> axes;   ///< one per axis of the tensor
-  int passes = 1;               ///< times the operand is swept (softmax reads its input for max, then for exp)
-  bool opaque = false;          ///< not expressible as affine: the whole tensor is touched
+  std::string role;           ///< "O", "I", "W", or a word: "labels", "mean", "momentum"
+  std::vector<AxisExpr> axes; ///< one per axis of the tensor
+  int passes = 1; ///< times the operand is swept (softmax reads its input for max, then for exp)
+  bool opaque = false; ///< not expressible as affine: the whole tensor is touched
 
   friend bool operator==(const Access&, const Access&) = default;
 };
 
 enum class ComputeKind {
-  mac,     ///< multiply-accumulate per iteration: for an array core
-  vector,  ///< `work` per iteration: for lanes
-  copy,    ///< moves data only
+  mac,    ///< multiply-accumulate per iteration: for an array core
+  vector, ///< `work` per iteration: for lanes
+  copy,   ///< moves data only
 };
 
 /// Scalar operations per iteration of a vector nest.
@@ -74,7 +78,7 @@ struct VectorWork {
   int divide = 0;
   int compare = 0;
   int square_root = 0;
-  int transcendental = 0;  ///< exp, log, erf, tanh
+  int transcendental = 0; ///< exp, log, erf, tanh
 
   int total() const { return add + multiply + divide + compare + square_root + transcendental; }
   friend bool operator==(const VectorWork&, const VectorWork&) = default;
@@ -83,7 +87,7 @@ struct VectorWork {
 struct LoopNest {
   ComputeKind compute = ComputeKind::copy;
   std::vector<LoopDim> dims;
-  std::vector<Access> operands;  ///< outputs first, then inputs
+  std::vector<Access> operands; ///< outputs first, then inputs
   VectorWork work;
 
   friend bool operator==(const LoopNest&, const LoopNest&) = default;
@@ -101,11 +105,12 @@ std::size_t find_dim(const LoopNest& nest, std::string_view name);
 /// Range of an axis over a tile: the values the expression takes, clipped to [0, extent).
 Interval axis_range(const AxisExpr& axis, std::span<const Interval> tile, std::int64_t extent);
 /// The smallest box that holds every element the tile touches. `shape` is the tensor's.
-Box region(const Access& access, std::span<const Interval> tile, std::span<const std::int64_t> shape);
+Box region(const Access& access, std::span<const Interval> tile,
+           std::span<const std::int64_t> shape);
 /// The whole iteration space: [0, size) for every dim.
 std::vector<Interval> full_tile(const LoopNest& nest);
 
 /// "2*OY + FY - 1" for people and tests.
 std::string to_string(const AxisExpr& axis, std::span<const LoopDim> dims);
 
-}  // namespace monet
+} // namespace monet

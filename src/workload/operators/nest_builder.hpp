@@ -61,6 +61,9 @@ public:
   /// One loop per axis of `shape`, named by axis_names.
   std::vector<LoopIndex> loops_over(std::span<const std::int64_t> shape);
 
+  /// Results along this loop depend on all of it (see LoopDim::coupled).
+  void couple(LoopIndex loop) { nest_.dims[loop].coupled = true; }
+
   /// Adds an operand; does nothing when the operator leaves it out. Outputs are to be added first.
   /// Axes of inputs must stay inside the tensor unless `padded`.
   void output(std::size_t index, std::string role, std::vector<AxisExpr> axes,

@@ -4,6 +4,7 @@
 #include "workload/operators/nest_builder.hpp"
 
 #include <array>
+#include <limits>
 
 namespace monet {
 
@@ -27,8 +28,10 @@ std::vector<AxisExpr> every(const std::vector<LoopIndex>& loops) {
   return axes;
 }
 
-/// Inputs from 1 on hold one value per channel (axis 1); so do outputs from 1 on.
-LoopNest per_channel(const Graph& graph, const Operator& op, VectorWork work, int passes) {
+/// Inputs from 1 on hold one value per channel (axis 1); so do outputs from 1 on. Statistics are
+/// taken over the axes from `first_coupled` on, except the channels.
+LoopNest per_channel(const Graph& graph, const Operator& op, VectorWork work, int passes,
+                     std::size_t first_coupled) {
   const auto& shape = input_shape(graph, op, 0);
   if (shape.size() < 2)
     fail(graph, op, "a channel axis is needed");
@@ -37,6 +40,10 @@ LoopNest per_channel(const Graph& graph, const Operator& op, VectorWork work, in
   const std::vector<AxisExpr> channel{axis(loops[1])};
   constexpr std::array kOutputs{"running_mean", "running_var"};
   constexpr std::array kInputs{"scale", "bias", "running_mean", "running_var"};
+  for (std::size_t d = first_coupled; d < loops.size(); ++d) {
+    if (d != 1)
+      nest.couple(loops[d]);
+  }
   nest.output(0, "O", every(loops));
   for (std::size_t i = 0; i < kOutputs.size(); ++i)
     nest.output(i + 1, kOutputs[i], channel);
@@ -48,20 +55,24 @@ LoopNest per_channel(const Graph& graph, const Operator& op, VectorWork work, in
 
 LoopNest build_batch_normalization(const Graph& graph, const Operator& op) {
   const bool training = op.attributes.integer("training_mode", 0) != 0;
-  return per_channel(graph, op, training ? kStatistics : kScaleAndShift, training ? 2 : 1);
+  constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
+  return training ? per_channel(graph, op, kStatistics, 2, 0)
+                  : per_channel(graph, op, kScaleAndShift, 1, kNone);
 }
 
 LoopNest build_instance_normalization(const Graph& graph, const Operator& op) {
-  return per_channel(graph, op, kStatistics, 2);
+  return per_channel(graph, op, kStatistics, 2, 2);
 }
 
 /// (X, scale, bias) -> (Y, mean, inverse standard deviation); the last two have size 1 on
 /// normalised axes.
 LoopNest build_layer_normalization(const Graph& graph, const Operator& op) {
   const auto& shape = input_shape(graph, op, 0);
-  normal_axis(graph, op, op.attributes.integer("axis", -1), shape.size());
+  const std::size_t first = normal_axis(graph, op, op.attributes.integer("axis", -1), shape.size());
   LoopNestBuilder nest(graph, op, ComputeKind::vector, kStatistics);
   const std::vector<LoopIndex> loops = nest.loops_over(shape);
+  for (std::size_t d = first; d < loops.size(); ++d)
+    nest.couple(loops[d]);
   constexpr std::array kOutputs{"O", "mean", "inv_std"};
   constexpr std::array kInputs{"I", "scale", "bias"};
   for (std::size_t i = 0; i < kOutputs.size(); ++i) {
@@ -81,11 +92,21 @@ LoopNest build_layer_normalization(const Graph& graph, const Operator& op) {
 template <const VectorWork& kWork>
 LoopNest build_rows(const Graph& graph, const Operator& op) {
   const auto& shape = input_shape(graph, op, 0);
-  if (!shape.empty()) {
-    normal_axis(graph, op, op.attributes.integer("axis", -1), shape.size());
-  }
   LoopNestBuilder nest(graph, op, ComputeKind::vector, kWork);
   const std::vector<LoopIndex> loops = nest.loops_over(shape);
+  const bool several = op.attributes.has("axes"); // MeanVarianceNormalization
+  const std::vector<std::int64_t> axes =
+      several ? op.attributes.integers("axes")
+              : std::vector<std::int64_t>{op.attributes.integer("axis", -1)};
+  if (op.op_type == "MeanVarianceNormalization" && !several) {
+    for (std::size_t d = 0; d < loops.size(); ++d) {
+      if (d != 1)
+        nest.couple(loops[d]);
+    }
+  } else if (!shape.empty()) {
+    for (const std::int64_t axis : axes)
+      nest.couple(loops[normal_axis(graph, op, axis, shape.size())]);
+  }
   nest.output(0, "O", every(loops));
   nest.input(0, "I", every(loops), 2);
   return nest.finish();
@@ -100,6 +121,7 @@ LoopNest build_cross_entropy(const Graph& graph, const Operator& op) {
   const std::vector<LoopIndex> loops = nest.loops_over(shape);
   std::vector<AxisExpr> sample = every(loops);
   sample.erase(sample.begin() + 1);
+  nest.couple(loops[1]);
   nest.output(0, "O", output_shape(graph, op, 0).empty() ? std::vector<AxisExpr>{} : sample);
   nest.output(1, "log_probabilities", every(loops));
   nest.input(0, "I", every(loops), 2);

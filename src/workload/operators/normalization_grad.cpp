@@ -33,12 +33,20 @@ std::vector<LoopIndex> channel_loops(const Graph& graph, const Operator& op, Loo
   return nest.loops_over(shape);
 }
 
+void couple_all_but_channels(LoopNestBuilder& nest, const std::vector<LoopIndex>& loops) {
+  for (std::size_t d = 0; d < loops.size(); ++d) {
+    if (d != 1)
+      nest.couple(loops[d]);
+  }
+}
+
 /// (X, scale, bias, running mean, running variance) -> (Y, running mean, running variance, batch
 /// mean, inverse standard deviation). Two sweeps over X: statistics, then result.
 LoopNest build_batch_norm(const Graph& graph, const Operator& op) {
   LoopNestBuilder nest(graph, op, ComputeKind::vector, kBatchNormForward);
   const std::vector<LoopIndex> loops = channel_loops(graph, op, nest, 0);
   const std::vector<AxisExpr> channel{axis(loops[1])};
+  couple_all_but_channels(nest, loops);
   nest.output(0, "O", all_axes(loops));
   constexpr std::array kOutputs{"running_mean", "running_var", "mean", "inv_std"};
   for (std::size_t i = 0; i < kOutputs.size(); ++i)
@@ -59,6 +67,7 @@ LoopNest build_batch_norm_grad(const Graph& graph, const Operator& op) {
                        whole ? kBatchNormBackward : kParametersOnly);
   const std::vector<LoopIndex> loops = channel_loops(graph, op, nest, 0);
   const std::vector<AxisExpr> channel{axis(loops[1])};
+  couple_all_but_channels(nest, loops);
   nest.output(0, "O", all_axes(loops));
   nest.output(1, "dscale", channel);
   nest.output(2, "dbias", channel);
@@ -73,7 +82,13 @@ LoopNest build_batch_norm_grad(const Graph& graph, const Operator& op) {
 /// (dY, X, scale, mean, inverse standard deviation) -> dX. Rows are independent.
 LoopNest build_layer_norm_grad(const Graph& graph, const Operator& op) {
   LoopNestBuilder nest(graph, op, ComputeKind::vector, kLayerNormBackward);
-  const std::vector<LoopIndex> loops = nest.loops_over(input_shape(graph, op, 0));
+  const auto& shape = input_shape(graph, op, 0);
+  const auto& statistics = input_shape(graph, op, 3);
+  const std::vector<LoopIndex> loops = nest.loops_over(shape);
+  for (std::size_t d = 0; d < loops.size() && statistics.size() == shape.size(); ++d) {
+    if (statistics[d] != shape[d])
+      nest.couple(loops[d]);
+  }
   nest.output(0, "O", all_axes(loops));
   nest.input(0, "I", all_axes(loops), 2);
   nest.input(1, "W", all_axes(loops), 2);
@@ -104,7 +119,10 @@ LoopNest build_softmax_grad(const Graph& graph, const Operator& op) {
   const bool logarithmic = op.op_type == "LogSoftmaxGrad";
   LoopNestBuilder nest(graph, op, ComputeKind::vector,
                        logarithmic ? kLogSoftmaxBackward : kSoftmaxBackward);
-  const std::vector<LoopIndex> loops = nest.loops_over(input_shape(graph, op, 0));
+  const auto& shape = input_shape(graph, op, 0);
+  const std::vector<LoopIndex> loops = nest.loops_over(shape);
+  if (!shape.empty())
+    nest.couple(loops[normal_axis(graph, op, op.attributes.integer("axis", -1), shape.size())]);
   nest.output(0, "O", all_axes(loops));
   nest.input(0, "I", all_axes(loops), 2);
   nest.input(1, "W", all_axes(loops), logarithmic ? 1 : 2);

@@ -93,7 +93,13 @@ LoopNest build_reduction(const Graph& graph, const Operator& op) {
 
 LoopNest build_running_sum(const Graph& graph, const Operator& op) {
   LoopNestBuilder nest(graph, op, ComputeKind::vector, VectorWork{1, 0, 0, 0, 0, 0});
-  const std::vector<LoopIndex> loops = nest.loops_over(output_shape(graph, op, 0));
+  const auto& shape = output_shape(graph, op, 0);
+  const std::vector<LoopIndex> loops = nest.loops_over(shape);
+  const auto along = constant_integers(graph, op, 1);
+  for (std::size_t d = 0; d < loops.size(); ++d) {
+    if (!along || along->size() != 1 || normal_axis(graph, op, along->front(), shape.size()) == d)
+      nest.couple(loops[d]);
+  }
   nest.output(0, "O", nest.broadcast(output_shape(graph, op, 0), loops));
   nest.input(0, "I", nest.broadcast(input_shape(graph, op, 0), loops));
   return nest.finish();
