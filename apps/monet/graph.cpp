@@ -6,6 +6,7 @@
 #include "monet/base/files.hpp"
 #include "monet/base/text.hpp"
 #include "monet/report/text.hpp"
+#include "monet/training/operator_table.hpp"
 #include "monet/workload/onnx_writer.hpp"
 #include "monet/workload/views.hpp"
 
@@ -26,6 +27,7 @@ struct GraphArguments {
   std::string network;
   std::string training;
   bool inference = false;
+  bool operators = false;
   NetworkArguments options;
   std::string output;
   std::string json;
@@ -132,6 +134,10 @@ std::string statistics_table(const Json& json) {
 }
 
 int run_graph(const GraphArguments& arguments, Session& session) {
+  if (arguments.operators) {
+    print_result(operator_table());
+    return kExitOk;
+  }
   std::vector<std::string> files{arguments.network};
   if (!arguments.training.empty())
     files.push_back(arguments.training);
@@ -170,7 +176,13 @@ int run_graph(const GraphArguments& arguments, Session& session) {
 Action add_graph_command(CLI::App& app) {
   auto arguments = std::make_shared<GraphArguments>();
   CLI::App* command = app.add_subcommand("graph", "Makes the training graph of a network");
-  command->add_option("network", arguments->network, "Network")->required()->type_name("NET.onnx");
+  command->add_option("network", arguments->network, "Network")->type_name("NET.onnx");
+  command->add_flag("--operators", arguments->operators,
+                    "List the supported operators as Markdown instead");
+  command->final_callback([arguments] {
+    if (!arguments->operators && arguments->network.empty())
+      throw CLI::RequiredError("network");
+  });
   CLI::Option* training =
       command->add_option("--training", arguments->training, "Options of the training step")
           ->type_name("T.yaml");
