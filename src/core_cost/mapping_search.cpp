@@ -4,6 +4,7 @@
 #include "spatial_choice.hpp"
 #include "temporal_order.hpp"
 
+#include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
 
 #include <fmt/format.h>
@@ -174,8 +175,15 @@ void describe_mapping(const Context& c, const SpatialModel& spatial, const Candi
   }
 }
 
+/// The operand's whole region as it is stored.
+std::int64_t region_bits(const ProblemOperand& operand) {
+  return checked_multiply(checked_product(operand.extents), operand.bits);
+}
+
 /// Traffic with the off-chip memory. Partial sums that were never written before are not read:
-/// unlike the on-chip levels, where the first, empty read-back is charged as ZigZag does.
+/// unlike the on-chip levels, where the first, empty read-back is charged as ZigZag does. All of an
+/// output's region is written: fractional unrolling may count a little less, and elements that a
+/// scatter leaves out are zeros.
 OffchipTraffic offchip_traffic(const Context& c, const Candidate& candidate, std::size_t operand) {
   OffchipTraffic traffic;
   const std::size_t top = c.hierarchy.levels[operand].size() - 1;
@@ -189,7 +197,7 @@ OffchipTraffic offchip_traffic(const Context& c, const Candidate& candidate, std
   }
   const Movement& write = moved.levels[top][index_of(Direction::fl)];
   const Movement& read = moved.levels[top][index_of(Direction::tl)];
-  traffic.write = {bits(write)};
+  traffic.write = {std::max(bits(write), region_bits(c.problem.operands[operand]))};
   const std::int64_t first = moved.elements[top + 1] * read.bits;
   traffic.read = {std::max<std::int64_t>(0, bits(read) - first)};
   return traffic;

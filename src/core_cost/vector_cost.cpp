@@ -86,6 +86,14 @@ Accesses through_top(const ProblemOperand& operand, std::int64_t elements) {
   return {};
 }
 
+/// What flows by. All of an output is written, the zeros where nobody adds to it too.
+OffchipTraffic offchip_traffic(const ProblemOperand& operand, Accesses streamed) {
+  if (operand.mode == AccessMode::read)
+    return {{streamed.read}, {0}};
+  const std::int64_t whole = checked_multiply(checked_product(operand.extents), operand.bits);
+  return {{streamed.read}, {std::max(streamed.write, whole)}};
+}
+
 /// Charges one operand at one memory, and books its cycles on the ports used.
 class LevelCharge {
 public:
@@ -165,8 +173,7 @@ void charge_operand(const CoreProblem& problem, const Core& core, std::size_t in
   }
   charge.charge(top, index, operand.memory,
                 directions(operand.offchip ? streamed : Accesses{}, streamed), true);
-  cost.offchip.push_back(operand.offchip ? OffchipTraffic{{streamed.read}, {streamed.write}}
-                                         : OffchipTraffic{});
+  cost.offchip.push_back(operand.offchip ? offchip_traffic(operand, streamed) : OffchipTraffic{});
   const std::int64_t whole = all * operand.bits;
   // Streamed operands hold two port words or one element per lane, whichever is more: one in use,
   // one on its way.

@@ -42,6 +42,19 @@ TEST(Schedule, TrainingComesFromAFile) {
   EXPECT_TRUE(json.at("provenance").at("inputs").contains("t.yaml"));
 }
 
+// Columns that do not divide over the array, in a type narrower than the partial sums.
+TEST(Schedule, StreamedResultsInHalfPrecisionAreWrittenWhole) {
+  const Scratch scratch;
+  const std::string training = scratch.file(
+      "t.yaml",
+      "optimizer: {type: adam}\n"
+      "precision: {weights: bf16, activations: bf16, gradients: bf16, accumulate: fp32}\n");
+  const Ran ran = run_monet({"schedule", "--hardware", repository("data/hardware/fusemax.yaml"),
+                             "--workload", repository("data/workload/gpt2.onnx"), "--batch", "1",
+                             "--training", training, "--verify"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+}
+
 TEST(Schedule, VerifyChecksEveryStage) {
   EXPECT_EQ(run_monet(arguments({"--verify"})).code, 0);
 }

@@ -207,6 +207,22 @@ TEST(CoreCost, StreamedOperandsMoveAtLeastOnce) {
   EXPECT_GT(cost.offchip[1].read.value + cost.offchip[2].read.value, 2 * whole);
 }
 
+// 50257 columns on 32 lanes are 31.99 wide: rounding must not lose any of them.
+TEST(CoreCost, AStreamedOutputIsWrittenWhole) {
+  for (const std::int64_t k : {33, 1001, 50257}) {
+    CoreProblem problem = product(96, 128, k, 16, 32);
+    for (ProblemOperand& operand : problem.operands)
+      operand.offchip = true;
+    EXPECT_GE(core_cost(problem, tpu_like(false)).offchip[0].write.value, 128 * k * 16) << k;
+  }
+  // Scattered to every second row: the zeros between are written too.
+  CoreProblem scatter = product(8, 8, 8);
+  scatter.operands[0].axes[0] = axis({{1, 2}});
+  scatter.operands[0].extents[0] = 15;
+  scatter.operands[0].offchip = true;
+  EXPECT_GE(core_cost(scatter, tpu_like(false)).offchip[0].write.value, 15 * 8 * 8);
+}
+
 TEST(CoreCost, OperandsOnTheCoreMoveNothingOffChip) {
   const CoreCost cost = core_cost(product(8, 4, 4), two_by_two());
   for (const OffchipTraffic& traffic : cost.offchip) {

@@ -91,6 +91,18 @@ TEST(VectorCost, LookupReadsOneElementPerIteration) {
   EXPECT_EQ(cost.resident[1].value, 32000);
 }
 
+// 10 values are added into 1000 places: the zeros of the others leave the core too.
+TEST(VectorCost, StreamedScatterWritesItsZeros) {
+  CoreProblem problem = element_wise(10, {.add = 1});
+  problem.operands[0].mode = AccessMode::accumulate;
+  problem.operands[0].axes[0] = {{}, 0, true};
+  problem.operands[0].extents = {1000};
+  problem.operands[0].offchip = true;
+  const CoreCost cost = core_cost(problem, lanes4());
+  EXPECT_EQ(cost.offchip[0].read.value, 10 * 32);
+  EXPECT_EQ(cost.offchip[0].write.value, 1000 * 32);
+}
+
 TEST(VectorCost, TooLargeOperandIsInfeasible) {
   try {
     core_cost(element_wise(100'000, {.add = 1}), lanes4());
