@@ -64,6 +64,22 @@ Reduction output_reduction(const NestModel& model, const OperandUnrolling& spati
 
 constexpr double kNoReduction = 1 + 1e-9;
 
+/// Cycles for which the multipliers use the same elements of an input: the innermost loops that do
+/// not touch it. For an addend, on average: it is read again only where other sums start.
+std::int64_t stationary_cycles(const NestModel& model, const TemporalOrder& order, Range inner,
+                               const OperandModel& o) {
+  std::size_t i = inner.begin;
+  while (i < inner.end && o.relevance[order.loops[i].dim] == Relevance::irrelevant)
+    ++i;
+  std::int64_t cycles = order.prefix[i];
+  const OperandModel& output = model.operands[model.output];
+  for (; o.addend && i < order.loops.size(); ++i) {
+    if (output.relevance[order.loops[i].dim] == Relevance::irrelevant)
+      cycles *= static_cast<std::int64_t>(order.loops[i].size);
+  }
+  return cycles;
+}
+
 /// Contents of every level and how long they stay.
 void hold(const NestModel& model, const OperandUnrolling& spatial, const TemporalOrder& order,
           const Allocation& allocation, std::size_t operand, std::size_t levels,
@@ -80,11 +96,7 @@ void hold(const NestModel& model, const OperandUnrolling& spatial, const Tempora
   out.effective_bits[0] = out.held_bits[0];
   out.cycles[0] = 1;
   if (reduction == nullptr) {
-    const Range inner = range_of(allocation, operand, 0);
-    std::size_t i = inner.begin;
-    while (i < inner.end && o.relevance[order.loops[i].dim] == Relevance::irrelevant)
-      ++i;
-    out.cycles[0] = order.prefix[i];
+    out.cycles[0] = stationary_cycles(model, order, range_of(allocation, operand, 0), o);
   }
   for (std::size_t l = 0; l < levels; ++l) {
     const Range range = range_of(allocation, operand, l);

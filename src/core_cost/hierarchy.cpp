@@ -38,11 +38,13 @@ std::int64_t element_bits(const NestModel& model, std::size_t operand) {
   return o.output && has_reduction(model) ? std::max(o.bits, o.partial_bits) : o.bits;
 }
 
-std::vector<std::size_t> users(const NestModel& model, const Memory& memory) {
+std::vector<std::size_t> users(const NestModel& model, const Core& core, const Memory& memory) {
   std::vector<std::size_t> found;
   for (const MemoryOperand operand : memory.operands) {
+    const bool top = core.top(operand) == &memory;
     for (std::size_t i = 0; i < model.operands.size(); ++i) {
-      if (model.operands[i].memory == operand && element_bits(model, i) <= memory.size.value) {
+      const OperandModel& o = model.operands[i];
+      if (o.memory == operand && (top || !o.aside) && element_bits(model, i) <= memory.size.value) {
         found.push_back(i);
       }
     }
@@ -88,7 +90,7 @@ std::vector<Vertex> build_graph(const NestModel& model, const Core& core) {
   for (std::size_t m = 0; m < core.memories.size(); ++m) {
     Vertex vertex;
     vertex.memory = static_cast<int>(m);
-    vertex.operands = users(model, core.memories[m]);
+    vertex.operands = users(model, core, core.memories[m]);
     if (!vertex.operands.empty())
       add_vertex(graph, std::move(vertex), depth);
   }

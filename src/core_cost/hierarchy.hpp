@@ -1,9 +1,10 @@
 // The memories of a core as one problem uses them: which levels hold which operand, in the order
 // they are filled.
 //
-// Two differences from the core's file: a memory narrower than one element of an operand is
-// bypassed by that operand, and operands marked off-chip get one more level on top, the off-chip
-// memory, which costs nothing here.
+// Three differences from the core's file: a memory narrower than one element of an operand is
+// bypassed by that operand, a further input of one memory operand uses the top memory only, and
+// operands marked off-chip get one more level on top, the off-chip memory, which costs nothing
+// here.
 #pragma once
 
 #include "nest_model.hpp"

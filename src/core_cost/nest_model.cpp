@@ -82,6 +82,24 @@ OperandModel make_operand(const ProblemOperand& operand) {
   return model;
 }
 
+/// Only the first input of a memory operand uses the registers: further ones would take room from
+/// it.
+void find_inputs_aside(NestModel& model) {
+  const OperandModel& output = model.operands[model.output];
+  for (std::size_t i = 0; i < model.operands.size(); ++i) {
+    OperandModel& o = model.operands[i];
+    for (std::size_t j = 0; j < i && !o.output; ++j) {
+      o.aside = o.aside || (!model.operands[j].output && model.operands[j].memory == o.memory);
+    }
+    o.addend = o.aside;
+    for (std::size_t d = 0; d < model.dims.size(); ++d) {
+      const bool sums = output.relevance[d] == Relevance::irrelevant && model.dims[d].size > 1;
+      if (sums && o.relevance[d] != Relevance::irrelevant)
+        o.addend = false;
+    }
+  }
+}
+
 } // namespace
 
 double SharedAxis::count(const double* counts) const {
@@ -112,6 +130,7 @@ NestModel make_nest_model(const CoreProblem& problem) {
     model.operands.push_back(make_operand(operand));
   }
   internal_check(outputs == 1, "a multiply-accumulate nest has one output");
+  find_inputs_aside(model);
   for (const LoopDim& dim : problem.dims) {
     internal_check(dim.size >= 1, "loops have at least one iteration");
     model.iterations = checked_multiply(model.iterations, dim.size);

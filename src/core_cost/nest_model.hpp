@@ -48,6 +48,11 @@ struct OperandModel {
   bool output = false;
   bool offchip = false;
   MemoryOperand memory = MemoryOperand::I1;
+  /// A further input of one memory operand (a bias beside the weights): lives in the top memory
+  /// only.
+  bool aside = false;
+  /// Such an input that no summing loop touches: read where sums start, not while they grow.
+  bool addend = false;
   std::int64_t bits = 0;
   std::int64_t partial_bits = 0; ///< equal to bits for inputs
   double fixed = 1; ///< elements touched whatever the loops do (opaque and data-dependent axes)

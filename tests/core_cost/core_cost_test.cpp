@@ -165,6 +165,42 @@ std::string infeasible(const CoreProblem& problem, const Core& core) {
   return "";
 }
 
+/// O[D,K] += I[D,C] * W[C,K], started from bias[K].
+CoreProblem with_bias(CoreProblem problem) {
+  ProblemOperand bias = problem.operands[2];
+  bias.axes = {axis({{2, 1}})};
+  bias.extents = {problem.dims[2].size};
+  problem.operands.push_back(bias);
+  return problem;
+}
+
+// A register for the weights, which the bias must leave to them. Like TwoByTwoProductByHand
+// otherwise.
+TEST(CoreCost, BiasStaysInTheTopMemory) {
+  using enum MemoryOperand;
+  using enum Direction;
+  Core core = two_by_two();
+  core.memories.insert(core.memories.begin(), memory("weights", 8, 1, {I2}, {false, false},
+                                                     {port(PortType::read, 8, 8, {use(I2, tl)}),
+                                                      port(PortType::write, 8, 8, {use(I2, fh)})}));
+  for (const CoreProblem& problem :
+       {product(2, 2, 2), product(4, 4, 4), product(4, 2, 8), product(8, 1, 8)}) {
+    const CoreCost bare = core_cost(problem, core);
+    const CoreCost cost = core_cost(with_bias(problem), core);
+    ASSERT_EQ(cost.levels.size(), bare.levels.size() + 1);
+    for (std::size_t l = 0; l < bare.levels.size(); ++l) {
+      EXPECT_EQ(cost.levels[l].memory, bare.levels[l].memory);
+      EXPECT_EQ(cost.levels[l].accesses, bare.levels[l].accesses);
+    }
+    EXPECT_EQ(cost.levels.back().memory, "sram");
+    // Two channels of 8 bits are a word of 16: at least once in all, at most once per row, however
+    // many iterations add to a sum.
+    const std::int64_t words = cost.levels.back().accesses[static_cast<std::size_t>(tl)];
+    EXPECT_GE(words, problem.dims[2].size / 2);
+    EXPECT_LE(words, problem.dims[1].size * problem.dims[2].size / 2);
+  }
+}
+
 TEST(CoreCost, SaysWhichOperandDoesNotFit) {
   Core narrow = two_by_two();
   narrow.memories[1].size = {4};
