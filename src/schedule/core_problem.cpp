@@ -12,9 +12,6 @@ namespace monet {
 
 namespace {
 
-/// Precision of partial sums. The training graph does not say; the arrays modelled accumulate in 32
-/// bits.
-constexpr std::int64_t kAccumulateBits = 32;
 /// Part of a top memory kept free for slices of streamed operands, as a divisor.
 constexpr std::int64_t kStreamShare = 8;
 
@@ -52,14 +49,15 @@ bool sums_up(const LoopNest& nest) {
   return false;
 }
 
-ProblemOperand problem_operand(const Tile& tile, const Operator& op, const Access& access,
-                               const Tensor& tensor) {
+ProblemOperand problem_operand(const Tile& tile, const TrainingGraph& step, const Access& access) {
+  const Operator& op = step.graph.op(tile.op);
+  const Tensor& tensor = step.graph.tensor(access.tensor);
   ProblemOperand operand;
   operand.mode = access.mode;
   operand.bits = bits_of(tensor.type);
   const bool partial = access.mode == AccessMode::accumulate ||
                        (access.mode == AccessMode::write && sums_up(op.nest));
-  operand.partial_bits = partial ? std::max(operand.bits, kAccumulateBits) : operand.bits;
+  operand.partial_bits = partial ? std::max(operand.bits, bits_of(step.accumulate)) : operand.bits;
   operand.passes = access.passes;
   operand.opaque = access.opaque;
   const Box box = region(access, tile.ranges, tensor.shape);
@@ -116,7 +114,7 @@ CoreProblem core_problem(const Tile& tile, const TrainingGraph& step, const Chip
   std::vector<std::vector<std::size_t>> members(core.memories.size());
   std::size_t reads = 0;
   for (const Access& access : op.nest.operands) {
-    ProblemOperand operand = problem_operand(tile, op, access, step.graph.tensor(access.tensor));
+    ProblemOperand operand = problem_operand(tile, step, access);
     operand.memory = memory_operand(op.nest, access, reads, core);
     if (access.mode == AccessMode::read)
       ++reads;

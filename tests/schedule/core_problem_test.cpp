@@ -62,6 +62,17 @@ TEST(CoreProblem, links_operands_to_memories) {
             MemoryOperand::I1);
 }
 
+TEST(CoreProblem, partial_sums_are_as_wide_as_the_step_accumulates) {
+  StepBuilder builder = convolution();
+  for (const std::size_t t : {0U, 1U, 2U})
+    builder.graph().tensor(TensorId(t)).type = ElementType::bf16;
+  TrainingGraph step = builder.step();
+  const Chip chip = make_chip({});
+  EXPECT_EQ(core_problem(tile_of({0, 8}), step, chip).operands[0].partial_bits, 32);
+  step.accumulate = ElementType::bf16;
+  EXPECT_EQ(core_problem(tile_of({0, 8}), step, chip).operands[0].partial_bits, 16);
+}
+
 TEST(CoreProblem, streams_the_largest_operands_until_the_rest_fits) {
   StepBuilder builder;
   const TensorId x = builder.source("x", {8, 16}, TensorKind::input); // 4096 bits
