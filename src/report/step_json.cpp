@@ -261,7 +261,7 @@ Json provenance_json(const Provenance& provenance) {
 
 Json result_json(const std::string& name, const StepResult& step, const StepResult* inference,
                  const Chip& chip, const Provenance& provenance) {
-  Json json = {{"schema_version", 1}, {"name", valid_utf8(name)}};
+  Json json = {{"schema_version", 1}, {"name", valid_utf8(name)}, {"chip", valid_utf8(chip.name)}};
   json.update(step_json(step, chip));
   if (inference != nullptr)
     json["inference"] = step_json(*inference, chip);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # readme_commands.sh SOURCE MONET: runs every line that starts with "monet " in the README's and docs/cli.md's
-# shell blocks, from the repository's root, with outputs going to a scratch folder. Any failure fails.
+# shell blocks and the README's experiment, from the repository's root, with outputs going to a scratch folder. Any failure fails.
 set -euo pipefail
 source=$1 monet=$2
 scratch=$(mktemp -d)
@@ -17,5 +17,8 @@ while IFS= read -r line; do
     exit 1
   }
 done < <(awk '/^```sh/{on=1;next} /^```/{on=0} on && /^monet /' "$source/README.md" "$source/docs/cli.md")
+# The experiment file that the README shows.
+awk '/^```yaml/{on=1;next} /^```/{on=0} on' "$source/README.md" >examples/from_readme.yaml
+"$monet" run examples/from_readme.yaml -o from_readme >"$scratch/log" 2>&1 || { cat "$scratch/log"; exit 1; }
 [ "$count" -ge 5 ] || { echo "only $count commands found"; exit 1; }
 echo "$count commands ran"

@@ -1,0 +1,49 @@
+// The YAML shown in docs/hardware.md is read as a user would have it read.
+#include "monet/base/files.hpp"
+#include "monet/hardware/read_hardware.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace monet {
+namespace {
+
+std::vector<std::string> yaml_blocks(const std::string& markdown) {
+  std::vector<std::string> blocks;
+  const std::string open = "```yaml\n";
+  for (std::size_t at = markdown.find(open); at != std::string::npos;) {
+    const std::size_t begin = at + open.size();
+    const std::size_t end = markdown.find("```", begin);
+    blocks.push_back(markdown.substr(begin, end - begin));
+    at = markdown.find(open, end);
+  }
+  return blocks;
+}
+
+TEST(HardwareExamples, core_and_system_are_read) {
+  const std::string source = MONET_SOURCE_DIR;
+  const std::vector<std::string> blocks = yaml_blocks(read_file(source + "/docs/hardware.md"));
+  ASSERT_EQ(blocks.size(), 2U);
+
+  const Core core = parse_core(blocks[0], "docs/hardware.md");
+  EXPECT_EQ(core.kind, CoreKind::array);
+  EXPECT_EQ(core.lanes(), 32 * 32);
+  EXPECT_EQ(instances(core, core.memories[0]), 32); // one register per D1, shared along D2
+
+  const Chip chip =
+      parse_chip(blocks[1], "docs/hardware.md", [&](const std::string& name, const SourceLoc&) {
+        const std::string path = source + "/data/hardware/cores/" + name;
+        return FileText{path, read_file(path)};
+      });
+  verify(chip);
+  EXPECT_EQ(chip.cores.size(), 4U);
+  EXPECT_EQ(chip.links.size(), 2U + 1U + 1U); // a link each way and two buses
+  // The last bus reaches the off-chip memory, so it is the only way there.
+  EXPECT_EQ(chip.route(CoreId(std::size_t{0}), CoreId(std::size_t{3})),
+            (std::vector<LinkId>{LinkId(std::size_t{3})}));
+}
+
+} // namespace
+} // namespace monet
