@@ -10,7 +10,6 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <memory>
 #include <system_error>
 
 namespace monet {
@@ -38,25 +37,61 @@ std::string read_file(const std::string& path, std::size_t max_bytes) {
   return contents;
 }
 
+namespace {
+
+[[noreturn]] void fail_to_write(const std::string& path, const char* doing, int reason) {
+  throw InputError({path}, fmt::format("cannot be {}: {}", doing, std::strerror(reason)));
+}
+
+/// Writes and closes `path`; the reason when it cannot.
+int write_in_place(const std::string& path, std::string_view contents, const char*& doing) {
+  doing = "created";
+  std::FILE* file = std::fopen(path.c_str(), "wb");
+  if (file == nullptr)
+    return errno;
+  doing = "written";
+  int reason = 0;
+  if (std::fwrite(contents.data(), 1, contents.size(), file) != contents.size())
+    reason = errno;
+  if (std::fclose(file) != 0 && reason == 0)
+    reason = errno;
+  return reason;
+}
+
+/// The file that `path` names, through symbolic links.
+std::string target_of(const std::string& path) {
+  std::error_code error;
+  if (!fs::is_symlink(path, error))
+    return path;
+  const fs::path target = fs::weakly_canonical(path, error);
+  return error ? path : target.string();
+}
+
+} // namespace
+
 void write_file_atomically(const std::string& path, std::string_view contents) {
-  const std::string aside = fmt::format("{}.{}.tmp", path, ::getpid());
-  const auto fail = [&](const char* doing) {
-    const int reason = errno;
-    std::error_code ignored;
-    fs::remove(aside, ignored);
-    throw InputError({path}, fmt::format("cannot be {}: {}", doing, std::strerror(reason)));
-  };
-  std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(aside.c_str(), "wb"),
-                                                       &std::fclose);
-  if (!file)
-    fail("created");
-  if (std::fwrite(contents.data(), 1, contents.size(), file.get()) != contents.size()) {
-    fail("written");
+  const std::string target = target_of(path);
+  std::error_code ignored;
+  const fs::file_status status = fs::status(target, ignored);
+  if (fs::is_directory(status))
+    throw InputError({path}, "is a folder, not a file");
+  const char* doing = "written";
+  if (fs::exists(status) && !fs::is_regular_file(status)) {
+    // A rename would replace the device or pipe itself.
+    if (const int reason = write_in_place(target, contents, doing))
+      fail_to_write(path, doing, reason);
+    return;
   }
-  if (std::fclose(file.release()) != 0)
-    fail("written");
-  if (std::rename(aside.c_str(), path.c_str()) != 0)
-    fail("put in place");
+  const std::string aside = fmt::format("{}.{}.tmp", target, ::getpid());
+  int reason = write_in_place(aside, contents, doing);
+  if (reason == 0 && std::rename(aside.c_str(), target.c_str()) != 0) {
+    reason = errno;
+    doing = "put in place";
+  }
+  if (reason != 0) {
+    fs::remove(aside, ignored);
+    fail_to_write(path, doing, reason);
+  }
 }
 
 std::string content_hash(std::string_view bytes) {

@@ -3,8 +3,11 @@
 #include "monet/base/files.hpp"
 #include "monet/base/text.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
 #include <filesystem>
@@ -79,6 +82,34 @@ TEST(Files, WritesWholeFilesAndReadsThemBack) {
   EXPECT_THROW(read_file(path.string(), 2), InputError);
   std::filesystem::remove(path);
   EXPECT_THROW(read_file(path.string()), InputError);
+}
+
+TEST(Files, WriteThroughLinksAndIntoDevices) {
+  const auto folder = std::filesystem::path(::testing::TempDir()) / "monet_files_test";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directory(folder);
+  write_file_atomically((folder / "file").string(), "one");
+  std::filesystem::create_symlink("file", folder / "link");
+  write_file_atomically((folder / "link").string(), "two");
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "link"));
+  EXPECT_EQ(read_file((folder / "file").string()), "two");
+
+  // A link to the device, so that a fault replaces the link and not the machine's device.
+  std::filesystem::create_symlink("/dev/full", folder / "full");
+  EXPECT_THROW(write_file_atomically((folder / "full").string(), "three"), InputError);
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "full"));
+  const std::string pipe = (folder / "pipe").string();
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const int reader = ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK);
+  ASSERT_GE(reader, 0);
+  write_file_atomically(pipe, "four");
+  char got[8] = {};
+  EXPECT_EQ(::read(reader, got, sizeof got), 4);
+  ::close(reader);
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
+
+  EXPECT_THROW(write_file_atomically(folder.string(), "five"), InputError);
+  std::filesystem::remove_all(folder);
 }
 
 TEST(Files, PathsAreSeenFromTheFileThatNamesThem) {
