@@ -21,6 +21,37 @@ bool is_pooling(std::string_view op_type) {
 
 } // namespace
 
+double OffchipRate::cycles(const OffchipTraffic& traffic) const {
+  const auto over = [](Bits bits, double rate) {
+    return rate > 0 ? static_cast<double>(bits.value) / rate : 0;
+  };
+  const double read = over(traffic.read, read_bits_per_cycle);
+  const double write = over(traffic.write, write_bits_per_cycle);
+  return shared ? read + write : std::max(read, write);
+}
+
+double OffchipRate::energy_pj(const OffchipTraffic& traffic) const {
+  return static_cast<double>(traffic.read.value) * read_pj_per_bit +
+         static_cast<double>(traffic.write.value) * write_pj_per_bit;
+}
+
+std::pair<double, double> merit(Objective objective, double latency, double energy) {
+  switch (objective) {
+  case Objective::latency:
+    return {latency, energy};
+  case Objective::energy:
+    return {energy, latency};
+  case Objective::edp:
+    return {latency * energy, 0};
+  }
+  return {};
+}
+
+bool streams(const CoreProblem& problem) {
+  return std::any_of(problem.operands.begin(), problem.operands.end(),
+                     [](const ProblemOperand& operand) { return operand.offchip; });
+}
+
 CoreCost core_cost(const CoreProblem& problem, const Core& core, const CoreCostOptions& options) {
   return problem.compute == ComputeKind::mac
              ? core_cost_detail::search_mapping(problem, core, options)

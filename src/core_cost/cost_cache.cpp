@@ -27,6 +27,8 @@ std::string key_of(const CoreProblem& problem, const Core& core, const CoreCostO
   key += std::to_string(key.size()) + '|' + core_key + '|';
   key += std::to_string(static_cast<int>(options.objective)) + '|';
   key += std::to_string(options.lpf_limit) + '|' + (options.fixed_dataflow ? '1' : '0');
+  if (streams(problem))
+    key += signature(options.offchip);
   for (const auto& on_dim : options.spatial) {
     key += '|';
     for (const Unrolling& u : on_dim)

@@ -29,6 +29,7 @@ struct Context {
   const CoreCostOptions& options;
   NestModel model;
   Hierarchy hierarchy;
+  bool streams = false;
 };
 
 struct Score {
@@ -38,15 +39,51 @@ struct Score {
 
 /// Strictly better; the first enumerated keeps its place on ties.
 bool better(const Score& a, const Score& b, Objective objective) {
-  switch (objective) {
-  case Objective::latency:
-    return a.latency < b.latency || (a.latency == b.latency && a.energy < b.energy);
-  case Objective::energy:
-    return a.energy < b.energy || (a.energy == b.energy && a.latency < b.latency);
-  case Objective::edp:
-    return a.latency * a.energy < b.latency * b.energy;
+  return merit(objective, a.latency, a.energy) < merit(objective, b.latency, b.energy);
+}
+
+/// The operand's whole region as it is stored.
+std::int64_t region_bits(const ProblemOperand& operand) {
+  return checked_multiply(checked_product(operand.extents), operand.bits);
+}
+
+/// Traffic with the off-chip memory. Partial sums that were never written before are not read:
+/// unlike the on-chip levels, where the first, empty read-back is charged as ZigZag does. All of an
+/// output's region is written: fractional unrolling may count a little less, and elements that a
+/// scatter leaves out are zeros.
+OffchipTraffic offchip_traffic(const Context& c, const Candidate& candidate, std::size_t operand) {
+  OffchipTraffic traffic;
+  const std::size_t top = c.hierarchy.levels[operand].size() - 1;
+  if (!c.hierarchy.is_offchip(operand, top))
+    return traffic;
+  const OperandMovement& moved = candidate.exact[operand];
+  const auto bits = [](const Movement& m) { return m.amount * m.count * m.bits; };
+  if (!c.model.operands[operand].output) {
+    traffic.read = {bits(moved.levels[top][index_of(Direction::tl)])};
+    return traffic;
   }
-  return false;
+  const Movement& write = moved.levels[top][index_of(Direction::fl)];
+  const Movement& read = moved.levels[top][index_of(Direction::tl)];
+  traffic.write = {std::max(bits(write), region_bits(c.problem.operands[operand]))};
+  const std::int64_t first = moved.elements[top + 1] * read.bits;
+  traffic.read = {std::max<std::int64_t>(0, bits(read) - first)};
+  return traffic;
+}
+
+/// Streamed operands count as the longer of computing and transferring, and with their energy.
+Score score_of(const Context& c, const Candidate& candidate) {
+  Score score{candidate.latency.total(), candidate.energy.total()};
+  if (!c.streams)
+    return score;
+  OffchipTraffic all;
+  for (std::size_t i = 0; i < c.model.operands.size(); ++i) {
+    const OffchipTraffic traffic = offchip_traffic(c, candidate, i);
+    all.read += traffic.read;
+    all.write += traffic.write;
+  }
+  score.latency = std::max(score.latency, c.options.offchip.cycles(all));
+  score.energy += c.options.offchip.energy_pj(all);
+  return score;
 }
 
 struct Best {
@@ -72,7 +109,7 @@ bool search_orders(const Context& c, const SpatialModel& spatial, std::int64_t m
         failure = why; // the order that came closest
       continue;
     }
-    const Score score{candidate.latency.total(), candidate.energy.total()};
+    const Score score = score_of(c, candidate);
     if (best && !better(score, best->score, c.options.objective))
       continue;
     if (!improved) {
@@ -175,34 +212,6 @@ void describe_mapping(const Context& c, const SpatialModel& spatial, const Candi
   }
 }
 
-/// The operand's whole region as it is stored.
-std::int64_t region_bits(const ProblemOperand& operand) {
-  return checked_multiply(checked_product(operand.extents), operand.bits);
-}
-
-/// Traffic with the off-chip memory. Partial sums that were never written before are not read:
-/// unlike the on-chip levels, where the first, empty read-back is charged as ZigZag does. All of an
-/// output's region is written: fractional unrolling may count a little less, and elements that a
-/// scatter leaves out are zeros.
-OffchipTraffic offchip_traffic(const Context& c, const Candidate& candidate, std::size_t operand) {
-  OffchipTraffic traffic;
-  const std::size_t top = c.hierarchy.levels[operand].size() - 1;
-  if (!c.hierarchy.is_offchip(operand, top))
-    return traffic;
-  const OperandMovement& moved = candidate.exact[operand];
-  const auto bits = [](const Movement& m) { return m.amount * m.count * m.bits; };
-  if (!c.model.operands[operand].output) {
-    traffic.read = {bits(moved.levels[top][index_of(Direction::tl)])};
-    return traffic;
-  }
-  const Movement& write = moved.levels[top][index_of(Direction::fl)];
-  const Movement& read = moved.levels[top][index_of(Direction::tl)];
-  traffic.write = {std::max(bits(write), region_bits(c.problem.operands[operand]))};
-  const std::int64_t first = moved.elements[top + 1] * read.bits;
-  traffic.read = {std::max<std::int64_t>(0, bits(read) - first)};
-  return traffic;
-}
-
 /// Bits in the top on-chip memory: everything the mapping holds there, and for streamed operands a
 /// second slice to fetch ahead, as far as the memory has room. Never more than the memory in sum.
 std::vector<Bits> resident_bits(const Context& c, const SpatialModel& spatial,
@@ -277,7 +286,7 @@ CoreCost search_mapping(const CoreProblem& problem, const Core& core,
                         const CoreCostOptions& options) {
   NestModel model = make_nest_model(problem);
   Hierarchy hierarchy = make_hierarchy(problem, model, core);
-  const Context c{problem, core, options, std::move(model), std::move(hierarchy)};
+  const Context c{problem, core, options, std::move(model), std::move(hierarchy), streams(problem)};
   const UnrollCaps caps = unroll_caps(c.model, c.hierarchy);
   const std::optional<ArrayUnrolling> named = named_unrolling(c, caps);
   Search search;

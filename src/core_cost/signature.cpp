@@ -103,6 +103,16 @@ std::string signature(const CoreProblem& problem) {
   return out.take();
 }
 
+std::string signature(const OffchipRate& rate) {
+  Bytes out;
+  out.number(rate.read_bits_per_cycle);
+  out.number(rate.write_bits_per_cycle);
+  out.flag(rate.shared);
+  out.number(rate.read_pj_per_bit);
+  out.number(rate.write_pj_per_bit);
+  return out.take();
+}
+
 std::string signature(const Core& core) {
   Bytes out;
   out.choice(core.kind);

@@ -14,6 +14,8 @@ namespace {
 
 /// Part of a top memory kept free for slices of streamed operands, as a divisor.
 constexpr std::int64_t kStreamShare = 8;
+/// Operands of a problem up to which other choices of what to stream are tried.
+constexpr std::size_t kMostChoosing = 4;
 
 MemoryOperand memory_operand(const LoopNest& nest, const Access& access, std::size_t read_index,
                              const Core& core) {
@@ -100,18 +102,24 @@ void mark_offchip(const std::vector<std::size_t>& members, std::int64_t capacity
   }
 }
 
-} // namespace
+/// A problem, and which of its operands share which top memory.
+struct Placed {
+  CoreProblem problem;
+  std::vector<std::vector<std::size_t>> members; ///< [memory of the core]
+  std::vector<std::int64_t> capacity;
+};
 
-CoreProblem core_problem(const Tile& tile, const TrainingGraph& step, const Chip& chip) {
+Placed place_operands(const Tile& tile, const TrainingGraph& step, const Chip& chip) {
   const Operator& op = step.graph.op(tile.op);
   const Core& core = chip.cores[tile.core.index()];
-  CoreProblem problem;
+  Placed placed;
+  CoreProblem& problem = placed.problem;
   problem.compute = op.nest.compute;
   problem.work = op.nest.work;
   for (std::size_t d = 0; d < op.nest.dims.size(); ++d) {
     problem.dims.push_back({op.nest.dims[d].name, tile.ranges[d].size()});
   }
-  std::vector<std::vector<std::size_t>> members(core.memories.size());
+  placed.members.resize(core.memories.size());
   std::size_t reads = 0;
   for (const Access& access : op.nest.operands) {
     ProblemOperand operand = problem_operand(tile, step, access);
@@ -123,18 +131,75 @@ CoreProblem core_problem(const Tile& tile, const TrainingGraph& step, const Chip
       throw InfeasibleError(fmt::format("core '{}' has no memory for operand '{}' of '{}'",
                                         core.name, access.role, op.name));
     }
-    members[static_cast<std::size_t>(top - core.memories.data())].push_back(
+    placed.members[static_cast<std::size_t>(top - core.memories.data())].push_back(
         problem.operands.size());
     problem.operands.push_back(std::move(operand));
   }
-  for (std::size_t m = 0; m < members.size(); ++m) {
-    if (members[m].empty())
-      continue;
-    const Memory& memory = core.memories[m];
-    mark_offchip(members[m], checked_multiply(memory.size.value, instances(core, memory)),
-                 problem.operands);
+  for (const Memory& memory : core.memories)
+    placed.capacity.push_back(checked_multiply(memory.size.value, instances(core, memory)));
+  return placed;
+}
+
+/// What stays fits into every top memory, beside the streamed slices where there are any.
+bool fits(const Placed& placed, const std::vector<ProblemOperand>& operands) {
+  for (std::size_t m = 0; m < placed.members.size(); ++m) {
+    std::int64_t kept = 0;
+    std::int64_t room = placed.capacity[m];
+    for (const std::size_t i : placed.members[m]) {
+      if (operands[i].offchip)
+        room = placed.capacity[m] - placed.capacity[m] / kStreamShare;
+      else
+        kept = checked_add(kept, footprint(operands[i]));
+    }
+    if (kept > room)
+      return false;
   }
-  return problem;
+  return true;
+}
+
+/// No streamed operand could stay beside the others.
+bool smallest(const Placed& placed, std::vector<ProblemOperand> operands) {
+  for (ProblemOperand& operand : operands) {
+    if (!operand.offchip)
+      continue;
+    operand.offchip = false;
+    if (fits(placed, operands))
+      return false;
+    operand.offchip = true;
+  }
+  return true;
+}
+
+} // namespace
+
+CoreProblem core_problem(const Tile& tile, const TrainingGraph& step, const Chip& chip) {
+  Placed placed = place_operands(tile, step, chip);
+  for (std::size_t m = 0; m < placed.members.size(); ++m) {
+    if (!placed.members[m].empty())
+      mark_offchip(placed.members[m], placed.capacity[m], placed.problem.operands);
+  }
+  return std::move(placed.problem);
+}
+
+std::vector<CoreProblem> streaming_choices(const Tile& tile, const TrainingGraph& step,
+                                           const Chip& chip) {
+  std::vector<CoreProblem> choices{core_problem(tile, step, chip)};
+  const CoreProblem& first = choices.front();
+  const std::size_t n = first.operands.size();
+  if (first.compute != ComputeKind::mac || n > kMostChoosing || !streams(first))
+    return choices;
+  const Placed placed = place_operands(tile, step, chip);
+  CoreProblem problem = placed.problem;
+  for (unsigned set = 1; set < 1U << n; ++set) {
+    for (std::size_t i = 0; i < n; ++i)
+      problem.operands[i].offchip = (set >> i & 1U) != 0;
+    const bool all = set + 1 == 1U << n;
+    const bool wanted =
+        all || (fits(placed, problem.operands) && smallest(placed, problem.operands));
+    if (wanted && std::find(choices.begin(), choices.end(), problem) == choices.end())
+      choices.push_back(problem);
+  }
+  return choices;
 }
 
 } // namespace monet

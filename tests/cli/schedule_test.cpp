@@ -55,6 +55,17 @@ TEST(Schedule, StreamedResultsInHalfPrecisionAreWrittenWhole) {
   EXPECT_EQ(ran.code, 0) << ran.err;
 }
 
+// A bias beside the weights on an array whose registers hold one element.
+TEST(Schedule, NetworksWithBiasesTrainOnSmallRegisters) {
+  for (const char* network : {"mobilenet_v2", "resnet18_cifar"}) {
+    const Ran ran =
+        run_monet({"schedule", "--hardware", repository("data/hardware/fusemax.yaml"), "--workload",
+                   repository("data/workload/" + std::string(network) + ".onnx"), "--batch", "1",
+                   "--training", repository("data/training/adam.yaml"), "--verify"});
+    EXPECT_EQ(ran.code, 0) << ran.err;
+  }
+}
+
 TEST(Schedule, VerifyChecksEveryStage) {
   EXPECT_EQ(run_monet(arguments({"--verify"})).code, 0);
 }

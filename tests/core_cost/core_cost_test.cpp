@@ -243,6 +243,47 @@ TEST(CoreCost, StreamedOperandsMoveAtLeastOnce) {
   EXPECT_GT(cost.offchip[1].read.value + cost.offchip[2].read.value, 2 * whole);
 }
 
+std::int64_t moved_offchip(const CoreCost& cost) {
+  std::int64_t bits = 0;
+  for (const OffchipTraffic& traffic : cost.offchip)
+    bits += (traffic.read + traffic.write).value;
+  return bits;
+}
+
+// 64 x 64 x 64 in 8 Kbit: with W and O whole (2 x 32 Kbit) out of reach, something is fetched
+// again. At a bit in 100 cycles the transfer decides, so the mapping with the fewest bits wins, and
+// no mapping moves less than what the energy of transfers alone would choose.
+TEST(CoreCost, TheSlowOffchipMemoryDecidesTheOrder) {
+  CoreProblem problem = product(64, 64, 64);
+  for (ProblemOperand& operand : problem.operands)
+    operand.offchip = true;
+  Core core = two_by_two();
+  core.memories[1].size = {8192};
+  CoreCostOptions slow;
+  slow.offchip = {0.01, 0.01, true, 0, 0};
+  CoreCostOptions dear;
+  dear.objective = Objective::energy;
+  dear.offchip = {0, 0, true, 1e9, 1e9};
+  const CoreCost unknown = core_cost(problem, core);
+  const CoreCost by_time = core_cost(problem, core, slow);
+  EXPECT_EQ(moved_offchip(by_time), moved_offchip(core_cost(problem, core, dear)));
+  EXPECT_LT(moved_offchip(by_time), moved_offchip(unknown));
+  EXPECT_LE(unknown.parts.total(), by_time.parts.total());
+  // A fast one changes nothing.
+  CoreCostOptions fast;
+  fast.offchip = {1e6, 1e6, false, 0, 0};
+  EXPECT_EQ(core_cost(problem, core, fast).parts.total(), unknown.parts.total());
+  EXPECT_EQ(core_cost(problem, core, fast).offchip[1].read, unknown.offchip[1].read);
+}
+
+TEST(CoreCost, OffchipRateByHand) {
+  const OffchipTraffic traffic{{100}, {60}};
+  EXPECT_DOUBLE_EQ((OffchipRate{10, 20, true, 2, 3}.cycles(traffic)), 13);
+  EXPECT_DOUBLE_EQ((OffchipRate{10, 20, false, 2, 3}.cycles(traffic)), 10);
+  EXPECT_DOUBLE_EQ((OffchipRate{10, 20, true, 2, 3}.energy_pj(traffic)), 380);
+  EXPECT_DOUBLE_EQ(OffchipRate{}.cycles(traffic), 0);
+}
+
 // 50257 columns on 32 lanes are 31.99 wide: rounding must not lose any of them.
 TEST(CoreCost, AStreamedOutputIsWrittenWhole) {
   for (const std::int64_t k : {33, 1001, 50257}) {

@@ -151,6 +151,20 @@ TEST(Signature, TellsApartWhatCostsDifferently) {
   EXPECT_NE(signature(renamed), signature(tpu_like(true)));
 }
 
+TEST(CoreCostCache, TheOffchipRateCountsOnlyWhereSomethingStreams) {
+  CoreCostCache cache;
+  CoreProblem problem = product(8, 8, 8);
+  CoreCostOptions slow;
+  slow.offchip.read_bits_per_cycle = 1;
+  cache.get(problem, tpu_like(false), {});
+  cache.get(problem, tpu_like(false), slow);
+  EXPECT_EQ(cache.solved(), 1U);
+  problem.operands[1].offchip = true;
+  cache.get(problem, tpu_like(false), {});
+  cache.get(problem, tpu_like(false), slow);
+  EXPECT_EQ(cache.solved(), 3U);
+}
+
 TEST(CoreCostCache, SolvesOnceAndKeepsFailures) {
   CoreCostCache cache;
   const Core core = tpu_like(true);

@@ -96,5 +96,48 @@ TEST(CoreProblem, streams_the_largest_operands_until_the_rest_fits) {
   EXPECT_EQ(streamed(100), (std::vector<bool>{true, true, true}));
 }
 
+TEST(CoreProblem, other_operands_may_be_streamed_instead) {
+  StepBuilder builder;
+  const TensorId x = builder.source("x", {8, 16}, TensorKind::input); // 4096 bits
+  const TensorId w = builder.source("w", {16, 32});                   // 16384 bits
+  builder.product("o", x, w);                                         // 8192 bits
+  const Tile tile{OpId(0), {{0, 8}, {0, 32}, {0, 16}}, CoreId(0)};
+  const auto choices = [&](std::int64_t bits) {
+    std::vector<std::string> sets;
+    for (const CoreProblem& problem :
+         streaming_choices(tile, builder.step(), make_chip({.core_bits = bits}))) {
+      std::string& set = sets.emplace_back();
+      for (std::size_t i = 0; i < 3; ++i)
+        set += problem.operands[i].offchip ? "OIW"[i] : '-';
+    }
+    return sets;
+  };
+  using Sets = std::vector<std::string>;
+  EXPECT_EQ(choices(28672), (Sets{"---"}));
+  // 7/8 of 27000 are 23625 bits: without O there remain 20480, without I 24576, without W 12288.
+  EXPECT_EQ(choices(27000), (Sets{"--W", "O--", "OIW"}));
+  // 7/8 of 20000 are 17500 bits: W alone stays, or the two others.
+  EXPECT_EQ(choices(20000), (Sets{"--W", "OI-", "OIW"}));
+  EXPECT_EQ(choices(100), (Sets{"OIW"}));
+}
+
+TEST(OffchipRate, is_shared_by_the_cores_that_stream) {
+  Chip chip = make_chip({.cores = 3, .dram_bandwidth = 60});
+  const OffchipRate alone = offchip_rate(chip, CoreId(1), {CoreId(1)});
+  EXPECT_DOUBLE_EQ(alone.read_bits_per_cycle, 60);
+  EXPECT_DOUBLE_EQ(alone.write_bits_per_cycle, 60);
+  EXPECT_TRUE(alone.shared);
+  // 8 and 16 pJ for a word of 60 bits, and 2 pJ per cycle of the link.
+  EXPECT_DOUBLE_EQ(alone.read_pj_per_bit, 10.0 / 60);
+  EXPECT_DOUBLE_EQ(alone.write_pj_per_bit, 18.0 / 60);
+  const std::vector<CoreId> all{CoreId(0), CoreId(1), CoreId(2)};
+  EXPECT_DOUBLE_EQ(offchip_rate(chip, CoreId(1), all).read_bits_per_cycle, 20);
+  // The way to the memory is narrower than the port.
+  chip.links.back().bandwidth_bits_per_cycle = 30;
+  EXPECT_DOUBLE_EQ(offchip_rate(chip, CoreId(1), all).read_bits_per_cycle, 10);
+  chip.offchip.reset();
+  EXPECT_DOUBLE_EQ(offchip_rate(chip, CoreId(1), all).read_bits_per_cycle, 0);
+}
+
 } // namespace
 } // namespace monet

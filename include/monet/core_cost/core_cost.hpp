@@ -16,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace monet {
@@ -49,6 +50,28 @@ struct CoreProblem {
 
 enum class Objective { latency, energy, edp };
 
+/// Traffic of one operand with the off-chip memory.
+struct OffchipTraffic {
+  Bits read;
+  Bits write;
+};
+
+/// What the off-chip memory gives one core while a tile runs, links on the way included. Zeros: not
+/// known, and traffic does not count.
+struct OffchipRate {
+  double read_bits_per_cycle = 0;
+  double write_bits_per_cycle = 0;
+  bool shared = true; ///< reads and writes take turns
+  double read_pj_per_bit = 0;
+  double write_pj_per_bit = 0;
+
+  double cycles(const OffchipTraffic& traffic) const;
+  double energy_pj(const OffchipTraffic& traffic) const;
+};
+
+/// What an objective compares: smaller is better, the second number decides ties.
+std::pair<double, double> merit(Objective objective, double latency, double energy);
+
 struct CoreCostOptions {
   Objective objective = Objective::latency;
   int lpf_limit =
@@ -58,6 +81,9 @@ struct CoreCostOptions {
   bool fixed_dataflow = false;
   /// Spatial mapping when the core has no dataflow: per array dim.
   std::vector<std::vector<Unrolling>> spatial;
+  /// For problems with streamed operands: the objective takes the longer of the core's cycles and
+  /// the transfer's, and the energy of both.
+  OffchipRate offchip;
 };
 
 /// One loop of a mapping, innermost first.
@@ -82,12 +108,6 @@ struct LevelEnergy {
   std::size_t operand = 0; ///< index into CoreProblem::operands
   Picojoules energy;
   std::array<std::int64_t, kDirections> accesses{}; ///< by Direction, in words of bandwidth_max
-};
-
-/// Traffic of one operand with the off-chip memory.
-struct OffchipTraffic {
-  Bits read;
-  Bits write;
 };
 
 /// Where the cycles of an array core go, before truncation. ZigZag's loading shares spare
@@ -146,6 +166,9 @@ private:
 /// Canonical bytes of a core (without its name) or a problem: equal bytes, equal cost.
 std::string signature(const CoreProblem& problem);
 std::string signature(const Core& core);
+std::string signature(const OffchipRate& rate);
+/// An operand passes by from or to the off-chip memory.
+bool streams(const CoreProblem& problem);
 
 /// True when the core's kind and lists let it run such an operator.
 bool can_run(const Core& core, ComputeKind compute, std::string_view op_type);

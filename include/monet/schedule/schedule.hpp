@@ -16,6 +16,12 @@ struct ScheduleOptions {
 /// The CoreProblem of a tile on a core: operands larger than what the core's top memory can hold beside the others are
 /// marked off-chip, largest first.
 CoreProblem core_problem(const Tile& tile, const TrainingGraph& step, const Chip& chip);
+/// The same problem with other operands off-chip, where that lets the others stay: core_problem() first, then every
+/// smallest set of operands to stream, then all of them. One when nothing streams or the operator is not an array's.
+std::vector<CoreProblem> streaming_choices(const Tile& tile, const TrainingGraph& step, const Chip& chip);
+
+/// What the off-chip memory gives `core` while all cores of `together` stream: the least share of a link or port.
+OffchipRate offchip_rate(const Chip& chip, CoreId core, const std::vector<CoreId>& together);
 
 /// Layer by layer, event-driven: a tile starts when its core is free and its operands are there. Tensors move over
 /// links (one transfer at a time on a link, at its full bandwidth) from the nearest copy or the off-chip memory;
