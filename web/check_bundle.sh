@@ -11,5 +11,5 @@ cd "$work"
 npm ci --no-audit --no-fund --loglevel=error
 npm run --silent check
 npm run --silent build
-diff -r "$here/dist" "$work/dist"
+diff -rq "$here/dist" "$work/dist"
 echo "web/dist is what its sources build"

@@ -102,6 +102,7 @@ async function check_rows(page, step) {
     "every run is a bar of a core's row",
   );
   check(cores.length >= busy.size, "every core that runs has a row");
+  equal(new Set(cores.map((row) => row.label)).size, cores.length, "cores of one name are told apart");
   const lane = await variable(page, "--lane");
   const width = await gantt(page).evaluate((canvas) => canvas.clientWidth - 150);
   for (const row of rows.filter((entry) => entry.bars > 0)) {
@@ -174,7 +175,7 @@ async function check_zoom(page, step) {
 async function check_pick(page, step) {
   const [core, layer, start, end] = step.timeline.runs[Math.floor(step.timeline.runs.length * 0.6)];
   const row = (await page.evaluate(() => window.__monet.rows())).findIndex(
-    (entry, i) => entry.kind === "core" && i === core,
+    (entry) => entry.kind === "core" && entry.label.split(" ")[0] === String(core),
   );
   check(row >= 0, "the run's core has a row");
   const find = () =>

@@ -186,7 +186,7 @@ function cores_json(step, energy, peak) {
   const cores = Array.from({ length: count }, (_, id) => {
     const energy_pj = (energy.compute_pj + energy.onchip_memory_pj) / count;
     const memory = { peak_memory_bytes: 2 ** 20, capacity_bytes: 2 ** 21 };
-    return { id, name: `pe ${id}`, kind: "array", ...common, energy_pj, ...memory };
+    return { id, name: "pe", kind: "array", ...common, energy_pj, ...memory };
   });
   for (const [core, , start, end] of step.runs) {
     cores[core].busy_cycles += end - start;

@@ -35,6 +35,11 @@ export interface Core {
   capacity_bytes: number;
 }
 
+/// Cores of one kind share a name; links and layers speak of cores by number.
+export function core_label(core: Core): string {
+  return `${core.id} ${core.name}`;
+}
+
 export interface Link {
   id: number;
   name: string;

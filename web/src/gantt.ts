@@ -3,7 +3,7 @@ import type { Layer, Step } from "./data";
 import { h, shown } from "./dom";
 import { bytes, energy, exact, label as word, si } from "./format";
 import { bar_at, first_after, make_rows, type Row, type Rows } from "./gantt_rows";
-import { kTransferKinds } from "./data";
+import { core_label, kTransferKinds } from "./data";
 import { kAxis, kFont, kGutter, Surface, type Frame } from "./surface";
 import { phase_colour } from "./theme";
 import { Tooltip } from "./tooltip";
@@ -319,7 +319,10 @@ export class Gantt {
 
   private transfer_lines(row: Row, bar: number): [string, string][] {
     const transfer = this.step.transfers[row.item[bar]!]!;
-    const core = (id: number) => this.step.cores.find((at) => at.id === id)?.name ?? `core ${id}`;
+    const core = (id: number) => {
+      const found = this.step.cores.find((at) => at.id === id);
+      return found === undefined ? `core ${id}` : core_label(found);
+    };
     return [
       ["link", row.label],
       ["transfer", `${kTransferKinds[transfer.kind] ?? "transfer"}, ${bytes(transfer.bits / 8)}`],

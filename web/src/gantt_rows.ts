@@ -1,5 +1,5 @@
 // The timeline's bars by row (a core or a link), in order of start, so that the visible ones are found by bisection.
-import type { Step } from "./data";
+import { core_label, type Step } from "./data";
 
 export interface Row {
   kind: "core" | "link";
@@ -66,7 +66,7 @@ export function make_rows(step: Step): Rows {
   const cores = step.cores
     .filter((core) => by_core.has(core.id) || core.tiles > 0 || step.runs.length === 0)
     .slice(0, kMostRows)
-    .map((core) => make_row("core", core.name, percent_label(core.utilisation), by_core.get(core.id) ?? []));
+    .map((core) => make_row("core", core_label(core), percent_label(core.utilisation), by_core.get(core.id) ?? []));
   const busy = step.links
     .filter((link) => by_link.has(link.id))
     .sort((a, b) => b.busy_cycles - a.busy_cycles || a.id - b.id)

@@ -1,5 +1,6 @@
 // The head of the report: name, key figures of the step beside inference alone, the phases' table, cores and links.
 import {
+  core_label,
   kOwners,
   kTransferKinds,
   type ByOwner,
@@ -260,7 +261,7 @@ export function resource_tables(step: Step): HTMLElement {
     h(
       "tr",
       {},
-      h("th", { scope: "row" }, shown(core.name, 40)),
+      h("th", { scope: "row" }, shown(core_label(core), 40)),
       h("td", {}, shown(core.kind, 30)),
       meter(core.utilisation),
       h("td", { class: "number" }, energy(core.energy_pj)),
