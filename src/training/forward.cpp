@@ -141,6 +141,11 @@ Adapted adapt(const Graph& network, const Operator& op, const Precision& precisi
               const GradientNeeds* needs) {
   Adapted adapted{op, {}, {}, false, {}};
   const bool training = needs != nullptr;
+  if (training) { // whatever the file says, the step to be made begins here
+    adapted.op.phase = Phase::forward;
+    adapted.op.gradient_of = GradientOf::none;
+    adapted.op.forward_op.reset();
+  }
   const bool differentiated = training && is_differentiated(*needs, op);
   if (op.op_type == "BatchNormalization") {
     if (training) {

@@ -147,6 +147,24 @@ std::vector<TensorId> stored_tensors(const Graph& graph, const std::vector<Tenso
   return stored;
 }
 
+/// A network may be a training step that was written as ONNX; its phases follow each other.
+void check_phases(const Graph& network) {
+  const auto rank = [](Phase phase) { return phase == Phase::recompute ? Phase::backward : phase; };
+  const Operator* previous = nullptr;
+  for (const Operator& op : network.operators()) {
+    if (previous && rank(op.phase) < rank(previous->phase)) {
+      throw InputError({network.origin, 0, 0, fmt::format("node '{}'", op.name)},
+                       fmt::format("is of phase '{}', but follows '{}' of phase '{}'",
+                                   name_of(op.phase), previous->name, name_of(previous->phase)));
+    }
+    if (op.gradient_of != GradientOf::none && rank(op.phase) != Phase::backward) {
+      throw InputError({network.origin, 0, 0, fmt::format("node '{}'", op.name)},
+                       "computes a gradient outside the backward phase");
+    }
+    previous = &op;
+  }
+}
+
 } // namespace
 
 std::string_view name_of(MemoryOwner owner) {
@@ -208,6 +226,7 @@ TrainingGraph make_training_graph(const Graph& network, const TrainingOptions& o
 }
 
 TrainingGraph make_inference_graph(const Graph& network, const Precision& precision) {
+  check_phases(network);
   TrainingGraph step;
   step.accumulate = precision.accumulate;
   step.graph = prepare_forward(network, precision, nullptr).graph;

@@ -352,6 +352,20 @@ TEST(ForwardPart, TrainingKeepsMasksAndStatistics) {
   EXPECT_EQ(count_ops(step.graph, "DropoutGrad", Phase::backward), 1);
 }
 
+/// What `monet graph -o` wrote, read as a network: its operators as they are, phases and all.
+TEST(ForwardPart, InferenceOfATrainingStepKeepsItsPhases) {
+  TrainingOptions options = plain();
+  options.optimizer = {};
+  TrainingGraph made = make_training_graph(two_layers().graph, options);
+  const TrainingGraph step = make_inference_graph(made.graph);
+  verify(step);
+  EXPECT_EQ(count_macs(step.graph).backward_weight, count_macs(made.graph).backward_weight);
+  EXPECT_EQ(count_ops(step.graph, "AdamUpdate", Phase::update), 4);
+
+  made.graph.op(OpId(0)).phase = Phase::update; // a file may say what it likes
+  EXPECT_THROW(make_inference_graph(made.graph), InputError);
+}
+
 TEST(ForwardPart, InferenceHasRunningStatisticsAndNoDropout) {
   const TrainingGraph step = make_inference_graph(regularised().graph);
   verify(step);
