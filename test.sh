@@ -25,11 +25,11 @@ say "building (build/dev)"
 build dev
 
 say "parsers under address and undefined-behaviour sanitizers (build/asan-ubsan)"
-build asan-ubsan --target base_test hardware_test mapping_file_test workload_test
-ctest --preset asan-ubsan -j2 --no-tests=error --output-on-failure -R '^(base|hardware|mapping_file|workload)\.' | tail -n 5
+build asan-ubsan --target base_test hardware_test mapping_file_test workload_test robustness_test
+run_tests --preset asan-ubsan -j2 -R '^(base|hardware|mapping_file|workload|robustness)\.'
 
 say "fuzzing the readers for $fuzz_seconds s (build/fuzz)"
-build fuzz
+build fuzz --target fuzz_yaml fuzz_onnx
 scripts/fuzz.sh "$fuzz_seconds"
 
 say "viewer bundle rebuilt and compared"
@@ -40,7 +40,7 @@ if [ "$slow" = yes ]; then
   labels="$labels|slow"
   say "own threads under the thread sanitizer (build/tsan)"
   build tsan --target base_test core_cost_test schedule_test
-  ctest --preset tsan --no-tests=error --output-on-failure -R '^(base|core_cost|schedule)\.' | tail -n 5
+  run_tests --preset tsan -R '^(base|core_cost|schedule)\.'
 fi
 
 say "tests labelled $labels"

@@ -50,3 +50,13 @@ build() {
   rm -f "$log"
   cmake --build "build/$preset" "$@"
 }
+
+# run_tests [ctest arguments]: the summary if all pass, else everything that ctest said.
+run_tests() {
+  local log status=0
+  log=$(mktemp)
+  ctest --no-tests=error --output-on-failure "$@" >"$log" 2>&1 || status=$?
+  if [ "$status" -eq 0 ]; then tail -n 5 "$log"; else cat "$log" >&2; fi
+  rm -f "$log"
+  return "$status"
+}
