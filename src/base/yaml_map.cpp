@@ -302,7 +302,7 @@ bool YamlMap::boolean_or(std::string_view key, bool fallback) {
   return value ? read_value(*value, key, *problems_, as_boolean).value_or(fallback) : fallback;
 }
 
-std::string YamlMap::string_or(std::string_view key, std::string fallback) {
+std::string YamlMap::string_or(std::string_view key, const std::string& fallback) {
   const YamlNode* value = find(key);
   return value ? read_value(*value, key, *problems_, as_string).value_or(fallback) : fallback;
 }

@@ -59,7 +59,7 @@ class YamlMap {
   std::int64_t integer_or(std::string_view key, std::int64_t fallback);
   double number_or(std::string_view key, double fallback);
   bool boolean_or(std::string_view key, bool fallback);
-  std::string string_or(std::string_view key, std::string fallback);
+  std::string string_or(std::string_view key, const std::string& fallback);
   /// Known but unused keys of a foreign format.
   void ignore(std::string_view key);
 
