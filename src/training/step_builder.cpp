@@ -76,7 +76,8 @@ TensorId StepBuilder::scalar(double value, ElementType type) {
   return id;
 }
 
-TensorId StepBuilder::reshape(TensorId tensor, std::vector<std::int64_t> shape, NewOperator like) {
+TensorId StepBuilder::reshape(TensorId tensor, const std::vector<std::int64_t>& shape,
+                              NewOperator like) {
   if (this->shape(tensor) == shape)
     return tensor;
   const Tensor& source = graph_.tensor(tensor);
@@ -89,7 +90,8 @@ TensorId StepBuilder::reshape(TensorId tensor, std::vector<std::int64_t> shape, 
   return result;
 }
 
-TensorId StepBuilder::expand(TensorId tensor, std::vector<std::int64_t> shape, NewOperator like) {
+TensorId StepBuilder::expand(TensorId tensor, const std::vector<std::int64_t>& shape,
+                             NewOperator like) {
   if (this->shape(tensor) == shape)
     return tensor;
   const Tensor& source = graph_.tensor(tensor);

@@ -45,8 +45,8 @@ public:
   TensorId scalar(double value, ElementType type);
 
   /// Views; none is added when nothing changes.
-  TensorId reshape(TensorId tensor, std::vector<std::int64_t> shape, NewOperator like);
-  TensorId expand(TensorId tensor, std::vector<std::int64_t> shape, NewOperator like);
+  TensorId reshape(TensorId tensor, const std::vector<std::int64_t>& shape, NewOperator like);
+  TensorId expand(TensorId tensor, const std::vector<std::int64_t>& shape, NewOperator like);
 
   std::vector<std::int64_t> shape(TensorId tensor) const { return graph_.tensor(tensor).shape; }
   Graph release() { return std::move(graph_); }

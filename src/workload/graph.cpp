@@ -113,7 +113,9 @@ std::string Attributes::text(std::string_view name, std::string_view fallback) c
 std::vector<std::int64_t> Attributes::integers(std::string_view name,
                                                std::vector<std::int64_t> fallback) const {
   const auto* value = get_attribute<std::vector<std::int64_t>>(values_, name);
-  return value ? *value : fallback;
+  if (value)
+    return *value;
+  return fallback;
 }
 
 TensorId Graph::add_tensor(Tensor tensor) {

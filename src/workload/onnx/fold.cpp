@@ -298,7 +298,7 @@ bool fold_split(const Node& node, const Values& values, std::vector<Value>& outp
 } // namespace
 
 bool fold_constant(const Node& node, const Values& values, std::vector<Value>& outputs) {
-  if (node.domain != "" || outputs.empty())
+  if (!node.domain.empty() || outputs.empty())
     return false;
   for (const Value& output : outputs) {
     if (checked_product(output.shape) > kMaxFoldedElements)

@@ -370,7 +370,7 @@ std::vector<std::optional<Value>> infer_own(const Model& model, const Node& node
 }
 
 const onnx::OpSchema* schema_of(const Node& node) {
-  if (node.domain != "" && node.domain != "ai.onnx.preview.training")
+  if (!node.domain.empty() && node.domain != "ai.onnx.preview.training")
     return nullptr;
   return onnx::OpSchemaRegistry::Schema(node.op_type, node.domain);
 }

@@ -208,7 +208,7 @@ void from_newer(const Model& model, Node& node, const Values& values) {
 } // namespace
 
 void normalise(const Model& model, Node& node, Values& values) {
-  if (node.domain != "")
+  if (!node.domain.empty())
     return;
   if (node.opset < 1)
     throw InputError(at_node(model, node), "the model imports no opset for it");
