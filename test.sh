@@ -35,7 +35,12 @@ scripts/fuzz.sh "$fuzz_seconds"
 say "viewer bundle rebuilt and compared"
 web/check_bundle.sh
 
-labels='fast|medium|browser'
+say "the report in a browser"
+build/dev/apps/monet/monet run examples/edge_resnet18_cifar.yaml -o build/browser_report >/dev/null
+tests/browser/run.sh
+tests/browser/run.sh build/browser_report/report.html
+
+labels='fast|medium'
 if [ "$slow" = yes ]; then
   labels="$labels|slow"
   say "own threads under the thread sanitizer (build/tsan)"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# scripts/fuzz.sh SECONDS: runs every libFuzzer target in build/fuzz side by side from the committed corpus.
+# scripts/fuzz.sh SECONDS: runs every libFuzzer target in build/fuzz side by side from the committed corpus,
+# and from libonnx-testdata's single-operator models when they are installed.
 # New inputs stay in build/fuzz; an input that crashes is kept there and makes this fail.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -8,10 +9,13 @@ running=()
 for name in yaml onnx; do
   work=build/fuzz/corpus_$name
   mkdir -p "$work"
+  seeds=("fuzz/corpus/$name")
+  testdata=/usr/share/libonnx-testdata/data/node
+  if [ "$name" = onnx ] && [ -d "$testdata" ]; then seeds+=("$testdata"); fi
   (
     build/fuzz/fuzz/fuzz_$name -max_total_time="$seconds" -rss_limit_mb=4096 -timeout=20 -max_len=65536 \
       -artifact_prefix="build/fuzz/crash_${name}_" -print_final_stats=1 \
-      "$work" "fuzz/corpus/$name" >"build/fuzz/$name.log" 2>&1
+      "$work" "${seeds[@]}" >"build/fuzz/$name.log" 2>&1
   ) &
   running+=("$!:$name")
 done

@@ -59,7 +59,7 @@ void refuse_unavailable(const MappingFile& mapping, ProblemList& problems) {
 Inputs read_inputs(const CoreArguments& arguments) {
   ProblemList problems;
   auto network = collecting(
-      problems, [&] { return read_onnx(arguments.workload, arguments.network.options()); });
+      problems, [&] { return read_network(arguments.workload, arguments.network.options()); });
   auto core = collecting(problems, [&] { return read_core(arguments.hardware); });
   Inputs inputs;
   if (!arguments.mapping.empty()) {

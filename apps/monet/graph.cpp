@@ -144,7 +144,7 @@ int run_graph(const GraphArguments& arguments, Session& session) {
   ProblemList problems;
   session.progress.stage("read files");
   const auto network = collecting(
-      problems, [&] { return read_onnx(arguments.network, arguments.options.options()); });
+      problems, [&] { return read_network(arguments.network, arguments.options.options()); });
   const auto options = collecting(problems, [&] {
     return arguments.training.empty() ? TrainingOptions{}
                                       : load_training_options(arguments.training);

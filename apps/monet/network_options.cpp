@@ -13,6 +13,8 @@ namespace monet::cli {
 
 namespace {
 
+constexpr std::int64_t kLargestBatch = std::int64_t{1} << 40;
+
 std::pair<std::string, std::int64_t> parse_dimension(const std::string& text) {
   const std::size_t equals = text.rfind('=');
   std::int64_t value = 0;
@@ -29,7 +31,7 @@ std::pair<std::string, std::int64_t> parse_dimension(const std::string& text) {
 
 void NetworkArguments::add_to(CLI::App& command) {
   command.add_option("--batch", batch, "Value of a symbolic first axis of the network's inputs")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(std::int64_t{1}, kLargestBatch));
   command
       .add_option("--dim", dimensions, "name=value of another symbolic dimension; may be repeated")
       ->allow_extra_args(false);
@@ -45,6 +47,21 @@ OnnxReadOptions NetworkArguments::options() const {
     }
   }
   return options;
+}
+
+Graph read_network(const std::string& path, const OnnxReadOptions& options) {
+  Graph network = read_onnx(path, options);
+  if (!options.batch)
+    return network;
+  for (const TensorId id : network.inputs) {
+    const auto& shape = network.tensor(id).shape;
+    if (!shape.empty() && shape.front() == *options.batch)
+      return network;
+  }
+  throw InputError({path},
+                   fmt::format("a batch of {} was asked for, but the inputs' first axes are fixed",
+                               *options.batch),
+                   "leave the batch out, or export the network with a symbolic batch");
 }
 
 void CostArguments::add_to(CLI::App& command) {

@@ -23,6 +23,9 @@ struct NetworkArguments {
   OnnxReadOptions options() const; ///< UsageError for a malformed --dim
 };
 
+/// read_onnx(), and an InputError when a batch was asked for that no input can have.
+Graph read_network(const std::string& path, const OnnxReadOptions& options);
+
 struct CostArguments {
   std::string objective = "latency";
   int lpf_limit = CoreCostOptions{}.lpf_limit;

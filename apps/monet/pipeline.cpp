@@ -28,7 +28,7 @@ struct Inputs {
 Inputs read_inputs(const Experiment& experiment) {
   ProblemList problems;
   auto network = collecting(
-      problems, [&] { return read_onnx(experiment.network, experiment.network_options); });
+      problems, [&] { return read_network(experiment.network, experiment.network_options); });
   auto chip = collecting(problems, [&] { return read_chip(experiment.hardware); });
   std::optional<MappingFile> mapping;
   if (!experiment.mapping.empty()) {
@@ -55,7 +55,13 @@ ModelledStep model_step(const TrainingGraph& graph, const Inputs& inputs, CoreCo
   options.jobs = session.context.jobs;
   step.timeline = session.stage(
       what + ": schedule",
-      [&] { return schedule(step.tiles, step.graph, inputs.chip, costs, options); },
+      [&] {
+        try {
+          return schedule(step.tiles, step.graph, inputs.chip, costs, options);
+        } catch (const InfeasibleError& error) {
+          throw InfeasibleError(what + ": " + error.what());
+        }
+      },
       [&](const Timeline& timeline) { verify(timeline, step.tiles, step.graph, inputs.chip); });
   return step;
 }
@@ -127,6 +133,12 @@ Model make_model(const Experiment& experiment, Session& session) {
   model.provenance = provenance_of(experiment, inputs.chip);
   const auto check = [](const TrainingGraph& graph) { verify(graph); };
   CoreCostCache costs;
+  if (experiment.training) {
+    model.training_graph = session.stage(
+        "training: graph",
+        [&] { return make_training_graph(inputs.network, *experiment.training); }, check);
+    model.step = model_step(*model.training_graph, inputs, costs, experiment, session, "training");
+  }
   const TrainingGraph inference = session.stage(
       "inference: graph",
       [&] {
@@ -136,10 +148,6 @@ Model make_model(const Experiment& experiment, Session& session) {
       check);
   ModelledStep alone = model_step(inference, inputs, costs, experiment, session, "inference");
   if (experiment.training) {
-    model.training_graph = session.stage(
-        "training: graph",
-        [&] { return make_training_graph(inputs.network, *experiment.training); }, check);
-    model.step = model_step(*model.training_graph, inputs, costs, experiment, session, "training");
     model.inference = std::move(alone);
   } else {
     model.step = std::move(alone);

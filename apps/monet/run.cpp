@@ -72,7 +72,7 @@ Action add_run_command(CLI::App& app) {
   command
       ->add_option("--jobs", arguments->jobs,
                    "Threads (0 = all cores); results do not depend on it")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Range(0, 4096))
       ->capture_default_str();
   command->add_flag("--verify", arguments->verify, "Check the invariants of every stage's product");
   command->footer("Example: monet run examples/edge_resnet18_cifar.yaml -o out/edge");

@@ -100,7 +100,7 @@ Action add_schedule_command(CLI::App& app) {
   command
       ->add_option("--jobs", arguments->jobs,
                    "Threads (0 = all cores); results do not depend on it")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Range(0, 4096))
       ->capture_default_str();
   command->add_flag("--verify", arguments->verify, "Check the invariants of every stage's product");
   command->footer("Example: monet schedule --hardware data/hardware/tpu_like_quad_core.yaml "

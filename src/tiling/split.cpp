@@ -3,6 +3,8 @@
 #include "monet/base/checked.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <limits>
 #include <tuple>
 
 namespace monet {
@@ -27,37 +29,78 @@ bool separates(const AxisExpr& axis, const LoopNest& nest, std::size_t dim) {
 }
 
 /// Bits touched by all tiles together; what several tiles touch counts for each.
-std::int64_t traffic(const Graph& graph, const LoopNest& nest,
-                     std::span<const std::vector<Interval>> tiles) {
-  std::int64_t bits = 0;
+struct Traffic {
+  std::int64_t all = 0;
+  std::int64_t offchip = 0; ///< of tensors that nobody on the chip can hold ready
+};
+
+/// Weights and other tensors without a producer come from the off-chip memory, and so does what is
+/// larger than the cores' outermost memories together.
+Traffic traffic(const Graph& graph, const LoopNest& nest, std::int64_t onchip_bits,
+                std::span<const std::vector<Interval>> tiles) {
+  Traffic bits;
   for (const auto& tile : tiles) {
     for (const Access& access : nest.operands) {
       const Tensor& tensor = graph.tensor(access.tensor);
       const Box box = region(access, tile, tensor.shape);
-      bits = checked_add(bits, checked_multiply(volume(box), bits_of(tensor.type)));
+      const std::int64_t touched = checked_multiply(volume(box), bits_of(tensor.type));
+      bits.all = checked_add(bits.all, touched);
+      if (!tensor.producer || size_of(tensor).value > onchip_bits)
+        bits.offchip = checked_add(bits.offchip, touched);
     }
   }
   return bits;
 }
 
-/// Cores from strongest to weakest, and the numbers of them worth trying: all cores at least as
-/// strong as the n-th.
+std::int64_t onchip_bits(const Chip& chip) {
+  std::int64_t bits = 0;
+  for (std::size_t i = 0; i < chip.compute_cores(); ++i) {
+    const Core& core = chip.cores[i];
+    if (!core.memories.empty())
+      bits = checked_add(bits, core.memories.back().size.value);
+  }
+  return bits;
+}
+
+/// Cores from strongest to weakest, and the numbers of them worth trying.
 struct RankedCores {
   std::vector<CoreId> cores;
   std::vector<std::int64_t> counts;
+  std::int64_t equals = 1; ///< cores as strong as the first
 };
 
 RankedCores rank(const Chip& chip, std::span<const CoreId> cores) {
-  RankedCores ranked{{cores.begin(), cores.end()}, {}};
+  RankedCores ranked{{cores.begin(), cores.end()}, {}, 1};
   const auto lanes = [&](CoreId id) { return chip.cores[id.index()].lanes(); };
   std::stable_sort(ranked.cores.begin(), ranked.cores.end(),
                    [&](CoreId a, CoreId b) { return lanes(a) > lanes(b); });
+  const auto first = lanes(ranked.cores.front());
+  while (ranked.equals < std::ssize(cores) &&
+         lanes(ranked.cores[static_cast<std::size_t>(ranked.equals)]) == first)
+    ++ranked.equals;
+  constexpr std::size_t kAllCounts = 16; // beyond, only powers of two and steps in strength
   for (std::size_t n = 1; n <= cores.size(); ++n) {
-    if (n == cores.size() || lanes(ranked.cores[n]) != lanes(ranked.cores[n - 1])) {
+    if (n <= kAllCounts || std::has_single_bit(n) || n == cores.size() ||
+        lanes(ranked.cores[n]) != lanes(ranked.cores[n - 1])) {
       ranked.counts.push_back(static_cast<std::int64_t>(n));
     }
   }
   return ranked;
+}
+
+/// Cycles that so many bits take at least between the off-chip memory and the cores: they share its
+/// port, and the narrowest link that all of them use. 0 without an off-chip memory.
+std::int64_t transfer_cycles(const Chip& chip, std::span<const CoreId> cores, std::int64_t bits) {
+  if (!chip.offchip)
+    return 0;
+  std::int64_t width = offchip_port(chip).read_bits_per_cycle;
+  for (const CoreId core : cores) {
+    std::int64_t narrowest = std::numeric_limits<std::int64_t>::max();
+    for (const LinkId link : chip.route(*chip.offchip, core))
+      narrowest = std::min(narrowest, chip.links[link.index()].bandwidth_bits_per_cycle);
+    width = std::min(width, narrowest);
+  }
+  return width > 0 ? ceil_div(bits, width) : 0;
 }
 
 /// The first `count` of the ranking, back in order of id so that the same parts meet the same
@@ -145,12 +188,20 @@ Split choose_split(const Graph& graph, const Operator& op, const Chip& chip,
   const std::vector<Interval> whole = full_tile(nest);
   const std::int64_t alone =
       estimated_cycles(nest, whole, chip.cores[ranked.cores.front().index()]);
-  Split best{{}, strongest(ranked, ranked.counts.front())}; // the caller picks one of them
+  Split best{{}, strongest(ranked, ranked.equals)}; // the caller picks one of them
   if (cores.size() == 1 || alone < kSmallestSplitCycles)
     return best;
 
   const std::vector<std::vector<Interval>> one{whole};
-  auto best_key = std::make_tuple(alone, traffic(graph, nest, one), std::int64_t{1});
+  // What several tiles read is fetched once for each: more cores may well be slower.
+  const std::int64_t capacity = onchip_bits(chip);
+  const auto key_of = [&](std::int64_t cycles, const std::vector<std::vector<Interval>>& tiles,
+                          std::span<const CoreId> users) {
+    const Traffic bits = traffic(graph, nest, capacity, tiles);
+    const std::int64_t moving = transfer_cycles(chip, users, bits.offchip);
+    return std::make_tuple(std::max(cycles, moving), cycles, bits.all);
+  };
+  auto best_key = key_of(alone, one, best.cores);
   for (std::size_t d = 0; d < nest.dims.size(); ++d) {
     const std::int64_t size = nest.dims[d].size;
     if (size < 2 || !may_split(nest, d))
@@ -163,8 +214,7 @@ Split choose_split(const Graph& graph, const Operator& op, const Chip& chip,
       const SplitFactor factor{d, parts};
       const auto tiles = split_ranges(nest, {&factor, 1});
       const std::vector<CoreId> chosen = strongest(ranked, parts);
-      const auto key = std::make_tuple(slowest(nest, tiles.front(), chip, chosen),
-                                       traffic(graph, nest, tiles), parts);
+      const auto key = key_of(slowest(nest, tiles.front(), chip, chosen), tiles, chosen);
       if (key < best_key) {
         best_key = key;
         best = {{factor}, chosen};

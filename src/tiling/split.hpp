@@ -39,8 +39,9 @@ std::vector<std::vector<Interval>> split_ranges(const LoopNest& nest,
 std::int64_t estimated_cycles(const LoopNest& nest, std::span<const Interval> tile,
                               const Core& core);
 
-/// The cut over some of `cores` with the fewest estimated cycles of the largest tile, then the
-/// least data touched by all tiles, then the fewest tiles, then the first loop. Operators below
+/// The cut over some of `cores` with the fewest estimated cycles: of the largest tile, or of moving
+/// what all tiles touch through the off-chip port where that takes longer; then the fewest of the
+/// largest tile, then the least data touched, then the first loop. Operators below
 /// kSmallestSplitCycles stay whole.
 Split choose_split(const Graph& graph, const Operator& op, const Chip& chip,
                    std::span<const CoreId> cores);

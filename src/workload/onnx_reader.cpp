@@ -66,6 +66,12 @@ public:
 
   const std::unordered_map<std::string, TensorKind>& kinds() const { return kinds_; }
 
+  /// The value itself, or the large constant that it is a copy of.
+  const std::string& constant_behind(const std::string& name) const {
+    const auto found = same_as_.find(name);
+    return found == same_as_.end() ? name : found->second;
+  }
+
 private:
   void visit(Node& node) {
     if (!node.unsupported_attribute.empty()) {
@@ -155,7 +161,19 @@ private:
         folded_ += checked_product(output.shape);
       output.is_constant = true;
     }
+    share_large_constant(node, outputs);
     return true;
+  }
+
+  /// A copy of a constant too large to keep its numbers is that constant: twelve layers that cast
+  /// one causal mask to the type it has share one mask.
+  void share_large_constant(const Node& node, const std::vector<Value>& outputs) {
+    const bool copies =
+        node.op_type == "Identity" || node.op_type == "Cast" || node.op_type == "CastLike";
+    if (!copies || !node.domain.empty() || outputs.size() != 1 || outputs[0].values)
+      return;
+    if (values.at(node.inputs[0]).type == outputs[0].type)
+      same_as_[node.outputs[0]] = constant_behind(node.inputs[0]);
   }
 
   /// ONNX's transposed convolution may leave up to stride - 1 rows open; the published training
@@ -235,6 +253,7 @@ private:
   const OnnxReadOptions& options_;
   std::map<std::string, std::int64_t> dimensions_;
   std::unordered_map<std::string, TensorKind> kinds_;
+  std::unordered_map<std::string, std::string> same_as_;
   std::int64_t folded_ = 0;
 };
 
@@ -369,7 +388,8 @@ private:
     op.domain = rule_domain(node);
     op.attributes = node.attributes;
     for (const std::string& name : node.inputs) {
-      op.inputs.push_back(name.empty() ? std::nullopt : std::optional(add(name)));
+      op.inputs.push_back(name.empty() ? std::nullopt
+                                       : std::optional(add(inference_.constant_behind(name))));
     }
     while (!op.inputs.empty() && !op.inputs.back())
       op.inputs.pop_back();

@@ -123,27 +123,47 @@ TEST(MakeTiles, cuts_the_loop_that_touches_the_least_data) {
   EXPECT_EQ(make_tiles(tall.step(), chip).tiles[0].ranges[0], (Interval{0, 128}));
 }
 
+/// The off-chip memory is so wide that only computing counts.
+Chip wide_memory(int cores, std::int64_t lanes = 16) {
+  return make_chip({.cores = cores, .dram_bandwidth = 1 << 20, .lanes = lanes});
+}
+
+TEST(MakeTiles, cuts_only_as_far_as_the_offchip_memory_can_feed) {
+  // w [64, 512] and x [8, 64] are fp32. Along K, w is cut and x is read by all four: 4 * 512 +
+  // 32768 + o 4096 elements; the off-chip memory feeds w and x. Along B (8 rows), w would go to
+  // every core.
+  const StepBuilder builder = product_step(8, 64, 512);
+  const TileGraph narrow = make_tiles(builder.step(), make_chip({.cores = 4, .dram_bandwidth = 8}));
+  verify(narrow, builder.step());
+  for (const Tile& tile : narrow.tiles)
+    EXPECT_EQ(tile.ranges[0], (Interval{0, 8})); // never along B
+  // 16 lanes: 8 * 64 * 512 / 16 = 16384 cycles on one core; x and w take (512 + 32768) * 32 / 8 =
+  // 133120 cycles to fetch, and x again for every further core. Cutting cannot pay.
+  EXPECT_EQ(narrow.tiles.size(), 1U);
+  EXPECT_EQ(make_tiles(builder.step(), wide_memory(4)).tiles.size(), 4U);
+}
+
 TEST(MakeTiles, uneven_sizes_and_no_more_parts_than_help) {
   // 6 rows over 4 cores: two rows each on three cores are as fast as 2, 2, 1, 1.
   const StepBuilder builder = product_step(6, 4096, 1);
-  const TileGraph tiles = make_tiles(builder.step(), make_chip({.cores = 4}));
+  const TileGraph tiles = make_tiles(builder.step(), wide_memory(4));
   verify(tiles, builder.step());
   EXPECT_EQ(ranges_of(tiles, 0), (std::vector<Interval>{{0, 2}, {2, 4}, {4, 6}}));
   const StepBuilder seven = product_step(7, 4096, 1);
-  EXPECT_EQ(ranges_of(make_tiles(seven.step(), make_chip({.cores = 4})), 0),
+  EXPECT_EQ(ranges_of(make_tiles(seven.step(), wide_memory(4)), 0),
             (std::vector<Interval>{{0, 2}, {2, 4}, {4, 6}, {6, 7}}));
 }
 
 TEST(MakeTiles, small_operators_stay_whole) {
   // 16 lanes: 2047 iterations take 128 cycles, 2032 take 127.
-  EXPECT_EQ(make_tiles(product_step(8, 16, 16).step(), make_chip({.cores = 4})).tiles.size(), 4U);
-  EXPECT_EQ(make_tiles(product_step(8, 16, 15).step(), make_chip({.cores = 4})).tiles.size(), 1U);
+  EXPECT_EQ(make_tiles(product_step(8, 16, 16).step(), wide_memory(4)).tiles.size(), 4U);
+  EXPECT_EQ(make_tiles(product_step(8, 16, 15).step(), wide_memory(4)).tiles.size(), 1U);
 }
 
 TEST(MakeTiles, dataflow_decides_what_is_worth_cutting) {
   // K is unrolled 32 times: cutting 32 channels in 4 gains nothing, cutting rows does.
   const StepBuilder builder = product_step(32, 64, 32);
-  Chip chip = make_chip({.cores = 4, .lanes = 32});
+  Chip chip = wide_memory(4, 32);
   for (std::size_t c = 0; c < 4; ++c)
     chip.cores[c].dataflow = {{{"K", 32}}};
   EXPECT_EQ(make_tiles(builder.step(), chip).tiles[0].ranges[0], (Interval{0, 8}));

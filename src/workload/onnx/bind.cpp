@@ -1,7 +1,11 @@
 // Symbolic dimensions of graph inputs get their sizes from the options.
 #include "workload/onnx/model.hpp"
 
+#include "monet/base/text.hpp"
+
 #include <fmt/format.h>
+
+#include <algorithm>
 
 namespace monet::onnx_file {
 
@@ -66,6 +70,27 @@ private:
   std::map<std::string, std::int64_t> sizes_;
 };
 
+/// A size for a dimension that no graph input has is a mistyped name.
+void require_known_names(const Model& model, const OnnxReadOptions& options,
+                         ProblemList& problems) {
+  std::vector<std::string> names;
+  for (const Declared& input : model.inputs) {
+    if (!input.shape)
+      continue;
+    for (const Dimension& dimension : *input.shape) {
+      if (!dimension.symbol.empty())
+        names.push_back(dimension.symbol);
+    }
+  }
+  for (const auto& [name, size] : options.dimensions) {
+    if (std::find(names.begin(), names.end(), name) != names.end())
+      continue;
+    problems.add({model.origin, 0, 0, {}},
+                 fmt::format("no graph input has a dimension called '{}'", name),
+                 nearest_name_hint(name, names));
+  }
+}
+
 } // namespace
 
 std::map<std::string, std::int64_t> bind_inputs(const Model& model, const OnnxReadOptions& options,
@@ -75,6 +100,7 @@ std::map<std::string, std::int64_t> bind_inputs(const Model& model, const OnnxRe
     problems.add({model.origin, 0, 0, {}},
                  fmt::format("a batch of {} is not possible", *options.batch));
   }
+  require_known_names(model, options, problems);
   for (const Declared& input : model.inputs)
     binder.name_batch(input);
   for (const Declared& input : model.inputs) {
