@@ -84,16 +84,26 @@ private:
   }
 
   /// Cores that can run the operator and that its mapping entry allows. A `default` entry that
-  /// allows none of them was not written with this operator in mind and restricts nothing.
+  /// allows none of them was not written with this operator in mind and restricts nothing. Where a
+  /// mapping sends element-wise work to arrays, it is the user's word that they can do it.
   std::vector<CoreId> cores_for(const Operator& op, const MappingEntry* entry) const {
     std::vector<CoreId> capable = capable_cores(op, chip_);
     if (!entry || !entry->core_allocation)
       return capable;
-    std::vector<CoreId> allowed = allocated_cores(*entry, chip_);
+    const std::vector<CoreId> named = allocated_cores(*entry, chip_);
+    std::vector<CoreId> allowed = named;
     std::erase_if(allowed, [&](CoreId core) {
       return std::find(capable.begin(), capable.end(), core) == capable.end();
     });
-    return allowed.empty() && entry->name == "default" ? capable : allowed;
+    if (!allowed.empty())
+      return allowed;
+    if (entry->name == "default" && !capable.empty())
+      return capable;
+    const bool any_kind = op.nest.compute != ComputeKind::mac &&
+                          std::all_of(named.begin(), named.end(), [&](CoreId core) {
+                            return chip_.cores[core.index()].operator_types.empty();
+                          });
+    return any_kind ? named : std::vector<CoreId>{};
   }
 
   [[noreturn]] void throw_homeless(const std::vector<std::string>& operators) const {
@@ -104,8 +114,9 @@ private:
     }
     if (operators.size() > kShown)
       list += fmt::format(" and {} more", operators.size() - kShown);
-    throw InfeasibleError(fmt::format("no core of '{}'{} may run {}", chip_.name,
-                                      options_.mapping ? " that the mapping allows" : "", list));
+    throw InfeasibleError(fmt::format(
+        "no core of '{}'{} may run {}: see kind, vector_operators and operator_types of its cores",
+        chip_.name, options_.mapping ? " that the mapping allows" : "", list));
   }
 
   Split split_for(const Operator& op, const MappingEntry* entry,

@@ -184,6 +184,25 @@ TEST(MakeTiles, an_operator_that_stays_whole_follows_its_data) {
   EXPECT_EQ(tiles.tiles[1].core, CoreId(2));
 }
 
+TEST(MakeTiles, a_mapping_may_send_element_wise_work_to_arrays) {
+  StepBuilder builder;
+  builder.output(builder.elementwise("a", {builder.source("x", {4}, TensorKind::input)}));
+  Chip chip = make_chip({.cores = 2});
+  for (std::size_t c = 0; c < 2; ++c) {
+    chip.cores[c].kind = CoreKind::array;
+    chip.cores[c].runs_vector_operators = false;
+  }
+  EXPECT_THROW(make_tiles(builder.step(), chip), InfeasibleError);
+  MappingFile mapping;
+  MappingEntry entry;
+  entry.name = "default";
+  entry.core_allocation = {{1}};
+  mapping.entries = {entry};
+  EXPECT_EQ(make_tiles(builder.step(), chip, {&mapping}).tiles.at(0).core, CoreId(std::size_t{1}));
+  chip.cores[1].operator_types = {"Conv"}; // the core's own list has the last word
+  EXPECT_THROW(make_tiles(builder.step(), chip, {&mapping}), InfeasibleError);
+}
+
 struct Mapped {
   StepBuilder builder = product_step(8, 64, 64);
   MappingFile mapping;
@@ -255,7 +274,8 @@ TEST(MakeTiles, names_the_operators_without_a_core) {
   chip.cores[0].kind = CoreKind::vector;
   EXPECT_THROW(make_tiles(builder.step(), chip), InfeasibleError);
   EXPECT_EQ(message_of([&] { make_tiles(builder.step(), chip); }),
-            "no core of 'small' may run 'op_o' (MatMul)");
+            "no core of 'small' may run 'op_o' (MatMul): see kind, vector_operators and "
+            "operator_types of its cores");
 }
 
 /// Convolution rows with a halo: out[8] reads 3 rows of a[8].

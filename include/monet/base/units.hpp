@@ -25,13 +25,13 @@ using Cycles = Quantity<struct CyclesTag, std::int64_t>;
 using Bits = Quantity<struct BitsTag, std::int64_t>;
 using Picojoules = Quantity<struct PicojoulesTag, double>;
 
-/// Energy as the ledger of a schedule counts it: a whole number of 1/1024 pJ. Integer sums do not
+/// Energy as the ledger of a schedule counts it: a whole number of 1/64 pJ. Integer sums do not
 /// depend on their order, so totals by layer, phase, core and component agree to the last bit; and
-/// as a double the figure in pJ is exact below 8.8e12 pJ, so a reader who adds up JSON finds the same.
+/// as a double the figure in pJ is exact below 1.4e14 pJ, so a reader who adds up JSON finds the same.
 struct Energy {
-  std::int64_t units{};  ///< 1/1024 pJ
+  std::int64_t units{};  ///< 1/64 pJ
 
-  static constexpr double kUnitsPerPicojoule = 1024.0;
+  static constexpr double kUnitsPerPicojoule = 64.0;
   static Energy from(Picojoules e) { return {std::llround(e.value * kUnitsPerPicojoule)}; }
   constexpr Picojoules picojoules() const {
     return {static_cast<double>(units) / kUnitsPerPicojoule};
