@@ -5,6 +5,8 @@
 // read_onnx reads both back.
 #include "monet/workload/onnx_writer.hpp"
 
+#include "workload/onnx/proto.hpp"
+
 #include "monet/base/errors.hpp"
 
 #include <fmt/format.h>
@@ -22,48 +24,10 @@ namespace {
 constexpr int kOpset = 17;
 constexpr int kIrVersion = 8;
 
-/// The nearest type that ONNX 1.12 has: fp8 as bytes, tf32 as its storage.
-onnx::TensorProto::DataType onnx_type(ElementType type) {
-  switch (type) {
-  case ElementType::fp64:
-    return onnx::TensorProto::DOUBLE;
-  case ElementType::fp32:
-  case ElementType::tf32:
-    return onnx::TensorProto::FLOAT;
-  case ElementType::fp16:
-    return onnx::TensorProto::FLOAT16;
-  case ElementType::bf16:
-    return onnx::TensorProto::BFLOAT16;
-  case ElementType::int64:
-    return onnx::TensorProto::INT64;
-  case ElementType::int32:
-    return onnx::TensorProto::INT32;
-  case ElementType::int16:
-    return onnx::TensorProto::INT16;
-  case ElementType::int8:
-    return onnx::TensorProto::INT8;
-  case ElementType::uint64:
-    return onnx::TensorProto::UINT64;
-  case ElementType::uint32:
-    return onnx::TensorProto::UINT32;
-  case ElementType::uint16:
-    return onnx::TensorProto::UINT16;
-  case ElementType::uint8:
-  case ElementType::fp8_e4m3:
-  case ElementType::fp8_e5m2:
-    return onnx::TensorProto::UINT8;
-  case ElementType::boolean:
-    return onnx::TensorProto::BOOL;
-  case ElementType::string:
-    return onnx::TensorProto::STRING;
-  }
-  throw InternalError("element type without an ONNX type");
-}
-
 void write_value_info(const Tensor& tensor, onnx::ValueInfoProto& info) {
   info.set_name(tensor.name);
   auto& type = *info.mutable_type()->mutable_tensor_type();
-  type.set_elem_type(onnx_type(tensor.type));
+  type.set_elem_type(onnx_file::onnx_type(tensor.type));
   auto& shape = *type.mutable_shape();
   for (const std::int64_t size : tensor.shape)
     shape.add_dim()->set_dim_value(size);
@@ -91,7 +55,7 @@ bool can_hold_values(const Tensor& tensor) {
 
 void write_constant(const Tensor& tensor, onnx::TensorProto& proto) {
   proto.set_name(tensor.name);
-  proto.set_data_type(onnx_type(tensor.type));
+  proto.set_data_type(onnx_file::onnx_type(tensor.type));
   for (const std::int64_t size : tensor.shape)
     proto.add_dims(size);
   std::visit(
@@ -109,33 +73,6 @@ void write_constant(const Tensor& tensor, onnx::TensorProto& proto) {
         }
       },
       *tensor.values);
-}
-
-void write_attribute(const std::string& name, const AttributeValue& value,
-                     onnx::AttributeProto& attribute) {
-  attribute.set_name(name);
-  if (const auto* i = std::get_if<std::int64_t>(&value)) {
-    attribute.set_type(onnx::AttributeProto::INT);
-    attribute.set_i(*i);
-  } else if (const auto* f = std::get_if<double>(&value)) {
-    attribute.set_type(onnx::AttributeProto::FLOAT);
-    attribute.set_f(static_cast<float>(*f));
-  } else if (const auto* s = std::get_if<std::string>(&value)) {
-    attribute.set_type(onnx::AttributeProto::STRING);
-    attribute.set_s(*s);
-  } else if (const auto* is = std::get_if<std::vector<std::int64_t>>(&value)) {
-    attribute.set_type(onnx::AttributeProto::INTS);
-    for (const std::int64_t item : *is)
-      attribute.add_ints(item);
-  } else if (const auto* fs = std::get_if<std::vector<double>>(&value)) {
-    attribute.set_type(onnx::AttributeProto::FLOATS);
-    for (const double item : *fs)
-      attribute.add_floats(static_cast<float>(item));
-  } else {
-    attribute.set_type(onnx::AttributeProto::STRINGS);
-    for (const auto& item : std::get<std::vector<std::string>>(value))
-      attribute.add_strings(item);
-  }
 }
 
 /// Operators of ONNX that have more operands here than ONNX allows are written in our domain.
@@ -172,7 +109,7 @@ void write_node(const Graph& graph, const Operator& op, onnx::NodeProto& node) {
   for (const auto& output : op.outputs)
     node.add_output(output ? graph.tensor(*output).name : "");
   for (const auto& [name, value] : op.attributes.all()) {
-    write_attribute(name, value, *node.add_attribute());
+    onnx_file::write_attribute(name, value, *node.add_attribute());
   }
 }
 

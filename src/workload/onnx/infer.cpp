@@ -3,6 +3,7 @@
 // at a time, with the constants known so far, so that chains of shape arithmetic need no second
 // pass.
 #include "workload/onnx/model.hpp"
+#include "workload/onnx/proto.hpp"
 
 #include "monet/workload/operators.hpp"
 
@@ -20,39 +21,6 @@ namespace {
 constexpr std::size_t kMaxRank = 32;
 /// Inference functions look at shapes, axes, repeats: never at long tensors.
 constexpr std::size_t kMaxDataForInference = 4096;
-
-int onnx_type(ElementType type) {
-  switch (type) {
-  case ElementType::fp64:
-    return onnx::TensorProto::DOUBLE;
-  case ElementType::fp16:
-    return onnx::TensorProto::FLOAT16;
-  case ElementType::bf16:
-    return onnx::TensorProto::BFLOAT16;
-  case ElementType::int64:
-    return onnx::TensorProto::INT64;
-  case ElementType::int32:
-    return onnx::TensorProto::INT32;
-  case ElementType::int16:
-    return onnx::TensorProto::INT16;
-  case ElementType::int8:
-    return onnx::TensorProto::INT8;
-  case ElementType::uint64:
-    return onnx::TensorProto::UINT64;
-  case ElementType::uint32:
-    return onnx::TensorProto::UINT32;
-  case ElementType::uint16:
-    return onnx::TensorProto::UINT16;
-  case ElementType::uint8:
-    return onnx::TensorProto::UINT8;
-  case ElementType::boolean:
-    return onnx::TensorProto::BOOL;
-  case ElementType::string:
-    return onnx::TensorProto::STRING;
-  default:
-    return onnx::TensorProto::FLOAT;
-  }
-}
 
 std::optional<ElementType> from_onnx_type(int type) {
   for (const ElementType candidate :
@@ -101,33 +69,6 @@ std::optional<onnx::TensorProto> to_proto(const Value& value) {
   return proto;
 }
 
-void add_attribute(onnx::NodeProto& proto, const std::string& name, const AttributeValue& value) {
-  onnx::AttributeProto& attribute = *proto.add_attribute();
-  attribute.set_name(name);
-  if (const auto* i = std::get_if<std::int64_t>(&value)) {
-    attribute.set_type(onnx::AttributeProto::INT);
-    attribute.set_i(*i);
-  } else if (const auto* f = std::get_if<double>(&value)) {
-    attribute.set_type(onnx::AttributeProto::FLOAT);
-    attribute.set_f(static_cast<float>(*f));
-  } else if (const auto* s = std::get_if<std::string>(&value)) {
-    attribute.set_type(onnx::AttributeProto::STRING);
-    attribute.set_s(*s);
-  } else if (const auto* is = std::get_if<std::vector<std::int64_t>>(&value)) {
-    attribute.set_type(onnx::AttributeProto::INTS);
-    for (const std::int64_t item : *is)
-      attribute.add_ints(item);
-  } else if (const auto* fs = std::get_if<std::vector<double>>(&value)) {
-    attribute.set_type(onnx::AttributeProto::FLOATS);
-    for (const double item : *fs)
-      attribute.add_floats(static_cast<float>(item));
-  } else {
-    attribute.set_type(onnx::AttributeProto::STRINGS);
-    for (const auto& item : std::get<std::vector<std::string>>(value))
-      attribute.add_strings(item);
-  }
-}
-
 /// What an inference function of libonnx sees of one node.
 class NodeContext final : public onnx::InferenceContext {
 public:
@@ -138,7 +79,7 @@ public:
     for (const std::string& name : node.outputs)
       proto_.add_output(name);
     for (const auto& [name, value] : node.attributes.all())
-      add_attribute(proto_, name, value);
+      write_attribute(name, value, *proto_.add_attribute());
     for (const auto& [name, value] : node.tensors) {
       onnx::AttributeProto& attribute = *proto_.add_attribute();
       attribute.set_name(name);
