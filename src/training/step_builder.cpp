@@ -17,6 +17,14 @@ StepBuilder::StepBuilder(Graph graph, const Precision& precision)
     op_names_.insert(op.name);
 }
 
+void StepBuilder::rename_tensor(TensorId id, const std::string& name) {
+  std::string& old = graph().tensor(id).name;
+  if (!tensor_names_.insert(name).second)
+    return;
+  tensor_names_.erase(old);
+  old = name;
+}
+
 std::string StepBuilder::unique(std::unordered_set<std::string>& taken, std::string name) {
   std::string candidate = name;
   for (int i = 2; !taken.insert(candidate).second; ++i)

@@ -51,6 +51,9 @@ public:
   std::vector<std::int64_t> shape(TensorId tensor) const { return graph_.tensor(tensor).shape; }
   Graph release() { return std::move(graph_); }
 
+  /// Gives a tensor a better name, unless that name is taken.
+  void rename_tensor(TensorId id, const std::string& name);
+
 private:
   std::string unique(std::unordered_set<std::string>& taken, std::string name);
 

@@ -122,6 +122,7 @@ void add_updates(StepBuilder& builder, const Differentiator& differentiator,
   }
   for (const auto& [weight, gradient] : gradients) {
     mark_parameter_gradient(builder.graph(), gradient);
+    builder.rename_tensor(gradient, builder.graph().tensor(weight).name + ".grad");
     step.parameters.push_back(add_update(builder, options.optimizer, weight, gradient));
   }
 }

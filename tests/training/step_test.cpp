@@ -3,6 +3,7 @@
 
 #include "monet/base/errors.hpp"
 #include "monet/training/training.hpp"
+#include "monet/workload/onnx_reader.hpp"
 
 #include <gtest/gtest.h>
 
@@ -32,6 +33,17 @@ TinyNetwork two_layers() {
   const TensorId r = n.op("Relu", {a}, {2, 4});
   n.output(n.op("Gemm", {r, n.parameter("w2", {4, 2}), n.parameter("b2", {2})}, {2, 2}));
   return n;
+}
+
+TEST(Names, gradients_of_parameters_are_called_after_them) {
+  OnnxReadOptions options;
+  options.batch = 2;
+  const std::string path = std::string(MONET_SOURCE_DIR) + "/data/workload/resnet18_cifar.onnx";
+  const TrainingGraph step = make_training_graph(read_onnx(path, options), {});
+  for (const ParameterRecord& record : step.parameters) {
+    EXPECT_EQ(step.graph.tensor(record.gradient).name,
+              step.graph.tensor(record.weight).name + ".grad");
+  }
 }
 
 TEST(TrainingStep, FirstLayerHasNoInputGradient) {
