@@ -189,6 +189,7 @@ async function check_pick(page, step) {
       },
       [row, layer],
     );
+  await gantt(page).evaluate((canvas) => canvas.scrollIntoView({ block: "start" }));
   const box = await gantt(page).boundingBox();
   for (let i = 0; i < 60 && (await range(page))[1] - (await range(page))[0] > (end - start) * 8; ++i) {
     const place = await find();
