@@ -42,7 +42,8 @@ constexpr std::array kElements{
 
 const ElementInfo& info(ElementType type) {
   for (const ElementInfo& element : kElements) {
-    if (element.type == type) return element;
+    if (element.type == type)
+      return element;
   }
   throw InternalError("element type without an entry");
 }
@@ -54,46 +55,69 @@ const T* get_attribute(const std::map<std::string, AttributeValue, std::less<>>&
   return found == values.end() ? nullptr : std::get_if<T>(&found->second);
 }
 
-}  // namespace
+} // namespace
 
-std::int64_t bits_of(ElementType type) { return info(type).bits; }
-std::string_view name_of(ElementType type) { return info(type).name; }
-bool is_floating(ElementType type) { return info(type).floating; }
+std::int64_t bits_of(ElementType type) {
+  return info(type).bits;
+}
+std::string_view name_of(ElementType type) {
+  return info(type).name;
+}
+bool is_floating(ElementType type) {
+  return info(type).floating;
+}
 
 std::optional<ElementType> element_type_named(std::string_view name) {
   for (const ElementInfo& element : kElements) {
-    if (element.name == name && element.type != ElementType::string) return element.type;
+    if (element.name == name && element.type != ElementType::string)
+      return element.type;
   }
   return std::nullopt;
 }
 
 std::string_view name_of(TensorKind kind) {
   switch (kind) {
-    case TensorKind::input: return "input";
-    case TensorKind::label: return "label";
-    case TensorKind::parameter: return "parameter";
-    case TensorKind::buffer: return "buffer";
-    case TensorKind::constant: return "constant";
-    case TensorKind::activation: return "activation";
-    case TensorKind::gradient: return "gradient";
-    case TensorKind::parameter_gradient: return "parameter_gradient";
-    case TensorKind::optimizer_state: return "optimizer_state";
+  case TensorKind::input:
+    return "input";
+  case TensorKind::label:
+    return "label";
+  case TensorKind::parameter:
+    return "parameter";
+  case TensorKind::buffer:
+    return "buffer";
+  case TensorKind::constant:
+    return "constant";
+  case TensorKind::activation:
+    return "activation";
+  case TensorKind::gradient:
+    return "gradient";
+  case TensorKind::parameter_gradient:
+    return "parameter_gradient";
+  case TensorKind::optimizer_state:
+    return "optimizer_state";
   }
   throw InternalError("tensor kind without a name");
 }
 
 std::string_view name_of(Phase phase) {
   switch (phase) {
-    case Phase::forward: return "forward";
-    case Phase::loss: return "loss";
-    case Phase::backward: return "backward";
-    case Phase::update: return "update";
-    case Phase::recompute: return "recompute";
+  case Phase::forward:
+    return "forward";
+  case Phase::loss:
+    return "loss";
+  case Phase::backward:
+    return "backward";
+  case Phase::update:
+    return "update";
+  case Phase::recompute:
+    return "recompute";
   }
   throw InternalError("phase without a name");
 }
 
-std::int64_t element_count(const Tensor& tensor) { return checked_product(tensor.shape); }
+std::int64_t element_count(const Tensor& tensor) {
+  return checked_product(tensor.shape);
+}
 Bits size_of(const Tensor& tensor) {
   return {checked_multiply(element_count(tensor), bits_of(tensor.type))};
 }
@@ -126,15 +150,19 @@ TensorId Graph::add_tensor(Tensor tensor) {
 OpId Graph::add_operator(Operator op) {
   const OpId id(operators_.size());
   for (const auto& input : op.inputs) {
-    if (!input) continue;
+    if (!input)
+      continue;
     Tensor& tensor = this->tensor(*input);
-    if (tensor.consumers.empty() || tensor.consumers.back() != id) tensor.consumers.push_back(id);
+    if (tensor.consumers.empty() || tensor.consumers.back() != id)
+      tensor.consumers.push_back(id);
   }
   for (const auto& output : op.outputs) {
-    if (!output) continue;
+    if (!output)
+      continue;
     Tensor& tensor = this->tensor(*output);
     internal_check(!tensor.producer, "tensor '" + tensor.name + "' has two producers");
-    internal_check(tensor.consumers.empty(), "tensor '" + tensor.name + "' is read before it is made");
+    internal_check(tensor.consumers.empty(),
+                   "tensor '" + tensor.name + "' is read before it is made");
     tensor.producer = id;
   }
   operators_.push_back(std::move(op));
@@ -143,7 +171,8 @@ OpId Graph::add_operator(Operator op) {
 
 std::optional<TensorId> Graph::find_tensor(std::string_view wanted) const {
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
-    if (tensors_[i].name == wanted) return TensorId(i);
+    if (tensors_[i].name == wanted)
+      return TensorId(i);
   }
   return std::nullopt;
 }
@@ -157,7 +186,8 @@ void Graph::replace_input(OpId id, std::size_t input, TensorId replacement) {
   }
   auto& consumers = tensor(replacement).consumers;
   const auto at = std::lower_bound(consumers.begin(), consumers.end(), id);
-  if (at == consumers.end() || *at != id) consumers.insert(at, id);
+  if (at == consumers.end() || *at != id)
+    consumers.insert(at, id);
 }
 
 namespace {
@@ -167,8 +197,7 @@ void verify_nest(const Graph& graph, const Operator& op) {
     const auto& side = access.mode == AccessMode::read ? op.inputs : op.outputs;
     internal_check(std::find(side.begin(), side.end(), access.tensor) != side.end(),
                    fmt::format("nest of '{}' touches a tensor that is not its operand", op.name));
-    internal_check(access.opaque ||
-                       access.axes.size() == graph.tensor(access.tensor).shape.size(),
+    internal_check(access.opaque || access.axes.size() == graph.tensor(access.tensor).shape.size(),
                    fmt::format("nest of '{}' has the wrong number of axes", op.name));
     for (const AxisExpr& axis : access.axes) {
       for (const AffineTerm& term : axis.terms) {
@@ -179,7 +208,7 @@ void verify_nest(const Graph& graph, const Operator& op) {
   }
 }
 
-}  // namespace
+} // namespace
 
 void verify(const Graph& graph) {
   std::unordered_set<std::string_view> names;
@@ -192,12 +221,14 @@ void verify(const Graph& graph) {
     const Operator& op = graph.operators()[i];
     internal_check(names.insert(op.name).second, "two operators are called '" + op.name + "'");
     for (const auto& input : op.inputs) {
-      if (!input) continue;
+      if (!input)
+        continue;
       const Tensor& tensor = graph.tensor(*input);
       internal_check(!tensor.producer || tensor.producer->index() < i,
                      fmt::format("'{}' reads '{}' before it is made", op.name, tensor.name));
-      internal_check(std::binary_search(tensor.consumers.begin(), tensor.consumers.end(), OpId(i)),
-                     fmt::format("'{}' is missing among the readers of '{}'", op.name, tensor.name));
+      internal_check(
+          std::binary_search(tensor.consumers.begin(), tensor.consumers.end(), OpId(i)),
+          fmt::format("'{}' is missing among the readers of '{}'", op.name, tensor.name));
     }
     for (const auto& output : op.outputs) {
       internal_check(!output || graph.tensor(*output).producer == OpId(i),
@@ -210,9 +241,10 @@ void verify(const Graph& graph) {
 std::int64_t parameter_count(const Graph& graph) {
   std::int64_t total = 0;
   for (const Tensor& tensor : graph.tensors()) {
-    if (tensor.kind == TensorKind::parameter) total = checked_add(total, element_count(tensor));
+    if (tensor.kind == TensorKind::parameter)
+      total = checked_add(total, element_count(tensor));
   }
   return total;
 }
 
-}  // namespace monet
+} // namespace monet

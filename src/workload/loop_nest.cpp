@@ -10,7 +10,8 @@ namespace monet {
 
 std::int64_t iterations(const LoopNest& nest) {
   std::int64_t product = 1;
-  for (const LoopDim& dim : nest.dims) product = checked_multiply(product, dim.size);
+  for (const LoopDim& dim : nest.dims)
+    product = checked_multiply(product, dim.size);
   return product;
 }
 
@@ -20,10 +21,12 @@ std::int64_t macs(const LoopNest& nest) {
 
 bool is_reduction(const LoopNest& nest, std::size_t dim) {
   for (const Access& operand : nest.operands) {
-    if (operand.mode == AccessMode::read) continue;
+    if (operand.mode == AccessMode::read)
+      continue;
     for (const AxisExpr& axis : operand.axes) {
       for (const AffineTerm& term : axis.terms) {
-        if (term.dim == dim) return false;
+        if (term.dim == dim)
+          return false;
       }
     }
   }
@@ -37,12 +40,14 @@ std::size_t find_dim(const LoopNest& nest, std::string_view name) {
 }
 
 Interval axis_range(const AxisExpr& axis, std::span<const Interval> tile, std::int64_t extent) {
-  if (axis.data_dependent) return {0, extent};
+  if (axis.data_dependent)
+    return {0, extent};
   std::int64_t low = axis.offset;
-  std::int64_t high = axis.offset;  // inclusive
+  std::int64_t high = axis.offset; // inclusive
   for (const AffineTerm& term : axis.terms) {
     const Interval range = tile[term.dim];
-    if (range.empty()) return {0, 0};
+    if (range.empty())
+      return {0, 0};
     const std::int64_t at_begin = term.coefficient * range.begin;
     const std::int64_t at_last = term.coefficient * (range.end - 1);
     low += std::min(at_begin, at_last);
@@ -63,12 +68,14 @@ Box region(const Access& access, std::span<const Interval> tile,
 std::vector<Interval> full_tile(const LoopNest& nest) {
   std::vector<Interval> tile;
   tile.reserve(nest.dims.size());
-  for (const LoopDim& dim : nest.dims) tile.push_back({0, dim.size});
+  for (const LoopDim& dim : nest.dims)
+    tile.push_back({0, dim.size});
   return tile;
 }
 
 std::string to_string(const AxisExpr& axis, std::span<const LoopDim> dims) {
-  if (axis.data_dependent) return "?";
+  if (axis.data_dependent)
+    return "?";
   std::string text;
   for (const AffineTerm& term : axis.terms) {
     const bool negative = term.coefficient < 0;
@@ -78,10 +85,12 @@ std::string to_string(const AxisExpr& axis, std::span<const LoopDim> dims) {
       text += negative ? " - " : " + ";
     }
     const std::int64_t size = negative ? -term.coefficient : term.coefficient;
-    if (size != 1) text += fmt::format("{}*", size);
+    if (size != 1)
+      text += fmt::format("{}*", size);
     text += dims[term.dim].name;
   }
-  if (text.empty()) return fmt::format("{}", axis.offset);
+  if (text.empty())
+    return fmt::format("{}", axis.offset);
   if (axis.offset != 0) {
     text += fmt::format(" {} {}", axis.offset < 0 ? '-' : '+',
                         axis.offset < 0 ? -axis.offset : axis.offset);
@@ -89,4 +98,4 @@ std::string to_string(const AxisExpr& axis, std::span<const LoopDim> dims) {
   return text;
 }
 
-}  // namespace monet
+} // namespace monet

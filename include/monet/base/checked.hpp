@@ -1,4 +1,5 @@
-// Integer arithmetic that throws instead of wrapping. Used wherever sizes from a user's file are multiplied.
+// Integer arithmetic that throws instead of wrapping. Used wherever sizes from a user's file are
+// multiplied.
 #pragma once
 
 #include <cstdint>
@@ -12,4 +13,4 @@ std::int64_t checked_add(std::int64_t a, std::int64_t b);
 /// Product of all factors, 1 for none.
 std::int64_t checked_product(std::span<const std::int64_t> factors);
 
-}  // namespace monet
+} // namespace monet

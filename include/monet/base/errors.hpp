@@ -11,10 +11,10 @@ namespace monet {
 
 /// Where in the user's files something is: "chip.yaml:12:5" or "net.onnx [node 'conv1' (Conv)]".
 struct SourceLoc {
-  std::string origin;   ///< file as the user named it
-  int line = 0;         ///< 1-based; 0 = no line (binary file, or synthesised)
-  int column = 0;       ///< 1-based
-  std::string element;  ///< for example "node '/conv1/Conv' (Conv), attribute 'strides'"
+  std::string origin;  ///< file as the user named it
+  int line = 0;        ///< 1-based; 0 = no line (binary file, or synthesised)
+  int column = 0;      ///< 1-based
+  std::string element; ///< for example "node '/conv1/Conv' (Conv), attribute 'strides'"
 
   std::string to_string() const;
 };
@@ -23,31 +23,33 @@ struct SourceLoc {
 struct InputProblem {
   SourceLoc where;
   std::string what;
-  std::string hint;  ///< for example "did you mean 'size'?"; may be empty
+  std::string hint; ///< for example "did you mean 'size'?"; may be empty
 
   std::string to_string() const;
 };
 
-/// The user's file is wrong (exit code 3). Carries every problem found in one run; what() lists them, one a line.
+/// The user's file is wrong (exit code 3). Carries every problem found in one run; what() lists
+/// them, one a line.
 class InputError : public std::runtime_error {
- public:
+public:
   InputError(SourceLoc where, std::string_view what, std::string_view hint = {});
   explicit InputError(std::vector<InputProblem> problems);
   const std::vector<InputProblem>& problems() const { return problems_; }
 
- private:
+private:
   std::vector<InputProblem> problems_;
 };
 
-/// A valid question without an answer (exit code 4); what() names the constraint and by how much it fails.
+/// A valid question without an answer (exit code 4); what() names the constraint and by how much it
+/// fails.
 class InfeasibleError : public std::runtime_error {
- public:
+public:
   using std::runtime_error::runtime_error;
 };
 
 /// Our bug (exit code 70).
 class InternalError : public std::logic_error {
- public:
+public:
   explicit InternalError(std::string_view what,
                          std::source_location at = std::source_location::current());
 };
@@ -58,7 +60,7 @@ void internal_check(bool condition, std::string_view what,
 
 /// Collects problems so that one run reports them all.
 class ProblemList {
- public:
+public:
   void add(SourceLoc where, std::string_view what, std::string_view hint = {});
   bool empty() const { return problems_.empty(); }
   std::size_t size() const { return problems_.size(); }
@@ -66,8 +68,8 @@ class ProblemList {
   void throw_if_any() const;
   const std::vector<InputProblem>& problems() const { return problems_; }
 
- private:
+private:
   std::vector<InputProblem> problems_;
 };
 
-}  // namespace monet
+} // namespace monet

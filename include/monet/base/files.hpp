@@ -6,7 +6,8 @@
 
 namespace monet {
 
-/// The file's bytes; InputError naming the file when it cannot be read or is larger than `max_bytes`.
+/// The file's bytes; InputError naming the file when it cannot be read or is larger than
+/// `max_bytes`.
 std::string read_file(const std::string& path, std::size_t max_bytes = std::size_t{1} << 31);
 
 /// Writes aside in the same folder, then renames; follows a symbolic link, and writes straight into
@@ -20,4 +21,4 @@ std::string content_hash(std::string_view bytes);
 /// `path` seen from the folder that holds `file`, as paths in an experiment file are.
 std::string resolve_beside(const std::string& file, const std::string& path);
 
-}  // namespace monet
+} // namespace monet

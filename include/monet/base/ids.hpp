@@ -24,7 +24,7 @@ using CoreId = Id<struct CoreTag>;
 using LinkId = Id<struct LinkTag>;
 using TileId = Id<struct TileTag>;
 
-}  // namespace monet
+} // namespace monet
 
 template <class Tag>
 struct std::hash<monet::Id<Tag>> {

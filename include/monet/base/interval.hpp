@@ -1,4 +1,5 @@
-// Half-open integer intervals and boxes of them: the arithmetic behind tiles, halos and dependencies.
+// Half-open integer intervals and boxes of them: the arithmetic behind tiles, halos and
+// dependencies.
 #pragma once
 
 #include <algorithm>
@@ -26,8 +27,9 @@ using Box = std::vector<Interval>;
 
 constexpr std::int64_t volume(const Box& box) {
   std::int64_t v = 1;
-  for (const Interval& i : box) v *= i.size();
+  for (const Interval& i : box)
+    v *= i.size();
   return v;
 }
 
-}  // namespace monet
+} // namespace monet

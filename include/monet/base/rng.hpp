@@ -1,4 +1,5 @@
-// A counter-based random generator: the n-th number of a seed is the same on any machine and thread.
+// A counter-based random generator: the n-th number of a seed is the same on any machine and
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -18,4 +19,4 @@ constexpr double random_unit(std::uint64_t seed, std::uint64_t counter) {
   return static_cast<double>(random_bits(seed, counter) >> 11) * 0x1.0p-53;
 }
 
-}  // namespace monet
+} // namespace monet

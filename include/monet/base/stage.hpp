@@ -1,4 +1,5 @@
-// The one door through which every stage runs: stop requests, timing and invariant checks in one place.
+// The one door through which every stage runs: stop requests, timing and invariant checks in one
+// place.
 #pragma once
 
 #include <atomic>
@@ -18,15 +19,15 @@ struct StageTiming {
 
 /// The user asked to stop (Ctrl-C). What was finished before stays valid.
 class Stopped : public std::runtime_error {
- public:
+public:
   using std::runtime_error::runtime_error;
 };
 
 /// What a run carries through its stages. `stop` may be null; `timings` grows by one entry a stage.
 struct StageContext {
   const std::atomic<bool>* stop = nullptr;
-  bool verify = false;  ///< check each product's invariants (always on in developer builds)
-  int jobs = 1;         ///< threads; results are the same for any number
+  bool verify = false; ///< check each product's invariants (always on in developer builds)
+  int jobs = 1;        ///< threads; results are the same for any number
   std::vector<StageTiming> timings;
 
   void check_stop(std::string_view stage) const;
@@ -46,7 +47,8 @@ auto run_stage(StageContext& context, std::string_view name, Make&& make, Verify
   auto product = std::forward<Make>(make)();
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
   context.timings.push_back({std::string(name), took.count()});
-  if (kVerifyStages || context.verify) std::forward<Verify>(verify)(std::as_const(product));
+  if (kVerifyStages || context.verify)
+    std::forward<Verify>(verify)(std::as_const(product));
   return product;
 }
 
@@ -55,4 +57,4 @@ auto run_stage(StageContext& context, std::string_view name, Make&& make) {
   return run_stage(context, name, std::forward<Make>(make), [](const auto&) {});
 }
 
-}  // namespace monet
+} // namespace monet

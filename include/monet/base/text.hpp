@@ -9,7 +9,8 @@
 
 namespace monet {
 
-/// "did you mean 'size'?" when some candidate is within a third of `name`'s length in edits, else "".
+/// "did you mean 'size'?" when some candidate is within a third of `name`'s length in edits, else
+/// "".
 std::string nearest_name_hint(std::string_view name, std::span<const std::string> candidates);
 
 /// Glob match with * and ?; linear in practice (no exponential backtracking).
@@ -21,4 +22,4 @@ std::string group_digits(std::int64_t value);
 /// Bytes with a binary prefix and three significant digits: "17.3 MiB".
 std::string human_bytes(std::int64_t bytes);
 
-}  // namespace monet
+} // namespace monet

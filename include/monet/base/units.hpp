@@ -17,8 +17,14 @@ struct Quantity {
   friend constexpr Quantity operator-(Quantity a, Quantity b) { return {a.value - b.value}; }
   friend constexpr Quantity operator*(Quantity a, Rep factor) { return {a.value * factor}; }
   friend constexpr Quantity operator*(Rep factor, Quantity a) { return {a.value * factor}; }
-  constexpr Quantity& operator+=(Quantity b) { value += b.value; return *this; }
-  constexpr Quantity& operator-=(Quantity b) { value -= b.value; return *this; }
+  constexpr Quantity& operator+=(Quantity b) {
+    value += b.value;
+    return *this;
+  }
+  constexpr Quantity& operator-=(Quantity b) {
+    value -= b.value;
+    return *this;
+  }
 };
 
 using Cycles = Quantity<struct CyclesTag, std::int64_t>;
@@ -27,9 +33,10 @@ using Picojoules = Quantity<struct PicojoulesTag, double>;
 
 /// Energy as the ledger of a schedule counts it: a whole number of 1/64 pJ. Integer sums do not
 /// depend on their order, so totals by layer, phase, core and component agree to the last bit; and
-/// as a double the figure in pJ is exact below 1.4e14 pJ, so a reader who adds up JSON finds the same.
+/// as a double the figure in pJ is exact below 1.4e14 pJ, so a reader who adds up JSON finds the
+/// same.
 struct Energy {
-  std::int64_t units{};  ///< 1/64 pJ
+  std::int64_t units{}; ///< 1/64 pJ
 
   static constexpr double kUnitsPerPicojoule = 64.0;
   static Energy from(Picojoules e) { return {std::llround(e.value * kUnitsPerPicojoule)}; }
@@ -39,13 +46,20 @@ struct Energy {
   friend constexpr auto operator<=>(const Energy&, const Energy&) = default;
   friend constexpr Energy operator+(Energy a, Energy b) { return {a.units + b.units}; }
   friend constexpr Energy operator-(Energy a, Energy b) { return {a.units - b.units}; }
-  constexpr Energy& operator+=(Energy b) { units += b.units; return *this; }
+  constexpr Energy& operator+=(Energy b) {
+    units += b.units;
+    return *this;
+  }
 };
 
 /// Whole bytes that hold so many bits.
-constexpr std::int64_t bytes_of(Bits bits) { return (bits.value + 7) / 8; }
+constexpr std::int64_t bytes_of(Bits bits) {
+  return (bits.value + 7) / 8;
+}
 
 /// ceil(a / b) for a >= 0, b > 0.
-constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+  return (a + b - 1) / b;
+}
 
-}  // namespace monet
+} // namespace monet

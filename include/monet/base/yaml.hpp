@@ -20,10 +20,10 @@ struct YamlNode {
   struct Entry;
 
   Kind kind = Kind::null;
-  bool quoted = false;  ///< a quoted scalar is always a string
+  bool quoted = false; ///< a quoted scalar is always a string
   std::string scalar;
-  std::vector<YamlNode> items;   ///< of a sequence
-  std::vector<Entry> entries;    ///< of a map, in file order; duplicates are kept
+  std::vector<YamlNode> items; ///< of a sequence
+  std::vector<Entry> entries;  ///< of a map, in file order; duplicates are kept
   SourceLoc where;
 };
 struct YamlNode::Entry {
@@ -32,16 +32,17 @@ struct YamlNode::Entry {
   YamlNode value;
 };
 
-/// Parses one document. Throws a located InputError on bad syntax, several documents, control bytes, foreign tags,
-/// anything but UTF-8, more than 1,000,000 nodes after alias expansion or nesting deeper than 64.
+/// Parses one document. Throws a located InputError on bad syntax, several documents, control
+/// bytes, foreign tags, anything but UTF-8, more than 1,000,000 nodes after alias expansion or
+/// nesting deeper than 64.
 YamlNode parse_yaml(std::string_view text, const std::string& origin);
 YamlNode load_yaml(const std::string& path);
 
 /// Typed reading of one map; collects problems instead of stopping at the first.
 /// Every key must be asked for: finish() reports the others, with the nearest known name as a hint.
 class YamlMap {
- public:
-  enum class Duplicates { are_errors, last_wins };  ///< last_wins is what ZigZag's reader does
+public:
+  enum class Duplicates { are_errors, last_wins }; ///< last_wins is what ZigZag's reader does
 
   /// Not a map: reported, and then reads as an empty map.
   YamlMap(const YamlNode& node, ProblemList& problems,
@@ -66,20 +67,23 @@ class YamlMap {
   void finish();
   const YamlNode& node() const { return *node_; }
 
- private:
+private:
   const YamlNode* node_;
   ProblemList* problems_;
   std::vector<std::string> known_;
 };
 
-/// Scalars: decimal integers with optional `_` between digits (as YAML 1.1; never octal), `1e9` counts
-/// as an integer when integral. nullopt and a located problem when the node is something else.
+/// Scalars: decimal integers with optional `_` between digits (as YAML 1.1; never octal), `1e9`
+/// counts as an integer when integral. nullopt and a located problem when the node is something
+/// else.
 std::optional<std::int64_t> as_integer(const YamlNode& node, ProblemList& problems);
 std::optional<double> as_number(const YamlNode& node, ProblemList& problems);
 std::optional<bool> as_boolean(const YamlNode& node, ProblemList& problems);
 std::optional<std::string> as_string(const YamlNode& node, ProblemList& problems);
-/// A sequence of strings; nothing counts as an empty one, a scalar as a sequence of one when `scalar_ok`.
-std::vector<std::string> as_strings(const YamlNode& node, ProblemList& problems, bool scalar_ok = false);
+/// A sequence of strings; nothing counts as an empty one, a scalar as a sequence of one when
+/// `scalar_ok`.
+std::vector<std::string> as_strings(const YamlNode& node, ProblemList& problems,
+                                    bool scalar_ok = false);
 std::vector<std::int64_t> as_integers(const YamlNode& node, ProblemList& problems);
 
-}  // namespace monet
+} // namespace monet

@@ -1,5 +1,5 @@
-// Mapping files of ZigZag (spatial mapping, operand links) and of Stream (core allocation, tilings): one entry per node
-// name, operator type or `default`.
+// Mapping files of ZigZag (spatial mapping, operand links) and of Stream (core allocation,
+// tilings): one entry per node name, operator type or `default`.
 #pragma once
 
 #include "monet/base/yaml.hpp"
@@ -21,14 +21,15 @@ struct TilingFactor {
 };
 
 struct MappingEntry {
-  std::string name;  ///< node name, operator type, or "default"
+  std::string name; ///< node name, operator type, or "default"
   std::optional<std::vector<std::int64_t>> core_allocation;
   std::vector<TilingFactor> intra_core_tiling;
   std::vector<TilingFactor> inter_core_tiling;
-  std::map<std::string, std::vector<Unrolling>> spatial_mapping;       ///< by array dim name
+  std::map<std::string, std::vector<Unrolling>> spatial_mapping; ///< by array dim name
   std::map<std::string, std::vector<std::string>> spatial_mapping_hint;
-  std::map<std::string, MemoryOperand> memory_operand_links;           ///< "W" -> I2
-  std::vector<std::pair<std::string, std::optional<std::int64_t>>> temporal_ordering;  ///< innermost first; nullopt = "*"
+  std::map<std::string, MemoryOperand> memory_operand_links; ///< "W" -> I2
+  std::vector<std::pair<std::string, std::optional<std::int64_t>>>
+      temporal_ordering; ///< innermost first; nullopt = "*"
   SourceLoc where;
 };
 
@@ -45,4 +46,4 @@ MappingFile read_mapping(const std::string& path);
 /// The same from text; `origin` names it in messages.
 MappingFile parse_mapping(std::string_view text, const std::string& origin);
 
-}  // namespace monet
+} // namespace monet

@@ -10,30 +10,36 @@ namespace monet {
 
 struct ScheduleOptions {
   CoreCostOptions core_cost;
-  int jobs = 1;  ///< threads that solve core costs; the timeline is the same for any number
+  int jobs = 1; ///< threads that solve core costs; the timeline is the same for any number
 };
 
-/// The CoreProblem of a tile on a core: operands larger than what the core's top memory can hold beside the others are
-/// marked off-chip, largest first.
+/// The CoreProblem of a tile on a core: operands larger than what the core's top memory can hold
+/// beside the others are marked off-chip, largest first.
 CoreProblem core_problem(const Tile& tile, const TrainingGraph& step, const Chip& chip);
-/// The same problem with other operands off-chip, where that lets the others stay: core_problem() first, then every
-/// smallest set of operands to stream, then all of them. One when nothing streams or the operator is not an array's.
-std::vector<CoreProblem> streaming_choices(const Tile& tile, const TrainingGraph& step, const Chip& chip);
+/// The same problem with other operands off-chip, where that lets the others stay: core_problem()
+/// first, then every smallest set of operands to stream, then all of them. One when nothing streams
+/// or the operator is not an array's.
+std::vector<CoreProblem> streaming_choices(const Tile& tile, const TrainingGraph& step,
+                                           const Chip& chip);
 
-/// What the off-chip memory gives `core` while all cores of `together` stream: the least share of a link or port.
+/// What the off-chip memory gives `core` while all cores of `together` stream: the least share of a
+/// link or port.
 OffchipRate offchip_rate(const Chip& chip, CoreId core, const std::vector<CoreId>& together);
 
-/// Layer by layer, event-driven: a tile starts when its core is free and its operands are there. Tensors move over
-/// links (one transfer at a time on a link, at its full bandwidth) from the nearest copy or the off-chip memory;
-/// results stay in the core's memory while they fit, are spilled (written back once, if dirty) by farthest next use
-/// when they do not, and are freed after their last use. Updates start after the whole backward phase.
-/// InfeasibleError when an operand cannot fit or no route exists: which, where and by how much.
+/// Layer by layer, event-driven: a tile starts when its core is free and its operands are there.
+/// Tensors move over links (one transfer at a time on a link, at its full bandwidth) from the
+/// nearest copy or the off-chip memory; results stay in the core's memory while they fit, are
+/// spilled (written back once, if dirty) by farthest next use when they do not, and are freed after
+/// their last use. Updates start after the whole backward phase. InfeasibleError when an operand
+/// cannot fit or no route exists: which, where and by how much.
 Timeline schedule(const TileGraph& tiles, const TrainingGraph& step, const Chip& chip,
                   CoreCostCache& costs, const ScheduleOptions& options = {});
 
-/// Invariants, thrown as InternalError with the first violation: a core runs one tile at a time, a link carries one
-/// transfer at a time and no more than its bandwidth, no memory above capacity, every operand present
-/// when read, producers before consumers, phases cover the makespan, ledger sums agree.
-void verify(const Timeline& timeline, const TileGraph& tiles, const TrainingGraph& step, const Chip& chip);
+/// Invariants, thrown as InternalError with the first violation: a core runs one tile at a time, a
+/// link carries one transfer at a time and no more than its bandwidth, no memory above capacity,
+/// every operand present when read, producers before consumers, phases cover the makespan, ledger
+/// sums agree.
+void verify(const Timeline& timeline, const TileGraph& tiles, const TrainingGraph& step,
+            const Chip& chip);
 
-}  // namespace monet
+} // namespace monet

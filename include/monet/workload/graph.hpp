@@ -16,8 +16,23 @@
 namespace monet {
 
 enum class ElementType {
-  fp64, fp32, tf32, fp16, bf16, int64, int32, int16, int8, uint64, uint32, uint16, uint8, boolean,
-  fp8_e4m3, fp8_e5m2, string,
+  fp64,
+  fp32,
+  tf32,
+  fp16,
+  bf16,
+  int64,
+  int32,
+  int16,
+  int8,
+  uint64,
+  uint32,
+  uint16,
+  uint8,
+  boolean,
+  fp8_e4m3,
+  fp8_e5m2,
+  string,
 };
 /// Storage of one element. boolean takes 8 bits, as frameworks store it; tf32 takes 32.
 std::int64_t bits_of(ElementType type);
@@ -28,15 +43,15 @@ std::optional<ElementType> element_type_named(std::string_view name);
 bool is_floating(ElementType type);
 
 enum class TensorKind {
-  input,               ///< fed in: images, token ids
-  label,               ///< fed in: targets of the loss
-  parameter,           ///< trained (unless frozen)
-  buffer,              ///< kept but not trained: running statistics, masks
-  constant,            ///< known numbers of the network
-  activation,          ///< made by a forward or loss operator
-  gradient,            ///< gradient of an activation
-  parameter_gradient,  ///< gradient of a parameter
-  optimizer_state,     ///< moments
+  input,              ///< fed in: images, token ids
+  label,              ///< fed in: targets of the loss
+  parameter,          ///< trained (unless frozen)
+  buffer,             ///< kept but not trained: running statistics, masks
+  constant,           ///< known numbers of the network
+  activation,         ///< made by a forward or loss operator
+  gradient,           ///< gradient of an activation
+  parameter_gradient, ///< gradient of a parameter
+  optimizer_state,    ///< moments
 };
 std::string_view name_of(TensorKind kind);
 
@@ -45,12 +60,13 @@ using ConstantValues = std::variant<std::vector<std::int64_t>, std::vector<doubl
 
 struct Tensor {
   std::string name;
-  std::vector<std::int64_t> shape;  ///< empty = scalar
+  std::vector<std::int64_t> shape; ///< empty = scalar
   ElementType type = ElementType::fp32;
   TensorKind kind = TensorKind::activation;
-  std::optional<OpId> producer;    ///< none: a graph input, parameter, buffer or constant
-  std::vector<OpId> consumers;     ///< in topological order, each once
-  std::optional<TensorId> alias_of;  ///< shares storage: the updated weight is the weight's own memory
+  std::optional<OpId> producer; ///< none: a graph input, parameter, buffer or constant
+  std::vector<OpId> consumers;  ///< in topological order, each once
+  std::optional<TensorId>
+      alias_of; ///< shares storage: the updated weight is the weight's own memory
   std::optional<ConstantValues> values;
 };
 std::int64_t element_count(const Tensor& tensor);
@@ -61,17 +77,18 @@ using AttributeValue = std::variant<std::int64_t, double, std::string, std::vect
 
 /// Attributes by name, as in ONNX. Readers give the default of the operator's definition.
 class Attributes {
- public:
+public:
   void set(std::string name, AttributeValue value) { values_[std::move(name)] = std::move(value); }
   bool has(std::string_view name) const { return values_.find(name) != values_.end(); }
   std::int64_t integer(std::string_view name, std::int64_t fallback) const;
   double number(std::string_view name, double fallback) const;
   std::string text(std::string_view name, std::string_view fallback) const;
-  std::vector<std::int64_t> integers(std::string_view name, std::vector<std::int64_t> fallback = {}) const;
+  std::vector<std::int64_t> integers(std::string_view name,
+                                     std::vector<std::int64_t> fallback = {}) const;
   const std::map<std::string, AttributeValue, std::less<>>& all() const { return values_; }
   friend bool operator==(const Attributes&, const Attributes&) = default;
 
- private:
+private:
   std::map<std::string, AttributeValue, std::less<>> values_;
 };
 
@@ -85,29 +102,30 @@ enum class GradientOf { none, input, weight };
 inline constexpr std::string_view kMonetDomain = "ai.monet";
 
 struct Operator {
-  std::string name;     ///< unique in the graph; made from the output's name when the file gives none
-  std::string op_type;  ///< "Conv", "ConvGradWeight", "AdamUpdate"
-  std::string domain;   ///< "" = ai.onnx
+  std::string name; ///< unique in the graph; made from the output's name when the file gives none
+  std::string op_type; ///< "Conv", "ConvGradWeight", "AdamUpdate"
+  std::string domain;  ///< "" = ai.onnx
   Attributes attributes;
-  std::vector<std::optional<TensorId>> inputs;   ///< nullopt = optional input left out
+  std::vector<std::optional<TensorId>> inputs; ///< nullopt = optional input left out
   std::vector<std::optional<TensorId>> outputs;
   Phase phase = Phase::forward;
   GradientOf gradient_of = GradientOf::none;
-  std::optional<OpId> forward_op;  ///< backward and recompute operators: the operator they belong to
-  LoopNest nest;                   ///< empty dims and operands for a view
+  std::optional<OpId> forward_op; ///< backward and recompute operators: the operator they belong to
+  LoopNest nest;                  ///< empty dims and operands for a view
 };
 
 /// Tensors and operators by id. Operators are stored in topological order; ids never change.
 class Graph {
- public:
+public:
   std::string name;
-  std::string origin;  ///< file it was read from
+  std::string origin; ///< file it was read from
   std::vector<TensorId> inputs;
   std::vector<TensorId> outputs;
 
   TensorId add_tensor(Tensor tensor);
-  /// Appends an operator, links producers and consumers. The nest may be filled in later through op().
-  /// InternalError when an input is produced by nobody yet or an output has a producer already.
+  /// Appends an operator, links producers and consumers. The nest may be filled in later through
+  /// op(). InternalError when an input is produced by nobody yet or an output has a producer
+  /// already.
   OpId add_operator(Operator op);
 
   const Tensor& tensor(TensorId id) const { return tensors_.at(id.index()); }
@@ -121,16 +139,16 @@ class Graph {
   /// Changes one input of an operator and keeps consumer lists right.
   void replace_input(OpId op, std::size_t input, TensorId tensor);
 
- private:
+private:
   std::vector<Tensor> tensors_;
   std::vector<Operator> operators_;
 };
 
-/// Invariants, thrown as InternalError: topological order, links both ways, unique names, nests whose operands
-/// are the operator's tensors with one axis expression per axis.
+/// Invariants, thrown as InternalError: topological order, links both ways, unique names, nests
+/// whose operands are the operator's tensors with one axis expression per axis.
 void verify(const Graph& graph);
 
 /// Elements of all parameters (each once, however often it is used).
 std::int64_t parameter_count(const Graph& graph);
 
-}  // namespace monet
+} // namespace monet

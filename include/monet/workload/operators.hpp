@@ -1,5 +1,5 @@
-// The table of operators: how each becomes a loop nest, or that it is a view. One file per family in
-// src/workload/operators/; a new operator is one line in its family's table.
+// The table of operators: how each becomes a loop nest, or that it is a view. One file per family
+// in src/workload/operators/; a new operator is one line in its family's table.
 #pragma once
 
 #include "monet/base/errors.hpp"
@@ -10,15 +10,15 @@
 
 namespace monet {
 
-/// Builds the nest of `op`, whose tensors' shapes are all known. Throws InputError located at the node when
-/// attributes and shapes contradict each other.
+/// Builds the nest of `op`, whose tensors' shapes are all known. Throws InputError located at the
+/// node when attributes and shapes contradict each other.
 using NestBuilder = LoopNest (*)(const Graph& graph, const Operator& op);
 
 struct OperatorRule {
-  std::string_view domain;  ///< "" = ai.onnx
+  std::string_view domain; ///< "" = ai.onnx
   std::string_view op_type;
-  NestBuilder build = nullptr;  ///< null for a view
-  bool is_view = false;         ///< rearranges or aliases only; fold_views() removes it
+  NestBuilder build = nullptr; ///< null for a view
+  bool is_view = false;        ///< rearranges or aliases only; fold_views() removes it
 };
 
 /// The rule for an operator type, or null when there is none.
@@ -32,4 +32,4 @@ void build_nest(Graph& graph, OpId op);
 /// Location of a node for messages: "net.onnx [node '/conv1/Conv' (Conv)]".
 SourceLoc location_of(const Graph& graph, const Operator& op, std::string_view detail = {});
 
-}  // namespace monet
+} // namespace monet

@@ -1,14 +1,15 @@
-// Folding of views into access maps: after it, no Reshape, Transpose, Slice, Split, Squeeze or Expand is left; what is
-// not affine (a reshape across rows, a concatenation) is an explicit Copy operator that costs what a copy costs.
+// Folding of views into access maps: after it, no Reshape, Transpose, Slice, Split, Squeeze or
+// Expand is left; what is not affine (a reshape across rows, a concatenation) is an explicit Copy
+// operator that costs what a copy costs.
 #pragma once
 
 #include "monet/workload/graph.hpp"
 
 namespace monet {
 
-/// The same computation without views: every consumer of a view reads the viewed tensor through a composed map,
-/// splitting a loop in two where a reshape needs it (rows = batch * 1024 + position). Tensor and operator names stay.
-/// Operators keep phase and gradient_of; total MACs are unchanged.
+/// The same computation without views: every consumer of a view reads the viewed tensor through a
+/// composed map, splitting a loop in two where a reshape needs it (rows = batch * 1024 + position).
+/// Tensor and operator names stay. Operators keep phase and gradient_of; total MACs are unchanged.
 Graph fold_views(const Graph& graph);
 
-}  // namespace monet
+} // namespace monet

@@ -5,7 +5,8 @@
 #include <exception>
 
 int main(int argc, char** argv) {
-  if (argc != 2) return 2;
+  if (argc != 2)
+    return 2;
   try {
     monet::OnnxReadOptions options;
     options.batch = 2;
