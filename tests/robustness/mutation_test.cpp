@@ -163,6 +163,14 @@ void expect_located(const InputError& error) {
   }
 }
 
+TEST(Mutation, seeds_of_ours_are_read_before_they_are_damaged) {
+  for (const Seed& seed : all_seeds()) {
+    if (seed.name.starts_with("data/")) {
+      EXPECT_NO_THROW(seed.read(seed.bytes)) << seed.name;
+    }
+  }
+}
+
 TEST(Mutation, two_thousand_damaged_inputs_are_read_or_refused_with_a_place) {
   constexpr std::size_t kInputs = 2000;
   const std::vector<Seed> seeds = all_seeds();
