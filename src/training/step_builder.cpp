@@ -84,13 +84,14 @@ TensorId StepBuilder::scalar(double value, ElementType type) {
   return id;
 }
 
-TensorId StepBuilder::reshape(TensorId tensor, const std::vector<std::int64_t>& shape,
-                              NewOperator like) {
+TensorId StepBuilder::give_shape(std::string_view op_type, std::string_view suffix, TensorId tensor,
+                                 const std::vector<std::int64_t>& shape, NewOperator like) {
   if (this->shape(tensor) == shape)
     return tensor;
   const Tensor& source = graph_.tensor(tensor);
-  const TensorId result = add_tensor(source.name + ".reshaped", shape, source.type, source.kind);
-  like.op_type = "Reshape";
+  const TensorId result =
+      add_tensor(source.name + std::string(suffix), shape, source.type, source.kind);
+  like.op_type = op_type;
   like.domain = "";
   like.inputs = {tensor, integers(shape)};
   like.outputs = {result};
@@ -98,18 +99,14 @@ TensorId StepBuilder::reshape(TensorId tensor, const std::vector<std::int64_t>& 
   return result;
 }
 
+TensorId StepBuilder::reshape(TensorId tensor, const std::vector<std::int64_t>& shape,
+                              NewOperator like) {
+  return give_shape("Reshape", ".reshaped", tensor, shape, std::move(like));
+}
+
 TensorId StepBuilder::expand(TensorId tensor, const std::vector<std::int64_t>& shape,
                              NewOperator like) {
-  if (this->shape(tensor) == shape)
-    return tensor;
-  const Tensor& source = graph_.tensor(tensor);
-  const TensorId result = add_tensor(source.name + ".expanded", shape, source.type, source.kind);
-  like.op_type = "Expand";
-  like.domain = "";
-  like.inputs = {tensor, integers(shape)};
-  like.outputs = {result};
-  add_operator(std::move(like));
-  return result;
+  return give_shape("Expand", ".expanded", tensor, shape, std::move(like));
 }
 
 namespace {

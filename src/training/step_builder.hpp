@@ -55,6 +55,9 @@ public:
   void rename_tensor(TensorId id, const std::string& name);
 
 private:
+  /// The tensor through an operator that takes the wanted shape as its second input.
+  TensorId give_shape(std::string_view op_type, std::string_view suffix, TensorId tensor,
+                      const std::vector<std::int64_t>& shape, NewOperator like);
   std::string unique(std::unordered_set<std::string>& taken, std::string name);
 
   Graph graph_;

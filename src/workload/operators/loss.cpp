@@ -16,13 +16,6 @@ constexpr VectorWork kMseGrad{1, 1, 0, 0, 0, 0};
 constexpr VectorWork kBce{4, 1, 0, 2, 0, 2};     // max(x,0) - x*t + log(1 + exp(-|x|))
 constexpr VectorWork kBceGrad{2, 1, 1, 0, 0, 1}; // (sigmoid(x) - t) / n
 
-std::vector<AxisExpr> all_axes(std::span<const LoopIndex> loops) {
-  std::vector<AxisExpr> axes;
-  for (const LoopIndex loop : loops)
-    axes.push_back(axis(loop));
-  return axes;
-}
-
 /// (log-probabilities [N, C, ...], labels [N, ...]) -> loss []: one element of each row is picked.
 LoopNest build_nll(const Graph& graph, const Operator& op) {
   const auto& scores = input_shape(graph, op, 0);
@@ -33,11 +26,11 @@ LoopNest build_nll(const Graph& graph, const Operator& op) {
     fail(graph, op, "a loss is reduced to a scalar", "attribute 'reduction'");
   LoopNestBuilder nest(graph, op, ComputeKind::vector, kPickAndAdd);
   const std::vector<LoopIndex> loops = nest.loops_over(labels);
-  std::vector<AxisExpr> picked = all_axes(loops);
+  std::vector<AxisExpr> picked = axes_of(loops);
   picked.insert(picked.begin() + 1, axis_data_dependent());
   nest.output(0, "O", {});
   nest.input(0, "I", std::move(picked));
-  nest.input(1, "labels", all_axes(loops));
+  nest.input(1, "labels", axes_of(loops));
   nest.input(2, "weight", {axis_data_dependent()});
   return nest.finish();
 }
@@ -48,9 +41,9 @@ LoopNest build_cross_entropy_grad(const Graph& graph, const Operator& op) {
   const std::vector<LoopIndex> loops = nest.loops_over(input_shape(graph, op, 0));
   if (loops.empty())
     fail(graph, op, "log-probabilities have no axis");
-  nest.output(0, "O", all_axes(loops));
-  nest.input(0, "I", all_axes(loops));
-  nest.input(1, "labels", all_axes(std::span(loops).first(loops.size() - 1)));
+  nest.output(0, "O", axes_of(loops));
+  nest.input(0, "I", axes_of(loops));
+  nest.input(1, "labels", axes_of(std::span(loops).first(loops.size() - 1)));
   return nest.finish();
 }
 
@@ -59,8 +52,8 @@ LoopNest elementwise_loss(const Graph& graph, const Operator& op, const VectorWo
   LoopNestBuilder nest(graph, op, ComputeKind::vector, work);
   const std::vector<LoopIndex> loops = nest.loops_over(input_shape(graph, op, 0));
   nest.output(0, "O", nest.broadcast(output_shape(graph, op, 0), loops));
-  nest.input(0, "I", all_axes(loops));
-  nest.input(1, "labels", all_axes(loops));
+  nest.input(0, "I", axes_of(loops));
+  nest.input(1, "labels", axes_of(loops));
   return nest.finish();
 }
 

@@ -11,13 +11,6 @@ namespace monet {
 
 namespace {
 
-std::vector<AxisExpr> every(const std::vector<LoopIndex>& loops) {
-  std::vector<AxisExpr> axes;
-  for (const LoopIndex loop : loops)
-    axes.push_back(axis(loop));
-  return axes;
-}
-
 /// (dY scalar, log-probabilities, labels) -> d scores. Classes are the axis that the labels lack:
 /// the last one when the labels' shape says so, otherwise axis 1.
 LoopNest build_cross_entropy_grad(const Graph& graph, const Operator& op) {
@@ -28,11 +21,11 @@ LoopNest build_cross_entropy_grad(const Graph& graph, const Operator& op) {
   const bool last = std::equal(labels.begin(), labels.end(), scores.begin());
   LoopNestBuilder nest(graph, op, ComputeKind::vector, VectorWork{1, 1, 0, 1, 0, 1});
   const std::vector<LoopIndex> loops = nest.loops_over(scores);
-  std::vector<AxisExpr> sample = every(loops);
+  std::vector<AxisExpr> sample = axes_of(loops);
   sample.erase(last ? sample.end() - 1 : sample.begin() + 1);
-  nest.output(0, "O", every(loops));
+  nest.output(0, "O", axes_of(loops));
   nest.input(0, "W", nest.broadcast(input_shape(graph, op, 0), loops));
-  nest.input(1, "I", every(loops));
+  nest.input(1, "I", axes_of(loops));
   nest.input(2, "labels", sample);
   return nest.finish();
 }

@@ -11,13 +11,6 @@ namespace monet {
 
 namespace {
 
-std::vector<AxisExpr> every(const std::vector<LoopIndex>& loops) {
-  std::vector<AxisExpr> axes;
-  for (const LoopIndex loop : loops)
-    axes.push_back(axis(loop));
-  return axes;
-}
-
 /// Each input is read where the output's index falls into its part; the clipping of the access says
 /// so.
 LoopNest build_concat(const Graph& graph, const Operator& op) {
@@ -25,13 +18,13 @@ LoopNest build_concat(const Graph& graph, const Operator& op) {
   const std::size_t at = normal_axis(graph, op, op.attributes.integer("axis", 0), out.size());
   LoopNestBuilder nest(graph, op, ComputeKind::copy);
   const std::vector<LoopIndex> loops = nest.loops_over(out);
-  nest.output(0, "O", every(loops));
+  nest.output(0, "O", axes_of(loops));
   std::int64_t begin = 0;
   for (std::size_t i = 0; i < op.inputs.size(); ++i) {
     const auto& part = input_shape(graph, op, i);
     if (part.size() != out.size())
       fail(graph, op, fmt::format("input {} has other axes", i));
-    std::vector<AxisExpr> from = every(loops);
+    std::vector<AxisExpr> from = axes_of(loops);
     from[at].offset = -begin;
     nest.padded_input(i, i == 0 ? "I" : fmt::format("I{}", i), std::move(from));
     begin += part[at];
@@ -44,7 +37,7 @@ LoopNest build_pad(const Graph& graph, const Operator& op) {
   const auto pads = constant_integers(graph, op, 1);
   LoopNestBuilder nest(graph, op, ComputeKind::copy);
   const std::vector<LoopIndex> loops = nest.loops_over(out);
-  nest.output(0, "O", every(loops));
+  nest.output(0, "O", axes_of(loops));
   if (!pads || op.attributes.text("mode", "constant") != "constant") {
     nest.opaque_input(
         0, "I"); // reflected and repeated borders, or pads that only the file's shapes tell
@@ -52,7 +45,7 @@ LoopNest build_pad(const Graph& graph, const Operator& op) {
   }
   if (pads->size() != 2 * out.size())
     fail(graph, op, "two values per axis are expected", "input 1");
-  std::vector<AxisExpr> from = every(loops);
+  std::vector<AxisExpr> from = axes_of(loops);
   for (std::size_t i = 0; i < from.size(); ++i)
     from[i].offset = -(*pads)[i];
   nest.padded_input(0, "I", std::move(from));
@@ -67,7 +60,7 @@ LoopNest build_tile(const Graph& graph, const Operator& op) {
   if (in.size() != out.size())
     fail(graph, op, "the output has other axes than the input");
   const std::vector<LoopIndex> loops = nest.loops_over(in);
-  std::vector<AxisExpr> to = every(loops);
+  std::vector<AxisExpr> to = axes_of(loops);
   for (std::size_t i = 0; i < in.size(); ++i) {
     if (in[i] == out[i] || in[i] == 0)
       continue;
@@ -77,7 +70,7 @@ LoopNest build_tile(const Graph& graph, const Operator& op) {
     to[i] = axis_sum({{repeat, in[i]}, {loops[i], 1}});
   }
   nest.output(0, "O", std::move(to));
-  nest.input(0, "I", every(loops));
+  nest.input(0, "I", axes_of(loops));
   return nest.finish();
 }
 
@@ -158,9 +151,9 @@ LoopNest build_depth_space(const Graph& graph, const Operator& op) {
 LoopNest build_fill(const Graph& graph, const Operator& op) {
   LoopNestBuilder nest(graph, op, ComputeKind::copy);
   const std::vector<LoopIndex> loops = nest.loops_over(output_shape(graph, op, 0));
-  nest.output(0, "O", every(loops));
+  nest.output(0, "O", axes_of(loops));
   if (op.op_type == "Trilu")
-    nest.input(0, "I", every(loops));
+    nest.input(0, "I", axes_of(loops));
   return nest.finish();
 }
 
@@ -169,9 +162,9 @@ LoopNest build_one_hot(const Graph& graph, const Operator& op) {
   const std::size_t at = normal_axis(graph, op, op.attributes.integer("axis", -1), out.size());
   LoopNestBuilder nest(graph, op, ComputeKind::vector, VectorWork{0, 0, 0, 1, 0, 0});
   const std::vector<LoopIndex> loops = nest.loops_over(out);
-  std::vector<AxisExpr> index = every(loops);
+  std::vector<AxisExpr> index = axes_of(loops);
   index.erase(index.begin() + static_cast<std::ptrdiff_t>(at));
-  nest.output(0, "O", every(loops));
+  nest.output(0, "O", axes_of(loops));
   nest.input(0, "indices", std::move(index));
   return nest.finish();
 }
@@ -180,7 +173,7 @@ LoopNest build_one_hot(const Graph& graph, const Operator& op) {
 LoopNest build_permuted(const Graph& graph, const Operator& op) {
   LoopNestBuilder nest(graph, op, ComputeKind::copy);
   const std::vector<LoopIndex> loops = nest.loops_over(output_shape(graph, op, 0));
-  nest.output(0, "O", every(loops));
+  nest.output(0, "O", axes_of(loops));
   nest.opaque_input(0, "I");
   nest.opaque_input(1, "indices");
   return nest.finish();

@@ -23,6 +23,14 @@ AxisExpr axis_fixed(std::int64_t index) {
   return AxisExpr{{}, index, false};
 }
 
+std::vector<AxisExpr> axes_of(std::span<const LoopIndex> loops) {
+  std::vector<AxisExpr> axes;
+  axes.reserve(loops.size());
+  for (const LoopIndex loop : loops)
+    axes.push_back(axis(loop));
+  return axes;
+}
+
 AxisExpr axis_data_dependent() {
   return AxisExpr{{}, 0, true};
 }

@@ -27,6 +27,8 @@ AxisExpr axis(LoopIndex loop, std::int64_t coefficient = 1, std::int64_t offset 
 AxisExpr axis_sum(std::vector<AffineTerm> terms, std::int64_t offset = 0);
 /// One fixed index, for broadcast axes of size 1.
 AxisExpr axis_fixed(std::int64_t index = 0);
+/// One axis per loop, each the loop itself.
+std::vector<AxisExpr> axes_of(std::span<const LoopIndex> loops);
 /// Any index: it is read from another operand.
 AxisExpr axis_data_dependent();
 

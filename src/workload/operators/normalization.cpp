@@ -21,13 +21,6 @@ constexpr VectorWork kLpNormalization{1, 1, 1, 0, 0, 0};
 constexpr VectorWork kMeanVariance{4, 3, 0, 0, 0, 0};
 constexpr VectorWork kCrossEntropy{3, 0, 0, 2, 0, 1}; // log-softmax; pick the label's
 
-std::vector<AxisExpr> every(const std::vector<LoopIndex>& loops) {
-  std::vector<AxisExpr> axes;
-  for (const LoopIndex loop : loops)
-    axes.push_back(axis(loop));
-  return axes;
-}
-
 /// Inputs from 1 on hold one value per channel (axis 1); so do outputs from 1 on. Statistics are
 /// taken over the axes from `first_coupled` on, except the channels.
 LoopNest per_channel(const Graph& graph, const Operator& op, VectorWork work, int passes,
@@ -44,10 +37,10 @@ LoopNest per_channel(const Graph& graph, const Operator& op, VectorWork work, in
     if (d != 1)
       nest.couple(loops[d]);
   }
-  nest.output(0, "O", every(loops));
+  nest.output(0, "O", axes_of(loops));
   for (std::size_t i = 0; i < kOutputs.size(); ++i)
     nest.output(i + 1, kOutputs[i], channel);
-  nest.input(0, "I", every(loops), passes);
+  nest.input(0, "I", axes_of(loops), passes);
   for (std::size_t i = 0; i < kInputs.size(); ++i)
     nest.input(i + 1, kInputs[i], channel);
   return nest.finish();
@@ -107,8 +100,8 @@ LoopNest build_rows(const Graph& graph, const Operator& op) {
     for (const std::int64_t axis : axes)
       nest.couple(loops[normal_axis(graph, op, axis, shape.size())]);
   }
-  nest.output(0, "O", every(loops));
-  nest.input(0, "I", every(loops), 2);
+  nest.output(0, "O", axes_of(loops));
+  nest.input(0, "I", axes_of(loops), 2);
   return nest.finish();
 }
 
@@ -119,12 +112,12 @@ LoopNest build_cross_entropy(const Graph& graph, const Operator& op) {
     fail(graph, op, "scores need a batch and a class axis");
   LoopNestBuilder nest(graph, op, ComputeKind::vector, kCrossEntropy);
   const std::vector<LoopIndex> loops = nest.loops_over(shape);
-  std::vector<AxisExpr> sample = every(loops);
+  std::vector<AxisExpr> sample = axes_of(loops);
   sample.erase(sample.begin() + 1);
   nest.couple(loops[1]);
   nest.output(0, "O", output_shape(graph, op, 0).empty() ? std::vector<AxisExpr>{} : sample);
-  nest.output(1, "log_probabilities", every(loops));
-  nest.input(0, "I", every(loops), 2);
+  nest.output(1, "log_probabilities", axes_of(loops));
+  nest.input(0, "I", axes_of(loops), 2);
   nest.input(1, "labels", sample);
   nest.input(2, "class_weights", {axis(loops[1])});
   return nest.finish();

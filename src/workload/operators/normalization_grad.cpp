@@ -17,13 +17,6 @@ constexpr VectorWork kLayerNormBackward{6, 6, 0, 0, 0, 0};  // g*dy, xhat, two s
 constexpr VectorWork kSoftmaxBackward{2, 2, 0, 0, 0, 0};    // dy*y, sum; y * (dy - sum)
 constexpr VectorWork kLogSoftmaxBackward{2, 1, 0, 0, 0, 1}; // sum; dy - exp(y) * sum
 
-std::vector<AxisExpr> all_axes(const std::vector<LoopIndex>& loops) {
-  std::vector<AxisExpr> axes;
-  for (const LoopIndex loop : loops)
-    axes.push_back(axis(loop));
-  return axes;
-}
-
 /// Channels are axis 1 (the last axis of a matrix).
 std::vector<LoopIndex> channel_loops(const Graph& graph, const Operator& op, LoopNestBuilder& nest,
                                      std::size_t data_input) {
@@ -47,11 +40,11 @@ LoopNest build_batch_norm(const Graph& graph, const Operator& op) {
   const std::vector<LoopIndex> loops = channel_loops(graph, op, nest, 0);
   const std::vector<AxisExpr> channel{axis(loops[1])};
   couple_all_but_channels(nest, loops);
-  nest.output(0, "O", all_axes(loops));
+  nest.output(0, "O", axes_of(loops));
   constexpr std::array kOutputs{"running_mean", "running_var", "mean", "inv_std"};
   for (std::size_t i = 0; i < kOutputs.size(); ++i)
     nest.output(i + 1, kOutputs[i], channel);
-  nest.input(0, "I", all_axes(loops), 2);
+  nest.input(0, "I", axes_of(loops), 2);
   constexpr std::array kInputs{"scale", "bias", "running_mean", "running_var"};
   for (std::size_t i = 0; i < kInputs.size(); ++i)
     nest.input(i + 1, kInputs[i], channel);
@@ -68,11 +61,11 @@ LoopNest build_batch_norm_grad(const Graph& graph, const Operator& op) {
   const std::vector<LoopIndex> loops = channel_loops(graph, op, nest, 0);
   const std::vector<AxisExpr> channel{axis(loops[1])};
   couple_all_but_channels(nest, loops);
-  nest.output(0, "O", all_axes(loops));
+  nest.output(0, "O", axes_of(loops));
   nest.output(1, "dscale", channel);
   nest.output(2, "dbias", channel);
-  nest.input(0, "I", all_axes(loops), passes);
-  nest.input(1, "W", all_axes(loops), passes);
+  nest.input(0, "I", axes_of(loops), passes);
+  nest.input(1, "W", axes_of(loops), passes);
   nest.input(2, "scale", channel);
   nest.input(3, "mean", channel);
   nest.input(4, "inv_std", channel);
@@ -89,9 +82,9 @@ LoopNest build_layer_norm_grad(const Graph& graph, const Operator& op) {
     if (statistics[d] != shape[d])
       nest.couple(loops[d]);
   }
-  nest.output(0, "O", all_axes(loops));
-  nest.input(0, "I", all_axes(loops), 2);
-  nest.input(1, "W", all_axes(loops), 2);
+  nest.output(0, "O", axes_of(loops));
+  nest.input(0, "I", axes_of(loops), 2);
+  nest.input(1, "W", axes_of(loops), 2);
   constexpr std::array kRest{"scale", "mean", "inv_std"};
   for (std::size_t i = 0; i < kRest.size(); ++i)
     nest.input(i + 2, kRest[i], nest.broadcast(input_shape(graph, op, i + 2), loops));
@@ -107,8 +100,8 @@ LoopNest build_layer_norm_grad_weight(const Graph& graph, const Operator& op) {
     if (has_output(op, i))
       nest.output(i, kOutputs[i], nest.broadcast(output_shape(graph, op, i), loops));
   }
-  nest.input(0, "I", all_axes(loops));
-  nest.input(1, "W", all_axes(loops));
+  nest.input(0, "I", axes_of(loops));
+  nest.input(1, "W", axes_of(loops));
   nest.input(2, "mean", nest.broadcast(input_shape(graph, op, 2), loops));
   nest.input(3, "inv_std", nest.broadcast(input_shape(graph, op, 3), loops));
   return nest.finish();
@@ -123,9 +116,9 @@ LoopNest build_softmax_grad(const Graph& graph, const Operator& op) {
   const std::vector<LoopIndex> loops = nest.loops_over(shape);
   if (!shape.empty())
     nest.couple(loops[normal_axis(graph, op, op.attributes.integer("axis", -1), shape.size())]);
-  nest.output(0, "O", all_axes(loops));
-  nest.input(0, "I", all_axes(loops), 2);
-  nest.input(1, "W", all_axes(loops), logarithmic ? 1 : 2);
+  nest.output(0, "O", axes_of(loops));
+  nest.input(0, "I", axes_of(loops), 2);
+  nest.input(1, "W", axes_of(loops), logarithmic ? 1 : 2);
   return nest.finish();
 }
 
