@@ -31,7 +31,7 @@ void report(benchmark::State& state, const monet::CoreProblem& problem,
   std::int64_t evaluated = 0;
   for (auto _ : state) {
     const monet::CoreCost cost = monet::core_cost(problem, core, options);
-    evaluated += cost.evaluated;
+    evaluated += cost.effort.visited;
     benchmark::DoNotOptimize(cost.latency);
   }
   state.counters["mappings/s"] =

@@ -276,7 +276,7 @@ CoreCost describe(const Context& c, const Best& best, std::int64_t evaluated) {
   }
   cost.resident = resident_bits(c, best.spatial, candidate);
   describe_mapping(c, best.spatial, candidate, cost);
-  cost.evaluated = evaluated;
+  cost.effort.visited = evaluated;
   return cost;
 }
 
@@ -284,7 +284,7 @@ CoreCost describe(const Context& c, const Best& best, std::int64_t evaluated) {
 
 CoreCost search_mapping(const CoreProblem& problem, const Core& core,
                         const CoreCostOptions& options) {
-  NestModel model = make_nest_model(problem);
+  NestModel model = make_nest_model(problem, options.model);
   Hierarchy hierarchy = make_hierarchy(problem, model, core);
   const Context c{problem, core, options, std::move(model), std::move(hierarchy), streams(problem)};
   const UnrollCaps caps = unroll_caps(c.model, c.hierarchy);

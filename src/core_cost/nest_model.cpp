@@ -113,13 +113,14 @@ double SharedAxis::count(const double* counts) const {
   return static_cast<double>(std::min(distinct, extent));
 }
 
-NestModel make_nest_model(const CoreProblem& problem) {
+NestModel make_nest_model(const CoreProblem& problem, const ModelChoices& choices) {
   if (problem.dims.size() > kMaxDims || problem.operands.size() > kMaxOperands) {
     throw InfeasibleError(
         fmt::format("{} loops and {} operands on an array core; at most {} and {} are supported",
                     problem.dims.size(), problem.operands.size(), kMaxDims, kMaxOperands));
   }
   NestModel model;
+  model.choices = choices;
   model.dims = problem.dims;
   std::size_t outputs = 0;
   for (const ProblemOperand& operand : problem.operands) {

@@ -65,6 +65,7 @@ struct OperandModel {
 };
 
 struct NestModel {
+  ModelChoices choices;
   std::vector<LoopDim> dims;
   std::vector<OperandModel> operands; ///< in the problem's order: the output first
   std::size_t output = 0;
@@ -72,7 +73,7 @@ struct NestModel {
 };
 
 /// Throws InfeasibleError when the nest is larger than the limits above.
-NestModel make_nest_model(const CoreProblem& problem);
+NestModel make_nest_model(const CoreProblem& problem, const ModelChoices& choices = {});
 
 /// Elements of one operand touched by the loops multiplied in so far.
 class Footprint {

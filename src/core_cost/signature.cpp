@@ -113,6 +113,17 @@ std::string signature(const OffchipRate& rate) {
   return out.take();
 }
 
+std::string signature(const ModelChoices& model) {
+  std::string bits;
+  for (const bool choice :
+       {model.first_partial_sums_free, model.reserve_double_buffers, model.port_stalls_add,
+        model.half_shared_loads_add, model.loads_keep_minimum, model.gaps_not_fetched,
+        model.widest_step, model.bypass_narrow_memories, model.free_unrolling}) {
+    bits.push_back(choice ? '1' : '0');
+  }
+  return bits;
+}
+
 std::string signature(const Core& core) {
   Bytes out;
   out.choice(core.kind);

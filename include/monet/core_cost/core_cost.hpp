@@ -72,15 +72,64 @@ struct OffchipRate {
 /// What an objective compares: smaller is better, the second number decides ties.
 std::pair<double, double> merit(Objective objective, double latency, double energy);
 
+/// Where our model departs from ZigZag 3.8.5: true is ours, false is ZigZag's. Reasons and
+/// equations are in docs/core-cost.md.
+struct ModelChoices {
+  /// The first pass over partial sums starts from nothing, so nothing is read back.
+  bool first_partial_sums_free = true;
+  /// A slice that is refilled while in use takes twice its size when memories are filled. Off: the
+  /// memory is filled, and what then has no second buffer stalls.
+  bool reserve_double_buffers = false;
+  /// Stalls of different ports add up. Off: they overlap, and the worst port counts.
+  bool port_stalls_add = false;
+  /// Loading over several pairs of memories with one shared end adds up. Off: the last pair counts.
+  bool half_shared_loads_add = true;
+  /// Prefetching hides no more than the part of a load that may be hidden. Off: further loads on
+  /// the port can push it below, even below zero.
+  bool loads_keep_minimum = true;
+  /// Axes like 1*OX + 2*FX count distinct elements. Off: the span with its gaps, where loops are
+  /// shorter than strides.
+  bool gaps_not_fetched = true;
+  /// Latency is that of the widest step (32 lanes, when 1000 takes 31.25 on average). Off: of the
+  /// truncated one (31).
+  bool widest_step = true;
+  /// A memory narrower than one element of an operand is passed by. Off: the core cannot run it.
+  bool bypass_narrow_memories = true;
+  /// Unrollings of our own choice beside the dataflow, see `fixed_dataflow`. Off: the dataflow, and
+  /// divisors on array dims it leaves free.
+  bool free_unrolling = true;
+
+  static constexpr ModelChoices zigzag_3_8() {
+    return {false, false, false, false, false, false, false, false, false};
+  }
+  friend bool operator==(const ModelChoices&, const ModelChoices&) = default;
+};
+
+/// One entry of a user's temporal order: so many iterations of a layer dim, or all that are left.
+struct OrderedLoop {
+  std::string dim; ///< "*" = any
+  std::optional<std::int64_t> size;
+  friend bool operator==(const OrderedLoop&, const OrderedLoop&) = default;
+};
+
 struct CoreCostOptions {
   Objective objective = Objective::latency;
+  ModelChoices model;
   int lpf_limit =
-      6; ///< prime factors of the temporal loops are merged down to this many (clamped to 1..12)
+      6; ///< prime factors of the temporal loops are merged down to this many; 0 = not merged
   /// Keep the core's dataflow (or `spatial`) even where another unrolling costs less. Off: both are
   /// tried.
   bool fixed_dataflow = false;
   /// Spatial mapping when the core has no dataflow: per array dim.
   std::vector<std::vector<Unrolling>> spatial;
+  /// Layer dims to choose from on array dims that have no unrolling, per array dim; empty = all.
+  /// Only without `free_unrolling`, as are the next two.
+  std::vector<std::vector<std::string>> spatial_hints;
+  int generated_unrollings = 3;  ///< best so many are searched
+  bool mixed_unrollings = false; ///< generate several layer dims on one array dim too
+  /// Orders to keep to, innermost first; empty = all.
+  std::vector<OrderedLoop> temporal_order;
+  bool even_allocation = false; ///< all operands are cut at the same loops in a shared memory
   /// For problems with streamed operands: the objective takes the longer of the core's cycles and
   /// the transfer's, and the energy of both.
   OffchipRate offchip;
@@ -120,6 +169,14 @@ struct LatencyParts {
   double total() const { return ideal_temporal + stall + onload + offload; }
 };
 
+/// How much of a space of mappings a search went through: space = visited + pruned.
+struct SearchEffort {
+  double space = 0;         ///< orders of the temporal loops, over all unrollings considered
+  std::int64_t visited = 0; ///< evaluated completely
+  double pruned = 0;        ///< shown to equal a visited one, or not to be better
+  bool exact = true;        ///< nothing was left out without such a reason
+};
+
 struct CoreCost {
   Cycles latency;     ///< compute and on-chip stalls, without waiting for off-chip transfers
   LatencyParts parts; ///< latency = floor(parts.total())
@@ -133,7 +190,10 @@ struct CoreCost {
       resident; ///< per operand: bits it occupies in the core's top memory while running
   SpatialMapping spatial;
   TemporalMapping temporal;
-  std::int64_t evaluated = 0; ///< temporal mappings looked at
+  SearchEffort effort;
+  /// No mapping of the problem in the searched space has less latency, or less energy.
+  double latency_bound = 0;
+  double energy_bound = 0; ///< pJ
 
   Picojoules energy() const { return compute_energy + memory_energy; }
 };
@@ -167,6 +227,7 @@ private:
 std::string signature(const CoreProblem& problem);
 std::string signature(const Core& core);
 std::string signature(const OffchipRate& rate);
+std::string signature(const ModelChoices& model);
 /// An operand passes by from or to the off-chip memory.
 bool streams(const CoreProblem& problem);
 
