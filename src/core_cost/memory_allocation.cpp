@@ -1,5 +1,7 @@
 #include "memory_allocation.hpp"
 
+#include <algorithm>
+
 namespace monet::core_cost_detail {
 
 namespace {
@@ -7,34 +9,105 @@ namespace {
 /// Slices of one operand that fit in a memory on their own.
 struct Slices {
   std::size_t operand = 0;
-  std::size_t level = 0;
+  std::size_t done = 0;  ///< loops below this memory
   std::size_t first = 0; ///< the smallest allowed choice
   std::size_t count = 0; ///< choices [first, count): so many further loops
-  std::array<double, kMaxTemporalLoops + 1> bits;
-  std::array<double, kMaxTemporalLoops + 1> accesses;
+  bool open = false;     ///< loops that are still to come may fit too
+  bool falling = true;   ///< a larger slice takes no less room and leaves no more accesses
+  std::array<double, kMaxTemporalLoops + 1> bits;     ///< of one slice
+  std::array<double, kMaxTemporalLoops + 1> room;     ///< what it takes of the memory
+  std::array<double, kMaxTemporalLoops + 1> accesses; ///< bits moved from the level above
 };
 
-struct State {
-  std::array<std::size_t, kMaxOperands> done{};  ///< loops placed so far
-  std::array<std::size_t, kMaxOperands> level{}; ///< next level of the operand
+/// One pass over the memories, bottom-up.
+class Filling {
+public:
+  Filling(const NestModel& model, const Hierarchy& hierarchy, const SpatialForm& spatial,
+          std::span<const Loop> order, const Rest& rest, PartialAllocation& allocation,
+          AllocationFailure* failure);
+
+  bool fill();
+
+private:
+  bool fill_node(std::size_t n);
+  bool list_slices(std::size_t n, const NodeUse& use, Slices& slices);
+  void price_slices(Slices& slices, bool top) const;
+  void take_room(Slices& slices, double capacity, bool top) const;
+  std::int64_t width(std::size_t operand) const;
+  bool choose(const Node& node);
+  bool choose_last(double capacity);
+  bool choose_any(double capacity);
+  bool same_cut(const std::array<std::size_t, kMaxOperands>& at) const;
+  void commit(const Node& node);
+  double least_room() const;
+  bool fail(const AllocationFailure& why) const;
+
+  const NestModel& model_;
+  const Hierarchy& hierarchy_;
+  const SpatialForm& spatial_;
+  std::span<const Loop> order_;
+  const Rest& rest_;
+  PartialAllocation& allocation_;
+  AllocationFailure* failure_;
+  std::array<std::size_t, kMaxOperands> done_{}; ///< loops placed so far
+  std::array<bool, kMaxOperands> waiting_{};     ///< a memory of the operand is undecided
+  /// Running footprint per operand; loops of the spatial lists join once their level is passed.
+  std::array<Footprint, kMaxOperands> footprint_;
+  std::array<Slices, kMaxOperands> slices_;
+  std::size_t users_ = 0;
+  std::array<std::size_t, kMaxOperands> chosen_{};
 };
 
-bool reduces(const OperandModel& output, const Loop& loop) {
-  return output.relevance[loop.dim] != Relevance::relevant && loop.size > 1;
+const OperandModel& operand_or_first(const NestModel& model, std::size_t i) {
+  return model.operands[i < model.operands.size() ? i : 0];
 }
 
-/// Width of the output in a memory: that of partial sums as long as a loop outside still adds to
-/// them.
-std::int64_t output_bits(const NestModel& model, const SpatialForm& spatial,
-                         std::span<const Loop> order, const State& state, std::size_t operand,
-                         std::size_t levels) {
-  const OperandModel& o = model.operands[operand];
-  for (std::size_t i = state.done[operand]; i < order.size(); ++i) {
-    if (reduces(o, order[i]))
+Filling::Filling(const NestModel& model, const Hierarchy& hierarchy, const SpatialForm& spatial,
+                 std::span<const Loop> order, const Rest& rest, PartialAllocation& allocation,
+                 AllocationFailure* failure)
+    : model_(model), hierarchy_(hierarchy), spatial_(spatial), order_(order), rest_(rest),
+      allocation_(allocation),
+      failure_(failure), footprint_{Footprint(operand_or_first(model, 0)),
+                                    Footprint(operand_or_first(model, 1)),
+                                    Footprint(operand_or_first(model, 2)),
+                                    Footprint(operand_or_first(model, 3))} {
+  static_assert(kMaxOperands == 4);
+  allocation.levels.fill(0);
+  for (std::size_t i = 0; i < model.operands.size(); ++i) {
+    for (const Loop& loop : spatial.operands[i].lists[0])
+      footprint_[i].multiply(loop);
+  }
+}
+
+bool Filling::fill() {
+  for (std::size_t n = 0; n < hierarchy_.nodes.size(); ++n) {
+    if (!fill_node(n))
+      return false;
+  }
+  return true;
+}
+
+bool Filling::fail(const AllocationFailure& why) const {
+  if (failure_ != nullptr)
+    *failure_ = why;
+  return false;
+}
+
+/// Width of an operand in its next memory: that of partial sums as long as a loop outside still
+/// adds to them.
+std::int64_t Filling::width(std::size_t operand) const {
+  const OperandModel& o = model_.operands[operand];
+  if (!o.output)
+    return o.bits;
+  if (rest_.reduces)
+    return o.partial_bits;
+  for (std::size_t i = done_[operand]; i < order_.size(); ++i) {
+    if (reduces(o, order_[i]))
       return o.partial_bits;
   }
-  for (std::size_t l = state.level[operand] + 1; l <= levels; ++l) {
-    for (const Loop& loop : spatial.operands[operand].lists[l]) {
+  const std::size_t levels = hierarchy_.levels[operand].size();
+  for (std::size_t l = allocation_.levels[operand] + std::size_t{1}; l <= levels; ++l) {
+    for (const Loop& loop : spatial_.operands[operand].lists[l]) {
       if (reduces(o, loop))
         return o.partial_bits;
     }
@@ -42,145 +115,245 @@ std::int64_t output_bits(const NestModel& model, const SpatialForm& spatial,
   return o.bits;
 }
 
-void find_slices(const Footprint& allocated, double bits, double capacity,
-                 std::span<const Loop> order, std::size_t done, bool top, Slices& slices) {
-  Footprint footprint = allocated;
+/// False when even the smallest slice does not fit.
+bool Filling::list_slices(std::size_t n, const NodeUse& use, Slices& slices) {
+  const double capacity = hierarchy_.nodes[n].size_bits;
+  const auto bits = static_cast<double>(width(use.operand));
+  Footprint footprint = footprint_[use.operand];
+  slices.operand = use.operand;
+  slices.done = done_[use.operand];
   slices.first = 0;
   slices.count = 0;
-  for (std::size_t i = done;; ++i) {
+  slices.open = false;
+  for (std::size_t i = slices.done;; ++i) {
     const double size = footprint.elements() * bits;
     if (size > capacity) {
-      if (i == done)
-        slices.bits[0] = size;
+      if (i == slices.done)
+        return fail({n, use.operand, size, false});
       break;
     }
-    slices.bits[slices.count++] = size;
-    if (i == order.size())
+    slices.bits[slices.count] = size;
+    slices.room[slices.count++] = size;
+    if (i == order_.size()) {
+      slices.open = rest_.any;
       break;
-    footprint.multiply(order[i]);
+    }
+    footprint.multiply(order_[i]);
   }
-  if (slices.count == 0)
-    return;
-  if (top) {
+  if (use.top && !slices.open) {
     slices.first = slices.count - 1;
+    const std::size_t placed = slices.done + slices.first;
+    if (placed != order_.size() || rest_.any) {
+      for (std::size_t i = placed + 1; i < order_.size(); ++i)
+        footprint.multiply(order_[i]);
+      return fail({n, use.operand, footprint.elements() * bits, false});
+    }
+  }
+  return true;
+}
+
+void Filling::price_slices(Slices& slices, bool top) const {
+  slices.falling = true;
+  if (top) {
     slices.accesses[slices.first] = 0;
     return;
   }
-  double outside = 1;
-  for (std::size_t i = order.size(); i-- > done;) {
-    if (i - done + 1 < slices.count)
-      slices.accesses[i - done + 1] = outside * slices.bits[i - done + 1];
-    outside *= order[i].size;
+  double outside = rest_.iterations;
+  for (std::size_t i = order_.size(); i-- > slices.done;) {
+    const std::size_t k = i - slices.done + 1;
+    if (k < slices.count)
+      slices.accesses[k] = outside * slices.bits[k];
+    outside *= order_[i].size;
   }
   slices.accesses[0] = outside * slices.bits[0];
+  for (std::size_t k = 1; k < slices.count; ++k) {
+    slices.falling = slices.falling && slices.accesses[k] <= slices.accesses[k - 1] &&
+                     slices.bits[k] >= slices.bits[k - 1];
+  }
 }
 
-/// The chosen slice per user; false when nothing fits together. The first user varies slowest.
-bool choose(const std::array<Slices, kMaxOperands>& slices, std::size_t users, double capacity,
-            std::array<std::size_t, kMaxOperands>& best) {
+/// With reserved double buffers a slice that is replaced while it is in use counts twice.
+void Filling::take_room(Slices& slices, double capacity, bool top) const {
+  if (!model_.choices.reserve_double_buffers || top || 2 * slices.bits[0] > capacity)
+    return;
+  for (std::size_t k = slices.first; k < slices.count; ++k) {
+    const bool all = slices.done + k == order_.size() && !rest_.any;
+    if (!all)
+      slices.room[k] *= 2;
+  }
+  slices.falling = false;
+}
+
+double Filling::least_room() const {
+  double room = 0;
+  for (std::size_t u = 0; u < users_; ++u)
+    room += slices_[u].room[slices_[u].first];
+  return room;
+}
+
+/// "Even" allocation: all operands of a memory are cut at one place of the order.
+bool Filling::same_cut(const std::array<std::size_t, kMaxOperands>& at) const {
+  for (std::size_t u = 1; u < users_; ++u) {
+    if (slices_[u].done + at[u] != slices_[0].done + at[0])
+      return false;
+  }
+  return true;
+}
+
+/// Where larger slices are never worse, the largest that fits beside the others is best of the last
+/// user, and of the others all remain to be tried.
+bool Filling::choose_last(double capacity) {
   std::array<std::size_t, kMaxOperands> at{};
-  for (std::size_t u = 0; u < users; ++u)
-    at[u] = slices[u].first;
+  for (std::size_t u = 0; u < users_; ++u)
+    at[u] = slices_[u].count - 1;
+  double all = 0;
+  for (std::size_t u = 0; u < users_; ++u)
+    all += slices_[u].room[at[u]];
+  if (all <= capacity) {
+    chosen_ = at;
+    return true;
+  }
+  const std::size_t last = users_ - 1;
+  for (std::size_t u = 0; u < last; ++u)
+    at[u] = slices_[u].first;
   bool found = false;
   double least = 0;
   for (;;) {
-    double bits = 0;
+    double room = 0;
     double accesses = 0;
-    for (std::size_t u = 0; u < users; ++u) {
-      bits += slices[u].bits[at[u]];
-      accesses += slices[u].accesses[at[u]];
+    for (std::size_t u = 0; u < last; ++u) {
+      room += slices_[u].room[at[u]];
+      accesses += slices_[u].accesses[at[u]];
     }
-    if (bits <= capacity && (!found || accesses <= least)) {
-      found = true;
-      least = accesses;
-      best = at;
+    std::size_t k = slices_[last].count;
+    while (k > slices_[last].first && room + slices_[last].room[k - 1] > capacity)
+      --k;
+    if (k > slices_[last].first) {
+      accesses += slices_[last].accesses[k - 1];
+      if (!found || accesses <= least) {
+        found = true;
+        least = accesses;
+        chosen_ = at;
+        chosen_[last] = k - 1;
+      }
     }
-    std::size_t u = users;
+    std::size_t u = last;
     while (u-- > 0) {
-      if (++at[u] < slices[u].count)
+      if (++at[u] < slices_[u].count)
         break;
-      at[u] = slices[u].first;
+      at[u] = slices_[u].first;
     }
     if (u == static_cast<std::size_t>(-1))
       return found;
   }
 }
 
-/// The smallest slices of all users together.
-double minimum_bits(const std::array<Slices, kMaxOperands>& slices, std::size_t users) {
-  double bits = 0;
-  for (std::size_t u = 0; u < users; ++u)
-    bits += slices[u].bits[slices[u].first];
-  return bits;
+/// All combinations; the first user varies slowest, the last of the best ones wins.
+bool Filling::choose_any(double capacity) {
+  std::array<std::size_t, kMaxOperands> at{};
+  for (std::size_t u = 0; u < users_; ++u)
+    at[u] = slices_[u].first;
+  bool found = false;
+  double least = 0;
+  for (;;) {
+    double room = 0;
+    double accesses = 0;
+    for (std::size_t u = 0; u < users_; ++u) {
+      room += slices_[u].room[at[u]];
+      accesses += slices_[u].accesses[at[u]];
+    }
+    if (room <= capacity && (!found || accesses <= least) &&
+        (!model_.even_allocation || same_cut(at))) {
+      found = true;
+      least = accesses;
+      chosen_ = at;
+    }
+    std::size_t u = users_;
+    while (u-- > 0) {
+      if (++at[u] < slices_[u].count)
+        break;
+      at[u] = slices_[u].first;
+    }
+    if (u == static_cast<std::size_t>(-1))
+      return found;
+  }
 }
 
-bool fail(AllocationFailure* failure, const AllocationFailure& why) {
-  if (failure != nullptr)
-    *failure = why;
-  return false;
+bool Filling::choose(const Node& node) {
+  const bool falling = !model_.even_allocation &&
+                       std::all_of(slices_.begin(), slices_.begin() + static_cast<long>(users_),
+                                   [](const Slices& s) { return s.falling; });
+  if (falling)
+    return choose_last(node.size_bits);
+  if (choose_any(node.size_bits))
+    return true;
+  if (!model_.choices.reserve_double_buffers)
+    return false;
+  for (std::size_t u = 0; u < users_; ++u)
+    slices_[u].room = slices_[u].bits; // no room for second buffers
+  return choose_any(node.size_bits);
 }
 
-/// Bits of the operand with all its loops: what its top memory has to hold.
-double whole_bits(Footprint footprint, std::span<const Loop> order, std::size_t done,
-                  std::int64_t bits) {
-  for (const Loop& loop : order.subspan(done))
-    footprint.multiply(loop);
-  return footprint.elements() * static_cast<double>(bits);
+void Filling::commit(const Node& node) {
+  for (std::size_t u = 0; u < users_; ++u) {
+    const auto [operand, level, top] = node.uses[u];
+    for (std::size_t k = 0; k < chosen_[u]; ++k)
+      footprint_[operand].multiply(order_[done_[operand] + k]);
+    done_[operand] += chosen_[u];
+    allocation_.at.cut[operand][level] = static_cast<std::uint8_t>(done_[operand]);
+    for (const Loop& loop : spatial_.operands[operand].lists[level + 1])
+      footprint_[operand].multiply(loop);
+    allocation_.levels[operand] = static_cast<std::uint8_t>(level + 1);
+  }
+}
+
+bool Filling::fill_node(std::size_t n) {
+  const Node& node = hierarchy_.nodes[n];
+  users_ = node.uses.size();
+  bool undecided = false;
+  for (std::size_t u = 0; u < users_; ++u) {
+    if (waiting_[node.uses[u].operand]) {
+      undecided = true;
+      continue;
+    }
+    if (!list_slices(n, node.uses[u], slices_[u]))
+      return false;
+    undecided = undecided || slices_[u].open;
+  }
+  if (undecided) {
+    for (const NodeUse& use : node.uses)
+      waiting_[use.operand] = true;
+    return true;
+  }
+  for (std::size_t u = 0; u < users_; ++u) {
+    price_slices(slices_[u], node.uses[u].top);
+    take_room(slices_[u], node.size_bits, node.uses[u].top);
+  }
+  if (!choose(node))
+    return fail({n, node.uses[0].operand, least_room(), true});
+  commit(node);
+  return true;
 }
 
 } // namespace
 
+bool reduces(const OperandModel& output, const Loop& loop) {
+  return output.relevance[loop.dim] != Relevance::relevant && loop.size > 1;
+}
+
+bool allocate_beginning(const NestModel& model, const Hierarchy& hierarchy,
+                        const SpatialForm& spatial, std::span<const Loop> beginning,
+                        const Rest& rest, PartialAllocation& allocation,
+                        AllocationFailure* failure) {
+  return Filling(model, hierarchy, spatial, beginning, rest, allocation, failure).fill();
+}
+
 bool allocate(const NestModel& model, const Hierarchy& hierarchy, const SpatialForm& spatial,
               std::span<const Loop> order, Allocation& allocation, AllocationFailure* failure) {
-  State state;
-  std::array<Slices, kMaxOperands> slices;
-  std::array<std::size_t, kMaxOperands> chosen{};
-  // One running footprint per operand; loops of the spatial lists join once their level has been
-  // passed.
-  static_assert(kMaxOperands == 4);
-  std::array<Footprint, kMaxOperands> footprint{
-      Footprint(model.operands[0]), Footprint(model.operands[model.operands.size() > 1 ? 1 : 0]),
-      Footprint(model.operands[model.operands.size() > 2 ? 2 : 0]),
-      Footprint(model.operands[model.operands.size() > 3 ? 3 : 0])};
-  for (std::size_t i = 0; i < model.operands.size(); ++i) {
-    for (const Loop& loop : spatial.operands[i].lists[0])
-      footprint[i].multiply(loop);
-  }
-  for (std::size_t n = 0; n < hierarchy.nodes.size(); ++n) {
-    const Node& node = hierarchy.nodes[n];
-    const std::size_t users = node.uses.size();
-    for (std::size_t u = 0; u < users; ++u) {
-      const NodeUse& use = node.uses[u];
-      const OperandModel& o = model.operands[use.operand];
-      const std::int64_t bits = o.output ? output_bits(model, spatial, order, state, use.operand,
-                                                       hierarchy.levels[use.operand].size())
-                                         : o.bits;
-      find_slices(footprint[use.operand], static_cast<double>(bits), node.size_bits, order,
-                  state.done[use.operand], use.top, slices[u]);
-      if (slices[u].count == 0)
-        return fail(failure, {n, use.operand, slices[u].bits[0], false});
-      if (use.top && state.done[use.operand] + slices[u].first != order.size()) {
-        const double whole =
-            whole_bits(footprint[use.operand], order, state.done[use.operand], bits);
-        return fail(failure, {n, use.operand, whole, false});
-      }
-    }
-    if (minimum_bits(slices, users) > node.size_bits ||
-        !choose(slices, users, node.size_bits, chosen)) {
-      return fail(failure, {n, node.uses[0].operand, minimum_bits(slices, users), true});
-    }
-    for (std::size_t u = 0; u < users; ++u) {
-      const auto [operand, level, top] = node.uses[u];
-      for (std::size_t k = 0; k < chosen[u]; ++k) {
-        footprint[operand].multiply(order[state.done[operand] + k]);
-      }
-      state.done[operand] += chosen[u];
-      allocation.cut[operand][level] = static_cast<std::uint8_t>(state.done[operand]);
-      for (const Loop& loop : spatial.operands[operand].lists[level + 1])
-        footprint[operand].multiply(loop);
-      state.level[operand] = level + 1;
-    }
-  }
+  PartialAllocation partial;
+  if (!allocate_beginning(model, hierarchy, spatial, order, {}, partial, failure))
+    return false;
+  allocation = partial.at;
   return true;
 }
 

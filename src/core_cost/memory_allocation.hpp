@@ -1,4 +1,5 @@
-// Where each operand's loops are cut into memory levels for one order of the temporal loops.
+// Where each operand's loops are cut into memory levels for one order of the temporal loops, or for
+// the beginning of one.
 #pragma once
 
 #include "spatial_mapping.hpp"
@@ -23,11 +24,34 @@ struct AllocationFailure {
   bool joint = false; ///< `bits` is of all operands in the memory together
 };
 
+/// The loops that follow the beginning of an order, in whatever order.
+struct Rest {
+  double iterations = 1; ///< product of their sizes
+  bool any = false;      ///< there are some
+  bool reduces = false;  ///< one of them adds to the output
+};
+
+/// Cuts that hold for every continuation of a beginning.
+struct PartialAllocation {
+  Allocation at;
+  std::array<std::uint8_t, kMaxOperands> levels{}; ///< decided so far, bottom-up
+};
+
+/// True when an iteration of the loop adds to what another one has written.
+bool reduces(const OperandModel& output, const Loop& loop);
+
 /// Fills memories bottom-up. In each, the combination of slices that fits and leaves the fewest
 /// accesses to the level above wins; ties go to the last combination. False when the order fits
 /// nowhere.
 bool allocate(const NestModel& model, const Hierarchy& hierarchy, const SpatialForm& spatial,
               std::span<const Loop> order, Allocation& allocation,
               AllocationFailure* failure = nullptr);
+
+/// The same as far as `beginning` decides it: a memory is decided once every operand in it has
+/// overflowed it. False when no continuation fits.
+bool allocate_beginning(const NestModel& model, const Hierarchy& hierarchy,
+                        const SpatialForm& spatial, std::span<const Loop> beginning,
+                        const Rest& rest, PartialAllocation& allocation,
+                        AllocationFailure* failure = nullptr);
 
 } // namespace monet::core_cost_detail

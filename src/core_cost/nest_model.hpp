@@ -66,6 +66,7 @@ struct OperandModel {
 
 struct NestModel {
   ModelChoices choices;
+  bool even_allocation = false; ///< see CoreCostOptions
   std::vector<LoopDim> dims;
   std::vector<OperandModel> operands; ///< in the problem's order: the output first
   std::size_t output = 0;
