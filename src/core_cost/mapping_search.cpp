@@ -1,6 +1,7 @@
 #include "mapping_search.hpp"
 
 #include "candidate.hpp"
+#include "order_search.hpp"
 #include "spatial_choice.hpp"
 #include "temporal_order.hpp"
 
@@ -21,7 +22,6 @@ constexpr std::size_t kFreeCandidates = 12; ///< unrollings tried beside the dat
 constexpr double kStalled =
     2; ///< other unrollings are tried when the dataflow takes so many times the ideal
 constexpr double kSameUse = 1e-9;
-constexpr std::int64_t kRankingOrders = 120; ///< orders per unrolling to find the best unrolling
 
 struct Context {
   const CoreProblem& problem;
@@ -31,16 +31,6 @@ struct Context {
   Hierarchy hierarchy;
   bool streams = false;
 };
-
-struct Score {
-  double latency = 0;
-  double energy = 0;
-};
-
-/// Strictly better; the first enumerated keeps its place on ties.
-bool better(const Score& a, const Score& b, Objective objective) {
-  return merit(objective, a.latency, a.energy) < merit(objective, b.latency, b.energy);
-}
 
 /// The operand's whole region as it is stored.
 std::int64_t region_bits(const ProblemOperand& operand) {
@@ -86,43 +76,6 @@ Score score_of(const Context& c, const Candidate& candidate) {
   return score;
 }
 
-struct Best {
-  Score score;
-  SpatialModel spatial;
-  std::vector<Loop> order;
-};
-
-/// Tries the orders of one unrolling. Returns whether it found something better than `best`.
-bool search_orders(const Context& c, const SpatialModel& spatial, std::int64_t max_orders,
-                   std::optional<Best>& best, std::optional<AllocationFailure>& failure,
-                   std::int64_t& evaluated) {
-  OrderWalk walk(c.model, temporal_factors(c.model, spatial.temporal, c.options.lpf_limit),
-                 max_orders);
-  Candidate candidate;
-  candidate.size = walk.size();
-  bool improved = false;
-  while (walk.next(candidate.loops.data())) {
-    ++evaluated;
-    AllocationFailure why;
-    if (!evaluate(c.model, c.hierarchy, spatial, candidate, &why)) {
-      if (!failure || why.bits < failure->bits)
-        failure = why; // the order that came closest
-      continue;
-    }
-    const Score score = score_of(c, candidate);
-    if (best && !better(score, best->score, c.options.objective))
-      continue;
-    if (!improved) {
-      improved = true;
-      best.emplace();
-      best->spatial = spatial;
-    }
-    best->score = score;
-    best->order.assign(candidate.order().begin(), candidate.order().end());
-  }
-  return improved;
-}
-
 /// The core's own dataflow, or that of the options; nothing when neither names a loop.
 std::optional<ArrayUnrolling> named_unrolling(const Context& c, const UnrollCaps& caps) {
   const auto& named = c.core.dataflow.empty() ? c.options.spatial : c.core.dataflow;
@@ -140,37 +93,33 @@ double full_array_cycles(const Context& c) {
   return static_cast<double>(c.model.iterations) / std::max(1.0, lanes);
 }
 
-/// The best mapping found so far, and what it took.
+/// The mappings found so far, and what it took.
 struct Search {
-  std::optional<Best> best;
+  MappingArchive archive;
+  std::vector<SpatialModel> unrollings; ///< by MappingArchive::Entry::unrolling, counted from 1
   std::optional<AllocationFailure> failure;
-  std::int64_t evaluated = 0;
+  SearchEffort effort;
 
-  bool run(const Context& c, const SpatialModel& spatial, std::int64_t max_orders) {
-    return search_orders(c, spatial, max_orders, best, failure, evaluated);
+  void run(const Context& c, const ArrayUnrolling& unrolling) {
+    unrollings.push_back(make_spatial_model(c.model, c.hierarchy, unrolling));
+    const SpatialModel& spatial = unrollings.back();
+    search_orders(
+        c.model, c.hierarchy, spatial,
+        temporal_factors(c.model, spatial.temporal, c.options.lpf_limit),
+        [&](const Candidate& candidate) { return score_of(c, candidate); }, {}, archive, effort,
+        failure);
   }
 };
 
 /// Unrollings of our own choice: where they use more of the array than the dataflow, or as much
 /// where that one stalls.
 void search_free(const Context& c, const UnrollCaps& caps, double used, Search& search) {
-  const bool stalled = !search.best || search.best->score.latency > kStalled * full_array_cycles(c);
-  std::vector<SpatialModel> tried;
+  const auto& found = search.archive.entries();
+  const bool stalled = found.empty() || found[0].score.latency > kStalled * full_array_cycles(c);
+  const double least = stalled ? used * (1 - kSameUse) : used * (1 + kSameUse);
   for (const ArrayUnrolling& filled : fill_array(c.model, c.hierarchy, caps, kFreeCandidates)) {
-    const double filled_use = utilisation(c.model, c.hierarchy, filled);
-    const double least = stalled ? used * (1 - kSameUse) : used * (1 + kSameUse);
-    if (filled_use > least)
-      tried.push_back(make_spatial_model(c.model, c.hierarchy, filled));
-  }
-  bool improved = false;
-  for (const SpatialModel& spatial : tried)
-    improved |= search.run(c, spatial, kRankingOrders);
-  if (improved) {
-    const SpatialModel spatial = search.best->spatial;
-    search.run(c, spatial, kMaxOrders);
-  } else if (!search.best) {
-    for (const SpatialModel& spatial : tried)
-      search.run(c, spatial, kMaxOrders);
+    if (utilisation(c.model, c.hierarchy, filled) > least)
+      search.run(c, filled);
   }
 }
 
@@ -240,16 +189,17 @@ std::vector<Bits> resident_bits(const Context& c, const SpatialModel& spatial,
   return bits;
 }
 
-CoreCost describe(const Context& c, const Best& best, std::int64_t evaluated) {
+CoreCost describe(const Context& c, const Search& search, const MappingArchive::Entry& best) {
+  const SpatialModel& spatial = search.unrollings[best.unrolling - 1];
   Candidate candidate;
   candidate.size = best.order.size();
   std::copy(best.order.begin(), best.order.end(), candidate.loops.begin());
-  internal_check(evaluate(c.model, c.hierarchy, best.spatial, candidate),
+  internal_check(evaluate(c.model, c.hierarchy, spatial, candidate),
                  "the best mapping can be evaluated again");
   CoreCost cost;
   cost.parts = candidate.latency;
   cost.latency = {static_cast<std::int64_t>(candidate.latency.total())};
-  const double units = best.spatial.exact.total_units;
+  const double units = spatial.exact.total_units;
   cost.ideal = {
       static_cast<std::int64_t>(std::ceil(static_cast<double>(c.model.iterations) / units))};
   double lanes = 1;
@@ -269,37 +219,57 @@ CoreCost describe(const Context& c, const Best& best, std::int64_t evaluated) {
       level.memory = c.hierarchy.nodes[c.hierarchy.levels[i][l].node].memory->name;
       level.operand = i;
       level.energy = {
-          level_energy(c.hierarchy, best.spatial.exact, candidate.exact, i, l, &level.accesses)};
+          level_energy(c.hierarchy, spatial.exact, candidate.exact, i, l, &level.accesses)};
       cost.levels.push_back(std::move(level));
     }
     cost.offchip.push_back(offchip_traffic(c, candidate, i));
   }
-  cost.resident = resident_bits(c, best.spatial, candidate);
-  describe_mapping(c, best.spatial, candidate, cost);
-  cost.effort.visited = evaluated;
+  cost.resident = resident_bits(c, spatial, candidate);
+  describe_mapping(c, spatial, candidate, cost);
+  cost.effort = search.effort;
   return cost;
+}
+
+Search search_all(const Context& c, MappingArchive::Keep keep) {
+  Search search{MappingArchive(c.options.objective, keep), {}, {}, {}};
+  const UnrollCaps caps = unroll_caps(c.model, c.hierarchy);
+  const std::optional<ArrayUnrolling> named = named_unrolling(c, caps);
+  double used = 0;
+  if (named) {
+    search.run(c, *named);
+    used = utilisation(c.model, c.hierarchy, *named);
+  }
+  if (!named || !c.options.fixed_dataflow)
+    search_free(c, caps, used, search);
+  if (search.archive.entries().empty())
+    nothing_fits(c, search.failure.value());
+  return search;
+}
+
+Context make_context(const CoreProblem& problem, const Core& core, const CoreCostOptions& options) {
+  NestModel model = make_nest_model(problem, options.model);
+  model.even_allocation = options.even_allocation;
+  Hierarchy hierarchy = make_hierarchy(problem, model, core);
+  return {problem, core, options, std::move(model), std::move(hierarchy), streams(problem)};
 }
 
 } // namespace
 
 CoreCost search_mapping(const CoreProblem& problem, const Core& core,
                         const CoreCostOptions& options) {
-  NestModel model = make_nest_model(problem, options.model);
-  Hierarchy hierarchy = make_hierarchy(problem, model, core);
-  const Context c{problem, core, options, std::move(model), std::move(hierarchy), streams(problem)};
-  const UnrollCaps caps = unroll_caps(c.model, c.hierarchy);
-  const std::optional<ArrayUnrolling> named = named_unrolling(c, caps);
-  Search search;
-  double used = 0;
-  if (named) {
-    search.run(c, make_spatial_model(c.model, c.hierarchy, *named), kMaxOrders);
-    used = utilisation(c.model, c.hierarchy, *named);
-  }
-  if (!named || !options.fixed_dataflow)
-    search_free(c, caps, used, search);
-  if (!search.best)
-    nothing_fits(c, search.failure.value());
-  return describe(c, *search.best, search.evaluated);
+  const Context c = make_context(problem, core, options);
+  const Search search = search_all(c, MappingArchive::Keep::best);
+  return describe(c, search, search.archive.entries().front());
+}
+
+std::vector<CoreCost> search_front(const CoreProblem& problem, const Core& core,
+                                   const CoreCostOptions& options) {
+  const Context c = make_context(problem, core, options);
+  const Search search = search_all(c, MappingArchive::Keep::front);
+  std::vector<CoreCost> front;
+  for (const MappingArchive::Entry& entry : search.archive.entries())
+    front.push_back(describe(c, search, entry));
+  return front;
 }
 
 } // namespace monet::core_cost_detail

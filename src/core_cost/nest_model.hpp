@@ -96,6 +96,17 @@ public:
   /// Iterations of the partial loops per distinct element they touch; 1 without overlap.
   double overlap() const { return partial_iterations_ / shared_; }
 
+  /// Every number that later factors are multiplied into.
+  template <class Use>
+  void each_number(const Use& use) const {
+    use(relevant_);
+    use(partial_iterations_);
+    for (std::size_t i = 0; i < operand_->axes; ++i) {
+      for (std::size_t t = 0; t < operand_->axis[i].terms; ++t)
+        use(counts_[i][t]);
+    }
+  }
+
 private:
   void multiply_partial(const Loop& loop);
 

@@ -65,7 +65,9 @@ std::vector<Loop> temporal_factors(const NestModel& model,
     dims.push_back({static_cast<std::uint32_t>(d), prime_factors(iterations[d])});
     total += dims.back().factors.size();
   }
-  const auto wanted = static_cast<std::size_t>(std::clamp(lpf_limit, 1, kMaxLpfLimit));
+  const auto wanted = lpf_limit > 0
+                          ? std::min(static_cast<std::size_t>(lpf_limit), kMaxTemporalLoops)
+                          : kMaxTemporalLoops;
   const std::size_t limit = std::max(wanted, dims.size());
   while (total > limit) {
     auto largest = std::max_element(dims.begin(), dims.end(), [](const auto& a, const auto& b) {

@@ -11,11 +11,10 @@ namespace monet::core_cost_detail {
 
 /// Orders tried per spatial mapping at most. 7 different loops have 5040.
 inline constexpr std::int64_t kMaxOrders = 5040;
-inline constexpr int kMaxLpfLimit = 12;
 
 /// Prime factors of the iterations left per dim, merged to at most max(lpf_limit, number of dims
-/// with work) factors: the first dim with the most factors has its two smallest merged. One loop of
-/// size 1 when nothing is left.
+/// with work) factors (0: to kMaxTemporalLoops): the first dim with the most factors has its two
+/// smallest merged. One loop of size 1 when nothing is left.
 std::vector<Loop> temporal_factors(const NestModel& model,
                                    const std::vector<std::int64_t>& iterations, int lpf_limit);
 
