@@ -209,6 +209,11 @@ void BeginningJudge::trace(std::size_t operand) {
       pass(at.position);
     at.growing = at.position == size_ && rest_.any;
     at.elements = std::nearbyint(footprint.elements());
+    if (o.output && o.axes > 0) {
+      Mixer mixer;
+      footprint.each_number([&](double number) { mixer.add(number); });
+      at.shared_axes = mixer.result().a;
+    }
     t.cuts[l] = at;
     at.relevant_run = at.irrelevant_run = 1;
     for (const Loop& loop : unrolled.lists[l + 1])
@@ -295,6 +300,7 @@ Fingerprint BeginningJudge::fingerprint(std::span<const std::uint8_t> beginning)
       const Cut& cut = t.cuts[l];
       mixer.add(prefix_[cut.position]);
       mixer.add(cut.elements);
+      mixer.add(cut.shared_axes);
       mixer.add(cut.relevant_run);
       mixer.add(cut.irrelevant_run);
       mixer.add(std::uint64_t{cut.growing});

@@ -52,9 +52,11 @@ public:
 private:
   /// A boundary between two memory levels of an operand, as far as the beginning decides it.
   struct Cut {
-    std::size_t position = 0;  ///< loops inside
-    bool growing = false;      ///< loops that do not touch the operand may still join
-    double elements = 0;       ///< held inside, exact form
+    std::size_t position = 0; ///< loops inside
+    bool growing = false;     ///< loops that do not touch the operand may still join
+    double elements = 0;      ///< held inside, exact form
+    /// Mixed from how far an output's shared axes are covered.
+    std::uint64_t shared_axes = 0;
     double relevant_run = 1;   ///< outermost loops of the level below that touch the operand
     double irrelevant_run = 1; ///< ... or that do not
   };

@@ -8,8 +8,6 @@ namespace monet::core_cost_detail {
 namespace {
 
 constexpr double kBelow = 1 - 1e-12; ///< keeps rounding on the safe side
-/// Slices of a fractional unrolling are rounded to whole elements: 1.5 to 1 at worst.
-constexpr double kRoundedDown = 2.0 / 3;
 constexpr std::size_t kMaxPorts = 64;
 
 constexpr std::size_t index_of(Direction direction) {
@@ -28,6 +26,21 @@ double all_elements(const NestModel& model, const SpatialModel& spatial, const S
     footprint.multiply({static_cast<std::uint32_t>(d), static_cast<double>(spatial.temporal[d])});
   }
   return footprint.elements();
+}
+
+/// Part of its share in the operand that a slice holds at least: slices of a fractional unrolling
+/// are rounded to whole elements (1.5 to 1 at worst), counts on shared axes are truncated.
+double rounded_down(const OperandModel& operand, const SpatialModel& spatial) {
+  if (spatial.same)
+    return 1;
+  double part = 2.0 / 3;
+  for (const auto& on_dim : spatial.exact.loops) {
+    for (const Loop& loop : on_dim) {
+      if (operand.relevance[loop.dim] == Relevance::partial)
+        part *= std::floor(loop.size) / loop.size;
+    }
+  }
+  return part;
 }
 
 } // namespace
@@ -52,10 +65,10 @@ TrafficBound::TrafficBound(const NestModel& model, const Hierarchy& hierarchy,
           summed_outside *= std::floor(loop.size);
       }
     }
+    const double rounding = kBelow * rounded_down(o, spatial);
     for (std::size_t index = 0; index < hierarchy.levels[i].size(); ++index) {
       Boundary& b = least_[i][index];
       const std::size_t lists = index == 0 ? 0 : index - 1;
-      const double rounding = spatial.same ? kBelow : kBelow * kRoundedDown;
       b.elements = all_elements(model, spatial, spatial.exact, i, lists, index > 0) * rounding;
       b.latency_elements =
           all_elements(model, spatial, spatial.truncated, i, lists, index > 0) * rounding;
