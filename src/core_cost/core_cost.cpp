@@ -1,6 +1,6 @@
 #include "monet/core_cost/core_cost.hpp"
 
-#include "mapping_search.hpp"
+#include "input_gradient.hpp"
 
 #include <algorithm>
 #include <array>
@@ -53,9 +53,11 @@ bool streams(const CoreProblem& problem) {
 }
 
 CoreCost core_cost(const CoreProblem& problem, const Core& core, const CoreCostOptions& options) {
-  return problem.compute == ComputeKind::mac
-             ? core_cost_detail::search_mapping(problem, core, options)
-             : core_cost_detail::vector_cost(problem, core);
+  return core_cost_detail::core_cost_with(
+      problem, core, options,
+      [](const CoreProblem& part, const Core& on, const CoreCostOptions& as_is) {
+        return core_cost(part, on, as_is);
+      });
 }
 
 bool can_run(const Core& core, ComputeKind compute, std::string_view op_type) {

@@ -1,3 +1,5 @@
+#include "input_gradient.hpp"
+
 #include "monet/core_cost/core_cost.hpp"
 
 #include <atomic>
@@ -6,18 +8,6 @@
 #include <unordered_map>
 
 namespace monet {
-
-struct CoreCostCache::Impl {
-  struct Entry {
-    std::once_flag once;
-    CoreCost cost;
-    std::exception_ptr failure;
-  };
-
-  std::mutex mutex;
-  std::unordered_map<std::string, std::unique_ptr<Entry>> entries;
-  std::atomic<std::size_t> asked{0};
-};
 
 namespace {
 
@@ -48,31 +38,49 @@ std::string key_of(const CoreProblem& problem, const Core& core, const CoreCostO
   }
   for (const OrderedLoop& loop : options.temporal_order)
     key += '>' + named(loop.dim) + (loop.size ? std::to_string(*loop.size) : "*");
+  // Others cost the same whatever is said about scattering.
+  if (core_cost_detail::find_transposed(problem))
+    key += '~' + std::to_string(static_cast<int>(options.input_gradient));
   return key;
 }
 
 } // namespace
 
-CoreCostCache::CoreCostCache() : impl_(std::make_unique<Impl>()) {}
-CoreCostCache::~CoreCostCache() = default;
+struct CoreCostCache::Impl {
+  struct Entry {
+    std::once_flag once;
+    CoreCost cost;
+    std::exception_ptr failure;
+  };
 
-const CoreCost& CoreCostCache::get(const CoreProblem& problem, const Core& core,
-                                   const CoreCostOptions& options) {
+  const CoreCost& get(const CoreProblem& problem, const Core& core, const CoreCostOptions& options);
+
+  mutable std::mutex mutex;
+  std::unordered_map<std::string, std::unique_ptr<Entry>> entries;
+  std::atomic<std::size_t> asked{0};
+};
+
+const CoreCost& CoreCostCache::Impl::get(const CoreProblem& problem, const Core& core,
+                                         const CoreCostOptions& options) {
   std::string key = key_of(problem, core, options);
-  Impl::Entry* entry = nullptr;
+  Entry* entry = nullptr;
   {
-    const std::lock_guard lock(impl_->mutex);
-    ++impl_->asked;
-    auto& slot = impl_->entries[std::move(key)];
+    const std::lock_guard lock(mutex);
+    auto& slot = entries[std::move(key)];
     if (!slot)
-      slot = std::make_unique<Impl::Entry>();
+      slot = std::make_unique<Entry>();
     entry = slot.get();
   }
   // Solved outside the lock; others who ask for the same problem wait here. A failure is kept and
-  // thrown again.
+  // thrown again. A problem that scatters asks for its forms, which ask for nothing: no two wait
+  // for each other.
   std::call_once(entry->once, [&] {
     try {
-      entry->cost = core_cost(problem, core, options);
+      entry->cost = core_cost_detail::core_cost_with(
+          problem, core, options,
+          [this](const CoreProblem& part, const Core& on, const CoreCostOptions& as_is) {
+            return get(part, on, as_is);
+          });
     } catch (...) {
       entry->failure = std::current_exception();
     }
@@ -80,6 +88,15 @@ const CoreCost& CoreCostCache::get(const CoreProblem& problem, const Core& core,
   if (entry->failure)
     std::rethrow_exception(entry->failure);
   return entry->cost;
+}
+
+CoreCostCache::CoreCostCache() : impl_(std::make_unique<Impl>()) {}
+CoreCostCache::~CoreCostCache() = default;
+
+const CoreCost& CoreCostCache::get(const CoreProblem& problem, const Core& core,
+                                   const CoreCostOptions& options) {
+  ++impl_->asked;
+  return impl_->get(problem, core, options);
 }
 
 std::size_t CoreCostCache::solved() const {

@@ -112,6 +112,15 @@ struct OrderedLoop {
   friend bool operator==(const OrderedLoop&, const OrderedLoop&) = default;
 };
 
+/// How an output that scatters over shared axes is computed: dX of a convolution, a transposed
+/// convolution. Equations are in docs/core-cost.md.
+enum class InputGradient {
+  best,         ///< whichever costs less; on ties the first of these
+  scatter,      ///< as the nest says: products are added where they belong
+  decomposed,   ///< one convolution of stride 1 per residue class of the stride
+  zero_inserted ///< one convolution of stride 1 over dY with zeros in between
+};
+
 struct CoreCostOptions {
   Objective objective = Objective::latency;
   ModelChoices model;
@@ -130,6 +139,7 @@ struct CoreCostOptions {
   /// Orders to keep to, innermost first; empty = all.
   std::vector<OrderedLoop> temporal_order;
   bool even_allocation = false; ///< all operands are cut at the same loops in a shared memory
+  InputGradient input_gradient = InputGradient::best;
   /// For problems with streamed operands: the objective takes the longer of the core's cycles and
   /// the transfer's, and the energy of both.
   OffchipRate offchip;
@@ -181,6 +191,10 @@ struct CoreCost {
   Cycles latency;     ///< compute and on-chip stalls, without waiting for off-chip transfers
   LatencyParts parts; ///< latency = floor(parts.total())
   Cycles ideal;       ///< MACs or lane operations over all lanes, rounded up
+  /// Of a problem that scatters: "scatter", "decomposed" or "zero-inserted"; "gather" is what the
+  /// last two come to without a stride. Else empty.
+  std::string variant;
+  std::int64_t macs_executed = 0; ///< those with inserted zeros and with padding included
   double spatial_utilisation = 0;
   Picojoules compute_energy;
   Picojoules memory_energy;
@@ -188,6 +202,8 @@ struct CoreCost {
   std::vector<OffchipTraffic> offchip; ///< per operand; zero unless ProblemOperand::offchip
   std::vector<Bits>
       resident; ///< per operand: bits it occupies in the core's top memory while running
+  /// Of a decomposed problem: that of the sub-convolution with the most MACs. Loops over dY then
+  /// run over elements of dX, in a gather and with inserted zeros too.
   SpatialMapping spatial;
   TemporalMapping temporal;
   SearchEffort effort;
