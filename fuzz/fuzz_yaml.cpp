@@ -1,5 +1,6 @@
 // Every reader of YAML on the same bytes: whatever they are, the answer is a value or an
 // InputError.
+#include "monet/core_cost/layers.hpp"
 #include "monet/core_cost/mapping_file.hpp"
 #include "monet/hardware/read_hardware.hpp"
 
@@ -36,5 +37,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   attempt([&] { verify(monet::parse_chip(text, "fuzz.yaml", open)); });
   attempt([&] { monet::parse_core(text, "fuzz.yaml"); });
   attempt([&] { monet::parse_mapping(text, "fuzz.yaml"); });
+  attempt([&] { monet::parse_layers(text, "fuzz.yaml"); });
   return 0;
 }

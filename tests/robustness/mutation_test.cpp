@@ -4,6 +4,7 @@
 #include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
 #include "monet/base/rng.hpp"
+#include "monet/core_cost/layers.hpp"
 #include "monet/core_cost/mapping_file.hpp"
 #include "monet/hardware/read_hardware.hpp"
 #include "monet/training/training.hpp"
@@ -150,6 +151,9 @@ std::vector<Seed> all_seeds() {
   add(seeds_in(
       "data/mapping", ".yaml", [](const std::string& text) { parse_mapping(text, "mutated.yaml"); },
       kSmall));
+  add(seeds_in(
+      "tests/fixtures/zigzag/layers", ".yaml",
+      [](const std::string& text) { parse_layers(text, "mutated.yaml"); }, kSmall));
   add(seeds_in("data/training", ".yaml", read_training, kSmall));
   add(seeds_in("tests/input_errors/hardware", ".yaml", read_system, kSmall));
   return seeds;

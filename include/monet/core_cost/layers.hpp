@@ -1,0 +1,48 @@
+// Layers as ZigZag describes them: a loop nest, an equation over operands, precisions. They come
+// from its YAML workloads, or from an ONNX network in the conventions of its reader.
+#pragma once
+
+#include "monet/base/errors.hpp"
+#include "monet/core_cost/core_cost.hpp"
+#include "monet/workload/graph.hpp"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace monet {
+
+/// One layer, ready for core_cost(). The problem's operands are the output and then the inputs in
+/// the order of the equation, which decides ties of double buffering and the order of sums.
+struct Layer {
+  std::string name;
+  std::string op_type;
+  CoreProblem problem;
+  std::vector<std::string> roles; ///< names of the operands in the equation: "O", "W", "I"
+  SourceLoc where;
+};
+
+/// A YAML workload of ZigZag. The output is `O`; operand `I` uses memory operand I1 and `W` uses
+/// I2, any other input the one that is left. Throws one InputError with every problem found.
+std::vector<Layer> read_layers(const std::string& path);
+/// The same from text; `origin` names it in messages.
+std::vector<Layer> parse_layers(std::string_view text, const std::string& origin);
+
+/// An operator that costs nothing in ZigZag.
+struct SkippedOperator {
+  std::string name;
+  std::string op_type;
+};
+
+struct NetworkLayers {
+  std::vector<Layer> layers;
+  std::vector<SkippedOperator> skipped;
+};
+
+/// Convolutions (Conv, QLinearConv) and products (Gemm, MatMul) of a network as ZigZag 3.8.5 reads
+/// them: 8 bits and twice as many for partial sums unless the node's attributes `weight_size`,
+/// `act_size` and `output_size` say otherwise; inputs without their padding; no bias.
+/// InputError for a shape that its reader does not take.
+NetworkLayers zigzag_layers(const Graph& graph);
+
+} // namespace monet
