@@ -81,6 +81,16 @@ void read_training(const YamlNode& node, const std::string& path, Experiment& ex
   }
 }
 
+/// 0 for "none".
+int read_factor_limit(const YamlNode& node, ProblemList& problems) {
+  if (node.kind == YamlNode::Kind::scalar && node.scalar == "none")
+    return 0;
+  const std::int64_t factors = as_integer(node, problems).value_or(1);
+  if (factors < 1 || factors > kHighestLpfLimit)
+    problems.add(node.where, fmt::format("lpf_limit must be 1 to {}, or none", kHighestLpfLimit));
+  return static_cast<int>(std::clamp<std::int64_t>(factors, 1, kHighestLpfLimit));
+}
+
 void read_schedule(const YamlNode& node, Experiment& experiment, ProblemList& problems) {
   YamlMap map(node, problems);
   read_fixed(map, "mode", "layer-by-layer", problems);
@@ -96,14 +106,8 @@ void read_schedule(const YamlNode& node, Experiment& experiment, ProblemList& pr
     }
     experiment.core_cost.objective = known.value_or(Objective::latency);
   }
-  if (const YamlNode* limit = map.find("lpf_limit")) {
-    const std::int64_t factors = as_integer(*limit, problems).value_or(1);
-    if (factors < 1 || factors > kHighestLpfLimit) {
-      problems.add(limit->where, fmt::format("lpf_limit must be 1 to {}", kHighestLpfLimit));
-    }
-    experiment.core_cost.lpf_limit =
-        static_cast<int>(std::clamp<std::int64_t>(factors, 1, kHighestLpfLimit));
-  }
+  if (const YamlNode* limit = map.find("lpf_limit"))
+    experiment.core_cost.lpf_limit = read_factor_limit(*limit, problems);
   map.finish();
 }
 

@@ -27,6 +27,18 @@ std::pair<std::string, std::int64_t> parse_dimension(const std::string& text) {
   throw UsageError(fmt::format("--dim: '{}' is not of the form name=positive number", text));
 }
 
+/// "none" becomes 0, which merges nothing. Returns what is wrong, empty if nothing.
+std::string factor_limit(std::string& text) {
+  int value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stopped, error] = std::from_chars(text.data(), end, value);
+  if (text == "none")
+    text = "0";
+  else if (error != std::errc{} || stopped != end || value < 1 || value > kHighestLpfLimit)
+    return fmt::format("'{}' is neither 1 to {} nor none", text, kHighestLpfLimit);
+  return {};
+}
+
 } // namespace
 
 void NetworkArguments::add_to(CLI::App& command) {
@@ -70,8 +82,9 @@ void CostArguments::add_to(CLI::App& command) {
       ->check(CLI::IsMember({"latency", "energy", "edp"}))
       ->capture_default_str();
   command
-      .add_option("--lpf-limit", lpf_limit, "Temporal loops are merged down to this many factors")
-      ->check(CLI::Range(1, kHighestLpfLimit))
+      .add_option("--lpf-limit", lpf_limit,
+                  "Temporal loops are merged down to this many factors; none = not at all")
+      ->transform(CLI::Validator(factor_limit, "1..64 or none"))
       ->capture_default_str();
 }
 

@@ -34,8 +34,8 @@ struct CostArguments {
   CoreCostOptions options() const;
 };
 
-/// The highest lpf_limit core_cost() takes.
-inline constexpr int kHighestLpfLimit = 12;
+/// The highest lpf_limit: no product of loops has more prime factors than that.
+inline constexpr int kHighestLpfLimit = 64;
 std::string_view name_of(Objective objective);
 std::optional<Objective> objective_named(std::string_view name);
 

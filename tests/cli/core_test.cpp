@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <sstream>
+
 namespace monet::test {
 namespace {
 
@@ -21,14 +24,19 @@ TEST(Core, LayersAddUp) {
   const Ran ran = run_monet(arguments({"--json", "-"}));
   ASSERT_EQ(ran.code, 0) << ran.err;
   const auto json = nlohmann::json::parse(ran.out);
-  std::int64_t cycles = 0;
+  double cycles = 0;
   for (const auto& layer : json.at("layers")) {
-    cycles += layer.at("latency_cycles").get<std::int64_t>();
+    const double latency = layer.at("latency_cycles").get<double>();
+    double parts = 0;
+    for (const auto& part : layer.at("latency"))
+      parts += part.get<double>();
+    EXPECT_EQ(parts, latency) << layer.at("name");
+    cycles += latency;
     EXPECT_GE(layer.at("latency_cycles"), layer.at("ideal_cycles")) << layer.at("name");
     EXPECT_GT(layer.at("energy_pj").get<double>(), 0);
     EXPECT_LE(layer.at("utilisation").get<double>(), 1);
   }
-  EXPECT_EQ(cycles, json.at("latency_cycles").get<std::int64_t>());
+  EXPECT_EQ(cycles, json.at("latency_cycles").get<double>());
   EXPECT_GE(json.at("layers").size(), 21U); // 20 convolutions and the classifier
 }
 
@@ -57,12 +65,152 @@ TEST(Core, AMappingFileSetsTheUnrolling) {
 TEST(Core, AMappingFilesProblemsAreLocated) {
   const Scratch scratch;
   const std::string mapping =
-      scratch.file("m.yaml", "- name: Conv\n  spatial_mapping:\n    D1:\n      - K, 2\n"
-                             "  temporal_ordering:\n    - [OX, 4]\n");
+      scratch.file("m.yaml", "- name: Conv\n  spatial_mapping:\n    D7:\n      - K, 2\n");
   const Ran ran = run_monet(arguments({"--mapping", mapping}));
   EXPECT_EQ(ran.code, 3);
   EXPECT_NE(ran.err.find("m.yaml:1:"), std::string::npos) << ran.err;
-  EXPECT_NE(ran.err.find("'temporal_ordering' is not available yet"), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find("the core has no array dimension 'D7'"), std::string::npos) << ran.err;
+}
+
+TEST(Core, TheTableFits120Columns) {
+  for (const std::string network : {"gpt2_nano.onnx", "mobilenet_v2.onnx"}) {
+    const Ran ran =
+        run_monet({"core", "--hardware", repository("data/hardware/cores/edge_tpu_pe.yaml"),
+                   "--workload", repository("data/workload/" + network), "--batch", "1"});
+    ASSERT_EQ(ran.code, 0) << ran.err;
+    std::istringstream lines(ran.out);
+    for (std::string line; std::getline(lines, line);)
+      EXPECT_LE(line.size(), 120U) << line;
+    EXPECT_NE(ran.out.find("\nmappings: "), std::string::npos);
+  }
+}
+
+std::vector<std::string> zigzag(const std::string& workload, std::vector<std::string> more) {
+  std::vector<std::string> all{"core",
+                               "--model",
+                               "zigzag-3.8",
+                               "--hardware",
+                               repository("tests/fixtures/zigzag/tpu_like.yaml"),
+                               "--mapping",
+                               repository("tests/fixtures/zigzag/tpu_like_mapping.yaml"),
+                               "--workload",
+                               workload};
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+TEST(Core, ZigZagsModelGivesZigZagsFigures) {
+  const Ran ran =
+      run_monet(zigzag(repository("data/workload/resnet18.onnx"), {"--batch", "1", "--json", "-"}));
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const auto json = nlohmann::json::parse(ran.out);
+  const auto expected =
+      parse_file(repository("tests/fixtures/zigzag/tpu_like_resnet18_latency_lpf6.json"));
+  EXPECT_EQ(json.at("latency_cycles").get<double>(), 3703960.5);
+  EXPECT_NEAR(json.at("energy_pj").get<double>(), 1871436380.656, 1e-3);
+  std::map<std::string, nlohmann::json> layers;
+  for (const auto& layer : json.at("layers"))
+    layers[layer.at("name").get<std::string>()] = layer;
+  ASSERT_EQ(layers.size(), expected.at("layers").size());
+  for (const auto& e : expected.at("layers")) {
+    const auto& layer = layers.at(e.at("name").get<std::string>());
+    EXPECT_EQ(layer.at("energy_pj"), e.at("energy_pj")) << e.at("name");
+    EXPECT_EQ(layer.at("temporal_mapping"), e.at("order")) << e.at("name");
+    const auto& latency = layer.at("latency");
+    const std::vector<double> parts{
+        latency.at("ideal_temporal_cycles").get<double>(), latency.at("stall_cycles").get<double>(),
+        latency.at("onload_cycles").get<double>(), latency.at("offload_cycles").get<double>()};
+    EXPECT_EQ(parts, e.at("latency").get<std::vector<double>>()) << e.at("name");
+    for (const auto& operand : layer.at("operand_mapping")) {
+      std::vector<std::size_t> loops;
+      for (const auto& level : operand.at("levels"))
+        loops.push_back(level.at("loops").size());
+      EXPECT_EQ(loops, e.at("loops")
+                           .at(operand.at("operand").get<std::string>())
+                           .get<std::vector<std::size_t>>())
+          << e.at("name");
+    }
+  }
+}
+
+const std::string kGemm = R"(
+- id: 0
+  name: fc
+  operator_type: Gemm
+  equation: O[d][k]+=I[d][c]*W[c][k]
+  dimension_relations: []
+  loop_dims: [C, D, K]
+  loop_sizes: [64, 8, 96]
+  operand_precision: {W: 8, I: 8, O: 16, O_final: 8}
+  operand_source: {I: 0, W: 0}
+)";
+
+TEST(Core, AListOfLayersIsAWorkload) {
+  const Scratch scratch;
+  const std::string layers = scratch.file("layers.yaml", kGemm);
+  const Ran ran = run_monet(zigzag(layers, {"--json", "-"}));
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const auto json = nlohmann::json::parse(ran.out);
+  ASSERT_EQ(json.at("layers").size(), 1U);
+  const auto& layer = json.at("layers")[0];
+  EXPECT_EQ(layer.at("name"), "fc");
+  EXPECT_EQ(layer.at("macs"), 64 * 8 * 96);
+  // 32 x 32 lanes: 2 steps of C, 8 of D, 3 of K.
+  EXPECT_EQ(layer.at("latency").at("ideal_temporal_cycles"), 48);
+  EXPECT_EQ(layer.at("operand_precision")[0].dump(),
+            R"({"bits":8,"operand":"O","partial_bits":16})");
+  // The same under our own model, without an extension, too.
+  const std::string bare = scratch.file("layers", kGemm);
+  EXPECT_EQ(run_monet({"core", "--hardware", repository("tests/fixtures/zigzag/tpu_like.yaml"),
+                       "--workload", bare})
+                .code,
+            0);
+}
+
+TEST(Core, ALayersProblemsAreLocated) {
+  const Scratch scratch;
+  const std::string layers = scratch.file("layers.yaml", kGemm + "  colour: red\n");
+  const Ran ran = run_monet(zigzag(layers, {}));
+  EXPECT_EQ(ran.code, 3);
+  EXPECT_NE(ran.err.find("layers.yaml:11:3: unknown key 'colour'"), std::string::npos) << ran.err;
+}
+
+TEST(Core, ALayersOperandsMayBeLinkedToOtherMemories) {
+  const Scratch scratch;
+  const std::string layers = scratch.file("layers.yaml", kGemm);
+  const std::string mapping =
+      scratch.file("m.yaml", "- name: fc\n  spatial_mapping:\n    D1: ['D, 8']\n    D2: ['C, 32']\n"
+                             "  memory_operand_links: {O: O, W: I1, I: I2}\n");
+  Ran ran = run_monet({"core", "--model", "zigzag-3.8", "--hardware",
+                       repository("tests/fixtures/zigzag/tpu_like.yaml"), "--workload", layers,
+                       "--mapping", mapping, "--json", "-"});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  for (const auto& level : nlohmann::json::parse(ran.out).at("layers")[0].at("memory_levels")) {
+    if (level.at("memory") == "rf_128B") {
+      EXPECT_EQ(level.at("operand"), "I");
+    }
+  }
+}
+
+TEST(Core, ChoicesGoOnTopOfTheModel) {
+  const Scratch scratch;
+  const std::string layers = scratch.file("layers.yaml", kGemm);
+  const auto provenance = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> all{"--json", "-"};
+    all.insert(all.end(), more.begin(), more.end());
+    const Ran ran = run_monet(zigzag(layers, all));
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    return nlohmann::json::parse(ran.out).at("provenance").at("options");
+  };
+  EXPECT_EQ(provenance({}).at("model"), "zigzag-3.8");
+  EXPECT_EQ(provenance({"--choice", "widest-step=on"}).at("choice widest-step"), "on");
+  EXPECT_EQ(provenance({"--lpf-limit", "none"}).at("lpf_limit"), "0");
+}
+
+TEST(Core, HelpListsTheChoices) {
+  const Ran ran = run_monet({"core", "--help"});
+  EXPECT_NE(ran.out.find("\n  first-partial-sums-free "), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("\n  free-unrolling "), std::string::npos) << ran.out;
 }
 
 } // namespace

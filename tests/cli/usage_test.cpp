@@ -54,7 +54,17 @@ TEST(Usage, WrongCommandLinesExitWith2AndSayWhy) {
       {{"schedule", "--hardware", "h", "--workload", "w", "--mode", "fused"},
        "'fused' is not available yet"},
       {{"core", "--hardware", "h", "--workload", "w", "--objective", "speed"}, "--objective"},
-      {{"core", "--hardware", "h", "--workload", "w", "--lpf-limit", "0"}, "--lpf-limit"}};
+      {{"core", "--hardware", "h", "--workload", "w", "--lpf-limit", "0"}, "--lpf-limit"},
+      {{"core", "--hardware", "h", "--workload", "w", "--lpf-limit", "65"},
+       "'65' is neither 1 to 64 nor none"},
+      {{"core", "--hardware", "h", "--workload", "w", "--model", "zigzag"}, "--model"},
+      {{"core", "--hardware", "h", "--workload", "w", "--choice", "widest-stop=on"},
+       "'widest-stop' is no choice of the model; did you mean 'widest-step'?"},
+      {{"core", "--hardware", "h", "--workload", "w", "--choice", "widest-step"},
+       "is not of the form name=on or name=off"},
+      {{"core", "--hardware", "h", "--workload", "w.yaml", "--batch", "2"},
+       "--batch and --dim are for ONNX networks"},
+      {{"core", "--hardware", "h", "--workload", "w", "--generated", "0"}, "--generated"}};
   for (const Wrong& wrong : cases) {
     const Ran ran = run_monet(wrong.arguments);
     EXPECT_EQ(ran.code, 2) << wrong.message;
