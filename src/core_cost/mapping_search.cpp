@@ -93,21 +93,30 @@ double full_array_cycles(const Context& c) {
   return static_cast<double>(c.model.iterations) / std::max(1.0, lanes);
 }
 
+/// Wide enough for every order of seven loops; more where the user asks for more loops.
+OrderSearchLimits limits(const Context& c) {
+  constexpr int kUsualLoops = 7;
+  constexpr std::size_t kUsual = 1024;
+  constexpr std::size_t kMost = std::size_t{1} << 18;
+  const int limit = c.options.lpf_limit;
+  return {limit > 0 && limit <= kUsualLoops ? kUsual : kMost};
+}
+
 /// The mappings found so far, and what it took.
 struct Search {
   MappingArchive archive;
   std::vector<SpatialModel> unrollings; ///< by MappingArchive::Entry::unrolling, counted from 1
-  std::optional<AllocationFailure> failure;
-  SearchEffort effort;
+  SearchLog log;
 
   void run(const Context& c, const ArrayUnrolling& unrolling) {
     unrollings.push_back(make_spatial_model(c.model, c.hierarchy, unrolling));
     const SpatialModel& spatial = unrollings.back();
     search_orders(
         c.model, c.hierarchy, spatial,
-        temporal_factors(c.model, spatial.temporal, c.options.lpf_limit),
-        [&](const Candidate& candidate) { return score_of(c, candidate); }, {}, archive, effort,
-        failure);
+        temporal_space(c.model, spatial.temporal, c.options.lpf_limit, c.options.temporal_order,
+                       !c.options.model.free_unrolling),
+        [&](const Candidate& candidate) { return score_of(c, candidate); }, limits(c), archive,
+        log);
   }
 };
 
@@ -189,6 +198,19 @@ std::vector<Bits> resident_bits(const Context& c, const SpatialModel& spatial,
   return bits;
 }
 
+/// A complete search is its own bound.
+void set_bounds(const Context& c, const Search& search, const MappingArchive::Entry& best,
+                CoreCost& cost) {
+  cost.latency_bound = search.log.bound.latency;
+  cost.energy_bound = search.log.bound.energy;
+  if (!search.log.effort.exact || c.streams)
+    return;
+  if (c.options.objective == Objective::latency)
+    cost.latency_bound = best.score.latency;
+  if (c.options.objective == Objective::energy)
+    cost.energy_bound = best.score.energy;
+}
+
 CoreCost describe(const Context& c, const Search& search, const MappingArchive::Entry& best) {
   const SpatialModel& spatial = search.unrollings[best.unrolling - 1];
   Candidate candidate;
@@ -226,12 +248,13 @@ CoreCost describe(const Context& c, const Search& search, const MappingArchive::
   }
   cost.resident = resident_bits(c, spatial, candidate);
   describe_mapping(c, spatial, candidate, cost);
-  cost.effort = search.effort;
+  cost.effort = search.log.effort;
+  set_bounds(c, search, best, cost);
   return cost;
 }
 
 Search search_all(const Context& c, MappingArchive::Keep keep) {
-  Search search{MappingArchive(c.options.objective, keep), {}, {}, {}};
+  Search search{MappingArchive(c.options.objective, keep), {}, {}};
   const UnrollCaps caps = unroll_caps(c.model, c.hierarchy);
   const std::optional<ArrayUnrolling> named = named_unrolling(c, caps);
   double used = 0;
@@ -242,7 +265,7 @@ Search search_all(const Context& c, MappingArchive::Keep keep) {
   if (!named || !c.options.fixed_dataflow)
     search_free(c, caps, used, search);
   if (search.archive.entries().empty())
-    nothing_fits(c, search.failure.value());
+    nothing_fits(c, search.log.failure.value());
   return search;
 }
 

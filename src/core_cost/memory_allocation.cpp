@@ -37,7 +37,8 @@ private:
   bool choose(const Node& node);
   bool choose_last(double capacity);
   bool choose_any(double capacity);
-  bool same_cut(const std::array<std::size_t, kMaxOperands>& at) const;
+  bool choose_nothing();
+  bool even(const std::array<std::size_t, kMaxOperands>& at) const;
   void commit(const Node& node);
   double least_room() const;
   bool fail(const AllocationFailure& why) const;
@@ -191,10 +192,14 @@ double Filling::least_room() const {
   return room;
 }
 
-/// "Even" allocation: all operands of a memory are cut at one place of the order.
-bool Filling::same_cut(const std::array<std::size_t, kMaxOperands>& at) const {
-  for (std::size_t u = 1; u < users_; ++u) {
-    if (slices_[u].done + at[u] != slices_[0].done + at[0])
+/// "Even" allocation: who takes more loops ends where nobody else in the memory ends further
+/// inside.
+bool Filling::even(const std::array<std::size_t, kMaxOperands>& at) const {
+  std::size_t least = order_.size();
+  for (std::size_t u = 0; u < users_; ++u)
+    least = std::min(least, slices_[u].done + at[u]);
+  for (std::size_t u = 0; u < users_; ++u) {
+    if (at[u] > 0 && slices_[u].done + at[u] > least)
       return false;
   }
   return true;
@@ -263,7 +268,7 @@ bool Filling::choose_any(double capacity) {
       accesses += slices_[u].accesses[at[u]];
     }
     if (room <= capacity && (!found || accesses <= least) &&
-        (!model_.even_allocation || same_cut(at))) {
+        (!model_.even_allocation || even(at))) {
       found = true;
       least = accesses;
       chosen_ = at;
@@ -279,6 +284,13 @@ bool Filling::choose_any(double capacity) {
   }
 }
 
+/// What is left when no even cut fits.
+bool Filling::choose_nothing() {
+  chosen_.fill(0);
+  return std::all_of(slices_.begin(), slices_.begin() + static_cast<long>(users_),
+                     [](const Slices& s) { return s.first == 0; });
+}
+
 bool Filling::choose(const Node& node) {
   const bool falling = !model_.even_allocation &&
                        std::all_of(slices_.begin(), slices_.begin() + static_cast<long>(users_),
@@ -287,6 +299,8 @@ bool Filling::choose(const Node& node) {
     return choose_last(node.size_bits);
   if (choose_any(node.size_bits))
     return true;
+  if (model_.even_allocation && choose_nothing())
+    return least_room() <= node.size_bits;
   if (!model_.choices.reserve_double_buffers)
     return false;
   for (std::size_t u = 0; u < users_; ++u)

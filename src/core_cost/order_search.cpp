@@ -63,11 +63,10 @@ private:
 class Search {
 public:
   Search(const NestModel& model, const Hierarchy& hierarchy, const SpatialModel& spatial,
-         const LoopKinds& kinds, const Scorer& scorer, MappingArchive& archive,
-         SearchEffort& effort, std::optional<AllocationFailure>& failure)
-      : model_(model), hierarchy_(hierarchy), spatial_(spatial), kinds_(kinds), scorer_(scorer),
-        archive_(archive), effort_(effort), failure_(failure),
-        judge_(model, hierarchy, spatial, kinds) {}
+         const TemporalSpace& space, const LoopKinds& kinds, const Scorer& scorer,
+         MappingArchive& archive, SearchLog& log)
+      : model_(model), hierarchy_(hierarchy), spatial_(spatial), space_(space), kinds_(kinds),
+        scorer_(scorer), archive_(archive), log_(log), judge_(model, hierarchy, spatial, kinds) {}
 
   void run(const OrderSearchLimits& limits);
 
@@ -89,11 +88,11 @@ private:
   const NestModel& model_;
   const Hierarchy& hierarchy_;
   const SpatialModel& spatial_;
+  const TemporalSpace& space_;
   const LoopKinds& kinds_;
   const Scorer& scorer_;
   MappingArchive& archive_;
-  SearchEffort& effort_;
-  std::optional<AllocationFailure>& failure_;
+  SearchLog& log_;
   BeginningJudge judge_;
   Candidate candidate_;
   std::vector<Beginning> now_;
@@ -104,8 +103,8 @@ private:
 };
 
 void Search::note(const AllocationFailure& why) {
-  if (!failure_ || why.bits < failure_->bits)
-    failure_ = why; // the order that came closest
+  if (!log_.failure || why.bits < log_.failure->bits)
+    log_.failure = why; // the order that came closest
 }
 
 bool Search::visited(Kinds order) const {
@@ -115,7 +114,7 @@ bool Search::visited(Kinds order) const {
 }
 
 void Search::visit(Kinds order) {
-  ++effort_.visited;
+  ++log_.effort.visited;
   candidate_.size = order.size();
   for (std::size_t i = 0; i < order.size(); ++i)
     candidate_.loops[i] = kinds_.loop[order[i]];
@@ -129,12 +128,17 @@ void Search::visit(Kinds order) {
 
 /// The non-increasing arrangement: first of all in the enumeration, which beginnings cannot tell.
 void Search::visit_first() {
-  auto& first = early_.emplace_back();
+  std::array<std::uint8_t, kMaxTemporalLoops> first{};
   std::size_t size = 0;
   for (std::size_t k = kinds_.loop.size(); k-- > 0;) {
     for (int n = 0; n < kinds_.count[k]; ++n)
       first[size++] = static_cast<std::uint8_t>(k);
   }
+  for (std::size_t place = 0; place < size; ++place) {
+    if (!space_.allows(kinds_.loop[first[place]], place))
+      return;
+  }
+  early_.push_back(first);
   visit({first.data(), size});
 }
 
@@ -157,7 +161,7 @@ double Search::orders_after(Kinds beginning) const {
 
 void Search::drop(Kinds beginning, bool dive) {
   if (!dive)
-    effort_.pruned += orders_after(beginning);
+    log_.effort.pruned += orders_after(beginning);
 }
 
 void Search::keep(const Beginning& child, std::size_t length, bool dive) {
@@ -184,6 +188,10 @@ void Search::extend(const Beginning& from, std::size_t length, bool dive) {
     if (left[k] == 0)
       continue;
     child.kinds[length] = static_cast<std::uint8_t>(k);
+    if (!space_.allows(kinds_.loop[k], length)) {
+      drop(kinds, dive);
+      continue;
+    }
     if (length + 1 == kinds_.loops) {
       if (visited(kinds))
         continue;
@@ -208,7 +216,7 @@ void Search::trim(std::size_t width, bool dive, std::size_t length) {
     return archive_.merit_of(a.outlook.bound) < archive_.merit_of(b.outlook.bound);
   });
   if (!dive) {
-    effort_.exact = false;
+    log_.effort.exact = false;
     for (std::size_t i = width; i < next_.size(); ++i)
       drop({next_[i].kinds.data(), length}, dive);
   }
@@ -232,9 +240,12 @@ void Search::sweep(std::size_t width, bool dive) {
 }
 
 void Search::run(const OrderSearchLimits& limits) {
-  effort_.space += kinds_.orders();
-  if (!archive_.worth(judge_.bound())) {
-    effort_.pruned += kinds_.orders();
+  log_.effort.space += kinds_.orders();
+  const CostBound bound = judge_.bound();
+  log_.bound.latency = std::min(log_.bound.latency, bound.latency);
+  log_.bound.energy = std::min(log_.bound.energy, bound.energy);
+  if (!archive_.worth(bound)) {
+    log_.effort.pruned += kinds_.orders();
     return;
   }
   visit_first();
@@ -299,12 +310,11 @@ bool MappingArchive::offer(const Score& score, std::span<const Loop> order,
 }
 
 void search_orders(const NestModel& model, const Hierarchy& hierarchy, const SpatialModel& spatial,
-                   const std::vector<Loop>& factors, const Scorer& scorer,
-                   const OrderSearchLimits& limits, MappingArchive& archive, SearchEffort& effort,
-                   std::optional<AllocationFailure>& failure) {
-  const LoopKinds kinds = make_kinds(model, factors);
+                   const TemporalSpace& space, const Scorer& scorer,
+                   const OrderSearchLimits& limits, MappingArchive& archive, SearchLog& log) {
+  const LoopKinds kinds = make_kinds(model, space.factors);
   archive.begin_unrolling();
-  Search(model, hierarchy, spatial, kinds, scorer, archive, effort, failure).run(limits);
+  Search(model, hierarchy, spatial, space, kinds, scorer, archive, log).run(limits);
 }
 
 } // namespace monet::core_cost_detail

@@ -9,9 +9,11 @@
 
 #include "candidate.hpp"
 #include "order_beginning.hpp"
+#include "temporal_order.hpp"
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <span>
 #include <utility>
@@ -67,14 +69,22 @@ using Scorer = std::function<Score(const Candidate&)>;
 struct OrderSearchLimits {
   /// Beginnings of one length kept at most. Beyond, those with the worst bounds are left out and
   /// the search is not exact any more.
-  std::size_t beginnings = std::size_t{1} << 19;
+  std::size_t beginnings = std::size_t{1} << 18;
 };
 
-/// Offers the orders of `factors` to the archive, but for those that cannot enter. `failure` gets
-/// what stopped the order that came closest to fitting.
+/// What searches leave behind beside the mappings.
+struct SearchLog {
+  SearchEffort effort;
+  std::optional<AllocationFailure> failure; ///< of the order that came closest to fitting
+  CostBound bound{kNoBound, kNoBound};      ///< below all orders of all unrollings
+
+  static constexpr double kNoBound = std::numeric_limits<double>::infinity();
+};
+
+/// Offers the orders of a space to the archive, but for those that cannot enter. Orders that the
+/// space does not allow count as pruned.
 void search_orders(const NestModel& model, const Hierarchy& hierarchy, const SpatialModel& spatial,
-                   const std::vector<Loop>& factors, const Scorer& scorer,
-                   const OrderSearchLimits& limits, MappingArchive& archive, SearchEffort& effort,
-                   std::optional<AllocationFailure>& failure);
+                   const TemporalSpace& space, const Scorer& scorer,
+                   const OrderSearchLimits& limits, MappingArchive& archive, SearchLog& log);
 
 } // namespace monet::core_cost_detail

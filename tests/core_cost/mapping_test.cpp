@@ -3,6 +3,9 @@
 #include "core_cost/spatial_choice.hpp"
 #include "core_cost/temporal_order.hpp"
 #include "cores.hpp"
+#include "order_walk.hpp"
+
+#include "monet/base/errors.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -93,7 +96,7 @@ RC_GTEST_PROP(DataMovement, EqualsSimulatedFetches, ()) {
   core.memories[1].size = {16 * size(1, 8)};
   core.memories[2].size = {8 * size(24, 200)};
   const Prepared p = prepare(convolution(s, which), core);
-  OrderWalk walk(p.model, temporal_factors(p.model, p.spatial.temporal, 6), 5040);
+  OrderWalk walk(p.model, temporal_factors(p.spatial.temporal, 6));
   Candidate candidate;
   candidate.size = walk.size();
   for (std::int64_t skip = size(0, 40); skip >= 0 && walk.next(candidate.loops.data()); --skip) {
@@ -118,7 +121,7 @@ RC_GTEST_PROP(MemoryAllocation, EveryLevelHoldsWhatItIsGiven, ()) {
   core.memories[0].size = {8 * size(1, 32)};
   core.memories[2].size = {size(64, 4096)};
   const Prepared p = prepare(product(size(1, 24), size(1, 24), size(1, 24)), core);
-  OrderWalk walk(p.model, temporal_factors(p.model, p.spatial.temporal, 6), 5040);
+  OrderWalk walk(p.model, temporal_factors(p.spatial.temporal, 6));
   Candidate candidate;
   candidate.size = walk.size();
   std::int64_t feasible = 0;
@@ -153,7 +156,7 @@ RC_GTEST_PROP(Latency, MoreBandwidthNeverStallsMore, ()) {
       port.bandwidth_max *= size(1, 4);
   }
   const Prepared fast = prepare(problem, faster);
-  OrderWalk walk(slow.model, temporal_factors(slow.model, slow.spatial.temporal, 6), 5040);
+  OrderWalk walk(slow.model, temporal_factors(slow.spatial.temporal, 6));
   Candidate a;
   a.size = walk.size();
   for (std::int64_t skip = size(0, 40); skip >= 0 && walk.next(a.loops.data()); --skip) {
@@ -179,8 +182,7 @@ std::vector<std::string> all_orders(OrderWalk& walk, const NestModel& model) {
 // C=4 as 2x2 and K=3: three arrangements of C C K. Williams' walk starts with the descending one.
 TEST(TemporalOrder, WalksDistinctOrdersOnce) {
   const NestModel model = make_nest_model(product(4, 1, 3));
-  OrderWalk walk(model, temporal_factors(model, {4, 1, 3}, 6), 5040);
-  EXPECT_EQ(walk.count(), 3);
+  OrderWalk walk(model, temporal_factors({4, 1, 3}, 6));
   EXPECT_EQ(all_orders(walk, model),
             (std::vector<std::string>{"K3 C2 C2 ", "C2 K3 C2 ", "C2 C2 K3 "}));
 }
@@ -188,43 +190,57 @@ TEST(TemporalOrder, WalksDistinctOrdersOnce) {
 // 768/32 = 24 = 2.2.2.3, 128 = 2^7, 3072/32 = 96 = 2^5.3, down to four factors: C 24, D 128, K 6
 // and 16 (the order in which ZigZag merges them).
 TEST(TemporalOrder, MergesFactorsOfTheLongestDim) {
-  const NestModel model = make_nest_model(product(24, 128, 96));
   std::multiset<std::pair<std::uint32_t, int>> found;
-  for (const Loop& loop : temporal_factors(model, {24, 128, 96}, 4))
+  for (const Loop& loop : temporal_factors({24, 128, 96}, 4))
     found.insert({loop.dim, static_cast<int>(loop.size)});
   EXPECT_EQ(found,
             (std::multiset<std::pair<std::uint32_t, int>>{{0, 24}, {1, 128}, {2, 6}, {2, 16}}));
 }
 
-TEST(TemporalOrder, NothingLeftIsOneLoopOfOne) {
-  const NestModel model = make_nest_model(product(1, 1, 1));
-  const std::vector<Loop> loops = temporal_factors(model, {1, 1, 1}, 6);
-  ASSERT_EQ(loops.size(), 1U);
-  EXPECT_EQ(loops[0].size, 1);
+TEST(TemporalOrder, NothingLeftIsNoLoop) {
+  EXPECT_TRUE(temporal_factors({1, 1, 1}, 6).empty());
 }
 
-TEST(TemporalOrder, IsBoundedForManyLoops) {
-  CoreProblem problem;
-  ProblemOperand output{AccessMode::write, MemoryOperand::O, {}, {}, 8, 16};
-  ProblemOperand input{AccessMode::read, MemoryOperand::I1, {}, {}, 8, 8};
-  std::vector<std::int64_t> sizes;
-  for (std::uint32_t d = 0; d < 12; ++d) {
-    problem.dims.push_back({"L" + std::to_string(d), 5});
-    sizes.push_back(5);
-    ProblemOperand& operand = d % 2 == 0 ? output : input;
-    operand.axes.push_back(test::axis({{d, 1}}));
-    operand.extents.push_back(5);
-  }
-  problem.operands = {output, input};
-  const NestModel model = make_nest_model(problem);
-  for (const std::int64_t bound : {1, 100, 5040}) {
-    OrderWalk walk(model, temporal_factors(model, sizes, 6), bound);
-    const std::vector<std::string> orders = all_orders(walk, model);
-    EXPECT_TRUE(walk.restricted());
-    EXPECT_EQ(walk.count(), static_cast<std::int64_t>(orders.size()));
-    EXPECT_LE(walk.count(), bound);
-    EXPECT_EQ(std::set<std::string>(orders.begin(), orders.end()).size(), orders.size());
-  }
+std::vector<std::pair<std::uint32_t, double>> sorted(const std::vector<Loop>& loops) {
+  std::vector<std::pair<std::uint32_t, double>> all;
+  for (const Loop& loop : loops)
+    all.emplace_back(loop.dim, loop.size);
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+// D 128 as 4 and what is left of it merged beside, K of any size second, C outermost.
+TEST(TemporalOrder, KeepsToWhatTheUserWants) {
+  const NestModel model = make_nest_model(product(24, 128, 96));
+  const std::vector<OrderedLoop> wanted{{"D", 4}, {"K", {}}, {"absent", 3}, {"*", {}}, {"C", {}}};
+  const TemporalSpace space = temporal_space(model, {24, 128, 96}, 4, wanted, false);
+  EXPECT_EQ(sorted(space.factors),
+            (std::vector<std::pair<std::uint32_t, double>>{{0, 24}, {1, 4}, {1, 32}, {2, 96}}));
+  ASSERT_EQ(space.inner.size(), 2U);
+  ASSERT_EQ(space.outer.size(), 1U);
+  EXPECT_TRUE(space.allows({1, 4}, 0));
+  EXPECT_FALSE(space.allows({1, 32}, 0));
+  EXPECT_TRUE(space.allows({2, 96}, 1));
+  EXPECT_FALSE(space.allows({1, 32}, 3));
+  EXPECT_TRUE(space.allows({0, 24}, 3));
+  // ZigZag drops the star: all places count from inside.
+  EXPECT_TRUE(temporal_space(model, {24, 128, 96}, 4, wanted, true).allows({0, 24}, 2));
+  EXPECT_THROW(temporal_space(model, {24, 128, 96}, 4, {{"D", 3}}, false), InfeasibleError);
+}
+
+// A complete order is one order, whatever the limit on factors.
+TEST(TemporalOrder, CompleteOrderIsTheOnlyOne) {
+  CoreCostOptions options;
+  options.lpf_limit = 3;
+  options.fixed_dataflow = true;
+  options.temporal_order = {{"D", 8}, {"C", 24}, {"K", 96}, {"D", 16}};
+  const CoreCost cost = core_cost(product(768, 128, 3072), tpu_like(true), options);
+  ASSERT_EQ(cost.temporal.order.size(), 4U);
+  EXPECT_EQ(cost.temporal.order[0].size, 8);
+  EXPECT_EQ(cost.temporal.order[1].size, 24);
+  EXPECT_EQ(cost.temporal.order[2].size, 96);
+  EXPECT_EQ(cost.temporal.order[3].size, 16);
+  EXPECT_EQ(cost.effort.visited, 1);
 }
 
 // 3x3 windows: 2 outputs of stride 1 touch 4 inputs, of stride 2 touch 5, of stride 4 touch 6 (two

@@ -2,6 +2,7 @@
 #include "core_cost/order_rank.hpp"
 #include "core_cost/order_search.hpp"
 #include "core_cost/temporal_order.hpp"
+#include "order_walk.hpp"
 #include "random_problems.hpp"
 
 #include "monet/base/errors.hpp"
@@ -45,7 +46,7 @@ std::optional<Case> random_case(std::uint64_t seed, double most_orders) {
   }
   c.spatial =
       make_spatial_model(c.model, c.hierarchy, test::random_unrolling(dice, c.problem, c.core));
-  c.factors = temporal_factors(c.model, c.spatial.temporal, static_cast<int>(dice.number(3, 8)));
+  c.factors = temporal_factors(c.spatial.temporal, static_cast<int>(dice.number(3, 8)));
   const double orders = make_kinds(c.model, c.factors).orders();
   if (orders < 6 || orders > most_orders)
     return {};
@@ -60,7 +61,7 @@ struct Found {
 /// Every feasible order in the enumeration's sequence.
 std::vector<Found> enumerate(const Case& c) {
   std::vector<Found> all;
-  OrderWalk walk(c.model, c.factors, std::int64_t{1} << 40);
+  OrderWalk walk(c.model, c.factors);
   Candidate candidate;
   candidate.size = walk.size();
   while (walk.next(candidate.loops.data())) {
@@ -89,9 +90,10 @@ struct Result {
 
 Result search(const Case& c, Objective objective, MappingArchive::Keep keep) {
   Result result{MappingArchive(objective, keep), {}};
-  std::optional<AllocationFailure> failure;
-  search_orders(c.model, c.hierarchy, c.spatial, c.factors, plain, {}, result.archive,
-                result.effort, failure);
+  SearchLog log;
+  search_orders(c.model, c.hierarchy, c.spatial, {c.factors, {}, {}}, plain, {}, result.archive,
+                log);
+  result.effort = log.effort;
   return result;
 }
 
@@ -215,7 +217,7 @@ TEST(OrderRank, ComparesAsTheEnumerationGoes) {
       factors.push_back(
           {static_cast<std::uint32_t>(dice.number(0, 2)), static_cast<double>(dice.number(2, 3))});
     const LoopKinds kinds = make_kinds(model, factors);
-    OrderWalk walk(model, factors, 1 << 20);
+    OrderWalk walk(model, factors);
     std::vector<std::vector<std::uint8_t>> all;
     std::array<Loop, kMaxTemporalLoops> loops;
     while (walk.next(loops.data())) {

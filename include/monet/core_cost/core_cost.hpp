@@ -105,10 +105,11 @@ struct ModelChoices {
   friend bool operator==(const ModelChoices&, const ModelChoices&) = default;
 };
 
-/// One entry of a user's temporal order: so many iterations of a layer dim, or all that are left.
+/// One place in a user's order of the temporal loops. ("*", none) parts what counts from the
+/// innermost loop from what counts from the outermost one.
 struct OrderedLoop {
-  std::string dim; ///< "*" = any
-  std::optional<std::int64_t> size;
+  std::string dim;
+  std::optional<std::int64_t> size; ///< none = any factor of the dim
   friend bool operator==(const OrderedLoop&, const OrderedLoop&) = default;
 };
 
@@ -136,7 +137,7 @@ struct CoreCostOptions {
   std::vector<std::vector<std::string>> spatial_hints;
   int generated_unrollings = 3;  ///< best so many are searched
   bool mixed_unrollings = false; ///< generate several layer dims on one array dim too
-  /// Orders to keep to, innermost first; empty = all.
+  /// Orders to keep to, innermost first; empty = all. Dims that a problem lacks are left out.
   std::vector<OrderedLoop> temporal_order;
   bool even_allocation = false; ///< all operands are cut at the same loops in a shared memory
   InputGradient input_gradient = InputGradient::best;
