@@ -23,6 +23,7 @@ std::string key_of(const CoreProblem& problem, const Core& core, const CoreCostO
   key += std::to_string(static_cast<int>(options.objective)) + '|';
   key += std::to_string(options.lpf_limit) + '|' + (options.fixed_dataflow ? '1' : '0');
   key += signature(options.model) + (options.even_allocation ? '1' : '0');
+  key += std::to_string(options.free_unrollings) + '|';
   key += std::to_string(options.generated_unrollings) + (options.mixed_unrollings ? '1' : '0');
   if (streams(problem))
     key += signature(options.offchip);

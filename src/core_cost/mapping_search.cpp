@@ -18,7 +18,6 @@ namespace monet::core_cost_detail {
 
 namespace {
 
-constexpr std::size_t kFreeCandidates = 12; ///< unrollings tried beside the dataflow's
 constexpr double kStalled =
     2; ///< other unrollings are tried when the dataflow takes so many times the ideal
 constexpr double kSameUse = 1e-9;
@@ -126,8 +125,10 @@ void search_free(const Context& c, const UnrollCaps& caps, double used, Search& 
   const auto& found = search.archive.entries();
   const bool stalled = found.empty() || found[0].score.latency > kStalled * full_array_cycles(c);
   const double least = stalled ? used * (1 - kSameUse) : used * (1 + kSameUse);
-  for (const ArrayUnrolling& filled : fill_array(c.model, c.hierarchy, caps, kFreeCandidates)) {
-    if (utilisation(c.model, c.hierarchy, filled) > least)
+  const auto wanted = static_cast<std::size_t>(std::max(0, c.options.free_unrollings));
+  const bool all = c.options.free_unrollings > CoreCostOptions::kUsualUnrollings;
+  for (const ArrayUnrolling& filled : fill_array(c.model, c.hierarchy, caps, wanted)) {
+    if (all || utilisation(c.model, c.hierarchy, filled) > least)
       search.run(c, filled);
   }
 }

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
+#include <utility>
 
 namespace monet::core_cost_detail {
 
 namespace {
 
-constexpr std::size_t kBeam = 32; ///< partial unrollings kept per array dim
+constexpr std::size_t kBeam = 32; ///< partial unrollings kept per array dim, or as many as wanted
 constexpr std::size_t kMaxLoopsPerDim = 3;
 
 /// Product of the factors of loops that the operand keeps apart, over the array dims one instance
@@ -75,14 +77,18 @@ bool better(const Partial& a, const Partial& b) {
   return a.loops < b.loops;
 }
 
-/// Extends `from` by one loop after another on array dim `d`, and keeps every intermediate set.
+/// Extends `from` by one loop after another on array dim `d`, and keeps every intermediate set. The
+/// loop that comes first takes what it can; `any_order` also lets later ones come first.
 void extend(const Partial& from, std::size_t d, std::int64_t room,
-            const std::vector<std::int64_t>& caps, std::size_t first, std::size_t depth,
-            std::vector<Partial>& out) {
+            const std::vector<std::int64_t>& caps, bool any_order, std::size_t first,
+            std::size_t depth, std::vector<Partial>& out) {
   out.push_back(from);
   if (depth == kMaxLoopsPerDim)
     return;
-  for (std::size_t dim = first; dim < from.left.size(); ++dim) {
+  for (std::size_t dim = any_order ? 0 : first; dim < from.left.size(); ++dim) {
+    const auto& placed = from.unrolling[d];
+    if (std::any_of(placed.begin(), placed.end(), [&](const Unrolled& u) { return u.dim == dim; }))
+      continue;
     const std::int64_t factor = std::min({from.left[dim], room, caps[dim]});
     if (factor <= 1)
       continue;
@@ -92,13 +98,29 @@ void extend(const Partial& from, std::size_t d, std::int64_t room,
     next.left[dim] = steps;
     next.unrolling[d].push_back({static_cast<std::uint32_t>(dim), factor});
     ++next.loops;
-    extend(next, d, room / factor, caps, dim + 1, depth + 1, out);
+    extend(next, d, room / factor, caps, any_order, dim + 1, depth + 1, out);
   }
 }
 
-void add_unique(std::vector<Partial>& kept, Partial candidate, std::size_t limit) {
-  if (kept.size() < limit)
-    kept.push_back(std::move(candidate));
+/// Keeps the best ones, each set of factors once.
+std::vector<Partial> best_of(std::vector<Partial> all, std::size_t limit) {
+  std::stable_sort(all.begin(), all.end(), better);
+  std::vector<Partial> kept;
+  std::set<std::vector<std::vector<std::pair<std::uint32_t, std::int64_t>>>> seen;
+  for (Partial& partial : all) {
+    if (kept.size() == limit)
+      break;
+    std::vector<std::vector<std::pair<std::uint32_t, std::int64_t>>> factors;
+    for (const auto& on_dim : partial.unrolling) {
+      auto& sorted = factors.emplace_back();
+      for (const Unrolled& u : on_dim)
+        sorted.emplace_back(u.dim, u.factor);
+      std::sort(sorted.begin(), sorted.end());
+    }
+    if (seen.insert(std::move(factors)).second)
+      kept.push_back(std::move(partial));
+  }
+  return kept;
 }
 
 } // namespace
@@ -173,12 +195,9 @@ std::vector<ArrayUnrolling> fill_array(const NestModel& model, const Hierarchy& 
   for (std::size_t d = 0; d < hierarchy.array_dims; ++d) {
     std::vector<Partial> next;
     for (const Partial& partial : beam) {
-      extend(partial, d, hierarchy.array_size[d], caps[d], 0, 0, next);
+      extend(partial, d, hierarchy.array_size[d], caps[d], wanted > kBeam, 0, 0, next);
     }
-    std::stable_sort(next.begin(), next.end(), better);
-    beam.clear();
-    for (Partial& partial : next)
-      add_unique(beam, std::move(partial), kBeam);
+    beam = best_of(std::move(next), std::max(kBeam, wanted));
   }
   std::vector<ArrayUnrolling> result;
   for (Partial& partial : beam) {

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <numeric>
 #include <string>
 
@@ -145,6 +146,53 @@ TEST(CoreCost, FreeUnrollingFillsTheArrayThatTheDataflowLeavesIdle) {
   const CoreCost free = core_cost(problem, tpu_like(true));
   EXPECT_DOUBLE_EQ(free.spatial_utilisation, 1);
   EXPECT_LT(free.latency, fixed.latency);
+}
+
+/// Every way to put up to two loops, each as wide as it fits, on each of two array dims.
+double least_over_unrollings(const CoreProblem& problem, Core core, Objective objective) {
+  std::vector<std::vector<Unrolling>> one_dim{{}};
+  for (const LoopDim& a : problem.dims) {
+    if (a.size == 1)
+      continue;
+    one_dim.push_back({{a.name, 1000}});
+    for (const LoopDim& b : problem.dims) {
+      if (a.name != b.name && b.size > 1)
+        one_dim.push_back({{a.name, 1000}, {b.name, 1000}});
+    }
+  }
+  CoreCostOptions options;
+  options.objective = objective;
+  options.fixed_dataflow = true;
+  double least = HUGE_VAL;
+  for (const auto& first : one_dim) {
+    for (const auto& second : one_dim) {
+      core.dataflow = {first, second};
+      if (first.empty() && second.empty())
+        core.dataflow = {{{"none", 1}}, {}};
+      const CoreCost cost = core_cost(problem, core, options);
+      least = std::min(least, merit(objective, cost.parts.total(), cost.energy().value).first);
+    }
+  }
+  return least;
+}
+
+TEST(CoreCost, ThoroughSearchFindsTheBestUnrolling) {
+  for (const CoreProblem& problem :
+       {product(6, 5, 7), product(3, 8, 2), product(16, 1, 9),
+        convolution({.k = 3, .ox = 4, .c = 2, .fx = 3, .ix = 6}, ConvProduct::forward)}) {
+    for (const Objective objective : {Objective::latency, Objective::energy, Objective::edp}) {
+      Core core = tpu_like(true);
+      core.array = {{"D1", 4}, {"D2", 3}};
+      CoreCostOptions options;
+      options.objective = objective;
+      options.free_unrollings = 10000;
+      const CoreCost cost = core_cost(problem, core, options);
+      const double found = merit(objective, cost.parts.total(), cost.energy().value).first;
+      EXPECT_LE(found, least_over_unrollings(problem, core, objective));
+      EXPECT_LE(cost.latency_bound, cost.parts.total());
+      EXPECT_LE(cost.energy_bound, cost.energy().value);
+    }
+  }
 }
 
 TEST(CoreCost, ElementWiderThanAMemoryPassesItBy) {

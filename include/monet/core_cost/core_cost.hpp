@@ -132,6 +132,10 @@ struct CoreCostOptions {
   bool fixed_dataflow = false;
   /// Spatial mapping when the core has no dataflow: per array dim.
   std::vector<std::vector<Unrolling>> spatial;
+  /// Other unrollings tried under `free_unrolling`: those with the most lanes in use, where that
+  /// may help. More than kUsualUnrollings: wherever the bound does not exclude them.
+  int free_unrollings = kUsualUnrollings;
+  static constexpr int kUsualUnrollings = 12;
   /// Layer dims to choose from on array dims that have no unrolling, per array dim; empty = all.
   /// Only without `free_unrolling`, as are the next two.
   std::vector<std::vector<std::string>> spatial_hints;
