@@ -3,6 +3,7 @@
 #include "candidate.hpp"
 #include "order_search.hpp"
 #include "spatial_choice.hpp"
+#include "spatial_generator.hpp"
 #include "temporal_order.hpp"
 
 #include "monet/base/checked.hpp"
@@ -75,9 +76,13 @@ Score score_of(const Context& c, const Candidate& candidate) {
   return score;
 }
 
+const std::vector<std::vector<Unrolling>>& named_dataflow(const Context& c) {
+  return c.core.dataflow.empty() ? c.options.spatial : c.core.dataflow;
+}
+
 /// The core's own dataflow, or that of the options; nothing when neither names a loop.
 std::optional<ArrayUnrolling> named_unrolling(const Context& c, const UnrollCaps& caps) {
-  const auto& named = c.core.dataflow.empty() ? c.options.spatial : c.core.dataflow;
+  const auto& named = named_dataflow(c);
   if (std::all_of(named.begin(), named.end(), [](const auto& d) { return d.empty(); }))
     return {};
   return from_dataflow(c.model, c.hierarchy, caps, named);
@@ -107,13 +112,22 @@ struct Search {
   std::vector<SpatialModel> unrollings; ///< by MappingArchive::Entry::unrolling, counted from 1
   SearchLog log;
 
+  std::string refused; ///< why the last unrolling has no order that the user wants
+
   void run(const Context& c, const ArrayUnrolling& unrolling) {
-    unrollings.push_back(make_spatial_model(c.model, c.hierarchy, unrolling));
-    const SpatialModel& spatial = unrollings.back();
+    const SpatialModel& spatial =
+        unrollings.emplace_back(make_spatial_model(c.model, c.hierarchy, unrolling));
+    TemporalSpace space;
+    try {
+      space = temporal_space(c.model, spatial.temporal, c.options.lpf_limit,
+                             c.options.temporal_order, !c.options.model.free_unrolling);
+    } catch (const InfeasibleError& error) {
+      refused = error.what();
+      unrollings.pop_back();
+      return;
+    }
     search_orders(
-        c.model, c.hierarchy, spatial,
-        temporal_space(c.model, spatial.temporal, c.options.lpf_limit, c.options.temporal_order,
-                       !c.options.model.free_unrolling),
+        c.model, c.hierarchy, spatial, space,
         [&](const Candidate& candidate) { return score_of(c, candidate); }, limits(c), archive,
         log);
   }
@@ -255,7 +269,13 @@ CoreCost describe(const Context& c, const Search& search, const MappingArchive::
 }
 
 Search search_all(const Context& c, MappingArchive::Keep keep) {
-  Search search{MappingArchive(c.options.objective, keep), {}, {}};
+  Search search{MappingArchive(c.options.objective, keep), {}, {}, {}};
+  if (!c.options.model.free_unrolling) {
+    for (const ArrayUnrolling& unrolling :
+         zigzag_unrollings(c.model, c.hierarchy, named_dataflow(c), c.options))
+      search.run(c, unrolling);
+    return search;
+  }
   const UnrollCaps caps = unroll_caps(c.model, c.hierarchy);
   const std::optional<ArrayUnrolling> named = named_unrolling(c, caps);
   double used = 0;
@@ -265,9 +285,16 @@ Search search_all(const Context& c, MappingArchive::Keep keep) {
   }
   if (!named || !c.options.fixed_dataflow)
     search_free(c, caps, used, search);
-  if (search.archive.entries().empty())
-    nothing_fits(c, search.log.failure.value());
   return search;
+}
+
+/// InfeasibleError with the reason when no mapping was found.
+void require_mapping(const Context& c, const Search& search) {
+  if (!search.archive.entries().empty())
+    return;
+  if (search.log.failure)
+    nothing_fits(c, *search.log.failure);
+  throw InfeasibleError(fmt::format("core '{}': {}", c.core.name, search.refused));
 }
 
 Context make_context(const CoreProblem& problem, const Core& core, const CoreCostOptions& options) {
@@ -283,6 +310,7 @@ CoreCost search_mapping(const CoreProblem& problem, const Core& core,
                         const CoreCostOptions& options) {
   const Context c = make_context(problem, core, options);
   const Search search = search_all(c, MappingArchive::Keep::best);
+  require_mapping(c, search);
   return describe(c, search, search.archive.entries().front());
 }
 
@@ -290,6 +318,7 @@ std::vector<CoreCost> search_front(const CoreProblem& problem, const Core& core,
                                    const CoreCostOptions& options) {
   const Context c = make_context(problem, core, options);
   const Search search = search_all(c, MappingArchive::Keep::front);
+  require_mapping(c, search);
   std::vector<CoreCost> front;
   for (const MappingArchive::Entry& entry : search.archive.entries())
     front.push_back(describe(c, search, entry));
