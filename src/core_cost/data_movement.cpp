@@ -63,6 +63,33 @@ Reduction output_reduction(const NestModel& model, const OperandUnrolling& spati
 }
 
 constexpr double kNoReduction = 1 + 1e-9;
+constexpr double kRounding = 1e-9;
+
+/// Output only. [m]: runs of the loops inside boundary m that are the first on their elements, so
+/// that there are no partial sums yet. Runs that overlap others (scatter) count by their new part,
+/// and the sum is rounded down.
+using FirstRuns = std::array<std::int64_t, kMaxLevels + 1>;
+
+FirstRuns first_runs(const OperandModel& o, const OperandUnrolling& spatial,
+                     const TemporalOrder& order, const Allocation& allocation, std::size_t operand,
+                     std::size_t levels) {
+  FirstRuns first{};
+  Footprint inside(o);
+  std::size_t begin = 0;
+  for (std::size_t m = 0; m <= levels; ++m) {
+    const std::size_t end = m == 0 ? 0 : allocation.cut[operand][m - 1];
+    for (std::size_t i = begin; i < end; ++i)
+      inside.multiply(order.loops[i]);
+    for (const Loop& loop : spatial.lists[m])
+      inside.multiply(loop);
+    Footprint all = inside;
+    for (std::size_t i = end; i < order.loops.size(); ++i)
+      all.multiply(order.loops[i]);
+    first[m] = static_cast<std::int64_t>(all.elements() / inside.elements() + kRounding);
+    begin = end;
+  }
+  return first;
+}
 
 /// Cycles for which the multipliers use the same elements of an input: the innermost loops that do
 /// not touch it. For an addend, on average: it is read again only where other sums start.
@@ -112,6 +139,12 @@ void hold(const NestModel& model, const OperandUnrolling& spatial, const Tempora
   }
 }
 
+/// What comes back of the partial sums that were sent out; nothing when all runs are first ones.
+Movement read_back(Movement sent, std::int64_t first_runs) {
+  sent.transfers = sent.count - first_runs;
+  return sent.transfers > 0 ? sent : Movement{};
+}
+
 /// The transfer of the data at array index `index`, widened by `boost` where several instances
 /// below are fed.
 Movement transfer(const OperandMovement& held, std::size_t index, std::int64_t boost,
@@ -121,6 +154,7 @@ Movement transfer(const OperandMovement& held, std::size_t index, std::int64_t b
   m.bits = bits;
   m.period = held.cycles[index];
   m.count = total / m.period;
+  m.transfers = m.count;
   m.window = m.period / stationary;
   m.bits_per_cycle = m.amount * bits / m.period;
   return m;
@@ -158,13 +192,19 @@ void move_data(const NestModel& model, const Hierarchy& hierarchy, const Spatial
     const OperandUnrolling& unrolled = spatial.operands[operand];
     OperandMovement& out = movement[operand];
     Reduction reduction;
-    if (o.output)
+    FirstRuns first{};
+    if (o.output) {
       reduction = output_reduction(model, unrolled, order, allocation, operand, levels);
+      if (model.choices.first_partial_sums_free)
+        first = first_runs(o, unrolled, order, allocation, operand, levels);
+    }
     hold(model, unrolled, order, allocation, operand, levels, out, o.output ? &reduction : nullptr);
     const std::int64_t total = out.cycles[levels];
     const auto size = static_cast<double>(out.elements[levels]);
+    // The overlap of scattered outputs is a quotient of counts; without axes to share it is exact.
+    const double rounding = o.axes > 0 ? kRounding * size : 0;
     const auto reduces = [&](std::size_t l) {
-      return l <= levels && static_cast<std::int64_t>(size * (reduction[l] - 1)) != 0;
+      return l <= levels && static_cast<std::int64_t>(size * (reduction[l] - 1) + rounding) != 0;
     };
     std::int64_t stationary = 1; // outermost irrelevant run of the level below
     for (std::size_t m = 0; m < levels; ++m) {
@@ -182,12 +222,13 @@ void move_data(const NestModel& model, const Hierarchy& hierarchy, const Spatial
         const std::int64_t low_bits = reduces(m + 1) ? o.partial_bits : o.bits;
         level[index_of(Direction::fl)] = transfer(out, m, boost, low_bits, total, stationary);
         if (reduces(m + 1))
-          level[index_of(Direction::tl)] = level[index_of(Direction::fl)];
+          level[index_of(Direction::tl)] = read_back(level[index_of(Direction::fl)], first[m]);
         if (!top) {
           const std::int64_t high_bits = reduces(m + 2) ? o.partial_bits : o.bits;
           level[index_of(Direction::th)] = transfer(out, m + 1, 1, high_bits, total, above);
           if (reduces(m + 2))
-            level[index_of(Direction::fh)] = level[index_of(Direction::th)];
+            level[index_of(Direction::fh)] =
+                read_back(level[index_of(Direction::th)], first[m + 1]);
         }
       }
       stationary = above;

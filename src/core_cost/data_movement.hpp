@@ -23,6 +23,7 @@ struct Movement {
   std::int64_t bits = 0; ///< per element
   std::int64_t period = 0;
   std::int64_t count = 0;
+  std::int64_t transfers = 0; ///< periods in which something moves: at most `count`
   std::int64_t window =
       0; ///< cycles of a period in which the transfer must happen without double buffering
   std::int64_t bits_per_cycle = 0; ///< average

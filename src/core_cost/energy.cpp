@@ -7,13 +7,13 @@ namespace monet::core_cost_detail {
 std::int64_t word_accesses(const Level& level, Direction direction, const Movement& movement,
                            double units) {
   const std::int64_t least = level.bandwidth_min[index_of(direction)];
-  if (movement.count == 0 || movement.amount == 0 || movement.bits == 0 || least == 0)
+  if (movement.transfers == 0 || movement.amount == 0 || movement.bits == 0 || least == 0)
     return 0;
   const std::int64_t widest = level.bandwidth_max[index_of(direction)];
   return static_cast<std::int64_t>(
       static_cast<double>(ceil_div(movement.amount * movement.bits, least)) *
       (static_cast<double>(least) / static_cast<double>(widest)) *
-      static_cast<double>(movement.count) * units);
+      static_cast<double>(movement.transfers) * units);
 }
 
 double level_energy(const Hierarchy& hierarchy, const SpatialForm& spatial,

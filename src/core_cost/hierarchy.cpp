@@ -44,9 +44,10 @@ std::vector<std::size_t> users(const NestModel& model, const Core& core, const M
     const bool top = core.top(operand) == &memory;
     for (std::size_t i = 0; i < model.operands.size(); ++i) {
       const OperandModel& o = model.operands[i];
-      if (o.memory == operand && (top || !o.aside) && element_bits(model, i) <= memory.size.value) {
+      const bool fits =
+          !model.choices.bypass_narrow_memories || element_bits(model, i) <= memory.size.value;
+      if (o.memory == operand && (top || !o.aside) && fits)
         found.push_back(i);
-      }
     }
   }
   return found;

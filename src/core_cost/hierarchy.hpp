@@ -2,9 +2,9 @@
 // they are filled.
 //
 // Three differences from the core's file: a memory narrower than one element of an operand is
-// bypassed by that operand, a further input of one memory operand uses the top memory only, and
-// operands marked off-chip get one more level on top, the off-chip memory, which costs nothing
-// here.
+// bypassed by that operand (ModelChoices::bypass_narrow_memories), a further input of one memory
+// operand uses the top memory only, and operands marked off-chip get one more level on top, the
+// off-chip memory, which costs nothing here.
 #pragma once
 
 #include "nest_model.hpp"

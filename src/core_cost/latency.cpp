@@ -1,14 +1,13 @@
 #include "latency.hpp"
 
+#include "loading.hpp"
+
 #include <algorithm>
 #include <cmath>
 
 namespace monet::core_cost_detail {
 
 namespace {
-
-constexpr std::size_t kMaxActivities =
-    24; ///< on one port: 4 operands, 4 directions, and room for two levels
 
 /// One periodic use of a port: `real` cycles of work that should fit in `allowed` cycles of every
 /// period.
@@ -17,6 +16,7 @@ struct PortUseTime {
   std::int64_t allowed = 0;
   std::int64_t period = 0;
   std::int64_t count = 0;
+  std::int64_t steady = 0; ///< uses while computing: the first one comes before
 };
 
 bool is_low(Direction d) {
@@ -66,18 +66,19 @@ std::int64_t port_stall(std::array<PortUseTime, kMaxActivities>& uses, std::size
   std::int64_t slack = 0;
   std::int64_t windows = 0;
   for (std::size_t i = 0; i < n; ++i) {
-    const std::int64_t stall = (uses[i].real - uses[i].allowed) * (uses[i].count - 1);
+    const std::int64_t stall = (uses[i].real - uses[i].allowed) * uses[i].steady;
     (stall > 0 ? late : slack) += stall;
-    windows += uses[i].allowed * (uses[i].count - 1);
+    windows += uses[i].allowed * uses[i].steady;
   }
   if (n == 1)
     return late + slack;
   return late + std::max<std::int64_t>(0, slack + windows - union_of_windows(uses, n));
 }
 
-std::int64_t worst_stall(const Hierarchy& hierarchy, const DataMovement& movement,
-                         const DoubleBuffered& double_buffered) {
+std::int64_t stall_cycles(const NestModel& model, const Hierarchy& hierarchy,
+                          const DataMovement& movement, const DoubleBuffered& double_buffered) {
   std::int64_t worst = 0;
+  std::int64_t sum = 0;
   std::array<PortUseTime, kMaxActivities> uses;
   for (const Port& port : hierarchy.ports) {
     std::size_t n = 0;
@@ -87,143 +88,13 @@ std::int64_t worst_stall(const Hierarchy& hierarchy, const DataMovement& movemen
         continue;
       const bool relaxed = double_buffered[a.operand][is_low(a.direction) ? a.level : a.level + 1];
       uses[n++] = {ceil_div(m.amount * m.bits, port.bandwidth_max), relaxed ? m.period : m.window,
-                   m.period, m.count};
+                   m.period, m.count, std::min(m.count - 1, m.transfers)};
     }
-    worst = std::max(worst, port_stall(uses, n));
+    const std::int64_t stall = std::max<std::int64_t>(0, port_stall(uses, n));
+    worst = std::max(worst, stall);
+    sum += stall;
   }
-  return worst;
-}
-
-/// A transfer that happens once, before or after everything else on its port.
-struct SingleTransfer {
-  std::size_t operand = 0;
-  std::size_t level = 0;
-  std::size_t direction = 0;
-  double cycles = 0;
-  std::int64_t least = 0; ///< part that cannot overlap with computing
-};
-
-/// Hides single transfers behind `surplus` cycles of spare bandwidth: longest first, levelled down
-/// together, each step limited by the not yet hidden part of the one reached.
-void reduce_balanced(std::array<SingleTransfer, kMaxActivities>& transfers, std::size_t n,
-                     double surplus) {
-  std::stable_sort(
-      transfers.begin(), transfers.begin() + static_cast<std::ptrdiff_t>(n),
-      [](const SingleTransfer& a, const SingleTransfer& b) { return a.cycles > b.cycles; });
-  for (std::size_t i = 0; i < n; ++i) {
-    const double reduction = transfers[i].cycles - static_cast<double>(transfers[i].least);
-    const double together = reduction * static_cast<double>(i + 1);
-    if (surplus < together) {
-      for (std::size_t j = 0; j <= i; ++j)
-        transfers[j].cycles -= surplus / static_cast<double>(i + 1);
-      return;
-    }
-    for (std::size_t j = 0; j <= i; ++j)
-      transfers[j].cycles -= reduction;
-    surplus -= together;
-  }
-}
-
-/// Cycles to load (inputs) or drain (output) per operand, level and direction.
-using Loads = std::array<std::array<std::array<double, kDirections>, kMaxLevels>, kMaxOperands>;
-
-Loads find_loads(const NestModel& model, const Hierarchy& hierarchy, const DataMovement& movement,
-                 double busy_cycles) {
-  Loads loads{};
-  std::array<SingleTransfer, kMaxActivities> single;
-  for (const Port& port : hierarchy.ports) {
-    std::size_t n = 0;
-    std::int64_t steady = 0; // bits per cycle of transfers that recur
-    for (const PortActivity& a : port.activities) {
-      const bool output = model.operands[a.operand].output;
-      if (output && (a.direction == Direction::tl || a.direction == Direction::fh))
-        continue;
-      const Movement& m = movement[a.operand].levels[a.level][index_of(a.direction)];
-      if (m.count == 0)
-        continue;
-      const std::int64_t real = ceil_div(m.amount * m.bits, port.bandwidth_max);
-      if (m.count > 1 || n == kMaxActivities) {
-        loads[a.operand][a.level][index_of(a.direction)] = static_cast<double>(real);
-        steady += m.bits_per_cycle;
-      } else {
-        const std::int64_t least = ceil_div(movement[a.operand].held_bits[1], port.bandwidth_max);
-        single[n++] = {a.operand, a.level, index_of(a.direction), static_cast<double>(real), least};
-      }
-    }
-    if (n == 0)
-      continue;
-    const double spare = static_cast<double>(port.bandwidth_max - steady) /
-                         static_cast<double>(port.bandwidth_max) * busy_cycles;
-    reduce_balanced(single, n, std::max(0.0, spare));
-    for (std::size_t i = 0; i < n; ++i) {
-      loads[single[i].operand][single[i].level][single[i].direction] = single[i].cycles;
-    }
-  }
-  return loads;
-}
-
-bool port_shared(const Hierarchy& hierarchy, std::size_t operand, std::size_t level,
-                 Direction direction) {
-  const std::int32_t port = hierarchy.levels[operand][level].port[index_of(direction)];
-  return port >= 0 && hierarchy.ports[static_cast<std::size_t>(port)].shared_by_inputs;
-}
-
-struct InputLoad {
-  double shared = 0; ///< on ports that also serve the other input
-  double half = 0;   ///< one end shared
-  double individual = 0;
-};
-
-InputLoad input_load(const Hierarchy& hierarchy, const Loads& loads, std::size_t operand) {
-  InputLoad result;
-  for (std::size_t m = 0; m + 1 < hierarchy.levels[operand].size(); ++m) {
-    if (hierarchy.is_offchip(operand, m + 1))
-      break; // fetching is the scheduler's business
-    const double cycles = std::max(loads[operand][m][index_of(Direction::fh)],
-                                   loads[operand][m + 1][index_of(Direction::tl)]);
-    const bool low = port_shared(hierarchy, operand, m, Direction::fh);
-    const bool high = port_shared(hierarchy, operand, m + 1, Direction::tl);
-    if (low && high) {
-      result.shared += cycles;
-    } else if (low || high) {
-      result.half = cycles; // the last one wins, as in ZigZag
-    } else {
-      result.individual += cycles;
-    }
-  }
-  return result;
-}
-
-double onload_cycles(const NestModel& model, const Hierarchy& hierarchy, const Loads& loads) {
-  std::array<InputLoad, kMaxOperands> inputs;
-  std::size_t n = 0;
-  for (std::size_t i = 0; i < model.operands.size(); ++i) {
-    if (!model.operands[i].output)
-      inputs[n++] = input_load(hierarchy, loads, i);
-  }
-  if (n == 0)
-    return 0;
-  const InputLoad& a = inputs[0];
-  double cycles = a.individual;
-  if (n > 1) {
-    const InputLoad& b = inputs[1];
-    cycles = std::min(a.shared + std::max(b.shared + b.half + b.individual, a.half + a.individual),
-                      b.shared + std::max(a.shared + a.half + a.individual, b.half + b.individual));
-  }
-  for (std::size_t i = 2; i < n; ++i)
-    cycles += inputs[i].shared + inputs[i].half + inputs[i].individual;
-  return cycles;
-}
-
-double offload_cycles(const NestModel& model, const Hierarchy& hierarchy, const Loads& loads) {
-  double cycles = 0;
-  for (std::size_t m = 0; m + 1 < hierarchy.levels[model.output].size(); ++m) {
-    if (hierarchy.is_offchip(model.output, m + 1))
-      break;
-    cycles += std::max(loads[model.output][m][index_of(Direction::th)],
-                       loads[model.output][m + 1][index_of(Direction::fl)]);
-  }
-  return cycles;
+  return model.choices.port_stalls_add ? sum : worst;
 }
 
 } // namespace
@@ -260,10 +131,11 @@ LatencyParts mapping_latency(const NestModel& model, const Hierarchy& hierarchy,
   LatencyParts parts;
   const std::size_t levels = hierarchy.levels[model.output].size();
   parts.ideal_temporal = static_cast<double>(movement[model.output].cycles[levels]);
-  parts.stall = static_cast<double>(worst_stall(hierarchy, movement, double_buffered));
-  const Loads loads = find_loads(model, hierarchy, movement, parts.ideal_temporal + parts.stall);
-  parts.onload = onload_cycles(model, hierarchy, loads);
-  parts.offload = offload_cycles(model, hierarchy, loads);
+  parts.stall = static_cast<double>(stall_cycles(model, hierarchy, movement, double_buffered));
+  const Loading loading =
+      loading_cycles(model, hierarchy, movement, parts.ideal_temporal + parts.stall);
+  parts.onload = loading.before;
+  parts.offload = loading.after;
   return parts;
 }
 

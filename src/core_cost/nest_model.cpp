@@ -12,16 +12,19 @@ namespace monet::core_cost_detail {
 
 namespace {
 
-/// Distinct values of s1*x + s2*y, x < a, y < b, for coprime s1 and s2, as ZigZag counts them.
-/// Where one loop is shorter than the other's stride this gives the span including gaps, or the
-/// product, depending on which one is first.
-std::int64_t distinct_pair(std::int64_t s1, std::int64_t a, std::int64_t s2, std::int64_t b) {
-  return a * b - std::max<std::int64_t>(0, b - s1) * (a - s2);
+/// Distinct values of s1*x + s2*y, x < a, y < b, for coprime s1 and s2: all pairs but those that
+/// equal the pair (x - s2, y + s1). ZigZag lacks the second maximum: where a < s2 it counts the
+/// span with its gaps.
+std::int64_t distinct_pair(std::int64_t s1, std::int64_t a, std::int64_t s2, std::int64_t b,
+                           bool count_gaps) {
+  const std::int64_t equal = count_gaps ? a - s2 : std::max<std::int64_t>(0, a - s2);
+  return a * b - std::max<std::int64_t>(0, b - s1) * equal;
 }
 
-SharedAxis make_axis(const AxisExpr& expr, std::int64_t extent) {
+SharedAxis make_axis(const AxisExpr& expr, std::int64_t extent, const ModelChoices& choices) {
   SharedAxis axis;
   axis.terms = expr.terms.size();
+  axis.count_gaps = !choices.gaps_not_fetched && axis.terms == 2; // ZigZag knows no other axes
   axis.extent = std::max<std::int64_t>(1, extent);
   std::int64_t step = std::abs(expr.terms[0].coefficient);
   for (std::size_t t = 1; t < axis.terms; ++t) {
@@ -33,7 +36,8 @@ SharedAxis make_axis(const AxisExpr& expr, std::int64_t extent) {
   return axis;
 }
 
-void add_axis(OperandModel& model, const AxisExpr& expr, std::int64_t extent) {
+void add_axis(OperandModel& model, const AxisExpr& expr, std::int64_t extent,
+              const ModelChoices& choices) {
   if (expr.data_dependent) {
     model.fixed *= static_cast<double>(extent);
     return;
@@ -60,10 +64,10 @@ void add_axis(OperandModel& model, const AxisExpr& expr, std::int64_t extent) {
     model.axis_of[dim] = static_cast<std::uint8_t>(model.axes);
     model.term_of[dim] = static_cast<std::uint8_t>(t);
   }
-  model.axis[model.axes++] = make_axis(expr, extent);
+  model.axis[model.axes++] = make_axis(expr, extent, choices);
 }
 
-OperandModel make_operand(const ProblemOperand& operand) {
+OperandModel make_operand(const ProblemOperand& operand, const ModelChoices& choices) {
   OperandModel model;
   model.output = operand.mode != AccessMode::read;
   model.offchip = operand.offchip;
@@ -77,7 +81,7 @@ OperandModel make_operand(const ProblemOperand& operand) {
   }
   internal_check(operand.axes.size() == operand.extents.size(), "one extent per axis");
   for (std::size_t i = 0; i < operand.axes.size(); ++i) {
-    add_axis(model, operand.axes[i], operand.extents[i]);
+    add_axis(model, operand.axes[i], operand.extents[i], choices);
   }
   return model;
 }
@@ -107,8 +111,7 @@ double SharedAxis::count(const double* counts) const {
   for (std::size_t t = 1; t < terms; ++t) {
     const auto [before, stride] = steps[t];
     const auto next = static_cast<std::int64_t>(counts[t]);
-    const bool gaps = distinct < stride || next < before;
-    distinct = gaps && terms > 2 ? distinct * next : distinct_pair(before, distinct, stride, next);
+    distinct = distinct_pair(before, distinct, stride, next, count_gaps);
   }
   return static_cast<double>(std::min(distinct, extent));
 }
@@ -128,7 +131,7 @@ NestModel make_nest_model(const CoreProblem& problem, const ModelChoices& choice
       model.output = model.operands.size();
       ++outputs;
     }
-    model.operands.push_back(make_operand(operand));
+    model.operands.push_back(make_operand(operand, choices));
   }
   internal_check(outputs == 1, "a multiply-accumulate nest has one output");
   find_inputs_aside(model);

@@ -38,6 +38,7 @@ struct SharedAxis {
   std::size_t terms = 0;
   std::array<Step, kMaxTerms> steps{};
   std::int64_t extent = 0;
+  bool count_gaps = false; ///< see ModelChoices::gaps_not_fetched
 
   /// Distinct indices inside the extent when term t runs over counts[t] values (truncated to whole
   /// numbers).

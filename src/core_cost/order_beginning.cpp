@@ -259,6 +259,7 @@ Boundary BeginningJudge::boundary_at(std::size_t operand, const Cut& cut, std::s
     if (o.relevance[loops_[i].dim] == Relevance::irrelevant)
       b.sums *= loops_[i].size;
   }
+  b.rounds = b.sums;
   for (std::size_t l = index + 1; l <= hierarchy_.levels[operand].size(); ++l) {
     for (const Loop& loop : spatial_.exact.operands[operand].lists[l]) {
       if (o.relevance[loop.dim] == Relevance::irrelevant)

@@ -9,6 +9,8 @@ namespace monet::core_cost_detail {
 
 namespace {
 
+constexpr double kRounding = 1e-9; ///< of factors that are quotients
+
 /// Fractional factors: a dim of 1000 on 32 lanes takes ceil(1000/32) = 32 steps and so is 31.25
 /// wide. The array dim with the largest factor of a layer dim takes the fraction; factors on other
 /// array dims stay whole.
@@ -121,7 +123,8 @@ SpatialModel make_spatial_model(const NestModel& model, const Hierarchy& hierarc
     for (Loop& loop : on_dim) {
       std::int64_t& left = result.temporal[loop.dim];
       left = static_cast<std::int64_t>(std::ceil(static_cast<double>(left) / loop.size));
-      const double whole = std::trunc(loop.size);
+      const double whole =
+          model.choices.widest_step ? std::ceil(loop.size - kRounding) : std::trunc(loop.size);
       result.same = result.same && whole == loop.size;
       loop.size = whole;
     }

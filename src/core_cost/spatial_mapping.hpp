@@ -36,7 +36,7 @@ struct OperandUnrolling {
   std::array<std::int64_t, kMaxLevels + 1> boost{}; ///< distinct data per broadcast through list l
 };
 
-/// One numeric form of a spatial mapping: exact factors (energy) or truncated ones (latency).
+/// One numeric form of a spatial mapping: exact factors (energy) or whole ones (latency).
 struct SpatialForm {
   std::vector<std::vector<Loop>> loops; ///< [array dim]
   std::array<OperandUnrolling, kMaxOperands> operands;
@@ -45,7 +45,7 @@ struct SpatialForm {
 
 struct SpatialModel {
   SpatialForm exact;                  ///< fractional: K=1000 on 32 lanes is 31.25 wide in 32 steps
-  SpatialForm truncated;              ///< 31 wide
+  SpatialForm truncated;              ///< 32 wide, or 31 without ModelChoices::widest_step
   bool same = true;                   ///< both forms are equal
   std::vector<std::int64_t> temporal; ///< iterations left per dim
 };

@@ -76,8 +76,10 @@ TrafficBound::TrafficBound(const NestModel& model, const Hierarchy& hierarchy,
       if (index == 0) { // nothing is inside
         b.elements = o.addend ? 0 : 1;
         b.latency_elements = b.elements;
-        if (o.output)
+        if (o.output) {
           b.sums = untouched * std::max(1.0, summed_outside);
+          b.rounds = untouched;
+        }
       }
     }
   }
@@ -108,7 +110,7 @@ void TrafficBound::transfers(std::size_t operand, std::size_t index, const Bound
   if (!sums)
     return;
   const bool free = model_.choices.first_partial_sums_free;
-  const double back = free ? std::max(0.0, count * (1 - 1 / boundary.sums) - 1) : count;
+  const double back = free ? std::max(0.0, count * (1 - 1 / boundary.rounds) - 1) : count;
   both(Direction::tl, Direction::fh, bits, back);
 }
 

@@ -17,7 +17,8 @@ struct Boundary {
   double elements = 0;         ///< one transfer, exact form
   double latency_elements = 0; ///< the same for latency
   double period = 1;           ///< cycles between transfers, at most
-  double sums = 1; ///< transfers of one partial sum, at least; 1 = final values (outputs only)
+  double sums = 1;   ///< transfers of one partial sum, at least; 1 = final values (outputs only)
+  double rounds = 1; ///< of those, one after the other: what the array adds up is left out
 };
 using Boundaries = std::array<std::array<Boundary, kMaxLevels>, kMaxOperands>;
 

@@ -268,19 +268,24 @@ TEST(Footprint, IsClippedToTheTensor) {
   EXPECT_EQ(footprint.elements(), 8); // not 10: the rest is padding
 }
 
-// K=1000 on 32 lanes: 32 steps of 31.25 lanes; latency sees 31.
+// K=1000 on 32 lanes: 32 steps of 31.25 lanes. Most steps are 32 wide, which latency sees (31 in
+// ZigZag).
 TEST(SpatialMapping, FractionalWhereItDoesNotDivide) {
   const Core core = tpu_like(true);
   const CoreProblem problem = product(64, 4, 1000);
-  const NestModel model = make_nest_model(problem);
-  const Hierarchy hierarchy = make_hierarchy(problem, model, core);
-  const ArrayUnrolling unrolling =
-      from_dataflow(model, hierarchy, unroll_caps(model, hierarchy), core.dataflow);
-  const SpatialModel spatial = make_spatial_model(model, hierarchy, unrolling);
-  EXPECT_FALSE(spatial.same);
-  EXPECT_DOUBLE_EQ(spatial.exact.loops[0][0].size, 31.25);
-  EXPECT_DOUBLE_EQ(spatial.truncated.loops[0][0].size, 31);
-  EXPECT_EQ(spatial.temporal, (std::vector<std::int64_t>{2, 4, 32}));
+  for (const bool widest : {true, false}) {
+    ModelChoices choices;
+    choices.widest_step = widest;
+    const NestModel model = make_nest_model(problem, choices);
+    const Hierarchy hierarchy = make_hierarchy(problem, model, core);
+    const ArrayUnrolling unrolling =
+        from_dataflow(model, hierarchy, unroll_caps(model, hierarchy), core.dataflow);
+    const SpatialModel spatial = make_spatial_model(model, hierarchy, unrolling);
+    EXPECT_FALSE(spatial.same);
+    EXPECT_DOUBLE_EQ(spatial.exact.loops[0][0].size, 31.25);
+    EXPECT_DOUBLE_EQ(spatial.truncated.loops[0][0].size, widest ? 32 : 31);
+    EXPECT_EQ(spatial.temporal, (std::vector<std::int64_t>{2, 4, 32}));
+  }
 }
 
 TEST(SpatialChoice, MixesSmallLoopsOnOneArrayDim) {

@@ -99,14 +99,12 @@ Result search(const Case& c, Objective objective, MappingArchive::Keep keep) {
 
 // The optimum, the very order that the enumeration reports for it, and no order unaccounted for.
 TEST(OrderSearch, FindsWhatEnumerationFinds) {
-  int cases = 0;
   int pruned = 0;
   int feasible = 0;
-  for (std::uint64_t seed = 0; cases < 1000; ++seed) {
+  for (std::uint64_t seed = 0; feasible < 1000; ++seed) {
     const std::optional<Case> c = random_case(seed, 3000);
     if (!c)
       continue;
-    ++cases;
     const std::vector<Found> all = enumerate(*c);
     feasible += all.empty() ? 0 : 1;
     for (const Objective objective : {Objective::latency, Objective::energy, Objective::edp}) {
@@ -131,7 +129,6 @@ TEST(OrderSearch, FindsWhatEnumerationFinds) {
       ASSERT_TRUE(same_order(found.order, best->order)) << "seed " << seed;
     }
   }
-  EXPECT_GT(feasible, 900);
   EXPECT_GT(pruned, 1500);
 }
 
