@@ -63,17 +63,6 @@ void add_operators(const TrainingGraph& step, CoreInputs& inputs) {
   }
 }
 
-void skip_what_cannot_run(CoreInputs& inputs) {
-  std::vector<Layer> kept;
-  for (Layer& layer : inputs.layers) {
-    if (can_run(inputs.core(), layer.problem.compute, layer.op_type))
-      kept.push_back(std::move(layer));
-    else
-      inputs.skipped.push_back({layer.name, layer.op_type});
-  }
-  inputs.layers = std::move(kept);
-}
-
 std::optional<std::size_t> array_dim(const Core& core, const std::string& name,
                                      const MappingEntry& entry, ProblemList& problems) {
   for (std::size_t d = 0; d < core.array.size(); ++d) {
@@ -143,8 +132,6 @@ CoreInputs read_core_inputs(const CoreArguments& arguments) {
   if (network) {
     inputs.network = network->name;
     add_operators(fold_views(make_inference_graph(*network)), inputs);
-  } else {
-    skip_what_cannot_run(inputs);
   }
   return inputs;
 }

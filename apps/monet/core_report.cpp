@@ -128,6 +128,7 @@ Json layer_json(const LayerCost& layer, const Core& core, Objective objective) {
           {"energy_pj", cost.energy().value},
           {"compute_energy_pj", cost.compute_energy.value},
           {"memory_energy_pj", cost.memory_energy.value},
+          {"variant", cost.variant.empty() ? Json(nullptr) : Json(cost.variant)},
           {"spatial_mapping", spatial_json(layer, core)},
           {"temporal_mapping", loops_json(cost.temporal.order, problem)},
           {"operand_mapping", levels_of_loops_json(layer)},
@@ -276,8 +277,7 @@ std::string core_table(const Json& json) {
                                                       : "some were left out unseen");
   if (!json.at("skipped").empty())
     table += fmt::format("{} operators are {}\n", json.at("skipped").size(),
-                         json.at("model") == "monet" ? "not for this core"
-                                                     : "without cost, or not for this core");
+                         json.at("model") == "monet" ? "not for this core" : "without cost");
   return table;
 }
 

@@ -1,6 +1,8 @@
 // Operators of a network in the conventions of ZigZag's ONNX reader: which loops, in which order,
 // on which operands. The first spatial entry of kernel_shape, strides and dilations goes with the
 // last axis (FX, OX), as there.
+#include "layer_order.hpp"
+
 #include "monet/base/checked.hpp"
 #include "monet/core_cost/layers.hpp"
 
@@ -143,11 +145,12 @@ Layer convolution(const Graph& graph, const Operator& op) {
   return layer.finish(true);
 }
 
-/// Inputs that other nodes compute, each as often as it is used.
+/// Inputs that nodes of the file make, each as often as it is used. Of folded constants only nodes
+/// made those that are no parameters.
 std::size_t computed_inputs(const Graph& graph, const Operator& op) {
   return static_cast<std::size_t>(
       std::count_if(op.inputs.begin(), op.inputs.end(), [&](const std::optional<TensorId>& id) {
-        return id && graph.tensor(*id).producer.has_value();
+        return id && (graph.tensor(*id).producer || graph.tensor(*id).kind == TensorKind::constant);
       }));
 }
 
@@ -192,7 +195,16 @@ Layer product(const Graph& graph, const Operator& op) {
 NetworkLayers zigzag_layers(const Graph& graph) {
   NetworkLayers result;
   ProblemList problems;
+  std::vector<std::vector<std::size_t>> parents;
   for (const Operator& op : graph.operators()) {
+    parents.emplace_back();
+    for (const std::optional<TensorId>& input : op.inputs) {
+      if (input && graph.tensor(*input).producer)
+        parents.back().push_back(graph.tensor(*input).producer->index());
+    }
+  }
+  for (const std::size_t i : core_cost_detail::by_generation(parents)) {
+    const Operator& op = graph.operators()[i];
     const bool convolves = op.op_type == "Conv" || op.op_type == "QLinearConv";
     const bool multiplies = op.op_type == "Gemm" || op.op_type == "MatMul";
     if (!convolves && !multiplies) {

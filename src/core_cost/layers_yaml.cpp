@@ -1,5 +1,7 @@
 // YAML workloads of ZigZag: one entry per layer, with an equation such as
 // "O[b][k][oy][ox]+=W[k][c][fy][fx]*I[b][c][iy][ix]" and relations such as "ix=2*ox+1*fx".
+#include "layer_order.hpp"
+
 #include "monet/base/files.hpp"
 #include "monet/base/text.hpp"
 #include "monet/base/yaml.hpp"
@@ -139,16 +141,21 @@ std::optional<Relation> scan_relation(std::string_view text) {
   return read ? std::optional(relation) : std::nullopt;
 }
 
+/// Ids of the layers read so far.
+using Ids = std::map<std::int64_t, std::size_t>;
+
 /// Reads one entry of the list.
 class LayerReader {
 public:
-  LayerReader(const YamlNode& node, ProblemList& problems)
-      : map_(node, problems), problems_(problems), where_(node.where) {}
+  LayerReader(const YamlNode& node, Ids& ids, ProblemList& problems)
+      : map_(node, problems), ids_(ids), problems_(problems), where_(node.where) {}
 
   Layer read() {
     Layer layer;
     layer.where = where_;
     const std::int64_t id = map_.require_integer("id");
+    if (ids_.count(id) != 0)
+      problems_.add(where_, fmt::format("a layer with id {} is there already", id));
     const YamlNode* name = map_.find("name");
     if (name != nullptr && name->kind != YamlNode::Kind::null)
       layer.name = as_string(*name, problems_).value_or("");
@@ -160,13 +167,16 @@ public:
     read_equation(layer);
     read_extents(layer.problem);
     read_precisions();
-    check_sources();
+    read_sources(id);
+    ids_.emplace(id, ids_.size());
     map_.ignore("time_dim");
     map_.finish();
     if (problems_.size() == before_)
       make_operands(layer);
     return layer;
   }
+
+  const std::vector<std::size_t>& parents() const { return parents_; }
 
 private:
   void read_loops(CoreProblem& problem) {
@@ -368,15 +378,23 @@ private:
     }
   }
 
-  /// Where operands come from does not change what a layer costs.
-  void check_sources() {
+  /// Layers that make the operands; the layer itself stands for constants.
+  void read_sources(std::int64_t own_id) {
     const YamlNode* node = map_.find("operand_source");
     if (node == nullptr || node->kind == YamlNode::Kind::null)
       return;
     const YamlMap sources(*node, problems_);
     for (const YamlNode::Entry& entry : sources.node().entries) {
       check_operand(entry, "O");
-      as_integer(entry.value, problems_);
+      const auto source = as_integer(entry.value, problems_);
+      if (!source || *source == own_id)
+        continue;
+      const auto layer = ids_.find(*source);
+      if (layer == ids_.end())
+        problems_.add(entry.value.where,
+                      fmt::format("no layer before this one has id {}", *source));
+      else
+        parents_.push_back(layer->second);
     }
   }
 
@@ -461,12 +479,14 @@ private:
   }
 
   YamlMap map_;
+  Ids& ids_;
   ProblemList& problems_;
   SourceLoc where_;
   std::size_t before_ = problems_.size();
   std::vector<Relation> relations_;
   std::vector<EquationOperand> equation_;
   std::map<std::string, std::int64_t> precision_;
+  std::vector<std::size_t> parents_; ///< by position in the list
 };
 
 } // namespace
@@ -478,10 +498,18 @@ std::vector<Layer> parse_layers(std::string_view text, const std::string& origin
     problems.add(root.where, "expected a list of layers");
     problems.throw_if_any();
   }
-  std::vector<Layer> layers;
-  for (const YamlNode& item : root.items)
-    layers.push_back(LayerReader(item, problems).read());
+  std::vector<Layer> listed;
+  std::vector<std::vector<std::size_t>> parents;
+  Ids ids;
+  for (const YamlNode& item : root.items) {
+    LayerReader reader(item, ids, problems);
+    listed.push_back(reader.read());
+    parents.push_back(reader.parents());
+  }
   problems.throw_if_any();
+  std::vector<Layer> layers;
+  for (const std::size_t i : core_cost_detail::by_generation(parents))
+    layers.push_back(std::move(listed[i]));
   return layers;
 }
 

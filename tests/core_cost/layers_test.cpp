@@ -33,7 +33,7 @@ const std::string kConvolution = R"(
   loop_dims: [B, K, G, OX, OY, C, FX, FY]
   loop_sizes: [1, 4, 2, 5, 6, 3, 3, 2]
   operand_precision: {W: 4, I: 6, O: 20, O_final: 8}
-  operand_source: {I: 3, W: 7}
+  operand_source: {I: 7, W: 7}
   pr_loop_dims: [IX, IY]
   padding: [[1, 2], [0, 1]]
 )";
@@ -104,8 +104,29 @@ TEST(Layers, OtherNamesTakeTheMemoryOperandThatIsLeft) {
 TEST(Layers, ManyLayersAreRead) {
   std::string text;
   for (int i = 0; i < 100; ++i)
-    text += kConvolution.substr(1);
+    text +=
+        replaced(replaced(kConvolution, "id: 7", "id: " + std::to_string(i)), "{I: 7, W: 7}", "")
+            .substr(1);
   EXPECT_EQ(parse_layers(text, "l.yaml").size(), 100U);
+  EXPECT_THROW(parse_layers(kConvolution + kConvolution.substr(1), "l.yaml"), InputError)
+      << "an id twice";
+}
+
+TEST(Layers, AreTakenGenerationByGeneration) {
+  const auto layer = [](int id, int source) {
+    const std::string at = std::to_string(id);
+    return "- {id: " + at +
+           ", operator_type: Gemm, equation: 'O[k]+=W[k][c]*I[c]', loop_dims: "
+           "[K, C], loop_sizes: [2, 2], operand_precision: {W: 8, I: 8, O: 8}, operand_source: "
+           "{W: " +
+           at + ", I: " + std::to_string(source) + "}}\n";
+  };
+  // 1 and 2 follow 0; 3 reads constants only; 4 follows 3.
+  std::string names;
+  for (const Layer& l :
+       parse_layers(layer(0, 0) + layer(1, 0) + layer(2, 0) + layer(3, 3) + layer(4, 3), "l.yaml"))
+    names += l.name.back();
+  EXPECT_EQ(names, "03124");
 }
 
 TEST(Layers, AnOperandWithoutBitsMovesNothing) {
@@ -161,7 +182,8 @@ TEST(Layers, ProblemsHaveAPlaceAndAHint) {
       {"[1, 4, 2,", "[1000000000, 1000000000, 2,", "iterations in one layer"},
       {"W: 4", "V: 4", "no precision for operand 'W'"},
       {"W: 4", "W: -1", "a precision of -1 bits"},
-      {"I: 3, W", "J: 3, W", "the equation has no operand 'J'"},
+      {"I: 7, W", "J: 7, W", "the equation has no operand 'J'"},
+      {"I: 7, W", "I: 8, W", "no layer before this one has id 8"},
       {"[IX, IY]", "[IX, IZ]", "'IZ' is not the left side of a relation"},
       {"[IX, IY]", "[IX]", "'padding' has 2 entries, but 'pr_loop_dims' has 1"},
       {"[1, 2]", "[1]", "expected the padding before and after"},

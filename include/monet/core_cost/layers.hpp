@@ -22,8 +22,10 @@ struct Layer {
   SourceLoc where;
 };
 
-/// A YAML workload of ZigZag. The output is `O`; operand `I` uses memory operand I1 and `W` uses
-/// I2, any other input the one that is left. Throws one InputError with every problem found.
+/// A YAML workload of ZigZag, in the order in which it takes the layers: generation by generation
+/// after the layers that make their operands. The output is `O`; operand `I` uses memory operand I1
+/// and `W` uses I2, any other input the one that is left. Throws one InputError with every problem
+/// found.
 std::vector<Layer> read_layers(const std::string& path);
 /// The same from text; `origin` names it in messages.
 std::vector<Layer> parse_layers(std::string_view text, const std::string& origin);
