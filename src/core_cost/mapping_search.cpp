@@ -112,7 +112,8 @@ struct Search {
   std::vector<SpatialModel> unrollings; ///< by MappingArchive::Entry::unrolling, counted from 1
   SearchLog log;
 
-  std::string refused; ///< why the last unrolling has no order that the user wants
+  /// Why the last unrolling has no order that the user wants.
+  std::string refused = "no order of its loops is the temporal order asked for";
 
   void run(const Context& c, const ArrayUnrolling& unrolling) {
     const SpatialModel& spatial =
@@ -269,7 +270,7 @@ CoreCost describe(const Context& c, const Search& search, const MappingArchive::
 }
 
 Search search_all(const Context& c, MappingArchive::Keep keep) {
-  Search search{MappingArchive(c.options.objective, keep), {}, {}, {}};
+  Search search{MappingArchive(c.options.objective, keep)};
   if (!c.options.model.free_unrolling) {
     for (const ArrayUnrolling& unrolling :
          zigzag_unrollings(c.model, c.hierarchy, named_dataflow(c), c.options))

@@ -19,7 +19,42 @@ struct Slices {
   std::array<double, kMaxTemporalLoops + 1> accesses; ///< bits moved from the level above
 };
 
+/// Elements of a slice. With fractional unrollings in the very order in which ZigZag multiplies
+/// (dims one by one, then their product by axes): slices that leave as many accesses are told apart
+/// by the last digit.
+template <bool Fractional>
+class SliceFootprint {
+public:
+  explicit SliceFootprint(const OperandModel& operand) : operand_(&operand), footprint_(operand) {
+    if constexpr (Fractional)
+      sizes_.fill(1);
+  }
+  void multiply(const Loop& loop) {
+    footprint_.multiply(loop);
+    if constexpr (Fractional)
+      sizes_[loop.dim] *= loop.size;
+  }
+  double elements() const {
+    if constexpr (!Fractional) {
+      return footprint_.elements();
+    } else {
+      double product = operand_->fixed;
+      for (std::size_t i = 0; i < operand_->relevant_count; ++i)
+        product *= sizes_[operand_->relevant[i]];
+      for (std::size_t i = 0; i < operand_->axes; ++i)
+        product *= footprint_.on_axis(i);
+      return product;
+    }
+  }
+
+private:
+  const OperandModel* operand_;
+  Footprint footprint_;
+  std::array<double, Fractional ? kMaxDims : 1> sizes_;
+};
+
 /// One pass over the memories, bottom-up.
+template <bool Fractional>
 class Filling {
 public:
   Filling(const NestModel& model, const Hierarchy& hierarchy, const SpatialForm& spatial,
@@ -53,7 +88,7 @@ private:
   std::array<std::size_t, kMaxOperands> done_{}; ///< loops placed so far
   std::array<bool, kMaxOperands> waiting_{};     ///< a memory of the operand is undecided
   /// Running footprint per operand; loops of the spatial lists join once their level is passed.
-  std::array<Footprint, kMaxOperands> footprint_;
+  std::array<SliceFootprint<Fractional>, kMaxOperands> footprint_;
   std::array<Slices, kMaxOperands> slices_;
   std::size_t users_ = 0;
   std::array<std::size_t, kMaxOperands> chosen_{};
@@ -63,15 +98,17 @@ const OperandModel& operand_or_first(const NestModel& model, std::size_t i) {
   return model.operands[i < model.operands.size() ? i : 0];
 }
 
-Filling::Filling(const NestModel& model, const Hierarchy& hierarchy, const SpatialForm& spatial,
-                 std::span<const Loop> order, const Rest& rest, PartialAllocation& allocation,
-                 AllocationFailure* failure)
+template <bool Fractional>
+Filling<Fractional>::Filling(const NestModel& model, const Hierarchy& hierarchy,
+                             const SpatialForm& spatial, std::span<const Loop> order,
+                             const Rest& rest, PartialAllocation& allocation,
+                             AllocationFailure* failure)
     : model_(model), hierarchy_(hierarchy), spatial_(spatial), order_(order), rest_(rest),
       allocation_(allocation),
-      failure_(failure), footprint_{Footprint(operand_or_first(model, 0)),
-                                    Footprint(operand_or_first(model, 1)),
-                                    Footprint(operand_or_first(model, 2)),
-                                    Footprint(operand_or_first(model, 3))} {
+      failure_(failure), footprint_{SliceFootprint<Fractional>(operand_or_first(model, 0)),
+                                    SliceFootprint<Fractional>(operand_or_first(model, 1)),
+                                    SliceFootprint<Fractional>(operand_or_first(model, 2)),
+                                    SliceFootprint<Fractional>(operand_or_first(model, 3))} {
   static_assert(kMaxOperands == 4);
   allocation.levels.fill(0);
   for (std::size_t i = 0; i < model.operands.size(); ++i) {
@@ -80,7 +117,8 @@ Filling::Filling(const NestModel& model, const Hierarchy& hierarchy, const Spati
   }
 }
 
-bool Filling::fill() {
+template <bool Fractional>
+bool Filling<Fractional>::fill() {
   for (std::size_t n = 0; n < hierarchy_.nodes.size(); ++n) {
     if (!fill_node(n))
       return false;
@@ -88,7 +126,8 @@ bool Filling::fill() {
   return true;
 }
 
-bool Filling::fail(const AllocationFailure& why) const {
+template <bool Fractional>
+bool Filling<Fractional>::fail(const AllocationFailure& why) const {
   if (failure_ != nullptr)
     *failure_ = why;
   return false;
@@ -96,7 +135,8 @@ bool Filling::fail(const AllocationFailure& why) const {
 
 /// Width of an operand in its next memory: that of partial sums as long as a loop outside still
 /// adds to them.
-std::int64_t Filling::width(std::size_t operand) const {
+template <bool Fractional>
+std::int64_t Filling<Fractional>::width(std::size_t operand) const {
   const OperandModel& o = model_.operands[operand];
   if (!o.output)
     return o.bits;
@@ -117,10 +157,11 @@ std::int64_t Filling::width(std::size_t operand) const {
 }
 
 /// False when even the smallest slice does not fit.
-bool Filling::list_slices(std::size_t n, const NodeUse& use, Slices& slices) {
+template <bool Fractional>
+bool Filling<Fractional>::list_slices(std::size_t n, const NodeUse& use, Slices& slices) {
   const double capacity = hierarchy_.nodes[n].size_bits;
   const auto bits = static_cast<double>(width(use.operand));
-  Footprint footprint = footprint_[use.operand];
+  SliceFootprint<Fractional> footprint = footprint_[use.operand];
   slices.operand = use.operand;
   slices.done = done_[use.operand];
   slices.first = 0;
@@ -153,7 +194,8 @@ bool Filling::list_slices(std::size_t n, const NodeUse& use, Slices& slices) {
   return true;
 }
 
-void Filling::price_slices(Slices& slices, bool top) const {
+template <bool Fractional>
+void Filling<Fractional>::price_slices(Slices& slices, bool top) const {
   slices.falling = true;
   if (top) {
     slices.accesses[slices.first] = 0;
@@ -174,7 +216,8 @@ void Filling::price_slices(Slices& slices, bool top) const {
 }
 
 /// With reserved double buffers a slice that is replaced while it is in use counts twice.
-void Filling::take_room(Slices& slices, double capacity, bool top) const {
+template <bool Fractional>
+void Filling<Fractional>::take_room(Slices& slices, double capacity, bool top) const {
   if (!model_.choices.reserve_double_buffers || top || 2 * slices.bits[0] > capacity)
     return;
   for (std::size_t k = slices.first; k < slices.count; ++k) {
@@ -185,7 +228,8 @@ void Filling::take_room(Slices& slices, double capacity, bool top) const {
   slices.falling = false;
 }
 
-double Filling::least_room() const {
+template <bool Fractional>
+double Filling<Fractional>::least_room() const {
   double room = 0;
   for (std::size_t u = 0; u < users_; ++u)
     room += slices_[u].room[slices_[u].first];
@@ -194,7 +238,8 @@ double Filling::least_room() const {
 
 /// "Even" allocation: who takes more loops ends where nobody else in the memory ends further
 /// inside.
-bool Filling::even(const std::array<std::size_t, kMaxOperands>& at) const {
+template <bool Fractional>
+bool Filling<Fractional>::even(const std::array<std::size_t, kMaxOperands>& at) const {
   std::size_t least = order_.size();
   for (std::size_t u = 0; u < users_; ++u)
     least = std::min(least, slices_[u].done + at[u]);
@@ -207,7 +252,8 @@ bool Filling::even(const std::array<std::size_t, kMaxOperands>& at) const {
 
 /// Where larger slices are never worse, the largest that fits beside the others is best of the last
 /// user, and of the others all remain to be tried.
-bool Filling::choose_last(double capacity) {
+template <bool Fractional>
+bool Filling<Fractional>::choose_last(double capacity) {
   std::array<std::size_t, kMaxOperands> at{};
   for (std::size_t u = 0; u < users_; ++u)
     at[u] = slices_[u].count - 1;
@@ -254,7 +300,8 @@ bool Filling::choose_last(double capacity) {
 }
 
 /// All combinations; the first user varies slowest, the last of the best ones wins.
-bool Filling::choose_any(double capacity) {
+template <bool Fractional>
+bool Filling<Fractional>::choose_any(double capacity) {
   std::array<std::size_t, kMaxOperands> at{};
   for (std::size_t u = 0; u < users_; ++u)
     at[u] = slices_[u].first;
@@ -285,13 +332,15 @@ bool Filling::choose_any(double capacity) {
 }
 
 /// What is left when no even cut fits.
-bool Filling::choose_nothing() {
+template <bool Fractional>
+bool Filling<Fractional>::choose_nothing() {
   chosen_.fill(0);
   return std::all_of(slices_.begin(), slices_.begin() + static_cast<long>(users_),
                      [](const Slices& s) { return s.first == 0; });
 }
 
-bool Filling::choose(const Node& node) {
+template <bool Fractional>
+bool Filling<Fractional>::choose(const Node& node) {
   const bool falling = !model_.even_allocation &&
                        std::all_of(slices_.begin(), slices_.begin() + static_cast<long>(users_),
                                    [](const Slices& s) { return s.falling; });
@@ -308,7 +357,8 @@ bool Filling::choose(const Node& node) {
   return choose_any(node.size_bits);
 }
 
-void Filling::commit(const Node& node) {
+template <bool Fractional>
+void Filling<Fractional>::commit(const Node& node) {
   for (std::size_t u = 0; u < users_; ++u) {
     const auto [operand, level, top] = node.uses[u];
     for (std::size_t k = 0; k < chosen_[u]; ++k)
@@ -321,7 +371,8 @@ void Filling::commit(const Node& node) {
   }
 }
 
-bool Filling::fill_node(std::size_t n) {
+template <bool Fractional>
+bool Filling<Fractional>::fill_node(std::size_t n) {
   const Node& node = hierarchy_.nodes[n];
   users_ = node.uses.size();
   bool undecided = false;
@@ -359,7 +410,10 @@ bool allocate_beginning(const NestModel& model, const Hierarchy& hierarchy,
                         const SpatialForm& spatial, std::span<const Loop> beginning,
                         const Rest& rest, PartialAllocation& allocation,
                         AllocationFailure* failure) {
-  return Filling(model, hierarchy, spatial, beginning, rest, allocation, failure).fill();
+  return spatial.fractional
+             ? Filling<true>(model, hierarchy, spatial, beginning, rest, allocation, failure).fill()
+             : Filling<false>(model, hierarchy, spatial, beginning, rest, allocation, failure)
+                   .fill();
 }
 
 bool allocate(const NestModel& model, const Hierarchy& hierarchy, const SpatialForm& spatial,

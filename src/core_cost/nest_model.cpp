@@ -46,8 +46,10 @@ void add_axis(OperandModel& model, const AxisExpr& expr, std::int64_t extent,
     return;
   if (expr.terms.size() == 1) {
     Relevance& relevance = model.relevance[expr.terms[0].dim];
-    if (relevance == Relevance::irrelevant)
+    if (relevance == Relevance::irrelevant) {
       relevance = Relevance::relevant;
+      model.relevant[model.relevant_count++] = static_cast<std::uint8_t>(expr.terms[0].dim);
+    }
     return; // a loop on two axes (a diagonal) counts once
   }
   if (expr.terms.size() > kMaxTerms || model.axes == kMaxAxes) {

@@ -58,6 +58,8 @@ struct OperandModel {
   std::int64_t partial_bits = 0; ///< equal to bits for inputs
   double fixed = 1; ///< elements touched whatever the loops do (opaque and data-dependent axes)
   std::array<Relevance, kMaxDims> relevance{};
+  std::array<std::uint8_t, kMaxDims> relevant{}; ///< the relevant loops, in the order of the axes
+  std::size_t relevant_count = 0;
   std::size_t axes = 0;
   std::array<SharedAxis, kMaxAxes> axis{};
   /// Position of a partial loop: its axis, and the term on it. A loop on two axes keeps the first.
@@ -94,6 +96,8 @@ public:
     }
   }
   double elements() const { return relevant_ * shared_; }
+  /// Distinct indices on a shared axis.
+  double on_axis(std::size_t axis) const { return axis_count_[axis]; }
   /// Iterations of the partial loops per distinct element they touch; 1 without overlap.
   double overlap() const { return partial_iterations_ / shared_; }
 

@@ -13,6 +13,8 @@ namespace {
 
 constexpr std::size_t kDiveWidth = 16; ///< beginnings per length that look for a first good order
 constexpr double kWorthDiving = 200;   ///< orders
+constexpr double kAlwaysExact = 50000; ///< orders that are searched whatever the limit
+constexpr std::size_t kNoLimit = std::size_t{1} << 40;
 constexpr std::size_t kFirstTable = 1024; ///< slots
 
 struct Beginning {
@@ -251,7 +253,7 @@ void Search::run(const OrderSearchLimits& limits) {
   visit_first();
   if (kinds_.orders() > kWorthDiving)
     sweep(kDiveWidth, true);
-  sweep(limits.beginnings, false);
+  sweep(kinds_.orders() <= kAlwaysExact ? kNoLimit : limits.beginnings, false);
 }
 
 } // namespace

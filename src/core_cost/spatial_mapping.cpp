@@ -100,14 +100,34 @@ SpatialForm make_form(const NestModel& model, const Hierarchy& hierarchy,
                       std::vector<std::vector<Loop>> loops) {
   SpatialForm form;
   for (const auto& on_dim : loops) {
-    for (const Loop& loop : on_dim)
+    for (const Loop& loop : on_dim) {
       form.total_units *= loop.size;
+      form.fractional = form.fractional || loop.size != std::floor(loop.size);
+    }
   }
   for (std::size_t i = 0; i < model.operands.size(); ++i) {
     form.operands[i] = distribute(model, hierarchy, loops, i);
   }
   form.loops = std::move(loops);
   return form;
+}
+
+/// Unrolled loops of one dim are taken together where they meet between two memory levels of the
+/// first input: 9 on 2 and 2.25 lanes leaves 2 iterations, not ceil(ceil(9 / 2) / 2.25) = 3.
+std::vector<std::int64_t> iterations_left(const NestModel& model, const SpatialForm& exact) {
+  std::vector<std::int64_t> left;
+  for (const LoopDim& dim : model.dims)
+    left.push_back(dim.size);
+  std::size_t first = 0;
+  while (first + 1 < model.operands.size() && model.operands[first].output)
+    ++first;
+  for (const LoopList& list : exact.operands[first].lists) {
+    for (const Loop& loop : list) {
+      std::int64_t& n = left[loop.dim];
+      n = static_cast<std::int64_t>(std::ceil(static_cast<double>(n) / loop.size));
+    }
+  }
+  return left;
 }
 
 } // namespace
@@ -117,12 +137,8 @@ SpatialModel make_spatial_model(const NestModel& model, const Hierarchy& hierarc
   SpatialModel result;
   std::vector<std::vector<Loop>> exact = exact_factors(model, unrolling);
   std::vector<std::vector<Loop>> truncated = exact;
-  for (const LoopDim& dim : model.dims)
-    result.temporal.push_back(dim.size);
   for (auto& on_dim : truncated) {
     for (Loop& loop : on_dim) {
-      std::int64_t& left = result.temporal[loop.dim];
-      left = static_cast<std::int64_t>(std::ceil(static_cast<double>(left) / loop.size));
       const double whole =
           model.choices.widest_step ? std::ceil(loop.size - kRounding) : std::trunc(loop.size);
       result.same = result.same && whole == loop.size;
@@ -130,6 +146,7 @@ SpatialModel make_spatial_model(const NestModel& model, const Hierarchy& hierarc
     }
   }
   result.exact = make_form(model, hierarchy, std::move(exact));
+  result.temporal = iterations_left(model, result.exact);
   result.truncated = result.same ? result.exact : make_form(model, hierarchy, std::move(truncated));
   return result;
 }

@@ -41,6 +41,7 @@ struct SpatialForm {
   std::vector<std::vector<Loop>> loops; ///< [array dim]
   std::array<OperandUnrolling, kMaxOperands> operands;
   double total_units = 1;
+  bool fractional = false; ///< some factor is
 };
 
 struct SpatialModel {

@@ -100,6 +100,19 @@ TemporalSpace place_rules(const NestModel& model, const std::vector<OrderedLoop>
   return space;
 }
 
+/// The user has written the whole nest; loops of one iteration count as written.
+bool is_complete(const TemporalSpace& space, std::vector<std::int64_t> left) {
+  if (space.inner.empty() || !space.outer.empty() || space.inner.size() > kMaxTemporalLoops)
+    return false;
+  for (const PlaceRule& rule : space.inner) {
+    const auto size = static_cast<std::int64_t>(rule.size);
+    if (size < 1 || left[rule.dim] % size != 0)
+      return false;
+    left[rule.dim] /= size;
+  }
+  return std::all_of(left.begin(), left.end(), [](std::int64_t n) { return n == 1; });
+}
+
 /// Takes the prime factors of a wanted loop together.
 void keep_whole(const NestModel& model, const PlaceRule& rule, std::vector<DimFactors>& dims,
                 std::vector<std::int64_t>& left) {
@@ -112,7 +125,7 @@ void keep_whole(const NestModel& model, const PlaceRule& rule, std::vector<DimFa
   left[rule.dim] /= size;
   const auto d = std::find_if(dims.begin(), dims.end(),
                               [&](const DimFactors& f) { return f.dim == rule.dim; });
-  if (d == dims.end() || size == 1)
+  if (d == dims.end())
     return;
   for (const std::int64_t p : prime_factors(size))
     d->factors.erase(std::find(d->factors.begin(), d->factors.end(), p));
@@ -136,19 +149,21 @@ TemporalSpace temporal_space(const NestModel& model, const std::vector<std::int6
                              int lpf_limit, const std::vector<OrderedLoop>& wanted,
                              bool from_inside) {
   TemporalSpace space = place_rules(model, wanted, from_inside);
+  if (is_complete(space, iterations)) {
+    for (const PlaceRule& rule : space.inner)
+      space.factors.push_back({rule.dim, rule.size});
+    return space;
+  }
   std::vector<DimFactors> dims = factorise(iterations);
   std::vector<std::int64_t> left = iterations;
-  bool sized = true;
-  for (const auto* rules : {&space.inner, &space.outer}) {
+  for (auto* rules : {&space.inner, &space.outer}) {
+    std::erase_if(*rules, [](const PlaceRule& rule) { return rule.size == 1; });
     for (const PlaceRule& rule : *rules) {
-      sized = sized && rule.size > 0;
       if (rule.size > 0)
         keep_whole(model, rule, dims, left);
     }
   }
-  const bool complete =
-      sized && std::all_of(left.begin(), left.end(), [](std::int64_t n) { return n == 1; });
-  space.factors = merged_loops(std::move(dims), complete ? 0 : lpf_limit);
+  space.factors = merged_loops(std::move(dims), lpf_limit);
   return space;
 }
 
