@@ -60,6 +60,8 @@ void book_runs(const Timeline& timeline, Ledger& ledger) {
     layer.energy.compute += run.compute;
     layer.energy.onchip_memory += run.memory;
     used.insert(run.core);
+    if (!run.variant.empty())
+      layer.variants.insert(run.variant);
     CoreSums& core = ledger.cores.at(run.core.index());
     core.energy += run.compute + run.memory;
     ++core.tiles;

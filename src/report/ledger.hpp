@@ -5,16 +5,19 @@
 #include "monet/hardware/chip.hpp"
 #include "monet/report/result.hpp"
 
+#include <set>
+#include <string>
 #include <vector>
 
 namespace monet {
 
 struct LayerSums {
-  EnergySplit energy;        ///< of its runs and of the transfers done for it
-  Bits offchip;              ///< moved from or to the off-chip memory for it
-  Cycles start;              ///< of its first run
-  Cycles end;                ///< of its last run
-  std::vector<CoreId> cores; ///< ascending
+  EnergySplit energy;             ///< of its runs and of the transfers done for it
+  Bits offchip;                   ///< moved from or to the off-chip memory for it
+  Cycles start;                   ///< of its first run
+  Cycles end;                     ///< of its last run
+  std::vector<CoreId> cores;      ///< ascending
+  std::set<std::string> variants; ///< how its runs compute it, where there is a choice
 };
 
 struct CoreSums {

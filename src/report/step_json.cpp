@@ -5,6 +5,8 @@
 #include "monet/report/result.hpp"
 #include "monet/report/text.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -168,6 +170,8 @@ Json layers_json(const Graph& graph, const Ledger& ledger) {
                       {"offchip_bytes", bytes_of(sums.offchip)},
                       {"energy", energy_json(sums.energy)},
                       {"dims", std::move(dims)}});
+    if (!sums.variants.empty())
+      layers.back()["variant"] = fmt::format("{}", fmt::join(sums.variants, ", "));
   }
   return layers;
 }

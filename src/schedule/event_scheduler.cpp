@@ -427,12 +427,13 @@ private:
     TileRun run{p.id, p.op, p.core, {p.start}, {p.end}};
     run.compute = Energy::from(cost(p.id).compute_energy);
     run.memory = Energy::from(cost(p.id).memory_energy);
+    run.variant = cost(p.id).variant;
     if (op.nest.compute == ComputeKind::mac) {
       run.macs = 1;
       for (const Interval& range : tiles_.tiles[p.id.index()].ranges)
         run.macs *= range.size();
     }
-    timeline_.runs.push_back(run);
+    timeline_.runs.push_back(std::move(run));
   }
 
   Timeline finish() {

@@ -56,6 +56,18 @@ TEST(StepJson, PhasesHaveTheirOwnPeaks) {
   EXPECT_EQ(phases[2]["memory"]["peak_cycle"], 70);
 }
 
+TEST(StepJson, NamesHowLayersScatter) {
+  HandMade made = hand_made_step();
+  EXPECT_FALSE(step_json(made.result(), made.chip).at("layers")[0].contains("variant"));
+  made.timeline.runs[0].variant = "decomposed";
+  Json json = step_json(made.result(), made.chip);
+  EXPECT_EQ(json.at("layers")[0].at("variant"), "decomposed");
+  made.timeline.runs.push_back(made.timeline.runs[0]);
+  made.timeline.runs.back().variant = "gather";
+  json = step_json(made.result(), made.chip);
+  EXPECT_EQ(json.at("layers")[0].at("variant"), "decomposed, gather");
+}
+
 TEST(StepJson, PhasePeakMayHoldFromBefore) {
   HandMade made = hand_made_step();
   made.timeline.phases[1].end = made.timeline.phases[2].start = {75};

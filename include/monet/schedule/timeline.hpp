@@ -8,6 +8,7 @@
 
 #include <array>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace monet {
@@ -21,6 +22,7 @@ struct TileRun {
   Energy compute; ///< MACs or lane operations
   Energy memory;  ///< on-chip memories
   std::int64_t macs = 0;
+  std::string variant; ///< CoreCost::variant
 };
 
 enum class TransferKind {
