@@ -9,44 +9,6 @@
 
 namespace monet {
 
-namespace {
-
-/// With its length, so that no two lists of names give the same key.
-std::string named(const std::string& dim) {
-  return std::to_string(dim.size()) + ':' + dim + ',';
-}
-
-std::string key_of(const CoreProblem& problem, const Core& core, const CoreCostOptions& options) {
-  std::string key = signature(problem);
-  const std::string core_key = signature(core);
-  key += std::to_string(key.size()) + '|' + core_key + '|';
-  key += std::to_string(static_cast<int>(options.objective)) + '|';
-  key += std::to_string(options.lpf_limit) + '|' + (options.fixed_dataflow ? '1' : '0');
-  key += signature(options.model) + (options.even_allocation ? '1' : '0');
-  key += std::to_string(options.free_unrollings) + '|';
-  key += std::to_string(options.generated_unrollings) + (options.mixed_unrollings ? '1' : '0');
-  if (streams(problem))
-    key += signature(options.offchip);
-  for (const auto& on_dim : options.spatial) {
-    key += '|';
-    for (const Unrolling& u : on_dim)
-      key += named(u.dim) + std::to_string(u.factor) + ';';
-  }
-  for (const auto& on_dim : options.spatial_hints) {
-    key += '?';
-    for (const std::string& dim : on_dim)
-      key += named(dim);
-  }
-  for (const OrderedLoop& loop : options.temporal_order)
-    key += '>' + named(loop.dim) + (loop.size ? std::to_string(*loop.size) : "*");
-  // Others cost the same whatever is said about scattering.
-  if (core_cost_detail::find_transposed(problem))
-    key += '~' + std::to_string(static_cast<int>(options.input_gradient));
-  return key;
-}
-
-} // namespace
-
 struct CoreCostCache::Impl {
   struct Entry {
     std::once_flag once;
@@ -63,7 +25,7 @@ struct CoreCostCache::Impl {
 
 const CoreCost& CoreCostCache::Impl::get(const CoreProblem& problem, const Core& core,
                                          const CoreCostOptions& options) {
-  std::string key = key_of(problem, core, options);
+  std::string key = signature(problem, core, options);
   Entry* entry = nullptr;
   {
     const std::lock_guard lock(mutex);
