@@ -1,57 +1,89 @@
 #include "input_gradient.hpp"
 
 #include "monet/core_cost/core_cost.hpp"
+#include "monet/core_cost/front.hpp"
 
 #include <atomic>
 #include <exception>
+#include <memory>
 #include <mutex>
+#include <string>
 #include <unordered_map>
+#include <utility>
 
 namespace monet {
 
-struct CoreCostCache::Impl {
+namespace {
+
+/// Values by key, each computed once. Whoever asks for one that is being computed waits for it. A
+/// failure is kept and thrown again.
+template <class Value>
+class Memo {
+public:
+  template <class Compute>
+  const Value& get(std::string key, Compute compute) {
+    Entry* entry = nullptr;
+    {
+      const std::lock_guard lock(mutex_);
+      auto& slot = entries_[std::move(key)];
+      if (!slot)
+        slot = std::make_unique<Entry>();
+      entry = slot.get();
+    }
+    std::call_once(entry->once, [&] { // outside the lock
+      try {
+        entry->value = compute();
+      } catch (...) {
+        entry->failure = std::current_exception();
+      }
+    });
+    if (entry->failure)
+      std::rethrow_exception(entry->failure);
+    return entry->value;
+  }
+
+  std::size_t size() const {
+    const std::lock_guard lock(mutex_);
+    return entries_.size();
+  }
+
+private:
   struct Entry {
     std::once_flag once;
-    CoreCost cost;
+    Value value;
     std::exception_ptr failure;
   };
 
-  const CoreCost& get(const CoreProblem& problem, const Core& core, const CoreCostOptions& options);
-
-  mutable std::mutex mutex;
-  std::unordered_map<std::string, std::unique_ptr<Entry>> entries;
-  std::atomic<std::size_t> asked{0};
+  mutable std::mutex mutex_;
+  std::unordered_map<std::string, std::unique_ptr<Entry>> entries_;
 };
 
-const CoreCost& CoreCostCache::Impl::get(const CoreProblem& problem, const Core& core,
-                                         const CoreCostOptions& options) {
-  std::string key = signature(problem, core, options);
-  Entry* entry = nullptr;
-  {
-    const std::lock_guard lock(mutex);
-    auto& slot = entries[std::move(key)];
-    if (!slot)
-      slot = std::make_unique<Entry>();
-    entry = slot.get();
-  }
-  // Solved outside the lock; others who ask for the same problem wait here. A failure is kept and
-  // thrown again. A problem that scatters asks for its forms, which ask for nothing: no two wait
-  // for each other.
-  std::call_once(entry->once, [&] {
-    try {
-      entry->cost = core_cost_detail::core_cost_with(
+std::string signature(const FrontOptions& front) {
+  std::string key = std::to_string(front.halvings);
+  for (const std::size_t i : front.may_stream)
+    key += ',' + std::to_string(i);
+  return key + '|';
+}
+
+} // namespace
+
+struct CoreCostCache::Impl {
+  Memo<CoreCost> costs;
+  Memo<std::vector<FrontPoint>> fronts;
+  std::atomic<std::size_t> asked{0};
+
+  /// A problem that scatters asks for its forms, which ask for nothing: no two wait for each other.
+  const CoreCost& get(const CoreProblem& problem, const Core& core,
+                      const CoreCostOptions& options) {
+    return costs.get(signature(problem, core, options), [&] {
+      return core_cost_detail::core_cost_with(
           problem, core, options,
           [this](const CoreProblem& part, const Core& on, const CoreCostOptions& as_is) {
             return get(part, on, as_is);
           });
-    } catch (...) {
-      entry->failure = std::current_exception();
-    }
-  });
-  if (entry->failure)
-    std::rethrow_exception(entry->failure);
-  return entry->cost;
-}
+    });
+  }
+};
 
 CoreCostCache::CoreCostCache() : impl_(std::make_unique<Impl>()) {}
 CoreCostCache::~CoreCostCache() = default;
@@ -62,9 +94,18 @@ const CoreCost& CoreCostCache::get(const CoreProblem& problem, const Core& core,
   return impl_->get(problem, core, options);
 }
 
+const std::vector<FrontPoint>& CoreCostCache::front(const CoreProblem& problem, const Core& core,
+                                                    const CoreCostOptions& options,
+                                                    const FrontOptions& front) {
+  // What streams is chosen here, so the rate counts whatever the problem marks.
+  std::string key = signature(front) + signature(options.offchip);
+  key += signature(problem, core, options);
+  return impl_->fronts.get(std::move(key),
+                           [&] { return core_cost_front(problem, core, options, front); });
+}
+
 std::size_t CoreCostCache::solved() const {
-  const std::lock_guard lock(impl_->mutex);
-  return impl_->entries.size();
+  return impl_->costs.size();
 }
 
 std::size_t CoreCostCache::asked() const {

@@ -79,9 +79,8 @@ void charge_zeros(const Forms& f, std::int64_t zeros, CoreCost& cost) {
   cost.latency = {static_cast<std::int64_t>(cost.parts.total())};
 }
 
-CoreCost cost_zero_inserted(const Forms& f) {
-  const CoreProblem gather = zero_inserted(f.problem, f.transposed);
-  CoreCost cost = f.solve(gather, f.core, f.options);
+/// What the zeros add to a mapping of the gather.
+CoreCost with_zeros(const Forms& f, const CoreProblem& gather, CoreCost cost) {
   const std::int64_t all = elements(gather.operands[f.transposed.gradient]);
   const std::int64_t real = real_elements(f, gather);
   if (f.problem.operands[f.transposed.gradient].offchip) {
@@ -96,6 +95,7 @@ CoreCost cost_zero_inserted(const Forms& f) {
   if (f.problem.operands[f.transposed.output].offchip)
     written = std::max(written, stored_bits(f.problem.operands[f.transposed.output]));
   cost.macs_executed = iterations(gather);
+  cost.variant = f.transposed.strided ? "zero-inserted" : "gather";
   return cost;
 }
 
@@ -223,6 +223,7 @@ CoreCost cost_decomposed(const Forms& f) {
     else if (whole.mode != AccessMode::read) // elements that no tap meets are zeros
       sum.offchip[i].write = std::max(sum.offchip[i].write, stored);
   }
+  sum.variant = f.transposed.strided ? "decomposed" : "gather";
   return sum;
 }
 
@@ -241,22 +242,43 @@ std::pair<double, double> merit_of(const Forms& f, const CoreCost& cost) {
 }
 
 CoreCost cost_form(const Forms& f, InputGradient form) {
-  CoreCost cost;
   switch (form) {
   case InputGradient::best:
   case InputGradient::scatter:
-    cost = f.solve(f.problem, f.core, f.options);
-    break;
+    return f.solve(f.problem, f.core, f.options);
   case InputGradient::decomposed:
-    cost = cost_decomposed(f);
-    cost.variant = f.transposed.strided ? "decomposed" : "gather";
-    break;
-  case InputGradient::zero_inserted:
-    cost = cost_zero_inserted(f);
-    cost.variant = f.transposed.strided ? "zero-inserted" : "gather";
-    break;
+    return cost_decomposed(f);
+  case InputGradient::zero_inserted: {
+    const CoreProblem gather = zero_inserted(f.problem, f.transposed);
+    return with_zeros(f, gather, f.solve(gather, f.core, f.options));
   }
-  return cost;
+  }
+  throw InternalError("unknown form");
+}
+
+std::vector<CoreCost> front_of_form(const Forms& f, InputGradient form) {
+  std::vector<CoreCost> costs;
+  if (form == InputGradient::decomposed) {
+    for (const Objective objective : {Objective::latency, Objective::energy, Objective::edp}) {
+      CoreCostOptions options = f.options;
+      options.objective = objective;
+      costs.push_back(cost_decomposed({f.problem, f.transposed, f.core, options, f.solve}));
+    }
+    return costs;
+  }
+  const bool zeros = form == InputGradient::zero_inserted;
+  const CoreProblem problem = zeros ? zero_inserted(f.problem, f.transposed) : f.problem;
+  for (CoreCost& cost : search_front(problem, f.core, f.options)) {
+    cost.macs_executed = iterations(problem);
+    cost.variant = "scatter";
+    costs.push_back(zeros ? with_zeros(f, problem, std::move(cost)) : std::move(cost));
+  }
+  return costs;
+}
+
+/// An order that the user fixed speaks of the loops as they are.
+bool keeps_form(const CoreCostOptions& options) {
+  return options.input_gradient == InputGradient::scatter || !options.temporal_order.empty();
 }
 
 } // namespace
@@ -303,15 +325,51 @@ CoreCost best_form(const CoreProblem& problem, const Transposed& transposed, con
   return *best;
 }
 
+std::vector<CoreCost> mappings(const CoreProblem& problem, const Core& core,
+                               const CoreCostOptions& options) {
+  if (problem.compute != ComputeKind::mac)
+    return {vector_cost(problem, core)};
+  const std::optional<Transposed> transposed = find_transposed(problem);
+  if (!transposed) {
+    std::vector<CoreCost> costs = search_front(problem, core, options);
+    for (CoreCost& cost : costs)
+      cost.macs_executed = iterations(problem);
+    return costs;
+  }
+  CoreCostOptions as_is = options;
+  as_is.input_gradient = InputGradient::scatter;
+  const Solver solve = [](const CoreProblem& part, const Core& on, const CoreCostOptions& how) {
+    return core_cost(part, on, how);
+  };
+  const Forms f{problem, *transposed, core, as_is, solve};
+  const InputGradient wanted =
+      keeps_form(options) ? InputGradient::scatter : options.input_gradient;
+  std::vector<CoreCost> costs;
+  std::exception_ptr failure;
+  for (const InputGradient form :
+       {InputGradient::scatter, InputGradient::decomposed, InputGradient::zero_inserted}) {
+    const bool same = form == InputGradient::zero_inserted && !transposed->strided;
+    if (wanted == InputGradient::best ? same : form != wanted)
+      continue;
+    try {
+      for (CoreCost& cost : front_of_form(f, form))
+        costs.push_back(std::move(cost));
+    } catch (const InfeasibleError&) {
+      if (!failure)
+        failure = std::current_exception();
+    }
+  }
+  if (costs.empty())
+    std::rethrow_exception(failure);
+  return costs;
+}
+
 CoreCost core_cost_with(const CoreProblem& problem, const Core& core,
                         const CoreCostOptions& options, const Solver& solve) {
   if (problem.compute != ComputeKind::mac)
     return vector_cost(problem, core);
   const std::optional<Transposed> transposed = find_transposed(problem);
-  // An order that the user fixed speaks of the loops as they are.
-  const bool as_it_is =
-      options.input_gradient == InputGradient::scatter || !options.temporal_order.empty();
-  if (transposed && !as_it_is)
+  if (transposed && !keeps_form(options))
     return best_form(problem, *transposed, core, options, solve);
   CoreCost cost = search_mapping(problem, core, options);
   cost.macs_executed = iterations(problem);

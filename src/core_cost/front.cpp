@@ -1,0 +1,134 @@
+#include "monet/core_cost/front.hpp"
+
+#include "input_gradient.hpp"
+#include "mapping_search.hpp"
+
+#include "monet/base/checked.hpp"
+#include "monet/base/errors.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <exception>
+#include <tuple>
+#include <utility>
+
+namespace monet {
+
+namespace {
+
+bool no_worse(const FrontPoint& a, const FrontPoint& b) {
+  return a.latency <= b.latency && a.energy <= b.energy && a.footprint <= b.footprint;
+}
+
+/// Keeps what nothing beats; of equals the first.
+std::vector<FrontPoint> not_dominated(std::vector<FrontPoint> points) {
+  std::stable_sort(points.begin(), points.end(), [](const FrontPoint& a, const FrontPoint& b) {
+    return std::tie(a.latency, a.energy, a.footprint) < std::tie(b.latency, b.energy, b.footprint);
+  });
+  std::vector<FrontPoint> front;
+  for (FrontPoint& point : points) {
+    const bool beaten = std::any_of(front.begin(), front.end(),
+                                    [&](const FrontPoint& kept) { return no_worse(kept, point); });
+    if (!beaten)
+      front.push_back(std::move(point));
+  }
+  return front;
+}
+
+/// All sets of operands to stream: the marked ones always, fewer others first.
+std::vector<CoreProblem> streaming_sets(const CoreProblem& problem, const FrontOptions& front) {
+  std::vector<std::size_t> choices;
+  for (const std::size_t i : front.may_stream) {
+    internal_check(i < problem.operands.size(), "an operand of the problem may stream");
+    const bool known = std::find(choices.begin(), choices.end(), i) != choices.end();
+    if (!problem.operands[i].offchip && !known)
+      choices.push_back(i);
+  }
+  if (choices.size() > kMostStreamed) {
+    throw InfeasibleError(
+        fmt::format("{} operands may be streamed or not; at most {} are supported", choices.size(),
+                    kMostStreamed));
+  }
+  std::vector<std::uint32_t> sets(std::size_t{1} << choices.size());
+  for (std::uint32_t s = 0; s < sets.size(); ++s)
+    sets[s] = s;
+  std::stable_sort(sets.begin(), sets.end(), [](std::uint32_t a, std::uint32_t b) {
+    return std::popcount(a) < std::popcount(b);
+  });
+  std::vector<CoreProblem> problems;
+  for (const std::uint32_t set : sets) {
+    CoreProblem chosen = problem;
+    for (std::size_t c = 0; c < choices.size(); ++c)
+      chosen.operands[choices[c]].offchip = (set >> c & 1U) != 0;
+    problems.push_back(std::move(chosen));
+  }
+  return problems;
+}
+
+/// The core with the room for slices halved `halvings` times in every top memory of a streamed
+/// operand.
+Core with_less_room(const CoreProblem& problem, const Core& core, int halvings) {
+  Core smaller = core;
+  for (Memory& memory : smaller.memories) {
+    std::int64_t kept = 0;
+    bool slices = false;
+    for (const ProblemOperand& operand : problem.operands) {
+      if (smaller.top(operand.memory) != &memory)
+        continue;
+      slices = slices || operand.offchip;
+      if (!operand.offchip) {
+        kept = checked_add(kept, checked_multiply(checked_product(operand.extents),
+                                                  std::max(operand.bits, operand.partial_bits)));
+      }
+    }
+    const std::int64_t whole = ceil_div(kept, instances(core, memory));
+    if (slices && whole < memory.size.value)
+      memory.size.value = whole + ((memory.size.value - whole) >> halvings);
+  }
+  return smaller;
+}
+
+void add_points(const CoreProblem& problem, const Core& core, const CoreCostOptions& options,
+                std::vector<FrontPoint>& points) {
+  for (CoreCost& cost : core_cost_detail::mappings(problem, core, options)) {
+    FrontPoint point;
+    for (const ProblemOperand& operand : problem.operands)
+      point.streamed.push_back(operand.offchip);
+    const core_cost_detail::Priced p = core_cost_detail::priced(cost, options.offchip);
+    point.latency = p.latency;
+    point.energy = p.energy;
+    for (const Bits bits : cost.resident)
+      point.footprint += bits;
+    point.cost = std::move(cost);
+    points.push_back(std::move(point));
+  }
+}
+
+} // namespace
+
+std::vector<FrontPoint> core_cost_front(const CoreProblem& problem, const Core& core,
+                                        const CoreCostOptions& options, const FrontOptions& front) {
+  std::vector<FrontPoint> points;
+  std::exception_ptr failure;
+  for (const CoreProblem& chosen : streaming_sets(problem, front)) {
+    // Slices of a vector nest have one size.
+    const bool sized = chosen.compute == ComputeKind::mac && streams(chosen);
+    const int rooms = sized ? std::clamp(front.halvings, 0, 62) : 0;
+    for (int halvings = 0; halvings <= rooms; ++halvings) {
+      try {
+        add_points(chosen, with_less_room(chosen, core, halvings), options, points);
+      } catch (const InfeasibleError&) {
+        if (!failure)
+          failure = std::current_exception();
+        break; // with less room nothing fits either
+      }
+    }
+  }
+  if (points.empty())
+    std::rethrow_exception(failure);
+  return not_dominated(std::move(points));
+}
+
+} // namespace monet
