@@ -140,7 +140,7 @@ void shrink(std::vector<std::int64_t>& factors, double most) {
       p *= static_cast<double>(f);
     return p;
   };
-  while (product() > most) {
+  while (!factors.empty() && product() > most) {
     std::int64_t& largest = *std::max_element(factors.begin(), factors.end());
     if (largest <= 1)
       return;
