@@ -80,6 +80,13 @@ const std::vector<std::vector<Unrolling>>& named_dataflow(const Context& c) {
   return c.core.dataflow.empty() ? c.options.spatial : c.core.dataflow;
 }
 
+bool leaves_array_dims_open(const Context& c) {
+  const auto& named = named_dataflow(c);
+  const bool some_empty =
+      std::any_of(named.begin(), named.end(), [](const auto& loops) { return loops.empty(); });
+  return some_empty || named.size() < c.hierarchy.array_dims;
+}
+
 /// The core's own dataflow, or that of the options; nothing when neither names a loop.
 std::optional<ArrayUnrolling> named_unrolling(const Context& c, const UnrollCaps& caps) {
   const auto& named = named_dataflow(c);
@@ -284,8 +291,11 @@ Search search_all(const Context& c, MappingArchive::Keep keep) {
     search.run(c, *named);
     used = utilisation(c.model, c.hierarchy, *named);
   }
-  if (!named || !c.options.fixed_dataflow)
-    search_free(c, caps, used, search);
+  const bool fixed = c.options.fixed_dataflow;
+  if (named && fixed && !leaves_array_dims_open(c))
+    return search;
+  const auto& kept = fixed ? named_dataflow(c) : std::vector<std::vector<Unrolling>>{};
+  search_free(c, restricted(caps, c.model, kept, c.options.spatial_hints), used, search);
   return search;
 }
 

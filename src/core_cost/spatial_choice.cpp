@@ -185,6 +185,31 @@ ArrayUnrolling from_dataflow(const NestModel& model, const Hierarchy& hierarchy,
   return unrolling;
 }
 
+UnrollCaps restricted(UnrollCaps caps, const NestModel& model,
+                      const std::vector<std::vector<Unrolling>>& kept,
+                      const std::vector<std::vector<std::string>>& hints) {
+  for (std::size_t d = 0; d < caps.size(); ++d) {
+    std::vector<std::int64_t> most(model.dims.size(), 1);
+    const bool names_loops = d < kept.size() && !kept[d].empty();
+    bool hinted = false;
+    for (std::size_t i = 0; i < model.dims.size(); ++i) {
+      const std::string& loop = model.dims[i].name;
+      for (std::size_t k = 0; names_loops && k < kept[d].size(); ++k) {
+        if (kept[d][k].dim == loop)
+          most[i] = std::max(most[i], kept[d][k].factor);
+      }
+      if (!names_loops && d < hints.size() &&
+          std::find(hints[d].begin(), hints[d].end(), loop) != hints[d].end()) {
+        most[i] = caps[d][i];
+        hinted = true;
+      }
+    }
+    for (std::size_t i = 0; (names_loops || hinted) && i < model.dims.size(); ++i)
+      caps[d][i] = std::min(caps[d][i], most[i]);
+  }
+  return caps;
+}
+
 std::vector<ArrayUnrolling> fill_array(const NestModel& model, const Hierarchy& hierarchy,
                                        const UnrollCaps& caps, std::size_t wanted) {
   Partial start;

@@ -20,6 +20,13 @@ ArrayUnrolling from_dataflow(const NestModel& model, const Hierarchy& hierarchy,
                              const UnrollCaps& caps,
                              const std::vector<std::vector<Unrolling>>& dataflow);
 
+/// The caps that also keep to the user's wishes: an array dim of `kept` that names loops takes
+/// those alone and no further, any other takes the loops of its hints, if one of them is a loop of
+/// the nest.
+UnrollCaps restricted(UnrollCaps caps, const NestModel& model,
+                      const std::vector<std::vector<Unrolling>>& kept,
+                      const std::vector<std::vector<std::string>>& hints);
+
 /// Up to `wanted` unrollings that use the most of the array, best first; ties by fewer loops, then
 /// by loop order. One array dim may take up to three loops (C 3, FX 3, FY 3 on 32 lanes).
 std::vector<ArrayUnrolling> fill_array(const NestModel& model, const Hierarchy& hierarchy,

@@ -289,5 +289,31 @@ RC_GTEST_PROP(SpatialGenerator, AgreesWithAPlainEnumeration, ()) {
   RC_ASSERT(unrollings(p, {}, options) == enumerated(p, options));
 }
 
+TEST(FreeUnrolling, KeepsToHintsAndGivenArrayDims) {
+  const auto unrolled = [](const Core& core, const CoreCostOptions& options, std::size_t d) {
+    const CoreCost cost = core_cost(product(64, 64, 64), core, options); // C D K
+    std::string loops;
+    for (const MappedLoop& loop : cost.spatial.unrolled[d])
+      loops += "CDK"[loop.dim];
+    return loops;
+  };
+  Core core = tpu_like(true);
+  core.dataflow.clear();
+  CoreCostOptions options;
+  options.spatial_hints = {{"D"}, {"C", "OX"}};
+  EXPECT_EQ(unrolled(core, options, 0), "D");
+  EXPECT_EQ(unrolled(core, options, 1), "C");
+  // D1 is given, D2 is open.
+  core.dataflow = {{{"K", 16}}, {}};
+  options.fixed_dataflow = true;
+  EXPECT_EQ(unrolled(core, options, 0), "K");
+  EXPECT_EQ(unrolled(core, options, 1), "C");
+  options.spatial_hints = {{}, {"D"}};
+  EXPECT_EQ(unrolled(core, options, 1), "D");
+  // Nothing that the layer has on D2: it stays unused.
+  core.dataflow = {{{"K", 16}}, {{"OX", 4}}};
+  EXPECT_EQ(unrolled(core, options, 1), "");
+}
+
 } // namespace
 } // namespace monet::core_cost_detail

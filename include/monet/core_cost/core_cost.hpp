@@ -127,8 +127,8 @@ struct CoreCostOptions {
   ModelChoices model;
   int lpf_limit =
       6; ///< prime factors of the temporal loops are merged down to this many; 0 = not merged
-  /// Keep the core's dataflow (or `spatial`) even where another unrolling costs less. Off: both are
-  /// tried.
+  /// Keep the core's dataflow (or `spatial`) even where another unrolling costs less; array dims
+  /// that it leaves open may take any loop. Off: both are tried.
   bool fixed_dataflow = false;
   /// Spatial mapping when the core has no dataflow: per array dim.
   std::vector<std::vector<Unrolling>> spatial;
@@ -137,10 +137,11 @@ struct CoreCostOptions {
   int free_unrollings = kUsualUnrollings;
   static constexpr int kUsualUnrollings = 12;
   /// Layer dims to choose from on array dims that have no unrolling, per array dim; empty = all.
-  /// Only without `free_unrolling`, as are the next two.
   std::vector<std::vector<std::string>> spatial_hints;
-  int generated_unrollings = 3;  ///< best so many are searched
-  bool mixed_unrollings = false; ///< generate several layer dims on one array dim too
+  /// Without `free_unrolling`: so many of the best are searched, and whether several layer dims may
+  /// share an array dim.
+  int generated_unrollings = 3;
+  bool mixed_unrollings = false;
   /// Orders to keep to, innermost first; empty = all. Dims that a problem lacks are left out.
   std::vector<OrderedLoop> temporal_order;
   bool even_allocation = false; ///< all operands are cut at the same loops in a shared memory
