@@ -8,7 +8,7 @@ bool evaluate(const NestModel& model, const Hierarchy& hierarchy, const SpatialM
   if (!allocate(model, hierarchy, spatial.exact, loops, candidate.allocation, failure))
     return false;
   merge_stationary(model, hierarchy, loops, candidate.allocation);
-  const TemporalOrder order = make_temporal_order(loops);
+  const TemporalOrder order(loops);
   move_data(model, hierarchy, spatial.exact, order, candidate.allocation, candidate.exact);
   if (!spatial.same) {
     move_data(model, hierarchy, spatial.truncated, order, candidate.allocation,

@@ -1,175 +1,246 @@
 #include "data_movement.hpp"
 
-#include <cmath>
-
 namespace monet::core_cost_detail {
 
 namespace {
 
-/// Loops of one level of an operand as [begin, end) of the order.
-struct Range {
-  std::size_t begin;
-  std::size_t end;
-};
-Range range_of(const Allocation& allocation, std::size_t operand, std::size_t level) {
-  const auto& cut = allocation.cut[operand];
-  return {level == 0 ? std::size_t{0} : cut[level - 1], cut[level]};
-}
-
-/// Product of the outermost run of loops of one relevance in a level.
-std::int64_t outer_run(const OperandModel& operand, std::span<const Loop> order, Range range,
-                       Relevance wanted) {
-  double product = 1;
-  for (std::size_t i = range.end; i-- > range.begin && operand.relevance[order[i].dim] == wanted;) {
-    product *= order[i].size;
-  }
-  return static_cast<std::int64_t>(product);
-}
-
-/// Output only. reduction[l]: iterations from arch level l outwards that add to the same elements,
-/// overlap included.
-using Reduction = std::array<double, kMaxLevels + 3>;
-
-Reduction output_reduction(const NestModel& model, const OperandUnrolling& spatial,
-                           const TemporalOrder& order, const Allocation& allocation,
-                           std::size_t operand, std::size_t levels) {
-  const OperandModel& o = model.operands[operand];
-  Reduction reduction;
-  reduction.fill(1);
-  Footprint footprint(o);
-  double overlap = 1;
-  for (std::size_t l = 0; l <= levels; ++l) {
-    double irrelevant = 1;
-    const auto add = [&](const Loop& loop) {
-      if (o.relevance[loop.dim] == Relevance::irrelevant) {
-        irrelevant *= loop.size;
-      } else if (o.relevance[loop.dim] == Relevance::partial) {
-        footprint.multiply(loop);
-      }
-    };
-    if (l > 0) {
-      const Range range = range_of(allocation, operand, l - 1);
-      for (std::size_t i = range.begin; i < range.end; ++i)
-        add(order.loops[i]);
-    }
-    for (const Loop& loop : spatial.lists[l])
-      add(loop);
-    reduction[l] = irrelevant * footprint.overlap() / overlap;
-    overlap = footprint.overlap();
-  }
-  for (std::size_t l = levels; l-- > 0;)
-    reduction[l] *= reduction[l + 1];
-  return reduction;
-}
-
 constexpr double kNoReduction = 1 + 1e-9;
 constexpr double kRounding = 1e-9;
+
+/// To the nearest whole number, half to even. As std::nearbyint, without a call.
+double rounded(double value) {
+  constexpr double kWhole = 4503599627370496; // 2^52: from here on all doubles are whole
+  return value < kWhole ? (value + kWhole) - kWhole : value;
+}
+
+/// One operand of one order: its loops and where they are cut.
+struct Nest {
+  const NestModel& model;
+  const OperandModel& operand;
+  const OperandUnrolling& unrolled;
+  const TemporalOrder& order;
+  const std::array<std::uint8_t, kMaxLevels>& cut;
+  std::size_t levels;
+
+  /// Loops inside boundary `m`, which is below memory level m.
+  std::size_t end(std::size_t m) const { return m == 0 ? 0 : cut[m - 1]; }
+  Relevance relevance(std::size_t i) const { return operand.relevance[order.loops[i].dim]; }
+};
+
+/// Output only. [l]: iterations from arch level l outwards that add to the same elements, overlap
+/// included.
+using Reduction = std::array<double, kMaxLevels + 1>;
+
+void multiply_reduction(const Nest& nest, const Loop& loop, double& irrelevant,
+                        Footprint& footprint) {
+  switch (nest.operand.relevance[loop.dim]) {
+  case Relevance::irrelevant:
+    irrelevant *= loop.size;
+    return;
+  case Relevance::relevant:
+    return;
+  case Relevance::partial:
+    footprint.multiply(loop);
+    return;
+  }
+}
+
+void find_reduction(const Nest& nest, Reduction& reduction) {
+  Footprint footprint(nest.operand);
+  const bool scattered = nest.operand.axes > 0;
+  double overlap = 1;
+  for (std::size_t l = 0; l <= nest.levels; ++l) {
+    double irrelevant = 1;
+    for (std::size_t i = l == 0 ? 0 : nest.end(l - 1); i < nest.end(l); ++i)
+      multiply_reduction(nest, nest.order.loops[i], irrelevant, footprint);
+    for (const Loop& loop : nest.unrolled.lists[l])
+      multiply_reduction(nest, loop, irrelevant, footprint);
+    reduction[l] = irrelevant;
+    if (scattered) {
+      reduction[l] = irrelevant * footprint.overlap() / overlap;
+      overlap = footprint.overlap();
+    }
+  }
+  for (std::size_t l = nest.levels; l-- > 0;)
+    reduction[l] *= reduction[l + 1];
+}
 
 /// Output only. [m]: runs of the loops inside boundary m that are the first on their elements, so
 /// that there are no partial sums yet. Runs that overlap others (scatter) count by their new part,
 /// and the sum is rounded down.
 using FirstRuns = std::array<std::int64_t, kMaxLevels + 1>;
 
-FirstRuns first_runs(const OperandModel& o, const OperandUnrolling& spatial,
-                     const TemporalOrder& order, const Allocation& allocation, std::size_t operand,
-                     std::size_t levels) {
-  FirstRuns first{};
-  Footprint inside(o);
+void find_first_runs_of_scatter(const Nest& nest, FirstRuns& first) {
+  Footprint inside(nest.operand);
   std::size_t begin = 0;
-  for (std::size_t m = 0; m <= levels; ++m) {
-    const std::size_t end = m == 0 ? 0 : allocation.cut[operand][m - 1];
+  for (std::size_t m = 0; m <= nest.levels; ++m) {
+    const std::size_t end = nest.end(m);
     for (std::size_t i = begin; i < end; ++i)
-      inside.multiply(order.loops[i]);
-    for (const Loop& loop : spatial.lists[m])
+      inside.multiply(nest.order.loops[i]);
+    for (const Loop& loop : nest.unrolled.lists[m])
       inside.multiply(loop);
     Footprint all = inside;
-    for (std::size_t i = end; i < order.loops.size(); ++i)
-      all.multiply(order.loops[i]);
+    for (std::size_t i = end; i < nest.order.loops.size(); ++i)
+      all.multiply(nest.order.loops[i]);
     first[m] = static_cast<std::int64_t>(all.elements() / inside.elements() + kRounding);
     begin = end;
   }
-  return first;
+}
+
+void find_first_runs(const Nest& nest, FirstRuns& first) {
+  if (nest.operand.axes > 0) {
+    find_first_runs_of_scatter(nest, first);
+    return;
+  }
+  std::int64_t runs = 1; // product of the loops outside that touch the output
+  std::size_t i = nest.order.loops.size();
+  for (std::size_t m = nest.levels + 1; m-- > 0;) {
+    for (; i > nest.end(m); --i) {
+      if (nest.relevance(i - 1) == Relevance::relevant)
+        runs *= static_cast<std::int64_t>(nest.order.loops[i - 1].size);
+    }
+    first[m] = runs;
+  }
 }
 
 /// Cycles for which the multipliers use the same elements of an input: the innermost loops that do
 /// not touch it. For an addend, on average: it is read again only where other sums start.
-std::int64_t stationary_cycles(const NestModel& model, const TemporalOrder& order, Range inner,
-                               const OperandModel& o) {
-  std::size_t i = inner.begin;
-  while (i < inner.end && o.relevance[order.loops[i].dim] == Relevance::irrelevant)
+std::int64_t stationary_cycles(const Nest& nest) {
+  std::size_t i = 0;
+  while (i < nest.cut[0] && nest.relevance(i) == Relevance::irrelevant)
     ++i;
-  std::int64_t cycles = order.prefix[i];
-  const OperandModel& output = model.operands[model.output];
-  for (; o.addend && i < order.loops.size(); ++i) {
-    if (output.relevance[order.loops[i].dim] == Relevance::irrelevant)
-      cycles *= static_cast<std::int64_t>(order.loops[i].size);
+  std::int64_t cycles = nest.order.inside[i];
+  const OperandModel& output = nest.model.operands[nest.model.output];
+  for (; nest.operand.addend && i < nest.order.loops.size(); ++i) {
+    if (output.relevance[nest.order.loops[i].dim] == Relevance::irrelevant)
+      cycles *= static_cast<std::int64_t>(nest.order.loops[i].size);
   }
   return cycles;
 }
 
 /// Contents of every level and how long they stay.
-void hold(const NestModel& model, const OperandUnrolling& spatial, const TemporalOrder& order,
-          const Allocation& allocation, std::size_t operand, std::size_t levels,
-          OperandMovement& out, const Reduction* reduction) {
-  const OperandModel& o = model.operands[operand];
+void hold(const Nest& nest, const Reduction* reduction, OperandMovement& out) {
+  const OperandModel& o = nest.operand;
   Footprint footprint(o);
-  const auto bits_at = [&](std::size_t index) {
+  const auto bits_at = [&](std::size_t m) {
     const bool partial =
-        reduction != nullptr && index < levels && (*reduction)[index + 1] > kNoReduction;
+        reduction != nullptr && m < nest.levels && (*reduction)[m + 1] > kNoReduction;
     return partial ? o.partial_bits : o.bits;
   };
-  out.elements[0] = static_cast<std::int64_t>(std::nearbyint(footprint.elements()));
+  out.elements[0] = static_cast<std::int64_t>(rounded(footprint.elements()));
   out.held_bits[0] = out.elements[0] * bits_at(0);
   out.effective_bits[0] = out.held_bits[0];
-  out.cycles[0] = 1;
-  if (reduction == nullptr) {
-    out.cycles[0] = stationary_cycles(model, order, range_of(allocation, operand, 0), o);
-  }
-  for (std::size_t l = 0; l < levels; ++l) {
-    const Range range = range_of(allocation, operand, l);
-    for (std::size_t i = range.begin; i < range.end; ++i)
-      footprint.multiply(order.loops[i]);
-    for (const Loop& loop : spatial.lists[l])
+  out.cycles[0] = reduction != nullptr ? 1 : stationary_cycles(nest);
+  for (std::size_t l = 0; l < nest.levels; ++l) {
+    const std::size_t end = nest.end(l + 1);
+    std::int64_t outer_relevant = 1; // outermost loops of the level that touch the operand
+    for (std::size_t i = nest.end(l); i < end; ++i) {
+      const Loop& loop = nest.order.loops[i];
       footprint.multiply(loop);
-    out.elements[l + 1] = static_cast<std::int64_t>(std::nearbyint(footprint.elements()));
+      outer_relevant = nest.relevance(i) == Relevance::relevant
+                           ? outer_relevant * static_cast<std::int64_t>(loop.size)
+                           : 1;
+    }
+    for (const Loop& loop : nest.unrolled.lists[l])
+      footprint.multiply(loop);
+    out.elements[l + 1] = static_cast<std::int64_t>(rounded(footprint.elements()));
     out.held_bits[l + 1] = out.elements[l + 1] * bits_at(l + 1);
     out.effective_bits[l + 1] =
-        out.held_bits[l + 1] / outer_run(o, order.loops, range, Relevance::relevant);
-    out.cycles[l + 1] = order.prefix[range.end];
+        outer_relevant == 1 ? out.held_bits[l + 1] : out.held_bits[l + 1] / outer_relevant;
+    out.cycles[l + 1] = nest.order.inside[end];
   }
 }
 
-/// What comes back of the partial sums that were sent out; nothing when all runs are first ones.
-Movement read_back(Movement sent, std::int64_t first_runs) {
-  sent.transfers = sent.count - first_runs;
-  return sent.transfers > 0 ? sent : Movement{};
+/// When something crosses boundary m: the same above and below it.
+struct Times {
+  std::int64_t period;
+  std::int64_t count;
+  std::int64_t window;
+};
+
+Times times_at(const Nest& nest, const OperandMovement& held, std::size_t m) {
+  const std::int64_t period = held.cycles[m];
+  if (m == 0)
+    return {period, nest.order.inside[nest.order.loops.size()] / period, period};
+  const std::size_t end = nest.end(m);
+  std::size_t i = end; // outermost loops of the level below that do not touch the operand
+  while (i > nest.end(m - 1) && nest.relevance(i - 1) == Relevance::irrelevant)
+    --i;
+  return {period, nest.order.outside[end], nest.order.inside[i]};
 }
 
-/// The transfer of the data at array index `index`, widened by `boost` where several instances
-/// below are fed.
-Movement transfer(const OperandMovement& held, std::size_t index, std::int64_t boost,
-                  std::int64_t bits, std::int64_t total, std::int64_t stationary) {
-  Movement m;
-  m.amount = held.elements[index] * boost;
-  m.bits = bits;
-  m.period = held.cycles[index];
-  m.count = total / m.period;
-  m.transfers = m.count;
-  m.window = m.period / stationary;
-  m.bits_per_cycle = m.amount * bits / m.period;
-  return m;
+// Field by field: a structure put together elsewhere and copied has to wait for its parts.
+void set(Movement& movement, std::int64_t amount, std::int64_t bits, const Times& times,
+         std::int64_t transfers) {
+  movement.amount = amount;
+  movement.bits = bits;
+  movement.period = times.period;
+  movement.count = times.count;
+  movement.transfers = transfers;
+  movement.window = times.window;
+}
+
+void move_input(const Nest& nest, OperandMovement& out) {
+  hold(nest, nullptr, out);
+  const std::int64_t bits = nest.operand.bits;
+  for (std::size_t m = 0; m < nest.levels; ++m) {
+    const Times times = times_at(nest, out, m);
+    auto& level = out.levels[m];
+    if (m > 0)
+      set(out.levels[m - 1][index_of(Direction::fh)], out.elements[m], bits, times, times.count);
+    set(level[index_of(Direction::tl)], out.elements[m] * nest.unrolled.boost[m], bits, times,
+        times.count);
+    level[index_of(Direction::fl)] = {};
+    level[index_of(Direction::th)] = {};
+  }
+  out.levels[nest.levels - 1][index_of(Direction::fh)] = {};
+}
+
+void move_output(const Nest& nest, OperandMovement& out) {
+  const OperandModel& o = nest.operand;
+  Reduction reduction;
+  find_reduction(nest, reduction);
+  hold(nest, &reduction, out);
+  FirstRuns first{};
+  if (nest.model.choices.first_partial_sums_free)
+    find_first_runs(nest, first);
+  const auto size = static_cast<double>(out.elements[nest.levels]);
+  // The overlap of scattered outputs is a quotient of counts; without axes to share it is exact.
+  const double rounding = o.axes > 0 ? kRounding * size : 0;
+  for (std::size_t m = 0; m < nest.levels; ++m) {
+    const bool sums = static_cast<std::int64_t>(size * (reduction[m + 1] - 1) + rounding) != 0;
+    const std::int64_t bits = sums ? o.partial_bits : o.bits;
+    const Times times = times_at(nest, out, m);
+    const std::int64_t back = sums ? times.count - first[m] : 0;
+    const auto both_ways = [&](Movement& up, Movement& down, std::int64_t amount) {
+      set(up, amount, bits, times, times.count);
+      if (back > 0) {
+        set(down, amount, bits, times, back);
+      } else {
+        down = {};
+      }
+    };
+    auto& level = out.levels[m];
+    both_ways(level[index_of(Direction::fl)], level[index_of(Direction::tl)],
+              out.elements[m] * nest.unrolled.boost[m]);
+    if (m > 0) {
+      auto& below = out.levels[m - 1];
+      both_ways(below[index_of(Direction::th)], below[index_of(Direction::fh)], out.elements[m]);
+    }
+  }
+  out.levels[nest.levels - 1][index_of(Direction::th)] = {};
+  out.levels[nest.levels - 1][index_of(Direction::fh)] = {};
 }
 
 } // namespace
 
-TemporalOrder make_temporal_order(std::span<const Loop> loops) {
-  TemporalOrder order;
-  order.loops = loops;
-  order.prefix[0] = 1;
-  for (std::size_t i = 0; i < loops.size(); ++i) {
-    order.prefix[i + 1] = order.prefix[i] * static_cast<std::int64_t>(loops[i].size);
-  }
-  return order;
+TemporalOrder::TemporalOrder(std::span<const Loop> all) : loops(all) {
+  inside[0] = 1;
+  for (std::size_t i = 0; i < loops.size(); ++i)
+    inside[i + 1] = inside[i] * static_cast<std::int64_t>(loops[i].size);
+  outside[loops.size()] = 1;
+  for (std::size_t i = loops.size(); i-- > 0;)
+    outside[i] = outside[i + 1] * static_cast<std::int64_t>(loops[i].size);
 }
 
 void merge_stationary(const NestModel& model, const Hierarchy& hierarchy,
@@ -186,52 +257,13 @@ void merge_stationary(const NestModel& model, const Hierarchy& hierarchy,
 
 void move_data(const NestModel& model, const Hierarchy& hierarchy, const SpatialForm& spatial,
                const TemporalOrder& order, const Allocation& allocation, DataMovement& movement) {
-  for (std::size_t operand = 0; operand < model.operands.size(); ++operand) {
-    const OperandModel& o = model.operands[operand];
-    const std::size_t levels = hierarchy.levels[operand].size();
-    const OperandUnrolling& unrolled = spatial.operands[operand];
-    OperandMovement& out = movement[operand];
-    Reduction reduction;
-    FirstRuns first{};
-    if (o.output) {
-      reduction = output_reduction(model, unrolled, order, allocation, operand, levels);
-      if (model.choices.first_partial_sums_free)
-        first = first_runs(o, unrolled, order, allocation, operand, levels);
-    }
-    hold(model, unrolled, order, allocation, operand, levels, out, o.output ? &reduction : nullptr);
-    const std::int64_t total = out.cycles[levels];
-    const auto size = static_cast<double>(out.elements[levels]);
-    // The overlap of scattered outputs is a quotient of counts; without axes to share it is exact.
-    const double rounding = o.axes > 0 ? kRounding * size : 0;
-    const auto reduces = [&](std::size_t l) {
-      return l <= levels && static_cast<std::int64_t>(size * (reduction[l] - 1) + rounding) != 0;
-    };
-    std::int64_t stationary = 1; // outermost irrelevant run of the level below
-    for (std::size_t m = 0; m < levels; ++m) {
-      const std::int64_t above =
-          outer_run(o, order.loops, range_of(allocation, operand, m), Relevance::irrelevant);
-      const bool top = m + 1 == levels;
-      auto& level = out.levels[m];
-      level = {};
-      const std::int64_t boost = unrolled.boost[m];
-      if (!o.output) {
-        level[index_of(Direction::tl)] = transfer(out, m, boost, o.bits, total, stationary);
-        if (!top)
-          level[index_of(Direction::fh)] = transfer(out, m + 1, 1, o.bits, total, above);
-      } else {
-        const std::int64_t low_bits = reduces(m + 1) ? o.partial_bits : o.bits;
-        level[index_of(Direction::fl)] = transfer(out, m, boost, low_bits, total, stationary);
-        if (reduces(m + 1))
-          level[index_of(Direction::tl)] = read_back(level[index_of(Direction::fl)], first[m]);
-        if (!top) {
-          const std::int64_t high_bits = reduces(m + 2) ? o.partial_bits : o.bits;
-          level[index_of(Direction::th)] = transfer(out, m + 1, 1, high_bits, total, above);
-          if (reduces(m + 2))
-            level[index_of(Direction::fh)] =
-                read_back(level[index_of(Direction::th)], first[m + 1]);
-        }
-      }
-      stationary = above;
+  for (std::size_t i = 0; i < model.operands.size(); ++i) {
+    const Nest nest{model, model.operands[i], spatial.operands[i],
+                    order, allocation.cut[i], hierarchy.levels[i].size()};
+    if (nest.operand.output) {
+      move_output(nest, movement[i]);
+    } else {
+      move_input(nest, movement[i]);
     }
   }
 }

@@ -9,13 +9,15 @@
 
 namespace monet::core_cost_detail {
 
-/// Loops of a temporal order with their running products: prefix[i] is the cycles of the i
-/// innermost loops.
+/// Loops of a temporal order with their running products: inside[i] is the cycles of the i
+/// innermost loops, outside[i] how often they run.
 struct TemporalOrder {
+  explicit TemporalOrder(std::span<const Loop> loops);
+
   std::span<const Loop> loops;
-  std::array<std::int64_t, kMaxTemporalLoops + 1> prefix{};
+  std::array<std::int64_t, kMaxTemporalLoops + 1> inside;
+  std::array<std::int64_t, kMaxTemporalLoops + 1> outside;
 };
-TemporalOrder make_temporal_order(std::span<const Loop> loops);
 
 /// `amount` elements every `period` cycles, `count` times. Zero count = no traffic.
 struct Movement {
@@ -26,7 +28,9 @@ struct Movement {
   std::int64_t transfers = 0; ///< periods in which something moves: at most `count`
   std::int64_t window =
       0; ///< cycles of a period in which the transfer must happen without double buffering
-  std::int64_t bits_per_cycle = 0; ///< average
+
+  /// Average, rounded down.
+  std::int64_t bits_per_cycle() const { return amount * bits / period; }
 };
 
 /// Index m of the arrays per level is what passes between level m-1 and m (0: the multipliers);

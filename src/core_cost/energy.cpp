@@ -1,19 +1,16 @@
 #include "energy.hpp"
 
-#include <cmath>
-
 namespace monet::core_cost_detail {
 
 std::int64_t word_accesses(const Level& level, Direction direction, const Movement& movement,
                            double units) {
-  const std::int64_t least = level.bandwidth_min[index_of(direction)];
-  if (movement.transfers == 0 || movement.amount == 0 || movement.bits == 0 || least == 0)
+  const std::size_t d = index_of(direction);
+  const std::int64_t bits = movement.amount * movement.bits;
+  if (movement.transfers == 0 || bits == 0 || level.bandwidth_min[d] == 0)
     return 0;
-  const std::int64_t widest = level.bandwidth_max[index_of(direction)];
-  return static_cast<std::int64_t>(
-      static_cast<double>(ceil_div(movement.amount * movement.bits, least)) *
-      (static_cast<double>(least) / static_cast<double>(widest)) *
-      static_cast<double>(movement.transfers) * units);
+  return static_cast<std::int64_t>(static_cast<double>(level.least[d].passes(bits)) *
+                                   level.least_share[d] * static_cast<double>(movement.transfers) *
+                                   units);
 }
 
 double level_energy(const Hierarchy& hierarchy, const SpatialForm& spatial,

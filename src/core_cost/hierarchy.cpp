@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <optional>
 
 namespace monet::core_cost_detail {
@@ -149,6 +150,7 @@ void add_ports(Hierarchy& hierarchy, const Node& node, const NestModel& model) {
   for (const MemoryPort& file_port : node.memory->ports) {
     Port port;
     port.bandwidth_max = file_port.bandwidth_max;
+    port.width = Width(file_port.bandwidth_max);
     bool serves_i1 = false;
     bool serves_i2 = false;
     const auto index = static_cast<std::int32_t>(hierarchy.ports.size());
@@ -163,7 +165,12 @@ void add_ports(Hierarchy& hierarchy, const Node& node, const NestModel& model) {
         level.port[direction] = index;
         level.bandwidth_min[direction] = file_port.bandwidth_min;
         level.bandwidth_max[direction] = file_port.bandwidth_max;
-        port.activities.push_back({n.operand, n.level, use.direction});
+        level.least[direction] = Width(file_port.bandwidth_min);
+        level.least_share[direction] = static_cast<double>(file_port.bandwidth_min) /
+                                       static_cast<double>(file_port.bandwidth_max);
+        const bool down = use.direction == Direction::tl || use.direction == Direction::fh;
+        port.activities.push_back(
+            {n.operand, n.level, use.direction, down && model.operands[n.operand].output});
       }
     }
     port.shared_by_inputs = serves_i1 && serves_i2;
@@ -184,6 +191,12 @@ void add_ports(Hierarchy& hierarchy, const Node& node, const NestModel& model) {
 }
 
 } // namespace
+
+Width::Width(std::int64_t width) : bits(width) {
+  const auto unsigned_width = static_cast<std::uint64_t>(width);
+  if (width > 0 && std::has_single_bit(unsigned_width))
+    shift = std::countr_zero(unsigned_width);
+}
 
 Hierarchy make_hierarchy(const CoreProblem& problem, const NestModel& model, const Core& core) {
   if (core.array.size() > kMaxArrayDims) {

@@ -19,12 +19,27 @@ inline constexpr std::size_t kMaxLevels =
     6; ///< memories above one another for one operand, off-chip included
 inline constexpr std::size_t kMaxArrayDims = 8;
 
+/// Bits that pass at once. Divides faster where it is a power of two, as it mostly is.
+struct Width {
+  std::int64_t bits = 0;
+  int shift = -1; ///< log2(bits), or -1
+
+  Width() = default;
+  explicit Width(std::int64_t width);
+  /// How many passes `amount` bits take.
+  std::int64_t passes(std::int64_t amount) const {
+    return shift >= 0 ? (amount + bits - 1) >> shift : ceil_div(amount, bits);
+  }
+};
+
 /// Where one operand meets one memory.
 struct Level {
   std::size_t node = 0;                                  ///< index into Hierarchy::nodes
   std::array<std::int32_t, kDirections> port{};          ///< index into Hierarchy::ports, -1 = none
   std::array<std::int64_t, kDirections> bandwidth_min{}; ///< bits per cycle, 0 = no port
   std::array<std::int64_t, kDirections> bandwidth_max{};
+  std::array<Width, kDirections> least{};        ///< bandwidth_min
+  std::array<double, kDirections> least_share{}; ///< bandwidth_min / bandwidth_max
 };
 
 struct NodeUse {
@@ -48,10 +63,12 @@ struct PortActivity {
   std::size_t operand = 0;
   std::size_t level = 0;
   Direction direction = Direction::fh;
+  bool reads_back = false; ///< partial sums on their way down
 };
 
 struct Port {
   std::int64_t bandwidth_max = 0;
+  Width width;                          ///< the same
   bool shared_by_inputs = false;        ///< serves two input memory operands
   std::vector<PortActivity> activities; ///< in file order
 };

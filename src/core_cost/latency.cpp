@@ -1,9 +1,10 @@
 #include "latency.hpp"
 
 #include "loading.hpp"
+#include "small_sort.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <span>
 
 namespace monet::core_cost_detail {
 
@@ -12,11 +13,11 @@ namespace {
 /// One periodic use of a port: `real` cycles of work that should fit in `allowed` cycles of every
 /// period.
 struct PortUseTime {
-  std::int64_t real = 0;
-  std::int64_t allowed = 0;
-  std::int64_t period = 0;
-  std::int64_t count = 0;
-  std::int64_t steady = 0; ///< uses while computing: the first one comes before
+  std::int64_t real;
+  std::int64_t allowed;
+  std::int64_t period;
+  std::int64_t count;
+  std::int64_t steady; ///< uses while computing: the first one comes before
 };
 
 bool is_low(Direction d) {
@@ -39,17 +40,16 @@ std::int64_t covered(const PortUseTime* first, const PortUseTime* last, std::int
 }
 
 /// Cycles in which the port may be used by anybody, over the whole run.
-std::int64_t union_of_windows(std::array<PortUseTime, kMaxActivities>& uses, std::size_t n) {
-  for (std::size_t i = 0; i < n; ++i) {
-    if (uses[i].period == uses[i].allowed)
-      return uses[i].period * uses[i].count;
+std::int64_t union_of_windows(std::span<PortUseTime> uses) {
+  for (const PortUseTime& use : uses) {
+    if (use.period == use.allowed)
+      return use.period * use.count;
   }
-  std::stable_sort(uses.begin(), uses.begin() + static_cast<std::ptrdiff_t>(n),
-                   [](const PortUseTime& a, const PortUseTime& b) { return a.period > b.period; });
+  sort_few(uses, [](const PortUseTime& a, const PortUseTime& b) { return a.period > b.period; });
   // One use per period: the one with the longest window covers the others.
   std::size_t kept = 0;
   const std::int64_t count = uses[0].count;
-  for (std::size_t i = 1; i < n; ++i) {
+  for (std::size_t i = 1; i < uses.size(); ++i) {
     if (uses[i].period == uses[kept].period) {
       uses[kept].allowed = std::max(uses[kept].allowed, uses[i].allowed);
     } else {
@@ -59,20 +59,25 @@ std::int64_t union_of_windows(std::array<PortUseTime, kMaxActivities>& uses, std
   return covered(uses.data(), uses.data() + kept + 1, uses[0].period) * count;
 }
 
-std::int64_t port_stall(std::array<PortUseTime, kMaxActivities>& uses, std::size_t n) {
-  if (n == 0)
+std::int64_t port_stall(std::span<PortUseTime> uses) {
+  if (uses.empty())
     return 0;
   std::int64_t late = 0;
   std::int64_t slack = 0;
   std::int64_t windows = 0;
-  for (std::size_t i = 0; i < n; ++i) {
-    const std::int64_t stall = (uses[i].real - uses[i].allowed) * uses[i].steady;
-    (stall > 0 ? late : slack) += stall;
-    windows += uses[i].allowed * uses[i].steady;
+  std::int64_t widest = 0; // the union is no less than the windows of any one use
+  for (const PortUseTime& use : uses) {
+    const std::int64_t stall = (use.real - use.allowed) * use.steady;
+    late += std::max<std::int64_t>(0, stall);
+    slack += std::min<std::int64_t>(0, stall);
+    windows += use.allowed * use.steady;
+    widest = std::max(widest, use.allowed * use.count);
   }
-  if (n == 1)
+  if (uses.size() == 1)
     return late + slack;
-  return late + std::max<std::int64_t>(0, slack + windows - union_of_windows(uses, n));
+  if (slack + windows <= widest)
+    return late;
+  return late + std::max<std::int64_t>(0, slack + windows - union_of_windows(uses));
 }
 
 std::int64_t stall_cycles(const NestModel& model, const Hierarchy& hierarchy,
@@ -87,10 +92,10 @@ std::int64_t stall_cycles(const NestModel& model, const Hierarchy& hierarchy,
       if (m.count == 0 || n == kMaxActivities)
         continue;
       const bool relaxed = double_buffered[a.operand][is_low(a.direction) ? a.level : a.level + 1];
-      uses[n++] = {ceil_div(m.amount * m.bits, port.bandwidth_max), relaxed ? m.period : m.window,
-                   m.period, m.count, std::min(m.count - 1, m.transfers)};
+      uses[n++] = {port.width.passes(m.amount * m.bits), relaxed ? m.period : m.window, m.period,
+                   m.count, std::min(m.count - 1, m.transfers)};
     }
-    const std::int64_t stall = std::max<std::int64_t>(0, port_stall(uses, n));
+    const std::int64_t stall = std::max<std::int64_t>(0, port_stall({uses.data(), n}));
     worst = std::max(worst, stall);
     sum += stall;
   }
@@ -103,13 +108,13 @@ DoubleBuffered find_double_buffers(const NestModel& model, const Hierarchy& hier
                                    const DataMovement& movement) {
   DoubleBuffered flags{};
   std::array<double, kMaxOperands * kMaxLevels> filled{}; // share of each node's capacity in use
-  const auto share = [&](std::size_t operand, std::size_t level) {
-    const Node& node = hierarchy.nodes[hierarchy.levels[operand][level].node];
-    return static_cast<double>(movement[operand].effective_bits[level + 1]) / node.size_bits;
-  };
+  std::array<std::array<double, kMaxLevels>, kMaxOperands> share;
   for (std::size_t operand = 0; operand < model.operands.size(); ++operand) {
     for (std::size_t l = 0; l < hierarchy.levels[operand].size(); ++l) {
-      filled[hierarchy.levels[operand][l].node] += share(operand, l);
+      const std::size_t node = hierarchy.levels[operand][l].node;
+      share[operand][l] = static_cast<double>(movement[operand].effective_bits[l + 1]) /
+                          hierarchy.nodes[node].size_bits;
+      filled[node] += share[operand][l];
     }
   }
   for (std::size_t operand = 0; operand < model.operands.size(); ++operand) {
@@ -117,9 +122,9 @@ DoubleBuffered find_double_buffers(const NestModel& model, const Hierarchy& hier
       double& used = filled[hierarchy.levels[operand][l].node];
       if (used <= 0.5) {
         flags[operand][l + 1] = true;
-      } else if (const double own = share(operand, l); own <= 1 - used) {
+      } else if (share[operand][l] <= 1 - used) {
         flags[operand][l + 1] = true;
-        used += own;
+        used += share[operand][l];
       }
     }
   }

@@ -1,5 +1,7 @@
 #include "loading.hpp"
 
+#include "small_sort.hpp"
+
 #include <algorithm>
 
 namespace monet::core_cost_detail {
@@ -9,27 +11,34 @@ namespace {
 /// Cycles to load (inputs) or drain (output) per operand, level and direction.
 using Loads = std::array<std::array<std::array<double, kDirections>, kMaxLevels>, kMaxOperands>;
 
-Loads find_loads(const NestModel& model, const Hierarchy& hierarchy, const DataMovement& movement,
-                 double busy_cycles) {
-  Loads loads{};
+void find_loads(const NestModel& model, const Hierarchy& hierarchy, const DataMovement& movement,
+                double busy_cycles, Loads& loads) {
+  for (std::size_t operand = 0; operand < model.operands.size(); ++operand) {
+    for (std::size_t l = 0; l < hierarchy.levels[operand].size(); ++l)
+      loads[operand][l].fill(0);
+  }
   std::array<SingleTransfer, kMaxActivities> single;
   for (const Port& port : hierarchy.ports) {
     std::size_t n = 0;
     std::int64_t steady = 0; // bits per cycle of transfers that recur
     for (const PortActivity& a : port.activities) {
-      const bool output = model.operands[a.operand].output;
-      if (output && (a.direction == Direction::tl || a.direction == Direction::fh))
+      if (a.reads_back)
         continue;
       const Movement& m = movement[a.operand].levels[a.level][index_of(a.direction)];
       if (m.count == 0)
         continue;
-      const std::int64_t real = ceil_div(m.amount * m.bits, port.bandwidth_max);
+      const std::int64_t real = port.width.passes(m.amount * m.bits);
       if (m.count > 1 || n == kMaxActivities) {
         loads[a.operand][a.level][index_of(a.direction)] = static_cast<double>(real);
-        steady += m.bits_per_cycle;
+        steady += m.bits_per_cycle();
       } else {
-        const std::int64_t least = ceil_div(movement[a.operand].held_bits[1], port.bandwidth_max);
-        single[n++] = {a.operand, a.level, index_of(a.direction), static_cast<double>(real), least};
+        const std::int64_t least = port.width.passes(movement[a.operand].held_bits[1]);
+        SingleTransfer& t = single[n++];
+        t.operand = a.operand;
+        t.level = a.level;
+        t.direction = index_of(a.direction);
+        t.cycles = static_cast<double>(real);
+        t.least = least;
       }
     }
     if (n == 0)
@@ -46,7 +55,6 @@ Loads find_loads(const NestModel& model, const Hierarchy& hierarchy, const DataM
       loads[single[i].operand][single[i].level][single[i].direction] = single[i].cycles;
     }
   }
-  return loads;
 }
 
 bool port_shared(const Hierarchy& hierarchy, std::size_t operand, std::size_t level,
@@ -117,9 +125,8 @@ double offload_cycles(const NestModel& model, const Hierarchy& hierarchy, const 
 } // namespace
 
 void hide_as_zigzag(std::span<SingleTransfer> transfers, double surplus) {
-  std::stable_sort(
-      transfers.begin(), transfers.end(),
-      [](const SingleTransfer& a, const SingleTransfer& b) { return a.cycles > b.cycles; });
+  sort_few(transfers,
+           [](const SingleTransfer& a, const SingleTransfer& b) { return a.cycles > b.cycles; });
   for (std::size_t i = 0; i < transfers.size(); ++i) {
     const double reduction = transfers[i].cycles - static_cast<double>(transfers[i].least);
     const double together = reduction * static_cast<double>(i + 1);
@@ -170,7 +177,8 @@ void hide_in_spare_cycles(std::span<SingleTransfer> transfers, double surplus) {
 
 Loading loading_cycles(const NestModel& model, const Hierarchy& hierarchy,
                        const DataMovement& movement, double busy_cycles) {
-  const Loads loads = find_loads(model, hierarchy, movement, busy_cycles);
+  Loads loads;
+  find_loads(model, hierarchy, movement, busy_cycles, loads);
   return {onload_cycles(model, hierarchy, loads), offload_cycles(model, hierarchy, loads)};
 }
 

@@ -15,11 +15,11 @@ inline constexpr std::size_t kMaxActivities =
 
 /// A transfer that happens once, before or after everything else on its port.
 struct SingleTransfer {
-  std::size_t operand = 0;
-  std::size_t level = 0;
-  std::size_t direction = 0;
-  double cycles = 0;
-  std::int64_t least = 0; ///< cycles that cannot overlap with computing
+  std::size_t operand;
+  std::size_t level;
+  std::size_t direction;
+  double cycles;
+  std::int64_t least; ///< cycles that cannot overlap with computing
 };
 
 /// Hides transfers of one port behind `surplus` cycles of its spare bandwidth, the longest first,

@@ -150,20 +150,16 @@ NestModel make_nest_model(const CoreProblem& problem, const ModelChoices& choice
 
 Footprint::Footprint(const OperandModel& operand) : operand_(&operand), relevant_(operand.fixed) {
   for (std::size_t i = 0; i < operand.axes; ++i) {
-    axis_count_[i] = 1;
     for (std::size_t t = 0; t < operand.axis[i].terms; ++t)
       counts_[i][t] = 1;
   }
 }
 
-void Footprint::multiply_partial(const Loop& loop) {
-  const std::size_t i = operand_->axis_of[loop.dim];
-  counts_[i][operand_->term_of[loop.dim]] *= loop.size;
-  partial_iterations_ *= loop.size;
-  axis_count_[i] = operand_->axis[i].count(counts_[i].data());
+void Footprint::count() const {
   shared_ = 1;
-  for (std::size_t j = 0; j < operand_->axes; ++j)
-    shared_ *= axis_count_[j];
+  for (std::size_t i = 0; i < operand_->axes; ++i)
+    shared_ *= operand_->axis[i].count(counts_[i].data());
+  counted_ = true;
 }
 
 std::string_view memory_operand_name(MemoryOperand operand) {

@@ -83,6 +83,8 @@ NestModel make_nest_model(const CoreProblem& problem, const ModelChoices& choice
 class Footprint {
 public:
   explicit Footprint(const OperandModel& operand);
+  Footprint(const Footprint& other) { *this = other; }
+  Footprint& operator=(const Footprint& other); ///< copies only what the operand has
   void multiply(const Loop& loop) {
     switch (operand_->relevance[loop.dim]) {
     case Relevance::irrelevant:
@@ -91,15 +93,19 @@ public:
       relevant_ *= loop.size;
       return;
     case Relevance::partial:
-      multiply_partial(loop);
+      counts_[operand_->axis_of[loop.dim]][operand_->term_of[loop.dim]] *= loop.size;
+      partial_iterations_ *= loop.size;
+      counted_ = false;
       return;
     }
   }
-  double elements() const { return relevant_ * shared_; }
+  double elements() const { return relevant_ * shared(); }
   /// Distinct indices on a shared axis.
-  double on_axis(std::size_t axis) const { return axis_count_[axis]; }
+  double on_axis(std::size_t axis) const {
+    return operand_->axis[axis].count(counts_[axis].data());
+  }
   /// Iterations of the partial loops per distinct element they touch; 1 without overlap.
-  double overlap() const { return partial_iterations_ / shared_; }
+  double overlap() const { return partial_iterations_ / shared(); }
 
   /// Every number that later factors are multiplied into.
   template <class Use>
@@ -113,15 +119,35 @@ public:
   }
 
 private:
-  void multiply_partial(const Loop& loop);
+  /// Distinct elements on the shared axes; counted when asked for, as several loops often join
+  /// between two questions.
+  double shared() const {
+    if (!counted_)
+      count();
+    return shared_;
+  }
+  void count() const;
 
-  const OperandModel* operand_;
+  const OperandModel* operand_ = nullptr;
   double relevant_ = 1;
-  double shared_ = 1;
   double partial_iterations_ = 1;
-  std::array<double, kMaxAxes> axis_count_;
+  mutable double shared_ = 1;
+  mutable bool counted_ = true;
   std::array<std::array<double, kMaxTerms>, kMaxAxes> counts_;
 };
+
+inline Footprint& Footprint::operator=(const Footprint& other) {
+  operand_ = other.operand_;
+  relevant_ = other.relevant_;
+  shared_ = other.shared_;
+  partial_iterations_ = other.partial_iterations_;
+  counted_ = other.counted_;
+  for (std::size_t i = 0; i < operand_->axes; ++i) {
+    for (std::size_t t = 0; t < operand_->axis[i].terms; ++t)
+      counts_[i][t] = other.counts_[i][t];
+  }
+  return *this;
+}
 
 /// "operand 2 (I1)" for messages.
 std::string operand_name(const CoreProblem& problem, std::size_t operand);
