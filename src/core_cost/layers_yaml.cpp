@@ -1,5 +1,5 @@
-// YAML workloads of ZigZag: one entry per layer, with an equation such as
-// "O[b][k][oy][ox]+=W[k][c][fy][fx]*I[b][c][iy][ix]" and relations such as "ix=2*ox+1*fx".
+// YAML workloads of ZigZag: one entry per layer, with an equation over its operands.
+#include "layer_equation.hpp"
 #include "layer_order.hpp"
 
 #include "monet/base/files.hpp"
@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <numeric>
 
@@ -18,128 +17,11 @@ namespace monet {
 
 namespace {
 
+using namespace core_cost_detail;
+
 constexpr std::size_t kMaxFileBytes = std::size_t{1} << 24;
 constexpr std::int64_t kMaxIterations = std::int64_t{1} << 50;
 constexpr std::int64_t kMaxPrecision = 4096;
-
-bool is_word(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
-
-/// Loop dims are the same whether written in the equation (ox) or in `loop_dims` (OX).
-std::string upper(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) {
-    if (c >= 'a' && c <= 'z')
-      c = static_cast<char>(c - 'a' + 'A');
-  }
-  return result;
-}
-
-/// Reads words and signs, skipping blanks.
-class Scanner {
-public:
-  explicit Scanner(std::string_view text) : text_(text) {}
-
-  std::string word() {
-    skip_blanks();
-    const std::size_t begin = at_;
-    while (at_ < text_.size() && is_word(text_[at_]))
-      ++at_;
-    return std::string(text_.substr(begin, at_ - begin));
-  }
-  bool sign(char c) {
-    skip_blanks();
-    if (at_ == text_.size() || text_[at_] != c)
-      return false;
-    ++at_;
-    return true;
-  }
-  bool done() {
-    skip_blanks();
-    return at_ == text_.size();
-  }
-
-private:
-  void skip_blanks() {
-    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t'))
-      ++at_;
-  }
-
-  std::string_view text_;
-  std::size_t at_ = 0;
-};
-
-struct EquationOperand {
-  std::string name;
-  std::vector<std::string> indices;
-};
-
-/// lhs = first_coefficient * first + second_coefficient * second
-struct Relation {
-  std::string lhs;
-  std::string first;
-  std::string second;
-  std::int64_t first_coefficient = 1;
-  std::int64_t second_coefficient = 1;
-  SourceLoc where;
-  std::int64_t extent = 0; ///< of the operand's axis, without padding
-};
-
-std::optional<EquationOperand> scan_operand(Scanner& scanner) {
-  EquationOperand operand{scanner.word(), {}};
-  if (operand.name.empty())
-    return std::nullopt;
-  while (scanner.sign('[')) {
-    std::string index = upper(scanner.word());
-    if (!scanner.sign(']'))
-      return std::nullopt;
-    if (!index.empty()) // W[] is a scalar
-      operand.indices.push_back(std::move(index));
-  }
-  return operand;
-}
-
-/// Output and two inputs; empty when the text is no such equation.
-std::vector<EquationOperand> scan_equation(std::string_view text) {
-  Scanner scanner(text);
-  const auto output = scan_operand(scanner);
-  scanner.sign('+');
-  if (!output || !scanner.sign('='))
-    return {};
-  const auto first = scan_operand(scanner);
-  if (!first || !(scanner.sign('*') || scanner.sign('+')))
-    return {};
-  const auto second = scan_operand(scanner);
-  if (!second || !scanner.done())
-    return {};
-  return {*output, *first, *second};
-}
-
-/// "ox", "2*ox"; false when it is neither.
-bool scan_term(Scanner& scanner, std::string& dim, std::int64_t& coefficient) {
-  dim = scanner.word();
-  coefficient = 1;
-  if (scanner.sign('*')) {
-    const auto [stopped, error] = std::from_chars(dim.data(), dim.data() + dim.size(), coefficient);
-    if (error != std::errc{} || stopped != dim.data() + dim.size() || coefficient < 1)
-      return false;
-    dim = scanner.word();
-  }
-  dim = upper(dim);
-  return !dim.empty();
-}
-
-std::optional<Relation> scan_relation(std::string_view text) {
-  Scanner scanner(text);
-  Relation relation;
-  relation.lhs = upper(scanner.word());
-  const bool read =
-      !relation.lhs.empty() && scanner.sign('=') &&
-      scan_term(scanner, relation.first, relation.first_coefficient) && scanner.sign('+') &&
-      scan_term(scanner, relation.second, relation.second_coefficient) && scanner.done();
-  return read ? std::optional(relation) : std::nullopt;
-}
 
 /// Ids of the layers read so far.
 using Ids = std::map<std::int64_t, std::size_t>;
@@ -508,7 +390,7 @@ std::vector<Layer> parse_layers(std::string_view text, const std::string& origin
   }
   problems.throw_if_any();
   std::vector<Layer> layers;
-  for (const std::size_t i : core_cost_detail::by_generation(parents))
+  for (const std::size_t i : by_generation(parents))
     layers.push_back(std::move(listed[i]));
   return layers;
 }
