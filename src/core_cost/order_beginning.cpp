@@ -252,7 +252,7 @@ Boundary BeginningJudge::boundary_at(std::size_t operand, const Cut& cut, std::s
       footprint.multiply(loops_[i]);
     b.latency_elements = std::floor(footprint.elements());
   }
-  if (!o.output)
+  if (!o.output || !traffic_.sums_are_certain(operand))
     return b;
   b.sums = cut.growing ? 1 : to_come;
   for (std::size_t i = cut.position; i < size_; ++i) {

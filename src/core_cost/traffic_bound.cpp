@@ -76,7 +76,7 @@ TrafficBound::TrafficBound(const NestModel& model, const Hierarchy& hierarchy,
       if (index == 0) { // nothing is inside
         b.elements = o.addend ? 0 : 1;
         b.latency_elements = b.elements;
-        if (o.output) {
+        if (o.output && sums_are_certain(i)) {
           b.sums = untouched * std::max(1.0, summed_outside);
           b.rounds = untouched;
         }
@@ -194,6 +194,10 @@ double TrafficBound::least_loading() const {
       below += all * static_cast<double>(loads);
   }
   return -below;
+}
+
+bool TrafficBound::sums_are_certain(std::size_t operand) const {
+  return model_.operands[operand].axes == 0 || (spatial_.same && model_.choices.gaps_not_fetched);
 }
 
 CostBound TrafficBound::bound(const Boundaries& boundaries) const {

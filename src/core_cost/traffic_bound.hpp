@@ -34,6 +34,9 @@ public:
   /// What crosses at least, whatever the order.
   const Boundaries& least() const { return least_; }
   CostBound bound(const Boundaries& boundaries) const;
+  /// Loops that do not touch the operand add to each of its elements so often, at least. Not where
+  /// counts on an output's shared axes may grow faster than its loops, which makes up for it.
+  bool sums_are_certain(std::size_t operand) const;
 
 private:
   /// Calls use(level, direction, elements, bits, transfers) for both ends of a boundary.

@@ -35,8 +35,7 @@ std::optional<Case> random_case(std::uint64_t seed, double most_orders) {
   c.problem = test::random_problem(dice);
   ModelChoices choices = dice.chance(50) ? ModelChoices::zigzag_3_8() : ModelChoices{};
   choices.reserve_double_buffers = dice.chance(15);
-  choices.port_stalls_add = false;
-  choices.loads_keep_minimum = false;
+  choices.port_stalls_add = dice.chance(20);
   try {
     c.model = make_nest_model(c.problem, choices);
     c.model.even_allocation = dice.chance(10);
