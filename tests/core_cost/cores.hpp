@@ -72,6 +72,24 @@ inline Core tpu_like(bool dram) {
   return core;
 }
 
+/// One MAC; a register for one 16-bit partial sum, and an sram of 16-bit words for everything.
+inline Core one_mac() {
+  using enum MemoryOperand;
+  using enum Direction;
+  using enum PortType;
+  Core core;
+  core.name = "one_mac";
+  core.array = {{"D1", 1}};
+  core.memories = {
+      memory("register", 16, 1, {O}, {false},
+             {port(read, 16, 16, {use(O, tl)}), port(read, 16, 16, {use(O, th)}),
+              port(write, 16, 16, {use(O, fh)}), port(write, 16, 16, {use(O, fl)})}),
+      memory("sram", 1 << 20, 10, {I1, I2, O}, {true},
+             {port(read, 16, 16, {use(I1, tl), use(I2, tl), use(O, tl), use(O, th)}),
+              port(write, 16, 16, {use(I1, fh), use(I2, fh), use(O, fh), use(O, fl)})})};
+  return core;
+}
+
 inline AxisExpr axis(std::vector<AffineTerm> terms, std::int64_t offset = 0) {
   return {std::move(terms), offset};
 }

@@ -23,6 +23,7 @@ using test::axis;
 using test::convolution;
 using test::ConvProduct;
 using test::memory;
+using test::one_mac;
 using test::port;
 using test::product;
 using test::tpu_like;
@@ -70,24 +71,6 @@ std::int64_t words(const Prepared& p, const Candidate& c, std::size_t operand, s
   std::array<std::int64_t, kDirections> accesses{};
   level_energy(p.hierarchy, p.spatial.exact, c.exact, operand, level, &accesses);
   return accesses[index_of(direction)];
-}
-
-/// One MAC; a register for one 16-bit partial sum, and an sram of 16-bit words for everything.
-Core one_mac() {
-  using enum MemoryOperand;
-  using enum Direction;
-  using enum PortType;
-  Core core;
-  core.name = "one_mac";
-  core.array = {{"D1", 1}};
-  core.memories = {
-      memory("register", 16, 1, {O}, {false},
-             {port(read, 16, 16, {use(O, tl)}), port(read, 16, 16, {use(O, th)}),
-              port(write, 16, 16, {use(O, fh)}), port(write, 16, 16, {use(O, fl)})}),
-      memory("sram", 1 << 20, 10, {I1, I2, O}, {true},
-             {port(read, 16, 16, {use(I1, tl), use(I2, tl), use(O, tl), use(O, th)}),
-              port(write, 16, 16, {use(I1, fh), use(I2, fh), use(O, fh), use(O, fl)})})};
-  return core;
 }
 
 // O[D,K] += I[D,C] * W[C,K] with C=2, D=3, K=4 on one MAC, C outermost: the register holds one sum
@@ -474,6 +457,30 @@ TEST(Divergence, PortStallsAdd) {
                      order)
           .latency.stall,
       14);
+}
+
+// The register holds two partial sums of 16 bits. Filled to the brim it takes K = 2; with room for
+// the next one while this one is in use, a single sum.
+TEST(Divergence, SecondBuffersTakeRoom) {
+  Core core = one_mac();
+  core.memories[0].size = {32};
+  const std::vector<Loop> order{{2, 2}, {1, 3}, {0, 2}};
+  const Candidate full = evaluate_order(prepare(product(2, 3, 2), core, kZigZag), order);
+  EXPECT_EQ(full.allocation.cut[0][0], 1);
+  EXPECT_EQ(full.exact[0].held_bits[1], 32);
+  const Candidate halves = evaluate_order(
+      prepare(product(2, 3, 2), core, zigzag_but(&ModelChoices::reserve_double_buffers)), order);
+  EXPECT_EQ(halves.allocation.cut[0][0], 0);
+  EXPECT_EQ(halves.exact[0].held_bits[1], 16);
+  EXPECT_TRUE(halves.double_buffered[0][1]);
+  // A memory for one element keeps it, second buffer or not.
+  core.memories[0].size = {16};
+  EXPECT_EQ(
+      evaluate_order(
+          prepare(product(2, 3, 2), core, zigzag_but(&ModelChoices::reserve_double_buffers)), order)
+          .exact[0]
+          .held_bits[1],
+      16);
 }
 
 TEST(Divergence, DefaultsAreThoseOfTheDocumentation) {
