@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <bit>
 #include <optional>
+#include <utility>
+#include <vector>
 
 namespace monet::core_cost_detail {
 
@@ -144,37 +146,62 @@ Node make_node(const Vertex& vertex, const Core& core) {
   return node;
 }
 
+/// Which port serves which direction of an operand: the last that lists it, in the order in which
+/// directions are first listed.
+std::vector<std::pair<Direction, std::size_t>> served_directions(const Memory& memory,
+                                                                 MemoryOperand operand) {
+  std::vector<std::pair<Direction, std::size_t>> served;
+  for (std::size_t p = 0; p < memory.ports.size(); ++p) {
+    for (const PortUse& use : memory.ports[p].allocation) {
+      if (use.operand != operand)
+        continue;
+      const auto known = std::find_if(served.begin(), served.end(), [&](const auto& entry) {
+        return entry.first == use.direction;
+      });
+      if (known == served.end()) {
+        served.emplace_back(use.direction, p);
+      } else {
+        known->second = p;
+      }
+    }
+  }
+  return served;
+}
+
+void add_port(Hierarchy& hierarchy, const MemoryPort& file_port) {
+  Port port;
+  port.bandwidth_max = file_port.bandwidth_max;
+  port.width = Width(file_port.bandwidth_max);
+  const auto serves = [&](MemoryOperand operand) {
+    return std::any_of(file_port.allocation.begin(), file_port.allocation.end(),
+                       [&](const PortUse& use) { return use.operand == operand; });
+  };
+  port.shared_by_inputs = serves(MemoryOperand::I1) && serves(MemoryOperand::I2);
+  hierarchy.ports.push_back(std::move(port));
+}
+
 void add_ports(Hierarchy& hierarchy, const Node& node, const NestModel& model) {
   if (node.memory == nullptr)
     return;
-  for (const MemoryPort& file_port : node.memory->ports) {
-    Port port;
-    port.bandwidth_max = file_port.bandwidth_max;
-    port.width = Width(file_port.bandwidth_max);
-    bool serves_i1 = false;
-    bool serves_i2 = false;
-    const auto index = static_cast<std::int32_t>(hierarchy.ports.size());
-    for (const PortUse& use : file_port.allocation) {
-      serves_i1 = serves_i1 || use.operand == MemoryOperand::I1;
-      serves_i2 = serves_i2 || use.operand == MemoryOperand::I2;
-      for (const NodeUse& n : node.uses) {
-        if (model.operands[n.operand].memory != use.operand)
-          continue;
-        Level& level = hierarchy.levels[n.operand][n.level];
-        const auto direction = static_cast<std::size_t>(use.direction);
-        level.port[direction] = index;
-        level.bandwidth_min[direction] = file_port.bandwidth_min;
-        level.bandwidth_max[direction] = file_port.bandwidth_max;
-        level.least[direction] = Width(file_port.bandwidth_min);
-        level.least_share[direction] = static_cast<double>(file_port.bandwidth_min) /
-                                       static_cast<double>(file_port.bandwidth_max);
-        const bool down = use.direction == Direction::tl || use.direction == Direction::fh;
-        port.activities.push_back(
-            {n.operand, n.level, use.direction, down && model.operands[n.operand].output});
-      }
+  const std::size_t first = hierarchy.ports.size();
+  for (const MemoryPort& port : node.memory->ports)
+    add_port(hierarchy, port);
+  for (const NodeUse& n : node.uses) {
+    const OperandModel& operand = model.operands[n.operand];
+    for (const auto& [direction, p] : served_directions(*node.memory, operand.memory)) {
+      const MemoryPort& file_port = node.memory->ports[p];
+      Level& level = hierarchy.levels[n.operand][n.level];
+      const auto d = static_cast<std::size_t>(direction);
+      level.port[d] = static_cast<std::int32_t>(first + p);
+      level.bandwidth_min[d] = file_port.bandwidth_min;
+      level.bandwidth_max[d] = file_port.bandwidth_max;
+      level.least[d] = Width(file_port.bandwidth_min);
+      level.least_share[d] = static_cast<double>(file_port.bandwidth_min) /
+                             static_cast<double>(file_port.bandwidth_max);
+      const bool down = direction == Direction::tl || direction == Direction::fh;
+      hierarchy.ports[first + p].activities.push_back(
+          {n.operand, n.level, direction, down && operand.output});
     }
-    port.shared_by_inputs = serves_i1 && serves_i2;
-    hierarchy.ports.push_back(std::move(port));
   }
 }
 

@@ -68,9 +68,11 @@ struct PortActivity {
 
 struct Port {
   std::int64_t bandwidth_max = 0;
-  Width width;                          ///< the same
-  bool shared_by_inputs = false;        ///< serves two input memory operands
-  std::vector<PortActivity> activities; ///< in file order
+  Width width;                   ///< the same
+  bool shared_by_inputs = false; ///< serves two input memory operands
+  /// By operand as the memory lists them, then by direction as the ports list them: ties between
+  /// loads go in this order.
+  std::vector<PortActivity> activities;
 };
 
 struct Hierarchy {

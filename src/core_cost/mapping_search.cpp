@@ -244,16 +244,14 @@ CoreCost describe(const Context& c, const Search& search, const MappingArchive::
   CoreCost cost;
   cost.parts = candidate.latency;
   cost.latency = {static_cast<std::int64_t>(candidate.latency.total())};
-  const double units = spatial.exact.total_units;
-  cost.ideal = {
-      static_cast<std::int64_t>(std::ceil(static_cast<double>(c.model.iterations) / units))};
   double lanes = 1;
   for (std::size_t d = 0; d < c.hierarchy.array_dims; ++d) {
     lanes *= static_cast<double>(c.hierarchy.array_size[d]);
   }
   cost.spatial_utilisation =
       static_cast<double>(c.model.iterations) / (cost.parts.ideal_temporal * lanes);
-  cost.ideal = {std::min(cost.ideal.value, static_cast<std::int64_t>(cost.parts.ideal_temporal))};
+  cost.ideal = {
+      static_cast<std::int64_t>(std::ceil(static_cast<double>(c.model.iterations) / lanes))};
   cost.compute_energy = {candidate.energy.compute};
   cost.memory_energy = {candidate.energy.memory};
   for (std::size_t i = 0; i < c.model.operands.size(); ++i) {
