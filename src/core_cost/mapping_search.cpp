@@ -179,11 +179,14 @@ void describe_mapping(const Context& c, const SpatialModel& spatial, const Candi
   }
   for (const Loop& loop : candidate.order())
     cost.temporal.order.push_back({loop.dim, loop.size});
+  Allocation allocated; // before loops moved inside that do not touch the operand
+  internal_check(allocate(c.model, c.hierarchy, spatial.exact, candidate.order(), allocated),
+                 "the best mapping can be allocated again");
   for (std::size_t i = 0; i < c.model.operands.size(); ++i) {
     auto& levels = cost.temporal.by_operand.emplace_back();
     std::size_t begin = 0;
     for (std::size_t l = 0; l < c.hierarchy.levels[i].size(); ++l) {
-      const std::size_t end = candidate.allocation.cut[i][l];
+      const std::size_t end = allocated.cut[i][l];
       auto& loops = levels.emplace_back();
       for (std::size_t k = begin; k < end; ++k) {
         loops.push_back({candidate.loops[k].dim, candidate.loops[k].size});

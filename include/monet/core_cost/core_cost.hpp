@@ -161,7 +161,8 @@ struct SpatialMapping {
   std::vector<std::vector<MappedLoop>> unrolled; ///< per array dim
 };
 
-/// Loops per operand and memory level, bottom-up.
+/// Loops per operand and memory level, bottom-up, as memories were filled. Loops just outside a cut
+/// that do not touch the operand run inside when costs are counted.
 struct TemporalMapping {
   std::vector<MappedLoop> order;                                ///< innermost first
   std::vector<std::vector<std::vector<MappedLoop>>> by_operand; ///< [operand][level]
