@@ -351,7 +351,7 @@ private:
   void visit(std::size_t d, double lanes) {
     if (++looked_at_ > kMaxCombined)
       too_many();
-    const bool full = best_.size() == wanted_;
+    const bool full = !best_.empty() && best_.size() == wanted_;
     if (full && indicator(lanes * widest_after_[d]) <= best_.back().indicator)
       return;
     if (d == choices_.size()) {
