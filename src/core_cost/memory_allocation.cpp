@@ -65,6 +65,7 @@ public:
 
 private:
   bool fill_node(std::size_t n);
+  bool take_all(std::size_t operand, double bits, double capacity, Slices& slices) const;
   bool list_slices(std::size_t n, const NodeUse& use, Slices& slices);
   void price_slices(Slices& slices, bool top) const;
   void take_room(Slices& slices, double capacity, bool top) const;
@@ -156,17 +157,36 @@ std::int64_t Filling<Fractional>::width(std::size_t operand) const {
   return o.bits;
 }
 
+/// For a top level, which has to hold all loops that are left: if they fit, so does any part.
+template <bool Fractional>
+bool Filling<Fractional>::take_all(std::size_t operand, double bits, double capacity,
+                                   Slices& slices) const {
+  SliceFootprint<Fractional> footprint = footprint_[operand];
+  for (const Loop& loop : order_.subspan(slices.done))
+    footprint.multiply(loop);
+  const double size = footprint.elements() * bits;
+  if (size > capacity)
+    return false;
+  slices.first = order_.size() - slices.done;
+  slices.count = slices.first + 1;
+  slices.bits[slices.first] = size;
+  slices.room[slices.first] = size;
+  return true;
+}
+
 /// False when even the smallest slice does not fit.
 template <bool Fractional>
 bool Filling<Fractional>::list_slices(std::size_t n, const NodeUse& use, Slices& slices) {
   const double capacity = hierarchy_.nodes[n].size_bits;
   const auto bits = static_cast<double>(width(use.operand));
-  SliceFootprint<Fractional> footprint = footprint_[use.operand];
   slices.operand = use.operand;
   slices.done = done_[use.operand];
   slices.first = 0;
   slices.count = 0;
   slices.open = false;
+  if (use.top && !rest_.any && take_all(use.operand, bits, capacity, slices))
+    return true;
+  SliceFootprint<Fractional> footprint = footprint_[use.operand];
   for (std::size_t i = slices.done;; ++i) {
     const double size = footprint.elements() * bits;
     if (size > capacity) {
@@ -361,13 +381,16 @@ template <bool Fractional>
 void Filling<Fractional>::commit(const Node& node) {
   for (std::size_t u = 0; u < users_; ++u) {
     const auto [operand, level, top] = node.uses[u];
-    for (std::size_t k = 0; k < chosen_[u]; ++k)
-      footprint_[operand].multiply(order_[done_[operand] + k]);
+    const std::span<const Loop> taken = order_.subspan(done_[operand], chosen_[u]);
     done_[operand] += chosen_[u];
     allocation_.at.cut[operand][level] = static_cast<std::uint8_t>(done_[operand]);
+    allocation_.levels[operand] = static_cast<std::uint8_t>(level + 1);
+    if (top)
+      continue;
+    for (const Loop& loop : taken)
+      footprint_[operand].multiply(loop);
     for (const Loop& loop : spatial_.operands[operand].lists[level + 1])
       footprint_[operand].multiply(loop);
-    allocation_.levels[operand] = static_cast<std::uint8_t>(level + 1);
   }
 }
 
