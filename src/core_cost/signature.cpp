@@ -80,31 +80,17 @@ std::string seen_by_array(const ProblemOperand& operand, std::size_t a) {
   return out.take();
 }
 
-/// No loop is on two axes: then their order does not matter either.
-bool separable(const ProblemOperand& operand) {
-  std::vector<std::uint32_t> dims;
-  for (const AxisExpr& axis : operand.axes) {
-    for (const AffineTerm& term : axis.terms)
-      dims.push_back(term.dim);
-  }
-  std::sort(dims.begin(), dims.end());
-  return std::adjacent_find(dims.begin(), dims.end()) == dims.end();
-}
-
 void add_seen_by_array(Bytes& out, const ProblemOperand& operand) {
   if (operand.opaque || operand.axes.size() != operand.extents.size()) {
     add_whole(out, operand);
     return;
   }
   add(out, operand);
-  std::vector<std::string> axes;
+  // In the order given: slices of fractional unrollings are multiplied in it, and slices that leave
+  // as many accesses are told apart by the last digit.
+  out.count(operand.axes.size());
   for (std::size_t a = 0; a < operand.axes.size(); ++a)
-    axes.push_back(seen_by_array(operand, a));
-  if (separable(operand))
-    std::sort(axes.begin(), axes.end());
-  out.count(axes.size());
-  for (const std::string& axis : axes)
-    out.text(axis);
+    out.text(seen_by_array(operand, a));
 }
 
 void add(Bytes& out, const VectorWork& work) {

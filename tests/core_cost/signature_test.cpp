@@ -45,7 +45,7 @@ void expect_same(const CoreCost& a, const CoreCost& b, std::uint64_t seed) {
   }
 }
 
-/// Other names in the same alphabetical order, axes in another order and somewhere else.
+/// Other names in the same alphabetical order, axes somewhere else.
 CoreProblem disguised(CoreProblem problem, Dice& dice) {
   for (LoopDim& dim : problem.dims)
     dim.name = "Q" + dim.name + "x";
@@ -58,9 +58,6 @@ CoreProblem disguised(CoreProblem problem, Dice& dice) {
           operand.extents[a] += dice.number(0, 5);
       }
     }
-    const auto by = dice.number(0, static_cast<std::int64_t>(operand.axes.size()) - 1);
-    std::rotate(operand.axes.begin(), operand.axes.begin() + by, operand.axes.end());
-    std::rotate(operand.extents.begin(), operand.extents.begin() + by, operand.extents.end());
   }
   return problem;
 }
@@ -87,6 +84,16 @@ TEST(Signature, EqualOnesHaveEqualAnswers) {
 }
 
 // The order of names decides which of several equally good mappings comes first.
+// The last digit of a slice of a fractional unrolling depends on it, and a tie on that.
+TEST(Signature, KeepsTheOrderOfAxes) {
+  const CoreProblem problem = test::product(6, 5, 7);
+  CoreProblem turned = problem;
+  std::swap(turned.operands[1].axes[0], turned.operands[1].axes[1]);
+  std::swap(turned.operands[1].extents[0], turned.operands[1].extents[1]);
+  const Core core = test::tpu_like(true);
+  EXPECT_NE(signature(problem, core, {}), signature(turned, core, {}));
+}
+
 TEST(Signature, KeepsTheOrderOfNames) {
   Core free = tpu_like(true);
   free.dataflow.clear();

@@ -255,7 +255,7 @@ private:
 
 /// Canonical bytes of a question to core_cost(): equal bytes, equal answer to the last index. What
 /// cannot change the answer is left out: names of loops that neither the core's dataflow nor the
-/// options mention (but not their alphabetical order), offsets, the order of axes.
+/// options mention (but not their alphabetical order), offsets.
 std::string signature(const CoreProblem& problem, const Core& core, const CoreCostOptions& options);
 /// Bytes of its parts; those of a core are without its name.
 std::string signature(const CoreProblem& problem);
