@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <map>
 
@@ -52,13 +53,60 @@ std::int64_t footprint(const CoreProblem& problem, const ProblemOperand& operand
   return elements;
 }
 
-/// Elements that pass through the top memory per sweep. A data-dependent index reads at most one
-/// element per iteration, however large its table.
+bool looks_up(const ProblemOperand& operand) {
+  return !operand.opaque && std::any_of(operand.axes.begin(), operand.axes.end(),
+                                        [](const AxisExpr& axis) { return axis.data_dependent; });
+}
+
+bool touches(const ProblemOperand& operand, std::size_t dim) {
+  return operand.opaque ||
+         std::any_of(operand.axes.begin(), operand.axes.end(), [&](const auto& axis) {
+           return std::any_of(axis.terms.begin(), axis.terms.end(),
+                              [&](const AffineTerm& term) { return term.dim == dim; });
+         });
+}
+
+bool touches_output(const CoreProblem& problem, std::size_t dim) {
+  return std::any_of(problem.operands.begin(), problem.operands.end(), [&](const auto& operand) {
+    return operand.mode != AccessMode::read && touches(operand, dim);
+  });
+}
+
+/// Elements that pass through the top memory per sweep: each one once, as lanes keep what they
+/// broadcast. A data-dependent index is looked up every time, even in a small table; loops that are
+/// summed over and do not move it (the classes of a loss) look up the same again.
 std::int64_t elements_per_pass(const CoreProblem& problem, const ProblemOperand& operand) {
-  const std::int64_t all = footprint(problem, operand);
-  const bool looked_up = std::any_of(operand.axes.begin(), operand.axes.end(),
-                                     [](const AxisExpr& axis) { return axis.data_dependent; });
-  return looked_up && !operand.opaque ? std::min(all, all_iterations(problem)) : all;
+  if (!looks_up(operand))
+    return footprint(problem, operand);
+  std::int64_t lookups = 1;
+  for (std::size_t d = 0; d < problem.dims.size(); ++d) {
+    if (operand.mode != AccessMode::read || touches(operand, d) || touches_output(problem, d))
+      lookups = checked_multiply(lookups, problem.dims[d].size);
+  }
+  return lookups;
+}
+
+/// Lanes that work on one result together, and how many results they have: what is left to add up
+/// between lanes at the end. {1, 0} when nothing is summed.
+struct SharedSums {
+  std::int64_t lanes = 1;
+  std::int64_t results = 0;
+};
+
+SharedSums shared_sums(const CoreProblem& problem, std::int64_t lanes) {
+  std::int64_t summed = 1;
+  for (std::size_t d = 0; d < problem.dims.size(); ++d) {
+    if (!touches_output(problem, d))
+      summed = checked_multiply(summed, problem.dims[d].size);
+  }
+  std::int64_t results = 0;
+  for (const ProblemOperand& operand : problem.operands) {
+    if (operand.mode != AccessMode::read && !looks_up(operand))
+      results = std::max(results, footprint(problem, operand));
+  }
+  if (results == 0 || summed == 1 || problem.compute == ComputeKind::copy)
+    return {};
+  return {std::clamp<std::int64_t>(lanes / results, 1, summed), results};
 }
 
 double lane_cycles(const VectorWork& work, const Core& core) {
@@ -86,6 +134,21 @@ Accesses through_top(const ProblemOperand& operand, std::int64_t elements) {
   return {};
 }
 
+/// Between lanes and registers, where results that are summed over are read, added to and written
+/// back in every iteration, as wide as partial sums are.
+Accesses at_registers(const CoreProblem& problem, const ProblemOperand& operand,
+                      std::int64_t elements) {
+  Accesses accesses = through_top(operand, elements);
+  bool sums = false;
+  for (std::size_t d = 0; d < problem.dims.size(); ++d)
+    sums = sums || (problem.dims[d].size > 1 && !touches_output(problem, d));
+  if (operand.mode == AccessMode::write && sums && problem.compute == ComputeKind::vector) {
+    accesses.write = checked_multiply(elements, std::max(operand.bits, operand.partial_bits));
+    accesses.read = accesses.write;
+  }
+  return accesses;
+}
+
 /// What flows by. All of an output is written, the zeros where nobody adds to it too.
 OffchipTraffic offchip_traffic(const ProblemOperand& operand, Accesses streamed) {
   if (operand.mode == AccessMode::read)
@@ -101,7 +164,8 @@ public:
       : cost_(cost), ports_(port_bits) {}
 
   void charge(const Memory& memory, std::size_t operand, MemoryOperand kind,
-              const std::array<std::int64_t, kDirections>& bits, bool on_ports) {
+              const std::array<std::int64_t, kDirections>& bits, bool on_ports,
+              std::int64_t instances = 1) {
     LevelEnergy level;
     level.memory = memory.name;
     level.operand = operand;
@@ -116,7 +180,7 @@ public:
       level.energy += Picojoules{static_cast<double>(words) *
                                  (write ? memory.write_energy_pj : memory.read_energy_pj)};
       if (on_ports)
-        ports_[port] += bits[d];
+        ports_[port] += ceil_div(bits[d], instances);
     }
     cost_.memory_energy += level.energy;
     cost_.levels.push_back(std::move(level));
@@ -149,15 +213,16 @@ void charge_operand(const CoreProblem& problem, const Core& core, std::size_t in
   const Memory& top = core.memories[levels.back()];
   const std::int64_t all = footprint(problem, operand);
   const std::int64_t per_pass = elements_per_pass(problem, operand);
+  const std::int64_t capacity = checked_multiply(top.size.value, instances(core, top));
   if (operand.bits > top.size.value) {
     throw InfeasibleError(fmt::format(
         "core '{}': one element of {} takes {} bits, but memory '{}' holds {}", core.name,
         operand_text(problem, index), operand.bits, top.name, top.size.value));
   }
-  if (!operand.offchip && checked_multiply(all, operand.bits) > top.size.value) {
+  if (!operand.offchip && checked_multiply(all, operand.bits) > capacity) {
     throw InfeasibleError(fmt::format("core '{}': {} takes {} bits, but memory '{}' holds {}",
                                       core.name, operand_text(problem, index), all * operand.bits,
-                                      top.name, top.size.value));
+                                      top.name, capacity));
   }
   const Accesses streamed = through_top(operand, per_pass);
   LevelCharge charge(cost, port_bits);
@@ -168,11 +233,12 @@ void charge_operand(const CoreProblem& problem, const Core& core, std::size_t in
       continue;
     const std::int64_t each =
         problem.compute == ComputeKind::copy ? per_pass : all_iterations(problem);
-    charge.charge(memory, index, operand.memory, directions(streamed, through_top(operand, each)),
-                  false);
+    charge.charge(memory, index, operand.memory,
+                  directions(streamed, at_registers(problem, operand, each)), false);
   }
   charge.charge(top, index, operand.memory,
-                directions(operand.offchip ? streamed : Accesses{}, streamed), true);
+                directions(operand.offchip ? streamed : Accesses{}, streamed), true,
+                instances(core, top));
   cost.offchip.push_back(operand.offchip ? offchip_traffic(operand, streamed) : OffchipTraffic{});
   const std::int64_t whole = all * operand.bits;
   // Streamed operands hold two port words or one element per lane, whichever is more: one in use,
@@ -180,7 +246,7 @@ void charge_operand(const CoreProblem& problem, const Core& core, std::size_t in
   std::int64_t slice = checked_multiply(core.lanes(), operand.bits);
   for (const MemoryPort& port : top.ports)
     slice = std::max(slice, port.bandwidth_max);
-  cost.resident.push_back({operand.offchip ? std::min({whole, 2 * slice, top.size.value}) : whole});
+  cost.resident.push_back({operand.offchip ? std::min({whole, 2 * slice, capacity}) : whole});
 }
 
 } // namespace
@@ -192,7 +258,11 @@ CoreCost vector_cost(const CoreProblem& problem, const Core& core) {
   const double per_lane =
       problem.compute == ComputeKind::copy ? 0 : lane_cycles(problem.work, core);
   const std::int64_t rounds = ceil_div(iterations, lanes);
-  const double compute = std::ceil(static_cast<double>(rounds) * per_lane);
+  // Lanes that share a result add up in a tree.
+  const SharedSums shared = shared_sums(problem, lanes);
+  const auto tree =
+      static_cast<double>(std::bit_width(static_cast<std::uint64_t>(shared.lanes - 1)));
+  const double compute = std::ceil(static_cast<double>(rounds) * per_lane) + tree;
   cost.ideal = {static_cast<std::int64_t>(
       std::ceil(static_cast<double>(iterations) * per_lane / static_cast<double>(lanes)))};
   cost.spatial_utilisation = per_lane > 0
@@ -200,7 +270,8 @@ CoreCost vector_cost(const CoreProblem& problem, const Core& core) {
                                        (static_cast<double>(rounds) * static_cast<double>(lanes))
                                  : 0;
   if (problem.compute != ComputeKind::copy) {
-    cost.compute_energy = {static_cast<double>(iterations) * problem.work.total() *
+    const auto additions = static_cast<double>((shared.lanes - 1) * shared.results);
+    cost.compute_energy = {(static_cast<double>(iterations) * problem.work.total() + additions) *
                            core.mac_energy_pj};
   }
   std::map<const MemoryPort*, std::int64_t> port_bits;
