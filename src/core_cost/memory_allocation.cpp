@@ -71,10 +71,18 @@ private:
   void take_room(Slices& slices, double capacity, bool top) const;
   std::int64_t width(std::size_t operand) const;
   bool choose(const Node& node);
+  using Combination = std::array<std::size_t, kMaxOperands>; ///< slice per user
+  struct Sum {
+    double room = 0;
+    double accesses = 0;
+  };
+
+  Sum sum_of(const Combination& at, std::size_t users) const;
+  bool advance(Combination& at, std::size_t users) const;
   bool choose_last(double capacity);
   bool choose_any(double capacity);
   bool choose_nothing();
-  bool even(const std::array<std::size_t, kMaxOperands>& at) const;
+  bool even(const Combination& at) const;
   void commit(const Node& node);
   double least_room() const;
   bool fail(const AllocationFailure& why) const;
@@ -92,7 +100,7 @@ private:
   std::array<SliceFootprint<Fractional>, kMaxOperands> footprint_;
   std::array<Slices, kMaxOperands> slices_;
   std::size_t users_ = 0;
-  std::array<std::size_t, kMaxOperands> chosen_{};
+  Combination chosen_{};
 };
 
 const OperandModel& operand_or_first(const NestModel& model, std::size_t i) {
@@ -259,7 +267,7 @@ double Filling<Fractional>::least_room() const {
 /// "Even" allocation: who takes more loops ends where nobody else in the memory ends further
 /// inside.
 template <bool Fractional>
-bool Filling<Fractional>::even(const std::array<std::size_t, kMaxOperands>& at) const {
+bool Filling<Fractional>::even(const Combination& at) const {
   std::size_t least = order_.size();
   for (std::size_t u = 0; u < users_; ++u)
     least = std::min(least, slices_[u].done + at[u]);
@@ -270,85 +278,82 @@ bool Filling<Fractional>::even(const std::array<std::size_t, kMaxOperands>& at) 
   return true;
 }
 
+template <bool Fractional>
+typename Filling<Fractional>::Sum Filling<Fractional>::sum_of(const Combination& at,
+                                                              std::size_t users) const {
+  Sum sum;
+  for (std::size_t u = 0; u < users; ++u) {
+    sum.room += slices_[u].room[at[u]];
+    sum.accesses += slices_[u].accesses[at[u]];
+  }
+  return sum;
+}
+
+/// The next combination of the first `users` slices, of which the first varies slowest. False after
+/// the last.
+template <bool Fractional>
+bool Filling<Fractional>::advance(Combination& at, std::size_t users) const {
+  for (std::size_t u = users; u-- > 0;) {
+    if (++at[u] < slices_[u].count)
+      return true;
+    at[u] = slices_[u].first;
+  }
+  return false;
+}
+
 /// Where larger slices are never worse, the largest that fits beside the others is best of the last
 /// user, and of the others all remain to be tried.
 template <bool Fractional>
 bool Filling<Fractional>::choose_last(double capacity) {
-  std::array<std::size_t, kMaxOperands> at{};
+  Combination at{};
   for (std::size_t u = 0; u < users_; ++u)
     at[u] = slices_[u].count - 1;
-  double all = 0;
-  for (std::size_t u = 0; u < users_; ++u)
-    all += slices_[u].room[at[u]];
-  if (all <= capacity) {
+  if (sum_of(at, users_).room <= capacity) {
     chosen_ = at;
     return true;
   }
-  const std::size_t last = users_ - 1;
-  for (std::size_t u = 0; u < last; ++u)
+  const std::size_t others = users_ - 1;
+  const Slices& last = slices_[others];
+  for (std::size_t u = 0; u < others; ++u)
     at[u] = slices_[u].first;
   bool found = false;
   double least = 0;
-  for (;;) {
-    double room = 0;
-    double accesses = 0;
-    for (std::size_t u = 0; u < last; ++u) {
-      room += slices_[u].room[at[u]];
-      accesses += slices_[u].accesses[at[u]];
-    }
-    std::size_t k = slices_[last].count;
-    while (k > slices_[last].first && room + slices_[last].room[k - 1] > capacity)
+  do {
+    Sum sum = sum_of(at, others);
+    std::size_t k = last.count;
+    while (k > last.first && sum.room + last.room[k - 1] > capacity)
       --k;
-    if (k > slices_[last].first) {
-      accesses += slices_[last].accesses[k - 1];
-      if (!found || accesses <= least) {
-        found = true;
-        least = accesses;
-        chosen_ = at;
-        chosen_[last] = k - 1;
-      }
+    if (k == last.first)
+      continue;
+    sum.accesses += last.accesses[k - 1];
+    if (!found || sum.accesses <= least) {
+      found = true;
+      least = sum.accesses;
+      chosen_ = at;
+      chosen_[others] = k - 1;
     }
-    std::size_t u = last;
-    while (u-- > 0) {
-      if (++at[u] < slices_[u].count)
-        break;
-      at[u] = slices_[u].first;
-    }
-    if (u == static_cast<std::size_t>(-1))
-      return found;
-  }
+  } while (advance(at, others));
+  return found;
 }
 
-/// All combinations; the first user varies slowest, the last of the best ones wins.
+/// All combinations; the last of the best ones wins.
 template <bool Fractional>
 bool Filling<Fractional>::choose_any(double capacity) {
-  std::array<std::size_t, kMaxOperands> at{};
+  Combination at{};
   for (std::size_t u = 0; u < users_; ++u)
     at[u] = slices_[u].first;
   bool found = false;
   double least = 0;
-  for (;;) {
-    double room = 0;
-    double accesses = 0;
-    for (std::size_t u = 0; u < users_; ++u) {
-      room += slices_[u].room[at[u]];
-      accesses += slices_[u].accesses[at[u]];
-    }
-    if (room <= capacity && (!found || accesses <= least) &&
+  do {
+    const Sum sum = sum_of(at, users_);
+    if (sum.room <= capacity && (!found || sum.accesses <= least) &&
         (!model_.even_allocation || even(at))) {
       found = true;
-      least = accesses;
+      least = sum.accesses;
       chosen_ = at;
     }
-    std::size_t u = users_;
-    while (u-- > 0) {
-      if (++at[u] < slices_[u].count)
-        break;
-      at[u] = slices_[u].first;
-    }
-    if (u == static_cast<std::size_t>(-1))
-      return found;
-  }
+  } while (advance(at, users_));
+  return found;
 }
 
 /// What is left when no even cut fits.
