@@ -83,7 +83,6 @@ TEST(Signature, EqualOnesHaveEqualAnswers) {
   EXPECT_GT(feasible, 50);
 }
 
-// The order of names decides which of several equally good mappings comes first.
 // The last digit of a slice of a fractional unrolling depends on it, and a tie on that.
 TEST(Signature, KeepsTheOrderOfAxes) {
   const CoreProblem problem = test::product(6, 5, 7);
@@ -94,6 +93,7 @@ TEST(Signature, KeepsTheOrderOfAxes) {
   EXPECT_NE(signature(problem, core, {}), signature(turned, core, {}));
 }
 
+// The order of names decides which of several equally good mappings comes first.
 TEST(Signature, KeepsTheOrderOfNames) {
   Core free = tpu_like(true);
   free.dataflow.clear();
