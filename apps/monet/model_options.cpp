@@ -16,6 +16,7 @@ namespace {
 
 constexpr const char* kZigzag = "zigzag-3.8";
 constexpr int kMostGenerated = 1000;
+constexpr int kMostUnrollings = 100000;
 
 struct Choice {
   const char* name;
@@ -76,6 +77,12 @@ void ModelArguments::add_to(CLI::App& command) {
                   "Unrollings tried where the mapping leaves array dimensions open")
       ->check(CLI::Range(1, kMostGenerated))
       ->capture_default_str();
+  command
+      .add_option("--unrollings", unrollings,
+                  "Unrollings of our own tried where the mapping does not fix them; above 12 "
+                  "wherever they may help")
+      ->check(CLI::Range(0, kMostUnrollings))
+      ->capture_default_str();
   command.add_flag("--mixed", mixed, "Several layer dimensions on one generated array dimension");
 }
 
@@ -91,6 +98,7 @@ void ModelArguments::apply(CoreCostOptions& options) const {
   options.even_allocation = allocation == "even";
   options.generated_unrollings = generated;
   options.mixed_unrollings = mixed;
+  options.free_unrollings = unrollings;
 }
 
 std::string describe_choices() {

@@ -18,6 +18,7 @@ struct ModelArguments {
   std::string allocation = "uneven";
   int generated = CoreCostOptions{}.generated_unrollings;
   bool mixed = false;
+  int unrollings = CoreCostOptions::kUsualUnrollings;
 
   void add_to(CLI::App& command);
   bool is_zigzag() const { return model != "monet"; }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <map>
 #include <sstream>
 
@@ -38,6 +39,23 @@ TEST(Core, LayersAddUp) {
   }
   EXPECT_EQ(cycles, json.at("latency_cycles").get<double>());
   EXPECT_GE(json.at("layers").size(), 21U); // 20 convolutions and the classifier
+}
+
+TEST(Core, MoreUnrollingsAreNeverWorse) {
+  double before = HUGE_VAL;
+  for (const char* tried : {"0", "12", "2000"}) {
+    const Ran ran = run_monet({"core", "--hardware", repository("examples/core/two_by_two.yaml"),
+                               "--workload", repository("examples/core/product.yaml"), "--json",
+                               "-", "--objective", "energy", "--unrollings", tried});
+    if (std::string(tried) == "0") { // and the file has no dataflow
+      EXPECT_EQ(ran.code, 4);
+      continue;
+    }
+    ASSERT_EQ(ran.code, 0) << ran.err;
+    const double energy = nlohmann::json::parse(ran.out).at("energy_pj").get<double>();
+    EXPECT_LE(energy, before);
+    before = energy;
+  }
 }
 
 TEST(Core, TheTableListsTheLayersAndTheTotal) {
