@@ -417,12 +417,12 @@ TEST(Divergence, WidestStepOfWholeFactors) {
 TEST(Divergence, NarrowMemoriesArePassedBy) {
   const CoreProblem problem =
       product(4, 4, 4, 8, 32); // partial sums of 32 bits, 16 in the register
-  const Prepared ours =
-      prepare(problem, one_mac(), zigzag_but(&ModelChoices::bypass_narrow_memories));
+  Core core = one_mac();
+  const Prepared ours = prepare(problem, core, zigzag_but(&ModelChoices::bypass_narrow_memories));
   ASSERT_EQ(ours.hierarchy.levels[0].size(), 1U);
   EXPECT_EQ(ours.hierarchy.nodes[ours.hierarchy.levels[0][0].node].memory->name, "sram");
   evaluate_order(ours, {{0, 4}, {1, 4}, {2, 4}});
-  const Prepared zigzag = prepare(problem, one_mac(), kZigZag);
+  const Prepared zigzag = prepare(problem, core, kZigZag);
   ASSERT_EQ(zigzag.hierarchy.levels[0].size(), 2U);
   Candidate c;
   EXPECT_FALSE(evaluate_order(zigzag, {{1, 4}, {2, 4}, {0, 4}}, c));
@@ -432,7 +432,6 @@ TEST(Divergence, NarrowMemoriesArePassedBy) {
   CoreCostOptions options;
   options.model = kZigZag;
   options.fixed_dataflow = true;
-  Core core = one_mac();
   core.dataflow = {{{"K", 1}}};
   EXPECT_THROW(core_cost(problem, core, options), InfeasibleError);
 }
