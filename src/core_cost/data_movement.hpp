@@ -45,10 +45,6 @@ struct OperandMovement {
 };
 using DataMovement = std::array<OperandMovement, kMaxOperands>;
 
-constexpr std::size_t index_of(Direction direction) {
-  return static_cast<std::size_t>(direction);
-}
-
 /// `allocation` must be stationary (see merge_stationary).
 void move_data(const NestModel& model, const Hierarchy& hierarchy, const SpatialForm& spatial,
                const TemporalOrder& order, const Allocation& allocation, DataMovement& movement);

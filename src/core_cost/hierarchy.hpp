@@ -19,6 +19,10 @@ inline constexpr std::size_t kMaxLevels =
     6; ///< memories above one another for one operand, off-chip included
 inline constexpr std::size_t kMaxArrayDims = 8;
 
+constexpr std::size_t index_of(Direction direction) {
+  return static_cast<std::size_t>(direction);
+}
+
 /// Bits that pass at once. Divides faster where it is a power of two, as it mostly is.
 struct Width {
   std::int64_t bits = 0;

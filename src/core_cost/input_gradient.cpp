@@ -1,6 +1,7 @@
 #include "input_gradient.hpp"
 
 #include "mapping_search.hpp"
+#include "nest_model.hpp"
 
 #include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
@@ -22,13 +23,6 @@ struct Forms {
   const CoreCostOptions& options;
   const Solver& solve;
 };
-
-std::int64_t iterations(const CoreProblem& problem) {
-  std::int64_t product = 1;
-  for (const LoopDim& dim : problem.dims)
-    product = checked_multiply(product, dim.size);
-  return product;
-}
 
 std::int64_t elements(const ProblemOperand& operand) {
   return checked_product(operand.extents);
@@ -94,7 +88,7 @@ CoreCost with_zeros(const Forms& f, const CoreProblem& gather, CoreCost cost) {
   std::int64_t& written = cost.offchip[f.transposed.output].write.value;
   if (f.problem.operands[f.transposed.output].offchip)
     written = std::max(written, stored_bits(f.problem.operands[f.transposed.output]));
-  cost.macs_executed = iterations(gather);
+  cost.macs_executed = iterations_of(gather);
   cost.variant = f.transposed.strided ? "zero-inserted" : "gather";
   return cost;
 }
@@ -206,7 +200,7 @@ CoreCost cost_decomposed(const Forms& f) {
   for (const Repeated& part : parts) {
     const CoreCost cost = f.solve(part.problem, beside_the_rest(f, part.problem), f.options);
     add(cost, part.times, sum);
-    const std::int64_t macs = iterations(part.problem);
+    const std::int64_t macs = iterations_of(part.problem);
     sum.macs_executed = checked_add(sum.macs_executed, checked_multiply(macs, part.times));
     if (macs > largest) {
       largest = macs;
@@ -269,7 +263,7 @@ std::vector<CoreCost> front_of_form(const Forms& f, InputGradient form) {
   const bool zeros = form == InputGradient::zero_inserted;
   const CoreProblem problem = zeros ? zero_inserted(f.problem, f.transposed) : f.problem;
   for (CoreCost& cost : search_front(problem, f.core, f.options)) {
-    cost.macs_executed = iterations(problem);
+    cost.macs_executed = iterations_of(problem);
     cost.variant = "scatter";
     costs.push_back(zeros ? with_zeros(f, problem, std::move(cost)) : std::move(cost));
   }
@@ -318,7 +312,7 @@ CoreCost best_form(const CoreProblem& problem, const Transposed& transposed, con
   // Most often its zeros alone cost more than what was found.
   if (transposed.strided &&
       (!best ||
-       least_merit(f, iterations(zero_inserted(problem, transposed))) < merit_of(f, *best)))
+       least_merit(f, iterations_of(zero_inserted(problem, transposed))) < merit_of(f, *best)))
     consider(InputGradient::zero_inserted);
   if (!best)
     std::rethrow_exception(first_failure);
@@ -333,7 +327,7 @@ std::vector<CoreCost> mappings(const CoreProblem& problem, const Core& core,
   if (!transposed) {
     std::vector<CoreCost> costs = search_front(problem, core, options);
     for (CoreCost& cost : costs)
-      cost.macs_executed = iterations(problem);
+      cost.macs_executed = iterations_of(problem);
     return costs;
   }
   CoreCostOptions as_is = options;
@@ -372,7 +366,7 @@ CoreCost core_cost_with(const CoreProblem& problem, const Core& core,
   if (transposed && !keeps_form(options))
     return best_form(problem, *transposed, core, options, solve);
   CoreCost cost = search_mapping(problem, core, options);
-  cost.macs_executed = iterations(problem);
+  cost.macs_executed = iterations_of(problem);
   if (transposed)
     cost.variant = "scatter";
   return cost;

@@ -97,10 +97,7 @@ std::optional<ArrayUnrolling> named_unrolling(const Context& c, const UnrollCaps
 
 /// Cycles when every lane works in every cycle.
 double full_array_cycles(const Context& c) {
-  double lanes = 1;
-  for (std::size_t d = 0; d < c.hierarchy.array_dims; ++d) {
-    lanes *= static_cast<double>(c.hierarchy.array_size[d]);
-  }
+  const auto lanes = static_cast<double>(c.core.lanes());
   return static_cast<double>(c.model.iterations) / std::max(1.0, lanes);
 }
 
@@ -247,10 +244,7 @@ CoreCost describe(const Context& c, const Search& search, const MappingArchive::
   CoreCost cost;
   cost.parts = candidate.latency;
   cost.latency = {static_cast<std::int64_t>(candidate.latency.total())};
-  double lanes = 1;
-  for (std::size_t d = 0; d < c.hierarchy.array_dims; ++d) {
-    lanes *= static_cast<double>(c.hierarchy.array_size[d]);
-  }
+  const auto lanes = static_cast<double>(c.core.lanes());
   cost.spatial_utilisation =
       static_cast<double>(c.model.iterations) / (cost.parts.ideal_temporal * lanes);
   cost.ideal = {

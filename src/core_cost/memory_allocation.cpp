@@ -103,10 +103,6 @@ private:
   Combination chosen_{};
 };
 
-const OperandModel& operand_or_first(const NestModel& model, std::size_t i) {
-  return model.operands[i < model.operands.size() ? i : 0];
-}
-
 template <bool Fractional>
 Filling<Fractional>::Filling(const NestModel& model, const Hierarchy& hierarchy,
                              const SpatialForm& spatial, std::span<const Loop> order,

@@ -118,6 +118,13 @@ double SharedAxis::count(const double* counts) const {
   return static_cast<double>(std::min(distinct, extent));
 }
 
+std::int64_t iterations_of(const CoreProblem& problem) {
+  std::int64_t product = 1;
+  for (const LoopDim& dim : problem.dims)
+    product = checked_multiply(product, dim.size);
+  return product;
+}
+
 NestModel make_nest_model(const CoreProblem& problem, const ModelChoices& choices) {
   if (problem.dims.size() > kMaxDims || problem.operands.size() > kMaxOperands) {
     throw InfeasibleError(
@@ -137,10 +144,9 @@ NestModel make_nest_model(const CoreProblem& problem, const ModelChoices& choice
   }
   internal_check(outputs == 1, "a multiply-accumulate nest has one output");
   find_inputs_aside(model);
-  for (const LoopDim& dim : problem.dims) {
+  for (const LoopDim& dim : problem.dims)
     internal_check(dim.size >= 1, "loops have at least one iteration");
-    model.iterations = checked_multiply(model.iterations, dim.size);
-  }
+  model.iterations = iterations_of(problem);
   if (model.iterations > kMaxIterations) {
     throw InfeasibleError(fmt::format("{} iterations in one tile; at most {} are supported",
                                       model.iterations, kMaxIterations));

@@ -76,6 +76,14 @@ struct NestModel {
   std::int64_t iterations = 1;
 };
 
+/// Fills arrays of kMaxOperands where a nest has fewer.
+inline const OperandModel& operand_or_first(const NestModel& model, std::size_t i) {
+  return model.operands[i < model.operands.size() ? i : 0];
+}
+
+/// Product of all loop sizes.
+std::int64_t iterations_of(const CoreProblem& problem);
+
 /// Throws InfeasibleError when the nest is larger than the limits above.
 NestModel make_nest_model(const CoreProblem& problem, const ModelChoices& choices = {});
 

@@ -83,10 +83,6 @@ bool numbers_are_whole(const NestModel& model, const SpatialModel& spatial) {
          counts_at_most_iterations(model);
 }
 
-const OperandModel& operand_or_first(const NestModel& model, std::size_t i) {
-  return model.operands[i < model.operands.size() ? i : 0];
-}
-
 } // namespace
 
 double orders_of(std::span<const std::uint8_t> counts) {

@@ -10,10 +10,6 @@ namespace {
 constexpr double kBelow = 1 - 1e-12; ///< keeps rounding on the safe side
 constexpr std::size_t kMaxPorts = 64;
 
-constexpr std::size_t index_of(Direction direction) {
-  return static_cast<std::size_t>(direction);
-}
-
 /// Elements of an operand that all temporal loops and the unrolled ones up to list `lists` touch.
 double all_elements(const NestModel& model, const SpatialModel& spatial, const SpatialForm& form,
                     std::size_t operand, std::size_t lists, bool temporal) {

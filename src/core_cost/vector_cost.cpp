@@ -3,6 +3,7 @@
 // sets the pace.
 
 #include "mapping_search.hpp"
+#include "nest_model.hpp"
 
 #include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
@@ -18,19 +19,6 @@
 namespace monet::core_cost_detail {
 
 namespace {
-
-std::string operand_text(const CoreProblem& problem, std::size_t operand) {
-  constexpr std::array<const char*, 3> kNames{"I1", "I2", "O"};
-  return fmt::format("operand {} ({})", operand,
-                     kNames[static_cast<std::size_t>(problem.operands[operand].memory)]);
-}
-
-std::int64_t all_iterations(const CoreProblem& problem) {
-  std::int64_t product = 1;
-  for (const LoopDim& dim : problem.dims)
-    product = checked_multiply(product, dim.size);
-  return product;
-}
 
 /// Distinct elements the tile touches: per axis the span of its expression inside the tensor, at
 /// most one per value.
@@ -208,7 +196,7 @@ void charge_operand(const CoreProblem& problem, const Core& core, std::size_t in
   const std::vector<std::size_t> levels = core.levels(operand.memory);
   if (levels.empty()) {
     throw InfeasibleError(
-        fmt::format("core '{}' has no memory for {}", core.name, operand_text(problem, index)));
+        fmt::format("core '{}' has no memory for {}", core.name, operand_name(problem, index)));
   }
   const Memory& top = core.memories[levels.back()];
   const std::int64_t all = footprint(problem, operand);
@@ -217,11 +205,11 @@ void charge_operand(const CoreProblem& problem, const Core& core, std::size_t in
   if (operand.bits > top.size.value) {
     throw InfeasibleError(fmt::format(
         "core '{}': one element of {} takes {} bits, but memory '{}' holds {}", core.name,
-        operand_text(problem, index), operand.bits, top.name, top.size.value));
+        operand_name(problem, index), operand.bits, top.name, top.size.value));
   }
   if (!operand.offchip && checked_multiply(all, operand.bits) > capacity) {
     throw InfeasibleError(fmt::format("core '{}': {} takes {} bits, but memory '{}' holds {}",
-                                      core.name, operand_text(problem, index), all * operand.bits,
+                                      core.name, operand_name(problem, index), all * operand.bits,
                                       top.name, capacity));
   }
   const Accesses streamed = through_top(operand, per_pass);
@@ -232,7 +220,7 @@ void charge_operand(const CoreProblem& problem, const Core& core, std::size_t in
     if (operand.bits > memory.size.value)
       continue;
     const std::int64_t each =
-        problem.compute == ComputeKind::copy ? per_pass : all_iterations(problem);
+        problem.compute == ComputeKind::copy ? per_pass : iterations_of(problem);
     charge.charge(memory, index, operand.memory,
                   directions(streamed, at_registers(problem, operand, each)), false);
   }
@@ -253,7 +241,7 @@ void charge_operand(const CoreProblem& problem, const Core& core, std::size_t in
 
 CoreCost vector_cost(const CoreProblem& problem, const Core& core) {
   CoreCost cost;
-  const std::int64_t iterations = all_iterations(problem);
+  const std::int64_t iterations = iterations_of(problem);
   const std::int64_t lanes = std::max<std::int64_t>(1, core.lanes());
   const double per_lane =
       problem.compute == ComputeKind::copy ? 0 : lane_cycles(problem.work, core);
