@@ -1,0 +1,1 @@
+"""Cases of single operators and short chains; one file per family, see framework.py."""

@@ -1,0 +1,468 @@
+"""Cases of operators whose outputs and gradients PyTorch computes for the tests of execute/.
+
+A family is a file beside this one with a function `cases()` that yields Case objects. Each case is
+a small ONNX graph, numbers for its tensors, and the same function in PyTorch:
+
+    yield Case(
+        "softmax_axis0", op_type="Softmax", attributes={"axis": 0},
+        inputs=[data("X", (3, 4))],
+        torch=lambda x: torch.softmax(x, 0),
+    )
+
+`tools/make_gradient_fixtures.py` runs PyTorch in double precision, feeds a generated gradient into
+every output and writes what comes out. Numbers come from a counter-based generator that the tests
+have too (class Numbers), so only results are stored.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import onnx
+import torch
+from onnx import numpy_helper
+from torch import Tensor
+
+SAMPLES = 8  # Elements kept of a larger tensor, besides its norm and its projection.
+WHOLE = 12  # A tensor up to this size is kept whole.
+
+# --- Numbers ---------------------------------------------------------------------------------
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+
+def fnv1a64(text: str) -> int:
+    key = 0xCBF29CE484222325
+    for byte in text.encode():
+        key = (key ^ byte) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
+    return key
+
+
+class Numbers:
+    """Element i of a tensor from its name, a seed and i: splitmix64 at a random place.
+
+    The same as monet::NumberGenerator, bit for bit.
+    """
+
+    def __init__(self, name: str, seed: int) -> None:
+        mixed = seed * int(_GOLDEN) & 0xFFFFFFFFFFFFFFFF
+        self._key = np.uint64(fnv1a64(name) ^ mixed)
+
+    def raw(self, count: int) -> np.ndarray:
+        with np.errstate(over="ignore"):
+            z = self._key + (np.arange(count, dtype=np.uint64) + np.uint64(1)) * _GOLDEN
+            z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+            z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+            return z ^ (z >> np.uint64(31))
+
+    def uniform(self, count: int) -> np.ndarray:
+        """In [-1, 1)."""
+        return (self.raw(count) >> np.uint64(11)).astype(np.float64) * 2.0**-52 - 1.0
+
+    def below(self, count: int, limit: int) -> np.ndarray:
+        """Integers 0 to limit - 1."""
+        return (self.raw(count) % np.uint64(limit)).astype(np.int64)
+
+
+def f32(value: float) -> float:
+    """The number that an ONNX attribute holds, which is single precision."""
+    return float(np.float32(value))
+
+
+# --- Tensors ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Input:
+    """A tensor that a case starts from."""
+
+    name: str
+    shape: tuple[int, ...]
+    kind: str  # data: gets a gradient; buffer: real, but none; integer; constant: known values
+    offset: float = 0.0
+    scale: float = 1.0
+    range: int = 0  # integer: below this, plus offset
+    levels: int = 0  # real: offset + scale * (0 to levels - 1), for ties
+    type: str = "float"  # ONNX element type
+    values: np.ndarray | None = None
+
+    def numbers(self, seed: int) -> np.ndarray:
+        count = math.prod(self.shape)
+        generator = Numbers(self.name, seed)
+        if self.values is not None:
+            result = self.values
+        elif self.kind == "integer":
+            result = generator.below(count, self.range) + int(self.offset)
+        elif self.levels:
+            result = self.offset + self.scale * generator.below(count, self.levels)
+        else:
+            result = self.offset + self.scale * generator.uniform(count)
+        return np.asarray(result).reshape(self.shape)
+
+    def to_json(self) -> dict:
+        record: dict = {"name": self.name, "shape": list(self.shape), "kind": self.kind}
+        if self.type != "float":
+            record["type"] = self.type
+        if self.values is not None:
+            integral = self.type not in ("float", "double")
+            cast = int if integral else float
+            record["values"] = [cast(value) for value in np.asarray(self.values).reshape(-1)]
+        elif self.kind == "integer":
+            record.update(offset=int(self.offset), range=self.range)
+        else:
+            record.update(offset=float(self.offset), scale=float(self.scale))
+            if self.levels:
+                record["levels"] = self.levels
+        return record
+
+
+def data(
+    name: str,
+    shape: Sequence[int] = (),
+    *,
+    offset: float = 0.0,
+    scale: float = 1.0,
+    levels: int = 0,
+    values: object = None,
+) -> Input:
+    """Real numbers that get a gradient: offset + scale * [-1, 1), or the given ones."""
+    if values is not None:
+        array = np.asarray(values, dtype=np.float64)
+        return Input(name, array.shape, "data", values=array)
+    return Input(name, tuple(shape), "data", offset, scale, levels=levels)
+
+
+def buffer(name: str, shape: Sequence[int], *, offset: float = 0.0, scale: float = 1.0) -> Input:
+    """Real numbers without a gradient: running statistics, a mask to be added."""
+    return Input(name, tuple(shape), "buffer", offset, scale)
+
+
+def integer(
+    name: str, shape: Sequence[int], limit: int, *, offset: int = 0, type: str = "int64"
+) -> Input:
+    """Integers offset to offset + limit - 1, fed in when the step runs."""
+    return Input(name, tuple(shape), "integer", offset, range=limit, type=type)
+
+
+def constant(name: str, values: object, type: str | None = None) -> Input:
+    """Values written into the ONNX file: integers are int64, truth values bool, others float."""
+    array = np.asarray(values)
+    if type is None:
+        type = {"i": "int64", "u": "int64", "b": "bool", "f": "float"}[array.dtype.kind]
+    if type == "float":
+        array = array.astype(np.float32).astype(np.float64)
+    return Input(name, array.shape, "constant", type=type, values=array)
+
+
+@dataclass(frozen=True)
+class Node:
+    op_type: str
+    inputs: Sequence[str]  # "" = left out
+    outputs: Sequence[str]
+    attributes: dict = field(default_factory=dict)
+    domain: str = ""
+
+    def to_json(self) -> dict:
+        record: dict = {
+            "op_type": self.op_type,
+            "inputs": list(self.inputs),
+            "outputs": list(self.outputs),
+        }
+        if self.domain:
+            record["domain"] = self.domain
+        if self.attributes:
+            record["attributes"] = {
+                key: attribute_to_json(key, value) for key, value in self.attributes.items()
+            }
+        return record
+
+
+def attribute_to_json(name: str, value: object) -> object:
+    """As JSON: an integer is INT, a number with a point FLOAT, an object a tensor."""
+    if isinstance(value, bool):
+        return int(value)
+    if isinstance(value, float) and math.isfinite(value) and f32(value) != value:
+        raise ValueError(f"attribute {name}={value!r} is not single precision: use f32()")
+    if isinstance(value, (list, tuple)):
+        return [attribute_to_json(name, element) for element in value]
+    if isinstance(value, np.ndarray):
+        kind = constant("", value, ONNX_TYPES.get(value.dtype.name)).to_json()
+        return {key: kind[key] for key in ("shape", "type", "values") if key in kind}
+    return value
+
+
+ONNX_TYPES = {"float64": "double", "float32": "float", "int64": "int64", "int32": "int32"}
+
+# --- Cases -----------------------------------------------------------------------------------
+
+
+@dataclass
+class Case:
+    """One graph and the same function in PyTorch.
+
+    The function gets the inputs that are not None, in order (constants too), as double, int64 or
+    bool tensors, and returns one tensor, or a tuple with one for every output. With `op_type` they
+    are the inputs of that one operator, None for one left out, and its outputs are "Y", or "Y0",
+    "Y1", ...; `nodes` name what they read and write.
+    """
+
+    name: str
+    inputs: Sequence[Input | None]
+    torch: Callable[..., Tensor | tuple[Tensor, ...]]
+    op_type: str = ""
+    domain: str = ""
+    attributes: dict = field(default_factory=dict)
+    outputs: int = 1
+    opset: int = 17
+    nodes: Sequence[Node] | None = None
+    output_names: Sequence[str] | None = None  # with `nodes`: the last node's, if not given
+    counts_as: str = ""  # in the count by operator; the (first) operator's type, if not given
+
+    def graph(self) -> tuple[list[Node], list[str]]:
+        if self.nodes is not None:
+            names = self.output_names or [name for name in self.nodes[-1].outputs if name]
+            return list(self.nodes), list(names)
+        names = ["Y"] if self.outputs == 1 else [f"Y{i}" for i in range(self.outputs)]
+        inputs = [tensor.name if tensor else "" for tensor in self.inputs]
+        return [Node(self.op_type, inputs, names, self.attributes, self.domain)], names
+
+    @property
+    def label(self) -> str:
+        return self.counts_as or self.op_type or self.nodes[0].op_type
+
+    def record(self) -> dict:
+        """The case and PyTorch's results, as the test reads them."""
+        nodes, outputs = self.graph()
+        tensors = [tensor for tensor in self.inputs if tensor is not None]
+        seed = fnv1a64(self.name) & 0xFFFFFFFF
+        check_model(self, nodes, outputs, tensors)
+        arguments = [as_torch(tensor, tensor.numbers(seed)) for tensor in tensors]
+        results = self.torch(*arguments)
+        results = (results,) if isinstance(results, Tensor) else tuple(results)
+        if len(results) != len(outputs):
+            raise ValueError(f"{self.name}: {len(results)} results for {len(outputs)} outputs")
+        feed_gradients(results, outputs, seed)
+        expected = [
+            {"output": name, **summary(result, name)} for name, result in zip(outputs, results)
+        ]
+        for tensor, argument in zip(tensors, arguments):
+            if tensor.kind == "data":
+                grad = argument.grad
+                grad = torch.zeros_like(argument) if grad is None else grad
+                expected.append({"gradient": tensor.name, **summary(grad, tensor.name)})
+        return {
+            "name": self.name,
+            "label": self.label,
+            "opset": self.opset,
+            "seed": seed,
+            "inputs": [tensor.to_json() for tensor in tensors],
+            "nodes": [node.to_json() for node in nodes],
+            "outputs": outputs,
+            "expected": expected,
+        }
+
+
+def as_torch(tensor: Input, numbers: np.ndarray) -> Tensor:
+    if tensor.type == "bool":
+        return torch.from_numpy(numbers.astype(np.bool_))
+    if tensor.type in ("float", "double"):
+        made = torch.from_numpy(np.array(numbers, dtype=np.float64))
+        return made.requires_grad_(tensor.kind == "data")
+    return torch.from_numpy(np.array(numbers, dtype=np.int64))
+
+
+def feed_gradients(results: Sequence[Tensor], names: Sequence[str], seed: int) -> None:
+    """Backward from all outputs that depend on data, each with numbers named NAME.grad."""
+    roots = [(r, n) for r, n in zip(results, names) if r.requires_grad]
+    gradients = [
+        torch.from_numpy(Numbers(f"{name}.grad", seed).uniform(root.numel()).reshape(root.shape))
+        for root, name in roots
+    ]
+    if roots:
+        torch.autograd.backward([root for root, _ in roots], gradients)
+
+
+def summary(result: Tensor, name: str) -> dict:
+    """Shape, largest magnitude, norm, projection on generated numbers, and some elements.
+
+    A misplaced or missing element anywhere changes the projection.
+    """
+    flat = result.detach().to(torch.float64).reshape(-1).numpy()
+    if not np.isfinite(flat).all():
+        raise ValueError(f"{name}: not finite")
+    count = flat.size
+    record: dict = {"shape": list(result.shape)}
+    if not result.is_floating_point():
+        record["integers"] = [int(value) for value in flat]
+        return record
+    if count <= WHOLE:
+        record["values"] = [float(value) for value in flat]
+        return record
+    at = sorted({0, count - 1, *Numbers("at", count).below(SAMPLES - 2, count).tolist()})
+    record["max"] = float(np.abs(flat).max())
+    record["norm"] = float(np.sqrt(math.fsum(flat * flat)))
+    record["projection"] = math.fsum(flat * Numbers("projection", count).uniform(count))
+    record["at"] = at
+    record["values"] = [float(flat[i]) for i in at]
+    return record
+
+
+# --- ONNX ------------------------------------------------------------------------------------
+
+TENSOR_TYPES = {
+    "float": onnx.TensorProto.FLOAT,
+    "double": onnx.TensorProto.DOUBLE,
+    "int64": onnx.TensorProto.INT64,
+    "int32": onnx.TensorProto.INT32,
+    "bool": onnx.TensorProto.BOOL,
+}
+
+
+def check_model(
+    case: Case, nodes: Sequence[Node], outputs: Sequence[str], tensors: Sequence[Input]
+) -> None:
+    """Refuse a case that is no valid ONNX; other domains are not checked."""
+    if any(node.domain for node in nodes):
+        return
+    made = []
+    for node in nodes:
+        attributes = {
+            key: numpy_helper.from_array(value) if isinstance(value, np.ndarray) else value
+            for key, value in node.attributes.items()
+        }
+        made.append(
+            onnx.helper.make_node(node.op_type, list(node.inputs), list(node.outputs), **attributes)
+        )
+    known = [tensor for tensor in tensors if tensor.kind == "constant"]
+    initializers = [
+        onnx.helper.make_tensor(
+            t.name, TENSOR_TYPES[t.type], t.shape, np.asarray(t.values).reshape(-1).tolist()
+        )
+        for t in known
+    ]
+    inputs = [
+        onnx.helper.make_tensor_value_info(t.name, TENSOR_TYPES[t.type], t.shape)
+        for t in tensors
+        if t.kind != "constant"
+    ]
+    results = [onnx.ValueInfoProto(name=name) for name in outputs]
+    graph = onnx.helper.make_graph(made, "case", inputs, results, initializers)
+    opset = onnx.helper.make_opsetid("", case.opset)
+    model = onnx.helper.make_model(graph, opset_imports=[opset], ir_version=8)
+    try:
+        inferred = onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True)
+        del model.graph.output[:]
+        model.graph.output.extend(inferred.graph.output)
+        if all(output.HasField("type") for output in inferred.graph.output):
+            onnx.checker.check_model(model)
+    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
+        raise ValueError(f"{case.name}: {error}") from error
+
+
+def exported(
+    name: str,
+    module: torch.nn.Module,
+    inputs: Sequence[Input],
+    *,
+    opset: int = 17,
+    double: bool = True,
+) -> Case:
+    """A PyTorch module as torch.onnx writes it: the chain of operators that users' files hold.
+
+    Its parameters are generated by name (buffers too); its constants are written in double
+    precision, so that results agree to 1e-10, or with double=False as users have them, in single
+    precision (then only what is recognised as one operator agrees). Attributes are single
+    precision: give the module such numbers, by f32().
+    """
+    module = module.to(torch.float64 if double else torch.float32).train()
+    states = []
+    for key, tensor in (*module.named_parameters(), *module.named_buffers()):
+        if not tensor.is_floating_point():
+            continue
+        kind = "data" if isinstance(tensor, torch.nn.Parameter) else "buffer"
+        spread = 1.0 / math.sqrt(max(1, math.prod(tensor.shape[1:])))
+        around = 1.0 if tensor.dim() == 1 and ("weight" in key or "var" in key) else 0.0
+        states.append(Input(key, tuple(tensor.shape), kind, around, 0.5 if around else spread))
+    nodes, outputs, constants = trace(module, inputs, opset, double)
+    used = {name for node in nodes for name in node.inputs}
+    states = [state for state in states if state.name in used]
+    module = module.double()
+
+    def run(*arguments: Tensor) -> tuple[Tensor, ...]:
+        given = arguments[len(inputs) : len(inputs) + len(states)]
+        for state, numbers in zip(states, given):
+            owner, _, leaf = state.name.rpartition(".")
+            owner = module.get_submodule(owner)
+            if leaf in owner._parameters:
+                del owner._parameters[leaf]
+            setattr(owner, leaf, numbers)
+        return tuple(flatten(module(*arguments[: len(inputs)])))
+
+    return Case(
+        name,
+        [*inputs, *states, *constants],
+        run,
+        opset=opset,
+        nodes=nodes,
+        output_names=outputs,
+        counts_as=f"exported {type(module).__name__}",
+    )
+
+
+def flatten(results: object) -> list[Tensor]:
+    if isinstance(results, Tensor):
+        return [results]
+    return [tensor for part in results for tensor in flatten(part)]
+
+
+def trace(
+    module: torch.nn.Module, inputs: Sequence[Input], opset: int, double: bool
+) -> tuple[list[Node], list[str], list[Input]]:
+    """Nodes, names of outputs and constants of the module's export."""
+    real = torch.float64 if double else torch.float32
+    example = []
+    for tensor in inputs:
+        made = as_torch(tensor, tensor.numbers(0)).detach()
+        example.append(made.to(real) if made.is_floating_point() else made)
+    stream = io.BytesIO()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.onnx.export(
+            module,
+            tuple(example),
+            stream,
+            training=torch.onnx.TrainingMode.TRAINING,
+            do_constant_folding=False,
+            opset_version=opset,
+            input_names=[tensor.name for tensor in inputs],
+        )
+    graph = onnx.load_model_from_string(stream.getvalue()).graph
+    states = {key for key, _ in (*module.named_parameters(), *module.named_buffers())}
+    constants = [
+        constant(t.name, numpy_helper.to_array(t), ONNX_TYPES.get(numpy_helper.to_array(t).dtype.name))
+        for t in graph.initializer
+        if t.name not in states
+    ]
+    nodes = []
+    for node in graph.node:
+        attributes = {}
+        for attribute in node.attribute:
+            value = onnx.helper.get_attribute_value(attribute)
+            if attribute.type == onnx.AttributeProto.TENSOR:
+                value = numpy_helper.to_array(value)
+            elif isinstance(value, bytes):
+                value = value.decode()
+            elif attribute.type in (onnx.AttributeProto.INTS, onnx.AttributeProto.FLOATS):
+                value = list(value)
+            elif attribute.type in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS):
+                raise ValueError(f"{node.op_type}: subgraphs are not supported")
+            attributes[attribute.name] = value
+        nodes.append(
+            Node(node.op_type, list(node.input), list(node.output), attributes, node.domain)
+        )
+    return nodes, [output.name for output in graph.output], constants
