@@ -1,0 +1,75 @@
+// Runs a graph numerically: every operator through its loop nest, in plain double or single
+// precision. The reference that gradients and updates are checked with.
+#pragma once
+
+#include "monet/training/training.hpp"
+#include "monet/workload/graph.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace monet {
+
+/// Arithmetic of every operation. Element types of tensors do not round: a bf16 tensor holds what
+/// the arithmetic computed.
+enum class Arithmetic { fp64, fp32 };
+
+struct ExecuteOptions {
+  Arithmetic arithmetic = Arithmetic::fp64;
+  std::uint64_t seed = 0; ///< of random masks
+  bool keep_all = true;   ///< false: intermediate tensors are freed after their last reader
+};
+
+/// The numbers of all tensors of one graph. Numbers are row-major; integers and booleans are held
+/// exactly. Works on graphs with views and on folded ones.
+class Execution {
+public:
+  /// InputError listing every operator that cannot be executed, each at its node. The graph must
+  /// outlive the execution.
+  explicit Execution(const Graph& graph, const ExecuteOptions& options = {});
+  ~Execution();
+  Execution(Execution&&) noexcept;
+  Execution& operator=(Execution&&) noexcept;
+
+  /// One number per element; InternalError otherwise. Integer tensors take rounded numbers.
+  void set(TensorId tensor, std::span<const double> numbers);
+  void set_integers(TensorId tensor, std::span<const std::int64_t> numbers);
+  bool has(TensorId tensor) const;
+  /// InternalError when the tensor has no numbers.
+  std::vector<double> get(TensorId tensor) const;
+
+  /// Executes all operators in order. Every tensor without a producer that somebody reads must have
+  /// numbers (constants with known values have them): InputError naming those without.
+  void run();
+  /// Puts results that overwrite a tensor in place (updated weights, states, running statistics)
+  /// into that tensor: the start of the next step. Masks then come from the next step's seed.
+  void advance();
+
+private:
+  struct Machine;
+  std::unique_ptr<Machine> machine_;
+};
+
+/// Names of the operator types, with their domains, that can be executed, sorted.
+std::vector<std::string> executable_operators();
+bool is_executable(const Operator& op);
+
+/// How fill() chooses the numbers of one tensor: offset + scale * uniform, or integers below
+/// `range`.
+struct FillRule {
+  double offset = 0.0;
+  double scale = 1.0;
+  std::int64_t range = 0; ///< integers in [0, range) when positive
+};
+/// By what the tensor is for: weights uniform within sqrt(3 / fan-in) so that variances are kept,
+/// scales of normalisations around 1, biases and states near 0, labels below the number of classes.
+FillRule default_fill(const TrainingGraph& step, TensorId tensor);
+/// Numbers for every tensor without a producer that has none yet, by name and seed.
+void fill(Execution& execution, const TrainingGraph& step, std::uint64_t seed);
+/// The numbers of one tensor by a rule.
+std::vector<double> generate(const Tensor& tensor, const FillRule& rule, std::uint64_t seed);
+
+} // namespace monet

@@ -1,0 +1,187 @@
+#include "execute/kernel.hpp"
+
+#include "monet/base/errors.hpp"
+#include "monet/execute/execute.hpp"
+#include "monet/workload/operators.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <variant>
+
+namespace monet {
+
+namespace {
+
+template <class Real>
+void run_kernel(const KernelEntry& entry, KernelContext<Real>& context) {
+  if constexpr (std::is_same_v<Real, double>) {
+    entry.fp64(context);
+  } else {
+    entry.fp32(context);
+  }
+}
+
+void check_kernels(const Graph& graph) {
+  ProblemList problems;
+  for (const Operator& op : graph.operators()) {
+    if (is_executable(op))
+      continue;
+    problems.add(location_of(graph, op),
+                 fmt::format("operator type '{}' of domain '{}' cannot be executed", op.op_type,
+                             op.domain.empty() ? "ai.onnx" : op.domain));
+  }
+  problems.throw_if_any();
+}
+
+} // namespace
+
+struct Execution::Machine {
+  using Stores = std::variant<TensorStore<double>, TensorStore<float>>;
+
+  Machine(const Graph& of, const ExecuteOptions& with)
+      : graph(of), options(with),
+        stores(with.arithmetic == Arithmetic::fp64 ? Stores(TensorStore<double>(of))
+                                                   : Stores(TensorStore<float>(of))) {
+    for (std::size_t i = 0; i < graph.tensors().size(); ++i) {
+      if (graph.tensors()[i].values)
+        set_constant(TensorId(i));
+    }
+  }
+
+  template <class T>
+  void set(TensorId id, std::span<const T> numbers) {
+    const Tensor& tensor = graph.tensor(id);
+    internal_check(static_cast<std::int64_t>(numbers.size()) == element_count(tensor),
+                   fmt::format("'{}' has {} elements, not {}", tensor.name, element_count(tensor),
+                               numbers.size()));
+    std::visit(
+        [&](auto& store) {
+          auto& to = store.allocate(id);
+          for (std::size_t i = 0; i < numbers.size(); ++i) {
+            if (!to.real.empty()) {
+              to.real[i] = static_cast<std::decay_t<decltype(to.real[0])>>(numbers[i]);
+            } else {
+              to.whole[i] = whole_of(numbers[i]);
+            }
+          }
+        },
+        stores);
+  }
+
+  static std::int64_t whole_of(double value) { return std::llround(value); }
+  static std::int64_t whole_of(std::int64_t value) { return value; }
+
+  void set_constant(TensorId id) {
+    std::visit([&](const auto& values) { set(id, std::span(values)); }, *graph.tensor(id).values);
+  }
+
+  template <class Real>
+  void run(TensorStore<Real>& store) {
+    for (std::size_t i = 0; i < graph.operators().size(); ++i) {
+      const Operator& op = graph.operators()[i];
+      for (const auto& output : op.outputs) {
+        if (output)
+          store.allocate(*output);
+      }
+      KernelContext<Real> context(store, op, options.seed + step);
+      run_kernel(*find_kernel(op), context);
+      if (!options.keep_all)
+        free_after(store, OpId(i));
+    }
+  }
+
+  /// Forgets intermediate tensors whose last reader has run.
+  template <class Real>
+  void free_after(TensorStore<Real>& store, OpId op) {
+    const auto is_output = [&](TensorId id) {
+      return std::find(graph.outputs.begin(), graph.outputs.end(), id) != graph.outputs.end();
+    };
+    for (const auto& id : graph.op(op).inputs) {
+      if (!id)
+        continue;
+      const Tensor& tensor = graph.tensor(*id);
+      if (tensor.kind == TensorKind::parameter_gradient || !tensor.producer || tensor.alias_of)
+        continue;
+      if (tensor.consumers.back() == op && !is_output(*id))
+        store.free(*id);
+    }
+  }
+
+  void check_inputs() const {
+    ProblemList problems;
+    std::visit(
+        [&](const auto& store) {
+          for (std::size_t i = 0; i < graph.tensors().size(); ++i) {
+            const Tensor& tensor = graph.tensors()[i];
+            if (tensor.producer || tensor.consumers.empty() || store[TensorId(i)].present)
+              continue;
+            problems.add({graph.origin, 0, 0, fmt::format("tensor '{}'", tensor.name)},
+                         "has no numbers to execute with");
+          }
+        },
+        stores);
+    problems.throw_if_any();
+  }
+
+  const Graph& graph;
+  ExecuteOptions options;
+  std::uint64_t step = 0;
+  Stores stores;
+};
+
+Execution::Execution(const Graph& graph, const ExecuteOptions& options) {
+  check_kernels(graph);
+  machine_ = std::make_unique<Machine>(graph, options);
+}
+Execution::~Execution() = default;
+Execution::Execution(Execution&&) noexcept = default;
+Execution& Execution::operator=(Execution&&) noexcept = default;
+
+void Execution::set(TensorId tensor, std::span<const double> numbers) {
+  machine_->set(tensor, numbers);
+}
+
+void Execution::set_integers(TensorId tensor, std::span<const std::int64_t> numbers) {
+  machine_->set(tensor, numbers);
+}
+
+bool Execution::has(TensorId tensor) const {
+  return std::visit([&](const auto& store) { return store[tensor].present; }, machine_->stores);
+}
+
+std::vector<double> Execution::get(TensorId tensor) const {
+  internal_check(has(tensor),
+                 fmt::format("'{}' has no numbers", machine_->graph.tensor(tensor).name));
+  return std::visit(
+      [&](const auto& store) {
+        const auto& numbers = store[tensor];
+        std::vector<double> result(numbers.real.begin(), numbers.real.end());
+        for (const std::int64_t value : numbers.whole)
+          result.push_back(static_cast<double>(value));
+        return result;
+      },
+      machine_->stores);
+}
+
+void Execution::run() {
+  machine_->check_inputs();
+  std::visit([&](auto& store) { machine_->run(store); }, machine_->stores);
+}
+
+void Execution::advance() {
+  const Graph& graph = machine_->graph;
+  std::visit(
+      [&](auto& store) {
+        for (std::size_t i = 0; i < graph.tensors().size(); ++i) {
+          const auto root = graph.tensors()[i].alias_of;
+          if (!root || !store[TensorId(i)].present)
+            continue;
+          store[*root] = store[TensorId(i)];
+        }
+      },
+      machine_->stores);
+  ++machine_->step;
+}
+
+} // namespace monet

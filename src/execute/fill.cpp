@@ -1,0 +1,113 @@
+// Random numbers for the tensors that a graph expects from outside.
+#include "monet/base/errors.hpp"
+#include "monet/execute/execute.hpp"
+#include "monet/execute/generator.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace monet {
+
+namespace {
+
+bool is_normalisation(const Operator& op) {
+  return op.op_type.find("Norm") != std::string::npos;
+}
+
+/// Inputs of a weight's first reader that one output element sums over.
+std::int64_t fan_in(const Graph& graph, const Tensor& weight) {
+  const std::int64_t count = element_count(weight);
+  if (weight.consumers.empty() || weight.shape.empty())
+    return 1;
+  const Operator& reader = graph.op(weight.consumers.front());
+  if (reader.op_type == "Gather") // an embedding: rows are picked, nothing is summed
+    return 1;
+  const std::size_t rank = weight.shape.size();
+  const bool by_columns = reader.op_type == "MatMul" ||
+                          (reader.op_type == "Gemm" && reader.attributes.integer("transB", 0) == 0);
+  const std::int64_t outputs = by_columns ? weight.shape[rank - 1] : weight.shape[0];
+  return std::max<std::int64_t>(1, outputs == 0 ? 1 : count / outputs);
+}
+
+std::int64_t classes_of(const TrainingGraph& step, const Tensor& label) {
+  for (const OpId reader : label.consumers) {
+    const Operator& op = step.graph.op(reader);
+    for (const auto& input : op.inputs) {
+      if (!input || !is_floating(step.graph.tensor(*input).type))
+        continue;
+      const auto& shape = step.graph.tensor(*input).shape;
+      if (shape.size() >= 2)
+        return shape.back();
+    }
+    for (const auto& output : op.outputs) { // a view of the labels
+      if (output && !is_floating(step.graph.tensor(*output).type))
+        return classes_of(step, step.graph.tensor(*output));
+    }
+  }
+  return 2;
+}
+
+/// Indices: below the extent of the axis that they pick from.
+std::int64_t index_range(const Graph& graph, const Tensor& tensor) {
+  for (const OpId reader : tensor.consumers) {
+    const Operator& op = graph.op(reader);
+    if (op.op_type != "Gather" || !op.inputs[0])
+      continue;
+    const auto& shape = graph.tensor(*op.inputs[0]).shape;
+    const auto rank = static_cast<std::int64_t>(shape.size());
+    const std::int64_t axis = op.attributes.integer("axis", 0);
+    return shape.at(static_cast<std::size_t>(axis < 0 ? axis + rank : axis));
+  }
+  return 2;
+}
+
+} // namespace
+
+FillRule default_fill(const TrainingGraph& step, TensorId id) {
+  const Tensor& tensor = step.graph.tensor(id);
+  if (!is_floating(tensor.type)) {
+    return {0.0, 0.0,
+            tensor.kind == TensorKind::label ? classes_of(step, tensor)
+                                             : index_range(step.graph, tensor)};
+  }
+  if (tensor.kind == TensorKind::optimizer_state)
+    return {0.0, 0.0, 0};
+  if (tensor.kind == TensorKind::parameter || tensor.kind == TensorKind::buffer) {
+    const bool normalises =
+        !tensor.consumers.empty() && is_normalisation(step.graph.op(tensor.consumers.front()));
+    if (normalises) {
+      const Operator& op = step.graph.op(tensor.consumers.front());
+      const bool around_one = (op.inputs.size() > 1 && op.inputs[1] == id) ||
+                              (op.inputs.size() > 4 && op.inputs[4] == id);
+      return {around_one ? 1.0 : 0.0, around_one ? 0.2 : 0.1, 0};
+    }
+    if (tensor.shape.size() < 2)
+      return {0.0, 0.1, 0};
+    return {0.0, std::sqrt(3.0 / static_cast<double>(fan_in(step.graph, tensor))), 0};
+  }
+  return {};
+}
+
+std::vector<double> generate(const Tensor& tensor, const FillRule& rule, std::uint64_t seed) {
+  const NumberGenerator generator(tensor.name, seed);
+  std::vector<double> numbers(static_cast<std::size_t>(element_count(tensor)));
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    numbers[i] = rule.range > 0 ? static_cast<double>(generator.index(i, rule.range))
+                                : rule.offset + rule.scale * generator.uniform(i);
+  }
+  return numbers;
+}
+
+void fill(Execution& execution, const TrainingGraph& step, std::uint64_t seed) {
+  for (std::size_t i = 0; i < step.graph.tensors().size(); ++i) {
+    const TensorId id(i);
+    const Tensor& tensor = step.graph.tensor(id);
+    if (tensor.producer || execution.has(id) || tensor.consumers.empty())
+      continue;
+    execution.set(id, generate(tensor, default_fill(step, id), seed));
+  }
+}
+
+} // namespace monet
