@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from gradient_cases.framework import Case, Node, buffer, constant, data, exported, f32, integer
+from gradient_cases.framework import Case, Node, constant, data, exported
 
 
 def cases() -> Iterator[Case]:
@@ -43,29 +43,6 @@ def rows() -> Iterator[Case]:
             inputs=[data("X", (2, 3, 4), scale=2.0)],
             torch=lambda x, axis=axis: torch.softmax(x, axis),
         )
-    epsilon = f32(1e-5)
-    yield Case(
-        "layernorm_last",
-        op_type="LayerNormalization",
-        attributes={"axis": -1, "epsilon": epsilon},
-        inputs=[data("X", (2, 3, 6)), data("S", (6,), offset=1.0, scale=0.5), data("B", (6,))],
-        torch=lambda x, s, b: F.layer_norm(x, (6,), s, b, epsilon),
-    )
-    yield Case(
-        "batchnorm_training",
-        op_type="BatchNormalization",
-        attributes={"epsilon": epsilon, "momentum": 0.75, "training_mode": 1},
-        inputs=[
-            data("X", (3, 4, 2, 5)),
-            data("S", (4,), offset=1.0, scale=0.5),
-            data("B", (4,)),
-            buffer("M", (4,)),
-            buffer("V", (4,), offset=1.0, scale=0.25),
-        ],
-        outputs=3,
-        # Running mean and variance are updated in place.
-        torch=lambda x, s, b, m, v: (F.batch_norm(x, m, v, s, b, True, 0.25, epsilon), m, v),
-    )
 
 
 def others() -> Iterator[Case]:
@@ -79,13 +56,6 @@ def others() -> Iterator[Case]:
             inputs=[data("A", left), data("B", right)],
             torch=lambda a, b: a + b,
         )
-    yield Case(
-        "gather_rows",
-        op_type="Gather",
-        attributes={"axis": 0},
-        inputs=[data("X", (5, 3)), integer("I", (2, 4), 5)],
-        torch=lambda x, i: x[i],
-    )
     yield Case(
         "reshape_transpose",
         nodes=[

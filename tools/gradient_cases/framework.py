@@ -12,6 +12,9 @@ a small ONNX graph, numbers for its tensors, and the same function in PyTorch:
 `tools/make_gradient_fixtures.py` runs PyTorch in double precision, feeds a generated gradient into
 every output and writes what comes out. Numbers come from a counter-based generator that the tests
 have too (class Numbers), so only results are stored.
+
+Of batch normalisation in training, running mean and variance are buffer() inputs and second and
+third outputs: return them after PyTorch has updated them in place.
 """
 
 from __future__ import annotations
@@ -287,7 +290,7 @@ def feed_gradients(results: Sequence[Tensor], names: Sequence[str], seed: int) -
         torch.autograd.backward([root for root, _ in roots], gradients)
 
 
-def summary(result: Tensor, name: str) -> dict:
+def summary(result: Tensor, name: str, whole: int = WHOLE, samples: int = SAMPLES) -> dict:
     """Shape, largest magnitude, norm, projection on generated numbers, and some elements.
 
     A misplaced or missing element anywhere changes the projection.
@@ -300,10 +303,10 @@ def summary(result: Tensor, name: str) -> dict:
     if not result.is_floating_point():
         record["integers"] = [int(value) for value in flat]
         return record
-    if count <= WHOLE:
+    if count <= whole:
         record["values"] = [float(value) for value in flat]
         return record
-    at = sorted({0, count - 1, *Numbers("at", count).below(SAMPLES - 2, count).tolist()})
+    at = sorted({0, count - 1, *Numbers("at", count).below(samples - 2, count).tolist()})
     record["max"] = float(np.abs(flat).max())
     record["norm"] = float(np.sqrt(math.fsum(flat * flat)))
     record["projection"] = math.fsum(flat * Numbers("projection", count).uniform(count))
