@@ -3,15 +3,13 @@
 #include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
+#include "monet/base/half.hpp"
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <bit>
 #include <charconv>
-#include <cmath>
 #include <cstring>
-#include <optional>
 
 namespace monet {
 
@@ -166,22 +164,11 @@ private:
     return array;
   }
 
-  /// IEEE half precision: 5 bits of exponent, 10 of mantissa.
   static std::vector<double> halves(const std::vector<std::uint16_t>& words) {
     std::vector<double> result;
     result.reserve(words.size());
-    for (const std::uint16_t word : words) {
-      const int exponent = (word >> 10) & 31;
-      const int mantissa = word & 1023;
-      double value = 0.0;
-      if (exponent == 31) {
-        value = mantissa != 0 ? std::nan("") : HUGE_VAL;
-      } else {
-        value =
-            exponent == 0 ? std::ldexp(mantissa, -24) : std::ldexp(mantissa + 1024, exponent - 25);
-      }
-      result.push_back((word & 0x8000) != 0 ? -value : value);
-    }
+    for (const std::uint16_t word : words)
+      result.push_back(half_to_double(word, 5));
     return result;
   }
 

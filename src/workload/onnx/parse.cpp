@@ -1,5 +1,6 @@
 // ModelProto -> Model. The only checks are of form: sizes, types, counts.
 #include "workload/onnx/model.hpp"
+#include "workload/onnx/tensor_data.hpp"
 
 #include "monet/base/checked.hpp"
 
@@ -7,147 +8,11 @@
 #include <google/protobuf/io/coded_stream.h>
 #include <onnx/onnx_pb.h>
 
-#include <bit>
-#include <cmath>
-#include <cstring>
 #include <limits>
 
 namespace monet::onnx_file {
 
 namespace {
-
-static_assert(std::endian::native == std::endian::little, "raw_data is little-endian");
-
-std::optional<ElementType> element_type(std::int64_t onnx_type) {
-  switch (onnx_type) {
-  case onnx::TensorProto::FLOAT:
-    return ElementType::fp32;
-  case onnx::TensorProto::DOUBLE:
-    return ElementType::fp64;
-  case onnx::TensorProto::FLOAT16:
-    return ElementType::fp16;
-  case onnx::TensorProto::BFLOAT16:
-    return ElementType::bf16;
-  case onnx::TensorProto::INT64:
-    return ElementType::int64;
-  case onnx::TensorProto::INT32:
-    return ElementType::int32;
-  case onnx::TensorProto::INT16:
-    return ElementType::int16;
-  case onnx::TensorProto::INT8:
-    return ElementType::int8;
-  case onnx::TensorProto::UINT64:
-    return ElementType::uint64;
-  case onnx::TensorProto::UINT32:
-    return ElementType::uint32;
-  case onnx::TensorProto::UINT16:
-    return ElementType::uint16;
-  case onnx::TensorProto::UINT8:
-    return ElementType::uint8;
-  case onnx::TensorProto::BOOL:
-    return ElementType::boolean;
-  case onnx::TensorProto::STRING:
-    return ElementType::string;
-  default:
-    return std::nullopt;
-  }
-}
-
-double half_to_double(std::uint16_t bits, int exponent_bits, int mantissa_bits) {
-  const int bias = (1 << (exponent_bits - 1)) - 1;
-  const int exponent = (bits >> mantissa_bits) & ((1 << exponent_bits) - 1);
-  const int mantissa = bits & ((1 << mantissa_bits) - 1);
-  const double sign = (bits & 0x8000U) != 0 ? -1.0 : 1.0;
-  if (exponent == (1 << exponent_bits) - 1) {
-    return mantissa != 0 ? std::numeric_limits<double>::quiet_NaN()
-                         : sign * std::numeric_limits<double>::infinity();
-  }
-  const double fraction = std::ldexp(mantissa, -mantissa_bits);
-  return exponent == 0 ? sign * std::ldexp(fraction, 1 - bias)
-                       : sign * std::ldexp(1 + fraction, exponent - bias);
-}
-
-template <class Stored, class Number>
-std::vector<Number> from_raw(const std::string& raw) {
-  std::vector<Number> numbers(raw.size() / sizeof(Stored));
-  for (std::size_t i = 0; i < numbers.size(); ++i) {
-    Stored stored;
-    std::memcpy(&stored, raw.data() + i * sizeof(Stored), sizeof(Stored));
-    numbers[i] = static_cast<Number>(stored);
-  }
-  return numbers;
-}
-
-std::vector<double> halves(const std::vector<std::int64_t>& bits, bool bfloat) {
-  std::vector<double> numbers;
-  numbers.reserve(bits.size());
-  for (const std::int64_t word : bits) {
-    numbers.push_back(
-        half_to_double(static_cast<std::uint16_t>(word), bfloat ? 8 : 5, bfloat ? 7 : 10));
-  }
-  return numbers;
-}
-
-std::optional<ConstantValues> raw_values(const std::string& raw, ElementType type) {
-  switch (type) {
-  case ElementType::fp32:
-    return from_raw<float, double>(raw);
-  case ElementType::fp64:
-    return from_raw<double, double>(raw);
-  case ElementType::fp16:
-  case ElementType::bf16:
-    return halves(from_raw<std::uint16_t, std::int64_t>(raw), type == ElementType::bf16);
-  case ElementType::int64:
-    return from_raw<std::int64_t, std::int64_t>(raw);
-  case ElementType::int32:
-    return from_raw<std::int32_t, std::int64_t>(raw);
-  case ElementType::int16:
-    return from_raw<std::int16_t, std::int64_t>(raw);
-  case ElementType::int8:
-    return from_raw<std::int8_t, std::int64_t>(raw);
-  case ElementType::uint64:
-    return from_raw<std::uint64_t, std::int64_t>(raw);
-  case ElementType::uint32:
-    return from_raw<std::uint32_t, std::int64_t>(raw);
-  case ElementType::uint16:
-    return from_raw<std::uint16_t, std::int64_t>(raw);
-  case ElementType::uint8:
-  case ElementType::boolean:
-    return from_raw<std::uint8_t, std::int64_t>(raw);
-  default:
-    return std::nullopt;
-  }
-}
-
-template <class Number, class Field>
-std::vector<Number> from_field(const Field& field) {
-  std::vector<Number> numbers;
-  numbers.reserve(static_cast<std::size_t>(field.size()));
-  for (const auto& item : field)
-    numbers.push_back(static_cast<Number>(item));
-  return numbers;
-}
-
-std::optional<ConstantValues> typed_values(const onnx::TensorProto& tensor, ElementType type) {
-  switch (type) {
-  case ElementType::fp32:
-    return from_field<double>(tensor.float_data());
-  case ElementType::fp64:
-    return from_field<double>(tensor.double_data());
-  case ElementType::fp16:
-  case ElementType::bf16:
-    return halves(from_field<std::int64_t>(tensor.int32_data()), type == ElementType::bf16);
-  case ElementType::int64:
-    return from_field<std::int64_t>(tensor.int64_data());
-  case ElementType::uint64:
-  case ElementType::uint32:
-    return from_field<std::int64_t>(tensor.uint64_data());
-  case ElementType::string:
-    return std::nullopt;
-  default:
-    return from_field<std::int64_t>(tensor.int32_data());
-  }
-}
 
 std::size_t count_of(const ConstantValues& values) {
   return std::visit([](const auto& list) { return list.size(); }, values);
@@ -176,8 +41,7 @@ Value read_tensor(const onnx::TensorProto& tensor, const SourceLoc& where) {
   if (tensor.data_location() == onnx::TensorProto::EXTERNAL || count > kMaxFoldedElements) {
     return value;
   }
-  auto numbers =
-      tensor.has_raw_data() ? raw_values(tensor.raw_data(), *type) : typed_values(tensor, *type);
+  auto numbers = stored_numbers(tensor, *type);
   if (!numbers)
     return value;
   const std::size_t expected = static_cast<std::size_t>(count);
@@ -331,10 +195,8 @@ SourceLoc at_tensor(const Model& model, std::string_view name) {
   return {model.origin, 0, 0, fmt::format("tensor '{}'", name)};
 }
 
-Model parse_model(std::string_view bytes, const std::string& origin) {
+onnx::ModelProto parse_proto(std::string_view bytes, const std::string& origin) {
   constexpr auto kLimit = std::numeric_limits<int>::max();
-  Model model;
-  model.origin = origin;
   const SourceLoc file{origin, 0, 0, {}};
   if (bytes.size() > static_cast<std::size_t>(kLimit)) {
     throw InputError(file, "the file is larger than 2 GB");
@@ -348,6 +210,13 @@ Model parse_model(std::string_view bytes, const std::string& origin) {
   }
   if (!proto.has_graph())
     throw InputError(file, "the model has no graph");
+  return proto;
+}
+
+Model parse_model(std::string_view bytes, const std::string& origin) {
+  Model model;
+  model.origin = origin;
+  const onnx::ModelProto proto = parse_proto(bytes, origin);
   model.opsets = read_opsets(proto.opset_import());
   if (model.opsets.find("") == model.opsets.end())
     model.opsets[""] = 1; // as IR version < 3

@@ -1,0 +1,23 @@
+#include "monet/base/half.hpp"
+
+#include <cmath>
+#include <limits>
+
+namespace monet {
+
+double half_to_double(std::uint16_t bits, int exponent_bits) {
+  const int mantissa_bits = 15 - exponent_bits;
+  const int bias = (1 << (exponent_bits - 1)) - 1;
+  const int exponent = (bits >> mantissa_bits) & ((1 << exponent_bits) - 1);
+  const int mantissa = bits & ((1 << mantissa_bits) - 1);
+  const double sign = (bits & 0x8000U) != 0 ? -1.0 : 1.0;
+  if (exponent == (1 << exponent_bits) - 1) {
+    return mantissa != 0 ? std::numeric_limits<double>::quiet_NaN()
+                         : sign * std::numeric_limits<double>::infinity();
+  }
+  const double fraction = std::ldexp(mantissa, -mantissa_bits);
+  return exponent == 0 ? sign * std::ldexp(fraction, 1 - bias)
+                       : sign * std::ldexp(1 + fraction, exponent - bias);
+}
+
+} // namespace monet

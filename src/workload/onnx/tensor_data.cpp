@@ -1,0 +1,129 @@
+#include "workload/onnx/tensor_data.hpp"
+
+#include "monet/base/half.hpp"
+
+#include <onnx/onnx_pb.h>
+
+#include <bit>
+#include <cstring>
+
+namespace monet::onnx_file {
+
+static_assert(std::endian::native == std::endian::little, "raw_data is little-endian");
+
+std::optional<ElementType> element_type(std::int64_t onnx_type) {
+  switch (onnx_type) {
+  case onnx::TensorProto::FLOAT:
+    return ElementType::fp32;
+  case onnx::TensorProto::DOUBLE:
+    return ElementType::fp64;
+  case onnx::TensorProto::FLOAT16:
+    return ElementType::fp16;
+  case onnx::TensorProto::BFLOAT16:
+    return ElementType::bf16;
+  case onnx::TensorProto::INT64:
+    return ElementType::int64;
+  case onnx::TensorProto::INT32:
+    return ElementType::int32;
+  case onnx::TensorProto::INT16:
+    return ElementType::int16;
+  case onnx::TensorProto::INT8:
+    return ElementType::int8;
+  case onnx::TensorProto::UINT64:
+    return ElementType::uint64;
+  case onnx::TensorProto::UINT32:
+    return ElementType::uint32;
+  case onnx::TensorProto::UINT16:
+    return ElementType::uint16;
+  case onnx::TensorProto::UINT8:
+    return ElementType::uint8;
+  case onnx::TensorProto::BOOL:
+    return ElementType::boolean;
+  case onnx::TensorProto::STRING:
+    return ElementType::string;
+  default:
+    return std::nullopt;
+  }
+}
+
+namespace {
+
+template <class Stored, class Number>
+std::vector<Number> from_raw(std::string_view raw) {
+  std::vector<Number> numbers(raw.size() / sizeof(Stored));
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    Stored stored;
+    std::memcpy(&stored, raw.data() + i * sizeof(Stored), sizeof(Stored));
+    numbers[i] = static_cast<Number>(stored);
+  }
+  return numbers;
+}
+
+std::vector<double> halves(const std::vector<std::int64_t>& bits, bool bfloat) {
+  std::vector<double> numbers;
+  numbers.reserve(bits.size());
+  for (const std::int64_t word : bits) {
+    numbers.push_back(half_to_double(static_cast<std::uint16_t>(word), bfloat ? 8 : 5));
+  }
+  return numbers;
+}
+
+std::optional<ConstantValues> typed_values(const onnx::TensorProto& tensor, ElementType type) {
+  switch (type) {
+  case ElementType::fp32:
+    return from_field<double>(tensor.float_data());
+  case ElementType::fp64:
+    return from_field<double>(tensor.double_data());
+  case ElementType::fp16:
+  case ElementType::bf16:
+    return halves(from_field<std::int64_t>(tensor.int32_data()), type == ElementType::bf16);
+  case ElementType::int64:
+    return from_field<std::int64_t>(tensor.int64_data());
+  case ElementType::uint64:
+  case ElementType::uint32:
+    return from_field<std::int64_t>(tensor.uint64_data());
+  case ElementType::string:
+    return std::nullopt;
+  default:
+    return from_field<std::int64_t>(tensor.int32_data());
+  }
+}
+
+} // namespace
+
+std::optional<ConstantValues> raw_numbers(std::string_view raw, ElementType type) {
+  switch (type) {
+  case ElementType::fp32:
+    return from_raw<float, double>(raw);
+  case ElementType::fp64:
+    return from_raw<double, double>(raw);
+  case ElementType::fp16:
+  case ElementType::bf16:
+    return halves(from_raw<std::uint16_t, std::int64_t>(raw), type == ElementType::bf16);
+  case ElementType::int64:
+    return from_raw<std::int64_t, std::int64_t>(raw);
+  case ElementType::int32:
+    return from_raw<std::int32_t, std::int64_t>(raw);
+  case ElementType::int16:
+    return from_raw<std::int16_t, std::int64_t>(raw);
+  case ElementType::int8:
+    return from_raw<std::int8_t, std::int64_t>(raw);
+  case ElementType::uint64:
+    return from_raw<std::uint64_t, std::int64_t>(raw);
+  case ElementType::uint32:
+    return from_raw<std::uint32_t, std::int64_t>(raw);
+  case ElementType::uint16:
+    return from_raw<std::uint16_t, std::int64_t>(raw);
+  case ElementType::uint8:
+  case ElementType::boolean:
+    return from_raw<std::uint8_t, std::int64_t>(raw);
+  default:
+    return std::nullopt;
+  }
+}
+
+std::optional<ConstantValues> stored_numbers(const onnx::TensorProto& tensor, ElementType type) {
+  return tensor.has_raw_data() ? raw_numbers(tensor.raw_data(), type) : typed_values(tensor, type);
+}
+
+} // namespace monet::onnx_file

@@ -1,0 +1,37 @@
+// ONNX's protobuf messages, and the numbers in them.
+#pragma once
+
+#include "monet/workload/graph.hpp"
+
+#include <onnx/onnx_pb.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace monet::onnx_file {
+
+/// InputError when the bytes are no model with a graph.
+onnx::ModelProto parse_proto(std::string_view bytes, const std::string& origin);
+
+/// Our type for ONNX's number of a type; nullopt for those that we do not have.
+std::optional<ElementType> element_type(std::int64_t onnx_type);
+
+/// Little-endian numbers one after the other; nullopt for strings. An incomplete one at the end is
+/// left out.
+std::optional<ConstantValues> raw_numbers(std::string_view raw, ElementType type);
+/// Numbers that are in the message itself: raw, or in the field of their type.
+std::optional<ConstantValues> stored_numbers(const onnx::TensorProto& tensor, ElementType type);
+
+/// A repeated field of a message as a vector.
+template <class Number, class Field>
+std::vector<Number> from_field(const Field& field) {
+  std::vector<Number> numbers;
+  numbers.reserve(static_cast<std::size_t>(field.size()));
+  for (const auto& item : field)
+    numbers.push_back(static_cast<Number>(item));
+  return numbers;
+}
+
+} // namespace monet::onnx_file

@@ -1,0 +1,121 @@
+#include "monet/workload/onnx_weights.hpp"
+
+#include "workload/onnx/model.hpp"
+#include "workload/onnx/tensor_data.hpp"
+
+#include "monet/base/checked.hpp"
+#include "monet/base/errors.hpp"
+#include "monet/base/files.hpp"
+
+#include <fmt/format.h>
+#include <onnx/onnx_pb.h>
+
+#include <charconv>
+#include <filesystem>
+#include <optional>
+
+namespace monet {
+
+namespace {
+
+class WeightReader {
+public:
+  explicit WeightReader(std::string origin) : origin_(std::move(origin)) {}
+
+  void read(const onnx::TensorProto& tensor) {
+    const auto type = onnx_file::element_type(tensor.data_type());
+    if (!type)
+      return;
+    const bool external = tensor.data_location() == onnx::TensorProto::EXTERNAL;
+    auto numbers =
+        external ? external_numbers(tensor, *type) : onnx_file::stored_numbers(tensor, *type);
+    if (!numbers)
+      return;
+    const std::size_t count = std::visit([](const auto& list) { return list.size(); }, *numbers);
+    const std::int64_t elements =
+        checked_product(std::vector<std::int64_t>(tensor.dims().begin(), tensor.dims().end()));
+    if (count == 0 && elements != 0)
+      return; // weights were stripped
+    if (static_cast<std::int64_t>(count) != elements)
+      fail(tensor, fmt::format("{} values are stored for {} elements", count, elements));
+    weights_.insert_or_assign(tensor.name(), std::move(*numbers));
+  }
+
+  std::map<std::string, ConstantValues> release() { return std::move(weights_); }
+
+private:
+  [[noreturn]] void fail(const onnx::TensorProto& tensor, std::string_view what) const {
+    throw InputError({origin_, 0, 0, fmt::format("tensor '{}'", tensor.name())}, what);
+  }
+
+  std::size_t number_of(const onnx::TensorProto& tensor, const std::string& text) const {
+    std::size_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc{} || end != text.data() + text.size())
+      fail(tensor, fmt::format("'{}' is no position in external data", text));
+    return number;
+  }
+
+  /// A file in the model's folder or below it; nullopt when it does not exist.
+  const std::string* external_file(const onnx::TensorProto& tensor, const std::string& location) {
+    const std::filesystem::path path(location);
+    bool inside = !location.empty() && path.is_relative();
+    for (const auto& part : path)
+      inside = inside && part != "..";
+    if (!inside)
+      fail(tensor, fmt::format("external data '{}' lie outside the model's folder", location));
+    const std::string beside = resolve_beside(origin_, location);
+    const auto known = files_.find(beside);
+    if (known != files_.end())
+      return &known->second;
+    std::error_code error;
+    if (!std::filesystem::is_regular_file(beside, error))
+      return nullptr;
+    return &files_.emplace(beside, read_file(beside, std::size_t{1} << 36)).first->second;
+  }
+
+  std::optional<ConstantValues> external_numbers(const onnx::TensorProto& tensor,
+                                                 ElementType type) {
+    std::string location;
+    std::size_t offset = 0;
+    std::optional<std::size_t> length;
+    for (const auto& entry : tensor.external_data()) {
+      if (entry.key() == "location")
+        location = entry.value();
+      else if (entry.key() == "offset")
+        offset = number_of(tensor, entry.value());
+      else if (entry.key() == "length")
+        length = number_of(tensor, entry.value());
+    }
+    if (location.empty()) // as stripped weights have it
+      return std::nullopt;
+    const std::string* file = external_file(tensor, location);
+    if (!file)
+      return std::nullopt;
+    if (offset > file->size() || length.value_or(0) > file->size() - offset)
+      fail(tensor, fmt::format("external data end behind '{}'", location));
+    return onnx_file::raw_numbers(
+        std::string_view(*file).substr(offset, length.value_or(std::string::npos)), type);
+  }
+
+  std::string origin_;
+  std::map<std::string, std::string> files_; ///< external data by path
+  std::map<std::string, ConstantValues> weights_;
+};
+
+} // namespace
+
+std::map<std::string, ConstantValues> read_onnx_weights_bytes(std::string_view bytes,
+                                                              const std::string& origin) {
+  const onnx::ModelProto proto = onnx_file::parse_proto(bytes, origin);
+  WeightReader reader(origin);
+  for (const onnx::TensorProto& tensor : proto.graph().initializer())
+    reader.read(tensor);
+  return reader.release();
+}
+
+std::map<std::string, ConstantValues> read_onnx_weights(const std::string& path) {
+  return read_onnx_weights_bytes(read_file(path), path);
+}
+
+} // namespace monet
