@@ -1,5 +1,6 @@
 // monet graph: the training graph of a network, its statistics, and its export as ONNX.
 #include "commands.hpp"
+#include "execute.hpp"
 #include "network_options.hpp"
 #include "pipeline.hpp"
 
@@ -29,6 +30,7 @@ struct GraphArguments {
   bool inference = false;
   bool operators = false;
   NetworkArguments options;
+  ExecuteArguments execute;
   std::string output;
   std::string json;
 };
@@ -161,13 +163,18 @@ int run_graph(const GraphArguments& arguments, Session& session) {
       check);
   const TrainingGraph folded = session.stage(
       "fold views", [&] { return fold_views(step); }, check);
-  const Json statistics = statistics_json(step, folded, provenance_of(files));
+  Json statistics = statistics_json(step, folded, provenance_of(files));
+  if (arguments.execute.execute) {
+    statistics["execution"] = execute_step(step, arguments.network, arguments.execute, session);
+  }
   if (!arguments.output.empty())
     write_file_atomically(arguments.output, write_onnx(step.graph));
   if (!arguments.json.empty())
     write_json(arguments.json, statistics);
   if (arguments.json != "-")
     print_result(statistics_table(statistics));
+  if (arguments.json != "-" && arguments.execute.execute)
+    print_result("\n" + execution_table(statistics["execution"]));
   return kExitOk;
 }
 
@@ -194,7 +201,7 @@ Action add_graph_command(CLI::App& app) {
   command
       ->add_option("--json", arguments->json, "Write the statistics as JSON; - for standard output")
       ->type_name("FILE");
-  add_unavailable(*command, "--execute");
+  arguments->execute.add_to(*command);
   command->footer(
       "Example: monet graph data/workload/resnet18_cifar.onnx --batch 4 -o training.onnx");
   return [arguments](Session& session) { return run_graph(*arguments, session); };

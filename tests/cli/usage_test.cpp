@@ -48,7 +48,6 @@ TEST(Usage, WrongCommandLinesExitWith2AndSayWhy) {
        "'sequence' is not of the form name=positive number"},
       {{"graph", "n.onnx", "--dim", "a=1", "--dim", "a=2"}, "'a' is given twice"},
       {{"graph", "n.onnx", "--dim", "a=99999999999999999999"}, "not of the form"},
-      {{"graph", "n.onnx", "--execute"}, "--execute: is not available yet"},
       {{"schedule", "--hardware", "h", "--workload", "w", "--stacks", "s.yaml"},
        "--stacks: is not available yet"},
       {{"schedule", "--hardware", "h", "--workload", "w", "--mode", "fused"},
