@@ -23,7 +23,7 @@ import io
 import math
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import onnx
@@ -361,7 +361,7 @@ def check_model(
         inferred = onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True)
         del model.graph.output[:]
         model.graph.output.extend(inferred.graph.output)
-        if all(output.HasField("type") for output in inferred.graph.output):
+        if all(output.type.tensor_type.HasField("shape") for output in inferred.graph.output):
             onnx.checker.check_model(model)
     except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
         raise ValueError(f"{case.name}: {error}") from error
@@ -392,6 +392,9 @@ def exported(
         around = 1.0 if tensor.dim() == 1 and ("weight" in key or "var" in key) else 0.0
         states.append(Input(key, tuple(tensor.shape), kind, around, 0.5 if around else spread))
     nodes, outputs, constants = trace(module, inputs, opset, double)
+    if double:
+        inputs, states, constants = map(widened, (inputs, states, constants))
+        nodes = widened_nodes(nodes)
     used = {name for node in nodes for name in node.inputs}
     states = [state for state in states if state.name in used]
     module = module.double()
@@ -415,6 +418,35 @@ def exported(
         output_names=outputs,
         counts_as=f"exported {type(module).__name__}",
     )
+
+
+def widened(tensors: Sequence[Input]) -> list[Input]:
+    """The same as double tensors."""
+    return [replace(t, type="double") if t.type == "float" else t for t in tensors]
+
+
+def widened_nodes(nodes: Sequence[Node]) -> list[Node]:
+    """torch.onnx writes some constants of double modules in single precision: here in double.
+
+    The scales of Resize are single precision by definition.
+    """
+    kept: set[str] = set()
+    for node in reversed(nodes):
+        if node.op_type == "Resize":
+            kept.update(node.inputs[1:3])
+        elif kept & set(node.outputs):
+            kept.update(node.inputs)
+    wide = []
+    for node in nodes:
+        attributes = dict(node.attributes)
+        value = attributes.get("value")
+        is_kept = any(name in kept for name in node.outputs)
+        if isinstance(value, np.ndarray) and value.dtype == np.float32 and not is_kept:
+            attributes["value"] = value.astype(np.float64)
+        if node.op_type == "Cast" and not is_kept and attributes["to"] == onnx.TensorProto.FLOAT:
+            attributes["to"] = onnx.TensorProto.DOUBLE
+        wide.append(replace(node, attributes=attributes))
+    return wide
 
 
 def flatten(results: object) -> list[Tensor]:
