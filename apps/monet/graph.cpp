@@ -145,12 +145,15 @@ int run_graph(const GraphArguments& arguments, Session& session) {
     files.push_back(arguments.training);
   ProblemList problems;
   session.progress.stage("read files");
-  const auto network = collecting(
-      problems, [&] { return read_network(arguments.network, arguments.options.options()); });
   const auto options = collecting(problems, [&] {
     return arguments.training.empty() ? TrainingOptions{}
                                       : load_training_options(arguments.training);
   });
+  OnnxReadOptions reading = arguments.options.options();
+  if (options && !arguments.inference)
+    explain_for(reading, *options);
+  const auto network =
+      collecting(problems, [&] { return read_network(arguments.network, reading); });
   problems.throw_if_any();
 
   const auto check = [](const TrainingGraph& graph) { verify(graph); };

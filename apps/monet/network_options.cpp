@@ -3,6 +3,7 @@
 #include "console.hpp"
 
 #include "monet/base/yaml.hpp"
+#include "monet/training/explain.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -74,6 +75,12 @@ Graph read_network(const std::string& path, const OnnxReadOptions& options) {
                    fmt::format("a batch of {} was asked for, but the inputs' first axes are fixed",
                                *options.batch),
                    "leave the batch out, or export the network with a symbolic batch");
+}
+
+void explain_for(OnnxReadOptions& reading, const TrainingOptions& training) {
+  reading.explain = [training](const NetworkOutline& outline) {
+    return explain_operators(outline, training);
+  };
 }
 
 void CostArguments::add_to(CLI::App& command) {

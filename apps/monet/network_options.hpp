@@ -26,6 +26,9 @@ struct NetworkArguments {
 /// read_onnx(), and an InputError when a batch was asked for that no input can have.
 Graph read_network(const std::string& path, const OnnxReadOptions& options);
 
+/// Makes reading report what training the network would need as well.
+void explain_for(OnnxReadOptions& reading, const TrainingOptions& training);
+
 struct CostArguments {
   std::string objective = "latency";
   int lpf_limit = CoreCostOptions{}.lpf_limit;

@@ -27,8 +27,10 @@ struct Inputs {
 
 Inputs read_inputs(const Experiment& experiment) {
   ProblemList problems;
-  auto network = collecting(
-      problems, [&] { return read_network(experiment.network, experiment.network_options); });
+  OnnxReadOptions reading = experiment.network_options;
+  if (experiment.training)
+    explain_for(reading, *experiment.training);
+  auto network = collecting(problems, [&] { return read_network(experiment.network, reading); });
   auto chip = collecting(problems, [&] { return read_chip(experiment.hardware); });
   std::optional<MappingFile> mapping;
   if (!experiment.mapping.empty()) {

@@ -1,5 +1,7 @@
 #include "training/differentiate.hpp"
 
+#include "training/gradient_path.hpp"
+
 #include "monet/base/errors.hpp"
 #include "monet/base/text.hpp"
 #include "monet/workload/operators.hpp"
@@ -37,31 +39,33 @@ void mark_dependence(const Graph& graph, const Operator& op, GradientNeeds& need
   }
 }
 
-void check_rule(const Graph& graph, const Operator& op, ProblemList& problems) {
+/// Why no gradient can pass the operator; empty = it can.
+std::string refusal_of(const Graph& graph, const Operator& op) {
   const GradientRule* rule = find_gradient_rule(op);
   if (!rule) {
-    problems.add(
-        location_of(graph, op),
-        fmt::format(
-            "operator type '{}' of domain '{}' has no gradient rule, but lies between a trained "
-            "parameter and the loss",
-            op.op_type, op.domain.empty() ? "ai.onnx" : op.domain),
-        nearest_name_hint(op.op_type, differentiable_operators()));
-    return;
+    return fmt::format(
+        "operator type '{}' of domain '{}' has no gradient rule, but lies between a trained "
+        "parameter and the loss",
+        op.op_type, op.domain.empty() ? "ai.onnx" : op.domain);
   }
-  const std::string refusal = rule->refuse ? rule->refuse(graph, op) : std::string();
-  if (!refusal.empty())
-    problems.add(location_of(graph, op), refusal);
+  return rule->refuse ? rule->refuse(graph, op) : std::string();
 }
 
-} // namespace
-
-bool is_differentiated(const GradientNeeds& needs, const Operator& op) {
-  return std::any_of(op.outputs.begin(), op.outputs.end(),
-                     [&](const auto& output) { return output && needs.wanted(*output); });
+bool is_known(const NetworkOutline& outline, const Operator& op) {
+  const auto known = [&](const auto& id) { return !id || outline.known[id->index()]; };
+  return std::all_of(op.inputs.begin(), op.inputs.end(), known) &&
+         std::all_of(op.outputs.begin(), op.outputs.end(), known);
 }
 
-GradientNeeds find_needs(const Graph& forward, const std::vector<bool>& trained,
+std::string needed_for(const GradientPaths& paths, const Operator& op) {
+  return fmt::format("the gradient's way is {}", paths.through(op));
+}
+
+std::string join_hints(const std::string& first, const std::string& second) {
+  return first.empty() || second.empty() ? first + second : fmt::format("{}; {}", first, second);
+}
+
+GradientNeeds mark_needs(const Graph& forward, const std::vector<bool>& trained,
                          const std::vector<TensorId>& outputs) {
   GradientNeeds needs;
   needs.depends = trained;
@@ -71,7 +75,6 @@ GradientNeeds find_needs(const Graph& forward, const std::vector<bool>& trained,
     needs.reaches[output.index()] = true;
   for (const Operator& op : forward.operators())
     mark_dependence(forward, op, needs);
-  ProblemList problems;
   for (auto op = forward.operators().rbegin(); op != forward.operators().rend(); ++op) {
     const GradientRule* rule = find_gradient_rule(*op);
     if (rule && !rule->emit)
@@ -86,12 +89,59 @@ GradientNeeds find_needs(const Graph& forward, const std::vector<bool>& trained,
         needs.reaches[input->index()] = true;
     }
   }
+  return needs;
+}
+
+} // namespace
+
+bool is_differentiated(const GradientNeeds& needs, const Operator& op) {
+  return std::any_of(op.outputs.begin(), op.outputs.end(),
+                     [&](const auto& output) { return output && needs.wanted(*output); });
+}
+
+GradientNeeds find_needs(const Graph& forward, const std::vector<bool>& trained,
+                         const std::vector<TensorId>& outputs) {
+  GradientNeeds needs = mark_needs(forward, trained, outputs);
+  ProblemList problems;
+  std::optional<GradientPaths> paths; // made for the first problem
   for (const Operator& op : forward.operators()) {
-    if (is_differentiated(needs, op))
-      check_rule(forward, op, problems);
+    if (!is_differentiated(needs, op))
+      continue;
+    const std::string refusal = refusal_of(forward, op);
+    if (refusal.empty())
+      continue;
+    if (!paths)
+      paths.emplace(forward, needs.depends, needs.reaches, outputs);
+    const std::string hint =
+        find_gradient_rule(op) ? "" : nearest_name_hint(op.op_type, differentiable_operators());
+    problems.add(location_of(forward, op), refusal, join_hints(hint, needed_for(*paths, op)));
   }
   problems.throw_if_any();
   return needs;
+}
+
+std::vector<InputProblem> explain_needs(const NetworkOutline& outline,
+                                        const std::vector<bool>& trained,
+                                        const std::vector<TensorId>& outputs) {
+  const Graph& graph = outline.graph;
+  const GradientNeeds needs = mark_needs(graph, trained, outputs);
+  const GradientPaths paths(graph, needs.depends, needs.reaches, outputs);
+  std::vector<InputProblem> problems;
+  auto unsupported = outline.unsupported.begin();
+  for (std::size_t i = 0; i < graph.operators().size(); ++i) {
+    const Operator& op = graph.operators()[i];
+    const bool differentiated = is_differentiated(needs, op);
+    std::string what;
+    if (unsupported != outline.unsupported.end() && unsupported->op == OpId(i)) {
+      what = (unsupported++)->what;
+    } else if (differentiated && (!find_gradient_rule(op) || is_known(outline, op))) {
+      what = refusal_of(graph, op); // which looks at shapes
+    }
+    if (!what.empty())
+      problems.push_back({location_of(graph, op), what,
+                          differentiated ? needed_for(paths, op) : "no gradient has to pass it"});
+  }
+  return problems;
 }
 
 Differentiator::Differentiator(StepBuilder& builder, GradientNeeds needs,

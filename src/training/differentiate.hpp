@@ -4,6 +4,8 @@
 #include "training/gradients/rules.hpp"
 #include "training/step_builder.hpp"
 
+#include "monet/workload/outline.hpp"
+
 #include <optional>
 #include <vector>
 
@@ -18,9 +20,16 @@ struct GradientNeeds {
   bool wanted(TensorId tensor) const { return depends[tensor.index()] && reaches[tensor.index()]; }
 };
 
-/// `trained` by TensorId. One InputError lists every operator on a path that has no gradient rule.
+/// `trained` by TensorId. One InputError lists every operator on a path that has no gradient rule,
+/// and the path.
 GradientNeeds find_needs(const Graph& forward, const std::vector<bool>& trained,
                          const std::vector<TensorId>& outputs);
+
+/// The same for a network that cannot be read: its unsupported operators, and the operators that no
+/// gradient could pass, with the gradient's way, in the order of operators.
+std::vector<InputProblem> explain_needs(const NetworkOutline& outline,
+                                        const std::vector<bool>& trained,
+                                        const std::vector<TensorId>& outputs);
 
 /// The gradient of `first_output` of an operator is needed.
 bool is_differentiated(const GradientNeeds& needs, const Operator& op);

@@ -9,6 +9,7 @@
 #include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
 #include "monet/base/text.hpp"
+#include "monet/training/explain.hpp"
 
 #include <fmt/format.h>
 
@@ -182,6 +183,25 @@ std::string_view name_of(MemoryOwner owner) {
     return "temporaries";
   }
   throw InternalError("memory owner without a name");
+}
+
+std::vector<InputProblem> explain_operators(const NetworkOutline& outline,
+                                            const TrainingOptions& options) {
+  const Graph& network = outline.graph;
+  std::vector<bool> trained(network.tensors().size(), false);
+  for (std::size_t i = 0; i < trained.size(); ++i) {
+    const Tensor& tensor = network.tensors()[i];
+    trained[i] =
+        tensor.kind == TensorKind::parameter && is_floating(tensor.type) &&
+        std::none_of(options.freeze.begin(), options.freeze.end(),
+                     [&](const std::string& glob) { return glob_match(glob, tensor.name); });
+  }
+  std::vector<TensorId> outputs;
+  for (const TensorId id : network.outputs) {
+    if (is_floating(network.tensor(id).type) && (outputs.empty() || options.loss == LossKind::none))
+      outputs.push_back(id);
+  }
+  return explain_needs(outline, trained, outputs);
 }
 
 TrainingGraph make_training_graph(const Graph& network, const TrainingOptions& options) {

@@ -1,9 +1,10 @@
 // ONNX file -> Graph. ONNX's own types stay inside the .cpp.
 #pragma once
 
-#include "monet/workload/graph.hpp"
+#include "monet/workload/outline.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -18,6 +19,9 @@ struct OnnxReadOptions {
   std::map<std::string, std::int64_t> dimensions;
   /// A tensor larger than this is refused (a hostile file must not make us overflow).
   std::int64_t max_elements = std::int64_t{1} << 42;
+  /// Words the problems of a network with unsupported operators, which the reader otherwise reports
+  /// one by one: a later stage knows what else is wrong with such a network (explain_operators()).
+  std::function<std::vector<InputProblem>(const NetworkOutline&)> explain;
 };
 
 /// Reads, infers shapes, folds constant chains (Shape, Gather, Slice, Concat, ...), orders nodes

@@ -102,6 +102,27 @@ std::unordered_map<std::string, TensorKind> decide_kinds(const Model& model);
 /// added. Throws InputError located at the node when opset 17 has no such form.
 void normalise(const Model& model, Node& node, Values& values);
 
+/// What the pass over the nodes found out.
+struct Inferred {
+  Values values;
+  std::vector<Node> kept;                            ///< nodes that compute something at run time
+  std::unordered_map<std::string, TensorKind> kinds; ///< of graph inputs and initializers
+  /// Copies of constants too large to keep their numbers -> what they are copies of.
+  std::unordered_map<std::string, std::string> same_as;
+  std::map<std::string, std::string> unsupported; ///< node -> why nothing is known of its outputs
+};
+
+/// ONNX operators that we give more outputs than ONNX allows are written in our domain.
+std::string rule_domain(const Node& node);
+/// The value itself, or the large constant that it is a copy of.
+const std::string& constant_behind(const Inferred& inferred, const std::string& name);
+
+/// The graph of a network of which everything is known. InputError when a nest cannot be built.
+Graph assemble(const Model& model, const Inferred& inferred);
+/// The graph of a network with unsupported operators, as far as it goes. Nests are tried, to report
+/// what is wrong with them as well.
+NetworkOutline outline(const Model& model, const Inferred& inferred, ProblemList& problems);
+
 /// Types and shapes of a node's outputs, in order; nullopt where they cannot be known.
 /// Throws InputError when the inputs contradict the operator.
 std::vector<std::optional<Value>> infer_outputs(const Model& model, const Node& node,

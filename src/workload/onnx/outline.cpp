@@ -1,0 +1,143 @@
+// The graph of a network of which some operators are unknown: for reports, never for computing.
+#include "workload/onnx/model.hpp"
+
+#include "monet/workload/operators.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace monet::onnx_file {
+
+namespace {
+
+constexpr std::array<std::string_view, 4> kMakeIntegers{"Shape", "Size", "NonZero", "ArgMax"};
+constexpr std::array<std::string_view, 11> kMakeBooleans{
+    "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "And", "Or",
+    "Xor",   "Not",     "IsNaN",          "IsInf"};
+
+class Outline {
+public:
+  Outline(const Model& model, const Inferred& inferred, ProblemList& problems)
+      : model_(model), inferred_(inferred), problems_(problems) {}
+
+  NetworkOutline run() {
+    made_.graph.name = model_.name;
+    made_.graph.origin = model_.origin;
+    for (const Declared& input : model_.inputs)
+      made_.graph.inputs.push_back(add(input.name, ElementType::fp32));
+    for (const Node& node : model_.nodes) {
+      if (!is_folded(node))
+        add_node(node);
+    }
+    for (const Declared& output : model_.outputs)
+      made_.graph.outputs.push_back(add(output.name, ElementType::fp32));
+    return std::move(made_);
+  }
+
+private:
+  bool is_folded(const Node& node) const {
+    return std::all_of(node.outputs.begin(), node.outputs.end(), [&](const std::string& name) {
+      const auto value = inferred_.values.find(name);
+      return name.empty() || (value != inferred_.values.end() && value->second.is_constant);
+    });
+  }
+
+  TensorId add(const std::string& name, ElementType guess) {
+    if (const auto at = ids_.find(name); at != ids_.end())
+      return at->second;
+    const auto value = inferred_.values.find(name);
+    const bool known = value != inferred_.values.end();
+    Tensor tensor;
+    tensor.name = name;
+    tensor.type = known ? value->second.type : guess;
+    if (known)
+      tensor.shape = value->second.shape;
+    if (const auto kind = inferred_.kinds.find(name); kind != inferred_.kinds.end()) {
+      tensor.kind = kind->second;
+    } else if (known && value->second.is_constant) {
+      tensor.kind = TensorKind::constant;
+    }
+    if (known && tensor.kind == TensorKind::constant)
+      tensor.values = value->second.values;
+    const TensorId id = made_.graph.add_tensor(std::move(tensor));
+    made_.known.push_back(known);
+    ids_.emplace(name, id);
+    return id;
+  }
+
+  ElementType guessed_type(const Node& node, const Operator& op) const {
+    const auto listed = [&](const auto& names) {
+      return std::find(names.begin(), names.end(), node.op_type) != names.end();
+    };
+    if (listed(kMakeIntegers))
+      return ElementType::int64;
+    if (listed(kMakeBooleans))
+      return ElementType::boolean;
+    // ONNX's numbers for the floating types are 1, 10, 11 and 16.
+    const std::int64_t to = node.attributes.integer("to", 1);
+    if (node.op_type == "Cast" && to != 1 && to != 10 && to != 11 && to != 16)
+      return ElementType::int64;
+    const bool first = !op.inputs.empty() && op.inputs[0] && node.op_type != "Cast" &&
+                       node.op_type != "ConstantOfShape" && node.op_type != "Where";
+    return first ? made_.graph.tensor(*op.inputs[0]).type : ElementType::fp32;
+  }
+
+  void add_node(const Node& node) {
+    Operator op;
+    op.name = node.name;
+    op.op_type = node.op_type;
+    op.domain = rule_domain(node);
+    op.attributes = node.attributes;
+    for (const std::string& name : node.inputs) {
+      op.inputs.push_back(
+          name.empty() ? std::nullopt
+                       : std::optional(add(constant_behind(inferred_, name), ElementType::fp32)));
+    }
+    const ElementType guess = guessed_type(node, op);
+    for (const std::string& name : node.outputs) {
+      op.outputs.push_back(name.empty() ? std::nullopt : std::optional(add(name, guess)));
+    }
+    const OpId id = made_.graph.add_operator(std::move(op));
+    const auto unsupported = inferred_.unsupported.find(node.name);
+    if (unsupported != inferred_.unsupported.end()) {
+      made_.unsupported.push_back({id, unsupported->second});
+    } else {
+      try_nest(id);
+    }
+  }
+
+  void try_nest(OpId id) {
+    const Operator& op = made_.graph.op(id);
+    const auto known = [&](const std::optional<TensorId>& tensor) {
+      return !tensor || made_.known[tensor->index()];
+    };
+    if (!std::all_of(op.inputs.begin(), op.inputs.end(), known) ||
+        !std::all_of(op.outputs.begin(), op.outputs.end(), known) ||
+        find_rule(op.domain, op.op_type) == nullptr) {
+      return;
+    }
+    try {
+      build_nest(made_.graph, id);
+    } catch (const InputError& error) {
+      for (const InputProblem& problem : error.problems()) {
+        const bool located = !problem.where.element.empty();
+        problems_.add(located ? problem.where : location_of(made_.graph, op), problem.what,
+                      problem.hint);
+      }
+    }
+  }
+
+  const Model& model_;
+  const Inferred& inferred_;
+  ProblemList& problems_;
+  NetworkOutline made_;
+  std::unordered_map<std::string, TensorId> ids_;
+};
+
+} // namespace
+
+NetworkOutline outline(const Model& model, const Inferred& inferred, ProblemList& problems) {
+  return Outline(model, inferred, problems).run();
+}
+
+} // namespace monet::onnx_file
