@@ -6,6 +6,7 @@
 
 #include "monet/base/files.hpp"
 #include "monet/base/text.hpp"
+#include "monet/report/graph_svg.hpp"
 #include "monet/report/text.hpp"
 #include "monet/training/operator_table.hpp"
 #include "monet/workload/onnx_writer.hpp"
@@ -32,6 +33,7 @@ struct GraphArguments {
   NetworkArguments options;
   ExecuteArguments execute;
   std::string output;
+  std::string picture;
   std::string json;
 };
 
@@ -172,6 +174,8 @@ int run_graph(const GraphArguments& arguments, Session& session) {
   }
   if (!arguments.output.empty())
     write_file_atomically(arguments.output, write_onnx(step.graph));
+  if (!arguments.picture.empty())
+    write_file_atomically(arguments.picture, graph_svg(folded));
   if (!arguments.json.empty())
     write_json(arguments.json, statistics);
   if (arguments.json != "-")
@@ -201,6 +205,7 @@ Action add_graph_command(CLI::App& app) {
   arguments->options.add_to(*command);
   command->add_option("-o,--output", arguments->output, "Write the graph as ONNX")
       ->type_name("OUT.onnx");
+  command->add_option("--svg", arguments->picture, "Draw the graph")->type_name("OUT.svg");
   command
       ->add_option("--json", arguments->json, "Write the statistics as JSON; - for standard output")
       ->type_name("FILE");
