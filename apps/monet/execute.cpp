@@ -206,6 +206,7 @@ Json execute_step(const TrainingGraph& step, const std::string& network,
     session.progress.stage(fmt::format("execute step {} of {}", i + 1, arguments.steps));
     if (i > 0)
       execution.advance();
+    set_step_number(execution, step, i + 1);
     execution.run();
     Json row = Json::object();
     if (step.loss)

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace monet {
@@ -106,8 +107,26 @@ void fill(Execution& execution, const TrainingGraph& step, std::uint64_t seed) {
     const Tensor& tensor = step.graph.tensor(id);
     if (tensor.producer || execution.has(id) || tensor.consumers.empty())
       continue;
-    execution.set(id, generate(tensor, default_fill(step, id), seed));
+    const auto initial = std::find_if(step.initial.begin(), step.initial.end(),
+                                      [&](const InitialState& state) { return state.state == id; });
+    if (initial != step.initial.end() && initial->copy_of)
+      continue;
+    if (initial != step.initial.end()) {
+      const auto count = static_cast<std::size_t>(element_count(tensor));
+      execution.set(id, std::vector<double>(count, initial->value));
+    } else {
+      execution.set(id, generate(tensor, default_fill(step, id), seed));
+    }
   }
+  for (const InitialState& state : step.initial) {
+    if (state.copy_of && !execution.has(state.state))
+      execution.set(state.state, execution.get(*state.copy_of));
+  }
+}
+
+void set_step_number(Execution& execution, const TrainingGraph& step, std::int64_t number) {
+  if (step.step_number)
+    execution.set(*step.step_number, std::array{static_cast<double>(number)});
 }
 
 } // namespace monet

@@ -1,30 +1,113 @@
-// Optimiser updates.
+// Optimiser updates: the formulas of workload/update_formula.hpp, element by element.
 #include "execute/kernel.hpp"
 
+#include "monet/workload/update_formula.hpp"
+
 #include <array>
+#include <cmath>
 
 namespace monet {
 
 namespace {
 
-/// w -= lr * (g + decay * w).
-struct SgdUpdate {
+template <class Real>
+class FormulaRun {
+public:
+  FormulaRun(const UpdateFormula& formula)
+      : formula_(formula), results_(formula.instructions.size()) {}
+
+  /// Values of all outputs for one element.
+  void operator()(std::span<const Real> in, std::span<Real> out) {
+    if (skips(in)) {
+      for (std::size_t i = 0; i < out.size(); ++i)
+        out[i] = value(formula_.kept[i], in);
+      return;
+    }
+    for (std::size_t i = 0; i < results_.size(); ++i) {
+      const ScalarInstruction& instruction = formula_.instructions[i];
+      if (instruction.uniform && !first_)
+        continue;
+      results_[i] = apply(instruction.op, value(instruction.a, in), value(instruction.b, in));
+    }
+    first_ = false;
+    for (std::size_t i = 0; i < out.size(); ++i)
+      out[i] = value(formula_.outputs[i], in);
+  }
+
+private:
+  static bool skips(std::span<const Real> in) {
+    return in.size() > kUpdateSkip && in[kUpdateSkip] != Real{0};
+  }
+  Real value(const UpdateValue& of, std::span<const Real> in) const {
+    switch (of.kind) {
+    case UpdateValue::Kind::number:
+      return static_cast<Real>(of.number);
+    case UpdateValue::Kind::input:
+      return in[of.index];
+    case UpdateValue::Kind::result:
+      return results_[of.index];
+    }
+    return Real{0};
+  }
+
+  const UpdateFormula& formula_;
+  std::vector<Real> results_;
+  bool first_ = true; ///< uniform operations are done once
+};
+
+struct Update {
   template <class Real>
   static void run(KernelContext<Real>& context) {
-    const auto rate = static_cast<Real>(context.attributes().number("learning_rate", 0.0));
-    const auto decay = static_cast<Real>(context.attributes().number("weight_decay", 0.0));
-    context.for_each_iteration([=](std::span<const Real> v, std::span<Real> y) {
-      y[0] = v[0] - rate * (v[1] + decay * v[0]);
-    });
+    const UpdateFormula formula = update_formula(context.graph(), context.op());
+    context.for_each_iteration(FormulaRun<Real>(formula));
   }
 };
 
-constexpr std::array kKernels{kernel<SgdUpdate>(kMonetDomain, "SgdUpdate")};
+struct NonFinite {
+  template <class Real>
+  static void run(KernelContext<Real>& context) {
+    bool found = false;
+    context.for_each_iteration(
+        [&](std::span<const Real> v, std::span<Real>) { found = found || !std::isfinite(v[0]); });
+    context.output(0)[0] = static_cast<Real>(found);
+  }
+};
+
+/// The scale falls at once when a gradient was not finite and grows after `growth_interval` steps
+/// in which all were.
+struct LossScaleUpdate {
+  template <class Real>
+  static void run(KernelContext<Real>& context) {
+    const Attributes& attributes = context.attributes();
+    Real scale = context.input(0)[0];
+    Real steps = context.input(1)[0];
+    if (context.input(2)[0] != Real{0}) {
+      scale *= static_cast<Real>(attributes.number("backoff", 0.5));
+      steps = 0;
+    } else if (++steps >= static_cast<Real>(attributes.number("growth_interval", 2000.0))) {
+      const Real grown = scale * static_cast<Real>(attributes.number("factor", 2.0));
+      scale = std::isfinite(grown) ? grown : scale;
+      steps = 0;
+    }
+    context.output(0)[0] = scale;
+    context.output(1)[0] = steps;
+  }
+};
+
+std::vector<KernelEntry> collect() {
+  std::vector<KernelEntry> entries;
+  for (const std::string_view op_type : formula_operators())
+    entries.push_back(kernel<Update>(kMonetDomain, op_type));
+  entries.push_back(kernel<NonFinite>(kMonetDomain, "NonFinite"));
+  entries.push_back(kernel<LossScaleUpdate>(kMonetDomain, "LossScaleUpdate"));
+  return entries;
+}
 
 } // namespace
 
 std::span<const KernelEntry> update_kernels() {
-  return kKernels;
+  static const std::vector<KernelEntry> entries = collect();
+  return entries;
 }
 
 } // namespace monet

@@ -1,6 +1,7 @@
 // training.yaml -> TrainingOptions.
+#include "training/options_reader.hpp"
+
 #include "monet/base/text.hpp"
-#include "monet/training/training.hpp"
 
 #include <fmt/format.h>
 
@@ -11,108 +12,24 @@ namespace monet {
 
 namespace {
 
-template <class T>
-struct Choice {
-  std::string_view name;
-  T value;
-};
-
 constexpr std::array kLosses{
     Choice<LossKind>{"cross_entropy", LossKind::cross_entropy},
     Choice<LossKind>{"mse", LossKind::mse},
     Choice<LossKind>{"bce_with_logits", LossKind::bce_with_logits},
     Choice<LossKind>{"none", LossKind::none},
 };
-constexpr std::array kOptimizers{
-    Choice<OptimizerKind>{"sgd", OptimizerKind::sgd},
-    Choice<OptimizerKind>{"momentum", OptimizerKind::momentum},
-    Choice<OptimizerKind>{"adam", OptimizerKind::adam},
-    Choice<OptimizerKind>{"adamw", OptimizerKind::adamw},
-};
+constexpr std::array kUpdates{Choice<bool>{"fused", true}, Choice<bool>{"unfused", false}};
 constexpr std::array kPolicies{
     Choice<StorePolicy>{"minimal", StorePolicy::minimal},
     Choice<StorePolicy>{"pytorch-eager", StorePolicy::pytorch_eager},
 };
 
-std::string join(std::span<const std::string> names) {
-  return fmt::format("{}", fmt::join(names, ", "));
-}
-
-std::string hint_among(std::string_view wrong, const std::vector<std::string>& names) {
-  const std::string near = nearest_name_hint(wrong, names);
-  return near.empty() ? fmt::format("one of: {}", join(names)) : near;
-}
-
-template <class T>
-void read_choice(const YamlNode& node, ProblemList& problems, std::span<const Choice<T>> choices,
-                 T& value) {
-  const auto text = as_string(node, problems);
-  if (!text)
+void read_clipping(const YamlNode& node, ProblemList& problems, std::optional<double>& norm) {
+  if (node.kind == YamlNode::Kind::null)
     return;
-  std::vector<std::string> names;
-  for (const Choice<T>& choice : choices) {
-    if (choice.name == *text) {
-      value = choice.value;
-      return;
-    }
-    names.emplace_back(choice.name);
-  }
-  problems.add(node.where, fmt::format("'{}' is not known here", *text), hint_among(*text, names));
-}
-
-void check_range(const YamlMap& map, ProblemList& problems, std::string_view key, double value,
-                 double low, double high) {
-  if (value >= low && value < high)
-    return;
-  problems.add(map.node().where,
-               fmt::format("'{}' is {}, outside [{}, {})", key, value, low, high));
-}
-
-void read_betas(YamlMap& map, ProblemList& problems, OptimizerOptions& options) {
-  const YamlNode* betas = map.find("betas");
-  if (!betas)
-    return;
-  if (betas->kind != YamlNode::Kind::sequence || betas->items.size() != 2) {
-    problems.add(betas->where, "'betas' is a list of two numbers");
-    return;
-  }
-  if (map.has("beta1") || map.has("beta2")) {
-    problems.add(betas->where, "'betas' and 'beta1', 'beta2' say the same thing; give one of them");
-  }
-  options.beta1 = as_number(betas->items[0], problems).value_or(options.beta1);
-  options.beta2 = as_number(betas->items[1], problems).value_or(options.beta2);
-}
-
-OptimizerOptions read_optimizer(const YamlNode& node, ProblemList& problems) {
-  OptimizerOptions options;
-  if (node.kind == YamlNode::Kind::scalar) { // optimizer: sgd
-    read_choice(node, problems, std::span<const Choice<OptimizerKind>>(kOptimizers), options.kind);
-    return options;
-  }
-  YamlMap map(node, problems);
-  if (const YamlNode* type = map.find("type")) {
-    read_choice(*type, problems, std::span<const Choice<OptimizerKind>>(kOptimizers), options.kind);
-  }
-  options.learning_rate = map.number_or("learning_rate", options.learning_rate);
-  options.momentum = map.number_or("momentum", options.momentum);
-  options.beta1 = map.number_or("beta1", options.beta1);
-  options.beta2 = map.number_or("beta2", options.beta2);
-  read_betas(map, problems, options);
-  options.epsilon = map.number_or("epsilon", options.epsilon);
-  options.weight_decay = map.number_or("weight_decay", options.weight_decay);
-  const YamlNode* fused = map.find("fused");
-  if (fused && !as_boolean(*fused, problems).value_or(true)) {
-    problems.add(fused->where,
-                 "unfused updates are not supported: an update is one operator per parameter");
-  }
-  check_range(map, problems, "learning_rate", options.learning_rate, 0.0, 1e6);
-  check_range(map, problems, "momentum", options.momentum, 0.0, 1.0);
-  check_range(map, problems, "beta1", options.beta1, 0.0, 1.0);
-  check_range(map, problems, "beta2", options.beta2, 0.0, 1.0);
-  check_range(map, problems, "epsilon", options.epsilon, 0.0, 1.0);
-  check_range(map, problems, "weight_decay", options.weight_decay, 0.0, 1e6);
-  map.finish();
-  return options;
+  norm = as_number(node, problems);
+  if (norm && !(*norm > 0.0))
+    problems.add(node.where, fmt::format("gradients are clipped to a norm above 0, not {}", *norm));
 }
 
 void read_type(YamlMap& map, ProblemList& problems, std::string_view key, ElementType& type) {
@@ -180,6 +97,21 @@ std::vector<std::string> read_trainable(const YamlNode& node, ProblemList& probl
 
 } // namespace
 
+void report_unknown(const YamlNode& node, ProblemList& problems, std::string_view wrong,
+                    const std::vector<std::string>& names) {
+  const std::string near = nearest_name_hint(wrong, names);
+  problems.add(node.where, fmt::format("'{}' is not known here", wrong),
+               near.empty() ? fmt::format("one of: {}", fmt::join(names, ", ")) : near);
+}
+
+void check_range(const YamlMap& map, ProblemList& problems, std::string_view key, double value,
+                 double low, double high) {
+  if (value >= low && value < high)
+    return;
+  problems.add(map.node().where,
+               fmt::format("'{}' is {}, outside [{}, {})", key, value, low, high));
+}
+
 TrainingOptions read_training_options(const YamlNode& node, ProblemList& problems) {
   TrainingOptions options;
   if (node.kind == YamlNode::Kind::null)
@@ -189,7 +121,11 @@ TrainingOptions read_training_options(const YamlNode& node, ProblemList& problem
     read_choice(*loss, problems, std::span<const Choice<LossKind>>(kLosses), options.loss);
   }
   if (const YamlNode* optimizer = map.find("optimizer"))
-    options.optimizer = read_optimizer(*optimizer, problems);
+    read_optimizer(*optimizer, problems, options);
+  if (const YamlNode* update = map.find("update"))
+    read_choice(*update, problems, std::span<const Choice<bool>>(kUpdates), options.fused_update);
+  if (const YamlNode* clip = map.find("clip_global_norm"))
+    read_clipping(*clip, problems, options.clip_global_norm);
   if (const YamlNode* precision = map.find("precision"))
     options.precision = read_precision(*precision, problems);
   if (const YamlNode* store = map.find("store"))

@@ -137,6 +137,16 @@ TrainingGraph fold_views(const TrainingGraph& step) {
       mapped.states.push_back(map(state));
     folded.parameters.push_back(std::move(mapped));
   }
+  for (const StepInput& rate : step.learning_rates)
+    folded.learning_rates.push_back({map(rate.tensor), rate.value});
+  if (step.step_number)
+    folded.step_number = map(*step.step_number);
+  if (step.gradient_norm)
+    folded.gradient_norm = map(*step.gradient_norm);
+  for (const InitialState& state : step.initial) {
+    const auto copy_of = state.copy_of ? std::optional(map(*state.copy_of)) : std::nullopt;
+    folded.initial.push_back({map(state.state), state.value, copy_of});
+  }
   // What PyTorch keeps beyond what backward reads is a property of the unfolded step; the rest
   // follows from the reads.
   const std::vector<TensorId> read = tensors_read_by_backward(step.graph);

@@ -112,6 +112,26 @@ void mark_parameter_gradient(Graph& graph, TensorId gradient) {
   }
 }
 
+/// Clipping to a global norm: all gradients are multiplied by min(1, limit / (norm + 1e-6)).
+void control_gradients(StepBuilder& builder, UpdateEmitter& updates,
+                       const std::vector<std::pair<TensorId, TensorId>>& gradients,
+                       const TrainingOptions& options, TrainingGraph& step) {
+  if (!options.clip_global_norm)
+    return;
+  std::vector<TensorId> all;
+  for (const auto& [weight, gradient] : gradients)
+    all.push_back(gradient);
+  const ElementType type = builder.precision().accumulate;
+  const TensorId norm = global_norm(builder, all);
+  step.gradient_norm = norm;
+  const auto scalar = [&](std::string_view op_type, TensorId a, TensorId b) {
+    return update_value(builder, op_type, "clip_scale", {a, b}, {}, type);
+  };
+  const TensorId divisor = scalar("Add", norm, builder.scalar(1e-6, type));
+  const TensorId ratio = scalar("Div", builder.scalar(*options.clip_global_norm, type), divisor);
+  updates.scale_gradients(scalar("Min", ratio, builder.scalar(1.0, type)));
+}
+
 void add_updates(StepBuilder& builder, const Differentiator& differentiator,
                  const TrainingOptions& options, std::size_t forward_tensors, TrainingGraph& step) {
   std::vector<std::pair<TensorId, TensorId>> gradients; // weight, gradient
@@ -124,15 +144,21 @@ void add_updates(StepBuilder& builder, const Differentiator& differentiator,
   for (const auto& [weight, gradient] : gradients) {
     mark_parameter_gradient(builder.graph(), gradient);
     builder.rename_tensor(gradient, builder.graph().tensor(weight).name + ".grad");
-    step.parameters.push_back(add_update(builder, options.optimizer, weight, gradient));
   }
+  UpdateEmitter updates(builder, options, step);
+  control_gradients(builder, updates, gradients, options, step);
+  for (const auto& [weight, gradient] : gradients)
+    updates.add(weight, gradient);
+  updates.check_groups();
 }
 
 /// What a step produces: the loss and everything it overwrites in place.
-std::vector<TensorId> step_outputs(const Graph& graph, const std::optional<TensorId>& loss) {
+std::vector<TensorId> step_outputs(const Graph& graph, const TrainingGraph& step) {
   std::vector<TensorId> outputs;
-  if (loss)
-    outputs.push_back(*loss);
+  if (step.loss)
+    outputs.push_back(*step.loss);
+  if (step.gradient_norm)
+    outputs.push_back(*step.gradient_norm);
   for (std::size_t i = 0; i < graph.tensors().size(); ++i) {
     if (graph.tensors()[i].alias_of)
       outputs.emplace_back(i);
@@ -239,7 +265,7 @@ TrainingGraph make_training_graph(const Graph& network, const TrainingOptions& o
   step.graph = builder.release();
   if (options.loss != LossKind::none)
     step.graph.outputs.clear();
-  for (const TensorId id : step_outputs(step.graph, step.loss))
+  for (const TensorId id : step_outputs(step.graph, step))
     step.graph.outputs.push_back(id);
   step.stored_activations = stored_tensors(step.graph, kept);
   step.owner = find_owners(step.graph, step.stored_activations);
@@ -259,6 +285,10 @@ MacSplit count_macs(const Graph& graph) {
   MacSplit split;
   for (const Operator& op : graph.operators()) {
     const std::int64_t count = macs(op.nest);
+    if (op.phase == Phase::update) {
+      split.update = checked_add(split.update, count);
+      continue;
+    }
     switch (op.gradient_of) {
     case GradientOf::none:
       split.forward = checked_add(split.forward, count);

@@ -56,15 +56,55 @@ trainable: {freeze: ["conv1.*", fc.bias]}
   EXPECT_EQ(options.freeze, (std::vector<std::string>{"conv1.*", "fc.bias"}));
 }
 
+TEST(TrainingOptionsFile, GroupsInheritWhatTheyDoNotChange) {
+  const TrainingOptions options = read(R"(
+optimizer:
+  type: adamw
+  learning_rate: 0.5
+  weight_decay: 0.1
+  groups: [{match: ["head.*"], learning_rate: 0.25}, {match: emb, type: sgd, momentum: 0.9}]
+  no_decay: norms_and_biases
+clip_global_norm: 1.0
+update: unfused
+)");
+  ASSERT_EQ(options.groups.size(), 3U);
+  EXPECT_EQ(options.groups[0].optimizer.kind, OptimizerKind::adamw);
+  EXPECT_EQ(options.groups[0].optimizer.learning_rate, 0.25);
+  EXPECT_EQ(options.groups[0].optimizer.weight_decay, 0.1);
+  EXPECT_EQ(options.groups[1].optimizer.kind, OptimizerKind::sgd);
+  EXPECT_EQ(options.groups[1].optimizer.learning_rate, 0.5);
+  EXPECT_TRUE(options.groups[2].norms_and_biases);
+  EXPECT_EQ(options.groups[2].optimizer.weight_decay, 0.0);
+  EXPECT_EQ(options.clip_global_norm, 1.0);
+  EXPECT_FALSE(options.fused_update);
+  EXPECT_FALSE(read("optimizer: {type: sgd, fused: false}").fused_update);
+}
+
+TEST(TrainingOptionsFile, DefaultsAreThoseOfPyTorch) {
+  OptimizerOptions adamw;
+  adamw.kind = OptimizerKind::adamw;
+  EXPECT_EQ(with_defaults(adamw).weight_decay, 0.01);
+  OptimizerOptions sgd;
+  sgd.kind = OptimizerKind::sgd;
+  EXPECT_EQ(with_defaults(sgd).momentum, 0.0);
+  sgd.kind = OptimizerKind::momentum;
+  EXPECT_EQ(with_defaults(sgd).momentum, 0.9);
+}
+
 TEST(TrainingOptionsFile, WrongValuesAreLocatedAndToldWhatIsPossible) {
   const std::vector<std::pair<std::string, std::string>> cases{
       {"loss: crossentropy", "t.yaml:1:7: 'crossentropy' is not known here"},
       {"loss: crossentropy", "did you mean 'cross_entropy'?"},
-      {"optimizer: {type: lion}", "one of: sgd, momentum, adam, adamw"},
+      {"optimizer: {type: shampoo}", "one of: sgd, momentum, adam, adamw, rmsprop, adagrad, lion"},
+      {"optimizer: {type: sgd, nesterov: true}", "'nesterov' needs a momentum"},
+      {"optimizer: {groups: {match: w}}", "'groups' is a list"},
+      {"optimizer: {groups: [{weight_decay: 0}]}", "takes parameters by 'match' or 'rule'"},
+      {"optimizer: {no_decay: norms}", "one of: norms_and_biases"},
+      {"clip_global_norm: 0", "to a norm above 0, not 0"},
+      {"update: chain", "one of: fused, unfused"},
       {"optimizer: {beta1: 1.5}", "'beta1' is 1.5, outside [0, 1)"},
       {"optimizer: {betas: [0.9]}", "'betas' is a list of two numbers"},
       {"optimizer: {betas: [0.9, 0.99], beta1: 0.9}", "say the same thing"},
-      {"optimizer: {fused: false}", "unfused updates are not supported"},
       {"optimizer: {lr: 0.1}", "lr"},
       {"precision: {weights: int8}", "'int8' is no floating-point element type"},
       {"micro_batches: 4", "t.yaml:1:16: 4 micro-batches are not supported yet, only 1"},

@@ -69,6 +69,9 @@ struct FillRule {
 FillRule default_fill(const TrainingGraph& step, TensorId tensor);
 /// Numbers for every tensor without a producer that has none yet, by name and seed.
 void fill(Execution& execution, const TrainingGraph& step, std::uint64_t seed);
+/// Tells the optimiser which step this is, counted from 1; optimisers that correct for their first
+/// steps need it. A new execution is at step 1.
+void set_step_number(Execution& execution, const TrainingGraph& step, std::int64_t number);
 /// The numbers of one tensor by a rule.
 std::vector<double> generate(const Tensor& tensor, const FillRule& rule, std::uint64_t seed);
 

@@ -1,76 +1,68 @@
-// Optimiser updates, one fused operator per parameter: (weight, gradient, states...) -> the same,
-// in place. With a master copy (the last state) the weight itself is only written.
+// The element-wise operators of optimiser updates: one iteration per element, each operand swept
+// once, the work of the formula. What they compute is in update_formula.cpp. Also what clipping and
+// loss scaling need: a look at whether numbers are finite, and the next scale.
 #include "workload/operators/families.hpp"
 #include "workload/operators/nest_builder.hpp"
 
-#include <array>
+#include "monet/workload/update_formula.hpp"
 
 namespace monet {
 
 namespace {
 
-struct Update {
-  std::string_view op_type;
-  VectorWork work;  ///< per element, without weight decay
-  VectorWork decay; ///< more with weight decay
-  std::array<std::string_view, 2> states;
-};
-
-// Order of work: add, multiply, divide, compare, square_root, transcendental.
-constexpr std::array kTable{
-    // w -= lr*g
-    Update{"SgdUpdate", {1, 1, 0, 0, 0, 0}, {1, 1, 0, 0, 0, 0}, {}},
-    // m = mu*m + g; w -= lr*m
-    Update{"MomentumUpdate", {2, 2, 0, 0, 0, 0}, {1, 1, 0, 0, 0, 0}, {"momentum"}},
-    // m = b1*m + (1-b1)*g; v = b2*v + (1-b2)*g*g; w -= (lr/c1) * m / (sqrt(v)/c2 + eps)
-    Update{"AdamUpdate", {4, 7, 1, 0, 1, 0}, {1, 1, 0, 0, 0, 0}, {"first_moment", "second_moment"}},
-    // the same after w *= 1 - lr*decay
-    Update{
-        "AdamWUpdate", {4, 7, 1, 0, 1, 0}, {0, 1, 0, 0, 0, 0}, {"first_moment", "second_moment"}},
-};
-
-const Update& update_of(const Operator& op) {
-  std::size_t i = 0;
-  while (kTable[i].op_type != op.op_type)
-    ++i;
-  return kTable[i];
-}
-
-std::string role_of_state(const Update& update, std::size_t i) {
-  const bool named = i < update.states.size() && !update.states[i].empty();
-  return named ? std::string(update.states[i]) : "master";
-}
-
 LoopNest build(const Graph& graph, const Operator& op) {
-  const Update& update = update_of(op);
-  VectorWork work = update.work;
-  if (op.attributes.number("weight_decay", 0.0) != 0.0) {
-    work.add += update.decay.add;
-    work.multiply += update.decay.multiply;
-  }
-  LoopNestBuilder nest(graph, op, ComputeKind::vector, work);
+  const UpdateFormula formula = update_formula(graph, op);
+  LoopNestBuilder nest(graph, op, ComputeKind::vector, work_of(formula));
   const std::vector<LoopIndex> loops = nest.loops_over(output_shape(graph, op, 0));
-  const std::vector<AxisExpr> axes = nest.broadcast(output_shape(graph, op, 0), loops);
-  nest.output(0, "O", axes);
-  for (std::size_t i = 1; i < op.outputs.size(); ++i)
-    nest.output(i, role_of_state(update, i - 1), axes);
-  nest.input(0, "W", axes);
-  nest.input(1, "I", axes);
-  for (std::size_t i = 2; i < op.inputs.size(); ++i)
-    nest.input(i, role_of_state(update, i - 2), axes);
+  const std::size_t master = op.attributes.integer("master_weights", 0) != 0 ? 1 : 0;
+  for (std::size_t i = 0; i < op.outputs.size(); ++i) {
+    const bool last = i + 1 == op.outputs.size();
+    const std::string role = i == 0                ? "O"
+                             : last && master != 0 ? "master"
+                                                   : update_role(op, kUpdateFirstState + i - 1);
+    nest.output(i, role, nest.broadcast(output_shape(graph, op, i), loops));
+  }
+  for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+    if (has_input(op, i))
+      nest.input(i, update_role(op, i), nest.broadcast(input_shape(graph, op, i), loops));
+  }
   return nest.finish();
+}
+
+/// (x) -> 1 where any element is infinite or not a number, else 0: a scalar.
+LoopNest build_non_finite(const Graph& graph, const Operator& op) {
+  LoopNestBuilder nest(graph, op, ComputeKind::vector, {0, 0, 0, 2, 0, 0});
+  const std::vector<LoopIndex> loops = nest.loops_over(input_shape(graph, op, 0));
+  nest.output(0, "O", {});
+  nest.input(0, "I", axes_of(loops));
+  return nest.finish();
+}
+
+/// (scale, steps since it changed, flag of non-finite gradients) -> (scale, steps): three scalars.
+LoopNest build_loss_scale(const Graph& graph, const Operator& op) {
+  LoopNestBuilder nest(graph, op, ComputeKind::vector, {1, 1, 0, 3, 0, 0});
+  nest.output(0, "O", {});
+  nest.output(1, "steps", {});
+  nest.input(0, "I", {});
+  nest.input(1, "steps", {});
+  nest.input(2, "skip", {});
+  return nest.finish();
+}
+
+std::vector<OperatorRule> collect() {
+  std::vector<OperatorRule> rules;
+  for (const std::string_view op_type : formula_operators())
+    rules.push_back({kMonetDomain, op_type, &build, false});
+  rules.push_back({kMonetDomain, "NonFinite", &build_non_finite, false});
+  rules.push_back({kMonetDomain, "LossScaleUpdate", &build_loss_scale, false});
+  return rules;
 }
 
 } // namespace
 
 std::span<const OperatorRule> update_rules() {
-  static constexpr std::array kRules{
-      OperatorRule{kMonetDomain, "SgdUpdate", &build, false},
-      OperatorRule{kMonetDomain, "MomentumUpdate", &build, false},
-      OperatorRule{kMonetDomain, "AdamUpdate", &build, false},
-      OperatorRule{kMonetDomain, "AdamWUpdate", &build, false},
-  };
-  return kRules;
+  static const std::vector<OperatorRule> rules = collect();
+  return rules;
 }
 
 } // namespace monet

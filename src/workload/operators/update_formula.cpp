@@ -1,0 +1,558 @@
+// PyTorch 1.13's formulas in its order of operations where it has the optimiser, those of the paper
+// or of its published code otherwise. To add one: a function here and a line in kTable.
+#include "monet/workload/update_formula.hpp"
+
+#include "workload/operators/nest_builder.hpp"
+
+#include "monet/base/errors.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace monet {
+
+namespace {
+
+class Writer;
+
+/// A value under construction; arithmetic on terms appends instructions.
+struct Term {
+  Writer* writer = nullptr;
+  UpdateValue value;
+};
+
+class Writer {
+public:
+  Writer(const Graph& graph, const Operator& op) : graph_(&graph), op_(&op) {}
+
+  bool has(std::size_t i) const { return has_input(*op_, i); }
+  /// Input of one element per iteration.
+  Term input(std::size_t i) { return read(i, false); }
+  /// Input that is the same for all elements.
+  Term scalar(std::size_t i) { return read(i, true); }
+  Term state(std::size_t i) { return input(kUpdateFirstState + i); }
+  Term number(double value) { return {this, {UpdateValue::Kind::number, value, 0}}; }
+  double attribute(std::string_view name, double fallback = 0.0) const {
+    return op_->attributes.number(name, fallback);
+  }
+  bool flag(std::string_view name) const { return op_->attributes.integer(name, 0) != 0; }
+
+  /// With a master copy the weight itself is only written.
+  bool has_master() const { return flag("master_weights"); }
+  Term weight() { return input(has_master() ? op_->inputs.size() - 1 : kUpdateWeight); }
+  Term learning_rate() { return scalar(kUpdateLearningRate); }
+  Term step() { return scalar(kUpdateStep); }
+  /// The gradient, scaled, without weight decay.
+  Term gradient();
+
+  Term append(ScalarOp op, Term a, Term b);
+  void output(std::size_t i, Term term, UpdateValue kept);
+  /// The weight and, where there is one, its master copy.
+  void output_weight(Term term);
+  void output_state(std::size_t i, Term term) {
+    output(1 + i, term, input(kUpdateFirstState + i).value);
+  }
+  UpdateFormula finish();
+
+private:
+  Term read(std::size_t i, bool uniform);
+  bool is_uniform(const UpdateValue& value) const;
+
+  const Graph* graph_;
+  const Operator* op_;
+  UpdateFormula formula_;
+  std::vector<std::size_t> uniform_inputs_;
+};
+
+Term Writer::read(std::size_t i, bool uniform) {
+  if (!has(i))
+    fail(*graph_, *op_, fmt::format("input {} is missing", i));
+  if (uniform)
+    uniform_inputs_.push_back(i);
+  return {this, {UpdateValue::Kind::input, 0.0, i}};
+}
+
+bool Writer::is_uniform(const UpdateValue& value) const {
+  if (value.kind == UpdateValue::Kind::input) {
+    return std::find(uniform_inputs_.begin(), uniform_inputs_.end(), value.index) !=
+           uniform_inputs_.end();
+  }
+  return value.kind == UpdateValue::Kind::number || formula_.instructions[value.index].uniform;
+}
+
+/// Nothing is computed where a number makes it needless: x + 0, 0 * x, 1 * x, numbers among
+/// themselves.
+Term Writer::append(ScalarOp op, Term a, Term b) {
+  const bool first = a.value.kind == UpdateValue::Kind::number;
+  const bool second = b.value.kind == UpdateValue::Kind::number;
+  if (first && second)
+    return number(apply(op, a.value.number, b.value.number));
+  const double left = a.value.number;
+  const double right = b.value.number;
+  switch (op) {
+  case ScalarOp::add:
+    if (first && left == 0.0)
+      return b;
+    [[fallthrough]];
+  case ScalarOp::subtract:
+    if (second && right == 0.0)
+      return a;
+    break;
+  case ScalarOp::multiply:
+    if (first && left == 0.0)
+      return a;
+    if (first && left == 1.0)
+      return b;
+    [[fallthrough]];
+  case ScalarOp::divide:
+  case ScalarOp::power:
+    if (second && right == 1.0)
+      return a;
+    break;
+  default:
+    break;
+  }
+  formula_.instructions.push_back(
+      {op, a.value, b.value, is_uniform(a.value) && is_uniform(b.value)});
+  return {this, {UpdateValue::Kind::result, 0.0, formula_.instructions.size() - 1}};
+}
+
+Term operator+(Term a, Term b) {
+  return a.writer->append(ScalarOp::add, a, b);
+}
+Term operator-(Term a, Term b) {
+  return a.writer->append(ScalarOp::subtract, a, b);
+}
+Term operator*(Term a, Term b) {
+  return a.writer->append(ScalarOp::multiply, a, b);
+}
+Term operator/(Term a, Term b) {
+  return a.writer->append(ScalarOp::divide, a, b);
+}
+Term operator+(Term a, double b) {
+  return a + a.writer->number(b);
+}
+Term operator+(double a, Term b) {
+  return b.writer->number(a) + b;
+}
+Term operator-(Term a, double b) {
+  return a - a.writer->number(b);
+}
+Term operator-(double a, Term b) {
+  return b.writer->number(a) - b;
+}
+Term operator*(double a, Term b) {
+  return b.writer->number(a) * b;
+}
+Term operator/(double a, Term b) {
+  return b.writer->number(a) / b;
+}
+Term square_root(Term a) {
+  return a.writer->append(ScalarOp::square_root, a, a);
+}
+Term sign(Term a) {
+  return a.writer->append(ScalarOp::sign, a, a);
+}
+Term power(Term a, Term b) {
+  return a.writer->append(ScalarOp::power, a, b);
+}
+Term power(double a, Term b) {
+  return power(b.writer->number(a), b);
+}
+Term maximum(Term a, double b) {
+  return a.writer->append(ScalarOp::maximum, a, a.writer->number(b));
+}
+Term minimum(Term a, double b) {
+  return a.writer->append(ScalarOp::minimum, a, a.writer->number(b));
+}
+
+Term Writer::gradient() {
+  const Term plain = input(kUpdateGradient);
+  return has(kUpdateGradientScale) ? plain * scalar(kUpdateGradientScale) : plain;
+}
+
+void Writer::output(std::size_t i, Term term, UpdateValue kept) {
+  if (formula_.outputs.size() <= i) {
+    formula_.outputs.resize(i + 1);
+    formula_.kept.resize(i + 1);
+  }
+  formula_.outputs[i] = term.value;
+  formula_.kept[i] = kept;
+}
+
+void Writer::output_weight(Term term) {
+  const UpdateValue before = weight().value;
+  output(0, term, before);
+  if (has_master())
+    output(op_->outputs.size() - 1, term, before);
+}
+
+UpdateFormula Writer::finish() {
+  for (std::size_t i = 0; i < op_->outputs.size(); ++i)
+    static_cast<void>(output_shape(*graph_, *op_, i));
+  if (formula_.outputs.size() != op_->outputs.size()) {
+    fail(*graph_, *op_,
+         fmt::format("has {} outputs, {} are expected", op_->outputs.size(),
+                     formula_.outputs.size()));
+  }
+  return std::move(formula_);
+}
+
+// ---- PyTorch 1.13 -------------------------------------------------------------------------------
+
+/// g + decay*w: decay as a penalty on the squared weights.
+Term penalised_gradient(Writer& u) {
+  return u.gradient() + u.attribute("weight_decay") * u.weight();
+}
+/// w * (1 - lr*decay): decay apart from the gradient (Loshchilov and Hutter 2019).
+Term decayed_weight(Writer& u) {
+  const double decay = u.attribute("weight_decay");
+  return decay == 0.0 ? u.weight() : u.weight() * (1.0 - decay * u.learning_rate());
+}
+
+void sgd(Writer& u) {
+  u.output_weight(u.weight() - u.learning_rate() * penalised_gradient(u));
+}
+
+/// The first step takes the gradient undamped, as PyTorch's buffer starts as a copy of it.
+void momentum(Writer& u) {
+  const double mu = u.attribute("momentum", 0.9);
+  const double dampening = u.attribute("dampening");
+  const Term g = penalised_gradient(u);
+  const Term undamped =
+      dampening == 0.0 ? u.number(1.0) : 1.0 - dampening * minimum(u.step() - 1.0, 1.0);
+  const Term m = mu * u.state(0) + undamped * g;
+  u.output_state(0, m);
+  u.output_weight(u.weight() - u.learning_rate() * (u.flag("nesterov") ? g + mu * m : m));
+}
+
+struct Moments {
+  Term first;
+  Term second;
+};
+
+Moments moments(Writer& u, Term g) {
+  const double b1 = u.attribute("beta1", 0.9);
+  const double b2 = u.attribute("beta2", 0.999);
+  const Term m = b1 * u.state(0) + (1.0 - b1) * g;
+  const Term v = b2 * u.state(1) + (1.0 - b2) * g * g;
+  u.output_state(0, m);
+  u.output_state(1, v);
+  return {m, v};
+}
+
+/// Kingma and Ba 2015; epsilon outside the root, after the correction of the second moment.
+void adam_step(Writer& u, Term w, Term g) {
+  const Moments next = moments(u, g);
+  const Term c1 = 1.0 - power(u.attribute("beta1", 0.9), u.step());
+  const Term c2 = square_root(1.0 - power(u.attribute("beta2", 0.999), u.step()));
+  const Term divisor = square_root(next.second) / c2 + u.attribute("epsilon", 1e-8);
+  u.output_weight(w - (u.learning_rate() / c1) * (next.first / divisor));
+}
+void adam(Writer& u) {
+  adam_step(u, u.weight(), penalised_gradient(u));
+}
+void adamw(Writer& u) {
+  adam_step(u, decayed_weight(u), u.gradient());
+}
+
+/// Hinton's lecture 6e; `centered` after Graves 2013.
+void rmsprop(Writer& u) {
+  const double alpha = u.attribute("alpha", 0.99);
+  const double mu = u.attribute("momentum");
+  const Term g = penalised_gradient(u);
+  const Term v = alpha * u.state(0) + (1.0 - alpha) * g * g;
+  u.output_state(0, v);
+  std::size_t next = 1;
+  Term variance = v;
+  if (u.flag("centered")) {
+    const Term mean = alpha * u.state(next) + (1.0 - alpha) * g;
+    u.output_state(next++, mean);
+    variance = v - mean * mean;
+  }
+  Term move = g / (square_root(variance) + u.attribute("epsilon", 1e-8));
+  if (mu > 0.0) {
+    move = mu * u.state(next) + move;
+    u.output_state(next, move);
+  }
+  u.output_weight(u.weight() - u.learning_rate() * move);
+}
+
+/// Duchi, Hazan and Singer 2011.
+void adagrad(Writer& u) {
+  const Term g = penalised_gradient(u);
+  const Term sum = u.state(0) + g * g;
+  const double decay = u.attribute("learning_rate_decay");
+  const Term rate =
+      decay == 0.0 ? u.learning_rate() : u.learning_rate() / (1.0 + decay * (u.step() - 1.0));
+  u.output_state(0, sum);
+  u.output_weight(u.weight() - rate * (g / (square_root(sum) + u.attribute("epsilon", 1e-10))));
+}
+
+// ---- published code -----------------------------------------------------------------------------
+
+/// Chen et al. 2023, "Symbolic discovery of optimization algorithms", algorithm 2.
+void lion(Writer& u) {
+  const double b1 = u.attribute("beta1", 0.9);
+  const double b2 = u.attribute("beta2", 0.99);
+  const Term g = u.gradient();
+  const Term direction = sign(b1 * u.state(0) + (1.0 - b1) * g);
+  u.output_weight(decayed_weight(u) - u.learning_rate() * direction);
+  u.output_state(0, b2 * u.state(0) + (1.0 - b2) * g);
+}
+
+/// You et al. 2020, "Large batch optimization for deep learning", algorithm 2; outputs: direction,
+/// first and second moment.
+void lamb_direction(Writer& u) {
+  const Moments next = moments(u, u.gradient());
+  const Term c1 = 1.0 - power(u.attribute("beta1", 0.9), u.step());
+  const Term c2 = 1.0 - power(u.attribute("beta2", 0.999), u.step());
+  const Term adam =
+      (next.first / c1) / (square_root(next.second / c2) + u.attribute("epsilon", 1e-6));
+  const double decay = u.attribute("weight_decay");
+  u.output(0, decay == 0.0 ? adam : adam + decay * u.weight(), u.number(0.0).value);
+}
+
+/// (w, direction, norm of w, norm of the direction). The layer's learning rate is multiplied by the
+/// ratio of the norms, or by 1 when one of them is zero.
+void lamb_update(Writer& u) {
+  const Term of_weight = u.scalar(kUpdateFirstState);
+  const Term of_move = u.scalar(kUpdateFirstState + 1);
+  const Term both = sign(of_weight) * sign(of_move); // norms: 0 or 1
+  const Term ratio = both * (of_weight / (of_move + (1.0 - both))) + (1.0 - both);
+  u.output_weight(u.weight() - u.learning_rate() * ratio * u.input(kUpdateGradient));
+}
+
+/// Shazeer and Stern 2018, "Adafactor", algorithms 4 and 5. Share of the old moment in step t:
+/// 1 - t^decay_rate.
+Term adafactor_share(Writer& u) {
+  return 1.0 - power(u.step(), u.number(u.attribute("decay_rate", -0.8)));
+}
+
+/// Moments of the rows (or columns) of a matrix. (-, sums of squares of the gradient, rows) ->
+/// rows, with `count` squares in each sum.
+void adafactor_moment(Writer& u) {
+  Term mean = u.input(kUpdateGradient) / u.number(u.attribute("count", 1.0));
+  if (u.has(kUpdateGradientScale)) {
+    const Term scale = u.scalar(kUpdateGradientScale);
+    mean = mean * (scale * scale);
+  }
+  const Term share = adafactor_share(u);
+  const Term before = u.state(0);
+  u.output(0, share * before + (1.0 - share) * (mean + u.attribute("epsilon", 1e-30)),
+           before.value);
+}
+
+/// A vector's second moment is kept whole. (-, g, v) -> direction, v.
+void adafactor_vector(Writer& u) {
+  const Term g = u.gradient();
+  const Term share = adafactor_share(u);
+  const Term v = share * u.state(0) + (1.0 - share) * (g * g + u.attribute("epsilon", 1e-30));
+  u.output_state(0, v);
+  u.output(0, g / square_root(v), u.number(0.0).value);
+}
+
+/// (-, g, rows, columns, mean of the rows) -> g / sqrt(rows * columns / mean).
+void adafactor_direction(Writer& u) {
+  const Term rows = u.state(0) / u.state(2);
+  const Term move = (1.0 / square_root(rows)) * (1.0 / square_root(u.state(1)));
+  u.output(0, move * u.gradient(), u.number(0.0).value);
+}
+
+/// (w, direction, sum of its squares, sum of the weight's squares where needed, momentum).
+void adafactor_update(Writer& u) {
+  const double count = u.attribute("count", 1.0);
+  const Term rms = square_root(u.scalar(kUpdateFirstState) / u.number(count));
+  const Term clip = maximum(rms / u.number(u.attribute("clip_threshold", 1.0)), 1.0);
+  Term rate = u.learning_rate();
+  if (u.flag("relative_step"))
+    rate = minimum(1.0 / square_root(u.step()), u.attribute("largest_step", 1e-2));
+  std::size_t next = kUpdateFirstState + 1;
+  if (u.flag("scale_parameter")) {
+    const Term size = square_root(u.scalar(next++) / u.number(count));
+    rate = rate * maximum(size, u.attribute("epsilon2", 1e-3));
+  }
+  Term move = rate * (u.input(kUpdateGradient) / clip);
+  const double b1 = u.attribute("beta1");
+  if (b1 > 0.0) {
+    const Term before = u.input(next);
+    move = b1 * before + (1.0 - b1) * move;
+    u.output(1, move, before.value);
+  }
+  const double decay = u.attribute("weight_decay");
+  const Term w = decay == 0.0 ? u.weight() : u.weight() - (decay * rate) * u.weight();
+  u.output_weight(w - move);
+}
+
+/// Jordan et al. 2024, "Muon: an optimizer for hidden layers". (-, g, buffer) -> matrix to be made
+/// orthogonal, buffer.
+void muon_momentum(Writer& u) {
+  const double mu = u.attribute("momentum", 0.95);
+  const Term g = u.gradient();
+  const Term m = mu * u.state(0) + g;
+  u.output_state(0, m);
+  const Term move = u.flag("nesterov") ? g + mu * m : m;
+  u.output(0, move, u.number(0.0).value);
+}
+/// The matrix over its norm, for the iteration to converge. (-, matrix, norm).
+void muon_normalise(Writer& u) {
+  const Term norm = maximum(u.scalar(kUpdateFirstState), u.attribute("epsilon", 1e-7));
+  u.output(0, u.input(kUpdateGradient) / norm, u.number(0.0).value);
+}
+/// alpha*a + beta*b. (a, b).
+void weighted_sum(Writer& u) {
+  u.output(0, u.attribute("alpha", 1.0) * u.input(0) + u.attribute("beta", 1.0) * u.input(1),
+           u.number(0.0).value);
+}
+/// (w, orthogonal direction).
+void muon_update(Writer& u) {
+  const Term rate = u.attribute("scale", 1.0) * u.learning_rate();
+  u.output_weight(decayed_weight(u) - rate * u.input(kUpdateGradient));
+}
+
+// ---- the table ----------------------------------------------------------------------------------
+
+struct Update {
+  std::string_view op_type;
+  void (*write)(Writer& writer);
+  std::array<std::string_view, 4> roles; ///< of inputs from kUpdateFirstState on
+};
+
+constexpr std::array kTable{
+    Update{"SgdUpdate", sgd, {}},
+    Update{"MomentumUpdate", momentum, {"momentum"}},
+    Update{"AdamUpdate", adam, {"first_moment", "second_moment"}},
+    Update{"AdamWUpdate", adamw, {"first_moment", "second_moment"}},
+    Update{"RmspropUpdate", rmsprop, {"second_moment", "state_1", "state_2"}},
+    Update{"AdagradUpdate", adagrad, {"sum"}},
+    Update{"LionUpdate", lion, {"momentum"}},
+    Update{"LambDirection", lamb_direction, {"first_moment", "second_moment"}},
+    Update{"LambUpdate", lamb_update, {"weight_norm", "direction_norm"}},
+    Update{"AdafactorMoment", adafactor_moment, {"moment"}},
+    Update{"AdafactorVector", adafactor_vector, {"second_moment"}},
+    Update{"AdafactorDirection", adafactor_direction, {"rows", "columns", "mean"}},
+    Update{"AdafactorUpdate", adafactor_update, {"squares", "state_1", "state_2"}},
+    Update{"MuonMomentum", muon_momentum, {"momentum"}},
+    Update{"MuonNormalise", muon_normalise, {"norm"}},
+    Update{"MuonUpdate", muon_update, {}},
+    Update{"WeightedSum", weighted_sum, {}},
+};
+
+const Update& update_of(const Operator& op) {
+  const auto* found = std::find_if(kTable.begin(), kTable.end(), [&](const Update& update) {
+    return update.op_type == op.op_type;
+  });
+  internal_check(found != kTable.end(), fmt::format("'{}' has no formula", op.op_type));
+  return *found;
+}
+
+} // namespace
+
+std::span<const std::string_view> formula_operators() {
+  static constexpr auto kNames = [] {
+    std::array<std::string_view, kTable.size()> names;
+    for (std::size_t i = 0; i < names.size(); ++i)
+      names[i] = kTable[i].op_type;
+    return names;
+  }();
+  return kNames;
+}
+
+UpdateFormula update_formula(const Graph& graph, const Operator& op) {
+  Writer writer(graph, op);
+  update_of(op).write(writer);
+  return writer.finish();
+}
+
+VectorWork work_of(const UpdateFormula& formula) {
+  VectorWork work;
+  const auto uniform = [&](const UpdateValue& value) {
+    return value.kind == UpdateValue::Kind::number ||
+           (value.kind == UpdateValue::Kind::result && formula.instructions[value.index].uniform);
+  };
+  for (const ScalarInstruction& instruction : formula.instructions) {
+    if (instruction.uniform)
+      continue;
+    switch (instruction.op) {
+    case ScalarOp::add:
+    case ScalarOp::subtract:
+      ++work.add;
+      break;
+    case ScalarOp::multiply:
+      ++work.multiply;
+      break;
+    case ScalarOp::divide:
+      ++(uniform(instruction.b) ? work.multiply : work.divide);
+      break;
+    case ScalarOp::minimum:
+    case ScalarOp::maximum:
+    case ScalarOp::sign:
+      ++work.compare;
+      break;
+    case ScalarOp::square_root:
+      ++work.square_root;
+      break;
+    case ScalarOp::power:
+      ++work.transcendental;
+      break;
+    }
+  }
+  return work;
+}
+
+std::string update_role(const Operator& op, std::size_t input) {
+  if (input + 1 == op.inputs.size() && op.attributes.integer("master_weights", 0) != 0)
+    return "master";
+  switch (input) {
+  case kUpdateWeight:
+    return "W";
+  case kUpdateGradient:
+    return "I";
+  case kUpdateLearningRate:
+    return "learning_rate";
+  case kUpdateStep:
+    return "step";
+  case kUpdateGradientScale:
+    return "gradient_scale";
+  case kUpdateSkip:
+    return "skip";
+  default:
+    break;
+  }
+  const auto& roles = update_of(op).roles;
+  const std::size_t state = input - kUpdateFirstState;
+  const bool named = state < roles.size() && !roles[state].empty();
+  return named ? std::string(roles[state]) : fmt::format("state_{}", state);
+}
+
+template <class Real>
+Real apply(ScalarOp op, Real a, Real b) {
+  switch (op) {
+  case ScalarOp::add:
+    return a + b;
+  case ScalarOp::subtract:
+    return a - b;
+  case ScalarOp::multiply:
+    return a * b;
+  case ScalarOp::divide:
+    return a / b;
+  case ScalarOp::minimum:
+    return std::min(a, b);
+  case ScalarOp::maximum:
+    return std::max(a, b);
+  case ScalarOp::power:
+    return std::pow(a, b);
+  case ScalarOp::square_root:
+    return std::sqrt(a);
+  case ScalarOp::sign:
+    return static_cast<Real>((a > Real(0)) - (a < Real(0)));
+  }
+  throw InternalError("scalar operation without a meaning");
+}
+template double apply(ScalarOp op, double a, double b);
+template float apply(ScalarOp op, float a, float b);
+
+} // namespace monet
