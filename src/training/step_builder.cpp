@@ -26,9 +26,15 @@ void StepBuilder::rename_tensor(TensorId id, const std::string& name) {
 }
 
 std::string StepBuilder::unique(std::unordered_set<std::string>& taken, std::string name) {
-  std::string candidate = name;
-  for (int i = 2; !taken.insert(candidate).second; ++i)
-    candidate = fmt::format("{}.{}", name, i);
+  if (taken.insert(name).second)
+    return name;
+  // Names asked for thousands of times (the gradients of a weight that every step of a recurrence
+  // reads) do not count from 2 each time.
+  int& last = last_number_.try_emplace(name, 1).first->second;
+  std::string candidate;
+  do {
+    candidate = fmt::format("{}.{}", name, ++last);
+  } while (!taken.insert(candidate).second);
   return candidate;
 }
 

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -64,6 +65,7 @@ private:
   Precision precision_;
   std::unordered_set<std::string> tensor_names_;
   std::unordered_set<std::string> op_names_;
+  std::unordered_map<std::string, int> last_number_; ///< given to a name that was taken
   std::map<std::vector<std::int64_t>, TensorId> integers_;
   std::map<std::pair<double, ElementType>, TensorId> scalars_;
 };

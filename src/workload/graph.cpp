@@ -192,17 +192,25 @@ void Graph::replace_input(OpId id, std::size_t input, TensorId replacement) {
 
 namespace {
 
+/// internal_check() whose words are put together only when needed: verify() runs after every stage.
+template <class Words>
+void check(bool condition, Words words) {
+  if (!condition)
+    throw InternalError(words());
+}
+
 void verify_nest(const Graph& graph, const Operator& op) {
   for (const Access& access : op.nest.operands) {
     const auto& side = access.mode == AccessMode::read ? op.inputs : op.outputs;
-    internal_check(std::find(side.begin(), side.end(), access.tensor) != side.end(),
-                   fmt::format("nest of '{}' touches a tensor that is not its operand", op.name));
-    internal_check(access.opaque || access.axes.size() == graph.tensor(access.tensor).shape.size(),
-                   fmt::format("nest of '{}' has the wrong number of axes", op.name));
+    check(std::find(side.begin(), side.end(), access.tensor) != side.end(), [&] {
+      return fmt::format("nest of '{}' touches a tensor that is not its operand", op.name);
+    });
+    check(access.opaque || access.axes.size() == graph.tensor(access.tensor).shape.size(),
+          [&] { return fmt::format("nest of '{}' has the wrong number of axes", op.name); });
     for (const AxisExpr& axis : access.axes) {
       for (const AffineTerm& term : axis.terms) {
-        internal_check(term.dim < op.nest.dims.size(),
-                       fmt::format("nest of '{}' names a loop it lacks", op.name));
+        check(term.dim < op.nest.dims.size(),
+              [&] { return fmt::format("nest of '{}' names a loop it lacks", op.name); });
       }
     }
   }
@@ -213,26 +221,27 @@ void verify_nest(const Graph& graph, const Operator& op) {
 void verify(const Graph& graph) {
   std::unordered_set<std::string_view> names;
   for (const Tensor& tensor : graph.tensors()) {
-    internal_check(names.insert(tensor.name).second,
-                   "two tensors are called '" + tensor.name + "'");
+    check(names.insert(tensor.name).second,
+          [&] { return "two tensors are called '" + tensor.name + "'"; });
   }
   names.clear();
   for (std::size_t i = 0; i < graph.operators().size(); ++i) {
     const Operator& op = graph.operators()[i];
-    internal_check(names.insert(op.name).second, "two operators are called '" + op.name + "'");
+    check(names.insert(op.name).second,
+          [&] { return "two operators are called '" + op.name + "'"; });
     for (const auto& input : op.inputs) {
       if (!input)
         continue;
       const Tensor& tensor = graph.tensor(*input);
-      internal_check(!tensor.producer || tensor.producer->index() < i,
-                     fmt::format("'{}' reads '{}' before it is made", op.name, tensor.name));
-      internal_check(
-          std::binary_search(tensor.consumers.begin(), tensor.consumers.end(), OpId(i)),
-          fmt::format("'{}' is missing among the readers of '{}'", op.name, tensor.name));
+      check(!tensor.producer || tensor.producer->index() < i,
+            [&] { return fmt::format("'{}' reads '{}' before it is made", op.name, tensor.name); });
+      check(std::binary_search(tensor.consumers.begin(), tensor.consumers.end(), OpId(i)), [&] {
+        return fmt::format("'{}' is missing among the readers of '{}'", op.name, tensor.name);
+      });
     }
     for (const auto& output : op.outputs) {
-      internal_check(!output || graph.tensor(*output).producer == OpId(i),
-                     fmt::format("an output of '{}' names another producer", op.name));
+      check(!output || graph.tensor(*output).producer == OpId(i),
+            [&] { return fmt::format("an output of '{}' names another producer", op.name); });
     }
     verify_nest(graph, op);
   }

@@ -131,11 +131,8 @@ bool GradientContext::as_pytorch() const {
   return owner_->store_ == StorePolicy::pytorch_eager;
 }
 void GradientContext::keep_as_pytorch(TensorId tensor) {
-  if (!as_pytorch())
-    return;
-  auto& kept = owner_->kept_;
-  if (std::find(kept.begin(), kept.end(), tensor) == kept.end())
-    kept.push_back(tensor);
+  if (as_pytorch())
+    owner_->kept_.push_back(tensor);
 }
 
 } // namespace monet

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <unordered_map>
 
 namespace monet {
 
@@ -14,18 +15,24 @@ constexpr std::array kFamilies{
     Family{indexing_gradients},    Family{reduction_gradients}, Family{dropout_gradients},
 };
 
+/// The first rule of every operator type.
+std::unordered_map<std::string_view, const GradientRule*> by_type() {
+  std::unordered_map<std::string_view, const GradientRule*> rules;
+  for (const Family family : kFamilies) {
+    for (const GradientRule& rule : family())
+      rules.emplace(rule.op_type, &rule);
+  }
+  return rules;
+}
+
 } // namespace
 
 const GradientRule* find_gradient_rule(const Operator& op) {
   if (!op.domain.empty() && op.domain != "ai.onnx" && op.domain != kMonetDomain)
     return nullptr;
-  for (const Family family : kFamilies) {
-    for (const GradientRule& rule : family()) {
-      if (rule.op_type == op.op_type)
-        return &rule;
-    }
-  }
-  return nullptr;
+  static const auto rules = by_type();
+  const auto found = rules.find(op.op_type);
+  return found == rules.end() ? nullptr : found->second;
 }
 
 std::vector<std::string> differentiable_operators() {
