@@ -68,6 +68,7 @@ void adapt_batch_norm(const Graph& network, const Precision& precision, bool dif
   Operator& op = adapted.op;
   const std::vector<std::int64_t> channels = network.tensor(*op.inputs[1]).shape;
   op.attributes.set("training_mode", std::int64_t{1});
+  op.domain = kMonetDomain; // its running variance follows the unbiased estimate, unlike ONNX's
   op.outputs.resize(differentiated ? 5 : 3);
   adapted.changed = true;
   adapted.in_place = {{1, 3}, {2, 4}};
@@ -80,7 +81,6 @@ void adapt_batch_norm(const Graph& network, const Precision& precision, bool dif
   }
   if (!differentiated)
     return;
-  op.domain = kMonetDomain;
   adapted.extra.push_back(
       {3, extra_tensor(network, op, "batch_mean", channels, precision.accumulate)});
   adapted.extra.push_back(
@@ -99,6 +99,27 @@ void adapt_layer_norm(const Graph& network, const Precision& precision, Adapted&
     adapted.extra.push_back({1, extra_tensor(network, op, "mean", shape, precision.accumulate)});
   if (!op.outputs[2])
     adapted.extra.push_back({2, extra_tensor(network, op, "inv_std", shape, precision.accumulate)});
+}
+
+/// Mean and inverse standard deviation of every group of every sample.
+void adapt_group_norm(const Graph& network, const Precision& precision, Adapted& adapted) {
+  Operator& op = adapted.op;
+  const std::vector<std::int64_t> shape = network.tensor(*op.inputs[0]).shape;
+  const std::vector<std::int64_t> groups{shape[0], op.attributes.integer("num_groups", shape[1])};
+  op.outputs.resize(3);
+  adapted.changed = true;
+  adapted.extra.push_back({1, extra_tensor(network, op, "mean", groups, precision.accumulate)});
+  adapted.extra.push_back({2, extra_tensor(network, op, "inv_std", groups, precision.accumulate)});
+}
+
+void adapt_rms_norm(const Graph& network, const Precision& precision, Adapted& adapted) {
+  Operator& op = adapted.op;
+  std::vector<std::int64_t> shape = network.tensor(*op.inputs[0]).shape;
+  const std::size_t axis = normal_axis(op.attributes.integer("axis", -1), shape.size());
+  std::fill(shape.begin() + static_cast<std::ptrdiff_t>(axis), shape.end(), std::int64_t{1});
+  op.outputs.resize(2);
+  adapted.changed = true;
+  adapted.extra.push_back({1, extra_tensor(network, op, "inv_rms", shape, precision.accumulate)});
 }
 
 /// With ratio 0 nothing is dropped and no mask is kept.
@@ -158,6 +179,12 @@ Adapted adapt(const Graph& network, const Operator& op, const Precision& precisi
   } else if (op.op_type == "LayerNormalization") {
     if (differentiated)
       adapt_layer_norm(network, precision, adapted);
+  } else if (op.op_type == "GroupNormalization" || op.op_type == "InstanceNormalization") {
+    if (differentiated)
+      adapt_group_norm(network, precision, adapted);
+  } else if (op.op_type == "RMSNormalization") {
+    if (differentiated)
+      adapt_rms_norm(network, precision, adapted);
   } else if (op.op_type == "Dropout") {
     adapt_dropout(network, training, differentiated, adapted);
   } else if (op.op_type == "MaxPool") {

@@ -1,58 +1,100 @@
-// Element-wise operators. A gradient is one fused operator per forward operator where the operand
-// has the result's shape; the gradient of a broadcast operand is an operator of its own that
-// reduces while it multiplies.
+// Element-wise functions of one operand: one operator that reads dY and what the derivative is a
+// function of. Those of several operands, with broadcasting, are in elementwise_broadcast.cpp.
 #include "training/gradients/rules.hpp"
 
+#include <algorithm>
 #include <array>
 
 namespace monet {
 
 namespace {
 
-using Inputs = std::vector<std::optional<TensorId>>;
-using Targets = std::vector<std::optional<std::size_t>>;
+/// What the derivative is computed from: the forward operator's input X or its output Y.
+enum class Reads { input, output };
 
-/// The input's gradient is wanted and has the shape of dY.
-bool is_whole(const GradientContext& context, std::size_t i) {
-  return context.wants(i) &&
-         context.input_shape(i) == context.graph().tensor(context.output(0)).shape;
+struct Unary {
+  std::string_view op_type;
+  std::string_view gradient;
+  Reads reads;
+  /// Y tells the branch that X took only for alpha (and gamma) of at least 0.
+  bool output_needs_sign = false;
+  double alpha = 1.0; ///< of the operator's definition
+  /// PyTorch keeps X although Y is sufficient.
+  bool pytorch_keeps_input = false;
+};
+
+constexpr std::array kUnary{
+    Unary{"Abs", "AbsGrad", Reads::input},
+    Unary{"Acos", "AcosGrad", Reads::input},
+    Unary{"Acosh", "AcoshGrad", Reads::input},
+    Unary{"Asin", "AsinGrad", Reads::input},
+    Unary{"Asinh", "AsinhGrad", Reads::input},
+    Unary{"Atan", "AtanGrad", Reads::input},
+    Unary{"Atanh", "AtanhGrad", Reads::input},
+    Unary{"Celu", "CeluGrad", Reads::output, false, 1.0, true},
+    Unary{"Cos", "CosGrad", Reads::input},
+    Unary{"Cosh", "CoshGrad", Reads::input},
+    Unary{"Elu", "EluGrad", Reads::output, true, 1.0, true},
+    Unary{"Erf", "ErfGrad", Reads::input},
+    Unary{"Gelu", "GeluGrad", Reads::input},
+    Unary{"HardSigmoid", "HardSigmoidGrad", Reads::output, false, 1.0, true},
+    Unary{"HardSwish", "HardSwishGrad", Reads::input},
+    Unary{"LeakyRelu", "LeakyReluGrad", Reads::output, true, 0.01, true},
+    Unary{"Mish", "MishGrad", Reads::input},
+    Unary{"Reciprocal", "ReciprocalGrad", Reads::output},
+    Unary{"Relu", "ReluGrad", Reads::output},
+    Unary{"Selu", "SeluGrad", Reads::output, true, 1.0, true},
+    Unary{"Sigmoid", "SigmoidGrad", Reads::output},
+    Unary{"Silu", "SiluGrad", Reads::input},
+    Unary{"Sin", "SinGrad", Reads::input},
+    Unary{"Sinh", "SinhGrad", Reads::input},
+    Unary{"Softplus", "SoftplusGrad", Reads::input},
+    Unary{"Softsign", "SoftsignGrad", Reads::output},
+    Unary{"Sqrt", "SqrtGrad", Reads::output},
+    Unary{"Tan", "TanGrad", Reads::output},
+    Unary{"Tanh", "TanhGrad", Reads::output},
+    Unary{"ThresholdedRelu", "ThresholdedReluGrad", Reads::output, true, 1.0, true},
+};
+
+/// dX = f(dY, X) or f(dY, Y); attribute `reads` tells the two apart where an operator's derivative
+/// may be computed from either.
+void unary(GradientContext& context) {
+  const auto row = std::find_if(kUnary.begin(), kUnary.end(), [&](const Unary& entry) {
+    return entry.op_type == context.op().op_type;
+  });
+  Attributes attributes = context.op().attributes;
+  Reads reads = row->reads;
+  const bool falls =
+      attributes.number("alpha", row->alpha) < 0 || attributes.number("gamma", 1.0) < 0;
+  if (row->output_needs_sign && falls)
+    reads = Reads::input;
+  if (row->pytorch_keeps_input && context.as_pytorch())
+    reads = Reads::input;
+  if (row->reads == Reads::output && reads == Reads::input)
+    attributes.set("reads", std::string("input"));
+  const TensorId seen = reads == Reads::input ? context.input(0) : context.output(0);
+  context.emit({row->gradient, kMonetDomain, {context.dy(), seen}, std::move(attributes)}, {0});
 }
 
-/// dX = f(dY, X): reads the forward input.
-template <const char* kGrad>
-void from_input(GradientContext& context) {
-  context.emit({kGrad, kMonetDomain, {context.dy(), context.input(0)}, context.op().attributes},
-               {0});
-}
-/// dX = f(dY, Y): reads the forward output.
-template <const char* kGrad>
-void from_output(GradientContext& context) {
-  context.emit({kGrad, kMonetDomain, {context.dy(), context.output(0)}, context.op().attributes},
-               {0});
+/// Clip to [0, 6] is a ReLU6, whose gradient in PyTorch stops at the bounds themselves.
+bool is_relu6(const GradientContext& context) {
+  return known_number(context.graph(), context.op(), 1) == 0.0 &&
+         known_number(context.graph(), context.op(), 2) == 6.0;
 }
 
-constexpr char kReluGrad[] = "ReluGrad";
-constexpr char kLeakyReluGrad[] = "LeakyReluGrad";
-constexpr char kTanhGrad[] = "TanhGrad";
-constexpr char kSigmoidGrad[] = "SigmoidGrad";
-constexpr char kErfGrad[] = "ErfGrad";
-constexpr char kSqrtGrad[] = "SqrtGrad";
-constexpr char kReciprocalGrad[] = "ReciprocalGrad";
-constexpr char kAbsGrad[] = "AbsGrad";
-constexpr char kHardSwishGrad[] = "HardSwishGrad";
-constexpr char kHardSigmoidGrad[] = "HardSigmoidGrad";
-constexpr char kEluGrad[] = "EluGrad";
-constexpr char kSoftplusGrad[] = "SoftplusGrad";
-
-/// dX = dY where min < X < max. Y lies strictly between the bounds exactly where X does, and Y is
-/// stored for the next layer anyway; PyTorch keeps X.
+/// dX = dY where min <= X <= max. ReLU6 passes strictly inside its bounds only, which Y tells as
+/// well as X; Y is stored for the next layer anyway. PyTorch keeps X.
 void clip(GradientContext& context) {
-  const TensorId seen = context.as_pytorch() ? context.input(0) : context.output(0);
-  Inputs inputs{context.dy(), seen};
+  const bool strict = is_relu6(context);
+  const bool from_output = strict && !context.as_pytorch();
+  std::vector<std::optional<TensorId>> inputs{context.dy(),
+                                              from_output ? context.output(0) : context.input(0)};
   for (std::size_t i = 1; i < 3; ++i) {
     inputs.push_back(context.has_input(i) ? std::optional(context.input(i)) : std::nullopt);
   }
-  context.emit({"ClipGrad", kMonetDomain, std::move(inputs), context.op().attributes}, {0});
+  Attributes attributes;
+  attributes.set("strict", std::int64_t{strict ? 1 : 0});
+  context.emit({"ClipGrad", kMonetDomain, std::move(inputs), std::move(attributes)}, {0});
 }
 
 void exp_rule(GradientContext& context) {
@@ -65,127 +107,21 @@ void neg(GradientContext& context) {
   context.emit({"Neg", "", {context.dy()}}, {0});
 }
 
-void pow_rule(GradientContext& context) {
-  context.emit({"PowGrad", kMonetDomain, {context.dy(), context.input(0), context.input(1)}}, {0});
+std::vector<GradientRule> make_rules() {
+  std::vector<GradientRule> rules{
+      {"Clip", clip}, {"Exp", exp_rule}, {"Log", log_rule}, {"Neg", neg},
+      {"Floor"},      {"Ceil"},          {"Round"},         {"Sign"},
+  };
+  for (const Unary& row : kUnary)
+    rules.push_back({row.op_type, unary});
+  return rules;
 }
-std::string refuse_pow(const Graph& graph, const Operator& op) {
-  if (!known_number(graph, op, 1)) {
-    return "Pow has a gradient only when its exponent is a constant scalar";
-  }
-  const Tensor& base = graph.tensor(*op.inputs[0]);
-  const bool same = base.shape == graph.tensor(*op.outputs[0]).shape;
-  return same ? "" : "Pow has a gradient only when its base has the shape of the result";
-}
-
-void add(GradientContext& context) {
-  const std::size_t inputs = context.op().inputs.size();
-  for (std::size_t i = 0; i < inputs; ++i) {
-    if (context.wants(i))
-      context.give(i, context.reduce_to(context.dy(), context.input_shape(i)));
-  }
-}
-
-void sub(GradientContext& context) {
-  if (context.wants(0))
-    context.give(0, context.reduce_to(context.dy(), context.input_shape(0)));
-  if (!context.wants(1))
-    return;
-  const TensorId reduced = context.reduce_to(context.dy(), context.input_shape(1));
-  context.emit({"Neg", "", {reduced}}, {1});
-}
-
-/// dA = dY*B, dB = dY*A. Reads an operand only when the other's gradient is wanted.
-void mul(GradientContext& context) {
-  const TensorId dy = context.dy();
-  const std::array<TensorId, 2> in{context.input(0), context.input(1)};
-  if (in[0] == in[1]) {
-    context.emit({"SquareGrad", kMonetDomain, {dy, in[0]}}, {0});
-    return;
-  }
-  if (is_whole(context, 0) && is_whole(context, 1)) {
-    context.emit({"MulGrad", kMonetDomain, {dy, in[0], in[1]}}, {0, 1});
-    return;
-  }
-  for (std::size_t i = 0; i < 2; ++i) {
-    if (!context.wants(i))
-      continue;
-    const TensorId other = in[1 - i];
-    if (is_whole(context, i)) {
-      context.emit({"Mul", "", {dy, other}}, {i});
-    } else if (i == 0) {
-      context.emit({"MulGrad", kMonetDomain, {dy, std::nullopt, other}}, {0});
-    } else {
-      context.emit({"MulGrad", kMonetDomain, {dy, other}}, Targets{std::nullopt, 1});
-    }
-  }
-}
-
-/// dA = dY/B, dB = -dY*A/B^2.
-void div(GradientContext& context) {
-  const TensorId dy = context.dy();
-  const TensorId numerator = context.input(0);
-  const TensorId denominator = context.input(1);
-  if (is_whole(context, 0) && is_whole(context, 1)) {
-    context.emit({"DivGrad", kMonetDomain, {dy, numerator, denominator}}, {0, 1});
-    return;
-  }
-  if (is_whole(context, 0)) {
-    context.emit({"Div", "", {dy, denominator}}, {0});
-  } else if (context.wants(0)) {
-    context.emit({"DivGrad", kMonetDomain, {dy, std::nullopt, denominator}}, {0});
-  }
-  if (context.wants(1)) {
-    context.emit({"DivGrad", kMonetDomain, {dy, numerator, denominator}}, Targets{std::nullopt, 1});
-  }
-}
-
-/// dA = dY where the condition holds, dB = dY elsewhere; only the condition is kept.
-void where(GradientContext& context) {
-  const Inputs inputs{context.dy(), context.input(0)};
-  if (is_whole(context, 1) && is_whole(context, 2)) {
-    context.emit({"WhereGrad", kMonetDomain, inputs}, {1, 2});
-    return;
-  }
-  if (context.wants(1))
-    context.emit({"WhereGrad", kMonetDomain, inputs}, {1});
-  if (context.wants(2))
-    context.emit({"WhereGrad", kMonetDomain, inputs}, Targets{std::nullopt, 2});
-}
-
-constexpr GradientRule kRules[]{
-    {"Relu", from_output<kReluGrad>},
-    {"LeakyRelu", from_output<kLeakyReluGrad>},
-    {"Clip", clip},
-    {"Tanh", from_output<kTanhGrad>},
-    {"Sigmoid", from_output<kSigmoidGrad>},
-    {"Erf", from_input<kErfGrad>},
-    {"Sqrt", from_output<kSqrtGrad>},
-    {"Reciprocal", from_output<kReciprocalGrad>},
-    {"Abs", from_input<kAbsGrad>},
-    {"HardSwish", from_input<kHardSwishGrad>},
-    {"HardSigmoid", from_output<kHardSigmoidGrad>},
-    {"Elu", from_output<kEluGrad>},
-    {"Softplus", from_input<kSoftplusGrad>},
-    {"Exp", exp_rule},
-    {"Log", log_rule},
-    {"Neg", neg},
-    {"Pow", pow_rule, refuse_pow},
-    {"Add", add},
-    {"Sum", add},
-    {"Sub", sub},
-    {"Mul", mul},
-    {"Div", div},
-    {"Where", where},
-    {"Floor"},
-    {"Ceil"},
-    {"Round"},
-    {"Sign"},
-};
 
 } // namespace
 
 std::span<const GradientRule> elementwise_gradients() {
-  return kRules;
+  static const std::vector<GradientRule> rules = make_rules();
+  return rules;
 }
 
 } // namespace monet

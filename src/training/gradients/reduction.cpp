@@ -1,3 +1,6 @@
+// Reductions over axes. dY, with its reduced axes put back as axes of size 1, is broadcast to X;
+// where the derivative is one and the same for all elements of a sum it is applied while dY is
+// small.
 #include "training/gradients/rules.hpp"
 
 #include "monet/base/checked.hpp"
@@ -23,22 +26,61 @@ std::vector<std::int64_t> kept_shape(const GradientContext& context) {
   return shape;
 }
 
-void reduce_sum(GradientContext& context) {
-  const TensorId kept = context.reshape(context.dy(), kept_shape(context));
+void give_expanded(GradientContext& context, TensorId small) {
+  const TensorId kept = context.reshape(small, kept_shape(context));
   context.give(0, context.expand(kept, context.input_shape(0)));
+}
+
+void reduce_sum(GradientContext& context) {
+  give_expanded(context, context.dy());
 }
 
 /// Scaled while small, then broadcast as a view.
 void reduce_mean(GradientContext& context) {
-  const std::vector<std::int64_t> shape = context.input_shape(0);
-  const std::vector<std::int64_t> kept = kept_shape(context);
-  const double count =
-      static_cast<double>(checked_product(shape)) / static_cast<double>(checked_product(kept));
+  const double count = static_cast<double>(checked_product(context.input_shape(0))) /
+                       static_cast<double>(checked_product(kept_shape(context)));
   const std::vector<std::int64_t> small = context.graph().tensor(context.dy()).shape;
   const TensorId scale =
       context.builder().scalar(1.0 / count, context.builder().precision().gradients);
-  const TensorId scaled = context.emit_value({"Mul", "", {context.dy(), scale}}, small);
-  context.give(0, context.expand(context.reshape(scaled, kept), shape));
+  give_expanded(context, context.emit_value({"Mul", "", {context.dy(), scale}}, small));
+}
+
+/// Y = log(sum X): dX = dY / exp(Y), made while small.
+void reduce_log_sum(GradientContext& context) {
+  const std::vector<std::int64_t> small = context.graph().tensor(context.dy()).shape;
+  const TensorId sum = context.emit_value({"Exp", "", {context.output(0)}}, small);
+  give_expanded(context, context.emit_value({"Div", "", {context.dy(), sum}}, small));
+}
+
+/// dX = f(dY, X): sign(X), 2X, product of the others.
+template <const char* kGrad>
+void from_input(GradientContext& context) {
+  const TensorId dy = context.reshape(context.dy(), kept_shape(context));
+  context.emit({kGrad, kMonetDomain, {dy, context.input(0)}}, {0});
+}
+/// dX = f(dY, X, Y): X/Y, exp(X - Y), a share of dY where X equals Y.
+template <const char* kGrad>
+void from_both(GradientContext& context) {
+  const std::vector<std::int64_t> kept = kept_shape(context);
+  const TensorId dy = context.reshape(context.dy(), kept);
+  const TensorId y = context.reshape(context.output(0), kept);
+  context.emit({kGrad, kMonetDomain, {dy, context.input(0), y}}, {0});
+}
+
+constexpr char kL1[] = "ReduceL1Grad";
+constexpr char kL2[] = "ReduceL2Grad";
+constexpr char kSumSquare[] = "ReduceSumSquareGrad";
+constexpr char kLogSumExp[] = "ReduceLogSumExpGrad";
+constexpr char kProduct[] = "ReduceProdGrad";
+constexpr char kExtremum[] = "ReduceExtremumGrad";
+
+/// A running sum's gradient runs the other way.
+void running_sum(GradientContext& context) {
+  GradientContext::Emit what{"CumSum", "", {context.dy(), context.input(1)}};
+  what.attributes = context.op().attributes;
+  const bool reverse = what.attributes.integer("reverse", 0) != 0;
+  what.attributes.set("reverse", std::int64_t{reverse ? 0 : 1});
+  context.emit(std::move(what), {0});
 }
 
 std::string refuse_unknown_axes(const Graph& graph, const Operator& op) {
@@ -47,8 +89,19 @@ std::string refuse_unknown_axes(const Graph& graph, const Operator& op) {
 }
 
 constexpr GradientRule kRules[]{
-    {"ReduceSum", reduce_sum, refuse_unknown_axes},
+    {"ReduceL1", from_input<kL1>, refuse_unknown_axes},
+    {"ReduceL2", from_both<kL2>, refuse_unknown_axes},
+    {"ReduceLogSum", reduce_log_sum, refuse_unknown_axes},
+    {"ReduceLogSumExp", from_both<kLogSumExp>, refuse_unknown_axes},
+    {"ReduceMax", from_both<kExtremum>, refuse_unknown_axes},
     {"ReduceMean", reduce_mean, refuse_unknown_axes},
+    {"ReduceMin", from_both<kExtremum>, refuse_unknown_axes},
+    {"ReduceProd", from_input<kProduct>, refuse_unknown_axes},
+    {"ReduceSum", reduce_sum, refuse_unknown_axes},
+    {"ReduceSumSquare", from_input<kSumSquare>, refuse_unknown_axes},
+    {"CumSum", running_sum},
+    {"ArgMax"},
+    {"ArgMin"},
 };
 
 } // namespace

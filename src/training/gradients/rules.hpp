@@ -78,6 +78,7 @@ const GradientRule* find_gradient_rule(const Operator& op);
 std::vector<std::string> differentiable_operators();
 
 std::span<const GradientRule> elementwise_gradients();
+std::span<const GradientRule> broadcast_gradients();
 std::span<const GradientRule> linear_gradients();
 std::span<const GradientRule> normalization_gradients();
 std::span<const GradientRule> pooling_gradients();

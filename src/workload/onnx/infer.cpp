@@ -235,7 +235,10 @@ struct SameAs {
 
 constexpr std::array kSameAs{
     SameAs{"", "Gelu", 0},
+    SameAs{"", "GroupNormalization", 0},
     SameAs{"", "Mish", 0},
+    SameAs{"", "RMSNormalization", 0},
+    SameAs{kMonetDomain, "Silu", 0},
     SameAs{"com.microsoft", "BiasGelu", 0},
     SameAs{"com.microsoft", "FastGelu", 0},
     SameAs{"com.microsoft", "Gelu", 0},
@@ -289,6 +292,12 @@ Value infer_fused_matmul(const Model& model, const Node& node, const Value& left
   return out;
 }
 
+/// Operators of newer operator sets may also be written in our domain.
+bool is_for(const SameAs& row, const Node& node) {
+  const bool own = node.domain == kMonetDomain && row.domain.empty();
+  return row.op_type == node.op_type && (row.domain == node.domain || own);
+}
+
 std::vector<std::optional<Value>> infer_own(const Model& model, const Node& node,
                                             const Values& values) {
   std::vector<std::optional<Value>> outputs(node.outputs.size());
@@ -302,7 +311,7 @@ std::vector<std::optional<Value>> infer_own(const Model& model, const Node& node
     outputs[0] = infer_fused_matmul(model, node, *input(0), *input(1));
   }
   for (const SameAs& row : kSameAs) {
-    if (row.domain != node.domain || row.op_type != node.op_type)
+    if (!is_for(row, node))
       continue;
     if (const Value* like = input(row.input))
       outputs[0] = Value{like->type, like->shape, {}, false};
@@ -321,15 +330,20 @@ const onnx::OpSchema* schema_of(const Node& node) {
 bool can_infer(const Node& node) {
   if (schema_of(node) != nullptr || is_fused_matmul(node))
     return true;
-  return std::any_of(kSameAs.begin(), kSameAs.end(), [&](const SameAs& row) {
-    return row.domain == node.domain && row.op_type == node.op_type;
-  });
+  return std::any_of(kSameAs.begin(), kSameAs.end(),
+                     [&](const SameAs& row) { return is_for(row, node); });
 }
 
 std::vector<std::optional<Value>> infer_outputs(const Model& model, const Node& node,
                                                 const Values& values) {
   check_ranks(model, node, values);
   check_attributes(model, node, values);
+  // libonnx defines these two by functions, without inference.
+  if (node.domain.empty() && (node.op_type == "GreaterOrEqual" || node.op_type == "LessOrEqual")) {
+    Node comparison = node;
+    comparison.op_type = "Greater";
+    return infer_outputs(model, comparison, values);
+  }
   const onnx::OpSchema* schema = schema_of(node);
   if (schema == nullptr)
     return infer_own(model, node, values);

@@ -25,7 +25,6 @@ constexpr std::array kSettings{
     Position{"Expand", 1},
     Position{"OneHot", 2},
     Position{"Pad", 2},
-    Position{"Pow", 1},
     Position{"QLinearConv", 1},
     Position{"QLinearConv", 4},
     Position{"QLinearConv", 6},
@@ -124,7 +123,10 @@ public:
       const bool quantised = value.type == ElementType::int8 || value.type == ElementType::uint8;
       return weight && quantised && !any_gather(name) ? TensorKind::parameter : known;
     }
-    if (all(name, kSettings) || (value.shape.empty() && value.values))
+    // An exponent is trained only where there is one for every channel or element.
+    const bool exponent = value.values && value.shape == std::vector<std::int64_t>{1} &&
+                          all(name, std::array{Position{"Pow", 1}});
+    if (all(name, kSettings) || (value.shape.empty() && value.values) || exponent)
       return known;
     return !training_graph_ || weight ? TensorKind::parameter : known;
   }

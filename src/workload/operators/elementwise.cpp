@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <cmath>
 
 namespace monet {
 
@@ -47,6 +49,7 @@ constexpr std::array kTable{
     Elementwise{"", "Erf", {0, 0, 0, 0, 0, 1}},
     Elementwise{"", "Exp", {0, 0, 0, 0, 0, 1}},
     Elementwise{"", "Floor", {0, 0, 0, 1, 0, 0}},
+    Elementwise{"", "Gelu", {1, 3, 0, 0, 0, 1}}, // x/2 * (1 + erf(x/sqrt 2))
     Elementwise{"", "Greater", {0, 0, 0, 1, 0, 0}},
     Elementwise{"", "GreaterOrEqual", {0, 0, 0, 1, 0, 0}},
     Elementwise{"", "HardSigmoid", {1, 1, 0, 2, 0, 0}},
@@ -90,6 +93,7 @@ constexpr std::array kTable{
     Elementwise{"", "ThresholdedRelu", {0, 0, 0, 1, 0, 0}},
     Elementwise{"", "Where", {0, 0, 0, 1, 0, 0}},
     Elementwise{"", "Xor", {0, 0, 0, 1, 0, 0}},
+    Elementwise{kMonetDomain, "Silu", {1, 1, 1, 0, 0, 1}}, // x * sigmoid(alpha*x)
     Elementwise{"com.microsoft", "BiasGelu", {2, 2, 1, 0, 0, 1}},
     Elementwise{"com.microsoft", "FastGelu", {3, 5, 0, 0, 0, 1}},
     Elementwise{"com.microsoft", "Gelu", {1, 2, 1, 0, 0, 1}},
@@ -102,12 +106,35 @@ VectorWork times(VectorWork work, int factor) {
           work.compare * factor, work.square_root * factor, work.transcendental * factor};
 }
 
-VectorWork work_of(const Operator& op) {
+/// x^p without logarithm where p is a small whole number (repeated squaring) or 1/2.
+VectorWork power_work(const Graph& graph, const Operator& op, const VectorWork& general) {
+  if (!has_input(op, 1) || element_count(graph.tensor(*op.inputs[1])) != 1)
+    return general;
+  const auto& known = graph.tensor(*op.inputs[1]).values;
+  if (!known)
+    return general;
+  const double p =
+      std::visit([](const auto& list) { return static_cast<double>(list.at(0)); }, *known);
+  if (p == 0.5)
+    return {0, 0, 0, 0, 1, 0};
+  constexpr double kLargest = 16;
+  if (p != std::floor(p) || p < 1 || p > kLargest)
+    return general;
+  const auto whole = static_cast<unsigned>(p);
+  const auto products = std::bit_width(whole) - 1 + static_cast<unsigned>(std::popcount(whole)) - 1;
+  return {0, static_cast<int>(products), 0, 0, 0, 0};
+}
+
+VectorWork work_of(const Graph& graph, const Operator& op) {
+  if (op.op_type == "Gelu" && op.attributes.text("approximate", "none") == "tanh")
+    return {2, 6, 0, 0, 0, 1}; // x/2 * (1 + tanh(k * x * (1 + a*x*x)))
   const auto entry = std::find_if(kTable.begin(), kTable.end(), [&](const Elementwise& row) {
     return row.domain == op.domain && row.op_type == op.op_type;
   });
   if (entry == kTable.end())
     return {};
+  if (op.op_type == "Pow")
+    return power_work(graph, op, entry->work);
   if (!entry->per_operand)
     return entry->work;
   const auto operands = std::count_if(op.inputs.begin(), op.inputs.end(),
@@ -126,7 +153,7 @@ bool is_per_channel(const Operator& op, std::size_t input, std::span<const std::
 }
 
 LoopNest build_elementwise(const Graph& graph, const Operator& op) {
-  LoopNestBuilder nest(graph, op, ComputeKind::vector, work_of(op));
+  LoopNestBuilder nest(graph, op, ComputeKind::vector, work_of(graph, op));
   const std::vector<LoopIndex> loops = nest.loops_over(output_shape(graph, op, 0));
   for (std::size_t i = 0; i < op.outputs.size(); ++i) {
     if (!has_output(op, i))

@@ -53,10 +53,6 @@ LoopNest build_batch_normalization(const Graph& graph, const Operator& op) {
                   : per_channel(graph, op, kScaleAndShift, 1, kNone);
 }
 
-LoopNest build_instance_normalization(const Graph& graph, const Operator& op) {
-  return per_channel(graph, op, kStatistics, 2, 2);
-}
-
 /// (X, scale, bias) -> (Y, mean, inverse standard deviation); the last two have size 1 on
 /// normalised axes.
 LoopNest build_layer_normalization(const Graph& graph, const Operator& op) {
@@ -129,7 +125,6 @@ std::span<const OperatorRule> normalization_rules() {
   static constexpr std::array kRules{
       OperatorRule{"", "BatchNormalization", &build_batch_normalization, false},
       OperatorRule{"", "Hardmax", &build_rows<kHardmax>, false},
-      OperatorRule{"", "InstanceNormalization", &build_instance_normalization, false},
       OperatorRule{"", "LayerNormalization", &build_layer_normalization, false},
       OperatorRule{"", "LogSoftmax", &build_rows<kLogSoftmax>, false},
       OperatorRule{"", "LpNormalization", &build_rows<kLpNormalization>, false},

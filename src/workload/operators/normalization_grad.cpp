@@ -12,6 +12,7 @@ namespace {
 // Order of work: add, multiply, divide, compare, square_root, transcendental.
 constexpr VectorWork kBatchNormForward{5, 4, 0, 0, 0, 0};   // sum, sum of squares; (x-m)*i, *g, +b
 constexpr VectorWork kBatchNormBackward{6, 5, 0, 0, 0, 0};  // xhat, sums of dy and dy*xhat; dx
+constexpr VectorWork kScale{0, 1, 0, 0, 0, 0};              // dy * (g*i), known per channel
 constexpr VectorWork kParametersOnly{3, 2, 0, 0, 0, 0};     // xhat; dy*xhat; two sums
 constexpr VectorWork kLayerNormBackward{6, 6, 0, 0, 0, 0};  // g*dy, xhat, two sums; dx
 constexpr VectorWork kSoftmaxBackward{2, 2, 0, 0, 0, 0};    // dy*y, sum; y * (dy - sum)
@@ -72,6 +73,32 @@ LoopNest build_batch_norm_grad(const Graph& graph, const Operator& op) {
   return nest.finish();
 }
 
+/// (dY, scale, running variance) -> dX of a batch normalisation that uses its running statistics.
+LoopNest build_fixed_batch_norm_grad(const Graph& graph, const Operator& op) {
+  LoopNestBuilder nest(graph, op, ComputeKind::vector, kScale);
+  const std::vector<LoopIndex> loops = channel_loops(graph, op, nest, 0);
+  const std::vector<AxisExpr> channel{axis(loops[1])};
+  nest.output(0, "O", axes_of(loops));
+  nest.input(0, "I", axes_of(loops));
+  nest.input(1, "scale", channel);
+  nest.input(2, "running_var", channel);
+  return nest.finish();
+}
+
+/// (dY, X, running mean, running variance) -> (dscale, dbias), summed over all but the channels.
+LoopNest build_fixed_batch_norm_grad_weight(const Graph& graph, const Operator& op) {
+  LoopNestBuilder nest(graph, op, ComputeKind::vector, kParametersOnly);
+  const std::vector<LoopIndex> loops = channel_loops(graph, op, nest, 0);
+  const std::vector<AxisExpr> channel{axis(loops[1])};
+  nest.output(0, "O", channel);
+  nest.output(1, "O2", channel);
+  nest.input(0, "I", axes_of(loops));
+  nest.input(1, "W", axes_of(loops));
+  nest.input(2, "running_mean", channel);
+  nest.input(3, "running_var", channel);
+  return nest.finish();
+}
+
 /// (dY, X, scale, mean, inverse standard deviation) -> dX. Rows are independent.
 LoopNest build_layer_norm_grad(const Graph& graph, const Operator& op) {
   LoopNestBuilder nest(graph, op, ComputeKind::vector, kLayerNormBackward);
@@ -128,6 +155,9 @@ std::span<const OperatorRule> normalization_grad_rules() {
   static constexpr std::array kRules{
       OperatorRule{kMonetDomain, "BatchNormalization", &build_batch_norm, false},
       OperatorRule{kMonetDomain, "BatchNormGrad", &build_batch_norm_grad, false},
+      OperatorRule{kMonetDomain, "BatchNormInferenceGrad", &build_fixed_batch_norm_grad, false},
+      OperatorRule{kMonetDomain, "BatchNormInferenceGradWeight",
+                   &build_fixed_batch_norm_grad_weight, false},
       OperatorRule{kMonetDomain, "LayerNormGrad", &build_layer_norm_grad, false},
       OperatorRule{kMonetDomain, "LayerNormGradWeight", &build_layer_norm_grad_weight, false},
       OperatorRule{kMonetDomain, "SoftmaxGrad", &build_softmax_grad, false},

@@ -20,7 +20,7 @@ constexpr std::array kFamilies{
     &copy_rules,     &conv_transpose_rules,   &normalization_rules,      &reduction_rules,
     &pooling_rules,  &gather_rules,           &movement_rules,           &microsoft_rules,
     &mac_grad_rules, &elementwise_grad_rules, &normalization_grad_rules, &indexing_grad_rules,
-    &loss_rules,     &update_rules,
+    &loss_rules,     &update_rules,           &reduction_grad_rules,     &group_normalization_rules,
 };
 
 auto key(const OperatorRule& rule) {

@@ -1,0 +1,199 @@
+// Element-wise operators of several operands. A gradient is one fused operator per forward operator
+// where the operands have the result's shape; the gradient of a broadcast operand is an operator of
+// its own that reduces while it multiplies.
+#include "training/gradients/rules.hpp"
+
+#include <array>
+
+namespace monet {
+
+namespace {
+
+using Inputs = std::vector<std::optional<TensorId>>;
+using Targets = std::vector<std::optional<std::size_t>>;
+
+/// The input's gradient is wanted and has the shape of dY.
+bool is_whole(const GradientContext& context, std::size_t i) {
+  return context.wants(i) &&
+         context.input_shape(i) == context.graph().tensor(context.output(0)).shape;
+}
+
+void give_reduced(GradientContext& context, std::size_t i, TensorId gradient) {
+  if (context.wants(i))
+    context.give(i, context.reduce_to(gradient, context.input_shape(i)));
+}
+
+void add(GradientContext& context) {
+  const std::size_t inputs = context.op().inputs.size();
+  for (std::size_t i = 0; i < inputs; ++i)
+    give_reduced(context, i, context.dy());
+}
+
+/// dX_i = dY / n, reduced after it is scaled once.
+void mean(GradientContext& context) {
+  const std::size_t inputs = context.op().inputs.size();
+  const TensorId share = context.builder().scalar(1.0 / static_cast<double>(inputs),
+                                                  context.builder().precision().gradients);
+  const std::vector<std::int64_t> shape = context.graph().tensor(context.dy()).shape;
+  const TensorId scaled =
+      inputs == 1 ? context.dy() : context.emit_value({"Mul", "", {context.dy(), share}}, shape);
+  for (std::size_t i = 0; i < inputs; ++i)
+    give_reduced(context, i, scaled);
+}
+
+void sub(GradientContext& context) {
+  give_reduced(context, 0, context.dy());
+  if (!context.wants(1))
+    return;
+  const TensorId reduced = context.reduce_to(context.dy(), context.input_shape(1));
+  context.emit({"Neg", "", {reduced}}, {1});
+}
+
+/// dA = dY*B, dB = dY*A. Reads an operand only when the other's gradient is wanted.
+void mul(GradientContext& context) {
+  const TensorId dy = context.dy();
+  const std::array<TensorId, 2> in{context.input(0), context.input(1)};
+  if (in[0] == in[1]) {
+    context.emit({"SquareGrad", kMonetDomain, {dy, in[0]}}, {0});
+    return;
+  }
+  if (is_whole(context, 0) && is_whole(context, 1)) {
+    context.emit({"MulGrad", kMonetDomain, {dy, in[0], in[1]}}, {0, 1});
+    return;
+  }
+  for (std::size_t i = 0; i < 2; ++i) {
+    if (!context.wants(i))
+      continue;
+    const TensorId other = in[1 - i];
+    if (is_whole(context, i)) {
+      context.emit({"Mul", "", {dy, other}}, {i});
+    } else if (i == 0) {
+      context.emit({"MulGrad", kMonetDomain, {dy, std::nullopt, other}}, {0});
+    } else {
+      context.emit({"MulGrad", kMonetDomain, {dy, other}}, Targets{std::nullopt, 1});
+    }
+  }
+}
+
+/// dA = dY/B, dB = -dY*A/B^2.
+void div(GradientContext& context) {
+  const TensorId dy = context.dy();
+  const TensorId numerator = context.input(0);
+  const TensorId denominator = context.input(1);
+  if (is_whole(context, 0) && is_whole(context, 1)) {
+    context.emit({"DivGrad", kMonetDomain, {dy, numerator, denominator}}, {0, 1});
+    return;
+  }
+  if (is_whole(context, 0)) {
+    context.emit({"Div", "", {dy, denominator}}, {0});
+  } else if (context.wants(0)) {
+    context.emit({"DivGrad", kMonetDomain, {dy, std::nullopt, denominator}}, {0});
+  }
+  if (context.wants(1)) {
+    context.emit({"DivGrad", kMonetDomain, {dy, numerator, denominator}}, Targets{std::nullopt, 1});
+  }
+}
+
+/// dBase = dY * p * base^(p-1) (zero for p = 0), dP = dY * Y * log(base) (zero where base = 0 and
+/// p >= 0).
+void pow_rule(GradientContext& context) {
+  const TensorId dy = context.dy();
+  const TensorId base = context.input(0);
+  const TensorId exponent = context.input(1);
+  const bool square = known_number(context.graph(), context.op(), 1) == 2.0;
+  if (is_whole(context, 0) && is_whole(context, 1)) {
+    context.emit({"PowGrad", kMonetDomain, {dy, base, exponent, context.output(0)}}, {0, 1});
+    return;
+  }
+  if (is_whole(context, 0) && square) {
+    context.emit({"SquareGrad", kMonetDomain, {dy, base}}, {0});
+  } else if (context.wants(0)) {
+    context.emit({"PowGrad", kMonetDomain, {dy, base, exponent}}, {0});
+  }
+  if (context.wants(1)) {
+    context.emit({"PowGrad", kMonetDomain, {dy, base, exponent, context.output(0)}},
+                 Targets{std::nullopt, 1});
+  }
+}
+
+/// The operands that equal the result share dY evenly, as in PyTorch's maximum and minimum.
+template <const char* kGrad>
+void extremum(GradientContext& context) {
+  const std::size_t count = context.op().inputs.size();
+  if (count == 1) {
+    context.give(0, context.dy());
+    return;
+  }
+  Inputs inputs{context.dy()};
+  for (std::size_t i = 0; i < count; ++i)
+    inputs.emplace_back(context.input(i));
+  Targets whole(count);
+  std::vector<std::size_t> broadcast;
+  bool any = false;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (is_whole(context, i)) {
+      whole[i] = i;
+      any = true;
+    } else if (context.wants(i)) {
+      broadcast.push_back(i);
+    }
+  }
+  if (any)
+    context.emit({kGrad, kMonetDomain, inputs}, whole);
+  for (const std::size_t i : broadcast) {
+    Targets one(i + 1);
+    one[i] = i;
+    context.emit({kGrad, kMonetDomain, inputs}, one);
+  }
+}
+constexpr char kMaxGrad[] = "MaxGrad";
+constexpr char kMinGrad[] = "MinGrad";
+
+/// dX = X > 0 ? dY : slope*dY, dSlope = X > 0 ? 0 : X*dY. The slope broadcasts to X.
+void prelu(GradientContext& context) {
+  const Inputs inputs{context.dy(), context.input(0), context.input(1)};
+  if (is_whole(context, 0) && is_whole(context, 1)) {
+    context.emit({"PReluGrad", kMonetDomain, inputs}, {0, 1});
+    return;
+  }
+  if (context.wants(1)) {
+    context.emit({"PReluGrad", kMonetDomain, {inputs[0], inputs[1]}}, Targets{std::nullopt, 1});
+  }
+  if (context.wants(0))
+    context.emit({"PReluGrad", kMonetDomain, inputs}, {0});
+}
+
+/// dA = dY where the condition holds, dB = dY elsewhere; only the condition is kept.
+void where(GradientContext& context) {
+  const Inputs inputs{context.dy(), context.input(0)};
+  if (is_whole(context, 1) && is_whole(context, 2)) {
+    context.emit({"WhereGrad", kMonetDomain, inputs}, {1, 2});
+    return;
+  }
+  if (context.wants(1))
+    context.emit({"WhereGrad", kMonetDomain, inputs}, {1});
+  if (context.wants(2))
+    context.emit({"WhereGrad", kMonetDomain, inputs}, Targets{std::nullopt, 2});
+}
+
+constexpr GradientRule kRules[]{
+    {"Add", add},
+    {"Div", div},
+    {"Max", extremum<kMaxGrad>},
+    {"Mean", mean},
+    {"Min", extremum<kMinGrad>},
+    {"Mul", mul},
+    {"PRelu", prelu},
+    {"Pow", pow_rule},
+    {"Sub", sub},
+    {"Sum", add},
+    {"Where", where},
+};
+
+} // namespace
+
+std::span<const GradientRule> broadcast_gradients() {
+  return kRules;
+}
+
+} // namespace monet

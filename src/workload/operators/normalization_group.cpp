@@ -1,0 +1,196 @@
+// Normalisations whose statistics belong to one sample: over groups of channels (InstanceNorm has
+// one channel a group), and by the root of the mean square of a row (RMSNorm); with their
+// gradients.
+#include "workload/operators/families.hpp"
+#include "workload/operators/nest_builder.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+
+namespace monet {
+
+namespace {
+
+// Order of work: add, multiply, divide, compare, square_root, transcendental; per element.
+constexpr VectorWork kStatistics{5, 4, 0, 0, 0, 0};     // sum, sum of squares; (x-m)*i, *g, +b
+constexpr VectorWork kBackward{6, 6, 0, 0, 0, 0};       // g*dy, xhat, two sums; dx
+constexpr VectorWork kParametersOnly{3, 2, 0, 0, 0, 0}; // xhat; dy*xhat; two sums
+constexpr VectorWork kRms{1, 3, 0, 0, 0, 0};            // sum of squares; x*r, *g
+constexpr VectorWork kRmsBackward{2, 5, 0, 0, 0, 0};    // g*dy, x*r, sum; dx
+constexpr VectorWork kRmsParameters{1, 2, 0, 0, 0, 0};  // dy*x*r; sum
+
+/// Loops over [N, groups, channels of a group, places...], and the operands' axes over them.
+struct GroupLoops {
+  std::vector<AxisExpr> data;       ///< [N, C, places...]
+  std::vector<AxisExpr> statistics; ///< [N, groups]
+  AxisExpr channel;
+};
+
+std::int64_t groups_of(const Graph& graph, const Operator& op, std::int64_t channels) {
+  const std::int64_t groups = op.attributes.integer("num_groups", channels);
+  if (groups < 1 || channels % groups != 0) {
+    fail(graph, op, fmt::format("{} channels are no multiple of {} groups", channels, groups),
+         "attribute 'num_groups'");
+  }
+  return groups;
+}
+
+/// Statistics are taken over the loops that are coupled: the channels of a group and all places.
+GroupLoops add_loops(const Graph& graph, const Operator& op, LoopNestBuilder& nest) {
+  const auto& shape = input_shape(graph, op, 0);
+  if (shape.size() < 2)
+    fail(graph, op, "a channel axis is needed");
+  const std::int64_t groups = groups_of(graph, op, shape[1]);
+  const std::int64_t members = groups == 0 ? 0 : shape[1] / groups;
+  GroupLoops loops;
+  const LoopIndex n = nest.loop("N", shape[0]);
+  const LoopIndex g = nest.loop("G", groups);
+  loops.channel = axis(g);
+  if (members != 1) {
+    const LoopIndex c = nest.loop("C", members);
+    nest.couple(c);
+    loops.channel = axis_sum({{g, members}, {c, 1}});
+  }
+  loops.statistics = {axis(n), axis(g)};
+  loops.data = {axis(n), loops.channel};
+  const std::vector<std::string> names = axis_names(shape.size() < 4 ? 4 : shape.size());
+  for (std::size_t i = 2; i < shape.size(); ++i) {
+    const LoopIndex place = nest.loop(names[i], shape[i]);
+    nest.couple(place);
+    loops.data.push_back(axis(place));
+  }
+  return loops;
+}
+
+/// Scale and bias hold one value per channel; in operator set 18 one per group.
+std::vector<AxisExpr> per_channel(const Graph& graph, const Operator& op, std::size_t input,
+                                  const GroupLoops& loops) {
+  const auto& data = input_shape(graph, op, 0);
+  const auto& shape = input_shape(graph, op, input);
+  const std::int64_t groups = groups_of(graph, op, data[1]);
+  const bool per_group = shape.size() == 1 && shape[0] == groups && groups != data[1];
+  return {per_group ? loops.statistics[1] : loops.channel};
+}
+
+/// (X, scale, bias) -> (Y, mean, inverse standard deviation); the last two are [N, groups].
+LoopNest build_group_norm(const Graph& graph, const Operator& op) {
+  LoopNestBuilder nest(graph, op, ComputeKind::vector, kStatistics);
+  const GroupLoops loops = add_loops(graph, op, nest);
+  nest.output(0, "O", loops.data);
+  nest.output(1, "mean", loops.statistics);
+  nest.output(2, "inv_std", loops.statistics);
+  nest.input(0, "I", loops.data, 2);
+  if (has_input(op, 1))
+    nest.input(1, "scale", per_channel(graph, op, 1, loops));
+  if (has_input(op, 2))
+    nest.input(2, "bias", per_channel(graph, op, 2, loops));
+  return nest.finish();
+}
+
+/// (dY, X, scale, mean, inverse standard deviation) -> dX.
+LoopNest build_group_norm_grad(const Graph& graph, const Operator& op) {
+  LoopNestBuilder nest(graph, op, ComputeKind::vector, kBackward);
+  const GroupLoops loops = add_loops(graph, op, nest);
+  nest.output(0, "O", loops.data);
+  nest.input(0, "I", loops.data, 2);
+  nest.input(1, "W", loops.data, 2);
+  if (has_input(op, 2))
+    nest.input(2, "scale", per_channel(graph, op, 2, loops));
+  nest.input(3, "mean", loops.statistics);
+  nest.input(4, "inv_std", loops.statistics);
+  return nest.finish();
+}
+
+/// (dY, X, mean, inverse standard deviation) -> (dscale, dbias), summed over samples and places.
+LoopNest build_group_norm_grad_weight(const Graph& graph, const Operator& op) {
+  LoopNestBuilder nest(graph, op, ComputeKind::vector, kParametersOnly);
+  const auto& shape = input_shape(graph, op, 0);
+  if (shape.size() < 2)
+    fail(graph, op, "a channel axis is needed");
+  const std::int64_t groups = groups_of(graph, op, shape[1]);
+  const LoopIndex n = nest.loop("N", shape[0]);
+  const LoopIndex g = nest.loop("G", groups);
+  const LoopIndex c = nest.loop("C", shape[1] / groups);
+  const AxisExpr channel = axis_sum({{g, shape[1] / groups}, {c, 1}});
+  std::vector<AxisExpr> data{axis(n), channel};
+  const std::vector<std::string> names = axis_names(shape.size() < 4 ? 4 : shape.size());
+  for (std::size_t i = 2; i < shape.size(); ++i)
+    data.push_back(axis(nest.loop(names[i], shape[i])));
+  constexpr std::array kOutputs{"O", "O2"};
+  for (std::size_t i = 0; i < kOutputs.size(); ++i) {
+    if (!has_output(op, i))
+      continue;
+    const bool per_group = output_shape(graph, op, i)[0] == groups && groups != shape[1];
+    nest.output(i, kOutputs[i], {per_group ? axis(g) : channel});
+  }
+  nest.input(0, "I", data);
+  nest.input(1, "W", data);
+  nest.input(2, "mean", {axis(n), axis(g)});
+  nest.input(3, "inv_std", {axis(n), axis(g)});
+  return nest.finish();
+}
+
+/// Loops over the first input; those that `statistics` lacks are coupled.
+std::vector<LoopIndex> row_loops(const Graph& graph, const Operator& op, LoopNestBuilder& nest) {
+  const auto& shape = input_shape(graph, op, 0);
+  const std::size_t first = normal_axis(graph, op, op.attributes.integer("axis", -1), shape.size());
+  const std::vector<LoopIndex> loops = nest.loops_over(shape);
+  for (std::size_t d = first; d < loops.size(); ++d)
+    nest.couple(loops[d]);
+  return loops;
+}
+
+/// (X, scale) -> (Y, 1 / root of the mean square), the latter of size 1 on normalised axes.
+LoopNest build_rms_norm(const Graph& graph, const Operator& op) {
+  LoopNestBuilder nest(graph, op, ComputeKind::vector, kRms);
+  const std::vector<LoopIndex> loops = row_loops(graph, op, nest);
+  nest.output(0, "O", axes_of(loops));
+  if (has_output(op, 1))
+    nest.output(1, "inv_std", nest.broadcast(output_shape(graph, op, 1), loops));
+  nest.input(0, "I", axes_of(loops), 2);
+  if (has_input(op, 1))
+    nest.input(1, "scale", nest.broadcast(input_shape(graph, op, 1), loops));
+  return nest.finish();
+}
+
+/// (dY, X, scale, 1 / root of the mean square) -> dX.
+LoopNest build_rms_norm_grad(const Graph& graph, const Operator& op) {
+  LoopNestBuilder nest(graph, op, ComputeKind::vector, kRmsBackward);
+  const std::vector<LoopIndex> loops = row_loops(graph, op, nest);
+  nest.output(0, "O", axes_of(loops));
+  nest.input(0, "I", axes_of(loops), 2);
+  nest.input(1, "W", axes_of(loops), 2);
+  if (has_input(op, 2))
+    nest.input(2, "scale", nest.broadcast(input_shape(graph, op, 2), loops));
+  nest.input(3, "inv_std", nest.broadcast(input_shape(graph, op, 3), loops));
+  return nest.finish();
+}
+
+/// (dY, X, 1 / root of the mean square) -> dscale, summed over rows.
+LoopNest build_rms_norm_grad_weight(const Graph& graph, const Operator& op) {
+  LoopNestBuilder nest(graph, op, ComputeKind::vector, kRmsParameters);
+  const std::vector<LoopIndex> loops = nest.loops_over(input_shape(graph, op, 0));
+  nest.output(0, "O", nest.broadcast(output_shape(graph, op, 0), loops));
+  nest.input(0, "I", axes_of(loops));
+  nest.input(1, "W", axes_of(loops));
+  nest.input(2, "inv_std", nest.broadcast(input_shape(graph, op, 2), loops));
+  return nest.finish();
+}
+
+} // namespace
+
+std::span<const OperatorRule> group_normalization_rules() {
+  static constexpr std::array kRules{
+      OperatorRule{"", "GroupNormalization", &build_group_norm, false},
+      OperatorRule{"", "InstanceNormalization", &build_group_norm, false},
+      OperatorRule{"", "RMSNormalization", &build_rms_norm, false},
+      OperatorRule{kMonetDomain, "GroupNormGrad", &build_group_norm_grad, false},
+      OperatorRule{kMonetDomain, "GroupNormGradWeight", &build_group_norm_grad_weight, false},
+      OperatorRule{kMonetDomain, "RMSNormGrad", &build_rms_norm_grad, false},
+      OperatorRule{kMonetDomain, "RMSNormGradWeight", &build_rms_norm_grad_weight, false},
+  };
+  return kRules;
+}
+
+} // namespace monet
