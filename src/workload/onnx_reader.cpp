@@ -85,8 +85,13 @@ private:
       return;
     }
     try {
-      normalise(model_, node, values);
-      infer(node);
+      std::vector<Node> parts = expand(model_, node, values);
+      for (Node& part : parts)
+        infer(part);
+      if (parts.empty()) {
+        normalise(model_, node, values);
+        infer(node);
+      }
     } catch (const InputError& error) {
       for (const InputProblem& problem : error.problems()) {
         const bool located = !problem.where.element.empty();
@@ -261,6 +266,9 @@ Graph read_onnx_bytes(std::string_view bytes, const std::string& origin,
   order_nodes(model);
   Inference inference(model, options);
   inference.run();
+  // A graph written by write_onnx is read as it was written.
+  if (options.recognise && model.metadata.count("monet.tensors") == 0)
+    recognise(model, inference.result.kept, inference.result.values);
   return assemble(model, inference.result);
 }
 

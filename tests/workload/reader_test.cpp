@@ -148,7 +148,7 @@ TEST(Reader, InlinesModelFunctions) {
   ModelMaker model;
   model.import("com.example", 1).input("x", {2}).output("y");
   auto& function = *model.proto().add_functions();
-  function.set_name("Silu");
+  function.set_name("Gate");
   function.set_domain("com.example");
   function.add_input("a");
   function.add_output("b");
@@ -159,15 +159,15 @@ TEST(Reader, InlinesModelFunctions) {
   first.add_input("a");
   first.add_output("s");
   auto& second = *function.add_node();
-  second.set_op_type("Mul");
+  second.set_op_type("Sub");
   second.add_input("a");
   second.add_input("s");
   second.add_output("b");
-  model.node("Silu", {"x"}, {"h"}, "com.example");
-  model.node("Silu", {"h"}, {"y"}, "com.example");
+  model.node("Gate", {"x"}, {"h"}, "com.example");
+  model.node("Gate", {"h"}, {"y"}, "com.example");
   const Graph graph = read(model);
   ASSERT_EQ(graph.operators().size(), 4U);
-  EXPECT_EQ(graph.operators()[3].op_type, "Mul");
+  EXPECT_EQ(graph.operators()[3].op_type, "Sub");
   verify(graph);
 }
 

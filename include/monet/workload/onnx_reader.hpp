@@ -22,6 +22,9 @@ struct OnnxReadOptions {
   /// Words the problems of a network with unsupported operators, which the reader otherwise reports
   /// one by one: a later stage knows what else is wrong with such a network (explain_operators()).
   std::function<std::vector<InputProblem>(const NetworkOutline&)> explain;
+  /// Chains that exporters write for one function (GELU, SiLU, hard swish, Mish, layer, RMS and
+  /// group normalisation) become one operator, where nothing else reads what they make on the way.
+  bool recognise = true;
 };
 
 /// Reads, infers shapes, folds constant chains (Shape, Gather, Slice, Concat, ...), orders nodes

@@ -122,6 +122,13 @@ Graph assemble(const Model& model, const Inferred& inferred);
 /// The graph of a network with unsupported operators, as far as it goes. Nests are tried, to report
 /// what is wrong with them as well.
 NetworkOutline outline(const Model& model, const Inferred& inferred, ProblemList& problems);
+/// The nodes that stand for one of an older opset which no single node of opset 17 can express;
+/// empty when one can. Values made on the way are added.
+std::vector<Node> expand(const Model& model, const Node& node, Values& values);
+
+/// Replaces chains of operators that exporters write for one function by that function (see
+/// recognise.hpp). `nodes` are in topological order and stay so; values may be added.
+void recognise(const Model& model, std::vector<Node>& nodes, Values& values);
 
 /// Types and shapes of a node's outputs, in order; nullopt where they cannot be known.
 /// Throws InputError when the inputs contradict the operator.

@@ -1,10 +1,13 @@
 // Nodes of other opsets in the form of opset 17, so that each operator has one form downstream.
 #include "workload/onnx/model.hpp"
 
+#include "monet/base/checked.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 namespace monet::onnx_file {
 
@@ -71,23 +74,17 @@ void legacy_broadcast(const Model& model, Node& node, const Values& values) {
 }
 
 /// Up to opset 12 softmax normalised over `axis` and all axes after it; the default axis was 1.
+/// Over several axes it becomes one over rows: see reshape_legacy_softmax.
 void legacy_softmax(const Model& model, Node& node, const Values& values) {
   const auto input = node.inputs.empty() ? values.end() : values.find(node.inputs[0]);
   if (input == values.end())
     return;
-  const auto& shape = input->second.shape;
-  const auto rank = static_cast<std::int64_t>(shape.size());
+  const auto rank = static_cast<std::int64_t>(input->second.shape.size());
   std::int64_t axis = node.attributes.integer("axis", 1);
   if (axis < 0)
     axis += rank;
   if (axis < 0 || axis >= rank) {
     throw InputError(at_node(model, node, "attribute 'axis'"), "the axis is outside the tensor");
-  }
-  const auto begin = shape.begin() + axis + 1;
-  if (std::any_of(begin, shape.end(), [](std::int64_t size) { return size != 1; })) {
-    throw InputError(at_node(model, node),
-                     "a softmax over several axes (opset 12 and before) is not supported",
-                     "convert the model to opset 13 or later");
   }
   node.attributes.set("axis", axis);
 }
@@ -205,6 +202,52 @@ void from_newer(const Model& model, Node& node, const Values& values) {
   }
 }
 
+bool is_legacy_softmax(const Node& node) {
+  static constexpr std::array<std::string_view, 3> kNames{"Softmax", "LogSoftmax", "Hardmax"};
+  return node.domain.empty() && node.opset < 13 && node.inputs.size() == 1 &&
+         node.outputs.size() == 1 &&
+         std::find(kNames.begin(), kNames.end(), node.op_type) != kNames.end();
+}
+
+/// A constant of integers as a value of that name.
+void add_integers(Values& values, const std::string& name, std::vector<std::int64_t> numbers) {
+  Value value;
+  value.type = ElementType::int64;
+  value.shape = {static_cast<std::int64_t>(numbers.size())};
+  value.values = std::move(numbers);
+  value.is_constant = true;
+  values[name] = std::move(value);
+}
+
+/// Reshape to rows, softmax over their elements, Reshape back. Empty when one axis is normalised.
+std::vector<Node> reshape_legacy_softmax(const Model& model, const Node& node, Values& values) {
+  const auto input = values.find(node.inputs[0]);
+  if (input == values.end())
+    return {};
+  Node softmax = node;
+  legacy_softmax(model, softmax, values);
+  const std::vector<std::int64_t> shape = input->second.shape;
+  const auto axis = static_cast<std::ptrdiff_t>(softmax.attributes.integer("axis", 1));
+  const auto several = [](std::int64_t size) { return size != 1; };
+  if (std::none_of(shape.begin() + axis + 1, shape.end(), several))
+    return {};
+  std::vector<std::int64_t> rows(shape.begin(), shape.begin() + axis);
+  rows.push_back(checked_product(std::span(shape).subspan(static_cast<std::size_t>(axis))));
+  const std::string base = node.name + "/rows";
+  add_integers(values, base + "/shape", rows);
+  add_integers(values, base + "/shape_back", shape);
+  Node to_rows{.name = base, .op_type = "Reshape", .domain = "", .opset = 17};
+  to_rows.inputs = {node.inputs[0], base + "/shape"};
+  to_rows.outputs = {base + "/data"};
+  Node back{.name = base + "/back", .op_type = "Reshape", .domain = "", .opset = 17};
+  back.inputs = {base + "/result", base + "/shape_back"};
+  back.outputs = node.outputs;
+  softmax.inputs = to_rows.outputs;
+  softmax.outputs = {back.inputs[0]};
+  softmax.opset = 17;
+  return {to_rows, softmax, back};
+}
+
 } // namespace
 
 void normalise(const Model& model, Node& node, Values& values) {
@@ -216,6 +259,11 @@ void normalise(const Model& model, Node& node, Values& values) {
     from_older(model, node, values);
   if (node.opset > 17)
     from_newer(model, node, values);
+}
+
+std::vector<Node> expand(const Model& model, const Node& node, Values& values) {
+  return is_legacy_softmax(node) ? reshape_legacy_softmax(model, node, values)
+                                 : std::vector<Node>{};
 }
 
 } // namespace monet::onnx_file
