@@ -27,7 +27,10 @@ const KernelEntry* find_kernel(const Operator& op);
 
 std::span<const KernelEntry> product_kernels();
 std::span<const KernelEntry> pointwise_kernels();
+std::span<const KernelEntry> activation_kernels();
 std::span<const KernelEntry> row_kernels();
+std::span<const KernelEntry> reduction_kernels();
+std::span<const KernelEntry> normalization_kernels();
 std::span<const KernelEntry> movement_kernels();
 std::span<const KernelEntry> update_kernels();
 

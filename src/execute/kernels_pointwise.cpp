@@ -1,129 +1,171 @@
 // Scalar functions of one iteration: element-wise operators and their gradients, and sums of such.
 // v holds the inputs in the operator's order (dY first in gradients), as the loop nest broadcasts
-// them; a result with fewer axes than the loops is a sum.
-#include "execute/kernel.hpp"
+// them; a result with fewer axes than the loops is a sum. Activations are in
+// kernels_pointwise_activation.cpp.
+#include "execute/pointwise.hpp"
 
 #include <array>
-#include <cmath>
 #include <numbers>
 
 namespace monet {
 
 namespace {
 
-// The functions are lambdas without captures: types that can be made out of nothing, so that an
-// entry of the table is a pair of plain function pointers.
-
-template <class F>
-struct One {
-  template <class Real>
-  static void run(KernelContext<Real>& context) {
-    context.for_each_iteration(
-        [](std::span<const Real> v, std::span<Real> y) { y[0] = static_cast<Real>(F{}(v)); });
-  }
-};
-
-template <class F>
-struct WithAttributes {
-  template <class Real>
-  static void run(KernelContext<Real>& context) {
-    const auto function = F{}(context.attributes());
-    context.for_each_iteration(
-        [&](std::span<const Real> v, std::span<Real> y) { y[0] = static_cast<Real>(function(v)); });
-  }
-};
-
-template <class F>
-struct Many {
-  template <class Real>
-  static void run(KernelContext<Real>& context) {
-    context.for_each_iteration([](std::span<const Real> v, std::span<Real> y) { F{}(v, y); });
-  }
-};
-
-/// One output: f(v).
-template <class F>
-constexpr KernelEntry pointwise(std::string_view domain, std::string_view op_type, F) {
-  return kernel<One<F>>(domain, op_type);
-}
-/// One output: f(attributes)(v).
-template <class F>
-constexpr KernelEntry pointwise_with(std::string_view domain, std::string_view op_type, F) {
-  return kernel<WithAttributes<F>>(domain, op_type);
-}
-/// Several outputs, any of which may be left out: f(v, y).
-template <class F>
-constexpr KernelEntry pointwise_many(std::string_view domain, std::string_view op_type, F) {
-  return kernel<Many<F>>(domain, op_type);
-}
-
-template <class Real>
-Real sigmoid(Real x) {
-  if (x >= 0)
-    return 1 / (1 + std::exp(-x));
-  const Real e = std::exp(x);
-  return e / (1 + e);
-}
-
-template <class Real>
-Real softplus(Real x) {
-  return std::max(x, Real{0}) + std::log1p(std::exp(-std::abs(x)));
-}
-
-template <class Real>
-Real sign(Real x) {
-  return static_cast<Real>((x > 0) - (x < 0));
-}
-
-/// Writes y[i] if the operator has that output.
-template <class Real>
-void put(std::span<Real> y, std::size_t i, Real value) {
-  if (i < y.size())
-    y[i] = value;
-}
-
 constexpr double kTwoOverRootPi = 2.0 * std::numbers::inv_sqrtpi;
 
+/// Largest (or smallest) of v[first], v[first + 1], ...
+template <bool kLargest, class Real>
+Real extremum(std::span<const Real> v, std::size_t first) {
+  Real best = v[first];
+  for (const Real x : v.subspan(first))
+    best = kLargest ? std::max(best, x) : std::min(best, x);
+  return best;
+}
+
+/// v: dY, then the operands. Those that equal the result share dY evenly.
+template <bool kLargest, class Real>
+void share(std::span<const Real> v, std::span<Real> y) {
+  const Real best = extremum<kLargest>(v, 1);
+  const auto equal = std::count(v.begin() + 1, v.end(), best);
+  for (std::size_t i = 0; i < y.size(); ++i)
+    y[i] = v[i + 1] == best ? v[0] / static_cast<Real>(equal) : Real{0};
+}
+
+template <class Real>
+Real sum(std::span<const Real> v) {
+  Real total = 0;
+  for (const Real x : v)
+    total += x;
+  return total;
+}
+
+/// Clip, whose bounds may be left out.
+struct Clip {
+  template <class Real>
+  static void run(KernelContext<Real>& context) {
+    const bool low = context.has_input(1);
+    const bool high = context.has_input(2);
+    context.for_each_iteration([&](std::span<const Real> v, std::span<Real> y) {
+      y[0] = low ? std::max(v[0], v[1]) : v[0];
+      if (high)
+        y[0] = std::min(y[0], v[2]);
+    });
+  }
+};
+
+/// (dY, X or Y, min, max): inside the bounds, or strictly inside.
+struct ClipGrad {
+  template <class Real>
+  static void run(KernelContext<Real>& context) {
+    const bool low = context.has_input(2);
+    const bool high = context.has_input(3);
+    const bool strict = context.attributes().integer("strict", 0) != 0;
+    context.for_each_iteration([&](std::span<const Real> v, std::span<Real> y) {
+      bool passes = (!low || v[1] >= v[2]) && (!high || v[1] <= v[3]);
+      if (strict)
+        passes = passes && (!low || v[1] != v[2]) && (!high || v[1] != v[3]);
+      y[0] = passes ? v[0] : Real{0};
+    });
+  }
+};
+
 constexpr std::array kKernels{
-    pointwise("", "Add", [](auto v) { return v[0] + v[1]; }),
-    pointwise("", "Sub", [](auto v) { return v[0] - v[1]; }),
-    pointwise("", "Mul", [](auto v) { return v[0] * v[1]; }),
-    pointwise("", "Div", [](auto v) { return v[0] / v[1]; }),
-    pointwise("", "Neg", [](auto v) { return -v[0]; }),
-    pointwise("", "Relu", [](auto v) { return v[0] > 0 ? v[0] : 0; }),
-    pointwise("", "Tanh", [](auto v) { return std::tanh(v[0]); }),
-    pointwise("", "Sigmoid", [](auto v) { return sigmoid(v[0]); }),
-    pointwise("", "Erf", [](auto v) { return std::erf(v[0]); }),
-    pointwise("", "Sqrt", [](auto v) { return std::sqrt(v[0]); }),
-    pointwise("", "Exp", [](auto v) { return std::exp(v[0]); }),
-    pointwise("", "Log", [](auto v) { return std::log(v[0]); }),
-    pointwise("", "Reciprocal", [](auto v) { return 1 / v[0]; }),
+    // --- functions ---
     pointwise("", "Abs", [](auto v) { return std::abs(v[0]); }),
+    pointwise("", "Acos", [](auto v) { return std::acos(v[0]); }),
+    pointwise("", "Acosh", [](auto v) { return std::acosh(v[0]); }),
+    pointwise("", "Add", [](auto v) { return v[0] + v[1]; }),
+    pointwise("", "And", [](auto v) { return v[0] != 0 && v[1] != 0; }),
+    pointwise("", "Asin", [](auto v) { return std::asin(v[0]); }),
+    pointwise("", "Asinh", [](auto v) { return std::asinh(v[0]); }),
+    pointwise("", "Atan", [](auto v) { return std::atan(v[0]); }),
+    pointwise("", "Atanh", [](auto v) { return std::atanh(v[0]); }),
+    pointwise("", "Ceil", [](auto v) { return std::ceil(v[0]); }),
+    kernel<Clip>("", "Clip"),
+    pointwise("", "Cos", [](auto v) { return std::cos(v[0]); }),
+    pointwise("", "Cosh", [](auto v) { return std::cosh(v[0]); }),
+    pointwise("", "Div", [](auto v) { return v[0] / v[1]; }),
+    pointwise("", "Equal", [](auto v) { return v[0] == v[1]; }),
+    pointwise("", "Erf", [](auto v) { return std::erf(v[0]); }),
+    pointwise("", "Exp", [](auto v) { return std::exp(v[0]); }),
+    pointwise("", "Floor", [](auto v) { return std::floor(v[0]); }),
+    pointwise("", "Greater", [](auto v) { return v[0] > v[1]; }),
+    pointwise("", "GreaterOrEqual", [](auto v) { return v[0] >= v[1]; }),
+    pointwise_with("", "IsInf",
+                   [](const Attributes& attributes) {
+                     const bool negative = attributes.integer("detect_negative", 1) != 0;
+                     const bool positive = attributes.integer("detect_positive", 1) != 0;
+                     return [=](auto v) {
+                       return std::isinf(v[0]) && (v[0] > 0 ? positive : negative);
+                     };
+                   }),
+    pointwise("", "IsNaN", [](auto v) { return std::isnan(v[0]); }),
+    pointwise("", "Less", [](auto v) { return v[0] < v[1]; }),
+    pointwise("", "LessOrEqual", [](auto v) { return v[0] <= v[1]; }),
+    pointwise("", "Log", [](auto v) { return std::log(v[0]); }),
+    pointwise("", "Max", [](auto v) { return extremum<true>(v, 0); }),
+    pointwise(
+        "", "Mean",
+        [](auto v) { return sum(v) / static_cast<std::remove_cvref_t<decltype(v[0])>>(v.size()); }),
+    pointwise("", "Min", [](auto v) { return extremum<false>(v, 0); }),
+    pointwise("", "Mul", [](auto v) { return v[0] * v[1]; }),
+    pointwise("", "Neg", [](auto v) { return -v[0]; }),
+    pointwise("", "Not", [](auto v) { return v[0] == 0; }),
+    pointwise("", "Or", [](auto v) { return v[0] != 0 || v[1] != 0; }),
     pointwise("", "Pow", [](auto v) { return std::pow(v[0], v[1]); }),
+    pointwise("", "Reciprocal", [](auto v) { return 1 / v[0]; }),
+    pointwise("", "Round", [](auto v) { return std::nearbyint(v[0]); }),
+    pointwise("", "Sign", [](auto v) { return sign(v[0]); }),
+    pointwise("", "Sin", [](auto v) { return std::sin(v[0]); }),
+    pointwise("", "Sinh", [](auto v) { return std::sinh(v[0]); }),
+    pointwise("", "Sqrt", [](auto v) { return std::sqrt(v[0]); }),
+    pointwise("", "Sub", [](auto v) { return v[0] - v[1]; }),
+    pointwise("", "Sum", [](auto v) { return sum(v); }),
+    pointwise("", "Tan", [](auto v) { return std::tan(v[0]); }),
     pointwise("", "Where", [](auto v) { return v[0] != 0 ? v[1] : v[2]; }),
-    pointwise("", "Softplus", [](auto v) { return softplus(v[0]); }),
-    pointwise("", "ReduceSum", [](auto v) { return v[0]; }),
-    pointwise(kMonetDomain, "ReluGrad", [](auto v) { return v[1] > 0 ? v[0] : 0; }),
-    pointwise(kMonetDomain, "TanhGrad", [](auto v) { return v[0] * (1 - v[1] * v[1]); }),
-    pointwise(kMonetDomain, "SigmoidGrad", [](auto v) { return v[0] * v[1] * (1 - v[1]); }),
+    pointwise("", "Xor", [](auto v) { return (v[0] != 0) != (v[1] != 0); }),
+    // --- gradients of one operand ---
+    pointwise(kMonetDomain, "AbsGrad", [](auto v) { return v[0] * sign(v[1]); }),
+    pointwise(kMonetDomain, "AcosGrad", [](auto v) { return -v[0] / std::sqrt(1 - v[1] * v[1]); }),
+    pointwise(kMonetDomain, "AcoshGrad", [](auto v) { return v[0] / std::sqrt(v[1] * v[1] - 1); }),
+    pointwise(kMonetDomain, "AsinGrad", [](auto v) { return v[0] / std::sqrt(1 - v[1] * v[1]); }),
+    pointwise(kMonetDomain, "AsinhGrad", [](auto v) { return v[0] / std::sqrt(v[1] * v[1] + 1); }),
+    pointwise(kMonetDomain, "AtanGrad", [](auto v) { return v[0] / (1 + v[1] * v[1]); }),
+    pointwise(kMonetDomain, "AtanhGrad", [](auto v) { return v[0] / (1 - v[1] * v[1]); }),
+    kernel<ClipGrad>(kMonetDomain, "ClipGrad"),
+    pointwise(kMonetDomain, "CosGrad", [](auto v) { return -v[0] * std::sin(v[1]); }),
+    pointwise(kMonetDomain, "CoshGrad", [](auto v) { return v[0] * std::sinh(v[1]); }),
     pointwise(kMonetDomain, "ErfGrad",
               [](auto v) { return v[0] * kTwoOverRootPi * std::exp(-v[1] * v[1]); }),
-    pointwise(kMonetDomain, "SqrtGrad", [](auto v) { return v[0] / (2 * v[1]); }),
     pointwise(kMonetDomain, "ReciprocalGrad", [](auto v) { return -v[0] * v[1] * v[1]; }),
-    pointwise(kMonetDomain, "AbsGrad", [](auto v) { return v[0] * sign(v[1]); }),
-    pointwise(kMonetDomain, "PowGrad",
-              [](auto v) { return v[0] * v[2] * std::pow(v[1], v[2] - 1); }),
+    pointwise(kMonetDomain, "SinGrad", [](auto v) { return v[0] * std::cos(v[1]); }),
+    pointwise(kMonetDomain, "SinhGrad", [](auto v) { return v[0] * std::cosh(v[1]); }),
+    pointwise(kMonetDomain, "SqrtGrad", [](auto v) { return v[0] / (2 * v[1]); }),
     pointwise(kMonetDomain, "SquareGrad", [](auto v) { return v[0] * 2 * v[1]; }),
-    pointwise(kMonetDomain, "SoftplusGrad", [](auto v) { return v[0] * sigmoid(v[1]); }),
-    pointwise_with("", "LeakyRelu",
-                   [](const Attributes& attributes) {
-                     const double alpha = attributes.number("alpha", 0.01);
-                     return [=](auto v) { return v[0] > 0 ? v[0] : alpha * v[0]; };
+    pointwise(kMonetDomain, "TanGrad", [](auto v) { return v[0] * (1 + v[1] * v[1]); }),
+    // --- gradients of several operands ---
+    pointwise_many(kMonetDomain, "DivGrad",
+                   [](auto v, auto y) {
+                     put(y, 0, v[0] / v[2]);
+                     put(y, 1, -v[0] * v[1] / (v[2] * v[2]));
                    }),
+    pointwise_many(kMonetDomain, "MaxGrad", [](auto v, auto y) { share<true>(v, y); }),
+    pointwise_many(kMonetDomain, "MinGrad", [](auto v, auto y) { share<false>(v, y); }),
     pointwise_many(kMonetDomain, "MulGrad",
                    [](auto v, auto y) {
                      put(y, 0, v[0] * (v.size() > 2 ? v[2] : v[1]));
                      put(y, 1, v[0] * v[1]);
+                   }),
+    pointwise_many(kMonetDomain, "PowGrad",
+                   [](auto v, auto y) { // dY, base, exponent, Y
+                     put(y, 0, v[2] == 0 ? 0 * v[0] : v[0] * v[2] * std::pow(v[1], v[2] - 1));
+                     const bool flat = v[1] == 0 && v[2] >= 0;
+                     put(y, 1, flat || v.size() < 4 ? 0 * v[0] : v[0] * v[3] * std::log(v[1]));
+                   }),
+    pointwise_many(kMonetDomain, "WhereGrad",
+                   [](auto v, auto y) {
+                     put(y, 0, v[1] != 0 ? v[0] : 0);
+                     put(y, 1, v[1] != 0 ? 0 : v[0]);
                    }),
 };
 

@@ -1,0 +1,276 @@
+// Normalisations and their gradients. A row is what shares statistics: a channel of the batch, a
+// row of features, a group of channels of one sample.
+#include "execute/kernel.hpp"
+
+#include <array>
+#include <cmath>
+
+namespace monet {
+
+namespace {
+
+constexpr double kEpsilon = 1e-5; ///< of ONNX's definitions
+
+template <class Real>
+Real epsilon_of(const KernelContext<Real>& context) {
+  return static_cast<Real>(context.attributes().number("epsilon", kEpsilon));
+}
+
+template <class Real>
+struct Statistics {
+  Real mean = 0;
+  Real variance = 0; ///< of the whole population
+};
+
+template <class Real>
+Statistics<Real> statistics_of(std::span<const Real> x) {
+  Statistics<Real> found;
+  const auto count = static_cast<Real>(x.size());
+  for (const Real element : x)
+    found.mean += element;
+  found.mean /= count;
+  for (const Real element : x)
+    found.variance += (element - found.mean) * (element - found.mean);
+  found.variance /= count;
+  return found;
+}
+
+/// An operand of a row that may be left out.
+template <class Real>
+struct Optional {
+  std::span<const Real> row;
+  Real fallback;
+  Real operator[](std::size_t i) const { return row.empty() ? fallback : row[i]; }
+};
+
+template <class Real, class Group>
+Optional<Real> operand(const KernelContext<Real>& context, const Group& group, std::size_t input,
+                       double fallback) {
+  return {context.has_input(input) ? group.in(input) : std::span<const Real>{},
+          static_cast<Real>(fallback)};
+}
+
+template <class Real>
+void write_scaled(std::span<const Real> x, Real mean, Real inverse, Optional<Real> scale,
+                  Optional<Real> bias, std::span<Real> y) {
+  for (std::size_t i = 0; i < x.size(); ++i)
+    y[i] = (x[i] - mean) * inverse * scale[i] + bias[i];
+}
+
+/// dX of a row: inverse * (g - mean(g) - xhat * mean(g * xhat)), g = scale * dY.
+template <class Real>
+void write_gradient(std::span<const Real> dy, std::span<const Real> x, Optional<Real> scale,
+                    Real mean, Real inverse, std::span<Real> dx) {
+  Real sum = 0;
+  Real sum_xhat = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const Real g = dy[i] * scale[i];
+    sum += g;
+    sum_xhat += g * (x[i] - mean) * inverse;
+  }
+  const auto count = static_cast<Real>(x.size());
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const Real xhat = (x[i] - mean) * inverse;
+    dx[i] = inverse * (dy[i] * scale[i] - sum / count - xhat * sum_xhat / count);
+  }
+}
+
+/// Layer, group and instance normalisation: (X, scale, bias) -> (Y, mean, inverse deviation).
+struct Normalization {
+  template <class Real>
+  static void run(KernelContext<Real>& context) {
+    const Real epsilon = epsilon_of(context);
+    context.for_each_group([&](auto& group) {
+      const Statistics<Real> found = statistics_of(group.in(0));
+      const Real inverse = 1 / std::sqrt(found.variance + epsilon);
+      write_scaled<Real>(group.in(0), found.mean, inverse, operand(context, group, 1, 1.0),
+                         operand(context, group, 2, 0.0), group.out(0));
+      if (context.has_output(1))
+        group.out(1)[0] = found.mean;
+      if (context.has_output(2))
+        group.out(2)[0] = inverse;
+    });
+  }
+};
+
+/// (dY, X, scale, mean, inverse deviation) -> dX.
+struct NormalizationGrad {
+  template <class Real>
+  static void run(KernelContext<Real>& context) {
+    context.for_each_group([&](auto& group) {
+      write_gradient<Real>(group.in(0), group.in(1), operand(context, group, 2, 1.0),
+                           group.in(3)[0], group.in(4)[0], group.out(0));
+    });
+  }
+};
+
+/// (dY, X, mean, inverse deviation) -> (dscale, dbias).
+struct NormalizationGradWeight {
+  template <class Real>
+  static void run(KernelContext<Real>& context) {
+    context.for_each_iteration([&](std::span<const Real> v, std::span<Real> y) {
+      y[0] = v[0] * (v[1] - v[2]) * v[3];
+      if (y.size() > 1)
+        y[1] = v[0];
+    });
+  }
+};
+
+/// (X, scale) -> (Y, 1 / root of the mean square).
+struct RmsNormalization {
+  template <class Real>
+  static void run(KernelContext<Real>& context) {
+    const Real epsilon = epsilon_of(context);
+    context.for_each_group([&](auto& group) {
+      const std::span<const Real> x = group.in(0);
+      Real squares = 0;
+      for (const Real element : x)
+        squares += element * element;
+      const Real inverse = 1 / std::sqrt(squares / static_cast<Real>(x.size()) + epsilon);
+      write_scaled<Real>(x, 0, inverse, operand(context, group, 1, 1.0), {{}, 0}, group.out(0));
+      if (context.has_output(1))
+        group.out(1)[0] = inverse;
+    });
+  }
+};
+
+/// (dY, X, scale, 1 / root of the mean square) -> dX.
+struct RmsNormalizationGrad {
+  template <class Real>
+  static void run(KernelContext<Real>& context) {
+    context.for_each_group([&](auto& group) {
+      const std::span<const Real> dy = group.in(0);
+      const std::span<const Real> x = group.in(1);
+      const Optional<Real> scale = operand(context, group, 2, 1.0);
+      const Real inverse = group.in(3)[0];
+      Real sum = 0;
+      for (std::size_t i = 0; i < x.size(); ++i)
+        sum += dy[i] * scale[i] * x[i] * inverse;
+      sum /= static_cast<Real>(x.size());
+      for (std::size_t i = 0; i < x.size(); ++i)
+        group.out(0)[i] = inverse * (dy[i] * scale[i] - x[i] * inverse * sum);
+    });
+  }
+};
+
+struct RmsNormalizationGradWeight {
+  template <class Real>
+  static void run(KernelContext<Real>& context) {
+    context.for_each_iteration(
+        [](std::span<const Real> v, std::span<Real> y) { y[0] = v[0] * v[1] * v[2]; });
+  }
+};
+
+/// (X, scale, bias, running mean, running variance) -> (Y, running mean, running variance, mean,
+/// inverse deviation). The running variance follows the variance of the batch by ONNX's definition,
+/// its unbiased estimate in a training step (domain ai.monet), as in PyTorch; `momentum` is the
+/// share of the old value.
+struct BatchNormalization {
+  template <class Real>
+  static void run(KernelContext<Real>& context) {
+    if (context.attributes().integer("training_mode", 0) == 0) {
+      inference(context);
+      return;
+    }
+    const Real epsilon = epsilon_of(context);
+    const bool estimates = context.op().domain == kMonetDomain;
+    const auto keep = static_cast<Real>(context.attributes().number("momentum", 0.9));
+    context.for_each_group([&](auto& group) {
+      const Statistics<Real> found = statistics_of(group.in(0));
+      const Real inverse = 1 / std::sqrt(found.variance + epsilon);
+      write_scaled<Real>(group.in(0), found.mean, inverse, operand(context, group, 1, 1.0),
+                         operand(context, group, 2, 0.0), group.out(0));
+      const auto count = static_cast<Real>(group.size());
+      const Real unbiased = found.variance * (estimates && count > 1 ? count / (count - 1) : 1);
+      const Real results[]{keep * group.in(3)[0] + (1 - keep) * found.mean,
+                           keep * group.in(4)[0] + (1 - keep) * unbiased, found.mean, inverse};
+      for (std::size_t i = 0; i < std::size(results); ++i) {
+        if (context.has_output(i + 1))
+          group.out(i + 1)[0] = results[i];
+      }
+    });
+  }
+
+private:
+  template <class Real>
+  static void inference(KernelContext<Real>& context) {
+    const Real epsilon = epsilon_of(context);
+    context.for_each_iteration([=](std::span<const Real> v, std::span<Real> y) {
+      y[0] = (v[0] - v[3]) / std::sqrt(v[4] + epsilon) * v[1] + v[2];
+    });
+  }
+};
+
+/// (dY, X, scale, mean, inverse deviation) -> (dX, dscale, dbias).
+struct BatchNormalizationGrad {
+  template <class Real>
+  static void run(KernelContext<Real>& context) {
+    context.for_each_group([&](auto& group) {
+      const std::span<const Real> dy = group.in(0);
+      const std::span<const Real> x = group.in(1);
+      const Real mean = group.in(3)[0];
+      const Real inverse = group.in(4)[0];
+      Real sums[]{0, 0};
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        sums[0] += dy[i] * (x[i] - mean) * inverse;
+        sums[1] += dy[i];
+      }
+      for (std::size_t i = 0; i < 2; ++i) {
+        if (context.has_output(i + 1))
+          group.out(i + 1)[0] = sums[i];
+      }
+      if (context.has_output(0))
+        write_gradient<Real>(dy, x, operand(context, group, 2, 1.0), mean, inverse, group.out(0));
+    });
+  }
+};
+
+/// (dY, scale, running variance) -> dX.
+struct FixedBatchNormalizationGrad {
+  template <class Real>
+  static void run(KernelContext<Real>& context) {
+    const Real epsilon = epsilon_of(context);
+    context.for_each_iteration([=](std::span<const Real> v, std::span<Real> y) {
+      y[0] = v[0] * v[1] / std::sqrt(v[2] + epsilon);
+    });
+  }
+};
+
+/// (dY, X, running mean, running variance) -> (dscale, dbias).
+struct FixedBatchNormalizationGradWeight {
+  template <class Real>
+  static void run(KernelContext<Real>& context) {
+    const Real epsilon = epsilon_of(context);
+    context.for_each_iteration([=](std::span<const Real> v, std::span<Real> y) {
+      y[0] = v[0] * (v[1] - v[2]) / std::sqrt(v[3] + epsilon);
+      if (y.size() > 1)
+        y[1] = v[0];
+    });
+  }
+};
+
+constexpr std::array kKernels{
+    kernel<BatchNormalization>("", "BatchNormalization"),
+    kernel<BatchNormalization>(kMonetDomain, "BatchNormalization"),
+    kernel<Normalization>("", "GroupNormalization"),
+    kernel<Normalization>("", "InstanceNormalization"),
+    kernel<Normalization>("", "LayerNormalization"),
+    kernel<RmsNormalization>("", "RMSNormalization"),
+    kernel<BatchNormalizationGrad>(kMonetDomain, "BatchNormGrad"),
+    kernel<FixedBatchNormalizationGrad>(kMonetDomain, "BatchNormInferenceGrad"),
+    kernel<FixedBatchNormalizationGradWeight>(kMonetDomain, "BatchNormInferenceGradWeight"),
+    kernel<NormalizationGrad>(kMonetDomain, "GroupNormGrad"),
+    kernel<NormalizationGradWeight>(kMonetDomain, "GroupNormGradWeight"),
+    kernel<NormalizationGrad>(kMonetDomain, "LayerNormGrad"),
+    kernel<NormalizationGradWeight>(kMonetDomain, "LayerNormGradWeight"),
+    kernel<RmsNormalizationGrad>(kMonetDomain, "RMSNormGrad"),
+    kernel<RmsNormalizationGradWeight>(kMonetDomain, "RMSNormGradWeight"),
+};
+
+} // namespace
+
+std::span<const KernelEntry> normalization_kernels() {
+  return kKernels;
+}
+
+} // namespace monet
