@@ -8,7 +8,7 @@
 #include "monet/base/text.hpp"
 #include "monet/report/graph_svg.hpp"
 #include "monet/report/text.hpp"
-#include "monet/training/operator_table.hpp"
+#include "monet/report/operator_table.hpp"
 #include "monet/workload/onnx_writer.hpp"
 #include "monet/workload/views.hpp"
 

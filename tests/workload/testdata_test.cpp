@@ -1,6 +1,7 @@
 // ONNX's own test models (Debian package libonnx-testdata), where installed: each is read, or
 // refused with words that name the node or tensor at fault.
 #include "monet/base/errors.hpp"
+#include "monet/workload/fusion.hpp"
 #include "monet/workload/onnx_reader.hpp"
 
 #include <gtest/gtest.h>
@@ -8,6 +9,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 
 namespace monet {
 namespace {
@@ -27,6 +29,7 @@ TEST(OnnxTestData, EveryModelIsReadOrRefusedWithAReason) {
   std::sort(paths.begin(), paths.end());
   int read = 0;
   int refused = 0;
+  std::map<std::pair<std::string, std::string>, Fusion> needed;
   OnnxReadOptions options;
   options.batch = 1;
   for (const std::string& path : paths) {
@@ -34,6 +37,10 @@ TEST(OnnxTestData, EveryModelIsReadOrRefusedWithAReason) {
       const Graph graph = read_onnx(path, options);
       verify(graph);
       ++read;
+      for (const Operator& op : graph.operators()) {
+        Fusion& most = needed.try_emplace({op.domain, op.op_type}, Fusion::tiles).first->second;
+        most = std::max(most, fusion_of(op.nest));
+      }
     } catch (const InputError& error) {
       ++refused;
       for (const InputProblem& problem : error.problems()) {
@@ -47,6 +54,10 @@ TEST(OnnxTestData, EveryModelIsReadOrRefusedWithAReason) {
   RecordProperty("refused", refused);
   printf("%d models read, %d refused\n", read, refused);
   EXPECT_GE(read, kReadAtLeast);
+  for (const auto& [type, fusion] : needed) {
+    EXPECT_LE(fusion, usual_fusion(type.first, type.second))
+        << type.first << "." << type.second << " is " << name_of(fusion);
+  }
 }
 
 } // namespace

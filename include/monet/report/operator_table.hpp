@@ -6,7 +6,8 @@
 namespace monet {
 
 /// Markdown: every operator of ONNX and other foreign domains that can be read, whether it is a
-/// view, and whether a training step can go backwards through it.
+/// view, whether a training step can go backwards through it, how it is fused, and whether it can
+/// be executed.
 std::string operator_table();
 
 } // namespace monet

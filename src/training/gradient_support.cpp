@@ -1,0 +1,31 @@
+#include "monet/training/gradient_support.hpp"
+
+#include "training/gradients/rules.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace monet {
+
+namespace {
+
+/// Their results are indices or truth values.
+constexpr std::array kDiscrete{
+    "And",  "ArgMax",      "ArgMin", "Equal", "Greater", "GreaterOrEqual", "IsInf", "IsNaN",
+    "Less", "LessOrEqual", "Not",    "Or",    "Xor"};
+
+} // namespace
+
+GradientSupport gradient_support(std::string_view domain, std::string_view op_type) {
+  if (std::find(kDiscrete.begin(), kDiscrete.end(), op_type) != kDiscrete.end())
+    return GradientSupport::stops;
+  Operator op;
+  op.op_type = op_type;
+  op.domain = domain;
+  const GradientRule* rule = find_gradient_rule(op);
+  if (rule == nullptr)
+    return GradientSupport::no;
+  return rule->emit == nullptr ? GradientSupport::stops : GradientSupport::yes;
+}
+
+} // namespace monet
