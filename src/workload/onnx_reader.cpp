@@ -150,6 +150,8 @@ private:
     const bool folded = room && fold_constant(node, values, outputs);
     if (!folded && (node.inputs.empty() && node.op_type != "Constant"))
       return false;
+    if (!folded && room && has_numbers(node, outputs))
+      return false;
     for (Value& output : outputs) {
       if (!folded)
         output.values.reset();
@@ -159,6 +161,19 @@ private:
     }
     share_large_constant(node, outputs);
     return true;
+  }
+
+  /// An operator on known numbers that nobody here computes (a product of two small constants) is
+  /// left in the graph, so that its result is known when the graph is executed.
+  bool has_numbers(const Node& node, const std::vector<Value>& outputs) const {
+    if (node.inputs.empty() || find_rule(rule_domain(node), node.op_type) == nullptr)
+      return false;
+    const bool small = std::all_of(outputs.begin(), outputs.end(), [](const Value& output) {
+      return checked_product(output.shape) <= kMaxFoldedElements;
+    });
+    return small && std::all_of(node.inputs.begin(), node.inputs.end(), [&](const auto& name) {
+             return name.empty() || values.at(name).values.has_value();
+           });
   }
 
   /// A copy of a constant too large to keep its numbers is that constant: twelve layers that cast

@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace monet {
 namespace {
 
@@ -112,6 +114,28 @@ TEST(Reader, FoldsAsOnnxDefines) {
   EXPECT_EQ(folded(graph, "joined"), (List{3, -4, 0}));
   EXPECT_EQ(folded(graph, "back"), (List{9, 4}));
   EXPECT_EQ(folded(graph, "upper"), (List{14, 0, 16, 11, 0, -14, 2, -3, 0, 0, 18, 13, 0, 0, 0, 8}));
+}
+
+// The angles of rotary positions: a product and its cosine, both of constants.
+TEST(Reader, ConstantsThatAreNotFoldedStayOperators) {
+  ModelMaker model;
+  onnx::AttributeProto& numbers = *model.node("Constant", {}, {"positions"}).add_attribute();
+  numbers.set_name("value_floats");
+  numbers.set_type(onnx::AttributeProto::FLOATS);
+  numbers.add_floats(0.0F);
+  numbers.add_floats(1.0F);
+  model.node("Add", {"positions", "positions"}, {"angles"});
+  model.node("Cos", {"angles"}, {"cosines"});
+  model.node("Softmax", {"angles"}, {"shares"});
+  model.input("x", {3, 2});
+  model.node("Mul", {"x", "cosines"}, {"y"});
+  model.node("Mul", {"y", "shares"}, {"z"});
+  model.output("z");
+  const Graph graph = read(model);
+  EXPECT_EQ(std::get<std::vector<double>>(named(graph, "cosines").values.value()),
+            (std::vector<double>{1.0, std::cos(2.0)}));
+  ASSERT_TRUE(named(graph, "shares").producer);
+  EXPECT_EQ(graph.op(*named(graph, "shares").producer).op_type, "Softmax");
 }
 
 TEST(Reader, KindsFollowFromUse) {

@@ -101,6 +101,16 @@ std::optional<double> real_unary(const std::string& op, double a) {
     return std::exp(a);
   if (op == "Log")
     return std::log(a);
+  if (op == "Cos")
+    return std::cos(a);
+  if (op == "Sin")
+    return std::sin(a);
+  if (op == "Tanh")
+    return std::tanh(a);
+  if (op == "Erf")
+    return std::erf(a);
+  if (op == "Sigmoid")
+    return 1.0 / (1.0 + std::exp(-a));
   if (op == "Reciprocal")
     return 1.0 / a;
   if (op == "Not")
