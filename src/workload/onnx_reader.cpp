@@ -2,6 +2,7 @@
 // constants, then the graph with its nests. See onnx/model.hpp for the parts.
 #include "monet/workload/onnx_reader.hpp"
 
+#include "workload/onnx/expand.hpp"
 #include "workload/onnx/model.hpp"
 
 #include "monet/base/checked.hpp"
@@ -71,6 +72,10 @@ private:
                                     : "attributes of this type are not supported");
       return;
     }
+    if (expands(node)) {
+      visit_parts(node);
+      return;
+    }
     // Operators without a rule are not even inferred: the fewer of libonnx's functions see
     // strangers' files, the better.
     if (find_rule(rule_domain(node), node.op_type) == nullptr && !is_shape_arithmetic(node)) {
@@ -93,10 +98,26 @@ private:
         infer(node);
       }
     } catch (const InputError& error) {
-      for (const InputProblem& problem : error.problems()) {
-        const bool located = !problem.where.element.empty();
-        problems.add(located ? problem.where : at_node(model_, node), problem.what, problem.hint);
-      }
+      add_problems(error, node);
+    }
+  }
+
+  /// A node that stands for several. Unknown inputs have been reported where they were made.
+  void visit_parts(const Node& node) {
+    if (has_unknown_input(node))
+      return;
+    try {
+      for (Node& part : expand_node(model_, node, values))
+        visit(part);
+    } catch (const InputError& error) {
+      add_problems(error, node);
+    }
+  }
+
+  void add_problems(const InputError& error, const Node& node) {
+    for (const InputProblem& problem : error.problems()) {
+      const bool located = !problem.where.element.empty();
+      problems.add(located ? problem.where : at_node(model_, node), problem.what, problem.hint);
     }
   }
 

@@ -4,6 +4,7 @@
 // pass.
 #include "workload/onnx/model.hpp"
 #include "workload/onnx/proto.hpp"
+#include "workload/operators/einsum_equation.hpp"
 
 #include "monet/workload/operators.hpp"
 
@@ -319,6 +320,57 @@ std::vector<std::optional<Value>> infer_own(const Model& model, const Node& node
   return outputs;
 }
 
+/// libonnx 1.12 knows an Einsum's rank only.
+std::vector<std::optional<Value>> infer_einsum(const Model& model, const Node& node,
+                                               const Values& values) {
+  std::vector<std::size_t> ranks;
+  std::vector<std::vector<std::int64_t>> shapes;
+  for (const std::string& name : node.inputs) {
+    shapes.push_back(values.at(name).shape);
+    ranks.push_back(shapes.back().size());
+  }
+  EinsumEquation equation;
+  std::vector<std::int64_t> sizes;
+  std::string wrong = parse_einsum(node.attributes.text("equation", ""), ranks, equation);
+  if (wrong.empty())
+    wrong = einsum_sizes(equation, shapes, sizes);
+  if (!wrong.empty())
+    throw InputError(at_node(model, node, "attribute 'equation'"), wrong);
+  Value out{values.at(node.inputs.at(0)).type, {}, std::nullopt, false};
+  for (const char letter : equation.result)
+    out.shape.push_back(sizes[static_cast<std::size_t>(letter)]);
+  std::vector<std::optional<Value>> outputs(node.outputs.size());
+  if (!outputs.empty())
+    outputs[0] = std::move(out);
+  return outputs;
+}
+
+bool is_pool(const Node& node) {
+  return node.domain.empty() &&
+         (node.op_type == "MaxPool" || node.op_type == "AveragePool" || node.op_type == "LpPool");
+}
+
+/// Rounded up, a last window may begin beyond the input and its padding at the front: it is left
+/// out (ONNX 22; PyTorch always did).
+void drop_outside_windows(const Node& node, const Values& values,
+                          std::vector<std::optional<Value>>& outputs) {
+  const auto& x = values.at(node.inputs.at(0)).shape;
+  if (node.attributes.integer("ceil_mode", 0) == 0 || x.size() < 3)
+    return;
+  const std::size_t count = x.size() - 2;
+  const auto strides = node.attributes.integers("strides", std::vector<std::int64_t>(count, 1));
+  const auto pads = node.attributes.integers("pads", std::vector<std::int64_t>(2 * count, 0));
+  if (strides.size() != count || pads.size() != 2 * count)
+    return;
+  for (auto& output : outputs) {
+    for (std::size_t i = 0; output && output->shape.size() == x.size() && i < count; ++i) {
+      std::int64_t& size = output->shape[2 + i];
+      if (size > 1 && (size - 1) * strides[i] >= x[2 + i] + pads[i])
+        --size;
+    }
+  }
+}
+
 const onnx::OpSchema* schema_of(const Node& node) {
   if (!node.domain.empty() && node.domain != "ai.onnx.preview.training")
     return nullptr;
@@ -347,6 +399,8 @@ std::vector<std::optional<Value>> infer_outputs(const Model& model, const Node& 
   const onnx::OpSchema* schema = schema_of(node);
   if (schema == nullptr)
     return infer_own(model, node, values);
+  if (node.domain.empty() && node.op_type == "Einsum")
+    return infer_einsum(model, node, values);
   NodeContext context(node, values);
   std::vector<std::optional<Value>> outputs;
   try {
@@ -358,6 +412,8 @@ std::vector<std::optional<Value>> infer_outputs(const Model& model, const Node& 
   } catch (const std::exception& error) { // libonnx throws several types
     throw InputError(at_node(model, node), error.what());
   }
+  if (is_pool(node))
+    drop_outside_windows(node, values, outputs);
   for (const auto& output : outputs) {
     if (!output)
       continue;

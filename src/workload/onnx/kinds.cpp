@@ -50,11 +50,18 @@ constexpr std::array kWeights{
     Position{"Gemm", 2},          Position{"QLinearConv", 3},   Position{"QLinearConv", 8},
     Position{"MatMulInteger", 1}, Position{"QLinearMatMul", 3}, Position{"Gather", 0},
     Position{"MatMul", 0},        Position{"MatMul", 1},        Position{"FusedMatMul", 0},
-    Position{"FusedMatMul", 1},   Position{"PRelu", 1},
+    Position{"FusedMatMul", 1},   Position{"PRelu", 1},         Position{"LSTM", 1},
+    Position{"LSTM", 2},          Position{"LSTM", 3},          Position{"GRU", 1},
+    Position{"GRU", 2},           Position{"GRU", 3},           Position{"RNN", 1},
+    Position{"RNN", 2},           Position{"RNN", 3},
 };
 
 constexpr std::array kRunningStatistics{Position{"BatchNormalization", 3},
                                         Position{"BatchNormalization", 4}};
+
+/// Exporters fold the zeros that a recurrent layer starts with into initializers.
+constexpr std::array kInitialStates{Position{"LSTM", 5}, Position{"LSTM", 6}, Position{"GRU", 5},
+                                    Position{"RNN", 5}};
 
 constexpr std::array kLabels{
     Position{"SoftmaxCrossEntropyLoss", 1},
@@ -65,6 +72,12 @@ constexpr std::array kLabels{
 template <class Table>
 bool listed(const Table& table, const Position& position) {
   return std::find(table.begin(), table.end(), position) != table.end();
+}
+
+bool is_zero(const Value& value) {
+  const auto* numbers = value.values ? std::get_if<std::vector<double>>(&*value.values) : nullptr;
+  return numbers != nullptr &&
+         std::all_of(numbers->begin(), numbers->end(), [](double v) { return v == 0.0; });
 }
 
 using Readers = std::unordered_map<std::string_view, std::vector<Position>>;
@@ -127,6 +140,8 @@ public:
     const bool exponent = value.values && value.shape == std::vector<std::int64_t>{1} &&
                           all(name, std::array{Position{"Pow", 1}});
     if (all(name, kSettings) || (value.shape.empty() && value.values) || exponent)
+      return known;
+    if (all(name, kInitialStates) && is_zero(value))
       return known;
     return !training_graph_ || weight ? TensorKind::parameter : known;
   }

@@ -159,7 +159,65 @@ void from_older(const Model& model, Node& node, Values& values) {
   }
 }
 
-void from_newer(const Model& model, Node& node, const Values& values) {
+void set_integers(Node& node, std::size_t index, std::string_view name,
+                  std::vector<std::int64_t> list, Values& values) {
+  Value constant;
+  constant.is_constant = true;
+  constant.type = ElementType::int64;
+  constant.shape = {static_cast<std::int64_t>(list.size())};
+  constant.values = std::move(list);
+  const std::string full = fmt::format("{}/{}", node.name, name);
+  values[full] = std::move(constant);
+  if (node.inputs.size() <= index)
+    node.inputs.resize(index + 1);
+  node.inputs[index] = full;
+}
+
+/// Pads of some axes as pads of all axes. Returns false when they are not known.
+bool spread_pads(Node& node, const std::vector<std::int64_t>* axes,
+                 const std::vector<std::int64_t>* pads, Values& values) {
+  const auto input = values.find(node.inputs[0]);
+  if (axes == nullptr || pads == nullptr || input == values.end() ||
+      pads->size() != 2 * axes->size())
+    return false;
+  const auto rank = static_cast<std::int64_t>(input->second.shape.size());
+  std::vector<std::int64_t> all(static_cast<std::size_t>(2 * rank), 0);
+  for (std::size_t i = 0; i < axes->size(); ++i) {
+    const std::int64_t axis = (*axes)[i] < 0 ? (*axes)[i] + rank : (*axes)[i];
+    if (axis < 0 || axis >= rank)
+      return false;
+    all[static_cast<std::size_t>(axis)] = (*pads)[i];
+    all[static_cast<std::size_t>(axis + rank)] = (*pads)[i + axes->size()];
+  }
+  node.inputs.resize(3);
+  set_integers(node, 1, "all_pads", std::move(all), values);
+  return true;
+}
+
+/// From opset 18 on, a Split without sizes makes equal parts and a smaller last one.
+void split_evenly(Node& node, Values& values) {
+  const auto input = values.find(node.inputs.empty() ? "" : node.inputs[0]);
+  const bool sized = node.inputs.size() > 1 && !node.inputs[1].empty();
+  if (sized || input == values.end() || node.outputs.empty())
+    return;
+  const auto& shape = input->second.shape;
+  const auto rank = static_cast<std::int64_t>(shape.size());
+  std::int64_t axis = node.attributes.integer("axis", 0);
+  axis = axis < 0 ? axis + rank : axis;
+  if (axis < 0 || axis >= rank)
+    return;
+  const auto parts = static_cast<std::int64_t>(node.outputs.size());
+  std::int64_t left = shape[static_cast<std::size_t>(axis)];
+  const std::int64_t each = (left + parts - 1) / parts;
+  std::vector<std::int64_t> sizes;
+  for (std::int64_t i = 0; i < parts; ++i) {
+    sizes.push_back(std::min(each, left));
+    left -= sizes.back();
+  }
+  set_integers(node, 1, "sizes", std::move(sizes), values);
+}
+
+void from_newer(const Model& model, Node& node, Values& values) {
   const auto refuse = [&](std::string_view what) {
     throw InputError(at_node(model, node),
                      fmt::format("{} of opset {} is not supported", what, node.opset),
@@ -187,10 +245,13 @@ void from_newer(const Model& model, Node& node, const Values& values) {
   if (is_reduction_op(node.op_type)) {
     node.attributes = without(node.attributes, {"noop_with_empty_axes"});
   }
-  if (node.op_type == "Split")
+  if (node.op_type == "Split") {
     node.attributes = without(node.attributes, {"num_outputs"});
-  if (node.op_type == "Pad" && node.inputs.size() > 3)
-    refuse("Pad with axes");
+    split_evenly(node, values);
+  }
+  if (node.op_type == "Pad" && node.inputs.size() > 3 &&
+      !spread_pads(node, integers(3), integers(1), values))
+    refuse("Pad along computed axes");
   for (const char* name : {"antialias", "axes", "keep_aspect_ratio_policy"}) {
     if (node.op_type == "Resize" && node.attributes.has(name))
       refuse(name);

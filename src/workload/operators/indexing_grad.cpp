@@ -41,6 +41,32 @@ LoopNest build_gather_grad(const Graph& graph, const Operator& op) {
   return nest.finish();
 }
 
+/// (dY, indices) -> dX: element by element, along the axis where the indices say.
+LoopNest build_gather_elements_grad(const Graph& graph, const Operator& op) {
+  const auto& dx = output_shape(graph, op, 0);
+  const std::size_t at = normal_axis(graph, op, op.attributes.integer("axis", 0), dx.size());
+  LoopNestBuilder nest(graph, op, ComputeKind::vector, VectorWork{1, 0, 0, 0, 0, 0});
+  const std::vector<LoopIndex> loops = nest.loops_over(input_shape(graph, op, 0));
+  if (loops.size() != dx.size())
+    fail(graph, op, "dY and the gradient have different axes");
+  std::vector<AxisExpr> to = axes_of(loops);
+  to[at] = axis_data_dependent();
+  nest.output(0, "O", std::move(to), AccessMode::accumulate);
+  nest.input(0, "I", axes_of(loops));
+  nest.input(1, "indices", axes_of(loops));
+  return nest.finish();
+}
+
+/// (dY, indices) -> dX: slices of dY are added where rows of the indices say.
+LoopNest build_gather_nd_grad(const Graph& graph, const Operator& op) {
+  LoopNestBuilder nest(graph, op, ComputeKind::vector, VectorWork{1, 0, 0, 0, 0, 0});
+  const std::vector<LoopIndex> loops = nest.loops_over(input_shape(graph, op, 0));
+  nest.opaque_output(0, "O", AccessMode::accumulate);
+  nest.input(0, "I", axes_of(loops));
+  nest.opaque_input(1, "indices");
+  return nest.finish();
+}
+
 /// (dY[, indices]) -> dX: every element of a window compares its place with the index (max) or
 /// takes its share (average). No scatter, so any lanes can do it.
 LoopNest build_pool_grad(const Graph& graph, const Operator& op) {
@@ -78,6 +104,8 @@ LoopNest build_pool_grad(const Graph& graph, const Operator& op) {
 std::span<const OperatorRule> indexing_grad_rules() {
   static constexpr std::array kRules{
       OperatorRule{kMonetDomain, "GatherGrad", &build_gather_grad, false},
+      OperatorRule{kMonetDomain, "GatherElementsGrad", &build_gather_elements_grad, false},
+      OperatorRule{kMonetDomain, "GatherNDGrad", &build_gather_nd_grad, false},
       OperatorRule{kMonetDomain, "MaxPoolGrad", &build_pool_grad, false},
       OperatorRule{kMonetDomain, "AveragePoolGrad", &build_pool_grad, false},
   };

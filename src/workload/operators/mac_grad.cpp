@@ -51,23 +51,34 @@ bool visits_each_once(const Access& access, const LoopNest& nest,
   return true;
 }
 
-/// `operand` 0 or 1: the forward input whose gradient this is.
+constexpr char kConv[] = "Conv";
+constexpr char kConvTranspose[] = "ConvTranspose";
+constexpr char kMatMul[] = "MatMul";
+constexpr char kGemm[] = "Gemm";
+constexpr char kEinsum[] = "Einsum";
+
+/// `operand` 0 or 1: the forward input whose gradient this is. An Einsum may have one operand only.
 LoopNest adjoint(const Graph& graph, const Operator& op, std::string_view forward_type,
                  std::size_t operand) {
-  if (!has_output(op, 0) || !has_input(op, 0) || !has_input(op, 1))
+  const std::size_t operands = forward_type == kEinsum ? op.inputs.size() : 2;
+  if (!has_output(op, 0) || operands <= operand)
     fail(graph, op, "two inputs and one output are needed");
+  for (std::size_t i = 0; i < operands; ++i) {
+    if (!has_input(op, i))
+      fail(graph, op, "two inputs and one output are needed");
+  }
   Operator forward;
   forward.name = op.name;
   forward.op_type = forward_type;
   forward.attributes = op.attributes;
   forward.inputs = op.inputs;
-  forward.inputs.resize(2);
+  forward.inputs.resize(operands);
   forward.outputs = {op.inputs[operand]};
   forward.inputs[operand] = op.outputs[0];
   const OperatorRule* rule = find_rule("", forward_type);
   internal_check(rule != nullptr && rule->build != nullptr, "no forward operator for a gradient");
   LoopNest nest = rule->build(graph, forward);
-  internal_check(nest.operands.size() == 3, "a product has two operands and a result");
+  internal_check(nest.operands.size() == 1 + operands, "a product has its operands and a result");
   Access& result = nest.operands[0];
   Access& target = nest.operands[1 + operand];
   std::swap(result, target); // the gradient comes first, dY takes the operand's place
@@ -83,11 +94,6 @@ LoopNest build(const Graph& graph, const Operator& op) {
   return adjoint(graph, op, kForward, kOperand);
 }
 
-constexpr char kConv[] = "Conv";
-constexpr char kConvTranspose[] = "ConvTranspose";
-constexpr char kMatMul[] = "MatMul";
-constexpr char kGemm[] = "Gemm";
-
 } // namespace
 
 std::span<const OperatorRule> mac_grad_rules() {
@@ -96,6 +102,8 @@ std::span<const OperatorRule> mac_grad_rules() {
       OperatorRule{kMonetDomain, "ConvGradWeight", &build<kConv, 1>, false},
       OperatorRule{kMonetDomain, "ConvTransposeGradInput", &build<kConvTranspose, 0>, false},
       OperatorRule{kMonetDomain, "ConvTransposeGradWeight", &build<kConvTranspose, 1>, false},
+      OperatorRule{kMonetDomain, "EinsumGradA", &build<kEinsum, 0>, false},
+      OperatorRule{kMonetDomain, "EinsumGradB", &build<kEinsum, 1>, false},
       OperatorRule{kMonetDomain, "MatMulGradA", &build<kMatMul, 0>, false},
       OperatorRule{kMonetDomain, "MatMulGradB", &build<kMatMul, 1>, false},
       OperatorRule{kMonetDomain, "GemmGradA", &build<kGemm, 0>, false},

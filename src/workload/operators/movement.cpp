@@ -52,6 +52,49 @@ LoopNest build_pad(const Graph& graph, const Operator& op) {
   return nest.finish();
 }
 
+/// dY of a Pad that reflects or repeats borders -> dX: border elements receive several gradients.
+LoopNest build_pad_grad(const Graph& graph, const Operator& op) {
+  LoopNestBuilder nest(graph, op, ComputeKind::vector, VectorWork{1, 0, 0, 0, 0, 0});
+  const std::vector<LoopIndex> loops = nest.loops_over(input_shape(graph, op, 0));
+  nest.opaque_output(0, "O", AccessMode::accumulate);
+  nest.input(0, "I", axes_of(loops));
+  return nest.finish();
+}
+
+/// dY of a Slice -> dX: element i of an axis goes to start + step * i, all others are zero.
+LoopNest build_slice_grad(const Graph& graph, const Operator& op) {
+  const auto& dy = input_shape(graph, op, 0);
+  const auto starts = op.attributes.integers("starts");
+  const auto steps = op.attributes.integers("steps");
+  if (starts.size() != dy.size() || steps.size() != dy.size())
+    fail(graph, op, "one start and one step per axis are expected");
+  LoopNestBuilder nest(graph, op, ComputeKind::copy);
+  const std::vector<LoopIndex> loops = nest.loops_over(dy);
+  std::vector<AxisExpr> to;
+  for (std::size_t i = 0; i < dy.size(); ++i)
+    to.push_back(axis(loops[i], steps[i], starts[i]));
+  nest.output(0, "O", std::move(to), AccessMode::accumulate);
+  nest.input(0, "I", axes_of(loops));
+  return nest.finish();
+}
+
+/// Running sums along one axis: each needs all before it.
+LoopNest build_cumulative_sum(const Graph& graph, const Operator& op) {
+  const auto& shape = output_shape(graph, op, 0);
+  LoopNestBuilder nest(graph, op, ComputeKind::vector, VectorWork{1, 0, 0, 0, 0, 0});
+  const std::vector<LoopIndex> loops = nest.loops_over(shape);
+  const auto along = constant_integers(graph, op, 1);
+  if (along && along->size() == 1) {
+    nest.couple(loops[normal_axis(graph, op, along->front(), shape.size())]);
+  } else {
+    for (const LoopIndex loop : loops)
+      nest.couple(loop);
+  }
+  nest.output(0, "O", axes_of(loops));
+  nest.input(0, "I", axes_of(loops));
+  return nest.finish();
+}
+
 /// out[r * size + i] = in[i] on every repeated axis.
 LoopNest build_tile(const Graph& graph, const Operator& op) {
   const auto& in = input_shape(graph, op, 0);
@@ -71,47 +114,6 @@ LoopNest build_tile(const Graph& graph, const Operator& op) {
   }
   nest.output(0, "O", std::move(to));
   nest.input(0, "I", axes_of(loops));
-  return nest.finish();
-}
-
-/// Interpolation by whole factors, up or down: each input element makes `factor` outputs from
-/// itself and (linear, cubic) its neighbours. Other factors touch the input in an order that is not
-/// affine.
-LoopNest build_resize(const Graph& graph, const Operator& op) {
-  const auto& in = input_shape(graph, op, 0);
-  const auto& out = output_shape(graph, op, 0);
-  if (in.size() != out.size())
-    fail(graph, op, "the output has other axes than the input");
-  const std::string mode = op.attributes.text("mode", "nearest");
-  const std::int64_t taps = mode == "cubic" ? 4 : mode == "linear" ? 2 : 1;
-  const VectorWork work = taps > 1 ? VectorWork{1, 1, 0, 0, 0, 0} : VectorWork{};
-  LoopNestBuilder nest(graph, op, taps > 1 ? ComputeKind::vector : ComputeKind::copy, work);
-  bool affine = true;
-  std::vector<AxisExpr> to;
-  std::vector<AxisExpr> from;
-  const auto names = axis_names(in.size());
-  for (std::size_t i = 0; i < in.size(); ++i) {
-    const bool up = in[i] > 0 && out[i] % in[i] == 0;
-    const bool down = !up && out[i] > 0 && in[i] % out[i] == 0;
-    affine = affine && (up || down);
-    const LoopIndex place = nest.loop(names[i], up ? in[i] : out[i]);
-    std::vector<AffineTerm> source{{place, down ? in[i] / out[i] : 1}};
-    std::vector<AffineTerm> target{{place, 1}};
-    if (up && out[i] != in[i]) {
-      target[0].coefficient = out[i] / in[i];
-      target.push_back({nest.loop(fmt::format("R{}", i), out[i] / in[i]), 1});
-    }
-    if (taps > 1 && out[i] != in[i])
-      source.push_back({nest.loop(fmt::format("T{}", i), taps), 1});
-    to.push_back(axis_sum(std::move(target)));
-    from.push_back(axis_sum(std::move(source), taps == 4 && out[i] != in[i] ? -1 : 0));
-  }
-  nest.output(0, "O", std::move(to));
-  if (affine) {
-    nest.padded_input(0, "I", std::move(from));
-  } else {
-    nest.opaque_input(0, "I");
-  }
   return nest.finish();
 }
 
@@ -184,14 +186,16 @@ LoopNest build_permuted(const Graph& graph, const Operator& op) {
 std::span<const OperatorRule> movement_rules() {
   static constexpr std::array kRules{
       OperatorRule{"", "Concat", &build_concat, false},
+      OperatorRule{"", "CumSum", &build_cumulative_sum, false},
       OperatorRule{"", "DepthToSpace", &build_depth_space, false},
       OperatorRule{"", "EyeLike", &build_fill, false},
       OperatorRule{"", "OneHot", &build_one_hot, false},
       OperatorRule{"", "Pad", &build_pad, false},
       OperatorRule{"", "RandomNormal", &build_fill, false},
       OperatorRule{"", "RandomUniform", &build_fill, false},
-      OperatorRule{"", "Resize", &build_resize, false},
+      OperatorRule{kMonetDomain, "PadGrad", &build_pad_grad, false},
       OperatorRule{"", "ReverseSequence", &build_permuted, false},
+      OperatorRule{kMonetDomain, "SliceGrad", &build_slice_grad, false},
       OperatorRule{"", "SpaceToDepth", &build_depth_space, false},
       OperatorRule{"", "Tile", &build_tile, false},
       OperatorRule{"", "Trilu", &build_fill, false},

@@ -21,6 +21,7 @@ constexpr std::array kFamilies{
     &pooling_rules,  &gather_rules,           &movement_rules,           &microsoft_rules,
     &mac_grad_rules, &elementwise_grad_rules, &normalization_grad_rules, &indexing_grad_rules,
     &loss_rules,     &update_rules,           &reduction_grad_rules,     &group_normalization_rules,
+    &resize_rules,   &einsum_rules,           &attention_rules,
 };
 
 auto key(const OperatorRule& rule) {

@@ -1,0 +1,151 @@
+#include "workload/onnx/expand.hpp"
+
+#include "workload/operators/einsum_equation.hpp"
+
+#include "monet/base/checked.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace monet::onnx_file {
+
+namespace {
+
+bool is_recurrent(const Node& node) {
+  return node.domain.empty() &&
+         (node.op_type == "LSTM" || node.op_type == "GRU" || node.op_type == "RNN");
+}
+bool is_long_einsum(const Node& node) {
+  return node.domain.empty() && node.op_type == "Einsum" && node.inputs.size() > 2;
+}
+
+/// Letters of `left` and `right` that later operands or the result still need, in order of
+/// appearance.
+std::string kept_letters(const std::string& left, const std::string& right,
+                         const std::string& needed) {
+  std::string kept;
+  for (const char letter : left + right) {
+    if (needed.find(letter) != std::string::npos && kept.find(letter) == std::string::npos)
+      kept += letter;
+  }
+  return kept;
+}
+
+/// From the left, as torch.einsum does: ((a b) c) d. Letters that nobody needs any more are summed
+/// at once.
+std::vector<Node> contract_in_pairs(const Model& model, const Node& node, Values& values) {
+  std::vector<std::size_t> ranks;
+  for (const std::string& input : node.inputs)
+    ranks.push_back(values.at(input).shape.size());
+  EinsumEquation equation;
+  const std::string wrong = parse_einsum(node.attributes.text("equation", ""), ranks, equation);
+  if (!wrong.empty())
+    throw InputError(at_node(model, node, "attribute 'equation'"), wrong);
+  NodeWriter writer(node, values);
+  std::string left = node.inputs[0];
+  std::string left_letters = equation.operands[0];
+  for (std::size_t i = 1; i < node.inputs.size(); ++i) {
+    const bool last = i + 1 == node.inputs.size();
+    std::string needed = equation.result;
+    for (std::size_t k = i + 1; k < node.inputs.size(); ++k)
+      needed += equation.operands[k];
+    const std::string kept =
+        last ? equation.result : kept_letters(left_letters, equation.operands[i], needed);
+    Attributes attributes;
+    attributes.set("equation", fmt::format("{},{}->{}", left_letters, equation.operands[i], kept));
+    left = writer.add("Einsum", fmt::format("pair{}", i), {left, node.inputs[i]},
+                      std::move(attributes), last ? node.outputs[0] : "");
+    left_letters = kept;
+  }
+  return writer.take();
+}
+
+} // namespace
+
+bool expands(const Node& node) {
+  return is_recurrent(node) || is_long_einsum(node);
+}
+
+std::vector<Node> expand_node(const Model& model, const Node& node, Values& values) {
+  return is_recurrent(node) ? unroll_recurrent(model, node, values)
+                            : contract_in_pairs(model, node, values);
+}
+
+std::string NodeWriter::add(const std::string& op_type, const std::string& name,
+                            std::vector<std::string> inputs, Attributes attributes,
+                            const std::string& output) {
+  Node node;
+  node.name = fmt::format("{}/{}", source_.name, name);
+  node.op_type = op_type;
+  node.opset = 17;
+  node.inputs = std::move(inputs);
+  node.outputs = {output.empty() ? node.name : output};
+  node.attributes = std::move(attributes);
+  nodes_.push_back(std::move(node));
+  return nodes_.back().outputs[0];
+}
+
+std::vector<std::string> NodeWriter::split(const std::string& name, const std::string& tensor,
+                                           std::int64_t axis,
+                                           const std::vector<std::int64_t>& sizes) {
+  Attributes attributes;
+  attributes.set("axis", axis);
+  add("Split", name, {tensor, integers(sizes)}, std::move(attributes));
+  std::vector<std::string>& outputs = nodes_.back().outputs;
+  outputs.clear();
+  for (std::size_t i = 0; i < sizes.size(); ++i)
+    outputs.push_back(fmt::format("{}/{}", nodes_.back().name, i));
+  return outputs;
+}
+
+std::string NodeWriter::squeeze(const std::string& name, const std::string& tensor,
+                                std::int64_t axis) {
+  return add("Squeeze", name, {tensor, integers({axis})});
+}
+std::string NodeWriter::unsqueeze(const std::string& name, const std::string& tensor,
+                                  const std::vector<std::int64_t>& axes) {
+  return add("Unsqueeze", name, {tensor, integers(axes)});
+}
+
+std::string NodeWriter::transpose(const std::string& name, const std::string& tensor,
+                                  const std::vector<std::int64_t>& order,
+                                  const std::string& output) {
+  Attributes attributes;
+  attributes.set("perm", order);
+  return add("Transpose", name, {tensor}, std::move(attributes), output);
+}
+
+std::string NodeWriter::concat(const std::string& name, const std::vector<std::string>& tensors,
+                               std::int64_t axis, const std::string& output) {
+  Attributes attributes;
+  attributes.set("axis", axis);
+  return add("Concat", name, tensors, std::move(attributes), output);
+}
+
+std::string NodeWriter::integers(const std::vector<std::int64_t>& list) {
+  const std::string name = fmt::format("{}/ints_{}", source_.name, fmt::join(list, "_"));
+  Value value;
+  value.type = ElementType::int64;
+  value.shape = {static_cast<std::int64_t>(list.size())};
+  value.values = list;
+  value.is_constant = true;
+  values_.emplace(name, std::move(value));
+  return name;
+}
+
+std::string NodeWriter::zeros(const std::string& name, const std::vector<std::int64_t>& shape,
+                              ElementType type) {
+  std::string full = fmt::format("{}/{}", source_.name, name);
+  Value value;
+  value.type = type;
+  value.shape = shape;
+  value.is_constant = true;
+  const std::int64_t count = checked_product(shape);
+  if (count <= kMaxFoldedElements)
+    value.values = std::vector<double>(static_cast<std::size_t>(count), 0.0);
+  values_.emplace(full, std::move(value));
+  return full;
+}
+
+} // namespace monet::onnx_file

@@ -1,0 +1,349 @@
+// Recurrent layers, unrolled: the inputs of all steps are projected by one product; a step is one
+// product with the previous state and element-wise operators. ONNX orders gates i o f c (LSTM) and
+// z r h (GRU).
+#include "workload/onnx/expand.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace monet::onnx_file {
+
+namespace {
+
+/// Steps of all directions; beyond, the graph would be no help to anybody.
+constexpr std::int64_t kMaxSteps = 100'000;
+
+constexpr std::array<std::string_view, 7> kActivations{
+    "Sigmoid", "Tanh", "Relu", "HardSigmoid", "Elu", "Softplus", "LeakyRelu"};
+
+class Unrolling {
+public:
+  Unrolling(const Model& model, const Node& node, Values& values)
+      : model_(model), node_(node), values_(values), write_(node, values) {}
+
+  std::vector<Node> run() {
+    read_sizes();
+    check_options();
+    std::string x = node_.inputs[0];
+    if (batch_first_)
+      x = write_.transpose("X_by_step", x, {1, 0, 2});
+    std::vector<Track> tracks;
+    for (std::int64_t d = 0; d < directions_; ++d)
+      tracks.push_back(run_direction(x, d));
+    write_outputs(tracks);
+    return write_.take();
+  }
+
+private:
+  /// What one direction leaves behind.
+  struct Track {
+    std::vector<std::string> states; ///< h after every step, by position in the sequence: [B, H]
+    std::string last;                ///< h and c after the last step
+    std::string last_cell;
+  };
+  /// Parameters of one direction.
+  struct Weights {
+    std::string recurrent;      ///< [H, gates * H]
+    std::string recurrent_late; ///< GRU without linear_before_reset: the part of h~, [H, H]
+    std::string late_bias;      ///< GRU with linear_before_reset: recurrent bias of h~, [H]
+    std::vector<std::string> activations;
+  };
+
+  [[noreturn]] void refuse(std::string_view what, std::string_view detail = {}) const {
+    throw InputError(at_node(model_, node_, detail), what);
+  }
+  bool has(std::size_t i) const { return i < node_.inputs.size() && !node_.inputs[i].empty(); }
+  const std::vector<std::int64_t>& shape(std::size_t i) const {
+    return values_.at(node_.inputs[i]).shape;
+  }
+  void read_sizes() {
+    if (!has(0) || !has(1) || !has(2))
+      refuse("inputs X, W and R are needed");
+    gates_ = node_.op_type == "LSTM" ? 4 : node_.op_type == "GRU" ? 3 : 1;
+    batch_first_ = node_.attributes.integer("layout", 0) != 0;
+    const auto& x = shape(0);
+    const auto& w = shape(1);
+    const auto& r = shape(2);
+    if (x.size() != 3 || w.size() != 3 || r.size() != 3)
+      refuse(fmt::format("X, W and R have {}, {} and {} axes, three are expected", x.size(),
+                         w.size(), r.size()));
+    steps_ = x[batch_first_ ? 1 : 0];
+    batch_ = x[batch_first_ ? 0 : 1];
+    directions_ = r[0];
+    hidden_ = r[2];
+    const std::string direction = node_.attributes.text("direction", "forward");
+    const bool both = direction == "bidirectional";
+    if (!both && direction != "forward" && direction != "reverse")
+      refuse(fmt::format("'{}' is no direction", direction), "attribute 'direction'");
+    backwards_ = direction == "reverse";
+    if (directions_ != (both ? 2 : 1) || w[0] != directions_ || w[2] != x[2] ||
+        w[1] != gates_ * hidden_ || r[1] != gates_ * hidden_)
+      refuse("the shapes of X, W and R do not fit each other");
+    if (has(3) && shape(3) != std::vector<std::int64_t>{directions_, 2 * gates_ * hidden_})
+      refuse("the bias does not fit the weights");
+    for (const std::size_t state : {std::size_t{5}, std::size_t{6}}) {
+      const std::vector<std::int64_t> wanted = batch_first_
+                                                   ? std::vector{batch_, directions_, hidden_}
+                                                   : std::vector{directions_, batch_, hidden_};
+      if (has(state) && shape(state) != wanted)
+        refuse("an initial state does not fit the weights");
+    }
+    if (steps_ < 1 || batch_ < 1 || hidden_ < 1)
+      refuse("an empty sequence, batch or state");
+    if (steps_ > kMaxSteps / directions_)
+      refuse(fmt::format("{} steps; at most {} are unrolled", steps_, kMaxSteps / directions_));
+  }
+
+  void check_options() const {
+    if (node_.attributes.has("clip"))
+      refuse("clipping is not supported", "attribute 'clip'");
+    if (node_.attributes.integer("input_forget", 0) != 0)
+      refuse("coupled input and forget gates are not supported", "attribute 'input_forget'");
+    for (const char* name : {"activation_alpha", "activation_beta"}) {
+      const auto found = node_.attributes.all().find(name);
+      const auto* numbers = found == node_.attributes.all().end()
+                                ? nullptr
+                                : std::get_if<std::vector<double>>(&found->second);
+      if (numbers != nullptr && !numbers->empty())
+        refuse("parameters of activations are not supported", fmt::format("attribute '{}'", name));
+    }
+    if (has(7))
+      refuse("peephole connections are not supported", "input 7");
+    if (!has(4))
+      return;
+    const auto& lengths = values_.at(node_.inputs[4]).values;
+    const auto* list = lengths ? std::get_if<std::vector<std::int64_t>>(&*lengths) : nullptr;
+    if (list == nullptr || std::any_of(list->begin(), list->end(),
+                                       [&](std::int64_t length) { return length != steps_; }))
+      refuse("sequences of different lengths are not supported", "input 4");
+  }
+
+  std::vector<std::string> activations(std::int64_t direction) const {
+    std::vector<std::string> own{"Sigmoid", "Tanh", "Tanh"};
+    if (node_.op_type == "GRU")
+      own = {"Sigmoid", "Tanh"};
+    if (node_.op_type == "RNN")
+      own = {"Tanh"};
+    const auto found = node_.attributes.all().find("activations");
+    const auto* given = found == node_.attributes.all().end()
+                            ? nullptr
+                            : std::get_if<std::vector<std::string>>(&found->second);
+    const auto first = static_cast<std::size_t>(direction) * own.size();
+    if (given != nullptr && given->size() >= first + own.size())
+      std::copy_n(given->begin() + static_cast<std::ptrdiff_t>(first), own.size(), own.begin());
+    for (const std::string& name : own) {
+      if (std::find(kActivations.begin(), kActivations.end(), name) == kActivations.end())
+        refuse(fmt::format("activation '{}' is not supported", name), "attribute 'activations'");
+    }
+    return own;
+  }
+
+  std::string named(std::int64_t direction, std::string_view what) const {
+    if (directions_ == 1)
+      return std::string(what);
+    return fmt::format("{}/{}", direction == 0 ? "forward" : "reverse", what);
+  }
+
+  /// Element `direction` of the first axis.
+  std::string pick(const std::string& tensor, std::int64_t direction, std::string_view what) {
+    std::string part = tensor;
+    if (directions_ > 1)
+      part = write_.add("Slice", named(direction, fmt::format("{}_part", what)),
+                        {tensor, write_.integers({direction}), write_.integers({direction + 1}),
+                         write_.integers({0})});
+    return write_.squeeze(named(direction, what), part, 0);
+  }
+
+  std::string initial_state(std::size_t input, std::int64_t direction, const char* what) {
+    if (!has(input))
+      return write_.zeros(fmt::format("{}_zero", what), {batch_, hidden_},
+                          values_.at(node_.inputs[0]).type);
+    std::string state = node_.inputs[input];
+    if (batch_first_)
+      state = write_.transpose(named(direction, fmt::format("{}_by_direction", what)), state,
+                               {1, 0, 2});
+    return pick(state, direction, what);
+  }
+
+  bool resets_late() const {
+    return node_.op_type == "GRU" && node_.attributes.integer("linear_before_reset", 0) != 0;
+  }
+
+  /// Both biases together; the recurrent bias of h~ is apart where it is inside the reset.
+  std::string bias(std::int64_t direction, Weights& weights) {
+    const std::int64_t width = gates_ * hidden_;
+    const std::string both = pick(node_.inputs[3], direction, "B");
+    if (!resets_late()) {
+      const auto parts = write_.split(named(direction, "B_parts"), both, 0, {width, width});
+      return write_.add("Add", named(direction, "bias"), parts);
+    }
+    const auto parts = write_.split(named(direction, "B_parts"), both, 0,
+                                    {2 * hidden_, hidden_, 2 * hidden_, hidden_});
+    weights.late_bias = parts[3];
+    const std::string early = write_.add("Add", named(direction, "bias_zr"), {parts[0], parts[2]});
+    return write_.concat(named(direction, "bias"), {early, parts[1]}, 0);
+  }
+
+  /// X * W^T + bias of every step: [B, gates * H] each.
+  std::vector<std::string> project(const std::string& x, std::int64_t direction, Weights& weights) {
+    const std::string w = pick(node_.inputs[1], direction, "W");
+    std::string all = write_.add("MatMul", named(direction, "X_W"),
+                                 {x, write_.transpose(named(direction, "W_T"), w, {1, 0})});
+    if (has(3))
+      all = write_.add("Add", named(direction, "X_W_b"), {all, bias(direction, weights)});
+    const auto parts = write_.split(named(direction, "X_steps"), all, 0,
+                                    std::vector<std::int64_t>(static_cast<std::size_t>(steps_), 1));
+    std::vector<std::string> steps;
+    for (std::size_t t = 0; t < parts.size(); ++t)
+      steps.push_back(write_.squeeze(named(direction, fmt::format("X_step_{}", t)), parts[t], 0));
+    return steps;
+  }
+
+  Track run_direction(const std::string& x, std::int64_t direction) {
+    Weights weights;
+    weights.activations = activations(direction);
+    const std::vector<std::string> inputs = project(x, direction, weights);
+    const std::string r = pick(node_.inputs[2], direction, "R");
+    weights.recurrent = write_.transpose(named(direction, "R_T"), r, {1, 0});
+    if (node_.op_type == "GRU" && !resets_late()) {
+      const auto parts =
+          write_.split(named(direction, "R_parts"), weights.recurrent, 1, {2 * hidden_, hidden_});
+      weights.recurrent = parts[0];
+      weights.recurrent_late = parts[1];
+    }
+    Track track;
+    track.states.resize(inputs.size());
+    std::string h = initial_state(5, direction, "h0");
+    std::string c = node_.op_type == "LSTM" ? initial_state(6, direction, "c0") : "";
+    const bool reversed = backwards_ || direction == 1;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const std::size_t t = reversed ? inputs.size() - 1 - i : i;
+      prefix_ = named(direction, fmt::format("step_{}", t));
+      if (node_.op_type == "LSTM")
+        lstm_step(inputs[t], weights, h, c);
+      else if (node_.op_type == "GRU")
+        gru_step(inputs[t], weights, h);
+      else
+        h = step("h", weights.activations[0],
+                 {step("sum", "Add", {inputs[t], step("h_R", "MatMul", {h, weights.recurrent})})});
+      track.states[t] = h;
+    }
+    track.last = h;
+    track.last_cell = c;
+    return track;
+  }
+
+  std::string step(std::string_view name, const std::string& op_type,
+                   std::vector<std::string> inputs) {
+    return write_.add(op_type, fmt::format("{}/{}", prefix_, name), std::move(inputs));
+  }
+  std::vector<std::string> step_parts(std::string_view name, const std::string& tensor,
+                                      const std::vector<std::int64_t>& sizes) {
+    return write_.split(fmt::format("{}/{}", prefix_, name), tensor, 1, sizes);
+  }
+
+  /// c = f * c + i * g; h = o * tanh(c).
+  void lstm_step(const std::string& x, const Weights& weights, std::string& h, std::string& c) {
+    const std::string sum = step("sum", "Add", {x, step("h_R", "MatMul", {h, weights.recurrent})});
+    const auto halves = step_parts("parts", sum, {3 * hidden_, hidden_});
+    const std::string open = step("iof", weights.activations[0], {halves[0]});
+    const auto gates = step_parts("gates", open, {hidden_, hidden_, hidden_});
+    const std::string candidate = step("g", weights.activations[1], {halves[1]});
+    c = step("c", "Add",
+             {step("f_c", "Mul", {gates[2], c}), step("i_g", "Mul", {gates[0], candidate})});
+    h = step("h", "Mul", {gates[1], step("act_c", weights.activations[2], {c})});
+  }
+
+  /// h = (1 - z) * h~ + z * h, written h~ + z * (h - h~).
+  void gru_step(const std::string& x, const Weights& weights, std::string& h) {
+    const auto from_x = step_parts("x_parts", x, {2 * hidden_, hidden_});
+    const std::string product = step("h_R", "MatMul", {h, weights.recurrent});
+    std::vector<std::string> from_h{product};
+    if (resets_late())
+      from_h = step_parts("h_parts", product, {2 * hidden_, hidden_});
+    const std::string open =
+        step("zr", weights.activations[0], {step("zr_sum", "Add", {from_x[0], from_h[0]})});
+    const auto gates = step_parts("gates", open, {hidden_, hidden_});
+    std::string inner;
+    if (resets_late()) {
+      inner = from_h[1];
+      if (!weights.late_bias.empty())
+        inner = step("h_R_b", "Add", {inner, weights.late_bias});
+      inner = step("r_h", "Mul", {gates[1], inner});
+    } else {
+      inner = step("r_h_R", "MatMul", {step("r_h", "Mul", {gates[1], h}), weights.recurrent_late});
+    }
+    const std::string candidate =
+        step("n", weights.activations[1], {step("n_sum", "Add", {from_x[1], inner})});
+    h = step("h", "Add",
+             {candidate, step("z_d", "Mul", {gates[0], step("d", "Sub", {h, candidate})})});
+  }
+
+  bool wants(std::size_t output) const {
+    return output < node_.outputs.size() && !node_.outputs[output].empty();
+  }
+
+  void write_outputs(const std::vector<Track>& tracks) {
+    if (wants(0))
+      write_sequence(tracks);
+    for (const std::size_t output : {std::size_t{1}, std::size_t{2}}) {
+      if (!wants(output))
+        continue;
+      const char* what = output == 1 ? "Y_h" : "Y_c";
+      std::vector<std::string> parts;
+      for (std::size_t d = 0; d < tracks.size(); ++d) {
+        parts.push_back(write_.unsqueeze(named(static_cast<std::int64_t>(d), what),
+                                         output == 1 ? tracks[d].last : tracks[d].last_cell, {0}));
+      }
+      const std::string result = node_.outputs[output];
+      const std::string joined =
+          write_.concat(fmt::format("{}_joined", what), parts, 0, batch_first_ ? "" : result);
+      if (batch_first_)
+        write_.transpose(fmt::format("{}_by_batch", what), joined, {1, 0, 2}, result);
+    }
+  }
+
+  /// Y [T, D, B, H], or [B, T, D, H] when the batch comes first.
+  void write_sequence(const std::vector<Track>& tracks) {
+    std::vector<std::string> sides;
+    const bool one = tracks.size() == 1;
+    for (std::size_t d = 0; d < tracks.size(); ++d) {
+      std::vector<std::string> parts;
+      for (std::size_t t = 0; t < tracks[d].states.size(); ++t) {
+        parts.push_back(
+            write_.unsqueeze(named(static_cast<std::int64_t>(d), fmt::format("Y_{}", t)),
+                             tracks[d].states[t], {0, 1}));
+      }
+      sides.push_back(write_.concat(named(static_cast<std::int64_t>(d), "Y"), parts, 0,
+                                    one && !batch_first_ ? node_.outputs[0] : ""));
+    }
+    std::string joined = sides[0];
+    if (!one)
+      joined = write_.concat("Y_joined", sides, 1, batch_first_ ? "" : node_.outputs[0]);
+    if (batch_first_)
+      write_.transpose("Y_by_batch", joined, {2, 0, 1, 3}, node_.outputs[0]);
+  }
+
+  const Model& model_;
+  const Node& node_;
+  Values& values_;
+  NodeWriter write_;
+  std::string prefix_;
+  std::int64_t gates_ = 1;
+  std::int64_t directions_ = 1;
+  std::int64_t steps_ = 0;
+  std::int64_t batch_ = 0;
+  std::int64_t hidden_ = 0;
+  bool batch_first_ = false;
+  bool backwards_ = false;
+};
+
+} // namespace
+
+std::vector<Node> unroll_recurrent(const Model& model, const Node& node, Values& values) {
+  return Unrolling(model, node, values).run();
+}
+
+} // namespace monet::onnx_file

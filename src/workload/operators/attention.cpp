@@ -1,0 +1,106 @@
+// Attention as one operator (FlashAttention): O = softmax(scale * Q K^T + mask) V, row by row, so
+// that the scores are never stored. Besides O each row leaves the logarithm of its sum of
+// exponentials, from which the backward operator recomputes the scores.
+//   Attention     (Q [.., D, K], K [.., C, K], V [.., C, K], mask) -> O [.., D, K], lse [.., D]
+//   AttentionGrad (dO, Q, K, V, O, lse, mask) -> dQ, dK, dV
+// Loop P counts the products over D, C and K: Q K^T and P V; backward Q K^T, dO V^T, dV, dQ, dK.
+// No result is final before the last step of K and P.
+#include "workload/operators/families.hpp"
+#include "workload/operators/nest_builder.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+
+namespace monet {
+
+namespace {
+
+constexpr std::int64_t kForwardProducts = 2;
+constexpr std::int64_t kBackwardProducts = 5;
+
+/// The loops, and the accesses that several operands share.
+struct AttentionAxes {
+  std::vector<AxisExpr> query;  ///< [.., D, K]
+  std::vector<AxisExpr> key;    ///< [.., C, K]
+  std::vector<AxisExpr> row;    ///< [.., D]
+  std::vector<LoopIndex> score; ///< [.., D, C]
+};
+
+AttentionAxes attention_axes(const Graph& graph, const Operator& op, LoopNestBuilder& nest,
+                             std::size_t query_input, std::int64_t products) {
+  const auto& q = input_shape(graph, op, query_input);
+  const auto& k = input_shape(graph, op, query_input + 1);
+  const auto& v = input_shape(graph, op, query_input + 2);
+  if (q.size() < 2 || k != v || q.size() != k.size() || q.back() != k.back())
+    fail(graph, op, "queries [.., D, K] and keys and values [.., C, K] are expected");
+  AttentionAxes axes;
+  const std::size_t batch = q.size() - 2;
+  for (std::size_t i = 0; i < batch; ++i) {
+    if (q[i] != k[i])
+      fail(graph, op, "queries and keys have different batch axes");
+    const std::string name = batch == 1       ? "B"
+                             : i + 1 == batch ? "H"
+                             : batch == 2     ? "B"
+                                              : fmt::format("B{}", i);
+    axes.score.push_back(nest.loop(name, q[i]));
+  }
+  const LoopIndex d = nest.loop("D", q[batch]);
+  const LoopIndex c = nest.loop("C", k[batch]);
+  const LoopIndex inner = nest.loop("K", q.back());
+  nest.couple(inner);
+  const LoopIndex product = nest.loop("P", products);
+  nest.couple(product);
+  axes.row = axes_of(axes.score);
+  axes.key = axes.row;
+  axes.row.push_back(axis(d));
+  axes.query = axes.row;
+  axes.query.push_back(axis(inner));
+  axes.key.push_back(axis(c));
+  axes.key.push_back(axis(inner));
+  axes.score.push_back(d);
+  axes.score.push_back(c);
+  return axes;
+}
+
+LoopNest build_attention(const Graph& graph, const Operator& op) {
+  LoopNestBuilder nest(graph, op, ComputeKind::mac);
+  const AttentionAxes axes = attention_axes(graph, op, nest, 0, kForwardProducts);
+  nest.output(0, "O", axes.query);
+  nest.output(1, "lse", axes.row);
+  nest.input(0, "I", axes.query);
+  nest.input(1, "W", axes.key);
+  nest.input(2, "W2", axes.key);
+  if (has_input(op, 3))
+    nest.input(3, "mask", nest.broadcast(input_shape(graph, op, 3), axes.score));
+  return nest.finish();
+}
+
+LoopNest build_attention_grad(const Graph& graph, const Operator& op) {
+  LoopNestBuilder nest(graph, op, ComputeKind::mac);
+  const AttentionAxes axes = attention_axes(graph, op, nest, 1, kBackwardProducts);
+  nest.output(0, "O", axes.query);
+  nest.output(1, "dK", axes.key);
+  nest.output(2, "dV", axes.key);
+  nest.input(0, "I", axes.query);
+  nest.input(1, "Q", axes.query);
+  nest.input(2, "W", axes.key);
+  nest.input(3, "W2", axes.key);
+  nest.input(4, "result", axes.query);
+  nest.input(5, "lse", axes.row);
+  if (has_input(op, 6))
+    nest.input(6, "mask", nest.broadcast(input_shape(graph, op, 6), axes.score));
+  return nest.finish();
+}
+
+} // namespace
+
+std::span<const OperatorRule> attention_rules() {
+  static constexpr std::array kRules{
+      OperatorRule{kMonetDomain, "Attention", &build_attention, false},
+      OperatorRule{kMonetDomain, "AttentionGrad", &build_attention_grad, false},
+  };
+  return kRules;
+}
+
+} // namespace monet

@@ -1,0 +1,96 @@
+// Einsum of one or two operands: every letter is a loop. Letters of the result, the first operand
+// and the second are B, H, ...; of the result and one operand D and K; summed ones C; further ones
+// of a kind are numbered. A letter that stands twice in an operand reads its diagonal. More than
+// two operands are contracted in pairs when a network is read.
+#include "workload/operators/einsum_equation.hpp"
+#include "workload/operators/families.hpp"
+#include "workload/operators/nest_builder.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <map>
+
+namespace monet {
+
+namespace {
+
+/// Loop names by the part a letter plays, so that arrays find their dimensions.
+std::string loop_name(bool in_result, bool in_first, bool in_second, std::map<char, int>& used) {
+  const char name = !in_result ? 'C' : in_first && in_second ? 'B' : in_first ? 'D' : 'K';
+  const int serial = used[name]++;
+  return serial == 0 ? std::string(1, name) : fmt::format("{}{}", name, serial);
+}
+
+ComputeKind compute_of(std::size_t operands, bool sums) {
+  if (operands == 2)
+    return ComputeKind::mac;
+  return sums ? ComputeKind::vector : ComputeKind::copy;
+}
+
+std::vector<AxisExpr> operand_axes(const std::string& letters,
+                                   const std::vector<std::int64_t>& shape,
+                                   const std::map<char, LoopIndex>& loops,
+                                   const LoopNestBuilder& nest) {
+  std::vector<AxisExpr> axes;
+  for (std::size_t i = 0; i < letters.size(); ++i) {
+    const LoopIndex loop = loops.at(letters[i]);
+    axes.push_back(shape[i] == nest.size(loop) ? axis(loop) : axis_fixed());
+  }
+  return axes;
+}
+
+LoopNest build_einsum(const Graph& graph, const Operator& op) {
+  std::vector<std::size_t> ranks;
+  std::vector<std::vector<std::int64_t>> shapes;
+  for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+    shapes.push_back(input_shape(graph, op, i));
+    ranks.push_back(shapes.back().size());
+  }
+  if (shapes.empty() || shapes.size() > 2)
+    fail(graph, op, fmt::format("one or two operands are expected, not {}", shapes.size()));
+  EinsumEquation equation;
+  std::vector<std::int64_t> sizes;
+  std::string wrong = parse_einsum(op.attributes.text("equation", ""), ranks, equation);
+  if (wrong.empty())
+    wrong = einsum_sizes(equation, shapes, sizes);
+  if (!wrong.empty())
+    fail(graph, op, wrong, "attribute 'equation'");
+  const auto& y = output_shape(graph, op, 0);
+  if (y.size() != equation.result.size())
+    fail(graph, op, "the result has other axes than the equation's");
+
+  std::string letters = equation.result;
+  for (const std::string& term : equation.operands) {
+    for (const char letter : term) {
+      if (letters.find(letter) == std::string::npos)
+        letters += letter;
+    }
+  }
+  const bool sums = letters.size() > equation.result.size();
+  LoopNestBuilder nest(graph, op, compute_of(shapes.size(), sums),
+                       shapes.size() == 1 && sums ? VectorWork{1, 0, 0, 0, 0, 0} : VectorWork{});
+  std::map<char, LoopIndex> loops;
+  std::map<char, int> used;
+  for (const char letter : letters) {
+    const auto in = [&](const std::string& term) { return term.find(letter) != std::string::npos; };
+    const bool second = shapes.size() == 2 && in(equation.operands[1]);
+    loops[letter] =
+        nest.loop(loop_name(in(equation.result), in(equation.operands[0]), second, used),
+                  sizes[static_cast<std::size_t>(letter)]);
+  }
+  nest.output(0, "O", operand_axes(equation.result, y, loops, nest));
+  nest.input(0, "I", operand_axes(equation.operands[0], shapes[0], loops, nest));
+  if (shapes.size() == 2)
+    nest.input(1, "W", operand_axes(equation.operands[1], shapes[1], loops, nest));
+  return nest.finish();
+}
+
+} // namespace
+
+std::span<const OperatorRule> einsum_rules() {
+  static constexpr std::array kRules{OperatorRule{"", "Einsum", &build_einsum, false}};
+  return kRules;
+}
+
+} // namespace monet
