@@ -169,6 +169,7 @@ auto KernelContext<Real>::make_group(const std::vector<bool>& inner) const -> Gr
       row.map = std::move(from[i]->map);
       const bool full = !outputs || depends_on(*row.map, inner);
       const std::size_t length = full ? group.size_ : 1;
+      row.summed = outputs && op_.nest.operands[*index_.outputs[i]].mode == AccessMode::accumulate;
       for (std::size_t d = 0; d < inner.size(); ++d) {
         const bool repeats = op_.nest.dims[d].size > 1 && row.map->strides[d] == 0;
         row.summed = row.summed || (outer[d] && repeats);

@@ -32,6 +32,11 @@ std::span<const KernelEntry> row_kernels();
 std::span<const KernelEntry> reduction_kernels();
 std::span<const KernelEntry> normalization_kernels();
 std::span<const KernelEntry> movement_kernels();
+std::span<const KernelEntry> pooling_kernels();
+std::span<const KernelEntry> parts_kernels();
+std::span<const KernelEntry> indexing_kernels();
+std::span<const KernelEntry> resize_kernels();
+std::span<const KernelEntry> attention_kernels();
 std::span<const KernelEntry> update_kernels();
 
 } // namespace monet

@@ -16,7 +16,9 @@ using Family = std::span<const KernelEntry> (*)();
 constexpr std::array kFamilies{
     Family{product_kernels},    Family{pointwise_kernels}, Family{row_kernels},
     Family{activation_kernels}, Family{reduction_kernels}, Family{normalization_kernels},
-    Family{movement_kernels},   Family{update_kernels},
+    Family{movement_kernels},   Family{update_kernels},    Family{pooling_kernels},
+    Family{parts_kernels},      Family{indexing_kernels},  Family{resize_kernels},
+    Family{attention_kernels},
 };
 
 std::string_view domain_of(const Operator& op) {

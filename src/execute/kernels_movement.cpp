@@ -34,10 +34,19 @@ struct SameOrder {
   }
 };
 
+/// A view that is not affine, done by the view's own rule: reshapes keep the order, the others say
+/// where an element comes from.
+template <class Real>
+void copy_as_view(KernelContext<Real>& context);
+
 /// One element for one through the nest.
 struct CopyThroughNest {
   template <class Real>
   static void run(KernelContext<Real>& context) {
+    if (context.op().nest.operands.at(1).opaque) {
+      copy_as_view(context);
+      return;
+    }
     context.for_each_iteration(
         [](std::span<const Real> v, std::span<Real> y) { std::fill(y.begin(), y.end(), v[0]); });
   }
@@ -92,6 +101,27 @@ struct Expand {
     });
   }
 };
+
+template <class Real>
+void copy_as_view(KernelContext<Real>& context) {
+  const std::string view = context.attributes().text("view", "Reshape");
+  if (view == "Transpose") {
+    Transpose::run(context);
+  } else if (view == "Expand") {
+    Expand::run(context);
+  } else if (view == "Slice") {
+    const auto starts = context.attributes().integers("starts");
+    const auto steps = context.attributes().integers("steps");
+    gather_axes(context, [&](const auto& place, const auto& strides) {
+      std::int64_t from = 0;
+      for (std::size_t d = 0; d < place.size(); ++d)
+        from += (starts[d] + steps[d] * place[d]) * strides[d];
+      return from;
+    });
+  } else {
+    SameOrder::run(context);
+  }
+}
 
 constexpr std::array kKernels{
     kernel<SameOrder>("", "Reshape"),

@@ -66,7 +66,22 @@ struct Product {
   }
 };
 
+/// One operand: a sum, a diagonal or a permutation, as the loops say.
+struct Einsum {
+  template <class Real>
+  static void run(KernelContext<Real>& context) {
+    if (context.op().inputs.size() > 1) {
+      Product::run(context);
+      return;
+    }
+    context.for_each_iteration([](std::span<const Real> v, std::span<Real> y) { y[0] = v[0]; });
+  }
+};
+
 constexpr std::array kKernels{
+    kernel<Einsum>("", "Einsum"),
+    kernel<Einsum>(kMonetDomain, "EinsumGradA"),
+    kernel<Einsum>(kMonetDomain, "EinsumGradB"),
     kernel<Product>("", "Conv"),
     kernel<Product>("", "ConvTranspose"),
     kernel<Product>("", "MatMul"),

@@ -148,14 +148,36 @@ void adapt_dropout(const Graph& network, bool training, bool differentiated, Ada
   adapted.extra.push_back({1, extra_tensor(network, op, "mask", shape, ElementType::boolean)});
 }
 
+/// The extra output is the winner's place in its window, which any view of the input leaves alone;
+/// ONNX's index counts through the whole tensor. Global pooling is a window over everything.
 void adapt_max_pool(const Graph& network, Adapted& adapted) {
+  Operator& op = adapted.op;
+  if (has_output(op, 1))
+    return;
+  if (op.op_type == "GlobalMaxPool") {
+    const std::vector<std::int64_t>& input = network.tensor(*op.inputs[0]).shape;
+    op.op_type = "MaxPool";
+    op.attributes.set("kernel_shape", std::vector<std::int64_t>(input.begin() + 2, input.end()));
+  }
+  op.domain = kMonetDomain;
+  op.attributes.set("window_indices", std::int64_t{1});
+  op.outputs.resize(2);
+  adapted.changed = true;
+  const std::vector<std::int64_t> shape = network.tensor(*op.outputs[0]).shape;
+  adapted.extra.push_back({1, extra_tensor(network, op, "indices", shape, ElementType::int64)});
+}
+
+/// Backward recomputes the scores from the logarithm of each row's sum of exponentials.
+void adapt_attention(const Graph& network, const Precision& precision, Adapted& adapted) {
   Operator& op = adapted.op;
   if (has_output(op, 1))
     return;
   op.outputs.resize(2);
   adapted.changed = true;
-  const std::vector<std::int64_t> shape = network.tensor(*op.outputs[0]).shape;
-  adapted.extra.push_back({1, extra_tensor(network, op, "indices", shape, ElementType::int64)});
+  std::vector<std::int64_t> rows = network.tensor(*op.inputs[0]).shape;
+  rows.pop_back();
+  adapted.extra.push_back(
+      {1, extra_tensor(network, op, "log_sum_exp", rows, precision.accumulate)});
 }
 
 Adapted adapt(const Graph& network, const Operator& op, const Precision& precision,
@@ -187,9 +209,12 @@ Adapted adapt(const Graph& network, const Operator& op, const Precision& precisi
       adapt_rms_norm(network, precision, adapted);
   } else if (op.op_type == "Dropout") {
     adapt_dropout(network, training, differentiated, adapted);
-  } else if (op.op_type == "MaxPool") {
+  } else if (op.op_type == "MaxPool" || op.op_type == "GlobalMaxPool") {
     if (differentiated)
       adapt_max_pool(network, adapted);
+  } else if (op.op_type == "Attention" && op.domain == kMonetDomain) {
+    if (differentiated)
+      adapt_attention(network, precision, adapted);
   }
   return adapted;
 }

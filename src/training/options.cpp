@@ -24,6 +24,11 @@ constexpr std::array kPolicies{
     Choice<StorePolicy>{"pytorch-eager", StorePolicy::pytorch_eager},
 };
 
+constexpr std::array kAttention{
+    Choice<AttentionForm>{"exported", AttentionForm::exported},
+    Choice<AttentionForm>{"fused", AttentionForm::fused},
+};
+
 void read_clipping(const YamlNode& node, ProblemList& problems, std::optional<double>& norm) {
   if (node.kind == YamlNode::Kind::null)
     return;
@@ -130,6 +135,10 @@ TrainingOptions read_training_options(const YamlNode& node, ProblemList& problem
     options.precision = read_precision(*precision, problems);
   if (const YamlNode* store = map.find("store"))
     read_store(*store, problems, options.store);
+  if (const YamlNode* attention = map.find("attention")) {
+    read_choice(*attention, problems, std::span<const Choice<AttentionForm>>(kAttention),
+                options.attention);
+  }
   if (const YamlNode* trainable = map.find("trainable"))
     options.freeze = read_trainable(*trainable, problems);
   if (const YamlNode* micro_batches = map.find("micro_batches")) {

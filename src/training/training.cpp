@@ -2,6 +2,7 @@
 
 #include "training/differentiate.hpp"
 #include "training/forward.hpp"
+#include "training/fuse_attention.hpp"
 #include "training/loss.hpp"
 #include "training/optimizer.hpp"
 #include "training/storage.hpp"
@@ -231,6 +232,11 @@ std::vector<InputProblem> explain_operators(const NetworkOutline& outline,
 }
 
 TrainingGraph make_training_graph(const Graph& network, const TrainingOptions& options) {
+  if (options.attention == AttentionForm::fused) {
+    TrainingOptions exported = options;
+    exported.attention = AttentionForm::exported;
+    return make_training_graph(fuse_attention(network), exported);
+  }
   const std::vector<bool> trained = trained_parameters(network, options);
   const std::vector<TensorId> outputs = differentiated_outputs(network, options.loss);
   const GradientNeeds needs = find_needs(network, trained, outputs);

@@ -307,10 +307,8 @@ void split_loop(LoopNest& nest, std::size_t dim, std::int64_t inner_size) {
 
 bool compose_view(LoopNest& nest, std::size_t operand, const ViewStep& step,
                   std::span<const std::int64_t> viewed, std::span<const std::int64_t> view) {
-  if (nest.operands[operand].opaque) {
-    // Everything is touched, wherever it lies, as long as the view shows everything.
-    return checked_product(viewed) == checked_product(view);
-  }
+  if (nest.operands[operand].opaque)
+    return false; // nothing says which element is touched when: it must lie as the operator has it
   LoopNest trial = nest;
   bool done = false;
   switch (step.kind) {

@@ -36,7 +36,11 @@ public:
         continue;
       }
       nests_[i] = op.nest;
-      fold(nests_[i]);
+      if (reads_as_declared(op)) {
+        copy_views(nests_[i]);
+      } else {
+        fold(nests_[i]);
+      }
     }
     return rebuild();
   }
@@ -46,6 +50,18 @@ private:
     return view_[tensor.index()] && !copied_[tensor.index()];
   }
   TensorId viewed(TensorId tensor) const { return *graph_.op(view_[tensor.index()]->op).inputs[0]; }
+
+  /// Interpolation repeats its borders, which loops with bounds do not say: its operand must lie as
+  /// the operator has it.
+  static bool reads_as_declared(const Operator& op) {
+    return op.op_type == "Resize" || op.op_type == "ResizeGrad";
+  }
+  void copy_views(const LoopNest& nest) {
+    for (const Access& access : nest.operands) {
+      if (is_view_tensor(access.tensor))
+        copy(access.tensor);
+    }
+  }
 
   /// Composes views into all operands, one view at a time. A view that does not compose becomes a
   /// copy.

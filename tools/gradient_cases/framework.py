@@ -329,8 +329,11 @@ TENSOR_TYPES = {
 def check_model(
     case: Case, nodes: Sequence[Node], outputs: Sequence[str], tensors: Sequence[Input]
 ) -> None:
-    """Refuse a case that is no valid ONNX; other domains are not checked."""
-    if any(node.domain for node in nodes):
+    """Refuse a case that is no valid ONNX; other domains are not checked.
+
+    ONNX 1.12 takes ellipses of different lengths in an Einsum for an error.
+    """
+    if any(node.domain or node.op_type == "Einsum" for node in nodes):
         return
     made = []
     for node in nodes:

@@ -75,6 +75,11 @@ enum class StorePolicy {
   pytorch_eager, ///< what PyTorch's autograd keeps
 };
 
+enum class AttentionForm {
+  exported, ///< products and softmax, as the file has them
+  fused,    ///< one operator that keeps no scores and recomputes them in its backward
+};
+
 struct TrainingOptions {
   LossKind loss = LossKind::cross_entropy;
   OptimizerOptions optimizer;
@@ -83,6 +88,7 @@ struct TrainingOptions {
   bool fused_update = true; ///< one operator per parameter; false: a chain of element-wise ones
   Precision precision;
   StorePolicy store = StorePolicy::minimal;
+  AttentionForm attention = AttentionForm::exported;
   std::vector<std::string> freeze; ///< glob patterns of parameters that are not trained
 };
 

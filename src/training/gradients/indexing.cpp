@@ -1,7 +1,7 @@
-// Operators that pick or join parts: Gather, Slice, Pad, Concat, Split.
+// Operators that pick, place or join parts: Gather, Scatter, Slice, Pad, Concat, Split.
 #include "training/gradients/rules.hpp"
 
-#include <limits>
+#include <algorithm>
 #include <numeric>
 
 namespace monet {
@@ -38,35 +38,51 @@ void gather(GradientContext& context) {
   context.emit(std::move(what), {0});
 }
 
-std::vector<std::int64_t> slice_starts(const Graph& graph, const Operator& op) {
+/// First element and step of every axis.
+struct SliceRange {
+  std::vector<std::int64_t> starts;
+  std::vector<std::int64_t> steps;
+};
+
+SliceRange slice_range(const Graph& graph, const Operator& op) {
   const std::vector<std::int64_t>& shape = graph.tensor(*op.inputs[0]).shape;
   const std::vector<std::int64_t> starts = known_integers(graph, op, 1).value();
   std::vector<std::int64_t> axes(starts.size());
   std::iota(axes.begin(), axes.end(), std::int64_t{0});
   if (const auto given = known_integers(graph, op, 3))
     axes = *given;
-  std::vector<std::int64_t> before(shape.size(), 0);
+  const std::vector<std::int64_t> steps =
+      known_integers(graph, op, 4).value_or(std::vector<std::int64_t>(starts.size(), 1));
+  SliceRange range{std::vector<std::int64_t>(shape.size(), 0),
+                   std::vector<std::int64_t>(shape.size(), 1)};
   for (std::size_t i = 0; i < starts.size(); ++i) {
     const std::size_t axis = normal_axis(axes[i], shape.size());
     const std::int64_t start = starts[i] < 0 ? starts[i] + shape[axis] : starts[i];
-    before[axis] = std::min(std::max<std::int64_t>(start, 0), shape[axis]);
+    const std::int64_t last = steps[i] > 0 ? shape[axis] : shape[axis] - 1;
+    range.starts[axis] = std::min(std::max<std::int64_t>(start, 0), last);
+    range.steps[axis] = steps[i];
   }
-  return before;
+  return range;
 }
 
+/// dY between zeros, spread out where the slice skipped or reversed elements.
 void slice(GradientContext& context) {
-  const std::vector<std::int64_t> before = slice_starts(context.graph(), context.op());
-  context.give(0, pad(context, context.dy(), before, context.input_shape(0)));
+  const SliceRange range = slice_range(context.graph(), context.op());
+  const bool dense = std::all_of(range.steps.begin(), range.steps.end(),
+                                 [](std::int64_t step) { return step == 1; });
+  if (dense) {
+    context.give(0, pad(context, context.dy(), range.starts, context.input_shape(0)));
+    return;
+  }
+  GradientContext::Emit what{"SliceGrad", kMonetDomain, {context.dy()}};
+  what.attributes.set("starts", range.starts);
+  what.attributes.set("steps", range.steps);
+  context.emit(std::move(what), {0});
 }
 std::string refuse_slice(const Graph& graph, const Operator& op) {
   for (std::size_t i = 1; i < op.inputs.size(); ++i) {
     if (op.inputs[i] && !known_integers(graph, op, i))
       return "Slice has a gradient only when its starts, ends, axes and steps are constants";
-  }
-  for (const std::int64_t step :
-       known_integers(graph, op, 4).value_or(std::vector<std::int64_t>{})) {
-    if (step != 1)
-      return "Slice has a gradient only with steps of 1";
   }
   return {};
 }
@@ -90,24 +106,35 @@ TensorId take(GradientContext& context, const std::vector<std::int64_t>& starts,
       shape);
 }
 
+/// Constant borders: dY without them; what a negative pad cut off is zero. Other borders: their
+/// gradients belong to the elements they repeat.
 void pad_rule(GradientContext& context) {
   const std::vector<std::int64_t> shape = context.input_shape(0);
   std::vector<std::int64_t> pads = known_integers(context.graph(), context.op(), 1).value();
+  const std::string mode = context.op().attributes.text("mode", "constant");
+  if (mode != "constant") {
+    GradientContext::Emit what{"PadGrad", kMonetDomain, {context.dy()}};
+    what.attributes.set("pads", pads);
+    what.attributes.set("mode", mode);
+    context.emit(std::move(what), {0});
+    return;
+  }
+  const bool cuts = std::any_of(pads.begin(), pads.end(), [](std::int64_t v) { return v < 0; });
+  if (cuts) {
+    for (std::int64_t& amount : pads)
+      amount = -amount;
+    context.emit({"Pad", "", {context.dy(), context.builder().integers(pads)}}, {0});
+    return;
+  }
   pads.resize(shape.size());
   context.give(0, take(context, pads, shape));
 }
 std::string refuse_pad(const Graph& graph, const Operator& op) {
-  if (op.attributes.text("mode", "constant") != "constant")
-    return "Pad has a gradient only in mode 'constant'";
   if (op.inputs.size() > 3 && op.inputs[3])
     return "Pad has a gradient only without input 'axes'";
   const auto pads = known_integers(graph, op, 1);
   if (!pads || pads->size() != 2 * graph.tensor(*op.inputs[0]).shape.size()) {
     return "Pad has a gradient only when its pads are constants for every axis";
-  }
-  for (const std::int64_t amount : *pads) {
-    if (amount < 0)
-      return "Pad has a gradient only when no pad is negative";
   }
   return {};
 }
@@ -145,8 +172,59 @@ void split(GradientContext& context) {
   context.emit(std::move(what), {0});
 }
 
+/// dY is added where the indices point.
+void gather_elements(GradientContext& context) {
+  GradientContext::Emit what{"GatherElementsGrad", kMonetDomain, {context.dy(), context.input(1)}};
+  what.attributes.set("axis", context.op().attributes.integer("axis", 0));
+  context.emit(std::move(what), {0});
+}
+void gather_nd(GradientContext& context) {
+  GradientContext::Emit what{"GatherNDGrad", kMonetDomain, {context.dy(), context.input(1)}};
+  what.attributes.set("batch_dims", context.op().attributes.integer("batch_dims", 0));
+  context.emit(std::move(what), {0});
+}
+
+/// Data: dY, with zeros where updates have replaced it. Updates: dY where they went.
+void scatter(GradientContext& context) {
+  const std::string type = context.op().op_type;
+  const bool by_element = type != "ScatterND";
+  const Attributes attributes = context.op().attributes;
+  const std::vector<std::int64_t> updates = context.input_shape(2);
+  if (context.wants(2)) {
+    GradientContext::Emit what{
+        by_element ? "GatherElements" : "GatherND", "", {context.dy(), context.input(1)}};
+    if (by_element)
+      what.attributes.set("axis", attributes.integer("axis", 0));
+    context.emit(std::move(what), {2});
+  }
+  if (!context.wants(0))
+    return;
+  if (attributes.text("reduction", "none") == "add") {
+    context.give(0, context.dy());
+    return;
+  }
+  const TensorId zeros = context.expand(
+      context.builder().scalar(0.0, context.builder().precision().gradients), updates);
+  GradientContext::Emit what{
+      by_element ? "ScatterElements" : "ScatterND", "", {context.dy(), context.input(1), zeros}};
+  if (by_element)
+    what.attributes.set("axis", attributes.integer("axis", 0));
+  context.emit(std::move(what), {0});
+}
+std::string refuse_scatter(const Graph&, const Operator& op) {
+  const std::string reduction = op.attributes.text("reduction", "none");
+  return reduction == "none" || reduction == "add"
+             ? std::string()
+             : op.op_type + " has a gradient only with reduction 'none' or 'add'";
+}
+
 constexpr GradientRule kRules[]{
     {"Gather", gather},
+    {"GatherElements", gather_elements},
+    {"GatherND", gather_nd},
+    {"Scatter", scatter, refuse_scatter},
+    {"ScatterElements", scatter, refuse_scatter},
+    {"ScatterND", scatter, refuse_scatter},
     {"Slice", slice, refuse_slice},
     {"Pad", pad_rule, refuse_pad},
     {"Concat", concat},

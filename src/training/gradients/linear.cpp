@@ -3,6 +3,8 @@
 // MACs. Weights first: their operand can be freed before the gradient of the input is made.
 #include "training/gradients/rules.hpp"
 
+#include "monet/base/errors.hpp"
+
 namespace monet {
 
 namespace {
@@ -46,6 +48,14 @@ void conv_transpose(GradientContext& context) {
   convolution_bias(context);
   product(context, {"ConvTransposeGradInput", "ConvTransposeGradWeight"});
 }
+/// The gradient of each operand is the same sum with that operand written.
+void einsum(GradientContext& context) {
+  if (context.op().inputs.size() == 1) {
+    context.emit({"EinsumGradA", kMonetDomain, {context.dy()}, context.op().attributes}, {0});
+    return;
+  }
+  product(context, {"EinsumGradA", "EinsumGradB"});
+}
 void matmul(GradientContext& context) {
   product(context, {"MatMulGradA", "MatMulGradB"});
 }
@@ -66,11 +76,18 @@ void gemm(GradientContext& context) {
   product(context, {"GemmGradA", "GemmGradB"});
 }
 
+/// Recurrent layers are unrolled while a network is read: their parts have the gradients. This rule
+/// says so where operators are only listed.
+void unrolled(GradientContext&) {
+  throw InternalError("a recurrent layer was not unrolled");
+}
+
 constexpr GradientRule kRules[]{
-    {"Conv", conv},
-    {"ConvTranspose", conv_transpose},
-    {"MatMul", matmul},
-    {"Gemm", gemm},
+    {"Conv", conv},     {"ConvTranspose", conv_transpose}, {"MatMul", matmul}, {"Gemm", gemm},
+    {"Einsum", einsum},
+    {"LSTM", unrolled},
+    {"GRU", unrolled},
+    {"RNN", unrolled},
 };
 
 } // namespace

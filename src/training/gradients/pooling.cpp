@@ -31,8 +31,16 @@ void global_average_pool(GradientContext& context) {
   context.give(0, context.expand(scaled, shape));
 }
 
+std::string refuse_max_pool(const Graph&, const Operator& op) {
+  return op.attributes.integer("storage_order", 0) == 0
+             ? std::string()
+             : "MaxPool has a gradient only with storage_order 0";
+}
+
 constexpr GradientRule kRules[]{
-    {"MaxPool", max_pool, nullptr, 1},
+    {"MaxPool", max_pool, refuse_max_pool, 1},
+    {"GlobalMaxPool", max_pool}, // a MaxPool over everything in the step
+
     {"AveragePool", average_pool},
     {"GlobalAveragePool", global_average_pool},
 };

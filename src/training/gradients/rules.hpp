@@ -85,6 +85,8 @@ std::span<const GradientRule> pooling_gradients();
 std::span<const GradientRule> softmax_gradients();
 std::span<const GradientRule> view_gradients();
 std::span<const GradientRule> indexing_gradients();
+std::span<const GradientRule> movement_gradients();
+std::span<const GradientRule> attention_gradients();
 std::span<const GradientRule> reduction_gradients();
 std::span<const GradientRule> dropout_gradients();
 

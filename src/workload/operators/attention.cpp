@@ -1,8 +1,10 @@
-// Attention as one operator (FlashAttention): O = softmax(scale * Q K^T + mask) V, row by row, so
-// that the scores are never stored. Besides O each row leaves the logarithm of its sum of
-// exponentials, from which the backward operator recomputes the scores.
-//   Attention     (Q [.., D, K], K [.., C, K], V [.., C, K], mask) -> O [.., D, K], lse [.., D]
-//   AttentionGrad (dO, Q, K, V, O, lse, mask) -> dQ, dK, dV
+// Attention as one operator (FlashAttention): O = softmax(S) V, S = scale * Q K^T, row by row, so
+// that the scores S are never stored. A mask is added to S; where a condition equals attribute
+// `fill_where`, S is replaced by `fill` (before the mask, or after with `fill_last`). Besides O
+// each row leaves the logarithm of its sum of exponentials, from which the backward operator
+// recomputes the scores.
+//   Attention     (Q [.., D, K], K [.., C, K], V [.., C, K], mask, condition) -> O [.., D, K], lse
+//   [.., D] AttentionGrad (dO, Q, K, V, O, lse, mask, condition) -> dQ, dK, dV
 // Loop P counts the products over D, C and K: Q K^T and P V; backward Q K^T, dO V^T, dV, dQ, dK.
 // No result is final before the last step of K and P.
 #include "workload/operators/families.hpp"
@@ -63,6 +65,16 @@ AttentionAxes attention_axes(const Graph& graph, const Operator& op, LoopNestBui
   return axes;
 }
 
+void add_masks(const Graph& graph, const Operator& op, LoopNestBuilder& nest,
+               const AttentionAxes& axes, std::size_t first) {
+  if (has_input(op, first))
+    nest.input(first, "mask", nest.broadcast(input_shape(graph, op, first), axes.score));
+  if (has_input(op, first + 1)) {
+    nest.input(first + 1, "condition",
+               nest.broadcast(input_shape(graph, op, first + 1), axes.score));
+  }
+}
+
 LoopNest build_attention(const Graph& graph, const Operator& op) {
   LoopNestBuilder nest(graph, op, ComputeKind::mac);
   const AttentionAxes axes = attention_axes(graph, op, nest, 0, kForwardProducts);
@@ -71,8 +83,7 @@ LoopNest build_attention(const Graph& graph, const Operator& op) {
   nest.input(0, "I", axes.query);
   nest.input(1, "W", axes.key);
   nest.input(2, "W2", axes.key);
-  if (has_input(op, 3))
-    nest.input(3, "mask", nest.broadcast(input_shape(graph, op, 3), axes.score));
+  add_masks(graph, op, nest, axes, 3);
   return nest.finish();
 }
 
@@ -88,8 +99,7 @@ LoopNest build_attention_grad(const Graph& graph, const Operator& op) {
   nest.input(3, "W2", axes.key);
   nest.input(4, "result", axes.query);
   nest.input(5, "lse", axes.row);
-  if (has_input(op, 6))
-    nest.input(6, "mask", nest.broadcast(input_shape(graph, op, 6), axes.score));
+  add_masks(graph, op, nest, axes, 6);
   return nest.finish();
 }
 

@@ -60,9 +60,9 @@ LoopNest build_gather_elements_grad(const Graph& graph, const Operator& op) {
 /// (dY, indices) -> dX: slices of dY are added where rows of the indices say.
 LoopNest build_gather_nd_grad(const Graph& graph, const Operator& op) {
   LoopNestBuilder nest(graph, op, ComputeKind::vector, VectorWork{1, 0, 0, 0, 0, 0});
-  const std::vector<LoopIndex> loops = nest.loops_over(input_shape(graph, op, 0));
+  nest.loops_over(input_shape(graph, op, 0));
   nest.opaque_output(0, "O", AccessMode::accumulate);
-  nest.input(0, "I", axes_of(loops));
+  nest.opaque_input(0, "I");
   nest.opaque_input(1, "indices");
   return nest.finish();
 }

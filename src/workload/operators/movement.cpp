@@ -55,9 +55,9 @@ LoopNest build_pad(const Graph& graph, const Operator& op) {
 /// dY of a Pad that reflects or repeats borders -> dX: border elements receive several gradients.
 LoopNest build_pad_grad(const Graph& graph, const Operator& op) {
   LoopNestBuilder nest(graph, op, ComputeKind::vector, VectorWork{1, 0, 0, 0, 0, 0});
-  const std::vector<LoopIndex> loops = nest.loops_over(input_shape(graph, op, 0));
+  nest.loops_over(input_shape(graph, op, 0));
   nest.opaque_output(0, "O", AccessMode::accumulate);
-  nest.input(0, "I", axes_of(loops));
+  nest.opaque_input(0, "I");
   return nest.finish();
 }
 
@@ -74,23 +74,6 @@ LoopNest build_slice_grad(const Graph& graph, const Operator& op) {
   for (std::size_t i = 0; i < dy.size(); ++i)
     to.push_back(axis(loops[i], steps[i], starts[i]));
   nest.output(0, "O", std::move(to), AccessMode::accumulate);
-  nest.input(0, "I", axes_of(loops));
-  return nest.finish();
-}
-
-/// Running sums along one axis: each needs all before it.
-LoopNest build_cumulative_sum(const Graph& graph, const Operator& op) {
-  const auto& shape = output_shape(graph, op, 0);
-  LoopNestBuilder nest(graph, op, ComputeKind::vector, VectorWork{1, 0, 0, 0, 0, 0});
-  const std::vector<LoopIndex> loops = nest.loops_over(shape);
-  const auto along = constant_integers(graph, op, 1);
-  if (along && along->size() == 1) {
-    nest.couple(loops[normal_axis(graph, op, along->front(), shape.size())]);
-  } else {
-    for (const LoopIndex loop : loops)
-      nest.couple(loop);
-  }
-  nest.output(0, "O", axes_of(loops));
   nest.input(0, "I", axes_of(loops));
   return nest.finish();
 }
@@ -186,7 +169,6 @@ LoopNest build_permuted(const Graph& graph, const Operator& op) {
 std::span<const OperatorRule> movement_rules() {
   static constexpr std::array kRules{
       OperatorRule{"", "Concat", &build_concat, false},
-      OperatorRule{"", "CumSum", &build_cumulative_sum, false},
       OperatorRule{"", "DepthToSpace", &build_depth_space, false},
       OperatorRule{"", "EyeLike", &build_fill, false},
       OperatorRule{"", "OneHot", &build_one_hot, false},

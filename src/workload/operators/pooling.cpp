@@ -93,6 +93,7 @@ std::span<const OperatorRule> pooling_rules() {
       OperatorRule{"", "LRN", &build_lrn, false},
       OperatorRule{"", "LpPool", &build_pool<kPower>, false},
       OperatorRule{"", "MaxPool", &build_pool<kMaximum>, false},
+      OperatorRule{kMonetDomain, "MaxPool", &build_pool<kMaximum>, false},
   };
   return kRules;
 }

@@ -1,0 +1,217 @@
+// Pooling over windows and over everything. Padding never wins a maximum; what an average divides
+// by is counted as PyTorch does.
+#include "execute/walk.hpp"
+
+#include <array>
+#include <cmath>
+
+namespace monet {
+
+namespace {
+
+/// Loops that an operand lacks: the positions in a window.
+std::vector<bool> loops_without(const LoopNest& nest, const OperandMap& map) {
+  std::vector<bool> lacking;
+  for (std::size_t d = 0; d < nest.dims.size(); ++d)
+    lacking.push_back(map.strides[d] == 0);
+  return lacking;
+}
+
+/// Output 1: the winner's place in its window, or its place in the whole input as ONNX has it.
+struct MaxPool {
+  template <class Real>
+  static void run(KernelContext<Real>& context) {
+    const bool in_window = context.attributes().integer("window_indices", 0) != 0;
+    const bool indexed = context.has_output(1);
+    context.for_each_group([&](auto& group) {
+      const auto x = group.in(0);
+      const auto address = group.address(0);
+      std::size_t best = x.size();
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        if (address[i] >= 0 && (best == x.size() || x[i] > x[best] || std::isnan(x[i])))
+          best = i;
+      }
+      if (best == x.size())
+        return;
+      group.out(0)[0] = x[best];
+      if (indexed)
+        group.out_integers(1)[0] = in_window ? static_cast<std::int64_t>(best) : address[best];
+    });
+  }
+};
+
+struct MaxPoolGrad {
+  template <class Real>
+  static void run(KernelContext<Real>& context) {
+    if (context.attributes().integer("window_indices", 0) == 0) {
+      by_address(context);
+      return;
+    }
+    const std::size_t dy = *context.operand_index().inputs[0];
+    const auto window = loops_without(context.op().nest, context.map_of(dy));
+    context.for_each_group(window, [](auto& group) {
+      group.out(0)[static_cast<std::size_t>(group.integers(1)[0])] = group.in(0)[0];
+    });
+  }
+
+  template <class Real>
+  static void by_address(KernelContext<Real>& context) {
+    const LoopNest& nest = context.op().nest;
+    const OperandMap from = context.map_of(*context.operand_index().inputs[0]);
+    const OperandMap index = context.map_of(*context.operand_index().inputs[1]);
+    std::vector<bool> outputs = loops_without(nest, from);
+    outputs.flip();
+    for_each_point(
+        nest,
+        [&](const auto& point) {
+          const auto at = context.integers(1)[static_cast<std::size_t>(index.at(point).value())];
+          context.output(0)[static_cast<std::size_t>(at)] +=
+              context.input(0)[static_cast<std::size_t>(from.at(point).value())];
+        },
+        &outputs);
+  }
+};
+
+/// What the sum over a window is divided by: its elements inside the input, or with
+/// count_include_pad those inside the padded input, which rounded-up windows may leave.
+template <class Real>
+class WindowCount {
+public:
+  WindowCount(const KernelContext<Real>& context, std::size_t operand, std::vector<bool> window)
+      : nest_(context.op().nest), access_(nest_.operands[operand]),
+        shape_(context.graph().tensor(access_.tensor).shape), window_(std::move(window)) {
+    const Attributes& attributes = context.attributes();
+    padding_counts_ = attributes.integer("count_include_pad", 0) != 0;
+    rounds_up_ = attributes.integer("ceil_mode", 0) != 0;
+    behind_.assign(shape_.size(), 0);
+    const auto pads = attributes.integers("pads");
+    const std::size_t axes = pads.size() / 2;
+    for (std::size_t i = 0; i < axes && shape_.size() == axes + 2; ++i)
+      behind_[2 + i] = pads[axes + i];
+  }
+
+  /// At the point of the other loops.
+  Real at(const std::vector<std::int64_t>& outer) const {
+    std::int64_t count = 0;
+    for_each_point(
+        nest_,
+        [&](const auto& inner) {
+          bool counts = true;
+          for (std::size_t i = 0; i < shape_.size(); ++i) {
+            std::int64_t index = access_.axes[i].offset;
+            for (const AffineTerm& term : access_.axes[i].terms)
+              index += term.coefficient * (outer[term.dim] + inner[term.dim]);
+            const std::int64_t end = padding_counts_ ? shape_[i] + behind_[i] : shape_[i];
+            const bool checked = !padding_counts_ || rounds_up_;
+            counts = counts && (!checked || (index < end && (padding_counts_ || index >= 0)));
+          }
+          count += counts ? 1 : 0;
+        },
+        &window_);
+    return static_cast<Real>(std::max<std::int64_t>(count, 1));
+  }
+
+private:
+  const LoopNest& nest_;
+  const Access& access_;
+  const std::vector<std::int64_t>& shape_;
+  std::vector<bool> window_;
+  std::vector<std::int64_t> behind_; ///< padding after the last element, per axis
+  bool padding_counts_ = false;
+  bool rounds_up_ = false;
+};
+
+/// The mean over every window, or with `backward` dY shared out to it.
+template <class Real>
+void average(KernelContext<Real>& context, bool backward) {
+  const LoopNest& nest = context.op().nest;
+  const std::size_t small_operand = backward ? *context.operand_index().inputs[0] : 0;
+  const std::size_t large_operand = backward ? 0 : *context.operand_index().inputs[0];
+  const OperandMap small = context.map_of(small_operand);
+  const OperandMap large = context.map_of(large_operand);
+  const std::vector<bool> window = loops_without(nest, small);
+  std::vector<bool> places = window;
+  places.flip();
+  const WindowCount<Real> count(context, large_operand, window);
+  auto& out = context.output(0);
+  const auto& in = context.input(0);
+  for_each_point(
+      nest,
+      [&](const auto& place) {
+        const Real divisor = count.at(place);
+        const auto one = static_cast<std::size_t>(small.at(place).value());
+        std::vector<std::int64_t> point = place;
+        for_each_point(
+            nest,
+            [&](const auto& inner) {
+              for (std::size_t d = 0; d < point.size(); ++d)
+                point[d] = place[d] + inner[d];
+              const auto element = large.at(point);
+              if (!element)
+                return;
+              const auto many = static_cast<std::size_t>(*element);
+              out[backward ? many : one] += in[backward ? one : many] / divisor;
+            },
+            &window);
+      },
+      &places);
+}
+
+struct AveragePool {
+  template <class Real>
+  static void run(KernelContext<Real>& context) {
+    average(context, false);
+  }
+};
+struct AveragePoolGrad {
+  template <class Real>
+  static void run(KernelContext<Real>& context) {
+    average(context, true);
+  }
+};
+
+struct GlobalAveragePool {
+  template <class Real>
+  static void run(KernelContext<Real>& context) {
+    context.for_each_group([](auto& group) {
+      Real sum = 0;
+      for (const Real x : group.in(0))
+        sum += x;
+      group.out(0)[0] = sum / static_cast<Real>(group.size());
+    });
+  }
+};
+
+/// The p-norm of a window.
+struct LpPool {
+  template <class Real>
+  static void run(KernelContext<Real>& context) {
+    const auto p = static_cast<Real>(context.attributes().integer("p", 2));
+    context.for_each_group([&](auto& group) {
+      Real sum = 0;
+      for (const Real x : group.in(0))
+        sum += std::pow(std::abs(x), p);
+      group.out(0)[0] = std::pow(sum, 1 / p);
+    });
+  }
+};
+
+constexpr std::array kKernels{
+    kernel<MaxPool>("", "MaxPool"),
+    kernel<MaxPool>(kMonetDomain, "MaxPool"),
+    kernel<MaxPool>("", "GlobalMaxPool"),
+    kernel<MaxPoolGrad>(kMonetDomain, "MaxPoolGrad"),
+    kernel<AveragePool>("", "AveragePool"),
+    kernel<AveragePoolGrad>(kMonetDomain, "AveragePoolGrad"),
+    kernel<GlobalAveragePool>("", "GlobalAveragePool"),
+    kernel<LpPool>("", "LpPool"),
+    kernel<LpPool>("", "GlobalLpPool"),
+};
+
+} // namespace
+
+std::span<const KernelEntry> pooling_kernels() {
+  return kKernels;
+}
+
+} // namespace monet

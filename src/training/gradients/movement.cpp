@@ -1,0 +1,119 @@
+// Operators that rearrange, repeat or interpolate: Tile, DepthToSpace, SpaceToDepth, Trilu, CumSum,
+// Resize.
+#include "training/gradients/rules.hpp"
+
+namespace monet {
+
+namespace {
+
+/// dY with every repetition as an axis of its own, summed over those.
+void tile(GradientContext& context) {
+  const std::vector<std::int64_t> shape = context.input_shape(0);
+  const std::vector<std::int64_t> whole = context.graph().tensor(context.dy()).shape;
+  std::vector<std::int64_t> apart;
+  std::vector<std::int64_t> axes;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (whole[i] != shape[i]) {
+      axes.push_back(static_cast<std::int64_t>(apart.size()));
+      apart.push_back(whole[i] / std::max<std::int64_t>(shape[i], 1));
+    }
+    apart.push_back(shape[i]);
+  }
+  if (axes.empty()) {
+    context.give(0, context.dy());
+    return;
+  }
+  const TensorId parts = context.reshape(context.dy(), apart);
+  GradientContext::Emit sum{"ReduceSum", "", {parts, context.builder().integers(axes)}};
+  sum.attributes.set("keepdims", std::int64_t{0});
+  context.emit(std::move(sum), {0});
+}
+
+/// The other direction. ONNX has no SpaceToDepth for mode CRD: three views do the same.
+void depth_to_space(GradientContext& context) {
+  const std::int64_t block = context.op().attributes.integer("blocksize", 1);
+  if (context.op().attributes.text("mode", "DCR") != "CRD") {
+    GradientContext::Emit what{"SpaceToDepth", "", {context.dy()}};
+    what.attributes.set("blocksize", block);
+    context.emit(std::move(what), {0});
+    return;
+  }
+  const std::vector<std::int64_t> deep = context.input_shape(0); // [N, C*b*b, H, W]
+  const std::int64_t channels = deep[1] / (block * block);
+  const TensorId parts =
+      context.reshape(context.dy(), {deep[0], channels, deep[2], block, deep[3], block});
+  GradientContext::Emit turn{"Transpose", "", {parts}};
+  turn.attributes.set("perm", std::vector<std::int64_t>{0, 1, 3, 5, 2, 4});
+  const TensorId turned =
+      context.emit_value(std::move(turn), {deep[0], channels, block, block, deep[2], deep[3]});
+  context.give(0, context.reshape(turned, deep));
+}
+void space_to_depth(GradientContext& context) {
+  GradientContext::Emit what{"DepthToSpace", "", {context.dy()}};
+  what.attributes.set("blocksize", context.op().attributes.integer("blocksize", 1));
+  what.attributes.set("mode", std::string("DCR"));
+  context.emit(std::move(what), {0});
+}
+
+/// The same triangle of dY.
+void trilu(GradientContext& context) {
+  GradientContext::Emit what{"Trilu", "", {context.dy()}, context.op().attributes};
+  if (context.has_input(1))
+    what.inputs.emplace_back(context.input(1));
+  context.emit(std::move(what), {0});
+}
+
+/// Element i is in every sum from i on: the running sums of dY from the other end.
+void cumulative_sum(GradientContext& context) {
+  GradientContext::Emit what{
+      "CumSum", "", {context.dy(), context.input(1)}, context.op().attributes};
+  what.attributes.set("reverse",
+                      std::int64_t{context.op().attributes.integer("reverse", 0) == 0 ? 1 : 0});
+  context.emit(std::move(what), {0});
+}
+
+const std::vector<double>* known_numbers(const Graph& graph, const Operator& op,
+                                         std::size_t input) {
+  if (input >= op.inputs.size() || !op.inputs[input])
+    return nullptr;
+  const auto& values = graph.tensor(*op.inputs[input]).values;
+  return values ? std::get_if<std::vector<double>>(&*values) : nullptr;
+}
+
+/// Every element of dY is shared out to the elements it was interpolated from.
+void resize(GradientContext& context) {
+  GradientContext::Emit what{"ResizeGrad", kMonetDomain, {context.dy()}, context.op().attributes};
+  if (const auto* scales = known_numbers(context.graph(), context.op(), 2);
+      scales != nullptr && !scales->empty())
+    what.attributes.set("scales", *scales);
+  context.emit(std::move(what), {0});
+}
+std::string refuse_resize(const Graph& graph, const Operator& op) {
+  const bool computed = op.inputs.size() > 2 && op.inputs[2] &&
+                        graph.tensor(*op.inputs[2]).shape != std::vector<std::int64_t>{0} &&
+                        known_numbers(graph, op, 2) == nullptr;
+  if (computed)
+    return "Resize has a gradient only when its scales are constants";
+  if (op.attributes.text("coordinate_transformation_mode", "") == "tf_crop_and_resize")
+    return "Resize has no gradient with 'tf_crop_and_resize'";
+  return {};
+}
+
+constexpr GradientRule kRules[]{
+    {"Tile", tile},
+    {"DepthToSpace", depth_to_space},
+    {"SpaceToDepth", space_to_depth},
+    {"Trilu", trilu},
+    {"CumSum", cumulative_sum},
+    {"Resize", resize, refuse_resize},
+    {"OneHot"},
+    {"EyeLike"},
+};
+
+} // namespace
+
+std::span<const GradientRule> movement_gradients() {
+  return kRules;
+}
+
+} // namespace monet
