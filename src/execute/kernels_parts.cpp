@@ -172,24 +172,6 @@ struct Trilu {
   }
 };
 
-/// Running sums of the coupled loop.
-struct CumulativeSum {
-  template <class Real>
-  static void run(KernelContext<Real>& context) {
-    const bool exclusive = context.attributes().integer("exclusive", 0) != 0;
-    const bool reverse = context.attributes().integer("reverse", 0) != 0;
-    context.for_each_group([&](auto& group) {
-      Real sum = 0;
-      for (std::size_t k = 0; k < group.size(); ++k) {
-        const std::size_t i = reverse ? group.size() - 1 - k : k;
-        const Real before = sum;
-        sum += group.in(0)[i];
-        group.out(0)[i] = exclusive ? before : sum;
-      }
-    });
-  }
-};
-
 /// (indices, depth, [off, on]).
 struct OneHot {
   template <class Real>
@@ -224,7 +206,6 @@ constexpr std::array kKernels{
     kernel<Pad>("", "Pad"),
     kernel<PadGrad>(kMonetDomain, "PadGrad"),
     kernel<Trilu>("", "Trilu"),
-    kernel<CumulativeSum>("", "CumSum"),
     kernel<OneHot>("", "OneHot"),
 };
 

@@ -1,4 +1,4 @@
-// Operators that rearrange, repeat or interpolate: Tile, DepthToSpace, SpaceToDepth, Trilu, CumSum,
+// Operators that rearrange, repeat or interpolate: Tile, DepthToSpace, SpaceToDepth, Trilu,
 // Resize.
 #include "training/gradients/rules.hpp"
 
@@ -63,15 +63,6 @@ void trilu(GradientContext& context) {
   context.emit(std::move(what), {0});
 }
 
-/// Element i is in every sum from i on: the running sums of dY from the other end.
-void cumulative_sum(GradientContext& context) {
-  GradientContext::Emit what{
-      "CumSum", "", {context.dy(), context.input(1)}, context.op().attributes};
-  what.attributes.set("reverse",
-                      std::int64_t{context.op().attributes.integer("reverse", 0) == 0 ? 1 : 0});
-  context.emit(std::move(what), {0});
-}
-
 const std::vector<double>* known_numbers(const Graph& graph, const Operator& op,
                                          std::size_t input) {
   if (input >= op.inputs.size() || !op.inputs[input])
@@ -100,13 +91,8 @@ std::string refuse_resize(const Graph& graph, const Operator& op) {
 }
 
 constexpr GradientRule kRules[]{
-    {"Tile", tile},
-    {"DepthToSpace", depth_to_space},
-    {"SpaceToDepth", space_to_depth},
-    {"Trilu", trilu},
-    {"CumSum", cumulative_sum},
-    {"Resize", resize, refuse_resize},
-    {"OneHot"},
+    {"Tile", tile},   {"DepthToSpace", depth_to_space},  {"SpaceToDepth", space_to_depth},
+    {"Trilu", trilu}, {"Resize", resize, refuse_resize}, {"OneHot"},
     {"EyeLike"},
 };
 
