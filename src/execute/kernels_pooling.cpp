@@ -17,12 +17,32 @@ std::vector<bool> loops_without(const LoopNest& nest, const OperandMap& map) {
   return lacking;
 }
 
+/// Place of a row-major element when spatial axes count the other way round, the first one fastest.
+std::int64_t column_major(std::int64_t at, std::span<const std::int64_t> shape) {
+  std::int64_t place = 0;
+  std::int64_t size = 1;
+  for (const std::int64_t extent : shape.subspan(2))
+    size *= extent;
+  std::int64_t rest = at % size;
+  std::int64_t row_stride = size;
+  std::int64_t column_stride = 1;
+  for (const std::int64_t extent : shape.subspan(2)) {
+    row_stride /= extent;
+    place += rest / row_stride * column_stride;
+    rest %= row_stride;
+    column_stride *= extent;
+  }
+  return at - at % size + place;
+}
+
 /// Output 1: the winner's place in its window, or its place in the whole input as ONNX has it.
 struct MaxPool {
   template <class Real>
   static void run(KernelContext<Real>& context) {
     const bool in_window = context.attributes().integer("window_indices", 0) != 0;
     const bool indexed = context.has_output(1);
+    const bool by_columns = context.attributes().integer("storage_order", 0) != 0;
+    const auto& shape = context.input_shape(0);
     context.for_each_group([&](auto& group) {
       const auto x = group.in(0);
       const auto address = group.address(0);
@@ -34,8 +54,10 @@ struct MaxPool {
       if (best == x.size())
         return;
       group.out(0)[0] = x[best];
-      if (indexed)
-        group.out_integers(1)[0] = in_window ? static_cast<std::int64_t>(best) : address[best];
+      if (!indexed)
+        return;
+      const std::int64_t place = by_columns ? column_major(address[best], shape) : address[best];
+      group.out_integers(1)[0] = in_window ? static_cast<std::int64_t>(best) : place;
     });
   }
 };

