@@ -1,6 +1,7 @@
 // monet graph: the training graph of a network, its statistics, and its export as ONNX.
 #include "commands.hpp"
 #include "execute.hpp"
+#include "foreign.hpp"
 #include "network_options.hpp"
 #include "pipeline.hpp"
 
@@ -158,12 +159,16 @@ int run_graph(const GraphArguments& arguments, Session& session) {
       collecting(problems, [&] { return read_network(arguments.network, reading); });
   problems.throw_if_any();
 
-  const auto check = [](const TrainingGraph& graph) { verify(graph); };
+  ForeignReport foreign; // at --inference the operators of a file are taken as they stand
+  const Graph graph =
+      arguments.inference ? *network : recognise(*network, !arguments.training.empty(), foreign);
+  const auto check = [](const TrainingGraph& made) { verify(made); };
   const TrainingGraph step = session.stage(
       "graph",
       [&] {
-        return arguments.inference ? make_inference_graph(*network, options->precision)
-                                   : make_training_graph(*network, *options);
+        return arguments.inference || foreign.is_training_step
+                   ? make_inference_graph(graph, options->precision)
+                   : make_training_graph(graph, *options);
       },
       check);
   const TrainingGraph folded = session.stage(
@@ -172,6 +177,10 @@ int run_graph(const GraphArguments& arguments, Session& session) {
   if (arguments.execute.execute) {
     statistics["execution"] = execute_step(step, arguments.network, arguments.execute, session);
   }
+  if (foreign.is_training_step) {
+    statistics["kind"] = "training step of the file";
+    statistics["foreign"] = foreign_json(foreign);
+  }
   if (!arguments.output.empty())
     write_file_atomically(arguments.output, write_onnx(step.graph));
   if (!arguments.picture.empty())
@@ -179,7 +188,8 @@ int run_graph(const GraphArguments& arguments, Session& session) {
   if (!arguments.json.empty())
     write_json(arguments.json, statistics);
   if (arguments.json != "-")
-    print_result(statistics_table(statistics));
+    print_result(statistics_table(statistics) +
+                 (foreign.is_training_step ? foreign_table(foreign) : ""));
   if (arguments.json != "-" && arguments.execute.execute)
     print_result("\n" + execution_table(statistics["execution"]));
   return kExitOk;

@@ -1,5 +1,6 @@
 #include "pipeline.hpp"
 
+#include "foreign.hpp"
 #include "network_options.hpp"
 #include "version.hpp"
 
@@ -30,7 +31,11 @@ Inputs read_inputs(const Experiment& experiment) {
   OnnxReadOptions reading = experiment.network_options;
   if (experiment.training)
     explain_for(reading, *experiment.training);
-  auto network = collecting(problems, [&] { return read_network(experiment.network, reading); });
+  auto network = collecting(problems, [&] {
+    ForeignReport report;
+    return recognise(read_network(experiment.network, reading), experiment.training.has_value(),
+                     report);
+  });
   auto chip = collecting(problems, [&] { return read_chip(experiment.hardware); });
   std::optional<MappingFile> mapping;
   if (!experiment.mapping.empty()) {

@@ -38,5 +38,6 @@ std::span<const KernelEntry> indexing_kernels();
 std::span<const KernelEntry> resize_kernels();
 std::span<const KernelEntry> attention_kernels();
 std::span<const KernelEntry> update_kernels();
+std::span<const KernelEntry> microsoft_kernels();
 
 } // namespace monet

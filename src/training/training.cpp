@@ -283,7 +283,8 @@ TrainingGraph make_inference_graph(const Graph& network, const Precision& precis
   TrainingGraph step;
   step.accumulate = precision.accumulate;
   step.graph = prepare_forward(network, precision, nullptr).graph;
-  step.owner = find_owners(step.graph, {});
+  step.stored_activations = tensors_read_by_backward(step.graph); // a step that somebody else made
+  step.owner = find_owners(step.graph, step.stored_activations);
   return step;
 }
 
