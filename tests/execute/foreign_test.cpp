@@ -165,10 +165,6 @@ std::vector<double> compute(const Graph& graph, const std::string& name) {
   return execution.get(*graph.find_tensor(name));
 }
 
-bool can_run(const Graph& graph) {
-  return std::all_of(graph.operators().begin(), graph.operators().end(), is_executable);
-}
-
 void expect_equal(const std::vector<double>& a, const std::vector<double>& b) {
   ASSERT_EQ(a.size(), b.size());
   double largest = 0;
@@ -195,8 +191,6 @@ TEST_P(ForeignGradients, AreFusedAndComputeTheSameNumbers) {
   EXPECT_EQ(find(step, "ConvTranspose"), nullptr);
   EXPECT_EQ(find(step, "ConvGradWeight")->gradient_of, GradientOf::weight);
   EXPECT_EQ(find(step, "ConvGradInput")->gradient_of, GradientOf::input);
-  if (!can_run(file))
-    GTEST_SKIP() << "Gather or Pad cannot be executed";
   for (const char* name : {"dw", "dh0", "w_optimizer_end"})
     expect_equal(compute(file, name), compute(step, name));
 }
@@ -219,8 +213,7 @@ TEST(ForeignFaults, OfThePublishedGraphsAreReportedAndMended) {
               fault == Fault::order ? "the patches' order is not that of the weight"
                                     : "all indices along axis 3 name the last window");
     const Graph right = StepMaker({}, Fault::none).read();
-    if (can_run(right))
-      expect_equal(compute(step, "dw"), compute(right, "dw"));
+    expect_equal(compute(step, "dw"), compute(right, "dw"));
   }
 }
 
