@@ -98,6 +98,7 @@ Json statistics_json(const TrainingGraph& step, const TrainingGraph& folded,
           {"name", valid_utf8(step.graph.name)},
           {"kind", step.training ? "training" : "inference"},
           {"parameters", parameter_count(step.graph)},
+          {"trained_parameters", trained_count(step)},
           {"macs",
            {{"forward", macs_of.forward},
             {"backward_input", macs_of.backward_input},
@@ -115,6 +116,8 @@ std::string statistics_table(const Json& json) {
   const auto count = [](const Json& value) { return group_digits(value.get<std::int64_t>()); };
   std::vector<std::vector<std::string>> rows{{"", ""}};
   rows.push_back({"parameters", count(json.at("parameters"))});
+  if (json.at("trained_parameters") != json.at("parameters"))
+    rows.push_back({"trained parameters", count(json.at("trained_parameters"))});
   for (const auto& [key, value] : json.at("macs").items())
     rows.push_back({"MACs " + key, count(value)});
   for (const auto& [key, value] : json.at("tensor_bytes").items()) {

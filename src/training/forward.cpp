@@ -181,7 +181,7 @@ void adapt_attention(const Graph& network, const Precision& precision, Adapted& 
 }
 
 Adapted adapt(const Graph& network, const Operator& op, const Precision& precision,
-              const GradientNeeds* needs) {
+              const GradientNeeds* needs, bool frozen_batch_norm) {
   Adapted adapted{op, {}, {}, false, {}};
   const bool training = needs != nullptr;
   if (training) { // whatever the file says, the step to be made begins here
@@ -191,7 +191,7 @@ Adapted adapt(const Graph& network, const Operator& op, const Precision& precisi
   }
   const bool differentiated = training && is_differentiated(*needs, op);
   if (op.op_type == "BatchNormalization") {
-    if (training) {
+    if (training && !frozen_batch_norm) {
       adapt_batch_norm(network, precision, differentiated, adapted);
     } else {
       adapted.changed = true;
@@ -283,11 +283,11 @@ void add_adapted(Adapted adapted, PreparedForward& made) {
 } // namespace
 
 PreparedForward prepare_forward(const Graph& network, const Precision& precision,
-                                const GradientNeeds* needs) {
+                                const GradientNeeds* needs, bool frozen_batch_norm) {
   std::vector<Adapted> operators;
   operators.reserve(network.operators().size());
   for (const Operator& op : network.operators())
-    operators.push_back(adapt(network, op, precision, needs));
+    operators.push_back(adapt(network, op, precision, needs, frozen_batch_norm));
   const std::vector<bool> used = used_tensors(network, operators);
 
   PreparedForward made;

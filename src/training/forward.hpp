@@ -16,9 +16,10 @@ struct PreparedForward {
       to_step; ///< by tensor of the network; nullopt = not needed any more
 };
 
-/// Null `needs` = inference.
+/// Null `needs` = inference. `frozen_batch_norm`: in training too, batch normalisations run as at
+/// inference.
 PreparedForward prepare_forward(const Graph& network, const Precision& precision,
-                                const GradientNeeds* needs);
+                                const GradientNeeds* needs, bool frozen_batch_norm = false);
 
 /// Element type of a tensor by what it is for; integers and running statistics keep theirs.
 ElementType type_for_role(const Tensor& tensor, const Precision& precision);

@@ -82,6 +82,21 @@ LossParts elementwise_loss(StepBuilder& builder, LossKind kind, TensorId predict
   return parts;
 }
 
+TensorId scaled(StepBuilder& builder, TensorId gradient, std::optional<TensorId> seed) {
+  if (!seed)
+    return gradient;
+  const Tensor source = builder.graph().tensor(gradient);
+  const TensorId result =
+      builder.add_tensor(source.name + ".scaled", source.shape, source.type, source.kind);
+  NewOperator op = loss_operator("Mul", "");
+  op.name = source.name + ".scale";
+  op.phase = Phase::backward;
+  op.inputs = {gradient, *seed};
+  op.outputs = {result};
+  builder.add_operator(std::move(op));
+  return result;
+}
+
 } // namespace
 
 LossParts add_loss(StepBuilder& builder, LossKind kind, TensorId prediction) {
@@ -99,7 +114,7 @@ LossParts add_loss(StepBuilder& builder, LossKind kind, TensorId prediction) {
 }
 
 void start_backward(StepBuilder& builder, Differentiator& differentiator, const LossParts& loss,
-                    const std::vector<TensorId>& outputs) {
+                    const std::vector<TensorId>& outputs, std::optional<TensorId> seed) {
   const auto new_gradient = [&](TensorId of) {
     const Tensor source = builder.graph().tensor(of);
     return builder.add_tensor(source.name + ".grad", source.shape, builder.precision().gradients,
@@ -109,7 +124,7 @@ void start_backward(StepBuilder& builder, Differentiator& differentiator, const 
     for (const TensorId output : outputs) {
       const TensorId fed = new_gradient(output);
       builder.graph().inputs.push_back(fed);
-      differentiator.give(output, fed);
+      differentiator.give(output, scaled(builder, fed, seed));
     }
     return;
   }
@@ -124,7 +139,7 @@ void start_backward(StepBuilder& builder, Differentiator& differentiator, const 
   const TensorId gradient = new_gradient(loss.prediction);
   op.outputs = {gradient};
   builder.add_operator(std::move(op));
-  differentiator.give(loss.prediction, gradient);
+  differentiator.give(loss.prediction, scaled(builder, gradient, seed));
 }
 
 } // namespace monet

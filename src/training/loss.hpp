@@ -22,8 +22,8 @@ struct LossParts {
 /// such loss.
 LossParts add_loss(StepBuilder& builder, LossKind kind, TensorId prediction);
 /// Emits the loss's gradient and gives it to the prediction; with LossKind::none, a graph input per
-/// output is given.
+/// output is given. `seed`: scalar that they are multiplied by first.
 void start_backward(StepBuilder& builder, Differentiator& differentiator, const LossParts& loss,
-                    const std::vector<TensorId>& outputs);
+                    const std::vector<TensorId>& outputs, std::optional<TensorId> seed = {});
 
 } // namespace monet

@@ -43,6 +43,7 @@ constexpr Defaults kDefaults[]{
 OptimizerOptions for_shape(OptimizerOptions options, const std::vector<std::int64_t>& shape) {
   const bool matrix = shape.size() >= 2 && std::find(shape.begin(), shape.end(), 0) == shape.end();
   if (options.kind == OptimizerKind::muon && !matrix) {
+    options.weight_decay = with_defaults(options).weight_decay;
     options.kind = OptimizerKind::adamw;
     options.epsilon.reset();
   }

@@ -19,6 +19,7 @@ constexpr std::array kLosses{
     Choice<LossKind>{"none", LossKind::none},
 };
 constexpr std::array kUpdates{Choice<bool>{"fused", true}, Choice<bool>{"unfused", false}};
+constexpr std::array kBatchNorms{Choice<bool>{"training", false}, Choice<bool>{"inference", true}};
 constexpr std::array kPolicies{
     Choice<StorePolicy>{"minimal", StorePolicy::minimal},
     Choice<StorePolicy>{"pytorch-eager", StorePolicy::pytorch_eager},
@@ -81,23 +82,12 @@ void read_store(const YamlNode& node, ProblemList& problems, StorePolicy& policy
   read_choice(node, problems, std::span<const Choice<StorePolicy>>(kPolicies), policy);
 }
 
-/// `all`, {freeze: [patterns]} or {lora: ...}, which is not supported yet.
-std::vector<std::string> read_trainable(const YamlNode& node, ProblemList& problems) {
-  if (node.kind == YamlNode::Kind::scalar) {
-    if (node.scalar != "all") {
-      problems.add(node.where, fmt::format("'{}' is not known here", node.scalar),
-                   "all, or {freeze: [patterns]}");
-    }
-    return {};
+void read_micro_batches(const YamlNode& node, ProblemList& problems, std::int64_t& count) {
+  constexpr std::int64_t kMost = 4096; // every micro-batch is spelled out in the graph
+  count = as_integer(node, problems).value_or(1);
+  if (count < 1 || count > kMost) {
+    problems.add(node.where, fmt::format("{} micro-batches, outside [1, {}]", count, kMost));
   }
-  std::vector<std::string> patterns;
-  YamlMap map(node, problems);
-  if (const YamlNode* freeze = map.find("freeze"))
-    patterns = as_strings(*freeze, problems, true);
-  if (const YamlNode* lora = map.find("lora"))
-    problems.add(lora->where, "'lora' is not supported yet");
-  map.finish();
-  return patterns;
 }
 
 } // namespace
@@ -140,14 +130,15 @@ TrainingOptions read_training_options(const YamlNode& node, ProblemList& problem
                 options.attention);
   }
   if (const YamlNode* trainable = map.find("trainable"))
-    options.freeze = read_trainable(*trainable, problems);
-  if (const YamlNode* micro_batches = map.find("micro_batches")) {
-    const auto count = as_integer(*micro_batches, problems);
-    if (count && *count != 1) {
-      problems.add(micro_batches->where,
-                   fmt::format("{} micro-batches are not supported yet, only 1", *count));
-    }
+    read_trainable(*trainable, problems, options);
+  if (const YamlNode* scale = map.find("loss_scale"))
+    read_loss_scale(*scale, problems, options);
+  if (const YamlNode* statistics = map.find("batch_norm")) {
+    read_choice(*statistics, problems, std::span<const Choice<bool>>(kBatchNorms),
+                options.frozen_batch_norm);
   }
+  if (const YamlNode* micro_batches = map.find("micro_batches"))
+    read_micro_batches(*micro_batches, problems, options.micro_batches);
   map.finish();
   return options;
 }

@@ -45,4 +45,9 @@ void check_range(const YamlMap& map, ProblemList& problems, std::string_view key
 /// `optimizer: sgd` or a map with its settings and its groups of parameters.
 void read_optimizer(const YamlNode& node, ProblemList& problems, TrainingOptions& options);
 
+/// Which parameters are trained: `all`, or patterns, layers, adapters, channels.
+void read_trainable(const YamlNode& node, ProblemList& problems, TrainingOptions& options);
+/// A number, `dynamic`, or a map.
+void read_loss_scale(const YamlNode& node, ProblemList& problems, TrainingOptions& options);
+
 } // namespace monet

@@ -141,6 +141,11 @@ TrainingGraph fold_views(const TrainingGraph& step) {
     folded.learning_rates.push_back({map(rate.tensor), rate.value});
   if (step.step_number)
     folded.step_number = map(*step.step_number);
+  folded.micro_batches = step.micro_batches;
+  if (step.loss_scale)
+    folded.loss_scale = map(*step.loss_scale);
+  if (step.found_inf)
+    folded.found_inf = map(*step.found_inf);
   if (step.gradient_norm)
     folded.gradient_norm = map(*step.gradient_norm);
   for (const InitialState& state : step.initial) {

@@ -3,8 +3,11 @@
 #include "training/differentiate.hpp"
 #include "training/forward.hpp"
 #include "training/fuse_attention.hpp"
+#include "training/gradient_control.hpp"
 #include "training/loss.hpp"
+#include "training/micro_batches.hpp"
 #include "training/optimizer.hpp"
+#include "training/regime.hpp"
 #include "training/storage.hpp"
 
 #include "monet/base/checked.hpp"
@@ -20,32 +23,6 @@
 namespace monet {
 
 namespace {
-
-std::vector<bool> trained_parameters(const Graph& network, const TrainingOptions& options) {
-  std::vector<bool> trained(network.tensors().size(), false);
-  std::vector<bool> matched(options.freeze.size(), false);
-  for (std::size_t i = 0; i < trained.size(); ++i) {
-    const Tensor& tensor = network.tensors()[i];
-    if (tensor.kind != TensorKind::parameter || !is_floating(tensor.type))
-      continue;
-    trained[i] = true;
-    for (std::size_t p = 0; p < options.freeze.size(); ++p) {
-      if (!glob_match(options.freeze[p], tensor.name))
-        continue;
-      trained[i] = false;
-      matched[p] = true;
-    }
-  }
-  ProblemList problems;
-  for (std::size_t p = 0; p < matched.size(); ++p) {
-    if (matched[p])
-      continue;
-    problems.add({network.origin, 0, 0, ""},
-                 fmt::format("no parameter matches the freeze pattern '{}'", options.freeze[p]));
-  }
-  problems.throw_if_any();
-  return trained;
-}
 
 /// The tensors that the loss is a function of: the first floating output, or all of them when
 /// gradients are fed in.
@@ -113,29 +90,11 @@ void mark_parameter_gradient(Graph& graph, TensorId gradient) {
   }
 }
 
-/// Clipping to a global norm: all gradients are multiplied by min(1, limit / (norm + 1e-6)).
-void control_gradients(StepBuilder& builder, UpdateEmitter& updates,
-                       const std::vector<std::pair<TensorId, TensorId>>& gradients,
-                       const TrainingOptions& options, TrainingGraph& step) {
-  if (!options.clip_global_norm)
-    return;
-  std::vector<TensorId> all;
-  for (const auto& [weight, gradient] : gradients)
-    all.push_back(gradient);
-  const ElementType type = builder.precision().accumulate;
-  const TensorId norm = global_norm(builder, all);
-  step.gradient_norm = norm;
-  const auto scalar = [&](std::string_view op_type, TensorId a, TensorId b) {
-    return update_value(builder, op_type, "clip_scale", {a, b}, {}, type);
-  };
-  const TensorId divisor = scalar("Add", norm, builder.scalar(1e-6, type));
-  const TensorId ratio = scalar("Div", builder.scalar(*options.clip_global_norm, type), divisor);
-  updates.scale_gradients(scalar("Min", ratio, builder.scalar(1.0, type)));
-}
-
-void add_updates(StepBuilder& builder, const Differentiator& differentiator,
-                 const TrainingOptions& options, std::size_t forward_tensors, TrainingGraph& step) {
-  std::vector<std::pair<TensorId, TensorId>> gradients; // weight, gradient
+/// Gradients of parameters, each in a tensor of its own: (weight, gradient).
+std::vector<std::pair<TensorId, TensorId>> parameter_gradients(StepBuilder& builder,
+                                                               const Differentiator& differentiator,
+                                                               std::size_t forward_tensors) {
+  std::vector<std::pair<TensorId, TensorId>> gradients;
   for (std::size_t i = 0; i < forward_tensors; ++i) {
     const auto gradient = differentiator.gradient(TensorId(i));
     if (!gradient || builder.graph().tensor(TensorId(i)).kind != TensorKind::parameter)
@@ -146,11 +105,18 @@ void add_updates(StepBuilder& builder, const Differentiator& differentiator,
     mark_parameter_gradient(builder.graph(), gradient);
     builder.rename_tensor(gradient, builder.graph().tensor(weight).name + ".grad");
   }
+  return gradients;
+}
+
+Graph add_updates(Graph graph, const std::vector<std::pair<TensorId, TensorId>>& gradients,
+                  const TrainingOptions& options, const LossScale& scale, TrainingGraph& step) {
+  StepBuilder builder(std::move(graph), options.precision);
   UpdateEmitter updates(builder, options, step);
-  control_gradients(builder, updates, gradients, options, step);
+  control_gradients(builder, updates, gradients, options, scale, step);
   for (const auto& [weight, gradient] : gradients)
     updates.add(weight, gradient);
   updates.check_groups();
+  return builder.release();
 }
 
 /// What a step produces: the loss and everything it overwrites in place.
@@ -231,13 +197,18 @@ std::vector<InputProblem> explain_operators(const NetworkOutline& outline,
   return explain_needs(outline, trained, outputs);
 }
 
-TrainingGraph make_training_graph(const Graph& network, const TrainingOptions& options) {
+TrainingGraph make_training_graph(const Graph& original, const TrainingOptions& options) {
   if (options.attention == AttentionForm::fused) {
     TrainingOptions exported = options;
     exported.attention = AttentionForm::exported;
-    return make_training_graph(fuse_attention(network), exported);
+    return make_training_graph(fuse_attention(original), exported);
   }
-  const std::vector<bool> trained = trained_parameters(network, options);
+  std::optional<AdaptedNetwork> adapted;
+  if (options.lora)
+    adapted = add_adapters(original, *options.lora);
+  const Graph& network = adapted ? adapted->graph : original;
+  const std::vector<bool> trained =
+      trained_parameters(network, options, adapted ? adapted->adapters : std::vector<TensorId>{});
   const std::vector<TensorId> outputs = differentiated_outputs(network, options.loss);
   const GradientNeeds needs = find_needs(network, trained, outputs);
   const bool any = std::any_of(outputs.begin(), outputs.end(),
@@ -245,7 +216,8 @@ TrainingGraph make_training_graph(const Graph& network, const TrainingOptions& o
   if (!any)
     throw InputError({network.origin, 0, 0, ""}, "no trained parameter reaches the loss");
 
-  PreparedForward forward = prepare_forward(network, options.precision, &needs);
+  PreparedForward forward =
+      prepare_forward(network, options.precision, &needs, options.frozen_batch_norm);
   const GradientNeeds step_needs = follow(needs, forward);
   const std::size_t forward_tensors = forward.graph.tensors().size();
   const std::size_t forward_operators = forward.graph.operators().size();
@@ -256,24 +228,30 @@ TrainingGraph make_training_graph(const Graph& network, const TrainingOptions& o
   TrainingGraph step;
   step.training = true;
   step.accumulate = options.precision.accumulate;
+  step.micro_batches = options.micro_batches;
   StepBuilder builder(std::move(forward.graph), options.precision);
   const LossParts loss = add_loss(builder, options.loss, step_results.front());
-  step.loss = loss.loss;
   Differentiator differentiator(builder, step_needs, forward_operators, options.store);
-  start_backward(builder, differentiator, loss, step_results);
+  const LossScale scale = add_loss_scale(builder, options, step);
+  start_backward(builder, differentiator, loss, step_results, loss_seed(builder, options, scale));
   differentiator.run();
-  add_updates(builder, differentiator, options, forward_tensors, step);
-
-  std::vector<TensorId> kept = differentiator.kept();
+  AccumulatedStep one;
+  one.gradients = parameter_gradients(builder, differentiator, forward_tensors);
+  one.loss = loss.loss;
+  one.kept = differentiator.kept();
   // PyTorch keeps the divisor of the mean, a scalar as the loss is; the loss stands for it.
   if (options.store == StorePolicy::pytorch_eager && loss.kind == LossKind::cross_entropy)
-    kept.push_back(*loss.loss);
-  step.graph = builder.release();
+    one.kept.push_back(*loss.loss);
+  one.graph = builder.release();
   if (options.loss != LossKind::none)
-    step.graph.outputs.clear();
+    one.graph.outputs.clear();
+  AccumulatedStep whole =
+      accumulate_micro_batches(std::move(one), options.micro_batches, options.precision.accumulate);
+  step.loss = whole.loss;
+  step.graph = add_updates(std::move(whole.graph), whole.gradients, options, scale, step);
   for (const TensorId id : step_outputs(step.graph, step))
     step.graph.outputs.push_back(id);
-  step.stored_activations = stored_tensors(step.graph, kept);
+  step.stored_activations = stored_tensors(step.graph, whole.kept);
   step.owner = find_owners(step.graph, step.stored_activations);
   return step;
 }
@@ -286,6 +264,13 @@ TrainingGraph make_inference_graph(const Graph& network, const Precision& precis
   step.stored_activations = tensors_read_by_backward(step.graph); // a step that somebody else made
   step.owner = find_owners(step.graph, step.stored_activations);
   return step;
+}
+
+std::int64_t trained_count(const TrainingGraph& step) {
+  std::int64_t count = 0;
+  for (const ParameterRecord& record : step.parameters)
+    count = checked_add(count, element_count(step.graph.tensor(record.weight)));
+  return count;
 }
 
 MacSplit count_macs(const Graph& graph) {

@@ -117,15 +117,20 @@ private:
     return as_type;
   }
 
-  /// The only output that is this result, if it can be written at once.
+  bool in_place(std::size_t output) const {
+    return builder_.graph().tensor(*fused_.outputs[output]).alias_of.has_value();
+  }
+
+  /// An output that is this result and can be written at once; one in place where there is any.
   std::optional<std::size_t> direct_output(std::size_t instruction) const {
+    std::optional<std::size_t> found;
     for (std::size_t i = 0; i < formula_.outputs.size(); ++i) {
       const UpdateValue& value = formula_.outputs[i];
       const bool same = value.kind == UpdateValue::Kind::result && value.index == instruction;
-      if (same && !skips() && type_of(*fused_.outputs[i]) == type_)
-        return i;
+      if (same && !skips() && type_of(*fused_.outputs[i]) == type_ && (!found || in_place(i)))
+        found = i;
     }
-    return std::nullopt;
+    return found;
   }
 
   TensorId result(std::size_t i) {
@@ -166,10 +171,24 @@ private:
       if (same_type)
         return;
     }
-    if (same_type)
-      append("Identity", {value}, output);
-    else
+    if (!same_type)
       cast(value, output);
+    else if (in_place(i)) // a view would leave the old numbers where they are
+      copy(value, output);
+    else
+      append("Identity", {value}, output);
+  }
+
+  void copy(TensorId from, TensorId to) {
+    NewOperator op;
+    op.name = fused_.name + ".Copy";
+    op.op_type = "Copy";
+    op.domain = kMonetDomain;
+    op.attributes.set("view", std::string("Reshape")); // to the same shape
+    op.inputs = {from};
+    op.outputs = {to};
+    op.phase = Phase::update;
+    builder_.add_operator(std::move(op));
   }
 
   TensorId condition() {

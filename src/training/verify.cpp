@@ -27,15 +27,22 @@ int rank_of(Phase phase) {
   throw InternalError("phase without a rank");
 }
 
-void verify_phases(const Graph& graph) {
+/// Phases follow each other, once for every micro-batch, then the update.
+void verify_phases(const Graph& graph, std::int64_t micro_batches) {
   int reached = 0;
+  std::int64_t begun = 1;
   for (const Operator& op : graph.operators()) {
     const int rank = rank_of(op.phase);
+    if (rank == 0 && reached == 2) {
+      ++begun;
+      reached = 0;
+    }
     internal_check(rank >= reached, fmt::format("'{}' is out of its phase", op.name));
     reached = rank;
     internal_check(op.gradient_of == GradientOf::none || op.phase == Phase::backward,
                    fmt::format("'{}' computes a gradient outside the backward phase", op.name));
   }
+  internal_check(begun <= micro_batches, "more forward phases than micro-batches");
 }
 
 void verify_record(const Graph& graph, const ParameterRecord& record) {
@@ -65,7 +72,7 @@ void verify_record(const Graph& graph, const ParameterRecord& record) {
 
 void verify(const TrainingGraph& step) {
   verify(step.graph);
-  verify_phases(step.graph);
+  verify_phases(step.graph, step.micro_batches);
   std::set<TensorId> weights;
   for (const ParameterRecord& record : step.parameters) {
     internal_check(weights.insert(record.weight).second,

@@ -100,11 +100,6 @@ double largest_error(const Numbers& actual, const Numbers& expected) {
 
 constexpr double kTolerance = 1e-13;
 
-bool is_executable(const Graph& graph) {
-  return std::all_of(graph.operators().begin(), graph.operators().end(),
-                     [](const Operator& op) { return monet::is_executable(op); });
-}
-
 TEST(OptimizerSteps, EqualPyTorchFusedUnfusedAndFolded) {
   const Json fixtures = fixture();
   const int steps = fixtures.at("steps");
@@ -118,13 +113,12 @@ TEST(OptimizerSteps, EqualPyTorchFusedUnfusedAndFolded) {
       options.fused_update = fused;
       const TrainingGraph step = make_training_graph(network, options);
       verify(step);
-      if (!is_executable(step.graph))
-        continue;
       for (const TrainingGraph& graph : {step, fold_views(step)}) {
         verify(graph);
         const Parameters after = take_steps(graph, steps);
         for (const auto& [name, values] : expected)
-          EXPECT_LE(largest_error(after.at(name), values), kTolerance) << text << " " << name;
+          EXPECT_LE(largest_error(after.at(name), values), kTolerance)
+              << text << " " << name << (fused ? " fused" : " unfused");
       }
     }
     ++cases;
@@ -144,8 +138,6 @@ TEST(OptimizerSteps, AMasterCopyIsWhatIsUpdated) {
       options.fused_update = fused;
       const TrainingGraph step = make_training_graph(network, options);
       verify(step);
-      if (!is_executable(step.graph))
-        continue;
       const Parameters after = take_steps(step, fixtures.at("steps"));
       for (const auto& [name, values] : expected)
         EXPECT_LE(largest_error(after.at(name), values), kTolerance) << row.at("training");

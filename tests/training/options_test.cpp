@@ -107,8 +107,13 @@ TEST(TrainingOptionsFile, WrongValuesAreLocatedAndToldWhatIsPossible) {
       {"optimizer: {betas: [0.9, 0.99], beta1: 0.9}", "say the same thing"},
       {"optimizer: {lr: 0.1}", "lr"},
       {"precision: {weights: int8}", "'int8' is no floating-point element type"},
-      {"micro_batches: 4", "t.yaml:1:16: 4 micro-batches are not supported yet, only 1"},
-      {"trainable: {lora: {rank: 8}}", "'lora' is not supported yet"},
+      {"micro_batches: 0", "t.yaml:1:16: 0 micro-batches, outside [1, 4096]"},
+      {"trainable: {lora: {rank: 0}}", "'rank' is 0, outside [1, 65536]"},
+      {"trainable: {train_last: 0}", "the last 0 layers cannot be trained"},
+      {"trainable: {sparse: {channels: {w: 1.5}}}", "a share of channels is in (0, 1], not 1.5"},
+      {"loss_scale: {mode: automatic}", "one of: dynamic, static"},
+      {"loss_scale: -1", "a loss scale is above 0, not -1"},
+      {"batch_norm: frozen", "one of: training, inference"},
       {"trainable: some", "'some' is not known here"},
       {"store: {keep: [a]}", "not supported yet"},
       {"optimiser: adam", "did you mean 'optimizer'?"},
@@ -119,7 +124,7 @@ TEST(TrainingOptionsFile, WrongValuesAreLocatedAndToldWhatIsPossible) {
 }
 
 TEST(TrainingOptionsFile, AllProblemsAreReportedAtOnce) {
-  const std::string text = message("loss: l1\nmicro_batches: 2\nstore: everything\n");
+  const std::string text = message("loss: l1\nmicro_batches: -2\nstore: everything\n");
   EXPECT_NE(text.find(":1:"), std::string::npos);
   EXPECT_NE(text.find(":2:"), std::string::npos);
   EXPECT_NE(text.find(":3:"), std::string::npos);

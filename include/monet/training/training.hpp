@@ -70,6 +70,41 @@ struct Precision {
   ElementType accumulate = ElementType::fp32;
 };
 
+/// Layers that are trained, counted from 0 in the order of the network; negative from its end. A
+/// layer is an operator with a weight of its own (convolution, product, embedding) and the
+/// parameters of what follows it.
+struct LayerRange {
+  std::int64_t from = 0;
+  std::int64_t to = -1; ///< the last one, included
+};
+
+/// Low-rank adapters (Hu et al. 2021): Y += (alpha/rank) * B(A(X)), A and B trained, the rest not.
+struct LoraOptions {
+  std::int64_t rank = 8;
+  double alpha = 16.0;
+  std::vector<std::string> targets{"*"}; ///< glob patterns of weights
+};
+
+/// Sparse update (Lin et al. 2022): biases, and the first output channels of some weights.
+struct SparseOptions {
+  struct Channels {
+    std::string match; ///< glob pattern of weights
+    double share = 1.0;
+  };
+  bool biases = true;
+  std::vector<Channels> channels;
+};
+
+/// Scaling of the loss against underflow of low-precision gradients; a step with a gradient that is
+/// not finite changes nothing but the scale.
+struct LossScaleOptions {
+  bool dynamic = true;
+  double initial = 65536.0;
+  std::int64_t growth_interval = 2000; ///< steps in a row that are finite
+  double factor = 2.0;
+  double backoff = 0.5;
+};
+
 enum class StorePolicy {
   minimal,       ///< only what some backward operator reads
   pytorch_eager, ///< what PyTorch's autograd keeps
@@ -89,7 +124,14 @@ struct TrainingOptions {
   Precision precision;
   StorePolicy store = StorePolicy::minimal;
   AttentionForm attention = AttentionForm::exported;
+  std::optional<LossScaleOptions> loss_scale;
+  std::vector<std::string> train;  ///< glob patterns: nothing else is trained (besides adapters)
   std::vector<std::string> freeze; ///< glob patterns of parameters that are not trained
+  std::optional<LayerRange> layers;
+  std::optional<LoraOptions> lora;
+  std::optional<SparseOptions> sparse;
+  bool frozen_batch_norm = false; ///< normalises with its running statistics and leaves them
+  std::int64_t micro_batches = 1; ///< of the network's batch each; one update for all of them
 };
 
 /// Reads the `training:` part of an experiment or a training.yaml; every key has a default, unknown
@@ -129,12 +171,15 @@ struct TrainingGraph {
   bool training = false;
   std::optional<TensorId> loss;
   std::vector<ParameterRecord> parameters;
-  std::vector<StepInput> learning_rates;    ///< the optimiser's own first, then those of groups
-  std::optional<TensorId> step_number;      ///< scalar input, 1 in the first step; where it matters
-  std::vector<InitialState> initial;        ///< states that do not begin as zeros
-  std::optional<TensorId> gradient_norm;    ///< of all gradients together, when it is clipped
-  std::vector<TensorId> stored_activations; ///< forward tensors that backward reads
-  std::vector<MemoryOwner> owner;           ///< per tensor
+  std::vector<StepInput> learning_rates; ///< the optimiser's own first, then those of groups
+  std::optional<TensorId> step_number;   ///< scalar input, 1 in the first step; where it matters
+  std::vector<InitialState> initial;     ///< states that do not begin as zeros
+  std::optional<TensorId> loss_scale;    ///< state: what the loss's gradient is multiplied by
+  std::optional<TensorId> found_inf;     ///< 1 in a step that is skipped, else 0
+  std::int64_t micro_batches = 1;
+  std::optional<TensorId> gradient_norm;      ///< of all gradients together, when it is clipped
+  std::vector<TensorId> stored_activations;   ///< forward tensors that backward reads
+  std::vector<MemoryOwner> owner;             ///< per tensor
   ElementType accumulate = ElementType::fp32; ///< type of partial sums
 };
 
@@ -153,6 +198,9 @@ TrainingGraph fold_views(const TrainingGraph& step);
 /// Invariants as InternalError: verify(graph), every parameter trained has one gradient and one
 /// update, phases in order, every owner consistent with the tensor's kind.
 void verify(const TrainingGraph& step);
+
+/// Elements of all trained parameters.
+std::int64_t trained_count(const TrainingGraph& step);
 
 /// MACs by what they compute.
 struct MacSplit {

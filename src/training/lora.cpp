@@ -1,0 +1,237 @@
+// Low-rank adapters (Hu et al. 2021, "LoRA"; convolutions as in Hugging Face's PEFT): the input
+// goes through A, down to the rank, then through B, up to the width of the output; alpha/rank times
+// that is added. A has the geometry of the operator, B is a product of single positions.
+#include "training/regime.hpp"
+#include "training/storage.hpp"
+
+#include "monet/base/errors.hpp"
+#include "monet/base/text.hpp"
+#include "monet/workload/operators.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_set>
+
+namespace monet {
+
+namespace {
+
+using Shape = std::vector<std::int64_t>;
+
+class AdapterWriter {
+public:
+  AdapterWriter(const Graph& network, const LoraOptions& options)
+      : network_(network), options_(options), matched_(options.targets.size(), false) {
+    Graph& graph = made_.graph;
+    graph.name = network.name;
+    graph.origin = network.origin;
+    graph.inputs = network.inputs;
+    graph.outputs = network.outputs;
+    for (Tensor tensor : network.tensors()) {
+      names_.insert(tensor.name);
+      tensor.producer.reset();
+      tensor.consumers.clear();
+      graph.add_tensor(std::move(tensor));
+    }
+    for (const Operator& op : network.operators())
+      op_names_.insert(op.name);
+  }
+
+  AdaptedNetwork run() {
+    for (const Operator& op : network_.operators()) {
+      const auto input = adapted_input(op);
+      if (input)
+        add_adapted(op, *input);
+      else
+        copy(op);
+    }
+    ProblemList problems;
+    for (std::size_t i = 0; i < matched_.size(); ++i) {
+      if (!matched_[i]) {
+        problems.add({network_.origin, 0, 0, ""},
+                     fmt::format("no weight of a MatMul, Gemm or Conv matches the LoRA target '{}'",
+                                 options_.targets[i]));
+      }
+    }
+    problems.throw_if_any();
+    return std::move(made_);
+  }
+
+private:
+  /// Operators refer to others by position; a network has no such reference.
+  void copy(Operator op) {
+    op.forward_op.reset();
+    made_.graph.add_operator(std::move(op));
+  }
+
+  std::string unique(std::unordered_set<std::string>& taken, const std::string& name) {
+    std::string candidate = name;
+    for (int i = 2; !taken.insert(candidate).second; ++i)
+      candidate = fmt::format("{}.{}", name, i);
+    return candidate;
+  }
+
+  const Tensor& weight_of(const Operator& op, std::size_t input) const {
+    return network_.tensor(storage_root(network_, *op.inputs[input]));
+  }
+
+  /// Which input of the operator is a weight to be adapted.
+  std::optional<std::size_t> adapted_input(const Operator& op) {
+    const bool product = op.op_type == "MatMul" || op.op_type == "Gemm";
+    if (!op.domain.empty() || !(product || op.op_type == "Conv"))
+      return std::nullopt;
+    for (const std::size_t i : {1U, 0U}) {
+      if (i == 0 && op.op_type != "MatMul")
+        continue;
+      const Tensor& weight = weight_of(op, i);
+      if (weight.kind != TensorKind::parameter || !is_floating(weight.type))
+        continue;
+      if (product && network_.tensor(*op.inputs[i]).shape.size() != 2)
+        continue;
+      if (!product && network_.tensor(*op.inputs[0]).shape.size() < 3)
+        continue;
+      if (matches(weight.name))
+        return i;
+    }
+    return std::nullopt;
+  }
+
+  bool matches(std::string_view name) {
+    bool any = false;
+    for (std::size_t i = 0; i < matched_.size(); ++i) {
+      if (!glob_match(options_.targets[i], name))
+        continue;
+      matched_[i] = true;
+      any = true;
+    }
+    return any;
+  }
+
+  TensorId add_tensor(const std::string& name, Shape shape, TensorKind kind) {
+    Tensor tensor;
+    tensor.name = unique(names_, name);
+    tensor.shape = std::move(shape);
+    tensor.kind = kind;
+    return made_.graph.add_tensor(std::move(tensor));
+  }
+  TensorId adapter(std::string_view which, Shape shape) {
+    const TensorId id = add_tensor(fmt::format("{}.lora_{}", prefix_, which), std::move(shape),
+                                   TensorKind::parameter);
+    made_.adapters.push_back(id);
+    return id;
+  }
+  TensorId append(std::string_view op_type, std::vector<std::optional<TensorId>> inputs,
+                  TensorId output, Attributes attributes = {}) {
+    Operator op;
+    op.name = unique(op_names_, fmt::format("{}.lora.{}", prefix_, op_type));
+    op.op_type = op_type;
+    op.inputs = std::move(inputs);
+    op.outputs = {output};
+    op.attributes = std::move(attributes);
+    build_nest(made_.graph, made_.graph.add_operator(std::move(op)));
+    return output;
+  }
+  TensorId value(std::string_view name, Shape shape) {
+    return add_tensor(fmt::format("{}.lora.{}", prefix_, name), std::move(shape),
+                      TensorKind::activation);
+  }
+
+  /// The operator into a tensor of its own, its result plus the adapter's into the old one.
+  void add_adapted(Operator op, std::size_t input) {
+    prefix_ = weight_of(op, input).name;
+    const TensorId result = *op.outputs[0];
+    const Shape shape = network_.tensor(result).shape;
+    const TensorId base = value("base", shape);
+    op.outputs[0] = base;
+    for (Access& access : op.nest.operands) {
+      if (access.mode != AccessMode::read && access.tensor == result)
+        access.tensor = base;
+    }
+    const Operator like = op;
+    copy(std::move(op));
+    TensorId change = like.op_type == "Conv"   ? convolution(like, shape)
+                      : like.op_type == "Gemm" ? gemm(like, shape)
+                                               : matmul(like, input, shape);
+    const double factor = options_.alpha / static_cast<double>(options_.rank);
+    if (factor != 1.0) {
+      const TensorId scale = add_tensor(prefix_ + ".lora.factor", {}, TensorKind::constant);
+      made_.graph.tensor(scale).values = std::vector<double>{factor};
+      change = append("Mul", {change, scale}, value("scaled", shape));
+    }
+    append("Add", {base, change}, result);
+  }
+
+  /// [.., K] x [K, N], or [M, K] x [.., K, N] with the weight on the left.
+  TensorId matmul(const Operator& op, std::size_t input, const Shape& shape) {
+    const Shape weight = network_.tensor(*op.inputs[input]).shape;
+    const TensorId x = *op.inputs[1 - input];
+    Shape narrow = shape;
+    if (input == 1) {
+      narrow.back() = options_.rank;
+      const TensorId down =
+          append("MatMul", {x, adapter("A", {weight[0], options_.rank})}, value("down", narrow));
+      return append("MatMul", {down, adapter("B", {options_.rank, weight[1]})}, value("up", shape));
+    }
+    // A vector on the right has no axis of columns.
+    const std::size_t rows =
+        network_.tensor(x).shape.size() == 1 ? shape.size() - 1 : shape.size() - 2;
+    narrow[rows] = options_.rank;
+    const TensorId down =
+        append("MatMul", {adapter("A", {options_.rank, weight[1]}), x}, value("down", narrow));
+    return append("MatMul", {adapter("B", {weight[0], options_.rank}), down}, value("up", shape));
+  }
+
+  /// Adapters as PyTorch's Linear has its weight: [out, in].
+  TensorId gemm(const Operator& op, const Shape& shape) {
+    const Shape weight = network_.tensor(*op.inputs[1]).shape;
+    const bool transposed = op.attributes.integer("transB", 0) != 0;
+    const std::int64_t in = weight[transposed ? 1 : 0];
+    const std::int64_t out = weight[transposed ? 0 : 1];
+    Attributes first;
+    first.set("transA", op.attributes.integer("transA", 0));
+    first.set("transB", std::int64_t{1});
+    Attributes second;
+    second.set("transB", std::int64_t{1});
+    const TensorId down = append("Gemm", {op.inputs[0], adapter("A", {options_.rank, in})},
+                                 value("down", {shape[0], options_.rank}), std::move(first));
+    return append("Gemm", {down, adapter("B", {out, options_.rank})}, value("up", shape),
+                  std::move(second));
+  }
+
+  /// The rank is that of each group, so that the change has the shape of the weight.
+  TensorId convolution(const Operator& op, const Shape& shape) {
+    const Shape weight = network_.tensor(*op.inputs[1]).shape;
+    const std::int64_t groups = op.attributes.integer("group", 1);
+    Shape down_weight = weight;
+    down_weight[0] = groups * options_.rank;
+    Shape up_weight(weight.size(), 1);
+    up_weight[0] = weight[0];
+    up_weight[1] = options_.rank;
+    Shape narrow = shape;
+    narrow[1] = groups * options_.rank;
+    Attributes single;
+    single.set("group", groups);
+    single.set("kernel_shape", Shape(weight.size() - 2, 1));
+    const TensorId down = append("Conv", {op.inputs[0], adapter("A", std::move(down_weight))},
+                                 value("down", std::move(narrow)), op.attributes);
+    return append("Conv", {down, adapter("B", std::move(up_weight))}, value("up", shape),
+                  std::move(single));
+  }
+
+  const Graph& network_;
+  const LoraOptions& options_;
+  std::vector<bool> matched_;
+  std::unordered_set<std::string> names_;
+  std::unordered_set<std::string> op_names_;
+  std::string prefix_; ///< name of the weight at hand
+  AdaptedNetwork made_;
+};
+
+} // namespace
+
+AdaptedNetwork add_adapters(const Graph& network, const LoraOptions& options) {
+  return AdapterWriter(network, options).run();
+}
+
+} // namespace monet

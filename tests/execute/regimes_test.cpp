@@ -1,0 +1,289 @@
+// Training regimes by their numbers: micro-batches, adapters, scaled losses, skipped steps.
+#include "training/tiny_network.hpp"
+
+#include "monet/base/errors.hpp"
+#include "monet/execute/execute.hpp"
+#include "monet/training/training.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+namespace monet {
+namespace {
+
+using Numbers = std::vector<double>;
+
+TrainingOptions read(const std::string& text) {
+  ProblemList problems;
+  const TrainingOptions options = read_training_options(parse_yaml(text, "t.yaml"), problems);
+  problems.throw_if_any();
+  return options;
+}
+
+/// x [batch, 3] -> Gemm -> Tanh -> MatMul -> Add: [batch, 2].
+TinyNetwork layers(std::int64_t batch) {
+  TinyNetwork n;
+  const TensorId x = n.input("x", {batch, 3});
+  const TensorId h = n.op("Gemm", {x, n.parameter("w1", {4, 3}), n.parameter("b1", {4})},
+                          {batch, 4}, with("transB", std::int64_t{1}));
+  const TensorId t = n.op("Tanh", {h}, {batch, 4});
+  const TensorId y = n.op("MatMul", {t, n.parameter("w2", {4, 2})}, {batch, 2});
+  n.output(n.op("Add", {y, n.parameter("b2", {2})}, {batch, 2}));
+  return n;
+}
+
+Numbers pattern(std::int64_t count, double phase) {
+  Numbers values;
+  for (std::int64_t i = 0; i < count; ++i)
+    values.push_back(std::sin(1.7 * static_cast<double>(i) + phase));
+  return values;
+}
+
+/// Weights by name, so that several graphs have the same.
+void set_weights(Execution& execution, const Graph& graph) {
+  for (std::size_t i = 0; i < graph.tensors().size(); ++i) {
+    const Tensor& tensor = graph.tensors()[i];
+    if (tensor.kind != TensorKind::parameter || tensor.producer)
+      continue;
+    const double phase = static_cast<double>(tensor.name.front()) + 3.0 * tensor.name.back();
+    execution.set(TensorId(i), pattern(element_count(tensor), phase));
+  }
+}
+
+Numbers gradient(const Execution& execution, const TrainingGraph& step, std::string_view weight) {
+  for (const ParameterRecord& record : step.parameters) {
+    if (step.graph.tensor(record.weight).name == weight)
+      return execution.get(record.gradient);
+  }
+  return {};
+}
+
+void expect_near(const Numbers& actual, const Numbers& expected, double tolerance) {
+  ASSERT_EQ(actual.size(), expected.size());
+  for (std::size_t i = 0; i < actual.size(); ++i)
+    EXPECT_NEAR(actual[i], expected[i], tolerance) << i;
+}
+
+bool can_execute(const TrainingGraph& step) {
+  return std::all_of(step.graph.operators().begin(), step.graph.operators().end(),
+                     [](const Operator& op) { return is_executable(op); });
+}
+
+/// Four micro-batches of two samples against a batch of eight.
+TEST(MicroBatches, GradientsAreThoseOfTheWholeBatch) {
+  const Numbers x = pattern(8 * 3, 0.1);
+  const Numbers labels{0, 1, 1, 0, 1, 0, 0, 1};
+  const TrainingGraph whole = make_training_graph(layers(8).graph, read("{loss: cross_entropy}"));
+  if (!can_execute(whole))
+    GTEST_SKIP();
+  Execution one(whole.graph);
+  set_weights(one, whole.graph);
+  one.set(*whole.graph.find_tensor("x"), x);
+  one.set(*whole.graph.find_tensor("labels"), labels);
+  fill(one, whole, 0);
+  one.run();
+
+  const TrainingGraph unfolded =
+      make_training_graph(layers(2).graph, read("{loss: cross_entropy, micro_batches: 4}"));
+  for (const TrainingGraph& step : {unfolded, fold_views(unfolded)}) {
+    verify(step);
+    Execution parts(step.graph);
+    set_weights(parts, step.graph);
+    for (std::size_t m = 0; m < 4; ++m) {
+      const std::string suffix = m == 0 ? "" : ".micro_" + std::to_string(m + 1);
+      parts.set(
+          *step.graph.find_tensor("x" + suffix),
+          Numbers(x.begin() + 6 * static_cast<int>(m), x.begin() + 6 * static_cast<int>(m + 1)));
+      parts.set(*step.graph.find_tensor("labels" + suffix),
+                Numbers(labels.begin() + 2 * static_cast<int>(m),
+                        labels.begin() + 2 * static_cast<int>(m + 1)));
+    }
+    fill(parts, step, 0);
+    parts.run();
+    EXPECT_NEAR(parts.get(*step.loss)[0], one.get(*whole.loss)[0], 1e-14);
+    for (const std::string name : {"w1", "b1", "w2", "b2"}) {
+      expect_near(gradient(parts, step, name), gradient(one, whole, name), 1e-14);
+    }
+    EXPECT_EQ(step.parameters.size(), 4U);
+  }
+  const MacSplit of_whole = count_macs(whole.graph);
+  const MacSplit of_parts = count_macs(unfolded.graph);
+  EXPECT_EQ(of_parts.forward, of_whole.forward);
+  EXPECT_EQ(of_parts.backward_weight, of_whole.backward_weight);
+  EXPECT_EQ(of_parts.backward_input, of_whole.backward_input);
+  EXPECT_EQ(count_ops(unfolded.graph, "AdamUpdate", Phase::update), 4);
+}
+
+TEST(MicroBatches, RunningStatisticsPassFromOneToTheNext) {
+  TinyNetwork n;
+  const TensorId x = n.input("x", {2, 3, 2, 2});
+  n.output(n.op("BatchNormalization",
+                {x, n.parameter("scale", {3}), n.parameter("bias", {3}), n.buffer("mean", {3}),
+                 n.buffer("var", {3})},
+                {2, 3, 2, 2}));
+  const TrainingGraph step = make_training_graph(n.graph, read("{loss: mse, micro_batches: 3}"));
+  verify(step);
+  verify(fold_views(step));
+  std::vector<TensorId> readers;
+  for (const Operator& op : step.graph.operators()) {
+    if (op.op_type == "BatchNormalization")
+      readers.push_back(*op.inputs[3]);
+  }
+  ASSERT_EQ(readers.size(), 3U);
+  const TensorId mean = *step.graph.find_tensor("mean");
+  EXPECT_EQ(readers[0], mean);
+  EXPECT_EQ(step.graph.tensor(readers[1]).alias_of, mean);
+  EXPECT_EQ(step.graph.tensor(readers[2]).alias_of, mean);
+  EXPECT_NE(readers[1], readers[2]);
+}
+
+/// The change of a weight is alpha/rank * B*A; gradients of A and B follow from that of the weight.
+TEST(Lora, GradientsFollowFromThatOfTheWeight) {
+  const TrainingGraph plain = make_training_graph(layers(2).graph, read("{loss: cross_entropy}"));
+  if (!can_execute(plain))
+    GTEST_SKIP();
+  const TrainingGraph step = make_training_graph(
+      layers(2).graph,
+      read("{loss: cross_entropy, trainable: {lora: {rank: 2, alpha: 6, targets: [w1]}}}"));
+  verify(step);
+  verify(fold_views(step));
+  ASSERT_EQ(step.parameters.size(), 2U);
+  EXPECT_EQ(trained_count(step), 2 * (3 + 4));
+
+  Execution adapted(step.graph);
+  set_weights(adapted, step.graph);
+  const Numbers a = pattern(2 * 3, 0.3); // [rank, in]
+  const Numbers b = pattern(4 * 2, 0.9); // [out, rank]
+  adapted.set(*step.graph.find_tensor("w1.lora_A"), a);
+  adapted.set(*step.graph.find_tensor("w1.lora_B"), b);
+  fill(adapted, step, 5);
+  adapted.run();
+
+  Execution merged(plain.graph); // w1 + 3 * B*A
+  set_weights(merged, plain.graph);
+  const TensorId w1 = *plain.graph.find_tensor("w1");
+  Numbers weight = merged.get(w1);
+  for (std::size_t o = 0; o < 4; ++o) {
+    for (std::size_t i = 0; i < 3; ++i) {
+      for (std::size_t r = 0; r < 2; ++r)
+        weight[o * 3 + i] += 3.0 * b[o * 2 + r] * a[r * 3 + i];
+    }
+  }
+  merged.set(w1, weight);
+  fill(merged, plain, 5);
+  merged.run();
+  EXPECT_NEAR(adapted.get(*step.loss)[0], merged.get(*plain.loss)[0], 1e-13);
+
+  const Numbers dw = gradient(merged, plain, "w1");
+  Numbers da(6, 0.0);
+  Numbers db(8, 0.0);
+  for (std::size_t o = 0; o < 4; ++o) {
+    for (std::size_t i = 0; i < 3; ++i) {
+      for (std::size_t r = 0; r < 2; ++r) {
+        da[r * 3 + i] += 3.0 * b[o * 2 + r] * dw[o * 3 + i];
+        db[o * 2 + r] += 3.0 * a[r * 3 + i] * dw[o * 3 + i];
+      }
+    }
+  }
+  expect_near(gradient(adapted, step, "w1.lora_A"), da, 1e-13);
+  expect_near(gradient(adapted, step, "w1.lora_B"), db, 1e-13);
+}
+
+TEST(Lora, ConvolutionsAndProductsOnEitherSideHaveAdapters) {
+  TinyNetwork n;
+  const TensorId x = n.input("x", {2, 4, 6, 5});
+  Attributes conv;
+  conv.set("strides", std::vector<std::int64_t>{2, 1});
+  conv.set("pads", std::vector<std::int64_t>{1, 0, 1, 0});
+  conv.set("group", std::int64_t{2});
+  const TensorId c = n.op("Conv", {x, n.parameter("kernel", {6, 2, 3, 3})}, {2, 6, 3, 3}, conv);
+  const TensorId right = n.op("MatMul", {c, n.parameter("right", {3, 7})}, {2, 6, 3, 7});
+  const TensorId y = n.op("MatMul", {n.parameter("left", {5, 3}), right}, {2, 6, 5, 7});
+  n.output(n.op("Reshape", {y, n.integers("shape", {12, 35})}, {12, 35}));
+  const TrainingGraph step =
+      make_training_graph(n.graph, read("{loss: cross_entropy, trainable: {lora: {rank: 3}}}"));
+  verify(step);
+  EXPECT_EQ(step.parameters.size(), 6U);
+  // per group of the kernel: 3 x (2*3*3) down, 3 x 3 up
+  EXPECT_EQ(trained_count(step), 2 * 3 * 18 + 6 * 3 + 3 * (3 + 7) + 3 * (5 + 3));
+  if (!can_execute(step))
+    GTEST_SKIP();
+  Execution execution(step.graph);
+  fill(execution, step, 1);
+  execution.run();
+  EXPECT_TRUE(std::isfinite(execution.get(*step.loss)[0]));
+}
+
+TEST(Lora, ATargetWithoutAProductIsAnError) {
+  try {
+    make_training_graph(layers(2).graph,
+                        read("{loss: cross_entropy, trainable: {lora: {targets: [w1, b1]}}}"));
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_NE(std::string(error.what()).find("matches the LoRA target 'b1'"), std::string::npos);
+  }
+}
+
+TEST(LossScale, UpdatesAreThoseWithoutIt) {
+  const TrainingGraph plain = make_training_graph(layers(2).graph, read("{loss: cross_entropy}"));
+  if (!can_execute(plain))
+    GTEST_SKIP();
+  Execution expected(plain.graph);
+  set_weights(expected, plain.graph);
+  fill(expected, plain, 3);
+  expected.run();
+  for (const std::string update : {"fused", "unfused"}) {
+    const TrainingGraph step = make_training_graph(
+        layers(2).graph,
+        read("{loss: cross_entropy, loss_scale: {initial: 1024, growth_interval: 1}, update: " +
+             update + "}"));
+    verify(step);
+    verify(fold_views(step));
+    if (!can_execute(step))
+      continue;
+    Execution scaled(step.graph);
+    set_weights(scaled, step.graph);
+    fill(scaled, step, 3);
+    scaled.run();
+    EXPECT_EQ(scaled.get(*step.found_inf)[0], 0.0);
+    for (std::size_t i = 0; i < step.parameters.size(); ++i) {
+      expect_near(scaled.get(step.parameters[i].updated), expected.get(plain.parameters[i].updated),
+                  1e-15);
+    }
+    scaled.advance();
+    EXPECT_EQ(scaled.get(*step.loss_scale)[0], 2048.0); // grown after one finite step
+  }
+}
+
+TEST(LossScale, AStepThatOverflowsChangesTheScaleAlone) {
+  for (const std::string options :
+       {"loss_scale: {initial: 1024}", "loss_scale: {initial: 1024}, update: unfused",
+        "loss_scale: {initial: 1024}, clip_global_norm: 1"}) {
+    const TrainingGraph step =
+        make_training_graph(layers(2).graph, read("{loss: cross_entropy, " + options + "}"));
+    if (!can_execute(step))
+      continue;
+    Execution execution(step.graph);
+    set_weights(execution, step.graph);
+    Numbers x(6, 0.5);
+    x[1] = std::numeric_limits<double>::infinity();
+    execution.set(*step.graph.find_tensor("x"), x);
+    fill(execution, step, 3);
+    execution.run();
+    EXPECT_EQ(execution.get(*step.found_inf)[0], 1.0);
+    for (const ParameterRecord& record : step.parameters) {
+      EXPECT_EQ(execution.get(record.updated), execution.get(record.weight));
+      for (const TensorId state : record.states) {
+        for (const double value : execution.get(state))
+          EXPECT_EQ(value, 0.0);
+      }
+    }
+    execution.advance();
+    EXPECT_EQ(execution.get(*step.loss_scale)[0], 512.0);
+  }
+}
+
+} // namespace
+} // namespace monet
