@@ -495,6 +495,8 @@ def trace(
                 value = numpy_helper.to_array(value)
             elif isinstance(value, bytes):
                 value = value.decode()
+            elif attribute.type == onnx.AttributeProto.STRINGS:
+                value = [text.decode() for text in value]
             elif attribute.type in (onnx.AttributeProto.INTS, onnx.AttributeProto.FLOATS):
                 value = list(value)
             elif attribute.type in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS):

@@ -1,0 +1,215 @@
+"""Attention as exported."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from gradient_cases.framework import Case, Node, buffer, constant, data, exported, f32
+
+
+def cases() -> Iterator[Case]:
+    yield from chains()
+    yield from modules()
+
+
+def attention(
+    q: Tensor, k: Tensor, v: Tensor, scale: float, mask: Tensor | None = None
+) -> Tensor:
+    scores = q @ k.transpose(-1, -2) * scale
+    return torch.softmax(scores if mask is None else scores + mask, -1) @ v
+
+
+def chains() -> Iterator[Case]:
+    for name, q, k in (
+        ("matrix", (3, 4), (5, 4)),
+        ("batch", (2, 3, 4), (2, 3, 4)),
+        ("heads", (2, 2, 3, 4), (2, 2, 5, 4)),
+    ):
+        order = list(range(len(q)))
+        order[-1], order[-2] = order[-2], order[-1]
+        head = [
+            Node("Transpose", ["K"], ["T"], {"perm": order}),
+            Node("MatMul", ["Q", "T"], ["S"]),
+        ]
+        tail = [
+            Node("Softmax", ["M"], ["P"], {"axis": -1}),
+            Node("MatMul", ["P", "V"], ["Y"]),
+        ]
+        operands = [data("Q", q), data("K", k), data("V", k)]
+        score = (*q[:-1], k[-2])
+        yield Case(
+            f"attention_{name}",
+            nodes=[*head, Node("Softmax", ["S"], ["P"], {"axis": -1}), tail[1]],
+            inputs=operands,
+            torch=lambda q, k, v: attention(q, k, v, 1.0),
+        )
+        yield Case(
+            f"attention_{name}_scaled",
+            nodes=[*head, Node("Div", ["S", "root"], ["M"]), *tail],
+            inputs=[*operands, constant("root", 2.0)],
+            torch=lambda q, k, v, root: attention(q, k, v, 0.5),
+        )
+        yield Case(
+            f"attention_{name}_masked",
+            nodes=[
+                *head,
+                Node("Mul", ["scale", "S"], ["N"]),
+                Node("Add", ["N", "mask"], ["M"]),
+                *tail,
+            ],
+            inputs=[*operands, constant("scale", 0.25), buffer("mask", score[-2:])],
+            torch=lambda q, k, v, scale, mask: attention(q, k, v, 0.25, mask),
+        )
+        causal = np.tril(np.ones(score[-2:], dtype=bool))
+        yield Case(
+            f"attention_{name}_causal",
+            nodes=[
+                *head,
+                Node("Div", ["S", "root"], ["N"]),
+                Node("Where", ["keep", "N", "low"], ["M"]),
+                *tail,
+            ],
+            inputs=[
+                *operands,
+                constant("root", 2.0),
+                constant("keep", causal),
+                constant("low", -1e4),
+            ],
+            torch=lambda q, k, v, root, keep, low: attention_where(q, k, v, keep, low),
+        )
+        yield Case(
+            f"attention_{name}_filled",
+            nodes=[
+                *head,
+                Node("Where", ["drop", "low", "S"], ["N"]),
+                Node("Add", ["mask", "N"], ["M"]),
+                *tail,
+            ],
+            inputs=[
+                *operands,
+                constant("drop", ~causal),
+                constant("low", -3.0),
+                buffer("mask", (1,) * (len(score) - 1) + score[-1:]),
+            ],
+            torch=lambda q, k, v, drop, low, mask: torch.softmax(
+                torch.where(drop, low, q @ k.transpose(-1, -2)) + mask, -1
+            )
+            @ v,
+        )
+        yield Case(
+            f"attention_{name}_filled_last",
+            nodes=[
+                *head,
+                Node("Add", ["S", "mask"], ["N"]),
+                Node("Where", ["drop", "low", "N"], ["M"]),
+                *tail,
+            ],
+            inputs=[
+                *operands,
+                constant("drop", ~causal),
+                constant("low", -3.0),
+                buffer("mask", score),
+            ],
+            torch=lambda q, k, v, drop, low, mask: torch.softmax(
+                torch.where(drop, low, q @ k.transpose(-1, -2) + mask), -1
+            )
+            @ v,
+        )
+        yield Case(
+            f"attention_{name}_trained_bias",
+            nodes=[*head, Node("Add", ["S", "bias"], ["M"]), *tail],
+            inputs=[*operands, data("bias", score[-2:])],
+            torch=lambda q, k, v, bias: attention(q, k, v, 1.0, bias),
+        )
+
+
+def attention_where(q: Tensor, k: Tensor, v: Tensor, keep: Tensor, low: Tensor) -> Tensor:
+    scores = q @ k.transpose(-1, -2) / 2.0
+    return torch.softmax(torch.where(keep, scores, low), -1) @ v
+
+
+class Causal(nn.Module):
+    """GPT-2's attention."""
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.inner = nn.Linear(width, 3 * width)
+        self.outer = nn.Linear(width, width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        batch, steps, width = x.shape
+        parts = self.inner(x).split(width, dim=2)
+        q, k, v = (
+            part.view(batch, steps, self.heads, width // self.heads).transpose(1, 2)
+            for part in parts
+        )
+        scores = q @ k.transpose(-2, -1) / math.sqrt(width // self.heads)
+        keep = torch.tril(torch.ones(steps, steps)).bool().view(1, 1, steps, steps)
+        scores = scores.masked_fill(~keep, torch.finfo(scores.dtype).min)
+        y = torch.softmax(scores, -1) @ v
+        return self.outer(y.transpose(1, 2).reshape(batch, steps, width))
+
+
+class Relative(nn.Module):
+    """A window's attention with a learned bias, as Swin has it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = nn.Linear(6, 18)
+        self.table = nn.Parameter(torch.zeros(7, 2))
+        index = torch.arange(4).view(1, 4) - torch.arange(4).view(4, 1) + 3
+        self.index = index
+
+    def forward(self, x: Tensor) -> Tensor:
+        q, k, v = self.inner(x).reshape(3, 4, 3, 2, 3).permute(2, 0, 3, 1, 4).unbind(0)
+        bias = self.table[self.index.view(-1)].view(4, 4, 2).permute(2, 0, 1)
+        scores = (q * f32(0.5)) @ k.transpose(-2, -1) + bias.unsqueeze(0)
+        return (torch.softmax(scores, -1) @ v).transpose(1, 2).reshape(3, 4, 6)
+
+
+class Cross(nn.Module):
+    """nn.MultiheadAttention of one sequence to another."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.MultiheadAttention(4, 2, batch_first=True)
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return self.layer(x, y, y, need_weights=False)[0]
+
+
+class Grouped(nn.Module):
+    """Two query heads share one head of keys and values."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.q = nn.Linear(8, 8, bias=False)
+        self.kv = nn.Linear(8, 8, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        q = self.q(x).view(2, 3, 4, 2).transpose(1, 2)
+        k, v = self.kv(x).view(2, 3, 2, 2, 2).permute(2, 0, 3, 1, 4).unbind(0)
+        k, v = (t[:, :, None].expand(2, 2, 2, 3, 2).reshape(2, 4, 3, 2) for t in (k, v))
+        y = torch.softmax(q @ k.transpose(-1, -2) * f32(0.7), -1) @ v
+        return y.transpose(1, 2).reshape(2, 3, 8)
+
+
+def modules() -> Iterator[Case]:
+    x = data("input", (2, 4, 6))
+    yield exported("exported_causal", Causal(6, 2), [x])
+    yield exported("exported_causal_one_head", Causal(4, 1), [data("input", (1, 5, 4))])
+    yield exported("exported_relative", Relative(), [data("input", (3, 4, 6))])
+    yield exported("exported_cross", Cross(), [data("x", (2, 3, 4)), data("y", (2, 5, 4))])
+    yield exported("exported_grouped", Grouped(), [data("input", (2, 3, 8))])
+    block = nn.TransformerEncoderLayer(4, 2, 6, dropout=0.0, batch_first=True)
+    yield exported("exported_encoder", block, [data("input", (2, 3, 4))])
+    block = nn.TransformerDecoderLayer(4, 2, 6, dropout=0.0, batch_first=True, norm_first=True)
+    yield exported(
+        "exported_decoder", block, [data("input", (2, 3, 4)), data("memory", (2, 5, 4))]
+    )
