@@ -78,7 +78,8 @@ private:
     }
     // Operators without a rule are not even inferred: the fewer of libonnx's functions see
     // strangers' files, the better.
-    if (find_rule(rule_domain(node), node.op_type) == nullptr && !is_shape_arithmetic(node)) {
+    if (find_rule(rule_domain(node), node.op_type) == nullptr && !is_shape_arithmetic(node) &&
+        !is_renamed(node)) {
       unsupported(node);
       return;
     }
@@ -256,6 +257,11 @@ private:
     static constexpr std::array<std::string_view, 5> kNames{"Shape", "Size", "Constant", "Range",
                                                             "ConstantOfShape"};
     return std::find(kNames.begin(), kNames.end(), node.op_type) != kNames.end();
+  }
+
+  /// Operators of old opsets that are read under another name.
+  static bool is_renamed(const Node& node) {
+    return node.domain.empty() && node.op_type == "Upsample" && node.opset < 10;
   }
 
   void check_rule(const Node& node) {

@@ -31,12 +31,24 @@ struct Variant {
   const char* name;
   StorePolicy store;
   bool fold;
+  AttentionForm attention = AttentionForm::exported;
 };
 constexpr Variant kVariants[]{
     {"minimal", StorePolicy::minimal, false},
     {"pytorch-eager", StorePolicy::pytorch_eager, false},
     {"views folded", StorePolicy::minimal, true},
+    {"fused attention", StorePolicy::minimal, false, AttentionForm::fused},
+    {"fused attention, views folded", StorePolicy::minimal, true, AttentionForm::fused},
 };
+
+/// Only a softmax can be part of an attention.
+bool concerns(const Variant& variant, const json& test_case) {
+  if (variant.attention == AttentionForm::exported)
+    return true;
+  const json& nodes = test_case.at("nodes");
+  return std::any_of(nodes.begin(), nodes.end(),
+                     [](const json& node) { return node.at("op_type") == "Softmax"; });
+}
 
 TrainingGraph step_of(const json& test_case, const Variant& variant) {
   const Graph network = read_onnx_bytes(test::model_bytes(test_case), "case.onnx");
@@ -45,6 +57,7 @@ TrainingGraph step_of(const json& test_case, const Variant& variant) {
   options.optimizer.kind = OptimizerKind::sgd;
   options.optimizer.learning_rate = 1.0;
   options.store = variant.store;
+  options.attention = variant.attention;
   TrainingGraph step = make_training_graph(network, options);
   return variant.fold ? fold_views(step) : step;
 }
@@ -169,6 +182,8 @@ TEST_P(GradientCases, EqualPyTorch) {
   for (const json& test_case : family.at("cases")) {
     ++count[test_case.at("label")];
     for (const Variant& variant : kVariants) {
+      if (!concerns(variant, test_case))
+        continue;
       try {
         error = std::max(error, check(test_case, variant));
       } catch (const std::exception& problem) {
