@@ -167,8 +167,12 @@ void Differentiator::give(TensorId tensor, TensorId gradient) {
     return;
   }
   const Tensor source = graph.tensor(tensor);
-  const TensorId sum = builder_->add_tensor(source.name + ".grad_sum", source.shape,
-                                            builder_->precision().gradients, TensorKind::gradient);
+  const bool of_parameter = source.kind == TensorKind::parameter;
+  if (of_parameter && graph.tensor(*slot).name == source.name + ".grad")
+    builder_->give_way(*slot); // the whole gradient is called after the parameter
+  const TensorId sum =
+      builder_->add_tensor(source.name + (of_parameter ? ".grad" : ".grad_sum"), source.shape,
+                           builder_->precision().gradients, TensorKind::gradient);
   NewOperator add;
   add.name = source.name + ".accumulate";
   add.op_type = "Add";

@@ -25,6 +25,12 @@ void StepBuilder::rename_tensor(TensorId id, const std::string& name) {
   old = name;
 }
 
+void StepBuilder::give_way(TensorId id) {
+  const std::string name = graph_.tensor(id).name;
+  graph_.tensor(id).name = unique(tensor_names_, name + "_part");
+  tensor_names_.erase(name);
+}
+
 std::string StepBuilder::unique(std::unordered_set<std::string>& taken, std::string name) {
   if (taken.insert(name).second)
     return name;

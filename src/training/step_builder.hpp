@@ -52,6 +52,8 @@ public:
   std::vector<std::int64_t> shape(TensorId tensor) const { return graph_.tensor(tensor).shape; }
   Graph release() { return std::move(graph_); }
 
+  /// Frees a tensor's name for another: "x" becomes "x_part" and a number.
+  void give_way(TensorId id);
   /// Gives a tensor a better name, unless that name is taken.
   void rename_tensor(TensorId id, const std::string& name);
 

@@ -165,6 +165,7 @@ TEST(TrainingStep, TiedWeightsAreUpdatedOnceWithBothGradients) {
   ASSERT_EQ(step.parameters.size(), 1U);
   const Tensor& gradient = step.graph.tensor(step.parameters[0].gradient);
   EXPECT_EQ(step.graph.op(*gradient.producer).op_type, "Add");
+  EXPECT_EQ(gradient.name, "table.grad"); // of which there are two parts
   EXPECT_EQ(count_ops(step.graph, "GatherGrad", Phase::backward), 1);
   // The head's product counts as a weight gradient although the parameter is seen through a view.
   EXPECT_EQ(find_op(step.graph, "MatMulGradB", Phase::backward)->gradient_of, GradientOf::weight);
