@@ -39,8 +39,11 @@ std::int64_t classes_of(const TrainingGraph& step, const Tensor& label) {
       if (!input || !is_floating(step.graph.tensor(*input).type))
         continue;
       const auto& shape = step.graph.tensor(*input).shape;
-      if (shape.size() >= 2)
-        return shape.back();
+      if (shape.size() < 2)
+        continue;
+      const bool first = op.op_type == "NegativeLogLikelihoodLoss" ||
+                         op.op_type == "LabelSmoothingLoss"; // classes are axis 1
+      return first ? shape[1] : shape.back();
     }
     for (const auto& output : op.outputs) { // a view of the labels
       if (output && !is_floating(step.graph.tensor(*output).type))

@@ -31,6 +31,7 @@ std::span<const KernelEntry> activation_kernels();
 std::span<const KernelEntry> row_kernels();
 std::span<const KernelEntry> reduction_kernels();
 std::span<const KernelEntry> normalization_kernels();
+std::span<const KernelEntry> loss_kernels();
 std::span<const KernelEntry> movement_kernels();
 std::span<const KernelEntry> pooling_kernels();
 std::span<const KernelEntry> parts_kernels();

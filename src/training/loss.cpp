@@ -32,50 +32,110 @@ TensorId add_scalar_loss(StepBuilder& builder) {
   return builder.add_tensor("loss", {}, builder.precision().accumulate, TensorKind::activation);
 }
 
-/// Classes are the last axis: logits [B, V] with labels [B], or [B, T, V] with [B, T]. Two standard
-/// operators; ONNX wants classes in axis 1 of the second, which folding the leading axes into one
-/// gives.
-LossParts cross_entropy(StepBuilder& builder, TensorId logits) {
+[[noreturn]] void refuse(const StepBuilder& builder, TensorId prediction, std::string_view what) {
+  const Graph& graph = builder.graph();
+  throw InputError({graph.origin, 0, 0, fmt::format("output '{}'", graph.tensor(prediction).name)},
+                   std::string(what));
+}
+
+/// [B, C], [B, C, H, W] and more; but [B, T, C].
+std::size_t class_axis(const StepBuilder& builder, const LossOptions& options, TensorId logits) {
   const std::vector<std::int64_t> shape = builder.shape(logits);
-  if (shape.size() != 2 && shape.size() != 3) {
-    throw InputError(
-        {builder.graph().origin, 0, 0,
-         fmt::format("output '{}'", builder.graph().tensor(logits).name)},
-        fmt::format(
-            "cross_entropy needs logits of shape [B, classes] or [B, T, classes], not {} axes",
-            shape.size()));
+  if (shape.size() < 2) {
+    refuse(builder, logits,
+           fmt::format("cross_entropy needs logits of shape [B, classes], [B, T, classes] or "
+                       "[B, classes, H, W], not {} axes",
+                       shape.size()));
   }
-  const std::vector<std::int64_t> leading(shape.begin(), shape.end() - 1);
-  LossParts parts{LossKind::cross_entropy, logits, {}, {}, {}};
-  parts.target = add_target(builder, "labels", leading, ElementType::int64);
+  const auto rank = static_cast<std::int64_t>(shape.size());
+  const std::int64_t axis = options.class_axis.value_or(rank == 3 ? -1 : 1);
+  if (axis != -1 && axis != rank - 1 && axis != 1) {
+    refuse(builder, logits,
+           fmt::format("classes are axis 1 or the last of {} axes, not axis {}", rank, axis));
+  }
+  return static_cast<std::size_t>(axis < 0 ? rank - 1 : axis);
+}
+
+/// The mean over all labels that are not ignored. Two operators; ONNX wants classes in axis 1 of
+/// the second, which folding the leading axes into one gives where they are last.
+LossParts cross_entropy(StepBuilder& builder, const LossOptions& options, TensorId logits) {
+  const std::size_t axis = class_axis(builder, options, logits);
+  const std::vector<std::int64_t> shape = builder.shape(logits);
+  const std::int64_t classes = shape[axis];
+  std::vector<std::int64_t> labels = shape;
+  labels.erase(labels.begin() + static_cast<std::ptrdiff_t>(axis));
+  LossParts parts{LossKind::cross_entropy, logits, {}, {}, {}, {}, {}, {}};
+  parts.target = add_target(builder, "labels", labels, ElementType::int64);
+  const bool last = axis + 1 == shape.size();
+  parts.attributes.set("axis", last ? std::int64_t{-1} : static_cast<std::int64_t>(axis));
 
   NewOperator log_softmax = loss_operator("LogSoftmax", "");
   log_softmax.inputs = {logits};
-  log_softmax.attributes.set("axis", std::int64_t{-1});
+  log_softmax.attributes.set("axis", parts.attributes.integer("axis", -1));
   parts.saved = builder.add_tensor("log_probabilities", shape, builder.precision().activations,
                                    TensorKind::activation);
   log_softmax.outputs = {parts.saved};
   builder.add_operator(std::move(log_softmax));
 
-  const std::int64_t rows = checked_product(leading);
-  NewOperator nll = loss_operator("NegativeLogLikelihoodLoss", "");
-  nll.inputs = {builder.reshape(*parts.saved, {rows, shape.back()}, loss_operator("Reshape", "")),
-                builder.reshape(*parts.target, {rows}, loss_operator("Reshape", ""))};
+  const bool smooth = options.label_smoothing != 0.0;
+  NewOperator nll = smooth ? loss_operator("LabelSmoothingLoss", kMonetDomain)
+                           : loss_operator("NegativeLogLikelihoodLoss", "");
+  nll.inputs = {parts.saved, parts.target};
+  if (last) {
+    const std::int64_t rows = checked_product(labels);
+    nll.inputs = {builder.reshape(*parts.saved, {rows, classes}, loss_operator("Reshape", "")),
+                  builder.reshape(*parts.target, {rows}, loss_operator("Reshape", ""))};
+  }
   nll.attributes.set("reduction", std::string("mean"));
+  for (Attributes* attributes : {&nll.attributes, &parts.attributes}) {
+    if (smooth)
+      attributes->set("label_smoothing", options.label_smoothing);
+    if (options.ignore_index)
+      attributes->set("ignore_index", *options.ignore_index);
+  }
   parts.loss = add_scalar_loss(builder);
   nll.outputs = {parts.loss};
+  if (options.ignore_index) {
+    parts.counted = builder.add_tensor("loss.counted", {}, builder.precision().accumulate,
+                                       TensorKind::activation);
+    nll.outputs.emplace_back(parts.counted);
+  }
   builder.add_operator(std::move(nll));
   return parts;
 }
 
+/// Weights of the targets' ones, as a constant.
+TensorId add_weights(StepBuilder& builder, const LossOptions& options, TensorId prediction) {
+  const std::vector<double>& weights = options.pos_weight;
+  const ElementType type = builder.precision().activations;
+  if (weights.size() == 1)
+    return builder.scalar(weights.front(), type);
+  const std::vector<std::int64_t> shape = builder.shape(prediction);
+  const auto count = static_cast<std::int64_t>(weights.size());
+  if (shape.empty() || shape.back() != count) {
+    refuse(builder, prediction,
+           fmt::format("{} numbers are given as pos_weight; one, or one for each element of the "
+                       "last axis, is expected",
+                       count));
+  }
+  const TensorId id = builder.add_tensor("loss.pos_weight", {count}, type, TensorKind::constant);
+  builder.graph().tensor(id).values = weights;
+  return id;
+}
+
 /// Mean over all elements of a function of prediction and target of the same shape.
-LossParts elementwise_loss(StepBuilder& builder, LossKind kind, TensorId prediction,
-                           std::string_view op_type) {
-  LossParts parts{kind, prediction, {}, {}, {}};
+LossParts elementwise_loss(StepBuilder& builder, LossKind kind, const LossOptions& options,
+                           TensorId prediction) {
+  const bool binary = kind == LossKind::bce_with_logits;
+  LossParts parts{kind, prediction, {}, {}, {}, {}, {}, {}};
   parts.target =
       add_target(builder, "targets", builder.shape(prediction), builder.precision().activations);
-  NewOperator op = loss_operator(op_type, kMonetDomain);
+  NewOperator op = loss_operator(binary ? "BceWithLogitsLoss" : "MseLoss", kMonetDomain);
   op.inputs = {prediction, parts.target};
+  if (binary && !options.pos_weight.empty()) {
+    parts.weight = add_weights(builder, options, prediction);
+    op.inputs.emplace_back(parts.weight);
+  }
   parts.loss = add_scalar_loss(builder);
   op.outputs = {parts.loss};
   builder.add_operator(std::move(op));
@@ -99,16 +159,16 @@ TensorId scaled(StepBuilder& builder, TensorId gradient, std::optional<TensorId>
 
 } // namespace
 
-LossParts add_loss(StepBuilder& builder, LossKind kind, TensorId prediction) {
+LossParts add_loss(StepBuilder& builder, LossKind kind, const LossOptions& options,
+                   TensorId prediction) {
   switch (kind) {
   case LossKind::cross_entropy:
-    return cross_entropy(builder, prediction);
+    return cross_entropy(builder, options, prediction);
   case LossKind::mse:
-    return elementwise_loss(builder, kind, prediction, "MseLoss");
   case LossKind::bce_with_logits:
-    return elementwise_loss(builder, kind, prediction, "BceWithLogitsLoss");
+    return elementwise_loss(builder, kind, options, prediction);
   case LossKind::none:
-    return {LossKind::none, prediction, {}, {}, {}};
+    return {LossKind::none, prediction, {}, {}, {}, {}, {}, {}};
   }
   throw InternalError("loss without a rule");
 }
@@ -132,6 +192,11 @@ void start_backward(StepBuilder& builder, Differentiator& differentiator, const 
   op.phase = Phase::backward;
   op.forward_op = builder.graph().tensor(loss.saved.value_or(*loss.loss)).producer;
   op.inputs = {loss.saved.value_or(loss.prediction), loss.target};
+  for (const auto& more : {loss.counted, loss.weight}) {
+    if (more)
+      op.inputs.emplace_back(more);
+  }
+  op.attributes = loss.attributes;
   op.op_type = loss.kind == LossKind::cross_entropy ? "SoftmaxCrossEntropyGrad"
                : loss.kind == LossKind::mse         ? "MseLossGrad"
                                                     : "BceWithLogitsLossGrad";

@@ -12,12 +12,6 @@ namespace monet {
 
 namespace {
 
-constexpr std::array kLosses{
-    Choice<LossKind>{"cross_entropy", LossKind::cross_entropy},
-    Choice<LossKind>{"mse", LossKind::mse},
-    Choice<LossKind>{"bce_with_logits", LossKind::bce_with_logits},
-    Choice<LossKind>{"none", LossKind::none},
-};
 constexpr std::array kUpdates{Choice<bool>{"fused", true}, Choice<bool>{"unfused", false}};
 constexpr std::array kBatchNorms{Choice<bool>{"training", false}, Choice<bool>{"inference", true}};
 constexpr std::array kPolicies{
@@ -112,9 +106,8 @@ TrainingOptions read_training_options(const YamlNode& node, ProblemList& problem
   if (node.kind == YamlNode::Kind::null)
     return options;
   YamlMap map(node, problems);
-  if (const YamlNode* loss = map.find("loss")) {
-    read_choice(*loss, problems, std::span<const Choice<LossKind>>(kLosses), options.loss);
-  }
+  if (const YamlNode* loss = map.find("loss"))
+    read_loss(*loss, problems, options);
   if (const YamlNode* optimizer = map.find("optimizer"))
     read_optimizer(*optimizer, problems, options);
   if (const YamlNode* update = map.find("update"))

@@ -42,6 +42,9 @@ void read_choice(const YamlNode& node, ProblemList& problems, std::span<const Ch
 void check_range(const YamlMap& map, ProblemList& problems, std::string_view key, double value,
                  double low, double high);
 
+/// `loss: mse` or a map with its settings.
+void read_loss(const YamlNode& node, ProblemList& problems, TrainingOptions& options);
+
 /// `optimizer: sgd` or a map with its settings and its groups of parameters.
 void read_optimizer(const YamlNode& node, ProblemList& problems, TrainingOptions& options);
 

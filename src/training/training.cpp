@@ -230,7 +230,8 @@ TrainingGraph make_training_graph(const Graph& original, const TrainingOptions& 
   step.accumulate = options.precision.accumulate;
   step.micro_batches = options.micro_batches;
   StepBuilder builder(std::move(forward.graph), options.precision);
-  const LossParts loss = add_loss(builder, options.loss, step_results.front());
+  const LossParts loss =
+      add_loss(builder, options.loss, options.loss_options, step_results.front());
   Differentiator differentiator(builder, step_needs, forward_operators, options.store);
   const LossScale scale = add_loss_scale(builder, options, step);
   start_backward(builder, differentiator, loss, step_results, loss_seed(builder, options, scale));
@@ -240,7 +241,8 @@ TrainingGraph make_training_graph(const Graph& original, const TrainingOptions& 
   one.loss = loss.loss;
   one.kept = differentiator.kept();
   // PyTorch keeps the divisor of the mean, a scalar as the loss is; the loss stands for it.
-  if (options.store == StorePolicy::pytorch_eager && loss.kind == LossKind::cross_entropy)
+  if (options.store == StorePolicy::pytorch_eager && loss.kind == LossKind::cross_entropy &&
+      !loss.counted)
     one.kept.push_back(*loss.loss);
   one.graph = builder.release();
   if (options.loss != LossKind::none)

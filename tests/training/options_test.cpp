@@ -56,6 +56,27 @@ trainable: {freeze: ["conv1.*", fc.bias]}
   EXPECT_EQ(options.freeze, (std::vector<std::string>{"conv1.*", "fc.bias"}));
 }
 
+TEST(TrainingOptionsFile, LossesHaveSettings) {
+  const TrainingOptions plain = read("loss: {type: mse}");
+  EXPECT_EQ(plain.loss, LossKind::mse);
+  EXPECT_EQ(plain.loss_options, LossOptions{});
+  const LossOptions classes =
+      read("loss: {label_smoothing: 0.1, ignore_index: -100, class_axis: -1}").loss_options;
+  EXPECT_EQ(classes.label_smoothing, 0.1);
+  EXPECT_EQ(classes.ignore_index, -100);
+  EXPECT_EQ(classes.class_axis, -1);
+  EXPECT_EQ(read("loss: {type: bce_with_logits, pos_weight: 2}").loss_options.pos_weight,
+            std::vector<double>{2.0});
+  EXPECT_EQ(read("loss: {type: bce_with_logits, pos_weight: [1, 0.5]}").loss_options.pos_weight,
+            (std::vector<double>{1.0, 0.5}));
+  EXPECT_NE(message("loss: {label_smoothing: 1.5}").find("outside [0, 1]"), std::string::npos);
+  EXPECT_NE(message("loss: {type: mse, ignore_index: 0}").find("a setting of cross_entropy"),
+            std::string::npos);
+  EXPECT_NE(message("loss: {type: bce_with_logits, pos_weight: [-1]}").find("below 0"),
+            std::string::npos);
+  EXPECT_NE(message("loss: {type: hinge}").find("'hinge' is not known here"), std::string::npos);
+}
+
 TEST(TrainingOptionsFile, GroupsInheritWhatTheyDoNotChange) {
   const TrainingOptions options = read(R"(
 optimizer:

@@ -326,6 +326,34 @@ TEST(Losses, CrossEntropyTakesLogitsOfTwoOrThreeAxes) {
   EXPECT_THROW(make_training_graph(n.graph, plain(LossKind::cross_entropy)), InputError);
 }
 
+TEST(Losses, CrossEntropyOfImagesHasClassesInAxisOne) {
+  TinyNetwork n;
+  const std::vector<std::int64_t> shape{2, 5, 3, 4};
+  n.output(n.op("Add", {n.input("x", shape), n.parameter("w", {4})}, shape));
+  TrainingOptions options = plain(LossKind::cross_entropy);
+  options.loss_options.ignore_index = 255;
+  const TrainingGraph step = make_training_graph(n.graph, options);
+  verify(step);
+  EXPECT_EQ(step.graph.tensor(*step.graph.find_tensor("labels")).shape,
+            (std::vector<std::int64_t>{2, 3, 4}));
+  const Operator* gradient = find_op(step.graph, "SoftmaxCrossEntropyGrad", Phase::backward);
+  ASSERT_NE(gradient, nullptr);
+  EXPECT_EQ(gradient->attributes.integer("axis", 0), 1);
+  EXPECT_EQ(gradient->inputs.size(), 3U); // divides by the labels that count
+  options.loss_options.class_axis = 2;
+  EXPECT_THROW(make_training_graph(n.graph, options), InputError);
+}
+
+TEST(Losses, WeightsOfOnesFitTheLastAxis) {
+  TinyNetwork n;
+  n.output(n.op("Add", {n.input("x", {4, 3}), n.parameter("w", {3})}, {4, 3}));
+  TrainingOptions options = plain(LossKind::bce_with_logits);
+  options.loss_options.pos_weight = {1.0, 2.0, 3.0};
+  verify(make_training_graph(n.graph, options));
+  options.loss_options.pos_weight = {1.0, 2.0};
+  EXPECT_THROW(make_training_graph(n.graph, options), InputError);
+}
+
 TEST(Losses, NoneTakesTheGradientAsAnInput) {
   const TrainingGraph step = make_training_graph(two_layers().graph, plain(LossKind::none));
   verify(step);

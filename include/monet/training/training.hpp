@@ -11,6 +11,21 @@
 namespace monet {
 
 enum class LossKind { cross_entropy, mse, bce_with_logits, none };
+
+/// PyTorch's names and meanings.
+struct LossOptions {
+  double label_smoothing = 0.0;             ///< cross_entropy: share spread evenly over all classes
+  std::optional<std::int64_t> ignore_index; ///< cross_entropy: rows of this label do not count
+  /// cross_entropy: axis of the classes; by default 1 for logits of two or of at least four axes
+  /// ([B, C], [B, C, H, W]) and the last one for three ([B, T, C]).
+  std::optional<std::int64_t> class_axis;
+  /// bce_with_logits: weight of the targets' ones, one number or one for each element of the last
+  /// axis; empty = 1.
+  std::vector<double> pos_weight;
+
+  friend bool operator==(const LossOptions&, const LossOptions&) = default;
+};
+
 enum class OptimizerKind {
   sgd,
   momentum, ///< sgd with a momentum of 0.9
@@ -117,6 +132,7 @@ enum class AttentionForm {
 
 struct TrainingOptions {
   LossKind loss = LossKind::cross_entropy;
+  LossOptions loss_options;
   OptimizerOptions optimizer;
   std::vector<ParameterGroup> groups;
   std::optional<double> clip_global_norm; ///< largest norm of all gradients together

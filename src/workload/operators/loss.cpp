@@ -11,12 +11,14 @@ namespace {
 // Order of work: add, multiply, divide, compare, square_root, transcendental.
 constexpr VectorWork kPickAndAdd{1, 0, 0, 0, 0, 0};
 constexpr VectorWork kCrossEntropyGrad{1, 1, 0, 1, 0, 1}; // (exp(logp) - (class == label)) / n
+constexpr VectorWork kSmoothing{1, 1, 0, 1, 0, 0};        // logp * (e/classes, more at the label)
 constexpr VectorWork kMse{2, 1, 0, 0, 0, 0};
 constexpr VectorWork kMseGrad{1, 1, 0, 0, 0, 0};
 constexpr VectorWork kBce{4, 1, 0, 2, 0, 2};     // max(x,0) - x*t + log(1 + exp(-|x|))
 constexpr VectorWork kBceGrad{2, 1, 1, 0, 0, 1}; // (sigmoid(x) - t) / n
 
-/// (log-probabilities [N, C, ...], labels [N, ...]) -> loss []: one element of each row is picked.
+/// (log-probabilities [N, C, ...], labels [N, ...]) -> (loss [], labels that count []): one element
+/// of each row is picked.
 LoopNest build_nll(const Graph& graph, const Operator& op) {
   const auto& scores = input_shape(graph, op, 0);
   const auto& labels = input_shape(graph, op, 1);
@@ -29,31 +31,62 @@ LoopNest build_nll(const Graph& graph, const Operator& op) {
   std::vector<AxisExpr> picked = axes_of(loops);
   picked.insert(picked.begin() + 1, axis_data_dependent());
   nest.output(0, "O", {});
+  nest.output(1, "counted", {});
   nest.input(0, "I", std::move(picked));
   nest.input(1, "labels", axes_of(loops));
   nest.input(2, "weight", {axis_data_dependent()});
   return nest.finish();
 }
 
-/// (log-probabilities [..., C], labels [...]) -> gradient of the logits.
+/// Axes of the labels: those of the scores but the class axis.
+std::vector<AxisExpr> label_axes(const Graph& graph, const Operator& op,
+                                 std::span<const LoopIndex> loops, std::size_t class_axis) {
+  if (input_shape(graph, op, 1).size() + 1 != loops.size())
+    fail(graph, op, "log-probabilities have one axis more than labels");
+  std::vector<AxisExpr> axes = axes_of(loops);
+  axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(class_axis));
+  return axes;
+}
+
+/// (log-probabilities [N, C, ...], labels [N, ...]) -> (loss [], labels that count []): every
+/// element counts a little, that of the label more.
+LoopNest build_label_smoothing(const Graph& graph, const Operator& op) {
+  LoopNestBuilder nest(graph, op, ComputeKind::vector, kSmoothing);
+  const std::vector<LoopIndex> loops = nest.loops_over(input_shape(graph, op, 0));
+  if (loops.size() < 2)
+    fail(graph, op, "log-probabilities have a batch and a class axis");
+  nest.output(0, "O", {});
+  nest.output(1, "counted", {});
+  nest.input(0, "I", axes_of(loops));
+  nest.input(1, "labels", label_axes(graph, op, loops, 1));
+  return nest.finish();
+}
+
+/// (log-probabilities, labels, labels that count) -> gradient of the logits; classes are attribute
+/// `axis`.
 LoopNest build_cross_entropy_grad(const Graph& graph, const Operator& op) {
   LoopNestBuilder nest(graph, op, ComputeKind::vector, kCrossEntropyGrad);
   const std::vector<LoopIndex> loops = nest.loops_over(input_shape(graph, op, 0));
   if (loops.empty())
     fail(graph, op, "log-probabilities have no axis");
+  const std::size_t classes =
+      normal_axis(graph, op, op.attributes.integer("axis", -1), loops.size());
   nest.output(0, "O", axes_of(loops));
   nest.input(0, "I", axes_of(loops));
-  nest.input(1, "labels", axes_of(std::span(loops).first(loops.size() - 1)));
+  nest.input(1, "labels", label_axes(graph, op, loops, classes));
+  nest.input(2, "counted", {});
   return nest.finish();
 }
 
-/// (prediction, target) -> loss [] or the prediction's gradient.
+/// (prediction, target, weight) -> loss [] or the prediction's gradient.
 LoopNest elementwise_loss(const Graph& graph, const Operator& op, const VectorWork& work) {
   LoopNestBuilder nest(graph, op, ComputeKind::vector, work);
   const std::vector<LoopIndex> loops = nest.loops_over(input_shape(graph, op, 0));
   nest.output(0, "O", nest.broadcast(output_shape(graph, op, 0), loops));
   nest.input(0, "I", axes_of(loops));
   nest.input(1, "labels", axes_of(loops));
+  if (has_input(op, 2))
+    nest.input(2, "weight", nest.broadcast(input_shape(graph, op, 2), loops));
   return nest.finish();
 }
 
@@ -67,6 +100,7 @@ LoopNest build_elementwise_loss(const Graph& graph, const Operator& op) {
 std::span<const OperatorRule> loss_rules() {
   static constexpr std::array kRules{
       OperatorRule{"", "NegativeLogLikelihoodLoss", &build_nll, false},
+      OperatorRule{kMonetDomain, "LabelSmoothingLoss", &build_label_smoothing, false},
       OperatorRule{kMonetDomain, "SoftmaxCrossEntropyGrad", &build_cross_entropy_grad, false},
       OperatorRule{kMonetDomain, "MseLoss", &build_elementwise_loss<kMse>, false},
       OperatorRule{kMonetDomain, "MseLossGrad", &build_elementwise_loss<kMseGrad>, false},
