@@ -31,6 +31,8 @@ import torchvision
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
+import small_networks as small
+
 OPSET = 17
 TRACE_BATCH = 2  # Not 1: a traced 1 would be mistaken for a broadcast dimension.
 KEPT_ELEMENTS = 64  # A constant up to this size keeps its values.
@@ -67,6 +69,7 @@ class Gpt2Attention(nn.Module):
     def __init__(self, shape: Gpt2Shape) -> None:
         super().__init__()
         self.heads = shape.heads
+        self.divisor = math.sqrt(shape.width // shape.heads)
         self.c_attn = nn.Linear(shape.width, 3 * shape.width)
         self.c_proj = nn.Linear(shape.width, shape.width)
 
@@ -77,7 +80,7 @@ class Gpt2Attention(nn.Module):
             part.view(batch, sequence, self.heads, head_width).transpose(1, 2)
             for part in self.c_attn(x).split(width, dim=2)
         )
-        scores = torch.matmul(query, key.transpose(2, 3)) / math.sqrt(head_width)
+        scores = torch.matmul(query, key.transpose(2, 3)) / self.divisor
         weights = torch.softmax(scores.masked_fill(future, -math.inf), dim=-1)
         context = torch.matmul(weights, value).transpose(1, 2)
         return self.c_proj(context.reshape(batch, sequence, width))
@@ -182,11 +185,34 @@ IMAGENET = (3, 224, 224)
 NETWORKS: dict[str, Network] = {
     "gpt2": gpt2_network(Gpt2Shape(12, 768, 12, 50257, 1024)),
     "gpt2_nano": gpt2_network(Gpt2Shape(2, 64, 2, 256, 64)),
+    "lstm": Network(
+        lambda: small.LstmClassifier(vocabulary=1000, width=64, layers=2, classes=10),
+        (32,),
+        input_name="input_ids",
+        vocabulary=1000,
+    ),
     "mobilenet_v2": Network(torchvision.models.mobilenet_v2, IMAGENET),
     "resnet18": Network(torchvision.models.resnet18, IMAGENET),
     "resnet18_cifar": Network(make_resnet18_cifar, (3, 32, 32)),
+    "unet": Network(
+        lambda: small.UNet(channels=16, levels=3, classes=1, interpolate=False), (3, 128, 128)
+    ),
     "vgg16": Network(torchvision.models.vgg16, IMAGENET),
     "vit_tiny": Network(make_vit_tiny, IMAGENET),
+}
+# Small ones, exported for tests only, to tests/fixtures/networks/.
+TEST_NETWORKS: dict[str, Network] = {
+    "diffusion": Network(lambda: small.DiffusionBlock(channels=8, groups=4), (3, 8, 8)),
+    "llama": Network(
+        lambda: small.Llama(vocabulary=64, width=64, layers=2),
+        (12,),
+        input_name="input_ids",
+        vocabulary=64,
+    ),
+    "unet_bilinear": Network(
+        lambda: small.UNet(channels=8, levels=2, classes=3, interpolate=True), (3, 16, 16)
+    ),
+    "vit_micro": Network(small.make_vit_micro, (3, 32, 32)),
 }
 
 
@@ -297,8 +323,10 @@ class MacCounter(TorchDispatchMode):
         operator = function.overloadpacket.__name__
         owner = self._active[-1] if self._active else ""
         if operator == "convolution":
-            # Each output element is a dot product with one filter of in/groups channels.
-            self.macs[owner] += result.numel() * args[1][0].numel()
+            # Each output element is a dot product with one filter of in/groups channels; transposed,
+            # each input element is multiplied with one filter of out/groups channels.
+            transposed = args[6]
+            self.macs[owner] += (args[0] if transposed else result).numel() * args[1][0].numel()
         elif operator in ("mm", "addmm"):
             # [m, k] x [k, n]; the last two arguments are the factors.
             tensors = [argument for argument in args if isinstance(argument, Tensor)]
@@ -377,12 +405,10 @@ def gather_facts(layer_macs: dict[str, int], model: nn.Module, graph: onnx.Model
 # --- Command line ----------------------------------------------------------------------------
 
 
-def export_network(name: str, directory: Path) -> dict:
-    """Write `directory`/`name`.onnx and return the facts about the network."""
-    network = NETWORKS[name]
-    torch.manual_seed(0)
-    model = network.build().train()
-    layer_macs, output_shape = forward_macs(model, network)
+def export_weightless(
+    name: str, network: Network, model: nn.Module, directory: Path, output_shape: torch.Size
+) -> onnx.ModelProto:
+    """Write `directory`/`name`.onnx, without weights."""
     exported = export_onnx(model, network)
     declare_output_shape(exported.graph, output_shape)
     stripped = strip_model(exported, name, list(model.state_dict()))
@@ -392,12 +418,30 @@ def export_network(name: str, directory: Path) -> dict:
     if len(data) > MAX_FILE_BYTES:
         raise ValueError(f"{name}: {len(data)} bytes is too large to keep in the repository")
     (directory / f"{name}.onnx").write_bytes(data)
+    print(f"{name}: {len(data)} bytes, {len(stripped.graph.node)} nodes")
+    return stripped
+
+
+def export_network(name: str, directory: Path) -> dict:
+    """Write `directory`/`name`.onnx and return the facts about the network."""
+    network = NETWORKS[name]
+    torch.manual_seed(0)
+    model = network.build().train()
+    layer_macs, output_shape = forward_macs(model, network)
+    stripped = export_weightless(name, network, model, directory, output_shape)
     facts = gather_facts(layer_macs, model, stripped)
-    print(
-        f"{name}: {len(data)} bytes, {len(stripped.graph.node)} nodes, "
-        f"{facts['parameters']} parameters, {facts['macs']} MACs"
-    )
+    print(f"{name}: {facts['parameters']} parameters, {facts['macs']} MACs")
     return facts
+
+
+def export_test_network(name: str, directory: Path) -> None:
+    """Write `directory`/`name`.onnx, of which no facts are kept."""
+    network = TEST_NETWORKS[name]
+    torch.manual_seed(0)
+    model = network.build().train()
+    with torch.no_grad():
+        output_shape = model(network.example(1)).shape
+    export_weightless(name, network, model, directory, output_shape)
 
 
 def update_facts(path: Path, facts: dict[str, dict]) -> None:
@@ -416,8 +460,9 @@ def parse_arguments() -> argparse.Namespace:
         "--only",
         metavar="NAME",
         action="append",
-        choices=sorted(NETWORKS),
-        help=f"export this network only; may be repeated ({', '.join(sorted(NETWORKS))})",
+        choices=sorted(NETWORKS | TEST_NETWORKS),
+        help="export this network only; may be repeated "
+        f"({', '.join(sorted(NETWORKS | TEST_NETWORKS))})",
     )
     parser.add_argument(
         "--output",
@@ -433,14 +478,25 @@ def parse_arguments() -> argparse.Namespace:
         default=REPOSITORY / "tests" / "fixtures" / "networks.json",
         help="the table of facts to update (default: tests/fixtures/networks.json)",
     )
+    parser.add_argument(
+        "--test-output",
+        metavar="DIR",
+        type=Path,
+        default=REPOSITORY / "tests" / "fixtures" / "networks",
+        help="where the networks for tests go (default: tests/fixtures/networks)",
+    )
     return parser.parse_args()
 
 
 def main() -> int:
     arguments = parse_arguments()
     arguments.output.mkdir(parents=True, exist_ok=True)
-    for name in arguments.only or sorted(NETWORKS):
-        update_facts(arguments.facts, {name: export_network(name, arguments.output)})
+    arguments.test_output.mkdir(parents=True, exist_ok=True)
+    for name in arguments.only or sorted(NETWORKS | TEST_NETWORKS):
+        if name in TEST_NETWORKS:
+            export_test_network(name, arguments.test_output)
+        else:
+            update_facts(arguments.facts, {name: export_network(name, arguments.output)})
     return 0
 
 

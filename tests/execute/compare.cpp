@@ -34,6 +34,13 @@ private:
   Comparison result_;
 };
 
+double largest_of(const std::vector<double>& numbers) {
+  double result = 0.0;
+  for (const double number : numbers)
+    result = std::max(result, std::abs(number));
+  return result;
+}
+
 double norm_of(const std::vector<double>& numbers) {
   double sum = 0.0;
   for (const double number : numbers)
@@ -62,6 +69,15 @@ Comparison compare_integers(const json& expected, const std::vector<double>& num
 
 Comparison compare(const json& expected, const std::vector<std::int64_t>& shape,
                    const std::vector<double>& numbers, double tolerance, double least_magnitude) {
+  if (expected.is_array()) {
+    const double largest = std::max(least_magnitude, expected.at(0).get<double>());
+    Comparer comparer(tolerance);
+    const double scale = largest * std::sqrt(static_cast<double>(numbers.size()));
+    comparer.check("largest magnitude", largest_of(numbers), expected.at(0), largest);
+    comparer.check("norm", norm_of(numbers), expected.at(1), scale);
+    comparer.check("projection", projection_of(numbers), expected.at(2), scale);
+    return comparer.result();
+  }
   const auto wanted_shape = expected.at("shape").get<std::vector<std::int64_t>>();
   if (shape != wanted_shape) {
     return {fmt::format("shape is [{}], expected [{}]", fmt::join(shape, ", "),

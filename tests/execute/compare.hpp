@@ -20,7 +20,8 @@ struct Comparison {
   double error = 0.0;  ///< largest relative error seen
 };
 
-/// `expected` is what summary() in tools/gradient_cases/framework.py writes.
+/// `expected` is what summary() in tools/gradient_cases/framework.py writes, or in short
+/// [largest magnitude, norm, projection].
 Comparison compare(const nlohmann::json& expected, const std::vector<std::int64_t>& shape,
                    const std::vector<double>& numbers, double tolerance,
                    double least_magnitude = kLeastMagnitude);

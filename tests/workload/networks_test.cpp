@@ -1,4 +1,4 @@
-// The seven reference networks. Facts in tests/fixtures/networks.json were counted by PyTorch,
+// The reference networks. Facts in tests/fixtures/networks.json were counted by PyTorch,
 // layer by layer.
 #include "monet/workload/graph.hpp"
 #include "monet/workload/onnx_reader.hpp"
@@ -52,7 +52,7 @@ TEST_P(Networks, MacsGrowWithTheBatchAndSurviveFolding) {
 
 INSTANTIATE_TEST_SUITE_P(All, Networks,
                          testing::Values("resnet18", "resnet18_cifar", "mobilenet_v2", "vgg16",
-                                         "vit_tiny", "gpt2_nano", "gpt2"),
+                                         "vit_tiny", "gpt2_nano", "gpt2", "lstm", "unet"),
                          [](const auto& param) { return std::string(param.param); });
 
 // Heads are split out of [batch, 64, 64] rows: head h, position t, channel c is element [b, t, 32 h

@@ -1,0 +1,189 @@
+"""Networks that torchvision has not: a U-Net, an LSTM classifier, and small ones for tests."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import torchvision
+from torch import Tensor, nn
+
+
+def two_convolutions(channels_in: int, channels: int) -> nn.Sequential:
+    """Twice 3x3 convolution, batch normalisation and ReLU; the size is kept."""
+    layers: list[nn.Module] = []
+    for width in (channels_in, channels):
+        layers += [
+            nn.Conv2d(width, channels, kernel_size=3, padding=1, bias=False),
+            nn.BatchNorm2d(channels),
+            nn.ReLU(),
+        ]
+    return nn.Sequential(*layers)
+
+
+class UNet(nn.Module):
+    """Ronneberger et al. 2015, padded and with batch normalisation; the size is kept.
+
+    Down by max pooling; up by transposed convolution, or by bilinear interpolation and a 1x1
+    convolution; what came down is concatenated.
+    """
+
+    def __init__(self, channels: int, levels: int, classes: int, *, interpolate: bool) -> None:
+        super().__init__()
+        widths = [channels << level for level in range(levels + 1)]
+        self.pool = nn.MaxPool2d(2)
+        self.down = nn.ModuleList(
+            two_convolutions(before, after) for before, after in zip([3, *widths], widths)
+        )
+        self.up = nn.ModuleList(
+            nn.Sequential(
+                nn.Upsample(scale_factor=2, mode="bilinear", align_corners=False),
+                nn.Conv2d(2 * width, width, kernel_size=1),
+            )
+            if interpolate
+            else nn.ConvTranspose2d(2 * width, width, kernel_size=2, stride=2)
+            for width in widths[:-1]
+        )
+        self.merge = nn.ModuleList(two_convolutions(2 * width, width) for width in widths[:-1])
+        self.head = nn.Conv2d(channels, classes, kernel_size=1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        skipped = []
+        for level, block in enumerate(self.down):
+            x = block(self.pool(x) if level else x)
+            skipped.append(x)
+        for level in reversed(range(len(self.up))):
+            x = self.merge[level](torch.cat([skipped[level], self.up[level](x)], dim=1))
+        return self.head(x)
+
+
+class LstmClassifier(nn.Module):
+    """Tokens, their embedding, stacked LSTM layers, classes from the last output."""
+
+    def __init__(self, vocabulary: int, width: int, layers: int, classes: int) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(vocabulary, width)
+        self.lstm = nn.LSTM(width, width, num_layers=layers, batch_first=True)
+        self.head = nn.Linear(width, classes)
+
+    def forward(self, input_ids: Tensor) -> Tensor:
+        output, _ = self.lstm(self.embedding(input_ids))
+        return self.head(output[:, -1])
+
+
+class DiffusionBlock(nn.Module):
+    """Residual blocks and attention over positions as in diffusion networks: GroupNorm, SiLU."""
+
+    def __init__(self, channels: int, groups: int) -> None:
+        super().__init__()
+        self.stem = nn.Conv2d(3, channels, kernel_size=3, padding=1)
+        self.norm1 = nn.GroupNorm(groups, channels)
+        self.conv1 = nn.Conv2d(channels, 2 * channels, kernel_size=3, padding=1)
+        self.norm2 = nn.GroupNorm(groups, 2 * channels)
+        self.conv2 = nn.Conv2d(2 * channels, 2 * channels, kernel_size=3, stride=2, padding=1)
+        self.shortcut = nn.Conv2d(channels, 2 * channels, kernel_size=1, stride=2)
+        self.norm3 = nn.GroupNorm(groups, 2 * channels)
+        self.qkv = nn.Conv2d(2 * channels, 6 * channels, kernel_size=1)
+        self.project = nn.Conv2d(2 * channels, 2 * channels, kernel_size=1)
+        self.upsample = nn.Upsample(scale_factor=2, mode="nearest")
+        self.head = nn.Conv2d(2 * channels, 3, kernel_size=3, padding=1)
+        self.act = nn.SiLU()
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.stem(x)
+        h = self.conv1(self.act(self.norm1(x)))
+        x = self.conv2(self.act(self.norm2(h))) + self.shortcut(x)
+        query, key, value = self.qkv(self.norm3(x)).flatten(2).chunk(3, dim=1)
+        # Channels are a square number, so that the scale is exact in single precision.
+        scores = query.transpose(1, 2) @ key / math.sqrt(query.shape[1])
+        attended = value @ torch.softmax(scores, dim=-1).transpose(1, 2)
+        x = x + self.project(attended.view(x.shape))
+        return self.head(self.act(self.upsample(x)))
+
+
+class RmsNorm(nn.Module):
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(width))
+        self.eps = 1e-5
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.eps) * self.weight
+
+
+class LlamaBlock(nn.Module):
+    """A transformer layer with RMSNorm, rotary positions, grouped queries and SwiGLU."""
+
+    def __init__(self, width: int, heads: int, groups: int) -> None:
+        super().__init__()
+        self.heads, self.groups, self.head_width = heads, groups, width // heads
+        self.attention_norm = RmsNorm(width)
+        self.query = nn.Linear(width, width, bias=False)
+        self.key = nn.Linear(width, groups * self.head_width, bias=False)
+        self.value = nn.Linear(width, groups * self.head_width, bias=False)
+        self.output = nn.Linear(width, width, bias=False)
+        self.mlp_norm = RmsNorm(width)
+        self.gate = nn.Linear(width, 3 * width, bias=False)
+        self.up = nn.Linear(width, 3 * width, bias=False)
+        self.down = nn.Linear(3 * width, width, bias=False)
+
+    def rotate(self, x: Tensor) -> Tensor:
+        """Positions 0, 1, ... turn the two halves of each head; angles are powers of two."""
+        half = self.head_width // 2
+        position = torch.arange(x.shape[2], device=x.device).unsqueeze(1)
+        angle = position * torch.tensor([2.0 ** -(i + 1) for i in range(half)], dtype=x.dtype)
+        cosine, sine = torch.cos(angle), torch.sin(angle)
+        first, second = x[..., :half], x[..., half:]
+        return torch.cat([first * cosine - second * sine, second * cosine + first * sine], dim=-1)
+
+    def repeat(self, x: Tensor) -> Tensor:
+        """Each group's keys or values, for all heads that share them."""
+        batch, groups, sequence, width = x.shape
+        shared = self.heads // groups
+        expanded = x[:, :, None].expand(batch, groups, shared, sequence, width)
+        return expanded.reshape(batch, self.heads, sequence, width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        batch, sequence, width = x.shape
+        h = self.attention_norm(x)
+        query = self.query(h).view(batch, sequence, self.heads, -1).transpose(1, 2)
+        key = self.key(h).view(batch, sequence, self.groups, -1).transpose(1, 2)
+        value = self.value(h).view(batch, sequence, self.groups, -1).transpose(1, 2)
+        query, key = self.rotate(query), self.rotate(key)
+        scores = query @ self.repeat(key).transpose(2, 3) / math.sqrt(self.head_width)
+        future = torch.ones(sequence, sequence, dtype=torch.bool, device=x.device).triu(1)
+        weights = torch.softmax(scores.masked_fill(future, -math.inf), dim=-1)
+        attended = (weights @ self.repeat(value)).transpose(1, 2).reshape(batch, sequence, width)
+        x = x + self.output(attended)
+        h = self.mlp_norm(x)
+        return x + self.down(nn.functional.silu(self.gate(h)) * self.up(h))
+
+
+class Llama(nn.Module):
+    """A language model of few such layers; head and embedding are separate."""
+
+    def __init__(self, vocabulary: int, width: int, layers: int) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(vocabulary, width)
+        self.layers = nn.ModuleList(LlamaBlock(width, heads=4, groups=2) for _ in range(layers))
+        self.norm = RmsNorm(width)
+        self.head = nn.Linear(width, vocabulary, bias=False)
+
+    def forward(self, input_ids: Tensor) -> Tensor:
+        x = self.embedding(input_ids)
+        for layer in self.layers:
+            x = layer(x)
+        return self.head(self.norm(x))
+
+
+def make_vit_micro() -> nn.Module:
+    """The architecture of ViT-Ti/16 with fewer, narrower layers and smaller images."""
+    return torchvision.models.VisionTransformer(
+        image_size=32,
+        patch_size=8,
+        num_layers=3,
+        num_heads=3,
+        hidden_dim=48,
+        mlp_dim=192,
+        num_classes=10,
+    )
