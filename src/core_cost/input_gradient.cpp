@@ -1,5 +1,6 @@
 #include "input_gradient.hpp"
 
+#include "compound.hpp"
 #include "mapping_search.hpp"
 #include "nest_model.hpp"
 
@@ -362,6 +363,8 @@ CoreCost core_cost_with(const CoreProblem& problem, const Core& core,
                         const CoreCostOptions& options, const Solver& solve) {
   if (problem.compute != ComputeKind::mac)
     return vector_cost(problem, core);
+  if (const auto compound = find_compound(problem))
+    return share_out(problem, *compound, solve(compound->problem, core, options));
   const std::optional<Transposed> transposed = find_transposed(problem);
   if (transposed && !keeps_form(options))
     return best_form(problem, *transposed, core, options, solve);
