@@ -218,7 +218,75 @@ struct LpPool {
   }
 };
 
+/// Local response normalisation: Y = X * s^-beta, s = bias + alpha / size * (squares of the
+/// neighbouring channels summed).
+struct ResponseSettings {
+  std::int64_t size, before;
+  double alpha, beta, bias;
+
+  explicit ResponseSettings(const Attributes& attributes)
+      : size(attributes.integer("size", 1)), before((size - 1) / 2),
+        alpha(attributes.number("alpha", 1e-4) / static_cast<double>(size)),
+        beta(attributes.number("beta", 0.75)), bias(attributes.number("bias", 1.0)) {}
+};
+
+struct LocalResponse {
+  template <class Real>
+  static void run(KernelContext<Real>& context) {
+    const ResponseSettings how(context.attributes());
+    const auto own = static_cast<std::size_t>(how.before);
+    context.for_each_group([&](auto& group) {
+      Real sum = 0;
+      for (const Real x : group.in(0))
+        sum += x * x;
+      const Real s = static_cast<Real>(how.bias) + static_cast<Real>(how.alpha) * sum;
+      group.out(0)[0] = group.in(0)[own] * std::pow(s, static_cast<Real>(-how.beta));
+    });
+  }
+};
+
+/// dX_i = dY_i s_i^-beta - 2 alpha beta / size * X_i * sum over j that have i as neighbour of
+/// dY_j X_j s_j^-(beta + 1).
+struct LocalResponseGrad {
+  template <class Real>
+  static void run(KernelContext<Real>& context) {
+    const ResponseSettings how(context.attributes());
+    const auto& shape = context.output_shape(0);
+    const std::int64_t channels = shape[1];
+    std::int64_t pixels = 1;
+    for (std::size_t i = 2; i < shape.size(); ++i)
+      pixels *= shape[i];
+    const auto at = [&](std::int64_t image, std::int64_t channel, std::int64_t pixel) {
+      return static_cast<std::size_t>((image * channels + channel) * pixels + pixel);
+    };
+    const auto& dy = context.input(0);
+    const auto& x = context.input(1);
+    auto& dx = context.output(0);
+    for (std::int64_t outer = 0; outer < shape[0] * pixels; ++outer) {
+      const std::int64_t image = outer / pixels;
+      const std::int64_t pixel = outer % pixels;
+      for (std::int64_t j = 0; j < channels; ++j) {
+        const std::int64_t begin = std::max<std::int64_t>(j - how.before, 0);
+        const std::int64_t end = std::min(j - how.before + how.size, channels);
+        Real sum = 0;
+        for (std::int64_t i = begin; i < end; ++i)
+          sum += x[at(image, i, pixel)] * x[at(image, i, pixel)];
+        const Real s = static_cast<Real>(how.bias) + static_cast<Real>(how.alpha) * sum;
+        const std::size_t own = at(image, j, pixel);
+        const Real power = std::pow(s, static_cast<Real>(-how.beta));
+        dx[own] += dy[own] * power;
+        const Real shared =
+            static_cast<Real>(-2 * how.alpha * how.beta) * dy[own] * x[own] * power / s;
+        for (std::int64_t i = begin; i < end; ++i)
+          dx[at(image, i, pixel)] += shared * x[at(image, i, pixel)];
+      }
+    }
+  }
+};
+
 constexpr std::array kKernels{
+    kernel<LocalResponse>("", "LRN"),
+    kernel<LocalResponseGrad>(kMonetDomain, "LRNGrad"),
     kernel<MaxPool>("", "MaxPool"),
     kernel<MaxPool>(kMonetDomain, "MaxPool"),
     kernel<MaxPool>("", "GlobalMaxPool"),

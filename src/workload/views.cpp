@@ -51,10 +51,11 @@ private:
   }
   TensorId viewed(TensorId tensor) const { return *graph_.op(view_[tensor.index()]->op).inputs[0]; }
 
-  /// Interpolation repeats its borders, which loops with bounds do not say: its operand must lie as
-  /// the operator has it.
+  /// Interpolation repeats its borders and the gradient of a normalisation over channels looks at
+  /// neighbours of neighbours, which the loops do not say: operands must lie as the operator has
+  /// them.
   static bool reads_as_declared(const Operator& op) {
-    return op.op_type == "Resize" || op.op_type == "ResizeGrad";
+    return op.op_type == "Resize" || op.op_type == "ResizeGrad" || op.op_type == "LRNGrad";
   }
   void copy_views(const LoopNest& nest) {
     for (const Access& access : nest.operands) {

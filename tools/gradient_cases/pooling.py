@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from gradient_cases.framework import Case, Node, data, exported
+from gradient_cases.framework import Case, Node, data, exported, f32
 
 MAXIMUM = {1: F.max_pool1d, 2: F.max_pool2d, 3: F.max_pool3d}
 AVERAGE = {1: F.avg_pool1d, 2: F.avg_pool2d, 3: F.avg_pool3d}
@@ -18,6 +18,7 @@ def cases() -> Iterator[Case]:
     yield from maxima()
     yield from averages()
     yield from whole()
+    yield from responses()
     yield from modules()
 
 
@@ -213,6 +214,41 @@ def whole() -> Iterator[Case]:
                 inputs=[data("X", shape, levels=levels)],
                 torch=lambda x, f=adaptive[len(axes)], ones=ones: f(x, ones),
             )
+
+
+def response(x: Tensor, size: int, alpha: float, beta: float, bias: float) -> Tensor:
+    before = (size - 1) // 2
+    squares = F.pad((x * x).movedim(1, -1), (before, size - 1 - before))
+    sums = squares.unfold(-1, size, 1).sum(-1).movedim(-1, 1)
+    return x * (bias + alpha / size * sums) ** -beta
+
+
+def responses() -> Iterator[Case]:
+    for shape, size in (((2, 7, 3, 2), 5), ((1, 4, 2, 2), 3), ((2, 5, 3), 2), ((1, 3, 2), 7)):
+        yield Case(
+            f"lrn_{short(list(shape))}_{size}",
+            op_type="LRN",
+            attributes={"size": size, "alpha": 0.5, "beta": 0.75, "bias": 2.0},
+            inputs=[data("X", shape)],
+            torch=lambda x, size=size: response(x, size, 0.5, 0.75, 2.0),
+        )
+    alpha = f32(1e-4)
+    yield Case(
+        "lrn_defaults",
+        op_type="LRN",
+        attributes={"size": 5, "alpha": alpha},
+        inputs=[data("X", (1, 8, 2, 2), scale=20.0)],
+        torch=lambda x: F.local_response_norm(x, 5, alpha, 0.75, 1.0),
+    )
+    yield Case(
+        "lrn_of_view",
+        nodes=[
+            Node("Transpose", ["X"], ["T"], {"perm": [0, 2, 1]}),
+            Node("LRN", ["T"], ["Y"], {"size": 3, "alpha": 0.5, "beta": 0.5, "bias": 1.0}),
+        ],
+        inputs=[data("X", (2, 3, 5))],
+        torch=lambda x: response(x.transpose(1, 2), 3, 0.5, 0.5, 1.0),
+    )
 
 
 def modules() -> Iterator[Case]:

@@ -31,6 +31,11 @@ void global_average_pool(GradientContext& context) {
   context.give(0, context.expand(scaled, shape));
 }
 
+void local_response(GradientContext& context) {
+  context.emit({"LRNGrad", kMonetDomain, {context.dy(), context.input(0)}, context.op().attributes},
+               {0});
+}
+
 std::string refuse_max_pool(const Graph&, const Operator& op) {
   return op.attributes.integer("storage_order", 0) == 0
              ? std::string()
@@ -42,6 +47,7 @@ constexpr GradientRule kRules[]{
     {"GlobalMaxPool", max_pool}, // a MaxPool over everything in the step
 
     {"AveragePool", average_pool},
+    {"LRN", local_response},
     {"GlobalAveragePool", global_average_pool},
 };
 

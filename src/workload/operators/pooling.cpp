@@ -14,6 +14,7 @@ namespace {
 constexpr VectorWork kMaximum{0, 0, 0, 1, 0, 0};
 constexpr VectorWork kAverage{1, 0, 0, 0, 0, 0};
 constexpr VectorWork kPower{1, 1, 0, 0, 0, 0};
+constexpr VectorWork kNormalise{2, 4, 0, 0, 0, 1}; ///< the sum of squares again, its power, the sum
 
 template <const VectorWork& kWork>
 LoopNest build_pool(const Graph& graph, const Operator& op) {
@@ -82,6 +83,26 @@ LoopNest build_lrn(const Graph& graph, const Operator& op) {
   return nest.finish();
 }
 
+/// (dY, X) -> dX: besides its own dY an element has those of the channels that it is a neighbour
+/// of.
+LoopNest build_lrn_grad(const Graph& graph, const Operator& op) {
+  const auto& x = input_shape(graph, op, 1);
+  const std::int64_t size = op.attributes.integer("size", 1);
+  if (x.size() < 2)
+    fail(graph, op, "a channel axis is needed");
+  if (size < 1)
+    fail(graph, op, "at least 1 is expected", "attribute 'size'");
+  LoopNestBuilder nest(graph, op, ComputeKind::vector, kNormalise);
+  const std::vector<LoopIndex> loops = nest.loops_over(x);
+  const LoopIndex neighbour = nest.loop("F", size);
+  std::vector<AxisExpr> in = axes_of(loops);
+  in[1] = axis_sum({{loops[1], 1}, {neighbour, 1}}, -(size / 2));
+  nest.output(0, "O", axes_of(loops));
+  nest.padded_input(0, "I", in);
+  nest.padded_input(1, "X", std::move(in));
+  return nest.finish();
+}
+
 } // namespace
 
 std::span<const OperatorRule> pooling_rules() {
@@ -91,6 +112,7 @@ std::span<const OperatorRule> pooling_rules() {
       OperatorRule{"", "GlobalLpPool", &build_global_pool<kPower>, false},
       OperatorRule{"", "GlobalMaxPool", &build_global_pool<kMaximum>, false},
       OperatorRule{"", "LRN", &build_lrn, false},
+      OperatorRule{kMonetDomain, "LRNGrad", &build_lrn_grad, false},
       OperatorRule{"", "LpPool", &build_pool<kPower>, false},
       OperatorRule{"", "MaxPool", &build_pool<kMaximum>, false},
       OperatorRule{kMonetDomain, "MaxPool", &build_pool<kMaximum>, false},
