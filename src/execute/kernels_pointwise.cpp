@@ -53,7 +53,8 @@ struct Clip {
   }
 };
 
-/// (dY, X or Y, min, max): inside the bounds, or strictly inside.
+/// (dY, X or Y, min, max) -> (dX, dMin, dMax): inside the bounds, or strictly inside; outside of
+/// one.
 struct ClipGrad {
   template <class Real>
   static void run(KernelContext<Real>& context) {
@@ -61,10 +62,12 @@ struct ClipGrad {
     const bool high = context.has_input(3);
     const bool strict = context.attributes().integer("strict", 0) != 0;
     context.for_each_iteration([&](std::span<const Real> v, std::span<Real> y) {
-      bool passes = (!low || v[1] >= v[2]) && (!high || v[1] <= v[3]);
-      if (strict)
-        passes = passes && (!low || v[1] != v[2]) && (!high || v[1] != v[3]);
-      y[0] = passes ? v[0] : Real{0};
+      const bool below = low && (strict ? v[1] <= v[2] : v[1] < v[2]);
+      const bool above = high && (strict ? v[1] >= v[3] : v[1] > v[3]);
+      const bool crossed = low && high && v[3] < v[2];
+      put(y, 0, below || above ? Real{0} : v[0]);
+      put(y, 1, below && !crossed ? v[0] : Real{0});
+      put(y, 2, above || crossed ? v[0] : Real{0});
     });
   }
 };
@@ -108,6 +111,14 @@ constexpr std::array kKernels{
         "", "Mean",
         [](auto v) { return sum(v) / static_cast<std::remove_cvref_t<decltype(v[0])>>(v.size()); }),
     pointwise("", "Min", [](auto v) { return extremum<false>(v, 0); }),
+    pointwise_with("", "Mod",
+                   [](const Attributes& attributes) {
+                     const bool truncates = attributes.integer("fmod", 0) != 0;
+                     return [=](auto v) { // the remainder has the sign of the dividend, or divisor
+                       return truncates ? std::fmod(v[0], v[1])
+                                        : v[0] - v[1] * std::floor(v[0] / v[1]);
+                     };
+                   }),
     pointwise("", "Mul", [](auto v) { return v[0] * v[1]; }),
     pointwise("", "Neg", [](auto v) { return -v[0]; }),
     pointwise("", "Not", [](auto v) { return v[0] == 0; }),

@@ -50,6 +50,15 @@ bool concerns(const Variant& variant, const json& test_case) {
                      [](const json& node) { return node.at("op_type") == "Softmax"; });
 }
 
+/// A batch normalisation that the case does not train uses its running statistics.
+bool has_fixed_statistics(const json& test_case) {
+  const json& nodes = test_case.at("nodes");
+  return std::any_of(nodes.begin(), nodes.end(), [](const json& node) {
+    const json attributes = node.value("attributes", json::object());
+    return node.at("op_type") == "BatchNormalization" && attributes.value("training_mode", 0) == 0;
+  });
+}
+
 TrainingGraph step_of(const json& test_case, const Variant& variant) {
   const Graph network = read_onnx_bytes(test::model_bytes(test_case), "case.onnx");
   TrainingOptions options;
@@ -58,6 +67,7 @@ TrainingGraph step_of(const json& test_case, const Variant& variant) {
   options.optimizer.learning_rate = 1.0;
   options.store = variant.store;
   options.attention = variant.attention;
+  options.frozen_batch_norm = has_fixed_statistics(test_case);
   TrainingGraph step = make_training_graph(network, options);
   return variant.fold ? fold_views(step) : step;
 }

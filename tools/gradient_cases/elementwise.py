@@ -230,6 +230,22 @@ def clips() -> Iterator[Case]:
         ],
         torch=lambda x, low, high: torch.nn.functional.relu6(x),
     )
+    for name, given in {"low": "ML", "high": "LM", "both": "MM"}.items():
+        yield Case(
+            f"clip_trained_{name}",
+            nodes=[
+                Node("Neg", ["A"], ["L"]),
+                Node("Abs", ["B"], ["H"]),
+                Node("Clip", ["X", "L", "H"], ["Y"]),
+            ],
+            inputs=[
+                data("X", (3, 4), scale=2.0),
+                data("A", offset=0.5, scale=0.25) if given[0] == "M" else constant("A", 0.75),
+                data("B", offset=0.5, scale=0.25) if given[1] == "M" else constant("B", 0.75),
+            ],
+            torch=lambda x, a, b: torch.clamp(x, -a, b.abs()),
+            counts_as="Clip",
+        )
     yield Case(
         "clip_opset6_attributes",
         op_type="Clip",

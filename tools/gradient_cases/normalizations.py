@@ -51,6 +51,22 @@ def batch_norms() -> Iterator[Case]:
                     v,
                 ),
             )
+    # With running statistics, as when fine-tuning.
+    for shape in shapes:
+        channels = (shape[1],)
+        yield Case(
+            f"batchnorm_inference_{'x'.join(map(str, shape))}",
+            op_type="BatchNormalization",
+            attributes={"epsilon": EPSILON},
+            inputs=[
+                data("X", shape, scale=2.0),
+                scale("S", channels),
+                data("B", channels),
+                buffer("M", channels),
+                buffer("V", channels, offset=1.0, scale=0.25),
+            ],
+            torch=lambda x, s, b, m, v: F.batch_norm(x, m, v, s, b, False, 0.1, EPSILON),
+        )
     yield Case(
         "batchnorm_then_relu_twice",
         nodes=[
@@ -124,6 +140,17 @@ def group_norms() -> Iterator[Case]:
                 inputs=[data("X", shape, scale=2.0), *affected],
                 torch=lambda x, s=None, b=None, g=groups: F.group_norm(x, g, s, b, EPSILON),
             )
+    # Operator set 18 has one scale a group.
+    yield Case(
+        "groupnorm_scale_per_group",
+        op_type="GroupNormalization",
+        domain="ai.monet",
+        attributes={"num_groups": 2, "epsilon": EPSILON},
+        inputs=[data("X", (2, 6, 3)), scale("S", (2,)), data("B", (2,))],
+        torch=lambda x, s, b: F.group_norm(
+            x, 2, s.repeat_interleave(3), b.repeat_interleave(3), EPSILON
+        ),
+    )
     for shape in ((2, 3, 4), (2, 3, 2, 2), (1, 2, 2, 3, 2)):
         yield Case(
             f"instancenorm_{'x'.join(map(str, shape))}",

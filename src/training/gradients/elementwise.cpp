@@ -82,9 +82,28 @@ bool is_relu6(const GradientContext& context) {
          known_number(context.graph(), context.op(), 2) == 6.0;
 }
 
+/// A bound receives dY where it takes effect: dMin where X < min (and min < max), dMax where X >
+/// max (or max < min).
+void clip_bounds(GradientContext& context) {
+  std::vector<std::optional<TensorId>> inputs{context.dy(), context.input(0)};
+  for (std::size_t i = 1; i < 3; ++i) {
+    inputs.push_back(context.has_input(i) ? std::optional(context.input(i)) : std::nullopt);
+  }
+  for (std::size_t i = 1; i < 3; ++i) {
+    if (!context.wants(i))
+      continue;
+    std::vector<std::optional<std::size_t>> target(i + 1);
+    target[i] = i;
+    context.emit({"ClipGrad", kMonetDomain, inputs}, target);
+  }
+}
+
 /// dX = dY where min <= X <= max. ReLU6 passes strictly inside its bounds only, which Y tells as
 /// well as X; Y is stored for the next layer anyway. PyTorch keeps X.
 void clip(GradientContext& context) {
+  clip_bounds(context);
+  if (!context.wants(0))
+    return;
   const bool strict = is_relu6(context);
   const bool from_output = strict && !context.as_pytorch();
   std::vector<std::optional<TensorId>> inputs{context.dy(),

@@ -33,8 +33,10 @@ void Chains::link() {
 }
 
 bool Chains::is_copy(const Node& node) const {
-  if (!node.domain.empty() || node.inputs.empty() || node.outputs.size() != 1)
+  if (!node.domain.empty() || node.inputs.empty() || node.outputs.size() != 1 ||
+      values_->count(node.inputs[0]) == 0 || values_->count(node.outputs[0]) == 0) {
     return false;
+  }
   if (node.op_type == "Identity")
     return true;
   return node.op_type == "Cast" && value(node.inputs[0]).type == value(node.outputs[0]).type;

@@ -20,17 +20,17 @@ struct ElementwiseGrad {
 
 // Order of work: add, multiply, divide, compare, square_root, transcendental.
 constexpr std::array kTable{
-    ElementwiseGrad{"AbsGrad", {1, 0, 0, 2, 0, 0}, {}},             // dy * sign(x)
-    ElementwiseGrad{"AcosGrad", {2, 1, 1, 0, 1, 0}, {}},            // -dy / sqrt(1 - x*x)
-    ElementwiseGrad{"AcoshGrad", {1, 1, 1, 0, 1, 0}, {}},           // dy / sqrt(x*x - 1)
-    ElementwiseGrad{"AsinGrad", {1, 1, 1, 0, 1, 0}, {}},            // dy / sqrt(1 - x*x)
-    ElementwiseGrad{"AsinhGrad", {1, 1, 1, 0, 1, 0}, {}},           // dy / sqrt(x*x + 1)
-    ElementwiseGrad{"AtanGrad", {1, 1, 1, 0, 0, 0}, {}},            // dy / (1 + x*x)
-    ElementwiseGrad{"AtanhGrad", {1, 1, 1, 0, 0, 0}, {}},           // dy / (1 - x*x)
-    ElementwiseGrad{"CeluGrad", {1, 1, 1, 1, 0, 0}, {}},            // y > 0 ? dy : dy * (y/a + 1)
-    ElementwiseGrad{"ClipGrad", {0, 0, 0, 2, 0, 0}, {}},            // min <= x <= max ? dy : 0
-    ElementwiseGrad{"CosGrad", {1, 1, 0, 0, 0, 1}, {}},             // -dy * sin(x)
-    ElementwiseGrad{"CoshGrad", {0, 1, 0, 0, 0, 1}, {}},            // dy * sinh(x)
+    ElementwiseGrad{"AbsGrad", {1, 0, 0, 2, 0, 0}, {}},   // dy * sign(x)
+    ElementwiseGrad{"AcosGrad", {2, 1, 1, 0, 1, 0}, {}},  // -dy / sqrt(1 - x*x)
+    ElementwiseGrad{"AcoshGrad", {1, 1, 1, 0, 1, 0}, {}}, // dy / sqrt(x*x - 1)
+    ElementwiseGrad{"AsinGrad", {1, 1, 1, 0, 1, 0}, {}},  // dy / sqrt(1 - x*x)
+    ElementwiseGrad{"AsinhGrad", {1, 1, 1, 0, 1, 0}, {}}, // dy / sqrt(x*x + 1)
+    ElementwiseGrad{"AtanGrad", {1, 1, 1, 0, 0, 0}, {}},  // dy / (1 + x*x)
+    ElementwiseGrad{"AtanhGrad", {1, 1, 1, 0, 0, 0}, {}}, // dy / (1 - x*x)
+    ElementwiseGrad{"CeluGrad", {1, 1, 1, 1, 0, 0}, {}},  // y > 0 ? dy : dy * (y/a + 1)
+    ElementwiseGrad{"ClipGrad", {0, 0, 0, 2, 0, 0}, {0, 0, 0, 2, 0, 0}}, // min <= x <= max ? dy : 0
+    ElementwiseGrad{"CosGrad", {1, 1, 0, 0, 0, 1}, {}},                  // -dy * sin(x)
+    ElementwiseGrad{"CoshGrad", {0, 1, 0, 0, 0, 1}, {}},                 // dy * sinh(x)
     ElementwiseGrad{"EluGrad", {1, 1, 0, 1, 0, 0}, {}},             // y > 0 ? dy : dy * (y + a)
     ElementwiseGrad{"ErfGrad", {0, 3, 0, 0, 0, 1}, {}},             // dy * 2/sqrt(pi) * exp(-x*x)
     ElementwiseGrad{"GeluGrad", {2, 6, 0, 0, 0, 2}, {}},            // dy * (Phi(x) + x*phi(x))
