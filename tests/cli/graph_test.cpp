@@ -56,6 +56,50 @@ TEST(Graph, ExportIsAModelAndEqualEachTime) {
   EXPECT_EQ(read_file(scratch / "a.onnx"), read_file(scratch / "b.onnx"));
 }
 
+TEST(Graph, ExecutesStepsOnNumbersByName) {
+  const Scratch scratch;
+  const std::vector<std::string> command{"graph",      repository("data/workload/gpt2_nano.onnx"),
+                                         "--batch",    "1",
+                                         "--training", repository("data/training/sgd.yaml"),
+                                         "--execute",  "--steps",
+                                         "3",          "--save",
+                                         "numbers",    "--json",
+                                         "-"};
+  const Ran ran = run_monet(command, scratch.path());
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  const auto execution = nlohmann::json::parse(ran.out).at("execution");
+  EXPECT_EQ(execution.at("steps").size(), 3U);
+  EXPECT_LT(execution.at("steps")[2].at("loss"), execution.at("steps")[0].at("loss"));
+  EXPECT_GT(execution.at("steps")[0].at("gradient_norm"), 0.0);
+  EXPECT_EQ(run_monet(command, scratch.path()).out, ran.out);
+  EXPECT_EQ(read_file(scratch / "numbers/loss.npy").size(), 128U + 8U);
+
+  std::vector<std::string> again = command; // from the weights that were saved
+  again.insert(again.end(), {"--numbers", "wte.weight=numbers/wte.weight.updated.npy"});
+  const Ran resumed = run_monet(again, scratch.path());
+  EXPECT_EQ(resumed.code, 0) << resumed.err;
+  EXPECT_NE(resumed.out, ran.out);
+  EXPECT_EQ(nlohmann::json::parse(resumed.out).at("execution").at("numbers").at("given"), 1);
+}
+
+TEST(Graph, NumbersOfAnotherShapeAreBadInput) {
+  const Scratch scratch;
+  write_file_atomically(scratch / "x.npy", std::string("no array"));
+  const std::vector<std::string> command{"graph", repository("data/workload/gpt2_nano.onnx"),
+                                         "--batch", "1", "--execute"};
+  const auto with = [&](const std::string& pair) {
+    std::vector<std::string> all = command;
+    all.insert(all.end(), {"--numbers", pair});
+    return run_monet(all, scratch.path());
+  };
+  EXPECT_EQ(with("wte.weight=x.npy").code, 3);
+  EXPECT_EQ(with("wte.weight=missing.npy").code, 3);
+  const Ran typo = with("wte.wieght=x.npy");
+  EXPECT_EQ(typo.code, 3);
+  EXPECT_NE(typo.err.find("wte.weight"), std::string::npos) << typo.err;
+  EXPECT_EQ(with("nonsense").code, 2);
+}
+
 TEST(Graph, AnUnboundBatchIsBadInput) {
   const Ran ran = run_monet({"graph", repository("data/workload/gpt2_nano.onnx")});
   EXPECT_EQ(ran.code, 3);

@@ -1,0 +1,133 @@
+#include "training/tiny_network.hpp"
+
+#include "monet/base/errors.hpp"
+#include "monet/execute/execute.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace monet::test {
+namespace {
+
+/// x -> x*w + b -> ReLU -> *v + c, mean squared error.
+TrainingGraph two_layers() {
+  TinyNetwork net;
+  const TensorId x = net.input("x", {4, 8});
+  const TensorId hidden =
+      net.op("Gemm", {x, net.parameter("w", {8, 6}), net.parameter("b", {6})}, {4, 6});
+  const TensorId relu = net.op("Relu", {hidden}, {4, 6});
+  net.output(net.op("Gemm", {relu, net.parameter("v", {6, 3}), net.parameter("c", {3})}, {4, 3}));
+  TrainingOptions options;
+  options.loss = LossKind::mse;
+  options.optimizer.kind = OptimizerKind::sgd;
+  options.optimizer.learning_rate = 0.05;
+  return make_training_graph(net.graph, options);
+}
+
+double loss_of(const TrainingGraph& step, const Execution& execution) {
+  return execution.get(*step.loss).at(0);
+}
+
+TEST(Execution, LossFallsAsGradientsPromise) {
+  const TrainingGraph step = two_layers();
+  Execution execution(step.graph);
+  fill(execution, step, 5);
+  execution.run();
+  const double before = loss_of(step, execution);
+  double squared = 0.0;
+  for (const ParameterRecord& record : step.parameters) {
+    for (const double g : execution.get(record.gradient))
+      squared += g * g;
+  }
+  execution.advance();
+  execution.run();
+  const double fall = before - loss_of(step, execution);
+  EXPECT_GT(fall, 0.0);
+  EXPECT_NEAR(fall, 0.05 * squared, 0.5 * 0.05 * squared); // first order
+}
+
+TEST(Execution, GradientsAreDifferenceQuotients) {
+  const TrainingGraph step = two_layers();
+  Execution execution(step.graph);
+  fill(execution, step, 5);
+  execution.run();
+  for (const ParameterRecord& record : step.parameters) {
+    const std::vector<double> weight = execution.get(record.weight);
+    const std::vector<double> gradient = execution.get(record.gradient);
+    for (std::size_t i = 0; i < weight.size(); i += 5) {
+      constexpr double kStep = 1e-6;
+      std::array<double, 2> losses{};
+      for (int side = 0; side < 2; ++side) {
+        Execution moved(step.graph);
+        std::vector<double> shifted = weight;
+        shifted[i] += side == 0 ? -kStep : kStep;
+        moved.set(record.weight, shifted);
+        fill(moved, step, 5);
+        moved.run();
+        losses[static_cast<std::size_t>(side)] = loss_of(step, moved);
+      }
+      EXPECT_NEAR((losses[1] - losses[0]) / (2 * kStep), gradient[i], 1e-8);
+    }
+  }
+}
+
+TEST(Execution, FreesWhatNobodyReadsAnyMore) {
+  const TrainingGraph step = two_layers();
+  Execution all(step.graph);
+  Execution few(step.graph, {Arithmetic::fp64, 0, false});
+  for (Execution* execution : {&all, &few}) {
+    fill(*execution, step, 1);
+    execution->run();
+  }
+  std::size_t freed = 0;
+  for (std::size_t i = 0; i < step.graph.tensors().size(); ++i) {
+    if (few.has(TensorId(i)))
+      EXPECT_EQ(few.get(TensorId(i)), all.get(TensorId(i)));
+    else
+      ++freed;
+  }
+  EXPECT_GT(freed, 3U);
+  EXPECT_TRUE(few.has(*step.loss));
+  EXPECT_TRUE(few.has(step.parameters[0].gradient));
+}
+
+TEST(Execution, SinglePrecisionIsCloseAndNotEqual) {
+  const TrainingGraph step = two_layers();
+  Execution exact(step.graph);
+  Execution single(step.graph, {Arithmetic::fp32, 0, true});
+  for (Execution* execution : {&exact, &single}) {
+    fill(*execution, step, 1);
+    execution->run();
+  }
+  EXPECT_NE(loss_of(step, exact), loss_of(step, single));
+  EXPECT_NEAR(loss_of(step, exact), loss_of(step, single), 1e-5 * loss_of(step, exact));
+}
+
+TEST(Execution, NamesEveryTensorWithoutNumbers) {
+  const TrainingGraph step = two_layers();
+  Execution execution(step.graph);
+  try {
+    execution.run();
+    FAIL() << "ran without numbers";
+  } catch (const InputError& error) {
+    EXPECT_EQ(error.problems().size(), 6U); // x, w, b, v, c, targets
+    EXPECT_NE(std::string(error.what()).find("tensor 'v'"), std::string::npos);
+  }
+}
+
+TEST(Execution, NamesEveryOperatorThatItCannotRun) {
+  TinyNetwork net;
+  const TensorId x = net.input("x", {4});
+  const TensorId first = net.op("NoSuchOperator", {x}, {4});
+  net.output(net.op("NorThisOne", {first}, {4}));
+  try {
+    const Execution execution(net.graph);
+    FAIL() << "accepted";
+  } catch (const InputError& error) {
+    EXPECT_EQ(error.problems().size(), 2U);
+  }
+}
+
+} // namespace
+} // namespace monet::test
