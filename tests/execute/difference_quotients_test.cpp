@@ -1,8 +1,9 @@
-// Every gradient rule against finite differences: the whole step is evaluated in double precision,
-// then each parameter's gradient is compared with (L(w + h) - L(w - h)) / 2h.
-#include "training/evaluator.hpp"
+// Gradient rules against finite differences, which owe nothing to PyTorch: the whole step is
+// executed in double precision, then each parameter's gradient is compared with (L(w + h) - L(w -
+// h)) / 2h.
 #include "training/tiny_network.hpp"
 
+#include "monet/execute/execute.hpp"
 #include "monet/training/training.hpp"
 
 #include <gtest/gtest.h>
@@ -11,6 +12,8 @@
 
 namespace monet {
 namespace {
+
+using Values = std::vector<double>;
 
 constexpr double kStep = 1e-5;
 constexpr double kTolerance =
@@ -31,7 +34,7 @@ struct Range {
   double high = 1.5;
 };
 
-void feed(Evaluator& evaluator, const Graph& graph, Range range) {
+void feed(Execution& execution, const Graph& graph, Range range) {
   for (std::size_t i = 0; i < graph.tensors().size(); ++i) {
     const Tensor& tensor = graph.tensors()[i];
     const TensorId id(i);
@@ -43,11 +46,11 @@ void feed(Evaluator& evaluator, const Graph& graph, Range range) {
       Values classes;
       for (std::int64_t k = 0; k < count; ++k)
         classes.push_back(static_cast<double>((k * 5 + 1) % 3));
-      evaluator.set(id, classes);
+      execution.set(id, classes);
     } else if (tensor.kind == TensorKind::optimizer_state) {
-      evaluator.set(id, Values(static_cast<std::size_t>(count), 0.0));
+      execution.set(id, Values(static_cast<std::size_t>(count), 0.0));
     } else {
-      evaluator.set(id, numbers(count, range.low, range.high, phase));
+      execution.set(id, numbers(count, range.low, range.high, phase));
     }
   }
 }
@@ -59,23 +62,21 @@ int check(const TinyNetwork& network, LossKind loss = LossKind::mse, Range range
   options.optimizer.kind = OptimizerKind::sgd;
   const TrainingGraph step = make_training_graph(network.graph, options);
   verify(step);
-  Evaluator evaluator(step.graph);
-  feed(evaluator, step.graph, range);
-  constexpr Phase kAll[]{Phase::forward, Phase::loss, Phase::backward};
-  constexpr Phase kForward[]{Phase::forward, Phase::loss};
-  evaluator.run(kAll);
+  Execution execution(step.graph);
+  feed(execution, step.graph, range);
+  execution.run();
   int compared = 0;
   for (const ParameterRecord& record : step.parameters) {
-    const Values gradient = evaluator.get(record.gradient);
-    const Values weight = evaluator.get(record.weight);
+    const Values gradient = execution.get(record.gradient);
+    const Values weight = execution.get(record.weight);
     EXPECT_EQ(gradient.size(), weight.size());
     for (std::size_t i = 0; i < weight.size() && i < gradient.size(); ++i) {
       const auto loss_at = [&](double value) {
         Values changed = weight;
         changed[i] = value;
-        evaluator.set(record.weight, changed);
-        evaluator.run(kForward);
-        return evaluator.get(*step.loss)[0];
+        execution.set(record.weight, changed);
+        execution.run();
+        return execution.get(*step.loss)[0];
       };
       const double expected =
           (loss_at(weight[i] + kStep) - loss_at(weight[i] - kStep)) / (2 * kStep);
@@ -83,7 +84,7 @@ int check(const TinyNetwork& network, LossKind loss = LossKind::mse, Range range
           << step.graph.tensor(record.weight).name << "[" << i << "]";
       ++compared;
     }
-    evaluator.set(record.weight, weight);
+    execution.set(record.weight, weight);
   }
   return compared;
 }
