@@ -85,6 +85,7 @@ int check(const TinyNetwork& network, LossKind loss = LossKind::mse, Range range
       ++compared;
     }
     execution.set(record.weight, weight);
+    execution.run();
   }
   return compared;
 }
