@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <numeric>
 
 namespace monet {
 
@@ -197,7 +198,75 @@ struct ScatterElements {
   }
 };
 
+/// The k largest (smallest) along an axis, in order; of equal ones the first.
+struct TopK {
+  template <class Real>
+  static void run(KernelContext<Real>& context) {
+    const Integers& in = context.input_shape(0);
+    const std::size_t out = context.has_output(0) ? 0 : 1;
+    const std::size_t axis = front_axis(context.attributes().integer("axis", -1), in.size());
+    const std::int64_t stride = strides_of(in)[axis];
+    const std::int64_t chosen = context.output_shape(out)[axis];
+    const bool largest = context.attributes().integer("largest", 1) != 0;
+    const bool real = context.is_real_input(0);
+    const auto value = [&](std::int64_t i) {
+      const auto at = static_cast<std::size_t>(i);
+      return real ? static_cast<double>(context.input(0)[at])
+                  : static_cast<double>(context.integers(0)[at]);
+    };
+    Integers lines = in;
+    lines[axis] = 1;
+    if (std::find(lines.begin(), lines.end(), 0) != lines.end())
+      return;
+    Integers place(in.size(), 0);
+    do {
+      const std::int64_t from = position_of(place, strides_of(in));
+      const std::int64_t to = position_of(place, strides_of(context.output_shape(out)));
+      Integers order(static_cast<std::size_t>(in[axis]));
+      std::iota(order.begin(), order.end(), std::int64_t{0});
+      std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
+        const double left = value(from + a * stride);
+        const double right = value(from + b * stride);
+        return largest ? left > right : left < right;
+      });
+      for (std::int64_t k = 0; k < chosen; ++k) {
+        const auto target = static_cast<std::size_t>(to + k * stride);
+        const std::int64_t source = order[static_cast<std::size_t>(k)];
+        if (context.has_output(0))
+          move_element(context, 0, static_cast<std::size_t>(from + source * stride), 0, target);
+        if (context.has_output(1))
+          context.output_integers(1)[target] = source;
+      }
+    } while (next_point(place, lines));
+  }
+};
+
+/// The first `lengths[batch]` elements along the time axis, backwards.
+struct ReverseSequence {
+  template <class Real>
+  static void run(KernelContext<Real>& context) {
+    const Integers& shape = context.input_shape(0);
+    const std::size_t batch =
+        front_axis(context.attributes().integer("batch_axis", 1), shape.size());
+    const std::size_t time = front_axis(context.attributes().integer("time_axis", 0), shape.size());
+    const Integers strides = strides_of(shape);
+    if (std::find(shape.begin(), shape.end(), 0) != shape.end())
+      return;
+    Integers place(shape.size(), 0);
+    do {
+      const std::int64_t length = context.integers(1)[static_cast<std::size_t>(place[batch])];
+      Integers source = place;
+      if (place[time] < length)
+        source[time] = length - 1 - place[time];
+      move_element(context, 0, static_cast<std::size_t>(position_of(source, strides)), 0,
+                   static_cast<std::size_t>(position_of(place, strides)));
+    } while (next_point(place, shape));
+  }
+};
+
 constexpr std::array kKernels{
+    kernel<TopK>("", "TopK"),
+    kernel<ReverseSequence>("", "ReverseSequence"),
     kernel<Gather>("", "Gather"),
     kernel<Gather>("", "GatherElements"),
     kernel<GatherGrad>(kMonetDomain, "GatherGrad"),

@@ -124,15 +124,11 @@ void copy_as_view(KernelContext<Real>& context) {
 }
 
 constexpr std::array kKernels{
-    kernel<SameOrder>("", "Reshape"),
-    kernel<SameOrder>("", "Flatten"),
-    kernel<SameOrder>("", "Squeeze"),
-    kernel<SameOrder>("", "Unsqueeze"),
-    kernel<SameOrder>("", "Identity"),
-    kernel<SameOrder>("", "Cast"),
-    kernel<Transpose>("", "Transpose"),
-    kernel<Expand>("", "Expand"),
-    kernel<CopyThroughNest>(kMonetDomain, "Copy"),
+    kernel<SameOrder>("", "Reshape"),  kernel<SameOrder>("", "Flatten"),
+    kernel<SameOrder>("", "Squeeze"),  kernel<SameOrder>("", "Unsqueeze"),
+    kernel<SameOrder>("", "Identity"), kernel<SameOrder>("", "Cast"),
+    kernel<SameOrder>("", "CastLike"), kernel<Transpose>("", "Transpose"),
+    kernel<Expand>("", "Expand"),      kernel<CopyThroughNest>(kMonetDomain, "Copy"),
 };
 
 } // namespace

@@ -10,10 +10,32 @@ namespace {
 
 using Integers = std::vector<std::int64_t>;
 
+/// One for one through the nest, when the numbers are integers: reals might round them.
+template <class Real>
+void move_integers(KernelContext<Real>& context) {
+  const OperandMap to = context.map_of(0);
+  for (std::size_t i = 0; i < context.op().inputs.size(); ++i) {
+    const auto operand = context.operand_index().inputs[i];
+    if (!operand)
+      continue;
+    const OperandMap from = context.map_of(*operand);
+    for_each_point(context.op().nest, [&](const auto& point) {
+      const auto source = from.at(point);
+      if (source)
+        context.output_integers(0)[static_cast<std::size_t>(to.at(point).value())] =
+            context.integers(i)[static_cast<std::size_t>(*source)];
+    });
+  }
+}
+
 /// Each output element has one source; loops that leave an input read nothing there.
 struct Join {
   template <class Real>
   static void run(KernelContext<Real>& context) {
+    if (!context.is_real_input(0)) {
+      move_integers(context);
+      return;
+    }
     context.for_each_iteration([](std::span<const Real> v, std::span<Real> y) {
       y[0] = std::accumulate(v.begin(), v.end(), Real{0});
     });
@@ -23,6 +45,10 @@ struct Join {
 struct Move {
   template <class Real>
   static void run(KernelContext<Real>& context) {
+    if (!context.is_real_input(0)) {
+      move_integers(context);
+      return;
+    }
     context.for_each_iteration([](std::span<const Real> v, std::span<Real> y) { y[0] = v[0]; });
   }
 };

@@ -3,6 +3,7 @@
 #include "training/tiny_network.hpp"
 
 #include "monet/training/training.hpp"
+#include "monet/workload/onnx_reader.hpp"
 #include "monet/workload/views.hpp"
 
 #include <gtest/gtest.h>
@@ -102,6 +103,22 @@ TEST(FuseAttention, LeavesOtherChainsAlone) {
     const TrainingGraph step = fused(attention(chain));
     EXPECT_EQ(count_ops(step.graph, "Attention", Phase::forward), 0);
     EXPECT_EQ(count_ops(step.graph, "Softmax", Phase::forward), 1);
+  }
+}
+
+TEST(FuseAttention, FindsEveryLayerOfTheNetworks) {
+  for (const auto& [name, layers] :
+       {std::pair("gpt2", 12), std::pair("gpt2_nano", 2), std::pair("vit_tiny", 12)}) {
+    OnnxReadOptions read;
+    read.batch = 1;
+    const Graph network =
+        read_onnx(fmt::format("{}/data/workload/{}.onnx", MONET_SOURCE_DIR, name), read);
+    TrainingOptions options;
+    options.attention = AttentionForm::fused;
+    const TrainingGraph step = make_training_graph(network, options);
+    verify(fold_views(step));
+    EXPECT_EQ(count_ops(step.graph, "AttentionGrad", Phase::backward), layers) << name;
+    EXPECT_EQ(count_ops(step.graph, "Softmax", Phase::forward), 0) << name;
   }
 }
 

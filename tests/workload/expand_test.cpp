@@ -175,6 +175,19 @@ TEST(Reader, PadAndSplitOfOpset18) {
   EXPECT_EQ(graph.tensor(graph.outputs[2]).shape, (Shape{2, 3, 1}));
 }
 
+TEST(Reader, ResizeOfSomeAxesOfOpset18) {
+  ModelMaker model(18);
+  model.input("x", {1, 2, 4, 3}).output("y").integers("sizes", {5, 7});
+  auto& resize = model.node("Resize", {"x", "", "", "sizes"}, {"y"});
+  ModelMaker::set(resize, "axes", Shape{-1, 2});
+  ModelMaker::set(resize, "antialias", std::int64_t{0});
+  set_text(resize, "mode", "linear");
+  const Graph graph = read(model);
+  EXPECT_EQ(graph.tensor(graph.outputs[0]).shape, (Shape{1, 2, 7, 5}));
+  resize.mutable_attribute(1)->set_i(1);
+  EXPECT_NE(error_of(model).find("antialias"), std::string::npos);
+}
+
 TEST(Reader, RoundedUpPoolingLeavesOutWindowsThatBeginOutside) {
   ModelMaker model;
   model.input("x", {1, 1, 5, 4}).output("y");

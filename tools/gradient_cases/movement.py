@@ -20,6 +20,7 @@ def cases() -> Iterator[Case]:
     yield from repetitions()
     yield from blocks()
     yield from gathers()
+    yield from selections()
     yield from scatters()
     yield from resizes()
     yield from modules()
@@ -517,6 +518,45 @@ def gathers() -> Iterator[Case]:
         inputs=[data("X", (3, 5)), integer("I", (4, 2), 3)],
         torch=lambda x, i: x.T[i[:, 0], i[:, 1]],
     )
+
+
+def selections() -> Iterator[Case]:
+    for axis in (0, 1, -1):
+        for largest in (0, 1):
+            yield with_constants(
+                f"top_k_{axis}_{largest}",
+                "TopK",
+                [data("X", (4, 5, 6)), constant("k", [3])],
+                lambda x, axis=axis, largest=largest: torch.topk(x, 3, axis, bool(largest)),
+                attributes={"axis": axis, "largest": largest},
+                outputs=2,
+            )
+    yield Case(
+        "top_k_of_view",
+        nodes=[
+            Node("Transpose", ["X"], ["T"], {"perm": [1, 0]}),
+            Node("TopK", ["T", "k"], ["Y", "I"], {"axis": 1}),
+        ],
+        output_names=["Y"],
+        inputs=[data("X", (5, 3)), constant("k", [2])],
+        torch=lambda x, k: torch.topk(x.T, 2, 1)[0],
+    )
+    for time, batch in ((0, 1), (1, 0)):
+        shape = (4, 3, 2) if time == 0 else (3, 4, 2)
+        yield with_constants(
+            f"reverse_sequence_{time}",
+            "ReverseSequence",
+            [data("X", shape), constant("lengths", [2, 4, 1])],
+            lambda x, time=time: reverse_sequence(x, (2, 4, 1), time),
+            attributes={"time_axis": time, "batch_axis": batch},
+        )
+
+
+def reverse_sequence(x: Tensor, lengths: tuple[int, ...], time: int) -> Tensor:
+    if time == 0:
+        return reverse_sequence(x.transpose(0, 1), lengths, 1).transpose(0, 1)
+    rows = [torch.cat((row[:n].flip(0), row[n:])) for row, n in zip(x, lengths)]
+    return torch.stack(rows)
 
 
 def take(x: Tensor, indices: Tensor, axis: int) -> Tensor:

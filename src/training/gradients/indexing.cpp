@@ -178,6 +178,23 @@ void gather_elements(GradientContext& context) {
   what.attributes.set("axis", context.op().attributes.integer("axis", 0));
   context.emit(std::move(what), {0});
 }
+/// The chosen elements receive dY.
+void top_k(GradientContext& context) {
+  GradientContext::Emit what{"GatherElementsGrad", kMonetDomain, {context.dy(), context.output(1)}};
+  what.attributes.set("axis", context.op().attributes.integer("axis", -1));
+  context.emit(std::move(what), {0});
+}
+std::string refuse_top_k(const Graph&, const Operator& op) {
+  return op.outputs.size() > 1 && op.outputs[1] ? std::string()
+                                                : "TopK has a gradient only with its indices";
+}
+
+/// Reversed once more, everything is where it was.
+void reverse_sequence(GradientContext& context) {
+  context.emit({"ReverseSequence", "", {context.dy(), context.input(1)}, context.op().attributes},
+               {0});
+}
+
 void gather_nd(GradientContext& context) {
   GradientContext::Emit what{"GatherNDGrad", kMonetDomain, {context.dy(), context.input(1)}};
   what.attributes.set("batch_dims", context.op().attributes.integer("batch_dims", 0));
@@ -222,6 +239,8 @@ constexpr GradientRule kRules[]{
     {"Gather", gather},
     {"GatherElements", gather_elements},
     {"GatherND", gather_nd},
+    {"TopK", top_k, refuse_top_k, 1},
+    {"ReverseSequence", reverse_sequence},
     {"Scatter", scatter, refuse_scatter},
     {"ScatterElements", scatter, refuse_scatter},
     {"ScatterND", scatter, refuse_scatter},

@@ -44,6 +44,7 @@ constexpr GradientRule kRules[]{
     {"Transpose", transpose},
     {"Expand", expand},
     {"Cast", cast},
+    {"CastLike", cast},
     {"Shape"},
     {"Size"},
 };

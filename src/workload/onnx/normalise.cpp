@@ -217,6 +217,50 @@ void split_evenly(Node& node, Values& values) {
   set_integers(node, 1, "sizes", std::move(sizes), values);
 }
 
+/// A list for some axes as one for all axes, by `fallback` elsewhere.
+template <class T>
+std::vector<T> for_all_axes(const std::vector<T>& some, const std::vector<std::int64_t>& axes,
+                            std::vector<T> fallback) {
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    const auto rank = static_cast<std::int64_t>(fallback.size());
+    fallback[static_cast<std::size_t>(axes[i] < 0 ? axes[i] + rank : axes[i])] = some[i];
+  }
+  return fallback;
+}
+
+/// Resize of opset 18 without what opset 17 lacks. False where that is needed.
+bool resize_all_axes(Node& node, Values& values) {
+  if (node.attributes.integer("antialias", 0) != 0 ||
+      node.attributes.text("keep_aspect_ratio_policy", "stretch") != "stretch")
+    return false;
+  const auto axes = node.attributes.integers("axes");
+  node.attributes = without(node.attributes, {"antialias", "keep_aspect_ratio_policy", "axes"});
+  if (axes.empty())
+    return true;
+  const std::vector<std::int64_t> shape = values.at(node.inputs.at(0)).shape;
+  const auto rank = static_cast<std::int64_t>(shape.size());
+  if (std::any_of(axes.begin(), axes.end(), [&](std::int64_t a) { return a < -rank || a >= rank; }))
+    return false;
+  for (const std::size_t input : {std::size_t{2}, std::size_t{3}}) {
+    if (input >= node.inputs.size() || node.inputs[input].empty())
+      continue;
+    Value whole = values.at(node.inputs[input]);
+    auto* sizes = whole.values ? std::get_if<std::vector<std::int64_t>>(&*whole.values) : nullptr;
+    auto* scales = whole.values ? std::get_if<std::vector<double>>(&*whole.values) : nullptr;
+    if (sizes != nullptr && sizes->size() == axes.size()) {
+      *sizes = for_all_axes(*sizes, axes, shape);
+    } else if (scales != nullptr && scales->size() == axes.size()) {
+      *scales = for_all_axes(*scales, axes, std::vector<double>(shape.size(), 1.0));
+    } else {
+      return false;
+    }
+    whole.shape = {rank};
+    node.inputs[input] = fmt::format("{}/of_all_axes_{}", node.name, input);
+    values[node.inputs[input]] = std::move(whole);
+  }
+  return true;
+}
+
 void from_newer(const Model& model, Node& node, Values& values) {
   const auto refuse = [&](std::string_view what) {
     throw InputError(at_node(model, node),
@@ -252,9 +296,13 @@ void from_newer(const Model& model, Node& node, Values& values) {
   if (node.op_type == "Pad" && node.inputs.size() > 3 &&
       !spread_pads(node, integers(3), integers(1), values))
     refuse("Pad along computed axes");
-  for (const char* name : {"antialias", "axes", "keep_aspect_ratio_policy"}) {
-    if (node.op_type == "Resize" && node.attributes.has(name))
-      refuse(name);
+  if (node.op_type == "Resize" && !resize_all_axes(node, values))
+    refuse("antialias, keep_aspect_ratio_policy or computed axes");
+  if (node.op_type == "AveragePool" && node.attributes.has("dilations")) {
+    const auto dilations = node.attributes.integers("dilations");
+    if (std::any_of(dilations.begin(), dilations.end(), [](std::int64_t d) { return d != 1; }))
+      refuse("dilated average pooling");
+    node.attributes = without(node.attributes, {"dilations"});
   }
   if (node.op_type == "Reshape")
     return;

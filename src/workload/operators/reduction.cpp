@@ -109,11 +109,10 @@ LoopNest build_running_sum(const Graph& graph, const Operator& op) {
 /// depends on the data.
 LoopNest build_top_k(const Graph& graph, const Operator& op) {
   LoopNestBuilder nest(graph, op, ComputeKind::vector, VectorWork{0, 0, 0, 1, 0, 0});
-  const auto& in = input_shape(graph, op, 0);
-  const std::vector<LoopIndex> loops = nest.loops_over(in);
+  nest.loops_over(input_shape(graph, op, 0));
   nest.opaque_output(0, "O");
   nest.opaque_output(1, "indices");
-  nest.input(0, "I", nest.broadcast(in, loops));
+  nest.opaque_input(0, "I");
   return nest.finish();
 }
 
