@@ -40,5 +40,6 @@ std::span<const KernelEntry> resize_kernels();
 std::span<const KernelEntry> attention_kernels();
 std::span<const KernelEntry> update_kernels();
 std::span<const KernelEntry> microsoft_kernels();
+std::span<const KernelEntry> selection_kernels();
 
 } // namespace monet

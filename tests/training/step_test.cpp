@@ -240,6 +240,17 @@ TEST(TrainingStep, IntegerPathsStopGradients) {
   EXPECT_EQ(count_ops(step.graph, "MulGrad", Phase::backward), 0);
 }
 
+// The noise of a variational encoder has the shape of what it is added to, and nothing else of it.
+TEST(TrainingStep, RandomSourcesStopGradients) {
+  TinyNetwork n;
+  const TensorId w = n.parameter("w", {2, 3});
+  const TensorId noise = n.op("RandomNormalLike", {w}, {2, 3});
+  n.output(n.op("Mul", {w, noise}, {2, 3}));
+  const TrainingGraph step = make_training_graph(n.graph, plain());
+  verify(step);
+  EXPECT_EQ(count_ops(step.graph, "Mul", Phase::backward), 1); // dW = dY * noise only
+}
+
 struct StateCount {
   OptimizerKind kind;
   std::size_t states;

@@ -89,5 +89,6 @@ std::span<const GradientRule> movement_gradients();
 std::span<const GradientRule> attention_gradients();
 std::span<const GradientRule> reduction_gradients();
 std::span<const GradientRule> dropout_gradients();
+std::span<const GradientRule> selection_gradients();
 
 } // namespace monet
