@@ -58,9 +58,11 @@ std::string operator_table() {
   int gradients = 0;
   int executed = 0;
   for (const OperatorRule& rule : all_rules()) {
-    if (rule.domain == kMonetDomain)
-      continue;
     const GradientSupport gradient = gradient_support(rule.domain, rule.op_type);
+    // Of ours only what a network may hold, and ONNX has not.
+    const bool ours = rule.domain == kMonetDomain;
+    if (ours && (gradient != GradientSupport::yes || find_rule("", rule.op_type) != nullptr))
+      continue;
     const bool runs = is_executed(rule);
     text += fmt::format("| {} | {} | {} | {} | {} | {} |\n", rule.op_type,
                         rule.domain.empty() ? "ai.onnx" : rule.domain,

@@ -81,6 +81,22 @@ TEST(Recognise, WrittenGraphsAreReadAsTheyAre) {
   EXPECT_EQ(again.operators()[0].domain, "");
 }
 
+/// ONNX Runtime's fused activations are ours under other names.
+TEST(Recognise, ActivationsOfOnnxRuntime) {
+  ModelMaker model;
+  model.import("com.microsoft", 1).input("x", {2, 8}).weight("b", {8}).output("y");
+  model.node("Gelu", {"x"}, {"g"}, "com.microsoft");
+  model.node("BiasGelu", {"g", "b"}, {"h"}, "com.microsoft");
+  model.node("FastGelu", {"h"}, {"f"}, "com.microsoft");
+  model.node("QuickGelu", {"f"}, {"y"}, "com.microsoft");
+  const Graph graph = read(model);
+  verify(graph);
+  ASSERT_EQ(types(graph), "Gelu Add Gelu Gelu Silu");
+  EXPECT_EQ(graph.operators()[3].attributes.text("approximate", "none"), "tanh");
+  EXPECT_NEAR(graph.operators()[4].attributes.number("alpha", 1.0), 1.702, 1e-6);
+  EXPECT_EQ(graph.operators()[4].name, "QuickGelu_3");
+}
+
 TEST(Recognise, SiluOfItsChainWithAnExpansionOfTheGate) {
   ModelMaker model;
   model.input("gate", {2, 8}).input("up", {2, 8}).output("y");

@@ -122,8 +122,8 @@ Graph assemble(const Model& model, const Inferred& inferred);
 /// The graph of a network with unsupported operators, as far as it goes. Nests are tried, to report
 /// what is wrong with them as well.
 NetworkOutline outline(const Model& model, const Inferred& inferred, ProblemList& problems);
-/// The nodes that stand for one of an older opset which no single node of opset 17 can express;
-/// empty when one can. Values made on the way are added.
+/// The nodes that stand for one of an older opset which no single node of opset 17 can express, or
+/// for one of ONNX Runtime's activations; empty for all others. Values made on the way are added.
 std::vector<Node> expand(const Model& model, const Node& node, Values& values);
 
 /// Replaces chains of operators that exporters write for one function by that function (see

@@ -357,6 +357,34 @@ std::vector<Node> reshape_legacy_softmax(const Model& model, const Node& node, V
   return {to_rows, softmax, back};
 }
 
+/// ONNX Runtime's activations as ours: [BiasGelu, FastGelu] an addition and a GELU, QuickGelu
+/// x * sigmoid(alpha*x). Empty for anything else.
+std::vector<Node> expand_microsoft(const Node& node) {
+  static constexpr std::array<std::string_view, 4> kNames{"BiasGelu", "FastGelu", "Gelu",
+                                                          "QuickGelu"};
+  if (node.domain != "com.microsoft" || node.inputs.empty() || node.outputs.size() != 1 ||
+      std::find(kNames.begin(), kNames.end(), node.op_type) == kNames.end()) {
+    return {};
+  }
+  Node function{.name = node.name, .op_type = "Gelu", .domain = "", .opset = 20};
+  function.inputs = {node.inputs[0]};
+  function.outputs = node.outputs;
+  if (node.op_type == "FastGelu")
+    function.attributes.set("approximate", std::string("tanh"));
+  if (node.op_type == "QuickGelu") {
+    function.op_type = "Silu";
+    function.domain = kMonetDomain;
+    function.attributes.set("alpha", node.attributes.number("alpha", 1.702));
+  }
+  if (node.inputs.size() < 2 || node.inputs[1].empty())
+    return {function};
+  Node sum{.name = node.name + "/bias", .op_type = "Add", .domain = "", .opset = 17};
+  sum.inputs = {node.inputs[0], node.inputs[1]};
+  sum.outputs = {sum.name + "/sum"};
+  function.inputs = sum.outputs;
+  return {sum, function};
+}
+
 } // namespace
 
 void normalise(const Model& model, Node& node, Values& values) {
@@ -372,7 +400,7 @@ void normalise(const Model& model, Node& node, Values& values) {
 
 std::vector<Node> expand(const Model& model, const Node& node, Values& values) {
   return is_legacy_softmax(node) ? reshape_legacy_softmax(model, node, values)
-                                 : std::vector<Node>{};
+                                 : expand_microsoft(node);
 }
 
 } // namespace monet::onnx_file
