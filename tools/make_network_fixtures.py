@@ -63,6 +63,7 @@ PYTORCH = [
     "adagrad",
     "clipped_adamw",
 ]
+LARGE = ["sgd", "momentum", "nesterov_decay", "adam", "adamw", "rmsprop", "adagrad"]
 # After the papers, in numpy.
 PUBLISHED = ["lion", "adafactor", "lamb", "muon"]
 
@@ -73,7 +74,7 @@ RECORDINGS: dict[str, Recording] = {
         2,
         (3, 32, 32),
         pace=0.02,
-        optimizers=["sgd", "nesterov_decay", "adam", "adamw", "rmsprop", "adagrad"],
+        optimizers=LARGE,
     ),
     "mobilenet_v2": Recording(
         "data/workload/mobilenet_v2.onnx",
@@ -81,7 +82,15 @@ RECORDINGS: dict[str, Recording] = {
         4,
         (3, 64, 64),
         pace=0.05,
-        optimizers=["momentum", "adam"],
+        optimizers=LARGE,
+    ),
+    "vit_tiny": Recording(
+        "data/workload/vit_tiny.onnx",
+        export_models.make_vit_tiny,
+        1,
+        (3, 224, 224),
+        pace=0.05,
+        optimizers=["momentum", "adam", "adamw", "rmsprop", "adagrad"],
     ),
     "vit_micro": Recording(
         "tests/fixtures/networks/vit_micro.onnx",
@@ -108,7 +117,7 @@ RECORDINGS: dict[str, Recording] = {
         2,
         (3, 32, 32),
         loss="bce_with_logits",
-        optimizers=["nesterov_decay", "adamw", "rmsprop_centered", "lion"],
+        optimizers=[*LARGE, "rmsprop_centered", "lion"],
     ),
     "lstm": Recording(
         "data/workload/lstm.onnx",

@@ -155,7 +155,9 @@ std::ostream& operator<<(std::ostream& stream, const Training& training) {
 std::vector<Training> recorded_trainings(bool slow) {
   std::vector<Training> trainings;
   for (const std::string& network : recorded_networks()) {
-    if ((network == "resnet18_cifar" || network == "mobilenet_v2") != slow)
+    const bool large =
+        network == "resnet18_cifar" || network == "mobilenet_v2" || network == "vit_tiny";
+    if (large != slow)
       continue;
     const json fixture = read_network_fixture(network);
     for (const json& optimizer : fixture.at("optimizers"))

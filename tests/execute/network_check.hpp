@@ -18,7 +18,8 @@ struct Training {
 std::string name_of(const Training& training);
 std::ostream& operator<<(std::ostream& stream, const Training& training);
 
-/// All recorded trainings that take seconds (resnet18_cifar, mobilenet_v2), or all others.
+/// All recorded trainings that take seconds (resnet18_cifar, mobilenet_v2, vit_tiny), or all
+/// others.
 std::vector<Training> recorded_trainings(bool slow);
 
 /// Ways to make the step of which none may change a number.
