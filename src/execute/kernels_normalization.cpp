@@ -249,7 +249,64 @@ struct FixedBatchNormalizationGradWeight {
   }
 };
 
+/// 1- or 2-norm of a row.
+template <class Real>
+Real norm_of(std::span<const Real> x, bool euclidean) {
+  Real sum = 0;
+  for (const Real element : x)
+    sum += euclidean ? element * element : std::abs(element);
+  return euclidean ? std::sqrt(sum) : sum;
+}
+
+struct LpNormalization {
+  template <class Real>
+  static void run(KernelContext<Real>& context) {
+    const bool euclidean = context.attributes().integer("p", 2) == 2;
+    context.for_each_group([&](auto& group) {
+      const std::span<const Real> x = group.in(0);
+      const Real norm = norm_of(x, euclidean);
+      for (std::size_t i = 0; i < x.size(); ++i)
+        group.out(0)[i] = x[i] / norm;
+    });
+  }
+};
+
+/// (dY, X) -> dX.
+struct LpNormalizationGrad {
+  template <class Real>
+  static void run(KernelContext<Real>& context) {
+    const bool euclidean = context.attributes().integer("p", 2) == 2;
+    context.for_each_group([&](auto& group) {
+      const std::span<const Real> dy = group.in(0);
+      const std::span<const Real> x = group.in(1);
+      const Real norm = norm_of(x, euclidean);
+      Real sum = 0;
+      for (std::size_t i = 0; i < x.size(); ++i)
+        sum += dy[i] * x[i] / norm;
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        const Real slope = euclidean ? x[i] / norm : static_cast<Real>((x[i] > 0) - (x[i] < 0));
+        group.out(0)[i] = (dy[i] - slope * sum) / norm;
+      }
+    });
+  }
+};
+
+/// One at the first largest element of a row, zero elsewhere.
+struct Hardmax {
+  template <class Real>
+  static void run(KernelContext<Real>& context) {
+    context.for_each_group([](auto& group) {
+      const std::span<const Real> x = group.in(0);
+      const auto best = std::max_element(x.begin(), x.end()) - x.begin();
+      group.out(0)[static_cast<std::size_t>(best)] = 1;
+    });
+  }
+};
+
 constexpr std::array kKernels{
+    kernel<Hardmax>("", "Hardmax"),
+    kernel<LpNormalization>("", "LpNormalization"),
+    kernel<LpNormalizationGrad>(kMonetDomain, "LpNormalizationGrad"),
     kernel<BatchNormalization>("", "BatchNormalization"),
     kernel<BatchNormalization>(kMonetDomain, "BatchNormalization"),
     kernel<Normalization>("", "GroupNormalization"),

@@ -180,6 +180,11 @@ constexpr std::array kKernels{
                      return elu_slope(attributes, attributes.number("alpha", kSeluAlpha),
                                       attributes.number("gamma", kSeluGamma), 1.0);
                    }),
+    pointwise_with(kMonetDomain, "ShrinkGrad",
+                   [](const Attributes& attributes) {
+                     const double lambda = attributes.number("lambd", 0.5);
+                     return [=](auto v) -> double { return std::abs(v[1]) > lambda ? v[0] : 0; };
+                   }),
     pointwise_with(kMonetDomain, "SiluGrad",
                    [](const Attributes& attributes) {
                      const double alpha = attributes.number("alpha", 1.0);

@@ -207,8 +207,9 @@ std::string execute(const fs::path& folder) {
   for (const Operator& op : graph.operators()) {
     if (!is_executable(op))
       throw Skipped("no kernel for " + op.op_type);
-    if (op.op_type == "Dropout" && op.inputs.size() > 2)
-      throw Skipped("a random mask");
+    const bool dropout = op.op_type == "Dropout" && op.inputs.size() > 2;
+    if (dropout || op.op_type == "Bernoulli" || op.op_type.starts_with("Random"))
+      throw Skipped("random numbers");
   }
   Execution execution(graph);
   feed(execution, graph, sample);

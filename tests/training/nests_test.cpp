@@ -151,6 +151,49 @@ TEST(GradientNests, NormalisationSweepsItsOperandsTwice) {
   EXPECT_EQ(axes(*grad, "mean"), "C");
 }
 
+/// Channels of a group and all places are coupled; samples and groups are not.
+TEST(GradientNests, GroupNormalisationCouplesWhatSharesStatistics) {
+  TinyNetwork n;
+  const TensorId x = n.parameter("x", {4, 6, 5, 3});
+  n.output(n.op("GroupNormalization", {x, n.parameter("scale", {6}), n.parameter("bias", {6})},
+                {4, 6, 5, 3}, with("num_groups", std::int64_t{2})));
+  const TrainingGraph step = step_of(n);
+  const Operator* forward = find_op(step.graph, "GroupNormalization", Phase::forward);
+  ASSERT_NE(forward, nullptr);
+  ASSERT_EQ(forward->outputs.size(), 3U);
+  EXPECT_EQ(step.graph.tensor(*forward->outputs[1]).shape, (std::vector<std::int64_t>{4, 2}));
+  const Operator* grad = find_op(step.graph, "GroupNormGrad", Phase::backward);
+  ASSERT_NE(grad, nullptr);
+  EXPECT_EQ(axes(*grad, "O"), "N, 3*G + C, H, W");
+  EXPECT_EQ(axes(*grad, "scale"), "3*G + C");
+  EXPECT_EQ(axes(*grad, "mean"), "N, G");
+  EXPECT_EQ(operand(*grad, "I").passes, 2);
+  for (const LoopDim& dim : grad->nest.dims)
+    EXPECT_EQ(dim.coupled, dim.name != "N" && dim.name != "G") << dim.name;
+  const Operator* weight = find_op(step.graph, "GroupNormGradWeight", Phase::backward);
+  ASSERT_NE(weight, nullptr);
+  EXPECT_TRUE(is_reduction(weight->nest, find_dim(weight->nest, "N")));
+}
+
+/// The largest element's gradient is shared among equal ones, which takes the whole row.
+TEST(GradientNests, AMaximumCouplesItsAxesAndASquareDoesNot) {
+  for (const bool maximum : {true, false}) {
+    TinyNetwork n;
+    const TensorId w = n.parameter("w", {3, 4, 5});
+    Attributes over = with("axes", std::vector<std::int64_t>{1});
+    over.set("keepdims", std::int64_t{0});
+    n.output(n.op(maximum ? "ReduceMax" : "ReduceSumSquare", {w}, {3, 5}, over));
+    const TrainingGraph step = step_of(n);
+    const Operator* grad = find_op(
+        step.graph, maximum ? "ReduceExtremumGrad" : "ReduceSumSquareGrad", Phase::backward);
+    ASSERT_NE(grad, nullptr);
+    EXPECT_EQ(axes(*grad, "O"), "B, T, C");
+    EXPECT_EQ(axes(*grad, "I"), "B, 0, C");
+    EXPECT_EQ(grad->nest.dims[1].coupled, maximum);
+    EXPECT_FALSE(grad->nest.dims[0].coupled);
+  }
+}
+
 struct UpdateWork {
   OptimizerKind kind;
   double weight_decay;

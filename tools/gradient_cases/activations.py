@@ -114,6 +114,20 @@ def with_attributes() -> Iterator[Case]:
             torch=lambda x, a=alpha: F.celu(x, a),
         )
     yield Case(
+        "shrink_soft",
+        op_type="Shrink",
+        attributes={"lambd": 0.5, "bias": 0.5},
+        inputs=[data("X", shape, scale=2.0)],
+        torch=lambda x: F.softshrink(x, 0.5),
+    )
+    yield Case(
+        "shrink_hard",
+        op_type="Shrink",
+        attributes={"lambd": 0.25},
+        inputs=[data("X", shape)],
+        torch=lambda x: F.hardshrink(x, 0.25),
+    )
+    yield Case(
         "elu_falling",
         op_type="Elu",
         attributes={"alpha": -0.5},

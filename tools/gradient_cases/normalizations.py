@@ -21,6 +21,7 @@ def cases() -> Iterator[Case]:
     yield from batch_norms()
     yield from layer_norms()
     yield from group_norms()
+    yield from lp_norms()
     yield from rms_norms()
     yield from chains()
     yield from modules()
@@ -163,6 +164,18 @@ def group_norms() -> Iterator[Case]:
 
 def rms_norm(x, s, axes, epsilon=EPSILON):
     return x * torch.rsqrt((x * x).mean(axes, True) + epsilon) * s
+
+
+def lp_norms() -> Iterator[Case]:
+    for p in (1, 2):
+        for axis in (-1, 0, 1):
+            yield Case(
+                f"lpnormalization_{p}_axis{axis}",
+                op_type="LpNormalization",
+                attributes={"axis": axis, "p": p},
+                inputs=[data("X", (2, 3, 4))],
+                torch=lambda x, p=p, axis=axis: F.normalize(x, p, axis, eps=0.0),
+            )
 
 
 def rms_norms() -> Iterator[Case]:

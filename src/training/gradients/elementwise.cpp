@@ -44,6 +44,7 @@ constexpr std::array kUnary{
     Unary{"Reciprocal", "ReciprocalGrad", Reads::output},
     Unary{"Relu", "ReluGrad", Reads::output},
     Unary{"Selu", "SeluGrad", Reads::output, true, 1.0, true},
+    Unary{"Shrink", "ShrinkGrad", Reads::input},
     Unary{"Sigmoid", "SigmoidGrad", Reads::output},
     Unary{"Silu", "SiluGrad", Reads::input},
     Unary{"Sin", "SinGrad", Reads::input},

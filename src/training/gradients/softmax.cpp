@@ -17,7 +17,18 @@ void log_softmax(GradientContext& context) {
       {0});
 }
 
+/// dX = (dY - u * sum(dY * Y)) / norm, with u = Y for the Euclidean norm and sign(X) for p = 1. The
+/// norm is made again from X.
+void lp_normalization(GradientContext& context) {
+  context.emit({"LpNormalizationGrad",
+                kMonetDomain,
+                {context.dy(), context.input(0)},
+                context.op().attributes},
+               {0});
+}
+
 constexpr GradientRule kRules[]{
+    {"LpNormalization", lp_normalization},
     {"Softmax", softmax},
     {"LogSoftmax", log_softmax},
 };

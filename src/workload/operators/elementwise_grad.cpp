@@ -41,6 +41,7 @@ constexpr std::array kTable{
     ElementwiseGrad{"ReciprocalGrad", {1, 2, 0, 0, 0, 0}, {}},      // -dy * y * y
     ElementwiseGrad{"ReluGrad", {0, 0, 0, 1, 0, 0}, {}},            // y > 0 ? dy : 0
     ElementwiseGrad{"SeluGrad", {1, 1, 0, 1, 0, 0}, {}},            // y > 0 ? g*dy : dy * (y + g*a)
+    ElementwiseGrad{"ShrinkGrad", {0, 0, 0, 2, 0, 0}, {}},          // |x| > lambda ? dy : 0
     ElementwiseGrad{"SigmoidGrad", {1, 2, 0, 0, 0, 0}, {}},         // dy * y * (1 - y)
     ElementwiseGrad{"SiluGrad", {3, 3, 1, 0, 0, 1}, {}},            // dy * s * (1 + x*(1 - s))
     ElementwiseGrad{"SinGrad", {0, 1, 0, 0, 0, 1}, {}},             // dy * cos(x)

@@ -16,6 +16,7 @@ constexpr VectorWork kScale{0, 1, 0, 0, 0, 0};              // dy * (g*i), known
 constexpr VectorWork kParametersOnly{3, 2, 0, 0, 0, 0};     // xhat; dy*xhat; two sums
 constexpr VectorWork kLayerNormBackward{6, 6, 0, 0, 0, 0};  // g*dy, xhat, two sums; dx
 constexpr VectorWork kSoftmaxBackward{2, 2, 0, 0, 0, 0};    // dy*y, sum; y * (dy - sum)
+constexpr VectorWork kLpBackward{3, 4, 0, 0, 0, 0};         // x*x, dy*x, two sums; dx
 constexpr VectorWork kLogSoftmaxBackward{2, 1, 0, 0, 0, 1}; // sum; dy - exp(y) * sum
 
 /// Channels are axis 1 (the last axis of a matrix).
@@ -134,11 +135,13 @@ LoopNest build_layer_norm_grad_weight(const Graph& graph, const Operator& op) {
   return nest.finish();
 }
 
-/// (dY, Y) -> dX; a row is swept for the sum, then for the result.
+/// (dY, Y or X) -> dX; a row is swept for the sum, then for the result.
 LoopNest build_softmax_grad(const Graph& graph, const Operator& op) {
   const bool logarithmic = op.op_type == "LogSoftmaxGrad";
-  LoopNestBuilder nest(graph, op, ComputeKind::vector,
-                       logarithmic ? kLogSoftmaxBackward : kSoftmaxBackward);
+  const VectorWork& work = op.op_type == "LpNormalizationGrad" ? kLpBackward
+                           : logarithmic                       ? kLogSoftmaxBackward
+                                                               : kSoftmaxBackward;
+  LoopNestBuilder nest(graph, op, ComputeKind::vector, work);
   const auto& shape = input_shape(graph, op, 0);
   const std::vector<LoopIndex> loops = nest.loops_over(shape);
   if (!shape.empty())
@@ -162,6 +165,7 @@ std::span<const OperatorRule> normalization_grad_rules() {
       OperatorRule{kMonetDomain, "LayerNormGradWeight", &build_layer_norm_grad_weight, false},
       OperatorRule{kMonetDomain, "SoftmaxGrad", &build_softmax_grad, false},
       OperatorRule{kMonetDomain, "LogSoftmaxGrad", &build_softmax_grad, false},
+      OperatorRule{kMonetDomain, "LpNormalizationGrad", &build_softmax_grad, false},
   };
   return kRules;
 }
