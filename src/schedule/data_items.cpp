@@ -138,7 +138,7 @@ private:
     if (added) {
       Item item;
       item.tensor = tensor;
-      item.bits = {checked_multiply(volume(box), bits_of(graph_.tensor(tensor).type))};
+      item.bits = storage_of(graph_.tensor(tensor).type, volume(box));
       result_.items.push_back(std::move(item));
     }
     return entry->second;

@@ -122,7 +122,7 @@ private:
       }
       if (shared.empty())
         continue;
-      const Bits bits{checked_multiply(union_volume(shared), bits_of(tensor.type))};
+      const Bits bits = storage_of(tensor.type, union_volume(shared));
       edges.push_back({TileId(producer_first + i), to, id, bits});
     }
   }

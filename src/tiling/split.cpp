@@ -43,7 +43,7 @@ Traffic traffic(const Graph& graph, const LoopNest& nest, std::int64_t onchip_bi
     for (const Access& access : nest.operands) {
       const Tensor& tensor = graph.tensor(access.tensor);
       const Box box = region(access, tile, tensor.shape);
-      const std::int64_t touched = checked_multiply(volume(box), bits_of(tensor.type));
+      const std::int64_t touched = storage_of(tensor.type, volume(box)).value;
       bits.all = checked_add(bits.all, touched);
       if (!tensor.producer || size_of(tensor).value > onchip_bits)
         bits.offchip = checked_add(bits.offchip, touched);

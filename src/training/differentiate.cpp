@@ -30,7 +30,8 @@ void mark_dependence(const Graph& graph, const Operator& op, GradientNeeds& need
     return;
   const std::size_t outputs =
       rule ? std::min(op.outputs.size(), rule->differentiable_outputs) : op.outputs.size();
-  const bool view = is_view(op) && op.inputs[0] && needs.weight_view[op.inputs[0]->index()];
+  const bool view = (is_view(op) || op.op_type == "Cast") && op.inputs[0] &&
+                    needs.weight_view[op.inputs[0]->index()];
   for (std::size_t i = 0; i < outputs; ++i) {
     if (!op.outputs[i] || !is_floating(graph.tensor(*op.outputs[i]).type))
       continue;

@@ -1,5 +1,7 @@
 #include "training/forward.hpp"
 
+#include "training/precision.hpp"
+
 #include "monet/base/errors.hpp"
 #include "monet/workload/operators.hpp"
 
@@ -9,12 +11,12 @@
 
 namespace monet {
 
-ElementType type_for_role(const Tensor& tensor, const Precision& precision) {
+ElementType type_for_role(const Tensor& tensor, const Precision& precision, bool trained) {
   if (!is_floating(tensor.type))
     return tensor.type;
   switch (tensor.kind) {
   case TensorKind::parameter:
-    return precision.weights;
+    return weight_type(precision, trained);
   case TensorKind::input:
   case TensorKind::constant:
   case TensorKind::activation:
@@ -82,9 +84,9 @@ void adapt_batch_norm(const Graph& network, const Precision& precision, bool dif
   if (!differentiated)
     return;
   adapted.extra.push_back(
-      {3, extra_tensor(network, op, "batch_mean", channels, precision.accumulate)});
+      {3, extra_tensor(network, op, "batch_mean", channels, precision.reduction_type())});
   adapted.extra.push_back(
-      {4, extra_tensor(network, op, "batch_inv_std", channels, precision.accumulate)});
+      {4, extra_tensor(network, op, "batch_inv_std", channels, precision.reduction_type())});
 }
 
 void adapt_layer_norm(const Graph& network, const Precision& precision, Adapted& adapted) {
@@ -96,9 +98,11 @@ void adapt_layer_norm(const Graph& network, const Precision& precision, Adapted&
   op.outputs.resize(3);
   adapted.changed = true;
   if (!op.outputs[1])
-    adapted.extra.push_back({1, extra_tensor(network, op, "mean", shape, precision.accumulate)});
+    adapted.extra.push_back(
+        {1, extra_tensor(network, op, "mean", shape, precision.reduction_type())});
   if (!op.outputs[2])
-    adapted.extra.push_back({2, extra_tensor(network, op, "inv_std", shape, precision.accumulate)});
+    adapted.extra.push_back(
+        {2, extra_tensor(network, op, "inv_std", shape, precision.reduction_type())});
 }
 
 /// Mean and inverse standard deviation of every group of every sample.
@@ -108,8 +112,10 @@ void adapt_group_norm(const Graph& network, const Precision& precision, Adapted&
   const std::vector<std::int64_t> groups{shape[0], op.attributes.integer("num_groups", shape[1])};
   op.outputs.resize(3);
   adapted.changed = true;
-  adapted.extra.push_back({1, extra_tensor(network, op, "mean", groups, precision.accumulate)});
-  adapted.extra.push_back({2, extra_tensor(network, op, "inv_std", groups, precision.accumulate)});
+  adapted.extra.push_back(
+      {1, extra_tensor(network, op, "mean", groups, precision.reduction_type())});
+  adapted.extra.push_back(
+      {2, extra_tensor(network, op, "inv_std", groups, precision.reduction_type())});
 }
 
 void adapt_rms_norm(const Graph& network, const Precision& precision, Adapted& adapted) {
@@ -119,7 +125,8 @@ void adapt_rms_norm(const Graph& network, const Precision& precision, Adapted& a
   std::fill(shape.begin() + static_cast<std::ptrdiff_t>(axis), shape.end(), std::int64_t{1});
   op.outputs.resize(2);
   adapted.changed = true;
-  adapted.extra.push_back({1, extra_tensor(network, op, "inv_rms", shape, precision.accumulate)});
+  adapted.extra.push_back(
+      {1, extra_tensor(network, op, "inv_rms", shape, precision.reduction_type())});
 }
 
 /// With ratio 0 nothing is dropped and no mask is kept.
@@ -177,7 +184,7 @@ void adapt_attention(const Graph& network, const Precision& precision, Adapted& 
   std::vector<std::int64_t> rows = network.tensor(*op.inputs[0]).shape;
   rows.pop_back();
   adapted.extra.push_back(
-      {1, extra_tensor(network, op, "log_sum_exp", rows, precision.accumulate)});
+      {1, extra_tensor(network, op, "log_sum_exp", rows, precision.reduction_type())});
 }
 
 Adapted adapt(const Graph& network, const Operator& op, const Precision& precision,
@@ -298,7 +305,7 @@ PreparedForward prepare_forward(const Graph& network, const Precision& precision
     if (!used[i])
       continue;
     Tensor tensor = network.tensors()[i];
-    tensor.type = type_for_role(tensor, precision);
+    tensor.type = type_for_role(tensor, precision, needs == nullptr || needs->depends[i]);
     tensor.producer.reset();
     tensor.consumers.clear();
     made.to_step[i] = made.graph.add_tensor(std::move(tensor));

@@ -22,6 +22,6 @@ PreparedForward prepare_forward(const Graph& network, const Precision& precision
                                 const GradientNeeds* needs, bool frozen_batch_norm = false);
 
 /// Element type of a tensor by what it is for; integers and running statistics keep theirs.
-ElementType type_for_role(const Tensor& tensor, const Precision& precision);
+ElementType type_for_role(const Tensor& tensor, const Precision& precision, bool trained = true);
 
 } // namespace monet

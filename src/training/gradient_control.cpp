@@ -106,7 +106,7 @@ void control_gradients(StepBuilder& builder, UpdateEmitter& updates,
   std::vector<TensorId> all;
   for (const auto& [weight, gradient] : gradients)
     all.push_back(gradient);
-  const ElementType type = builder.precision().accumulate;
+  const ElementType type = builder.precision().reduction_type();
   const auto scalar = [&](std::string_view op_type, std::string name, TensorId a, TensorId b) {
     return update_value(builder, op_type, std::move(name), {a, b}, {}, type);
   };

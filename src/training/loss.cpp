@@ -29,7 +29,8 @@ NewOperator loss_operator(std::string_view op_type, std::string_view domain) {
 }
 
 TensorId add_scalar_loss(StepBuilder& builder) {
-  return builder.add_tensor("loss", {}, builder.precision().accumulate, TensorKind::activation);
+  return builder.add_tensor("loss", {}, builder.precision().reduction_type(),
+                            TensorKind::activation);
 }
 
 [[noreturn]] void refuse(const StepBuilder& builder, TensorId prediction, std::string_view what) {
@@ -72,7 +73,7 @@ LossParts cross_entropy(StepBuilder& builder, const LossOptions& options, Tensor
   NewOperator log_softmax = loss_operator("LogSoftmax", "");
   log_softmax.inputs = {logits};
   log_softmax.attributes.set("axis", parts.attributes.integer("axis", -1));
-  parts.saved = builder.add_tensor("log_probabilities", shape, builder.precision().activations,
+  parts.saved = builder.add_tensor("log_probabilities", shape, builder.precision().reduction_type(),
                                    TensorKind::activation);
   log_softmax.outputs = {parts.saved};
   builder.add_operator(std::move(log_softmax));
@@ -96,7 +97,7 @@ LossParts cross_entropy(StepBuilder& builder, const LossOptions& options, Tensor
   parts.loss = add_scalar_loss(builder);
   nll.outputs = {parts.loss};
   if (options.ignore_index) {
-    parts.counted = builder.add_tensor("loss.counted", {}, builder.precision().accumulate,
+    parts.counted = builder.add_tensor("loss.counted", {}, builder.precision().reduction_type(),
                                        TensorKind::activation);
     nll.outputs.emplace_back(parts.counted);
   }

@@ -192,7 +192,7 @@ TensorId update_value(StepBuilder& builder, std::string_view op_type, std::strin
 }
 
 TensorId global_norm(StepBuilder& builder, const std::vector<TensorId>& gradients) {
-  const ElementType type = builder.precision().accumulate;
+  const ElementType type = builder.precision().reduction_type();
   std::vector<std::optional<TensorId>> squares;
   for (const TensorId gradient : gradients) {
     Attributes attributes;

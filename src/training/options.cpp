@@ -32,37 +32,55 @@ void read_clipping(const YamlNode& node, ProblemList& problems, std::optional<do
     problems.add(node.where, fmt::format("gradients are clipped to a norm above 0, not {}", *norm));
 }
 
-void read_type(YamlMap& map, ProblemList& problems, std::string_view key, ElementType& type) {
+/// What a role may be kept in: formats of single elements where arithmetic is done in it.
+enum class Formats { plain, all };
+
+void read_type(YamlMap& map, ProblemList& problems, std::string_view key, Formats formats,
+               ElementType& type) {
   const YamlNode* node = map.find(key);
   if (!node)
     return;
   const auto text = as_string(*node, problems);
   if (!text)
     return;
-  const auto named = element_type_named(*text);
-  if (named && is_floating(*named)) {
+  const bool scaled = *text == "int8"; // 8-bit numbers of real value have a scale
+  const auto named = scaled ? ElementType::qint8 : element_type_named(*text);
+  const bool plain = named && is_floating(*named) && block_of(*named).size == 1 && !scaled;
+  if (named && is_floating(*named) && (plain || formats == Formats::all)) {
     type = *named;
     return;
   }
-  problems.add(node->where, fmt::format("'{}' is no floating-point element type", *text),
-               "one of: fp64, fp32, tf32, fp16, bf16, fp8_e4m3, fp8_e5m2");
+  std::string hint = "one of: fp64, fp32, tf32, fp16, bf16, fp8_e4m3, fp8_e5m2";
+  if (formats == Formats::all)
+    hint += ", int8, mxint8, mxfp8_e5m2, mxfp8_e4m3, mxfp6_e3m2, mxfp6_e2m3, mxfp4_e2m1";
+  problems.add(node->where, fmt::format("'{}' is no element type for '{}'", *text, key), hint);
+}
+
+void read_optional_type(YamlMap& map, ProblemList& problems, std::string_view key, Formats formats,
+                        std::optional<ElementType>& type) {
+  const YamlNode* node = map.find(key);
+  if (!node || node->kind == YamlNode::Kind::null || node->scalar == "none")
+    return;
+  ElementType read = ElementType::fp32;
+  read_type(map, problems, key, formats, read);
+  type = read;
 }
 
 Precision read_precision(const YamlNode& node, ProblemList& problems) {
   Precision precision;
   YamlMap map(node, problems);
-  read_type(map, problems, "weights", precision.weights);
-  read_type(map, problems, "activations", precision.activations);
-  read_type(map, problems, "gradients", precision.gradients);
-  read_type(map, problems, "optimizer_state", precision.optimizer_state);
-  read_type(map, problems, "accumulate", precision.accumulate);
-  const YamlNode* master = map.find("master_weights");
-  const bool none = master && (master->kind == YamlNode::Kind::null || master->scalar == "none");
-  if (master && !none) {
-    ElementType type = ElementType::fp32;
-    read_type(map, problems, "master_weights", type);
-    precision.master_weights = type;
-  }
+  read_type(map, problems, "weights", Formats::all, precision.weights);
+  read_type(map, problems, "activations", Formats::all, precision.activations);
+  read_type(map, problems, "gradients", Formats::all, precision.gradients);
+  read_type(map, problems, "optimizer_state", Formats::all, precision.optimizer_state);
+  const YamlNode* sums = map.find("accumulate");
+  if (sums && sums->scalar == "int32")
+    precision.accumulate = ElementType::int32;
+  else
+    read_type(map, problems, "accumulate", Formats::plain, precision.accumulate);
+  read_optional_type(map, problems, "master_weights", Formats::plain, precision.master_weights);
+  read_optional_type(map, problems, "reductions", Formats::plain, precision.reductions);
+  read_optional_type(map, problems, "frozen_weights", Formats::all, precision.frozen_weights);
   map.finish();
   return precision;
 }

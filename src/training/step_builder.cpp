@@ -1,5 +1,7 @@
 #include "training/step_builder.hpp"
 
+#include "training/precision.hpp"
+
 #include "monet/base/errors.hpp"
 #include "monet/workload/operators.hpp"
 
@@ -68,10 +70,50 @@ OpId StepBuilder::add_operator(NewOperator wanted) {
   const OperatorRule* rule = find_rule(op.domain, op.op_type);
   internal_check(rule != nullptr,
                  fmt::format("no loop nest for '{}' of domain '{}'", op.op_type, op.domain));
+  if (!rule->is_view && op.phase == Phase::backward)
+    cast_operands(op);
   const OpId id = graph_.add_operator(std::move(op));
   if (!rule->is_view)
     build_nest(graph_, id);
   return id;
+}
+
+void StepBuilder::cast_operands(Operator& op) {
+  std::optional<ElementType> widest;
+  bool mixed = false;
+  for (const auto& input : op.inputs) {
+    if (!input || !is_floating(graph_.tensor(*input).type))
+      continue;
+    const ElementType type = graph_.tensor(*input).type;
+    mixed = mixed || (widest && !multiplies_with(type, *widest));
+    if (!widest || bits_of(type) > bits_of(*widest))
+      widest = type;
+  }
+  if (!mixed || find_rule(op.domain, op.op_type)->build(graph_, op).compute != ComputeKind::mac)
+    return;
+  for (auto& input : op.inputs) {
+    if (input && !multiplies_with(graph_.tensor(*input).type, *widest))
+      input = cast(*input, *widest, op);
+  }
+}
+
+TensorId StepBuilder::cast(TensorId tensor, ElementType type, const Operator& reader) {
+  const auto known = casts_.find({tensor, type});
+  if (known != casts_.end())
+    return known->second;
+  const Tensor source = graph_.tensor(tensor);
+  const TensorId result = add_tensor(fmt::format("{}.{}", source.name, name_of(type)), source.shape,
+                                     type, TensorKind::gradient);
+  NewOperator op;
+  op.name = fmt::format("{}.{}.Cast", source.name, name_of(type));
+  op.op_type = "Cast";
+  op.inputs = {tensor};
+  op.outputs = {result};
+  op.phase = reader.phase;
+  op.forward_op = reader.forward_op;
+  add_operator(std::move(op));
+  casts_.emplace(std::pair(tensor, type), result);
+  return result;
 }
 
 TensorId StepBuilder::integers(const std::vector<std::int64_t>& values) {

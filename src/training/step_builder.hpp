@@ -38,6 +38,8 @@ public:
   /// Adds a tensor; a name that is taken gets a number.
   TensorId add_tensor(std::string name, std::vector<std::int64_t> shape, ElementType type,
                       TensorKind kind);
+  /// A backward product takes its operands in one type, the wider one: the other is cast before it,
+  /// once for all readers.
   OpId add_operator(NewOperator op);
 
   /// int64 vector as a constant tensor, one per value: axes, shapes, pads.
@@ -62,6 +64,8 @@ private:
   TensorId give_shape(std::string_view op_type, std::string_view suffix, TensorId tensor,
                       const std::vector<std::int64_t>& shape, NewOperator like);
   std::string unique(std::unordered_set<std::string>& taken, std::string name);
+  void cast_operands(Operator& op);
+  TensorId cast(TensorId tensor, ElementType type, const Operator& reader);
 
   Graph graph_;
   Precision precision_;
@@ -70,6 +74,7 @@ private:
   std::unordered_map<std::string, int> last_number_; ///< given to a name that was taken
   std::map<std::vector<std::int64_t>, TensorId> integers_;
   std::map<std::pair<double, ElementType>, TensorId> scalars_;
+  std::map<std::pair<TensorId, ElementType>, TensorId> casts_;
 };
 
 /// Integers known at compile time, or nullopt.

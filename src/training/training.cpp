@@ -7,6 +7,7 @@
 #include "training/loss.hpp"
 #include "training/micro_batches.hpp"
 #include "training/optimizer.hpp"
+#include "training/precision.hpp"
 #include "training/regime.hpp"
 #include "training/storage.hpp"
 
@@ -206,9 +207,14 @@ TrainingGraph make_training_graph(const Graph& original, const TrainingOptions& 
   std::optional<AdaptedNetwork> adapted;
   if (options.lora)
     adapted = add_adapters(original, *options.lora);
-  const Graph& network = adapted ? adapted->graph : original;
-  const std::vector<bool> trained =
-      trained_parameters(network, options, adapted ? adapted->adapters : std::vector<TensorId>{});
+  const Graph& to_train = adapted ? adapted->graph : original;
+  std::vector<bool> trained =
+      trained_parameters(to_train, options, adapted ? adapted->adapters : std::vector<TensorId>{});
+  std::optional<Graph> cast;
+  if (casts_weights(options.precision))
+    cast = add_weight_casts(to_train, options.precision, trained);
+  const Graph& network = cast ? *cast : to_train;
+  trained.resize(network.tensors().size(), false);
   const std::vector<TensorId> outputs = differentiated_outputs(network, options.loss);
   const GradientNeeds needs = find_needs(network, trained, outputs);
   const bool any = std::any_of(outputs.begin(), outputs.end(),
@@ -247,8 +253,8 @@ TrainingGraph make_training_graph(const Graph& original, const TrainingOptions& 
   one.graph = builder.release();
   if (options.loss != LossKind::none)
     one.graph.outputs.clear();
-  AccumulatedStep whole =
-      accumulate_micro_batches(std::move(one), options.micro_batches, options.precision.accumulate);
+  AccumulatedStep whole = accumulate_micro_batches(std::move(one), options.micro_batches,
+                                                   options.precision.reduction_type());
   step.loss = whole.loss;
   step.graph = add_updates(std::move(whole.graph), whole.gradients, options, scale, step);
   for (const TensorId id : step_outputs(step.graph, step))
@@ -262,7 +268,12 @@ TrainingGraph make_inference_graph(const Graph& network, const Precision& precis
   check_phases(network);
   TrainingGraph step;
   step.accumulate = precision.accumulate;
-  step.graph = prepare_forward(network, precision, nullptr).graph;
+  std::optional<Graph> cast;
+  if (casts_weights(precision)) {
+    const std::vector<bool> trained(network.tensors().size(), true);
+    cast = add_weight_casts(network, precision, trained);
+  }
+  step.graph = prepare_forward(cast ? *cast : network, precision, nullptr).graph;
   step.stored_activations = tensors_read_by_backward(step.graph); // a step that somebody else made
   step.owner = find_owners(step.graph, step.stored_activations);
   return step;

@@ -18,7 +18,10 @@ struct ElementInfo {
   std::string_view name;
   std::int64_t bits;
   bool floating;
+  BlockFormat block = {};
 };
+
+constexpr BlockFormat kMicroscaling{32, 8};
 
 constexpr std::array kElements{
     ElementInfo{ElementType::fp64, "fp64", 64, true},
@@ -38,6 +41,13 @@ constexpr std::array kElements{
     ElementInfo{ElementType::fp8_e4m3, "fp8_e4m3", 8, true},
     ElementInfo{ElementType::fp8_e5m2, "fp8_e5m2", 8, true},
     ElementInfo{ElementType::string, "string", 64, false},
+    ElementInfo{ElementType::qint8, "qint8", 8, true},
+    ElementInfo{ElementType::mxint8, "mxint8", 8, true, kMicroscaling},
+    ElementInfo{ElementType::mxfp8_e5m2, "mxfp8_e5m2", 8, true, kMicroscaling},
+    ElementInfo{ElementType::mxfp8_e4m3, "mxfp8_e4m3", 8, true, kMicroscaling},
+    ElementInfo{ElementType::mxfp6_e3m2, "mxfp6_e3m2", 6, true, kMicroscaling},
+    ElementInfo{ElementType::mxfp6_e2m3, "mxfp6_e2m3", 6, true, kMicroscaling},
+    ElementInfo{ElementType::mxfp4_e2m1, "mxfp4_e2m1", 4, true, kMicroscaling},
 };
 
 const ElementInfo& info(ElementType type) {
@@ -59,6 +69,16 @@ const T* get_attribute(const std::map<std::string, AttributeValue, std::less<>>&
 
 std::int64_t bits_of(ElementType type) {
   return info(type).bits;
+}
+BlockFormat block_of(ElementType type) {
+  return info(type).block;
+}
+Bits storage_of(ElementType type, std::int64_t elements) {
+  const BlockFormat block = block_of(type);
+  const std::int64_t numbers = checked_multiply(elements, bits_of(type));
+  const std::int64_t scales =
+      block.scale_bits == 0 ? 0 : ceil_div(elements, block.size) * block.scale_bits;
+  return {checked_add(numbers, scales)};
 }
 std::string_view name_of(ElementType type) {
   return info(type).name;
@@ -119,7 +139,13 @@ std::int64_t element_count(const Tensor& tensor) {
   return checked_product(tensor.shape);
 }
 Bits size_of(const Tensor& tensor) {
-  return {checked_multiply(element_count(tensor), bits_of(tensor.type))};
+  const BlockFormat block = block_of(tensor.type);
+  const std::int64_t count = element_count(tensor);
+  if (block.size == 1 || count == 0)
+    return {checked_multiply(count, bits_of(tensor.type))};
+  const std::int64_t row = tensor.shape.empty() ? 1 : tensor.shape.back();
+  const std::int64_t blocks = checked_multiply(count / row, ceil_div(row, block.size));
+  return {checked_multiply(blocks, block.size * bits_of(tensor.type) + block.scale_bits)};
 }
 
 std::int64_t Attributes::integer(std::string_view name, std::int64_t fallback) const {

@@ -12,9 +12,12 @@
 #include <fmt/format.h>
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+#include <onnx/defs/data_type_utils.h>
 #include <onnx/defs/schema.h>
 #include <onnx/onnx_pb.h>
 
+#include <algorithm>
+#include <map>
 #include <set>
 
 namespace monet {
@@ -75,15 +78,65 @@ void write_constant(const Tensor& tensor, onnx::TensorProto& proto) {
       *tensor.values);
 }
 
-/// Operators of ONNX that have more operands here than ONNX allows are written in our domain.
-std::string domain_of(const Operator& op) {
+/// Types that ONNX lacks are written as integers; so is the operator's meaning lost.
+bool is_substituted(ElementType type) {
+  return is_floating(type) && (bits_of(type) <= 8 || type == ElementType::qint8);
+}
+
+/// The operands on one side of an operator have types that its definition allows, where the
+/// same letter (T) stands for the same type.
+class TypeCheck {
+public:
+  explicit TypeCheck(const Graph& graph) : graph_(graph) {}
+
+  bool fits(const std::vector<std::optional<TensorId>>& operands,
+            const std::vector<onnx::OpSchema::FormalParameter>& formal) {
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      if (!operands[i])
+        continue;
+      const auto& parameter = formal[std::min(i, formal.size() - 1)];
+      const bool mixed =
+          parameter.GetOption() == onnx::OpSchema::Variadic && !parameter.GetIsHomogeneous();
+      onnx::TypeProto proto;
+      proto.mutable_tensor_type()->set_elem_type(
+          onnx_file::onnx_type(graph_.tensor(*operands[i]).type));
+      const onnx::DataType type = onnx::Utils::DataTypeUtils::ToType(proto);
+      if (parameter.GetTypes().count(type) == 0)
+        return false;
+      if (!mixed && bound_.emplace(parameter.GetTypeStr(), type).first->second != type)
+        return false;
+    }
+    return true;
+  }
+
+private:
+  const Graph& graph_;
+  std::map<std::string, onnx::DataType> bound_; ///< by letter
+};
+
+/// Operators of ONNX that have more operands here than ONNX allows, or operands of types that it
+/// does not, are written in our domain.
+std::string domain_of(const Graph& graph, const Operator& op) {
   if (!op.domain.empty())
     return op.domain;
   const onnx::OpSchema* schema = onnx::OpSchemaRegistry::Schema(op.op_type, kOpset, "");
   const bool fits = schema != nullptr &&
                     static_cast<int>(op.inputs.size()) <= schema->max_input() &&
                     static_cast<int>(op.outputs.size()) <= schema->max_output();
-  return fits ? "" : std::string(kMonetDomain);
+  if (!fits)
+    return std::string(kMonetDomain);
+  if (!op.nest.operands.empty()) {
+    for (const auto* side : {&op.inputs, &op.outputs}) {
+      for (const auto& id : *side) {
+        if (id && is_substituted(graph.tensor(*id).type))
+          return std::string(kMonetDomain);
+      }
+    }
+  }
+  TypeCheck types(graph);
+  const bool typed =
+      types.fits(op.inputs, schema->inputs()) && types.fits(op.outputs, schema->outputs());
+  return typed ? "" : std::string(kMonetDomain);
 }
 
 std::string describe(const Graph& graph, const Operator& op) {
@@ -100,7 +153,7 @@ std::string describe(const Graph& graph, const Operator& op) {
 void write_node(const Graph& graph, const Operator& op, onnx::NodeProto& node) {
   node.set_name(op.name);
   node.set_op_type(op.op_type);
-  const std::string domain = domain_of(op);
+  const std::string domain = domain_of(graph, op);
   if (!domain.empty())
     node.set_domain(domain);
   node.set_doc_string(describe(graph, op));
@@ -110,6 +163,10 @@ void write_node(const Graph& graph, const Operator& op, onnx::NodeProto& node) {
     node.add_output(output ? graph.tensor(*output).name : "");
   for (const auto& [name, value] : op.attributes.all()) {
     onnx_file::write_attribute(name, value, *node.add_attribute());
+  }
+  if (op.op_type == "Cast" && !op.attributes.has("to") && op.outputs[0]) {
+    const auto to = onnx_file::onnx_type(graph.tensor(*op.outputs[0]).type);
+    onnx_file::write_attribute("to", std::int64_t{to}, *node.add_attribute());
   }
 }
 
@@ -173,7 +230,7 @@ std::string write_onnx(const Graph& graph) {
   write_tensors(graph, proto);
   for (const Operator& op : graph.operators()) {
     write_node(graph, op, *proto.add_node());
-    domains.insert(domain_of(op));
+    domains.insert(domain_of(graph, op));
   }
   for (const std::string& domain : domains) {
     auto& opset = *model.add_opset_import();

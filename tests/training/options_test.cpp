@@ -101,6 +101,18 @@ update: unfused
   EXPECT_FALSE(read("optimizer: {type: sgd, fused: false}").fused_update);
 }
 
+TEST(TrainingOptionsFile, RolesTakeScaledAndBlockFormats) {
+  const Precision precision =
+      read("precision: {weights: mxfp4_e2m1, activations: int8, gradients: fp8_e5m2, "
+           "accumulate: int32, frozen_weights: mxint8}")
+          .precision;
+  EXPECT_EQ(precision.weights, ElementType::mxfp4_e2m1);
+  EXPECT_EQ(precision.activations, ElementType::qint8);
+  EXPECT_EQ(precision.accumulate, ElementType::int32);
+  EXPECT_EQ(precision.reduction_type(), ElementType::fp32);
+  EXPECT_EQ(precision.frozen_weights, ElementType::mxint8);
+}
+
 TEST(TrainingOptionsFile, DefaultsAreThoseOfPyTorch) {
   OptimizerOptions adamw;
   adamw.kind = OptimizerKind::adamw;
@@ -127,7 +139,9 @@ TEST(TrainingOptionsFile, WrongValuesAreLocatedAndToldWhatIsPossible) {
       {"optimizer: {betas: [0.9]}", "'betas' is a list of two numbers"},
       {"optimizer: {betas: [0.9, 0.99], beta1: 0.9}", "say the same thing"},
       {"optimizer: {lr: 0.1}", "lr"},
-      {"precision: {weights: int8}", "'int8' is no floating-point element type"},
+      {"precision: {weights: int64}", "'int64' is no element type for 'weights'"},
+      {"precision: {master_weights: int8}", "'int8' is no element type for 'master_weights'"},
+      {"precision: {accumulate: mxfp4_e2m1}", "one of: fp64, fp32, tf32"},
       {"micro_batches: 0", "t.yaml:1:16: 0 micro-batches, outside [1, 4096]"},
       {"trainable: {lora: {rank: 0}}", "'rank' is 0, outside [1, 65536]"},
       {"trainable: {train_last: 0}", "the last 0 layers cannot be trained"},

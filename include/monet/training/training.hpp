@@ -74,8 +74,8 @@ struct ParameterGroup {
   OptimizerOptions optimizer;
 };
 
-/// Element type of each role. Tensors get the type of their role; a layer's arithmetic is described
-/// by accumulate.
+/// Element type of each role. Tensors get the type of their role; partial sums of products are held
+/// in `accumulate`.
 struct Precision {
   ElementType weights = ElementType::fp32;
   std::optional<ElementType> master_weights; ///< none: the weights themselves are updated
@@ -83,6 +83,14 @@ struct Precision {
   ElementType gradients = ElementType::fp32;
   ElementType optimizer_state = ElementType::fp32;
   ElementType accumulate = ElementType::fp32;
+  /// Statistics of normalisations, log-probabilities and the loss, sums of squares; none: as
+  /// accumulate, or fp32 where that is an integer.
+  std::optional<ElementType> reductions;
+  std::optional<ElementType> frozen_weights; ///< parameters that are not trained; none: as weights
+
+  ElementType reduction_type() const {
+    return reductions.value_or(is_floating(accumulate) ? accumulate : ElementType::fp32);
+  }
 };
 
 /// Layers that are trained, counted from 0 in the order of the network; negative from its end. A

@@ -33,13 +33,29 @@ enum class ElementType {
   fp8_e4m3,
   fp8_e5m2,
   string,
+  qint8,      ///< real numbers as 8-bit integers, one scale for a tensor
+  mxint8,     ///< from here on: blocks of 32 elements along the last axis with a shared 8-bit scale
+  mxfp8_e5m2, ///< (Open Compute Project 2023, "OCP microscaling formats (MX)", version 1.0)
+  mxfp8_e4m3,
+  mxfp6_e3m2,
+  mxfp6_e2m3,
+  mxfp4_e2m1,
 };
-/// Storage of one element. boolean takes 8 bits, as frameworks store it; tf32 takes 32.
+/// One element without the scale it shares. boolean takes 8 bits, as frameworks store it; tf32
+/// takes 32.
 std::int64_t bits_of(ElementType type);
+/// Elements that share a scale, and the scale's bits; {1, 0} for types without.
+struct BlockFormat {
+  std::int64_t size = 1;
+  std::int64_t scale_bits = 0;
+};
+BlockFormat block_of(ElementType type);
+/// Storage of some elements of a tensor with the scales of as many blocks as hold them.
+Bits storage_of(ElementType type, std::int64_t elements);
 std::string_view name_of(ElementType type);
 /// The element type of that name ("fp32"), or nullopt.
 std::optional<ElementType> element_type_named(std::string_view name);
-/// fp64 to bf16 and the fp8 types.
+/// The types of real numbers: fp64 to bf16, fp8, scaled integers and blocks.
 bool is_floating(ElementType type);
 
 enum class TensorKind {
@@ -70,6 +86,7 @@ struct Tensor {
   std::optional<ConstantValues> values;
 };
 std::int64_t element_count(const Tensor& tensor);
+/// Whole blocks along the last axis.
 Bits size_of(const Tensor& tensor);
 
 using AttributeValue = std::variant<std::int64_t, double, std::string, std::vector<std::int64_t>,

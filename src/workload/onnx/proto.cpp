@@ -22,6 +22,7 @@ onnx::TensorProto::DataType onnx_type(ElementType type) {
   case ElementType::int16:
     return onnx::TensorProto::INT16;
   case ElementType::int8:
+  case ElementType::qint8:
     return onnx::TensorProto::INT8;
   case ElementType::uint64:
     return onnx::TensorProto::UINT64;
@@ -32,6 +33,12 @@ onnx::TensorProto::DataType onnx_type(ElementType type) {
   case ElementType::uint8:
   case ElementType::fp8_e4m3:
   case ElementType::fp8_e5m2:
+  case ElementType::mxint8:
+  case ElementType::mxfp8_e5m2:
+  case ElementType::mxfp8_e4m3:
+  case ElementType::mxfp6_e3m2:
+  case ElementType::mxfp6_e2m3:
+  case ElementType::mxfp4_e2m1:
     return onnx::TensorProto::UINT8;
   case ElementType::boolean:
     return onnx::TensorProto::BOOL;

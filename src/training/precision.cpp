@@ -1,0 +1,130 @@
+#include "training/precision.hpp"
+
+#include "training/storage.hpp"
+
+#include "monet/workload/operators.hpp"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <unordered_set>
+
+namespace monet {
+
+namespace {
+
+std::string unique(std::unordered_set<std::string>& taken, const std::string& name) {
+  std::string candidate = name;
+  for (int i = 2; !taken.insert(candidate).second; ++i)
+    candidate = fmt::format("{}.{}", name, i);
+  return candidate;
+}
+
+class CastWriter {
+public:
+  CastWriter(const Graph& network, const Precision& precision, const std::vector<bool>& trained)
+      : network_(network), precision_(precision), trained_(trained) {}
+
+  Graph run() {
+    made_.name = network_.name;
+    made_.origin = network_.origin;
+    made_.inputs = network_.inputs;
+    made_.outputs = network_.outputs;
+    for (Tensor tensor : network_.tensors()) {
+      names_.insert(tensor.name);
+      tensor.producer.reset();
+      tensor.consumers.clear();
+      made_.add_tensor(std::move(tensor));
+    }
+    for (const Operator& op : network_.operators())
+      op_names_.insert(op.name);
+    std::vector<OpId> place;
+    for (Operator op : network_.operators()) {
+      if (op.nest.compute == ComputeKind::mac)
+        cast_weights(op);
+      if (op.forward_op)
+        op.forward_op = place[op.forward_op->index()];
+      place.push_back(made_.add_operator(std::move(op)));
+    }
+    return std::move(made_);
+  }
+
+private:
+  void cast_weights(Operator& op) {
+    for (auto& input : op.inputs) {
+      if (!input || !needs_cast(*input))
+        continue;
+      const TensorId before = *input;
+      input = cast(before, op.phase);
+      for (Access& access : op.nest.operands) {
+        if (access.mode == AccessMode::read && access.tensor == before)
+          access.tensor = *input;
+      }
+    }
+  }
+
+  /// A parameter or a view of one.
+  bool needs_cast(TensorId id) const {
+    const TensorId root = storage_root(network_, id);
+    const Tensor& tensor = network_.tensor(root);
+    return tensor.kind == TensorKind::parameter && is_floating(tensor.type) &&
+           !multiplies_with(weight_type(precision_, trained_[root.index()]),
+                            precision_.activations);
+  }
+
+  TensorId cast(TensorId from, Phase phase) {
+    const auto known = casts_.find(from);
+    if (known != casts_.end())
+      return known->second;
+    Tensor tensor;
+    const Tensor& source = network_.tensor(from);
+    tensor.name = unique(names_, source.name + ".cast");
+    tensor.shape = source.shape;
+    Operator op;
+    op.name = unique(op_names_, source.name + ".Cast");
+    op.op_type = "Cast";
+    op.phase = phase;
+    op.inputs = {from};
+    const TensorId to = made_.add_tensor(std::move(tensor));
+    op.outputs = {to};
+    build_nest(made_, made_.add_operator(std::move(op)));
+    casts_.emplace(from, to);
+    return to;
+  }
+
+  const Graph& network_;
+  const Precision& precision_;
+  const std::vector<bool>& trained_;
+  Graph made_;
+  std::map<TensorId, TensorId> casts_;
+  std::unordered_set<std::string> names_;
+  std::unordered_set<std::string> op_names_;
+};
+
+} // namespace
+
+bool multiplies_with(ElementType a, ElementType b) {
+  const auto single = [](ElementType type) {
+    return type == ElementType::fp32 || type == ElementType::tf32;
+  };
+  if (a == b || (single(a) && single(b)))
+    return true;
+  return bits_of(a) <= 8 && bits_of(b) <= 8 && block_of(a).size == block_of(b).size &&
+         (a == ElementType::qint8) == (b == ElementType::qint8);
+}
+
+ElementType weight_type(const Precision& precision, bool trained) {
+  return trained ? precision.weights : precision.frozen_weights.value_or(precision.weights);
+}
+
+bool casts_weights(const Precision& precision) {
+  return !multiplies_with(weight_type(precision, true), precision.activations) ||
+         !multiplies_with(weight_type(precision, false), precision.activations);
+}
+
+Graph add_weight_casts(const Graph& network, const Precision& precision,
+                       const std::vector<bool>& trained) {
+  return CastWriter(network, precision, trained).run();
+}
+
+} // namespace monet
