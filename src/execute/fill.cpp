@@ -104,6 +104,17 @@ std::vector<double> generate(const Tensor& tensor, const FillRule& rule, std::ui
   return numbers;
 }
 
+namespace {
+
+/// Masks and indices that the network computes from constants, but too large to be kept: nothing
+/// may be invented for them.
+bool is_lost_constant(const Tensor& tensor) {
+  const bool known_once = tensor.kind == TensorKind::buffer || tensor.kind == TensorKind::constant;
+  return known_once && !is_floating(tensor.type);
+}
+
+} // namespace
+
 void fill(Execution& execution, const TrainingGraph& step, std::uint64_t seed) {
   for (std::size_t i = 0; i < step.graph.tensors().size(); ++i) {
     const TensorId id(i);
@@ -117,7 +128,7 @@ void fill(Execution& execution, const TrainingGraph& step, std::uint64_t seed) {
     if (initial != step.initial.end()) {
       const auto count = static_cast<std::size_t>(element_count(tensor));
       execution.set(id, std::vector<double>(count, initial->value));
-    } else {
+    } else if (!is_lost_constant(tensor)) {
       execution.set(id, generate(tensor, default_fill(step, id), seed));
     }
   }

@@ -191,7 +191,7 @@ private:
     if (node.inputs.empty() || find_rule(rule_domain(node), node.op_type) == nullptr)
       return false;
     const bool small = std::all_of(outputs.begin(), outputs.end(), [](const Value& output) {
-      return checked_product(output.shape) <= kMaxFoldedElements;
+      return checked_product(output.shape) <= kMaxComputedElements;
     });
     return small && std::all_of(node.inputs.begin(), node.inputs.end(), [&](const auto& name) {
              return name.empty() || values.at(name).values.has_value();

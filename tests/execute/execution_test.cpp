@@ -116,6 +116,25 @@ TEST(Execution, NamesEveryTensorWithoutNumbers) {
   }
 }
 
+/// A mask that was too large to be kept is not made up.
+TEST(Execution, FillsNoMasks) {
+  TinyNetwork net;
+  const TensorId mask = net.input("mask", {4, 3});
+  net.graph.tensor(mask).kind = TensorKind::buffer;
+  net.graph.tensor(mask).type = ElementType::boolean;
+  const TensorId w = net.parameter("w", {4, 3});
+  const TensorId v = net.parameter("v", {4, 3});
+  net.output(net.op("Where", {mask, w, v}, {4, 3}));
+  TrainingOptions options;
+  options.loss = LossKind::mse;
+  const TrainingGraph step = make_training_graph(net.graph, options);
+  Execution execution(step.graph);
+  fill(execution, step, 5);
+  EXPECT_TRUE(execution.has(w));
+  EXPECT_FALSE(execution.has(mask));
+  EXPECT_THROW(execution.run(), InputError);
+}
+
 TEST(Execution, NamesEveryOperatorThatItCannotRun) {
   TinyNetwork net;
   const TensorId x = net.input("x", {4});

@@ -306,7 +306,7 @@ bool fold_constant(const Node& node, const Values& values, std::vector<Value>& o
   if (!node.domain.empty() || outputs.empty())
     return false;
   for (const Value& output : outputs) {
-    if (checked_product(output.shape) > kMaxFoldedElements)
+    if (checked_product(output.shape) > kMaxComputedElements)
       return false;
   }
   if (node.op_type == "Split")

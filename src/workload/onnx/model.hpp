@@ -19,6 +19,8 @@ namespace monet::onnx_file {
 
 /// Constants with more elements keep their shape only.
 inline constexpr std::int64_t kMaxFoldedElements = 1'000'000;
+/// The same for what is computed from constants: the causal mask of 1024 positions is known.
+inline constexpr std::int64_t kMaxComputedElements = std::int64_t{1} << 21;
 
 struct Dimension {
   std::optional<std::int64_t> size;
