@@ -161,6 +161,19 @@ TEST(Einsum, WrongEquationsAreToldApart) {
   EXPECT_NE(wrong("i->i", {{2, 3}}).find("does not describe 2 axes"), std::string::npos);
 }
 
+TEST(Einsum, OperandsThatAreLeftOutAreErrors) {
+  for (const std::vector<std::string>& inputs :
+       {std::vector<std::string>{""}, {"a", ""}, {"a", "", "a"}}) {
+    ModelMaker model;
+    model.input("a", {2, 3}).output("y");
+    set_text(model.node("Einsum", inputs, {"y"}), "equation",
+             inputs.size() == 1   ? "ij->i"
+             : inputs.size() == 2 ? "ij,ij->i"
+                                  : "ij,ij,ij->i");
+    EXPECT_NE(error_of(model).find("left out"), std::string::npos) << inputs.size();
+  }
+}
+
 TEST(Reader, PadAndSplitOfOpset18) {
   ModelMaker model(18);
   model.input("x", {2, 3, 7}).output("p").output("s0").output("s2");

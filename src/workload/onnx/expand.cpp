@@ -36,8 +36,11 @@ std::string kept_letters(const std::string& left, const std::string& right,
 /// at once.
 std::vector<Node> contract_in_pairs(const Model& model, const Node& node, Values& values) {
   std::vector<std::size_t> ranks;
-  for (const std::string& input : node.inputs)
+  for (const std::string& input : node.inputs) {
+    if (input.empty() || node.outputs.empty())
+      throw InputError(at_node(model, node), "an operand or the result is left out");
     ranks.push_back(values.at(input).shape.size());
+  }
   EinsumEquation equation;
   const std::string wrong = parse_einsum(node.attributes.text("equation", ""), ranks, equation);
   if (!wrong.empty())

@@ -326,9 +326,14 @@ std::vector<std::optional<Value>> infer_einsum(const Model& model, const Node& n
   std::vector<std::size_t> ranks;
   std::vector<std::vector<std::int64_t>> shapes;
   for (const std::string& name : node.inputs) {
-    shapes.push_back(values.at(name).shape);
+    const auto operand = values.find(name);
+    if (operand == values.end())
+      throw InputError(at_node(model, node), "an operand is left out");
+    shapes.push_back(operand->second.shape);
     ranks.push_back(shapes.back().size());
   }
+  if (shapes.empty())
+    throw InputError(at_node(model, node), "one or two operands are expected, not 0");
   EinsumEquation equation;
   std::vector<std::int64_t> sizes;
   std::string wrong = parse_einsum(node.attributes.text("equation", ""), ranks, equation);
@@ -354,9 +359,11 @@ bool is_pool(const Node& node) {
 /// out (ONNX 22; PyTorch always did).
 void drop_outside_windows(const Node& node, const Values& values,
                           std::vector<std::optional<Value>>& outputs) {
-  const auto& x = values.at(node.inputs.at(0)).shape;
-  if (node.attributes.integer("ceil_mode", 0) == 0 || x.size() < 3)
+  const auto input = values.find(node.inputs.empty() ? "" : node.inputs[0]);
+  if (node.attributes.integer("ceil_mode", 0) == 0 || input == values.end() ||
+      input->second.shape.size() < 3)
     return;
+  const auto& x = input->second.shape;
   const std::size_t count = x.size() - 2;
   const auto strides = node.attributes.integers("strides", std::vector<std::int64_t>(count, 1));
   const auto pads = node.attributes.integers("pads", std::vector<std::int64_t>(2 * count, 0));

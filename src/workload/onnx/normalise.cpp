@@ -235,16 +235,17 @@ bool resize_all_axes(Node& node, Values& values) {
     return false;
   const auto axes = node.attributes.integers("axes");
   node.attributes = without(node.attributes, {"antialias", "keep_aspect_ratio_policy", "axes"});
-  if (axes.empty())
+  const auto input = values.find(node.inputs.empty() ? "" : node.inputs[0]);
+  if (axes.empty() || input == values.end())
     return true;
-  const std::vector<std::int64_t> shape = values.at(node.inputs.at(0)).shape;
+  const std::vector<std::int64_t> shape = input->second.shape;
   const auto rank = static_cast<std::int64_t>(shape.size());
   if (std::any_of(axes.begin(), axes.end(), [&](std::int64_t a) { return a < -rank || a >= rank; }))
     return false;
-  for (const std::size_t input : {std::size_t{2}, std::size_t{3}}) {
-    if (input >= node.inputs.size() || node.inputs[input].empty())
+  for (const std::size_t list : {std::size_t{2}, std::size_t{3}}) {
+    if (list >= node.inputs.size() || node.inputs[list].empty())
       continue;
-    Value whole = values.at(node.inputs[input]);
+    Value whole = values.at(node.inputs[list]);
     auto* sizes = whole.values ? std::get_if<std::vector<std::int64_t>>(&*whole.values) : nullptr;
     auto* scales = whole.values ? std::get_if<std::vector<double>>(&*whole.values) : nullptr;
     if (sizes != nullptr && sizes->size() == axes.size()) {
@@ -255,8 +256,8 @@ bool resize_all_axes(Node& node, Values& values) {
       return false;
     }
     whole.shape = {rank};
-    node.inputs[input] = fmt::format("{}/of_all_axes_{}", node.name, input);
-    values[node.inputs[input]] = std::move(whole);
+    node.inputs[list] = fmt::format("{}/of_all_axes_{}", node.name, list);
+    values[node.inputs[list]] = std::move(whole);
   }
   return true;
 }

@@ -3,6 +3,8 @@
 // z r h (GRU).
 #include "workload/onnx/expand.hpp"
 
+#include "monet/base/checked.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +15,7 @@ namespace monet::onnx_file {
 namespace {
 
 /// Steps of all directions; beyond, the graph would be no help to anybody.
-constexpr std::int64_t kMaxSteps = 100'000;
+constexpr std::int64_t kMaxSteps = 20'000;
 
 constexpr std::array<std::string_view, 7> kActivations{
     "Sigmoid", "Tanh", "Relu", "HardSigmoid", "Elu", "Softplus", "LeakyRelu"};
@@ -78,10 +80,11 @@ private:
     if (!both && direction != "forward" && direction != "reverse")
       refuse(fmt::format("'{}' is no direction", direction), "attribute 'direction'");
     backwards_ = direction == "reverse";
-    if (directions_ != (both ? 2 : 1) || w[0] != directions_ || w[2] != x[2] ||
-        w[1] != gates_ * hidden_ || r[1] != gates_ * hidden_)
+    const std::int64_t width = checked_multiply(gates_, hidden_);
+    if (directions_ != (both ? 2 : 1) || w[0] != directions_ || w[2] != x[2] || w[1] != width ||
+        r[1] != width)
       refuse("the shapes of X, W and R do not fit each other");
-    if (has(3) && shape(3) != std::vector<std::int64_t>{directions_, 2 * gates_ * hidden_})
+    if (has(3) && shape(3) != std::vector<std::int64_t>{directions_, checked_multiply(2, width)})
       refuse("the bias does not fit the weights");
     for (const std::size_t state : {std::size_t{5}, std::size_t{6}}) {
       const std::vector<std::int64_t> wanted = batch_first_
