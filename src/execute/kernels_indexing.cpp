@@ -92,7 +92,10 @@ template <class Real, class F>
 void for_each_slice(KernelContext<Real>& context, const Integers& data, std::size_t batch, F f) {
   const Integers& indices = context.input_shape(1);
   const Integers strides = strides_of(data);
-  const auto depth = static_cast<std::size_t>(indices.back());
+  const auto depth = static_cast<std::size_t>(indices.empty() ? 0 : indices.back());
+  if (depth == 0 || depth > data.size() || batch > data.size() - depth)
+    throw InputError(location_of(context.graph(), context.op()),
+                     fmt::format("{} common and {} indexed axes of {}", batch, depth, data.size()));
   std::int64_t slice = 1;
   for (std::size_t i = batch + depth; i < data.size(); ++i)
     slice *= data[i];
@@ -255,6 +258,9 @@ struct ReverseSequence {
     Integers place(shape.size(), 0);
     do {
       const std::int64_t length = context.integers(1)[static_cast<std::size_t>(place[batch])];
+      if (length < 0 || length > shape[time])
+        throw InputError(location_of(context.graph(), context.op()),
+                         fmt::format("a length of {} on an axis of {}", length, shape[time]));
       Integers source = place;
       if (place[time] < length)
         source[time] = length - 1 - place[time];
