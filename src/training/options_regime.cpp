@@ -82,8 +82,6 @@ void read_trainable(const YamlNode& node, ProblemList& problems, TrainingOptions
     options.lora = read_lora(*lora, problems);
   if (const YamlNode* sparse = map.find("sparse"))
     options.sparse = read_sparse(*sparse, problems);
-  if (options.sparse)
-    problems.add(map.find("sparse")->where, "'sparse' is not supported yet");
   if (options.lora && options.sparse)
     problems.add(node.where,
                  "adapters and a sparse update are two ways to train; give one of them");

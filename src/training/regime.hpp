@@ -22,6 +22,11 @@ struct AdaptedNetwork {
 /// pattern matches no weight of a product.
 AdaptedNetwork add_adapters(const Graph& network, const LoraOptions& options);
 
+/// Splits chosen weights into channels that are trained and channels that are not; `adapters` of
+/// the result are all parameters to be trained, biases among them. InputError when a pattern
+/// matches no weight of a product.
+AdaptedNetwork split_channels(const Graph& network, const SparseOptions& options);
+
 /// By TensorId. InputError when a pattern matches no parameter or the network lacks a layer.
 std::vector<bool> trained_parameters(const Graph& network, const TrainingOptions& options,
                                      const std::vector<TensorId>& adapters);

@@ -207,6 +207,8 @@ TrainingGraph make_training_graph(const Graph& original, const TrainingOptions& 
   std::optional<AdaptedNetwork> adapted;
   if (options.lora)
     adapted = add_adapters(original, *options.lora);
+  else if (options.sparse)
+    adapted = split_channels(original, *options.sparse);
   const Graph& to_train = adapted ? adapted->graph : original;
   std::vector<bool> trained =
       trained_parameters(to_train, options, adapted ? adapted->adapters : std::vector<TensorId>{});

@@ -9,6 +9,7 @@
 
 #include <cmath>
 #include <limits>
+#include <map>
 
 namespace monet {
 namespace {
@@ -213,6 +214,71 @@ TEST(Lora, ATargetWithoutAProductIsAnError) {
   } catch (const InputError& error) {
     EXPECT_NE(std::string(error.what()).find("matches the LoRA target 'b1'"), std::string::npos);
   }
+}
+
+/// Gradients of the trained channels are those rows of the whole gradient, and nothing else is
+/// multiplied for them.
+TEST(SparseUpdate, ComputesTheFirstChannelsAndBiasesAlone) {
+  TinyNetwork n;
+  const TensorId x = n.input("x", {2, 4, 5, 5});
+  Attributes grouped;
+  grouped.set("group", std::int64_t{2});
+  const TensorId c = n.op("Conv", {x, n.parameter("kernel", {6, 2, 2, 2}), n.parameter("b1", {6})},
+                          {2, 6, 4, 4}, grouped);
+  const TensorId t = n.op("Tanh", {c}, {2, 6, 4, 4});
+  const TensorId f = n.op("Reshape", {t, n.integers("shape", {2, 96})}, {2, 96});
+  const TensorId g = n.op("Gemm", {f, n.parameter("w2", {8, 96}), n.parameter("b2", {8})}, {2, 8},
+                          with("transB", std::int64_t{1}));
+  n.output(n.op("MatMul", {g, n.parameter("w3", {8, 5})}, {2, 5}));
+  const TrainingGraph whole = make_training_graph(n.graph, read("{loss: cross_entropy}"));
+  const TrainingGraph unfolded = make_training_graph(
+      n.graph, read("{loss: cross_entropy, trainable: {sparse: {channels: {kernel: 0.4, w2: 0.25, "
+                    "'w3': 0.6}}}}"));
+  for (const TrainingGraph& step : {unfolded, fold_views(unfolded)}) {
+    verify(step);
+    Execution all(whole.graph);
+    fill(all, whole, 2);
+    all.run();
+    Execution some(step.graph);
+    std::map<std::string, std::size_t> rows{{"kernel", 3}, {"w2", 2}, {"w3", 3}};
+    for (const auto& [name, count] : rows) {
+      const TensorId id = whole.graph.find_tensor(name).value();
+      const auto& shape = whole.graph.tensor(id).shape;
+      const bool columns = name == "w3";
+      const Numbers values = all.get(id);
+      const auto width = static_cast<std::size_t>(
+          columns ? shape[1] : element_count(whole.graph.tensor(id)) / shape[0]);
+      Numbers first;
+      Numbers rest;
+      for (std::size_t i = 0; i < values.size(); ++i)
+        ((columns ? i % width : i / width) < count ? first : rest).push_back(values[i]);
+      ASSERT_TRUE(step.graph.find_tensor(name + ".trained")) << name;
+      ASSERT_TRUE(step.graph.find_tensor(name + ".frozen")) << name;
+      some.set(*step.graph.find_tensor(name + ".trained"), first);
+      some.set(*step.graph.find_tensor(name + ".frozen"), rest);
+    }
+    for (const std::string name : {"b1", "b2"})
+      some.set(*step.graph.find_tensor(name), all.get(*whole.graph.find_tensor(name)));
+    fill(some, step, 2);
+    some.run();
+    EXPECT_NEAR(some.get(*step.loss)[0], all.get(*whole.loss)[0], 1e-13);
+    EXPECT_EQ(step.parameters.size(), 5U);
+    expect_near(gradient(some, step, "b1"), gradient(all, whole, "b1"), 1e-13);
+    for (const auto& [name, count] : rows) {
+      const bool columns = name == "w3";
+      const Numbers full = gradient(all, whole, name);
+      const std::size_t width = columns ? 5 : full.size() / (name == "kernel" ? 6 : 8);
+      Numbers expected;
+      for (std::size_t i = 0; i < full.size(); ++i) {
+        if ((columns ? i % width : i / width) < count)
+          expected.push_back(full[i]);
+      }
+      expect_near(gradient(some, step, name + ".trained"), expected, 1e-13);
+    }
+  }
+  const MacSplit macs = count_macs(unfolded.graph);
+  const std::int64_t conv = 2 * 6 * 2 * 16 * 4;
+  EXPECT_EQ(macs.backward_weight, conv / 2 + 2 * 96 * 8 / 4 + 2 * 8 * 3);
 }
 
 TEST(LossScale, UpdatesAreThoseWithoutIt) {

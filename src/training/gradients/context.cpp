@@ -49,6 +49,12 @@ GradientOf GradientContext::kind_of(std::size_t i) const {
   return owner_->needs_.weight_view[input(i).index()] ? GradientOf::weight : GradientOf::input;
 }
 
+void GradientContext::give_to(TensorId tensor, TensorId gradient) {
+  owner_->give(tensor, gradient);
+}
+bool GradientContext::wants_tensor(TensorId tensor) const {
+  return owner_->wants(tensor);
+}
 void GradientContext::give(std::size_t i, TensorId gradient) {
   owner_->give(input(i), gradient);
 }

@@ -5,6 +5,8 @@
 
 #include "monet/base/errors.hpp"
 
+#include <optional>
+
 namespace monet {
 
 namespace {
@@ -14,10 +16,68 @@ struct Product {
   std::string_view second; ///< of input 1: (A, dY) -> dB
 };
 
+/// The trained part of a weight that is joined from it and a part that is not (sparse.cpp).
+std::optional<TensorId> trained_part(const GradientContext& context) {
+  const Graph& graph = context.graph();
+  const auto producer = graph.tensor(context.input(1)).producer;
+  if (!producer || graph.op(*producer).op_type != "Concat")
+    return std::nullopt;
+  const auto& parts = graph.op(*producer).inputs;
+  const auto is_weight = [&](const auto& part) {
+    return part && graph.tensor(*part).kind == TensorKind::parameter;
+  };
+  const bool split = parts.size() == 2 && is_weight(parts[0]) && is_weight(parts[1]) &&
+                     context.wants_tensor(*parts[0]) && !context.wants_tensor(*parts[1]);
+  return split ? parts[0] : std::nullopt;
+}
+
+/// The first elements of an axis, as a view.
+TensorId leading(GradientContext& context, TensorId tensor, std::size_t axis, std::int64_t count) {
+  std::vector<std::int64_t> shape = context.graph().tensor(tensor).shape;
+  if (shape[axis] == count)
+    return tensor;
+  shape[axis] = count;
+  StepBuilder& builder = context.builder();
+  return context.emit_value({"Slice",
+                             "",
+                             {tensor, builder.integers({0}), builder.integers({count}),
+                              builder.integers({static_cast<std::int64_t>(axis)})}},
+                            std::move(shape));
+}
+
+/// The gradient of the first output channels of a weight from those of dY; of a convolution with
+/// groups, whole groups and the inputs that they read.
+void leading_channels(GradientContext& context, std::string_view op_type, TensorId part) {
+  const std::vector<std::int64_t> shape = context.graph().tensor(part).shape;
+  const std::vector<std::int64_t> whole = context.input_shape(1);
+  Attributes attributes = context.op().attributes;
+  const bool convolution = context.op().op_type == "Conv";
+  const std::size_t rank = context.graph().tensor(context.dy()).shape.size();
+  std::size_t axis = 0;
+  while (shape[axis] == whole[axis])
+    ++axis;
+  TensorId x = context.input(0);
+  const std::int64_t groups = convolution ? attributes.integer("group", 1) : 1;
+  if (groups > 1) {
+    const std::int64_t kept = shape[axis] / (whole[axis] / groups);
+    x = leading(context, x, 1, kept * whole[1]);
+    attributes.set("group", kept);
+  }
+  const TensorId dy = leading(context, context.dy(), convolution ? 1 : rank - 1, shape[axis]);
+  const TensorId gradient = context.emit_value(
+      {op_type, kMonetDomain, {x, dy}, std::move(attributes), GradientOf::weight}, shape);
+  context.give_to(part, gradient);
+}
+
 void product(GradientContext& context, const Product& types) {
   const Attributes attributes = context.op().attributes;
   const TensorId dy = context.dy();
-  if (context.wants(1)) {
+  const bool channels = types.second == "ConvGradWeight" || types.second == "GemmGradB" ||
+                        types.second == "MatMulGradB";
+  const auto part = channels && context.wants(1) ? trained_part(context) : std::nullopt;
+  if (part) {
+    leading_channels(context, types.second, *part);
+  } else if (context.wants(1)) {
     context.emit(
         {types.second, kMonetDomain, {context.input(0), dy}, attributes, context.kind_of(1)}, {1});
   }
@@ -83,11 +143,10 @@ void unrolled(GradientContext&) {
 }
 
 constexpr GradientRule kRules[]{
-    {"Conv", conv},     {"ConvTranspose", conv_transpose}, {"MatMul", matmul}, {"Gemm", gemm},
-    {"Einsum", einsum},
-    {"LSTM", unrolled},
-    {"GRU", unrolled},
-    {"RNN", unrolled},
+    {"Conv", conv},     {"ConvTranspose", conv_transpose},
+    {"MatMul", matmul}, {"Gemm", gemm},
+    {"Einsum", einsum}, {"LSTM", unrolled},
+    {"GRU", unrolled},  {"RNN", unrolled},
 };
 
 } // namespace

@@ -41,6 +41,9 @@ public:
     Attributes attributes = {};
     GradientOf gradient_of = GradientOf::none;
   };
+  /// The same for a tensor that is no input of the operator.
+  void give_to(TensorId tensor, TensorId gradient);
+  bool wants_tensor(TensorId tensor) const;
   /// Emits an operator whose outputs are the gradients of these inputs (nullopt = output left out),
   /// and gives them.
   void emit(Emit what, const std::vector<std::optional<std::size_t>>& targets);

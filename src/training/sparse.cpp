@@ -1,0 +1,171 @@
+// Sparse update (Lin et al. 2022, "On-device training under 256 KB memory"): biases, and the first
+// output channels of chosen weights. Such a weight becomes two parameters, joined before the
+// product that reads it, and the gradient of the trained one alone is computed
+// (gradients/linear.cpp).
+#include "training/regime.hpp"
+
+#include "monet/base/errors.hpp"
+#include "monet/base/text.hpp"
+#include "monet/workload/operators.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_set>
+
+namespace monet {
+
+namespace {
+
+/// Axis of the output channels of a product's weight; nullopt where it is no weight.
+std::optional<std::size_t> channel_axis(const Graph& network, const Operator& op) {
+  if (!op.domain.empty() || op.inputs.size() < 2 || !op.inputs[1])
+    return std::nullopt;
+  const Tensor& weight = network.tensor(*op.inputs[1]);
+  if (weight.kind != TensorKind::parameter || !is_floating(weight.type))
+    return std::nullopt;
+  if (op.op_type == "Conv")
+    return 0;
+  if (op.op_type == "Gemm")
+    return op.attributes.integer("transB", 0) != 0 ? 0 : 1;
+  if (op.op_type == "MatMul" && weight.shape.size() == 2)
+    return 1;
+  return std::nullopt;
+}
+
+class ChannelSplitter {
+public:
+  ChannelSplitter(const Graph& network, const SparseOptions& options)
+      : network_(network), options_(options), matched_(options.channels.size(), false) {
+    Graph& graph = made_.graph;
+    graph.name = network.name;
+    graph.origin = network.origin;
+    graph.inputs = network.inputs;
+    graph.outputs = network.outputs;
+    for (Tensor tensor : network.tensors()) {
+      names_.insert(tensor.name);
+      tensor.producer.reset();
+      tensor.consumers.clear();
+      graph.add_tensor(std::move(tensor));
+    }
+    for (const Operator& op : network.operators())
+      op_names_.insert(op.name);
+  }
+
+  AdaptedNetwork run() {
+    for (Operator op : network_.operators()) {
+      const auto axis = channel_axis(network_, op);
+      if (axis)
+        choose(op, *axis);
+      op.forward_op.reset();
+      made_.graph.add_operator(std::move(op));
+    }
+    ProblemList problems;
+    for (std::size_t i = 0; i < matched_.size(); ++i) {
+      if (!matched_[i]) {
+        problems.add(
+            {network_.origin, 0, 0, ""},
+            fmt::format("no weight of a MatMul, Gemm or Conv matches the pattern '{}' of a "
+                        "sparse update",
+                        options_.channels[i].match));
+      }
+    }
+    problems.throw_if_any();
+    return std::move(made_);
+  }
+
+private:
+  void choose(const Operator& op, std::size_t axis) {
+    const TensorId weight = *op.inputs[1];
+    for (std::size_t i = 0; i < matched_.size(); ++i) {
+      if (!glob_match(options_.channels[i].match, network_.tensor(weight).name))
+        continue;
+      matched_[i] = true;
+      if (!done_.insert(weight.value).second)
+        return; // the first pattern that matches, and the first product that reads it
+      split(op, weight, axis, options_.channels[i].share);
+      return;
+    }
+  }
+
+  /// At least one channel; whole groups of a convolution.
+  void split(const Operator& op, TensorId weight, std::size_t axis, double share) {
+    const std::vector<std::int64_t> shape = network_.tensor(weight).shape;
+    const std::int64_t all = shape[axis];
+    const std::int64_t groups = op.op_type == "Conv" ? op.attributes.integer("group", 1) : 1;
+    const std::int64_t step = groups > 1 ? std::max<std::int64_t>(1, all / groups) : 1;
+    const auto wanted = static_cast<std::int64_t>(std::ceil(share * static_cast<double>(all)));
+    const std::int64_t taken =
+        std::min(all, ceil_div(std::max<std::int64_t>(1, wanted), step) * step);
+    if (taken == all) {
+      made_.adapters.push_back(weight);
+      return;
+    }
+    const TensorId first = part(weight, ".trained", axis, taken);
+    const TensorId rest = part(weight, ".frozen", axis, all - taken);
+    made_.adapters.push_back(first);
+    made_.graph.tensor(weight).kind = TensorKind::activation;
+    Operator join;
+    join.name = network_.tensor(weight).name + ".Concat";
+    while (!op_names_.insert(join.name).second)
+      join.name += ".2";
+    join.op_type = "Concat";
+    join.inputs = {first, rest};
+    join.outputs = {weight};
+    join.attributes.set("axis", static_cast<std::int64_t>(axis));
+    build_nest(made_.graph, made_.graph.add_operator(std::move(join)));
+  }
+
+  TensorId part(TensorId weight, std::string_view suffix, std::size_t axis, std::int64_t size) {
+    Tensor tensor;
+    tensor.name = network_.tensor(weight).name + std::string(suffix);
+    while (!names_.insert(tensor.name).second)
+      tensor.name += ".2";
+    tensor.shape = network_.tensor(weight).shape;
+    tensor.shape[axis] = size;
+    tensor.kind = TensorKind::parameter;
+    return made_.graph.add_tensor(std::move(tensor));
+  }
+
+  const Graph& network_;
+  const SparseOptions& options_;
+  std::vector<bool> matched_;
+  std::unordered_set<std::uint32_t> done_;
+  std::unordered_set<std::string> names_;
+  std::unordered_set<std::string> op_names_;
+  AdaptedNetwork made_;
+};
+
+/// Vectors that are added: to the result of a product, in a normalisation, or by an Add.
+void add_biases(const Graph& graph, std::vector<TensorId>& trained) {
+  std::unordered_set<std::uint32_t> seen;
+  const auto take = [&](const Operator& op, std::size_t input) {
+    if (input >= op.inputs.size() || !op.inputs[input])
+      return;
+    const Tensor& tensor = graph.tensor(*op.inputs[input]);
+    const bool vector = tensor.kind == TensorKind::parameter && tensor.shape.size() <= 1;
+    if (vector && is_floating(tensor.type) && seen.insert(op.inputs[input]->value).second)
+      trained.push_back(*op.inputs[input]);
+  };
+  for (const Operator& op : graph.operators()) {
+    if (op.op_type == "Conv" || op.op_type == "ConvTranspose" || op.op_type == "Gemm" ||
+        op.op_type.ends_with("Normalization"))
+      take(op, 2);
+    if (op.op_type == "Add") {
+      take(op, 0);
+      take(op, 1);
+    }
+  }
+}
+
+} // namespace
+
+AdaptedNetwork split_channels(const Graph& network, const SparseOptions& options) {
+  AdaptedNetwork made = ChannelSplitter(network, options).run();
+  if (options.biases)
+    add_biases(made.graph, made.adapters);
+  return made;
+}
+
+} // namespace monet
