@@ -166,22 +166,24 @@ std::vector<Training> recorded_trainings(bool slow) {
   return trainings;
 }
 
-void check_training(const Training& training) {
+void check_training(const Training& training, bool fused) {
   const json fixture = read_network_fixture(training.network);
   const json& all = fixture.at("optimizers");
   const auto expected = std::find_if(all.begin(), all.end(), [&](const json& part) {
     return part.at("name") == training.optimizer;
   });
   ASSERT_NE(expected, all.end());
-  const TrainingGraph step = make_training_graph(
-      read_recorded_network(fixture), options_of(fixture.at("loss_kind"), expected->at("options")));
+  const json more{{"update", fused ? "fused" : "unfused"}};
+  const TrainingGraph step =
+      make_training_graph(read_recorded_network(fixture),
+                          options_of(fixture.at("loss_kind"), expected->at("options"), more));
   ExecuteOptions options;
   options.keep_all = false;
   Execution before(step.graph, options);
   feed(before, step, fixture);
   Execution execution(step.graph, options);
   feed(execution, step, fixture);
-  Check check(name_of(training));
+  Check check(name_of(training) + (fused ? "" : ", unfused"));
   for (int i = 0; i < kSteps; ++i) {
     set_step_number(execution, step, i + 1);
     execution.run();

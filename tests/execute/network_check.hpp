@@ -30,6 +30,7 @@ std::string_view name_of(Variant variant);
 void check_gradients(const std::string& network, Variant variant = Variant::plain);
 
 /// Losses of three steps, and after them every weight, optimiser state and running statistic.
-void check_training(const Training& training);
+/// `fused`: one operator updates a parameter; otherwise a chain of element-wise ones does.
+void check_training(const Training& training, bool fused = true);
 
 } // namespace monet::test

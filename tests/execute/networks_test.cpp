@@ -33,6 +33,14 @@ TEST_P(ThreeSteps, EqualPyTorch) {
   test::check_training(GetParam());
 }
 
+/// The chains of element-wise operators give the same numbers; one network has every optimiser.
+TEST(Unfused, UpdatesEqualPyTorch) {
+  for (const Training& training : test::recorded_trainings(false)) {
+    if (training.network == "lstm")
+      test::check_training(training, false);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Quick, ThreeSteps, testing::ValuesIn(test::recorded_trainings(false)),
                          [](const auto& training) { return test::name_of(training.param); });
 
