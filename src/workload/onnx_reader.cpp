@@ -66,14 +66,14 @@ private:
   }
 
   void visit(Node& node) {
+    if (expands(node, values)) {
+      visit_parts(node);
+      return;
+    }
     if (!node.unsupported_attribute.empty()) {
       unsupported(node, fmt::format("attribute '{}'", node.unsupported_attribute),
                   node.has_subgraph ? "operators with subgraphs are not supported"
                                     : "attributes of this type are not supported");
-      return;
-    }
-    if (expands(node)) {
-      visit_parts(node);
       return;
     }
     // Operators without a rule are not even inferred: the fewer of libonnx's functions see

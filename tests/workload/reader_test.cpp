@@ -325,6 +325,42 @@ TEST(Reader, NamelessGraphOutput) {
   EXPECT_EQ(error_of(model), "net.onnx [tensor '']: no node makes this graph output");
 }
 
+/// x -> If(size of axis 1 is 1) { Squeeze } else { Identity }, as torch.onnx writes x.squeeze(1).
+ModelMaker squeeze_if_one(std::int64_t size) {
+  ModelMaker model;
+  model.input("x", {2, size, 3}).output("z").integers("one", {1}).integers("axis", {1});
+  model.node("Shape", {"x"}, {"shape"});
+  model.node("Gather", {"shape", "one"}, {"size"});
+  model.node("Equal", {"size", "one"}, {"is_one"});
+  model.node("Relu", {"x"}, {"y"}); // read in the branches only
+  auto& node = model.node("If", {"is_one"}, {"z"});
+  for (const char* name : {"then", "else"}) {
+    auto& attribute = *node.add_attribute();
+    attribute.set_name(std::string(name) + "_branch");
+    attribute.set_type(onnx::AttributeProto::GRAPH);
+    auto& graph = *attribute.mutable_g();
+    graph.set_name(name);
+    auto& inner = *graph.add_node();
+    inner.set_op_type(std::string(name) == "then" ? "Squeeze" : "Sigmoid");
+    inner.add_input("y");
+    if (std::string(name) == "then")
+      inner.add_input("axis");
+    inner.add_output(std::string(name) + "_out");
+    graph.add_output()->set_name(std::string(name) + "_out");
+  }
+  return model;
+}
+
+TEST(Reader, TakesTheBranchOfAKnownCondition) {
+  for (const std::int64_t size : {1, 4}) {
+    const Graph graph = read_onnx_bytes(squeeze_if_one(size).bytes(), "net.onnx");
+    verify(graph);
+    ASSERT_EQ(graph.operators().size(), 3U);
+    EXPECT_EQ(graph.operators()[1].op_type, size == 1 ? "Squeeze" : "Sigmoid");
+    EXPECT_EQ(named(graph, "z").shape, size == 1 ? (test::Shape{2, 3}) : (test::Shape{2, 4, 3}));
+  }
+}
+
 TEST(Reader, SubgraphsAreRefused) {
   ModelMaker model;
   model.input("x", {2}).input("c", {}, onnx::TensorProto::BOOL).output("y");

@@ -64,13 +64,48 @@ std::vector<Node> contract_in_pairs(const Model& model, const Node& node, Values
   return writer.take();
 }
 
+/// The nodes of the branch that an If with a known condition takes. Their values keep their names,
+/// which ONNX wants to be different from all others.
+std::vector<Node> taken_branch(const Node& node, bool condition, Values& values) {
+  const Branch& branch = (*node.branches)[condition ? 1 : 0];
+  for (const auto& [name, value] : branch.initializers) {
+    const auto [at, added] = values.emplace(name, value);
+    at->second.is_constant = at->second.is_constant || added;
+  }
+  std::vector<Node> nodes = branch.nodes;
+  for (std::size_t i = 0; i < nodes.size(); ++i)
+    nodes[i].name = fmt::format("{}/{}:{}", node.name, i, nodes[i].name);
+  for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+    Node same;
+    same.name = fmt::format("{}/{}", node.name, nodes.size());
+    same.op_type = "Identity";
+    same.opset = node.opset;
+    same.inputs = {branch.outputs[i]};
+    same.outputs = {node.outputs[i]};
+    if (!node.outputs[i].empty())
+      nodes.push_back(std::move(same));
+  }
+  return nodes;
+}
+
+std::optional<bool> known_condition(const Node& node, const Values& values) {
+  const auto condition = node.branches ? values.find(node.inputs[0]) : values.end();
+  if (condition == values.end() || !condition->second.values)
+    return std::nullopt;
+  const auto* numbers = std::get_if<std::vector<std::int64_t>>(&*condition->second.values);
+  return numbers != nullptr && numbers->size() == 1 ? std::optional(numbers->front() != 0)
+                                                    : std::nullopt;
+}
+
 } // namespace
 
-bool expands(const Node& node) {
-  return is_recurrent(node) || is_long_einsum(node);
+bool expands(const Node& node, const Values& values) {
+  return is_recurrent(node) || is_long_einsum(node) || known_condition(node, values).has_value();
 }
 
 std::vector<Node> expand_node(const Model& model, const Node& node, Values& values) {
+  if (const auto condition = known_condition(node, values))
+    return taken_branch(node, *condition, values);
   return is_recurrent(node) ? unroll_recurrent(model, node, values)
                             : contract_in_pairs(model, node, values);
 }

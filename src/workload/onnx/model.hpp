@@ -7,8 +7,10 @@
 #include "monet/workload/graph.hpp"
 #include "monet/workload/onnx_reader.hpp"
 
+#include <array>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -42,6 +44,8 @@ struct Value {
   bool is_constant = false; ///< known at compile time, though perhaps too large to keep the numbers
 };
 
+struct Branch;
+
 struct Node {
   std::string name;
   std::string op_type;
@@ -55,7 +59,16 @@ struct Node {
       attribute_references;          ///< in a function: attribute -> its parameter
   std::string unsupported_attribute; ///< name of a graph-valued (or other) attribute
   bool has_subgraph = false;
+  /// Of an If: what runs when its condition does not hold, and when it does. Values that branches
+  /// take from outside are inputs of the If after the condition.
+  std::shared_ptr<const std::array<Branch, 2>> branches;
   std::string documentation;
+};
+
+struct Branch {
+  std::vector<Node> nodes;
+  std::vector<std::string> outputs;
+  std::map<std::string, Value> initializers;
 };
 
 struct Function {

@@ -8,7 +8,9 @@
 #include <google/protobuf/io/coded_stream.h>
 #include <onnx/onnx_pb.h>
 
+#include <algorithm>
 #include <limits>
+#include <unordered_set>
 
 namespace monet::onnx_file {
 
@@ -113,8 +115,16 @@ std::string plain_domain(const std::string& domain) {
   return domain == "ai.onnx" ? "" : domain;
 }
 
-Node read_node(const onnx::NodeProto& proto, const Model& model,
-               const std::map<std::string, std::int64_t>& opsets) {
+/// Branches within branches, at most.
+constexpr int kMaxBranchDepth = 8;
+
+using Opsets = std::map<std::string, std::int64_t>;
+void read_branches(const onnx::NodeProto& proto, const Model& model, const Opsets& opsets,
+                   int depth, Node& node);
+
+/// `depth`: branches around the node.
+Node read_node(const onnx::NodeProto& proto, const Model& model, const Opsets& opsets,
+               int depth = 0) {
   Node node;
   node.name = proto.name();
   node.op_type = proto.op_type();
@@ -130,7 +140,50 @@ Node read_node(const onnx::NodeProto& proto, const Model& model,
     read_attribute(attribute, node,
                    at_node(model, node, fmt::format("attribute '{}'", attribute.name())));
   }
+  if (node.domain.empty() && node.op_type == "If" && depth < kMaxBranchDepth)
+    read_branches(proto, model, opsets, depth, node);
   return node;
+}
+
+/// Names that a branch reads and does not make.
+void add_captured(const Branch& branch, std::vector<std::string>& names) {
+  std::unordered_set<std::string> known;
+  for (const auto& [name, value] : branch.initializers)
+    known.insert(name);
+  const auto read = [&](const std::string& name) {
+    const bool outside = !name.empty() && known.insert(name).second;
+    if (outside && std::find(names.begin(), names.end(), name) == names.end())
+      names.push_back(name);
+  };
+  for (const Node& node : branch.nodes) {
+    std::for_each(node.inputs.begin(), node.inputs.end(), read);
+    known.insert(node.outputs.begin(), node.outputs.end());
+  }
+  std::for_each(branch.outputs.begin(), branch.outputs.end(), read);
+}
+
+void read_branches(const onnx::NodeProto& proto, const Model& model, const Opsets& opsets,
+                   int depth, Node& node) {
+  auto branches = std::make_shared<std::array<Branch, 2>>();
+  int found = 0;
+  for (const auto& attribute : proto.attribute()) {
+    const bool then = attribute.name() == "then_branch";
+    if (!attribute.has_g() || (!then && attribute.name() != "else_branch"))
+      continue;
+    Branch& branch = (*branches)[then ? 1 : 0];
+    for (const auto& tensor : attribute.g().initializer())
+      branch.initializers[tensor.name()] = read_tensor(tensor, at_tensor(model, tensor.name()));
+    for (const auto& inner : attribute.g().node())
+      branch.nodes.push_back(read_node(inner, model, opsets, depth + 1));
+    for (const auto& output : attribute.g().output())
+      branch.outputs.push_back(output.name());
+    found += branch.outputs.size() == node.outputs.size() ? 1 : 0;
+  }
+  if (found != 2 || node.inputs.size() != 1)
+    return;
+  for (const Branch& branch : *branches)
+    add_captured(branch, node.inputs);
+  node.branches = std::move(branches);
 }
 
 template <class Imports>
@@ -149,7 +202,7 @@ void read_functions(const onnx::ModelProto& proto, Model& model) {
     read.inputs.assign(function.input().begin(), function.input().end());
     read.outputs.assign(function.output().begin(), function.output().end());
     for (const auto& node : function.node())
-      read.nodes.push_back(read_node(node, model, opsets));
+      read.nodes.push_back(read_node(node, model, opsets, kMaxBranchDepth));
   }
 }
 
