@@ -8,8 +8,8 @@
 #include "monet/base/files.hpp"
 #include "monet/base/text.hpp"
 #include "monet/report/graph_svg.hpp"
-#include "monet/report/text.hpp"
 #include "monet/report/operator_table.hpp"
+#include "monet/report/text.hpp"
 #include "monet/workload/onnx_writer.hpp"
 #include "monet/workload/views.hpp"
 
@@ -94,16 +94,19 @@ Json statistics_json(const TrainingGraph& step, const TrainingGraph& folded,
                       {"phase", phase_of(op)},
                       {"macs", macs(op.nest)}});
   }
+  Json macs_json = {{"forward", macs_of.forward},
+                    {"backward_input", macs_of.backward_input},
+                    {"backward_weight", macs_of.backward_weight}};
+  if (macs_of.update != 0) // an optimiser with products
+    macs_json["update"] = macs_of.update;
+  macs_json["total"] =
+      macs_of.forward + macs_of.backward_input + macs_of.backward_weight + macs_of.update;
   return {{"schema_version", 1},
           {"name", valid_utf8(step.graph.name)},
           {"kind", step.training ? "training" : "inference"},
           {"parameters", parameter_count(step.graph)},
           {"trained_parameters", trained_count(step)},
-          {"macs",
-           {{"forward", macs_of.forward},
-            {"backward_input", macs_of.backward_input},
-            {"backward_weight", macs_of.backward_weight},
-            {"total", macs_of.forward + macs_of.backward_input + macs_of.backward_weight}}},
+          {"macs", std::move(macs_json)},
           {"operators", operators_json(step.graph)},
           {"tensor_bytes", tensor_bytes_json(folded)},
           {"stored_activations_bytes", stored_bytes},

@@ -34,6 +34,23 @@ std::optional<std::size_t> channel_axis(const Graph& network, const Operator& op
   return std::nullopt;
 }
 
+/// A matrix that products read transposed, as linear layers are exported, and nobody else reads.
+bool is_transposed_weight(const Graph& network, const Operator& op) {
+  if (!op.domain.empty() || op.op_type != "Transpose" || !op.inputs[0] || !op.outputs[0])
+    return false;
+  const Tensor& weight = network.tensor(*op.inputs[0]);
+  if (weight.kind != TensorKind::parameter || !is_floating(weight.type) ||
+      weight.shape.size() != 2 || weight.consumers.size() != 1)
+    return false;
+  const auto& readers = network.tensor(*op.outputs[0]).consumers;
+  return op.attributes.integers("perm", {1, 0}) == std::vector<std::int64_t>{1, 0} &&
+         !readers.empty() && std::all_of(readers.begin(), readers.end(), [&](OpId id) {
+           const Operator& reader = network.op(id);
+           return reader.domain.empty() && reader.op_type == "MatMul" &&
+                  reader.inputs[1] == op.outputs[0] && reader.inputs[0] != op.outputs[0];
+         });
+}
+
 class ChannelSplitter {
 public:
   ChannelSplitter(const Graph& network, const SparseOptions& options)
@@ -55,9 +72,10 @@ public:
 
   AdaptedNetwork run() {
     for (Operator op : network_.operators()) {
-      const auto axis = channel_axis(network_, op);
-      if (axis)
-        choose(op, *axis);
+      if (is_transposed_weight(network_, op) && choose(op, *op.inputs[0], 0))
+        continue; // its parts are transposed instead
+      if (const auto axis = channel_axis(network_, op))
+        choose(op, *op.inputs[1], *axis);
       op.forward_op.reset();
       made_.graph.add_operator(std::move(op));
     }
@@ -76,23 +94,22 @@ public:
   }
 
 private:
-  void choose(const Operator& op, std::size_t axis) {
-    const TensorId weight = *op.inputs[1];
+  /// True when the weight was split.
+  bool choose(const Operator& op, TensorId weight, std::size_t axis) {
     for (std::size_t i = 0; i < matched_.size(); ++i) {
       if (!glob_match(options_.channels[i].match, network_.tensor(weight).name))
         continue;
       matched_[i] = true;
-      if (!done_.insert(weight.value).second)
-        return; // the first pattern that matches, and the first product that reads it
-      split(op, weight, axis, options_.channels[i].share);
-      return;
+      // The first pattern that matches, and the first product that reads it.
+      return done_.insert(weight.value).second &&
+             split(op, weight, axis, options_.channels[i].share);
     }
+    return false;
   }
 
   /// At least one channel; whole groups of a convolution.
-  void split(const Operator& op, TensorId weight, std::size_t axis, double share) {
-    const std::vector<std::int64_t> shape = network_.tensor(weight).shape;
-    const std::int64_t all = shape[axis];
+  bool split(const Operator& op, TensorId weight, std::size_t axis, double share) {
+    const std::int64_t all = network_.tensor(weight).shape[axis];
     const std::int64_t groups = op.op_type == "Conv" ? op.attributes.integer("group", 1) : 1;
     const std::int64_t step = groups > 1 ? std::max<std::int64_t>(1, all / groups) : 1;
     const auto wanted = static_cast<std::int64_t>(std::ceil(share * static_cast<double>(all)));
@@ -100,21 +117,51 @@ private:
         std::min(all, ceil_div(std::max<std::int64_t>(1, wanted), step) * step);
     if (taken == all) {
       made_.adapters.push_back(weight);
-      return;
+      return false;
     }
     const TensorId first = part(weight, ".trained", axis, taken);
     const TensorId rest = part(weight, ".frozen", axis, all - taken);
     made_.adapters.push_back(first);
     made_.graph.tensor(weight).kind = TensorKind::activation;
-    Operator join;
-    join.name = network_.tensor(weight).name + ".Concat";
-    while (!op_names_.insert(join.name).second)
-      join.name += ".2";
-    join.op_type = "Concat";
-    join.inputs = {first, rest};
-    join.outputs = {weight};
-    join.attributes.set("axis", static_cast<std::int64_t>(axis));
-    build_nest(made_.graph, made_.graph.add_operator(std::move(join)));
+    if (op.op_type == "Transpose")
+      join(transposed(first), transposed(rest), *op.outputs[0], 1);
+    else
+      join(first, rest, weight, axis);
+    return true;
+  }
+
+  void append(std::string_view op_type, const std::string& name, std::vector<TensorId> inputs,
+              TensorId output, Attributes attributes) {
+    Operator op;
+    op.name = fmt::format("{}.{}", name, op_type);
+    while (!op_names_.insert(op.name).second)
+      op.name += ".2";
+    op.op_type = op_type;
+    op.inputs.assign(inputs.begin(), inputs.end());
+    op.outputs = {output};
+    op.attributes = std::move(attributes);
+    build_nest(made_.graph, made_.graph.add_operator(std::move(op)));
+  }
+
+  void join(TensorId first, TensorId rest, TensorId whole, std::size_t axis) {
+    Attributes attributes;
+    attributes.set("axis", static_cast<std::int64_t>(axis));
+    append("Concat", network_.tensor(whole).name, {first, rest}, whole, std::move(attributes));
+  }
+
+  TensorId transposed(TensorId matrix) {
+    Tensor tensor;
+    const Tensor& source = made_.graph.tensor(matrix);
+    tensor.name = source.name + ".transposed";
+    while (!names_.insert(tensor.name).second)
+      tensor.name += ".2";
+    tensor.shape = {source.shape[1], source.shape[0]};
+    const std::string name = source.name;
+    const TensorId result = made_.graph.add_tensor(std::move(tensor));
+    Attributes attributes;
+    attributes.set("perm", std::vector<std::int64_t>{1, 0});
+    append("Transpose", name, {matrix}, result, std::move(attributes));
+    return result;
   }
 
   TensorId part(TensorId weight, std::string_view suffix, std::size_t axis, std::int64_t size) {

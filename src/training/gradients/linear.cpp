@@ -2,6 +2,7 @@
 // with that operand written instead of the result, so every gradient costs exactly the forward
 // MACs. Weights first: their operand can be freed before the gradient of the input is made.
 #include "training/gradients/rules.hpp"
+#include "training/storage.hpp"
 
 #include "monet/base/errors.hpp"
 
@@ -24,7 +25,7 @@ std::optional<TensorId> trained_part(const GradientContext& context) {
     return std::nullopt;
   const auto& parts = graph.op(*producer).inputs;
   const auto is_weight = [&](const auto& part) {
-    return part && graph.tensor(*part).kind == TensorKind::parameter;
+    return part && graph.tensor(storage_root(graph, *part)).kind == TensorKind::parameter;
   };
   const bool split = parts.size() == 2 && is_weight(parts[0]) && is_weight(parts[1]) &&
                      context.wants_tensor(*parts[0]) && !context.wants_tensor(*parts[1]);
