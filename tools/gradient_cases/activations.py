@@ -432,6 +432,7 @@ def modules() -> Iterator[Case]:
         "silu": F.silu,
         "mish": F.mish,
         "hardswish": F.hardswish,
+        "hardsigmoid": F.hardsigmoid,
         "relu6": F.relu6,
         "softplus": F.softplus,
         "selu": F.selu,

@@ -73,6 +73,11 @@ void unary(GradientContext& context) {
     reads = Reads::input;
   if (row->reads == Reads::output && reads == Reads::input)
     attributes.set("reads", std::string("input"));
+  // PyTorch's hard sigmoid has a slope of 1/6, its gradient 1/6 in single precision.
+  if (row->op_type == "HardSigmoid" && attributes.has("alpha")) {
+    const auto slope = static_cast<float>(attributes.number("alpha", row->alpha));
+    attributes.set("alpha", static_cast<double>(slope));
+  }
   const TensorId seen = reads == Reads::input ? context.input(0) : context.output(0);
   context.emit({row->gradient, kMonetDomain, {context.dy(), seen}, std::move(attributes)}, {0});
 }

@@ -228,7 +228,24 @@ bool is_near(double value, double wanted) {
   return std::abs(value - wanted) <= kTolerance * std::abs(wanted);
 }
 
+namespace {
+
+/// Exporters write PyTorch's hard sigmoid, clip(x/6 + 1/2, 0, 1), with a slope of 1/6 in single
+/// precision.
+void restore_slope(Node& node) {
+  constexpr double kSixth = 1.0 / 6;
+  if (!node.domain.empty() || node.op_type != "HardSigmoid")
+    return;
+  const auto slope = static_cast<float>(node.attributes.number("alpha", 0.2));
+  if (slope == static_cast<float>(kSixth))
+    node.attributes.set("alpha", kSixth);
+}
+
+} // namespace
+
 void recognise(const Model& model, std::vector<Node>& nodes, Values& values) {
+  for (Node& node : nodes)
+    restore_slope(node);
   Chains chains(model, nodes, values);
   // From the last node to the first: the longest chain that ends in a result is tried first.
   for (std::size_t i = chains.size(); i-- > 0;) {
