@@ -77,6 +77,13 @@ private:
     const std::int64_t to = node.attributes.integer("to", 1);
     if (node.op_type == "Cast" && to != 1 && to != 10 && to != 11 && to != 16)
       return ElementType::int64;
+    const auto floats = [&](const std::optional<TensorId>& id) {
+      return id && is_floating(made_.graph.tensor(*id).type);
+    };
+    // Of an operator that nobody knows, a gradient is assumed to pass.
+    if (inferred_.unsupported.count(node.name) != 0 &&
+        std::any_of(op.inputs.begin(), op.inputs.end(), floats))
+      return ElementType::fp32;
     const bool first = !op.inputs.empty() && op.inputs[0] && node.op_type != "Cast" &&
                        node.op_type != "ConstantOfShape" && node.op_type != "Where";
     return first ? made_.graph.tensor(*op.inputs[0]).type : ElementType::fp32;
