@@ -56,7 +56,9 @@ ProblemOperand problem_operand(const Tile& tile, const TrainingGraph& step, cons
   const Tensor& tensor = step.graph.tensor(access.tensor);
   ProblemOperand operand;
   operand.mode = access.mode;
-  operand.bits = bits_of(tensor.type);
+  // Whole bits that hold an element and its share of the block's scale.
+  const BlockFormat block = block_of(tensor.type);
+  operand.bits = bits_of(tensor.type) + ceil_div(block.scale_bits, block.size);
   const bool partial = access.mode == AccessMode::accumulate ||
                        (access.mode == AccessMode::write && sums_up(op.nest));
   operand.partial_bits = partial ? std::max(operand.bits, bits_of(step.accumulate)) : operand.bits;

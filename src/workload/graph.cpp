@@ -143,7 +143,9 @@ Bits size_of(const Tensor& tensor) {
   const std::int64_t count = element_count(tensor);
   if (block.size == 1 || count == 0)
     return {checked_multiply(count, bits_of(tensor.type))};
-  const std::int64_t row = tensor.shape.empty() ? 1 : tensor.shape.back();
+  // Rows shorter than a block (3 of a kernel) share blocks.
+  const std::int64_t last = tensor.shape.empty() ? 1 : tensor.shape.back();
+  const std::int64_t row = last < block.size ? count : last;
   const std::int64_t blocks = checked_multiply(count / row, ceil_div(row, block.size));
   return {checked_multiply(blocks, block.size * bits_of(tensor.type) + block.scale_bits)};
 }

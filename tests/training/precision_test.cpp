@@ -58,6 +58,8 @@ TEST(Sizes, BlocksShareAScale) {
   EXPECT_EQ(size_of(tensor).value, 3 * (32 * 4 + 8));
   tensor.shape = {3, 33}; // two blocks a row, the second one padded
   EXPECT_EQ(size_of(tensor).value, 3 * 2 * (32 * 4 + 8));
+  tensor.shape = {4, 2, 3, 3}; // rows of a kernel: 72 elements
+  EXPECT_EQ(size_of(tensor).value, 3 * (32 * 4 + 8));
   tensor.type = ElementType::mxfp6_e3m2;
   tensor.shape = {};
   EXPECT_EQ(size_of(tensor).value, 32 * 6 + 8);

@@ -86,7 +86,7 @@ struct Tensor {
   std::optional<ConstantValues> values;
 };
 std::int64_t element_count(const Tensor& tensor);
-/// Whole blocks along the last axis.
+/// Whole blocks along the last axis; an axis shorter than a block shares blocks between rows.
 Bits size_of(const Tensor& tensor);
 
 using AttributeValue = std::variant<std::int64_t, double, std::string, std::vector<std::int64_t>,
