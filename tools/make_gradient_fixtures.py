@@ -16,7 +16,7 @@ from pathlib import Path
 import torch
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-NOT_FAMILIES = {"__init__", "framework"}
+NOT_FAMILIES = {"__init__", "framework", "onnx_check"}
 
 
 def families() -> list[str]:
