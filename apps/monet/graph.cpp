@@ -71,12 +71,11 @@ Json tensor_bytes_json(const TrainingGraph& folded) {
   return json;
 }
 
-Json stored_json(const TrainingGraph& folded, std::int64_t& total) {
+Json stored_json(const TrainingGraph& folded) {
   Json stored = Json::array();
   for (const TensorId id : folded.stored_activations) {
     const Tensor& tensor = folded.graph.tensor(id);
     const std::int64_t bytes = bytes_of(size_of(tensor));
-    total += bytes;
     stored.push_back({{"name", valid_utf8(tensor.name)}, {"bytes", bytes}});
   }
   return stored;
@@ -85,8 +84,7 @@ Json stored_json(const TrainingGraph& folded, std::int64_t& total) {
 Json statistics_json(const TrainingGraph& step, const TrainingGraph& folded,
                      const Provenance& provenance) {
   const MacSplit macs_of = count_macs(step.graph);
-  std::int64_t stored_bytes = 0;
-  Json stored = stored_json(folded, stored_bytes);
+  Json stored = stored_json(folded);
   Json layers = Json::array();
   for (const Operator& op : step.graph.operators()) {
     layers.push_back({{"name", valid_utf8(op.name)},
@@ -109,7 +107,7 @@ Json statistics_json(const TrainingGraph& step, const TrainingGraph& folded,
           {"macs", std::move(macs_json)},
           {"operators", operators_json(step.graph)},
           {"tensor_bytes", tensor_bytes_json(folded)},
-          {"stored_activations_bytes", stored_bytes},
+          {"stored_activations_bytes", folded.stored_bytes},
           {"stored_activations", std::move(stored)},
           {"layers", std::move(layers)},
           {"provenance", provenance_json(provenance)}};

@@ -1,5 +1,7 @@
 #include "training/storage.hpp"
 
+#include "training/eager.hpp"
+
 #include "monet/base/errors.hpp"
 #include "monet/workload/operators.hpp"
 #include "monet/workload/views.hpp"
@@ -54,6 +56,32 @@ std::vector<TensorId> tensors_read_by_backward(const Graph& graph) {
     }
   }
   return {stored.begin(), stored.end()};
+}
+
+StoredActivations find_stored(const Graph& graph, StorePolicy policy,
+                              const std::vector<bool>& requires_grad,
+                              const std::optional<TensorId>& loss) {
+  StoredActivations stored;
+  const auto bytes = [&](TensorId id) { return bytes_of(size_of(graph.tensor(id))); };
+  if (policy == StorePolicy::minimal) {
+    stored.tensors = tensors_read_by_backward(graph);
+    for (const TensorId id : stored.tensors)
+      stored.bytes += bytes(id);
+    return stored;
+  }
+  EagerStorage eager = find_eager_storage(graph, requires_grad);
+  stored.tensors = std::move(eager.tensors);
+  stored.bytes = eager.bytes;
+  // The divisor of the mean, a scalar as the loss is; the loss stands for it.
+  const auto& operators = graph.operators();
+  if (loss && std::any_of(operators.begin(), operators.end(), [](const Operator& op) {
+        return op.op_type == "NegativeLogLikelihoodLoss";
+      })) {
+    stored.tensors.push_back(*loss);
+    stored.bytes += bytes(*loss);
+    std::sort(stored.tensors.begin(), stored.tensors.end());
+  }
+  return stored;
 }
 
 std::vector<MemoryOwner> find_owners(const Graph& graph, const std::vector<TensorId>& stored) {
@@ -152,16 +180,19 @@ TrainingGraph fold_views(const TrainingGraph& step) {
     const auto copy_of = state.copy_of ? std::optional(map(*state.copy_of)) : std::nullopt;
     folded.initial.push_back({map(state.state), state.value, copy_of});
   }
-  // What PyTorch keeps beyond what backward reads is a property of the unfolded step; the rest
-  // follows from the reads.
-  const std::vector<TensorId> read = tensors_read_by_backward(step.graph);
-  std::vector<TensorId> now = tensors_read_by_backward(folded.graph);
-  std::set<TensorId> stored(now.begin(), now.end());
-  for (const TensorId id : step.stored_activations) {
-    if (!std::binary_search(read.begin(), read.end(), id))
+  folded.store = step.store;
+  if (step.store == StorePolicy::pytorch_eager) {
+    std::set<TensorId> stored;
+    for (const TensorId id : step.stored_activations)
       stored.insert(map(id));
+    folded.stored_activations.assign(stored.begin(), stored.end());
+    folded.stored_bytes = step.stored_bytes;
+  } else {
+    folded.stored_activations = tensors_read_by_backward(folded.graph);
+    folded.stored_bytes = step.stored_bytes;
+    if (step.micro_batches == 1)
+      folded.stored_bytes = find_stored(folded.graph, step.store, {}, {}).bytes;
   }
-  folded.stored_activations.assign(stored.begin(), stored.end());
   folded.owner = find_owners(folded.graph, folded.stored_activations);
   return folded;
 }

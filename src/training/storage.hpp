@@ -14,6 +14,16 @@ TensorId storage_root(const Graph& graph, TensorId tensor);
 /// views count as what they view. Sorted by id.
 std::vector<TensorId> tensors_read_by_backward(const Graph& graph);
 
+struct StoredActivations {
+  std::vector<TensorId> tensors; ///< sorted
+  std::int64_t bytes = 0;        ///< see TrainingGraph::stored_bytes
+};
+
+/// What one micro-batch stores. `requires_grad` as find_eager_storage() takes it.
+StoredActivations find_stored(const Graph& graph, StorePolicy policy,
+                              const std::vector<bool>& requires_grad,
+                              const std::optional<TensorId>& loss);
+
 /// Owner of every tensor: by kind, except that stored activations are apart from other temporaries.
 std::vector<MemoryOwner> find_owners(const Graph& graph, const std::vector<TensorId>& stored);
 

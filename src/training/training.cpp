@@ -134,13 +134,14 @@ std::vector<TensorId> step_outputs(const Graph& graph, const TrainingGraph& step
   return outputs;
 }
 
-std::vector<TensorId> stored_tensors(const Graph& graph, const std::vector<TensorId>& kept) {
-  std::vector<TensorId> stored = tensors_read_by_backward(graph);
-  for (const TensorId id : kept)
-    stored.push_back(storage_root(graph, id));
-  std::sort(stored.begin(), stored.end());
-  stored.erase(std::unique(stored.begin(), stored.end()), stored.end());
-  return stored;
+/// What the whole step stores: the reads of its backward part, or what PyTorch keeps.
+std::vector<TensorId> stored_tensors(const Graph& graph, StorePolicy policy,
+                                     std::vector<TensorId> kept) {
+  if (policy == StorePolicy::minimal)
+    return tensors_read_by_backward(graph);
+  std::sort(kept.begin(), kept.end());
+  kept.erase(std::unique(kept.begin(), kept.end()), kept.end());
+  return kept;
 }
 
 /// A network may be a training step that was written as ONNX; its phases follow each other.
@@ -247,12 +248,12 @@ TrainingGraph make_training_graph(const Graph& original, const TrainingOptions& 
   AccumulatedStep one;
   one.gradients = parameter_gradients(builder, differentiator, forward_tensors);
   one.loss = loss.loss;
-  one.kept = differentiator.kept();
-  // PyTorch keeps the divisor of the mean, a scalar as the loss is; the loss stands for it.
-  if (options.store == StorePolicy::pytorch_eager && loss.kind == LossKind::cross_entropy &&
-      !loss.counted)
-    one.kept.push_back(*loss.loss);
   one.graph = builder.release();
+  step.store = options.store;
+  const StoredActivations stored =
+      find_stored(one.graph, options.store, step_needs.depends,
+                  loss.counted ? std::nullopt : loss.loss); // the divisor is there already
+  one.kept = stored.tensors;
   if (options.loss != LossKind::none)
     one.graph.outputs.clear();
   AccumulatedStep whole = accumulate_micro_batches(std::move(one), options.micro_batches,
@@ -261,7 +262,8 @@ TrainingGraph make_training_graph(const Graph& original, const TrainingOptions& 
   step.graph = add_updates(std::move(whole.graph), whole.gradients, options, scale, step);
   for (const TensorId id : step_outputs(step.graph, step))
     step.graph.outputs.push_back(id);
-  step.stored_activations = stored_tensors(step.graph, whole.kept);
+  step.stored_activations = stored_tensors(step.graph, options.store, whole.kept);
+  step.stored_bytes = stored.bytes;
   step.owner = find_owners(step.graph, step.stored_activations);
   return step;
 }

@@ -201,8 +201,13 @@ struct TrainingGraph {
   std::optional<TensorId> loss_scale;    ///< state: what the loss's gradient is multiplied by
   std::optional<TensorId> found_inf;     ///< 1 in a step that is skipped, else 0
   std::int64_t micro_batches = 1;
-  std::optional<TensorId> gradient_norm;      ///< of all gradients together, when it is clipped
-  std::vector<TensorId> stored_activations;   ///< forward tensors that backward reads
+  std::optional<TensorId> gradient_norm; ///< of all gradients together, when it is clipped
+  /// Forward tensors kept for the backward part: those that it reads, or what PyTorch keeps.
+  std::vector<TensorId> stored_activations;
+  /// Their bytes in one micro-batch. With pytorch-eager as autograd counts them: a copied view
+  /// apart from its source, a number as a tensor of eight bytes.
+  std::int64_t stored_bytes = 0;
+  StorePolicy store = StorePolicy::minimal;
   std::vector<MemoryOwner> owner;             ///< per tensor
   ElementType accumulate = ElementType::fp32; ///< type of partial sums
 };
