@@ -265,6 +265,8 @@ private:
       if (entry == std::end(kKept))
         return false;
       keep_flags(op, entry->what);
+      if (op.op_type == "InstanceNormalization")
+        keep_repeated_scale(op);
     }
     return true;
   }
@@ -287,6 +289,16 @@ private:
            i-- > std::max<std::size_t>(1, op.outputs.size() - 2);)
         keep(op.outputs, i);
     }
+  }
+
+  /// Instance normalisation is a batch normalisation of one image with every image's channels, for
+  /// which the scale is repeated.
+  void keep_repeated_scale(const Operator& op) {
+    if (op.inputs.size() < 2 || !op.inputs[1] ||
+        tensor(*op.inputs[1]).kind != TensorKind::parameter)
+      return;
+    const Shape& shape = tensor(*op.inputs[0]).shape;
+    copied_bytes_ += shape.at(0) * bytes_of(size_of(tensor(*op.inputs[1])));
   }
 
   /// The other operand of a product is kept when this one requires a gradient.
