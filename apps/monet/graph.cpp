@@ -10,6 +10,7 @@
 #include "monet/report/graph_svg.hpp"
 #include "monet/report/operator_table.hpp"
 #include "monet/report/text.hpp"
+#include "monet/training/liveness.hpp"
 #include "monet/workload/onnx_writer.hpp"
 #include "monet/workload/views.hpp"
 
@@ -26,6 +27,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr std::int64_t kAddressGranule = 64; // bytes that addresses are multiples of
+
 struct GraphArguments {
   std::string network;
   std::string training;
@@ -35,6 +38,7 @@ struct GraphArguments {
   ExecuteArguments execute;
   std::string output;
   std::string picture;
+  bool in_place = false;
   std::string json;
 };
 
@@ -81,7 +85,40 @@ Json stored_json(const TrainingGraph& folded) {
   return stored;
 }
 
-Json statistics_json(const TrainingGraph& step, const TrainingGraph& folded,
+Json live_json(const LiveBytes& live) {
+  Json json = Json::object();
+  for (std::size_t i = 0; i < live.size(); ++i)
+    json[std::string(monet::name_of(static_cast<MemoryOwner>(i))) + "_bytes"] = live[i];
+  return json;
+}
+
+/// Live memory with the operators run in order, and addresses for all that is not permanent.
+Json memory_json(const TrainingGraph& folded, bool reuse_operands) {
+  const Liveness liveness = find_liveness(folded, {reuse_operands});
+  AllocationOptions effort;
+  effort.max_work = 50'000'000;
+  const AddressPlan plan = plan_addresses(liveness, kAddressGranule, effort);
+  Json operators = Json::array();
+  for (std::size_t i = 0; i < liveness.live.size(); ++i) {
+    operators.push_back({{"name", valid_utf8(folded.graph.op(OpId(i)).name)},
+                         {"live", live_json(liveness.live[i])}});
+  }
+  Json json = {{"peak_bytes", 0}, {"peak_operator", ""}, {"peak", live_json({})}};
+  if (!liveness.live.empty()) {
+    const LiveBytes& peak = liveness.live[liveness.peak];
+    json = {{"peak_bytes", total(peak)},
+            {"peak_operator", valid_utf8(folded.graph.op(OpId(liveness.peak)).name)},
+            {"peak", live_json(peak)}};
+  }
+  json["arena_bytes"] = plan.arena_bytes;
+  json["arena_bound_bytes"] = plan.bound_bytes;
+  json["arena_proven"] = plan.proven;
+  json["arena_granule_bytes"] = kAddressGranule;
+  json["operators"] = std::move(operators);
+  return json;
+}
+
+Json statistics_json(const TrainingGraph& step, const TrainingGraph& folded, bool reuse_operands,
                      const Provenance& provenance) {
   const MacSplit macs_of = count_macs(step.graph);
   Json stored = stored_json(folded);
@@ -109,8 +146,25 @@ Json statistics_json(const TrainingGraph& step, const TrainingGraph& folded,
           {"tensor_bytes", tensor_bytes_json(folded)},
           {"stored_activations_bytes", folded.stored_bytes},
           {"stored_activations", std::move(stored)},
+          {"memory", memory_json(folded, reuse_operands)},
           {"layers", std::move(layers)},
           {"provenance", provenance_json(provenance)}};
+}
+
+void add_memory_rows(const Json& memory, std::vector<std::vector<std::string>>& rows) {
+  const auto bytes = [&](const char* key) {
+    return human_bytes(memory.at(key).get<std::int64_t>());
+  };
+  rows.push_back({"peak of live memory", bytes("peak_bytes")});
+  for (const auto& [key, value] : memory.at("peak").items())
+    rows.push_back(
+        {"  " + key.substr(0, key.rfind("_bytes")), human_bytes(value.get<std::int64_t>())});
+  rows.push_back({"  at", printable(memory.at("peak_operator").get_ref<const std::string&>())});
+  rows.push_back(
+      {"arena without parameters and states",
+       memory.at("arena_bytes") == memory.at("arena_bound_bytes")
+           ? bytes("arena_bytes") + ", the least possible"
+           : fmt::format("{}, at least {}", bytes("arena_bytes"), bytes("arena_bound_bytes"))});
 }
 
 std::string statistics_table(const Json& json) {
@@ -129,6 +183,7 @@ std::string statistics_table(const Json& json) {
                   fmt::format("{} in {} tensors",
                               human_bytes(json.at("stored_activations_bytes").get<std::int64_t>()),
                               json.at("stored_activations").size())});
+  add_memory_rows(json.at("memory"), rows);
   rows[0] = {printable(json.at("name").get_ref<const std::string&>()),
              json.at("kind").get<std::string>()};
   std::string text = aligned_table(rows) + "\n";
@@ -177,7 +232,7 @@ int run_graph(const GraphArguments& arguments, Session& session) {
       check);
   const TrainingGraph folded = session.stage(
       "fold views", [&] { return fold_views(step); }, check);
-  Json statistics = statistics_json(step, folded, provenance_of(files));
+  Json statistics = statistics_json(step, folded, arguments.in_place, provenance_of(files));
   if (arguments.execute.execute) {
     statistics["execution"] = execute_step(step, arguments.network, arguments.execute, session);
   }
@@ -219,6 +274,8 @@ Action add_graph_command(CLI::App& app) {
   arguments->options.add_to(*command);
   command->add_option("-o,--output", arguments->output, "Write the graph as ONNX")
       ->type_name("OUT.onnx");
+  command->add_flag("--in-place", arguments->in_place,
+                    "Let element-wise operators write over operands that nobody reads any more");
   command->add_option("--svg", arguments->picture, "Draw the graph")->type_name("OUT.svg");
   command
       ->add_option("--json", arguments->json, "Write the statistics as JSON; - for standard output")

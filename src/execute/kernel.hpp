@@ -37,6 +37,7 @@ std::span<const KernelEntry> pooling_kernels();
 std::span<const KernelEntry> parts_kernels();
 std::span<const KernelEntry> indexing_kernels();
 std::span<const KernelEntry> resize_kernels();
+std::span<const KernelEntry> masked_kernels();
 std::span<const KernelEntry> attention_kernels();
 std::span<const KernelEntry> update_kernels();
 std::span<const KernelEntry> microsoft_kernels();

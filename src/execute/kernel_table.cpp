@@ -19,7 +19,7 @@ constexpr std::array kFamilies{
     Family{movement_kernels},   Family{update_kernels},    Family{pooling_kernels},
     Family{parts_kernels},      Family{indexing_kernels},  Family{resize_kernels},
     Family{attention_kernels},  Family{microsoft_kernels}, Family{selection_kernels},
-    Family{loss_kernels},
+    Family{masked_kernels},     Family{loss_kernels},
 };
 
 std::string_view domain_of(const Operator& op) {

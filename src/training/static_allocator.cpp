@@ -12,6 +12,7 @@
 #include <array>
 #include <numeric>
 #include <set>
+#include <tuple>
 
 namespace monet {
 
@@ -132,6 +133,7 @@ private:
 };
 
 constexpr std::size_t kFirstFitOrders = 6;
+constexpr std::int64_t kRepairs = 100; // see repair()
 
 std::array<std::int64_t, 2> key_of(const BufferRequest& request, std::size_t order) {
   const std::int64_t life = request.end - request.start;
@@ -176,6 +178,41 @@ void first_fit(std::span<const BufferRequest> requests, std::int64_t enough, All
     }
     if (best.height <= enough)
       return;
+  }
+}
+
+/// Places buffers again and again, those first that stuck out above the bound most recently.
+void repair(std::span<const BufferRequest> requests, std::int64_t enough, std::int64_t max_work,
+            Allocation& best) {
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    if (is_real(requests[i]))
+      order.push_back(i);
+  }
+  const auto cost = static_cast<std::int64_t>(order.size() * order.size());
+  const std::int64_t rounds =
+      std::min<std::int64_t>(kRepairs, max_work / std::max<std::int64_t>(cost, 1));
+  std::vector<std::int64_t> urgency(requests.size(), 0);
+  std::vector<std::int64_t> offsets = best.offsets;
+  for (std::int64_t round = 1; round <= rounds && best.height > enough; ++round) {
+    for (const std::size_t i : order) {
+      if (offsets[i] + requests[i].size > enough)
+        urgency[i] = round;
+    }
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      const auto key = [&](std::size_t i) {
+        return std::tuple(requests[i].offset.has_value(), urgency[i], requests[i].size);
+      };
+      return key(a) > key(b);
+    });
+    FirstFit fit(requests);
+    for (const std::size_t i : order)
+      fit.place(i);
+    offsets = fit.offsets();
+    if (fit.height() < best.height) {
+      best.offsets = offsets;
+      best.height = fit.height();
+    }
   }
 }
 
@@ -285,6 +322,7 @@ Allocation allocate(std::span<const BufferRequest> requests, const AllocationOpt
   }
   const std::int64_t enough = std::max(best.lower_bound, options.capacity.value_or(0));
   first_fit(requests, enough, best);
+  repair(requests, enough, options.max_work, best);
   if (alignment && best.height > enough && options.capacity.value_or(enough) >= enough) {
     ExactSearch search(items, steps.size(), *alignment, options);
     improve(search, requests, *alignment, enough, options.capacity.has_value(), best);

@@ -45,7 +45,7 @@ TensorId storage_root(const Graph& graph, TensorId tensor) {
 std::vector<TensorId> tensors_read_by_backward(const Graph& graph) {
   std::set<TensorId> stored;
   for (const Operator& op : graph.operators()) {
-    if (op.phase != Phase::backward)
+    if (op.phase != Phase::backward && op.phase != Phase::recompute)
       continue;
     for (const auto& input : op.inputs) {
       if (!input)

@@ -7,7 +7,9 @@
 #include "training/loss.hpp"
 #include "training/micro_batches.hpp"
 #include "training/optimizer.hpp"
+#include "training/pack_stored.hpp"
 #include "training/precision.hpp"
+#include "training/recompute.hpp"
 #include "training/regime.hpp"
 #include "training/storage.hpp"
 
@@ -250,6 +252,10 @@ TrainingGraph make_training_graph(const Graph& original, const TrainingOptions& 
   one.loss = loss.loss;
   one.graph = builder.release();
   step.store = options.store;
+  if (options.store == StorePolicy::minimal) {
+    one.graph = recompute_scaled(one.graph);
+    pack_stored(one.graph);
+  }
   const StoredActivations stored =
       find_stored(one.graph, options.store, step_needs.depends,
                   loss.counted ? std::nullopt : loss.loss); // the divisor is there already
@@ -278,7 +284,10 @@ TrainingGraph make_inference_graph(const Graph& network, const Precision& precis
     cast = add_weight_casts(network, precision, trained);
   }
   step.graph = prepare_forward(cast ? *cast : network, precision, nullptr).graph;
-  step.stored_activations = tensors_read_by_backward(step.graph); // a step that somebody else made
+  // A step that somebody else made reads what it stores.
+  StoredActivations stored = find_stored(step.graph, StorePolicy::minimal, {}, {});
+  step.stored_activations = std::move(stored.tensors);
+  step.stored_bytes = stored.bytes;
   step.owner = find_owners(step.graph, step.stored_activations);
   return step;
 }

@@ -98,6 +98,11 @@ constexpr std::array kTable{
     Elementwise{"com.microsoft", "FastGelu", {3, 5, 0, 0, 0, 1}},
     Elementwise{"com.microsoft", "Gelu", {1, 2, 1, 0, 0, 1}},
     Elementwise{"com.microsoft", "QuickGelu", {1, 2, 1, 0, 0, 1}},
+    // with a mask as second output: where the gradient passes
+    Elementwise{kMonetDomain, "Clip", {0, 0, 0, 2, 0, 0}},
+    Elementwise{kMonetDomain, "HardSigmoid", {1, 1, 0, 2, 0, 0}},
+    Elementwise{kMonetDomain, "LeakyRelu", {0, 1, 0, 1, 0, 0}},
+    Elementwise{kMonetDomain, "Relu", {0, 0, 0, 1, 0, 0}},
     Elementwise{"com.microsoft", "ReluGrad", {0, 0, 0, 1, 0, 0}},
 };
 

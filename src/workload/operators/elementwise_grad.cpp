@@ -58,6 +58,7 @@ constexpr std::array kTable{
     ElementwiseGrad{"DivGrad", {0, 0, 1, 0, 0, 0}, {1, 1, 1, 0, 0, 0}}, // dy/b; -(dy/b) * (a/b)
     ElementwiseGrad{"MaxGrad", {0, 1, 0, 2, 0, 0}, {0, 1, 0, 1, 0, 0}}, // dy / (number of largest)
     ElementwiseGrad{"MinGrad", {0, 1, 0, 2, 0, 0}, {0, 1, 0, 1, 0, 0}},
+    ElementwiseGrad{"MaskGrad", {0, 1, 0, 1, 0, 0}, {}}, // mask ? a*dy : b*dy
     ElementwiseGrad{"MulGrad", {0, 1, 0, 0, 0, 0}, {0, 1, 0, 0, 0, 0}},
     ElementwiseGrad{"PReluGrad", {0, 1, 0, 1, 0, 0}, {0, 1, 0, 1, 0, 0}}, // as LeakyRelu; x<0: dy*x
     ElementwiseGrad{"PowGrad", {1, 2, 0, 0, 0, 2}, {0, 2, 0, 1, 0, 1}}, // dy*p*x^(p-1); dy*y*log x

@@ -1,0 +1,281 @@
+#include "training/recompute.hpp"
+
+#include "training/storage.hpp"
+
+#include "monet/base/text.hpp"
+#include "monet/workload/operators.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+namespace monet {
+
+namespace {
+
+bool is_forward(const Graph& graph, TensorId id) {
+  const auto producer = graph.tensor(id).producer;
+  return producer && graph.op(*producer).phase == Phase::forward;
+}
+
+/// Why running the operator again does not give the same; empty when it does.
+std::string obstacle(const Graph& graph, const Operator& op) {
+  if (op.op_type == "Dropout" || op.op_type.rfind("Random", 0) == 0 || op.op_type == "Bernoulli")
+    return "draws random numbers, which are not drawn twice";
+  const bool overwrites = std::any_of(op.outputs.begin(), op.outputs.end(), [&](const auto& out) {
+    return out && graph.tensor(*out).alias_of;
+  });
+  return overwrites ? "overwrites a tensor in place and cannot run twice" : "";
+}
+
+class Recomputing {
+public:
+  Recomputing(const Graph& graph, std::set<TensorId> chosen)
+      : graph_(graph), chosen_(std::move(chosen)), before_(graph.operators().size()),
+        position_(graph.operators().size()) {}
+
+  Graph run() {
+    find_readers();
+    place_clones();
+    return rebuild();
+  }
+
+private:
+  /// The first backward operator that reads each storage.
+  void find_readers() {
+    for (std::size_t i = 0; i < graph_.operators().size(); ++i) {
+      const Operator& op = graph_.op(OpId(i));
+      if (op.phase != Phase::backward)
+        continue;
+      for (const auto& input : op.inputs) {
+        if (!input)
+          continue;
+        const TensorId root = storage_root(graph_, *input);
+        if (chosen_.count(root) > 0)
+          want(*graph_.tensor(root).producer, i);
+      }
+    }
+  }
+
+  void want(OpId op, std::size_t at) {
+    auto& position = position_[op.index()];
+    position = std::min(position.value_or(at), at);
+  }
+
+  /// Later operators first: what a clone reads may be recomputed as well, before it.
+  void place_clones() {
+    for (std::size_t i = graph_.operators().size(); i-- > 0;) {
+      if (!position_[i])
+        continue;
+      before_[*position_[i]].insert(before_[*position_[i]].begin(), OpId(i));
+      for (const auto& input : graph_.op(OpId(i)).inputs) {
+        if (!input)
+          continue;
+        const TensorId root = storage_root(graph_, *input);
+        if (chosen_.count(root) > 0)
+          want(*graph_.tensor(root).producer, *position_[i]);
+      }
+    }
+  }
+
+  Graph rebuild() {
+    made_.name = graph_.name;
+    made_.origin = graph_.origin;
+    made_.inputs = graph_.inputs;
+    made_.outputs = graph_.outputs;
+    for (Tensor tensor : graph_.tensors()) {
+      tensor.producer.reset();
+      tensor.consumers.clear();
+      made_.add_tensor(std::move(tensor));
+    }
+    new_op_.resize(graph_.operators().size());
+    for (std::size_t i = 0; i < graph_.operators().size(); ++i) {
+      for (const OpId clone : before_[i])
+        add_clone(clone);
+      Operator op = graph_.op(OpId(i));
+      if (op.phase == Phase::backward)
+        read_clones(op);
+      if (op.forward_op)
+        op.forward_op = new_op_[op.forward_op->index()];
+      const bool changed = op.inputs != graph_.op(OpId(i)).inputs;
+      new_op_[i] = made_.add_operator(std::move(op));
+      if (changed)
+        renew_nest(*new_op_[i]);
+    }
+    return std::move(made_);
+  }
+
+  void add_clone(OpId source) {
+    Operator op = graph_.op(source);
+    op.name += ".recomputed";
+    op.phase = Phase::recompute;
+    op.forward_op = new_op_[source.index()];
+    read_clones(op);
+    std::vector<std::pair<TensorId, TensorId>> results;
+    for (auto& output : op.outputs) {
+      if (!output)
+        continue;
+      const TensorId copy = copy_tensor(*output);
+      results.emplace_back(*output, copy);
+      output = copy;
+    }
+    renew_nest(made_.add_operator(std::move(op)));
+    for (const auto& [original, copy] : results)
+      clone_.insert_or_assign(original, copy);
+  }
+
+  TensorId copy_tensor(TensorId original) {
+    Tensor tensor = graph_.tensor(original);
+    tensor.name += ".recomputed";
+    tensor.producer.reset();
+    tensor.consumers.clear();
+    return made_.add_tensor(std::move(tensor));
+  }
+
+  void read_clones(Operator& op) {
+    for (auto& input : op.inputs) {
+      if (input)
+        input = recomputed(*input);
+    }
+  }
+
+  /// The tensor to read in the backward part: through the same views, of the clone.
+  TensorId recomputed(TensorId id) {
+    std::vector<TensorId> views; // from the tensor read towards its storage
+    TensorId at = id;
+    while (clone_.count(at) == 0) {
+      const TensorId root = storage_root(graph_, at);
+      if (root == at || clone_.count(root) == 0)
+        return id;
+      views.push_back(at);
+      at = *graph_.op(*graph_.tensor(at).producer).inputs[0];
+    }
+    for (std::size_t k = views.size(); k-- > 0;)
+      view_clone(views[k]);
+    return clone_.at(id);
+  }
+
+  void view_clone(TensorId view) {
+    const OpId source = *graph_.tensor(view).producer;
+    if (graph_.op(source).phase == Phase::forward || graph_.op(source).phase == Phase::loss)
+      add_view(source);
+    else
+      clone_.insert_or_assign(view, view); // made in the backward part, of the clone
+  }
+
+  void add_view(OpId source) {
+    Operator op = graph_.op(source);
+    op.name += ".recomputed";
+    op.phase = Phase::recompute;
+    op.forward_op = new_op_[source.index()];
+    op.inputs[0] = clone_.at(*op.inputs[0]);
+    for (auto& output : op.outputs) {
+      if (!output)
+        continue;
+      const TensorId copy = copy_tensor(*output);
+      clone_.insert_or_assign(*output, copy);
+      output = copy;
+    }
+    made_.add_operator(std::move(op));
+  }
+
+  void renew_nest(OpId id) {
+    const Operator& op = made_.op(id);
+    const OperatorRule* rule = find_rule(op.domain, op.op_type);
+    if (rule && !rule->is_view)
+      build_nest(made_, id);
+  }
+
+  const Graph& graph_;
+  std::set<TensorId> chosen_;             ///< storages
+  std::vector<std::vector<OpId>> before_; ///< forward operators to run again before this one
+  std::vector<std::optional<std::size_t>> position_; ///< per forward operator
+  std::vector<std::optional<OpId>> new_op_;
+  std::map<TensorId, TensorId> clone_;
+  Graph made_;
+};
+
+} // namespace
+
+std::vector<TensorId> forward_tensors_matching(const Graph& graph,
+                                               const std::vector<std::string>& patterns,
+                                               std::string_view what, ProblemList& problems) {
+  std::set<TensorId> found;
+  for (const std::string& pattern : patterns) {
+    bool any = false;
+    for (std::size_t t = 0; t < graph.tensors().size(); ++t) {
+      const TensorId root = storage_root(graph, TensorId(t));
+      if (!glob_match(pattern, graph.tensors()[t].name) || !is_forward(graph, root))
+        continue;
+      any = true;
+      found.insert(root);
+    }
+    if (!any)
+      problems.add({graph.origin, 0, 0, ""},
+                   fmt::format("no tensor to {} matches the pattern '{}'", what, pattern));
+  }
+  return {found.begin(), found.end()};
+}
+
+namespace {
+
+/// The one operand that is no number, of an operator that only scales or shifts.
+std::optional<TensorId> scaled_operand(const Graph& graph, const Operator& op) {
+  if (!op.domain.empty() || (op.op_type != "Mul" && op.op_type != "Div" && op.op_type != "Add" &&
+                             op.op_type != "Sub" && op.op_type != "Neg"))
+    return std::nullopt;
+  std::optional<TensorId> operand;
+  for (const auto& input : op.inputs) {
+    const bool number = input && graph.tensor(*input).kind == TensorKind::constant &&
+                        element_count(graph.tensor(*input)) == 1;
+    if (number)
+      continue;
+    if (!input || operand)
+      return std::nullopt;
+    operand = input;
+  }
+  return operand;
+}
+
+} // namespace
+
+Graph recompute_scaled(const Graph& graph) {
+  const std::vector<TensorId> stored = tensors_read_by_backward(graph);
+  std::set<TensorId> chosen;
+  for (const TensorId id : stored) {
+    if (!is_forward(graph, id))
+      continue;
+    const auto operand = scaled_operand(graph, graph.op(*graph.tensor(id).producer));
+    if (!operand)
+      continue;
+    const TensorId root = storage_root(graph, *operand);
+    if (std::binary_search(stored.begin(), stored.end(), root) ||
+        graph.tensor(root).kind == TensorKind::parameter)
+      chosen.insert(id);
+  }
+  return chosen.empty() ? graph : Recomputing(graph, std::move(chosen)).run();
+}
+
+Graph recompute(const Graph& graph, const std::vector<std::string>& patterns,
+                ProblemList& problems) {
+  std::set<TensorId> chosen;
+  const std::vector<TensorId> stored = tensors_read_by_backward(graph);
+  for (const TensorId id : forward_tensors_matching(graph, patterns, "recompute", problems)) {
+    if (!std::binary_search(stored.begin(), stored.end(), id))
+      continue;
+    const Operator& producer = graph.op(*graph.tensor(id).producer);
+    const std::string why = obstacle(graph, producer);
+    if (why.empty())
+      chosen.insert(id);
+    else
+      problems.add(
+          location_of(graph, producer),
+          fmt::format("'{}' cannot be recomputed: the operator {}", graph.tensor(id).name, why));
+  }
+  return chosen.empty() ? graph : Recomputing(graph, std::move(chosen)).run();
+}
+
+} // namespace monet
