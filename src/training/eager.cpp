@@ -73,7 +73,6 @@ struct Kept {
 constexpr Kept kKept[]{
     {"Abs", kX},
     {"Add", 0},
-    {"AveragePool", kX},
     {"BatchNormalization", kX | kRunning | kStatistics},
     {"Cast", 0},
     {"Celu", kX},
@@ -104,6 +103,7 @@ constexpr Kept kKept[]{
     {"Neg", 0},
     {"PRelu", kX | kX1},
     {"Pad", 0},
+    {"RMSNormalization", kX | kStatistics},
     {"Reciprocal", kY},
     {"ReduceL2", kX | kY},
     {"ReduceLogSumExp", kX | kY},
@@ -250,6 +250,8 @@ private:
     } else if (op.op_type == "Div") {
       keep_number_or_tensor(op, 1);
       keep_other(op, 1);
+    } else if (op.op_type == "AveragePool") {
+      keep_unpadded(op);
     } else if (op.op_type == "Dropout") {
       keep_mask(op);
     } else if (op.op_type == "Pow") {
@@ -267,6 +269,8 @@ private:
       keep_flags(op, entry->what);
       if (op.op_type == "InstanceNormalization")
         keep_repeated_scale(op);
+      if (op.op_type == "RMSNormalization")
+        keep_squares(op);
     }
     return true;
   }
@@ -289,6 +293,20 @@ private:
            i-- > std::max<std::size_t>(1, op.outputs.size() - 2);)
         keep(op.outputs, i);
     }
+  }
+
+  /// The exporter spells a padded average as Pad and AveragePool.
+  void keep_unpadded(const Operator& op) {
+    const auto producer = tensor(*op.inputs[0]).producer;
+    const bool padded = producer && graph_.op(*producer).op_type == "Pad";
+    keep(padded ? *graph_.op(*producer).inputs[0] : *op.inputs[0]);
+  }
+
+  /// PyTorch 1.13 has no such operator: its mean keeps the squares, the product with the scale what
+  /// is scaled.
+  void keep_squares(const Operator& op) {
+    const std::int64_t bytes = bytes_of(size_of(tensor(*op.inputs[0])));
+    copied_bytes_ += requires_grad(op, 1) ? 2 * bytes : bytes;
   }
 
   /// Instance normalisation is a batch normalisation of one image with every image's channels, for

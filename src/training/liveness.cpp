@@ -133,11 +133,11 @@ private:
       if (operators_ > 0 && first_[memory_[output.index()].index()] >= 0)
         touch(output, operators_ - 1, operators_ - 1);
     }
-    if (step_.store == StorePolicy::pytorch_eager)
-      hold_stored();
+    hold_stored();
   }
 
-  /// Autograd lets go of a tensor when the nodes that keep it have run.
+  /// What is stored although no gradient reads it, or because PyTorch stores it, is let go when the
+  /// gradients of its readers and its producer have run.
   void hold_stored() {
     std::vector<std::int64_t> last_gradient(graph_.operators().size(), -1);
     for (std::size_t i = 0; i < graph_.operators().size(); ++i) {
@@ -145,7 +145,11 @@ private:
       if (op.phase == Phase::backward && op.forward_op)
         last_gradient[op.forward_op->index()] = static_cast<std::int64_t>(i);
     }
+    const std::vector<TensorId> read = tensors_read_by_backward(graph_);
     for (const TensorId stored : step_.stored_activations) {
+      if (step_.store == StorePolicy::minimal &&
+          std::binary_search(read.begin(), read.end(), stored))
+        continue;
       const Tensor& tensor = graph_.tensor(stored);
       std::int64_t until = tensor.producer ? last_gradient[tensor.producer->index()] : -1;
       for (const OpId reader : tensor.consumers)

@@ -85,13 +85,24 @@ Precision read_precision(const YamlNode& node, ProblemList& problems) {
   return precision;
 }
 
-void read_store(const YamlNode& node, ProblemList& problems, StorePolicy& policy) {
-  if (node.kind == YamlNode::Kind::map) {
-    problems.add(node.where, "choosing what to keep and what to recompute is not supported yet",
-                 "one of: minimal, pytorch-eager");
+/// A policy, or `{default: policy, keep: patterns, recompute: patterns}`.
+void read_store(const YamlNode& node, ProblemList& problems, TrainingOptions& options) {
+  const std::span<const Choice<StorePolicy>> policies(kPolicies);
+  if (node.kind != YamlNode::Kind::map) {
+    read_choice(node, problems, policies, options.store);
     return;
   }
-  read_choice(node, problems, std::span<const Choice<StorePolicy>>(kPolicies), policy);
+  YamlMap map(node, problems);
+  if (const YamlNode* policy = map.find("default"))
+    read_choice(*policy, problems, policies, options.store);
+  if (const YamlNode* keep = map.find("keep"))
+    options.keep = as_strings(*keep, problems, true);
+  if (const YamlNode* recompute = map.find("recompute")) {
+    options.recompute = as_strings(*recompute, problems, true);
+    if (options.store == StorePolicy::pytorch_eager)
+      problems.add(recompute->where, "PyTorch computes nothing again; 'default' has to be minimal");
+  }
+  map.finish();
 }
 
 void read_micro_batches(const YamlNode& node, ProblemList& problems, std::int64_t& count) {
@@ -135,7 +146,7 @@ TrainingOptions read_training_options(const YamlNode& node, ProblemList& problem
   if (const YamlNode* precision = map.find("precision"))
     options.precision = read_precision(*precision, problems);
   if (const YamlNode* store = map.find("store"))
-    read_store(*store, problems, options.store);
+    read_store(*store, problems, options);
   if (const YamlNode* attention = map.find("attention")) {
     read_choice(*attention, problems, std::span<const Choice<AttentionForm>>(kAttention),
                 options.attention);

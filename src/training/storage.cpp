@@ -181,17 +181,23 @@ TrainingGraph fold_views(const TrainingGraph& step) {
     folded.initial.push_back({map(state.state), state.value, copy_of});
   }
   folded.store = step.store;
-  if (step.store == StorePolicy::pytorch_eager) {
-    std::set<TensorId> stored;
-    for (const TensorId id : step.stored_activations)
+  const std::vector<TensorId> read = tensors_read_by_backward(step.graph);
+  std::set<TensorId> stored; // in a folded graph a copy may be read instead of what it copies
+  if (step.store == StorePolicy::minimal) {
+    const std::vector<TensorId> now = tensors_read_by_backward(folded.graph);
+    stored.insert(now.begin(), now.end());
+  }
+  for (const TensorId id : step.stored_activations) {
+    if (step.store == StorePolicy::pytorch_eager ||
+        !std::binary_search(read.begin(), read.end(), id))
       stored.insert(map(id));
-    folded.stored_activations.assign(stored.begin(), stored.end());
-    folded.stored_bytes = step.stored_bytes;
-  } else {
-    folded.stored_activations = tensors_read_by_backward(folded.graph);
-    folded.stored_bytes = step.stored_bytes;
-    if (step.micro_batches == 1)
-      folded.stored_bytes = find_stored(folded.graph, step.store, {}, {}).bytes;
+  }
+  folded.stored_activations.assign(stored.begin(), stored.end());
+  folded.stored_bytes = step.stored_bytes;
+  if (step.store == StorePolicy::minimal && step.micro_batches == 1) {
+    folded.stored_bytes = 0;
+    for (const TensorId id : stored)
+      folded.stored_bytes += bytes_of(size_of(folded.graph.tensor(id)));
   }
   folded.owner = find_owners(folded.graph, folded.stored_activations);
   return folded;

@@ -137,13 +137,39 @@ std::vector<TensorId> step_outputs(const Graph& graph, const TrainingGraph& step
 }
 
 /// What the whole step stores: the reads of its backward part, or what PyTorch keeps.
-std::vector<TensorId> stored_tensors(const Graph& graph, StorePolicy policy,
-                                     std::vector<TensorId> kept) {
-  if (policy == StorePolicy::minimal)
-    return tensors_read_by_backward(graph);
+std::vector<TensorId> stored_tensors(const Graph& graph, std::vector<TensorId> kept,
+                                     const TrainingOptions& options) {
+  if (options.store == StorePolicy::minimal) { // a result may be copied for its reader
+    const std::vector<TensorId> read = tensors_read_by_backward(graph);
+    kept.insert(kept.end(), read.begin(), read.end());
+  }
   std::sort(kept.begin(), kept.end());
   kept.erase(std::unique(kept.begin(), kept.end()), kept.end());
   return kept;
+}
+
+/// Recomputes and packs what the options say, and finds what is left to be stored.
+StoredActivations choose_stored(Graph& graph, const TrainingOptions& options,
+                                const std::vector<bool>& requires_grad,
+                                const std::optional<TensorId>& divisor) {
+  ProblemList problems;
+  if (!options.recompute.empty())
+    graph = recompute(graph, options.recompute, problems);
+  const std::vector<TensorId> keep =
+      forward_tensors_matching(graph, options.keep, "keep", problems);
+  problems.throw_if_any();
+  if (options.store == StorePolicy::minimal) {
+    graph = recompute_scaled(graph);
+    pack_stored(graph);
+  }
+  StoredActivations stored = find_stored(graph, options.store, requires_grad, divisor);
+  for (const TensorId id : keep) {
+    if (std::find(stored.tensors.begin(), stored.tensors.end(), id) != stored.tensors.end())
+      continue;
+    stored.tensors.push_back(id);
+    stored.bytes += bytes_of(size_of(graph.tensor(id)));
+  }
+  return stored;
 }
 
 /// A network may be a training step that was written as ONNX; its phases follow each other.
@@ -252,13 +278,9 @@ TrainingGraph make_training_graph(const Graph& original, const TrainingOptions& 
   one.loss = loss.loss;
   one.graph = builder.release();
   step.store = options.store;
-  if (options.store == StorePolicy::minimal) {
-    one.graph = recompute_scaled(one.graph);
-    pack_stored(one.graph);
-  }
   const StoredActivations stored =
-      find_stored(one.graph, options.store, step_needs.depends,
-                  loss.counted ? std::nullopt : loss.loss); // the divisor is there already
+      choose_stored(one.graph, options, step_needs.depends,
+                    loss.counted ? std::nullopt : loss.loss); // the divisor is there already
   one.kept = stored.tensors;
   if (options.loss != LossKind::none)
     one.graph.outputs.clear();
@@ -268,7 +290,7 @@ TrainingGraph make_training_graph(const Graph& original, const TrainingOptions& 
   step.graph = add_updates(std::move(whole.graph), whole.gradients, options, scale, step);
   for (const TensorId id : step_outputs(step.graph, step))
     step.graph.outputs.push_back(id);
-  step.stored_activations = stored_tensors(step.graph, options.store, whole.kept);
+  step.stored_activations = stored_tensors(step.graph, whole.kept, options);
   step.stored_bytes = stored.bytes;
   step.owner = find_owners(step.graph, step.stored_activations);
   return step;

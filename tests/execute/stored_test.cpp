@@ -35,8 +35,11 @@ Graph network() {
   return n.graph;
 }
 
-std::map<std::string, std::vector<double>> gradients(StorePolicy policy, bool folded) {
+std::map<std::string, std::vector<double>> gradients(StorePolicy policy, bool folded,
+                                                     const std::string& recompute = "") {
   TrainingOptions options;
+  if (!recompute.empty())
+    options.recompute = {recompute};
   options.loss = LossKind::none; // the gradient of the result is fed in
   options.store = policy;
   TrainingGraph step = make_training_graph(network(), options);
@@ -65,6 +68,14 @@ TEST(StorePolicies, GradientsAreTheSame) {
       }
       EXPECT_GT(largest, 1e-6) << name;
     }
+  }
+}
+
+TEST(StorePolicies, RecomputedTensorsGiveTheSameGradients) {
+  const auto eager = gradients(StorePolicy::pytorch_eager, false);
+  for (const char* pattern : {"*", "Relu_*", "MaxPool_*", "Clip_*", "Add_*"}) {
+    for (const bool folded : {false, true})
+      EXPECT_EQ(gradients(StorePolicy::minimal, folded, pattern), eager) << pattern;
   }
 }
 

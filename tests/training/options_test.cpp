@@ -150,7 +150,7 @@ TEST(TrainingOptionsFile, WrongValuesAreLocatedAndToldWhatIsPossible) {
       {"loss_scale: -1", "a loss scale is above 0, not -1"},
       {"batch_norm: frozen", "one of: training, inference"},
       {"trainable: some", "'some' is not known here"},
-      {"store: {keep: [a]}", "not supported yet"},
+      {"store: {default: pytorch-eager, recompute: [a]}", "computes nothing again"},
       {"optimiser: adam", "did you mean 'optimizer'?"},
   };
   for (const auto& [text, expected] : cases)

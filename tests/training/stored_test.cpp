@@ -1,6 +1,7 @@
 // What is stored for the backward part: as PyTorch does it, to the byte, and as little as possible.
 #include "training/tiny_network.hpp"
 
+#include "monet/base/errors.hpp"
 #include "monet/training/training.hpp"
 #include "monet/workload/onnx_reader.hpp"
 
@@ -224,6 +225,77 @@ TEST(MinimalStorage, MasksTakeOneBit) {
     bits += type == ElementType::boolean ? 1 : 0;
   EXPECT_EQ(bits, 3);
   EXPECT_EQ(count_ops(step.graph, "MaskGrad", Phase::backward), 2);
+}
+
+/// Two products with an activation and a norm between them.
+Graph between_products() {
+  TinyNetwork n;
+  TensorId x = n.op("MatMul", {n.input("x", {4, 8}), n.parameter("w1", {8, 8})}, {4, 8});
+  x = n.op("LayerNormalization", {x, n.parameter("s", {8}), n.parameter("b", {8})}, {4, 8});
+  x = n.op("Gelu", {x}, {4, 8});
+  n.output(n.op("MatMul", {x, n.parameter("w2", {8, 3})}, {4, 3}));
+  return n.graph;
+}
+
+TrainingGraph chosen(const std::vector<std::string>& keep, const std::vector<std::string>& again) {
+  TrainingOptions options;
+  options.loss = LossKind::mse;
+  options.keep = keep;
+  options.recompute = again;
+  TrainingGraph step = make_training_graph(between_products(), options);
+  verify(step);
+  return step;
+}
+
+TEST(ExplicitStorage, RecomputedTensorsAreNotStored) {
+  const TrainingGraph all = chosen({}, {});
+  EXPECT_EQ(stored_types(all).count("Gelu_2"), 1U);
+  EXPECT_EQ(stored_types(all).count("LayerNormalization_1"), 1U);
+  const TrainingGraph one = chosen({}, {"Gelu_*"});
+  EXPECT_EQ(stored_types(one).count("Gelu_2"), 0U);
+  EXPECT_EQ(one.stored_bytes, all.stored_bytes - 4 * 8 * 4);
+  EXPECT_EQ(count_ops(one.graph, "Gelu", Phase::recompute), 1);
+  const TrainingGraph both = chosen({}, {"Gelu_2", "LayerNormalization_1"});
+  EXPECT_EQ(stored_types(both).count("LayerNormalization_1"), 0U);
+  EXPECT_EQ(stored_types(both).count("MatMul_0"), 1U);
+  EXPECT_EQ(count_ops(both.graph, "LayerNormalization", Phase::recompute), 1);
+  const TrainingGraph folded = fold_views(both);
+  verify(folded);
+  EXPECT_EQ(folded.stored_bytes, both.stored_bytes);
+}
+
+TEST(ExplicitStorage, KeptTensorsAreStored) {
+  const TrainingGraph none = chosen({}, {});
+  EXPECT_EQ(stored_types(none).count("MatMul_3"), 1U); // the loss reads it
+  TinyNetwork n;
+  const TensorId x = n.op("MatMul", {n.input("x", {4, 8}), n.parameter("w1", {8, 8})}, {4, 8});
+  n.output(n.op("Add", {x, n.parameter("b", {8})}, {4, 8}));
+  TrainingOptions options;
+  options.loss = LossKind::mse;
+  const std::int64_t without = make_training_graph(n.graph, options).stored_bytes;
+  options.keep = {"MatMul_0"};
+  const TrainingGraph step = make_training_graph(n.graph, options);
+  verify(step);
+  EXPECT_EQ(step.stored_bytes, without + 4 * 8 * 4);
+  EXPECT_EQ(fold_views(step).stored_bytes, step.stored_bytes);
+}
+
+TEST(ExplicitStorage, ImpossibleChoicesAreLocated) {
+  EXPECT_THROW(chosen({"nothing"}, {}), InputError);
+  TinyNetwork n;
+  const TensorId a = n.op("MatMul", {n.input("x", {4, 4}), n.parameter("w", {4, 4})}, {4, 4});
+  const TensorId d = n.op("Dropout", {a}, {4, 4}, with("ratio", 0.5));
+  n.output(n.op("MatMul", {d, n.parameter("v", {4, 4})}, {4, 4}));
+  TrainingOptions options;
+  options.loss = LossKind::mse;
+  options.recompute = {"Dropout_1"};
+  try {
+    make_training_graph(n.graph, options);
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_NE(std::string(error.what()).find("node 'Dropout_1'"), std::string::npos);
+    EXPECT_NE(std::string(error.what()).find("random"), std::string::npos);
+  }
 }
 
 } // namespace

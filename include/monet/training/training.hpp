@@ -147,6 +147,8 @@ struct TrainingOptions {
   bool fused_update = true; ///< one operator per parameter; false: a chain of element-wise ones
   Precision precision;
   StorePolicy store = StorePolicy::minimal;
+  std::vector<std::string> keep;      ///< patterns of tensors that are stored though nobody asks
+  std::vector<std::string> recompute; ///< patterns of tensors that are computed again instead
   AttentionForm attention = AttentionForm::exported;
   std::optional<LossScaleOptions> loss_scale;
   std::vector<std::string> train;  ///< glob patterns: nothing else is trained (besides adapters)
