@@ -51,8 +51,8 @@ bool is_made_forward(const Graph& graph, TensorId id) {
 /// The gradient of a two-valued activation that reads the activation's input or output.
 bool can_read_mask(const Graph& graph, const Operator& gradient) {
   if (!gradient.forward_op || gradient.domain != kMonetDomain || gradient.inputs.size() < 2 ||
-      !gradient.inputs[0] || !gradient.inputs[1])
-    return false;
+      !gradient.inputs[0] || !gradient.inputs[1] || gradient.outputs.size() != 1)
+    return false; // bounds and slopes that are trained need more than the mask
   const Operator& activation = graph.op(*gradient.forward_op);
   const bool listed = std::any_of(kTwoValued.begin(), kTwoValued.end(), [&](const TwoValued& row) {
     return row.activation == activation.op_type && row.gradient == gradient.op_type;
