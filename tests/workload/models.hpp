@@ -83,6 +83,12 @@ public:
     attribute.set_type(onnx::AttributeProto::INT);
     attribute.set_i(value);
   }
+  static void set_float(onnx::NodeProto& node, const std::string& name, double value) {
+    auto& attribute = *node.add_attribute();
+    attribute.set_name(name);
+    attribute.set_type(onnx::AttributeProto::FLOAT);
+    attribute.set_f(static_cast<float>(value));
+  }
   static void set(onnx::NodeProto& node, const std::string& name, const Shape& values) {
     auto& attribute = *node.add_attribute();
     attribute.set_name(name);

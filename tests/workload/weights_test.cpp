@@ -1,7 +1,8 @@
-#include "monet/workload/onnx_weights.hpp"
+#include "workload/models.hpp"
 
 #include "monet/base/errors.hpp"
-#include "workload/models.hpp"
+#include "monet/workload/onnx_reader.hpp"
+#include "monet/workload/onnx_weights.hpp"
 
 #include <gtest/gtest.h>
 
@@ -68,6 +69,23 @@ TEST(OnnxWeights, RefusesDataElsewhereAndOfAnotherSize) {
   ModelMaker model;
   add(model, "w", 3).add_float_data(1.0F);
   EXPECT_THROW(read_onnx_weights_bytes(model.proto().SerializeAsString(), "m.onnx"), InputError);
+}
+
+/// A decimal of few digits is what the exporting program meant; the rounded number is not.
+TEST(OnnxSettings, AreTheDecimalsThatWereWritten) {
+  for (const double meant : {0.1, 1e-5, 0.9, 0.2, 1.702, 1.0, -0.3, 6.0, 0.0}) {
+    ModelMaker model;
+    model.input("x", {2}).output("y");
+    ModelMaker::set_float(model.node("LeakyRelu", {"x"}, {"y"}), "alpha", meant);
+    const Graph graph = read_onnx_bytes(model.proto().SerializeAsString(), "m.onnx");
+    EXPECT_EQ(graph.operators().front().attributes.number("alpha", 7.0), meant);
+  }
+  ModelMaker model;
+  model.input("x", {2}).output("y");
+  ModelMaker::set_float(model.node("LeakyRelu", {"x"}, {"y"}), "alpha", 1.0 / 6.0);
+  const Graph graph = read_onnx_bytes(model.proto().SerializeAsString(), "m.onnx");
+  EXPECT_EQ(graph.operators().front().attributes.number("alpha", 7.0),
+            static_cast<double>(static_cast<float>(1.0 / 6.0)));
 }
 
 } // namespace

@@ -75,8 +75,13 @@ class Numbers:
 
 
 def f32(value: float) -> float:
-    """The number that an ONNX attribute holds, which is single precision."""
-    return float(np.float32(value))
+    """The number that is read from a single-precision attribute or scalar constant.
+
+    The decimal that was written where it has at most six digits, else the rounded number.
+    """
+    digits = np.format_float_scientific(np.float32(value), unique=True, trim="-")
+    short = sum(c.isdigit() for c in digits.split("e")[0]) <= 6
+    return float(digits) if short else float(np.float32(value))
 
 
 # --- Tensors ---------------------------------------------------------------------------------
@@ -160,7 +165,8 @@ def constant(name: str, values: object, type: str | None = None) -> Input:
     if type is None:
         type = {"i": "int64", "u": "int64", "b": "bool", "f": "float"}[array.dtype.kind]
     if type == "float":
-        array = array.astype(np.float32).astype(np.float64)
+        single = array.astype(np.float32).astype(np.float64)
+        array = np.full(array.shape, f32(array.item())) if array.size == 1 else single
     return Input(name, array.shape, "constant", type=type, values=array)
 
 
@@ -450,6 +456,8 @@ def trace(
                 value = list(value)
             elif attribute.type in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS):
                 raise ValueError(f"{node.op_type}: subgraphs are not supported")
+            elif attribute.type == onnx.AttributeProto.FLOAT:
+                value = f32(value)
             attributes[attribute.name] = value
         nodes.append(
             Node(node.op_type, list(node.input), list(node.output), attributes, node.domain)

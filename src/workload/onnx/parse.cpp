@@ -48,6 +48,10 @@ Value read_tensor(const onnx::TensorProto& tensor, const SourceLoc& where) {
     return value;
   const std::size_t expected = static_cast<std::size_t>(count);
   if (count_of(*numbers) == expected) {
+    if (*type == ElementType::fp32 && expected == 1) {
+      double& number = std::get<std::vector<double>>(*numbers).front();
+      number = as_written(static_cast<float>(number));
+    }
     value.values = std::move(numbers);
   } else if (count_of(*numbers) != 0) { // no data at all: weights were stripped
     throw InputError(
@@ -84,7 +88,7 @@ void read_attribute(const onnx::AttributeProto& attribute, Node& node, const Sou
   }
   switch (attribute.type()) {
   case onnx::AttributeProto::FLOAT:
-    node.attributes.set(name, static_cast<double>(attribute.f()));
+    node.attributes.set(name, as_written(attribute.f()));
     break;
   case onnx::AttributeProto::INT:
     node.attributes.set(name, attribute.i());
@@ -92,9 +96,13 @@ void read_attribute(const onnx::AttributeProto& attribute, Node& node, const Sou
   case onnx::AttributeProto::STRING:
     node.attributes.set(name, attribute.s());
     break;
-  case onnx::AttributeProto::FLOATS:
-    node.attributes.set(name, from_field<double>(attribute.floats()));
+  case onnx::AttributeProto::FLOATS: {
+    std::vector<double> numbers;
+    for (const float value : attribute.floats())
+      numbers.push_back(as_written(value));
+    node.attributes.set(name, std::move(numbers));
     break;
+  }
   case onnx::AttributeProto::INTS:
     node.attributes.set(name, from_field<std::int64_t>(attribute.ints()));
     break;

@@ -4,7 +4,11 @@
 
 #include <onnx/onnx_pb.h>
 
+#include <algorithm>
+#include <array>
 #include <bit>
+#include <charconv>
+#include <cmath>
 #include <cstring>
 
 namespace monet::onnx_file {
@@ -90,6 +94,22 @@ std::optional<ConstantValues> typed_values(const onnx::TensorProto& tensor, Elem
 }
 
 } // namespace
+
+double as_written(float value) {
+  constexpr std::ptrdiff_t kDigits = 6;
+  std::array<char, 32> text{};
+  const auto [end, error] = std::to_chars(text.data(), text.data() + text.size(), value,
+                                          std::chars_format::scientific); // shortest: 1.25e-05
+  if (!std::isfinite(value) || error != std::errc{})
+    return static_cast<double>(value);
+  const char* const begin = text.data();
+  const char* const exponent = std::find<const char*>(begin, end, 'e');
+  if (std::count_if(begin, exponent, [](char c) { return c >= '0' && c <= '9'; }) > kDigits)
+    return static_cast<double>(value);
+  double decimal = 0.0;
+  std::from_chars(begin, end, decimal);
+  return decimal;
+}
 
 std::optional<ConstantValues> raw_numbers(std::string_view raw, ElementType type) {
   switch (type) {

@@ -24,6 +24,11 @@ std::optional<ConstantValues> raw_numbers(std::string_view raw, ElementType type
 /// Numbers that are in the message itself: raw, or in the field of their type.
 std::optional<ConstantValues> stored_numbers(const onnx::TensorProto& tensor, ElementType type);
 
+/// What a single-precision number was before it was rounded: the decimal that was written, where it
+/// has at most six digits (0.1, 1e-5), otherwise the number itself (0.16666667). Settings are
+/// decimals in the programs that export them.
+double as_written(float value);
+
 /// A repeated field of a message as a vector.
 template <class Number, class Field>
 std::vector<Number> from_field(const Field& field) {
