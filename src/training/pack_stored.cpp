@@ -104,7 +104,7 @@ private:
     const Operator& producer = graph_.op(*tensor.producer);
     if (tensor.type == ElementType::boolean) {
       for (const TensorId view : views_[id.index()])
-        graph_.tensor(view).type = ElementType::boolean;
+        graph_.tensor(view).type = ElementType::bit;
     } else if (producer.op_type == "MaxPool" && producer.outputs.size() > 1 &&
                producer.outputs[1] == id && producer.attributes.integer("window_indices", 0) != 0) {
       const std::int64_t places = checked_product(producer.attributes.integers("kernel_shape"));
@@ -121,7 +121,7 @@ private:
     Tensor mask;
     mask.name = unique(result.name + ".mask");
     mask.shape = result.shape;
-    mask.type = ElementType::boolean;
+    mask.type = ElementType::bit;
     const TensorId id = graph_.add_tensor(std::move(mask));
     graph_.tensor(id).producer = writer;
 

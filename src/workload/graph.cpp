@@ -38,6 +38,7 @@ constexpr std::array kElements{
     ElementInfo{ElementType::uint16, "uint16", 16, false},
     ElementInfo{ElementType::uint8, "uint8", 8, false},
     ElementInfo{ElementType::boolean, "bool", 8, false},
+    ElementInfo{ElementType::bit, "bit", 1, false},
     ElementInfo{ElementType::fp8_e4m3, "fp8_e4m3", 8, true},
     ElementInfo{ElementType::fp8_e5m2, "fp8_e5m2", 8, true},
     ElementInfo{ElementType::string, "string", 64, false},

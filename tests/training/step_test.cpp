@@ -395,7 +395,7 @@ TEST(ForwardPart, TrainingKeepsMasksAndStatistics) {
   EXPECT_EQ(count_ops(step.graph, "Identity", Phase::forward), 1); // ratio 0 drops nothing
   const Operator* dropout = find_op(step.graph, "Dropout", Phase::forward);
   ASSERT_EQ(dropout->outputs.size(), 2U);
-  EXPECT_EQ(step.graph.tensor(*dropout->outputs[1]).type, ElementType::boolean);
+  EXPECT_EQ(step.graph.tensor(*dropout->outputs[1]).type, ElementType::bit);
   ASSERT_EQ(dropout->inputs.size(), 3U); // training_mode would be false when left out
   EXPECT_EQ(
       std::get<std::vector<std::int64_t>>(step.graph.tensor(*dropout->inputs[2]).values.value()),

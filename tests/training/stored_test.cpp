@@ -196,7 +196,7 @@ TEST(MinimalStorage, ReluBeforePoolingKeepsOneBitAnElement) {
   const TensorId p = n.op("MaxPool", {r}, {1, 4, 4, 4}, pool);
   n.output(n.op("Relu", {p}, {1, 4, 4, 4}));
   const auto types = stored_types(step_of(n.graph, StorePolicy::minimal));
-  EXPECT_EQ(types.at("Relu_1.mask"), ElementType::boolean);
+  EXPECT_EQ(types.at("Relu_1.mask"), ElementType::bit);
   EXPECT_EQ(types.at("MaxPool_2.indices"), ElementType::uint8);
   EXPECT_EQ(types.count("Relu_1"), 0U);
   EXPECT_EQ(types.count("Conv_0"), 0U);
@@ -222,7 +222,7 @@ TEST(MinimalStorage, MasksTakeOneBit) {
   const TrainingGraph step = step_of(n.graph, StorePolicy::minimal);
   int bits = 0;
   for (const auto& [name, type] : stored_types(step))
-    bits += type == ElementType::boolean ? 1 : 0;
+    bits += type == ElementType::bit ? 1 : 0;
   EXPECT_EQ(bits, 3);
   EXPECT_EQ(count_ops(step.graph, "MaskGrad", Phase::backward), 2);
 }

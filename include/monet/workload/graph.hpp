@@ -30,6 +30,7 @@ enum class ElementType {
   uint16,
   uint8,
   boolean,
+  bit, ///< a boolean, eight to a byte
   fp8_e4m3,
   fp8_e5m2,
   string,

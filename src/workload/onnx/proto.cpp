@@ -41,6 +41,7 @@ onnx::TensorProto::DataType onnx_type(ElementType type) {
   case ElementType::mxfp4_e2m1:
     return onnx::TensorProto::UINT8;
   case ElementType::boolean:
+  case ElementType::bit: // ONNX has no packed type
     return onnx::TensorProto::BOOL;
   case ElementType::string:
     return onnx::TensorProto::STRING;
