@@ -46,8 +46,6 @@ public:
   void run();
 
   std::optional<TensorId> gradient(TensorId tensor) const;
-  /// Tensors that PyTorch keeps beyond those that backward operators read; empty unless asked for.
-  const std::vector<TensorId>& kept() const { return kept_; }
 
 private:
   friend class GradientContext;
@@ -61,7 +59,6 @@ private:
   std::size_t forward_operators_;
   StorePolicy store_;
   std::vector<std::optional<TensorId>> gradient_;
-  std::vector<TensorId> kept_;
 };
 
 } // namespace monet

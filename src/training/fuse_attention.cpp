@@ -1,5 +1,6 @@
 #include "training/fuse_attention.hpp"
 
+#include "training/rebuild.hpp"
 #include "training/step_builder.hpp"
 
 #include "monet/workload/operators.hpp"
@@ -232,16 +233,7 @@ Graph fuse_attention(const Graph& network) {
       replaced[id.index()] = true;
     at[chain->replaced.back().index()] = std::move(chain);
   }
-  Graph made;
-  made.name = network.name;
-  made.origin = network.origin;
-  made.inputs = network.inputs;
-  made.outputs = network.outputs;
-  for (Tensor tensor : network.tensors()) {
-    tensor.producer.reset();
-    tensor.consumers.clear();
-    made.add_tensor(std::move(tensor));
-  }
+  Graph made = without_operators(network);
   std::vector<std::optional<OpId>> moved(network.operators().size());
   for (std::size_t i = 0; i < network.operators().size(); ++i) {
     if (at[i])

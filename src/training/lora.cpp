@@ -1,6 +1,7 @@
 // Low-rank adapters (Hu et al. 2021, "LoRA"; convolutions as in Hugging Face's PEFT): the input
 // goes through A, down to the rank, then through B, up to the width of the output; alpha/rank times
 // that is added. A has the geometry of the operator, B is a product of single positions.
+#include "training/rebuild.hpp"
 #include "training/regime.hpp"
 #include "training/storage.hpp"
 
@@ -23,17 +24,9 @@ class AdapterWriter {
 public:
   AdapterWriter(const Graph& network, const LoraOptions& options)
       : network_(network), options_(options), matched_(options.targets.size(), false) {
-    Graph& graph = made_.graph;
-    graph.name = network.name;
-    graph.origin = network.origin;
-    graph.inputs = network.inputs;
-    graph.outputs = network.outputs;
-    for (Tensor tensor : network.tensors()) {
+    made_.graph = without_operators(network);
+    for (const Tensor& tensor : network.tensors())
       names_.insert(tensor.name);
-      tensor.producer.reset();
-      tensor.consumers.clear();
-      graph.add_tensor(std::move(tensor));
-    }
     for (const Operator& op : network.operators())
       op_names_.insert(op.name);
   }
@@ -63,13 +56,6 @@ private:
   void copy(Operator op) {
     op.forward_op.reset();
     made_.graph.add_operator(std::move(op));
-  }
-
-  std::string unique(std::unordered_set<std::string>& taken, const std::string& name) {
-    std::string candidate = name;
-    for (int i = 2; !taken.insert(candidate).second; ++i)
-      candidate = fmt::format("{}.{}", name, i);
-    return candidate;
   }
 
   const Tensor& weight_of(const Operator& op, std::size_t input) const {
@@ -110,7 +96,7 @@ private:
 
   TensorId add_tensor(const std::string& name, Shape shape, TensorKind kind) {
     Tensor tensor;
-    tensor.name = unique(names_, name);
+    tensor.name = unique_name(names_, name);
     tensor.shape = std::move(shape);
     tensor.kind = kind;
     return made_.graph.add_tensor(std::move(tensor));
@@ -124,7 +110,7 @@ private:
   TensorId append(std::string_view op_type, std::vector<std::optional<TensorId>> inputs,
                   TensorId output, Attributes attributes = {}) {
     Operator op;
-    op.name = unique(op_names_, fmt::format("{}.lora.{}", prefix_, op_type));
+    op.name = unique_name(op_names_, fmt::format("{}.lora.{}", prefix_, op_type));
     op.op_type = op_type;
     op.inputs = std::move(inputs);
     op.outputs = {output};

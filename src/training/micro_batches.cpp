@@ -1,5 +1,7 @@
 #include "training/micro_batches.hpp"
 
+#include "training/rebuild.hpp"
+
 #include "monet/base/errors.hpp"
 #include "monet/workload/operators.hpp"
 
@@ -34,25 +36,11 @@ private:
   const Graph& source() const { return one_.graph; }
   Graph& graph() { return made_.graph; }
 
-  std::string unique(std::unordered_set<std::string>& taken, const std::string& name) {
-    std::string candidate = name;
-    for (int i = 2; !taken.insert(candidate).second; ++i)
-      candidate = fmt::format("{}.{}", name, i);
-    return candidate;
-  }
-
   /// The first micro-batch has the tensors of the single one.
   void copy_tensors() {
-    graph().name = source().name;
-    graph().origin = source().origin;
-    graph().inputs = source().inputs;
-    graph().outputs = source().outputs;
-    for (Tensor tensor : source().tensors()) {
+    graph() = without_operators(source());
+    for (const Tensor& tensor : source().tensors())
       names_.insert(tensor.name);
-      tensor.producer.reset();
-      tensor.consumers.clear();
-      graph().add_tensor(std::move(tensor));
-    }
     for (std::size_t i = 0; i < source().tensors().size(); ++i)
       now_.emplace_back(i);
     if (one_.loss)
@@ -66,7 +54,7 @@ private:
     if (name.ends_with(suffix))
       return;
     names_.erase(name);
-    name = unique(names_, name + std::string(suffix));
+    name = unique_name(names_, name + std::string(suffix));
   }
 
   /// Kept from one micro-batch to the next, or the same for all.
@@ -84,7 +72,7 @@ private:
 
   TensorId add_copy(const Tensor& like, const std::string& name) {
     Tensor tensor = like;
-    tensor.name = unique(names_, name);
+    tensor.name = unique_name(names_, name);
     tensor.producer.reset();
     tensor.consumers.clear();
     return graph().add_tensor(std::move(tensor));
@@ -148,7 +136,7 @@ private:
     Operator op = source_op;
     if (micro > 1)
       op.name = fmt::format("{}.micro_{}", op.name, micro);
-    op.name = unique(op_names_, op.name);
+    op.name = unique_name(op_names_, op.name);
     const auto follow = [&](TensorId& id) { id = now_[id.index()]; };
     for (auto* list : {&op.inputs, &op.outputs}) {
       for (auto& id : *list) {
@@ -173,7 +161,7 @@ private:
     // What is added is freed at once; the sum stays until the update.
     graph().tensor(now_[gradient.index()]).kind = TensorKind::gradient;
     Operator op;
-    op.name = unique(op_names_, fmt::format("{}.accumulate_{}", tensor.name, micro));
+    op.name = unique_name(op_names_, fmt::format("{}.accumulate_{}", tensor.name, micro));
     op.op_type = "Add";
     op.inputs = {sum->second, now_[gradient.index()]};
     op.outputs = {added};
@@ -186,10 +174,10 @@ private:
 
   void append_mean_loss() {
     Tensor mean;
-    mean.name = unique(names_, "loss");
+    mean.name = unique_name(names_, "loss");
     mean.type = loss_type_;
     Operator op;
-    op.name = unique(op_names_, "loss.Mean");
+    op.name = unique_name(op_names_, "loss.Mean");
     op.op_type = "Mean";
     op.inputs = losses_;
     made_.loss = graph().add_tensor(std::move(mean));

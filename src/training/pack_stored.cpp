@@ -1,5 +1,6 @@
 #include "training/pack_stored.hpp"
 
+#include "training/rebuild.hpp"
 #include "training/storage.hpp"
 
 #include "monet/base/checked.hpp"
@@ -10,8 +11,8 @@
 
 #include <algorithm>
 #include <array>
-#include <set>
 #include <string_view>
+#include <unordered_set>
 
 namespace monet {
 
@@ -119,7 +120,7 @@ private:
     const OpId writer = *graph_.op(reader).forward_op;
     const Tensor& result = graph_.tensor(*graph_.op(writer).outputs[0]);
     Tensor mask;
-    mask.name = unique(result.name + ".mask");
+    mask.name = unique_name(names_, result.name + ".mask");
     mask.shape = result.shape;
     mask.type = ElementType::bit;
     const TensorId id = graph_.add_tensor(std::move(mask));
@@ -146,15 +147,8 @@ private:
     build_nest(graph_, reader);
   }
 
-  std::string unique(const std::string& name) {
-    std::string candidate = name;
-    for (int i = 2; !names_.insert(candidate).second; ++i)
-      candidate = fmt::format("{}.{}", name, i);
-    return candidate;
-  }
-
   Graph& graph_;
-  std::set<std::string> names_;
+  std::unordered_set<std::string> names_;
   std::vector<std::vector<TensorId>> views_; ///< per storage, itself included
 };
 

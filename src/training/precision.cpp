@@ -1,5 +1,6 @@
 #include "training/precision.hpp"
 
+#include "training/rebuild.hpp"
 #include "training/storage.hpp"
 
 #include "monet/workload/operators.hpp"
@@ -13,29 +14,15 @@ namespace monet {
 
 namespace {
 
-std::string unique(std::unordered_set<std::string>& taken, const std::string& name) {
-  std::string candidate = name;
-  for (int i = 2; !taken.insert(candidate).second; ++i)
-    candidate = fmt::format("{}.{}", name, i);
-  return candidate;
-}
-
 class CastWriter {
 public:
   CastWriter(const Graph& network, const Precision& precision, const std::vector<bool>& trained)
       : network_(network), precision_(precision), trained_(trained) {}
 
   Graph run() {
-    made_.name = network_.name;
-    made_.origin = network_.origin;
-    made_.inputs = network_.inputs;
-    made_.outputs = network_.outputs;
-    for (Tensor tensor : network_.tensors()) {
+    made_ = without_operators(network_);
+    for (const Tensor& tensor : network_.tensors())
       names_.insert(tensor.name);
-      tensor.producer.reset();
-      tensor.consumers.clear();
-      made_.add_tensor(std::move(tensor));
-    }
     for (const Operator& op : network_.operators())
       op_names_.insert(op.name);
     std::vector<OpId> place;
@@ -78,10 +65,10 @@ private:
       return known->second;
     Tensor tensor;
     const Tensor& source = network_.tensor(from);
-    tensor.name = unique(names_, source.name + ".cast");
+    tensor.name = unique_name(names_, source.name + ".cast");
     tensor.shape = source.shape;
     Operator op;
-    op.name = unique(op_names_, source.name + ".Cast");
+    op.name = unique_name(op_names_, source.name + ".Cast");
     op.op_type = "Cast";
     op.phase = phase;
     op.inputs = {from};

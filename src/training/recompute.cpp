@@ -1,5 +1,6 @@
 #include "training/recompute.hpp"
 
+#include "training/rebuild.hpp"
 #include "training/storage.hpp"
 
 #include "monet/base/text.hpp"
@@ -82,15 +83,7 @@ private:
   }
 
   Graph rebuild() {
-    made_.name = graph_.name;
-    made_.origin = graph_.origin;
-    made_.inputs = graph_.inputs;
-    made_.outputs = graph_.outputs;
-    for (Tensor tensor : graph_.tensors()) {
-      tensor.producer.reset();
-      tensor.consumers.clear();
-      made_.add_tensor(std::move(tensor));
-    }
+    made_ = without_operators(graph_);
     new_op_.resize(graph_.operators().size());
     for (std::size_t i = 0; i < graph_.operators().size(); ++i) {
       for (const OpId clone : before_[i])

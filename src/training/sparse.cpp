@@ -2,6 +2,7 @@
 // output channels of chosen weights. Such a weight becomes two parameters, joined before the
 // product that reads it, and the gradient of the trained one alone is computed
 // (gradients/linear.cpp).
+#include "training/rebuild.hpp"
 #include "training/regime.hpp"
 
 #include "monet/base/errors.hpp"
@@ -55,17 +56,9 @@ class ChannelSplitter {
 public:
   ChannelSplitter(const Graph& network, const SparseOptions& options)
       : network_(network), options_(options), matched_(options.channels.size(), false) {
-    Graph& graph = made_.graph;
-    graph.name = network.name;
-    graph.origin = network.origin;
-    graph.inputs = network.inputs;
-    graph.outputs = network.outputs;
-    for (Tensor tensor : network.tensors()) {
+    made_.graph = without_operators(network);
+    for (const Tensor& tensor : network.tensors())
       names_.insert(tensor.name);
-      tensor.producer.reset();
-      tensor.consumers.clear();
-      graph.add_tensor(std::move(tensor));
-    }
     for (const Operator& op : network.operators())
       op_names_.insert(op.name);
   }

@@ -136,9 +136,5 @@ TensorId GradientContext::expand(TensorId tensor, std::vector<std::int64_t> shap
 bool GradientContext::as_pytorch() const {
   return owner_->store_ == StorePolicy::pytorch_eager;
 }
-void GradientContext::keep_as_pytorch(TensorId tensor) {
-  if (as_pytorch())
-    owner_->kept_.push_back(tensor);
-}
 
 } // namespace monet

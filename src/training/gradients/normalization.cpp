@@ -47,8 +47,6 @@ void batch_norm(GradientContext& context) {
     fixed_batch_norm(context);
     return;
   }
-  context.keep_as_pytorch(context.input(3));
-  context.keep_as_pytorch(context.input(4));
   context.emit(
       {"BatchNormGrad",
        kMonetDomain,

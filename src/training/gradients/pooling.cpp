@@ -8,14 +8,12 @@ namespace {
 
 /// Reads the argmax indices that the forward operator writes as its second output.
 void max_pool(GradientContext& context) {
-  context.keep_as_pytorch(context.input(0));
   context.emit(
       {"MaxPoolGrad", kMonetDomain, {context.dy(), context.output(1)}, context.op().attributes},
       {0});
 }
 
 void average_pool(GradientContext& context) {
-  context.keep_as_pytorch(context.input(0));
   context.emit({"AveragePoolGrad", kMonetDomain, {context.dy()}, context.op().attributes}, {0});
 }
 

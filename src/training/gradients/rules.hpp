@@ -54,9 +54,7 @@ public:
   TensorId reshape(TensorId tensor, std::vector<std::int64_t> shape);
   TensorId expand(TensorId tensor, std::vector<std::int64_t> shape);
 
-  /// PyTorch's autograd keeps tensors that the gradient does not read; noted under
-  /// StorePolicy::pytorch_eager only.
-  void keep_as_pytorch(TensorId tensor);
+  /// StorePolicy::pytorch_eager: a gradient reads what PyTorch's does.
   bool as_pytorch() const;
 
 private:
