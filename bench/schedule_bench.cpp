@@ -43,8 +43,9 @@ struct Step {
     const testing::HandSplit split{8, {0, 1, 2, 3, 4, 5, 6, 7}};
     tiles = testing::hand_tiles(builder.step(), std::vector<testing::HandSplit>(
                                                     2 * static_cast<std::size_t>(layers), split));
-    for (const Tile& tile : tiles.tiles) {
-      problems.push_back(core_problem(tile, builder.step(), chip));
+    for (std::size_t t = 0; t < tiles.tiles.size(); ++t) {
+      const Tile& tile = tiles.tiles[t];
+      problems.push_back(core_problem(tile, tiles.ranges(TileId(t)), builder.step(), chip));
       costs.push_back(testing::simple_cost(problems.back(), chip.cores[tile.core.index()]));
       tile_costs.push_back({&problems.back(), &costs.back()});
     }

@@ -56,7 +56,7 @@ void add_operators(const TrainingGraph& step, CoreInputs& inputs) {
     Layer layer;
     layer.name = op.name;
     layer.op_type = op.op_type;
-    layer.problem = core_problem({OpId(i), full_tile(op.nest), CoreId(0)}, step, inputs.chip);
+    layer.problem = core_problem({OpId(i), CoreId(0)}, full_tile(op.nest), step, inputs.chip);
     for (const Access& access : op.nest.operands)
       layer.roles.push_back(access.role);
     inputs.layers.push_back(std::move(layer));

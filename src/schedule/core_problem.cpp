@@ -32,12 +32,12 @@ MemoryOperand memory_operand(const LoopNest& nest, const Access& access, std::si
 
 /// The axis counted from the tile's own first iteration and the region's first element, so that
 /// equal tiles at different places look equal.
-AxisExpr relative(const AxisExpr& axis, const Tile& tile, std::int64_t region_begin) {
+AxisExpr relative(const AxisExpr& axis, std::span<const Interval> tile, std::int64_t region_begin) {
   if (axis.data_dependent)
     return axis;
   AxisExpr moved = axis;
   for (const AffineTerm& term : axis.terms) {
-    moved.offset += term.coefficient * tile.ranges[term.dim].begin;
+    moved.offset += term.coefficient * tile[term.dim].begin;
   }
   moved.offset -= region_begin;
   return moved;
@@ -51,8 +51,8 @@ bool sums_up(const LoopNest& nest) {
   return false;
 }
 
-ProblemOperand problem_operand(const Tile& tile, const TrainingGraph& step, const Access& access) {
-  const Operator& op = step.graph.op(tile.op);
+ProblemOperand problem_operand(const Operator& op, std::span<const Interval> tile,
+                               const TrainingGraph& step, const Access& access) {
   const Tensor& tensor = step.graph.tensor(access.tensor);
   ProblemOperand operand;
   operand.mode = access.mode;
@@ -64,7 +64,7 @@ ProblemOperand problem_operand(const Tile& tile, const TrainingGraph& step, cons
   operand.partial_bits = partial ? std::max(operand.bits, bits_of(step.accumulate)) : operand.bits;
   operand.passes = access.passes;
   operand.opaque = access.opaque;
-  const Box box = region(access, tile.ranges, tensor.shape);
+  const Box box = region(access, tile, tensor.shape);
   for (std::size_t a = 0; a < box.size(); ++a) {
     AxisExpr any;
     any.data_dependent = true;
@@ -111,7 +111,8 @@ struct Placed {
   std::vector<std::int64_t> capacity;
 };
 
-Placed place_operands(const Tile& tile, const TrainingGraph& step, const Chip& chip) {
+Placed place_operands(const Tile& tile, std::span<const Interval> ranges, const TrainingGraph& step,
+                      const Chip& chip) {
   const Operator& op = step.graph.op(tile.op);
   const Core& core = chip.cores[tile.core.index()];
   Placed placed;
@@ -119,12 +120,12 @@ Placed place_operands(const Tile& tile, const TrainingGraph& step, const Chip& c
   problem.compute = op.nest.compute;
   problem.work = op.nest.work;
   for (std::size_t d = 0; d < op.nest.dims.size(); ++d) {
-    problem.dims.push_back({op.nest.dims[d].name, tile.ranges[d].size()});
+    problem.dims.push_back({op.nest.dims[d].name, ranges[d].size()});
   }
   placed.members.resize(core.memories.size());
   std::size_t reads = 0;
   for (const Access& access : op.nest.operands) {
-    ProblemOperand operand = problem_operand(tile, step, access);
+    ProblemOperand operand = problem_operand(op, ranges, step, access);
     operand.memory = memory_operand(op.nest, access, reads, core);
     if (access.mode == AccessMode::read)
       ++reads;
@@ -174,8 +175,9 @@ bool smallest(const Placed& placed, std::vector<ProblemOperand> operands) {
 
 } // namespace
 
-CoreProblem core_problem(const Tile& tile, const TrainingGraph& step, const Chip& chip) {
-  Placed placed = place_operands(tile, step, chip);
+CoreProblem core_problem(const Tile& tile, std::span<const Interval> ranges,
+                         const TrainingGraph& step, const Chip& chip) {
+  Placed placed = place_operands(tile, ranges, step, chip);
   for (std::size_t m = 0; m < placed.members.size(); ++m) {
     if (!placed.members[m].empty())
       mark_offchip(placed.members[m], placed.capacity[m], placed.problem.operands);
@@ -183,14 +185,14 @@ CoreProblem core_problem(const Tile& tile, const TrainingGraph& step, const Chip
   return std::move(placed.problem);
 }
 
-std::vector<CoreProblem> streaming_choices(const Tile& tile, const TrainingGraph& step,
-                                           const Chip& chip) {
-  std::vector<CoreProblem> choices{core_problem(tile, step, chip)};
+std::vector<CoreProblem> streaming_choices(const Tile& tile, std::span<const Interval> ranges,
+                                           const TrainingGraph& step, const Chip& chip) {
+  std::vector<CoreProblem> choices{core_problem(tile, ranges, step, chip)};
   const CoreProblem& first = choices.front();
   const std::size_t n = first.operands.size();
   if (first.compute != ComputeKind::mac || n > kMostChoosing || !streams(first))
     return choices;
-  const Placed placed = place_operands(tile, step, chip);
+  const Placed placed = place_operands(tile, ranges, step, chip);
   CoreProblem problem = placed.problem;
   for (unsigned set = 1; set < 1U << n; ++set) {
     for (std::size_t i = 0; i < n; ++i)

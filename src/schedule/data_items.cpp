@@ -28,14 +28,8 @@ public:
 
   DataItems make() {
     result_.tiles.resize(tiles_.tiles.size());
-    std::size_t edge = 0;
-    for (std::size_t t = 0; t < tiles_.tiles.size(); ++t) {
-      first_edge_ = edge;
-      while (edge < tiles_.edges.size() && tiles_.edges[edge].to == TileId(t))
-        ++edge;
-      last_edge_ = edge;
+    for (std::size_t t = 0; t < tiles_.tiles.size(); ++t)
       add_tile(TileId(t));
-    }
     for (Item& item : result_.items)
       std::sort(item.uses.begin(), item.uses.end());
     return std::move(result_);
@@ -45,9 +39,10 @@ private:
   void add_tile(TileId id) {
     const Tile& tile = tiles_.tiles[id.index()];
     const auto& operands = graph_.op(tile.op).nest.operands;
+    tiles_.ranges(id, ranges_);
     for (std::size_t i = 0; i < operands.size(); ++i) {
       const Tensor& tensor = graph_.tensor(operands[i].tensor);
-      const Box box = region(operands[i], tile.ranges, tensor.shape);
+      const Box box = region(operands[i], ranges_, tensor.shape);
       if (volume(box) == 0)
         continue;
       if (operands[i].mode == AccessMode::read) {
@@ -76,10 +71,10 @@ private:
         add_need(id, intern(tensor, box), operand);
       return;
     }
-    for (std::size_t e = first_edge_; e < last_edge_; ++e) {
-      if (tiles_.edges[e].tensor != tensor)
+    for (const TileEdge& edge : tiles_.edges_into(id)) {
+      if (edge.tensor != tensor)
         continue;
-      const ItemId piece = piece_of(tiles_.edges[e].from, tensor);
+      const ItemId piece = piece_of(edge.from, tensor);
       Box part = boxes_of_pieces_[piece.index()];
       for (std::size_t a = 0; a < part.size(); ++a)
         part[a] = intersect(part[a], box[a]);
@@ -152,8 +147,7 @@ private:
   std::vector<std::map<Box, ItemId, BoxLess>> known_; ///< per tensor
   std::vector<Box> boxes_of_pieces_;                  ///< per item, empty for parts
   DataItems result_;
-  std::size_t first_edge_ = 0;
-  std::size_t last_edge_ = 0;
+  std::vector<Interval> ranges_;
 };
 
 } // namespace

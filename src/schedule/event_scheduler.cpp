@@ -430,7 +430,7 @@ private:
     run.variant = cost(p.id).variant;
     if (op.nest.compute == ComputeKind::mac) {
       run.macs = 1;
-      for (const Interval& range : tiles_.tiles[p.id.index()].ranges)
+      for (const Interval& range : tiles_.ranges(p.id))
         run.macs *= range.size();
     }
     timeline_.runs.push_back(std::move(run));

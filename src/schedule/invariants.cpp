@@ -54,7 +54,7 @@ private:
                   std::tuple(previous->start, previous->tile) <= std::tuple(run.start, run.tile),
               "runs are not in order");
       std::int64_t work = 1;
-      for (const Interval& range : tile.ranges)
+      for (const Interval& range : tiles_.ranges(run.tile))
         work *= range.size();
       const bool mac = graph_.op(run.op).nest.compute == ComputeKind::mac;
       require(run.macs == (mac ? work : 0), "a run's MACs are not its tile's");
@@ -80,10 +80,12 @@ private:
   }
 
   void check_edges() {
-    for (const TileEdge& edge : tiles_.edges) {
-      require(run_of_[edge.to.index()]->start >= run_of_[edge.from.index()]->end,
-              fmt::format("tile {} starts before tile {}, whose results it reads, ends",
-                          edge.to.index(), edge.from.index()));
+    for (std::size_t t = 0; t < tiles_.tiles.size(); ++t) {
+      for (const TileEdge& edge : tiles_.edges_into(TileId(t))) {
+        require(run_of_[t]->start >= run_of_[edge.from.index()]->end,
+                fmt::format("tile {} starts before tile {}, whose results it reads, ends", t,
+                            edge.from.index()));
+      }
     }
   }
 
@@ -242,8 +244,7 @@ private:
       const Span span{run.start.value, run.end.value};
       for (const Access& access : graph_.op(run.op).nest.operands) {
         const Tensor& tensor = graph_.tensor(access.tensor);
-        std::int64_t needed =
-            volume(region(access, tiles_.tiles[run.tile.index()].ranges, tensor.shape));
+        std::int64_t needed = volume(region(access, tiles_.ranges(run.tile), tensor.shape));
         if (access.mode == AccessMode::read)
           needed = std::min(needed, made_of(access.tensor));
         needed *= bits_of(tensor.type);
@@ -268,12 +269,12 @@ private:
     const Tensor& tensor = graph_.tensor(id);
     std::int64_t made = tensor.producer ? 0 : element_count(tensor);
     if (tensor.producer) {
-      const auto [first, last] = tiles_.tiles_of[tensor.producer->index()];
+      const auto [first, last] = tiles_.tiles_of(*tensor.producer);
       for (const Access& access : graph_.op(*tensor.producer).nest.operands) {
         if (access.tensor != id || access.mode == AccessMode::read)
           continue;
         for (std::uint32_t t = first; t < last; ++t) {
-          made += volume(region(access, tiles_.tiles[t].ranges, tensor.shape));
+          made += volume(region(access, tiles_.ranges(TileId(t)), tensor.shape));
         }
       }
     }
@@ -378,7 +379,7 @@ private:
     if (kept)
       life.second = timeline_.makespan.value;
     for (const OpId op : touching) {
-      const auto [first, last] = tiles_.tiles_of[op.index()];
+      const auto [first, last] = tiles_.tiles_of(op);
       for (std::uint32_t t = first; t < last; ++t) {
         life.second = std::max(life.second, run_of_[t]->end.value);
         if (tensor.producer == op)

@@ -34,8 +34,8 @@ public:
     for (const Core& core : chip.cores)
       core_keys_.push_back(signature(core));
     choices_.resize(tiles.tiles.size());
-    for (const auto& [first, last] : tiles.tiles_of)
-      add_operator(first, last);
+    for (const OperatorTiling& op : tiles.operators)
+      add_operator(op.first, op.last);
   }
 
   void solve(CoreCostCache& costs, const ScheduleOptions& options) {
@@ -74,7 +74,7 @@ private:
     std::vector<CoreId> streaming;
     for (std::uint32_t t = first; t < last; ++t) {
       const Tile& tile = tiles_.tiles[t];
-      choices.push_back(streaming_choices(tile, step_, chip_));
+      choices.push_back(streaming_choices(tile, tiles_.ranges(TileId(t)), step_, chip_));
       const bool known =
           std::find(streaming.begin(), streaming.end(), tile.core) != streaming.end();
       if (!known && streams(choices.back().front()))

@@ -10,8 +10,11 @@ Timeline schedule_with(const TileGraph& tiles, const TrainingGraph& step, const 
   std::deque<CoreProblem> problems;
   std::deque<CoreCost> costs;
   std::vector<TileCost> tile_costs;
-  for (const Tile& tile : tiles.tiles) {
-    problems.push_back(core_problem(tile, step, chip));
+  std::vector<Interval> ranges;
+  for (std::size_t t = 0; t < tiles.tiles.size(); ++t) {
+    const Tile& tile = tiles.tiles[t];
+    tiles.ranges(TileId(t), ranges);
+    problems.push_back(core_problem(tile, ranges, step, chip));
     costs.push_back(cost_of(problems.back(), chip.cores[tile.core.index()]));
     tile_costs.push_back({&problems.back(), &costs.back()});
   }

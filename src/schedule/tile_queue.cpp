@@ -8,14 +8,16 @@ namespace monet {
 
 TileQueue::TileQueue(const TileGraph& tiles, const Graph& graph, std::size_t cores)
     : tiles_(tiles), successors_(tiles.tiles.size()), blockers_(tiles.tiles.size(), 0),
-      ready_(tiles.tiles.size(), 0), cores_(cores), gated_(tiles.tiles_of.size()),
+      ready_(tiles.tiles.size(), 0), cores_(cores), gated_(tiles.operators.size()),
       left_(tiles.tiles.size()) {
-  for (const TileEdge& edge : tiles.edges) {
-    successors_[edge.from.index()].push_back(edge.to);
-    ++blockers_[edge.to.index()];
+  for (std::size_t t = 0; t < tiles.tiles.size(); ++t) {
+    for (const TileEdge& edge : tiles.edges_into(TileId(t))) {
+      successors_[edge.from.index()].emplace_back(t);
+      ++blockers_[t];
+    }
   }
-  for (const auto& [first, last] : tiles.tiles_of) {
-    unfinished_.push_back(last - first);
+  for (const OperatorTiling& op : tiles.operators) {
+    unfinished_.push_back(op.size());
     end_.push_back(0);
   }
   add_gates(graph);
@@ -35,7 +37,7 @@ void TileQueue::add_gates(const Graph& graph) {
       continue;
     }
     updates_.push_back(OpId(i));
-    const auto [first, last] = tiles_.tiles_of[i];
+    const auto [first, last] = tiles_.tiles_of(OpId(i));
     for (std::uint32_t t = first; t < last; ++t)
       ++blockers_[t];
   }
@@ -59,7 +61,7 @@ void TileQueue::add_gate(OpId before, OpId after) {
   if (!waiting.empty() && waiting.back() == after)
     return;
   waiting.push_back(after);
-  const auto [first, last] = tiles_.tiles_of[after.index()];
+  const auto [first, last] = tiles_.tiles_of(after);
   for (std::uint32_t t = first; t < last; ++t)
     ++blockers_[t];
 }
@@ -125,7 +127,7 @@ void TileQueue::placed(TileId id, std::int64_t end) {
 
 void TileQueue::finish_operator(OpId op, std::int64_t end) {
   for (const OpId after : gated_[op.index()]) {
-    const auto [first, last] = tiles_.tiles_of[after.index()];
+    const auto [first, last] = tiles_.tiles_of(after);
     for (std::uint32_t t = first; t < last; ++t) {
       ready_[t] = std::max(ready_[t], end);
       if (--blockers_[t] == 0)
@@ -142,7 +144,7 @@ void TileQueue::finish_operator(OpId op, std::int64_t end) {
 
 void TileQueue::open_updates() {
   for (const OpId op : updates_) {
-    const auto [first, last] = tiles_.tiles_of[op.index()];
+    const auto [first, last] = tiles_.tiles_of(op);
     for (std::uint32_t t = first; t < last; ++t) {
       ready_[t] = std::max(ready_[t], others_end_);
       if (--blockers_[t] == 0)

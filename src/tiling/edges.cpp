@@ -42,9 +42,13 @@ bool ordered_along(const std::vector<Box>& boxes, std::size_t axis) {
 
 Writers writers_of(const TileGraph& tiles, const Graph& graph, TensorId tensor) {
   Writers writers;
-  const auto [first, last] = tiles.tiles_of[graph.tensor(tensor).producer->index()];
+  const OpId producer = *graph.tensor(tensor).producer;
+  const auto [first, last] = tiles.tiles_of(producer);
+  std::vector<Interval> ranges;
   for (std::uint32_t t = first; t < last; ++t) {
-    writers.boxes.push_back(written_box(graph, tiles.tiles[t], tensor));
+    tiles.ranges(TileId(t), ranges);
+    writers.boxes.push_back(
+        written_box(graph.op(producer), ranges, tensor, graph.tensor(tensor).shape));
   }
   for (std::size_t a = 0; a < graph.tensor(tensor).shape.size(); ++a) {
     const bool varies = writers.boxes.front()[a] != writers.boxes.back()[a];
@@ -76,16 +80,17 @@ public:
 
   void add_edges_into(TileId to, std::vector<TileEdge>& edges) {
     const std::size_t begin = edges.size();
-    const Tile& tile = tiles_.tiles[to.index()];
+    const Operator& op = graph_.op(tiles_.tiles[to.index()].op);
+    tiles_.ranges(to, ranges_);
     std::vector<TensorId> done;
-    for (const Access& access : graph_.op(tile.op).nest.operands) {
+    for (const Access& access : op.nest.operands) {
       const bool produced = graph_.tensor(access.tensor).producer.has_value();
       if (access.mode != AccessMode::read || !produced)
         continue;
       if (std::find(done.begin(), done.end(), access.tensor) != done.end())
         continue;
       done.push_back(access.tensor);
-      add_tensor(to, access.tensor, edges);
+      add_tensor(op, access.tensor, edges);
     }
     std::sort(edges.begin() + static_cast<std::ptrdiff_t>(begin), edges.end(),
               [](const TileEdge& a, const TileEdge& b) {
@@ -101,10 +106,10 @@ private:
     return writers_.emplace(tensor, writers_of(tiles_, graph_, tensor)).first->second;
   }
 
-  void add_tensor(TileId to, TensorId id, std::vector<TileEdge>& edges) {
+  void add_tensor(const Operator& op, TensorId id, std::vector<TileEdge>& edges) {
     const Tensor& tensor = graph_.tensor(id);
     const Writers& sources = writers(id);
-    const std::vector<Box> reads = read_boxes(graph_, tiles_.tiles[to.index()], id);
+    const std::vector<Box> reads = read_boxes(op, ranges_, id, tensor.shape);
     std::size_t first = sources.boxes.size();
     std::size_t last = 0;
     for (const Box& read : reads) {
@@ -112,7 +117,7 @@ private:
       first = std::min(first, a);
       last = std::max(last, b);
     }
-    const std::uint32_t producer_first = tiles_.tiles_of[tensor.producer->index()].first;
+    const std::uint32_t producer_first = tiles_.tiles_of(*tensor.producer).first;
     std::vector<Box> shared;
     for (std::size_t i = first; i < last; ++i) {
       shared.clear();
@@ -123,12 +128,13 @@ private:
       if (shared.empty())
         continue;
       const Bits bits = storage_of(tensor.type, union_volume(shared));
-      edges.push_back({TileId(producer_first + i), to, id, bits});
+      edges.push_back({TileId(producer_first + i), id, bits});
     }
   }
 
   const TileGraph& tiles_;
   const Graph& graph_;
+  std::vector<Interval> ranges_;
   std::map<TensorId, Writers> writers_;
 };
 
@@ -172,32 +178,38 @@ std::int64_t union_volume(std::span<const Box> boxes) {
   return distinct.size() == 1 ? volume(distinct.front()) : union_from(distinct, 0);
 }
 
-std::vector<Box> read_boxes(const Graph& graph, const Tile& tile, TensorId tensor) {
+std::vector<Box> read_boxes(const Operator& op, std::span<const Interval> tile, TensorId tensor,
+                            std::span<const std::int64_t> shape) {
   std::vector<Box> boxes;
-  for (const Access& access : graph.op(tile.op).nest.operands) {
+  for (const Access& access : op.nest.operands) {
     if (access.tensor != tensor || access.mode != AccessMode::read)
       continue;
-    boxes.push_back(region(access, tile.ranges, graph.tensor(tensor).shape));
+    boxes.push_back(region(access, tile, shape));
   }
   return boxes;
 }
 
-Box written_box(const Graph& graph, const Tile& tile, TensorId tensor) {
-  for (const Access& access : graph.op(tile.op).nest.operands) {
+Box written_box(const Operator& op, std::span<const Interval> tile, TensorId tensor,
+                std::span<const std::int64_t> shape) {
+  for (const Access& access : op.nest.operands) {
     if (access.tensor != tensor || access.mode == AccessMode::read)
       continue;
-    return region(access, tile.ranges, graph.tensor(tensor).shape);
+    return region(access, tile, shape);
   }
   // An output that the nest does not describe: nothing of it is known to be written.
-  return Box(graph.tensor(tensor).shape.size(), Interval{0, 0});
+  return Box(shape.size(), Interval{0, 0});
 }
 
-std::vector<TileEdge> make_edges(const TileGraph& tiles, const Graph& graph) {
+void make_edges(TileGraph& tiles, const Graph& graph) {
   std::vector<TileEdge> edges;
+  std::vector<std::uint32_t> first_edge{0};
   EdgeMaker maker(tiles, graph);
-  for (std::size_t t = 0; t < tiles.tiles.size(); ++t)
+  for (std::size_t t = 0; t < tiles.tiles.size(); ++t) {
     maker.add_edges_into(TileId(t), edges);
-  return edges;
+    first_edge.push_back(static_cast<std::uint32_t>(edges.size()));
+  }
+  tiles.first_edge = std::move(first_edge);
+  tiles.edges = std::move(edges);
 }
 
 } // namespace monet

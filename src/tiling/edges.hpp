@@ -12,11 +12,13 @@ namespace monet {
 std::int64_t union_volume(std::span<const Box> boxes);
 
 /// The regions of a tensor that a tile reads, one per reading operand.
-std::vector<Box> read_boxes(const Graph& graph, const Tile& tile, TensorId tensor);
+std::vector<Box> read_boxes(const Operator& op, std::span<const Interval> tile, TensorId tensor,
+                            std::span<const std::int64_t> shape);
 /// The region of a tensor that a tile writes.
-Box written_box(const Graph& graph, const Tile& tile, TensorId tensor);
+Box written_box(const Operator& op, std::span<const Interval> tile, TensorId tensor,
+                std::span<const std::int64_t> shape);
 
-/// Edges into every tile, sorted by (to, from, tensor).
-std::vector<TileEdge> make_edges(const TileGraph& tiles, const Graph& graph);
+/// Fills first_edge and edges of a graph whose tiles are complete.
+void make_edges(TileGraph& tiles, const Graph& graph);
 
 } // namespace monet

@@ -1,6 +1,7 @@
 #include "monet/tiling/tiling.hpp"
 
 #include "tiling/edges.hpp"
+#include "tiling/grid.hpp"
 #include "tiling/split.hpp"
 
 #include "monet/base/checked.hpp"
@@ -67,14 +68,14 @@ public:
       const std::vector<CoreId> cores = cores_for(op, entry);
       if (cores.empty()) {
         homeless.push_back(fmt::format("'{}' ({})", op.name, op.op_type));
-        result.tiles_of.emplace_back(0, 0);
         continue;
       }
       add_tiles(OpId(i), split_for(op, entry, cores), result);
     }
     if (!homeless.empty())
       throw_homeless(homeless);
-    result.edges = make_edges(result, graph_);
+    make_edges(result, graph_);
+    rank_in_order(result);
     return result;
   }
 
@@ -182,13 +183,11 @@ private:
 
   void add_tiles(OpId id, const Split& split, TileGraph& result) {
     const Operator& op = graph_.op(id);
-    const auto first = static_cast<std::uint32_t>(result.tiles.size());
-    auto ranges = split_ranges(op.nest, split.factors);
-    for (std::size_t i = 0; i < ranges.size(); ++i) {
-      result.tiles.push_back({id, std::move(ranges[i]), split.cores[i % split.cores.size()]});
-    }
-    result.tiles_of.emplace_back(first, static_cast<std::uint32_t>(result.tiles.size()));
-    if (ranges.size() == 1) {
+    OperatorTiling tiling = uncut(op.nest);
+    for (const SplitFactor& factor : split.factors)
+      cut(tiling, factor);
+    append_tiles(result, id, std::move(tiling), split.cores);
+    if (result.operators.back().size() == 1) {
       for (const auto& output : op.outputs) {
         if (output)
           home_[output->index()] = split.cores.front();

@@ -27,22 +27,24 @@ StepBuilder convolution() {
   return builder;
 }
 
-Tile tile_of(Interval ox) {
-  return {OpId(0), {ox, {0, 3}}, CoreId(0)};
+constexpr Tile kTile{OpId(0), CoreId(0)};
+
+std::vector<Interval> tile_of(Interval ox) {
+  return {ox, {0, 3}};
 }
 
 TEST(CoreProblem, tiles_that_differ_in_place_only_are_equal) {
   const StepBuilder builder = convolution();
   const Chip chip = make_chip({});
-  const CoreProblem second = core_problem(tile_of({2, 4}), builder.step(), chip);
-  const CoreProblem third = core_problem(tile_of({4, 6}), builder.step(), chip);
+  const CoreProblem second = core_problem(kTile, tile_of({2, 4}), builder.step(), chip);
+  const CoreProblem third = core_problem(kTile, tile_of({4, 6}), builder.step(), chip);
   EXPECT_EQ(second, third);
   // Rows 1 to 4 of x: two outputs and a halo of one on each side, counted from the region's first
   // row.
   EXPECT_EQ(second.operands[1].extents, std::vector<std::int64_t>{4});
   EXPECT_EQ(second.operands[1].axes[0].offset, 0);
   // The first tile lacks a row: it is padding.
-  const CoreProblem first = core_problem(tile_of({0, 2}), builder.step(), chip);
+  const CoreProblem first = core_problem(kTile, tile_of({0, 2}), builder.step(), chip);
   EXPECT_EQ(first.operands[1].extents, std::vector<std::int64_t>{3});
   EXPECT_EQ(first.operands[1].axes[0].offset, -1);
   EXPECT_NE(first, second);
@@ -51,14 +53,14 @@ TEST(CoreProblem, tiles_that_differ_in_place_only_are_equal) {
 TEST(CoreProblem, links_operands_to_memories) {
   const StepBuilder builder = convolution();
   Chip chip = make_chip({});
-  const CoreProblem problem = core_problem(tile_of({0, 8}), builder.step(), chip);
+  const CoreProblem problem = core_problem(kTile, tile_of({0, 8}), builder.step(), chip);
   EXPECT_EQ(problem.operands[0].memory, MemoryOperand::O);
   EXPECT_EQ(problem.operands[1].memory, MemoryOperand::I1);
   EXPECT_EQ(problem.operands[2].memory, MemoryOperand::I2);
   EXPECT_EQ(problem.operands[0].partial_bits, 32);
   // A core that holds no weights takes them as activations.
   chip.cores[0].memories[0].operands = {MemoryOperand::I1, MemoryOperand::O};
-  EXPECT_EQ(core_problem(tile_of({0, 8}), builder.step(), chip).operands[2].memory,
+  EXPECT_EQ(core_problem(kTile, tile_of({0, 8}), builder.step(), chip).operands[2].memory,
             MemoryOperand::I1);
 }
 
@@ -68,9 +70,9 @@ TEST(CoreProblem, partial_sums_are_as_wide_as_the_step_accumulates) {
     builder.graph().tensor(TensorId(t)).type = ElementType::bf16;
   TrainingGraph step = builder.step();
   const Chip chip = make_chip({});
-  EXPECT_EQ(core_problem(tile_of({0, 8}), step, chip).operands[0].partial_bits, 32);
+  EXPECT_EQ(core_problem(kTile, tile_of({0, 8}), step, chip).operands[0].partial_bits, 32);
   step.accumulate = ElementType::bf16;
-  EXPECT_EQ(core_problem(tile_of({0, 8}), step, chip).operands[0].partial_bits, 16);
+  EXPECT_EQ(core_problem(kTile, tile_of({0, 8}), step, chip).operands[0].partial_bits, 16);
 }
 
 TEST(CoreProblem, streams_the_largest_operands_until_the_rest_fits) {
@@ -78,11 +80,11 @@ TEST(CoreProblem, streams_the_largest_operands_until_the_rest_fits) {
   const TensorId x = builder.source("x", {8, 16}, TensorKind::input); // 4096 bits
   const TensorId w = builder.source("w", {16, 32});                   // 16384 bits
   builder.product("o", x, w);                                         // 8 x 32: 8192 bits
-  const Tile tile{OpId(0), {{0, 8}, {0, 32}, {0, 16}}, CoreId(0)};
+  const std::vector<Interval> tile{{0, 8}, {0, 32}, {0, 16}};
   const auto streamed = [&](std::int64_t bits) {
     const Chip chip = make_chip({.core_bits = bits});
     std::vector<bool> flags;
-    for (const ProblemOperand& operand : core_problem(tile, builder.step(), chip).operands) {
+    for (const ProblemOperand& operand : core_problem(kTile, tile, builder.step(), chip).operands) {
       flags.push_back(operand.offchip);
     }
     return flags; // O, I, W
@@ -101,11 +103,11 @@ TEST(CoreProblem, other_operands_may_be_streamed_instead) {
   const TensorId x = builder.source("x", {8, 16}, TensorKind::input); // 4096 bits
   const TensorId w = builder.source("w", {16, 32});                   // 16384 bits
   builder.product("o", x, w);                                         // 8192 bits
-  const Tile tile{OpId(0), {{0, 8}, {0, 32}, {0, 16}}, CoreId(0)};
+  const std::vector<Interval> tile{{0, 8}, {0, 32}, {0, 16}};
   const auto choices = [&](std::int64_t bits) {
     std::vector<std::string> sets;
     for (const CoreProblem& problem :
-         streaming_choices(tile, builder.step(), make_chip({.core_bits = bits}))) {
+         streaming_choices(kTile, tile, builder.step(), make_chip({.core_bits = bits}))) {
       std::string& set = sets.emplace_back();
       for (std::size_t i = 0; i < 3; ++i)
         set += problem.operands[i].offchip ? "OIW"[i] : '-';

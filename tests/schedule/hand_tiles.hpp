@@ -2,7 +2,7 @@
 #pragma once
 
 #include "tiling/edges.hpp"
-#include "tiling/split.hpp"
+#include "tiling/grid.hpp"
 
 #include "monet/tiling/tiling.hpp"
 
@@ -19,16 +19,15 @@ inline TileGraph hand_tiles(const TrainingGraph& step, const std::vector<HandSpl
   TileGraph tiles;
   for (std::size_t i = 0; i < step.graph.operators().size(); ++i) {
     const HandSplit& split = splits[i];
-    const SplitFactor factor{0, split.parts};
-    const auto first = static_cast<std::uint32_t>(tiles.tiles.size());
-    std::size_t at = 0;
-    for (auto& ranges : split_ranges(step.graph.operators()[i].nest, {&factor, 1})) {
-      const CoreId core(split.cores[at++ % split.cores.size()]);
-      tiles.tiles.push_back({OpId(i), std::move(ranges), core});
-    }
-    tiles.tiles_of.emplace_back(first, static_cast<std::uint32_t>(tiles.tiles.size()));
+    OperatorTiling tiling = uncut(step.graph.operators()[i].nest);
+    cut(tiling, {0, split.parts});
+    std::vector<CoreId> cores;
+    for (const std::size_t core : split.cores)
+      cores.emplace_back(core);
+    append_tiles(tiles, OpId(i), std::move(tiling), cores);
   }
-  tiles.edges = make_edges(tiles, step.graph);
+  make_edges(tiles, step.graph);
+  rank_in_order(tiles);
   return tiles;
 }
 

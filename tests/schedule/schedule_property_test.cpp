@@ -94,23 +94,23 @@ RC_GTEST_PROP(Schedule, keeps_its_invariants, ()) {
 RC_GTEST_PROP(Schedule, is_no_shorter_than_its_bounds, ()) {
   const RandomCase c = random_case();
   const Timeline timeline = schedule_of(c);
-  const auto latency = [&](const Tile& tile) {
-    return testing::simple_cost(core_problem(tile, c.builder.step(), c.chip),
-                                c.chip.cores[tile.core.index()])
+  const auto latency = [&](std::size_t t) {
+    const Tile& tile = c.tiles.tiles[t];
+    return testing::simple_cost(
+               core_problem(tile, c.tiles.ranges(TileId(t)), c.builder.step(), c.chip),
+               c.chip.cores[tile.core.index()])
         .latency.value;
   };
   std::map<CoreId, std::int64_t> work;
   std::vector<std::int64_t> path(c.tiles.tiles.size());
   for (std::size_t t = 0; t < path.size(); ++t)
-    path[t] = latency(c.tiles.tiles[t]);
+    path[t] = latency(t);
   for (std::size_t t = 0; t < path.size(); ++t)
     work[c.tiles.tiles[t].core] += path[t];
   for (std::size_t t = 0; t < path.size(); ++t) {
     std::int64_t before = 0;
-    for (const TileEdge& edge : c.tiles.edges) {
-      if (edge.to == TileId(t))
-        before = std::max(before, path[edge.from.index()]);
-    }
+    for (const TileEdge& edge : c.tiles.edges_into(TileId(t)))
+      before = std::max(before, path[edge.from.index()]);
     path[t] += before;
   }
   for (const auto& [core, cycles] : work)

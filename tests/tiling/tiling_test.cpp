@@ -1,5 +1,6 @@
 #include "schedule/small_steps.hpp"
 #include "tiling/edges.hpp"
+#include "tiling/grid.hpp"
 #include "tiling/split.hpp"
 
 #include "monet/base/errors.hpp"
@@ -103,8 +104,8 @@ StepBuilder product_step(std::int64_t b, std::int64_t c, std::int64_t k) {
 
 std::vector<Interval> ranges_of(const TileGraph& tiles, std::size_t dim) {
   std::vector<Interval> ranges;
-  for (const Tile& tile : tiles.tiles)
-    ranges.push_back(tile.ranges[dim]);
+  for (std::size_t t = 0; t < tiles.tiles.size(); ++t)
+    ranges.push_back(tiles.ranges(TileId(t))[dim]);
   return ranges;
 }
 
@@ -120,7 +121,7 @@ TEST(MakeTiles, cuts_the_loop_that_touches_the_least_data) {
   for (std::size_t i = 0; i < 4; ++i)
     EXPECT_EQ(tiles.tiles[i].core, CoreId(i));
   const StepBuilder tall = product_step(512, 64, 64);
-  EXPECT_EQ(make_tiles(tall.step(), chip).tiles[0].ranges[0], (Interval{0, 128}));
+  EXPECT_EQ(ranges_of(make_tiles(tall.step(), chip), 0).front(), (Interval{0, 128}));
 }
 
 /// The off-chip memory is so wide that only computing counts.
@@ -135,8 +136,8 @@ TEST(MakeTiles, cuts_only_as_far_as_the_offchip_memory_can_feed) {
   const StepBuilder builder = product_step(8, 64, 512);
   const TileGraph narrow = make_tiles(builder.step(), make_chip({.cores = 4, .dram_bandwidth = 8}));
   verify(narrow, builder.step());
-  for (const Tile& tile : narrow.tiles)
-    EXPECT_EQ(tile.ranges[0], (Interval{0, 8})); // never along B
+  for (const Interval rows : ranges_of(narrow, 0))
+    EXPECT_EQ(rows, (Interval{0, 8})); // never along B
   // 16 lanes: 8 * 64 * 512 / 16 = 16384 cycles on one core; x and w take (512 + 32768) * 32 / 8 =
   // 133120 cycles to fetch, and x again for every further core. Cutting cannot pay.
   EXPECT_EQ(narrow.tiles.size(), 1U);
@@ -166,7 +167,7 @@ TEST(MakeTiles, dataflow_decides_what_is_worth_cutting) {
   Chip chip = wide_memory(4, 32);
   for (std::size_t c = 0; c < 4; ++c)
     chip.cores[c].dataflow = {{{"K", 32}}};
-  EXPECT_EQ(make_tiles(builder.step(), chip).tiles[0].ranges[0], (Interval{0, 8}));
+  EXPECT_EQ(ranges_of(make_tiles(builder.step(), chip), 0).front(), (Interval{0, 8}));
 }
 
 TEST(MakeTiles, an_operator_that_stays_whole_follows_its_data) {
@@ -290,49 +291,55 @@ StepBuilder halo_step() {
   return builder;
 }
 
+/// Each operator's first loop in so many parts, all on one core.
+TileGraph cut_rows(const StepBuilder& builder, std::initializer_list<std::int64_t> parts) {
+  TileGraph tiles;
+  std::size_t op = 0;
+  for (const std::int64_t count : parts) {
+    OperatorTiling tiling = uncut(builder.step().graph.operators()[op].nest);
+    cut(tiling, {0, count});
+    const CoreId core(0);
+    append_tiles(tiles, OpId(op++), std::move(tiling), {&core, 1});
+  }
+  make_edges(tiles, builder.step().graph);
+  rank_in_order(tiles);
+  return tiles;
+}
+
 TEST(Edges, halos_reach_into_the_neighbours) {
   const StepBuilder builder = halo_step();
-  TileGraph tiles;
-  for (std::int64_t i = 0; i < 4; ++i) {
-    tiles.tiles.push_back({OpId(0), {{2 * i, 2 * i + 2}}, CoreId(0)});
-  }
-  for (std::int64_t i = 0; i < 2; ++i) {
-    tiles.tiles.push_back({OpId(1), {{4 * i, 4 * i + 4}, {0, 3}}, CoreId(0)});
-  }
-  tiles.tiles_of = {{0, 4}, {4, 6}};
-  tiles.edges = make_edges(tiles, builder.step().graph);
+  const TileGraph tiles = cut_rows(builder, {4, 2});
   verify(tiles, builder.step());
   // b[0, 4) reads a[0, 5): tiles 0, 1 whole and one row of 2. b[4, 8) reads a[3, 8): one row of 1,
   // tiles 2, 3.
   const std::vector<std::tuple<std::size_t, std::size_t, std::int64_t>> expected{
       {0, 4, 64}, {1, 4, 64}, {2, 4, 32}, {1, 5, 32}, {2, 5, 64}, {3, 5, 64}};
-  ASSERT_EQ(tiles.edges.size(), expected.size());
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    EXPECT_EQ(std::tuple(tiles.edges[i].from.index(), tiles.edges[i].to.index(),
-                         tiles.edges[i].bits.value),
-              expected[i]);
+  std::vector<std::tuple<std::size_t, std::size_t, std::int64_t>> found;
+  for (std::size_t t = 0; t < tiles.tiles.size(); ++t) {
+    for (const TileEdge& edge : tiles.edges_into(TileId(t)))
+      found.emplace_back(edge.from.index(), t, edge.bits.value);
   }
+  EXPECT_EQ(found, expected);
 }
 
 TEST(Verify, complains_about_damaged_tile_graphs) {
   const StepBuilder builder = halo_step();
-  TileGraph good;
-  good.tiles = {{OpId(0), {{0, 4}}, CoreId(0)},
-                {OpId(0), {{4, 8}}, CoreId(0)},
-                {OpId(1), {{0, 8}, {0, 3}}, CoreId(0)}};
-  good.tiles_of = {{0, 2}, {2, 3}};
-  good.edges = make_edges(good, builder.step().graph);
+  const TileGraph good = cut_rows(builder, {2, 1});
   const auto complaint = [&](const std::function<void(TileGraph&)>& damage) {
     TileGraph bad = good;
     damage(bad);
     return message_of([&] { verify(bad, builder.step()); });
   };
   EXPECT_EQ(complaint([](TileGraph&) {}), "");
-  EXPECT_THAT(complaint([](TileGraph& t) { t.tiles[1].ranges[0].begin = 5; }),
+  EXPECT_THAT(complaint([](TileGraph& t) { t.operators[0].parts[0][1].begin = 5; }),
               HasSubstr("do not partition"));
-  EXPECT_THAT(complaint([](TileGraph& t) { t.tiles[1].ranges[0].end = 7; }),
+  EXPECT_THAT(complaint([](TileGraph& t) { t.operators[0].parts[0][1].end = 7; }),
               HasSubstr("do not partition"));
-  EXPECT_THAT(complaint([](TileGraph& t) { t.edges.pop_back(); }), HasSubstr("2 dependencies"));
+  EXPECT_THAT(complaint([](TileGraph& t) {
+                t.edges.pop_back();
+                --t.first_edge.back();
+              }),
+              HasSubstr("2 dependencies"));
   EXPECT_THAT(complaint([](TileGraph& t) { std::swap(t.edges[0], t.edges[1]); }),
               HasSubstr("out of order"));
   EXPECT_THAT(complaint([](TileGraph& t) { t.edges[0].bits = {0}; }), HasSubstr("or nothing"));

@@ -13,14 +13,15 @@ struct ScheduleOptions {
   int jobs = 1; ///< threads that solve core costs; the timeline is the same for any number
 };
 
-/// The CoreProblem of a tile on a core: operands larger than what the core's top memory can hold
-/// beside the others are marked off-chip, largest first.
-CoreProblem core_problem(const Tile& tile, const TrainingGraph& step, const Chip& chip);
+/// The CoreProblem of a tile with these ranges on its core: operands larger than what the core's
+/// top memory can hold beside the others are marked off-chip, largest first.
+CoreProblem core_problem(const Tile& tile, std::span<const Interval> ranges,
+                         const TrainingGraph& step, const Chip& chip);
 /// The same problem with other operands off-chip, where that lets the others stay: core_problem()
 /// first, then every smallest set of operands to stream, then all of them. One when nothing streams
 /// or the operator is not an array's.
-std::vector<CoreProblem> streaming_choices(const Tile& tile, const TrainingGraph& step,
-                                           const Chip& chip);
+std::vector<CoreProblem> streaming_choices(const Tile& tile, std::span<const Interval> ranges,
+                                           const TrainingGraph& step, const Chip& chip);
 
 /// What the off-chip memory gives `core` while all cores of `together` stream: the least share of a
 /// link or port.

@@ -6,30 +6,64 @@
 #include "monet/training/training.hpp"
 
 #include <optional>
+#include <span>
+#include <utility>
 #include <vector>
 
 namespace monet {
 
-/// A box of an operator's iteration space, run by one core at a stretch.
+/// A box of an operator's iteration space, run by one core at a stretch. Which box:
+/// TileGraph::ranges().
 struct Tile {
   OpId op;
-  std::vector<Interval> ranges; ///< one per dim of the operator's nest
-  CoreId core;                  ///< where it runs
+  CoreId core; ///< where it runs
 };
 
-/// `to` reads what `from` wrote.
+/// The tile that owns the edge reads what `from` wrote.
 struct TileEdge {
   TileId from;
-  TileId to;
   TensorId tensor;
   Bits bits; ///< size of the overlap
 };
 
+/// A loop cut into so many parts. A loop that is cut again has its earlier parts cut further.
+struct LoopCut {
+  std::uint32_t dim = 0; ///< index into LoopNest::dims
+  std::uint32_t count = 1;
+};
+
+/// The tiles of an operator: a grid over its loops. The tile's index counts through the cuts, the
+/// first one outermost.
+struct OperatorTiling {
+  std::uint32_t first = 0; ///< tiles [first, last)
+  std::uint32_t last = 0;
+  std::vector<LoopCut> cuts;
+  std::vector<std::vector<Interval>> parts; ///< per loop; one for a loop that is not cut
+
+  std::uint32_t size() const { return last - first; }
+};
+
 struct TileGraph {
-  std::vector<Tile> tiles;     ///< in topological order, tiles of an operator side by side
-  std::vector<TileEdge> edges; ///< sorted by (to, from, tensor)
-  std::vector<std::pair<std::uint32_t, std::uint32_t>>
-      tiles_of; ///< per operator: [first, last) in tiles
+  std::vector<Tile> tiles; ///< in topological order, tiles of an operator side by side
+  std::vector<OperatorTiling> operators;
+  std::vector<std::uint32_t> first_edge{0}; ///< per tile and one more: where its edges begin
+  std::vector<TileEdge> edges;              ///< of one tile: sorted by (from, tensor)
+  std::vector<std::uint32_t> rank;          ///< per tile: its place in the order of scheduling
+  std::vector<std::uint32_t> stack_of;      ///< per operator; operators of a stack are fused
+
+  /// What the tile reads of others.
+  std::span<const TileEdge> edges_into(TileId tile) const {
+    const std::uint32_t begin = first_edge[tile.index()];
+    return {edges.data() + begin, first_edge[tile.index() + 1] - begin};
+  }
+  /// Tiles [first, last) of the operator.
+  std::pair<std::uint32_t, std::uint32_t> tiles_of(OpId op) const {
+    return {operators[op.index()].first, operators[op.index()].last};
+  }
+  /// The tile's box: one interval per loop of the operator's nest.
+  std::vector<Interval> ranges(TileId tile) const;
+  /// The same into `out`, which keeps its storage.
+  void ranges(TileId tile, std::vector<Interval>& out) const;
 };
 
 struct TilingOptions {
