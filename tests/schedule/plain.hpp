@@ -1,0 +1,101 @@
+// Tiles and timelines as plain lists, for checks that are to share nothing with the code they
+// check.
+#pragma once
+
+#include "monet/schedule/schedule.hpp"
+
+#include <vector>
+
+namespace monet::testing {
+
+struct PlainTile {
+  OpId op;
+  CoreId core;
+  std::vector<Interval> ranges;
+};
+
+struct PlainEdge {
+  TileId from;
+  TileId to;
+  TensorId tensor;
+  std::int64_t bits = 0;
+
+  friend auto operator<=>(const PlainEdge&, const PlainEdge&) = default;
+};
+
+struct PlainTiles {
+  std::vector<PlainTile> tiles;
+  std::vector<PlainEdge> edges;
+  std::vector<std::size_t> rank; ///< per tile: its place in the order of scheduling
+};
+
+inline PlainTiles plain(const TileGraph& graph) {
+  PlainTiles result;
+  for (const Tile& tile : graph.tiles) {
+    result.rank.push_back(result.tiles.size());
+    result.tiles.push_back({tile.op, tile.core, tile.ranges});
+  }
+  for (const TileEdge& edge : graph.edges)
+    result.edges.push_back({edge.from, edge.to, edge.tensor, edge.bits.value});
+  return result;
+}
+
+struct PlainRun {
+  TileId tile;
+  CoreId core;
+  std::int64_t start = 0;
+  std::int64_t end = 0;
+  std::int64_t macs = 0;
+  Energy energy;
+};
+
+struct PlainTransfer {
+  TransferKind kind = TransferKind::fetch;
+  TensorId tensor;
+  OpId op;
+  CoreId from;
+  std::vector<CoreId> to;
+  std::int64_t bits = 0;
+  std::int64_t start = 0;
+  std::int64_t end = 0;
+  std::vector<LinkId> links;
+  Energy link;
+  Energy offchip;
+  Energy onchip;
+};
+
+struct PlainTimeline {
+  std::vector<PlainRun> runs;
+  std::vector<PlainTransfer> transfers;
+  std::vector<MemoryEvent> memory;
+  std::int64_t makespan = 0;
+  Energy total;
+};
+
+inline PlainTimeline plain(const Timeline& timeline) {
+  PlainTimeline result;
+  for (const TileRun& run : timeline.runs) {
+    result.runs.push_back(
+        {run.tile, run.core, run.start.value, run.end.value, run.macs, run.compute + run.memory});
+  }
+  for (const Transfer& t : timeline.transfers) {
+    result.transfers.push_back({t.kind,
+                                t.tensor,
+                                t.op,
+                                t.from,
+                                {t.to},
+                                t.bits.value,
+                                t.start.value,
+                                t.end.value,
+                                t.links,
+                                t.link_energy,
+                                t.offchip_energy,
+                                t.onchip_energy});
+  }
+  result.memory = timeline.memory;
+  result.makespan = timeline.makespan.value;
+  result.total = energy_of(timeline).total();
+  return result;
+}
+
+} // namespace monet::testing

@@ -1,0 +1,99 @@
+#include "schedule/random_cases.hpp"
+
+#include "schedule/fixed_costs.hpp"
+
+#include <set>
+
+namespace monet::testing {
+
+namespace {
+
+TilingFactor random_factor(Random& random, const std::vector<LoopDim>& dims) {
+  TilingFactor factor;
+  factor.dim = dims.empty() || random.chance(5) ? "OX" : random.pick(dims).name;
+  factor.factor = random.between(1, 6);
+  if (random.chance(15))
+    factor.amount = TilingFactor::Amount::all;
+  else if (random.chance(15))
+    factor.amount = TilingFactor::Amount::chosen;
+  return factor;
+}
+
+std::vector<std::int64_t> random_cores(Random& random, const Chip& chip) {
+  std::vector<std::int64_t> cores;
+  const auto most = static_cast<std::int64_t>(chip.compute_cores()) - 1;
+  for (std::int64_t n = random.between(1, most + 1); n > 0; --n) {
+    const std::int64_t core = random.between(0, most);
+    if (std::find(cores.begin(), cores.end(), core) == cores.end())
+      cores.push_back(core);
+  }
+  return cores;
+}
+
+bool runs_on(const Operator& op, const Chip& chip, const std::vector<std::int64_t>& cores) {
+  return std::any_of(cores.begin(), cores.end(), [&](std::int64_t core) {
+    return can_run(chip.cores[static_cast<std::size_t>(core)], op.nest.compute, op.op_type);
+  });
+}
+
+} // namespace
+
+MappingFile random_mapping(Random& random, const Graph& graph, const Chip& chip) {
+  MappingFile mapping;
+  std::set<std::string> types;
+  const auto add = [&](const std::string& name, const Operator* op) {
+    MappingEntry entry;
+    entry.name = name;
+    entry.where = {"mapping.yaml", static_cast<int>(mapping.entries.size()) + 1, 1, ""};
+    const std::vector<LoopDim> dims = op ? op->nest.dims : std::vector<LoopDim>{};
+    for (std::int64_t n = random.between(0, 2); n > 0; --n)
+      entry.inter_core_tiling.push_back(random_factor(random, dims));
+    for (std::int64_t n = random.between(0, 2); n > 0; --n)
+      entry.intra_core_tiling.push_back(random_factor(random, dims));
+    const std::vector<std::int64_t> cores = random_cores(random, chip);
+    if (random.chance(60) && (!op || runs_on(*op, chip, cores)))
+      entry.core_allocation = cores;
+    mapping.entries.push_back(std::move(entry));
+  };
+  if (random.chance(50))
+    add("default", nullptr);
+  for (const Operator& op : graph.operators()) {
+    const auto kind = random.between(0, 3);
+    if (kind == 0)
+      add(op.name, &op);
+    // Operators of one type may be of different kinds: no cores for all of them.
+    if (kind == 1 && types.insert(op.op_type).second) {
+      add(op.op_type, &op);
+      mapping.entries.back().core_allocation.reset();
+    }
+  }
+  return mapping;
+}
+
+RandomCase random_case(std::uint64_t seed, const CaseShape& shape) {
+  Random random(seed);
+  RandomCase c;
+  c.step = random_step(random, shape.network);
+  c.chip = random_chip(random, shape.system);
+  c.mapping = random_mapping(random, c.step.graph, c.chip);
+  TilingOptions options;
+  options.mapping = &c.mapping;
+  c.tiles = make_tiles(c.step, c.chip, options);
+  return c;
+}
+
+CoreCost hashed_cost(const CoreProblem& problem, const Core& core) {
+  CoreCost cost = simple_cost(problem, core);
+  std::uint64_t hash = 0xcbf29ce484222325U; // FNV-1a
+  for (const char c : signature(problem))
+    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+  Random random(hash ^ static_cast<std::uint64_t>(core.lanes()));
+  cost.latency.value += random.between(0, 2 * cost.latency.value);
+  for (std::size_t i = 0; i < problem.operands.size(); ++i) {
+    if (problem.operands[i].offchip)
+      cost.resident[i] = {random.between(0, bits_of_operand(problem.operands[i]))};
+  }
+  return cost;
+}
+
+} // namespace monet::testing

@@ -1,0 +1,35 @@
+// Whole random cases: a step, a system, tiles, and core costs that are as good as any.
+#pragma once
+
+#include "schedule/random_networks.hpp"
+#include "schedule/random_systems.hpp"
+
+#include "monet/core_cost/core_cost.hpp"
+#include "monet/tiling/tiling.hpp"
+
+namespace monet::testing {
+
+struct RandomCase {
+  TrainingGraph step;
+  Chip chip;
+  MappingFile mapping;
+  TileGraph tiles;
+};
+
+struct CaseShape {
+  NetworkShape network;
+  SystemShape system;
+};
+
+/// Same seed, same case.
+RandomCase random_case(std::uint64_t seed, const CaseShape& shape);
+
+/// Entries by node, operator type and default: cores, and factors along loops that the operators
+/// have and some that they have not.
+MappingFile random_mapping(Random& random, const Graph& graph, const Chip& chip);
+
+/// A latency that depends on everything in the problem and looks like chance, and working space of
+/// streamed operands likewise.
+CoreCost hashed_cost(const CoreProblem& problem, const Core& core);
+
+} // namespace monet::testing

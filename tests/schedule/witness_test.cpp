@@ -1,0 +1,104 @@
+// Random networks on random systems, judged by witnesses that share nothing with what they judge.
+#include "schedule/element_edges.hpp"
+#include "schedule/event_scheduler.hpp"
+#include "schedule/random_cases.hpp"
+#include "schedule/replay.hpp"
+
+#include "monet/base/errors.hpp"
+
+#include <gtest/gtest.h>
+
+namespace monet {
+namespace {
+
+using testing::CaseShape;
+using testing::PlainTiles;
+using testing::PlainTimeline;
+using testing::RandomCase;
+
+/// Iterations of the element by element witness that a case may take.
+constexpr std::int64_t kMostEffort = 200000;
+
+Timeline schedule_of(const RandomCase& c) {
+  return schedule_with(c.tiles, c.step, c.chip, testing::hashed_cost);
+}
+
+std::int64_t macs_of(const PlainTiles& tiles, const Graph& graph) {
+  std::int64_t sum = 0;
+  for (const testing::PlainTile& tile : tiles.tiles) {
+    if (graph.op(tile.op).nest.compute == ComputeKind::mac)
+      sum += volume(tile.ranges);
+  }
+  return sum;
+}
+
+void check_tiles(const RandomCase& c) {
+  verify(c.tiles, c.step);
+  const PlainTiles tiles = testing::plain(c.tiles);
+  std::int64_t macs_of_graph = 0;
+  for (const Operator& op : c.step.graph.operators())
+    macs_of_graph += macs(op.nest);
+  EXPECT_EQ(macs_of(tiles, c.step.graph), macs_of_graph);
+  if (testing::effort_of_edges(c.step.graph) <= kMostEffort) {
+    const auto wrong = testing::wrong_edges(tiles, c.step.graph);
+    EXPECT_FALSE(wrong) << *wrong;
+  }
+}
+
+/// False when there is no schedule, and the tool says why.
+bool check_schedule(const RandomCase& c) {
+  Timeline timeline;
+  try {
+    timeline = schedule_of(c);
+  } catch (const InfeasibleError& error) {
+    EXPECT_NE(std::string(error.what()).find(" bits"), std::string::npos) << error.what();
+    return false;
+  }
+  verify(timeline, c.tiles, c.step, c.chip);
+  const PlainTimeline plain = testing::plain(timeline);
+  const auto problem = testing::impossible(plain, testing::plain(c.tiles), c.step, c.chip);
+  EXPECT_FALSE(problem) << *problem;
+  const testing::CompulsoryBits least = testing::compulsory_bits(c.step);
+  const testing::CompulsoryBits moved = testing::offchip_bits(plain, c.chip);
+  EXPECT_GE(moved.read, least.read);
+  EXPECT_GE(moved.written, least.written);
+  return true;
+}
+
+/// Runs so many cases; stops at the first that fails and says which it was.
+void check_cases(std::uint64_t first, int count, const CaseShape& shape) {
+  int scheduled = 0;
+  for (std::uint64_t seed = first; seed < first + static_cast<std::uint64_t>(count); ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    try {
+      const RandomCase c = testing::random_case(seed, shape);
+      check_tiles(c);
+      scheduled += check_schedule(c) ? 1 : 0;
+    } catch (const std::exception& error) {
+      ADD_FAILURE() << error.what();
+    }
+    if (::testing::Test::HasFailure())
+      return;
+  }
+  EXPECT_GE(scheduled, count * 9 / 10); // most cases fit
+}
+
+TEST(Witness, inference) {
+  check_cases(1, MONET_WITNESS_CASES, {});
+}
+
+TEST(Witness, training) {
+  CaseShape shape;
+  shape.network = {.operators = 4, .training = true};
+  check_cases(100001, MONET_WITNESS_CASES / 2, shape);
+}
+
+TEST(Witness, memories_as_small_as_can_be) {
+  CaseShape shape;
+  shape.network.training = true;
+  shape.system = {.cores = 4, .least_bits = 1 << 13, .most_bits = 1 << 14};
+  check_cases(200001, MONET_WITNESS_CASES / 4, shape);
+}
+
+} // namespace
+} // namespace monet
