@@ -245,9 +245,9 @@ private:
       for (const Access& access : graph_.op(run.op).nest.operands) {
         const Tensor& tensor = graph_.tensor(access.tensor);
         std::int64_t needed = volume(region(access, tiles_.ranges(run.tile), tensor.shape));
-        if (access.mode == AccessMode::read)
-          needed = std::min(needed, made_of(access.tensor));
         needed *= bits_of(tensor.type);
+        if (access.mode == AccessMode::read && tensor.producer)
+          needed = std::min(needed, made_for(run.tile, access.tensor));
         if (needed == 0 || least_held(memory, access.tensor, span) >= needed)
           continue;
         const auto found = streams.find({run.op, access.tensor, memory});
@@ -261,7 +261,17 @@ private:
     }
   }
 
-  /// Elements of the tensor that somebody writes: reads of others are reads of zeros.
+  /// Bits that somebody writes of what the tile reads: the rest is zeros.
+  std::int64_t made_for(TileId tile, TensorId tensor) const {
+    std::int64_t bits = 0;
+    for (const TileEdge& edge : tiles_.edges_into(tile)) {
+      if (edge.tensor == tensor)
+        bits += edge.bits.value;
+    }
+    return bits;
+  }
+
+  /// Elements of the tensor that somebody writes.
   std::int64_t made_of(TensorId id) {
     const auto known = made_.find(id);
     if (known != made_.end())

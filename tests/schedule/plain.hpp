@@ -31,12 +31,13 @@ struct PlainTiles {
 
 inline PlainTiles plain(const TileGraph& graph) {
   PlainTiles result;
-  for (const Tile& tile : graph.tiles) {
-    result.rank.push_back(result.tiles.size());
-    result.tiles.push_back({tile.op, tile.core, tile.ranges});
+  for (std::size_t t = 0; t < graph.tiles.size(); ++t) {
+    const Tile& tile = graph.tiles[t];
+    result.rank.push_back(graph.rank[t]);
+    result.tiles.push_back({tile.op, tile.core, graph.ranges(TileId(t))});
+    for (const TileEdge& edge : graph.edges_into(TileId(t)))
+      result.edges.push_back({edge.from, TileId(t), edge.tensor, edge.bits.value});
   }
-  for (const TileEdge& edge : graph.edges)
-    result.edges.push_back({edge.from, edge.to, edge.tensor, edge.bits.value});
   return result;
 }
 
