@@ -26,26 +26,29 @@ struct BusyTime {
 
 /// Splits an energy over the links in proportion to what each charges; the last one takes the
 /// rounding.
-void book_links(const Transfer& transfer, const Chip& chip, std::vector<LinkSums>& links) {
+void book_links(const Timeline& timeline, const Transfer& transfer, const Chip& chip,
+                std::vector<LinkSums>& links) {
+  const TransferCost& cost = timeline.cost_of(transfer);
+  const std::vector<LinkId>& used = timeline.route_of(transfer).links;
   std::vector<double> charges;
   double sum = 0;
-  for (const LinkId id : transfer.links) {
+  for (const LinkId id : used) {
     const Link& link = chip.links.at(id.index());
     const auto cycles = static_cast<double>((transfer.end - transfer.start).value);
     charges.push_back(cycles * link.energy_pj_per_cycle +
-                      static_cast<double>(transfer.bits.value) * link.energy_pj_per_bit);
+                      static_cast<double>(cost.bits.value) * link.energy_pj_per_bit);
     sum += charges.back();
   }
-  Energy left = transfer.link_energy;
+  Energy left = cost.link_energy;
   for (std::size_t i = 0; i < charges.size(); ++i) {
     const double part = sum > 0 ? charges[i] / sum : 0;
-    const auto units = static_cast<double>(transfer.link_energy.units);
+    const auto units = static_cast<double>(cost.link_energy.units);
     const Energy share =
         i + 1 == charges.size() ? left : Energy{static_cast<std::int64_t>(part * units)};
-    links.at(transfer.links[i].index()).energy += share;
+    links.at(used[i].index()).energy += share;
     left = left - share;
   }
-  internal_check(!transfer.links.empty() || transfer.link_energy.units == 0,
+  internal_check(!used.empty() || cost.link_energy.units == 0,
                  "a transfer without links has link energy");
 }
 
@@ -57,13 +60,14 @@ void book_runs(const Timeline& timeline, Ledger& ledger) {
     std::set<CoreId>& used = cores_of[run.op.index()];
     layer.start = used.empty() ? run.start : std::min(layer.start, run.start);
     layer.end = std::max(layer.end, run.end);
-    layer.energy.compute += run.compute;
-    layer.energy.onchip_memory += run.memory;
+    const RunCost& cost = timeline.cost_of(run);
+    layer.energy.compute += cost.compute;
+    layer.energy.onchip_memory += cost.memory;
     used.insert(run.core);
-    if (!run.variant.empty())
-      layer.variants.insert(run.variant);
+    if (!cost.variant.empty())
+      layer.variants.insert(cost.variant);
     CoreSums& core = ledger.cores.at(run.core.index());
-    core.energy += run.compute + run.memory;
+    core.energy += cost.compute + cost.memory;
     ++core.tiles;
     busy[run.core.index()].add(run.start, run.end);
   }
@@ -79,22 +83,23 @@ void book_transfers(const Timeline& timeline, const Chip& chip, Ledger& ledger) 
   BusyTime offchip_busy;
   for (const Transfer& transfer : timeline.transfers) {
     LayerSums& layer = ledger.layers.at(transfer.op.index());
-    layer.energy.onchip_memory += transfer.onchip_energy;
-    layer.energy.links += transfer.link_energy;
-    layer.energy.offchip += transfer.offchip_energy;
-    const bool leaves = chip.offchip == transfer.to;
-    ledger.cores.at((leaves ? transfer.from : transfer.to).index()).energy +=
-        transfer.onchip_energy;
-    if (leaves || chip.offchip == transfer.from) {
-      layer.offchip += transfer.bits;
-      ledger.cores.at(chip.offchip->index()).energy += transfer.offchip_energy;
+    const TransferCost& cost = timeline.cost_of(transfer);
+    const Route& route = timeline.route_of(transfer);
+    layer.energy.onchip_memory += cost.onchip_energy;
+    layer.energy.links += cost.link_energy;
+    layer.energy.offchip += cost.offchip_energy;
+    const bool leaves = chip.offchip == route.to.front();
+    ledger.cores.at((leaves ? route.from : route.to.front()).index()).energy += cost.onchip_energy;
+    if (leaves || chip.offchip == route.from) {
+      layer.offchip += cost.bits;
+      ledger.cores.at(chip.offchip->index()).energy += cost.offchip_energy;
       offchip_busy.add(transfer.start, transfer.end);
     } else {
-      internal_check(transfer.offchip_energy.units == 0, "an on-chip transfer has off-chip energy");
+      internal_check(cost.offchip_energy.units == 0, "an on-chip transfer has off-chip energy");
     }
-    book_links(transfer, chip, ledger.links);
-    for (const LinkId link : transfer.links) {
-      ledger.links[link.index()].bits += transfer.bits;
+    book_links(timeline, transfer, chip, ledger.links);
+    for (const LinkId link : route.links) {
+      ledger.links[link.index()].bits += cost.bits;
       busy[link.index()].add(transfer.start, transfer.end);
     }
   }
@@ -114,9 +119,10 @@ void book_memory(const Timeline& timeline, const Chip& chip, Ledger& ledger) {
     }
     touched.clear();
   };
-  for (std::size_t i = 0; i < timeline.memory.size(); ++i) {
-    const MemoryEvent& event = timeline.memory[i];
-    if (i > 0 && timeline.memory[i - 1].time != event.time)
+  const std::vector<MemoryEvent> events = memory_events(timeline);
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    const MemoryEvent& event = events[i];
+    if (i > 0 && events[i - 1].time != event.time)
       settle();
     held.at(event.memory.index()) += event.delta;
     touched.push_back(event.memory);

@@ -187,12 +187,13 @@ Json timeline_json(const StepResult& result) {
   }
   Json transfers = Json::array();
   for (const Transfer& t : timeline.transfers) {
+    const Route& route = timeline.route_of(t);
     Json links = Json::array();
-    for (const LinkId link : t.links)
+    for (const LinkId link : route.links)
       links.push_back(link.value);
-    transfers.push_back(
-        Json::array({static_cast<int>(t.kind), std::move(links), t.op.value, t.start.value,
-                     t.end.value, t.bits.value, t.from.value, t.to.value, t.tensor.value}));
+    transfers.push_back(Json::array({static_cast<int>(t.kind), std::move(links), t.op.value,
+                                     t.start.value, t.end.value, timeline.bits_of(t).value,
+                                     route.from.value, route.to.front().value, t.tensor.value}));
   }
   Json cycles = Json::array();
   std::array<Json, kMemoryOwners> bytes;

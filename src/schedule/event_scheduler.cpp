@@ -5,6 +5,7 @@
 #include "schedule/offchip_memory.hpp"
 #include "schedule/residency.hpp"
 #include "schedule/tile_queue.hpp"
+#include "schedule/timeline_writer.hpp"
 
 #include "monet/base/errors.hpp"
 
@@ -12,6 +13,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <tuple>
 
 namespace monet {
@@ -30,7 +32,7 @@ public:
   EventScheduler(const TileGraph& tiles, const TrainingGraph& step, const Chip& chip,
                  const std::vector<TileCost>& costs)
       : tiles_(tiles), step_(step), graph_(step.graph), chip_(chip), costs_(costs), network_(chip),
-        memory_(chip, tiles.tiles.size()),
+        memory_(chip, tiles.tiles.size(), timeline_),
         data_(make_data_items(tiles, step.graph, problems_of(costs), memory_.pool_of())),
         offchip_(data_, step.graph), queue_(tiles, step.graph, chip.cores.size()),
         core_free_(chip.cores.size(), 0) {
@@ -69,6 +71,12 @@ private:
   const Item& item(ItemId id) const { return data_.items[id.index()]; }
   const CoreCost& cost(TileId id) const { return *costs_[id.index()].cost; }
   std::string name(TensorId id) const { return graph_.tensor(id).name; }
+
+  Booking book(const TransferRequest& request, std::int64_t ready) {
+    const Booking booking = network_.reserve(request, ready);
+    timeline_.add_transfer(request, booking);
+    return booking;
+  }
 
   void place(TileId id) {
     const Tile& tile = tiles_.tiles[id.index()];
@@ -200,18 +208,16 @@ private:
     } else {
       ready = std::max(ready, *stored);
     }
-    const Transfer transfer = network_.reserve(
+    const Booking transfer = book(
         {TransferKind::fetch, wanted.tensor, p.op, from, to, wanted.bits, need.operand}, ready);
     if (source) {
-      memory_.touch(*source, transfer.end.value);
+      memory_.touch(*source, transfer.end);
     } else if (wanted.piece) {
-      offchip_.touch(*wanted.piece, transfer.end.value);
+      offchip_.touch(*wanted.piece, transfer.end);
     }
-    const CopyId copy =
-        memory_.add(p.pool, wanted.tensor, need.item, wanted.bits, transfer.start.value);
-    memory_.copy(copy).available = transfer.end.value;
-    memory_.touch(copy, transfer.end.value);
-    timeline_.transfers.push_back(transfer);
+    const CopyId copy = memory_.add(p.pool, wanted.tensor, need.item, wanted.bits, transfer.start);
+    memory_.copy(copy).available = transfer.end;
+    memory_.touch(copy, transfer.end);
     return copy;
   }
 
@@ -261,14 +267,12 @@ private:
 
   std::int64_t write(const Placement& p, CopyId id, TransferKind kind) {
     const Copy copy = memory_.copy(id);
-    const Transfer transfer =
-        network_.reserve({kind, copy.tensor, p.op, memory_.pool(copy.pool).gateway,
-                          network_.offchip(), copy.bits, MemoryOperand::O},
-                         copy.available);
-    memory_.touch(id, transfer.end.value);
-    offchip_.store(*copy.item, transfer.start.value, transfer.end.value);
-    timeline_.transfers.push_back(transfer);
-    return transfer.end.value;
+    const Booking transfer = book({kind, copy.tensor, p.op, memory_.pool(copy.pool).gateway,
+                                   network_.offchip(), copy.bits, MemoryOperand::O},
+                                  copy.available);
+    memory_.touch(id, transfer.end);
+    offchip_.store(*copy.item, transfer.start, transfer.end);
+    return transfer.end;
   }
 
   /// True when the copy can go without its data being lost.
@@ -339,14 +343,13 @@ private:
     for (std::size_t i = 0; i < traffic.size(); ++i) {
       if (traffic[i].read.value == 0)
         continue;
-      const Transfer transfer = network_.reserve({TransferKind::stream, operands[i].tensor, p.op,
-                                                  network_.offchip(), core, traffic[i].read},
-                                                 p.start);
+      const Booking transfer = book({TransferKind::stream, operands[i].tensor, p.op,
+                                     network_.offchip(), core, traffic[i].read},
+                                    p.start);
       if (first)
-        p.start = transfer.start.value;
+        p.start = transfer.start;
       first = false;
-      reads_end = std::max(reads_end, transfer.end.value);
-      timeline_.transfers.push_back(transfer);
+      reads_end = std::max(reads_end, transfer.end);
     }
     const std::int64_t latency = std::max<std::int64_t>(1, cost(p.id).latency.value);
     p.end = std::max(p.start + latency, reads_end);
@@ -355,12 +358,10 @@ private:
       if (traffic[i].write.value == 0)
         continue;
       const std::int64_t length = network_.duration(core, network_.offchip(), traffic[i].write);
-      const Transfer transfer =
-          network_.reserve({TransferKind::stream, operands[i].tensor, p.op, core,
-                            network_.offchip(), traffic[i].write, MemoryOperand::O},
-                           std::max(p.start, computed - length));
-      p.end = std::max(p.end, transfer.end.value);
-      timeline_.transfers.push_back(transfer);
+      const Booking transfer = book({TransferKind::stream, operands[i].tensor, p.op, core,
+                                     network_.offchip(), traffic[i].write, MemoryOperand::O},
+                                    std::max(p.start, computed - length));
+      p.end = std::max(p.end, transfer.end);
     }
   }
 
@@ -423,36 +424,33 @@ private:
   }
 
   void add_run(const Placement& p) {
-    const Operator& op = graph_.op(p.op);
-    TileRun run{p.id, p.op, p.core, {p.start}, {p.end}};
-    run.compute = Energy::from(cost(p.id).compute_energy);
-    run.memory = Energy::from(cost(p.id).memory_energy);
-    run.variant = cost(p.id).variant;
-    if (op.nest.compute == ComputeKind::mac) {
-      run.macs = 1;
-      for (const Interval& range : tiles_.ranges(p.id))
-        run.macs *= range.size();
+    timeline_.add_run({p.id, p.op, p.core, run_cost(p), {p.start}, {p.end}});
+  }
+
+  /// Row of the run's cost: tiles with the same problem share it.
+  std::uint32_t run_cost(const Placement& p) {
+    const TileCost& given = costs_[p.id.index()];
+    const auto [entry, added] = run_costs_.try_emplace({given.problem, given.cost}, 0);
+    if (added) {
+      RunCost row{Energy::from(given.cost->compute_energy), Energy::from(given.cost->memory_energy),
+                  0, given.cost->variant};
+      if (graph_.op(p.op).nest.compute == ComputeKind::mac) {
+        row.macs = 1;
+        for (const LoopDim& dim : given.problem->dims)
+          row.macs *= dim.size;
+      }
+      entry->second = timeline_.add_cost(std::move(row));
     }
-    timeline_.runs.push_back(std::move(run));
+    return entry->second;
   }
 
   Timeline finish() {
-    timeline_.memory = memory_.finish();
-    const auto stored = offchip_.finish(network_.offchip(), offchip_port(chip_).capacity);
-    timeline_.memory.insert(timeline_.memory.end(), stored.begin(), stored.end());
-    std::stable_sort(timeline_.memory.begin(), timeline_.memory.end(),
-                     [](const MemoryEvent& a, const MemoryEvent& b) {
-                       return std::tuple(a.time, a.delta.value > 0) <
-                              std::tuple(b.time, b.delta.value > 0);
-                     });
-    std::sort(timeline_.runs.begin(), timeline_.runs.end(), [](const TileRun& a, const TileRun& b) {
-      return std::pair(a.start, a.tile) < std::pair(b.start, b.tile);
-    });
-    std::stable_sort(timeline_.transfers.begin(), timeline_.transfers.end(),
-                     [](const Transfer& a, const Transfer& b) { return a.start < b.start; });
-    add_phases(step_, timeline_);
-    add_liveness(step_, timeline_);
-    return std::move(timeline_);
+    memory_.finish();
+    offchip_.finish(network_.offchip(), offchip_port(chip_).capacity, timeline_);
+    Timeline timeline = timeline_.finish(network_);
+    add_phases(step_, timeline);
+    add_liveness(step_, timeline);
+    return timeline;
   }
 
   const TileGraph& tiles_;
@@ -460,6 +458,7 @@ private:
   const Graph& graph_;
   const Chip& chip_;
   const std::vector<TileCost>& costs_;
+  TimelineWriter timeline_;
   Network network_;
   Residency memory_;
   DataItems data_;
@@ -467,7 +466,7 @@ private:
   TileQueue queue_;
   std::vector<std::int64_t> core_free_;
   std::vector<std::uint32_t> readers_left_; ///< per piece
-  Timeline timeline_;
+  std::map<std::pair<const CoreProblem*, const CoreCost*>, std::uint32_t> run_costs_;
 };
 
 } // namespace

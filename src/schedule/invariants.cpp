@@ -57,7 +57,7 @@ private:
       for (const Interval& range : tiles_.ranges(run.tile))
         work *= range.size();
       const bool mac = graph_.op(run.op).nest.compute == ComputeKind::mac;
-      require(run.macs == (mac ? work : 0), "a run's MACs are not its tile's");
+      require(timeline_.cost_of(run).macs == (mac ? work : 0), "a run's MACs are not its tile's");
       previous = &run;
     }
   }
@@ -126,17 +126,21 @@ private:
       const std::string what = fmt::format("transfer of '{}'", graph_.tensor(t.tensor).name);
       require(!previous || previous->start <= t.start, "transfers are not in order");
       previous = &t;
-      require(t.start.value >= 0 && t.end > t.start && t.bits.value > 0, what + " is empty");
-      require(t.links == chip_.route(t.from, t.to) && !t.links.empty(), what + " has no route");
+      require(t.start.value >= 0 && t.end > t.start && timeline_.bits_of(t).value > 0,
+              what + " is empty");
+      const Route& route = timeline_.route_of(t);
+      require(route.to.size() == 1 && route.links == chip_.route(route.from, route.to.front()) &&
+                  !route.links.empty(),
+              what + " has no route");
       std::int64_t width = INT64_MAX;
-      for (const LinkId link : t.links) {
+      for (const LinkId link : route.links) {
         width = std::min(width, chip_.links[link.index()].bandwidth_bits_per_cycle);
       }
-      if (t.from == chip_.offchip)
+      if (route.from == chip_.offchip)
         width = std::min(width, port.read_bits_per_cycle);
-      if (t.to == chip_.offchip)
+      if (route.to.front() == chip_.offchip)
         width = std::min(width, port.write_bits_per_cycle);
-      require((t.end - t.start).value >= ceil_div(t.bits.value, width),
+      require((t.end - t.start).value >= ceil_div(timeline_.bits_of(t).value, width),
               what + " is faster than its links");
     }
   }
@@ -146,13 +150,14 @@ private:
     std::map<std::size_t, std::vector<Span>> busy;
     for (const Transfer& t : timeline_.transfers) {
       const Span span{t.start.value, t.end.value};
+      const Route& route = timeline_.route_of(t);
       std::set<std::size_t> used;
-      for (const LinkId link : t.links)
+      for (const LinkId link : route.links)
         used.insert(link.index());
       const std::size_t port = chip_.links.size();
-      if (t.from == chip_.offchip)
+      if (route.from == chip_.offchip)
         used.insert(port);
-      if (t.to == chip_.offchip)
+      if (route.to.front() == chip_.offchip)
         used.insert(shared ? port : port + 1);
       for (const std::size_t resource : used)
         busy[resource].push_back(span);
@@ -192,7 +197,7 @@ private:
   void check_memories() {
     std::map<CoreId, std::int64_t> used;
     std::int64_t at = 0;
-    for (const MemoryEvent& event : timeline_.memory) {
+    for (const MemoryEvent& event : memory_events(timeline_)) {
       require(event.time.value >= at, "memory events are not in order");
       at = event.time.value;
       std::int64_t& bits = used[event.memory];
@@ -236,7 +241,8 @@ private:
     for (const Transfer& t : timeline_.transfers) {
       if (t.kind != TransferKind::stream)
         continue;
-      const CoreId core = t.from == chip_.offchip ? t.to : t.from;
+      const Route& route = timeline_.route_of(t);
+      const CoreId core = route.from == chip_.offchip ? route.to.front() : route.from;
       streams[{t.op, t.tensor, memory_of(core)}].emplace_back(t.start.value, t.end.value);
     }
     for (const TileRun& run : timeline_.runs) {
@@ -296,8 +302,8 @@ private:
   void check_outputs() {
     std::map<TensorId, std::int64_t> written;
     for (const Transfer& t : timeline_.transfers) {
-      if (t.to == chip_.offchip)
-        written[t.tensor] += t.bits.value;
+      if (timeline_.route_of(t).to.front() == chip_.offchip)
+        written[t.tensor] += timeline_.bits_of(t).value;
     }
     for (std::size_t i = 0; i < graph_.tensors().size(); ++i) {
       const Tensor& tensor = graph_.tensors()[i];
@@ -402,16 +408,19 @@ private:
   void check_energy() {
     EnergySplit sum;
     for (const TileRun& run : timeline_.runs) {
-      require(run.compute.units >= 0 && run.memory.units >= 0, "a run costs negative energy");
-      sum.compute += run.compute;
-      sum.onchip_memory += run.memory;
+      const RunCost& cost = timeline_.cost_of(run);
+      require(cost.compute.units >= 0 && cost.memory.units >= 0, "a run costs negative energy");
+      sum.compute += cost.compute;
+      sum.onchip_memory += cost.memory;
     }
     for (const Transfer& t : timeline_.transfers) {
-      require(t.link_energy.units >= 0 && t.offchip_energy.units >= 0 && t.onchip_energy.units >= 0,
+      const TransferCost& cost = timeline_.cost_of(t);
+      require(cost.link_energy.units >= 0 && cost.offchip_energy.units >= 0 &&
+                  cost.onchip_energy.units >= 0,
               "a transfer costs negative energy");
-      sum.links += t.link_energy;
-      sum.offchip += t.offchip_energy;
-      sum.onchip_memory += t.onchip_energy;
+      sum.links += cost.link_energy;
+      sum.offchip += cost.offchip_energy;
+      sum.onchip_memory += cost.onchip_energy;
     }
     require(sum.total() == energy_of(timeline_).total(), "energies do not add up");
   }

@@ -86,7 +86,7 @@ std::int64_t Network::earliest(CoreId from, CoreId to, Bits bits, std::int64_t r
   return first_common_gap(timelines_, path(from, to).resources, ready, duration(from, to, bits));
 }
 
-Transfer Network::reserve(const TransferRequest& request, std::int64_t ready) {
+Booking Network::reserve(const TransferRequest& request, std::int64_t ready) {
   internal_check(request.bits.value > 0, "a transfer of nothing");
   if (!direct(request.from, request.to)) {
     throw InfeasibleError(fmt::format("'{}' has no route from core {} ('{}') to core {} ('{}')",
@@ -94,33 +94,34 @@ Transfer Network::reserve(const TransferRequest& request, std::int64_t ready) {
                                       chip_.cores[request.from.index()].name, request.to.index(),
                                       chip_.cores[request.to.index()].name));
   }
-  Transfer transfer;
-  transfer.kind = request.kind;
-  transfer.tensor = request.tensor;
-  transfer.op = request.op;
-  transfer.from = request.from;
-  transfer.to = request.to;
-  transfer.bits = request.bits;
-  const std::int64_t start = earliest(request.from, request.to, request.bits, ready);
-  transfer.start = {start};
-  transfer.end = {start + duration(request.from, request.to, request.bits)};
-  for (const std::size_t resource : path(request.from, request.to).resources) {
-    timelines_[resource].occupy(transfer.start.value, transfer.end.value);
-  }
-  transfer.links = chip_.route(request.from, request.to);
-  add_energy(request, transfer);
-  return transfer;
+  Booking booking;
+  booking.route = route(request.from, request.to);
+  booking.start = earliest(request.from, request.to, request.bits, ready);
+  booking.end = booking.start + duration(request.from, request.to, request.bits);
+  for (const std::size_t resource : path(request.from, request.to).resources)
+    timelines_[resource].occupy(booking.start, booking.end);
+  add_energy(request, booking);
+  return booking;
 }
 
-void Network::add_energy(const TransferRequest& request, Transfer& transfer) const {
+std::uint32_t Network::route(CoreId from, CoreId to) {
+  auto& known = paths_[from.index() * chip_.cores.size() + to.index()].route;
+  if (!known) {
+    known = static_cast<std::uint32_t>(routes_.size());
+    routes_.push_back({from, {to}, chip_.route(from, to)});
+  }
+  return *known;
+}
+
+void Network::add_energy(const TransferRequest& request, Booking& booking) const {
   const auto bits = static_cast<double>(request.bits.value);
-  const auto cycles = static_cast<double>((transfer.end - transfer.start).value);
+  const auto cycles = static_cast<double>(booking.end - booking.start);
   double links = 0;
-  for (const LinkId id : transfer.links) {
+  for (const LinkId id : routes_[booking.route].links) {
     const Link& link = chip_.links[id.index()];
     links += cycles * link.energy_pj_per_cycle + bits * link.energy_pj_per_bit;
   }
-  transfer.link_energy = Energy::from({links});
+  booking.link_energy = Energy::from({links});
   // What a streamed operand costs in the core's own memories is part of the core cost.
   const bool stream = request.kind == TransferKind::stream;
   double offchip = 0;
@@ -137,8 +138,8 @@ void Network::add_energy(const TransferRequest& request, Transfer& transfer) con
     onchip += access_energy(chip_.cores[request.to.index()], request.operand, Direction::fh,
                             Direction::fl, request.bits);
   }
-  transfer.offchip_energy = Energy::from({offchip});
-  transfer.onchip_energy = Energy::from({onchip});
+  booking.offchip_energy = Energy::from({offchip});
+  booking.onchip_energy = Energy::from({onchip});
 }
 
 } // namespace monet

@@ -35,31 +35,32 @@ void OffchipMemory::retire(ItemId piece) {
     stored->retired = true;
 }
 
-std::vector<MemoryEvent> OffchipMemory::finish(CoreId memory, Bits capacity) const {
-  std::vector<MemoryEvent> events;
+void OffchipMemory::finish(CoreId memory, Bits capacity, TimelineWriter& timeline) const {
+  std::vector<std::pair<std::int64_t, std::int64_t>> changes; // (cycle, bits)
   for (std::size_t t = 0; t < graph_.tensors().size(); ++t) {
     const Tensor& tensor = graph_.tensors()[t];
     const Bits size = size_of(tensor);
     if (tensor.producer || tensor.alias_of || size.value == 0)
       continue;
-    events.push_back({{0}, memory, TensorId(t), size});
+    timeline.add_stay(memory, TensorId(t), size, {0}, Stay::kKept);
+    changes.emplace_back(0, size.value);
   }
   for (std::size_t i = 0; i < stored_.size(); ++i) {
     const Item& item = data_.items[i];
     if (!stored_[i] || graph_.tensor(item.tensor).alias_of)
       continue;
-    events.push_back({{stored_[i]->start}, memory, item.tensor, item.bits});
-    if (stored_[i]->retired && !required_[item.tensor.index()]) {
-      events.push_back({{stored_[i]->busy_until}, memory, item.tensor, {-item.bits.value}});
-    }
+    const bool goes = stored_[i]->retired && !required_[item.tensor.index()];
+    timeline.add_stay(memory, item.tensor, item.bits, {stored_[i]->start},
+                      goes ? Cycles{stored_[i]->busy_until} : Stay::kKept);
+    changes.emplace_back(stored_[i]->start, item.bits.value);
+    if (goes)
+      changes.emplace_back(stored_[i]->busy_until, -item.bits.value);
   }
-  std::stable_sort(events.begin(), events.end(), [](const MemoryEvent& a, const MemoryEvent& b) {
-    return std::pair(a.time, a.delta) < std::pair(b.time, b.delta);
-  });
+  std::sort(changes.begin(), changes.end());
   std::int64_t used = 0;
   std::int64_t most = 0;
-  for (const MemoryEvent& event : events) {
-    used = checked_add(used, event.delta.value);
+  for (const auto& [cycle, bits] : changes) {
+    used = checked_add(used, bits);
     most = std::max(most, used);
   }
   if (capacity.value > 0 && most > capacity.value) {
@@ -67,7 +68,6 @@ std::vector<MemoryEvent> OffchipMemory::finish(CoreId memory, Bits capacity) con
         fmt::format("the off-chip memory holds {} bytes, but the step needs {}: {} bytes too many",
                     bytes_of(capacity), bytes_of({most}), bytes_of({most}) - bytes_of(capacity)));
   }
-  return events;
 }
 
 } // namespace monet

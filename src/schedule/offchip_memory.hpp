@@ -3,8 +3,7 @@
 #pragma once
 
 #include "schedule/data_items.hpp"
-
-#include "monet/schedule/timeline.hpp"
+#include "schedule/timeline_writer.hpp"
 
 #include <optional>
 #include <vector>
@@ -25,9 +24,9 @@ public:
   /// Nobody reads the piece any more; what the step leaves behind stays.
   void retire(ItemId piece);
 
-  /// All changes. Tensors that share storage take none. InfeasibleError when `capacity` is
-  /// exceeded.
-  std::vector<MemoryEvent> finish(CoreId memory, Bits capacity) const;
+  /// Writes down what lay there from when to when. Tensors that share storage take no room.
+  /// InfeasibleError when `capacity` is exceeded.
+  void finish(CoreId memory, Bits capacity, TimelineWriter& timeline) const;
 
 private:
   struct Stored {

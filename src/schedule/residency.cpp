@@ -26,7 +26,8 @@ std::int64_t top_capacity(const Core& core) {
 
 } // namespace
 
-Residency::Residency(const Chip& chip, std::size_t tiles) : placed_(tiles, false) {
+Residency::Residency(const Chip& chip, std::size_t tiles, TimelineWriter& timeline)
+    : placed_(tiles, false), timeline_(timeline) {
   std::vector<std::optional<PoolId>> assigned(chip.cores.size());
   for (std::size_t c = 0; c < chip.cores.size(); ++c) {
     if (!assigned[c]) {
@@ -97,6 +98,7 @@ CopyId Residency::add(PoolId pool_id, TensorId tensor, std::optional<ItemId> ite
   copy.item = item;
   copy.pool = pool_id;
   copy.bits = bits;
+  copy.start = start;
   copy.available = start;
   copy.busy_until = start;
   copy.next_use = item ? next_use(*item, pool_id) : kNever;
@@ -104,7 +106,6 @@ CopyId Residency::add(PoolId pool_id, TensorId tensor, std::optional<ItemId> ite
     holders_[item->index()].push_back(id);
   pool.live.emplace(copy.next_use, id);
   copies_.push_back(copy);
-  events_.push_back({{start}, pool.owner, tensor, bits});
   return id;
 }
 
@@ -162,10 +163,10 @@ void Residency::remove(CopyId id) {
   pool.clock = std::max(pool.clock, copy.busy_until);
   if (copy.item)
     std::erase(holders_[copy.item->index()], id);
-  events_.push_back({{copy.busy_until}, pool.owner, copy.tensor, {-copy.bits.value}});
+  timeline_.add_stay(pool.owner, copy.tensor, copy.bits, {copy.start}, {copy.busy_until});
 }
 
-std::vector<MemoryEvent> Residency::finish() {
+void Residency::finish() {
   for (Pool& pool : pools_) {
     std::vector<CopyId> left;
     for (const auto& entry : pool.dead)
@@ -175,7 +176,6 @@ std::vector<MemoryEvent> Residency::finish() {
     for (const CopyId id : left)
       remove(id);
   }
-  return std::move(events_);
 }
 
 } // namespace monet

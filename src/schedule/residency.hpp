@@ -8,8 +8,7 @@
 #pragma once
 
 #include "schedule/data_items.hpp"
-
-#include "monet/schedule/timeline.hpp"
+#include "schedule/timeline_writer.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -26,6 +25,7 @@ struct Copy {
   std::optional<ItemId> item;
   PoolId pool;
   Bits bits;
+  std::int64_t start = 0;      ///< cycle from which its space is taken
   std::int64_t available = 0;  ///< cycle at which its data are there
   std::int64_t busy_until = 0; ///< end of the last run or transfer that touches it
   int pins = 0;                ///< the tile being placed needs it
@@ -48,7 +48,8 @@ class Residency {
 public:
   static constexpr std::uint32_t kNever = 0xFFFFFFFFU;
 
-  Residency(const Chip& chip, std::size_t tiles);
+  /// Stays go into the timeline as they end; it must outlive this.
+  Residency(const Chip& chip, std::size_t tiles, TimelineWriter& timeline);
 
   /// Pool of each core (that of the off-chip core is meaningless).
   const std::vector<PoolId>& pool_of() const { return pool_of_; }
@@ -79,8 +80,8 @@ public:
   std::optional<CopyId> victim(PoolId pool) const;
   /// Gives up the copy at its busy_until and moves the pool's clock there.
   void remove(CopyId id);
-  /// Everything left goes at its busy_until; returns all changes so far.
-  std::vector<MemoryEvent> finish();
+  /// Everything left goes at its busy_until.
+  void finish();
 
 private:
   const DataItems* data_ = nullptr;
@@ -90,7 +91,7 @@ private:
   std::vector<std::vector<CopyId>> holders_;      ///< per item
   std::vector<std::vector<std::size_t>> cursors_; ///< per item and group of uses; see next_use
   std::vector<bool> placed_;
-  std::vector<MemoryEvent> events_;
+  TimelineWriter& timeline_;
 };
 
 } // namespace monet

@@ -95,52 +95,25 @@ TrainingGraph make_step(const std::string& layer) {
 
 Timeline make_timeline() {
   Timeline t;
-  t.runs = {{TileId(0), OpId(0), CoreId(0), {10}, {30}, pj(8), pj(3.25), 8},
-            {TileId(1), OpId(1), CoreId(0), {40}, {70}, pj(8.5), pj(4), 8},
-            {TileId(2), OpId(2), CoreId(1), {74}, {80}, pj(1), pj(0.5), 0}};
+  t.runs = {{TileId(0), OpId(0), CoreId(0), 0, {10}, {30}},
+            {TileId(1), OpId(1), CoreId(0), 1, {40}, {70}},
+            {TileId(2), OpId(2), CoreId(1), 2, {74}, {80}}};
+  t.costs = {{pj(8), pj(3.25), 8, ""}, {pj(8.5), pj(4), 8, ""}, {pj(1), pj(0.5), 0, ""}};
   using enum TransferKind;
-  t.transfers = {
-      {fetch,
-       TensorId(0),
-       OpId(0),
-       CoreId(2),
-       CoreId(0),
-       {128},
-       {0},
-       {10},
-       {LinkId(1)},
-       pj(64),
-       pj(100.25),
-       pj(1.5)},
-      {fetch,
-       TensorId(3),
-       OpId(2),
-       CoreId(0),
-       CoreId(1),
-       {256},
-       {70},
-       {74},
-       {LinkId(0)},
-       pj(8),
-       pj(0),
-       pj(2.5)},
-      // Both links: link 0 charges 10 cycles * 2 pJ = 20 pJ, the bus 256 bits * 0.5 pJ = 128 pJ.
-      {write_back,
-       TensorId(4),
-       OpId(2),
-       CoreId(1),
-       CoreId(2),
-       {256},
-       {80},
-       {90},
-       {LinkId(0), LinkId(1)},
-       pj(148),
-       pj(200),
-       pj(0.75)}};
-  t.memory = {{{0}, CoreId(0), TensorId(0), {128}},  {{0}, CoreId(0), TensorId(1), {256}},
-              {{10}, CoreId(0), TensorId(2), {64}},  {{40}, CoreId(0), TensorId(3), {256}},
-              {{40}, CoreId(0), TensorId(2), {-64}}, {{70}, CoreId(1), TensorId(3), {256}},
-              {{74}, CoreId(1), TensorId(1), {256}}};
+  t.transfers = {{{0}, {10}, TensorId(0), OpId(0), 0, fetch},
+                 {{70}, {74}, TensorId(3), OpId(2), 1, fetch},
+                 {{80}, {90}, TensorId(4), OpId(2), 2, write_back}};
+  t.routes = {{CoreId(2), {CoreId(0)}, {LinkId(1)}},
+              {CoreId(0), {CoreId(1)}, {LinkId(0)}},
+              {CoreId(1), {CoreId(2)}, {LinkId(0), LinkId(1)}}};
+  // Over both links: link 0 charges 10 cycles * 2 pJ = 20 pJ, the bus 256 bits * 0.5 pJ = 128 pJ.
+  t.transfer_costs = {{0, {128}, pj(64), pj(100.25), pj(1.5)},
+                      {1, {256}, pj(8), pj(0), pj(2.5)},
+                      {2, {256}, pj(148), pj(200), pj(0.75)}};
+  t.places = {{CoreId(0), {128}}, {CoreId(0), {256}}, {CoreId(0), {64}}, {CoreId(1), {256}}};
+  t.stays = {{{0}, Stay::kKept, TensorId(0), 0},  {{0}, Stay::kKept, TensorId(1), 1},
+             {{10}, {40}, TensorId(2), 2},        {{40}, Stay::kKept, TensorId(3), 1},
+             {{70}, Stay::kKept, TensorId(3), 3}, {{74}, Stay::kKept, TensorId(1), 3}};
   t.live = {{{0}, {32, 0, 0, 16, 0}},
             {{10}, {32, 0, 0, 16, 8}},
             {{40}, {32, 32, 0, 16, 0}},

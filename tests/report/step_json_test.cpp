@@ -59,11 +59,13 @@ TEST(StepJson, PhasesHaveTheirOwnPeaks) {
 TEST(StepJson, NamesHowLayersScatter) {
   HandMade made = hand_made_step();
   EXPECT_FALSE(step_json(made.result(), made.chip).at("layers")[0].contains("variant"));
-  made.timeline.runs[0].variant = "decomposed";
+  made.timeline.costs[0].variant = "decomposed";
   Json json = step_json(made.result(), made.chip);
   EXPECT_EQ(json.at("layers")[0].at("variant"), "decomposed");
   made.timeline.runs.push_back(made.timeline.runs[0]);
-  made.timeline.runs.back().variant = "gather";
+  made.timeline.runs.back().cost = static_cast<std::uint32_t>(made.timeline.costs.size());
+  made.timeline.costs.push_back(made.timeline.costs[0]);
+  made.timeline.costs.back().variant = "gather";
   json = step_json(made.result(), made.chip);
   EXPECT_EQ(json.at("layers")[0].at("variant"), "decomposed, gather");
 }
@@ -122,8 +124,8 @@ TEST(StepJson, TimelineIsCompactRows) {
 TEST(StepJson, CoresThatShareAMemoryShowOnePeak) {
   HandMade made = hand_made_step();
   made.chip.shared_memory = {{CoreId(0), CoreId(1)}};
-  for (MemoryEvent& event : made.timeline.memory)
-    event.memory = CoreId(0);
+  for (Place& place : made.timeline.places)
+    place.memory = CoreId(0);
   const Json cores = step_json(made.result(), made.chip).at("cores");
   EXPECT_EQ(cores[0]["peak_memory_bytes"], (640 + 256 + 256) / 8);
   EXPECT_EQ(cores[1]["peak_memory_bytes"], cores[0]["peak_memory_bytes"]);
@@ -140,11 +142,11 @@ TEST(StepJson, ALostPhaseIsOurBug) {
 RC_GTEST_PROP(StepJson, EverySplitAddsUpExactly, ()) {
   HandMade made = hand_made_step();
   const auto energy = [] { return Energy{*rc::gen::inRange<std::int64_t>(0, 1'000'000'000'000)}; };
-  for (TileRun& run : made.timeline.runs) {
+  for (RunCost& run : made.timeline.costs) {
     run.compute = energy();
     run.memory = energy();
   }
-  for (Transfer& transfer : made.timeline.transfers) {
+  for (TransferCost& transfer : made.timeline.transfer_costs) {
     transfer.link_energy = energy();
     transfer.onchip_energy = energy();
     if (transfer.offchip_energy.units > 0)

@@ -126,15 +126,17 @@ RC_GTEST_PROP(Schedule, energies_add_up_by_operator_phase_and_core, ()) {
   std::map<Phase, Energy> by_phase;
   std::map<CoreId, Energy> by_core;
   for (const TileRun& run : timeline.runs) {
-    by_operator[run.op] += run.compute + run.memory;
-    by_phase[c.builder.step().graph.op(run.op).phase] += run.compute + run.memory;
-    by_core[run.core] += run.compute + run.memory;
+    const Energy energy = timeline.cost_of(run).compute + timeline.cost_of(run).memory;
+    by_operator[run.op] += energy;
+    by_phase[c.builder.step().graph.op(run.op).phase] += energy;
+    by_core[run.core] += energy;
   }
   for (const Transfer& t : timeline.transfers) {
-    const Energy energy = t.link_energy + t.offchip_energy + t.onchip_energy;
+    const TransferCost& cost = timeline.cost_of(t);
+    const Energy energy = cost.link_energy + cost.offchip_energy + cost.onchip_energy;
     by_operator[t.op] += energy;
     by_phase[c.builder.step().graph.op(t.op).phase] += energy;
-    by_core[t.to] += energy;
+    by_core[timeline.route_of(t).to.front()] += energy;
   }
   const auto sum = [](const auto& parts) {
     Energy total;
@@ -149,12 +151,13 @@ RC_GTEST_PROP(Schedule, energies_add_up_by_operator_phase_and_core, ()) {
 }
 
 bool same(const Timeline& a, const Timeline& b) {
-  const auto equal_runs = [](const TileRun& x, const TileRun& y) {
-    return x.tile == y.tile && x.start == y.start && x.end == y.end && x.memory == y.memory;
+  const auto equal_runs = [&](const TileRun& x, const TileRun& y) {
+    return x.tile == y.tile && x.start == y.start && x.end == y.end &&
+           a.cost_of(x).memory == b.cost_of(y).memory;
   };
-  const auto equal_transfers = [](const Transfer& x, const Transfer& y) {
-    return x.kind == y.kind && x.tensor == y.tensor && x.from == y.from && x.to == y.to &&
-           x.bits == y.bits && x.start == y.start && x.end == y.end;
+  const auto equal_transfers = [&](const Transfer& x, const Transfer& y) {
+    return x.kind == y.kind && x.tensor == y.tensor && a.route_of(x) == b.route_of(y) &&
+           a.bits_of(x) == b.bits_of(y) && x.start == y.start && x.end == y.end;
   };
   return std::equal(a.runs.begin(), a.runs.end(), b.runs.begin(), b.runs.end(), equal_runs) &&
          std::equal(a.transfers.begin(), a.transfers.end(), b.transfers.begin(), b.transfers.end(),
@@ -188,8 +191,9 @@ RC_GTEST_PROP(Schedule, does_not_depend_on_the_number_of_threads, ()) {
 std::int64_t offchip_bits(const Timeline& timeline, const Chip& chip) {
   std::int64_t bits = 0;
   for (const Transfer& t : timeline.transfers) {
-    if (t.from == chip.offchip || t.to == chip.offchip)
-      bits += t.bits.value;
+    const Route& route = timeline.route_of(t);
+    if (route.from == chip.offchip || route.to.front() == chip.offchip)
+      bits += timeline.bits_of(t).value;
   }
   return bits;
 }

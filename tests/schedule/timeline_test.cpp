@@ -104,8 +104,8 @@ TEST(Timeline, transfer_over_a_link) {
       run(chain.builder, make_chip({.cores = 2, .link_bandwidth = 32}), {0, 1});
   const Transfer* fetch = find(timeline, TransferKind::fetch, chain.a);
   ASSERT_NE(fetch, nullptr);
-  EXPECT_EQ(fetch->from, CoreId(0));
-  EXPECT_EQ(fetch->to, CoreId(1));
+  EXPECT_EQ(timeline.route_of(*fetch).from, CoreId(0));
+  EXPECT_THAT(timeline.route_of(*fetch).to, ::testing::ElementsAre(CoreId(1)));
   EXPECT_EQ(span(*fetch), Span(36, 100)); // 2048 bits at 32
   EXPECT_EQ(span(timeline.runs[1]), Span(100, 104));
   EXPECT_EQ(timeline.makespan.value, 136);
@@ -275,7 +275,7 @@ TEST(Timeline, only_the_overlap_of_two_cuts_moves) {
   std::int64_t moved = 0;
   for (const Transfer& t : timeline.transfers) {
     if (t.tensor == a && t.kind == TransferKind::fetch)
-      moved += t.bits.value;
+      moved += timeline.bits_of(t).value;
   }
   EXPECT_EQ(moved, 2 * 16 * 32);
 }
@@ -338,11 +338,15 @@ TEST(Verify, complains_about_every_kind_of_damage) {
   EXPECT_THAT(complaint([](Timeline& t) { t.runs.pop_back(); }), HasSubstr("not every tile"));
   EXPECT_THAT(complaint([](Timeline& t) { t.runs[1].start = {35}; }),
               HasSubstr("two tiles at once"));
-  EXPECT_THAT(complaint([](Timeline& t) { t.runs[0].macs = 1; }), HasSubstr("MACs"));
+  EXPECT_THAT(complaint([](Timeline& t) { t.costs[0].macs = 1; }), HasSubstr("MACs"));
   EXPECT_THAT(complaint([](Timeline& t) { t.transfers[0].end = {31}; }), HasSubstr("faster"));
   EXPECT_THAT(complaint([](Timeline& t) { t.transfers[1].start = {31}; }),
               HasSubstr("two transfers at once"));
-  EXPECT_THAT(complaint([](Timeline& t) { t.memory.erase(t.memory.begin()); }),
+  EXPECT_THAT(complaint([](Timeline& t) { t.stays.erase(t.stays.begin()); }),
+              HasSubstr("is not there"));
+  EXPECT_THAT(complaint([](Timeline& t) { t.stays[0].end = Stay::kKept; }),
+              HasSubstr("is not empty at the end"));
+  EXPECT_THAT(complaint([](Timeline& t) { t.places[0].bits = {1 << 21}; }),
               HasSubstr("bits at cycle"));
   EXPECT_THAT(complaint([](Timeline& t) { t.transfers.pop_back(); }), HasSubstr("not written"));
   EXPECT_THAT(complaint([](Timeline& t) { t.phases[0].end = {71}; }), HasSubstr("cover"));

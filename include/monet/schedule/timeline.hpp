@@ -7,6 +7,8 @@
 #include "monet/training/training.hpp"
 
 #include <array>
+#include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,15 +19,20 @@ struct TileRun {
   TileId tile;
   OpId op;
   CoreId core;
+  std::uint32_t cost = 0; ///< index into Timeline::costs
   Cycles start;
-  Cycles end;     ///< end > start
+  Cycles end; ///< end > start
+};
+
+/// What a run costs; equal tiles share it.
+struct RunCost {
   Energy compute; ///< MACs or lane operations
   Energy memory;  ///< on-chip memories
   std::int64_t macs = 0;
   std::string variant; ///< CoreCost::variant
 };
 
-enum class TransferKind {
+enum class TransferKind : std::uint8_t {
   fetch,      ///< a tensor (or the part a tile needs) comes to a core that keeps it
   stream,     ///< an operand too large for the core flows by while the tile runs
   write_back, ///< a result goes off-chip because it is an output or does not fit
@@ -33,25 +40,51 @@ enum class TransferKind {
 };
 std::string_view name_of(TransferKind kind);
 
-struct Transfer {
-  TransferKind kind = TransferKind::fetch;
-  TensorId tensor;
-  OpId op; ///< the operator it is done for; its energy is that operator's
+/// A way through the chip.
+struct Route {
   CoreId from;
-  CoreId to;
-  Bits bits;
+  std::vector<CoreId> to;    ///< who receives the data
+  std::vector<LinkId> links; ///< all occupied while a transfer lasts
+  friend bool operator==(const Route&, const Route&) = default;
+};
+
+struct Transfer {
   Cycles start;
   Cycles end;
-  std::vector<LinkId> links; ///< all occupied from start to end
+  TensorId tensor;
+  OpId op;                ///< the operator it is done for; its energy is that operator's
+  std::uint32_t cost = 0; ///< index into Timeline::transfer_costs
+  TransferKind kind = TransferKind::fetch;
+};
+
+/// What a transfer moves and costs; transfers of equal size over one route share it.
+struct TransferCost {
+  std::uint32_t route = 0; ///< index into Timeline::routes
+  Bits bits;               ///< that each receiver gets
   Energy link_energy;
   Energy offchip_energy;
   Energy onchip_energy; ///< top memories read and written
 };
 
-/// Change of what a memory holds. One tensor may have copies in several memories.
+/// A tensor, or a part of it, lies in a memory. One tensor may have copies in several memories.
+struct Stay {
+  Cycles start;
+  Cycles end; ///< kKept: when the step is over it still lies there
+  TensorId tensor;
+  std::uint32_t place = 0; ///< index into Timeline::places
+
+  static constexpr Cycles kKept{std::numeric_limits<std::int64_t>::max()};
+};
+struct Place {
+  CoreId memory; ///< core whose top memory it is (first of a sharing group), or the off-chip core
+  Bits bits;
+  friend bool operator==(const Place&, const Place&) = default;
+};
+
+/// Change of what a memory holds.
 struct MemoryEvent {
   Cycles time;
-  CoreId memory; ///< core whose top memory it is (first of a sharing group), or the off-chip core
+  CoreId memory;
   TensorId tensor;
   Bits delta; ///< negative = freed
 };
@@ -71,15 +104,30 @@ struct PhaseSpan {
   Cycles end;
 };
 
+/// Made for a million tiles: what many rows have in common is stored once and referred to.
 struct Timeline {
   std::vector<TileRun> runs;       ///< by start, then tile
-  std::vector<Transfer> transfers; ///< by start, then order of issue
-  std::vector<MemoryEvent> memory; ///< by time
+  std::vector<Transfer> transfers; ///< by start
+  std::vector<Stay> stays;         ///< in no particular order; see memory_events()
   std::vector<MemorySample> live;  ///< steps; one per change
   std::vector<PhaseSpan> phases;   ///< in order; lengths add up to the makespan
   Cycles makespan;
   MemorySample peak; ///< of the sum over owners; the first of equals
+
+  std::vector<RunCost> costs;
+  std::vector<TransferCost> transfer_costs;
+  std::vector<Route> routes;
+  std::vector<Place> places;
+
+  const RunCost& cost_of(const TileRun& run) const { return costs[run.cost]; }
+  const TransferCost& cost_of(const Transfer& t) const { return transfer_costs[t.cost]; }
+  const Route& route_of(const Transfer& t) const { return routes[cost_of(t).route]; }
+  const Place& place_of(const Stay& stay) const { return places[stay.place]; }
+  Bits bits_of(const Transfer& t) const { return cost_of(t).bits; }
 };
+
+/// Every change of what the memories hold: by time, what goes before what comes.
+std::vector<MemoryEvent> memory_events(const Timeline& timeline);
 
 /// Sums over everything in the timeline.
 struct EnergySplit {

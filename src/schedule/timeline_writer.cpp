@@ -1,0 +1,83 @@
+#include "schedule/timeline_writer.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+namespace monet {
+
+namespace {
+
+/// Mixes a word into a hash (the finaliser of splitmix64).
+std::uint64_t mix(std::uint64_t hash, std::int64_t word) {
+  hash = (hash ^ static_cast<std::uint64_t>(word)) + 0x9E3779B97F4A7C15ULL;
+  hash = (hash ^ (hash >> 30U)) * 0xBF58476D1CE4E5B9ULL;
+  hash = (hash ^ (hash >> 27U)) * 0x94D049BB133111EBULL;
+  return hash ^ (hash >> 31U);
+}
+
+} // namespace
+
+void InternTable::grow() {
+  std::vector<Slot> old(std::max<std::size_t>(16, 2 * slots_.size()));
+  old.swap(slots_);
+  for (const Slot& slot : old) {
+    if (slot.number == kFree)
+      continue;
+    std::size_t i = slot.hash & (slots_.size() - 1);
+    while (slots_[i].number != kFree)
+      i = (i + 1) & (slots_.size() - 1);
+    slots_[i] = slot;
+  }
+}
+
+std::uint32_t TimelineWriter::add_cost(RunCost cost) {
+  timeline_.costs.push_back(std::move(cost));
+  return static_cast<std::uint32_t>(timeline_.costs.size() - 1);
+}
+
+void TimelineWriter::add_transfer(const TransferRequest& request, const Booking& booking) {
+  auto& costs = timeline_.transfer_costs;
+  const TransferCost cost{booking.route, request.bits, booking.link_energy, booking.offchip_energy,
+                          booking.onchip_energy};
+  const auto words = [](const TransferCost& c) {
+    return std::tuple(c.bits.value, c.link_energy.units, c.offchip_energy.units,
+                      c.onchip_energy.units, c.route);
+  };
+  std::uint64_t hash = mix(cost.route, cost.bits.value);
+  hash = mix(hash, cost.link_energy.units);
+  hash = mix(hash, cost.onchip_energy.units);
+  const auto next = static_cast<std::uint32_t>(costs.size());
+  const std::uint32_t index = transfer_costs_.find(
+      hash, next, [&](std::uint32_t known) { return words(costs[known]) == words(cost); });
+  if (index == next)
+    costs.push_back(cost);
+  timeline_.transfers.push_back(
+      {{booking.start}, {booking.end}, request.tensor, request.op, index, request.kind});
+}
+
+void TimelineWriter::add_stay(CoreId memory, TensorId tensor, Bits bits, Cycles start, Cycles end) {
+  auto& places = timeline_.places;
+  const Place place{memory, bits};
+  const auto next = static_cast<std::uint32_t>(places.size());
+  const std::uint32_t index =
+      places_.find(mix(memory.value, bits.value), next,
+                   [&](std::uint32_t known) { return places[known] == place; });
+  if (index == next)
+    places.push_back(place);
+  timeline_.stays.push_back({start, end, tensor, index});
+}
+
+Timeline TimelineWriter::finish(const Network& network) {
+  timeline_.routes = network.routes();
+  std::sort(timeline_.runs.begin(), timeline_.runs.end(), [](const TileRun& a, const TileRun& b) {
+    return std::pair(a.start, a.tile) < std::pair(b.start, b.tile);
+  });
+  const auto key = [](const Transfer& t) {
+    return std::tuple(t.start, t.end, t.kind, t.op, t.tensor, t.cost);
+  };
+  std::sort(timeline_.transfers.begin(), timeline_.transfers.end(),
+            [&](const Transfer& a, const Transfer& b) { return key(a) < key(b); });
+  return std::move(timeline_);
+}
+
+} // namespace monet
