@@ -48,6 +48,8 @@ struct PlainRun {
   std::int64_t end = 0;
   std::int64_t macs = 0;
   Energy energy;
+
+  friend bool operator==(const PlainRun&, const PlainRun&) = default;
 };
 
 struct PlainTransfer {
@@ -63,12 +65,24 @@ struct PlainTransfer {
   Energy link;
   Energy offchip;
   Energy onchip;
+
+  friend bool operator==(const PlainTransfer&, const PlainTransfer&) = default;
+};
+
+/// A change of what a memory holds.
+struct PlainEvent {
+  std::int64_t time = 0;
+  CoreId memory;
+  TensorId tensor;
+  std::int64_t bits = 0;
+
+  friend bool operator==(const PlainEvent&, const PlainEvent&) = default;
 };
 
 struct PlainTimeline {
   std::vector<PlainRun> runs;
   std::vector<PlainTransfer> transfers;
-  std::vector<MemoryEvent> memory;
+  std::vector<PlainEvent> memory; ///< in any order
   std::int64_t makespan = 0;
   Energy total;
 };
@@ -76,24 +90,23 @@ struct PlainTimeline {
 inline PlainTimeline plain(const Timeline& timeline) {
   PlainTimeline result;
   for (const TileRun& run : timeline.runs) {
-    result.runs.push_back(
-        {run.tile, run.core, run.start.value, run.end.value, run.macs, run.compute + run.memory});
+    const RunCost& cost = timeline.costs[run.cost];
+    result.runs.push_back({run.tile, run.core, run.start.value, run.end.value, cost.macs,
+                           cost.compute + cost.memory});
   }
   for (const Transfer& t : timeline.transfers) {
-    result.transfers.push_back({t.kind,
-                                t.tensor,
-                                t.op,
-                                t.from,
-                                {t.to},
-                                t.bits.value,
-                                t.start.value,
-                                t.end.value,
-                                t.links,
-                                t.link_energy,
-                                t.offchip_energy,
-                                t.onchip_energy});
+    const TransferCost& cost = timeline.transfer_costs[t.cost];
+    const Route& route = timeline.routes[cost.route];
+    result.transfers.push_back({t.kind, t.tensor, t.op, route.from, route.to, cost.bits.value,
+                                t.start.value, t.end.value, route.links, cost.link_energy,
+                                cost.offchip_energy, cost.onchip_energy});
   }
-  result.memory = timeline.memory;
+  for (const Stay& stay : timeline.stays) {
+    const Place& place = timeline.places[stay.place];
+    result.memory.push_back({stay.start.value, place.memory, stay.tensor, place.bits.value});
+    if (stay.end != Stay::kKept)
+      result.memory.push_back({stay.end.value, place.memory, stay.tensor, -place.bits.value});
+  }
   result.makespan = timeline.makespan.value;
   result.total = energy_of(timeline).total();
   return result;

@@ -20,8 +20,8 @@ using fmt::format;
 class Contents {
 public:
   Contents(const PlainTimeline& timeline, const Chip& chip) : chip_(chip) {
-    for (const MemoryEvent& event : timeline.memory)
-      steps_[{event.memory, event.tensor}][event.time.value] += event.delta.value;
+    for (const PlainEvent& event : timeline.memory)
+      steps_[{event.memory, event.tensor}][event.time] += event.bits;
   }
 
   /// The core under whose name the memory of this core is booked.
@@ -257,8 +257,8 @@ private:
 
   Problem memories() {
     std::map<CoreId, std::map<std::int64_t, std::int64_t>> changes;
-    for (const MemoryEvent& event : timeline_.memory)
-      changes[event.memory][event.time.value] += event.delta.value;
+    for (const PlainEvent& event : timeline_.memory)
+      changes[event.memory][event.time] += event.bits;
     for (const auto& [core, steps] : changes) {
       std::int64_t now = 0;
       for (const auto& [time, change] : steps) {

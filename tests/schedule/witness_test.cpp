@@ -100,5 +100,46 @@ TEST(Witness, memories_as_small_as_can_be) {
   check_cases(200001, MONET_WITNESS_CASES / 4, shape);
 }
 
+bool same(const Timeline& a, const Timeline& b) {
+  const PlainTimeline x = testing::plain(a);
+  const PlainTimeline y = testing::plain(b);
+  return x.runs == y.runs && x.transfers == y.transfers && x.memory == y.memory &&
+         x.makespan == y.makespan && x.total == y.total;
+}
+
+TEST(Witness, threads_change_nothing) {
+  CaseShape shape;
+  shape.network = {.operators = 3, .training = true};
+  for (std::uint64_t seed = 300001; seed < 300001 + MONET_WITNESS_CASES / 50; ++seed) {
+    const RandomCase c = testing::random_case(seed, shape);
+    const auto with_jobs = [&](int jobs) {
+      CoreCostCache costs;
+      ScheduleOptions options;
+      options.jobs = jobs;
+      return schedule(c.tiles, c.step, c.chip, costs, options);
+    };
+    const Timeline one = with_jobs(1);
+    verify(one, c.tiles, c.step, c.chip);
+    const auto problem =
+        testing::impossible(testing::plain(one), testing::plain(c.tiles), c.step, c.chip);
+    ASSERT_FALSE(problem) << "seed " << seed << ": " << *problem;
+    ASSERT_TRUE(same(one, with_jobs(2))) << "seed " << seed;
+    ASSERT_TRUE(same(one, with_jobs(4))) << "seed " << seed;
+  }
+}
+
+/// Tiles and timeline depend on what a mapping says, not on the order in which it says it.
+TEST(Witness, order_of_mapping_entries_changes_nothing) {
+  for (std::uint64_t seed = 400001; seed < 400001 + MONET_WITNESS_CASES / 10; ++seed) {
+    RandomCase c = testing::random_case(seed, {});
+    const Timeline before = schedule_of(c);
+    std::reverse(c.mapping.entries.begin(), c.mapping.entries.end());
+    TilingOptions options;
+    options.mapping = &c.mapping;
+    c.tiles = make_tiles(c.step, c.chip, options);
+    ASSERT_TRUE(same(before, schedule_of(c))) << "seed " << seed;
+  }
+}
+
 } // namespace
 } // namespace monet
