@@ -3,22 +3,14 @@
 
 #include "monet/tiling/tiling.hpp"
 
-#include <span>
-#include <vector>
-
 namespace monet {
 
-/// Elements in at least one of the boxes, all over the same axes.
-std::int64_t union_volume(std::span<const Box> boxes);
-
-/// The regions of a tensor that a tile reads, one per reading operand.
-std::vector<Box> read_boxes(const Operator& op, std::span<const Interval> tile, TensorId tensor,
-                            std::span<const std::int64_t> shape);
-/// The region of a tensor that a tile writes.
-Box written_box(const Operator& op, std::span<const Interval> tile, TensorId tensor,
-                std::span<const std::int64_t> shape);
-
-/// Fills first_edge and edges of a graph whose tiles are complete.
+/// Fills first_edge and edges of a graph whose tiles are complete. A tile has an edge
+/// - for every part of a tensor that it reads and another tile writes; of several that add into the
+///   part, the last one;
+/// - for what it adds into, from the tile that adds into the same before it.
+/// The cost is that of the edges: per group of axes, what a consumer's part overlaps is looked up
+/// among the producer's parts, once for all tiles that share it.
 void make_edges(TileGraph& tiles, const Graph& graph);
 
 } // namespace monet

@@ -1,126 +1,338 @@
-// The invariants of a tile graph, recomputed without the code that makes it.
+// The invariants of a tile graph, recomputed from boxes alone, without the code that makes it.
+#include "tiling/union_volume.hpp"
+
 #include "monet/base/errors.hpp"
 #include "monet/tiling/tiling.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <set>
-#include <tuple>
 
 namespace monet {
 
 namespace {
 
-/// Tiles of an operator form a grid: per loop, the distinct ranges partition [0, size), and every
-/// combination of them is there once.
-void verify_partition(const TileGraph& tiles, const Graph& graph, OpId id) {
-  const Operator& op = graph.op(id);
-  const auto [first, last] = tiles.tiles_of(id);
-  std::size_t cells = 1;
-  std::set<std::vector<std::int64_t>> seen;
-  for (std::uint32_t t = first; t < last; ++t) {
-    const Tile& tile = tiles.tiles[t];
-    internal_check(tile.op == id, fmt::format("tile {} is listed under '{}'", t, op.name));
-    const std::vector<Interval> box = tiles.ranges(TileId(t));
-    internal_check(box.size() == op.nest.dims.size(),
-                   fmt::format("tile {} of '{}' has the wrong number of ranges", t, op.name));
-    std::vector<std::int64_t> corner;
-    for (const Interval& range : box)
-      corner.push_back(range.begin);
-    internal_check(seen.insert(std::move(corner)).second,
-                   fmt::format("two tiles of '{}' begin alike", op.name));
-  }
-  for (std::size_t d = 0; d < op.nest.dims.size(); ++d) {
-    std::set<std::pair<std::int64_t, std::int64_t>> ranges;
-    for (std::uint32_t t = first; t < last; ++t) {
-      const Interval range = tiles.ranges(TileId(t))[d];
-      ranges.emplace(range.begin, range.end);
-    }
-    std::int64_t at = 0;
-    for (const auto& [begin, end] : ranges) {
-      internal_check(begin == at && end > begin,
-                     fmt::format("tiles of '{}' do not partition loop {}", op.name, d));
-      at = end;
-    }
-    internal_check(at == op.nest.dims[d].size,
-                   fmt::format("tiles of '{}' do not partition loop {}", op.name, d));
-    cells *= ranges.size();
-  }
-  internal_check(cells == seen.size(), fmt::format("tiles of '{}' leave a gap", op.name));
+/// Pairs of tiles up to which all of them are compared. Beyond, edges are checked to be right and
+/// to cover what is read.
+constexpr std::size_t kMostPairs = std::size_t{1} << 20;
+
+Box intersect_boxes(Box a, const Box& b) {
+  for (std::size_t i = 0; i < a.size(); ++i)
+    a[i] = intersect(a[i], b[i]);
+  return a;
 }
 
-bool boxes_meet(const Box& a, const Box& b) {
-  return std::equal(a.begin(), a.end(), b.begin(),
-                    [](Interval x, Interval y) { return !intersect(x, y).empty(); });
+bool contributes(const Access& access, std::size_t dim) {
+  if (access.opaque)
+    return false;
+  return std::any_of(access.axes.begin(), access.axes.end(), [&](const AxisExpr& axis) {
+    return !axis.data_dependent &&
+           std::any_of(axis.terms.begin(), axis.terms.end(), [&](const AffineTerm& term) {
+             return term.dim == dim && term.coefficient != 0;
+           });
+  });
 }
 
-using Triple = std::tuple<TileId, TileId, TensorId>; // to, from, tensor
+class Checker {
+public:
+  Checker(const TileGraph& tiles, const Graph& graph) : tiles_(tiles), graph_(graph) {}
 
-/// Every pair of tiles that touch a common element, by comparing all pairs.
-std::set<Triple> all_pairs(const TileGraph& tiles, const Graph& graph, OpId reader) {
-  std::set<Triple> pairs;
-  for (const Access& read : graph.op(reader).nest.operands) {
-    const Tensor& tensor = graph.tensor(read.tensor);
-    if (read.mode != AccessMode::read || !tensor.producer)
-      continue;
-    const auto [from, from_end] = tiles.tiles_of(*tensor.producer);
-    for (const Access& write : graph.op(*tensor.producer).nest.operands) {
-      if (write.mode == AccessMode::read || write.tensor != read.tensor)
-        continue;
-      std::vector<Box> written;
-      for (std::uint32_t p = from; p < from_end; ++p) {
-        written.push_back(region(write, tiles.ranges(TileId(p)), tensor.shape));
-      }
-      const auto [to, to_end] = tiles.tiles_of(reader);
-      for (std::uint32_t c = to; c < to_end; ++c) {
-        const Box box = region(read, tiles.ranges(TileId(c)), tensor.shape);
-        for (std::uint32_t p = from; p < from_end; ++p) {
-          if (boxes_meet(box, written[p - from])) {
-            pairs.emplace(TileId(c), TileId(p), read.tensor);
-          }
+  void check() {
+    check_shape();
+    for (std::size_t i = 0; i < tiles_.operators.size(); ++i) {
+      check_grid(OpId(i));
+      check_edges(OpId(i));
+    }
+    check_ranks();
+  }
+
+private:
+  /// What one tile writes of a tensor.
+  struct Piece {
+    std::uint32_t tile = 0;
+    Box box;
+  };
+  /// What an operator writes of a tensor. Tiles that add into the same piece count once, as the
+  /// last of them.
+  struct Written {
+    std::vector<Piece> last;
+    std::map<std::uint32_t, std::uint32_t> before; ///< of tiles that add: the one before it
+    bool recomputed = false;                       ///< pieces overlap
+    bool whole = false;                            ///< pieces are disjoint and make up the tensor
+  };
+
+  void check_shape() const {
+    internal_check(tiles_.operators.size() == graph_.operators().size(),
+                   "the tile graph and the graph differ in operators");
+    std::uint32_t at = 0;
+    for (const OperatorTiling& op : tiles_.operators) {
+      internal_check(op.first == at && op.last > at && op.last <= tiles_.tiles.size(),
+                     "tiles of the operators do not lie side by side");
+      at = op.last;
+    }
+    internal_check(at == tiles_.tiles.size(), "a tile belongs to no operator");
+    internal_check(tiles_.first_edge.size() == tiles_.tiles.size() + 1 &&
+                       tiles_.first_edge.front() == 0 &&
+                       tiles_.first_edge.back() == tiles_.edges.size() &&
+                       std::is_sorted(tiles_.first_edge.begin(), tiles_.first_edge.end()),
+                   "edges do not belong to tiles");
+    internal_check(tiles_.rank.size() == tiles_.tiles.size() &&
+                       tiles_.stack_of.size() == tiles_.operators.size(),
+                   "ranks and stacks are incomplete");
+  }
+
+  /// Per loop, the parts cover [0, size) in order; they overlap only where nothing is summed up.
+  void check_grid(OpId id) const {
+    const Operator& op = graph_.op(id);
+    const OperatorTiling& tiling = tiles_.operators[id.index()];
+    const auto complain = [&](std::size_t d) {
+      return fmt::format("tiles of '{}' do not partition loop {}", op.name, d);
+    };
+    internal_check(tiling.parts.size() == op.nest.dims.size(),
+                   fmt::format("tiles of '{}' have the wrong number of ranges", op.name));
+    std::vector<std::size_t> counts(op.nest.dims.size(), 1);
+    std::size_t tiles = 1;
+    for (const LoopCut& cut : tiling.cuts) {
+      internal_check(cut.dim < counts.size() && cut.count > 0, "a cut is of no loop");
+      counts[cut.dim] *= cut.count;
+      tiles *= cut.count;
+    }
+    internal_check(tiles == tiling.size() && tiling.slice_cuts <= tiling.cuts.size(),
+                   fmt::format("'{}' has not as many tiles as its cuts make", op.name));
+    for (std::size_t d = 0; d < counts.size(); ++d) {
+      const auto& parts = tiling.parts[d];
+      internal_check(parts.size() == counts[d], complain(d));
+      Interval before{0, 0};
+      for (const Interval part : parts) {
+        internal_check(!part.empty() && part.begin >= before.begin && part.end >= before.end &&
+                           part.begin <= before.end,
+                       complain(d));
+        if (part.begin < before.end) {
+          internal_check(summed_up_nowhere(op.nest, d),
+                         fmt::format("'{}' adds iterations of loop {} twice", op.name, d));
         }
+        before = part;
+      }
+      internal_check(parts.front().begin == 0 && before.end == op.nest.dims[d].size, complain(d));
+      internal_check(
+          parts.size() == 1 || !op.nest.dims[d].coupled,
+          fmt::format("'{}' is cut along loop {}, whose iterations need each other", op.name, d));
+    }
+    for (std::uint32_t t = tiling.first; t < tiling.last; ++t)
+      internal_check(tiles_.tiles[t].op == id,
+                     fmt::format("tile {} is listed under '{}'", t, op.name));
+  }
+
+  static bool summed_up_nowhere(const LoopNest& nest, std::size_t dim) {
+    return std::all_of(nest.operands.begin(), nest.operands.end(), [&](const Access& access) {
+      return access.mode == AccessMode::read || contributes(access, dim);
+    });
+  }
+
+  Written written(OpId id, TensorId tensor) const {
+    Written result;
+    const Operator& op = graph_.op(id);
+    const OperatorTiling& tiling = tiles_.operators[id.index()];
+    const auto access =
+        std::find_if(op.nest.operands.begin(), op.nest.operands.end(), [&](const Access& a) {
+          return a.tensor == tensor && a.mode != AccessMode::read;
+        });
+    if (access == op.nest.operands.end())
+      return result;
+    std::vector<std::size_t> moving; // cut loops that the tensor has
+    for (std::size_t d = 0; d < tiling.parts.size(); ++d) {
+      if (tiling.parts[d].size() > 1 && contributes(*access, d))
+        moving.push_back(d);
+      for (std::size_t i = 1; i < tiling.parts[d].size(); ++i)
+        result.recomputed |= tiling.parts[d][i].begin < tiling.parts[d][i - 1].end;
+    }
+    std::map<std::vector<std::int64_t>, std::uint32_t> places; // -> index into last
+    std::int64_t sum = 0;
+    for (std::uint32_t t = tiling.first; t < tiling.last; ++t) {
+      const std::vector<Interval> ranges = tiles_.ranges(TileId(t));
+      std::vector<std::int64_t> place;
+      for (const std::size_t d : moving) {
+        place.push_back(ranges[d].begin);
+        place.push_back(ranges[d].end);
+      }
+      // Parts that are computed again may be equal: they are different pieces all the same.
+      if (result.recomputed)
+        place.push_back(t);
+      const auto [entry, added] =
+          places.emplace(std::move(place), static_cast<std::uint32_t>(result.last.size()));
+      if (added) {
+        result.last.push_back({t, region(*access, ranges, graph_.tensor(tensor).shape)});
+        sum += volume(result.last.back().box);
+      } else {
+        result.before[t] = result.last[entry->second].tile;
+        result.last[entry->second].tile = t;
       }
     }
+    result.whole = !result.recomputed && sum == element_count(graph_.tensor(tensor));
+    return result;
   }
-  return pairs;
-}
+
+  std::vector<Box> read_boxes(const Operator& op, std::uint32_t tile, TensorId tensor) const {
+    std::vector<Box> boxes;
+    const std::vector<Interval> ranges = tiles_.ranges(TileId(tile));
+    for (const Access& access : op.nest.operands) {
+      if (access.tensor == tensor && access.mode == AccessMode::read)
+        boxes.push_back(region(access, ranges, graph_.tensor(tensor).shape));
+    }
+    return boxes;
+  }
+
+  /// Elements of the boxes that lie in the pieces.
+  static std::int64_t common(const std::vector<Box>& boxes, const std::vector<const Box*>& pieces) {
+    std::vector<Box> shared;
+    for (const Box& box : boxes) {
+      for (const Box* piece : pieces) {
+        Box both = intersect_boxes(box, *piece);
+        if (volume(both) > 0)
+          shared.push_back(std::move(both));
+      }
+    }
+    return shared.empty() ? 0 : union_volume(shared);
+  }
+
+  void check_edges(OpId id) const {
+    const Operator& op = graph_.op(id);
+    const OperatorTiling& tiling = tiles_.operators[id.index()];
+    std::size_t expected = 0;
+    std::set<TensorId> done;
+    for (const Access& access : op.nest.operands) {
+      const bool reads = access.mode == AccessMode::read;
+      if (!done.insert(access.tensor).second)
+        continue;
+      if (!reads)
+        expected += check_chain(id, access.tensor);
+      else if (graph_.tensor(access.tensor).producer)
+        expected += check_reads(id, access.tensor);
+    }
+    std::size_t found = 0;
+    for (std::uint32_t t = tiling.first; t < tiling.last; ++t) {
+      const auto edges = tiles_.edges_into(TileId(t));
+      found += edges.size();
+      for (std::size_t i = 0; i < edges.size(); ++i) {
+        internal_check(edges[i].from < TileId(t), "an edge goes backwards");
+        const bool ordered =
+            i == 0 || edges[i - 1].from < edges[i].from ||
+            (edges[i - 1].from == edges[i].from && edges[i - 1].tensor < edges[i].tensor);
+        internal_check(ordered, "an edge is missing, superfluous or out of order");
+      }
+    }
+    internal_check(expected == found,
+                   fmt::format("'{}' has {} dependencies, but {} edges", op.name, expected, found));
+  }
+
+  /// Every tile that adds into what another has begun waits for the one before it.
+  std::size_t check_chain(OpId id, TensorId tensor) const {
+    const Written pieces = written(id, tensor);
+    for (const auto& [tile, before] : pieces.before) {
+      const TileEdge* edge = edge_of(tile, before, tensor);
+      internal_check(edge != nullptr,
+                     fmt::format("tile {} of '{}' does not wait for tile {}, which adds into the "
+                                 "same piece",
+                                 tile, graph_.op(id).name, before));
+      internal_check(edge->bits.value > 0, "an edge carries more than its tensor, or nothing");
+    }
+    return pieces.before.size();
+  }
+
+  const TileEdge* edge_of(std::uint32_t tile, std::uint32_t from, TensorId tensor) const {
+    for (const TileEdge& edge : tiles_.edges_into(TileId(tile))) {
+      if (edge.from.value == from && edge.tensor == tensor)
+        return &edge;
+    }
+    return nullptr;
+  }
+
+  std::size_t check_reads(OpId id, TensorId tensor) const {
+    const Operator& op = graph_.op(id);
+    const OperatorTiling& tiling = tiles_.operators[id.index()];
+    const Written pieces = written(*graph_.tensor(tensor).producer, tensor);
+    std::map<std::uint32_t, const Box*> by_tile;
+    std::vector<const Box*> all;
+    for (const Piece& piece : pieces.last) {
+      by_tile[piece.tile] = &piece.box;
+      all.push_back(&piece.box);
+    }
+    const bool every_pair = pieces.last.size() * tiling.size() <= kMostPairs;
+    std::size_t found = 0;
+    for (std::uint32_t t = tiling.first; t < tiling.last; ++t) {
+      const std::vector<Box> reads = read_boxes(op, t, tensor);
+      std::vector<const Box*> chosen;
+      for (const TileEdge& edge : tiles_.edges_into(TileId(t))) {
+        if (edge.tensor != tensor)
+          continue;
+        const auto piece = by_tile.find(edge.from.value);
+        const std::int64_t shared = piece == by_tile.end() ? 0 : common(reads, {piece->second});
+        internal_check(shared > 0,
+                       "an edge carries more than its tensor, or nothing: an edge is missing, "
+                       "superfluous or out of order");
+        internal_check(edge.bits == storage_of(graph_.tensor(tensor).type, shared),
+                       "an edge carries more than its tensor, or nothing");
+        chosen.push_back(piece->second);
+      }
+      found += chosen.size();
+      check_cover(id, reads, chosen, all, pieces, every_pair);
+    }
+    return found;
+  }
+
+  /// The pieces with edges hold all that is read and written at all.
+  void check_cover(OpId id, const std::vector<Box>& reads, const std::vector<const Box*>& chosen,
+                   const std::vector<const Box*>& all, const Written& pieces,
+                   bool every_pair) const {
+    const auto complaint = [&](std::size_t dependencies) {
+      return fmt::format("'{}' has {} dependencies on one tensor, but {} edges", graph_.op(id).name,
+                         dependencies, chosen.size());
+    };
+    if (every_pair && !pieces.recomputed) {
+      const auto meeting = static_cast<std::size_t>(std::count_if(
+          all.begin(), all.end(), [&](const Box* piece) { return meets(reads, *piece); }));
+      internal_check(meeting == chosen.size(), complaint(meeting));
+    } else if (every_pair) {
+      internal_check(common(reads, chosen) == common(reads, all), complaint(all.size()));
+    } else if (pieces.whole) {
+      std::vector<Box> some;
+      std::copy_if(reads.begin(), reads.end(), std::back_inserter(some),
+                   [](const Box& box) { return volume(box) > 0; });
+      const std::int64_t wanted = some.empty() ? 0 : union_volume(some);
+      internal_check(common(reads, chosen) == wanted, complaint(all.size()));
+    }
+  }
+
+  static bool meets(const std::vector<Box>& reads, const Box& piece) {
+    return std::any_of(reads.begin(), reads.end(),
+                       [&](const Box& read) { return volume(intersect_boxes(read, piece)) > 0; });
+  }
+
+  /// Ranks are a permutation in which every tile comes after those it depends on.
+  void check_ranks() const {
+    std::vector<bool> taken(tiles_.tiles.size(), false);
+    for (std::size_t t = 0; t < tiles_.tiles.size(); ++t) {
+      const std::uint32_t rank = tiles_.rank[t];
+      internal_check(rank < taken.size() && !taken[rank], "two tiles have one rank");
+      taken[rank] = true;
+      for (const TileEdge& edge : tiles_.edges_into(TileId(t)))
+        internal_check(
+            tiles_.rank[edge.from.index()] < rank,
+            fmt::format("tile {} comes before tile {}, which it depends on", t, edge.from.index()));
+    }
+  }
+
+  const TileGraph& tiles_;
+  const Graph& graph_;
+};
 
 } // namespace
 
 void verify(const TileGraph& tiles, const TrainingGraph& step) {
-  const Graph& graph = step.graph;
-  internal_check(tiles.operators.size() == graph.operators().size(),
-                 "the tile graph and the graph differ in operators");
-  std::uint32_t at = 0;
-  for (std::size_t i = 0; i < tiles.operators.size(); ++i) {
-    const auto [first, last] = tiles.tiles_of(OpId(i));
-    internal_check(first == at && last > first && last <= tiles.tiles.size(),
-                   "tiles of the operators do not lie side by side");
-    at = last;
-    verify_partition(tiles, graph, OpId(i));
-  }
-  internal_check(at == tiles.tiles.size(), "a tile belongs to no operator");
-
-  std::set<Triple> expected;
-  for (std::size_t i = 0; i < graph.operators().size(); ++i) {
-    expected.merge(all_pairs(tiles, graph, OpId(i)));
-  }
-  internal_check(expected.size() == tiles.edges.size(),
-                 fmt::format("{} dependencies between tiles, but {} edges", expected.size(),
-                             tiles.edges.size()));
-  auto wanted = expected.begin();
-  for (std::size_t t = 0; t < tiles.tiles.size(); ++t) {
-    for (const TileEdge& edge : tiles.edges_into(TileId(t))) {
-      internal_check(edge.from < TileId(t), "an edge goes backwards");
-      internal_check(Triple(TileId(t), edge.from, edge.tensor) == *wanted,
-                     "an edge is missing, superfluous or out of order");
-      internal_check(edge.bits.value > 0 &&
-                         edge.bits.value <= size_of(graph.tensor(edge.tensor)).value,
-                     "an edge carries more than its tensor, or nothing");
-      ++wanted;
-    }
-  }
+  Checker(tiles, step.graph).check();
 }
 
 } // namespace monet

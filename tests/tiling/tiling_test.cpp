@@ -2,6 +2,7 @@
 #include "tiling/edges.hpp"
 #include "tiling/grid.hpp"
 #include "tiling/split.hpp"
+#include "tiling/union_volume.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/tiling/tiling.hpp"

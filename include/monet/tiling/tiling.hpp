@@ -38,6 +38,7 @@ struct OperatorTiling {
   std::uint32_t first = 0; ///< tiles [first, last)
   std::uint32_t last = 0;
   std::vector<LoopCut> cuts;
+  std::uint32_t slice_cuts = 0; ///< so many of the first cuts make slices, the rest shares them out
   std::vector<std::vector<Interval>> parts; ///< per loop; one for a loop that is not cut
 
   std::uint32_t size() const { return last - first; }
