@@ -375,6 +375,7 @@ Chip chip_of_system(const YamlNode& root, const FileOpener& open, ProblemList& p
     defaults.bandwidth = read_bandwidth(*bandwidth, problems);
   }
   defaults.energy_per_cycle = read_figure(map, "unit_energy_cost", false, problems);
+  chip.unit_energy_cost = defaults.energy_per_cycle;
   if (const YamlNode* links = map.find("core_connectivity"); links != nullptr && has_cores) {
     read_links(*links, defaults, chip, problems);
   }

@@ -37,6 +37,9 @@ struct Chip {
   std::vector<Link> links;                        ///< on-chip links, then the off-chip ones
   std::vector<std::vector<CoreId>> shared_memory; ///< groups of cores with one top memory
   double frequency_hz = 0;                        ///< 0 = not given: results in cycles only
+  /// `unit_energy_cost` of the file. Links name theirs; the reference scheduler charges it for the
+  /// off-chip links too.
+  double unit_energy_cost = 0;
 
   std::size_t compute_cores() const { return cores.size() - (offchip ? 1U : 0U); }
   /// Links crossed from one core to the other: fewest hops, then lowest link ids; other cores pass

@@ -1,0 +1,68 @@
+// A chip as the reference scheduler sees it: a directed graph of cores with the off-chip memory as
+// one of its nodes, and the outermost memory of each operand.
+#pragma once
+
+#include "monet/hardware/chip.hpp"
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace monet::stream {
+
+inline constexpr std::uint32_t kNoMemory = std::numeric_limits<std::uint32_t>::max();
+
+/// An outermost memory; cores of a sharing group have it in common.
+struct TopMemory {
+  std::string name;
+  std::vector<CoreId> cores; ///< in the order of the graph's nodes
+  Bits capacity;
+  std::int64_t read_bits = 1; ///< of a full word
+  std::int64_t write_bits = 1;
+  double read_pj = 0; ///< per full word
+  double write_pj = 0;
+};
+
+class Fabric {
+public:
+  explicit Fabric(const Chip& chip);
+
+  const std::vector<TopMemory>& memories() const { return memories_; }
+  /// Index of the operand's outermost memory in a core, or kNoMemory.
+  std::uint32_t top(CoreId core, MemoryOperand operand) const {
+    return tops_[core.index()][static_cast<std::size_t>(operand)];
+  }
+  /// Indices of the core's outermost memories.
+  std::span<const std::uint32_t> tops(CoreId core) const { return tops_of_[core.index()]; }
+
+  /// Links from one core to another, in order; a link may come twice on a way through the off-chip
+  /// memory. Fewest hops, ties as networkx breaks them. Empty when from == to or without a way.
+  std::span<const LinkId> path(CoreId from, CoreId to);
+
+private:
+  struct Edge {
+    CoreId to;
+    LinkId link;
+  };
+  void add_node(CoreId core);
+  void add_edge(CoreId from, CoreId to, LinkId link);
+  void make_edges(const Chip& chip);
+  void make_memories(const Chip& chip);
+  std::vector<LinkId> search(CoreId from, CoreId to) const;
+
+  std::vector<CoreId> nodes_;           ///< in the order in which edges name them
+  std::vector<bool> known_;             ///< by core: is in nodes_
+  std::vector<std::vector<Edge>> out_;  ///< by core, in order of insertion
+  std::vector<std::vector<CoreId>> in_; ///< likewise
+  std::vector<TopMemory> memories_;     ///< by node, then as in the core's file
+  std::vector<std::array<std::uint32_t, kMemoryOperands>> tops_;
+  std::vector<std::vector<std::uint32_t>> tops_of_;
+  static constexpr std::uint32_t kUnknown = std::numeric_limits<std::uint32_t>::max();
+  std::vector<std::uint32_t> path_of_; ///< [from * cores + to], index into paths_
+  std::vector<std::vector<LinkId>> paths_;
+};
+
+} // namespace monet::stream
