@@ -1,77 +1,97 @@
-// Time to place tiles whose core costs are known, against the number of tiles: growth must stay
-// near n log n.
-#include "schedule/event_scheduler.hpp"
-#include "schedule/fixed_costs.hpp"
-#include "schedule/hand_tiles.hpp"
-#include "schedule/small_steps.hpp"
+// Time and memory of cutting steps into tiles and of placing the tiles, core costs known, against
+// the number of tiles. Both must grow no faster than n log n.
+#include "fused_steps.hpp"
+#include "heap_peak.hpp"
+
+#include "monet/base/errors.hpp"
+#include "monet/schedule/schedule.hpp"
 
 #include <benchmark/benchmark.h>
 
-#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
 
 namespace monet {
 namespace {
 
-/// A training-like step over 8 cores: a chain of element-wise operators cut in 8, each with a
-/// weight, and backward operators that read the stored activations in reverse; memory holds about a
-/// sixteenth of them.
-struct Step {
-  testing::StepBuilder builder;
-  Chip chip;
-  TileGraph tiles;
-  std::deque<CoreProblem> problems;
-  std::deque<CoreCost> costs;
-  std::vector<TileCost> tile_costs;
+using bench::FusedStep;
 
-  explicit Step(std::int64_t tile_count) {
-    const std::int64_t layers = tile_count / 16;
-    TensorId at = builder.source("x", {64, 16}, TensorKind::input);
-    std::vector<TensorId> kept{at};
-    for (std::int64_t i = 0; i < layers; ++i) {
-      const TensorId weight = builder.source(fmt::format("w{}", i), {64, 16});
-      at = builder.elementwise(fmt::format("a{}", i), {at, weight});
-      kept.push_back(at);
-    }
-    for (std::int64_t i = layers; i-- > 0;) {
-      const TensorId stored = kept[static_cast<std::size_t>(i)];
-      at = builder.elementwise(fmt::format("g{}", i), {at, stored}, Phase::backward);
-    }
-    builder.output(at);
-    const std::int64_t slice = 64 * 16 * 32 / 8;
-    chip = testing::make_chip(
-        {.cores = 8, .core_bits = slice * (4 + layers / 16), .link_bandwidth = 64, .bus = true});
-    const testing::HandSplit split{8, {0, 1, 2, 3, 4, 5, 6, 7}};
-    tiles = testing::hand_tiles(builder.step(), std::vector<testing::HandSplit>(
-                                                    2 * static_cast<std::size_t>(layers), split));
-    for (std::size_t t = 0; t < tiles.tiles.size(); ++t) {
-      const Tile& tile = tiles.tiles[t];
-      problems.push_back(core_problem(tile, tiles.ranges(TileId(t)), builder.step(), chip));
-      costs.push_back(testing::simple_cost(problems.back(), chip.cores[tile.core.index()]));
-      tile_costs.push_back({&problems.back(), &costs.back()});
-    }
+/// verify(TileGraph) compares all pairs of tiles: seconds beyond this.
+constexpr std::size_t kMostPairsVerified = 5000;
+constexpr std::size_t kMostVerified = 200000;
+
+/// A step with its tiles and every core cost it needs; both products hold their invariants.
+struct Prepared {
+  FusedStep fused;
+  TileGraph tiles;
+  CoreCostCache costs;
+  double bytes_per_tile = 0; ///< most heap that tiling and scheduling have in use together
+
+  explicit Prepared(FusedStep step) : fused(std::move(step)) {
+    (void)schedule(fused.tiles(), fused.step, fused.chip, costs); // solves the core costs
+    const std::size_t before = bench::heap_in_use();
+    bench::reset_heap_peak();
+    tiles = fused.tiles();
+    const Timeline timeline = schedule(tiles, fused.step, fused.chip, costs);
+    bytes_per_tile =
+        static_cast<double>(bench::heap_peak() - before) / static_cast<double>(tiles.tiles.size());
+    internal_check(timeline.runs.size() == tiles.tiles.size(), "not every tile runs once");
+    if (tiles.tiles.size() <= kMostPairsVerified)
+      verify(tiles, fused.step);
+    if (tiles.tiles.size() <= kMostVerified)
+      verify(timeline, tiles, fused.step, fused.chip);
   }
 };
 
-void place(benchmark::State& state) {
-  const Step step(state.range(0));
-  // What is timed is right: every invariant holds.
-  verify(place_tiles(step.tiles, step.builder.step(), step.chip, step.tile_costs), step.tiles,
-         step.builder.step(), step.chip);
-  for (auto _ : state) {
-    benchmark::DoNotOptimize(
-        place_tiles(step.tiles, step.builder.step(), step.chip, step.tile_costs).makespan);
+enum class Case { inference, training };
+
+/// Made once for both benchmarks of a size.
+const Prepared& prepared(Case kind, std::int64_t tiles) {
+  static std::map<std::pair<Case, std::int64_t>, std::unique_ptr<Prepared>> made;
+  auto& entry = made[{kind, tiles}];
+  if (!entry) {
+    for (auto& other : made)
+      other.second.reset(); // a million tiles at a time are enough
+    entry = std::make_unique<Prepared>(bench::conv_chain(tiles, kind == Case::training));
   }
-  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(step.tiles.tiles.size()));
-  state.SetComplexityN(state.range(0));
+  return *entry;
 }
-BENCHMARK(place)
-    ->Arg(1 << 10)
-    ->Arg(1 << 11)
-    ->Arg(1 << 13)
-    ->Arg(1 << 15)
-    ->Arg(100000)
-    ->Unit(benchmark::kMillisecond)
-    ->Complexity(benchmark::oNLogN);
+
+void report(benchmark::State& state, const Prepared& p) {
+  const auto tiles = static_cast<std::int64_t>(p.tiles.tiles.size());
+  state.SetItemsProcessed(state.iterations() * tiles);
+  state.SetComplexityN(tiles);
+  state.counters["tiles"] = static_cast<double>(tiles);
+  state.counters["edges/tile"] =
+      static_cast<double>(p.tiles.edges.size()) / static_cast<double>(tiles);
+  state.counters["bytes/tile"] = p.bytes_per_tile;
+}
+
+void tile_graph(benchmark::State& state, Case kind) {
+  const Prepared& p = prepared(kind, state.range(0));
+  for (auto _ : state)
+    benchmark::DoNotOptimize(p.fused.tiles().tiles.size());
+  report(state, p);
+}
+
+void schedule_tiles(benchmark::State& state, Case kind) {
+  const Prepared& p = prepared(kind, state.range(0));
+  auto& costs = const_cast<CoreCostCache&>(p.costs); // every cost is known: nothing changes
+  for (auto _ : state)
+    benchmark::DoNotOptimize(schedule(p.tiles, p.fused.step, p.fused.chip, costs).makespan);
+  report(state, p);
+}
+
+void sizes(benchmark::internal::Benchmark* b) {
+  for (const std::int64_t tiles : {1000, 10000, 100000, 1000000})
+    b->Arg(tiles);
+  b->Unit(benchmark::kMillisecond)->Complexity(benchmark::oAuto);
+}
+BENCHMARK_CAPTURE(tile_graph, inference, Case::inference)->Apply(sizes);
+BENCHMARK_CAPTURE(schedule_tiles, inference, Case::inference)->Apply(sizes);
+BENCHMARK_CAPTURE(tile_graph, training, Case::training)->Apply(sizes);
+BENCHMARK_CAPTURE(schedule_tiles, training, Case::training)->Apply(sizes);
 
 } // namespace
 } // namespace monet
