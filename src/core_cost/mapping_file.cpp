@@ -175,7 +175,10 @@ MappingEntry read_entry(const YamlNode& node, ProblemList& problems) {
   read_spatial(map, entry, problems);
   read_links(map, entry, problems);
   read_ordering(map, entry, problems);
-  map.ignore("layer_dimension_names");
+  if (const YamlNode* names = map.find("layer_dimension_names");
+      names != nullptr && names->kind != YamlNode::Kind::null) {
+    entry.layer_dimension_names = as_strings(*names, problems);
+  }
   map.finish();
   return entry;
 }

@@ -30,6 +30,8 @@ struct MappingEntry {
   std::map<std::string, MemoryOperand> memory_operand_links; ///< "W" -> I2
   std::vector<std::pair<std::string, std::optional<std::int64_t>>>
       temporal_ordering; ///< innermost first; nullopt = "*"
+  /// Names of the loops of layers that it applies to, outermost first; empty = the usual ones.
+  std::vector<std::string> layer_dimension_names;
   SourceLoc where;
 };
 
