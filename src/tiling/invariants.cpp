@@ -167,8 +167,10 @@ private:
         result.last.push_back({t, region(*access, ranges, graph_.tensor(tensor).shape)});
         sum += volume(result.last.back().box);
       } else {
-        result.before[t] = result.last[entry->second].tile;
-        result.last[entry->second].tile = t;
+        Piece& piece = result.last[entry->second];
+        if (volume(piece.box) > 0) // all in the padding: nothing is added
+          result.before[t] = piece.tile;
+        piece.tile = t;
       }
     }
     result.whole = !result.recomputed && sum == element_count(graph_.tensor(tensor));

@@ -1,6 +1,8 @@
 #include "schedule/random_cases.hpp"
 
 #include "schedule/fixed_costs.hpp"
+#include "tiling/edges.hpp"
+#include "tiling/grid.hpp"
 
 #include <set>
 
@@ -80,6 +82,32 @@ RandomCase random_case(std::uint64_t seed, const CaseShape& shape) {
   options.mapping = &c.mapping;
   c.tiles = make_tiles(c.step, c.chip, options);
   return c;
+}
+
+TileGraph random_grids(Random& random, const TrainingGraph& step, const Chip& chip) {
+  TileGraph tiles;
+  for (std::size_t i = 0; i < step.graph.operators().size(); ++i) {
+    const LoopNest& nest = step.graph.operators()[i].nest;
+    OperatorTiling tiling = uncut(nest);
+    const std::int64_t cuts = nest.dims.empty() ? 0 : random.between(0, 3);
+    for (std::int64_t n = 0; n < cuts && tile_count(tiling) < 40; ++n) {
+      const std::size_t dim = random.index(nest.dims.size());
+      const bool free =
+          may_split(nest, dim) || (is_reduction(nest, dim) && !nest.dims[dim].coupled);
+      std::int64_t least = nest.dims[dim].size;
+      for (const Interval& part : tiling.parts[dim])
+        least = std::min(least, part.size());
+      if (free && least > 1)
+        cut(tiling, {dim, random.between(2, std::min<std::int64_t>(4, least))});
+    }
+    std::vector<CoreId> cores;
+    for (std::int64_t n = random.between(1, 5); n > 0; --n)
+      cores.emplace_back(random.index(chip.compute_cores()));
+    append_tiles(tiles, OpId(i), std::move(tiling), cores);
+  }
+  make_edges(tiles, step.graph);
+  rank_in_order(tiles);
+  return tiles;
 }
 
 CoreCost hashed_cost(const CoreProblem& problem, const Core& core) {

@@ -28,6 +28,10 @@ RandomCase random_case(std::uint64_t seed, const CaseShape& shape);
 /// have and some that they have not.
 MappingFile random_mapping(Random& random, const Graph& graph, const Chip& chip);
 
+/// Grids made without the choices of make_tiles(): every loop that may be cut is, now and then,
+/// sums included; each tile anywhere. Layer by layer, in the order of operators.
+TileGraph random_grids(Random& random, const TrainingGraph& step, const Chip& chip);
+
 /// A latency that depends on everything in the problem and looks like chance, and working space of
 /// streamed operands likewise.
 CoreCost hashed_cost(const CoreProblem& problem, const Core& core);

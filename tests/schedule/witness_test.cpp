@@ -100,6 +100,24 @@ TEST(Witness, memories_as_small_as_can_be) {
   check_cases(200001, MONET_WITNESS_CASES / 4, shape);
 }
 
+TEST(Witness, sums_cut_over_tiles) {
+  for (std::uint64_t seed = 500001; seed < 500001 + MONET_WITNESS_CASES / 2; ++seed) {
+    CaseShape shape;
+    shape.network.training = seed % 2 == 0;
+    RandomCase c = testing::random_case(seed, shape);
+    testing::Random random(seed);
+    c.tiles = testing::random_grids(random, c.step, c.chip);
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    try {
+      check_tiles(c);
+    } catch (const std::exception& error) {
+      ADD_FAILURE() << error.what();
+    }
+    if (HasFailure())
+      return;
+  }
+}
+
 bool same(const Timeline& a, const Timeline& b) {
   const PlainTimeline x = testing::plain(a);
   const PlainTimeline y = testing::plain(b);
