@@ -1,0 +1,192 @@
+// Core costs of a table -> the cost of every tile.
+#include "monet/schedule/stream_costs.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <tuple>
+
+namespace monet::stream {
+
+namespace {
+
+using LayerCore = std::pair<std::uint32_t, std::int64_t>;
+
+class Matcher {
+public:
+  Matcher(const CostTable& table, const Workload& workload, const Chip& chip)
+      : table_(table), workload_(workload), chip_(chip) {
+    for (std::uint32_t l = 0; l < workload.layers.size(); ++l) {
+      by_id_.emplace(workload.layers[l].id, l);
+      by_name_.emplace(workload.layers[l].name, l);
+    }
+    index_costs();
+    for (const TileRow& tile : table.tiles)
+      tiles_.emplace(std::pair{tile.layer, tile.sub}, &tile);
+    for (const StreamRow& stream : table.streams) {
+      const auto layer = by_id_.find(stream.layer);
+      if (layer != by_id_.end())
+        streams_[layer->second].push_back(&stream);
+    }
+  }
+
+  Costs costs() {
+    Costs result;
+    std::map<std::tuple<std::uint32_t, std::int64_t, double, double, double>, std::uint32_t> known;
+    for (std::uint32_t t = 0; t < workload_.tiles.size(); ++t) {
+      const Tile& tile = workload_.tiles[t];
+      TileCost cost = cost_of(t);
+      const auto [place, added] = known.try_emplace(
+          {tile.layer, tile.core.index(), cost.runtime, cost.onchip_pj, cost.offchip_pj},
+          static_cast<std::uint32_t>(result.classes.size()));
+      if (added) {
+        set_streams(t, cost);
+        result.classes.push_back(std::move(cost));
+      }
+      result.of_tile.push_back(place->second);
+    }
+    problems_.throw_if_any();
+    return result;
+  }
+
+private:
+  void index_costs() {
+    for (const CostRow& row : table_.costs) {
+      std::optional<std::uint32_t> layer;
+      if (row.layer) {
+        const auto found = by_id_.find(*row.layer);
+        if (found != by_id_.end())
+          layer = found->second;
+      } else {
+        const auto found = by_name_.find(row.node);
+        if (found != by_name_.end())
+          layer = found->second;
+      }
+      if (layer && fits(row, *layer))
+        costs_.emplace(LayerCore{*layer, row.core}, &row); // the first of equals, as the reference
+    }
+  }
+
+  /// The row's loops have the sizes of the layer's tiles.
+  bool fits(const CostRow& row, std::uint32_t layer) const {
+    const std::vector<Dim>& dims = workload_.layers[layer].dims;
+    return std::all_of(row.dims.begin(), row.dims.end(), [&](const auto& dim) {
+      const auto known =
+          std::find_if(dims.begin(), dims.end(), [&](const Dim& d) { return d.name == dim.first; });
+      return known == dims.end() ? dim.second == 1 : known->tile == dim.second;
+    });
+  }
+
+  /// All but the streams.
+  TileCost cost_of(std::uint32_t t) {
+    const Tile& tile = workload_.tiles[t];
+    const Layer& layer = workload_.layers[tile.layer];
+    const auto core = static_cast<std::int64_t>(tile.core.index());
+    const auto row = costs_.find(LayerCore{tile.layer, core});
+    const auto ran = tiles_.find(std::pair{layer.id, static_cast<std::int64_t>(tile.sub)});
+    const bool same_core = ran != tiles_.end() && ran->second->core == core;
+    TileCost cost;
+    if (row != costs_.end()) {
+      cost.runtime = row->second->runtime.value_or(0);
+      cost.onchip_pj = row->second->onchip_pj.value_or(0);
+      cost.offchip_pj = row->second->offchip_pj.value_or(0);
+    }
+    if (same_core) {
+      cost.onchip_pj = ran->second->onchip_pj;
+      cost.offchip_pj = ran->second->offchip_pj;
+      cost.runtime = exact_runtime(row == costs_.end() ? nullptr : row->second, *ran->second);
+    }
+    if (row == costs_.end() && !same_core)
+      report_missing(tile, layer);
+    return cost;
+  }
+
+  static double exact_runtime(const CostRow* row, const TileRow& ran) {
+    if (row != nullptr) {
+      for (const std::optional<double>& known : {row->runtime, row->other_runtime}) {
+        if (known && std::floor(*known) == std::floor(ran.runtime))
+          return *known;
+      }
+    }
+    return ran.runtime;
+  }
+
+  void report_missing(const Tile& tile, const Layer& layer) {
+    if (!reported_.insert({tile.layer, tile.core.index()}).second || problems_.size() >= 20)
+      return;
+    std::string sizes;
+    for (const Dim& dim : layer.dims)
+      sizes += fmt::format("{}{} {}", sizes.empty() ? "" : ", ", dim.name, dim.tile);
+    problems_.add(
+        {table_.costs.empty() ? std::string("core costs") : table_.costs.front().where.origin, 0, 0,
+         fmt::format("layer {} '{}'", layer.id, layer.name)},
+        fmt::format("no cost of its tiles ({}) on core {}", sizes, tile.core.index()));
+  }
+
+  std::optional<std::int64_t> bandwidth(const CostRow* row, std::uint32_t layer, std::int64_t core,
+                                        MemoryOperand operand) const {
+    if (row != nullptr && row->offchip_bandwidth[static_cast<std::size_t>(operand)])
+      return row->offchip_bandwidth[static_cast<std::size_t>(operand)];
+    std::optional<std::int64_t> elsewhere;
+    const auto found = streams_.find(layer);
+    if (found == streams_.end())
+      return std::nullopt;
+    for (const StreamRow* stream : found->second) {
+      if (stream->operand != operand)
+        continue;
+      if (stream->core == core)
+        return stream->bandwidth;
+      // The block of an operand that tiles on several cores share is recorded once.
+      if (!elsewhere)
+        elsewhere = stream->bandwidth;
+    }
+    return elsewhere;
+  }
+
+  void set_streams(std::uint32_t t, TileCost& cost) {
+    const Tile& tile = workload_.tiles[t];
+    const auto core = static_cast<std::int64_t>(tile.core.index());
+    const auto found = costs_.find(LayerCore{tile.layer, core});
+    const CostRow* row = found == costs_.end() ? nullptr : found->second;
+    const bool given = row != nullptr && row->streamed;
+    cost.streamed = given ? *row->streamed : streamed_operands(workload_, t, chip_);
+    for (const MemoryOperand operand : cost.streamed) {
+      const auto known = bandwidth(row, tile.layer, core, operand);
+      cost.offchip_bandwidth[static_cast<std::size_t>(operand)] = known.value_or(0);
+      // Events without a block of this layer: the reference gave its streams up.
+      if (known || (table_.has_events && !given))
+        continue;
+      const Layer& layer = workload_.layers[tile.layer];
+      static constexpr std::array<const char*, kMemoryOperands> kNames{"I1", "I2", "O"};
+      if (problems_.size() < 20) {
+        problems_.add({row == nullptr ? std::string("core costs") : row->where.origin, 0, 0,
+                       fmt::format("layer {} '{}'", layer.id, layer.name)},
+                      fmt::format("operand {} streams on core {}, but its bandwidth is not given",
+                                  kNames[static_cast<std::size_t>(operand)], core),
+                      "give comm_events.json too, or 'offchip_bandwidth'");
+      }
+    }
+  }
+
+  const CostTable& table_;
+  const Workload& workload_;
+  const Chip& chip_;
+  std::map<int, std::uint32_t> by_id_;
+  std::map<std::string, std::uint32_t, std::less<>> by_name_;
+  std::map<LayerCore, const CostRow*> costs_;
+  std::map<std::pair<int, std::int64_t>, const TileRow*> tiles_;
+  std::map<std::uint32_t, std::vector<const StreamRow*>> streams_; ///< by layer
+  std::set<LayerCore> reported_;
+  ProblemList problems_;
+};
+
+} // namespace
+
+Costs core_costs(const CostTable& table, const Workload& workload, const Chip& chip) {
+  return Matcher(table, workload, chip).costs();
+}
+
+} // namespace monet::stream
