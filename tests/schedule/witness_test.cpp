@@ -5,6 +5,8 @@
 #include "schedule/replay.hpp"
 
 #include "monet/base/errors.hpp"
+#include "monet/hardware/read_hardware.hpp"
+#include "monet/workload/onnx_reader.hpp"
 
 #include <gtest/gtest.h>
 
@@ -45,6 +47,19 @@ void check_tiles(const RandomCase& c) {
   }
 }
 
+void check_timeline(const Timeline& timeline, const RandomCase& c) {
+  verify(timeline, c.tiles, c.step, c.chip);
+  const PlainTimeline plain = testing::plain(timeline);
+  const auto problem = testing::impossible(plain, testing::plain(c.tiles), c.step, c.chip);
+  EXPECT_FALSE(problem) << *problem;
+  if (testing::effort_of_edges(c.step.graph) > kMostEffort)
+    return;
+  const testing::CompulsoryBits least = testing::compulsory_bits(c.step);
+  const testing::CompulsoryBits moved = testing::offchip_bits(plain, c.chip);
+  EXPECT_GE(moved.read, least.read);
+  EXPECT_GE(moved.written, least.written);
+}
+
 /// False when there is no schedule, and the tool says why.
 bool check_schedule(const RandomCase& c) {
   Timeline timeline;
@@ -54,14 +69,7 @@ bool check_schedule(const RandomCase& c) {
     EXPECT_NE(std::string(error.what()).find(" bits"), std::string::npos) << error.what();
     return false;
   }
-  verify(timeline, c.tiles, c.step, c.chip);
-  const PlainTimeline plain = testing::plain(timeline);
-  const auto problem = testing::impossible(plain, testing::plain(c.tiles), c.step, c.chip);
-  EXPECT_FALSE(problem) << *problem;
-  const testing::CompulsoryBits least = testing::compulsory_bits(c.step);
-  const testing::CompulsoryBits moved = testing::offchip_bits(plain, c.chip);
-  EXPECT_GE(moved.read, least.read);
-  EXPECT_GE(moved.written, least.written);
+  check_timeline(timeline, c);
   return true;
 }
 
@@ -115,6 +123,32 @@ TEST(Witness, sums_cut_over_tiles) {
     }
     if (HasFailure())
       return;
+  }
+}
+
+RandomCase stored_case(const std::string& network, const std::string& system, bool training) {
+  const std::string data = std::string(MONET_SOURCE_DIR) + "/data/";
+  OnnxReadOptions reading;
+  reading.batch = 1;
+  const Graph graph = read_onnx(data + "workload/" + network + ".onnx", reading);
+  RandomCase c;
+  c.step = fold_views(training ? make_training_graph(graph, {}) : make_inference_graph(graph));
+  c.chip = read_chip(data + "hardware/" + system + ".yaml");
+  c.tiles = make_tiles(c.step, c.chip, {});
+  return c;
+}
+
+TEST(Witness, stored_networks) {
+  CoreCostCache costs;
+  for (const char* network : {"gpt2_nano", "resnet18_cifar"}) {
+    for (const char* system : {"tpu_like_quad_core", "edge_tpu", "fusemax"}) {
+      for (const bool training : {false, true}) {
+        SCOPED_TRACE(fmt::format("{} on {}, training {}", network, system, training));
+        const RandomCase c = stored_case(network, system, training);
+        check_tiles(c);
+        check_timeline(schedule(c.tiles, c.step, c.chip, costs), c);
+      }
+    }
   }
 }
 
