@@ -155,6 +155,14 @@ TEST(Reader, KindsFollowFromUse) {
   EXPECT_EQ(parameter_count(graph), 4 + 2 + 2);
 }
 
+TEST(Reader, KeepsTheBitsThatZigZagsAttributesGive) {
+  ModelMaker model;
+  model.input("x", {1, 8}).output("y");
+  ModelMaker::set(model.node("Relu", {"x"}, {"y"}), "act_size", 4);
+  const Graph graph = read(model);
+  EXPECT_EQ(graph.op(OpId(0)).attributes.integer("act_size", 8), 4);
+}
+
 TEST(Reader, SortsNodesAndNamesThem) {
   ModelMaker model;
   model.input("x", {2}).output("z");

@@ -70,6 +70,12 @@ std::optional<onnx::TensorProto> to_proto(const Value& value) {
   return proto;
 }
 
+/// Attributes by which ZigZag and Stream give the bits of a node's operands; ONNX knows none of
+/// them.
+bool is_precision(const std::string& attribute) {
+  return attribute == "weight_size" || attribute == "act_size" || attribute == "output_size";
+}
+
 /// What an inference function of libonnx sees of one node.
 class NodeContext final : public onnx::InferenceContext {
 public:
@@ -79,8 +85,10 @@ public:
       proto_.add_input(name);
     for (const std::string& name : node.outputs)
       proto_.add_output(name);
-    for (const auto& [name, value] : node.attributes.all())
-      write_attribute(name, value, *proto_.add_attribute());
+    for (const auto& [name, value] : node.attributes.all()) {
+      if (!is_precision(name))
+        write_attribute(name, value, *proto_.add_attribute());
+    }
     for (const auto& [name, value] : node.tensors) {
       onnx::AttributeProto& attribute = *proto_.add_attribute();
       attribute.set_name(name);
