@@ -27,13 +27,31 @@ public:
 private:
   Core core(bool runs_everything) {
     Core core;
-    core.memories = {one_memory("sram", random_.between(shape_.least_bits, shape_.most_bits), 64)};
+    core.memories = memories();
     core.mac_energy_pj = static_cast<double>(random_.between(1, 4)) / 2;
     core.array = {{"D1", random_.between(1, 32)}};
     core.kind = !runs_everything && random_.chance(25) ? CoreKind::vector : CoreKind::array;
     core.runs_vector_operators =
         core.kind == CoreKind::array && (runs_everything || random_.chance(60));
     return core;
+  }
+
+  std::int64_t bits() { return random_.between(shape_.least_bits, shape_.most_bits); }
+  /// One for everything, or one for weights or results and one for the rest.
+  std::vector<Memory> memories() {
+    Memory all = one_memory("sram", bits(), 64);
+    if (!random_.chance(20))
+      return {all};
+    const MemoryOperand apart = random_.one_of({MemoryOperand::I2, MemoryOperand::O});
+    Memory own = one_memory("own", bits(), 64);
+    const auto keep = [](Memory& memory, auto wanted) {
+      std::erase_if(memory.operands, [&](MemoryOperand o) { return !wanted(o); });
+      std::erase_if(memory.ports[0].allocation,
+                    [&](const PortUse& use) { return !wanted(use.operand); });
+    };
+    keep(own, [&](MemoryOperand o) { return o == apart; });
+    keep(all, [&](MemoryOperand o) { return o != apart; });
+    return {all, own};
   }
 
   /// Cores 0 and 1, or 1 to 3, have one memory together.
