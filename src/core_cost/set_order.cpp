@@ -23,9 +23,21 @@ std::string text(const std::string& name) {
   return bytes + name + '\x94';
 }
 
+const char* class_of(NameKind kind) {
+  switch (kind) {
+  case NameKind::layer_dim:
+    return "LayerDim";
+  case NameKind::array_dim:
+    return "OADimension";
+  case NameKind::memory_operand:
+    return "MemoryOperand";
+  }
+  return "";
+}
+
 std::uint64_t hash_of(const std::string& name, NameKind kind) {
   constexpr std::size_t kLongest = 255; // longer text is pickled in another form
-  const std::string type = kind == NameKind::layer_dim ? "LayerDim" : "OADimension";
+  const std::string type = class_of(kind);
   const Sha512 own = sha512(framed(text(name.substr(0, kLongest)) + '.'));
   const Sha512 of_class = sha512(framed(text("zigzag.datatypes") + text(type) + "\x93\x94."));
   constexpr std::uint64_t kPrime = (std::uint64_t{1} << 61) - 1; // Python reduces hashes by it

@@ -13,7 +13,7 @@
 
 namespace monet::core_cost_detail {
 
-enum class NameKind { layer_dim, array_dim };
+enum class NameKind { layer_dim, array_dim, memory_operand };
 
 /// Indices into `names`, which are inserted in their order; all different.
 std::vector<std::size_t> set_order(std::span<const std::string> names, NameKind kind);

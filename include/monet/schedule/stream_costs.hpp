@@ -1,5 +1,6 @@
-// Core costs of `--model stream-coala` from files: our own format, or the reference's
-// (cost_lut.json, schedule.json, comm_events.json). Format: docs/scheduling.md.
+// Core costs of `--model stream-coala`: from files in our own format or the reference's
+// (cost_lut.json, schedule.json, comm_events.json), or from our own core model. Format:
+// docs/scheduling.md.
 #pragma once
 
 #include "monet/base/errors.hpp"
@@ -65,6 +66,11 @@ CostTable read_core_costs(const std::vector<std::string>& paths);
 /// cost_lut.json, but latency_total2 (or latency_total1) keeps its fraction. InputError naming
 /// layers and cores without cost, and streams without bandwidth.
 Costs core_costs(const CostTable& table, const Workload& workload, const Chip& chip);
+
+/// The cost of every tile from our own model of ZigZag 3.8, as the reference asks it (see
+/// monet/core_cost/streamed_cost.hpp). InputError without an off-chip memory; InfeasibleError
+/// naming the layer when no mapping fits.
+Costs core_costs(const Workload& workload, const Chip& chip);
 
 /// Operands of a tile that do not fit into their outermost memories and therefore stream, in the
 /// order of the equation: all of a layer that is alone in its stack; else the largest of a memory

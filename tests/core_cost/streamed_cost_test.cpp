@@ -1,0 +1,302 @@
+#include "monet/base/errors.hpp"
+#include "monet/core_cost/streamed_cost.hpp"
+#include "monet/hardware/read_hardware.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace monet {
+namespace {
+
+// The cores of Stream's tpu_like_quad_core: a weight-stationary array, a pooling core, lanes, and
+// the off-chip memory.
+Core array_core() {
+  return parse_core(R"(
+name: tpu_like
+memories:
+  rf_128B: {size: 1024, r_bw: 8, w_bw: 8, r_cost: 0.095, w_cost: 0.095, area: 0, r_port: 1, w_port: 1, rw_port: 0,
+    latency: 1, operands: [I2], ports: [{fh: w_port_1, tl: r_port_1}], served_dimensions: []}
+  rf_2B: {size: 16, r_bw: 16, w_bw: 16, r_cost: 0.021, w_cost: 0.021, area: 0, r_port: 2, w_port: 2, rw_port: 0,
+    latency: 1, operands: [O], ports: [{fh: w_port_1, tl: r_port_1, fl: w_port_2, th: r_port_2}], served_dimensions: [D2]}
+  sram_2MB: {size: 16777216, r_bw: 2048, w_bw: 2048, r_cost: 416.16, w_cost: 378.4, area: 0, r_port: 1, w_port: 1,
+    rw_port: 0, latency: 1, min_r_granularity: 64, min_w_granularity: 64, operands: [I1, I2, O],
+    ports: [{fh: w_port_1, tl: r_port_1}, {fh: w_port_1, tl: r_port_1},
+            {fh: w_port_1, tl: r_port_1, fl: w_port_1, th: r_port_1}], served_dimensions: [D1, D2]}
+operational_array: {unit_energy: 0.04, unit_area: 1, dimensions: [D1, D2], sizes: [32, 32]}
+dataflows: {D1: ["K, 32"], D2: ["C, 32"]}
+)",
+                    "tpu_like.yaml");
+}
+
+Core pooling_core() {
+  return parse_core(R"(
+name: pooling
+memories:
+  sram_128KB: {size: 1048576, r_bw: 576, w_bw: 512, r_cost: 60, w_cost: 75, area: 0, r_port: 1, w_port: 1, rw_port: 0,
+    latency: 1, operands: [I1, I2, O],
+    ports: [{fh: w_port_1, tl: r_port_1}, {fh: w_port_1, tl: r_port_1},
+            {fh: w_port_1, tl: r_port_1, fl: w_port_1, th: r_port_1}], served_dimensions: [D1, D2, D3]}
+operational_array: {unit_energy: 0.1, unit_area: 0.01, dimensions: [D1, D2, D3], sizes: [3, 3, 8]}
+dataflows: {D1: ["FX, 3"], D2: ["FY, 3"], D3: ["K, 8"]}
+)",
+                    "pooling.yaml");
+}
+
+Core lanes() {
+  return parse_core(R"(
+name: simd
+memories:
+  sram_128KB_2rw: {size: 1048576, r_bw: 512, w_bw: 512, r_cost: 60, w_cost: 75, area: 0, r_port: 0, w_port: 0,
+    rw_port: 2, latency: 1, operands: [I1, I2, O],
+    ports: [{fh: rw_port_1, tl: rw_port_2}, {fh: rw_port_1, tl: rw_port_2},
+            {fh: rw_port_1, tl: rw_port_2, fl: rw_port_1, th: rw_port_2}], served_dimensions: [D1]}
+operational_array: {unit_energy: 0.1, unit_area: 0.01, dimensions: [D1], sizes: [64]}
+dataflows: {D1: ["K, 64"]}
+)",
+                    "simd.yaml");
+}
+
+Core dram() {
+  return parse_core(R"(
+name: offchip
+memories:
+  dram: {size: 10000000000, r_bw: 64, w_bw: 64, r_cost: 1000, w_cost: 1000, area: 0, r_port: 0, w_port: 0, rw_port: 1,
+    latency: 1, operands: [I1, I2, O],
+    ports: [{fh: rw_port_1, tl: rw_port_1}, {fh: rw_port_1, tl: rw_port_1},
+            {fh: rw_port_1, tl: rw_port_1, fl: rw_port_1, th: rw_port_1}], served_dimensions: [D1, D2]}
+operational_array: {unit_energy: 0, unit_area: 0, dimensions: [D1, D2], sizes: [1, 1]}
+)",
+                    "offchip.yaml");
+}
+
+/// Axes by letters; an axis of two loops is stride * first + second.
+struct Axis {
+  std::vector<const char*> loops;
+  std::int64_t stride = 1;
+  std::int64_t extent = 0;
+};
+
+ProblemOperand operand(const CoreProblem& problem, MemoryOperand memory, std::int64_t bits,
+                       const std::vector<Axis>& axes) {
+  const auto dim = [&](const std::string& name) {
+    std::uint32_t i = 0;
+    while (problem.dims.at(i).name != name)
+      ++i;
+    return i;
+  };
+  ProblemOperand o;
+  o.mode = memory == MemoryOperand::O ? AccessMode::write : AccessMode::read;
+  o.memory = memory;
+  o.bits = bits;
+  o.partial_bits = bits;
+  for (const Axis& axis : axes) {
+    if (axis.loops.size() == 1) {
+      o.axes.push_back({{{dim(axis.loops[0]), 1}}, 0, false});
+      o.extents.push_back(problem.dims[dim(axis.loops[0])].size);
+    } else {
+      o.axes.push_back({{{dim(axis.loops[0]), axis.stride}, {dim(axis.loops[1]), 1}}, 0, false});
+      o.extents.push_back(axis.extent);
+    }
+  }
+  return o;
+}
+
+CoreProblem convolution(std::int64_t c, std::int64_t ox, std::int64_t oy, std::int64_t f,
+                        std::int64_t stride, std::int64_t size) {
+  CoreProblem p;
+  p.dims = {{"B", 1}, {"K", 16}, {"G", 1}, {"OX", ox}, {"C", c}, {"FX", f}, {"OY", oy}, {"FY", f}};
+  p.operands.push_back(
+      operand(p, MemoryOperand::O, 8, {{{"B"}}, {{"G"}}, {{"K"}}, {{"OY"}}, {{"OX"}}}));
+  p.operands.back().partial_bits = 16;
+  p.operands.push_back(operand(p, MemoryOperand::I2, 8, {{{"K"}}, {{"C"}}, {{"FY"}}, {{"FX"}}}));
+  p.operands.push_back(operand(
+      p, MemoryOperand::I1, 8,
+      {{{"B"}}, {{"G"}}, {{"C"}}, {{"OY", "FY"}, stride, size}, {{"OX", "FX"}, stride, size}}));
+  return p;
+}
+
+/// The reference has a loop C that touches no operand: a pooling layer costs C times its
+/// operations.
+CoreProblem pooling(std::int64_t oy) {
+  CoreProblem p;
+  p.dims = {{"B", 1}, {"K", 64}, {"OX", 56}, {"OY", oy}, {"C", 64}, {"FX", 3}, {"FY", 3}};
+  p.operands.push_back(operand(p, MemoryOperand::O, 8, {{{"B"}}, {{"K"}}, {{"OY"}}, {{"OX"}}}));
+  p.operands.push_back(operand(p, MemoryOperand::I2, 0, {{{"FY"}}, {{"FX"}}}));
+  p.operands.push_back(operand(p, MemoryOperand::I1, 8,
+                               {{{"B"}}, {{"K"}}, {{"OY", "FY"}, 2, 112}, {{"OX", "FX"}, 2, 112}}));
+  return p;
+}
+
+CoreProblem elementwise(std::int64_t d, std::int64_t k, bool two_inputs) {
+  CoreProblem p;
+  p.dims = {{"B", 1}, {"H", 64}, {"D", d}, {"K", k}};
+  const std::vector<Axis> all{{{"B"}}, {{"H"}}, {{"D"}}, {{"K"}}};
+  p.operands.push_back(operand(p, MemoryOperand::O, 8, all));
+  p.operands.back().partial_bits = 16;
+  p.operands.push_back(operand(p, MemoryOperand::I1, 8, all));
+  p.operands.push_back(operand(p, MemoryOperand::I2, 8, two_inputs ? all : std::vector<Axis>{}));
+  return p;
+}
+
+struct Recorded {
+  const char* layer;
+  CoreProblem problem;
+  Core core;
+  bool streams;
+  std::int64_t parallel;
+  double latency;
+  double onchip_pj;
+  double offchip_pj;
+  std::vector<std::int64_t> bits_per_cycle; ///< by operand
+};
+
+// Layers of ResNet-18 as the reference ran them: on their own, so that all operands stream, and cut
+// into rows beside others.
+std::vector<Recorded> recorded() {
+  return {
+      {"conv1",
+       convolution(3, 112, 112, 7, 2, 224),
+       array_core(),
+       true,
+       4,
+       633185,
+       13246644.496,
+       44198000,
+       {2, 0, 1}},
+      {"relu",
+       elementwise(112, 28, false),
+       array_core(),
+       true,
+       4,
+       50178,
+       1351323.848,
+       50177000,
+       {32, 32, 0}},
+      {"maxpool", pooling(56), pooling_core(), true, 1, 1636604, 231405350.4, 175616000, {1, 0, 6}},
+      {"layer1 conv",
+       convolution(64, 56, 56, 3, 1, 56),
+       array_core(),
+       true,
+       4,
+       80356,
+       7910906.24,
+       32512000,
+       {5, 1, 20}},
+      {"layer1 relu",
+       elementwise(56, 14, false),
+       array_core(),
+       true,
+       4,
+       12546,
+       337832.292,
+       12545000,
+       {32, 32, 0}},
+      {"layer1 add",
+       elementwise(56, 56, true),
+       lanes(),
+       true,
+       1,
+       75264,
+       2076390.4,
+       75264000,
+       {22, 22, 22}},
+      {"conv1 row",
+       convolution(3, 112, 1, 7, 2, 224),
+       array_core(),
+       false,
+       4,
+       5538,
+       117068.848,
+       0,
+       {0, 0, 0}},
+      {"relu row", elementwise(1, 28, false), array_core(), false, 4, 66, 6111.528, 0, {0, 0, 0}},
+      {"maxpool row", pooling(1), pooling_core(), false, 1, 29118, 4104038.4, 0, {0, 0, 0}},
+      {"layer1 conv row",
+       convolution(64, 56, 1, 3, 1, 56),
+       array_core(),
+       false,
+       4,
+       1027,
+       139797.792,
+       0,
+       {0, 0, 0}},
+      {"layer1 relu row",
+       elementwise(1, 14, false),
+       array_core(),
+       false,
+       4,
+       66,
+       3244.964,
+       0,
+       {0, 0, 0}},
+      {"layer1 add row", elementwise(1, 56, true), lanes(), false, 1, 254, 25318.4, 0, {0, 0, 0}},
+  };
+}
+
+StreamedCost cost_of(const Recorded& layer) {
+  StreamedProblem asked;
+  asked.problem = layer.problem;
+  asked.parallel = layer.parallel;
+  if (layer.streams)
+    asked.streamed = {0, 1, 2};
+  return streamed_cost(asked, layer.core, dram());
+}
+
+TEST(StreamedCost, equals_the_reference_runs) {
+  for (const Recorded& layer : recorded()) {
+    SCOPED_TRACE(layer.layer);
+    const StreamedCost cost = cost_of(layer);
+    EXPECT_EQ(cost.latency, layer.latency);
+    EXPECT_NEAR(cost.onchip_pj, layer.onchip_pj, 1e-9 * layer.onchip_pj);
+    EXPECT_EQ(cost.offchip_pj, layer.offchip_pj);
+    for (std::size_t i = 0; i < layer.bits_per_cycle.size(); ++i)
+      EXPECT_EQ(cost.rates[i].read + cost.rates[i].write, layer.bits_per_cycle[i]);
+  }
+}
+
+// Alone, an order that sums over all channels first takes 74,086 cycles. Four such tiles at once
+// would need more than the off-chip memory has, so each takes 80,356 and less bandwidth.
+TEST(StreamedCost, leaves_bandwidth_to_the_tiles_beside_it) {
+  Recorded layer = recorded()[3];
+  EXPECT_EQ(cost_of(layer).latency, 80356);
+  layer.parallel = 1;
+  EXPECT_EQ(cost_of(layer).latency, 74086);
+}
+
+TEST(StreamedCost, slow_operations_stretch_the_loops) {
+  StreamedProblem asked;
+  asked.problem = elementwise(1, 14, false);
+  const StreamedCost fast = streamed_cost(asked, array_core(), dram());
+  asked.cycles_per_operation = 4;
+  const StreamedCost slow = streamed_cost(asked, array_core(), dram());
+  EXPECT_EQ(fast.ideal_temporal, 64);
+  EXPECT_EQ(slow.ideal_temporal, 4 * 64);
+  EXPECT_EQ(slow.latency - slow.ideal_temporal, fast.latency - fast.ideal_temporal);
+  EXPECT_EQ(slow.onchip_pj, fast.onchip_pj);
+}
+
+TEST(StreamedCost, says_what_does_not_fit) {
+  Core small = array_core();
+  small.memories[2].size = {64};
+  StreamedProblem asked;
+  asked.problem = convolution(64, 56, 1, 3, 1, 56);
+  try {
+    streamed_cost(asked, small, dram());
+    FAIL();
+  } catch (const InfeasibleError& error) {
+    EXPECT_NE(std::string(error.what()).find("bits of memory 'sram_2MB'"), std::string::npos)
+        << error.what();
+  }
+}
+
+TEST(StreamedCost, walks_sets_in_one_order) {
+  using enum MemoryOperand;
+  const std::vector<MemoryOperand> order{O, I1, I2};
+  EXPECT_EQ(zigzag_set_order({I1, I2, O}), order);
+  EXPECT_EQ(zigzag_set_order({I2, O, I1}), order);
+}
+
+} // namespace
+} // namespace monet
