@@ -2,6 +2,9 @@
 #include "commands.hpp"
 #include "network_options.hpp"
 #include "pipeline.hpp"
+#include "stream_model.hpp"
+
+#include "monet/report/stream_result.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -21,6 +24,8 @@ struct ScheduleArguments {
   std::string training;
   std::string mode = "layer-by-layer";
   std::string model = "monet";
+  std::string stacks;
+  std::vector<std::string> core_costs;
   std::string json;
   NetworkArguments network;
   CostArguments cost;
@@ -47,24 +52,51 @@ Experiment experiment_of(const ScheduleArguments& arguments) {
   return experiment;
 }
 
-/// Values that later versions will know.
-std::string check_available(const std::string& value, const char* only) {
-  if (value == only)
-    return {};
-  return fmt::format("'{}' is not available yet; the only choice is '{}'", value, only);
+void write_result(const ScheduleArguments& arguments, const nlohmann::ordered_json& result,
+                  std::string (*table)(const nlohmann::ordered_json&)) {
+  if (!arguments.json.empty())
+    write_json(arguments.json, result);
+  if (arguments.json != "-")
+    print_result(table(result));
+}
+
+int run_stream(const ScheduleArguments& arguments, Session& session) {
+  if (arguments.mapping == "auto")
+    throw UsageError("--model stream-coala needs the --mapping that the reference would be given");
+  if (!arguments.training.empty())
+    throw UsageError("--model stream-coala schedules inference; --training is for our own model");
+  if (arguments.core_costs.empty())
+    throw UsageError("--model stream-coala needs --core-costs");
+  StreamArguments stream;
+  stream.hardware = arguments.hardware;
+  stream.workload = arguments.workload;
+  stream.mapping = arguments.mapping;
+  stream.stacks = arguments.stacks;
+  stream.fused = arguments.mode == "fused";
+  stream.core_costs = arguments.core_costs;
+  stream.network = arguments.network.options();
+  const nlohmann::ordered_json result = run_stream_model(stream, session);
+  session.progress.stage("write results");
+  write_result(arguments, result, stream_table);
+  return kExitOk;
 }
 
 int run_schedule(const ScheduleArguments& arguments, Session& session) {
+  if (arguments.model == "stream-coala")
+    return run_stream(arguments, session);
+  if (!arguments.core_costs.empty())
+    throw UsageError("--core-costs is for --model stream-coala");
+  if (arguments.mode != "layer-by-layer")
+    throw UsageError("--mode: 'fused' is not available yet; the only choice is 'layer-by-layer'");
+  if (!arguments.stacks.empty())
+    throw UsageError("--stacks: is not available yet");
   session.context.jobs = arguments.jobs;
   session.context.verify = arguments.verify;
   const Experiment experiment = experiment_of(arguments);
   const Model model = make_model(experiment, session);
   session.progress.stage("write results");
   const nlohmann::ordered_json result = model.json(experiment.name);
-  if (!arguments.json.empty())
-    write_json(arguments.json, result);
-  if (arguments.json != "-")
-    print_result(summary_table(result));
+  write_result(arguments, result, summary_table);
   return kExitOk;
 }
 
@@ -86,13 +118,22 @@ Action add_schedule_command(CLI::App& app) {
       ->add_option("--training", arguments->training,
                    "Options of the training step; without them inference is scheduled")
       ->type_name("T.yaml");
-  command->add_option("--mode", arguments->mode, "layer-by-layer")
-      ->check([](const std::string& value) { return check_available(value, "layer-by-layer"); })
+  command->add_option("--mode", arguments->mode, "layer-by-layer or fused")
+      ->check(CLI::IsMember({"layer-by-layer", "fused"}))
       ->capture_default_str();
-  command->add_option("--model", arguments->model, "Core model: monet")
-      ->check([](const std::string& value) { return check_available(value, "monet"); })
+  command
+      ->add_option("--model", arguments->model,
+                   "monet, or stream-coala: the reference scheduler Stream to the last cycle")
+      ->check(CLI::IsMember({"monet", "stream-coala"}))
       ->capture_default_str();
-  add_unavailable(*command, "--stacks");
+  command
+      ->add_option("--stacks", arguments->stacks,
+                   "Layers that run fused: a list of lists of names or ids")
+      ->type_name("STACKS.yaml");
+  command
+      ->add_option("--core-costs", arguments->core_costs,
+                   "For stream-coala: recorded core costs, files or folders")
+      ->type_name("COSTS.json|DIR");
   arguments->network.add_to(*command);
   arguments->cost.add_to(*command);
   command->add_option("--json", arguments->json, "Write the result as JSON; - for standard output")

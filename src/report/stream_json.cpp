@@ -1,0 +1,198 @@
+#include "monet/base/text.hpp"
+#include "monet/report/stream_result.hpp"
+#include "monet/report/text.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+namespace monet {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+using stream::Cause;
+
+/// A whole number as one: times are fractional only where costs are.
+Json number(double value) {
+  constexpr double kExact = 9007199254740992.0; // 2^53
+  if (std::floor(value) == value && std::abs(value) < kExact)
+    return static_cast<std::int64_t>(value);
+  return value;
+}
+
+const char* operand_name(MemoryOperand operand) {
+  static constexpr std::array<const char*, kMemoryOperands> kNames{"I1", "I2", "O"};
+  return kNames[static_cast<std::size_t>(operand)];
+}
+
+Json energy_json(const stream::EnergyTerms& energy) {
+  Json json = {{"onchip_pj", energy.onchip_pj}};
+  static constexpr std::array<const char*, stream::kCauses> kNames{"offchip", "eviction", "sink",
+                                                                   "core_to_core"};
+  for (std::size_t cause = 0; cause < stream::kCauses; ++cause) {
+    json[fmt::format("{}_link_pj", kNames[cause])] = energy.link_pj[cause];
+    json[fmt::format("{}_memory_pj", kNames[cause])] = energy.memory_pj[cause];
+  }
+  return json;
+}
+
+Json cores_json(const Chip& chip, const stream::Result& result) {
+  std::vector<double> busy(chip.cores.size(), 0);
+  std::vector<std::size_t> tiles(chip.cores.size(), 0);
+  for (const stream::TileRun& run : result.runs) {
+    busy[run.core.index()] += run.end - run.start;
+    ++tiles[run.core.index()];
+  }
+  Json cores = Json::array();
+  for (std::size_t core = 0; core < chip.cores.size(); ++core) {
+    cores.push_back({{"id", core},
+                     {"name", valid_utf8(chip.cores[core].name)},
+                     {"tiles", tiles[core]},
+                     {"busy_cycles", number(busy[core])}});
+  }
+  return cores;
+}
+
+Json layers_json(const stream::Workload& workload) {
+  Json layers = Json::array();
+  for (const stream::Layer& layer : workload.layers) {
+    layers.push_back({{"id", layer.id},
+                      {"name", valid_utf8(layer.name)},
+                      {"type", valid_utf8(layer.type)},
+                      {"stack", layer.stack},
+                      {"tiles", layer.tiles}});
+  }
+  return layers;
+}
+
+Json tiles_json(const stream::Workload& workload, const stream::Costs& costs,
+                const stream::Result& result) {
+  Json tiles = Json::array();
+  for (std::uint32_t t = 0; t < workload.tiles.size(); ++t) {
+    const stream::Tile& tile = workload.tiles[t];
+    const stream::Layer& layer = workload.layers[tile.layer];
+    const stream::TileRun& run = result.runs[t];
+    const stream::TileCost& cost = costs.of(t);
+    Json row = {{"id", layer.id},
+                {"sub_id", tile.sub},
+                {"name", valid_utf8(layer.name)},
+                {"core", run.core.index()},
+                {"start", number(run.start)},
+                {"runtime", number(cost.runtime)},
+                {"end", number(run.end)},
+                {"onchip_energy", cost.onchip_pj},
+                {"offchip_energy", cost.offchip_pj}};
+    if (!cost.streamed.empty()) {
+      row["too_large_operands"] = Json::array();
+      for (const MemoryOperand operand : cost.streamed)
+        row["too_large_operands"].push_back(operand_name(operand));
+    }
+    tiles.push_back(std::move(row));
+  }
+  return tiles;
+}
+
+Json events_json(const stream::Workload& workload, const Chip& chip, const stream::Result& result) {
+  Json events = Json::array();
+  for (const stream::LinkEvent& event : result.events) {
+    events.push_back({{"link", valid_utf8(chip.links[event.link.index()].name)},
+                      {"type", event.kind == stream::LinkEvent::Kind::block ? "block" : "transfer"},
+                      {"start", number(event.start)},
+                      {"end", number(event.end)},
+                      {"energy", event.energy_pj},
+                      {"activity", event.bandwidth},
+                      {"tensor", workload.name_of(workload.tensors[event.tensor])},
+                      {"bits", event.bits.value},
+                      {"sender", event.sender.index()},
+                      {"receiver", event.receiver.index()}});
+  }
+  return events;
+}
+
+Json peaks_json(const stream::Result& result) {
+  Json peaks = Json::array();
+  for (const stream::MemoryPeak& peak : result.peaks) {
+    Json cores = Json::array();
+    for (const CoreId core : peak.cores)
+      cores.push_back(core.index());
+    peaks.push_back({{"memory", valid_utf8(peak.memory)},
+                     {"cores", std::move(cores)},
+                     {"peak_bits", peak.peak.value},
+                     {"capacity_bits", peak.capacity.value}});
+  }
+  return peaks;
+}
+
+void add_notes(const std::vector<stream::Note>& notes, Json& json) {
+  for (const stream::Note& note : notes) {
+    json.push_back(
+        {{"name", note.name}, {"node", valid_utf8(note.node)}, {"what", valid_utf8(note.what)}});
+  }
+}
+
+} // namespace
+
+Json stream_json(const stream::Workload& workload, const Chip& chip, const stream::Costs& costs,
+                 const stream::Result& result) {
+  Json json = {{"model", "stream-coala"},
+               {"chip", valid_utf8(chip.name)},
+               {"latency_cycles", number(result.latency)},
+               {"energy_pj", result.energy.total_pj()},
+               {"energy", energy_json(result.energy)},
+               {"cores", cores_json(chip, result)},
+               {"memory_peaks", peaks_json(result)},
+               {"layers", layers_json(workload)},
+               {"tiles", tiles_json(workload, costs, result)},
+               {"link_events", events_json(workload, chip, result)}};
+  json["notes"] = Json::array();
+  add_notes(workload.notes, json["notes"]);
+  add_notes(result.notes, json["notes"]);
+  return json;
+}
+
+std::string stream_table(const Json& result) {
+  const auto of = [](const Json& values, const char* key) { return values.at(key).get<double>(); };
+  const Json& energy = result.at("energy");
+  const double latency = of(result, "latency_cycles");
+  std::string text = printable(result.at("name").get<std::string>()) + "\n";
+  text += fmt::format("{} tiles in {} layers, as the reference scheduler Stream\n\n",
+                      group_digits(static_cast<std::int64_t>(result.at("tiles").size())),
+                      result.at("layers").size());
+  std::vector<std::vector<std::string>> rows{{"", "inference"}};
+  rows.push_back({"latency (cycles)", std::floor(latency) == latency
+                                          ? group_digits(static_cast<std::int64_t>(latency))
+                                          : fmt::format("{:.2f}", latency)});
+  rows.push_back({"energy", human_energy(of(result, "energy_pj"))});
+  rows.push_back({"  on-chip", human_energy(of(energy, "onchip_pj"))});
+  for (const auto& [label, key] :
+       {std::pair{"  off-chip", "offchip"}, std::pair{"  evictions", "eviction"},
+        std::pair{"  outputs", "sink"}, std::pair{"  core to core", "core_to_core"}}) {
+    rows.push_back({label, human_energy(of(energy, fmt::format("{}_link_pj", key).c_str()) +
+                                        of(energy, fmt::format("{}_memory_pj", key).c_str()))});
+  }
+  text += aligned_table(rows) + "\n";
+  std::vector<std::vector<std::string>> peaks{{"outermost memory", "peak", "capacity"}};
+  for (const Json& peak : result.at("memory_peaks")) {
+    std::string cores;
+    for (const Json& core : peak.at("cores"))
+      cores += fmt::format("{}{}", cores.empty() ? "" : ", ", core.get<std::size_t>());
+    const auto bytes = [&](const char* key) {
+      return human_bytes(bytes_of({peak.at(key).get<std::int64_t>()}));
+    };
+    peaks.push_back(
+        {fmt::format("{} (core {})", printable(peak.at("memory").get<std::string>()), cores),
+         bytes("peak_bits"), bytes("capacity_bits")});
+  }
+  text += aligned_table(peaks);
+  for (const Json& note : result.at("notes")) {
+    text += fmt::format("\nnote ({}): {}: {}\n", note.at("name").get<std::string>(),
+                        printable(note.at("node").get<std::string>()),
+                        printable(note.at("what").get<std::string>()));
+  }
+  return text;
+}
+
+} // namespace monet
