@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+#include <tuple>
 
 namespace monet::stream {
 
@@ -63,6 +65,18 @@ void make_order(Workload& workload) {
     workload.rank[workload.order[i]] = i;
 }
 
+namespace {
+
+/// Some parsers and stages meet the same thing several times.
+void drop_repeated(std::vector<Note>& notes) {
+  std::set<std::tuple<std::string, std::string, std::string>> seen;
+  std::erase_if(notes, [&](const Note& note) {
+    return !seen.emplace(note.name, note.node, note.what).second;
+  });
+}
+
+} // namespace
+
 Workload make_stream_workload(const Graph& network, const Chip& chip, const MappingFile& mapping,
                               const StreamOptions& options) {
   Network parsed = parse_network(network, chip, mapping);
@@ -74,6 +88,7 @@ Workload make_stream_workload(const Graph& network, const Chip& chip, const Mapp
   make_edges(workload, network, parsed);
   workload.notes = std::move(parsed.notes);
   make_order(workload);
+  drop_repeated(workload.notes);
   return workload;
 }
 
