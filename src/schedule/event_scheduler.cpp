@@ -1,452 +1,394 @@
 #include "schedule/event_scheduler.hpp"
 
-#include "schedule/data_items.hpp"
-#include "schedule/network.hpp"
-#include "schedule/offchip_memory.hpp"
-#include "schedule/residency.hpp"
+#include "schedule/data_mover.hpp"
 #include "schedule/tile_queue.hpp"
-#include "schedule/timeline_writer.hpp"
 
 #include "monet/base/errors.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
-#include <map>
-#include <tuple>
 
 namespace monet {
 
 namespace {
 
-std::vector<const CoreProblem*> problems_of(const std::vector<TileCost>& costs) {
-  std::vector<const CoreProblem*> problems;
-  for (const TileCost& cost : costs)
-    problems.push_back(cost.problem);
-  return problems;
-}
-
 class EventScheduler {
 public:
   EventScheduler(const TileGraph& tiles, const TrainingGraph& step, const Chip& chip,
-                 const std::vector<TileCost>& costs)
-      : tiles_(tiles), step_(step), graph_(step.graph), chip_(chip), costs_(costs), network_(chip),
-        memory_(chip, tiles.tiles.size(), timeline_),
-        data_(make_data_items(tiles, step.graph, problems_of(costs), memory_.pool_of())),
-        offchip_(data_, step.graph), queue_(tiles, step.graph, chip.cores.size()),
+                 const TileCosts& costs, Priority priority)
+      : tiles_(tiles), step_(step), chip_(chip), kinds_(make_kinds(tiles, step.graph, costs)),
+        network_(chip), memory_(chip), pieces_(tiles, step.graph, costs, kinds_, memory_.pool_of()),
+        mover_((memory_.attach(tiles, pieces_, timeline_), tiles), step, chip, network_, memory_,
+               pieces_, timeline_),
+        queue_(tiles, step.graph, pieces_, chip.cores.size(), priority),
         core_free_(chip.cores.size(), 0) {
-    memory_.attach(data_);
-    for (const Item& item : data_.items)
-      readers_left_.push_back(item.readers);
+    for (TileKind& kind : kinds_) {
+      if (kind.problem != nullptr)
+        kind.row = timeline_.add_cost(run_cost(kind));
+    }
+    timeline_.reserve(tiles.tiles.size(), pieces_.least_transfers(), pieces_.least_stays());
+    find_fused_stacks();
   }
 
   Timeline run() {
-    while (const auto tile = queue_.next())
+    for (;;) {
+      bool forced = false;
+      auto tile = queue_.next();
+      if (!tile) {
+        const auto core = queue_.first_stalled();
+        if (!core)
+          break;
+        queue_.resume(*core);
+        tile = queue_.next();
+        forced = true;
+      }
+      if (!forced && waits_for_room(*tile)) {
+        const CoreId core = tiles_.tiles[tile->index()].core;
+        stalled_.push_back(core);
+        queue_.stall(core);
+        continue;
+      }
       place(*tile);
+      for (const CoreId core : stalled_)
+        queue_.resume(core);
+      stalled_.clear();
+    }
     internal_check(queue_.left() == 0, "tiles wait for each other");
     return finish();
   }
 
 private:
-  /// Room in the core's memory: for a result, or (without an item) to work in.
-  struct Space {
-    TensorId tensor;
-    std::optional<ItemId> item;
+  /// Room in the core's memory for a result.
+  struct Result {
+    PieceId piece;
+    const KindOutput* output = nullptr;
     Bits bits;
+    std::optional<std::size_t> adds_to; ///< index of the need that it is made of
+    std::optional<CopyId> copy;
   };
   /// What is known about the tile being placed.
   struct Placement {
     TileId id;
-    OpId op;
+    const TileKind* kind = nullptr;
     CoreId core;
     PoolId pool;
     std::int64_t start = 0;
     std::int64_t end = 0;
-    std::vector<CopyId> inputs;
-    std::vector<Space> wanted; ///< results that stay, and working space of streamed operands
+    std::vector<Need> needs;           ///< what it has in its core's memory
+    std::vector<PieceId> streams;      ///< what somebody made and flows by
+    std::vector<PieceId> also_streams; ///< the same, of what other operands keep
+    std::vector<Result> results;
+    std::vector<Bits> slices;     ///< per operand: working space of what flows by
+    std::vector<Bits> read_again; ///< per operand: of a streamed result, what earlier tiles left
   };
 
-  const TileData& data(TileId id) const { return data_.tiles[id.index()]; }
-  const Item& item(ItemId id) const { return data_.items[id.index()]; }
-  const CoreCost& cost(TileId id) const { return *costs_[id.index()].cost; }
-  std::string name(TensorId id) const { return graph_.tensor(id).name; }
+  static RunCost run_cost(const TileKind& kind) {
+    RunCost row{Energy::from(kind.cost->compute_energy), Energy::from(kind.cost->memory_energy), 0,
+                kind.cost->variant};
+    if (kind.problem->compute == ComputeKind::mac) {
+      row.macs = 1;
+      for (const LoopDim& dim : kind.problem->dims)
+        row.macs *= dim.size;
+    }
+    return row;
+  }
 
-  Booking book(const TransferRequest& request, std::int64_t ready) {
-    const Booking booking = network_.reserve(request, ready);
-    timeline_.add_transfer(request, booking);
-    return booking;
+  void find_fused_stacks() {
+    std::vector<std::uint32_t> operators;
+    for (std::size_t i = 0; i < tiles_.operators.size(); ++i) {
+      const std::uint32_t stack = tiles_.stack_of[i];
+      last_rank_.resize(std::max<std::size_t>(last_rank_.size(), stack + 1), 0);
+      operators.resize(last_rank_.size(), 0);
+      ++operators[stack];
+    }
+    for (std::size_t t = 0; t < tiles_.tiles.size(); ++t) {
+      std::uint32_t& last = last_rank_[tiles_.stack_of[tiles_.tiles[t].op.index()]];
+      last = std::max(last, tiles_.rank[t]);
+    }
+    for (const std::uint32_t count : operators)
+      fused_.push_back(count > 1);
+  }
+
+  /// In a fused stack, a tile that would push out what its own stack still needs had better wait:
+  /// other tiles of the stack, placed first, make room.
+  bool waits_for_room(TileId id) {
+    const std::uint32_t stack = tiles_.stack_of[tiles_.tiles[id.index()].op.index()];
+    if (!fused_[stack])
+      return false;
+    const Pool& pool = memory_.pool(pieces_.pool_of(id));
+    const std::int64_t room = pool.possible_room();
+    if (pieces_.kind(id).most_bits.value <= room || pool.live.empty())
+      return false;
+    const std::uint32_t farthest = memory_.copy(CopyId(pool.live.top())).next_use;
+    if (farthest != Residency::kNever && farthest > last_rank_[stack])
+      return false;
+    read_needs(id);
+    std::int64_t wanted = p_.kind->working_space.value;
+    for (const Need& need : p_.needs)
+      wanted += need.missing.value;
+    for (const Result& result : p_.results) {
+      if (!result.output->streamed && !result.adds_to)
+        wanted += result.bits.value;
+    }
+    return wanted > room;
+  }
+
+  /// Fills in what the tile reads and makes.
+  void read_needs(TileId id) {
+    Placement& p = p_;
+    p.id = id;
+    p.kind = &pieces_.kind(id);
+    p.core = tiles_.tiles[id.index()].core;
+    p.pool = pieces_.pool_of(id);
+    p.needs.clear();
+    p.streams.clear();
+    p.also_streams.clear();
+    p.results.clear();
+    p.read_again.assign(p.kind->problem->operands.size(), Bits{0});
+    mover_.serve(id);
+    for (std::size_t k = 0; k < p.kind->outputs.size(); ++k) {
+      const KindOutput& output = p.kind->outputs[k];
+      const PieceId piece = pieces_.output(id, k);
+      p.results.push_back(
+          {piece, &output, pieces_.grows(piece) ? output.partial : output.bits, {}, {}});
+    }
+    for (const TileEdge& edge : tiles_.edges_into(id))
+      add_need(edge);
+    for (const SourceParts::Read& read : pieces_.sources().reads_of(p.kind->op)) {
+      const KindRead* of_kind = p.kind->read_of(read.tensor);
+      if (of_kind == nullptr || !of_kind->kept || p.kind->problem->operands[read.operand].offchip)
+        continue;
+      for (const std::uint32_t part : pieces_.sources().parts_of(read, id)) {
+        Need need;
+        need.piece = pieces_.source(part);
+        need.tensor = read.tensor;
+        need.bits = pieces_.sources().parts()[part].bits;
+        need.memory = of_kind->memory;
+        const bool known = std::any_of(p.needs.begin(), p.needs.end(),
+                                       [&](const Need& n) { return n.piece == need.piece; });
+        if (!known)
+          p.needs.push_back(need);
+      }
+    }
+    for (Need& need : p.needs)
+      mover_.look_up(need);
+  }
+
+  void add_need(const TileEdge& edge) {
+    const TileKind& maker = pieces_.kind(edge.from);
+    const std::uint32_t k = *maker.output_of(edge.tensor);
+    Need need;
+    need.piece = pieces_.output(edge.from, k);
+    need.tensor = edge.tensor;
+    need.maker = edge.from;
+    if (maker.op == p_.kind->op) {
+      const auto own = p_.kind->output_of(edge.tensor);
+      internal_check(own.has_value(), "a tile adds to what it does not write");
+      Result& result = p_.results[*own];
+      need.bits = maker.outputs[k].partial;
+      need.memory = MemoryOperand::O;
+      need.adds = true;
+      if (result.output->streamed) {
+        p_.streams.push_back(need.piece);
+        p_.read_again[result.output->operand] += need.bits;
+      } else {
+        result.adds_to = p_.needs.size();
+        p_.needs.push_back(need);
+      }
+      return;
+    }
+    const KindRead* read = p_.kind->read_of(edge.tensor);
+    internal_check(read != nullptr, "an edge leads to a tile that does not read its tensor");
+    if (!read->kept) {
+      p_.streams.push_back(need.piece);
+      return;
+    }
+    if (read->streamed)
+      p_.also_streams.push_back(need.piece);
+    need.bits = edge.bits;
+    need.whole = edge.bits >= maker.outputs[k].bits;
+    need.memory = read->memory;
+    p_.needs.push_back(need);
   }
 
   void place(TileId id) {
-    const Tile& tile = tiles_.tiles[id.index()];
-    Placement p{id, tile.op, tile.core, memory_.pool_of()[tile.core.index()]};
-    p.start = std::max(core_free_[tile.core.index()], queue_.ready(id));
-    const std::vector<Bits> slices = working_space(p);
-    drop_large_pieces(p, slices);
-    gather_inputs(p);
-    for (const StreamedRead& stream : data(id).streams) {
-      for (const ItemId piece : stream.pieces)
-        p.start = std::max(p.start, store(p, piece));
-    }
-    reserve_outputs(p, slices);
-    stream_operands(p);
-    settle(p);
+    read_needs(id);
+    Placement& p = p_;
+    p.start = std::max(core_free_[p.core.index()], queue_.ready(id));
+    set_slices();
+    drop_large_pieces();
+    p.start = std::max(p.start, mover_.gather(p.needs));
+    for (const PieceId piece : p.streams)
+      p.start = std::max(p.start, mover_.store(piece));
+    for (const PieceId piece : p.also_streams)
+      p.start = std::max(p.start, mover_.store(piece));
+    reserve_results();
+    stream_operands();
+    settle();
   }
 
   /// Bits of each streamed operand's working space: what the core cost asks for, as far as there is
   /// room.
-  std::vector<Bits> working_space(const Placement& p) const {
+  void set_slices() {
+    Placement& p = p_;
     std::int64_t left = memory_.pool(p.pool).capacity;
-    for (const ItemNeed& need : data(p.id).needs)
-      left -= item(need.item).bits.value;
-    for (const TileOutput& output : data(p.id).outputs) {
-      if (!output.streamed)
-        left -= item(output.piece).bits.value;
+    for (const Need& need : p.needs)
+      left -= need.bits.value;
+    for (const Result& result : p.results) {
+      if (!result.output->streamed && !result.adds_to)
+        left -= result.bits.value;
     }
     if (left < 0) {
       throw InfeasibleError(
           fmt::format("operands of '{}' exceed the memory of core '{}' by {} bits",
-                      graph_.op(p.op).name, chip_.cores[p.core.index()].name, -left));
+                      step_.graph.op(p.kind->op).name, chip_.cores[p.core.index()].name, -left));
     }
-    const auto& operands = costs_[p.id.index()].problem->operands;
-    std::vector<Bits> slices(operands.size(), Bits{0});
-    for (std::size_t i = 0; i < operands.size() && i < cost(p.id).resident.size(); ++i) {
+    const auto& operands = p.kind->problem->operands;
+    const auto& resident = p.kind->cost->resident;
+    p.slices.assign(operands.size(), Bits{0});
+    for (std::size_t i = 0; i < operands.size() && i < resident.size(); ++i) {
       if (!operands[i].offchip)
         continue;
-      slices[i] = {std::clamp<std::int64_t>(cost(p.id).resident[i].value, 0, left)};
-      left -= slices[i].value;
+      p.slices[i] = {std::clamp<std::int64_t>(resident[i].value, 0, left)};
+      left -= p.slices[i].value;
     }
-    return slices;
   }
 
   /// A piece on this core of which the tile reads a part takes more room than the part. When the
   /// tile would not fit for that reason, pieces go until it does; the largest excess first.
-  void drop_large_pieces(const Placement& p, const std::vector<Bits>& slices) {
-    struct Excess {
-      std::int64_t bits;
-      CopyId copy;
-    };
-    std::vector<Excess> excesses;
-    std::vector<CopyId> counted;
+  void drop_large_pieces() {
+    Placement& p = p_;
     std::int64_t wanted = 0;
-    for (const Bits slice : slices)
+    for (const Bits slice : p.slices)
       wanted += slice.value;
-    for (const TileOutput& output : data(p.id).outputs) {
-      if (!output.streamed)
-        wanted += item(output.piece).bits.value;
+    for (const Result& result : p.results) {
+      if (!result.output->streamed && !result.adds_to)
+        wanted += result.bits.value;
     }
-    for (const ItemNeed& need : data(p.id).needs) {
-      wanted += item(need.item).bits.value;
-      const auto copy = held(need.item, p.pool);
-      if (!copy || memory_.copy(*copy).item == need.item)
-        continue;
-      if (std::find(counted.begin(), counted.end(), *copy) != counted.end())
-        continue;
-      counted.push_back(*copy);
-      excesses.push_back({memory_.copy(*copy).bits.value, *copy});
-    }
-    for (const Excess& excess : excesses)
-      wanted += excess.bits;
-    std::stable_sort(excesses.begin(), excesses.end(),
-                     [](const Excess& a, const Excess& b) { return a.bits > b.bits; });
-    for (const Excess& excess : excesses) {
-      if (wanted <= memory_.pool(p.pool).capacity)
+    const auto excess = [&](const Need& need) {
+      const std::int64_t more =
+          need.copy ? memory_.copy(*need.copy).bits.value + need.missing.value - need.bits.value
+                    : 0;
+      return std::max<std::int64_t>(0, more);
+    };
+    for (const Need& need : p.needs)
+      wanted += need.bits.value + excess(need);
+    while (wanted > memory_.pool(p.pool).capacity) {
+      const auto largest =
+          std::max_element(p.needs.begin(), p.needs.end(),
+                           [&](const Need& a, const Need& b) { return excess(a) < excess(b); });
+      if (largest == p.needs.end() || excess(*largest) == 0)
         return;
-      wanted -= excess.bits;
-      evict(p, excess.copy);
-    }
-  }
-
-  /// The copy of an item, or of the piece it lies in, in a pool.
-  std::optional<CopyId> held(ItemId id, PoolId pool) const {
-    if (const auto copy = memory_.find(id, pool))
-      return copy;
-    const auto piece = item(id).piece;
-    return piece ? memory_.find(*piece, pool) : std::nullopt;
-  }
-
-  void gather_inputs(Placement& p) {
-    const auto& needs = data(p.id).needs;
-    std::vector<std::optional<CopyId>> copies;
-    for (const ItemNeed& need : needs) {
-      copies.push_back(held(need.item, p.pool));
-      if (copies.back())
-        ++memory_.copy(*copies.back()).pins;
-    }
-    for (std::size_t i = 0; i < needs.size(); ++i) {
-      if (!copies[i]) {
-        copies[i] = fetch(p, needs[i]);
-        ++memory_.copy(*copies[i]).pins;
-      }
-      p.start = std::max(p.start, memory_.copy(*copies[i]).available);
-      p.inputs.push_back(*copies[i]);
-    }
-  }
-
-  /// Brings an item to the tile's core, from wherever it arrives first.
-  CopyId fetch(const Placement& p, const ItemNeed& need) {
-    const Item& wanted = item(need.item);
-    make_room(p, wanted.bits, wanted.tensor);
-    const std::int64_t space = memory_.pool(p.pool).clock;
-    const CoreId to = memory_.pool(p.pool).gateway;
-    std::optional<CopyId> source = nearest_copy(need.item, to, space);
-    const CoreId offchip = network_.offchip();
-    std::optional<std::int64_t> stored = offchip_.stored_at(wanted.piece);
-    if (!source && !stored)
-      stored = store(p, *wanted.piece);
-    std::int64_t ready = space;
-    CoreId from = offchip;
-    if (source && stored && network_.direct(offchip, to)) {
-      const std::int64_t begin = arrival(offchip, to, wanted.bits, std::max(space, *stored));
-      if (begin < arrival_from(*source, to, wanted.bits, space))
-        source.reset();
-    }
-    if (source) {
-      from = memory_.pool(memory_.copy(*source).pool).gateway;
-      ready = std::max(ready, memory_.copy(*source).available);
-    } else {
-      ready = std::max(ready, *stored);
-    }
-    const Booking transfer = book(
-        {TransferKind::fetch, wanted.tensor, p.op, from, to, wanted.bits, need.operand}, ready);
-    if (source) {
-      memory_.touch(*source, transfer.end);
-    } else if (wanted.piece) {
-      offchip_.touch(*wanted.piece, transfer.end);
-    }
-    const CopyId copy = memory_.add(p.pool, wanted.tensor, need.item, wanted.bits, transfer.start);
-    memory_.copy(copy).available = transfer.end;
-    memory_.touch(copy, transfer.end);
-    return copy;
-  }
-
-  std::int64_t arrival(CoreId from, CoreId to, Bits bits, std::int64_t ready) const {
-    return network_.earliest(from, to, bits, ready) + network_.duration(from, to, bits);
-  }
-  std::int64_t arrival_from(CopyId source, CoreId to, Bits bits, std::int64_t space) {
-    const Copy& copy = memory_.copy(source);
-    return arrival(memory_.pool(copy.pool).gateway, to, bits, std::max(space, copy.available));
-  }
-
-  /// The copy of the item or its piece on another core that could be here first.
-  std::optional<CopyId> nearest_copy(ItemId id, CoreId to, std::int64_t space) {
-    constexpr std::size_t kMostAsked = 8; // of many copies, the first made
-    std::vector<CopyId> candidates = memory_.holders(id);
-    if (const auto piece = item(id).piece; piece && *piece != id) {
-      const auto& more = memory_.holders(*piece);
-      candidates.insert(candidates.end(), more.begin(), more.end());
-    }
-    std::optional<CopyId> best;
-    std::int64_t best_end = std::numeric_limits<std::int64_t>::max();
-    std::size_t asked = 0;
-    for (const CopyId candidate : candidates) {
-      const CoreId from = memory_.pool(memory_.copy(candidate).pool).gateway;
-      if (!network_.direct(from, to))
-        continue;
-      if (++asked > kMostAsked)
-        break;
-      const std::int64_t end = arrival_from(candidate, to, item(id).bits, space);
-      if (end < best_end) {
-        best = candidate;
-        best_end = end;
-      }
-    }
-    return best;
-  }
-
-  /// Sees to it that a piece is in the off-chip memory; the cycle from which it is.
-  std::int64_t store(const Placement& p, ItemId piece) {
-    if (const auto stored = offchip_.stored_at(piece))
-      return *stored;
-    for (const CopyId holder : memory_.holders(piece)) {
-      return write(p, holder, TransferKind::write_back);
-    }
-    throw InternalError("a result is nowhere");
-  }
-
-  std::int64_t write(const Placement& p, CopyId id, TransferKind kind) {
-    const Copy copy = memory_.copy(id);
-    const Booking transfer = book({kind, copy.tensor, p.op, memory_.pool(copy.pool).gateway,
-                                   network_.offchip(), copy.bits, MemoryOperand::O},
-                                  copy.available);
-    memory_.touch(id, transfer.end);
-    offchip_.store(*copy.item, transfer.start, transfer.end);
-    return transfer.end;
-  }
-
-  /// True when the copy can go without its data being lost.
-  bool spare(CopyId id) {
-    const Copy& copy = memory_.copy(id);
-    if (copy.dead || !copy.item)
-      return true;
-    const auto piece = item(*copy.item).piece;
-    if (piece != copy.item || offchip_.stored_at(piece))
-      return true;
-    for (const CopyId other : memory_.holders(*piece)) {
-      if (other != id && !memory_.copy(other).dead)
-        return true;
-    }
-    return false;
-  }
-
-  void evict(const Placement& p, CopyId id) {
-    if (!spare(id))
-      write(p, id, TransferKind::spill);
-    memory_.remove(id);
-  }
-
-  void make_room(const Placement& p, Bits bits, TensorId tensor) {
-    const Pool& pool = memory_.pool(p.pool);
-    while (pool.capacity - pool.used < bits.value) {
-      const auto victim = memory_.victim(p.pool);
-      if (!victim) {
-        throw InfeasibleError(
-            fmt::format("'{}' of '{}' does not fit into core '{}': {} bits too many", name(tensor),
-                        graph_.op(p.op).name, chip_.cores[p.core.index()].name,
-                        bits.value - (pool.capacity - pool.used)));
-      }
-      evict(p, *victim);
+      wanted -= excess(*largest);
+      mover_.evict(*largest->copy);
+      largest->copy.reset();
+      largest->missing = largest->bits;
     }
   }
 
   /// Makes room for results that stay and for working space; the tile starts when it is there.
-  void reserve_outputs(Placement& p, const std::vector<Bits>& slices) {
-    const auto& operands = graph_.op(p.op).nest.operands;
-    for (std::size_t i = 0; i < slices.size(); ++i) {
-      if (slices[i].value > 0)
-        p.wanted.push_back({operands[i].tensor, std::nullopt, slices[i]});
-    }
-    for (const TileOutput& output : data(p.id).outputs) {
-      const Item& made = item(output.piece);
-      if (!output.streamed)
-        p.wanted.push_back({made.tensor, output.piece, made.bits});
-    }
-    if (p.wanted.empty())
-      return;
+  void reserve_results() {
+    Placement& p = p_;
     Bits total{0};
-    for (const Space& space : p.wanted)
-      total += space.bits;
-    make_room(p, total, p.wanted.back().tensor);
+    TensorId last;
+    const auto& operands = step_.graph.op(p.kind->op).nest.operands;
+    for (std::size_t i = 0; i < p.slices.size(); ++i) {
+      total += p.slices[i];
+      if (p.slices[i].value > 0)
+        last = operands[i].tensor;
+    }
+    for (const Result& result : p.results) {
+      if (result.output->streamed || result.adds_to)
+        continue;
+      total += result.bits;
+      last = result.output->tensor;
+    }
+    if (total.value == 0)
+      return;
+    mover_.make_room(total, last);
     p.start = std::max(p.start, memory_.pool(p.pool).clock);
   }
 
   /// Books what flows by: reads from the start on, in the order of operands, then writes, the last
   /// of which end no sooner than the computation. The tile starts with its first read and holds its
   /// core until all have ended.
-  void stream_operands(Placement& p) {
-    const auto& traffic = cost(p.id).offchip;
-    const auto& operands = graph_.op(p.op).nest.operands;
-    const CoreId core = memory_.pool(p.pool).gateway;
+  void stream_operands() {
+    Placement& p = p_;
+    const auto& traffic = p.kind->cost->offchip;
+    const auto& operands = step_.graph.op(p.kind->op).nest.operands;
     std::int64_t reads_end = 0;
     bool first = true;
     for (std::size_t i = 0; i < traffic.size(); ++i) {
-      if (traffic[i].read.value == 0)
+      const Bits bits = traffic[i].read + p.read_again[i];
+      if (bits.value == 0)
         continue;
-      const Booking transfer = book({TransferKind::stream, operands[i].tensor, p.op,
-                                     network_.offchip(), core, traffic[i].read},
-                                    p.start);
+      const Booking booking = mover_.stream(operands[i].tensor, bits, false, p.start);
       if (first)
-        p.start = transfer.start;
+        p.start = booking.start;
       first = false;
-      reads_end = std::max(reads_end, transfer.end);
+      reads_end = std::max(reads_end, booking.end);
     }
-    const std::int64_t latency = std::max<std::int64_t>(1, cost(p.id).latency.value);
+    const std::int64_t latency = std::max<std::int64_t>(1, p.kind->cost->latency.value);
     p.end = std::max(p.start + latency, reads_end);
     const std::int64_t computed = p.end;
+    const CoreId core = memory_.pool(p.pool).gateway;
     for (std::size_t i = 0; i < traffic.size(); ++i) {
       if (traffic[i].write.value == 0)
         continue;
       const std::int64_t length = network_.duration(core, network_.offchip(), traffic[i].write);
-      const Booking transfer = book({TransferKind::stream, operands[i].tensor, p.op, core,
-                                     network_.offchip(), traffic[i].write, MemoryOperand::O},
-                                    std::max(p.start, computed - length));
-      p.end = std::max(p.end, transfer.end);
+      const Booking booking = mover_.stream(operands[i].tensor, traffic[i].write, true,
+                                            std::max(p.start, computed - length));
+      p.end = std::max(p.end, booking.end);
     }
   }
 
   /// The tile's place in time is known: books the memory, frees what was read for the last time.
-  void settle(Placement& p) {
-    for (const Space& space : p.wanted) {
-      const CopyId copy = memory_.add(p.pool, space.tensor, space.item, space.bits, p.start);
-      memory_.copy(copy).available = p.end;
-      memory_.touch(copy, p.end);
-      if (!space.item)
-        memory_.retire(copy);
+  void settle() {
+    Placement& p = p_;
+    const auto& operands = step_.graph.op(p.kind->op).nest.operands;
+    const std::uint32_t rank = tiles_.rank[p.id.index()];
+    for (std::size_t i = 0; i < p.slices.size(); ++i) {
+      if (p.slices[i].value > 0)
+        memory_.occupy(p.pool, operands[i].tensor, p.slices[i], p.start, p.end);
     }
-    for (const CopyId copy : p.inputs) {
-      --memory_.copy(copy).pins;
-      memory_.touch(copy, p.end);
+    for (const Need& need : p.needs) {
+      --memory_.copy(*need.copy).pins;
+      memory_.touch(*need.copy, p.end);
     }
     memory_.mark_placed(p.id);
-    for (const CopyId copy : p.inputs)
-      release_if_unused(copy);
-    for (const StreamedRead& stream : data(p.id).streams) {
-      for (const ItemId piece : stream.pieces)
-        offchip_.touch(piece, p.end);
+    for (Result& result : p.results) {
+      if (result.output->streamed)
+        continue;
+      if (result.adds_to) {
+        Need& need = p.needs[*result.adds_to];
+        result.copy = need.copy;
+        memory_.turn_into(*need.copy, result.piece, result.bits, p.end, rank);
+        need.copy.reset();
+        continue;
+      }
+      result.copy =
+          memory_.add(p.pool, result.piece, result.output->tensor, result.bits, p.start, rank);
+      memory_.copy(*result.copy).available = p.end;
+      memory_.touch(*result.copy, p.end);
     }
-    for (const TileOutput& output : data(p.id).outputs)
-      deliver(p, output);
-    for (const ItemId piece : data(p.id).pieces) {
-      if (--readers_left_[piece.index()] == 0)
-        retire(piece);
+    for (const PieceId piece : p.also_streams)
+      mover_.touch_offchip(piece, p.end);
+    for (const Need& need : p.needs)
+      mover_.read_done(need.piece, need.copy);
+    for (const PieceId piece : p.streams) {
+      mover_.touch_offchip(piece, p.end);
+      mover_.read_done(piece, std::nullopt);
     }
+    for (const Result& result : p.results)
+      mover_.made(result.piece, result.copy, *result.output, p.start, p.end);
     core_free_[p.core.index()] = p.end;
-    add_run(p);
+    timeline_.add_run({p.id, p.kind->op, p.core, p.kind->row, {p.start}, {p.end}});
     queue_.placed(p.id, p.end);
   }
 
-  void deliver(const Placement& p, const TileOutput& output) {
-    if (output.streamed) {
-      offchip_.store(output.piece, p.start, p.end);
-    } else if (item(output.piece).to_offchip) {
-      write(p, *memory_.find(output.piece, p.pool), TransferKind::write_back);
-    }
-    if (readers_left_[output.piece.index()] == 0) {
-      retire(output.piece);
-    } else if (!output.streamed) {
-      release_if_unused(*memory_.find(output.piece, p.pool));
-    }
-  }
-
-  /// A copy that no later tile of this core reads can go, unless it is the only one.
-  void release_if_unused(CopyId id) {
-    memory_.refresh(id);
-    if (memory_.copy(id).next_use == Residency::kNever && spare(id))
-      memory_.retire(id);
-  }
-
-  /// The last tile that reads the piece is placed.
-  void retire(ItemId piece) {
-    for (const CopyId copy : memory_.holders(piece))
-      memory_.retire(copy);
-    offchip_.retire(piece);
-  }
-
-  void add_run(const Placement& p) {
-    timeline_.add_run({p.id, p.op, p.core, run_cost(p), {p.start}, {p.end}});
-  }
-
-  /// Row of the run's cost: tiles with the same problem share it.
-  std::uint32_t run_cost(const Placement& p) {
-    const TileCost& given = costs_[p.id.index()];
-    const auto [entry, added] = run_costs_.try_emplace({given.problem, given.cost}, 0);
-    if (added) {
-      RunCost row{Energy::from(given.cost->compute_energy), Energy::from(given.cost->memory_energy),
-                  0, given.cost->variant};
-      if (graph_.op(p.op).nest.compute == ComputeKind::mac) {
-        row.macs = 1;
-        for (const LoopDim& dim : given.problem->dims)
-          row.macs *= dim.size;
-      }
-      entry->second = timeline_.add_cost(std::move(row));
-    }
-    return entry->second;
-  }
-
   Timeline finish() {
-    memory_.finish();
-    offchip_.finish(network_.offchip(), offchip_port(chip_).capacity, timeline_);
+    mover_.finish(offchip_port(chip_).capacity);
     Timeline timeline = timeline_.finish(network_);
     add_phases(step_, timeline);
     add_liveness(step_, timeline);
@@ -455,25 +397,26 @@ private:
 
   const TileGraph& tiles_;
   const TrainingGraph& step_;
-  const Graph& graph_;
   const Chip& chip_;
-  const std::vector<TileCost>& costs_;
+  std::vector<TileKind> kinds_;
   TimelineWriter timeline_;
   Network network_;
   Residency memory_;
-  DataItems data_;
-  OffchipMemory offchip_;
+  Pieces pieces_;
+  DataMover mover_;
   TileQueue queue_;
   std::vector<std::int64_t> core_free_;
-  std::vector<std::uint32_t> readers_left_; ///< per piece
-  std::map<std::pair<const CoreProblem*, const CoreCost*>, std::uint32_t> run_costs_;
+  std::vector<bool> fused_;              ///< per stack: it has several operators
+  std::vector<std::uint32_t> last_rank_; ///< per stack
+  std::vector<CoreId> stalled_;
+  Placement p_;
 };
 
 } // namespace
 
 Timeline place_tiles(const TileGraph& tiles, const TrainingGraph& step, const Chip& chip,
-                     const std::vector<TileCost>& costs) {
-  return EventScheduler(tiles, step, chip, costs).run();
+                     const TileCosts& costs, Priority priority) {
+  return EventScheduler(tiles, step, chip, costs, priority).run();
 }
 
 } // namespace monet

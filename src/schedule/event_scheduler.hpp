@@ -8,20 +8,26 @@
 
 namespace monet {
 
-/// What one tile costs: its problem (which operands pass by) and the cost of it.
+/// What a tile costs: its problem (which operands pass by) and the cost of it.
 struct TileCost {
   const CoreProblem* problem = nullptr;
   const CoreCost* cost = nullptr;
 };
 
-/// The timeline for costs given per tile; both pointers of every entry must be set.
+/// Costs of all tiles: those that cannot differ share a row. Tiles of different operators have
+/// different rows.
+struct TileCosts {
+  std::vector<std::uint32_t> row_of; ///< per tile
+  std::vector<TileCost> rows;        ///< both pointers of every row are set
+};
+
 Timeline place_tiles(const TileGraph& tiles, const TrainingGraph& step, const Chip& chip,
-                     const std::vector<TileCost>& costs);
+                     const TileCosts& costs, Priority priority = Priority::latency);
 
 /// The same with every distinct problem answered by `cost_of`.
 using CostFunction = std::function<CoreCost(const CoreProblem&, const Core&)>;
 Timeline schedule_with(const TileGraph& tiles, const TrainingGraph& step, const Chip& chip,
-                       const CostFunction& cost_of);
+                       const CostFunction& cost_of, Priority priority = Priority::latency);
 
 /// Fills phases, live, peak and makespan from runs and transfers (src/schedule/liveness.cpp).
 void add_phases(const TrainingGraph& step, Timeline& timeline);

@@ -9,61 +9,75 @@
 
 namespace monet {
 
-OffchipMemory::OffchipMemory(const DataItems& data, const Graph& graph)
-    : data_(data), graph_(graph), required_(required_offchip(graph)), stored_(data.items.size()) {}
+OffchipMemory::OffchipMemory(const Graph& graph, CoreId memory)
+    : graph_(graph), memory_(memory), required_(required_offchip(graph)) {}
 
-std::optional<std::int64_t> OffchipMemory::stored_at(std::optional<ItemId> piece) const {
-  if (!piece)
-    return 0;
-  const auto& stored = stored_[piece->index()];
-  return stored ? std::optional(stored->end) : std::nullopt;
-}
-
-void OffchipMemory::store(ItemId piece, std::int64_t start, std::int64_t end) {
-  stored_[piece.index()] = Stored{start, end, end, false};
-}
-
-void OffchipMemory::touch(ItemId piece, std::int64_t end) {
-  auto& stored = stored_[piece.index()];
-  if (stored)
-    stored->busy_until = std::max(stored->busy_until, end);
-}
-
-void OffchipMemory::retire(ItemId piece) {
-  auto& stored = stored_[piece.index()];
-  if (stored)
-    stored->retired = true;
-}
-
-void OffchipMemory::finish(CoreId memory, Bits capacity, TimelineWriter& timeline) const {
-  std::vector<std::pair<std::int64_t, std::int64_t>> changes; // (cycle, bits)
+void OffchipMemory::attach(const Pieces& pieces, TimelineWriter& timeline) {
+  pieces_ = &pieces;
+  timeline_ = &timeline;
+  place_.assign(pieces.count(), kNone);
   for (std::size_t t = 0; t < graph_.tensors().size(); ++t) {
     const Tensor& tensor = graph_.tensors()[t];
     const Bits size = size_of(tensor);
-    if (tensor.producer || tensor.alias_of || size.value == 0)
-      continue;
-    timeline.add_stay(memory, TensorId(t), size, {0}, Stay::kKept);
-    changes.emplace_back(0, size.value);
+    if (!tensor.producer && !tensor.alias_of && size.value > 0)
+      write_stay({TensorId(t), size}, Stay::kKept);
   }
-  for (std::size_t i = 0; i < stored_.size(); ++i) {
-    const Item& item = data_.items[i];
-    if (!stored_[i] || graph_.tensor(item.tensor).alias_of)
-      continue;
-    const bool goes = stored_[i]->retired && !required_[item.tensor.index()];
-    timeline.add_stay(memory, item.tensor, item.bits, {stored_[i]->start},
-                      goes ? Cycles{stored_[i]->busy_until} : Stay::kKept);
-    changes.emplace_back(stored_[i]->start, item.bits.value);
-    if (goes)
-      changes.emplace_back(stored_[i]->busy_until, -item.bits.value);
+}
+
+std::optional<std::int64_t> OffchipMemory::stored_at(PieceId piece) const {
+  if (!pieces_->made(piece))
+    return 0;
+  const std::uint32_t place = place_[piece.index()];
+  return place != kNone ? std::optional(stored_[place].end) : std::nullopt;
+}
+
+void OffchipMemory::store(PieceId piece, TensorId tensor, Bits bits, std::int64_t start,
+                          std::int64_t end) {
+  std::uint32_t& place = place_[piece.index()];
+  internal_check(place == kNone, "a piece is written off-chip twice");
+  if (free_.empty()) {
+    place = static_cast<std::uint32_t>(stored_.size());
+    stored_.emplace_back();
+  } else {
+    place = free_.back();
+    free_.pop_back();
   }
-  std::sort(changes.begin(), changes.end());
-  std::int64_t used = 0;
-  std::int64_t most = 0;
-  for (const auto& [cycle, bits] : changes) {
-    used = checked_add(used, bits);
-    most = std::max(most, used);
+  stored_[place] = {tensor, bits, start, end, end, true};
+}
+
+void OffchipMemory::touch(PieceId piece, std::int64_t end) {
+  const std::uint32_t place = place_[piece.index()];
+  if (place != kNone)
+    stored_[place].busy_until = std::max(stored_[place].busy_until, end);
+}
+
+void OffchipMemory::retire(PieceId piece) {
+  std::uint32_t& place = place_[piece.index()];
+  if (place == kNone || required_[stored_[place].tensor.index()])
+    return;
+  write_stay(stored_[place], {stored_[place].busy_until});
+  stored_[place].there = false;
+  free_.push_back(place);
+  place = kNone;
+}
+
+/// Tensors that share storage with another take no room of their own.
+void OffchipMemory::write_stay(const Stored& stored, Cycles end) {
+  if (graph_.tensor(stored.tensor).alias_of)
+    return;
+  timeline_->add_stay(memory_, stored.tensor, stored.bits, {stored.start}, end);
+  ever_ = checked_add(ever_, stored.bits.value);
+}
+
+void OffchipMemory::finish(Bits capacity) {
+  for (const Stored& stored : stored_) {
+    if (stored.there)
+      write_stay(stored, Stay::kKept);
   }
-  if (capacity.value > 0 && most > capacity.value) {
+  if (capacity.value <= 0 || ever_ <= capacity.value)
+    return;
+  const std::int64_t most = timeline_->most_held(memory_);
+  if (most > capacity.value) {
     throw InfeasibleError(
         fmt::format("the off-chip memory holds {} bytes, but the step needs {}: {} bytes too many",
                     bytes_of(capacity), bytes_of({most}), bytes_of({most}) - bytes_of(capacity)));

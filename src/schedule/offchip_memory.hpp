@@ -2,7 +2,7 @@
 // write on.
 #pragma once
 
-#include "schedule/data_items.hpp"
+#include "schedule/pieces.hpp"
 #include "schedule/timeline_writer.hpp"
 
 #include <optional>
@@ -12,33 +12,44 @@ namespace monet {
 
 class OffchipMemory {
 public:
-  OffchipMemory(const DataItems& data, const Graph& graph);
+  OffchipMemory(const Graph& graph, CoreId memory);
+  /// Both must outlive this. What is there from the start is written down.
+  void attach(const Pieces& pieces, TimelineWriter& timeline);
 
-  /// Cycle from which the piece can be read; 0 for a tensor without producer; none while it is only
-  /// on cores.
-  std::optional<std::int64_t> stored_at(std::optional<ItemId> piece) const;
+  /// Cycle from which the piece can be read; 0 for a part of a tensor without producer; none while
+  /// it is only on cores.
+  std::optional<std::int64_t> stored_at(PieceId piece) const;
   /// The piece arrives between the cycles.
-  void store(ItemId piece, std::int64_t start, std::int64_t end);
+  void store(PieceId piece, TensorId tensor, Bits bits, std::int64_t start, std::int64_t end);
   /// A transfer reads the piece until `end`.
-  void touch(ItemId piece, std::int64_t end);
+  void touch(PieceId piece, std::int64_t end);
   /// Nobody reads the piece any more; what the step leaves behind stays.
-  void retire(ItemId piece);
+  void retire(PieceId piece);
 
-  /// Writes down what lay there from when to when. Tensors that share storage take no room.
-  /// InfeasibleError when `capacity` is exceeded.
-  void finish(CoreId memory, Bits capacity, TimelineWriter& timeline) const;
+  /// What is still there stays. InfeasibleError when `capacity` was exceeded.
+  void finish(Bits capacity);
 
 private:
+  static constexpr std::uint32_t kNone = 0xFFFFFFFFU;
   struct Stored {
+    TensorId tensor;
+    Bits bits;
     std::int64_t start = 0;
     std::int64_t end = 0;
     std::int64_t busy_until = 0;
-    bool retired = false;
+    bool there = true;
   };
-  const DataItems& data_;
+  void write_stay(const Stored& stored, Cycles end);
+
   const Graph& graph_;
-  std::vector<bool> required_;                ///< per tensor
-  std::vector<std::optional<Stored>> stored_; ///< per item
+  CoreId memory_;
+  const Pieces* pieces_ = nullptr;
+  TimelineWriter* timeline_ = nullptr;
+  std::vector<bool> required_;       ///< per tensor
+  std::vector<std::uint32_t> place_; ///< per piece: index into stored_, or kNone
+  std::vector<Stored> stored_;
+  std::vector<std::uint32_t> free_; ///< places in stored_ to be used again
+  std::int64_t ever_ = 0;           ///< bits of everything that ever was there
 };
 
 } // namespace monet

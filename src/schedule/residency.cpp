@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 
 namespace monet {
 
@@ -26,8 +27,7 @@ std::int64_t top_capacity(const Core& core) {
 
 } // namespace
 
-Residency::Residency(const Chip& chip, std::size_t tiles, TimelineWriter& timeline)
-    : placed_(tiles, false), timeline_(timeline) {
+Residency::Residency(const Chip& chip) {
   std::vector<std::optional<PoolId>> assigned(chip.cores.size());
   for (std::size_t c = 0; c < chip.cores.size(); ++c) {
     if (!assigned[c]) {
@@ -37,7 +37,7 @@ Residency::Residency(const Chip& chip, std::size_t tiles, TimelineWriter& timeli
         if (std::find(shared.begin(), shared.end(), CoreId(c)) != shared.end())
           group = shared;
       }
-      Pool pool;
+      Pool pool(places_);
       pool.owner = *std::min_element(group.begin(), group.end());
       pool.gateway = pool.owner;
       for (const CoreId core : group) {
@@ -54,127 +54,294 @@ Residency::Residency(const Chip& chip, std::size_t tiles, TimelineWriter& timeli
   }
 }
 
-void Residency::attach(const DataItems& data) {
-  data_ = &data;
-  holders_.resize(data.items.size());
-  cursors_.resize(data.items.size());
+void Residency::attach(const TileGraph& tiles, const Pieces& pieces, TimelineWriter& timeline) {
+  tiles_ = &tiles;
+  pieces_ = &pieces;
+  timeline_ = &timeline;
+  first_copy_.assign(pieces.count(), CopyId(kNone));
+  placed_.assign(tiles.tiles.size(), false);
 }
 
-std::optional<CopyId> Residency::find(ItemId item, PoolId pool) const {
-  for (const CopyId id : holders_[item.index()]) {
+std::optional<CopyId> Residency::find(PieceId piece, PoolId pool) const {
+  for (CopyId id = first_copy(piece); is_copy(id); id = copies_[id.index()].next) {
     if (copies_[id.index()].pool == pool)
       return id;
   }
   return std::nullopt;
 }
 
-std::uint32_t Residency::next_use(ItemId item, PoolId pool) {
-  const auto& uses = data_->items[item.index()].uses;
-  auto& cursors = cursors_[item.index()];
-  // One cursor per pool, all made at the first question, at the pool's first use.
-  if (cursors.empty()) {
-    cursors.resize(pools_.size());
-    for (std::size_t p = 0; p < pools_.size(); ++p) {
-      const auto first = std::partition_point(
-          uses.begin(), uses.end(), [&](const ItemUse& use) { return use.pool < PoolId(p); });
-      cursors[p] = static_cast<std::size_t>(first - uses.begin());
-    }
-  }
-  std::size_t& at = cursors[pool.index()];
-  while (at < uses.size() && uses[at].pool == pool && placed_[uses[at].tile.index()])
-    ++at;
-  return at < uses.size() && uses[at].pool == pool ? uses[at].tile.value : kNever;
+void Residency::link(CopyId id) {
+  CopyId* at = &first_copy_[copies_[id.index()].piece.index()];
+  while (is_copy(*at))
+    at = &copies_[at->index()].next;
+  *at = id;
+  copies_[id.index()].next = CopyId(kNone);
 }
 
-CopyId Residency::add(PoolId pool_id, TensorId tensor, std::optional<ItemId> item, Bits bits,
-                      std::int64_t start) {
+void Residency::unlink(CopyId id) {
+  CopyId* at = &first_copy_[copies_[id.index()].piece.index()];
+  while (*at != id)
+    at = &copies_[at->index()].next;
+  *at = copies_[id.index()].next;
+}
+
+/// Sets the copy's reader to the first one in its pool that is not placed yet.
+void Residency::seek_reader(Copy& copy, std::uint32_t near) const {
+  const auto readers = pieces_->readers(copy.piece);
+  const auto before = [&](TileId tile, std::pair<PoolId, std::uint32_t> place) {
+    return std::pair(pieces_->pool_of(tile), tiles_->rank[tile.index()]) < place;
+  };
+  auto at = std::lower_bound(readers.begin(), readers.end(), std::pair(copy.pool, near), before);
+  // Tiles of a pool are placed nearly in rank order: few before `near` are still to come.
+  while (at != readers.begin() && pieces_->pool_of(*(at - 1)) == copy.pool &&
+         !placed_[(at - 1)->index()])
+    --at;
+  copy.reader = static_cast<std::uint32_t>(at - readers.begin());
+}
+
+void Residency::refresh(CopyId id) {
+  Copy& c = copies_[id.index()];
+  const auto readers = pieces_->readers(c.piece);
+  c.next_use = kNever;
+  if (c.idle)
+    pools_[c.pool.index()].idle -= c.bits.value;
+  c.idle = false;
+  for (; c.reader < readers.size(); ++c.reader) {
+    const TileId tile = readers[c.reader];
+    if (pieces_->pool_of(tile) != c.pool)
+      break;
+    if (placed_[tile.index()])
+      continue;
+    const TileKind& kind = pieces_->kind(tile);
+    if (kind.streams_reads) {
+      const KindRead* read = kind.read_of(c.tensor);
+      if (read != nullptr && !read->kept)
+        continue;
+    }
+    c.next_use = tiles_->rank[tile.index()];
+    break;
+  }
+  pools_[c.pool.index()].live.set(id.value, key(c, id));
+}
+
+void Residency::set_idle(CopyId id) {
+  Copy& c = copies_[id.index()];
+  c.idle = true;
+  pools_[c.pool.index()].idle += c.bits.value;
+  pools_[c.pool.index()].live.set(id.value, key(c, id));
+}
+
+void Residency::set_needed_elsewhere(CopyId id) {
+  Copy& c = copies_[id.index()];
+  for (const TileId reader : pieces_->readers(c.piece)) {
+    if (!placed_[reader.index()])
+      c.next_use = std::min(c.next_use, tiles_->rank[reader.index()]);
+  }
+  pools_[c.pool.index()].live.set(id.value, key(c, id));
+}
+
+CopyId Residency::add(PoolId pool_id, PieceId piece, TensorId tensor, Bits bits, std::int64_t start,
+                      std::uint32_t near) {
   Pool& pool = pools_[pool_id.index()];
   internal_check(pool.used + bits.value <= pool.capacity, "a core's memory overflows");
   internal_check(start >= pool.clock, "space is used before it is free");
   pool.used += bits.value;
-  const CopyId id(copies_.size());
-  Copy copy;
-  copy.tensor = tensor;
-  copy.item = item;
-  copy.pool = pool_id;
-  copy.bits = bits;
-  copy.start = start;
-  copy.available = start;
-  copy.busy_until = start;
-  copy.next_use = item ? next_use(*item, pool_id) : kNever;
-  if (item)
-    holders_[item->index()].push_back(id);
-  pool.live.emplace(copy.next_use, id);
-  copies_.push_back(copy);
+  CopyId id(copies_.size());
+  if (free_copies_.empty()) {
+    copies_.emplace_back();
+  } else {
+    id = free_copies_.back();
+    free_copies_.pop_back();
+    copies_[id.index()] = Copy();
+  }
+  Copy& c = copies_[id.index()];
+  c.piece = piece;
+  c.pool = pool_id;
+  c.tensor = tensor;
+  c.bits = bits;
+  c.start = start;
+  c.available = start;
+  c.busy_until = start;
+  c.first_part = kNone;
+  seek_reader(c, near);
+  link(id);
+  refresh(id);
   return id;
 }
 
-void Residency::touch(CopyId id, std::int64_t end) {
-  Copy& copy = copies_[id.index()];
-  if (end <= copy.busy_until)
-    return;
-  if (copy.dead) {
-    Pool& pool = pools_[copy.pool.index()];
-    pool.dead.erase({copy.busy_until, id});
-    pool.dead.emplace(end, id);
+void Residency::add_part(CopyId id, TileId reader) {
+  Copy& c = copies_[id.index()];
+  c.whole = false;
+  std::uint32_t at = 0;
+  if (free_parts_.empty()) {
+    at = static_cast<std::uint32_t>(parts_.size());
+    parts_.emplace_back();
+  } else {
+    at = free_parts_.back();
+    free_parts_.pop_back();
   }
-  copy.busy_until = end;
+  parts_[at] = {c.start, c.bits, reader, c.first_part};
+  c.first_part = at;
+}
+
+void Residency::grow(CopyId id, Bits bits, std::int64_t start, TileId reader, bool whole) {
+  Copy& c = copies_[id.index()];
+  Pool& pool = pools_[c.pool.index()];
+  internal_check(pool.used + bits.value <= pool.capacity, "a core's memory overflows");
+  internal_check(start >= pool.clock, "space is used before it is free");
+  pool.used += bits.value;
+  add_part(id, reader);
+  parts_[c.first_part].start = start;
+  parts_[c.first_part].bits = bits;
+  c.bits += bits;
+  c.whole = whole;
+}
+
+void Residency::readers_of_parts(CopyId id, std::vector<TileId>& out) const {
+  out.clear();
+  for (std::uint32_t at = copies_[id.index()].first_part; at != kNone; at = parts_[at].next)
+    out.push_back(parts_[at].reader);
+}
+
+void Residency::turn_into(CopyId id, PieceId version, Bits bits, std::int64_t end,
+                          std::uint32_t near) {
+  Copy& c = copies_[id.index()];
+  Pool& pool = pools_[c.pool.index()];
+  internal_check(c.whole && bits <= c.bits, "a version of a piece needs more room than the last");
+  unlink(id);
+  end = std::max(end, c.busy_until);
+  if (bits != c.bits || c.first_part != kNone) {
+    write_stays(c, end);
+    free_parts(c);
+    give_back(pool, end, c.bits.value - bits.value);
+    c.start = end;
+    c.bits = bits;
+  }
+  c.piece = version;
+  c.available = end;
+  c.busy_until = end;
+  seek_reader(c, near);
+  link(id);
+  refresh(id);
+}
+
+void Residency::occupy(PoolId pool_id, TensorId tensor, Bits bits, std::int64_t start,
+                       std::int64_t end) {
+  Pool& pool = pools_[pool_id.index()];
+  internal_check(pool.used + bits.value <= pool.capacity, "a core's memory overflows");
+  internal_check(start >= pool.clock, "space is used before it is free");
+  pool.used += bits.value;
+  timeline_->add_stay(pool.owner, tensor, bits, {start}, {end});
+  give_back(pool, end, bits.value);
+}
+
+/// One stay for a copy that came at once, else one for each part.
+void Residency::write_stays(const Copy& c, std::int64_t end) {
+  const CoreId owner = pools_[c.pool.index()].owner;
+  if (c.first_part == kNone)
+    timeline_->add_stay(owner, c.tensor, c.bits, {c.start}, {end});
+  for (std::uint32_t at = c.first_part; at != kNone; at = parts_[at].next)
+    timeline_->add_stay(owner, c.tensor, parts_[at].bits, {parts_[at].start}, {end});
+}
+
+void Residency::free_parts(Copy& c) {
+  for (std::uint32_t at = c.first_part; at != kNone; at = parts_[at].next)
+    free_parts_.push_back(at);
+  c.first_part = kNone;
+}
+
+void Residency::give_back(Pool& pool, std::int64_t end, std::int64_t bits) {
+  if (bits == 0)
+    return;
+  if (end <= pool.clock) { // nothing waits for it
+    pool.used -= bits;
+    return;
+  }
+  constexpr std::size_t kMostReturned = 4096;
+  auto& returned = pool.returned;
+  returned.emplace_back(end, bits);
+  std::push_heap(returned.begin(), returned.end(), std::greater<>());
+  pool.given_up += bits;
+  if (returned.size() <= kMostReturned)
+    return;
+  // Of many, neighbours are taken back together, at the later time: an ascending list is a heap.
+  std::sort(returned.begin(), returned.end());
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i + 1 < returned.size(); i += 2)
+    returned[kept++] = {returned[i + 1].first, returned[i].second + returned[i + 1].second};
+  if (returned.size() % 2 == 1)
+    returned[kept++] = returned.back();
+  returned.resize(kept);
+}
+
+void Residency::drop(CopyId id) {
+  Copy& c = copies_[id.index()];
+  unlink(id);
+  pools_[c.pool.index()].live.erase(id.value);
+  if (c.idle)
+    pools_[c.pool.index()].idle -= c.bits.value;
+  write_stays(c, c.busy_until);
+  free_parts(c);
+  free_copies_.push_back(id);
 }
 
 void Residency::retire(CopyId id) {
-  Copy& copy = copies_[id.index()];
-  if (copy.dead)
-    return;
-  Pool& pool = pools_[copy.pool.index()];
-  pool.live.erase({copy.next_use, id});
-  pool.dead.emplace(copy.busy_until, id);
-  copy.dead = true;
+  const Copy c = copies_[id.index()];
+  drop(id);
+  give_back(pools_[c.pool.index()], c.busy_until, c.bits.value);
 }
 
-void Residency::refresh(CopyId id) {
-  Copy& copy = copies_[id.index()];
-  if (copy.dead || !copy.item)
-    return;
-  Pool& pool = pools_[copy.pool.index()];
-  pool.live.erase({copy.next_use, id});
-  copy.next_use = next_use(*copy.item, copy.pool);
-  pool.live.emplace(copy.next_use, id);
+void Residency::take_back_first(Pool& pool) {
+  std::pop_heap(pool.returned.begin(), pool.returned.end(), std::greater<>());
+  const auto [end, freed] = pool.returned.back();
+  pool.returned.pop_back();
+  pool.used -= freed;
+  pool.given_up -= freed;
+  pool.clock = std::max(pool.clock, end);
 }
 
-std::optional<CopyId> Residency::victim(PoolId id) const {
-  const Pool& pool = pools_[id.index()];
-  for (const auto& entry : pool.dead) {
-    if (copies_[entry.second.index()].pins == 0)
-      return entry.second;
+std::optional<CopyId> Residency::first_to_go(Pool& pool) {
+  skipped_.clear();
+  std::optional<CopyId> found;
+  while (!pool.live.empty() && !found) {
+    const std::uint32_t top = pool.live.top();
+    if (copies_[top].pins == 0) {
+      found = CopyId(top);
+    } else {
+      skipped_.push_back(top);
+      pool.live.pop();
+    }
   }
-  for (auto entry = pool.live.rbegin(); entry != pool.live.rend(); ++entry) {
-    if (copies_[entry->second.index()].pins == 0)
-      return entry->second;
-  }
-  return std::nullopt;
+  for (const std::uint32_t copy : skipped_)
+    pool.live.set(copy, key(copies_[copy], CopyId(copy)));
+  return found;
+}
+
+std::optional<CopyId> Residency::reclaim(PoolId id, Bits bits) {
+  Pool& pool = pools_[id.index()];
+  if (pool.room() >= bits.value)
+    return std::nullopt;
+  const std::optional<CopyId> copy = first_to_go(pool);
+  const bool idle = copy && copies_[copy->index()].idle;
+  const std::int64_t free_at = idle ? copies_[copy->index()].busy_until : 0;
+  while (pool.room() < bits.value && !pool.returned.empty() &&
+         !(idle && free_at < pool.returned.front().first))
+    take_back_first(pool);
+  return pool.room() >= bits.value ? std::nullopt : copy;
 }
 
 void Residency::remove(CopyId id) {
-  const Copy& copy = copies_[id.index()];
-  Pool& pool = pools_[copy.pool.index()];
-  pool.live.erase({copy.next_use, id});
-  pool.dead.erase({copy.busy_until, id});
-  pool.used -= copy.bits.value;
-  pool.clock = std::max(pool.clock, copy.busy_until);
-  if (copy.item)
-    std::erase(holders_[copy.item->index()], id);
-  timeline_.add_stay(pool.owner, copy.tensor, copy.bits, {copy.start}, {copy.busy_until});
+  const Copy c = copies_[id.index()];
+  Pool& pool = pools_[c.pool.index()];
+  drop(id);
+  pool.used -= c.bits.value;
+  pool.clock = std::max(pool.clock, c.busy_until);
 }
 
 void Residency::finish() {
   for (Pool& pool : pools_) {
-    std::vector<CopyId> left;
-    for (const auto& entry : pool.dead)
-      left.push_back(entry.second);
-    for (const auto& entry : pool.live)
-      left.push_back(entry.second);
-    for (const CopyId id : left)
-      remove(id);
+    while (!pool.live.empty())
+      remove(CopyId(pool.live.top()));
   }
 }
 

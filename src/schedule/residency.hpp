@@ -7,30 +7,34 @@
 // that time fits, and everything it counts as freed has left by then.
 #pragma once
 
-#include "schedule/data_items.hpp"
+#include "schedule/indexed_heap.hpp"
+#include "schedule/pieces.hpp"
 #include "schedule/timeline_writer.hpp"
 
 #include <cstdint>
 #include <optional>
-#include <set>
 #include <vector>
 
 namespace monet {
 
 using CopyId = Id<struct CopyTag>;
 
-/// One item, or working space of a tile, in one pool.
+/// A piece, or some of it, in one pool. The record is used again for another copy once it has gone.
 struct Copy {
-  TensorId tensor;
-  std::optional<ItemId> item;
+  PieceId piece;
   PoolId pool;
-  Bits bits;
+  TensorId tensor;
+  Bits bits;                   ///< it takes now
   std::int64_t start = 0;      ///< cycle from which its space is taken
   std::int64_t available = 0;  ///< cycle at which its data are there
   std::int64_t busy_until = 0; ///< end of the last run or transfer that touches it
-  int pins = 0;                ///< the tile being placed needs it
-  bool dead = false;           ///< nobody needs it any more
-  std::uint32_t next_use = 0;  ///< key in the pool's order of eviction
+  std::uint32_t pins = 0;      ///< the tile being placed needs it
+  std::uint32_t next_use = 0;  ///< rank of the next reader in the pool, or kNever
+  std::uint32_t reader = 0; ///< index among the piece's readers from which the next one is sought
+  std::uint32_t first_part = 0; ///< of a copy that is not whole: into the list of parts, or kNone
+  CopyId next;                  ///< of the same piece; kNone at the end
+  bool whole = true;
+  bool idle = false; ///< no reader in the pool is left, and it is not the only copy
 };
 
 /// The top memory of a core, or of several that share it.
@@ -39,59 +43,117 @@ struct Pool {
   CoreId gateway; ///< core of the group that transfers start from and end at
   std::int64_t capacity = 0;
   std::int64_t used = 0;
+  std::int64_t given_up = 0; ///< of `used`: what nobody needs any more
+  std::int64_t idle = 0;     ///< of `used`: idle copies, kept as long as nobody wants the room
   std::int64_t clock = 0;
-  std::set<std::pair<std::int64_t, CopyId>> dead;  ///< by (time it may go, id)
-  std::set<std::pair<std::uint32_t, CopyId>> live; ///< by (next use in the pool, id)
+  std::vector<std::pair<std::int64_t, std::int64_t>> returned; ///< heap of (cycle, bits), see add()
+  /// Copies that somebody may need, the farthest next use on top.
+  IndexedHeap<std::pair<std::uint32_t, std::int64_t>> live;
+
+  explicit Pool(std::vector<std::uint32_t>& places) : live(places) {}
+
+  std::int64_t room() const { return capacity - used; }
+  /// What could be had without pushing out anything that is needed here.
+  std::int64_t possible_room() const { return room() + given_up + idle; }
 };
 
 class Residency {
 public:
   static constexpr std::uint32_t kNever = 0xFFFFFFFFU;
+  static constexpr std::uint32_t kNone = 0xFFFFFFFFU;
 
-  /// Stays go into the timeline as they end; it must outlive this.
-  Residency(const Chip& chip, std::size_t tiles, TimelineWriter& timeline);
+  explicit Residency(const Chip& chip);
+  Residency(const Residency&) = delete;
+  Residency& operator=(const Residency&) = delete;
+  /// All must outlive this. Stays go into the timeline as they end.
+  void attach(const TileGraph& tiles, const Pieces& pieces, TimelineWriter& timeline);
 
   /// Pool of each core (that of the off-chip core is meaningless).
   const std::vector<PoolId>& pool_of() const { return pool_of_; }
   const Pool& pool(PoolId id) const { return pools_[id.index()]; }
   std::size_t pools() const { return pools_.size(); }
-  /// The items must outlive this.
-  void attach(const DataItems& data);
 
   Copy& copy(CopyId id) { return copies_[id.index()]; }
-  const std::vector<CopyId>& holders(ItemId item) const { return holders_[item.index()]; }
-  std::optional<CopyId> find(ItemId item, PoolId pool) const;
+  const Copy& copy(CopyId id) const { return copies_[id.index()]; }
+  /// The copies of a piece, the first made first: from first_copy() on by Copy::next.
+  CopyId first_copy(PieceId piece) const { return first_copy_[piece.index()]; }
+  static bool is_copy(CopyId id) { return id.value != kNone; }
+  std::optional<CopyId> find(PieceId piece, PoolId pool) const;
 
-  /// Puts bits into a pool that has room for them. `start` must not lie before the pool's clock.
-  CopyId add(PoolId pool, TensorId tensor, std::optional<ItemId> item, Bits bits,
-             std::int64_t start);
+  /// Puts bits of a piece into a pool that has room for them. `start` must not lie before the
+  /// pool's clock. `near` is the rank around which its next reader is sought.
+  CopyId add(PoolId pool, PieceId piece, TensorId tensor, Bits bits, std::int64_t start,
+             std::uint32_t near);
+  /// The copy is only what `reader` reads of the piece.
+  void add_part(CopyId id, TileId reader);
+  /// More of the piece comes to a copy that was a part: all that `reader` reads, or the whole.
+  void grow(CopyId id, Bits bits, std::int64_t start, TileId reader, bool whole);
+  /// Tiles whose reading a copy that is not whole has been made for.
+  void readers_of_parts(CopyId id, std::vector<TileId>& out) const;
+  /// The copy becomes the next version of its piece; it takes `bits` from `end` on.
+  void turn_into(CopyId id, PieceId version, Bits bits, std::int64_t end, std::uint32_t near);
+  /// Space that a tile uses while it runs.
+  void occupy(PoolId pool, TensorId tensor, Bits bits, std::int64_t start, std::int64_t end);
+
   /// The copy is touched until `end`.
-  void touch(CopyId id, std::int64_t end);
-  /// Nobody needs the copy after busy_until.
+  void touch(CopyId id, std::int64_t end) {
+    Copy& c = copies_[id.index()];
+    if (end > c.busy_until)
+      c.busy_until = end;
+  }
+  /// Nobody needs the copy after busy_until: it is gone, its space free from then on.
   void retire(CopyId id);
   /// A tile was placed; next uses change.
   void mark_placed(TileId tile) { placed_[tile.index()] = true; }
   void refresh(CopyId id);
-  /// First tile not placed yet that reads the item in the pool, or kNever.
-  std::uint32_t next_use(ItemId item, PoolId pool);
+  /// A copy whose next use is kNever is not the only one: other pools may still read it here.
+  void set_idle(CopyId id);
+  /// A copy that only others will read is the only one: by the rank of its first reader anywhere.
+  void set_needed_elsewhere(CopyId id);
 
-  /// The copy to give up first: dead ones by the time they may go, then the farthest next use.
-  /// Pinned ones never.
-  std::optional<CopyId> victim(PoolId pool) const;
+  /// Takes back the space of what is not needed, the earliest first, until `bits` fit or there is a
+  /// better way: to give up a copy, the idle one that may go first or else that with the farthest
+  /// next use. None: the bits fit, or all that is left is pinned.
+  std::optional<CopyId> reclaim(PoolId pool, Bits bits);
   /// Gives up the copy at its busy_until and moves the pool's clock there.
   void remove(CopyId id);
   /// Everything left goes at its busy_until.
   void finish();
 
 private:
-  const DataItems* data_ = nullptr;
+  struct Part {
+    std::int64_t start = 0;
+    Bits bits;
+    TileId reader;
+    std::uint32_t next = kNone;
+  };
+  static std::pair<std::uint32_t, std::int64_t> key(const Copy& c, CopyId id) {
+    return {~c.next_use, c.idle ? c.busy_until : -static_cast<std::int64_t>(id.value)};
+  }
+
+  void seek_reader(Copy& copy, std::uint32_t near) const;
+  void link(CopyId id);
+  void unlink(CopyId id);
+  void write_stays(const Copy& copy, std::int64_t end);
+  void give_back(Pool& pool, std::int64_t end, std::int64_t bits);
+  void drop(CopyId id);
+  void free_parts(Copy& copy);
+  void take_back_first(Pool& pool);
+  std::optional<CopyId> first_to_go(Pool& pool);
+
+  const TileGraph* tiles_ = nullptr;
+  const Pieces* pieces_ = nullptr;
+  TimelineWriter* timeline_ = nullptr;
   std::vector<PoolId> pool_of_;
+  std::vector<std::uint32_t> places_; ///< of copies in their pool's `live`
   std::vector<Pool> pools_;
   std::vector<Copy> copies_;
-  std::vector<std::vector<CopyId>> holders_;      ///< per item
-  std::vector<std::vector<std::size_t>> cursors_; ///< per item and group of uses; see next_use
+  std::vector<CopyId> free_copies_;
+  std::vector<Part> parts_;
+  std::vector<std::uint32_t> free_parts_;
+  std::vector<CopyId> first_copy_; ///< per piece
   std::vector<bool> placed_;
-  TimelineWriter& timeline_;
+  std::vector<std::uint32_t> skipped_; ///< pinned copies met by first_to_go()
 };
 
 } // namespace monet

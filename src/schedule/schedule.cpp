@@ -2,6 +2,7 @@
 #include "monet/schedule/schedule.hpp"
 
 #include "schedule/event_scheduler.hpp"
+#include "schedule/tile_classes.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/base/parallel.hpp"
@@ -26,16 +27,24 @@ struct Solved {
   std::exception_ptr infeasible;
 };
 
-/// Every distinct problem of a step, and which of them each tile may choose from.
+/// Every distinct problem of a step, and which of them each class of tiles may choose from.
 class CostTable {
 public:
   CostTable(const TileGraph& tiles, const TrainingGraph& step, const Chip& chip)
-      : tiles_(tiles), step_(step), chip_(chip) {
-    for (const Core& core : chip.cores)
-      core_keys_.push_back(signature(core));
-    choices_.resize(tiles.tiles.size());
-    for (const OperatorTiling& op : tiles.operators)
-      add_operator(op.first, op.last);
+      : tiles_(tiles), step_(step), chip_(chip), classes_(classify_tiles(tiles, step.graph)) {
+    std::map<std::string, std::uint32_t> kinds;
+    for (const Core& core : chip.cores) {
+      const auto next = static_cast<std::uint32_t>(kinds.size());
+      core_kind_.push_back(kinds.emplace(signature(core), next).first->second);
+    }
+    choices_.resize(classes_.example.size());
+    for (std::size_t first = 0; first < choices_.size();) {
+      std::size_t last = first + 1;
+      while (last < choices_.size() && tile_of(last).op == tile_of(first).op)
+        ++last;
+      add_operator(first, last);
+      first = last;
+    }
   }
 
   void solve(CoreCostCache& costs, const ScheduleOptions& options) {
@@ -51,12 +60,22 @@ public:
     });
   }
 
+  TileCosts take_best(Objective objective) {
+    TileCosts costs;
+    for (std::size_t c = 0; c < choices_.size(); ++c)
+      costs.rows.push_back(best(c, objective));
+    costs.row_of = std::move(classes_.class_of);
+    return costs;
+  }
+
+private:
+  const Tile& tile_of(std::size_t c) const { return tiles_.tiles[classes_.example[c].index()]; }
+
   /// The choice with the best merit, the first on ties. When none is feasible, the first one says
   /// why.
-  TileCost best(TileId tile, Objective objective) const {
-    const std::vector<std::size_t>& choices = choices_[tile.index()];
+  TileCost best(std::size_t c, Objective objective) const {
     const Solved* best = nullptr;
-    for (const std::size_t i : choices) {
+    for (const std::size_t i : choices_[c]) {
       const Solved& s = solved_[i];
       if (s.cost == nullptr)
         continue;
@@ -64,31 +83,44 @@ public:
         best = &s;
     }
     if (best == nullptr)
-      std::rethrow_exception(solved_[choices.front()].infeasible);
+      std::rethrow_exception(solved_[choices_[c].front()].infeasible);
     return {&best->problem, best->cost};
   }
 
-private:
-  void add_operator(std::uint32_t first, std::uint32_t last) {
+  /// Classes [first, last) of one operator.
+  void add_operator(std::size_t first, std::size_t last) {
     std::vector<std::vector<CoreProblem>> choices;
     std::vector<CoreId> streaming;
-    for (std::uint32_t t = first; t < last; ++t) {
-      const Tile& tile = tiles_.tiles[t];
-      choices.push_back(streaming_choices(tile, tiles_.ranges(TileId(t)), step_, chip_));
-      const bool known =
-          std::find(streaming.begin(), streaming.end(), tile.core) != streaming.end();
+    for (std::size_t c = first; c < last; ++c) {
+      choices.push_back(choices_of(first, c, choices));
+      const CoreId core = tile_of(c).core;
+      const bool known = std::find(streaming.begin(), streaming.end(), core) != streaming.end();
       if (!known && streams(choices.back().front()))
-        streaming.push_back(tile.core);
+        streaming.push_back(core);
     }
-    for (std::uint32_t t = first; t < last; ++t) {
-      for (CoreProblem& problem : choices[t - first])
-        choices_[t].push_back(add(tiles_.tiles[t].core, std::move(problem), streaming));
+    for (std::size_t c = first; c < last; ++c) {
+      for (CoreProblem& problem : choices[c - first])
+        choices_[c].push_back(add(tile_of(c).core, std::move(problem), streaming));
     }
+  }
+
+  /// Those of an earlier class that differs in nothing but the number of its core, or new ones.
+  std::vector<CoreProblem> choices_of(std::size_t first, std::size_t c,
+                                      const std::vector<std::vector<CoreProblem>>& earlier) const {
+    const CoreId core = tile_of(c).core;
+    constexpr std::size_t kMostCompared = 64;
+    for (std::size_t e = first; e < c && e < first + kMostCompared; ++e) {
+      if (classes_.shape[e] == classes_.shape[c] &&
+          core_kind_[tile_of(e).core.index()] == core_kind_[core.index()])
+        return earlier[e - first];
+    }
+    const TileId example = classes_.example[c];
+    return streaming_choices(tile_of(c), tiles_.ranges(example), step_, chip_);
   }
 
   std::size_t add(CoreId core, CoreProblem problem, const std::vector<CoreId>& streaming) {
     OffchipRate rate;
-    std::string key = core_keys_[core.index()] + signature(problem);
+    std::string key = std::to_string(core_kind_[core.index()]) + ' ' + signature(problem);
     if (streams(problem)) {
       rate = offchip_rate(chip_, core, streaming);
       key += signature(rate);
@@ -118,10 +150,11 @@ private:
   const TileGraph& tiles_;
   const TrainingGraph& step_;
   const Chip& chip_;
-  std::vector<std::string> core_keys_;
+  TileClasses classes_;
+  std::vector<std::uint32_t> core_kind_; ///< per core: equal cores have equal numbers
   std::map<std::string, std::size_t, std::less<>> known_;
   std::deque<Solved> solved_;
-  std::vector<std::vector<std::size_t>> choices_; ///< [tile]: indices into solved_
+  std::vector<std::vector<std::size_t>> choices_; ///< [class]: indices into solved_
 };
 
 } // namespace
@@ -130,10 +163,8 @@ Timeline schedule(const TileGraph& tiles, const TrainingGraph& step, const Chip&
                   CoreCostCache& costs, const ScheduleOptions& options) {
   CostTable table(tiles, step, chip);
   table.solve(costs, options);
-  std::vector<TileCost> tile_costs;
-  for (std::size_t t = 0; t < tiles.tiles.size(); ++t)
-    tile_costs.push_back(table.best(TileId(t), options.core_cost.objective));
-  return place_tiles(tiles, step, chip, tile_costs);
+  return place_tiles(tiles, step, chip, table.take_best(options.core_cost.objective),
+                     options.priority);
 }
 
 } // namespace monet

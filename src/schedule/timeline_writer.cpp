@@ -1,34 +1,11 @@
 #include "schedule/timeline_writer.hpp"
 
+#include "monet/base/checked.hpp"
+
 #include <algorithm>
 #include <tuple>
 
 namespace monet {
-
-namespace {
-
-/// Mixes a word into a hash (the finaliser of splitmix64).
-std::uint64_t mix(std::uint64_t hash, std::int64_t word) {
-  hash = (hash ^ static_cast<std::uint64_t>(word)) + 0x9E3779B97F4A7C15ULL;
-  hash = (hash ^ (hash >> 30U)) * 0xBF58476D1CE4E5B9ULL;
-  hash = (hash ^ (hash >> 27U)) * 0x94D049BB133111EBULL;
-  return hash ^ (hash >> 31U);
-}
-
-} // namespace
-
-void InternTable::grow() {
-  std::vector<Slot> old(std::max<std::size_t>(16, 2 * slots_.size()));
-  old.swap(slots_);
-  for (const Slot& slot : old) {
-    if (slot.number == kFree)
-      continue;
-    std::size_t i = slot.hash & (slots_.size() - 1);
-    while (slots_[i].number != kFree)
-      i = (i + 1) & (slots_.size() - 1);
-    slots_[i] = slot;
-  }
-}
 
 std::uint32_t TimelineWriter::add_cost(RunCost cost) {
   timeline_.costs.push_back(std::move(cost));
@@ -65,6 +42,32 @@ void TimelineWriter::add_stay(CoreId memory, TensorId tensor, Bits bits, Cycles 
   if (index == next)
     places.push_back(place);
   timeline_.stays.push_back({start, end, tensor, index});
+}
+
+void TimelineWriter::reserve(std::size_t runs, std::size_t transfers, std::size_t stays) {
+  timeline_.runs.reserve(runs);
+  timeline_.transfers.reserve(transfers);
+  timeline_.stays.reserve(stays);
+}
+
+std::int64_t TimelineWriter::most_held(CoreId memory) const {
+  std::vector<std::pair<std::int64_t, std::int64_t>> changes; // (cycle, bits)
+  for (const Stay& stay : timeline_.stays) {
+    const Place& place = timeline_.place_of(stay);
+    if (place.memory != memory)
+      continue;
+    changes.emplace_back(stay.start.value, place.bits.value);
+    if (stay.end != Stay::kKept)
+      changes.emplace_back(stay.end.value, -place.bits.value);
+  }
+  std::sort(changes.begin(), changes.end());
+  std::int64_t held = 0;
+  std::int64_t most = 0;
+  for (const auto& [cycle, bits] : changes) {
+    held = checked_add(held, bits);
+    most = std::max(most, held);
+  }
+  return most;
 }
 
 Timeline TimelineWriter::finish(const Network& network) {

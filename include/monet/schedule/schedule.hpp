@@ -8,8 +8,16 @@
 
 namespace monet {
 
+/// Which of the tiles that are ready is placed next.
+enum class Priority {
+  latency, ///< of all cores the one that can start first takes its first ready tile in rank order
+  memory,  ///< the tile of the latest operator, so that what was begun is finished first
+  order,   ///< rank order, as given
+};
+
 struct ScheduleOptions {
   CoreCostOptions core_cost;
+  Priority priority = Priority::latency;
   int jobs = 1; ///< threads that solve core costs; the timeline is the same for any number
 };
 

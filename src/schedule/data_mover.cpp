@@ -1,0 +1,298 @@
+#include "schedule/data_mover.hpp"
+
+#include "monet/base/errors.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+namespace monet {
+
+namespace {
+/// Parts of a piece that a copy may be put together from; then the rest of the piece comes.
+constexpr std::size_t kMostParts = 4;
+/// Of many copies of a piece, so many are asked: the first made.
+constexpr std::size_t kMostAsked = 8;
+} // namespace
+
+DataMover::DataMover(const TileGraph& tiles, const TrainingGraph& step, const Chip& chip,
+                     Network& network, Residency& memory, const Pieces& pieces,
+                     TimelineWriter& timeline)
+    : tiles_(tiles), graph_(step.graph), chip_(chip), network_(network), memory_(memory),
+      pieces_(pieces), timeline_(timeline), offchip_(step.graph, network.offchip()),
+      geometry_(tiles, step.graph) {
+  offchip_.attach(pieces, timeline);
+  readers_left_.reserve(pieces.count());
+  for (std::size_t i = 0; i < pieces.count(); ++i)
+    readers_left_.push_back(static_cast<std::uint32_t>(pieces.readers(PieceId(i)).size()));
+}
+
+void DataMover::serve(TileId tile) {
+  tile_ = tile;
+  op_ = tiles_.tiles[tile.index()].op;
+  pool_ = pieces_.pool_of(tile);
+  core_ = memory_.pool(pool_).gateway;
+}
+
+Booking DataMover::book(const TransferRequest& request, std::int64_t ready) {
+  const Booking booking = network_.reserve(request, ready);
+  timeline_.add_transfer(request, booking);
+  return booking;
+}
+
+void DataMover::look_up(Need& need) {
+  need.copy = memory_.find(need.piece, pool_);
+  need.missing = need.copy ? Bits{0} : need.bits;
+  if (!need.copy || memory_.copy(*need.copy).whole)
+    return;
+  const Bits held = memory_.copy(*need.copy).bits;
+  memory_.readers_of_parts(*need.copy, part_readers_);
+  if (need.whole) {
+    const Bits all = need.bits;
+    need.missing = all - held;
+  } else {
+    part_readers_.push_back(tile_);
+    need.missing = geometry_.read_by(need.tensor, need.maker, part_readers_) - held;
+  }
+  need.missing.value = std::max<std::int64_t>(0, need.missing.value);
+}
+
+std::int64_t DataMover::gather(std::span<Need> needs) {
+  for (Need& need : needs) {
+    if (need.copy)
+      ++memory_.copy(*need.copy).pins;
+  }
+  std::int64_t ready = 0;
+  for (std::size_t i = 0; i < needs.size(); ++i) {
+    if (needs[i].missing.value > 0) {
+      const std::size_t together = fetch_together(needs.subspan(i));
+      if (together == 0)
+        fetch(needs[i]);
+    }
+    ready = std::max(ready, memory_.copy(*needs[i].copy).available);
+  }
+  return ready;
+}
+
+/// Nowhere but in the off-chip memory, where it was from the start.
+bool DataMover::only_offchip(const Need& need) const {
+  return !pieces_.made(need.piece) && !Residency::is_copy(memory_.first_copy(need.piece));
+}
+
+/// Parts of one tensor that all come from the off-chip memory come in one transfer. How many of the
+/// needs have been met; none when the first is not of that kind.
+std::size_t DataMover::fetch_together(std::span<Need> needs) {
+  Bits bits{0};
+  std::size_t count = 0;
+  while (count < needs.size() && needs[count].tensor == needs.front().tensor &&
+         needs[count].missing.value > 0 && only_offchip(needs[count])) {
+    bits += needs[count].missing;
+    ++count;
+  }
+  if (count < 2)
+    return 0;
+  make_room(bits, needs.front().tensor);
+  const Booking booking = book({TransferKind::fetch, needs.front().tensor, op_, network_.offchip(),
+                                core_, bits, needs.front().memory},
+                               memory_.pool(pool_).clock);
+  for (std::size_t i = 0; i < count; ++i)
+    receive(needs[i], booking);
+  return count;
+}
+
+/// The copy that a transfer makes, or the part that it adds to one.
+void DataMover::receive(Need& need, const Booking& booking) {
+  if (need.copy) {
+    memory_.grow(*need.copy, need.missing, booking.start, tile_, need.whole);
+  } else {
+    need.copy = memory_.add(pool_, need.piece, need.tensor, need.missing, booking.start,
+                            tiles_.rank[tile_.index()]);
+    if (!need.whole)
+      memory_.add_part(*need.copy, tile_);
+    ++memory_.copy(*need.copy).pins;
+  }
+  Copy& copy = memory_.copy(*need.copy);
+  copy.available = std::max(copy.available, booking.end);
+  memory_.touch(*need.copy, booking.end);
+  need.missing = {0};
+}
+
+/// Brings what is missing to the tile's core, from wherever it arrives first.
+void DataMover::fetch(Need& need) {
+  if (need.copy && !need.whole) {
+    memory_.readers_of_parts(*need.copy, part_readers_);
+    if (part_readers_.size() >= kMostParts) {
+      const auto k = pieces_.kind(need.maker).output_of(need.tensor);
+      need.missing = pieces_.kind(need.maker).outputs[*k].bits - memory_.copy(*need.copy).bits;
+      need.whole = true;
+    }
+  }
+  make_room(need.missing, need.tensor);
+  const std::int64_t space = memory_.pool(pool_).clock;
+  std::optional<CopyId> source = nearest_copy(need, core_, space);
+  const CoreId offchip = network_.offchip();
+  std::optional<std::int64_t> stored = offchip_.stored_at(need.piece);
+  if (!source && !stored)
+    stored = store(need.piece);
+  if (source && stored && network_.direct(offchip, core_)) {
+    const std::int64_t begin = arrival(offchip, core_, need.missing, std::max(space, *stored));
+    if (begin < arrival_from(*source, core_, need.missing, space))
+      source.reset();
+  }
+  const std::int64_t ready = std::max(space, source ? memory_.copy(*source).available : *stored);
+  const CoreId from = source ? gateway(*source) : offchip;
+  const Booking booking =
+      book({TransferKind::fetch, need.tensor, op_, from, core_, need.missing, need.memory}, ready);
+  if (source) {
+    memory_.touch(*source, booking.end);
+  } else {
+    touch_offchip(need.piece, booking.end);
+  }
+  receive(need, booking);
+  if (source && memory_.copy(*source).pins == 0)
+    release_if_unused(*source);
+}
+
+std::int64_t DataMover::arrival(CoreId from, CoreId to, Bits bits, std::int64_t ready) const {
+  return network_.earliest(from, to, bits, ready) + network_.duration(from, to, bits);
+}
+
+std::int64_t DataMover::arrival_from(CopyId source, CoreId to, Bits bits,
+                                     std::int64_t space) const {
+  return arrival(gateway(source), to, bits, std::max(space, memory_.copy(source).available));
+}
+
+/// The whole copy of the piece on another core that could be here first.
+std::optional<CopyId> DataMover::nearest_copy(const Need& need, CoreId to,
+                                              std::int64_t space) const {
+  std::optional<CopyId> best;
+  std::int64_t best_end = std::numeric_limits<std::int64_t>::max();
+  std::size_t asked = 0;
+  for (CopyId id = memory_.first_copy(need.piece); Residency::is_copy(id) && asked < kMostAsked;
+       id = memory_.copy(id).next) {
+    if (!memory_.copy(id).whole || !network_.direct(gateway(id), to))
+      continue;
+    ++asked;
+    const std::int64_t end = arrival_from(id, to, need.missing, space);
+    if (end < best_end) {
+      best = id;
+      best_end = end;
+    }
+  }
+  return best;
+}
+
+std::int64_t DataMover::store(PieceId piece) {
+  if (const auto stored = offchip_.stored_at(piece))
+    return *stored;
+  for (CopyId id = memory_.first_copy(piece); Residency::is_copy(id); id = memory_.copy(id).next) {
+    if (memory_.copy(id).whole)
+      return write(id, TransferKind::write_back);
+  }
+  throw InternalError("a result is nowhere");
+}
+
+std::int64_t DataMover::write(CopyId id, TransferKind kind) {
+  const Copy& copy = memory_.copy(id);
+  const Booking booking =
+      book({kind, copy.tensor, op_, gateway(id), network_.offchip(), copy.bits, MemoryOperand::O},
+           copy.available);
+  memory_.touch(id, booking.end);
+  offchip_.store(copy.piece, copy.tensor, copy.bits, booking.start, booking.end);
+  return booking.end;
+}
+
+/// True when the copy can go without its data being lost.
+bool DataMover::spare(CopyId id) const {
+  const Copy& copy = memory_.copy(id);
+  if (!copy.whole || offchip_.stored_at(copy.piece))
+    return true;
+  for (CopyId other = memory_.first_copy(copy.piece); Residency::is_copy(other);
+       other = memory_.copy(other).next) {
+    if (other != id && memory_.copy(other).whole)
+      return true;
+  }
+  return false;
+}
+
+void DataMover::evict(CopyId id) {
+  if (!spare(id))
+    write(id, TransferKind::spill);
+  memory_.remove(id);
+}
+
+void DataMover::make_room(Bits bits, TensorId tensor) {
+  while (memory_.pool(pool_).room() < bits.value) {
+    const auto copy = memory_.reclaim(pool_, bits);
+    if (copy) {
+      evict(*copy);
+    } else if (memory_.pool(pool_).room() < bits.value) {
+      throw InfeasibleError(fmt::format(
+          "'{}' of '{}' does not fit into core '{}': {} bits too many", graph_.tensor(tensor).name,
+          graph_.op(op_).name, chip_.cores[tiles_.tiles[tile_.index()].core.index()].name,
+          bits.value - memory_.pool(pool_).room()));
+    }
+  }
+}
+
+Booking DataMover::stream(TensorId tensor, Bits bits, bool write, std::int64_t ready) {
+  if (write) {
+    return book(
+        {TransferKind::stream, tensor, op_, core_, network_.offchip(), bits, MemoryOperand::O},
+        ready);
+  }
+  return book({TransferKind::stream, tensor, op_, network_.offchip(), core_, bits}, ready);
+}
+
+void DataMover::read_done(PieceId piece, std::optional<CopyId> copy) {
+  if (--readers_left_[piece.index()] == 0) {
+    retire(piece);
+  } else if (copy) {
+    release_if_unused(*copy);
+  }
+}
+
+void DataMover::made(PieceId piece, std::optional<CopyId> copy, const KindOutput& output,
+                     std::int64_t start, std::int64_t end) {
+  if (!copy) {
+    offchip_.store(piece, output.tensor, pieces_.grows(piece) ? output.partial : output.bits, start,
+                   end);
+  } else if (pieces_.leaves(piece)) {
+    write(*copy, TransferKind::write_back);
+  }
+  if (readers_left_[piece.index()] == 0) {
+    retire(piece);
+  } else if (copy) {
+    release_if_unused(*copy);
+  }
+}
+
+/// A copy that no later tile of this pool reads may go, but while there is room for it others read
+/// it where it is.
+void DataMover::release_if_unused(CopyId id) {
+  memory_.refresh(id);
+  if (memory_.copy(id).next_use != Residency::kNever)
+    return;
+  if (!memory_.copy(id).whole) {
+    memory_.retire(id);
+  } else if (spare(id)) {
+    memory_.set_idle(id);
+  } else {
+    memory_.set_needed_elsewhere(id);
+  }
+}
+
+/// The last tile that reads the piece is placed.
+void DataMover::retire(PieceId piece) {
+  while (Residency::is_copy(memory_.first_copy(piece)))
+    memory_.retire(memory_.first_copy(piece));
+  offchip_.retire(piece);
+}
+
+void DataMover::finish(Bits offchip_capacity) {
+  memory_.finish();
+  offchip_.finish(offchip_capacity);
+}
+
+} // namespace monet

@@ -1,0 +1,56 @@
+// The parts of tensors that nobody makes (weights, inputs, states), as tiles read them.
+//
+// Where several tiles read overlapping boxes of such a tensor, the boxes are cut at each other's
+// borders: every box is a whole number of parts, and a part that is on a core is not fetched again
+// for another box.
+#pragma once
+
+#include "monet/tiling/tiling.hpp"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace monet {
+
+class SourceParts {
+public:
+  struct Part {
+    TensorId tensor;
+    Bits bits;
+  };
+  /// One operand of an operator that reads such a tensor. Tiles read the same box when they differ
+  /// only in loops that the operand does not have: they are in the same cell.
+  struct Read {
+    TensorId tensor;
+    std::uint32_t operand = 0;          ///< index into the nest's operands
+    std::vector<std::uint32_t> strides; ///< per cut of the operator: what one step adds to the cell
+    std::uint32_t cells = 1;
+    std::uint32_t first_cell = 0;
+  };
+
+  SourceParts(const TileGraph& tiles, const Graph& graph);
+
+  const std::vector<Part>& parts() const { return parts_; }
+  std::span<const Read> reads_of(OpId op) const {
+    return {reads_.data() + first_read_[op.index()],
+            first_read_[op.index() + 1] - first_read_[op.index()]};
+  }
+  /// Indices into parts() of what the tile reads through the operand.
+  std::span<const std::uint32_t> parts_of(const Read& read, TileId tile) const;
+
+private:
+  void add_parts(const std::vector<std::uint32_t>& reads, const Graph& graph);
+  void box_of(const Read& read, OpId op, std::uint32_t cell, const Graph& graph, Box& box);
+
+  const TileGraph& tiles_;
+  std::vector<Part> parts_;
+  std::vector<Read> reads_;
+  std::vector<OpId> op_of_;               ///< per read
+  std::vector<std::uint32_t> first_read_; ///< per operator and one more
+  std::vector<std::uint32_t> cell_begin_; ///< per cell: index into cell_parts_
+  std::vector<std::uint32_t> cell_parts_; ///< of each cell: how many, then indices into parts_
+  std::vector<Interval> ranges_;
+};
+
+} // namespace monet
