@@ -24,15 +24,12 @@ using namespace core_cost_detail;
 
 constexpr int kLpfLimit = 6;
 
-std::vector<MemoryOperand> memory_operands(const Core& core) {
-  std::vector<MemoryOperand> found;
-  for (const Memory& memory : core.memories) {
-    for (const MemoryOperand operand : memory.operands) {
-      if (std::find(found.begin(), found.end(), operand) == found.end())
-        found.push_back(operand);
-    }
-  }
-  return found;
+std::int64_t widest_port(const Core& offchip) {
+  internal_check(offchip.memories.size() == 1, "the off-chip core has one memory");
+  std::int64_t widest = 0;
+  for (const MemoryPort& port : offchip.memories.front().ports)
+    widest = std::max(widest, port.bandwidth_max);
+  return widest;
 }
 
 /// The off-chip memory as it serves some operands of a core. It serves the array dims of the same
@@ -40,7 +37,6 @@ std::vector<MemoryOperand> memory_operands(const Core& core) {
 /// the reference.
 Memory offchip_level(const Core& core, const Core& offchip,
                      const std::vector<MemoryOperand>& operands) {
-  internal_check(offchip.memories.size() == 1, "the off-chip core has one memory");
   Memory memory = offchip.memories.front();
   const auto kept = [&](MemoryOperand operand) {
     return std::find(operands.begin(), operands.end(), operand) != operands.end();
@@ -80,39 +76,13 @@ StreamedRate rate_at_top(const Hierarchy& hierarchy, const Candidate& candidate,
   return {rate(Direction::tl), rate(Direction::fl)};
 }
 
-/// Whose traffic counts, and against which bandwidth. Of several streamed operands one input is
-/// taken to be the same for all tiles that run at once, whichever comes first.
-struct Shares {
-  std::vector<std::size_t> tiles;       ///< operands fetched or written by every tile
-  std::optional<std::size_t> broadcast; ///< fetched once for all
-  std::int64_t available = 0;           ///< bits per cycle
-};
-
-Shares make_shares(const StreamedProblem& asked, const Core& core, const Core& offchip) {
-  Shares shares;
-  for (const MemoryPort& port : offchip.memories.front().ports)
-    shares.available = std::max(shares.available, port.bandwidth_max);
-  for (const MemoryOperand memory : zigzag_set_order(memory_operands(core))) {
-    for (const std::size_t i : asked.streamed) {
-      const ProblemOperand& operand = asked.problem.operands[i];
-      if (operand.memory != memory)
-        continue;
-      const bool input = operand.mode == AccessMode::read;
-      if (input && !shares.broadcast && asked.streamed.size() > 1)
-        shares.broadcast = i;
-      else
-        shares.tiles.push_back(i);
-    }
-  }
-  return shares;
-}
-
 /// All orders of the temporal loops of one unrolling, and the best so far of all unrollings.
 class OrderWalk {
 public:
+  /// `available`: bits per cycle of the off-chip memory.
   OrderWalk(const StreamedProblem& asked, const NestModel& model, const Hierarchy& hierarchy,
-            Shares use)
-      : asked_(asked), model_(model), hierarchy_(hierarchy), shares_(std::move(use)) {}
+            std::int64_t available)
+      : asked_(asked), model_(model), hierarchy_(hierarchy), available_(available) {}
 
   void walk(const ArrayUnrolling& unrolling);
 
@@ -136,7 +106,7 @@ private:
   const StreamedProblem& asked_;
   const NestModel& model_;
   const Hierarchy& hierarchy_;
-  Shares shares_;
+  std::int64_t available_;
   Candidate candidate_;
   std::optional<Best> best_;
   SpatialModel best_spatial_;
@@ -148,19 +118,17 @@ double OrderWalk::merit(const Candidate& candidate) const {
   if (asked_.streamed.empty())
     return latency;
   // As on the links: rounded up after stretching to the tile's own latency. Outputs count both
-  // ways; with that the choice equals the reference's in all layers of its published runs.
+  // ways; with that the choice equals the reference's wherever it is known.
   const double busy = candidate.latency.ideal_temporal / candidate.latency.total();
-  const auto rate = [&](std::size_t operand) {
-    const StreamedRate both = rate_at_top(hierarchy_, candidate, operand);
-    const bool output = asked_.problem.operands[operand].mode != AccessMode::read;
+  double used = 0;
+  for (const std::size_t i : asked_.streamed) {
+    const StreamedRate both = rate_at_top(hierarchy_, candidate, i);
+    const bool output = asked_.problem.operands[i].mode != AccessMode::read;
     const std::int64_t bits = output ? std::max(both.read, both.write) : both.read;
-    return (output ? 2 : 1) * std::ceil(static_cast<double>(bits) * busy);
-  };
-  double used = shares_.broadcast ? rate(*shares_.broadcast) : 0;
-  for (const std::size_t i : shares_.tiles)
-    used += static_cast<double>(asked_.parallel) * rate(i);
-  const double turns = std::ceil(used / static_cast<double>(shares_.available));
-  return turns * latency;
+    used += (output ? 2 : 1) * std::ceil(static_cast<double>(bits) * busy);
+  }
+  used *= static_cast<double>(asked_.parallel);
+  return std::ceil(used / static_cast<double>(available_)) * latency;
 }
 
 void OrderWalk::visit(const SpatialModel& spatial, const LoopKinds& kinds,
@@ -273,7 +241,7 @@ StreamedCost streamed_cost(const StreamedProblem& asked, const Core& core, const
   const Core extended = with_offchip(asked, core, offchip);
   const NestModel model = make_nest_model(asked.problem, options.model);
   const Hierarchy hierarchy = make_hierarchy(asked.problem, model, extended);
-  OrderWalk search(asked, model, hierarchy, make_shares(asked, core, offchip));
+  OrderWalk search(asked, model, hierarchy, widest_port(offchip));
   const auto& named = core.dataflow.empty() ? options.spatial : core.dataflow;
   for (const ArrayUnrolling& unrolling : zigzag_unrollings(model, hierarchy, named, options))
     search.walk(unrolling);
