@@ -309,6 +309,57 @@ TEST(StreamDifferences, cut_out_and_split_tensors) {
   EXPECT_EQ(producers(workload, 2, 3), (std::vector<std::uint32_t>{2}));
 }
 
+TEST(StreamDifferences, layout_operators_read_by_two_operands) {
+  StreamNetwork net;
+  const TensorId x = net.transpose(net.product(net.input({1, 8, 8}), 8), {0, 1, 2});
+  net.op("MatMul", {x, x}, {1, 8, 8});
+  const Workload workload = fused(net.graph, mapping("D, 4", ""));
+  for (const Edge& edge : workload.edges_into(workload.layers[1].first_tile))
+    EXPECT_EQ(edge.operand, Operand::W); // all rows, and by luck those of I among them
+}
+
+TEST(StreamDifferences, a_slice_looks_at_its_first_axis) {
+  StreamNetwork net;
+  const TensorId x = net.product(net.input({1, 8, 16}), 16);
+  const TensorId cut = net.op(
+      "Slice",
+      {x, net.integers({2, 0}), net.integers({6, 4}), net.integers({1, 2}), net.integers({1, 1})},
+      {1, 4, 4});
+  net.relu(cut);
+  const MappingFile columns = parse_mapping(mapping_entry("default", "0", "H, 2", "") +
+                                                mapping_entry("MatMul", "0", "K, 2", ""),
+                                            "m.yaml");
+  const Workload workload = fused(net.graph, columns);
+  EXPECT_EQ(producers(workload, 1, 0), (std::vector<std::uint32_t>{0}));
+  // Columns 4 to 7 would be others; the reference still looks for them in the first four.
+  const TensorId right = net.op(
+      "Slice",
+      {x, net.integers({2, 8}), net.integers({6, 12}), net.integers({1, 2}), net.integers({1, 1})},
+      {1, 4, 4});
+  net.relu(right);
+  const Workload both = fused(net.graph, columns);
+  EXPECT_EQ(producers(both, 2, 0), (std::vector<std::uint32_t>{0}));
+}
+
+TEST(StreamDifferences, an_axis_left_out_is_the_last) {
+  // Flatten's axis is 1 in ONNX where it is left out; the reference takes the last one.
+  StreamNetwork net;
+  const TensorId x = net.conv(net.input({1, 3, 8, 8}), 8, 3);
+  const TensorId mean = net.op("GlobalAveragePool", {x}, {1, 8, 1, 1});
+  net.product(net.op("Flatten", {mean}, {1, 8}), 4);
+  const Workload workload = fused(net.graph, mapping("K, 2", ""));
+  EXPECT_EQ(producers(workload, 2, 0), (std::vector<std::uint32_t>{0}));
+  StreamNetwork given;
+  Attributes axis;
+  axis.set("axis", std::int64_t{1});
+  const TensorId y = given.conv(given.input({1, 3, 8, 8}), 8, 3);
+  const TensorId flat =
+      given.op("Flatten", {given.op("GlobalAveragePool", {y}, {1, 8, 1, 1})}, {1, 8}, axis);
+  given.product(flat, 4);
+  EXPECT_EQ(producers(fused(given.graph, mapping("K, 2", "")), 2, 0),
+            (std::vector<std::uint32_t>{0, 1}));
+}
+
 TEST(StreamDifferences, other_number_of_axes) {
   // Global pooling, a squeeze (a dummy there) and a product: boxes of four axes against two.
   StreamNetwork net;

@@ -89,6 +89,11 @@ bool LayoutWalk::made_by(std::optional<TensorId> tensor, std::uint32_t node) con
   return tensor && graph_.tensor(*tensor).producer == network_.nodes[node].op;
 }
 
+/// Attribute `axis`. Where it is left out the reference takes the last axis, whatever ONNX says.
+std::int64_t LayoutWalk::axis_of(const Operator& op, std::int64_t usual) const {
+  return op.attributes.integer("axis", exact_ ? usual : -1);
+}
+
 bool LayoutWalk::pass_dummy(const Operator& op) {
   if (!exact_ || op.outputs.empty() || !op.outputs[0])
     return true;
@@ -151,7 +156,7 @@ bool LayoutWalk::pass_reshape(const Operator& op) {
 
 bool LayoutWalk::pass_flatten(const Operator& op) {
   const auto rank = static_cast<std::int64_t>(array.shape.size());
-  std::int64_t axis = op.attributes.integer("axis", 1);
+  std::int64_t axis = axis_of(op, 1);
   axis = std::clamp<std::int64_t>(axis < 0 ? axis + rank : axis, 0, rank);
   const std::int64_t rows = element_count({array.shape.begin(), array.shape.begin() + axis});
   const auto all = static_cast<std::int64_t>(array.cells.size());
@@ -166,7 +171,7 @@ bool LayoutWalk::pass_gather(const Operator& op, std::uint32_t previous) {
   const std::optional<Shape> indices = constant(op, 1);
   if (!indices)
     return stop("unknown indices");
-  const std::int64_t axis = op.attributes.integer("axis", 0);
+  const std::int64_t axis = axis_of(op, 0);
   const auto rank = static_cast<std::int64_t>(array.shape.size());
   const std::int64_t from_front = axis < 0 ? axis + rank : axis;
   if (from_front < 0 || from_front >= rank)
@@ -208,6 +213,8 @@ bool LayoutWalk::pass_slice(const Operator& op) {
     if (axis < 0 || axis >= rank || steps[i] == 0)
       return stop("an axis that the tensor lacks");
     const std::int64_t size = array.shape[static_cast<std::size_t>(axis)];
+    if (!exact_ && (op.inputs.size() != 5 || (*ends)[i] < 0))
+      return stop("a slice up to a place counted from the end, or without axes or steps");
     std::vector<std::uint32_t> places;
     if (steps[i] > 0) {
       const Interval range = python_slice((*begins)[i], (*ends)[i], size);
@@ -228,7 +235,7 @@ bool LayoutWalk::pass_slice(const Operator& op) {
 }
 
 bool LayoutWalk::pass_split(const Operator& op, std::uint32_t next) {
-  const std::int64_t axis = op.attributes.integer("axis", 0);
+  const std::int64_t axis = axis_of(op, 0);
   const auto rank = static_cast<std::int64_t>(array.shape.size());
   const std::int64_t from_front = axis < 0 ? axis + rank : axis;
   if (from_front < 0 || from_front >= rank)
@@ -256,7 +263,7 @@ bool LayoutWalk::pass_split(const Operator& op, std::uint32_t next) {
 }
 
 bool LayoutWalk::pass_concat(const Operator& op, std::uint32_t previous) {
-  const std::int64_t axis = op.attributes.integer("axis", 0);
+  const std::int64_t axis = axis_of(op, 0);
   const auto rank = static_cast<std::int64_t>(array.shape.size());
   const std::int64_t from_front = axis < 0 ? axis + rank : axis;
   if (from_front < 0 || from_front >= rank)

@@ -38,6 +38,7 @@ private:
   bool stop(std::string why);
   /// Numbers of a constant input.
   std::optional<Shape> constant(const Operator& op, std::size_t input) const;
+  std::int64_t axis_of(const Operator& op, std::int64_t usual) const;
   /// Made by this node?
   bool made_by(std::optional<TensorId> tensor, std::uint32_t node) const;
 
