@@ -126,7 +126,7 @@ std::optional<ProducedCells> ProducedCells::of(const Layer& layer, bool exact) {
   for (const std::vector<std::uint32_t>& axis : axes) {
     std::int64_t size = 1;
     for (const std::uint32_t dim : axis) {
-      size *= exact ? layer.dims[dim].parsed : layer.dims[dim].size;
+      size = checked_multiply(size, exact ? layer.dims[dim].parsed : layer.dims[dim].size);
       loops.push_back(dim);
     }
     result.array.shape.push_back(size);
@@ -136,9 +136,9 @@ std::optional<ProducedCells> ProducedCells::of(const Layer& layer, bool exact) {
   std::int64_t count = 1;
   for (const std::uint32_t dim : loops) {
     extents.push_back(exact ? layer.dims[dim].parsed : layer.dims[dim].size);
-    count *= extents.back();
-    if (count > kMaxCells)
+    if (extents.back() > kMaxCells / count)
       return std::nullopt;
+    count *= extents.back();
   }
   for (std::size_t i = 0; i < loops.size(); ++i)
     classes.push_back(classify(layer.dims[loops[i]], extents[i]));

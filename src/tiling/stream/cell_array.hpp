@@ -7,7 +7,7 @@
 namespace monet::stream {
 
 /// Elements of larger tensors are not followed one by one.
-inline constexpr std::int64_t kMaxCells = std::int64_t{1} << 24;
+inline constexpr std::uint32_t kMaxCells = 1U << 24;
 inline constexpr std::uint32_t kEmptyCell = kNone;
 
 /// A tensor whose elements are cells: sets of tiles that write the same elements.

@@ -71,7 +71,7 @@ bool LayoutWalk::take(std::int64_t axis, const std::vector<std::uint32_t>& place
   const std::size_t other =
       array.cells.size() / static_cast<std::size_t>(std::max<std::int64_t>(
                                array.shape[static_cast<std::size_t>(from_front)], 1));
-  if (other * places.size() > static_cast<std::size_t>(kMaxCells))
+  if (places.size() > kMaxCells || other * places.size() > kMaxCells)
     return stop("a tensor too large to be followed");
   array = array.picked(static_cast<std::size_t>(from_front), places);
   return mark(axis);
@@ -276,7 +276,7 @@ bool LayoutWalk::pass_concat(const Operator& op, std::uint32_t previous) {
   };
   std::vector<std::uint32_t> places;
   const auto add = [&](std::int64_t count, bool filled) {
-    for (std::int64_t i = 0; i < std::min(count, kMaxCells); ++i)
+    for (std::int64_t i = 0; i < count && places.size() <= kMaxCells; ++i)
       places.push_back(filled ? static_cast<std::uint32_t>(i) : kNone);
   };
   const std::int64_t own = array.shape[static_cast<std::size_t>(from_front)];

@@ -6,8 +6,8 @@
 namespace monet::stream {
 
 /// More tiles or edges than these are refused: a mapping can ask for a tile per element.
-inline constexpr std::uint64_t kMaxTiles = std::uint64_t{1} << 25;
-inline constexpr std::uint64_t kMaxEdges = std::uint64_t{1} << 29;
+inline constexpr std::uint64_t kMaxTiles = std::uint64_t{1} << 22;
+inline constexpr std::uint64_t kMaxEdges = std::uint64_t{1} << 26;
 
 /// Layers of each stack, in its order. Stacks may be empty. InputError for a layer given twice.
 std::vector<std::vector<std::uint32_t>> make_stacks(const Network& network, const Chip& chip,

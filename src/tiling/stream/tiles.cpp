@@ -220,8 +220,19 @@ bool reaches_end(const Layer& layer, std::span<const Interval> ranges, End end) 
   return true;
 }
 
+/// Strides and dilations come from the file: no range of a tile may leave 64 bits.
+void check_ranges(const Layer& layer) {
+  for (const PartialDim& partial : layer.partial) {
+    std::int64_t reach = checked_add(partial.pad_begin, partial.pad_end);
+    for (std::size_t k = 0; k < 2; ++k)
+      reach = checked_add(
+          reach, checked_multiply(partial.coefficients[k], layer.dims[partial.dims[k]].padded));
+  }
+}
+
 void make_layer_tiles(Workload& workload, std::uint32_t index) {
   Layer& layer = workload.layers[index];
+  check_ranges(layer);
   layer.first_tile = static_cast<std::uint32_t>(workload.tiles.size());
   layer.first_range = static_cast<std::uint32_t>(workload.all_ranges.size());
   PartCounter counter(layer);
