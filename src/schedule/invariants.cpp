@@ -89,7 +89,8 @@ private:
     }
   }
 
-  /// Updates come last; storage is overwritten after its last reader.
+  /// Updates come last, but for those in one stack with other operators; storage is overwritten
+  /// after its last reader.
   void check_order_of_operators() {
     std::vector<Span> span(graph_.operators().size(), Span{INT64_MAX, 0});
     std::int64_t others_end = 0;
@@ -103,7 +104,7 @@ private:
     }
     for (std::size_t i = 0; i < graph_.operators().size(); ++i) {
       const Operator& op = graph_.operators()[i];
-      if (op.phase == Phase::update) {
+      if (op.phase == Phase::update && !fused_with_others(OpId(i))) {
         require(span[i].first >= others_end,
                 fmt::format("update '{}' starts before the rest has ended", op.name));
       }
@@ -117,6 +118,15 @@ private:
         }
       }
     }
+  }
+
+  bool fused_with_others(OpId update) const {
+    for (std::size_t i = 0; i < graph_.operators().size(); ++i) {
+      if (tiles_.stack_of[i] == tiles_.stack_of[update.index()] &&
+          graph_.operators()[i].phase != Phase::update)
+        return true;
+    }
+    return false;
   }
 
   void check_transfers() {
@@ -277,24 +287,32 @@ private:
     return bits;
   }
 
-  /// Elements of the tensor that somebody writes.
-  std::int64_t made_of(TensorId id) {
-    const auto known = made_.find(id);
-    if (known != made_.end())
-      return known->second;
+  /// Elements of the tensor that somebody writes. What tiles add up counts once, and so does what
+  /// several of them make for themselves.
+  std::int64_t made_of(TensorId id) const {
     const Tensor& tensor = graph_.tensor(id);
-    std::int64_t made = tensor.producer ? 0 : element_count(tensor);
-    if (tensor.producer) {
-      const auto [first, last] = tiles_.tiles_of(*tensor.producer);
-      for (const Access& access : graph_.op(*tensor.producer).nest.operands) {
-        if (access.tensor != id || access.mode == AccessMode::read)
-          continue;
-        for (std::uint32_t t = first; t < last; ++t) {
-          made += volume(region(access, tiles_.ranges(TileId(t)), tensor.shape));
-        }
+    if (!tensor.producer)
+      return element_count(tensor);
+    const auto [first, last] = tiles_.tiles_of(*tensor.producer);
+    std::vector<bool> added_to(last - first, false);
+    for (std::uint32_t t = first; t < last; ++t) {
+      for (const TileEdge& edge : tiles_.edges_into(TileId(t))) {
+        if (edge.tensor == id)
+          added_to[edge.from.value - first] = true;
       }
     }
-    made_[id] = made;
+    const LoopNest& nest = graph_.op(*tensor.producer).nest;
+    std::int64_t made = 0;
+    for (const Access& access : nest.operands) {
+      if (access.tensor != id || access.mode == AccessMode::read)
+        continue;
+      std::int64_t pieces = 0;
+      for (std::uint32_t t = first; t < last; ++t) {
+        if (!added_to[t - first])
+          pieces += volume(region(access, tiles_.ranges(TileId(t)), tensor.shape));
+      }
+      made += std::min(pieces, volume(region(access, full_tile(nest), tensor.shape)));
+    }
     return made;
   }
 
@@ -432,7 +450,6 @@ private:
   const Chip& chip_;
   std::vector<const TileRun*> run_of_; ///< per tile
   std::map<std::pair<CoreId, TensorId>, std::map<std::int64_t, std::int64_t>> held_;
-  std::map<TensorId, std::int64_t> made_;
 };
 
 } // namespace

@@ -73,9 +73,9 @@ public:
 
   Problem first_problem() {
     using Check = Problem (Replay::*)();
-    for (const Check check :
-         {&Replay::runs, &Replay::dependencies, &Replay::cores, &Replay::routes, &Replay::links,
-          &Replay::memories, &Replay::sources, &Replay::operands, &Replay::energy}) {
+    for (const Check check : {&Replay::runs, &Replay::dependencies, &Replay::cores, &Replay::routes,
+                              &Replay::links, &Replay::memories, &Replay::sources,
+                              &Replay::operands, &Replay::deliveries, &Replay::energy}) {
       if (Problem problem = (this->*check)())
         return problem;
     }
@@ -322,6 +322,33 @@ private:
           return format("'{}' is not on core {} while tile {} of '{}' runs from {}", tensor.name,
                         run.core.index(), run.tile.index(), graph_.op(tile.op).name, run.start);
       }
+    }
+    return std::nullopt;
+  }
+
+  /// What one tile makes and a tile on another memory reads, or adds to, comes there in between.
+  Problem deliveries() {
+    std::map<std::pair<CoreId, TensorId>, std::vector<const PlainTransfer*>> into;
+    for (const PlainTransfer& t : timeline_.transfers) {
+      for (const CoreId to : t.to)
+        into[{contents_.memory_of(to), t.tensor}].push_back(&t);
+    }
+    for (const PlainEdge& edge : tiles_.edges) {
+      const PlainRun& from = *run_of_[edge.from.index()];
+      const PlainRun& to = *run_of_[edge.to.index()];
+      const CoreId memory = contents_.memory_of(to.core);
+      if (contents_.memory_of(from.core) == memory)
+        continue;
+      std::int64_t bits = 0;
+      for (const PlainTransfer* t : into[{memory, edge.tensor}]) {
+        const bool before = t->end <= to.start;
+        const bool meanwhile =
+            t->kind == TransferKind::stream && t->start >= to.start && t->end <= to.end;
+        bits += t->start >= from.end && (before || meanwhile) ? t->bits : 0;
+      }
+      if (bits < edge.bits)
+        return format("{} of {} bits of '{}' come from tile {} to tile {}", bits, edge.bits,
+                      name(edge.tensor), edge.from.index(), edge.to.index());
     }
     return std::nullopt;
   }

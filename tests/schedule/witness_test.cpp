@@ -118,6 +118,7 @@ TEST(Witness, sums_cut_over_tiles) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
     try {
       check_tiles(c);
+      check_schedule(c);
     } catch (const std::exception& error) {
       ADD_FAILURE() << error.what();
     }
