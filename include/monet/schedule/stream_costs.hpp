@@ -72,6 +72,9 @@ Costs core_costs(const CostTable& table, const Workload& workload, const Chip& c
 /// naming the layer when no mapping fits.
 Costs core_costs(const Workload& workload, const Chip& chip);
 
+/// Different elements that a tile of the layer uses of an operand, times `bits`.
+std::int64_t operand_bits(const Layer& layer, Operand operand, int bits);
+
 /// Operands of a tile that do not fit into their outermost memories and therefore stream, in the
 /// order of the equation: all of a layer that is alone in its stack; else the largest of a memory
 /// until the rest fits, with room left for the innermost memories of what streams. Outputs count at

@@ -2,6 +2,7 @@
 #include "monet/schedule/stream_costs.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace monet::stream {
 
@@ -12,14 +13,17 @@ struct Sized {
   std::int64_t bits = 0;
 };
 
-std::int64_t bits_of(const Workload& workload, std::uint32_t tile, Operand operand) {
-  const Layer& layer = workload.layers[workload.tiles[tile].layer];
-  const OperandUse& use = layer.operands[static_cast<std::size_t>(operand)];
-  const std::span<const Interval> ranges = workload.ranges(tile);
-  std::int64_t bits = use.partial_bits;
-  for (const std::uint32_t axis : use.axes)
-    bits *= ranges[axis].end - ranges[axis].begin;
-  return bits;
+/// Different elements that an axis has when its loops run over a tile: gaps of a stride that is
+/// longer than the kernel do not count, unlike in the tensors that are moved.
+std::int64_t elements(const Layer& layer, std::uint32_t axis) {
+  if (axis < layer.dims.size())
+    return layer.dims[axis].tile;
+  const PartialDim& partial = layer.partial[axis - layer.dims.size()];
+  const std::int64_t a = layer.dims[partial.dims[0]].tile;
+  const std::int64_t b = layer.dims[partial.dims[1]].tile;
+  const std::int64_t common = std::gcd(partial.coefficients[0], partial.coefficients[1]);
+  return a * b - std::max<std::int64_t>(0, b - partial.coefficients[0] / common) *
+                     (a - partial.coefficients[1] / common);
 }
 
 /// All instances of the operand's innermost memory.
@@ -51,6 +55,13 @@ std::size_t that_stay(const std::vector<Sized>& sorted, const Core& core, std::i
 
 } // namespace
 
+std::int64_t operand_bits(const Layer& layer, Operand operand, int bits) {
+  std::int64_t all = bits;
+  for (const std::uint32_t axis : layer.operands[static_cast<std::size_t>(operand)].axes)
+    all *= elements(layer, axis);
+  return all;
+}
+
 std::vector<MemoryOperand> streamed_operands(const Workload& workload, std::uint32_t tile,
                                              const Chip& chip) {
   const Layer& layer = workload.layers[workload.tiles[tile].layer];
@@ -65,7 +76,9 @@ std::vector<MemoryOperand> streamed_operands(const Workload& workload, std::uint
       outermost = outermost || core.top(held) == &memory;
       for (const Operand operand : layer.equation) {
         if (memory_of(operand) == held)
-          sorted.push_back({held, bits_of(workload, tile, operand)});
+          sorted.push_back(
+              {held, operand_bits(layer, operand,
+                                  layer.operands[static_cast<std::size_t>(operand)].partial_bits)});
       }
     }
     if (!outermost || layer.alone)
