@@ -65,8 +65,6 @@ int run_stream(const ScheduleArguments& arguments, Session& session) {
     throw UsageError("--model stream-coala needs the --mapping that the reference would be given");
   if (!arguments.training.empty())
     throw UsageError("--model stream-coala schedules inference; --training is for our own model");
-  if (arguments.core_costs.empty())
-    throw UsageError("--model stream-coala needs --core-costs");
   StreamArguments stream;
   stream.hardware = arguments.hardware;
   stream.workload = arguments.workload;
@@ -132,7 +130,7 @@ Action add_schedule_command(CLI::App& app) {
       ->type_name("STACKS.yaml");
   command
       ->add_option("--core-costs", arguments->core_costs,
-                   "For stream-coala: recorded core costs, files or folders")
+                   "For stream-coala: recorded core costs, files or folders, instead of our own")
       ->type_name("COSTS.json|DIR");
   arguments->network.add_to(*command);
   arguments->cost.add_to(*command);

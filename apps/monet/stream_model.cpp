@@ -127,8 +127,10 @@ nlohmann::ordered_json run_stream_model(const StreamArguments& arguments, Sessio
   const stream::Workload workload = session.stage("tiling", [&] {
     return make_stream_workload(inputs.network, inputs.chip, inputs.mapping, options);
   });
-  const stream::Costs costs =
-      session.stage("core costs", [&] { return core_costs(*inputs.costs, workload, inputs.chip); });
+  const stream::Costs costs = session.stage("core costs", [&] {
+    return inputs.costs ? core_costs(*inputs.costs, workload, inputs.chip)
+                        : core_costs(workload, inputs.chip);
+  });
   const stream::Result result =
       session.stage("schedule", [&] { return schedule(workload, inputs.chip, costs); });
   nlohmann::ordered_json json = {

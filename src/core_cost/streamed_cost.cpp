@@ -187,6 +187,17 @@ double stretched_latency(const NestModel& model, const Hierarchy& hierarchy,
   return mapping_latency(model, hierarchy, movement, candidate.double_buffered).total();
 }
 
+[[noreturn]] void nothing_fits(const CoreProblem& problem, const Core& core,
+                               const Hierarchy& hierarchy,
+                               const std::optional<AllocationFailure>& why) {
+  internal_check(why.has_value(), "an order that does not fit says why");
+  const Node& node = hierarchy.nodes[why->node];
+  throw InfeasibleError(fmt::format(
+      "core '{}': {} {} at least {:.0f} bits of memory '{}', which holds {:.0f}", core.name,
+      operand_name(problem, why->operand), why->joint ? "and others together need" : "needs",
+      why->bits, node.memory->name, node.size_bits));
+}
+
 StreamedCost describe(const StreamedProblem& asked, const NestModel& model,
                       const Hierarchy& hierarchy, const OrderWalk& search) {
   const Candidate& best = search.best();
@@ -245,15 +256,8 @@ StreamedCost streamed_cost(const StreamedProblem& asked, const Core& core, const
   const auto& named = core.dataflow.empty() ? options.spatial : core.dataflow;
   for (const ArrayUnrolling& unrolling : zigzag_unrollings(model, hierarchy, named, options))
     search.walk(unrolling);
-  if (!search.found()) {
-    const auto& why = search.failure();
-    throw InfeasibleError(
-        fmt::format("core '{}': no order of the loops fits{}", core.name,
-                    why ? fmt::format(": {} needs at least {:.0f} bits of memory '{}'",
-                                      operand_name(asked.problem, why->operand), why->bits,
-                                      hierarchy.nodes[why->node].memory->name)
-                        : std::string()));
-  }
+  if (!search.found())
+    nothing_fits(asked.problem, core, hierarchy, search.failure());
   return describe(asked, model, hierarchy, search);
 }
 
