@@ -6,7 +6,7 @@
 
 #include <algorithm>
 #include <limits>
-#include <queue>
+#include <tuple>
 
 namespace monet {
 
@@ -15,6 +15,9 @@ namespace {
 /// Way into a core while searching: the link taken and the core it was taken from.
 struct Step {
   std::size_t hops = std::numeric_limits<std::size_t>::max();
+  std::size_t helpers = 0;    ///< cores that are no arrays passed through so far
+  std::size_t buses = 0;      ///< so far
+  std::int64_t narrowest = 0; ///< bits per cycle of the narrowest link so far
   std::size_t before = 0;
   LinkId link;
 };
@@ -43,38 +46,90 @@ bool carries(const Chip& chip, const Link& link, CoreId from, CoreId to) {
   throw InternalError("link without a reach");
 }
 
-/// Breadth first from one core. Links are tried in order of id and cores leave the queue in order
-/// of discovery, so the first way found has the fewest hops and, among those, the lowest ids. The
-/// off-chip memory is never passed through.
-std::vector<Step> search(const Chip& chip, const std::vector<std::vector<LinkId>>& links_of,
-                         CoreId from) {
-  constexpr std::size_t kNotFound = std::numeric_limits<std::size_t>::max();
-  std::vector<Step> steps(chip.cores.size());
-  std::vector<bool> exhausted(chip.links.size(), false); // buses whose cores are all found
-  steps[from.index()].hops = 0;
-  std::queue<CoreId> waiting;
-  waiting.push(from);
-  while (!waiting.empty()) {
-    const CoreId here = waiting.front();
-    waiting.pop();
-    if (here == chip.offchip && here != from)
-      continue;
-    for (const LinkId id : links_of[here.index()]) {
-      if (exhausted[id.index()])
-        continue;
-      const Link& link = chip.links[id.index()];
-      for (const CoreId next : link.cores) {
-        Step& step = steps[next.index()];
-        if (step.hops != kNotFound || !carries(chip, link, here, next))
-          continue;
-        step = {steps[here.index()].hops + 1, here.index(), id};
-        waiting.push(next);
-      }
-      exhausted[id.index()] = link.reach == LinkReach::any_pair;
+bool passes_on(const Chip& chip, CoreId core) {
+  return core != chip.offchip && (chip.routers.empty() || chip.routers.at(core.index()));
+}
+
+/// Breadth first from one core; see Chip::route for what is best. Cores and links are tried in
+/// order of discovery and id, and only what is better replaces a way, so that ties go to the
+/// lowest.
+class RouteSearch {
+public:
+  explicit RouteSearch(const Chip& chip) : chip_(chip), links_of_(chip.cores.size()) {
+    for (std::size_t l = 0; l < chip.links.size(); ++l) {
+      for (const CoreId core : chip.links[l].cores)
+        links_of_.at(core.index()).emplace_back(l);
     }
   }
-  return steps;
-}
+
+  /// Ways from a core to all others that avoid some links.
+  void run(CoreId from, const std::vector<LinkId>& avoided) {
+    steps_.assign(chip_.cores.size(), {});
+    exhausted_.assign(chip_.links.size(), false);
+    for (const LinkId link : avoided)
+      exhausted_[link.index()] = true;
+    steps_[from.index()].hops = 0;
+    steps_[from.index()].narrowest = std::numeric_limits<std::int64_t>::max();
+    std::vector<CoreId> layer{from};
+    while (!layer.empty()) {
+      std::erase_if(layer, [&](CoreId here) { return here != from && !passes_on(chip_, here); });
+      std::vector<CoreId> next;
+      for (const CoreId here : layer)
+        leave(here, here == from, next);
+      // Everybody on a bus that was used is found; the next layer gains nothing by it.
+      for (const CoreId here : layer) {
+        for (const LinkId id : links_of_[here.index()])
+          exhausted_[id.index()] =
+              exhausted_[id.index()] || chip_.links[id.index()].reach == LinkReach::any_pair;
+      }
+      layer = std::move(next);
+    }
+  }
+
+  std::vector<LinkId> route(CoreId from, CoreId to) const {
+    std::vector<LinkId> route;
+    if (steps_[to.index()].hops == std::numeric_limits<std::size_t>::max())
+      return route;
+    for (std::size_t at = to.index(); at != from.index(); at = steps_[at].before)
+      route.push_back(steps_[at].link);
+    std::reverse(route.begin(), route.end());
+    return route;
+  }
+
+private:
+  void leave(CoreId here, bool first, std::vector<CoreId>& next) {
+    const Step from = steps_[here.index()];
+    const bool helper = !first && chip_.cores[here.index()].kind != CoreKind::array;
+    for (const LinkId id : links_of_[here.index()]) {
+      if (exhausted_[id.index()])
+        continue;
+      const Link& link = chip_.links[id.index()];
+      const Step way{from.hops + 1,
+                     from.helpers + (helper ? 1U : 0U),
+                     from.buses + (link.cores.size() > 2 ? 1U : 0U),
+                     std::min(from.narrowest, link.bandwidth_bits_per_cycle),
+                     here.index(),
+                     id};
+      for (const CoreId to : link.cores) {
+        Step& known = steps_[to.index()];
+        if (known.hops < way.hops || !carries(chip_, link, here, to))
+          continue;
+        if (known.hops > way.hops) {
+          next.push_back(to);
+          known = way;
+        } else if (std::tuple(way.helpers, way.buses, -way.narrowest) <
+                   std::tuple(known.helpers, known.buses, -known.narrowest)) {
+          known = way;
+        }
+      }
+    }
+  }
+
+  const Chip& chip_;
+  std::vector<std::vector<LinkId>> links_of_;
+  std::vector<Step> steps_;
+  std::vector<bool> exhausted_;
+};
 
 } // namespace
 
@@ -96,24 +151,26 @@ double Chip::area_mm2() const {
 void make_routes(Chip& chip) {
   const std::size_t count = chip.cores.size();
   chip.routes.assign(count, std::vector<std::vector<LinkId>>(count));
-  std::vector<std::vector<LinkId>> links_of(count);
-  for (std::size_t l = 0; l < chip.links.size(); ++l) {
-    for (const CoreId core : chip.links[l].cores)
-      links_of.at(core.index()).emplace_back(l);
-  }
+  RouteSearch search(chip);
   for (std::size_t from = 0; from < count; ++from) {
-    const std::vector<Step> steps = search(chip, links_of, CoreId(from));
+    search.run(CoreId(from), {});
     for (std::size_t to = 0; to < count; ++to) {
-      if (to == from || shares_memory(chip, CoreId(from), CoreId(to)))
-        continue;
-      if (steps[to].hops == std::numeric_limits<std::size_t>::max())
-        continue;
-      auto& route = chip.routes[from][to];
-      for (std::size_t at = to; at != from; at = steps[at].before)
-        route.push_back(steps[at].link);
-      std::reverse(route.begin(), route.end());
+      if (to != from && !shares_memory(chip, CoreId(from), CoreId(to)))
+        chip.routes[from][to] = search.route(CoreId(from), CoreId(to));
     }
   }
+}
+
+std::vector<LinkId> second_route(const Chip& chip, CoreId from, CoreId to) {
+  const std::vector<LinkId>& first = chip.route(from, to);
+  if (first.empty())
+    return {};
+  RouteSearch search(chip);
+  search.run(from, first);
+  std::vector<LinkId> second = search.route(from, to);
+  if (second.size() > first.size())
+    second.clear();
+  return second;
 }
 
 OffchipPort offchip_port(const Chip& chip) {
@@ -154,6 +211,8 @@ void verify(const Chip& chip) {
   }
   internal_check(!chip.offchip || chip.offchip->index() + 1 == chip.cores.size(),
                  "the off-chip core is not the last");
+  internal_check(chip.routers.empty() || chip.routers.size() == chip.cores.size(),
+                 "routers are not given per core");
   internal_check(chip.routes.size() == chip.cores.size(), "routes were not made");
 }
 

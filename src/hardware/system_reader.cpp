@@ -47,7 +47,8 @@ std::optional<std::size_t> parse_index(std::string_view text) {
 }
 
 /// Core ids as "0, 1, 2" or [0, 1, 2]; each must exist and appear once.
-std::vector<CoreId> parse_ids(const YamlNode& node, std::size_t cores, ProblemList& problems) {
+std::vector<CoreId> parse_ids(const YamlNode& node, std::size_t cores, std::size_t least,
+                              ProblemList& problems) {
   std::vector<std::string> parts;
   if (node.kind == YamlNode::Kind::scalar) {
     std::string_view rest = node.scalar;
@@ -74,7 +75,7 @@ std::vector<CoreId> parse_ids(const YamlNode& node, std::size_t cores, ProblemLi
     }
     ids.emplace_back(*index);
   }
-  if (ids.size() < 2)
+  if (ids.size() < least)
     problems.add(node.where, "expected at least two cores, like '0, 1'");
   return ids;
 }
@@ -122,7 +123,7 @@ void read_link_map(const YamlNode& node, const LinkDefaults& defaults, Chip& chi
                  "unknown link type '" + type.substr(0, 40) + "': link or bus");
   }
   if (const YamlNode* cores = map.require("cores"))
-    link.cores = parse_ids(*cores, chip.cores.size(), problems);
+    link.cores = parse_ids(*cores, chip.cores.size(), 2, problems);
   const YamlNode* bandwidth =
       defaults.bandwidth == 0 ? map.require("bandwidth") : map.find("bandwidth");
   link.bandwidth_bits_per_cycle = bandwidth ? read_bandwidth(*bandwidth, problems)
@@ -150,7 +151,7 @@ void read_links(const YamlNode& node, const LinkDefaults& defaults, Chip& chip,
       continue;
     }
     Link link;
-    link.cores = parse_ids(item, chip.cores.size(), problems);
+    link.cores = parse_ids(item, chip.cores.size(), 2, problems);
     link.bandwidth_bits_per_cycle = defaults.bandwidth;
     link.energy_pj_per_cycle = defaults.energy_per_cycle;
     if (defaults.bandwidth == 0)
@@ -242,7 +243,7 @@ void read_sharing(const YamlNode& node, Chip& chip, ProblemList& problems) {
     return;
   }
   for (const YamlNode& item : node.items) {
-    const std::vector<CoreId> group = parse_ids(item, chip.cores.size(), problems);
+    const std::vector<CoreId> group = parse_ids(item, chip.cores.size(), 2, problems);
     if (group.size() < 2)
       continue;
     const auto& first = chip.cores[group[0].index()].memories;
@@ -256,6 +257,18 @@ void read_sharing(const YamlNode& node, Chip& chip, ProblemList& problems) {
                       group[0].index(), id.index()));
     }
     chip.shared_memory.push_back(group);
+  }
+}
+
+/// The cores whose routers pass data on; none of the others does.
+void read_routers(const YamlNode& node, Chip& chip, ProblemList& problems) {
+  chip.routers.assign(chip.cores.size(), false);
+  if (node.kind == YamlNode::Kind::sequence && node.items.empty())
+    return;
+  for (const CoreId id : parse_ids(node, chip.cores.size(), 1, problems)) {
+    chip.routers[id.index()] = true;
+    if (id == chip.offchip)
+      problems.add(node.where, "the off-chip memory passes nothing on");
   }
 }
 
@@ -366,7 +379,7 @@ Chip chip_of_system(const YamlNode& root, const FileOpener& open, ProblemList& p
     read_cores(*cores, offchip_id, open, seen, chip, problems);
   // Without cores nothing that names them can be judged.
   const bool has_cores = !chip.cores.empty();
-  for (const char* key : {"offchip_core", "core_connectivity", "core_memory_sharing"})
+  for (const char* key : {"offchip_core", "core_connectivity", "core_memory_sharing", "routers"})
     map.ignore(key);
   if (has_cores)
     place_offchip(map, offchip_id, open, seen, chip, problems);
@@ -382,6 +395,8 @@ Chip chip_of_system(const YamlNode& root, const FileOpener& open, ProblemList& p
   if (const YamlNode* sharing = map.find("core_memory_sharing"); sharing != nullptr && has_cores) {
     read_sharing(*sharing, chip, problems);
   }
+  if (const YamlNode* routers = map.find("routers"); routers != nullptr && has_cores)
+    read_routers(*routers, chip, problems);
   map.finish();
   return chip;
 }

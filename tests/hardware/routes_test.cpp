@@ -4,6 +4,8 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <vector>
 
 namespace monet {
 namespace {
@@ -116,6 +118,64 @@ TEST(Routes, TiesGoToTheLowestLink) {
   make_routes(chip);
   EXPECT_EQ(chip.route(CoreId(std::size_t{0}), CoreId(std::size_t{3})),
             (std::vector<LinkId>{LinkId(std::size_t{0}), LinkId(std::size_t{3})}));
+}
+
+/// A ring of arrays 0-1-2-3 with a pooling core 4 joined to 0 and 2: two hops from 0 to 2 by way of
+/// 4 (link 0), 1 (link 2) or 3 (link 4).
+Chip ring_with_a_helper() {
+  Chip chip;
+  chip.cores.resize(5);
+  chip.cores[4].kind = CoreKind::pooling;
+  const auto add = [&](std::size_t from, std::size_t to) {
+    chip.links.push_back({"", {CoreId(from), CoreId(to)}, LinkReach::forward, 8});
+  };
+  add(0, 4);
+  add(4, 2);
+  add(0, 1);
+  add(1, 2);
+  add(0, 3);
+  add(3, 2);
+  return chip;
+}
+
+std::vector<std::uint32_t> route_of(const Chip& chip, std::size_t from, std::size_t to) {
+  std::vector<std::uint32_t> route;
+  for (const LinkId id : chip.route(CoreId(from), CoreId(to)))
+    route.push_back(id.value);
+  return route;
+}
+
+TEST(Routes, PreferArraysOverHelpersAndWideLinks) {
+  Chip chip = ring_with_a_helper();
+  make_routes(chip);
+  EXPECT_EQ(route_of(chip, 0, 2), (std::vector<std::uint32_t>{2, 3}));
+  chip.links[4].bandwidth_bits_per_cycle = 16;
+  make_routes(chip);
+  EXPECT_EQ(route_of(chip, 0, 2), (std::vector<std::uint32_t>{2, 3})); // 5 is as narrow as before
+  chip.links[5].bandwidth_bits_per_cycle = 9;
+  make_routes(chip);
+  EXPECT_EQ(route_of(chip, 0, 2), (std::vector<std::uint32_t>{4, 5}));
+}
+
+TEST(Routes, PassThroughRoutersOnly) {
+  Chip chip = ring_with_a_helper();
+  chip.routers = {true, false, true, false, true};
+  make_routes(chip);
+  EXPECT_EQ(route_of(chip, 0, 2), (std::vector<std::uint32_t>{0, 1}));
+  chip.routers[4] = false;
+  make_routes(chip);
+  EXPECT_TRUE(route_of(chip, 0, 2).empty());
+  EXPECT_EQ(route_of(chip, 0, 1), (std::vector<std::uint32_t>{2}));
+}
+
+TEST(Routes, ASecondWayAvoidsTheFirst) {
+  Chip chip = ring_with_a_helper();
+  make_routes(chip);
+  const CoreId from(std::size_t{0});
+  const CoreId to(std::size_t{2});
+  EXPECT_EQ(second_route(chip, from, to),
+            (std::vector<LinkId>{LinkId(std::size_t{4}), LinkId(std::size_t{5})}));
+  EXPECT_TRUE(second_route(chip, from, CoreId(std::size_t{1})).empty());
 }
 
 TEST(Routes, OffchipLinksJoinNoTwoCores) {

@@ -25,7 +25,7 @@ struct Link {
   std::vector<CoreId> cores; ///< the off-chip core counts as a core
   LinkReach reach = LinkReach::any_pair;
   std::int64_t bandwidth_bits_per_cycle = 0;
-  double energy_pj_per_cycle = 0; ///< `unit_energy_cost`: per cycle of use
+  double energy_pj_per_cycle = 0; ///< `unit_energy_cost`: per cycle of its whole bandwidth
   double energy_pj_per_bit = 0;   ///< optional key
 };
 
@@ -36,15 +36,17 @@ struct Chip {
   std::optional<CoreId> offchip;
   std::vector<Link> links;                        ///< on-chip links, then the off-chip ones
   std::vector<std::vector<CoreId>> shared_memory; ///< groups of cores with one top memory
-  double frequency_hz = 0;                        ///< 0 = not given: results in cycles only
+  std::vector<bool> routers; ///< per core: data may pass through it; empty = through every core
+  double frequency_hz = 0;   ///< 0 = not given: results in cycles only
   /// `unit_energy_cost` of the file. Links name theirs; the reference scheduler charges it for the
   /// off-chip links too.
   double unit_energy_cost = 0;
 
   std::size_t compute_cores() const { return cores.size() - (offchip ? 1U : 0U); }
-  /// Links crossed from one core to the other: fewest hops, then lowest link ids; other cores pass
-  /// data on, the off-chip memory never does. Empty when from == to, when they share their top
-  /// memory, or when there is no way.
+  /// Links crossed from one core to the other: fewest hops, then fewest cores on the way that are
+  /// no arrays, then the widest, then lowest link ids. Routers of other cores pass data on without
+  /// keeping them from computing; the off-chip memory never does. Empty when from == to, when they
+  /// share their top memory, or when there is no way.
   const std::vector<LinkId>& route(CoreId from, CoreId to) const;
   bool connected(CoreId from, CoreId to) const;
   double area_mm2() const;
@@ -55,6 +57,9 @@ struct Chip {
 
 /// Fills `routes`. Called by the readers; call it again after changing links by hand.
 void make_routes(Chip& chip);
+
+/// Another way with as few hops that shares no link with route(from, to); empty when there is none.
+std::vector<LinkId> second_route(const Chip& chip, CoreId from, CoreId to);
 
 /// Bits per cycle and pJ per bit of the off-chip memory's ports. One port is shared by reads and
 /// writes; of several, the widest that reads and the widest that writes count.
