@@ -34,9 +34,9 @@ void book_links(const Timeline& timeline, const Transfer& transfer, const Chip& 
   double sum = 0;
   for (const LinkId id : used) {
     const Link& link = chip.links.at(id.index());
-    const auto cycles = static_cast<double>((transfer.end - transfer.start).value);
-    charges.push_back(cycles * link.energy_pj_per_cycle +
-                      static_cast<double>(cost.bits.value) * link.energy_pj_per_bit);
+    const auto bandwidth = static_cast<double>(link.bandwidth_bits_per_cycle);
+    charges.push_back(static_cast<double>(cost.bits.value) *
+                      (link.energy_pj_per_cycle / bandwidth + link.energy_pj_per_bit));
     sum += charges.back();
   }
   Energy left = cost.link_energy;

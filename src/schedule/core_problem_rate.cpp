@@ -26,16 +26,13 @@ double share(const Chip& chip, const std::vector<LinkId>& links,
   return least;
 }
 
-/// pJ for one bit over a route, at the bandwidth of its narrowest link or port.
-double link_energy(const Chip& chip, const std::vector<LinkId>& links, double narrowest) {
+/// pJ for one bit over a route.
+double link_energy(const Chip& chip, const std::vector<LinkId>& links) {
   double pj = 0;
   for (const LinkId id : links) {
-    narrowest =
-        std::min(narrowest, static_cast<double>(chip.links[id.index()].bandwidth_bits_per_cycle));
-  }
-  for (const LinkId id : links) {
     const Link& link = chip.links[id.index()];
-    pj += link.energy_pj_per_bit + (narrowest > 0 ? link.energy_pj_per_cycle / narrowest : 0);
+    pj += link.energy_pj_per_bit +
+          link.energy_pj_per_cycle / static_cast<double>(link.bandwidth_bits_per_cycle);
   }
   return pj;
 }
@@ -60,8 +57,8 @@ OffchipRate offchip_rate(const Chip& chip, CoreId core, const std::vector<CoreId
       write, [&](CoreId other) -> const auto& { return chip.route(other, memory); });
   rate.shared = port.shared ||
                 std::any_of(in.begin(), in.end(), [&](LinkId id) { return contains(out, id); });
-  rate.read_pj_per_bit = port.read_pj_per_bit + link_energy(chip, in, read);
-  rate.write_pj_per_bit = port.write_pj_per_bit + link_energy(chip, out, write);
+  rate.read_pj_per_bit = port.read_pj_per_bit + link_energy(chip, in);
+  rate.write_pj_per_bit = port.write_pj_per_bit + link_energy(chip, out);
   return rate;
 }
 

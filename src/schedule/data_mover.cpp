@@ -155,7 +155,7 @@ void DataMover::fetch(Need& need) {
 }
 
 std::int64_t DataMover::arrival(CoreId from, CoreId to, Bits bits, std::int64_t ready) const {
-  return network_.earliest(from, to, bits, ready) + network_.duration(from, to, bits);
+  return network_.arrival(from, to, bits, ready);
 }
 
 std::int64_t DataMover::arrival_from(CopyId source, CoreId to, Bits bits,

@@ -1,5 +1,7 @@
 // The invariants of a timeline, recomputed from its lists alone: nothing of the scheduler's state
 // is used.
+#include "schedule/network_invariants.hpp"
+
 #include "monet/base/errors.hpp"
 #include "monet/schedule/schedule.hpp"
 
@@ -27,8 +29,7 @@ public:
     check_cores();
     check_edges();
     check_order_of_operators();
-    check_transfers();
-    check_links();
+    verify_transfers(timeline_, graph_, chip_);
     check_memories();
     check_presence();
     check_outputs();
@@ -127,54 +128,6 @@ private:
         return true;
     }
     return false;
-  }
-
-  void check_transfers() {
-    const Transfer* previous = nullptr;
-    const OffchipPort port = offchip_port(chip_);
-    for (const Transfer& t : timeline_.transfers) {
-      const std::string what = fmt::format("transfer of '{}'", graph_.tensor(t.tensor).name);
-      require(!previous || previous->start <= t.start, "transfers are not in order");
-      previous = &t;
-      require(t.start.value >= 0 && t.end > t.start && timeline_.bits_of(t).value > 0,
-              what + " is empty");
-      const Route& route = timeline_.route_of(t);
-      require(route.to.size() == 1 && route.links == chip_.route(route.from, route.to.front()) &&
-                  !route.links.empty(),
-              what + " has no route");
-      std::int64_t width = INT64_MAX;
-      for (const LinkId link : route.links) {
-        width = std::min(width, chip_.links[link.index()].bandwidth_bits_per_cycle);
-      }
-      if (route.from == chip_.offchip)
-        width = std::min(width, port.read_bits_per_cycle);
-      if (route.to.front() == chip_.offchip)
-        width = std::min(width, port.write_bits_per_cycle);
-      require((t.end - t.start).value >= ceil_div(timeline_.bits_of(t).value, width),
-              what + " is faster than its links");
-    }
-  }
-
-  void check_links() {
-    const bool shared = offchip_port(chip_).shared;
-    std::map<std::size_t, std::vector<Span>> busy;
-    for (const Transfer& t : timeline_.transfers) {
-      const Span span{t.start.value, t.end.value};
-      const Route& route = timeline_.route_of(t);
-      std::set<std::size_t> used;
-      for (const LinkId link : route.links)
-        used.insert(link.index());
-      const std::size_t port = chip_.links.size();
-      if (route.from == chip_.offchip)
-        used.insert(port);
-      if (route.to.front() == chip_.offchip)
-        used.insert(shared ? port : port + 1);
-      for (const std::size_t resource : used)
-        busy[resource].push_back(span);
-    }
-    for (auto& [resource, spans] : busy) {
-      check_disjoint(spans, fmt::format("link {} carries two transfers at once", resource));
-    }
   }
 
   /// First core of the group whose top memory the core uses.

@@ -39,7 +39,7 @@ Chip make_chip() {
     chip.cores.push_back(core);
   }
   chip.offchip = CoreId(2);
-  Link link{"0-1", {CoreId(0), CoreId(1)}, LinkReach::any_pair, 64, 2.0, 0.0};
+  Link link{"0-1", {CoreId(0), CoreId(1)}, LinkReach::any_pair, 64, 5.0, 0.0};
   Link bus{"dram", {CoreId(0), CoreId(1), CoreId(2)}, LinkReach::any_pair, 64, 0.0, 0.5};
   chip.links = {link, bus};
   return chip;
@@ -106,7 +106,7 @@ Timeline make_timeline() {
   t.routes = {{CoreId(2), {CoreId(0)}, {LinkId(1)}},
               {CoreId(0), {CoreId(1)}, {LinkId(0)}},
               {CoreId(1), {CoreId(2)}, {LinkId(0), LinkId(1)}}};
-  // Over both links: link 0 charges 10 cycles * 2 pJ = 20 pJ, the bus 256 bits * 0.5 pJ = 128 pJ.
+  // Over both links: link 0 charges 256 / 64 cycles * 5 pJ = 20 pJ, the bus 256 bits * 0.5 pJ.
   t.transfer_costs = {{0, {128}, pj(64), pj(100.25), pj(1.5)},
                       {1, {256}, pj(8), pj(0), pj(2.5)},
                       {2, {256}, pj(148), pj(200), pj(0.75)}};

@@ -382,8 +382,9 @@ private:
     double link = 0;
     for (const LinkId id : t.links) {
       const Link& l = chip_.links[id.index()];
-      link += l.energy_pj_per_cycle * static_cast<double>(t.end - t.start) +
-              l.energy_pj_per_bit * static_cast<double>(t.bits);
+      const auto bits = static_cast<double>(t.bits);
+      link += bits * (l.energy_pj_per_cycle / static_cast<double>(l.bandwidth_bits_per_cycle) +
+                      l.energy_pj_per_bit);
     }
     const OffchipPort port = offchip_port(chip_);
     double offchip = t.from == *chip_.offchip ? port.read_pj_per_bit : 0;

@@ -341,7 +341,7 @@ TEST(Verify, complains_about_every_kind_of_damage) {
   EXPECT_THAT(complaint([](Timeline& t) { t.costs[0].macs = 1; }), HasSubstr("MACs"));
   EXPECT_THAT(complaint([](Timeline& t) { t.transfers[0].end = {31}; }), HasSubstr("faster"));
   EXPECT_THAT(complaint([](Timeline& t) { t.transfers[1].start = {31}; }),
-              HasSubstr("two transfers at once"));
+              HasSubstr("more than its 64"));
   const auto on_core = std::find_if(good.stays.begin(), good.stays.end(), [&](const Stay& stay) {
     return good.place_of(stay).memory == CoreId(0);
   });
