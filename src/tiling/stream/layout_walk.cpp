@@ -296,6 +296,11 @@ bool LayoutWalk::pass_concat(const Operator& op, std::uint32_t previous) {
                    [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
     if (name.find("constant") == std::string::npos)
       continue;
+    Shape constant_shape = graph_.tensor(*op.inputs[i]).shape;
+    if (constant_shape.size() == array.shape.size())
+      constant_shape[static_cast<std::size_t>(from_front)] = own;
+    if (constant_shape != array.shape)
+      return stop("a concatenation of other sizes");
     add(along(*op.inputs[i]), false);
     add(own, true);
     return take(axis, places);
