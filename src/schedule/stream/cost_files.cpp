@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 
@@ -236,22 +237,39 @@ SourceLoc place(std::string_view text, const std::string& origin, std::size_t by
   return where;
 }
 
+/// Deepest nesting of brackets; no JSON is needed for it.
+int depth_of(std::string_view text) {
+  int depth = 0;
+  int deepest = 0;
+  bool quoted = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (quoted) {
+      i += c == '\\' ? 1 : 0;
+      quoted = c != '"';
+    } else if (c == '"') {
+      quoted = true;
+    } else if (c == '[' || c == '{') {
+      deepest = std::max(deepest, ++depth);
+    } else if (c == ']' || c == '}') {
+      --depth;
+    }
+  }
+  return deepest;
+}
+
 json parse_json(std::string_view text, const std::string& origin) {
-  // Deep nesting costs the parser memory but no stack; rows are flat, so it is refused early.
+  // Deep nesting costs the parser memory but no stack; rows are flat, so it is refused early. Not
+  // by the parser's callback, with which long lists take quadratic time.
   constexpr int kDeepest = 8;
-  const auto shallow = [](int depth, json::parse_event_t, json&) {
-    if (depth > kDeepest)
-      throw std::length_error("nested too deeply");
-    return true;
-  };
+  if (depth_of(text) > kDeepest)
+    throw InputError({origin}, "this is nested too deeply for a list of core costs");
   try {
-    return json::parse(text, shallow);
+    return json::parse(text);
   } catch (const json::parse_error& error) {
     throw InputError(place(text, origin, error.byte), "this is no JSON");
   } catch (const json::exception&) {
     throw InputError({origin}, "this is no JSON that core costs may have");
-  } catch (const std::length_error&) {
-    throw InputError({origin}, "this is nested too deeply for a list of core costs");
   }
 }
 
