@@ -8,6 +8,7 @@
 
 #include "monet/schedule/stream_coala.hpp"
 
+#include <compare>
 #include <optional>
 #include <queue>
 #include <string>
@@ -36,6 +37,13 @@ private:
     std::uint32_t tensor = 0;
     MemoryOperand operand = MemoryOperand::I1; ///< under which the tile's core stores it
   };
+  struct Candidate { ///< for eviction; the smallest goes first
+    double importance = 0;
+    std::int64_t bits = 0;
+    std::size_t age = 0;
+    std::uint32_t object = 0;
+    friend auto operator<=>(const Candidate&, const Candidate&) = default;
+  };
   struct Blocked {
     LinkId link;
     MemoryOperand operand = MemoryOperand::O;
@@ -62,7 +70,7 @@ private:
   double transfer(std::uint32_t object, CoreId receiver, MemoryOperand operand, double earliest,
                   std::optional<CoreId> sender, double fraction, std::optional<Cause> cause);
   double make_space(std::uint32_t object, CoreId core, MemoryOperand operand, double when);
-  std::vector<std::uint32_t> victims(std::uint32_t memory, double when, std::int64_t need) const;
+  std::vector<std::uint32_t> victims(std::uint32_t memory, double when, std::int64_t need);
   double remove(std::uint32_t object, CoreId core, MemoryOperand operand, double when,
                 double fraction, std::optional<Cause> write_back);
   double block(const Tile& tile, double start, double duration);
@@ -120,6 +128,7 @@ private:
   std::vector<Need> needs_;
   std::vector<MemoryOperand> streamed_;
   std::vector<Blocked> blocked_;
+  std::vector<Candidate> candidates_;
   mutable std::vector<LinkRequest> requests_;
 
   double last_link_end_ = 0;

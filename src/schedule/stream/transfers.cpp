@@ -7,7 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <tuple>
+#include <functional>
 
 namespace monet::stream {
 
@@ -227,36 +227,30 @@ double Coala::make_space(std::uint32_t object, CoreId core, MemoryOperand operan
   return std::max(room, when);
 }
 
-/// The least important tensors, by uses left times size, then by size, that free `need` bits; none
-/// when all together do not.
-std::vector<std::uint32_t> Coala::victims(std::uint32_t memory, double when,
-                                          std::int64_t need) const {
-  struct Candidate {
-    double importance = 0;
-    std::int64_t bits = 0;
-    std::uint32_t object = 0;
-  };
-  std::vector<Candidate> candidates;
+/// The least important tensors, by uses left times size, then by size, then by age, that free
+/// `need` bits; none when all together do not.
+std::vector<std::uint32_t> Coala::victims(std::uint32_t memory, double when, std::int64_t need) {
+  candidates_.clear();
+  std::int64_t all = 0;
   storage_.for_each_in(memory, [&](const Storage::Holding& holding) {
     if (holding.since > when || needed(holding.object))
       return;
     const std::int64_t bits = objects_[holding.object].bits;
-    candidates.push_back(
+    all += bits;
+    candidates_.push_back(
         {static_cast<double>(priority(holding.object, memory)) * static_cast<double>(bits), bits,
-         holding.object});
+         candidates_.size(), holding.object});
   });
-  std::stable_sort(candidates.begin(), candidates.end(),
-                   [](const Candidate& a, const Candidate& b) {
-                     return std::tie(a.importance, a.bits) < std::tie(b.importance, b.bits);
-                   });
   std::vector<std::uint32_t> chosen;
-  std::int64_t freed = 0;
-  for (std::size_t i = 0; i < candidates.size() && freed < need; ++i) {
-    freed += candidates[i].bits;
-    chosen.push_back(candidates[i].object);
+  if (all < need)
+    return chosen;
+  // Few go of many, so that a heap does what sorting them all would.
+  std::make_heap(candidates_.begin(), candidates_.end(), std::greater<>());
+  for (std::int64_t freed = 0; freed < need; candidates_.pop_back()) {
+    std::pop_heap(candidates_.begin(), candidates_.end(), std::greater<>());
+    freed += candidates_.back().bits;
+    chosen.push_back(candidates_.back().object);
   }
-  if (freed < need)
-    chosen.clear();
   return chosen;
 }
 
