@@ -56,7 +56,7 @@ struct LinkEvent {
   double start = 0;         ///< cycles
   double end = 0;
   std::int64_t bandwidth = 0; ///< bits per cycle booked
-  double energy_pj = 0;       ///< of the link; of a block: the tile's off-chip energy
+  double energy_pj = 0; ///< of the link; of a block: off-chip energy of the tensor's first tile
 };
 
 /// Why something moved.

@@ -324,6 +324,11 @@ void Coala::drop_used_up(std::uint32_t tensor, double end) {
   std::vector<std::uint32_t> holders;
   storage_.for_each_of(tensor,
                        [&](const Storage::Holding& holding) { holders.push_back(holding.memory); });
+  if (holders.empty()) {
+    note("tensors that are nowhere",
+         workload_.name_of(known) + " is used up, but in no memory any more; the reference stops "
+                                    "here");
+  }
   for (const std::uint32_t holder : holders) {
     const std::vector<CoreId>& cores = fabric_.memories()[holder].cores;
     double time = end;

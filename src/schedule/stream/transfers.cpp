@@ -150,6 +150,12 @@ double Coala::transfer(std::uint32_t object, CoreId receiver, MemoryOperand oper
   result_.energy.memory_pj[term] +=
       access_energy(objects_[object].bits, read.read_bits, read.read_pj) +
       access_energy(objects_[object].bits, written.write_bits, written.write_pj);
+  if (from != offchip_ && !present(object, from)) {
+    note("tensors in another memory",
+         workload_.name_of(tensor_of(object)) +
+             " leaves a memory of its core that is not the one of outputs; the reference stops "
+             "here, and it leaves that memory");
+  }
   // A copy on the way is dropped when nobody asks for it there any more.
   const bool made_here = from == workload_.tiles[tensor_of(object).tile].core;
   if (from != offchip_ && !made_here && priority(object, source_memory) == 0)
@@ -297,11 +303,11 @@ double Coala::block(const Tile& tile, double start, double duration) {
   event.kind = LinkEvent::Kind::block;
   event.start = start;
   event.end = start + duration;
-  event.energy_pj = cost.offchip_pj;
   for (const Blocked& blocked : blocked_) {
     const bool output = blocked.operand == MemoryOperand::O;
     event.link = blocked.link;
     event.bandwidth = blocked.bandwidth;
+    event.energy_pj = costs_.of(tensor_of(blocked.object).tile).offchip_pj;
     event.sender = output ? tile.core : offchip_;
     event.receiver = output ? offchip_ : tile.core;
     if (book(event, blocked.object))
