@@ -85,7 +85,7 @@ private:
 
   static RunCost run_cost(const TileKind& kind) {
     RunCost row{Energy::from(kind.cost->compute_energy), Energy::from(kind.cost->memory_energy), 0,
-                kind.cost->variant};
+                kind.cost->variant, std::max(Cycles{1}, kind.cost->latency)};
     if (kind.problem->compute == ComputeKind::mac) {
       row.macs = 1;
       for (const LoopDim& dim : kind.problem->dims)

@@ -3,6 +3,7 @@
 #include "schedule/network_invariants.hpp"
 
 #include "monet/base/errors.hpp"
+#include "monet/schedule/bounds.hpp"
 #include "monet/schedule/schedule.hpp"
 
 #include <fmt/format.h>
@@ -36,6 +37,7 @@ public:
     check_phases();
     check_live();
     check_energy();
+    check_bounds();
   }
 
 private:
@@ -59,6 +61,8 @@ private:
         work *= range.size();
       const bool mac = graph_.op(run.op).nest.compute == ComputeKind::mac;
       require(timeline_.cost_of(run).macs == (mac ? work : 0), "a run's MACs are not its tile's");
+      require((run.end - run.start) >= timeline_.cost_of(run).latency,
+              "a run is shorter than its core takes");
       previous = &run;
     }
   }
@@ -394,6 +398,22 @@ private:
       sum.onchip_memory += cost.onchip_energy;
     }
     require(sum.total() == energy_of(timeline_).total(), "energies do not add up");
+  }
+
+  /// No schedule beats its bounds.
+  void check_bounds() {
+    const Bounds bounds = lower_bounds(timeline_, tiles_, step_, chip_);
+    require(timeline_.makespan >= bounds.latency(),
+            fmt::format("the makespan of {} cycles is below its bounds: chain {}, core {} {}, "
+                        "links of core {} {}, port {}",
+                        timeline_.makespan.value, bounds.critical_path.value, bounds.core.index(),
+                        bounds.busiest_core.value, bounds.links_of.index(),
+                        bounds.busiest_links.value, bounds.offchip_port.value));
+    const OffchipTotals traffic = offchip_traffic(timeline_, chip_);
+    require(traffic.read >= bounds.offchip_read && traffic.written >= bounds.offchip_written,
+            fmt::format("{} bits read and {} written off-chip, but {} and {} have to be",
+                        traffic.read.value, traffic.written.value, bounds.offchip_read.value,
+                        bounds.offchip_written.value));
   }
 
   const Timeline& timeline_;

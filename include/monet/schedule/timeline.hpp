@@ -30,6 +30,7 @@ struct RunCost {
   Energy memory;  ///< on-chip memories
   std::int64_t macs = 0;
   std::string variant; ///< CoreCost::variant
+  Cycles latency;      ///< that the core computes; a run may take longer for what flows by
 };
 
 enum class TransferKind : std::uint8_t {

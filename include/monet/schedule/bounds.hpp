@@ -1,0 +1,39 @@
+// What no schedule of given tiles on given cores can beat.
+#pragma once
+
+#include "monet/hardware/chip.hpp"
+#include "monet/schedule/timeline.hpp"
+#include "monet/tiling/tiling.hpp"
+
+namespace monet {
+
+/// Lower bounds on the latency and on the traffic of the off-chip memory. They hold for every
+/// order, with any amount of memory and for any sharing of links; the cost of a tile and what it
+/// reads and writes are given.
+struct Bounds {
+  Cycles critical_path; ///< longest chain of tiles that read each other's results; no transfers
+  Cycles busiest_core;  ///< most cycles that the tiles of one core compute
+  CoreId core;          ///< which
+  Cycles busiest_links; ///< most cycles for what must get into, or out of, one core's memory over
+                        ///< all its links together
+  CoreId links_of;      ///< whose
+  Cycles offchip_port;  ///< for what must pass the off-chip memory's ports
+  Bits offchip_read;    ///< every element of a tensor without producer that somebody reads, once
+  Bits offchip_written; ///< every element of what the step leaves behind, once
+
+  /// The largest.
+  Cycles latency() const;
+};
+
+/// The bounds for the tiles of a timeline, with the latencies of their core costs. n log n.
+Bounds lower_bounds(const Timeline& timeline, const TileGraph& tiles, const TrainingGraph& step,
+                    const Chip& chip);
+
+/// Bits that the timeline's transfers read from the off-chip memory and write to it.
+struct OffchipTotals {
+  Bits read;
+  Bits written;
+};
+OffchipTotals offchip_traffic(const Timeline& timeline, const Chip& chip);
+
+} // namespace monet
