@@ -91,9 +91,37 @@ int read_factor_limit(const YamlNode& node, ProblemList& problems) {
   return static_cast<int>(std::clamp<std::int64_t>(factors, 1, kHighestLpfLimit));
 }
 
-void read_schedule(const YamlNode& node, Experiment& experiment, ProblemList& problems) {
+/// One of two names; the first when the key is missing or the name another.
+template <class Value>
+Value read_choice(YamlMap& map, std::string_view key, std::pair<std::string, Value> first,
+                  std::pair<std::string, Value> second, ProblemList& problems) {
+  const YamlNode* node = map.find(key);
+  const auto name = node ? as_string(*node, problems) : std::nullopt;
+  if (!name || *name == first.first)
+    return first.second;
+  if (*name == second.first)
+    return second.second;
+  const std::vector<std::string> names{first.first, second.first};
+  problems.add(node->where, fmt::format("unknown {} '{}'", key, *name),
+               nearest_name_hint(*name, names));
+  return first.second;
+}
+
+void read_schedule(const YamlNode& node, const std::string& path, Experiment& experiment,
+                   ProblemList& problems) {
   YamlMap map(node, problems);
-  read_fixed(map, "mode", "layer-by-layer", problems);
+  experiment.mode =
+      read_choice<TilingMode>(map, "mode", {"layer-by-layer", TilingMode::layer_by_layer},
+                              {"fused", TilingMode::fused}, problems);
+  experiment.halo = read_choice<Halo>(map, "halo", {"cached", Halo::cached},
+                                      {"recomputed", Halo::recomputed}, problems);
+  const YamlNode* stacks = map.find("stacks");
+  const auto file = stacks ? as_string(*stacks, problems) : std::nullopt;
+  if (file && *file != "auto") {
+    experiment.stacks = resolve_beside(path, *file);
+    if (experiment.mode != TilingMode::fused)
+      problems.add(stacks->where, "stacks are of no use layer by layer", "add 'mode: fused'");
+  }
   read_fixed(map, "model", "monet", problems);
   read_fixed(map, "priority", "latency", problems);
   if (const YamlNode* objective = map.find("objective")) {
@@ -133,7 +161,7 @@ Experiment read_experiment(const std::string& path) {
   if (mapping != "auto")
     experiment.mapping = resolve_beside(path, mapping);
   if (const YamlNode* schedule = map.find("schedule")) {
-    read_schedule(*schedule, experiment, problems);
+    read_schedule(*schedule, path, experiment, problems);
   }
   refuse(map, "optimise", problems);
   map.finish();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "monet/core_cost/core_cost.hpp"
+#include "monet/tiling/tiling.hpp"
 #include "monet/training/training.hpp"
 #include "monet/workload/onnx_reader.hpp"
 
@@ -19,6 +20,9 @@ struct Experiment {
   std::optional<TrainingOptions> training; ///< none: inference only
   std::string hardware;
   std::string mapping; ///< empty: automatic
+  TilingMode mode = TilingMode::layer_by_layer;
+  std::string stacks; ///< file of them; empty: automatic. Only when fused.
+  Halo halo = Halo::cached;
   CoreCostOptions core_cost;
   std::vector<std::string> files; ///< read for it, besides the network, hardware and mapping
 };

@@ -8,6 +8,7 @@
 #include "monet/core_cost/mapping_file.hpp"
 #include "monet/hardware/read_hardware.hpp"
 #include "monet/schedule/schedule.hpp"
+#include "monet/tiling/stacks_file.hpp"
 #include "monet/workload/views.hpp"
 
 #include <fmt/format.h>
@@ -24,6 +25,7 @@ struct Inputs {
   Graph network;
   Chip chip;
   std::optional<MappingFile> mapping;
+  std::optional<StacksFile> stacks;
 };
 
 Inputs read_inputs(const Experiment& experiment) {
@@ -41,21 +43,43 @@ Inputs read_inputs(const Experiment& experiment) {
   if (!experiment.mapping.empty()) {
     mapping = collecting(problems, [&] { return read_mapping(experiment.mapping); });
   }
+  std::optional<StacksFile> stacks;
+  if (!experiment.stacks.empty())
+    stacks = collecting(problems, [&] { return read_stacks(experiment.stacks); });
   problems.throw_if_any();
-  return {std::move(*network), std::move(*chip), std::move(mapping)};
+  return {std::move(*network), std::move(*chip), std::move(mapping), std::move(stacks)};
 }
 
-ModelledStep model_step(const TrainingGraph& graph, const Inputs& inputs, CoreCostCache& costs,
-                        const Experiment& experiment, Session& session, const std::string& what) {
+/// `training` is the graph whose operators stacks may name, too.
+TilingOptions tiling_options(const Experiment& experiment, const Inputs& inputs,
+                             const TrainingGraph& step, const TrainingGraph* training) {
+  TilingOptions options;
+  if (inputs.mapping)
+    options.mapping = &*inputs.mapping;
+  options.mode = experiment.mode;
+  options.halo = experiment.halo;
+  if (inputs.stacks) {
+    std::vector<const Graph*> others;
+    if (training)
+      others.push_back(&training->graph);
+    options.stacks = resolve_stacks(*inputs.stacks, step.graph, inputs.network, others);
+  }
+  return options;
+}
+
+ModelledStep model_step(const TrainingGraph& graph, const TrainingGraph* training,
+                        const Inputs& inputs, CoreCostCache& costs, const Experiment& experiment,
+                        Session& session, const std::string& what) {
   ModelledStep step;
   step.graph = session.stage(
       what + ": fold views", [&] { return fold_views(graph); },
       [](const TrainingGraph& folded) { verify(folded); });
-  TilingOptions tiling;
-  if (inputs.mapping)
-    tiling.mapping = &*inputs.mapping;
   step.tiles = session.stage(
-      what + ": tiling", [&] { return make_tiles(step.graph, inputs.chip, tiling); },
+      what + ": tiling",
+      [&] {
+        return make_tiles(step.graph, inputs.chip,
+                          tiling_options(experiment, inputs, step.graph, training));
+      },
       [&](const TileGraph& tiles) { verify(tiles, step.graph); });
   ScheduleOptions options;
   options.core_cost = experiment.core_cost;
@@ -80,9 +104,17 @@ Provenance provenance_of(const Experiment& experiment, const Chip& chip) {
   files.insert(files.end(), hardware.begin(), hardware.end());
   if (!experiment.mapping.empty())
     files.push_back(experiment.mapping);
+  if (!experiment.stacks.empty())
+    files.push_back(experiment.stacks);
   Provenance provenance = cli::provenance_of(files);
   std::map<std::string, std::string>& options = provenance.options;
-  options["mode"] = "layer-by-layer";
+  options["mode"] = experiment.mode == TilingMode::fused ? "fused" : "layer-by-layer";
+  if (experiment.mode == TilingMode::fused) {
+    options["stacks"] = experiment.stacks.empty()
+                            ? "auto"
+                            : std::filesystem::path(experiment.stacks).filename().string();
+    options["halo"] = experiment.halo == Halo::cached ? "cached" : "recomputed";
+  }
   options["mapping"] = experiment.mapping.empty()
                            ? "auto"
                            : std::filesystem::path(experiment.mapping).filename().string();
@@ -144,7 +176,8 @@ Model make_model(const Experiment& experiment, Session& session) {
     model.training_graph = session.stage(
         "training: graph",
         [&] { return make_training_graph(inputs.network, *experiment.training); }, check);
-    model.step = model_step(*model.training_graph, inputs, costs, experiment, session, "training");
+    model.step =
+        model_step(*model.training_graph, nullptr, inputs, costs, experiment, session, "training");
   }
   const TrainingGraph inference = session.stage(
       "inference: graph",
@@ -153,7 +186,9 @@ Model make_model(const Experiment& experiment, Session& session) {
             inputs.network, experiment.training ? experiment.training->precision : Precision{});
       },
       check);
-  ModelledStep alone = model_step(inference, inputs, costs, experiment, session, "inference");
+  ModelledStep alone =
+      model_step(inference, model.training_graph ? &*model.training_graph : nullptr, inputs, costs,
+                 experiment, session, "inference");
   if (experiment.training) {
     model.inference = std::move(alone);
   } else {

@@ -23,8 +23,9 @@ struct ScheduleArguments {
   std::string mapping = "auto";
   std::string training;
   std::string mode = "layer-by-layer";
+  std::string stacks = "auto";
+  std::string halo = "cached";
   std::string model = "monet";
-  std::string stacks;
   std::vector<std::string> core_costs;
   std::string json;
   NetworkArguments network;
@@ -44,6 +45,15 @@ Experiment experiment_of(const ScheduleArguments& arguments) {
   experiment.hardware = arguments.hardware;
   if (arguments.mapping != "auto")
     experiment.mapping = arguments.mapping;
+  if (arguments.mode == "fused")
+    experiment.mode = TilingMode::fused;
+  if (arguments.stacks != "auto") {
+    if (experiment.mode != TilingMode::fused)
+      throw UsageError("--stacks is of no use layer by layer; add --mode fused");
+    experiment.stacks = arguments.stacks;
+  }
+  if (arguments.halo == "recomputed")
+    experiment.halo = Halo::recomputed;
   experiment.core_cost = arguments.cost.options();
   if (!arguments.training.empty()) {
     experiment.training = load_training_options(arguments.training);
@@ -69,7 +79,9 @@ int run_stream(const ScheduleArguments& arguments, Session& session) {
   stream.hardware = arguments.hardware;
   stream.workload = arguments.workload;
   stream.mapping = arguments.mapping;
-  stream.stacks = arguments.stacks;
+  if (arguments.halo != "cached")
+    throw UsageError("--halo is for our own model: --model stream-coala always keeps halos");
+  stream.stacks = arguments.stacks == "auto" ? "" : arguments.stacks;
   stream.fused = arguments.mode == "fused";
   stream.core_costs = arguments.core_costs;
   stream.network = arguments.network.options();
@@ -84,10 +96,6 @@ int run_schedule(const ScheduleArguments& arguments, Session& session) {
     return run_stream(arguments, session);
   if (!arguments.core_costs.empty())
     throw UsageError("--core-costs is for --model stream-coala");
-  if (arguments.mode != "layer-by-layer")
-    throw UsageError("--mode: 'fused' is not available yet; the only choice is 'layer-by-layer'");
-  if (!arguments.stacks.empty())
-    throw UsageError("--stacks: is not available yet");
   session.context.jobs = arguments.jobs;
   session.context.verify = arguments.verify;
   const Experiment experiment = experiment_of(arguments);
@@ -116,18 +124,26 @@ Action add_schedule_command(CLI::App& app) {
       ->add_option("--training", arguments->training,
                    "Options of the training step; without them inference is scheduled")
       ->type_name("T.yaml");
-  command->add_option("--mode", arguments->mode, "layer-by-layer or fused")
+  command
+      ->add_option("--mode", arguments->mode,
+                   "Operators one by one, or stacks of them slice by slice")
       ->check(CLI::IsMember({"layer-by-layer", "fused"}))
+      ->capture_default_str();
+  command
+      ->add_option("--stacks", arguments->stacks,
+                   "Fused: file of which operators form a stack, or auto")
+      ->type_name("S.yaml")
+      ->capture_default_str();
+  command
+      ->add_option("--halo", arguments->halo,
+                   "Fused: what two slices need is kept, or made for each")
+      ->check(CLI::IsMember({"cached", "recomputed"}))
       ->capture_default_str();
   command
       ->add_option("--model", arguments->model,
                    "monet, or stream-coala: the reference scheduler Stream to the last cycle")
       ->check(CLI::IsMember({"monet", "stream-coala"}))
       ->capture_default_str();
-  command
-      ->add_option("--stacks", arguments->stacks,
-                   "Layers that run fused: a list of lists of names or ids")
-      ->type_name("STACKS.yaml");
   command
       ->add_option("--core-costs", arguments->core_costs,
                    "For stream-coala: recorded core costs, files or folders, instead of our own")
@@ -143,7 +159,7 @@ Action add_schedule_command(CLI::App& app) {
       ->capture_default_str();
   command->add_flag("--verify", arguments->verify, "Check the invariants of every stage's product");
   command->footer("Example: monet schedule --hardware data/hardware/tpu_like_quad_core.yaml "
-                  "--workload data/workload/resnet18_cifar.onnx --batch 1");
+                  "--workload data/workload/resnet18_cifar.onnx --batch 1 --mode fused");
   return [arguments](Session& session) { return run_schedule(*arguments, session); };
 }
 

@@ -2,6 +2,7 @@
 
 #include "monet/base/checked.hpp"
 
+#include <algorithm>
 #include <numeric>
 
 namespace monet {
@@ -54,6 +55,19 @@ void cut(OperatorTiling& tiling, const SplitFactor& factor) {
       {static_cast<std::uint32_t>(factor.dim), static_cast<std::uint32_t>(factor.parts)});
 }
 
+void cut_slices(OperatorTiling& tiling, const SliceCut& slices) {
+  tiling.parts[slices.dim] = slices.parts;
+  tiling.cuts.push_back({slices.dim, static_cast<std::uint32_t>(slices.parts.size())});
+  ++tiling.slice_cuts;
+}
+
+std::int64_t shortest_part(const OperatorTiling& tiling, std::size_t dim) {
+  const auto& parts = tiling.parts[dim];
+  return std::min_element(parts.begin(), parts.end(),
+                          [](Interval a, Interval b) { return a.size() < b.size(); })
+      ->size();
+}
+
 std::int64_t tile_count(const OperatorTiling& tiling) {
   std::int64_t count = 1;
   for (const LoopCut& cut : tiling.cuts)
@@ -64,8 +78,11 @@ std::int64_t tile_count(const OperatorTiling& tiling) {
 void append_tiles(TileGraph& tiles, OpId op, OperatorTiling tiling, std::span<const CoreId> cores) {
   tiling.first = static_cast<std::uint32_t>(tiles.tiles.size());
   tiling.last = tiling.first + static_cast<std::uint32_t>(tile_count(tiling));
+  std::uint32_t slice = 1; // tiles of one
+  for (std::size_t i = tiling.slice_cuts; i < tiling.cuts.size(); ++i)
+    slice *= tiling.cuts[i].count;
   for (std::uint32_t i = 0; i < tiling.size(); ++i)
-    tiles.tiles.push_back({op, cores[i % cores.size()]});
+    tiles.tiles.push_back({op, cores[i % slice % cores.size()]});
   tiles.operators.push_back(std::move(tiling));
 }
 

@@ -103,20 +103,20 @@ private:
     internal_check(tiles == tiling.size() && tiling.slice_cuts <= tiling.cuts.size(),
                    fmt::format("'{}' has not as many tiles as its cuts make", op.name));
     for (std::size_t d = 0; d < counts.size(); ++d) {
-      const auto& parts = tiling.parts[d];
-      internal_check(parts.size() == counts[d], complain(d));
-      Interval before{0, 0};
+      internal_check(tiling.parts[d].size() == counts[d], complain(d));
+      std::vector<Interval> parts = tiling.parts[d];
+      std::stable_sort(parts.begin(), parts.end(),
+                       [](Interval a, Interval b) { return a.begin < b.begin; });
+      std::int64_t end = 0;
+      bool twice = false;
       for (const Interval part : parts) {
-        internal_check(!part.empty() && part.begin >= before.begin && part.end >= before.end &&
-                           part.begin <= before.end,
-                       complain(d));
-        if (part.begin < before.end) {
-          internal_check(summed_up_nowhere(op.nest, d),
-                         fmt::format("'{}' adds iterations of loop {} twice", op.name, d));
-        }
-        before = part;
+        internal_check(!part.empty() && part.begin <= end, complain(d));
+        twice |= part.begin < end;
+        end = std::max(end, part.end);
       }
-      internal_check(parts.front().begin == 0 && before.end == op.nest.dims[d].size, complain(d));
+      internal_check(!twice || summed_up_nowhere(op.nest, d),
+                     fmt::format("'{}' adds iterations of loop {} twice", op.name, d));
+      internal_check(parts.front().begin == 0 && end == op.nest.dims[d].size, complain(d));
       internal_check(
           parts.size() == 1 || !op.nest.dims[d].coupled,
           fmt::format("'{}' is cut along loop {}, whose iterations need each other", op.name, d));
@@ -130,6 +130,18 @@ private:
     return std::all_of(nest.operands.begin(), nest.operands.end(), [&](const Access& access) {
       return access.mode == AccessMode::read || contributes(access, dim);
     });
+  }
+
+  /// Which part of each loop the tile of that number is.
+  static std::vector<std::size_t> parts_of(const OperatorTiling& tiling, std::size_t number) {
+    std::vector<std::size_t> parts(tiling.parts.size(), 0);
+    std::vector<std::size_t> unit(tiling.parts.size(), 1);
+    for (auto cut = tiling.cuts.rbegin(); cut != tiling.cuts.rend(); ++cut) {
+      parts[cut->dim] += number % cut->count * unit[cut->dim];
+      unit[cut->dim] *= cut->count;
+      number /= cut->count;
+    }
+    return parts;
   }
 
   Written written(OpId id, TensorId tensor) const {
@@ -149,18 +161,14 @@ private:
       for (std::size_t i = 1; i < tiling.parts[d].size(); ++i)
         result.recomputed |= tiling.parts[d][i].begin < tiling.parts[d][i - 1].end;
     }
-    std::map<std::vector<std::int64_t>, std::uint32_t> places; // -> index into last
+    std::map<std::vector<std::size_t>, std::uint32_t> places; // -> index into last
     std::int64_t sum = 0;
     for (std::uint32_t t = tiling.first; t < tiling.last; ++t) {
       const std::vector<Interval> ranges = tiles_.ranges(TileId(t));
-      std::vector<std::int64_t> place;
-      for (const std::size_t d : moving) {
-        place.push_back(ranges[d].begin);
-        place.push_back(ranges[d].end);
-      }
-      // Parts that are computed again may be equal: they are different pieces all the same.
-      if (result.recomputed)
-        place.push_back(t);
+      const std::vector<std::size_t> parts = parts_of(tiling, t - tiling.first);
+      std::vector<std::size_t> place; // not the box: parts that are computed again may be equal
+      for (const std::size_t d : moving)
+        place.push_back(parts[d]);
       const auto [entry, added] =
           places.emplace(std::move(place), static_cast<std::uint32_t>(result.last.size()));
       if (added) {

@@ -28,6 +28,17 @@ bool separates(const AxisExpr& axis, const LoopNest& nest, std::size_t dim) {
   return step > reach;
 }
 
+/// Iterations of the loop add into the same elements.
+bool adds_up(const Access& access, std::size_t dim) {
+  return std::all_of(access.axes.begin(), access.axes.end(), [&](const AxisExpr& axis) {
+    if (axis.data_dependent)
+      return access.mode == AccessMode::accumulate;
+    return std::none_of(axis.terms.begin(), axis.terms.end(), [&](const AffineTerm& term) {
+      return term.dim == dim && term.coefficient != 0;
+    });
+  });
+}
+
 /// Bits touched by all tiles together; what several tiles touch counts for each.
 struct Traffic {
   std::int64_t all = 0;
@@ -36,17 +47,20 @@ struct Traffic {
 
 /// Weights and other tensors without a producer come from the off-chip memory, and so does what is
 /// larger than the cores' outermost memories together.
-Traffic traffic(const Graph& graph, const LoopNest& nest, std::int64_t onchip_bits,
-                std::span<const std::vector<Interval>> tiles) {
+Traffic traffic(const Graph& graph, const LoopNest& nest, std::span<const std::int64_t> slices,
+                std::int64_t onchip_bits, std::span<const std::vector<Interval>> tiles) {
   Traffic bits;
   for (const auto& tile : tiles) {
-    for (const Access& access : nest.operands) {
+    for (std::size_t i = 0; i < nest.operands.size(); ++i) {
+      const Access& access = nest.operands[i];
       const Tensor& tensor = graph.tensor(access.tensor);
       const Box box = region(access, tile, tensor.shape);
       const std::int64_t touched = storage_of(tensor.type, volume(box)).value;
       bits.all = checked_add(bits.all, touched);
-      if (!tensor.producer || size_of(tensor).value > onchip_bits)
-        bits.offchip = checked_add(bits.offchip, touched);
+      const std::int64_t sharing = slices.empty() ? 1 : slices[i];
+      const bool brought = !tensor.producer || size_of(tensor).value > onchip_bits;
+      if (sharing > 0 && brought)
+        bits.offchip = checked_add(bits.offchip, ceil_div(touched, sharing));
     }
   }
   return bits;
@@ -122,21 +136,29 @@ std::int64_t slowest(const LoopNest& nest, std::span<const Interval> tile, const
 
 } // namespace
 
-bool may_split(const LoopNest& nest, std::size_t dim) {
+LoopUse loop_use(const LoopNest& nest, std::size_t dim) {
   if (nest.dims[dim].coupled)
-    return false;
+    return LoopUse::never;
+  LoopUse use = LoopUse::parallel;
   for (const Access& access : nest.operands) {
     if (access.mode == AccessMode::read)
       continue;
     if (access.opaque)
-      return false;
+      return LoopUse::never;
     const bool separated =
         std::any_of(access.axes.begin(), access.axes.end(),
                     [&](const AxisExpr& axis) { return separates(axis, nest, dim); });
-    if (!separated)
-      return false;
+    if (separated)
+      continue;
+    if (!adds_up(access, dim))
+      return LoopUse::never;
+    use = LoopUse::summed;
   }
-  return true;
+  return use;
+}
+
+bool may_split(const LoopNest& nest, std::size_t dim) {
+  return loop_use(nest, dim) == LoopUse::parallel;
 }
 
 Interval even_part(std::int64_t size, std::int64_t parts, std::int64_t index) {
@@ -181,9 +203,8 @@ std::int64_t estimated_cycles(const LoopNest& nest, std::span<const Interval> ti
   return unrolled ? cycles : ceil_div(cycles, std::max<std::int64_t>(1, core.lanes()));
 }
 
-Split choose_split(const Graph& graph, const Operator& op, const Chip& chip,
-                   std::span<const CoreId> cores) {
-  const LoopNest& nest = op.nest;
+Split choose_split(const Graph& graph, const LoopNest& nest, std::span<const std::int64_t> slices,
+                   const Chip& chip, std::span<const CoreId> cores) {
   const RankedCores ranked = rank(chip, cores);
   const std::vector<Interval> whole = full_tile(nest);
   const std::int64_t alone =
@@ -197,7 +218,7 @@ Split choose_split(const Graph& graph, const Operator& op, const Chip& chip,
   const std::int64_t capacity = onchip_bits(chip);
   const auto key_of = [&](std::int64_t cycles, const std::vector<std::vector<Interval>>& tiles,
                           std::span<const CoreId> users) {
-    const Traffic bits = traffic(graph, nest, capacity, tiles);
+    const Traffic bits = traffic(graph, nest, slices, capacity, tiles);
     const std::int64_t moving = transfer_cycles(chip, users, bits.offchip);
     return std::make_tuple(std::max(cycles, moving), cycles, bits.all);
   };

@@ -22,6 +22,19 @@ struct Split {
   std::vector<CoreId> cores;        ///< tile i runs on cores[i % cores.size()]
 };
 
+/// What becomes of the outputs when a loop is cut.
+enum class LoopUse {
+  parallel, ///< every tile writes its own part
+  summed,   ///< tiles add into the same part, one after the other
+  never,    ///< it may not be cut
+};
+
+/// `parallel` as may_split() says. `summed` when every output either keeps its parts disjoint or
+/// lacks the loop altogether: tiles that differ in it add up to the output. `never`: loops whose
+/// iterations need each other's results (LoopDim::coupled), outputs that are opaque or overlap in
+/// part, and writes to where data decide.
+LoopUse loop_use(const LoopNest& nest, std::size_t dim);
+
 /// True when cutting the loop keeps every output's parts disjoint: every output has an axis on
 /// which one step of the loop goes further than all other loops of the axis together reach. Never
 /// true of a reduction, nor of an output that is opaque; a data-dependent axis separates nothing.
@@ -43,8 +56,11 @@ std::int64_t estimated_cycles(const LoopNest& nest, std::span<const Interval> ti
 /// what all tiles touch through the off-chip port where that takes longer; then the fewest of the
 /// largest tile, then the least data touched, then the first loop. Operators below
 /// kSmallestSplitCycles stay whole.
-Split choose_split(const Graph& graph, const Operator& op, const Chip& chip,
-                   std::span<const CoreId> cores);
+///
+/// Of an operator in slices, `nest` has the sizes of one slice, and `slices` says per operand how
+/// many of them share what is brought of it: 0 = nothing is. Empty: one slice.
+Split choose_split(const Graph& graph, const LoopNest& nest, std::span<const std::int64_t> slices,
+                   const Chip& chip, std::span<const CoreId> cores);
 
 /// An operator whose whole takes fewer cycles than this on one core is not worth distributing.
 inline constexpr std::int64_t kSmallestSplitCycles = 128;

@@ -2,7 +2,11 @@
 
 #include "tiling/edges.hpp"
 #include "tiling/grid.hpp"
+#include "tiling/mapping_factors.hpp"
+#include "tiling/order.hpp"
+#include "tiling/slices.hpp"
 #include "tiling/split.hpp"
+#include "tiling/stacks.hpp"
 
 #include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
@@ -18,6 +22,8 @@ namespace {
 
 /// More tiles than this of one operator are a mistake in a mapping file, not a schedule.
 constexpr std::int64_t kMostTilesPerOperator = 65536;
+/// And more than this of all are more than anybody waits for.
+constexpr std::size_t kMostTiles = std::size_t{1} << 24;
 
 bool is_compute_core(const Chip& chip, std::size_t core) {
   return !chip.offchip || chip.offchip->index() != core;
@@ -58,30 +64,39 @@ public:
       : graph_(step.graph), chip_(chip), options_(options), home_(step.graph.tensors().size()) {}
 
   TileGraph make() {
+    find_cores();
     TileGraph result;
-    std::vector<std::string> homeless;
-    for (std::size_t i = 0; i < graph_.operators().size(); ++i) {
-      const Operator& op = graph_.operators()[i];
-      internal_check(!op.nest.operands.empty(),
-                     fmt::format("operator '{}' is a view: fold_views() comes first", op.name));
-      const MappingEntry* entry = entry_of(op);
-      const std::vector<CoreId> cores = cores_for(op, entry);
-      if (cores.empty()) {
-        homeless.push_back(fmt::format("'{}' ({})", op.name, op.op_type));
-        continue;
-      }
-      add_tiles(OpId(i), split_for(op, entry, cores), result);
+    if (options_.mode == TilingMode::fused)
+      plan_slices(result);
+    for (std::size_t i = 0; i < graph_.operators().size(); ++i)
+      add_tiles(OpId(i), result);
+    if (options_.mode == TilingMode::fused) {
+      make_edges(result, graph_);
+      rank_tiles(result, graph_);
+    } else {
+      make_edges(result, graph_);
+      rank_in_order(result);
     }
-    if (!homeless.empty())
-      throw_homeless(homeless);
-    make_edges(result, graph_);
-    rank_in_order(result);
     return result;
   }
 
 private:
   const MappingEntry* entry_of(const Operator& op) const {
     return options_.mapping ? options_.mapping->find(op.name, op.op_type) : nullptr;
+  }
+
+  void find_cores() {
+    std::vector<std::string> homeless;
+    for (const Operator& op : graph_.operators()) {
+      internal_check(!op.nest.operands.empty(),
+                     fmt::format("operator '{}' is a view: fold_views() comes first", op.name));
+      cores_.push_back(cores_for(op, entry_of(op)));
+      if (cores_.back().empty())
+        homeless.push_back(fmt::format("'{}' ({})", op.name, op.op_type));
+    }
+    if (!homeless.empty())
+      throw_homeless(homeless);
+    slices_.resize(graph_.operators().size());
   }
 
   /// Cores that can run the operator and that its mapping entry allows. A `default` entry that
@@ -120,49 +135,121 @@ private:
         chip_.name, options_.mapping ? " that the mapping allows" : "", list));
   }
 
-  Split split_for(const Operator& op, const MappingEntry* entry,
-                  const std::vector<CoreId>& cores) const {
-    if (entry) {
-      const std::vector<SplitFactor> factors = given_factors(op, *entry, cores.size());
-      if (!factors.empty())
-        return {factors, cores};
+  /// Slices of every operator. One that runs alone is cut only where an entry of its own name or
+  /// type says so: slices of a `default` are meant for what is fused.
+  void plan_slices(TileGraph& result) {
+    Stacks stacks = complete_stacks(
+        graph_, options_.stacks ? *options_.stacks : automatic_stacks(graph_, chip_, cores_));
+    StackSlicer::Scratch scratch(graph_);
+    for (const auto& members : stacks.members) {
+      const bool alone = members.size() == 1;
+      StackSlicer::Loops loops(members.size());
+      std::vector<Slices> slices(members.size());
+      for (std::size_t m = 0; m < members.size(); ++m)
+        read_slices(graph_.op(members[m]), alone, loops[m], slices[m]);
+      if (!alone)
+        fill_in_slices(graph_, chip_, cores_, members, options_.halo, options_.stacks ? 2 : 1,
+                       scratch, std::move(loops), slices);
+      for (std::size_t m = 0; m < members.size(); ++m)
+        slices_[members[m].index()] = std::move(slices[m]);
     }
-    Split split = choose_split(graph_, op, chip_, cores);
-    if (split.factors.empty())
-      split.cores = {nearest_core(op, split.cores)};
-    return split;
+    result.stack_of = std::move(stacks.stack_of);
   }
 
-  /// The usable factors of inter_core_tiling: loops that the operator lacks or that may not be cut
-  /// are left out, larger factors than the loop are clipped.
-  std::vector<SplitFactor> given_factors(const Operator& op, const MappingEntry& entry,
-                                         std::size_t cores) const {
-    std::vector<SplitFactor> factors;
+  /// The mapping's intra-core factors of one operator.
+  void read_slices(const Operator& op, bool alone, std::optional<std::uint32_t>& loop,
+                   Slices& slices) const {
+    const MappingEntry* entry = entry_of(op);
+    if (!entry || (alone && entry->name == "default"))
+      return;
     std::int64_t tiles = 1;
-    for (const TilingFactor& given : entry.inter_core_tiling) {
-      const std::size_t dim = find_dim(op.nest, given.dim);
-      if (dim == op.nest.dims.size() || !may_split(op.nest, dim))
-        continue;
-      const bool repeated = std::any_of(factors.begin(), factors.end(),
-                                        [&](const SplitFactor& f) { return f.dim == dim; });
-      if (repeated)
-        continue;
-      const std::int64_t size = op.nest.dims[dim].size;
-      std::int64_t parts = given.factor;
-      if (given.amount == TilingFactor::Amount::all)
-        parts = size;
-      if (given.amount == TilingFactor::Amount::chosen)
-        parts = static_cast<std::int64_t>(cores);
-      parts = std::clamp<std::int64_t>(parts, 1, size);
-      tiles = checked_multiply(tiles, parts);
-      if (tiles > kMostTilesPerOperator) {
-        throw InputError(entry.where,
-                         fmt::format("inter_core_tiling cuts '{}' into {} tiles, more than {}",
-                                     op.name, tiles, kMostTilesPerOperator));
+    for (const TilingFactor& given : entry->intra_core_tiling) {
+      for (const SplitFactor& factor : usable_factors(op.nest, {&given, 1}, 1)) {
+        const auto dim = static_cast<std::uint32_t>(factor.dim);
+        const bool repeated = std::any_of(slices.begin(), slices.end(),
+                                          [&](const SliceCut& cut) { return cut.dim == dim; });
+        if (repeated)
+          continue;
+        if (!loop)
+          loop = dim;
+        if (given.amount == TilingFactor::Amount::chosen)
+          continue; // how many is left to the stack
+        tiles = checked_multiply(tiles, factor.parts);
+        check_tiles(op, *entry, "intra_core_tiling", tiles);
+        if (factor.parts > 1)
+          slices.push_back(even_slices(op.nest, dim, factor.parts));
       }
-      factors.push_back({dim, parts});
     }
-    return factors;
+  }
+
+  static void check_tiles(const Operator& op, const MappingEntry& entry, std::string_view key,
+                          std::int64_t tiles) {
+    if (tiles > kMostTilesPerOperator) {
+      throw InputError(entry.where, fmt::format("{} cuts '{}' into {} tiles, more than {}", key,
+                                                op.name, tiles, kMostTilesPerOperator));
+    }
+  }
+
+  OperatorTiling sliced(OpId id) const {
+    OperatorTiling tiling = uncut(graph_.op(id).nest);
+    for (const SliceCut& cut : slices_[id.index()])
+      cut_slices(tiling, cut);
+    return tiling;
+  }
+
+  /// Cuts every slice over cores, by the mapping or as suits them best; returns these.
+  std::vector<CoreId> share_out(OpId id, OperatorTiling& tiling) const {
+    const Operator& op = graph_.op(id);
+    const std::vector<CoreId>& cores = cores_[id.index()];
+    if (const MappingEntry* entry = entry_of(op)) {
+      std::vector<SplitFactor> factors =
+          usable_factors(op.nest, entry->inter_core_tiling, std::ssize(cores));
+      if (!factors.empty()) {
+        std::int64_t tiles = tile_count(tiling);
+        for (SplitFactor& factor : factors) {
+          factor.parts = std::min(factor.parts, shortest_part(tiling, factor.dim));
+          tiles = checked_multiply(tiles, factor.parts);
+          check_tiles(op, *entry, "inter_core_tiling", tiles);
+          cut(tiling, factor);
+        }
+        return cores;
+      }
+    }
+    Split split = chosen_split(id, tiling);
+    for (const SplitFactor& factor : split.factors)
+      cut(tiling, {factor.dim, std::min(factor.parts, shortest_part(tiling, factor.dim))});
+    if (split.factors.empty())
+      return {nearest_core(op, split.cores)};
+    return split.cores;
+  }
+
+  Split chosen_split(OpId id, const OperatorTiling& tiling) const {
+    const Operator& op = graph_.op(id);
+    if (tiling.slice_cuts == 0)
+      return choose_split(graph_, op.nest, {}, chip_, cores_[id.index()]);
+    LoopNest slice = op.nest;
+    for (const LoopCut& cut : tiling.cuts)
+      slice.dims[cut.dim].size = tiling.parts[cut.dim][cut.count / 2].size();
+    std::vector<std::int64_t> sharing;
+    for (const Access& access : op.nest.operands)
+      sharing.push_back(slices_sharing(access, tiling));
+    return choose_split(graph_, slice, sharing, chip_, cores_[id.index()]);
+  }
+
+  /// Slices that read the same of the operand; none when it never leaves the chip.
+  std::int64_t slices_sharing(const Access& access, const OperatorTiling& tiling) const {
+    if (graph_.tensor(access.tensor).producer)
+      return 0;
+    std::int64_t slices = 1;
+    for (const LoopCut& cut : tiling.cuts) {
+      const bool moves = std::any_of(access.axes.begin(), access.axes.end(), [&](const auto& axis) {
+        return std::any_of(axis.terms.begin(), axis.terms.end(),
+                           [&](const AffineTerm& term) { return term.dim == cut.dim; });
+      });
+      if (!moves)
+        slices = checked_multiply(slices, cut.count);
+    }
+    return slices;
   }
 
   /// Where most of the operator's input bits were made; the lowest id among equals.
@@ -181,23 +268,29 @@ private:
     return best;
   }
 
-  void add_tiles(OpId id, const Split& split, TileGraph& result) {
+  void add_tiles(OpId id, TileGraph& result) {
     const Operator& op = graph_.op(id);
-    OperatorTiling tiling = uncut(op.nest);
-    for (const SplitFactor& factor : split.factors)
-      cut(tiling, factor);
-    append_tiles(result, id, std::move(tiling), split.cores);
-    if (result.operators.back().size() == 1) {
-      for (const auto& output : op.outputs) {
-        if (output)
-          home_[output->index()] = split.cores.front();
-      }
+    OperatorTiling tiling = sliced(id);
+    const std::vector<CoreId> cores = share_out(id, tiling);
+    if (result.tiles.size() + static_cast<std::size_t>(tile_count(tiling)) > kMostTiles) {
+      throw InfeasibleError(fmt::format("the mapping cuts '{}' and the operators before it into "
+                                        "more than {} tiles",
+                                        op.name, kMostTiles));
+    }
+    append_tiles(result, id, std::move(tiling), cores);
+    if (cores.size() > 1 && result.operators.back().size() > 1)
+      return;
+    for (const auto& output : op.outputs) {
+      if (output)
+        home_[output->index()] = cores.front();
     }
   }
 
   const Graph& graph_;
   const Chip& chip_;
   TilingOptions options_;
+  CoreLists cores_;            ///< per operator: those that may run it
+  std::vector<Slices> slices_; ///< per operator
   std::vector<std::optional<CoreId>>
       home_; ///< per tensor: the one core that made it, if it was one
 };
@@ -206,6 +299,24 @@ private:
 
 TileGraph make_tiles(const TrainingGraph& step, const Chip& chip, const TilingOptions& options) {
   return Tiler(step, chip, options).make();
+}
+
+std::int64_t recomputed_macs(const TileGraph& tiles, const Graph& graph) {
+  std::int64_t more = 0;
+  for (std::size_t i = 0; i < tiles.operators.size(); ++i) {
+    const LoopNest& nest = graph.op(OpId(i)).nest;
+    if (nest.compute != ComputeKind::mac)
+      continue;
+    std::int64_t done = 1; // tiles are a grid: the sum of products is the product of sums
+    for (const auto& parts : tiles.operators[i].parts) {
+      std::int64_t sum = 0;
+      for (const Interval part : parts)
+        sum += part.size();
+      done = checked_multiply(done, sum);
+    }
+    more = checked_add(more, done - macs(nest));
+  }
+  return more;
 }
 
 } // namespace monet

@@ -1,6 +1,7 @@
 #include "schedule/small_steps.hpp"
 #include "tiling/edges.hpp"
 #include "tiling/grid.hpp"
+#include "tiling/mapping_factors.hpp"
 #include "tiling/split.hpp"
 #include "tiling/union_volume.hpp"
 
@@ -250,10 +251,62 @@ TEST(MakeTiles, factors_that_do_not_apply_leave_the_choice_to_the_tool) {
   const TileGraph automatic = mapped.tiles();
   mapped.entry().inter_core_tiling = {{"OY", TilingFactor::Amount::number, 2}}; // no such loop
   EXPECT_EQ(mapped.tiles().tiles.size(), automatic.tiles.size());
-  mapped.entry().inter_core_tiling = {{"C", TilingFactor::Amount::number, 2}}; // a reduction
-  EXPECT_EQ(ranges_of(mapped.tiles(), 2), ranges_of(automatic, 2));
   mapped.entry().inter_core_tiling = {{"B", TilingFactor::Amount::number, 99}}; // clipped to 8
   EXPECT_EQ(mapped.tiles().tiles.size(), 8U);
+}
+
+TEST(MakeTiles, a_reduction_is_cut_where_the_mapping_says_so) {
+  Mapped mapped;
+  mapped.entry().inter_core_tiling = {{"C", TilingFactor::Amount::number, 2}};
+  const TileGraph tiles = mapped.tiles();
+  EXPECT_EQ(ranges_of(tiles, 2), (std::vector<Interval>{{0, 32}, {32, 64}}));
+  // The second adds into what the first has made.
+  ASSERT_EQ(tiles.edges_into(TileId(1)).size(), 1U);
+  EXPECT_EQ(tiles.edges_into(TileId(1))[0].from, TileId(0));
+  EXPECT_EQ(tiles.edges_into(TileId(1))[0].bits.value, 8 * 64 * 32);
+}
+
+TEST(LoopUse, sums_add_up_and_what_overlaps_in_part_may_not_be_cut) {
+  const LoopNest product =
+      nest_with({{"B", 4}, {"C", 8}}, {{}, AccessMode::write, "O", {axis({{0, 1}})}});
+  EXPECT_EQ(loop_use(product, 0), LoopUse::parallel);
+  EXPECT_EQ(loop_use(product, 1), LoopUse::summed);
+  const LoopNest overlapping = nest_with(
+      {{"OY", 4}, {"FY", 3}}, {{}, AccessMode::accumulate, "O", {axis({{0, 2}, {1, 1}}, -1)}});
+  EXPECT_EQ(loop_use(overlapping, 0), LoopUse::never);
+  EXPECT_EQ(loop_use(overlapping, 1), LoopUse::never);
+  LoopNest coupled = product;
+  coupled.dims[1].coupled = true;
+  EXPECT_EQ(loop_use(coupled, 1), LoopUse::never);
+  // Rows that data pick: sums may meet, plain writes may not.
+  AxisExpr any;
+  any.data_dependent = true;
+  EXPECT_EQ(loop_use(nest_with({{"B", 4}}, {{}, AccessMode::accumulate, "O", {any}}), 0),
+            LoopUse::summed);
+  EXPECT_EQ(loop_use(nest_with({{"B", 4}}, {{}, AccessMode::write, "O", {any}}), 0),
+            LoopUse::never);
+}
+
+TEST(MappedDim, own_names_first_then_streams) {
+  const LoopNest image =
+      nest_with({{"N", 1}, {"C", 8}, {"H", 4}, {"W", 4}},
+                {{},
+                 AccessMode::write,
+                 "O",
+                 {axis({{0, 1}}), axis({{1, 1}}), axis({{2, 1}}), axis({{3, 1}})}});
+  LoopNest elementwise = image;
+  elementwise.compute = ComputeKind::vector;
+  EXPECT_EQ(find_mapped_dim(elementwise, "B"), 0U);
+  EXPECT_EQ(find_mapped_dim(elementwise, "H"), 2U); // ours; Stream means channels
+  EXPECT_EQ(find_mapped_dim(elementwise, "D"), 2U);
+  EXPECT_EQ(find_mapped_dim(elementwise, "K"), 3U);
+  EXPECT_EQ(find_mapped_dim(elementwise, "OY"), 4U); // none
+  EXPECT_EQ(find_mapped_dim(image, "K"), 4U);        // a product has names of its own
+  LoopNest pooling = elementwise;
+  pooling.dims[2].name = "OY";
+  pooling.dims[3].name = "OX";
+  EXPECT_EQ(find_mapped_dim(pooling, "K"), 1U);
+  EXPECT_EQ(find_mapped_dim(pooling, "D"), 4U);
 }
 
 TEST(MakeTiles, complains_about_unknown_cores_and_too_many_tiles) {

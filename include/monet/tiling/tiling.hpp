@@ -67,18 +67,41 @@ struct TileGraph {
   void ranges(TileId tile, std::vector<Interval>& out) const;
 };
 
-struct TilingOptions {
-  const MappingFile* mapping = nullptr; ///< null = automatic
+enum class TilingMode {
+  layer_by_layer, ///< every operator on its own, cut over cores
+  fused,          ///< operators of a stack are cut into slices too, which interleave
 };
 
-/// Layer by layer: each operator is split once, over the cores that may run it, along its largest
-/// output dim that divides work without splitting a reduction. Boundary tiles are smaller, never
-/// padded. InfeasibleError naming the operators that no core may run.
+/// What becomes of elements that two slices of a consumer need.
+enum class Halo {
+  cached,    ///< made once, by the slice that needs them first, and kept for the other
+  recomputed ///< made by both: slices are independent of each other, for more operations
+};
+
+struct TilingOptions {
+  const MappingFile* mapping = nullptr; ///< null = automatic
+  TilingMode mode = TilingMode::layer_by_layer;
+  /// Fused: which operators run together, each at most once; those not named run alone. None: the
+  /// tool's choice. See resolve_stacks().
+  std::optional<std::vector<std::vector<OpId>>> stacks;
+  Halo halo = Halo::cached;
+};
+
+/// Each operator is cut over the cores that may run it: as the mapping says, else along the output
+/// loop that divides the work best without splitting a reduction. Fused, the operators of a stack
+/// are cut into slices before that: by the mapping's intra-core factors, else so that what a slice
+/// needs fits on the chip. Boundary tiles are smaller, never padded. InfeasibleError naming the
+/// operators that no core may run; InputError for cores that do not exist, and factors that make
+/// more tiles than anybody can mean.
 TileGraph make_tiles(const TrainingGraph& step, const Chip& chip,
                      const TilingOptions& options = {});
 
-/// Invariants as InternalError: the tiles of an operator partition its iteration space; every read
-/// region is covered by edges and tensors without producer; edges go forward.
+/// Multiply-accumulates that tiles do beyond those of the operators: recomputed halos.
+std::int64_t recomputed_macs(const TileGraph& tiles, const Graph& graph);
+
+/// Invariants as InternalError: the tiles of an operator partition its iteration space, or cover it
+/// where halos are recomputed; every read region is covered by edges and tensors without producer;
+/// tiles that add into one piece form a chain; edges go forward, in ids and in ranks.
 void verify(const TileGraph& tiles, const TrainingGraph& step);
 
 } // namespace monet

@@ -1,0 +1,102 @@
+// Random networks in random stacks: tiles partition, edges are those of the elements, ranks respect
+// them.
+#include "schedule/element_edges.hpp"
+#include "schedule/random_cases.hpp"
+
+#include "monet/base/errors.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+namespace monet {
+namespace {
+
+using testing::Random;
+
+/// Iterations of the element by element witness that a case may take.
+constexpr std::int64_t kMostEffort = 100000;
+
+/// Some of the operators in stacks, neighbours or not.
+std::vector<std::vector<OpId>> random_stacks(Random& random, const Graph& graph) {
+  std::vector<std::vector<OpId>> stacks(static_cast<std::size_t>(random.between(1, 3)));
+  const bool neighbours = random.chance(60);
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < graph.operators().size(); ++i) {
+    if (random.chance(neighbours ? 20 : 0))
+      at = std::min(at + 1, stacks.size());
+    const std::size_t stack = neighbours ? at : random.index(stacks.size() + 1);
+    if (stack < stacks.size())
+      stacks[stack].emplace_back(i);
+  }
+  return stacks;
+}
+
+struct Case {
+  TrainingGraph step;
+  Chip chip;
+  MappingFile mapping;
+  TilingOptions options;
+  TileGraph tiles;
+};
+
+Case random_case(std::uint64_t seed, const testing::NetworkShape& shape) {
+  Random random(seed);
+  Case c;
+  c.step = testing::random_step(random, shape);
+  c.chip = testing::random_chip(random, {});
+  c.mapping = testing::random_mapping(random, c.step.graph, c.chip);
+  c.options.mode = TilingMode::fused;
+  if (random.chance(70))
+    c.options.mapping = &c.mapping;
+  if (random.chance(80))
+    c.options.stacks = random_stacks(random, c.step.graph);
+  if (random.chance(30))
+    c.options.halo = Halo::recomputed;
+  c.tiles = make_tiles(c.step, c.chip, c.options);
+  return c;
+}
+
+void check(const Case& c) {
+  verify(c.tiles, c.step);
+  const Graph& graph = c.step.graph;
+  std::int64_t done = 0;
+  std::int64_t needed = 0;
+  for (std::size_t t = 0; t < c.tiles.tiles.size(); ++t) {
+    if (graph.op(c.tiles.tiles[t].op).nest.compute == ComputeKind::mac)
+      done += volume(c.tiles.ranges(TileId(t)));
+  }
+  for (const Operator& op : graph.operators())
+    needed += macs(op.nest);
+  EXPECT_EQ(recomputed_macs(c.tiles, graph), done - needed);
+  if (c.options.halo == Halo::cached) {
+    EXPECT_EQ(done, needed);
+    if (testing::effort_of_edges(graph) <= kMostEffort) {
+      const auto wrong = testing::wrong_edges(testing::plain(c.tiles), graph);
+      EXPECT_FALSE(wrong) << *wrong;
+    }
+  }
+}
+
+void check_cases(std::uint64_t first, int count, const testing::NetworkShape& shape) {
+  for (std::uint64_t seed = first; seed < first + static_cast<std::uint64_t>(count); ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    try {
+      check(random_case(seed, shape));
+    } catch (const std::exception& error) {
+      ADD_FAILURE() << error.what();
+    }
+    if (::testing::Test::HasFailure())
+      return;
+  }
+}
+
+TEST(FusedTiles, of_random_networks) {
+  check_cases(1, 1500, {});
+}
+
+TEST(FusedTiles, of_random_training_steps) {
+  check_cases(50001, 700, {.operators = 4, .training = true});
+}
+
+} // namespace
+} // namespace monet

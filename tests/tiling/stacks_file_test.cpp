@@ -1,0 +1,82 @@
+#include "schedule/small_steps.hpp"
+
+#include "monet/tiling/stacks_file.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+namespace monet {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::StepBuilder;
+using Ids = std::vector<std::vector<OpId>>;
+
+std::string message_of(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const InputError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+/// op_a, op_b, op_c in a row.
+StepBuilder chain() {
+  StepBuilder builder;
+  TensorId at = builder.source("x", {8}, TensorKind::input);
+  for (const char* name : {"a", "b", "c"})
+    at = builder.elementwise(name, {at});
+  builder.output(at);
+  return builder;
+}
+
+Ids resolve(const std::string& text) {
+  const StepBuilder builder = chain();
+  const Graph& graph = builder.step().graph;
+  return resolve_stacks(parse_stacks(text, "s.yaml"), graph, graph);
+}
+
+TEST(StacksFile, names_and_places) {
+  EXPECT_EQ(resolve("stacks: [[op_c, op_a], [1]]"), (Ids{{OpId(0), OpId(2)}, {OpId(1)}}));
+  EXPECT_EQ(resolve("[[0, 1]]"), (Ids{{OpId(0), OpId(1)}}));
+  EXPECT_EQ(resolve("stacks: []"), Ids{});
+  EXPECT_EQ(resolve("stacks: [[]]"), Ids{});
+}
+
+TEST(StacksFile, says_who_is_unknown_or_named_twice) {
+  const std::string message = message_of([] { resolve("stacks:\n- [op_a, op_bb]\n- [0, 3, -1]"); });
+  EXPECT_THAT(message, HasSubstr("s.yaml:2:10: there is no operator 'op_bb'"));
+  EXPECT_THAT(message, HasSubstr("did you mean 'op_b'?"));
+  EXPECT_THAT(message, HasSubstr("s.yaml:3:4: operator 'op_a' is in a stack already"));
+  EXPECT_THAT(message, HasSubstr("s.yaml:3:7: there is no node 3: the network has 3, from 0"));
+  EXPECT_THAT(message, HasSubstr("there is no node -1"));
+}
+
+TEST(StacksFile, must_be_lists_of_names) {
+  EXPECT_THAT(message_of([] { parse_stacks("stacks: op_a", "s.yaml"); }),
+              HasSubstr("'stacks' must be a list"));
+  EXPECT_THAT(message_of([] { parse_stacks("stacks: [op_a]", "s.yaml"); }),
+              HasSubstr("a stack must be a list"));
+  EXPECT_THAT(message_of([] { parse_stacks("stacks: [[[a]]]", "s.yaml"); }),
+              HasSubstr("an operator is a node's name"));
+  EXPECT_THAT(message_of([] { parse_stacks("stack: []", "s.yaml"); }), HasSubstr("stacks"));
+}
+
+TEST(StacksFile, names_of_other_graphs_are_skipped) {
+  // The gradient's name is known to the training graph; inference has no use for it.
+  const StepBuilder inference = chain();
+  StepBuilder training = chain();
+  training.elementwise("g", {TensorId(3)}, Phase::backward);
+  const Graph* others[] = {&training.step().graph};
+  const StacksFile file = parse_stacks("stacks: [[op_c, op_g]]", "s.yaml");
+  EXPECT_EQ(resolve_stacks(file, inference.step().graph, inference.step().graph, others),
+            (Ids{{OpId(2)}}));
+  EXPECT_EQ(resolve_stacks(file, training.step().graph, inference.step().graph),
+            (Ids{{OpId(2), OpId(3)}}));
+}
+
+} // namespace
+} // namespace monet
