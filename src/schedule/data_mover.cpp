@@ -10,10 +10,13 @@
 namespace monet {
 
 namespace {
-/// Parts of a piece that a copy may be put together from; then the rest of the piece comes.
+/// Parts of a piece that a copy may be put together from; then it is fetched anew.
 constexpr std::size_t kMostParts = 4;
 /// Of many copies of a piece, so many are asked: the first made.
 constexpr std::size_t kMostAsked = 8;
+/// Another pool gets what is fetched, too, if its reader is no further than so many ranks from the
+/// tile that the pool had last.
+constexpr std::uint32_t kSoon = 256;
 } // namespace
 
 DataMover::DataMover(const TileGraph& tiles, const TrainingGraph& step, const Chip& chip,
@@ -93,12 +96,109 @@ std::size_t DataMover::fetch_together(std::span<Need> needs) {
   if (count < 2)
     return 0;
   make_room(bits, needs.front().tensor);
-  const Booking booking = book({TransferKind::fetch, needs.front().tensor, op_, network_.offchip(),
-                                core_, bits, needs.front().memory},
-                               memory_.pool(pool_).clock);
-  for (std::size_t i = 0; i < count; ++i)
-    receive(needs[i], booking);
+  bring(needs.first(count), bits, network_.offchip(), memory_.pool(pool_).clock);
   return count;
+}
+
+/// One transfer of all needs to the tile's core, and to others that want the same soon.
+Booking DataMover::bring(std::span<Need> needs, Bits bits, CoreId from, std::int64_t ready) {
+  TransferRequest request{TransferKind::fetch, needs.front().tensor, op_, from, core_, bits,
+                          needs.front().memory};
+  find_receivers(needs, bits, from, ready);
+  if (!receivers_.empty()) {
+    const std::int64_t alone = network_.arrival(request, ready);
+    request.also = also_;
+    const std::int64_t patience = network_.duration(from, core_, bits);
+    if (network_.arrival(request, ready) > alone + patience) {
+      receivers_.clear();
+      request.also = {};
+    }
+  }
+  const Booking booking = book(request, ready);
+  for (Need& need : needs) {
+    for (const Receiver& receiver : receivers_) {
+      const CopyId copy = memory_.add(receiver.pool, need.piece, need.tensor, need.bits,
+                                      booking.start, memory_.last_rank(receiver.pool));
+      if (!need.whole)
+        memory_.add_part(copy, receiver.reader);
+      memory_.copy(copy).available = booking.end;
+      memory_.touch(copy, booking.end);
+    }
+    receive(need, booking);
+  }
+  return booking;
+}
+
+/// Pools that have room for what is fetched by then, and whose next tiles read all of it.
+void DataMover::find_receivers(std::span<const Need> needs, Bits bits, CoreId from,
+                               std::int64_t ready) {
+  receivers_.clear();
+  also_.clear();
+  const Need& first = needs.front();
+  if (!multicast_ || first.adds || first.missing != first.bits)
+    return;
+  const auto readers = pieces_.readers(first.piece);
+  for (auto at = readers.begin(); at != readers.end();) {
+    const PoolId pool = pieces_.pool_of(*at);
+    at = std::partition_point(at, readers.end(),
+                              [&](TileId tile) { return pieces_.pool_of(tile) <= pool; });
+    const CoreId gateway = memory_.pool(pool).gateway;
+    if (pool == pool_ || gateway == from || !network_.direct(from, gateway))
+      continue;
+    const std::optional<TileId> reader = next_reader(first.piece, pool);
+    if (!reader || pieces_.kind(*reader).most_bits.value > memory_.pool(pool).possible_room() ||
+        !std::all_of(needs.begin(), needs.end(),
+                     [&](const Need& need) { return wants(need, pool, *reader); }) ||
+        !memory_.has_room_by(pool, bits, ready))
+      continue;
+    receivers_.push_back({pool, *reader});
+    also_.push_back(gateway);
+  }
+}
+
+/// The pool's next tile that reads the piece, if its turn comes soon.
+std::optional<TileId> DataMover::next_reader(PieceId piece, PoolId pool) const {
+  const auto readers = pieces_.readers(piece);
+  const std::uint32_t last = memory_.last_rank(pool);
+  auto at = std::partition_point(readers.begin(), readers.end(), [&](TileId tile) {
+    return std::pair(pieces_.pool_of(tile), tiles_.rank[tile.index()]) < std::pair(pool, last);
+  });
+  while (at != readers.end() && pieces_.pool_of(*at) == pool && memory_.placed(*at))
+    ++at;
+  if (at == readers.end() || pieces_.pool_of(*at) != pool ||
+      tiles_.rank[at->index()] - last > kSoon)
+    return std::nullopt;
+  return *at;
+}
+
+/// The reader keeps exactly what is fetched, and the pool has nothing of it.
+bool DataMover::wants(const Need& need, PoolId pool, TileId reader) {
+  if (memory_.find(need.piece, pool))
+    return false;
+  const TileKind& kind = pieces_.kind(reader);
+  const KindRead* read = kind.read_of(need.tensor);
+  if (read == nullptr || !read->kept)
+    return false;
+  if (!pieces_.made(need.piece)) {
+    for (const SourceParts::Read& of_op : pieces_.sources().reads_of(kind.op)) {
+      if (of_op.tensor != need.tensor || kind.problem->operands[of_op.operand].offchip)
+        continue;
+      for (const std::uint32_t part : pieces_.sources().parts_of(of_op, reader)) {
+        if (pieces_.source(part) == need.piece)
+          return true;
+      }
+    }
+    return false;
+  }
+  for (const TileEdge& edge : tiles_.edges_into(reader)) {
+    if (edge.from != need.maker || edge.tensor != need.tensor)
+      continue;
+    if (edge.bits != need.bits || need.whole)
+      return edge.bits == need.bits;
+    part_readers_ = {tile_, reader};
+    return geometry_.read_by(need.tensor, need.maker, part_readers_) == need.bits;
+  }
+  return false;
 }
 
 /// The copy that a transfer makes, or the part that it adds to one.
@@ -123,9 +223,9 @@ void DataMover::fetch(Need& need) {
   if (need.copy && !need.whole) {
     memory_.readers_of_parts(*need.copy, part_readers_);
     if (part_readers_.size() >= kMostParts) {
-      const auto k = pieces_.kind(need.maker).output_of(need.tensor);
-      need.missing = pieces_.kind(need.maker).outputs[*k].bits - memory_.copy(*need.copy).bits;
-      need.whole = true;
+      memory_.remove(*need.copy);
+      need.copy.reset();
+      need.missing = need.bits;
     }
   }
   make_room(need.missing, need.tensor);
@@ -142,14 +242,12 @@ void DataMover::fetch(Need& need) {
   }
   const std::int64_t ready = std::max(space, source ? memory_.copy(*source).available : *stored);
   const CoreId from = source ? gateway(*source) : offchip;
-  const Booking booking =
-      book({TransferKind::fetch, need.tensor, op_, from, core_, need.missing, need.memory}, ready);
+  const Booking booking = bring({&need, 1}, need.missing, from, ready);
   if (source) {
     memory_.touch(*source, booking.end);
   } else {
     touch_offchip(need.piece, booking.end);
   }
-  receive(need, booking);
   if (source && memory_.copy(*source).pins == 0)
     release_if_unused(*source);
 }

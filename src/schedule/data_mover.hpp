@@ -58,10 +58,20 @@ public:
   void finish(Bits offchip_capacity);
 
 private:
+  /// Another pool that gets what is fetched, for a tile of its own.
+  struct Receiver {
+    PoolId pool;
+    TileId reader;
+  };
+
   Booking book(const TransferRequest& request, std::int64_t ready);
   void fetch(Need& need);
   std::size_t fetch_together(std::span<Need> needs);
+  Booking bring(std::span<Need> needs, Bits bits, CoreId from, std::int64_t ready);
   void receive(Need& need, const Booking& booking);
+  void find_receivers(std::span<const Need> needs, Bits bits, CoreId from, std::int64_t ready);
+  std::optional<TileId> next_reader(PieceId piece, PoolId pool) const;
+  bool wants(const Need& need, PoolId pool, TileId reader);
   std::int64_t arrival(CoreId from, CoreId to, Bits bits, std::int64_t ready) const;
   std::int64_t arrival_from(CopyId source, CoreId to, Bits bits, std::int64_t space) const;
   std::optional<CopyId> nearest_copy(const Need& need, CoreId to, std::int64_t space) const;
@@ -81,8 +91,11 @@ private:
   TimelineWriter& timeline_;
   OffchipMemory offchip_;
   PartGeometry geometry_;
+  bool multicast_ = true;
   std::vector<std::uint32_t> readers_left_; ///< per piece
   std::vector<TileId> part_readers_;
+  std::vector<Receiver> receivers_;
+  std::vector<CoreId> also_; ///< their cores
   TileId tile_;
   OpId op_;
   PoolId pool_;

@@ -257,7 +257,7 @@ void Residency::give_back(Pool& pool, std::int64_t end, std::int64_t bits) {
     pool.used -= bits;
     return;
   }
-  constexpr std::size_t kMostReturned = 4096;
+  constexpr std::size_t kMostReturned = 1024;
   auto& returned = pool.returned;
   returned.emplace_back(end, bits);
   std::push_heap(returned.begin(), returned.end(), std::greater<>());
@@ -315,6 +315,13 @@ std::optional<CopyId> Residency::first_to_go(Pool& pool) {
   for (const std::uint32_t copy : skipped_)
     pool.live.set(copy, key(copies_[copy], CopyId(copy)));
   return found;
+}
+
+bool Residency::has_room_by(PoolId id, Bits bits, std::int64_t cycle) {
+  Pool& pool = pools_[id.index()];
+  while (pool.room() < bits.value && !pool.returned.empty() && pool.returned.front().first <= cycle)
+    take_back_first(pool);
+  return pool.room() >= bits.value && pool.clock <= cycle;
 }
 
 std::optional<CopyId> Residency::reclaim(PoolId id, Bits bits) {

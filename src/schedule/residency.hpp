@@ -46,6 +46,7 @@ struct Pool {
   std::int64_t given_up = 0; ///< of `used`: what nobody needs any more
   std::int64_t idle = 0;     ///< of `used`: idle copies, kept as long as nobody wants the room
   std::int64_t clock = 0;
+  std::uint32_t last_rank = 0;
   std::vector<std::pair<std::int64_t, std::int64_t>> returned; ///< heap of (cycle, bits), see add()
   /// Copies that somebody may need, the farthest next use on top.
   IndexedHeap<std::pair<std::uint32_t, std::int64_t>> live;
@@ -104,7 +105,10 @@ public:
   /// Nobody needs the copy after busy_until: it is gone, its space free from then on.
   void retire(CopyId id);
   /// A tile was placed; next uses change.
-  void mark_placed(TileId tile) { placed_[tile.index()] = true; }
+  void mark_placed(TileId tile) {
+    placed_[tile.index()] = true;
+    pools_[pieces_->pool_of(tile).index()].last_rank = tiles_->rank[tile.index()];
+  }
   void refresh(CopyId id);
   /// A copy whose next use is kNever is not the only one: other pools may still read it here.
   void set_idle(CopyId id);
@@ -115,6 +119,12 @@ public:
   /// better way: to give up a copy, the idle one that may go first or else that with the farthest
   /// next use. None: the bits fit, or all that is left is pinned.
   std::optional<CopyId> reclaim(PoolId pool, Bits bits);
+  /// Takes back what is free by then where that makes room for `bits`: true when there is room that
+  /// may be used from that cycle on.
+  bool has_room_by(PoolId pool, Bits bits, std::int64_t cycle);
+  /// Rank of the tile of the pool that was placed last.
+  std::uint32_t last_rank(PoolId pool) const { return pools_[pool.index()].last_rank; }
+  bool placed(TileId tile) const { return placed_[tile.index()]; }
   /// Gives up the copy at its busy_until and moves the pool's clock there.
   void remove(CopyId id);
   /// Everything left goes at its busy_until.
