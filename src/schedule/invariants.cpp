@@ -4,6 +4,7 @@
 
 #include "monet/base/errors.hpp"
 #include "monet/schedule/bounds.hpp"
+#include "monet/schedule/critical_path.hpp"
 #include "monet/schedule/schedule.hpp"
 
 #include <fmt/format.h>
@@ -38,6 +39,7 @@ public:
     check_live();
     check_energy();
     check_bounds();
+    check_critical_path();
   }
 
 private:
@@ -414,6 +416,16 @@ private:
             fmt::format("{} bits read and {} written off-chip, but {} and {} have to be",
                         traffic.read.value, traffic.written.value, bounds.offchip_read.value,
                         bounds.offchip_written.value));
+  }
+
+  /// The chain from 0 to the makespan has no gap.
+  void check_critical_path() {
+    Cycles at{0};
+    for (const PathSegment& segment : critical_path(timeline_, step_, chip_).segments) {
+      require(segment.start == at && segment.end > at, "the critical path has a gap");
+      at = segment.end;
+    }
+    require(at == timeline_.makespan, "the critical path is not as long as the makespan");
   }
 
   const Timeline& timeline_;
