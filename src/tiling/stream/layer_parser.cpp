@@ -122,6 +122,22 @@ void set_precisions(const ParseContext& context, LayerBuilder& layer) {
   layer.precision(Operand::W, second, second);
 }
 
+void first_is_input(const ParseContext& context, LayerBuilder& layer) {
+  const auto& made = context.predecessors;
+  if (made.size() > 2) {
+    note(context, "many-inputs",
+         fmt::format("{} inputs are made by other nodes; the first two count", made.size()));
+  }
+  if (made.size() >= 2)
+    layer.made_by(Operand::W, made[1]);
+  else
+    layer.constant(Operand::W);
+  if (made.empty())
+    layer.constant(Operand::I);
+  else
+    layer.made_by(Operand::I, made[0]);
+}
+
 std::vector<ParsedLayer> parse_layers(const ParseContext& context) {
   using Parser = ParsedLayer (*)(const ParseContext&);
   constexpr std::pair<std::string_view, Parser> kParsers[] = {

@@ -43,6 +43,9 @@ std::vector<std::string> elementwise_names(const ParseContext& context, std::siz
 /// are activations.
 void set_precisions(const ParseContext& context, LayerBuilder& layer);
 
+/// W is made by the second predecessor, or constant; I by the first, or constant.
+void first_is_input(const ParseContext& context, LayerBuilder& layer);
+
 ParsedLayer parse_conv(const ParseContext& context);
 ParsedLayer parse_pool(const ParseContext& context);
 ParsedLayer parse_product(const ParseContext& context); ///< Gemm, MatMul

@@ -81,23 +81,6 @@ Shape image_shape(const ParseContext& context, Shape shape) {
   return shape;
 }
 
-/// W = {self, or predecessor 1}, I = predecessor 0.
-void first_is_input(const ParseContext& context, LayerBuilder& layer) {
-  const auto& made = context.predecessors;
-  if (made.size() > 2) {
-    note(context, "many-inputs",
-         fmt::format("{} inputs are made by other nodes; the first two count", made.size()));
-  }
-  if (made.size() >= 2)
-    layer.made_by(Operand::W, made[1]);
-  else
-    layer.constant(Operand::W);
-  if (made.empty())
-    layer.constant(Operand::I);
-  else
-    layer.made_by(Operand::I, made[0]);
-}
-
 } // namespace
 
 ParsedLayer parse_conv(const ParseContext& context) {
@@ -220,63 +203,6 @@ ParsedLayer parse_product(const ParseContext& context) {
   layer.operand(Operand::O, after_batch(true, d, k));
   layer.operand(Operand::I, after_batch(true, d, c));
   layer.operand(Operand::W, after_batch(context.predecessors.size() >= 2, c, k));
-  set_precisions(context, layer);
-  first_is_input(context, layer);
-  return layer.take();
-}
-
-ParsedLayer parse_einsum(const ParseContext& context) {
-  LayerBuilder layer(context, context.op.op_type);
-  // The letters are those of the equation; where it has an ellipsis, those of our own nest.
-  const LoopNest& nest = context.op.nest;
-  std::string equation = context.op.attributes.text("equation", "");
-  equation.erase(std::remove(equation.begin(), equation.end(), ' '), equation.end());
-  std::vector<std::string> parts;
-  for (std::size_t at = 0; at <= equation.size();) {
-    const std::size_t comma = equation.find(',', at);
-    const std::size_t arrow = equation.find("->", at);
-    const std::size_t end = std::min({comma, arrow, equation.size()});
-    parts.push_back(equation.substr(at, end - at));
-    at = end + (end == arrow ? 2 : 1);
-  }
-  const std::size_t inputs = context.op.inputs.size();
-  std::vector<std::pair<std::string, std::int64_t>> sizes; // in order of first use
-  std::vector<std::vector<std::uint32_t>> axes(inputs + 1);
-  const auto axis = [&](const std::string& name, std::int64_t size) {
-    for (std::size_t i = 0; i < sizes.size(); ++i) {
-      if (sizes[i].first == name)
-        return static_cast<std::uint32_t>(i);
-    }
-    sizes.emplace_back(name, size);
-    return layer.loop(name, size);
-  };
-  const auto shape_of_part = [&](std::size_t i) {
-    return i < inputs ? input_shape(context, i) : output_shape(context);
-  };
-  bool plain = parts.size() == inputs + 1 && inputs <= 2;
-  for (std::size_t i = 0; plain && i < parts.size(); ++i)
-    plain = parts[i].find('.') == std::string::npos && parts[i].size() == shape_of_part(i).size();
-  if (!plain)
-    note(context, "einsum-form", "an ellipsis, or no result in the equation");
-  for (std::size_t i = 0; i <= inputs; ++i) {
-    const Shape shape = shape_of_part(i);
-    const std::size_t operand = i < inputs ? i + 1 : 0;
-    for (std::size_t j = 0; j < shape.size(); ++j) {
-      if (plain) {
-        std::string name(1, parts[i][j]);
-        if (name[0] >= 'a' && name[0] <= 'z')
-          name[0] = static_cast<char>(name[0] - 'a' + 'A');
-        axes[i].push_back(axis(name, shape[j]));
-      } else if (operand < nest.operands.size() && j < nest.operands[operand].axes.size() &&
-                 !nest.operands[operand].axes[j].terms.empty()) {
-        const LoopDim& dim = nest.dims[nest.operands[operand].axes[j].terms[0].dim];
-        axes[i].push_back(axis(dim.name, dim.size));
-      }
-    }
-  }
-  layer.operand(Operand::O, axes[inputs]);
-  layer.operand(Operand::I, inputs > 0 ? axes[0] : axes[inputs]);
-  layer.operand(Operand::W, inputs > 1 ? axes[1] : std::vector<std::uint32_t>{});
   set_precisions(context, layer);
   first_is_input(context, layer);
   return layer.take();
