@@ -29,7 +29,7 @@ build asan-ubsan --target base_test hardware_test mapping_file_test workload_tes
 run_tests --preset asan-ubsan -j2 -R '^(base|hardware|mapping_file|workload|robustness)\.'
 
 say "fuzzing the readers for $fuzz_seconds s (build/fuzz)"
-build fuzz --target fuzz_yaml fuzz_onnx fuzz_npy
+build fuzz --target fuzz_yaml fuzz_onnx fuzz_npy fuzz_core_costs
 scripts/fuzz.sh "$fuzz_seconds"
 
 say "viewer bundle rebuilt and compared"

@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=${1:-60}
 running=()
-for name in yaml onnx npy; do
+for name in yaml onnx npy core_costs; do
   work=build/fuzz/corpus_$name
   mkdir -p "$work"
   seeds=("fuzz/corpus/$name")
