@@ -25,10 +25,7 @@ DataMover::DataMover(const TileGraph& tiles, const TrainingGraph& step, const Ch
     : tiles_(tiles), graph_(step.graph), chip_(chip), network_(network), memory_(memory),
       pieces_(pieces), timeline_(timeline), offchip_(step.graph, network.offchip()),
       geometry_(tiles, step.graph) {
-  offchip_.attach(pieces, timeline);
-  readers_left_.reserve(pieces.count());
-  for (std::size_t i = 0; i < pieces.count(); ++i)
-    readers_left_.push_back(static_cast<std::uint32_t>(pieces.readers(PieceId(i)).size()));
+  offchip_.attach(pieces, memory, timeline);
 }
 
 void DataMover::serve(TileId tile) {
@@ -344,7 +341,7 @@ Booking DataMover::stream(TensorId tensor, Bits bits, bool write, std::int64_t r
 }
 
 void DataMover::read_done(PieceId piece, std::optional<CopyId> copy) {
-  if (--readers_left_[piece.index()] == 0) {
+  if (--memory_.state(piece).readers_left == 0) {
     retire(piece);
   } else if (copy) {
     release_if_unused(*copy);
@@ -359,7 +356,7 @@ void DataMover::made(PieceId piece, std::optional<CopyId> copy, const KindOutput
   } else if (pieces_.leaves(piece)) {
     write(*copy, TransferKind::write_back);
   }
-  if (readers_left_[piece.index()] == 0) {
+  if (memory_.state(piece).readers_left == 0) {
     retire(piece);
   } else if (copy) {
     release_if_unused(*copy);

@@ -92,7 +92,6 @@ private:
   OffchipMemory offchip_;
   PartGeometry geometry_;
   bool multicast_ = true;
-  std::vector<std::uint32_t> readers_left_; ///< per piece
   std::vector<TileId> part_readers_;
   std::vector<Receiver> receivers_;
   std::vector<CoreId> also_; ///< their cores

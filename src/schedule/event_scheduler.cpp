@@ -118,9 +118,9 @@ private:
       return false;
     const Pool& pool = memory_.pool(pieces_.pool_of(id));
     const std::int64_t room = pool.possible_room();
-    if (pieces_.kind(id).most_bits.value <= room || pool.live.empty())
+    if (pieces_.kind(id).most_bits.value <= room || pool.needed.empty())
       return false;
-    const std::uint32_t farthest = memory_.copy(CopyId(pool.live.top())).next_use;
+    const std::uint32_t farthest = memory_.copy(CopyId(pool.needed.top().index())).next_use;
     if (farthest != Residency::kNever && farthest > last_rank_[stack])
       return false;
     read_needs(id);

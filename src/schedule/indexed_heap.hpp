@@ -1,45 +1,43 @@
-// A binary heap whose entries can change their key or leave from anywhere.
+// A heap whose entries can change their key or leave from anywhere.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <utility>
 #include <vector>
 
 namespace monet {
 
-/// Holds each index at most once. The smallest key is on top; equal keys must not matter. Heaps
-/// that never hold the same index may share the list of places.
-template <class Key>
+/// Holds each index at most once; the smallest entry is on top, and no two entries are equal.
+/// `Entry` has operator< and index(). Heaps that never hold the same index may share the list of
+/// places.
+template <class Entry>
 class IndexedHeap {
 public:
   explicit IndexedHeap(std::vector<std::uint32_t>& places) : places_(&places) {}
 
   bool empty() const { return heap_.empty(); }
   std::size_t size() const { return heap_.size(); }
-  const Key& top_key() const { return heap_.front().first; }
-  std::uint32_t top() const { return heap_.front().second; }
+  const Entry& top() const { return heap_.front(); }
   bool contains(std::uint32_t index) const {
     return index < places_->size() && (*places_)[index] != kNowhere;
   }
 
-  /// Adds the index or gives it another key.
-  void set(std::uint32_t index, const Key& key) {
+  /// Adds the entry, or puts it in the place of the one with its index.
+  void set(const Entry& entry) {
+    const std::uint32_t index = entry.index();
     if (index >= places_->size())
       places_->resize(index + 1, kNowhere);
-    if ((*places_)[index] == kNowhere) {
-      heap_.emplace_back(key, index);
-      up(heap_.size() - 1);
-      return;
-    }
-    const std::size_t at = (*places_)[index];
-    const bool smaller = key < heap_[at].first;
-    heap_[at].first = key;
-    if (smaller) {
-      up(at);
+    std::size_t at = (*places_)[index];
+    if (at == kNowhere) {
+      at = heap_.size();
+      heap_.push_back(entry);
+      up(at, entry);
+    } else if (entry < heap_[at]) {
+      up(at, entry);
     } else {
-      down(at);
+      down(at, entry);
     }
   }
 
@@ -48,55 +46,54 @@ public:
       return;
     const std::size_t at = (*places_)[index];
     (*places_)[index] = kNowhere;
-    const std::size_t last = heap_.size() - 1;
-    if (at != last)
-      move(at, heap_[last]);
+    const Entry last = heap_.back();
     heap_.pop_back();
-    if (at < heap_.size()) {
-      up(at);
-      down(at);
+    if (at == heap_.size())
+      return;
+    if (at > 0 && last < heap_[(at - 1) / kWidth]) {
+      up(at, last);
+    } else {
+      down(at, last);
     }
   }
-
-  void pop() { erase(top()); }
 
 private:
   static constexpr std::uint32_t kNowhere = std::numeric_limits<std::uint32_t>::max();
+  static constexpr std::size_t kWidth = 4; ///< children of an entry
 
-  void move(std::size_t to, std::pair<Key, std::uint32_t> entry) {
-    (*places_)[entry.second] = static_cast<std::uint32_t>(to);
-    heap_[to] = entry;
+  void put(std::size_t at, const Entry& entry) {
+    (*places_)[entry.index()] = static_cast<std::uint32_t>(at);
+    heap_[at] = entry;
   }
 
-  void up(std::size_t at) {
-    const auto entry = heap_[at];
-    while (at > 0) {
-      const std::size_t parent = (at - 1) / 2;
-      if (!(entry.first < heap_[parent].first))
-        break;
-      move(at, heap_[parent]);
-      at = parent;
+  void up(std::size_t at, const Entry entry) {
+    while (at > 0 && entry < heap_[(at - 1) / kWidth]) {
+      put(at, heap_[(at - 1) / kWidth]);
+      at = (at - 1) / kWidth;
     }
-    move(at, entry);
+    put(at, entry);
   }
 
-  void down(std::size_t at) {
-    const auto entry = heap_[at];
+  void down(std::size_t at, const Entry entry) {
     for (;;) {
-      std::size_t child = 2 * at + 1;
-      if (child >= heap_.size())
+      const std::size_t first = kWidth * at + 1;
+      if (first >= heap_.size())
         break;
-      if (child + 1 < heap_.size() && heap_[child + 1].first < heap_[child].first)
-        ++child;
-      if (!(heap_[child].first < entry.first))
+      std::size_t child = first;
+      const std::size_t last = std::min(first + kWidth, heap_.size());
+      for (std::size_t c = first + 1; c < last; ++c) {
+        if (heap_[c] < heap_[child])
+          child = c;
+      }
+      if (!(heap_[child] < entry))
         break;
-      move(at, heap_[child]);
+      put(at, heap_[child]);
       at = child;
     }
-    move(at, entry);
+    put(at, entry);
   }
 
-  std::vector<std::pair<Key, std::uint32_t>> heap_;
+  std::vector<Entry> heap_;
   std::vector<std::uint32_t>* places_; ///< per index: where it is in its heap
 };
 

@@ -12,10 +12,10 @@ namespace monet {
 OffchipMemory::OffchipMemory(const Graph& graph, CoreId memory)
     : graph_(graph), memory_(memory), required_(required_offchip(graph)) {}
 
-void OffchipMemory::attach(const Pieces& pieces, TimelineWriter& timeline) {
+void OffchipMemory::attach(const Pieces& pieces, Residency& states, TimelineWriter& timeline) {
   pieces_ = &pieces;
   timeline_ = &timeline;
-  place_.assign(pieces.count(), kNone);
+  states_ = &states;
   for (std::size_t t = 0; t < graph_.tensors().size(); ++t) {
     const Tensor& tensor = graph_.tensors()[t];
     const Bits size = size_of(tensor);
@@ -27,13 +27,13 @@ void OffchipMemory::attach(const Pieces& pieces, TimelineWriter& timeline) {
 std::optional<std::int64_t> OffchipMemory::stored_at(PieceId piece) const {
   if (!pieces_->made(piece))
     return 0;
-  const std::uint32_t place = place_[piece.index()];
+  const std::uint32_t place = states_->state(piece).stored;
   return place != kNone ? std::optional(stored_[place].end) : std::nullopt;
 }
 
 void OffchipMemory::store(PieceId piece, TensorId tensor, Bits bits, std::int64_t start,
                           std::int64_t end) {
-  std::uint32_t& place = place_[piece.index()];
+  std::uint32_t& place = states_->state(piece).stored;
   internal_check(place == kNone, "a piece is written off-chip twice");
   if (free_.empty()) {
     place = static_cast<std::uint32_t>(stored_.size());
@@ -46,13 +46,13 @@ void OffchipMemory::store(PieceId piece, TensorId tensor, Bits bits, std::int64_
 }
 
 void OffchipMemory::touch(PieceId piece, std::int64_t end) {
-  const std::uint32_t place = place_[piece.index()];
+  const std::uint32_t place = states_->state(piece).stored;
   if (place != kNone)
     stored_[place].busy_until = std::max(stored_[place].busy_until, end);
 }
 
 void OffchipMemory::retire(PieceId piece) {
-  std::uint32_t& place = place_[piece.index()];
+  std::uint32_t& place = states_->state(piece).stored;
   if (place == kNone || required_[stored_[place].tensor.index()])
     return;
   write_stay(stored_[place], {stored_[place].busy_until});

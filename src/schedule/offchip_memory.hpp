@@ -3,6 +3,7 @@
 #pragma once
 
 #include "schedule/pieces.hpp"
+#include "schedule/residency.hpp"
 #include "schedule/timeline_writer.hpp"
 
 #include <optional>
@@ -13,8 +14,8 @@ namespace monet {
 class OffchipMemory {
 public:
   OffchipMemory(const Graph& graph, CoreId memory);
-  /// Both must outlive this. What is there from the start is written down.
-  void attach(const Pieces& pieces, TimelineWriter& timeline);
+  /// All must outlive this. What is there from the start is written down.
+  void attach(const Pieces& pieces, Residency& states, TimelineWriter& timeline);
 
   /// Cycle from which the piece can be read; 0 for a part of a tensor without producer; none while
   /// it is only on cores.
@@ -30,7 +31,7 @@ public:
   void finish(Bits capacity);
 
 private:
-  static constexpr std::uint32_t kNone = 0xFFFFFFFFU;
+  static constexpr std::uint32_t kNone = Residency::kNone;
   struct Stored {
     TensorId tensor;
     Bits bits;
@@ -44,9 +45,9 @@ private:
   const Graph& graph_;
   CoreId memory_;
   const Pieces* pieces_ = nullptr;
+  Residency* states_ = nullptr; ///< knows the place of each piece in stored_
   TimelineWriter* timeline_ = nullptr;
-  std::vector<bool> required_;       ///< per tensor
-  std::vector<std::uint32_t> place_; ///< per piece: index into stored_, or kNone
+  std::vector<bool> required_; ///< per tensor
   std::vector<Stored> stored_;
   std::vector<std::uint32_t> free_; ///< places in stored_ to be used again
   std::int64_t ever_ = 0;           ///< bits of everything that ever was there

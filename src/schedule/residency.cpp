@@ -58,7 +58,11 @@ void Residency::attach(const TileGraph& tiles, const Pieces& pieces, TimelineWri
   tiles_ = &tiles;
   pieces_ = &pieces;
   timeline_ = &timeline;
-  first_copy_.assign(pieces.count(), CopyId(kNone));
+  states_.resize(pieces.count());
+  for (std::size_t i = 0; i < states_.size(); ++i) {
+    const std::size_t readers = pieces.readers(PieceId(i)).size();
+    states_[i] = {CopyId(kNone), static_cast<std::uint32_t>(readers), kNone};
+  }
   placed_.assign(tiles.tiles.size(), false);
 }
 
@@ -71,7 +75,7 @@ std::optional<CopyId> Residency::find(PieceId piece, PoolId pool) const {
 }
 
 void Residency::link(CopyId id) {
-  CopyId* at = &first_copy_[copies_[id.index()].piece.index()];
+  CopyId* at = &state(copies_[id.index()].piece).first_copy;
   while (is_copy(*at))
     at = &copies_[at->index()].next;
   *at = id;
@@ -79,7 +83,7 @@ void Residency::link(CopyId id) {
 }
 
 void Residency::unlink(CopyId id) {
-  CopyId* at = &first_copy_[copies_[id.index()].piece.index()];
+  CopyId* at = &state(copies_[id.index()].piece).first_copy;
   while (*at != id)
     at = &copies_[at->index()].next;
   *at = copies_[id.index()].next;
@@ -104,8 +108,7 @@ void Residency::refresh(CopyId id) {
   const auto readers = pieces_->readers(c.piece);
   c.next_use = kNever;
   if (c.idle)
-    pools_[c.pool.index()].idle -= c.bits.value;
-  c.idle = false;
+    leave_heap(id);
   for (; c.reader < readers.size(); ++c.reader) {
     const TileId tile = readers[c.reader];
     if (pieces_->pool_of(tile) != c.pool)
@@ -121,14 +124,27 @@ void Residency::refresh(CopyId id) {
     c.next_use = tiles_->rank[tile.index()];
     break;
   }
-  pools_[c.pool.index()].live.set(id.value, key(c, id));
+  pools_[c.pool.index()].needed.set(Needed(c.next_use, id));
 }
 
 void Residency::set_idle(CopyId id) {
+  leave_heap(id);
   Copy& c = copies_[id.index()];
   c.idle = true;
   pools_[c.pool.index()].idle += c.bits.value;
-  pools_[c.pool.index()].live.set(id.value, key(c, id));
+  pools_[c.pool.index()].idle_copies.set({c.busy_until, id.value});
+}
+
+void Residency::leave_heap(CopyId id) {
+  Copy& c = copies_[id.index()];
+  Pool& pool = pools_[c.pool.index()];
+  if (c.idle) {
+    pool.idle -= c.bits.value;
+    pool.idle_copies.erase(id.value);
+    c.idle = false;
+  } else {
+    pool.needed.erase(id.value);
+  }
 }
 
 void Residency::set_needed_elsewhere(CopyId id) {
@@ -137,7 +153,7 @@ void Residency::set_needed_elsewhere(CopyId id) {
     if (!placed_[reader.index()])
       c.next_use = std::min(c.next_use, tiles_->rank[reader.index()]);
   }
-  pools_[c.pool.index()].live.set(id.value, key(c, id));
+  pools_[c.pool.index()].needed.set(Needed(c.next_use, id));
 }
 
 CopyId Residency::add(PoolId pool_id, PieceId piece, TensorId tensor, Bits bits, std::int64_t start,
@@ -277,9 +293,7 @@ void Residency::give_back(Pool& pool, std::int64_t end, std::int64_t bits) {
 void Residency::drop(CopyId id) {
   Copy& c = copies_[id.index()];
   unlink(id);
-  pools_[c.pool.index()].live.erase(id.value);
-  if (c.idle)
-    pools_[c.pool.index()].idle -= c.bits.value;
+  leave_heap(id);
   write_stays(c, c.busy_until);
   free_parts(c);
   free_copies_.push_back(id);
@@ -300,21 +314,27 @@ void Residency::take_back_first(Pool& pool) {
   pool.clock = std::max(pool.clock, end);
 }
 
-std::optional<CopyId> Residency::first_to_go(Pool& pool) {
-  skipped_.clear();
+template <class Entry>
+std::optional<CopyId> Residency::first_unpinned(IndexedHeap<Entry>& heap) {
+  std::vector<Entry> skipped;
   std::optional<CopyId> found;
-  while (!pool.live.empty() && !found) {
-    const std::uint32_t top = pool.live.top();
-    if (copies_[top].pins == 0) {
-      found = CopyId(top);
+  while (!heap.empty() && !found) {
+    const Entry top = heap.top();
+    if (copies_[top.index()].pins == 0) {
+      found = CopyId(top.index());
     } else {
-      skipped_.push_back(top);
-      pool.live.pop();
+      skipped.push_back(top);
+      heap.erase(top.index());
     }
   }
-  for (const std::uint32_t copy : skipped_)
-    pool.live.set(copy, key(copies_[copy], CopyId(copy)));
+  for (const Entry& entry : skipped)
+    heap.set(entry);
   return found;
+}
+
+std::optional<CopyId> Residency::first_to_go(Pool& pool) {
+  const auto idle = first_unpinned(pool.idle_copies);
+  return idle ? idle : first_unpinned(pool.needed);
 }
 
 bool Residency::has_room_by(PoolId id, Bits bits, std::int64_t cycle) {
@@ -347,8 +367,10 @@ void Residency::remove(CopyId id) {
 
 void Residency::finish() {
   for (Pool& pool : pools_) {
-    while (!pool.live.empty())
-      remove(CopyId(pool.live.top()));
+    while (!pool.needed.empty())
+      remove(CopyId(pool.needed.top().index()));
+    while (!pool.idle_copies.empty())
+      remove(CopyId(pool.idle_copies.top().index()));
   }
 }
 

@@ -37,6 +37,33 @@ struct Copy {
   bool idle = false; ///< no reader in the pool is left, and it is not the only copy
 };
 
+/// What changes about a piece; together, because it is used together.
+struct PieceState {
+  CopyId first_copy;
+  std::uint32_t readers_left = 0; ///< entries of Pieces::readers() that are not placed
+  std::uint32_t stored = 0;       ///< place in the off-chip memory's list, or kNone
+};
+
+/// Copies in the order in which they would be pushed out: the farthest next use, then the last
+/// made.
+struct Needed {
+  std::uint64_t order = 0;
+  Needed(std::uint32_t next_use, CopyId id)
+      : order(static_cast<std::uint64_t>(~next_use) << 32U |
+              static_cast<std::uint32_t>(~id.value)) {}
+  std::uint32_t index() const { return ~static_cast<std::uint32_t>(order); }
+  friend bool operator<(const Needed& a, const Needed& b) { return a.order < b.order; }
+};
+/// Idle copies in the order in which they may go.
+struct Idle {
+  std::int64_t free_at = 0;
+  std::uint32_t copy = 0;
+  std::uint32_t index() const { return copy; }
+  friend bool operator<(const Idle& a, const Idle& b) {
+    return a.free_at != b.free_at ? a.free_at < b.free_at : a.copy < b.copy;
+  }
+};
+
 /// The top memory of a core, or of several that share it.
 struct Pool {
   CoreId owner;   ///< first core of the group, which names the memory in the timeline
@@ -48,10 +75,10 @@ struct Pool {
   std::int64_t clock = 0;
   std::uint32_t last_rank = 0;
   std::vector<std::pair<std::int64_t, std::int64_t>> returned; ///< heap of (cycle, bits), see add()
-  /// Copies that somebody may need, the farthest next use on top.
-  IndexedHeap<std::pair<std::uint32_t, std::int64_t>> live;
+  IndexedHeap<Needed> needed;                                  ///< copies that are not idle
+  IndexedHeap<Idle> idle_copies;
 
-  explicit Pool(std::vector<std::uint32_t>& places) : live(places) {}
+  explicit Pool(std::vector<std::uint32_t>& places) : needed(places), idle_copies(places) {}
 
   std::int64_t room() const { return capacity - used; }
   /// What could be had without pushing out anything that is needed here.
@@ -77,7 +104,9 @@ public:
   Copy& copy(CopyId id) { return copies_[id.index()]; }
   const Copy& copy(CopyId id) const { return copies_[id.index()]; }
   /// The copies of a piece, the first made first: from first_copy() on by Copy::next.
-  CopyId first_copy(PieceId piece) const { return first_copy_[piece.index()]; }
+  CopyId first_copy(PieceId piece) const { return states_[piece.index()].first_copy; }
+  PieceState& state(PieceId piece) { return states_[piece.index()]; }
+  const PieceState& state(PieceId piece) const { return states_[piece.index()]; }
   static bool is_copy(CopyId id) { return id.value != kNone; }
   std::optional<CopyId> find(PieceId piece, PoolId pool) const;
 
@@ -137,9 +166,6 @@ private:
     TileId reader;
     std::uint32_t next = kNone;
   };
-  static std::pair<std::uint32_t, std::int64_t> key(const Copy& c, CopyId id) {
-    return {~c.next_use, c.idle ? c.busy_until : -static_cast<std::int64_t>(id.value)};
-  }
 
   void seek_reader(Copy& copy, std::uint32_t near) const;
   void link(CopyId id);
@@ -147,23 +173,25 @@ private:
   void write_stays(const Copy& copy, std::int64_t end);
   void give_back(Pool& pool, std::int64_t end, std::int64_t bits);
   void drop(CopyId id);
+  void leave_heap(CopyId id);
   void free_parts(Copy& copy);
   void take_back_first(Pool& pool);
+  template <class Entry>
+  std::optional<CopyId> first_unpinned(IndexedHeap<Entry>& heap);
   std::optional<CopyId> first_to_go(Pool& pool);
 
   const TileGraph* tiles_ = nullptr;
   const Pieces* pieces_ = nullptr;
   TimelineWriter* timeline_ = nullptr;
   std::vector<PoolId> pool_of_;
-  std::vector<std::uint32_t> places_; ///< of copies in their pool's `live`
+  std::vector<std::uint32_t> places_; ///< of copies in the heaps of their pool
   std::vector<Pool> pools_;
   std::vector<Copy> copies_;
   std::vector<CopyId> free_copies_;
   std::vector<Part> parts_;
   std::vector<std::uint32_t> free_parts_;
-  std::vector<CopyId> first_copy_; ///< per piece
+  std::vector<PieceState> states_; ///< per piece
   std::vector<bool> placed_;
-  std::vector<std::uint32_t> skipped_; ///< pinned copies met by first_to_go()
 };
 
 } // namespace monet

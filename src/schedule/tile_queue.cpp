@@ -104,7 +104,7 @@ void TileQueue::refresh(CoreId core) {
   }
   const std::optional<Key> first = best(queue);
   if (first && !queue.stalled) {
-    order_.set(core.value, *first);
+    order_.set({*first, core.value});
   } else {
     order_.erase(core.value);
   }
@@ -113,7 +113,7 @@ void TileQueue::refresh(CoreId core) {
 std::optional<TileId> TileQueue::next() const {
   if (priority_ != Priority::latency)
     return of_all_.empty() ? std::nullopt : std::optional(pieces_.order()[of_all_.top().second]);
-  return order_.empty() ? std::nullopt : std::optional(pieces_.order()[order_.top_key().second]);
+  return order_.empty() ? std::nullopt : std::optional(pieces_.order()[order_.top().key.second]);
 }
 
 void TileQueue::stall(CoreId core) {

@@ -43,6 +43,12 @@ private:
   using Key = std::pair<std::int64_t, std::uint32_t>; // (cycle or other merit, rank)
   template <class T>
   using MinHeap = std::priority_queue<T, std::vector<T>, std::greater<T>>;
+  struct First { ///< what a core would run next
+    Key key;
+    std::uint32_t core = 0;
+    std::uint32_t index() const { return core; }
+    friend bool operator<(const First& a, const First& b) { return a.key < b.key; }
+  };
   struct CoreQueue {
     std::int64_t free = 0;
     MinHeap<Key> waiting;            ///< ready after the core is free
@@ -68,8 +74,8 @@ private:
   std::vector<std::int64_t> ready_;     ///< per tile
   std::vector<CoreQueue> cores_;
   std::vector<std::uint32_t> places_;
-  IndexedHeap<Key> order_; ///< best of each core
-  MinHeap<Key> of_all_;    ///< (merit, rank) of ready tiles, unless the priority is latency
+  IndexedHeap<First> order_; ///< best of each core
+  MinHeap<Key> of_all_;      ///< (merit, rank) of ready tiles, unless the priority is latency
   std::vector<std::uint32_t> unfinished_; ///< per operator: tiles not placed
   std::vector<std::int64_t> end_;         ///< per operator
   std::vector<std::vector<OpId>> gated_;  ///< per operator: who waits for all of it
