@@ -271,19 +271,22 @@ SliceCut StackSlicer::pulled(std::uint32_t member, std::uint32_t dim, std::int64
 }
 
 void StackSlicer::make_slices(const Loops& loops, std::int64_t count, Halo halo,
-                              std::vector<Slices>& slices) const {
+                              const std::vector<bool>& fixed, std::vector<Slices>& slices) const {
   for (std::size_t m = members_.size(); m-- > 0;) {
     const auto member = static_cast<std::uint32_t>(m);
     const Halo own_halo = scratch_.left_behind[members_[m].index()] ? Halo::cached : halo;
-    if (slices[m].empty() && loops[m]) {
-      slices[m] = {pulled(member, *loops[m], count, own_halo, slices)};
-    } else if (slices[m].size() == 1 && own_halo == Halo::recomputed) {
+    const bool cut = std::any_of(slices[m].begin(), slices[m].end(),
+                                 [&](const SliceCut& known) { return known.dim == loops[m]; });
+    if (!fixed[m] && loops[m] && !cut) {
+      SliceCut own = pulled(member, *loops[m], count, own_halo, slices);
+      if (own.parts.size() > 1)
+        slices[m].push_back(std::move(own));
+    } else if (fixed[m] && slices[m].size() == 1 && own_halo == Halo::recomputed) {
       SliceCut own = pulled(member, slices[m][0].dim,
                             static_cast<std::int64_t>(slices[m][0].parts.size()), own_halo, slices);
       if (own.parts.size() == slices[m][0].parts.size())
         slices[m] = {std::move(own)};
     }
-    std::erase_if(slices[m], [](const SliceCut& cut) { return cut.parts.size() < 2; });
   }
 }
 

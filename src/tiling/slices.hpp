@@ -41,12 +41,13 @@ public:
   /// axis that the neighbour slices.
   void spread(Loops& loops) const;
 
-  /// Slices for members that have a loop but none yet. Slice i of a producer is what slice i of its
-  /// consumers needs beyond slice i - 1; whoever has no consumers with slices is cut into `count`
-  /// even ones. With recomputed halos: all that slice i of its consumers needs, given slices too;
-  /// but what outlives the step is made once.
+  /// Cuts every member that has a loop along it, inside the cuts that it has; those that are
+  /// `fixed` keep theirs. Slice i of a producer is what slice i of its consumers needs beyond slice
+  /// i - 1; whoever has no consumers with slices is cut into `count` even ones. With recomputed
+  /// halos: all that slice i of its consumers needs, given slices too; but what outlives the step
+  /// is made once.
   void make_slices(const Loops& loops, std::int64_t count, Halo halo,
-                   std::vector<Slices>& slices) const;
+                   const std::vector<bool>& fixed, std::vector<Slices>& slices) const;
 
   /// An operand through which one member reads what another writes.
   struct Link {

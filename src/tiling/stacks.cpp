@@ -1,11 +1,13 @@
 #include "tiling/stacks.hpp"
 
 #include "tiling/split.hpp"
-#include "tiling/working_set.hpp"
+
+#include "monet/base/checked.hpp"
 
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <tuple>
 
 namespace monet {
 
@@ -13,196 +15,272 @@ namespace {
 
 /// Stacks of the tool's own choice are no longer than this.
 constexpr std::size_t kLongestStack = 64;
-/// Loops from which slices may start, tried per end of a stack.
-constexpr std::size_t kMostSeeds = 8;
+/// Operators in a row whose tiles would fit anyway, after which a stack ends.
+constexpr std::size_t kMostLightOperators = 8;
+/// Loops of an operator from which slices may start.
+constexpr std::size_t kMostSeeds = 6;
+/// A longer first axis is not cut into single iterations.
+constexpr std::int64_t kLargestBatch = 64;
+constexpr std::uint32_t kAlone = std::numeric_limits<std::uint32_t>::max();
 
-std::int64_t room_of(const Chip& chip, const CoreLists& cores, std::span<const OpId> members) {
-  std::vector<bool> used(chip.cores.size(), false);
-  for (const OpId member : members) {
-    for (const CoreId core : cores[member.index()])
-      used[core.index()] = true;
-  }
-  return room_on(chip, used);
+/// The loop of the first output's first axis, where it is short and may be cut.
+std::optional<std::uint32_t> batch_loop(const LoopNest& nest) {
+  const auto output = std::find_if(nest.operands.begin(), nest.operands.end(),
+                                   [](const Access& a) { return a.mode != AccessMode::read; });
+  if (output == nest.operands.end() || output->axes.size() < 2 ||
+      output->axes.front().terms.size() != 1)
+    return std::nullopt;
+  const std::uint32_t dim = output->axes.front().terms.front().dim;
+  const std::int64_t size = nest.dims[dim].size;
+  if (size < 2 || size > kLargestBatch || loop_use(nest, dim) != LoopUse::parallel)
+    return std::nullopt;
+  return dim;
 }
 
-/// Loops that may be sliced and are worth it.
-std::vector<std::uint32_t> sliceable(const LoopNest& nest) {
+} // namespace
+
+/// One or two loops of a member; the first one is cut into single iterations when there are two.
+struct SliceFinder::Seed {
+  std::uint32_t member = 0;
+  std::uint32_t loop = 0;
+  std::optional<std::uint32_t> outer;
+};
+
+/// Slices that follow from a seed.
+struct SliceFinder::Candidate {
+  Seed seed;
+  StackSlicer::Loops outer;
+  StackSlicer::Loops loops;
+  std::size_t reached = 0;  ///< members with a loop
+  std::size_t sums = 0;     ///< members whose slices add up
+  std::int64_t longest = 1; ///< iterations of the longest loop
+  std::int64_t outer_count = 1;
+  std::int64_t count = 1;     ///< slices of the loop
+  std::int64_t excess = 0;    ///< bits that do not fit
+  std::vector<Slices> slices; ///< per member
+
+  bool better_than(const Candidate& other) const {
+    const auto key = [](const Candidate& c) {
+      return std::tuple(c.excess > 0, -static_cast<std::int64_t>(c.reached), c.sums, c.excess,
+                        c.count * c.outer_count);
+    };
+    return key(*this) < key(other);
+  }
+};
+
+SliceFinder::SliceFinder(const Graph& graph, const Chip& chip, const CoreLists& cores)
+    : graph_(graph), cores_(cores), room_(chip), scratch_(graph) {}
+
+bool SliceFinder::crowded(OpId op) const {
+  const auto& cores = cores_[op.index()];
+  return tile_bits(graph_, graph_.op(op), {}, std::ssize(cores)) > room_.of_a_tile(cores);
+}
+
+bool SliceFinder::update(std::size_t op) const {
+  return graph_.op(OpId(op)).phase == Phase::update;
+}
+
+std::vector<SliceFinder::Seed> SliceFinder::seeds(std::uint32_t member, OpId op) const {
+  const LoopNest& nest = graph_.op(op).nest;
   std::vector<std::uint32_t> dims;
   for (std::size_t d = 0; d < nest.dims.size() && dims.size() < kMostSeeds; ++d) {
     if (nest.dims[d].size > 1 && loop_use(nest, d) == LoopUse::parallel)
       dims.push_back(static_cast<std::uint32_t>(d));
   }
-  return dims;
+  std::vector<Seed> result;
+  for (const std::uint32_t dim : dims)
+    result.push_back({member, dim, std::nullopt});
+  const auto batch = batch_loop(nest);
+  for (const std::uint32_t dim : dims) {
+    if (batch && dim != *batch)
+      result.push_back({member, dim, batch});
+  }
+  return result;
 }
 
-/// A common axis: one loop per member.
-struct Candidate {
-  StackSlicer::Loops loops;
-  std::size_t reached = 0;    ///< members with a loop
-  std::int64_t longest = 1;   ///< iterations of the longest loop
-  std::int64_t count = 1;     ///< slices
-  std::int64_t excess = 0;    ///< bits by which the working set does not fit
-  std::vector<Slices> slices; ///< per member
-};
-
-Candidate spread_from(const Graph& graph, std::span<const OpId> members, const StackSlicer& slicer,
-                      std::size_t member, std::uint32_t dim) {
+SliceFinder::Candidate SliceFinder::spread(const StackSlicer& slicer, std::span<const OpId> members,
+                                           const Seed& seed) const {
   Candidate candidate;
+  candidate.seed = seed;
   candidate.loops.resize(members.size());
-  candidate.loops[member] = dim;
+  candidate.loops[seed.member] = seed.loop;
   slicer.spread(candidate.loops);
+  if (seed.outer) {
+    candidate.outer.resize(members.size());
+    candidate.outer[seed.member] = seed.outer;
+    slicer.spread(candidate.outer);
+    candidate.outer_count = graph_.op(members[seed.member]).nest.dims[*seed.outer].size;
+  }
   for (std::size_t m = 0; m < members.size(); ++m) {
-    if (!candidate.loops[m])
-      continue;
-    ++candidate.reached;
-    candidate.longest =
-        std::max(candidate.longest, graph.op(members[m]).nest.dims[*candidate.loops[m]].size);
+    const LoopNest& nest = graph_.op(members[m]).nest;
+    const auto& outer = seed.outer ? candidate.outer[m] : std::nullopt;
+    candidate.reached += candidate.loops[m] || outer ? 1 : 0;
+    for (const auto& loop : {candidate.loops[m], outer}) {
+      if (loop && loop_use(nest, *loop) == LoopUse::summed)
+        ++candidate.sums;
+    }
+    if (candidate.loops[m])
+      candidate.longest = std::max(candidate.longest, nest.dims[*candidate.loops[m]].size);
   }
   return candidate;
 }
 
-/// As few slices from `least` on, doubling, as let the working set fit; the most when none do.
-void fit(const Graph& graph, std::span<const OpId> members, const StackSlicer& slicer, Halo halo,
-         std::int64_t room, std::int64_t least, Candidate& candidate) {
+std::int64_t SliceFinder::excess(const StackSlicer& slicer, std::span<const OpId> members,
+                                 const std::vector<Slices>& slices) const {
+  std::int64_t excess = 0;
+  std::vector<bool> used;
+  std::vector<std::int64_t> copies; // cores that share out another loop have all of what stays
+  for (std::size_t m = 0; m < members.size(); ++m) {
+    const auto& cores = cores_[members[m].index()];
+    copies.push_back(std::ssize(cores));
+    for (const CoreId core : cores) {
+      if (used.size() <= core.index())
+        used.resize(core.index() + 1, false);
+      used[core.index()] = true;
+    }
+    const std::int64_t bits =
+        tile_bits(graph_, graph_.op(members[m]), slices[m], std::ssize(cores));
+    excess = checked_add(excess, std::max<std::int64_t>(0, bits - room_.of_a_tile(cores)));
+  }
+  return checked_add(
+      excess, std::max<std::int64_t>(0, working_set(graph_, members, slicer, slices, copies) -
+                                            room_.together(used)));
+}
+
+/// As few slices from `least` on, doubling, as let everything fit; the most when none do.
+void SliceFinder::fit(const StackSlicer& slicer, std::span<const OpId> members, Halo halo,
+                      std::int64_t least, Candidate& candidate) const {
+  const std::vector<bool> fixed(members.size(), false);
+  std::vector<Slices> outer(members.size());
+  if (candidate.seed.outer)
+    slicer.make_slices(candidate.outer, candidate.outer_count, halo, fixed, outer);
   for (std::int64_t count = std::min(least, candidate.longest);; count *= 2) {
     candidate.count = std::min(count, candidate.longest);
-    candidate.slices.assign(members.size(), {});
+    candidate.slices = outer;
     if (candidate.count > 1)
-      slicer.make_slices(candidate.loops, candidate.count, halo, candidate.slices);
-    candidate.excess =
-        std::max<std::int64_t>(0, working_set(graph, members, slicer, candidate.slices) - room);
+      slicer.make_slices(candidate.loops, candidate.count, halo, fixed, candidate.slices);
+    candidate.excess = excess(slicer, members, candidate.slices);
     if (candidate.excess == 0 || count >= candidate.longest)
       return;
   }
 }
 
-bool better(const Candidate& a, const Candidate& b) {
-  if ((a.excess == 0) != (b.excess == 0))
-    return a.excess == 0;
-  if (a.reached != b.reached)
-    return a.reached > b.reached;
-  if (a.excess != b.excess)
-    return a.excess < b.excess;
-  return a.count < b.count;
+/// End of the longest stack from `first` that some seed slices as a whole so that it fits; without
+/// operators at its end that would fit anyway.
+std::size_t SliceFinder::grow(std::size_t first) {
+  std::vector<OpId> members{OpId(first)};
+  std::vector<std::pair<Seed, std::int64_t>> alive; // with the slices it takes so far
+  for (const Seed& seed : seeds(0, OpId(first)))
+    alive.emplace_back(seed, 1);
+  std::size_t last_crowded = first;
+  std::size_t end = first + 1;
+  for (; end < graph_.operators().size() && members.size() < kLongestStack && !update(end); ++end) {
+    members.emplace_back(end);
+    const StackSlicer slicer(graph_, members, scratch_);
+    std::vector<std::pair<Seed, std::int64_t>> left;
+    for (const auto& [seed, count] : alive) {
+      Candidate candidate = spread(slicer, members, seed);
+      if (candidate.reached < members.size())
+        continue;
+      fit(slicer, members, Halo::cached, count, candidate);
+      if (candidate.excess == 0)
+        left.emplace_back(seed, candidate.count);
+    }
+    if (left.empty())
+      break;
+    alive = std::move(left);
+    if (crowded(OpId(end)))
+      last_crowded = end;
+    if (end - last_crowded > kMostLightOperators)
+      break;
+  }
+  // The operator after a crowded one reads what is too large for one core.
+  return std::min(end, last_crowded + 2);
 }
 
-std::optional<Candidate> best_candidate(const Graph& graph, std::span<const OpId> members,
-                                        const StackSlicer& slicer, Halo halo, std::int64_t room,
-                                        std::int64_t least) {
+std::vector<std::vector<OpId>> SliceFinder::stacks() {
+  const std::size_t count = graph_.operators().size();
+  std::vector<std::vector<OpId>> stacks;
+  stacked_.assign(count, kAlone);
+  for (std::size_t first = 0; first < count;) {
+    const bool starts =
+        !update(first) && (crowded(OpId(first)) ||
+                           (first + 1 < count && !update(first + 1) && crowded(OpId(first + 1))));
+    const std::size_t last = starts ? grow(first) : first + 1;
+    if (last - first > 1) {
+      auto& stack = stacks.emplace_back();
+      for (std::size_t i = first; i < last; ++i) {
+        stack.emplace_back(i);
+        stacked_[i] = static_cast<std::uint32_t>(stacks.size() - 1);
+      }
+    }
+    first = last;
+  }
+  for (std::size_t i = 0; i < count; ++i)
+    join_gradient(OpId(i), stacks);
+  return stacks;
+}
+
+/// An update whose last input to be made is a gradient runs with the operator that makes it.
+void SliceFinder::join_gradient(OpId id, std::vector<std::vector<OpId>>& stacks) {
+  const Operator& op = graph_.op(id);
+  if (op.phase != Phase::update || stacked_[id.index()] != kAlone)
+    return;
+  std::optional<OpId> maker;
+  for (const auto& input : op.inputs) {
+    if (input && graph_.tensor(*input).producer)
+      maker = std::max(maker, graph_.tensor(*input).producer);
+  }
+  if (!maker || graph_.op(*maker).gradient_of != GradientOf::weight)
+    return;
+  std::uint32_t& stack = stacked_[maker->index()];
+  if (stack == kAlone) {
+    stack = static_cast<std::uint32_t>(stacks.size());
+    stacks.push_back({*maker});
+  }
+  stacks[stack].push_back(id);
+  stacked_[id.index()] = stack;
+}
+
+void SliceFinder::fill_in(std::span<const OpId> members, Halo halo, std::int64_t least,
+                          StackSlicer::Loops loops, std::vector<Slices>& slices) {
+  const StackSlicer slicer(graph_, members, scratch_);
+  const bool any = std::any_of(loops.begin(), loops.end(), [](const auto& l) { return l; });
+  if (any) {
+    std::vector<bool> fixed;
+    std::int64_t count = least;
+    for (const Slices& given : slices) {
+      fixed.push_back(!given.empty());
+      if (!given.empty())
+        count = std::max(count, static_cast<std::int64_t>(given.front().parts.size()));
+    }
+    slicer.spread(loops);
+    slicer.make_slices(loops, count, halo, fixed, slices);
+    return;
+  }
+  std::vector<Seed> starts = seeds(static_cast<std::uint32_t>(members.size() - 1), members.back());
+  if (members.size() > 1) {
+    const std::vector<Seed> more = seeds(0, members.front());
+    starts.insert(starts.end(), more.begin(), more.end());
+  }
   std::optional<Candidate> best;
-  for (const std::size_t member : {members.size() - 1, std::size_t{0}}) {
-    for (const std::uint32_t dim : sliceable(graph.op(members[member]).nest)) {
-      Candidate candidate = spread_from(graph, members, slicer, member, dim);
-      fit(graph, members, slicer, halo, room, least, candidate);
-      if (!best || better(candidate, *best))
-        best = std::move(candidate);
-    }
+  for (const Seed& seed : starts) {
+    Candidate candidate = spread(slicer, members, seed);
+    fit(slicer, members, halo, least, candidate);
+    if (!best || candidate.better_than(*best))
+      best = std::move(candidate);
   }
-  return best;
+  if (best)
+    slices = std::move(best->slices);
 }
 
-class StackFinder {
-public:
-  StackFinder(const Graph& graph, const Chip& chip, const CoreLists& cores)
-      : graph_(graph), chip_(chip), cores_(cores), scratch_(graph) {}
-
-  std::vector<std::vector<OpId>> find() {
-    const std::size_t count = graph_.operators().size();
-    stacked_.assign(count, std::nullopt);
-    for (std::size_t first = 0; first < count;) {
-      const std::size_t last = starts_here(first) ? grow(first) : first + 1;
-      if (last - first > 1)
-        add(first, last);
-      first = last;
-    }
-    for (std::size_t i = 0; i < count; ++i)
-      join_gradient(OpId(i));
-    return std::move(stacks_);
-  }
-
-private:
-  bool crowded(std::size_t op) const {
-    const OpId id(op);
-    return footprint(graph_, graph_.op(id)) > room_of(chip_, cores_, {&id, 1});
-  }
-
-  bool update(std::size_t op) const { return graph_.op(OpId(op)).phase == Phase::update; }
-
-  bool starts_here(std::size_t first) const {
-    if (update(first))
-      return false;
-    return crowded(first) ||
-           (first + 1 < stacked_.size() && !update(first + 1) && crowded(first + 1));
-  }
-
-  /// End of the longest stack from `first` that some axis slices as a whole so that it fits;
-  /// without operators at its end that would fit anyway.
-  std::size_t grow(std::size_t first) {
-    std::vector<OpId> members{OpId(first)};
-    std::size_t last_crowded = crowded(first) ? first : first + 1;
-    std::size_t end = first + 1;
-    std::int64_t count = 1;
-    while (end < stacked_.size() && members.size() < kLongestStack && !update(end)) {
-      members.emplace_back(end);
-      const StackSlicer slicer(graph_, members, scratch_);
-      const bool linked =
-          std::any_of(slicer.links().begin(), slicer.links().end(), [&](const auto& link) {
-            return link.consumer + 1 == members.size() || link.producer + 1 == members.size();
-          });
-      const auto best = best_candidate(graph_, members, slicer, Halo::cached,
-                                       room_of(chip_, cores_, members), count);
-      if (!best || best->excess > 0 || best->reached < members.size())
-        break;
-      if (linked && crowded(end))
-        last_crowded = end;
-      count = best->count; // longer stacks need no fewer
-      ++end;
-      if (end - last_crowded > kMostLightOperators)
-        break;
-    }
-    return std::min(end, std::max(last_crowded + 1, first + 1));
-  }
-
-  void add(std::size_t first, std::size_t last) {
-    auto& stack = stacks_.emplace_back();
-    for (std::size_t i = first; i < last; ++i) {
-      stack.emplace_back(i);
-      stacked_[i] = stacks_.size() - 1;
-    }
-  }
-
-  /// An update whose last input to be made is a gradient runs with the operator that makes it.
-  void join_gradient(OpId id) {
-    const Operator& op = graph_.op(id);
-    if (op.phase != Phase::update || stacked_[id.index()])
-      return;
-    std::optional<OpId> maker;
-    for (const auto& input : op.inputs) {
-      if (input && graph_.tensor(*input).producer)
-        maker = std::max(maker, graph_.tensor(*input).producer);
-    }
-    if (!maker || graph_.op(*maker).gradient_of != GradientOf::weight)
-      return;
-    auto& stack = stacked_[maker->index()];
-    if (!stack) {
-      stack = stacks_.size();
-      stacks_.push_back({*maker});
-    }
-    stacks_[*stack].push_back(id);
-    stacked_[id.index()] = stack;
-  }
-
-  static constexpr std::size_t kMostLightOperators = 8;
-
-  const Graph& graph_;
-  const Chip& chip_;
-  const CoreLists& cores_;
-  StackSlicer::Scratch scratch_;
-  std::vector<std::optional<std::size_t>> stacked_; ///< per operator: its stack
-  std::vector<std::vector<OpId>> stacks_;
-};
-
-} // namespace
+Slices SliceFinder::alone(OpId op) {
+  if (graph_.op(op).nest.compute == ComputeKind::mac || !crowded(op))
+    return {};
+  std::vector<Slices> slices(1);
+  fill_in({&op, 1}, Halo::cached, 1, StackSlicer::Loops(1), slices);
+  return std::move(slices.front());
+}
 
 Stacks complete_stacks(const Graph& graph, std::vector<std::vector<OpId>> given) {
   std::vector<bool> named(graph.operators().size(), false);
@@ -223,32 +301,6 @@ Stacks complete_stacks(const Graph& graph, std::vector<std::vector<OpId>> given)
       stacks.stack_of[member.index()] = static_cast<std::uint32_t>(s);
   }
   return stacks;
-}
-
-std::vector<std::vector<OpId>> automatic_stacks(const Graph& graph, const Chip& chip,
-                                                const CoreLists& cores) {
-  return StackFinder(graph, chip, cores).find();
-}
-
-void fill_in_slices(const Graph& graph, const Chip& chip, const CoreLists& cores,
-                    std::span<const OpId> members, Halo halo, std::int64_t least,
-                    StackSlicer::Scratch& scratch, StackSlicer::Loops loops,
-                    std::vector<Slices>& slices) {
-  const StackSlicer slicer(graph, members, scratch);
-  std::int64_t count = least;
-  for (const Slices& given : slices) {
-    if (!given.empty())
-      count = std::max(count, static_cast<std::int64_t>(given.front().parts.size()));
-  }
-  const bool any = std::any_of(loops.begin(), loops.end(), [](const auto& l) { return l; });
-  if (any) {
-    slicer.spread(loops);
-    slicer.make_slices(loops, count, halo, slices);
-    return;
-  }
-  auto best = best_candidate(graph, members, slicer, halo, room_of(chip, cores, members), least);
-  if (best)
-    slices = std::move(best->slices);
 }
 
 } // namespace monet

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tiling/slices.hpp"
+#include "tiling/working_set.hpp"
 
 #include "monet/hardware/chip.hpp"
 #include "monet/tiling/tiling.hpp"
@@ -21,21 +22,49 @@ struct Stacks {
   std::vector<std::uint32_t> stack_of;    ///< per operator
 };
 
-/// The given stacks, and one for every other operator. Operators without tiles are none.
+/// The given stacks, and one for every other operator.
 Stacks complete_stacks(const Graph& graph, std::vector<std::vector<OpId>> given);
 
-/// Stacks of neighbours in the order of operators, where layer by layer an operator's operands and
-/// results do not fit on the chip together: as many as can be sliced along one common axis so that
-/// the working set fits. An optimiser update joins the operator that makes its gradient.
-std::vector<std::vector<OpId>> automatic_stacks(const Graph& graph, const Chip& chip,
-                                                const CoreLists& cores);
+/// Finds slices for stacks, and stacks for graphs.
+class SliceFinder {
+public:
+  SliceFinder(const Graph& graph, const Chip& chip, const CoreLists& cores);
 
-/// Slices for the members that have none given: along the loop that follows from the given ones;
-/// or, when nobody has any, along the loop of the first or last member that reaches the most
-/// members, in as few slices as let the working set fit, but at least `least`.
-void fill_in_slices(const Graph& graph, const Chip& chip, const CoreLists& cores,
-                    std::span<const OpId> members, Halo halo, std::int64_t least,
-                    StackSlicer::Scratch& scratch, StackSlicer::Loops loops,
-                    std::vector<Slices>& slices);
+  /// Stacks of neighbours in the order of operators, from one on whose tiles are too large for
+  /// their cores: as many as some slices let fit as a whole, working set and every tile. An
+  /// optimiser update joins the operator that makes its gradient.
+  std::vector<std::vector<OpId>> stacks();
+
+  /// Slices for the members that have none given (`slices` not empty): along the loop that follows
+  /// from the given ones, or `loops`; when nobody has any, along one or two loops of the first or
+  /// last member, in as few slices as let everything fit, but at least `least`.
+  void fill_in(std::span<const OpId> members, Halo halo, std::int64_t least,
+               StackSlicer::Loops loops, std::vector<Slices>& slices);
+
+  /// Slices of an operator that runs alone: what is no product is cut until its tiles fit.
+  Slices alone(OpId op);
+
+private:
+  struct Seed;
+  struct Candidate;
+
+  bool crowded(OpId op) const;
+  bool update(std::size_t op) const;
+  std::vector<Seed> seeds(std::uint32_t member, OpId op) const;
+  Candidate spread(const StackSlicer& slicer, std::span<const OpId> members,
+                   const Seed& seed) const;
+  std::int64_t excess(const StackSlicer& slicer, std::span<const OpId> members,
+                      const std::vector<Slices>& slices) const;
+  void fit(const StackSlicer& slicer, std::span<const OpId> members, Halo halo, std::int64_t least,
+           Candidate& candidate) const;
+  std::size_t grow(std::size_t first);
+  void join_gradient(OpId id, std::vector<std::vector<OpId>>& stacks);
+
+  const Graph& graph_;
+  const CoreLists& cores_;
+  Room room_;
+  StackSlicer::Scratch scratch_;
+  std::vector<std::uint32_t> stacked_; ///< per operator: its stack so far, or none
+};
 
 } // namespace monet

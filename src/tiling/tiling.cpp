@@ -138,9 +138,8 @@ private:
   /// Slices of every operator. One that runs alone is cut only where an entry of its own name or
   /// type says so: slices of a `default` are meant for what is fused.
   void plan_slices(TileGraph& result) {
-    Stacks stacks = complete_stacks(
-        graph_, options_.stacks ? *options_.stacks : automatic_stacks(graph_, chip_, cores_));
-    StackSlicer::Scratch scratch(graph_);
+    SliceFinder finder(graph_, chip_, cores_);
+    Stacks stacks = complete_stacks(graph_, options_.stacks ? *options_.stacks : finder.stacks());
     for (const auto& members : stacks.members) {
       const bool alone = members.size() == 1;
       StackSlicer::Loops loops(members.size());
@@ -148,8 +147,9 @@ private:
       for (std::size_t m = 0; m < members.size(); ++m)
         read_slices(graph_.op(members[m]), alone, loops[m], slices[m]);
       if (!alone)
-        fill_in_slices(graph_, chip_, cores_, members, options_.halo, options_.stacks ? 2 : 1,
-                       scratch, std::move(loops), slices);
+        finder.fill_in(members, options_.halo, options_.stacks ? 2 : 1, std::move(loops), slices);
+      else if (!loops.front() && !options_.stacks)
+        slices.front() = finder.alone(members.front());
       for (std::size_t m = 0; m < members.size(); ++m)
         slices_[members[m].index()] = std::move(slices[m]);
     }

@@ -1,5 +1,7 @@
 #include "tiling/working_set.hpp"
 
+#include "tiling/split.hpp"
+
 #include "monet/base/checked.hpp"
 
 #include <algorithm>
@@ -45,7 +47,8 @@ struct Handed {
 } // namespace
 
 std::int64_t working_set(const Graph& graph, std::span<const OpId> members,
-                         const StackSlicer& slicer, const std::vector<Slices>& slices) {
+                         const StackSlicer& slicer, const std::vector<Slices>& slices,
+                         std::span<const std::int64_t> copies) {
   std::vector<std::vector<Interval>> ranges;
   for (std::size_t m = 0; m < members.size(); ++m)
     ranges.push_back(middle_slice(graph.op(members[m]).nest, slices[m]));
@@ -80,7 +83,7 @@ std::int64_t working_set(const Graph& graph, std::span<const OpId> members,
         continue; // counted where it is made
       if (stays) {
         if (kept_tensors.insert(access.tensor).second)
-          kept = checked_add(kept, bits);
+          kept = checked_add(kept, checked_multiply(bits, copies[m]));
         continue;
       }
       const Handed made = reads ? Handed{} : handed(m, access.tensor, bits);
@@ -97,31 +100,66 @@ std::int64_t working_set(const Graph& graph, std::span<const OpId> members,
   return checked_add(kept, peak);
 }
 
-std::int64_t footprint(const Graph& graph, const Operator& op) {
-  const std::vector<Interval> whole = full_tile(op.nest);
-  std::int64_t bits = 0;
-  for (const Access& access : op.nest.operands)
-    bits = checked_add(bits, touched_bits(graph, access, whole));
-  return bits;
+std::int64_t tile_bits(const Graph& graph, const Operator& op, const Slices& slices,
+                       std::int64_t cores) {
+  const std::vector<Interval> ranges = middle_slice(op.nest, slices);
+  std::vector<std::int64_t> bits;
+  std::int64_t least = 0;
+  for (const Access& access : op.nest.operands) {
+    bits.push_back(touched_bits(graph, access, ranges));
+    least = checked_add(least, bits.back());
+  }
+  for (std::size_t d = 0; d < ranges.size() && cores > 1; ++d) {
+    const std::int64_t parts = std::min(cores, ranges[d].size());
+    if (parts < 2 || !may_split(op.nest, d))
+      continue;
+    const Slices shared{{static_cast<std::uint32_t>(d), {}}};
+    std::int64_t sum = 0;
+    for (std::size_t i = 0; i < bits.size(); ++i)
+      sum += moved(op.nest.operands[i], shared) ? ceil_div(bits[i], parts) : bits[i];
+    least = std::min(least, sum);
+  }
+  return least;
 }
 
-std::int64_t room_on(const Chip& chip, const std::vector<bool>& cores) {
-  std::int64_t bits = 0;
-  std::vector<bool> counted(chip.cores.size(), false);
-  for (std::size_t c = 0; c < chip.compute_cores(); ++c) {
+Room::Room(const Chip& chip) {
+  for (std::size_t c = 0; c < chip.cores.size(); ++c) {
     const Core& core = chip.cores[c];
-    if (!cores[c] || counted[c] || core.memories.empty())
-      continue;
-    const Memory& top = core.memories.back();
-    bits = checked_add(bits, checked_multiply(top.size.value, instances(core, top)));
-    for (const auto& group : chip.shared_memory) {
-      if (std::find(group.begin(), group.end(), CoreId(c)) == group.end())
+    std::vector<const Memory*> tops;
+    std::int64_t bits = 0;
+    for (const MemoryOperand operand : {MemoryOperand::I1, MemoryOperand::I2, MemoryOperand::O}) {
+      const Memory* top = core.top(operand);
+      if (top == nullptr || std::find(tops.begin(), tops.end(), top) != tops.end())
         continue;
-      for (const CoreId other : group)
-        counted[other.index()] = true;
+      tops.push_back(top);
+      bits = checked_add(bits, checked_multiply(top->size.value, instances(core, *top)));
+    }
+    bits_.push_back(bits);
+    memory_.push_back(static_cast<std::uint32_t>(c));
+    for (const auto& group : chip.shared_memory) {
+      if (std::find(group.begin(), group.end(), CoreId(c)) != group.end())
+        memory_.back() = std::min_element(group.begin(), group.end())->value;
     }
   }
+}
+
+std::int64_t Room::together(const std::vector<bool>& cores) const {
+  std::vector<bool> counted(bits_.size(), false);
+  std::int64_t bits = 0;
+  for (std::size_t c = 0; c < cores.size(); ++c) {
+    if (!cores[c] || counted[memory_[c]])
+      continue;
+    counted[memory_[c]] = true;
+    bits = checked_add(bits, bits_[c]);
+  }
   return bits - bits / 4;
+}
+
+std::int64_t Room::of_a_tile(std::span<const CoreId> cores) const {
+  std::int64_t least = bits_[cores.front().index()];
+  for (const CoreId core : cores)
+    least = std::min(least, bits_[core.index()]);
+  return least / 2;
 }
 
 } // namespace monet
