@@ -149,6 +149,7 @@ Json stream_json(const stream::Workload& workload, const Chip& chip, const strea
                {"link_events", events_json(workload, chip, result)}};
   json["notes"] = Json::array();
   add_notes(workload.notes, json["notes"]);
+  add_notes(costs.notes, json["notes"]);
   add_notes(result.notes, json["notes"]);
   return json;
 }

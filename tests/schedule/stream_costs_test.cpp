@@ -13,6 +13,7 @@
 namespace monet::stream {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -86,14 +87,22 @@ TEST(StreamCosts, layers_and_cores_without_cost_are_named) {
               HasSubstr("file0.json [layer 0 'n0']: no cost of its tiles (B 1, K 2, G 1, OX 16, C "
                         "3, FX 3, OY 4, FY 3) on core 1"));
   EXPECT_THAT(message(fused, {"[{\"id\": 0, \"dims\": {\"OY\": 5}, " + row + "]"}),
-              HasSubstr("on core 0")); // sizes of another tiling
+              AllOf(HasSubstr("on core 0"), HasSubstr("costs of other tiles")));
+  EXPECT_THAT(message(fused, {"[{\"id\": 0, \"sub_id\": 0, \"runtime\": 1, \"onchip_energy\": 1, "
+                              "\"offchip_energy\": 0, \"core\": 0}]"}),
+              HasSubstr("costs of other tiles"));
 }
 
 TEST(StreamCosts, streams_need_their_bandwidth) {
   const Case alone(StreamOptions::Mode::layer_by_layer);
   const std::string figures = "\"runtime_cycles\": 5, \"onchip_energy_pj\": 3";
-  EXPECT_THAT(message(alone, {own_rows(figures, figures)}),
-              HasSubstr("operand O streams on core 0, but its bandwidth is not given"));
+  // Where no file gives it, our own core model does.
+  const Costs completed = alone.costs({own_rows(figures, figures)});
+  EXPECT_EQ(completed.of(0).offchip_bandwidth,
+            core_costs(alone.workload, alone.chip).of(0).offchip_bandwidth);
+  EXPECT_EQ(completed.of(0).runtime, 5);
+  ASSERT_EQ(completed.notes.size(), 2U);
+  EXPECT_EQ(completed.notes[0].name, "bandwidths from our own core model");
   const std::string all = figures + ", \"offchip_bandwidth\": {\"O\": 1, \"I1\": 2, \"I2\": 3}";
   const Costs costs = alone.costs({own_rows(all, all)});
   EXPECT_THAT(costs.of(0).streamed,

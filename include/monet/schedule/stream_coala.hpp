@@ -30,6 +30,7 @@ struct TileCost {
 struct Costs {
   std::vector<TileCost> classes;
   std::vector<std::uint32_t> of_tile; ///< per tile of the workload, an index into `classes`
+  std::vector<Note> notes;            ///< what a file lacked and our own core model gave
 
   const TileCost& of(std::uint32_t tile) const { return classes[of_tile[tile]]; }
 };

@@ -63,8 +63,9 @@ CostTable parse_core_costs(std::string_view text, const std::string& origin);
 CostTable read_core_costs(const std::vector<std::string>& paths);
 
 /// The cost of every tile of the workload. Where files disagree, schedule.json decides over
-/// cost_lut.json, but latency_total2 (or latency_total1) keeps its fraction. InputError naming
-/// layers and cores without cost, and streams without bandwidth.
+/// cost_lut.json, but latency_total2 (or latency_total1) keeps its fraction. What cost_lut.json
+/// alone does not say of streams (bandwidths, off-chip energy) comes from our own core model, with
+/// a note. InputError naming layers and cores without cost, or with costs of other tiles.
 Costs core_costs(const CostTable& table, const Workload& workload, const Chip& chip);
 
 /// The cost of every tile from our own model of ZigZag 3.8, as the reference asks it (see

@@ -24,8 +24,7 @@ public:
       by_name_.emplace(workload.layers[l].name, l);
     }
     index_costs();
-    for (const TileRow& tile : table.tiles)
-      tiles_.emplace(std::pair{tile.layer, tile.sub}, &tile);
+    index_tiles();
     for (const StreamRow& stream : table.streams) {
       const auto layer = by_id_.find(stream.layer);
       if (layer != by_id_.end())
@@ -44,11 +43,13 @@ public:
           static_cast<std::uint32_t>(result.classes.size()));
       if (added) {
         set_streams(t, cost);
+        set_offchip_energy(t, cost);
         result.classes.push_back(std::move(cost));
       }
       result.of_tile.push_back(place->second);
     }
     problems_.throw_if_any();
+    result.notes = std::move(notes_);
     return result;
   }
 
@@ -65,8 +66,28 @@ private:
         if (found != by_name_.end())
           layer = found->second;
       }
-      if (layer && fits(row, *layer))
+      if (!layer)
+        continue;
+      if (fits(row, *layer))
         costs_.emplace(LayerCore{*layer, row.core}, &row); // the first of equals, as the reference
+      else
+        other_tiles_.insert(*layer);
+    }
+  }
+
+  /// A run whose tiles of a layer are not as many as here says nothing about them.
+  void index_tiles() {
+    std::map<int, std::size_t> count;
+    for (const TileRow& tile : table_.tiles)
+      ++count[tile.layer];
+    for (const TileRow& tile : table_.tiles) {
+      const auto layer = by_id_.find(tile.layer);
+      if (layer == by_id_.end())
+        continue;
+      if (count[tile.layer] == workload_.layers[layer->second].tiles)
+        tiles_.emplace(std::pair{tile.layer, tile.sub}, &tile);
+      else
+        other_tiles_.insert(layer->second);
     }
   }
 
@@ -87,7 +108,9 @@ private:
     const auto core = static_cast<std::int64_t>(tile.core.index());
     const auto row = costs_.find(LayerCore{tile.layer, core});
     const auto ran = tiles_.find(std::pair{layer.id, static_cast<std::int64_t>(tile.sub)});
-    const bool same_core = ran != tiles_.end() && ran->second->core == core;
+    // Recorded tiles count where nothing says that they are others than here.
+    const bool same_core = ran != tiles_.end() && ran->second->core == core &&
+                           (row != costs_.end() || !other_tiles_.contains(tile.layer));
     TileCost cost;
     if (row != costs_.end()) {
       cost.runtime = row->second->runtime.value_or(0);
@@ -123,7 +146,9 @@ private:
     problems_.add(
         {table_.costs.empty() ? std::string("core costs") : table_.costs.front().where.origin, 0, 0,
          fmt::format("layer {} '{}'", layer.id, layer.name)},
-        fmt::format("no cost of its tiles ({}) on core {}", sizes, tile.core.index()));
+        fmt::format("no cost of its tiles ({}) on core {}{}", sizes, tile.core.index(),
+                    other_tiles_.contains(tile.layer) ? ", but costs of other tiles" : ""),
+        "--mode, --stacks and --mapping must be those of the files");
   }
 
   std::optional<std::int64_t> bandwidth(const CostRow* row, std::uint32_t layer, std::int64_t core,
@@ -159,16 +184,36 @@ private:
       // Events without a block of this layer: the reference gave its streams up.
       if (known || (table_.has_events && !given))
         continue;
-      const Layer& layer = workload_.layers[tile.layer];
-      static constexpr std::array<const char*, kMemoryOperands> kNames{"I1", "I2", "O"};
-      if (problems_.size() < 20) {
-        problems_.add({row == nullptr ? std::string("core costs") : row->where.origin, 0, 0,
-                       fmt::format("layer {} '{}'", layer.id, layer.name)},
-                      fmt::format("operand {} streams on core {}, but its bandwidth is not given",
-                                  kNames[static_cast<std::size_t>(operand)], core),
-                      "give comm_events.json too, or 'offchip_bandwidth'");
-      }
+      cost.offchip_bandwidth[static_cast<std::size_t>(operand)] =
+          own().of(t).offchip_bandwidth[static_cast<std::size_t>(operand)];
+      note(t, "bandwidths from our own core model",
+           "the files do not say how much of the off-chip link streams take");
     }
+  }
+
+  /// cost_lut.json gives the sum with on-chip energy alone.
+  void set_offchip_energy(std::uint32_t t, TileCost& cost) {
+    const Tile& tile = workload_.tiles[t];
+    const auto row = costs_.find(LayerCore{tile.layer, tile.core.index()});
+    if (cost.streamed.empty() || cost.offchip_pj > 0 || row == costs_.end() ||
+        row->second->offchip_pj || tiles_.contains({workload_.layers[tile.layer].id, tile.sub}))
+      return;
+    cost.offchip_pj = std::min(own().of(t).offchip_pj, cost.onchip_pj);
+    cost.onchip_pj -= cost.offchip_pj;
+    note(t, "off-chip energy from our own core model",
+         "the files do not say which part of a tile's energy is the off-chip memory's");
+  }
+
+  const Costs& own() {
+    if (!own_)
+      own_ = core_costs(workload_, chip_);
+    return *own_;
+  }
+
+  void note(std::uint32_t t, const char* name, const char* what) {
+    if (std::none_of(notes_.begin(), notes_.end(),
+                     [name](const Note& known) { return known.name == name; }))
+      notes_.push_back({name, workload_.layers[workload_.tiles[t].layer].name, what});
   }
 
   const CostTable& table_;
@@ -179,7 +224,10 @@ private:
   std::map<LayerCore, const CostRow*> costs_;
   std::map<std::pair<int, std::int64_t>, const TileRow*> tiles_;
   std::map<std::uint32_t, std::vector<const StreamRow*>> streams_; ///< by layer
+  std::set<std::uint32_t> other_tiles_; ///< layers of which the files have other tiles
   std::set<LayerCore> reported_;
+  std::optional<Costs> own_;
+  std::vector<Note> notes_;
   ProblemList problems_;
 };
 
