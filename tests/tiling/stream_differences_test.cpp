@@ -303,6 +303,7 @@ TEST(StreamDifferences, cut_out_and_split_tensors) {
                                          mapping_entry("MatMul", "0", "D, 4", ""),
                                      "m.yaml"));
   // Products are cut into pairs of rows, activations into single ones.
+  EXPECT_THAT(note_names(workload), Contains("layout")) << "sizes of the split are no input";
   EXPECT_EQ(producers(workload, 1, 0), (std::vector<std::uint32_t>{2}));
   EXPECT_EQ(producers(workload, 1, 3), (std::vector<std::uint32_t>{3}));
   EXPECT_EQ(producers(workload, 2, 0), (std::vector<std::uint32_t>{1}));

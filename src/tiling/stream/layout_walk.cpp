@@ -5,6 +5,16 @@
 
 namespace monet::stream {
 
+namespace {
+
+std::string lower_case(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  return text;
+}
+
+} // namespace
+
 Interval python_slice(std::int64_t begin, std::int64_t end, std::int64_t size) {
   const auto bound = [&](std::int64_t value) {
     return std::clamp<std::int64_t>(value < 0 ? value + size : value, 0, size);
@@ -240,6 +250,10 @@ bool LayoutWalk::pass_split(const Operator& op, std::uint32_t next) {
   const std::int64_t from_front = axis < 0 ? axis + rank : axis;
   if (from_front < 0 || from_front >= rank)
     return stop("an axis that the tensor lacks");
+  if (!exact_ && std::none_of(op.inputs.begin(), op.inputs.end(), [&](const auto& input) {
+        return input && lower_case(graph_.tensor(*input).name).find("split") != std::string::npos;
+      }))
+    return stop("a split without an input of that name");
   const Operator& reader = graph_.op(network_.nodes[next].op);
   // The first part that the next node reads; where it reads two, the reference sees one.
   std::int64_t begin = 0;
@@ -291,9 +305,7 @@ bool LayoutWalk::pass_concat(const Operator& op, std::uint32_t previous) {
   for (std::size_t i = 0; i < std::min<std::size_t>(op.inputs.size(), 2); ++i) {
     if (!op.inputs[i] || graph_.tensor(*op.inputs[i]).producer)
       continue;
-    std::string name = graph_.tensor(*op.inputs[i]).name;
-    std::transform(name.begin(), name.end(), name.begin(),
-                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+    const std::string name = lower_case(graph_.tensor(*op.inputs[i]).name);
     if (name.find("constant") == std::string::npos)
       continue;
     Shape constant_shape = graph_.tensor(*op.inputs[i]).shape;
