@@ -19,6 +19,8 @@ constexpr std::size_t kLongestStack = 64;
 constexpr std::size_t kMostLightOperators = 8;
 /// Loops of an operator from which slices may start.
 constexpr std::size_t kMostSeeds = 6;
+/// Stacks of the tool's own choice make no more iterations again, as a share of all.
+constexpr double kMostRecomputed = 0.25;
 /// A longer first axis is not cut into single iterations.
 constexpr std::int64_t kLargestBatch = 64;
 constexpr std::uint32_t kAlone = std::numeric_limits<std::uint32_t>::max();
@@ -132,6 +134,10 @@ std::int64_t SliceFinder::excess(const StackSlicer& slicer, std::span<const OpId
   std::vector<std::int64_t> copies; // cores that share out another loop have all of what stays
   for (std::size_t m = 0; m < members.size(); ++m) {
     const auto& cores = cores_[members[m].index()];
+    if (update(members[m].index())) { // cut as far as it takes, whatever the others are
+      copies.push_back(0);
+      continue;
+    }
     copies.push_back(std::ssize(cores));
     for (const CoreId core : cores) {
       if (used.size() <= core.index())
@@ -160,14 +166,37 @@ void SliceFinder::fit(const StackSlicer& slicer, std::span<const OpId> members, 
     if (candidate.count > 1)
       slicer.make_slices(candidate.loops, candidate.count, halo, fixed, candidate.slices);
     candidate.excess = excess(slicer, members, candidate.slices);
+    if (candidate.excess == 0 && recomputes_much(members, candidate.slices))
+      candidate.excess = 1; // smaller slices would have more of it
     if (candidate.excess == 0 || count >= candidate.longest)
       return;
   }
 }
 
+/// Halos that are made again cost more than kMostRecomputed of all iterations.
+bool SliceFinder::recomputes_much(std::span<const OpId> members,
+                                  const std::vector<Slices>& slices) const {
+  double needed = 0;
+  double done = 0;
+  for (std::size_t m = 0; m < members.size(); ++m) {
+    const LoopNest& nest = graph_.op(members[m]).nest;
+    const auto whole = static_cast<double>(iterations(nest));
+    double times = 1;
+    for (const SliceCut& cut : slices[m]) {
+      std::int64_t sum = 0;
+      for (const Interval part : cut.parts)
+        sum += part.size();
+      times *= static_cast<double>(sum) / static_cast<double>(nest.dims[cut.dim].size);
+    }
+    needed += whole;
+    done += whole * times;
+  }
+  return done > needed * (1 + kMostRecomputed);
+}
+
 /// End of the longest stack from `first` that some seed slices as a whole so that it fits; without
 /// operators at its end that would fit anyway.
-std::size_t SliceFinder::grow(std::size_t first) {
+std::size_t SliceFinder::grow(std::size_t first, Halo halo) {
   std::vector<OpId> members{OpId(first)};
   std::vector<std::pair<Seed, std::int64_t>> alive; // with the slices it takes so far
   for (const Seed& seed : seeds(0, OpId(first)))
@@ -182,7 +211,7 @@ std::size_t SliceFinder::grow(std::size_t first) {
       Candidate candidate = spread(slicer, members, seed);
       if (candidate.reached < members.size())
         continue;
-      fit(slicer, members, Halo::cached, count, candidate);
+      fit(slicer, members, halo, count, candidate);
       if (candidate.excess == 0)
         left.emplace_back(seed, candidate.count);
     }
@@ -198,7 +227,7 @@ std::size_t SliceFinder::grow(std::size_t first) {
   return std::min(end, last_crowded + 2);
 }
 
-std::vector<std::vector<OpId>> SliceFinder::stacks() {
+std::vector<std::vector<OpId>> SliceFinder::stacks(Halo halo) {
   const std::size_t count = graph_.operators().size();
   std::vector<std::vector<OpId>> stacks;
   stacked_.assign(count, kAlone);
@@ -206,7 +235,7 @@ std::vector<std::vector<OpId>> SliceFinder::stacks() {
     const bool starts =
         !update(first) && (crowded(OpId(first)) ||
                            (first + 1 < count && !update(first + 1) && crowded(OpId(first + 1))));
-    const std::size_t last = starts ? grow(first) : first + 1;
+    const std::size_t last = starts ? grow(first, halo) : first + 1;
     if (last - first > 1) {
       auto& stack = stacks.emplace_back();
       for (std::size_t i = first; i < last; ++i) {
@@ -270,8 +299,38 @@ void SliceFinder::fill_in(std::span<const OpId> members, Halo halo, std::int64_t
     if (!best || candidate.better_than(*best))
       best = std::move(candidate);
   }
-  if (best)
-    slices = std::move(best->slices);
+  if (!best)
+    return;
+  slices = std::move(best->slices);
+  for (std::size_t m = 0; m < members.size(); ++m) {
+    if (update(members[m].index()))
+      refine(members[m], slices[m]);
+  }
+}
+
+/// Cuts the operator along further loops until its tiles fit their cores.
+void SliceFinder::refine(OpId id, Slices& slices) const {
+  const Operator& op = graph_.op(id);
+  const auto& cores = cores_[id.index()];
+  const std::int64_t room = room_.of_a_tile(cores);
+  for (std::uint32_t d = 0; d < op.nest.dims.size(); ++d) {
+    const bool known = std::any_of(slices.begin(), slices.end(),
+                                   [&](const SliceCut& cut) { return cut.dim == d; });
+    if (known || op.nest.dims[d].size < 2 || loop_use(op.nest, d) != LoopUse::parallel)
+      continue;
+    slices.push_back({d, {}});
+    for (std::int64_t parts = 1;; parts = std::min(2 * parts, op.nest.dims[d].size)) {
+      slices.back() = even_slices(op.nest, d, parts);
+      const bool fits = tile_bits(graph_, op, slices, std::ssize(cores)) <= room;
+      if (!fits && parts < op.nest.dims[d].size)
+        continue;
+      if (parts == 1)
+        slices.pop_back();
+      if (fits)
+        return;
+      break;
+    }
+  }
 }
 
 Slices SliceFinder::alone(OpId op) {

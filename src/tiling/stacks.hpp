@@ -33,11 +33,12 @@ public:
   /// Stacks of neighbours in the order of operators, from one on whose tiles are too large for
   /// their cores: as many as some slices let fit as a whole, working set and every tile. An
   /// optimiser update joins the operator that makes its gradient.
-  std::vector<std::vector<OpId>> stacks();
+  std::vector<std::vector<OpId>> stacks(Halo halo);
 
   /// Slices for the members that have none given (`slices` not empty): along the loop that follows
   /// from the given ones, or `loops`; when nobody has any, along one or two loops of the first or
-  /// last member, in as few slices as let everything fit, but at least `least`.
+  /// last member, in as few slices as let everything fit, but at least `least`. Updates are cut
+  /// further on their own.
   void fill_in(std::span<const OpId> members, Halo halo, std::int64_t least,
                StackSlicer::Loops loops, std::vector<Slices>& slices);
 
@@ -57,7 +58,9 @@ private:
                       const std::vector<Slices>& slices) const;
   void fit(const StackSlicer& slicer, std::span<const OpId> members, Halo halo, std::int64_t least,
            Candidate& candidate) const;
-  std::size_t grow(std::size_t first);
+  void refine(OpId op, Slices& slices) const;
+  std::size_t grow(std::size_t first, Halo halo);
+  bool recomputes_much(std::span<const OpId> members, const std::vector<Slices>& slices) const;
   void join_gradient(OpId id, std::vector<std::vector<OpId>>& stacks);
 
   const Graph& graph_;

@@ -139,7 +139,8 @@ private:
   /// type says so: slices of a `default` are meant for what is fused.
   void plan_slices(TileGraph& result) {
     SliceFinder finder(graph_, chip_, cores_);
-    Stacks stacks = complete_stacks(graph_, options_.stacks ? *options_.stacks : finder.stacks());
+    Stacks stacks =
+        complete_stacks(graph_, options_.stacks ? *options_.stacks : finder.stacks(options_.halo));
     for (const auto& members : stacks.members) {
       const bool alone = members.size() == 1;
       StackSlicer::Loops loops(members.size());

@@ -74,6 +74,8 @@ std::int64_t working_set(const Graph& graph, std::span<const OpId> members,
   std::int64_t live = 0;
   std::int64_t peak = 0;
   for (std::uint32_t m = 0; m < members.size(); ++m) {
+    if (copies[m] == 0)
+      continue;
     std::int64_t passing = 0;
     for (const Access& access : graph.op(members[m]).nest.operands) {
       const std::int64_t bits = touched_bits(graph, access, ranges[m]);

@@ -12,8 +12,9 @@
 namespace monet {
 
 /// Bits that a stack needs on the chip so that nothing is fetched or written twice: operands that
-/// every slice reads and sums that it adds to all the time, once for each of the member's `copies`;
-/// beside them, of one slice in the middle, what is alive at the operator where that is most.
+/// every slice reads and sums that it adds to all the time, once for each of the member's `copies`
+/// (members with none do not count); beside them, of one slice in the middle, what is alive at the
+/// operator where that is most.
 std::int64_t working_set(const Graph& graph, std::span<const OpId> members,
                          const StackSlicer& slicer, const std::vector<Slices>& slices,
                          std::span<const std::int64_t> copies);
