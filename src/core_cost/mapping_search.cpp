@@ -30,6 +30,7 @@ struct Context {
   NestModel model;
   Hierarchy hierarchy;
   bool streams = false;
+  std::vector<std::int64_t> touched; ///< per operand: bits, see touched_bits()
 };
 
 /// The operand's whole region as it is stored.
@@ -37,10 +38,20 @@ std::int64_t region_bits(const ProblemOperand& operand) {
   return checked_multiply(checked_product(operand.extents), operand.bits);
 }
 
+/// Bits of the different elements of the operand that the whole problem touches.
+std::int64_t touched_bits(const NestModel& model, const CoreProblem& problem, std::size_t operand) {
+  Footprint whole(model.operands[operand]);
+  for (std::size_t d = 0; d < model.dims.size(); ++d)
+    whole.multiply({static_cast<std::uint32_t>(d), static_cast<double>(model.dims[d].size)});
+  const auto elements = static_cast<std::int64_t>(whole.elements());
+  const ProblemOperand& o = problem.operands[operand];
+  return std::min(checked_multiply(elements, o.bits), region_bits(o));
+}
+
 /// Traffic with the off-chip memory. Partial sums that were never written before are not read:
-/// unlike the on-chip levels, where the first, empty read-back is charged as ZigZag does. All of an
-/// output's region is written: fractional unrolling may count a little less, and elements that a
-/// scatter leaves out are zeros.
+/// unlike the on-chip levels, where the first, empty read-back is charged as ZigZag does. All that
+/// is touched of an input is read and all of an output's region is written: fractional unrolling
+/// may count less, and elements that a scatter leaves out are zeros.
 OffchipTraffic offchip_traffic(const Context& c, const Candidate& candidate, std::size_t operand) {
   OffchipTraffic traffic;
   const std::size_t top = c.hierarchy.levels[operand].size() - 1;
@@ -49,7 +60,8 @@ OffchipTraffic offchip_traffic(const Context& c, const Candidate& candidate, std
   const OperandMovement& moved = candidate.exact[operand];
   const auto bits = [](const Movement& m) { return m.amount * m.count * m.bits; };
   if (!c.model.operands[operand].output) {
-    traffic.read = {bits(moved.levels[top][index_of(Direction::tl)])};
+    const std::int64_t read = bits(moved.levels[top][index_of(Direction::tl)]);
+    traffic.read = {std::max(read, c.touched[operand])};
     return traffic;
   }
   const Movement& write = moved.levels[top][index_of(Direction::fl)];
@@ -307,7 +319,12 @@ Context make_context(const CoreProblem& problem, const Core& core, const CoreCos
   NestModel model = make_nest_model(problem, options.model);
   model.even_allocation = options.even_allocation;
   Hierarchy hierarchy = make_hierarchy(problem, model, core);
-  return {problem, core, options, std::move(model), std::move(hierarchy), streams(problem)};
+  std::vector<std::int64_t> touched;
+  for (std::size_t i = 0; i < model.operands.size(); ++i)
+    touched.push_back(touched_bits(model, problem, i));
+  return {
+      problem,           core, options, std::move(model), std::move(hierarchy), streams(problem),
+      std::move(touched)};
 }
 
 } // namespace
