@@ -143,6 +143,20 @@ Placed place_operands(const Tile& tile, std::span<const Interval> ranges, const 
   return placed;
 }
 
+/// Operands that read one tensor pass by together: a part of it that is kept for one of them would
+/// be kept with what the others read.
+void stream_together(const LoopNest& nest, std::vector<ProblemOperand>& operands) {
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    if (!operands[i].offchip || operands[i].mode != AccessMode::read)
+      continue;
+    for (std::size_t j = 0; j < operands.size(); ++j) {
+      if (operands[j].mode == AccessMode::read &&
+          nest.operands[i].tensor == nest.operands[j].tensor)
+        operands[j].offchip = true;
+    }
+  }
+}
+
 /// What stays fits into every top memory, beside the streamed slices where there are any.
 bool fits(const Placed& placed, const std::vector<ProblemOperand>& operands) {
   for (std::size_t m = 0; m < placed.members.size(); ++m) {
@@ -182,6 +196,7 @@ CoreProblem core_problem(const Tile& tile, std::span<const Interval> ranges,
     if (!placed.members[m].empty())
       mark_offchip(placed.members[m], placed.capacity[m], placed.problem.operands);
   }
+  stream_together(step.graph.op(tile.op).nest, placed.problem.operands);
   return std::move(placed.problem);
 }
 
@@ -197,6 +212,7 @@ std::vector<CoreProblem> streaming_choices(const Tile& tile, std::span<const Int
   for (unsigned set = 1; set < 1U << n; ++set) {
     for (std::size_t i = 0; i < n; ++i)
       problem.operands[i].offchip = (set >> i & 1U) != 0;
+    stream_together(step.graph.op(tile.op).nest, problem.operands);
     const bool all = set + 1 == 1U << n;
     const bool wanted =
         all || (fits(placed, problem.operands) && smallest(placed, problem.operands));

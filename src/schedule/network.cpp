@@ -55,18 +55,23 @@ Network::Network(const Chip& chip, const NetworkOptions& options) : chip_(chip),
 bool Network::port_can_be_full(bool read) const {
   const bool both = port_.shared;
   std::optional<std::vector<LinkId>> common;
+  const auto keep = [&](std::vector<LinkId> links) {
+    if (common)
+      std::erase_if(links, [&](LinkId id) {
+        return std::find(common->begin(), common->end(), id) == common->end();
+      });
+    common = std::move(links);
+  };
   for (std::size_t core = 0; core < chip_.compute_cores(); ++core) {
     for (const bool reads : {true, false}) {
       const CoreId from = reads ? offchip() : CoreId(core);
       const CoreId to = reads ? CoreId(core) : offchip();
       if ((!both && reads != read) || !chip_.connected(from, to))
         continue;
-      std::vector<LinkId> links = chip_.route(from, to);
-      if (common)
-        std::erase_if(links, [&](LinkId id) {
-          return std::find(common->begin(), common->end(), id) == common->end();
-        });
-      common = std::move(links);
+      keep(chip_.route(from, to));
+      std::vector<LinkId> other = second_route(chip_, from, to);
+      if (options_.free_routing && !other.empty())
+        keep(std::move(other));
     }
   }
   std::int64_t width = read ? port_.read_bits_per_cycle : port_.write_bits_per_cycle;
