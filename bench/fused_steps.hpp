@@ -5,7 +5,9 @@
 #include "training/tiny_network.hpp"
 
 #include "monet/core_cost/mapping_file.hpp"
+#include "monet/hardware/read_hardware.hpp"
 #include "monet/tiling/tiling.hpp"
+#include "monet/workload/onnx_reader.hpp"
 
 #include <vector>
 
@@ -15,9 +17,14 @@ struct FusedStep {
   TrainingGraph step;
   Chip chip;
   MappingFile mapping;
+  /// All operators in one stack.
   TileGraph tiles() const {
     TilingOptions options;
     options.mapping = &mapping;
+    options.mode = TilingMode::fused;
+    options.stacks.emplace(1);
+    for (std::size_t i = 0; i < step.graph.operators().size(); ++i)
+      options.stacks->front().emplace_back(i);
     return make_tiles(step, chip, options);
   }
 };
@@ -27,8 +34,35 @@ inline MappingEntry entry(const std::string& name, std::vector<std::int64_t> cor
   MappingEntry entry;
   entry.name = name;
   entry.core_allocation = std::move(cores);
-  entry.inter_core_tiling = {std::move(inter), std::move(intra)};
+  entry.inter_core_tiling = {std::move(inter)};
+  entry.intra_core_tiling = {std::move(intra)};
   return entry;
+}
+
+inline TilingFactor times(const std::string& dim, std::int64_t count) {
+  return {dim, TilingFactor::Amount::number, count};
+}
+inline TilingFactor every(const std::string& dim) {
+  return {dim, TilingFactor::Amount::all, 1};
+}
+
+/// Inference of ResNet-18 at 224 x 224 on the quad core, tiled as the reference scheduler's mapping
+/// of it does: rows times quarters of the channels, pooling and sums on cores of their own.
+inline FusedStep resnet18_rows(const std::string& data) {
+  OnnxReadOptions reading;
+  reading.batch = 1;
+  FusedStep made;
+  made.step =
+      fold_views(make_inference_graph(read_onnx(data + "/workload/resnet18.onnx", reading)));
+  made.chip = read_chip(data + "/hardware/tpu_like_quad_core.yaml");
+  made.mapping.entries = {entry("Conv", {0, 1, 2, 3}, times("K", 4), every("OY")),
+                          entry("Gemm", {0, 1, 2, 3}, times("K", 4), every("D")),
+                          entry("MaxPool", {4}, times("K", 1), every("OY")),
+                          entry("GlobalAveragePool", {4}, times("K", 1), every("OY")),
+                          entry("Add", {5}, times("K", 1), every("D")),
+                          entry("Relu", {5}, times("K", 1), every("D")),
+                          entry("BatchNormalization", {5}, times("K", 1), every("H"))};
+  return made;
 }
 
 /// 3 x 3 convolutions of 16 channels and ReLUs in turn, `layers` of each, on images of 4 columns.
@@ -59,15 +93,11 @@ inline FusedStep conv_chain(std::int64_t tiles, bool training) {
                                   .link_bandwidth = 64,
                                   .bus = true,
                                   .dram_bandwidth = 128});
-  const TilingFactor channels{"K", TilingFactor::Amount::number, kCores};
-  const TilingFactor planes{"C", TilingFactor::Amount::number, kCores};
-  const TilingFactor lines{"OY", TilingFactor::Amount::all, 1};
-  const TilingFactor image_lines{"H", TilingFactor::Amount::all, 1};
-  made.mapping.entries = {entry("Conv", {0, 1, 2, 3}, channels, lines),
-                          entry("Relu", {0, 1, 2, 3}, planes, image_lines),
-                          entry("ReluGrad", {0, 1, 2, 3}, planes, image_lines),
-                          entry("ConvGradInput", {0, 1, 2, 3}, planes, lines),
-                          entry("ConvGradWeight", {0, 1, 2, 3}, channels, lines)};
+  made.mapping.entries = {entry("Conv", {0, 1, 2, 3}, times("K", kCores), every("OY")),
+                          entry("Relu", {0, 1, 2, 3}, times("C", kCores), every("H")),
+                          entry("ReluGrad", {0, 1, 2, 3}, times("C", kCores), every("H")),
+                          entry("ConvGradInput", {0, 1, 2, 3}, times("C", kCores), every("OY")),
+                          entry("ConvGradWeight", {0, 1, 2, 3}, times("K", kCores), every("OY"))};
   return made;
 }
 

@@ -44,7 +44,7 @@ struct Prepared {
   }
 };
 
-enum class Case { inference, training };
+enum class Case { inference, training, resnet18 };
 
 /// Made once for both benchmarks of a size.
 const Prepared& prepared(Case kind, std::int64_t tiles) {
@@ -53,7 +53,9 @@ const Prepared& prepared(Case kind, std::int64_t tiles) {
   if (!entry) {
     for (auto& other : made)
       other.second.reset(); // a million tiles at a time are enough
-    entry = std::make_unique<Prepared>(bench::conv_chain(tiles, kind == Case::training));
+    entry = std::make_unique<Prepared>(kind == Case::resnet18
+                                           ? bench::resnet18_rows(MONET_SOURCE_DIR "/data")
+                                           : bench::conv_chain(tiles, kind == Case::training));
   }
   return *entry;
 }
@@ -88,6 +90,8 @@ void sizes(benchmark::internal::Benchmark* b) {
     b->Arg(tiles);
   b->Unit(benchmark::kMillisecond)->Complexity(benchmark::oAuto);
 }
+BENCHMARK_CAPTURE(tile_graph, resnet18, Case::resnet18)->Arg(0)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(schedule_tiles, resnet18, Case::resnet18)->Arg(0)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(tile_graph, inference, Case::inference)->Apply(sizes);
 BENCHMARK_CAPTURE(schedule_tiles, inference, Case::inference)->Apply(sizes);
 BENCHMARK_CAPTURE(tile_graph, training, Case::training)->Apply(sizes);
