@@ -32,6 +32,24 @@ std::vector<std::int64_t> random_cores(Random& random, const Chip& chip) {
   return cores;
 }
 
+/// Runs of operators, with some left out here and there; or any operators at all.
+std::vector<std::vector<OpId>> random_stacks(Random& random, const Graph& graph) {
+  std::vector<std::vector<OpId>> stacks(1);
+  const bool anyhow = random.chance(20);
+  const std::int64_t length = random.between(1, 12);
+  if (anyhow)
+    stacks.resize(static_cast<std::size_t>(length));
+  for (std::size_t i = 0; i < graph.operators().size(); ++i) {
+    if (random.chance(15))
+      continue;
+    if (!anyhow && random.between(1, length) == 1)
+      stacks.emplace_back();
+    stacks[anyhow ? random.index(stacks.size()) : stacks.size() - 1].emplace_back(i);
+  }
+  std::erase_if(stacks, [](const auto& stack) { return stack.empty(); });
+  return stacks;
+}
+
 bool runs_on(const Operator& op, const Chip& chip, const std::vector<std::int64_t>& cores) {
   return std::any_of(cores.begin(), cores.end(), [&](std::int64_t core) {
     return can_run(chip.cores[static_cast<std::size_t>(core)], op.nest.compute, op.op_type);
@@ -78,9 +96,13 @@ RandomCase random_case(std::uint64_t seed, const CaseShape& shape) {
   c.step = random_step(random, shape.network);
   c.chip = random_chip(random, shape.system);
   c.mapping = random_mapping(random, c.step.graph, c.chip);
-  TilingOptions options;
-  options.mapping = &c.mapping;
-  c.tiles = make_tiles(c.step, c.chip, options);
+  if (shape.fused) {
+    c.options.mode = TilingMode::fused;
+    c.options.halo = random.chance(70) ? Halo::cached : Halo::recomputed;
+    if (random.chance(70))
+      c.options.stacks = random_stacks(random, c.step.graph);
+  }
+  c.tiles = c.tiled();
   return c;
 }
 

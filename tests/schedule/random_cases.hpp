@@ -13,12 +13,21 @@ struct RandomCase {
   TrainingGraph step;
   Chip chip;
   MappingFile mapping;
+  TilingOptions options; ///< without the mapping
   TileGraph tiles;
+
+  /// make_tiles() as the case has it.
+  TileGraph tiled() const {
+    TilingOptions all = options;
+    all.mapping = &mapping;
+    return make_tiles(step, chip, all);
+  }
 };
 
 struct CaseShape {
   NetworkShape network;
   SystemShape system;
+  bool fused = false; ///< random stacks, or those that the tool chooses; halos of both kinds
 };
 
 /// Same seed, same case.
