@@ -133,6 +133,26 @@ void add_notes(const std::vector<stream::Note>& notes, Json& json) {
   }
 }
 
+/// The first note of each name, and how many more there are.
+std::string notes_text(const Json& notes) {
+  std::string text;
+  std::vector<std::string> names;
+  for (const Json& note : notes) {
+    const auto& name = note.at("name").get_ref<const std::string&>();
+    if (std::find(names.begin(), names.end(), name) != names.end())
+      continue;
+    names.push_back(name);
+    const auto count = std::count_if(notes.begin(), notes.end(),
+                                     [&](const Json& other) { return other.at("name") == name; });
+    text += fmt::format("\nnote ({}): {}: {}", name, printable(note.at("node").get<std::string>()),
+                        printable(note.at("what").get<std::string>()));
+    if (count > 1)
+      text += fmt::format(" (and {} more, see --json)", count - 1);
+    text += "\n";
+  }
+  return text;
+}
+
 } // namespace
 
 Json stream_json(const stream::Workload& workload, const Chip& chip, const stream::Costs& costs,
@@ -188,11 +208,7 @@ std::string stream_table(const Json& result) {
          bytes("peak_bits"), bytes("capacity_bits")});
   }
   text += aligned_table(peaks);
-  for (const Json& note : result.at("notes")) {
-    text += fmt::format("\nnote ({}): {}: {}\n", note.at("name").get<std::string>(),
-                        printable(note.at("node").get<std::string>()),
-                        printable(note.at("what").get<std::string>()));
-  }
+  text += notes_text(result.at("notes"));
   return text;
 }
 

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <numeric>
 
 namespace monet::stream {
@@ -153,73 +152,76 @@ void Coala::list_needs(const Tile& tile, std::uint32_t index) {
 
 void Coala::cut_needs(std::uint32_t index) {
   const CoreId core = workload_.tiles[index].core;
+  parts_.clear();
   for (Need& need : needs_) {
     if (!present(need.tensor, core))
       need.object = part_of(need.tensor, index);
   }
+  needed_by_.resize(objects_.size(), kNone);
+  for (const Need& need : needs_)
+    needed_by_[need.object] = index;
 }
 
-/// The part of a tensor that lies within the tile's ranges of the loops it is tiled along, matched
-/// by name; the tensor itself when that is all of it. The part lies off-chip like the whole.
-std::uint32_t Coala::part_of(std::uint32_t tensor, std::uint32_t tile) {
-  const Tensor& whole = workload_.tensors[tensor];
+/// Ranges of a tensor within the tile's ranges of the loops it is tiled along, matched by name; and
+/// how many times smaller that is. As small as the whole: nullopt.
+std::optional<Coala::Cut> Coala::cut_of(const Tensor& whole, std::uint32_t tile) const {
   const Layer& layer = workload_.layers[workload_.tiles[tile].layer];
   const Layer& origin = workload_.layers[whole.layer];
-  const std::span<const Interval> ranges = workload_.ranges(tile);
+  const std::vector<std::uint32_t>& axes =
+      origin.operands[static_cast<std::size_t>(whole.operand)].axes;
   const std::span<const Interval> whole_ranges = workload_.ranges(whole.tile);
   const std::uint32_t own = first_axis_[workload_.tiles[tile].layer];
   const std::uint32_t other = first_axis_[whole.layer];
-  double ratio = 1;
+  Cut cut;
   bool differs = false;
-  std::vector<std::pair<std::uint32_t, Interval>> cuts;
   for (const Factor& factor : layer.intra) {
-    for (const std::uint32_t axis : origin.operands[static_cast<std::size_t>(whole.operand)].axes) {
-      if (axis_names_[own + factor.dim] != axis_names_[other + axis])
+    for (std::size_t i = 0; i < axes.size(); ++i) {
+      if (axis_names_[own + factor.dim] != axis_names_[other + axes[i]])
         continue;
-      const Interval wanted = ranges[factor.dim];
-      const auto all = static_cast<double>(whole_ranges[axis].end - whole_ranges[axis].begin);
-      const auto part = static_cast<double>(wanted.end - wanted.begin);
-      ratio *= all / part;
-      differs = differs || all != part;
-      cuts.emplace_back(axis, wanted);
+      if (cut.ranges.empty()) {
+        for (const std::uint32_t axis : axes)
+          cut.ranges.push_back(whole_ranges[axis]);
+      }
+      const Interval wanted = workload_.ranges(tile)[factor.dim];
+      const Interval all = whole_ranges[axes[i]];
+      cut.ratio *=
+          static_cast<double>(all.end - all.begin) / static_cast<double>(wanted.end - wanted.begin);
+      differs = differs || all.end - all.begin != wanted.end - wanted.begin;
+      cut.ranges[i] = wanted;
       break;
     }
   }
-  if (!differs)
+  return differs ? std::optional(std::move(cut)) : std::nullopt;
+}
+
+/// The part of a tensor that a tile needs, or the tensor itself when that is all of it. The part
+/// lies off-chip like the whole; parts of equal ranges are one in a memory.
+std::uint32_t Coala::part_of(std::uint32_t tensor, std::uint32_t tile) {
+  const Tensor& whole = workload_.tensors[tensor];
+  const std::optional<Cut> cut = cut_of(whole, tile);
+  if (!cut)
     return tensor;
-  const Storage::Holding* offchip =
-      storage_.find(tensor, memory(offchip_, memory_of(whole.operand)));
-  if (offchip == nullptr) {
+  const std::uint32_t dram = memory(offchip_, memory_of(whole.operand));
+  const Storage::Holding* held = storage_.find(tensor, dram);
+  if (held == nullptr) {
     note("parts of tensors that are not off-chip",
          workload_.name_of(whole) + " is needed in part, but is not in the off-chip memory; the "
                                     "reference stops here, and the whole is moved instead");
     return tensor;
   }
-  const double since = offchip->available;
-  const auto object = static_cast<std::uint32_t>(objects_.size());
-  // Parts of equal ranges are one in a memory. Within a layer they only arise from one another.
-  std::uint32_t content = object;
-  for (const Need& need : needs_) {
-    if (need.object == need.tensor || need.object >= object)
-      continue;
-    const Tensor& before = workload_.tensors[need.tensor];
-    if (before.layer != whole.layer || before.operand != whole.operand)
-      continue;
-    const std::span<const Interval> theirs = workload_.ranges(before.tile);
-    bool same = true;
-    for (const std::uint32_t axis : origin.operands[static_cast<std::size_t>(whole.operand)].axes) {
-      const bool cut =
-          std::any_of(cuts.begin(), cuts.end(), [axis](const auto& c) { return c.first == axis; });
-      same = same && (cut || (theirs[axis].begin == whole_ranges[axis].begin &&
-                              theirs[axis].end == whole_ranges[axis].end));
-    }
-    if (same)
-      content = objects_[need.object].content;
+  const double since = held->available;
+  std::vector<std::int64_t> key{whole.layer, static_cast<std::int64_t>(whole.operand)};
+  for (const Interval& range : cut->ranges) {
+    key.push_back(range.begin);
+    key.push_back(range.end);
   }
-  objects_.push_back({tensor, content, Storage::kNil,
-                      static_cast<std::int64_t>(static_cast<double>(whole.bits.value) / ratio)});
+  const auto object = static_cast<std::uint32_t>(objects_.size());
+  const std::uint32_t content = parts_.try_emplace(std::move(key), object).first->second;
+  objects_.push_back(
+      {tensor, content, Storage::kNil,
+       static_cast<std::int64_t>(static_cast<double>(whole.bits.value) / cut->ratio)});
   storage_.grow(objects_.size());
-  add_to_memory(object, memory(offchip_, memory_of(whole.operand)), since, since);
+  add_to_memory(object, dram, since, since);
   return object;
 }
 
@@ -360,11 +362,6 @@ void Coala::collect_peaks() {
     const TopMemory& top = fabric_.memories()[m];
     result_.peaks.push_back({top.name, top.cores, top.capacity, {usage_[m].peak()}});
   }
-}
-
-bool Coala::needed(std::uint32_t object) const {
-  return std::any_of(needs_.begin(), needs_.end(),
-                     [object](const Need& need) { return need.object == object; });
 }
 
 bool Coala::streams(MemoryOperand operand) const {

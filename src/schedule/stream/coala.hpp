@@ -9,6 +9,7 @@
 #include "monet/schedule/stream_coala.hpp"
 
 #include <compare>
+#include <map>
 #include <optional>
 #include <queue>
 #include <string>
@@ -37,6 +38,10 @@ private:
     std::uint32_t tensor = 0;
     MemoryOperand operand = MemoryOperand::I1; ///< under which the tile's core stores it
   };
+  struct Cut {
+    std::vector<Interval> ranges; ///< per axis of the operand
+    double ratio = 1;             ///< bits of the whole over bits of the part
+  };
   struct Candidate { ///< for eviction; the smallest goes first
     double importance = 0;
     std::int64_t bits = 0;
@@ -56,6 +61,7 @@ private:
   void schedule_tile(std::uint32_t tile);
   void list_needs(const Tile& tile, std::uint32_t index);
   void cut_needs(std::uint32_t index);
+  std::optional<Cut> cut_of(const Tensor& whole, std::uint32_t tile) const;
   std::uint32_t part_of(std::uint32_t tensor, std::uint32_t tile);
   void reconsider_streams(const Tile& tile);
   void synchronise_cores(std::uint32_t tile);
@@ -92,7 +98,7 @@ private:
   bool present(std::uint32_t object, CoreId core) const {
     return storage_.contains(objects_[object].content, memory(core, own_operand(object)));
   }
-  bool needed(std::uint32_t object) const;
+  bool needed(std::uint32_t object) const { return needed_by_[object] == tile_; }
   bool streams(MemoryOperand operand) const;
   double fraction_of(std::uint32_t layer) const {
     return 1.0 / static_cast<double>(workload_.layers[layer].inter_splits);
@@ -126,6 +132,8 @@ private:
   // Of the tile being scheduled.
   std::uint32_t tile_ = 0;
   std::vector<Need> needs_;
+  std::vector<std::uint32_t> needed_by_; ///< per object: the last tile that needed it
+  std::map<std::vector<std::int64_t>, std::uint32_t> parts_; ///< contents, by origin and ranges
   std::vector<MemoryOperand> streamed_;
   std::vector<Blocked> blocked_;
   std::vector<Candidate> candidates_;

@@ -1,7 +1,5 @@
 #include "schedule/stream/fabric.hpp"
 
-#include "monet/base/errors.hpp"
-
 #include <algorithm>
 
 namespace monet::stream {
@@ -28,6 +26,7 @@ TopMemory top_memory(const Memory& memory) {
 
 Fabric::Fabric(const Chip& chip)
     : known_(chip.cores.size(), false), out_(chip.cores.size()), in_(chip.cores.size()),
+      link_of_(chip.cores.size() * chip.cores.size(), kUnknown),
       path_of_(chip.cores.size() * chip.cores.size(), kUnknown) {
   make_edges(chip);
   make_memories(chip);
@@ -44,14 +43,12 @@ void Fabric::add_node(CoreId core) {
 void Fabric::add_edge(CoreId from, CoreId to, LinkId link) {
   add_node(from);
   add_node(to);
-  for (Edge& edge : out_[from.index()]) {
-    if (edge.to == to) {
-      edge.link = link;
-      return;
-    }
+  std::uint32_t& known = link_of_[from.index() * out_.size() + to.index()];
+  if (known == kUnknown) {
+    out_[from.index()].push_back(to);
+    in_[to.index()].push_back(from);
   }
-  out_[from.index()].push_back({to, link});
-  in_[to.index()].push_back(from);
+  known = link.value;
 }
 
 void Fabric::make_edges(const Chip& chip) {
@@ -165,8 +162,8 @@ std::vector<LinkId> Fabric::search(CoreId from, CoreId to) const {
     std::vector<CoreId> next;
     if (ahead.size() <= behind.size()) {
       for (std::size_t i = 0; i < ahead.size() && !meeting; ++i) {
-        for (const Edge& edge : out_[ahead[i].index()]) {
-          if (reach(ahead[i], edge.to, before, after, next))
+        for (const CoreId core : out_[ahead[i].index()]) {
+          if (reach(ahead[i], core, before, after, next))
             break;
         }
       }
@@ -190,13 +187,8 @@ std::vector<LinkId> Fabric::search(CoreId from, CoreId to) const {
   while (cores.back() != to)
     cores.emplace_back(after[cores.back().index()]);
   std::vector<LinkId> links;
-  for (std::size_t i = 0; i + 1 < cores.size(); ++i) {
-    for (const Edge& edge : out_[cores[i].index()]) {
-      if (edge.to == cores[i + 1])
-        links.push_back(edge.link);
-    }
-  }
-  internal_check(links.size() + 1 == cores.size(), "a path uses an edge that is not there");
+  for (std::size_t i = 0; i + 1 < cores.size(); ++i)
+    links.emplace_back(link_of_[cores[i].index() * out_.size() + cores[i + 1].index()]);
   return links;
 }
 

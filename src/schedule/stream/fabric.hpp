@@ -43,24 +43,21 @@ public:
   std::span<const LinkId> path(CoreId from, CoreId to);
 
 private:
-  struct Edge {
-    CoreId to;
-    LinkId link;
-  };
   void add_node(CoreId core);
   void add_edge(CoreId from, CoreId to, LinkId link);
   void make_edges(const Chip& chip);
   void make_memories(const Chip& chip);
   std::vector<LinkId> search(CoreId from, CoreId to) const;
 
-  std::vector<CoreId> nodes_;           ///< in the order in which edges name them
-  std::vector<bool> known_;             ///< by core: is in nodes_
-  std::vector<std::vector<Edge>> out_;  ///< by core, in order of insertion
-  std::vector<std::vector<CoreId>> in_; ///< likewise
-  std::vector<TopMemory> memories_;     ///< by node, then as in the core's file
+  std::vector<CoreId> nodes_;            ///< in the order in which edges name them
+  std::vector<bool> known_;              ///< by core: is in nodes_
+  std::vector<std::vector<CoreId>> out_; ///< by core, in order of insertion
+  std::vector<std::vector<CoreId>> in_;  ///< likewise
+  std::vector<TopMemory> memories_;      ///< by node, then as in the core's file
   std::vector<std::array<std::uint32_t, kMemoryOperands>> tops_;
   std::vector<std::vector<std::uint32_t>> tops_of_;
   static constexpr std::uint32_t kUnknown = std::numeric_limits<std::uint32_t>::max();
+  std::vector<std::uint32_t> link_of_; ///< [from * cores + to], or kUnknown
   std::vector<std::uint32_t> path_of_; ///< [from * cores + to], index into paths_
   std::vector<std::vector<LinkId>> paths_;
 };

@@ -57,7 +57,8 @@ void Usage::add(double time, std::int64_t bits) {
     return;
   const auto offset = static_cast<std::ptrdiff_t>(index);
   const std::int64_t before = index == 0 ? 0 : bits_[index - 1];
-  times_.insert(times_.begin() + offset, static_cast<std::int64_t>(time));
+  constexpr double kLatest = 9e18; // far beyond what any costs add up to; the cast must be defined
+  times_.insert(times_.begin() + offset, static_cast<std::int64_t>(std::min(time, kLatest)));
   bits_.insert(bits_.begin() + offset, before + bits);
 }
 

@@ -53,12 +53,18 @@ CellArray CellArray::transposed(const std::vector<std::size_t>& order) const {
     result.shape.push_back(shape[order[i]]);
     step[i] = stride[order[i]];
   }
+  if (rank == 0 || cells.empty()) {
+    result.cells = cells;
+    return result;
+  }
   result.cells.reserve(cells.size());
   Shape at(rank, 0);
   std::size_t from = 0;
-  for (std::size_t n = 0; n < cells.size(); ++n) {
-    result.cells.push_back(cells[from]);
-    for (std::size_t i = rank; i-- > 0;) {
+  const auto length = static_cast<std::size_t>(result.shape[rank - 1]);
+  while (result.cells.size() < cells.size()) {
+    for (std::size_t k = 0; k < length; ++k)
+      result.cells.push_back(cells[from + k * step[rank - 1]]);
+    for (std::size_t i = rank - 1; i-- > 0;) {
       from += step[i];
       if (++at[i] < result.shape[i])
         break;
@@ -146,19 +152,18 @@ std::optional<ProducedCells> ProducedCells::of(const Layer& layer, bool exact) {
   std::vector<std::uint32_t> weight(loops.size(), 1);
   for (std::size_t i = loops.size(); i-- > 1;)
     weight[i - 1] = weight[i] * static_cast<std::uint32_t>(classes[i].parts.size());
-  result.array.cells.reserve(static_cast<std::size_t>(count));
-  Shape at(loops.size(), 0);
-  for (std::int64_t n = 0; n < count; ++n) {
-    std::uint32_t cell = 0;
-    for (std::size_t i = 0; i < loops.size(); ++i)
-      cell += weight[i] * classes[i].of[static_cast<std::size_t>(at[i])];
-    result.array.cells.push_back(cell);
-    for (std::size_t i = loops.size(); i-- > 0;) {
-      if (++at[i] < extents[i])
-        break;
-      at[i] = 0;
+  // From the innermost loop outwards: what is there once per iteration of the next loop.
+  std::vector<std::uint32_t> inner{0};
+  for (std::size_t i = loops.size(); i-- > 0;) {
+    std::vector<std::uint32_t> cells;
+    cells.reserve(inner.size() * classes[i].of.size());
+    for (const std::uint32_t part : classes[i].of) {
+      for (const std::uint32_t cell : inner)
+        cells.push_back(cell + weight[i] * part);
     }
+    inner = std::move(cells);
   }
+  result.array.cells = std::move(inner);
   std::vector<std::vector<std::vector<std::uint32_t>>> by_loop;
   for (const LoopClasses& list : classes)
     by_loop.push_back(list.parts);
