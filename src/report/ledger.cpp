@@ -3,8 +3,10 @@
 #include "monet/base/errors.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <set>
+#include <span>
 
 namespace monet {
 
@@ -69,6 +71,7 @@ void book_runs(const Timeline& timeline, Ledger& ledger) {
     CoreSums& core = ledger.cores.at(run.core.index());
     core.energy += cost.compute + cost.memory;
     ++core.tiles;
+    core.macs += cost.macs;
     busy[run.core.index()].add(run.start, run.end);
   }
   for (std::size_t i = 0; i < cores_of.size(); ++i) {
@@ -78,9 +81,23 @@ void book_runs(const Timeline& timeline, Ledger& ledger) {
     ledger.cores[i].busy = busy[i].total;
 }
 
+/// In equal parts; the last one takes the rounding.
+void book_onchip(Energy energy, std::span<const CoreId> cores, Ledger& ledger) {
+  Energy left = energy;
+  for (std::size_t i = 0; i < cores.size(); ++i) {
+    const Energy part = i + 1 == cores.size()
+                            ? left
+                            : Energy{energy.units / static_cast<std::int64_t>(cores.size())};
+    ledger.cores.at(cores[i].index()).energy += part;
+    left = left - part;
+  }
+}
+
 void book_transfers(const Timeline& timeline, const Chip& chip, Ledger& ledger) {
   std::vector<BusyTime> busy(ledger.links.size());
   BusyTime offchip_busy;
+  std::array<BusyTime, 2> port_busy;
+  const bool shared_port = !chip.offchip || offchip_port(chip).shared;
   for (const Transfer& transfer : timeline.transfers) {
     LayerSums& layer = ledger.layers.at(transfer.op.index());
     const TransferCost& cost = timeline.cost_of(transfer);
@@ -89,11 +106,15 @@ void book_transfers(const Timeline& timeline, const Chip& chip, Ledger& ledger) 
     layer.energy.links += cost.link_energy;
     layer.energy.offchip += cost.offchip_energy;
     const bool leaves = chip.offchip == route.to.front();
-    ledger.cores.at((leaves ? route.from : route.to.front()).index()).energy += cost.onchip_energy;
+    book_onchip(cost.onchip_energy, leaves ? std::span(&route.from, 1) : std::span(route.to),
+                ledger);
     if (leaves || chip.offchip == route.from) {
       layer.offchip += cost.bits;
       ledger.cores.at(chip.offchip->index()).energy += cost.offchip_energy;
       offchip_busy.add(transfer.start, transfer.end);
+      const std::size_t port = leaves && !shared_port ? 1 : 0;
+      ledger.ports.at(port).bits += cost.bits;
+      port_busy.at(port).add(transfer.start, transfer.end);
     } else {
       internal_check(cost.offchip_energy.units == 0, "an on-chip transfer has off-chip energy");
     }
@@ -105,6 +126,8 @@ void book_transfers(const Timeline& timeline, const Chip& chip, Ledger& ledger) 
   }
   for (std::size_t i = 0; i < busy.size(); ++i)
     ledger.links[i].busy = busy[i].total;
+  for (std::size_t i = 0; i < port_busy.size(); ++i)
+    ledger.ports[i].busy = port_busy[i].total;
   if (chip.offchip)
     ledger.cores[chip.offchip->index()].busy = offchip_busy.total;
 }
@@ -147,6 +170,8 @@ Ledger make_ledger(const StepResult& result, const Chip& chip) {
   book_runs(*result.timeline, ledger);
   book_transfers(*result.timeline, chip, ledger);
   book_memory(*result.timeline, chip, ledger);
+  for (std::size_t i = 0; i < result.timeline->leakage.size(); ++i)
+    ledger.cores.at(i).energy += result.timeline->leakage[i];
   return ledger;
 }
 

@@ -5,6 +5,7 @@
 #include "monet/hardware/chip.hpp"
 #include "monet/report/result.hpp"
 
+#include <array>
 #include <set>
 #include <string>
 #include <vector>
@@ -21,11 +22,13 @@ struct LayerSums {
 };
 
 struct CoreSums {
-  /// Compute and on-chip memories; what a transfer costs on chip belongs to the core that receives
-  /// it, or to the sender when it leaves the chip. The off-chip core has all off-chip energy.
+  /// Compute, on-chip memories and leakage; what a transfer costs on chip belongs to the core that
+  /// receives it, or to the sender when it leaves the chip. The off-chip core has all off-chip
+  /// energy.
   Energy energy;
   Cycles busy; ///< of the off-chip core: some transfer reads or writes it
   std::int64_t tiles = 0;
+  std::int64_t macs = 0;
   Bits peak; ///< of its top memory; cores that share one have the same figure
 };
 
@@ -39,6 +42,9 @@ struct Ledger {
   std::vector<LayerSums> layers; ///< per operator
   std::vector<CoreSums> cores;
   std::vector<LinkSums> links;
+  /// The off-chip memory's port, or the one that reads and the one that writes; their energy is
+  /// that of the off-chip core.
+  std::array<LinkSums, 2> ports;
 };
 
 Ledger make_ledger(const StepResult& result, const Chip& chip);

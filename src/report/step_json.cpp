@@ -1,5 +1,6 @@
 // The JSON of one modelled step; docs/result.md describes every key.
 #include "ledger.hpp"
+#include "timeline_json.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/report/result.hpp"
@@ -26,6 +27,7 @@ EnergySplit& operator+=(EnergySplit& a, const EnergySplit& b) {
   a.onchip_memory += b.onchip_memory;
   a.links += b.links;
   a.offchip += b.offchip;
+  a.leakage += b.leakage;
   return a;
 }
 
@@ -33,7 +35,8 @@ Json energy_json(const EnergySplit& energy) {
   return {{"compute_pj", picojoules(energy.compute)},
           {"onchip_memory_pj", picojoules(energy.onchip_memory)},
           {"links_pj", picojoules(energy.links)},
-          {"offchip_pj", picojoules(energy.offchip)}};
+          {"offchip_pj", picojoules(energy.offchip)},
+          {"leakage_pj", picojoules(energy.leakage)}};
 }
 
 std::int64_t sum_of(const OwnerBytes& bytes) {
@@ -87,6 +90,16 @@ double share(Cycles part, Cycles whole) {
   return whole.value > 0 ? static_cast<double>(part.value) / static_cast<double>(whole.value) : 0.0;
 }
 
+/// What leaks until a time, of what leaks until the end.
+Energy leaked(const Timeline& timeline, Cycles until) {
+  const Energy all = energy_of(timeline).leakage;
+  if (until >= timeline.makespan)
+    return all;
+  const double part =
+      static_cast<double>(until.value) / static_cast<double>(timeline.makespan.value);
+  return {static_cast<std::int64_t>(static_cast<double>(all.units) * part)};
+}
+
 Json phases_json(const StepResult& result, const Ledger& ledger) {
   const std::vector<Operator>& ops = result.step->graph.operators();
   Json phases = Json::array();
@@ -100,6 +113,7 @@ Json phases_json(const StepResult& result, const Ledger& ledger) {
       energy += ledger.layers[i].energy;
       mac_count += macs(ops[i].nest);
     }
+    energy.leakage = leaked(*result.timeline, span.end) - leaked(*result.timeline, span.start);
     booked += energy;
     const MemorySample peak = peak_between(result.timeline->live, span.start, span.end);
     phases.push_back({{"phase", name_of(span.phase)},
@@ -115,6 +129,12 @@ Json phases_json(const StepResult& result, const Ledger& ledger) {
   return phases;
 }
 
+/// MACs that a core does, of those its multipliers could do in the time.
+double mac_share(const CoreSums& sums, const Core& core, Cycles makespan) {
+  const double most = static_cast<double>(core.lanes()) * static_cast<double>(makespan.value);
+  return most > 0 ? static_cast<double>(sums.macs) / most : 0.0;
+}
+
 Json cores_json(const Ledger& ledger, const Chip& chip, Cycles makespan) {
   Json cores = Json::array();
   for (std::size_t i = 0; i < chip.cores.size(); ++i) {
@@ -125,6 +145,7 @@ Json cores_json(const Ledger& ledger, const Chip& chip, Cycles makespan) {
                      {"kind", name_of_kind(offchip ? CoreKind::offchip : chip.cores[i].kind)},
                      {"busy_cycles", sums.busy.value},
                      {"utilisation", share(sums.busy, makespan)},
+                     {"mac_utilisation", mac_share(sums, chip.cores[i], makespan)},
                      {"energy_pj", picojoules(sums.energy)},
                      {"tiles", sums.tiles},
                      {"peak_memory_bytes", bytes_of(sums.peak)},
@@ -133,18 +154,44 @@ Json cores_json(const Ledger& ledger, const Chip& chip, Cycles makespan) {
   return cores;
 }
 
+/// A link or a port: its time in use, and the part of its bandwidth that is used over the step.
+Json link_json(std::size_t id, const std::string& name, const LinkSums& sums,
+               std::int64_t bandwidth, Cycles makespan) {
+  const double most = static_cast<double>(bandwidth) * static_cast<double>(makespan.value);
+  return {{"id", id},
+          {"name", valid_utf8(name)},
+          {"bandwidth_bits_per_cycle", bandwidth},
+          {"busy_cycles", sums.busy.value},
+          {"utilisation", share(sums.busy, makespan)},
+          {"bandwidth_utilisation", most > 0 ? static_cast<double>(sums.bits.value) / most : 0.0},
+          {"bits", sums.bits.value},
+          {"energy_pj", picojoules(sums.energy)}};
+}
+
 Json links_json(const Ledger& ledger, const Chip& chip, Cycles makespan) {
   Json links = Json::array();
   for (std::size_t i = 0; i < chip.links.size(); ++i) {
-    const LinkSums& sums = ledger.links[i];
-    links.push_back({{"id", i},
-                     {"name", valid_utf8(chip.links[i].name)},
-                     {"busy_cycles", sums.busy.value},
-                     {"utilisation", share(sums.busy, makespan)},
-                     {"bits", sums.bits.value},
-                     {"energy_pj", picojoules(sums.energy)}});
+    const Link& link = chip.links[i];
+    links.push_back(
+        link_json(i, link.name, ledger.links[i], link.bandwidth_bits_per_cycle, makespan));
   }
   return links;
+}
+
+/// The off-chip memory's ports: one for both ways, or one to read and one to write.
+Json ports_json(const Ledger& ledger, const Chip& chip, Cycles makespan) {
+  Json ports = Json::array();
+  if (!chip.offchip)
+    return ports;
+  const OffchipPort port = offchip_port(chip);
+  const std::string name = chip.cores[chip.offchip->index()].name;
+  ports.push_back(link_json(0, name + (port.shared ? " port" : " read port"), ledger.ports[0],
+                            port.read_bits_per_cycle, makespan));
+  if (!port.shared) {
+    ports.push_back(
+        link_json(1, name + " write port", ledger.ports[1], port.write_bits_per_cycle, makespan));
+  }
+  return ports;
 }
 
 Json layers_json(const Graph& graph, const Ledger& ledger) {
@@ -176,42 +223,6 @@ Json layers_json(const Graph& graph, const Ledger& ledger) {
   return layers;
 }
 
-Json timeline_json(const StepResult& result) {
-  const Timeline& timeline = *result.timeline;
-  Json tensors = Json::array();
-  for (const Tensor& tensor : result.step->graph.tensors())
-    tensors.push_back(valid_utf8(tensor.name));
-  Json runs = Json::array();
-  for (const TileRun& run : timeline.runs) {
-    runs.push_back(Json::array({run.core.value, run.op.value, run.start.value, run.end.value}));
-  }
-  Json transfers = Json::array();
-  for (const Transfer& t : timeline.transfers) {
-    const Route& route = timeline.route_of(t);
-    Json links = Json::array();
-    for (const LinkId link : route.links)
-      links.push_back(link.value);
-    transfers.push_back(Json::array({static_cast<int>(t.kind), std::move(links), t.op.value,
-                                     t.start.value, t.end.value, timeline.bits_of(t).value,
-                                     route.from.value, route.to.front().value, t.tensor.value}));
-  }
-  Json cycles = Json::array();
-  std::array<Json, kMemoryOwners> bytes;
-  bytes.fill(Json::array());
-  for (const MemorySample& sample : timeline.live) {
-    cycles.push_back(sample.time.value);
-    for (std::size_t i = 0; i < bytes.size(); ++i)
-      bytes[i].push_back(sample.live[i]);
-  }
-  Json memory = {{"cycles", std::move(cycles)}};
-  for (std::size_t i = 0; i < bytes.size(); ++i)
-    memory[owner_key(i)] = std::move(bytes[i]);
-  return {{"tensors", std::move(tensors)},
-          {"runs", std::move(runs)},
-          {"transfers", std::move(transfers)},
-          {"memory", std::move(memory)}};
-}
-
 } // namespace
 
 Json step_json(const StepResult& result, const Chip& chip) {
@@ -239,8 +250,11 @@ Json step_json(const StepResult& result, const Chip& chip) {
   json["phases"] = phases_json(result, ledger);
   json["cores"] = cores_json(ledger, chip, timeline.makespan);
   json["links"] = links_json(ledger, chip, timeline.makespan);
+  json["ports"] = ports_json(ledger, chip, timeline.makespan);
+  json["bounds"] = bounds_json(result, chip);
+  json["critical_path"] = critical_path_json(result, chip);
   json["layers"] = layers_json(graph, ledger);
-  json["timeline"] = timeline_json(result);
+  json["timeline"] = timeline_json(result, chip);
   return json;
 }
 

@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-enum Process { kCores = 1, kLinks = 2, kMemory = 3 };
+enum Process { kCores = 1, kLinks = 2, kMemory = 3, kPorts = 4, kPath = 5, kCoreMemories = 6 };
 
 class TraceWriter {
 public:
@@ -82,6 +82,55 @@ void write_transfers(TraceWriter& trace, const Json& result,
   }
 }
 
+/// Every transfer from or to the off-chip memory on the row of the port it passes.
+void write_ports(TraceWriter& trace, const Json& result, const std::vector<std::string>& layers) {
+  const std::size_t ports = result.at("ports").size();
+  if (ports == 0)
+    return;
+  const std::vector<std::string> tensors = quoted(result.at("timeline").at("tensors"), nullptr);
+  const std::size_t offchip = result.at("cores").size() - 1;
+  for (const Json& transfer : result.at("timeline").at("transfers")) {
+    const bool reads = transfer.at(6).get<std::size_t>() == offchip;
+    if (!reads && transfer.at(7).get<std::size_t>() != offchip)
+      continue;
+    const auto start = transfer.at(3).get<std::int64_t>();
+    trace.add(
+        R"("ph":"X","name":{},"cat":"{}","pid":{},"tid":{},"ts":{},"dur":{},"args":{{"bits":{},"layer":{}}})",
+        tensors.at(transfer.at(8).get<std::size_t>()), reads ? "read" : "write",
+        static_cast<int>(kPorts), reads ? 0 : ports - 1, start,
+        transfer.at(4).get<std::int64_t>() - start, transfer.at(5).get<std::int64_t>(),
+        layers.at(transfer.at(2).get<std::size_t>()));
+  }
+}
+
+/// What bounds the step, segment by segment.
+void write_path(TraceWriter& trace, const Json& path, const std::vector<std::string>& layers) {
+  constexpr std::array kLimitNames{"compute", "link", "offchip", "capacity", "order"};
+  for (const Json& segment : path.at("segments")) {
+    const auto start = segment.at(0).get<std::int64_t>();
+    const std::string layer = segment.at(3).is_null() ? std::string(R"("")")
+                                                      : layers.at(segment.at(3).get<std::size_t>());
+    trace.add(
+        R"("ph":"X","name":"{}","cat":"critical path","pid":{},"tid":0,"ts":{},"dur":{},"args":{{"layer":{}}})",
+        kLimitNames.at(segment.at(2).get<std::size_t>()), static_cast<int>(kPath), start,
+        segment.at(1).get<std::int64_t>() - start, layer);
+  }
+}
+
+/// One counter per core's memory.
+void write_memories(TraceWriter& trace, const Json& onchip) {
+  const Json& cycles = onchip.at("cycles");
+  for (const Json& memory : onchip.at("memories")) {
+    const auto core = memory.at("core").get<std::size_t>();
+    for (std::size_t i = 0; i < cycles.size(); ++i) {
+      trace.add(
+          R"("ph":"C","name":"memory of core {}","pid":{},"tid":{},"ts":{},"args":{{"bytes":{}}})",
+          core, static_cast<int>(kCoreMemories), core, cycles[i].get<std::int64_t>(),
+          memory.at("bytes").at(i).get<std::int64_t>());
+    }
+  }
+}
+
 void write_memory(TraceWriter& trace, const Json& memory) {
   const Json& cycles = memory.at("cycles");
   for (std::size_t i = 0; i < cycles.size(); ++i) {
@@ -105,12 +154,19 @@ std::string trace_json(const Json& result) {
   trace.name_process(kCores, "cores");
   trace.name_process(kLinks, "links");
   trace.name_process(kMemory, "memory");
+  trace.name_process(kPorts, "memory ports");
+  trace.name_process(kPath, "critical path");
+  trace.name_process(kCoreMemories, "memories of cores");
   const std::vector<std::string> layers = quoted(result.at("layers"), "name");
   write_threads(trace, kCores, quoted(result.at("cores"), "name"));
   write_threads(trace, kLinks, quoted(result.at("links"), "name"));
+  write_threads(trace, kPorts, quoted(result.at("ports"), "name"));
   write_runs(trace, result, layers);
   write_transfers(trace, result, layers);
+  write_ports(trace, result, layers);
   write_memory(trace, result.at("timeline").at("memory"));
+  write_memories(trace, result.at("timeline").at("onchip"));
+  write_path(trace, result.at("critical_path"), layers);
 
   const Json other = {{"time_unit", "1 us shown = 1 cycle"},
                       {"name", result.at("name")},

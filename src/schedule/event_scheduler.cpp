@@ -392,6 +392,7 @@ private:
     Timeline timeline = timeline_.finish(network_);
     add_phases(step_, timeline);
     add_liveness(step_, timeline);
+    add_leakage(chip_, timeline);
     return timeline;
   }
 

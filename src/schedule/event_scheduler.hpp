@@ -32,5 +32,7 @@ Timeline schedule_with(const TileGraph& tiles, const TrainingGraph& step, const 
 /// Fills phases, live, peak and makespan from runs and transfers (src/schedule/liveness.cpp).
 void add_phases(const TrainingGraph& step, Timeline& timeline);
 void add_liveness(const TrainingGraph& step, Timeline& timeline);
+/// Fills leakage from the makespan (src/schedule/leakage.cpp).
+void add_leakage(const Chip& chip, Timeline& timeline);
 
 } // namespace monet

@@ -399,6 +399,10 @@ private:
       sum.offchip += cost.offchip_energy;
       sum.onchip_memory += cost.onchip_energy;
     }
+    for (const Energy& leakage : timeline_.leakage) {
+      require(leakage.units >= 0, "a memory leaks negative energy");
+      sum.leakage += leakage;
+    }
     require(sum.total() == energy_of(timeline_).total(), "energies do not add up");
   }
 

@@ -51,6 +51,8 @@ EnergySplit energy_of(const Timeline& timeline) {
     split.offchip += cost.offchip_energy;
     split.onchip_memory += cost.onchip_energy;
   }
+  for (const Energy& leakage : timeline.leakage)
+    split.leakage += leakage;
   return split;
 }
 

@@ -1,5 +1,6 @@
 #include "report/hand_made_step.hpp"
 #include "report/json_schema.hpp"
+#include "report/timeline_json.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
@@ -31,8 +32,9 @@ TEST(StepJson, FiguresAreThoseAddedUpByHand) {
             R"({"forward":8,"backward_input":0,"backward_weight":8,"total":16})");
   // compute 8 + 8.5 + 1; on chip 3.25 + 4 + 0.5 of runs and 1.5 + 2.5 + 0.75 of transfers;
   // links 64 + 8 + 148; off-chip 100.25 + 200.
-  EXPECT_EQ(json["energy"].dump(),
-            R"({"compute_pj":17.5,"onchip_memory_pj":12.5,"links_pj":220.0,"offchip_pj":300.25})");
+  EXPECT_EQ(
+      json["energy"].dump(),
+      R"({"compute_pj":17.5,"onchip_memory_pj":12.5,"links_pj":220.0,"offchip_pj":300.25,"leakage_pj":0.0})");
   EXPECT_EQ(json["energy_pj"], 550.25);
   EXPECT_EQ(json["peak_memory_bytes"], 80);
   EXPECT_EQ(json["memory"].dump(),
@@ -100,6 +102,76 @@ TEST(StepJson, CoresAndLinks) {
   EXPECT_EQ(links[1]["bits"], 384);
 }
 
+TEST(StepJson, PortsAndPartsOfBandwidth) {
+  const HandMade made = hand_made_step();
+  const Json json = step_json(made.result(), made.chip);
+  const Json& ports = json["ports"];
+  ASSERT_GE(ports.size(), 1U);
+  EXPECT_EQ(ports[0]["bits"].get<int>() + (ports.size() > 1 ? ports[1]["bits"].get<int>() : 0),
+            128 + 256);
+  EXPECT_EQ(ports[0]["busy_cycles"].get<int>() +
+                (ports.size() > 1 ? ports[1]["busy_cycles"].get<int>() : 0),
+            20);
+  // Link 0 carries 512 bits in 90 cycles of 64.
+  EXPECT_EQ(json["links"][0]["bandwidth_utilisation"], 512.0 / (90 * 64));
+}
+
+TEST(StepJson, MemoryByTensorAndByCore) {
+  const HandMade made = hand_made_step();
+  const Json onchip = step_json(made.result(), made.chip).at("timeline").at("onchip");
+  EXPECT_EQ(onchip["cycles"].dump().substr(0, 14), "[0,10,40,70,74");
+  ASSERT_EQ(onchip["memories"].size(), 2U);
+  // Core 0: x and w, then y, then dw instead of y.
+  EXPECT_EQ(onchip["memories"][0]["bytes"].dump().substr(0, 12), "[48,56,80,80");
+  EXPECT_EQ(onchip["memories"][1]["bytes"].dump().substr(0, 12), "[0,0,0,32,64");
+  for (std::size_t i = 0; i < onchip["cycles"].size(); ++i) {
+    int by_tensor = onchip["rest_bytes"][i];
+    for (const Json& tensor : onchip["tensors"])
+      by_tensor += tensor["bytes"][i].get<int>();
+    int by_core = 0;
+    for (const Json& memory : onchip["memories"])
+      by_core += memory["bytes"][i].get<int>();
+    EXPECT_EQ(by_tensor, by_core);
+  }
+}
+
+TEST(StepJson, TheCriticalPathCoversTheStep) {
+  const HandMade made = hand_made_step();
+  const Json path = step_json(made.result(), made.chip).at("critical_path");
+  std::int64_t at = 0;
+  for (const Json& row : path["segments"]) {
+    EXPECT_EQ(row[0].get<std::int64_t>(), at);
+    at = row[1];
+  }
+  EXPECT_EQ(at, 90);
+  EXPECT_EQ(path["compute_cycles"].get<int>() + path["link_cycles"].get<int>() +
+                path["offchip_cycles"].get<int>() + path["capacity_cycles"].get<int>() +
+                path["order_cycles"].get<int>(),
+            90);
+}
+
+TEST(StepJson, LongListsAreThinnedOut) {
+  const HandMade made = hand_made_step();
+  const Json json = timeline_json(made.result(), made.chip, {.rows = 2, .samples = 2});
+  EXPECT_EQ(json["runs_per_row"], 2);
+  EXPECT_EQ(json["runs"].dump(), "[[0,0,10,70],[1,2,74,80]]");
+  EXPECT_EQ(json["transfers_per_row"], 2);
+  EXPECT_EQ(json["transfers"].size(), 3U); // one per route
+  EXPECT_LE(json["memory"]["cycles"].size(), 2U);
+  EXPECT_LE(json["onchip"]["cycles"].size(), 2U);
+}
+
+TEST(StepJson, LeakageBelongsToCoresAndPhases) {
+  HandMade made = hand_made_step();
+  made.timeline.leakage = {Energy{640}, Energy{64}, Energy{6400}};
+  const Json json = step_json(made.result(), made.chip);
+  EXPECT_EQ(json["energy"]["leakage_pj"], 111.0);
+  const double total = json["energy_pj"];
+  EXPECT_EQ(sum(json["phases"], "energy_pj"), total);
+  EXPECT_EQ(sum(json["cores"], "energy_pj") + sum(json["links"], "energy_pj"), total);
+  EXPECT_EQ(sum(json["layers"], "energy_pj"), total - 111.0);
+}
+
 TEST(StepJson, LayersCarryRunsAndTransfers) {
   const HandMade made = hand_made_step();
   const Json layers = step_json(made.result(), made.chip).at("layers");
@@ -107,7 +179,8 @@ TEST(StepJson, LayersCarryRunsAndTransfers) {
       layers[2].dump(),
       R"({"name":"fc/update","op_type":"SgdUpdate","phase":"update","macs":0,"latency_cycles":6,)"
       R"("energy_pj":360.75,"start_cycle":74,"end_cycle":80,"cores":[1],"offchip_bytes":32,)"
-      R"("energy":{"compute_pj":1.0,"onchip_memory_pj":3.75,"links_pj":156.0,"offchip_pj":200.0},)"
+      R"("energy":{"compute_pj":1.0,"onchip_memory_pj":3.75,"links_pj":156.0,"offchip_pj":200.0,)"
+      R"("leakage_pj":0.0},)"
       R"("dims":{"K":2,"C":4}})");
 }
 

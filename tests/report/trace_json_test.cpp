@@ -33,11 +33,12 @@ TEST(TraceJson, EveryEventHasWhatItsKindNeeds) {
     if (kind == "X") {
       EXPECT_GT(event.at("dur").get<std::int64_t>(), 0);
     } else {
-      EXPECT_EQ(event.at("args").size(), 5U);
+      EXPECT_EQ(event.at("args").size(), event.at("pid") == 3 ? 5U : 1U);
     }
   }
-  // 3 processes with name and place, 3 cores, 2 links; 3 runs, 4 link uses; 5 samples.
-  EXPECT_EQ(kinds, (std::map<std::string, int>{{"M", 11}, {"X", 7}, {"C", 5}}));
+  // 6 processes with name and place, 3 cores, 2 links, 1 port; 3 runs, 4 link uses, 2 uses of the
+  // port, 7 segments of the critical path; 5 samples, 5 of each of 2 memories.
+  EXPECT_EQ(kinds, (std::map<std::string, int>{{"M", 18}, {"X", 16}, {"C", 15}}));
   EXPECT_EQ(trace.at("otherData").at("time_unit"), "1 us shown = 1 cycle");
 }
 

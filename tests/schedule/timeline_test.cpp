@@ -83,6 +83,17 @@ TEST(Timeline, energy_by_hand) {
   EXPECT_DOUBLE_EQ(energy.onchip_memory.picojoules().value, 64 + 32 * 16 + 32 * 8);
 }
 
+TEST(Timeline, memories_leak_while_the_step_lasts) {
+  const Chain chain;
+  Chip chip = make_chip({.cores = 2});
+  chip.cores[0].memories[0].leakage_pj_per_cycle = 0.5;
+  chip.cores[2].memories[0].leakage_pj_per_cycle = 2;
+  const EnergySplit energy = energy_of(run(chain.builder, chip, {0, 0}));
+  EXPECT_DOUBLE_EQ(energy.leakage.picojoules().value, 72 * 2.5); // 72 cycles
+  const EnergySplit none = energy_of(run(chain.builder, make_chip({.cores = 2}), {0, 0}));
+  EXPECT_EQ(energy.total() - energy.leakage, none.total());
+}
+
 TEST(Timeline, live_memory_by_hand) {
   const Chain chain;
   const Timeline timeline = run(chain.builder, make_chip({}), {0, 0});

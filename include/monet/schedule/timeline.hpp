@@ -113,7 +113,8 @@ struct Timeline {
   std::vector<MemorySample> live;  ///< steps; one per change
   std::vector<PhaseSpan> phases;   ///< in order; lengths add up to the makespan
   Cycles makespan;
-  MemorySample peak; ///< of the sum over owners; the first of equals
+  MemorySample peak;           ///< of the sum over owners; the first of equals
+  std::vector<Energy> leakage; ///< per core: of its memories, over the makespan
 
   std::vector<RunCost> costs;
   std::vector<TransferCost> transfer_costs;
@@ -136,7 +137,8 @@ struct EnergySplit {
   Energy onchip_memory;
   Energy links;
   Energy offchip;
-  Energy total() const { return compute + onchip_memory + links + offchip; }
+  Energy leakage;
+  Energy total() const { return compute + onchip_memory + links + offchip + leakage; }
 };
 EnergySplit energy_of(const Timeline& timeline);
 

@@ -1,0 +1,26 @@
+// The parts of a step's JSON that follow time; docs/result.md describes them.
+#pragma once
+
+#include "monet/report/result.hpp"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <cstddef>
+
+namespace monet {
+
+/// Rows that a list of the timeline has at most; longer ones are thinned out, which the JSON says.
+struct TimelineLimits {
+  std::size_t rows = 200'000;   ///< of runs and of transfers
+  std::size_t samples = 1'000;  ///< of memories over time
+  std::size_t tensors = 12;     ///< that are told apart in memories
+  std::size_t segments = 2'000; ///< of the critical path
+};
+
+nlohmann::ordered_json timeline_json(const StepResult& result, const Chip& chip,
+                                     const TimelineLimits& limits = {});
+nlohmann::ordered_json critical_path_json(const StepResult& result, const Chip& chip,
+                                          const TimelineLimits& limits = {});
+nlohmann::ordered_json bounds_json(const StepResult& result, const Chip& chip);
+
+} // namespace monet
