@@ -3,6 +3,7 @@
 #include "small_sort.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace monet::core_cost_detail {
 
@@ -11,8 +12,11 @@ namespace {
 /// Cycles to load (inputs) or drain (output) per operand, level and direction.
 using Loads = std::array<std::array<std::array<double, kDirections>, kMaxLevels>, kMaxOperands>;
 
+using Rates = std::array<std::int64_t, kMaxOperands>;
+
+/// `hidden`: see hidden_rates(); may be null.
 void find_loads(const NestModel& model, const Hierarchy& hierarchy, const DataMovement& movement,
-                double busy_cycles, Loads& loads) {
+                double busy_cycles, Loads& loads, Rates* hidden) {
   for (std::size_t operand = 0; operand < model.operands.size(); ++operand) {
     for (std::size_t l = 0; l < hierarchy.levels[operand].size(); ++l)
       loads[operand][l].fill(0);
@@ -39,6 +43,7 @@ void find_loads(const NestModel& model, const Hierarchy& hierarchy, const DataMo
         t.direction = index_of(a.direction);
         t.cycles = static_cast<double>(real);
         t.least = least;
+        t.whole = t.cycles;
       }
     }
     if (n == 0)
@@ -52,7 +57,13 @@ void find_loads(const NestModel& model, const Hierarchy& hierarchy, const DataMo
       hide_as_zigzag(all, std::max(0.0, spare));
     }
     for (std::size_t i = 0; i < n; ++i) {
-      loads[single[i].operand][single[i].level][single[i].direction] = single[i].cycles;
+      const SingleTransfer& t = single[i];
+      loads[t.operand][t.level][t.direction] = t.cycles;
+      if (hidden != nullptr && t.level + 1 == hierarchy.levels[t.operand].size()) {
+        const double bits =
+            (t.whole - t.cycles) / busy_cycles * static_cast<double>(port.bandwidth_max);
+        (*hidden)[t.operand] = static_cast<std::int64_t>(std::ceil(bits));
+      }
     }
   }
 }
@@ -178,8 +189,18 @@ void hide_in_spare_cycles(std::span<SingleTransfer> transfers, double surplus) {
 Loading loading_cycles(const NestModel& model, const Hierarchy& hierarchy,
                        const DataMovement& movement, double busy_cycles) {
   Loads loads;
-  find_loads(model, hierarchy, movement, busy_cycles, loads);
+  find_loads(model, hierarchy, movement, busy_cycles, loads, nullptr);
   return {onload_cycles(model, hierarchy, loads), offload_cycles(model, hierarchy, loads)};
+}
+
+std::array<std::int64_t, kMaxOperands> hidden_rates(const NestModel& model,
+                                                    const Hierarchy& hierarchy,
+                                                    const DataMovement& movement,
+                                                    double busy_cycles) {
+  Loads loads;
+  Rates hidden{};
+  find_loads(model, hierarchy, movement, busy_cycles, loads, &hidden);
+  return hidden;
 }
 
 } // namespace monet::core_cost_detail

@@ -4,6 +4,7 @@
 
 #include "data_movement.hpp"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -20,6 +21,7 @@ struct SingleTransfer {
   std::size_t direction;
   double cycles;
   std::int64_t least; ///< cycles that cannot overlap with computing
+  double whole = 0;   ///< cycles before any are hidden
 };
 
 /// Hides transfers of one port behind `surplus` cycles of its spare bandwidth, the longest first,
@@ -39,5 +41,12 @@ struct Loading {
 /// `busy_cycles`: from the first MAC to the last. `movement` is that of the form for latency.
 Loading loading_cycles(const NestModel& model, const Hierarchy& hierarchy,
                        const DataMovement& movement, double busy_cycles);
+
+/// Bits per cycle that single transfers from or to each operand's topmost memory take from its port
+/// while they hide behind computing; rounded up.
+std::array<std::int64_t, kMaxOperands> hidden_rates(const NestModel& model,
+                                                    const Hierarchy& hierarchy,
+                                                    const DataMovement& movement,
+                                                    double busy_cycles);
 
 } // namespace monet::core_cost_detail

@@ -1,6 +1,7 @@
 #include "monet/core_cost/streamed_cost.hpp"
 
 #include "candidate.hpp"
+#include "loading.hpp"
 #include "order_beginning.hpp"
 #include "order_rank.hpp"
 #include "set_order.hpp"
@@ -12,9 +13,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace monet {
 
@@ -23,14 +26,6 @@ namespace {
 using namespace core_cost_detail;
 
 constexpr int kLpfLimit = 6;
-
-std::int64_t widest_port(const Core& offchip) {
-  internal_check(offchip.memories.size() == 1, "the off-chip core has one memory");
-  std::int64_t widest = 0;
-  for (const MemoryPort& port : offchip.memories.front().ports)
-    widest = std::max(widest, port.bandwidth_max);
-  return widest;
-}
 
 /// The off-chip memory as it serves some operands of a core. It serves the array dims of the same
 /// names as in its own file: on an array dim that it does not know there are several of it, as in
@@ -65,24 +60,75 @@ Core with_offchip(const StreamedProblem& asked, const Core& core, const Core& of
   return extended;
 }
 
-/// Reads towards the core and writes from it at the operand's topmost memory, while they pass.
-StreamedRate rate_at_top(const Hierarchy& hierarchy, const Candidate& candidate,
-                         std::size_t operand) {
-  const auto& top = candidate.exact[operand].levels[hierarchy.levels[operand].size() - 1];
-  const auto rate = [&](Direction direction) {
-    const Movement& m = top[index_of(direction)];
-    return m.count == 0 || m.window == 0 ? 0 : m.bits_per_cycle() * (m.period / m.window);
-  };
-  return {rate(Direction::tl), rate(Direction::fl)};
+/// Bits per cycle at an operand's topmost memory.
+struct TopRate {
+  std::int64_t read = 0;   ///< towards the core, while data pass
+  std::int64_t write = 0;  ///< from the core
+  std::int64_t hidden = 0; ///< for loading and unloading that hide behind computing
+};
+
+std::vector<TopRate> rates_at_top(const NestModel& model, const Hierarchy& hierarchy,
+                                  const SpatialModel& spatial, const Candidate& candidate) {
+  const DataMovement& movement = spatial.same ? candidate.exact : candidate.truncated;
+  const auto hidden = hidden_rates(model, hierarchy, movement,
+                                   candidate.latency.ideal_temporal + candidate.latency.stall);
+  std::vector<TopRate> rates(model.operands.size());
+  for (std::size_t i = 0; i < rates.size(); ++i) {
+    const auto& top = movement[i].levels[hierarchy.levels[i].size() - 1];
+    const auto rate = [&](Direction direction) {
+      const Movement& m = top[index_of(direction)];
+      return m.count == 0 || m.window == 0 ? 0 : m.bits_per_cycle() * (m.period / m.window);
+    };
+    rates[i] = {rate(Direction::tl), rate(Direction::fl), hidden[i]};
+  }
+  return rates;
+}
+
+/// What tiles side by side share of a topmost memory.
+struct SharedTop {
+  std::vector<std::size_t> operands;    ///< that draw on it
+  std::optional<std::size_t> broadcast; ///< one read serves all tiles
+  std::int64_t available = 1;           ///< bits per cycle
+};
+
+/// The reference takes the operands with the most memory levels for the streamed ones, in the order
+/// in which ZigZag walks the set of those that the core serves, and the memory of the first.
+SharedTop shared_top(const StreamedProblem& asked, const Hierarchy& hierarchy, const Core& core) {
+  std::vector<MemoryOperand> served;
+  for (const Memory& memory : core.memories) {
+    for (const MemoryOperand operand : memory.operands) {
+      if (std::find(served.begin(), served.end(), operand) == served.end())
+        served.push_back(operand);
+    }
+  }
+  const auto& operands = asked.problem.operands;
+  std::size_t most = 0;
+  for (std::size_t i = 0; i < operands.size(); ++i)
+    most = std::max(most, hierarchy.levels[i].size());
+  SharedTop shared;
+  for (const MemoryOperand memory : zigzag_set_order(served)) {
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      if (operands[i].memory == memory && hierarchy.levels[i].size() == most)
+        shared.operands.push_back(i);
+    }
+  }
+  internal_check(!shared.operands.empty(), "an operand has the most memory levels");
+  for (const std::size_t i : shared.operands) {
+    if (shared.operands.size() > 1 && !shared.broadcast && operands[i].mode == AccessMode::read)
+      shared.broadcast = i;
+  }
+  const Node& top = hierarchy.nodes[hierarchy.levels[shared.operands.front()].back().node];
+  for (const MemoryPort& port : top.memory->ports)
+    shared.available = std::max(shared.available, port.bandwidth_max);
+  return shared;
 }
 
 /// All orders of the temporal loops of one unrolling, and the best so far of all unrollings.
 class OrderWalk {
 public:
-  /// `available`: bits per cycle of the off-chip memory.
   OrderWalk(const StreamedProblem& asked, const NestModel& model, const Hierarchy& hierarchy,
-            std::int64_t available)
-      : asked_(asked), model_(model), hierarchy_(hierarchy), available_(available) {}
+            SharedTop shared)
+      : asked_(asked), model_(model), hierarchy_(hierarchy), shared_(std::move(shared)) {}
 
   void walk(const ArrayUnrolling& unrolling);
 
@@ -99,36 +145,32 @@ private:
     Candidate candidate;
   };
 
-  double merit(const Candidate& candidate) const;
+  double merit(const SpatialModel& spatial, const Candidate& candidate) const;
   void visit(const SpatialModel& spatial, const LoopKinds& kinds,
              const std::vector<std::uint8_t>& order);
 
   const StreamedProblem& asked_;
   const NestModel& model_;
   const Hierarchy& hierarchy_;
-  std::int64_t available_;
+  SharedTop shared_;
   Candidate candidate_;
   std::optional<Best> best_;
   SpatialModel best_spatial_;
   std::optional<AllocationFailure> failure_;
 };
 
-double OrderWalk::merit(const Candidate& candidate) const {
+double OrderWalk::merit(const SpatialModel& spatial, const Candidate& candidate) const {
   const double latency = std::trunc(candidate.latency.total());
   if (asked_.streamed.empty())
     return latency;
-  // As on the links: rounded up after stretching to the tile's own latency. Outputs count both
-  // ways; with that the choice equals the reference's wherever it is known.
-  const double busy = candidate.latency.ideal_temporal / candidate.latency.total();
-  double used = 0;
-  for (const std::size_t i : asked_.streamed) {
-    const StreamedRate both = rate_at_top(hierarchy_, candidate, i);
-    const bool output = asked_.problem.operands[i].mode != AccessMode::read;
-    const std::int64_t bits = output ? std::max(both.read, both.write) : both.read;
-    used += (output ? 2 : 1) * std::ceil(static_cast<double>(bits) * busy);
+  const auto rates = rates_at_top(model_, hierarchy_, spatial, candidate);
+  std::int64_t used = 0;
+  for (const std::size_t i : shared_.operands) {
+    const TopRate& rate = rates[i];
+    const bool once = i == shared_.broadcast;
+    used += (once ? 1 : asked_.parallel) * (rate.read + rate.write + rate.hidden);
   }
-  used *= static_cast<double>(asked_.parallel);
-  return std::ceil(used / static_cast<double>(available_)) * latency;
+  return static_cast<double>((used + shared_.available - 1) / shared_.available) * latency;
 }
 
 void OrderWalk::visit(const SpatialModel& spatial, const LoopKinds& kinds,
@@ -142,7 +184,7 @@ void OrderWalk::visit(const SpatialModel& spatial, const LoopKinds& kinds,
       failure_ = why;
     return;
   }
-  const double value = merit(candidate_);
+  const double value = merit(spatial, candidate_);
   const bool better =
       !best_ || value < best_->merit ||
       (value == best_->merit && best_->of_this_unrolling && enumerated_before(order, best_->kinds));
@@ -167,24 +209,46 @@ void OrderWalk::walk(const ArrayUnrolling& unrolling) {
   } while (std::next_permutation(order.begin(), order.end()));
 }
 
-/// Latency with slower multipliers: everything that is counted in cycles of the loops stretches.
-double stretched_latency(const NestModel& model, const Hierarchy& hierarchy,
-                         const SpatialModel& spatial, const Candidate& candidate,
-                         std::int64_t factor) {
-  if (factor == 1)
-    return candidate.latency.total();
+/// Data movement with slower multipliers: everything that is counted in cycles of the loops
+/// stretches.
+DataMovement stretched(const NestModel& model, const Hierarchy& hierarchy,
+                       const SpatialModel& spatial, const Candidate& candidate,
+                       std::int64_t factor) {
   DataMovement movement = spatial.same ? candidate.exact : candidate.truncated;
   for (std::size_t i = 0; i < model.operands.size(); ++i) {
-    for (std::int64_t& cycles : movement[i].cycles)
-      cycles *= factor;
-    for (auto& level : movement[i].levels) {
-      for (Movement& m : level) {
+    for (std::size_t l = 0; l <= hierarchy.levels[i].size(); ++l)
+      movement[i].cycles[l] *= factor;
+    for (std::size_t l = 0; l < hierarchy.levels[i].size(); ++l) {
+      for (Movement& m : movement[i].levels[l]) {
         m.period *= factor;
         m.window *= factor;
       }
     }
   }
-  return mapping_latency(model, hierarchy, movement, candidate.double_buffered).total();
+  return movement;
+}
+
+/// What the links of the off-chip memory carry while the tile runs. Loading that hides behind
+/// computing counts as reading, except where the memory also takes the outputs: there the reference
+/// books it in a direction that no link has.
+std::vector<StreamedRate> link_rates(const StreamedProblem& asked,
+                                     const std::vector<TopRate>& while_passing,
+                                     const std::array<std::int64_t, kMaxOperands>& hidden,
+                                     double busy) {
+  const auto& operands = asked.problem.operands;
+  const auto is_output = [&](std::size_t i) { return operands[i].mode != AccessMode::read; };
+  const bool outputs = std::any_of(asked.streamed.begin(), asked.streamed.end(), is_output);
+  const auto scaled = [&](std::int64_t bits, double share) {
+    return static_cast<std::int64_t>(std::ceil(static_cast<double>(bits) * share));
+  };
+  const double share = busy / static_cast<double>(asked.cycles_per_operation);
+  std::vector<StreamedRate> rates(operands.size());
+  for (const std::size_t i : asked.streamed) {
+    rates[i] = {scaled(while_passing[i].read, share), scaled(while_passing[i].write, share)};
+    if (!outputs)
+      rates[i].read += scaled(hidden[i], busy);
+  }
+  return rates;
 }
 
 [[noreturn]] void nothing_fits(const CoreProblem& problem, const Core& core,
@@ -201,27 +265,23 @@ double stretched_latency(const NestModel& model, const Hierarchy& hierarchy,
 StreamedCost describe(const StreamedProblem& asked, const NestModel& model,
                       const Hierarchy& hierarchy, const OrderWalk& search) {
   const Candidate& best = search.best();
+  const DataMovement movement =
+      stretched(model, hierarchy, search.spatial(), best, asked.cycles_per_operation);
+  const LatencyParts latency = mapping_latency(model, hierarchy, movement, best.double_buffered);
   StreamedCost cost;
-  cost.latency =
-      stretched_latency(model, hierarchy, search.spatial(), best, asked.cycles_per_operation);
-  cost.ideal_temporal =
-      best.latency.ideal_temporal * static_cast<double>(asked.cycles_per_operation);
+  cost.latency = latency.total();
+  cost.ideal_temporal = latency.ideal_temporal;
   cost.onchip_pj = best.energy.total();
-  cost.rates.resize(asked.problem.operands.size());
-  const double busy = cost.ideal_temporal / cost.latency;
-  const auto scaled = [&](std::int64_t bits) {
-    return static_cast<std::int64_t>(std::ceil(static_cast<double>(bits) * busy));
-  };
-  for (std::size_t i = 0; i < asked.problem.operands.size(); ++i) {
-    if (std::find(asked.streamed.begin(), asked.streamed.end(), i) == asked.streamed.end())
-      continue;
+  cost.rates =
+      link_rates(asked, rates_at_top(model, hierarchy, search.spatial(), best),
+                 hidden_rates(model, hierarchy, movement, latency.ideal_temporal + latency.stall),
+                 cost.ideal_temporal / cost.latency);
+  for (const std::size_t i : asked.streamed) {
     const std::size_t top = hierarchy.levels[i].size() - 1;
     const double energy =
         level_energy(hierarchy, search.spatial().exact, best.exact, i, top, nullptr);
     cost.offchip_pj += energy;
     cost.onchip_pj -= energy;
-    const StreamedRate rate = rate_at_top(hierarchy, best, i);
-    cost.rates[i] = {scaled(rate.read), scaled(rate.write)};
   }
   for (const auto& on_dim : search.spatial().exact.loops) {
     cost.spatial.unrolled.emplace_back();
@@ -252,7 +312,7 @@ StreamedCost streamed_cost(const StreamedProblem& asked, const Core& core, const
   const Core extended = with_offchip(asked, core, offchip);
   const NestModel model = make_nest_model(asked.problem, options.model);
   const Hierarchy hierarchy = make_hierarchy(asked.problem, model, extended);
-  OrderWalk search(asked, model, hierarchy, widest_port(offchip));
+  OrderWalk search(asked, model, hierarchy, shared_top(asked, hierarchy, core));
   const auto& named = core.dataflow.empty() ? options.spatial : core.dataflow;
   for (const ArrayUnrolling& unrolling : zigzag_unrollings(model, hierarchy, named, options))
     search.walk(unrolling);

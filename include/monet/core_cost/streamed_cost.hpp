@@ -25,7 +25,7 @@ struct StreamedProblem {
   std::vector<std::vector<Unrolling>> spatial;
 };
 
-/// Bits per cycle between the off-chip memory and the core, while data for the tile pass.
+/// Bits per cycle between the off-chip memory and the core while the tile runs.
 struct StreamedRate {
   std::int64_t read = 0;
   std::int64_t write = 0;
@@ -42,9 +42,9 @@ struct StreamedCost {
 };
 
 /// The mapping with the least ceil(used / available off-chip bandwidth) * floor(latency), of equal
-/// ones the first in ZigZag's order, in ZigZag 3.8's model. The bandwidth counts as Stream does,
-/// which is explained in docs/scheduling.md. `offchip` is a core with one memory. InfeasibleError
-/// as core_cost().
+/// ones the first in ZigZag's order, in ZigZag 3.8's model. What counts as used is in
+/// docs/scheduling.md ("Core costs of stream-coala"). `offchip` is a core with one memory.
+/// InfeasibleError as core_cost().
 StreamedCost streamed_cost(const StreamedProblem& problem, const Core& core, const Core& offchip);
 
 /// Memory operands in the order in which ZigZag walks a set of them that was filled in the order
