@@ -243,6 +243,21 @@ TEST(StreamDifferences, what_does_not_fit_is_located) {
   EXPECT_THAT(failure(network, 9000), HasSubstr("Tensor(0, 0, O) of 4096 bits"));
 }
 
+TEST(StreamDifferences, the_offchip_memory_holds_all_constants) {
+  const Chip chip = monet::testing::make_chip({.array = monet::testing::tpu_core(1 << 24),
+                                               .arrays = 2,
+                                               .helpers = false,
+                                               .dram = monet::testing::dram_core(64, 64, 1, 5000),
+                                               .links = {"0, 1"}});
+  try {
+    const Ran ran(relus(2, {1, 8, 8, 8}), chip, mapping("D, 1", "H, 1", "0"), {{0, 1}});
+    FAIL() << "it fits";
+  } catch (const InfeasibleError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("does not fit into 'dram' of core 2 (5000 bits): it is "
+                                        "full; 3192 bits are missing"));
+  }
+}
+
 TEST(StreamDifferences, a_chip_needs_an_offchip_memory) {
   Chip chip = pair_of_cores();
   const Workload workload = make_stream_workload(relus(1, {1, 8, 8, 8}), chip, mapping("", ""), {});

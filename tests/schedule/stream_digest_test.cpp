@@ -672,5 +672,31 @@ TEST(StreamDigest, resnet18) {
               {215952543.03999996, 0.0, 3028504000.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0}});
 }
 
+std::vector<std::string> notes(const Graph& network, const Chip& chip, const MappingFile& mapping,
+                               const StreamOptions& options) {
+  const Workload workload = make_stream_workload(network, chip, mapping, options);
+  std::vector<std::string> names;
+  for (const Note& note : schedule(workload, chip, made_up_costs(workload, chip)).notes)
+    names.push_back(note.name);
+  return names;
+}
+
+// Runs that stop in the rebuild, by an error of the same name in the original.
+TEST(StreamDigest, notes_where_the_reference_stops) {
+  const Graph network = monet::testing::resnet18(1);
+  EXPECT_THAT(
+      notes(network, monet::testing::tpu_quad(80000), quad_mapping(), stacks({range(0, 8)})),
+      ::testing::ElementsAre("overfull memories"));
+  const MappingFile two = parse_mapping(mapping_entry("default", "0, 1", "D, 4", "K, 2") +
+                                            mapping_entry("Conv", "0, 1", "OY, 4", "K, 2") +
+                                            mapping_entry("MaxPool", "0", "OY, 4", "K, 1"),
+                                        "two.yaml");
+  const Chip chip = monet::testing::make_chip({.array = monet::testing::eyeriss_core(),
+                                               .arrays = 2,
+                                               .links = {"0, 1", "0, 2", "0, 3", "1, 2", "1, 3"}});
+  EXPECT_THAT(notes(network, chip, two, stacks({range(0, 8)})),
+              ::testing::Contains("tensors in another memory"));
+}
+
 } // namespace
 } // namespace monet::stream

@@ -77,10 +77,11 @@ inline std::string simba_core() {
                      "D1, D2, D3, D4", "4, 4, 8, 8");
 }
 
-inline std::string dram_core(int read, int write, double energy_pj) {
+inline std::string dram_core(int read, int write, double energy_pj,
+                             std::int64_t bits = 10000000000) {
   return stream_core("offchip",
-                     stream_memory("dram", 10000000000, read, write, energy_pj, energy_pj,
-                                   "I1, I2, O", "D1, D2", read == write),
+                     stream_memory("dram", bits, read, write, energy_pj, energy_pj, "I1, I2, O",
+                                   "D1, D2", read == write),
                      "D1, D2", "0, 0");
 }
 

@@ -51,8 +51,17 @@ void Coala::add_to_memory(std::uint32_t object, std::uint32_t memory, double sin
   // As in the reference, only what was booked for later is checked, not the time itself.
   const std::int64_t capacity = fabric_.memories()[memory].capacity.value;
   const std::optional<std::int64_t> later = usage_[memory].most_from(since);
-  if (later && *later + what.bits > capacity)
-    does_not_fit(object, memory, *later + what.bits - capacity, "the space is given away later");
+  const bool overfull = later && *later + what.bits > capacity;
+  if (overfull && fabric_.memories()[memory].cores.front() == offchip_)
+    does_not_fit(object, memory, *later + what.bits - capacity, "it is full");
+  if (overfull) {
+    note("overfull memories",
+         fmt::format(
+             "{} leaves '{}' of core {} with {} bits too many later on; the reference stops "
+             "here, and the memory is overfull",
+             workload_.name_of(tensor_of(object)), fabric_.memories()[memory].name,
+             fabric_.memories()[memory].cores.front().index(), *later + what.bits - capacity));
+  }
   Storage::Holding holding;
   holding.object = object;
   holding.content = what.content;
