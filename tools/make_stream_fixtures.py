@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """Figures of the reference scheduler for tests/schedule/stream_*_test.cpp.
 
-  make_stream_fixtures.py full RUN_DIR OUT.json    one run complete: costs, tiles, link events, energies, peaks
-  make_stream_fixtures.py digest RUN_DIR...        a line of C++ per run: counts, digests, latency, energies
+  make_stream_fixtures.py full RUN_DIR OUT.json        one run complete: costs, tiles, link events, energies, peaks
+  make_stream_fixtures.py digest OUT.json RUN_DIR...   counts, digests, latency and energies of runs
 
 RUN_DIR holds what a run of Stream (upstream 303f9dc) was dumped to: result.json, schedule.json, comm_events.json and
 cost_lut.json. Needed by authors only, with dumps that are not part of this repository.
@@ -105,17 +105,18 @@ def digest(folder):
     for peak in result["mem_peak"].values():
         peaks.add(peak["peak_bits"])
     scme = result["scme"]
-    print('{"%s", %d, %d, %#018x, %#018x, %#018x, %r, {%s}},' % (
-        os.path.basename(folder.rstrip("/")), len(schedule), len(rows), tiles.state, links.state, peaks.state,
-        float(scme["latency"]), ", ".join("%r" % float(scme[t]) for t in TERMS)))
+    return {"tiles": len(schedule), "events": len(rows), "tile_digest": "%016x" % tiles.state,
+            "event_digest": "%016x" % links.state, "peak_digest": "%016x" % peaks.state, "latency": scme["latency"],
+            "energy": [scme[t] for t in TERMS]}
 
 
 def main(arguments):
     if len(arguments) == 3 and arguments[0] == "full":
         full(arguments[1], arguments[2])
-    elif len(arguments) > 1 and arguments[0] == "digest":
-        for folder in arguments[1:]:
-            digest(folder)
+    elif len(arguments) > 2 and arguments[0] == "digest":
+        runs = {os.path.basename(folder.rstrip("/")): digest(folder) for folder in arguments[2:]}
+        with open(arguments[1], "w", encoding="utf-8") as file:
+            file.write("{\n" + ",\n".join('"%s": %s' % (k, json.dumps(v)) for k, v in runs.items()) + "\n}\n")
     else:
         sys.exit(__doc__)
 
