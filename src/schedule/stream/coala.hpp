@@ -75,6 +75,9 @@ private:
   // transfers.cpp: what moves
   double transfer(std::uint32_t object, CoreId receiver, MemoryOperand operand, double earliest,
                   std::optional<CoreId> sender, double fraction, std::optional<Cause> cause);
+  const Storage::Holding* source_of(std::uint32_t object, std::optional<CoreId> sender) const;
+  double send(std::uint32_t object, CoreId from, CoreId receiver, MemoryOperand operand,
+              double ready, double fraction, std::optional<Cause> cause);
   double make_space(std::uint32_t object, CoreId core, MemoryOperand operand, double when);
   std::vector<std::uint32_t> victims(std::uint32_t memory, double when, std::int64_t need);
   double remove(std::uint32_t object, CoreId core, MemoryOperand operand, double when,
@@ -82,8 +85,8 @@ private:
   double block(const Tile& tile, double start, double duration);
   double find_block_window(double start, double duration) const;
   bool book(const LinkEvent& event, std::uint32_t object);
-  double transfer_links(std::uint32_t object, std::span<const LinkId> path, LinkEvent event,
-                        double fraction);
+  double book_path(std::uint32_t object, std::span<const LinkId> path, LinkEvent event,
+                   double fraction);
   void add_to_memory(std::uint32_t object, std::uint32_t memory, double since, double available);
   void remove_from_memory(std::uint32_t content, std::uint32_t memory, double time);
   std::int64_t priority(std::uint32_t object, std::uint32_t memory) const;

@@ -95,39 +95,34 @@ std::int64_t Coala::priority(std::uint32_t object, std::uint32_t memory) const {
   return elsewhere;
 }
 
+/// The copy that is sent: the sender's, where one is named, else the one that is oldest.
+const Storage::Holding* Coala::source_of(std::uint32_t object, std::optional<CoreId> sender) const {
+  const std::uint32_t content = objects_[object].content;
+  const Storage::Holding* own =
+      sender ? storage_.find(content, memory(*sender, own_operand(object))) : nullptr;
+  return own != nullptr ? own : storage_.oldest(content);
+}
+
 /// Time from which the object is in the receiver's memory; `earliest` when it is there already.
 double Coala::transfer(std::uint32_t object, CoreId receiver, MemoryOperand operand,
                        double earliest, std::optional<CoreId> sender, double fraction,
                        std::optional<Cause> cause) {
   if (present(object, receiver))
     return earliest;
-  const std::uint32_t content = objects_[object].content;
-  const auto source = [&]() -> const Storage::Holding* {
-    const Storage::Holding* own =
-        sender ? storage_.find(content, memory(*sender, own_operand(object))) : nullptr;
-    return own != nullptr ? own : storage_.oldest(content);
-  };
-  const Storage::Holding* held = source();
+  const Storage::Holding* held = source_of(object, sender);
   if (held == nullptr) {
     note("tensors that are nowhere",
          workload_.name_of(tensor_of(object)) +
              " is in no memory any more; the reference stops here, and it is taken to be off-chip");
-    add_to_memory(object, memory(offchip_, own_operand(object)), std::max(earliest, 0.0),
-                  std::max(earliest, 0.0));
-    held = source();
+    const double since = std::max(earliest, 0.0);
+    add_to_memory(object, memory(offchip_, own_operand(object)), since, since);
+    held = source_of(object, sender);
   }
   const double ready = make_space(object, receiver, operand, std::max(earliest, held->available));
-  held = source(); // evictions may have changed who has it
+  held = source_of(object, sender); // evictions may have changed who has it
   internal_check(held != nullptr, "a tensor was evicted while it was wanted");
   const CoreId from = fabric_.memories()[held->memory].cores.front();
-  const std::uint32_t source_memory = held->memory;
-  const std::span<const LinkId> path = fabric_.path(from, receiver);
-  if (path.empty() && from != receiver) {
-    throw InfeasibleError(fmt::format("{}: no way for {} from core {} to core {}", place(),
-                                      workload_.name_of(tensor_of(object)), from.index(),
-                                      receiver.index()));
-  }
-  if (path.empty()) {
+  if (from == receiver) {
     note("moves within a core",
          workload_.name_of(tensor_of(object)) +
              " is in another outermost memory of the same core; the reference stops here, and the "
@@ -135,30 +130,8 @@ double Coala::transfer(std::uint32_t object, CoreId receiver, MemoryOperand oper
     add_to_memory(object, memory(receiver, operand), ready, ready);
     return ready;
   }
-  requests_.clear();
-  std::int64_t slowest = std::numeric_limits<std::int64_t>::max();
-  for (const LinkId link : path) {
-    const std::int64_t wanted = share(fraction, links_[link.index()].bandwidth());
-    slowest = std::min(slowest, wanted);
-    requests_.push_back({link.index(), wanted});
-  }
-  const double duration = static_cast<double>(ceil_div(objects_[object].bits, slowest));
-  const double start = first_common_window(links_, requests_, ready, duration);
-  const double end = start + duration;
-  add_to_memory(object, memory(receiver, operand), start, end);
-  LinkEvent event;
-  event.sender = from;
-  event.receiver = receiver;
-  event.start = start;
-  event.end = end;
-  const auto term = static_cast<std::size_t>(
-      cause.value_or(from == offchip_ ? Cause::offchip : Cause::core_to_core));
-  result_.energy.link_pj[term] += transfer_links(object, path, event, fraction);
-  const TopMemory& read = fabric_.memories()[memory(from, own_operand(object))];
-  const TopMemory& written = fabric_.memories()[memory(receiver, operand)];
-  result_.energy.memory_pj[term] +=
-      access_energy(objects_[object].bits, read.read_bits, read.read_pj) +
-      access_energy(objects_[object].bits, written.write_bits, written.write_pj);
+  const std::uint32_t source = held->memory;
+  const double end = send(object, from, receiver, operand, ready, fraction, cause);
   if (from != offchip_ && !present(object, from)) {
     note("tensors in another memory",
          workload_.name_of(tensor_of(object)) +
@@ -167,15 +140,50 @@ double Coala::transfer(std::uint32_t object, CoreId receiver, MemoryOperand oper
   }
   // A copy on the way is dropped when nobody asks for it there any more.
   const bool made_here = from == workload_.tiles[tensor_of(object).tile].core;
-  if (from != offchip_ && !made_here && priority(object, source_memory) == 0)
-    remove_from_memory(content, source_memory, end);
+  if (from != offchip_ && !made_here && priority(object, source) == 0)
+    remove_from_memory(objects_[object].content, source, end);
   return end;
+}
+
+/// Books the links from one core to another in the first window from `ready` on, and pays. Time of
+/// arrival.
+double Coala::send(std::uint32_t object, CoreId from, CoreId receiver, MemoryOperand operand,
+                   double ready, double fraction, std::optional<Cause> cause) {
+  const std::span<const LinkId> path = fabric_.path(from, receiver);
+  if (path.empty()) {
+    throw InfeasibleError(fmt::format("{}: no way for {} from core {} to core {}", place(),
+                                      workload_.name_of(tensor_of(object)), from.index(),
+                                      receiver.index()));
+  }
+  requests_.clear();
+  std::int64_t slowest = std::numeric_limits<std::int64_t>::max();
+  for (const LinkId link : path) {
+    const std::int64_t wanted = share(fraction, links_[link.index()].bandwidth());
+    slowest = std::min(slowest, wanted);
+    requests_.push_back({link.index(), wanted});
+  }
+  const std::int64_t bits = objects_[object].bits;
+  const double duration = static_cast<double>(ceil_div(bits, slowest));
+  LinkEvent event;
+  event.sender = from;
+  event.receiver = receiver;
+  event.start = first_common_window(links_, requests_, ready, duration);
+  event.end = event.start + duration;
+  add_to_memory(object, memory(receiver, operand), event.start, event.end);
+  const auto term = static_cast<std::size_t>(
+      cause.value_or(from == offchip_ ? Cause::offchip : Cause::core_to_core));
+  result_.energy.link_pj[term] += book_path(object, path, event, fraction);
+  const TopMemory& read = fabric_.memories()[memory(from, own_operand(object))];
+  const TopMemory& written = fabric_.memories()[memory(receiver, operand)];
+  result_.energy.memory_pj[term] += access_energy(bits, read.read_bits, read.read_pj) +
+                                    access_energy(bits, written.write_bits, written.write_pj);
+  return event.end;
 }
 
 /// Books all links of a path; a link booked twice by one transfer carries it once. Energy of the
 /// links that carry something new.
-double Coala::transfer_links(std::uint32_t object, std::span<const LinkId> path, LinkEvent event,
-                             double fraction) {
+double Coala::book_path(std::uint32_t object, std::span<const LinkId> path, LinkEvent event,
+                        double fraction) {
   double energy = 0;
   bool all_new = true;
   event.kind = LinkEvent::Kind::transfer;
