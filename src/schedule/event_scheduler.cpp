@@ -27,7 +27,7 @@ public:
       if (kind.problem != nullptr)
         kind.row = timeline_.add_cost(run_cost(kind));
     }
-    timeline_.reserve(tiles.tiles.size(), pieces_.least_transfers(), pieces_.least_stays());
+    timeline_.expect(tiles.tiles.size(), pieces_.least_transfers(), pieces_.least_stays());
     find_fused_stacks();
   }
 

@@ -114,7 +114,7 @@ void Pieces::count_moves() {
       if (pool != home && (r == 0 || pool != pool_of(of_piece[r - 1])))
         ++away;
     }
-    least_transfers_ += away + (leaves(piece) ? 1 : 0);
+    least_transfers_ += (away > 0 ? 1 : 0) + (leaves(piece) ? 1 : 0);
     least_stays_ += away + (home ? 1 : 0) + (leaves(piece) ? 1 : 0);
   };
   for (std::size_t t = 0; t < tiles_.tiles.size(); ++t) {

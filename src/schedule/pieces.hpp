@@ -47,7 +47,8 @@ public:
   bool leaves(PieceId id) const { return leaves_[id.index()]; }
   /// Another tile adds to the piece.
   bool grows(PieceId id) const { return grows_[id.index()]; }
-  /// Transfers and stays that a schedule has when nothing is fetched twice.
+  /// Transfers and stays that a schedule has when nothing is fetched twice, and what several cores
+  /// read comes to all of them at once.
   std::size_t least_transfers() const { return least_transfers_; }
   std::size_t least_stays() const { return least_stays_; }
 

@@ -28,6 +28,7 @@ void TimelineWriter::add_transfer(const TransferRequest& request, const Booking&
       hash, next, [&](std::uint32_t known) { return words(costs[known]) == words(cost); });
   if (index == next)
     costs.push_back(cost);
+  make_room(timeline_.transfers);
   timeline_.transfers.push_back(
       {{booking.start}, {booking.end}, request.tensor, request.op, index, request.kind});
 }
@@ -41,13 +42,26 @@ void TimelineWriter::add_stay(CoreId memory, TensorId tensor, Bits bits, Cycles 
                    [&](std::uint32_t known) { return places[known] == place; });
   if (index == next)
     places.push_back(place);
+  make_room(timeline_.stays);
   timeline_.stays.push_back({start, end, tensor, index});
 }
 
-void TimelineWriter::reserve(std::size_t runs, std::size_t transfers, std::size_t stays) {
+void TimelineWriter::expect(std::size_t runs, std::size_t transfers, std::size_t stays) {
+  expected_runs_ = runs;
   timeline_.runs.reserve(runs);
   timeline_.transfers.reserve(transfers);
   timeline_.stays.reserve(stays);
+}
+
+template <class Row>
+void TimelineWriter::make_room(std::vector<Row>& rows) const {
+  if (rows.size() < rows.capacity())
+    return;
+  const double part = static_cast<double>(timeline_.runs.size() + 1) /
+                      static_cast<double>(std::max(expected_runs_, timeline_.runs.size()) + 1);
+  const auto rest = static_cast<double>(rows.size()) * (1 / part - 1);
+  rows.reserve(rows.size() + rows.size() / 16 + 64 +
+               static_cast<std::size_t>(std::min(rest, static_cast<double>(rows.size()))));
 }
 
 std::int64_t TimelineWriter::most_held(CoreId memory) const {

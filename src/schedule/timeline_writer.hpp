@@ -18,8 +18,9 @@ public:
   std::uint32_t add_cost(RunCost cost);
   void add_run(const TileRun& run) { timeline_.runs.push_back(run); }
   void add_transfer(const TransferRequest& request, const Booking& booking);
-  /// Room for so many rows, so that lists need not move as they grow.
-  void reserve(std::size_t runs, std::size_t transfers, std::size_t stays);
+  /// How many rows are expected. Lists that turn out longer grow as far as the runs so far let
+  /// expect, not to twice their size.
+  void expect(std::size_t runs, std::size_t transfers, std::size_t stays);
   void add_stay(CoreId memory, TensorId tensor, Bits bits, Cycles start, Cycles end);
 
   /// Most bits that the stays so far take in the memory at one time.
@@ -29,6 +30,10 @@ public:
   Timeline finish(const Network& network);
 
 private:
+  template <class Row>
+  void make_room(std::vector<Row>& rows) const;
+
+  std::size_t expected_runs_ = 0;
   Timeline timeline_;
   InternTable transfer_costs_;
   InternTable places_;
