@@ -28,6 +28,7 @@ public:
         kind.row = timeline_.add_cost(run_cost(kind));
     }
     timeline_.expect(tiles.tiles.size(), pieces_.least_transfers(), pieces_.least_stays());
+    seen_.resize(pieces_.sources().parts().size(), 0);
     find_fused_stacks();
   }
 
@@ -43,22 +44,28 @@ public:
         tile = queue_.next();
         forced = true;
       }
-      if (!forced && waits_for_room(*tile)) {
+      const std::int64_t missing = forced ? 0 : missing_room(*tile);
+      if (missing > 0) {
         const CoreId core = tiles_.tiles[tile->index()].core;
-        stalled_.push_back(core);
+        const PoolId pool = pieces_.pool_of(*tile);
+        stalled_.push_back({core, pool, memory_.pool(pool).possible_room() + missing});
         queue_.stall(core);
         continue;
       }
       place(*tile);
-      for (const CoreId core : stalled_)
-        queue_.resume(core);
-      stalled_.clear();
+      resume_cores();
     }
     internal_check(queue_.left() == 0, "tiles wait for each other");
     return finish();
   }
 
 private:
+  /// A core that has been stalled until its pool can have so much room.
+  struct Stalled {
+    CoreId core;
+    PoolId pool;
+    std::int64_t room = 0;
+  };
   /// Room in the core's memory for a result.
   struct Result {
     PieceId piece;
@@ -110,19 +117,29 @@ private:
       fused_.push_back(count > 1);
   }
 
+  /// Cores whose next tile has the room now that it waited for.
+  void resume_cores() {
+    std::erase_if(stalled_, [&](const Stalled& waiting) {
+      if (queue_.stalled(waiting.core) &&
+          memory_.pool(waiting.pool).possible_room() >= waiting.room)
+        queue_.resume(waiting.core);
+      return !queue_.stalled(waiting.core);
+    });
+  }
+
   /// In a fused stack, a tile that would push out what its own stack still needs had better wait:
-  /// other tiles of the stack, placed first, make room.
-  bool waits_for_room(TileId id) {
+  /// other tiles of the stack, placed first, make room. The bits that it waits for.
+  std::int64_t missing_room(TileId id) {
     const std::uint32_t stack = tiles_.stack_of[tiles_.tiles[id.index()].op.index()];
     if (!fused_[stack])
-      return false;
+      return 0;
     const Pool& pool = memory_.pool(pieces_.pool_of(id));
     const std::int64_t room = pool.possible_room();
     if (pieces_.kind(id).most_bits.value <= room || pool.needed.empty())
-      return false;
+      return 0;
     const std::uint32_t farthest = memory_.copy(CopyId(pool.needed.top().index())).next_use;
     if (farthest != Residency::kNever && farthest > last_rank_[stack])
-      return false;
+      return 0;
     read_needs(id);
     std::int64_t wanted = p_.kind->working_space.value;
     for (const Need& need : p_.needs)
@@ -131,7 +148,7 @@ private:
       if (!result.output->streamed && !result.adds_to)
         wanted += result.bits.value;
     }
-    return wanted > room;
+    return wanted - room;
   }
 
   /// Fills in what the tile reads and makes.
@@ -155,6 +172,7 @@ private:
     }
     for (const TileEdge& edge : tiles_.edges_into(id))
       add_need(edge);
+    ++sight_;
     for (const SourceParts::Read& read : pieces_.sources().reads_of(p.kind->op)) {
       const KindRead* of_kind = p.kind->read_of(read.tensor);
       if (of_kind == nullptr || !of_kind->kept || p.kind->problem->operands[read.operand].offchip)
@@ -165,10 +183,9 @@ private:
         need.tensor = read.tensor;
         need.bits = pieces_.sources().parts()[part].bits;
         need.memory = of_kind->memory;
-        const bool known = std::any_of(p.needs.begin(), p.needs.end(),
-                                       [&](const Need& n) { return n.piece == need.piece; });
-        if (!known)
+        if (seen_[part] != sight_) // another operand may read the same
           p.needs.push_back(need);
+        seen_[part] = sight_;
       }
     }
     for (Need& need : p.needs)
@@ -274,16 +291,21 @@ private:
     };
     for (const Need& need : p.needs)
       wanted += need.bits.value + excess(need);
-    while (wanted > memory_.pool(p.pool).capacity) {
-      const auto largest =
-          std::max_element(p.needs.begin(), p.needs.end(),
-                           [&](const Need& a, const Need& b) { return excess(a) < excess(b); });
-      if (largest == p.needs.end() || excess(*largest) == 0)
-        return;
-      wanted -= excess(*largest);
-      mover_.evict(*largest->copy);
-      largest->copy.reset();
-      largest->missing = largest->bits;
+    const std::int64_t capacity = memory_.pool(p.pool).capacity;
+    if (wanted <= capacity)
+      return;
+    std::vector<std::pair<std::int64_t, std::size_t>> excesses;
+    for (std::size_t i = 0; i < p.needs.size(); ++i) {
+      if (excess(p.needs[i]) > 0)
+        excesses.emplace_back(-excess(p.needs[i]), i);
+    }
+    std::sort(excesses.begin(), excesses.end());
+    for (std::size_t i = 0; i < excesses.size() && wanted > capacity; ++i) {
+      Need& need = p.needs[excesses[i].second];
+      wanted += excesses[i].first;
+      mover_.evict(*need.copy);
+      need.copy.reset();
+      need.missing = need.bits;
     }
   }
 
@@ -409,7 +431,9 @@ private:
   std::vector<std::int64_t> core_free_;
   std::vector<bool> fused_;              ///< per stack: it has several operators
   std::vector<std::uint32_t> last_rank_; ///< per stack
-  std::vector<CoreId> stalled_;
+  std::vector<Stalled> stalled_;
+  std::vector<std::uint64_t> seen_; ///< per source part: the last time that a tile's list had it
+  std::uint64_t sight_ = 0;
   Placement p_;
 };
 

@@ -103,6 +103,8 @@ void TileQueue::refresh(CoreId core) {
     queue.waiting.pop();
   }
   const std::optional<Key> first = best(queue);
+  if (first && first->second != queue.stalled)
+    queue.stalled.reset();
   if (first && !queue.stalled) {
     order_.set({*first, core.value});
   } else {
@@ -117,14 +119,14 @@ std::optional<TileId> TileQueue::next() const {
 }
 
 void TileQueue::stall(CoreId core) {
-  cores_[core.index()].stalled = true;
+  cores_[core.index()].stalled = best(cores_[core.index()])->second;
   refresh(core);
 }
 
 void TileQueue::resume(CoreId core) {
-  if (!cores_[core.index()].stalled)
+  if (!stalled(core))
     return;
-  cores_[core.index()].stalled = false;
+  cores_[core.index()].stalled.reset();
   refresh(core);
 }
 

@@ -33,9 +33,11 @@ public:
   void placed(TileId tile, std::int64_t end);
   std::size_t left() const { return left_; }
 
-  /// The core hands out nothing until it is resumed: its next tile had better wait for room.
+  /// The core's next tile had better wait: it is not handed out until the core is resumed or has
+  /// another tile to run next.
   void stall(CoreId core);
   void resume(CoreId core);
+  bool stalled(CoreId core) const { return cores_[core.index()].stalled.has_value(); }
   /// Of the tiles that stalled cores would hand out, the first by rank.
   std::optional<CoreId> first_stalled() const;
 
@@ -51,9 +53,9 @@ private:
   };
   struct CoreQueue {
     std::int64_t free = 0;
-    MinHeap<Key> waiting;            ///< ready after the core is free
-    MinHeap<std::uint32_t> runnable; ///< ready when the core is free
-    bool stalled = false;
+    MinHeap<Key> waiting;                 ///< ready after the core is free
+    MinHeap<std::uint32_t> runnable;      ///< ready when the core is free
+    std::optional<std::uint32_t> stalled; ///< rank of the tile that waits
   };
 
   void add_updates(const Graph& graph);

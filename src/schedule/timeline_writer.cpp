@@ -49,8 +49,8 @@ void TimelineWriter::add_stay(CoreId memory, TensorId tensor, Bits bits, Cycles 
 void TimelineWriter::expect(std::size_t runs, std::size_t transfers, std::size_t stays) {
   expected_runs_ = runs;
   timeline_.runs.reserve(runs);
-  timeline_.transfers.reserve(transfers);
-  timeline_.stays.reserve(stays);
+  timeline_.transfers.reserve(transfers + transfers / 4 + 64);
+  timeline_.stays.reserve(stays + stays / 32 + 64);
 }
 
 template <class Row>
