@@ -91,30 +91,34 @@ int read_factor_limit(const YamlNode& node, ProblemList& problems) {
   return static_cast<int>(std::clamp<std::int64_t>(factors, 1, kHighestLpfLimit));
 }
 
-/// One of two names; the first when the key is missing or the name another.
+/// One of some names; the first when the key is missing or the name another.
 template <class Value>
-Value read_choice(YamlMap& map, std::string_view key, std::pair<std::string, Value> first,
-                  std::pair<std::string, Value> second, ProblemList& problems) {
+Value read_choice(YamlMap& map, std::string_view key,
+                  const std::vector<std::pair<std::string, Value>>& choices,
+                  ProblemList& problems) {
   const YamlNode* node = map.find(key);
   const auto name = node ? as_string(*node, problems) : std::nullopt;
-  if (!name || *name == first.first)
-    return first.second;
-  if (*name == second.first)
-    return second.second;
-  const std::vector<std::string> names{first.first, second.first};
+  if (!name)
+    return choices.front().second;
+  std::vector<std::string> names;
+  for (const auto& [known, value] : choices) {
+    if (*name == known)
+      return value;
+    names.push_back(known);
+  }
   problems.add(node->where, fmt::format("unknown {} '{}'", key, *name),
                nearest_name_hint(*name, names));
-  return first.second;
+  return choices.front().second;
 }
 
 void read_schedule(const YamlNode& node, const std::string& path, Experiment& experiment,
                    ProblemList& problems) {
   YamlMap map(node, problems);
-  experiment.mode =
-      read_choice<TilingMode>(map, "mode", {"layer-by-layer", TilingMode::layer_by_layer},
-                              {"fused", TilingMode::fused}, problems);
-  experiment.halo = read_choice<Halo>(map, "halo", {"cached", Halo::cached},
-                                      {"recomputed", Halo::recomputed}, problems);
+  experiment.mode = read_choice<TilingMode>(
+      map, "mode", {{"layer-by-layer", TilingMode::layer_by_layer}, {"fused", TilingMode::fused}},
+      problems);
+  experiment.halo = read_choice<Halo>(
+      map, "halo", {{"cached", Halo::cached}, {"recomputed", Halo::recomputed}}, problems);
   const YamlNode* stacks = map.find("stacks");
   const auto file = stacks ? as_string(*stacks, problems) : std::nullopt;
   if (file && *file != "auto") {
@@ -123,7 +127,10 @@ void read_schedule(const YamlNode& node, const std::string& path, Experiment& ex
       problems.add(stacks->where, "stacks are of no use layer by layer", "add 'mode: fused'");
   }
   read_fixed(map, "model", "monet", problems);
-  read_fixed(map, "priority", "latency", problems);
+  experiment.priority = read_choice<Priority>(
+      map, "priority",
+      {{"latency", Priority::latency}, {"memory", Priority::memory}, {"order", Priority::order}},
+      problems);
   if (const YamlNode* objective = map.find("objective")) {
     const auto name = as_string(*objective, problems);
     const auto known = name ? objective_named(*name) : std::nullopt;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "monet/core_cost/core_cost.hpp"
+#include "monet/schedule/schedule.hpp"
 #include "monet/tiling/tiling.hpp"
 #include "monet/training/training.hpp"
 #include "monet/workload/onnx_reader.hpp"
@@ -23,6 +24,7 @@ struct Experiment {
   TilingMode mode = TilingMode::layer_by_layer;
   std::string stacks; ///< file of them; empty: automatic. Only when fused.
   Halo halo = Halo::cached;
+  Priority priority = Priority::latency;
   CoreCostOptions core_cost;
   std::vector<std::string> files; ///< read for it, besides the network, hardware and mapping
 };

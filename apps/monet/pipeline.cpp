@@ -83,6 +83,7 @@ ModelledStep model_step(const TrainingGraph& graph, const TrainingGraph* trainin
       [&](const TileGraph& tiles) { verify(tiles, step.graph); });
   ScheduleOptions options;
   options.core_cost = experiment.core_cost;
+  options.priority = experiment.priority;
   options.jobs = session.context.jobs;
   step.timeline = session.stage(
       what + ": schedule",
@@ -115,6 +116,8 @@ Provenance provenance_of(const Experiment& experiment, const Chip& chip) {
                             : std::filesystem::path(experiment.stacks).filename().string();
     options["halo"] = experiment.halo == Halo::cached ? "cached" : "recomputed";
   }
+  if (experiment.priority != Priority::latency)
+    options["priority"] = experiment.priority == Priority::memory ? "memory" : "order";
   options["mapping"] = experiment.mapping.empty()
                            ? "auto"
                            : std::filesystem::path(experiment.mapping).filename().string();

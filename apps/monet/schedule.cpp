@@ -25,6 +25,7 @@ struct ScheduleArguments {
   std::string mode = "layer-by-layer";
   std::string stacks = "auto";
   std::string halo = "cached";
+  std::string priority = "latency";
   std::string model = "monet";
   std::vector<std::string> core_costs;
   std::string json;
@@ -54,6 +55,8 @@ Experiment experiment_of(const ScheduleArguments& arguments) {
   }
   if (arguments.halo == "recomputed")
     experiment.halo = Halo::recomputed;
+  if (arguments.priority != "latency")
+    experiment.priority = arguments.priority == "memory" ? Priority::memory : Priority::order;
   experiment.core_cost = arguments.cost.options();
   if (!arguments.training.empty()) {
     experiment.training = load_training_options(arguments.training);
@@ -138,6 +141,12 @@ Action add_schedule_command(CLI::App& app) {
       ->add_option("--halo", arguments->halo,
                    "Fused: what two slices need is kept, or made for each")
       ->check(CLI::IsMember({"cached", "recomputed"}))
+      ->capture_default_str();
+  command
+      ->add_option("--priority", arguments->priority,
+                   "Which ready tile a core takes: the first, the one deepest in the network, or "
+                   "none but the next in order")
+      ->check(CLI::IsMember({"latency", "memory", "order"}))
       ->capture_default_str();
   command
       ->add_option("--model", arguments->model,

@@ -22,11 +22,11 @@ TEST(Failures, AMissingFileIsNamed) {
 // Each problem on a line of its own, in one run, with its place; and nothing is written.
 TEST(Failures, AnExperimentsProblemsAreAllReported) {
   const Scratch scratch;
-  scratch.file("e.yaml",
-               "nam: x\n"
-               "workload: {network: n.onnx, batch: 0, dimensions: {s: -1}}\n"
-               "schedule: {mode: fuse, stacks: s.yaml, objective: latencie, lpf_limit: 99}\n"
-               "optimise: {fusion: {}}\n");
+  scratch.file("e.yaml", "nam: x\n"
+                         "workload: {network: n.onnx, batch: 0, dimensions: {s: -1}}\n"
+                         "schedule: {mode: fuse, stacks: s.yaml, halo: cache, priority: speed, "
+                         "objective: latencie, lpf_limit: 99}\n"
+                         "optimise: {fusion: {}}\n");
   const Ran ran = run_monet({"run", "e.yaml", "-o", "out"}, scratch.path());
   EXPECT_EQ(ran.code, 3);
   EXPECT_EQ(ran.out, "");
