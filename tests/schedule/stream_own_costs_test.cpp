@@ -31,11 +31,11 @@ unit_energy_cost: 0
                     });
 }
 
-Workload first_layers(const Chip& chip, StreamOptions::Mode mode) {
+Workload first_layers(const Chip& chip, StreamOptions::Mode mode,
+                      const MappingFile& mapping = monet::testing::quad_mapping()) {
   StreamOptions options;
   options.mode = mode;
-  return make_stream_workload(monet::testing::resnet18(1), chip, monet::testing::quad_mapping(),
-                              options);
+  return make_stream_workload(monet::testing::resnet18(1), chip, mapping, options);
 }
 
 TEST(StreamOwnCosts, the_published_runs_to_the_cycle) {
@@ -61,6 +61,22 @@ TEST(StreamOwnCosts, tiles_of_a_layer_on_equal_cores_cost_the_same) {
     const auto [known, added] = by_layer.emplace(workload.tiles[t].layer, costs.of(t));
     EXPECT_EQ(known->second, costs.of(t));
   }
+}
+
+TEST(StreamOwnCosts, the_mapping_unrolls_where_the_core_has_no_dataflow) {
+  const Chip chip = quad();
+  Chip free = chip;
+  for (std::size_t core = 0; core < 4; ++core)
+    free.cores[core].dataflow.clear();
+  MappingFile mapping = monet::testing::quad_mapping();
+  const auto costs_on = [&](const Chip& on, std::int64_t channels) {
+    for (MappingEntry& entry : mapping.entries)
+      entry.spatial_mapping = {{"D1", {{"K", channels}}}, {"D2", {{"C", 32}}}};
+    const Workload layers = first_layers(on, StreamOptions::Mode::layer_by_layer, mapping);
+    return core_costs(layers, on).classes;
+  };
+  EXPECT_EQ(costs_on(free, 32), costs_on(chip, 2));
+  EXPECT_GT(costs_on(free, 2).front().runtime, costs_on(chip, 2).front().runtime);
 }
 
 // A tile needs a memory that holds at least the slices of one step.

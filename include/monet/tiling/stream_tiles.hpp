@@ -13,6 +13,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -84,7 +85,9 @@ struct Layer {
   std::int64_t inter_splits =
       1; ///< product of `inter`: a tile's transfers get 1/inter_splits of a link
   std::vector<CoreId> cores; ///< core_allocation; may hold several of which only one is used
-  std::uint32_t stack = 0;   ///< index of its stack
+  /// By array dim: what cores without dataflow unroll.
+  std::map<std::string, std::vector<Unrolling>> spatial_mapping;
+  std::uint32_t stack = 0; ///< index of its stack
   bool alone = false; ///< alone in its stack: all operands stream from and to the off-chip memory
   std::uint32_t first_tile = 0; ///< its tiles: [first_tile, first_tile + tiles), by sub id
   std::uint32_t tiles = 0;

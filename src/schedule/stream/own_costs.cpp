@@ -47,6 +47,19 @@ ProblemOperand operand_of(const Layer& layer, Operand which) {
   return operand;
 }
 
+/// An array dim that the mapping file names without loops stays unused: one iteration of no loop
+/// says so, where an empty list would leave it open.
+std::vector<std::vector<Unrolling>> unrolling_of(const Layer& layer, const Core& core) {
+  std::vector<std::vector<Unrolling>> unrolled;
+  for (const ArrayDim& dim : core.array) {
+    const auto named = layer.spatial_mapping.find(dim.name);
+    unrolled.emplace_back();
+    if (named != layer.spatial_mapping.end())
+      unrolled.back() = named->second.empty() ? std::vector<Unrolling>{{"", 1}} : named->second;
+  }
+  return unrolled;
+}
+
 StreamedProblem problem_of(const Workload& workload, std::uint32_t tile, const Chip& chip) {
   const Layer& layer = workload.layers[workload.tiles[tile].layer];
   StreamedProblem asked;
@@ -64,6 +77,7 @@ StreamedProblem problem_of(const Workload& workload, std::uint32_t tile, const C
         asked.streamed.push_back(i);
     }
   }
+  asked.spatial = unrolling_of(layer, chip.cores[workload.tiles[tile].core.index()]);
   asked.parallel = layer.inter_splits;
   asked.cycles_per_operation = cycles_per_operation(layer);
   return asked;
@@ -76,6 +90,11 @@ std::string key_of(const StreamedProblem& asked, const Core& core) {
     key += dim.name + ' ';
   for (const std::size_t operand : asked.streamed)
     key += fmt::format("s{}", operand);
+  for (const std::vector<Unrolling>& dim : asked.spatial) {
+    key += '|';
+    for (const Unrolling& unrolling : dim)
+      key += fmt::format("{}*{} ", unrolling.dim, unrolling.factor);
+  }
   return key + fmt::format("p{}c{}", asked.parallel, asked.cycles_per_operation);
 }
 

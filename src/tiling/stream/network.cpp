@@ -94,6 +94,7 @@ private:
     if (layer.name.empty())
       layer.name = graph_.op(id).name;
     layer.cores = cores_of(entry);
+    layer.spatial_mapping = entry.spatial_mapping;
     const auto& intra =
         entry.intra_core_tiling.empty() ? default_->intra_core_tiling : entry.intra_core_tiling;
     const auto& inter =
