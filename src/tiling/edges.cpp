@@ -1,11 +1,11 @@
 #include "tiling/edges.hpp"
 
 #include "tiling/part_index.hpp"
-#include "tiling/union_volume.hpp"
 #include "tiling/written_grid.hpp"
 
 #include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
+#include "monet/base/union_volume.hpp"
 
 #include <algorithm>
 #include <limits>

@@ -1,7 +1,7 @@
 // The invariants of a tile graph, recomputed from boxes alone, without the code that makes it.
-#include "tiling/union_volume.hpp"
 
 #include "monet/base/errors.hpp"
+#include "monet/base/union_volume.hpp"
 #include "monet/tiling/tiling.hpp"
 
 #include <fmt/format.h>

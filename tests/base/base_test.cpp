@@ -2,6 +2,7 @@
 #include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
 #include "monet/base/text.hpp"
+#include "monet/base/union_volume.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -128,6 +129,14 @@ RC_GTEST_PROP(Text, EveryNameMatchesItselfAndAStar, (const std::string& name)) {
   RC_ASSERT(glob_match(name, name));
   RC_ASSERT(glob_match("*" + name, name));
   RC_ASSERT(glob_match(name + "*", name + "x"));
+}
+
+TEST(UnionVolume, CountsOverlapsOnce) {
+  const std::vector<Box> boxes{{{0, 4}, {0, 4}}, {{2, 6}, {2, 6}}, {{0, 4}, {0, 4}}};
+  EXPECT_EQ(union_volume(boxes), 16 + 16 - 4);
+  EXPECT_EQ(union_volume({}), 0);
+  const std::vector<Box> scalar{{}, {}};
+  EXPECT_EQ(union_volume(scalar), 1);
 }
 
 } // namespace

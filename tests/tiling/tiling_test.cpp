@@ -3,7 +3,6 @@
 #include "tiling/grid.hpp"
 #include "tiling/mapping_factors.hpp"
 #include "tiling/split.hpp"
-#include "tiling/union_volume.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/tiling/tiling.hpp"
@@ -88,13 +87,6 @@ TEST(EvenPart, sizes_differ_by_one_at_most) {
   EXPECT_EQ(even_part(10, 4, 1), (Interval{3, 6}));
   EXPECT_EQ(even_part(10, 4, 2), (Interval{6, 8}));
   EXPECT_EQ(even_part(10, 4, 3), (Interval{8, 10}));
-}
-
-TEST(UnionVolume, counts_overlaps_once) {
-  const std::vector<Box> boxes{{{0, 4}, {0, 4}}, {{2, 6}, {2, 6}}, {{0, 4}, {0, 4}}};
-  EXPECT_EQ(union_volume(boxes), 16 + 16 - 4);
-  const std::vector<Box> scalar{{}, {}};
-  EXPECT_EQ(union_volume(scalar), 1);
 }
 
 StepBuilder product_step(std::int64_t b, std::int64_t c, std::int64_t k) {

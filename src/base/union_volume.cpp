@@ -1,4 +1,4 @@
-#include "tiling/union_volume.hpp"
+#include "monet/base/union_volume.hpp"
 
 #include "monet/base/checked.hpp"
 
