@@ -9,19 +9,9 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr const char* kMapping =
-    "- {name: default, core_allocation: [0, 1, 2, 3], intra_core_tiling: ['D, 4'], "
-    "inter_core_tiling: ['K, 4']}\n"
-    "- {name: Conv, core_allocation: [0, 1, 2, 3], intra_core_tiling: ['OY, 4'], "
-    "inter_core_tiling: ['K, 4']}\n"
-    "- {name: Add, core_allocation: [5], intra_core_tiling: ['D, 4'], inter_core_tiling: ['H, "
-    "1']}\n"
-    "- {name: GlobalAveragePool, core_allocation: [4], intra_core_tiling: ['OY, 1'], "
-    "inter_core_tiling: ['K, 1']}\n";
-
 struct Files {
   Scratch scratch;
-  std::string mapping = scratch.file("map.yaml", kMapping);
+  std::string mapping = repository("examples/stream/quad_core_mapping.yaml");
 
   Ran run(std::vector<std::string> more) const {
     std::vector<std::string> all{"schedule",
