@@ -91,13 +91,13 @@ private:
     }
   }
 
-  /// The row's loops have the sizes of the layer's tiles.
+  /// The row's loops, as far as the layer has them, have the sizes of its tiles.
   bool fits(const CostRow& row, std::uint32_t layer) const {
     const std::vector<Dim>& dims = workload_.layers[layer].dims;
     return std::all_of(row.dims.begin(), row.dims.end(), [&](const auto& dim) {
       const auto known =
           std::find_if(dims.begin(), dims.end(), [&](const Dim& d) { return d.name == dim.first; });
-      return known == dims.end() ? dim.second == 1 : known->tile == dim.second;
+      return known == dims.end() || known->tile == dim.second;
     });
   }
 
