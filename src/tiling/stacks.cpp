@@ -70,8 +70,11 @@ struct SliceFinder::Candidate {
   }
 };
 
-SliceFinder::SliceFinder(const Graph& graph, const Chip& chip, const CoreLists& cores)
-    : graph_(graph), cores_(cores), room_(chip), scratch_(graph) {}
+SliceFinder::SliceFinder(const Graph& graph, const Chip& chip, const CoreLists& cores,
+                         const std::vector<Slices>& given)
+    : graph_(graph), cores_(cores), given_(given),
+      any_given_(std::any_of(given.begin(), given.end(), [](const auto& s) { return !s.empty(); })),
+      room_(chip), scratch_(graph) {}
 
 bool SliceFinder::crowded(OpId op) const {
   const auto& cores = cores_[op.index()];
@@ -194,19 +197,42 @@ bool SliceFinder::recomputes_much(std::span<const OpId> members,
   return done > needed * (1 + kMostRecomputed);
 }
 
+/// What the mapping gives, and what follows from it for others, fits.
+bool SliceFinder::fits_as_given(const StackSlicer& slicer, std::span<const OpId> members,
+                                Halo halo) const {
+  StackSlicer::Loops loops;
+  std::vector<Slices> slices;
+  std::vector<bool> fixed;
+  std::int64_t count = 1;
+  for (const OpId member : members) {
+    slices.push_back(given_[member.index()]);
+    fixed.push_back(!slices.back().empty());
+    loops.push_back(fixed.back() ? std::optional(slices.back().front().dim) : std::nullopt);
+    if (fixed.back())
+      count = std::max(count, std::ssize(slices.back().front().parts));
+  }
+  slicer.spread(loops);
+  slicer.make_slices(loops, count, halo, fixed, slices);
+  return excess(slicer, members, slices) == 0;
+}
+
 /// End of the longest stack from `first` that some seed slices as a whole so that it fits; without
 /// operators at its end that would fit anyway.
 std::size_t SliceFinder::grow(std::size_t first, Halo halo) {
   std::vector<OpId> members{OpId(first)};
   std::vector<std::pair<Seed, std::int64_t>> alive; // with the slices it takes so far
-  for (const Seed& seed : seeds(0, OpId(first)))
-    alive.emplace_back(seed, 1);
+  if (!any_given_) {
+    for (const Seed& seed : seeds(0, OpId(first)))
+      alive.emplace_back(seed, 1);
+  }
   std::size_t last_crowded = first;
   std::size_t end = first + 1;
   for (; end < graph_.operators().size() && members.size() < kLongestStack && !update(end); ++end) {
     members.emplace_back(end);
     const StackSlicer slicer(graph_, members, scratch_);
     std::vector<std::pair<Seed, std::int64_t>> left;
+    if (any_given_ && fits_as_given(slicer, members, halo))
+      left.emplace_back();
     for (const auto& [seed, count] : alive) {
       Candidate candidate = spread(slicer, members, seed);
       if (candidate.reached < members.size())
@@ -217,7 +243,8 @@ std::size_t SliceFinder::grow(std::size_t first, Halo halo) {
     }
     if (left.empty())
       break;
-    alive = std::move(left);
+    if (!any_given_)
+      alive = std::move(left);
     if (crowded(OpId(end)))
       last_crowded = end;
     if (end - last_crowded > kMostLightOperators)

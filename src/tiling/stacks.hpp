@@ -28,10 +28,13 @@ Stacks complete_stacks(const Graph& graph, std::vector<std::vector<OpId>> given)
 /// Finds slices for stacks, and stacks for graphs.
 class SliceFinder {
 public:
-  SliceFinder(const Graph& graph, const Chip& chip, const CoreLists& cores);
+  /// `given`: per operator, the slices that a mapping asks for.
+  SliceFinder(const Graph& graph, const Chip& chip, const CoreLists& cores,
+              const std::vector<Slices>& given);
 
   /// Stacks of neighbours in the order of operators, from one on whose tiles are too large for
-  /// their cores: as many as some slices let fit as a whole, working set and every tile. An
+  /// their cores: as many as some slices let fit as a whole, working set and every tile; where a
+  /// mapping gives slices, those. An
   /// optimiser update joins the operator that makes its gradient.
   std::vector<std::vector<OpId>> stacks(Halo halo);
 
@@ -59,12 +62,15 @@ private:
   void fit(const StackSlicer& slicer, std::span<const OpId> members, Halo halo, std::int64_t least,
            Candidate& candidate) const;
   void refine(OpId op, Slices& slices) const;
+  bool fits_as_given(const StackSlicer& slicer, std::span<const OpId> members, Halo halo) const;
   std::size_t grow(std::size_t first, Halo halo);
   bool recomputes_much(std::span<const OpId> members, const std::vector<Slices>& slices) const;
   void join_gradient(OpId id, std::vector<std::vector<OpId>>& stacks);
 
   const Graph& graph_;
   const CoreLists& cores_;
+  const std::vector<Slices>& given_;
+  bool any_given_ = false;
   Room room_;
   StackSlicer::Scratch scratch_;
   std::vector<std::uint32_t> stacked_; ///< per operator: its stack so far, or none

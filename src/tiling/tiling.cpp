@@ -135,33 +135,46 @@ private:
         chip_.name, options_.mapping ? " that the mapping allows" : "", list));
   }
 
-  /// Slices of every operator. One that runs alone is cut only where an entry of its own name or
-  /// type says so: slices of a `default` are meant for what is fused.
+  /// Slices of every operator. One that runs alone gains nothing by them: it is cut only where an
+  /// entry of its own name says so.
   void plan_slices(TileGraph& result) {
-    SliceFinder finder(graph_, chip_, cores_);
+    const std::size_t count = graph_.operators().size();
+    StackSlicer::Loops given_loops(count);
+    std::vector<Slices> given(count);
+    for (std::size_t i = 0; i < count; ++i)
+      read_slices(graph_.operators()[i], given_loops[i], given[i]);
+    SliceFinder finder(graph_, chip_, cores_, given);
     Stacks stacks =
         complete_stacks(graph_, options_.stacks ? *options_.stacks : finder.stacks(options_.halo));
     for (const auto& members : stacks.members) {
-      const bool alone = members.size() == 1;
-      StackSlicer::Loops loops(members.size());
-      std::vector<Slices> slices(members.size());
-      for (std::size_t m = 0; m < members.size(); ++m)
-        read_slices(graph_.op(members[m]), alone, loops[m], slices[m]);
-      if (!alone)
-        finder.fill_in(members, options_.halo, options_.stacks ? 2 : 1, std::move(loops), slices);
-      else if (!loops.front() && !options_.stacks)
-        slices.front() = finder.alone(members.front());
+      if (members.size() == 1) {
+        slices_[members.front().index()] = slices_alone(members.front(), finder, given);
+        continue;
+      }
+      StackSlicer::Loops loops;
+      std::vector<Slices> slices;
+      for (const OpId member : members) {
+        loops.push_back(given_loops[member.index()]);
+        slices.push_back(given[member.index()]);
+      }
+      finder.fill_in(members, options_.halo, options_.stacks ? 2 : 1, std::move(loops), slices);
       for (std::size_t m = 0; m < members.size(); ++m)
         slices_[members[m].index()] = std::move(slices[m]);
     }
     result.stack_of = std::move(stacks.stack_of);
   }
 
+  Slices slices_alone(OpId id, SliceFinder& finder, const std::vector<Slices>& given) const {
+    const MappingEntry* entry = entry_of(graph_.op(id));
+    if (entry && !entry->intra_core_tiling.empty() && entry->name == graph_.op(id).name)
+      return given[id.index()];
+    return options_.stacks ? Slices{} : finder.alone(id);
+  }
+
   /// The mapping's intra-core factors of one operator.
-  void read_slices(const Operator& op, bool alone, std::optional<std::uint32_t>& loop,
-                   Slices& slices) const {
+  void read_slices(const Operator& op, std::optional<std::uint32_t>& loop, Slices& slices) const {
     const MappingEntry* entry = entry_of(op);
-    if (!entry || (alone && entry->name == "default"))
+    if (!entry)
       return;
     std::int64_t tiles = 1;
     for (const TilingFactor& given : entry->intra_core_tiling) {
