@@ -22,7 +22,7 @@ public:
         mover_((memory_.attach(tiles, pieces_, timeline_), tiles), step, chip, network_, memory_,
                pieces_, timeline_),
         queue_(tiles, step.graph, pieces_, chip.cores.size(), priority),
-        core_free_(chip.cores.size(), 0) {
+        core_free_(chip.cores.size(), 0), may_stall_(priority == Priority::latency) {
     for (TileKind& kind : kinds_) {
       if (kind.problem != nullptr)
         kind.row = timeline_.add_cost(run_cost(kind));
@@ -44,7 +44,7 @@ public:
         tile = queue_.next();
         forced = true;
       }
-      const std::int64_t missing = forced ? 0 : missing_room(*tile);
+      const std::int64_t missing = forced || !may_stall_ ? 0 : missing_room(*tile);
       if (missing > 0) {
         const CoreId core = tiles_.tiles[tile->index()].core;
         const PoolId pool = pieces_.pool_of(*tile);
@@ -431,6 +431,7 @@ private:
   std::vector<std::int64_t> core_free_;
   std::vector<bool> fused_;              ///< per stack: it has several operators
   std::vector<std::uint32_t> last_rank_; ///< per stack
+  bool may_stall_; ///< other priorities place tiles in an order that makes room by itself
   std::vector<Stalled> stalled_;
   std::vector<std::uint64_t> seen_; ///< per source part: the last time that a tile's list had it
   std::uint64_t sight_ = 0;
