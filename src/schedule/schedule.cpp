@@ -7,6 +7,8 @@
 #include "monet/base/errors.hpp"
 #include "monet/base/parallel.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <deque>
 #include <exception>
@@ -83,8 +85,17 @@ private:
         best = &s;
     }
     if (best == nullptr)
-      std::rethrow_exception(solved_[choices_[c].front()].infeasible);
+      throw_infeasible(c);
     return {&best->problem, best->cost};
+  }
+
+  [[noreturn]] void throw_infeasible(std::size_t c) const {
+    try {
+      std::rethrow_exception(solved_[choices_[c].front()].infeasible);
+    } catch (const InfeasibleError& error) {
+      throw InfeasibleError(
+          fmt::format("'{}': {}", step_.graph.op(tile_of(c).op).name, error.what()));
+    }
   }
 
   /// Classes [first, last) of one operator.

@@ -29,10 +29,16 @@ bool is_compute_core(const Chip& chip, std::size_t core) {
   return !chip.offchip || chip.offchip->index() != core;
 }
 
+/// Weights and inputs can come from the off-chip memory, where there is one, and results go there.
+bool has_offchip_path(const Chip& chip, std::size_t core) {
+  return !chip.offchip || (chip.connected(*chip.offchip, CoreId(core)) &&
+                           chip.connected(CoreId(core), *chip.offchip));
+}
+
 std::vector<CoreId> capable_cores(const Operator& op, const Chip& chip) {
   std::vector<CoreId> cores;
   for (std::size_t c = 0; c < chip.cores.size(); ++c) {
-    if (!is_compute_core(chip, c))
+    if (!is_compute_core(chip, c) || !has_offchip_path(chip, c))
       continue;
     if (can_run(chip.cores[c], op.nest.compute, op.op_type))
       cores.push_back(CoreId(c));
@@ -50,6 +56,11 @@ std::vector<CoreId> allocated_cores(const MappingEntry& entry, const Chip& chip)
       problems.add(entry.where,
                    fmt::format("entry '{}' allocates core {}, which is no compute core of '{}'",
                                entry.name, id, chip.name));
+    } else if (!has_offchip_path(chip, index)) {
+      problems.add(entry.where,
+                   fmt::format("entry '{}' allocates core {} ('{}'), which has no path from and to "
+                               "the off-chip memory of '{}'",
+                               entry.name, id, chip.cores[index].name, chip.name));
     } else if (std::find(cores.begin(), cores.end(), CoreId(index)) == cores.end()) {
       cores.push_back(CoreId(index));
     }

@@ -67,13 +67,15 @@ TEST_F(SmallSystem, StreamsTensorsLargerThanEveryMemory) {
 
 TEST_F(SmallSystem, SaysWhichOperandsDoNotFitAndByHowMuch) {
   write_system(1, 1, "64");
-  expect(schedule(), 4, {"infeasible: inference: ", "'sram_256KB'", "160 bits", "holds 64"});
+  expect(schedule(), 4, {"infeasible: inference: '", "'sram_256KB'", "160 bits", "holds 64"});
 }
 
 TEST_F(SmallSystem, ComplainsAboutACoreWithoutAPathToTheOffchipMemory) {
   write_system(2, 1);
   scratch_.file("map.yaml", "- {name: default, core_allocation: [1]}\n");
-  expect(schedule({"--mapping", "map.yaml"}), 4, {"infeasible: ", "core 1", "route"});
+  expect(schedule({"--mapping", "map.yaml"}), 3,
+         {"error: map.yaml:1:", "core 1", "no path", "off-chip memory of 'small'"});
+  EXPECT_EQ(schedule().code, 0); // left to the tool, the other core does it all
 }
 
 TEST_F(SmallSystem, ComplainsAboutMappingsOfAbsentCores) {
@@ -88,6 +90,36 @@ TEST_F(SmallSystem, ComplainsAboutFactorsOfNothing) {
   write_system(1, 1);
   scratch_.file("map.yaml", "- {name: default, inter_core_tiling: [\"K, 0\"]}\n");
   expect(schedule({"--mapping", "map.yaml"}), 3, {"error: map.yaml:1:", "factor 0"});
+}
+
+TEST_F(SmallSystem, ComplainsAboutStacksOfAbsentOperators) {
+  write_system(1, 1);
+  scratch_.file("stacks.yaml", "stacks:\n  - [/ln_g/LayerNormalization, 4, 99999]\n  - [4]\n");
+  const Ran ran = schedule({"--mode", "fused", "--stacks", "stacks.yaml"});
+  expect(ran, 3,
+         {"error: stacks.yaml:2:", "'/ln_g/LayerNormalization'", "99999",
+          "error: stacks.yaml:3:", "in a stack already"});
+}
+
+/// A stack around an operator of another one: legal, what comes between is scheduled between.
+TEST_F(SmallSystem, SchedulesStacksAroundEachOther) {
+  write_system(2, 2, "65536");
+  std::string even;
+  std::string odd;
+  for (int i = 0; i < 24; ++i)
+    (i % 2 == 0 ? even : odd) += std::to_string(i) + ", ";
+  scratch_.file("stacks.yaml", "stacks: [[" + even + "24], [" + odd + "25]]\n");
+  const Ran ran = schedule({"--mode", "fused", "--stacks", "stacks.yaml"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+}
+
+/// Operands that no slicing makes fit pass by.
+TEST_F(SmallSystem, FusesOnMemoriesTooSmallForASlice) {
+  write_system(1, 1, "4096");
+  for (const char* halo : {"cached", "recomputed"}) {
+    const Ran ran = schedule({"--mode", "fused", "--halo", halo});
+    EXPECT_EQ(ran.code, 0) << ran.err;
+  }
 }
 
 } // namespace
