@@ -245,6 +245,9 @@ Json step_json(const StepResult& result, const Chip& chip) {
       {"backward_input", mac_split.backward_input},
       {"backward_weight", mac_split.backward_weight},
       {"total", mac_split.forward + mac_split.backward_input + mac_split.backward_weight}};
+  if (const std::int64_t again = result.tiles ? recomputed_macs(*result.tiles, graph) : 0;
+      again > 0)
+    json["macs"]["recomputed"] = again;
   json["memory"] = memory_json(timeline.peak);
   json["energy"] = energy_json(energy);
   json["phases"] = phases_json(result, ledger);

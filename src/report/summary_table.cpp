@@ -51,6 +51,12 @@ std::int64_t total_macs(const Json& column) {
   return macs.is_object() ? macs.at("total").get<std::int64_t>() : macs.get<std::int64_t>();
 }
 
+/// MACs that slices do again, where the column says so.
+std::int64_t recomputed(const Json& column) {
+  const Json& macs = column.at("macs");
+  return macs.is_object() ? macs.value("recomputed", std::int64_t{0}) : 0;
+}
+
 std::string heading(const Json& result) {
   const auto compute_cores =
       std::count_if(result.at("cores").begin(), result.at("cores").end(),
@@ -85,6 +91,12 @@ std::string summary_table(const Json& result) {
   for (const auto& [label, column] : columns) {
     table[0].push_back(label);
     table[1].push_back(group_digits(total_macs(*column)));
+  }
+  if (std::any_of(columns.begin(), columns.end(),
+                  [](const auto& c) { return recomputed(*c.second) > 0; })) {
+    table.push_back({"  recomputed halos"});
+    for (const auto& [label, column] : columns)
+      table.back().push_back(group_digits(recomputed(*column)));
   }
   for (const Row& row : rows_of_table()) {
     std::vector<std::string> line{row.label};
