@@ -103,6 +103,14 @@ async function check_rows(page, step) {
   );
   check(cores.length >= busy.size, "every core that runs has a row");
   equal(new Set(cores.map((row) => row.label)).size, cores.length, "cores of one name are told apart");
+  const bars_of = (kind) => rows.filter((row) => row.kind === kind).reduce((sum, row) => sum + row.bars, 0);
+  equal(bars_of("path"), step.critical_path?.segments.length ?? 0, "every piece of the critical path is a bar");
+  const offchip = step.cores.find((core) => core.kind === "offchip")?.id;
+  const through = step.timeline.transfers.filter((row) => row[6] === offchip || row[7] === offchip);
+  equal(bars_of("port"), step.ports ? through.length : 0, "what passes the off-chip memory is a bar of a port's row");
+  const has_held = (step.timeline.onchip?.cycles.length ?? 0) > 0;
+  equal(await page.locator('canvas[data-chart="onchip"]').count(), has_held ? 1 : 0, "what is on the chip has a chart");
+  equal(await page.locator("#bounds").count(), step.bounds ? 1 : 0, "bounds are shown where they are given");
   const lane = await variable(page, "--lane");
   const width = await gantt(page).evaluate((canvas) => canvas.clientWidth - 150);
   for (const row of rows.filter((entry) => entry.bars > 0)) {

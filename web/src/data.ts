@@ -4,10 +4,14 @@
 export const kOwners = ["parameters", "gradients", "optimizer_state", "stored_activations", "temporaries"] as const;
 export type Owner = (typeof kOwners)[number];
 
-export const kComponents = ["compute", "onchip_memory", "links", "offchip"] as const;
+export const kComponents = ["compute", "onchip_memory", "links", "offchip", "leakage"] as const;
 export type Component = (typeof kComponents)[number];
 
 export const kTransferKinds = ["fetch", "stream", "write-back", "spill"] as const;
+
+/// What bounds a piece of the critical path, as numbered there.
+export const kLimits = ["compute", "link", "offchip", "capacity", "order"] as const;
+export type Limit = (typeof kLimits)[number];
 
 export type ByOwner = Record<Owner, number>;
 export type ByComponent = Record<Component, number>;
@@ -82,6 +86,28 @@ export interface Transfer {
   from: number;
   to: number;
   tensor: number;
+  also: number[]; // further receivers
+}
+
+/// A piece of the critical path. What does not apply is null.
+export interface Segment {
+  start: number;
+  end: number;
+  limit: number; // index into kLimits
+  layer: number | null;
+  core: number | null;
+  link: number | null;
+  tensor: number | null;
+}
+
+/// What no schedule can beat, in cycles; empty where the result does not say.
+export type Bounds = [string, number][];
+
+/// What the cores' memories hold: the largest tensors, and the rest.
+export interface OnChip {
+  cycles: number[];
+  tensors: { tensor: number; bytes: number[] }[];
+  rest: number[];
 }
 
 export interface MemorySteps {
@@ -104,11 +130,16 @@ export interface Step {
   phases: Phase[];
   cores: Core[];
   links: Link[];
+  ports: Link[]; // of the off-chip memory
+  bounds: Bounds;
+  limits: Record<Limit, number>; // cycles of the critical path
+  segments: Segment[];
   layers: Layer[];
   tensors: string[];
   runs: Run[];
   transfers: Transfer[];
   steps: MemorySteps;
+  onchip: OnChip;
 }
 
 export interface Result {
@@ -234,7 +265,52 @@ function read_transfer(value: unknown): Transfer {
     from: number(row[6]),
     to: number(row[7]),
     tensor: number(row[8]),
+    also: numbers(row[9]),
   };
+}
+
+function maybe(value: unknown): number | null {
+  return typeof value === "number" ? value : null;
+}
+
+function read_segment(value: unknown): Segment {
+  const row = list(value);
+  return {
+    start: number(row[0]),
+    end: number(row[1]),
+    limit: number(row[2]),
+    layer: maybe(row[3]),
+    core: maybe(row[4]),
+    link: maybe(row[5]),
+    tensor: maybe(row[6]),
+  };
+}
+
+function read_bounds(value: unknown, cores: Core[]): Bounds {
+  const from = object(value);
+  const core = (id: unknown) => cores.find((at) => at.id === id);
+  const name = (id: unknown) => (core(id) === undefined ? "" : ` (core ${core_label(core(id)!)})`);
+  const rows: Bounds = [
+    ["longest chain of tiles", number(from["critical_path_cycles"])],
+    [`busiest core${name(from["core"])}`, number(from["busiest_core_cycles"])],
+    [`links of one memory${name(from["links_of_core"])}`, number(from["busiest_links_cycles"])],
+    ["off-chip port, each byte once", number(from["offchip_port_cycles"])],
+  ];
+  return rows.filter(([, cycles]) => cycles > 0);
+}
+
+function read_onchip(value: unknown): OnChip {
+  const from = object(value);
+  const cycles = numbers(from["cycles"]);
+  const filled = (bytes: unknown) => {
+    const values = numbers(bytes);
+    return cycles.map((_, i) => values[i] ?? 0);
+  };
+  const tensors = list(from["tensors"]).map((item) => ({
+    tensor: number(object(item)["tensor"]),
+    bytes: filled(object(item)["bytes"]),
+  }));
+  return { cycles, tensors, rest: filled(from["rest_bytes"]) };
 }
 
 function read_steps(value: unknown): MemorySteps {
@@ -253,6 +329,9 @@ function read_step(value: unknown): Step {
   const from = object(value);
   const macs = object(from["macs"]);
   const timeline = object(from["timeline"]);
+  const path = object(from["critical_path"]);
+  const cores = list(from["cores"]).map(read_core);
+  const links = list(from["links"]).map(read_link);
   return {
     kind: text(from["kind"]),
     latency_cycles: number(from["latency_cycles"]),
@@ -271,13 +350,18 @@ function read_step(value: unknown): Step {
     memory: by_owner(from["memory"]),
     energy: by_component(from["energy"]),
     phases: read_phases(from["phases"]),
-    cores: list(from["cores"]).map(read_core),
-    links: list(from["links"]).map(read_link),
+    cores,
+    links,
+    ports: list(from["ports"]).map(read_link),
+    bounds: read_bounds(from["bounds"], cores),
+    limits: Object.fromEntries(kLimits.map((limit) => [limit, number(path[limit + "_cycles"])])) as Record<Limit, number>,
+    segments: list(path["segments"]).map(read_segment),
     layers: list(from["layers"]).map(read_layer),
     tensors: list(timeline["tensors"]).map(text),
     runs: list(timeline["runs"]).map(read_run),
     transfers: list(timeline["transfers"]).map(read_transfer),
     steps: read_steps(timeline["memory"]),
+    onchip: read_onchip(timeline["onchip"]),
   };
 }
 

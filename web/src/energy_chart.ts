@@ -16,6 +16,7 @@ export function energy_chart(step: Step, inference: Step | null): HTMLElement {
   if (inference !== null) rows.push(["inference alone", inference.energy]);
   const legend = h("div", { class: "legend" });
   for (const component of kComponents) {
+    if (component === "leakage" && step.energy.leakage === 0) continue; // most files give none
     const swatch = h("span", { class: "swatch", style: `background: var(${component_variable(component)})` });
     const share = step.energy_pj > 0 ? step.energy[component] / step.energy_pj : 0;
     legend.append(h("span", { class: "legend-item" }, swatch, `${label(component)} `, h("b", {}, percent(share))));

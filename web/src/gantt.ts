@@ -1,15 +1,17 @@
-// The Gantt chart: a row per core and per busy link, a bar per tile run or transfer, coloured by phase.
+// The Gantt chart: a row for the critical path, per core, busy link and off-chip port; a bar per piece of the path, tile
+// run or transfer, coloured by phase.
 import type { Layer, Step } from "./data";
 import { h, shown } from "./dom";
 import { bytes, energy, exact, label as word, si } from "./format";
-import { bar_at, first_after, make_rows, type Row, type Rows } from "./gantt_rows";
-import { core_label, kTransferKinds } from "./data";
+import { bar_at, first_after, make_rows, type Row, type RowKind, type Rows } from "./gantt_rows";
+import { core_label, kLimits, kTransferKinds } from "./data";
 import { kAxis, kFont, kGutter, Surface, type Frame } from "./surface";
 import { phase_colour } from "./theme";
 import { Tooltip } from "./tooltip";
 import type { TimeView } from "./time_view";
 
 const kBand = 20; // px, the phases above the rows
+const kGroup: Record<RowKind, string> = { path: "BOUND BY", core: "CORES", link: "LINKS", port: "OFF-CHIP PORTS" };
 const kGap = 16; // between cores and links, with the group's name
 const kTallest = 760; // px for all rows together, while a row keeps 4 px
 
@@ -140,7 +142,7 @@ export class Gantt {
         context.fillStyle = theme.muted;
         context.font = `600 10px ${kFont}`;
         context.textAlign = "left";
-        context.fillText(row.kind === "core" ? "CORES" : "LINKS", 4, y - 9);
+        context.fillText(kGroup[row.kind], 4, y - 9);
       }
       const middle = y + height / 2;
       if (middle - 5 < label_end) return;
@@ -289,7 +291,8 @@ export class Gantt {
 
   private click(x: number, y: number): void {
     const found = this.hit(x, y);
-    if (found !== null) this.on_pick(found.row.layer[found.bar]!);
+    const layer = found === null ? -1 : found.row.layer[found.bar]!;
+    if (layer >= 0) this.on_pick(layer);
     else if (x < kGutter || y > kBand) this.view.select(null);
     else this.show_phase_at(this.surface.cycle_at(x));
   }
@@ -312,21 +315,34 @@ export class Gantt {
     const when = `${exact(row.start[bar]!)} to ${exact(row.end[bar]!)}`;
     const lines: [string, string][] = [["cycles", `${exact(cycles)} (${when})`]];
     if (row.kind === "core") lines.unshift(["core", row.label]);
+    else if (row.kind === "path") lines.unshift(...this.path_lines(row, bar));
     else lines.unshift(...this.transfer_lines(row, bar));
     if (layer !== undefined) lines.push(...layer_lines(layer));
-    this.tooltip.show(x, y, layer?.name ?? "unknown layer", layer, lines);
+    this.tooltip.show(x, y, layer?.name ?? (row.kind === "path" ? "critical path" : "unknown layer"), layer, lines);
+  }
+
+  private core_name(id: number): string {
+    const found = this.step.cores.find((at) => at.id === id);
+    return found === undefined ? `core ${id}` : core_label(found);
+  }
+
+  private path_lines(row: Row, bar: number): [string, string][] {
+    const segment = this.step.segments[row.item[bar]!]!;
+    const lines: [string, string][] = [["bound by", word(kLimits[segment.limit] ?? "unknown")]];
+    if (segment.core !== null) lines.push(["core", this.core_name(segment.core)]);
+    const link = this.step.links.find((at) => at.id === segment.link);
+    if (link !== undefined) lines.push(["link", link.name]);
+    if (segment.tensor !== null) lines.push(["tensor", this.step.tensors[segment.tensor] ?? `tensor ${segment.tensor}`]);
+    return lines;
   }
 
   private transfer_lines(row: Row, bar: number): [string, string][] {
     const transfer = this.step.transfers[row.item[bar]!]!;
-    const core = (id: number) => {
-      const found = this.step.cores.find((at) => at.id === id);
-      return found === undefined ? `core ${id}` : core_label(found);
-    };
+    const receivers = [transfer.to, ...transfer.also].map((id) => this.core_name(id)).join(", ");
     return [
-      ["link", row.label],
+      [row.kind, row.label],
       ["transfer", `${kTransferKinds[transfer.kind] ?? "transfer"}, ${bytes(transfer.bits / 8)}`],
-      ["route", `${core(transfer.from)} \u2192 ${core(transfer.to)}`],
+      ["route", `${this.core_name(transfer.from)} \u2192 ${receivers}`],
       ["tensor", this.step.tensors[transfer.tensor] ?? `tensor ${transfer.tensor}`],
     ];
   }

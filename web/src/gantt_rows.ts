@@ -1,8 +1,10 @@
-// The timeline's bars by row (a core or a link), in order of start, so that the visible ones are found by bisection.
+// The timeline's bars by row (the critical path, a core, a link or a port), in order of start, so that the visible ones are found by bisection.
 import { core_label, type Step } from "./data";
 
+export type RowKind = "path" | "core" | "link" | "port";
+
 export interface Row {
-  kind: "core" | "link";
+  kind: RowKind;
   label: string;
   detail: string;
   count: number;
@@ -10,7 +12,7 @@ export interface Row {
   end: Float64Array;
   reach: Float64Array; // the largest end up to and including this bar: bars of a link may overlap
   layer: Int32Array;
-  item: Int32Array; // index into runs or transfers
+  item: Int32Array; // index into runs, transfers or segments of the critical path
 }
 
 const kMostRows = 600; // more would be thinner than they can be told apart
@@ -27,7 +29,7 @@ interface Bar {
   item: number;
 }
 
-function make_row(kind: "core" | "link", label: string, detail: string, bars: Bar[]): Row {
+function make_row(kind: RowKind, label: string, detail: string, bars: Bar[]): Row {
   bars.sort((a, b) => a.start - b.start || a.end - b.end || a.item - b.item);
   const reach = new Float64Array(bars.length);
   let furthest = -Infinity;
@@ -75,7 +77,30 @@ export function make_rows(step: Step): Rows {
   const links = busy.map((link) =>
     make_row("link", link.name, percent_label(link.utilisation), by_link.get(link.id) ?? []),
   );
-  return { rows: [...cores, ...links], hidden_links: step.links.length - links.length };
+  const rows = [...path_rows(step), ...cores, ...links, ...port_rows(step)];
+  return { rows, hidden_links: step.links.length - links.length };
+}
+
+function path_rows(step: Step): Row[] {
+  if (step.segments.length === 0) return [];
+  const bars = step.segments.map(({ start, end, layer }, item) => ({ start, end, layer: layer ?? -1, item }));
+  return [make_row("path", "critical path", "", bars)];
+}
+
+/// What passes the off-chip memory's one port, or its port to read and its port to write.
+function port_rows(step: Step): Row[] {
+  const offchip = step.cores.find((core) => core.kind === "offchip")?.id;
+  const reads: Bar[] = [];
+  const writes: Bar[] = [];
+  step.transfers.forEach(({ start, end, layer, from, to, also }, item) => {
+    if (from === offchip) reads.push({ start, end, layer, item });
+    if (to === offchip || also.some((core) => core === offchip)) writes.push({ start, end, layer, item });
+  });
+  const carried = step.ports.length === 1 ? [[...reads, ...writes]] : [reads, writes];
+  return step.ports
+    .slice(0, carried.length)
+    .map((port, i) => make_row("port", port.name, percent_label(port.utilisation), carried[i]!))
+    .filter((row) => row.count > 0);
 }
 
 function percent_label(fraction: number): string {

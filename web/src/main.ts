@@ -1,12 +1,13 @@
 // The viewer of report.html. Reads the result from the element #monet-data and builds the page into #report.
 // Read data.ts for what is shown, time_view.ts for how the charts stay together.
+import { bound_panel } from "./bound_panel";
 import { last_cycle, read_result, type Result, type Step } from "./data";
 import { h, shown } from "./dom";
 import { energy_chart } from "./energy_chart";
 import { label } from "./format";
 import { Gantt } from "./gantt";
 import { LayerTable } from "./layer_table";
-import { MemoryChart } from "./memory_chart";
+import { live_memory, MemoryChart, onchip_memory } from "./memory_chart";
 import { Overview } from "./overview";
 import { header, key_figures, phase_table, provenance, resource_tables, transfer_summary } from "./summary";
 import { phase_variable } from "./theme";
@@ -51,6 +52,7 @@ function timeline_section(
   view: TimeView,
   gantt: Gantt,
   memory: MemoryChart,
+  onchip: MemoryChart | null,
   overview: Overview,
 ): HTMLElement {
   const hidden = gantt.hidden_links;
@@ -71,6 +73,7 @@ function timeline_section(
       : null,
     h("h3", {}, "Memory by owner"),
     memory.element,
+    ...(onchip === null ? [] : [h("h3", {}, "Memory on the chip by tensor"), onchip.element]),
   );
 }
 
@@ -118,12 +121,16 @@ class Report {
     this.table = table;
     const gantt = new Gantt(step, view, (layer) => view.select(layer), signal);
     const compare = other === null ? null : { name: "inference alone", bytes: other.peak_memory_bytes };
-    const memory = new MemoryChart(step, view, compare, signal);
+    const memory = new MemoryChart(live_memory(step), step.latency_cycles, view, compare, signal);
+    const held = onchip_memory(step);
+    const onchip = held === null ? null : new MemoryChart(held, step.latency_cycles, view, null, signal);
+    const bounds = bound_panel(step);
     const overview = new Overview(step, view, signal);
     this.content.replaceChildren(
       key_figures(step, other),
       h("section", { class: "panel" }, h("h2", {}, "Phases"), phase_table(step, other)),
-      timeline_section(step, view, gantt, memory, overview),
+      timeline_section(step, view, gantt, memory, onchip, overview),
+      ...(bounds === null ? [] : [bounds]),
       h(
         "div",
         { class: "two" },

@@ -1,6 +1,6 @@
-// Live memory over time, stacked by owner, on the Gantt chart's time axis.
-import { kOwners, type Owner, type Step } from "./data";
-import { h } from "./dom";
+// Memory over time, stacked by owner or by tensor, on the Gantt chart's time axis.
+import { kOwners, type Step } from "./data";
+import { h, shown } from "./dom";
 import { byte_ticks, bytes, exact, label } from "./format";
 import { kAxis, kFont, Surface, type Frame } from "./surface";
 import { colour, owner_variable } from "./theme";
@@ -9,30 +9,96 @@ import type { TimeView } from "./time_view";
 const kTop = 22; // px, for the peak's label
 const kPlot = 190;
 
+/// One layer of the stack.
+interface Series {
+  name: string;
+  variable: string; // of report.css
+  bytes: number[]; // per cycle of the stack
+  at_peak: number;
+}
+
+/// What is shown: bytes that hold from each cycle to the next.
+export interface MemoryStack {
+  chart: string; // for tests
+  title: string;
+  unit: string; // beside the axis
+  cycles: number[];
+  series: Series[]; // bottom up
+  peak_cycle: number;
+  peak_bytes: number;
+}
+
+/// Every live tensor once, wherever its copies are.
+export function live_memory(step: Step): MemoryStack {
+  return {
+    chart: "memory",
+    title: "Memory over time by owner",
+    unit: "live memory",
+    cycles: step.steps.cycles,
+    series: kOwners.map((owner) => ({
+      name: label(owner),
+      variable: owner_variable(owner),
+      bytes: step.steps.bytes[owner],
+      at_peak: step.memory[owner],
+    })),
+    peak_cycle: step.peak_cycle,
+    peak_bytes: step.peak_memory_bytes,
+  };
+}
+
+const kTensorColours = 12;
+
+/// What the cores' memories hold, copies included; null where the result does not say.
+export function onchip_memory(step: Step): MemoryStack | null {
+  const { cycles, rest } = step.onchip;
+  if (cycles.length === 0) return null;
+  const tensors = step.onchip.tensors.slice(0, kTensorColours);
+  const total = rest.map((bytes, i) => tensors.reduce((sum, tensor) => sum + tensor.bytes[i]!, bytes));
+  const peak = total.reduce((best, value, i) => (value > total[best]! ? i : best), 0);
+  const series = tensors.map(({ tensor, bytes }, i) => ({
+    name: shown(step.tensors[tensor] ?? `tensor ${tensor}`, 40),
+    variable: `--tensor-${i}`,
+    bytes,
+    at_peak: bytes[peak]!,
+  }));
+  const others = { name: "the rest", variable: "--phase-other", bytes: rest, at_peak: rest[peak]! };
+  return {
+    chart: "onchip",
+    title: "Memory on the chip over time by tensor",
+    unit: "on the chip",
+    cycles,
+    series: [others, ...series],
+    peak_cycle: cycles[peak]!,
+    peak_bytes: total[peak]!,
+  };
+}
+
 export class MemoryChart {
   readonly element: HTMLElement;
   private readonly surface: Surface;
-  private readonly values = new Map<Owner | "total" | "cycle", HTMLElement>();
+  private readonly values: HTMLElement[] = []; // per series
+  private readonly sum = h("b");
+  private readonly cycle = h("span", { class: "muted" });
   private readonly total: number[];
   private readonly highest: number;
 
   constructor(
-    private readonly step: Step,
+    private readonly stack: MemoryStack,
+    private readonly latency: number,
     private readonly view: TimeView,
     private readonly compare: { name: string; bytes: number } | null,
     signal: AbortSignal,
   ) {
-    const { cycles, bytes: owned } = step.steps;
-    this.total = cycles.map((_, i) => kOwners.reduce((sum, owner) => sum + owned[owner][i]!, 0));
-    this.highest = this.total.reduce((most, value) => Math.max(most, value), step.peak_memory_bytes);
+    this.total = stack.cycles.map((_, i) => stack.series.reduce((sum, series) => sum + series.bytes[i]!, 0));
+    this.highest = this.total.reduce((most, value) => Math.max(most, value), stack.peak_bytes);
     this.surface = new Surface(
       view,
       () => kTop + kPlot + kAxis,
       (frame) => this.paint(frame),
-      "Memory over time by owner",
+      stack.title,
       signal,
     );
-    this.surface.canvas.dataset["chart"] = "memory";
+    this.surface.canvas.dataset["chart"] = stack.chart;
     this.surface.gestures(
       () => undefined,
       () => undefined,
@@ -44,34 +110,34 @@ export class MemoryChart {
 
   private make_legend(): HTMLElement {
     const legend = h("div", { class: "legend" });
-    for (const owner of [...kOwners].reverse()) {
+    for (const series of this.stack.series) {
       const value = h("b");
-      this.values.set(owner, value);
-      const swatch = h("span", { class: "swatch", style: `background: var(${owner_variable(owner)})` });
-      legend.append(h("span", { class: "legend-item" }, swatch, label(owner) + " ", value));
+      this.values.push(value);
+      const swatch = h("span", { class: "swatch", style: `background: var(${series.variable})` });
+      legend.prepend(h("span", { class: "legend-item" }, swatch, series.name + " ", value));
     }
-    const total = h("b");
-    const cycle = h("span", { class: "muted" });
-    this.values.set("total", total).set("cycle", cycle);
-    legend.append(h("span", { class: "legend-item" }, "total ", total), h("span", { class: "legend-item" }, cycle));
+    legend.append(
+      h("span", { class: "legend-item" }, "total ", this.sum),
+      h("span", { class: "legend-item" }, this.cycle),
+    );
     return legend;
   }
 
   /// The values at the cursor, or at the peak while there is none.
   private show_values(): void {
-    const { cycles, bytes: owned } = this.step.steps;
+    const { cycles, series } = this.stack;
     const cursor = this.view.cursor;
     const at_peak = cursor === null || cycles.length === 0;
     const i = at_peak ? -1 : step_at(cycles, cursor);
     let total = 0;
-    for (const owner of kOwners) {
-      const value = at_peak ? this.step.memory[owner] : i < 0 ? 0 : owned[owner][i]!;
+    series.forEach((held, which) => {
+      const value = at_peak ? held.at_peak : i < 0 ? 0 : held.bytes[i]!;
       total += value;
-      this.values.get(owner)!.textContent = bytes(value);
-    }
-    this.values.get("total")!.textContent = bytes(total);
-    this.values.get("cycle")!.textContent = at_peak
-      ? `at the peak, cycle ${exact(this.step.peak_cycle)}`
+      this.values[which]!.textContent = bytes(value);
+    });
+    this.sum.textContent = bytes(total);
+    this.cycle.textContent = at_peak
+      ? `at the peak, cycle ${exact(this.stack.peak_cycle)}`
       : `at cycle ${exact(Math.round(cursor))}`;
   }
 
@@ -112,16 +178,16 @@ export class MemoryChart {
       context.fillText(bytes(tick), frame.left - 10, y(tick));
     }
     context.textAlign = "left";
-    context.fillText("live memory", 4, kTop / 2);
+    context.fillText(this.stack.unit, 4, kTop / 2);
   }
 
   /// For every pixel column the step that holds most within it (-1: none), so that short peaks stay visible.
   private highest_by_column(frame: Frame): Int32Array {
-    const { cycles } = this.step.steps;
+    const { cycles } = this.stack;
     const columns = new Int32Array(Math.ceil(frame.right - frame.left) + 1).fill(-1);
     for (let i = Math.max(step_at(cycles, this.view.start), 0); i < cycles.length; ++i) {
       if (cycles[i]! > this.view.end) break;
-      const until = i + 1 < cycles.length ? cycles[i + 1]! : Math.max(this.step.latency_cycles, cycles[i]!);
+      const until = i + 1 < cycles.length ? cycles[i + 1]! : Math.max(this.latency, cycles[i]!);
       const from = Math.max(Math.floor(frame.x(cycles[i]!) - frame.left), 0);
       const to = Math.min(Math.max(Math.ceil(frame.x(until) - frame.left), from + 1), columns.length);
       for (let column = from; column < to; ++column) {
@@ -135,9 +201,9 @@ export class MemoryChart {
   private paint_stack(frame: Frame, columns: Int32Array, y: (value: number) => number): void {
     const { context } = frame;
     const base = new Float64Array(columns.length);
-    for (const owner of kOwners) {
-      const held = this.step.steps.bytes[owner];
-      context.fillStyle = colour(owner_variable(owner));
+    for (const series of this.stack.series) {
+      const held = series.bytes;
+      context.fillStyle = colour(series.variable);
       context.beginPath();
       for (let from = 0; from < columns.length; ) {
         const step = columns[from]!;
@@ -168,12 +234,12 @@ export class MemoryChart {
       context.textAlign = "right";
       haloed(frame, `${this.compare.name} peaks at ${bytes(this.compare.bytes)}`, frame.right - 8, at - 4);
     }
-    const x = frame.x(this.step.peak_cycle);
-    if (this.step.steps.cycles.length > 0 && x >= frame.left && x <= frame.right) {
-      const top = y(this.step.peak_memory_bytes);
+    const x = frame.x(this.stack.peak_cycle);
+    if (this.stack.cycles.length > 0 && x >= frame.left && x <= frame.right) {
+      const top = y(this.stack.peak_bytes);
       context.strokeStyle = theme.text;
       line(context, x, top - 4, x, bottom);
-      const text = `peak ${bytes(this.step.peak_memory_bytes)}`;
+      const text = `peak ${bytes(this.stack.peak_bytes)}`;
       const is_late = x > (frame.left + frame.right) / 2;
       context.textAlign = is_late ? "right" : "left";
       haloed(frame, text, is_late ? x - 6 : x + 6, Math.max(top - 2, 14));

@@ -251,7 +251,7 @@ function meter(fraction: number): HTMLElement {
   );
 }
 
-/// Cores and links by how busy they are; beyond kMostListed only the busiest.
+/// Cores, links and ports by how busy they are; beyond kMostListed only the busiest.
 export function resource_tables(step: Step): HTMLElement {
   const by_use = <T extends Core | Link>(items: T[]): T[] =>
     items.length <= kMostListed
@@ -285,6 +285,17 @@ export function resource_tables(step: Step): HTMLElement {
       h("td", { class: "number" }, `${bytes(link.bits / 8)} moved`),
     ),
   );
+  const ports = step.ports.map((port) =>
+    h(
+      "tr",
+      {},
+      h("th", { scope: "row" }, shown(port.name, 40)),
+      h("td", {}, "port"),
+      meter(port.utilisation),
+      h("td", { class: "number" }, "\u2013"),
+      h("td", { class: "number" }, `${bytes(port.bits / 8)} moved`),
+    ),
+  );
   const head = ["Name", "Kind", "Busy", "Energy", "Memory"].map((name, i) =>
     h("th", { scope: "col", class: i < 2 ? "" : "number" }, name),
   );
@@ -292,7 +303,7 @@ export function resource_tables(step: Step): HTMLElement {
   return h(
     "div",
     { class: "scroll-y" },
-    h("table", { class: "figures" }, h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...cores, ...links)),
+    h("table", { class: "figures" }, h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...cores, ...links, ...ports)),
     left_out > 0 ? h("p", { class: "muted" }, `${left_out} less busy ones are not listed.`) : null,
   );
 }

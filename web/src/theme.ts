@@ -43,6 +43,11 @@ export function component_variable(component: string): string {
   return `--component-${component.replace(/_/g, "-")}`;
 }
 
+/// `limit` is one of kLimits.
+export function limit_variable(limit: string): string {
+  return `--limit-${limit}`;
+}
+
 export function colour(name: string): string {
   return variable(name);
 }
