@@ -126,6 +126,18 @@ void read_schedule(const YamlNode& node, const std::string& path, Experiment& ex
     if (experiment.mode != TilingMode::fused)
       problems.add(stacks->where, "stacks are of no use layer by layer", "add 'mode: fused'");
   }
+  if (const YamlNode* rules = map.find("stream_like")) {
+    for (const std::string& name : as_strings(*rules, problems)) {
+      bool TransferRules::*rule = transfer_rule_named(name);
+      if (rule != nullptr) {
+        experiment.rules.*rule = false;
+      } else {
+        const std::vector<std::string> names{"links", "multicast", "overlap", "routing"};
+        problems.add(rules->where, fmt::format("unknown rule '{}'", name),
+                     nearest_name_hint(name, names));
+      }
+    }
+  }
   read_fixed(map, "model", "monet", problems);
   experiment.priority = read_choice<Priority>(
       map, "priority",

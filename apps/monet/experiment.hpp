@@ -25,6 +25,7 @@ struct Experiment {
   std::string stacks; ///< file of them; empty: automatic. Only when fused.
   Halo halo = Halo::cached;
   Priority priority = Priority::latency;
+  TransferRules rules;
   CoreCostOptions core_cost;
   std::vector<std::string> files; ///< read for it, besides the network, hardware and mapping
 };

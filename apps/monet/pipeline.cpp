@@ -84,6 +84,7 @@ ModelledStep model_step(const TrainingGraph& graph, const TrainingGraph* trainin
   ScheduleOptions options;
   options.core_cost = experiment.core_cost;
   options.priority = experiment.priority;
+  options.rules = experiment.rules;
   options.jobs = session.context.jobs;
   step.timeline = session.stage(
       what + ": schedule",
@@ -118,6 +119,10 @@ Provenance provenance_of(const Experiment& experiment, const Chip& chip) {
   }
   if (experiment.priority != Priority::latency)
     options["priority"] = experiment.priority == Priority::memory ? "memory" : "order";
+  for (const char* name : {"links", "multicast", "overlap", "routing"}) {
+    if (!(experiment.rules.*transfer_rule_named(name)))
+      options[std::string("stream_like ") + name] = "on";
+  }
   options["mapping"] = experiment.mapping.empty()
                            ? "auto"
                            : std::filesystem::path(experiment.mapping).filename().string();

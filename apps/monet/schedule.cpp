@@ -27,6 +27,7 @@ struct ScheduleArguments {
   std::string halo = "cached";
   std::string priority = "latency";
   std::string model = "monet";
+  std::vector<std::string> stream_like;
   std::vector<std::string> core_costs;
   std::string json;
   NetworkArguments network;
@@ -57,6 +58,8 @@ Experiment experiment_of(const ScheduleArguments& arguments) {
     experiment.halo = Halo::recomputed;
   if (arguments.priority != "latency")
     experiment.priority = arguments.priority == "memory" ? Priority::memory : Priority::order;
+  for (const std::string& name : arguments.stream_like)
+    experiment.rules.*transfer_rule_named(name) = false;
   experiment.core_cost = arguments.cost.options();
   if (!arguments.training.empty()) {
     experiment.training = load_training_options(arguments.training);
@@ -148,6 +151,11 @@ Action add_schedule_command(CLI::App& app) {
                    "none but the next in order")
       ->check(CLI::IsMember({"latency", "memory", "order"}))
       ->capture_default_str();
+  command
+      ->add_option("--stream-like", arguments->stream_like,
+                   "Move data as Stream does in this respect; may be repeated")
+      ->check(CLI::IsMember({"links", "multicast", "overlap", "routing"}))
+      ->allow_extra_args(false);
   command
       ->add_option("--model", arguments->model,
                    "monet, or stream-coala: the reference scheduler Stream to the last cycle")

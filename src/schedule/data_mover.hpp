@@ -32,6 +32,8 @@ public:
   DataMover(const TileGraph& tiles, const TrainingGraph& step, const Chip& chip, Network& network,
             Residency& memory, const Pieces& pieces, TimelineWriter& timeline);
 
+  /// Whether one transfer may feed several cores.
+  void set_multicast(bool allowed) { multicast_ = allowed; }
   /// For whom things are moved: names in messages, energies, next uses.
   void serve(TileId tile);
 

@@ -16,13 +16,16 @@ namespace {
 class EventScheduler {
 public:
   EventScheduler(const TileGraph& tiles, const TrainingGraph& step, const Chip& chip,
-                 const TileCosts& costs, Priority priority)
-      : tiles_(tiles), step_(step), chip_(chip), kinds_(make_kinds(tiles, step.graph, costs)),
-        network_(chip), memory_(chip), pieces_(tiles, step.graph, costs, kinds_, memory_.pool_of()),
+                 const TileCosts& costs, Priority priority, const TransferRules& rules)
+      : tiles_(tiles), step_(step), chip_(chip), exact_overlap_(rules.exact_overlap),
+        kinds_(make_kinds(tiles, step.graph, costs)),
+        network_(chip, {rules.share_links, rules.free_routing}), memory_(chip),
+        pieces_(tiles, step.graph, costs, kinds_, memory_.pool_of()),
         mover_((memory_.attach(tiles, pieces_, timeline_), tiles), step, chip, network_, memory_,
                pieces_, timeline_),
         queue_(tiles, step.graph, pieces_, chip.cores.size(), priority),
         core_free_(chip.cores.size(), 0), may_stall_(priority == Priority::latency) {
+    mover_.set_multicast(rules.multicast);
     for (TileKind& kind : kinds_) {
       if (kind.problem != nullptr)
         kind.row = timeline_.add_cost(run_cost(kind));
@@ -223,8 +226,8 @@ private:
     }
     if (read->streamed)
       p_.also_streams.push_back(need.piece);
-    need.bits = edge.bits;
-    need.whole = edge.bits >= maker.outputs[k].bits;
+    need.bits = exact_overlap_ ? edge.bits : maker.outputs[k].bits;
+    need.whole = need.bits >= maker.outputs[k].bits;
     need.memory = read->memory;
     p_.needs.push_back(need);
   }
@@ -421,6 +424,7 @@ private:
   const TileGraph& tiles_;
   const TrainingGraph& step_;
   const Chip& chip_;
+  bool exact_overlap_;
   std::vector<TileKind> kinds_;
   TimelineWriter timeline_;
   Network network_;
@@ -441,8 +445,8 @@ private:
 } // namespace
 
 Timeline place_tiles(const TileGraph& tiles, const TrainingGraph& step, const Chip& chip,
-                     const TileCosts& costs, Priority priority) {
-  return EventScheduler(tiles, step, chip, costs, priority).run();
+                     const TileCosts& costs, Priority priority, const TransferRules& rules) {
+  return EventScheduler(tiles, step, chip, costs, priority, rules).run();
 }
 
 } // namespace monet

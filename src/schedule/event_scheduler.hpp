@@ -22,12 +22,14 @@ struct TileCosts {
 };
 
 Timeline place_tiles(const TileGraph& tiles, const TrainingGraph& step, const Chip& chip,
-                     const TileCosts& costs, Priority priority = Priority::latency);
+                     const TileCosts& costs, Priority priority = Priority::latency,
+                     const TransferRules& rules = {});
 
 /// The same with every distinct problem answered by `cost_of`.
 using CostFunction = std::function<CoreCost(const CoreProblem&, const Core&)>;
 Timeline schedule_with(const TileGraph& tiles, const TrainingGraph& step, const Chip& chip,
-                       const CostFunction& cost_of, Priority priority = Priority::latency);
+                       const CostFunction& cost_of, Priority priority = Priority::latency,
+                       const TransferRules& rules = {});
 
 /// Fills phases, live, peak and makespan from runs and transfers (src/schedule/liveness.cpp).
 void add_phases(const TrainingGraph& step, Timeline& timeline);

@@ -170,12 +170,22 @@ private:
 
 } // namespace
 
+bool TransferRules::*transfer_rule_named(std::string_view name) {
+  if (name == "links")
+    return &TransferRules::share_links;
+  if (name == "multicast")
+    return &TransferRules::multicast;
+  if (name == "overlap")
+    return &TransferRules::exact_overlap;
+  return name == "routing" ? &TransferRules::free_routing : nullptr;
+}
+
 Timeline schedule(const TileGraph& tiles, const TrainingGraph& step, const Chip& chip,
                   CoreCostCache& costs, const ScheduleOptions& options) {
   CostTable table(tiles, step, chip);
   table.solve(costs, options);
   return place_tiles(tiles, step, chip, table.take_best(options.core_cost.objective),
-                     options.priority);
+                     options.priority, options.rules);
 }
 
 } // namespace monet

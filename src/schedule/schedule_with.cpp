@@ -7,7 +7,7 @@
 namespace monet {
 
 Timeline schedule_with(const TileGraph& tiles, const TrainingGraph& step, const Chip& chip,
-                       const CostFunction& cost_of, Priority priority) {
+                       const CostFunction& cost_of, Priority priority, const TransferRules& rules) {
   TileClasses classes = classify_tiles(tiles, step.graph);
   std::deque<CoreProblem> problems;
   std::deque<CoreCost> costs;
@@ -19,7 +19,7 @@ Timeline schedule_with(const TileGraph& tiles, const TrainingGraph& step, const 
     rows.rows.push_back({&problems.back(), &costs.back()});
   }
   rows.row_of = std::move(classes.class_of);
-  return place_tiles(tiles, step, chip, rows, priority);
+  return place_tiles(tiles, step, chip, rows, priority, rules);
 }
 
 } // namespace monet

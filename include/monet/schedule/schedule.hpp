@@ -15,9 +15,22 @@ enum class Priority {
   order,   ///< rank order, as given
 };
 
+/// How data move. Each rule that is false is as in the reference scheduler, to see what it gains.
+struct TransferRules {
+  bool share_links = true;   ///< false: a transfer has its links for itself
+  bool multicast = true;     ///< false: every core is fed by a transfer of its own
+  bool exact_overlap = true; ///< false: whole pieces move where a tile reads part of one
+  bool free_routing = true;  ///< false: cores more than two hops apart, and second ways, go unused
+
+  friend bool operator==(const TransferRules&, const TransferRules&) = default;
+};
+/// The rule called links, multicast, overlap or routing; null for another name.
+bool TransferRules::*transfer_rule_named(std::string_view name);
+
 struct ScheduleOptions {
   CoreCostOptions core_cost;
   Priority priority = Priority::latency;
+  TransferRules rules;
   int jobs = 1; ///< threads that solve core costs; the timeline is the same for any number
 };
 
@@ -36,18 +49,18 @@ std::vector<CoreProblem> streaming_choices(const Tile& tile, std::span<const Int
 OffchipRate offchip_rate(const Chip& chip, CoreId core, const std::vector<CoreId>& together);
 
 /// Layer by layer, event-driven: a tile starts when its core is free and its operands are there.
-/// Tensors move over links (one transfer at a time on a link, at its full bandwidth) from the
-/// nearest copy or the off-chip memory; results stay in the core's memory while they fit, are
-/// spilled (written back once, if dirty) by farthest next use when they do not, and are freed after
-/// their last use. Updates start after the whole backward phase. InfeasibleError when an operand
-/// cannot fit or no route exists: which, where and by how much.
+/// Tensors move over links (which transfers share) from the nearest copy or the off-chip memory;
+/// results stay in the core's memory while they fit, are spilled (written back once, if dirty) by
+/// farthest next use when they do not, and are freed after their last use. Updates start after the
+/// whole backward phase. InfeasibleError when an operand cannot fit or no route exists: which,
+/// where and by how much.
 Timeline schedule(const TileGraph& tiles, const TrainingGraph& step, const Chip& chip,
                   CoreCostCache& costs, const ScheduleOptions& options = {});
 
 /// Invariants, thrown as InternalError with the first violation: a core runs one tile at a time, a
-/// link carries one transfer at a time and no more than its bandwidth, no memory above capacity,
+/// link carries no more than its bandwidth, no memory above capacity,
 /// every operand present when read, producers before consumers, phases cover the makespan, ledger
-/// sums agree.
+/// sums agree, no bound is beaten, the critical path has no gap.
 void verify(const Timeline& timeline, const TileGraph& tiles, const TrainingGraph& step,
             const Chip& chip);
 
