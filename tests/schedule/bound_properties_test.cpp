@@ -15,7 +15,7 @@ using testing::CaseShape;
 using testing::RandomCase;
 
 Bounds bounds_of(const RandomCase& c, const Chip& chip) {
-  const Timeline timeline = schedule_with(c.tiles, c.step, chip, testing::hashed_cost);
+  const Timeline timeline = schedule_with(c.tiles, c.step, chip, testing::hashed_cost, c.priority);
   const auto problem =
       testing::impossible(testing::plain(timeline), testing::plain(c.tiles), c.step, chip);
   EXPECT_FALSE(problem) << *problem;

@@ -102,6 +102,8 @@ RandomCase random_case(std::uint64_t seed, const CaseShape& shape) {
     if (random.chance(70))
       c.options.stacks = random_stacks(random, c.step.graph);
   }
+  if (random.chance(40))
+    c.priority = random.one_of({Priority::memory, Priority::order});
   c.tiles = c.tiled();
   return c;
 }

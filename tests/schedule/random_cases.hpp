@@ -5,6 +5,7 @@
 #include "schedule/random_systems.hpp"
 
 #include "monet/core_cost/core_cost.hpp"
+#include "monet/schedule/schedule.hpp"
 #include "monet/tiling/tiling.hpp"
 
 namespace monet::testing {
@@ -14,6 +15,7 @@ struct RandomCase {
   Chip chip;
   MappingFile mapping;
   TilingOptions options; ///< without the mapping
+  Priority priority = Priority::latency;
   TileGraph tiles;
 
   /// make_tiles() as the case has it.

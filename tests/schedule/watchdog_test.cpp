@@ -36,11 +36,12 @@ Chip starved(Chip chip, testing::Random& random, std::int64_t most_bits) {
 }
 
 template <class Schedule>
-Tally try_cases(std::uint64_t first, int count, bool training, std::int64_t most_bits,
+Tally try_cases(std::uint64_t first, int count, bool training, bool fused, std::int64_t most_bits,
                 const Schedule& schedule_case) {
   CaseShape shape;
   shape.network.training = training;
   shape.network.operators = training ? 3 : 6;
+  shape.fused = fused;
   Tally tally;
   for (std::uint64_t seed = first; seed < first + static_cast<std::uint64_t>(count); ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
@@ -61,7 +62,7 @@ Tally try_cases(std::uint64_t first, int count, bool training, std::int64_t most
 }
 
 Timeline with_fixed_costs(const RandomCase& c) {
-  return schedule_with(c.tiles, c.step, c.chip, testing::hashed_cost);
+  return schedule_with(c.tiles, c.step, c.chip, testing::hashed_cost, c.priority);
 }
 Timeline with_solved_costs(const RandomCase& c) {
   CoreCostCache costs;
@@ -70,20 +71,29 @@ Timeline with_solved_costs(const RandomCase& c) {
 
 TEST(Watchdog, memories_of_a_few_bits) {
   for (const bool training : {false, true}) {
-    const Tally tally = try_cases(1, 150, training, 512, with_fixed_costs);
+    const Tally tally = try_cases(1, 150, training, false, 512, with_fixed_costs);
     EXPECT_GT(tally.scheduled, 0); // these costs ask for no space: all operands can pass by
   }
 }
 
 TEST(Watchdog, memories_smaller_than_most_tensors) {
   for (const bool training : {false, true}) {
-    const Tally tally = try_cases(1001, 150, training, 8192, with_fixed_costs);
+    const Tally tally = try_cases(1001, 150, training, false, 8192, with_fixed_costs);
     EXPECT_GT(tally.scheduled, 50);
   }
 }
 
+TEST(Watchdog, fused_on_memories_smaller_than_most_tensors) {
+  for (const bool training : {false, true}) {
+    for (const std::int64_t bits : {512, 8192}) {
+      const Tally tally = try_cases(3001, 100, training, true, bits, with_fixed_costs);
+      EXPECT_GT(tally.scheduled, 50);
+    }
+  }
+}
+
 TEST(Watchdog, costs_solved_for_small_memories) {
-  const Tally tally = try_cases(2001, 30, false, 2048, with_solved_costs);
+  const Tally tally = try_cases(2001, 30, false, false, 2048, with_solved_costs);
   EXPECT_GT(tally.scheduled, 0);
   EXPECT_GT(tally.refused, 0);
 }

@@ -22,7 +22,7 @@ using testing::RandomCase;
 constexpr std::int64_t kMostEffort = 200000;
 
 Timeline schedule_of(const RandomCase& c) {
-  return schedule_with(c.tiles, c.step, c.chip, testing::hashed_cost);
+  return schedule_with(c.tiles, c.step, c.chip, testing::hashed_cost, c.priority);
 }
 
 std::int64_t macs_of(const PlainTiles& tiles, const Graph& graph) {
@@ -176,6 +176,7 @@ TEST(Witness, threads_change_nothing) {
       CoreCostCache costs;
       ScheduleOptions options;
       options.jobs = jobs;
+      options.priority = c.priority;
       return schedule(c.tiles, c.step, c.chip, costs, options);
     };
     const Timeline one = with_jobs(1);
