@@ -156,12 +156,16 @@ void Residency::set_needed_elsewhere(CopyId id) {
   pools_[c.pool.index()].needed.set(Needed(c.next_use, id));
 }
 
-CopyId Residency::add(PoolId pool_id, PieceId piece, TensorId tensor, Bits bits, std::int64_t start,
-                      std::uint32_t near) {
-  Pool& pool = pools_[pool_id.index()];
+void Residency::take(Pool& pool, Bits bits, std::int64_t start) {
   internal_check(pool.used + bits.value <= pool.capacity, "a core's memory overflows");
   internal_check(start >= pool.clock, "space is used before it is free");
   pool.used += bits.value;
+}
+
+CopyId Residency::add(PoolId pool_id, PieceId piece, TensorId tensor, Bits bits, std::int64_t start,
+                      std::uint32_t near) {
+  Pool& pool = pools_[pool_id.index()];
+  take(pool, bits, start);
   CopyId id(copies_.size());
   if (free_copies_.empty()) {
     copies_.emplace_back();
@@ -203,9 +207,7 @@ void Residency::add_part(CopyId id, TileId reader) {
 void Residency::grow(CopyId id, Bits bits, std::int64_t start, TileId reader, bool whole) {
   Copy& c = copies_[id.index()];
   Pool& pool = pools_[c.pool.index()];
-  internal_check(pool.used + bits.value <= pool.capacity, "a core's memory overflows");
-  internal_check(start >= pool.clock, "space is used before it is free");
-  pool.used += bits.value;
+  take(pool, bits, start);
   add_part(id, reader);
   parts_[c.first_part].start = start;
   parts_[c.first_part].bits = bits;
@@ -244,9 +246,7 @@ void Residency::turn_into(CopyId id, PieceId version, Bits bits, std::int64_t en
 void Residency::occupy(PoolId pool_id, TensorId tensor, Bits bits, std::int64_t start,
                        std::int64_t end) {
   Pool& pool = pools_[pool_id.index()];
-  internal_check(pool.used + bits.value <= pool.capacity, "a core's memory overflows");
-  internal_check(start >= pool.clock, "space is used before it is free");
-  pool.used += bits.value;
+  take(pool, bits, start);
   timeline_->add_stay(pool.owner, tensor, bits, {start}, {end});
   give_back(pool, end, bits.value);
 }

@@ -168,6 +168,7 @@ private:
   };
 
   void seek_reader(Copy& copy, std::uint32_t near) const;
+  static void take(Pool& pool, Bits bits, std::int64_t start);
   void link(CopyId id);
   void unlink(CopyId id);
   void write_stays(const Copy& copy, std::int64_t end);

@@ -89,6 +89,7 @@ private:
     return {&best->problem, best->cost};
   }
 
+  /// Why the first choice has no mapping, and of which operator.
   [[noreturn]] void throw_infeasible(std::size_t c) const {
     try {
       std::rethrow_exception(solved_[choices_[c].front()].infeasible);

@@ -48,12 +48,13 @@ std::vector<CoreProblem> streaming_choices(const Tile& tile, std::span<const Int
 /// link or port.
 OffchipRate offchip_rate(const Chip& chip, CoreId core, const std::vector<CoreId>& together);
 
-/// Layer by layer, event-driven: a tile starts when its core is free and its operands are there.
-/// Tensors move over links (which transfers share) from the nearest copy or the off-chip memory;
+/// Event-driven, tile by tile in the order of ranks: a tile starts when its core is free and its
+/// operands are there. Pieces move over links from the nearest copy or the off-chip memory, ahead of
+/// the tile where links and space allow, to several cores at once where they want the same;
 /// results stay in the core's memory while they fit, are spilled (written back once, if dirty) by
 /// farthest next use when they do not, and are freed after their last use. Updates start after the
-/// whole backward phase. InfeasibleError when an operand cannot fit or no route exists: which,
-/// where and by how much.
+/// whole backward phase unless they are fused with other operators. InfeasibleError when an operand
+/// cannot fit or no route exists: which, where and by how much.
 Timeline schedule(const TileGraph& tiles, const TrainingGraph& step, const Chip& chip,
                   CoreCostCache& costs, const ScheduleOptions& options = {});
 
