@@ -108,7 +108,9 @@ Json phases_json(const StepResult& result, const Ledger& ledger) {
     EnergySplit energy;
     std::int64_t mac_count = 0;
     for (std::size_t i = 0; i < ops.size(); ++i) {
-      if (ops[i].phase != span.phase)
+      // What is computed again runs as part of the backward phase.
+      const Phase of_op = ops[i].phase == Phase::recompute ? Phase::backward : ops[i].phase;
+      if (of_op != span.phase)
         continue;
       energy += ledger.layers[i].energy;
       mac_count += macs(ops[i].nest);

@@ -204,6 +204,26 @@ TEST(StepJson, CoresThatShareAMemoryShowOnePeak) {
   EXPECT_EQ(cores[1]["peak_memory_bytes"], cores[0]["peak_memory_bytes"]);
 }
 
+TEST(StepJson, WhatIsComputedAgainBelongsToBackward) {
+  HandMade made = hand_made_step();
+  const Json before = step_json(made.result(), made.chip).at("phases");
+  Graph again = made.step.graph;
+  made.step.graph = Graph{};
+  made.step.graph.name = again.name;
+  for (const Tensor& tensor : again.tensors()) {
+    Tensor copy = tensor;
+    copy.producer.reset();
+    copy.consumers.clear();
+    made.step.graph.add_tensor(std::move(copy));
+  }
+  for (Operator op : again.operators()) {
+    if (op.phase == Phase::backward)
+      op.phase = Phase::recompute;
+    made.step.graph.add_operator(op);
+  }
+  EXPECT_EQ(step_json(made.result(), made.chip).at("phases"), before);
+}
+
 TEST(StepJson, ALostPhaseIsOurBug) {
   HandMade made = hand_made_step();
   made.timeline.phases.pop_back();
