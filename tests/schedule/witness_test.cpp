@@ -134,7 +134,8 @@ TEST(Witness, sums_cut_over_tiles) {
   }
 }
 
-RandomCase stored_case(const std::string& network, const std::string& system, bool training) {
+RandomCase stored_case(const std::string& network, const std::string& system, bool training,
+                       TilingMode mode) {
   const std::string data = std::string(MONET_SOURCE_DIR) + "/data/";
   OnnxReadOptions reading;
   reading.batch = 1;
@@ -142,7 +143,8 @@ RandomCase stored_case(const std::string& network, const std::string& system, bo
   RandomCase c;
   c.step = fold_views(training ? make_training_graph(graph, {}) : make_inference_graph(graph));
   c.chip = read_chip(data + "hardware/" + system + ".yaml");
-  c.tiles = make_tiles(c.step, c.chip, {});
+  c.options.mode = mode;
+  c.tiles = c.tiled();
   return c;
 }
 
@@ -151,10 +153,13 @@ TEST(Witness, stored_networks) {
   for (const char* network : {"gpt2_nano", "resnet18_cifar"}) {
     for (const char* system : {"tpu_like_quad_core", "edge_tpu", "fusemax"}) {
       for (const bool training : {false, true}) {
-        SCOPED_TRACE(fmt::format("{} on {}, training {}", network, system, training));
-        const RandomCase c = stored_case(network, system, training);
-        check_tiles(c);
-        check_timeline(schedule(c.tiles, c.step, c.chip, costs), c);
+        for (const TilingMode mode : {TilingMode::layer_by_layer, TilingMode::fused}) {
+          SCOPED_TRACE(fmt::format("{} on {}, training {}, fused {}", network, system, training,
+                                   mode == TilingMode::fused));
+          const RandomCase c = stored_case(network, system, training, mode);
+          check_tiles(c);
+          check_timeline(schedule(c.tiles, c.step, c.chip, costs), c);
+        }
       }
     }
   }
