@@ -138,7 +138,14 @@ void read_schedule(const YamlNode& node, const std::string& path, Experiment& ex
       }
     }
   }
-  read_fixed(map, "model", "monet", problems);
+  if (const YamlNode* model = map.find("model")) {
+    if (as_string(*model, problems) == "stream-coala") {
+      problems.add(model->where, "the reference's model gives a result of another form",
+                   "use monet schedule --model stream-coala");
+    } else {
+      read_fixed(map, "model", "monet", problems);
+    }
+  }
   experiment.priority = read_choice<Priority>(
       map, "priority",
       {{"latency", Priority::latency}, {"memory", Priority::memory}, {"order", Priority::order}},

@@ -36,6 +36,11 @@ struct ScheduleArguments {
   bool verify = false;
 };
 
+void check_stacks(const ScheduleArguments& arguments) {
+  if (arguments.stacks != "auto" && arguments.mode != "fused")
+    throw UsageError("--stacks is of no use layer by layer; add --mode fused");
+}
+
 Experiment experiment_of(const ScheduleArguments& arguments) {
   const auto stem = [](const std::string& path) {
     return std::filesystem::path(path).stem().string();
@@ -49,11 +54,9 @@ Experiment experiment_of(const ScheduleArguments& arguments) {
     experiment.mapping = arguments.mapping;
   if (arguments.mode == "fused")
     experiment.mode = TilingMode::fused;
-  if (arguments.stacks != "auto") {
-    if (experiment.mode != TilingMode::fused)
-      throw UsageError("--stacks is of no use layer by layer; add --mode fused");
+  check_stacks(arguments);
+  if (arguments.stacks != "auto")
     experiment.stacks = arguments.stacks;
-  }
   if (arguments.halo == "recomputed")
     experiment.halo = Halo::recomputed;
   if (arguments.priority != "latency")
@@ -76,17 +79,34 @@ void write_result(const ScheduleArguments& arguments, const nlohmann::ordered_js
     print_result(table(result));
 }
 
-int run_stream(const ScheduleArguments& arguments, Session& session) {
+/// What is asked of the reference's model but would change nothing.
+void check_stream(const ScheduleArguments& arguments) {
   if (arguments.mapping == "auto")
     throw UsageError("--model stream-coala needs the --mapping that the reference would be given");
   if (!arguments.training.empty())
     throw UsageError("--model stream-coala schedules inference; --training is for our own model");
+  if (arguments.halo != "cached")
+    throw UsageError("--halo is for our own model: --model stream-coala always keeps halos");
+  if (arguments.priority != "latency")
+    throw UsageError(
+        "--priority is for our own model: --model stream-coala has an order of its own");
+  if (!arguments.stream_like.empty())
+    throw UsageError("--stream-like is for our own model: --model stream-coala is Stream's");
+  const CostArguments usual;
+  if (arguments.cost.objective != usual.objective || arguments.cost.lpf_limit != usual.lpf_limit) {
+    throw UsageError(
+        "--objective and --lpf-limit are for our own model: --model stream-coala costs "
+        "tiles as the reference does");
+  }
+  check_stacks(arguments);
+}
+
+int run_stream(const ScheduleArguments& arguments, Session& session) {
+  check_stream(arguments);
   StreamArguments stream;
   stream.hardware = arguments.hardware;
   stream.workload = arguments.workload;
   stream.mapping = arguments.mapping;
-  if (arguments.halo != "cached")
-    throw UsageError("--halo is for our own model: --model stream-coala always keeps halos");
   stream.stacks = arguments.stacks == "auto" ? "" : arguments.stacks;
   stream.fused = arguments.mode == "fused";
   stream.core_costs = arguments.core_costs;

@@ -85,6 +85,19 @@ TEST(StreamCoala, WhatIsMissingOrWrongIsSaid) {
   expect({}, 2, "--model stream-coala needs the --mapping");
   expect({"--mapping", files.mapping, "--training", repository("data/training/sgd.yaml")}, 2,
          "--model stream-coala schedules inference");
+  expect({"--mapping", files.mapping, "--objective", "energy"}, 2,
+         "--objective and --lpf-limit are");
+  expect({"--mapping", files.mapping, "--lpf-limit", "4"}, 2, "--objective and --lpf-limit are");
+  expect({"--mapping", files.mapping, "--priority", "order"}, 2, "--priority is for our own model");
+  expect({"--mapping", files.mapping, "--stream-like", "links"}, 2, "--stream-like is for our own");
+  expect({"--mapping", files.mapping, "--stacks", "s.yaml"}, 2, "add --mode fused");
+  const std::string experiment =
+      files.scratch.file("e.yaml", "schedule: {mode: fused, model: stream-coala}\n");
+  const Ran ran = run_monet({"run", experiment}, files.scratch.path());
+  EXPECT_THAT(
+      ran.err,
+      HasSubstr("e.yaml:1:32: the reference's model gives a result of another form (use monet "
+                "schedule --model stream-coala)"));
   expect({"--mapping", files.mapping, "--core-costs", "absent.json"}, 3, "absent.json");
   const std::string stacks = files.scratch.file("stacks.yaml", "- [no such layer]\n");
   expect({"--mapping", files.mapping, "--mode", "fused", "--stacks", stacks}, 3,

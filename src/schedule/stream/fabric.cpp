@@ -1,6 +1,7 @@
 #include "schedule/stream/fabric.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace monet::stream {
 
