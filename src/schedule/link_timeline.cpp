@@ -26,6 +26,10 @@ LinkTimeline::LinkTimeline(std::int64_t bandwidth) : bandwidth_(bandwidth) {
 
 /// The step in force at the time.
 LinkTimeline::Cursor LinkTimeline::find(std::int64_t time) const {
+  // Most questions are about the end.
+  const Block& newest = groups_.back().blocks.back();
+  if (newest.steps.back().time <= time)
+    return {groups_.size() - 1, groups_.back().blocks.size() - 1, newest.steps.size() - 1};
   const auto group = std::partition_point(groups_.begin() + 1, groups_.end(),
                                           [&](const Group& g) {
                                             return g.blocks.front().steps.front().time <= time;
@@ -173,20 +177,22 @@ void LinkTimeline::tighten(Cursor at) {
 
 /// A run may begin at this step now.
 void LinkTimeline::note_run(Cursor at) {
+  const bool last = is_last(at); // it begins a run without end
   for (std::size_t c = 0; c < kClasses; ++c) {
     if (step(at).used > limits_[c])
       continue;
-    const std::int64_t length = run_length(at, c);
+    const std::int64_t length = last ? kForever : run_length(at, c);
     for (Bounds* bounds : {&block(at).bounds, &groups_[at.group].bounds})
       bounds->longest[c] = std::max(bounds->longest[c], length);
   }
 }
 
-void LinkTimeline::split_if_full(Cursor at) {
+/// True when steps have moved to other blocks.
+bool LinkTimeline::split_if_full(Cursor at) {
   Group& group = groups_[at.group];
   Block& full = group.blocks[at.block];
   if (full.steps.size() <= kMostSteps)
-    return;
+    return false;
   // The later half is the one that goes on growing, so it gets the smaller part.
   const std::size_t kept = kMostSteps * 3 / 4;
   Block later;
@@ -197,7 +203,7 @@ void LinkTimeline::split_if_full(Cursor at) {
   group.blocks.insert(group.blocks.begin() + static_cast<std::ptrdiff_t>(at.block) + 1,
                       std::move(later));
   if (group.blocks.size() <= kMostBlocks)
-    return;
+    return true;
   Group second;
   second.bounds = group.bounds;
   const auto middle = group.blocks.begin() + kMostBlocks * 3 / 4;
@@ -205,6 +211,7 @@ void LinkTimeline::split_if_full(Cursor at) {
                        std::make_move_iterator(group.blocks.end()));
   group.blocks.erase(middle, group.blocks.end());
   groups_.insert(groups_.begin() + static_cast<std::ptrdiff_t>(at.group) + 1, std::move(second));
+  return true;
 }
 
 /// Sees to it that a step begins at the time.
@@ -215,8 +222,7 @@ LinkTimeline::Cursor LinkTimeline::cut(std::int64_t time) {
   const std::int64_t used = step(at).used;
   std::vector<Step>& steps = block(at).steps;
   steps.insert(steps.begin() + static_cast<std::ptrdiff_t>(at.step) + 1, {time, used});
-  split_if_full(at);
-  return find(time);
+  return split_if_full(at) ? find(time) : Cursor{at.group, at.block, at.step + 1};
 }
 
 /// Drops a step at which nothing changes. Only within a block, so that none becomes empty.

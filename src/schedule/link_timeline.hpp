@@ -71,7 +71,11 @@ private:
   std::int64_t run_length(Cursor at, std::size_t of_class) const;
   void tighten(Cursor at);
   Cursor cut(std::int64_t time);
-  void split_if_full(Cursor at);
+  bool split_if_full(Cursor at);
+  bool is_last(Cursor at) const {
+    return at.group + 1 == groups_.size() && at.block + 1 == groups_[at.group].blocks.size() &&
+           at.step + 1 == groups_[at.group].blocks[at.block].steps.size();
+  }
   void merge_with_previous(Cursor at);
   void note_run(Cursor at);
   static bool same_block(Cursor a, Cursor b) { return a.group == b.group && a.block == b.block; }
