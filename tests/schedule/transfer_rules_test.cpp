@@ -64,15 +64,22 @@ TEST(TransferRules, exact_overlap_moves_what_is_read) {
 }
 
 TEST(TransferRules, free_routing_stays_on_the_mesh) {
-  // Cores 0 to 3 in a row of links of 64: three hops are one transfer of 32 cycles; through the
-  // off-chip memory, whose port is 16 wide, they are a write and a read of 128 each.
+  // A mesh of 6 x 6 cores like Simba's, links of 64: from core 0 to core 3 three hops are one
+  // transfer of 32 cycles; through the off-chip memory, whose port is 16 wide, they are a write and
+  // a read of 128 each.
   StepBuilder builder;
   const TensorId x = builder.source("x", {64}, TensorKind::input);
   builder.output(builder.elementwise("b", {builder.elementwise("a", {x})}));
-  Chip chip = make_chip({.cores = 4, .dram_bandwidth = 16});
-  for (std::size_t i = 0; i < 3; ++i) {
-    chip.links.push_back({"", {CoreId(i), CoreId(i + 1)}, LinkReach::forward, 64});
-    chip.links.push_back({"", {CoreId(i + 1), CoreId(i)}, LinkReach::forward, 64});
+  Chip chip = make_chip({.cores = 36, .dram_bandwidth = 16});
+  const auto join = [&](std::size_t a, std::size_t b) {
+    chip.links.push_back({"", {CoreId(a), CoreId(b)}, LinkReach::forward, 64});
+    chip.links.push_back({"", {CoreId(b), CoreId(a)}, LinkReach::forward, 64});
+  };
+  for (std::size_t core = 0; core < 36; ++core) {
+    if (core % 6 < 5)
+      join(core, core + 1);
+    if (core < 30)
+      join(core, core + 6);
   }
   make_routes(chip);
   const TileGraph tiles = testing::whole_tiles(builder.step(), {0, 3});
