@@ -3,6 +3,7 @@
 #include "monet/core_cost/layers.hpp"
 #include "monet/core_cost/mapping_file.hpp"
 #include "monet/hardware/read_hardware.hpp"
+#include "monet/tiling/stacks_file.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -38,5 +39,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   attempt([&] { monet::parse_core(text, "fuzz.yaml"); });
   attempt([&] { monet::parse_mapping(text, "fuzz.yaml"); });
   attempt([&] { monet::parse_layers(text, "fuzz.yaml"); });
+  attempt([&] { monet::parse_stacks(text, "fuzz.yaml"); });
   return 0;
 }

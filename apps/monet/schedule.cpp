@@ -132,6 +132,35 @@ int run_schedule(const ScheduleArguments& arguments, Session& session) {
   return kExitOk;
 }
 
+/// How our own model fuses operators, orders tiles and moves data.
+void add_rules(CLI::App& command, ScheduleArguments& arguments) {
+  command
+      .add_option("--mode", arguments.mode,
+                  "Operators one by one, or stacks of them slice by slice")
+      ->check(CLI::IsMember({"layer-by-layer", "fused"}))
+      ->capture_default_str();
+  command
+      .add_option("--stacks", arguments.stacks,
+                  "Fused: file of which operators form a stack, or auto")
+      ->type_name("S.yaml")
+      ->capture_default_str();
+  command
+      .add_option("--halo", arguments.halo, "Fused: what two slices need is kept, or made for each")
+      ->check(CLI::IsMember({"cached", "recomputed"}))
+      ->capture_default_str();
+  command
+      .add_option("--priority", arguments.priority,
+                  "Which ready tile a core takes: the first, the one deepest in the network, or "
+                  "none but the next in order")
+      ->check(CLI::IsMember({"latency", "memory", "order"}))
+      ->capture_default_str();
+  command
+      .add_option("--stream-like", arguments.stream_like,
+                  "Move data as Stream does in this respect; may be repeated")
+      ->check(CLI::IsMember({"links", "multicast", "overlap", "routing"}))
+      ->allow_extra_args(false);
+}
+
 } // namespace
 
 Action add_schedule_command(CLI::App& app) {
@@ -150,32 +179,7 @@ Action add_schedule_command(CLI::App& app) {
       ->add_option("--training", arguments->training,
                    "Options of the training step; without them inference is scheduled")
       ->type_name("T.yaml");
-  command
-      ->add_option("--mode", arguments->mode,
-                   "Operators one by one, or stacks of them slice by slice")
-      ->check(CLI::IsMember({"layer-by-layer", "fused"}))
-      ->capture_default_str();
-  command
-      ->add_option("--stacks", arguments->stacks,
-                   "Fused: file of which operators form a stack, or auto")
-      ->type_name("S.yaml")
-      ->capture_default_str();
-  command
-      ->add_option("--halo", arguments->halo,
-                   "Fused: what two slices need is kept, or made for each")
-      ->check(CLI::IsMember({"cached", "recomputed"}))
-      ->capture_default_str();
-  command
-      ->add_option("--priority", arguments->priority,
-                   "Which ready tile a core takes: the first, the one deepest in the network, or "
-                   "none but the next in order")
-      ->check(CLI::IsMember({"latency", "memory", "order"}))
-      ->capture_default_str();
-  command
-      ->add_option("--stream-like", arguments->stream_like,
-                   "Move data as Stream does in this respect; may be repeated")
-      ->check(CLI::IsMember({"links", "multicast", "overlap", "routing"}))
-      ->allow_extra_args(false);
+  add_rules(*command, *arguments);
   command
       ->add_option("--model", arguments->model,
                    "monet, or stream-coala: the reference scheduler Stream to the last cycle")

@@ -6,12 +6,14 @@
 #include "monet/hardware/read_hardware.hpp"
 #include "monet/report/stream_result.hpp"
 #include "monet/schedule/stream_costs.hpp"
+#include "monet/tiling/stacks_file.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <filesystem>
 #include <map>
+#include <set>
 
 namespace monet::cli {
 
@@ -23,7 +25,7 @@ struct Inputs {
   Graph network;
   Chip chip;
   MappingFile mapping;
-  std::optional<YamlNode> stacks;
+  std::optional<StacksFile> stacks;
   std::optional<stream::CostTable> costs;
 };
 
@@ -35,9 +37,9 @@ Inputs read_inputs(const StreamArguments& arguments) {
   auto network = collecting(problems, [&] { return read_network(arguments.workload, reading); });
   auto chip = collecting(problems, [&] { return read_chip(arguments.hardware); });
   auto mapping = collecting(problems, [&] { return read_mapping(arguments.mapping); });
-  std::optional<YamlNode> stacks;
+  std::optional<StacksFile> stacks;
   if (!arguments.stacks.empty())
-    stacks = collecting(problems, [&] { return load_yaml(arguments.stacks); });
+    stacks = collecting(problems, [&] { return read_stacks(arguments.stacks); });
   std::optional<stream::CostTable> costs;
   if (!arguments.core_costs.empty())
     costs = collecting(problems, [&] { return stream::read_core_costs(arguments.core_costs); });
@@ -47,37 +49,28 @@ Inputs read_inputs(const StreamArguments& arguments) {
 }
 
 /// Lists of layers, by id or by the name of their node; a node of several layers stands for all.
-std::vector<std::vector<int>> read_stacks(const YamlNode& file, const Graph& network,
-                                          const stream::Workload& layers) {
+std::vector<std::vector<int>> layers_of(const StacksFile& file, const Graph& network,
+                                        const stream::Workload& layers) {
   std::map<std::string, std::vector<int>, std::less<>> by_name;
-  std::map<std::int64_t, int> ids;
+  std::set<std::int64_t> ids;
   for (const stream::Layer& layer : layers.layers) {
     by_name[network.op(layer.op).name].push_back(layer.id);
-    ids[layer.id] = layer.id;
+    ids.insert(layer.id);
   }
   ProblemList problems;
-  const YamlNode* list = &file;
-  for (const YamlNode::Entry& entry : file.entries) {
-    if (entry.key == "stacks")
-      list = &entry.value;
-  }
   std::vector<std::vector<int>> stacks;
-  if (list->kind != YamlNode::Kind::sequence)
-    problems.add(list->where, "expected a list of stacks, like [[0, 1], [2]]");
-  for (const YamlNode& item : list->items) {
+  for (const std::vector<StackMember>& members : file.stacks) {
     std::vector<int>& stack = stacks.emplace_back();
-    for (const std::string& text : as_strings(item, problems)) {
-      if (const auto named = by_name.find(text); named != by_name.end()) {
+    for (const StackMember& member : members) {
+      if (member.place) {
+        if (ids.contains(*member.place)) // those of other nodes are left out, as in the reference
+          stack.push_back(static_cast<int>(*member.place));
+      } else if (const auto named = by_name.find(member.name); named != by_name.end()) {
         stack.insert(stack.end(), named->second.begin(), named->second.end());
-        continue;
+      } else {
+        problems.add(member.where,
+                     fmt::format("no layer is called '{}'", member.name.substr(0, 60)));
       }
-      const bool digits = !text.empty() && text.size() < 10 &&
-                          text.find_first_not_of("0123456789") == std::string::npos;
-      if (const auto id = ids.find(digits ? std::stoll(text) : -1); id != ids.end()) {
-        stack.push_back(id->second);
-      } else if (!digits) {
-        problems.add(item.where, fmt::format("no layer is called '{}'", text.substr(0, 60)));
-      } // ids of nodes that are no layers are left out, as in the reference
     }
   }
   problems.throw_if_any();
@@ -122,7 +115,7 @@ nlohmann::ordered_json run_stream_model(const StreamArguments& arguments, Sessio
     const stream::Workload layers = session.stage("layers", [&] {
       return make_stream_workload(inputs.network, inputs.chip, inputs.mapping, alone);
     });
-    options.stacks = read_stacks(*inputs.stacks, inputs.network, layers);
+    options.stacks = layers_of(*inputs.stacks, inputs.network, layers);
   }
   const stream::Workload workload = session.stage("tiling", [&] {
     return make_stream_workload(inputs.network, inputs.chip, inputs.mapping, options);

@@ -101,7 +101,7 @@ TEST(StreamCoala, WhatIsMissingOrWrongIsSaid) {
   expect({"--mapping", files.mapping, "--core-costs", "absent.json"}, 3, "absent.json");
   const std::string stacks = files.scratch.file("stacks.yaml", "- [no such layer]\n");
   expect({"--mapping", files.mapping, "--mode", "fused", "--stacks", stacks}, 3,
-         "stacks.yaml:1:3: no layer is called 'no such layer'");
+         "stacks.yaml:1:4: no layer is called 'no such layer'");
   const std::string bad = files.scratch.file("bad.json", "[{\"id\": 0}]");
   expect({"--mapping", files.mapping, "--core-costs", bad}, 3,
          "bad.json [row 0]: 'core' is missing");
