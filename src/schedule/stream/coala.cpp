@@ -127,7 +127,7 @@ void Coala::schedule_tile(std::uint32_t index) {
   result_.energy.memory_pj[static_cast<std::size_t>(Cause::offchip)] += cost.offchip_pj;
   // 6, 7: what it leaves
   release(tile, index, end, fraction);
-  finish(index, end);
+  finish(index);
 }
 
 /// Constants that do not stream, then outputs of predecessors by (layer, sub id); then, stably, by
@@ -351,7 +351,7 @@ void Coala::drop_used_up(std::uint32_t tensor, double end) {
   }
 }
 
-void Coala::finish(std::uint32_t tile, double) {
+void Coala::finish(std::uint32_t tile) {
   for (const std::uint32_t reader : workload_.successors_of(tile)) {
     if (--waiting_for_[reader] == 0)
       ready_.emplace(workload_.rank[reader], reader);

@@ -69,7 +69,7 @@ private:
   double fetch_needs(CoreId core, double time, double fraction);
   void release(const Tile& tile, std::uint32_t index, double end, double fraction);
   void drop_used_up(std::uint32_t tensor, double end);
-  void finish(std::uint32_t tile, double end);
+  void finish(std::uint32_t tile);
   void collect_peaks();
 
   // transfers.cpp: what moves
