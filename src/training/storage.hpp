@@ -10,8 +10,8 @@ namespace monet {
 /// The tensor whose memory a view shares; the tensor itself when it is no view.
 TensorId storage_root(const Graph& graph, TensorId tensor);
 
-/// Tensors made in the forward or loss phase, inputs and labels that some backward or recomputing operator reads;
-/// views count as what they view. Sorted by id.
+/// Tensors made in the forward or loss phase, inputs and labels that some backward or recomputing
+/// operator reads; views count as what they view. Sorted by id.
 std::vector<TensorId> tensors_read_by_backward(const Graph& graph);
 
 struct StoredActivations {

@@ -211,8 +211,8 @@ TEST(Front, OfAVectorOperatorStreamsOrNot) {
                       {AccessMode::read, MemoryOperand::I1, {axis({{0, 1}})}, {1000}, 32, 32}};
   const auto front = core_cost_front(problem, small_core(1 << 20), fixed(), {{0, 1}, 4});
   expect_mutually_undominated(front);
-  // All four sets but one: streaming the output holds as much as streaming the input, and a bit costs
-  // more to write.
+  // All four sets but one: streaming the output holds as much as streaming the input, and a bit
+  // costs more to write.
   EXPECT_EQ(front.size(), 3U);
 }
 

@@ -171,7 +171,8 @@ TEST(StreamCosts, bad_content_is_located) {
               HasSubstr("'id' must be a whole number"));
   EXPECT_THAT(message("[{\"id\": 0, \"core\": 0, \"latency_total2\": \"soon\"}]"),
               HasSubstr("'latency_total2' must be a number between 0 and"));
-  EXPECT_THAT(message("[{\"id\": 0, \"core\": 0}]"), HasSubstr("'runtime_cycles' (or 'latency_total2') is missing"));
+  EXPECT_THAT(message("[{\"id\": 0, \"core\": 0}]"),
+              HasSubstr("'runtime_cycles' (or 'latency_total2') is missing"));
   EXPECT_THAT(message("[{\"id\": 0, \"core\": 0, \"runtime_cycles\": 1}]"),
               HasSubstr("'onchip_energy_pj' is missing"));
   EXPECT_THAT(message("[{\"id\": 0, \"core\": 0, \"latency_total2\": 1, \"offchip_bandwidth\": "

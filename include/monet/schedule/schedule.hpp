@@ -49,8 +49,8 @@ std::vector<CoreProblem> streaming_choices(const Tile& tile, std::span<const Int
 OffchipRate offchip_rate(const Chip& chip, CoreId core, const std::vector<CoreId>& together);
 
 /// Event-driven, tile by tile in the order of ranks: a tile starts when its core is free and its
-/// operands are there. Pieces move over links from the nearest copy or the off-chip memory, ahead of
-/// the tile where links and space allow, to several cores at once where they want the same;
+/// operands are there. Pieces move over links from the nearest copy or the off-chip memory, ahead
+/// of the tile where links and space allow, to several cores at once where they want the same;
 /// results stay in the core's memory while they fit, are spilled (written back once, if dirty) by
 /// farthest next use when they do not, and are freed after their last use. Updates start after the
 /// whole backward phase unless they are fused with other operators. InfeasibleError when an operand
