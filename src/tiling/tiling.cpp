@@ -255,6 +255,9 @@ private:
     LoopNest slice = op.nest;
     for (const LoopCut& cut : tiling.cuts)
       slice.dims[cut.dim].size = tiling.parts[cut.dim][cut.count / 2].size();
+    // Rows may interleave in a longer slice where they do not in this one.
+    for (std::size_t d = 0; d < slice.dims.size(); ++d)
+      slice.dims[d].coupled = !may_split(op.nest, d);
     std::vector<std::int64_t> sharing;
     for (const Access& access : op.nest.operands)
       sharing.push_back(slices_sharing(access, tiling));

@@ -134,6 +134,32 @@ TEST(FusedTiles, slices_are_shared_out_over_cores) {
   EXPECT_EQ(tiles.ranges(TileId(tiles.operators[2].first + 4))[0], (Interval{6, 7}));
 }
 
+TEST(FusedTiles, rows_that_interleave_in_some_slice_are_not_shared_out) {
+  // out[2 * IY + FY]: both values of FY write between each other's rows as soon as a slice has two
+  // of IY. The slice in the middle has one.
+  StepBuilder builder;
+  const TensorId x = builder.source("x", {8}, TensorKind::input);
+  const TensorId up = builder.elementwise("up", {x});
+  builder.graph().tensor(up).shape = {16};
+  Operator& op = builder.graph().op(*builder.graph().tensor(up).producer);
+  op.nest.compute = ComputeKind::mac;
+  op.nest.dims = {{"IY", 8}, {"FY", 2}, {"C", 4096}};
+  op.nest.operands[0].mode = AccessMode::accumulate;
+  op.nest.operands[0].axes = {{{{0, 2}, {1, 1}}, 0, false}};
+  op.nest.operands[1].axes = {{{{0, 1}}, 0, false}};
+  builder.output(builder.elementwise("c", {up}));
+  MappingFile mapping;
+  MappingEntry entry;
+  entry.name = "op_up";
+  entry.intra_core_tiling = {{"IY", {}, 6}};
+  mapping.entries = {entry};
+  const TilingOptions options{&mapping, TilingMode::fused, {{{OpId(0), OpId(1)}}}, Halo::cached};
+  const TileGraph tiles = make_tiles(builder.step(), make_chip({.cores = 2}), options);
+  verify(tiles, builder.step());
+  ASSERT_EQ(tiles.operators[0].parts[0].size(), 6U);
+  EXPECT_EQ(tiles.operators[0].parts[1].size(), 1U);
+}
+
 TEST(FusedTiles, sums_over_slices_form_a_chain) {
   // dw[c][k] += x[b][c] * dy[b][k] in four slices of b; the update waits for the last of them.
   StepBuilder builder;
