@@ -12,20 +12,17 @@ namespace monet {
 
 namespace {
 
-/// pJ for moving so many bits into or out of a core's top memory, in words of the port's full
-/// width.
-double access_energy(const Core& core, MemoryOperand operand, Direction direction,
-                     Direction fallback, Bits bits) {
+/// What a word costs that goes into or comes out of a core's top memory over its port's full width.
+Network::WordCost word_cost(const Core& core, MemoryOperand operand, bool write) {
   const Memory* memory = core.top(operand);
   if (memory == nullptr)
-    return 0;
-  const MemoryPort* port = port_of(*memory, operand, direction);
+    return {};
+  const MemoryPort* port = port_of(*memory, operand, write ? Direction::fh : Direction::th);
   if (port == nullptr)
-    port = port_of(*memory, operand, fallback);
-  const std::int64_t word = port ? std::max<std::int64_t>(1, port->bandwidth_max) : bits.value;
-  const bool write = direction == Direction::fh || direction == Direction::fl;
-  const double per_word = write ? memory->write_energy_pj : memory->read_energy_pj;
-  return static_cast<double>(ceil_div(bits.value, word)) * per_word;
+    port = port_of(*memory, operand, write ? Direction::fl : Direction::tl);
+  return {port ? std::max<std::int64_t>(1, port->bandwidth_max)
+               : std::numeric_limits<std::int64_t>::max(),
+          write ? memory->write_energy_pj : memory->read_energy_pj};
 }
 
 } // namespace
@@ -49,6 +46,11 @@ Network::Network(const Chip& chip, const NetworkOptions& options) : chip_(chip),
   read_port_counts_ = port_can_be_full(true);
   write_port_counts_ = port_can_be_full(false);
   ways_.resize(chip.cores.size() * chip.cores.size());
+  for (const Core& core : chip.cores) {
+    reads_.push_back(word_cost(core, MemoryOperand::O, false));
+    for (int operand = 0; operand < kMemoryOperands; ++operand)
+      writes_.push_back(word_cost(core, static_cast<MemoryOperand>(operand), true));
+  }
 }
 
 /// False when one link, as narrow as the port, carries all that the port does.
@@ -221,13 +223,24 @@ Network::Plan Network::plan_on(std::uint32_t path, Bits bits, std::int64_t ready
 
 Network::Plan Network::plan(const TransferRequest& request, std::int64_t ready) {
   const Ways ways = this->ways(request);
-  Plan best = plan_on(ways.first, request.bits, ready);
+  for (const Answer& known : answers_) {
+    if (known.bookings == bookings_ && known.ways == ways.first &&
+        known.bits == request.bits.value && known.ready == ready)
+      return known.plan;
+  }
+  const Plan plan = make_plan(ways, request.bits, ready);
+  answers_[oldest_answer_] = {bookings_, ways.first, request.bits.value, ready, plan};
+  oldest_answer_ = (oldest_answer_ + 1) % answers_.size();
+  return plan;
+}
+
+Network::Plan Network::make_plan(Ways ways, Bits bits, std::int64_t ready) {
+  Plan best = plan_on(ways.first, bits, ready);
   if (ways.count == 2) {
     const std::uint32_t second = ways.first + 1;
-    const std::int64_t soonest =
-        ready + ceil_div(request.bits.value, paths_[second].bits_per_cycle);
+    const std::int64_t soonest = ready + ceil_div(bits.value, paths_[second].bits_per_cycle);
     if (soonest < best.end) {
-      const Plan other = plan_on(second, request.bits, ready);
+      const Plan other = plan_on(second, bits, ready);
       if (other.end < best.end)
         best = other;
     }
@@ -246,6 +259,7 @@ Booking Network::reserve(const TransferRequest& request, std::int64_t ready) {
   booking.route = chosen.path;
   booking.start = chosen.start;
   booking.end = chosen.end;
+  ++bookings_;
   for (const std::uint32_t resource : paths_[chosen.path].resources)
     timelines_[resource].book(chosen.start, chosen.end, chosen.share);
   add_energy(request, booking);
@@ -269,15 +283,15 @@ void Network::add_energy(const TransferRequest& request, Booking& booking) const
   if (request.from == *chip_.offchip) {
     offchip += bits * port_.read_pj_per_bit;
   } else if (!stream) {
-    onchip += access_energy(chip_.cores[request.from.index()], MemoryOperand::O, Direction::th,
-                            Direction::tl, request.bits);
+    onchip += reads_[request.from.index()].of(request.bits);
   }
   for (const CoreId to : routes_[booking.route].to) {
     if (to == *chip_.offchip) {
       offchip += bits * port_.write_pj_per_bit;
     } else if (!stream) {
-      onchip += access_energy(chip_.cores[to.index()], request.operand, Direction::fh,
-                              Direction::fl, request.bits);
+      onchip += writes_[to.index() * std::size_t{kMemoryOperands} +
+                        static_cast<std::size_t>(request.operand)]
+                    .of(request.bits);
     }
   }
   booking.offchip_energy = Energy::from({offchip});
