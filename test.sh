@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the tests: the fast and medium suites, the parsers under sanitizers, a minute of fuzzing, and the
-# report in a browser. `--slow` adds the slow suite and the thread sanitizer. Installs what it needs on Debian 12.
+# report in a browser. `--slow` adds the slow suite, the thread sanitizer and the fuzzing of core costs. Installs what it needs on Debian 12.
 set -euo pipefail
 cd "$(dirname "$0")"
 . scripts/common.sh
@@ -29,8 +29,10 @@ build asan-ubsan --target base_test hardware_test mapping_file_test workload_tes
 run_tests --preset asan-ubsan -j2 -R '^(base|hardware|mapping_file|workload|robustness)\.'
 
 say "fuzzing the readers for $fuzz_seconds s (build/fuzz)"
-build fuzz --target fuzz_yaml fuzz_onnx fuzz_npy fuzz_core_costs
-scripts/fuzz.sh "$fuzz_seconds"
+readers=(yaml onnx npy)
+[ "$slow" = no ] || readers+=(core_costs) # needs nearly every stage built once more
+build fuzz --target "${readers[@]/#/fuzz_}"
+scripts/fuzz.sh "$fuzz_seconds" "${readers[@]}"
 
 say "viewer bundle rebuilt and compared"
 web/check_bundle.sh
