@@ -30,13 +30,6 @@ LinkTimeline::Cursor LinkTimeline::find(std::int64_t time) const {
   const Block& newest = groups_.back().blocks.back();
   if (newest.steps.back().time <= time)
     return {groups_.size() - 1, groups_.back().blocks.size() - 1, newest.steps.size() - 1};
-  if (newest.steps.front().time <= time) {
-    const auto found = std::partition_point(newest.steps.begin() + 1, newest.steps.end(),
-                                            [&](const Step& s) { return s.time <= time; }) -
-                       1;
-    return {groups_.size() - 1, groups_.back().blocks.size() - 1,
-            static_cast<std::size_t>(found - newest.steps.begin())};
-  }
   const auto group = std::partition_point(groups_.begin() + 1, groups_.end(),
                                           [&](const Group& g) {
                                             return g.blocks.front().steps.front().time <= time;

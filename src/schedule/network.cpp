@@ -223,18 +223,7 @@ Network::Plan Network::plan_on(std::uint32_t path, Bits bits, std::int64_t ready
 
 Network::Plan Network::plan(const TransferRequest& request, std::int64_t ready) {
   const Ways ways = this->ways(request);
-  for (const Answer& known : answers_) {
-    if (known.bookings == bookings_ && known.ways == ways.first &&
-        known.bits == request.bits.value && known.ready == ready)
-      return known.plan;
-  }
-  const Plan plan = make_plan(ways, request.bits, ready);
-  answers_[oldest_answer_] = {bookings_, ways.first, request.bits.value, ready, plan};
-  oldest_answer_ = (oldest_answer_ + 1) % answers_.size();
-  return plan;
-}
-
-Network::Plan Network::make_plan(Ways ways, Bits bits, std::int64_t ready) {
+  const Bits bits = request.bits;
   Plan best = plan_on(ways.first, bits, ready);
   if (ways.count == 2) {
     const std::uint32_t second = ways.first + 1;
@@ -259,7 +248,6 @@ Booking Network::reserve(const TransferRequest& request, std::int64_t ready) {
   booking.route = chosen.path;
   booking.start = chosen.start;
   booking.end = chosen.end;
-  ++bookings_;
   for (const std::uint32_t resource : paths_[chosen.path].resources)
     timelines_[resource].book(chosen.start, chosen.end, chosen.share);
   add_energy(request, booking);

@@ -12,7 +12,6 @@
 #include "monet/hardware/chip.hpp"
 #include "monet/schedule/timeline.hpp"
 
-#include <array>
 #include <map>
 #include <span>
 #include <vector>
@@ -99,28 +98,15 @@ private:
   Ways add_ways(CoreId from, std::span<const CoreId> to);
   void add_path(CoreId from, std::span<const CoreId> to, std::vector<LinkId> links);
   Plan plan(const TransferRequest& request, std::int64_t ready);
-  Plan make_plan(Ways ways, Bits bits, std::int64_t ready);
   Plan plan_on(std::uint32_t path, Bits bits, std::int64_t ready);
   Plan share_now(std::uint32_t path, Bits bits, std::int64_t ready, std::int64_t before);
   bool port_can_be_full(bool read) const;
   void add_energy(const TransferRequest& request, Booking& booking) const;
 
-  /// An answer of plan(): what is asked for is often reserved next, before anything else is booked.
-  struct Answer {
-    std::uint64_t bookings = ~std::uint64_t{0}; ///< as of which it holds
-    std::uint32_t ways = 0;
-    std::int64_t bits = 0;
-    std::int64_t ready = 0;
-    Plan plan;
-  };
-
   const Chip& chip_;
   NetworkOptions options_;
   std::vector<WordCost> reads_;  ///< per core, as results
   std::vector<WordCost> writes_; ///< [core * kMemoryOperands + operand]
-  std::array<Answer, 4> answers_;
-  std::size_t oldest_answer_ = 0;
-  std::uint64_t bookings_ = 0;
   OffchipPort port_;
   bool read_port_counts_ = true; ///< false: a link on every way to it is as narrow
   bool write_port_counts_ = true;

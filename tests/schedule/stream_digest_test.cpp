@@ -2,6 +2,7 @@
 // in its two published runs: digests over every tile, link event and peak of many other runs. Core
 // costs are made up, the same on both sides. tools/make_stream_fixtures.py makes the fixture.
 #include "schedule/stream_systems.hpp"
+#include "tiling/stream_digest.hpp"
 #include "tiling/stream_networks.hpp"
 
 #include "monet/base/files.hpp"
@@ -12,7 +13,6 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include <bit>
 #include <cmath>
 #include <map>
 #include <numeric>
@@ -20,23 +20,9 @@
 namespace monet::stream {
 namespace {
 
+using monet::testing::Digest;
 using monet::testing::mapping_entry;
 using monet::testing::quad_mapping;
-
-/// FNV-1a, 64 bits, over 64-bit words, lowest byte first.
-class Digest {
-public:
-  void add(std::int64_t value) {
-    auto bits = static_cast<std::uint64_t>(value);
-    for (int i = 0; i < 8; ++i, bits >>= 8)
-      state_ = (state_ ^ (bits & 0xff)) * 0x100000001b3;
-  }
-  void add(double value) { add(std::bit_cast<std::int64_t>(value)); }
-  std::uint64_t value() const { return state_; }
-
-private:
-  std::uint64_t state_ = 0xcbf29ce484222325;
-};
 
 /// Costs with a fraction where operands stream.
 TileCost made_up_cost(const Workload& workload, std::uint32_t t, const Chip& chip) {

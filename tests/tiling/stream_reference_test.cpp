@@ -1,6 +1,7 @@
 // stream-coala's tiles, edges and order against runs of the reference scheduler: counts, and
 // digests over everything that its scheduler looks at.
 #include "schedule/small_steps.hpp"
+#include "tiling/stream_digest.hpp"
 #include "tiling/stream_networks.hpp"
 
 #include "monet/tiling/stream_tiles.hpp"
@@ -12,23 +13,10 @@
 namespace monet::stream {
 namespace {
 
+using monet::testing::Digest;
 using monet::testing::make_chip;
 using monet::testing::mapping_entry;
 using monet::testing::quad_mapping;
-
-/// FNV-1a, 64 bits, over the bytes of 64-bit integers, lowest first.
-class Digest {
-public:
-  void add(std::int64_t value) {
-    auto bits = static_cast<std::uint64_t>(value);
-    for (int i = 0; i < 8; ++i, bits >>= 8)
-      state_ = (state_ ^ (bits & 0xff)) * 0x100000001b3;
-  }
-  std::uint64_t value() const { return state_; }
-
-private:
-  std::uint64_t state_ = 0xcbf29ce484222325;
-};
 
 /// Id, sub id, group, core, final; per operand O, I, W: sub id of the tensor's origin, bits, base
 /// priority (0 when it is no constant), or -1, 0, 0.
