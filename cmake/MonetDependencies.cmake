@@ -6,6 +6,8 @@ find_package(yaml-cpp REQUIRED)       # target: yaml-cpp
 find_package(fmt REQUIRED)            # fmt::fmt
 find_package(nlohmann_json REQUIRED)  # nlohmann_json::nlohmann_json
 find_package(CLI11 REQUIRED)          # CLI11::CLI11
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(CBC REQUIRED IMPORTED_TARGET cbc osi-cbc)  # PkgConfig::CBC
 if(MONET_DEVELOPER_MODE)
   find_package(GTest REQUIRED)
   find_package(rapidcheck REQUIRED)   # targets: rapidcheck, rapidcheck_gtest

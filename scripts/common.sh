@@ -2,7 +2,8 @@
 # Sourced, not run. Needs nothing but bash and apt-get.
 
 packages_build=(g++ cmake ninja-build pkg-config git
-  libonnx-dev libprotobuf-dev protobuf-compiler libyaml-cpp-dev libfmt-dev nlohmann-json3-dev libcli11-dev)
+  libonnx-dev libprotobuf-dev protobuf-compiler libyaml-cpp-dev libfmt-dev nlohmann-json3-dev libcli11-dev
+  coinor-libcbc-dev)
 packages_test=(libgtest-dev librapidcheck-dev libbenchmark-dev libonnx-testdata)
 packages_fuzz=(clang-16 libclang-rt-16-dev)
 packages_browser=(chromium)

@@ -1,0 +1,51 @@
+// What every search shares: its limits, how it tells what it has found so far, and what it may
+// claim about its answer.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <string_view>
+
+namespace monet {
+
+/// How far a search has come. Numbers that are not known yet are NaN.
+struct SearchProgress {
+  std::string_view phase; ///< "allocation: generation", "milp"
+  std::int64_t done = 0;
+  std::int64_t total = 0; ///< 0 = not known
+  double best = std::numeric_limits<double>::quiet_NaN();
+  double bound = std::numeric_limits<double>::quiet_NaN();
+};
+
+/// Limits of a search. Its effort is set in units of work, so that the same seed gives the same
+/// answer on any machine; `deadline` and `stop` only cut it short, with the best so far.
+struct SearchControl {
+  std::uint64_t seed = 1;
+  int jobs = 1; ///< threads; results are the same for any number
+  const std::atomic<bool>* stop = nullptr;
+  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
+  std::function<void(const SearchProgress&)> progress; ///< may be empty
+
+  bool interrupted() const;
+  /// Seconds until the deadline, at least 0; infinite without one.
+  double seconds_left() const;
+  void tell(const SearchProgress& state) const {
+    if (progress)
+      progress(state);
+  }
+};
+
+/// How good an answer is: no answer is below `bound` (of what is minimised).
+struct Certificate {
+  double best = std::numeric_limits<double>::infinity();
+  double bound = -std::numeric_limits<double>::infinity();
+  bool interrupted = false; ///< a limit ended the search
+
+  /// (best - bound) / bound; 0 when both are equal, infinite where nothing is known.
+  double gap() const;
+};
+
+} // namespace monet
