@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# scripts/fuzz.sh SECONDS [NAME...]: runs the libFuzzer targets (all four, or those named) in build/fuzz side by side from the committed corpus,
+# scripts/fuzz.sh SECONDS [NAME...]: runs the libFuzzer targets (all, or those named) in build/fuzz side by side from the committed corpus,
 # and from libonnx-testdata's single-operator models when they are installed.
 # New inputs stay in build/fuzz; an input that crashes is kept there and makes this fail.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=${1:-60}
 names=("${@:2}")
-[ ${#names[@]} -gt 0 ] || names=(yaml onnx npy core_costs)
+[ ${#names[@]} -gt 0 ] || names=(yaml onnx npy core_costs operator_log)
 running=()
 for name in "${names[@]}"; do
   work=build/fuzz/corpus_$name
