@@ -1,0 +1,474 @@
+#include "monet/optimise/milp_model.hpp"
+
+#include "stop_events.hpp"
+
+#include "monet/base/errors.hpp"
+
+#include <CbcModel.hpp>
+// Needs the model first.
+#include <CbcCutGenerator.hpp>
+#include <CbcEventHandler.hpp>
+#include <CbcHeuristic.hpp>
+#include <CbcHeuristicDiveCoefficient.hpp>
+#include <CbcHeuristicFPump.hpp>
+#include <CbcHeuristicRINS.hpp>
+#include <CglClique.hpp>
+#include <CglFlowCover.hpp>
+#include <CglGomory.hpp>
+#include <CglKnapsackCover.hpp>
+#include <CglMixedIntegerRounding2.hpp>
+#include <CglPreProcess.hpp>
+#include <CglProbing.hpp>
+#include <CglZeroHalf.hpp>
+#include <OsiClpSolverInterface.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace monet {
+
+namespace {
+
+constexpr double kFeasible = 1e-6; // a row may be off by this, of its largest term
+
+/// The largest power of two that is not above |value|, for scaling without rounding.
+double power_of_two(double value) {
+  return value == 0 ? 1.0 : std::exp2(std::ilogb(value));
+}
+
+/// Stops the branch and bound, and notes the bound for as long as it can be trusted: a search that
+/// was told to stop takes unsolved nodes for infeasible ones.
+class NodeEvents final : public CbcEventHandler {
+public:
+  struct Seen {
+    const CbcModel* main = nullptr; // heuristics run searches of their own
+    double bound = -kUnbounded;
+    bool stopped = false;
+  };
+  NodeEvents(const SearchControl& control, Seen& seen,
+             const std::function<void(const CbcModel&)>& tell)
+      : control_(&control), seen_(&seen), tell_(&tell) {}
+  NodeEvents(const NodeEvents&) = default;
+  NodeEvents& operator=(const NodeEvents&) = default;
+
+  CbcAction event(CbcEvent which) override {
+    if (!seen_->stopped)
+      seen_->stopped = control_->interrupted();
+    if (seen_->stopped)
+      return stop;
+    if (which == node && getModel() == seen_->main) {
+      seen_->bound = std::max(seen_->bound, getModel()->getBestPossibleObjValue());
+      (*tell_)(*getModel());
+    }
+    return noAction;
+  }
+  CbcEventHandler* clone() const override { return new NodeEvents(*this); }
+
+private:
+  const SearchControl* control_;
+  Seen* seen_;
+  const std::function<void(const CbcModel&)>* tell_;
+};
+
+void add_cuts(CbcModel& model) {
+  constexpr int adaptive = -98; // as long as they move the bound
+  CglProbing probing;
+  probing.setUsingObjective(1);
+  probing.setMaxPass(1);
+  probing.setMaxPassRoot(1);
+  probing.setMaxProbe(10);
+  probing.setMaxProbeRoot(50);
+  probing.setMaxLook(10);
+  probing.setMaxLookRoot(50);
+  probing.setMaxElements(200);
+  probing.setRowCuts(3);
+  model.addCutGenerator(&probing, adaptive, "probing");
+  CglGomory gomory;
+  gomory.setLimitAtRoot(1000);
+  gomory.setLimit(50);
+  model.addCutGenerator(&gomory, adaptive, "gomory");
+  CglKnapsackCover knapsack;
+  model.addCutGenerator(&knapsack, adaptive, "knapsack");
+  CglClique clique;
+  clique.setStarCliqueReport(false);
+  clique.setRowCliqueReport(false);
+  clique.setMinViolation(0.1);
+  model.addCutGenerator(&clique, adaptive, "clique");
+  CglMixedIntegerRounding2 rounding(1, true, 1);
+  model.addCutGenerator(&rounding, adaptive, "mixed integer rounding");
+  CglFlowCover flow;
+  model.addCutGenerator(&flow, adaptive, "flow cover");
+  CglZeroHalf zero_half;
+  model.addCutGenerator(&zero_half, adaptive, "zero half");
+  for (int i = 0; i < model.numberCutGenerators(); ++i)
+    model.cutGenerator(i)->setTiming(false); // nothing may depend on the time
+  const int columns = model.getNumCols();
+  model.setMaximumCutPassesAtRoot(columns < 500 ? -100 : columns < 5000 ? 50 : 20);
+  model.setMaximumCutPasses(4);
+}
+
+void add_heuristics(CbcModel& model) {
+  CbcRounding rounding(model);
+  model.addHeuristic(&rounding, "rounding");
+  CbcHeuristicFPump pump(model);
+  pump.setMaximumPasses(20);
+  pump.setMaximumRetries(1);
+  model.addHeuristic(&pump, "feasibility pump");
+  CbcHeuristicDiveCoefficient dive(model);
+  model.addHeuristic(&dive, "diving");
+  CbcHeuristicRINS neighbourhood(model);
+  neighbourhood.setHowOften(100);
+  model.addHeuristic(&neighbourhood, "neighbourhood");
+}
+
+} // namespace
+
+/// One run of branch and bound over a model, scaled.
+class CbcRun {
+public:
+  CbcRun(const MilpModel& model, const SearchControl& control, const MilpOptions& options)
+      : model_(model), control_(control), options_(options) {}
+
+  MilpResult run() {
+    MilpResult result;
+    read_scales();
+    if (model_.variables() == 0)
+      return trivial();
+    if (model_.holds(model_.start_) && model_.objective(model_.start_) < options_.cutoff)
+      take(result, model_.start_);
+    attempt(result, options_.preprocess);
+    if (doubtful_ && options_.preprocess)
+      attempt(result, false);
+    close(result);
+    return result;
+  }
+
+private:
+  void read_scales();
+  MilpResult trivial() const;
+  void take(MilpResult& result, std::vector<double> values) const;
+  void load(OsiClpSolverInterface& solver) const;
+  double cutoff(const MilpResult& result) const;
+  void attempt(MilpResult& result, bool preprocess);
+  void branch(MilpResult& result, OsiSolverInterface& solver, CglPreProcess* process);
+  void set_up(CbcModel& search, const MilpResult& result) const;
+  double rounded_up(double bound) const;
+  void close(MilpResult& result) const;
+
+  const MilpModel& model_;
+  const SearchControl& control_;
+  const MilpOptions& options_;
+  double scale_ = 1;      // of the costs
+  double step_ = 0;       // every solution costs a multiple of it (0: nothing known)
+  bool doubtful_ = false; // the solver gave a solution that is none
+  bool complete_ = false; // the search ended by itself
+};
+
+void CbcRun::read_scales() {
+  double largest = 0;
+  bool integral = true;
+  for (std::size_t j = 0; j < model_.variables(); ++j) {
+    const double cost = std::abs(model_.cost_[j]);
+    largest = std::max(largest, cost);
+    if (cost == 0)
+      continue;
+    integral = integral && model_.integer_[j] != 0 && cost == std::floor(cost) && cost < 0x1p53;
+    if (integral) {
+      double a = cost;
+      for (double b = step_; b > 0;)
+        a = std::exchange(b, std::fmod(a, b));
+      step_ = a;
+    }
+  }
+  if (!integral)
+    step_ = 0;
+  scale_ = 0x1p10 / power_of_two(largest); // CBC's tolerances are absolute
+}
+
+MilpResult CbcRun::trivial() const {
+  MilpResult result;
+  const bool holds = model_.holds({});
+  result.status = holds ? MilpStatus::optimal : MilpStatus::infeasible;
+  result.objective = holds ? 0 : kUnbounded;
+  result.bound = result.objective;
+  return result;
+}
+
+/// Keeps `values` if they are the best so far.
+void CbcRun::take(MilpResult& result, std::vector<double> values) const {
+  for (std::size_t j = 0; j < values.size(); ++j)
+    if (model_.integer_[j] != 0)
+      values[j] = std::round(values[j]);
+  const double objective = model_.objective(values);
+  if (!result.values.empty() && objective >= result.objective)
+    return;
+  result.objective = objective;
+  result.values = std::move(values);
+}
+
+void CbcRun::load(OsiClpSolverInterface& solver) const {
+  std::vector<int> row, column;
+  std::vector<double> value, lower = model_.row_lower_, upper = model_.row_upper_;
+  for (std::size_t i = 0; i < model_.rows(); ++i) {
+    double largest = 0;
+    for (std::size_t k = model_.row_start_[i]; k < model_.row_start_[i + 1]; ++k)
+      largest = std::max(largest, std::abs(model_.terms_[k].coefficient));
+    const double scale = 1 / power_of_two(largest);
+    for (std::size_t k = model_.row_start_[i]; k < model_.row_start_[i + 1]; ++k) {
+      row.push_back(static_cast<int>(i));
+      column.push_back(static_cast<int>(model_.terms_[k].variable));
+      value.push_back(model_.terms_[k].coefficient * scale);
+    }
+    lower[i] *= scale;
+    upper[i] *= scale;
+  }
+  const auto variables = static_cast<int>(model_.variables());
+  CoinPackedMatrix matrix(true, row.data(), column.data(), value.data(),
+                          static_cast<CoinBigIndex>(row.size()));
+  matrix.setDimensions(static_cast<int>(model_.rows()), variables);
+  std::vector<double> cost = model_.cost_;
+  for (double& c : cost)
+    c *= scale_;
+  solver.messageHandler()->setLogLevel(0);
+  solver.getModelPtr()->setLogLevel(0);
+  solver.setHintParam(OsiDoReducePrint, true, OsiHintTry);
+  solver.loadProblem(matrix, model_.lower_.data(), model_.upper_.data(), cost.data(), lower.data(),
+                     upper.data());
+  for (int j = 0; j < variables; ++j)
+    if (model_.integer_[static_cast<std::size_t>(j)] != 0)
+      solver.setInteger(j);
+}
+
+/// What a solution must be below to be of interest.
+double CbcRun::cutoff(const MilpResult& result) const {
+  return std::min(options_.cutoff, result.objective);
+}
+
+void CbcRun::attempt(MilpResult& result, bool preprocess) {
+  doubtful_ = complete_ = false;
+  OsiClpSolverInterface solver;
+  load(solver);
+  bool stopped = false;
+  StopEvents events(control_, stopped);
+  solver.getModelPtr()->passInEventHandler(&events);
+  solver.getModelPtr()->dual();
+  if (stopped || control_.interrupted()) {
+    result.interrupted = true;
+    return;
+  }
+  if (solver.getModelPtr()->status() == 1) {
+    complete_ = true;
+    return;
+  }
+  if (solver.getModelPtr()->status() != 0 && solver.getModelPtr()->status() != 2)
+    return; // numerical trouble: nothing is claimed
+  solver.resolve();
+  if (solver.isProvenOptimal())
+    result.bound = std::max(result.bound, solver.getObjValue() / scale_);
+  if (!preprocess) {
+    branch(result, solver, nullptr);
+    return;
+  }
+  CglPreProcess process;
+  process.messageHandler()->setLogLevel(0);
+  CglProbing probing;
+  probing.setUsingObjective(1);
+  probing.setMaxPass(3);
+  probing.setMaxProbeRoot(static_cast<int>(std::min<std::size_t>(model_.variables(), 1000)));
+  probing.setMaxElements(200);
+  probing.setMaxLookRoot(50);
+  probing.setRowCuts(3);
+  process.addCutGenerator(&probing);
+  OsiSolverInterface* smaller = process.preProcess(solver, false, 5);
+  if (smaller == nullptr || control_.interrupted()) {
+    result.interrupted = control_.interrupted();
+    complete_ = smaller == nullptr && !result.interrupted;
+    return;
+  }
+  smaller->resolve();
+  branch(result, *smaller, &process);
+}
+
+void CbcRun::set_up(CbcModel& search, const MilpResult& result) const {
+  search.messageHandler()->setLogLevel(0);
+  search.setLogLevel(0);
+  search.solver()->messageHandler()->setLogLevel(0);
+  search.setMaximumNodes(static_cast<int>(
+      std::min<std::int64_t>(options_.nodes, std::numeric_limits<std::int32_t>::max())));
+  search.setNumberStrong(8);
+  search.setNumberBeforeTrust(8);
+  search.setAllowableGap(0);
+  // A better solution is better by a whole step where there are steps.
+  const double increment = step_ > 0 ? 0.999 * step_ * scale_ : 1e-6;
+  search.setCutoffIncrement(increment);
+  if (options_.gap > 0)
+    search.setAllowableFractionGap(options_.gap);
+  if (options_.cuts)
+    add_cuts(search);
+  if (options_.heuristics)
+    add_heuristics(search);
+  const double limit = cutoff(result);
+  if (limit < kUnbounded)
+    search.setCutoff(limit * scale_ - increment);
+}
+
+void CbcRun::branch(MilpResult& result, OsiSolverInterface& solver, CglPreProcess* process) {
+  CbcModel search(solver);
+  set_up(search, result);
+  NodeEvents::Seen seen;
+  seen.main = &search;
+  const std::function<void(const CbcModel&)> tell = [&](const CbcModel& at) {
+    const double best = at.getSolutionCount() > 0 ? at.getObjValue() / scale_ : result.objective;
+    control_.tell(
+        {"milp", at.getNodeCount(), 0, best, std::max(result.bound, seen.bound / scale_)});
+  };
+  NodeEvents events(control_, seen, tell);
+  search.passInEventHandler(&events);
+  search.initialSolve();
+  search.branchAndBound();
+  result.nodes += search.getNodeCount();
+  result.interrupted = seen.stopped || control_.interrupted();
+  complete_ = !result.interrupted && search.status() == 0;
+  double bound = seen.stopped || result.interrupted ? seen.bound : search.getBestPossibleObjValue();
+  if (complete_ && options_.gap == 0)
+    bound = kUnbounded; // of what is below the cutoff
+  if (std::isfinite(bound) && std::abs(bound) < 1e49)
+    result.bound = std::max(result.bound, bound / scale_);
+  if (search.bestSolution() == nullptr)
+    return;
+  const double* found = search.bestSolution();
+  std::vector<double> values(found, found + search.getNumCols());
+  if (process != nullptr) {
+    process->postProcess(*search.solver());
+    OsiSolverInterface* original = process->originalModel();
+    values.assign(original->getColSolution(), original->getColSolution() + original->getNumCols());
+  }
+  MilpResult kept = result;
+  take(kept, std::move(values));
+  if (model_.holds(kept.values))
+    result = std::move(kept);
+  else
+    doubtful_ = true;
+}
+
+/// A bound moved up to the next cost that a solution can have.
+double CbcRun::rounded_up(double bound) const {
+  if (step_ <= 0 || !std::isfinite(bound))
+    return bound;
+  const double steps = bound / step_;
+  return step_ * std::ceil(steps - 1e-6 - 1e-9 * std::abs(steps));
+}
+
+/// Puts bound, status and what was found together.
+void CbcRun::close(MilpResult& result) const {
+  const double limit = cutoff(result);
+  result.bound = std::min(rounded_up(result.bound), limit);
+  const bool searched = complete_ && !doubtful_ && !result.interrupted;
+  if (searched && options_.gap == 0)
+    result.bound = limit;
+  if (result.values.empty())
+    result.status = searched ? MilpStatus::infeasible : MilpStatus::unknown;
+  else
+    result.status = result.bound >= result.objective ? MilpStatus::optimal : MilpStatus::feasible;
+}
+
+double MilpResult::gap() const {
+  return Certificate{objective, bound, interrupted}.gap();
+}
+
+std::uint32_t MilpModel::add_variable(double lower, double upper, double cost, bool integer) {
+  internal_check(!(lower > upper) && std::isfinite(cost), "milp: bounds or cost of a variable");
+  lower_.push_back(integer ? std::ceil(lower) : lower);
+  upper_.push_back(integer ? std::floor(upper) : upper);
+  cost_.push_back(cost);
+  integer_.push_back(integer ? 1 : 0);
+  return static_cast<std::uint32_t>(cost_.size() - 1);
+}
+
+std::uint32_t MilpModel::add_row(std::span<const LinearTerm> terms, double lower, double upper) {
+  for (const LinearTerm& term : terms) {
+    internal_check(term.variable < cost_.size() && std::isfinite(term.coefficient),
+                   "milp: term of a row");
+    if (term.coefficient != 0)
+      terms_.push_back(term);
+  }
+  row_start_.push_back(terms_.size());
+  row_lower_.push_back(lower);
+  row_upper_.push_back(upper);
+  return static_cast<std::uint32_t>(row_lower_.size() - 1);
+}
+
+void MilpModel::set_bounds(std::uint32_t variable, double lower, double upper) {
+  lower_.at(variable) = integer_.at(variable) != 0 ? std::ceil(lower) : lower;
+  upper_.at(variable) = integer_.at(variable) != 0 ? std::floor(upper) : upper;
+}
+
+void MilpModel::set_cost(std::uint32_t variable, double cost) {
+  cost_.at(variable) = cost;
+}
+
+bool MilpModel::holds(std::span<const double> values) const {
+  if (values.size() != variables())
+    return false;
+  for (std::size_t j = 0; j < values.size(); ++j) {
+    const double x = values[j];
+    const double room = kFeasible * std::max(1.0, std::abs(x));
+    if (!(x >= lower_[j] - room && x <= upper_[j] + room))
+      return false;
+    if (integer_[j] != 0 && std::abs(x - std::round(x)) > kFeasible)
+      return false;
+  }
+  for (std::size_t i = 0; i < rows(); ++i) {
+    double sum = 0;
+    double largest = 0;
+    for (std::size_t k = row_start_[i]; k < row_start_[i + 1]; ++k) {
+      sum += terms_[k].coefficient * values[terms_[k].variable];
+      largest = std::max(largest, std::abs(terms_[k].coefficient));
+    }
+    const double room = kFeasible * std::max(largest, 1e-300);
+    if (!(sum >= row_lower_[i] - room && sum <= row_upper_[i] + room))
+      return false;
+  }
+  return true;
+}
+
+double MilpModel::objective(std::span<const double> values) const {
+  double sum = 0;
+  for (std::size_t j = 0; j < values.size(); ++j)
+    sum += cost_[j] * values[j];
+  return sum;
+}
+
+MilpResult MilpModel::solve(const SearchControl& control, const MilpOptions& options) const {
+  return CbcRun(*this, control, options).run();
+}
+
+MilpResult MilpModel::solve_lazily(const SearchControl& control, const MilpOptions& options,
+                                   const BrokenRows& broken, int rounds) {
+  double bound = -kUnbounded;
+  std::int64_t nodes = 0;
+  MilpResult result;
+  for (int round = 0; round < rounds; ++round) {
+    result = solve(control, options);
+    nodes += result.nodes;
+    bound = std::max(bound, result.bound);
+    result.nodes = nodes;
+    result.bound = bound;
+    if (result.values.empty())
+      return result;
+    const std::vector<LinearRow> rows = broken(result.values);
+    if (rows.empty())
+      return result;
+    for (const LinearRow& row : rows)
+      add_row(row.terms, row.lower, row.upper);
+    if (result.interrupted)
+      break;
+  }
+  result.values.clear(); // of a model with rows missing
+  result.objective = kUnbounded;
+  result.status = MilpStatus::unknown;
+  return result;
+}
+
+} // namespace monet
