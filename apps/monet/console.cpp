@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 namespace monet::cli {
@@ -37,32 +39,94 @@ void write_json(const std::string& path, const nlohmann::ordered_json& json) {
   }
 }
 
-Progress::Progress() : begin_(std::chrono::steady_clock::now()) {
-  if (::isatty(STDERR_FILENO) == 0)
-    return;
+Progress::Progress() : terminal_(::isatty(STDERR_FILENO) != 0), begin_(Clock::now()) {
   watcher_ = std::jthread([this](const std::stop_token& stop) { watch(stop); });
 }
 
-Progress::~Progress() = default;
+Progress::~Progress() {
+  const std::lock_guard lock(mutex_);
+  clear_line();
+}
 
 void Progress::stage(std::string_view name) {
   const std::lock_guard lock(mutex_);
   stage_ = name;
+  search_.reset();
+  clear_line();
   changed_.notify_all();
+}
+
+void Progress::search(const SearchProgress& state, double seconds_left) {
+  const std::lock_guard lock(mutex_);
+  if (!search_ || search_->phase != state.phase)
+    search_ = Search{state, std::string(state.phase), state.done, Clock::now(), seconds_left};
+  search_->state = state;
+  search_->state.phase = search_->phase;
+  search_->seconds_left = seconds_left;
+}
+
+double Progress::seconds() const {
+  return std::chrono::duration<double>(Clock::now() - begin_).count();
+}
+
+void Progress::clear_line() {
+  if (line_drawn_)
+    fmt::print(stderr, "\r\x1b[K");
+  line_drawn_ = false;
+}
+
+std::string Progress::search_line() const {
+  const SearchProgress& state = search_->state;
+  const std::chrono::duration<double> in_phase = Clock::now() - search_->begin;
+  const auto done = static_cast<double>(state.done);
+  const double rate = (done - static_cast<double>(search_->first_done)) / in_phase.count();
+  double left = search_->seconds_left;
+  std::string line = fmt::format("[{:5.1f} s] {}", seconds(), search_->phase);
+  if (state.total > 0) {
+    constexpr int kBar = 20;
+    const auto total = static_cast<double>(state.total);
+    const int filled = static_cast<int>(kBar * std::clamp(done / total, 0.0, 1.0));
+    if (terminal_)
+      line += fmt::format(" [{:<{}}]", std::string(static_cast<std::size_t>(filled), '#'), kBar);
+    line += fmt::format(" {}/{}", state.done, state.total);
+    if (rate > 0)
+      left = std::min(left, std::max(0.0, total - done) / rate);
+  } else if (state.done > 0) {
+    line += fmt::format(" {}", state.done);
+  }
+  if (rate > 0)
+    line += fmt::format(", {:.3g}/s", rate);
+  if (std::isfinite(state.best))
+    line += fmt::format(", best {:.6g}", state.best);
+  if (std::isfinite(state.bound))
+    line += fmt::format(", bound {:.6g}", state.bound);
+  const Certificate found{state.best, state.bound, false};
+  if (std::isfinite(state.best) && std::isfinite(state.bound) && std::isfinite(found.gap()))
+    line += fmt::format(", gap {:.1f} %", 100 * found.gap());
+  if (std::isfinite(left))
+    line += fmt::format(", {:.0f} s left", left);
+  return line;
 }
 
 void Progress::watch(const std::stop_token& stop) {
   constexpr std::chrono::seconds kPatience{2};
+  constexpr std::chrono::milliseconds kFrame{200};
   std::unique_lock lock(mutex_);
   changed_.wait_until(lock, stop, begin_ + kPatience, [] { return false; });
   std::string shown;
+  double next_line = 0; // of a search, where lines cannot be drawn over
   while (!stop.stop_requested()) {
-    if (stage_ != shown) {
-      const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin_;
-      fmt::print(stderr, "[{:5.1f} s] {}\n", elapsed.count(), stage_);
-      shown = stage_;
+    if (search_ && terminal_) {
+      fmt::print(stderr, "\r{}\x1b[K", search_line());
+      line_drawn_ = true;
+    } else if (search_ && seconds() >= next_line) {
+      fmt::print(stderr, "{}\n", search_line());
+      next_line = seconds() + std::max(5.0, seconds() / 10);
+    } else if (terminal_ && !search_ && stage_ != shown) {
+      fmt::print(stderr, "[{:5.1f} s] {}\n", seconds(), stage_);
     }
-    changed_.wait(lock, stop, [&] { return stage_ != shown; });
+    shown = stage_;
+    changed_.wait_for(lock, stop, kFrame, [&] { return stage_ != shown; });
   }
 }
 

@@ -3,12 +3,14 @@
 #pragma once
 
 #include "monet/base/stage.hpp"
+#include "monet/optimise/search.hpp"
 
 #include <nlohmann/json_fwd.hpp>
 
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -39,7 +41,9 @@ void print_message(std::string_view prefix, std::string_view text);
 /// Writes JSON to the file, or to stdout for "-".
 void write_json(const std::string& path, const nlohmann::ordered_json& json);
 
-/// Says on a terminal's stderr which stage runs, once a command takes longer than two seconds.
+/// Says on stderr what is going on, once a command takes longer than two seconds: on a terminal
+/// which stage runs, and how far a search has come; elsewhere the searches alone, every few seconds
+/// a line.
 class Progress {
 public:
   Progress();
@@ -47,21 +51,42 @@ public:
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
+  /// A stage begins; no search is under way.
   void stage(std::string_view name);
+  /// From any thread, as often as it likes. `seconds_left`: until the search's deadline.
+  void search(const SearchProgress& state, double seconds_left);
+  /// Since the command began.
+  double seconds() const;
 
 private:
+  using Clock = std::chrono::steady_clock;
+  struct Search {
+    SearchProgress state; ///< its phase is `phase`
+    std::string phase;
+    std::int64_t first_done = 0; ///< of the phase
+    Clock::time_point begin;     ///< of the phase
+    double seconds_left = 0;
+  };
+
   void watch(const std::stop_token& stop);
+  std::string search_line() const;
+  void clear_line();
 
   std::mutex mutex_;
   std::condition_variable_any changed_;
   std::string stage_;
-  std::chrono::steady_clock::time_point begin_;
+  std::optional<Search> search_;
+  bool line_drawn_ = false;
+  bool terminal_;
+  Clock::time_point begin_;
   std::jthread watcher_; ///< last, so that it stops before the rest goes
 };
 
 /// What all subcommands share.
 struct Session {
   StageContext context;
+  /// Ctrl-C. Where searches run, context.stop is null: they end by themselves, with what they have.
+  const std::atomic<bool>* interrupted = nullptr;
   Progress progress;
 
   /// run_stage() that tells the progress display.

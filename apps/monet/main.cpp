@@ -34,6 +34,7 @@ int report_failure(const std::exception& error, int code, const char* prefix = "
 int run(const Action& action) {
   try {
     Session session;
+    session.interrupted = &interrupted;
     session.context.stop = &interrupted;
     return action(session);
   } catch (const UsageError& error) {
@@ -63,11 +64,10 @@ int main(int argc, char** argv) {
   app.footer(
       "Exit codes: 0 ok, 2 usage, 3 bad input, 4 infeasible, 70 internal error, 130 interrupted.\n"
       "Example: monet run examples/edge_resnet18_cifar.yaml");
-  const std::vector<std::pair<std::string, Action>> actions{{"run", add_run_command(app)},
-                                                            {"graph", add_graph_command(app)},
-                                                            {"core", add_core_command(app)},
-                                                            {"schedule", add_schedule_command(app)},
-                                                            {"report", add_report_command(app)}};
+  const std::vector<std::pair<std::string, Action>> actions{
+      {"run", add_run_command(app)},           {"graph", add_graph_command(app)},
+      {"core", add_core_command(app)},         {"schedule", add_schedule_command(app)},
+      {"optimise", add_optimise_command(app)}, {"report", add_report_command(app)}};
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -1,6 +1,7 @@
 #include "network_options.hpp"
 
 #include "console.hpp"
+#include "experiment.hpp"
 
 #include "monet/base/yaml.hpp"
 #include "monet/training/explain.hpp"
@@ -9,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <filesystem>
 
 namespace monet::cli {
 
@@ -88,6 +90,20 @@ void CostArguments::add_to(CLI::App& command) {
       .add_option("--objective", objective, "What the mapping of each layer on a core minimises")
       ->check(CLI::IsMember({"latency", "energy", "edp"}))
       ->capture_default_str();
+  add_limit(command);
+}
+
+void CostArguments::add_to_search(CLI::App& command) {
+  objective = "auto";
+  command
+      .add_option("--core-objective", objective,
+                  "What the mapping of each layer on a core minimises; auto: as --objective")
+      ->check(CLI::IsMember({"auto", "latency", "energy", "edp"}))
+      ->capture_default_str();
+  add_limit(command);
+}
+
+void CostArguments::add_limit(CLI::App& command) {
   command
       .add_option("--lpf-limit", lpf_limit,
                   "Temporal loops are merged down to this many factors; none = not at all")
@@ -97,9 +113,85 @@ void CostArguments::add_to(CLI::App& command) {
 
 CoreCostOptions CostArguments::options() const {
   CoreCostOptions options;
-  options.objective = objective_named(objective).value();
+  options.objective = objective_named(objective).value_or(Objective::latency);
   options.lpf_limit = lpf_limit;
   return options;
+}
+
+void RuleArguments::add_to(CLI::App& command) {
+  command.add_option("--mode", mode, "Operators one by one, or stacks of them slice by slice")
+      ->check(CLI::IsMember({"layer-by-layer", "fused"}))
+      ->capture_default_str();
+  command.add_option("--stacks", stacks, "Fused: file of which operators form a stack, or auto")
+      ->type_name("S.yaml")
+      ->capture_default_str();
+  command.add_option("--halo", halo, "Fused: what two slices need is kept, or made for each")
+      ->check(CLI::IsMember({"cached", "recomputed"}))
+      ->capture_default_str();
+  command
+      .add_option("--priority", priority,
+                  "Which ready tile a core takes: the first, the one deepest in the network, or "
+                  "none but the next in order")
+      ->check(CLI::IsMember({"latency", "memory", "order"}))
+      ->capture_default_str();
+  command
+      .add_option("--stream-like", stream_like,
+                  "Move data as Stream does in this respect; may be repeated")
+      ->check(CLI::IsMember({"links", "multicast", "overlap", "routing"}))
+      ->allow_extra_args(false);
+}
+
+void RuleArguments::check() const {
+  if (stacks != "auto" && mode != "fused")
+    throw UsageError("--stacks is of no use layer by layer; add --mode fused");
+}
+
+void RuleArguments::apply(Experiment& experiment) const {
+  check();
+  if (mode == "fused")
+    experiment.mode = TilingMode::fused;
+  if (stacks != "auto")
+    experiment.stacks = stacks;
+  if (halo == "recomputed")
+    experiment.halo = Halo::recomputed;
+  if (priority != "latency")
+    experiment.priority = priority == "memory" ? Priority::memory : Priority::order;
+  for (const std::string& name : stream_like)
+    experiment.rules.*transfer_rule_named(name) = false;
+}
+
+void StepArguments::add_to(CLI::App& command) {
+  command.add_option("--hardware", hardware, "System or core file")->type_name("SOC.yaml");
+  command.add_option("--workload", workload, "Network")->type_name("NET.onnx");
+  command.add_option("--mapping", mapping, "Mapping file, or auto")
+      ->type_name("MAP.yaml")
+      ->capture_default_str();
+  command
+      .add_option("--training", training,
+                  "Options of the training step; without them inference is scheduled")
+      ->type_name("T.yaml");
+  rules.add_to(command);
+  network.add_to(command);
+}
+
+Experiment StepArguments::experiment() const {
+  const auto stem = [](const std::string& path) {
+    return std::filesystem::path(path).stem().string();
+  };
+  Experiment experiment;
+  experiment.name = fmt::format("{} on {}", stem(workload), stem(hardware));
+  experiment.network = workload;
+  experiment.network_options = network.options();
+  experiment.hardware = hardware;
+  if (mapping != "auto")
+    experiment.mapping = mapping;
+  rules.apply(experiment);
+  experiment.core_cost = cost.options();
+  if (!training.empty()) {
+    experiment.training = load_training_options(training);
+    experiment.files.push_back(training);
+  }
+  return experiment;
 }
 
 std::string_view name_of(Objective objective) {

@@ -15,6 +15,8 @@ class App;
 
 namespace monet::cli {
 
+struct Experiment;
+
 struct NetworkArguments {
   std::optional<std::int64_t> batch;
   std::vector<std::string> dimensions; ///< "name=value"
@@ -34,7 +36,40 @@ struct CostArguments {
   int lpf_limit = CoreCostOptions{}.lpf_limit;
 
   void add_to(CLI::App& command);
-  CoreCostOptions options() const;
+  /// Beside a search with an objective of its own: --core-objective, `auto` unless it is given.
+  void add_to_search(CLI::App& command);
+  CoreCostOptions options() const; ///< auto counts as latency
+
+private:
+  void add_limit(CLI::App& command);
+};
+
+/// How operators are fused, tiles ordered and data moved.
+struct RuleArguments {
+  std::string mode = "layer-by-layer";
+  std::string stacks = "auto";
+  std::string halo = "cached";
+  std::string priority = "latency";
+  std::vector<std::string> stream_like;
+
+  void add_to(CLI::App& command);
+  void check() const; ///< UsageError for stacks that nothing fuses
+  void apply(Experiment& experiment) const;
+};
+
+/// One step on one chip, from options instead of an experiment file.
+struct StepArguments {
+  std::string hardware;
+  std::string workload;
+  std::string mapping = "auto";
+  std::string training;
+  NetworkArguments network;
+  CostArguments cost;
+  RuleArguments rules;
+
+  /// All but those of `cost`.
+  void add_to(CLI::App& command);
+  Experiment experiment() const; ///< InputError for the training file
 };
 
 /// The highest lpf_limit: no product of loops has more prime factors than that.

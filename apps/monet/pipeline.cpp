@@ -19,16 +19,7 @@
 
 namespace monet::cli {
 
-namespace {
-
-struct Inputs {
-  Graph network;
-  Chip chip;
-  std::optional<MappingFile> mapping;
-  std::optional<StacksFile> stacks;
-};
-
-Inputs read_inputs(const Experiment& experiment) {
+ModelInputs read_inputs(const Experiment& experiment) {
   ProblemList problems;
   OnnxReadOptions reading = experiment.network_options;
   if (experiment.training)
@@ -50,8 +41,7 @@ Inputs read_inputs(const Experiment& experiment) {
   return {std::move(*network), std::move(*chip), std::move(mapping), std::move(stacks)};
 }
 
-/// `training` is the graph whose operators stacks may name, too.
-TilingOptions tiling_options(const Experiment& experiment, const Inputs& inputs,
+TilingOptions tiling_options(const Experiment& experiment, const ModelInputs& inputs,
                              const TrainingGraph& step, const TrainingGraph* training) {
   TilingOptions options;
   if (inputs.mapping)
@@ -67,9 +57,20 @@ TilingOptions tiling_options(const Experiment& experiment, const Inputs& inputs,
   return options;
 }
 
+ScheduleOptions schedule_options(const Experiment& experiment, int jobs) {
+  ScheduleOptions options;
+  options.core_cost = experiment.core_cost;
+  options.priority = experiment.priority;
+  options.rules = experiment.rules;
+  options.jobs = jobs;
+  return options;
+}
+
+namespace {
+
 ModelledStep model_step(const TrainingGraph& graph, const TrainingGraph* training,
-                        const Inputs& inputs, CoreCostCache& costs, const Experiment& experiment,
-                        Session& session, const std::string& what) {
+                        const ModelInputs& inputs, CoreCostCache& costs,
+                        const Experiment& experiment, Session& session, const std::string& what) {
   ModelledStep step;
   step.graph = session.stage(
       what + ": fold views", [&] { return fold_views(graph); },
@@ -81,11 +82,7 @@ ModelledStep model_step(const TrainingGraph& graph, const TrainingGraph* trainin
                           tiling_options(experiment, inputs, step.graph, training));
       },
       [&](const TileGraph& tiles) { verify(tiles, step.graph); });
-  ScheduleOptions options;
-  options.core_cost = experiment.core_cost;
-  options.priority = experiment.priority;
-  options.rules = experiment.rules;
-  options.jobs = session.context.jobs;
+  const ScheduleOptions options = schedule_options(experiment, session.context.jobs);
   step.timeline = session.stage(
       what + ": schedule",
       [&] {
@@ -98,6 +95,8 @@ ModelledStep model_step(const TrainingGraph& graph, const TrainingGraph* trainin
       [&](const Timeline& timeline) { verify(timeline, step.tiles, step.graph, inputs.chip); });
   return step;
 }
+
+} // namespace
 
 Provenance provenance_of(const Experiment& experiment, const Chip& chip) {
   std::vector<std::string> files = experiment.files;
@@ -137,8 +136,6 @@ Provenance provenance_of(const Experiment& experiment, const Chip& chip) {
   return provenance;
 }
 
-} // namespace
-
 std::vector<std::string> files_of(const Chip& chip) {
   std::vector<std::string> files{chip.origin};
   for (const Core& core : chip.cores)
@@ -170,9 +167,9 @@ Provenance provenance_of(const std::vector<std::string>& files) {
 }
 
 Model make_model(const Experiment& experiment, Session& session) {
-  Inputs inputs = session.stage(
+  ModelInputs inputs = session.stage(
       "read files", [&] { return read_inputs(experiment); },
-      [](const Inputs& read) {
+      [](const ModelInputs& read) {
         verify(read.network);
         verify(read.chip);
       });

@@ -5,7 +5,9 @@
 #include "console.hpp"
 #include "experiment.hpp"
 
+#include "monet/core_cost/mapping_file.hpp"
 #include "monet/report/result.hpp"
+#include "monet/tiling/stacks_file.hpp"
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -34,6 +36,21 @@ struct Model {
 
 /// Reads all files first and throws one InputError with the problems of all of them.
 Model make_model(const Experiment& experiment, Session& session);
+
+/// The files of an experiment, read.
+struct ModelInputs {
+  Graph network;
+  Chip chip;
+  std::optional<MappingFile> mapping;
+  std::optional<StacksFile> stacks;
+};
+/// One InputError with the problems of all files.
+ModelInputs read_inputs(const Experiment& experiment);
+/// Points into `inputs`. `training` is a graph whose operators stacks may name, too; may be null.
+TilingOptions tiling_options(const Experiment& experiment, const ModelInputs& inputs,
+                             const TrainingGraph& step, const TrainingGraph* training);
+ScheduleOptions schedule_options(const Experiment& experiment, int jobs);
+Provenance provenance_of(const Experiment& experiment, const Chip& chip);
 
 /// version, git hash and the hashes of the files; options are the caller's.
 Provenance provenance_of(const std::vector<std::string>& files);

@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <filesystem>
 #include <memory>
 
 namespace monet::cli {
@@ -18,58 +17,13 @@ namespace monet::cli {
 namespace {
 
 struct ScheduleArguments {
-  std::string hardware;
-  std::string workload;
-  std::string mapping = "auto";
-  std::string training;
-  std::string mode = "layer-by-layer";
-  std::string stacks = "auto";
-  std::string halo = "cached";
-  std::string priority = "latency";
+  StepArguments step;
   std::string model = "monet";
-  std::vector<std::string> stream_like;
   std::vector<std::string> core_costs;
   std::string json;
-  NetworkArguments network;
-  CostArguments cost;
   int jobs = 1;
   bool verify = false;
 };
-
-void check_stacks(const ScheduleArguments& arguments) {
-  if (arguments.stacks != "auto" && arguments.mode != "fused")
-    throw UsageError("--stacks is of no use layer by layer; add --mode fused");
-}
-
-Experiment experiment_of(const ScheduleArguments& arguments) {
-  const auto stem = [](const std::string& path) {
-    return std::filesystem::path(path).stem().string();
-  };
-  Experiment experiment;
-  experiment.name = fmt::format("{} on {}", stem(arguments.workload), stem(arguments.hardware));
-  experiment.network = arguments.workload;
-  experiment.network_options = arguments.network.options();
-  experiment.hardware = arguments.hardware;
-  if (arguments.mapping != "auto")
-    experiment.mapping = arguments.mapping;
-  if (arguments.mode == "fused")
-    experiment.mode = TilingMode::fused;
-  check_stacks(arguments);
-  if (arguments.stacks != "auto")
-    experiment.stacks = arguments.stacks;
-  if (arguments.halo == "recomputed")
-    experiment.halo = Halo::recomputed;
-  if (arguments.priority != "latency")
-    experiment.priority = arguments.priority == "memory" ? Priority::memory : Priority::order;
-  for (const std::string& name : arguments.stream_like)
-    experiment.rules.*transfer_rule_named(name) = false;
-  experiment.core_cost = arguments.cost.options();
-  if (!arguments.training.empty()) {
-    experiment.training = load_training_options(arguments.training);
-    experiment.files.push_back(arguments.training);
-  }
-  return experiment;
-}
 
 void write_result(const ScheduleArguments& arguments, const nlohmann::ordered_json& result,
                   std::string (*table)(const nlohmann::ordered_json&)) {
@@ -81,36 +35,37 @@ void write_result(const ScheduleArguments& arguments, const nlohmann::ordered_js
 
 /// What is asked of the reference's model but would change nothing.
 void check_stream(const ScheduleArguments& arguments) {
-  if (arguments.mapping == "auto")
+  if (arguments.step.mapping == "auto")
     throw UsageError("--model stream-coala needs the --mapping that the reference would be given");
-  if (!arguments.training.empty())
+  if (!arguments.step.training.empty())
     throw UsageError("--model stream-coala schedules inference; --training is for our own model");
-  if (arguments.halo != "cached")
+  if (arguments.step.rules.halo != "cached")
     throw UsageError("--halo is for our own model: --model stream-coala always keeps halos");
-  if (arguments.priority != "latency")
+  if (arguments.step.rules.priority != "latency")
     throw UsageError(
         "--priority is for our own model: --model stream-coala has an order of its own");
-  if (!arguments.stream_like.empty())
+  if (!arguments.step.rules.stream_like.empty())
     throw UsageError("--stream-like is for our own model: --model stream-coala is Stream's");
   const CostArguments usual;
-  if (arguments.cost.objective != usual.objective || arguments.cost.lpf_limit != usual.lpf_limit) {
+  if (arguments.step.cost.objective != usual.objective ||
+      arguments.step.cost.lpf_limit != usual.lpf_limit) {
     throw UsageError(
         "--objective and --lpf-limit are for our own model: --model stream-coala costs "
         "tiles as the reference does");
   }
-  check_stacks(arguments);
+  arguments.step.rules.check();
 }
 
 int run_stream(const ScheduleArguments& arguments, Session& session) {
   check_stream(arguments);
   StreamArguments stream;
-  stream.hardware = arguments.hardware;
-  stream.workload = arguments.workload;
-  stream.mapping = arguments.mapping;
-  stream.stacks = arguments.stacks == "auto" ? "" : arguments.stacks;
-  stream.fused = arguments.mode == "fused";
+  stream.hardware = arguments.step.hardware;
+  stream.workload = arguments.step.workload;
+  stream.mapping = arguments.step.mapping;
+  stream.stacks = arguments.step.rules.stacks == "auto" ? "" : arguments.step.rules.stacks;
+  stream.fused = arguments.step.rules.mode == "fused";
   stream.core_costs = arguments.core_costs;
-  stream.network = arguments.network.options();
+  stream.network = arguments.step.network.options();
   const nlohmann::ordered_json result = run_stream_model(stream, session);
   session.progress.stage("write results");
   write_result(arguments, result, stream_table);
@@ -124,7 +79,7 @@ int run_schedule(const ScheduleArguments& arguments, Session& session) {
     throw UsageError("--core-costs is for --model stream-coala");
   session.context.jobs = arguments.jobs;
   session.context.verify = arguments.verify;
-  const Experiment experiment = experiment_of(arguments);
+  const Experiment experiment = arguments.step.experiment();
   const Model model = make_model(experiment, session);
   session.progress.stage("write results");
   const nlohmann::ordered_json result = model.json(experiment.name);
@@ -132,54 +87,14 @@ int run_schedule(const ScheduleArguments& arguments, Session& session) {
   return kExitOk;
 }
 
-/// How our own model fuses operators, orders tiles and moves data.
-void add_rules(CLI::App& command, ScheduleArguments& arguments) {
-  command
-      .add_option("--mode", arguments.mode,
-                  "Operators one by one, or stacks of them slice by slice")
-      ->check(CLI::IsMember({"layer-by-layer", "fused"}))
-      ->capture_default_str();
-  command
-      .add_option("--stacks", arguments.stacks,
-                  "Fused: file of which operators form a stack, or auto")
-      ->type_name("S.yaml")
-      ->capture_default_str();
-  command
-      .add_option("--halo", arguments.halo, "Fused: what two slices need is kept, or made for each")
-      ->check(CLI::IsMember({"cached", "recomputed"}))
-      ->capture_default_str();
-  command
-      .add_option("--priority", arguments.priority,
-                  "Which ready tile a core takes: the first, the one deepest in the network, or "
-                  "none but the next in order")
-      ->check(CLI::IsMember({"latency", "memory", "order"}))
-      ->capture_default_str();
-  command
-      .add_option("--stream-like", arguments.stream_like,
-                  "Move data as Stream does in this respect; may be repeated")
-      ->check(CLI::IsMember({"links", "multicast", "overlap", "routing"}))
-      ->allow_extra_args(false);
-}
-
 } // namespace
 
 Action add_schedule_command(CLI::App& app) {
   auto arguments = std::make_shared<ScheduleArguments>();
   CLI::App* command = app.add_subcommand("schedule", "Schedules a network on a chip");
-  command->add_option("--hardware", arguments->hardware, "System or core file")
-      ->required()
-      ->type_name("SOC.yaml");
-  command->add_option("--workload", arguments->workload, "Network")
-      ->required()
-      ->type_name("NET.onnx");
-  command->add_option("--mapping", arguments->mapping, "Mapping file, or auto")
-      ->type_name("MAP.yaml")
-      ->capture_default_str();
-  command
-      ->add_option("--training", arguments->training,
-                   "Options of the training step; without them inference is scheduled")
-      ->type_name("T.yaml");
-  add_rules(*command, *arguments);
+  arguments->step.add_to(*command);
+  command->get_option("--hardware")->required();
+  command->get_option("--workload")->required();
   command
       ->add_option("--model", arguments->model,
                    "monet, or stream-coala: the reference scheduler Stream to the last cycle")
@@ -189,8 +104,7 @@ Action add_schedule_command(CLI::App& app) {
       ->add_option("--core-costs", arguments->core_costs,
                    "For stream-coala: recorded core costs, files or folders, instead of our own")
       ->type_name("COSTS.json|DIR");
-  arguments->network.add_to(*command);
-  arguments->cost.add_to(*command);
+  arguments->step.cost.add_to(*command);
   command->add_option("--json", arguments->json, "Write the result as JSON; - for standard output")
       ->type_name("FILE");
   command

@@ -5,7 +5,8 @@
 namespace monet::test {
 namespace {
 
-const std::vector<std::string> kSubcommands{"run", "graph", "core", "schedule", "report"};
+const std::vector<std::string> kSubcommands{"run",      "graph",    "core",
+                                            "schedule", "optimise", "report"};
 
 TEST(Usage, VersionIsOneLineOnStdout) {
   const Ran ran = run_monet({"--version"});
@@ -63,7 +64,11 @@ TEST(Usage, WrongCommandLinesExitWith2AndSayWhy) {
        "is not of the form name=on or name=off"},
       {{"core", "--hardware", "h", "--workload", "w.yaml", "--batch", "2"},
        "--batch and --dim are for ONNX networks"},
-      {{"core", "--hardware", "h", "--workload", "w", "--generated", "0"}, "--generated"}};
+      {{"core", "--hardware", "h", "--workload", "w", "--generated", "0"}, "--generated"},
+      {{"optimise"}, "A subcommand is required"},
+      {{"optimise", "joint"}, "an experiment file, or --hardware and --workload are required"},
+      {{"optimise", "joint", "e.yaml", "--batch", "2"},
+       "--batch is for the experiment file to say"}};
   for (const Wrong& wrong : cases) {
     const Ran ran = run_monet(wrong.arguments);
     EXPECT_EQ(ran.code, 2) << wrong.message;

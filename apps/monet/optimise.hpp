@@ -1,0 +1,37 @@
+// The subcommands of `monet optimise`, each in a file of its own.
+#pragma once
+
+#include "commands.hpp"
+#include "optimise_options.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace monet::cli {
+
+Action add_optimise_allocation(CLI::App& optimise);
+Action add_optimise_fusion(CLI::App& optimise);
+Action add_optimise_checkpointing(CLI::App& optimise);
+Action add_optimise_joint(CLI::App& optimise);
+
+/// Options of `monet optimise fusion` beside the common ones.
+struct FusionArguments {
+  std::string model = "monet"; ///< or einsum
+  std::string objective = "latency";
+};
+/// `--model einsum`.
+int optimise_einsum(const OptimiseArguments& common, const FusionArguments& own, Session& session);
+
+/// Options of `monet optimise checkpointing` beside the common ones.
+struct CheckpointingArguments {
+  std::string log; ///< an operator log instead of a step
+  std::string budget;
+  bool sweep = false;
+  std::string objective = "latency";
+};
+/// `--log`.
+int optimise_log(const OptimiseArguments& common, const CheckpointingArguments& own,
+                 Session& session);
+
+} // namespace monet::cli

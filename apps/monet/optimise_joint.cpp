@@ -1,0 +1,26 @@
+// monet optimise joint: fusion, checkpointing and allocation together.
+#include "optimise.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <memory>
+
+namespace monet::cli {
+
+Action add_optimise_joint(CLI::App& optimise) {
+  struct Arguments {
+    OptimiseArguments common;
+  };
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* command =
+      optimise.add_subcommand("joint", "Fusion, checkpointing and allocation together");
+  arguments->common.add_to(*command);
+  command->footer("Example: monet optimise joint --hardware data/hardware/tpu_like_quad_core.yaml "
+                  "--workload data/workload/resnet18_cifar.onnx --batch 1");
+  return [arguments](Session& session) -> int {
+    const SearchInputs inputs = prepare(arguments->common, "latency", session);
+    throw UsageError("optimise joint is not available yet");
+  };
+}
+
+} // namespace monet::cli

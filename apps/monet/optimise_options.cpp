@@ -1,0 +1,165 @@
+#include "optimise_options.hpp"
+
+#include "monet/base/errors.hpp"
+#include "monet/report/text.hpp"
+#include "monet/workload/views.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+
+namespace monet::cli {
+
+namespace {
+
+constexpr double kLongest = 1e7; // seconds; nobody means more
+
+} // namespace
+
+void OptimiseArguments::add_to(CLI::App& command) {
+  step.add_to(command);
+  step.cost.add_to_search(command);
+  for (const CLI::Option* option : command.get_options()) {
+    if (!option->check_lname("help"))
+      of_step.push_back(option);
+  }
+  command
+      .add_option("experiment", experiment,
+                  "Experiment file (YAML) in place of the options of the step")
+      ->type_name("EXPERIMENT.yaml");
+  command.add_option("--seed", seed, "Of the search's random numbers")->capture_default_str();
+  command
+      .add_option("--time-limit", time_limit,
+                  "End the search after so many seconds with the best so far; 0 = when it is done")
+      ->check(CLI::Range(0.0, kLongest))
+      ->type_name("SECONDS")
+      ->capture_default_str();
+  command.add_option("--jobs", jobs, "Threads (0 = all cores); results do not depend on it")
+      ->check(CLI::Range(0, 4096))
+      ->capture_default_str();
+  command.add_option("--json", json, "Write the result as JSON; - for standard output")
+      ->type_name("FILE");
+  command.add_flag("--verify", verify, "Check the invariants of every stage's product");
+}
+
+Experiment OptimiseArguments::read() const {
+  if (!experiment.empty()) {
+    for (const CLI::Option* option : of_step) {
+      if (option->count() > 0)
+        throw UsageError(option->get_name() + " is for the experiment file to say");
+    }
+    return read_experiment(experiment);
+  }
+  if (step.hardware.empty() || step.workload.empty())
+    throw UsageError("an experiment file, or --hardware and --workload are required");
+  return step.experiment();
+}
+
+TilingOptions SearchInputs::tiling_options() const {
+  return cli::tiling_options(experiment, files, step, &graph);
+}
+
+ScheduleOptions SearchInputs::schedule_options(int jobs) const {
+  return cli::schedule_options(experiment, jobs);
+}
+
+SearchInputs prepare(const OptimiseArguments& arguments, const std::string& objective,
+                     Session& session) {
+  session.context.jobs = arguments.jobs;
+  session.context.verify = arguments.verify;
+  SearchInputs inputs;
+  inputs.experiment = arguments.read();
+  if (arguments.experiment.empty() && arguments.step.cost.objective == "auto") {
+    inputs.experiment.core_cost.objective = objective_named(objective).value_or(Objective::latency);
+  }
+  inputs.files = session.stage(
+      "read files", [&] { return read_inputs(inputs.experiment); },
+      [](const ModelInputs& read) {
+        verify(read.network);
+        verify(read.chip);
+      });
+  const auto check = [](const TrainingGraph& graph) { verify(graph); };
+  const auto& training = inputs.experiment.training;
+  inputs.graph = session.stage(
+      "graph",
+      [&] {
+        return training ? make_training_graph(inputs.files.network, *training)
+                        : make_inference_graph(inputs.files.network, {});
+      },
+      check);
+  inputs.step = session.stage(
+      "fold views", [&] { return fold_views(inputs.graph); }, check);
+  return inputs;
+}
+
+SearchControl search_control(const OptimiseArguments& arguments, Session& session) {
+  SearchControl control;
+  control.seed = arguments.seed;
+  control.jobs = arguments.jobs;
+  control.stop = session.interrupted;
+  if (arguments.time_limit > 0) {
+    const double left = std::max(0.0, arguments.time_limit - session.progress.seconds());
+    control.deadline = std::chrono::steady_clock::now() +
+                       std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                           std::chrono::duration<double>(left));
+  }
+  const auto deadline = control.deadline;
+  control.progress = [&session, deadline](const SearchProgress& state) {
+    SearchControl limit;
+    limit.deadline = deadline;
+    session.progress.search(state, limit.seconds_left());
+  };
+  return control;
+}
+
+nlohmann::ordered_json number_json(double value) {
+  return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
+}
+
+nlohmann::ordered_json search_json(const std::string& kind, const std::string& name,
+                                   const std::string& objective, const Certificate& found,
+                                   const Session& session) {
+  return {{"schema_version", 1},
+          {"kind", kind},
+          {"name", valid_utf8(name)},
+          {"objective", objective},
+          {"best", number_json(found.best)},
+          {"bound", number_json(found.bound)},
+          {"gap", number_json(found.gap())},
+          {"seconds", session.progress.seconds()},
+          {"interrupted", found.interrupted}};
+}
+
+nlohmann::ordered_json search_provenance(const SearchInputs& inputs,
+                                         const OptimiseArguments& arguments) {
+  Provenance provenance = provenance_of(inputs.experiment, inputs.files.chip);
+  provenance.seed = arguments.seed;
+  if (arguments.time_limit > 0)
+    provenance.options["time_limit_seconds"] = fmt::format("{}", arguments.time_limit);
+  return provenance_json(provenance);
+}
+
+std::string gap_text(const Certificate& found) {
+  const double gap = found.gap();
+  return std::isfinite(found.best) && std::isfinite(gap) ? fmt::format("{:.2f} %", 100 * gap)
+                                                         : "unknown";
+}
+
+int finish_search(const OptimiseArguments& arguments, const nlohmann::ordered_json& result,
+                  const std::string& table, const Certificate& found, Session& session) {
+  session.progress.stage("write results");
+  if (!arguments.json.empty())
+    write_json(arguments.json, result);
+  if (arguments.json != "-")
+    print_result(table);
+  const bool stopped = session.interrupted != nullptr && session.interrupted->load();
+  if (found.interrupted || stopped) {
+    print_message("", fmt::format("{}: this is the best so far, gap {}",
+                                  stopped ? "interrupted" : "time limit reached", gap_text(found)));
+  }
+  return stopped ? kExitInterrupted : kExitOk;
+}
+
+} // namespace monet::cli

@@ -1,0 +1,79 @@
+// What the searches of `monet optimise` share: their options, their inputs made ready, and how
+// they end.
+#pragma once
+
+#include "console.hpp"
+#include "network_options.hpp"
+#include "pipeline.hpp"
+
+#include "monet/optimise/search.hpp"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class Option;
+}
+
+namespace monet::cli {
+
+/// Options of every search.
+struct OptimiseArguments {
+  std::string experiment; ///< file in place of the options of the step; empty: none
+  StepArguments step;
+  std::uint64_t seed = 1;
+  double time_limit = 0; ///< seconds; 0: none
+  int jobs = 1;
+  std::string json;
+  bool verify = false;
+  std::vector<const CLI::Option*> of_step; ///< those that an experiment file replaces
+
+  void add_to(CLI::App& command);
+  /// UsageError when there is neither an experiment nor a chip with a network, or something of
+  /// both.
+  Experiment read() const;
+};
+
+/// One step on one chip, read and checked.
+struct SearchInputs {
+  Experiment experiment;
+  ModelInputs files;
+  TrainingGraph graph; ///< training, or inference without training options; with its views
+  TrainingGraph step;  ///< the same with views folded: what is tiled and scheduled
+
+  /// The experiment's mapping, mode, stacks and halo; points into this object.
+  TilingOptions tiling_options() const;
+  ScheduleOptions schedule_options(int jobs) const;
+};
+
+/// Reads everything. `objective` is the search's: what a mapping on a core minimises follows it
+/// when it is latency, energy or edp and neither --core-objective nor an experiment say otherwise.
+SearchInputs prepare(const OptimiseArguments& arguments, const std::string& objective,
+                     Session& session);
+
+/// Seed, threads, Ctrl-C, time limit (since the command began) and progress for a search.
+SearchControl search_control(const OptimiseArguments& arguments, Session& session);
+
+/// What every result begins with: schema_version, kind ("optimise allocation"), name, objective,
+/// best, bound, gap, seconds, interrupted. Numbers that are not known are null.
+nlohmann::ordered_json search_json(const std::string& kind, const std::string& name,
+                                   const std::string& objective, const Certificate& found,
+                                   const Session& session);
+/// A finite number, else null.
+nlohmann::ordered_json number_json(double value);
+/// Provenance of a search: files and options of the step, seed and limits.
+nlohmann::ordered_json search_provenance(const SearchInputs& inputs,
+                                         const OptimiseArguments& arguments);
+
+/// "12.3 %", or "unknown" without a bound.
+std::string gap_text(const Certificate& found);
+
+/// Writes the JSON where it was asked for and the table to standard output, says whether the search
+/// was cut short, and returns the exit code: 130 after Ctrl-C, else 0.
+int finish_search(const OptimiseArguments& arguments, const nlohmann::ordered_json& result,
+                  const std::string& table, const Certificate& found, Session& session);
+
+} // namespace monet::cli
