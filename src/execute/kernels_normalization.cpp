@@ -180,10 +180,16 @@ struct BatchNormalization {
       const Real inverse = 1 / std::sqrt(found.variance + epsilon);
       write_scaled<Real>(group.in(0), found.mean, inverse, operand(context, group, 1, 1.0),
                          operand(context, group, 2, 0.0), group.out(0));
+      if (context.has_output(3))
+        group.out(3)[0] = found.mean;
+      if (context.has_output(4))
+        group.out(4)[0] = inverse;
+      if (!context.has_input(3) || !context.has_input(4))
+        return; // computed again: the running statistics have moved already
       const auto count = static_cast<Real>(group.size());
       const Real unbiased = found.variance * (estimates && count > 1 ? count / (count - 1) : 1);
       const Real results[]{keep * group.in(3)[0] + (1 - keep) * found.mean,
-                           keep * group.in(4)[0] + (1 - keep) * unbiased, found.mean, inverse};
+                           keep * group.in(4)[0] + (1 - keep) * unbiased};
       for (std::size_t i = 0; i < std::size(results); ++i) {
         if (context.has_output(i + 1))
           group.out(i + 1)[0] = results[i];

@@ -153,10 +153,30 @@ private:
       const Tensor& tensor = graph_.tensor(stored);
       std::int64_t until = tensor.producer ? last_gradient[tensor.producer->index()] : -1;
       for (const OpId reader : tensor.consumers)
-        until = std::max(until, last_gradient[reader.index()]);
-      if (until >= 0 && first_[memory_[stored.index()].index()] >= 0)
+        until = std::max(until, last_gradient[original_of(reader).index()]);
+      if (until >= 0 && first_[memory_[stored.index()].index()] >= 0 && !is_replaced(stored, until))
         touch(stored, until, until);
     }
+  }
+
+  OpId original_of(OpId id) const {
+    const Operator& op = graph_.op(id);
+    return op.phase == Phase::recompute ? op.forward_op.value_or(id) : id;
+  }
+
+  /// Its producer has run again by then, so that nobody needs this one.
+  bool is_replaced(TensorId tensor, std::int64_t until) const {
+    const auto producer = graph_.tensor(tensor).producer;
+    if (!producer)
+      return false;
+    const auto end =
+        std::min<std::size_t>(static_cast<std::size_t>(until), graph_.operators().size());
+    for (std::size_t i = producer->index() + 1; i < end; ++i) {
+      const Operator& op = graph_.op(OpId(i));
+      if (op.phase == Phase::recompute && op.forward_op == producer)
+        return true;
+    }
+    return false;
   }
 
   void find_reuse() {

@@ -1,15 +1,15 @@
 #include "training/recompute.hpp"
 
-#include "training/rebuild.hpp"
+#include "training/run_sequence.hpp"
 #include "training/storage.hpp"
 
 #include "monet/base/text.hpp"
+#include "monet/training/insert_recompute.hpp"
 #include "monet/workload/operators.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <set>
 
@@ -22,16 +22,6 @@ bool is_forward(const Graph& graph, TensorId id) {
   return producer && graph.op(*producer).phase == Phase::forward;
 }
 
-/// Why running the operator again does not give the same; empty when it does.
-std::string obstacle(const Graph& graph, const Operator& op) {
-  if (op.op_type == "Dropout" || op.op_type.rfind("Random", 0) == 0 || op.op_type == "Bernoulli")
-    return "draws random numbers, which are not drawn twice";
-  const bool overwrites = std::any_of(op.outputs.begin(), op.outputs.end(), [&](const auto& out) {
-    return out && graph.tensor(*out).alias_of;
-  });
-  return overwrites ? "overwrites a tensor in place and cannot run twice" : "";
-}
-
 class Recomputing {
 public:
   Recomputing(const Graph& graph, std::set<TensorId> chosen)
@@ -41,7 +31,13 @@ public:
   Graph run() {
     find_readers();
     place_clones();
-    return rebuild();
+    RunSequence sequence(graph_);
+    for (std::size_t i = 0; i < graph_.operators().size(); ++i) {
+      for (const OpId again : before_[i])
+        sequence.run(again);
+      sequence.run(OpId(i));
+    }
+    return sequence.release();
   }
 
 private:
@@ -82,113 +78,10 @@ private:
     }
   }
 
-  Graph rebuild() {
-    made_ = without_operators(graph_);
-    new_op_.resize(graph_.operators().size());
-    for (std::size_t i = 0; i < graph_.operators().size(); ++i) {
-      for (const OpId clone : before_[i])
-        add_clone(clone);
-      Operator op = graph_.op(OpId(i));
-      if (op.phase == Phase::backward)
-        read_clones(op);
-      if (op.forward_op)
-        op.forward_op = new_op_[op.forward_op->index()];
-      const bool changed = op.inputs != graph_.op(OpId(i)).inputs;
-      new_op_[i] = made_.add_operator(std::move(op));
-      if (changed)
-        renew_nest(*new_op_[i]);
-    }
-    return std::move(made_);
-  }
-
-  void add_clone(OpId source) {
-    Operator op = graph_.op(source);
-    op.name += ".recomputed";
-    op.phase = Phase::recompute;
-    op.forward_op = new_op_[source.index()];
-    read_clones(op);
-    std::vector<std::pair<TensorId, TensorId>> results;
-    for (auto& output : op.outputs) {
-      if (!output)
-        continue;
-      const TensorId copy = copy_tensor(*output);
-      results.emplace_back(*output, copy);
-      output = copy;
-    }
-    renew_nest(made_.add_operator(std::move(op)));
-    for (const auto& [original, copy] : results)
-      clone_.insert_or_assign(original, copy);
-  }
-
-  TensorId copy_tensor(TensorId original) {
-    Tensor tensor = graph_.tensor(original);
-    tensor.name += ".recomputed";
-    tensor.producer.reset();
-    tensor.consumers.clear();
-    return made_.add_tensor(std::move(tensor));
-  }
-
-  void read_clones(Operator& op) {
-    for (auto& input : op.inputs) {
-      if (input)
-        input = recomputed(*input);
-    }
-  }
-
-  /// The tensor to read in the backward part: through the same views, of the clone.
-  TensorId recomputed(TensorId id) {
-    std::vector<TensorId> views; // from the tensor read towards its storage
-    TensorId at = id;
-    while (clone_.count(at) == 0) {
-      const TensorId root = storage_root(graph_, at);
-      if (root == at || clone_.count(root) == 0)
-        return id;
-      views.push_back(at);
-      at = *graph_.op(*graph_.tensor(at).producer).inputs[0];
-    }
-    for (std::size_t k = views.size(); k-- > 0;)
-      view_clone(views[k]);
-    return clone_.at(id);
-  }
-
-  void view_clone(TensorId view) {
-    const OpId source = *graph_.tensor(view).producer;
-    if (graph_.op(source).phase == Phase::forward || graph_.op(source).phase == Phase::loss)
-      add_view(source);
-    else
-      clone_.insert_or_assign(view, view); // made in the backward part, of the clone
-  }
-
-  void add_view(OpId source) {
-    Operator op = graph_.op(source);
-    op.name += ".recomputed";
-    op.phase = Phase::recompute;
-    op.forward_op = new_op_[source.index()];
-    op.inputs[0] = clone_.at(*op.inputs[0]);
-    for (auto& output : op.outputs) {
-      if (!output)
-        continue;
-      const TensorId copy = copy_tensor(*output);
-      clone_.insert_or_assign(*output, copy);
-      output = copy;
-    }
-    made_.add_operator(std::move(op));
-  }
-
-  void renew_nest(OpId id) {
-    const Operator& op = made_.op(id);
-    const OperatorRule* rule = find_rule(op.domain, op.op_type);
-    if (rule && !rule->is_view)
-      build_nest(made_, id);
-  }
-
   const Graph& graph_;
   std::set<TensorId> chosen_;             ///< storages
   std::vector<std::vector<OpId>> before_; ///< forward operators to run again before this one
   std::vector<std::optional<std::size_t>> position_; ///< per forward operator
-  std::vector<std::optional<OpId>> new_op_;
-  std::map<TensorId, TensorId> clone_;
-  Graph made_;
 };
 
 } // namespace
@@ -260,7 +153,7 @@ Graph recompute(const Graph& graph, const std::vector<std::string>& patterns,
     if (!std::binary_search(stored.begin(), stored.end(), id))
       continue;
     const Operator& producer = graph.op(*graph.tensor(id).producer);
-    const std::string why = obstacle(graph, producer);
+    const std::string why = recompute_obstacle(graph, producer);
     if (why.empty())
       chosen.insert(id);
     else

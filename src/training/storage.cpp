@@ -20,13 +20,27 @@ bool is_state(TensorKind kind) {
          kind == TensorKind::constant || kind == TensorKind::optimizer_state;
 }
 
-bool made_before_backward(const Graph& graph, const Tensor& tensor) {
+/// Per operator: whether it belongs to the backward part of its micro-batch. What is computed again
+/// belongs to the part that it stands in front of.
+std::vector<bool> in_backward_part(const Graph& graph) {
+  const std::size_t count = graph.operators().size();
+  std::vector<bool> backward(count);
+  bool part = true; // of what follows
+  for (std::size_t i = count; i-- > 0;) {
+    const Phase phase = graph.operators()[i].phase;
+    if (phase != Phase::recompute)
+      part = phase == Phase::backward || phase == Phase::update;
+    backward[i] = part;
+  }
+  return backward;
+}
+
+bool made_before_backward(const std::vector<bool>& backward, const Tensor& tensor) {
   if (is_state(tensor.kind))
     return false;
   if (!tensor.producer)
     return tensor.kind == TensorKind::input || tensor.kind == TensorKind::label;
-  const Phase phase = graph.op(*tensor.producer).phase;
-  return phase == Phase::forward || phase == Phase::loss;
+  return !backward[tensor.producer->index()];
 }
 
 } // namespace
@@ -44,14 +58,16 @@ TensorId storage_root(const Graph& graph, TensorId tensor) {
 
 std::vector<TensorId> tensors_read_by_backward(const Graph& graph) {
   std::set<TensorId> stored;
-  for (const Operator& op : graph.operators()) {
-    if (op.phase != Phase::backward && op.phase != Phase::recompute)
+  const std::vector<bool> backward = in_backward_part(graph);
+  for (std::size_t i = 0; i < backward.size(); ++i) {
+    const Operator& op = graph.operators()[i];
+    if (!backward[i] || op.phase == Phase::update)
       continue;
     for (const auto& input : op.inputs) {
       if (!input)
         continue;
       const TensorId root = storage_root(graph, *input);
-      if (made_before_backward(graph, graph.tensor(root)))
+      if (made_before_backward(backward, graph.tensor(root)))
         stored.insert(root);
     }
   }

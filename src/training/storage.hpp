@@ -10,8 +10,9 @@ namespace monet {
 /// The tensor whose memory a view shares; the tensor itself when it is no view.
 TensorId storage_root(const Graph& graph, TensorId tensor);
 
-/// Tensors made in the forward or loss phase, inputs and labels that some backward or recomputing
-/// operator reads; views count as what they view. Sorted by id.
+/// Tensors made before the backward part, inputs and labels that some operator of the backward part
+/// reads; views count as what they view. What is computed again belongs to the part that it stands
+/// in front of. Sorted by id.
 std::vector<TensorId> tensors_read_by_backward(const Graph& graph);
 
 struct StoredActivations {

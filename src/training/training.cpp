@@ -174,15 +174,16 @@ StoredActivations choose_stored(Graph& graph, const TrainingOptions& options,
 
 /// A network may be a training step that was written as ONNX; its phases follow each other.
 void check_phases(const Graph& network) {
-  const auto rank = [](Phase phase) { return phase == Phase::recompute ? Phase::backward : phase; };
   const Operator* previous = nullptr;
   for (const Operator& op : network.operators()) {
-    if (previous && rank(op.phase) < rank(previous->phase)) {
+    if (op.phase == Phase::recompute && op.gradient_of == GradientOf::none)
+      continue; // anywhere
+    if (previous && op.phase < previous->phase) {
       throw InputError({network.origin, 0, 0, fmt::format("node '{}'", op.name)},
                        fmt::format("is of phase '{}', but follows '{}' of phase '{}'",
                                    name_of(op.phase), previous->name, name_of(previous->phase)));
     }
-    if (op.gradient_of != GradientOf::none && rank(op.phase) != Phase::backward) {
+    if (op.gradient_of != GradientOf::none && op.phase != Phase::backward) {
       throw InputError({network.origin, 0, 0, fmt::format("node '{}'", op.name)},
                        "computes a gradient outside the backward phase");
     }

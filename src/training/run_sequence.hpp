@@ -1,0 +1,46 @@
+// Writes a graph anew from runs of its operators, some of which run several times.
+#pragma once
+
+#include "monet/workload/graph.hpp"
+
+#include <optional>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+namespace monet {
+
+/// Rearranges or renames only: what it reads and writes is one piece of memory.
+bool is_free_view(const Graph& graph, const Operator& op);
+
+class RunSequence {
+public:
+  /// `as_read`: the same graph with folded views, whose operators say which views they read as they
+  /// are (because those are copies there) and which they look through; null: they look through all.
+  explicit RunSequence(const Graph& graph, const Graph* as_read = nullptr);
+
+  /// Appends a run. The first one is the operator itself; its tensors keep their ids.
+  void run(OpId id);
+  bool has_run(OpId id) const { return new_op_[id.index()].has_value(); }
+  Graph release() { return std::move(made_); }
+
+private:
+  void name_folded(const Graph& as_read);
+  bool reads_as_is(OpId reader, TensorId tensor) const;
+  TensorId version(TensorId tensor, OpId reader);
+  void run_again(Operator op, OpId id);
+  void run_view_again(OpId id, TensorId source);
+  void write_copies(Operator& op, std::vector<std::pair<TensorId, TensorId>>& written);
+  void note_written(OpId id, const std::vector<std::pair<TensorId, TensorId>>& written);
+  static void leave_out_running_statistics(Operator& op);
+
+  const Graph& graph_;
+  Graph made_;
+  std::vector<std::optional<OpId>> new_op_;       ///< per operator: its first run
+  std::vector<TensorId> current_;                 ///< per tensor: what its last run wrote
+  std::vector<std::optional<TensorId>> viewed_;   ///< per view: the version that it is a view of
+  std::vector<std::vector<TensorId>> read_as_is_; ///< per operator, sorted; see the constructor
+  std::unordered_set<std::string> tensor_names_, op_names_;
+};
+
+} // namespace monet

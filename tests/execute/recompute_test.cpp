@@ -1,0 +1,175 @@
+// Plans of recomputation as operators of the graph: same numbers, bit for bit, and the peak that
+// the plan promises.
+#include "training/tiny_network.hpp"
+
+#include "monet/base/errors.hpp"
+#include "monet/base/rng.hpp"
+#include "monet/execute/execute.hpp"
+#include "monet/training/insert_recompute.hpp"
+#include "monet/training/liveness.hpp"
+#include "monet/workload/onnx_writer.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+namespace monet {
+namespace {
+
+/// Convolutions with batch normalisations, a residual, pooling, a reshape and a product.
+Graph residual_network() {
+  TinyNetwork n;
+  const auto pads = with("pads", std::vector<std::int64_t>{1, 1, 1, 1});
+  const std::vector<std::int64_t> full{2, 4, 6, 6};
+  const auto normal = [&](TensorId x, const std::string& name) {
+    Attributes attributes = with("training_mode", std::int64_t{0});
+    return n.op("BatchNormalization",
+                {x, n.parameter(name + ".scale", {4}), n.parameter(name + ".bias", {4}),
+                 n.buffer(name + ".mean", {4}), n.buffer(name + ".var", {4})},
+                full, attributes);
+  };
+  TensorId x =
+      n.op("Conv", {n.input("x", {2, 3, 6, 6}), n.parameter("w1", {4, 3, 3, 3})}, full, pads);
+  x = n.op("Relu", {normal(x, "bn1")}, full);
+  TensorId y = n.op("Conv", {x, n.parameter("w2", {4, 4, 3, 3})}, full, pads);
+  y = n.op("Relu", {n.op("Add", {normal(y, "bn2"), x}, full)}, full);
+  Attributes pool = with("kernel_shape", std::vector<std::int64_t>{2, 2});
+  pool.set("strides", std::vector<std::int64_t>{2, 2});
+  y = n.op("MaxPool", {y}, {2, 4, 3, 3}, pool);
+  y = n.op("Gelu", {n.op("Reshape", {y, n.integers("shape", {2, 36})}, {2, 36})}, {2, 36});
+  n.output(n.op("MatMul", {y, n.parameter("w3", {36, 5})}, {2, 5}));
+  return n.graph;
+}
+
+std::vector<OpId> once(const Graph& graph) {
+  std::vector<OpId> runs;
+  for (std::size_t i = 0; i < graph.operators().size(); ++i)
+    runs.emplace_back(i);
+  return runs;
+}
+
+struct Random {
+  std::uint64_t seed;
+  std::uint64_t drawn = 0;
+  std::size_t below(std::size_t count) { return random_bits(seed, drawn++) % count; }
+};
+
+/// Runs of random operators again at random places.
+std::vector<OpId> random_runs(const Graph& graph, int again, Random& random) {
+  std::vector<OpId> runs = once(graph);
+  for (int k = 0; k < again; ++k) {
+    const std::size_t at = 1 + random.below(runs.size());
+    const OpId id = runs[random.below(at)];
+    if (recompute_obstacle(graph, graph.op(id)).empty())
+      runs.insert(runs.begin() + static_cast<std::ptrdiff_t>(at), id);
+  }
+  return runs;
+}
+
+/// Loss, gradients, updated parameters, states and running statistics by name.
+std::map<std::string, std::vector<double>> results(const TrainingGraph& step) {
+  ExecuteOptions options;
+  options.keep_all = false;
+  Execution execution(step.graph, options);
+  fill(execution, step, 3);
+  execution.run();
+  std::map<std::string, std::vector<double>> numbers;
+  const auto note = [&](TensorId id) { numbers[step.graph.tensor(id).name] = execution.get(id); };
+  note(*step.loss);
+  for (const TensorId id : step.graph.outputs)
+    note(id);
+  for (const ParameterRecord& record : step.parameters)
+    note(record.gradient);
+  return numbers;
+}
+
+TEST(InsertRecompute, AnyRunsGiveTheSameNumbers) {
+  Random random{5};
+  for (const StorePolicy store : {StorePolicy::minimal, StorePolicy::pytorch_eager}) {
+    TrainingOptions options;
+    options.store = store;
+    options.micro_batches = store == StorePolicy::minimal ? 2 : 1;
+    const TrainingGraph step = make_training_graph(residual_network(), options);
+    const TrainingGraph folded = fold_views(step);
+    const auto expected = results(step);
+    for (int k = 0; k < 40; ++k) {
+      const std::vector<OpId> runs = random_runs(step.graph, 1 + k, random);
+      const TrainingGraph made = with_recomputation(step, runs);
+      verify(made);
+      EXPECT_EQ(results(made), expected);
+      EXPECT_EQ(results(fold_views(made)), expected);
+      const std::vector<OpId> folded_runs = random_runs(folded.graph, 1 + k, random);
+      const TrainingGraph both[]{with_recomputation(folded, folded_runs),
+                                 with_recomputation(step, folded, folded_runs)};
+      for (const TrainingGraph& other : both) {
+        verify(other);
+        EXPECT_EQ(results(other), expected);
+      }
+      const TrainingGraph again = fold_views(both[1]);
+      EXPECT_EQ(find_liveness(again).live, find_liveness(both[0]).live);
+      EXPECT_EQ(again.stored_bytes, both[0].stored_bytes);
+    }
+  }
+}
+
+TEST(InsertRecompute, ABatchNormalisationLeavesItsRunningStatistics) {
+  const TrainingGraph step = make_training_graph(residual_network(), {});
+  std::vector<OpId> runs = once(step.graph);
+  const auto norm = std::find_if(runs.begin(), runs.end(), [&](OpId id) {
+    return step.graph.op(id).op_type == "BatchNormalization";
+  });
+  runs.insert(runs.end() - 12, *norm);
+  runs.insert(runs.end() - 10, *norm);
+  const TrainingGraph made = with_recomputation(step, runs);
+  EXPECT_EQ(count_ops(made.graph, "BatchNormalization", Phase::recompute), 2);
+  const Operator* again = find_op(made.graph, "BatchNormalization", Phase::recompute);
+  EXPECT_EQ(again->inputs.size(), 3U);
+  EXPECT_EQ(again->outputs.size(), 5U);
+  EXPECT_FALSE(again->outputs[1] || again->outputs[2]);
+  EXPECT_EQ(again->name, step.graph.op(*norm).name + ".recomputed");
+  EXPECT_EQ(results(made), results(step));
+  EXPECT_FALSE(write_onnx(made.graph).empty());
+}
+
+TEST(InsertRecompute, StoredActivationsFollow) {
+  const TrainingGraph step = make_training_graph(residual_network(), {});
+  EXPECT_EQ(with_recomputation(step, once(step.graph)).stored_activations, step.stored_activations);
+  std::vector<OpId> runs = once(step.graph);
+  // Everything that can be is made again before the backward part: only what stays is stored.
+  const auto backward = std::find_if(runs.begin(), runs.end(), [&](OpId id) {
+    return step.graph.op(id).phase == Phase::backward;
+  });
+  std::vector<OpId> again;
+  for (auto run = runs.begin(); run != backward; ++run) {
+    if (recompute_obstacle(step.graph, step.graph.op(*run)).empty())
+      again.push_back(*run);
+  }
+  runs.insert(backward, again.begin(), again.end());
+  const TrainingGraph made = with_recomputation(step, runs);
+  for (const TensorId id : made.stored_activations)
+    EXPECT_FALSE(made.graph.tensor(id).producer) << made.graph.tensor(id).name;
+  EXPECT_EQ(made.stored_bytes, 2 * 3 * 6 * 6 * 4 + 2 * 8); // image and labels
+}
+
+TEST(InsertRecompute, RandomOperatorsAreRefusedAtTheirNode) {
+  TinyNetwork n;
+  const TensorId a = n.op("MatMul", {n.input("x", {4, 4}), n.parameter("w", {4, 4})}, {4, 4});
+  const TensorId d = n.op("Dropout", {a}, {4, 4}, with("ratio", 0.5));
+  n.output(n.op("MatMul", {d, n.parameter("v", {4, 4})}, {4, 4}));
+  const TrainingGraph step = make_training_graph(n.graph, {});
+  std::vector<OpId> runs = once(step.graph);
+  runs.insert(runs.begin() + 3, OpId(1));
+  try {
+    with_recomputation(step, runs);
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_NE(std::string(error.what()).find("node 'Dropout_1'"), std::string::npos);
+    EXPECT_NE(std::string(error.what()).find("random"), std::string::npos);
+  }
+  runs = once(step.graph);
+  runs.pop_back();
+  EXPECT_THROW(with_recomputation(step, runs), InternalError);
+}
+
+} // namespace
+} // namespace monet
