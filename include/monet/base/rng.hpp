@@ -19,4 +19,23 @@ constexpr double random_unit(std::uint64_t seed, std::uint64_t counter) {
   return static_cast<double>(random_bits(seed, counter) >> 11) * 0x1.0p-53;
 }
 
+/// The numbers of a seed, one after another. Copies go on by themselves.
+class RandomStream {
+public:
+  /// Streams of the same seed and different numbers have nothing in common.
+  explicit constexpr RandomStream(std::uint64_t seed, std::uint64_t number = 0)
+      : seed_(random_bits(random_bits(seed, 0), number)) {}
+
+  constexpr std::uint64_t bits() { return random_bits(seed_, counter_++); }
+  /// Uniform in [0, 1).
+  constexpr double unit() { return random_unit(seed_, counter_++); }
+  /// One of 0 .. count - 1; count > 0 and far below 2^64.
+  constexpr std::uint64_t below(std::uint64_t count) { return bits() % count; }
+  constexpr bool chance(double probability) { return unit() < probability; }
+
+private:
+  std::uint64_t seed_;
+  std::uint64_t counter_ = 0;
+};
+
 } // namespace monet
