@@ -12,4 +12,6 @@ if(MONET_DEVELOPER_MODE)
   find_package(GTest REQUIRED)
   find_package(rapidcheck REQUIRED)   # targets: rapidcheck, rapidcheck_gtest
   find_package(benchmark REQUIRED)
+  # To check our NSGA-II.
+  find_package(pagmo QUIET)           # Pagmo::pagmo
 endif()
