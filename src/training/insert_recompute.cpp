@@ -67,7 +67,7 @@ void renew_stored(const Graph& before, TrainingGraph& step) {
   const Tensors read = tensors_read_by_backward(step.graph);
   const Tensors dropped = without(read_before, read);
   const Tensors kept = without(step.stored_activations, dropped);
-  const Tensors added = without(read, kept);
+  const Tensors added = without(without(read, read_before), kept);
   if (step.store == StorePolicy::minimal) {
     step.stored_activations = kept;
   } else { // as autograd counts them, views that were copied included

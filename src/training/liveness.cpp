@@ -137,7 +137,8 @@ private:
   }
 
   /// What is stored although no gradient reads it, or because PyTorch stores it, is let go when the
-  /// gradients of its readers and its producer have run.
+  /// gradients of its readers and its producer have run; what is computed again, and what it is
+  /// computed from, after the last reader.
   void hold_stored() {
     std::vector<std::int64_t> last_gradient(graph_.operators().size(), -1);
     for (std::size_t i = 0; i < graph_.operators().size(); ++i) {
@@ -154,7 +155,8 @@ private:
       std::int64_t until = tensor.producer ? last_gradient[tensor.producer->index()] : -1;
       for (const OpId reader : tensor.consumers)
         until = std::max(until, last_gradient[original_of(reader).index()]);
-      if (until >= 0 && first_[memory_[stored.index()].index()] >= 0 && !is_replaced(stored, until))
+      const bool touched = first_[memory_[stored.index()].index()] >= 0;
+      if (until >= 0 && touched && !is_for_recomputing(stored, until))
         touch(stored, until, until);
     }
   }
@@ -164,14 +166,16 @@ private:
     return op.phase == Phase::recompute ? op.forward_op.value_or(id) : id;
   }
 
-  /// Its producer has run again by then, so that nobody needs this one.
-  bool is_replaced(TensorId tensor, std::int64_t until) const {
+  /// Its producer has run again by then, so that nobody needs this one; or it is there to compute
+  /// something again rather than for a gradient.
+  bool is_for_recomputing(TensorId tensor, std::int64_t until) const {
+    const auto runs_again = [&](OpId id) { return graph_.op(id).phase == Phase::recompute; };
+    const auto& consumers = graph_.tensor(tensor).consumers;
+    if (std::any_of(consumers.begin(), consumers.end(), runs_again))
+      return true;
     const auto producer = graph_.tensor(tensor).producer;
-    if (!producer)
-      return false;
-    const auto end =
-        std::min<std::size_t>(static_cast<std::size_t>(until), graph_.operators().size());
-    for (std::size_t i = producer->index() + 1; i < end; ++i) {
+    const auto end = static_cast<std::size_t>(until);
+    for (std::size_t i = producer ? producer->index() + 1 : end; i < end; ++i) {
       const Operator& op = graph_.op(OpId(i));
       if (op.phase == Phase::recompute && op.forward_op == producer)
         return true;

@@ -1,0 +1,245 @@
+// Steps as problems of recomputation and back: the same live bytes, the same numbers.
+#include "training/tiny_network.hpp"
+
+#include "monet/base/rng.hpp"
+#include "monet/execute/execute.hpp"
+#include "monet/optimise/checkpointing.hpp"
+#include "monet/training/insert_recompute.hpp"
+#include "monet/training/liveness.hpp"
+#include "monet/workload/onnx_reader.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+
+namespace monet {
+namespace {
+
+struct Random {
+  std::uint64_t seed;
+  std::uint64_t drawn = 0;
+  std::size_t below(std::size_t count) { return random_bits(seed, drawn++) % count; }
+  bool chance(std::size_t percent) { return below(100) < percent; }
+};
+
+Graph network(const std::string& name, std::int64_t batch = 1) {
+  OnnxReadOptions options;
+  options.batch = batch;
+  return read_onnx(std::string(MONET_SOURCE_DIR) + "/data/workload/" + name + ".onnx", options);
+}
+
+std::vector<std::int64_t> some_costs(const Graph& graph) {
+  std::vector<std::int64_t> costs;
+  for (const Operator& op : graph.operators())
+    costs.push_back(1 + macs(op.nest) / 64 + iterations(op.nest) / 16);
+  return costs;
+}
+
+/// Operators again at random places, results nobody reads included.
+RecomputePlan random_plan(const RecomputeProblem& problem, std::size_t again, Random& random) {
+  RecomputePlan plan = store_everything(problem);
+  for (std::size_t k = 0; k < again; ++k) {
+    const std::size_t at = 1 + random.below(plan.runs.size());
+    const std::uint32_t op = plan.runs[random.below(at)];
+    if (problem.ops[op].repeatable)
+      plan.runs.insert(plan.runs.begin() + static_cast<std::ptrdiff_t>(at), op);
+  }
+  return plan;
+}
+
+/// The rewritten step comes to what the plan says, operator by operator.
+void expect_as_planned(const TrainingGraph& step, const CheckpointSpace& space,
+                       const RecomputePlan& plan) {
+  const TrainingGraph made = with_recomputation(step, runs_of(plan));
+  const RecomputeOutcome outcome = replay(space.problem, plan);
+  const Liveness live = find_liveness(made);
+  ASSERT_EQ(live.live.size() + 1, outcome.live_bytes.size());
+  const bool exact = step.store == StorePolicy::minimal;
+  for (std::size_t i = 0; i < live.live.size(); ++i) {
+    const std::int64_t bytes = total(live.live[i]);
+    ASSERT_LE(bytes, outcome.live_bytes[i + 1]) << made.graph.op(OpId(i)).name;
+    ASSERT_TRUE(bytes == outcome.live_bytes[i + 1] || !exact) << made.graph.op(OpId(i)).name;
+  }
+  if (exact && step.micro_batches == 1) {
+    EXPECT_EQ(stored_bytes(space, plan), made.stored_bytes);
+  }
+}
+
+TrainingOptions regime(int which) {
+  TrainingOptions options;
+  switch (which) {
+  case 1:
+    options.store = StorePolicy::pytorch_eager;
+    break;
+  case 2:
+    options.micro_batches = 3;
+    options.optimizer.kind = OptimizerKind::sgd;
+    break;
+  case 3:
+    options.precision.weights = options.precision.activations = ElementType::bf16;
+    options.precision.master_weights = ElementType::fp32;
+    options.loss_scale = LossScaleOptions{};
+    break;
+  case 4:
+    options.fused_update = false;
+    options.clip_global_norm = 1.0;
+    options.attention = AttentionForm::fused;
+    break;
+  default:
+    break;
+  }
+  return options;
+}
+
+class Networks : public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Shipped, Networks,
+                         testing::Values("gpt2_nano", "lstm", "mobilenet_v2", "resnet18_cifar",
+                                         "unet", "resnet18", "vgg16", "vit_tiny"));
+
+TEST_P(Networks, LiveBytesAreThoseOfTheStep) {
+  const Graph forward = network(GetParam());
+  Random random{7};
+  for (int which = 0; which < 5; ++which) {
+    TrainingOptions options = regime(which);
+    const TrainingGraph views = make_training_graph(forward, options);
+    const TrainingGraph folded = fold_views(views);
+    for (const TrainingGraph* step : {&views, &folded}) {
+      if (step == &views && which > 1)
+        continue;
+      const CheckpointSpace space = checkpoint_space(*step, some_costs(step->graph));
+      const RecomputeOutcome base = replay(space.problem, store_everything(space.problem));
+      const Liveness live = find_liveness(*step);
+      ASSERT_EQ(base.live_bytes.size(), live.live.size() + 1);
+      for (std::size_t i = 0; i < live.live.size(); ++i)
+        ASSERT_EQ(base.live_bytes[i + 1], total(live.live[i]));
+      EXPECT_EQ(base.peak_bytes, total(live.live[live.peak]));
+      if (step == &folded)
+        expect_as_planned(*step, space, random_plan(space.problem, 60, random));
+    }
+  }
+}
+
+/// Two branches, a scaled tensor, normalisations, a mask and a residual.
+Graph small_network(Random& random) {
+  TinyNetwork n;
+  const std::vector<std::int64_t> shape{4, 6};
+  std::vector<TensorId> made{
+      n.op("MatMul", {n.input("x", shape), n.parameter("w", {6, 6})}, shape)};
+  for (int i = 0; i < 5; ++i) {
+    const TensorId x = made[random.below(made.size())];
+    const std::string id = std::to_string(i);
+    switch (random.below(5)) {
+    case 0:
+      made.push_back(n.op("Gelu", {x}, shape));
+      break;
+    case 1:
+      made.push_back(n.op("Relu", {x}, shape));
+      break;
+    case 2:
+      made.push_back(n.op("MatMul", {x, n.parameter("w" + id, {6, 6})}, shape));
+      break;
+    case 3:
+      made.push_back(n.op("Mul", {x, made.back()}, shape));
+      break;
+    default:
+      made.push_back(n.op("BatchNormalization",
+                          {x, n.parameter("s" + id, {6}), n.parameter("b" + id, {6}),
+                           n.buffer("m" + id, {6}), n.buffer("v" + id, {6})},
+                          shape));
+    }
+  }
+  n.output(n.op("Add", {made.back(), made[random.below(made.size())]}, shape));
+  return n.graph;
+}
+
+/// The least cost over all choices of what is stored.
+std::map<std::int64_t, std::int64_t> brute_force(const CheckpointSpace& space) {
+  std::vector<std::uint32_t> free;
+  for (std::uint32_t b = 0; b < space.problem.buffers.size(); ++b) {
+    const auto producer = space.problem.buffers[b].producer;
+    if (producer && space.backward[*producer] == 0)
+      free.push_back(b);
+  }
+  std::map<std::int64_t, std::int64_t> least; // bytes -> cost
+  if (free.size() > 16)
+    return least;
+  for (std::uint32_t mask = 0; mask < (1U << free.size()); ++mask) {
+    std::vector<std::uint8_t> stored(space.problem.buffers.size(), 0);
+    for (std::size_t k = 0; k < free.size(); ++k)
+      stored[free[k]] = (mask >> k) & 1U;
+    const auto plan = plan_storing(space, stored);
+    if (!plan)
+      continue;
+    const std::int64_t cost = replay(space.problem, *plan).cost;
+    const auto found = least.emplace(stored_bytes(space, *plan), cost).first;
+    found->second = std::min(found->second, cost);
+  }
+  return least;
+}
+
+TEST(SolveStored, EqualsBruteForce) {
+  Random random{11};
+  int compared = 0;
+  for (int k = 0; k < 60; ++k) {
+    const TrainingGraph step = fold_views(make_training_graph(small_network(random), {}));
+    std::vector<std::int64_t> costs;
+    for (std::size_t i = 0; i < step.graph.operators().size(); ++i)
+      costs.push_back(static_cast<std::int64_t>(random.below(9)));
+    const CheckpointSpace space = checkpoint_space(step, costs);
+    const auto least = brute_force(space);
+    std::int64_t best = std::numeric_limits<std::int64_t>::max();
+    for (const auto& [bytes, cost] : least) {
+      best = std::min(best, cost);
+      const RecomputeResult found = solve_stored(space, bytes, {});
+      ASSERT_TRUE(found.plan);
+      EXPECT_EQ(found.outcome.cost, best);
+      EXPECT_EQ(found.bound, static_cast<double>(best));
+      EXPECT_LE(stored_bytes(space, *found.plan), bytes);
+      ++compared;
+    }
+    if (!least.empty()) {
+      EXPECT_TRUE(solve_stored(space, least.begin()->first - 1, {}).infeasible);
+    }
+  }
+  EXPECT_GT(compared, 200);
+}
+
+TEST(CheckpointSpace, PinnedTensorsAreNotMadeAgain) {
+  const TrainingGraph step = fold_views(make_training_graph(network("gpt2_nano"), {}));
+  const std::vector<std::int64_t> costs = some_costs(step.graph);
+  const CheckpointSpace free = checkpoint_space(step, costs);
+  std::vector<TensorId> pinned;
+  for (std::size_t t = 0; t < step.graph.tensors().size(); ++t) {
+    if (step.graph.tensors()[t].name.find("Softmax") != std::string::npos)
+      pinned.emplace_back(t);
+  }
+  ASSERT_FALSE(pinned.empty());
+  const CheckpointSpace held = checkpoint_space(step, costs, pinned);
+  const std::int64_t half = step.stored_bytes / 2;
+  const RecomputeResult best = solve_stored(free, half, {});
+  const RecomputeResult with_pins = solve_stored(held, half, {});
+  ASSERT_TRUE(best.plan && with_pins.plan);
+  EXPECT_GE(with_pins.outcome.cost, best.outcome.cost);
+  const auto softmaxes = [&](const RecomputePlan& plan) {
+    const std::vector<OpId> runs = runs_of(plan);
+    return std::count_if(runs.begin(), runs.end(),
+                         [&](OpId id) { return step.graph.op(id).op_type == "Softmax"; });
+  };
+  EXPECT_EQ(softmaxes(*with_pins.plan), softmaxes(store_everything(held.problem)));
+}
+
+TEST(IdleRuns, AreTakenOut) {
+  const TrainingGraph step = fold_views(make_training_graph(network("gpt2_nano"), {}));
+  const CheckpointSpace space = checkpoint_space(step, some_costs(step.graph));
+  Random random{3};
+  const RecomputePlan plan = random_plan(space.problem, 80, random);
+  const RecomputePlan less = without_idle_runs(space.problem, plan);
+  EXPECT_LT(less.runs.size(), plan.runs.size());
+  EXPECT_LE(replay(space.problem, less).peak_bytes, replay(space.problem, plan).peak_bytes);
+  EXPECT_EQ(without_idle_runs(space.problem, less), less);
+}
+
+} // namespace
+} // namespace monet
