@@ -1,0 +1,190 @@
+#include "einsum_brute_force.hpp"
+
+#include "monet/base/errors.hpp"
+#include "monet/base/rng.hpp"
+#include "monet/optimise/einsum_mapper.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <fstream>
+
+namespace monet {
+namespace {
+
+AxisExpr axis(std::uint32_t rank) {
+  return {{{rank, 1}}, 0, false};
+}
+
+/// T_i+1[m, n_i+1] = sum over n_i of T_i[m, n_i] * W_i[n_i, n_i+1].
+EinsumCascade matmuls(std::int64_t rows, const std::vector<std::int64_t>& columns,
+                      std::int64_t bits = 8) {
+  EinsumCascade c;
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    const bool ends = i == 0 || i + 1 == columns.size();
+    c.tensors.push_back({"T" + std::to_string(i), {rows, columns[i]}, bits, ends});
+  }
+  for (std::size_t i = 0; i + 1 < columns.size(); ++i) {
+    const auto t = static_cast<std::uint32_t>(i);
+    const auto w = static_cast<std::uint32_t>(c.tensors.size());
+    c.tensors.push_back({"W" + std::to_string(i), {columns[i], columns[i + 1]}, bits, true});
+    c.einsums.push_back({"E" + std::to_string(i),
+                         {rows, columns[i], columns[i + 1]},
+                         {},
+                         {{t + 1, true, {axis(0), axis(2)}},
+                          {t, false, {axis(0), axis(1)}},
+                          {w, false, {axis(1), axis(2)}}}});
+  }
+  return c;
+}
+
+using Points = std::vector<std::pair<std::int64_t, std::int64_t>>;
+
+Points points_of(const EinsumResult& result) {
+  Points points;
+  for (const EinsumPoint& point : result.front)
+    points.emplace_back(point.buffer_bits, point.dram_bits);
+  return points;
+}
+
+/// A front of the reference mapper: buffer bits, DRAM bits.
+Points read_points(const std::string& name) {
+  std::ifstream file(MONET_SOURCE_DIR "/tests/fixtures/fused_mapping/" + name);
+  std::string line;
+  std::getline(file, line);
+  Points points;
+  char comma = 0;
+  std::int64_t buffer = 0;
+  std::int64_t dram = 0;
+  while (file >> buffer >> comma >> dram)
+    points.emplace_back(buffer, dram);
+  return points;
+}
+
+std::int64_t least(const EinsumCascade& cascade, std::optional<std::int64_t> buffer = std::nullopt,
+                   bool fuse = true) {
+  EinsumOptions options;
+  options.buffer_bits = buffer;
+  options.fuse = fuse;
+  const EinsumResult result = map_einsums(cascade, options);
+  EXPECT_TRUE(result.exact);
+  return result.front.back().dram_bits;
+}
+
+TEST(EinsumMapper, FrontsOfTheReference) {
+  EXPECT_EQ(points_of(map_einsums(matmuls(64, {64, 64}), {})), read_points("matmuls_1_64.csv"));
+  EXPECT_EQ(points_of(map_einsums(matmuls(64, {64, 64, 64}), {})), read_points("matmuls_2_64.csv"));
+}
+
+TEST(EinsumMapper, ValuesOfTheReference) {
+  const auto chain = [](std::size_t length) {
+    return matmuls(64, std::vector<std::int64_t>(length + 1, 64));
+  };
+  EXPECT_EQ(least(chain(2), std::nullopt, false), 196608);
+  EXPECT_EQ(least(chain(2)), 131072);
+  EXPECT_EQ(least(chain(4)), 196608);
+  EXPECT_EQ(least(chain(8)), 327680);
+  EXPECT_EQ(least(chain(16)), 589824);
+  EXPECT_EQ(least(chain(4), 16384), 589824);
+  EXPECT_EQ(least(chain(4), 65536), 262144);
+  EXPECT_EQ(least(chain(4), 131072), 196608);
+}
+
+/// A random cascade of products, products of columns and element-wise Einsums that read what is
+/// there already, given or made.
+class RandomCascade {
+public:
+  explicit RandomCascade(std::uint64_t seed) : seed_(seed) {}
+  EinsumCascade make(std::size_t einsums) {
+    given({size(), size()});
+    while (c_.einsums.size() < einsums)
+      add();
+    for (const Einsum& einsum : c_.einsums) {
+      for (const EinsumOperand& operand : einsum.operands)
+        read_[operand.tensor] = read_[operand.tensor] || !operand.written;
+    }
+    for (std::size_t t = 0; t < c_.tensors.size(); ++t)
+      c_.tensors[t].external = c_.tensors[t].external || !read_[t];
+    return c_;
+  }
+
+private:
+  std::uint64_t below(std::uint64_t n) { return random_bits(seed_, count_++) % n; }
+  std::int64_t size() {
+    constexpr std::array<std::int64_t, 3> sizes{2, 3, 4};
+    return sizes[below(3)];
+  }
+  std::uint32_t tensor(std::vector<std::int64_t> shape, bool external) {
+    c_.tensors.push_back(
+        {"t", std::move(shape), static_cast<std::int64_t>(1 + below(3)), external});
+    read_.push_back(false);
+    return static_cast<std::uint32_t>(c_.tensors.size() - 1);
+  }
+  std::uint32_t given(std::vector<std::int64_t> shape) { return tensor(std::move(shape), true); }
+  /// One that is there and has the shape, made in preference; or a new one.
+  std::uint32_t find(std::vector<std::int64_t> shape, std::uint32_t except) {
+    std::vector<std::uint32_t> fitting;
+    for (std::uint32_t t = 0; t < c_.tensors.size(); ++t) {
+      if (t != except && c_.tensors[t].shape == shape)
+        fitting.push_back(t);
+    }
+    return fitting.empty() || below(4) == 0 ? given(std::move(shape))
+                                            : fitting[below(fitting.size())];
+  }
+  void add() {
+    const auto last = static_cast<std::uint32_t>(c_.tensors.size() - 1);
+    const std::uint32_t a = below(3) == 0 ? static_cast<std::uint32_t>(below(last + 1)) : last;
+    const std::vector<std::int64_t> shape = c_.tensors[a].shape;
+    const std::int64_t n = size();
+    Einsum einsum{"e", {shape[0], shape[1], n}, {}, {}};
+    switch (below(3)) {
+    case 0: { // [0, 2] = a[0, 1] * b[1, 2]
+      const std::uint32_t b = find({shape[1], n}, a);
+      einsum.operands = {{a, false, {axis(0), axis(1)}}, {b, false, {axis(1), axis(2)}}};
+      einsum.operands.push_back({tensor({shape[0], n}, false), true, {axis(0), axis(2)}});
+      break;
+    }
+    case 1: { // [1, 2] = a[0, 1] * b[0, 2]
+      const std::uint32_t b = find({shape[0], n}, a);
+      einsum.operands = {{a, false, {axis(0), axis(1)}}, {b, false, {axis(0), axis(2)}}};
+      einsum.operands.push_back({tensor({shape[1], n}, false), true, {axis(1), axis(2)}});
+      break;
+    }
+    default: { // [0, 1] = a[0, 1] * b[0, 1]
+      einsum.bounds.pop_back();
+      const std::uint32_t b = find(shape, a);
+      einsum.operands = {{a, false, {axis(0), axis(1)}}, {b, false, {axis(0), axis(1)}}};
+      einsum.operands.push_back({tensor(shape, false), true, {axis(0), axis(1)}});
+    }
+    }
+    c_.einsums.push_back(std::move(einsum));
+  }
+
+  std::uint64_t seed_;
+  std::uint64_t count_ = 0;
+  EinsumCascade c_;
+  std::vector<bool> read_;
+};
+
+void expect_same_as_brute_force(const EinsumCascade& cascade, std::uint64_t seed) {
+  for (const bool resident : {false, true}) {
+    EinsumOptions options;
+    options.resident = resident;
+    const brute::AllMappings all(cascade, resident, false);
+    EXPECT_EQ(points_of(map_einsums(cascade, options)), all.front())
+        << "seed " << seed << ", resident " << resident;
+  }
+}
+
+TEST(EinsumMapper, EqualsBruteForceOverPairs) {
+  for (std::uint64_t seed = 0; seed < 150; ++seed)
+    expect_same_as_brute_force(RandomCascade(seed).make(2), seed);
+}
+
+TEST(EinsumMapper, EqualsBruteForceOverThree) {
+  for (std::uint64_t seed = 1000; seed < 1050; ++seed)
+    expect_same_as_brute_force(RandomCascade(seed).make(3), seed);
+}
+
+} // namespace
+} // namespace monet
