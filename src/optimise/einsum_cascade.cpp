@@ -22,12 +22,15 @@ void verify_operand(const EinsumCascade& cascade, const Einsum& einsum,
     for (const AffineTerm& term : axis.terms)
       internal_check(term.dim < einsum.bounds.size(), "Einsum operand without a rank");
   }
-  // Twice the iterations in bits is more than any sum of traffic of this Einsum's operand.
-  std::int64_t bits = checked_multiply(tensor.bits, 2);
-  for (const std::int64_t extent : tensor.shape)
-    bits = checked_multiply(bits, extent);
+  // What crosses DRAM is less than a whole tensor for each iteration, and back.
+  std::int64_t bits =
+      checked_multiply(tensor.bits, 2 * static_cast<std::int64_t>(cascade.einsums.size()));
   for (const std::int64_t bound : einsum.bounds)
     bits = checked_multiply(bits, bound);
+  for (std::size_t a = 0; a < operand.axes.size(); ++a) {
+    if (operand.axes[a].terms.size() != 1 || operand.axes[a].data_dependent)
+      bits = checked_multiply(bits, tensor.shape[a]);
+  }
 }
 
 } // namespace
