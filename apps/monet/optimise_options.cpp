@@ -1,6 +1,7 @@
 #include "optimise_options.hpp"
 
 #include "monet/base/errors.hpp"
+#include "monet/report/optimise_result.hpp"
 #include "monet/report/text.hpp"
 #include "monet/workload/views.hpp"
 
@@ -41,6 +42,10 @@ void OptimiseArguments::add_to(CLI::App& command) {
       ->capture_default_str();
   command.add_option("--json", json, "Write the result as JSON; - for standard output")
       ->type_name("FILE");
+  command
+      .add_option("--report", report,
+                  "Folder for result.json, report.html, trace.json and training.onnx of the best")
+      ->type_name("DIR");
   command.add_flag("--verify", verify, "Check the invariants of every stage's product");
 }
 
@@ -139,6 +144,20 @@ nlohmann::ordered_json search_provenance(const SearchInputs& inputs,
   if (arguments.time_limit > 0)
     provenance.options["time_limit_seconds"] = fmt::format("{}", arguments.time_limit);
   return provenance_json(provenance);
+}
+
+void write_search_report(const OptimiseArguments& arguments, const SearchInputs& inputs,
+                         const nlohmann::ordered_json& search, const SearchSteps& steps) {
+  if (arguments.report.empty())
+    return;
+  const Chip& chip = inputs.files.chip;
+  nlohmann::ordered_json result = result_json(inputs.experiment.name, steps.best, nullptr, chip,
+                                              provenance_of(inputs.experiment, chip));
+  result["provenance"] = search.at("provenance");
+  result["optimise"] = optimise_json({{search}, steps.before, steps.best}, chip);
+  const std::string report =
+      write_results(arguments.report, result, steps.graph ? *steps.graph : steps.best.step->graph);
+  print_message("", "report: " + report);
 }
 
 std::string gap_text(const Certificate& found) {

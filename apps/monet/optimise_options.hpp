@@ -28,6 +28,7 @@ struct OptimiseArguments {
   double time_limit = 0; ///< seconds; 0: none
   int jobs = 1;
   std::string json;
+  std::string report; ///< folder; empty: none
   bool verify = false;
   std::vector<const CLI::Option*> of_step; ///< those that an experiment file replaces
 
@@ -54,6 +55,13 @@ struct SearchInputs {
 SearchInputs prepare(const OptimiseArguments& arguments, const std::string& objective,
                      Session& session);
 
+/// What a report compares.
+struct SearchSteps {
+  StepResult before;
+  StepResult best;
+  const Graph* graph = nullptr; ///< of the best, with its views; null: as modelled
+};
+
 /// Seed, threads, Ctrl-C, time limit (since the command began) and progress for a search.
 SearchControl search_control(const OptimiseArguments& arguments, Session& session);
 
@@ -70,6 +78,11 @@ nlohmann::ordered_json search_provenance(const SearchInputs& inputs,
 
 /// "12.3 %", or "unknown" without a bound.
 std::string gap_text(const Certificate& found);
+
+/// With --report: what `monet run` writes, of the best step, with the search's result in it and the
+/// step that the search began with to compare. `graph` is the best step with its views.
+void write_search_report(const OptimiseArguments& arguments, const SearchInputs& inputs,
+                         const nlohmann::ordered_json& search, const SearchSteps& steps);
 
 /// Writes the JSON where it was asked for and the table to standard output, says whether the search
 /// was cut short, and returns the exit code: 130 after Ctrl-C, else 0.

@@ -9,6 +9,7 @@
 #include "monet/hardware/read_hardware.hpp"
 #include "monet/schedule/schedule.hpp"
 #include "monet/tiling/stacks_file.hpp"
+#include "monet/workload/onnx_writer.hpp"
 #include "monet/workload/views.hpp"
 
 #include <fmt/format.h>
@@ -134,6 +135,22 @@ Provenance provenance_of(const Experiment& experiment, const Chip& chip) {
     options["dim " + name] = std::to_string(size);
   }
   return provenance;
+}
+
+std::string write_results(const std::string& folder, const nlohmann::ordered_json& result,
+                          const Graph& graph) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error)
+    throw InputError({folder}, "cannot be created: " + error.message());
+  const auto path = [&](const char* name) {
+    return (std::filesystem::path(folder) / name).string();
+  };
+  write_json(path("result.json"), result);
+  write_file_atomically(path("report.html"), report_html(result));
+  write_file_atomically(path("trace.json"), trace_json(result));
+  write_file_atomically(path("training.onnx"), write_onnx(graph));
+  return path("report.html");
 }
 
 std::vector<std::string> files_of(const Chip& chip) {

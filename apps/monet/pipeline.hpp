@@ -52,6 +52,11 @@ TilingOptions tiling_options(const Experiment& experiment, const ModelInputs& in
 ScheduleOptions schedule_options(const Experiment& experiment, int jobs);
 Provenance provenance_of(const Experiment& experiment, const Chip& chip);
 
+/// result.json, report.html, trace.json and training.onnx. Makes the folder; returns the report's
+/// path.
+std::string write_results(const std::string& folder, const nlohmann::ordered_json& result,
+                          const Graph& graph);
+
 /// version, git hash and the hashes of the files; options are the caller's.
 Provenance provenance_of(const std::vector<std::string>& files);
 /// Files a chip was read from.

@@ -2,9 +2,6 @@
 #include "commands.hpp"
 #include "pipeline.hpp"
 
-#include "monet/base/files.hpp"
-#include "monet/workload/onnx_writer.hpp"
-
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -23,13 +20,6 @@ struct RunArguments {
   bool verify = false;
 };
 
-void make_folder(const std::string& folder) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error)
-    throw InputError({folder}, "cannot be created: " + error.message());
-}
-
 int run_experiment(const RunArguments& arguments, Session& session) {
   session.context.jobs = arguments.jobs;
   session.context.verify = arguments.verify;
@@ -40,17 +30,11 @@ int run_experiment(const RunArguments& arguments, Session& session) {
       arguments.folder.empty()
           ? std::filesystem::path("out") / std::filesystem::path(arguments.experiment).stem()
           : std::filesystem::path(arguments.folder);
-  const std::string report = (folder / "report.html").string();
-  const std::string table = session.stage("write results", [&] {
+  const auto [table, report] = session.stage("write results", [&] {
     const nlohmann::ordered_json result = model.json(experiment.name);
-    make_folder(folder.string());
-    write_json((folder / "result.json").string(), result);
-    write_file_atomically(report, report_html(result));
-    write_file_atomically((folder / "trace.json").string(), trace_json(result));
     const Graph& graph =
         model.training_graph ? model.training_graph->graph : model.step.graph.graph;
-    write_file_atomically((folder / "training.onnx").string(), write_onnx(graph));
-    return summary_table(result);
+    return std::pair(summary_table(result), write_results(folder.string(), result, graph));
   });
   print_result(fmt::format("{}\nreport: {}\n", table, report));
   return kExitOk;

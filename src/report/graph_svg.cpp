@@ -1,5 +1,6 @@
 #include "monet/report/graph_svg.hpp"
 
+#include "monet/base/errors.hpp"
 #include "monet/report/text.hpp"
 
 #include <fmt/format.h>
@@ -42,6 +43,11 @@ const char* fill_of(const Operator& op, Column column) {
   return "#ffffff";
 }
 
+/// Of groups, in turn: light enough for black text.
+constexpr std::array<const char*, 12> kGroupColours{"#cfe6f5", "#f6d9b8", "#cdeadf", "#f3d3e2",
+                                                    "#fbf3b4", "#d9d2ee", "#dbe9b0", "#f5c9c3",
+                                                    "#bfe3e6", "#e3d3b8", "#d5dae1", "#e4c4ee"};
+
 struct Box {
   Column column = kForward;
   int row = 0;
@@ -51,7 +57,9 @@ struct Box {
 
 class Picture {
 public:
-  explicit Picture(const TrainingGraph& step) : graph_(step.graph) {
+  /// `groups` may be null.
+  Picture(const TrainingGraph& step, const std::vector<std::uint32_t>* groups)
+      : graph_(step.graph), groups_(groups) {
     for (const TensorId id : step.stored_activations)
       stored_.insert(id);
     place();
@@ -172,6 +180,21 @@ private:
     return tensor.shape.empty() ? "scalar" : fmt::format("{}", fmt::join(tensor.shape, " x "));
   }
 
+  const char* fill(OpId id, Column column) const {
+    if (groups_ == nullptr)
+      return fill_of(graph_.op(id), column);
+    const std::uint32_t group = (*groups_)[id.index()];
+    return group == kAlone ? "#ffffff" : kGroupColours[group % kGroupColours.size()];
+  }
+
+  std::string group_text(OpId id, const Box& box) const {
+    if (groups_ == nullptr || (*groups_)[id.index()] == kAlone)
+      return {};
+    return fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"end\" font-size=\"10\">group "
+                       "{}</text>",
+                       box.x + kBoxWidth - 8, box.y + 15, (*groups_)[id.index()] + 1);
+  }
+
   std::string box_text(OpId id) const {
     const Operator& op = graph_.op(id);
     const Box& box = boxes_[id.index()];
@@ -187,10 +210,11 @@ private:
     return fmt::format("<g><title>{}: {}, {}</title><rect x=\"{}\" y=\"{}\" width=\"{}\" "
                        "height=\"{}\" rx=\"5\" fill=\"{}\" stroke=\"#666\"/><text x=\"{}\" "
                        "y=\"{}\">{}</text><text x=\"{}\" y=\"{}\" fill=\"#555\" "
-                       "font-size=\"10\">{}</text></g>\n",
+                       "font-size=\"10\">{}</text>{}</g>\n",
                        html_escaped(printable(op.name)), name_of(op.phase), work, box.x, box.y,
-                       kBoxWidth, kBoxHeight, fill_of(op, box.column), box.x + 8, box.y + 15,
-                       html_escaped(printable(op.op_type)), box.x + 8, box.y + 29, shape);
+                       kBoxWidth, kBoxHeight, fill(id, box.column), box.x + 8, box.y + 15,
+                       html_escaped(printable(op.op_type)), box.x + 8, box.y + 29, shape,
+                       group_text(id, box));
   }
 
   std::string edges_into(OpId id) const {
@@ -246,6 +270,7 @@ private:
   }
 
   const Graph& graph_;
+  const std::vector<std::uint32_t>* groups_;
   std::set<TensorId> stored_;
   std::vector<Box> boxes_;
   std::size_t columns_ = 1;
@@ -256,7 +281,12 @@ private:
 } // namespace
 
 std::string graph_svg(const TrainingGraph& step) {
-  return Picture(step).svg();
+  return Picture(step, nullptr).svg();
+}
+
+std::string graph_svg(const TrainingGraph& step, const std::vector<std::uint32_t>& groups) {
+  internal_check(groups.size() == step.graph.operators().size(), "one group per operator");
+  return Picture(step, &groups).svg();
 }
 
 } // namespace monet

@@ -107,34 +107,6 @@ Json transfers_json(const Timeline& timeline, std::size_t merge) {
   return rows;
 }
 
-/// Live memory by owner: the samples, or the largest of each `merge` that follow each other.
-Json live_json(const Timeline& timeline, std::size_t merge) {
-  Json cycles = Json::array();
-  std::array<Json, kMemoryOwners> bytes;
-  bytes.fill(Json::array());
-  const auto sum = [](const MemorySample& sample) {
-    std::int64_t all = 0;
-    for (const std::int64_t b : sample.live)
-      all += b;
-    return all;
-  };
-  for (std::size_t i = 0; i < timeline.live.size(); i += merge) {
-    const std::size_t end = std::min(i + merge, timeline.live.size());
-    const MemorySample* most = &timeline.live[i];
-    for (std::size_t k = i; k < end; ++k) {
-      if (sum(timeline.live[k]) > sum(*most))
-        most = &timeline.live[k];
-    }
-    cycles.push_back(timeline.live[i].time.value);
-    for (std::size_t owner = 0; owner < bytes.size(); ++owner)
-      bytes[owner].push_back(most->live[owner]);
-  }
-  Json json = {{"cycles", std::move(cycles)}};
-  for (std::size_t i = 0; i < bytes.size(); ++i)
-    json[std::string(name_of(static_cast<MemoryOwner>(i))) + "_bytes"] = std::move(bytes[i]);
-  return json;
-}
-
 /// What lies in the cores' memories at moments of the step: by memory, and by tensor for those that
 /// take most bit-cycles.
 class MemoryTable {
@@ -252,6 +224,33 @@ private:
 };
 
 } // namespace
+
+Json live_json(const Timeline& timeline, std::size_t merge) {
+  Json cycles = Json::array();
+  std::array<Json, kMemoryOwners> bytes;
+  bytes.fill(Json::array());
+  const auto sum = [](const MemorySample& sample) {
+    std::int64_t all = 0;
+    for (const std::int64_t b : sample.live)
+      all += b;
+    return all;
+  };
+  for (std::size_t i = 0; i < timeline.live.size(); i += merge) {
+    const std::size_t end = std::min(i + merge, timeline.live.size());
+    const MemorySample* most = &timeline.live[i];
+    for (std::size_t k = i; k < end; ++k) {
+      if (sum(timeline.live[k]) > sum(*most))
+        most = &timeline.live[k];
+    }
+    cycles.push_back(timeline.live[i].time.value);
+    for (std::size_t owner = 0; owner < bytes.size(); ++owner)
+      bytes[owner].push_back(most->live[owner]);
+  }
+  Json json = {{"cycles", std::move(cycles)}};
+  for (std::size_t i = 0; i < bytes.size(); ++i)
+    json[std::string(name_of(static_cast<MemoryOwner>(i))) + "_bytes"] = std::move(bytes[i]);
+  return json;
+}
 
 Json timeline_json(const StepResult& result, const Chip& chip, const TimelineLimits& limits) {
   const Timeline& timeline = *result.timeline;

@@ -19,6 +19,9 @@ struct TimelineLimits {
 
 nlohmann::ordered_json timeline_json(const StepResult& result, const Chip& chip,
                                      const TimelineLimits& limits = {});
+/// Live memory by owner: cycles, and bytes by owner; the largest of each `merge` samples that
+/// follow each other.
+nlohmann::ordered_json live_json(const Timeline& timeline, std::size_t merge);
 nlohmann::ordered_json critical_path_json(const StepResult& result, const Chip& chip,
                                           const TimelineLimits& limits = {});
 nlohmann::ordered_json bounds_json(const StepResult& result, const Chip& chip);

@@ -318,6 +318,29 @@ async function check_figures(page, step) {
   equal(bold, null, "no number is nonsense");
 }
 
+/// What searches found: a chart for each thing there is, every one with something drawn.
+async function check_searches(page, found) {
+  equal(await page.locator("#searches").count(), found === undefined ? 0 : 1, "searches are shown where there are any");
+  if (found === undefined) return;
+  const panel = page.locator("#searches");
+  const searches = found.searches ?? [];
+  equal(await panel.locator(".outcomes tbody tr").count(), searches.length, "every search has a row");
+  const sum = (count) => searches.reduce((total, search) => total + count(search), 0);
+  const objectives = (search) => Object.values(search.front?.[0] ?? {}).filter((value) => typeof value === "number").length;
+  const fronts = sum((search) => Math.max(0, Math.min(objectives(search), 3) - 1));
+  equal(await panel.locator(".front").count(), fronts, "fronts are drawn, the first objective against others");
+  for (let i = 0; i < fronts; ++i)
+    check((await panel.locator(".front").nth(i).locator("circle").count()) > 0, "a front has points");
+  const chosen = sum((search) => (search.front?.some((point) => point.chosen) ? 1 : 0));
+  check((await panel.locator(".point.chosen").count()) >= chosen, "the chosen point stands out");
+  const memories = (found.memory ?? []).length + sum((search) => search.memory?.length ?? 0);
+  equal(await panel.locator(".memory").count(), memories, "memory before and after is drawn");
+  const picture = panel.locator("img.picture");
+  equal(await picture.count(), found.picture === undefined ? 0 : 1, "the groups' picture is shown where there is one");
+  if (found.picture !== undefined)
+    check(await picture.evaluate((image) => image.decode().then(() => image.naturalWidth > 0)), "and can be seen");
+}
+
 async function check_step(page, step) {
   await check_figures(page, step);
   if (step.timeline.runs.length > 0) {
@@ -340,6 +363,7 @@ async function check_report(context, file, options) {
   check((await page.title()).length > 0, "the page has a title");
   if (options.screenshot !== null) await page.screenshot({ path: options.screenshot, fullPage: true });
   await check_step(page, data);
+  await check_searches(page, data.optimise);
   if (data.inference !== undefined) {
     const energy = await page.locator("#energy svg").first().innerHTML();
     await page.locator('.switch input[value="inference"]').check({ force: true });
@@ -359,7 +383,7 @@ async function check_report(context, file, options) {
   equal(await variable(page, "--panel"), "255,255,255", "paper is white");
   equal(await page.evaluate(() => window.__hacked ?? null), null, "no name was run as a script");
   equal(
-    await page.locator("#report script, #report img, #report iframe, #report a").count(),
+    await page.locator("#report script, #report img:not(.picture), #report iframe, #report a").count(),
     0,
     "no name became markup",
   );
@@ -400,6 +424,7 @@ async function check_malformed(context, folder) {
     [],
     null,
     wrong_types,
+    { optimise: { searches: [null, { front: [7], trace: {}, memory: [{}] }], memory: "x", compared: [{}], picture: "<b>" } },
     { timeline: { transfers: [[9, [4], -1, 5, 2]], runs: [[0, 99, 0, 10]] } },
   ]) {
     const file = path.join(folder, "malformed.html");
@@ -444,7 +469,7 @@ async function check_speed(context, file) {
 }
 
 function make_samples(folder) {
-  return ["typical", "hostile", "smallest", "single_core", "large"].map((name) => {
+  return ["typical", "hostile", "smallest", "single_core", "optimised", "large"].map((name) => {
     const file = path.join(folder, `${name}.html`);
     writeFileSync(file, assemble(samples[name]()));
     return file;

@@ -325,3 +325,48 @@ export function single_core() {
     provenance: kProvenance,
   };
 }
+
+function memory(name, unit, scale) {
+  const at = [0, 1000, 2500, 4000];
+  const bytes = kOwners.map((owner, i) => [`${owner}_bytes`, at.map((_, k) => Math.round(scale * 2 ** 20 * (i + k)))]);
+  return { name, unit, at, ...Object.fromEntries(bytes) };
+}
+
+/// A step that searches have made better, one of them with hostile names.
+export function optimised() {
+  const figures = (name, scale) => ({
+    name,
+    latency_cycles: 1e6 * scale,
+    energy_pj: 2e9 * scale,
+    offchip_bytes: 3e6 * scale,
+    peak_memory_bytes: 4e7 * scale,
+    stored_activations_bytes: 5e6 * scale,
+  });
+  const front = [1, 0.8, 0.7].map((part, i) => ({ latency_cycles: 1e6 * part, energy_pj: 1e9 / part, peak_memory_bytes: 1e7 * (i + 1), chosen: i === 1 }));
+  const svg = '<svg xmlns="http://www.w3.org/2000/svg" width="900" height="300"><script>window.__hacked=4</script><rect width="900" height="300" fill="#cfe6f5"/></svg>';
+  const name_of = (index, phase) => `${phase}/layer_${index}`;
+  const step = make_step({ kind: "training", layers: 40, tiles: 4, cores: 4, links: 3, seed: 9, name_of });
+  const result = { schema_version: 1, name: "optimised", ...step, provenance: kProvenance };
+  result.optimise = {
+    searches: [
+      {
+        schema_version: 1,
+        kind: "fusion",
+        objective: "latency",
+        best: 8e5,
+        bound: 7e5,
+        gap: 1 / 7,
+        seconds: 1.5,
+        interrupted: false,
+        front,
+        trace: [1, 10, 100].map((n) => ({ evaluations: n, best: 1e6 / n, bound: n > 1 ? 9e3 : null, hypervolume: n / 100 })),
+        compared: [figures("none", 1), figures("automatic", 0.9), figures("search", 0.8)],
+      },
+      { kind: kHostileNames[0], objective: kHostileNames[1], best: null, bound: null, gap: null, interrupted: true, memory: [memory(kHostileNames[2], "operator", 1)] },
+    ],
+    compared: [figures("before", 1), figures("after", 0.8)],
+    memory: [memory("before", "cycle", 2), memory("after", "cycle", 1)],
+    picture: svg,
+  };
+  return result;
+}

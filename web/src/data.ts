@@ -146,29 +146,30 @@ export interface Result {
   name: string;
   chip: string;
   step: Step;
+  optimise: unknown; // see search_data.ts
   inference: Step | null;
   provenance: [string, [string, string][] | string][];
 }
 
-type Json = Record<string, unknown>;
+export type Json = Record<string, unknown>;
 
-function object(value: unknown): Json {
+export function object(value: unknown): Json {
   return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Json) : {};
 }
 
-function list(value: unknown): unknown[] {
+export function list(value: unknown): unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-function number(value: unknown): number {
+export function number(value: unknown): number {
   return typeof value === "number" && Number.isFinite(value) ? value : 0;
 }
 
-function numbers(value: unknown): number[] {
+export function numbers(value: unknown): number[] {
   return list(value).map(number);
 }
 
-function text(value: unknown): string {
+export function text(value: unknown): string {
   if (typeof value === "string") return value;
   return value === undefined || value === null ? "" : JSON.stringify(value);
 }
@@ -385,6 +386,7 @@ export function read_result(value: unknown): Result {
     name: text(from["name"]),
     chip: chip_name(from),
     step: read_step(from),
+    optimise: from["optimise"],
     inference: from["inference"] === undefined || from["inference"] === null ? null : read_step(from["inference"]),
     provenance,
   };

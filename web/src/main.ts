@@ -9,6 +9,8 @@ import { Gantt } from "./gantt";
 import { LayerTable } from "./layer_table";
 import { live_memory, MemoryChart, onchip_memory } from "./memory_chart";
 import { Overview } from "./overview";
+import { read_searches } from "./search_data";
+import { search_panel } from "./search_panel";
 import { header, key_figures, phase_table, provenance, resource_tables, transfer_summary } from "./summary";
 import { phase_variable } from "./theme";
 import { TimeView } from "./time_view";
@@ -125,12 +127,14 @@ class Report {
     const held = onchip_memory(step);
     const onchip = held === null ? null : new MemoryChart(held, step.latency_cycles, view, null, signal);
     const bounds = bound_panel(step);
+    const searches = step === this.result.step ? read_searches(this.result.optimise) : null;
     const overview = new Overview(step, view, signal);
     this.content.replaceChildren(
       key_figures(step, other),
       h("section", { class: "panel" }, h("h2", {}, "Phases"), phase_table(step, other)),
       timeline_section(step, view, gantt, memory, onchip, overview),
       ...(bounds === null ? [] : [bounds]),
+      ...(searches === null ? [] : [search_panel(searches)]),
       h(
         "div",
         { class: "two" },

@@ -1,0 +1,41 @@
+// What a search changed, as numbers and pictures: steps side by side, memory before and after,
+// groups on the graph.
+#pragma once
+
+#include "monet/report/result.hpp"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace monet {
+
+/// Live bytes of a modelled step by owner over time: name, unit ("cycle"), at, and the bytes that
+/// hold from each moment to the next. At most 1,000 moments, each the fullest of those it stands
+/// for.
+nlohmann::ordered_json memory_over_time_json(const std::string& name, const Timeline& timeline);
+
+/// name, latency_cycles, energy_pj, offchip_bytes (read and written), peak_memory_bytes,
+/// stored_activations_bytes.
+nlohmann::ordered_json figures_json(const std::string& name, const StepResult& result,
+                                    const Chip& chip);
+/// Rows of figures_json() side by side, with what each is of the first row's.
+std::string compared_table(const nlohmann::ordered_json& rows);
+
+/// Per operator the number of its stack, from 0 in the operators' order; kAlone where it has its
+/// stack for itself.
+std::vector<std::uint32_t> groups_of(const TileGraph& tiles);
+
+/// The `optimise` part of result.json: `searches` (results of monet optimise, in the order they
+/// ran), `compared`, `memory` and, for a fused step of at most 4,000 operators, `picture`: an SVG
+/// document of the groups on the graph.
+struct OptimisedStep {
+  std::vector<nlohmann::ordered_json> searches;
+  StepResult before;
+  StepResult after;
+};
+nlohmann::ordered_json optimise_json(const OptimisedStep& optimised, const Chip& chip);
+
+} // namespace monet

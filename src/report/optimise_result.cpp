@@ -1,0 +1,109 @@
+#include "monet/report/optimise_result.hpp"
+
+#include "timeline_json.hpp"
+
+#include "monet/base/text.hpp"
+#include "monet/report/graph_svg.hpp"
+#include "monet/report/text.hpp"
+#include "monet/schedule/bounds.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <map>
+
+namespace monet {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kMoments = 1'000;
+constexpr std::size_t kLargestPicture = 4'000; ///< operators
+
+/// "12.3 k (85 %)": the second number is the part of `of`.
+std::string beside(const std::string& text, double value, double of) {
+  return of > 0 ? fmt::format("{} ({:.1f} %)", text, 100 * value / of) : text;
+}
+
+} // namespace
+
+Json memory_over_time_json(const std::string& name, const Timeline& timeline) {
+  const std::size_t merge = (timeline.live.size() + kMoments - 1) / kMoments;
+  const Json live = live_json(timeline, std::max<std::size_t>(1, merge));
+  Json json = {{"name", valid_utf8(name)}, {"unit", "cycle"}};
+  for (const auto& [key, value] : live.items())
+    json[key == "cycles" ? "at" : key] = value;
+  return json;
+}
+
+Json figures_json(const std::string& name, const StepResult& result, const Chip& chip) {
+  const Timeline& timeline = *result.timeline;
+  const OffchipTotals traffic = offchip_traffic(timeline, chip);
+  std::int64_t peak = 0;
+  for (const std::int64_t bytes : timeline.peak.live)
+    peak += bytes;
+  return {{"name", valid_utf8(name)},
+          {"latency_cycles", timeline.makespan.value},
+          {"energy_pj", energy_of(timeline).total().picojoules().value},
+          {"offchip_bytes", bytes_of(traffic.read + traffic.written)},
+          {"peak_memory_bytes", peak},
+          {"stored_activations_bytes", result.step->stored_bytes}};
+}
+
+std::string compared_table(const Json& rows) {
+  std::vector<std::vector<std::string>> table{
+      {"", "latency (cycles)", "energy", "off-chip", "peak memory", "stored activations"}};
+  for (const Json& row : rows) {
+    const Json& first = rows.front();
+    std::vector<std::string> cells{row.at("name").get<std::string>()};
+    for (const char* key : {"latency_cycles", "energy_pj", "offchip_bytes", "peak_memory_bytes",
+                            "stored_activations_bytes"}) {
+      const double value = row.at(key).get<double>();
+      std::string text;
+      if (key == std::string_view("latency_cycles"))
+        text = group_digits(row.at(key).get<std::int64_t>());
+      else if (key == std::string_view("energy_pj"))
+        text = human_energy(value);
+      else
+        text = human_bytes(row.at(key).get<std::int64_t>());
+      cells.push_back(&row == &first ? text : beside(text, value, first.at(key).get<double>()));
+    }
+    table.push_back(std::move(cells));
+  }
+  return aligned_table(table);
+}
+
+std::vector<std::uint32_t> groups_of(const TileGraph& tiles) {
+  std::map<std::uint32_t, std::uint32_t> members;
+  for (const std::uint32_t stack : tiles.stack_of)
+    ++members[stack];
+  std::map<std::uint32_t, std::uint32_t> numbers;
+  std::vector<std::uint32_t> groups;
+  for (const std::uint32_t stack : tiles.stack_of) {
+    if (members[stack] < 2)
+      groups.push_back(kAlone);
+    else
+      groups.push_back(numbers.emplace(stack, numbers.size()).first->second);
+  }
+  return groups;
+}
+
+Json optimise_json(const OptimisedStep& optimised, const Chip& chip) {
+  const auto& [searches, before, after] = optimised;
+  Json json = {
+      {"searches", searches},
+      {"compared", {figures_json("before", before, chip), figures_json("after", after, chip)}},
+      {"memory",
+       {memory_over_time_json("before", *before.timeline),
+        memory_over_time_json("after", *after.timeline)}}};
+  const std::vector<std::uint32_t> groups = groups_of(*after.tiles);
+  const bool fused =
+      std::any_of(groups.begin(), groups.end(), [](std::uint32_t g) { return g != kAlone; });
+  if (fused && groups.size() <= kLargestPicture)
+    json["picture"] = graph_svg(*after.step, groups);
+  return json;
+}
+
+} // namespace monet

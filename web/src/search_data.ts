@@ -1,0 +1,96 @@
+// What searches found, as the viewer uses it: the `optimise` part of a result. Absent or malformed parts become empty.
+import { kOwners, list, number, numbers, object, text, type Json, type Owner } from "./data";
+
+/// A row of named numbers, in the file's order.
+export interface Row {
+  name: string;
+  chosen: boolean;
+  values: [string, number][];
+}
+
+/// Live bytes by owner that hold from each moment to the next.
+export interface Memory {
+  name: string;
+  unit: string; // of `at`
+  at: number[];
+  bytes: Record<Owner, number[]>;
+}
+
+export interface Search {
+  kind: string;
+  objective: string;
+  best: number | null;
+  bound: number | null;
+  gap: number | null;
+  interrupted: boolean;
+  front: Row[];
+  compared: Row[];
+  trace: Row[];
+  memory: Memory[];
+}
+
+export interface Searches {
+  searches: Search[];
+  compared: Row[];
+  memory: Memory[];
+  picture: string; // an SVG document; empty: none
+}
+
+const kMostPoints = 2000;
+
+function finite(value: unknown): number | null {
+  return typeof value === "number" && Number.isFinite(value) ? value : null;
+}
+
+function rows(value: unknown): Row[] {
+  return list(value)
+    .slice(0, kMostPoints)
+    .map((item) => {
+      const from = object(item);
+      const values = Object.entries(from).filter(([, at]) => finite(at) !== null) as [string, number][];
+      return { name: text(from["name"]), chosen: from["chosen"] === true, values };
+    });
+}
+
+function memories(value: unknown): Memory[] {
+  return list(value).map((item) => {
+    const from = object(item);
+    const at = numbers(from["at"]);
+    const bytes = Object.fromEntries(
+      kOwners.map((owner) => {
+        const held = numbers(from[owner + "_bytes"]);
+        return [owner, at.map((_, i) => number(held[i]))];
+      }),
+    ) as Record<Owner, number[]>;
+    return { name: text(from["name"]), unit: text(from["unit"]), at, bytes };
+  });
+}
+
+function read_search(item: unknown): Search {
+  const from: Json = object(item);
+  return {
+    kind: text(from["kind"]),
+    objective: text(from["objective"]),
+    best: finite(from["best"]),
+    bound: finite(from["bound"]),
+    gap: finite(from["gap"]),
+    interrupted: from["interrupted"] === true,
+    front: rows(from["front"]),
+    compared: rows(from["compared"]),
+    trace: rows(from["trace"]),
+    memory: memories(from["memory"]),
+  };
+}
+
+/// Null where the result has none.
+export function read_searches(value: unknown): Searches | null {
+  if (typeof value !== "object" || value === null) return null;
+  const from = object(value);
+  const picture = from["picture"];
+  return {
+    searches: list(from["searches"]).map(read_search),
+    compared: rows(from["compared"]),
+    memory: memories(from["memory"]),
+    picture: typeof picture === "string" && picture.startsWith("<svg ") ? picture : "",
+  };
+}
