@@ -1,0 +1,44 @@
+// Rematerialisation solved with a proof: the cheapest plan within a budget, or the best found and
+// a bound that no plan beats.
+#pragma once
+
+#include "monet/optimise/recompute_problem.hpp"
+#include "monet/optimise/search.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace monet {
+
+struct RecomputeExactOptions {
+  std::vector<RecomputePlan> starts; ///< known plans: those within the budget cut the search
+  std::vector<bool> must_keep;       ///< per buffer, empty = none: held until its last first reader
+  std::vector<bool> must_drop;       ///< per buffer: not there when `boundary` begins to run
+  std::uint32_t boundary = 0;        ///< an operator, the first of the backward part
+  std::int64_t nodes = 20'000;       ///< of branch and bound, in all
+  std::size_t columns = 12'000;      ///< of the largest integer program
+};
+
+/// Alternates a relaxation of growing detail (integer programs over stages, ranges of operators)
+/// with the plan that its solution describes, until both cost the same. The bound holds for every
+/// plan: any operator again anywhere, any number of times. Where plans are pinned, for every plan
+/// that respects the pins.
+///
+/// `infeasible` is set only where it is proven. The same answer for any number of jobs; a deadline
+/// or stop leaves the best plan and bound so far.
+RecomputeResult solve_recompute(const RecomputeProblem& problem, std::int64_t budget,
+                                const SearchControl& control = {},
+                                const RecomputeExactOptions& options = {});
+
+/// The bound alone, by linear programming, for problems of any size: seconds for thousands of
+/// operators. `best`: the cost of a known plan, which sharpens it (infinite: none).
+struct RecomputeBound {
+  double cost = 0;         ///< no plan within the budget costs less
+  bool infeasible = false; ///< proven: there is none
+  bool interrupted = false;
+};
+RecomputeBound recompute_bound(const RecomputeProblem& problem, std::int64_t budget,
+                               const SearchControl& control = {},
+                               const RecomputeExactOptions& options = {});
+
+} // namespace monet

@@ -1,0 +1,364 @@
+#include "monet/optimise/recompute_exact.hpp"
+
+#include "recompute_model.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace monet {
+
+namespace {
+
+constexpr double kTolerance = 1e-7; // of the capacity, for rows of memory
+
+/// Stages of about equal numbers of operators that have items.
+std::vector<std::uint32_t> equal_stages(const ReducedRecompute& reduced, std::size_t busy_each) {
+  std::vector<std::uint32_t> ends;
+  std::size_t busy = 0;
+  const auto count = static_cast<std::uint32_t>(reduced.ops.size());
+  for (std::uint32_t t = 0; t + 1 < count; ++t) {
+    const ReducedRecompute::Op& op = reduced.ops[t];
+    busy += op.reads.empty() && op.writes.empty() ? 0 : 1;
+    const bool forced = reduced.has_boundary && t + 1 == reduced.boundary;
+    if (forced || (busy >= busy_each && reduced.may_end[t] != 0)) {
+      ends.push_back(t);
+      busy = 0;
+    }
+  }
+  ends.push_back(count - 1);
+  return ends;
+}
+
+class ExactSearch {
+public:
+  ExactSearch(const RecomputeProblem& problem, std::int64_t budget, const SearchControl& control,
+              const RecomputeExactOptions& options)
+      : problem_(problem), budget_(budget), control_(control), options_(options),
+        base_(problem.base_cost()), never_again_(problem.ops.size(), 0), nodes_(options.nodes) {}
+
+  RecomputeResult run(bool bound_only) {
+    verify(problem_);
+    result_.bound = static_cast<double>(base_);
+    if (problem_.ops.empty() || peak_bound(problem_) > budget_) {
+      finish_trivial();
+      return std::move(result_);
+    }
+    consider(store_everything(problem_), "all stored");
+    for (const RecomputePlan& plan : options_.starts)
+      consider(plan, "given");
+    if (!done())
+      search(bound_only);
+    return std::move(result_);
+  }
+
+private:
+  /// One relaxation: its linear program with the rows of memory that matter.
+  struct Relaxed {
+    std::vector<LinearRow> memory;
+    std::vector<StageProgram::Column> columns; ///< some fixed
+    std::vector<double> values;
+    bool infeasible = false;
+  };
+
+  void finish_trivial() {
+    if (peak_bound(problem_) > budget_) {
+      result_.infeasible = true;
+      result_.bound = std::numeric_limits<double>::infinity();
+      return;
+    }
+    consider(store_everything(problem_), "all stored");
+  }
+
+  bool respects_pins(const RecomputePlan& plan) const {
+    if (options_.must_keep.empty() && options_.must_drop.empty())
+      return true;
+    return plan_keeps_pins(problem_, plan, options_);
+  }
+
+  static bool plan_keeps_pins(const RecomputeProblem& problem, const RecomputePlan& plan,
+                              const RecomputeExactOptions& options) {
+    std::vector<char> stale(problem.buffers.size(), 0); // held at the boundary, must not be read
+    std::vector<std::uint32_t> last_read(problem.buffers.size(), 0);
+    for (std::uint32_t t = 0; t < problem.ops.size(); ++t)
+      for (const std::uint32_t b : problem.ops[t].reads)
+        last_read[b] = t;
+    std::uint32_t next = 0;
+    for (const std::uint32_t t : plan.runs) {
+      const bool first = t == next;
+      if (first && t == options.boundary)
+        for (std::uint32_t b = 0; b < options.must_drop.size(); ++b)
+          stale[b] = options.must_drop[b] ? 1 : 0;
+      for (const std::uint32_t b : problem.ops[t].reads)
+        if (stale[b] != 0)
+          return false;
+      for (const std::uint32_t b : problem.ops[t].writes) {
+        stale[b] = 0;
+        if (!first && b < options.must_keep.size() && options.must_keep[b] && last_read[b] >= next)
+          return false;
+      }
+      next += first ? 1 : 0;
+    }
+    return true;
+  }
+
+  void consider(const RecomputePlan& plan, const char* method) {
+    RecomputeOutcome outcome = replay(problem_, plan);
+    if (outcome.peak_bytes > budget_ || !respects_pins(plan))
+      return;
+    if (result_.plan && outcome.cost >= result_.outcome.cost)
+      return;
+    result_.plan = plan;
+    result_.outcome = std::move(outcome);
+    result_.method = method;
+    tell();
+  }
+
+  void raise_bound(double extra) {
+    double bound =
+        static_cast<double>(base_) + std::ceil(extra - 1e-6 * std::max(1.0, extra * 1e-3));
+    if (result_.plan)
+      bound = std::min(bound, static_cast<double>(result_.outcome.cost));
+    result_.bound = std::max(result_.bound, bound);
+    tell();
+  }
+
+  bool done() const {
+    return result_.infeasible ||
+           (result_.plan && static_cast<double>(result_.outcome.cost) <= result_.bound);
+  }
+
+  double best_extra() const {
+    return result_.plan ? static_cast<double>(result_.outcome.cost - base_) : kUnbounded;
+  }
+
+  void tell() const {
+    SearchProgress state;
+    state.phase = "recomputation";
+    state.done = options_.nodes - nodes_;
+    state.total = options_.nodes;
+    if (result_.plan)
+      state.best = static_cast<double>(result_.outcome.cost);
+    state.bound = result_.bound;
+    control_.tell(state);
+  }
+
+  RecomputeModelOptions model_options() const {
+    RecomputeModelOptions model;
+    model.budget = budget_;
+    model.never_again = never_again_;
+    model.pinned_in.assign(options_.must_keep.begin(), options_.must_keep.end());
+    model.pinned_out.assign(options_.must_drop.begin(), options_.must_drop.end());
+    model.boundary = options_.boundary;
+    // Buffers of less than a thousandth of the budget are free, and of more where there are many.
+    std::vector<std::int64_t> bytes;
+    for (const RecomputeProblem::Buffer& buffer : problem_.buffers)
+      if (buffer.producer)
+        bytes.push_back(buffer.bytes);
+    std::sort(bytes.rbegin(), bytes.rend());
+    model.threshold = std::max<std::int64_t>(1, budget_ / 1000);
+    if (bytes.size() <= 64)
+      model.threshold = 1;
+    if (bytes.size() > kMostItems)
+      model.threshold = std::max(model.threshold, bytes[kMostItems]);
+    return model;
+  }
+
+  void search(bool bound_only);
+  Relaxed relax(const StageProgram& program);
+  void fix_by_cost(const StageProgram& program, Relaxed& relaxed, std::span<const double> reduced,
+                   double extra) const;
+  bool solve(const StageProgram& program, const Relaxed& relaxed);
+  std::vector<std::uint32_t> refine(const ReducedRecompute& reduced, const StageProgram& program,
+                                    const RecomputePlan& plan,
+                                    std::span<const double> values) const;
+
+  static constexpr std::size_t kMostItems = 600;
+  const RecomputeProblem& problem_;
+  std::int64_t budget_;
+  const SearchControl& control_;
+  const RecomputeExactOptions& options_;
+  std::int64_t base_;
+  std::vector<char> never_again_;
+  std::int64_t nodes_;
+  std::vector<double> solution_;
+  RecomputeResult result_;
+};
+
+ExactSearch::Relaxed ExactSearch::relax(const StageProgram& program) {
+  Relaxed relaxed;
+  relaxed.columns = program.columns();
+  LinearProgram lp;
+  for (const StageProgram::Column& c : relaxed.columns)
+    lp.add_variable(c.lower, c.upper, c.cost);
+  for (const LinearRow& row : program.rows())
+    lp.add_row(row.terms, row.lower, row.upper);
+  for (;;) {
+    const LpStatus status = lp.solve(control_);
+    if (status == LpStatus::infeasible) {
+      relaxed.infeasible = true;
+      return relaxed;
+    }
+    if (status != LpStatus::optimal) {
+      result_.interrupted = result_.interrupted || status == LpStatus::interrupted;
+      return relaxed;
+    }
+    raise_bound(lp.safe_bound());
+    relaxed.values.assign(lp.values().begin(), lp.values().end());
+    std::vector<LinearRow> broken = program.memory_rows(relaxed.values, kTolerance);
+    if (broken.empty() || done())
+      break;
+    for (LinearRow& row : broken) {
+      lp.add_row(row.terms, row.lower, row.upper);
+      relaxed.memory.push_back(std::move(row));
+    }
+  }
+  fix_by_cost(program, relaxed, lp.reduced_costs(), lp.safe_bound());
+  return relaxed;
+}
+
+/// Columns whose other value costs more than the best plan.
+void ExactSearch::fix_by_cost(const StageProgram& program, Relaxed& relaxed,
+                              std::span<const double> reduced, double extra) const {
+  const double room = best_extra() - extra;
+  if (!std::isfinite(room))
+    return;
+  for (std::size_t c = 0; c < relaxed.columns.size(); ++c) {
+    StageProgram::Column& column = relaxed.columns[c];
+    if (!column.integer || program.columns()[c].lower == program.columns()[c].upper)
+      continue;
+    const double margin = 1e-6 * std::max(1.0, std::abs(extra));
+    if (reduced[c] > room + margin)
+      column.upper = column.lower;
+    else if (-reduced[c] > room + margin)
+      column.lower = column.upper;
+  }
+}
+
+/// False where a limit came before the optimum of the relaxation.
+bool ExactSearch::solve(const StageProgram& program, const Relaxed& relaxed) {
+  MilpModel model;
+  for (const StageProgram::Column& c : relaxed.columns)
+    model.add_variable(c.lower, c.upper, c.cost, c.integer);
+  for (const LinearRow& row : program.rows())
+    model.add_row(row.terms, row.lower, row.upper);
+  for (const LinearRow& row : relaxed.memory)
+    model.add_row(row.terms, row.lower, row.upper);
+  MilpOptions limits;
+  limits.nodes = nodes_;
+  limits.cutoff = best_extra();
+  const MilpResult found = model.solve_lazily(control_, limits, [&](std::span<const double> x) {
+    return program.memory_rows(x, kTolerance);
+  });
+  nodes_ = std::max<std::int64_t>(0, nodes_ - std::max<std::int64_t>(found.nodes, 1));
+  result_.interrupted = result_.interrupted || found.interrupted;
+  solution_ = found.values;
+  if (found.status == MilpStatus::infeasible) {
+    if (result_.plan)
+      raise_bound(best_extra());
+    else
+      result_.infeasible = true;
+    return true;
+  }
+  raise_bound(found.bound);
+  return found.status == MilpStatus::optimal;
+}
+
+/// Ends of stages, with those split in which the plan breaks the budget or costs more than the
+/// solution says. The same as before where there is nothing to split.
+std::vector<std::uint32_t> ExactSearch::refine(const ReducedRecompute& reduced,
+                                               const StageProgram& program,
+                                               const RecomputePlan& plan,
+                                               std::span<const double> values) const {
+  const RecomputeOutcome outcome = replay(problem_, plan);
+  std::vector<double> extra(program.stages(), 0);
+  std::vector<char> split(program.stages(), 0);
+  std::uint32_t next = 0;
+  for (std::size_t i = 0; i < plan.runs.size(); ++i) {
+    const std::uint32_t k = program.stage_of(next);
+    if (outcome.live_bytes[i] > budget_)
+      split[k] = 1;
+    if (plan.runs[i] == next)
+      ++next;
+    else
+      extra[k] += static_cast<double>(problem_.ops[plan.runs[i]].cost);
+  }
+  for (std::uint32_t c = 0; c < values.size(); ++c)
+    if (const std::uint32_t op = program.op_of_column(c); op != StageProgram::kNone)
+      if (values[c] > 0.5)
+        for (std::uint32_t k = 0; k < program.stages(); ++k)
+          if (program.again(k, op) == c)
+            extra[k] -= program.columns()[c].cost;
+  std::vector<std::uint32_t> ends;
+  for (std::uint32_t k = 0; k < program.stages(); ++k) {
+    if (split[k] != 0 || extra[k] > 0.5) {
+      std::vector<std::uint32_t> cuts; // where the stage may be split
+      for (std::uint32_t t = program.first_op(k); t < program.ends()[k]; ++t)
+        if (reduced.may_end[t] != 0 &&
+            !(reduced.ops[t].reads.empty() && reduced.ops[t].writes.empty()))
+          cuts.push_back(t);
+      if (cuts.size() <= 3)
+        ends.insert(ends.end(), cuts.begin(), cuts.end());
+      else
+        ends.push_back(cuts[cuts.size() / 2]);
+    }
+    ends.push_back(program.ends()[k]);
+  }
+  return ends;
+}
+
+void ExactSearch::search(bool bound_only) {
+  std::vector<std::uint32_t> ends;
+  for (;;) {
+    const ReducedRecompute reduced = reduce(problem_, model_options());
+    if (ends.empty()) {
+      std::size_t busy = 0;
+      for (const ReducedRecompute::Op& op : reduced.ops)
+        busy += op.reads.empty() && op.writes.empty() ? 0 : 1;
+      std::size_t each = std::max<std::size_t>(1, busy / 48);
+      ends = equal_stages(reduced, each);
+      while (StageProgram(reduced, ends).columns().size() > options_.columns && each < busy)
+        ends = equal_stages(reduced, each *= 2);
+    }
+    const StageProgram program(reduced, ends);
+    Relaxed relaxed = relax(program);
+    if (relaxed.infeasible) {
+      if (!result_.plan)
+        result_.infeasible = true;
+      else
+        raise_bound(best_extra());
+      break;
+    }
+    if (relaxed.values.empty() || result_.interrupted || done())
+      break;
+    consider(plan_of(problem_, reduced, program, relaxed.values), "rounded");
+    if (bound_only || done() || nodes_ <= 0)
+      break;
+    const bool solved = solve(program, relaxed);
+    if (solution_.empty() || done())
+      break;
+    const RecomputePlan plan = plan_of(problem_, reduced, program, solution_);
+    consider(plan, "integer program");
+    if (done() || !solved || result_.interrupted)
+      break;
+    std::vector<std::uint32_t> finer = refine(reduced, program, plan, solution_);
+    if (finer == ends)
+      break;
+    ends = std::move(finer);
+  }
+}
+
+} // namespace
+
+RecomputeResult solve_recompute(const RecomputeProblem& problem, std::int64_t budget,
+                                const SearchControl& control,
+                                const RecomputeExactOptions& options) {
+  return ExactSearch(problem, budget, control, options).run(false);
+}
+
+RecomputeBound recompute_bound(const RecomputeProblem& problem, std::int64_t budget,
+                               const SearchControl& control, const RecomputeExactOptions& options) {
+  const RecomputeResult result = ExactSearch(problem, budget, control, options).run(true);
+  return {result.bound, result.infeasible, result.interrupted};
+}
+
+} // namespace monet
