@@ -29,6 +29,15 @@ struct CheckpointingArguments {
   std::string budget;
   bool sweep = false;
   std::string objective = "latency";
+  std::string memory = "peak";      ///< or stored
+  std::string method = "automatic"; ///< or heuristics, genetic
+  int steps = 10;                   ///< budgets of a sweep
+  std::string least;                ///< the last budget of a sweep; empty: the least possible
+  std::size_t population = 100;
+  std::size_t generations = 50;
+  std::vector<std::string> keep;
+  std::vector<std::string> recompute;
+  std::string output;
 };
 /// `--log`.
 int optimise_log(const OptimiseArguments& common, const CheckpointingArguments& own,

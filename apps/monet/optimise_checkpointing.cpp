@@ -1,32 +1,346 @@
 // monet optimise checkpointing: which stored activations are made again.
-#include "optimise.hpp"
+#include "optimise_checkpointing.hpp"
+
+#include "memory_budget.hpp"
+
+#include "monet/base/errors.hpp"
+#include "monet/base/files.hpp"
+#include "monet/base/text.hpp"
+#include "monet/report/optimise_result.hpp"
+#include "monet/schedule/schedule.hpp"
+#include "monet/training/insert_recompute.hpp"
+#include "monet/workload/onnx_writer.hpp"
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <chrono>
+#include <limits>
 #include <memory>
 
 namespace monet::cli {
 
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Arguments {
+  OptimiseArguments common;
+  CheckpointingArguments own;
+};
+
+double seconds_now() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration<double>(now).count();
+}
+
+/// A step is trained, by the usual options if none are given; what is pinned is stored.
+void adapt(const CheckpointingArguments& own, Experiment& experiment) {
+  if (!experiment.training)
+    experiment.training.emplace();
+  TrainingOptions& options = *experiment.training;
+  options.keep.insert(options.keep.end(), own.keep.begin(), own.keep.end());
+  options.recompute.insert(options.recompute.end(), own.recompute.begin(), own.recompute.end());
+}
+
+/// What the patterns of `keep` name, as the folded step has it: a view is what it views.
+std::vector<TensorId> pinned_tensors(const SearchInputs& inputs) {
+  std::vector<TensorId> pinned;
+  const Graph& views = inputs.graph.graph;
+  for (const std::string& pattern : inputs.experiment.training->keep) {
+    for (std::size_t t = 0; t < views.tensors().size(); ++t) {
+      if (!glob_match(pattern, views.tensors()[t].name))
+        continue;
+      TensorId at{t};
+      auto folded = inputs.step.graph.find_tensor(views.tensor(at).name);
+      while (!folded && views.tensor(at).producer) {
+        at = *views.op(*views.tensor(at).producer).inputs.at(0);
+        folded = inputs.step.graph.find_tensor(views.tensor(at).name);
+      }
+      if (folded)
+        pinned.push_back(*folded);
+    }
+  }
+  return pinned;
+}
+
+ModelledStep modelled(const TrainingGraph& step, const SearchInputs& inputs, TilingMode mode,
+                      CoreCostCache& costs, int jobs) {
+  ModelledStep made;
+  made.graph = step;
+  Experiment experiment = inputs.experiment;
+  experiment.mode = mode;
+  if (mode == TilingMode::layer_by_layer)
+    experiment.stacks.clear();
+  TilingOptions options;
+  if (inputs.files.mapping)
+    options.mapping = &*inputs.files.mapping;
+  options.mode = mode;
+  options.halo = experiment.halo;
+  made.tiles = make_tiles(made.graph, inputs.files.chip, options);
+  made.timeline = schedule(made.tiles, made.graph, inputs.files.chip, costs,
+                           schedule_options(experiment, jobs));
+  return made;
+}
+
+class Checkpointing {
+public:
+  Checkpointing(const Arguments& arguments, const SearchInputs& inputs, Session& session)
+      : arguments_(arguments), own_(arguments.own), inputs_(inputs), session_(session) {}
+
+  int run() {
+    prepare_space();
+    const SearchControl control = search_control(arguments_.common, session_);
+    search(control);
+    if (own_.method == "genetic")
+      search_genetic(control);
+    choose();
+    write_graph();
+    return write();
+  }
+
+private:
+  void prepare_space() {
+    session_.progress.stage("schedule layer by layer");
+    before_.push_back(modelled(inputs_.step, inputs_, TilingMode::layer_by_layer, core_costs_,
+                               arguments_.common.jobs));
+    const OperatorCosts costs = operator_costs(before_[0].timeline, inputs_.step);
+    outcome_.energy = own_.objective == "energy";
+    outcome_.memory = own_.memory == "stored" ? CheckpointMemory::stored : CheckpointMemory::peak;
+    const auto& first = outcome_.energy ? costs.energy : costs.cycles;
+    const auto& other = outcome_.energy ? costs.cycles : costs.energy;
+    space_ = checkpoint_space(inputs_.step, first, pinned_tensors(inputs_));
+    second_.assign(1, 0); // the data
+    second_.insert(second_.end(), other.begin(), other.end());
+    outcome_.base = evaluate(space_, store_everything(space_.problem), second_);
+    outcome_.least_possible = least_memory(space_, outcome_.memory);
+  }
+
+  /// Falling budgets.
+  std::vector<std::int64_t> budgets() const {
+    const std::int64_t whole = outcome_.base.memory(outcome_.memory);
+    if (!own_.sweep)
+      return {own_.budget.empty() ? whole : parse_budget(own_.budget, whole, "--budget")};
+    std::int64_t least = std::min(whole, outcome_.least_possible);
+    if (!own_.least.empty())
+      least = std::min(whole, parse_budget(own_.least, whole, "--least"));
+    std::vector<std::int64_t> list;
+    for (int i = 0; i <= own_.steps; ++i) {
+      const double share = static_cast<double>(i) / own_.steps;
+      list.push_back(whole - static_cast<std::int64_t>(share * static_cast<double>(whole - least)));
+    }
+    return list;
+  }
+
+  void search(const SearchControl& control) {
+    CheckpointOptions options;
+    options.memory = outcome_.memory;
+    if (own_.method == "heuristics")
+      options.method = CheckpointMethod::heuristics;
+    if (own_.method == "genetic")
+      options.method = CheckpointMethod::genetic;
+    options.genetic = {own_.population, own_.generations};
+    const std::vector<std::int64_t> list = budgets();
+    std::vector<RecomputeResult> results = checkpoint_front(space_, list, options, control);
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      CheckpointRow row{list[i], std::move(results[i]), std::nullopt};
+      if (row.result.plan)
+        row.point = evaluate(space_, *row.result.plan, second_);
+      outcome_.rows.push_back(std::move(row));
+    }
+  }
+
+  void search_genetic(const SearchControl& control) {
+    double begin = seconds_now();
+    outcome_.genetic = genetic_checkpoints(space_, second_, outcome_.memory,
+                                           {own_.population, own_.generations}, control);
+    outcome_.genetic_seconds = seconds_now() - begin;
+    begin = seconds_now();
+    outcome_.dominating = dominate(space_, second_, outcome_.genetic, outcome_.memory, control);
+    outcome_.dominating_seconds = seconds_now() - begin;
+  }
+
+  /// The tightest budget that has a plan; an answer for none is an error unless cut short.
+  void choose() {
+    for (std::size_t i = 0; i < outcome_.rows.size(); ++i) {
+      if (outcome_.rows[i].point)
+        outcome_.chosen = i;
+    }
+    const CheckpointRow& last = outcome_.rows.back();
+    if (own_.sweep || last.point || last.result.interrupted)
+      return;
+    const std::string what = own_.memory == "stored" ? "carry into the backward part" : "peak at";
+    throw InfeasibleError(
+        last.result.infeasible
+            ? fmt::format("no plan can {} {} bytes or less: {} bytes are the least that are proven "
+                          "to be needed",
+                          what, last.budget, std::max(outcome_.least_possible, last.budget + 1))
+            : fmt::format("no plan was found to {} {} bytes or less; whether there is one is open",
+                          what, last.budget));
+  }
+
+  const RecomputePlan* plan() const {
+    return outcome_.chosen ? &outcome_.rows[*outcome_.chosen].point->plan : nullptr;
+  }
+
+  /// The step with the chosen plan, with its views for export and without them for everything else.
+  void write_graph() {
+    if (!plan())
+      return;
+    const std::vector<OpId> runs = runs_of(*plan());
+    after_ = with_recomputation(inputs_.step, runs);
+    verify(*after_);
+    if (!own_.output.empty() || !arguments_.common.report.empty())
+      export_ = with_recomputation(inputs_.graph, inputs_.step, runs);
+    if (!own_.output.empty())
+      write_file_atomically(own_.output, write_onnx(export_->graph));
+  }
+
+  /// The chosen plan in the real scheduler.
+  Json compare() {
+    session_.progress.stage("schedule the plan");
+    const Chip& chip = inputs_.files.chip;
+    Json rows = Json::array();
+    std::vector<TilingMode> modes{TilingMode::layer_by_layer};
+    if (inputs_.experiment.mode == TilingMode::fused)
+      modes.push_back(TilingMode::fused);
+    for (const TilingMode mode : modes) {
+      const std::string name = mode == TilingMode::fused ? ", fused" : "";
+      if (mode == TilingMode::fused)
+        before_.push_back(
+            modelled(inputs_.step, inputs_, mode, core_costs_, arguments_.common.jobs));
+      rows.push_back(figures_json("everything kept" + name, before_.back().result(), chip));
+      if (!after_)
+        continue;
+      scheduled_.push_back(modelled(*after_, inputs_, mode, core_costs_, arguments_.common.jobs));
+      rows.push_back(figures_json("recomputed" + name, scheduled_.back().result(), chip));
+    }
+    return rows;
+  }
+
+  int write() {
+    const Certificate found = outcome_.certificate();
+    Json json =
+        search_json("checkpointing", inputs_.experiment.name, own_.objective, found, session_);
+    json["memory_measure"] = own_.memory;
+    json["method"] = own_.method;
+    json["unconstrained_bytes"] = outcome_.base.memory(outcome_.memory);
+    json["least_bytes"] = outcome_.least_possible;
+    if (outcome_.chosen) {
+      const CheckpointRow& row = outcome_.rows[*outcome_.chosen];
+      json["budget_bytes"] = row.budget;
+      json["peak_bytes"] = row.point->peak_bytes;
+      json["stored_bytes"] = row.point->stored_bytes;
+      json["overhead"] = overhead(*row.point);
+      json["recomputed"] = recomputed_json(inputs_.step, space_, row.point->plan);
+    }
+    json["budgets"] = budgets_json(outcome_);
+    json["front"] = front_json(outcome_);
+    if (own_.method == "genetic")
+      json["genetic"] = genetic_json(outcome_);
+    const Json compared = compare();
+    json["compared"] = compared;
+    json["memory"] = Json::array({memory_json("before", inputs_.step)});
+    if (after_)
+      json["memory"].push_back(memory_json("after", *after_));
+    json["seconds"] = session_.progress.seconds();
+    json["provenance"] = search_provenance(inputs_, arguments_.common);
+    if (after_)
+      write_search_report(arguments_.common, inputs_, json,
+                          {before_.back().result(), scheduled_.back().result(),
+                           export_ ? &export_->graph : nullptr});
+    return finish_search(arguments_.common, json, checkpoint_table(outcome_, compared), found,
+                         session_);
+  }
+
+  double overhead(const CheckpointPoint& point) const {
+    const auto base = static_cast<double>(outcome_.base.cost);
+    return base > 0 ? static_cast<double>(point.cost) / base - 1 : 0;
+  }
+
+  const Arguments& arguments_;
+  const CheckpointingArguments& own_;
+  const SearchInputs& inputs_;
+  Session& session_;
+  CoreCostCache core_costs_;
+  std::vector<ModelledStep> before_, scheduled_; ///< layer by layer, and fused if wanted
+  CheckpointSpace space_;
+  std::vector<std::int64_t> second_; ///< the other cost, per operator of the space
+  CheckpointOutcome outcome_;
+  std::optional<TrainingGraph> after_, export_;
+};
+
+void add_options(CLI::App& command, CheckpointingArguments& own) {
+  command.add_option("--log", own.log, "Operator log in place of a step")->type_name("LOG");
+  command
+      .add_option("--budget", own.budget,
+                  "Memory that may be used: bytes, MiB, or a percentage of what is used when "
+                  "everything is kept")
+      ->type_name("BUDGET");
+  command.add_flag("--sweep", own.sweep, "A front of budgets instead of one");
+  command.add_option("--steps", own.steps, "Budgets of a sweep beside 100 %")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  command
+      .add_option("--least", own.least,
+                  "Last budget of a sweep; without it, what is proven to be needed")
+      ->type_name("BUDGET");
+  command
+      .add_option("--memory", own.memory,
+                  "What is limited: the peak of live bytes, or the activations stored for the "
+                  "backward part")
+      ->check(CLI::IsMember({"peak", "stored"}))
+      ->capture_default_str();
+  command.add_option("--objective", own.objective, "What recomputation costs")
+      ->check(CLI::IsMember({"latency", "energy"}))
+      ->capture_default_str();
+  command
+      .add_option("--method", own.method,
+                  "The best we have with a bound, what others use, or the original's NSGA-II next "
+                  "to what dominates it")
+      ->check(CLI::IsMember({"automatic", "heuristics", "genetic"}))
+      ->capture_default_str();
+  command.add_option("--population", own.population, "Of NSGA-II")
+      ->check(CLI::Range(2, 100000))
+      ->capture_default_str();
+  command.add_option("--generations", own.generations, "Of NSGA-II")
+      ->check(CLI::Range(0, 1000000))
+      ->capture_default_str();
+  command.add_option("--keep", own.keep, "Tensors (pattern) that stay stored; may be repeated")
+      ->allow_extra_args(false)
+      ->type_name("PATTERN");
+  command
+      .add_option("--recompute", own.recompute,
+                  "Tensors (pattern) that are made again in any case; may be repeated")
+      ->allow_extra_args(false)
+      ->type_name("PATTERN");
+  command.add_option("-o,--output", own.output, "Write the step with the plan as ONNX")
+      ->type_name("OUT.onnx");
+}
+
+} // namespace
+
 Action add_optimise_checkpointing(CLI::App& optimise) {
-  struct Arguments {
-    OptimiseArguments common;
-    CheckpointingArguments own;
-  };
   auto arguments = std::make_shared<Arguments>();
   CLI::App* command = optimise.add_subcommand(
       "checkpointing",
       "Which activations are kept for the backward pass, and which are made again");
   arguments->common.add_to(*command);
-  command->add_option("--log", arguments->own.log, "Operator log in place of a step")
-      ->type_name("LOG");
+  add_options(*command, arguments->own);
   command->footer(
       "Example: monet optimise checkpointing --hardware data/hardware/tpu_like_quad_core.yaml "
-      "--workload data/workload/resnet18_cifar.onnx --batch 1");
+      "--workload data/workload/resnet18_cifar.onnx --batch 1 --memory stored --budget 50%");
   return [arguments](Session& session) -> int {
     if (!arguments->own.log.empty())
       return optimise_log(arguments->common, arguments->own, session);
-    const SearchInputs inputs = prepare(arguments->common, "latency", session);
-    throw UsageError("optimise checkpointing is not available yet");
+    if (arguments->own.sweep && !arguments->own.budget.empty())
+      throw UsageError("--budget is one budget, --sweep many");
+    const CheckpointingArguments& own = arguments->own;
+    arguments->common.adapt = [&own](Experiment& experiment) { adapt(own, experiment); };
+    const SearchInputs inputs = prepare(arguments->common, own.objective, session);
+    return Checkpointing(*arguments, inputs, session).run();
   };
 }
 

@@ -76,6 +76,8 @@ SearchInputs prepare(const OptimiseArguments& arguments, const std::string& obje
   session.context.verify = arguments.verify;
   SearchInputs inputs;
   inputs.experiment = arguments.read();
+  if (arguments.adapt)
+    arguments.adapt(inputs.experiment);
   if (arguments.experiment.empty() && arguments.step.cost.objective == "auto") {
     inputs.experiment.core_cost.objective = objective_named(objective).value_or(Objective::latency);
   }

@@ -10,6 +10,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -31,6 +32,7 @@ struct OptimiseArguments {
   std::string report; ///< folder; empty: none
   bool verify = false;
   std::vector<const CLI::Option*> of_step; ///< those that an experiment file replaces
+  std::function<void(Experiment&)> adapt;  ///< what the search changes before files are read
 
   void add_to(CLI::App& command);
   /// UsageError when there is neither an experiment nor a chip with a network, or something of

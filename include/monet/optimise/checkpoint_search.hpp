@@ -1,0 +1,85 @@
+// Which activations to make again: one budget, a front of budgets, and the genetic algorithm of the
+// original study to compare with.
+#pragma once
+
+#include "monet/optimise/checkpointing.hpp"
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace monet {
+
+/// What is limited.
+enum class CheckpointMemory {
+  peak,   ///< the most bytes that live at once, everything counted
+  stored, ///< bytes carried from the forward into the backward part, see stored_bytes()
+};
+
+enum class CheckpointMethod {
+  automatic,  ///< the best of all the others but the genetic one, and a bound
+  heuristics, ///< what others use: sqrt(n), greedy, DTR; no bound
+  genetic,    ///< NSGA-II over one bit for each stored activation; no bound
+};
+
+/// The original's search: a bit for every activation that the step stores and can make again, set
+/// where it is dropped; what a dropped one is made from again is what is stored before it.
+struct GeneticSettings {
+  std::size_t population = 100;
+  std::size_t generations = 50;
+};
+
+struct CheckpointOptions {
+  CheckpointMemory memory = CheckpointMemory::peak;
+  CheckpointMethod method = CheckpointMethod::automatic;
+  GeneticSettings genetic;
+  std::vector<RecomputePlan> starts; ///< plans to be no worse than
+};
+
+/// One plan with everything that is asked of it.
+struct CheckpointPoint {
+  RecomputePlan plan;
+  std::int64_t cost = 0;   ///< of the problem: sum over all runs
+  std::int64_t second = 0; ///< sum of the second costs, where there are some
+  std::int64_t peak_bytes = 0;
+  std::int64_t stored_bytes = 0;
+
+  std::int64_t memory(CheckpointMemory of) const {
+    return of == CheckpointMemory::peak ? peak_bytes : stored_bytes;
+  }
+};
+CheckpointPoint evaluate(const CheckpointSpace& space, RecomputePlan plan,
+                         std::span<const std::int64_t> second = {});
+
+/// No plan needs less: what cannot be made again is there from its maker to its last reader, and
+/// every operator has what it reads and writes beside that.
+std::int64_t least_memory(const CheckpointSpace& space, CheckpointMemory of);
+
+/// The cheapest plans within each budget, in the order of the budgets, which fall. A larger budget
+/// is never worse and its bound never higher: plans and bounds of the others are taken over.
+std::vector<RecomputeResult> checkpoint_front(const CheckpointSpace& space,
+                                              std::span<const std::int64_t> budgets,
+                                              const CheckpointOptions& options,
+                                              const SearchControl& control);
+
+/// Points that nothing NSGA-II met dominates in (cost, second cost, memory). `second` per operator
+/// of the problem.
+std::vector<CheckpointPoint> genetic_checkpoints(const CheckpointSpace& space,
+                                                 std::span<const std::int64_t> second,
+                                                 CheckpointMemory memory,
+                                                 const GeneticSettings& settings,
+                                                 const SearchControl& control);
+
+struct DominatingPoint {
+  CheckpointPoint point;
+  double bound = 0; ///< nothing that is no worse in memory (stored: and second cost) costs less
+};
+/// For every point one that is no worse in cost, second cost and memory: the cheapest such for
+/// stored bytes, the cheapest such that is found for the peak.
+std::vector<DominatingPoint> dominate(const CheckpointSpace& space,
+                                      std::span<const std::int64_t> second,
+                                      std::span<const CheckpointPoint> points,
+                                      CheckpointMemory memory, const SearchControl& control);
+
+} // namespace monet
