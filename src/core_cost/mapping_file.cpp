@@ -179,6 +179,7 @@ MappingEntry read_entry(const YamlNode& node, ProblemList& problems) {
       names != nullptr && names->kind != YamlNode::Kind::null) {
     entry.layer_dimension_names = as_strings(*names, problems);
   }
+  entry.allocation_only = map.boolean_or("allocation_only", false);
   map.finish();
   return entry;
 }
@@ -188,12 +189,19 @@ MappingEntry read_entry(const YamlNode& node, ProblemList& problems) {
 const MappingEntry* MappingFile::find(std::string_view node, std::string_view op_type) const {
   for (const std::string_view wanted : {node, op_type, std::string_view("default")}) {
     const auto found = std::find_if(entries.begin(), entries.end(), [&](const MappingEntry& entry) {
-      return entry.name == wanted;
+      return entry.name == wanted && !entry.allocation_only;
     });
     if (found != entries.end())
       return &*found;
   }
   return nullptr;
+}
+
+const MappingEntry* MappingFile::find_allocation(std::string_view node) const {
+  const auto found = std::find_if(entries.begin(), entries.end(), [&](const MappingEntry& entry) {
+    return entry.allocation_only && entry.name == node;
+  });
+  return found == entries.end() ? nullptr : &*found;
 }
 
 MappingFile parse_mapping(std::string_view text, const std::string& origin) {
@@ -205,10 +213,11 @@ MappingFile parse_mapping(std::string_view text, const std::string& origin) {
     problems.add(root.where, "expected a list of entries, each with a `name`");
     problems.throw_if_any();
   }
-  std::map<std::string, int> first_line;
+  std::map<std::pair<std::string, bool>, int> first_line;
   for (const YamlNode& item : root.items) {
     MappingEntry entry = read_entry(item, problems);
-    const auto [first, is_new] = first_line.emplace(entry.name, item.where.line);
+    const auto [first, is_new] =
+        first_line.emplace(std::pair(entry.name, entry.allocation_only), item.where.line);
     if (!is_new && !entry.name.empty()) {
       problems.add(item.where, fmt::format("an entry for '{}' is given twice (first at line {})",
                                            entry.name, first->second));

@@ -1,254 +1,162 @@
 #include "einsum_join.hpp"
 
-#include "monet/base/errors.hpp"
-
 #include <algorithm>
-#include <unordered_map>
 
 namespace monet::einsum {
 
 namespace {
 
-using Key = std::vector<std::int64_t>;
-
-struct KeyHash {
-  std::size_t operator()(const Key& key) const {
-    std::uint64_t hash = 0x9E3779B97F4A7C15ULL;
-    for (const std::int64_t word : key) {
-      hash ^= static_cast<std::uint64_t>(word);
-      hash *= 0xBF58476D1CE4E5B9ULL;
-      hash ^= hash >> 29;
-    }
-    return hash;
+/// Least bits of every column of a group's rows.
+std::vector<std::int64_t> least_of(const RowGroup& group) {
+  std::vector<std::int64_t> least(group.row(0), group.row(0) + group.stride());
+  for (std::size_t i = 1; i < group.size(); ++i) {
+    for (std::size_t c = 0; c < least.size(); ++c)
+      least[c] = std::min(least[c], group.row(i)[c]);
   }
-};
-
-Key key_of(const State& state) {
-  Key key(state.trips.begin(), state.trips.end());
-  for (const Live& live : state.live) {
-    key.push_back(-1 - static_cast<std::int64_t>(live.tensor));
-    key.push_back(live.level);
-    for (const Live::Loop& loop : live.loops) {
-      key.push_back(loop.axis);
-      key.push_back(loop.tile);
-    }
-  }
-  return key;
+  return least;
 }
 
-/// How a group sees one tensor.
-struct View {
-  int level = kInDram;
-  std::vector<Live::Loop> loops; ///< of the whole path
-};
-
-class Joiner {
-public:
-  Joiner(const std::vector<State>& before, const Shape& shape, const Rows& rows, const Uses& uses,
-         const JoinLimits& limits, JoinStatistics& statistics)
-      : before_(before), rows_(rows), uses_(uses), limits_(limits), statistics_(statistics) {
-    views_.resize(rows.groups.size());
-    for (std::size_t g = 0; g < rows.groups.size(); ++g) {
-      const RowGroup& group = rows.groups[g];
-      for (const Uses::Use& use : uses.uses) {
-        View view{group.levels[use.operand], {}};
-        for (const PathLoop& loop : group.path)
-          view.loops.push_back({direct_axis(shape.operands[use.operand], loop.rank), loop.tile});
-        views_[g].push_back(std::move(view));
+/// Per step and node before it: what is held under all loops of its path, at least.
+std::vector<std::vector<std::int64_t>> least_held(const JoinGraph& graph) {
+  std::vector<std::vector<std::vector<std::int64_t>>> held{{{}}}; // [step][node][loops]
+  std::vector<std::vector<std::int64_t>> least{{0}};
+  std::vector<std::int64_t> shift;
+  for (std::size_t e = 0; e < graph.steps.size(); ++e) {
+    const JoinGraph::Step& step = graph.steps[e];
+    std::vector<std::vector<std::int64_t>> columns;
+    for (const RowGroup& group : step.rows->groups)
+      columns.push_back(least_of(group));
+    std::vector<std::vector<std::int64_t>> after;
+    for (const Node& node : step.layer.nodes)
+      after.emplace_back(node.trips.size(), kMost);
+    for (const Edge& edge : step.layer.edges) {
+      correction(graph.node(e, edge.from), step.rows->groups[edge.group], step.uses, shift);
+      const std::vector<std::int64_t>& before = held.back()[edge.from];
+      std::vector<std::int64_t>& to = after[edge.to];
+      for (std::size_t d = 0; d < to.size(); ++d) {
+        const std::int64_t path = before.empty() ? 0 : before[std::min(d, before.size() - 1)];
+        to[d] = std::min(to[d], path + columns[edge.group][d + 1] + shift[d]);
       }
-      index_[index_key(g)].push_back(static_cast<std::uint32_t>(g));
+    }
+    std::vector<std::int64_t> deepest;
+    for (const std::vector<std::int64_t>& node : after)
+      deepest.push_back(node.empty() ? 0 : node.back());
+    least.push_back(std::move(deepest));
+    held.push_back(std::move(after));
+  }
+  return least;
+}
+
+/// For each node and peak: more DRAM traffic than that, and something known is at least as good.
+class Slack {
+public:
+  explicit Slack(const JoinLimits& limits) : limits_(limits) {
+    if (limits.to_go == nullptr)
+      return;
+    const std::vector<std::int64_t>& buffers = limits.to_go->buffers;
+    for (std::size_t k = 0; k < buffers.size(); ++k) {
+      const std::int64_t from = k == 0 ? 0 : buffers[k - 1] + 1; // the least peak up to buffers[k]
+      best_.push_back(kMost);
+      for (const Point& point : limits.known)
+        best_.back() = point.peak <= from ? std::min(best_.back(), point.dram) : best_.back();
     }
   }
+  /// Of one node before `step`.
+  void prepare(std::size_t step, std::uint32_t node) {
+    const ToGo& to_go = *limits_.to_go;
+    slack_.resize(to_go.buffers.size());
+    std::int64_t most = -1;
+    for (std::size_t k = slack_.size(); k-- > 0;) {
+      const std::int64_t rest = to_go.at(step, node, k);
+      if (rest != kMost)
+        most = std::max(most, best_[k] == kMost ? kMost : best_[k] - rest);
+      slack_[k] = most;
+    }
+  }
+  /// Whether a row of this DRAM traffic and peak may lead to something that is not known.
+  bool promising(std::int64_t dram, std::int64_t peak) const {
+    const std::vector<std::int64_t>& buffers = limits_.to_go->buffers;
+    const auto k = std::lower_bound(buffers.begin(), buffers.end(), peak) - buffers.begin();
+    return static_cast<std::size_t>(k) < slack_.size() &&
+           dram < slack_[static_cast<std::size_t>(k)];
+  }
 
-  std::vector<State> run(const SearchControl& control, bool& complete) {
-    for (std::uint32_t s = 0; s < before_.size(); ++s) {
-      const auto found = index_.find(index_key(before_[s]));
-      if (found == index_.end())
-        continue;
-      for (const std::uint32_t g : found->second)
-        join(s, g);
-      if ((s & 15U) == 0 && control.interrupted()) {
-        complete = false;
+private:
+  const JoinLimits& limits_;
+  std::vector<std::int64_t> best_; ///< per buffer: what is known for the least peak up to it
+  std::vector<std::int64_t> slack_;
+};
+
+class Step {
+public:
+  Step(const JoinGraph& graph, std::size_t e, const std::vector<NodeRows>& before,
+       const JoinLimits& limits, JoinStatistics& statistics)
+      : graph_(graph), step_(graph.steps[e]), e_(e), before_(before), limits_(limits),
+        statistics_(statistics), slack_(limits) {
+    const std::vector<Node>& nodes = step_.layer.nodes;
+    after_.resize(nodes.size());
+    thinned_.assign(nodes.size(), 0);
+    winner_.assign(nodes.size(), 0);
+    for (std::size_t n = 0; n < nodes.size(); ++n)
+      after_[n].stride = 2 * nodes[n].trips.size() + 2;
+    into_.resize(nodes.size());
+    for (std::uint32_t i = 0; i < step_.layer.edges.size(); ++i)
+      into_[step_.layer.edges[i].to].push_back(i);
+  }
+
+  std::vector<NodeRows> run(const SearchControl& control, Joined& joined) {
+    std::size_t total = 0;
+    for (std::uint32_t n = 0; n < after_.size(); ++n) {
+      if (limits_.to_go != nullptr)
+        slack_.prepare(e_ + 1, n);
+      for (const std::uint32_t edge : into_[n])
+        along(edge);
+      thin(n);
+      if (limits_.rows_per_node != 0 && after_[n].size() > limits_.rows_per_node) {
+        spread(after_[n], limits_.rows_per_node);
+        joined.complete = false;
+      }
+      total += after_[n].size();
+      if ((n & 15U) == 0 && control.interrupted())
+        joined.interrupted = true;
+      if (joined.interrupted || (limits_.max_rows != 0 && total > limits_.max_rows)) {
+        joined.complete = false;
         break;
       }
     }
-    std::size_t total = 0;
-    for (State& state : after_) {
-      thin(state);
-      total += state.size();
-    }
     statistics_.kept += static_cast<std::int64_t>(total);
-    if (total > limits_.max_rows) {
-      complete = false;
-      drop(total);
-    }
     return std::move(after_);
   }
 
 private:
-  static void append(Key& key, int level, std::span<const Live::Loop> loops) {
-    key.push_back(level);
-    for (int l = 0; l < level; ++l) {
-      key.push_back(loops[static_cast<std::size_t>(l)].axis);
-      key.push_back(loops[static_cast<std::size_t>(l)].tile);
-    }
-  }
-  Key index_key(std::size_t group) const {
-    Key key;
-    for (std::size_t u = 0; u < uses_.uses.size(); ++u) {
-      if (uses_.uses[u].before)
-        append(key, views_[group][u].level, views_[group][u].loops);
-    }
-    return key;
-  }
-  Key index_key(const State& state) const {
-    Key key;
-    for (const Uses::Use& use : uses_.uses) {
-      if (use.before) {
-        const Live& live = find(state, use.tensor);
-        append(key, live.level, live.loops);
-      }
-    }
-    return key;
-  }
-  static const Live& find(const State& state, std::uint32_t tensor) {
-    const auto at = std::lower_bound(state.live.begin(), state.live.end(), tensor,
-                                     [](const Live& l, std::uint32_t t) { return l.tensor < t; });
-    return *at;
-  }
-  const Uses::Use* use_of(std::uint32_t tensor) const {
-    for (const Uses::Use& use : uses_.uses) {
-      if (use.tensor == tensor)
-        return &use;
-    }
-    return nullptr;
-  }
-
-  /// Loops that the tensors need which stay alive.
-  std::size_t loops_after(const State& left, std::size_t g) const {
-    std::size_t loops = 0;
-    for (const Live& live : left.live) {
-      if (use_of(live.tensor) == nullptr)
-        loops = std::max(loops, static_cast<std::size_t>(std::max(live.level, 0)));
-    }
-    return std::max(loops, own_loops_after(g));
-  }
-  std::size_t own_loops_after(std::size_t g) const {
-    int loops = 0;
-    for (std::size_t u = 0; u < uses_.uses.size(); ++u) {
-      if (uses_.uses[u].after)
-        loops = std::max(loops, views_[g][u].level);
-    }
-    return static_cast<std::size_t>(loops);
-  }
-
-  bool compatible(const State& left, std::size_t g) const {
-    const RowGroup& group = rows_.groups[g];
-    if (left.loops() > group.path.size() || loops_after(left, g) > own_loops_after(g))
-      return false;
-    for (std::size_t l = 0; l < left.loops(); ++l) {
-      if (left.trips[l] != group.path[l].trips)
-        return false;
-    }
-    if (limits_.unordered)
-      return true;
-    for (std::size_t u = 0; u < uses_.uses.size(); ++u) {
-      if (!uses_.uses[u].before)
-        continue;
-      const Live& live = find(left, uses_.uses[u].tensor);
-      const View& view = views_[g][u];
-      for (std::size_t l = static_cast<std::size_t>(std::max(live.level, 0)); l < live.loops.size();
-           ++l) {
-        if (live.loops[l].axis < 0 || live.loops[l] != view.loops[l])
-          return false;
-      }
-    }
-    return true;
-  }
-
-  State key_after(const State& left, std::size_t g) const {
-    const RowGroup& group = rows_.groups[g];
-    const std::size_t loops = loops_after(left, g);
-    State state;
-    for (std::size_t l = 0; l < loops; ++l)
-      state.trips.push_back(group.path[l].trips);
-    for (const Live& live : left.live) {
-      const Uses::Use* use = use_of(live.tensor);
-      if (use != nullptr && !use->after)
-        continue;
-      state.live.push_back(live);
-      if (live.loops.size() > loops)
-        state.live.back().loops.resize(loops);
-    }
-    for (std::size_t u = 0; u < uses_.uses.size(); ++u) {
-      const Uses::Use& use = uses_.uses[u];
-      if (use.before || !use.after)
-        continue;
-      const View& view = views_[g][u];
-      Live live{use.tensor, view.level, 0, {}};
-      if (view.level != kInDram)
-        live.bits = group.tile_bits[use.operand];
-      const auto known = static_cast<std::ptrdiff_t>(
-          limits_.unordered || !use.made ? static_cast<std::size_t>(std::max(view.level, 0))
-                                         : loops);
-      live.loops.assign(view.loops.begin(), view.loops.begin() + known);
-      state.live.push_back(std::move(live));
-    }
-    std::sort(state.live.begin(), state.live.end(),
-              [](const Live& a, const Live& b) { return a.tensor < b.tensor; });
-    return state;
-  }
-
-  void join(std::uint32_t s, std::uint32_t g) {
-    ++statistics_.pairs;
-    const State& left = before_[s];
-    if (!compatible(left, g))
-      return;
-    ++statistics_.compatible;
-    State fresh = key_after(left, g);
-    const auto [at, inserted] =
-        known_.try_emplace(key_of(fresh), static_cast<std::uint32_t>(after_.size()));
-    if (inserted) {
-      after_.push_back(std::move(fresh));
-      thinned_.push_back(0);
-    }
-    const std::uint32_t to = at->second;
-    prepare(left, g, after_[to].loops());
+  void along(std::uint32_t index) {
+    const Edge& edge = step_.layer.edges[index];
+    const NodeRows& left = before_[edge.from];
+    const RowGroup& group = step_.rows->groups[edge.group];
+    NodeRows& to = after_[edge.to];
+    const Node& from = graph_.node(e_, edge.from);
+    correction(from, group, step_.uses, shift_);
+    n_ = from.trips.size();
+    m_ = group.path.size();
+    kept_ = step_.layer.nodes[edge.to].trips.size();
+    out_.resize(to.stride);
     for (std::uint32_t i = 0; i < left.size(); ++i) {
-      for (std::uint32_t j = 0; j < rows_.groups[g].size(); ++j) {
+      for (std::uint32_t j = 0; j < group.size(); ++j) {
         ++statistics_.joined;
-        if (combine(left.row(i), rows_.groups[g].row(j))) {
-          ++statistics_.fitting;
-          after_[to].values.insert(after_[to].values.end(), out_.begin(), out_.end());
-          after_[to].backs.push_back({s, i, g, j});
-        }
+        if (!combine(left.row(i), group.row(j)))
+          continue;
+        ++statistics_.fitting;
+        if (limits_.to_go != nullptr && !slack_.promising(out_[0], peak_))
+          continue;
+        ++statistics_.promising;
+        if (beaten(edge.to))
+          continue;
+        to.values.insert(to.values.end(), out_.begin(), out_.end());
+        to.backs.push_back({index, i, j});
+        if (to.size() > 2 * thinned_[edge.to] + 256)
+          thin(edge.to);
       }
     }
-    if (after_[to].size() > 2 * thinned_[to] + 1024) {
-      thin(after_[to]);
-      thinned_[to] = after_[to].size();
-    }
-  }
-
-  /// What the rows' columns have to be corrected by: tensors of both sides count once.
-  void prepare(const State& left, std::size_t g, std::size_t loops) {
-    n_ = left.loops();
-    m_ = rows_.groups[g].path.size();
-    kept_ = loops;
-    shift_.assign(m_ + 1, 0);
-    for (const Live& live : left.live) {
-      if (live.level == kInDram)
-        continue;
-      const auto level = static_cast<std::size_t>(live.level);
-      const bool ours = use_of(live.tensor) != nullptr;
-      const bool deepest = level == n_;
-      // Below all shared loops both branches hold it, one after the other; above, it is on the path
-      // already. One that this Einsum does not use stays beside it.
-      const std::int64_t by = ours ? (deepest ? 0 : -live.bits) : (deepest ? live.bits : 0);
-      for (std::size_t d = level; d <= m_; ++d)
-        shift_[d] += by;
-    }
-    out_.resize(2 * loops + 2);
   }
 
   bool combine(const std::int64_t* left, const std::int64_t* right) {
@@ -266,76 +174,137 @@ private:
       to_c[d] = (n_ > 0 ? c[std::min(d, n_ - 1)] : 0) + held[d] + shift_[d];
     std::fill(to_p, to_p + kept_ + 1, std::int64_t{0});
     for (std::size_t d = 0; d <= n_; ++d) {
-      const std::int64_t peak = p[d] + (d > 0 && p[d] > 0 ? held[d - 1] + shift_[d - 1] : 0);
+      const std::int64_t peak = p[d] + (d > 0 ? held[d - 1] + shift_[d - 1] : 0);
       std::int64_t& to = to_p[std::min(d, kept_)];
       to = std::max(to, peak);
     }
     to_p[kept_] = std::max(to_p[kept_], here);
-    for (std::size_t d = 0; d <= kept_; ++d) {
-      if (d < kept_) // what is held on the path is a peak as well
-        to_p[d] = std::max(to_p[d], to_c[d]);
-      if (to_p[d] > limits_.buffer_bits)
-        return false;
-    }
-    return true;
+    for (std::size_t d = 0; d < kept_; ++d) // what is held on the path is a peak as well
+      to_p[d] = std::max(to_p[d], to_c[d]);
+    peak_ = *std::max_element(to_p, to_p + kept_ + 1);
+    return peak_ <= limits_.buffer_bits;
   }
 
-  static void thin(State& state) {
-    std::vector<std::uint32_t> order;
-    keep_pareto(state.values, state.stride(), order);
-    std::vector<std::int64_t> values;
-    std::vector<State::Back> backs;
-    values.reserve(order.size() * state.stride());
-    backs.reserve(order.size());
-    for (const std::uint32_t i : order) {
-      values.insert(values.end(), state.row(i), state.row(i) + state.stride());
-      backs.push_back(state.backs[i]);
-    }
-    state.values = std::move(values);
-    state.backs = std::move(backs);
-  }
-
-  /// Keeps an equal share of every state's rows, those with the least DRAM traffic.
-  void drop(std::size_t total) {
-    for (State& state : after_) {
-      const std::size_t share = std::max<std::size_t>(1, state.size() * limits_.max_rows / total);
-      if (share < state.size()) {
-        state.values.resize(share * state.stride());
-        state.backs.resize(share);
+  /// Whether the row that beat another last, or any that outlived the last thinning, beats this.
+  bool beaten(std::uint32_t to) {
+    const NodeRows& rows = after_[to];
+    const auto beats = [&](std::size_t i) {
+      const std::int64_t* row = rows.row(i);
+      for (std::size_t c = 0; c < rows.stride; ++c) {
+        if (row[c] > out_[c])
+          return false;
+      }
+      return true;
+    };
+    std::size_t& last = winner_[to];
+    if (last < rows.size() && beats(last))
+      return true;
+    // Thinned rows rise in DRAM bits: those with more cannot beat it.
+    for (std::size_t i = 0; i < thinned_[to] && rows.row(i)[0] <= out_[0]; ++i) {
+      if (beats(i)) {
+        last = i;
+        return true;
       }
     }
+    return false;
   }
 
-  const std::vector<State>& before_;
-  const Rows& rows_;
-  const Uses& uses_;
+  static void keep(NodeRows& rows, const std::vector<std::uint32_t>& order) {
+    NodeRows kept;
+    kept.values.reserve(order.size() * rows.stride);
+    for (const std::uint32_t i : order) {
+      kept.values.insert(kept.values.end(), rows.row(i), rows.row(i) + rows.stride);
+      kept.backs.push_back(rows.backs[i]);
+    }
+    rows.values = std::move(kept.values);
+    rows.backs = std::move(kept.backs);
+  }
+
+  void thin(std::uint32_t node) {
+    std::vector<std::uint32_t> order;
+    keep_pareto(after_[node].values, after_[node].stride, order);
+    keep(after_[node], order);
+    thinned_[node] = after_[node].size();
+  }
+
+  /// Some of the rows, evenly by rank in DRAM traffic, the first and the last among them.
+  static void spread(NodeRows& rows, std::size_t count) {
+    std::vector<std::uint32_t> order;
+    for (std::size_t i = 0; i < count; ++i)
+      order.push_back(
+          static_cast<std::uint32_t>(i * (rows.size() - 1) / std::max<std::size_t>(1, count - 1)));
+    keep(rows, order);
+  }
+
+  const JoinGraph& graph_;
+  const JoinGraph::Step& step_;
+  std::size_t e_;
+  const std::vector<NodeRows>& before_;
   const JoinLimits& limits_;
   JoinStatistics& statistics_;
-  std::vector<std::vector<View>> views_; ///< [group][use]
-  std::map<Key, std::vector<std::uint32_t>> index_;
-  std::vector<State> after_;
-  std::vector<std::size_t> thinned_;
-  std::unordered_map<Key, std::uint32_t, KeyHash> known_; ///< looked up only
+  Slack slack_;
+  std::vector<std::vector<std::uint32_t>> into_; ///< edges by the node that they lead to
+  std::vector<NodeRows> after_;
+  std::vector<std::size_t> thinned_; ///< per node: rows that are left from the last thinning
+  std::vector<std::size_t> winner_;  ///< per node: the row that beat another last
   std::size_t n_ = 0;
   std::size_t m_ = 0;
   std::size_t kept_ = 0;
+  std::int64_t peak_ = 0;
   std::vector<std::int64_t> shift_;
   std::vector<std::int64_t> out_;
 };
 
 } // namespace
 
-std::vector<State> start() {
-  State state;
-  state.values = {0, 0};
-  state.backs.push_back({0, 0, 0, 0});
-  return {state};
+ToGo make_to_go(const JoinGraph& graph, std::vector<std::int64_t> buffers) {
+  const std::vector<std::vector<std::int64_t>> held = least_held(graph);
+  ToGo to_go;
+  to_go.buffers = std::move(buffers);
+  const std::size_t width = to_go.buffers.size();
+  to_go.least.resize(graph.steps.size() + 1);
+  to_go.least.back().assign(graph.width(graph.steps.size()) * width, 0);
+  std::vector<std::int64_t> shift;
+  for (std::size_t e = graph.steps.size(); e-- > 0;) {
+    const JoinGraph::Step& step = graph.steps[e];
+    std::vector<std::int64_t>& least = to_go.least[e];
+    least.assign(graph.width(e) * width, kMost);
+    for (const Edge& edge : step.layer.edges) {
+      const RowGroup& group = step.rows->groups[edge.group];
+      correction(graph.node(e, edge.from), group, step.uses, shift);
+      const std::int64_t beside = held[e][edge.from] + shift.back();
+      std::size_t row = 0; // rows rise in DRAM bits: the first that fits is the best
+      for (std::size_t k = width; k-- > 0;) {
+        while (row < group.size() && beside + group.row(row)[group.stride() - 1] > to_go.buffers[k])
+          ++row;
+        const std::int64_t rest = to_go.least[e + 1][edge.to * width + k];
+        if (row == group.size() || rest == kMost)
+          break;
+        std::int64_t& here = least[edge.from * width + k];
+        here = std::min(here, group.row(row)[0] + rest);
+      }
+    }
+  }
+  return to_go;
 }
 
-std::vector<State> join(const std::vector<State>& before, const Shape& shape, const Rows& rows,
-                        const Uses& uses, const JoinLimits& limits, const SearchControl& control,
-                        JoinStatistics& statistics, bool& complete) {
-  return Joiner(before, shape, rows, uses, limits, statistics).run(control, complete);
+Joined join(const JoinGraph& graph, const JoinLimits& limits, const SearchControl& control,
+            JoinStatistics& statistics) {
+  Joined joined;
+  NodeRows root;
+  root.values = {0, 0};
+  root.backs.push_back({0, 0, 0});
+  std::vector<NodeRows> first{std::move(root)};
+  for (std::size_t e = 0; e < graph.steps.size() && !joined.interrupted; ++e) {
+    std::vector<NodeRows>& before = e == 0 ? first : joined.steps.back();
+    std::vector<NodeRows> after = Step(graph, e, before, limits, statistics).run(control, joined);
+    for (NodeRows& rows : before) // only the way back is needed from here on
+      rows.values = {};
+    joined.steps.push_back(std::move(after));
+    control.tell({limits.to_go == nullptr ? "einsums: first joins" : "einsums: exact joins",
+                  static_cast<std::int64_t>(e + 1), static_cast<std::int64_t>(graph.steps.size())});
+  }
+  return joined;
 }
 
 } // namespace monet::einsum

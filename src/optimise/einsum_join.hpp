@@ -1,83 +1,93 @@
-// Joins the rows of one Einsum after another to mappings of the cascade, and keeps of those that
-// have the same future the ones that no other dominates.
+// Rows along the graph of joins: of those that have the same future the ones that no other
+// dominates, and that may still lead to something new.
 #pragma once
 
-#include "einsum_rows.hpp"
+#include "einsum_graph.hpp"
 
 #include <cstdint>
 #include <limits>
-#include <map>
-#include <span>
 #include <vector>
 
 namespace monet::einsum {
 
-/// A tensor that a later Einsum uses, as that Einsum needs to know it.
-struct Live {
-  struct Loop {
-    int axis = -1; ///< of the tensor; -1: the loop does not index it
-    std::int64_t tile = 0;
-    friend bool operator==(const Loop&, const Loop&) = default;
+inline constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+
+/// The graph of joins of a cascade: layers[e] leads from the nodes of layers[e - 1], or from the
+/// empty mapping, to those after Einsum e.
+struct JoinGraph {
+  struct Step {
+    const Shape* shape = nullptr;
+    const Rows* rows = nullptr;
+    Uses uses;
+    Layer layer;
   };
-  std::uint32_t tensor = 0;
-  int level = kInDram;   ///< loops of the path above its tile in the buffer
-  std::int64_t bits = 0; ///< of that tile
-  /// The loops above the tile, and those below it under which Einsums since its making have run:
-  /// who reads it under such a loop must find there what is complete.
-  std::vector<Loop> loops;
+  std::vector<Step> steps;
+  Node root;
+
+  const Node& node(std::size_t step, std::uint32_t index) const { ///< before `step`
+    return step == 0 ? root : steps[step - 1].layer.nodes[index];
+  }
+  std::size_t width(std::size_t step) const { ///< nodes before `step`
+    return step == 0 ? 1 : steps[step - 1].layer.nodes.size();
+  }
 };
 
-/// Partial mappings with the same future. A row is {DRAM bits, C_0 .. C_n-1, P_0 .. P_n}: n loops
-/// are shared with what comes; C_d bits are held under at most d of them; P_d bits is the peak of
-/// branches that have ended under d loops.
-struct State {
-  std::vector<std::int64_t> trips; ///< of the shared loops
-  std::vector<Live> live;          ///< by tensor
-  std::vector<std::int64_t> values;
+/// Less DRAM traffic than this no rest of a mapping has, by what the buffer may hold at most.
+/// Memory is shared by nothing but the row itself and the least that is held above it.
+struct ToGo {
+  std::vector<std::int64_t> buffers;            ///< rising; the last is the limit
+  std::vector<std::vector<std::int64_t>> least; ///< [step][node before it * buffers + buffer]
+
+  std::int64_t at(std::size_t step, std::uint32_t node, std::size_t buffer) const {
+    return least[step][node * buffers.size() + buffer];
+  }
+};
+
+ToGo make_to_go(const JoinGraph& graph, std::vector<std::int64_t> buffers);
+
+/// Rows of one node: {DRAM bits, C_0 .. C_n-1, P_0 .. P_n} where n loops are shared with what
+/// comes; C_d bits are held under at most d of them; P_d bits is the peak of branches that have
+/// ended under d loops.
+struct NodeRows {
   struct Back {
-    std::uint32_t state, row; ///< before this Einsum
-    std::uint32_t group, group_row;
+    std::uint32_t edge, row; ///< row of the node that the edge comes from
+    std::uint32_t group_row;
   };
+  std::size_t stride = 2;
+  std::vector<std::int64_t> values;
   std::vector<Back> backs;
 
-  std::size_t loops() const { return trips.size(); }
-  std::size_t stride() const { return 2 * trips.size() + 2; }
   std::size_t size() const { return backs.size(); }
-  const std::int64_t* row(std::size_t i) const { return values.data() + i * stride(); }
+  const std::int64_t* row(std::size_t i) const { return values.data() + i * stride; }
 };
 
-/// What an Einsum does to the tensors that are followed from Einsum to Einsum.
-struct Uses {
-  struct Use {
-    std::uint32_t operand = 0;
-    std::uint32_t tensor = 0;
-    bool before = false; ///< an Einsum before uses or makes it
-    bool after = false;  ///< an Einsum after uses it
-    bool made = false;   ///< by this or an earlier Einsum, not given from outside
-  };
-  std::vector<Use> uses; ///< by tensor
+struct Point {
+  std::int64_t peak = 0;
+  std::int64_t dram = 0;
 };
 
 struct JoinLimits {
-  std::int64_t buffer_bits = std::numeric_limits<std::int64_t>::max();
-  bool unordered = false;
-  std::size_t max_rows = 0;
+  std::int64_t buffer_bits = kMost;
+  std::size_t rows_per_node = 0; ///< 0: all of them
+  std::size_t max_rows = 0;      ///< of all nodes after an Einsum
+  const ToGo* to_go = nullptr;   ///< with what is known: rows that cannot lead past it are dropped
+  std::vector<Point> known;      ///< peaks rising, DRAM bits falling
 };
 
 struct JoinStatistics {
-  std::int64_t pairs = 0; ///< key with key
-  std::int64_t compatible = 0;
   std::int64_t joined = 0; ///< row with row
   std::int64_t fitting = 0;
+  std::int64_t promising = 0;
   std::int64_t kept = 0;
 };
 
-/// The empty mapping.
-std::vector<State> start();
+struct Joined {
+  std::vector<std::vector<NodeRows>> steps; ///< after each Einsum, by node; values of the last only
+  bool complete = true;                     ///< no row was dropped for a limit of work
+  bool interrupted = false;
+};
 
-/// One Einsum more. `complete` becomes false when rows had to be dropped for `max_rows`.
-std::vector<State> join(const std::vector<State>& before, const Shape& shape, const Rows& rows,
-                        const Uses& uses, const JoinLimits& limits, const SearchControl& control,
-                        JoinStatistics& statistics, bool& complete);
+Joined join(const JoinGraph& graph, const JoinLimits& limits, const SearchControl& control,
+            JoinStatistics& statistics);
 
 } // namespace monet::einsum

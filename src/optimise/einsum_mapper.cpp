@@ -1,13 +1,13 @@
 #include "monet/optimise/einsum_mapper.hpp"
 
 #include "einsum_join.hpp"
-#include "einsum_rows.hpp"
 
 #include "monet/base/errors.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 
 namespace monet {
@@ -147,24 +147,48 @@ EinsumMapping describe(const Shape& shape, const Rows& rows, const RowGroup& gro
   return mapping;
 }
 
-/// The mapping whose last row is `row` of `state` after the last Einsum.
-std::vector<EinsumMapping> trace(const RowTable& table,
-                                 const std::vector<std::vector<State>>& steps, std::uint32_t state,
-                                 std::uint32_t row) {
-  std::vector<EinsumMapping> mappings(table.of.size());
-  for (std::size_t e = table.of.size(); e-- > 0;) {
-    const State::Back& back = steps[e + 1][state].backs[row];
-    const Rows& rows = table.rows[table.of[e]];
-    mappings[e] =
-        describe(table.shapes[table.of[e]], rows, rows.groups[back.group], back.group_row);
-    mappings[e].shared_loops = steps[e][back.state].loops();
-    state = back.state;
+/// The mapping whose last row is `row` of the one node after the last Einsum.
+std::vector<EinsumMapping> trace(const JoinGraph& graph, const Joined& joined, std::uint32_t row) {
+  std::vector<EinsumMapping> mappings(graph.steps.size());
+  std::uint32_t node = 0;
+  for (std::size_t e = graph.steps.size(); e-- > 0;) {
+    const JoinGraph::Step& step = graph.steps[e];
+    const NodeRows::Back& back = joined.steps[e][node].backs[row];
+    const Edge& edge = step.layer.edges[back.edge];
+    mappings[e] = describe(*step.shape, *step.rows, step.rows->groups[edge.group], back.group_row);
+    mappings[e].shared_loops = graph.node(e, edge.from).trips.size();
+    node = edge.from;
     row = back.row;
   }
   return mappings;
 }
 
-void add_rules(const RowTable& table, const JoinStatistics& joins, EinsumStatistics& statistics) {
+std::vector<EinsumPoint> points_of(const JoinGraph& graph, const Joined& joined) {
+  std::vector<EinsumPoint> points;
+  if (joined.steps.size() < graph.steps.size() || joined.steps.back().empty())
+    return points;
+  const NodeRows& last = joined.steps.back().front();
+  for (std::uint32_t i = 0; i < last.size(); ++i)
+    points.push_back({last.row(i)[1], last.row(i)[0], trace(graph, joined, i)});
+  return points;
+}
+
+/// Both together, without what another point dominates; buffer bits rising.
+void merge(std::vector<EinsumPoint>& front, std::vector<EinsumPoint> more) {
+  std::move(more.begin(), more.end(), std::back_inserter(front));
+  std::stable_sort(front.begin(), front.end(), [](const EinsumPoint& a, const EinsumPoint& b) {
+    return std::pair(a.buffer_bits, a.dram_bits) < std::pair(b.buffer_bits, b.dram_bits);
+  });
+  std::int64_t least = kMost;
+  std::erase_if(front, [&](const EinsumPoint& point) {
+    const bool worse = point.dram_bits >= least;
+    least = std::min(least, point.dram_bits);
+    return worse;
+  });
+}
+
+void add_rules(const RowTable& table, const LayerStatistics& layers, const JoinStatistics& joins,
+               EinsumStatistics& statistics) {
   statistics.signatures = table.shapes.size();
   for (const Rows& rows : table.rows) {
     for (const RowGroup& group : rows.groups)
@@ -177,9 +201,10 @@ void add_rules(const RowTable& table, const JoinStatistics& joins, EinsumStatist
     }
   }
   statistics.joins = static_cast<std::size_t>(joins.joined);
-  statistics.rules.push_back({"pairs whose shared loops agree", joins.pairs, joins.compatible});
+  statistics.rules.push_back({"pairs whose loops fit together", layers.pairs, layers.compatible});
   statistics.rules.push_back({"joins that fit the buffer", joins.joined, joins.fitting});
-  statistics.rules.push_back({"joins that no other dominates", joins.fitting, joins.kept});
+  statistics.rules.push_back({"joins within the bounds", joins.fitting, joins.promising});
+  statistics.rules.push_back({"joins that no other dominates", joins.promising, joins.kept});
 }
 
 /// Each Einsum alone, its shared tensors free: less DRAM traffic no mapping has.
@@ -196,6 +221,58 @@ std::int64_t bound_of(const RowTable& table) {
   return sum;
 }
 
+/// The search itself: a first pass with few rows for each future, then all that may beat it.
+class Search {
+public:
+  Search(const EinsumOptions& options, const SearchControl& control, EinsumResult& result)
+      : options_(options), control_(control), result_(result) {
+    limits_.buffer_bits = options.buffer_bits.value_or(kMost);
+    limits_.max_rows = options.max_rows;
+  }
+
+  void run(const JoinGraph& graph) {
+    const ToGo any = make_to_go(graph, {limits_.buffer_bits});
+    result_.bound_dram_bits = std::max(result_.bound_dram_bits, any.at(0, 0, 0));
+    if (any.at(0, 0, 0) == kMost)
+      return;
+    limits_.to_go = &any;
+    limits_.rows_per_node = std::max<std::size_t>(1, options_.first_rows);
+    const bool all = pass(graph);
+    if (all || result_.interrupted)
+      return;
+    limits_.rows_per_node = 0;
+    std::vector<std::int64_t> buffers;
+    for (const EinsumPoint& point : result_.front) {
+      limits_.known.push_back({point.buffer_bits, point.dram_bits});
+      if (options_.front)
+        buffers.push_back(point.buffer_bits - 1);
+    }
+    buffers.push_back(limits_.buffer_bits);
+    if (!options_.front && !limits_.known.empty())
+      limits_.known = {{0, limits_.known.back().dram}}; // of use is only what needs less traffic
+    const ToGo to_go = make_to_go(graph, std::move(buffers));
+    limits_.to_go = &to_go;
+    result_.exact = pass(graph) && result_.exact;
+  }
+
+  JoinStatistics statistics;
+
+private:
+  bool pass(const JoinGraph& graph) {
+    const Joined joined = join(graph, limits_, control_, statistics);
+    merge(result_.front, points_of(graph, joined));
+    result_.interrupted = result_.interrupted || joined.interrupted;
+    if (joined.interrupted)
+      result_.exact = false;
+    return joined.complete;
+  }
+
+  const EinsumOptions& options_;
+  const SearchControl& control_;
+  EinsumResult& result_;
+  JoinLimits limits_;
+};
+
 } // namespace
 
 EinsumResult map_einsums(const EinsumCascade& cascade, const EinsumOptions& options,
@@ -204,40 +281,32 @@ EinsumResult map_einsums(const EinsumCascade& cascade, const EinsumOptions& opti
   EinsumResult result;
   const Following following = follow(cascade, options.resident);
   const RowTable table = make_table(cascade, following, options, control);
-  JoinLimits limits;
-  limits.buffer_bits = options.buffer_bits.value_or(std::numeric_limits<std::int64_t>::max());
-  limits.unordered = options.reference_rules;
-  limits.max_rows = options.max_rows;
-  JoinStatistics statistics;
-  std::vector<std::vector<State>> steps;
-  steps.push_back(start());
   result.exact = std::all_of(table.rows.begin(), table.rows.end(),
                              [](const Rows& rows) { return rows.complete; });
   result.bound_dram_bits = bound_of(table);
+  JoinGraph graph;
+  LayerStatistics layers;
   for (std::uint32_t e = 0; e < cascade.einsums.size(); ++e) {
-    bool complete = true;
-    steps.push_back(join(steps.back(), table.shapes[table.of[e]], table.rows[table.of[e]],
-                         uses_of(cascade, following, e), limits, control, statistics, complete));
-    for (State& state : steps[e])
-      state.values = {}; // only the way back is needed from here on
-    result.exact = result.exact && complete;
-    result.statistics.widest = std::max(result.statistics.widest, steps.back().size());
-    control.tell({"einsums: join", e + 1, static_cast<std::int64_t>(cascade.einsums.size()),
-                  std::numeric_limits<double>::quiet_NaN(),
-                  static_cast<double>(result.bound_dram_bits)});
+    const std::uint32_t row = table.of[e];
+    JoinGraph::Step step{&table.shapes[row], &table.rows[row], uses_of(cascade, following, e), {}};
+    const std::vector<Node> before =
+        e == 0 ? std::vector<Node>{graph.root} : graph.steps.back().layer.nodes;
+    step.layer =
+        next_layer(before, *step.shape, *step.rows, step.uses, options.reference_rules, layers);
+    result.statistics.widest = std::max(result.statistics.widest, step.layer.nodes.size());
+    graph.steps.push_back(std::move(step));
   }
-  result.interrupted = control.interrupted();
-  add_rules(table, statistics, result.statistics);
-  if (steps.back().empty()) {
-    if (result.exact)
-      throw InfeasibleError(fmt::format("no mapping of the {} Einsums fits a buffer of {} bits",
-                                        cascade.einsums.size(), limits.buffer_bits));
-    return result;
+  Search search(options, control, result);
+  search.run(graph);
+  add_rules(table, layers, search.statistics, result.statistics);
+  if (result.front.empty()) {
+    if (!result.exact)
+      return result;
+    throw InfeasibleError(fmt::format("no mapping of the {} Einsums fits a buffer of {} bits",
+                                      cascade.einsums.size(), options.buffer_bits.value_or(0)));
   }
-  const State& last = steps.back().front();
-  for (std::uint32_t i = 0; i < last.size(); ++i)
-    result.front.push_back({last.row(i)[1], last.row(i)[0], trace(table, steps, 0, i)});
-  std::reverse(result.front.begin(), result.front.end());
+  if (!options.front)
+    result.front.erase(result.front.begin(), result.front.end() - 1);
   if (result.exact)
     result.bound_dram_bits = result.front.back().dram_bits;
   return result;

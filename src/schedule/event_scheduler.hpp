@@ -1,18 +1,12 @@
 // The scheduler proper, with core costs given. schedule() solves the costs first.
 #pragma once
 
-#include "monet/schedule/schedule.hpp"
+#include "monet/schedule/scheduler.hpp"
 
 #include <functional>
 #include <vector>
 
 namespace monet {
-
-/// What a tile costs: its problem (which operands pass by) and the cost of it.
-struct TileCost {
-  const CoreProblem* problem = nullptr;
-  const CoreCost* cost = nullptr;
-};
 
 /// Costs of all tiles: those that cannot differ share a row. Tiles of different operators have
 /// different rows.

@@ -14,7 +14,11 @@
 #include <exception>
 #include <functional>
 #include <map>
+#include <mutex>
+#include <shared_mutex>
+#include <span>
 #include <string>
+#include <utility>
 
 namespace monet {
 
@@ -29,11 +33,12 @@ struct Solved {
   std::exception_ptr infeasible;
 };
 
-/// Every distinct problem of a step, and which of them each class of tiles may choose from.
+/// Every distinct problem of some operators, and which of them each class of tiles may choose from.
 class CostTable {
 public:
-  CostTable(const TileGraph& tiles, const TrainingGraph& step, const Chip& chip)
-      : tiles_(tiles), step_(step), chip_(chip), classes_(classify_tiles(tiles, step.graph)) {
+  CostTable(const TileGraph& tiles, const TrainingGraph& step, const Chip& chip,
+            std::span<const OpId> ops)
+      : tiles_(tiles), step_(step), chip_(chip), classes_(classify_tiles(tiles, step.graph, ops)) {
     std::map<std::string, std::uint32_t> kinds;
     for (const Core& core : chip.cores) {
       const auto next = static_cast<std::uint32_t>(kinds.size());
@@ -69,6 +74,24 @@ public:
     costs.row_of = std::move(classes_.class_of);
     return costs;
   }
+
+  /// The same of one operator, in the way that `op` numbers its tiles; InfeasibleError when a class
+  /// of them has no mapping.
+  OperatorCosts take_best(OpId op, Objective objective) const {
+    const OperatorTiling& tiling = tiles_.operators[op.index()];
+    const auto row_of = std::span(classes_.class_of).subspan(tiling.first, tiling.size());
+    OperatorCosts costs;
+    const std::uint32_t first = *std::min_element(row_of.begin(), row_of.end());
+    const std::uint32_t last = *std::max_element(row_of.begin(), row_of.end());
+    for (std::uint32_t c = first; c <= last; ++c)
+      costs.rows.push_back(best(c, objective));
+    for (const std::uint32_t c : row_of)
+      costs.row_of.push_back(c - first);
+    return costs;
+  }
+
+  /// What the costs taken point to.
+  std::deque<Solved> take_problems() { return std::move(solved_); }
 
 private:
   const Tile& tile_of(std::size_t c) const { return tiles_.tiles[classes_.example[c].index()]; }
@@ -183,10 +206,119 @@ bool TransferRules::*transfer_rule_named(std::string_view name) {
 
 Timeline schedule(const TileGraph& tiles, const TrainingGraph& step, const Chip& chip,
                   CoreCostCache& costs, const ScheduleOptions& options) {
-  CostTable table(tiles, step, chip);
+  std::vector<OpId> all;
+  for (std::size_t op = 0; op < tiles.operators.size(); ++op)
+    all.emplace_back(op);
+  CostTable table(tiles, step, chip, all);
   table.solve(costs, options);
   return place_tiles(tiles, step, chip, table.take_best(options.core_cost.objective),
                      options.priority, options.rules);
+}
+
+/// Costs are kept by operator, cores, cuts and parts of its loops.
+struct Scheduler::Impl {
+  using Key = std::vector<std::int64_t>;
+  struct Entry {
+    std::shared_ptr<const OperatorCosts> costs;
+    std::exception_ptr infeasible;
+  };
+
+  const TrainingGraph& step;
+  const Chip& chip;
+  CoreCostCache& cache;
+  ScheduleOptions options;
+  std::shared_mutex mutex;
+  std::map<Key, Entry> known;
+  std::deque<std::deque<Solved>> problems; ///< what the costs point to
+
+  static Key key_of(const TileGraph& tiles, OpId op) {
+    const OperatorTiling& tiling = tiles.operators[op.index()];
+    Key key{op.value, tiling.slice_cuts};
+    std::uint32_t slice = 1; // tiles of one
+    for (std::size_t i = 0; i < tiling.cuts.size(); ++i) {
+      key.push_back(tiling.cuts[i].dim);
+      key.push_back(tiling.cuts[i].count);
+      slice *= i < tiling.slice_cuts ? 1 : tiling.cuts[i].count;
+    }
+    for (std::uint32_t i = 0; i < slice; ++i)
+      key.push_back(tiles.tiles[tiling.first + i].core.value);
+    for (const auto& parts : tiling.parts) {
+      for (const Interval part : parts) {
+        key.push_back(part.begin);
+        key.push_back(part.end);
+      }
+    }
+    return key;
+  }
+
+  std::vector<Entry> entries(const TileGraph& tiles) {
+    std::vector<Entry> found(tiles.operators.size());
+    std::vector<OpId> missing;
+    std::vector<Key> keys;
+    {
+      const std::shared_lock lock(mutex);
+      for (std::size_t op = 0; op < found.size(); ++op) {
+        Key key = key_of(tiles, OpId(op));
+        const auto entry = known.find(key);
+        if (entry != known.end()) {
+          found[op] = entry->second;
+        } else {
+          missing.emplace_back(op);
+          keys.push_back(std::move(key));
+        }
+      }
+    }
+    if (!missing.empty())
+      add(tiles, missing, std::move(keys), found);
+    return found;
+  }
+
+  void add(const TileGraph& tiles, std::span<const OpId> missing, std::vector<Key> keys,
+           std::vector<Entry>& found) {
+    CostTable table(tiles, step, chip, missing);
+    table.solve(cache, options);
+    for (const OpId op : missing) {
+      Entry& entry = found[op.index()];
+      try {
+        entry.costs =
+            std::make_shared<const OperatorCosts>(table.take_best(op, options.core_cost.objective));
+      } catch (const InfeasibleError&) {
+        entry.infeasible = std::current_exception();
+      }
+    }
+    const std::unique_lock lock(mutex);
+    for (std::size_t i = 0; i < missing.size(); ++i)
+      known.emplace(std::move(keys[i]),
+                    found[missing[i].index()]); // the first stays; all are equal
+    problems.push_back(table.take_problems());
+  }
+};
+
+Scheduler::Scheduler(const TrainingGraph& step, const Chip& chip, CoreCostCache& costs,
+                     const ScheduleOptions& options)
+    : impl_(new Impl{step, chip, costs, options, {}, {}, {}}) {}
+Scheduler::~Scheduler() = default;
+
+std::vector<std::shared_ptr<const OperatorCosts>> Scheduler::costs_of(const TileGraph& tiles) {
+  std::vector<std::shared_ptr<const OperatorCosts>> costs;
+  for (Impl::Entry& entry : impl_->entries(tiles))
+    costs.push_back(std::move(entry.costs));
+  return costs;
+}
+
+Timeline Scheduler::schedule(const TileGraph& tiles) {
+  TileCosts all;
+  all.row_of.reserve(tiles.tiles.size());
+  for (const Impl::Entry& entry : impl_->entries(tiles)) {
+    if (entry.infeasible)
+      std::rethrow_exception(entry.infeasible);
+    const auto first = static_cast<std::uint32_t>(all.rows.size());
+    all.rows.insert(all.rows.end(), entry.costs->rows.begin(), entry.costs->rows.end());
+    for (const std::uint32_t row : entry.costs->row_of)
+      all.row_of.push_back(first + row);
+  }
+  return place_tiles(tiles, impl_->step, impl_->chip, all, impl_->options.priority,
+                     impl_->options.rules);
 }
 
 } // namespace monet

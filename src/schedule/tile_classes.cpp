@@ -110,10 +110,10 @@ class Classifier {
 public:
   Classifier(const TileGraph& tiles, const Graph& graph) : tiles_(tiles), graph_(graph) {}
 
-  TileClasses classify() {
+  TileClasses classify(std::span<const OpId> ops) {
     result_.class_of.resize(tiles_.tiles.size());
-    for (std::size_t op = 0; op < tiles_.operators.size(); ++op)
-      add_operator(OpId(op));
+    for (const OpId op : ops)
+      add_operator(op);
     return std::move(result_);
   }
 
@@ -183,7 +183,14 @@ private:
 } // namespace
 
 TileClasses classify_tiles(const TileGraph& tiles, const Graph& graph) {
-  return Classifier(tiles, graph).classify();
+  std::vector<OpId> all;
+  for (std::size_t op = 0; op < tiles.operators.size(); ++op)
+    all.emplace_back(op);
+  return classify_tiles(tiles, graph, all);
+}
+
+TileClasses classify_tiles(const TileGraph& tiles, const Graph& graph, std::span<const OpId> ops) {
+  return Classifier(tiles, graph).classify(ops);
 }
 
 } // namespace monet

@@ -4,6 +4,7 @@
 #include "monet/tiling/tiling.hpp"
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace monet {
@@ -17,5 +18,7 @@ struct TileClasses {
 };
 
 TileClasses classify_tiles(const TileGraph& tiles, const Graph& graph);
+/// Of these operators only; tiles of others have no class.
+TileClasses classify_tiles(const TileGraph& tiles, const Graph& graph, std::span<const OpId> ops);
 
 } // namespace monet

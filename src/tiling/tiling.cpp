@@ -10,6 +10,7 @@
 
 #include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
+#include "monet/tiling/allocation.hpp"
 
 #include <fmt/format.h>
 
@@ -46,8 +47,9 @@ std::vector<CoreId> capable_cores(const Operator& op, const Chip& chip) {
   return cores;
 }
 
-/// The cores of the mapping entry, in its order. Unknown ids are the user's mistake.
-std::vector<CoreId> allocated_cores(const MappingEntry& entry, const Chip& chip) {
+/// The cores of the mapping entry, in its order and as often as it has them. Unknown ids are the
+/// user's mistake.
+std::vector<CoreId> listed_cores(const MappingEntry& entry, const Chip& chip) {
   std::vector<CoreId> cores;
   ProblemList problems;
   for (const std::int64_t id : *entry.core_allocation) {
@@ -61,7 +63,7 @@ std::vector<CoreId> allocated_cores(const MappingEntry& entry, const Chip& chip)
                    fmt::format("entry '{}' allocates core {} ('{}'), which has no path from and to "
                                "the off-chip memory of '{}'",
                                entry.name, id, chip.cores[index].name, chip.name));
-    } else if (std::find(cores.begin(), cores.end(), CoreId(index)) == cores.end()) {
+    } else {
       cores.push_back(CoreId(index));
     }
   }
@@ -69,18 +71,45 @@ std::vector<CoreId> allocated_cores(const MappingEntry& entry, const Chip& chip)
   return cores;
 }
 
+/// The same, each once.
+std::vector<CoreId> allocated_cores(const MappingEntry& entry, const Chip& chip) {
+  std::vector<CoreId> cores;
+  for (const CoreId core : listed_cores(entry, chip)) {
+    if (std::find(cores.begin(), cores.end(), core) == cores.end())
+      cores.push_back(core);
+  }
+  return cores;
+}
+
+} // namespace
+
+/// Which cores may run each operator and what its slices are, found once; then tiles.
 class Tiler {
 public:
   Tiler(const TrainingGraph& step, const Chip& chip, const TilingOptions& options)
-      : graph_(step.graph), chip_(chip), options_(options), home_(step.graph.tensors().size()) {}
-
-  TileGraph make() {
+      : graph_(step.graph), chip_(chip), options_(options) {
     find_cores();
-    TileGraph result;
     if (options_.mode == TilingMode::fused)
-      plan_slices(result);
-    for (std::size_t i = 0; i < graph_.operators().size(); ++i)
-      add_tiles(OpId(i), result);
+      plan_slices(planned_);
+    if (options_.allocation == nullptr && options_.mapping != nullptr)
+      read_allocation();
+    else if (options_.allocation != nullptr)
+      allocation_ = *options_.allocation;
+    options_.allocation = nullptr; // need not outlive this
+  }
+
+  const CoreAllocation& given() const { return allocation_; }
+  const std::vector<CoreId>& cores(OpId id) const { return cores_[id.index()]; }
+
+  TileGraph make(const CoreAllocation& allocation) const {
+    const std::size_t count = graph_.operators().size();
+    internal_check(allocation.empty() || allocation.size() == count,
+                   "an allocation has an entry for every operator");
+    TileGraph result;
+    result.stack_of = planned_.stack_of;
+    Homes home(graph_.tensors().size());
+    for (std::size_t i = 0; i < count; ++i)
+      add_tiles(OpId(i), allocation.empty() ? OperatorAllocation{} : allocation[i], result, home);
     if (options_.mode == TilingMode::fused) {
       make_edges(result, graph_);
       rank_tiles(result, graph_);
@@ -91,7 +120,30 @@ public:
     return result;
   }
 
+  OperatorTiling sliced(OpId id) const {
+    OperatorTiling tiling = uncut(graph_.op(id).nest);
+    for (const SliceCut& cut : slices_[id.index()])
+      cut_slices(tiling, cut);
+    return tiling;
+  }
+
+  /// What the mapping says about sharing out over so many cores; nothing where it leaves that to
+  /// the tool.
+  std::vector<LoopCut> given_cuts(OpId id, std::int64_t cores) const {
+    const Operator& op = graph_.op(id);
+    std::vector<LoopCut> cuts;
+    if (const MappingEntry* entry = entry_of(op)) {
+      for (const SplitFactor& factor : usable_factors(op.nest, entry->inter_core_tiling, cores))
+        cuts.push_back(
+            {static_cast<std::uint32_t>(factor.dim), static_cast<std::uint32_t>(factor.parts)});
+    }
+    return cuts;
+  }
+
 private:
+  /// Per tensor: the one core that made it, if it was one.
+  using Homes = std::vector<std::optional<CoreId>>;
+
   const MappingEntry* entry_of(const Operator& op) const {
     return options_.mapping ? options_.mapping->find(op.name, op.op_type) : nullptr;
   }
@@ -215,15 +267,62 @@ private:
     }
   }
 
-  OperatorTiling sliced(OpId id) const {
-    OperatorTiling tiling = uncut(graph_.op(id).nest);
-    for (const SliceCut& cut : slices_[id.index()])
-      cut_slices(tiling, cut);
-    return tiling;
+  /// Cores and cuts that entries of the mapping give to single operators.
+  void read_allocation() {
+    for (std::size_t i = 0; i < graph_.operators().size(); ++i) {
+      const Operator& op = graph_.operators()[i];
+      const MappingEntry* entry = options_.mapping->find_allocation(op.name);
+      if (entry == nullptr)
+        continue;
+      allocation_.resize(graph_.operators().size());
+      OperatorAllocation& own = allocation_[i];
+      if (entry->core_allocation)
+        own.cores = listed_cores(*entry, chip_);
+      check_cores(OpId(i), own, entry->where);
+      std::int64_t tiles = tile_count(sliced(OpId(i)));
+      for (const SplitFactor& factor :
+           usable_factors(op.nest, entry->inter_core_tiling, std::ssize(own.cores))) {
+        tiles = checked_multiply(tiles, factor.parts);
+        check_tiles(op, *entry, "inter_core_tiling", tiles);
+        own.cuts.push_back(
+            {static_cast<std::uint32_t>(factor.dim), static_cast<std::uint32_t>(factor.parts)});
+      }
+    }
+  }
+
+  /// Every core of the allocation may run the operator.
+  void check_cores(OpId id, const OperatorAllocation& own, const SourceLoc& where) const {
+    const Operator& op = graph_.op(id);
+    const auto& cores = cores_[id.index()];
+    for (const CoreId core : own.cores) {
+      if (std::find(cores.begin(), cores.end(), core) == cores.end()) {
+        throw InputError(where, fmt::format("core {} ('{}') may not run '{}' ({})", core.value,
+                                            chip_.cores[core.index()].name, op.name, op.op_type));
+      }
+    }
+  }
+
+  /// Cuts every slice as the allocation says.
+  std::vector<CoreId> share_out(OpId id, const OperatorAllocation& own,
+                                OperatorTiling& tiling) const {
+    check_cores(id, own, {});
+    const LoopNest& nest = graph_.op(id).nest;
+    std::int64_t tiles = tile_count(tiling);
+    for (const LoopCut& wanted : own.cuts) {
+      internal_check(wanted.dim < nest.dims.size() &&
+                         loop_use(nest, wanted.dim) != LoopUse::never && wanted.count > 0,
+                     "an allocation cuts a loop that may not be cut");
+      const std::int64_t parts =
+          std::min<std::int64_t>(wanted.count, shortest_part(tiling, wanted.dim));
+      tiles = checked_multiply(tiles, parts);
+      internal_check(tiles <= kMostTilesPerOperator, "an allocation makes too many tiles");
+      cut(tiling, {wanted.dim, parts});
+    }
+    return own.cores;
   }
 
   /// Cuts every slice over cores, by the mapping or as suits them best; returns these.
-  std::vector<CoreId> share_out(OpId id, OperatorTiling& tiling) const {
+  std::vector<CoreId> share_out(OpId id, OperatorTiling& tiling, const Homes& home) const {
     const Operator& op = graph_.op(id);
     const std::vector<CoreId>& cores = cores_[id.index()];
     if (const MappingEntry* entry = entry_of(op)) {
@@ -244,7 +343,7 @@ private:
     for (const SplitFactor& factor : split.factors)
       cut(tiling, {factor.dim, std::min(factor.parts, shortest_part(tiling, factor.dim))});
     if (split.factors.empty())
-      return {nearest_core(op, split.cores)};
+      return {nearest_core(op, split.cores, home)};
     return split.cores;
   }
 
@@ -281,11 +380,12 @@ private:
   }
 
   /// Where most of the operator's input bits were made; the lowest id among equals.
-  CoreId nearest_core(const Operator& op, const std::vector<CoreId>& cores) const {
+  CoreId nearest_core(const Operator& op, const std::vector<CoreId>& cores,
+                      const Homes& home) const {
     std::vector<std::int64_t> made(chip_.cores.size(), 0);
     for (const auto& input : op.inputs) {
-      if (input && home_[input->index()]) {
-        made[home_[input->index()]->index()] += size_of(graph_.tensor(*input)).value;
+      if (input && home[input->index()]) {
+        made[home[input->index()]->index()] += size_of(graph_.tensor(*input)).value;
       }
     }
     CoreId best = cores.front();
@@ -296,10 +396,11 @@ private:
     return best;
   }
 
-  void add_tiles(OpId id, TileGraph& result) {
+  void add_tiles(OpId id, const OperatorAllocation& own, TileGraph& result, Homes& home) const {
     const Operator& op = graph_.op(id);
     OperatorTiling tiling = sliced(id);
-    const std::vector<CoreId> cores = share_out(id, tiling);
+    const std::vector<CoreId> cores =
+        own.cores.empty() ? share_out(id, tiling, home) : share_out(id, own, tiling);
     if (result.tiles.size() + static_cast<std::size_t>(tile_count(tiling)) > kMostTiles) {
       throw InfeasibleError(fmt::format("the mapping cuts '{}' and the operators before it into "
                                         "more than {} tiles",
@@ -310,7 +411,7 @@ private:
       return;
     for (const auto& output : op.outputs) {
       if (output)
-        home_[output->index()] = cores.front();
+        home[output->index()] = cores.front();
     }
   }
 
@@ -319,14 +420,33 @@ private:
   TilingOptions options_;
   CoreLists cores_;            ///< per operator: those that may run it
   std::vector<Slices> slices_; ///< per operator
-  std::vector<std::optional<CoreId>>
-      home_; ///< per tensor: the one core that made it, if it was one
+  CoreAllocation allocation_;  ///< as given; empty: the mapping's cores and factors for all
+  TileGraph planned_;          ///< nothing but the stacks
 };
 
-} // namespace
-
 TileGraph make_tiles(const TrainingGraph& step, const Chip& chip, const TilingOptions& options) {
-  return Tiler(step, chip, options).make();
+  const Tiler tiler(step, chip, options);
+  return tiler.make(tiler.given());
+}
+
+TilePlanner::TilePlanner(const TrainingGraph& step, const Chip& chip, const TilingOptions& options)
+    : tiler_(std::make_unique<Tiler>(step, chip, options)) {}
+TilePlanner::~TilePlanner() = default;
+
+const CoreAllocation& TilePlanner::given() const {
+  return tiler_->given();
+}
+const std::vector<CoreId>& TilePlanner::cores(OpId op) const {
+  return tiler_->cores(op);
+}
+OperatorTiling TilePlanner::sliced(OpId op) const {
+  return tiler_->sliced(op);
+}
+std::vector<LoopCut> TilePlanner::given_cuts(OpId op, std::int64_t cores) const {
+  return tiler_->given_cuts(op, cores);
+}
+TileGraph TilePlanner::tiles(const CoreAllocation& allocation) const {
+  return tiler_->make(allocation);
 }
 
 std::int64_t recomputed_macs(const TileGraph& tiles, const Graph& graph) {

@@ -32,6 +32,9 @@ struct MappingEntry {
       temporal_ordering; ///< innermost first; nullopt = "*"
   /// Names of the loops of layers that it applies to, outermost first; empty = the usual ones.
   std::vector<std::string> layer_dimension_names;
+  /// `core_allocation` and `inter_core_tiling` of the node of this name, which for everything else
+  /// has the entry that it would have without this one.
+  bool allocation_only = false;
   SourceLoc where;
 };
 
@@ -41,11 +44,16 @@ struct MappingFile {
 
   /// Entry by node name, else operator type, else `default`, else null.
   const MappingEntry* find(std::string_view node, std::string_view op_type) const;
+  /// The node's entry with `allocation_only`, or null.
+  const MappingEntry* find_allocation(std::string_view node) const;
 };
 
 /// Throws one InputError with every problem found.
 MappingFile read_mapping(const std::string& path);
 /// The same from text; `origin` names it in messages.
 MappingFile parse_mapping(std::string_view text, const std::string& origin);
+
+/// Text that parse_mapping() reads as the same entries.
+std::string mapping_text(const MappingFile& mapping);
 
 } // namespace monet

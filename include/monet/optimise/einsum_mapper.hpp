@@ -58,8 +58,9 @@ void verify(const EinsumCascade& cascade);
 EinsumCascade make_cascade(const Graph& graph, std::optional<std::int64_t> bits = std::nullopt);
 
 struct EinsumOptions {
-  std::optional<std::int64_t> buffer_bits; ///< at most; none: the whole front
-  bool fuse = true;                        ///< false: every tensor goes through DRAM
+  std::optional<std::int64_t> buffer_bits; ///< at most
+  bool front = true; ///< false: only the least DRAM traffic, with any buffer within buffer_bits
+  bool fuse = true;  ///< false: every tensor goes through DRAM
   int fused_loops_per_rank = 1; ///< above tensors of the buffer, of one Einsum (AccelForge: 1)
   int max_fused_loops = std::numeric_limits<int>::max();
   /// A tensor that several Einsums read from DRAM, or one that is wanted outside and read inside,
@@ -70,6 +71,7 @@ struct EinsumOptions {
   /// best mapping), and nobody asks whether a tensor that was made under fewer loops than two
   /// Einsums share is complete when it is read (which can find mappings that do not work).
   bool reference_rules = false;
+  std::size_t first_rows = 12; ///< per future, of the first pass, which finds bounds for the second
   std::size_t max_rows = 4'000'000; ///< of one step of the join; more, and the result is not exact
 };
 

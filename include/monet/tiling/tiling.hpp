@@ -30,6 +30,8 @@ struct TileEdge {
 struct LoopCut {
   std::uint32_t dim = 0; ///< index into LoopNest::dims
   std::uint32_t count = 1;
+
+  friend bool operator==(const LoopCut&, const LoopCut&) = default;
 };
 
 /// The tiles of an operator: a grid over its loops. The tile's index counts through the cuts, the
@@ -78,6 +80,16 @@ enum class Halo {
   recomputed ///< made by both: slices are independent of each other, for more operations
 };
 
+/// Where one operator runs and how its slices are shared out. Tile i of a slice runs on core
+/// i modulo the number of cores.
+struct OperatorAllocation {
+  std::vector<CoreId> cores; ///< none: make_tiles() chooses cores and cuts
+  std::vector<LoopCut> cuts; ///< of every slice, the first outermost; none: one tile per slice
+
+  friend bool operator==(const OperatorAllocation&, const OperatorAllocation&) = default;
+};
+using CoreAllocation = std::vector<OperatorAllocation>; ///< per operator
+
 struct TilingOptions {
   const MappingFile* mapping = nullptr; ///< null = automatic
   TilingMode mode = TilingMode::layer_by_layer;
@@ -85,6 +97,9 @@ struct TilingOptions {
   /// tool's choice. See resolve_stacks().
   std::optional<std::vector<std::vector<OpId>>> stacks;
   Halo halo = Halo::cached;
+  /// In place of the mapping's cores and factors over cores, of which stacks and slices are still
+  /// made. See monet/tiling/allocation.hpp.
+  const CoreAllocation* allocation = nullptr;
 };
 
 /// Each operator is cut over the cores that may run it: as the mapping says, else along the output

@@ -1,0 +1,161 @@
+// Which allocations of an operator a search may choose from.
+#include "tiling/grid.hpp"
+#include "tiling/split.hpp"
+
+#include "monet/tiling/allocation.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace monet {
+
+namespace {
+
+using CoreSet = std::vector<CoreId>; // ascending
+
+CoreSet sorted(CoreSet cores) {
+  std::sort(cores.begin(), cores.end());
+  return cores;
+}
+
+CoreSet subset(const CoreSet& cores, std::uint64_t mask) {
+  CoreSet chosen;
+  for (std::size_t i = 0; i < cores.size(); ++i) {
+    if (((mask >> i) & 1U) != 0)
+      chosen.push_back(cores[i]);
+  }
+  return chosen;
+}
+
+/// Of many cores: each, runs of neighbours, and the strongest so many.
+std::vector<CoreSet> some_sets(const CoreSet& cores, const Chip& chip) {
+  std::vector<CoreSet> sets;
+  const std::size_t n = cores.size();
+  for (std::size_t length = 1; length < n; length *= 2) {
+    for (std::size_t first = 0; first + length <= n; first += length) {
+      const auto begin = cores.begin() + static_cast<std::ptrdiff_t>(first);
+      sets.emplace_back(begin, begin + static_cast<std::ptrdiff_t>(length));
+    }
+  }
+  CoreSet ranked = cores;
+  std::stable_sort(ranked.begin(), ranked.end(), [&](CoreId a, CoreId b) {
+    return chip.cores[a.index()].lanes() > chip.cores[b.index()].lanes();
+  });
+  constexpr std::size_t kAllCounts = 16;
+  for (std::size_t count = 2; count <= n; count = count < kAllCounts ? count + 1 : 2 * count) {
+    sets.push_back(sorted({ranked.begin(), ranked.begin() + static_cast<std::ptrdiff_t>(count)}));
+  }
+  sets.push_back(cores);
+  return sets;
+}
+
+std::vector<CoreSet> sets_of(const CoreSet& cores, const Chip& chip, std::size_t all_up_to) {
+  if (cores.size() > std::min<std::size_t>(all_up_to, 16))
+    return some_sets(cores, chip);
+  std::vector<CoreSet> sets;
+  for (std::uint64_t mask = 1; mask < (std::uint64_t{1} << cores.size()); ++mask)
+    sets.push_back(subset(cores, mask));
+  return sets;
+}
+
+/// Loops along which every slice may be shared out, with the parts that it can have at most; the
+/// longest first.
+std::vector<std::pair<std::uint32_t, std::int64_t>> loops_of(const LoopNest& nest,
+                                                             const OperatorTiling& sliced) {
+  std::vector<std::pair<std::uint32_t, std::int64_t>> loops;
+  for (std::uint32_t d = 0; d < nest.dims.size(); ++d) {
+    const std::int64_t most = shortest_part(sliced, d);
+    if (most > 1 && may_split(nest, d))
+      loops.emplace_back(d, most);
+  }
+  std::stable_sort(loops.begin(), loops.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  return loops;
+}
+
+std::vector<OperatorAllocation> choices_of(OpId id, const LoopNest& nest, const Chip& chip,
+                                           const TilePlanner& planner,
+                                           const AllocationLimits& limits) {
+  const CoreSet cores = sorted(planner.cores(id));
+  const OperatorTiling sliced = planner.sliced(id);
+  auto loops = loops_of(nest, sliced);
+  if (loops.size() > limits.loops)
+    loops.resize(limits.loops);
+  std::vector<OperatorAllocation> choices;
+  const auto add = [&](OperatorAllocation choice) {
+    if (std::find(choices.begin(), choices.end(), choice) == choices.end())
+      choices.push_back(std::move(choice));
+  };
+  for (const CoreSet& set : sets_of(cores, chip, limits.all_sets_up_to)) {
+    std::vector<LoopCut> given = planner.given_cuts(id, std::ssize(set));
+    if (!given.empty()) {
+      std::int64_t parts = 1;
+      for (const LoopCut& cut : given)
+        parts *= std::min<std::int64_t>(cut.count, shortest_part(sliced, cut.dim));
+      if (std::ssize(set) <= parts)
+        add({set, std::move(given)});
+      continue;
+    }
+    if (set.size() == 1)
+      add({set, {}});
+    const std::int64_t wanted = std::ssize(set);
+    for (const auto& [dim, most] : loops) {
+      if (wanted > 1 && wanted <= most)
+        add({set, {{dim, static_cast<std::uint32_t>(wanted)}}});
+    }
+  }
+  return choices;
+}
+
+} // namespace
+
+std::vector<std::vector<OperatorAllocation>> allocation_choices(const TrainingGraph& step,
+                                                                const Chip& chip,
+                                                                const TilePlanner& planner,
+                                                                const AllocationLimits& limits) {
+  std::vector<std::vector<OperatorAllocation>> choices;
+  for (std::size_t i = 0; i < step.graph.operators().size(); ++i)
+    choices.push_back(choices_of(OpId(i), step.graph.operators()[i].nest, chip, planner, limits));
+  return choices;
+}
+
+CoreAllocation allocation_of(const TileGraph& tiles) {
+  CoreAllocation allocation;
+  for (const OperatorTiling& tiling : tiles.operators) {
+    OperatorAllocation own;
+    std::uint32_t slice = 1; // tiles of one
+    for (std::size_t i = tiling.slice_cuts; i < tiling.cuts.size(); ++i) {
+      own.cuts.push_back(tiling.cuts[i]);
+      slice *= tiling.cuts[i].count;
+    }
+    for (std::uint32_t i = 0; i < slice; ++i)
+      own.cores.push_back(tiles.tiles[tiling.first + i].core);
+    allocation.push_back(std::move(own));
+  }
+  return allocation;
+}
+
+MappingFile mapping_of(const CoreAllocation& allocation, const Graph& graph,
+                       const MappingFile* base) {
+  MappingFile mapping = base == nullptr ? MappingFile{} : *base;
+  std::erase_if(mapping.entries, [](const MappingEntry& entry) { return entry.allocation_only; });
+  for (std::size_t i = 0; i < allocation.size(); ++i) {
+    const Operator& op = graph.operators()[i];
+    if (allocation[i].cores.empty())
+      continue;
+    MappingEntry entry;
+    entry.name = op.name;
+    entry.allocation_only = true;
+    entry.core_allocation.emplace();
+    for (const CoreId core : allocation[i].cores)
+      entry.core_allocation->push_back(core.value);
+    for (const LoopCut& cut : allocation[i].cuts) {
+      entry.inter_core_tiling.push_back(
+          {op.nest.dims[cut.dim].name, TilingFactor::Amount::number, cut.count});
+    }
+    mapping.entries.push_back(std::move(entry));
+  }
+  return mapping;
+}
+
+} // namespace monet
