@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <variant>
 
@@ -36,11 +37,63 @@ void check_kernels(const Graph& graph) {
 
 } // namespace
 
+/// Counts bytes as operators run.
+class MemoryMeter {
+public:
+  explicit MemoryMeter(const Graph& graph) : graph_(&graph), output_(graph.tensors().size()) {
+    for (const TensorId id : graph.outputs)
+      output_[id.index()] = true;
+  }
+
+  void begin() {
+    now_ = peak_ = 0;
+    for (const Tensor& tensor : graph_->tensors()) {
+      if (!tensor.producer && !tensor.consumers.empty())
+        now_ += bytes(tensor);
+    }
+  }
+  /// While the operator runs, all that it reads and writes is there.
+  void run(OpId id) {
+    const Operator& op = graph_->op(id);
+    for (const auto& output : op.outputs)
+      now_ += output ? bytes(graph_->tensor(*output)) : 0;
+    peak_ = std::max(peak_, now_);
+    std::vector<TensorId> touched;
+    for (const auto* list : {&op.inputs, &op.outputs}) {
+      for (const auto& tensor : *list) {
+        if (tensor && std::find(touched.begin(), touched.end(), *tensor) == touched.end())
+          touched.push_back(*tensor);
+      }
+    }
+    for (const TensorId tensor : touched) {
+      if (is_over(tensor, id))
+        now_ -= bytes(graph_->tensor(tensor));
+    }
+  }
+  std::int64_t peak() const { return peak_; }
+
+private:
+  static std::int64_t bytes(const Tensor& tensor) {
+    return tensor.alias_of ? 0 : bytes_of(size_of(tensor));
+  }
+  bool is_over(TensorId id, OpId after) const {
+    const Tensor& tensor = graph_->tensor(id);
+    if (output_[id.index()] || (!tensor.consumers.empty() && tensor.consumers.back() != after))
+      return false;
+    return tensor.producer || tensor.kind == TensorKind::input || tensor.kind == TensorKind::label;
+  }
+
+  const Graph* graph_;
+  std::vector<bool> output_; ///< per tensor: a result of the graph
+  std::int64_t now_ = 0;
+  std::int64_t peak_ = 0;
+};
+
 struct Execution::Machine {
   using Stores = std::variant<TensorStore<double>, TensorStore<float>>;
 
   Machine(const Graph& of, const ExecuteOptions& with)
-      : graph(of), options(with),
+      : graph(of), options(with), meter(of),
         stores(with.arithmetic == Arithmetic::fp64 ? Stores(TensorStore<double>(of))
                                                    : Stores(TensorStore<float>(of))) {
     for (std::size_t i = 0; i < graph.tensors().size(); ++i) {
@@ -78,6 +131,7 @@ struct Execution::Machine {
 
   template <class Real>
   void run(TensorStore<Real>& store) {
+    meter.begin();
     for (std::size_t i = 0; i < graph.operators().size(); ++i) {
       const Operator& op = graph.operators()[i];
       for (const auto& output : op.outputs) {
@@ -86,6 +140,7 @@ struct Execution::Machine {
       }
       KernelContext<Real> context(store, op, options.seed + step);
       run_kernel(*find_kernel(op), context);
+      meter.run(OpId(i));
       if (!options.keep_all)
         free_after(store, OpId(i));
     }
@@ -126,6 +181,7 @@ struct Execution::Machine {
 
   const Graph& graph;
   ExecuteOptions options;
+  MemoryMeter meter;
   std::uint64_t step = 0;
   Stores stores;
 };
@@ -167,6 +223,10 @@ std::vector<double> Execution::get(TensorId tensor) const {
 void Execution::run() {
   machine_->check_inputs();
   std::visit([&](auto& store) { machine_->run(store); }, machine_->stores);
+}
+
+std::int64_t Execution::peak_bytes() const {
+  return machine_->meter.peak();
 }
 
 void Execution::advance() {

@@ -44,6 +44,10 @@ public:
   /// Executes all operators in order. Every tensor without a producer that somebody reads must have
   /// numbers (constants with known values have them): InputError naming those without.
   void run();
+  /// The most bytes that lay in memory at once during the last run, in the element types of the
+  /// tensors: what nobody reads any more is gone (with keep_all only as far as this counts), what
+  /// overwrites a tensor takes no memory of its own. For a graph without views.
+  std::int64_t peak_bytes() const;
   /// Puts results that overwrite a tensor in place (updated weights, states, running statistics)
   /// into that tensor: the start of the next step. Masks then come from the next step's seed.
   void advance();
