@@ -41,9 +41,10 @@ std::int64_t touched(const AxisExpr& axis, std::span<const Interval> box, std::i
   return terms.size() == 1 ? range.size() / widest : 1;
 }
 
-/// No more than the number of different elements of a tensor that the box touches.
-std::int64_t touched(const Access& access, std::span<const Interval> box,
-                     std::span<const std::int64_t> shape) {
+} // namespace
+
+std::int64_t touched_elements(const Access& access, std::span<const Interval> box,
+                              std::span<const std::int64_t> shape) {
   if (access.opaque)
     return volume(region(access, box, shape));
   std::vector<int> axes_of(box.size(), 0);
@@ -61,6 +62,34 @@ std::int64_t touched(const Access& access, std::span<const Interval> box,
   }
   return diagonal ? most : all;
 }
+
+CompulsoryTraffic compulsory_traffic(const Graph& graph) {
+  const std::size_t count = graph.tensors().size();
+  std::vector<bool> left_behind(count, false);
+  for (const TensorId output : graph.outputs)
+    left_behind[output.index()] = true;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto root = graph.tensors()[i].alias_of;
+    if (root && !graph.tensor(*root).producer)
+      left_behind[i] = true;
+  }
+  CompulsoryTraffic traffic{std::vector<std::int64_t>(count), std::vector<std::int64_t>(count)};
+  for (const Operator& op : graph.operators()) {
+    const std::vector<Interval> all = full_tile(op.nest);
+    for (const Access& access : op.nest.operands) {
+      const Tensor& tensor = graph.tensor(access.tensor);
+      const std::size_t i = access.tensor.index();
+      const bool read = access.mode == AccessMode::read;
+      if (read ? tensor.producer.has_value() : !left_behind[i])
+        continue;
+      std::int64_t& bits = tensor.producer ? traffic.written[i] : traffic.read[i];
+      bits = std::max(bits, touched_elements(access, all, tensor.shape) * bits_of(tensor.type));
+    }
+  }
+  return traffic;
+}
+
+namespace {
 
 class BoundFinder {
 public:
@@ -132,30 +161,11 @@ private:
 
   /// What must pass the ports: see Bounds.
   void add_offchip() {
-    std::vector<bool> left_behind(graph_.tensors().size(), false);
-    for (const TensorId output : graph_.outputs)
-      left_behind[output.index()] = true;
-    for (std::size_t i = 0; i < graph_.tensors().size(); ++i) {
-      const auto root = graph_.tensors()[i].alias_of;
-      if (root && !graph_.tensor(*root).producer)
-        left_behind[i] = true;
-    }
-    std::vector<std::int64_t> most(graph_.tensors().size(), 0);
-    for (const Operator& op : graph_.operators()) {
-      const std::vector<Interval> all = full_tile(op.nest);
-      for (const Access& access : op.nest.operands) {
-        const Tensor& tensor = graph_.tensor(access.tensor);
-        const bool read = access.mode == AccessMode::read;
-        if (read ? tensor.producer.has_value() : !left_behind[access.tensor.index()])
-          continue;
-        std::int64_t& bits = most[access.tensor.index()];
-        bits = std::max(bits, touched(access, all, tensor.shape) * bits_of(tensor.type));
-      }
-    }
-    for (std::size_t i = 0; i < most.size(); ++i) {
-      Bits& sum = graph_.tensors()[i].producer ? bounds_.offchip_written : bounds_.offchip_read;
-      sum.value = checked_add(sum.value, most[i]);
-    }
+    const CompulsoryTraffic traffic = compulsory_traffic(graph_);
+    for (const std::int64_t bits : traffic.read)
+      bounds_.offchip_read.value = checked_add(bounds_.offchip_read.value, bits);
+    for (const std::int64_t bits : traffic.written)
+      bounds_.offchip_written.value = checked_add(bounds_.offchip_written.value, bits);
     const std::int64_t read = bounds_.offchip_read.value;
     const std::int64_t written = bounds_.offchip_written.value;
     const std::int64_t in = std::max<std::int64_t>(1, port_.read_bits_per_cycle);
@@ -210,7 +220,8 @@ private:
           std::uint64_t group = 0;
           for (const std::size_t loop : loops)
             group = group * 0x9E3779B97F4A7C15ULL + static_cast<std::uint64_t>(box[loop].begin) + 1;
-          const std::int64_t bits = touched(access, box, tensor.shape) * bits_of(tensor.type);
+          const std::int64_t bits =
+              touched_elements(access, box, tensor.shape) * bits_of(tensor.type);
           entries.push_back({group, static_cast<std::uint32_t>(pool_of(t)), 0, bits});
         }
         for (const Entry& entry : largest_of_groups(entries))

@@ -5,6 +5,9 @@
 #include "monet/schedule/timeline.hpp"
 #include "monet/tiling/tiling.hpp"
 
+#include <span>
+#include <vector>
+
 namespace monet {
 
 /// Lower bounds on the latency and on the traffic of the off-chip memory. They hold for every
@@ -28,6 +31,20 @@ struct Bounds {
 /// The bounds for the tiles of a timeline, with the latencies of their core costs. n log n.
 Bounds lower_bounds(const Timeline& timeline, const TileGraph& tiles, const TrainingGraph& step,
                     const Chip& chip);
+
+/// No more than the number of different elements of a tensor of this shape that the box of loops
+/// touches through the access.
+std::int64_t touched_elements(const Access& access, std::span<const Interval> box,
+                              std::span<const std::int64_t> shape);
+
+/// Per tensor, what the off-chip memory is at least asked for in any schedule: of tensors that
+/// nobody makes the bits that are read, of what the step leaves behind the bits that are written,
+/// each element once; 0 for others.
+struct CompulsoryTraffic {
+  std::vector<std::int64_t> read;
+  std::vector<std::int64_t> written;
+};
+CompulsoryTraffic compulsory_traffic(const Graph& graph);
 
 /// Bits that the timeline's transfers read from the off-chip memory and write to it.
 struct OffchipTotals {

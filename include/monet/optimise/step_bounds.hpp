@@ -1,0 +1,72 @@
+// What no schedule of a step on a chip can beat, whatever is allocated, split, fused, tiled and
+// ordered. See docs/optimisation.md for why each part holds.
+#pragma once
+
+#include "monet/hardware/chip.hpp"
+#include "monet/training/training.hpp"
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace monet {
+
+struct StepBoundOptions {
+  /// Nothing is made twice: no recomputed halos (Halo::cached) and no recomputation beyond what the
+  /// step has as operators. Off: bounds that hold with both.
+  bool made_once = true;
+  /// Per operator, the cores that it may run on; empty: all that can, or whole vector empty. A
+  /// mapping that sends element-wise work to other cores must be told here.
+  std::vector<std::vector<CoreId>> cores;
+  /// So many operators, spread over the step, are looked at as points that everything before must
+  /// have passed; more give tighter bounds. Time and memory grow with it times the operators.
+  std::size_t separators = 512;
+};
+
+/// Least cycles of a resource.
+enum class StepResource : std::uint8_t {
+  work,    ///< all cores together
+  path,    ///< what must follow each other, stretches of work between points that all must pass
+  offchip, ///< ports of the off-chip memory and links to it
+  phases,  ///< work or traffic before a point, and after it
+};
+std::string_view name_of(StepResource resource);
+
+struct StepBounds {
+  double work = 0;    ///< cycles, see StepResource
+  double path = 0;    ///< cycles
+  double offchip = 0; ///< cycles
+  double phases = 0;  ///< cycles
+
+  Bits compulsory_read;    ///< each element of inputs, parameters and states that is read, once
+  Bits compulsory_written; ///< each element of what the step leaves behind, once
+  /// Beyond it: what is live at `separator` and has no room on the chip is read again, and what was
+  /// made in this step is written before that.
+  Bits spilled_read;
+  Bits spilled_written;
+  std::optional<OpId> separator; ///< where most is live; none where nothing spills
+
+  double compute_pj = 0; ///< products and lane operations
+  double memory_pj = 0;  ///< on-chip, of lanes; 0 for products, whose mapping is free
+  double links_pj = 0;   ///< of the traffic above
+  double offchip_pj = 0;
+  double leakage_pj = 0; ///< over latency()
+
+  Cycles latency() const;
+  StepResource decisive() const; ///< which of the four is the latency
+  Bits offchip_read() const { return compulsory_read + spilled_read; }
+  Bits offchip_written() const { return compulsory_written + spilled_written; }
+  /// Before the rounding of a schedule's ledger (1/128 pJ a run or transfer).
+  double energy_pj() const { return compute_pj + memory_pj + links_pj + offchip_pj + leakage_pj; }
+  double edp() const { return energy_pj() * static_cast<double>(latency().value); }
+};
+
+/// Bounds for a step whose views are folded. They hold for schedule() with any tiles that
+/// make_tiles() or a search may give it, with any core cost options. InfeasibleError naming an
+/// operator that no core can run.
+StepBounds step_bounds(const TrainingGraph& step, const Chip& chip,
+                       const StepBoundOptions& options = {});
+
+} // namespace monet

@@ -1,0 +1,284 @@
+#include "core_work.hpp"
+
+#include "step_cone.hpp"
+
+#include "monet/base/errors.hpp"
+#include "monet/core_cost/core_cost.hpp"
+#include "monet/optimise/milp_model.hpp"
+#include "monet/schedule/bounds.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+namespace monet {
+
+namespace {
+
+/// As the schedule assigns operands of element-wise work to memories: outputs to O, inputs to I1.
+MemoryOperand memory_operand(const Access& access, const Core& core) {
+  if (access.mode != AccessMode::read)
+    return MemoryOperand::O;
+  return core.top(MemoryOperand::I1) != nullptr ? MemoryOperand::I1 : MemoryOperand::I2;
+}
+
+bool looks_up(const Access& access) {
+  return !access.opaque && std::any_of(access.axes.begin(), access.axes.end(),
+                                       [](const AxisExpr& axis) { return axis.data_dependent; });
+}
+
+bool moves(const Access& access, std::size_t dim) {
+  return access.opaque ||
+         std::any_of(access.axes.begin(), access.axes.end(), [&](const auto& axis) {
+           return std::any_of(axis.terms.begin(), axis.terms.end(),
+                              [&](const AffineTerm& term) { return term.dim == dim; });
+         });
+}
+
+/// Elements that pass the top memory at least, over all tiles: each that is touched, or one per
+/// look-up.
+double elements_passing(const Graph& graph, const Operator& op, const Access& access) {
+  if (!looks_up(access))
+    return static_cast<double>(
+        touched_elements(access, full_tile(op.nest), graph.tensor(access.tensor).shape));
+  double lookups = 1;
+  for (std::size_t d = 0; d < op.nest.dims.size(); ++d)
+    if (access.mode != AccessMode::read || moves(access, d) || !is_reduction(op.nest, d))
+      lookups *= static_cast<double>(op.nest.dims[d].size);
+  return lookups;
+}
+
+/// Least cycles and energy of lanes and their memories: sums over tiles are no less than this of
+/// the whole, as every tile touches its own iterations and at least its own elements.
+class LaneWork {
+public:
+  LaneWork(const Graph& graph, const Operator& op, const Core& core)
+      : graph_(graph), op_(op), core_(core), iterations_(static_cast<double>(iterations(op.nest))) {
+  }
+
+  CoreWork find() {
+    CoreWork work;
+    work.able = true;
+    const VectorWork& each = op_.nest.work;
+    const bool copies = op_.nest.compute == ComputeKind::copy;
+    const double per_lane = copies
+                                ? 0
+                                : each.add + each.multiply + each.compare +
+                                      core_.cycles_per_divide * (each.divide + each.square_root) +
+                                      core_.cycles_per_transcendental * each.transcendental;
+    const auto lanes = static_cast<double>(std::max<std::int64_t>(1, core_.lanes()));
+    work.per_iteration = per_lane / lanes;
+    work.compute_pj = copies ? 0 : iterations_ * each.total() * core_.mac_energy_pj;
+    std::int64_t fill = 1;
+    for (const Access& access : op_.nest.operands) {
+      charge(access, copies);
+      if (const Memory* top = core_.top(memory_operand(access, core_)))
+        fill = std::max(fill, top->latency_cycles);
+    }
+    double port = 0;
+    for (const auto& [name, cycles] : ports_)
+      port = std::max(port, cycles);
+    work.cycles = std::max(iterations_ * work.per_iteration, port) + static_cast<double>(fill);
+    work.memory_pj = memory_pj_;
+    return work;
+  }
+
+private:
+  void charge(const Access& access, bool copies) {
+    const MemoryOperand operand = memory_operand(access, core_);
+    const std::vector<std::size_t> levels = core_.levels(operand);
+    if (levels.empty())
+      return;
+    const auto bits = static_cast<double>(bits_of(graph_.tensor(access.tensor).type));
+    const double through =
+        elements_passing(graph_, op_, access) * bits * std::max(1, access.passes);
+    const bool reads = access.mode != AccessMode::write;
+    const bool writes = access.mode != AccessMode::read;
+    // Partial sums are written once per iteration, whatever the sweeps.
+    const double each =
+        copies ? through : iterations_ * bits * (writes ? 1 : std::max(1, access.passes));
+    for (std::size_t l = 0; l < levels.size(); ++l) {
+      const Memory& memory = core_.memories[levels[l]];
+      const bool top = l + 1 == levels.size();
+      if (!top && static_cast<double>(memory.size.value) < 2 * bits)
+        continue; // may be passed by
+      const double below = top ? through : each;
+      const double above = top ? 0 : through;
+      pass(memory, operand, Direction::tl, reads ? below : 0, top);
+      pass(memory, operand, Direction::fl, writes ? below : 0, top);
+      pass(memory, operand, Direction::fh, reads ? above : 0, false);
+      pass(memory, operand, Direction::th, writes ? above : 0, false);
+    }
+  }
+
+  void pass(const Memory& memory, MemoryOperand operand, Direction direction, double bits,
+            bool counts) {
+    const MemoryPort* port = port_of(memory, operand, direction);
+    if (port == nullptr || bits == 0)
+      return;
+    const double words = bits / static_cast<double>(port->bandwidth_max);
+    const bool write = direction == Direction::fh || direction == Direction::fl;
+    memory_pj_ += words * (write ? memory.write_energy_pj : memory.read_energy_pj);
+    if (counts)
+      ports_[port] +=
+          words / static_cast<double>(std::max<std::int64_t>(1, instances(core_, memory)));
+  }
+
+  const Graph& graph_;
+  const Operator& op_;
+  const Core& core_;
+  double iterations_;
+  double memory_pj_ = 0;
+  std::map<const MemoryPort*, double> ports_; // only the largest counts: order does not matter
+};
+
+CoreWork product_work(double iterations, const Core& core) {
+  CoreWork work;
+  work.able = true;
+  work.per_iteration = 1 / static_cast<double>(std::max<std::int64_t>(1, core.lanes()));
+  work.cycles = iterations * work.per_iteration;
+  work.compute_pj = iterations * core.mac_energy_pj;
+  return work;
+}
+
+bool reaches_offchip(const Chip& chip, CoreId core) {
+  return !chip.offchip ||
+         (chip.connected(*chip.offchip, core) && chip.connected(core, *chip.offchip));
+}
+
+} // namespace
+
+WorkTable work_table(const TrainingGraph& step, const Chip& chip, const StepBoundOptions& options) {
+  WorkTable table;
+  std::map<std::string, std::size_t> known;
+  std::vector<std::size_t> type_of(chip.cores.size());
+  for (std::size_t c = 0; c < chip.cores.size(); ++c) {
+    if (chip.offchip && chip.offchip->index() == c)
+      continue;
+    const auto [entry, added] = known.emplace(signature(chip.cores[c]), table.types.size());
+    if (added)
+      table.types.push_back({CoreId(c), 0});
+    type_of[c] = entry->second;
+    ++table.types[entry->second].count;
+  }
+  const Graph& graph = step.graph;
+  for (std::size_t o = 0; o < graph.operators().size(); ++o) {
+    const Operator& op = graph.operators()[o];
+    std::vector<bool> able(table.types.size());
+    const bool given = o < options.cores.size() && !options.cores[o].empty();
+    for (std::size_t c = 0; c < chip.cores.size(); ++c) {
+      if (chip.offchip && chip.offchip->index() == c)
+        continue;
+      const bool listed = given && std::find(options.cores[o].begin(), options.cores[o].end(),
+                                             CoreId(c)) != options.cores[o].end();
+      const bool can =
+          reaches_offchip(chip, CoreId(c)) && can_run(chip.cores[c], op.nest.compute, op.op_type);
+      if (given ? listed : can)
+        able[type_of[c]] = true;
+    }
+    if (std::find(able.begin(), able.end(), true) == able.end())
+      throw InfeasibleError(fmt::format("no core can run '{}' ({})", op.name, op.op_type));
+    std::vector<Interval> all = full_tile(op.nest);
+    if (all.empty())
+      all.push_back({0, 1});
+    const bool product = op.nest.compute == ComputeKind::mac;
+    const auto every = static_cast<double>(iterations(op.nest));
+    table.iterations.push_back(product ? landing_iterations(graph, op, all) : every);
+    table.padding.push_back(every - table.iterations.back());
+    auto& row = table.work.emplace_back(table.types.size());
+    for (std::size_t t = 0; t < row.size(); ++t) {
+      const Core& core = chip.cores[table.types[t].example.index()];
+      if (able[t])
+        row[t] = product ? product_work(table.iterations.back(), core)
+                         : LaneWork(graph, op, core).find();
+    }
+  }
+  return table;
+}
+
+namespace {
+
+/// Prices at which the linear program of spreading the work has its optimum, if there is a choice.
+std::vector<double> best_prices(const WorkTable& table) {
+  const std::size_t types = table.types.size();
+  LinearProgram program;
+  const std::uint32_t time = program.add_variable(0, 1e18, 1);
+  for (std::size_t t = 0; t < types; ++t)
+    program.add_row(std::vector<LinearTerm>{{time, table.types[t].count}}, 0, kUnbounded);
+  bool choice = false;
+  double scale = 0; // columns of like size
+  for (const auto& row : table.work)
+    for (const CoreWork& work : row)
+      scale = std::max(scale, work.cycles);
+  scale = scale > 0 ? scale : 1;
+  for (const auto& row : table.work) {
+    choice = choice || std::count_if(row.begin(), row.end(),
+                                     [](const CoreWork& work) { return work.able; }) > 1;
+    const std::uint32_t spread = program.add_row({}, 1, 1);
+    for (std::size_t t = 0; t < types; ++t)
+      if (row[t].able)
+        program.add_column(
+            0, 1, 0,
+            std::vector<LinearTerm>{{static_cast<std::uint32_t>(t), -row[t].cycles / scale},
+                                    {spread, 1}});
+  }
+  if (!choice || program.solve({}) != LpStatus::optimal)
+    return {};
+  return {program.duals().begin(), program.duals().begin() + static_cast<std::ptrdiff_t>(types)};
+}
+
+} // namespace
+
+WorkBound::WorkBound(const WorkTable& table) : table_(table) {
+  const std::size_t types = table.types.size();
+  for (std::size_t t = 0; t < types; ++t) {
+    prices_.emplace_back(types, 0);
+    prices_.back()[t] = 1 / table.types[t].count;
+  }
+  double cores = 0;
+  for (const CoreType& type : table.types)
+    cores += type.count;
+  prices_.emplace_back(types, 1 / cores);
+  if (std::vector<double> best = best_prices(table); !best.empty()) {
+    double sum = 0;
+    for (std::size_t t = 0; t < types; ++t)
+      sum += (best[t] = std::max(best[t], 0.0)) * table.types[t].count;
+    for (double& price : best)
+      price /= sum;
+    if (sum > 0)
+      prices_.push_back(std::move(best));
+  }
+  for (const std::vector<double>& price : prices_) {
+    auto& whole = least_.emplace_back();
+    auto& each = least_iteration_.emplace_back();
+    double sum = 0;
+    for (const auto& row : table.work) {
+      whole.push_back(kUnbounded);
+      each.push_back(kUnbounded);
+      for (std::size_t t = 0; t < types; ++t)
+        if (row[t].able) {
+          whole.back() = std::min(whole.back(), price[t] * row[t].cycles);
+          each.back() = std::min(each.back(), price[t] * row[t].per_iteration);
+        }
+      sum += whole.back();
+    }
+    all_ = std::max(all_, sum);
+  }
+}
+
+double WorkBound::of(const std::vector<double>& iterations) const {
+  double most = 0;
+  for (std::size_t p = 0; p < prices_.size(); ++p) {
+    double sum = 0;
+    for (std::size_t o = 0; o < iterations.size(); ++o)
+      if (iterations[o] > 0)
+        sum += iterations[o] >= table_.iterations[o] ? least_[p][o]
+                                                     : iterations[o] * least_iteration_[p][o];
+    most = std::max(most, sum);
+  }
+  return most;
+}
+
+} // namespace monet

@@ -1,0 +1,357 @@
+#include "monet/optimise/step_bounds.hpp"
+
+#include "core_work.hpp"
+#include "step_cone.hpp"
+
+#include "monet/base/errors.hpp"
+#include "monet/schedule/bounds.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace monet {
+
+namespace {
+
+/// Least cycles for bits that leave and enter the off-chip memory.
+class OffchipTime {
+public:
+  explicit OffchipTime(const Chip& chip) : port_(offchip_port(chip)), there_(chip.offchip) {
+    if (!there_)
+      return;
+    for (const Link& link : chip.links) {
+      const auto end = std::find(link.cores.begin(), link.cores.end(), *chip.offchip);
+      if (end == link.cores.end())
+        continue;
+      const auto width = static_cast<double>(link.bandwidth_bits_per_cycle);
+      const bool forward = link.reach == LinkReach::forward;
+      const bool out = forward ? end == link.cores.begin() : link.reach != LinkReach::offchip_write;
+      const bool in = forward ? end != link.cores.begin() : link.reach != LinkReach::offchip_read;
+      from_ += out ? width : 0;
+      to_ += in ? width : 0;
+      both_ += width;
+      const double pj = link.energy_pj_per_bit + link.energy_pj_per_cycle / width;
+      if (out)
+        read_pj_ = std::min(read_pj_, pj);
+      if (in)
+        write_pj_ = std::min(write_pj_, pj);
+    }
+  }
+
+  double cycles(double read, double written) const {
+    if (!there_)
+      return 0;
+    const auto over = [](double bits, double rate) { return rate > 0 ? bits / rate : 0; };
+    const auto in = static_cast<double>(port_.read_bits_per_cycle);
+    const auto out = static_cast<double>(port_.write_bits_per_cycle);
+    const double port = port_.shared ? over(read + written, std::max(in, out))
+                                     : std::max(over(read, in), over(written, out));
+    return std::max({port, over(read, from_), over(written, to_), over(read + written, both_)});
+  }
+  /// pJ on links and at the ports.
+  double links_pj(double read, double written) const {
+    return (std::isfinite(read_pj_) ? read * read_pj_ : 0) +
+           (std::isfinite(write_pj_) ? written * write_pj_ : 0);
+  }
+  double ports_pj(double read, double written) const {
+    return there_ ? read * port_.read_pj_per_bit + written * port_.write_pj_per_bit : 0;
+  }
+
+private:
+  OffchipPort port_;
+  std::optional<CoreId> there_;
+  double from_ = 0, to_ = 0, both_ = 0; ///< bits per cycle of links that leave, enter, touch it
+  double read_pj_ = kInfinite, write_pj_ = kInfinite;
+  static constexpr double kInfinite = std::numeric_limits<double>::infinity();
+};
+
+/// Bits that the outermost memories of all cores hold.
+double onchip_bits(const Chip& chip) {
+  double sum = 0;
+  for (std::size_t c = 0; c < chip.cores.size(); ++c) {
+    if (chip.offchip && chip.offchip->index() == c)
+      continue;
+    const bool counted =
+        std::any_of(chip.shared_memory.begin(), chip.shared_memory.end(), [&](const auto& group) {
+          return std::find(group.begin(), group.end(), CoreId(c)) != group.end() &&
+                 *std::min_element(group.begin(), group.end()) != CoreId(c);
+        });
+    if (counted)
+      continue;
+    std::vector<const Memory*> tops;
+    for (const MemoryOperand operand : {MemoryOperand::I1, MemoryOperand::I2, MemoryOperand::O}) {
+      const Memory* top = chip.cores[c].top(operand);
+      if (top == nullptr || std::find(tops.begin(), tops.end(), top) != tops.end())
+        continue;
+      tops.push_back(top);
+      sum += static_cast<double>(top->size.value * instances(chip.cores[c], *top));
+    }
+  }
+  return sum;
+}
+
+double leakage_per_cycle(const Chip& chip) {
+  double sum = 0;
+  for (std::size_t c = 0; c < chip.cores.size(); ++c) {
+    const Core& core = chip.cores[c];
+    // A memory that several cores share leaks once, on the first of them.
+    const bool shares =
+        std::any_of(chip.shared_memory.begin(), chip.shared_memory.end(), [&](const auto& group) {
+          return std::find(group.begin(), group.end(), CoreId(c)) != group.end() &&
+                 *std::min_element(group.begin(), group.end()) != CoreId(c);
+        });
+    for (std::size_t m = 0; m + (shares ? 1 : 0) < core.memories.size(); ++m)
+      sum += core.memories[m].leakage_pj_per_cycle *
+             static_cast<double>(instances(core, core.memories[m]));
+  }
+  return sum;
+}
+
+/// A point that the step passes: the moment at which the middle element of `op` is made.
+struct Separator {
+  OpId op;
+  StepCone before, after;
+  double dirty = 0;          ///< bits made before and read after
+  double clean = 0;          ///< bits of tensors without producer, read before and after
+  double sources_before = 0; ///< bits of tensors without producer that are read before
+  double sources_after = 0;
+  double left_after = 0; ///< bits that are written after it because they outlive the step
+  double begin = 0;      ///< least cycles of work until then
+  double end = 0;        ///< and from then on
+};
+
+class StepBounder {
+public:
+  StepBounder(const TrainingGraph& step, const Chip& chip, const StepBoundOptions& options)
+      : graph_(step.graph), options_(options), table_(work_table(step, chip, options)),
+        work_(table_), offchip_(chip), room_(onchip_bits(chip)), leakage_(leakage_per_cycle(chip)),
+        traffic_(compulsory_traffic(graph_)) {
+    for (const Operator& op : graph_.operators()) {
+      every_.push_back(full_tile(op.nest));
+      if (every_.back().empty())
+        every_.back().push_back({0, 1});
+    }
+  }
+
+  StepBounds find() {
+    for (std::size_t i = 0; i < traffic_.read.size(); ++i) {
+      bounds_.compulsory_read.value += traffic_.read[i];
+      bounds_.compulsory_written.value += traffic_.written[i];
+    }
+    bounds_.work = work_.all();
+    place_separators();
+    spill();
+    follow_paths();
+    split_phases();
+    const auto read = static_cast<double>(bounds_.offchip_read().value);
+    const auto written = static_cast<double>(bounds_.offchip_written().value);
+    bounds_.offchip = offchip_.cycles(read, written);
+    bounds_.links_pj = offchip_.links_pj(read, written);
+    bounds_.offchip_pj = offchip_.ports_pj(read, written);
+    for (const auto& row : table_.work) {
+      const CoreWork* best = nullptr;
+      for (const CoreWork& work : row)
+        if (work.able && (best == nullptr ||
+                          work.compute_pj + work.memory_pj < best->compute_pj + best->memory_pj))
+          best = &work;
+      bounds_.compute_pj += best->compute_pj;
+      bounds_.memory_pj += best->memory_pj;
+    }
+    bounds_.leakage_pj = leakage_ * static_cast<double>(bounds_.latency().value);
+    return bounds_;
+  }
+
+private:
+  void place_separators() {
+    const std::size_t count = graph_.operators().size();
+    const std::size_t most = std::max<std::size_t>(1, options_.separators);
+    std::size_t last = count;
+    for (std::size_t k = 0; k < std::min(most, count); ++k) {
+      const std::size_t o = count <= most ? k : k * count / most;
+      if (o == last)
+        continue;
+      last = o;
+      Separator at{OpId(o), needed_by(graph_, OpId(o)), depending_on(graph_, OpId(o))};
+      measure(at);
+      separators_.push_back(std::move(at));
+    }
+  }
+
+  double bits(std::size_t tensor) const {
+    return static_cast<double>(bits_of(graph_.tensors()[tensor].type));
+  }
+
+  void measure(Separator& at) const {
+    const std::size_t tensors = graph_.tensors().size();
+    std::vector<double> live(tensors, 0), before(tensors, 0), after(tensors, 0);
+    std::vector<std::vector<Interval>> read_before(tensors);
+    for (std::size_t o = 0; o <= at.op.index(); ++o)
+      for (const Access& access : graph_.operators()[o].nest.operands) {
+        const std::size_t t = access.tensor.index();
+        if (access.mode != AccessMode::read || graph_.tensors()[t].producer)
+          continue;
+        std::vector<Interval> box = certain_reads(graph_, at.before, OpId(o), access);
+        if (certain_volume(box) > before[t]) {
+          before[t] = certain_volume(box);
+          read_before[t] = std::move(box);
+        }
+      }
+    for (std::size_t o = at.op.index() + 1; o < graph_.operators().size(); ++o)
+      for (const Access& access : graph_.operators()[o].nest.operands) {
+        const std::size_t t = access.tensor.index();
+        if (access.mode != AccessMode::read)
+          continue;
+        const std::vector<Interval> box = certain_reads(graph_, at.after, OpId(o), access);
+        const bool made = graph_.tensors()[t].producer.has_value();
+        live[t] = std::max(
+            live[t], certain_volume(common(box, made ? at.before.elements[t] : read_before[t])));
+        if (!made)
+          after[t] = std::max(after[t], certain_volume(box));
+      }
+    for (std::size_t t = 0; t < tensors; ++t) {
+      const bool made = graph_.tensors()[t].producer.has_value();
+      (made ? at.dirty : at.clean) += live[t] * bits(t);
+      at.sources_before += before[t] * bits(t);
+      at.sources_after += after[t] * bits(t);
+      if (traffic_.written[t] > 0)
+        at.left_after += certain_volume(at.after.elements[t]) * bits(t);
+    }
+    std::vector<double> first(table_.iterations.size()), last(table_.iterations.size());
+    for (std::size_t o = 0; o < first.size(); ++o) {
+      first[o] = std::max(0.0, at.before.iterations[o] - table_.padding[o]);
+      last[o] = std::max(0.0, at.after.iterations[o] - table_.padding[o]);
+    }
+    at.begin = work_.of(first);
+    at.end = work_.of(last);
+  }
+
+  /// Of what is live at a point, what the chip cannot hold has to come again.
+  void spill() {
+    for (const Separator& at : separators_) {
+      const double dirty = options_.made_once ? at.dirty : 0;
+      const double read = dirty + at.clean - room_;
+      const double written = std::max(0.0, not_left_behind(at, dirty) - room_);
+      if (read + written <=
+          static_cast<double>((bounds_.spilled_read + bounds_.spilled_written).value))
+        continue;
+      bounds_.spilled_read.value = static_cast<std::int64_t>(std::max(0.0, read));
+      bounds_.spilled_written.value = static_cast<std::int64_t>(written);
+      bounds_.separator = at.op;
+    }
+  }
+
+  /// Bits of `dirty` that nobody would write anyway.
+  double not_left_behind(const Separator& at, double dirty) const {
+    double outputs = 0;
+    for (std::size_t t = 0; t < traffic_.written.size(); ++t)
+      if (traffic_.written[t] > 0)
+        outputs += certain_volume(at.before.elements[t]) * bits(t);
+    return dirty - outputs;
+  }
+
+  /// Least work between two separators, with what both ends leave in between.
+  double between(const Separator& from, const Separator& to) const {
+    std::vector<double> iterations(table_.iterations.size(), 0);
+    for (std::size_t o = from.op.index() + 1; o <= to.op.index(); ++o) {
+      const auto both = common(from.after.loops[o], to.before.loops[o]);
+      if (both.empty())
+        continue;
+      const double outside_from = certain_volume(from.after.loops[o]) - from.after.iterations[o];
+      const double outside_to = certain_volume(to.before.loops[o]) - to.before.iterations[o];
+      iterations[o] =
+          std::max(0.0, certain_volume(both) - outside_from - outside_to - table_.padding[o]);
+    }
+    return work_.of(iterations);
+  }
+
+  /// Longest chain of stretches between separators that depend on each other.
+  void follow_paths() {
+    constexpr std::size_t window = 12;
+    const std::size_t n = separators_.size();
+    std::vector<std::vector<double>> cycles(n, std::vector<double>(window + 1, -1));
+    for (std::size_t j = 0; j < n; ++j) {
+      for (std::size_t back = 1; back <= std::min(window, j); ++back) {
+        const Separator& from = separators_[j - back];
+        if (separators_[j].before.loops[from.op.index()].empty() ||
+            from.after.loops[separators_[j].op.index()].empty() || !passes(from, separators_[j]))
+          continue;
+        cycles[j][back] = between(from, separators_[j]);
+        separators_[j].begin = std::max(separators_[j].begin, from.begin + cycles[j][back]);
+      }
+    }
+    for (std::size_t i = n; i-- > 0;)
+      for (std::size_t ahead = 1; ahead <= window && i + ahead < n; ++ahead)
+        if (cycles[i + ahead][ahead] >= 0)
+          separators_[i].end =
+              std::max(separators_[i].end, separators_[i + ahead].end + cycles[i + ahead][ahead]);
+    for (const Separator& at : separators_)
+      bounds_.path = std::max(bounds_.path, at.begin + at.end);
+  }
+
+  /// Does the later point's element certainly need the earlier one's?
+  bool passes(const Separator& from, const Separator& to) const {
+    const auto made = graph_.op(from.op).nest.operands.front().tensor.index();
+    return !common(from.after.elements[made], to.before.elements[made]).empty();
+  }
+
+  void split_phases() {
+    for (const Separator& at : separators_) {
+      const double dirty = options_.made_once ? at.dirty : 0;
+      const double first =
+          offchip_.cycles(at.sources_before, std::max(0.0, not_left_behind(at, dirty) - room_));
+      const double last =
+          offchip_.cycles(std::max(0.0, at.sources_after + dirty - room_), at.left_after);
+      bounds_.phases = std::max(bounds_.phases, std::max(at.begin, first) + std::max(at.end, last));
+    }
+  }
+
+  const Graph& graph_;
+  const StepBoundOptions& options_;
+  WorkTable table_;
+  WorkBound work_;
+  OffchipTime offchip_;
+  double room_;    ///< bits
+  double leakage_; ///< pJ per cycle
+  CompulsoryTraffic traffic_;
+  std::vector<std::vector<Interval>> every_; ///< per operator
+  std::vector<Separator> separators_;
+  StepBounds bounds_;
+};
+
+} // namespace
+
+std::string_view name_of(StepResource resource) {
+  switch (resource) {
+  case StepResource::work:
+    return "work";
+  case StepResource::path:
+    return "path";
+  case StepResource::offchip:
+    return "offchip";
+  case StepResource::phases:
+    return "phases";
+  }
+  return "";
+}
+
+StepResource StepBounds::decisive() const {
+  const double most = std::max({work, path, offchip, phases});
+  if (most == work)
+    return StepResource::work;
+  if (most == offchip)
+    return StepResource::offchip;
+  return most == path ? StepResource::path : StepResource::phases;
+}
+
+Cycles StepBounds::latency() const {
+  // Whole cycles, less what sums of doubles may have gained.
+  return {static_cast<std::int64_t>(
+      std::ceil(std::max({work, path, offchip, phases}) * (1 - 1e-9) - 1e-6))};
+}
+
+StepBounds step_bounds(const TrainingGraph& step, const Chip& chip,
+                       const StepBoundOptions& options) {
+  return StepBounder(step, chip, options).find();
+}
+
+} // namespace monet

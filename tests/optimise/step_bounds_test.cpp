@@ -1,0 +1,118 @@
+// No schedule beats the bounds of its step, however it is tiled.
+#include "schedule/random_cases.hpp"
+
+#include "monet/hardware/read_hardware.hpp"
+#include "monet/optimise/step_bounds.hpp"
+#include "monet/schedule/bounds.hpp"
+#include "monet/workload/onnx_reader.hpp"
+
+#include <gtest/gtest.h>
+
+namespace monet {
+namespace {
+
+using testing::CaseShape;
+using testing::RandomCase;
+
+/// The bounds for a step on a chip with these tiles' cores besides those that are able.
+StepBoundOptions options_for(const TrainingGraph& step, const TileGraph& tiles, const Chip& chip,
+                             Halo halo) {
+  StepBoundOptions options;
+  options.made_once = halo == Halo::cached;
+  for (std::size_t o = 0; o < step.graph.operators().size(); ++o) {
+    const Operator& op = step.graph.operators()[o];
+    auto& cores = options.cores.emplace_back();
+    for (std::size_t c = 0; c < chip.cores.size(); ++c)
+      if (can_run(chip.cores[c], op.nest.compute, op.op_type))
+        cores.push_back(CoreId(c));
+    for (std::uint32_t t = tiles.operators[o].first; t < tiles.operators[o].last; ++t)
+      if (std::find(cores.begin(), cores.end(), tiles.tiles[t].core) == cores.end())
+        cores.push_back(tiles.tiles[t].core);
+  }
+  return options;
+}
+
+void expect_no_better(const StepBounds& bounds, const Timeline& timeline, const Chip& chip) {
+  EXPECT_GE(timeline.makespan, bounds.latency()) << name_of(bounds.decisive());
+  const OffchipTotals moved = offchip_traffic(timeline, chip);
+  EXPECT_GE(moved.read, bounds.offchip_read());
+  EXPECT_GE(moved.written, bounds.offchip_written());
+  const EnergySplit energy = energy_of(timeline);
+  const double rounding =
+      static_cast<double>(timeline.runs.size() + timeline.transfers.size() + 8) / 64 +
+      1e-9 * bounds.energy_pj();
+  const auto pj = [](Energy e) { return e.picojoules().value; };
+  EXPECT_GE(pj(energy.compute) + pj(energy.onchip_memory) + rounding,
+            bounds.compute_pj + bounds.memory_pj);
+  EXPECT_GE(pj(energy.links) + rounding, bounds.links_pj);
+  EXPECT_GE(pj(energy.offchip) + rounding, bounds.offchip_pj);
+  EXPECT_GE(pj(energy.leakage) + rounding, bounds.leakage_pj);
+}
+
+void check_random(std::uint64_t seed) {
+  CaseShape shape;
+  shape.network.training = seed % 2 == 0;
+  shape.network.operators = 3 + static_cast<int>(seed % 5);
+  shape.fused = seed % 3 != 0;
+  shape.system.least_bits = 1 << 12;
+  shape.system.most_bits = seed % 5 == 0 ? 1 << 14 : 1 << 17;
+  RandomCase c = testing::random_case(seed, shape);
+  testing::Random random(seed);
+  if (seed % 4 == 0)
+    c.tiles = testing::random_grids(random, c.step, c.chip);
+  CoreCostCache costs;
+  ScheduleOptions options;
+  options.priority = c.priority;
+  options.core_cost.lpf_limit = 3;
+  options.core_cost.objective = seed % 2 == 0 ? Objective::latency : Objective::energy;
+  Timeline timeline;
+  try {
+    timeline = schedule(c.tiles, c.step, c.chip, costs, options);
+  } catch (const InfeasibleError&) {
+    return;
+  }
+  expect_no_better(
+      step_bounds(c.step, c.chip, options_for(c.step, c.tiles, c.chip, c.options.halo)), timeline,
+      c.chip);
+}
+
+TEST(StepBounds, RandomStepsOnRandomChipsAreNoBetter) {
+  for (std::uint64_t seed = 1; seed <= 600; ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    check_random(seed);
+    if (HasFailure())
+      return;
+  }
+}
+
+TrainingGraph network(const std::string& name, std::int64_t batch, bool training) {
+  OnnxReadOptions read;
+  read.batch = batch;
+  const Graph graph =
+      read_onnx(std::string(MONET_SOURCE_DIR "/data/workload/") + name + ".onnx", read);
+  return fold_views(training ? make_training_graph(graph, {}) : make_inference_graph(graph));
+}
+
+TEST(StepBounds, NetworksOnChipsAreNoBetter) {
+  const std::string hardware = MONET_SOURCE_DIR "/data/hardware/";
+  CoreCostCache costs;
+  for (const char* file : {"edge_tpu.yaml", "fusemax.yaml", "tpu_like_quad_core.yaml"}) {
+    const Chip chip = read_chip(hardware + file);
+    for (const char* name : {"resnet18_cifar", "gpt2_nano", "unet"})
+      for (const bool training : {false, true})
+        for (const TilingMode mode : {TilingMode::layer_by_layer, TilingMode::fused}) {
+          SCOPED_TRACE(fmt::format("{} {} {} {}", file, name, training, mode == TilingMode::fused));
+          const TrainingGraph step = network(name, 1 + (training ? 1 : 0), training);
+          TilingOptions tiling;
+          tiling.mode = mode;
+          const TileGraph tiles = make_tiles(step, chip, tiling);
+          ScheduleOptions options;
+          options.core_cost.lpf_limit = 4;
+          const Timeline timeline = schedule(tiles, step, chip, costs, options);
+          expect_no_better(step_bounds(step, chip), timeline, chip);
+        }
+  }
+}
+
+} // namespace
+} // namespace monet
