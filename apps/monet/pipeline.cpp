@@ -53,7 +53,9 @@ TilingOptions tiling_options(const Experiment& experiment, const ModelInputs& in
     std::vector<const Graph*> others;
     if (training)
       others.push_back(&training->graph);
-    options.stacks = resolve_stacks(*inputs.stacks, step.graph, inputs.network, others);
+    FusionPlan plan = resolve_stacks(*inputs.stacks, step.graph, inputs.network, others);
+    options.stacks = std::move(plan.stacks);
+    options.slices = std::move(plan.slices);
   }
   return options;
 }

@@ -58,6 +58,11 @@ std::vector<std::vector<int>> layers_of(const StacksFile& file, const Graph& net
     ids.insert(layer.id);
   }
   ProblemList problems;
+  for (const StacksFile::Slices& slices : file.slices) {
+    if (slices.cuts && !slices.cuts->empty())
+      problems.add(slices.cuts->front().where,
+                   "stream-coala takes slices from the mapping file alone (intra_core_tiling)");
+  }
   std::vector<std::vector<int>> stacks;
   for (const std::vector<StackMember>& members : file.stacks) {
     std::vector<int>& stack = stacks.emplace_back();

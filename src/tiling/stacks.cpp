@@ -3,6 +3,7 @@
 #include "tiling/split.hpp"
 
 #include "monet/base/checked.hpp"
+#include "monet/base/errors.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -298,8 +299,9 @@ void SliceFinder::join_gradient(OpId id, std::vector<std::vector<OpId>>& stacks)
   stacked_[id.index()] = stack;
 }
 
-void SliceFinder::fill_in(std::span<const OpId> members, Halo halo, std::int64_t least,
-                          StackSlicer::Loops loops, std::vector<Slices>& slices) {
+std::optional<StackSlices> SliceFinder::fill_in(std::span<const OpId> members, Halo halo,
+                                                std::int64_t least, StackSlicer::Loops loops,
+                                                std::vector<Slices>& slices) {
   const StackSlicer slicer(graph_, members, scratch_);
   const bool any = std::any_of(loops.begin(), loops.end(), [](const auto& l) { return l; });
   if (any) {
@@ -312,7 +314,7 @@ void SliceFinder::fill_in(std::span<const OpId> members, Halo halo, std::int64_t
     }
     slicer.spread(loops);
     slicer.make_slices(loops, count, halo, fixed, slices);
-    return;
+    return std::nullopt;
   }
   std::vector<Seed> starts = seeds(static_cast<std::uint32_t>(members.size() - 1), members.back());
   if (members.size() > 1) {
@@ -326,9 +328,40 @@ void SliceFinder::fill_in(std::span<const OpId> members, Halo halo, std::int64_t
     if (!best || candidate.better_than(*best))
       best = std::move(candidate);
   }
+  StackSlices chosen;
   if (!best)
-    return;
+    return chosen;
   slices = std::move(best->slices);
+  refine_updates(members, slices);
+  const OpId from = members[best->seed.member];
+  if (best->seed.outer)
+    chosen.cuts.push_back({from, *best->seed.outer, best->outer_count});
+  if (best->count > 1)
+    chosen.cuts.push_back({from, best->seed.loop, best->count});
+  return chosen;
+}
+
+std::vector<Slices> SliceFinder::cut(std::span<const OpId> members, Halo halo,
+                                     const StackSlices& plan) {
+  const StackSlicer slicer(graph_, members, scratch_);
+  const std::vector<bool> fixed(members.size(), false);
+  std::vector<Slices> slices(members.size());
+  for (const StackSlices::Cut& cut : plan.cuts) {
+    const auto place = std::find(members.begin(), members.end(), cut.op);
+    internal_check(place != members.end() && cut.dim < graph_.op(cut.op).nest.dims.size() &&
+                       loop_use(graph_.op(cut.op).nest, cut.dim) != LoopUse::never,
+                   "a stack is cut along a loop that it lacks, or that may not be cut");
+    StackSlicer::Loops loops(members.size());
+    loops[static_cast<std::size_t>(place - members.begin())] = cut.dim;
+    slicer.spread(loops);
+    slicer.make_slices(loops, cut.count, plan.halo.value_or(halo), fixed, slices);
+  }
+  if (members.size() > 1 || !plan.cuts.empty()) // else it is to stay whole
+    refine_updates(members, slices);
+  return slices;
+}
+
+void SliceFinder::refine_updates(std::span<const OpId> members, std::vector<Slices>& slices) const {
   for (std::size_t m = 0; m < members.size(); ++m) {
     if (update(members[m].index()))
       refine(members[m], slices[m]);
@@ -360,12 +393,8 @@ void SliceFinder::refine(OpId id, Slices& slices) const {
   }
 }
 
-Slices SliceFinder::alone(OpId op) {
-  if (graph_.op(op).nest.compute == ComputeKind::mac || !crowded(op))
-    return {};
-  std::vector<Slices> slices(1);
-  fill_in({&op, 1}, Halo::cached, 1, StackSlicer::Loops(1), slices);
-  return std::move(slices.front());
+bool SliceFinder::alone_in_slices(OpId op) const {
+  return graph_.op(op).nest.compute != ComputeKind::mac && crowded(op);
 }
 
 Stacks complete_stacks(const Graph& graph, std::vector<std::vector<OpId>> given) {

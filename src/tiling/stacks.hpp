@@ -8,6 +8,7 @@
 #include "monet/tiling/tiling.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -41,12 +42,15 @@ public:
   /// Slices for the members that have none given (`slices` not empty): along the loop that follows
   /// from the given ones, or `loops`; when nobody has any, along one or two loops of the first or
   /// last member, in as few slices as let everything fit, but at least `least`. Updates are cut
-  /// further on their own.
-  void fill_in(std::span<const OpId> members, Halo halo, std::int64_t least,
-               StackSlicer::Loops loops, std::vector<Slices>& slices);
+  /// further on their own. Returns the choice; none where slices were given.
+  std::optional<StackSlices> fill_in(std::span<const OpId> members, Halo halo, std::int64_t least,
+                                     StackSlicer::Loops loops, std::vector<Slices>& slices);
 
-  /// Slices of an operator that runs alone: what is no product is cut until its tiles fit.
-  Slices alone(OpId op);
+  /// The slices that a plan asks for. Updates are cut further on their own.
+  std::vector<Slices> cut(std::span<const OpId> members, Halo halo, const StackSlices& plan);
+
+  /// Whether an operator that runs alone gains by slices: no product, and its tiles do not fit.
+  bool alone_in_slices(OpId op) const;
 
 private:
   struct Seed;
@@ -62,6 +66,7 @@ private:
   void fit(const StackSlicer& slicer, std::span<const OpId> members, Halo halo, std::int64_t least,
            Candidate& candidate) const;
   void refine(OpId op, Slices& slices) const;
+  void refine_updates(std::span<const OpId> members, std::vector<Slices>& slices) const;
   bool fits_as_given(const StackSlicer& slicer, std::span<const OpId> members, Halo halo) const;
   std::size_t grow(std::size_t first, Halo halo);
   bool recomputes_much(std::span<const OpId> members, const std::vector<Slices>& slices) const;

@@ -140,6 +140,9 @@ public:
     return cuts;
   }
 
+  /// Stacks and slices as given, or as the tool has chosen them.
+  const FusionPlan& plan() const { return chosen_; }
+
 private:
   /// Per tensor: the one core that made it, if it was one.
   using Homes = std::vector<std::optional<CoreId>>;
@@ -202,36 +205,66 @@ private:
   /// entry of its own name says so.
   void plan_slices(TileGraph& result) {
     const std::size_t count = graph_.operators().size();
-    StackSlicer::Loops given_loops(count);
-    std::vector<Slices> given(count);
+    given_loops_.resize(count);
+    given_.resize(count);
     for (std::size_t i = 0; i < count; ++i)
-      read_slices(graph_.operators()[i], given_loops[i], given[i]);
-    SliceFinder finder(graph_, chip_, cores_, given);
+      read_slices(graph_.operators()[i], given_loops_[i], given_[i]);
+    SliceFinder finder(graph_, chip_, cores_, given_);
+    std::vector<const StackSlices*> asked(count, nullptr); // by first operator of the stack
+    for (std::size_t s = 0; options_.stacks && s < options_.stacks->size(); ++s) {
+      const auto& members = (*options_.stacks)[s];
+      if (!members.empty() && s < options_.slices.size() && options_.slices[s])
+        asked[std::min_element(members.begin(), members.end())->index()] = &*options_.slices[s];
+    }
     Stacks stacks =
         complete_stacks(graph_, options_.stacks ? *options_.stacks : finder.stacks(options_.halo));
     for (const auto& members : stacks.members) {
-      if (members.size() == 1) {
-        slices_[members.front().index()] = slices_alone(members.front(), finder, given);
+      if (const StackSlices* slices = asked[members.front().index()]) {
+        take(members, finder.cut(members, options_.halo, *slices));
+        chosen_.stacks.push_back(members);
+        chosen_.slices.emplace_back(*slices);
         continue;
       }
-      StackSlicer::Loops loops;
-      std::vector<Slices> slices;
-      for (const OpId member : members) {
-        loops.push_back(given_loops[member.index()]);
-        slices.push_back(given[member.index()]);
+      std::optional<StackSlices> chosen = choose_slices(members, finder);
+      if (members.size() > 1 || (chosen && !chosen->cuts.empty())) {
+        chosen_.stacks.push_back(members);
+        chosen_.slices.push_back(std::move(chosen));
       }
-      finder.fill_in(members, options_.halo, options_.stacks ? 2 : 1, std::move(loops), slices);
-      for (std::size_t m = 0; m < members.size(); ++m)
-        slices_[members[m].index()] = std::move(slices[m]);
     }
     result.stack_of = std::move(stacks.stack_of);
   }
 
-  Slices slices_alone(OpId id, SliceFinder& finder, const std::vector<Slices>& given) const {
-    const MappingEntry* entry = entry_of(graph_.op(id));
-    if (entry && !entry->intra_core_tiling.empty() && entry->name == graph_.op(id).name)
-      return given[id.index()];
-    return options_.stacks ? Slices{} : finder.alone(id);
+  /// Sets the tool's own slices of a stack; none where the mapping has a say.
+  std::optional<StackSlices> choose_slices(const std::vector<OpId>& members, SliceFinder& finder) {
+    if (members.size() == 1) {
+      const OpId id = members.front();
+      const MappingEntry* entry = entry_of(graph_.op(id));
+      if (entry && !entry->intra_core_tiling.empty() && entry->name == graph_.op(id).name) {
+        slices_[id.index()] = given_[id.index()];
+        return std::nullopt;
+      }
+      if (options_.stacks || !finder.alone_in_slices(id))
+        return std::nullopt;
+      std::vector<Slices> slices(1);
+      auto chosen = finder.fill_in(members, Halo::cached, 1, StackSlicer::Loops(1), slices);
+      take(members, std::move(slices));
+      return chosen;
+    }
+    StackSlicer::Loops loops;
+    std::vector<Slices> slices;
+    for (const OpId member : members) {
+      loops.push_back(given_loops_[member.index()]);
+      slices.push_back(given_[member.index()]);
+    }
+    auto chosen =
+        finder.fill_in(members, options_.halo, options_.stacks ? 2 : 1, std::move(loops), slices);
+    take(members, std::move(slices));
+    return chosen;
+  }
+
+  void take(const std::vector<OpId>& members, std::vector<Slices> slices) {
+    for (std::size_t m = 0; m < members.size(); ++m)
+      slices_[members[m].index()] = std::move(slices[m]);
   }
 
   /// The mapping's intra-core factors of one operator.
@@ -422,6 +455,9 @@ private:
   std::vector<Slices> slices_; ///< per operator
   CoreAllocation allocation_;  ///< as given; empty: the mapping's cores and factors for all
   TileGraph planned_;          ///< nothing but the stacks
+  std::vector<Slices> given_;  ///< per operator: by the mapping
+  StackSlicer::Loops given_loops_;
+  FusionPlan chosen_;
 };
 
 TileGraph make_tiles(const TrainingGraph& step, const Chip& chip, const TilingOptions& options) {
@@ -447,6 +483,17 @@ std::vector<LoopCut> TilePlanner::given_cuts(OpId op, std::int64_t cores) const 
 }
 TileGraph TilePlanner::tiles(const CoreAllocation& allocation) const {
   return tiler_->make(allocation);
+}
+
+FusionPlan automatic_fusion(const TrainingGraph& step, const Chip& chip,
+                            const TilingOptions& options) {
+  TilingOptions own = options;
+  own.mode = TilingMode::fused;
+  return Tiler(step, chip, own).plan();
+}
+
+bool may_slice(const LoopNest& nest, std::size_t dim) {
+  return loop_use(nest, dim) != LoopUse::never;
 }
 
 std::int64_t recomputed_macs(const TileGraph& tiles, const Graph& graph) {

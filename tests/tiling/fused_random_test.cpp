@@ -31,6 +31,28 @@ std::vector<std::vector<OpId>> random_stacks(Random& random, const Graph& graph)
   return stacks;
 }
 
+/// Slices of some of the stacks.
+std::vector<std::optional<StackSlices>>
+random_slices(Random& random, const Graph& graph, const std::vector<std::vector<OpId>>& stacks) {
+  std::vector<std::optional<StackSlices>> slices;
+  for (const auto& members : stacks) {
+    slices.emplace_back();
+    if (members.empty() || random.chance(50))
+      continue;
+    StackSlices& own = slices.back().emplace();
+    for (std::int64_t n = random.between(0, 2); n > 0; --n) {
+      const OpId op = members[random.index(members.size())];
+      const LoopNest& nest = graph.op(op).nest;
+      const std::size_t dim = nest.dims.empty() ? 0 : random.index(nest.dims.size());
+      if (dim < nest.dims.size() && may_slice(nest, dim))
+        own.cuts.push_back({op, static_cast<std::uint32_t>(dim), random.between(1, 5)});
+    }
+    if (random.chance(20))
+      own.halo = Halo::recomputed;
+  }
+  return slices;
+}
+
 struct Case {
   TrainingGraph step;
   Chip chip;
@@ -52,6 +74,8 @@ Case random_case(std::uint64_t seed, const testing::NetworkShape& shape) {
     c.options.stacks = random_stacks(random, c.step.graph);
   if (random.chance(30))
     c.options.halo = Halo::recomputed;
+  if (c.options.stacks && random.chance(60))
+    c.options.slices = random_slices(random, c.step.graph, *c.options.stacks);
   c.tiles = make_tiles(c.step, c.chip, c.options);
   return c;
 }
@@ -68,7 +92,10 @@ void check(const Case& c) {
   for (const Operator& op : graph.operators())
     needed += macs(op.nest);
   EXPECT_EQ(recomputed_macs(c.tiles, graph), done - needed);
-  if (c.options.halo == Halo::cached) {
+  const bool recomputes = c.options.halo == Halo::recomputed ||
+                          std::any_of(c.options.slices.begin(), c.options.slices.end(),
+                                      [](const auto& slices) { return slices && slices->halo; });
+  if (!recomputes) {
     EXPECT_EQ(done, needed);
     if (testing::effort_of_edges(graph) <= kMostEffort) {
       const auto wrong = testing::wrong_edges(testing::plain(c.tiles), graph);
@@ -96,6 +123,32 @@ TEST(FusedTiles, of_random_networks) {
 
 TEST(FusedTiles, of_random_training_steps) {
   check_cases(50001, 700, {.operators = 4, .training = true});
+}
+
+TEST(FusedTiles, automatic_fusion_given_as_plan_makes_the_same_tiles) {
+  std::size_t sliced = 0;
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    Random random(seed);
+    const TrainingGraph step =
+        testing::random_step(random, {.operators = 6, .training = seed % 3 == 0});
+    const Chip chip = testing::random_chip(random, {});
+    TilingOptions options;
+    options.mode = TilingMode::fused;
+    options.halo = random.chance(30) ? Halo::recomputed : Halo::cached;
+    const TileGraph chosen = make_tiles(step, chip, options);
+    FusionPlan plan = automatic_fusion(step, chip, options);
+    for (const auto& slices : plan.slices)
+      sliced += slices && !slices->cuts.empty() ? 1 : 0;
+    options.stacks = std::move(plan.stacks);
+    options.slices = std::move(plan.slices);
+    const TileGraph given = make_tiles(step, chip, options);
+    EXPECT_EQ(given.stack_of, chosen.stack_of);
+    EXPECT_EQ(given.rank, chosen.rank);
+    for (std::size_t i = 0; i < chosen.operators.size(); ++i)
+      EXPECT_EQ(given.operators[i].parts, chosen.operators[i].parts);
+  }
+  EXPECT_GT(sliced, 3U);
 }
 
 } // namespace

@@ -36,7 +36,7 @@ StepBuilder chain() {
 Ids resolve(const std::string& text) {
   const StepBuilder builder = chain();
   const Graph& graph = builder.step().graph;
-  return resolve_stacks(parse_stacks(text, "s.yaml"), graph, graph);
+  return resolve_stacks(parse_stacks(text, "s.yaml"), graph, graph).stacks;
 }
 
 TEST(StacksFile, names_and_places) {
@@ -72,10 +72,42 @@ TEST(StacksFile, names_of_other_graphs_are_skipped) {
   training.elementwise("g", {TensorId(3)}, Phase::backward);
   const Graph* others[] = {&training.step().graph};
   const StacksFile file = parse_stacks("stacks: [[op_c, op_g]]", "s.yaml");
-  EXPECT_EQ(resolve_stacks(file, inference.step().graph, inference.step().graph, others),
+  EXPECT_EQ(resolve_stacks(file, inference.step().graph, inference.step().graph, others).stacks,
             (Ids{{OpId(2)}}));
-  EXPECT_EQ(resolve_stacks(file, training.step().graph, inference.step().graph),
+  EXPECT_EQ(resolve_stacks(file, training.step().graph, inference.step().graph).stacks,
             (Ids{{OpId(2), OpId(3)}}));
+}
+
+TEST(StacksFile, slices_are_read_back_as_written) {
+  const StepBuilder builder = chain();
+  const Graph& graph = builder.step().graph;
+  const std::string loop = graph.op(OpId(1)).nest.dims.at(0).name;
+  FusionPlan plan;
+  plan.stacks = {{OpId(0), OpId(1)}, {OpId(2)}};
+  plan.slices = {StackSlices{{{OpId(1), 0, 4}}, Halo::recomputed}, StackSlices{}};
+  const std::string text = stacks_yaml(plan, graph);
+  EXPECT_EQ(resolve_stacks(parse_stacks(text, "s.yaml"), graph, graph), plan) << text;
+  plan.slices = {std::nullopt, StackSlices{}};
+  const std::string partly = stacks_yaml(plan, graph);
+  EXPECT_EQ(resolve_stacks(parse_stacks(partly, "s.yaml"), graph, graph), plan) << partly;
+}
+
+TEST(StacksFile, slices_must_fit_their_stack) {
+  const std::string message = message_of([] {
+    resolve("stacks:\n"
+            "- {operators: [op_a], slices: [{operator: op_b, loop: N, count: 2}]}\n"
+            "- {operators: [op_c], slices: [{operator: op_c, loop: XX, count: 2}]}");
+  });
+  EXPECT_THAT(message, HasSubstr("s.yaml:2:43: operator 'op_b' is not in this stack"));
+  EXPECT_THAT(message, HasSubstr("s.yaml:3:32: operator 'op_c' has no loop 'XX': it has "));
+  const auto refused = [](const std::string& rest) {
+    return message_of([&] { resolve("stacks: [{operators: [op_a], " + rest + "}]"); });
+  };
+  EXPECT_THAT(refused("slices: [{operator: op_a, loop: N, count: 0}]"), HasSubstr("at least one"));
+  EXPECT_THAT(refused("slices: 3"), HasSubstr("'slices' must be a list"));
+  EXPECT_THAT(refused("halo: cached"), HasSubstr("of no use without 'slices'"));
+  EXPECT_THAT(refused("slices: [], halo: warm"), HasSubstr("cached or recomputed"));
+  EXPECT_THAT(refused("slice: []"), HasSubstr("slice"));
 }
 
 } // namespace

@@ -4,11 +4,17 @@
 //     - [/conv1/Conv, /relu1/Relu]   # names of nodes
 //     - [2, 3, 4]                    # or places in the network file's order of nodes, from 0
 //
-// or the list of lists alone.
+// or the list of lists alone. A stack may say its slices: the first cut outermost, loops of the
+// other operators follow; none at all keeps operators whole.
+//
+//   stacks:
+//     - operators: [/conv1/Conv, /relu1/Relu]
+//       slices: [{operator: /relu1/Relu, loop: H, count: 8}]
+//       halo: recomputed  # else as --halo says
 #pragma once
 
 #include "monet/base/errors.hpp"
-#include "monet/workload/graph.hpp"
+#include "monet/tiling/tiling.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -26,8 +32,20 @@ struct StackMember {
 };
 
 struct StacksFile {
+  /// What a stack says beside its members.
+  struct Slices {
+    struct Cut {
+      StackMember of;
+      std::string loop;
+      std::int64_t count = 1;
+      SourceLoc where;
+    };
+    std::optional<std::vector<Cut>> cuts; ///< none: the tool's choice
+    std::optional<Halo> halo;             ///< only beside cuts
+  };
   std::string origin;
   std::vector<std::vector<StackMember>> stacks;
+  std::vector<Slices> slices; ///< per stack
 };
 
 /// Throws one InputError with every problem found.
@@ -35,13 +53,16 @@ StacksFile read_stacks(const std::string& path);
 /// The same from text; `origin` names it in messages.
 StacksFile parse_stacks(std::string_view text, const std::string& origin);
 
-/// The stacks of `step` in its operators' ids, each in their order; empty stacks are left out.
+/// The stacks of `step` in its operators' ids, each in their order; empty stacks are left out, and
+/// slices of an operator that `step` lacks are the tool's choice.
 /// Places count through `network`. A name that `step` lacks is skipped when `network` or one of
 /// `others` has it (a view that was folded, a gradient that inference has no use for). One
 /// InputError with every name that nobody has, every place outside the network and every operator
-/// that is named twice.
-std::vector<std::vector<OpId>> resolve_stacks(const StacksFile& file, const Graph& step,
-                                              const Graph& network,
-                                              std::span<const Graph* const> others = {});
+/// that is named twice, and every loop that an operator lacks or that may not be cut.
+FusionPlan resolve_stacks(const StacksFile& file, const Graph& step, const Graph& network,
+                          std::span<const Graph* const> others = {});
+
+/// A plan for `step` as a file that read_stacks() reads.
+std::string stacks_yaml(const FusionPlan& plan, const Graph& step);
 
 } // namespace monet

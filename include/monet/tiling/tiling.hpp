@@ -90,6 +90,28 @@ struct OperatorAllocation {
 };
 using CoreAllocation = std::vector<OperatorAllocation>; ///< per operator
 
+/// How a stack is cut into slices.
+struct StackSlices {
+  /// A loop of one member, cut evenly; loops of the others follow through what they read of it.
+  struct Cut {
+    OpId op;
+    std::uint32_t dim = 0; ///< index into LoopNest::dims; one that is cut into tiles or sums
+    std::int64_t count = 1;
+    friend bool operator==(const Cut&, const Cut&) = default;
+  };
+  std::vector<Cut> cuts;    ///< the first outermost; none: operators stay whole
+  std::optional<Halo> halo; ///< none: as TilingOptions says
+  friend bool operator==(const StackSlices&, const StackSlices&) = default;
+};
+
+/// Which operators run together, and how they are sliced.
+struct FusionPlan {
+  std::vector<std::vector<OpId>> stacks; ///< each operator at most once; the rest run alone
+  /// Per stack; none, or missing at the end: the tool's choice.
+  std::vector<std::optional<StackSlices>> slices;
+  friend bool operator==(const FusionPlan&, const FusionPlan&) = default;
+};
+
 struct TilingOptions {
   const MappingFile* mapping = nullptr; ///< null = automatic
   TilingMode mode = TilingMode::layer_by_layer;
@@ -100,6 +122,7 @@ struct TilingOptions {
   /// In place of the mapping's cores and factors over cores, of which stacks and slices are still
   /// made. See monet/tiling/allocation.hpp.
   const CoreAllocation* allocation = nullptr;
+  std::vector<std::optional<StackSlices>> slices; ///< of `stacks`, as in FusionPlan
 };
 
 /// Each operator is cut over the cores that may run it: as the mapping says, else along the output
@@ -110,6 +133,15 @@ struct TilingOptions {
 /// more tiles than anybody can mean.
 TileGraph make_tiles(const TrainingGraph& step, const Chip& chip,
                      const TilingOptions& options = {});
+
+/// The stacks and slices that make_tiles() chooses, fused, where `options` leaves them to it. Given
+/// as `stacks` and `slices` they make the same tiles; stacks that a mapping slices are left to the
+/// tool.
+FusionPlan automatic_fusion(const TrainingGraph& step, const Chip& chip,
+                            const TilingOptions& options = {});
+
+/// Whether the loop may be cut into slices: its parts of the outputs are disjoint, or add up.
+bool may_slice(const LoopNest& nest, std::size_t dim);
 
 /// Multiply-accumulates that tiles do beyond those of the operators: recomputed halos.
 std::int64_t recomputed_macs(const TileGraph& tiles, const Graph& graph);
