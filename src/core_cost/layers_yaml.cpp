@@ -49,7 +49,8 @@ public:
     read_equation(layer);
     read_extents(layer.problem);
     read_precisions();
-    read_sources(id);
+    layer.id = id;
+    read_sources(layer);
     ids_.emplace(id, ids_.size());
     map_.ignore("time_dim");
     map_.finish();
@@ -261,7 +262,8 @@ private:
   }
 
   /// Layers that make the operands; the layer itself stands for constants.
-  void read_sources(std::int64_t own_id) {
+  void read_sources(Layer& layer) {
+    layer.sources.resize(equation_.size());
     const YamlNode* node = map_.find("operand_source");
     if (node == nullptr || node->kind == YamlNode::Kind::null)
       return;
@@ -269,14 +271,18 @@ private:
     for (const YamlNode::Entry& entry : sources.node().entries) {
       check_operand(entry, "O");
       const auto source = as_integer(entry.value, problems_);
-      if (!source || *source == own_id)
+      if (!source || *source == layer.id)
         continue;
-      const auto layer = ids_.find(*source);
-      if (layer == ids_.end())
+      const auto known = ids_.find(*source);
+      if (known == ids_.end())
         problems_.add(entry.value.where,
                       fmt::format("no layer before this one has id {}", *source));
       else
-        parents_.push_back(layer->second);
+        parents_.push_back(known->second);
+      for (std::size_t o = 0; o < equation_.size(); ++o) {
+        if (equation_[o].name == entry.key)
+          layer.sources[o] = *source;
+      }
     }
   }
 

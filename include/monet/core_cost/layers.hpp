@@ -6,6 +6,8 @@
 #include "monet/core_cost/core_cost.hpp"
 #include "monet/workload/graph.hpp"
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +22,9 @@ struct Layer {
   CoreProblem problem;
   std::vector<std::string> roles; ///< names of the operands in the equation: "O", "W", "I"
   SourceLoc where;
+  std::int64_t id = 0;
+  /// Per operand the layer that makes it: of YAML workloads; none for what is given.
+  std::vector<std::optional<std::int64_t>> sources;
 };
 
 /// A YAML workload of ZigZag, in the order in which it takes the layers: generation by generation

@@ -52,6 +52,18 @@ struct EinsumCascade {
 /// sizes small enough for 64-bit sums of bits.
 void verify(const EinsumCascade& cascade);
 
+struct Layer;
+
+/// Layers of a ZigZag workload in the order of its file, `operand_source` saying which make what.
+/// `bits` overrides their precisions (of a result: O_final). InputError for an operand whose sizes
+/// are not those of what its source makes.
+EinsumCascade make_cascade(const std::vector<Layer>& layers,
+                           std::optional<std::int64_t> bits = std::nullopt);
+
+/// C_1 = A * B_1, C_2 = C_1 * B_2, ...: products of a matrix of `sizes[0]` rows and `sizes[1]`
+/// columns with matrices of sizes[1] x sizes[2], sizes[2] x sizes[3], ...
+EinsumCascade matmul_chain(const std::vector<std::int64_t>& sizes, std::int64_t bits);
+
 /// The operators of a network or training step as a cascade; views must be folded.
 /// `bits` overrides the element types. A tensor is external when no operator makes it, or when it
 /// is an output of the graph or a parameter's or state's new value.
