@@ -5,6 +5,7 @@
 #include "optimise_options.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,10 +16,25 @@ Action add_optimise_fusion(CLI::App& optimise);
 Action add_optimise_checkpointing(CLI::App& optimise);
 Action add_optimise_joint(CLI::App& optimise);
 
+/// Options of `monet optimise fusion --model einsum`.
+struct EinsumArguments {
+  std::vector<std::int64_t> matmuls; ///< sizes of a chain in place of a workload
+  std::optional<std::int64_t> buffer_bits;
+  std::optional<std::int64_t> bits; ///< per element
+  bool front = false;
+  bool unfused = false;
+  bool resident = false;
+  bool reference_rules = false;
+  std::optional<int> max_fused_loops;
+
+  void add_to(CLI::App& command);
+};
+
 /// Options of `monet optimise fusion` beside the common ones.
 struct FusionArguments {
   std::string model = "monet"; ///< or einsum
   std::string objective = "latency";
+  EinsumArguments einsum;
 };
 /// `--model einsum`.
 int optimise_einsum(const OptimiseArguments& common, const FusionArguments& own, Session& session);

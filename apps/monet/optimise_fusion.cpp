@@ -21,6 +21,7 @@ Action add_optimise_fusion(CLI::App& optimise) {
                    "monet, or einsum: one core, operator by operator")
       ->check(CLI::IsMember({"monet", "einsum"}))
       ->capture_default_str();
+  arguments->own.einsum.add_to(*command);
   command->footer("Example: monet optimise fusion --hardware data/hardware/tpu_like_quad_core.yaml "
                   "--workload data/workload/resnet18_cifar.onnx --batch 1");
   return [arguments](Session& session) -> int {
