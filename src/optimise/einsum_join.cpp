@@ -301,7 +301,7 @@ Joined join(const JoinGraph& graph, const JoinLimits& limits, const SearchContro
     for (NodeRows& rows : before) // only the way back is needed from here on
       rows.values = {};
     joined.steps.push_back(std::move(after));
-    control.tell({limits.to_go == nullptr ? "einsums: first joins" : "einsums: exact joins",
+    control.tell({limits.rows_per_node != 0 ? "einsums: first joins" : "einsums: exact joins",
                   static_cast<std::int64_t>(e + 1), static_cast<std::int64_t>(graph.steps.size())});
   }
   return joined;

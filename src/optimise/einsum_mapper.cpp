@@ -273,19 +273,9 @@ private:
   JoinLimits limits_;
 };
 
-} // namespace
-
-EinsumResult map_einsums(const EinsumCascade& cascade, const EinsumOptions& options,
-                         const SearchControl& control) {
-  verify(cascade);
-  EinsumResult result;
-  const Following following = follow(cascade, options.resident);
-  const RowTable table = make_table(cascade, following, options, control);
-  result.exact = std::all_of(table.rows.begin(), table.rows.end(),
-                             [](const Rows& rows) { return rows.complete; });
-  result.bound_dram_bits = bound_of(table);
+JoinGraph make_graph(const EinsumCascade& cascade, const Following& following,
+                     const RowTable& table, const EinsumOptions& options, LayerStatistics& layers) {
   JoinGraph graph;
-  LayerStatistics layers;
   for (std::uint32_t e = 0; e < cascade.einsums.size(); ++e) {
     const std::uint32_t row = table.of[e];
     JoinGraph::Step step{&table.shapes[row], &table.rows[row], uses_of(cascade, following, e), {}};
@@ -293,9 +283,42 @@ EinsumResult map_einsums(const EinsumCascade& cascade, const EinsumOptions& opti
         e == 0 ? std::vector<Node>{graph.root} : graph.steps.back().layer.nodes;
     step.layer =
         next_layer(before, *step.shape, *step.rows, step.uses, options.reference_rules, layers);
-    result.statistics.widest = std::max(result.statistics.widest, step.layer.nodes.size());
     graph.steps.push_back(std::move(step));
   }
+  return graph;
+}
+
+/// Every tensor through DRAM: what there is if nothing better is found in time.
+void map_unfused(const EinsumCascade& cascade, EinsumOptions options, EinsumResult& result) {
+  options.fuse = false;
+  options.resident = false;
+  const Following following = follow(cascade, false);
+  const SearchControl unlimited; // it takes milliseconds
+  const RowTable table = make_table(cascade, following, options, unlimited);
+  LayerStatistics layers;
+  const JoinGraph graph = make_graph(cascade, following, table, options, layers);
+  Search search(options, unlimited, result);
+  search.run(graph);
+}
+
+} // namespace
+
+EinsumResult map_einsums(const EinsumCascade& cascade, const EinsumOptions& options,
+                         const SearchControl& control) {
+  verify(cascade);
+  EinsumResult result;
+  if (options.fuse)
+    map_unfused(cascade, options, result);
+  result.exact = true;
+  const Following following = follow(cascade, options.resident);
+  const RowTable table = make_table(cascade, following, options, control);
+  result.exact = std::all_of(table.rows.begin(), table.rows.end(),
+                             [](const Rows& rows) { return rows.complete; });
+  result.bound_dram_bits = bound_of(table);
+  LayerStatistics layers;
+  const JoinGraph graph = make_graph(cascade, following, table, options, layers);
+  for (const JoinGraph::Step& step : graph.steps)
+    result.statistics.widest = std::max(result.statistics.widest, step.layer.nodes.size());
   Search search(options, control, result);
   search.run(graph);
   add_rules(table, layers, search.statistics, result.statistics);
