@@ -77,10 +77,10 @@ public:
 
   /// The same of one operator, in the way that `op` numbers its tiles; InfeasibleError when a class
   /// of them has no mapping.
-  OperatorCosts take_best(OpId op, Objective objective) const {
+  OperatorTileCosts take_best(OpId op, Objective objective) const {
     const OperatorTiling& tiling = tiles_.operators[op.index()];
     const auto row_of = std::span(classes_.class_of).subspan(tiling.first, tiling.size());
-    OperatorCosts costs;
+    OperatorTileCosts costs;
     const std::uint32_t first = *std::min_element(row_of.begin(), row_of.end());
     const std::uint32_t last = *std::max_element(row_of.begin(), row_of.end());
     for (std::uint32_t c = first; c <= last; ++c)
@@ -219,7 +219,7 @@ Timeline schedule(const TileGraph& tiles, const TrainingGraph& step, const Chip&
 struct Scheduler::Impl {
   using Key = std::vector<std::int64_t>;
   struct Entry {
-    std::shared_ptr<const OperatorCosts> costs;
+    std::shared_ptr<const OperatorTileCosts> costs;
     std::exception_ptr infeasible;
   };
 
@@ -280,8 +280,8 @@ struct Scheduler::Impl {
     for (const OpId op : missing) {
       Entry& entry = found[op.index()];
       try {
-        entry.costs =
-            std::make_shared<const OperatorCosts>(table.take_best(op, options.core_cost.objective));
+        entry.costs = std::make_shared<const OperatorTileCosts>(
+            table.take_best(op, options.core_cost.objective));
       } catch (const InfeasibleError&) {
         entry.infeasible = std::current_exception();
       }
@@ -299,8 +299,8 @@ Scheduler::Scheduler(const TrainingGraph& step, const Chip& chip, CoreCostCache&
     : impl_(new Impl{step, chip, costs, options, {}, {}, {}}) {}
 Scheduler::~Scheduler() = default;
 
-std::vector<std::shared_ptr<const OperatorCosts>> Scheduler::costs_of(const TileGraph& tiles) {
-  std::vector<std::shared_ptr<const OperatorCosts>> costs;
+std::vector<std::shared_ptr<const OperatorTileCosts>> Scheduler::costs_of(const TileGraph& tiles) {
+  std::vector<std::shared_ptr<const OperatorTileCosts>> costs;
   for (Impl::Entry& entry : impl_->entries(tiles))
     costs.push_back(std::move(entry.costs));
   return costs;

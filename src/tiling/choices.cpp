@@ -11,7 +11,7 @@ namespace monet {
 
 namespace {
 
-using CoreSet = std::vector<CoreId>; // ascending
+using CoreSet = std::vector<CoreId>;
 
 CoreSet sorted(CoreSet cores) {
   std::sort(cores.begin(), cores.end());
@@ -25,6 +25,16 @@ CoreSet subset(const CoreSet& cores, std::uint64_t mask) {
       chosen.push_back(cores[i]);
   }
   return chosen;
+}
+
+/// After how many cores the list begins again.
+std::size_t period_of(const CoreSet& cores) {
+  std::size_t period = 1;
+  for (std::size_t i = 1; i < cores.size(); ++i) {
+    if (cores[i] != cores[i % period])
+      period = i + 1;
+  }
+  return period;
 }
 
 /// Of many cores: each, runs of neighbours, and the strongest so many.
@@ -130,6 +140,7 @@ CoreAllocation allocation_of(const TileGraph& tiles) {
     }
     for (std::uint32_t i = 0; i < slice; ++i)
       own.cores.push_back(tiles.tiles[tiling.first + i].core);
+    own.cores.resize(period_of(own.cores));
     allocation.push_back(std::move(own));
   }
   return allocation;

@@ -2,10 +2,15 @@
 #include "schedule/random_cases.hpp"
 
 #include "monet/base/errors.hpp"
+#include "monet/optimise/allocation.hpp"
 #include "monet/schedule/scheduler.hpp"
 #include "monet/tiling/allocation.hpp"
 
 #include <gtest/gtest.h>
+
+#include <atomic>
+#include <cmath>
+#include <limits>
 
 namespace monet {
 namespace {
@@ -141,6 +146,173 @@ TEST(AllocationTiles, AMappingFileIsWrittenAsItIsRead) {
   EXPECT_EQ(again.find("Conv", "Conv"), nullptr);
   ASSERT_NE(again.find_allocation("Conv"), nullptr);
   EXPECT_EQ(again.find_allocation("Conv")->core_allocation->size(), 3U);
+}
+
+ScheduleOptions schedule_of(const RandomCase& c) {
+  ScheduleOptions options;
+  options.core_cost = quick_costs();
+  options.priority = c.priority;
+  return options;
+}
+
+constexpr AllocationObjective kObjectives[] = {
+    AllocationObjective::latency, AllocationObjective::energy, AllocationObjective::edp,
+    AllocationObjective::memory};
+
+/// The least of each objective over all plans; the space is small.
+std::vector<double> brute_force(AllocationEvaluator& evaluator) {
+  std::vector<double> least(4, std::numeric_limits<double>::infinity());
+  AllocationPlan plan = evaluator.automatic();
+  for (std::size_t op = 0; op < plan.size();) {
+    const AllocationCost cost = evaluator.evaluate(plan);
+    for (std::size_t i = 0; i < least.size(); ++i)
+      least[i] = std::min(least[i], value_of(cost, kObjectives[i]));
+    for (op = 0; op < plan.size() && ++plan[op] == evaluator.choices()[op].size(); ++op)
+      plan[op] = 0;
+  }
+  return least;
+}
+
+TEST(AllocationSearch, EqualsBruteForceAndNoPlanIsBelowABound) {
+  int compared = 0;
+  int trivial = 0;
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    const RandomCase c =
+        small_case(1000 + seed, seed % 2 == 1, seed % 3 == 0 ? 3 : 2, seed % 4 == 0);
+    SCOPED_TRACE(seed);
+    AllocationLimits limits;
+    limits.loops = 2;
+    AllocationEvaluator evaluator(c.step, c.chip, options_of(c), schedule_of(c), limits);
+    if (evaluator.plans() > 300)
+      continue;
+    const std::vector<double> least = brute_force(evaluator);
+    if (std::isinf(least[0]))
+      continue;
+    ++compared;
+    const AllocationBounds bounds(evaluator, {});
+    for (std::size_t i = 0; i < least.size(); ++i) {
+      SCOPED_TRACE(i);
+      EXPECT_LE(bounds.bound(kObjectives[i]), least[i]);
+      AllocationEvaluator again(c.step, c.chip, options_of(c), schedule_of(c), limits);
+      AllocationSearchOptions options;
+      options.objective = kObjectives[i];
+      const AllocationResult result = search_allocation(again, options, {});
+      EXPECT_TRUE(result.exact);
+      EXPECT_EQ(result.certificate.best, least[i]);
+      EXPECT_EQ(result.certificate.gap(), 0);
+      trivial += result.evaluations == 1 ? 1 : 0;
+    }
+  }
+  EXPECT_GT(compared, 100);
+  EXPECT_LT(trivial, 2 * compared); // of four searches each
+}
+
+TEST(AllocationBounds, HoldForRandomPlansWhateverTheyBeginWith) {
+  int checked = 0;
+  for (std::uint64_t seed = 0; seed < 120; ++seed) {
+    const RandomCase c = small_case(5000 + seed, seed % 2 == 1, 7, seed % 3 == 0);
+    SCOPED_TRACE(seed);
+    AllocationEvaluator evaluator(c.step, c.chip, options_of(c), schedule_of(c));
+    const AllocationBounds bounds(evaluator, {});
+    ASSERT_TRUE(bounds.complete());
+    Random random(seed);
+    for (int i = 0; i < 6; ++i) {
+      AllocationPlan plan;
+      for (const auto& choices : evaluator.choices())
+        plan.push_back(static_cast<std::uint32_t>(random.index(choices.size())));
+      const AllocationCost cost = evaluator.evaluate(plan);
+      for (const AllocationObjective objective : kObjectives) {
+        double before = 0;
+        for (std::size_t n = 0; n <= plan.size(); ++n) {
+          const double bound = bounds.bound(objective, std::span(plan).first(n));
+          EXPECT_LE(bound, value_of(cost, objective)) << n;
+          before = std::max(before, bound);
+        }
+        EXPECT_LE(bounds.bound(objective), value_of(cost, objective));
+      }
+      checked += cost.feasible ? 1 : 0;
+    }
+  }
+  EXPECT_GT(checked, 400);
+}
+
+void expect_equal(const AllocationResult& a, const AllocationResult& b) {
+  EXPECT_EQ(a.best.plan, b.best.plan);
+  EXPECT_EQ(a.certificate.best, b.certificate.best);
+  EXPECT_EQ(a.certificate.bound, b.certificate.bound);
+  EXPECT_EQ(a.evaluations, b.evaluations);
+  ASSERT_EQ(a.front.size(), b.front.size());
+  for (std::size_t i = 0; i < a.front.size(); ++i) {
+    EXPECT_EQ(a.front[i].plan, b.front[i].plan);
+    EXPECT_EQ(a.front[i].cost, b.front[i].cost);
+  }
+  ASSERT_EQ(a.trace.size(), b.trace.size());
+  for (std::size_t i = 0; i < a.trace.size(); ++i) {
+    EXPECT_EQ(a.trace[i].evaluations, b.trace[i].evaluations);
+    EXPECT_EQ(a.trace[i].best, b.trace[i].best);
+    EXPECT_EQ(a.trace[i].hypervolume, b.trace[i].hypervolume);
+  }
+}
+
+TEST(AllocationSearch, IsTheSameOnAnyNumberOfThreadsAndNoWorseThanAutomatic) {
+  for (std::uint64_t seed = 0; seed < 12; ++seed) {
+    const RandomCase c = small_case(7000 + seed, seed % 2 == 1, 7, seed % 3 == 0);
+    SCOPED_TRACE(seed);
+    AllocationSearchOptions options;
+    options.objective = kObjectives[seed % 4];
+    options.front = seed % 3 == 1;
+    options.evaluations = 150;
+    options.exact_plans = 0;
+    options.population = 10;
+    std::vector<AllocationResult> results;
+    for (const int jobs : {1, 2, 3}) {
+      AllocationEvaluator evaluator(c.step, c.chip, options_of(c), schedule_of(c));
+      SearchControl control;
+      control.jobs = jobs;
+      control.seed = seed;
+      results.push_back(search_allocation(evaluator, options, control));
+    }
+    expect_equal(results[0], results[1]);
+    expect_equal(results[0], results[2]);
+    const AllocationResult& one = results[0];
+    EXPECT_LE(one.certificate.best, value_of(one.automatic.cost, options.objective));
+    EXPECT_LE(one.certificate.bound, one.certificate.best);
+    // What it says, it gets.
+    TilingOptions tiling = options_of(c);
+    AllocationEvaluator evaluator(c.step, c.chip, tiling, schedule_of(c));
+    const CoreAllocation allocation = evaluator.allocation(one.best.plan);
+    const MappingFile file =
+        parse_mapping(mapping_text(mapping_of(allocation, c.step.graph, &c.mapping)), "best.yaml");
+    tiling.mapping = &file;
+    CoreCostCache costs;
+    const Timeline timeline =
+        schedule(make_tiles(c.step, c.chip, tiling), c.step, c.chip, costs, schedule_of(c));
+    EXPECT_EQ(timeline.makespan, one.best.cost.latency);
+    EXPECT_EQ(energy_of(timeline).total(), one.best.cost.energy);
+  }
+}
+
+TEST(AllocationSearch, StoppedAnywhereItHasAPlanAndABound) {
+  const RandomCase c = small_case(7003, true, 7, true);
+  for (int after = 0; after < 40; after += 3) {
+    SCOPED_TRACE(after);
+    AllocationEvaluator evaluator(c.step, c.chip, options_of(c), schedule_of(c));
+    AllocationSearchOptions options;
+    options.evaluations = 400;
+    options.exact_plans = after % 2 == 0 ? 0 : 1e9;
+    options.population = 8;
+    std::atomic<bool> stop{after == 0};
+    std::atomic<int> told{0};
+    SearchControl control;
+    control.stop = &stop;
+    control.progress = [&](const SearchProgress&) { stop = stop || ++told >= after; };
+    const AllocationResult result = search_allocation(evaluator, options, control);
+    EXPECT_TRUE(result.best.cost.feasible);
+    EXPECT_EQ(evaluator.evaluate(result.best.plan), result.best.cost);
+    EXPECT_LE(result.certificate.bound, result.certificate.best);
+    EXPECT_LE(result.certificate.best, value_of(result.automatic.cost, options.objective));
+    EXPECT_GE(result.certificate.gap(), 0);
+  }
 }
 
 } // namespace

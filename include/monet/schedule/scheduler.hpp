@@ -16,7 +16,7 @@ struct TileCost {
 };
 
 /// The costs of one operator's tiles: those that cannot differ share a row.
-struct OperatorCosts {
+struct OperatorTileCosts {
   std::vector<std::uint32_t> row_of; ///< per tile of the operator
   std::vector<TileCost> rows;
 };
@@ -36,7 +36,7 @@ public:
   Timeline schedule(const TileGraph& tiles);
   /// Per operator the costs of its tiles; null where some tile has no mapping. The pointers stay
   /// valid as long as this object.
-  std::vector<std::shared_ptr<const OperatorCosts>> costs_of(const TileGraph& tiles);
+  std::vector<std::shared_ptr<const OperatorTileCosts>> costs_of(const TileGraph& tiles);
 
 private:
   struct Impl;

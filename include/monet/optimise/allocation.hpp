@@ -1,0 +1,162 @@
+// Which cores run each operator, and in how many parts: the search that schedules what it tries.
+#pragma once
+
+#include "monet/optimise/search.hpp"
+#include "monet/schedule/scheduler.hpp"
+#include "monet/tiling/allocation.hpp"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace monet {
+
+/// What a step costs with one allocation.
+struct AllocationCost {
+  Cycles latency;
+  Energy energy;
+  std::int64_t peak_bytes = 0; ///< most bytes live at a time, see Timeline::peak
+  bool feasible = false;       ///< false: an operand cannot fit or be brought; nothing else counts
+
+  friend bool operator==(const AllocationCost&, const AllocationCost&) = default;
+};
+
+enum class AllocationObjective { latency, energy, edp, memory };
+/// Cycles, pJ, pJ x cycles or bytes; infinite for what is not feasible.
+double value_of(const AllocationCost& cost, AllocationObjective objective);
+
+/// Latency in cycles, energy in pJ, peak memory in bytes.
+std::vector<double> objectives_of(const AllocationCost& cost);
+
+/// Per operator, which of its choices.
+using AllocationPlan = std::vector<std::uint32_t>;
+
+struct AllocationPoint {
+  AllocationPlan plan;
+  AllocationCost cost;
+};
+
+/// Costs of allocations of one step, each found once. The space: every operator has one of
+/// choices(), of which 0 is what make_tiles() does by itself; stacks and slices are the same for
+/// all. Any number of threads may ask.
+class AllocationEvaluator {
+public:
+  /// Keeps references to `step`, `chip` and the mapping of `tiling`. The choice that
+  /// tiling.allocation (or the mapping's entries with allocation_only) has is in the space, too.
+  AllocationEvaluator(const TrainingGraph& step, const Chip& chip, const TilingOptions& tiling,
+                      const ScheduleOptions& schedule, const AllocationLimits& limits = {});
+
+  const std::vector<std::vector<OperatorAllocation>>& choices() const { return choices_; }
+  /// The plan that the tiling options had, where they had one; else all zeros.
+  const AllocationPlan& given() const { return given_; }
+  AllocationPlan automatic() const { return AllocationPlan(choices_.size(), 0); }
+  /// Number of plans; infinite beyond the range of doubles.
+  double plans() const;
+
+  CoreAllocation allocation(const AllocationPlan& plan) const;
+  TileGraph tiles(const AllocationPlan& plan) const { return planner_.tiles(allocation(plan)); }
+  Timeline timeline(const TileGraph& tiles) { return scheduler_.schedule(tiles); }
+
+  /// The schedule of the plan's tiles, as schedule() makes it.
+  AllocationCost evaluate(const AllocationPlan& plan);
+  /// The same of many, on several threads, in the order given. None for those that were not reached
+  /// before the control said stop.
+  std::vector<std::optional<AllocationCost>> evaluate(std::span<const AllocationPlan> plans,
+                                                      const SearchControl& control);
+  /// Different plans evaluated so far.
+  std::size_t evaluations() const;
+  bool known(const AllocationPlan& plan) const;
+  /// Of everything evaluated so far, what nothing dominates in latency, energy and peak memory; by
+  /// latency, of equal points the first plan.
+  std::vector<AllocationPoint> front() const;
+
+  const TrainingGraph& step() const { return step_; }
+  const Chip& chip() const { return chip_; }
+  Scheduler& scheduler() { return scheduler_; }
+
+private:
+  AllocationCost schedule(const AllocationPlan& plan);
+
+  const TrainingGraph& step_;
+  const Chip& chip_;
+  TilePlanner planner_;
+  CoreCostCache costs_;
+  Scheduler scheduler_;
+  std::vector<std::vector<OperatorAllocation>> choices_;
+  AllocationPlan given_;
+  mutable std::mutex mutex_;
+  std::map<AllocationPlan, AllocationCost> known_;
+};
+
+/// Lower bounds that hold for every plan of an evaluator's space, with its stacks, slices and the
+/// mappings that its core costs chose: work on cores, bits through the off-chip memory's ports,
+/// chains of operators, energy of tiles and of what must pass the ports, bytes live together.
+class AllocationBounds {
+public:
+  /// Solves the core costs of every choice. Stopped before the end, work, chains and the energy of
+  /// tiles are left out; the bounds hold nonetheless.
+  AllocationBounds(AllocationEvaluator& evaluator, const SearchControl& control);
+  ~AllocationBounds();
+  AllocationBounds(AllocationBounds&&) noexcept;
+
+  double bound(AllocationObjective objective) const;
+  /// The same for all plans whose first operators have these choices.
+  double bound(AllocationObjective objective, std::span<const std::uint32_t> begin) const;
+  /// A plan that shares out the work evenly, without regard to anything else.
+  AllocationPlan balanced() const;
+  /// Per operator, the choice that alone takes least time.
+  AllocationPlan fastest() const;
+  bool complete() const;
+
+private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+struct AllocationSearchOptions {
+  AllocationObjective objective = AllocationObjective::latency;
+  bool front = false; ///< latency, energy and peak memory at once; `objective` picks the best
+  std::size_t evaluations = 2000; ///< different plans that are scheduled at most
+  std::size_t population = 40;    ///< of NSGA-II
+  std::size_t generations = 0;    ///< 0: as many as take a third of the evaluations (all: front)
+  double exact_plans = 50000;     ///< spaces up to this size are searched to the end
+  std::vector<AllocationPlan> starts; ///< tried first
+};
+
+/// One line per step of the search.
+struct AllocationTrace {
+  std::size_t evaluations = 0;
+  double best = 0;
+  double hypervolume = 0; ///< of the front so far, towards NSGA-II's reference; 0 without a front
+};
+
+struct AllocationResult {
+  Certificate certificate;
+  AllocationPoint best;
+  AllocationPoint automatic;
+  /// Of everything evaluated: what nothing dominates in latency, energy and peak memory, by
+  /// latency.
+  std::vector<AllocationPoint> front;
+  std::vector<AllocationTrace> trace;
+  std::size_t evaluations = 0; ///< of this search
+  bool exact = false;          ///< the whole space was searched: `best` is optimal
+};
+
+/// Small spaces: branch and bound over operators. Others: NSGA-II from automatic, balanced and
+/// single-core starts, then local search from its best. Never worse than the automatic choice or a
+/// start. The same seed gives the same result for any number of jobs. InfeasibleError when no plan
+/// tried is feasible.
+AllocationResult search_allocation(AllocationEvaluator& evaluator,
+                                   const AllocationSearchOptions& options,
+                                   const SearchControl& control);
+
+/// The best of `count` plans with every choice equally likely, to compare with.
+AllocationPoint best_random_allocation(AllocationEvaluator& evaluator,
+                                       AllocationObjective objective, std::size_t count,
+                                       const SearchControl& control);
+
+} // namespace monet
