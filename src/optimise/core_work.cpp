@@ -134,10 +134,115 @@ private:
   std::map<const MemoryPort*, double> ports_; // only the largest counts: order does not matter
 };
 
-CoreWork product_work(double iterations, const Core& core) {
+/// An operand of a product as the array sees it: in which memories, and which loops move it.
+struct ArrayOperand {
+  MemoryOperand memory = MemoryOperand::O;
+  std::int64_t bits = 0; ///< as it passes the innermost memory
+  bool aside = false;    ///< a further input of one memory operand: in the top memory alone
+  std::vector<bool> moved_by;
+};
+
+/// The operands of a nest that is mapped as it is; none for one that has other forms (scattering,
+/// several results).
+std::vector<ArrayOperand> array_operands(const TrainingGraph& step, const Operator& op,
+                                         const Core& core) {
+  constexpr std::size_t most = 4;
+  std::vector<ArrayOperand> operands;
+  bool sums = false;
+  for (std::size_t d = 0; d < op.nest.dims.size(); ++d)
+    sums = sums || (op.nest.dims[d].size > 1 && is_reduction(op.nest, d));
+  std::size_t reads = 0;
+  for (const Access& access : op.nest.operands) {
+    ArrayOperand operand;
+    const ElementType type = step.graph.tensor(access.tensor).type;
+    const BlockFormat block = block_of(type);
+    operand.bits = bits_of(type) + ceil_div(block.scale_bits, block.size);
+    if (access.mode == AccessMode::read) {
+      const bool weight = access.role == "W" || (access.role != "I" && reads > 0);
+      const MemoryOperand wanted = weight ? MemoryOperand::I2 : MemoryOperand::I1;
+      const MemoryOperand other = weight ? MemoryOperand::I1 : MemoryOperand::I2;
+      operand.memory = core.top(wanted) != nullptr ? wanted : other;
+      for (const ArrayOperand& before : operands)
+        operand.aside = operand.aside || before.memory == operand.memory;
+      ++reads;
+    } else if (access.mode == AccessMode::write && operands.empty()) {
+      operand.bits = sums ? std::max(operand.bits, bits_of(step.accumulate)) : operand.bits;
+    } else {
+      return {};
+    }
+    for (std::size_t d = 0; d < op.nest.dims.size(); ++d)
+      operand.moved_by.push_back(moves(access, d) && !access.opaque);
+    operands.push_back(std::move(operand));
+  }
+  return operands.size() <= most ? operands : std::vector<ArrayOperand>{};
+}
+
+/// Most lanes that one tile of the operator may use on average, for any unrolling: what innermost
+/// memories can be asked for caps loops along the array dimensions that they serve.
+double usable_lanes(const TrainingGraph& step, const Operator& op, const Core& core) {
+  const auto lanes = static_cast<double>(std::max<std::int64_t>(1, core.lanes()));
+  const std::vector<ArrayOperand> operands = array_operands(step, op, core);
+  const std::size_t loops = op.nest.dims.size();
+  std::vector<std::vector<double>> caps(core.array.size(), std::vector<double>(loops));
+  for (std::size_t d = 0; d < core.array.size(); ++d)
+    for (std::size_t i = 0; i < loops; ++i)
+      caps[d][i] = static_cast<double>(std::min(op.nest.dims[i].size, core.array[d].size));
+  std::vector<bool> lower(operands.size(), false); // has a memory below
+  for (const Memory& memory : core.memories) {
+    std::vector<std::size_t> users;
+    for (std::size_t k = 0; k < operands.size(); ++k) {
+      const ArrayOperand& operand = operands[k];
+      const bool holds = std::find(memory.operands.begin(), memory.operands.end(),
+                                   operand.memory) != memory.operands.end();
+      if (!holds || (operand.aside && core.top(operand.memory) != &memory))
+        continue;
+      // Passed by where an element is too wide, which partial sums of some tiles are not.
+      if (operand.bits > memory.size.value)
+        return lanes;
+      users.push_back(k);
+    }
+    const bool innermost =
+        std::none_of(users.begin(), users.end(), [&](std::size_t k) { return lower[k]; });
+    for (const std::size_t k : users)
+      lower[k] = true;
+    for (const std::size_t k : users) {
+      const Direction direction = k == 0 ? Direction::fl : Direction::tl;
+      std::int64_t widest = 0; // of several ports, any may count
+      for (const MemoryPort& port : memory.ports)
+        for (const PortUse& use : port.allocation)
+          if (use.operand == operands[k].memory && use.direction == direction)
+            widest = std::max(widest, port.bandwidth_max);
+      if (!innermost || widest == 0)
+        continue;
+      const auto cap = static_cast<double>(std::max<std::int64_t>(1, widest / operands[k].bits));
+      for (std::size_t d = 0; d < core.array.size() && d < memory.serves.size(); ++d)
+        for (std::size_t i = 0; i < loops && memory.serves[d]; ++i)
+          if (operands[k].moved_by[i])
+            caps[d][i] = std::min(caps[d][i], cap);
+    }
+  }
+  double by_dims = 1;
+  for (std::size_t d = 0; d < core.array.size(); ++d) {
+    double width = 1;
+    for (const double cap : caps[d])
+      width *= cap;
+    by_dims *= std::min(width, static_cast<double>(core.array[d].size));
+  }
+  double by_loops = 1;
+  for (std::size_t i = 0; i < loops; ++i) {
+    double width = 1;
+    for (std::size_t d = 0; d < core.array.size(); ++d)
+      width *= caps[d][i];
+    by_loops *= std::min(width, static_cast<double>(op.nest.dims[i].size));
+  }
+  return operands.empty() ? lanes : std::max(1.0, std::min({lanes, by_dims, by_loops}));
+}
+
+CoreWork product_work(const TrainingGraph& step, const Operator& op, double iterations,
+                      const Core& core) {
   CoreWork work;
   work.able = true;
-  work.per_iteration = 1 / static_cast<double>(std::max<std::int64_t>(1, core.lanes()));
+  work.per_iteration = 1 / usable_lanes(step, op, core);
   work.cycles = iterations * work.per_iteration;
   work.compute_pj = iterations * core.mac_energy_pj;
   return work;
@@ -191,7 +296,7 @@ WorkTable work_table(const TrainingGraph& step, const Chip& chip, const StepBoun
     for (std::size_t t = 0; t < row.size(); ++t) {
       const Core& core = chip.cores[table.types[t].example.index()];
       if (able[t])
-        row[t] = product ? product_work(table.iterations.back(), core)
+        row[t] = product ? product_work(step, op, table.iterations.back(), core)
                          : LaneWork(graph, op, core).find();
     }
   }
