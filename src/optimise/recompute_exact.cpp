@@ -1,6 +1,7 @@
 #include "monet/optimise/recompute_exact.hpp"
 
 #include "recompute_model.hpp"
+#include "stage_relaxation.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -9,10 +10,14 @@ namespace monet {
 
 namespace {
 
-constexpr double kTolerance = 1e-7; // of the capacity, for rows of memory
+constexpr std::size_t kStages = 48;       // to begin with, fewer where each is coarser
+constexpr std::int64_t kChainSolves = 60; // linear programs per program
+constexpr std::int64_t kProbeSolves = 400;
 
-/// Stages of about equal numbers of operators that have items.
-std::vector<std::uint32_t> equal_stages(const ReducedRecompute& reduced, std::size_t busy_each) {
+/// Stages of about equal numbers of operators that have items, coarser before `fine_from`: what
+/// runs again mostly runs after the peak.
+std::vector<std::uint32_t> equal_stages(const ReducedRecompute& reduced, std::size_t busy_each,
+                                        std::uint32_t fine_from) {
   std::vector<std::uint32_t> ends;
   std::size_t busy = 0;
   const auto count = static_cast<std::uint32_t>(reduced.ops.size());
@@ -20,7 +25,8 @@ std::vector<std::uint32_t> equal_stages(const ReducedRecompute& reduced, std::si
     const ReducedRecompute::Op& op = reduced.ops[t];
     busy += op.reads.empty() && op.writes.empty() ? 0 : 1;
     const bool forced = reduced.has_boundary && t + 1 == reduced.boundary;
-    if (forced || (busy >= busy_each && reduced.may_end[t] != 0)) {
+    if (forced ||
+        (busy >= (t < fine_from ? 3 * busy_each : busy_each) && reduced.may_end[t] != 0)) {
       ends.push_back(t);
       busy = 0;
     }
@@ -34,7 +40,8 @@ public:
   ExactSearch(const RecomputeProblem& problem, std::int64_t budget, const SearchControl& control,
               const RecomputeExactOptions& options)
       : problem_(problem), budget_(budget), control_(control), options_(options),
-        base_(problem.base_cost()), never_again_(problem.ops.size(), 0), nodes_(options.nodes) {}
+        base_(problem.base_cost()), never_again_(problem.ops.size(), 0), nodes_(options.nodes),
+        known_(problem.ops.size() + 1, StageRelaxation::Again::open) {}
 
   RecomputeResult run(bool bound_only) {
     verify(problem_);
@@ -52,14 +59,6 @@ public:
   }
 
 private:
-  /// One relaxation: its linear program with the rows of memory that matter.
-  struct Relaxed {
-    std::vector<LinearRow> memory;
-    std::vector<StageProgram::Column> columns; ///< some fixed
-    std::vector<double> values;
-    bool infeasible = false;
-  };
-
   void finish_trivial() {
     if (peak_bound(problem_) > budget_) {
       result_.infeasible = true;
@@ -146,6 +145,8 @@ private:
     RecomputeModelOptions model;
     model.budget = budget_;
     model.never_again = never_again_;
+    if (result_.plan)
+      model.best_extra = result_.outcome.cost - base_;
     model.pinned_in.assign(options_.must_keep.begin(), options_.must_keep.end());
     model.pinned_out.assign(options_.must_drop.begin(), options_.must_drop.end());
     model.boundary = options_.boundary;
@@ -164,10 +165,10 @@ private:
   }
 
   void search(bool bound_only);
-  Relaxed relax(const StageProgram& program);
-  void fix_by_cost(const StageProgram& program, Relaxed& relaxed, std::span<const double> reduced,
-                   double extra) const;
-  bool solve(const StageProgram& program, const Relaxed& relaxed);
+  std::vector<std::uint32_t> first_stages(const ReducedRecompute& reduced) const;
+  bool prove(const ReducedRecompute& reduced, StageRelaxation& relaxation, bool& rebuild);
+  void note(const StageRelaxation& relaxation);
+  bool solve(const StageProgram& program, const StageRelaxation& relaxation);
   std::vector<std::uint32_t> refine(const ReducedRecompute& reduced, const StageProgram& program,
                                     const RecomputePlan& plan,
                                     std::span<const double> values) const;
@@ -180,75 +181,51 @@ private:
   std::int64_t base_;
   std::vector<char> never_again_;
   std::int64_t nodes_;
+  StageRelaxation::Known known_;
   std::vector<double> solution_;
+  int probes_left_ = 1;
   RecomputeResult result_;
 };
 
-ExactSearch::Relaxed ExactSearch::relax(const StageProgram& program) {
-  Relaxed relaxed;
-  relaxed.columns = program.columns();
-  LinearProgram lp;
-  for (const StageProgram::Column& c : relaxed.columns)
-    lp.add_variable(c.lower, c.upper, c.cost);
-  for (const LinearRow& row : program.rows())
-    lp.add_row(row.terms, row.lower, row.upper);
-  for (;;) {
-    const LpStatus status = lp.solve(control_);
-    if (status == LpStatus::infeasible) {
-      relaxed.infeasible = true;
-      return relaxed;
-    }
-    if (status != LpStatus::optimal) {
-      result_.interrupted = result_.interrupted || status == LpStatus::interrupted;
-      return relaxed;
-    }
-    raise_bound(lp.safe_bound());
-    relaxed.values.assign(lp.values().begin(), lp.values().end());
-    std::vector<LinearRow> broken = program.memory_rows(relaxed.values, kTolerance);
-    if (broken.empty() || done())
-      break;
-    for (LinearRow& row : broken) {
-      lp.add_row(row.terms, row.lower, row.upper);
-      relaxed.memory.push_back(std::move(row));
-    }
-  }
-  fix_by_cost(program, relaxed, lp.reduced_costs(), lp.safe_bound());
-  return relaxed;
-}
-
-/// Columns whose other value costs more than the best plan.
-void ExactSearch::fix_by_cost(const StageProgram& program, Relaxed& relaxed,
-                              std::span<const double> reduced, double extra) const {
-  const double room = best_extra() - extra;
-  if (!std::isfinite(room))
-    return;
-  for (std::size_t c = 0; c < relaxed.columns.size(); ++c) {
-    StageProgram::Column& column = relaxed.columns[c];
-    if (!column.integer || program.columns()[c].lower == program.columns()[c].upper)
-      continue;
-    const double margin = 1e-6 * std::max(1.0, std::abs(extra));
-    if (reduced[c] > room + margin)
-      column.upper = column.lower;
-    else if (-reduced[c] > room + margin)
-      column.lower = column.upper;
-  }
+std::vector<std::uint32_t> ExactSearch::first_stages(const ReducedRecompute& reduced) const {
+  std::size_t busy = 0;
+  for (const ReducedRecompute::Op& op : reduced.ops)
+    busy += op.reads.empty() && op.writes.empty() ? 0 : 1;
+  const auto peak_op =
+      static_cast<std::uint32_t>(replay(problem_, store_everything(problem_)).peak_run);
+  std::size_t each = std::max<std::size_t>(1, busy / kStages);
+  std::vector<std::uint32_t> ends = equal_stages(reduced, each, peak_op);
+  while (StageProgram(reduced, ends).columns().size() > options_.columns && each < busy)
+    ends = equal_stages(reduced, each *= 2, peak_op);
+  return ends;
 }
 
 /// False where a limit came before the optimum of the relaxation.
-bool ExactSearch::solve(const StageProgram& program, const Relaxed& relaxed) {
+bool ExactSearch::solve(const StageProgram& program, const StageRelaxation& relaxation) {
   MilpModel model;
-  for (const StageProgram::Column& c : relaxed.columns)
-    model.add_variable(c.lower, c.upper, c.cost, c.integer);
+  std::vector<std::vector<LinearTerm>> count(known_.size());
+  for (std::uint32_t c = 0; c < program.columns().size(); ++c) {
+    const StageProgram::Column& column = program.columns()[c];
+    model.add_variable(column.lower, column.upper, column.cost, column.integer);
+    if (const std::uint32_t op = program.op_of_column(c); op != StageProgram::kNone)
+      count[op].push_back({c, 1.0});
+  }
   for (const LinearRow& row : program.rows())
     model.add_row(row.terms, row.lower, row.upper);
-  for (const LinearRow& row : relaxed.memory)
+  for (const LinearRow& row : relaxation.memory_rows())
     model.add_row(row.terms, row.lower, row.upper);
+  for (std::size_t op = 0; op < count.size(); ++op) {
+    if (known_[op] == StageRelaxation::Again::always)
+      model.add_row(count[op], 1, kUnbounded);
+    if (known_[op] == StageRelaxation::Again::never)
+      for (const LinearTerm& term : count[op])
+        model.set_bounds(term.variable, 0, 0);
+  }
   MilpOptions limits;
   limits.nodes = nodes_;
   limits.cutoff = best_extra();
-  const MilpResult found = model.solve_lazily(control_, limits, [&](std::span<const double> x) {
-    return program.memory_rows(x, kTolerance);
-  });
+  const MilpResult found = model.solve_lazily(
+      control_, limits, [&](std::span<const double> x) { return program.memory_rows(x, 1e-7); });
   nodes_ = std::max<std::int64_t>(0, nodes_ - std::max<std::int64_t>(found.nodes, 1));
   result_.interrupted = result_.interrupted || found.interrupted;
   solution_ = found.values;
@@ -261,6 +238,17 @@ bool ExactSearch::solve(const StageProgram& program, const Relaxed& relaxed) {
   }
   raise_bound(found.bound);
   return found.status == MilpStatus::optimal;
+}
+
+/// What the relaxation has proven.
+void ExactSearch::note(const StageRelaxation& relaxation) {
+  result_.interrupted = result_.interrupted || relaxation.interrupted();
+  if (!relaxation.exhausted())
+    raise_bound(relaxation.bound());
+  else if (result_.plan)
+    raise_bound(best_extra());
+  else
+    result_.infeasible = true;
 }
 
 /// Ends of stages, with those split in which the plan breaks the budget or costs more than the
@@ -306,44 +294,54 @@ std::vector<std::uint32_t> ExactSearch::refine(const ReducedRecompute& reduced,
   return ends;
 }
 
+/// True where there is more to do with the program.
+bool ExactSearch::prove(const ReducedRecompute& reduced, StageRelaxation& relaxation,
+                        bool& rebuild) {
+  const bool solved = relaxation.solve();
+  note(relaxation);
+  if (!solved || done())
+    return false;
+  if (!result_.plan)
+    return true;
+  rebuild = relaxation.probe_chains(reduced, kChainSolves);
+  if (!rebuild && !relaxation.interrupted() && probes_left_ > 0) {
+    --probes_left_;
+    rebuild = relaxation.probe(kProbeSolves);
+  }
+  note(relaxation);
+  return !done();
+}
+
 void ExactSearch::search(bool bound_only) {
   std::vector<std::uint32_t> ends;
-  for (;;) {
+  while (!done() && !result_.interrupted && nodes_ > 0) {
+    for (std::size_t t = 0; t < problem_.ops.size(); ++t)
+      never_again_[t] = known_[t] == StageRelaxation::Again::never ? 1 : 0;
     const ReducedRecompute reduced = reduce(problem_, model_options());
-    if (ends.empty()) {
-      std::size_t busy = 0;
-      for (const ReducedRecompute::Op& op : reduced.ops)
-        busy += op.reads.empty() && op.writes.empty() ? 0 : 1;
-      std::size_t each = std::max<std::size_t>(1, busy / 48);
-      ends = equal_stages(reduced, each);
-      while (StageProgram(reduced, ends).columns().size() > options_.columns && each < busy)
-        ends = equal_stages(reduced, each *= 2);
-    }
+    if (ends.empty())
+      ends = first_stages(reduced);
     const StageProgram program(reduced, ends);
-    Relaxed relaxed = relax(program);
-    if (relaxed.infeasible) {
-      if (!result_.plan)
-        result_.infeasible = true;
-      else
-        raise_bound(best_extra());
+    StageRelaxation relaxation(program, control_, best_extra(), known_);
+    bool rebuild = false;
+    if (!prove(reduced, relaxation, rebuild))
       break;
-    }
-    if (relaxed.values.empty() || result_.interrupted || done())
+    consider(plan_of(problem_, reduced, program, relaxation.values()), "rounded");
+    if (done() || result_.interrupted)
       break;
-    consider(plan_of(problem_, reduced, program, relaxed.values), "rounded");
-    if (bound_only || done() || nodes_ <= 0)
+    if (rebuild)
+      continue; // with fewer columns
+    if (bound_only)
       break;
-    const bool solved = solve(program, relaxed);
+    const bool whole = solve(program, relaxation);
     if (solution_.empty() || done())
       break;
     const RecomputePlan plan = plan_of(problem_, reduced, program, solution_);
     consider(plan, "integer program");
-    if (done() || !solved || result_.interrupted)
-      break;
     std::vector<std::uint32_t> finer = refine(reduced, program, plan, solution_);
-    if (finer == ends)
+    if (done() || !whole || finer == ends)
       break;
     ends = std::move(finer);
+    probes_left_ = std::max(probes_left_, 1);
   }
 }
 

@@ -26,6 +26,7 @@ public:
     find_items();
     fill_ops();
     add_end();
+    find_partners();
     find_passing();
     count_certain();
     return std::move(r_);
@@ -33,7 +34,12 @@ public:
 
 private:
   bool never_again(std::uint32_t op) const {
-    return !problem_.ops[op].repeatable || set(options_.never_again, op);
+    return never_drops(op) || set(options_.never_again, op);
+  }
+
+  /// Its small buffers never go: for certain, not just in some cheapest plan.
+  bool never_drops(std::uint32_t op) const {
+    return !problem_.ops[op].repeatable || problem_.ops[op].cost >= options_.best_extra;
   }
 
   void find_last_reads() {
@@ -61,7 +67,7 @@ private:
                             buffer.kept, set(options_.pinned_in, b), set(options_.pinned_out, b),
                             false});
         r_.has_boundary = r_.has_boundary || set(options_.pinned_out, b);
-      } else if (buffer.bytes > 0 && never_again(*buffer.producer)) {
+      } else if (buffer.bytes > 0 && never_drops(*buffer.producer)) {
         r_.certain_buffers.push_back(
             {*buffer.producer, buffer.kept ? end : last_read_[b], buffer.bytes});
       }
@@ -111,6 +117,52 @@ private:
     r_.ops.push_back(std::move(end));
   }
 
+  /// Fills only_with, and takes what never runs again with its partner.
+  void find_partners() {
+    std::vector<std::uint32_t> readers(r_.items.size(), 0); // that may run again
+    for (const ReducedRecompute::Op& op : r_.ops)
+      for (const std::uint32_t i : op.reads)
+        readers[i] += op.again ? 1 : 0;
+    bool change = true;
+    while (change) {
+      change = false;
+      for (std::uint32_t t = 0; t < problem_.ops.size(); ++t) {
+        ReducedRecompute::Op& op = r_.ops[t];
+        if (!op.again || op.only_with != kNone)
+          continue;
+        op.only_with = partner(t, readers);
+        if (op.only_with == kNone || r_.ops[op.only_with].again)
+          continue;
+        op.again = false;
+        change = true;
+        for (const std::uint32_t i : op.reads)
+          --readers[i];
+      }
+      for (std::uint32_t t = 0; t < problem_.ops.size(); ++t) {
+        ReducedRecompute::Op& op = r_.ops[t];
+        if (!op.again || op.only_with == kNone || r_.ops[op.only_with].again)
+          continue;
+        op.again = false;
+        change = true;
+        for (const std::uint32_t i : op.reads)
+          --readers[i];
+      }
+    }
+  }
+
+  std::uint32_t partner(std::uint32_t t, const std::vector<std::uint32_t>& readers) const {
+    std::int64_t made = 0;
+    for (const std::uint32_t b : problem_.ops[t].writes)
+      made += problem_.buffers[b].bytes;
+    for (const std::uint32_t i : r_.ops[t].reads) {
+      const ReducedRecompute::Item& item = r_.items[i];
+      if (readers[i] == 1 && item.last_read == t && !item.kept && !item.pinned_in &&
+          !item.pinned_out && made <= item.bytes)
+        return item.maker;
+    }
+    return kNone;
+  }
+
   /// Joins an operator to its only reader where that costs no plan anything: in place of the item
   /// between them, which is no smaller, the reader's own are there.
   void find_passing() {
@@ -151,6 +203,7 @@ private:
       op.again = false;
       to.again_cost = checked_add(to.again_cost, op.again_cost);
       to.again_reads = op.again_reads;
+      to.only_with = op.only_with;
       to.again_bytes = op.again_bytes;
       to.again_free_bytes = op.again_free_bytes;
       for (std::uint32_t k = t; k < next; ++k)
@@ -175,7 +228,7 @@ private:
       for (const auto* list : {&problem_.ops[t].reads, &problem_.ops[t].writes})
         for (const std::uint32_t b : *list) {
           const RecomputeProblem::Buffer& buffer = problem_.buffers[b];
-          if (buffer.producer && item_of_[b] == kNone && never_again(*buffer.producer))
+          if (buffer.producer && item_of_[b] == kNone && never_drops(*buffer.producer))
             r_.certain[t] -= buffer.bytes;
         }
     }

@@ -13,6 +13,7 @@
 #include "monet/optimise/recompute_problem.hpp"
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -20,8 +21,10 @@ namespace monet {
 
 struct RecomputeModelOptions {
   std::int64_t budget = 0;
-  std::int64_t threshold = 1;    ///< buffers of fewer bytes are free, unless they never go
-  std::vector<char> never_again; ///< per operator: proven not to run again; empty: none
+  std::int64_t threshold = 1; ///< buffers of fewer bytes are free, unless they never go
+  /// Only plans with less than this beyond running everything once are of interest.
+  std::int64_t best_extra = std::numeric_limits<std::int64_t>::max();
+  std::vector<char> never_again; ///< per operator: does not run again in some best of these
   std::vector<char> pinned_in;   ///< per buffer: there from its first run to its last first reader
   std::vector<char> pinned_out;  ///< per buffer: not there when `boundary` begins
   std::uint32_t boundary = 0;    ///< an operator
@@ -52,6 +55,10 @@ struct ReducedRecompute {
     std::int64_t again_bytes = 0;           ///< there at some moment of a second run
     std::int64_t again_free_bytes = 0;      ///< of that, buffers that are no items
     std::vector<std::uint32_t> again_reads; ///< items, none of which passes
+    /// Some cheapest plan runs this again only if it runs that operator again, kNone: any. That
+    /// makes an item no smaller than all this one makes, which this one alone reads, or is the
+    /// last to read of those that may run again: while it stays, what is made of it may instead.
+    std::uint32_t only_with = kNone;
   };
   std::int64_t capacity = 0; ///< budget less what is given
   std::vector<Item> items;
