@@ -299,8 +299,9 @@ void add_options(CLI::App& command, CheckpointingArguments& own) {
   command
       .add_option("--method", own.method,
                   "The best we have with a bound, what others use, or the original's NSGA-II next "
-                  "to what dominates it")
-      ->check(CLI::IsMember({"automatic", "heuristics", "genetic"}))
+                  "to what dominates it. With --log also our search alone or one of the heuristics")
+      ->check(CLI::IsMember({"automatic", "heuristics", "genetic", "search", "sqrt", "greedy",
+                             "dtr", "dtr-local", "msps", "lru", "largest"}))
       ->capture_default_str();
   command.add_option("--population", own.population, "Of NSGA-II")
       ->check(CLI::Range(2, 100000))
@@ -338,6 +339,8 @@ Action add_optimise_checkpointing(CLI::App& optimise) {
     if (arguments->own.sweep && !arguments->own.budget.empty())
       throw UsageError("--budget is one budget, --sweep many");
     const CheckpointingArguments& own = arguments->own;
+    if (own.method != "automatic" && own.method != "heuristics" && own.method != "genetic")
+      throw UsageError("--method " + own.method + " is for --log");
     arguments->common.adapt = [&own](Experiment& experiment) { adapt(own, experiment); };
     const SearchInputs inputs = prepare(arguments->common, own.objective, session);
     return Checkpointing(*arguments, inputs, session).run();

@@ -42,16 +42,16 @@ public:
       return std::move(found_);
     state_.assign(*found_.plan);
     repair_.forget();
-    std::int64_t told = 0;
-    while (state_.work() < options_.effort && !control_.interrupted() &&
-           static_cast<double>(found_.cost) > options_.bound) {
-      const double done = static_cast<double>(state_.work()) / static_cast<double>(options_.effort);
-      round(1 - done);
-      if (number_ == 0 && state_.work() > told + options_.effort / 100) {
-        told = state_.work();
-        control_.tell({"recomputation: rounds", told, options_.effort,
+    for (std::int64_t done = 0; done < options_.rounds; ++done) {
+      const double left =
+          1 - static_cast<double>(state_.work()) / static_cast<double>(options_.effort);
+      if (left <= 0 || control_.interrupted() || static_cast<double>(found_.cost) <= options_.bound)
+        break;
+      round(std::min(left, 1 - static_cast<double>(done) / static_cast<double>(options_.rounds)));
+      constexpr std::int64_t kTellEvery = 16;
+      if (number_ == 0 && done % kTellEvery == 0)
+        control_.tell({"recomputation: rounds", done, options_.rounds,
                        static_cast<double>(found_.cost), options_.bound});
-      }
     }
     return std::move(found_);
   }
@@ -62,6 +62,8 @@ private:
   /// Makes every start fit, and goes on from the cheapest.
   void start(const std::vector<RecomputePlan>& starts) {
     for (std::size_t i = 0; i < starts.size() && !control_.interrupted(); ++i) {
+      if (found_.plan && state_.work() > options_.effort / 2)
+        return;
       state_.assign(starts[i]);
       // The first chain takes the plainest way, others look at costs a little differently.
       const bool fits = repair_.repair(number_ == 0 ? 0 : 0.3, random_);

@@ -11,8 +11,10 @@
 namespace monet {
 
 struct RecomputeSearchOptions {
-  /// Work of each chain, in slots that its changes touch; about 1e9 in three seconds.
-  std::int64_t effort = 4'000'000'000;
+  /// Each chain ends after so much work, in slots that its changes touch (about 1e9 in three
+  /// seconds), or after so many rounds.
+  std::int64_t effort = 1'500'000'000;
+  std::int64_t rounds = 10'000;
   int chains = 2; ///< searches side by side, each with random numbers of its own
   /// Plans to start from and never to be worse than, whatever they need: of other budgets, of other
   /// methods.
