@@ -178,25 +178,30 @@ private:
     make_monotone(rows);
     return rows;
   }
-  /// Halves what is between the smallest budget with a plan and the largest without.
+  /// Halves what is between the smallest budget with a plan and the largest without, with little
+  /// effort for each, and then solves the least with all of it.
   void find_least(std::vector<Row>& rows, std::int64_t too_small) const {
     constexpr int kSteps = 6;
-    std::optional<Row> least;
-    RecomputePlan start = *rows.back().found.plan;
-    std::int64_t enough = rows.back().found.outcome.peak_bytes;
+    RecomputeSearchOptions options;
+    options.rounds = 0;
+    options.starts.assign(1, *rows.back().found.plan);
+    const std::int64_t known = rows.back().found.outcome.peak_bytes;
+    std::int64_t enough = known;
     for (int i = 0; i < kSteps && too_small + 1 < enough && !control_.interrupted(); ++i) {
       const std::int64_t middle = too_small + (enough - too_small) / 2;
-      Row row = solve(middle, {start}, kSteps - i);
-      if (!row.found.plan) {
+      RecomputeResult found = search_recompute(problem(), middle, options, share(2 * kSteps));
+      if (!found.plan) {
         too_small = middle;
         continue;
       }
-      start = *row.found.plan;
-      enough = row.found.outcome.peak_bytes;
-      least = std::move(row);
+      enough = found.outcome.peak_bytes;
+      options.starts.assign(1, std::move(*found.plan));
     }
-    if (least)
-      rows.push_back(std::move(*least));
+    if (enough == known || control_.interrupted())
+      return;
+    Row row = solve(enough, options.starts, 1);
+    if (row.found.plan)
+      rows.push_back(std::move(row));
   }
   /// A plan for less memory is one for more, and a bound for more is one for less.
   static void make_monotone(std::vector<Row>& rows) {
