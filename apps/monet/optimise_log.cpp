@@ -155,8 +155,9 @@ private:
     std::vector<RecomputePlan> starts;
     std::int64_t too_small = peak_bound(problem()) - 1;
     for (int step = own_.steps - 1; step > 0; --step) {
-      const std::int64_t budget = whole / own_.steps * step;
-      if (budget < least)
+      const std::int64_t budget =
+          whole / own_.steps * step + whole % own_.steps * step / own_.steps;
+      if (budget + 1 < least) // percentages are rounded
         break;
       Row row = solve(budget, starts, step + 1);
       if (!row.found.plan) {

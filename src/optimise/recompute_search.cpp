@@ -12,6 +12,10 @@ namespace monet {
 
 namespace {
 
+/// A chain ends when it has gone on this many rounds, and four times as long as until it last found
+/// a cheaper plan.
+constexpr std::int64_t kPatience = 1500;
+
 /// A plan that fits, with what found it.
 struct Found {
   std::optional<RecomputePlan> plan;
@@ -42,12 +46,16 @@ public:
       return std::move(found_);
     state_.assign(*found_.plan);
     repair_.forget();
+    std::int64_t bettered = 0; // the last round that found a cheaper plan
     for (std::int64_t done = 0; done < options_.rounds; ++done) {
       const double left =
           1 - static_cast<double>(state_.work()) / static_cast<double>(options_.effort);
-      if (left <= 0 || control_.interrupted() || static_cast<double>(found_.cost) <= options_.bound)
+      if (left <= 0 || control_.interrupted() || done > kPatience + 4 * bettered ||
+          static_cast<double>(found_.cost) <= options_.bound)
         break;
+      const std::int64_t before = found_.cost;
       round(std::min(left, 1 - static_cast<double>(done) / static_cast<double>(options_.rounds)));
+      bettered = found_.cost < before ? done : bettered;
       constexpr std::int64_t kTellEvery = 16;
       if (number_ == 0 && done % kTellEvery == 0)
         control_.tell({"recomputation: rounds", done, options_.rounds,
