@@ -2,6 +2,7 @@
 #include "schedule/event_scheduler.hpp"
 
 #include "monet/base/units.hpp"
+#include "monet/optimise/step_bounds.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -81,10 +82,35 @@ private:
   std::vector<std::uint64_t> before_; ///< [operator]: bits of those that come before it
 };
 
+/// No slice makes again what another makes.
+bool made_once(const TileGraph& tiles, const Graph& graph) {
+  for (std::size_t op = 0; op < tiles.operators.size(); ++op) {
+    const LoopNest& nest = graph.operators()[op].nest;
+    for (std::size_t d = 0; d < nest.dims.size(); ++d) {
+      std::int64_t sum = 0;
+      for (const Interval part : tiles.operators[op].parts[d])
+        sum += part.size();
+      if (sum > nest.dims[d].size)
+        return false;
+    }
+  }
+  return true;
+}
+
+StepBounds bounds_of_step(AllocationEvaluator& evaluator) {
+  StepBoundOptions options;
+  const Graph& graph = evaluator.step().graph;
+  options.made_once = made_once(evaluator.tiles(evaluator.automatic()), graph);
+  for (std::size_t op = 0; op < graph.operators().size(); ++op)
+    options.cores.push_back(evaluator.planner().cores(OpId(op)));
+  return step_bounds(evaluator.step(), evaluator.chip(), options);
+}
+
 } // namespace
 
 struct AllocationBounds::Impl {
   AllocationEvaluator& evaluator;
+  double least_latency = 0; ///< cycles, whatever the tiles
   AllocationLoads loads;
   std::int64_t peak = 0;
   std::vector<std::vector<double>> weights; ///< of resources, each adding up to one
@@ -94,7 +120,8 @@ struct AllocationBounds::Impl {
   std::vector<std::size_t> even;          ///< choices under the best weights
 
   Impl(AllocationEvaluator& e, const SearchControl& control)
-      : evaluator(e), loads(allocation_loads(e, control)), peak(LiveBytes(e.step(), loads).most()) {
+      : evaluator(e), least_latency(static_cast<double>(bounds_of_step(e).latency().value)),
+        loads(allocation_loads(e, control)), peak(LiveBytes(e.step(), loads).most()) {
     if (!loads.complete)
       return;
     add_weights();
@@ -256,7 +283,7 @@ struct AllocationBounds::Impl {
   /// Cycles; infinite when no plan is feasible.
   double latency(std::span<const std::uint32_t> begin) const {
     const auto& must = loads.compulsory.cycles;
-    double most = *std::max_element(must.begin(), must.end());
+    double most = std::max(*std::max_element(must.begin(), must.end()), least_latency);
     if (!loads.complete)
       return static_cast<double>(whole(most));
     if (!feasible(begin) || std::isinf(energy_least_after.front()))

@@ -76,6 +76,7 @@ public:
 
   const TrainingGraph& step() const { return step_; }
   const Chip& chip() const { return chip_; }
+  const TilePlanner& planner() const { return planner_; }
   Scheduler& scheduler() { return scheduler_; }
 
 private:
@@ -94,7 +95,8 @@ private:
 
 /// Lower bounds that hold for every plan of an evaluator's space, with its stacks, slices and the
 /// mappings that its core costs chose: work on cores, bits through the off-chip memory's ports,
-/// chains of operators, energy of tiles and of what must pass the ports, bytes live together.
+/// chains of operators, energy of tiles and of what must pass the ports, bytes live together; and
+/// the latency of step_bounds().
 class AllocationBounds {
 public:
   /// Solves the core costs of every choice. Stopped before the end, work, chains and the energy of
