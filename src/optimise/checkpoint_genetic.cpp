@@ -5,6 +5,7 @@
 #include "monet/optimise/nsga2.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 namespace monet {
@@ -96,8 +97,10 @@ bool no_worse(const CheckpointPoint& a, const CheckpointPoint& b, CheckpointMemo
 
 DominatingPoint dominate_stored(const CheckpointSpace& space, std::span<const std::int64_t> second,
                                 const CheckpointPoint& point, const SearchControl& control) {
-  const CostLimit limit{second, point.second};
-  const RecomputeResult found = solve_stored(space, point.stored_bytes, control, limit);
+  StoredOptions options;
+  options.limit = CostLimit{second, point.second};
+  options.start = &point.plan;
+  const RecomputeResult found = solve_stored(space, point.stored_bytes, control, options);
   DominatingPoint best{point, std::min(found.bound, static_cast<double>(point.cost))};
   if (found.plan && found.outcome.cost <= point.cost)
     best.point = evaluate(space, *found.plan, second);
@@ -112,21 +115,36 @@ CheckpointSpace with_costs(const CheckpointSpace& space, std::span<const std::in
   return other;
 }
 
+/// At most kPeaks of the points' peaks, falling, the largest and the smallest among them.
+std::vector<std::int64_t> some_peaks(std::span<const CheckpointPoint> points) {
+  constexpr std::size_t kPeaks = 6;
+  std::vector<std::int64_t> all;
+  for (const CheckpointPoint& point : points)
+    all.push_back(point.peak_bytes);
+  std::sort(all.rbegin(), all.rend());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  if (all.size() <= kPeaks)
+    return all;
+  std::vector<std::int64_t> some;
+  for (std::size_t k = 0; k < kPeaks; ++k)
+    some.push_back(all[(all.size() - 1) * k / (kPeaks - 1)]);
+  return some;
+}
+
+/// Both costs are minimised for a few peaks; what is found is put beside the points themselves.
 std::vector<DominatingPoint> dominate_peaks(const CheckpointSpace& space,
                                             std::span<const std::int64_t> second,
                                             std::span<const CheckpointPoint> points,
                                             const SearchControl& control) {
-  std::vector<std::int64_t> budgets;
+  const std::vector<std::int64_t> budgets = some_peaks(points);
   CheckpointOptions options;
-  for (const CheckpointPoint& point : points) {
-    budgets.push_back(point.peak_bytes);
+  for (const CheckpointPoint& point : points)
     options.starts.push_back(point.plan);
-  }
-  std::sort(budgets.rbegin(), budgets.rend());
-  budgets.erase(std::unique(budgets.begin(), budgets.end()), budgets.end());
   const auto cheap = checkpoint_front(space, budgets, options, control);
   const auto other = checkpoint_front(with_costs(space, second), budgets, options, control);
-  std::vector<CheckpointPoint> pool(points.begin(), points.end());
+  std::vector<CheckpointPoint> pool;
+  for (const CheckpointPoint& point : points)
+    pool.push_back(evaluate(space, without_idle_runs(space.problem, point.plan), second));
   for (const auto* front : {&cheap, &other}) {
     for (const RecomputeResult& result : *front) {
       if (result.plan)
@@ -135,8 +153,11 @@ std::vector<DominatingPoint> dominate_peaks(const CheckpointSpace& space,
   }
   std::vector<DominatingPoint> better;
   for (const CheckpointPoint& point : points) {
-    const auto at = std::find(budgets.begin(), budgets.end(), point.peak_bytes) - budgets.begin();
-    DominatingPoint best{point, cheap[static_cast<std::size_t>(at)].bound};
+    DominatingPoint best{point, static_cast<double>(space.problem.base_cost())};
+    for (std::size_t k = 0; k < budgets.size(); ++k) {
+      if (budgets[k] >= point.peak_bytes) // what holds for more memory holds for less
+        best.bound = std::max(best.bound, cheap[k].bound);
+    }
     for (const CheckpointPoint& candidate : pool) {
       if (no_worse(candidate, best.point, CheckpointMemory::peak))
         best.point = candidate;
@@ -154,11 +175,27 @@ std::vector<DominatingPoint> dominate(const CheckpointSpace& space,
                                       CheckpointMemory memory, const SearchControl& control) {
   if (memory == CheckpointMemory::peak)
     return dominate_peaks(space, second, points, control);
-  std::vector<DominatingPoint> better;
-  for (const CheckpointPoint& point : points) {
-    control.tell({"checkpointing: dominate", static_cast<std::int64_t>(better.size()),
-                  static_cast<std::int64_t>(points.size())});
-    better.push_back(dominate_stored(space, second, point, control));
+  // One exact point may do for many: the smallest memory is asked for first.
+  std::vector<std::size_t> order(points.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return points[a].stored_bytes < points[b].stored_bytes;
+  });
+  std::vector<DominatingPoint> better(points.size());
+  std::vector<CheckpointPoint> found;
+  for (std::size_t k = 0; k < order.size(); ++k) {
+    control.tell({"checkpointing: dominate", static_cast<std::int64_t>(k),
+                  static_cast<std::int64_t>(order.size())});
+    const CheckpointPoint& point = points[order[k]];
+    const auto known = std::find_if(found.begin(), found.end(), [&](const CheckpointPoint& exact) {
+      return no_worse(exact, point, memory);
+    });
+    if (known != found.end()) {
+      better[order[k]] = {*known, static_cast<double>(space.problem.base_cost())};
+      continue;
+    }
+    better[order[k]] = dominate_stored(space, second, point, control);
+    found.push_back(better[order[k]].point);
   }
   return better;
 }

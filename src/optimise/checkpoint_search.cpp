@@ -12,11 +12,13 @@ namespace monet {
 
 namespace {
 
-/// Levels of stored bytes whose plans the search for a peak starts from.
-constexpr std::int64_t kLevels = 12;
-/// Of search_recompute() and solve_recompute() for one budget.
-constexpr std::int64_t kEffort = 400'000'000;
-constexpr std::int64_t kNodes = 2'000;
+/// Rough searches for plans that the search for a peak starts from.
+constexpr int kTries = 4;
+constexpr std::int64_t kRoughNodes = 100;
+constexpr double kRoughGap = 5e-3;
+/// More operators than solve_recompute() takes seconds for.
+constexpr std::size_t kExactOperators = 400;
+constexpr std::size_t kMoments = 6;
 
 class Front {
 public:
@@ -85,22 +87,47 @@ private:
       result.infeasible = true;
       return;
     }
-    start_from_stored();
+    start_from_stored(budget);
     RecomputeSearchOptions searching;
-    searching.effort = kEffort;
+    searching.effort = options_.effort;
     searching.starts = plans();
     RecomputeResult found = search_recompute(space_.problem, budget, searching, control_);
     if (found.plan)
       add(std::move(*found.plan), found.method);
+    bound_moments(budget, result);
+    if (result.infeasible || space_.problem.ops.size() > kExactOperators)
+      return;
     RecomputeExactOptions solving;
-    solving.nodes = kNodes;
+    solving.nodes = options_.nodes;
     solving.starts = plans();
     found = solve_recompute(space_.problem, budget, control_, solving);
-    result.bound = found.bound;
+    result.bound = std::max(result.bound, found.bound);
     result.infeasible = found.infeasible;
     result.interrupted = found.interrupted;
     if (found.plan)
       add(std::move(*found.plan), found.method);
+  }
+
+  /// Bounds from a few moments: where most lives, and where the backward part begins and goes on.
+  void bound_moments(std::int64_t budget, RecomputeResult& result) const {
+    const RecomputeProblem& problem = space_.problem;
+    const RecomputeOutcome base = replay(problem, store_everything(problem));
+    const auto first =
+        std::find(space_.backward.begin(), space_.backward.end(), 1) - space_.backward.begin();
+    std::vector<std::size_t> moments{base.peak_run};
+    for (std::size_t k = 0; k < kMoments; ++k) {
+      const auto begin = static_cast<std::size_t>(first);
+      moments.push_back(begin + (problem.ops.size() - begin) * k / kMoments);
+    }
+    for (const std::size_t at : moments) {
+      if (at >= problem.ops.size() || control_.interrupted())
+        continue;
+      const MomentBound found =
+          moment_bound(problem, static_cast<std::uint32_t>(at), budget, control_);
+      result.bound = std::max(result.bound, found.cost);
+      result.infeasible = result.infeasible || found.infeasible;
+    }
+    result.interrupted = result.interrupted || control_.interrupted();
   }
 
   std::vector<RecomputePlan> plans() const {
@@ -126,17 +153,20 @@ private:
       known_.push_back({std::move(point), "genetic"});
   }
 
-  /// Whatever is stored less makes the peak lower, more or less.
-  void start_from_stored() {
-    if (std::exchange(levels_done_, true))
-      return;
-    const std::int64_t most = known_.front().point.stored_bytes;
-    for (std::int64_t level = kLevels - 1; level >= 0 && !control_.interrupted(); --level) {
-      const RecomputeResult found = solve_stored(space_, most / kLevels * level, control_);
-      if (found.infeasible)
+  /// As many bytes less are stored as the peak is to be lower, and less still while it is not.
+  void start_from_stored(std::int64_t budget) {
+    const CheckpointPoint& all = known_.front().point;
+    std::int64_t level = std::max<std::int64_t>(0, all.stored_bytes - (all.peak_bytes - budget));
+    StoredOptions rough;
+    rough.nodes = kRoughNodes;
+    rough.gap = kRoughGap;
+    for (int tries = 0; tries < kTries && !control_.interrupted(); ++tries, level = level * 3 / 4) {
+      const RecomputeResult found = solve_stored(space_, level, control_, rough);
+      if (!found.plan)
         break;
-      if (found.plan)
-        add(*found.plan, found.method);
+      add(*found.plan, found.method);
+      if (known_.back().point.peak_bytes <= budget)
+        break;
     }
   }
 
@@ -172,7 +202,6 @@ private:
   std::vector<Known> known_; ///< the first one stores everything
   std::vector<RecomputeResult> results_;
   bool genetic_done_ = false;
-  bool levels_done_ = false;
 };
 
 /// Live bytes that no plan can do without, per operator.

@@ -233,33 +233,42 @@ RecomputePlan without_idle_runs(const RecomputeProblem& problem, const Recompute
   return kept;
 }
 
-std::int64_t stored_bytes(const CheckpointSpace& space, const RecomputePlan& plan) {
+std::vector<std::uint8_t> carried(const CheckpointSpace& space, const RecomputePlan& plan) {
   const RecomputeProblem& problem = space.problem;
-  std::vector<std::uint8_t> before(problem.buffers.size(),
-                                   0); // the copy at hand is of the forward part
-  std::vector<std::uint8_t> counted(problem.buffers.size(), 0);
-  std::vector<std::int64_t> sums(space.micro.back() + 1, 0);
-  std::vector<std::uint32_t> part(plan.runs.size()); // whose part each run belongs to
-  std::uint32_t first = static_cast<std::uint32_t>(problem.ops.size());
+  const auto last = static_cast<std::uint32_t>(problem.ops.size() - 1);
+  std::vector<std::uint32_t> part(
+      plan.runs.size()); // the operator that each run stands in front of
   std::vector<std::uint32_t> left(problem.ops.size(), 0);
   for (const std::uint32_t run : plan.runs)
     ++left[run];
+  std::uint32_t next = last;
   for (std::size_t i = plan.runs.size(); i-- > 0;) {
     if (--left[plan.runs[i]] == 0)
-      first = plan.runs[i];
-    part[i] = std::min(first, static_cast<std::uint32_t>(problem.ops.size() - 1));
+      next = plan.runs[i];
+    part[i] = next;
   }
+  std::vector<std::uint8_t> of_forward(problem.buffers.size(), 0); // the copy at hand
+  std::vector<std::uint8_t> found(problem.buffers.size(), 0);
   for (std::size_t i = 0; i < part.size(); ++i) {
-    const RecomputeProblem::Op& op = problem.ops[plan.runs[i]];
-    const bool backward = space.backward[part[i]] != 0 && space.backward[plan.runs[i]] != 2;
-    for (const std::uint32_t b : op.reads) {
-      if (!backward || before[b] == 0 || counted[b] != 0)
-        continue;
-      counted[b] = 1;
-      sums[space.micro[*problem.buffers[b].producer]] += problem.buffers[b].bytes;
+    const std::uint32_t run = plan.runs[i];
+    const bool backward = space.backward[part[i]] != 0;
+    for (const std::uint32_t b : problem.ops[run].reads) {
+      if (backward && space.backward[run] != 2 && of_forward[b] != 0)
+        found[b] = 1;
     }
-    for (const std::uint32_t b : op.writes)
-      before[b] = backward ? 0 : 1;
+    for (const std::uint32_t b : problem.ops[run].writes)
+      of_forward[b] = backward ? 0 : 1;
+  }
+  return found;
+}
+
+std::int64_t stored_bytes(const CheckpointSpace& space, const RecomputePlan& plan) {
+  const std::vector<std::uint8_t> found = carried(space, plan);
+  std::vector<std::int64_t> sums(space.micro.back() + 1, 0);
+  for (std::size_t b = 0; b < found.size(); ++b) {
+    const RecomputeProblem::Buffer& buffer = space.problem.buffers[b];
+    if (found[b] != 0)
+      sums[space.micro[*buffer.producer]] += buffer.bytes;
   }
   return *std::max_element(sums.begin(), sums.end());
 }

@@ -13,10 +13,6 @@ namespace monet {
 
 namespace {
 
-/// Nodes of one search: a few seconds for the step of a GPT-2 with 12 layers.
-constexpr std::int64_t kNodes = 4000;
-constexpr double kEnough = 1e-6; // gap; costs are estimates
-
 /// Puts what is made again before its first reader in the backward part.
 class LazyPlan {
 public:
@@ -79,19 +75,21 @@ private:
 
 class StoredModel {
 public:
-  StoredModel(const CheckpointSpace& space, std::int64_t bytes,
-              const std::optional<CostLimit>& limit)
-      : space_(space), problem_(space.problem), bytes_(bytes), limit_(limit),
-        again_(problem_.ops.size(), kNone), store_(problem_.buffers.size(), kNone) {}
+  StoredModel(const CheckpointSpace& space, std::int64_t bytes, const StoredOptions& options)
+      : space_(space), problem_(space.problem), bytes_(bytes), options_(options),
+        limit_(options.limit), again_(problem_.ops.size(), kNone),
+        store_(problem_.buffers.size(), kNone) {}
 
   RecomputeResult solve(const SearchControl& control) {
     RecomputeResult result;
     result.method = "stored";
     result.bound = static_cast<double>(problem_.base_cost());
     build();
+    if (options_.start)
+      begin_with(*options_.start);
     MilpOptions options;
-    options.nodes = kNodes;
-    options.gap = kEnough;
+    options.nodes = options_.nodes;
+    options.gap = options_.gap;
     const MilpResult found = model_.solve(control, options);
     result.interrupted = found.interrupted;
     result.infeasible = found.status == MilpStatus::infeasible;
@@ -188,6 +186,21 @@ private:
       model_.add_row(terms, -kUnbounded, static_cast<double>(left));
   }
 
+  void begin_with(const RecomputePlan& plan) {
+    std::vector<double> values(model_.variables(), 0);
+    const std::vector<std::uint8_t> stored = carried(space_, plan);
+    for (std::size_t b = 0; b < store_.size(); ++b) {
+      if (store_[b] != kNone && stored[b] != 0)
+        values[store_[b]] = 1;
+    }
+    std::vector<std::uint32_t> runs(problem_.ops.size(), 0);
+    for (const std::uint32_t run : plan.runs) {
+      if (++runs[run] > 1 && again_[run] != kNone)
+        values[again_[run]] = 1;
+    }
+    model_.set_start(std::move(values));
+  }
+
   /// Rounding in the solver may let a byte or a cycle too many through: then there is no plan.
   void take(const std::vector<double>& values, RecomputeResult& result) const {
     std::vector<std::uint8_t> stored(store_.size(), 0);
@@ -208,6 +221,7 @@ private:
   const CheckpointSpace& space_;
   const RecomputeProblem& problem_;
   std::int64_t bytes_;
+  const StoredOptions& options_;
   const std::optional<CostLimit>& limit_;
   MilpModel model_;
   std::vector<std::uint32_t> again_; ///< per operator: its variable
@@ -223,10 +237,10 @@ std::optional<RecomputePlan> plan_storing(const CheckpointSpace& space,
 }
 
 RecomputeResult solve_stored(const CheckpointSpace& space, std::int64_t bytes,
-                             const SearchControl& control, const std::optional<CostLimit>& limit) {
-  internal_check(!limit || limit->costs.size() == space.problem.ops.size(),
+                             const SearchControl& control, const StoredOptions& options) {
+  internal_check(!options.limit || options.limit->costs.size() == space.problem.ops.size(),
                  "one cost for each operator");
-  return StoredModel(space, bytes, limit).solve(control);
+  return StoredModel(space, bytes, options).solve(control);
 }
 
 } // namespace monet

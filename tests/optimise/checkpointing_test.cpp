@@ -1,9 +1,10 @@
 // Steps as problems of recomputation and back: the same live bytes, the same numbers.
+#include "optimise/recompute_cases.hpp"
 #include "training/tiny_network.hpp"
 
 #include "monet/base/rng.hpp"
 #include "monet/execute/execute.hpp"
-#include "monet/optimise/checkpointing.hpp"
+#include "monet/optimise/checkpoint_search.hpp"
 #include "monet/training/insert_recompute.hpp"
 #include "monet/training/liveness.hpp"
 #include "monet/workload/onnx_reader.hpp"
@@ -204,6 +205,91 @@ TEST(SolveStored, EqualsBruteForce) {
     }
   }
   EXPECT_GT(compared, 200);
+}
+
+TEST(MomentBound, HoldsForAllPlans) {
+  int equal = 0;
+  int proven = 0;
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    const RecomputeProblem problem = random_recompute_problem(seed);
+    const std::int64_t peak = replay(problem, store_everything(problem)).peak_bytes;
+    for (std::int64_t budget = peak / 4; budget <= peak; ++budget) {
+      const auto best = brute_force_cost(problem, budget);
+      double bound = 0;
+      bool infeasible = false;
+      for (std::uint32_t at = 0; at < problem.ops.size(); ++at) {
+        const MomentBound found = moment_bound(problem, at, budget, {});
+        bound = std::max(bound, found.cost);
+        infeasible = infeasible || found.infeasible;
+      }
+      proven += infeasible ? 1 : 0;
+      ASSERT_FALSE(best && infeasible) << seed << " " << budget;
+      if (best) {
+        ASSERT_LE(bound, static_cast<double>(*best)) << seed << " " << budget;
+        equal += bound > static_cast<double>(*best) - 1e-3 ? 1 : 0;
+      }
+    }
+  }
+  EXPECT_GT(equal, 60);
+  EXPECT_GT(proven, 60);
+}
+
+TEST(CheckpointFront, IsMonotoneWithBoundsBelow) {
+  const TrainingGraph step = fold_views(make_training_graph(network("gpt2_nano"), {}));
+  const CheckpointSpace space = checkpoint_space(step, some_costs(step.graph));
+  const CheckpointPoint base = evaluate(space, store_everything(space.problem));
+  for (const CheckpointMemory memory : {CheckpointMemory::stored, CheckpointMemory::peak}) {
+    const std::int64_t whole = base.memory(memory);
+    const std::int64_t least = least_memory(space, memory);
+    ASSERT_LE(least, whole);
+    std::vector<std::int64_t> budgets;
+    for (int i = 0; i <= 2; ++i)
+      budgets.push_back(whole - (whole - least) * i / 3);
+    budgets.push_back(least - 1);
+    CheckpointOptions options;
+    options.memory = memory;
+    options.effort = 20'000'000;
+    options.nodes = 20;
+    const auto front = checkpoint_front(space, budgets, options, {});
+    ASSERT_EQ(front.size(), budgets.size());
+    EXPECT_TRUE(front.back().infeasible);
+    EXPECT_EQ(front.front().outcome.cost, base.cost);
+    double before = 0;
+    for (std::size_t i = 0; i + 1 < front.size(); ++i) {
+      if (!front[i].plan)
+        continue;
+      const CheckpointPoint point = evaluate(space, *front[i].plan);
+      EXPECT_LE(point.memory(memory), budgets[i]);
+      EXPECT_GE(static_cast<double>(point.cost), before);
+      EXPECT_LE(front[i].bound, static_cast<double>(point.cost));
+      before = static_cast<double>(point.cost);
+    }
+    EXPECT_TRUE(front[1].plan);
+  }
+}
+
+TEST(CheckpointFront, BeatsTheGeneticAlgorithmPointByPoint) {
+  Random random{17};
+  const TrainingGraph step = fold_views(make_training_graph(small_network(random), {}));
+  const CheckpointSpace space = checkpoint_space(step, some_costs(step.graph));
+  std::vector<std::int64_t> second;
+  for (std::size_t i = 0; i < space.problem.ops.size(); ++i)
+    second.push_back(static_cast<std::int64_t>(random_bits(9, i) % 1000));
+  for (const CheckpointMemory memory : {CheckpointMemory::stored, CheckpointMemory::peak}) {
+    const GeneticSettings settings{20, 6};
+    const auto points = genetic_checkpoints(space, second, memory, settings, {});
+    ASSERT_FALSE(points.empty());
+    EXPECT_EQ(genetic_checkpoints(space, second, memory, settings, {}).back().plan,
+              points.back().plan);
+    const auto exact = dominate(space, second, points, memory, {});
+    ASSERT_EQ(exact.size(), points.size());
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      EXPECT_LE(exact[i].point.cost, points[i].cost);
+      EXPECT_LE(exact[i].point.second, points[i].second);
+      EXPECT_LE(exact[i].point.memory(memory), points[i].memory(memory));
+      EXPECT_LE(exact[i].bound, static_cast<double>(exact[i].point.cost));
+    }
+  }
 }
 
 TEST(CheckpointSpace, PinnedTensorsAreNotMadeAgain) {

@@ -35,6 +35,8 @@ struct CheckpointOptions {
   CheckpointMethod method = CheckpointMethod::automatic;
   GeneticSettings genetic;
   std::vector<RecomputePlan> starts; ///< plans to be no worse than
+  std::int64_t effort = 400'000'000; ///< of search_recompute(), for each peak
+  std::int64_t nodes = 2'000;        ///< of solve_recompute(), where the step is small enough
 };
 
 /// One plan with everything that is asked of it.
@@ -73,10 +75,10 @@ std::vector<CheckpointPoint> genetic_checkpoints(const CheckpointSpace& space,
 
 struct DominatingPoint {
   CheckpointPoint point;
-  double bound = 0; ///< nothing that is no worse in memory (stored: and second cost) costs less
+  double bound = 0; ///< nothing that is no worse in memory and second cost costs less
 };
-/// For every point one that is no worse in cost, second cost and memory: the cheapest such for
-/// stored bytes, the cheapest such that is found for the peak.
+/// For every point one that is no worse in cost, second cost and memory: of stored bytes the
+/// cheapest, unless a point found before is no worse either; of the peak the best that is found.
 std::vector<DominatingPoint> dominate(const CheckpointSpace& space,
                                       std::span<const std::int64_t> second,
                                       std::span<const CheckpointPoint> points,

@@ -47,8 +47,10 @@ std::vector<OpId> runs_of(const RecomputePlan& plan);
 /// The plan without runs whose results nobody reads: no higher peak, no higher cost.
 RecomputePlan without_idle_runs(const RecomputeProblem& problem, const RecomputePlan& plan);
 
-/// Bytes that a plan carries from the forward into the backward part, of the micro-batch with the
-/// most: TrainingGraph::stored_bytes of the rewritten step under StorePolicy::minimal.
+/// Per buffer: whether the plan carries what the forward part made of it into the backward part.
+std::vector<std::uint8_t> carried(const CheckpointSpace& space, const RecomputePlan& plan);
+/// Their bytes, of the micro-batch with the most: TrainingGraph::stored_bytes of the rewritten step
+/// under StorePolicy::minimal.
 std::int64_t stored_bytes(const CheckpointSpace& space, const RecomputePlan& plan);
 
 /// The plan that carries only the buffers with `stored` set into the backward part: everything else
@@ -63,11 +65,26 @@ struct CostLimit {
   std::int64_t limit = 0;              ///< on their sum over all runs
 };
 
+struct StoredOptions {
+  std::optional<CostLimit> limit;
+  const RecomputePlan* start = nullptr; ///< to begin with
+  std::int64_t nodes = 1000;            ///< of branch and bound
+  double gap = 1e-6;                    ///< good enough
+};
+
 /// The cheapest plan with stored_bytes() <= `bytes`, as a 0/1 program: a buffer that the backward
 /// part needs is stored or made again, so is what making it again needs. The bound holds for all
 /// plans whatever, since each must run at least those operators again.
 RecomputeResult solve_stored(const CheckpointSpace& space, std::int64_t bytes,
-                             const SearchControl& control,
-                             const std::optional<CostLimit>& limit = {});
+                             const SearchControl& control, const StoredOptions& options = {});
+
+/// What holds for all plans within a budget because of one moment, when operator `at` runs for the
+/// first time: what was made before and is read later is there or made again after it.
+struct MomentBound {
+  double cost = 0;         ///< no plan within the budget costs less
+  bool infeasible = false; ///< proven: there is none
+};
+MomentBound moment_bound(const RecomputeProblem& problem, std::uint32_t at, std::int64_t budget,
+                         const SearchControl& control);
 
 } // namespace monet
