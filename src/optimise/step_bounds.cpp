@@ -8,10 +8,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace monet {
 
 namespace {
+
+constexpr std::size_t kWindow = 12; ///< separators up to so far apart are put together in a path
+constexpr std::size_t kBlocks = 32; ///< separators that windows begin and end at
 
 /// Least cycles for bits that leave and enter the off-chip memory.
 class OffchipTime {
@@ -115,9 +119,12 @@ struct Separator {
   double clean = 0;          ///< bits of tensors without producer, read before and after
   double sources_before = 0; ///< bits of tensors without producer that are read before
   double sources_after = 0;
-  double left_after = 0; ///< bits that are written after it because they outlive the step
-  double begin = 0;      ///< least cycles of work until then
-  double end = 0;        ///< and from then on
+  double left_after = 0;           ///< bits that are written after it because they outlive the step
+  std::vector<double> read_before; ///< per tensor without producer, bits
+  std::vector<double> read_after;
+  std::vector<std::vector<Interval>> live; ///< per tensor, elements made before and read after
+  double begin = 0;                        ///< least cycles of work until then
+  double end = 0;                          ///< and from then on
 };
 
 class StepBounder {
@@ -141,6 +148,7 @@ public:
     bounds_.work = work_.all();
     place_separators();
     spill();
+    follow_windows();
     follow_paths();
     split_phases();
     const auto read = static_cast<double>(bounds_.offchip_read().value);
@@ -185,6 +193,7 @@ private:
     const std::size_t tensors = graph_.tensors().size();
     std::vector<double> live(tensors, 0), before(tensors, 0), after(tensors, 0);
     std::vector<std::vector<Interval>> read_before(tensors);
+    at.live.resize(tensors);
     for (std::size_t o = 0; o <= at.op.index(); ++o)
       for (const Access& access : graph_.operators()[o].nest.operands) {
         const std::size_t t = access.tensor.index();
@@ -203,8 +212,11 @@ private:
           continue;
         const std::vector<Interval> box = certain_reads(graph_, at.after, OpId(o), access);
         const bool made = graph_.tensors()[t].producer.has_value();
-        live[t] = std::max(
-            live[t], certain_volume(common(box, made ? at.before.elements[t] : read_before[t])));
+        auto both = common(box, made ? at.before.elements[t] : read_before[t]);
+        if (certain_volume(both) > live[t]) {
+          live[t] = certain_volume(both);
+          at.live[t] = std::move(both);
+        }
         if (!made)
           after[t] = std::max(after[t], certain_volume(box));
       }
@@ -212,6 +224,7 @@ private:
       const bool made = graph_.tensors()[t].producer.has_value();
       (made ? at.dirty : at.clean) += live[t] * bits(t);
       at.sources_before += before[t] * bits(t);
+      before[t] *= bits(t);
       at.sources_after += after[t] * bits(t);
       if (traffic_.written[t] > 0)
         at.left_after += certain_volume(at.after.elements[t]) * bits(t);
@@ -221,6 +234,10 @@ private:
       first[o] = std::max(0.0, at.before.iterations[o] - table_.padding[o]);
       last[o] = std::max(0.0, at.after.iterations[o] - table_.padding[o]);
     }
+    for (std::size_t t = 0; t < tensors; ++t)
+      after[t] *= bits(t);
+    at.read_before = std::move(before);
+    at.read_after = std::move(after);
     at.begin = work_.of(first);
     at.end = work_.of(last);
   }
@@ -238,6 +255,101 @@ private:
       bounds_.spilled_written.value = static_cast<std::int64_t>(written);
       bounds_.separator = at.op;
     }
+  }
+
+  /// Of neighbouring separators the one with most alive: between these, windows are looked at.
+  void choose() {
+    const std::size_t n = separators_.size();
+    const std::size_t blocks = std::min(kBlocks, n);
+    for (std::size_t b = 0; b < blocks; ++b) {
+      std::size_t best = b * n / blocks;
+      for (std::size_t i = best; i < (b + 1) * n / blocks; ++i)
+        if (alive(separators_[i]) > alive(separators_[best]))
+          best = i;
+      chosen_.push_back(best);
+    }
+  }
+
+  double alive(const Separator& at) const {
+    return (options_.made_once ? at.dirty : 0) + at.clean + 1e-3 * at.sources_after;
+  }
+
+  /// Per tensor, bits that are there before `from` and certainly read between the two.
+  std::vector<double> read_between(const Separator& from, const Separator& to) const {
+    std::vector<double> read(graph_.tensors().size(), 0);
+    for (std::size_t o = from.op.index() + 1; o <= to.op.index(); ++o)
+      for (const Access& access : graph_.operators()[o].nest.operands) {
+        const std::size_t t = access.tensor.index();
+        const bool made = graph_.tensors()[t].producer.has_value();
+        if (access.mode != AccessMode::read || (made && !options_.made_once))
+          continue;
+        auto box = certain_reads(graph_, from.after, to.before, OpId(o), access);
+        if (made)
+          box = common(box, from.before.elements[t]);
+        read[t] = std::max(read[t], certain_volume(box) * bits(t));
+      }
+    return read;
+  }
+
+  /// Bits that are made after `from`, are live at `to` and nobody would write anyway.
+  double made_between(const Separator& from, const Separator& to) const {
+    double sum = 0;
+    for (std::size_t t = 0; t < traffic_.written.size(); ++t)
+      if (traffic_.written[t] == 0 && !to.live[t].empty())
+        sum += certain_volume(common(to.live[t], from.after.elements[t])) * bits(t);
+    return sum;
+  }
+
+  /// Between two points that depend on each other, what was there before and is read comes in, and
+  /// what is made there and needed later goes out, but for what the memories hold. Of several such
+  /// windows, one after another, each counts.
+  void follow_windows() {
+    choose();
+    const std::size_t n = chosen_.size();
+    const auto at = [&](std::size_t i) -> const Separator& { return separators_[chosen_[i]]; };
+    std::vector<double> reads(n), writes(n);
+    std::vector<std::vector<double>> counted(n); // per tensor, most bits in one window
+    double most_read = 0;
+    double most_written = 0;
+    for (std::size_t j = 0; j < n; ++j) {
+      reads[j] = at(j).sources_before;
+      counted[j] = at(j).read_before;
+      writes[j] =
+          options_.made_once ? std::max(0.0, not_left_behind(at(j), at(j).dirty) - room_) : 0;
+      for (std::size_t i = 0; i < j; ++i) {
+        if (!passes(at(i), at(j)))
+          continue;
+        const std::vector<double> read = read_between(at(i), at(j));
+        const double sum = std::accumulate(read.begin(), read.end(), 0.0);
+        if (const double here = reads[i] + std::max(0.0, sum - room_); here > reads[j]) {
+          reads[j] = here;
+          counted[j] = larger(counted[i], read);
+        }
+        if (options_.made_once)
+          writes[j] =
+              std::max(writes[j], writes[i] + std::max(0.0, made_between(at(i), at(j)) - room_));
+      }
+      const double dirty = options_.made_once ? at(j).dirty : 0;
+      double total = reads[j] + std::max(0.0, at(j).sources_after + dirty - room_);
+      // Elements of tensors without producer that no window has counted.
+      const std::vector<double> known = larger(counted[j], at(j).read_after);
+      for (std::size_t t = 0; t < known.size(); ++t)
+        if (!graph_.tensors()[t].producer)
+          total += std::max(0.0, static_cast<double>(traffic_.read[t]) - known[t]);
+      most_read = std::max(most_read, total);
+      most_written = std::max(most_written, writes[j]);
+    }
+    const auto compulsory = static_cast<double>(bounds_.compulsory_read.value);
+    bounds_.spilled_read.value = std::max(
+        bounds_.spilled_read.value, static_cast<std::int64_t>(std::floor(most_read - compulsory)));
+    bounds_.spilled_written.value = std::max(bounds_.spilled_written.value,
+                                             static_cast<std::int64_t>(std::floor(most_written)));
+  }
+
+  static std::vector<double> larger(std::vector<double> a, const std::vector<double>& b) {
+    for (std::size_t i = 0; i < a.size(); ++i)
+      a[i] = std::max(a[i], b[i]);
+    return a;
   }
 
   /// Bits of `dirty` that nobody would write anyway.
@@ -266,11 +378,10 @@ private:
 
   /// Longest chain of stretches between separators that depend on each other.
   void follow_paths() {
-    constexpr std::size_t window = 12;
     const std::size_t n = separators_.size();
-    std::vector<std::vector<double>> cycles(n, std::vector<double>(window + 1, -1));
+    std::vector<std::vector<double>> cycles(n, std::vector<double>(kWindow + 1, -1));
     for (std::size_t j = 0; j < n; ++j) {
-      for (std::size_t back = 1; back <= std::min(window, j); ++back) {
+      for (std::size_t back = 1; back <= std::min(kWindow, j); ++back) {
         const Separator& from = separators_[j - back];
         if (separators_[j].before.loops[from.op.index()].empty() ||
             from.after.loops[separators_[j].op.index()].empty() || !passes(from, separators_[j]))
@@ -280,7 +391,7 @@ private:
       }
     }
     for (std::size_t i = n; i-- > 0;)
-      for (std::size_t ahead = 1; ahead <= window && i + ahead < n; ++ahead)
+      for (std::size_t ahead = 1; ahead <= kWindow && i + ahead < n; ++ahead)
         if (cycles[i + ahead][ahead] >= 0)
           separators_[i].end =
               std::max(separators_[i].end, separators_[i + ahead].end + cycles[i + ahead][ahead]);
@@ -315,6 +426,7 @@ private:
   CompulsoryTraffic traffic_;
   std::vector<std::vector<Interval>> every_; ///< per operator
   std::vector<Separator> separators_;
+  std::vector<std::size_t> chosen_; ///< of separators_
   StepBounds bounds_;
 };
 

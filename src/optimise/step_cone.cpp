@@ -282,6 +282,21 @@ std::vector<Interval> certain_reads(const Graph& graph, const StepCone& cone, Op
                        : image(graph, access, {loops, cone.exact[op.index()] != 0}, false);
 }
 
+std::vector<Interval> certain_reads(const Graph& graph, const StepCone& a, const StepCone& b,
+                                    OpId op, const Access& access) {
+  const std::size_t o = op.index();
+  Loops both = common(a.loops[o], b.loops[o]);
+  if (both.empty())
+    return {};
+  const bool exact = a.exact[o] != 0 && b.exact[o] != 0;
+  // Of a box in which every loop's value is in some iteration, only all of it is known to be so.
+  if (!exact && both != (a.exact[o] != 0 ? b.loops[o] : a.loops[o]))
+    return {};
+  if (a.exact[o] == 0 && b.exact[o] == 0)
+    return {};
+  return image(graph, access, {std::move(both), exact}, false);
+}
+
 double landing_iterations(const Graph& graph, const Operator& op,
                           const std::vector<Interval>& box) {
   double least = certain_volume(box);

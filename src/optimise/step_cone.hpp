@@ -31,6 +31,10 @@ StepCone depending_on(const Graph& graph, OpId op);
 std::vector<Interval> certain_reads(const Graph& graph, const StepCone& cone, OpId op,
                                     const Access& access);
 
+/// The same of iterations that belong to both cones.
+std::vector<Interval> certain_reads(const Graph& graph, const StepCone& a, const StepCone& b,
+                                    OpId op, const Access& access);
+
 /// Volume of a box as StepCone has them; 0 for an empty one.
 double certain_volume(const std::vector<Interval>& box);
 /// What both boxes have; empty when that is nothing.
