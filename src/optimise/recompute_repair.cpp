@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 namespace monet {
 
@@ -71,11 +72,8 @@ bool RecomputeRepair::can_hold(BufferIndex b, Slot t) const {
   const Slot made = state_.run_before(v, t + 1);
   const Slot last = state_.last_read(b, made, t + 1);
   const Slot from = (last == RecomputeState::kNone ? made : last) + 1;
-  state_.charge((t - from) / 8);
-  for (Slot s = t; s >= from; --s)
-    if (state_.slack(s) < state_.bytes(b))
-      return false;
-  return true;
+  state_.charge((t - from) / 64 + 1);
+  return state_.has_room(from, t, state_.bytes(b));
 }
 
 double RecomputeRepair::estimate(const Gap& gap) const {
@@ -136,8 +134,9 @@ double RecomputeRepair::trial(const Gap& gap, bool& hold_inputs) {
 }
 
 void RecomputeRepair::count_overflowing() {
-  for (Slot t = 0; t <= state_.ops(); ++t)
-    overflowing_[t + 1] = overflowing_[t] + (state_.overflow(t) > 0 ? 1 : 0);
+  std::fill(overflowing_.begin(), overflowing_.end(), 0);
+  state_.for_overflowing([&](Slot t) { overflowing_[t + 1] = 1; });
+  std::partial_sum(overflowing_.begin(), overflowing_.end(), overflowing_.begin());
   state_.charge(state_.ops() / 4);
 }
 
@@ -198,11 +197,12 @@ bool RecomputeRepair::repair(double noise, RandomStream& random) {
   std::vector<bool> stuck(state_.ops() + 1, false);
   while (state_.overflow() > 0) {
     Slot fullest = RecomputeState::kNone;
-    for (Slot t = 0; t <= state_.ops(); ++t)
-      if (state_.overflow(t) > 0 && !stuck[t] &&
+    state_.for_overflowing([&](Slot t) {
+      if (!stuck[t] &&
           (fullest == RecomputeState::kNone || state_.overflow(t) > state_.overflow(fullest)))
         fullest = t;
-    state_.charge(state_.ops() / 4);
+    });
+    state_.charge(state_.ops() / 64);
     if (fullest == RecomputeState::kNone || over())
       return false;
     if (fix(fullest, noise, random))

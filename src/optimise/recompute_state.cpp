@@ -64,6 +64,8 @@ void RecomputeState::assign(const RecomputePlan& plan) {
   for (std::vector<OpIndex>& list : again_)
     std::sort(list.begin(), list.end());
   usage_.assign(ops_ + 1, base_usage_);
+  block_more_.assign(ops_ / kBlock + 1, 0);
+  block_most_.assign(ops_ / kBlock + 1, base_usage_);
   local_.assign(ops_ + 1, 0);
   overflow_ = 0;
   for (Slot t = 0; t <= ops_; ++t)
@@ -97,8 +99,8 @@ RecomputePlan RecomputeState::plan() const {
 
 std::int64_t RecomputeState::peak_bytes() const {
   std::int64_t most = base_usage_;
-  for (const std::int64_t usage : usage_)
-    most = std::max(most, usage);
+  for (Slot t = 0; t <= ops_; ++t)
+    most = std::max(most, usage(t));
   return most + budget_;
 }
 
@@ -143,17 +145,45 @@ RecomputeState::Slot RecomputeState::next_read(BufferIndex b, Slot t, Slot limit
   return next < limit ? next : kNone;
 }
 
+void RecomputeState::hold_within(Slot from, Slot to, std::int64_t bytes) {
+  const std::int64_t more = block_more_[from / kBlock];
+  std::int64_t change = 0;
+  for (Slot t = from; t <= to; ++t) {
+    const std::int64_t before = usage_[t] + more;
+    usage_[t] += bytes;
+    change += std::max<std::int64_t>(before + bytes, 0) - std::max<std::int64_t>(before, 0);
+  }
+  overflow_ += change;
+  const std::uint32_t k = from / kBlock;
+  block_most_[k] = *std::max_element(usage_.begin() + k * kBlock, usage_.begin() + block_end(k));
+  work_ += kBlock;
+}
+
 void RecomputeState::hold(Slot from, Slot to, std::int64_t bytes) {
   if (from > to || bytes == 0)
     return;
-  std::int64_t change = 0;
-  for (Slot t = from; t <= to; ++t) {
-    const std::int64_t before = std::max<std::int64_t>(usage_[t], 0);
-    usage_[t] += bytes;
-    change += std::max<std::int64_t>(usage_[t], 0) - before;
+  for (std::uint32_t k = from / kBlock; k <= to / kBlock; ++k) {
+    const Slot begin = std::max(from, k * kBlock);
+    const Slot end = std::min(to + 1, block_end(k));
+    const std::int64_t most = block_most_[k] + block_more_[k];
+    if (end - begin == block_end(k) - k * kBlock && most <= 0 && most + bytes <= 0)
+      block_more_[k] += bytes;
+    else
+      hold_within(begin, end - 1, bytes);
   }
-  overflow_ += change;
-  work_ += to - from + 1;
+  work_ += to / kBlock - from / kBlock + 1;
+}
+
+bool RecomputeState::has_room(Slot from, Slot to, std::int64_t bytes) const {
+  for (std::uint32_t k = from / kBlock; from <= to && k <= to / kBlock; ++k) {
+    if (block_most_[k] + block_more_[k] + bytes <= 0)
+      continue;
+    const Slot end = std::min(to + 1, block_end(k));
+    for (Slot t = std::max(from, k * kBlock); t < end; ++t)
+      if (usage(t) + bytes > 0)
+        return false;
+  }
+  return true;
 }
 
 bool RecomputeState::read_later_in(BufferIndex b, Slot t, OpIndex reader) const {
@@ -187,10 +217,8 @@ void RecomputeState::refresh(Slot t) {
   work_ += 4 * static_cast<std::int64_t>(again_[t].size() + 1);
   if (peak == local_[t])
     return;
-  overflow_ -= overflow(t);
-  usage_[t] += peak - local_[t];
+  hold_within(t, t, peak - local_[t]);
   local_[t] = peak;
-  overflow_ += overflow(t);
 }
 
 void RecomputeState::refresh_dirty() {

@@ -46,9 +46,20 @@ public:
   std::int64_t cost() const { return cost_; }
   /// Sum over slots of the bytes that do not fit.
   std::int64_t overflow() const { return overflow_; }
-  std::int64_t overflow(Slot t) const { return usage_[t] > 0 ? usage_[t] : 0; }
-  /// Bytes that are free in the slot at its peak; negative when it overflows.
-  std::int64_t slack(Slot t) const { return -usage_[t]; }
+  std::int64_t overflow(Slot t) const { return usage(t) > 0 ? usage(t) : 0; }
+  /// No slot in [from, to] would overflow with so many more bytes.
+  bool has_room(Slot from, Slot to, std::int64_t bytes) const;
+  /// Calls see(t) for every slot that overflows, ascending.
+  template <class See>
+  void for_overflowing(See&& see) const {
+    for (std::uint32_t k = 0; k < block_most_.size(); ++k) {
+      if (block_most_[k] + block_more_[k] <= 0)
+        continue;
+      for (Slot t = k * kBlock; t < block_end(k); ++t)
+        if (usage(t) > 0)
+          see(t);
+    }
+  }
   std::int64_t peak_bytes() const;
 
   OpIndex ops() const { return ops_; } ///< also the last slot, and who reads what is kept there
@@ -87,7 +98,16 @@ public:
   void charge(std::int64_t slots) { work_ += slots; }
 
 private:
-  void hold(Slot from, Slot to, std::int64_t bytes); ///< slots [from, to]
+  // Slots are taken in blocks: a block whose slots all have room before and after a change needs
+  // no look at each.
+  static constexpr Slot kBlock = 64;
+  Slot block_end(std::uint32_t k) const {
+    const Slot end = (k + 1) * kBlock;
+    return end < ops_ + 1 ? end : ops_ + 1;
+  }
+  std::int64_t usage(Slot t) const { return usage_[t] + block_more_[t / kBlock]; }
+  void hold(Slot from, Slot to, std::int64_t bytes);        ///< slots [from, to]
+  void hold_within(Slot from, Slot to, std::int64_t bytes); ///< of one block
   void refresh(Slot t);
   std::int64_t local_peak(Slot t) const;
   bool read_later_in(BufferIndex b, Slot t, OpIndex reader) const;
@@ -110,9 +130,11 @@ private:
 
   std::vector<std::vector<Slot>> runs_;
   std::vector<std::vector<OpIndex>> again_;
-  std::vector<std::int64_t> usage_;  ///< per slot: peak less budget
-  std::vector<std::int64_t> local_;  ///< per slot: peak above what it starts with
-  std::vector<Slot> last_read_ever_; ///< per buffer
+  std::vector<std::int64_t> usage_; ///< per slot: peak less budget, less what its block has more
+  std::vector<std::int64_t> block_more_;
+  std::vector<std::int64_t> block_most_; ///< per block: most of usage_
+  std::vector<std::int64_t> local_;      ///< per slot: peak above what it starts with
+  std::vector<Slot> last_read_ever_;     ///< per buffer
   std::vector<Slot> dirty_;
   std::int64_t base_usage_ = 0; ///< given bytes less budget
   std::int64_t cost_ = 0;
