@@ -1,0 +1,68 @@
+// monet optimise allocation, as users run it.
+#include "run_monet.hpp"
+
+#include <gtest/gtest.h>
+
+namespace monet::test {
+namespace {
+
+std::vector<std::string> search(const std::vector<std::string>& more,
+                                const std::string& evaluations = "60") {
+  std::vector<std::string> arguments{
+      "optimise",      "allocation",
+      "--hardware",    repository("data/hardware/tpu_like_quad_core.yaml"),
+      "--workload",    repository("data/workload/resnet18_cifar.onnx"),
+      "--batch",       "1",
+      "--evaluations", evaluations,
+      "--population",  "10"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+TEST(OptimiseAllocation, MappingOutIsScheduledToTheSameCycle) {
+  const Scratch scratch;
+  const Ran found = run_monet(search({"--mode", "fused", "--mapping-out", scratch / "best.yaml",
+                                      "--random", "20", "--json", scratch / "found.json"}));
+  ASSERT_EQ(found.code, 0) << found.err;
+  const nlohmann::json json = parse_file(scratch / "found.json");
+  EXPECT_EQ(json["best"], json["latency_cycles"]);
+  EXPECT_LE(json["bound"], json["best"]);
+  EXPECT_LE(json["best"], json["compared"][0]["latency_cycles"]); // automatic
+  EXPECT_LE(json["best"], json["compared"][2]["latency_cycles"]); // random
+  EXPECT_EQ(json["evaluations"], 60);
+
+  const Ran scheduled = run_monet(
+      {"schedule", "--hardware", repository("data/hardware/tpu_like_quad_core.yaml"), "--workload",
+       repository("data/workload/resnet18_cifar.onnx"), "--batch", "1", "--mode", "fused",
+       "--mapping", scratch / "best.yaml", "--json", scratch / "scheduled.json"});
+  ASSERT_EQ(scheduled.code, 0) << scheduled.err;
+  const nlohmann::json again = parse_file(scratch / "scheduled.json");
+  for (const char* key : {"latency_cycles", "energy_pj", "peak_memory_bytes"})
+    EXPECT_EQ(again[key], json[key]) << key;
+}
+
+TEST(OptimiseAllocation, FrontsAreTheSameOnOneThreadAndOnTwo) {
+  const Scratch scratch;
+  std::vector<nlohmann::json> found;
+  for (const char* jobs : {"1", "2"}) {
+    const Ran ran = run_monet(search(
+        {"--objective", "front", "--seed", "7", "--jobs", jobs, "--json", scratch / "found.json"}));
+    ASSERT_EQ(ran.code, 0) << ran.err;
+    found.push_back(parse_file(scratch / "found.json"));
+    found.back().erase("seconds");
+  }
+  EXPECT_EQ(found[0].dump(), found[1].dump());
+  EXPECT_GT(found[0]["front"].size(), 1U);
+}
+
+TEST(OptimiseAllocation, ATimeLimitLeavesAResultWithItsGap) {
+  const Ran ran = run_monet(search({"--time-limit", "0.4", "--json", "-"}, "1000000"));
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const nlohmann::json json = nlohmann::json::parse(ran.out);
+  EXPECT_EQ(json["interrupted"], true);
+  EXPECT_GE(json["gap"], 0);
+  EXPECT_GT(json["bound"], 0);
+}
+
+} // namespace
+} // namespace monet::test
