@@ -35,6 +35,9 @@ struct FusionArguments {
   std::string model = "monet"; ///< or einsum
   std::string objective = "latency";
   EinsumArguments einsum;
+  std::string method = "cost";
+  std::int64_t evaluations = 0; ///< 0: the search's default
+  std::string stacks_out;       ///< file; empty: none
 };
 /// `--model einsum`.
 int optimise_einsum(const OptimiseArguments& common, const FusionArguments& own, Session& session);

@@ -348,9 +348,10 @@ std::vector<Slices> SliceFinder::cut(std::span<const OpId> members, Halo halo,
   std::vector<Slices> slices(members.size());
   for (const StackSlices::Cut& cut : plan.cuts) {
     const auto place = std::find(members.begin(), members.end(), cut.op);
-    internal_check(place != members.end() && cut.dim < graph_.op(cut.op).nest.dims.size() &&
-                       loop_use(graph_.op(cut.op).nest, cut.dim) != LoopUse::never,
-                   "a stack is cut along a loop that it lacks, or that may not be cut");
+    internal_check(place != members.end(), "a stack is cut along a loop of an operator outside");
+    const LoopNest& nest = graph_.op(cut.op).nest;
+    internal_check(cut.dim < nest.dims.size() && loop_use(nest, cut.dim) != LoopUse::never,
+                   "a stack is cut along a loop that may not be cut");
     StackSlicer::Loops loops(members.size());
     loops[static_cast<std::size_t>(place - members.begin())] = cut.dim;
     slicer.spread(loops);

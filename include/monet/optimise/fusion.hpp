@@ -1,0 +1,123 @@
+// Which operators of a step run together, slice by slice, and in how many slices.
+//
+// What counts is schedule() on the tiles that make_tiles() cuts. Plans part the operators into
+// groups that are convex (nothing between two members is outside) and connected (members are linked
+// through tensors that they hand on or both read), and whose graph has no circle.
+#pragma once
+
+#include "monet/optimise/search.hpp"
+#include "monet/schedule/schedule.hpp"
+#include "monet/tiling/tiling.hpp"
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace monet {
+
+enum class FusionObjective {
+  latency, ///< cycles
+  energy,  ///< pJ
+  edp,     ///< pJ x cycles
+  dram,    ///< bits that the off-chip memory is read and written
+};
+std::string_view name_of(FusionObjective objective);
+
+enum class FusionMethod {
+  cost,          ///< the search driven by the objective
+  fewest_groups, ///< the original's: fewest groups under its constraints
+  least_traffic, ///< the original's: fewest bits between groups, likewise
+  automatic,     ///< what make_tiles() chooses on its own
+  none,          ///< layer by layer
+};
+std::string_view name_of(FusionMethod method);
+
+/// What a plan comes to on the schedule.
+struct FusionFigures {
+  std::int64_t latency_cycles = 0;
+  double energy_pj = 0;
+  std::int64_t offchip_bits = 0;
+  std::int64_t peak_live_bytes = 0;
+  std::size_t tiles = 0;
+
+  struct OfPhase {
+    std::int64_t cycles = 0; ///< from the end of the phase before to its own
+    double energy_pj = 0;    ///< of its operators, without leakage
+    std::int64_t offchip_bits = 0;
+  };
+  std::array<OfPhase, 4> phases; ///< by Phase; recomputation is backward
+
+  double value(FusionObjective objective) const;
+};
+
+/// A step on a chip, as it is tiled (the mapping and halo count) and scheduled.
+struct FusionProblem {
+  const TrainingGraph& step; ///< views folded
+  const Chip& chip;
+  CoreCostCache& costs;
+  TilingOptions tiling;
+  ScheduleOptions schedule;
+};
+
+struct FusionOptions {
+  FusionObjective objective = FusionObjective::latency;
+  FusionMethod method = FusionMethod::cost;
+  std::int64_t evaluations = 240;        ///< schedules of the whole step
+  std::int64_t group_evaluations = 4000; ///< of groups on their own
+  std::size_t longest = 6;               ///< operators of a group that is looked at on its own
+  /// Spaces with no more plans are searched as a whole.
+  std::int64_t complete_below = 3000;
+  std::int64_t most_slices = 64;
+  std::size_t loops = 2; ///< of the first and of the last operator, from which slices are tried
+  /// Also try to make halos again.
+  bool recomputed_halos = false;
+};
+
+/// Slices to try for a group (members ascending): none, then every combination of one of the first
+/// `loops` loops of the last or first member that may be cut, a power of two up to `most_slices`
+/// and a way with halos. Without those that leave every member whole.
+std::vector<StackSlices> slice_choices(const Graph& graph, std::span<const OpId> members,
+                                       const FusionOptions& options);
+
+/// Members are linked through tensors that they hand on or both read.
+bool connected(const Graph& graph, std::span<const OpId> members);
+
+/// How the plan of one method does; none where no such plan can be scheduled.
+struct FusionAnswer {
+  FusionMethod method = FusionMethod::none;
+  FusionPlan plan;
+  std::optional<FusionFigures> figures;
+};
+
+/// Of so many candidates, those that a rule kept.
+struct KeepRate {
+  std::string rule;
+  std::int64_t candidates = 0;
+  std::int64_t kept = 0;
+};
+
+struct FusionResult {
+  FusionMethod method = FusionMethod::none; ///< that found the plan
+  FusionPlan plan;
+  FusionFigures figures;
+  Certificate certificate; ///< of the objective; the bound holds for every plan, be it found or not
+  bool complete = false;   ///< every plan of the space was scheduled: none is better
+  std::vector<FusionAnswer> compared;
+  std::vector<KeepRate> kept;
+  std::vector<std::string> ends; ///< per stack of the plan: why it has no further operator
+  std::vector<double> trace;     ///< the best after each whole schedule
+  std::int64_t evaluations = 0;  ///< whole steps scheduled
+  std::int64_t group_evaluations = 0;
+};
+
+/// Never worse than layer by layer, the automatic stacks and, with `compare`, the original's
+/// objectives. Deterministic for a seed, whatever the number of threads. InfeasibleError where the
+/// step cannot be scheduled at all.
+FusionResult optimise_fusion(const FusionProblem& problem, const FusionOptions& options,
+                             const SearchControl& control);
+
+} // namespace monet

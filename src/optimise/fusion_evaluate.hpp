@@ -1,0 +1,47 @@
+// What plans and groups come to on the schedule.
+#pragma once
+
+#include "monet/optimise/fusion.hpp"
+#include "monet/schedule/scheduler.hpp"
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace monet {
+
+FusionFigures figures_of(const Timeline& timeline, const TileGraph& tiles, const Graph& graph,
+                         const Chip& chip);
+
+/// Tiles and schedules plans.
+class FusionEvaluator {
+public:
+  explicit FusionEvaluator(const FusionProblem& problem);
+
+  /// Tiles beyond which a plan is not worth its time.
+  void limit_tiles(std::size_t most) { most_tiles_ = most; }
+
+  /// InfeasibleError where the plan cannot be scheduled.
+  FusionFigures must(const FusionPlan& plan) const;
+  FusionFigures layer_by_layer() const;
+  /// A plan of a group's own step; none where it cannot be scheduled, or has too many tiles.
+  std::optional<FusionFigures> try_group(const TrainingGraph& step, const FusionPlan& plan) const;
+  /// Plans of the whole step, several at a time.
+  std::vector<std::optional<FusionFigures>> try_all(std::span<const FusionPlan> plans,
+                                                    const SearchControl& control) const;
+
+private:
+  FusionFigures run_step(const TilingOptions& tiling, std::size_t most_tiles) const;
+  TilingOptions tiling_of(const FusionPlan& plan) const;
+
+  const FusionProblem& problem_;
+  std::unique_ptr<Scheduler> scheduler_; ///< of whole steps
+  std::size_t most_tiles_ = static_cast<std::size_t>(-1);
+};
+
+/// Equal for plans that make the same tiles for certain.
+std::string key_of(const FusionPlan& plan);
+
+} // namespace monet

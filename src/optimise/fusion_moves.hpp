@@ -1,0 +1,64 @@
+// Changes of a plan, and why its groups are what they are.
+#pragma once
+
+#include "optimise/fusion_groups.hpp"
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace monet {
+
+/// Proposes plans next to a given one: equal groups are changed alike. Changes that have not been
+/// tried for long come first, then those that promise most.
+class FusionMoves {
+public:
+  FusionMoves(const FusionProblem& problem, const FusionOptions& options, const FusionOrder& order,
+              const FusionSegments& segments, const FusionWeights& weights);
+
+  /// Groups of the plan may be taken over into others.
+  void know(const FusionPlan& plan);
+
+  /// Up to `most` plans next to `plan` that are not in `seen`; none when there is none left.
+  void next(const FusionPlan& plan, std::size_t most, const std::set<std::string>& seen,
+            std::vector<FusionPlan>& batch);
+
+private:
+  struct Move {
+    std::string id; ///< equal for the same change of another plan
+    double promise = 0;
+    FusionGroups add;              ///< instead of what they overlap
+    std::vector<std::size_t> drop; ///< groups of the plan
+  };
+  struct Class {
+    std::string signature;
+    std::vector<std::size_t> groups; ///< of the plan
+  };
+
+  std::string signature(const std::vector<OpId>& members);
+  std::vector<Class> classes_of(const FusionGroups& plan);
+  void change_slices(const FusionGroups& plan, const Class& own, std::vector<Move>& moves) const;
+  void shift_borders(const FusionGroups& plan, const Class& own, std::vector<Move>& moves) const;
+  std::optional<FusionGroup> with(const FusionGroup& group, OpId more) const;
+  std::optional<FusionGroup> without(const FusionGroup& group, OpId less) const;
+  bool legal(const std::vector<OpId>& members) const;
+  FusionGroups apply(const FusionGroups& plan, const Move& move) const;
+
+  const FusionProblem& problem_;
+  const FusionOptions& options_;
+  const FusionOrder& order_;
+  const FusionSegments& segments_;
+  FusionWeights weights_;
+  std::vector<std::size_t> place_; ///< per operator: in the sequence, or none
+  std::vector<Move> offers_;       ///< groups that gain on their own, and those of known plans
+  std::map<std::string, int> tried_;
+  std::map<std::vector<OpId>, std::string> signatures_;
+};
+
+/// Per stack of the plan: why the next operator of the sequence is not in it.
+std::vector<std::string> why_they_end(const FusionProblem& problem, const FusionSegments& segments,
+                                      const FusionOrder& order, const FusionPlan& plan,
+                                      const FusionWeights& weights, const SearchControl& control);
+
+} // namespace monet
