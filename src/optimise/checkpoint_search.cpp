@@ -87,25 +87,48 @@ private:
       result.infeasible = true;
       return;
     }
-    start_from_stored(budget);
-    RecomputeSearchOptions searching;
-    searching.effort = options_.effort;
-    searching.starts = plans();
-    RecomputeResult found = search_recompute(space_.problem, budget, searching, control_);
-    if (found.plan)
-      add(std::move(*found.plan), found.method);
     bound_moments(budget, result);
-    if (result.infeasible || space_.problem.ops.size() > kExactOperators)
+    if (result.infeasible)
       return;
+    start_from_stored(budget);
+    if (!is_proven(budget, result)) {
+      RecomputeSearchOptions searching;
+      searching.effort = options_.effort;
+      searching.starts = plans();
+      searching.bound = result.bound;
+      RecomputeResult found = search_recompute(space_.problem, budget, searching, control_);
+      if (found.plan)
+        add(std::move(*found.plan), found.method);
+    }
+    if (!is_proven(budget, result) && space_.problem.ops.size() <= kExactOperators)
+      solve(budget, result);
+  }
+
+  void solve(std::int64_t budget, RecomputeResult& result) {
     RecomputeExactOptions solving;
     solving.nodes = options_.nodes;
     solving.starts = plans();
-    found = solve_recompute(space_.problem, budget, control_, solving);
+    RecomputeResult found = solve_recompute(space_.problem, budget, control_, solving);
     result.bound = std::max(result.bound, found.bound);
     result.infeasible = found.infeasible;
-    result.interrupted = found.interrupted;
+    result.interrupted = result.interrupted || found.interrupted;
     if (found.plan)
       add(std::move(*found.plan), found.method);
+  }
+
+  const Known* best_within(std::int64_t budget) const {
+    const Known* best = nullptr;
+    for (const Known& known : known_) {
+      if (known.point.memory(options_.memory) <= budget &&
+          (!best || known.point.cost < best->point.cost))
+        best = &known;
+    }
+    return best;
+  }
+
+  bool is_proven(std::int64_t budget, const RecomputeResult& result) const {
+    const Known* best = best_within(budget);
+    return best && static_cast<double>(best->point.cost) <= result.bound;
   }
 
   /// Bounds from a few moments: where most lives, and where the backward part begins and goes on.
@@ -180,12 +203,7 @@ private:
       infeasible = infeasible || result.infeasible;
       result.infeasible = infeasible;
       result.bound = bound;
-      const Known* best = nullptr;
-      for (const Known& known : known_) {
-        if (known.point.memory(options_.memory) <= budgets_[i] &&
-            (!best || known.point.cost < best->point.cost))
-          best = &known;
-      }
+      const Known* best = best_within(budgets_[i]);
       if (!best)
         continue;
       internal_check(!infeasible, "a plan for a budget that has none");
