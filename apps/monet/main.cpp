@@ -56,6 +56,7 @@ int run(const Action& action) {
 } // namespace
 
 int main(int argc, char** argv) {
+  std::signal(SIGINT, on_interrupt);
   CLI::App app{"Models one training step of a neural network on an accelerator: latency, energy "
                "and memory."};
   app.name("monet");
@@ -82,7 +83,6 @@ int main(int argc, char** argv) {
     }
     return app.exit(error) == 0 ? kExitOk : kExitUsage;
   }
-  std::signal(SIGINT, on_interrupt);
   for (const auto& [name, action] : actions) {
     if (app.got_subcommand(name))
       return run(action);

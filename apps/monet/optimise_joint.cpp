@@ -1,26 +1,174 @@
 // monet optimise joint: fusion, checkpointing and allocation together.
+#include "memory_budget.hpp"
 #include "optimise.hpp"
 
-#include <CLI/CLI.hpp>
+#include "monet/base/text.hpp"
+#include "monet/optimise/joint.hpp"
+#include "monet/report/optimise_result.hpp"
+#include "monet/report/text.hpp"
 
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
 #include <memory>
 
 namespace monet::cli {
 
-Action add_optimise_joint(CLI::App& optimise) {
-  struct Arguments {
-    OptimiseArguments common;
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct JointArguments {
+  OptimiseArguments common;
+  std::string objective = "latency";
+  std::string budget;
+  std::int64_t levels = JointOptions{}.levels;
+  std::int64_t rounds = JointOptions{}.rounds;
+};
+
+JointObjective joint_objective(const std::string& name) {
+  if (name == "energy")
+    return JointObjective::energy;
+  if (name == "edp")
+    return JointObjective::edp;
+  return name == "dram" ? JointObjective::dram : JointObjective::latency;
+}
+
+StepResult result_of(const JointPoint& point) {
+  return {point.step.get(), &point.tiles, &point.timeline};
+}
+
+Json corners_json(const JointResult& result, const Chip& chip) {
+  Json corners = Json::array();
+  const std::pair<const char*, const JointPoint*> all[] = {{"base", &result.base},
+                                                           {"fused", &result.fused},
+                                                           {"checkpointed", &result.checkpointed},
+                                                           {"both", &result.both}};
+  for (const auto& [name, point] : all) {
+    Json corner = figures_json(name, result_of(*point), chip);
+    corner["way"] = point->name;
+    corner["within_budget"] = result.budget_bytes == 0 || point->peak_bytes <= result.budget_bytes;
+    corners.push_back(std::move(corner));
+  }
+  return corners;
+}
+
+/// Of what was tried: nothing else is as good in latency, energy and peak memory.
+Json front_json(const JointResult& result) {
+  std::vector<const JointTrial*> front;
+  const auto dominates = [](const JointTrial& a, const JointTrial& b) {
+    return a.latency <= b.latency && a.energy_pj <= b.energy_pj && a.peak_bytes <= b.peak_bytes;
   };
-  auto arguments = std::make_shared<Arguments>();
+  for (const JointTrial& trial : result.trials) {
+    if (std::any_of(front.begin(), front.end(),
+                    [&](const JointTrial* other) { return dominates(*other, trial); }))
+      continue;
+    std::erase_if(front, [&](const JointTrial* other) { return dominates(trial, *other); });
+    front.push_back(&trial);
+  }
+  Json points = Json::array();
+  for (const JointTrial* trial : front) {
+    points.push_back({{"latency_cycles", trial->latency},
+                      {"energy_pj", trial->energy_pj},
+                      {"peak_memory_bytes", trial->peak_bytes},
+                      {"offchip_bytes", trial->dram_bytes},
+                      {"stored_activations_bytes", trial->stored_bytes},
+                      {"name", valid_utf8(trial->name)},
+                      {"chosen", trial->name == result.both.name}});
+  }
+  return points;
+}
+
+/// Operators that run again, by name, with how often.
+Json recomputed_json(const JointPoint& point) {
+  Json names = Json::array();
+  for (const Operator& op : point.step->graph.operators()) {
+    if (op.phase == Phase::recompute)
+      names.push_back(valid_utf8(op.name));
+  }
+  return names;
+}
+
+std::string table_of(const Json& json, const Certificate& found) {
+  std::string text = json.at("name").get<std::string>() + "\n\n" +
+                     compared_table(json.at("compared")) + "\n" +
+                     "best way: " + json.at("compared").back().at("way").get<std::string>() + "\n";
+  if (json.contains("budget_bytes"))
+    text += fmt::format("budget: {}, peak {}\n",
+                        human_bytes(json.at("budget_bytes").get<std::int64_t>()),
+                        human_bytes(json.at("peak_bytes").get<std::int64_t>()));
+  return text + fmt::format("gap to the bound: {}\n", gap_text(found));
+}
+
+int run_joint(const JointArguments& arguments, Session& session) {
+  if (!arguments.budget.empty())
+    parse_budget(arguments.budget, 100, "--budget"); // before anything takes time
+  const OptimiseArguments& common = arguments.common;
+  const SearchInputs inputs = prepare(common, arguments.objective, session);
+  JointOptions options;
+  options.objective = joint_objective(arguments.objective);
+  options.levels = inputs.experiment.training ? arguments.levels : 0;
+  options.rounds = arguments.rounds;
+  options.tiling = inputs.tiling_options();
+  options.schedule = inputs.schedule_options(1);
+  if (!arguments.budget.empty()) {
+    options.budget = [&](std::int64_t whole) {
+      return parse_budget(arguments.budget, whole, "--budget");
+    };
+  }
+  const SearchControl control = search_control(common, session);
+  const JointResult result = optimise_jointly(inputs.step, inputs.files.chip, options, control);
+  const bool within = result.budget_bytes == 0 || result.both.peak_bytes <= result.budget_bytes;
+  if (!within && !result.found.interrupted) {
+    throw InfeasibleError(fmt::format(
+        "no way to run the step within {} bytes was found: the least has a peak of {}, {} more",
+        result.budget_bytes, result.both.peak_bytes, result.both.peak_bytes - result.budget_bytes));
+  }
+  Json json =
+      search_json("joint", inputs.experiment.name, arguments.objective, result.found, session);
+  json["peak_bytes"] = result.both.peak_bytes;
+  if (result.budget_bytes > 0)
+    json["budget_bytes"] = result.budget_bytes;
+  json["evaluations"] = result.trials.size();
+  json["compared"] = corners_json(result, inputs.files.chip);
+  json["front"] = front_json(result);
+  json["recomputed"] = recomputed_json(result.both);
+  json["provenance"] = search_provenance(inputs, common);
+  write_search_report(common, inputs, json, {result_of(result.base), result_of(result.both)});
+  return finish_search(common, json, table_of(json, result.found), result.found, session);
+}
+
+} // namespace
+
+Action add_optimise_joint(CLI::App& optimise) {
+  auto arguments = std::make_shared<JointArguments>();
   CLI::App* command =
       optimise.add_subcommand("joint", "Fusion, checkpointing and allocation together");
   arguments->common.add_to(*command);
+  command->add_option("--objective", arguments->objective, "What is minimised")
+      ->check(CLI::IsMember({"latency", "energy", "edp", "dram"}))
+      ->capture_default_str();
+  command
+      ->add_option("--budget", arguments->budget,
+                   "Most memory that may be live at once: bytes, MiB, or a percentage of the peak "
+                   "layer by layer; without it, as much as it takes")
+      ->type_name("BYTES|MiB|%");
+  command
+      ->add_option("--levels", arguments->levels,
+                   "Limits of memory for which recomputation is planned; 0 = none runs again")
+      ->check(CLI::Range(0, 1000))
+      ->capture_default_str();
+  command
+      ->add_option("--rounds", arguments->rounds,
+                   "Rounds of planning, each with the costs of the best schedule so far")
+      ->check(CLI::Range(1, 100))
+      ->capture_default_str();
   command->footer("Example: monet optimise joint --hardware data/hardware/tpu_like_quad_core.yaml "
-                  "--workload data/workload/resnet18_cifar.onnx --batch 1");
-  return [arguments](Session& session) -> int {
-    const SearchInputs inputs = prepare(arguments->common, "latency", session);
-    throw UsageError("optimise joint is not available yet");
-  };
+                  "--workload data/workload/resnet18_cifar.onnx --batch 1 --training "
+                  "data/training/adam.yaml --budget 90%");
+  return [arguments](Session& session) { return run_joint(*arguments, session); };
 }
 
 } // namespace monet::cli

@@ -22,6 +22,9 @@ std::string quoted(const std::string& argument) {
   return text + "'";
 }
 
+Ran run_behind(const std::string& prefix, const std::vector<std::string>& arguments,
+               const fs::path& folder);
+
 bool& updating() {
   static bool update = false;
   return update;
@@ -30,8 +33,20 @@ bool& updating() {
 } // namespace
 
 Ran run_monet(const std::vector<std::string>& arguments, const fs::path& folder) {
+  return run_behind("", arguments, folder);
+}
+
+Ran run_interrupted(const std::vector<std::string>& arguments, double seconds) {
+  return run_behind("timeout --preserve-status -s INT " + std::to_string(seconds) + " ", arguments,
+                    ".");
+}
+
+namespace {
+
+Ran run_behind(const std::string& prefix, const std::vector<std::string>& arguments,
+               const fs::path& folder) {
   const Scratch scratch;
-  std::string command = "cd " + quoted(folder.string()) + " && " + quoted(MONET_BINARY);
+  std::string command = "cd " + quoted(folder.string()) + " && " + prefix + quoted(MONET_BINARY);
   for (const std::string& argument : arguments)
     command += " " + quoted(argument);
   command += " 2>" + quoted(scratch / "err");
@@ -46,6 +61,8 @@ Ran run_monet(const std::vector<std::string>& arguments, const fs::path& folder)
   ran.err = read_file(scratch / "err");
   return ran;
 }
+
+} // namespace
 
 Scratch::Scratch() {
   std::string name = (fs::temp_directory_path() / "monet_cli_XXXXXX").string();

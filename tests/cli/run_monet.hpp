@@ -18,6 +18,9 @@ struct Ran {
 /// Arguments are passed as they are, without a shell's interpretation; runs in `folder`.
 Ran run_monet(const std::vector<std::string>& arguments, const std::filesystem::path& folder = ".");
 
+/// The same, with Ctrl-C after so many seconds.
+Ran run_interrupted(const std::vector<std::string>& arguments, double seconds);
+
 /// A folder of its own for the running test, empty at first, removed at the end.
 class Scratch {
 public:

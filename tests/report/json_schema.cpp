@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 namespace monet::test {
@@ -69,7 +70,14 @@ private:
     return root_.at(Json::json_pointer(reference.substr(1)));
   }
 
-  static bool has_type(const Json& value, const std::string& type) {
+  static bool has_type(const Json& value, const Json& type) {
+    if (type.is_array())
+      return std::any_of(type.begin(), type.end(),
+                         [&](const Json& one) { return has_type(value, one); });
+    if (type == "null")
+      return value.is_null();
+    if (type == "boolean")
+      return value.is_boolean();
     if (type == "object")
       return value.is_object();
     if (type == "array")

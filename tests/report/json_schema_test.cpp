@@ -32,6 +32,13 @@ TEST(JsonSchema, ReportsEachKindOfViolation) {
   EXPECT_EQ(problems(R"({"a": 1, "c": ["s"]})"), std::vector<std::string>{"/c: has too few items"});
 }
 
+TEST(JsonSchema, AValueMayHaveOneOfSeveralTypes) {
+  const Json schema = Json::parse(R"({"type": ["number", "null", "boolean"]})");
+  for (const char* text : {"1.5", "null", "true"})
+    EXPECT_TRUE(schema_violations(schema, Json::parse(text)).empty()) << text;
+  EXPECT_EQ(schema_violations(schema, "text").size(), 1U);
+}
+
 TEST(JsonSchema, RefusesKeywordsItDoesNotKnow) {
   EXPECT_EQ(schema_violations(Json::parse(R"({"pattern": "a"})"), "b"),
             std::vector<std::string>{": the schema uses unknown keyword pattern"});

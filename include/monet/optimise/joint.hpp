@@ -1,0 +1,83 @@
+// Fusion, checkpointing and allocation of one step together: each search on what the others made of
+// the step, judged by the schedule.
+#pragma once
+
+#include "monet/hardware/chip.hpp"
+#include "monet/optimise/search.hpp"
+#include "monet/schedule/schedule.hpp"
+#include "monet/tiling/tiling.hpp"
+#include "monet/training/training.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace monet {
+
+enum class JointObjective : std::uint8_t {
+  latency, ///< cycles
+  energy,  ///< pJ
+  edp,     ///< pJ times cycles
+  dram,    ///< bytes read from and written to the off-chip memory
+};
+
+struct JointOptions {
+  JointObjective objective = JointObjective::latency;
+  /// On the most bytes that live at once in the schedule, every tensor counted once: made from the
+  /// base schedule's peak. Empty: no limit.
+  std::function<std::int64_t(std::int64_t)> budget;
+  TilingOptions tiling; ///< the mapping, and how halos are treated
+  ScheduleOptions schedule;
+  std::int64_t levels = 6; ///< limits of live memory for which a plan of recomputation is tried
+  std::int64_t plan_effort = 30'000'000; ///< of each, see RecomputeSearchOptions
+  std::int64_t rounds = 2; ///< in which plans are made anew with the costs of the best schedule
+};
+
+/// One way to run the step, modelled.
+struct JointPoint {
+  std::string name;
+  std::shared_ptr<const TrainingGraph> step; ///< with what runs again as operators
+  std::vector<OpId> runs; ///< of the operators of the step given; empty: each once, in order
+  std::shared_ptr<const CoreAllocation> allocation; ///< null: make_tiles() chooses
+  TilingOptions tiling;                             ///< points into `allocation`
+  Priority priority = Priority::latency;
+  TileGraph tiles;
+  Timeline timeline;
+  double value = 0; ///< of the objective
+  std::int64_t peak_bytes = 0;
+};
+
+/// Figures of a point that was tried.
+struct JointTrial {
+  std::string name;
+  std::int64_t latency = 0;
+  double energy_pj = 0;
+  std::int64_t dram_bytes = 0;
+  std::int64_t peak_bytes = 0;
+  std::int64_t stored_bytes = 0;
+  double value = 0;
+};
+
+struct JointResult {
+  /// Layer by layer, as it is; the best fused; the best recomputed within the budget, layer by
+  /// layer; and the best of everything within the budget. A corner that nothing within the budget
+  /// was found for is the one with the least peak.
+  JointPoint base, fused, checkpointed, both;
+  std::int64_t budget_bytes = 0;  ///< 0: none
+  std::vector<JointTrial> trials; ///< in the order they were made
+  Certificate found;              ///< best: of `both`; infinite when it is above the budget
+};
+
+double value_of(JointObjective objective, const JointTrial& trial);
+
+/// Searches within `options`. Never worse than fusion alone or recomputation alone, by the
+/// schedule. The same answer for any number of jobs; cut short, the best of what was tried, which
+/// is the base at least. InfeasibleError when not even the base can be scheduled.
+///
+/// The bound holds for every way to run the step: any recomputation, fusion and allocation.
+JointResult optimise_jointly(const TrainingGraph& step, const Chip& chip,
+                             const JointOptions& options, const SearchControl& control);
+
+} // namespace monet

@@ -1,0 +1,322 @@
+#include "monet/optimise/joint.hpp"
+
+#include "monet/base/errors.hpp"
+#include "monet/base/parallel.hpp"
+#include "monet/optimise/checkpointing.hpp"
+#include "monet/optimise/recompute_search.hpp"
+#include "monet/optimise/step_bounds.hpp"
+#include "monet/schedule/bounds.hpp"
+#include "monet/tiling/allocation.hpp"
+#include "monet/training/insert_recompute.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace monet {
+
+namespace {
+
+std::int64_t peak_of(const Timeline& timeline) {
+  std::int64_t sum = 0;
+  for (const std::int64_t bytes : timeline.peak.live)
+    sum += bytes;
+  return sum;
+}
+
+/// A way to run the step that has not been modelled yet.
+struct Variant {
+  std::string name;
+  std::shared_ptr<const TrainingGraph> step;
+  std::vector<OpId> runs;
+  TilingMode mode = TilingMode::layer_by_layer;
+  Priority priority = Priority::latency;
+};
+
+class JointSearch {
+public:
+  JointSearch(const TrainingGraph& step, const Chip& chip, const JointOptions& options,
+              const SearchControl& control)
+      : chip_(chip), options_(options), control_(control),
+        step_(std::make_shared<const TrainingGraph>(step)) {}
+
+  JointResult run() {
+    result_.base = model(base_variant());
+    note(result_.base);
+    set_budget();
+    set_bound();
+    try_all({fused(base_variant())});
+    recompute(result_.base, "");
+    for (std::int64_t round = 1; round < options_.rounds && !interrupted(); ++round) {
+      const std::size_t before = best();
+      recompute(model(tried_[before].first), fmt::format(", round {}", round + 1));
+      if (best() == before)
+        break; // the same costs would give the same plans again
+    }
+    choose();
+    return std::move(result_);
+  }
+
+private:
+  using Tried = std::pair<Variant, JointTrial>;
+
+  bool interrupted() {
+    result_.found.interrupted = result_.found.interrupted || control_.interrupted();
+    return result_.found.interrupted;
+  }
+
+  Variant base_variant() const {
+    return {"base", step_, {}, TilingMode::layer_by_layer, priority()};
+  }
+  Priority priority() const { return options_.schedule.priority; }
+
+  static Variant fused(Variant variant) {
+    variant.name = variant.name == "base" ? "fused" : variant.name + ", fused";
+    variant.mode = TilingMode::fused;
+    return variant;
+  }
+
+  JointPoint model(const Variant& variant) {
+    JointPoint point;
+    point.name = variant.name;
+    point.step = variant.step;
+    point.runs = variant.runs;
+    point.tiling = options_.tiling;
+    point.tiling.mode = variant.mode;
+    if (variant.mode == TilingMode::layer_by_layer)
+      point.tiling.stacks.reset();
+    point.priority = variant.priority;
+    point.tiles = make_tiles(*point.step, chip_, point.tiling);
+    ScheduleOptions schedule_options = options_.schedule;
+    schedule_options.priority = variant.priority;
+    point.timeline = schedule(point.tiles, *point.step, chip_, costs_, schedule_options);
+    const JointTrial figures = figures_of(point);
+    point.value = figures.value;
+    point.peak_bytes = figures.peak_bytes;
+    return point;
+  }
+
+  JointTrial figures_of(const JointPoint& point) const {
+    const OffchipTotals traffic = offchip_traffic(point.timeline, chip_);
+    JointTrial trial;
+    trial.name = point.name;
+    trial.latency = point.timeline.makespan.value;
+    trial.energy_pj = energy_of(point.timeline).total().picojoules().value;
+    trial.dram_bytes = bytes_of(traffic.read + traffic.written);
+    trial.peak_bytes = peak_of(point.timeline);
+    trial.stored_bytes = point.step->stored_bytes;
+    trial.value = value_of(options_.objective, trial);
+    return trial;
+  }
+
+  void note(const JointPoint& base) {
+    tried_.emplace_back(base_variant(), figures_of(base));
+    tell();
+  }
+
+  void set_budget() {
+    if (options_.budget)
+      result_.budget_bytes = options_.budget(result_.base.peak_bytes);
+  }
+
+  /// With recomputation and any halo, every operator runs at least once, every operand that nobody
+  /// makes is read and every result written.
+  void set_bound() {
+    StepBoundOptions bounds;
+    bounds.made_once = false;
+    const TilePlanner planner(*step_, chip_, result_.base.tiling);
+    for (std::size_t i = 0; i < step_->graph.operators().size(); ++i)
+      bounds.cores.push_back(planner.cores(OpId(i)));
+    const StepBounds least = step_bounds(*step_, chip_, bounds);
+    JointTrial none;
+    none.latency = least.latency().value;
+    none.energy_pj = least.energy_pj();
+    none.dram_bytes = (least.offchip_read() + least.offchip_written()).value / 8;
+    result_.found.bound = value_of(options_.objective, none);
+  }
+
+  /// Models all of them, and what needs more than the budget in other orders, too: work that is
+  /// done as soon as it can be makes again early what is wanted late.
+  void try_all(const std::vector<Variant>& variants) {
+    const std::size_t begin = tried_.size();
+    try_each(variants);
+    std::vector<Variant> others;
+    for (std::size_t i = begin; i < tried_.size(); ++i) {
+      if (within_budget(tried_[i].second))
+        continue;
+      for (const auto& [order, name] :
+           {std::pair(Priority::memory, "memory"), std::pair(Priority::order, "order")}) {
+        if (order == priority())
+          continue;
+        others.push_back(tried_[i].first);
+        others.back().priority = order;
+        others.back().name += fmt::format(", priority {}", name);
+      }
+    }
+    if (!others.empty() && !interrupted())
+      try_each(others);
+  }
+
+  /// Models all of them; those that cannot be scheduled, or come too late, are left out.
+  void try_each(const std::vector<Variant>& variants) {
+    std::vector<std::optional<JointTrial>> trials(variants.size());
+    parallel_for(variants.size(), control_.jobs, [&](std::size_t i) {
+      if (control_.interrupted())
+        return;
+      try {
+        trials[i] = figures_of(model(variants[i]));
+      } catch (const InfeasibleError&) { // something does not fit this way
+      }
+    });
+    for (std::size_t i = 0; i < variants.size(); ++i) {
+      if (trials[i])
+        tried_.emplace_back(variants[i], *trials[i]);
+    }
+    interrupted();
+    tell();
+  }
+
+  void tell() const {
+    const JointTrial& trial = tried_[best()].second;
+    control_.tell(
+        {"joint", static_cast<std::int64_t>(tried_.size()), 0, trial.value, result_.found.bound});
+  }
+
+  bool within_budget(const JointTrial& trial) const {
+    return result_.budget_bytes == 0 || trial.peak_bytes <= result_.budget_bytes;
+  }
+
+  bool better(const JointTrial& a, const JointTrial& b) const {
+    const bool a_in = within_budget(a);
+    const bool b_in = within_budget(b);
+    if (a_in != b_in)
+      return a_in;
+    if (!a_in)
+      return a.peak_bytes < b.peak_bytes;
+    return a.value < b.value || (a.value == b.value && a.peak_bytes < b.peak_bytes);
+  }
+
+  template <class Allowed>
+  std::size_t best_of(Allowed&& allowed) const {
+    std::size_t found = tried_.size();
+    for (std::size_t i = 0; i < tried_.size(); ++i) {
+      if (allowed(tried_[i].first) &&
+          (found == tried_.size() || better(tried_[i].second, tried_[found].second)))
+        found = i;
+    }
+    return found;
+  }
+  std::size_t best() const {
+    return best_of([](const Variant&) { return true; });
+  }
+
+  /// Limits from the peak of the step down to what no plan is below, in equal steps.
+  std::vector<std::int64_t> limits(const CheckpointSpace& space) const {
+    const std::int64_t most = replay(space.problem, store_everything(space.problem)).peak_bytes;
+    const std::int64_t least = std::min(most, peak_bound(space.problem));
+    std::vector<std::int64_t> limits;
+    for (std::int64_t i = 1; i <= options_.levels; ++i)
+      limits.push_back(most - (most - least) / (options_.levels + 1) * i);
+    return limits;
+  }
+
+  /// Plans of recomputation with the costs of a schedule, each layer by layer and fused.
+  void recompute(const JointPoint& costed, const std::string& suffix) {
+    if (interrupted() || options_.levels == 0)
+      return;
+    const OperatorCosts costs = costs_of(costed);
+    const std::vector<std::int64_t>& used =
+        options_.objective == JointObjective::latency ? costs.cycles : costs.energy;
+    const CheckpointSpace space = checkpoint_space(*step_, used);
+    RecomputeSearchOptions search;
+    search.effort = options_.plan_effort;
+    SearchControl quiet = control_;
+    quiet.progress = nullptr;
+    std::vector<Variant> variants;
+    for (const std::int64_t limit : limits(space)) {
+      const RecomputeResult found = search_recompute(space.problem, limit, search, quiet);
+      if (!found.plan)
+        break;
+      search.starts = {*found.plan};
+      std::vector<OpId> runs = runs_of(*found.plan);
+      if (runs.size() == step_->graph.operators().size() || !seen_.insert(runs).second)
+        continue;
+      Variant variant;
+      variant.name =
+          fmt::format("{} runs again{}", runs.size() - step_->graph.operators().size(), suffix);
+      variant.step = std::make_shared<const TrainingGraph>(with_recomputation(*step_, runs));
+      variant.runs = std::move(runs);
+      variant.priority = priority();
+      variants.push_back(variant);
+      variants.push_back(fused(std::move(variant)));
+    }
+    try_all(variants);
+  }
+
+  /// Of the operators of the step given: the first run of each, which keeps its name.
+  OperatorCosts costs_of(const JointPoint& point) const {
+    OperatorCosts all = operator_costs(point.timeline, *point.step);
+    if (point.runs.empty())
+      return all;
+    std::map<std::string_view, std::size_t> place;
+    for (std::size_t i = 0; i < all.cycles.size(); ++i)
+      place[point.step->graph.operators()[i].name] = i;
+    OperatorCosts first;
+    for (const Operator& op : step_->graph.operators()) {
+      const std::size_t i = place.at(op.name);
+      first.cycles.push_back(all.cycles[i]);
+      first.energy.push_back(all.energy[i]);
+    }
+    return first;
+  }
+
+  void choose() {
+    const auto corner = [&](bool any_runs, bool any_mode) {
+      const std::size_t found = best_of([&](const Variant& v) {
+        return (any_runs || v.runs.empty()) && (any_mode || v.mode == TilingMode::layer_by_layer);
+      });
+      return model(tried_[found].first);
+    };
+    result_.fused = corner(false, true);
+    result_.checkpointed = corner(true, false);
+    result_.both = corner(true, true);
+    for (const auto& [variant, trial] : tried_)
+      result_.trials.push_back(trial);
+    if (within_budget(result_.trials[best()]))
+      result_.found.best = result_.both.value;
+  }
+
+  const Chip& chip_;
+  const JointOptions& options_;
+  const SearchControl& control_;
+  std::shared_ptr<const TrainingGraph> step_;
+  CoreCostCache costs_;
+  std::vector<Tried> tried_; ///< the base first
+  std::set<std::vector<OpId>> seen_;
+  JointResult result_;
+};
+
+} // namespace
+
+double value_of(JointObjective objective, const JointTrial& trial) {
+  switch (objective) {
+  case JointObjective::latency:
+    return static_cast<double>(trial.latency);
+  case JointObjective::energy:
+    return trial.energy_pj;
+  case JointObjective::edp:
+    return trial.energy_pj * static_cast<double>(trial.latency);
+  case JointObjective::dram:
+    return static_cast<double>(trial.dram_bytes);
+  }
+  throw InternalError("unknown objective");
+}
+
+JointResult optimise_jointly(const TrainingGraph& step, const Chip& chip,
+                             const JointOptions& options, const SearchControl& control) {
+  return JointSearch(step, chip, options, control).run();
+}
+
+} // namespace monet

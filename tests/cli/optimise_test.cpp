@@ -1,0 +1,129 @@
+// monet optimise: what its searches have in common, and the joint search.
+#include "cli/run_monet.hpp"
+#include "report/json_schema.hpp"
+
+#include "monet/base/files.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace monet::test {
+namespace {
+
+using Json = nlohmann::json;
+
+std::vector<std::string> search(const std::string& kind, std::vector<std::string> more = {}) {
+  std::vector<std::string> all{"optimise",   kind,
+                               "--hardware", repository("data/hardware/tpu_like_quad_core.yaml"),
+                               "--workload", repository("data/workload/gpt2_nano.onnx"),
+                               "--batch",    "1",
+                               "--training", repository("data/training/adam.yaml"),
+                               "--json",     "-"};
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+/// The result without what differs between runs.
+Json result_of(const Ran& ran) {
+  Json json = Json::parse(ran.out);
+  EXPECT_EQ(schema_violations(parse_file(repository("docs/optimise.schema.json")), json),
+            std::vector<std::string>{});
+  json.erase("seconds");
+  return json;
+}
+
+TEST(OptimiseJoint, CornersAreNoWorseTogetherThanAlone) {
+  const Ran ran = run_monet(search("joint", {"--budget", "95%", "--jobs", "2", "--verify"}));
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const Json json = result_of(ran);
+  const Json& corners = json.at("compared");
+  ASSERT_EQ(corners.size(), 4U);
+  EXPECT_EQ(corners[0].at("name"), "base");
+  EXPECT_EQ(corners[3].at("name"), "both");
+  EXPECT_TRUE(corners[3].at("within_budget"));
+  EXPECT_EQ(json.at("best"), corners[3].at("latency_cycles"));
+  EXPECT_LE(json.at("bound"), json.at("best"));
+  EXPECT_LE(json.at("peak_bytes"), json.at("budget_bytes"));
+  for (const Json& corner : corners) {
+    if (corner.at("within_budget")) {
+      EXPECT_LE(corners[3].at("latency_cycles"), corner.at("latency_cycles"));
+    }
+  }
+  const auto chosen = [](const Json& point) { return point.at("chosen").get<bool>(); };
+  const Json& front = json.at("front");
+  EXPECT_EQ(std::count_if(front.begin(), front.end(), chosen), 1);
+}
+
+TEST(OptimiseJoint, IsTheSameForAnyNumberOfThreads) {
+  const std::vector<std::string> options{"--objective", "energy", "--levels", "3"};
+  const Ran one = run_monet(search("joint", options));
+  std::vector<std::string> more = options;
+  more.insert(more.end(), {"--jobs", "2"});
+  const Ran two = run_monet(search("joint", more));
+  ASSERT_EQ(one.code, 0) << one.err;
+  EXPECT_EQ(result_of(one), result_of(two));
+}
+
+TEST(OptimiseJoint, ABudgetThatNothingMeetsIsInfeasible) {
+  const Ran ran = run_monet(search("joint", {"--budget", "1KiB", "--levels", "1"}));
+  EXPECT_EQ(ran.code, 4) << ran.err;
+  EXPECT_NE(ran.err.find("infeasible: no way to run the step within 1024 bytes"), std::string::npos)
+      << ran.err;
+  EXPECT_EQ(ran.out, "");
+}
+
+TEST(OptimiseJoint, BadInputIsSaidWithItsPlace) {
+  const Scratch scratch;
+  const std::string file = scratch.file("training.yaml", "loss: cross_entropi\n");
+  const Ran ran = run_monet({"optimise", "joint", "--hardware",
+                             repository("data/hardware/tpu_like_quad_core.yaml"), "--workload",
+                             repository("data/workload/gpt2_nano.onnx"), "--training", file});
+  EXPECT_EQ(ran.code, 3);
+  EXPECT_NE(ran.err.find("training.yaml:1:7"), std::string::npos) << ran.err;
+}
+
+class EverySearch : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(EverySearch, InterruptedGivesAValidResult) {
+  for (const double seconds : {0.1, 0.35}) {
+    const Ran ran = run_interrupted(search(GetParam()), seconds);
+    if (ran.code == 0)
+      continue; // it was faster
+    EXPECT_EQ(ran.code, 130) << ran.err;
+    const Json json = result_of(ran);
+    EXPECT_NE(ran.err.find("interrupted: this is the best so far, gap "), std::string::npos)
+        << ran.err;
+    EXPECT_TRUE(json.contains("gap"));
+  }
+}
+
+TEST_P(EverySearch, ATimeLimitEndsItWithTheBestSoFar) {
+  const Ran ran = run_monet(search(GetParam(), {"--time-limit", "0.05"}));
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  const Json json = result_of(ran);
+  if (json.at("interrupted")) {
+    EXPECT_NE(ran.err.find("time limit reached: this is the best so far"), std::string::npos);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, EverySearch, ::testing::Values("joint", "checkpointing"),
+                         [](const auto& kind) { return kind.param; });
+
+TEST(OptimiseReport, ShowsTheSearchAndTheStepsItCompared) {
+  const Scratch scratch;
+  const Ran ran = run_monet(search("joint", {"--levels", "1", "--report", scratch / "out"}));
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const Json result = parse_file(scratch / "out/result.json");
+  EXPECT_EQ(schema_violations(parse_file(repository("docs/result.schema.json")), result),
+            std::vector<std::string>{});
+  const Json& optimise = result.at("optimise");
+  EXPECT_EQ(optimise.at("searches").at(0).at("kind"), "joint");
+  EXPECT_EQ(optimise.at("compared").at(1).at("latency_cycles"), result.at("latency_cycles"));
+  EXPECT_EQ(run_monet({"report", scratch / "out/result.json", "-o", scratch / "again.html"}).code,
+            0);
+  EXPECT_EQ(read_file(scratch / "again.html"), read_file(scratch / "out/report.html"));
+}
+
+} // namespace
+} // namespace monet::test
