@@ -253,6 +253,8 @@ void CbcRun::attempt(MilpResult& result, bool preprocess) {
   StopEvents events(control_, stopped);
   solver.getModelPtr()->passInEventHandler(&events);
   solver.getModelPtr()->dual();
+  if (!stopped && solver.getModelPtr()->status() == 2)
+    solver.getModelPtr()->primal();
   if (stopped || control_.interrupted()) {
     result.interrupted = true;
     return;
@@ -261,8 +263,8 @@ void CbcRun::attempt(MilpResult& result, bool preprocess) {
     complete_ = true;
     return;
   }
-  if (solver.getModelPtr()->status() != 0 && solver.getModelPtr()->status() != 2)
-    return; // numerical trouble: nothing is claimed
+  if (solver.getModelPtr()->status() != 0)
+    return; // unbounded, or numerical trouble: nothing is claimed
   solver.resolve();
   if (solver.isProvenOptimal())
     result.bound = std::max(result.bound, solver.getObjValue() / scale_);

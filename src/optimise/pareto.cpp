@@ -60,8 +60,10 @@ double volume(std::span<const Point> points, std::span<const double> reference, 
     Staircase front(reference[0], reference[1]);
     for (std::size_t i = 0; i < points.size(); ++i) {
       front.add(points[i][0], points[i][1]);
+      if (count == 2)
+        continue;
       const double next = i + 1 < points.size() ? points[i + 1][2] : reference[2];
-      sum += count == 3 ? front.area() * (next - points[i][2]) : 0;
+      sum += front.area() * (next - points[i][2]);
     }
     return count == 3 ? sum : front.area();
   }

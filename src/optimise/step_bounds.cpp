@@ -15,7 +15,8 @@ namespace monet {
 namespace {
 
 constexpr std::size_t kWindow = 12; ///< separators up to so far apart are put together in a path
-constexpr std::size_t kBlocks = 32; ///< separators that windows begin and end at
+constexpr std::size_t kMostCones = 400'000; ///< boxes of operators in the cones of separators
+constexpr std::size_t kBlocks = 32;         ///< separators that windows begin and end at
 
 /// Least cycles for bits that leave and enter the off-chip memory.
 class OffchipTime {
@@ -172,7 +173,9 @@ public:
 private:
   void place_separators() {
     const std::size_t count = graph_.operators().size();
-    const std::size_t most = std::max<std::size_t>(1, options_.separators);
+    const std::size_t most =
+        std::clamp(kMostCones / std::max<std::size_t>(1, count), std::size_t{1},
+                   std::max<std::size_t>(1, options_.separators));
     std::size_t last = count;
     for (std::size_t k = 0; k < std::min(most, count); ++k) {
       const std::size_t o = count <= most ? k : k * count / most;

@@ -218,6 +218,16 @@ TEST(Milp, TakesCostsOfAnySize) {
   }
 }
 
+TEST(Milp, ClaimsNothingWhereThereIsNoLeastCost) {
+  MilpModel model;
+  const std::uint32_t x = model.add_variable(0, kUnbounded, -1, true);
+  const std::uint32_t y = model.add_variable(0, 5, 1, false);
+  model.add_row(std::vector<LinearTerm>{{x, 1}, {y, -1}}, 0, kUnbounded);
+  const MilpResult result = model.solve({});
+  EXPECT_EQ(result.status, MilpStatus::unknown);
+  EXPECT_EQ(result.bound, -kUnbounded);
+}
+
 TEST(Milp, LeavesSignalsAndOutputAlone) {
   std::signal(SIGINT, [](int) {});
   struct sigaction before {};

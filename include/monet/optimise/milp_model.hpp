@@ -35,7 +35,7 @@ enum class MilpStatus : std::uint8_t {
   optimal,    ///< `objective` is the least, see MilpResult::bound
   feasible,   ///< a limit came first; `values` is the best found
   infeasible, ///< proven: there is no solution
-  unknown,    ///< a limit came first and nothing was found
+  unknown,    ///< a limit came first and nothing was found, or there is no least cost
 };
 
 struct MilpResult {

@@ -20,8 +20,8 @@ struct StepBoundOptions {
   /// Per operator, the cores that it may run on; empty: all that can, or whole vector empty. A
   /// mapping that sends element-wise work to other cores must be told here.
   std::vector<std::vector<CoreId>> cores;
-  /// So many operators, spread over the step, are looked at as points that everything before must
-  /// have passed; more give tighter bounds. Time and memory grow with it times the operators.
+  /// So many operators at most, spread over the step, are looked at as points that everything
+  /// before must have passed; more give tighter bounds. Large steps have fewer.
   std::size_t separators = 512;
 };
 
