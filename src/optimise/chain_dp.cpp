@@ -1,0 +1,344 @@
+#include "monet/optimise/chain_dp.hpp"
+
+#include "monet/base/checked.hpp"
+#include "monet/base/errors.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace monet {
+
+namespace {
+
+/// Cost beyond running everything once of a part of the chain, for each amount of memory from the
+/// least that will do to the most at which it is not 0.
+template <typename Cost>
+struct Part {
+  std::int32_t least = 0;  ///< memory: with less there is no plan
+  std::int32_t enough = 0; ///< with this and more the cost is 0; at least `least`
+  std::size_t first = 0;   ///< of enough - least costs
+};
+
+// Most of the time goes here: wider registers where the processor has them.
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__linux__) &&       \
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define MONET_WIDE __attribute__((target_clones("avx2", "default"), optimize("O3")))
+#else
+#define MONET_WIDE
+#endif
+
+/// best = min(best, a + b + plus)
+MONET_WIDE void lower_both(std::int32_t* __restrict best, const std::int32_t* __restrict a,
+                           const std::int32_t* __restrict b, std::int32_t count,
+                           std::int32_t plus) {
+  for (std::int32_t i = 0; i < count; ++i) {
+    const std::int32_t sum = a[i] + b[i] + plus;
+    best[i] = sum < best[i] ? sum : best[i];
+  }
+}
+MONET_WIDE void lower_both(std::int64_t* __restrict best, const std::int64_t* __restrict a,
+                           const std::int64_t* __restrict b, std::int32_t count,
+                           std::int64_t plus) {
+  for (std::int32_t i = 0; i < count; ++i) {
+    const std::int64_t sum = a[i] + b[i] + plus;
+    best[i] = sum < best[i] ? sum : best[i];
+  }
+}
+
+/// best = min(best, a + plus)
+MONET_WIDE void lower_one(std::int32_t* __restrict best, const std::int32_t* __restrict a,
+                          std::int32_t count, std::int32_t plus) {
+  for (std::int32_t i = 0; i < count; ++i) {
+    const std::int32_t sum = a[i] + plus;
+    best[i] = sum < best[i] ? sum : best[i];
+  }
+}
+MONET_WIDE void lower_one(std::int64_t* __restrict best, const std::int64_t* __restrict a,
+                          std::int32_t count, std::int64_t plus) {
+  for (std::int32_t i = 0; i < count; ++i) {
+    const std::int64_t sum = a[i] + plus;
+    best[i] = sum < best[i] ? sum : best[i];
+  }
+}
+
+#undef MONET_WIDE
+
+template <typename Cost>
+class ChainTable {
+public:
+  ChainTable(std::span<const ChainLayer> layers, std::int64_t part_bytes, std::int32_t most,
+             const SearchControl& control)
+      : n_(static_cast<std::int32_t>(layers.size())), most_(most), control_(control),
+        parts_(layers.size() * (layers.size() + 1) / 2), row_(static_cast<std::size_t>(most) + 1) {
+    const auto in_parts = [&](std::int64_t bytes) {
+      const std::int64_t parts = bytes / part_bytes + (bytes % part_bytes != 0 ? 1 : 0);
+      return static_cast<std::int32_t>(std::min<std::int64_t>(parts, most + std::int64_t{1}));
+    };
+    forward_ = {0};
+    for (const ChainLayer& layer : layers) {
+      output_.push_back(in_parts(layer.bytes));
+      tape_.push_back(in_parts(layer.tape_bytes));
+      gradient_.push_back(in_parts(layer.gradient_bytes));
+      forward_.push_back(forward_.back() + static_cast<Cost>(layer.forward_cost));
+    }
+    gradient_.back() = 0; // given
+  }
+
+  /// False where the control stopped it.
+  bool fill() {
+    for (std::int32_t t = 0; t < n_; ++t) {
+      if (control_.interrupted())
+        return false;
+      for (std::int32_t s = t; s >= 0; --s)
+        fill_part(s, t);
+    }
+    return true;
+  }
+
+  bool feasible() const { return part(0, n_ - 1).least <= most_; }
+
+  /// Beyond running everything once.
+  std::int64_t extra() const { return cost(part(0, n_ - 1), most_); }
+
+  /// Forward runs by layer, backward ones by n + layer.
+  void plan(std::vector<std::int32_t>& runs) const {
+    struct Task {
+      std::int32_t s, t, memory;
+    };
+    std::vector<Task> tasks = {{0, n_ - 1, most_}};
+    while (!tasks.empty()) {
+      const auto [s, t, m] = tasks.back();
+      tasks.pop_back();
+      if (s > t) { // the backward part of layer t
+        runs.push_back(n_ + t);
+        continue;
+      }
+      if (s == t) {
+        if (t == n_ - 1 || tape(t) > 0)
+          runs.push_back(t);
+        runs.push_back(n_ + t);
+        continue;
+      }
+      const std::int32_t k = split(s, t, m);
+      for (std::int32_t j = s; j < std::max(k, s + 1); ++j)
+        runs.push_back(j);
+      if (k == s) { // its tape is kept
+        tasks.push_back({s + 1, s, 0});
+        tasks.push_back({s + 1, t, m - kept(s)});
+      } else {
+        tasks.push_back({s, k - 1, m});
+        tasks.push_back({k, t, m - output(k - 1)});
+      }
+    }
+  }
+
+private:
+  static constexpr Cost kInfinite = std::numeric_limits<Cost>::max() / 4;
+
+  std::size_t index(std::int32_t s, std::int32_t t) const { // by t, then s
+    const auto column = static_cast<std::size_t>(t);
+    return column * (column + 1) / 2 + static_cast<std::size_t>(s);
+  }
+  const Part<Cost>& part(std::int32_t s, std::int32_t t) const { return parts_[index(s, t)]; }
+  std::int32_t output(std::int32_t i) const { return output_[static_cast<std::size_t>(i)]; }
+  std::int32_t tape(std::int32_t i) const { return tape_[static_cast<std::size_t>(i)]; }
+  std::int32_t gradient(std::int32_t i) const {
+    return i < 0 ? 0 : gradient_[static_cast<std::size_t>(i)];
+  }
+  Cost forward(std::int32_t s, std::int32_t k) const { ///< of layers [s, k)
+    return forward_[static_cast<std::size_t>(k)] - forward_[static_cast<std::size_t>(s)];
+  }
+  Cost cost(const Part<Cost>& p, std::int32_t memory) const {
+    if (memory < p.least)
+      return kInfinite;
+    return memory >= p.enough ? 0 : costs_[p.first + static_cast<std::size_t>(memory - p.least)];
+  }
+  std::int32_t kept(std::int32_t s) const { return output(s) + tape(s); }
+  /// What the backward part of layer s needs.
+  std::int32_t backward_need(std::int32_t s) const {
+    return kept(s) + gradient(s) + gradient(s - 1);
+  }
+  /// What is there while the part's layers run forward: the output of its last one, which is not
+  /// made yet in parts that end with the chain, and its gradient.
+  std::int32_t waiting(std::int32_t t) const { return t == n_ - 1 ? 0 : output(t) + gradient(t); }
+  std::int32_t keep_need(std::int32_t s, std::int32_t t) const {
+    return std::max(kept(s) + waiting(t), backward_need(s));
+  }
+  /// What running layer j on the way, to keep a later one, needs.
+  std::int32_t pass_need(std::int32_t s, std::int32_t j) const {
+    return (j > s ? output(j - 1) : 0) + kept(j);
+  }
+  /// What it costs to keep the input of layer k first, beyond what has to run once: the layers
+  /// before run forward once more, the one before k only for its tape.
+  Cost way(std::int32_t s, std::int32_t k) const { return forward(s, tape(k - 1) > 0 ? k : k - 1); }
+
+  void fill_part(std::int32_t s, std::int32_t t) {
+    Part<Cost>& mine = parts_[index(s, t)];
+    if (s == t) {
+      mine.least = mine.enough = backward_need(s);
+      return;
+    }
+    const Part<Cost>& rest = part(s + 1, t);
+    const std::int32_t keep_least = std::max(keep_need(s, t), rest.least + kept(s));
+    std::int32_t least = keep_least;
+    std::int32_t pass = 0;
+    for (std::int32_t k = s + 1; k <= t; ++k) {
+      pass = std::max(pass, pass_need(s, k - 1) + waiting(t));
+      least =
+          std::min(least, std::max({pass, part(s, k - 1).least, part(k, t).least + output(k - 1)}));
+    }
+    const std::int32_t enough = std::max(keep_need(s, t), rest.enough + kept(s));
+    mine = {least, enough, costs_.size()};
+    const std::int32_t end = std::min(enough, most_ + 1); // of what is in the table
+    if (least >= end)
+      return;
+    std::fill(row_.begin() + least, row_.begin() + end, kInfinite);
+    for (std::int32_t m = std::max(keep_least, least); m < end; ++m)
+      row_[static_cast<std::size_t>(m)] = cost(rest, m - kept(s));
+    lower_by_splits(s, t, end);
+    costs_.insert(costs_.end(), row_.begin() + least, row_.begin() + end);
+  }
+
+  void lower_by_splits(std::int32_t s, std::int32_t t, std::int32_t end) {
+    std::int32_t pass = 0;
+    for (std::int32_t k = s + 1; k <= t; ++k) {
+      pass = std::max(pass, pass_need(s, k - 1) + waiting(t));
+      const Cost plus = way(s, k);
+      // Costs fall with memory, and the way only gets longer.
+      while (end > 0 && row_[static_cast<std::size_t>(end - 1)] <= plus)
+        --end;
+      const Part<Cost>& left = part(s, k - 1);
+      const Part<Cost>& right = part(k, t);
+      const std::int32_t shift = output(k - 1);
+      std::int32_t m = std::max({pass, left.least, right.least + shift});
+      if (m >= end)
+        continue;
+      Cost* best = row_.data();
+      const Cost* l = costs_.data() + left.first; // at left.least
+      const Cost* r = costs_.data() + right.first;
+      const std::int32_t left_end = std::clamp(left.enough, m, end);
+      const std::int32_t right_end = std::clamp(right.enough + shift, m, end);
+      const std::int32_t both = std::min(left_end, right_end);
+      lower_both(best + m, l + (m - left.least), r + (m - shift - right.least), both - m, plus);
+      m = both;
+      if (left_end > m)
+        lower_one(best + m, l + (m - left.least), left_end - m, plus);
+      else if (right_end > m)
+        lower_one(best + m, r + (m - shift - right.least), right_end - m, plus);
+      m = std::max(left_end, right_end);
+      for (; m < end; ++m)
+        best[m] = std::min(best[m], plus);
+    }
+  }
+
+  /// s: keep what layer s makes; else the first layer whose input is kept, of a part of two layers
+  /// or more.
+  std::int32_t split(std::int32_t s, std::int32_t t, std::int32_t m) const {
+    const Cost target = cost(part(s, t), m);
+    if (m >= keep_need(s, t) && cost(part(s + 1, t), m - kept(s)) == target)
+      return s;
+    std::int32_t pass = 0;
+    for (std::int32_t k = s + 1; k <= t; ++k) {
+      pass = std::max(pass, pass_need(s, k - 1) + waiting(t));
+      if (m < pass)
+        break;
+      if (way(s, k) + cost(part(k, t), m - output(k - 1)) + cost(part(s, k - 1), m) == target)
+        return k;
+    }
+    return s;
+  }
+
+  std::int32_t n_, most_;
+  const SearchControl& control_;
+  std::vector<std::int32_t> output_, tape_, gradient_;
+  std::vector<Cost> forward_; // sums
+  std::vector<Part<Cost>> parts_;
+  std::vector<Cost> costs_, row_;
+};
+
+template <typename Cost>
+void solve(std::span<const ChainLayer> layers, std::int64_t part_bytes, std::int32_t most,
+           const SearchControl& control, RecomputeResult& result) {
+  ChainTable<Cost> table(layers, part_bytes, most, control);
+  if (!table.fill()) {
+    result.interrupted = true;
+    return;
+  }
+  if (!table.feasible()) {
+    result.infeasible = true;
+    return;
+  }
+  const auto n = static_cast<std::uint32_t>(layers.size());
+  std::vector<std::int32_t> runs;
+  table.plan(runs);
+  RecomputePlan plan;
+  for (const std::int32_t run : runs) {
+    const auto op = static_cast<std::uint32_t>(run);
+    plan.runs.push_back(op < n ? op : n + (2 * n - 1 - op));
+  }
+  result.outcome = replay(chain_problem(layers), plan);
+  const double found = static_cast<double>(table.extra()) + result.bound;
+  if (static_cast<double>(result.outcome.cost) != found)
+    throw InternalError("chain: a plan that does not cost what was computed");
+  result.plan = std::move(plan);
+}
+
+} // namespace
+
+RecomputeProblem chain_problem(std::span<const ChainLayer> layers) {
+  RecomputeProblem p;
+  const auto n = static_cast<std::uint32_t>(layers.size());
+  p.buffers.push_back({"input", 0, std::nullopt, false});
+  for (std::uint32_t i = 0; i < n; ++i) { // 1 + 2 i: output, 2 + 2 i: tape
+    const std::string name = std::to_string(i);
+    p.buffers.push_back({"x" + name, layers[i].bytes, i, false});
+    p.buffers.push_back({"tape" + name, layers[i].tape_bytes, i, false});
+    p.ops.push_back({"f" + name,
+                     layers[i].forward_cost,
+                     0,
+                     true,
+                     {i == 0 ? 0 : 2 * i - 1},
+                     {1 + 2 * i, 2 + 2 * i}});
+  }
+  std::uint32_t gradient = 0; // the last one is given
+  for (std::uint32_t i = n; i-- > 0;) {
+    const auto made = static_cast<std::uint32_t>(p.buffers.size());
+    const auto op = static_cast<std::uint32_t>(p.ops.size());
+    p.buffers.push_back(
+        {"dx" + std::to_string(i), i == 0 ? 0 : layers[i - 1].gradient_bytes, op, i == 0});
+    std::vector<std::uint32_t> reads = {i == 0 ? 0 : 2 * i - 1, 1 + 2 * i, 2 + 2 * i};
+    if (gradient != 0)
+      reads.push_back(gradient);
+    p.ops.push_back({"b" + std::to_string(i), layers[i].backward_cost, 0, true, reads, {made}});
+    gradient = made;
+  }
+  return p;
+}
+
+RecomputeResult solve_chain(std::span<const ChainLayer> layers, std::int64_t budget,
+                            std::size_t levels, const SearchControl& control) {
+  RecomputeResult result;
+  result.method = "chain";
+  std::int64_t longest = 0; // no plan runs a layer forward more often than there are layers
+  for (const ChainLayer& layer : layers) {
+    result.bound += static_cast<double>(layer.forward_cost + layer.backward_cost);
+    longest = checked_add(longest, layer.forward_cost);
+  }
+  if (layers.empty() || budget < 0) {
+    result.infeasible = budget < 0;
+    result.plan = layers.empty() && budget >= 0 ? std::optional(RecomputePlan{}) : std::nullopt;
+    return result;
+  }
+  const auto parts =
+      static_cast<std::int64_t>(std::clamp<std::size_t>(levels, 1, std::size_t{1} << 20));
+  const std::int64_t part_bytes = std::max<std::int64_t>(1, budget / parts);
+  const auto most = static_cast<std::int32_t>(budget / part_bytes);
+  const auto n = static_cast<std::int64_t>(layers.size());
+  if (longest < std::numeric_limits<std::int32_t>::max() / 16 / n)
+    solve<std::int32_t>(layers, part_bytes, most, control, result);
+  else
+    solve<std::int64_t>(layers, part_bytes, most, control, result);
+  return result;
+}
+
+} // namespace monet
