@@ -36,8 +36,11 @@ double seconds_now() {
   return std::chrono::duration<double>(now).count();
 }
 
-/// A step is trained, by the usual options if none are given; what is pinned is stored.
-void adapt(const CheckpointingArguments& own, Experiment& experiment) {
+/// A step is trained, by the usual options if none are given; what is pinned is stored. A plan is
+/// an order, which the scheduler keeps to unless it is told otherwise.
+void adapt(const CheckpointingArguments& own, bool in_order, Experiment& experiment) {
+  if (in_order && experiment.priority == Priority::latency)
+    experiment.priority = Priority::order;
   if (!experiment.training)
     experiment.training.emplace();
   TrainingOptions& options = *experiment.training;
@@ -333,7 +336,7 @@ Action add_optimise_checkpointing(CLI::App& optimise) {
   command->footer(
       "Example: monet optimise checkpointing --hardware data/hardware/tpu_like_quad_core.yaml "
       "--workload data/workload/resnet18_cifar.onnx --batch 1 --memory stored --budget 50%");
-  return [arguments](Session& session) -> int {
+  return [arguments, command](Session& session) -> int {
     if (!arguments->own.log.empty())
       return optimise_log(arguments->common, arguments->own, session);
     if (arguments->own.sweep && !arguments->own.budget.empty())
@@ -341,7 +344,10 @@ Action add_optimise_checkpointing(CLI::App& optimise) {
     const CheckpointingArguments& own = arguments->own;
     if (own.method != "automatic" && own.method != "heuristics" && own.method != "genetic")
       throw UsageError("--method " + own.method + " is for --log");
-    arguments->common.adapt = [&own](Experiment& experiment) { adapt(own, experiment); };
+    const bool in_order = command->count("--priority") == 0;
+    arguments->common.adapt = [&own, in_order](Experiment& experiment) {
+      adapt(own, in_order, experiment);
+    };
     const SearchInputs inputs = prepare(arguments->common, own.objective, session);
     return Checkpointing(*arguments, inputs, session).run();
   };
