@@ -225,10 +225,7 @@ private:
                  {"gap", number_json(certificate.gap())},
                  {"seconds", row.seconds},
                  {"interrupted", row.found.interrupted},
-                 {"peak_bytes", nullptr},
-                 {"overhead", nullptr},
-                 {"method", row.found.method},
-                 {"runs", nullptr}};
+                 {"method", row.found.method}};
     if (row.found.plan) {
       json["peak_bytes"] = row.found.outcome.peak_bytes;
       json["overhead"] = overhead(row.found.outcome.cost);
@@ -262,7 +259,8 @@ private:
     json["least_bytes_bound"] = peak_bound(problem());
     const Json row = json_of(last);
     for (const char* key : {"budget_bytes", "peak_bytes", "overhead", "method", "compared"})
-      json[key] = row.at(key);
+      if (row.contains(key))
+        json[key] = row.at(key);
     if (own_.sweep) {
       json["budgets"] = Json::array();
       for (const Row& each : rows_)
@@ -325,6 +323,8 @@ int optimise_log(const OptimiseArguments& common, const CheckpointingArguments& 
     throw UsageError("--method genetic is of no use with --log");
   if (own.sweep != own.budget.empty())
     throw UsageError("--log needs either --budget or --sweep");
+  if (!common.report.empty())
+    throw UsageError("--report is of no use with --log");
   if (!common.experiment.empty())
     throw UsageError("--log takes the place of an experiment file");
   for (const CLI::Option* option : common.of_step)

@@ -1,4 +1,5 @@
 #include "cli/run_monet.hpp"
+#include "report/json_schema.hpp"
 
 #include <gtest/gtest.h>
 
@@ -16,6 +17,11 @@ std::vector<std::string> checkpointing(const std::string& log, std::vector<std::
   return arguments;
 }
 
+void expect_schema(const json& result) {
+  EXPECT_EQ(schema_violations(parse_file(repository("docs/optimise.schema.json")), result),
+            std::vector<std::string>{});
+}
+
 json without_seconds(json result) {
   result.erase("seconds");
   for (json& row : result["budgets"])
@@ -27,6 +33,7 @@ TEST(OptimiseLog, ABudgetGivesAPlanWithItsBound) {
   const Ran ran = run_monet(checkpointing(kConvolutions, {"--budget", "80%", "--json", "-"}));
   ASSERT_EQ(ran.code, 0) << ran.err;
   const json result = json::parse(ran.out);
+  expect_schema(result);
   EXPECT_EQ(result["kind"], "optimise checkpointing-log");
   EXPECT_EQ(result["budget_bytes"], result["unconstrained_peak_bytes"].get<int>() * 80 / 100);
   EXPECT_LE(result["peak_bytes"], result["budget_bytes"]);
@@ -48,6 +55,7 @@ TEST(OptimiseLog, ASweepIsMonotoneAndTheSameOnTwoThreads) {
       kConvolutions, {"--sweep", "--least", "60%", "--method", "search", "--json", "-"}));
   ASSERT_EQ(one.code, 0) << one.err;
   const json result = json::parse(one.out);
+  expect_schema(result);
   ASSERT_GE(result["budgets"].size(), 4U);
   double budget = 1e18;
   double best = 0;
@@ -73,6 +81,24 @@ TEST(OptimiseLog, OneHeuristicAlone) {
   const json result = json::parse(ran.out);
   EXPECT_EQ(result["method"], "dtr");
   EXPECT_EQ(result["best"], result["compared"][2]["best"]);
+}
+
+TEST(OptimiseLog, CutShortItGivesTheBestSoFar) {
+  for (const double seconds : {0.02, 0.2}) {
+    const Ran ran =
+        run_interrupted(checkpointing(kConvolutions, {"--sweep", "--json", "-"}), seconds);
+    if (ran.code == 0)
+      continue;
+    EXPECT_EQ(ran.code, 130) << ran.err;
+    if (ran.code == 130)
+      expect_schema(json::parse(ran.out));
+  }
+  const Ran limited = run_monet(
+      checkpointing(kConvolutions, {"--budget", "50%", "--time-limit", "0.3", "--json", "-"}));
+  ASSERT_EQ(limited.code, 0) << limited.err;
+  const json result = json::parse(limited.out);
+  expect_schema(result);
+  EXPECT_LE(result["bound"].get<double>(), result["best"].get<double>());
 }
 
 TEST(OptimiseLog, FailuresHaveTheirExitCodes) {
