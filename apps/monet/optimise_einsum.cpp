@@ -107,6 +107,7 @@ nlohmann::ordered_json mappings_json(const EinsumCascade& cascade, const EinsumP
       nodes.push_back({{"loops", std::move(loops)},
                        {"tensor", valid_utf8(cascade.tensors[tensor].name)},
                        {"tile_bits", node.tile_bits},
+                       {"dram_bits", node.dram_bits},
                        {"backing", node.in_buffer ? "buffer" : "dram"}});
     }
     list.push_back({{"name", valid_utf8(cascade.einsums[e].name)},

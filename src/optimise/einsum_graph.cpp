@@ -1,6 +1,7 @@
 #include "einsum_graph.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <span>
 #include <unordered_map>
@@ -45,8 +46,8 @@ struct View {
 class Joiner {
 public:
   Joiner(const std::vector<Node>& before, const Shape& shape, const Rows& rows, const Uses& uses,
-         bool unordered, LayerStatistics& statistics)
-      : before_(before), rows_(rows), uses_(uses), unordered_(unordered), statistics_(statistics) {
+         const LayerRules& rules, LayerStatistics& statistics)
+      : before_(before), rows_(rows), uses_(uses), allowed_(rules), statistics_(statistics) {
     views_.resize(rows.groups.size());
     for (std::size_t g = 0; g < rows.groups.size(); ++g) {
       const RowGroup& group = rows.groups[g];
@@ -130,13 +131,14 @@ private:
 
   bool compatible(const Node& left, std::size_t g) const {
     const RowGroup& group = rows_.groups[g];
-    if (left.trips.size() > group.path.size() || loops_after(left, g) > own_loops_after(g))
+    const std::size_t own = allowed_.relaxed ? group.path.size() : own_loops_after(g);
+    if (left.trips.size() > group.path.size() || loops_after(left, g) > own)
       return false;
     for (std::size_t l = 0; l < left.trips.size(); ++l) {
       if (left.trips[l] != group.path[l].trips)
         return false;
     }
-    if (unordered_)
+    if (allowed_.unordered)
       return true;
     for (std::size_t u = 0; u < uses_.uses.size(); ++u) {
       if (!uses_.uses[u].before)
@@ -175,7 +177,8 @@ private:
       if (view.level != kInDram)
         live.bits = group.tile_bits[use.operand];
       const auto known = static_cast<std::ptrdiff_t>(
-          unordered_ || !use.made ? static_cast<std::size_t>(std::max(view.level, 0)) : loops);
+          allowed_.unordered || !use.made ? static_cast<std::size_t>(std::max(view.level, 0))
+                                          : loops);
       live.loops.assign(view.loops.begin(), view.loops.begin() + known);
       state.live.push_back(std::move(live));
     }
@@ -200,7 +203,7 @@ private:
   const std::vector<Node>& before_;
   const Rows& rows_;
   const Uses& uses_;
-  bool unordered_;
+  LayerRules allowed_;
   LayerStatistics& statistics_;
   std::vector<std::vector<View>> views_; ///< [group][use]
   std::map<Key, std::vector<std::uint32_t>> index_;
@@ -211,8 +214,73 @@ private:
 } // namespace
 
 Layer next_layer(const std::vector<Node>& before, const Shape& shape, const Rows& rows,
-                 const Uses& uses, bool unordered, LayerStatistics& statistics) {
-  return Joiner(before, shape, rows, uses, unordered, statistics).run();
+                 const Uses& uses, const LayerRules& rules, LayerStatistics& statistics) {
+  return Joiner(before, shape, rows, uses, rules, statistics).run();
+}
+
+namespace {
+
+constexpr std::uint32_t kDropped = std::numeric_limits<std::uint32_t>::max();
+
+/// The nodes with the least cost, by `place` (0: kept).
+void mark_cheapest(const Layer& layer, const std::vector<std::int64_t>& tensor_bits,
+                   std::size_t count, const std::vector<std::int64_t>& cost,
+                   std::vector<std::uint32_t>& place) {
+  std::vector<std::pair<std::int64_t, std::uint32_t>> order;
+  for (std::uint32_t n = 0; n < layer.nodes.size(); ++n) {
+    if (place[n] == kDropped)
+      continue;
+    std::int64_t least = cost[n];
+    for (const Live& live : layer.nodes[n].live)
+      least += live.level == kInDram ? tensor_bits[live.tensor] : 0;
+    order.emplace_back(least, n);
+  }
+  std::sort(order.begin(), order.end());
+  // The best of those that share the same loops, then the second best, ...: what a loop costs only
+  // shows when the rest of the cascade has to run under it.
+  std::map<std::vector<std::int64_t>, std::int64_t> ranks;
+  for (auto& [rank, node] : order)
+    rank = ranks[layer.nodes[node].trips]++;
+  std::stable_sort(order.begin(), order.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (std::size_t i = count; i < order.size(); ++i)
+    place[order[i].second] = kDropped;
+}
+
+} // namespace
+
+std::size_t keep_cheapest(Layer& layer, const Rows& rows,
+                          const std::vector<std::int64_t>& tensor_bits, const Promise& promise,
+                          std::vector<std::int64_t>& so_far) {
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  std::vector<std::int64_t> cost(layer.nodes.size(), most);
+  for (const Edge& edge : layer.edges) // rows rise in DRAM bits
+    cost[edge.to] = std::min(cost[edge.to], so_far[edge.from] + rows.groups[edge.group].row(0)[0]);
+  so_far = std::move(cost);
+  std::vector<std::uint32_t> place(layer.nodes.size(), 0);
+  std::size_t left = 0;
+  for (std::uint32_t n = 0; n < place.size(); ++n) {
+    place[n] = so_far[n] < promise.most_dram ? 0 : kDropped;
+    left += place[n] == 0 ? 1U : 0U;
+  }
+  if (left > promise.count)
+    mark_cheapest(layer, tensor_bits, promise.count, so_far, place);
+  std::uint32_t next = 0;
+  for (std::uint32_t n = 0; n < place.size(); ++n) {
+    if (place[n] == kDropped)
+      continue;
+    place[n] = next;
+    so_far[next] = so_far[n];
+    if (next != n)
+      layer.nodes[next] = std::move(layer.nodes[n]);
+    ++next;
+  }
+  layer.nodes.resize(next);
+  so_far.resize(next);
+  std::erase_if(layer.edges, [&](const Edge& edge) { return place[edge.to] == kDropped; });
+  for (Edge& edge : layer.edges)
+    edge.to = place[edge.to];
+  return left - next;
 }
 
 void correction(const Node& node, const RowGroup& group, const Uses& uses,

@@ -5,6 +5,7 @@
 #include "einsum_rows.hpp"
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 namespace monet::einsum {
@@ -59,9 +60,27 @@ struct LayerStatistics {
   std::int64_t compatible = 0;
 };
 
-/// The layer after one Einsum more. `unordered`: the reference's rule (EinsumOptions).
+struct LayerRules {
+  bool unordered = false; ///< the reference's rule (EinsumOptions)
+  bool relaxed = false;   ///< tensors that are not followed may share loops, too
+};
+
+/// The layer after one Einsum more.
 Layer next_layer(const std::vector<Node>& before, const Shape& shape, const Rows& rows,
-                 const Uses& uses, bool unordered, LayerStatistics& statistics);
+                 const Uses& uses, const LayerRules& rules, LayerStatistics& statistics);
+
+/// Which nodes of a layer to keep.
+struct Promise {
+  std::size_t count = 0;                                             ///< at most
+  std::int64_t most_dram = std::numeric_limits<std::int64_t>::max(); ///< so far, less than that
+};
+
+/// Drops nodes that need too much DRAM traffic so far, and beyond the count those that need the
+/// most so far and for reading once what is in DRAM; and their edges. `so_far` (by node before the
+/// layer) becomes that of the nodes after it. Returns how many the count dropped.
+std::size_t keep_cheapest(Layer& layer, const Rows& rows,
+                          const std::vector<std::int64_t>& tensor_bits, const Promise& promise,
+                          std::vector<std::int64_t>& so_far);
 
 /// By how much the rows' columns are off when a group joins a node, since tensors of both sides
 /// count once and one that goes past stays beside: added to the bits held under at most d = 0, 1,

@@ -22,6 +22,7 @@ struct Following {
   std::vector<bool> made;
   std::vector<bool> followed; ///< from Einsum to Einsum
   std::vector<bool> may_stay; ///< in the buffer
+  bool relaxed = false;       ///< some that may stay are not followed
 };
 
 bool used_twice(const Einsum& einsum, std::uint32_t tensor) {
@@ -55,6 +56,18 @@ Following follow(const EinsumCascade& cascade, bool resident) {
 std::int64_t bits_of(const EinsumTensor& tensor) {
   return std::accumulate(tensor.shape.begin(), tensor.shape.end(), tensor.bits,
                          std::multiplies<>());
+}
+
+/// Lets go of tensors that live past more than `span` Einsums: wherever each use wants them, they
+/// are. Every mapping is one of the relaxed problem, with no more traffic and memory.
+Following relax(Following f, std::uint32_t span) {
+  for (std::size_t t = 0; t < f.uses.size(); ++t) {
+    if (f.followed[t] && f.uses[t].back() - f.uses[t].front() > span) {
+      f.followed[t] = false;
+      f.relaxed = true;
+    }
+  }
+  return f;
 }
 
 Shape shape_of(const EinsumCascade& cascade, const Following& follow, std::uint32_t e) {
@@ -127,6 +140,7 @@ EinsumMapping describe(const Shape& shape, const Rows& rows, const RowGroup& gro
     EinsumMapping::Node node;
     node.operand = source.order[p];
     node.in_buffer = group.levels[node.operand] != kInDram;
+    node.dram_bits = source.traffic[p];
     node.tile_bits = tile_bits(shape.operands[node.operand], tiles);
     std::size_t loops = 0;
     for (std::uint32_t r = 0; r < ranks; ++r)
@@ -207,18 +221,18 @@ void add_rules(const RowTable& table, const LayerStatistics& layers, const JoinS
   statistics.rules.push_back({"joins that no other dominates", joins.promising, joins.kept});
 }
 
-/// Each Einsum alone, its shared tensors free: less DRAM traffic no mapping has.
-std::int64_t bound_of(const RowTable& table) {
-  std::int64_t sum = 0;
-  for (const std::uint32_t s : table.of) {
-    std::int64_t least = std::numeric_limits<std::int64_t>::max();
-    for (const RowGroup& group : table.rows[s].groups) {
-      for (std::size_t i = 0; i < group.size(); ++i)
-        least = std::min(least, group.row(i)[0]);
-    }
-    sum += table.rows[s].complete && !table.rows[s].groups.empty() ? least : 0;
+/// Each Einsum alone, its shared tensors free: less DRAM traffic than that, of the Einsums from
+/// each on, no mapping has.
+std::vector<std::int64_t> least_from(const RowTable& table) {
+  std::vector<std::int64_t> least(table.of.size() + 1, 0);
+  for (std::size_t e = table.of.size(); e-- > 0;) {
+    const Rows& rows = table.rows[table.of[e]];
+    std::int64_t here = kMost;
+    for (const RowGroup& group : rows.groups) // rows rise in DRAM bits
+      here = std::min(here, group.row(0)[0]);
+    least[e] = least[e + 1] + (rows.complete && here != kMost ? here : 0);
   }
-  return sum;
+  return least;
 }
 
 /// The search itself: a first pass with few rows for each future, then all that may beat it.
@@ -232,9 +246,13 @@ public:
 
   void run(const JoinGraph& graph) {
     const ToGo any = make_to_go(graph, {limits_.buffer_bits});
-    result_.bound_dram_bits = std::max(result_.bound_dram_bits, any.at(0, 0, 0));
     if (any.at(0, 0, 0) == kMost)
       return;
+    if (result_.exact) // of all rows, and of all futures that may beat the best known
+      result_.bound_dram_bits = std::max(
+          result_.bound_dram_bits, result_.front.empty()
+                                       ? any.at(0, 0, 0)
+                                       : std::min(any.at(0, 0, 0), result_.front.back().dram_bits));
     limits_.to_go = &any;
     limits_.rows_per_node = std::max<std::size_t>(1, options_.first_rows);
     const bool all = pass(graph);
@@ -273,32 +291,86 @@ private:
   JoinLimits limits_;
 };
 
+constexpr std::size_t kFutures = 2'000;      // of an Einsum in a first, simple attempt
+constexpr std::size_t kFewestFutures = 500;  // of an Einsum, where not all are followed
+constexpr std::size_t kAllFutures = 800'000; // of all Einsums then
+
+/// How futures were followed.
+struct Futures {
+  std::int64_t known = kMost; ///< only those with less DRAM traffic in the end are wanted
+  bool complete = true;       ///< none was dropped for the number of them
+  LayerStatistics layers;
+};
+
+/// Empty when interrupted.
 JoinGraph make_graph(const EinsumCascade& cascade, const Following& following,
-                     const RowTable& table, const EinsumOptions& options, LayerStatistics& layers) {
+                     const RowTable& table, const EinsumOptions& options,
+                     const SearchControl& control, Futures& futures) {
   JoinGraph graph;
+  std::vector<std::int64_t> sizes;
+  for (const EinsumTensor& tensor : cascade.tensors)
+    sizes.push_back(bits_of(tensor));
+  const std::vector<std::int64_t> rest = least_from(table);
+  std::vector<std::int64_t> so_far{0};
   for (std::uint32_t e = 0; e < cascade.einsums.size(); ++e) {
     const std::uint32_t row = table.of[e];
     JoinGraph::Step step{&table.shapes[row], &table.rows[row], uses_of(cascade, following, e), {}};
     const std::vector<Node> before =
         e == 0 ? std::vector<Node>{graph.root} : graph.steps.back().layer.nodes;
-    step.layer =
-        next_layer(before, *step.shape, *step.rows, step.uses, options.reference_rules, layers);
+    step.layer = next_layer(before, *step.shape, *step.rows, step.uses,
+                            {options.reference_rules, following.relaxed}, futures.layers);
+    // Where not all futures can be followed, the fewer the longer the cascade.
+    const std::size_t some = std::max(kFewestFutures, kAllFutures / cascade.einsums.size());
+    Promise promise{futures.complete ? options.max_futures : std::min(options.max_futures, some),
+                    futures.known == kMost ? kMost : futures.known - rest[e + 1]};
+    if (keep_cheapest(step.layer, *step.rows, sizes, promise, so_far) > 0)
+      futures.complete = false;
     graph.steps.push_back(std::move(step));
+    control.tell({"einsums: futures", e + 1, static_cast<std::int64_t>(cascade.einsums.size())});
+    if (control.interrupted())
+      return {};
   }
   return graph;
 }
 
-/// Every tensor through DRAM: what there is if nothing better is found in time.
-void map_unfused(const EinsumCascade& cascade, EinsumOptions options, EinsumResult& result) {
-  options.fuse = false;
-  options.resident = false;
-  const Following following = follow(cascade, false);
-  const SearchControl unlimited; // it takes milliseconds
-  const RowTable table = make_table(cascade, following, options, unlimited);
-  LayerStatistics layers;
-  const JoinGraph graph = make_graph(cascade, following, table, options, layers);
-  Search search(options, unlimited, result);
-  search.run(graph);
+/// The best with at most so many shared loops, or with every tensor through DRAM for none: it takes
+/// little time, and is what there is if nothing better is found in time.
+void map_simply(const EinsumCascade& cascade, EinsumOptions options, int loops,
+                const SearchControl& control, EinsumResult& result) {
+  options.fuse = loops > 0;
+  options.max_fused_loops = loops;
+  options.max_futures = std::min(options.max_futures, kFutures);
+  const Following following = follow(cascade, options.resident && options.fuse);
+  const RowTable table = make_table(cascade, following, options, control);
+  Futures futures;
+  const JoinGraph graph = make_graph(cascade, following, table, options, control, futures);
+  Search search(options, control, result);
+  if (!graph.steps.empty())
+    search.run(graph);
+}
+
+/// A bound on DRAM bits where not every future can be followed; `known` when nothing is better.
+std::int64_t relaxed_bound(const EinsumCascade& cascade, const Following& following,
+                           const RowTable& table, EinsumOptions options, std::int64_t known,
+                           const SearchControl& control) {
+  options.front = false;
+  for (const std::uint32_t span : {4U, 2U, 1U, 0U}) {
+    const Following relaxed = relax(following, span);
+    Futures futures;
+    futures.known = known;
+    const JoinGraph graph = make_graph(cascade, relaxed, table, options, control, futures);
+    if (graph.steps.empty())
+      return 0;
+    if (!futures.complete)
+      continue;
+    EinsumResult result;
+    Search search(options, control, result);
+    search.run(graph);
+    if (!result.front.empty() && result.exact)
+      return std::min(known, result.front.back().dram_bits);
+    return result.exact ? known : std::min(known, result.bound_dram_bits);
+  }
+  return 0;
 }
 
 } // namespace
@@ -307,21 +379,35 @@ EinsumResult map_einsums(const EinsumCascade& cascade, const EinsumOptions& opti
                          const SearchControl& control) {
   verify(cascade);
   EinsumResult result;
-  if (options.fuse)
-    map_unfused(cascade, options, result);
-  result.exact = true;
+  const SearchControl unlimited; // it takes milliseconds
+  if (options.fuse) {
+    map_simply(cascade, options, 0, unlimited, result);
+    if (options.max_fused_loops > 1)
+      map_simply(cascade, options, 1, control, result);
+  }
   const Following following = follow(cascade, options.resident);
   const RowTable table = make_table(cascade, following, options, control);
-  result.exact = std::all_of(table.rows.begin(), table.rows.end(),
-                             [](const Rows& rows) { return rows.complete; });
-  result.bound_dram_bits = bound_of(table);
-  LayerStatistics layers;
-  const JoinGraph graph = make_graph(cascade, following, table, options, layers);
+  const bool all_rows = std::all_of(table.rows.begin(), table.rows.end(),
+                                    [](const Rows& rows) { return rows.complete; });
+  result.bound_dram_bits = least_from(table).front();
+  Futures futures;
+  if (!options.front && !result.front.empty())
+    futures.known = result.front.back().dram_bits;
+  const JoinGraph graph = make_graph(cascade, following, table, options, control, futures);
   for (const JoinGraph::Step& step : graph.steps)
     result.statistics.widest = std::max(result.statistics.widest, step.layer.nodes.size());
+  result.exact = all_rows && futures.complete && !graph.steps.empty();
+  result.interrupted = graph.steps.empty() && !cascade.einsums.empty();
   Search search(options, control, result);
-  search.run(graph);
-  add_rules(table, layers, search.statistics, result.statistics);
+  if (!graph.steps.empty())
+    search.run(graph);
+  if (all_rows && !futures.complete && !result.front.empty()) {
+    const std::int64_t best = result.front.back().dram_bits;
+    result.bound_dram_bits = std::max(
+        result.bound_dram_bits, relaxed_bound(cascade, following, table, options, best, control));
+    result.exact = !options.front && !result.interrupted && result.bound_dram_bits == best;
+  }
+  add_rules(table, futures.layers, search.statistics, result.statistics);
   if (result.front.empty()) {
     if (!result.exact)
       return result;

@@ -290,8 +290,9 @@ private:
     held_[o] = bits;
     depth_.push_back(fused ? loops_ : std::numeric_limits<int>::max());
     used_ += bits;
-    place(left & ~(Mask{1} << o), position + 1, static_cast<int>(o),
-          dram + traffic(o, position + 1, gap));
+    traffic_.push_back(traffic(o, position + 1, gap));
+    place(left & ~(Mask{1} << o), position + 1, static_cast<int>(o), dram + traffic_.back());
+    traffic_.pop_back();
     used_ -= bits;
     depth_.pop_back();
     level_[o] = kInDram;
@@ -352,7 +353,8 @@ private:
     group.values.insert(group.values.end(), row_.begin(), row_.end());
     group.sources.push_back(static_cast<std::uint32_t>(sources_.size()));
     const auto first = tiles_.begin() + static_cast<std::ptrdiff_t>(ranks());
-    sources_.push_back({order_, {first, first + static_cast<std::ptrdiff_t>(position * ranks())}});
+    sources_.push_back(
+        {order_, {first, first + static_cast<std::ptrdiff_t>(position * ranks())}, traffic_});
     if (group.size() >= 64 && (group.size() & (group.size() - 1)) == 0)
       thin(group);
   }
@@ -394,7 +396,8 @@ private:
   Mask shared_ = 0;
   std::vector<std::int64_t> tiles_; ///< [position][rank]; position 0: the bounds
   std::vector<std::uint8_t> order_;
-  std::vector<int> depth_; ///< per position: shared loops above
+  std::vector<std::int64_t> traffic_; ///< per position: DRAM bits
+  std::vector<int> depth_;            ///< per position: shared loops above
   std::vector<int> level_;
   std::vector<std::int64_t> held_;
   std::vector<int> fused_loops_;

@@ -53,7 +53,8 @@ struct RowGroup {
 /// each of them.
 struct RowSource {
   std::vector<std::uint8_t> order;
-  std::vector<std::int64_t> tiles; ///< [position][rank]
+  std::vector<std::int64_t> tiles;   ///< [position][rank]
+  std::vector<std::int64_t> traffic; ///< DRAM bits per position
 };
 
 struct Rows {

@@ -289,5 +289,49 @@ TEST(EinsumMapper, EqualsBruteForceOverThree) {
     expect_same_as_brute_force(RandomCascade(seed).make(3), seed);
 }
 
+/// The front of 4 and 5 Einsums is what the tests above prove for fewer; single buffers, and
+/// searches that may follow only few futures, must agree with it.
+TEST(EinsumMapper, BoundsHoldWhereFewFuturesAreFollowed) {
+  int proven = 0;
+  for (std::uint64_t seed = 2000; seed < 2025; ++seed) {
+    const EinsumCascade cascade = RandomCascade(seed).make(4 + seed % 2);
+    const EinsumResult all = map_einsums(cascade, {});
+    ASSERT_TRUE(all.exact);
+    for (const EinsumPoint& point : all.front) {
+      EinsumOptions options;
+      options.buffer_bits = point.buffer_bits;
+      options.front = false;
+      EXPECT_EQ(map_einsums(cascade, options).front.back().dram_bits, point.dram_bits) << seed;
+      options.max_futures = 3;
+      const EinsumResult few = map_einsums(cascade, options);
+      EXPECT_LE(few.bound_dram_bits, point.dram_bits) << seed;
+      EXPECT_GE(few.front.back().dram_bits, point.dram_bits) << seed;
+      if (few.exact) {
+        ++proven;
+        EXPECT_EQ(few.front.back().dram_bits, point.dram_bits) << seed;
+      }
+    }
+  }
+  EXPECT_GT(proven, 20);
+}
+
+/// What a mapping says of itself adds up: traffic per Einsum, and nothing more in the buffer.
+TEST(EinsumMapper, DescribesItsMappings) {
+  const EinsumCascade cascade = training(2, 8, 4);
+  for (const EinsumPoint& point : map_einsums(cascade, {}).front) {
+    std::int64_t dram = 0;
+    for (std::size_t e = 0; e < point.einsums.size(); ++e) {
+      std::int64_t held = 0;
+      for (const EinsumMapping::Node& node : point.einsums[e].nodes) {
+        dram += node.dram_bits;
+        held += node.tile_bits;
+      }
+      EXPECT_LE(held, point.buffer_bits);
+      EXPECT_EQ(point.einsums[e].nodes.size(), cascade.einsums[e].operands.size());
+    }
+    EXPECT_EQ(dram, point.dram_bits);
+  }
+}
+
 } // namespace
 } // namespace monet

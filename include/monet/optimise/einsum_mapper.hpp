@@ -84,6 +84,9 @@ struct EinsumOptions {
   /// Einsums share is complete when it is read (which can find mappings that do not work).
   bool reference_rules = false;
   std::size_t first_rows = 12; ///< per future, of the first pass, which finds bounds for the second
+  /// Futures after one Einsum: more, and the least promising are dropped, and the bound comes from
+  /// a problem in which tensors with long lives are free to be anywhere.
+  std::size_t max_futures = 40'000;
   std::size_t max_rows = 4'000'000; ///< of one step of the join; more, and the result is not exact
 };
 
@@ -98,7 +101,7 @@ struct EinsumMapping {
     std::vector<Loop> loops;   ///< right above the tile
     std::uint32_t operand = 0; ///< whose tile is held here
     std::int64_t tile_bits = 0;
-    std::int64_t dram_bits = 0; ///< 0 when it is exchanged in the buffer
+    std::int64_t dram_bits = 0; ///< that cross DRAM for it
     bool in_buffer = false;     ///< backed by the buffer, not by DRAM
   };
   std::vector<Node> nodes;
