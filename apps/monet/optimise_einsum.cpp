@@ -209,7 +209,7 @@ int optimise_einsum(const OptimiseArguments& common, const FusionArguments& fusi
   const std::string name = own.matmuls.empty()
                                ? std::filesystem::path(common.step.workload).stem().string()
                                : fmt::format("matmuls {}", fmt::join(own.matmuls, " x "));
-  nlohmann::ordered_json json = search_json("optimise fusion", name, "dram_bits", found, session);
+  nlohmann::ordered_json json = search_json("fusion", name, "dram_bits", found, session);
   json["model"] = "einsum";
   json["exact"] = result.exact;
   json["buffer_bits"] = options.buffer_bits ? nlohmann::ordered_json(*options.buffer_bits)

@@ -61,8 +61,10 @@ public:
     }
   }
 
-  Layer run() {
+  Layer run(const SearchControl& control) {
     for (std::uint32_t n = 0; n < before_.size(); ++n) {
+      if ((n & 63U) == 63U && control.interrupted())
+        break;
       const auto found = index_.find(index_key(before_[n]));
       if (found == index_.end())
         continue;
@@ -214,8 +216,9 @@ private:
 } // namespace
 
 Layer next_layer(const std::vector<Node>& before, const Shape& shape, const Rows& rows,
-                 const Uses& uses, const LayerRules& rules, LayerStatistics& statistics) {
-  return Joiner(before, shape, rows, uses, rules, statistics).run();
+                 const Uses& uses, const LayerRules& rules, const SearchControl& control,
+                 LayerStatistics& statistics) {
+  return Joiner(before, shape, rows, uses, rules, statistics).run(control);
 }
 
 namespace {

@@ -65,9 +65,10 @@ struct LayerRules {
   bool relaxed = false;   ///< tensors that are not followed may share loops, too
 };
 
-/// The layer after one Einsum more.
+/// The layer after one Einsum more; a part of it when interrupted.
 Layer next_layer(const std::vector<Node>& before, const Shape& shape, const Rows& rows,
-                 const Uses& uses, const LayerRules& rules, LayerStatistics& statistics);
+                 const Uses& uses, const LayerRules& rules, const SearchControl& control,
+                 LayerStatistics& statistics);
 
 /// Which nodes of a layer to keep.
 struct Promise {

@@ -257,7 +257,8 @@ private:
 
 } // namespace
 
-ToGo make_to_go(const JoinGraph& graph, std::vector<std::int64_t> buffers) {
+ToGo make_to_go(const JoinGraph& graph, std::vector<std::int64_t> buffers,
+                const SearchControl& control) {
   const std::vector<std::vector<std::int64_t>> held = least_held(graph);
   ToGo to_go;
   to_go.buffers = std::move(buffers);
@@ -268,6 +269,10 @@ ToGo make_to_go(const JoinGraph& graph, std::vector<std::int64_t> buffers) {
   for (std::size_t e = graph.steps.size(); e-- > 0;) {
     const JoinGraph::Step& step = graph.steps[e];
     std::vector<std::int64_t>& least = to_go.least[e];
+    if (control.interrupted()) {
+      least.assign(graph.width(e) * width, 0);
+      continue;
+    }
     least.assign(graph.width(e) * width, kMost);
     for (const Edge& edge : step.layer.edges) {
       const RowGroup& group = step.rows->groups[edge.group];

@@ -43,7 +43,9 @@ struct ToGo {
   }
 };
 
-ToGo make_to_go(const JoinGraph& graph, std::vector<std::int64_t> buffers);
+/// Nothing is known of rests (0) from where it is interrupted.
+ToGo make_to_go(const JoinGraph& graph, std::vector<std::int64_t> buffers,
+                const SearchControl& control);
 
 /// Rows of one node: {DRAM bits, C_0 .. C_n-1, P_0 .. P_n} where n loops are shared with what
 /// comes; C_d bits are held under at most d of them; P_d bits is the peak of branches that have

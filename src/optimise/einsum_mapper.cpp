@@ -245,7 +245,7 @@ public:
   }
 
   void run(const JoinGraph& graph) {
-    const ToGo any = make_to_go(graph, {limits_.buffer_bits});
+    const ToGo any = make_to_go(graph, {limits_.buffer_bits}, control_);
     if (any.at(0, 0, 0) == kMost)
       return;
     if (result_.exact) // of all rows, and of all futures that may beat the best known
@@ -268,7 +268,7 @@ public:
     buffers.push_back(limits_.buffer_bits);
     if (!options_.front && !limits_.known.empty())
       limits_.known = {{0, limits_.known.back().dram}}; // of use is only what needs less traffic
-    const ToGo to_go = make_to_go(graph, std::move(buffers));
+    const ToGo to_go = make_to_go(graph, std::move(buffers), control_);
     limits_.to_go = &to_go;
     result_.exact = pass(graph) && result_.exact;
   }
@@ -318,7 +318,7 @@ JoinGraph make_graph(const EinsumCascade& cascade, const Following& following,
     const std::vector<Node> before =
         e == 0 ? std::vector<Node>{graph.root} : graph.steps.back().layer.nodes;
     step.layer = next_layer(before, *step.shape, *step.rows, step.uses,
-                            {options.reference_rules, following.relaxed}, futures.layers);
+                            {options.reference_rules, following.relaxed}, control, futures.layers);
     // Where not all futures can be followed, the fewer the longer the cascade.
     const std::size_t some = std::max(kFewestFutures, kAllFutures / cascade.einsums.size());
     Promise promise{futures.complete ? options.max_futures : std::min(options.max_futures, some),
@@ -331,6 +331,22 @@ JoinGraph make_graph(const EinsumCascade& cascade, const Following& following,
       return {};
   }
   return graph;
+}
+
+/// What is outside comes in and goes out: once for each Einsum, or once if it may stay.
+std::int64_t compulsory(const EinsumCascade& cascade, bool resident) {
+  const Following following = follow(cascade, resident);
+  std::int64_t sum = 0;
+  for (std::uint32_t e = 0; e < cascade.einsums.size(); ++e) {
+    const Shape shape = shape_of(cascade, following, e);
+    for (std::size_t o = 0; o < shape.operands.size(); ++o) {
+      const std::uint32_t t = cascade.einsums[e].operands[o].tensor;
+      const bool counts =
+          cascade.tensors[t].external && (!following.may_stay[t] || following.uses[t].front() == e);
+      sum += counts ? tile_bits(shape.operands[o], shape.bounds.data()) : 0;
+    }
+  }
+  return sum;
 }
 
 /// The best with at most so many shared loops, or with every tensor through DRAM for none: it takes
@@ -373,23 +389,13 @@ std::int64_t relaxed_bound(const EinsumCascade& cascade, const Following& follow
   return 0;
 }
 
-} // namespace
-
-EinsumResult map_einsums(const EinsumCascade& cascade, const EinsumOptions& options,
-                         const SearchControl& control) {
-  verify(cascade);
-  EinsumResult result;
-  const SearchControl unlimited; // it takes milliseconds
-  if (options.fuse) {
-    map_simply(cascade, options, 0, unlimited, result);
-    if (options.max_fused_loops > 1)
-      map_simply(cascade, options, 1, control, result);
-  }
+void map_fully(const EinsumCascade& cascade, const EinsumOptions& options,
+               const SearchControl& control, EinsumResult& result) {
   const Following following = follow(cascade, options.resident);
   const RowTable table = make_table(cascade, following, options, control);
   const bool all_rows = std::all_of(table.rows.begin(), table.rows.end(),
                                     [](const Rows& rows) { return rows.complete; });
-  result.bound_dram_bits = least_from(table).front();
+  result.bound_dram_bits = std::max(result.bound_dram_bits, least_from(table).front());
   Futures futures;
   if (!options.front && !result.front.empty())
     futures.known = result.front.back().dram_bits;
@@ -397,7 +403,6 @@ EinsumResult map_einsums(const EinsumCascade& cascade, const EinsumOptions& opti
   for (const JoinGraph::Step& step : graph.steps)
     result.statistics.widest = std::max(result.statistics.widest, step.layer.nodes.size());
   result.exact = all_rows && futures.complete && !graph.steps.empty();
-  result.interrupted = graph.steps.empty() && !cascade.einsums.empty();
   Search search(options, control, result);
   if (!graph.steps.empty())
     search.run(graph);
@@ -405,9 +410,27 @@ EinsumResult map_einsums(const EinsumCascade& cascade, const EinsumOptions& opti
     const std::int64_t best = result.front.back().dram_bits;
     result.bound_dram_bits = std::max(
         result.bound_dram_bits, relaxed_bound(cascade, following, table, options, best, control));
-    result.exact = !options.front && !result.interrupted && result.bound_dram_bits == best;
+    result.exact = !options.front && !control.interrupted() && result.bound_dram_bits == best;
   }
   add_rules(table, futures.layers, search.statistics, result.statistics);
+}
+
+} // namespace
+
+EinsumResult map_einsums(const EinsumCascade& cascade, const EinsumOptions& options,
+                         const SearchControl& control) {
+  verify(cascade);
+  EinsumResult result;
+  const SearchControl unlimited; // it takes milliseconds
+  if (options.fuse)
+    map_simply(cascade, options, 0, unlimited, result);
+  if (options.fuse && options.max_fused_loops > 1 && !control.interrupted())
+    map_simply(cascade, options, 1, control, result);
+  result.exact = false;
+  result.bound_dram_bits = compulsory(cascade, options.resident);
+  if (!control.interrupted())
+    map_fully(cascade, options, control, result);
+  result.interrupted = result.interrupted || (!result.exact && control.interrupted());
   if (result.front.empty()) {
     if (!result.exact)
       return result;

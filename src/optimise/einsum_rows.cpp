@@ -374,7 +374,7 @@ private:
   bool out_of_work() {
     if (!complete_)
       return true;
-    if ((++visits_ & 0xFFFF) == 0 && (visits_ > kMaxCandidates || control_.interrupted()))
+    if ((visits_++ & 0x3FF) == 0 && (visits_ > kMaxCandidates || control_.interrupted()))
       complete_ = false;
     return !complete_;
   }

@@ -110,6 +110,30 @@ TEST_P(EverySearch, ATimeLimitEndsItWithTheBestSoFar) {
 INSTANTIATE_TEST_SUITE_P(Kinds, EverySearch, ::testing::Values("joint", "checkpointing"),
                          [](const auto& kind) { return kind.param; });
 
+TEST(OptimiseFusion, MapsEinsumsExactly) {
+  const std::vector<std::string> einsum{"optimise", "fusion", "--model", "einsum", "--json", "-"};
+  const auto run = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), einsum.begin(), einsum.end());
+    return run_monet(more);
+  };
+  const Ran chain = run({"--matmuls", "64,64,64,64"});
+  ASSERT_EQ(chain.code, 0) << chain.err;
+  const Json front = result_of(chain).at("front");
+  EXPECT_EQ(front.size(), 18U);
+  EXPECT_EQ(front.back(), Json({{"buffer_bits", 33288}, {"dram_bits", 131072}, {"chosen", true}}));
+  const std::string file = repository("examples/core/four_matmuls.yaml");
+  const Ran layers = run({"--workload", file, "--buffer", "16384"});
+  ASSERT_EQ(layers.code, 0) << layers.err;
+  const Json json = result_of(layers);
+  EXPECT_EQ(json.at("best"), 589824);
+  EXPECT_EQ(json.at("gap"), 0);
+  EXPECT_TRUE(json.at("exact"));
+  EXPECT_EQ(json.at("groups").at(0).at("operators").at(0), "matmul1");
+  EXPECT_EQ(run({"--workload", file, "--buffer", "20"}).code, 4);
+  EXPECT_EQ(run({"--matmuls", "64,64"}).code, 2);
+  EXPECT_EQ(run({"--matmuls", "64,64,64", "--workload", file}).code, 2);
+}
+
 TEST(OptimiseReport, ShowsTheSearchAndTheStepsItCompared) {
   const Scratch scratch;
   const Ran ran = run_monet(search("joint", {"--levels", "1", "--report", scratch / "out"}));
