@@ -113,7 +113,7 @@ public:
       release(line);
     else if (instruction == "COPY")
       bind(line, line.text("DST"), named(line, line.text("SRC")));
-    else if (instruction == "COPY_FROM")
+    else if (instruction == "COPY_FROM" || instruction == "COPYFROM")
       copy_from(line);
     else if (instruction == "CONSTANT")
       expect(line, {}, {line.text("NAME")});

@@ -178,17 +178,17 @@ RecomputeResult search_recompute(const RecomputeProblem& problem, std::int64_t b
     return result;
   }
   Found best;
-  std::vector<RecomputePlan> starts = {store_everything(problem)};
+  // Those given come first: they are likely to be near, and time may be short.
+  std::vector<RecomputePlan> starts = options.starts;
+  starts.push_back(store_everything(problem));
   const auto offer = [&](const RecomputePlan& plan, std::string_view method) {
     const RecomputeOutcome outcome = replay(problem, plan);
     if (outcome.peak_bytes <= budget)
       best.offer(plan, outcome.cost, method);
   };
-  offer(starts[0], "store everything");
-  for (const RecomputePlan& plan : options.starts) {
+  offer(starts.back(), "store everything");
+  for (const RecomputePlan& plan : options.starts)
     offer(plan, "start");
-    starts.push_back(plan);
-  }
   const auto optimal = [&] { return best.plan && static_cast<double>(best.cost) <= result.bound; };
   if (options.heuristics && !optimal())
     for (const RecomputeHeuristic heuristic : kRecomputeHeuristics) {

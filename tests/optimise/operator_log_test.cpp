@@ -77,6 +77,12 @@ TEST(OperatorLog, AProgramThatHoldsNamesLongerNeedsMore) {
   EXPECT_TRUE(log.problem.buffers[1].kept);
 }
 
+TEST(OperatorLog, CopyFromHasTwoSpellings) {
+  std::string text = read_file(kSmall);
+  text.replace(text.find("COPY_FROM"), 9, "COPYFROM");
+  EXPECT_EQ(parse_operator_log(text, "other.log").recorded_peak_bytes, 74);
+}
+
 TEST(OperatorLog, ErrorsNameTheLine) {
   const std::string a = R"({"INSTRUCTION":"CONSTANT","NAME":"a"}
 {"INSTRUCTION":"MEMORY","NAME":"a","MEMORY":"4"}
