@@ -87,9 +87,10 @@ private:
 
 class Simulator {
 public:
-  Simulator(const RecomputeProblem& problem, std::int64_t budget, RecomputeHeuristic heuristic)
-      : problem_(problem), heuristic_(heuristic), budget_(budget), neighbours_(problem),
-        buffers_(problem.buffers.size()), components_(problem.buffers.size()),
+  Simulator(const RecomputeProblem& problem, std::int64_t budget, RecomputeHeuristic heuristic,
+            const SearchControl& control)
+      : problem_(problem), control_(control), heuristic_(heuristic), budget_(budget),
+        neighbours_(problem), buffers_(problem.buffers.size()), components_(problem.buffers.size()),
         most_cost_(kMostTimes * std::min(problem.base_cost(), kLargest)),
         most_runs_(kMostRuns * problem.ops.size()), seen_(problem.buffers.size(), 0) {
     for (const RecomputeProblem::Buffer& buffer : problem.buffers)
@@ -97,15 +98,13 @@ public:
   }
 
   /// False: out of memory, too dear or interrupted; see why_not.
-  bool run(const SearchControl& control, std::span<const std::uint32_t> released) {
+  bool run(std::span<const std::uint32_t> released) {
     const auto ops = static_cast<std::uint32_t>(problem_.ops.size());
     std::vector<std::vector<std::uint32_t>> dropped(ops + 1);
     for (std::uint32_t b = 0; b < released.size(); ++b)
       if (problem_.buffers[b].producer)
         dropped[std::max(released[b], *problem_.buffers[b].producer)].push_back(b);
     for (std::uint32_t i = 0; i < ops; ++i) {
-      if (control.interrupted())
-        return fail("interrupted");
       if (!materialise(i))
         return false;
       for (const std::uint32_t b : problem_.ops[i].writes)
@@ -289,6 +288,8 @@ private:
     std::int64_t bytes = op.scratch;
     for (const std::uint32_t b : op.writes)
       bytes += problem_.buffers[b].bytes;
+    if (control_.interrupted())
+      return fail("interrupted");
     if (!make_room(bytes, id))
       return false;
     clock_ += op.cost;
@@ -349,6 +350,7 @@ private:
   }
 
   const RecomputeProblem& problem_;
+  const SearchControl& control_;
   RecomputeHeuristic heuristic_;
   std::int64_t budget_;
   Neighbours neighbours_;
@@ -381,8 +383,8 @@ HeuristicPlan simulate_dtr(const RecomputeProblem& problem, std::int64_t budget,
     released = own;
   }
   HeuristicPlan result;
-  Simulator simulator(problem, budget, heuristic);
-  if (!simulator.run(control, released)) {
+  Simulator simulator(problem, budget, heuristic, control);
+  if (!simulator.run(released)) {
     result.why_not = simulator.why_not();
     return result;
   }
