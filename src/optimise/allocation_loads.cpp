@@ -96,7 +96,7 @@ private:
 
   const Graph& graph_;
   OffchipPort port_;
-  std::vector<std::int64_t> written_; ///< per tensor, bits that must leave
+  std::vector<std::int64_t> written_;                      ///< per tensor, bits that must leave
   std::vector<std::optional<std::uint32_t>> first_reader_; ///< per tensor
 };
 
@@ -105,17 +105,23 @@ public:
   LoadMaker(AllocationEvaluator& evaluator, const Ports& ports, std::size_t cores)
       : evaluator_(evaluator), graph_(evaluator.step().graph), ports_(ports), cores_(cores) {}
 
-  /// The loads of choice `number` of every operator that has so many.
-  void make(std::uint32_t number, std::vector<std::vector<ChoiceLoad>>& loads) const {
+  /// The loads of choice `number` of every operator that has so many; false when the control ended
+  /// it.
+  bool make(std::uint32_t number, const SearchControl& control,
+            std::vector<std::vector<ChoiceLoad>>& loads) const {
     AllocationPlan plan;
     for (const auto& choices : evaluator_.choices())
       plan.push_back(std::min(number, static_cast<std::uint32_t>(choices.size() - 1)));
     const TileGraph tiles = evaluator_.tiles(plan);
-    const auto costs = evaluator_.scheduler().costs_of(tiles);
     for (std::size_t op = 0; op < plan.size(); ++op) {
-      if (plan[op] == number)
-        loads[op][number] = load(op, tiles, costs[op].get());
+      if (plan[op] != number)
+        continue;
+      if (control.interrupted())
+        return false;
+      const auto costs = evaluator_.scheduler().costs_of(tiles, OpId(op));
+      loads[op][number] = load(op, tiles, costs.get());
     }
+    return true;
   }
 
 private:
@@ -240,10 +246,8 @@ AllocationLoads allocation_loads(AllocationEvaluator& evaluator, const SearchCon
   const LoadMaker maker(evaluator, ports, loads.cores);
   std::atomic<std::int64_t> done{0};
   parallel_for(rounds, control.jobs, [&](std::size_t number) {
-    if (control.interrupted())
-      return;
-    maker.make(static_cast<std::uint32_t>(number), loads.of);
-    ++done;
+    if (maker.make(static_cast<std::uint32_t>(number), control, loads.of))
+      ++done;
   });
   loads.complete = done == static_cast<std::int64_t>(rounds);
   control.tell({"allocation: core costs", done, static_cast<std::int64_t>(rounds)});

@@ -198,7 +198,7 @@ private:
       now = result_.best;
       for (int i = 0; i < 3; ++i)
         moves_.change(now.plan, random);
-      if (control_.interrupted())
+      if (left() == 0 || control_.interrupted())
         return;
       now.cost = evaluator_.evaluate(now.plan);
       take(now.plan, now.cost);

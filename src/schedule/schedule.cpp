@@ -33,17 +33,24 @@ struct Solved {
   std::exception_ptr infeasible;
 };
 
+/// Per core: equal cores have equal numbers.
+std::vector<std::uint32_t> core_kinds(const Chip& chip) {
+  std::map<std::string, std::uint32_t> known;
+  std::vector<std::uint32_t> kinds;
+  for (const Core& core : chip.cores) {
+    const auto next = static_cast<std::uint32_t>(known.size());
+    kinds.push_back(known.emplace(signature(core), next).first->second);
+  }
+  return kinds;
+}
+
 /// Every distinct problem of some operators, and which of them each class of tiles may choose from.
 class CostTable {
 public:
   CostTable(const TileGraph& tiles, const TrainingGraph& step, const Chip& chip,
-            std::span<const OpId> ops)
-      : tiles_(tiles), step_(step), chip_(chip), classes_(classify_tiles(tiles, step.graph, ops)) {
-    std::map<std::string, std::uint32_t> kinds;
-    for (const Core& core : chip.cores) {
-      const auto next = static_cast<std::uint32_t>(kinds.size());
-      core_kind_.push_back(kinds.emplace(signature(core), next).first->second);
-    }
+            std::span<const OpId> ops, std::span<const std::uint32_t> core_kind)
+      : tiles_(tiles), step_(step), chip_(chip), classes_(classify_tiles(tiles, step.graph, ops)),
+        core_kind_(core_kind) {
     choices_.resize(classes_.example.size());
     for (std::size_t first = 0; first < choices_.size();) {
       std::size_t last = first + 1;
@@ -186,7 +193,7 @@ private:
   const TrainingGraph& step_;
   const Chip& chip_;
   TileClasses classes_;
-  std::vector<std::uint32_t> core_kind_; ///< per core: equal cores have equal numbers
+  std::span<const std::uint32_t> core_kind_;
   std::map<std::string, std::size_t, std::less<>> known_;
   std::deque<Solved> solved_;
   std::vector<std::vector<std::size_t>> choices_; ///< [class]: indices into solved_
@@ -209,7 +216,8 @@ Timeline schedule(const TileGraph& tiles, const TrainingGraph& step, const Chip&
   std::vector<OpId> all;
   for (std::size_t op = 0; op < tiles.operators.size(); ++op)
     all.emplace_back(op);
-  CostTable table(tiles, step, chip, all);
+  const std::vector<std::uint32_t> kinds = core_kinds(chip);
+  CostTable table(tiles, step, chip, all, kinds);
   table.solve(costs, options);
   return place_tiles(tiles, step, chip, table.take_best(options.core_cost.objective),
                      options.priority, options.rules);
@@ -227,6 +235,7 @@ struct Scheduler::Impl {
   const Chip& chip;
   CoreCostCache& cache;
   ScheduleOptions options;
+  std::vector<std::uint32_t> kinds; ///< of cores
   std::shared_mutex mutex;
   std::map<Key, Entry> known;
   std::deque<std::deque<Solved>> problems; ///< what the costs point to
@@ -251,19 +260,20 @@ struct Scheduler::Impl {
     return key;
   }
 
-  std::vector<Entry> entries(const TileGraph& tiles) {
+  /// Of these operators; empty for others.
+  std::vector<Entry> entries(const TileGraph& tiles, std::span<const OpId> ops) {
     std::vector<Entry> found(tiles.operators.size());
     std::vector<OpId> missing;
     std::vector<Key> keys;
     {
       const std::shared_lock lock(mutex);
-      for (std::size_t op = 0; op < found.size(); ++op) {
-        Key key = key_of(tiles, OpId(op));
+      for (const OpId op : ops) {
+        Key key = key_of(tiles, op);
         const auto entry = known.find(key);
         if (entry != known.end()) {
-          found[op] = entry->second;
+          found[op.index()] = entry->second;
         } else {
-          missing.emplace_back(op);
+          missing.push_back(op);
           keys.push_back(std::move(key));
         }
       }
@@ -275,7 +285,7 @@ struct Scheduler::Impl {
 
   void add(const TileGraph& tiles, std::span<const OpId> missing, std::vector<Key> keys,
            std::vector<Entry>& found) {
-    CostTable table(tiles, step, chip, missing);
+    CostTable table(tiles, step, chip, missing, kinds);
     table.solve(cache, options);
     for (const OpId op : missing) {
       Entry& entry = found[op.index()];
@@ -296,20 +306,20 @@ struct Scheduler::Impl {
 
 Scheduler::Scheduler(const TrainingGraph& step, const Chip& chip, CoreCostCache& costs,
                      const ScheduleOptions& options)
-    : impl_(new Impl{step, chip, costs, options, {}, {}, {}}) {}
+    : impl_(new Impl{step, chip, costs, options, core_kinds(chip), {}, {}, {}}) {}
 Scheduler::~Scheduler() = default;
 
-std::vector<std::shared_ptr<const OperatorTileCosts>> Scheduler::costs_of(const TileGraph& tiles) {
-  std::vector<std::shared_ptr<const OperatorTileCosts>> costs;
-  for (Impl::Entry& entry : impl_->entries(tiles))
-    costs.push_back(std::move(entry.costs));
-  return costs;
+std::shared_ptr<const OperatorTileCosts> Scheduler::costs_of(const TileGraph& tiles, OpId op) {
+  return impl_->entries(tiles, {&op, 1})[op.index()].costs;
 }
 
 Timeline Scheduler::schedule(const TileGraph& tiles) {
   TileCosts all;
   all.row_of.reserve(tiles.tiles.size());
-  for (const Impl::Entry& entry : impl_->entries(tiles)) {
+  std::vector<OpId> ops;
+  for (std::size_t op = 0; op < tiles.operators.size(); ++op)
+    ops.emplace_back(op);
+  for (const Impl::Entry& entry : impl_->entries(tiles, ops)) {
     if (entry.infeasible)
       std::rethrow_exception(entry.infeasible);
     const auto first = static_cast<std::uint32_t>(all.rows.size());

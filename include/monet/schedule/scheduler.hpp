@@ -34,9 +34,9 @@ public:
 
   /// Equal to schedule() of the same; throws as that does.
   Timeline schedule(const TileGraph& tiles);
-  /// Per operator the costs of its tiles; null where some tile has no mapping. The pointers stay
-  /// valid as long as this object.
-  std::vector<std::shared_ptr<const OperatorTileCosts>> costs_of(const TileGraph& tiles);
+  /// The costs of the operator's tiles; null where some tile has no mapping. The pointers in it
+  /// stay valid as long as this object.
+  std::shared_ptr<const OperatorTileCosts> costs_of(const TileGraph& tiles, OpId op);
 
 private:
   struct Impl;
