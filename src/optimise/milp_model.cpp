@@ -19,6 +19,7 @@
 #include <CglMixedIntegerRounding2.hpp>
 #include <CglPreProcess.hpp>
 #include <CglProbing.hpp>
+#include <CglTwomir.hpp>
 #include <CglZeroHalf.hpp>
 #include <OsiClpSolverInterface.hpp>
 
@@ -101,11 +102,14 @@ void add_cuts(CbcModel& model) {
   model.addCutGenerator(&flow, adaptive, "flow cover");
   CglZeroHalf zero_half;
   model.addCutGenerator(&zero_half, adaptive, "zero half");
+  CglTwomir two_step;
+  two_step.setMaxElements(250);
+  model.addCutGenerator(&two_step, adaptive, "two step rounding");
   for (int i = 0; i < model.numberCutGenerators(); ++i)
     model.cutGenerator(i)->setTiming(false); // nothing may depend on the time
   const int columns = model.getNumCols();
-  model.setMaximumCutPassesAtRoot(columns < 500 ? -100 : columns < 5000 ? 50 : 20);
-  model.setMaximumCutPasses(4);
+  model.setMaximumCutPassesAtRoot(columns < 500 ? -100 : columns < 5000 ? 100 : 50);
+  model.setMaximumCutPasses(10);
 }
 
 void add_heuristics(CbcModel& model) {
@@ -298,8 +302,8 @@ void CbcRun::set_up(CbcModel& search, const MilpResult& result) const {
   search.solver()->messageHandler()->setLogLevel(0);
   search.setMaximumNodes(static_cast<int>(
       std::min<std::int64_t>(options_.nodes, std::numeric_limits<std::int32_t>::max())));
-  search.setNumberStrong(8);
-  search.setNumberBeforeTrust(8);
+  search.setNumberStrong(5);
+  search.setNumberBeforeTrust(10);
   search.setAllowableGap(0);
   // A better solution is better by a whole step where there are steps.
   const double increment = step_ > 0 ? 0.999 * step_ * scale_ : 1e-6;
