@@ -1,4 +1,5 @@
 #include "optimise/allocation_loads.hpp"
+#include "optimise/shared_links.hpp"
 #include "schedule/event_scheduler.hpp"
 
 #include "monet/base/units.hpp"
@@ -97,13 +98,16 @@ bool made_once(const TileGraph& tiles, const Graph& graph) {
   return true;
 }
 
-StepBounds bounds_of_step(AllocationEvaluator& evaluator) {
+/// Cycles that hold for any tiles on the cores that operators may run on.
+double latency_of_step(AllocationEvaluator& evaluator) {
   StepBoundOptions options;
   const Graph& graph = evaluator.step().graph;
   options.made_once = made_once(evaluator.tiles(evaluator.automatic()), graph);
   for (std::size_t op = 0; op < graph.operators().size(); ++op)
     options.cores.push_back(evaluator.planner().cores(OpId(op)));
-  return step_bounds(evaluator.step(), evaluator.chip(), options);
+  const double crossing = busiest_link_cycles(evaluator.step(), evaluator.chip(), options.cores);
+  const StepBounds bounds = step_bounds(evaluator.step(), evaluator.chip(), options);
+  return std::max(static_cast<double>(bounds.latency().value), crossing);
 }
 
 } // namespace
@@ -120,8 +124,8 @@ struct AllocationBounds::Impl {
   std::vector<std::size_t> even;          ///< choices under the best weights
 
   Impl(AllocationEvaluator& e, const SearchControl& control)
-      : evaluator(e), least_latency(static_cast<double>(bounds_of_step(e).latency().value)),
-        loads(allocation_loads(e, control)), peak(LiveBytes(e.step(), loads).most()) {
+      : evaluator(e), least_latency(latency_of_step(e)), loads(allocation_loads(e, control)),
+        peak(LiveBytes(e.step(), loads).most()) {
     if (!loads.complete)
       return;
     add_weights();
