@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace monet {
 
 namespace {
 
+constexpr std::size_t kSmall = 3000;      // columns
 constexpr std::size_t kStages = 48;       // to begin with, fewer where each is coarser
 constexpr std::int64_t kChainSolves = 60; // linear programs per program
 constexpr std::int64_t kProbeSolves = 400;
@@ -25,8 +27,8 @@ std::vector<std::uint32_t> equal_stages(const ReducedRecompute& reduced, std::si
     const ReducedRecompute::Op& op = reduced.ops[t];
     busy += op.reads.empty() && op.writes.empty() ? 0 : 1;
     const bool forced = reduced.has_boundary && t + 1 == reduced.boundary;
-    if (forced ||
-        (busy >= (t < fine_from ? 3 * busy_each : busy_each) && reduced.may_end[t] != 0)) {
+    if (forced || (busy >= (busy_each > 1 && t < fine_from ? 3 * busy_each : busy_each) &&
+                   reduced.may_end[t] != 0)) {
       ends.push_back(t);
       busy = 0;
     }
@@ -46,6 +48,10 @@ public:
   RecomputeResult run(bool bound_only) {
     verify(problem_);
     result_.bound = static_cast<double>(base_);
+    std::int64_t step = 0;
+    for (const RecomputeProblem::Op& op : problem_.ops)
+      step = std::gcd(step, op.cost);
+    cost_step_ = static_cast<double>(std::max<std::int64_t>(step, 1));
     if (problem_.ops.empty() || peak_bound(problem_) > budget_) {
       finish_trivial();
       return std::move(result_);
@@ -112,9 +118,11 @@ private:
     tell();
   }
 
+  /// Costs of plans differ by multiples of cost_step_.
   void raise_bound(double extra) {
-    double bound =
-        static_cast<double>(base_) + std::ceil(extra - 1e-6 * std::max(1.0, extra * 1e-3));
+    const double steps = extra / cost_step_;
+    const double whole = std::ceil(steps - 1e-6 * std::max(1.0, steps * 1e-3)) * cost_step_;
+    double bound = static_cast<double>(base_) + whole;
     if (result_.plan)
       bound = std::min(bound, static_cast<double>(result_.outcome.cost));
     result_.bound = std::max(result_.bound, bound);
@@ -179,6 +187,7 @@ private:
   const SearchControl& control_;
   const RecomputeExactOptions& options_;
   std::int64_t base_;
+  double cost_step_ = 1;
   std::vector<char> never_again_;
   std::int64_t nodes_;
   StageRelaxation::Known known_;
@@ -212,7 +221,8 @@ bool ExactSearch::solve(const StageProgram& program, const StageRelaxation& rela
   }
   for (const LinearRow& row : program.rows())
     model.add_row(row.terms, row.lower, row.upper);
-  for (const LinearRow& row : relaxation.memory_rows())
+  const bool small = program.columns().size() <= kSmall;
+  for (const LinearRow& row : small ? program.memory_rows({}, 0) : relaxation.memory_rows())
     model.add_row(row.terms, row.lower, row.upper);
   for (std::size_t op = 0; op < count.size(); ++op) {
     if (known_[op] == StageRelaxation::Again::always)
@@ -224,6 +234,9 @@ bool ExactSearch::solve(const StageProgram& program, const StageRelaxation& rela
   MilpOptions limits;
   limits.nodes = nodes_;
   limits.cutoff = best_extra();
+  // Rounds of cuts cost more than nodes where these are cheap.
+  limits.cuts = !small;
+  limits.heuristics = !result_.plan;
   const MilpResult found = model.solve_lazily(
       control_, limits, [&](std::span<const double> x) { return program.memory_rows(x, 1e-7); });
   nodes_ = std::max<std::int64_t>(0, nodes_ - std::max<std::int64_t>(found.nodes, 1));
@@ -304,7 +317,7 @@ bool ExactSearch::prove(const ReducedRecompute& reduced, StageRelaxation& relaxa
   if (!result_.plan)
     return true;
   rebuild = relaxation.probe_chains(reduced, kChainSolves);
-  if (!rebuild && !relaxation.interrupted() && probes_left_ > 0) {
+  if (!rebuild && !relaxation.interrupted() && probes_left_ > 0 && relaxation.columns() > kSmall) {
     --probes_left_;
     rebuild = relaxation.probe(kProbeSolves);
   }
@@ -321,7 +334,7 @@ void ExactSearch::search(bool bound_only) {
     if (ends.empty())
       ends = first_stages(reduced);
     const StageProgram program(reduced, ends);
-    StageRelaxation relaxation(program, control_, best_extra(), known_);
+    StageRelaxation relaxation(program, control_, best_extra(), cost_step_, known_);
     bool rebuild = false;
     if (!prove(reduced, relaxation, rebuild))
       break;

@@ -13,9 +13,9 @@ constexpr std::uint32_t kNone = StageProgram::kNone;
 } // namespace
 
 StageRelaxation::StageRelaxation(const StageProgram& program, const SearchControl& control,
-                                 double best, Known& known)
-    : program_(program), control_(control), best_(best), known_(known),
-      count_row_(known.size(), kNone), columns_(known.size()) {
+                                 double best, double step, Known& known)
+    : program_(program), control_(control), cutoff_(best - step + std::min(1e-3, 1e-3 * step)),
+      known_(known), count_row_(known.size(), kNone), columns_(known.size()) {
   const std::vector<StageProgram::Column>& columns = program.columns();
   for (std::uint32_t c = 0; c < columns.size(); ++c) {
     lp_.add_variable(columns[c].lower, columns[c].upper, columns[c].cost);
@@ -48,7 +48,7 @@ double StageRelaxation::solve_rows() {
       return -kUnbounded;
     }
     const double bound = lp_.safe_bound();
-    if (bound > best_ - 1.0 + 1e-3) // costs are whole
+    if (bound > cutoff_)
       return kUnbounded;
     values_.assign(lp_.values().begin(), lp_.values().end());
     std::vector<LinearRow> broken = program_.memory_rows(values_, kTolerance);

@@ -12,9 +12,10 @@ public:
   /// `never`: there is a cheapest one in which it does not.
   using Known = std::vector<Again>;
 
-  /// `best`: of the best known plan, beyond running everything once. Costs are whole numbers.
+  /// `best`: of the best known plan, beyond running everything once. Costs of plans
+  /// differ by multiples of `step`.
   StageRelaxation(const StageProgram& program, const SearchControl& control, double best,
-                  Known& known);
+                  double step, Known& known);
 
   /// False where no plan is better than the best, or the control stopped it.
   bool solve();
@@ -28,6 +29,7 @@ public:
   bool exhausted() const { return exhausted_; } ///< proven: nothing is better than the best
   bool interrupted() const { return interrupted_; }
   std::int64_t solves() const { return solves_; }
+  std::size_t columns() const { return lp_.variables(); }
   std::span<const double> values() const { return root_; }
   /// The rows of memory that matter.
   const std::vector<LinearRow>& memory_rows() const { return memory_; }
@@ -44,7 +46,7 @@ private:
 
   const StageProgram& program_;
   const SearchControl& control_;
-  double best_;
+  double cutoff_; ///< nothing above is better
   Known& known_;
   LinearProgram lp_;
   std::vector<std::uint32_t> count_row_;            // per operator: number of its second runs
