@@ -148,7 +148,7 @@ std::string table_of(const FusionResult& result, FusionObjective objective) {
     if (answer.figures)
       row(name_of(answer.method), *answer.figures);
     else
-      table += fmt::format("{:<16}{:>20}\n", name_of(answer.method), "not possible");
+      table += fmt::format("{:<16}  {}\n", name_of(answer.method), answer.why_not);
   }
   std::size_t groups = 0;
   for (const auto& stack : result.plan.stacks)

@@ -3,6 +3,7 @@
 #include "monet/base/errors.hpp"
 #include "monet/base/parallel.hpp"
 #include "monet/schedule/bounds.hpp"
+#include "monet/tiling/allocation.hpp"
 
 #include <algorithm>
 
@@ -64,8 +65,67 @@ FusionEvaluator::FusionEvaluator(const FusionProblem& problem) : problem_(proble
   scheduler_ = std::make_unique<Scheduler>(problem.step, problem.chip, problem.costs, options);
 }
 
+namespace {
+
+/// Slices of all operators, and about how many pairs of them read each other.
+struct Size {
+  double slices = 0;
+  double edges = 0;
+};
+
+double slices_of(const OperatorTiling& tiling) {
+  double slices = 1;
+  for (const LoopCut& cut : tiling.cuts)
+    slices *= cut.count;
+  return slices;
+}
+
+/// Part of the tensor that the slice in the middle touches.
+double share(const Access& access, const OperatorTiling& tiling, const Tensor& tensor) {
+  std::vector<Interval> ranges;
+  for (const auto& parts : tiling.parts)
+    ranges.push_back(parts[parts.size() / 2]);
+  const auto all = static_cast<double>(std::max<std::int64_t>(1, element_count(tensor)));
+  return static_cast<double>(volume(region(access, ranges, tensor.shape))) / all;
+}
+
+Size size_of(const TilePlanner& planner, const Graph& graph) {
+  std::vector<OperatorTiling> tilings;
+  for (std::size_t i = 0; i < graph.operators().size(); ++i)
+    tilings.push_back(planner.sliced(OpId(i)));
+  Size size;
+  for (std::size_t i = 0; i < tilings.size(); ++i) {
+    const double own = slices_of(tilings[i]);
+    size.slices += own;
+    for (const Access& access : graph.operators()[i].nest.operands) {
+      const Tensor& tensor = graph.tensor(access.tensor);
+      if (access.mode != AccessMode::read || !tensor.producer)
+        continue;
+      const double makers = slices_of(tilings[tensor.producer->index()]);
+      size.edges += own * std::max(1.0, makers * share(access, tilings[i], tensor));
+    }
+  }
+  return size;
+}
+
+} // namespace
+
+/// The tiles, unless there would be more of them, or of their edges, than a search waits for.
+TileGraph FusionEvaluator::tiles_of(const TrainingGraph& step, const TilingOptions& tiling,
+                                    std::size_t most_tiles) const {
+  const TilePlanner planner(step, problem_.chip, tiling);
+  if (tiling.mode == TilingMode::fused) {
+    constexpr double kEdgesPerTile = 16;
+    const Size size = size_of(planner, step.graph);
+    const auto most = static_cast<double>(most_tiles);
+    if (size.slices > most || size.edges > kEdgesPerTile * most)
+      throw InfeasibleError("more tiles than a search schedules");
+  }
+  return planner.tiles(planner.given());
+}
+
 FusionFigures FusionEvaluator::run_step(const TilingOptions& tiling, std::size_t most_tiles) const {
-  const TileGraph tiles = make_tiles(problem_.step, problem_.chip, tiling);
+  const TileGraph tiles = tiles_of(problem_.step, tiling, most_tiles);
   if (tiles.tiles.size() > most_tiles)
     throw InfeasibleError("more tiles than a search schedules");
   return figures_of(scheduler_->schedule(tiles), tiles, problem_.step.graph, problem_.chip);
@@ -80,7 +140,7 @@ TilingOptions FusionEvaluator::tiling_of(const FusionPlan& plan) const {
 }
 
 FusionFigures FusionEvaluator::must(const FusionPlan& plan) const {
-  return run_step(tiling_of(plan), static_cast<std::size_t>(-1));
+  return run_step(tiling_of(plan), kMostTiles);
 }
 
 FusionFigures FusionEvaluator::layer_by_layer() const {
@@ -96,7 +156,7 @@ std::optional<FusionFigures> FusionEvaluator::try_group(const TrainingGraph& ste
   try {
     TilingOptions tiling = tiling_of(plan);
     tiling.allocation = nullptr; // of other operators
-    const TileGraph tiles = make_tiles(step, problem_.chip, tiling);
+    const TileGraph tiles = tiles_of(step, tiling, most_tiles_);
     if (tiles.tiles.size() > most_tiles_)
       return std::nullopt;
     ScheduleOptions options = problem_.schedule;

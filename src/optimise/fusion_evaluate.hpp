@@ -23,7 +23,8 @@ public:
   /// Tiles beyond which a plan is not worth its time.
   void limit_tiles(std::size_t most) { most_tiles_ = most; }
 
-  /// InfeasibleError where the plan cannot be scheduled.
+  /// InfeasibleError where the plan cannot be scheduled, or has more than kMostTiles tiles.
+  static constexpr std::size_t kMostTiles = 200'000;
   FusionFigures must(const FusionPlan& plan) const;
   FusionFigures layer_by_layer() const;
   /// A plan of a group's own step; none where it cannot be scheduled, or has too many tiles.
@@ -35,6 +36,8 @@ public:
 private:
   FusionFigures run_step(const TilingOptions& tiling, std::size_t most_tiles) const;
   TilingOptions tiling_of(const FusionPlan& plan) const;
+  TileGraph tiles_of(const TrainingGraph& step, const TilingOptions& tiling,
+                     std::size_t most_tiles) const;
 
   const FusionProblem& problem_;
   std::unique_ptr<Scheduler> scheduler_; ///< of whole steps

@@ -123,7 +123,7 @@ void FusionSegments::add(std::uint32_t begin, std::uint32_t end, bool updates) {
   segments_.push_back(std::move(segment));
 }
 
-std::int64_t FusionSegments::solve(GroupKind& kind, const FusionWeights& weights,
+std::int64_t FusionSegments::solve(GroupKind& kind, std::span<const FusionWeights> weights,
                                    const SearchControl& control) const {
   kind.evaluated = true;
   std::int64_t done = 0;
@@ -152,10 +152,10 @@ std::int64_t FusionSegments::solve(GroupKind& kind, const FusionWeights& weights
         (c + 1 < choices.size() && count < 4 && !same_loop(choices[c], choices[c + 1])))
       try_choice(c);
   }
-  for (int round = 0; round < 3; ++round) {
-    const GroupKind::Choice* best = kind.best(weights);
+  for (std::size_t round = 0; round < 3 * weights.size(); ++round) {
+    const GroupKind::Choice* best = kind.best(weights[round % weights.size()]);
     if (best == nullptr || best->slices.cuts.empty())
-      break;
+      continue;
     const auto at = static_cast<std::size_t>(
         std::find(choices.begin(), choices.end(), best->slices) - choices.begin());
     const std::size_t step_width = options_.recomputed_halos ? 2 : 1;
@@ -168,7 +168,7 @@ std::int64_t FusionSegments::solve(GroupKind& kind, const FusionWeights& weights
   return done;
 }
 
-std::int64_t FusionSegments::evaluate(std::int64_t most, const FusionWeights& weights,
+std::int64_t FusionSegments::evaluate(std::int64_t most, std::span<const FusionWeights> weights,
                                       const SearchControl& control) {
   std::vector<std::uint32_t> order(kinds_.size());
   std::iota(order.begin(), order.end(), 0U);

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -58,7 +59,7 @@ public:
 
   /// Schedules groups on their own, those first that hand on most; so many schedules at most.
   /// Returns how many it took.
-  std::int64_t evaluate(std::int64_t most, const FusionWeights& weights,
+  std::int64_t evaluate(std::int64_t most, std::span<const FusionWeights> weights,
                         const SearchControl& control);
 
   /// The segments that save most together, each operator in one at most.
@@ -76,8 +77,8 @@ public:
   /// Operators without the updates that may join those that make their gradients.
   const std::vector<OpId>& sequence() const { return sequence_; }
   std::vector<KeepRate> rates(const FusionWeights& weights) const;
-  /// Solves one kind: so many schedules.
-  std::int64_t solve(GroupKind& kind, const FusionWeights& weights,
+  /// Solves one kind, looking for what is best by any of the weights: so many schedules.
+  std::int64_t solve(GroupKind& kind, std::span<const FusionWeights> weights,
                      const SearchControl& control) const;
 
 private:

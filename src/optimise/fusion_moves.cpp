@@ -57,17 +57,17 @@ std::string text_of(const StackSlices& slices, std::span<const OpId> members) {
 
 FusionMoves::FusionMoves(const FusionProblem& problem, const FusionOptions& options,
                          const FusionOrder& order, const FusionSegments& segments,
-                         const FusionWeights& weights)
-    : problem_(problem), options_(options), order_(order), segments_(segments), weights_(weights),
+                         const std::vector<FusionWeights>& weights)
+    : problem_(problem), options_(options), order_(order), segments_(segments),
       place_(places(segments, order.size())) {
-  constexpr std::size_t kMostOffers = 400;
-  for (const auto& offer : segments.offers(weights)) {
-    if (offers_.size() >= kMostOffers)
-      break;
-    offers_.push_back({fmt::format("kind {}", offer.kind),
-                       offer.gain,
-                       segments.groups_of(offer.kind, weights),
-                       {}});
+  constexpr std::size_t kMostOffers = 200; // by each of the weights
+  for (std::size_t w = 0; w < weights.size(); ++w) {
+    const auto offers = segments.offers(weights[w]);
+    for (std::size_t i = 0; i < std::min(kMostOffers, offers.size()); ++i)
+      offers_.push_back({fmt::format("kind {} {}", offers[i].kind, w),
+                         offers[i].gain / static_cast<double>(w + 1),
+                         segments.groups_of(offers[i].kind, weights[w]),
+                         {}});
   }
 }
 
@@ -144,6 +144,13 @@ void FusionMoves::change_slices(const FusionGroups& plan, const Class& own,
       move.add.push_back({plan[g].members, from_group(relative, plan[g].members)});
     moves.push_back(std::move(move));
   }
+}
+
+void FusionMoves::change(const FusionGroups& plan, const Class& own,
+                         std::vector<Move>& moves) const {
+  moves.push_back({own.signature + "!", 0, {}, own.groups});
+  change_slices(plan, own, moves);
+  shift_borders(plan, own, moves);
 }
 
 std::optional<FusionGroup> FusionMoves::with(const FusionGroup& group, OpId more) const {
@@ -263,11 +270,16 @@ void FusionMoves::next(const FusionPlan& plan, std::size_t most, const std::set<
                        std::vector<FusionPlan>& batch) {
   const FusionGroups groups = groups_of(plan);
   std::vector<Move> moves = offers_;
-  for (const Class& own : classes_of(groups)) {
-    moves.push_back({own.signature + "!", 0, {}, own.groups});
-    change_slices(groups, own, moves);
-    shift_borders(groups, own, moves);
+  const std::vector<Class> classes = classes_of(groups);
+  for (const Class& own : classes)
+    change(groups, own, moves);
+  const std::size_t alike = moves.size();
+  for (const Class& own : classes) {
+    for (std::size_t i = 0; own.groups.size() > 1 && i < own.groups.size(); ++i)
+      change(groups, {own.signature + std::to_string(i), {own.groups[i]}}, moves);
   }
+  for (std::size_t m = alike; m < moves.size(); ++m)
+    moves[m].promise = -1;
   std::stable_sort(moves.begin(), moves.end(), [&](const Move& a, const Move& b) {
     const auto tries = [&](const Move& move) {
       const auto found = tried_.find(move.id);
@@ -300,7 +312,7 @@ std::vector<std::string> why_they_end(const FusionProblem& problem, const Fusion
   const auto costs = [&](const std::vector<OpId>& larger) -> std::string {
     GroupKind kind;
     kind.example = larger;
-    segments.solve(kind, weights, control);
+    segments.solve(kind, {&weights, 1}, control);
     if (kind.choices.empty())
       return "memory: with the next operator it does not fit the chip";
     const GroupKind::Choice* best = kind.best(weights);

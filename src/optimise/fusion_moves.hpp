@@ -11,11 +11,12 @@
 namespace monet {
 
 /// Proposes plans next to a given one: equal groups are changed alike. Changes that have not been
-/// tried for long come first, then those that promise most.
+/// tried for long come first, then those that promise most; groups are changed one by one when all
+/// has been tried alike.
 class FusionMoves {
 public:
   FusionMoves(const FusionProblem& problem, const FusionOptions& options, const FusionOrder& order,
-              const FusionSegments& segments, const FusionWeights& weights);
+              const FusionSegments& segments, const std::vector<FusionWeights>& weights);
 
   /// Groups of the plan may be taken over into others.
   void know(const FusionPlan& plan);
@@ -38,6 +39,7 @@ private:
 
   std::string signature(const std::vector<OpId>& members);
   std::vector<Class> classes_of(const FusionGroups& plan);
+  void change(const FusionGroups& plan, const Class& own, std::vector<Move>& moves) const;
   void change_slices(const FusionGroups& plan, const Class& own, std::vector<Move>& moves) const;
   void shift_borders(const FusionGroups& plan, const Class& own, std::vector<Move>& moves) const;
   std::optional<FusionGroup> with(const FusionGroup& group, OpId more) const;
@@ -49,7 +51,6 @@ private:
   const FusionOptions& options_;
   const FusionOrder& order_;
   const FusionSegments& segments_;
-  FusionWeights weights_;
   std::vector<std::size_t> place_; ///< per operator: in the sequence, or none
   std::vector<Move> offers_;       ///< groups that gain on their own, and those of known plans
   std::map<std::string, int> tried_;

@@ -109,28 +109,29 @@ private:
       plan.stacks.push_back({OpId(i)});
       plan.slices.emplace_back(StackSlices{});
     }
-    FusionAnswer answer{FusionMethod::none, std::move(plan), std::nullopt};
+    FusionAnswer answer{FusionMethod::none, std::move(plan), std::nullopt, {}};
     ++result_.evaluations;
     try {
       answer.figures = evaluator_.layer_by_layer();
       offer(answer.method, answer.plan, *answer.figures);
       evaluator_.limit_tiles(std::max(kMoreTiles * answer.figures->tiles, kSomeTiles));
     } catch (const InfeasibleError& error) {
-      why_not_ = error.what();
+      answer.why_not = why_not_ = error.what();
     }
     result_.compared.push_back(std::move(answer));
     tell("fusion: layer by layer");
   }
 
   void known_plan(FusionMethod method, FusionPlan plan) {
-    FusionAnswer answer{method, std::move(plan), std::nullopt};
+    FusionAnswer answer{method, std::move(plan), std::nullopt, {}};
     ++result_.evaluations;
     try {
       answer.figures = evaluator_.must(answer.plan);
       offer(method, answer.plan, *answer.figures);
     } catch (const InfeasibleError& error) {
+      answer.why_not = error.what();
       if (why_not_.empty())
-        why_not_ = error.what();
+        why_not_ = answer.why_not;
     }
     result_.compared.push_back(std::move(answer));
     tell("fusion: known plans");
@@ -176,7 +177,8 @@ private:
     }
     segments_ = std::make_unique<FusionSegments>(problem_, evaluator_, options_, order_);
     weights_ = weights(options_.objective);
-    result_.group_evaluations = segments_->evaluate(options_.group_evaluations, weights_, control_);
+    const std::array<FusionWeights, 2> judged{weights_, weights(FusionObjective::dram)};
+    result_.group_evaluations = segments_->evaluate(options_.group_evaluations, judged, control_);
     covers();
     improve();
     std::vector<KeepRate> rates = segments_->rates(weights_);
@@ -253,7 +255,11 @@ private:
   }
 
   void improve() {
-    FusionMoves moves(problem_, options_, order_, *segments_, weights_);
+    FusionWeights mixed = weights(FusionObjective::dram);
+    mixed.latency += weights_.latency;
+    mixed.energy += weights_.energy;
+    FusionMoves moves(problem_, options_, order_, *segments_,
+                      {weights_, mixed, weights(FusionObjective::dram)});
     for (const FusionAnswer& answer : result_.compared) {
       if (answer.figures)
         moves.know(answer.plan);
@@ -291,7 +297,7 @@ private:
       if (answer.method != options_.method)
         continue;
       if (!answer.figures)
-        throw InfeasibleError(why_not_);
+        throw InfeasibleError(answer.why_not);
       result_.method = answer.method;
       result_.plan = answer.plan;
       result_.figures = *answer.figures;

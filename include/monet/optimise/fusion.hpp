@@ -66,8 +66,8 @@ struct FusionProblem {
 struct FusionOptions {
   FusionObjective objective = FusionObjective::latency;
   FusionMethod method = FusionMethod::cost;
-  std::int64_t evaluations = 240;        ///< schedules of the whole step
-  std::int64_t group_evaluations = 4000; ///< of groups on their own
+  std::int64_t evaluations = 300;        ///< schedules of the whole step
+  std::int64_t group_evaluations = 7000; ///< of groups on their own
   std::size_t longest = 6;               ///< operators of a group that is looked at on its own
   /// Spaces with no more plans are searched as a whole.
   std::int64_t complete_below = 3000;
@@ -91,6 +91,7 @@ struct FusionAnswer {
   FusionMethod method = FusionMethod::none;
   FusionPlan plan;
   std::optional<FusionFigures> figures;
+  std::string why_not; ///< where there are none
 };
 
 /// Of so many candidates, those that a rule kept.
@@ -114,9 +115,9 @@ struct FusionResult {
   std::int64_t group_evaluations = 0;
 };
 
-/// Never worse than layer by layer, the automatic stacks and, with `compare`, the original's
-/// objectives. Deterministic for a seed, whatever the number of threads. InfeasibleError where the
-/// step cannot be scheduled at all.
+/// Never worse than layer by layer, the automatic stacks and the original's objectives (those of
+/// them that can be scheduled, in up to 200,000 tiles). Deterministic for a seed, whatever the
+/// number of threads. InfeasibleError where the step cannot be scheduled at all.
 FusionResult optimise_fusion(const FusionProblem& problem, const FusionOptions& options,
                              const SearchControl& control);
 
