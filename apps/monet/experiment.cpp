@@ -1,5 +1,7 @@
 #include "experiment.hpp"
 
+#include "console.hpp"
+#include "memory_budget.hpp"
 #include "network_options.hpp"
 
 #include "monet/base/files.hpp"
@@ -27,12 +29,6 @@ void read_fixed(YamlMap& map, std::string_view key, std::string_view only, Probl
     return;
   problems.add(node->where, fmt::format("{} '{}' {}", key, *value, kNotYet),
                fmt::format("leave it out or say '{}'", only));
-}
-
-void refuse(YamlMap& map, std::string_view key, ProblemList& problems) {
-  if (const YamlNode* node = map.find(key)) {
-    problems.add(node->where, fmt::format("'{}' {}", key, kNotYet));
-  }
 }
 
 void read_workload(const YamlNode& node, const std::string& path, Experiment& experiment,
@@ -165,6 +161,72 @@ void read_schedule(const YamlNode& node, const std::string& path, Experiment& ex
   map.finish();
 }
 
+std::string read_name(YamlMap& map, std::string_view key, const std::vector<std::string>& names,
+                      ProblemList& problems) {
+  std::vector<std::pair<std::string, std::string>> choices;
+  for (const std::string& name : names)
+    choices.emplace_back(name, name);
+  return read_choice<std::string>(map, key, choices, problems);
+}
+
+std::int64_t read_evaluations(YamlMap& map, ProblemList& problems) {
+  const YamlNode* node = map.find("evaluations");
+  if (node == nullptr)
+    return 0;
+  const std::int64_t count = as_integer(*node, problems).value_or(1);
+  if (count < 1 || count > 1'000'000)
+    problems.add(node->where, "evaluations must be 1 to 1000000");
+  return std::clamp<std::int64_t>(count, 1, 1'000'000);
+}
+
+OptimiseRequest::Checkpointing read_checkpointing(const YamlNode& node, ProblemList& problems) {
+  YamlMap map(node, problems);
+  OptimiseRequest::Checkpointing request;
+  if (const YamlNode* budget = map.require("budget")) {
+    request.budget = budget->kind == YamlNode::Kind::scalar ? budget->scalar : "";
+    request.where = budget->where;
+    try {
+      parse_budget(request.budget, 100, "budget");
+    } catch (const UsageError& error) {
+      problems.add(budget->where, error.what());
+    }
+  }
+  request.memory = read_name(map, "memory", {"peak", "stored"}, problems);
+  request.objective = read_name(map, "objective", {"latency", "energy"}, problems);
+  map.finish();
+  return request;
+}
+
+OptimiseRequest read_optimise(const YamlNode& node, ProblemList& problems) {
+  YamlMap map(node, problems);
+  OptimiseRequest request;
+  if (const YamlNode* checkpointing = map.find("checkpointing"))
+    request.checkpointing = read_checkpointing(*checkpointing, problems);
+  if (const YamlNode* fusion = map.find("fusion")) {
+    YamlMap inner(*fusion, problems);
+    request.fusion.emplace();
+    request.fusion->objective =
+        read_name(inner, "objective", {"latency", "energy", "edp", "dram"}, problems);
+    request.fusion->evaluations = read_evaluations(inner, problems);
+    inner.finish();
+  }
+  if (const YamlNode* allocation = map.find("allocation")) {
+    YamlMap inner(*allocation, problems);
+    request.allocation.emplace();
+    request.allocation->objective =
+        read_name(inner, "objective", {"latency", "energy", "edp", "memory"}, problems);
+    request.allocation->evaluations = read_evaluations(inner, problems);
+    inner.finish();
+  }
+  const std::int64_t seed = map.integer_or("seed", 1);
+  request.seed = static_cast<std::uint64_t>(std::max<std::int64_t>(0, seed));
+  request.time_limit = map.number_or("time_limit", 0);
+  if (seed < 0 || !(request.time_limit >= 0 && request.time_limit <= 1e7))
+    problems.add(node.where, "seed and time_limit must not be negative, nor time_limit above 1e7");
+  map.finish();
+  return request;
+}
+
 } // namespace
 
 Experiment read_experiment(const std::string& path) {
@@ -189,7 +251,12 @@ Experiment read_experiment(const std::string& path) {
   if (const YamlNode* schedule = map.find("schedule")) {
     read_schedule(*schedule, path, experiment, problems);
   }
-  refuse(map, "optimise", problems);
+  if (const YamlNode* optimise = map.find("optimise"))
+    experiment.optimise = read_optimise(*optimise, problems);
+  if (experiment.optimise && experiment.optimise->checkpointing && !experiment.training) {
+    problems.add(experiment.optimise->checkpointing->where,
+                 "inference stores no activations to make again", "add 'training:'");
+  }
   map.finish();
   problems.throw_if_any();
   return experiment;

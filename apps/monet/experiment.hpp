@@ -2,6 +2,7 @@
 // options.
 #pragma once
 
+#include "monet/base/errors.hpp"
 #include "monet/core_cost/core_cost.hpp"
 #include "monet/schedule/schedule.hpp"
 #include "monet/tiling/tiling.hpp"
@@ -13,6 +14,29 @@
 #include <vector>
 
 namespace monet::cli {
+
+/// Searches that `monet run` makes before it writes its results; each where the key is there.
+struct OptimiseRequest {
+  struct Checkpointing {
+    std::string budget; ///< as --budget has it
+    std::string memory = "peak";
+    std::string objective = "latency";
+    SourceLoc where; ///< of the budget
+  };
+  struct Fusion {
+    std::string objective = "latency";
+    std::int64_t evaluations = 0; ///< 0: as many as the search likes
+  };
+  struct Allocation {
+    std::string objective = "latency";
+    std::int64_t evaluations = 0; ///< 0: as many as the search likes
+  };
+  std::optional<Checkpointing> checkpointing;
+  std::optional<Fusion> fusion;
+  std::optional<Allocation> allocation;
+  std::uint64_t seed = 1;
+  double time_limit = 0; ///< seconds for all searches together; 0: none
+};
 
 struct Experiment {
   std::string name;
@@ -27,6 +51,7 @@ struct Experiment {
   Priority priority = Priority::latency;
   TransferRules rules;
   CoreCostOptions core_cost;
+  std::optional<OptimiseRequest> optimise;
   std::vector<std::string> files; ///< read for it, besides the network, hardware and mapping
 };
 

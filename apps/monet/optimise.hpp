@@ -62,4 +62,8 @@ struct CheckpointingArguments {
 int optimise_log(const OptimiseArguments& common, const CheckpointingArguments& own,
                  Session& session);
 
+/// `monet run` of an experiment with `optimise:`: models it as it is, makes the searches one after
+/// the other (checkpointing, fusion, allocation), and writes the step that they lead to.
+int run_optimised(const Experiment& experiment, const std::string& folder, Session& session);
+
 } // namespace monet::cli

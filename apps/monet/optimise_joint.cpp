@@ -4,6 +4,7 @@
 
 #include "monet/base/text.hpp"
 #include "monet/optimise/joint.hpp"
+#include "monet/report/graph_svg.hpp"
 #include "monet/report/optimise_result.hpp"
 #include "monet/report/text.hpp"
 
@@ -26,6 +27,8 @@ struct JointArguments {
   std::string budget;
   std::int64_t levels = JointOptions{}.levels;
   std::int64_t rounds = JointOptions{}.rounds;
+  std::int64_t groups = JointOptions{}.fusion_evaluations;
+  std::int64_t cores = JointOptions{}.allocation_evaluations;
 };
 
 JointObjective joint_objective(const std::string& name) {
@@ -73,7 +76,7 @@ Json front_json(const JointResult& result) {
     points.push_back({{"latency_cycles", trial->latency},
                       {"energy_pj", trial->energy_pj},
                       {"peak_memory_bytes", trial->peak_bytes},
-                      {"offchip_bytes", trial->dram_bytes},
+                      {"offchip_bytes", bytes_of(Bits{trial->dram_bits})},
                       {"stored_activations_bytes", trial->stored_bytes},
                       {"name", valid_utf8(trial->name)},
                       {"chosen", trial->name == result.both.name}});
@@ -81,7 +84,20 @@ Json front_json(const JointResult& result) {
   return points;
 }
 
-/// Operators that run again, by name, with how often.
+Json groups_json(const JointPoint& point) {
+  const std::vector<std::uint32_t> group = groups_of(point.tiles);
+  Json groups = Json::array();
+  for (std::size_t i = 0; i < group.size(); ++i) {
+    if (group[i] == kAlone)
+      continue;
+    while (groups.size() <= group[i])
+      groups.push_back({{"operators", Json::array()}});
+    groups[group[i]]["operators"].push_back(valid_utf8(point.step->graph.operators()[i].name));
+  }
+  return groups;
+}
+
+/// Operators that run again, by name.
 Json recomputed_json(const JointPoint& point) {
   Json names = Json::array();
   for (const Operator& op : point.step->graph.operators()) {
@@ -111,6 +127,8 @@ int run_joint(const JointArguments& arguments, Session& session) {
   options.objective = joint_objective(arguments.objective);
   options.levels = inputs.experiment.training ? arguments.levels : 0;
   options.rounds = arguments.rounds;
+  options.fusion_evaluations = arguments.groups;
+  options.allocation_evaluations = arguments.cores;
   options.tiling = inputs.tiling_options();
   options.schedule = inputs.schedule_options(1);
   if (!arguments.budget.empty()) {
@@ -134,6 +152,7 @@ int run_joint(const JointArguments& arguments, Session& session) {
   json["evaluations"] = result.trials.size();
   json["compared"] = corners_json(result, inputs.files.chip);
   json["front"] = front_json(result);
+  json["groups"] = groups_json(result.both);
   json["recomputed"] = recomputed_json(result.both);
   json["provenance"] = search_provenance(inputs, common);
   write_search_report(common, inputs, json, {result_of(result.base), result_of(result.both)});
@@ -164,6 +183,16 @@ Action add_optimise_joint(CLI::App& optimise) {
       ->add_option("--rounds", arguments->rounds,
                    "Rounds of planning, each with the costs of the best schedule so far")
       ->check(CLI::Range(1, 100))
+      ->capture_default_str();
+  command
+      ->add_option("--group-evaluations", arguments->groups,
+                   "Schedules of each search for fused groups; 0 = the tool's usual groups")
+      ->check(CLI::Range(0, 1'000'000))
+      ->capture_default_str();
+  command
+      ->add_option("--core-evaluations", arguments->cores,
+                   "Schedules of each search for the operators' cores; 0 = the tool's usual cores")
+      ->check(CLI::Range(0, 1'000'000))
       ->capture_default_str();
   command->footer("Example: monet optimise joint --hardware data/hardware/tpu_like_quad_core.yaml "
                   "--workload data/workload/resnet18_cifar.onnx --batch 1 --training "

@@ -74,13 +74,18 @@ SearchInputs prepare(const OptimiseArguments& arguments, const std::string& obje
                      Session& session) {
   session.context.jobs = arguments.jobs;
   session.context.verify = arguments.verify;
-  SearchInputs inputs;
-  inputs.experiment = arguments.read();
+  Experiment experiment = arguments.read();
   if (arguments.adapt)
-    arguments.adapt(inputs.experiment);
+    arguments.adapt(experiment);
   if (arguments.experiment.empty() && arguments.step.cost.objective == "auto") {
-    inputs.experiment.core_cost.objective = objective_named(objective).value_or(Objective::latency);
+    experiment.core_cost.objective = objective_named(objective).value_or(Objective::latency);
   }
+  return prepare(std::move(experiment), session);
+}
+
+SearchInputs prepare(Experiment experiment, Session& session) {
+  SearchInputs inputs;
+  inputs.experiment = std::move(experiment);
   inputs.files = session.stage(
       "read files", [&] { return read_inputs(inputs.experiment); },
       [](const ModelInputs& read) {

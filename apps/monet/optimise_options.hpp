@@ -57,6 +57,9 @@ struct SearchInputs {
 SearchInputs prepare(const OptimiseArguments& arguments, const std::string& objective,
                      Session& session);
 
+/// The same for an experiment that is read.
+SearchInputs prepare(Experiment experiment, Session& session);
+
 /// What a report compares.
 struct SearchSteps {
   StepResult before;

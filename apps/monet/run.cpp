@@ -1,5 +1,6 @@
 // monet run EXPERIMENT.yaml: models the experiment and writes everything there is to see.
 #include "commands.hpp"
+#include "optimise.hpp"
 #include "pipeline.hpp"
 
 #include <CLI/CLI.hpp>
@@ -24,12 +25,13 @@ int run_experiment(const RunArguments& arguments, Session& session) {
   session.context.jobs = arguments.jobs;
   session.context.verify = arguments.verify;
   const Experiment experiment = read_experiment(arguments.experiment);
-  const Model model = make_model(experiment, session);
-
   const std::filesystem::path folder =
       arguments.folder.empty()
           ? std::filesystem::path("out") / std::filesystem::path(arguments.experiment).stem()
           : std::filesystem::path(arguments.folder);
+  if (experiment.optimise)
+    return run_optimised(experiment, folder.string(), session);
+  const Model model = make_model(experiment, session);
   const auto [table, report] = session.stage("write results", [&] {
     const nlohmann::ordered_json result = model.json(experiment.name);
     const Graph& graph =

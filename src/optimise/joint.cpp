@@ -2,7 +2,9 @@
 
 #include "monet/base/errors.hpp"
 #include "monet/base/parallel.hpp"
+#include "monet/optimise/allocation.hpp"
 #include "monet/optimise/checkpointing.hpp"
+#include "monet/optimise/fusion.hpp"
 #include "monet/optimise/recompute_search.hpp"
 #include "monet/optimise/step_bounds.hpp"
 #include "monet/schedule/bounds.hpp"
@@ -13,6 +15,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
 namespace monet {
@@ -32,6 +35,8 @@ struct Variant {
   std::shared_ptr<const TrainingGraph> step;
   std::vector<OpId> runs;
   TilingMode mode = TilingMode::layer_by_layer;
+  std::optional<FusionPlan> fusion; ///< none: make_tiles() chooses
+  std::shared_ptr<const CoreAllocation> allocation;
   Priority priority = Priority::latency;
 };
 
@@ -55,6 +60,11 @@ public:
       if (best() == before)
         break; // the same costs would give the same plans again
     }
+    // Groups and cores, for the best way without recomputation and for the best of all.
+    const auto without_reruns = [](const Variant& v) { return v.runs.empty(); };
+    refine(best_of(without_reruns));
+    if (!tried_[best()].first.runs.empty())
+      refine(best());
     choose();
     return std::move(result_);
   }
@@ -68,7 +78,11 @@ private:
   }
 
   Variant base_variant() const {
-    return {"base", step_, {}, TilingMode::layer_by_layer, priority()};
+    Variant variant;
+    variant.name = "base";
+    variant.step = step_;
+    variant.priority = priority();
+    return variant;
   }
   Priority priority() const { return options_.schedule.priority; }
 
@@ -78,20 +92,34 @@ private:
     return variant;
   }
 
+  TilingOptions tiling_of(const Variant& variant) const {
+    TilingOptions tiling = options_.tiling;
+    tiling.mode = variant.mode;
+    if (variant.mode == TilingMode::layer_by_layer || !variant.runs.empty())
+      tiling.stacks.reset(); // those given are of the step as it was
+    if (variant.fusion) {
+      tiling.stacks = variant.fusion->stacks;
+      tiling.slices = variant.fusion->slices;
+    }
+    tiling.allocation = variant.allocation.get();
+    return tiling;
+  }
+  ScheduleOptions schedule_of(const Variant& variant) const {
+    ScheduleOptions schedule_options = options_.schedule;
+    schedule_options.priority = variant.priority;
+    return schedule_options;
+  }
+
   JointPoint model(const Variant& variant) {
     JointPoint point;
     point.name = variant.name;
     point.step = variant.step;
     point.runs = variant.runs;
-    point.tiling = options_.tiling;
-    point.tiling.mode = variant.mode;
-    if (variant.mode == TilingMode::layer_by_layer)
-      point.tiling.stacks.reset();
+    point.allocation = variant.allocation;
+    point.tiling = tiling_of(variant);
     point.priority = variant.priority;
     point.tiles = make_tiles(*point.step, chip_, point.tiling);
-    ScheduleOptions schedule_options = options_.schedule;
-    schedule_options.priority = variant.priority;
-    point.timeline = schedule(point.tiles, *point.step, chip_, costs_, schedule_options);
+    point.timeline = schedule(point.tiles, *point.step, chip_, costs_, schedule_of(variant));
     const JointTrial figures = figures_of(point);
     point.value = figures.value;
     point.peak_bytes = figures.peak_bytes;
@@ -104,7 +132,7 @@ private:
     trial.name = point.name;
     trial.latency = point.timeline.makespan.value;
     trial.energy_pj = energy_of(point.timeline).total().picojoules().value;
-    trial.dram_bytes = bytes_of(traffic.read + traffic.written);
+    trial.dram_bits = (traffic.read + traffic.written).value;
     trial.peak_bytes = peak_of(point.timeline);
     trial.stored_bytes = point.step->stored_bytes;
     trial.value = value_of(options_.objective, trial);
@@ -133,7 +161,7 @@ private:
     JointTrial none;
     none.latency = least.latency().value;
     none.energy_pj = least.energy_pj();
-    none.dram_bytes = (least.offchip_read() + least.offchip_written()).value / 8;
+    none.dram_bits = (least.offchip_read() + least.offchip_written()).value;
     result_.found.bound = value_of(options_.objective, none);
   }
 
@@ -148,7 +176,7 @@ private:
         continue;
       for (const auto& [order, name] :
            {std::pair(Priority::memory, "memory"), std::pair(Priority::order, "order")}) {
-        if (order == priority())
+        if (order == tried_[i].first.priority || tried_[i].first.priority != priority())
           continue;
         others.push_back(tried_[i].first);
         others.back().priority = order;
@@ -210,6 +238,55 @@ private:
   }
   std::size_t best() const {
     return best_of([](const Variant&) { return true; });
+  }
+
+  /// Searches groups for the step of a way that was tried, and then cores for its operators.
+  void refine(std::size_t index) {
+    SearchControl quiet = control_;
+    quiet.progress = nullptr;
+    if (options_.fusion_evaluations > 0 && !interrupted())
+      index = keep_better(index, with_groups(tried_[index].first, quiet));
+    if (options_.allocation_evaluations > 0 && !interrupted())
+      keep_better(index, with_cores(tried_[index].first, quiet));
+  }
+
+  std::size_t keep_better(std::size_t index, const Variant& variant) {
+    const std::size_t made = tried_.size();
+    try_all({variant});
+    return made < tried_.size() && better(tried_[made].second, tried_[index].second) ? made : index;
+  }
+
+  Variant with_groups(Variant variant, const SearchControl& control) {
+    FusionOptions search;
+    search.objective = options_.objective == JointObjective::latency  ? FusionObjective::latency
+                       : options_.objective == JointObjective::energy ? FusionObjective::energy
+                       : options_.objective == JointObjective::edp    ? FusionObjective::edp
+                                                                      : FusionObjective::dram;
+    search.evaluations = options_.fusion_evaluations;
+    search.group_evaluations = 15 * options_.fusion_evaluations;
+    TilingOptions tiling = options_.tiling;
+    if (!variant.runs.empty())
+      tiling.stacks.reset();
+    const FusionResult found = optimise_fusion(
+        {*variant.step, chip_, costs_, tiling, schedule_of(variant)}, search, control);
+    variant.name += ", groups searched";
+    variant.mode = TilingMode::fused;
+    variant.fusion = found.plan;
+    return variant;
+  }
+
+  Variant with_cores(Variant variant, const SearchControl& control) {
+    AllocationEvaluator evaluator(*variant.step, chip_, tiling_of(variant), schedule_of(variant));
+    AllocationSearchOptions search;
+    search.objective = options_.objective == JointObjective::energy ? AllocationObjective::energy
+                       : options_.objective == JointObjective::edp  ? AllocationObjective::edp
+                                                                    : AllocationObjective::latency;
+    search.evaluations = static_cast<std::size_t>(options_.allocation_evaluations);
+    const AllocationResult found = search_allocation(evaluator, search, control);
+    variant.name += ", cores searched";
+    variant.allocation =
+        std::make_shared<const CoreAllocation>(evaluator.allocation(found.best.plan));
+    return variant;
   }
 
   /// Limits from the peak of the step down to what no plan is below, in equal steps.
@@ -309,7 +386,7 @@ double value_of(JointObjective objective, const JointTrial& trial) {
   case JointObjective::edp:
     return trial.energy_pj * static_cast<double>(trial.latency);
   case JointObjective::dram:
-    return static_cast<double>(trial.dram_bytes);
+    return static_cast<double>(trial.dram_bits);
   }
   throw InternalError("unknown objective");
 }

@@ -73,7 +73,8 @@ function unit_text(key: string, value: number): string {
 /// Of an objective: its name says its unit.
 function value_text(objective: string, value: number): string {
   if (objective === "energy") return energy(value);
-  if (objective === "memory" || objective === "dram") return bytes(value);
+  if (objective === "memory") return bytes(value);
+  if (objective === "dram") return si(value, "bit");
   return si(value);
 }
 

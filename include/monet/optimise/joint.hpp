@@ -20,7 +20,7 @@ enum class JointObjective : std::uint8_t {
   latency, ///< cycles
   energy,  ///< pJ
   edp,     ///< pJ times cycles
-  dram,    ///< bytes read from and written to the off-chip memory
+  dram,    ///< bits read from and written to the off-chip memory
 };
 
 struct JointOptions {
@@ -33,6 +33,8 @@ struct JointOptions {
   std::int64_t levels = 6; ///< limits of live memory for which a plan of recomputation is tried
   std::int64_t plan_effort = 30'000'000; ///< of each, see RecomputeSearchOptions
   std::int64_t rounds = 2; ///< in which plans are made anew with the costs of the best schedule
+  std::int64_t fusion_evaluations = 30;     ///< of a search for groups, see FusionOptions; 0: none
+  std::int64_t allocation_evaluations = 60; ///< of one for cores; 0: none
 };
 
 /// One way to run the step, modelled.
@@ -54,7 +56,7 @@ struct JointTrial {
   std::string name;
   std::int64_t latency = 0;
   double energy_pj = 0;
-  std::int64_t dram_bytes = 0;
+  std::int64_t dram_bits = 0;
   std::int64_t peak_bytes = 0;
   std::int64_t stored_bytes = 0;
   double value = 0;
