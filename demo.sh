@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds MONET and models two training steps: ResNet-18 on an edge chip and GPT-2 on a data-centre chip.
+# Builds MONET and models two training steps: ResNet-18 on an edge chip, as it is and with recomputation and fusion searched for, and GPT-2 on a data-centre chip.
 # Works on a fresh Debian 12 with git and bash, as root or with sudo.
 # MONET_PRESET names another build to use, where there is one already.
 set -euo pipefail
@@ -12,7 +12,7 @@ say "building (build/$preset)"
 build "$preset" --target monet
 
 out=${1:-out}
-for experiment in edge_resnet18_cifar fusemax_gpt2; do
+for experiment in edge_resnet18_cifar fusemax_gpt2 edge_resnet18_cifar_optimised; do
   say "monet run examples/$experiment.yaml -o $out/$experiment"
   "build/$preset/apps/monet/monet" run "examples/$experiment.yaml" -o "$out/$experiment"
 done

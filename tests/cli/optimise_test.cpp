@@ -34,7 +34,8 @@ Json result_of(const Ran& ran) {
 }
 
 TEST(OptimiseJoint, CornersAreNoWorseTogetherThanAlone) {
-  const Ran ran = run_monet(search("joint", {"--budget", "95%", "--jobs", "2", "--verify"}));
+  const Ran ran = run_monet(
+      search("joint", {"--budget", "95%", "--jobs", "2", "--verify", "--core-evaluations", "20"}));
   ASSERT_EQ(ran.code, 0) << ran.err;
   const Json json = result_of(ran);
   const Json& corners = json.at("compared");
@@ -56,7 +57,9 @@ TEST(OptimiseJoint, CornersAreNoWorseTogetherThanAlone) {
 }
 
 TEST(OptimiseJoint, IsTheSameForAnyNumberOfThreads) {
-  const std::vector<std::string> options{"--objective", "energy", "--levels", "3"};
+  const std::vector<std::string> options{
+      "--objective",         "energy", "--levels", "3", "--core-evaluations", "20",
+      "--group-evaluations", "10"};
   const Ran one = run_monet(search("joint", options));
   std::vector<std::string> more = options;
   more.insert(more.end(), {"--jobs", "2"});
@@ -107,7 +110,8 @@ TEST_P(EverySearch, ATimeLimitEndsItWithTheBestSoFar) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, EverySearch, ::testing::Values("joint", "checkpointing"),
+INSTANTIATE_TEST_SUITE_P(Kinds, EverySearch,
+                         ::testing::Values("allocation", "fusion", "checkpointing", "joint"),
                          [](const auto& kind) { return kind.param; });
 
 TEST(OptimiseFusion, MapsEinsumsExactly) {
@@ -132,6 +136,44 @@ TEST(OptimiseFusion, MapsEinsumsExactly) {
   EXPECT_EQ(run({"--workload", file, "--buffer", "20"}).code, 4);
   EXPECT_EQ(run({"--matmuls", "64,64"}).code, 2);
   EXPECT_EQ(run({"--matmuls", "64,64,64", "--workload", file}).code, 2);
+}
+
+class OptimiseExperiment : public ::testing::Test {
+protected:
+  Ran run(const std::string& optimise) {
+    scratch_.file("e.yaml", "workload: {network: " + repository("data/workload/gpt2_nano.onnx") +
+                                ", batch: 1}\ntraining: {loss: cross_entropy}\nhardware: " +
+                                repository("data/hardware/tpu_like_quad_core.yaml") +
+                                "\noptimise: " + optimise + "\n");
+    return run_monet({"run", scratch_ / "e.yaml", "-o", scratch_ / "out"});
+  }
+  Scratch scratch_;
+};
+
+TEST_F(OptimiseExperiment, SearchesOneOnWhatTheOtherMadeOfTheStep) {
+  const Ran ran = run("{checkpointing: {budget: 80%, memory: stored}, fusion: {evaluations: 3}, "
+                      "allocation: {evaluations: 3}}");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const Json result = parse_file(scratch_ / "out/result.json");
+  EXPECT_EQ(schema_violations(parse_file(repository("docs/result.schema.json")), result),
+            std::vector<std::string>{});
+  const Json& optimise = result.at("optimise");
+  ASSERT_EQ(optimise.at("searches").size(), 3U);
+  EXPECT_LE(optimise.at("searches")[0].at("stored_bytes"),
+            optimise.at("searches")[0].at("budget_bytes"));
+  EXPECT_EQ(optimise.at("searches")[2].at("best"), result.at("latency_cycles"));
+  const Json& phases = result.at("layers");
+  EXPECT_TRUE(std::any_of(phases.begin(), phases.end(),
+                          [](const Json& layer) { return layer.at("phase") == "recompute"; }));
+}
+
+TEST_F(OptimiseExperiment, MistakesAreSaidWithTheirPlaces) {
+  const Ran ran =
+      run("{fusoin: {}, checkpointing: {budget: lots}, allocation: {objective: speed}}");
+  EXPECT_EQ(ran.code, 3);
+  for (const char* part : {"e.yaml:4:12", "did you mean 'fusion'", "budget 'lots'", "'speed'"})
+    EXPECT_NE(ran.err.find(part), std::string::npos) << part << " in " << ran.err;
+  EXPECT_EQ(run("{checkpointing: {budget: 1}}").code, 4);
 }
 
 TEST(OptimiseReport, ShowsTheSearchAndTheStepsItCompared) {
