@@ -32,3 +32,21 @@ find_program(MONET_CCACHE ccache)
 if(MONET_CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${MONET_CCACHE})
 endif()
+
+# For one-off builds (continuous integration): saves a fifth of their time. Off by default, as it hides missing
+# includes and keeps ccache from finding anything.
+option(MONET_PRECOMPILE_HEADERS "Precompile what most files include" $ENV{MONET_PRECOMPILE_HEADERS})
+set(monet_common_headers <algorithm> <array> <functional> <map> <memory> <optional> <set> <string> <variant> <vector>
+  <fmt/format.h>)
+# monet_precompile(target FROM owner HEADERS ...): the headers are compiled with `owner` and used by all others.
+function(monet_precompile target)
+  cmake_parse_arguments(ARG "" "FROM" "HEADERS" ${ARGN})
+  if(NOT MONET_PRECOMPILE_HEADERS)
+    return()
+  endif()
+  if(target STREQUAL ARG_FROM)
+    target_precompile_headers(${target} PRIVATE ${ARG_HEADERS})
+  else()
+    target_precompile_headers(${target} REUSE_FROM ${ARG_FROM})
+  endif()
+endfunction()
