@@ -36,7 +36,7 @@ struct CheckpointOptions {
   GeneticSettings genetic;
   std::vector<RecomputePlan> starts; ///< plans to be no worse than
   std::int64_t effort = 400'000'000; ///< of search_recompute(), for each peak
-  std::int64_t nodes = 2'000;        ///< of solve_recompute(), where the step is small enough
+  std::int64_t nodes = 200;          ///< of solve_recompute(), where the step is small enough
 };
 
 /// One plan with everything that is asked of it.
