@@ -1,8 +1,11 @@
 #include "optimise/recompute_cases.hpp"
 
+#include "monet/optimise/chain_dp.hpp"
 #include "monet/optimise/recompute_exact.hpp"
 
 #include <gtest/gtest.h>
+
+#include <atomic>
 
 namespace monet {
 namespace {
@@ -47,6 +50,52 @@ TEST(SolveRecompute, MeetsBruteForceOverAllPlans) {
     }
   }
   EXPECT_GE(proven * 100, all * 95); // the order of runs within a stage is not modelled
+}
+
+TEST(SolveRecompute, StopsWithAValidBound) {
+  std::atomic<bool> stop = true;
+  SearchControl control;
+  control.stop = &stop;
+  const RecomputeProblem p = chain_problem(std::vector<ChainLayer>(12, {5, 7, 3, 0, 3}));
+  const RecomputeResult best = solve_recompute(p, 20);
+  const RecomputeResult found = solve_recompute(p, 20, control);
+  ASSERT_TRUE(best.plan);
+  EXPECT_TRUE(found.interrupted);
+  EXPECT_FALSE(found.infeasible);
+  EXPECT_LE(found.bound, static_cast<double>(best.outcome.cost));
+}
+
+TEST(SolveRecompute, ProvesAChainOfSixteenLayers) {
+  const std::vector<ChainLayer> layers(16, {1, 1, 1, 0, 1});
+  const RecomputeProblem p = chain_problem(layers);
+  for (const std::int64_t budget : {9, 13}) {
+    RecomputeExactOptions options;
+    const RecomputeResult chain = solve_chain(layers, budget, static_cast<std::size_t>(budget));
+    ASSERT_TRUE(chain.plan) << budget;
+    options.starts = {*chain.plan};
+    const RecomputeResult found = solve_recompute(p, budget, {}, options);
+    ASSERT_TRUE(found.plan) << budget;
+    EXPECT_EQ(found.bound, static_cast<double>(found.outcome.cost)) << budget;
+    SearchControl two;
+    two.jobs = 2;
+    EXPECT_EQ(solve_recompute(p, budget, two, options).plan, found.plan) << budget;
+  }
+}
+
+TEST(SolveRecompute, RespectsPins) {
+  const RecomputeProblem p = chain_problem(std::vector<ChainLayer>(4, {5, 7, 3, 0, 3}));
+  const std::int64_t most = replay(p, store_everything(p)).peak_bytes;
+  RecomputeExactOptions options;
+  options.must_drop.assign(p.buffers.size(), false);
+  options.must_drop[3] = true; // the second layer's output
+  options.boundary = 4;
+  const RecomputeResult dropped = solve_recompute(p, most, {}, options);
+  ASSERT_TRUE(dropped.plan);
+  EXPECT_EQ(dropped.outcome.cost, p.base_cost() + 5); // made again from the first layer's
+  options.must_keep.assign(p.buffers.size(), false);
+  for (const std::uint32_t b : {1U, 5U, 7U})
+    options.must_keep[b] = true;
+  EXPECT_EQ(solve_recompute(p, most, {}, options).outcome.cost, p.base_cost() + 5);
 }
 
 } // namespace
