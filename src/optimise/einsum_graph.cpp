@@ -61,14 +61,22 @@ public:
     }
   }
 
-  Layer run(const SearchControl& control) {
-    for (std::uint32_t n = 0; n < before_.size(); ++n) {
-      if ((n & 63U) == 63U && control.interrupted())
+  Layer run(const SearchControl& control, bool& complete) {
+    std::vector<const std::vector<std::uint32_t>*> fitting;
+    std::size_t pairs = 0;
+    for (const Node& node : before_) {
+      const auto found = index_.find(index_key(node));
+      fitting.push_back(found == index_.end() ? nullptr : &found->second);
+      pairs += fitting.back() == nullptr ? 0 : fitting.back()->size();
+    }
+    const std::size_t every = pairs / allowed_.max_pairs + 1;
+    complete = complete && every == 1;
+    for (std::uint32_t n = 0; n < before_.size(); n += static_cast<std::uint32_t>(every)) {
+      if ((n & 63U) == 0 && control.interrupted())
         break;
-      const auto found = index_.find(index_key(before_[n]));
-      if (found == index_.end())
+      if (fitting[n] == nullptr)
         continue;
-      for (const std::uint32_t group : found->second)
+      for (const std::uint32_t group : *fitting[n])
         join(n, group);
     }
     return std::move(layer_);
@@ -217,8 +225,8 @@ private:
 
 Layer next_layer(const std::vector<Node>& before, const Shape& shape, const Rows& rows,
                  const Uses& uses, const LayerRules& rules, const SearchControl& control,
-                 LayerStatistics& statistics) {
-  return Joiner(before, shape, rows, uses, rules, statistics).run(control);
+                 LayerStatistics& statistics, bool& complete) {
+  return Joiner(before, shape, rows, uses, rules, statistics).run(control, complete);
 }
 
 namespace {
@@ -234,9 +242,13 @@ void mark_cheapest(const Layer& layer, const std::vector<std::int64_t>& tensor_b
     if (place[n] == kDropped)
       continue;
     std::int64_t least = cost[n];
-    for (const Live& live : layer.nodes[n].live)
+    bool shares = false;
+    for (const Live& live : layer.nodes[n].live) {
       least += live.level == kInDram ? tensor_bits[live.tensor] : 0;
-    order.emplace_back(least, n);
+      shares = shares || live.level != kInDram;
+    }
+    if (shares) // with everything in DRAM there is always a way on
+      order.emplace_back(least, n);
   }
   std::sort(order.begin(), order.end());
   // The best of those that share the same loops, then the second best, ...: what a loop costs only
@@ -263,7 +275,10 @@ std::size_t keep_cheapest(Layer& layer, const Rows& rows,
   std::vector<std::uint32_t> place(layer.nodes.size(), 0);
   std::size_t left = 0;
   for (std::uint32_t n = 0; n < place.size(); ++n) {
-    place[n] = so_far[n] < promise.most_dram ? 0 : kDropped;
+    std::int64_t held = 0;
+    for (const Live& live : layer.nodes[n].live)
+      held += live.bits;
+    place[n] = so_far[n] < promise.most_dram && held <= promise.buffer_bits ? 0 : kDropped;
     left += place[n] == 0 ? 1U : 0U;
   }
   if (left > promise.count)

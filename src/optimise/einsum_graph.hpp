@@ -63,22 +63,26 @@ struct LayerStatistics {
 struct LayerRules {
   bool unordered = false; ///< the reference's rule (EinsumOptions)
   bool relaxed = false;   ///< tensors that are not followed may share loops, too
+  std::size_t max_pairs = std::numeric_limits<std::size_t>::max(); ///< of nodes with groups
 };
 
-/// The layer after one Einsum more; a part of it when interrupted.
+/// The layer after one Einsum more; a part of it when interrupted. Beyond `max_pairs` only every
+/// second, third, ... node is followed, and `complete` becomes false.
 Layer next_layer(const std::vector<Node>& before, const Shape& shape, const Rows& rows,
                  const Uses& uses, const LayerRules& rules, const SearchControl& control,
-                 LayerStatistics& statistics);
+                 LayerStatistics& statistics, bool& complete);
 
 /// Which nodes of a layer to keep.
 struct Promise {
-  std::size_t count = 0;                                             ///< at most
-  std::int64_t most_dram = std::numeric_limits<std::int64_t>::max(); ///< so far, less than that
+  std::size_t count = 0;                                               ///< at most
+  std::int64_t most_dram = std::numeric_limits<std::int64_t>::max();   ///< so far, less than that
+  std::int64_t buffer_bits = std::numeric_limits<std::int64_t>::max(); ///< for all that lives on
 };
 
-/// Drops nodes that need too much DRAM traffic so far, and beyond the count those that need the
-/// most so far and for reading once what is in DRAM; and their edges. `so_far` (by node before the
-/// layer) becomes that of the nodes after it. Returns how many the count dropped.
+/// Drops nodes that need too much DRAM traffic so far or too much of the buffer, and beyond the
+/// count those that need the most so far and for reading once what is in DRAM; and their edges.
+/// `so_far` (by node before the layer) becomes that of the nodes after it. Returns how many the
+/// count dropped.
 std::size_t keep_cheapest(Layer& layer, const Rows& rows,
                           const std::vector<std::int64_t>& tensor_bits, const Promise& promise,
                           std::vector<std::int64_t>& so_far);

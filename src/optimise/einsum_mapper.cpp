@@ -291,9 +291,11 @@ private:
   JoinLimits limits_;
 };
 
-constexpr std::size_t kFutures = 2'000;      // of an Einsum in a first, simple attempt
-constexpr std::size_t kFewestFutures = 500;  // of an Einsum, where not all are followed
-constexpr std::size_t kAllFutures = 800'000; // of all Einsums then
+constexpr std::size_t kPairs = 100;           // tried for each future that is followed
+constexpr std::size_t kMostPairs = 2'000'000; // of one Einsum
+constexpr std::size_t kFutures = 500;         // of an Einsum in a first, simple attempt
+constexpr std::size_t kFewestFutures = 500;   // of an Einsum, where not all are followed
+constexpr std::size_t kAllFutures = 800'000;  // of all Einsums then
 
 /// How futures were followed.
 struct Futures {
@@ -317,12 +319,16 @@ JoinGraph make_graph(const EinsumCascade& cascade, const Following& following,
     JoinGraph::Step step{&table.shapes[row], &table.rows[row], uses_of(cascade, following, e), {}};
     const std::vector<Node> before =
         e == 0 ? std::vector<Node>{graph.root} : graph.steps.back().layer.nodes;
-    step.layer = next_layer(before, *step.shape, *step.rows, step.uses,
-                            {options.reference_rules, following.relaxed}, control, futures.layers);
     // Where not all futures can be followed, the fewer the longer the cascade.
     const std::size_t some = std::max(kFewestFutures, kAllFutures / cascade.einsums.size());
-    Promise promise{futures.complete ? options.max_futures : std::min(options.max_futures, some),
-                    futures.known == kMost ? kMost : futures.known - rest[e + 1]};
+    const Promise promise{futures.complete ? options.max_futures
+                                           : std::min(options.max_futures, some),
+                          futures.known == kMost ? kMost : futures.known - rest[e + 1],
+                          options.buffer_bits.value_or(kMost)};
+    const LayerRules rules{options.reference_rules, following.relaxed,
+                           std::clamp<std::size_t>(promise.count, 1, kMostPairs / kPairs) * kPairs};
+    step.layer = next_layer(before, *step.shape, *step.rows, step.uses, rules, control,
+                            futures.layers, futures.complete);
     if (keep_cheapest(step.layer, *step.rows, sizes, promise, so_far) > 0)
       futures.complete = false;
     graph.steps.push_back(std::move(step));
