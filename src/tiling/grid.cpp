@@ -93,4 +93,22 @@ void rank_in_order(TileGraph& tiles) {
   std::iota(tiles.stack_of.begin(), tiles.stack_of.end(), 0U);
 }
 
+std::int64_t recomputed_macs(const TileGraph& tiles, const Graph& graph) {
+  std::int64_t more = 0;
+  for (std::size_t i = 0; i < tiles.operators.size(); ++i) {
+    const LoopNest& nest = graph.op(OpId(i)).nest;
+    if (nest.compute != ComputeKind::mac)
+      continue;
+    std::int64_t done = 1; // tiles are a grid: the sum of products is the product of sums
+    for (const auto& parts : tiles.operators[i].parts) {
+      std::int64_t sum = 0;
+      for (const Interval part : parts)
+        sum += part.size();
+      done = checked_multiply(done, sum);
+    }
+    more = checked_add(more, done - macs(nest));
+  }
+  return more;
+}
+
 } // namespace monet
