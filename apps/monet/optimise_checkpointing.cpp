@@ -337,6 +337,8 @@ Action add_optimise_checkpointing(CLI::App& optimise) {
       "Example: monet optimise checkpointing --hardware data/hardware/tpu_like_quad_core.yaml "
       "--workload data/workload/resnet18_cifar.onnx --batch 1 --memory stored --budget 50%");
   return [arguments, command](Session& session) -> int {
+    if (!arguments->own.log.empty() && !arguments->common.report.empty())
+      throw UsageError("--report is for steps: an operator log has no schedule to show");
     if (!arguments->own.log.empty())
       return optimise_log(arguments->common, arguments->own, session);
     if (arguments->own.sweep && !arguments->own.budget.empty())

@@ -181,6 +181,28 @@ Json json_of(const FusionResult& result, const Graph& graph, Json json) {
   return json;
 }
 
+/// --report: layer by layer next to the plan.
+void write_report(const Arguments& arguments, const SearchInputs& inputs,
+                  const FusionProblem& problem, const FusionPlan& plan, const Json& json) {
+  if (arguments.common.report.empty())
+    return;
+  const auto modelled = [&](const TilingOptions& tiling) {
+    ModelledStep made{inputs.step, make_tiles(inputs.step, problem.chip, tiling), {}};
+    made.timeline = schedule(made.tiles, made.graph, problem.chip, problem.costs, problem.schedule);
+    return made;
+  };
+  TilingOptions tiling = problem.tiling;
+  tiling.mode = TilingMode::layer_by_layer;
+  tiling.stacks.reset();
+  const ModelledStep before = modelled(tiling);
+  tiling.mode = TilingMode::fused;
+  tiling.stacks = plan.stacks;
+  tiling.slices = plan.slices;
+  const ModelledStep best = modelled(tiling);
+  write_search_report(arguments.common, inputs, json,
+                      {before.result(), best.result(), &inputs.graph.graph});
+}
+
 int optimise(const Arguments& arguments, Session& session) {
   const SearchInputs inputs = prepare(arguments.common, arguments.own.objective, session);
   CoreCostCache costs;
@@ -202,6 +224,7 @@ int optimise(const Arguments& arguments, Session& session) {
                       search_json("fusion", inputs.experiment.name, arguments.own.objective,
                                   result.certificate, session));
   json["provenance"] = search_provenance(inputs, arguments.common);
+  write_report(arguments, inputs, problem, result.plan, json);
   return finish_search(arguments.common, json, table_of(result, options.objective),
                        result.certificate, session);
 }
@@ -239,6 +262,8 @@ Action add_optimise_fusion(CLI::App& optimise_command) {
   command->footer("Example: monet optimise fusion --hardware data/hardware/tpu_like_quad_core.yaml "
                   "--workload data/workload/resnet18_cifar.onnx --batch 1");
   return [arguments](Session& session) -> int {
+    if (arguments->own.model == "einsum" && !arguments->common.report.empty())
+      throw UsageError("--report is for our own model: Einsums have no schedule to show");
     if (arguments->own.model == "einsum")
       return optimise_einsum(arguments->common, arguments->own, session);
     return optimise(*arguments, session);
