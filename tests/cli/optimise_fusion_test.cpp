@@ -1,0 +1,60 @@
+// monet optimise fusion, as users run it.
+#include "run_monet.hpp"
+
+#include <gtest/gtest.h>
+
+namespace monet::test {
+namespace {
+
+const std::vector<std::string> kStep{"--hardware", repository("data/hardware/fusemax.yaml"),
+                                     "--workload", repository("data/workload/resnet18_cifar.onnx"),
+                                     "--batch",    "1"};
+
+std::vector<std::string> search(const std::vector<std::string>& more) {
+  std::vector<std::string> arguments{"optimise", "fusion", "--evaluations", "12"};
+  arguments.insert(arguments.end(), kStep.begin(), kStep.end());
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+TEST(OptimiseFusion, StacksOutIsScheduledToTheSameCycle) {
+  const Scratch scratch;
+  const Ran found =
+      run_monet(search({"--stacks-out", scratch / "best.yaml", "--json", scratch / "found.json"}));
+  ASSERT_EQ(found.code, 0) << found.err;
+  const nlohmann::json json = parse_file(scratch / "found.json");
+  EXPECT_LE(json["bound"], json["best"]);
+  for (const nlohmann::json& other : json["compared"])
+    EXPECT_LE(json["best"], other["latency_cycles"]) << other["name"];
+  EXPECT_GE(json["compared"].size(), 3U);
+
+  std::vector<std::string> again{"schedule", "--mode", "fused",   "--stacks", scratch / "best.yaml",
+                                 "--json",   "-",      "--verify"};
+  again.insert(again.end(), kStep.begin(), kStep.end());
+  const Ran scheduled = run_monet(again);
+  ASSERT_EQ(scheduled.code, 0) << scheduled.err;
+  const nlohmann::json step = nlohmann::json::parse(scheduled.out);
+  EXPECT_EQ(step["latency_cycles"], json["best"]);
+  EXPECT_EQ(step["energy_pj"], json["figures"]["energy_pj"]);
+}
+
+TEST(OptimiseFusion, ResultsAreTheSameOnOneThreadAndOnTwo) {
+  std::vector<std::string> found;
+  for (const char* jobs : {"1", "2"}) {
+    const Ran ran = run_monet(search({"--objective", "edp", "--jobs", jobs, "--json", "-"}));
+    ASSERT_EQ(ran.code, 0) << ran.err;
+    nlohmann::json json = nlohmann::json::parse(ran.out);
+    json.erase("seconds");
+    found.push_back(json.dump());
+  }
+  EXPECT_EQ(found[0], found[1]);
+}
+
+TEST(OptimiseFusion, MethodsAreCheckedByName) {
+  const Ran ran = run_monet(search({"--method", "guess"}));
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_NE(ran.err.find("--method"), std::string::npos) << ran.err;
+}
+
+} // namespace
+} // namespace monet::test
