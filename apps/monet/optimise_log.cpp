@@ -91,8 +91,6 @@ private:
           options.starts.push_back(*plan.plan);
       const bool alone = own_.method == "search";
       row.found = search_recompute(problem(), budget, options, share(alone ? parts : 2 * parts));
-      if (!alone && row.certificate().gap() > 0)
-        prove(row, parts);
     } else {
       take_heuristic(row);
     }
@@ -102,6 +100,9 @@ private:
 
   /// Bounds what was found, and betters it where it can be.
   void prove(Row& row, int parts) const {
+    if (own_.method != "automatic" || row.certificate().gap() <= 0)
+      return;
+    const double begin = session_.progress.seconds();
     RecomputeExactOptions options;
     if (row.found.plan)
       options.starts.push_back(*row.found.plan);
@@ -113,6 +114,7 @@ private:
       exact.method = std::move(row.found.method);
     }
     row.found = std::move(exact);
+    row.seconds += session_.progress.seconds() - begin;
   }
   /// The heuristic that was asked for, or the best.
   void take_heuristic(Row& row) const {
@@ -133,6 +135,7 @@ private:
   Row solve_one() const {
     const std::int64_t budget = parse_budget(own_.budget, log_.recorded_peak_bytes, "--budget");
     Row row = solve(budget, {}, 1);
+    prove(row, 1);
     if (row.found.plan || control_.interrupted())
       return row;
     const std::string within = fmt::format("{} within {} bytes", own_.log, budget);
@@ -177,6 +180,10 @@ private:
     if (least == 0)
       find_least(rows, too_small);
     make_monotone(rows);
+    // Every budget has its plan before the first proof, which may take whatever time there is.
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      prove(rows[i], static_cast<int>(rows.size() - i));
+    make_monotone(rows);
     return rows;
   }
   /// Halves what is between the smallest budget with a plan and the largest without, with little
@@ -200,7 +207,8 @@ private:
     }
     if (enough == known || control_.interrupted())
       return;
-    Row row = solve(enough, options.starts, 1);
+    constexpr int kParts = 4; // leaves time for proofs
+    Row row = solve(enough, options.starts, kParts);
     if (row.found.plan)
       rows.push_back(std::move(row));
   }

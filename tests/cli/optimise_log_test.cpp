@@ -30,7 +30,8 @@ json without_seconds(json result) {
 }
 
 TEST(OptimiseLog, ABudgetGivesAPlanWithItsBound) {
-  const Ran ran = run_monet(checkpointing(kConvolutions, {"--budget", "80%", "--json", "-"}));
+  const Ran ran = run_monet(
+      checkpointing(kConvolutions, {"--budget", "80%", "--time-limit", "2", "--json", "-"}));
   ASSERT_EQ(ran.code, 0) << ran.err;
   const json result = json::parse(ran.out);
   expect_schema(result);
