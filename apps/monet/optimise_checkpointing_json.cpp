@@ -55,7 +55,10 @@ Certificate certificate_of(const CheckpointOutcome& outcome, const CheckpointRow
 } // namespace
 
 Certificate CheckpointOutcome::certificate() const {
-  return chosen ? certificate_of(*this, rows[*chosen]) : Certificate{};
+  Certificate found = chosen ? certificate_of(*this, rows[*chosen]) : Certificate{};
+  for (const CheckpointRow& row : rows)
+    found.interrupted = found.interrupted || row.result.interrupted;
+  return found;
 }
 
 Json budgets_json(const CheckpointOutcome& outcome) {
