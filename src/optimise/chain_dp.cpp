@@ -10,13 +10,28 @@ namespace monet {
 
 namespace {
 
-/// Cost beyond running everything once of a part of the chain, for each amount of memory from the
-/// least that will do to the most at which it is not 0.
+/// Cost beyond running everything once of a part of the chain, by the amount of memory: below
+/// `from` only that it is at least `floor`, from `end` on 0.
 template <typename Cost>
 struct Part {
-  std::int32_t least = 0;  ///< memory: with less there is no plan
-  std::int32_t enough = 0; ///< with this and more the cost is 0; at least `least`
-  std::size_t first = 0;   ///< of enough - least costs
+  std::int32_t from = 0;
+  std::int32_t end = 0;
+  Cost floor = 0;
+  std::size_t first = 0; ///< of end - from costs
+
+  /// A lower bound only.
+  bool cut(std::int32_t memory, Cost infinite) const { return memory < from && floor < infinite; }
+};
+
+/// Layers whose memory the first table goes below keeping everything.
+constexpr std::int64_t kFirstDepth = 2;
+
+/// Costs over a range of memory: an array, or all the same.
+template <typename Cost>
+struct Run {
+  const Cost* costs = nullptr;
+  Cost constant = 0;
+  std::int32_t stop = 0; ///< memory where it ends
 };
 
 // Most of the time goes here: wider registers where the processor has them.
@@ -63,13 +78,20 @@ MONET_WIDE void lower_one(std::int64_t* __restrict best, const std::int64_t* __r
 
 #undef MONET_WIDE
 
+/// The parts that do not end with the chain are left ones of a split: of them only what they cost
+/// with up to `depth` less memory than keeping everything takes is found, and with less still it is
+/// bounded from below by that. A plan that reads no such bound is the cheapest one; where the one
+/// found does, a deeper table is needed. Costs from kInfinite on are not told apart.
 template <typename Cost>
 class ChainTable {
 public:
+  static constexpr Cost kInfinite = std::numeric_limits<Cost>::max() / 4;
+
   ChainTable(std::span<const ChainLayer> layers, std::int64_t part_bytes, std::int32_t most,
              const SearchControl& control)
       : n_(static_cast<std::int32_t>(layers.size())), most_(most), control_(control),
-        parts_(layers.size() * (layers.size() + 1) / 2), row_(static_cast<std::size_t>(most) + 1) {
+        parts_(layers.size() * (layers.size() + 1) / 2), enough_(layers.size()),
+        row_(static_cast<std::size_t>(most) + 1) {
     const auto in_parts = [&](std::int64_t bytes) {
       const std::int64_t parts = bytes / part_bytes + (bytes % part_bytes != 0 ? 1 : 0);
       return static_cast<std::int32_t>(std::min<std::int64_t>(parts, most + std::int64_t{1}));
@@ -84,24 +106,32 @@ public:
     gradient_.back() = 0; // given
   }
 
+  /// Levels of memory that keeping a layer takes, on average.
+  std::int64_t layer_levels() const {
+    std::int64_t sum = 0;
+    for (std::int32_t i = 0; i < n_; ++i)
+      sum += kept(i);
+    return sum / n_ + 1;
+  }
+
   /// False where the control stopped it.
-  bool fill() {
+  bool fill(std::int64_t depth) {
+    costs_.clear();
     for (std::int32_t t = 0; t < n_; ++t) {
-      if (control_.interrupted())
-        return false;
-      for (std::int32_t s = t; s >= 0; --s)
-        fill_part(s, t);
+      for (std::int32_t s = t; s >= 0; --s) {
+        if (s % 64 == 0 && control_.interrupted())
+          return false;
+        fill_part(s, t, t == n_ - 1 ? std::numeric_limits<std::int32_t>::max() : depth);
+      }
     }
     return true;
   }
 
-  bool feasible() const { return part(0, n_ - 1).least <= most_; }
+  /// Beyond running everything once; kInfinite: no plan, or too long a one.
+  Cost extra() const { return cost(part(0, n_ - 1), most_); }
 
-  /// Beyond running everything once.
-  std::int64_t extra() const { return cost(part(0, n_ - 1), most_); }
-
-  /// Forward runs by layer, backward ones by n + layer.
-  void plan(std::vector<std::int32_t>& runs) const {
+  /// Forward runs by layer, backward ones by n + layer. False where a deeper table is needed.
+  bool plan(std::vector<std::int32_t>& runs) const {
     struct Task {
       std::int32_t s, t, memory;
     };
@@ -120,6 +150,8 @@ public:
         continue;
       }
       const std::int32_t k = split(s, t, m);
+      if (k > t)
+        return false;
       for (std::int32_t j = s; j < std::max(k, s + 1); ++j)
         runs.push_back(j);
       if (k == s) { // its tape is kept
@@ -130,11 +162,10 @@ public:
         tasks.push_back({k, t, m - output(k - 1)});
       }
     }
+    return true;
   }
 
 private:
-  static constexpr Cost kInfinite = std::numeric_limits<Cost>::max() / 4;
-
   std::size_t index(std::int32_t s, std::int32_t t) const { // by t, then s
     const auto column = static_cast<std::size_t>(t);
     return column * (column + 1) / 2 + static_cast<std::size_t>(s);
@@ -149,9 +180,17 @@ private:
     return forward_[static_cast<std::size_t>(k)] - forward_[static_cast<std::size_t>(s)];
   }
   Cost cost(const Part<Cost>& p, std::int32_t memory) const {
-    if (memory < p.least)
-      return kInfinite;
-    return memory >= p.enough ? 0 : costs_[p.first + static_cast<std::size_t>(memory - p.least)];
+    if (memory < p.from)
+      return p.floor;
+    return memory >= p.end ? 0 : costs_[p.first + static_cast<std::size_t>(memory - p.from)];
+  }
+  /// Its costs with m - shift, up to m = end.
+  Run<Cost> run(const Part<Cost>& p, std::int32_t m, std::int32_t shift, std::int32_t end) const {
+    if (m - shift < p.from)
+      return {nullptr, p.floor, std::min(end, p.from + shift)};
+    if (m - shift < p.end)
+      return {costs_.data() + p.first + (m - shift - p.from), 0, std::min(end, p.end + shift)};
+    return {nullptr, 0, end};
   }
   std::int32_t kept(std::int32_t s) const { return output(s) + tape(s); }
   /// What the backward part of layer s needs.
@@ -172,80 +211,93 @@ private:
   /// before run forward once more, the one before k only for its tape.
   Cost way(std::int32_t s, std::int32_t k) const { return forward(s, tape(k - 1) > 0 ? k : k - 1); }
 
-  void fill_part(std::int32_t s, std::int32_t t) {
+  void fill_part(std::int32_t s, std::int32_t t, std::int64_t depth) {
     Part<Cost>& mine = parts_[index(s, t)];
+    std::int64_t& enough = enough_[static_cast<std::size_t>(t)]; // of layers s + 1 and on, so far
     if (s == t) {
-      mine.least = mine.enough = backward_need(s);
+      enough = backward_need(s);
+      mine = {std::min(backward_need(s), most_ + 1), 0, kInfinite, 0};
+      mine.end = mine.from;
       return;
     }
     const Part<Cost>& rest = part(s + 1, t);
-    const std::int32_t keep_least = std::max(keep_need(s, t), rest.least + kept(s));
-    std::int32_t least = keep_least;
-    std::int32_t pass = 0;
-    for (std::int32_t k = s + 1; k <= t; ++k) {
-      pass = std::max(pass, pass_need(s, k - 1) + waiting(t));
-      least =
-          std::min(least, std::max({pass, part(s, k - 1).least, part(k, t).least + output(k - 1)}));
-    }
-    const std::int32_t enough = std::max(keep_need(s, t), rest.enough + kept(s));
-    mine = {least, enough, costs_.size()};
-    const std::int32_t end = std::min(enough, most_ + 1); // of what is in the table
-    if (least >= end)
+    enough = std::max<std::int64_t>(keep_need(s, t), enough + kept(s));
+    const auto end = static_cast<std::int32_t>(std::min<std::int64_t>(enough, most_ + 1));
+    const auto from = static_cast<std::int32_t>(std::clamp<std::int64_t>(enough - depth, 0, end));
+    mine = {from, end, 0, costs_.size()};
+    if (from == end) { // with layer s it costs no less than without
+      mine.floor = from == 0 ? kInfinite : cost(rest, most_);
       return;
-    std::fill(row_.begin() + least, row_.begin() + end, kInfinite);
-    for (std::int32_t m = std::max(keep_least, least); m < end; ++m)
+    }
+    std::fill(row_.begin() + from, row_.begin() + end, kInfinite);
+    for (std::int32_t m = std::max(keep_need(s, t), from); m < end; ++m)
       row_[static_cast<std::size_t>(m)] = cost(rest, m - kept(s));
-    lower_by_splits(s, t, end);
-    costs_.insert(costs_.end(), row_.begin() + least, row_.begin() + end);
+    lower_by_splits(s, t, from, end);
+    while (mine.from < end && row_[static_cast<std::size_t>(mine.from)] >= kInfinite)
+      ++mine.from;
+    const bool all = from == 0 || mine.from > from; // no plan with less
+    mine.floor = all ? kInfinite : row_[static_cast<std::size_t>(from)];
+    costs_.insert(costs_.end(), row_.begin() + mine.from, row_.begin() + end);
   }
 
-  void lower_by_splits(std::int32_t s, std::int32_t t, std::int32_t end) {
+  void lower_by_splits(std::int32_t s, std::int32_t t, std::int32_t from, std::int32_t end) {
     std::int32_t pass = 0;
     for (std::int32_t k = s + 1; k <= t; ++k) {
       pass = std::max(pass, pass_need(s, k - 1) + waiting(t));
       const Cost plus = way(s, k);
       // Costs fall with memory, and the way only gets longer.
-      while (end > 0 && row_[static_cast<std::size_t>(end - 1)] <= plus)
+      while (end > from && row_[static_cast<std::size_t>(end - 1)] <= plus)
         --end;
-      const Part<Cost>& left = part(s, k - 1);
-      const Part<Cost>& right = part(k, t);
-      const std::int32_t shift = output(k - 1);
-      std::int32_t m = std::max({pass, left.least, right.least + shift});
-      if (m >= end)
-        continue;
-      Cost* best = row_.data();
-      const Cost* l = costs_.data() + left.first; // at left.least
-      const Cost* r = costs_.data() + right.first;
-      const std::int32_t left_end = std::clamp(left.enough, m, end);
-      const std::int32_t right_end = std::clamp(right.enough + shift, m, end);
-      const std::int32_t both = std::min(left_end, right_end);
-      lower_both(best + m, l + (m - left.least), r + (m - shift - right.least), both - m, plus);
-      m = both;
-      if (left_end > m)
-        lower_one(best + m, l + (m - left.least), left_end - m, plus);
-      else if (right_end > m)
-        lower_one(best + m, r + (m - shift - right.least), right_end - m, plus);
-      m = std::max(left_end, right_end);
-      for (; m < end; ++m)
-        best[m] = std::min(best[m], plus);
+      if (std::max(from, pass) >= end)
+        return;
+      lower_by_split(part(s, k - 1), part(k, t), output(k - 1), plus, std::max(from, pass), end);
+    }
+  }
+
+  void lower_by_split(const Part<Cost>& left, const Part<Cost>& right, std::int32_t shift,
+                      Cost plus, std::int32_t m, std::int32_t end) {
+    m = std::max(m, shift);
+    if (right.floor >= kInfinite)
+      m = std::max(m, right.from + shift);
+    if (left.floor >= kInfinite)
+      m = std::max(m, left.from);
+    while (m < end) {
+      const Run<Cost> r = run(right, m, shift, end);
+      const Run<Cost> l = run(left, m, 0, r.stop);
+      const Cost sum = plus + l.constant + r.constant;
+      Cost* best = row_.data() + m;
+      if (l.costs != nullptr && r.costs != nullptr) {
+        lower_both(best, l.costs, r.costs, l.stop - m, sum);
+      } else if (l.costs != nullptr || r.costs != nullptr) {
+        lower_one(best, l.costs != nullptr ? l.costs : r.costs, l.stop - m, sum);
+      } else {
+        for (Cost* last = row_.data() + l.stop; best<last&& * best> sum; ++best)
+          *best = sum; // costs fall
+      }
+      m = l.stop;
     }
   }
 
   /// s: keep what layer s makes; else the first layer whose input is kept, of a part of two layers
-  /// or more.
+  /// or more; t + 1: none, as far as this table goes.
   std::int32_t split(std::int32_t s, std::int32_t t, std::int32_t m) const {
     const Cost target = cost(part(s, t), m);
-    if (m >= keep_need(s, t) && cost(part(s + 1, t), m - kept(s)) == target)
+    if (m >= keep_need(s, t) && !part(s + 1, t).cut(m - kept(s), kInfinite) &&
+        cost(part(s + 1, t), m - kept(s)) == target)
       return s;
     std::int32_t pass = 0;
     for (std::int32_t k = s + 1; k <= t; ++k) {
       pass = std::max(pass, pass_need(s, k - 1) + waiting(t));
       if (m < pass)
         break;
-      if (way(s, k) + cost(part(k, t), m - output(k - 1)) + cost(part(s, k - 1), m) == target)
+      const Part<Cost>& left = part(s, k - 1);
+      const Part<Cost>& right = part(k, t);
+      const std::int32_t after = m - output(k - 1);
+      if (!left.cut(m, kInfinite) && !right.cut(after, kInfinite) &&
+          way(s, k) + cost(right, after) + cost(left, m) == target)
         return k;
     }
-    return s;
+    return t + 1;
   }
 
   std::int32_t n_, most_;
@@ -253,6 +305,7 @@ private:
   std::vector<std::int32_t> output_, tape_, gradient_;
   std::vector<Cost> forward_; // sums
   std::vector<Part<Cost>> parts_;
+  std::vector<std::int64_t> enough_; // memory that keeping everything takes, by last layer
   std::vector<Cost> costs_, row_;
 };
 
@@ -260,17 +313,21 @@ template <typename Cost>
 void solve(std::span<const ChainLayer> layers, std::int64_t part_bytes, std::int32_t most,
            const SearchControl& control, RecomputeResult& result) {
   ChainTable<Cost> table(layers, part_bytes, most, control);
-  if (!table.fill()) {
-    result.interrupted = true;
-    return;
-  }
-  if (!table.feasible()) {
-    result.infeasible = true;
-    return;
-  }
   const auto n = static_cast<std::uint32_t>(layers.size());
   std::vector<std::int32_t> runs;
-  table.plan(runs);
+  for (std::int64_t depth = kFirstDepth * table.layer_levels();; depth *= 2) {
+    if (!table.fill(depth)) {
+      result.interrupted = true;
+      return;
+    }
+    if (table.extra() >= ChainTable<Cost>::kInfinite) {
+      result.infeasible = true;
+      return;
+    }
+    runs.clear();
+    if (table.plan(runs))
+      break;
+  }
   RecomputePlan plan;
   for (const std::int32_t run : runs) {
     const auto op = static_cast<std::uint32_t>(run);
@@ -334,10 +391,13 @@ RecomputeResult solve_chain(std::span<const ChainLayer> layers, std::int64_t bud
   const std::int64_t part_bytes = std::max<std::int64_t>(1, budget / parts);
   const auto most = static_cast<std::int32_t>(budget / part_bytes);
   const auto n = static_cast<std::int64_t>(layers.size());
-  if (longest < std::numeric_limits<std::int32_t>::max() / 16 / n)
+  const std::int32_t narrow = std::numeric_limits<std::int32_t>::max() / 16;
+  if (longest < narrow)
     solve<std::int32_t>(layers, part_bytes, most, control, result);
-  else
+  if (longest >= narrow || (result.infeasible && longest >= narrow / n)) {
+    result.infeasible = false; // costs may be beyond the narrow ones' reach
     solve<std::int64_t>(layers, part_bytes, most, control, result);
+  }
   return result;
 }
 
