@@ -3,6 +3,7 @@
 #include "monet/base/checked.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace monet {
 
@@ -28,6 +29,7 @@ public:
     add_end();
     find_partners();
     find_passing();
+    find_late();
     count_certain();
     return std::move(r_);
   }
@@ -209,6 +211,62 @@ private:
       for (std::uint32_t k = t; k < next; ++k)
         r_.may_end[k] = 0;
     }
+  }
+
+  /// Fills `late`. A second run may move to just before the first run that reads what it makes:
+  /// until then what it reads is there in place of what it makes, and while it runs, in place of
+  /// what that reader makes. Passing items would outlive a stage, pinned ones have to stay.
+  void find_late() {
+    if (!options_.pinned_in.empty() || !options_.pinned_out.empty())
+      return;
+    std::vector<std::int64_t> least_made(problem_.buffers.size(), // by a run that reads it
+                                         std::numeric_limits<std::int64_t>::max());
+    for (const RecomputeProblem::Op& op : problem_.ops) {
+      const std::int64_t made = bytes_of(op.writes) + op.scratch;
+      for (const std::uint32_t b : op.reads)
+        least_made[b] = std::min(least_made[b], made);
+    }
+    for (std::uint32_t t = 0; t < problem_.ops.size(); ++t) {
+      const RecomputeProblem::Op& from = problem_.ops[t];
+      ReducedRecompute::Op& op = r_.ops[t];
+      if (!op.again || op.writes.size() != 1 || from.scratch != 0)
+        continue;
+      // All that it makes but buffers of no bytes, which are read together with it: the first run
+      // that reads any is the one that waits for this run.
+      const ReducedRecompute::Item& made = r_.items[op.writes[0]];
+      if (bytes_of(from.writes) != made.bytes || !read_with(from.writes, made.buffer))
+        continue;
+      const std::int64_t read = bytes_of(from.reads);
+      const bool passes = std::any_of(op.reads.begin(), op.reads.end(),
+                                      [&](std::uint32_t i) { return r_.items[i].passing; });
+      op.late = !made.kept && !made.passing && !passes && read <= made.bytes &&
+                read <= least_made[made.buffer];
+    }
+  }
+
+  /// Does what reads any of the buffers read `buffer`, too?
+  bool read_with(const std::vector<std::uint32_t>& buffers, std::uint32_t buffer) const {
+    if (buffers.size() == 1)
+      return true;
+    const auto reads = [](const RecomputeProblem::Op& op, std::uint32_t b) {
+      return std::find(op.reads.begin(), op.reads.end(), b) != op.reads.end();
+    };
+    for (const std::uint32_t b : buffers) {
+      if (problem_.buffers[b].kept)
+        return false;
+      for (const RecomputeProblem::Op& op : problem_.ops)
+        if (reads(op, b) && !reads(op, buffer))
+          return false;
+    }
+    return true;
+  }
+
+  /// Of buffers that are not given.
+  std::int64_t bytes_of(const std::vector<std::uint32_t>& buffers) const {
+    std::int64_t bytes = 0;
+    for (const std::uint32_t b : buffers)
+      bytes += problem_.buffers[b].producer ? problem_.buffers[b].bytes : 0;
+    return bytes;
   }
 
   /// What is there for certain at each operator, as differences.

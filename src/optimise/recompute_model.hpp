@@ -59,6 +59,8 @@ struct ReducedRecompute {
     /// makes an item no smaller than all this one makes, which this one alone reads, or is the
     /// last to read of those that may run again: while it stays, what is made of it may instead.
     std::uint32_t only_with = kNone;
+    /// Some cheapest plan runs this again only just before a run that reads what it makes.
+    bool late = false;
   };
   std::int64_t capacity = 0; ///< budget less what is given
   std::vector<Item> items;
@@ -119,6 +121,7 @@ private:
   void add_columns();
   void add_links();
   void add_uses();
+  void add_late();
   StageReads reads_in(std::uint32_t stage) const;
   bool first_run_row(const StageReads& reads, std::uint32_t op, LinearRow& row) const;
   bool again_row(const StageReads& reads, std::uint32_t op, LinearRow& row) const;

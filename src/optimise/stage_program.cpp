@@ -103,6 +103,7 @@ StageProgram::StageProgram(const ReducedRecompute& reduced, std::vector<std::uin
   add_columns();
   add_links();
   add_uses();
+  add_late();
 }
 
 void StageProgram::find_lives() {
@@ -222,6 +223,27 @@ void StageProgram::add_uses() {
           row.terms.push_back({c, -1});
         rows_.push_back(std::move(row));
       }
+  }
+}
+
+void StageProgram::add_late() {
+  for (std::uint32_t t = 0; t < reduced_->ops.size(); ++t) {
+    if (!reduced_->ops[t].late)
+      continue;
+    const std::uint32_t item = reduced_->ops[t].writes[0];
+    std::vector<char> read(ends_.size(), 0); // by first runs
+    for (std::uint32_t r = 0; r < reduced_->ops.size(); ++r)
+      if (contains(reduced_->ops[r].reads, item))
+        read[stage_[r]] = 1;
+    for (std::uint32_t k = again_[t].first; k < again_[t].first + again_[t].count; ++k) {
+      if (read[k] != 0)
+        continue;
+      LinearRow row{{{again(k, t), 1}}, -kUnbounded, 0};
+      for (const std::uint32_t r : agains_at_[k])
+        if (contains(reduced_->ops[r].again_reads, item))
+          row.terms.push_back({again(k, r), -1});
+      rows_.push_back(std::move(row));
+    }
   }
 }
 

@@ -1,5 +1,6 @@
 #include "optimise/recompute_cases.hpp"
 
+#include "monet/base/rng.hpp"
 #include "monet/optimise/chain_dp.hpp"
 #include "monet/optimise/recompute_exact.hpp"
 
@@ -50,6 +51,34 @@ TEST(SolveRecompute, MeetsBruteForceOverAllPlans) {
     }
   }
   EXPECT_GE(proven * 100, all * 95); // the order of runs within a stage is not modelled
+}
+
+TEST(SolveRecompute, MeetsBruteForceOnShortChains) {
+  for (std::uint64_t seed = 0; seed < 150; ++seed) {
+    std::uint64_t counter = 0;
+    const auto draw = [&](std::uint64_t below) {
+      return static_cast<std::int64_t>(random_bits(seed, counter++) % below);
+    };
+    std::vector<ChainLayer> layers(2 + static_cast<std::size_t>(draw(3)));
+    for (ChainLayer& layer : layers) {
+      const std::int64_t size = 1 + (seed % 2 == 0 ? 0 : draw(3));
+      layer = {1 + draw(4), 1, size, draw(4) / 3, seed % 4 == 3 ? draw(3) : size};
+    }
+    const RecomputeProblem p = chain_problem(layers);
+    for (const std::int64_t budget : budgets(p)) {
+      const std::optional<std::int64_t> best = brute_force_cost(p, budget);
+      const RecomputeResult found = solve_recompute(p, budget);
+      const std::string where =
+          "seed " + std::to_string(seed) + " budget " + std::to_string(budget);
+      ASSERT_EQ(found.infeasible && best, false) << where;
+      if (!best)
+        continue;
+      ASSERT_LE(found.bound, static_cast<double>(*best)) << where;
+      if (found.plan) {
+        ASSERT_GE(found.outcome.cost, *best) << where;
+      }
+    }
+  }
 }
 
 TEST(SolveRecompute, StopsWithAValidBound) {
