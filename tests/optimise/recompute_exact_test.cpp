@@ -81,6 +81,14 @@ TEST(SolveRecompute, MeetsBruteForceOnShortChains) {
   }
 }
 
+TEST(SolveRecompute, KeepsTheOptimumThatPreprocessingCutsOff) {
+  const RecomputeProblem p = random_recompute_problem(1235);
+  const RecomputeResult found = solve_recompute(p, 17);
+  ASSERT_TRUE(found.plan);
+  EXPECT_EQ(found.outcome.cost, 51);
+  EXPECT_EQ(found.bound, 51);
+}
+
 TEST(SolveRecompute, StopsWithAValidBound) {
   std::atomic<bool> stop = true;
   SearchControl control;
