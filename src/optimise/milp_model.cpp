@@ -314,7 +314,8 @@ void CbcRun::set_up(CbcModel& search, const MilpResult& result) const {
     add_cuts(search);
   if (options_.heuristics)
     add_heuristics(search);
-  const double limit = cutoff(result);
+  // The cutoff itself need not be a cost that a solution can have.
+  const double limit = rounded_up(cutoff(result));
   if (limit < kUnbounded)
     search.setCutoff(limit * scale_ - increment);
 }

@@ -101,6 +101,23 @@ TEST(Milp, FindsWhatBruteForceFinds) {
   }
 }
 
+TEST(Milp, FindsWhatIsLittleBelowTheCutoff) {
+  for (std::uint64_t seed = 0; seed < 600; ++seed) {
+    const Program program = random_program(seed);
+    const double least = program.least();
+    if (std::isinf(least))
+      continue;
+    MilpOptions options;
+    options.preprocess = options.cuts = options.heuristics = false;
+    options.cutoff = least + 0.25; // no multiple of the costs' common divisor
+    const MilpResult result = program.model.solve({}, options);
+    ASSERT_EQ(result.status, MilpStatus::optimal) << seed;
+    EXPECT_NEAR(result.objective, least, 1e-9) << seed;
+    options.cutoff = least;
+    EXPECT_EQ(program.model.solve({}, options).status, MilpStatus::infeasible) << seed;
+  }
+}
+
 /// Cheapest assignment of `jobs` to `machines` with sizes: needs branching.
 MilpModel assignment(std::size_t jobs, std::size_t machines, std::uint64_t seed) {
   MilpModel model;
