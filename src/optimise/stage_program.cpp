@@ -162,7 +162,7 @@ void StageProgram::add_columns() {
     held_[i] = add_range(made + 1, last_[i] + 1, 0, true);
     const Range& again = again_[item.maker];
     if (again.count > 0)
-      through_[i] = add_range(made, last_[i], 0, false);
+      through_[i] = add_range(made, last_[i], 0, true); // whole anyway: so cuts may count on it
     for (std::uint32_t k = made; k < last_[i]; ++k)
       items_at_[k].push_back(i);
     if (again.count == 0 || item.pinned_in)
