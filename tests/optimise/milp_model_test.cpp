@@ -118,6 +118,17 @@ TEST(Milp, FindsWhatIsLittleBelowTheCutoff) {
   }
 }
 
+TEST(Milp, CutsOffNoOptimum) {
+  for (std::uint64_t seed = 300; seed < 2000; ++seed) {
+    const Program program = random_program(seed);
+    MilpOptions options;
+    options.preprocess = options.heuristics = false;
+    const MilpResult result = program.model.solve({}, options);
+    const double least = program.least();
+    EXPECT_TRUE(result.objective == least || std::abs(result.objective - least) < 1e-9) << seed;
+  }
+}
+
 /// Cheapest assignment of `jobs` to `machines` with sizes: needs branching.
 MilpModel assignment(std::size_t jobs, std::size_t machines, std::uint64_t seed) {
   MilpModel model;
