@@ -2,12 +2,25 @@
 #include "monet/base/parallel.hpp"
 #include "monet/optimise/allocation.hpp"
 #include "monet/optimise/pareto.hpp"
+#include "monet/training/liveness.hpp"
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 
 namespace monet {
+
+std::optional<AllocationObjective> allocation_objective_named(std::string_view name) {
+  constexpr std::pair<std::string_view, AllocationObjective> kNames[] = {
+      {"latency", AllocationObjective::latency},
+      {"energy", AllocationObjective::energy},
+      {"edp", AllocationObjective::edp},
+      {"memory", AllocationObjective::memory}};
+  for (const auto& [known, objective] : kNames) {
+    if (known == name)
+      return objective;
+  }
+  return std::nullopt;
+}
 
 double value_of(const AllocationCost& cost, AllocationObjective objective) {
   if (!cost.feasible)
@@ -71,9 +84,7 @@ CoreAllocation AllocationEvaluator::allocation(const AllocationPlan& plan) const
 AllocationCost AllocationEvaluator::schedule(const AllocationPlan& plan) {
   try {
     const Timeline timeline = scheduler_.schedule(tiles(plan));
-    const OwnerBytes& live = timeline.peak.live;
-    return {timeline.makespan, energy_of(timeline).total(),
-            std::accumulate(live.begin(), live.end(), std::int64_t{0}), true};
+    return {timeline.makespan, energy_of(timeline).total(), total(timeline.peak.live), true};
   } catch (const InfeasibleError&) {
     return {};
   }

@@ -4,6 +4,7 @@
 #include "monet/base/parallel.hpp"
 #include "monet/schedule/bounds.hpp"
 #include "monet/tiling/allocation.hpp"
+#include "monet/training/liveness.hpp"
 
 #include <algorithm>
 
@@ -34,8 +35,7 @@ FusionFigures figures_of(const Timeline& timeline, const TileGraph& tiles, const
   figures.latency_cycles = timeline.makespan.value;
   figures.energy_pj = energy_of(timeline).total().picojoules().value;
   figures.tiles = tiles.tiles.size();
-  for (const std::int64_t bytes : timeline.peak.live)
-    figures.peak_live_bytes += bytes;
+  figures.peak_live_bytes = total(timeline.peak.live);
   for (const PhaseSpan& span : timeline.phases)
     figures.phases[place_of(span.phase)].cycles = (span.end - span.start).value;
   std::array<Energy, 4> energy{};

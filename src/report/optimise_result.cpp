@@ -6,6 +6,7 @@
 #include "monet/report/graph_svg.hpp"
 #include "monet/report/text.hpp"
 #include "monet/schedule/bounds.hpp"
+#include "monet/training/liveness.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -41,14 +42,11 @@ Json memory_over_time_json(const std::string& name, const Timeline& timeline) {
 Json figures_json(const std::string& name, const StepResult& result, const Chip& chip) {
   const Timeline& timeline = *result.timeline;
   const OffchipTotals traffic = offchip_traffic(timeline, chip);
-  std::int64_t peak = 0;
-  for (const std::int64_t bytes : timeline.peak.live)
-    peak += bytes;
   return {{"name", valid_utf8(name)},
           {"latency_cycles", timeline.makespan.value},
           {"energy_pj", energy_of(timeline).total().picojoules().value},
           {"offchip_bytes", bytes_of(traffic.read + traffic.written)},
-          {"peak_memory_bytes", peak},
+          {"peak_memory_bytes", total(timeline.peak.live)},
           {"stored_activations_bytes", result.step->stored_bytes}};
 }
 

@@ -5,6 +5,7 @@
 #include "monet/base/errors.hpp"
 #include "monet/report/result.hpp"
 #include "monet/report/text.hpp"
+#include "monet/training/liveness.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -39,13 +40,6 @@ Json energy_json(const EnergySplit& energy) {
           {"leakage_pj", picojoules(energy.leakage)}};
 }
 
-std::int64_t sum_of(const OwnerBytes& bytes) {
-  std::int64_t sum = 0;
-  for (const std::int64_t b : bytes)
-    sum += b;
-  return sum;
-}
-
 std::string owner_key(std::size_t owner) {
   return std::string(name_of(static_cast<MemoryOwner>(owner))) + "_bytes";
 }
@@ -66,7 +60,7 @@ MemorySample peak_between(const std::vector<MemorySample>& live, Cycles start, C
   if (at != live.begin())
     peak.live = std::prev(at)->live;
   for (; at != live.end() && at->time < end; ++at) {
-    if (sum_of(at->live) > sum_of(peak.live))
+    if (total(at->live) > total(peak.live))
       peak = *at;
   }
   return peak;
@@ -122,7 +116,7 @@ Json phases_json(const StepResult& result, const Ledger& ledger) {
                       {"latency_cycles", (span.end - span.start).value},
                       {"energy_pj", picojoules(energy.total())},
                       {"macs", mac_count},
-                      {"peak_memory_bytes", sum_of(peak.live)},
+                      {"peak_memory_bytes", total(peak.live)},
                       {"memory", memory_json(peak)},
                       {"energy", energy_json(energy)}});
   }
@@ -236,7 +230,7 @@ Json step_json(const StepResult& result, const Chip& chip) {
   Json json = {{"kind", result.step->training ? "training" : "inference"},
                {"latency_cycles", timeline.makespan.value},
                {"energy_pj", picojoules(energy.total())},
-               {"peak_memory_bytes", sum_of(timeline.peak.live)},
+               {"peak_memory_bytes", total(timeline.peak.live)},
                {"area_mm2", chip.area_mm2()}};
   if (chip.frequency_hz > 0) {
     json["latency_seconds"] = static_cast<double>(timeline.makespan.value) / chip.frequency_hz;

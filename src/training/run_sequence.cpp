@@ -4,6 +4,7 @@
 
 #include "monet/base/errors.hpp"
 #include "monet/workload/operators.hpp"
+#include "monet/workload/views.hpp"
 
 #include <algorithm>
 #include <map>
@@ -42,17 +43,6 @@ std::map<std::string_view, OpId> by_name(const Graph& graph) {
 }
 
 } // namespace
-
-bool is_free_view(const Graph& graph, const Operator& op) {
-  if (op.inputs.empty() || !op.inputs[0])
-    return false;
-  if (op.domain.empty() && op.op_type == "Cast") {
-    return !op.outputs.empty() && op.outputs[0] &&
-           graph.tensor(*op.inputs[0]).type == graph.tensor(*op.outputs[0]).type;
-  }
-  const OperatorRule* rule = find_rule(op.domain, op.op_type);
-  return rule != nullptr && rule->is_view;
-}
 
 RunSequence::RunSequence(const Graph& graph, const Graph* as_read)
     : graph_(graph), made_(without_operators(graph)), new_op_(graph.operators().size()),
@@ -101,7 +91,7 @@ TensorId RunSequence::version(TensorId tensor, OpId reader) {
   TensorId at = tensor;
   while (const auto producer = graph_.tensor(at).producer) {
     const Operator& op = graph_.op(*producer);
-    if (!is_free_view(graph_, op) || reads_as_is(reader, at))
+    if (!is_view(graph_, op) || reads_as_is(reader, at))
       break;
     views.push_back(at);
     at = *op.inputs[0];
@@ -191,7 +181,7 @@ void RunSequence::write_copies(Operator& op, std::vector<std::pair<TensorId, Ten
 void RunSequence::note_written(OpId id, const std::vector<std::pair<TensorId, TensorId>>& written) {
   const Operator& op = graph_.op(id);
   std::optional<TensorId> source; // as this run read it
-  if (is_free_view(graph_, op))
+  if (is_view(graph_, op))
     source = made_.operators().back().inputs[0];
   for (const auto& [tensor, now] : written) {
     current_[tensor.index()] = now;

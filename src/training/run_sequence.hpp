@@ -10,9 +10,6 @@
 
 namespace monet {
 
-/// Rearranges or renames only: what it reads and writes is one piece of memory.
-bool is_free_view(const Graph& graph, const Operator& op);
-
 class RunSequence {
 public:
   /// `as_read`: the same graph with folded views, whose operators say which views they read as they

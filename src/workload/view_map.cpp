@@ -2,6 +2,7 @@
 
 #include "monet/base/checked.hpp"
 #include "monet/workload/operators.hpp"
+#include "monet/workload/views.hpp"
 
 #include <fmt/format.h>
 

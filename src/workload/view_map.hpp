@@ -24,8 +24,6 @@ struct ViewStep {
   std::vector<std::int64_t> steps;
 };
 
-/// A view operator, or a Cast that changes nothing.
-bool is_view(const Graph& graph, const Operator& op);
 /// The step from output `output` of a view operator (or of Copy) to its input 0; nullopt when its
 /// constants are unknown or do not fit.
 std::optional<ViewStep> view_step(const Graph& graph, const Operator& op, std::size_t output);

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace monet {
@@ -27,6 +28,8 @@ struct AllocationCost {
 
 enum class AllocationObjective { latency, energy, edp, memory };
 /// Cycles, pJ, pJ x cycles or bytes; infinite for what is not feasible.
+/// The objective of that name ("edp"), or nullopt.
+std::optional<AllocationObjective> allocation_objective_named(std::string_view name);
 double value_of(const AllocationCost& cost, AllocationObjective objective);
 
 /// Latency in cycles, energy in pJ, peak memory in bytes.

@@ -12,4 +12,8 @@ namespace monet {
 /// Tensor and operator names stay. Operators keep phase and gradient_of; total MACs are unchanged.
 Graph fold_views(const Graph& graph);
 
+/// A view operator, or a Cast that changes nothing: what it reads and writes is one piece of
+/// memory.
+bool is_view(const Graph& graph, const Operator& op);
+
 } // namespace monet
