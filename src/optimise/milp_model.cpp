@@ -16,8 +16,6 @@
 #include <CglGomory.hpp>
 #include <CglKnapsackCover.hpp>
 #include <CglMixedIntegerRounding2.hpp>
-#include <CglPreProcess.hpp>
-#include <CglProbing.hpp>
 #include <CglTwomir.hpp>
 #include <CglZeroHalf.hpp>
 #include <OsiClpSolverInterface.hpp>
@@ -128,9 +126,7 @@ public:
       return trivial();
     if (model_.holds(model_.start_) && model_.objective(model_.start_) < options_.cutoff)
       take(result, model_.start_);
-    attempt(result, options_.preprocess);
-    if (doubtful_ && options_.preprocess)
-      attempt(result, false);
+    attempt(result);
     close(result);
     return result;
   }
@@ -141,8 +137,8 @@ private:
   void take(MilpResult& result, std::vector<double> values) const;
   void load(OsiClpSolverInterface& solver) const;
   double cutoff(const MilpResult& result) const;
-  void attempt(MilpResult& result, bool preprocess);
-  void branch(MilpResult& result, OsiSolverInterface& solver, CglPreProcess* process);
+  void attempt(MilpResult& result);
+  void branch(MilpResult& result, OsiSolverInterface& solver);
   void set_up(CbcModel& search, const MilpResult& result) const;
   double rounded_up(double bound) const;
   void close(MilpResult& result) const;
@@ -236,7 +232,7 @@ double CbcRun::cutoff(const MilpResult& result) const {
   return std::min(options_.cutoff, result.objective);
 }
 
-void CbcRun::attempt(MilpResult& result, bool preprocess) {
+void CbcRun::attempt(MilpResult& result) {
   doubtful_ = complete_ = false;
   OsiClpSolverInterface solver;
   load(solver);
@@ -259,28 +255,7 @@ void CbcRun::attempt(MilpResult& result, bool preprocess) {
   solver.resolve();
   if (solver.isProvenOptimal())
     result.bound = std::max(result.bound, solver.getObjValue() / scale_);
-  if (!preprocess) {
-    branch(result, solver, nullptr);
-    return;
-  }
-  CglPreProcess process;
-  process.messageHandler()->setLogLevel(0);
-  CglProbing probing;
-  probing.setUsingObjective(1);
-  probing.setMaxPass(3);
-  probing.setMaxProbeRoot(static_cast<int>(std::min<std::size_t>(model_.variables(), 1000)));
-  probing.setMaxElements(200);
-  probing.setMaxLookRoot(50);
-  probing.setRowCuts(3);
-  process.addCutGenerator(&probing);
-  OsiSolverInterface* smaller = process.preProcess(solver, false, 5);
-  if (smaller == nullptr || control_.interrupted()) {
-    result.interrupted = control_.interrupted();
-    complete_ = smaller == nullptr && !result.interrupted;
-    return;
-  }
-  smaller->resolve();
-  branch(result, *smaller, &process);
+  branch(result, solver);
 }
 
 void CbcRun::set_up(CbcModel& search, const MilpResult& result) const {
@@ -307,7 +282,7 @@ void CbcRun::set_up(CbcModel& search, const MilpResult& result) const {
     search.setCutoff(limit * scale_ - increment);
 }
 
-void CbcRun::branch(MilpResult& result, OsiSolverInterface& solver, CglPreProcess* process) {
+void CbcRun::branch(MilpResult& result, OsiSolverInterface& solver) {
   CbcModel search(solver);
   set_up(search, result);
   NodeEvents::Seen seen;
@@ -333,11 +308,6 @@ void CbcRun::branch(MilpResult& result, OsiSolverInterface& solver, CglPreProces
     return;
   const double* found = search.bestSolution();
   std::vector<double> values(found, found + search.getNumCols());
-  if (process != nullptr) {
-    process->postProcess(*search.solver());
-    OsiSolverInterface* original = process->originalModel();
-    values.assign(original->getColSolution(), original->getColSolution() + original->getNumCols());
-  }
   MilpResult kept = result;
   take(kept, std::move(values));
   if (model_.holds(kept.values))

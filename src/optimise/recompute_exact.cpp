@@ -236,8 +236,6 @@ bool ExactSearch::solve(const StageProgram& program, const StageRelaxation& rela
   limits.cutoff = best_extra();
   // Rounds of cuts cost more than nodes where these are cheap.
   limits.cuts = !small;
-  // CBC 2.10.8's preprocessing has cut off the optimum of such programs, and gains little on them.
-  limits.preprocess = false;
   limits.heuristics = !result_.plan;
   const MilpResult found = model.solve_lazily(
       control_, limits, [&](std::span<const double> x) { return program.memory_rows(x, 1e-7); });

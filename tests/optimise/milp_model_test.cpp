@@ -87,7 +87,7 @@ TEST(Milp, FindsWhatBruteForceFinds) {
     const double least = program.least();
     for (const bool plain : {false, true}) {
       MilpOptions options;
-      options.preprocess = options.cuts = options.heuristics = !plain;
+      options.cuts = options.heuristics = !plain;
       const MilpResult result = program.model.solve({}, options);
       if (std::isinf(least)) {
         EXPECT_EQ(result.status, MilpStatus::infeasible) << seed;
@@ -108,7 +108,7 @@ TEST(Milp, FindsWhatIsLittleBelowTheCutoff) {
     if (std::isinf(least))
       continue;
     MilpOptions options;
-    options.preprocess = options.cuts = options.heuristics = false;
+    options.cuts = options.heuristics = false;
     options.cutoff = least + 0.25; // no multiple of the costs' common divisor
     const MilpResult result = program.model.solve({}, options);
     ASSERT_EQ(result.status, MilpStatus::optimal) << seed;
@@ -122,7 +122,7 @@ TEST(Milp, CutsOffNoOptimum) {
   for (std::uint64_t seed = 300; seed < 2000; ++seed) {
     const Program program = random_program(seed);
     MilpOptions options;
-    options.preprocess = options.heuristics = false;
+    options.heuristics = false;
     const MilpResult result = program.model.solve({}, options);
     const double least = program.least();
     EXPECT_TRUE(result.objective == least || std::abs(result.objective - least) < 1e-9) << seed;
@@ -161,7 +161,7 @@ TEST(Milp, SameAnswerEachTimeAndWithALimitOfNodes) {
   EXPECT_EQ(first.values, second.values);
   EXPECT_EQ(first.nodes, second.nodes);
   MilpOptions few;
-  few.cuts = few.heuristics = few.preprocess = false;
+  few.cuts = few.heuristics = false;
   few.nodes = 20;
   const MilpResult limited = model.solve({}, few);
   EXPECT_LE(limited.bound, first.objective);

@@ -54,9 +54,6 @@ struct MilpResult {
 
 struct MilpOptions {
   std::int64_t nodes = std::numeric_limits<std::int32_t>::max(); ///< limit; the same on any machine
-  /// CBC 2.10.8's preprocessing loses the optimum of one random program in a hundred: not for
-  /// answers that are called optimal, nor for bounds.
-  bool preprocess = false;
   bool cuts = true;
   bool heuristics = true;
   /// Solutions that cost this or more are of no interest (infinite: all are). With none below it
