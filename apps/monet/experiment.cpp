@@ -197,27 +197,28 @@ OptimiseRequest::Checkpointing read_checkpointing(const YamlNode& node, ProblemL
   return request;
 }
 
+std::optional<OptimiseRequest::Search> read_search(YamlMap& map, std::string_view key,
+                                                   const std::vector<std::string>& objectives,
+                                                   ProblemList& problems) {
+  const YamlNode* node = map.find(key);
+  if (node == nullptr)
+    return std::nullopt;
+  YamlMap inner(*node, problems);
+  OptimiseRequest::Search search;
+  search.objective = read_name(inner, "objective", objectives, problems);
+  search.evaluations = read_evaluations(inner, problems);
+  inner.finish();
+  return search;
+}
+
 OptimiseRequest read_optimise(const YamlNode& node, ProblemList& problems) {
   YamlMap map(node, problems);
   OptimiseRequest request;
   if (const YamlNode* checkpointing = map.find("checkpointing"))
     request.checkpointing = read_checkpointing(*checkpointing, problems);
-  if (const YamlNode* fusion = map.find("fusion")) {
-    YamlMap inner(*fusion, problems);
-    request.fusion.emplace();
-    request.fusion->objective =
-        read_name(inner, "objective", {"latency", "energy", "edp", "dram"}, problems);
-    request.fusion->evaluations = read_evaluations(inner, problems);
-    inner.finish();
-  }
-  if (const YamlNode* allocation = map.find("allocation")) {
-    YamlMap inner(*allocation, problems);
-    request.allocation.emplace();
-    request.allocation->objective =
-        read_name(inner, "objective", {"latency", "energy", "edp", "memory"}, problems);
-    request.allocation->evaluations = read_evaluations(inner, problems);
-    inner.finish();
-  }
+  request.fusion = read_search(map, "fusion", {"latency", "energy", "edp", "dram"}, problems);
+  request.allocation =
+      read_search(map, "allocation", {"latency", "energy", "edp", "memory"}, problems);
   const std::int64_t seed = map.integer_or("seed", 1);
   request.seed = static_cast<std::uint64_t>(std::max<std::int64_t>(0, seed));
   request.time_limit = map.number_or("time_limit", 0);

@@ -23,17 +23,13 @@ struct OptimiseRequest {
     std::string objective = "latency";
     SourceLoc where; ///< of the budget
   };
-  struct Fusion {
-    std::string objective = "latency";
-    std::int64_t evaluations = 0; ///< 0: as many as the search likes
-  };
-  struct Allocation {
+  struct Search {
     std::string objective = "latency";
     std::int64_t evaluations = 0; ///< 0: as many as the search likes
   };
   std::optional<Checkpointing> checkpointing;
-  std::optional<Fusion> fusion;
-  std::optional<Allocation> allocation;
+  std::optional<Search> fusion;
+  std::optional<Search> allocation;
   std::uint64_t seed = 1;
   double time_limit = 0; ///< seconds for all searches together; 0: none
 };

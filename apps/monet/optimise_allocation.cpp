@@ -30,11 +30,7 @@ struct Arguments {
 
   /// What the best is picked by; of a front, latency.
   AllocationObjective picked() const {
-    if (objective == "energy")
-      return AllocationObjective::energy;
-    if (objective == "edp")
-      return AllocationObjective::edp;
-    return objective == "memory" ? AllocationObjective::memory : AllocationObjective::latency;
+    return allocation_objective_named(objective).value_or(AllocationObjective::latency);
   }
   AllocationSearchOptions options() const {
     AllocationSearchOptions options;

@@ -21,28 +21,16 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-FusionObjective fusion_objective(const std::string& name) {
-  for (const FusionObjective objective :
-       {FusionObjective::energy, FusionObjective::edp, FusionObjective::dram}) {
-    if (name_of(objective) == name)
-      return objective;
-  }
-  return FusionObjective::latency;
-}
-
-AllocationObjective allocation_objective(const std::string& name) {
-  if (name == "energy")
-    return AllocationObjective::energy;
-  if (name == "edp")
-    return AllocationObjective::edp;
-  return name == "memory" ? AllocationObjective::memory : AllocationObjective::latency;
-}
-
 class OptimisedRun {
 public:
   OptimisedRun(const Experiment& experiment, Session& session)
-      : request_(*experiment.optimise), session_(session), base_(make_model(experiment, session)),
-        inputs_(prepare(experiment, session)), step_(inputs_.step) {
+      : request_(*experiment.optimise), session_(session) {
+    ModelInputs files = read_and_check(experiment, session);
+    base_ = make_model(experiment, files, session);
+    TrainingGraph graph =
+        base_.training_graph ? *base_.training_graph : make_inference_graph(files.network, {});
+    inputs_ = {experiment, std::move(files), std::move(graph), base_.step.graph};
+    step_ = inputs_.step;
     OptimiseArguments limits;
     limits.seed = request_.seed;
     limits.time_limit = request_.time_limit;
@@ -110,9 +98,9 @@ private:
     add("checkpointing", request.objective, certificate, more);
   }
 
-  void fuse(const OptimiseRequest::Fusion& request) {
+  void fuse(const OptimiseRequest::Search& request) {
     FusionOptions options;
-    options.objective = fusion_objective(request.objective);
+    options.objective = *step_objective_named(request.objective);
     options.recomputed_halos = tiling_.halo == Halo::recomputed;
     if (request.evaluations > 0) {
       options.evaluations = request.evaluations;
@@ -131,10 +119,10 @@ private:
         {{"evaluations", found.evaluations}, {"trace", std::move(trace)}});
   }
 
-  void allocate(const OptimiseRequest::Allocation& request) {
+  void allocate(const OptimiseRequest::Search& request) {
     AllocationEvaluator evaluator(step_, chip(), tiling_, inputs_.schedule_options(1));
     AllocationSearchOptions options;
-    options.objective = allocation_objective(request.objective);
+    options.objective = *allocation_objective_named(request.objective);
     if (request.evaluations > 0)
       options.evaluations = static_cast<std::size_t>(request.evaluations);
     const AllocationResult found = search_allocation(evaluator, options, control_);

@@ -27,8 +27,8 @@ struct Arguments {
 constexpr std::array kMethods{FusionMethod::cost, FusionMethod::fewest_groups,
                               FusionMethod::least_traffic, FusionMethod::automatic,
                               FusionMethod::none};
-constexpr std::array kObjectives{FusionObjective::latency, FusionObjective::energy,
-                                 FusionObjective::edp, FusionObjective::dram};
+constexpr std::array kObjectives{StepObjective::latency, StepObjective::energy, StepObjective::edp,
+                                 StepObjective::dram};
 constexpr std::array<const char*, 4> kPhases{"forward", "loss", "backward", "update"};
 
 template <class List>
@@ -136,7 +136,7 @@ Json trace_json(const FusionResult& result) {
   return rows;
 }
 
-std::string table_of(const FusionResult& result, FusionObjective objective) {
+std::string table_of(const FusionResult& result, StepObjective objective) {
   std::string table = fmt::format("{:<16}{:>20}{:>20}{:>20}\n", "", "latency (cycles)",
                                   "energy (pJ)", "off-chip (bytes)");
   const auto row = [&](std::string_view name, const FusionFigures& f) {
@@ -153,10 +153,10 @@ std::string table_of(const FusionResult& result, FusionObjective objective) {
   std::size_t groups = 0;
   for (const auto& stack : result.plan.stacks)
     groups += stack.size() > 1 ? 1 : 0;
-  const char* unit = objective == FusionObjective::latency  ? "cycles"
-                     : objective == FusionObjective::energy ? "pJ"
-                     : objective == FusionObjective::edp    ? "pJ x cycles"
-                                                            : "bits";
+  const char* unit = objective == StepObjective::latency  ? "cycles"
+                     : objective == StepObjective::energy ? "pJ"
+                     : objective == StepObjective::edp    ? "pJ x cycles"
+                                                          : "bits";
   table += fmt::format("\n{} groups by {}; {} {:.6g} {}, bound {:.6g}, gap {}{}\n", groups,
                        name_of(result.method), name_of(objective), result.certificate.best, unit,
                        result.certificate.bound, gap_text(result.certificate),

@@ -31,14 +31,6 @@ struct JointArguments {
   std::int64_t cores = JointOptions{}.allocation_evaluations;
 };
 
-JointObjective joint_objective(const std::string& name) {
-  if (name == "energy")
-    return JointObjective::energy;
-  if (name == "edp")
-    return JointObjective::edp;
-  return name == "dram" ? JointObjective::dram : JointObjective::latency;
-}
-
 StepResult result_of(const JointPoint& point) {
   return {point.step.get(), &point.tiles, &point.timeline};
 }
@@ -124,7 +116,7 @@ int run_joint(const JointArguments& arguments, Session& session) {
   const OptimiseArguments& common = arguments.common;
   const SearchInputs inputs = prepare(common, arguments.objective, session);
   JointOptions options;
-  options.objective = joint_objective(arguments.objective);
+  options.objective = *step_objective_named(arguments.objective);
   options.levels = inputs.experiment.training ? arguments.levels : 0;
   options.rounds = arguments.rounds;
   options.fusion_evaluations = arguments.groups;

@@ -86,12 +86,7 @@ SearchInputs prepare(const OptimiseArguments& arguments, const std::string& obje
 SearchInputs prepare(Experiment experiment, Session& session) {
   SearchInputs inputs;
   inputs.experiment = std::move(experiment);
-  inputs.files = session.stage(
-      "read files", [&] { return read_inputs(inputs.experiment); },
-      [](const ModelInputs& read) {
-        verify(read.network);
-        verify(read.chip);
-      });
+  inputs.files = read_and_check(inputs.experiment, session);
   const auto check = [](const TrainingGraph& graph) { verify(graph); };
   const auto& training = inputs.experiment.training;
   inputs.graph = session.stage(

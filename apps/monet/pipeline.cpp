@@ -185,13 +185,20 @@ Provenance provenance_of(const std::vector<std::string>& files) {
   return provenance;
 }
 
-Model make_model(const Experiment& experiment, Session& session) {
-  ModelInputs inputs = session.stage(
+ModelInputs read_and_check(const Experiment& experiment, Session& session) {
+  return session.stage(
       "read files", [&] { return read_inputs(experiment); },
       [](const ModelInputs& read) {
         verify(read.network);
         verify(read.chip);
       });
+}
+
+Model make_model(const Experiment& experiment, Session& session) {
+  return make_model(experiment, read_and_check(experiment, session), session);
+}
+
+Model make_model(const Experiment& experiment, const ModelInputs& inputs, Session& session) {
   Model model;
   model.provenance = provenance_of(experiment, inputs.chip);
   const auto check = [](const TrainingGraph& graph) { verify(graph); };
@@ -218,7 +225,7 @@ Model make_model(const Experiment& experiment, Session& session) {
   } else {
     model.step = std::move(alone);
   }
-  model.chip = std::move(inputs.chip);
+  model.chip = inputs.chip;
   return model;
 }
 

@@ -34,9 +34,6 @@ struct Model {
   nlohmann::ordered_json json(const std::string& name) const;
 };
 
-/// Reads all files first and throws one InputError with the problems of all of them.
-Model make_model(const Experiment& experiment, Session& session);
-
 /// The files of an experiment, read.
 struct ModelInputs {
   Graph network;
@@ -46,6 +43,13 @@ struct ModelInputs {
 };
 /// One InputError with the problems of all files.
 ModelInputs read_inputs(const Experiment& experiment);
+/// The same as a stage of the session.
+ModelInputs read_and_check(const Experiment& experiment, Session& session);
+
+/// Reads all files first.
+Model make_model(const Experiment& experiment, Session& session);
+Model make_model(const Experiment& experiment, const ModelInputs& inputs, Session& session);
+
 /// Points into `inputs`. `training` is a graph whose operators stacks may name, too; may be null.
 TilingOptions tiling_options(const Experiment& experiment, const ModelInputs& inputs,
                              const TrainingGraph& step, const TrainingGraph* training);

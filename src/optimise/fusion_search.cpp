@@ -61,25 +61,9 @@ private:
     StepBoundOptions options;
     options.made_once = problem_.tiling.halo == Halo::cached && !options_.recomputed_halos;
     options.cores = cores_;
-    const StepBounds bounds = step_bounds(problem_.step, problem_.chip, options);
-    double& value = result_.certificate.bound;
-    switch (options_.objective) {
-    case FusionObjective::latency:
-      value = static_cast<double>(bounds.latency().value);
-      break;
-    case FusionObjective::energy:
-      value = bounds.energy_pj() * (1 - kRounding);
-      break;
-    case FusionObjective::edp:
-      value = bounds.edp() * (1 - kRounding);
-      break;
-    case FusionObjective::dram:
-      value = static_cast<double>((bounds.offchip_read() + bounds.offchip_written()).value);
-      break;
-    }
+    result_.certificate.bound =
+        step_bounds(problem_.step, problem_.chip, options).least(options_.objective);
   }
-  /// The ledger rounds every run and transfer to 1/64 pJ.
-  static constexpr double kRounding = 1e-6;
 
   /// Takes the answer over if it is the best.
   bool offer(FusionMethod method, const FusionPlan& plan, const FusionFigures& figures) {
@@ -177,7 +161,7 @@ private:
     }
     segments_ = std::make_unique<FusionSegments>(problem_, evaluator_, options_, order_);
     weights_ = weights(options_.objective);
-    const std::array<FusionWeights, 2> judged{weights_, weights(FusionObjective::dram)};
+    const std::array<FusionWeights, 2> judged{weights_, weights(StepObjective::dram)};
     result_.group_evaluations = segments_->evaluate(options_.group_evaluations, judged, control_);
     covers();
     improve();
@@ -203,19 +187,19 @@ private:
   }
 
   /// A percent of each of what layer by layer takes, or only of the objective.
-  FusionWeights weights(FusionObjective objective) const {
+  FusionWeights weights(StepObjective objective) const {
     const FusionFigures& f = result_.figures;
     const double latency = 1.0 / std::max<double>(1.0, static_cast<double>(f.latency_cycles));
     const double energy = 1.0 / std::max(1.0, f.energy_pj);
     const double dram = 1.0 / std::max<double>(1.0, static_cast<double>(f.offchip_bits));
     switch (objective) {
-    case FusionObjective::latency:
+    case StepObjective::latency:
       return {latency, 0, 0};
-    case FusionObjective::energy:
+    case StepObjective::energy:
       return {0, energy, 0};
-    case FusionObjective::edp:
+    case StepObjective::edp:
       return {latency, energy, 0};
-    case FusionObjective::dram:
+    case StepObjective::dram:
       return {0, 0, dram};
     }
     return {};
@@ -224,8 +208,8 @@ private:
   /// Plans that differ in what groups are judged by.
   void covers() {
     std::vector<FusionPlan> plans{plan_of(segments_->cover(weights_))};
-    for (const FusionObjective other : {FusionObjective::latency, FusionObjective::energy,
-                                        FusionObjective::edp, FusionObjective::dram}) {
+    for (const StepObjective other :
+         {StepObjective::latency, StepObjective::energy, StepObjective::edp, StepObjective::dram}) {
       FusionWeights mixed = weights(other);
       plans.push_back(plan_of(segments_->cover(mixed)));
       mixed.latency += weights_.latency;
@@ -255,11 +239,11 @@ private:
   }
 
   void improve() {
-    FusionWeights mixed = weights(FusionObjective::dram);
+    FusionWeights mixed = weights(StepObjective::dram);
     mixed.latency += weights_.latency;
     mixed.energy += weights_.energy;
     FusionMoves moves(problem_, options_, order_, *segments_,
-                      {weights_, mixed, weights(FusionObjective::dram)});
+                      {weights_, mixed, weights(StepObjective::dram)});
     for (const FusionAnswer& answer : result_.compared) {
       if (answer.figures)
         moves.know(answer.plan);
@@ -322,20 +306,6 @@ private:
 
 } // namespace
 
-std::string_view name_of(FusionObjective objective) {
-  switch (objective) {
-  case FusionObjective::latency:
-    return "latency";
-  case FusionObjective::energy:
-    return "energy";
-  case FusionObjective::edp:
-    return "edp";
-  case FusionObjective::dram:
-    return "dram";
-  }
-  return "";
-}
-
 std::string_view name_of(FusionMethod method) {
   switch (method) {
   case FusionMethod::cost:
@@ -350,20 +320,6 @@ std::string_view name_of(FusionMethod method) {
     return "none";
   }
   return "";
-}
-
-double FusionFigures::value(FusionObjective objective) const {
-  switch (objective) {
-  case FusionObjective::latency:
-    return static_cast<double>(latency_cycles);
-  case FusionObjective::energy:
-    return energy_pj;
-  case FusionObjective::edp:
-    return energy_pj * static_cast<double>(latency_cycles);
-  case FusionObjective::dram:
-    return static_cast<double>(offchip_bits);
-  }
-  return 0;
 }
 
 FusionResult optimise_fusion(const FusionProblem& problem, const FusionOptions& options,

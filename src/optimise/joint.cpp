@@ -10,10 +10,12 @@
 #include "monet/schedule/bounds.hpp"
 #include "monet/tiling/allocation.hpp"
 #include "monet/training/insert_recompute.hpp"
+#include "monet/training/liveness.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <set>
@@ -21,13 +23,6 @@
 namespace monet {
 
 namespace {
-
-std::int64_t peak_of(const Timeline& timeline) {
-  std::int64_t sum = 0;
-  for (const std::int64_t bytes : timeline.peak.live)
-    sum += bytes;
-  return sum;
-}
 
 /// A way to run the step that has not been modelled yet.
 struct Variant {
@@ -133,9 +128,9 @@ private:
     trial.latency = point.timeline.makespan.value;
     trial.energy_pj = energy_of(point.timeline).total().picojoules().value;
     trial.dram_bits = (traffic.read + traffic.written).value;
-    trial.peak_bytes = peak_of(point.timeline);
+    trial.peak_bytes = total(point.timeline.peak.live);
     trial.stored_bytes = point.step->stored_bytes;
-    trial.value = value_of(options_.objective, trial);
+    trial.value = value_of(options_.objective, trial.latency, trial.energy_pj, trial.dram_bits);
     return trial;
   }
 
@@ -157,12 +152,7 @@ private:
     const TilePlanner planner(*step_, chip_, result_.base.tiling);
     for (std::size_t i = 0; i < step_->graph.operators().size(); ++i)
       bounds.cores.push_back(planner.cores(OpId(i)));
-    const StepBounds least = step_bounds(*step_, chip_, bounds);
-    JointTrial none;
-    none.latency = least.latency().value;
-    none.energy_pj = least.energy_pj();
-    none.dram_bits = (least.offchip_read() + least.offchip_written()).value;
-    result_.found.bound = value_of(options_.objective, none);
+    result_.found.bound = step_bounds(*step_, chip_, bounds).least(options_.objective);
   }
 
   /// Models all of them, and what needs more than the budget in other orders, too: work that is
@@ -258,10 +248,7 @@ private:
 
   Variant with_groups(Variant variant, const SearchControl& control) {
     FusionOptions search;
-    search.objective = options_.objective == JointObjective::latency  ? FusionObjective::latency
-                       : options_.objective == JointObjective::energy ? FusionObjective::energy
-                       : options_.objective == JointObjective::edp    ? FusionObjective::edp
-                                                                      : FusionObjective::dram;
+    search.objective = options_.objective;
     search.evaluations = options_.fusion_evaluations;
     search.group_evaluations = 15 * options_.fusion_evaluations;
     TilingOptions tiling = options_.tiling;
@@ -278,9 +265,9 @@ private:
   Variant with_cores(Variant variant, const SearchControl& control) {
     AllocationEvaluator evaluator(*variant.step, chip_, tiling_of(variant), schedule_of(variant));
     AllocationSearchOptions search;
-    search.objective = options_.objective == JointObjective::energy ? AllocationObjective::energy
-                       : options_.objective == JointObjective::edp  ? AllocationObjective::edp
-                                                                    : AllocationObjective::latency;
+    search.objective = options_.objective == StepObjective::energy ? AllocationObjective::energy
+                       : options_.objective == StepObjective::edp  ? AllocationObjective::edp
+                                                                   : AllocationObjective::latency;
     search.evaluations = static_cast<std::size_t>(options_.allocation_evaluations);
     const AllocationResult found = search_allocation(evaluator, search, control);
     variant.name += ", cores searched";
@@ -305,7 +292,7 @@ private:
       return;
     const OperatorCosts costs = costs_of(costed);
     const std::vector<std::int64_t>& used =
-        options_.objective == JointObjective::latency ? costs.cycles : costs.energy;
+        options_.objective == StepObjective::latency ? costs.cycles : costs.energy;
     const CheckpointSpace space = checkpoint_space(*step_, used);
     RecomputeSearchOptions search;
     search.effort = options_.plan_effort;
@@ -351,14 +338,19 @@ private:
 
   void choose() {
     const auto corner = [&](bool any_runs, bool any_mode) {
-      const std::size_t found = best_of([&](const Variant& v) {
+      return best_of([&](const Variant& v) {
         return (any_runs || v.runs.empty()) && (any_mode || v.mode == TilingMode::layer_by_layer);
       });
-      return model(tried_[found].first);
     };
-    result_.fused = corner(false, true);
-    result_.checkpointed = corner(true, false);
-    result_.both = corner(true, true);
+    const std::array<std::size_t, 4> places{0, corner(false, true), corner(true, false),
+                                            corner(true, true)};
+    const std::array<JointPoint*, 4> corners{&result_.base, &result_.fused, &result_.checkpointed,
+                                             &result_.both};
+    for (std::size_t i = 1; i < places.size(); ++i) { // one way can be more than one corner
+      const auto same = std::find(places.begin(), places.begin() + i, places[i]) - places.begin();
+      const auto known = static_cast<std::size_t>(same);
+      *corners[i] = known < i ? *corners[known] : model(tried_[places[i]].first);
+    }
     for (const auto& [variant, trial] : tried_)
       result_.trials.push_back(trial);
     if (within_budget(result_.trials[best()]))
@@ -376,20 +368,6 @@ private:
 };
 
 } // namespace
-
-double value_of(JointObjective objective, const JointTrial& trial) {
-  switch (objective) {
-  case JointObjective::latency:
-    return static_cast<double>(trial.latency);
-  case JointObjective::energy:
-    return trial.energy_pj;
-  case JointObjective::edp:
-    return trial.energy_pj * static_cast<double>(trial.latency);
-  case JointObjective::dram:
-    return static_cast<double>(trial.dram_bits);
-  }
-  throw InternalError("unknown objective");
-}
 
 JointResult optimise_jointly(const TrainingGraph& step, const Chip& chip,
                              const JointOptions& options, const SearchControl& control) {

@@ -464,6 +464,12 @@ Cycles StepBounds::latency() const {
       std::ceil(std::max({work, path, offchip, phases}) * (1 - 1e-9) - 1e-6))};
 }
 
+double StepBounds::least(StepObjective objective) const {
+  constexpr double kLedger = 1 - 1e-6; // runs and transfers are rounded to 1/64 pJ
+  return value_of(objective, latency().value, energy_pj() * kLedger,
+                  (offchip_read() + offchip_written()).value);
+}
+
 StepBounds step_bounds(const TrainingGraph& step, const Chip& chip,
                        const StepBoundOptions& options) {
   return StepBounder(step, chip, options).find();

@@ -38,7 +38,7 @@ Case random_case(std::uint64_t seed, int operators, bool large = false) {
   Case c;
   c.step = testing::random_step(random, {.operators = operators, .training = seed % 4 == 0});
   c.chip = testing::random_chip(random, {.cores = 4});
-  c.options.objective = static_cast<FusionObjective>(seed % 4);
+  c.options.objective = static_cast<StepObjective>(seed % 4);
   c.options.loops = 1 + seed % 2;
   c.options.most_slices = 2 + 2 * static_cast<std::int64_t>(seed % 2);
   c.options.complete_below = 400;
@@ -74,13 +74,13 @@ double value_of(Case& c, const FusionPlan& plan) {
   const double energy = energy_of(timeline).total().picojoules().value;
   const OffchipTotals traffic = offchip_traffic(timeline, c.chip);
   switch (c.options.objective) {
-  case FusionObjective::latency:
+  case StepObjective::latency:
     return latency;
-  case FusionObjective::energy:
+  case StepObjective::energy:
     return energy;
-  case FusionObjective::edp:
+  case StepObjective::edp:
     return latency * energy;
-  case FusionObjective::dram:
+  case StepObjective::dram:
     return static_cast<double>((traffic.read + traffic.written).value);
   }
   return 0;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "monet/optimise/search.hpp"
+#include "monet/optimise/step_objective.hpp"
 #include "monet/schedule/schedule.hpp"
 #include "monet/tiling/tiling.hpp"
 
@@ -18,14 +19,6 @@
 #include <vector>
 
 namespace monet {
-
-enum class FusionObjective {
-  latency, ///< cycles
-  energy,  ///< pJ
-  edp,     ///< pJ x cycles
-  dram,    ///< bits that the off-chip memory is read and written
-};
-std::string_view name_of(FusionObjective objective);
 
 enum class FusionMethod {
   cost,          ///< the search driven by the objective
@@ -51,7 +44,9 @@ struct FusionFigures {
   };
   std::array<OfPhase, 4> phases; ///< by Phase; recomputation is backward
 
-  double value(FusionObjective objective) const;
+  double value(StepObjective objective) const {
+    return value_of(objective, latency_cycles, energy_pj, offchip_bits);
+  }
 };
 
 /// A step on a chip, as it is tiled (the mapping and halo count) and scheduled.
@@ -64,7 +59,7 @@ struct FusionProblem {
 };
 
 struct FusionOptions {
-  FusionObjective objective = FusionObjective::latency;
+  StepObjective objective = StepObjective::latency;
   FusionMethod method = FusionMethod::cost;
   std::int64_t evaluations = 300;        ///< schedules of the whole step
   std::int64_t group_evaluations = 7000; ///< of groups on their own

@@ -4,6 +4,7 @@
 
 #include "monet/hardware/chip.hpp"
 #include "monet/optimise/search.hpp"
+#include "monet/optimise/step_objective.hpp"
 #include "monet/schedule/schedule.hpp"
 #include "monet/tiling/tiling.hpp"
 #include "monet/training/training.hpp"
@@ -16,15 +17,8 @@
 
 namespace monet {
 
-enum class JointObjective : std::uint8_t {
-  latency, ///< cycles
-  energy,  ///< pJ
-  edp,     ///< pJ times cycles
-  dram,    ///< bits read from and written to the off-chip memory
-};
-
 struct JointOptions {
-  JointObjective objective = JointObjective::latency;
+  StepObjective objective = StepObjective::latency;
   /// On the most bytes that live at once in the schedule, every tensor counted once: made from the
   /// base schedule's peak. Empty: no limit.
   std::function<std::int64_t(std::int64_t)> budget;
@@ -71,8 +65,6 @@ struct JointResult {
   std::vector<JointTrial> trials; ///< in the order they were made
   Certificate found;              ///< best: of `both`; infinite when it is above the budget
 };
-
-double value_of(JointObjective objective, const JointTrial& trial);
 
 /// Searches within `options`. Never worse than fusion alone or recomputation alone, by the
 /// schedule. The same answer for any number of jobs; cut short, the best of what was tried, which

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "monet/hardware/chip.hpp"
+#include "monet/optimise/step_objective.hpp"
 #include "monet/training/training.hpp"
 
 #include <cstdint>
@@ -61,6 +62,8 @@ struct StepBounds {
   /// Before the rounding of a schedule's ledger (1/128 pJ a run or transfer).
   double energy_pj() const { return compute_pj + memory_pj + links_pj + offchip_pj + leakage_pj; }
   double edp() const { return energy_pj() * static_cast<double>(latency().value); }
+  /// The least that schedule() can come to, whose ledger rounds the energy of every run.
+  double least(StepObjective objective) const;
 };
 
 /// Bounds for a step whose views are folded. They hold for schedule() with any tiles that
