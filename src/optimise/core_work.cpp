@@ -1,5 +1,6 @@
 #include "core_work.hpp"
 
+#include "product_energy.hpp"
 #include "step_cone.hpp"
 
 #include "monet/base/errors.hpp"
@@ -82,6 +83,7 @@ public:
       port = std::max(port, cycles);
     work.cycles = std::max(iterations_ * work.per_iteration, port) + static_cast<double>(fill);
     work.memory_pj = memory_pj_;
+    work.tiled_pj = memory_pj_;
     return work;
   }
 
@@ -133,49 +135,6 @@ private:
   double memory_pj_ = 0;
   std::map<const MemoryPort*, double> ports_; // only the largest counts: order does not matter
 };
-
-/// An operand of a product as the array sees it: in which memories, and which loops move it.
-struct ArrayOperand {
-  MemoryOperand memory = MemoryOperand::O;
-  std::int64_t bits = 0; ///< as it passes the innermost memory
-  bool aside = false;    ///< a further input of one memory operand: in the top memory alone
-  std::vector<bool> moved_by;
-};
-
-/// The operands of a nest that is mapped as it is; none for one that has other forms (scattering,
-/// several results).
-std::vector<ArrayOperand> array_operands(const TrainingGraph& step, const Operator& op,
-                                         const Core& core) {
-  constexpr std::size_t most = 4;
-  std::vector<ArrayOperand> operands;
-  bool sums = false;
-  for (std::size_t d = 0; d < op.nest.dims.size(); ++d)
-    sums = sums || (op.nest.dims[d].size > 1 && is_reduction(op.nest, d));
-  std::size_t reads = 0;
-  for (const Access& access : op.nest.operands) {
-    ArrayOperand operand;
-    const ElementType type = step.graph.tensor(access.tensor).type;
-    const BlockFormat block = block_of(type);
-    operand.bits = bits_of(type) + ceil_div(block.scale_bits, block.size);
-    if (access.mode == AccessMode::read) {
-      const bool weight = access.role == "W" || (access.role != "I" && reads > 0);
-      const MemoryOperand wanted = weight ? MemoryOperand::I2 : MemoryOperand::I1;
-      const MemoryOperand other = weight ? MemoryOperand::I1 : MemoryOperand::I2;
-      operand.memory = core.top(wanted) != nullptr ? wanted : other;
-      for (const ArrayOperand& before : operands)
-        operand.aside = operand.aside || before.memory == operand.memory;
-      ++reads;
-    } else if (access.mode == AccessMode::write && operands.empty()) {
-      operand.bits = sums ? std::max(operand.bits, bits_of(step.accumulate)) : operand.bits;
-    } else {
-      return {};
-    }
-    for (std::size_t d = 0; d < op.nest.dims.size(); ++d)
-      operand.moved_by.push_back(moves(access, d) && !access.opaque);
-    operands.push_back(std::move(operand));
-  }
-  return operands.size() <= most ? operands : std::vector<ArrayOperand>{};
-}
 
 /// Most lanes that one tile of the operator may use on average, for any unrolling: what innermost
 /// memories can be asked for caps loops along the array dimensions that they serve.
@@ -239,12 +198,16 @@ double usable_lanes(const TrainingGraph& step, const Operator& op, const Core& c
 }
 
 CoreWork product_work(const TrainingGraph& step, const Operator& op, double iterations,
-                      const Core& core) {
+                      const Core& core, ProductMemo& memo) {
   CoreWork work;
   work.able = true;
   work.per_iteration = 1 / usable_lanes(step, op, core);
   work.cycles = iterations * work.per_iteration;
   work.compute_pj = iterations * core.mac_energy_pj;
+  const ProductEnergy energy = least_product_energy(step, op, core, memo);
+  work.memory_pj = energy.certain;
+  work.tiled_pj = energy.in_all;
+  work.lost_pj = energy.lost;
   return work;
 }
 
@@ -255,8 +218,43 @@ bool reaches_offchip(const Chip& chip, CoreId core) {
 
 } // namespace
 
+std::vector<ArrayOperand> array_operands(const TrainingGraph& step, const Operator& op,
+                                         const Core& core) {
+  constexpr std::size_t most = 4;
+  std::vector<ArrayOperand> operands;
+  bool sums = false;
+  for (std::size_t d = 0; d < op.nest.dims.size(); ++d)
+    sums = sums || (op.nest.dims[d].size > 1 && is_reduction(op.nest, d));
+  std::size_t reads = 0;
+  for (const Access& access : op.nest.operands) {
+    ArrayOperand operand;
+    const ElementType type = step.graph.tensor(access.tensor).type;
+    const BlockFormat block = block_of(type);
+    operand.bits = bits_of(type) + ceil_div(block.scale_bits, block.size);
+    operand.least_bits = operand.bits;
+    if (access.mode == AccessMode::read) {
+      const bool weight = access.role == "W" || (access.role != "I" && reads > 0);
+      const MemoryOperand wanted = weight ? MemoryOperand::I2 : MemoryOperand::I1;
+      const MemoryOperand other = weight ? MemoryOperand::I1 : MemoryOperand::I2;
+      operand.memory = core.top(wanted) != nullptr ? wanted : other;
+      for (const ArrayOperand& before : operands)
+        operand.aside = operand.aside || before.memory == operand.memory;
+      ++reads;
+    } else if (access.mode == AccessMode::write && operands.empty()) {
+      operand.bits = sums ? std::max(operand.bits, bits_of(step.accumulate)) : operand.bits;
+    } else {
+      return {};
+    }
+    for (std::size_t d = 0; d < op.nest.dims.size(); ++d)
+      operand.moved_by.push_back(moves(access, d) && !access.opaque);
+    operands.push_back(std::move(operand));
+  }
+  return operands.size() <= most ? operands : std::vector<ArrayOperand>{};
+}
+
 WorkTable work_table(const TrainingGraph& step, const Chip& chip, const StepBoundOptions& options) {
   WorkTable table;
+  ProductMemo memo;
   std::map<std::string, std::size_t> known;
   std::vector<std::size_t> type_of(chip.cores.size());
   for (std::size_t c = 0; c < chip.cores.size(); ++c) {
@@ -296,7 +294,7 @@ WorkTable work_table(const TrainingGraph& step, const Chip& chip, const StepBoun
     for (std::size_t t = 0; t < row.size(); ++t) {
       const Core& core = chip.cores[table.types[t].example.index()];
       if (able[t])
-        row[t] = product ? product_work(step, op, table.iterations.back(), core)
+        row[t] = product ? product_work(step, op, table.iterations.back(), core, memo)
                          : LaneWork(graph, op, core).find();
     }
   }

@@ -20,7 +20,9 @@ struct CoreWork {
   double cycles = 0;        ///< in all
   double per_iteration = 0; ///< no more than `cycles` over the iterations
   double compute_pj = 0;
-  double memory_pj = 0;
+  double memory_pj = 0; ///< however many tiles there are
+  double tiled_pj = 0;  ///< the same, but for what each tile's counts lose by rounding down
+  double lost_pj = 0;   ///< so much per tile at most
 };
 
 struct WorkTable {

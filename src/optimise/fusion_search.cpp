@@ -34,7 +34,7 @@ public:
   }
 
   FusionResult run() {
-    bound();
+    bound(FusionEvaluator::kMostTiles);
     layer_by_layer();
     if (problem_.tiling.stacks && options_.method == FusionMethod::cost && !stopped())
       given();
@@ -57,10 +57,12 @@ private:
   bool stopped() const { return control_.interrupted(); }
   bool proven() const { return best_ && best_value_ <= result_.certificate.bound; }
 
-  void bound() {
+  /// For all plans of so many tiles.
+  void bound(std::size_t most_tiles) {
     StepBoundOptions options;
     options.made_once = problem_.tiling.halo == Halo::cached && !options_.recomputed_halos;
     options.cores = cores_;
+    options.most_tiles = static_cast<double>(most_tiles);
     result_.certificate.bound =
         step_bounds(problem_.step, problem_.chip, options).least(options_.objective);
   }
@@ -98,7 +100,10 @@ private:
     try {
       answer.figures = evaluator_.layer_by_layer();
       offer(answer.method, answer.plan, *answer.figures);
-      evaluator_.limit_tiles(std::max(kMoreTiles * answer.figures->tiles, kSomeTiles));
+      const std::size_t tiles = answer.figures->tiles;
+      evaluator_.limit_tiles(std::max(kMoreTiles * tiles, kSomeTiles));
+      if (kMoreTiles * tiles > FusionEvaluator::kMostTiles)
+        bound(kMoreTiles * tiles);
     } catch (const InfeasibleError& error) {
       answer.why_not = why_not_ = error.what();
     }

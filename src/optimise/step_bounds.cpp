@@ -157,20 +157,36 @@ public:
     bounds_.offchip = offchip_.cycles(read, written);
     bounds_.links_pj = offchip_.links_pj(read, written);
     bounds_.offchip_pj = offchip_.ports_pj(read, written);
-    for (const auto& row : table_.work) {
-      const CoreWork* best = nullptr;
-      for (const CoreWork& work : row)
-        if (work.able && (best == nullptr ||
-                          work.compute_pj + work.memory_pj < best->compute_pj + best->memory_pj))
-          best = &work;
-      bounds_.compute_pj += best->compute_pj;
-      bounds_.memory_pj += best->memory_pj;
-    }
+    add_core_energy();
     bounds_.leakage_pj = leakage_ * static_cast<double>(bounds_.latency().value);
     return bounds_;
   }
 
 private:
+  /// Of each operator on the core that takes least: at any size of tiles, or less what tiles lose
+  /// by rounding.
+  void add_core_energy() {
+    double compute = 0, any = 0, tiled = 0, lost = 0;
+    for (const auto& row : table_.work) {
+      constexpr double kNone = std::numeric_limits<double>::infinity();
+      double least = kNone, least_tiled = kNone, least_compute = kNone;
+      for (const CoreWork& work : row) {
+        if (!work.able)
+          continue;
+        least = std::min(least, work.compute_pj + work.memory_pj);
+        least_tiled = std::min(least_tiled, work.compute_pj + work.tiled_pj);
+        least_compute = std::min(least_compute, work.compute_pj);
+        lost = std::max(lost, work.lost_pj);
+      }
+      any += least;
+      tiled += least_tiled;
+      compute += least_compute;
+    }
+    bounds_.compute_pj = compute;
+    const double rounded = lost > 0 ? lost * options_.most_tiles : 0;
+    bounds_.memory_pj = std::max(any, tiled - rounded) - compute;
+  }
+
   void place_separators() {
     const std::size_t count = graph_.operators().size();
     const std::size_t most =

@@ -1,5 +1,7 @@
 // No schedule beats the bounds of its step, however it is tiled.
+#include "optimise/product_energy.hpp"
 #include "schedule/random_cases.hpp"
+#include "tiling/grid.hpp"
 
 #include "monet/hardware/read_hardware.hpp"
 #include "monet/optimise/step_bounds.hpp"
@@ -73,9 +75,10 @@ void check_random(std::uint64_t seed, bool tight) {
   } catch (const InfeasibleError&) {
     return;
   }
-  expect_no_better(
-      step_bounds(c.step, c.chip, options_for(c.step, c.tiles, c.chip, c.options.halo)), timeline,
-      c.chip);
+  StepBoundOptions bounded = options_for(c.step, c.tiles, c.chip, c.options.halo);
+  expect_no_better(step_bounds(c.step, c.chip, bounded), timeline, c.chip);
+  bounded.most_tiles = static_cast<double>(c.tiles.tiles.size());
+  expect_no_better(step_bounds(c.step, c.chip, bounded), timeline, c.chip);
 }
 
 TEST(StepBounds, RandomStepsOnRandomChipsAreNoBetter) {
@@ -115,9 +118,86 @@ TEST(StepBounds, NetworksOnChipsAreNoBetter) {
           ScheduleOptions options;
           options.core_cost.lpf_limit = 4;
           const Timeline timeline = schedule(tiles, step, chip, costs, options);
-          expect_no_better(step_bounds(step, chip), timeline, chip);
+          StepBoundOptions bounded;
+          bounded.most_tiles = static_cast<double>(tiles.tiles.size());
+          expect_no_better(step_bounds(step, chip, bounded), timeline, chip);
         }
   }
+}
+
+/// A grid over an operator; sums may be cut as well.
+OperatorTiling random_grid(testing::Random& random, const LoopNest& nest) {
+  OperatorTiling tiling = uncut(nest);
+  for (std::int64_t n = random.between(0, 8); n > 0 && tile_count(tiling) < 400; --n) {
+    const std::size_t dim = random.index(nest.dims.size());
+    const std::int64_t least = shortest_part(tiling, dim);
+    if (least > 1)
+      cut(tiling, {dim, random.between(2, std::min<std::int64_t>(9, least))});
+  }
+  return tiling;
+}
+
+/// Energy of on-chip memories over all tiles, as the core cost model says; none where some tile
+/// does not fit.
+std::optional<double> memory_energy(const TrainingGraph& step, OpId op, const Chip& chip,
+                                    CoreId core, const OperatorTiling& tiling,
+                                    const CoreCostOptions& options, CoreCostCache& costs) {
+  std::vector<Interval> box(tiling.parts.size());
+  double sum = 0;
+  const std::int64_t count = tile_count(tiling);
+  for (std::int64_t t = 0; t < count; ++t) {
+    std::int64_t rest = t;
+    for (std::size_t d = 0; d < box.size(); ++d) {
+      const auto parts = std::ssize(tiling.parts[d]);
+      box[d] = tiling.parts[d][static_cast<std::size_t>(rest % parts)];
+      rest /= parts;
+    }
+    try {
+      const CoreProblem problem = core_problem({op, core}, box, step, chip);
+      sum += costs.get(problem, chip.cores[core.index()], options).memory_energy.value;
+    } catch (const InfeasibleError&) {
+      return std::nullopt;
+    }
+  }
+  return sum;
+}
+
+TEST(ProductEnergy, NoMappingOfAnyTilesTakesLess) {
+  testing::Random random(11);
+  CoreCostCache costs;
+  double closest = 0;
+  int compared = 0;
+  for (const char* file :
+       {"edge_tpu.yaml", "fusemax.yaml", "tpu_like_quad_core.yaml", "single_core_mcu.yaml"}) {
+    const Chip chip = read_chip(std::string(MONET_SOURCE_DIR "/data/hardware/") + file);
+    for (const char* name : {"resnet18_cifar", "gpt2_nano", "mobilenet_v2"}) {
+      const TrainingGraph step = network(name, 1, true);
+      ProductMemo memo;
+      for (std::size_t o = 0; o < step.graph.operators().size(); ++o) {
+        const Operator& op = step.graph.operators()[o];
+        const CoreId core(0);
+        if (op.nest.compute != ComputeKind::mac ||
+            !can_run(chip.cores[0], op.nest.compute, op.op_type))
+          continue;
+        SCOPED_TRACE(fmt::format("{} {} {}", file, name, op.name));
+        const OperatorTiling tiling = random_grid(random, op.nest);
+        CoreCostOptions options;
+        options.lpf_limit = 3;
+        options.objective = random.between(0, 1) == 0 ? Objective::latency : Objective::energy;
+        const auto spent = memory_energy(step, OpId(o), chip, core, tiling, options, costs);
+        if (!spent)
+          continue;
+        const ProductEnergy bound = least_product_energy(step, op, chip.cores[0], memo);
+        ASSERT_LE(bound.certain, *spent * (1 + 1e-9));
+        ASSERT_LE(bound.in_all - bound.lost * static_cast<double>(tile_count(tiling)),
+                  *spent * (1 + 1e-9));
+        closest = std::max(closest, bound.in_all / *spent);
+        ++compared;
+      }
+    }
+  }
+  EXPECT_GT(compared, 500);
+  EXPECT_GT(closest, 0.6); // there is something to compare
 }
 
 } // namespace

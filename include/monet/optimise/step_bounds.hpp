@@ -24,6 +24,9 @@ struct StepBoundOptions {
   /// So many operators at most, spread over the step, are looked at as points that everything
   /// before must have passed; more give tighter bounds. Large steps have fewer.
   std::size_t separators = 512;
+  /// Bounds of energy hold for schedules of no more tiles, as the accesses of each tile to wide
+  /// memories are counted in whole words, rounded down.
+  double most_tiles = std::numeric_limits<double>::infinity();
 };
 
 /// Least cycles of a resource.
@@ -50,7 +53,7 @@ struct StepBounds {
   std::optional<OpId> separator; ///< where most is live; none where nothing spills
 
   double compute_pj = 0; ///< products and lane operations
-  double memory_pj = 0;  ///< on-chip, of lanes; 0 for products, whose mapping is free
+  double memory_pj = 0;  ///< on-chip, of lanes, and of products at their best mapping
   double links_pj = 0;   ///< of the traffic above
   double offchip_pj = 0;
   double leakage_pj = 0; ///< over latency()
