@@ -8,6 +8,7 @@
 #include "monet/optimise/recompute_exact.hpp"
 #include "monet/optimise/recompute_heuristics.hpp"
 #include "monet/optimise/recompute_search.hpp"
+#include "monet/optimise/window_bound.hpp"
 #include "monet/report/result.hpp"
 #include "monet/report/text.hpp"
 
@@ -18,6 +19,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <limits>
 
 namespace monet::cli {
 
@@ -85,6 +87,13 @@ private:
     run_heuristics(row);
     RecomputeSearchOptions options;
     options.starts = starts;
+    const WindowBound quick = window_bound(problem(), budget, control_);
+    if (quick.infeasible) {
+      row.found.infeasible = true;
+      row.found.bound = std::numeric_limits<double>::infinity();
+      return row;
+    }
+    options.bound = static_cast<double>(quick.cost);
     if (own_.method == "automatic" || own_.method == "search") {
       for (const HeuristicPlan& plan : row.heuristics)
         if (plan.plan)

@@ -3,6 +3,8 @@
 #include "recompute_model.hpp"
 #include "stage_relaxation.hpp"
 
+#include "monet/optimise/window_bound.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -59,12 +61,24 @@ public:
     consider(store_everything(problem_), "all stored");
     for (const RecomputePlan& plan : options_.starts)
       consider(plan, "given");
+    bound_windows();
     if (!done())
       search(bound_only);
     return std::move(result_);
   }
 
 private:
+  /// Quick, and for problems of any size.
+  void bound_windows() {
+    const WindowBound windows = window_bound(problem_, budget_, control_);
+    if (windows.infeasible) {
+      result_.infeasible = true;
+      result_.bound = std::numeric_limits<double>::infinity();
+      return;
+    }
+    raise_bound(static_cast<double>(windows.cost - base_));
+  }
+
   void finish_trivial() {
     if (peak_bound(problem_) > budget_) {
       result_.infeasible = true;
