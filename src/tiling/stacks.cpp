@@ -24,6 +24,10 @@ constexpr std::size_t kMostSeeds = 6;
 constexpr double kMostRecomputed = 0.25;
 /// A longer first axis is not cut into single iterations.
 constexpr std::int64_t kLargestBatch = 64;
+/// Of the tool's own choice, slices of an operator and of another that it reads are no more pairs
+/// than this, or than a few neighbours for each.
+constexpr double kMostCrossings = 16384;
+constexpr double kFewNeighbours = 16;
 constexpr std::uint32_t kAlone = std::numeric_limits<std::uint32_t>::max();
 
 /// The loop of the first output's first axis, where it is short and may be cut.
@@ -72,8 +76,8 @@ struct SliceFinder::Candidate {
 };
 
 SliceFinder::SliceFinder(const Graph& graph, const Chip& chip, const CoreLists& cores,
-                         const std::vector<Slices>& given)
-    : graph_(graph), cores_(cores), given_(given),
+                         const std::vector<Slices>& given, const std::vector<Slices>& planned)
+    : graph_(graph), cores_(cores), given_(given), planned_(planned),
       any_given_(std::any_of(given.begin(), given.end(), [](const auto& s) { return !s.empty(); })),
       room_(chip), scratch_(graph) {}
 
@@ -164,11 +168,22 @@ void SliceFinder::fit(const StackSlicer& slicer, std::span<const OpId> members, 
   std::vector<Slices> outer(members.size());
   if (candidate.seed.outer)
     slicer.make_slices(candidate.outer, candidate.outer_count, halo, fixed, outer);
+  std::pair<std::int64_t, std::vector<Slices>> fewer;
   for (std::int64_t count = std::min(least, candidate.longest);; count *= 2) {
     candidate.count = std::min(count, candidate.longest);
     candidate.slices = outer;
     if (candidate.count > 1)
       slicer.make_slices(candidate.loops, candidate.count, halo, fixed, candidate.slices);
+    if (cross_much(members, candidate.slices)) {
+      if (count > std::min(least, candidate.longest)) {
+        candidate.count = fewer.first;
+        candidate.slices = std::move(fewer.second);
+      }
+      candidate.excess = std::max<std::int64_t>(
+          1, excess(slicer, members, candidate.slices)); // and more would too
+      return;
+    }
+    fewer = {candidate.count, candidate.slices};
     candidate.excess = excess(slicer, members, candidate.slices);
     if (candidate.excess == 0 && recomputes_much(members, candidate.slices))
       candidate.excess = 1; // smaller slices would have more of it
@@ -196,6 +211,27 @@ bool SliceFinder::recomputes_much(std::span<const OpId> members,
     done += whole * times;
   }
   return done > needed * (1 + kMostRecomputed);
+}
+
+/// Slices of members, or of operators before them, would be too many pairs to follow.
+bool SliceFinder::cross_much(std::span<const OpId> members,
+                             const std::vector<Slices>& slices) const {
+  for (std::size_t m = 0; m < members.size(); ++m) {
+    const LoopNest& nest = graph_.op(members[m]).nest;
+    const double most = std::max(kMostCrossings, kFewNeighbours * slices_in(slices[m]));
+    for (const Access& access : nest.operands) {
+      const auto producer = graph_.tensor(access.tensor).producer;
+      if (access.mode != AccessMode::read || !producer)
+        continue;
+      const auto at = std::find(members.begin(), members.end(), *producer);
+      const Slices& makers = at != members.end()
+                                 ? slices[static_cast<std::size_t>(at - members.begin())]
+                                 : planned_[producer->index()];
+      if (crossings(graph_, access, nest, slices[m], makers) > most)
+        return true;
+    }
+  }
+  return false;
 }
 
 /// What the mapping gives, and what follows from it for others, fits.
@@ -382,6 +418,10 @@ void SliceFinder::refine(OpId id, Slices& slices) const {
     slices.push_back({d, {}});
     for (std::int64_t parts = 1;; parts = std::min(2 * parts, op.nest.dims[d].size)) {
       slices.back() = even_slices(op.nest, d, parts);
+      if (parts > 1 && cross_much({&id, 1}, {slices})) {
+        slices.pop_back();
+        break;
+      }
       const bool fits = tile_bits(graph_, op, slices, std::ssize(cores)) <= room;
       if (!fits && parts < op.nest.dims[d].size)
         continue;

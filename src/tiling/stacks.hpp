@@ -29,9 +29,10 @@ Stacks complete_stacks(const Graph& graph, std::vector<std::vector<OpId>> given)
 /// Finds slices for stacks, and stacks for graphs.
 class SliceFinder {
 public:
-  /// `given`: per operator, the slices that a mapping asks for.
+  /// `given`: per operator, the slices that a mapping asks for; `planned`: those chosen so far, of
+  /// all operators.
   SliceFinder(const Graph& graph, const Chip& chip, const CoreLists& cores,
-              const std::vector<Slices>& given);
+              const std::vector<Slices>& given, const std::vector<Slices>& planned);
 
   /// Stacks of neighbours in the order of operators, from one on whose tiles are too large for
   /// their cores: as many as some slices let fit as a whole, working set and every tile; where a
@@ -69,12 +70,14 @@ private:
   void refine_updates(std::span<const OpId> members, std::vector<Slices>& slices) const;
   bool fits_as_given(const StackSlicer& slicer, std::span<const OpId> members, Halo halo) const;
   std::size_t grow(std::size_t first, Halo halo);
+  bool cross_much(std::span<const OpId> members, const std::vector<Slices>& slices) const;
   bool recomputes_much(std::span<const OpId> members, const std::vector<Slices>& slices) const;
   void join_gradient(OpId id, std::vector<std::vector<OpId>>& stacks);
 
   const Graph& graph_;
   const CoreLists& cores_;
   const std::vector<Slices>& given_;
+  const std::vector<Slices>& planned_;
   bool any_given_ = false;
   Room room_;
   StackSlicer::Scratch scratch_;

@@ -209,7 +209,7 @@ private:
     given_.resize(count);
     for (std::size_t i = 0; i < count; ++i)
       read_slices(graph_.operators()[i], given_loops_[i], given_[i]);
-    SliceFinder finder(graph_, chip_, cores_, given_);
+    SliceFinder finder(graph_, chip_, cores_, given_, slices_);
     std::vector<const StackSlices*> asked(count, nullptr); // by first operator of the stack
     for (std::size_t s = 0; options_.stacks && s < options_.stacks->size(); ++s) {
       const auto& members = (*options_.stacks)[s];

@@ -124,6 +124,38 @@ std::int64_t tile_bits(const Graph& graph, const Operator& op, const Slices& sli
   return least;
 }
 
+double slices_in(const Slices& slices) {
+  double count = 1;
+  for (const SliceCut& cut : slices)
+    count *= static_cast<double>(cut.parts.size());
+  return count;
+}
+
+double crossings(const Graph& graph, const Access& access, const LoopNest& reader,
+                 const Slices& slices, const Slices& makers) {
+  const Tensor& tensor = graph.tensor(access.tensor);
+  const LoopNest& maker = graph.op(*tensor.producer).nest;
+  const auto written =
+      std::find_if(maker.operands.begin(), maker.operands.end(), [&](const Access& other) {
+        return other.mode != AccessMode::read && other.tensor == access.tensor;
+      });
+  const Box read = region(access, middle_slice(reader, slices), tensor.shape);
+  double met = 1;
+  for (const SliceCut& cut : makers) {
+    double share = 1; // of the slices that a reader meets
+    for (std::size_t a = 0; written != maker.operands.end() && !written->opaque && a < read.size();
+         ++a) {
+      const auto& terms = written->axes[a].terms;
+      if (std::any_of(terms.begin(), terms.end(),
+                      [&](const AffineTerm& term) { return term.dim == cut.dim; }))
+        share = static_cast<double>(read[a].size()) /
+                static_cast<double>(std::max<std::int64_t>(1, tensor.shape[a]));
+    }
+    met *= std::max(1.0, share * static_cast<double>(cut.parts.size()));
+  }
+  return slices_in(slices) * met;
+}
+
 Room::Room(const Chip& chip) {
   for (std::size_t c = 0; c < chip.cores.size(); ++c) {
     const Core& core = chip.cores[c];

@@ -24,6 +24,12 @@ std::int64_t working_set(const Graph& graph, std::span<const OpId> members,
 std::int64_t tile_bits(const Graph& graph, const Operator& op, const Slices& slices,
                        std::int64_t cores);
 
+/// Slices that the cuts make.
+double slices_in(const Slices& slices);
+/// About how many pairs of a reader's and its maker's slices meet in the tensor of the access.
+double crossings(const Graph& graph, const Access& access, const LoopNest& reader,
+                 const Slices& slices, const Slices& makers);
+
 /// What the outermost memories of a chip hold.
 class Room {
 public:

@@ -2,7 +2,9 @@
 #include "schedule/small_steps.hpp"
 
 #include "monet/base/errors.hpp"
+#include "monet/hardware/read_hardware.hpp"
 #include "monet/tiling/tiling.hpp"
+#include "monet/workload/onnx_reader.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -231,6 +233,22 @@ TEST(FusedTiles, a_default_does_not_slice_operators_that_run_alone) {
   EXPECT_EQ(tiles.operators[2].size(), 1U);
   mapping.entries[0].name = "op_c";
   EXPECT_EQ(make_tiles(Rows().builder.step(), make_chip({}), options).operators[2].size(), 4U);
+}
+
+/// 1,024 tokens against 128 KB of memory: slices that all read each other would be 270 million
+/// edges.
+TEST(FusedTiles, automatic_slices_of_a_long_sequence_can_be_scheduled) {
+  const std::string data = MONET_SOURCE_DIR "/data/";
+  OnnxReadOptions read;
+  read.batch = 1;
+  const TrainingGraph step =
+      fold_views(make_training_graph(read_onnx(data + "workload/gpt2.onnx", read), {}));
+  TilingOptions options;
+  options.mode = TilingMode::fused;
+  const TileGraph tiles =
+      make_tiles(step, read_chip(data + "hardware/tpu_like_quad_core.yaml"), options);
+  EXPECT_LT(tiles.tiles.size(), 300'000U);
+  EXPECT_LT(tiles.edges.size(), 10'000'000U);
 }
 
 } // namespace
