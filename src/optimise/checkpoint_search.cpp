@@ -4,6 +4,7 @@
 #include "monet/optimise/recompute_exact.hpp"
 #include "monet/optimise/recompute_heuristics.hpp"
 #include "monet/optimise/recompute_search.hpp"
+#include "monet/optimise/window_bound.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -131,7 +132,8 @@ private:
     return best && static_cast<double>(best->point.cost) <= result.bound;
   }
 
-  /// Bounds from a few moments: where most lives, and where the backward part begins and goes on.
+  /// Bounds from a few moments: where most lives, and where the backward part begins and goes on;
+  /// and from what fits in window after window.
   void bound_moments(std::int64_t budget, RecomputeResult& result) const {
     const RecomputeProblem& problem = space_.problem;
     const RecomputeOutcome base = replay(problem, store_everything(problem));
@@ -150,6 +152,9 @@ private:
       result.bound = std::max(result.bound, found.cost);
       result.infeasible = result.infeasible || found.infeasible;
     }
+    const WindowBound windows = window_bound(problem, budget, control_);
+    result.bound = std::max(result.bound, static_cast<double>(windows.cost));
+    result.infeasible = result.infeasible || windows.infeasible;
     result.interrupted = result.interrupted || control_.interrupted();
   }
 

@@ -331,6 +331,9 @@ void CbcRun::close(MilpResult& result) const {
   const bool searched = complete_ && !doubtful_ && !result.interrupted;
   if (searched && options_.gap == 0)
     result.bound = limit;
+  else if (searched && limit < kUnbounded) // the search ends when it is so near to its best
+    result.bound = std::max(
+        result.bound, std::min(limit, rounded_up(limit - 2 * options_.gap * std::abs(limit))));
   if (result.values.empty())
     result.status = searched ? MilpStatus::infeasible : MilpStatus::unknown;
   else

@@ -1,4 +1,6 @@
 // What to carry into the backward part, when the bytes carried are limited.
+#include "rerun_cut.hpp"
+
 #include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
 #include "monet/optimise/checkpointing.hpp"
@@ -84,8 +86,18 @@ public:
     RecomputeResult result;
     result.method = "stored";
     result.bound = static_cast<double>(problem_.base_cost());
+    if (space_.micro.back() == 0)
+      cut(result);
+    if (result.infeasible ||
+        (result.plan && static_cast<double>(result.outcome.cost) <= result.bound)) {
+      result.method = "min cut";
+      return result;
+    }
     build();
-    if (options_.start)
+    if (result.plan)
+      begin_with(*result.plan);
+    if (options_.start &&
+        (!result.plan || replay(problem_, *options_.start).cost < result.outcome.cost))
       begin_with(*options_.start);
     MilpOptions options;
     options.nodes = options_.nodes;
@@ -93,7 +105,9 @@ public:
     const MilpResult found = model_.solve(control, options);
     result.interrupted = found.interrupted;
     result.infeasible = found.status == MilpStatus::infeasible;
-    result.bound += std::max(0.0, std::ceil(found.bound - 1e-6 * std::abs(found.bound)));
+    const double base = static_cast<double>(problem_.base_cost());
+    result.bound =
+        std::max(result.bound, base + std::ceil(found.bound - 1e-6 * std::abs(found.bound)));
     if (!found.values.empty())
       take(found.values, result);
     if (result.plan)
@@ -103,6 +117,22 @@ public:
 
 private:
   static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+
+  /// With a price per byte in place of the limit, the choice is a least cut.
+  void cut(RecomputeResult& result) const {
+    std::vector<std::uint8_t> there(problem_.buffers.size(), 0);
+    std::vector<std::uint32_t> wanted;
+    for (std::uint32_t b = 0; b < there.size(); ++b) {
+      there[b] = is_forward(b) ? 0 : 1;
+      if (space_.needed[b] != 0)
+        wanted.push_back(b);
+    }
+    const RerunCut::Answer answer = RerunCut(problem_, wanted, there).least(bytes_);
+    result.infeasible = answer.infeasible;
+    result.bound += static_cast<double>(answer.bound);
+    if (!answer.held.empty())
+      keep(answer.held, result);
+  }
 
   bool is_forward(std::uint32_t buffer) const {
     const auto producer = problem_.buffers[buffer].producer;
@@ -206,6 +236,10 @@ private:
     std::vector<std::uint8_t> stored(store_.size(), 0);
     for (std::size_t b = 0; b < stored.size(); ++b)
       stored[b] = store_[b] != kNone && values[store_[b]] > 0.5 ? 1 : 0;
+    keep(stored, result);
+  }
+
+  void keep(std::span<const std::uint8_t> stored, RecomputeResult& result) const {
     std::optional<RecomputePlan> plan = plan_storing(space_, stored);
     if (!plan || stored_bytes(space_, *plan) > bytes_)
       return;

@@ -111,19 +111,18 @@ private:
       } else if (*buffer.producer >= at) {
         there[b] = 1; // made within the window or later
       } else {
-        const bool within = read_within[b] != 0 || (buffer.kept && until == end());
-        if (!problem_.ops[*buffer.producer].repeatable) {
-          if (within || read_later[b] != 0 || buffer.kept)
-            hold(b);
-          there[b] = 1;
-        } else if (within) {
+        const bool kept = buffer.kept && until == end();
+        if (!problem_.ops[*buffer.producer].repeatable &&
+            (read_within[b] != 0 || read_later[b] != 0 || buffer.kept))
+          hold(b);
+        else if (read_within[b] != 0 || kept)
           wanted.push_back(b);
-        }
       }
     }
     if (room < 0)
       return std::nullopt;
-    return RerunCut(problem_, wanted, there).least(room).bound;
+    const RerunCut::Answer answer = RerunCut(problem_, wanted, there).least(room);
+    return answer.infeasible ? std::nullopt : std::optional(answer.bound);
   }
 
   const RecomputeProblem& problem_;
