@@ -110,7 +110,7 @@ public:
       if (limits_.to_go != nullptr)
         slack_.prepare(e_ + 1, n);
       for (const std::uint32_t edge : into_[n])
-        along(edge);
+        along(edge, control, joined);
       thin(n);
       if (limits_.rows_per_node != 0 && after_[n].size() > limits_.rows_per_node) {
         spread(after_[n], limits_.rows_per_node);
@@ -119,7 +119,7 @@ public:
       total += after_[n].size();
       if ((n & 15U) == 0 && control.interrupted())
         joined.interrupted = true;
-      if (joined.interrupted || (limits_.max_rows != 0 && total > limits_.max_rows)) {
+      if (joined.interrupted || too_many() || (limits_.max_rows != 0 && total > limits_.max_rows)) {
         joined.complete = false;
         break;
       }
@@ -129,7 +129,9 @@ public:
   }
 
 private:
-  void along(std::uint32_t index) {
+  bool too_many() const { return limits_.max_joins != 0 && statistics_.joined > limits_.max_joins; }
+
+  void along(std::uint32_t index, const SearchControl& control, Joined& joined) {
     const Edge& edge = step_.layer.edges[index];
     const NodeRows& left = before_[edge.from];
     const RowGroup& group = step_.rows->groups[edge.group];
@@ -140,7 +142,9 @@ private:
     m_ = group.path.size();
     kept_ = step_.layer.nodes[edge.to].trips.size();
     out_.resize(to.stride);
-    for (std::uint32_t i = 0; i < left.size(); ++i) {
+    for (std::uint32_t i = 0; i < left.size() && !joined.interrupted && !too_many(); ++i) {
+      if ((i & 255U) == 255U && control.interrupted())
+        joined.interrupted = true;
       for (std::uint32_t j = 0; j < group.size(); ++j) {
         ++statistics_.joined;
         if (!combine(left.row(i), group.row(j)))
@@ -160,27 +164,27 @@ private:
   }
 
   bool combine(const std::int64_t* left, const std::int64_t* right) {
-    const std::int64_t* c = left + 1;      // C_0 .. C_n-1
-    const std::int64_t* p = left + 1 + n_; // P_0 .. P_n
-    const std::int64_t* held = right + 1;  // bits under at most d loops; held[m]: all
+    const std::int64_t* c = left + 1;          // C_0 .. C_n-1
+    const std::int64_t* p = left + 1 + 2 * n_; // P_0, before it P_1 .. P_n
+    const std::int64_t* held = right + 1;      // bits under at most d loops; held[m]: all
     const std::int64_t path = n_ > 0 ? c[n_ - 1] : 0;
     const std::int64_t here = path + held[m_] + shift_[m_];
     if (here > limits_.buffer_bits)
       return false;
     out_[0] = left[0] + right[0];
     std::int64_t* to_c = out_.data() + 1;
-    std::int64_t* to_p = out_.data() + 1 + kept_;
+    std::int64_t* to_p = out_.data() + 1 + kept_; // P_kept .. P_0
     for (std::size_t d = 0; d < kept_; ++d)
       to_c[d] = (n_ > 0 ? c[std::min(d, n_ - 1)] : 0) + held[d] + shift_[d];
     std::fill(to_p, to_p + kept_ + 1, std::int64_t{0});
     for (std::size_t d = 0; d <= n_; ++d) {
-      const std::int64_t peak = p[d] + (d > 0 ? held[d - 1] + shift_[d - 1] : 0);
-      std::int64_t& to = to_p[std::min(d, kept_)];
+      const std::int64_t peak = *(p - d) + (d > 0 ? held[d - 1] + shift_[d - 1] : 0);
+      std::int64_t& to = to_p[kept_ - std::min(d, kept_)];
       to = std::max(to, peak);
     }
-    to_p[kept_] = std::max(to_p[kept_], here);
+    to_p[0] = std::max(to_p[0], here);
     for (std::size_t d = 0; d < kept_; ++d) // what is held on the path is a peak as well
-      to_p[d] = std::max(to_p[d], to_c[d]);
+      to_p[kept_ - d] = std::max(to_p[kept_ - d], to_c[d]);
     peak_ = *std::max_element(to_p, to_p + kept_ + 1);
     return peak_ <= limits_.buffer_bits;
   }
@@ -190,7 +194,7 @@ private:
     const NodeRows& rows = after_[to];
     const auto beats = [&](std::size_t i) {
       const std::int64_t* row = rows.row(i);
-      for (std::size_t c = 0; c < rows.stride; ++c) {
+      for (std::size_t c = 0; c < compared(rows); ++c) {
         if (row[c] > out_[c])
           return false;
       }
@@ -209,6 +213,11 @@ private:
     return false;
   }
 
+  /// Columns that count.
+  std::size_t compared(const NodeRows& rows) const {
+    return rows.stride - (limits_.one_buffer ? 1 : 0);
+  }
+
   static void keep(NodeRows& rows, const std::vector<std::uint32_t>& order) {
     NodeRows kept;
     kept.values.reserve(order.size() * rows.stride);
@@ -222,7 +231,7 @@ private:
 
   void thin(std::uint32_t node) {
     std::vector<std::uint32_t> order;
-    keep_pareto(after_[node].values, after_[node].stride, order);
+    keep_pareto(after_[node].values, after_[node].stride, compared(after_[node]), order);
     keep(after_[node], order);
     thinned_[node] = after_[node].size();
   }
@@ -293,14 +302,26 @@ ToGo make_to_go(const JoinGraph& graph, std::vector<std::int64_t> buffers,
   return to_go;
 }
 
-Joined join(const JoinGraph& graph, const JoinLimits& limits, const SearchControl& control,
-            JoinStatistics& statistics) {
-  Joined joined;
+std::vector<NodeRows> join_last(const JoinGraph& graph, const std::vector<NodeRows>& before,
+                                const JoinLimits& limits, const SearchControl& control,
+                                Joined& joined, JoinStatistics& statistics) {
+  return Step(graph, graph.steps.size() - 1, before, limits, statistics).run(control, joined);
+}
+
+std::vector<NodeRows> empty_rows() {
   NodeRows root;
   root.values = {0, 0};
   root.backs.push_back({0, 0, 0});
-  std::vector<NodeRows> first{std::move(root)};
+  return {std::move(root)};
+}
+
+Joined join(const JoinGraph& graph, const JoinLimits& limits, const SearchControl& control,
+            JoinStatistics& statistics) {
+  Joined joined;
+  std::vector<NodeRows> first = empty_rows();
   for (std::size_t e = 0; e < graph.steps.size() && !joined.interrupted; ++e) {
+    if (limits.max_joins != 0 && statistics.joined > limits.max_joins)
+      break;
     std::vector<NodeRows>& before = e == 0 ? first : joined.steps.back();
     std::vector<NodeRows> after = Step(graph, e, before, limits, statistics).run(control, joined);
     for (NodeRows& rows : before) // only the way back is needed from here on

@@ -47,7 +47,7 @@ struct ToGo {
 ToGo make_to_go(const JoinGraph& graph, std::vector<std::int64_t> buffers,
                 const SearchControl& control);
 
-/// Rows of one node: {DRAM bits, C_0 .. C_n-1, P_0 .. P_n} where n loops are shared with what
+/// Rows of one node: {DRAM bits, C_0 .. C_n-1, P_n .. P_0} where n loops are shared with what
 /// comes; C_d bits are held under at most d of them; P_d bits is the peak of branches that have
 /// ended under d loops.
 struct NodeRows {
@@ -72,8 +72,11 @@ struct JoinLimits {
   std::int64_t buffer_bits = kMost;
   std::size_t rows_per_node = 0; ///< 0: all of them
   std::size_t max_rows = 0;      ///< of all nodes after an Einsum
-  const ToGo* to_go = nullptr;   ///< with what is known: rows that cannot lead past it are dropped
-  std::vector<Point> known;      ///< peaks rising, DRAM bits falling
+  std::int64_t max_joins = 0;    ///< of the statistics; 0: any number
+  bool one_buffer =
+      false; ///< what has ended below no loop is forgotten, since it fits: P_0 is only told
+  const ToGo* to_go = nullptr; ///< with what is known: rows that cannot lead past it are dropped
+  std::vector<Point> known;    ///< peaks rising, DRAM bits falling
 };
 
 struct JoinStatistics {
@@ -88,6 +91,14 @@ struct Joined {
   bool complete = true;                     ///< no row was dropped for a limit of work
   bool interrupted = false;
 };
+
+/// Rows after the last step of the graph, given those before it; `joined` receives whether all.
+std::vector<NodeRows> join_last(const JoinGraph& graph, const std::vector<NodeRows>& before,
+                                const JoinLimits& limits, const SearchControl& control,
+                                Joined& joined, JoinStatistics& statistics);
+
+/// The one row of the empty mapping.
+std::vector<NodeRows> empty_rows();
 
 Joined join(const JoinGraph& graph, const JoinLimits& limits, const SearchControl& control,
             JoinStatistics& statistics);

@@ -1,6 +1,6 @@
 #include "monet/optimise/einsum_mapper.hpp"
 
-#include "einsum_join.hpp"
+#include "einsum_plan.hpp"
 
 #include "monet/base/errors.hpp"
 
@@ -15,177 +15,6 @@ namespace monet {
 namespace {
 
 using namespace einsum;
-
-/// Where a tensor is used, and whether the mapper may choose where it is between its uses.
-struct Following {
-  std::vector<std::vector<std::uint32_t>> uses; ///< Einsums per tensor, rising
-  std::vector<bool> made;
-  std::vector<bool> followed; ///< from Einsum to Einsum
-  std::vector<bool> may_stay; ///< in the buffer
-  bool relaxed = false;       ///< some that may stay are not followed
-};
-
-bool used_twice(const Einsum& einsum, std::uint32_t tensor) {
-  int count = 0;
-  for (const EinsumOperand& operand : einsum.operands)
-    count += operand.tensor == tensor ? 1 : 0;
-  return count > 1;
-}
-
-Following follow(const EinsumCascade& cascade, bool resident) {
-  const std::size_t tensors = cascade.tensors.size();
-  Following f{std::vector<std::vector<std::uint32_t>>(tensors), std::vector<bool>(tensors),
-              std::vector<bool>(tensors), std::vector<bool>(tensors, true)};
-  for (std::uint32_t e = 0; e < cascade.einsums.size(); ++e) {
-    for (const EinsumOperand& operand : cascade.einsums[e].operands) {
-      if (f.uses[operand.tensor].empty() || f.uses[operand.tensor].back() != e)
-        f.uses[operand.tensor].push_back(e);
-      f.made[operand.tensor] = f.made[operand.tensor] || operand.written;
-      if (used_twice(cascade.einsums[e], operand.tensor))
-        f.may_stay[operand.tensor] = false;
-    }
-  }
-  for (std::size_t t = 0; t < tensors; ++t) {
-    if (f.uses[t].size() < 2 || (cascade.tensors[t].external && !resident))
-      f.may_stay[t] = false;
-    f.followed[t] = f.uses[t].size() > 1 && (f.made[t] || f.may_stay[t]);
-  }
-  return f;
-}
-
-std::int64_t bits_of(const EinsumTensor& tensor) {
-  return std::accumulate(tensor.shape.begin(), tensor.shape.end(), tensor.bits,
-                         std::multiplies<>());
-}
-
-/// Lets go of tensors that live past more than `span` Einsums: wherever each use wants them, they
-/// are. Every mapping is one of the relaxed problem, with no more traffic and memory.
-Following relax(Following f, std::uint32_t span) {
-  for (std::size_t t = 0; t < f.uses.size(); ++t) {
-    if (f.followed[t] && f.uses[t].back() - f.uses[t].front() > span) {
-      f.followed[t] = false;
-      f.relaxed = true;
-    }
-  }
-  return f;
-}
-
-Shape shape_of(const EinsumCascade& cascade, const Following& follow, std::uint32_t e) {
-  const Einsum& einsum = cascade.einsums[e];
-  Shape shape{einsum.bounds, einsum.whole, {}};
-  for (const EinsumOperand& operand : einsum.operands) {
-    const std::uint32_t t = operand.tensor;
-    const EinsumTensor& tensor = cascade.tensors[t];
-    Shape::Operand o{operand.axes,    tensor.shape,       tensor.bits,
-                     operand.written, follow.may_stay[t], 0};
-    if (tensor.external && follow.may_stay[t] && follow.uses[t].front() == e)
-      o.share_bits = bits_of(tensor);
-    shape.operands.push_back(std::move(o));
-  }
-  return shape;
-}
-
-Uses uses_of(const EinsumCascade& cascade, const Following& follow, std::uint32_t e) {
-  Uses uses;
-  for (std::uint32_t o = 0; o < cascade.einsums[e].operands.size(); ++o) {
-    const std::uint32_t t = cascade.einsums[e].operands[o].tensor;
-    if (!follow.followed[t] || std::any_of(uses.uses.begin(), uses.uses.end(),
-                                           [&](const Uses::Use& use) { return use.tensor == t; }))
-      continue;
-    uses.uses.push_back({o, t, follow.uses[t].front() < e, follow.uses[t].back() > e,
-                         static_cast<bool>(follow.made[t])});
-  }
-  std::sort(uses.uses.begin(), uses.uses.end(),
-            [](const Uses::Use& a, const Uses::Use& b) { return a.tensor < b.tensor; });
-  return uses;
-}
-
-/// Rows by shape: each shape is solved once.
-struct RowTable {
-  std::vector<Shape> shapes;
-  std::vector<Rows> rows;
-  std::vector<std::uint32_t> of; ///< per Einsum
-};
-
-RowTable make_table(const EinsumCascade& cascade, const Following& follow,
-                    const EinsumOptions& options, const SearchControl& control) {
-  RowTable table;
-  for (std::uint32_t e = 0; e < cascade.einsums.size(); ++e) {
-    Shape shape = shape_of(cascade, follow, e);
-    const auto known = std::find(table.shapes.begin(), table.shapes.end(), shape);
-    table.of.push_back(static_cast<std::uint32_t>(known - table.shapes.begin()));
-    if (known != table.shapes.end())
-      continue;
-    table.rows.push_back(make_rows(shape, options, control));
-    table.shapes.push_back(std::move(shape));
-    if (table.rows.back().groups.empty() && table.rows.back().complete)
-      throw InfeasibleError(fmt::format("Einsum '{}' has no mapping within a buffer of {} bits",
-                                        cascade.einsums[e].name, options.buffer_bits.value_or(0)));
-    control.tell(
-        {"einsums: mappings of one", e + 1, static_cast<std::int64_t>(cascade.einsums.size())});
-  }
-  return table;
-}
-
-/// The nodes of one row.
-EinsumMapping describe(const Shape& shape, const Rows& rows, const RowGroup& group,
-                       std::size_t row) {
-  const RowSource& source = rows.sources[group.sources[row]];
-  const std::size_t ranks = shape.bounds.size();
-  EinsumMapping mapping;
-  std::size_t path = 0;
-  std::vector<std::int64_t> above = shape.bounds;
-  for (std::size_t p = 0; p < source.order.size(); ++p) {
-    const std::int64_t* tiles = source.tiles.data() + p * ranks;
-    EinsumMapping::Node node;
-    node.operand = source.order[p];
-    node.in_buffer = group.levels[node.operand] != kInDram;
-    node.dram_bits = source.traffic[p];
-    node.tile_bits = tile_bits(shape.operands[node.operand], tiles);
-    std::size_t loops = 0;
-    for (std::uint32_t r = 0; r < ranks; ++r)
-      loops += tiles[r] != above[r] ? 1U : 0U;
-    if (path < group.path.size()) { // in the order that the neighbours have
-      for (; loops > 0; --loops, ++path)
-        node.loops.push_back(
-            {group.path[path].rank, group.path[path].tile, group.path[path].trips});
-    } else {
-      for (std::uint32_t r = 0; r < ranks; ++r) {
-        if (tiles[r] != above[r])
-          node.loops.push_back({r, tiles[r], above[r] / tiles[r]});
-      }
-    }
-    above.assign(tiles, tiles + ranks);
-    mapping.nodes.push_back(std::move(node));
-  }
-  return mapping;
-}
-
-/// The mapping whose last row is `row` of the one node after the last Einsum.
-std::vector<EinsumMapping> trace(const JoinGraph& graph, const Joined& joined, std::uint32_t row) {
-  std::vector<EinsumMapping> mappings(graph.steps.size());
-  std::uint32_t node = 0;
-  for (std::size_t e = graph.steps.size(); e-- > 0;) {
-    const JoinGraph::Step& step = graph.steps[e];
-    const NodeRows::Back& back = joined.steps[e][node].backs[row];
-    const Edge& edge = step.layer.edges[back.edge];
-    mappings[e] = describe(*step.shape, *step.rows, step.rows->groups[edge.group], back.group_row);
-    mappings[e].shared_loops = graph.node(e, edge.from).trips.size();
-    node = edge.from;
-    row = back.row;
-  }
-  return mappings;
-}
-
-std::vector<EinsumPoint> points_of(const JoinGraph& graph, const Joined& joined) {
-  std::vector<EinsumPoint> points;
-  if (joined.steps.size() < graph.steps.size() || joined.steps.back().empty())
-    return points;
-  const NodeRows& last = joined.steps.back().front();
-  for (std::uint32_t i = 0; i < last.size(); ++i)
-    points.push_back({last.row(i)[1], last.row(i)[0], trace(graph, joined, i)});
-  return points;
-}
 
 /// Both together, without what another point dominates; buffer bits rising.
 void merge(std::vector<EinsumPoint>& front, std::vector<EinsumPoint> more) {
@@ -242,6 +71,8 @@ public:
       : options_(options), control_(control), result_(result) {
     limits_.buffer_bits = options.buffer_bits.value_or(kMost);
     limits_.max_rows = options.max_rows;
+    limits_.one_buffer = !options.front;
+    limits_.max_joins = options.max_joins;
   }
 
   void run(const JoinGraph& graph) {
@@ -291,6 +122,7 @@ private:
   JoinLimits limits_;
 };
 
+constexpr std::uint32_t kLongLife = 6;        // Einsums
 constexpr std::size_t kPairs = 100;           // tried for each future that is followed
 constexpr std::size_t kMostPairs = 2'000'000; // of one Einsum
 constexpr std::size_t kFutures = 500;         // of an Einsum in a first, simple attempt
@@ -301,6 +133,7 @@ constexpr std::size_t kAllFutures = 800'000;  // of all Einsums then
 struct Futures {
   std::int64_t known = kMost; ///< only those with less DRAM traffic in the end are wanted
   bool complete = true;       ///< none was dropped for the number of them
+  bool only_complete = false; ///< it ends where one is dropped
   LayerStatistics layers;
 };
 
@@ -333,7 +166,7 @@ JoinGraph make_graph(const EinsumCascade& cascade, const Following& following,
       futures.complete = false;
     graph.steps.push_back(std::move(step));
     control.tell({"einsums: futures", e + 1, static_cast<std::int64_t>(cascade.einsums.size())});
-    if (control.interrupted())
+    if (control.interrupted() || (futures.only_complete && !futures.complete))
       return {};
   }
   return graph;
@@ -395,6 +228,68 @@ std::int64_t relaxed_bound(const EinsumCascade& cascade, const Following& follow
   return 0;
 }
 
+/// The mapping of a plan.
+EinsumPoint point_of(const Cascade& c, const RunLimits& limits, const RunTable& runs,
+                     const Plan& plan) {
+  const SearchControl unlimited; // what is found is told
+  EinsumPoint point{plan.peak, plan.dram, {}};
+  for (const Plan::Choice& choice : plan.runs) {
+    const Run& run = runs.runs[choice.run];
+    for (EinsumMapping& mapping : map_run(c, limits, run, run.points[choice.point], unlimited))
+      point.einsums.push_back(std::move(mapping));
+  }
+  return point;
+}
+
+/// Tensors that may be in the buffer between runs.
+std::vector<Stored> stored_of(const Cascade& c) {
+  std::vector<Stored> stored;
+  for (std::uint32_t t = 0; t < c.cascade.tensors.size(); ++t) {
+    if (!c.following.followed[t] || !c.following.may_stay[t])
+      continue;
+    const std::vector<std::uint32_t>& uses = c.following.uses[t];
+    const Shape& shape = c.table.shapes[c.table.of[uses.front()]];
+    for (std::size_t o = 0; o < shape.operands.size(); ++o) {
+      if (c.cascade.einsums[uses.front()].operands[o].tensor == t)
+        stored.push_back({t, tile_bits(shape.operands[o], shape.bounds.data()), uses});
+    }
+  }
+  return stored;
+}
+
+/// Run by run, for one buffer; whether what is found is proven best.
+bool map_runs(const Cascade& c, const EinsumOptions& options, const SearchControl& control,
+              EinsumResult& result) {
+  RunLimits limits;
+  limits.buffer_bits = options.buffer_bits.value_or(kMost);
+  limits.unordered = options.reference_rules;
+  limits.nodes = std::min(limits.nodes, options.max_futures);
+  const RunTable runs = make_runs(c, limits, control);
+  if (control.interrupted())
+    return false;
+  PlanProblem problem{runs, static_cast<std::uint32_t>(c.cascade.einsums.size()), stored_of(c),
+                      limits.buffer_bits, kMost};
+  if (!result.front.empty())
+    problem.known = result.front.back().dram_bits;
+  const Plan plan = plan_runs(problem, {}, control);
+  if (std::all_of(c.table.rows.begin(), c.table.rows.end(),
+                  [](const Rows& rows) { return rows.complete; }))
+    result.bound_dram_bits = std::max(result.bound_dram_bits, plan.bound);
+  if (!plan.runs.empty())
+    merge(result.front, {point_of(c, limits, runs, plan)});
+  return !result.front.empty() && result.bound_dram_bits >= result.front.back().dram_bits;
+}
+
+/// Whether a tensor that may stay in the buffer lives so long that futures become many.
+bool lives_long(const Following& following) {
+  for (std::size_t t = 0; t < following.uses.size(); ++t) {
+    if (following.followed[t] && following.may_stay[t] &&
+        following.uses[t].back() - following.uses[t].front() > kLongLife)
+      return true;
+  }
+  return false;
+}
+
 void map_fully(const EinsumCascade& cascade, const EinsumOptions& options,
                const SearchControl& control, EinsumResult& result) {
   const Following following = follow(cascade, options.resident);
@@ -403,6 +298,15 @@ void map_fully(const EinsumCascade& cascade, const EinsumOptions& options,
                                     [](const Rows& rows) { return rows.complete; });
   result.bound_dram_bits = std::max(result.bound_dram_bits, least_from(table).front());
   Futures futures;
+  const bool by_runs = !options.front && options.by_runs.value_or(lives_long(following));
+  if (by_runs) {
+    result.exact = map_runs({cascade, following, table}, options, control, result);
+    if (result.exact || options.by_runs || control.interrupted()) {
+      add_rules(table, {}, {}, result.statistics);
+      return;
+    }
+    futures.only_complete = true;
+  }
   if (!options.front && !result.front.empty())
     futures.known = result.front.back().dram_bits;
   const JoinGraph graph = make_graph(cascade, following, table, options, control, futures);
@@ -412,12 +316,14 @@ void map_fully(const EinsumCascade& cascade, const EinsumOptions& options,
   Search search(options, control, result);
   if (!graph.steps.empty())
     search.run(graph);
-  if (all_rows && !futures.complete && !result.front.empty()) {
+  if (all_rows && !futures.complete && !futures.only_complete && !result.front.empty()) {
     const std::int64_t best = result.front.back().dram_bits;
     result.bound_dram_bits = std::max(
         result.bound_dram_bits, relaxed_bound(cascade, following, table, options, best, control));
     result.exact = !options.front && !control.interrupted() && result.bound_dram_bits == best;
   }
+  if (!options.front && !by_runs && !options.by_runs && !result.exact && !control.interrupted())
+    result.exact = map_runs({cascade, following, table}, options, control, result);
   add_rules(table, futures.layers, search.statistics, result.statistics);
 }
 

@@ -352,7 +352,7 @@ private:
 
   static void thin(RowGroup& group) {
     std::vector<std::uint32_t> order;
-    keep_pareto(group.values, group.stride(), order);
+    keep_pareto(group.values, group.stride(), group.stride(), order);
     RowGroup kept;
     for (const std::uint32_t i : order) {
       kept.values.insert(kept.values.end(), group.row(i), group.row(i) + group.stride());

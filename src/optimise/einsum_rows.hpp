@@ -71,9 +71,9 @@ std::int64_t tile_bits(const Shape::Operand& operand, const std::int64_t* tiles)
 
 Rows make_rows(const Shape& shape, const EinsumOptions& options, const SearchControl& control);
 
-/// Keeps the rows that no other row is at most as large as in every column; equal rows once, the
-/// first. `order` receives the indices of what is left, by rising first column.
-void keep_pareto(const std::vector<std::int64_t>& values, std::size_t stride,
+/// Keeps the rows that no other row is at most as large as in each of the first `columns`; equal
+/// rows once, the first. `order` receives the indices of what is left, by rising first column.
+void keep_pareto(const std::vector<std::int64_t>& values, std::size_t stride, std::size_t columns,
                  std::vector<std::uint32_t>& order);
 
 } // namespace monet::einsum

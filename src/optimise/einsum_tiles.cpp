@@ -41,28 +41,28 @@ std::int64_t tile_bits(const Shape::Operand& operand, const std::int64_t* tiles)
   return bits;
 }
 
-void keep_pareto(const std::vector<std::int64_t>& values, std::size_t stride,
+void keep_pareto(const std::vector<std::int64_t>& values, std::size_t stride, std::size_t columns,
                  std::vector<std::uint32_t>& order) {
   const std::size_t count = values.size() / stride;
   order.resize(count);
   std::iota(order.begin(), order.end(), 0U);
   const auto row = [&](std::uint32_t i) { return values.data() + i * stride; };
   std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-    const auto [x, y] = std::mismatch(row(a), row(a) + stride, row(b));
-    return x == row(a) + stride ? a < b : *x < *y;
+    const auto [x, y] = std::mismatch(row(a), row(a) + columns, row(b));
+    return x == row(a) + columns ? a < b : *x < *y;
   });
   std::size_t kept = 0;
   for (const std::uint32_t i : order) {
     const std::int64_t* candidate = row(i);
     bool dominated = false;
     const std::size_t oldest =
-        stride == 2 && kept > 0 ? kept - 1 : 0; // two columns: the last will do
+        columns == 2 && kept > 0 ? kept - 1 : 0; // two columns: the last will do
     for (std::size_t k = kept; k-- > oldest && !dominated;) {
       const std::int64_t* other = row(order[k]);
       std::size_t column = 1;
-      while (column < stride && other[column] <= candidate[column])
+      while (column < columns && other[column] <= candidate[column])
         ++column;
-      dominated = column == stride;
+      dominated = column == columns;
     }
     if (!dominated)
       order[kept++] = i;

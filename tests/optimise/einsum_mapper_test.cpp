@@ -315,6 +315,40 @@ TEST(EinsumMapper, BoundsHoldWhereFewFuturesAreFollowed) {
   EXPECT_GT(proven, 20);
 }
 
+/// Run by run, with runs whole: the same, proven; and bounds that hold with runs in pieces.
+void expect_runs_agree(const EinsumCascade& cascade, std::uint64_t seed) {
+  for (const bool resident : {false, true}) {
+    EinsumOptions options;
+    options.resident = resident;
+    options.by_runs = false;
+    const EinsumResult all = map_einsums(cascade, options);
+    ASSERT_TRUE(all.exact);
+    for (const EinsumPoint& point : all.front) {
+      options.buffer_bits = point.buffer_bits;
+      options.front = false;
+      options.by_runs = true;
+      for (const std::size_t futures : {100'000U, 2U}) { // with runs whole and in pieces
+        options.max_futures = futures;
+        const EinsumResult runs = map_einsums(cascade, options);
+        EXPECT_LE(runs.bound_dram_bits, point.dram_bits) << seed;
+        EXPECT_GE(runs.front.back().dram_bits, point.dram_bits) << seed;
+        EXPECT_LE(runs.front.back().buffer_bits, point.buffer_bits) << seed;
+        if (futures > 2) {
+          EXPECT_TRUE(runs.exact) << seed;
+          EXPECT_EQ(runs.front.back().dram_bits, point.dram_bits) << seed;
+        }
+      }
+    }
+  }
+}
+
+TEST(EinsumMapper, FindsTheSameRunByRun) {
+  for (std::uint64_t seed = 3000; seed < 3060; ++seed)
+    expect_runs_agree(RandomCascade(seed).make(3 + seed % 4), seed);
+  for (std::uint64_t layers = 1; layers <= 3; ++layers)
+    expect_runs_agree(training(layers, 4, 2), layers);
+}
+
 /// What a mapping says of itself adds up: traffic per Einsum, and nothing more in the buffer.
 TEST(EinsumMapper, DescribesItsMappings) {
   const EinsumCascade cascade = training(2, 8, 4);

@@ -83,11 +83,15 @@ struct EinsumOptions {
   /// best mapping), and nobody asks whether a tensor that was made under fewer loops than two
   /// Einsums share is complete when it is read (which can find mappings that do not work).
   bool reference_rules = false;
+  /// For one buffer (no front): run by run, where runs are what stands below common loops; or one
+  /// future after another. Unset: by runs if tensors live long, by futures if not.
+  std::optional<bool> by_runs;
   std::size_t first_rows = 12; ///< per future, of the first pass, which finds bounds for the second
   /// Futures after one Einsum: more, and the least promising are dropped, and the bound comes from
   /// a problem in which tensors with long lives are free to be anywhere.
   std::size_t max_futures = 40'000;
   std::size_t max_rows = 4'000'000; ///< of one step of the join; more, and the result is not exact
+  std::int64_t max_joins = 2'000'000'000; ///< of two rows, in all; likewise
 };
 
 /// How one Einsum of a mapping is run.

@@ -1,0 +1,54 @@
+// Prices of the buffer and of tensors' places, and the bounds that they give (einsum_plan.hpp).
+#pragma once
+
+#include "einsum_plan.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace monet::einsum {
+
+/// A run with what prices need of it.
+struct PricedRun {
+  std::vector<std::uint32_t> in_buffer; ///< price of agreement of each use as stored in the buffer
+  std::vector<std::uint32_t> free_uses; ///< of tensors which the run leaves open
+  std::int64_t apart = 0; ///< bits of its peak that stored tensors have, whatever stores them
+};
+
+class Prices {
+public:
+  explicit Prices(const PlanProblem& problem);
+
+  /// Steps of a subgradient method; keeps the best prices. `upper` is a plan's DRAM bits.
+  void improve(std::int64_t upper, int steps, const SearchControl& control);
+
+  /// Less DRAM traffic no mapping has.
+  double bound() const { return best_; }
+  /// Less DRAM traffic no rest of a plan has: of the runs from `at` on ...
+  double rest(std::uint32_t at, bool open) const { return rest_[2 * at + (open ? 1U : 0U)]; }
+  /// ... plus that for each tensor in the buffer there, by index.
+  double stored(std::size_t index, std::uint32_t at) const { return stored_[index][at]; }
+
+private:
+  void compute();
+  double run_price(std::size_t r, std::uint32_t& point) const;
+  double slopes(std::vector<double>& capacity, std::vector<double>& agreement) const;
+
+  const PlanProblem& problem_;
+  std::vector<PricedRun> runs_;
+  std::vector<std::uint32_t> first_use_; ///< by stored tensor: index of the price of its first use
+  std::vector<std::uint32_t> from_;      ///< runs by 2 * begin + open: first of them
+  double unit_ = 1;                      ///< bits that a price of capacity is of
+  std::vector<double> capacity_;         ///< price by Einsum
+  std::vector<double> agreement_;        ///< price by use
+  double best_ = 0;
+
+  std::vector<double> above_; ///< sums of capacity_ of the Einsums before
+  std::vector<double> rest_;
+  std::vector<std::uint32_t> chosen_run_;
+  std::vector<std::uint32_t> chosen_point_;
+  std::vector<std::vector<double>> stored_;
+  double value_ = 0;
+};
+
+} // namespace monet::einsum

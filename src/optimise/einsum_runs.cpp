@@ -1,0 +1,356 @@
+#include "einsum_runs.hpp"
+
+#include "monet/base/errors.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace monet::einsum {
+
+namespace {
+
+constexpr std::uint32_t kUnknown = std::numeric_limits<std::uint32_t>::max();
+
+using Pattern = std::vector<Run::Crossing>; // of local tensors
+
+/// Einsums from one begin on, with tensors numbered as they come.
+class Window {
+public:
+  Window(const Cascade& c, std::uint32_t begin, bool open)
+      : c_(c), begin_(begin), open_(open), local_(c.cascade.tensors.size(), kUnknown) {}
+
+  bool ended() const { return begin_ + uses_.size() == c_.cascade.einsums.size(); }
+  std::size_t length() const { return uses_.size(); }
+  /// One Einsum more.
+  void extend() {
+    const auto e = static_cast<std::uint32_t>(begin_ + uses_.size());
+    const auto known = static_cast<std::uint32_t>(tensors_.size());
+    Uses uses;
+    for (const Uses::Use& use : uses_of(c_.cascade, c_.following, e).uses) {
+      const std::uint32_t t = use.tensor;
+      const bool from_before = comes_from_before(t);
+      if (from_before && !c_.following.may_stay[t])
+        continue; // it is in DRAM and complete
+      if (local_[t] == kUnknown) {
+        local_[t] = static_cast<std::uint32_t>(tensors_.size());
+        tensors_.push_back(t);
+      }
+      // What comes from before stays in the key: the run before has to agree.
+      uses.uses.push_back({use.operand, local_[t], local_[t] < known,
+                           use.after || (from_before && !open_), use.made && !from_before});
+    }
+    std::sort(uses.uses.begin(), uses.uses.end(),
+              [](const Uses::Use& a, const Uses::Use& b) { return a.tensor < b.tensor; });
+    signature_.push_back(c_.table.of[e]);
+    for (const Uses::Use& use : uses.uses) {
+      const bool from_before = comes_from_before(tensors_[use.tensor]);
+      signature_.push_back((((static_cast<std::uint64_t>(use.tensor) << 8 | use.operand) << 6) |
+                            (use.before ? 1U : 0U) | (use.after ? 2U : 0U) | (use.made ? 4U : 0U) |
+                            (from_before ? 8U : 0U) |
+                            (c_.following.may_stay[tensors_[use.tensor]] ? 16U : 0U)));
+    }
+    signature_.push_back(~std::uint64_t{0});
+    uses_.push_back(std::move(uses));
+  }
+  const std::vector<std::uint64_t>& signature() const { return signature_; }
+  std::uint32_t tensor(std::uint32_t local) const { return tensors_[local]; }
+  bool comes_from_before(std::uint32_t tensor) const {
+    return c_.following.uses[tensor].front() < begin_;
+  }
+
+  JoinGraph::Step step(std::size_t i) const {
+    const std::uint32_t row = c_.table.of[begin_ + i];
+    return {&c_.table.shapes[row], &c_.table.rows[row], uses_[i], {}};
+  }
+  /// Whether what comes from before is where it can be at the begin.
+  bool possible(const Node& node) const {
+    return open_ || std::none_of(node.live.begin(), node.live.end(), [&](const Live& live) {
+             return live.level > 0 && comes_from_before(tensors_[live.tensor]);
+           });
+  }
+  Pattern pattern(const Node& node) const {
+    Pattern pattern;
+    for (const Live& live : node.live) {
+      if (c_.following.may_stay[tensors_[live.tensor]])
+        pattern.push_back({live.tensor, live.level == kInDram ? Place::dram
+                                        : live.level == 0     ? Place::buffer
+                                                              : Place::loops});
+    }
+    return pattern;
+  }
+
+private:
+  const Cascade& c_;
+  std::uint32_t begin_;
+  bool open_;
+  std::vector<std::uint32_t> local_;   ///< by tensor
+  std::vector<std::uint32_t> tensors_; ///< by local number
+  std::vector<Uses> uses_;
+  std::vector<std::uint64_t> signature_;
+};
+
+void keep_nodes(Layer& layer, const std::vector<bool>& keep) {
+  std::vector<std::uint32_t> place(layer.nodes.size(), kUnknown);
+  std::uint32_t next = 0;
+  for (std::uint32_t n = 0; n < layer.nodes.size(); ++n) {
+    if (!keep[n])
+      continue;
+    place[n] = next;
+    if (next != n)
+      layer.nodes[next] = std::move(layer.nodes[n]);
+    ++next;
+  }
+  layer.nodes.resize(next);
+  std::erase_if(layer.edges, [&](const Edge& edge) { return place[edge.to] == kUnknown; });
+  for (Edge& edge : layer.edges)
+    edge.to = place[edge.to];
+}
+
+/// Without points that another is as good as; peaks rising.
+void thin(std::vector<Run::Point>& points) {
+  std::sort(points.begin(), points.end(), [](const Run::Point& a, const Run::Point& b) {
+    return std::pair(a.peak, a.dram) < std::pair(b.peak, b.dram);
+  });
+  std::int64_t least = kMost;
+  std::erase_if(points, [&](const Run::Point& point) {
+    const bool worse = point.dram >= least;
+    least = std::min(least, point.dram);
+    return worse;
+  });
+}
+
+/// All runs from one begin on.
+class Explorer {
+public:
+  Explorer(Window& window, const RunLimits& limits, const SearchControl& control)
+      : window_(window), limits_(limits), control_(control) {}
+
+  /// With local tensors, begin 0.
+  std::vector<Run> run() {
+    std::vector<NodeRows> before = empty_rows();
+    while (!window_.ended() && advance(before)) {
+    }
+    return std::move(runs_);
+  }
+
+private:
+  bool advance(std::vector<NodeRows>& before) {
+    window_.extend();
+    const std::size_t i = window_.length() - 1;
+    if (!append(i) || control_.interrupted())
+      return cut(i, before);
+    JoinLimits limits;
+    limits.buffer_bits = limits_.buffer_bits;
+    limits.max_rows = i == 0 ? 0 : limits_.rows;
+    Joined joined;
+    std::vector<NodeRows> after = join_last(graph_, before, limits, control_, joined, statistics_);
+    if (!joined.complete) {
+      graph_.steps.pop_back();
+      return cut(i, before);
+    }
+    Layer& layer = graph_.steps.back().layer;
+    std::vector<bool> keep;
+    for (std::size_t n = 0; n < layer.nodes.size(); ++n) {
+      const bool ends = layer.nodes[n].trips.empty();
+      if (ends && after[n].size() > 0)
+        add(layer.nodes[n], after[n]);
+      keep.push_back(!ends && after[n].size() > 0);
+    }
+    emit(i + 1, false);
+    std::size_t next = 0;
+    for (std::size_t n = 0; n < keep.size(); ++n) {
+      if (!keep[n])
+        continue;
+      if (next != n)
+        after[next] = std::move(after[n]);
+      ++next;
+    }
+    after.resize(next);
+    keep_nodes(layer, keep);
+    layer.edges.clear();
+    before = std::move(after);
+    if (next == 0)
+      return false;
+    if (i + 1 >= limits_.longest || next > limits_.nodes || statistics_.joined > limits_.joins)
+      return cut(i + 1, before);
+    return true;
+  }
+
+  /// The futures after Einsum i; false when there are too many.
+  bool append(std::size_t i) {
+    JoinGraph::Step step = window_.step(i);
+    LayerRules rules;
+    rules.unordered = limits_.unordered;
+    if (i > 0)
+      rules.max_pairs = static_cast<std::size_t>(std::max<std::int64_t>(1, limits_.pairs - pairs_));
+    LayerStatistics statistics;
+    bool complete = true;
+    step.layer =
+        next_layer(i == 0 ? std::vector<Node>{graph_.root} : graph_.steps.back().layer.nodes,
+                   *step.shape, *step.rows, step.uses, rules, control_, statistics, complete);
+    pairs_ += i == 0 ? 0 : statistics.pairs;
+    if (!complete)
+      return false;
+    std::vector<bool> keep;
+    for (const Node& node : step.layer.nodes)
+      keep.push_back(window_.possible(node));
+    keep_nodes(step.layer, keep);
+    graph_.steps.push_back(std::move(step));
+    return true;
+  }
+
+  /// What is open after so many Einsums becomes the end of pieces.
+  bool cut(std::size_t length, const std::vector<NodeRows>& rows) {
+    for (std::size_t n = 0; length > 0 && n < rows.size(); ++n)
+      add(graph_.steps.back().layer.nodes[n], rows[n]);
+    emit(length, true);
+    return false;
+  }
+
+  void add(const Node& node, const NodeRows& rows) {
+    std::vector<Run::Point>& points = found_[window_.pattern(node)];
+    const std::size_t first_peak = 1 + node.trips.size();
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const std::int64_t* row = rows.row(i);
+      points.push_back({*std::max_element(row + first_peak, row + rows.stride), row[0]});
+    }
+  }
+  void emit(std::size_t length, bool open) {
+    for (auto& [pattern, points] : found_) {
+      thin(points);
+      Run run;
+      run.end = static_cast<std::uint32_t>(length);
+      run.open_end = open;
+      run.crossing = pattern;
+      run.points = std::move(points);
+      runs_.push_back(std::move(run));
+    }
+    found_.clear();
+  }
+
+  Window& window_;
+  const RunLimits& limits_;
+  const SearchControl& control_;
+  JoinGraph graph_;
+  JoinStatistics statistics_;
+  std::int64_t pairs_ = 0;
+  std::map<Pattern, std::vector<Run::Point>> found_;
+  std::vector<Run> runs_;
+};
+
+/// Runs that were found from other begins, by what decides them.
+class Known {
+public:
+  struct Entry {
+    std::vector<std::uint64_t> signature;
+    std::size_t length = 0;
+    std::vector<Run> runs;
+  };
+  const Entry* find(const Cascade& c, std::uint32_t begin, bool open, Window& window) const {
+    const auto at = entries_.find({open, c.table.of[begin]});
+    if (at == entries_.end())
+      return nullptr;
+    for (const Entry& entry : at->second) {
+      while (window.length() < entry.length && !window.ended())
+        window.extend();
+      if (window.length() >= entry.length && entry.signature.size() <= window.signature().size() &&
+          std::equal(entry.signature.begin(), entry.signature.end(), window.signature().begin()))
+        return &entry;
+    }
+    return nullptr;
+  }
+  void add(std::uint32_t shape, bool open, Entry entry) {
+    entries_[{open, shape}].push_back(std::move(entry));
+  }
+
+private:
+  std::map<std::pair<bool, std::uint32_t>, std::vector<Entry>> entries_;
+};
+
+void append_runs(const std::vector<Run>& from, const Window& window, std::uint32_t begin, bool open,
+                 RunTable& table) {
+  for (Run run : from) {
+    run.begin = begin;
+    run.end += begin;
+    run.open_begin = open;
+    for (Run::Crossing& crossing : run.crossing)
+      crossing.tensor = window.tensor(crossing.tensor);
+    std::sort(run.crossing.begin(), run.crossing.end());
+    table.complete = table.complete && !run.open_end;
+    table.runs.push_back(std::move(run));
+  }
+}
+
+} // namespace
+
+RunTable make_runs(const Cascade& cascade, const RunLimits& limits, const SearchControl& control) {
+  RunTable table;
+  Known known;
+  const auto count = static_cast<std::uint32_t>(cascade.cascade.einsums.size());
+  std::vector<bool> opened(count + 1, false); // where a piece ends
+  for (std::uint32_t begin = 0; begin < count && !control.interrupted(); ++begin) {
+    for (const bool open : {false, true}) {
+      if (open && !opened[begin])
+        continue;
+      Window known_window(cascade, begin, open);
+      const std::size_t first = table.runs.size();
+      if (const Known::Entry* entry = known.find(cascade, begin, open, known_window)) {
+        append_runs(entry->runs, known_window, begin, open, table);
+      } else {
+        Window window(cascade, begin, open);
+        Known::Entry fresh;
+        fresh.runs = Explorer(window, limits, control).run();
+        fresh.signature = window.signature();
+        fresh.length = window.length();
+        append_runs(fresh.runs, window, begin, open, table);
+        known.add(cascade.table.of[begin], open, std::move(fresh));
+      }
+      for (std::size_t i = first; i < table.runs.size(); ++i)
+        opened[table.runs[i].end] = opened[table.runs[i].end] || table.runs[i].open_end;
+    }
+    control.tell({"einsums: runs", begin + 1, count});
+  }
+  return table;
+}
+
+std::vector<EinsumMapping> map_run(const Cascade& cascade, const RunLimits& limits, const Run& run,
+                                   const Run::Point& point, const SearchControl& control) {
+  Window window(cascade, run.begin, false);
+  JoinGraph graph;
+  LayerStatistics statistics;
+  for (std::uint32_t e = run.begin; e < run.end; ++e) {
+    window.extend();
+    JoinGraph::Step step = window.step(e - run.begin);
+    LayerRules rules;
+    rules.unordered = limits.unordered;
+    bool complete = true;
+    step.layer =
+        next_layer(e == run.begin ? std::vector<Node>{graph.root} : graph.steps.back().layer.nodes,
+                   *step.shape, *step.rows, step.uses, rules, control, statistics, complete);
+    std::vector<bool> keep;
+    for (const Node& node : step.layer.nodes) {
+      Pattern pattern = window.pattern(node);
+      for (Run::Crossing& crossing : pattern)
+        crossing.tensor = window.tensor(crossing.tensor);
+      std::sort(pattern.begin(), pattern.end());
+      keep.push_back(window.possible(node) && node.trips.empty() == (e + 1 == run.end) &&
+                     (e + 1 < run.end || pattern == run.crossing));
+    }
+    keep_nodes(step.layer, keep);
+    graph.steps.push_back(std::move(step));
+  }
+  JoinLimits join_limits;
+  join_limits.buffer_bits = point.peak;
+  JoinStatistics joins;
+  const Joined joined = join(graph, join_limits, control, joins);
+  if (joined.interrupted || joined.steps.size() < graph.steps.size())
+    return {};
+  const NodeRows& last = joined.steps.back().front();
+  for (std::uint32_t row = 0; row < last.size(); ++row) {
+    if (last.row(row)[0] == point.dram)
+      return trace(graph, joined, row);
+  }
+  throw InternalError("a run's mapping is not found again");
+}
+
+} // namespace monet::einsum
