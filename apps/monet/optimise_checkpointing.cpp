@@ -16,6 +16,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <limits>
 #include <memory>
@@ -142,6 +143,8 @@ private:
     options.memory = outcome_.memory;
     if (own_.method == "heuristics")
       options.method = CheckpointMethod::heuristics;
+    if (own_.method == "chain")
+      options.method = CheckpointMethod::chain;
     if (own_.method == "genetic")
       options.method = CheckpointMethod::genetic;
     options.genetic = {own_.population, own_.generations};
@@ -300,11 +303,13 @@ void add_options(CLI::App& command, CheckpointingArguments& own) {
       ->check(CLI::IsMember({"latency", "energy"}))
       ->capture_default_str();
   command
-      .add_option("--method", own.method,
-                  "The best we have with a bound, what others use, or the original's NSGA-II next "
-                  "to what dominates it. With --log also our search alone or one of the heuristics")
-      ->check(CLI::IsMember({"automatic", "heuristics", "genetic", "search", "sqrt", "greedy",
-                             "dtr", "dtr-local", "msps", "lru", "largest"}))
+      .add_option(
+          "--method", own.method,
+          "The best we have with a bound, what others use, dynamic programming over a chain "
+          "of blocks, or the original's NSGA-II next to what dominates it. With --log also our "
+          "search alone or one of the heuristics")
+      ->check(CLI::IsMember({"automatic", "heuristics", "chain", "genetic", "search", "sqrt",
+                             "greedy", "dtr", "dtr-local", "msps", "lru", "largest"}))
       ->capture_default_str();
   command.add_option("--population", own.population, "Of NSGA-II")
       ->check(CLI::Range(2, 100000))
@@ -344,7 +349,8 @@ Action add_optimise_checkpointing(CLI::App& optimise) {
     if (arguments->own.sweep && !arguments->own.budget.empty())
       throw UsageError("--budget is one budget, --sweep many");
     const CheckpointingArguments& own = arguments->own;
-    if (own.method != "automatic" && own.method != "heuristics" && own.method != "genetic")
+    const std::array<std::string_view, 4> of_steps{"automatic", "heuristics", "chain", "genetic"};
+    if (std::find(of_steps.begin(), of_steps.end(), own.method) == of_steps.end())
       throw UsageError("--method " + own.method + " is for --log");
     const bool in_order = command->count("--priority") == 0;
     arguments->common.adapt = [&own, in_order](Experiment& experiment) {

@@ -336,8 +336,8 @@ private:
 
 int optimise_log(const OptimiseArguments& common, const CheckpointingArguments& own,
                  Session& session) {
-  if (own.method == "genetic")
-    throw UsageError("--method genetic is of no use with --log");
+  if (own.method == "genetic" || own.method == "chain")
+    throw UsageError("--method " + own.method + " is of no use with --log");
   if (own.sweep != own.budget.empty())
     throw UsageError("--log needs either --budget or --sweep");
   if (!common.report.empty())

@@ -1,5 +1,7 @@
 #include "monet/optimise/checkpoint_search.hpp"
 
+#include "checkpoint_chain.hpp"
+
 #include "monet/base/errors.hpp"
 #include "monet/optimise/recompute_exact.hpp"
 #include "monet/optimise/recompute_heuristics.hpp"
@@ -20,6 +22,7 @@ constexpr double kRoughGap = 5e-3;
 /// More operators than solve_recompute() takes seconds for.
 constexpr std::size_t kExactOperators = 400;
 constexpr std::size_t kMoments = 6;
+constexpr std::size_t kChainBudgets = 24;
 
 class Front {
 public:
@@ -61,6 +64,9 @@ private:
     case CheckpointMethod::heuristics:
       heuristics(budget);
       break;
+    case CheckpointMethod::chain:
+      chain();
+      break;
     case CheckpointMethod::genetic:
       genetic();
       break;
@@ -91,6 +97,7 @@ private:
     bound_moments(budget, result);
     if (result.infeasible)
       return;
+    chain();
     start_from_stored(budget);
     if (!is_proven(budget, result)) {
       RecomputeSearchOptions searching;
@@ -173,6 +180,14 @@ private:
     }
   }
 
+  /// For all budgets at once.
+  void chain() {
+    if (std::exchange(chain_done_, true))
+      return;
+    for (RecomputePlan& plan : chain_plans(space_, kChainBudgets, control_))
+      add(std::move(plan), "chain");
+  }
+
   void genetic() {
     if (std::exchange(genetic_done_, true))
       return;
@@ -224,6 +239,7 @@ private:
   const SearchControl& control_;
   std::vector<Known> known_; ///< the first one stores everything
   std::vector<RecomputeResult> results_;
+  bool chain_done_ = false;
   bool genetic_done_ = false;
 };
 

@@ -1,10 +1,12 @@
 // Steps as problems of recomputation and back: the same live bytes, the same numbers.
+#include "optimise/checkpoint_chain.hpp"
 #include "optimise/recompute_cases.hpp"
 #include "training/tiny_network.hpp"
 
 #include "monet/base/rng.hpp"
 #include "monet/execute/execute.hpp"
 #include "monet/optimise/checkpoint_search.hpp"
+#include "monet/optimise/recompute_exact.hpp"
 #include "monet/training/insert_recompute.hpp"
 #include "monet/training/liveness.hpp"
 #include "monet/workload/onnx_reader.hpp"
@@ -14,6 +16,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <set>
 
 namespace monet {
 namespace {
@@ -314,6 +317,54 @@ TEST(CheckpointSpace, PinnedTensorsAreNotMadeAgain) {
                          [&](OpId id) { return step.graph.op(id).op_type == "Softmax"; });
   };
   EXPECT_EQ(softmaxes(*with_pins.plan), softmaxes(store_everything(held.problem)));
+}
+
+TEST(ChainPlans, TradeMemoryForRunsWhereBlocksFollowEachOther) {
+  for (const char* name : {"vgg16", "resnet18_cifar", "gpt2_nano"}) {
+    const TrainingGraph step = fold_views(make_training_graph(network(name), {}));
+    const CheckpointSpace space = checkpoint_space(step, some_costs(step.graph));
+    const CheckpointPoint base = evaluate(space, store_everything(space.problem));
+    std::int64_t least = base.stored_bytes;
+    std::size_t steps_down = 0;
+    for (const RecomputePlan& plan : chain_plans(space, 16, {})) {
+      const CheckpointPoint point = evaluate(space, without_idle_runs(space.problem, plan));
+      EXPECT_GE(point.cost, base.cost) << name;
+      const RecomputeResult cheapest = solve_stored(space, point.stored_bytes, {});
+      ASSERT_TRUE(cheapest.plan) << name;
+      EXPECT_GE(static_cast<double>(point.cost), cheapest.bound) << name;
+      steps_down += point.stored_bytes < least ? 1 : 0;
+      least = std::min(least, point.stored_bytes);
+    }
+    EXPECT_GE(steps_down, 2U) << name;
+    EXPECT_LT(least, base.stored_bytes / 3 * 2) << name;
+  }
+}
+
+TEST(ChainPlans, AreTheCheapestOnAChain) {
+  TinyNetwork n;
+  TensorId x = n.input("x", {256, 8});
+  for (int i = 0; i < 8; ++i) {
+    x = n.op("MatMul", {x, n.parameter("w" + std::to_string(i), {8, 8})}, {256, 8});
+    x = n.op("Tanh", {x}, {256, 8});
+  }
+  n.output(x);
+  const TrainingGraph step = fold_views(make_training_graph(n.graph, {}));
+  std::vector<std::int64_t> costs;
+  for (const Operator& op : step.graph.operators())
+    costs.push_back(op.phase == Phase::forward && op.op_type == "MatMul" ? 10 : 0);
+  const CheckpointSpace space = checkpoint_space(step, costs);
+  const CheckpointPoint base = evaluate(space, store_everything(space.problem));
+  std::set<std::int64_t> peaks;
+  for (RecomputePlan& made : chain_plans(space, 12, {})) {
+    const CheckpointPoint point = evaluate(space, without_idle_runs(space.problem, made));
+    RecomputeExactOptions options;
+    options.starts = {point.plan};
+    const RecomputeResult exact = solve_recompute(space.problem, point.peak_bytes, {}, options);
+    EXPECT_EQ(exact.bound, static_cast<double>(point.cost)) << point.peak_bytes;
+    if (point.peak_bytes < base.peak_bytes)
+      peaks.insert(point.peak_bytes);
+  }
+  EXPECT_GE(peaks.size(), 3U);
 }
 
 TEST(IdleRuns, AreTakenOut) {

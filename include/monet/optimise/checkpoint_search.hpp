@@ -20,6 +20,7 @@ enum class CheckpointMemory {
 enum class CheckpointMethod {
   automatic,  ///< the best of all the others but the genetic one, and a bound
   heuristics, ///< what others use: sqrt(n), greedy, DTR; no bound
+  chain,      ///< dynamic programming over a chain of blocks, where the step is one; no bound
   genetic,    ///< NSGA-II over one bit for each stored activation; no bound
 };
 
