@@ -129,6 +129,19 @@ TEST(Milp, CutsOffNoOptimum) {
   }
 }
 
+// CBC 2.10.8: two-step rounding cut off the optimum of the first, strong branching aborted on the
+// second.
+TEST(Milp, SolvesWhatItsSolverHadTroubleWith) {
+  for (const std::uint64_t seed : {5753U, 4186U}) {
+    const Program program = random_program(seed);
+    for (const bool cuts : {false, true}) {
+      MilpOptions options;
+      options.cuts = cuts;
+      EXPECT_NEAR(program.model.solve({}, options).objective, program.least(), 1e-9) << seed;
+    }
+  }
+}
+
 /// Cheapest assignment of `jobs` to `machines` with sizes: needs branching.
 MilpModel assignment(std::size_t jobs, std::size_t machines, std::uint64_t seed) {
   MilpModel model;
