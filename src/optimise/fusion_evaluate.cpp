@@ -128,7 +128,11 @@ FusionFigures FusionEvaluator::run_step(const TilingOptions& tiling, std::size_t
   const TileGraph tiles = tiles_of(problem_.step, tiling, most_tiles);
   if (tiles.tiles.size() > most_tiles)
     throw InfeasibleError("more tiles than a search schedules");
-  return figures_of(scheduler_->schedule(tiles), tiles, problem_.step.graph, problem_.chip);
+  FusionFigures figures =
+      figures_of(scheduler_->schedule(tiles), tiles, problem_.step.graph, problem_.chip);
+  if (!fits(figures) && tiling.mode == TilingMode::fused)
+    throw InfeasibleError("more bytes alive at once than the limit");
+  return figures;
 }
 
 TilingOptions FusionEvaluator::tiling_of(const FusionPlan& plan) const {

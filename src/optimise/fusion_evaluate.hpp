@@ -26,7 +26,10 @@ public:
   /// InfeasibleError where the plan cannot be scheduled, or has more than kMostTiles tiles.
   static constexpr std::size_t kMostTiles = 200'000;
   FusionFigures must(const FusionPlan& plan) const;
-  FusionFigures layer_by_layer() const;
+  FusionFigures layer_by_layer() const; ///< whatever lives
+  bool fits(const FusionFigures& figures) const {
+    return problem_.most_live_bytes == 0 || figures.peak_live_bytes <= problem_.most_live_bytes;
+  }
   /// A plan of a group's own step; none where it cannot be scheduled, or has too many tiles.
   std::optional<FusionFigures> try_group(const TrainingGraph& step, const FusionPlan& plan) const;
   /// Plans of the whole step, several at a time.

@@ -98,9 +98,14 @@ private:
     FusionAnswer answer{FusionMethod::none, std::move(plan), std::nullopt, {}};
     ++result_.evaluations;
     try {
-      answer.figures = evaluator_.layer_by_layer();
-      offer(answer.method, answer.plan, *answer.figures);
-      const std::size_t tiles = answer.figures->tiles;
+      alone_ = evaluator_.layer_by_layer();
+      if (evaluator_.fits(alone_)) {
+        answer.figures = alone_;
+        offer(answer.method, answer.plan, alone_);
+      } else {
+        answer.why_not = why_not_ = "more bytes alive at once than the limit";
+      }
+      const std::size_t tiles = alone_.tiles;
       evaluator_.limit_tiles(std::max(kMoreTiles * tiles, kSomeTiles));
       if (kMoreTiles * tiles > FusionEvaluator::kMostTiles)
         bound(kMoreTiles * tiles);
@@ -193,7 +198,7 @@ private:
 
   /// A percent of each of what layer by layer takes, or only of the objective.
   FusionWeights weights(StepObjective objective) const {
-    const FusionFigures& f = result_.figures;
+    const FusionFigures& f = best_ ? result_.figures : alone_;
     const double latency = 1.0 / std::max<double>(1.0, static_cast<double>(f.latency_cycles));
     const double energy = 1.0 / std::max(1.0, f.energy_pj);
     const double dram = 1.0 / std::max<double>(1.0, static_cast<double>(f.offchip_bits));
@@ -303,6 +308,7 @@ private:
   std::unique_ptr<FusionSegments> segments_;
   FusionWeights weights_;
   FusionResult result_;
+  FusionFigures alone_; ///< layer by layer
   bool best_ = false;
   double best_value_ = 0;
   std::string why_not_;

@@ -24,6 +24,8 @@ namespace monet {
 
 namespace {
 
+constexpr std::size_t kRefined = 3; // plans of recomputation
+
 /// A way to run the step that has not been modelled yet.
 struct Variant {
   std::string name;
@@ -56,10 +58,10 @@ public:
         break; // the same costs would give the same plans again
     }
     // Groups and cores, for the best way without recomputation and for the best of all.
-    const auto without_reruns = [](const Variant& v) { return v.runs.empty(); };
-    refine(best_of(without_reruns));
-    if (!tried_[best()].first.runs.empty())
-      refine(best());
+    const bool limited = once_fits();
+    refine(best_of(once, limited), limited);
+    for (const std::size_t index : best_recomputed())
+      refine(index, true);
     choose();
     return std::move(result_);
   }
@@ -206,9 +208,17 @@ private:
     return result_.budget_bytes == 0 || trial.peak_bytes <= result_.budget_bytes;
   }
 
-  bool better(const JointTrial& a, const JointTrial& b) const {
-    const bool a_in = within_budget(a);
-    const bool b_in = within_budget(b);
+  static bool once(const Variant& variant) { return variant.runs.empty(); }
+  /// Otherwise the budget asks for recomputation, and without it the objective alone counts.
+  bool once_fits() const {
+    return std::any_of(tried_.begin(), tried_.end(), [&](const Tried& tried) {
+      return once(tried.first) && within_budget(tried.second);
+    });
+  }
+
+  bool better(const JointTrial& a, const JointTrial& b, bool limited) const {
+    const bool a_in = !limited || within_budget(a);
+    const bool b_in = !limited || within_budget(b);
     if (a_in != b_in)
       return a_in;
     if (!a_in)
@@ -217,36 +227,66 @@ private:
   }
 
   template <class Allowed>
-  std::size_t best_of(Allowed&& allowed) const {
+  std::size_t best_of(Allowed&& allowed, bool limited) const {
     std::size_t found = tried_.size();
     for (std::size_t i = 0; i < tried_.size(); ++i) {
       if (allowed(tried_[i].first) &&
-          (found == tried_.size() || better(tried_[i].second, tried_[found].second)))
+          (found == tried_.size() || better(tried_[i].second, tried_[found].second, limited)))
         found = i;
     }
     return found;
   }
   std::size_t best() const {
-    return best_of([](const Variant&) { return true; });
+    return best_of([](const Variant&) { return true; }, true);
+  }
+
+  /// The best ways of a few plans of recomputation.
+  std::vector<std::size_t> best_recomputed() const {
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < tried_.size(); ++i)
+      if (!once(tried_[i].first))
+        order.push_back(i);
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return better(tried_[a].second, tried_[b].second, true);
+    });
+    std::vector<std::size_t> best;
+    for (const std::size_t i : order) {
+      const bool same = std::any_of(best.begin(), best.end(), [&](std::size_t other) {
+        return tried_[other].first.runs == tried_[i].first.runs;
+      });
+      if (!same && best.size() < kRefined)
+        best.push_back(i);
+    }
+    return best;
   }
 
   /// Searches groups for the step of a way that was tried, and then cores for its operators.
-  void refine(std::size_t index) {
+  void refine(std::size_t index, bool limited) {
     SearchControl quiet = control_;
     quiet.progress = nullptr;
     if (options_.fusion_evaluations > 0 && !interrupted())
-      index = keep_better(index, with_groups(tried_[index].first, quiet));
+      index = groups(index, limited, quiet);
     if (options_.allocation_evaluations > 0 && !interrupted())
-      keep_better(index, with_cores(tried_[index].first, quiet));
+      keep_better(index, with_cores(tried_[index].first, quiet), limited);
   }
 
-  std::size_t keep_better(std::size_t index, const Variant& variant) {
+  std::size_t keep_better(std::size_t index, const Variant& variant, bool limited) {
     const std::size_t made = tried_.size();
     try_all({variant});
-    return made < tried_.size() && better(tried_[made].second, tried_[index].second) ? made : index;
+    return made < tried_.size() && better(tried_[made].second, tried_[index].second, limited)
+               ? made
+               : index;
   }
 
-  Variant with_groups(Variant variant, const SearchControl& control) {
+  std::size_t groups(std::size_t index, bool limited, const SearchControl& control) {
+    try {
+      return keep_better(index, with_groups(tried_[index].first, limited, control), limited);
+    } catch (const InfeasibleError&) { // no groups within the budget
+      return index;
+    }
+  }
+
+  Variant with_groups(Variant variant, bool limited, const SearchControl& control) {
     FusionOptions search;
     search.objective = options_.objective;
     search.evaluations = options_.fusion_evaluations;
@@ -254,8 +294,10 @@ private:
     TilingOptions tiling = options_.tiling;
     if (!variant.runs.empty())
       tiling.stacks.reset();
-    const FusionResult found = optimise_fusion(
-        {*variant.step, chip_, costs_, tiling, schedule_of(variant)}, search, control);
+    const FusionResult found =
+        optimise_fusion({*variant.step, chip_, costs_, tiling, schedule_of(variant),
+                         limited ? result_.budget_bytes : 0},
+                        search, control);
     variant.name += ", groups searched";
     variant.mode = TilingMode::fused;
     variant.fusion = found.plan;
@@ -338,9 +380,11 @@ private:
 
   void choose() {
     const auto corner = [&](bool any_runs, bool any_mode) {
-      return best_of([&](const Variant& v) {
-        return (any_runs || v.runs.empty()) && (any_mode || v.mode == TilingMode::layer_by_layer);
-      });
+      return best_of(
+          [&](const Variant& v) {
+            return (any_runs || once(v)) && (any_mode || v.mode == TilingMode::layer_by_layer);
+          },
+          any_runs || once_fits());
     };
     const std::array<std::size_t, 4> places{0, corner(false, true), corner(true, false),
                                             corner(true, true)};

@@ -56,6 +56,8 @@ struct FusionProblem {
   CoreCostCache& costs;
   TilingOptions tiling;
   ScheduleOptions schedule;
+  /// Plans with more bytes alive at once, every tensor counted once, are none; 0: no limit.
+  std::int64_t most_live_bytes = 0;
 };
 
 struct FusionOptions {

@@ -27,7 +27,7 @@ struct JointOptions {
   std::int64_t levels = 6; ///< limits of live memory for which a plan of recomputation is tried
   std::int64_t plan_effort = 30'000'000; ///< of each, see RecomputeSearchOptions
   std::int64_t rounds = 2; ///< in which plans are made anew with the costs of the best schedule
-  std::int64_t fusion_evaluations = 30;     ///< of a search for groups, see FusionOptions; 0: none
+  std::int64_t fusion_evaluations = 100;    ///< of a search for groups, see FusionOptions; 0: none
   std::int64_t allocation_evaluations = 60; ///< of one for cores; 0: none
 };
 
@@ -58,8 +58,9 @@ struct JointTrial {
 
 struct JointResult {
   /// Layer by layer, as it is; the best fused; the best recomputed within the budget, layer by
-  /// layer; and the best of everything within the budget. A corner that nothing within the budget
-  /// was found for is the one with the least peak.
+  /// layer; and the best of everything within the budget. A corner with
+  /// recomputation that nothing within the budget was found for is the one with the least peak; the
+  /// budget does not count for `fused` where nothing without recomputation is within it.
   JointPoint base, fused, checkpointed, both;
   std::int64_t budget_bytes = 0;  ///< 0: none
   std::vector<JointTrial> trials; ///< in the order they were made

@@ -1,0 +1,132 @@
+// The joint search on small random steps and chips: its corners are what the stages make of them.
+#include "schedule/random_networks.hpp"
+#include "schedule/random_systems.hpp"
+#include "training/tiny_network.hpp"
+
+#include "monet/base/errors.hpp"
+#include "monet/hardware/read_hardware.hpp"
+#include "monet/optimise/joint.hpp"
+#include "monet/schedule/bounds.hpp"
+#include "monet/training/liveness.hpp"
+#include "monet/workload/views.hpp"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+
+namespace monet {
+namespace {
+
+using testing::Random;
+
+JointOptions small_effort(std::uint64_t seed) {
+  JointOptions options;
+  options.objective = static_cast<StepObjective>(seed % 4);
+  options.levels = 3;
+  options.plan_effort = 200'000;
+  options.fusion_evaluations = 6;
+  options.allocation_evaluations = 6;
+  return options;
+}
+
+double scheduled(const JointPoint& point, const Chip& chip, StepObjective objective) {
+  CoreCostCache costs;
+  ScheduleOptions options;
+  options.priority = point.priority;
+  const Timeline timeline =
+      schedule(make_tiles(*point.step, chip, point.tiling), *point.step, chip, costs, options);
+  const OffchipTotals traffic = offchip_traffic(timeline, chip);
+  EXPECT_EQ(total(timeline.peak.live), point.peak_bytes);
+  return value_of(objective, timeline.makespan.value,
+                  energy_of(timeline).total().picojoules().value,
+                  (traffic.read + traffic.written).value);
+}
+
+std::optional<JointResult> search(const TrainingGraph& step, const Chip& chip,
+                                  const JointOptions& options, int jobs) {
+  SearchControl control;
+  control.jobs = jobs;
+  try {
+    return optimise_jointly(step, chip, options, control);
+  } catch (const InfeasibleError&) {
+    return std::nullopt;
+  }
+}
+
+TEST(Joint, CornersAreWhatTheScheduleSaysAndBothIsTheBest) {
+  int run = 0;
+  for (std::uint64_t seed = 0; seed < 45; ++seed) {
+    Random random(seed);
+    const TrainingGraph step = testing::random_step(random, {.operators = 6, .training = true});
+    const Chip chip = testing::random_chip(random, {.cores = 3});
+    JointOptions options = small_effort(seed);
+    if (seed % 3 != 0)
+      options.budget = [&](std::int64_t peak) { return peak * (seed % 3 == 1 ? 9 : 7) / 10; };
+    const auto found = search(step, chip, options, 1);
+    if (!found)
+      continue;
+    ++run;
+    for (const JointPoint* corner :
+         {&found->base, &found->fused, &found->checkpointed, &found->both}) {
+      EXPECT_EQ(scheduled(*corner, chip, options.objective), corner->value) << seed;
+      EXPECT_GE(corner->value, found->found.bound) << seed;
+      const bool within = found->budget_bytes == 0 || corner->peak_bytes <= found->budget_bytes;
+      if (within) {
+        EXPECT_LE(found->both.value, corner->value) << seed;
+      }
+    }
+    EXPECT_TRUE(found->base.runs.empty() && found->fused.runs.empty()) << seed;
+    EXPECT_EQ(found->checkpointed.tiling.mode, TilingMode::layer_by_layer) << seed;
+  }
+  EXPECT_GT(run, 30);
+}
+
+TEST(Joint, RecomputesWhereTheBudgetAsksForIt) {
+  TinyNetwork n;
+  TensorId x = n.input("x", {256, 16});
+  for (int i = 0; i < 6; ++i) {
+    x = n.op("MatMul", {x, n.parameter("w" + std::to_string(i), {16, 16})}, {256, 16});
+    x = n.op("Tanh", {x}, {256, 16});
+  }
+  n.output(x);
+  const TrainingGraph step = fold_views(make_training_graph(n.graph, {}));
+  const Chip chip = read_chip(MONET_SOURCE_DIR "/data/hardware/edge_tpu.yaml");
+  for (std::uint64_t seed = 0; seed < 4; ++seed) {
+    JointOptions options = small_effort(seed);
+    options.budget = [](std::int64_t peak) { return peak * 8 / 10; };
+    const auto found = search(step, chip, options, 1);
+    ASSERT_TRUE(found);
+    EXPECT_GT(found->base.peak_bytes, found->budget_bytes);
+    EXPECT_LE(found->both.peak_bytes, found->budget_bytes);
+    EXPECT_FALSE(found->both.runs.empty());
+    EXPECT_EQ(found->found.best, found->both.value);
+    // Nothing without recomputation fits: there the objective alone counts.
+    EXPECT_GT(found->fused.peak_bytes, found->budget_bytes);
+    EXPECT_LE(found->fused.value, found->base.value);
+  }
+}
+
+TEST(Joint, ThreadsDoNotCount) {
+  for (std::uint64_t seed = 100; seed < 110; ++seed) {
+    Random random(seed);
+    const TrainingGraph step = testing::random_step(random, {.operators = 7, .training = true});
+    const Chip chip = testing::random_chip(random, {.cores = 3});
+    JointOptions options = small_effort(seed);
+    options.budget = [](std::int64_t peak) { return peak * 9 / 10; };
+    const auto one = search(step, chip, options, 1);
+    const auto two = search(step, chip, options, 2);
+    ASSERT_EQ(one.has_value(), two.has_value());
+    if (!one)
+      continue;
+    ASSERT_EQ(one->trials.size(), two->trials.size());
+    for (std::size_t i = 0; i < one->trials.size(); ++i) {
+      EXPECT_EQ(one->trials[i].name, two->trials[i].name);
+      EXPECT_EQ(one->trials[i].value, two->trials[i].value);
+      EXPECT_EQ(one->trials[i].peak_bytes, two->trials[i].peak_bytes);
+    }
+    EXPECT_EQ(one->both.runs, two->both.runs);
+  }
+}
+
+} // namespace
+} // namespace monet
