@@ -2,17 +2,23 @@
 #include "memory_budget.hpp"
 #include "optimise.hpp"
 
+#include "monet/base/files.hpp"
 #include "monet/base/text.hpp"
 #include "monet/optimise/joint.hpp"
 #include "monet/report/graph_svg.hpp"
 #include "monet/report/optimise_result.hpp"
 #include "monet/report/text.hpp"
+#include "monet/tiling/allocation.hpp"
+#include "monet/tiling/stacks_file.hpp"
+#include "monet/training/insert_recompute.hpp"
+#include "monet/workload/onnx_writer.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 
 namespace monet::cli {
@@ -29,6 +35,7 @@ struct JointArguments {
   std::int64_t rounds = JointOptions{}.rounds;
   std::int64_t groups = JointOptions{}.fusion_evaluations;
   std::int64_t cores = JointOptions{}.allocation_evaluations;
+  std::string plan_out; ///< folder; empty: none
 };
 
 StepResult result_of(const JointPoint& point) {
@@ -107,7 +114,59 @@ std::string table_of(const Json& json, const Certificate& found) {
     text += fmt::format("budget: {}, peak {}\n",
                         human_bytes(json.at("budget_bytes").get<std::int64_t>()),
                         human_bytes(json.at("peak_bytes").get<std::int64_t>()));
-  return text + fmt::format("gap to the bound: {}\n", gap_text(found));
+  text += fmt::format("gap to the bound: {}\n", gap_text(found));
+  return json.contains("repeat") ? text + "repeat: " + json.at("repeat").get<std::string>() + "\n"
+                                 : text;
+}
+
+/// Those that monet schedule would choose otherwise.
+std::string cost_options(const Experiment& experiment) {
+  std::string options;
+  if (experiment.core_cost.objective != Objective::latency)
+    options += fmt::format(" --objective {}", name_of(experiment.core_cost.objective));
+  const int limit = experiment.core_cost.lpf_limit;
+  if (limit != CoreCostOptions{}.lpf_limit)
+    options += " --lpf-limit " + std::to_string(limit);
+  for (const char* name : {"links", "multicast", "overlap", "routing"})
+    if (!(experiment.rules.*transfer_rule_named(name)))
+      options += fmt::format(" --stream-like {}", name);
+  return options;
+}
+
+/// The step, its stacks and its cores as files, and the command that schedules them.
+std::string write_plan(const std::string& folder, const JointPoint& point,
+                       const SearchInputs& inputs) {
+  make_folder(folder);
+  const auto path = [&](const char* name) {
+    return (std::filesystem::path(folder) / name).string();
+  };
+  std::string command = fmt::format("monet schedule --hardware {} --workload {}",
+                                    inputs.experiment.hardware, path("step.onnx"));
+  const TrainingGraph step =
+      point.runs.empty() ? inputs.graph : with_recomputation(inputs.graph, inputs.step, point.runs);
+  write_file_atomically(path("step.onnx"), write_onnx(step.graph));
+  if (point.tiling.mode == TilingMode::fused) {
+    command += " --mode fused";
+    if (point.tiling.stacks) {
+      write_file_atomically(
+          path("stacks.yaml"),
+          stacks_yaml({*point.tiling.stacks, point.tiling.slices}, point.step->graph));
+      command += " --stacks " + path("stacks.yaml");
+    }
+    if (inputs.experiment.halo == Halo::recomputed)
+      command += " --halo recomputed";
+  }
+  const MappingFile* base = inputs.files.mapping ? &*inputs.files.mapping : nullptr;
+  if (point.allocation) {
+    write_file_atomically(path("mapping.yaml"),
+                          mapping_text(mapping_of(*point.allocation, point.step->graph, base)));
+    command += " --mapping " + path("mapping.yaml");
+  } else if (base != nullptr) {
+    command += " --mapping " + inputs.experiment.mapping;
+  }
+  if (point.priority != Priority::latency)
+    command += point.priority == Priority::memory ? " --priority memory" : " --priority order";
+  return command + cost_options(inputs.experiment);
 }
 
 int run_joint(const JointArguments& arguments, Session& session) {
@@ -146,6 +205,8 @@ int run_joint(const JointArguments& arguments, Session& session) {
   json["front"] = front_json(result);
   json["groups"] = groups_json(result.both);
   json["recomputed"] = recomputed_json(result.both);
+  if (!arguments.plan_out.empty())
+    json["repeat"] = valid_utf8(write_plan(arguments.plan_out, result.both, inputs));
   json["provenance"] = search_provenance(inputs, common);
   write_search_report(common, inputs, json, {result_of(result.base), result_of(result.both)});
   return finish_search(common, json, table_of(json, result.found), result.found, session);
@@ -186,6 +247,11 @@ Action add_optimise_joint(CLI::App& optimise) {
                    "Schedules of each search for the operators' cores; 0 = the tool's usual cores")
       ->check(CLI::Range(0, 1'000'000))
       ->capture_default_str();
+  command
+      ->add_option("--plan-out", arguments->plan_out,
+                   "Folder for the best way as files that monet schedule takes: step.onnx, "
+                   "stacks.yaml, mapping.yaml")
+      ->type_name("DIR");
   command->footer("Example: monet optimise joint --hardware data/hardware/tpu_like_quad_core.yaml "
                   "--workload data/workload/resnet18_cifar.onnx --batch 1 --training "
                   "data/training/adam.yaml --budget 90%");

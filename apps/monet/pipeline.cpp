@@ -139,12 +139,16 @@ Provenance provenance_of(const Experiment& experiment, const Chip& chip) {
   return provenance;
 }
 
-std::string write_results(const std::string& folder, const nlohmann::ordered_json& result,
-                          const Graph& graph) {
+void make_folder(const std::string& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error)
     throw InputError({folder}, "cannot be created: " + error.message());
+}
+
+std::string write_results(const std::string& folder, const nlohmann::ordered_json& result,
+                          const Graph& graph) {
+  make_folder(folder);
   const auto path = [&](const char* name) {
     return (std::filesystem::path(folder) / name).string();
   };

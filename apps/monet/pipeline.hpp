@@ -56,6 +56,9 @@ TilingOptions tiling_options(const Experiment& experiment, const ModelInputs& in
 ScheduleOptions schedule_options(const Experiment& experiment, int jobs);
 Provenance provenance_of(const Experiment& experiment, const Chip& chip);
 
+/// InputError where it cannot be made; no error where it is there.
+void make_folder(const std::string& folder);
+
 /// result.json, report.html, trace.json and training.onnx. Makes the folder; returns the report's
 /// path.
 std::string write_results(const std::string& folder, const nlohmann::ordered_json& result,

@@ -7,6 +7,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <iterator>
+#include <sstream>
 
 namespace monet::test {
 namespace {
@@ -66,6 +68,31 @@ TEST(OptimiseJoint, IsTheSameForAnyNumberOfThreads) {
   const Ran two = run_monet(search("joint", more));
   ASSERT_EQ(one.code, 0) << one.err;
   EXPECT_EQ(result_of(one), result_of(two));
+}
+
+TEST(OptimiseJoint, ItsPlanIsRepeatedByTheScheduleCommand) {
+  for (const char* objective : {"latency", "energy"}) {
+    const Scratch scratch;
+    const std::string folder = scratch / "plan";
+    const Ran ran = run_monet(search(
+        "joint", {"--budget", "95%", "--plan-out", folder, "--objective", objective, "--rounds",
+                  "1", "--core-evaluations", "15", "--group-evaluations", "10"}));
+    ASSERT_EQ(ran.code, 0) << ran.err;
+    const Json json = result_of(ran);
+    std::istringstream words(json.at("repeat").get<std::string>());
+    std::vector<std::string> command{std::istream_iterator<std::string>(words), {}};
+    ASSERT_EQ(command.front(), "monet");
+    command.erase(command.begin());
+    const std::string out = scratch / "repeated.json";
+    command.insert(command.end(), {"--json", out});
+    const Ran again = run_monet(command);
+    ASSERT_EQ(again.code, 0) << again.err;
+    const Json step = parse_file(out);
+    const Json& both = json.at("compared").back();
+    EXPECT_EQ(step.at("latency_cycles"), both.at("latency_cycles"));
+    EXPECT_EQ(step.at("energy_pj"), both.at("energy_pj"));
+    EXPECT_EQ(step.at("peak_memory_bytes"), both.at("peak_memory_bytes"));
+  }
 }
 
 TEST(OptimiseJoint, ABudgetThatNothingMeetsIsInfeasible) {
