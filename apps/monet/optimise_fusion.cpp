@@ -150,6 +150,13 @@ std::string table_of(const FusionResult& result, StepObjective objective) {
     else
       table += fmt::format("{:<16}  {}\n", name_of(answer.method), answer.why_not);
   }
+  if (!result.kept.empty())
+    table += "\nkept of the candidates:\n";
+  for (const KeepRate& rate : result.kept) {
+    const double all = static_cast<double>(std::max<std::int64_t>(1, rate.candidates));
+    table += fmt::format("  {:5.1f} % of {:>7}  {}\n", 100 * static_cast<double>(rate.kept) / all,
+                         rate.candidates, rate.rule);
+  }
   std::size_t groups = 0;
   for (const auto& stack : result.plan.stacks)
     groups += stack.size() > 1 ? 1 : 0;
@@ -169,12 +176,21 @@ Json json_of(const FusionResult& result, const Graph& graph, Json json) {
   json["every_plan_tried"] = result.complete;
   json["figures"] = figures_json(result.figures);
   json["compared"] = compared_json(result);
+  json["skipped"] = Json::array(); // known plans that could not be scheduled
+  for (const FusionAnswer& answer : result.compared) {
+    if (!answer.figures)
+      json["skipped"].push_back({{"name", name_of(answer.method)}, {"reason", answer.why_not}});
+  }
   json["phases"] = phases_json(result);
   json["groups"] = groups_json(result, graph);
   json["kept"] = Json::array();
   for (const KeepRate& rate : result.kept)
     json["kept"].push_back(
-        {{"rule", rate.rule}, {"candidates", rate.candidates}, {"kept", rate.kept}});
+        {{"rule", rate.rule},
+         {"candidates", rate.candidates},
+         {"kept", rate.kept},
+         {"fraction", static_cast<double>(rate.kept) /
+                          static_cast<double>(std::max<std::int64_t>(1, rate.candidates))}});
   json["trace"] = trace_json(result);
   json["evaluations"] = result.evaluations;
   json["group_evaluations"] = result.group_evaluations;

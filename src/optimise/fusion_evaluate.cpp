@@ -6,6 +6,8 @@
 #include "monet/tiling/allocation.hpp"
 #include "monet/training/liveness.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace monet {
@@ -89,6 +91,12 @@ double share(const Access& access, const OperatorTiling& tiling, const Tensor& t
   return static_cast<double>(volume(region(access, ranges, tensor.shape))) / all;
 }
 
+InfeasibleError too_many(double tiles, double edges, std::size_t most) {
+  return InfeasibleError(fmt::format(
+      "about {:.0f} tiles that read each other {:.0f} times: a search schedules up to {} tiles",
+      tiles, edges, most));
+}
+
 Size size_of(const TilePlanner& planner, const Graph& graph) {
   std::vector<OperatorTiling> tilings;
   for (std::size_t i = 0; i < graph.operators().size(); ++i)
@@ -119,7 +127,7 @@ TileGraph FusionEvaluator::tiles_of(const TrainingGraph& step, const TilingOptio
     const Size size = size_of(planner, step.graph);
     const auto most = static_cast<double>(most_tiles);
     if (size.slices > most || size.edges > kEdgesPerTile * most)
-      throw InfeasibleError("more tiles than a search schedules");
+      throw too_many(size.slices, size.edges, most_tiles);
   }
   return planner.tiles(planner.given());
 }
@@ -127,7 +135,8 @@ TileGraph FusionEvaluator::tiles_of(const TrainingGraph& step, const TilingOptio
 FusionFigures FusionEvaluator::run_step(const TilingOptions& tiling, std::size_t most_tiles) const {
   const TileGraph tiles = tiles_of(problem_.step, tiling, most_tiles);
   if (tiles.tiles.size() > most_tiles)
-    throw InfeasibleError("more tiles than a search schedules");
+    throw too_many(static_cast<double>(tiles.tiles.size()), static_cast<double>(tiles.edges.size()),
+                   most_tiles);
   FusionFigures figures =
       figures_of(scheduler_->schedule(tiles), tiles, problem_.step.graph, problem_.chip);
   if (!fits(figures) && tiling.mode == TilingMode::fused)

@@ -241,6 +241,8 @@ private:
     bool better = false;
     for (std::size_t i = 0; i < fresh.size(); ++i) {
       ++result_.evaluations;
+      ++scheduled_.candidates;
+      scheduled_.kept += figures[i] ? 1 : 0;
       if (figures[i])
         better = offer(FusionMethod::cost, fresh[i], *figures[i]) || better;
     }
@@ -281,6 +283,8 @@ private:
     if (segments_ == nullptr)
       segments_ = std::make_unique<FusionSegments>(problem_, evaluator_, options_, order_);
     weights_ = weights(options_.objective);
+    if (scheduled_.candidates > 0)
+      result_.kept.push_back(scheduled_);
     if (!result_.certificate.interrupted)
       result_.ends = why_they_end(problem_, *segments_, order_, result_.plan, weights_, control_);
   }
@@ -313,6 +317,7 @@ private:
   double best_value_ = 0;
   std::string why_not_;
   std::set<std::string> seen_;
+  KeepRate scheduled_{"whole plans: fit the chip, in no more tiles than are searched"};
 };
 
 } // namespace
