@@ -228,7 +228,9 @@ int optimise(const Arguments& arguments, Session& session) {
   options.objective = named(kObjectives, arguments.own.objective);
   options.method = named(kMethods, arguments.own.method);
   options.recomputed_halos = problem.tiling.halo == Halo::recomputed;
+  options.tiles = 6e6;
   if (arguments.own.evaluations > 0) {
+    options.tiles = 0;
     options.evaluations = arguments.own.evaluations;
     options.group_evaluations = std::min<std::int64_t>(20 * options.evaluations, 1'000'000);
   }

@@ -290,6 +290,7 @@ void FusionMoves::next(const FusionPlan& plan, std::size_t most, const std::set<
     return first != second ? first < second : a.promise > b.promise;
   });
   std::set<std::string> proposed;
+  proposed_.clear();
   for (const Move& move : moves) {
     if (batch.size() >= most)
       return;
@@ -299,8 +300,32 @@ void FusionMoves::next(const FusionPlan& plan, std::size_t most, const std::set<
       continue;
     ++tried_[move.id];
     proposed.insert(std::move(key));
+    proposed_.push_back(move);
     batch.push_back(std::move(changed));
   }
+}
+
+std::optional<FusionPlan> FusionMoves::together(const FusionPlan& plan,
+                                                std::span<const std::size_t> which) const {
+  const FusionGroups before = groups_of(plan);
+  FusionGroups groups = before;
+  for (const std::size_t w : which) {
+    Move move = proposed_[w];
+    std::vector<std::size_t> drop; // as numbered now, where they are what they were
+    for (const std::size_t g : move.drop) {
+      const auto same = std::find_if(groups.begin(), groups.end(), [&](const FusionGroup& group) {
+        return group.members == before[g].members;
+      });
+      if (same != groups.end())
+        drop.push_back(static_cast<std::size_t>(same - groups.begin()));
+    }
+    move.drop = std::move(drop);
+    groups = apply(groups, move);
+  }
+  FusionPlan changed = plan_of(groups);
+  if (!order_.acyclic(changed.stacks))
+    return std::nullopt;
+  return changed;
 }
 
 std::vector<std::string> why_they_end(const FusionProblem& problem, const FusionSegments& segments,

@@ -4,7 +4,9 @@
 #include "optimise/fusion_groups.hpp"
 
 #include <map>
+#include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,6 +26,11 @@ public:
   /// Up to `most` plans next to `plan` that are not in `seen`; none when there is none left.
   void next(const FusionPlan& plan, std::size_t most, const std::set<std::string>& seen,
             std::vector<FusionPlan>& batch);
+  /// What the last next() was given, with the changes of several plans of its batch, one after
+  /// another: later ones as far as earlier ones leave what they change. None where groups would
+  /// wait for each other.
+  std::optional<FusionPlan> together(const FusionPlan& plan,
+                                     std::span<const std::size_t> which) const;
 
 private:
   struct Move {
@@ -53,6 +60,7 @@ private:
   const FusionSegments& segments_;
   std::vector<std::size_t> place_; ///< per operator: in the sequence, or none
   std::vector<Move> offers_;       ///< groups that gain on their own, and those of known plans
+  std::vector<Move> proposed_;     ///< by the last next()
   std::map<std::string, int> tried_;
   std::map<std::vector<OpId>, std::string> signatures_;
 };

@@ -22,6 +22,8 @@ namespace {
 constexpr std::size_t kMoreTiles = 24;
 constexpr std::size_t kSomeTiles = 20000;
 constexpr std::size_t kBatch = 8;
+/// Schedules of small steps are no more times those asked for at least.
+constexpr std::int64_t kMoreEvaluations = 5;
 
 class Search {
 public:
@@ -83,7 +85,7 @@ private:
   }
 
   void tell(std::string_view phase) const {
-    control_.tell({phase, result_.evaluations, options_.evaluations,
+    control_.tell({phase, result_.evaluations, expected(),
                    best_ ? best_value_ : std::numeric_limits<double>::quiet_NaN(),
                    result_.certificate.bound});
   }
@@ -230,24 +232,39 @@ private:
     try_plans(plans);
   }
 
-  /// The first that is better than all before and best of these.
-  bool try_plans(const std::vector<FusionPlan>& plans) {
+  /// Takes the best over. Values of the plans; infinity for those that cannot be scheduled or have
+  /// been before.
+  std::vector<double> try_plans(const std::vector<FusionPlan>& plans) {
     std::vector<FusionPlan> fresh;
-    for (const FusionPlan& plan : plans) {
-      if (seen_.insert(key_of(plan)).second)
-        fresh.push_back(plan);
+    std::vector<std::size_t> place;
+    for (std::size_t i = 0; i < plans.size(); ++i) {
+      if (!seen_.insert(key_of(plans[i])).second)
+        continue;
+      fresh.push_back(plans[i]);
+      place.push_back(i);
     }
     const auto figures = evaluator_.try_all(fresh, control_);
-    bool better = false;
+    std::vector<double> values(plans.size(), std::numeric_limits<double>::infinity());
     for (std::size_t i = 0; i < fresh.size(); ++i) {
       ++result_.evaluations;
       ++scheduled_.candidates;
-      scheduled_.kept += figures[i] ? 1 : 0;
-      if (figures[i])
-        better = offer(FusionMethod::cost, fresh[i], *figures[i]) || better;
+      if (!figures[i])
+        continue;
+      ++scheduled_.kept;
+      tiles_ += static_cast<double>(figures[i]->tiles);
+      values[place[i]] = figures[i]->value(options_.objective);
+      offer(FusionMethod::cost, fresh[i], *figures[i]);
     }
     tell("fusion: whole step");
-    return better;
+    return values;
+  }
+
+  /// Schedules of the whole step that there will be, as far as is known.
+  std::int64_t expected() const {
+    const double share = tiles_ > 0 ? options_.tiles / tiles_ : 0;
+    const double all = std::min(static_cast<double>(result_.evaluations) * share,
+                                static_cast<double>(kMoreEvaluations * options_.evaluations));
+    return std::max(options_.evaluations, static_cast<std::int64_t>(all));
   }
 
   void improve() {
@@ -260,13 +277,26 @@ private:
       if (answer.figures)
         moves.know(answer.plan);
     }
-    while (result_.evaluations < options_.evaluations && !stopped() && !proven()) {
+    while (result_.evaluations < expected() && !stopped() && !proven()) {
       std::vector<FusionPlan> batch;
-      const auto room = static_cast<std::size_t>(options_.evaluations - result_.evaluations);
-      moves.next(result_.plan, std::min(kBatch, room), seen_, batch);
+      const auto room = static_cast<std::size_t>(expected() - result_.evaluations);
+      const FusionPlan plan = result_.plan;
+      const double before = best_value_;
+      moves.next(plan, std::min(kBatch, room), seen_, batch);
       if (batch.empty())
         return; // nothing left to change
-      try_plans(batch);
+      const std::vector<double> values = try_plans(batch);
+      std::vector<std::size_t> gains;
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        if (values[i] < before)
+          gains.push_back(i);
+      }
+      std::stable_sort(gains.begin(), gains.end(),
+                       [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
+      if (gains.size() < 2 || result_.evaluations >= expected() || stopped())
+        continue;
+      if (const auto all = moves.together(plan, gains))
+        try_plans({*all});
     }
   }
 
@@ -317,6 +347,7 @@ private:
   double best_value_ = 0;
   std::string why_not_;
   std::set<std::string> seen_;
+  double tiles_ = 0; ///< of all plans that were scheduled
   KeepRate scheduled_{"whole plans: fit the chip, in no more tiles than are searched"};
 };
 

@@ -63,7 +63,9 @@ struct FusionProblem {
 struct FusionOptions {
   StepObjective objective = StepObjective::latency;
   FusionMethod method = FusionMethod::cost;
-  std::int64_t evaluations = 300;        ///< schedules of the whole step
+  std::int64_t evaluations = 300; ///< schedules of the whole step
+  /// More schedules, up to five times as many, as long as all have no more tiles together.
+  double tiles = 0;
   std::int64_t group_evaluations = 7000; ///< of groups on their own
   std::size_t longest = 6;               ///< operators of a group that is looked at on its own
   /// Spaces with no more plans are searched as a whole.
