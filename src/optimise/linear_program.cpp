@@ -177,6 +177,21 @@ std::int64_t LinearProgram::iterations() const {
   return state_->iterations;
 }
 
+std::vector<unsigned char> LinearProgram::basis() const {
+  state_->flush();
+  const auto count = rows() + variables();
+  const unsigned char* status = state_->clp.statusArray();
+  return status == nullptr ? std::vector<unsigned char>()
+                           : std::vector<unsigned char>(status, status + count);
+}
+
+void LinearProgram::set_basis(const std::vector<unsigned char>& basis) {
+  state_->flush();
+  internal_check(basis.size() == rows() + variables(), "linear program: basis of another one");
+  state_->clp.copyinStatus(basis.data());
+  state_->primal_start = false;
+}
+
 double LinearProgram::safe_bound() const {
   return safe_bound(duals());
 }

@@ -193,24 +193,28 @@ void CbcRun::take(MilpResult& result, std::vector<double> values) const {
 
 void CbcRun::load(OsiClpSolverInterface& solver) const {
   std::vector<int> row, column;
-  std::vector<double> value, lower = model_.row_lower_, upper = model_.row_upper_;
+  std::vector<double> value, lower, upper;
   for (std::size_t i = 0; i < model_.rows(); ++i) {
+    const bool empty = model_.row_start_[i] == model_.row_start_[i + 1];
+    const bool free = std::isinf(model_.row_lower_[i]) && std::isinf(model_.row_upper_[i]);
+    if (free || (empty && model_.row_lower_[i] <= 0 && model_.row_upper_[i] >= 0))
+      continue; // Osi's hot starts have aborted on programs with such rows
     double largest = 0;
     for (std::size_t k = model_.row_start_[i]; k < model_.row_start_[i + 1]; ++k)
       largest = std::max(largest, std::abs(model_.terms_[k].coefficient));
     const double scale = 1 / power_of_two(largest);
     for (std::size_t k = model_.row_start_[i]; k < model_.row_start_[i + 1]; ++k) {
-      row.push_back(static_cast<int>(i));
+      row.push_back(static_cast<int>(lower.size()));
       column.push_back(static_cast<int>(model_.terms_[k].variable));
       value.push_back(model_.terms_[k].coefficient * scale);
     }
-    lower[i] *= scale;
-    upper[i] *= scale;
+    lower.push_back(model_.row_lower_[i] * scale);
+    upper.push_back(model_.row_upper_[i] * scale);
   }
   const auto variables = static_cast<int>(model_.variables());
   CoinPackedMatrix matrix(true, row.data(), column.data(), value.data(),
                           static_cast<CoinBigIndex>(row.size()));
-  matrix.setDimensions(static_cast<int>(model_.rows()), variables);
+  matrix.setDimensions(static_cast<int>(lower.size()), variables);
   std::vector<double> cost = model_.cost_;
   for (double& c : cost)
     c *= scale_;
@@ -261,8 +265,10 @@ void CbcRun::set_up(CbcModel& search, const MilpResult& result) const {
   search.solver()->messageHandler()->setLogLevel(0);
   search.setMaximumNodes(static_cast<int>(
       std::min<std::int64_t>(options_.nodes, std::numeric_limits<std::int32_t>::max())));
-  search.setNumberStrong(0); // strong branching has aborted in Osi's hot starts
-  search.setNumberBeforeTrust(0);
+  // Osi's hot starts, which strong branching uses, abort on some programs of a few columns.
+  const bool strong = model_.variables() >= 20;
+  search.setNumberStrong(strong ? 5 : 0);
+  search.setNumberBeforeTrust(strong ? 10 : 0);
   search.setAllowableGap(0);
   // A better solution is better by a whole step where there are steps.
   const double increment = step_ > 0 ? 0.999 * step_ * scale_ : 1e-6;

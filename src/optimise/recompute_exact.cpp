@@ -1,5 +1,6 @@
 #include "monet/optimise/recompute_exact.hpp"
 
+#include "binary_search.hpp"
 #include "recompute_model.hpp"
 #include "stage_relaxation.hpp"
 
@@ -13,7 +14,9 @@ namespace monet {
 
 namespace {
 
+constexpr std::int64_t kPatience = 50;    // nodes after a solution, before stages become finer
 constexpr std::size_t kSmall = 3000;      // columns
+constexpr double kFewCosts = 100;         // that a better plan may have
 constexpr std::size_t kStages = 48;       // to begin with, fewer where each is coarser
 constexpr std::int64_t kChainSolves = 60; // linear programs per program
 constexpr std::int64_t kProbeSolves = 400;
@@ -190,6 +193,8 @@ private:
   std::vector<std::uint32_t> first_stages(const ReducedRecompute& reduced) const;
   bool prove(const ReducedRecompute& reduced, StageRelaxation& relaxation, bool& rebuild);
   void note(const StageRelaxation& relaxation);
+  BinaryProgram program_of(const StageProgram& program, const StageRelaxation& relaxation) const;
+  MilpResult solve_small(const BinaryProgram& program) const;
   bool solve(const StageProgram& program, const StageRelaxation& relaxation);
   std::vector<std::uint32_t> refine(const ReducedRecompute& reduced, const StageProgram& program,
                                     const RecomputePlan& plan,
@@ -207,6 +212,7 @@ private:
   StageRelaxation::Known known_;
   std::vector<double> solution_;
   int probes_left_ = 1;
+  std::int64_t patience_ = kPatience;
   RecomputeResult result_;
 };
 
@@ -223,36 +229,63 @@ std::vector<std::uint32_t> ExactSearch::first_stages(const ReducedRecompute& red
   return ends;
 }
 
-/// False where a limit came before the optimum of the relaxation.
-bool ExactSearch::solve(const StageProgram& program, const StageRelaxation& relaxation) {
-  MilpModel model;
+/// As plain data. What the relaxation says of rows that matter comes with the rows.
+BinaryProgram ExactSearch::program_of(const StageProgram& program,
+                                      const StageRelaxation& relaxation) const {
+  BinaryProgram model;
   std::vector<std::vector<LinearTerm>> count(known_.size());
+  model.sums.resize(known_.size());
   for (std::uint32_t c = 0; c < program.columns().size(); ++c) {
     const StageProgram::Column& column = program.columns()[c];
-    model.add_variable(column.lower, column.upper, column.cost, column.integer);
-    if (const std::uint32_t op = program.op_of_column(c); op != StageProgram::kNone)
-      count[op].push_back({c, 1.0});
+    const std::uint32_t op = program.op_of_column(c);
+    const bool never = op != StageProgram::kNone && known_[op] == StageRelaxation::Again::never;
+    model.lower.push_back(column.lower);
+    model.upper.push_back(never ? column.lower : column.upper);
+    model.cost.push_back(column.cost);
+    if (op == StageProgram::kNone || never)
+      continue;
+    count[op].push_back({c, 1.0});
+    model.sums[op].push_back(c);
   }
-  for (const LinearRow& row : program.rows())
-    model.add_row(row.terms, row.lower, row.upper);
-  const bool small = program.columns().size() <= kSmall;
-  for (const LinearRow& row : small ? program.memory_rows({}, 0) : relaxation.memory_rows())
-    model.add_row(row.terms, row.lower, row.upper);
-  for (std::size_t op = 0; op < count.size(); ++op) {
+  model.rows = program.rows();
+  model.rows.insert(model.rows.end(), relaxation.memory_rows().begin(),
+                    relaxation.memory_rows().end());
+  model.pool = program.memory_rows({}, 0);
+  for (std::size_t op = 0; op < count.size(); ++op)
     if (known_[op] == StageRelaxation::Again::always)
-      model.add_row(count[op], 1, kUnbounded);
-    if (known_[op] == StageRelaxation::Again::never)
-      for (const LinearTerm& term : count[op])
-        model.set_bounds(term.variable, 0, 0);
-  }
-  MilpOptions limits;
+      model.rows.push_back({count[op], 1, kUnbounded});
+  std::erase_if(model.sums, [](const auto& sum) { return sum.size() < 2; });
+  return model;
+}
+
+/// CBC without cuts: quick nodes, for small programs of which so many plans cost the same that
+/// neither cuts nor prices decide much.
+MilpResult ExactSearch::solve_small(const BinaryProgram& program) const {
+  MilpModel model;
+  for (std::size_t j = 0; j < program.cost.size(); ++j)
+    model.add_variable(program.lower[j], program.upper[j], program.cost[j], true);
+  for (const auto* rows : {&program.rows, &program.pool})
+    for (const LinearRow& row : *rows)
+      model.add_row(row.terms, row.lower, row.upper);
+  MilpOptions options;
+  options.nodes = nodes_;
+  options.cutoff = best_extra();
+  options.cuts = false;
+  options.heuristics = !result_.plan;
+  return model.solve(control_, options);
+}
+
+/// False where a limit came before the optimum of the relaxation.
+bool ExactSearch::solve(const StageProgram& program, const StageRelaxation& relaxation) {
+  const BinaryProgram model = program_of(program, relaxation);
+  BinaryOptions limits;
   limits.nodes = nodes_;
+  limits.patience = patience_;
   limits.cutoff = best_extra();
-  // Rounds of cuts cost more than nodes where these are cheap.
-  limits.cuts = !small;
-  limits.heuristics = !result_.plan;
-  const MilpResult found = model.solve_lazily(
-      control_, limits, [&](std::span<const double> x) { return program.memory_rows(x, 1e-7); });
+  limits.step = cost_step_;
+  const double open = best_extra() - (result_.bound - static_cast<double>(base_));
+  const bool few = model.cost.size() <= kSmall && open <= kFewCosts * cost_step_;
+  const MilpResult found = few ? solve_small(model) : search_binary(model, control_, limits);
   nodes_ = std::max<std::int64_t>(0, nodes_ - std::max<std::int64_t>(found.nodes, 1));
   result_.interrupted = result_.interrupted || found.interrupted;
   solution_ = found.values;
@@ -365,8 +398,15 @@ void ExactSearch::search(bool bound_only) {
     const RecomputePlan plan = plan_of(problem_, reduced, program, solution_);
     consider(plan, "integer program");
     std::vector<std::uint32_t> finer = refine(reduced, program, plan, solution_);
-    if (done() || !whole || finer == ends)
+    if (done() || result_.interrupted)
       break;
+    if (finer == ends) { // stages as fine as they can be, or as the plan needs
+      if (whole || patience_ > kPatience)
+        break;
+      patience_ = std::numeric_limits<std::int64_t>::max();
+      continue;
+    }
+    patience_ = kPatience;
     ends = std::move(finer);
     probes_left_ = std::max(probes_left_, 1);
   }

@@ -130,9 +130,9 @@ TEST(Milp, CutsOffNoOptimum) {
 }
 
 // CBC 2.10.8: two-step rounding cut off the optimum of the first, strong branching aborted on the
-// second.
+// others.
 TEST(Milp, SolvesWhatItsSolverHadTroubleWith) {
-  for (const std::uint64_t seed : {5753U, 4186U}) {
+  for (const std::uint64_t seed : {5753U, 4186U, 13296U}) {
     const Program program = random_program(seed);
     for (const bool cuts : {false, true}) {
       MilpOptions options;

@@ -146,6 +146,10 @@ public:
   std::span<const double> activities() const;    ///< of rows
   std::int64_t iterations() const;               ///< of all solves
 
+  /// Where the next solve begins, to come back to: valid until rows or columns are added.
+  std::vector<unsigned char> basis() const;
+  void set_basis(const std::vector<unsigned char>& basis);
+
   /// A bound that holds whatever the solver did: that of its duals, computed from the data with
   /// rounding errors taken off (Neumaier, Shcherbina 2004). -infinity where an unbounded variable
   /// has a reduced cost of the wrong sign: give variables finite bounds.
