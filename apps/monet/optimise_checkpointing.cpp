@@ -156,6 +156,43 @@ private:
         row.point = evaluate(space_, *row.result.plan, second_);
       outcome_.rows.push_back(std::move(row));
     }
+    if (own_.sweep && own_.least.empty() && own_.method == "automatic")
+      find_least(std::move(options), control);
+  }
+
+  /// Where the last budget has no plan, but none is proven: halves what is between it and the one
+  /// before, with little effort for each, and adds the least memory for which a plan is found.
+  void find_least(CheckpointOptions options, const SearchControl& control) {
+    constexpr int kHalvings = 5;
+    auto& rows = outcome_.rows;
+    if (rows.size() < 2 || rows.back().point || rows.back().result.infeasible ||
+        !rows[rows.size() - 2].point)
+      return;
+    CheckpointRow least = rows[rows.size() - 2];
+    std::int64_t too_small = rows.back().budget;
+    options.effort /= 4;
+    for (int i = 0; i < kHalvings && too_small + 1 < least.budget && !control.interrupted(); ++i) {
+      const std::int64_t middle = too_small + (least.budget - too_small) / 2;
+      options.starts.assign(1, *least.result.plan);
+      RecomputeResult found = checkpoint_front(space_, {&middle, 1}, options, control).front();
+      if (!found.plan) {
+        too_small = middle;
+        continue;
+      }
+      const CheckpointPoint point = evaluate(space_, *found.plan, second_);
+      found.bound = std::max(found.bound, least.result.bound);
+      least = {point.memory(outcome_.memory), std::move(found), point};
+    }
+    if (least.budget >= rows[rows.size() - 2].budget)
+      return;
+    for (CheckpointRow& row : rows) // a plan for less memory is one for more
+      if (row.point && row.point->cost > least.point->cost) {
+        row.result.plan = least.result.plan;
+        row.result.outcome = least.result.outcome;
+        row.result.method = least.result.method;
+        row.point = least.point;
+      }
+    rows.insert(rows.end() - 1, std::move(least));
   }
 
   void search_genetic(const SearchControl& control) {
