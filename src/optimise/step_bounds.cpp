@@ -1,6 +1,7 @@
 #include "monet/optimise/step_bounds.hpp"
 
 #include "core_work.hpp"
+#include "read_again.hpp"
 #include "step_cone.hpp"
 
 #include "monet/base/errors.hpp"
@@ -120,6 +121,7 @@ struct Separator {
   double clean = 0;          ///< bits of tensors without producer, read before and after
   double sources_before = 0; ///< bits of tensors without producer that are read before
   double sources_after = 0;
+  double again = 0;                ///< bits that are read twice after it, see ReadAgain
   double left_after = 0;           ///< bits that are written after it because they outlive the step
   std::vector<double> read_before; ///< per tensor without producer, bits
   std::vector<double> read_after;
@@ -133,7 +135,7 @@ public:
   StepBounder(const TrainingGraph& step, const Chip& chip, const StepBoundOptions& options)
       : graph_(step.graph), options_(options), table_(work_table(step, chip, options)),
         work_(table_), offchip_(chip), room_(onchip_bits(chip)), leakage_(leakage_per_cycle(chip)),
-        traffic_(compulsory_traffic(graph_)) {
+        traffic_(compulsory_traffic(graph_)), again_(graph_, room_) {
     for (const Operator& op : graph_.operators()) {
       every_.push_back(full_tile(op.nest));
       if (every_.back().empty())
@@ -257,15 +259,17 @@ private:
       after[t] *= bits(t);
     at.read_before = std::move(before);
     at.read_after = std::move(after);
+    at.again = again_.bits(&at.after);
     at.begin = work_.of(first);
     at.end = work_.of(last);
   }
 
   /// Of what is live at a point, what the chip cannot hold has to come again.
   void spill() {
+    bounds_.spilled_read.value = static_cast<std::int64_t>(again_.bits(nullptr));
     for (const Separator& at : separators_) {
       const double dirty = options_.made_once ? at.dirty : 0;
-      const double read = dirty + at.clean - room_;
+      const double read = dirty + at.clean - room_ + at.again;
       const double written = std::max(0.0, not_left_behind(at, dirty) - room_);
       if (read + written <=
           static_cast<double>((bounds_.spilled_read + bounds_.spilled_written).value))
@@ -349,7 +353,7 @@ private:
               std::max(writes[j], writes[i] + std::max(0.0, made_between(at(i), at(j)) - room_));
       }
       const double dirty = options_.made_once ? at(j).dirty : 0;
-      double total = reads[j] + std::max(0.0, at(j).sources_after + dirty - room_);
+      double total = reads[j] + std::max(0.0, at(j).sources_after + dirty - room_) + at(j).again;
       // Elements of tensors without producer that no window has counted.
       const std::vector<double> known = larger(counted[j], at(j).read_after);
       for (std::size_t t = 0; t < known.size(); ++t)
@@ -429,8 +433,8 @@ private:
       const double dirty = options_.made_once ? at.dirty : 0;
       const double first =
           offchip_.cycles(at.sources_before, std::max(0.0, not_left_behind(at, dirty) - room_));
-      const double last =
-          offchip_.cycles(std::max(0.0, at.sources_after + dirty - room_), at.left_after);
+      const double last = offchip_.cycles(
+          std::max(0.0, at.sources_after + dirty - room_) + at.again, at.left_after);
       bounds_.phases = std::max(bounds_.phases, std::max(at.begin, first) + std::max(at.end, last));
     }
   }
@@ -443,6 +447,7 @@ private:
   double room_;    ///< bits
   double leakage_; ///< pJ per cycle
   CompulsoryTraffic traffic_;
+  ReadAgain again_;
   std::vector<std::vector<Interval>> every_; ///< per operator
   std::vector<Separator> separators_;
   std::vector<std::size_t> chosen_; ///< of separators_
