@@ -27,6 +27,12 @@ TEST(OptimiseFusion, StacksOutIsScheduledToTheSameCycle) {
   for (const nlohmann::json& other : json["compared"])
     EXPECT_LE(json["best"], other["latency_cycles"]) << other["name"];
   EXPECT_GE(json["compared"].size(), 3U);
+  EXPECT_EQ(json["compared"].size() + json["skipped"].size(), 5U); // the best, and four to compare
+  EXPECT_FALSE(json["kept"].empty());
+  for (const nlohmann::json& rule : json["kept"]) {
+    EXPECT_GE(rule["fraction"], 0.0) << rule["rule"];
+    EXPECT_LE(rule["fraction"], 1.0) << rule["rule"];
+  }
 
   std::vector<std::string> again{"schedule", "--mode", "fused",   "--stacks", scratch / "best.yaml",
                                  "--json",   "-",      "--verify"};
