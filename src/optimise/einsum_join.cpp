@@ -152,6 +152,10 @@ private:
         ++statistics_.fitting;
         if (limits_.to_go != nullptr && !slack_.promising(out_[0], peak_))
           continue;
+        if (limits_.most != nullptr &&
+            static_cast<double>(out_[0]) + limits_.price * static_cast<double>(peak_) >
+                (*limits_.most)[edge.to])
+          continue;
         ++statistics_.promising;
         if (beaten(edge.to))
           continue;

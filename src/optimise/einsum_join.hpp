@@ -75,6 +75,9 @@ struct JoinLimits {
   std::int64_t max_joins = 0;    ///< of the statistics; 0: any number
   bool one_buffer =
       false; ///< what has ended below no loop is forgotten, since it fits: P_0 is only told
+  /// Per node after the last step: of no use where DRAM bits + price * peak are more.
+  const std::vector<double>* most = nullptr;
+  double price = 0;
   const ToGo* to_go = nullptr; ///< with what is known: rows that cannot lead past it are dropped
   std::vector<Point> known;    ///< peaks rising, DRAM bits falling
 };

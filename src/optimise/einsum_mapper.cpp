@@ -1,12 +1,14 @@
 #include "monet/optimise/einsum_mapper.hpp"
 
 #include "einsum_plan.hpp"
+#include "einsum_prices.hpp"
 
 #include "monet/base/errors.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <numeric>
 
@@ -257,27 +259,58 @@ std::vector<Stored> stored_of(const Cascade& c) {
   return stored;
 }
 
+struct Round {
+  std::uint32_t longest;
+  std::size_t nodes;
+  std::int64_t pairs;
+  std::int64_t joins;
+};
+/// Each with the bounds of the one before: longer runs, of which fewer are of use.
+constexpr std::array<Round, 4> kRounds{{{4, 300, 100'000, 3'000'000},
+                                        {8, 1'000, 300'000, 10'000'000},
+                                        {20, 3'000, 1'000'000, 30'000'000},
+                                        {60, 10'000, 3'000'000, 100'000'000}}};
+
 /// Run by run, for one buffer; whether what is found is proven best.
 bool map_runs(const Cascade& c, const EinsumOptions& options, const SearchControl& control,
               EinsumResult& result) {
-  RunLimits limits;
-  limits.buffer_bits = options.buffer_bits.value_or(kMost);
-  limits.unordered = options.reference_rules;
-  limits.nodes = std::min(limits.nodes, options.max_futures);
-  const RunTable runs = make_runs(c, limits, control);
-  if (control.interrupted())
-    return false;
-  PlanProblem problem{runs, static_cast<std::uint32_t>(c.cascade.einsums.size()), stored_of(c),
-                      limits.buffer_bits, kMost};
-  if (!result.front.empty())
-    problem.known = result.front.back().dram_bits;
-  const Plan plan = plan_runs(problem, {}, control);
-  if (std::all_of(c.table.rows.begin(), c.table.rows.end(),
-                  [](const Rows& rows) { return rows.complete; }))
-    result.bound_dram_bits = std::max(result.bound_dram_bits, plan.bound);
-  if (!plan.runs.empty())
-    merge(result.front, {point_of(c, limits, runs, plan)});
-  return !result.front.empty() && result.bound_dram_bits >= result.front.back().dram_bits;
+  const bool all_rows = std::all_of(c.table.rows.begin(), c.table.rows.end(),
+                                    [](const Rows& rows) { return rows.complete; });
+  RunBounds bounds;
+  RunTable first;
+  for (const Round& round : kRounds) {
+    RunLimits limits;
+    limits.buffer_bits = options.buffer_bits.value_or(kMost);
+    limits.unordered = options.reference_rules;
+    limits.longest = round.longest;
+    limits.nodes = std::min(round.nodes, options.max_futures);
+    limits.pairs = round.pairs;
+    limits.joins = round.joins;
+    limits.bounds = bounds.before.empty() ? nullptr : &bounds;
+    RunTable runs = make_runs(c, limits, control);
+    if (control.interrupted())
+      return false;
+    PlanProblem problem{runs,         static_cast<std::uint32_t>(c.cascade.einsums.size()),
+                        stored_of(c), limits.buffer_bits,
+                        kMost,        bounds};
+    if (!result.front.empty())
+      problem.known = result.front.back().dram_bits;
+    Plan plan = plan_runs(problem, {}, control);
+    if (all_rows)
+      result.bound_dram_bits = std::max(result.bound_dram_bits, plan.bound);
+    if (!plan.runs.empty())
+      merge(result.front, {point_of(c, limits, runs, plan)});
+    if (!result.front.empty() && result.bound_dram_bits >= result.front.back().dram_bits)
+      return true;
+    if (runs.complete || control.interrupted())
+      return false;
+    bounds = std::move(plan.bounds);
+    if (first.runs.empty())
+      first = std::move(runs);
+    Prices({first, problem.einsums, problem.stored, problem.buffer_bits, kMost, bounds}, bounds)
+        .fill(bounds);
+  }
+  return false;
 }
 
 /// Whether a tensor that may stay in the buffer lives so long that futures become many.

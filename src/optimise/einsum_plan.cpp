@@ -41,7 +41,7 @@ struct Stage {
 class Planner {
 public:
   Planner(const PlanProblem& problem, const PlanEffort& effort, const SearchControl& control)
-      : problem_(problem), effort_(effort), control_(control), prices_(problem),
+      : problem_(problem), effort_(effort), control_(control), prices_(problem, problem.bounds),
         width_((problem.stored.size() + 63) / 64), left_(effort.work) {
     index_demands();
     find_alive();
@@ -54,22 +54,34 @@ public:
 
   Plan run() {
     best_.dram = problem_.known;
+    sift();
     search(false, effort_.first_states);
-    prices_.improve(upper(), effort_.price_steps / 2, control_);
-    search(false, effort_.first_states);
-    prices_.improve(upper(), effort_.price_steps / 2, control_);
-    search(false, 4 * effort_.first_states);
+    for (int half = 0; half < 2; ++half) {
+      prices_.improve(upper(), effort_.price_steps / 2, control_);
+      sift();
+      search(false, effort_.first_states);
+    }
     best_.bound = std::min(best_.dram, rounded_up(prices_.bound()));
     if (best_.bound < best_.dram && !control_.interrupted()) {
+      sift();
       const std::int64_t proven = search(true, effort_.states);
       best_.bound = std::min(best_.dram, std::max(best_.bound, proven));
     }
+    best_.bounds = prices_.bounds(wanted());
     return std::move(best_);
   }
 
 private:
   std::int64_t upper() const {
     return best_.dram == kMost ? 2 * rounded_up(prices_.bound()) : best_.dram;
+  }
+  /// The next better plan has at most so many DRAM bits: all are multiples of the step.
+  double wanted() const { return static_cast<double>((best_.dram - 1) / step_ * step_); }
+  /// Marks runs that no better plan has.
+  void sift() {
+    useful_.assign(problem_.table.runs.size(), false);
+    for (std::size_t r = 0; r < useful_.size(); ++r)
+      useful_[r] = prices_.useful(r, wanted());
   }
   std::int64_t rounded_up(double bound) const {
     if (!(bound < 9e18))
@@ -172,7 +184,7 @@ private:
       left_ -= static_cast<std::int64_t>(demand.runs.size());
       for (const std::uint32_t r : demand.runs) {
         const Run& run = problem_.table.runs[r];
-        if (!pieces && (run.open_begin || run.open_end))
+        if (!useful_[r] || (!pieces && (run.open_begin || run.open_end)))
           continue;
         follow(at, i, r, beside, next);
       }
@@ -191,8 +203,7 @@ private:
     State next;
     next.dram = state.dram + std::prev(fits)->dram;
     const double rest = prices_.rest(run.end, run.open_end);
-    // The next better plan: all are multiples of the step.
-    const double limit = static_cast<double>((best_.dram - 1) / step_ * step_);
+    const double limit = wanted();
     const std::uint64_t* const before = stages_[at].words.data() + state.words;
     const std::uint64_t* const adds = adds_.data() + r * 2 * width_;
     const std::uint64_t* const alive = alive_.data() + run.end * width_;
@@ -284,6 +295,7 @@ private:
   Words adds_;                               ///< by run: places of what it makes
   Words alive_;                              ///< by place
   std::vector<Stage> stages_;
+  std::vector<bool> useful_; ///< by run
   double dropped_ = 0;
   Plan best_;
 };

@@ -36,6 +36,7 @@ struct Plan {
   std::int64_t dram = kMost;
   std::int64_t peak = 0;
   std::int64_t bound = 0; ///< of any mapping; `known` when none is better
+  RunBounds bounds;       ///< for runs that may make better plans
 };
 
 struct PlanProblem {
@@ -44,6 +45,7 @@ struct PlanProblem {
   std::vector<Stored> stored; ///< by tensor
   std::int64_t buffer_bits = 0;
   std::int64_t known = kMost; ///< only plans with less DRAM traffic are wanted
+  RunBounds bounds;           ///< of other runs of the cascade, or empty: prices to begin with
 };
 
 Plan plan_runs(const PlanProblem& problem, const PlanEffort& effort, const SearchControl& control);

@@ -13,7 +13,7 @@ constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 
 } // namespace
 
-Prices::Prices(const PlanProblem& problem) : problem_(problem) {
+Prices::Prices(const PlanProblem& problem, const RunBounds& bounds) : problem_(problem) {
   const std::uint32_t count = problem.einsums;
   std::vector<std::uint32_t> index;
   std::vector<std::vector<std::uint32_t>> users(count); // stored tensors that an Einsum uses
@@ -33,6 +33,11 @@ Prices::Prices(const PlanProblem& problem) : problem_(problem) {
       std::max(1.0, bits / static_cast<double>(std::max<std::size_t>(1, problem.stored.size())));
   capacity_.assign(count, 0);
   agreement_.assign(uses, 0);
+  if (!bounds.capacity.empty()) {
+    for (std::uint32_t e = 0; e < count; ++e)
+      capacity_[e] = bounds.capacity[e] * unit_;
+    agreement_ = bounds.agreement;
+  }
   from_.assign(2 * count + 3, 0);
   for (const Run& run : problem.table.runs) {
     ++from_[2 * run.begin + (run.open_begin ? 1U : 0U) + 1];
@@ -67,6 +72,7 @@ Prices::Prices(const PlanProblem& problem) : problem_(problem) {
   for (std::size_t i = 1; i < from_.size(); ++i)
     from_[i] += from_[i - 1];
   compute();
+  lead();
   best_ = value_;
 }
 
@@ -115,6 +121,7 @@ void Prices::compute() {
       }
     }
   }
+  after_ = rest_;
   stored_.assign(problem_.stored.size(), {});
   std::vector<double> unborn(count + 1, 0); // of tensors whose first use is there
   for (std::size_t k = 0; k < problem_.stored.size(); ++k) {
@@ -138,7 +145,70 @@ void Prices::compute() {
     rest_[2 * at] += shared;
     rest_[2 * at + 1] += shared;
   }
+  constant_ = later - capacity * above_[count];
   value_ = rest_[0];
+}
+
+/// The least of all paths that lead to each place.
+void Prices::lead() {
+  before_.assign(rest_.size(), kInfinite);
+  before_[0] = 0;
+  for (std::uint32_t at = 0; at < 2 * problem_.einsums; ++at) {
+    for (std::uint32_t r = from_[at]; r < from_[at + 1] && before_[at] != kInfinite; ++r) {
+      const Run& run = problem_.table.runs[r];
+      std::uint32_t point = 0;
+      double& to = before_[2 * run.end + (run.open_end ? 1U : 0U)];
+      to = std::min(to, before_[at] + run_price(r, point));
+    }
+  }
+}
+
+bool Prices::useful(std::size_t r, double most) const {
+  const Run& run = problem_.table.runs[r];
+  std::uint32_t point = 0;
+  return before_[2 * run.begin + (run.open_begin ? 1U : 0U)] + run_price(r, point) +
+             after_[2 * run.end + (run.open_end ? 1U : 0U)] + constant_ <=
+         most + 1e-9 * (std::abs(most) + std::abs(constant_)) + 0.5;
+}
+
+RunBounds Prices::bounds(double most) const {
+  RunBounds bounds{capacity_, agreement_, before_, after_, constant_, most, {}, {}};
+  for (double& price : bounds.capacity)
+    price /= unit_;
+  for (std::size_t k = 0; k < problem_.stored.size(); ++k) {
+    const std::uint32_t t = problem_.stored[k].tensor;
+    bounds.bits.resize(t + 1U, 0);
+    bounds.first_use.resize(t + 1U, 0);
+    bounds.bits[t] = problem_.stored[k].bits;
+    bounds.first_use[t] = first_use_[k];
+  }
+  return bounds;
+}
+
+void Prices::fill(RunBounds& bounds) const {
+  std::vector<bool> missing;
+  for (const double before : bounds.before)
+    missing.push_back(before == kInfinite);
+  for (std::uint32_t at = 0; at < 2 * problem_.einsums; ++at) {
+    for (std::uint32_t r = from_[at]; r < from_[at + 1] && bounds.before[at] != kInfinite; ++r) {
+      const Run& run = problem_.table.runs[r];
+      const std::uint32_t to = 2 * run.end + (run.open_end ? 1U : 0U);
+      std::uint32_t point = 0;
+      if (missing[to])
+        bounds.before[to] = std::min(bounds.before[to], bounds.before[at] + run_price(r, point));
+    }
+  }
+  for (std::uint32_t at = 2 * problem_.einsums; at-- > 0;) {
+    if (bounds.after[at] != kInfinite)
+      continue;
+    for (std::uint32_t r = from_[at]; r < from_[at + 1]; ++r) {
+      const Run& run = problem_.table.runs[r];
+      std::uint32_t point = 0;
+      bounds.after[at] =
+          std::min(bounds.after[at],
+                   bounds.after[2 * run.end + (run.open_end ? 1U : 0U)] + run_price(r, point));
+    }
+  }
 }
 
 /// By how much the cheapest choices break the rules that have prices; returns the sum of squares.
@@ -215,6 +285,7 @@ void Prices::improve(std::int64_t upper, int steps, const SearchControl& control
   capacity_ = std::move(best_capacity);
   agreement_ = std::move(best_agreement);
   compute();
+  lead();
 }
 
 } // namespace monet::einsum

@@ -17,7 +17,8 @@ struct PricedRun {
 
 class Prices {
 public:
-  explicit Prices(const PlanProblem& problem);
+  /// From the prices of `bounds`, if there are any.
+  Prices(const PlanProblem& problem, const RunBounds& bounds);
 
   /// Steps of a subgradient method; keeps the best prices. `upper` is a plan's DRAM bits.
   void improve(std::int64_t upper, int steps, const SearchControl& control);
@@ -29,8 +30,17 @@ public:
   /// ... plus that for each tensor in the buffer there, by index.
   double stored(std::size_t index, std::uint32_t at) const { return stored_[index][at]; }
 
+  /// Whether a plan with at most so many DRAM bits may have this run.
+  bool useful(std::size_t run, double most) const;
+  /// All that these prices say of runs, where only plans of at most `most` DRAM bits are wanted.
+  RunBounds bounds(double most) const;
+
+  /// Bounds for places that no run of another table led to or from, by the runs of this one.
+  void fill(RunBounds& bounds) const;
+
 private:
   void compute();
+  void lead();
   double run_price(std::size_t r, std::uint32_t& point) const;
   double slopes(std::vector<double>& capacity, std::vector<double>& agreement) const;
 
@@ -49,6 +59,9 @@ private:
   std::vector<std::uint32_t> chosen_point_;
   std::vector<std::vector<double>> stored_;
   double value_ = 0;
+  double constant_ = 0;        ///< rest_ of nothing but what stores tensors, at the begin
+  std::vector<double> before_; ///< by 2 * place + open: of the runs that lead there
+  std::vector<double> after_;  ///< of those that lead on
 };
 
 } // namespace monet::einsum

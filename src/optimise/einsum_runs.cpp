@@ -3,6 +3,7 @@
 #include "monet/base/errors.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 namespace monet::einsum {
@@ -19,6 +20,7 @@ public:
   Window(const Cascade& c, std::uint32_t begin, bool open)
       : c_(c), begin_(begin), open_(open), local_(c.cascade.tensors.size(), kUnknown) {}
 
+  std::uint32_t begin() const { return begin_; }
   bool ended() const { return begin_ + uses_.size() == c_.cascade.einsums.size(); }
   std::size_t length() const { return uses_.size(); }
   /// One Einsum more.
@@ -49,9 +51,12 @@ public:
                             (from_before ? 8U : 0U) |
                             (c_.following.may_stay[tensors_[use.tensor]] ? 16U : 0U)));
     }
-    signature_.push_back(~std::uint64_t{0});
     uses_.push_back(std::move(uses));
+    passed_ = open_ && something_passes();
+    signature_.push_back(passed_ ? ~std::uint64_t{1} : ~std::uint64_t{0});
   }
+  /// Whether a tensor that it does not use may need the loops at its end, which began before it.
+  bool passed() const { return passed_; }
   const std::vector<std::uint64_t>& signature() const { return signature_; }
   std::uint32_t tensor(std::uint32_t local) const { return tensors_[local]; }
   bool comes_from_before(std::uint32_t tensor) const {
@@ -79,7 +84,54 @@ public:
     return pattern;
   }
 
+  /// At most what DRAM bits and priced peak of a part that ends in this future may be.
+  double most(const Node& node, const RunBounds& bounds) const {
+    const std::size_t open_begin = 2 * begin_ + (open_ ? 1U : 0U);
+    const std::size_t end = begin_ + uses_.size();
+    const double price = price_of(bounds);
+    const double after = !node.trips.empty() ? bounds.after[2 * end + 1]
+                         : !passed_          ? bounds.after[2 * end]
+                                    : std::min(bounds.after[2 * end], bounds.after[2 * end + 1]);
+    double most = bounds.most - bounds.constant - bounds.before[open_begin] - after;
+    std::size_t next = 0;
+    for (std::uint32_t local = 0; local < tensors_.size(); ++local) {
+      while (next < node.live.size() && node.live[next].tensor < local)
+        ++next;
+      const bool lives = next < node.live.size() && node.live[next].tensor == local;
+      const std::uint32_t t = tensors_[local];
+      const bool stored = lives && node.live[next].level == 0;
+      // One with a life that ended is a part of nothing, or was anywhere.
+      const bool anywhere = !lives && open_ && comes_from_before(t);
+      if (!c_.following.may_stay[t] || (!stored && !anywhere))
+        continue;
+      most += price * static_cast<double>(bounds.bits[t]);
+      const std::vector<std::uint32_t>& uses = c_.following.uses[t];
+      for (std::size_t u = 0; u < uses.size(); ++u) {
+        if (uses[u] < begin_ || uses[u] >= end)
+          continue;
+        const double agreement = bounds.agreement[bounds.first_use[t] + u];
+        most -= stored ? agreement : std::min(0.0, agreement);
+      }
+    }
+    return most + 1e-9 * (std::abs(bounds.most) + std::abs(bounds.constant)) + 0.5;
+  }
+  double price_of(const RunBounds& bounds) const {
+    double price = 0;
+    for (std::size_t e = begin_; e < begin_ + uses_.size(); ++e)
+      price += bounds.capacity[e];
+    return price;
+  }
+
 private:
+  bool something_passes() const {
+    for (std::uint32_t t = 0; t < local_.size(); ++t) {
+      if (local_[t] == kUnknown && c_.following.followed[t] && c_.following.may_stay[t] &&
+          comes_from_before(t) && c_.following.uses[t].back() >= begin_ + uses_.size())
+        return true;
+    }
+    return false;
+  }
+
   const Cascade& c_;
   std::uint32_t begin_;
   bool open_;
@@ -87,6 +139,7 @@ private:
   std::vector<std::uint32_t> tensors_; ///< by local number
   std::vector<Uses> uses_;
   std::vector<std::uint64_t> signature_;
+  bool passed_ = false;
 };
 
 void keep_nodes(Layer& layer, const std::vector<bool>& keep) {
@@ -142,6 +195,13 @@ private:
     JoinLimits limits;
     limits.buffer_bits = limits_.buffer_bits;
     limits.max_rows = i == 0 ? 0 : limits_.rows;
+    std::vector<double> most;
+    if (limits_.bounds != nullptr) {
+      for (const Node& node : graph_.steps.back().layer.nodes)
+        most.push_back(window_.most(node, *limits_.bounds));
+      limits.most = &most;
+      limits.price = window_.price_of(*limits_.bounds);
+    }
     Joined joined;
     std::vector<NodeRows> after = join_last(graph_, before, limits, control_, joined, statistics_);
     if (!joined.complete) {
@@ -156,7 +216,7 @@ private:
         add(layer.nodes[n], after[n]);
       keep.push_back(!ends && after[n].size() > 0);
     }
-    emit(i + 1, false);
+    emit(i + 1, false, window_.passed());
     std::size_t next = 0;
     for (std::size_t n = 0; n < keep.size(); ++n) {
       if (!keep[n])
@@ -203,7 +263,7 @@ private:
   bool cut(std::size_t length, const std::vector<NodeRows>& rows) {
     for (std::size_t n = 0; length > 0 && n < rows.size(); ++n)
       add(graph_.steps.back().layer.nodes[n], rows[n]);
-    emit(length, true);
+    emit(length, true, false);
     return false;
   }
 
@@ -215,7 +275,7 @@ private:
       points.push_back({*std::max_element(row + first_peak, row + rows.stride), row[0]});
     }
   }
-  void emit(std::size_t length, bool open) {
+  void emit(std::size_t length, bool open, bool both) {
     for (auto& [pattern, points] : found_) {
       thin(points);
       Run run;
@@ -223,7 +283,11 @@ private:
       run.open_end = open;
       run.crossing = pattern;
       run.points = std::move(points);
-      runs_.push_back(std::move(run));
+      runs_.push_back(run);
+      if (both) {
+        run.open_end = true;
+        runs_.push_back(std::move(run));
+      }
     }
     found_.clear();
   }
@@ -290,11 +354,13 @@ RunTable make_runs(const Cascade& cascade, const RunLimits& limits, const Search
   std::vector<bool> opened(count + 1, false); // where a piece ends
   for (std::uint32_t begin = 0; begin < count && !control.interrupted(); ++begin) {
     for (const bool open : {false, true}) {
-      if (open && !opened[begin])
+      if (open && (begin == 0 || (limits.bounds != nullptr && !opened[begin])))
         continue;
       Window known_window(cascade, begin, open);
       const std::size_t first = table.runs.size();
-      if (const Known::Entry* entry = known.find(cascade, begin, open, known_window)) {
+      const Known::Entry* const entry =
+          limits.bounds == nullptr ? known.find(cascade, begin, open, known_window) : nullptr;
+      if (entry != nullptr) {
         append_runs(entry->runs, known_window, begin, open, table);
       } else {
         Window window(cascade, begin, open);
@@ -303,7 +369,8 @@ RunTable make_runs(const Cascade& cascade, const RunLimits& limits, const Search
         fresh.signature = window.signature();
         fresh.length = window.length();
         append_runs(fresh.runs, window, begin, open, table);
-        known.add(cascade.table.of[begin], open, std::move(fresh));
+        if (limits.bounds == nullptr)
+          known.add(cascade.table.of[begin], open, std::move(fresh));
       }
       for (std::size_t i = first; i < table.runs.size(); ++i)
         opened[table.runs[i].end] = opened[table.runs[i].end] || table.runs[i].open_end;

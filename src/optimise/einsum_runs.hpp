@@ -40,14 +40,31 @@ struct Run {
   std::vector<Point> points; ///< peaks rising, DRAM bits falling
 };
 
+/// What prices (einsum_prices.hpp) say of a path through runs: a run, or the part of one up to
+/// some Einsum, is of no use if before + DRAM bits + price of its peak + agreement + after is more
+/// than `most`.
+struct RunBounds {
+  std::vector<double> capacity;  ///< by Einsum: of one bit
+  std::vector<double> agreement; ///< by use of a stored tensor
+  std::vector<double> before;    ///< by 2 * place + open: of the runs that lead there, at least
+  std::vector<double> after;     ///< of those that lead on, at least
+  double constant = 0;           ///< of what stores tensors and of all of the buffer
+  double most = std::numeric_limits<double>::infinity();
+
+  /// By tensor: its bits where it is stored, and the index of the price of its first use.
+  std::vector<std::int64_t> bits;
+  std::vector<std::uint32_t> first_use;
+};
+
 struct RunLimits {
   std::int64_t buffer_bits = kMost;
-  bool unordered = false;          ///< the reference's rule (EinsumOptions)
-  std::uint32_t longest = 40;      ///< Einsums of a run before it is cut
-  std::size_t nodes = 2'000;       ///< futures after an Einsum before a run is cut
-  std::int64_t pairs = 300'000;    ///< of futures and groups from one begin
-  std::int64_t joins = 40'000'000; ///< of rows from one begin
-  std::size_t rows = 400'000;      ///< after one Einsum
+  const RunBounds* bounds = nullptr; ///< with them equal runs are no longer equal
+  bool unordered = false;            ///< the reference's rule (EinsumOptions)
+  std::uint32_t longest = 4;         ///< Einsums of a run before it is cut
+  std::size_t nodes = 300;           ///< futures after an Einsum before a run is cut
+  std::int64_t pairs = 100'000;      ///< of futures and groups from one begin
+  std::int64_t joins = 3'000'000;    ///< of rows from one begin
+  std::size_t rows = 400'000;        ///< after one Einsum
 };
 
 struct RunTable {
