@@ -164,9 +164,8 @@ private:
     return true;
   }
 
-  Node key_after(const Node& left, std::size_t g) const {
+  Node key_after(const Node& left, std::size_t g, std::size_t loops) const {
     const RowGroup& group = rows_.groups[g];
-    const std::size_t loops = loops_after(left, g);
     Node state;
     for (std::size_t l = 0; l < loops; ++l)
       state.trips.push_back(group.path[l].trips);
@@ -202,7 +201,13 @@ private:
     if (!compatible(before_[from], group))
       return;
     ++statistics_.compatible;
-    Node fresh = key_after(before_[from], group);
+    const std::size_t loops = loops_after(before_[from], group);
+    add(from, group, key_after(before_[from], group, loops));
+    if (allowed_.goes_on && loops == 0 && !rows_.groups[group].path.empty())
+      add(from, group, key_after(before_[from], group, 1));
+  }
+
+  void add(std::uint32_t from, std::uint32_t group, Node fresh) {
     const auto [at, inserted] =
         known_.try_emplace(key_of(fresh), static_cast<std::uint32_t>(layer_.nodes.size()));
     if (inserted)

@@ -64,6 +64,8 @@ struct LayerRules {
   bool unordered = false; ///< the reference's rule (EinsumOptions)
   bool relaxed = false;   ///< tensors that are not followed may share loops, too
   std::size_t max_pairs = std::numeric_limits<std::size_t>::max(); ///< of nodes with groups
+  /// Tensors that are not followed may need the outermost loop after the Einsum.
+  bool goes_on = false;
 };
 
 /// The layer after one Einsum more; a part of it when interrupted. Beyond `max_pairs` only every

@@ -267,8 +267,8 @@ struct Round {
 };
 /// Each with the bounds of the one before: longer runs, of which fewer are of use.
 constexpr std::array<Round, 4> kRounds{{{4, 300, 100'000, 3'000'000},
-                                        {8, 1'000, 300'000, 10'000'000},
-                                        {20, 3'000, 1'000'000, 30'000'000},
+                                        {12, 1'000, 300'000, 10'000'000},
+                                        {30, 3'000, 1'000'000, 30'000'000},
                                         {60, 10'000, 3'000'000, 100'000'000}}};
 
 /// Run by run, for one buffer; whether what is found is proven best.

@@ -27,8 +27,10 @@ struct State {
   double total = 0;        ///< with the rest, at least
   std::int64_t bits = 0;   ///< of tensors that stay in the buffer
   std::int64_t beside = 0; ///< of those beside the run that led here
-  std::uint32_t words = 0; ///< index of the places of tensors: whole in the buffer, below loops
+  /// Index of the places of tensors: whole in the buffer, below loops; both: anywhere.
+  std::uint32_t words = 0;
   std::uint32_t from = kNone;
+  std::uint32_t begin = 0; ///< of the runs since the last place without loops
   Plan::Choice choice;
   bool proper = true; ///< no open ends so far
 };
@@ -103,6 +105,7 @@ private:
     for (std::uint32_t r = 0; r < runs.size(); ++r) {
       const Run& run = runs[r];
       Demand demand{Words(width_), Words(2 * width_), Words(width_), {}};
+      std::vector<bool> listed(problem_.stored.size(), false);
       for (const Run::Crossing& crossing : run.crossing) {
         const std::uint32_t k = index[crossing.tensor];
         const std::uint64_t bit = std::uint64_t{1} << (k & 63U);
@@ -110,12 +113,20 @@ private:
         std::uint64_t* const places = before ? demand.held.data() : adds_.data() + r * 2 * width_;
         if (before)
           demand.asked[k >> 6U] |= bit;
+        listed[k] = true;
         if (crossing.place != Place::dram)
           places[(crossing.place == Place::loops ? width_ : 0) + (k >> 6U)] |= bit;
       }
       for (std::uint32_t k = 0; k < problem_.stored.size(); ++k) {
-        for (const std::uint32_t e : problem_.stored[k].uses)
-          demand.used[k >> 6U] |= e >= run.begin && e < run.end ? std::uint64_t{1} << (k & 63U) : 0;
+        const Stored& stored = problem_.stored[k];
+        const std::uint64_t bit = std::uint64_t{1} << (k & 63U);
+        for (const std::uint32_t e : stored.uses)
+          demand.used[k >> 6U] |= e >= run.begin && e < run.end ? bit : 0;
+        if (run.open_begin && !listed[k] && stored.uses.front() >= run.begin &&
+            stored.uses.front() < run.end && stored.uses.back() >= run.end) { // anywhere
+          adds_[r * 2 * width_ + (k >> 6U)] |= bit;
+          adds_[r * 2 * width_ + width_ + (k >> 6U)] |= bit;
+        }
       }
       std::vector<Demand>& at = demands_[2 * run.begin + (run.open_begin ? 1U : 0U)];
       const auto same = std::find_if(at.begin(), at.end(), [&](const Demand& d) {
@@ -145,7 +156,7 @@ private:
     stages_.assign(2 * problem_.einsums + 2, {});
     dropped_ = static_cast<double>(kMost);
     State first;
-    first.total = prices_.rest(0, false);
+    first.total = prices_.rest(0, false, 0);
     stages_[0].states.push_back(first);
     stages_[0].words.assign(2 * width_, 0);
     std::int64_t least = kMost;
@@ -174,9 +185,11 @@ private:
       bool agrees = true;
       std::int64_t beside = state.bits;
       for (std::size_t w = 0; w < width_ && agrees; ++w) {
-        agrees = (places[w] & demand.asked[w]) == demand.held[w] &&
-                 (places[width_ + w] & demand.asked[w]) == demand.held[width_ + w];
-        for (std::uint64_t used = places[w] & demand.used[w]; used != 0; used &= used - 1)
+        const std::uint64_t asked = demand.asked[w] & ~(places[w] & places[width_ + w]);
+        agrees = (places[w] & asked) == (demand.held[w] & asked) &&
+                 (places[width_ + w] & asked) == (demand.held[width_ + w] & asked);
+        for (std::uint64_t used = places[w] & ~places[width_ + w] & demand.used[w]; used != 0;
+             used &= used - 1)
           beside -= problem_.stored[64 * w + static_cast<std::size_t>(std::countr_zero(used))].bits;
       }
       if (!agrees)
@@ -202,23 +215,36 @@ private:
       return;
     State next;
     next.dram = state.dram + std::prev(fits)->dram;
-    const double rest = prices_.rest(run.end, run.open_end);
+    next.begin = run.open_begin ? state.begin : run.begin;
+    const double rest = prices_.rest(run.end, run.open_end, next.begin);
     const double limit = wanted();
     const std::uint64_t* const before = stages_[at].words.data() + state.words;
     const std::uint64_t* const adds = adds_.data() + r * 2 * width_;
     const std::uint64_t* const alive = alive_.data() + run.end * width_;
     next.total = static_cast<double>(next.dram) + rest;
+    bool below = false;
     for (std::size_t w = 0; w < width_; ++w) {
       places[w] = (before[w] | adds[w]) & alive[w];
       places[width_ + w] = (before[width_ + w] | adds[width_ + w]) & alive[w];
-      for (std::uint64_t held = places[w]; held != 0; held &= held - 1) {
+      const std::uint64_t anywhere = places[w] & places[width_ + w];
+      for (std::uint64_t held = places[w] & ~anywhere; held != 0; held &= held - 1) {
         const std::size_t k = 64 * w + static_cast<std::size_t>(std::countr_zero(held));
         next.bits += problem_.stored[k].bits;
         next.total += prices_.stored(k, run.end);
       }
+      for (std::uint64_t left = anywhere; left != 0; left &= left - 1) {
+        const std::size_t k = 64 * w + static_cast<std::size_t>(std::countr_zero(left));
+        next.total += std::min({0.0, prices_.stored(k, run.end), prices_.looped(k, run.end)});
+      }
+      below = below || (places[width_ + w] & ~anywhere) != 0;
+      for (std::uint64_t looped = places[width_ + w] & ~anywhere; looped != 0; looped &= looped - 1)
+        next.total +=
+            prices_.looped(64 * w + static_cast<std::size_t>(std::countr_zero(looped)), run.end);
     }
     if (next.bits > problem_.buffer_bits)
       return;
+    if (!run.open_end && below)
+      return; // what is below loops needs them
     if (next.total > limit + 1e-9 * std::abs(next.total) + 0.5)
       return;
     Stage& to = stages_[2 * run.end + (run.open_end ? 1U : 0U)];

@@ -17,8 +17,9 @@ using Pattern = std::vector<Run::Crossing>; // of local tensors
 /// Einsums from one begin on, with tensors numbered as they come.
 class Window {
 public:
-  Window(const Cascade& c, std::uint32_t begin, bool open)
-      : c_(c), begin_(begin), open_(open), local_(c.cascade.tensors.size(), kUnknown) {}
+  Window(const Cascade& c, std::uint32_t begin, bool open, std::uint32_t longest)
+      : c_(c), begin_(begin), open_(open), longest_(longest),
+        local_(c.cascade.tensors.size(), kUnknown) {}
 
   std::uint32_t begin() const { return begin_; }
   bool ended() const { return begin_ + uses_.size() == c_.cascade.einsums.size(); }
@@ -38,8 +39,9 @@ public:
         tensors_.push_back(t);
       }
       // What comes from before stays in the key: the run before has to agree.
+      const bool after = use.after && !(open_ && forgotten(t, e));
       uses.uses.push_back({use.operand, local_[t], local_[t] < known,
-                           use.after || (from_before && !open_), use.made && !from_before});
+                           after || (from_before && !open_), use.made && !from_before});
     }
     std::sort(uses.uses.begin(), uses.uses.end(),
               [](const Uses::Use& a, const Uses::Use& b) { return a.tensor < b.tensor; });
@@ -57,6 +59,7 @@ public:
   }
   /// Whether a tensor that it does not use may need the loops at its end, which began before it.
   bool passed() const { return passed_; }
+  bool open() const { return open_; }
   const std::vector<std::uint64_t>& signature() const { return signature_; }
   std::uint32_t tensor(std::uint32_t local) const { return tensors_[local]; }
   bool comes_from_before(std::uint32_t tensor) const {
@@ -86,13 +89,19 @@ public:
 
   /// At most what DRAM bits and priced peak of a part that ends in this future may be.
   double most(const Node& node, const RunBounds& bounds) const {
-    const std::size_t open_begin = 2 * begin_ + (open_ ? 1U : 0U);
-    const std::size_t end = begin_ + uses_.size();
+    const auto end = static_cast<std::uint32_t>(begin_ + uses_.size());
     const double price = price_of(bounds);
-    const double after = !node.trips.empty() ? bounds.after[2 * end + 1]
-                         : !passed_          ? bounds.after[2 * end]
-                                    : std::min(bounds.after[2 * end], bounds.after[2 * end + 1]);
-    double most = bounds.most - bounds.constant - bounds.before[open_begin] - after;
+    double around = std::numeric_limits<double>::infinity();
+    for (std::uint32_t part = 0; part < RunBounds::kParts; ++part) {
+      if (!open_ && part != bounds.part(begin_))
+        continue;
+      const double after =
+          bounds.after[node.trips.empty() ? RunBounds::closed(end) : RunBounds::open(end, part)];
+      around = std::min(
+          around,
+          after + bounds.before[open_ ? RunBounds::open(begin_, part) : RunBounds::closed(begin_)]);
+    }
+    double most = bounds.most - bounds.constant - around;
     std::size_t next = 0;
     for (std::uint32_t local = 0; local < tensors_.size(); ++local) {
       while (next < node.live.size() && node.live[next].tensor < local)
@@ -100,17 +109,21 @@ public:
       const bool lives = next < node.live.size() && node.live[next].tensor == local;
       const std::uint32_t t = tensors_[local];
       const bool stored = lives && node.live[next].level == 0;
+      const bool looped = lives && node.live[next].level > 0;
       // One with a life that ended is a part of nothing, or was anywhere.
-      const bool anywhere = !lives && open_ && comes_from_before(t);
-      if (!c_.following.may_stay[t] || (!stored && !anywhere))
+      const bool anywhere =
+          !lives && open_ && (comes_from_before(t) || c_.following.uses[t].back() >= end);
+      if (!c_.following.may_stay[t] || !(stored || looped || anywhere))
         continue;
-      most += price * static_cast<double>(bounds.bits[t]);
+      most += looped ? 0 : price * static_cast<double>(bounds.bits[t]);
       const std::vector<std::uint32_t>& uses = c_.following.uses[t];
       for (std::size_t u = 0; u < uses.size(); ++u) {
         if (uses[u] < begin_ || uses[u] >= end)
           continue;
-        const double agreement = bounds.agreement[bounds.first_use[t] + u];
-        most -= stored ? agreement : std::min(0.0, agreement);
+        const std::size_t use = bounds.first_use[t] + u;
+        const double whole = bounds.agreement[use];
+        const double below = bounds.agreement[bounds.agreement.size() / 2 + use];
+        most -= stored ? whole : looped ? below : std::min({0.0, whole, below});
       }
     }
     return most + 1e-9 * (std::abs(bounds.most) + std::abs(bounds.constant)) + 0.5;
@@ -123,10 +136,20 @@ public:
   }
 
 private:
+  /// Whether a piece lets go of a tensor after its use by Einsum e, since the next is far away. It
+  /// may be anywhere then: futures stay few, and pieces long.
+  bool forgotten(std::uint32_t tensor, std::uint32_t e) const {
+    const std::vector<std::uint32_t>& uses = c_.following.uses[tensor];
+    const auto next = std::upper_bound(uses.begin(), uses.end(), e);
+    return next != uses.end() && *next >= begin_ + longest_;
+  }
   bool something_passes() const {
     for (std::uint32_t t = 0; t < local_.size(); ++t) {
-      if (local_[t] == kUnknown && c_.following.followed[t] && c_.following.may_stay[t] &&
-          comes_from_before(t) && c_.following.uses[t].back() >= begin_ + uses_.size())
+      const bool away = local_[t] == kUnknown
+                            ? comes_from_before(t)
+                            : forgotten(t, static_cast<std::uint32_t>(begin_ + uses_.size()) - 1);
+      if (away && c_.following.followed[t] && c_.following.may_stay[t] &&
+          c_.following.uses[t].back() >= begin_ + uses_.size())
         return true;
     }
     return false;
@@ -135,6 +158,7 @@ private:
   const Cascade& c_;
   std::uint32_t begin_;
   bool open_;
+  std::uint32_t longest_;
   std::vector<std::uint32_t> local_;   ///< by tensor
   std::vector<std::uint32_t> tensors_; ///< by local number
   std::vector<Uses> uses_;
@@ -216,7 +240,7 @@ private:
         add(layer.nodes[n], after[n]);
       keep.push_back(!ends && after[n].size() > 0);
     }
-    emit(i + 1, false, window_.passed());
+    emit(i + 1, false);
     std::size_t next = 0;
     for (std::size_t n = 0; n < keep.size(); ++n) {
       if (!keep[n])
@@ -241,6 +265,8 @@ private:
     JoinGraph::Step step = window_.step(i);
     LayerRules rules;
     rules.unordered = limits_.unordered;
+    rules.relaxed = window_.open();
+    rules.goes_on = window_.passed();
     if (i > 0)
       rules.max_pairs = static_cast<std::size_t>(std::max<std::int64_t>(1, limits_.pairs - pairs_));
     LayerStatistics statistics;
@@ -263,7 +289,7 @@ private:
   bool cut(std::size_t length, const std::vector<NodeRows>& rows) {
     for (std::size_t n = 0; length > 0 && n < rows.size(); ++n)
       add(graph_.steps.back().layer.nodes[n], rows[n]);
-    emit(length, true, false);
+    emit(length, true);
     return false;
   }
 
@@ -275,7 +301,7 @@ private:
       points.push_back({*std::max_element(row + first_peak, row + rows.stride), row[0]});
     }
   }
-  void emit(std::size_t length, bool open, bool both) {
+  void emit(std::size_t length, bool open) {
     for (auto& [pattern, points] : found_) {
       thin(points);
       Run run;
@@ -283,11 +309,7 @@ private:
       run.open_end = open;
       run.crossing = pattern;
       run.points = std::move(points);
-      runs_.push_back(run);
-      if (both) {
-        run.open_end = true;
-        runs_.push_back(std::move(run));
-      }
+      runs_.push_back(std::move(run));
     }
     found_.clear();
   }
@@ -356,14 +378,14 @@ RunTable make_runs(const Cascade& cascade, const RunLimits& limits, const Search
     for (const bool open : {false, true}) {
       if (open && (begin == 0 || (limits.bounds != nullptr && !opened[begin])))
         continue;
-      Window known_window(cascade, begin, open);
+      Window known_window(cascade, begin, open, limits.longest);
       const std::size_t first = table.runs.size();
       const Known::Entry* const entry =
           limits.bounds == nullptr ? known.find(cascade, begin, open, known_window) : nullptr;
       if (entry != nullptr) {
         append_runs(entry->runs, known_window, begin, open, table);
       } else {
-        Window window(cascade, begin, open);
+        Window window(cascade, begin, open, limits.longest);
         Known::Entry fresh;
         fresh.runs = Explorer(window, limits, control).run();
         fresh.signature = window.signature();
@@ -382,7 +404,7 @@ RunTable make_runs(const Cascade& cascade, const RunLimits& limits, const Search
 
 std::vector<EinsumMapping> map_run(const Cascade& cascade, const RunLimits& limits, const Run& run,
                                    const Run::Point& point, const SearchControl& control) {
-  Window window(cascade, run.begin, false);
+  Window window(cascade, run.begin, false, limits.longest);
   JoinGraph graph;
   LayerStatistics statistics;
   for (std::uint32_t e = run.begin; e < run.end; ++e) {

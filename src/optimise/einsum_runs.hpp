@@ -34,8 +34,8 @@ struct Run {
   std::uint32_t end = 0;
   bool open_begin = false;
   bool open_end = false;
-  /// Tensors that are used in it and cross its begin or end, by tensor. Those that are used last
-  /// in a run with an open begin are left out: they may be anywhere.
+  /// Tensors that are used in it and cross its begin or end, by tensor. With an open begin those
+  /// that are next used far behind it, or nowhere, are left out: they may be anywhere.
   std::vector<Crossing> crossing;
   std::vector<Point> points; ///< peaks rising, DRAM bits falling
 };
@@ -44,12 +44,22 @@ struct Run {
 /// some Einsum, is of no use if before + DRAM bits + price of its peak + agreement + after is more
 /// than `most`.
 struct RunBounds {
-  std::vector<double> capacity;  ///< by Einsum: of one bit
-  std::vector<double> agreement; ///< by use of a stored tensor
-  std::vector<double> before;    ///< by 2 * place + open: of the runs that lead there, at least
-  std::vector<double> after;     ///< of those that lead on, at least
-  double constant = 0;           ///< of what stores tensors and of all of the buffer
+  std::vector<double> capacity; ///< by Einsum: of one bit
+  /// By use of a stored tensor, whole in the buffer; then below loops.
+  std::vector<double> agreement;
+  std::vector<double> before; ///< by place: of the runs that lead there, at least
+  std::vector<double> after;  ///< of those that lead on, at least
+  double constant = 0;        ///< of what stores tensors and of all of the buffer
   double most = std::numeric_limits<double>::infinity();
+
+  /// Places: where no loop is shared, and where loops go on which began in a part of the cascade.
+  static constexpr std::uint32_t kParts = 12;
+  std::uint32_t part_length = 1;
+  std::uint32_t part(std::uint32_t begin) const { return begin / part_length; }
+  static std::size_t closed(std::size_t at) { return at * (kParts + 1); }
+  static std::size_t open(std::size_t at, std::uint32_t part) {
+    return at * (kParts + 1) + 1 + part;
+  }
 
   /// By tensor: its bits where it is stored, and the index of the price of its first use.
   std::vector<std::int64_t> bits;
