@@ -87,20 +87,15 @@ public:
     return pattern;
   }
 
-  /// At most what DRAM bits and priced peak of a part that ends in this future may be.
+  /// At most what DRAM bits and priced peak of a part that ends in this future may be. Without an
+  /// open begin: what leads to one is only known where runs were cut.
   double most(const Node& node, const RunBounds& bounds) const {
     const auto end = static_cast<std::uint32_t>(begin_ + uses_.size());
     const double price = price_of(bounds);
-    double around = std::numeric_limits<double>::infinity();
-    for (std::uint32_t part = 0; part < RunBounds::kParts; ++part) {
-      if (!open_ && part != bounds.part(begin_))
-        continue;
-      const double after =
-          bounds.after[node.trips.empty() ? RunBounds::closed(end) : RunBounds::open(end, part)];
-      around = std::min(
-          around,
-          after + bounds.before[open_ ? RunBounds::open(begin_, part) : RunBounds::closed(begin_)]);
-    }
+    const double around =
+        bounds.before[RunBounds::closed(begin_)] +
+        bounds.after[node.trips.empty() ? RunBounds::closed(end)
+                                        : RunBounds::open(end, bounds.part(begin_))];
     double most = bounds.most - bounds.constant - around;
     std::size_t next = 0;
     for (std::uint32_t local = 0; local < tensors_.size(); ++local) {
@@ -110,10 +105,7 @@ public:
       const std::uint32_t t = tensors_[local];
       const bool stored = lives && node.live[next].level == 0;
       const bool looped = lives && node.live[next].level > 0;
-      // One with a life that ended is a part of nothing, or was anywhere.
-      const bool anywhere =
-          !lives && open_ && (comes_from_before(t) || c_.following.uses[t].back() >= end);
-      if (!c_.following.may_stay[t] || !(stored || looped || anywhere))
+      if (!c_.following.may_stay[t] || !(stored || looped))
         continue;
       most += looped ? 0 : price * static_cast<double>(bounds.bits[t]);
       const std::vector<std::uint32_t>& uses = c_.following.uses[t];
@@ -123,7 +115,7 @@ public:
         const std::size_t use = bounds.first_use[t] + u;
         const double whole = bounds.agreement[use];
         const double below = bounds.agreement[bounds.agreement.size() / 2 + use];
-        most -= stored ? whole : looped ? below : std::min({0.0, whole, below});
+        most -= stored ? whole : below;
       }
     }
     return most + 1e-9 * (std::abs(bounds.most) + std::abs(bounds.constant)) + 0.5;
@@ -145,11 +137,12 @@ private:
   }
   bool something_passes() const {
     for (std::uint32_t t = 0; t < local_.size(); ++t) {
+      if (!c_.following.followed[t])
+        continue;
       const bool away = local_[t] == kUnknown
                             ? comes_from_before(t)
                             : forgotten(t, static_cast<std::uint32_t>(begin_ + uses_.size()) - 1);
-      if (away && c_.following.followed[t] && c_.following.may_stay[t] &&
-          c_.following.uses[t].back() >= begin_ + uses_.size())
+      if (away && c_.following.may_stay[t] && c_.following.uses[t].back() >= begin_ + uses_.size())
         return true;
     }
     return false;
@@ -220,7 +213,7 @@ private:
     limits.buffer_bits = limits_.buffer_bits;
     limits.max_rows = i == 0 ? 0 : limits_.rows;
     std::vector<double> most;
-    if (limits_.bounds != nullptr) {
+    if (limits_.bounds != nullptr && !window_.open()) {
       for (const Node& node : graph_.steps.back().layer.nodes)
         most.push_back(window_.most(node, *limits_.bounds));
       limits.most = &most;
@@ -380,8 +373,9 @@ RunTable make_runs(const Cascade& cascade, const RunLimits& limits, const Search
         continue;
       Window known_window(cascade, begin, open, limits.longest);
       const std::size_t first = table.runs.size();
+      const bool shared = limits.bounds == nullptr || open; // bounds look at other begins only
       const Known::Entry* const entry =
-          limits.bounds == nullptr ? known.find(cascade, begin, open, known_window) : nullptr;
+          shared ? known.find(cascade, begin, open, known_window) : nullptr;
       if (entry != nullptr) {
         append_runs(entry->runs, known_window, begin, open, table);
       } else {
@@ -391,7 +385,7 @@ RunTable make_runs(const Cascade& cascade, const RunLimits& limits, const Search
         fresh.signature = window.signature();
         fresh.length = window.length();
         append_runs(fresh.runs, window, begin, open, table);
-        if (limits.bounds == nullptr)
+        if (shared)
           known.add(cascade.table.of[begin], open, std::move(fresh));
       }
       for (std::size_t i = first; i < table.runs.size(); ++i)

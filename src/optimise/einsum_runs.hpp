@@ -68,7 +68,7 @@ struct RunBounds {
 
 struct RunLimits {
   std::int64_t buffer_bits = kMost;
-  const RunBounds* bounds = nullptr; ///< with them equal runs are no longer equal
+  const RunBounds* bounds = nullptr; ///< with them equal runs differ, but for open begins
   bool unordered = false;            ///< the reference's rule (EinsumOptions)
   std::uint32_t longest = 4;         ///< Einsums of a run before it is cut
   std::size_t nodes = 300;           ///< futures after an Einsum before a run is cut
