@@ -24,7 +24,7 @@ constexpr double kEffective = 1e-4;    // distance from the point that is cut of
 constexpr int kDense = 1000;           // terms of the longest cut
 constexpr double kSafe = 1e-6;         // of the limit, for rounding errors
 constexpr std::size_t kRoundings = 60; // rows of the tableau, per round
-constexpr double kParallel = 0.1;      // cosine of the angle between cuts of a round
+constexpr double kParallel = 0.5;      // cosine of the angle between cuts of a round
 constexpr std::size_t kLong = 400;     // terms of the longest row whose covers are looked for
 constexpr double kDynamic = 1e6;       // largest by smallest coefficient
 
