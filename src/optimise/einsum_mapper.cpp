@@ -264,12 +264,12 @@ struct Round {
   std::size_t nodes;
   std::int64_t pairs;
   std::int64_t joins;
+  std::size_t states; ///< of a plan
 };
 /// Each with the bounds of the one before: longer runs, of which fewer are of use.
-constexpr std::array<Round, 4> kRounds{{{4, 300, 100'000, 3'000'000},
-                                        {12, 1'000, 300'000, 10'000'000},
-                                        {30, 3'000, 1'000'000, 30'000'000},
-                                        {60, 10'000, 3'000'000, 100'000'000}}};
+constexpr std::array<Round, 3> kRounds{{{6, 1'000, 200'000, 2'000'000, 1'000},
+                                        {40, 2'000, 400'000, 8'000'000, 2'000},
+                                        {60, 8'000, 2'000'000, 40'000'000, 8'000}}};
 
 /// Run by run, for one buffer; whether what is found is proven best.
 bool map_runs(const Cascade& c, const EinsumOptions& options, const SearchControl& control,
@@ -295,7 +295,9 @@ bool map_runs(const Cascade& c, const EinsumOptions& options, const SearchContro
                         kMost,        bounds};
     if (!result.front.empty())
       problem.known = result.front.back().dram_bits;
-    Plan plan = plan_runs(problem, {}, control);
+    PlanEffort effort;
+    effort.states = round.states;
+    Plan plan = plan_runs(problem, effort, control);
     if (all_rows)
       result.bound_dram_bits = std::max(result.bound_dram_bits, plan.bound);
     if (!plan.runs.empty())

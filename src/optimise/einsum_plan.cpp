@@ -154,6 +154,7 @@ private:
   /// below: of states that were dropped, and of the best path.
   std::int64_t search(bool pieces, std::size_t most) {
     stages_.assign(2 * problem_.einsums + 2, {});
+    most_ = most;
     dropped_ = static_cast<double>(kMost);
     State first;
     first.total = prices_.rest(0, false, 0);
@@ -255,8 +256,8 @@ private:
     next.proper = state.proper && !run.open_begin && !run.open_end;
     to.words.insert(to.words.end(), places.begin(), places.end());
     to.states.push_back(next);
-    if (to.states.size() >= 4 * effort_.states)
-      settle(to, effort_.states);
+    if (to.states.size() >= 4 * most_ + 1000)
+      settle(to, most_);
   }
 
   /// One state for each way to place the tensors, the most promising of them.
@@ -323,6 +324,7 @@ private:
   std::vector<Stage> stages_;
   std::vector<bool> useful_; ///< by run
   double dropped_ = 0;
+  std::size_t most_ = 0; ///< states after an Einsum
   Plan best_;
 };
 

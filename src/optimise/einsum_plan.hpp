@@ -23,8 +23,8 @@ struct Stored {
 struct PlanEffort {
   int price_steps = 400;
   std::size_t first_states = 300;  ///< after each run of a first search for a plan
-  std::size_t states = 20'000;     ///< of the search that proves
-  std::int64_t work = 400'000'000; ///< runs tried after states, in all
+  std::size_t states = 4'000;      ///< of the search that proves
+  std::int64_t work = 100'000'000; ///< runs tried after states, in all
 };
 
 struct Plan {

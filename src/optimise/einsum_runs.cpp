@@ -212,6 +212,7 @@ private:
     JoinLimits limits;
     limits.buffer_bits = limits_.buffer_bits;
     limits.max_rows = i == 0 ? 0 : limits_.rows;
+    limits.max_joins = i == 0 ? 0 : limits_.joins;
     std::vector<double> most;
     if (limits_.bounds != nullptr && !window_.open()) {
       for (const Node& node : graph_.steps.back().layer.nodes)

@@ -74,7 +74,7 @@ struct RunLimits {
   std::size_t nodes = 300;           ///< futures after an Einsum before a run is cut
   std::int64_t pairs = 100'000;      ///< of futures and groups from one begin
   std::int64_t joins = 3'000'000;    ///< of rows from one begin
-  std::size_t rows = 400'000;        ///< after one Einsum
+  std::size_t rows = 60'000;         ///< after one Einsum
 };
 
 struct RunTable {
