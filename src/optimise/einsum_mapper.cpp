@@ -267,8 +267,8 @@ struct Round {
   std::size_t states; ///< of a plan
 };
 /// Each with the bounds of the one before: longer runs, of which fewer are of use.
-constexpr std::array<Round, 3> kRounds{{{6, 1'000, 200'000, 2'000'000, 1'000},
-                                        {40, 2'000, 400'000, 8'000'000, 2'000},
+constexpr std::array<Round, 3> kRounds{{{6, 500, 100'000, 1'000'000, 1'000},
+                                        {24, 800, 150'000, 1'500'000, 2'000},
                                         {60, 8'000, 2'000'000, 40'000'000, 8'000}}};
 
 /// Run by run, for one buffer; whether what is found is proven best.
