@@ -3,6 +3,7 @@
 
 #include "monet/base/files.hpp"
 #include "monet/optimise/fusion.hpp"
+#include "monet/report/text.hpp"
 #include "monet/tiling/stacks_file.hpp"
 
 #include <CLI/CLI.hpp>
@@ -64,18 +65,18 @@ Json groups_json(const FusionResult& result, const Graph& graph) {
     Json group;
     group["operators"] = Json::array();
     for (const OpId member : result.plan.stacks[s])
-      group["operators"].push_back(graph.op(member).name);
+      group["operators"].push_back(valid_utf8(graph.op(member).name));
     if (result.plan.slices[s]) {
       group["slices"] = Json::array();
       for (const StackSlices::Cut& cut : result.plan.slices[s]->cuts)
-        group["slices"].push_back({{"operator", graph.op(cut.op).name},
-                                   {"loop", graph.op(cut.op).nest.dims[cut.dim].name},
+        group["slices"].push_back({{"operator", valid_utf8(graph.op(cut.op).name)},
+                                   {"loop", valid_utf8(graph.op(cut.op).nest.dims[cut.dim].name)},
                                    {"count", cut.count}});
       if (result.plan.slices[s]->halo)
         group["halo"] = *result.plan.slices[s]->halo == Halo::cached ? "cached" : "recomputed";
     }
     if (s < result.ends.size())
-      group["reason"] = result.ends[s];
+      group["reason"] = valid_utf8(result.ends[s]);
     groups.push_back(std::move(group));
   }
   return groups;
@@ -179,7 +180,8 @@ Json json_of(const FusionResult& result, const Graph& graph, Json json) {
   json["skipped"] = Json::array(); // known plans that could not be scheduled
   for (const FusionAnswer& answer : result.compared) {
     if (!answer.figures)
-      json["skipped"].push_back({{"name", name_of(answer.method)}, {"reason", answer.why_not}});
+      json["skipped"].push_back(
+          {{"name", name_of(answer.method)}, {"reason", valid_utf8(answer.why_not)}});
   }
   json["phases"] = phases_json(result);
   json["groups"] = groups_json(result, graph);

@@ -157,9 +157,8 @@ private:
     std::vector<LinearRow> broken = take_broken(program_.pool, x);
     if (broken.empty())
       return false;
-    // Cuts come last: rows are counted from the first.
-    OsiCuts cuts;
-    for (LinearRow& row : broken) {
+    for (LinearRow& row : broken) { // behind the cuts, as one of them
+
       CoinPackedVector terms;
       for (const LinearTerm& term : row.terms)
         terms.insert(static_cast<int>(term.variable), term.coefficient);

@@ -16,6 +16,25 @@ export interface Memory {
   bytes: Record<Owner, number[]>;
 }
 
+/// Of so many candidates, those that a rule of the search kept.
+export interface Kept {
+  rule: string;
+  candidates: number;
+  kept: number;
+}
+
+/// Operators that run together, and why there are no more of them.
+export interface Group {
+  operators: string[];
+  reason: string;
+}
+
+/// What a phase comes to, and came to without fusion.
+export interface PhaseSaving {
+  phase: string;
+  values: { key: string; now: number; before: number }[];
+}
+
 export interface Search {
   kind: string;
   objective: string;
@@ -27,6 +46,9 @@ export interface Search {
   compared: Row[];
   trace: Row[];
   memory: Memory[];
+  kept: Kept[];
+  groups: Group[];
+  phases: PhaseSaving[];
 }
 
 export interface Searches {
@@ -79,6 +101,20 @@ function read_search(item: unknown): Search {
     compared: rows(from["compared"]),
     trace: rows(from["trace"]),
     memory: memories(from["memory"]),
+    kept: list(from["kept"]).map((entry) => {
+      const rate = object(entry);
+      return { rule: text(rate["rule"]), candidates: number(rate["candidates"]), kept: number(rate["kept"]) };
+    }),
+    phases: list(from["phases"]).map((entry) => {
+      const phase = object(entry);
+      const values = ["latency_cycles", "energy_pj", "offchip_bytes"]
+        .filter((key) => finite(phase["unfused_" + key]) !== null)
+        .map((key) => ({ key, now: number(phase[key]), before: number(phase["unfused_" + key]) }));
+      return { phase: text(phase["phase"]), values };
+    }),
+    groups: list(from["groups"])
+      .map((entry) => ({ operators: list(object(entry)["operators"]).map(text), reason: text(object(entry)["reason"]) }))
+      .filter((group) => group.reason !== ""),
   };
 }
 

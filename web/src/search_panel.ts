@@ -3,7 +3,7 @@
 import { kOwners } from "./data";
 import { h, shown, svg } from "./dom";
 import { byte_ticks, bytes, energy, exact, label, percent, si, ticks } from "./format";
-import type { Memory, Row, Search, Searches } from "./search_data";
+import type { Group, Kept, Memory, PhaseSaving, Row, Search, Searches } from "./search_data";
 import { owner_variable } from "./theme";
 
 const kWidth = 520;
@@ -58,9 +58,50 @@ function search_parts(search: Search): HTMLElement[] {
     search.compared.length > 0 ? rows_table(search.compared) : null,
     charts.length > 0 ? h("div", { class: "two" }, ...charts) : null,
     memory_charts(search.memory),
+    phases_table(search.phases),
+    kept_table(search.kept),
+    groups_table(search.groups),
   ];
   const made = parts.filter((part): part is HTMLElement => part !== null);
   return made.length > 0 ? [h("h3", {}, `Search: ${name}`), ...made] : [];
+}
+
+/// What fusion saves in each phase.
+function phases_table(phases: PhaseSaving[]): HTMLElement | null {
+  const keys = phases[0]?.values.map((value) => value.key) ?? [];
+  if (keys.length === 0) return null;
+  const rows = phases.map((phase) => [
+    shown(phase.phase, 40),
+    ...phase.values.map(({ key, now, before }) => unit_text(key, now) + (before > 0 ? ` (${percent(now / before)} of ${unit_text(key, before)} unfused)` : "")),
+  ]);
+  return plain_table(["Phase", ...keys.map(heading)], rows, 1);
+}
+
+function kept_table(kept: Kept[]): HTMLElement | null {
+  if (kept.length === 0) return null;
+  const share = (rate: Kept) => percent(rate.kept / Math.max(1, rate.candidates));
+  const rows = kept.map((rate) => [shown(rate.rule, 80), si(rate.candidates), si(rate.kept), share(rate)]);
+  return plain_table(["Rule of the search", "Candidates", "Kept", "Share"], rows, 1);
+}
+
+function groups_table(groups: Group[]): HTMLElement | null {
+  if (groups.length === 0) return null;
+  const names = (group: Group) => {
+    const ends = [group.operators[0] ?? "", group.operators[group.operators.length - 1] ?? ""].map((name) => shown(name, 60));
+    return group.operators.length > 1 ? ends.join(" to ") : ends[0]!;
+  };
+  const rows = groups
+    .slice(0, kMostRows)
+    .map((group) => [names(group), String(group.operators.length), shown(group.reason, 160)]);
+  return plain_table(["Group", "Operators", "Why it ends there"], rows, 3);
+}
+
+/// Columns from `numbers` on are numbers.
+function plain_table(head: string[], rows: string[][], numbers: number): HTMLElement {
+  const cell = (name: string, i: number) => (i === 0 ? h("th", { scope: "row" }, name) : h("td", { class: i >= numbers ? "number" : "" }, name));
+  const heads = head.map((name, i) => h("th", { scope: "col", class: i > 0 && i >= numbers ? "number" : "" }, name));
+  const body = rows.map((row) => h("tr", {}, ...row.map(cell)));
+  return h("div", { class: "scroll-x" }, h("table", { class: "figures" }, h("thead", {}, h("tr", {}, ...heads)), h("tbody", {}, ...body)));
 }
 
 function unit_text(key: string, value: number): string {
