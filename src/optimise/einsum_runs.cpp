@@ -207,7 +207,10 @@ private:
   bool advance(std::vector<NodeRows>& before) {
     window_.extend();
     const std::size_t i = window_.length() - 1;
-    if (!append(i) || control_.interrupted())
+    const bool appended = append(i);
+    if (control_.interrupted())
+      return false;
+    if (!appended)
       return cut(i, before);
     JoinLimits limits;
     limits.buffer_bits = limits_.buffer_bits;
@@ -222,6 +225,8 @@ private:
     }
     Joined joined;
     std::vector<NodeRows> after = join_last(graph_, before, limits, control_, joined, statistics_);
+    if (joined.interrupted)
+      return false;
     if (!joined.complete) {
       graph_.steps.pop_back();
       return cut(i, before);
