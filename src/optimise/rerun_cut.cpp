@@ -114,10 +114,8 @@ RerunCut::Answer RerunCut::least(std::int64_t room) {
       answer.held[buffers_[i].of] = 1;
     return answer;
   }
-  if (scale_for(static_cast<double>(all_cost_)) == 0)
-    return answer; // the numbers are too large for a proof
   std::int64_t value = 0;
-  Point within = solve(1, all_cost_ + 1, value); // the fewest bytes
+  Point within = solve(0, 1, value); // the fewest bytes, at whatever cost
   if (within.units > units) {
     answer.infeasible = true;
     return answer;
@@ -127,6 +125,8 @@ RerunCut::Answer RerunCut::least(std::int64_t room) {
     const double price = static_cast<double>(within.cost - above.cost) /
                          static_cast<double>(above.units - within.units);
     const std::int64_t scale = scale_for(price);
+    if (scale == 0)
+      break; // the numbers are too large for a proof
     const auto whole = static_cast<std::int64_t>(std::floor(price * static_cast<double>(scale)));
     const Point found = solve(scale, whole, value);
     answer.bound = std::max(answer.bound, rounded_up(value - whole * units, scale));

@@ -113,6 +113,42 @@ TEST(RerunCut, BoundsAllChoicesAndGivesOne) {
   EXPECT_GT(exact, 1000); // where the least is on the hull of all choices
 }
 
+TEST(RerunCut, LargeNumbersBoundAsSmallOnesDo) {
+  int bounded = 0;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    const RecomputeProblem small = random_recompute_problem(seed);
+    RecomputeProblem large = small; // nanoseconds of a second, bytes of gigabytes
+    for (RecomputeProblem::Op& op : large.ops)
+      op.cost *= 1'000'000'007;
+    for (RecomputeProblem::Buffer& buffer : large.buffers)
+      buffer.bytes *= 1'000'000'009;
+    large.buffers.front().bytes += 1; // no large common divisor
+    large.buffers.push_back({"odd", 1, std::nullopt, false});
+    std::vector<std::uint32_t> wanted;
+    std::vector<std::uint8_t> there(large.buffers.size(), 0);
+    std::int64_t all = 0;
+    for (std::uint32_t b = 0; b < large.buffers.size(); ++b) {
+      there[b] = large.buffers[b].producer ? 0 : 1;
+      if (there[b] == 0) {
+        if (large.buffers[b].bytes > 0)
+          large.buffers[b].bytes += b % 2; // nor here
+        wanted.push_back(b);
+        all += large.buffers[b].bytes;
+      }
+    }
+    const RerunCut::Answer answer = RerunCut(large, wanted, there).least(all / 2);
+    if (answer.infeasible || answer.cost == 0)
+      continue;
+    const RerunCut::Answer of_small =
+        RerunCut(small, wanted, std::span(there).first(small.buffers.size()))
+            .least(all / 2 / 1'000'000'009 + 10);
+    // Bounds are rounded up to whole costs, which are smaller here.
+    EXPECT_GT(answer.bound, (of_small.bound - 1) * 1'000'000'007) << seed;
+    bounded += answer.bound > 0 ? 1 : 0;
+  }
+  EXPECT_GT(bounded, 100);
+}
+
 TEST(WindowBound, NoPlanIsBelowIt) {
   int reached = 0;
   int above_base = 0;
