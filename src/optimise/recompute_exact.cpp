@@ -3,6 +3,7 @@
 #include "binary_search.hpp"
 #include "recompute_model.hpp"
 #include "stage_relaxation.hpp"
+#include "state_search.hpp"
 
 #include "monet/optimise/window_bound.hpp"
 
@@ -64,7 +65,9 @@ public:
     consider(store_everything(problem_), "all stored");
     for (const RecomputePlan& plan : options_.starts)
       consider(plan, "given");
-    bound_windows();
+    const WindowBound windows = bound_windows();
+    if (!done() && !bound_only)
+      search_all(windows);
     if (!done())
       search(bound_only);
     return std::move(result_);
@@ -72,20 +75,43 @@ public:
 
 private:
   /// Quick, and for problems of any size.
-  void bound_windows() {
-    const WindowBound windows = window_bound(problem_, budget_, control_);
-    if (windows.infeasible) {
-      result_.infeasible = true;
-      result_.bound = std::numeric_limits<double>::infinity();
+  WindowBound bound_windows() {
+    WindowBound windows = window_bound(problem_, budget_, control_);
+    if (windows.infeasible)
+      say_infeasible();
+    else
+      raise_bound(static_cast<double>(windows.cost - base_));
+    return windows;
+  }
+
+  void say_infeasible() {
+    result_.infeasible = true;
+    result_.bound = std::numeric_limits<double>::infinity();
+  }
+
+  /// State by state, where there are few: short steps, little memory.
+  void search_all(const WindowBound& windows) {
+    if (options_.states == 0 || !options_.must_keep.empty() || !options_.must_drop.empty())
       return;
-    }
-    raise_bound(static_cast<double>(windows.cost - base_));
+    StateSearchOptions options;
+    options.states = options_.states;
+    options.later = windows.later;
+    if (result_.plan)
+      options.below = result_.outcome.cost - base_;
+    const StateSearch found = search_states(problem_, budget_, control_, options);
+    if (!found.complete)
+      return;
+    if (found.plan)
+      consider(*found.plan, "every state");
+    if (result_.plan)
+      raise_bound(best_extra());
+    else
+      say_infeasible();
   }
 
   void finish_trivial() {
     if (peak_bound(problem_) > budget_) {
-      result_.infeasible = true;
-      result_.bound = std::numeric_limits<double>::infinity();
+      say_infeasible();
       return;
     }
     consider(store_everything(problem_), "all stored");

@@ -31,6 +31,12 @@ public:
         break;
     if (!bound.infeasible)
       bound.cost = checked_add(bound.cost, best.front());
+    bound.later.assign(problem_.ops.size() + 1, 0);
+    for (std::size_t t = 0, i = 0; t < problem_.ops.size(); ++t) {
+      while (i < ends_.size() && ends_[i] < t)
+        ++i;
+      bound.later[t] = best[i];
+    }
     return bound;
   }
 

@@ -105,6 +105,8 @@ private:
 TEST(SolveRecompute, MeetsCheckmatesProgram) {
   int solved = 0;
   int equal = 0;
+  RecomputeExactOptions programs;
+  programs.states = 0;
   for (std::uint64_t seed = 0; seed < 6; ++seed) {
     const RecomputeProblem p = random_graph(seed, 8 + static_cast<std::uint32_t>(seed % 2));
     const std::int64_t most = replay(p, store_everything(p)).peak_bytes;
@@ -113,7 +115,7 @@ TEST(SolveRecompute, MeetsCheckmatesProgram) {
       const std::string where =
           "seed " + std::to_string(seed) + " budget " + std::to_string(budget);
       const MilpResult expected = Checkmate(p, budget).solve();
-      const RecomputeResult found = solve_recompute(p, budget);
+      const RecomputeResult found = solve_recompute(p, budget, {}, programs);
       if (expected.values.empty()) // may exist all the same, with two runs in one stage
         continue;
       ASSERT_EQ(expected.status, MilpStatus::optimal) << where;

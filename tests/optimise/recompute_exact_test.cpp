@@ -1,8 +1,10 @@
 #include "optimise/recompute_cases.hpp"
+#include "optimise/state_search.hpp"
 
 #include "monet/base/rng.hpp"
 #include "monet/optimise/chain_dp.hpp"
 #include "monet/optimise/recompute_exact.hpp"
+#include "monet/optimise/window_bound.hpp"
 
 #include <gtest/gtest.h>
 
@@ -21,6 +23,48 @@ std::vector<std::int64_t> budgets(const RecomputeProblem& p) {
   return list;
 }
 
+/// What is small is not solved state by state.
+RecomputeExactOptions programs() {
+  RecomputeExactOptions options;
+  options.states = 0;
+  return options;
+}
+
+TEST(SearchStates, MeetsBruteForce) {
+  int given_up = 0;
+  for (std::uint64_t seed = 0; seed < 1000; ++seed) {
+    const RecomputeProblem p = random_recompute_problem(seed, 9);
+    for (const std::int64_t budget : budgets(p)) {
+      const std::string where =
+          "seed " + std::to_string(seed) + " budget " + std::to_string(budget);
+      const std::optional<std::int64_t> best = brute_force_cost(p, budget);
+      const WindowBound windows = window_bound(p, budget, {});
+      StateSearchOptions options;
+      if (!windows.infeasible && seed % 2 == 0)
+        options.later = windows.later;
+      const StateSearch found = search_states(p, budget, {}, options);
+      ASSERT_TRUE(found.complete) << where;
+      ASSERT_EQ(found.plan.has_value(), best.has_value()) << where;
+      options.states = 20;
+      const StateSearch few = search_states(p, budget, {}, options);
+      given_up += few.complete ? 0 : 1;
+      if (!best)
+        continue;
+      const RecomputeOutcome outcome = replay(p, *found.plan);
+      ASSERT_EQ(outcome.cost, *best) << where;
+      ASSERT_LE(outcome.peak_bytes, budget) << where;
+      if (few.complete) {
+        ASSERT_EQ(few.plan, found.plan) << where;
+      }
+      options.states = 100'000;
+      options.below = *best - p.base_cost();
+      const StateSearch none = search_states(p, budget, {}, options);
+      ASSERT_TRUE(none.complete && !none.plan) << where;
+    }
+  }
+  EXPECT_GT(given_up, 100);
+}
+
 TEST(SolveRecompute, MeetsBruteForceOverAllPlans) {
   int proven = 0;
   int all = 0;
@@ -28,7 +72,7 @@ TEST(SolveRecompute, MeetsBruteForceOverAllPlans) {
     const RecomputeProblem p = random_recompute_problem(seed);
     for (const std::int64_t budget : budgets(p)) {
       const std::optional<std::int64_t> best = brute_force_cost(p, budget);
-      const RecomputeResult found = solve_recompute(p, budget);
+      const RecomputeResult found = solve_recompute(p, budget, {}, programs());
       const std::string where =
           "seed " + std::to_string(seed) + " budget " + std::to_string(budget);
       ASSERT_EQ(recompute_bound(p, budget).infeasible && best, false) << where;
@@ -67,7 +111,7 @@ TEST(SolveRecompute, MeetsBruteForceOnShortChains) {
     const RecomputeProblem p = chain_problem(layers);
     for (const std::int64_t budget : budgets(p)) {
       const std::optional<std::int64_t> best = brute_force_cost(p, budget);
-      const RecomputeResult found = solve_recompute(p, budget);
+      const RecomputeResult found = solve_recompute(p, budget, {}, programs());
       const std::string where =
           "seed " + std::to_string(seed) + " budget " + std::to_string(budget);
       ASSERT_EQ(found.infeasible && best, false) << where;
@@ -83,7 +127,7 @@ TEST(SolveRecompute, MeetsBruteForceOnShortChains) {
 
 TEST(SolveRecompute, KeepsTheOptimumThatPreprocessingCutsOff) {
   const RecomputeProblem p = random_recompute_problem(1235);
-  const RecomputeResult found = solve_recompute(p, 17);
+  const RecomputeResult found = solve_recompute(p, 17, {}, programs());
   ASSERT_TRUE(found.plan);
   EXPECT_EQ(found.outcome.cost, 51);
   EXPECT_EQ(found.bound, 51);
@@ -94,8 +138,8 @@ TEST(SolveRecompute, StopsWithAValidBound) {
   SearchControl control;
   control.stop = &stop;
   const RecomputeProblem p = chain_problem(std::vector<ChainLayer>(12, {5, 7, 3, 0, 3}));
-  const RecomputeResult best = solve_recompute(p, 20);
-  const RecomputeResult found = solve_recompute(p, 20, control);
+  const RecomputeResult best = solve_recompute(p, 20, {}, programs());
+  const RecomputeResult found = solve_recompute(p, 20, control, programs());
   ASSERT_TRUE(best.plan);
   EXPECT_TRUE(found.interrupted);
   EXPECT_FALSE(found.infeasible);
@@ -105,8 +149,8 @@ TEST(SolveRecompute, StopsWithAValidBound) {
 TEST(SolveRecompute, ProvesAChainOfSixteenLayers) {
   const std::vector<ChainLayer> layers(16, {1, 1, 1, 0, 1});
   const RecomputeProblem p = chain_problem(layers);
-  for (const std::int64_t budget : {9, 13}) {
-    RecomputeExactOptions options;
+  for (const std::int64_t budget : {5, 6, 7, 9, 13}) {
+    RecomputeExactOptions options = budget < 9 ? RecomputeExactOptions{} : programs();
     const RecomputeResult chain = solve_chain(layers, budget, static_cast<std::size_t>(budget));
     ASSERT_TRUE(chain.plan) << budget;
     options.starts = {*chain.plan};

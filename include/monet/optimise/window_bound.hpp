@@ -5,6 +5,7 @@
 #include "monet/optimise/search.hpp"
 
 #include <cstdint>
+#include <vector>
 
 namespace monet {
 
@@ -12,6 +13,8 @@ struct WindowBound {
   std::int64_t cost = 0;   ///< no plan within the budget costs less
   bool infeasible = false; ///< proven: there is none
   bool interrupted = false;
+  /// Per operator, and 0 for none: what runs again after its first run costs at least.
+  std::vector<std::int64_t> later;
 };
 
 /// At the first run of an operator, what was made before and is read up to the end of a window is
