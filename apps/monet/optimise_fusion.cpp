@@ -227,7 +227,7 @@ int optimise(const Arguments& arguments, Session& session) {
   FusionProblem problem{inputs.step, inputs.files.chip, costs, inputs.tiling_options(),
                         inputs.schedule_options(1)};
   FusionOptions options;
-  options.objective = named(kObjectives, arguments.own.objective);
+  options.objective = *step_objective_named(arguments.own.objective);
   options.method = named(kMethods, arguments.own.method);
   options.recomputed_halos = problem.tiling.halo == Halo::recomputed;
   options.tiles = 6e6;

@@ -208,27 +208,12 @@ bool BinaryRelaxation::propagate(std::vector<Bound>& news) {
 }
 
 bool BinaryRelaxation::add_broken() {
-  bool found = false;
-  std::size_t kept = 0;
-  for (LinearRow& row : program_.pool) {
-    double sum = 0;
-    double largest = 0;
-    for (const LinearTerm& term : row.terms) {
-      sum += term.coefficient * x_[term.variable];
-      largest = std::max(largest, std::abs(term.coefficient));
-    }
-    if (sum > row.upper + kBroken * largest || sum < row.lower - kBroken * largest) {
-      add_row(row);
-      program_.rows.push_back(std::move(row)); // for the next root
-      found = true;
-      continue;
-    }
-    if (&program_.pool[kept] != &row)
-      program_.pool[kept] = std::move(row);
-    ++kept;
+  std::vector<LinearRow> broken = take_broken(program_.pool, x_);
+  for (LinearRow& row : broken) {
+    add_row(row);
+    program_.rows.push_back(std::move(row)); // for the next root
   }
-  program_.pool.resize(kept);
-  return found;
+  return !broken.empty();
 }
 
 /// Columns that price says are as they are in all that is left. True where any is new.

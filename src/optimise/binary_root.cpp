@@ -168,28 +168,6 @@ private:
     return true;
   }
 
-  static std::vector<LinearRow> take_broken(std::vector<LinearRow>& pool,
-                                            std::span<const double> x) {
-    std::vector<LinearRow> broken;
-    std::size_t kept = 0;
-    for (LinearRow& row : pool) {
-      double sum = 0, largest = 0;
-      for (const LinearTerm& term : row.terms) {
-        sum += term.coefficient * x[term.variable];
-        largest = std::max(largest, std::abs(term.coefficient));
-      }
-      if (sum > row.upper + 1e-6 * largest || sum < row.lower - 1e-6 * largest) {
-        broken.push_back(std::move(row));
-        continue;
-      }
-      if (&pool[kept] != &row)
-        pool[kept] = std::move(row);
-      ++kept;
-    }
-    pool.resize(kept);
-    return broken;
-  }
-
   /// False where no cut is found.
   bool separate(int round) {
     OsiCuts cuts;
@@ -390,6 +368,29 @@ private:
 };
 
 } // namespace
+
+std::vector<LinearRow> take_broken(std::vector<LinearRow>& pool, std::span<const double> x) {
+  constexpr double kBroken = 1e-6; // of a row's largest term
+  std::vector<LinearRow> broken;
+  std::size_t kept = 0;
+  for (LinearRow& row : pool) {
+    double sum = 0;
+    double largest = 0;
+    for (const LinearTerm& term : row.terms) {
+      sum += term.coefficient * x[term.variable];
+      largest = std::max(largest, std::abs(term.coefficient));
+    }
+    if (sum > row.upper + kBroken * largest || sum < row.lower - kBroken * largest) {
+      broken.push_back(std::move(row));
+      continue;
+    }
+    if (&pool[kept] != &row)
+      pool[kept] = std::move(row);
+    ++kept;
+  }
+  pool.resize(kept);
+  return broken;
+}
 
 TightRoot tighten_root(BinaryProgram& program, double limit, const SearchControl& control) {
   return Root(program, limit, control).run();

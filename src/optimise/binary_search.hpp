@@ -31,6 +31,9 @@ struct BinaryOptions {
 MilpResult search_binary(const BinaryProgram& program, const SearchControl& control,
                          const BinaryOptions& options);
 
+/// Takes the rows that the point breaks out of the pool.
+std::vector<LinearRow> take_broken(std::vector<LinearRow>& pool, std::span<const double> x);
+
 /// Cuts at the root, found by CGL, and columns fixed by their reduced costs.
 struct TightRoot {
   std::vector<LinearRow> cuts;

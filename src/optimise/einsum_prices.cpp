@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 #include <limits>
 
 namespace monet::einsum {
@@ -345,22 +343,6 @@ void Prices::improve(std::int64_t upper, int steps, const SearchControl& control
   agreement_ = std::move(best_agreement);
   compute();
   lead();
-  if (getenv("MDBG2")) {
-    fprintf(stderr, "bound %.0f const %.0f:", value_, constant_);
-    for (std::size_t at = 0;
-         at != RunBounds::closed(problem_.einsums) && chosen_run_[at] != kNone;) {
-      const std::uint32_t r = chosen_run_[at];
-      const Run& run = problem_.table.runs[r];
-      const Run::Point& p = run.points[chosen_point_[at]];
-      fprintf(stderr, " [%u-%u %d%d peak %ld dram %ld]", run.begin, run.end, run.open_begin,
-              run.open_end, p.peak, p.dram / 32768);
-      const auto part = run.open_begin
-                            ? static_cast<std::uint32_t>(at - RunBounds::open(run.begin, 0))
-                            : run.begin / part_length_;
-      at = end_of(run, part);
-    }
-    fprintf(stderr, "\n");
-  }
 }
 
 } // namespace monet::einsum
