@@ -128,9 +128,8 @@ void read_schedule(const YamlNode& node, const std::string& path, Experiment& ex
       if (rule != nullptr) {
         experiment.rules.*rule = false;
       } else {
-        const std::vector<std::string> names{"links", "multicast", "overlap", "routing"};
         problems.add(rules->where, fmt::format("unknown rule '{}'", name),
-                     nearest_name_hint(name, names));
+                     nearest_name_hint(name, kTransferRules));
       }
     }
   }

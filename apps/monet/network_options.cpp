@@ -137,7 +137,7 @@ void RuleArguments::add_to(CLI::App& command) {
   command
       .add_option("--stream-like", stream_like,
                   "Move data as Stream does in this respect; may be repeated")
-      ->check(CLI::IsMember({"links", "multicast", "overlap", "routing"}))
+      ->check(CLI::IsMember(kTransferRules))
       ->allow_extra_args(false);
 }
 
@@ -204,6 +204,18 @@ std::string_view name_of(Objective objective) {
     return "edp";
   }
   throw InternalError("unknown objective");
+}
+
+std::string_view name_of(Priority priority) {
+  switch (priority) {
+  case Priority::latency:
+    return "latency";
+  case Priority::memory:
+    return "memory";
+  case Priority::order:
+    return "order";
+  }
+  throw InternalError("unknown priority");
 }
 
 std::optional<Objective> objective_named(std::string_view name) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "monet/core_cost/core_cost.hpp"
+#include "monet/schedule/schedule.hpp"
 #include "monet/training/training.hpp"
 #include "monet/workload/onnx_reader.hpp"
 
@@ -76,6 +77,10 @@ struct StepArguments {
 inline constexpr int kHighestLpfLimit = 64;
 std::string_view name_of(Objective objective);
 std::optional<Objective> objective_named(std::string_view name);
+/// Those of --stream-like, as transfer_rule_named() takes them.
+inline const std::vector<std::string> kTransferRules{"links", "multicast", "overlap", "routing"};
+/// "latency", "memory" or "order".
+std::string_view name_of(Priority priority);
 
 /// A training.yaml, located problems thrown.
 TrainingOptions load_training_options(const std::string& path);

@@ -127,7 +127,7 @@ std::string cost_options(const Experiment& experiment) {
   const int limit = experiment.core_cost.lpf_limit;
   if (limit != CoreCostOptions{}.lpf_limit)
     options += " --lpf-limit " + std::to_string(limit);
-  for (const char* name : {"links", "multicast", "overlap", "routing"})
+  for (const std::string& name : kTransferRules)
     if (!(experiment.rules.*transfer_rule_named(name)))
       options += fmt::format(" --stream-like {}", name);
   return options;
@@ -165,7 +165,7 @@ std::string write_plan(const std::string& folder, const JointPoint& point,
     command += " --mapping " + inputs.experiment.mapping;
   }
   if (point.priority != Priority::latency)
-    command += point.priority == Priority::memory ? " --priority memory" : " --priority order";
+    command += fmt::format(" --priority {}", name_of(point.priority));
   return command + cost_options(inputs.experiment);
 }
 

@@ -120,10 +120,10 @@ Provenance provenance_of(const Experiment& experiment, const Chip& chip) {
     options["halo"] = experiment.halo == Halo::cached ? "cached" : "recomputed";
   }
   if (experiment.priority != Priority::latency)
-    options["priority"] = experiment.priority == Priority::memory ? "memory" : "order";
-  for (const char* name : {"links", "multicast", "overlap", "routing"}) {
+    options["priority"] = name_of(experiment.priority);
+  for (const std::string& name : kTransferRules) {
     if (!(experiment.rules.*transfer_rule_named(name)))
-      options[std::string("stream_like ") + name] = "on";
+      options["stream_like " + name] = "on";
   }
   options["mapping"] = experiment.mapping.empty()
                            ? "auto"
