@@ -1,0 +1,27 @@
+// What a design of a space costs.
+#pragma once
+
+#include "monet/explore/design.hpp"
+#include "monet/explore/space.hpp"
+
+#include <memory>
+
+namespace monet {
+
+/// Evaluates designs of one space. Both functions may be called from several threads at once, and
+/// give the same for the same design whatever came before.
+class DesignEvaluator {
+public:
+  virtual ~DesignEvaluator() = default;
+  /// Infeasible designs are results, not exceptions.
+  virtual DesignResult evaluate(DesignId id) = 0;
+  /// Far cheaper; lower bounds of what evaluate() gives.
+  virtual DesignBound bound(DesignId id) = 0;
+};
+
+/// The evaluator of a space: reads its network, makes the graphs of its runs, and shares what
+/// designs have in common (graphs, costs of equal tiles on equal cores). Keeps a reference.
+/// InputError where files are bad.
+std::unique_ptr<DesignEvaluator> make_evaluator(const Space& space);
+
+} // namespace monet

@@ -1,0 +1,90 @@
+// A space of hardware: parameters with their values, constraints between them, and a chip written
+// with expressions over them. docs/exploration.md describes the file.
+#pragma once
+
+#include "monet/base/yaml.hpp"
+#include "monet/explore/design.hpp"
+#include "monet/hardware/chip.hpp"
+#include "monet/schedule/schedule.hpp"
+#include "monet/tiling/tiling.hpp"
+#include "monet/training/training.hpp"
+#include "monet/workload/onnx_reader.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace monet {
+
+/// A number or a name.
+struct ParameterValue {
+  bool is_number = true;
+  double number = 0;
+  std::string text; ///< as it is printed; of a number, its shortest form
+  friend bool operator==(const ParameterValue&, const ParameterValue&) = default;
+};
+
+struct Parameter {
+  std::string name;
+  std::vector<ParameterValue> values; ///< in the file's order
+};
+
+/// What is evaluated on every design.
+struct StudiedWorkload {
+  std::string network; ///< path
+  OnnxReadOptions network_options;
+  TrainingOptions training;
+  std::vector<std::string> runs; ///< of "inference" and "training", in this order
+  TilingMode mode = TilingMode::layer_by_layer;
+  Halo halo = Halo::cached;
+  Priority priority = Priority::latency;
+  TransferRules rules;
+  CoreCostOptions core_cost;
+  std::string mapping; ///< file; empty: automatic
+};
+
+/// Limits on what a design may be; infinite where the file gives none. A design beyond one is
+/// infeasible.
+struct DesignBudgets {
+  double area_mm2 = 0; ///< 0: none
+  double peak_power_w = 0;
+  double offchip_bits_per_cycle = 0;
+  double peak_memory_bytes = 0;
+};
+
+class Space {
+public:
+  std::string name;
+  std::string origin;
+  std::vector<Parameter> parameters;
+  StudiedWorkload workload;
+  DesignBudgets budgets;
+  std::vector<FrontRequest> fronts;
+  /// Names everything that decides results: the space's text, and every file it names.
+  std::string content_hash;
+  std::vector<std::string> files; ///< read for it: for provenance
+
+  /// Designs, those that constraints exclude included.
+  std::uint64_t size() const;
+  /// Index of the value of each parameter.
+  std::vector<std::uint32_t> choices(DesignId id) const;
+  DesignId id_of(const std::vector<std::uint32_t>& choices) const;
+  /// Which of the file's constraints the design breaks: its text; empty when it is in the space.
+  std::string broken_constraint(DesignId id) const;
+  /// system.yaml and the core files it names, with all expressions evaluated: name and text.
+  std::vector<std::pair<std::string, std::string>> hardware_files(DesignId id) const;
+  /// InputError where the file's expressions do not make a chip.
+  Chip chip(DesignId id) const;
+
+  struct Template;
+  std::shared_ptr<const Template> made_of;
+};
+
+/// One InputError with every problem of the file.
+Space read_space(const std::string& path);
+Space parse_space(std::string_view text, const std::string& origin);
+
+} // namespace monet

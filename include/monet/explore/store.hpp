@@ -1,0 +1,47 @@
+// Results of designs in an SQLite file: one row per design, safe at any kill.
+#pragma once
+
+#include "monet/explore/design.hpp"
+#include "monet/explore/space.hpp"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace monet {
+
+struct StoreOptions {
+  bool resume = false; ///< the file may hold designs of this space; else it must not
+  bool read_only = false;
+  std::string version; ///< of the tool, kept as provenance
+  std::string git_hash;
+};
+
+/// A store belongs to one space (Space::content_hash); several processes on one machine may use it
+/// at once, each design is evaluated by one of them. All functions may be called from any thread.
+class DesignStore {
+public:
+  virtual ~DesignStore() = default;
+  /// What is stored of these designs, in their order.
+  virtual std::vector<std::optional<DesignResult>> find(std::span<const DesignId> ids) = 0;
+  /// Of these designs those that this process shall evaluate now: not stored, and not claimed by a
+  /// process that lives. At most `most`.
+  virtual std::vector<DesignId> claim(std::span<const DesignId> ids, std::size_t most) = 0;
+  /// Appends in one transaction; when it returns, the rows survive kill -9.
+  virtual void put(std::span<const DesignResult> results) = 0;
+  /// Rows in order of id.
+  virtual void each(const std::function<void(const DesignResult&)>& row) = 0;
+  virtual std::uint64_t size() = 0;
+};
+
+/// Opens or makes the file. InputError naming it: no space of this kind, of another space, damaged,
+/// newer than this version, not writable, disk full.
+std::unique_ptr<DesignStore> open_store(const std::string& path, const Space& space,
+                                        const StoreOptions& options);
+/// In memory, for runs without a file.
+std::unique_ptr<DesignStore> memory_store();
+
+} // namespace monet

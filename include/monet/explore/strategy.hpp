@@ -1,0 +1,48 @@
+// Which designs of a space are evaluated, and in which order.
+#pragma once
+
+#include "monet/explore/design.hpp"
+#include "monet/explore/evaluator.hpp"
+#include "monet/explore/space.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace monet {
+
+/// A strategy asks for batches of designs and is told of each batch before the next. What it asks
+/// for depends on the space, its options and what it was told, never on time or workers, so that a
+/// run that was cut short can be repeated from stored results.
+class Strategy {
+public:
+  virtual ~Strategy() = default;
+  /// Designs to evaluate next, each at most once in a run; none: done. Constraints are kept.
+  virtual std::vector<DesignId> ask() = 0;
+  /// Results of what was asked for, in that order.
+  virtual void tell(std::span<const DesignResult> results) = 0;
+  /// Designs so far that were shown to be on no front without evaluation.
+  virtual std::uint64_t skipped_by_bound() const { return 0; }
+  /// Designs of the space that constraints exclude, as far as the strategy met them.
+  virtual std::uint64_t excluded() const { return 0; }
+};
+
+struct StrategyOptions {
+  std::string name = "exhaustive"; ///< see strategy_names()
+  std::uint64_t budget = 0;        ///< most evaluations; 0: none (not for random and lhs)
+  std::uint64_t seed = 1;
+  int jobs = 1; ///< threads that compute bounds
+};
+
+/// exhaustive, random, lhs, nsga2, halving: with a line on each for --help.
+std::span<const std::pair<std::string_view, std::string_view>> strategy_names();
+
+/// InputError-free: the names are checked by the caller through strategy_names(); InfeasibleError
+/// when the space is too large for the strategy without a budget.
+std::unique_ptr<Strategy> make_strategy(const Space& space, DesignEvaluator& evaluator,
+                                        const StrategyOptions& options);
+
+} // namespace monet
