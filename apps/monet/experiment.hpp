@@ -3,11 +3,7 @@
 #pragma once
 
 #include "monet/base/errors.hpp"
-#include "monet/core_cost/core_cost.hpp"
-#include "monet/schedule/schedule.hpp"
-#include "monet/tiling/tiling.hpp"
-#include "monet/training/training.hpp"
-#include "monet/workload/onnx_reader.hpp"
+#include "monet/explore/step_settings.hpp"
 
 #include <optional>
 #include <string>
@@ -34,21 +30,10 @@ struct OptimiseRequest {
   double time_limit = 0; ///< seconds for all searches together; 0: none
 };
 
-struct Experiment {
+struct Experiment : StepSettings {
   std::string name;
-  std::string network;
-  OnnxReadOptions network_options;
-  std::optional<TrainingOptions> training; ///< none: inference only
   std::string hardware;
-  std::string mapping; ///< empty: automatic
-  TilingMode mode = TilingMode::layer_by_layer;
-  std::string stacks; ///< file of them; empty: automatic. Only when fused.
-  Halo halo = Halo::cached;
-  Priority priority = Priority::latency;
-  TransferRules rules;
-  CoreCostOptions core_cost;
   std::optional<OptimiseRequest> optimise;
-  std::vector<std::string> files; ///< read for it, besides the network, hardware and mapping
 };
 
 /// Throws one InputError with every problem of the file and of the training file it names.

@@ -194,38 +194,6 @@ Experiment StepArguments::experiment() const {
   return experiment;
 }
 
-std::string_view name_of(Objective objective) {
-  switch (objective) {
-  case Objective::latency:
-    return "latency";
-  case Objective::energy:
-    return "energy";
-  case Objective::edp:
-    return "edp";
-  }
-  throw InternalError("unknown objective");
-}
-
-std::string_view name_of(Priority priority) {
-  switch (priority) {
-  case Priority::latency:
-    return "latency";
-  case Priority::memory:
-    return "memory";
-  case Priority::order:
-    return "order";
-  }
-  throw InternalError("unknown priority");
-}
-
-std::optional<Objective> objective_named(std::string_view name) {
-  for (const Objective objective : {Objective::latency, Objective::energy, Objective::edp}) {
-    if (name_of(objective) == name)
-      return objective;
-  }
-  return std::nullopt;
-}
-
 TrainingOptions load_training_options(const std::string& path) {
   ProblemList problems;
   const TrainingOptions options = read_training_options(load_yaml(path), problems);

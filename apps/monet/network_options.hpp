@@ -73,15 +73,6 @@ struct StepArguments {
   Experiment experiment() const; ///< InputError for the training file
 };
 
-/// The highest lpf_limit: no product of loops has more prime factors than that.
-inline constexpr int kHighestLpfLimit = 64;
-std::string_view name_of(Objective objective);
-std::optional<Objective> objective_named(std::string_view name);
-/// Those of --stream-like, as transfer_rule_named() takes them.
-inline const std::vector<std::string> kTransferRules{"links", "multicast", "overlap", "routing"};
-/// "latency", "memory" or "order".
-std::string_view name_of(Priority priority);
-
 /// A training.yaml, located problems thrown.
 TrainingOptions load_training_options(const std::string& path);
 

@@ -4,11 +4,8 @@
 
 #include "monet/base/yaml.hpp"
 #include "monet/explore/design.hpp"
+#include "monet/explore/step_settings.hpp"
 #include "monet/hardware/chip.hpp"
-#include "monet/schedule/schedule.hpp"
-#include "monet/tiling/tiling.hpp"
-#include "monet/training/training.hpp"
-#include "monet/workload/onnx_reader.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -33,17 +30,8 @@ struct Parameter {
 };
 
 /// What is evaluated on every design.
-struct StudiedWorkload {
-  std::string network; ///< path
-  OnnxReadOptions network_options;
-  TrainingOptions training;
+struct StudiedWorkload : StepSettings {
   std::vector<std::string> runs; ///< of "inference" and "training", in this order
-  TilingMode mode = TilingMode::layer_by_layer;
-  Halo halo = Halo::cached;
-  Priority priority = Priority::latency;
-  TransferRules rules;
-  CoreCostOptions core_cost;
-  std::string mapping; ///< file; empty: automatic
 };
 
 /// Limits on what a design may be; infinite where the file gives none. A design beyond one is

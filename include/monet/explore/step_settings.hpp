@@ -1,0 +1,61 @@
+// How a step is made and modelled: the sections that an experiment file and a space file share.
+#pragma once
+
+#include "monet/base/yaml.hpp"
+#include "monet/core_cost/core_cost.hpp"
+#include "monet/schedule/schedule.hpp"
+#include "monet/tiling/tiling.hpp"
+#include "monet/training/training.hpp"
+#include "monet/workload/onnx_reader.hpp"
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace monet {
+
+struct StepSettings {
+  std::string network; ///< path
+  OnnxReadOptions network_options;
+  std::optional<TrainingOptions> training; ///< none: inference only
+  std::string mapping;                     ///< path; empty: automatic
+  TilingMode mode = TilingMode::layer_by_layer;
+  std::string stacks; ///< path of a file of them; empty: automatic. Only when fused.
+  Halo halo = Halo::cached;
+  Priority priority = Priority::latency;
+  TransferRules rules;
+  CoreCostOptions core_cost;
+  std::vector<std::string> files; ///< read for it, besides the network, the mapping and the stacks
+};
+
+/// The highest lpf_limit: no product of loops has more prime factors than that.
+inline constexpr int kHighestLpfLimit = 64;
+std::string_view name_of(Objective objective);
+/// "latency", "memory" or "order".
+std::string_view name_of(Priority priority);
+std::optional<Objective> objective_named(std::string_view name);
+/// Names that transfer_rule_named() takes.
+inline const std::vector<std::string> kTransferRules{"links", "multicast", "overlap", "routing"};
+
+/// Which of some names a key has: the first when the key is missing, or another name is given,
+/// which is reported.
+std::size_t read_choice(YamlMap& map, std::string_view key, const std::vector<std::string>& names,
+                        ProblemList& problems);
+
+// Each reads one section into the settings and collects what is wrong; `path` is the file's own,
+// which paths in it are seen from.
+
+/// `workload:` network, batch, dimensions.
+void read_network_section(const YamlNode& node, const std::string& path, StepSettings& settings,
+                          ProblemList& problems);
+/// `training:` inline, or the name of a file.
+void read_training_section(const YamlNode& node, const std::string& path, StepSettings& settings,
+                           ProblemList& problems);
+/// `mapping:` a file, or auto.
+void read_mapping_key(YamlMap& map, const std::string& path, StepSettings& settings);
+/// `schedule:` mode, halo, stacks, stream_like, model, priority, objective, lpf_limit.
+void read_schedule_section(const YamlNode& node, const std::string& path, StepSettings& settings,
+                           ProblemList& problems);
+
+} // namespace monet
