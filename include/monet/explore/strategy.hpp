@@ -2,6 +2,7 @@
 #pragma once
 
 #include "monet/explore/design.hpp"
+#include "monet/explore/design_set.hpp"
 #include "monet/explore/evaluator.hpp"
 #include "monet/explore/space.hpp"
 
@@ -10,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace monet {
@@ -28,6 +30,8 @@ public:
   virtual std::uint64_t skipped_by_bound() const { return 0; }
   /// Designs of the space that constraints exclude, as far as the strategy met them.
   virtual std::uint64_t excluded() const { return 0; }
+  /// Once ask() gave nothing: why fewer designs were asked for than the budget; empty otherwise.
+  virtual std::string ended_early() const { return {}; }
 };
 
 struct StrategyOptions {
@@ -37,12 +41,15 @@ struct StrategyOptions {
   int jobs = 1; ///< threads that compute bounds
 };
 
-/// exhaustive, random, lhs, nsga2, halving: with a line on each for --help.
+/// Exhaustive, random, lhs, nsga2, halving: with a line on each for --help.
 std::span<const std::pair<std::string_view, std::string_view>> strategy_names();
 
 /// InputError-free: the names are checked by the caller through strategy_names(); InfeasibleError
 /// when the space is too large for the strategy without a budget.
 std::unique_ptr<Strategy> make_strategy(const Space& space, DesignEvaluator& evaluator,
+                                        const StrategyOptions& options);
+/// The same without a space's files.
+std::unique_ptr<Strategy> make_strategy(DesignSet designs, DesignEvaluator& evaluator,
                                         const StrategyOptions& options);
 
 } // namespace monet
