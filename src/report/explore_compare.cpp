@@ -1,0 +1,291 @@
+#include "explore_text.hpp"
+
+#include "monet/base/errors.hpp"
+#include "monet/base/text.hpp"
+#include "monet/optimise/pareto.hpp"
+#include "monet/report/explore_result.hpp"
+#include "monet/report/text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace monet {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kMostForVolume = 20'000;
+constexpr std::size_t kMostForVolumeOfFour = 1'000;
+
+/// A design of a front, or of the table.
+struct Point {
+  const Json* design = nullptr;
+  Objectives values;
+};
+
+double figure(const Json& design, const std::string& objective, bool in_seconds) {
+  if (objective == "latency")
+    return design.at(in_seconds ? "latency_seconds" : "latency_cycles").get<double>();
+  const char* key = objective == "energy"   ? "energy_pj"
+                    : objective == "memory" ? "peak_memory_bytes"
+                    : objective == "area"   ? "area_mm2"
+                                            : "peak_power_w";
+  return design.at(key).get<double>();
+}
+
+bool has_seconds(const Json& designs) {
+  return std::all_of(designs.begin(), designs.end(),
+                     [](const Json& design) { return design.contains("latency_seconds"); });
+}
+
+std::vector<Point> points_of(const Json& designs, const Json& objectives, bool in_seconds) {
+  std::vector<Point> points;
+  for (const Json& design : designs) {
+    Point point{&design, {}};
+    for (const Json& objective : objectives)
+      point.values.push_back(figure(design, objective.get<std::string>(), in_seconds));
+    points.push_back(std::move(point));
+  }
+  return points;
+}
+
+/// Those that some point of `others` dominates.
+std::size_t dominated(const std::vector<Point>& points, const std::vector<Point>& others) {
+  return static_cast<std::size_t>(
+      std::count_if(points.begin(), points.end(), [&](const Point& point) {
+        return std::any_of(others.begin(), others.end(), [&](const Point& other) {
+          return dominates(other.values, point.values);
+        });
+      }));
+}
+
+/// Part of the box from the best to the worst of both fronts.
+Json share_of_box(const std::vector<Point>& points, const Objectives& best,
+                  const Objectives& worst) {
+  if (points.size() > (best.size() > 3 ? kMostForVolumeOfFour : kMostForVolume))
+    return nullptr;
+  std::vector<Objectives> scaled;
+  for (const Point& point : points) {
+    Objectives values = point.values;
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] = worst[i] > best[i] ? (values[i] - best[i]) / (worst[i] - best[i]) : 0;
+    scaled.push_back(std::move(values));
+  }
+  return hypervolume(scaled, Objectives(best.size(), 1));
+}
+
+/// Names and values of a design's parameters, whatever their order.
+std::string key_of(const Json& parameters) {
+  std::map<std::string, std::string> sorted;
+  for (const auto& [name, value] : parameters.items())
+    sorted[name] = json_text(value);
+  std::string key;
+  for (const auto& [name, value] : sorted)
+    key += json_text(name) + value + ";";
+  return key;
+}
+
+Json side_json(const std::vector<Point>& points, const std::vector<Point>& others,
+               const Objectives& best, const Objectives& worst) {
+  Json designs = Json::array();
+  for (const Point& point : points)
+    designs.push_back(*point.design);
+  return {{"hypervolume", share_of_box(points, best, worst)},
+          {"dominated", dominated(points, others)},
+          {"designs", std::move(designs)}};
+}
+
+Json front_json(const Json& a, const Json& b) {
+  const Json& objectives = a.at("objectives");
+  const bool in_seconds = has_seconds(a.at("designs")) && has_seconds(b.at("designs"));
+  const std::vector<Point> of_a = points_of(a.at("designs"), objectives, in_seconds);
+  const std::vector<Point> of_b = points_of(b.at("designs"), objectives, in_seconds);
+  Objectives best(objectives.size(), INFINITY);
+  Objectives worst(objectives.size(), -INFINITY);
+  for (const auto* points : {&of_a, &of_b}) {
+    for (const Point& point : *points) {
+      for (std::size_t i = 0; i < best.size(); ++i) {
+        best[i] = std::min(best[i], point.values[i]);
+        worst[i] = std::max(worst[i], point.values[i]);
+      }
+    }
+  }
+  std::map<std::string, bool> in_b;
+  for (const Point& point : of_b)
+    in_b[key_of(point.design->at("parameters"))] = true;
+  const auto shared = std::count_if(of_a.begin(), of_a.end(), [&](const Point& point) {
+    return in_b.contains(key_of(point.design->at("parameters")));
+  });
+  Json reference = Json::array();
+  for (const double value : worst)
+    reference.push_back(std::isfinite(value) ? Json(value) : Json(nullptr));
+  return {{"objectives", objectives},
+          {"latency_in", in_seconds ? "seconds" : "cycles"},
+          {"reference", std::move(reference)},
+          {"shared", shared},
+          {"a", side_json(of_a, of_b, best, worst)},
+          {"b", side_json(of_b, of_a, best, worst)}};
+}
+
+/// Fronts of a run by their objectives.
+std::map<std::vector<std::string>, const Json*> fronts_of(const ComparedRun& side) {
+  const Json& runs = side.exploration->at("runs");
+  if (std::find(runs.begin(), runs.end(), side.run) == runs.end())
+    throw InputError({side.label}, fmt::format("has no run '{}'", side.run));
+  std::map<std::vector<std::string>, const Json*> fronts;
+  for (const auto& [name, front] : side.exploration->at("fronts").items()) {
+    if (front.at("run") == side.run)
+      fronts[front.at("objectives").get<std::vector<std::string>>()] = &front;
+  }
+  return fronts;
+}
+
+/// The figures that a table's row gives for a run, as a design; null where it has none.
+Json figures_of_row(const Json& row, const Json& columns, std::size_t parameters,
+                    const std::string& run) {
+  Json design = Json::object();
+  for (const char* key : {"latency_cycles", "energy_pj", "peak_memory_bytes"}) {
+    const auto at = std::find(columns.begin(), columns.end(), run + " " + key);
+    if (at == columns.end() || row.at(static_cast<std::size_t>(at - columns.begin())).is_null())
+      return nullptr;
+    design[key] = row.at(static_cast<std::size_t>(at - columns.begin()));
+  }
+  design["area_mm2"] = row.at(parameters + 2);
+  design["peak_power_w"] = row.at(parameters + 3);
+  const double frequency = row.at(parameters + 4).get<double>();
+  if (frequency > 0)
+    design["latency_seconds"] = design["latency_cycles"].get<double>() / frequency;
+  return design;
+}
+
+/// What the same design comes to in another table: null where it is not there or infeasible.
+Json same_design(const Json& wanted, const ComparedRun& side) {
+  const std::string key = key_of(wanted);
+  const Json& parameters = side.exploration->at("space").at("parameters");
+  for (const Json& row : side.exploration->at("rows")) {
+    Json own = Json::object();
+    bool same = wanted.size() == parameters.size();
+    for (std::size_t i = 0; same && i < parameters.size(); ++i) {
+      const auto at = wanted.find(parameters[i].at("name").get_ref<const std::string&>());
+      same = at != wanted.end() && *at == row.at(i + 1);
+    }
+    if (same)
+      return figures_of_row(row, side.exploration->at("columns"), parameters.size(), side.run);
+  }
+  return nullptr;
+}
+
+Json best_json(const ComparedRun& a, const ComparedRun& b) {
+  Json rows = Json::array();
+  const Json& best_of_a = a.exploration->at("best").at(a.run);
+  const Json& best_of_b = b.exploration->at("best").at(b.run);
+  for (const auto& [objective, of_a] : best_of_a.items()) {
+    const auto of_b = best_of_b.find(objective);
+    if (of_b == best_of_b.end())
+      continue;
+    const bool in_seconds = of_a.contains("latency_seconds") && of_b->contains("latency_seconds");
+    const auto at = [&](const Json& design) { return figure(design, objective, in_seconds); };
+    const auto ratio = [](double value, double to) { return to > 0 ? Json(value / to) : Json(); };
+    Json row{{"objective", objective},
+             {"a", of_a},
+             {"b", *of_b},
+             {"b_over_a", ratio(at(*of_b), at(of_a))}};
+    const Json a_in_b = same_design(of_a.at("parameters"), b);
+    const Json b_in_a = same_design(of_b->at("parameters"), a);
+    row["best_of_a_in_b"] = a_in_b.is_null() ? Json() : ratio(at(a_in_b), at(*of_b));
+    row["best_of_b_in_a"] = b_in_a.is_null() ? Json() : ratio(at(b_in_a), at(of_a));
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+Json described(const ComparedRun& side) {
+  return {{"label", valid_utf8(side.label)},
+          {"name", side.exploration->at("name")},
+          {"run", side.run},
+          {"content_hash", side.exploration->at("space").at("content_hash")}};
+}
+
+std::string share_text(const Json& value) {
+  return value.is_null() ? "unknown" : fmt::format("{:.4f}", value.get<double>());
+}
+
+std::string times_text(const Json& value) {
+  return value.is_null() ? "-" : fmt::format("{:.3f}x", value.get<double>());
+}
+
+std::string objectives_text(const Json& objectives) {
+  std::string text;
+  for (const Json& objective : objectives)
+    text += (text.empty() ? "" : ", ") + objective.get<std::string>();
+  return text;
+}
+
+} // namespace
+
+Json comparison_json(const ComparedRun& a, const ComparedRun& b) {
+  const auto fronts_of_a = fronts_of(a);
+  const auto fronts_of_b = fronts_of(b);
+  Json fronts = Json::object();
+  for (const auto& [objectives, front] : fronts_of_a) {
+    const auto other = fronts_of_b.find(objectives);
+    if (other != fronts_of_b.end())
+      fronts[objectives_text(front->at("objectives"))] = front_json(*front, *other->second);
+  }
+  if (fronts.empty()) {
+    throw InputError({b.label}, fmt::format("has no front of {} in the objectives of one of {}'s "
+                                            "fronts of {}",
+                                            b.run, a.label, a.run));
+  }
+  return {{"schema_version", 1},
+          {"kind", "explore-comparison"},
+          {"name", valid_utf8(a.label + " against " + b.label)},
+          {"a", described(a)},
+          {"b", described(b)},
+          {"fronts", std::move(fronts)},
+          {"best", best_json(a, b)}};
+}
+
+std::string comparison_table(const Json& comparison) {
+  const std::string a = printable(comparison.at("a").at("label").get<std::string>());
+  const std::string b = printable(comparison.at("b").at("label").get<std::string>());
+  std::string text = fmt::format("A: {}\nB: {}\n", a, b);
+  std::vector<std::vector<std::string>> fronts{{"Fronts", "designs of A", "of B", "of both",
+                                                "hypervolume of A", "of B", "A's that B dominates",
+                                                "B's that A dominates"}};
+  for (const auto& [name, front] : comparison.at("fronts").items()) {
+    const Json& of_a = front.at("a");
+    const Json& of_b = front.at("b");
+    fronts.push_back({name, std::to_string(of_a.at("designs").size()),
+                      std::to_string(of_b.at("designs").size()), json_text(front.at("shared")),
+                      share_text(of_a.at("hypervolume")), share_text(of_b.at("hypervolume")),
+                      json_text(of_a.at("dominated")), json_text(of_b.at("dominated"))});
+  }
+  text += "\n" + aligned_table(fronts);
+  const Json& best = comparison.at("best");
+  if (best.empty())
+    return text;
+  std::vector<std::vector<std::string>> rows{
+      {"Least", "A", "B", "B over A", "A's design in B", "B's design in A"}};
+  for (const Json& row : best) {
+    const auto objective = row.at("objective").get<std::string>();
+    rows.push_back({objective, explore_text::value(row.at("a"), objective),
+                    explore_text::value(row.at("b"), objective), times_text(row.at("b_over_a")),
+                    times_text(row.at("best_of_a_in_b")), times_text(row.at("best_of_b_in_a"))});
+  }
+  text += "\n" + aligned_table(rows) +
+          "A's design in B: the best design of A as B has it, over B's best.\n\n";
+  for (const Json& row : best) {
+    text += fmt::format("{}: A {}\n{:>{}}  B {}\n", row.at("objective").get<std::string>(),
+                        explore_text::parameters(row.at("a")), "",
+                        row.at("objective").get<std::string>().size(),
+                        explore_text::parameters(row.at("b")));
+  }
+  return text;
+}
+
+} // namespace monet

@@ -1,0 +1,369 @@
+#include "monet/base/errors.hpp"
+#include "monet/base/rng.hpp"
+#include "monet/optimise/pareto.hpp"
+#include "monet/report/explore_result.hpp"
+#include "monet/report/text.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+namespace monet {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Fronts of four objectives take the cube of their size.
+constexpr std::size_t kMostForVolume = 20'000;
+constexpr std::size_t kMostForVolumeOfFour = 1'000;
+/// Kinds of reasons that are told apart.
+constexpr std::size_t kMostReasons = 100;
+
+Json value_json(const ParameterValue& value) {
+  if (!value.is_number)
+    return valid_utf8(value.text);
+  constexpr double kExact = 9007199254740992.0; // 2^53
+  if (std::trunc(value.number) == value.number && std::abs(value.number) < kExact)
+    return static_cast<std::int64_t>(value.number);
+  return value.number;
+}
+
+Json space_json(const Space& space) {
+  Json parameters = Json::array();
+  for (const Parameter& parameter : space.parameters) {
+    Json values = Json::array();
+    for (const ParameterValue& value : parameter.values)
+      values.push_back(value_json(value));
+    parameters.push_back({{"name", valid_utf8(parameter.name)}, {"values", std::move(values)}});
+  }
+  Json budgets = Json::object();
+  const auto limit = [&](const char* key, double value) {
+    if (value > 0)
+      budgets[key] = value;
+  };
+  limit("area_mm2", space.budgets.area_mm2);
+  limit("peak_power_w", space.budgets.peak_power_w);
+  limit("offchip_bits_per_cycle", space.budgets.offchip_bits_per_cycle);
+  limit("peak_memory_bytes", space.budgets.peak_memory_bytes);
+  return {{"parameters", std::move(parameters)},
+          {"size", space.size()},
+          {"budgets", std::move(budgets)},
+          {"content_hash", space.content_hash}};
+}
+
+/// The parameters' values of a design, in the space's order.
+std::vector<const ParameterValue*> values_of(const Space& space, DesignId id) {
+  const std::vector<std::uint32_t> choices = space.choices(id);
+  std::vector<const ParameterValue*> values;
+  for (std::size_t i = 0; i < choices.size(); ++i)
+    values.push_back(&space.parameters[i].values[choices[i]]);
+  return values;
+}
+
+Json design_json(const Space& space, const DesignResult& design, std::size_t run) {
+  Json parameters = Json::object();
+  const auto values = values_of(space, design.id);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    parameters[valid_utf8(space.parameters[i].name)] = value_json(*values[i]);
+  const RunFigures& figures = design.runs.at(run);
+  Json json{{"id", design.id},
+            {"parameters", std::move(parameters)},
+            {"latency_cycles", figures.latency_cycles}};
+  if (design.frequency_hz > 0)
+    json["latency_seconds"] = static_cast<double>(figures.latency_cycles) / design.frequency_hz;
+  json["energy_pj"] = figures.energy_pj;
+  json["peak_memory_bytes"] = figures.peak_memory_bytes;
+  json["area_mm2"] = design.area_mm2;
+  json["peak_power_w"] = design.peak_power_w;
+  return json;
+}
+
+using Results = std::span<const DesignResult>;
+
+const DesignResult& result_of(Results results, DesignId id) {
+  const auto at = std::lower_bound(results.begin(), results.end(), id,
+                                   [](const DesignResult& r, DesignId i) { return r.id < i; });
+  internal_check(at != results.end() && at->id == id, "a front has a design without a result");
+  return *at;
+}
+
+/// Of the box from the best to the worst value of each objective over all feasible designs, the
+/// part that the front dominates. An objective in which all are equal does not count.
+Json volume_json(Results results, std::span<const DesignId> front, const FrontRequest& request) {
+  if (front.empty() || front.size() > kMostForVolume ||
+      (request.objectives.size() > 3 && front.size() > kMostForVolumeOfFour))
+    return nullptr;
+  std::vector<double> best;
+  std::vector<double> worst;
+  for (const DesignResult& result : results) {
+    if (!result.feasible)
+      continue;
+    const std::vector<double> values = objective_values(result, request);
+    if (best.empty())
+      best = worst = values;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      best[i] = std::min(best[i], values[i]);
+      worst[i] = std::max(worst[i], values[i]);
+    }
+  }
+  std::vector<Objectives> points;
+  for (const DesignId id : front) {
+    std::vector<double> values = objective_values(result_of(results, id), request);
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] = worst[i] > best[i] ? (values[i] - best[i]) / (worst[i] - best[i]) : 0;
+    points.push_back(std::move(values));
+  }
+  return hypervolume(points, std::vector<double>(request.objectives.size(), 1));
+}
+
+std::string front_name(const Space& space, const FrontRequest& request) {
+  std::string name = space.workload.runs.at(request.run) + ": ";
+  for (std::size_t i = 0; i < request.objectives.size(); ++i)
+    name += (i > 0 ? ", " : "") + std::string(name_of(request.objectives[i]));
+  return name;
+}
+
+Json fronts_json(const Space& space, Results results, std::set<DesignId>& kept) {
+  Json fronts = Json::object();
+  for (const FrontRequest& request : space.fronts) {
+    const std::vector<DesignId> front = front_of(results, request);
+    Json objectives = Json::array();
+    for (const DesignObjective objective : request.objectives)
+      objectives.push_back(name_of(objective));
+    Json designs = Json::array();
+    for (const DesignId id : front)
+      designs.push_back(design_json(space, result_of(results, id), request.run));
+    kept.insert(front.begin(), front.end());
+    fronts[front_name(space, request)] = {{"run", space.workload.runs.at(request.run)},
+                                          {"objectives", std::move(objectives)},
+                                          {"hypervolume", volume_json(results, front, request)},
+                                          {"designs", std::move(designs)}};
+  }
+  return fronts;
+}
+
+/// Equal designs are told apart by their other numbers, then by id.
+const DesignResult* best_of(Results results, std::size_t run, DesignObjective objective) {
+  const FrontRequest order{run,
+                           {objective, DesignObjective::latency, DesignObjective::energy,
+                            DesignObjective::area, DesignObjective::memory}};
+  const DesignResult* best = nullptr;
+  std::vector<double> least;
+  for (const DesignResult& result : results) {
+    if (!result.feasible)
+      continue;
+    std::vector<double> values = objective_values(result, order);
+    if (best == nullptr || values < least) {
+      best = &result;
+      least = std::move(values);
+    }
+  }
+  return best;
+}
+
+/// Areas and powers that the files do not give are all 0.
+bool is_known(Results results, DesignObjective objective) {
+  if (objective != DesignObjective::area && objective != DesignObjective::power)
+    return true;
+  return std::any_of(results.begin(), results.end(), [&](const DesignResult& result) {
+    return (objective == DesignObjective::area ? result.area_mm2 : result.peak_power_w) > 0;
+  });
+}
+
+Json best_json(const Space& space, Results results, std::set<DesignId>& kept) {
+  Json best = Json::object();
+  for (std::size_t run = 0; run < space.workload.runs.size(); ++run) {
+    Json& of_run = best[space.workload.runs[run]];
+    of_run = Json::object();
+    for (std::size_t i = 0; i < kDesignObjectives; ++i) {
+      const auto objective = static_cast<DesignObjective>(i);
+      const DesignResult* found =
+          is_known(results, objective) ? best_of(results, run, objective) : nullptr;
+      if (found == nullptr)
+        continue;
+      of_run[std::string(name_of(objective))] = design_json(space, *found, run);
+      kept.insert(found->id);
+    }
+  }
+  return best;
+}
+
+/// The same text for reasons that differ in numbers alone.
+std::string kind_of(std::string_view reason) {
+  std::string kind;
+  bool in_number = false;
+  for (std::size_t i = 0; i < reason.size(); ++i) {
+    const char c = reason[i];
+    const auto digit = [&](std::size_t at) {
+      return at < reason.size() && reason[at] >= '0' && reason[at] <= '9';
+    };
+    if (digit(i)) {
+      if (!in_number)
+        kind += '#';
+      in_number = true;
+    } else if (!(in_number && (c == '.' || c == ',') && digit(i + 1))) {
+      kind += c;
+      in_number = false;
+    }
+  }
+  return valid_utf8(kind);
+}
+
+struct Reason {
+  std::string kind;
+  std::uint64_t designs = 0;
+  const DesignResult* example = nullptr;
+};
+
+/// Most frequent first; of the last, what is beyond kMostReasons.
+std::vector<Reason> reasons_of(Results results) {
+  std::map<std::string, Reason> by_kind;
+  for (const DesignResult& result : results) {
+    if (result.feasible)
+      continue;
+    const std::string kind = kind_of(result.reason);
+    Reason& reason =
+        by_kind[by_kind.size() < kMostReasons || by_kind.contains(kind) ? kind : "other"];
+    ++reason.designs;
+    if (reason.example == nullptr)
+      reason.example = &result;
+  }
+  std::vector<Reason> reasons;
+  for (auto& [kind, reason] : by_kind) {
+    reason.kind = kind;
+    reasons.push_back(reason);
+  }
+  std::stable_sort(reasons.begin(), reasons.end(),
+                   [](const Reason& a, const Reason& b) { return a.designs > b.designs; });
+  return reasons;
+}
+
+Json reasons_json(std::span<const Reason> reasons) {
+  Json json = Json::array();
+  for (const Reason& reason : reasons) {
+    json.push_back(
+        {{"reason", reason.kind},
+         {"designs", reason.designs},
+         {"example",
+          {{"id", reason.example->id}, {"reason", valid_utf8(reason.example->reason)}}}});
+  }
+  return json;
+}
+
+Json columns_json(const Space& space) {
+  Json columns = Json::array({"id"});
+  for (const Parameter& parameter : space.parameters)
+    columns.push_back(valid_utf8(parameter.name));
+  for (const char* name : {"reason", "area_mm2", "peak_power_w", "frequency_hz"})
+    columns.push_back(name);
+  for (const std::string& run : space.workload.runs) {
+    for (const char* name : {"latency_cycles", "energy_pj", "peak_memory_bytes"})
+      columns.push_back(run + " " + name);
+  }
+  return columns;
+}
+
+Json row_json(const Space& space, const DesignResult& design,
+              const std::map<std::string, std::size_t>& reasons) {
+  Json row = Json::array({design.id});
+  for (const ParameterValue* value : values_of(space, design.id))
+    row.push_back(value_json(*value));
+  if (design.feasible) {
+    row.push_back(nullptr);
+  } else {
+    const auto reason = reasons.find(kind_of(design.reason));
+    row.push_back((reason != reasons.end() ? reason : reasons.find("other"))->second);
+  }
+  for (const double value : {design.area_mm2, design.peak_power_w, design.frequency_hz})
+    row.push_back(value);
+  for (std::size_t run = 0; run < space.workload.runs.size(); ++run) {
+    if (!design.feasible) {
+      row.insert(row.end(), {nullptr, nullptr, nullptr});
+      continue;
+    }
+    const RunFigures& figures = design.runs.at(run);
+    row.push_back(figures.latency_cycles);
+    row.push_back(figures.energy_pj);
+    row.push_back(figures.peak_memory_bytes);
+  }
+  return row;
+}
+
+/// Which results have a row: all, or those kept and those whose number, drawn from seed and id, is
+/// among the least.
+std::vector<const DesignResult*> rows_of(Results results, const std::set<DesignId>& kept,
+                                         std::uint64_t seed) {
+  std::vector<const DesignResult*> rows;
+  if (results.size() <= kMostExploreRows) {
+    for (const DesignResult& result : results)
+      rows.push_back(&result);
+    return rows;
+  }
+  std::vector<std::pair<std::uint64_t, const DesignResult*>> drawn;
+  for (const DesignResult& result : results) {
+    if (kept.contains(result.id)) {
+      rows.push_back(&result);
+    } else {
+      drawn.emplace_back(random_bits(seed, result.id), &result);
+    }
+  }
+  const auto by_number = [](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first < b.first : a.second->id < b.second->id;
+  };
+  const std::size_t wanted = std::min(drawn.size(), kMostExploreRows);
+  std::nth_element(drawn.begin(), drawn.begin() + static_cast<std::ptrdiff_t>(wanted), drawn.end(),
+                   by_number);
+  for (std::size_t i = 0; i < wanted; ++i)
+    rows.push_back(drawn[i].second);
+  std::sort(rows.begin(), rows.end(),
+            [](const DesignResult* a, const DesignResult* b) { return a->id < b->id; });
+  return rows;
+}
+
+} // namespace
+
+Json explore_json(const Space& space, const ExplorationResult& result, const ExplorationInfo& info,
+                  const Provenance& provenance) {
+  const Results results = result.results;
+  const auto feasible = static_cast<std::uint64_t>(std::count_if(
+      results.begin(), results.end(), [](const DesignResult& r) { return r.feasible; }));
+  Json json{{"schema_version", 1},
+            {"kind", "explore"},
+            {"name", valid_utf8(space.name)},
+            {"space", space_json(space)},
+            {"runs", space.workload.runs},
+            {"strategy", info.strategy},
+            {"seed", info.seed},
+            {"budget", info.budget},
+            {"designs", space.size() - std::min(space.size(), result.excluded)},
+            {"excluded", result.excluded},
+            {"evaluated", feasible},
+            {"infeasible", results.size() - feasible},
+            {"skipped_by_bound", result.skipped_by_bound},
+            {"interrupted", result.interrupted},
+            {"seconds", result.seconds}};
+  std::set<DesignId> kept;
+  json["fronts"] = fronts_json(space, results, kept);
+  json["best"] = best_json(space, results, kept);
+  const std::vector<Reason> reasons = reasons_of(results);
+  json["reasons"] = reasons_json(reasons);
+  std::map<std::string, std::size_t> reason_numbers;
+  for (std::size_t i = 0; i < reasons.size(); ++i)
+    reason_numbers[reasons[i].kind] = i;
+  json["columns"] = columns_json(space);
+  const auto shown = rows_of(results, kept, info.seed);
+  json["rows_left_out"] = results.size() - shown.size();
+  Json rows = Json::array();
+  for (const DesignResult* row : shown)
+    rows.push_back(row_json(space, *row, reason_numbers));
+  json["rows"] = std::move(rows);
+  json["provenance"] = provenance_json(provenance);
+  return json;
+}
+
+} // namespace monet

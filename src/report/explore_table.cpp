@@ -1,0 +1,156 @@
+#include "explore_text.hpp"
+
+#include "monet/base/text.hpp"
+#include "monet/report/explore_result.hpp"
+#include "monet/report/text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace monet {
+
+using Json = nlohmann::ordered_json;
+
+namespace explore_text {
+
+static std::string number(double value, const char* unit) {
+  return value > 0 ? fmt::format("{:.5g}{}", value, unit) : "-";
+}
+
+static std::string latency(const Json& design) {
+  const auto seconds = design.find("latency_seconds");
+  const std::string cycles = group_digits(design.at("latency_cycles").get<std::int64_t>());
+  return seconds == design.end()
+             ? cycles
+             : fmt::format("{} ({:.4g} ms)", cycles, seconds->get<double>() * 1e3);
+}
+
+std::string value(const Json& design, const std::string& objective) {
+  if (objective == "latency")
+    return latency(design);
+  if (objective == "energy")
+    return human_energy(design.at("energy_pj").get<double>());
+  if (objective == "memory")
+    return human_bytes(design.at("peak_memory_bytes").get<std::int64_t>());
+  if (objective == "area")
+    return number(design.at("area_mm2").get<double>(), " mm2");
+  return number(design.at("peak_power_w").get<double>(), " W");
+}
+
+std::string parameter(const Json& value) {
+  return value.is_string() ? printable(value.get<std::string>()) : json_text(value);
+}
+
+std::string parameters(const Json& design) {
+  std::string text;
+  for (const auto& [name, value] : design.at("parameters").items())
+    text += (text.empty() ? "" : ", ") + printable(name) + " " + parameter(value);
+  return text;
+}
+
+} // namespace explore_text
+
+namespace {
+
+/// Of longer fronts, rows spread evenly from end to end.
+constexpr std::size_t kMostFrontRows = 12;
+constexpr std::size_t kMostReasonRows = 10;
+
+std::string count_of(const Json& value) {
+  return group_digits(value.get<std::int64_t>());
+}
+
+std::vector<std::string> names_of(const Json& exploration) {
+  std::vector<std::string> names;
+  for (const Json& parameter : exploration.at("space").at("parameters"))
+    names.push_back(parameter.at("name").get<std::string>());
+  return names;
+}
+
+std::vector<std::string> design_row(const Json& design, const std::vector<std::string>& names) {
+  std::vector<std::string> row{json_text(design.at("id"))};
+  for (const std::string& name : names)
+    row.push_back(explore_text::parameter(design.at("parameters").at(name)));
+  for (const char* objective : {"latency", "energy", "memory", "area", "power"})
+    row.push_back(explore_text::value(design, objective));
+  return row;
+}
+
+std::vector<std::string> design_head(std::string first, const std::vector<std::string>& names) {
+  std::vector<std::string> head{std::move(first)};
+  for (const std::string& name : names)
+    head.push_back(printable(name));
+  for (const char* title : {"latency (cycles)", "energy", "peak memory", "area", "peak power"})
+    head.emplace_back(title);
+  return head;
+}
+
+std::string front_text(const std::string& name, const Json& front,
+                       const std::vector<std::string>& names) {
+  const Json& designs = front.at("designs");
+  std::string text = fmt::format("\nFront of {}: {} design{}", name, designs.size(),
+                                 designs.size() == 1 ? "" : "s");
+  if (designs.empty())
+    return text + "\n";
+  const std::size_t rows = std::min(designs.size(), kMostFrontRows);
+  if (rows < designs.size())
+    text += fmt::format(", {} of them from end to end", rows);
+  std::vector<std::vector<std::string>> table{design_head("design", names)};
+  for (std::size_t i = 0; i < rows; ++i) {
+    const std::size_t at = rows > 1 ? i * (designs.size() - 1) / (rows - 1) : 0;
+    table.push_back(design_row(designs[at], names));
+  }
+  return text + "\n" + aligned_table(table);
+}
+
+std::string best_text(const Json& exploration, const std::vector<std::string>& names) {
+  std::string text;
+  for (const auto& [run, objectives] : exploration.at("best").items()) {
+    if (objectives.empty())
+      continue;
+    std::vector<std::vector<std::string>> table{design_head("least", names)};
+    table.front().insert(table.front().begin() + 1, "design");
+    for (const auto& [objective, design] : objectives.items()) {
+      table.push_back(design_row(design, names));
+      table.back().insert(table.back().begin(), objective);
+    }
+    text += fmt::format("\nBest for {}\n", run) + aligned_table(table);
+  }
+  return text;
+}
+
+std::string reasons_text(const Json& exploration) {
+  const Json& reasons = exploration.at("reasons");
+  if (reasons.empty())
+    return "";
+  std::string text = "\nWhy designs are infeasible (# stands for numbers)\n";
+  for (std::size_t i = 0; i < std::min(reasons.size(), kMostReasonRows); ++i) {
+    text += fmt::format("{:>8}  {}\n", count_of(reasons[i].at("designs")),
+                        printable(reasons[i].at("reason").get<std::string>()));
+  }
+  if (reasons.size() > kMostReasonRows)
+    text += fmt::format("          and {} other reasons\n", reasons.size() - kMostReasonRows);
+  return text;
+}
+
+} // namespace
+
+std::string exploration_table(const Json& exploration) {
+  const std::vector<std::string> names = names_of(exploration);
+  std::string text = fmt::format("{}: {} designs of {} parameters, {}\n",
+                                 printable(exploration.at("name").get<std::string>()),
+                                 json_text(exploration.at("designs")), names.size(),
+                                 exploration.at("strategy").get<std::string>());
+  text += fmt::format(
+      "{} evaluated, {} infeasible, {} skipped by bounds, {} excluded by constraints"
+      "{}\n",
+      count_of(exploration.at("evaluated")), count_of(exploration.at("infeasible")),
+      count_of(exploration.at("skipped_by_bound")), count_of(exploration.at("excluded")),
+      exploration.at("interrupted").get<bool>() ? "; interrupted" : "");
+  for (const auto& [name, front] : exploration.at("fronts").items())
+    text += front_text(name, front, names);
+  return text + best_text(exploration, names) + reasons_text(exploration);
+}
+
+} // namespace monet
