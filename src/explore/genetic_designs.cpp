@@ -1,0 +1,210 @@
+// NSGA-II (Deb, Pratap, Agarwal, Meyarivan 2002) over the parameters' values, for several fronts at
+// once: each front sorts the same designs in its own objectives, and they take turns in choosing
+// parents and survivors.
+#include "explore/design_fronts.hpp"
+#include "explore/design_repair.hpp"
+#include "explore/strategies.hpp"
+
+#include "monet/base/errors.hpp"
+#include "monet/optimise/nsga2.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+namespace monet {
+
+namespace {
+
+constexpr std::size_t kPopulation = 48;
+constexpr std::size_t kIdle = 25; ///< generations without a new point on a front: done, no budget
+constexpr double kCrossover = 0.9;
+
+struct Member {
+  std::vector<std::uint32_t> choices;
+  bool feasible = false;
+  std::vector<Objectives> points; ///< per front; empty where infeasible
+};
+
+class GeneticDesigns : public Strategy {
+public:
+  GeneticDesigns(DesignSet designs, const StrategyOptions& options)
+      : open_(std::move(designs)), budget_(options.budget), random_(options.seed, 0x6E5A),
+        fronts_(open_.designs().fronts.size()) {
+    internal_check(!fronts_.empty(), "a genetic search without a front to look for");
+  }
+
+  std::vector<DesignId> ask() override {
+    const std::uint64_t left =
+        budget_ == 0 ? kPopulation : budget_ - std::min(budget_, open_.taken());
+    const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(kPopulation, left));
+    batch_.clear();
+    if (count == 0 || (budget_ == 0 && idle_ >= kIdle))
+      return {};
+    std::vector<std::vector<std::uint32_t>> genomes;
+    if (open_.taken() == 0)
+      genomes = spread();
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::vector<std::uint32_t> genome = i < genomes.size() ? genomes[i] : child();
+      const std::optional<DesignId> id = open_.nearby(genome, random_);
+      if (!id) {
+        exhausted_ = true;
+        break;
+      }
+      open_.take(*id);
+      batch_.push_back(*id);
+    }
+    return batch_;
+  }
+
+  void tell(std::span<const DesignResult> results) override {
+    internal_check(results.size() == batch_.size(), "results of other designs than asked for");
+    bool better = false;
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      Member& member = members_.emplace_back();
+      member.choices = open_.designs().choices(batch_[i]);
+      member.feasible = results[i].feasible;
+      for (std::size_t f = 0; f < fronts_.size() && member.feasible; ++f) {
+        member.points.push_back(objective_values(results[i], open_.designs().fronts[f]));
+        better = fronts_[f].add(member.points.back()) || better;
+      }
+    }
+    idle_ = better ? 0 : idle_ + 1;
+    select();
+  }
+
+  std::uint64_t excluded() const override { return open_.excluded(); }
+  std::string ended_early() const override {
+    return exhausted_ && open_.taken() < budget_
+               ? "no new design that the constraints keep was found"
+               : "";
+  }
+
+private:
+  /// Every value of each parameter as often as any other.
+  std::vector<std::vector<std::uint32_t>> spread() {
+    const auto& values = open_.designs().values;
+    std::vector<std::vector<std::uint32_t>> genomes(kPopulation,
+                                                    std::vector<std::uint32_t>(values.size()));
+    std::vector<std::size_t> order(kPopulation);
+    for (std::size_t p = 0; p < values.size(); ++p) {
+      std::iota(order.begin(), order.end(), std::size_t{0});
+      for (std::size_t i = kPopulation; i > 1; --i)
+        std::swap(order[i - 1], order[random_.below(i)]);
+      for (std::size_t i = 0; i < kPopulation; ++i)
+        genomes[i][p] =
+            static_cast<std::uint32_t>(std::uint64_t{order[i]} * values[p] / kPopulation);
+    }
+    return genomes;
+  }
+
+  const Member& parent(std::size_t front) {
+    const std::size_t a = random_.below(members_.size());
+    const std::size_t b = random_.below(members_.size());
+    const auto& rank = rank_[front];
+    const auto& crowding = crowding_[front];
+    const bool second = rank[b] != rank[a] ? rank[b] < rank[a] : crowding[b] > crowding[a];
+    return members_[second ? b : a];
+  }
+
+  std::vector<std::uint32_t> child() {
+    if (members_.empty())
+      return open_.random_choices(random_);
+    const std::size_t front = random_.below(fronts_.size());
+    std::vector<std::uint32_t> genome = parent(front).choices;
+    if (random_.chance(kCrossover)) {
+      const std::vector<std::uint32_t>& other = parent(front).choices;
+      for (std::size_t p = 0; p < genome.size(); ++p)
+        genome[p] = random_.chance(0.5) ? other[p] : genome[p];
+    }
+    for (std::size_t p = 0; p < genome.size(); ++p)
+      if (random_.chance(1 / static_cast<double>(genome.size())))
+        genome[p] = mutated(genome[p], open_.designs().values[p]);
+    return genome;
+  }
+
+  /// The next value up or down, or any: most parameters are in order, some are not.
+  std::uint32_t mutated(std::uint32_t value, std::uint32_t values) {
+    const std::uint64_t way = random_.below(4);
+    if (way == 0 && value > 0)
+      return value - 1;
+    if (way == 1 && value + 1 < values)
+      return value + 1;
+    return static_cast<std::uint32_t>(random_.below(values));
+  }
+
+  /// Rank and crowding of every member in each front.
+  void sort() {
+    rank_.assign(fronts_.size(), {});
+    crowding_.assign(fronts_.size(), {});
+    for (std::size_t f = 0; f < fronts_.size(); ++f) {
+      std::vector<Evaluation> evaluations;
+      for (const Member& member : members_)
+        evaluations.push_back(member.feasible ? Evaluation{member.points[f], 0}
+                                              : Evaluation{{}, 1});
+      rank_[f] = front_ranks(evaluations);
+      crowding_[f].assign(members_.size(), 0);
+      const std::uint32_t last = *std::max_element(rank_[f].begin(), rank_[f].end());
+      for (std::uint32_t r = 0; r <= last; ++r) {
+        std::vector<std::size_t> of_rank;
+        std::vector<Objectives> points;
+        for (std::size_t i = 0; i < members_.size(); ++i)
+          if (rank_[f][i] == r && members_[i].feasible) {
+            of_rank.push_back(i);
+            points.push_back(members_[i].points[f]);
+          }
+        const std::vector<double> distance = crowding_distances(points);
+        for (std::size_t k = 0; k < of_rank.size(); ++k)
+          crowding_[f][of_rank[k]] = distance[k];
+      }
+    }
+  }
+
+  void select() {
+    if (members_.empty())
+      return;
+    sort();
+    if (members_.size() <= kPopulation)
+      return;
+    std::vector<std::vector<std::size_t>> order(fronts_.size());
+    for (std::size_t f = 0; f < fronts_.size(); ++f) {
+      order[f].resize(members_.size());
+      std::iota(order[f].begin(), order[f].end(), std::size_t{0});
+      std::stable_sort(order[f].begin(), order[f].end(), [&](std::size_t a, std::size_t b) {
+        return rank_[f][a] != rank_[f][b] ? rank_[f][a] < rank_[f][b]
+                                          : crowding_[f][a] > crowding_[f][b];
+      });
+    }
+    std::vector<bool> kept(members_.size(), false);
+    std::vector<std::size_t> next(fronts_.size(), 0);
+    std::vector<Member> survivors;
+    for (std::size_t f = 0; survivors.size() < kPopulation; f = (f + 1) % fronts_.size()) {
+      while (next[f] < order[f].size() && kept[order[f][next[f]]])
+        ++next[f];
+      const std::size_t chosen = order[f][next[f]];
+      kept[chosen] = true;
+      survivors.push_back(members_[chosen]);
+    }
+    members_ = std::move(survivors);
+    sort();
+  }
+
+  OpenDesigns open_;
+  std::uint64_t budget_;
+  RandomStream random_;
+  std::vector<FrontPoints> fronts_; ///< of everything told
+  std::vector<Member> members_;     ///< the population; the last batch too while it is sorted in
+  std::vector<std::vector<std::uint32_t>> rank_; ///< [front][member]
+  std::vector<std::vector<double>> crowding_;
+  std::vector<DesignId> batch_;
+  std::size_t idle_ = 0;
+  bool exhausted_ = false;
+};
+
+} // namespace
+
+std::unique_ptr<Strategy> genetic_strategy(DesignSet designs, const StrategyOptions& options) {
+  return std::make_unique<GeneticDesigns>(std::move(designs), options);
+}
+
+} // namespace monet
