@@ -185,6 +185,7 @@ IMAGENET = (3, 224, 224)
 NETWORKS: dict[str, Network] = {
     "gpt2": gpt2_network(Gpt2Shape(12, 768, 12, 50257, 1024)),
     "gpt2_nano": gpt2_network(Gpt2Shape(2, 64, 2, 256, 64)),
+    "gpt_4x512": gpt2_network(Gpt2Shape(4, 512, 4, 4000, 256)),
     "lstm": Network(
         lambda: small.LstmClassifier(vocabulary=1000, width=64, layers=2, classes=10),
         (32,),

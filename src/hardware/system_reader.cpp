@@ -12,6 +12,7 @@
 #include <charconv>
 #include <filesystem>
 #include <limits>
+#include <list>
 #include <map>
 
 namespace monet {
@@ -187,7 +188,7 @@ void add_offchip_links(Chip& chip) {
   }
 }
 
-Core core_from_file(const YamlNode& name, bool offchip, const FileOpener& open,
+Core core_from_file(const YamlNode& name, bool offchip, const NodeOpener& open,
                     std::map<std::string, Core>& seen, ProblemList& problems) {
   const auto text = as_string(name, problems);
   if (!text)
@@ -198,8 +199,7 @@ Core core_from_file(const YamlNode& name, bool offchip, const FileOpener& open,
     return found->second;
   Core core;
   try {
-    const FileText file = open(*text, name.where);
-    core = parse_core_node(parse_yaml(file.text, file.path), problems, offchip);
+    core = parse_core_node(open(*text, name.where), problems, offchip);
   } catch (const InputError& error) {
     for (const InputProblem& problem : error.problems())
       problems.add(problem.where, problem.what, problem.hint);
@@ -208,7 +208,7 @@ Core core_from_file(const YamlNode& name, bool offchip, const FileOpener& open,
   return core;
 }
 
-void read_cores(const YamlNode& node, std::optional<std::size_t> offchip_id, const FileOpener& open,
+void read_cores(const YamlNode& node, std::optional<std::size_t> offchip_id, const NodeOpener& open,
                 std::map<std::string, Core>& seen, Chip& chip, ProblemList& problems) {
   if (node.kind != YamlNode::Kind::map || node.entries.empty() || node.entries.size() > kMaxCores) {
     problems.add(node.where, fmt::format("expected a map of 1 to {} cores, id: file", kMaxCores));
@@ -274,7 +274,7 @@ void read_routers(const YamlNode& node, Chip& chip, ProblemList& problems) {
 
 /// The off-chip core: a file (`offchip_core`) or one of `cores` (`offchip_core_id`); it becomes the
 /// last core.
-void place_offchip(YamlMap& map, std::optional<std::size_t> offchip_id, const FileOpener& open,
+void place_offchip(YamlMap& map, std::optional<std::size_t> offchip_id, const NodeOpener& open,
                    std::map<std::string, Core>& seen, Chip& chip, ProblemList& problems) {
   const YamlNode* where = map.find("offchip_core");
   if (where != nullptr && where->kind != YamlNode::Kind::null) {
@@ -362,7 +362,7 @@ Chip chip_of_one_core(const YamlNode& root, ProblemList& problems) {
   return chip;
 }
 
-Chip chip_of_system(const YamlNode& root, const FileOpener& open, ProblemList& problems) {
+Chip chip_of_system(const YamlNode& root, const NodeOpener& open, ProblemList& problems) {
   Chip chip;
   YamlMap map(root, problems);
   chip.name = map.require_string("name");
@@ -403,8 +403,7 @@ Chip chip_of_system(const YamlNode& root, const FileOpener& open, ProblemList& p
 
 } // namespace
 
-Chip parse_chip(std::string_view text, const std::string& origin, const FileOpener& open) {
-  const YamlNode root = parse_yaml(text, origin);
+Chip make_chip(const YamlNode& root, const std::string& origin, const NodeOpener& open) {
   ProblemList problems;
   Chip chip = is_system_file(root) ? chip_of_system(root, open, problems)
                                    : chip_of_one_core(root, problems);
@@ -415,6 +414,16 @@ Chip parse_chip(std::string_view text, const std::string& origin, const FileOpen
   add_offchip_links(chip);
   make_routes(chip);
   return chip;
+}
+
+Chip parse_chip(std::string_view text, const std::string& origin, const FileOpener& open) {
+  std::list<YamlNode> files;
+  const NodeOpener parsed = [&](const std::string& name,
+                                const SourceLoc& where) -> const YamlNode& {
+    const FileText file = open(name, where);
+    return files.emplace_back(parse_yaml(file.text, file.path));
+  };
+  return make_chip(parse_yaml(text, origin), origin, parsed);
 }
 
 Chip read_chip(const std::string& path) {

@@ -29,5 +29,9 @@ struct FileText {
 using FileOpener = std::function<FileText(const std::string& name, const SourceLoc& where)>;
 /// The same from text; core files come through `open`.
 Chip parse_chip(std::string_view text, const std::string& origin, const FileOpener& open);
+/// The same from a parsed system file, whose core files are parsed already, too. Each is asked for
+/// once, and must stay where it is until the chip is made.
+using NodeOpener = std::function<const YamlNode&(const std::string& name, const SourceLoc& where)>;
+Chip make_chip(const YamlNode& system, const std::string& origin, const NodeOpener& open);
 
 } // namespace monet

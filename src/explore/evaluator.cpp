@@ -1,0 +1,173 @@
+#include "monet/explore/evaluator.hpp"
+
+#include "monet/core_cost/mapping_file.hpp"
+#include "monet/schedule/schedule.hpp"
+#include "monet/tiling/tiling.hpp"
+#include "monet/training/explain.hpp"
+#include "monet/workload/foreign.hpp"
+
+#include <fmt/format.h>
+
+#include <mutex>
+#include <numeric>
+
+namespace monet {
+
+namespace {
+
+/// Costs kept at once, of about 4 KB each.
+constexpr std::size_t kMostCosts = 100'000;
+
+/// Core costs that all designs share, started anew when there are many. Costs are the same
+/// whoever asks first, so that results do not depend on what is still there.
+class SharedCosts {
+public:
+  std::shared_ptr<CoreCostCache> get() {
+    const std::lock_guard lock(mutex_);
+    if (!costs_ || costs_->solved() > kMostCosts)
+      costs_ = std::make_shared<CoreCostCache>();
+    return costs_;
+  }
+
+private:
+  std::mutex mutex_;
+  std::shared_ptr<CoreCostCache> costs_;
+};
+
+class Evaluator : public DesignEvaluator {
+public:
+  explicit Evaluator(const Space& space);
+  DesignResult evaluate(DesignId id) override;
+  DesignBound bound(DesignId id) override;
+
+private:
+  /// Area and power; the reason why the budgets exclude it, or nothing.
+  std::string judge_chip(const Chip& chip, DesignResult& result) const;
+  RunFigures run(const TrainingGraph& step, const Chip& chip, CoreCostCache& costs) const;
+
+  const Space& space_;
+  std::optional<MappingFile> mapping_;
+  std::vector<TrainingGraph> steps_; ///< per run, views folded
+  SharedCosts costs_;
+};
+
+Evaluator::Evaluator(const Space& space) : space_(space) {
+  const StudiedWorkload& workload = space.workload;
+  OnnxReadOptions reading = workload.network_options;
+  if (workload.training)
+    reading.explain = [&](const NetworkOutline& outline) {
+      return explain_operators(outline, *workload.training);
+    };
+  ForeignReport report;
+  Graph network = read_onnx(workload.network, reading);
+  Graph step = recognise_training_step(network, report);
+  if (report.is_training_step) {
+    if (workload.training)
+      throw InputError({workload.network}, "the network is a training step already",
+                       "leave out 'training:'; the step is then the run 'inference'");
+    network = std::move(step);
+  }
+  if (!workload.mapping.empty())
+    mapping_ = read_mapping(workload.mapping);
+  for (const std::string& run : workload.runs) {
+    const Precision precision = workload.training ? workload.training->precision : Precision{};
+    steps_.push_back(fold_views(run == "training" ? make_training_graph(network, *workload.training)
+                                                  : make_inference_graph(network, precision)));
+  }
+}
+
+std::string Evaluator::judge_chip(const Chip& chip, DesignResult& result) const {
+  result.frequency_hz = chip.frequency_hz;
+  result.area_mm2 = chip.area_mm2();
+  const DesignBudgets& budgets = space_.budgets;
+  const auto over = [](const char* what, double value, double budget, const char* unit) {
+    return fmt::format("{} {:.4g} {} is over the budget of {:.4g} {}", what, value, unit, budget,
+                       unit);
+  };
+  if (budgets.area_mm2 > 0 && result.area_mm2 > budgets.area_mm2)
+    return over("area", result.area_mm2, budgets.area_mm2, "mm2");
+  if (budgets.peak_power_w > 0 && result.peak_power_w > budgets.peak_power_w)
+    return over("peak power", result.peak_power_w, budgets.peak_power_w, "W");
+  if (budgets.offchip_bits_per_cycle > 0 && chip.offchip) {
+    const OffchipPort port = offchip_port(chip);
+    const auto bits = static_cast<double>(
+        port.shared ? std::max(port.read_bits_per_cycle, port.write_bits_per_cycle)
+                    : port.read_bits_per_cycle + port.write_bits_per_cycle);
+    if (bits > budgets.offchip_bits_per_cycle)
+      return over("off-chip bandwidth", bits, budgets.offchip_bits_per_cycle, "bits per cycle");
+  }
+  return {};
+}
+
+RunFigures Evaluator::run(const TrainingGraph& step, const Chip& chip, CoreCostCache& costs) const {
+  const StudiedWorkload& workload = space_.workload;
+  TilingOptions tiling;
+  tiling.mapping = mapping_ ? &*mapping_ : nullptr;
+  tiling.mode = workload.mode;
+  tiling.halo = workload.halo;
+  ScheduleOptions options;
+  options.core_cost = workload.core_cost;
+  options.priority = workload.priority;
+  options.rules = workload.rules;
+  const Timeline timeline = schedule(make_tiles(step, chip, tiling), step, chip, costs, options);
+  const OwnerBytes& live = timeline.peak.live;
+  return {timeline.makespan.value, energy_of(timeline).total().picojoules().value,
+          std::accumulate(live.begin(), live.end(), std::int64_t{0})};
+}
+
+DesignResult Evaluator::evaluate(DesignId id) {
+  DesignResult result;
+  result.id = id;
+  try {
+    const Chip chip = space_.chip(id);
+    result.reason = judge_chip(chip, result);
+    if (!result.reason.empty())
+      return result;
+    const std::shared_ptr<CoreCostCache> costs = costs_.get();
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+      try {
+        result.runs.push_back(run(steps_[i], chip, *costs));
+      } catch (const InfeasibleError& error) {
+        throw InfeasibleError(space_.workload.runs[i] + ": " + error.what());
+      }
+      const double budget = space_.budgets.peak_memory_bytes;
+      const std::int64_t bytes = result.runs.back().peak_memory_bytes;
+      if (budget > 0 && static_cast<double>(bytes) > budget)
+        throw InfeasibleError(fmt::format("{}: {} bytes of memory are over the budget of {:.0f}",
+                                          space_.workload.runs[i], bytes, budget));
+    }
+    result.feasible = true;
+  } catch (const InfeasibleError& error) {
+    result.reason = error.what();
+  } catch (const InputError& error) { // values that make no chip
+    result.reason = error.what();
+  }
+  if (!result.feasible)
+    result.runs.clear();
+  return result;
+}
+
+DesignBound Evaluator::bound(DesignId id) {
+  DesignBound bound;
+  bound.runs.resize(steps_.size());
+  try {
+    const Chip chip = space_.chip(id);
+    DesignResult result;
+    bound.reason = judge_chip(chip, result);
+    bound.area_mm2 = result.area_mm2;
+    bound.peak_power_w = result.peak_power_w;
+    bound.frequency_hz = result.frequency_hz;
+  } catch (const InputError& error) {
+    bound.reason = error.what();
+  }
+  bound.feasible = bound.reason.empty();
+  return bound;
+}
+
+} // namespace
+
+std::unique_ptr<DesignEvaluator> make_evaluator(const Space& space) {
+  return std::make_unique<Evaluator>(space);
+}
+
+} // namespace monet
