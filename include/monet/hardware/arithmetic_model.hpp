@@ -1,0 +1,43 @@
+// What a multiplier, a lane and their registers cost, by number format and node.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace monet {
+
+/// A number format as its arithmetic sees it.
+struct FormatShape {
+  bool floating = true;
+  int significand_bits = 24; ///< with the hidden one; all bits of an integer
+  int bits = 32;
+};
+
+/// fp64, fp32, tf32, fp16, bf16, fp8 (e4m3), eXmY and eXmY_fn, intN and uintN, qM.F, and the
+/// elements of mxint8, mxfp8_*, mxfp6_*, mxfp4_*. Nothing for other names, or wider than 64 bits.
+std::optional<FormatShape> parse_format_shape(std::string_view name);
+/// Names for hints and messages.
+std::vector<std::string> common_format_names();
+
+struct ArithmeticCost {
+  double multiply_pj = 0;
+  double add_pj = 0;
+  double registers_pj = 0; ///< two operands and a result, in and out of the lane
+  double multiply_mm2 = 0;
+  double add_mm2 = 0;
+  double registers_mm2 = 0;
+
+  double energy_pj() const { return multiply_pj + add_pj + registers_pj; }
+  double area_mm2() const { return multiply_mm2 + add_mm2 + registers_mm2; }
+};
+
+/// A product in one format, added up in another. docs/hardware.md has the points and laws.
+/// 3 to 90 nm.
+ArithmeticCost mac_cost(const FormatShape& product, const FormatShape& sum, double node_nm);
+/// What products are added up in unless the file says so: int32 for integers, fp64 for fp64, else
+/// fp32.
+FormatShape default_accumulator(const FormatShape& product);
+
+} // namespace monet

@@ -1,0 +1,145 @@
+#include "monet/hardware/arithmetic_model.hpp"
+
+#include "monet/hardware/memory_model.hpp"
+#include "monet/hardware/technology.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <utility>
+
+namespace monet {
+
+namespace {
+
+constexpr int kMostBits = 64;
+
+/// pJ of one operation at 45 nm (Horowitz, ISSCC 2014) and at 7 nm (Jouppi et al., ISCA 2021,
+/// table 2), and square micrometres at 45 nm (Horowitz; Dally, NIPS 2015 tutorial), of a narrow and
+/// a wide unit. In between and beyond the bits of the significand decide, by a power law.
+struct UnitPoints {
+  double narrow_bits, wide_bits;
+  double narrow_pj_45, wide_pj_45;
+  double narrow_pj_7, wide_pj_7;
+  double narrow_um2, wide_um2;
+};
+constexpr UnitPoints kIntegerMultiply{8, 32, 0.2, 3.1, 0.07, 1.48, 282, 3495};
+constexpr UnitPoints kIntegerAdd{8, 32, 0.03, 0.1, 0.007, 0.03, 36, 137};
+constexpr UnitPoints kFloatMultiply{11, 24, 1.1, 3.7, 0.34, 1.31, 1640, 7700};
+constexpr UnitPoints kFloatAdd{11, 24, 0.4, 0.9, 0.16, 0.38, 1360, 4184};
+
+double power_law(double bits, const UnitPoints& unit, double narrow, double wide) {
+  const double exponent = std::log(wide / narrow) / std::log(unit.wide_bits / unit.narrow_bits);
+  return narrow * std::pow(bits / unit.narrow_bits, exponent);
+}
+
+/// Between 45 and 7 nm log-log; above as logic, below as wires and cells.
+double unit_pj(const UnitPoints& unit, int bits, double node_nm) {
+  const double at_45 = power_law(bits, unit, unit.narrow_pj_45, unit.wide_pj_45);
+  const double at_7 = power_law(bits, unit, unit.narrow_pj_7, unit.wide_pj_7);
+  if (node_nm >= 45)
+    return at_45 * logic_energy_scale(node_nm);
+  if (node_nm < 7)
+    return at_7 * sram_energy_scale(node_nm) / sram_energy_scale(7);
+  return at_45 * std::pow(at_7 / at_45, std::log(45 / node_nm) / std::log(45.0 / 7));
+}
+
+double unit_mm2(const UnitPoints& unit, int bits, double node_nm) {
+  constexpr double kSquareMillimetres = 1e-6; // in a square micrometre
+  return power_law(bits, unit, unit.narrow_um2, unit.wide_um2) * kSquareMillimetres *
+         logic_area_scale(node_nm);
+}
+
+/// A number of decimal digits at the front of the text, taken off it.
+std::optional<int> take_number(std::string_view& text) {
+  int value = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || value < 0)
+    return std::nullopt;
+  text.remove_prefix(static_cast<std::size_t>(stop - text.data()));
+  return value;
+}
+
+bool take(std::string_view& text, std::string_view prefix) {
+  if (!text.starts_with(prefix))
+    return false;
+  text.remove_prefix(prefix.size());
+  return true;
+}
+
+std::optional<FormatShape> integer(int bits) {
+  if (bits < 1 || bits > kMostBits)
+    return std::nullopt;
+  return FormatShape{false, bits, bits};
+}
+
+} // namespace
+
+std::vector<std::string> common_format_names() {
+  return {"fp64", "fp32", "tf32",  "fp16",  "bf16", "fp8",
+          "e4m3", "e5m2", "int32", "int16", "int8", "int4"};
+}
+
+std::optional<FormatShape> parse_format_shape(std::string_view name) {
+  constexpr std::array<std::pair<std::string_view, FormatShape>, 6> kNamed{
+      {{"fp64", {true, 53, 64}},
+       {"fp32", {true, 24, 32}},
+       {"tf32", {true, 11, 19}},
+       {"fp16", {true, 11, 16}},
+       {"bf16", {true, 8, 16}},
+       {"fp8", {true, 4, 8}}}};
+  for (const auto& [known, shape] : kNamed) {
+    if (known == name)
+      return shape;
+  }
+  std::string_view rest = name;
+  if (take(rest, "mxint") || take(rest, "int") || take(rest, "uint")) {
+    const auto bits = take_number(rest);
+    return bits && rest.empty() ? integer(*bits) : std::nullopt;
+  }
+  if (take(rest, "q")) {
+    const auto whole = take_number(rest);
+    const bool point = take(rest, ".");
+    const auto fraction = take_number(rest);
+    if (!whole || !point || !fraction || !rest.empty() || *whole > kMostBits ||
+        *fraction > kMostBits)
+      return std::nullopt;
+    return integer(*whole + *fraction);
+  }
+  if (take(rest, "mxfp")) { // mxfp8_e4m3: the element's bits, then its format
+    if (!take_number(rest) || !take(rest, "_"))
+      return std::nullopt;
+  }
+  if (!take(rest, "e"))
+    return std::nullopt;
+  const auto exponent = take_number(rest);
+  const bool middle = take(rest, "m");
+  const auto mantissa = take_number(rest);
+  take(rest, "_fn");
+  if (!exponent || !middle || !mantissa || !rest.empty() || *exponent < 1 ||
+      *exponent > kMostBits || *mantissa > kMostBits || *exponent + *mantissa + 1 > kMostBits)
+    return std::nullopt;
+  return FormatShape{true, *mantissa + 1, *exponent + *mantissa + 1};
+}
+
+FormatShape default_accumulator(const FormatShape& product) {
+  if (!product.floating)
+    return {false, std::max(32, product.bits), std::max(32, product.bits)};
+  return product.bits > 32 ? product : FormatShape{true, 24, 32};
+}
+
+ArithmeticCost mac_cost(const FormatShape& product, const FormatShape& sum, double node_nm) {
+  const UnitPoints& multiply = product.floating ? kFloatMultiply : kIntegerMultiply;
+  const UnitPoints& add = sum.floating ? kFloatAdd : kIntegerAdd;
+  const MemoryFigures bit = register_bit(node_nm);
+  const double bits = 2.0 * product.bits + sum.bits;
+  return {unit_pj(multiply, product.significand_bits, node_nm),
+          unit_pj(add, sum.significand_bits, node_nm),
+          bits * bit.write_pj,
+          unit_mm2(multiply, product.significand_bits, node_nm),
+          unit_mm2(add, sum.significand_bits, node_nm),
+          bits * bit.area_mm2};
+}
+
+} // namespace monet
