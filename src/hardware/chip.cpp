@@ -131,6 +131,26 @@ private:
   std::vector<bool> exhausted_;
 };
 
+/// Whether the core's outermost memory is one that it has from a core before it.
+bool shares_earlier(const Chip& chip, CoreId core) {
+  return std::any_of(chip.shared_memory.begin(), chip.shared_memory.end(), [&](const auto& group) {
+    return std::find(group.begin(), group.end(), core) != group.end() &&
+           *std::min_element(group.begin(), group.end()) < core;
+  });
+}
+
+/// Of one instance in a cycle in which every port moves a full word, with leakage.
+double port_energy_pj(const Memory& memory) {
+  double energy = memory.leakage_pj_per_cycle;
+  for (const MemoryPort& port : memory.ports) {
+    energy += port.type == PortType::read ? memory.read_energy_pj
+              : port.type == PortType::write
+                  ? memory.write_energy_pj
+                  : std::max(memory.read_energy_pj, memory.write_energy_pj);
+  }
+  return energy;
+}
+
 } // namespace
 
 const std::vector<LinkId>& Chip::route(CoreId from, CoreId to) const {
@@ -143,9 +163,38 @@ bool Chip::connected(CoreId from, CoreId to) const {
 
 double Chip::area_mm2() const {
   double area = 0;
-  for (std::size_t i = 0; i < compute_cores(); ++i)
+  for (std::size_t i = 0; i < compute_cores(); ++i) {
     area += cores[i].area_mm2();
+    if (shares_earlier(*this, CoreId(i))) {
+      const Memory& top = cores[i].memories.back();
+      area -= top.area_mm2 * static_cast<double>(instances(cores[i], top));
+    }
+  }
   return area;
+}
+
+std::optional<double> peak_power_w(const Chip& chip) {
+  if (chip.frequency_hz <= 0)
+    return std::nullopt;
+  double picojoules = 0; // per cycle
+  for (std::size_t i = 0; i < chip.cores.size(); ++i) {
+    const Core& core = chip.cores[i];
+    if (i < chip.compute_cores())
+      picojoules += core.mac_energy_pj * static_cast<double>(core.lanes());
+    for (std::size_t m = 0; m < core.memories.size(); ++m) {
+      const Memory& memory = core.memories[m];
+      if (m + 1 == core.memories.size() && shares_earlier(chip, CoreId(i)))
+        continue;
+      const std::int64_t count = i < chip.compute_cores() ? instances(core, memory) : 1;
+      picojoules += port_energy_pj(memory) * static_cast<double>(count);
+    }
+  }
+  for (const Link& link : chip.links) {
+    picojoules += link.energy_pj_per_cycle +
+                  link.energy_pj_per_bit * static_cast<double>(link.bandwidth_bits_per_cycle);
+  }
+  constexpr double kJoules = 1e-12; // in a picojoule
+  return picojoules * kJoules * chip.frequency_hz;
 }
 
 void make_routes(Chip& chip) {

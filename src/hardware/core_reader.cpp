@@ -2,10 +2,12 @@
 #include "hardware/core_reader.hpp"
 
 #include "hardware/memory_reader.hpp"
+#include "hardware/pricing.hpp"
 
 #include "monet/base/checked.hpp"
 #include "monet/base/files.hpp"
 #include "monet/base/text.hpp"
+#include "monet/hardware/arithmetic_model.hpp"
 #include "monet/hardware/read_hardware.hpp"
 
 #include <fmt/format.h>
@@ -29,10 +31,32 @@ std::string trim(std::string_view text) {
   return std::string(text.substr(first, text.find_last_not_of(" \t") - first + 1));
 }
 
+/// The name of a number format that our model of arithmetic knows; else empty.
+std::string read_format(YamlMap& map, const char* key, ProblemList& problems) {
+  const YamlNode* node = map.find(key);
+  if (node == nullptr)
+    return {};
+  const std::string name = as_string(*node, problems).value_or("fp32");
+  if (parse_format_shape(name))
+    return name;
+  problems.add(node->where, "unknown number format '" + name.substr(0, 40) + "'",
+               nearest_name_hint(name, common_format_names()));
+  return {};
+}
+
+void read_array_model(YamlMap& map, const YamlNode& node, ProblemList& problems, Core& core) {
+  core.automatic_array_cost = map.boolean_or("auto_cost_extraction", false);
+  core.array_format = read_format(map, "format", problems);
+  core.accumulate_format = read_format(map, "accumulate", problems);
+  if (core.automatic_array_cost && !map.has("format"))
+    problems.add(node.where, "auto_cost_extraction of an array needs its 'format', like fp32");
+}
+
 void read_array(const YamlNode& node, ProblemList& problems, bool offchip, Core& core) {
   YamlMap map(node, problems, YamlMap::Duplicates::last_wins);
   core.mac_energy_pj = read_figure(map, "unit_energy", false, problems);
   core.array_area_mm2 = read_figure(map, "unit_area", false, problems);
+  read_array_model(map, node, problems, core);
   // Keys of ZigZag's in-memory-computing cores and of other precisions: they do not enter this
   // model.
   for (const char* key :
@@ -211,6 +235,7 @@ Core parse_core_node(const YamlNode& root, ProblemList& problems, bool offchip) 
   core.name = map.require_string("name");
   map.ignore("frequency_hz"); // of a single-core chip: read_chip takes it
   map.ignore("type");         // newer system files: zigzag.compute
+  core.technology_nm = read_technology(map, problems);
   const YamlNode* array = map.find("operational_array");
   if (array == nullptr)
     array = map.find("multipliers"); // its older name
@@ -227,7 +252,7 @@ Core parse_core_node(const YamlNode& root, ProblemList& problems, bool offchip) 
     } else {
       const YamlMap names(*memories, problems); // a memory given twice is no override
       for (const auto& entry : memories->entries) {
-        core.memories.push_back(read_memory(entry, core.array, problems));
+        core.memories.push_back(read_memory(entry, core.array, offchip, problems));
       }
     }
   }
@@ -248,6 +273,7 @@ Core parse_core(std::string_view text, const std::string& origin) {
   ProblemList problems;
   Core core = parse_core_node(root, problems, false);
   problems.throw_if_any();
+  price(core, 0);
   return core;
 }
 

@@ -1,6 +1,10 @@
 #include "hardware/memory_reader.hpp"
 
+#include "hardware/pricing.hpp"
+
 #include "monet/base/text.hpp"
+#include "monet/hardware/memory_model.hpp"
+#include "monet/hardware/technology.hpp"
 
 #include <fmt/format.h>
 
@@ -235,6 +239,50 @@ void require_used_ports(const Memory& memory, const SourceLoc& where, ProblemLis
   }
 }
 
+/// `dram: lpddr5`, `dram_channels: 4`. The kind prices the memory unless the file has figures.
+void read_dram(YamlMap& map, Memory& memory, ProblemList& problems) {
+  constexpr std::int64_t kMostChannels = 1024;
+  const YamlNode* kind = map.find("dram");
+  if (const YamlNode* channels = map.find("dram_channels")) {
+    memory.dram_channels = positive(map, "dram_channels", kMostChannels, problems);
+    if (kind == nullptr)
+      problems.add(channels->where, "'dram_channels' needs the kind of DRAM, like dram: lpddr5");
+  }
+  if (kind == nullptr)
+    return;
+  if (find_dram_kind(kind->scalar) == nullptr) {
+    std::vector<std::string> names;
+    for (const DramKind& known : dram_kinds())
+      names.emplace_back(known.name);
+    problems.add(kind->where,
+                 fmt::format("unknown kind of DRAM '{}': {}", kind->scalar.substr(0, 40),
+                             fmt::join(names, ", ")),
+                 nearest_name_hint(kind->scalar, names));
+    return;
+  }
+  memory.dram_kind = kind->scalar;
+  if (!map.has("r_cost") && !map.has("w_cost"))
+    memory.automatic_cost = true;
+}
+
+/// Whether memory_cost answers for a memory on the chip.
+void require_modelled_range(const Memory& memory, const SourceLoc& where, ProblemList& problems) {
+  std::int64_t word = 0;
+  for (const MemoryPort& port : memory.ports)
+    word = std::max(word, port.bandwidth_max);
+  if (memory.size.value > kMostModelledBits) {
+    problems.add(where,
+                 fmt::format("auto_cost_extraction knows on-chip memories up to {} bits (1 GiB), "
+                             "this one has {}",
+                             kMostModelledBits, memory.size.value),
+                 "off-chip memories are priced by kind, like dram: lpddr5");
+  }
+  if (word > kMostWordBits) {
+    problems.add(where, fmt::format("auto_cost_extraction knows ports up to {} bits, one has {}",
+                                    kMostWordBits, word));
+  }
+}
+
 } // namespace
 
 std::optional<MemoryOperand> parse_memory_operand(std::string_view name, const SourceLoc& where,
@@ -259,18 +307,31 @@ double read_figure(YamlMap& map, const char* key, bool required, ProblemList& pr
   return 0;
 }
 
-Memory read_memory(const YamlNode::Entry& entry, const std::vector<ArrayDim>& array,
+double read_technology(YamlMap& map, ProblemList& problems) {
+  const YamlNode* node = map.find("technology_nm");
+  if (node == nullptr)
+    return 0;
+  const auto value = as_number(*node, problems);
+  if (!value || (*value >= kSmallestNode && *value <= kLargestNode))
+    return value.value_or(0);
+  problems.add(node->where, fmt::format("'technology_nm' must be between {:g} and {:g}, is {:g}",
+                                        kSmallestNode, kLargestNode, *value));
+  return 0;
+}
+
+Memory read_memory(const YamlNode::Entry& entry, const std::vector<ArrayDim>& array, bool offchip,
                    ProblemList& problems) {
   Memory memory;
   memory.name = entry.key;
   YamlMap map(entry.value, problems, YamlMap::Duplicates::last_wins);
   memory.size = {positive(map, "size", kMaxSize, problems)};
-  memory.read_energy_pj = read_figure(map, "r_cost", true, problems);
-  memory.write_energy_pj = read_figure(map, "w_cost", true, problems);
+  memory.automatic_cost = map.boolean_or("auto_cost_extraction", false);
+  read_dram(map, memory, problems);
+  memory.read_energy_pj = read_figure(map, "r_cost", !memory.automatic_cost, problems);
+  memory.write_energy_pj = read_figure(map, "w_cost", !memory.automatic_cost, problems);
   memory.area_mm2 = read_figure(map, "area", false, problems);
   memory.leakage_pj_per_cycle = read_figure(map, "leakage_pj_per_cycle", false, problems);
   memory.latency_cycles = map.integer_or("latency", 1);
-  memory.automatic_cost = map.boolean_or("auto_cost_extraction", false);
   memory.non_volatile = map.boolean_or("non_volatile", false);
   map.ignore("mem_type");
   map.ignore("force_double_buffering");
@@ -289,6 +350,8 @@ Memory read_memory(const YamlNode::Entry& entry, const std::vector<ArrayDim>& ar
             : read_named_ports(*ports, memory, problems);
     require_used_ports(memory, ports->where, problems);
   }
+  if (memory.automatic_cost && !offchip && !is_modelled_dram(memory))
+    require_modelled_range(memory, entry.key_where, problems);
   map.finish();
   return memory;
 }

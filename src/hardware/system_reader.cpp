@@ -1,15 +1,18 @@
 // One system file and the core files it names -> Chip.
 #include "hardware/core_reader.hpp"
 #include "hardware/memory_reader.hpp"
+#include "hardware/pricing.hpp"
 
 #include "monet/base/files.hpp"
 #include "monet/base/text.hpp"
+#include "monet/hardware/memory_model.hpp"
 #include "monet/hardware/read_hardware.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <filesystem>
 #include <limits>
 #include <list>
@@ -133,6 +136,7 @@ void read_link_map(const YamlNode& node, const LinkDefaults& defaults, Chip& chi
                                  ? read_figure(map, "unit_energy_cost", true, problems)
                                  : defaults.energy_per_cycle;
   link.energy_pj_per_bit = read_figure(map, "energy_pj_per_bit", false, problems);
+  link.length_mm = read_figure(map, "length_mm", false, problems);
   map.finish();
   if (link.cores.size() >= 2)
     add_link(std::move(link), type == "bus", chip);
@@ -318,6 +322,31 @@ void require_operand_memories(const Chip& chip, const YamlNode& root, ProblemLis
   }
 }
 
+/// The ports of an off-chip memory are no faster than the channels the file gives it.
+void require_channels(const Chip& chip, ProblemList& problems) {
+  if (!chip.offchip || chip.frequency_hz <= 0)
+    return;
+  const Core& core = chip.cores[chip.offchip->index()];
+  const Memory& memory = core.memories.back();
+  const DramKind* kind = find_dram_kind(memory.dram_kind);
+  if (kind == nullptr || memory.dram_channels == 0)
+    return;
+  double bits = 0;
+  for (const MemoryPort& port : memory.ports)
+    bits += static_cast<double>(port.bandwidth_max);
+  constexpr double kBitsOfGigabyte = 8e9;
+  const double wanted = bits * chip.frequency_hz / kBitsOfGigabyte;
+  const double offered = kind->gigabytes_per_second * static_cast<double>(memory.dram_channels);
+  if (wanted > offered * (1 + 1e-9)) {
+    problems.add({core.origin},
+                 fmt::format("the ports of memory '{}' take {:.4g} GB/s at {:g} Hz; {} channels of "
+                             "{} give {:.4g} GB/s",
+                             memory.name, wanted, chip.frequency_hz, memory.dram_channels,
+                             kind->name, offered),
+                 fmt::format("{:.0f} channels do", std::ceil(wanted / kind->gigabytes_per_second)));
+  }
+}
+
 bool is_system_file(const YamlNode& root) {
   return std::any_of(root.entries.begin(), root.entries.end(),
                      [](const auto& entry) { return entry.key == "cores"; });
@@ -367,6 +396,7 @@ Chip chip_of_system(const YamlNode& root, const NodeOpener& open, ProblemList& p
   YamlMap map(root, problems);
   chip.name = map.require_string("name");
   chip.frequency_hz = frequency_of(map, problems);
+  chip.technology_nm = read_technology(map, problems);
   map.ignore("core_coordinates");
   std::map<std::string, Core> seen;
   std::optional<std::size_t> offchip_id;
@@ -410,7 +440,10 @@ Chip make_chip(const YamlNode& root, const std::string& origin, const NodeOpener
   chip.origin = origin;
   if (problems.empty())
     require_operand_memories(chip, root, problems);
+  if (problems.empty())
+    require_channels(chip, problems);
   problems.throw_if_any();
+  price(chip);
   add_offchip_links(chip);
   make_routes(chip);
   return chip;

@@ -26,7 +26,8 @@ struct Link {
   LinkReach reach = LinkReach::any_pair;
   std::int64_t bandwidth_bits_per_cycle = 0;
   double energy_pj_per_cycle = 0; ///< `unit_energy_cost`: per cycle of its whole bandwidth
-  double energy_pj_per_bit = 0;   ///< optional key
+  double energy_pj_per_bit = 0;   ///< optional key, and what `length_mm` adds
+  double length_mm = 0;           ///< optional key: priced by our model of wires
 };
 
 struct Chip {
@@ -41,6 +42,7 @@ struct Chip {
   /// `unit_energy_cost` of the file. Links name theirs; the reference scheduler charges it for the
   /// off-chip links too.
   double unit_energy_cost = 0;
+  double technology_nm = 0; ///< of cores that give none; 0 = not given
 
   std::size_t compute_cores() const { return cores.size() - (offchip ? 1U : 0U); }
   /// Links crossed from one core to the other: fewest hops, then fewest cores on the way that are
@@ -49,6 +51,8 @@ struct Chip {
   /// share their top memory, or when there is no way.
   const std::vector<LinkId>& route(CoreId from, CoreId to) const;
   bool connected(CoreId from, CoreId to) const;
+  /// Of all compute cores: arrays and memories, one shared by several cores once. Links, control
+  /// and the DRAM's interface are not in it.
   double area_mm2() const;
 
   std::vector<std::vector<std::vector<LinkId>>>
@@ -57,6 +61,11 @@ struct Chip {
 
 /// Fills `routes`. Called by the readers; call it again after changing links by hand.
 void make_routes(Chip& chip);
+
+/// Watts when everything works in every cycle: each multiplier or lane once, each port of every
+/// memory (the off-chip one too) at its full width, each link at its full bandwidth, and the
+/// memories' leakage; a port for both ways does the dearer. Nothing without a frequency.
+std::optional<double> peak_power_w(const Chip& chip);
 
 /// Another way with as few hops that shares no link with route(from, to); empty when there is none.
 std::vector<LinkId> second_route(const Chip& chip, CoreId from, CoreId to);

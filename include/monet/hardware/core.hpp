@@ -43,6 +43,21 @@ struct MemoryPort {
   std::vector<PortUse> allocation;
 };
 
+/// How our model made the figures of a memory: its answer, and what it was asked.
+struct ModelledMemory {
+  std::string kind; ///< "sram", "registers", or a kind of DRAM
+  double node_nm = 0;
+  std::int64_t word_bits = 0;
+  int ports = 1;
+  std::int64_t macros = 1;       ///< SRAM: arrays side by side, read together
+  double wiring_pj = 0;          ///< part of the read energy: wires between them
+  double access_ns = 0;          ///< SRAM only
+  double monolithic_read_pj = 0; ///< as one array: upper bounds
+  double monolithic_write_pj = 0;
+  double monolithic_area_mm2 = 0;
+  double pj_per_bit = 0; ///< DRAM only
+};
+
 struct Memory {
   std::string name;
   Bits size;
@@ -56,9 +71,11 @@ struct Memory {
   /// Array dimensions over which ONE instance broadcasts or reduces; instances = product of the
   /// others' sizes.
   std::vector<bool> serves;
-  bool automatic_cost =
-      false;                 ///< `auto_cost_extraction`: figures come from our memory model (later)
-  bool non_volatile = false; ///< flash: holds frozen parameters, is not written during a step
+  bool automatic_cost = false;    ///< `auto_cost_extraction`: figures come from our memory model
+  bool non_volatile = false;      ///< flash: holds frozen parameters, is not written during a step
+  std::string dram_kind;          ///< `dram`: "lpddr5"; empty on a chip
+  std::int64_t dram_channels = 0; ///< `dram_channels`; 0 = as many as the ports need
+  std::optional<ModelledMemory> modelled; ///< where the figures came from, if from our model
 };
 
 struct ArrayDim {
@@ -78,9 +95,13 @@ enum class CoreKind { array, vector, pooling, offchip };
 struct Core {
   std::string name;
   CoreKind kind = CoreKind::array;
-  std::vector<Memory> memories; ///< bottom-up
-  double mac_energy_pj = 0;     ///< per MAC, or per lane operation of a vector core
-  double array_area_mm2 = 0;
+  std::vector<Memory> memories;      ///< bottom-up
+  double mac_energy_pj = 0;          ///< per MAC, or per lane operation of a vector core
+  double array_area_mm2 = 0;         ///< per multiplier or lane
+  bool automatic_array_cost = false; ///< both figures come from our arithmetic model
+  std::string array_format;          ///< `format` of products or lanes, for that model
+  std::string accumulate_format;     ///< `accumulate`; empty = the model's choice
+  double technology_nm = 0;          ///< 0 = not given
   std::vector<ArrayDim> array;
   std::vector<std::vector<Unrolling>> dataflow; ///< per array dim; empty = free
   std::vector<std::string> operator_types;      ///< only these, when given

@@ -1,0 +1,120 @@
+#include "hardware/pricing.hpp"
+
+#include "monet/base/errors.hpp"
+#include "monet/hardware/arithmetic_model.hpp"
+#include "monet/hardware/memory_model.hpp"
+#include "monet/hardware/technology.hpp"
+
+#include <algorithm>
+
+namespace monet {
+
+namespace {
+
+/// Bits of the widest port that reads and the widest that writes; of the other where there is none.
+struct Words {
+  std::int64_t read = 0;
+  std::int64_t write = 0;
+};
+
+Words words_of(const Memory& memory) {
+  Words words;
+  for (const MemoryPort& port : memory.ports) {
+    if (port.type != PortType::write)
+      words.read = std::max(words.read, port.bandwidth_max);
+    if (port.type != PortType::read)
+      words.write = std::max(words.write, port.bandwidth_max);
+  }
+  words.read = words.read > 0 ? words.read : std::max<std::int64_t>(words.write, 1);
+  words.write = words.write > 0 ? words.write : words.read;
+  return words;
+}
+
+void price_dram(Memory& memory) {
+  const DramKind* kind = find_dram_kind(memory.dram_kind.empty() ? kDefaultDram : memory.dram_kind);
+  internal_check(kind != nullptr, "a kind of DRAM that the reader let pass");
+  const Words words = words_of(memory);
+  memory.read_energy_pj = kind->pj_per_bit * static_cast<double>(words.read);
+  memory.write_energy_pj = kind->pj_per_bit * static_cast<double>(words.write);
+  ModelledMemory& model = memory.modelled.emplace();
+  model.kind = kind->name;
+  model.word_bits = std::max(words.read, words.write);
+  model.ports = static_cast<int>(memory.ports.size());
+  model.pj_per_bit = kind->pj_per_bit;
+}
+
+void price_sram(Memory& memory, double node_nm) {
+  const Words words = words_of(memory);
+  MemoryQuery query;
+  query.size = memory.size;
+  query.node_nm = node_nm;
+  query.ports = std::max(1, static_cast<int>(memory.ports.size()));
+  query.word_bits = std::min(words.read, words.write);
+  const MemoryCost narrow = memory_cost(query);
+  query.word_bits = std::max(words.read, words.write);
+  const MemoryCost wide = memory_cost(query);
+  // An array is built for its wider word.
+  memory.read_energy_pj = (words.read < words.write ? narrow : wide).figures.read_pj;
+  memory.write_energy_pj = (words.write < words.read ? narrow : wide).figures.write_pj;
+  memory.area_mm2 = wide.figures.area_mm2;
+  ModelledMemory& model = memory.modelled.emplace();
+  model.kind = wide.registers ? "registers" : "sram";
+  model.node_nm = node_nm;
+  model.word_bits = query.word_bits;
+  model.ports = query.ports;
+  model.macros = wide.macros;
+  model.wiring_pj = wide.wiring_pj;
+  model.access_ns = wide.figures.access_ns;
+  model.monolithic_read_pj = wide.monolithic.read_pj;
+  model.monolithic_write_pj = wide.monolithic.write_pj;
+  model.monolithic_area_mm2 = wide.monolithic.area_mm2;
+}
+
+/// One multiply-accumulate; a lane of a vector core works in one format, and one of a pooling core
+/// compares, which is an addition.
+void price_array(Core& core, double node_nm) {
+  const auto product = parse_format_shape(core.array_format);
+  internal_check(product.has_value(), "a number format that the reader let pass");
+  const auto given = parse_format_shape(core.accumulate_format);
+  const FormatShape sum = given                          ? *given
+                          : core.kind == CoreKind::array ? default_accumulator(*product)
+                                                         : *product;
+  ArithmeticCost cost = mac_cost(*product, sum, node_nm);
+  if (core.kind == CoreKind::pooling)
+    cost.multiply_pj = cost.multiply_mm2 = 0;
+  core.mac_energy_pj = cost.energy_pj();
+  core.array_area_mm2 = cost.area_mm2();
+}
+
+} // namespace
+
+bool is_modelled_dram(const Memory& memory) {
+  return !memory.dram_kind.empty() || memory.name.starts_with("dram") ||
+         memory.name.starts_with("offchip");
+}
+
+void price(Core& core, double node_nm) {
+  const double node = core.technology_nm > 0 ? core.technology_nm
+                      : node_nm > 0          ? node_nm
+                                             : kDefaultNode;
+  for (Memory& memory : core.memories) {
+    if (!memory.automatic_cost)
+      continue;
+    if (core.kind == CoreKind::offchip || is_modelled_dram(memory))
+      price_dram(memory);
+    else
+      price_sram(memory, node);
+  }
+  if (core.automatic_array_cost)
+    price_array(core, node);
+}
+
+void price(Chip& chip) {
+  for (Core& core : chip.cores)
+    price(core, chip.technology_nm);
+  const double node = chip.technology_nm > 0 ? chip.technology_nm : kDefaultNode;
+  for (Link& link : chip.links)
+    link.energy_pj_per_bit += link.length_mm * wire_pj_per_bit_mm(node);
+}
+
+} // namespace monet
