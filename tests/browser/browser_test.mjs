@@ -7,6 +7,9 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { assemble } from "./assemble.mjs";
+import { settle } from "./browser_tools.mjs";
+import { check_brush_speed, check_comparison, check_exploration } from "./explore_checks.mjs";
+import * as explorations from "./explore_samples.mjs";
 import * as samples from "./samples.mjs";
 
 const require = createRequire(path.resolve(process.env.MODULES ?? "node_modules", "x.js"));
@@ -49,11 +52,6 @@ async function open(context, file) {
   await page.goto(pathToFileURL(file).href);
   await settle(page);
   return { page, wrong };
-}
-
-/// Until two frames have been drawn: the charts draw in the first after a change.
-async function settle(page) {
-  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done()))));
 }
 
 function gantt(page) {
@@ -353,15 +351,7 @@ async function check_step(page, step) {
   await check_table(page, step);
 }
 
-async function check_report(context, file, options) {
-  const { page, wrong } = await open(context, file);
-  const data = JSON.parse(await page.locator("#monet-data").textContent());
-  check(
-    readFileSync(file).length < 400000 + JSON.stringify(data).length * 1.2,
-    "the page without its data is under 400 kB",
-  );
-  check((await page.title()).length > 0, "the page has a title");
-  if (options.screenshot !== null) await page.screenshot({ path: options.screenshot, fullPage: true });
+async function check_result(page, data) {
   await check_step(page, data);
   await check_searches(page, data.optimise);
   if (data.inference !== undefined) {
@@ -377,13 +367,28 @@ async function check_report(context, file, options) {
   } else {
     equal(await page.locator(".switch input").count(), 0, "without inference there is no switch");
   }
+}
+
+async function check_report(context, file, options) {
+  const { page, wrong } = await open(context, file);
+  const data = JSON.parse(await page.locator("#monet-data").textContent());
+  check(
+    readFileSync(file).length < 400000 + JSON.stringify(data).length * 1.2,
+    "the page without its data is under 400 kB",
+  );
+  check((await page.title()).length > 0, "the page has a title");
+  if (options.screenshot !== null) await page.screenshot({ path: options.screenshot, fullPage: true });
+  const tools = { check, equal };
+  if (data.kind === "explore") await check_exploration(page, data, tools);
+  else if (data.kind === "explore-comparison") await check_comparison(page, data, tools);
+  else await check_result(page, data);
   await page.emulateMedia({ media: "print" });
   await page.evaluate(() => window.dispatchEvent(new Event("beforeprint")));
   await settle(page);
   equal(await variable(page, "--panel"), "255,255,255", "paper is white");
   equal(await page.evaluate(() => window.__hacked ?? null), null, "no name was run as a script");
   equal(
-    await page.locator("#report script, #report img:not(.picture), #report iframe, #report a").count(),
+    await page.locator('#report script, #report img:not(.picture), #report iframe, #report a:not([href^="designs/"])').count(),
     0,
     "no name became markup",
   );
@@ -425,6 +430,10 @@ async function check_malformed(context, folder) {
     null,
     wrong_types,
     { optimise: { searches: [null, { front: [7], trace: {}, memory: [{}] }], memory: "x", compared: [{}], picture: "<b>" } },
+    { kind: "explore", space: { parameters: [null, { name: 3, values: "x" }] }, runs: [7], rows: [null, [1]], fronts: { a: null }, best: [], reasons: [4], sensitivity: { training: { latency: 5 } } },
+    { kind: "explore", runs: ["training"] },
+    { kind: "explore-comparison", fronts: { a: { a: { designs: [null] } } }, best: [1] },
+    { kind: "constructor" },
     { timeline: { transfers: [[9, [4], -1, 5, 2]], runs: [[0, 99, 0, 10]] } },
   ]) {
     const file = path.join(folder, "malformed.html");
@@ -453,6 +462,11 @@ async function check_malformed(context, folder) {
 /// Redraws of 100 000 bars: the median of ten wheel steps, without a GPU; about 60 ms on a quiet machine.
 async function check_speed(context, file) {
   const { page } = await open(context, file);
+  if (path.basename(file).startsWith("explored")) {
+    await check_brush_speed(page, { check });
+    await page.close();
+    return;
+  }
   const times = await gantt(page).evaluate(async (canvas) => {
     const result = [];
     for (let i = 0; i < 10; ++i) {
@@ -469,9 +483,11 @@ async function check_speed(context, file) {
 }
 
 function make_samples(folder) {
-  return ["typical", "hostile", "smallest", "single_core", "optimised", "large"].map((name) => {
+  const makers = { ...samples, ...explorations };
+  const names = ["typical", "hostile", "smallest", "single_core", "optimised", "large", "explored", "explored_hostile", "explored_large", "compared"];
+  return names.map((name) => {
     const file = path.join(folder, `${name}.html`);
-    writeFileSync(file, assemble(samples[name]()));
+    writeFileSync(file, assemble(makers[name]()));
     return file;
   });
 }
@@ -505,7 +521,7 @@ async function main() {
       const began = Date.now();
       try {
         await check_report(context, file, { screenshot: i === 0 ? options.screenshot : null });
-        if (path.basename(file) === "large.html") await check_speed(context, file);
+        if (path.basename(file).endsWith("large.html")) await check_speed(context, file);
         console.log(`ok ${path.basename(file)} (${Date.now() - began} ms)`);
       } catch (error) {
         failures += 1;

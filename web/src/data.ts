@@ -374,21 +374,23 @@ function chip_name(from: Json): string {
   return typeof option === "string" ? option : "";
 }
 
+export function read_provenance(value: unknown): Result["provenance"] {
+  return Object.entries(object(value)).map(([key, item]): [string, [string, string][] | string] =>
+    typeof item === "object" && item !== null
+      ? [key, Object.entries(item).map(([name, inner]): [string, string] => [name, text(inner)])]
+      : [key, text(item)],
+  );
+}
+
 export function read_result(value: unknown): Result {
   const from = object(value);
-  const provenance = Object.entries(object(from["provenance"])).map(
-    ([key, item]): [string, [string, string][] | string] =>
-      typeof item === "object" && item !== null
-        ? [key, Object.entries(item).map(([name, inner]): [string, string] => [name, text(inner)])]
-        : [key, text(item)],
-  );
   return {
     name: text(from["name"]),
     chip: chip_name(from),
     step: read_step(from),
     optimise: from["optimise"],
     inference: from["inference"] === undefined || from["inference"] === null ? null : read_step(from["inference"]),
-    provenance,
+    provenance: read_provenance(from["provenance"]),
   };
 }
 

@@ -1,9 +1,11 @@
 // The viewer of report.html. Reads the result from the element #monet-data and builds the page into #report.
 // Read data.ts for what is shown, time_view.ts for how the charts stay together.
 import { bound_panel } from "./bound_panel";
-import { last_cycle, read_result, type Result, type Step } from "./data";
+import { compare_page } from "./compare_page";
+import { last_cycle, object, read_provenance, read_result, type Result, type Step } from "./data";
 import { h, shown } from "./dom";
 import { energy_chart } from "./energy_chart";
+import { explore_page } from "./explore_page";
 import { label } from "./format";
 import { Gantt } from "./gantt";
 import { LayerTable } from "./layer_table";
@@ -93,7 +95,7 @@ class Report {
   }
 
   mount(): void {
-    this.root.replaceChildren(header(this.result), this.make_switch(), this.content, provenance(this.result));
+    this.root.replaceChildren(header(this.result), this.make_switch(), this.content, provenance(this.result.provenance));
     this.show(this.result.step);
   }
 
@@ -157,12 +159,22 @@ class Report {
   }
 }
 
+/// The page of what the data says it is: a step's result unless it says otherwise.
+function mount(root: HTMLElement, data: unknown): void {
+  const from = object(data);
+  const pages = { explore: explore_page, "explore-comparison": compare_page };
+  const kind = Object.keys(pages).find((name) => name === from["kind"]) as keyof typeof pages | undefined;
+  if (kind === undefined) return new Report(root, read_result(data)).mount();
+  root.replaceChildren(...pages[kind](from, new AbortController().signal), provenance(read_provenance(from["provenance"])));
+  root.dataset["shown"] = kind;
+}
+
 function start(): void {
   const root = document.getElementById("report");
   const data = document.getElementById("monet-data");
   if (root === null) return;
   try {
-    new Report(root, read_result(JSON.parse(data?.textContent ?? ""))).mount();
+    mount(root, JSON.parse(data?.textContent ?? ""));
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     root.replaceChildren(h("p", { role: "alert" }, `This report's data cannot be shown: ${reason}`));

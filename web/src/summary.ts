@@ -308,9 +308,9 @@ export function resource_tables(step: Step): HTMLElement {
   );
 }
 
-export function provenance(result: Result): HTMLElement {
+export function provenance(entries: Result["provenance"]): HTMLElement {
   const list = h("dl", { class: "provenance" });
-  for (const [key, value] of result.provenance) {
+  for (const [key, value] of entries) {
     const lines = typeof value === "string" ? [value] : value.map(([name, inner]) => `${name}: ${inner}`);
     list.append(h("dt", {}, shown(label(key), 60)));
     list.append(h("dd", {}, ...lines.map((line) => h("div", {}, shown(line, 400)))));
