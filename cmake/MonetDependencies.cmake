@@ -8,6 +8,8 @@ find_package(nlohmann_json REQUIRED)  # nlohmann_json::nlohmann_json
 find_package(CLI11 REQUIRED)          # CLI11::CLI11
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(CBC REQUIRED IMPORTED_TARGET cbc osi-cbc)  # PkgConfig::CBC
+find_package(SQLite3 REQUIRED)        # SQLite::SQLite3
+pkg_check_modules(MPI REQUIRED IMPORTED_TARGET ompi-c)       # PkgConfig::MPI; FindMPI would need the language C
 if(MONET_DEVELOPER_MODE)
   find_package(GTest REQUIRED)
   find_package(rapidcheck REQUIRED)   # targets: rapidcheck, rapidcheck_gtest

@@ -7,6 +7,7 @@
 #include "monet/explore/strategy.hpp"
 #include "monet/optimise/search.hpp"
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <span>
@@ -23,9 +24,11 @@ public:
   /// all ids are evaluated or the control is interrupted (what is under way is finished first).
   virtual void run(std::span<const DesignId> ids, const SearchControl& control,
                    const std::function<void(std::span<const DesignResult>)>& done) = 0;
+  /// Designs under way at once.
+  virtual std::size_t workers() const = 0;
 };
 
-/// On threads of this process.
+/// On threads of this process; 0 = all cores.
 std::unique_ptr<DesignRunner> thread_runner(DesignEvaluator& evaluator, int jobs);
 
 struct ExplorationResult {

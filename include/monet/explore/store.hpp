@@ -44,4 +44,8 @@ std::unique_ptr<DesignStore> open_store(const std::string& path, const Space& sp
 /// In memory, for runs without a file.
 std::unique_ptr<DesignStore> memory_store();
 
+/// A line of names, then one per result: id, the parameters' values, feasible (0 or 1), reason,
+/// area, power, frequency and each run's figures; doubles in the shortest form that reads back.
+std::string designs_csv(std::span<const DesignResult> results, const Space& space);
+
 } // namespace monet

@@ -1,0 +1,201 @@
+// The store in a file.
+#include "monet/explore/store.hpp"
+
+#include "explore/sqlite.hpp"
+#include "explore/store_claims.hpp"
+#include "explore/store_schema.hpp"
+
+#include "monet/base/errors.hpp"
+
+#include <fmt/format.h>
+#include <sqlite3.h>
+
+#include <filesystem>
+#include <map>
+#include <mutex>
+
+namespace monet {
+
+namespace {
+
+namespace fs = std::filesystem;
+using sqlite::Access;
+using sqlite::Database;
+using sqlite::Statement;
+using sqlite::Transaction;
+
+std::string list_of(const std::vector<std::string>& columns) {
+  std::string list;
+  for (const std::string& column : columns)
+    list += (list.empty() ? "" : ", ") + sqlite::quoted_name(column);
+  return list;
+}
+
+std::string places(std::size_t count) {
+  std::string list = "?";
+  for (std::size_t i = 1; i < count; ++i)
+    list += ", ?";
+  return list;
+}
+
+/// What SQLite would only call "unable to open database file".
+void check_path(const std::string& path, bool read_only) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (fs::is_directory(status))
+    throw InputError({path}, "is a folder, not a file");
+  if (fs::exists(status) && !fs::is_regular_file(status))
+    throw InputError({path}, "is no regular file");
+  if (fs::exists(status))
+    return;
+  if (read_only)
+    throw InputError({path}, "does not exist");
+  const fs::path folder = fs::path(path).parent_path();
+  if (!folder.empty() && !fs::is_directory(folder, error))
+    throw InputError({path}, "cannot be created: its folder does not exist");
+}
+
+Database open_database(const std::string& path, bool read_only) {
+  check_path(path, read_only);
+  if (!read_only) {
+    Database database(path, Access::read_write);
+    if (sqlite3_db_readonly(database.handle(), "main") == 1)
+      database.fail(SQLITE_READONLY);
+    return database;
+  }
+  try {
+    Database database(path, Access::read_only);
+    database.integer("PRAGMA user_version");
+    return database;
+  } catch (const InputError&) {
+    // A finished store in a folder that cannot be written, where SQLite cannot put its index.
+    std::error_code error;
+    if (fs::exists(path + "-wal", error))
+      throw;
+    return {path, Access::read_only_immutable};
+  }
+}
+
+/// Members in the order in which they must be made, and the reverse of that in which they go.
+class SqliteStore final : public DesignStore {
+public:
+  SqliteStore(const std::string& path, const Space& space, const StoreOptions& options)
+      : database_(open_database(path, options.read_only)),
+        tool_(prepare_store(database_, space, options)), runs_(space.workload.runs.size()),
+        find_(database_,
+              fmt::format("SELECT {} FROM designs WHERE id = ?", list_of(result_columns(space)))),
+        each_(database_,
+              fmt::format("SELECT {} FROM designs ORDER BY id", list_of(result_columns(space)))),
+        // Not OR IGNORE: a design that comes twice is a bug that must show.
+        insert_(database_,
+                fmt::format("INSERT INTO designs({}) VALUES({})", list_of(result_columns(space)),
+                            places(result_columns(space).size()))),
+        stored_(database_, "SELECT 1 FROM designs WHERE id = ?"),
+        claimant_(database_, "SELECT owner FROM claims WHERE id = ?"),
+        claim_(database_, "INSERT OR REPLACE INTO claims VALUES(?, ?)"),
+        release_(database_, "DELETE FROM claims WHERE id = ?") {
+    if (!options.read_only)
+      owner_.emplace(database_);
+  }
+
+  std::vector<std::optional<DesignResult>> find(std::span<const DesignId> ids) override {
+    const std::lock_guard lock(mutex_);
+    std::vector<std::optional<DesignResult>> found(ids.size());
+    Transaction transaction(database_, Transaction::Kind::read);
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      find_.bind(1, static_cast<std::int64_t>(ids[i]));
+      if (find_.step())
+        found[i] = read_result(find_, runs_, database_.path());
+      find_.reset();
+    }
+    transaction.commit();
+    return found;
+  }
+
+  std::vector<DesignId> claim(std::span<const DesignId> ids, std::size_t most) override {
+    const std::lock_guard lock(mutex_);
+    internal_check(owner_.has_value(), "designs are claimed of a store that is read only");
+    std::vector<DesignId> claimed;
+    std::map<std::int64_t, bool> lives;
+    Transaction transaction(database_, Transaction::Kind::write);
+    for (const DesignId id : ids) {
+      if (claimed.size() == most)
+        break;
+      const auto key = static_cast<std::int64_t>(id);
+      if (is_row(stored_, key) || is_held(key, lives))
+        continue;
+      claim_.bind(1, key).bind(2, owner_->number()).run();
+      claimed.push_back(id);
+    }
+    transaction.commit();
+    return claimed;
+  }
+
+  void put(std::span<const DesignResult> results) override {
+    const std::lock_guard lock(mutex_);
+    internal_check(owner_.has_value(), "designs are put into a store that is read only");
+    Transaction transaction(database_, Transaction::Kind::write);
+    for (const DesignResult& result : results) {
+      bind_result(insert_, result, runs_, tool_);
+      insert_.run();
+      insert_.clear();
+      release_.bind(1, static_cast<std::int64_t>(result.id)).run();
+    }
+    transaction.commit();
+  }
+
+  void each(const std::function<void(const DesignResult&)>& row) override {
+    const std::lock_guard lock(mutex_);
+    Transaction transaction(database_, Transaction::Kind::read);
+    while (each_.step())
+      row(read_result(each_, runs_, database_.path()));
+    each_.reset();
+    transaction.commit();
+  }
+
+  std::uint64_t size() override {
+    const std::lock_guard lock(mutex_);
+    return static_cast<std::uint64_t>(database_.integer("SELECT count(*) FROM designs"));
+  }
+
+private:
+  static bool is_row(Statement& statement, std::int64_t key) {
+    statement.bind(1, key);
+    const bool row = statement.step();
+    statement.reset();
+    return row;
+  }
+
+  /// Claimed by a process that lives, this one included.
+  bool is_held(std::int64_t key, std::map<std::int64_t, bool>& lives) {
+    claimant_.bind(1, key);
+    std::optional<std::int64_t> owner;
+    if (claimant_.step())
+      owner = claimant_.integer(0);
+    claimant_.reset();
+    if (!owner)
+      return false;
+    if (*owner == owner_->number())
+      return true;
+    const auto [known, is_new] = lives.try_emplace(*owner, true);
+    if (is_new)
+      known->second = owner_->lives(*owner);
+    return known->second;
+  }
+
+  std::mutex mutex_;
+  Database database_;
+  std::int64_t tool_;
+  std::size_t runs_;
+  Statement find_, each_, insert_, stored_, claimant_, claim_, release_;
+  std::optional<StoreOwner> owner_;
+};
+
+} // namespace
+
+std::unique_ptr<DesignStore> open_store(const std::string& path, const Space& space,
+                                        const StoreOptions& options) {
+  return std::make_unique<SqliteStore>(path, space, options);
+}
+
+} // namespace monet

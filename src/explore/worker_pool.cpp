@@ -1,0 +1,102 @@
+#include "explore/worker_pool.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace monet {
+
+WorkerPool::WorkerPool(DesignEvaluator& evaluator, int jobs) : evaluator_(evaluator) {
+  const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
+  const unsigned count = jobs <= 0 ? cores : static_cast<unsigned>(jobs);
+  for (unsigned t = 0; t < count; ++t)
+    threads_.emplace_back([this] { work(); });
+}
+
+WorkerPool::~WorkerPool() {
+  const std::lock_guard lock(mutex_);
+  ending_ = true;
+  queue_.clear();
+  queued_.notify_all();
+}
+
+void WorkerPool::add(std::span<const DesignId> ids, std::size_t position) {
+  const std::lock_guard lock(mutex_);
+  for (const DesignId id : ids)
+    queue_.push_back({id, position++});
+  queued_.notify_all();
+}
+
+std::size_t WorkerPool::drop() {
+  const std::lock_guard lock(mutex_);
+  const std::size_t count = queue_.size();
+  queue_.clear();
+  if (under_way_ == 0)
+    finished_.notify_all();
+  return count;
+}
+
+std::size_t WorkerPool::unfinished() {
+  const std::lock_guard lock(mutex_);
+  return queue_.size() + under_way_;
+}
+
+void WorkerPool::wait(std::size_t most, std::chrono::milliseconds patience) {
+  std::unique_lock lock(mutex_);
+  finished_.wait_for(lock, patience,
+                     [&] { return results_.size() >= most || queue_.size() + under_way_ == 0; });
+}
+
+std::vector<DesignResult> WorkerPool::take() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(results_, {});
+}
+
+std::optional<PoolFailure> WorkerPool::failure() {
+  const std::lock_guard lock(mutex_);
+  return failure_;
+}
+
+double WorkerPool::busy_seconds() {
+  const std::lock_guard lock(mutex_);
+  return busy_seconds_;
+}
+
+void WorkerPool::work() {
+  using Clock = std::chrono::steady_clock;
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    queued_.wait(lock, [&] { return ending_ || !queue_.empty(); });
+    if (ending_)
+      return;
+    const Job job = queue_.front();
+    queue_.pop_front();
+    ++under_way_;
+    lock.unlock();
+    DesignResult result;
+    std::exception_ptr error;
+    const Clock::time_point begin = Clock::now();
+    try {
+      result = evaluator_.evaluate(job.id);
+    } catch (...) {
+      error = std::current_exception();
+    }
+    const std::chrono::duration<double> took = Clock::now() - begin;
+    lock.lock();
+    busy_seconds_ += took.count();
+    finish(job, std::move(result), error);
+  }
+}
+
+void WorkerPool::finish(const Job& job, DesignResult&& result, std::exception_ptr error) {
+  --under_way_;
+  if (!error) {
+    results_.push_back(std::move(result));
+  } else if (!failure_ || job.position < failure_->position) {
+    // What was queued before it has begun already.
+    failure_ = PoolFailure{job.position, std::move(error)};
+    queue_.clear();
+  }
+  finished_.notify_all();
+}
+
+} // namespace monet

@@ -1,0 +1,221 @@
+// The loop around a strategy: the same table for any threads and processes, and after any kill.
+#include "explore/toys.hpp"
+
+#include "monet/base/errors.hpp"
+#include "monet/base/files.hpp"
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <csignal>
+#include <mutex>
+#include <thread>
+
+namespace monet::test {
+namespace {
+
+StoreOptions resume() {
+  StoreOptions options;
+  options.resume = true;
+  return options;
+}
+
+ExplorationResult explore_toy(const Space& space, DesignStore& store, DesignEvaluator& evaluator,
+                              int jobs = 1, const SearchControl& control = {}) {
+  ToyStrategy strategy(space.size(), 37);
+  const auto runner = thread_runner(evaluator, jobs);
+  return explore(space, strategy, store, *runner, control);
+}
+
+TEST(Explore, IsTheSameForAnyNumberOfThreads) {
+  const Space space = toy_space({10, 10});
+  for (const int jobs : {1, 2, 5}) {
+    std::atomic<int> calls{0};
+    ToyEvaluator evaluator([&](DesignId id) {
+      ++calls;
+      std::this_thread::sleep_for(std::chrono::microseconds(id % 7 * 50));
+    });
+    const auto store = memory_store();
+    const ExplorationResult result = explore_toy(space, *store, evaluator, jobs);
+    EXPECT_EQ(result.results, toy_results(100));
+    EXPECT_EQ(rows_of(*store), toy_results(100));
+    EXPECT_EQ(calls, 100);
+    EXPECT_EQ(result.evaluated_now, 100U);
+    EXPECT_FALSE(result.interrupted);
+    const ExplorationResult again = explore_toy(space, *store, evaluator, jobs);
+    EXPECT_EQ(again.results, result.results);
+    EXPECT_EQ(again.evaluated_now, 0U);
+    EXPECT_EQ(calls, 100);
+  }
+}
+
+TEST(Explore, ThrowsWhatTheFirstDesignThrewAndKeepsTheRest) {
+  const Space space = toy_space({1000});
+  for (const int jobs : {1, 3}) {
+    ToyEvaluator evaluator([](DesignId id) {
+      // The strategy's first batch is 36 down to 0.
+      if (id == 30 || id == 31 || id == 29)
+        throw InputError({fmt::format("core_{}.yaml", id)}, "is bad");
+    });
+    const auto store = memory_store();
+    try {
+      explore_toy(space, *store, evaluator, jobs);
+      FAIL();
+    } catch (const InputError& error) {
+      EXPECT_STREQ(error.what(), "core_31.yaml: is bad");
+    }
+    const std::vector<DesignResult> rows = rows_of(*store);
+    ASSERT_GE(rows.size(), 5U);
+    EXPECT_EQ(rows.back().id, 36U);
+  }
+}
+
+TEST(Explore, TakesNoResultWithoutFiguresOrReason) {
+  class Careless final : public DesignEvaluator {
+  public:
+    DesignResult evaluate(DesignId id) override {
+      DesignResult result = toy_result(id);
+      result.area_mm2 = std::numeric_limits<double>::quiet_NaN();
+      return result;
+    }
+    DesignBound bound(DesignId) override { return {}; }
+  } evaluator;
+  const auto store = memory_store();
+  EXPECT_THROW(explore_toy(toy_space({10}), *store, evaluator), InternalError);
+  EXPECT_EQ(store->size(), 0U);
+}
+
+TEST(Explore, StopsWithWhatIsUnderWayAndGoesOnLater) {
+  const Folder folder;
+  const Space space = toy_space({100});
+  std::atomic<bool> stop{false};
+  std::atomic<int> calls{0};
+  ToyEvaluator evaluator([&](DesignId) {
+    if (++calls == 50)
+      stop = true;
+  });
+  SearchControl control;
+  control.stop = &stop;
+  {
+    const auto store = open_store(folder / "s.db", space, {});
+    const ExplorationResult result = explore_toy(space, *store, evaluator, 2, control);
+    EXPECT_TRUE(result.interrupted);
+    EXPECT_EQ(result.results.size(), static_cast<std::size_t>(calls));
+    EXPECT_EQ(rows_of(*store), result.results);
+    EXPECT_LT(calls, 100);
+  }
+  stop = false;
+  const int before = calls;
+  const auto store = open_store(folder / "s.db", space, resume());
+  std::vector<SearchProgress> told;
+  control.progress = [&](const SearchProgress& state) { told.push_back(state); };
+  const ExplorationResult result = explore_toy(space, *store, evaluator, 2, control);
+  EXPECT_EQ(result.results, toy_results(100));
+  EXPECT_EQ(static_cast<int>(result.evaluated_now), 100 - before);
+  ASSERT_FALSE(told.empty());
+  EXPECT_EQ(told.back().done, 100);
+  EXPECT_EQ(told.back().total, 100);
+}
+
+/// Processes that share a store and a log of what they evaluated.
+class Processes : public ::testing::Test {
+protected:
+  pid_t begin(int microseconds) {
+    const pid_t child = ::fork();
+    if (child != 0)
+      return child;
+    int code = 1;
+    try {
+      const int log = ::open((folder_ / "log").c_str(), O_WRONLY | O_CREAT | O_APPEND, 0666);
+      ToyEvaluator evaluator([&](DesignId id) {
+        std::this_thread::sleep_for(std::chrono::microseconds(microseconds));
+        const std::string line = fmt::format("{}\n", id);
+        if (::write(log, line.data(), line.size()) < 0)
+          ::_exit(2);
+      });
+      const auto store = open_store(folder_ / "s.db", space_, resume());
+      const ExplorationResult result = explore_toy(space_, *store, evaluator, 2);
+      if (!HasFailure() && result.results == toy_results(space_.size()))
+        code = 0;
+    } catch (const std::exception& error) {
+      std::fprintf(stderr, "child: %s\n", error.what());
+    }
+    ::_exit(code);
+  }
+  static int end(pid_t child) {
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+  std::vector<DesignId> logged() const {
+    std::vector<DesignId> ids;
+    DesignId id = 0;
+    for (const char c : read_file(folder_ / "log")) {
+      if (c == '\n')
+        ids.push_back(std::exchange(id, 0));
+      else
+        id = id * 10 + static_cast<DesignId>(c - '0');
+    }
+    return ids;
+  }
+  std::vector<DesignResult> stored() const {
+    return rows_of(*open_store(folder_ / "s.db", space_, resume()));
+  }
+
+  Folder folder_;
+  Space space_ = toy_space({300});
+};
+
+TEST_F(Processes, ShareAStoreAndEvaluateNothingTwice) {
+  const std::array children{begin(300), begin(700), begin(100)};
+  for (const pid_t child : children)
+    EXPECT_EQ(end(child), 0);
+  std::vector<DesignId> ids = logged();
+  EXPECT_EQ(ids.size(), 300U);
+  std::sort(ids.begin(), ids.end());
+  EXPECT_EQ(std::unique(ids.begin(), ids.end()), ids.end());
+  EXPECT_EQ(stored(), toy_results(300));
+}
+
+TEST_F(Processes, TakeOverWhatAKilledOneHeld) {
+  const pid_t first = begin(3000);
+  const pid_t second = begin(3000);
+  std::this_thread::sleep_for(std::chrono::milliseconds(150));
+  ::kill(first, SIGKILL);
+  EXPECT_EQ(end(first), 128 + SIGKILL);
+  EXPECT_EQ(end(second), 0);
+  EXPECT_EQ(stored(), toy_results(300));
+}
+
+TEST_F(Processes, LoseNothingStoredAtAnyKill) {
+  RandomStream random(11);
+  std::vector<DesignResult> before;
+  int killed = 0;
+  for (int round = 0; round < 20; ++round) {
+    const std::size_t evaluated = round == 0 ? 0 : logged().size();
+    const pid_t child = begin(2000);
+    std::this_thread::sleep_for(std::chrono::microseconds(5000 + random.below(60000)));
+    ::kill(child, SIGKILL);
+    killed += end(child) == 128 + SIGKILL ? 1 : 0;
+    if (!std::filesystem::exists(folder_ / "log"))
+      write_file_atomically(folder_ / "log", "");
+    const std::vector<DesignId> ids = logged();
+    for (const DesignResult& row : before)
+      EXPECT_EQ(std::count(ids.begin() + static_cast<std::ptrdiff_t>(evaluated), ids.end(), row.id),
+                0);
+    std::vector<DesignResult> after = stored();
+    EXPECT_TRUE(std::includes(after.begin(), after.end(), before.begin(), before.end(),
+                              [](const auto& a, const auto& b) { return a.id < b.id; }));
+    before = std::move(after);
+  }
+  EXPECT_GT(killed, 10);
+  EXPECT_GT(before.size(), 0U);
+  EXPECT_EQ(end(begin(100)), 0);
+  EXPECT_EQ(stored(), toy_results(300));
+}
+
+} // namespace
+} // namespace monet::test
