@@ -1,5 +1,6 @@
 #include "monet/base/errors.hpp"
 #include "monet/base/rng.hpp"
+#include "monet/explore/sensitivity.hpp"
 #include "monet/optimise/pareto.hpp"
 #include "monet/report/explore_result.hpp"
 #include "monet/report/text.hpp"
@@ -193,23 +194,25 @@ Json best_json(const Space& space, Results results, std::set<DesignId>& kept) {
   return best;
 }
 
-/// The same text for reasons that differ in numbers alone.
+bool is_number(std::string_view word) {
+  return !word.empty() && word.front() >= '0' && word.front() <= '9' &&
+         word.find_first_not_of("0123456789,.") == std::string_view::npos;
+}
+
+/// The same text for reasons that differ in numbers alone: # for each word that is one. Names and
+/// units with digits stay.
 std::string kind_of(std::string_view reason) {
+  constexpr std::string_view kBetween = " \t()[]'\":;=%";
   std::string kind;
-  bool in_number = false;
-  for (std::size_t i = 0; i < reason.size(); ++i) {
-    const char c = reason[i];
-    const auto digit = [&](std::size_t at) {
-      return at < reason.size() && reason[at] >= '0' && reason[at] <= '9';
-    };
-    if (digit(i)) {
-      if (!in_number)
-        kind += '#';
-      in_number = true;
-    } else if (!(in_number && (c == '.' || c == ',') && digit(i + 1))) {
-      kind += c;
-      in_number = false;
-    }
+  while (!reason.empty()) {
+    const std::size_t begin = std::min(reason.find_first_not_of(kBetween), reason.size());
+    kind += reason.substr(0, begin);
+    reason.remove_prefix(begin);
+    std::string_view word = reason.substr(0, reason.find_first_of(kBetween));
+    reason.remove_prefix(word.size());
+    const std::size_t end = word.find_last_not_of(".,") + 1;
+    kind += is_number(word.substr(0, end)) ? "#" : word.substr(0, end);
+    kind += word.substr(end);
   }
   return valid_utf8(kind);
 }
@@ -251,6 +254,36 @@ Json reasons_json(std::span<const Reason> reasons) {
          {"designs", reason.designs},
          {"example",
           {{"id", reason.example->id}, {"reason", valid_utf8(reason.example->reason)}}}});
+  }
+  return json;
+}
+
+Json effects_json(const Space& space, const ObjectiveSensitivity& objective) {
+  Json parameters = Json::array();
+  for (std::size_t i = 0; i < objective.parameters.size(); ++i) {
+    const ParameterEffect& effect = objective.parameters[i];
+    Json values = Json::array();
+    for (const ValueEffect& value : effect.values)
+      values.push_back(
+          {{"designs", value.count}, {"median", value.median}, {"least", value.least}});
+    parameters.push_back({{"name", valid_utf8(space.parameters[i].name)},
+                          {"share", effect.share},
+                          {"values", std::move(values)}});
+  }
+  return {{"designs", objective.designs},
+          {"deviation", objective.deviation},
+          {"together", objective.together},
+          {"parameters", std::move(parameters)}};
+}
+
+Json sensitivity_json(const Space& space, Results results) {
+  const Sensitivity found = sensitivity(space, results);
+  Json json = Json::object();
+  for (std::size_t run = 0; run < found.runs.size(); ++run) {
+    Json& of_run = json[space.workload.runs.at(run)];
+    of_run = Json::object();
+    for (const ObjectiveSensitivity& objective : found.runs[run])
+      of_run[std::string(name_of(objective.objective))] = effects_json(space, objective);
   }
   return json;
 }
@@ -355,6 +388,7 @@ Json explore_json(const Space& space, const ExplorationResult& result, const Exp
   std::map<std::string, std::size_t> reason_numbers;
   for (std::size_t i = 0; i < reasons.size(); ++i)
     reason_numbers[reasons[i].kind] = i;
+  json["sensitivity"] = sensitivity_json(space, results);
   json["columns"] = columns_json(space);
   const auto shown = rows_of(results, kept, info.seed);
   json["rows_left_out"] = results.size() - shown.size();

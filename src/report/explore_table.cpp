@@ -14,17 +14,21 @@ using Json = nlohmann::ordered_json;
 
 namespace explore_text {
 
-static std::string number(double value, const char* unit) {
+namespace {
+
+std::string number(double value, const char* unit) {
   return value > 0 ? fmt::format("{:.5g}{}", value, unit) : "-";
 }
 
-static std::string latency(const Json& design) {
+std::string latency(const Json& design) {
   const auto seconds = design.find("latency_seconds");
   const std::string cycles = group_digits(design.at("latency_cycles").get<std::int64_t>());
   return seconds == design.end()
              ? cycles
              : fmt::format("{} ({:.4g} ms)", cycles, seconds->get<double>() * 1e3);
 }
+
+} // namespace
 
 std::string value(const Json& design, const std::string& objective) {
   if (objective == "latency")

@@ -1,0 +1,263 @@
+#include "report/json_schema.hpp"
+
+#include "monet/base/errors.hpp"
+#include "monet/base/files.hpp"
+#include "monet/base/rng.hpp"
+#include "monet/optimise/pareto.hpp"
+#include "monet/report/explore_result.hpp"
+#include "monet/report/text.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+namespace monet::test {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Parameter numbers(const std::string& name, std::uint32_t count) {
+  Parameter parameter{name, {}};
+  for (std::uint32_t i = 1; i <= count; ++i)
+    parameter.values.push_back({true, static_cast<double>(i), std::to_string(i)});
+  return parameter;
+}
+
+Space space_of(std::vector<Parameter> parameters) {
+  Space space;
+  space.name = "toy";
+  space.content_hash = "0123456789abcdef";
+  space.parameters = std::move(parameters);
+  space.workload.runs = {"inference", "training"};
+  space.fronts = {{0, {DesignObjective::latency, DesignObjective::energy}},
+                  {1, {DesignObjective::latency, DesignObjective::energy}},
+                  {1, {DesignObjective::latency, DesignObjective::energy, DesignObjective::area}}};
+  return space;
+}
+
+Space toy_space() {
+  Parameter kind{"kind", {{false, 0, "small"}, {false, 0, "large"}}};
+  return space_of({numbers("pe", 2), kind, {"mb", {{true, 0.5, "0.5"}, {true, 8, "8"}}}});
+}
+
+/// Twice the elements halve the cycles; large ones cost twice the energy. 8 MB in a large one is
+/// too much.
+ExplorationResult toy_result() {
+  ExplorationResult result;
+  result.seconds = 1.5;
+  for (DesignId id = 0; id < 8; ++id) {
+    const std::int64_t elements = 1 + static_cast<std::int64_t>(id / 4);
+    const bool large = id / 2 % 2 == 1;
+    const bool much = id % 2 == 1;
+    DesignResult design{id, true, "", static_cast<double>(elements), 0.25, 0, {}};
+    if (large && much) {
+      design.feasible = false;
+      design.reason = "area 1" + std::to_string(id) + ".5 mm2 is above 10,000 mm2";
+    } else {
+      const std::int64_t work = large ? 300 : 600;
+      const double energy = (large ? 2 : 1) * (much ? 1.5 : 1) * 1000;
+      design.runs = {{work / elements, energy, 100}, {3 * work / elements, 4 * energy, 400}};
+    }
+    result.results.push_back(design);
+  }
+  return result;
+}
+
+Json toy_json() {
+  return explore_json(toy_space(), toy_result(), {"exhaustive", 7, 0}, {"1.0", "abc", 7, {}, {}});
+}
+
+/// Costs at random from so few values that there are ties; one in five is infeasible.
+ExplorationResult random_result(const Space& space, std::uint64_t seed, std::uint64_t values) {
+  ExplorationResult result;
+  RandomStream random(seed);
+  for (DesignId id = 0; id < space.size(); ++id) {
+    DesignResult design{id, random.below(5) > 0, "", 0, 0, 0, {}};
+    design.area_mm2 = static_cast<double>(1 + random.below(values));
+    const auto number = [&] { return static_cast<std::int64_t>(1 + random.below(values)); };
+    for (int run = 0; design.feasible && run < 2; ++run)
+      design.runs.push_back({number(), static_cast<double>(number()), number()});
+    if (!design.feasible)
+      design.reason = "no";
+    result.results.push_back(design);
+  }
+  return result;
+}
+
+std::vector<std::string> violations(const Json& json) {
+  const auto schema =
+      nlohmann::json::parse(read_file(MONET_SOURCE_DIR "/docs/explore.schema.json"));
+  return schema_violations(schema, nlohmann::json::parse(json_text(json)));
+}
+
+TEST(ExploreResult, IsWhatItWasForAToySpace) {
+  Json json = toy_json();
+  EXPECT_EQ(violations(json), std::vector<std::string>{});
+  json.erase("sensitivity"); // has tests of its own
+  const std::string path = MONET_SOURCE_DIR "/tests/golden/explore_toy.json";
+  EXPECT_EQ(json, Json::parse(read_file(path))) << json_text(json);
+}
+
+TEST(ExploreResult, SchemaHoldsWithoutAnyResult) {
+  const Json json = explore_json(toy_space(), {}, {"random", 1, 10}, {});
+  EXPECT_EQ(violations(json), std::vector<std::string>{});
+  EXPECT_EQ(json.at("evaluated"), 0);
+  EXPECT_FALSE(exploration_table(json).empty());
+}
+
+TEST(ExploreResult, FrontsAndBestAreThoseOfBruteForce) {
+  const Space space = space_of({numbers("a", 5), numbers("b", 6)});
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    const ExplorationResult result = random_result(space, seed, 2 + seed % 10);
+    const Json json = explore_json(space, result, {"exhaustive", seed, 0}, {});
+    auto wanted = space.fronts.begin();
+    for (const auto& [name, front] : json.at("fronts").items()) {
+      std::set<DesignId> brute;
+      for (const DesignResult& one : result.results) {
+        const auto beats = [&](const DesignResult& other) {
+          return other.feasible &&
+                 dominates(objective_values(other, *wanted), objective_values(one, *wanted));
+        };
+        if (one.feasible && std::none_of(result.results.begin(), result.results.end(), beats))
+          brute.insert(one.id);
+      }
+      std::set<DesignId> found;
+      for (const Json& design : front.at("designs"))
+        found.insert(design.at("id").get<DesignId>());
+      EXPECT_EQ(found, brute) << name << " of seed " << seed;
+      ++wanted;
+    }
+    for (const DesignResult& one : result.results) {
+      if (one.feasible) {
+        EXPECT_LE(json.at("best").at("training").at("energy").at("energy_pj").get<double>(),
+                  one.runs[1].energy_pj);
+      }
+    }
+  }
+}
+
+TEST(ExploreResult, LatencyIsInSecondsWhereThereIsAFrequency) {
+  ExplorationResult result = toy_result();
+  for (DesignResult& design : result.results)
+    design.frequency_hz = design.id < 4 ? 1e9 : 1e6; // the faster in cycles are slower
+  const Json json = explore_json(toy_space(), result, {"exhaustive", 1, 0}, {});
+  const Json& best = json.at("best").at("inference").at("latency");
+  EXPECT_EQ(best.at("id"), 2);
+  EXPECT_DOUBLE_EQ(best.at("latency_seconds").get<double>(), 300e-9);
+}
+
+TEST(ExploreResult, TenThousandRowsOfTwoRunsTakeLessThanTwoMegabytes) {
+  const Space space = space_of({numbers("simd_units", 4), numbers("lanes", 4), numbers("memory", 5),
+                                numbers("register_kb", 5), numbers("x", 5), numbers("y", 5)});
+  ASSERT_EQ(space.size(), 10'000U);
+  ExplorationResult result = random_result(space, 3, 1'000'000'000);
+  for (DesignResult& design : result.results) {
+    design.area_mm2 = random_unit(1, design.id);
+    design.peak_power_w = random_unit(2, design.id);
+    for (RunFigures& run : design.runs)
+      run.energy_pj = 1e12 * random_unit(3, design.id);
+  }
+  const Json json = explore_json(space, result, {"exhaustive", 1, 0}, {});
+  EXPECT_EQ(json.at("rows").size(), 10'000U);
+  EXPECT_LT(json_text(json).size(), 2'000'000U);
+}
+
+TEST(ExploreResult, LargeTablesKeepFrontsAndASampleOfTheSeed) {
+  const Space space = space_of({numbers("a", 200), numbers("b", 150)});
+  const ExplorationResult result = random_result(space, 5, 1'000'000);
+  const auto made = [&](std::uint64_t seed) {
+    return explore_json(space, result, {"exhaustive", seed, 0}, {});
+  };
+  const Json json = made(1);
+  EXPECT_EQ(violations(json), std::vector<std::string>{});
+  std::set<DesignId> rows;
+  for (const Json& row : json.at("rows"))
+    rows.insert(row.at(0).get<DesignId>());
+  EXPECT_GE(rows.size(), kMostExploreRows);
+  EXPECT_EQ(rows.size() + json.at("rows_left_out").get<std::size_t>(), 30'000U);
+  for (const auto& [name, front] : json.at("fronts").items()) {
+    for (const Json& design : front.at("designs"))
+      EXPECT_TRUE(rows.contains(design.at("id").get<DesignId>()));
+  }
+  EXPECT_EQ(made(1), json);
+  EXPECT_NE(made(2).at("rows"), json.at("rows"));
+}
+
+TEST(ExploreResult, TableHasFrontsBestDesignsAndReasons) {
+  const std::string table = exploration_table(toy_json());
+  for (const char* part :
+       {"6 evaluated, 2 infeasible", "Front of training: latency, energy: 2 designs",
+        "Best for inference", "area # mm2 is above # mm2", "small", "0.5"})
+    EXPECT_NE(table.find(part), std::string::npos) << part << "\n" << table;
+}
+
+TEST(ExploreComparison, CountsWhatEachFrontDominates) {
+  const Space space = space_of({numbers("a", 5), numbers("b", 6)});
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    const Json one = explore_json(space, random_result(space, seed, 20), {"nsga2", 1, 0}, {});
+    const Json two = explore_json(space, random_result(space, seed + 999, 20), {"lhs", 1, 0}, {});
+    const Json json = comparison_json({&one, "training", "one"}, {&two, "training", "two"});
+    EXPECT_EQ(json.at("fronts").size(), 2U);
+    const Json& front = json.at("fronts").at("latency, energy");
+    const auto points = [](const Json& designs) {
+      std::vector<Objectives> found;
+      for (const Json& design : designs)
+        found.push_back(
+            {design.at("latency_cycles").get<double>(), design.at("energy_pj").get<double>()});
+      return found;
+    };
+    const auto a = points(one.at("fronts").at("training: latency, energy").at("designs"));
+    const auto b = points(two.at("fronts").at("training: latency, energy").at("designs"));
+    const auto beaten = [](const auto& some, const auto& others) {
+      return std::count_if(some.begin(), some.end(), [&](const Objectives& point) {
+        return std::any_of(others.begin(), others.end(),
+                           [&](const Objectives& other) { return dominates(other, point); });
+      });
+    };
+    EXPECT_EQ(front.at("a").at("dominated"), beaten(a, b));
+    EXPECT_EQ(front.at("b").at("dominated"), beaten(b, a));
+    std::vector<Objectives> all = a;
+    all.insert(all.end(), b.begin(), b.end());
+    for (std::size_t i = 0; i < 2; ++i) {
+      const auto worst =
+          std::max_element(all.begin(), all.end(), [&](auto& p, auto& q) { return p[i] < q[i]; });
+      EXPECT_EQ(front.at("reference").at(i), (*worst)[i]);
+    }
+    if (front.at("a").at("dominated") == a.size()) { // then B's volume is the larger
+      EXPECT_GT(front.at("b").at("hypervolume"), front.at("a").at("hypervolume"));
+    }
+  }
+}
+
+TEST(ExploreComparison, SaysWhatTheBestDesignOfARunComesToInTheOther) {
+  const Json json = toy_json();
+  const Json compared =
+      comparison_json({&json, "inference", "toy: inference"}, {&json, "training", "toy: training"});
+  const Json& energy = compared.at("best").at(1);
+  EXPECT_EQ(energy.at("objective"), "energy");
+  EXPECT_EQ(energy.at("b_over_a"), 4);
+  EXPECT_EQ(energy.at("best_of_a_in_b"), 1);
+  EXPECT_EQ(compared.at("fronts").at("latency, energy").at("shared"), 2);
+  const std::string table = comparison_table(compared);
+  for (const char* part : {"A: toy: inference", "latency, energy", "4.000x", "pe 2, kind large"})
+    EXPECT_NE(table.find(part), std::string::npos) << part << "\n" << table;
+}
+
+TEST(ExploreComparison, RefusesRunsThatAreNotThere) {
+  Json json = toy_json();
+  const auto compare = [&](const char* run) {
+    return comparison_json({&json, "training", "toy"}, {&json, run, "other"});
+  };
+  try {
+    compare("finetuning");
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_STREQ(error.what(), "other: has no run 'finetuning'");
+  }
+  json["fronts"].erase("inference: latency, energy");
+  EXPECT_THROW(compare("inference"), InputError);
+}
+
+} // namespace
+} // namespace monet::test
