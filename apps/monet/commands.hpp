@@ -19,6 +19,7 @@ Action add_graph_command(CLI::App& app);
 Action add_core_command(CLI::App& app);
 Action add_schedule_command(CLI::App& app);
 Action add_optimise_command(CLI::App& app);
+Action add_explore_command(CLI::App& app);
 Action add_report_command(CLI::App& app);
 
 } // namespace monet::cli

@@ -68,7 +68,8 @@ int main(int argc, char** argv) {
   const std::vector<std::pair<std::string, Action>> actions{
       {"run", add_run_command(app)},           {"graph", add_graph_command(app)},
       {"core", add_core_command(app)},         {"schedule", add_schedule_command(app)},
-      {"optimise", add_optimise_command(app)}, {"report", add_report_command(app)}};
+      {"optimise", add_optimise_command(app)}, {"explore", add_explore_command(app)},
+      {"report", add_report_command(app)}};
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -1,9 +1,16 @@
 #include "explore/worker_pool.hpp"
 
 #include <algorithm>
+#include <ctime>
 #include <utility>
 
 namespace monet {
+
+double thread_seconds() {
+  timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
 
 WorkerPool::WorkerPool(DesignEvaluator& evaluator, int jobs) : evaluator_(evaluator) {
   const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
@@ -62,7 +69,6 @@ double WorkerPool::busy_seconds() {
 }
 
 void WorkerPool::work() {
-  using Clock = std::chrono::steady_clock;
   std::unique_lock lock(mutex_);
   for (;;) {
     queued_.wait(lock, [&] { return ending_ || !queue_.empty(); });
@@ -74,15 +80,15 @@ void WorkerPool::work() {
     lock.unlock();
     DesignResult result;
     std::exception_ptr error;
-    const Clock::time_point begin = Clock::now();
+    const double begin = thread_seconds();
     try {
       result = evaluator_.evaluate(job.id);
     } catch (...) {
       error = std::current_exception();
     }
-    const std::chrono::duration<double> took = Clock::now() - begin;
+    const double took = thread_seconds() - begin;
     lock.lock();
-    busy_seconds_ += took.count();
+    busy_seconds_ += took;
     finish(job, std::move(result), error);
   }
 }

@@ -17,6 +17,10 @@
 
 namespace monet {
 
+/// That the calling thread has computed; waiting, and other programs on the same core, leave it as
+/// it is.
+double thread_seconds();
+
 /// The evaluation of a design threw.
 struct PoolFailure {
   std::size_t position = 0; ///< of the design, as it was queued
@@ -46,7 +50,7 @@ public:
   /// Of all failures the one that was queued first; after a failure what was queued later is
   /// dropped, so that it is the same whichever thread came first. Asked when nothing is unfinished.
   std::optional<PoolFailure> failure();
-  /// Seconds that threads spent evaluating, summed.
+  /// Of computing that threads spent evaluating, summed.
   double busy_seconds();
 
 private:
