@@ -1,6 +1,7 @@
 #include "schedule/event_scheduler.hpp"
 
 #include "schedule/data_mover.hpp"
+#include "schedule/schedule_floor.hpp"
 #include "schedule/tile_queue.hpp"
 
 #include "monet/base/errors.hpp"
@@ -35,8 +36,15 @@ public:
     find_fused_stacks();
   }
 
-  Timeline run() {
-    for (;;) {
+  /// Asks `hopeless` at every 128th part of the tiles.
+  void watch(FloorTracker& floor, const std::function<bool(const ScheduleFloor&)>& hopeless) {
+    floor_ = &floor;
+    hopeless_ = &hopeless;
+    timeline_.watch(floor);
+  }
+
+  std::optional<Timeline> run() {
+    for (std::size_t placed = 0;;) {
       bool forced = false;
       auto tile = queue_.next();
       if (!tile) {
@@ -55,6 +63,9 @@ public:
         queue_.stall(core);
         continue;
       }
+      const std::size_t between = 1 + tiles_.tiles.size() / 128;
+      if (floor_ != nullptr && placed++ % between == 0 && (*hopeless_)(floor_->floor()))
+        return std::nullopt;
       place(*tile);
       resume_cores();
     }
@@ -408,7 +419,10 @@ private:
     for (const Result& result : p.results)
       mover_.made(result.piece, result.copy, *result.output, p.start, p.end);
     core_free_[p.core.index()] = p.end;
-    timeline_.add_run({p.id, p.kind->op, p.core, p.kind->row, {p.start}, {p.end}});
+    const TileRun run{p.id, p.kind->op, p.core, p.kind->row, {p.start}, {p.end}};
+    timeline_.add_run(run);
+    if (floor_ != nullptr)
+      floor_->add_run(run, std::max<std::int64_t>(1, p.kind->cost->latency.value));
     queue_.placed(p.id, p.end);
   }
 
@@ -439,6 +453,8 @@ private:
   std::vector<Stalled> stalled_;
   std::vector<std::uint64_t> seen_; ///< per source part: the last time that a tile's list had it
   std::uint64_t sight_ = 0;
+  FloorTracker* floor_ = nullptr;
+  const std::function<bool(const ScheduleFloor&)>* hopeless_ = nullptr;
   Placement p_;
 };
 
@@ -446,7 +462,17 @@ private:
 
 Timeline place_tiles(const TileGraph& tiles, const TrainingGraph& step, const Chip& chip,
                      const TileCosts& costs, Priority priority, const TransferRules& rules) {
-  return EventScheduler(tiles, step, chip, costs, priority, rules).run();
+  return *EventScheduler(tiles, step, chip, costs, priority, rules).run();
+}
+
+std::optional<Timeline> place_tiles_unless(const TileGraph& tiles, const TrainingGraph& step,
+                                           const Chip& chip, const TileCosts& costs,
+                                           const ScheduleOptions& options) {
+  EventScheduler scheduler(tiles, step, chip, costs, options.priority, options.rules);
+  std::optional<FloorTracker> floor;
+  if (options.hopeless)
+    scheduler.watch(floor.emplace(tiles, step, chip, costs), options.hopeless);
+  return scheduler.run();
 }
 
 } // namespace monet

@@ -211,16 +211,24 @@ bool TransferRules::*transfer_rule_named(std::string_view name) {
   return name == "routing" ? &TransferRules::free_routing : nullptr;
 }
 
-Timeline schedule(const TileGraph& tiles, const TrainingGraph& step, const Chip& chip,
-                  CoreCostCache& costs, const ScheduleOptions& options) {
+std::optional<Timeline> schedule_unless(const TileGraph& tiles, const TrainingGraph& step,
+                                        const Chip& chip, CoreCostCache& costs,
+                                        const ScheduleOptions& options) {
   std::vector<OpId> all;
   for (std::size_t op = 0; op < tiles.operators.size(); ++op)
     all.emplace_back(op);
   const std::vector<std::uint32_t> kinds = core_kinds(chip);
   CostTable table(tiles, step, chip, all, kinds);
   table.solve(costs, options);
-  return place_tiles(tiles, step, chip, table.take_best(options.core_cost.objective),
-                     options.priority, options.rules);
+  return place_tiles_unless(tiles, step, chip, table.take_best(options.core_cost.objective),
+                            options);
+}
+
+Timeline schedule(const TileGraph& tiles, const TrainingGraph& step, const Chip& chip,
+                  CoreCostCache& costs, const ScheduleOptions& options) {
+  ScheduleOptions to_the_end = options;
+  to_the_end.hopeless = nullptr;
+  return *schedule_unless(tiles, step, chip, costs, to_the_end);
 }
 
 /// Costs are kept by operator, cores, cuts and parts of its loops.

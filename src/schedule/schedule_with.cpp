@@ -8,6 +8,15 @@ namespace monet {
 
 Timeline schedule_with(const TileGraph& tiles, const TrainingGraph& step, const Chip& chip,
                        const CostFunction& cost_of, Priority priority, const TransferRules& rules) {
+  ScheduleOptions options;
+  options.priority = priority;
+  options.rules = rules;
+  return *schedule_with_unless(tiles, step, chip, cost_of, options);
+}
+
+std::optional<Timeline> schedule_with_unless(const TileGraph& tiles, const TrainingGraph& step,
+                                             const Chip& chip, const CostFunction& cost_of,
+                                             const ScheduleOptions& options) {
   TileClasses classes = classify_tiles(tiles, step.graph);
   std::deque<CoreProblem> problems;
   std::deque<CoreCost> costs;
@@ -19,7 +28,7 @@ Timeline schedule_with(const TileGraph& tiles, const TrainingGraph& step, const 
     rows.rows.push_back({&problems.back(), &costs.back()});
   }
   rows.row_of = std::move(classes.class_of);
-  return place_tiles(tiles, step, chip, rows, priority, rules);
+  return place_tiles_unless(tiles, step, chip, rows, options);
 }
 
 } // namespace monet

@@ -1,5 +1,7 @@
 #include "schedule/timeline_writer.hpp"
 
+#include "schedule/schedule_floor.hpp"
+
 #include "monet/base/checked.hpp"
 
 #include <algorithm>
@@ -13,6 +15,8 @@ std::uint32_t TimelineWriter::add_cost(RunCost cost) {
 }
 
 void TimelineWriter::add_transfer(const TransferRequest& request, const Booking& booking) {
+  if (floor_ != nullptr)
+    floor_->add_transfer(request, booking);
   auto& costs = timeline_.transfer_costs;
   const TransferCost cost{booking.route, request.bits, booking.link_energy, booking.offchip_energy,
                           booking.onchip_energy};

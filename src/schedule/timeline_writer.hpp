@@ -12,8 +12,12 @@
 
 namespace monet {
 
+class FloorTracker;
+
 class TimelineWriter {
 public:
+  /// Tells it of every transfer.
+  void watch(FloorTracker& floor) { floor_ = &floor; }
   /// A new row of Timeline::costs; its index.
   std::uint32_t add_cost(RunCost cost);
   void add_run(const TileRun& run) { timeline_.runs.push_back(run); }
@@ -33,6 +37,7 @@ private:
   template <class Row>
   void make_room(std::vector<Row>& rows) const;
 
+  FloorTracker* floor_ = nullptr;
   std::size_t expected_runs_ = 0;
   Timeline timeline_;
   InternTable transfer_costs_;

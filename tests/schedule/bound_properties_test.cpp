@@ -49,6 +49,48 @@ TEST(Bounds, compulsory_traffic_is_that_of_the_unfused_graph) {
   }
 }
 
+TEST(ScheduleFloor, RisesAndIsNeverAboveWhatTheScheduleComesTo) {
+  double close = 0, cases = 0, given_up = 0;
+  for (std::uint64_t seed = 920001; seed < 920001 + MONET_WITNESS_CASES / 2; ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    RandomCase c = testing::random_case(seed, shape_of(seed));
+    if (seed % 2 == 0) {
+      c.options.mode = TilingMode::fused;
+      c.tiles = c.tiled();
+    }
+    const Timeline timeline =
+        schedule_with(c.tiles, c.step, c.chip, testing::hashed_cost, c.priority);
+    const double energy = energy_of(timeline).total().picojoules().value;
+    std::vector<ScheduleFloor> floors;
+    ScheduleOptions options;
+    options.priority = c.priority;
+    options.hopeless = [&](const ScheduleFloor& floor) {
+      floors.push_back(floor);
+      return false;
+    };
+    const auto same = schedule_with_unless(c.tiles, c.step, c.chip, testing::hashed_cost, options);
+    ASSERT_TRUE(same.has_value());
+    EXPECT_EQ(same->makespan, timeline.makespan);
+    ASSERT_FALSE(floors.empty());
+    for (std::size_t i = 0; i < floors.size(); ++i) {
+      EXPECT_LE(floors[i].latency, timeline.makespan);
+      EXPECT_LE(floors[i].energy.value, energy);
+      EXPECT_GE(floors[i].latency, floors[i > 0 ? i - 1 : 0].latency);
+    }
+    close += static_cast<double>(floors.back().latency.value) /
+             static_cast<double>(timeline.makespan.value) / (MONET_WITNESS_CASES / 2);
+    cases += 1;
+    std::size_t asked = 0;
+    options.hopeless = [&](const ScheduleFloor&) { return ++asked == floors.size(); };
+    given_up +=
+        !schedule_with_unless(c.tiles, c.step, c.chip, testing::hashed_cost, options).has_value();
+    if (HasFailure())
+      return;
+  }
+  EXPECT_EQ(given_up, cases);
+  EXPECT_GT(close, 0.7);
+}
+
 /// A second way between the off-chip memory and a core, as wide as the first.
 Chip with_another_link(Chip chip, std::size_t core) {
   for (const auto& [from, to] :

@@ -6,6 +6,9 @@
 #include "monet/schedule/timeline.hpp"
 #include "monet/tiling/tiling.hpp"
 
+#include <functional>
+#include <optional>
+
 namespace monet {
 
 /// Which of the tiles that are ready is placed next.
@@ -27,11 +30,20 @@ struct TransferRules {
 /// The rule called links, multicast, overlap or routing; null for another name.
 bool TransferRules::*transfer_rule_named(std::string_view name);
 
+/// What a schedule under way comes to at least.
+struct ScheduleFloor {
+  Cycles latency;
+  Picojoules energy;
+};
+
 struct ScheduleOptions {
   CoreCostOptions core_cost;
   Priority priority = Priority::latency;
   TransferRules rules;
   int jobs = 1; ///< threads that solve core costs; the timeline is the same for any number
+  /// For schedule_unless(): asked before the first tile is placed and now and then after it, with
+  /// floors that rise; true gives the schedule up.
+  std::function<bool(const ScheduleFloor&)> hopeless;
 };
 
 /// The CoreProblem of a tile with these ranges on its core: operands larger than what the core's
@@ -57,6 +69,11 @@ OffchipRate offchip_rate(const Chip& chip, CoreId core, const std::vector<CoreId
 /// cannot fit or no route exists: which, where and by how much.
 Timeline schedule(const TileGraph& tiles, const TrainingGraph& step, const Chip& chip,
                   CoreCostCache& costs, const ScheduleOptions& options = {});
+
+/// schedule(), or nothing when `options.hopeless` gave it up.
+std::optional<Timeline> schedule_unless(const TileGraph& tiles, const TrainingGraph& step,
+                                        const Chip& chip, CoreCostCache& costs,
+                                        const ScheduleOptions& options);
 
 /// Invariants, thrown as InternalError with the first violation: a core runs one tile at a time, a
 /// link carries no more than its bandwidth, no memory above capacity,
