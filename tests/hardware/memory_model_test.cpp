@@ -79,6 +79,17 @@ TEST(MemoryModel, TheRepairMovesOnlyViolators) {
   }
 }
 
+TEST(MemoryModel, OneArrayCostsWhatTheRepairedTableSays) {
+  for (const SramPoint& point : sram_points()) {
+    if (point.node_nm != 22 && point.node_nm != 45)
+      continue; // complete: no hole is filled from another node
+    LogGrid grid = SramTable(sram_points(), point.node_nm, point.ports).grid(SramFigure::read_pj);
+    make_monotone(grid);
+    const double expected = std::exp(grid.at(point.log2_bytes, point.log2_word_bits));
+    EXPECT_NEAR(memory_cost(query_of(point)).monolithic.read_pj, expected, 1e-12 * expected);
+  }
+}
+
 /// Mean relative errors when each point is left out in turn and read off the repaired rest.
 double leave_one_out(int node_nm, int ports, SramFigure figure, double SramPoint::*value) {
   std::vector<SramPoint> points(sram_points().begin(), sram_points().end());

@@ -33,7 +33,7 @@ struct MemoryCost {
   MemoryFigures figures;
   /// As one array: the upper bound that splitting starts from.
   MemoryFigures monolithic;
-  bool registers = false;  ///< a register file: less than 1 KiB
+  bool registers = false;  ///< its macros are register files: less than 1 KiB each
   std::int64_t macros = 1; ///< each of size / macros and word / macros, read together
   /// Part of figures.read_pj that the wires between the macros take.
   double wiring_pj = 0;
