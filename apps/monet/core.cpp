@@ -2,6 +2,8 @@
 #include "commands.hpp"
 #include "core_report.hpp"
 
+#include "monet/hardware/read_hardware.hpp"
+#include "monet/report/hardware_result.hpp"
 #include "monet/report/text.hpp"
 
 #include <CLI/CLI.hpp>
@@ -14,7 +16,20 @@ namespace monet::cli {
 
 namespace {
 
+/// What the memories and arrays of a core or a chip cost, without a workload.
+int show_hardware(const CoreArguments& arguments, Session& session) {
+  const Chip chip = session.stage("read files", [&] { return read_chip(arguments.hardware); });
+  const nlohmann::ordered_json json = hardware_json(chip);
+  if (!arguments.json.empty())
+    write_json(arguments.json, json);
+  if (arguments.json != "-")
+    print_result(hardware_table(json));
+  return kExitOk;
+}
+
 int run_core(const CoreArguments& arguments, Session& session) {
+  if (arguments.memories)
+    return show_hardware(arguments, session);
   CoreCostOptions options = arguments.cost.options();
   arguments.model.apply(options);
   const CoreInputs inputs =
@@ -50,9 +65,12 @@ Action add_core_command(CLI::App& app) {
   command->add_option("--hardware", arguments->hardware, "Core file")
       ->required()
       ->type_name("CORE.yaml");
-  command->add_option("--workload", arguments->workload, "Network, or a list of layers as ZigZag's")
-      ->required()
-      ->type_name("NET.onnx|LAYERS.yaml");
+  CLI::Option* workload = command->add_option("--workload", arguments->workload,
+                                              "Network, or a list of layers as ZigZag's");
+  workload->type_name("NET.onnx|LAYERS.yaml");
+  command->add_flag("--memories", arguments->memories,
+                    "Instead of a workload: energy and area of every memory and array of a core or "
+                    "system file, and the totals");
   command
       ->add_option("--mapping", arguments->mapping,
                    "Spatial mappings and hints, temporal orders and operand links")
@@ -65,6 +83,10 @@ Action add_core_command(CLI::App& app) {
   command->footer(describe_choices() +
                   "\nExample: monet core --hardware data/hardware/cores/edge_tpu_pe.yaml "
                   "--workload data/workload/resnet18_cifar.onnx --batch 1");
+  command->final_callback([workload, arguments] {
+    if (workload->empty() && !arguments->memories)
+      throw CLI::RequiredError("--workload");
+  });
   return [arguments](Session& session) { return run_core(*arguments, session); };
 }
 

@@ -17,6 +17,7 @@ namespace monet::cli {
 
 struct CoreArguments {
   std::string hardware;
+  bool memories = false; ///< only what the hardware costs
   std::string workload;
   std::string mapping;
   NetworkArguments network;

@@ -4,6 +4,7 @@
 
 #include "monet/base/checked.hpp"
 #include "monet/base/text.hpp"
+#include "monet/report/hardware_result.hpp"
 #include "monet/report/result.hpp"
 #include "monet/report/text.hpp"
 
@@ -243,6 +244,7 @@ Json core_json(const CoreInputs& inputs, const std::vector<LayerCost>& costs,
           {"latency_cycles", latency},
           {"energy_pj", energy},
           {"area_mm2", inputs.chip.area_mm2()},
+          {"hardware", hardware_json(inputs.chip)},
           {"macs", {{"total", macs}}},
           {"search", total_effort(costs)},
           {"layers", std::move(layers)},

@@ -3,6 +3,7 @@
 #include "timeline_json.hpp"
 
 #include "monet/base/errors.hpp"
+#include "monet/report/hardware_result.hpp"
 #include "monet/report/result.hpp"
 #include "monet/report/text.hpp"
 #include "monet/training/liveness.hpp"
@@ -283,6 +284,7 @@ Json result_json(const std::string& name, const StepResult& step, const StepResu
   json.update(step_json(step, chip));
   if (inference != nullptr)
     json["inference"] = step_json(*inference, chip);
+  json["hardware"] = hardware_json(chip);
   json["provenance"] = provenance_json(provenance);
   return json;
 }

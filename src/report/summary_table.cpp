@@ -65,8 +65,11 @@ std::string heading(const Json& result) {
   text += fmt::format("{} parameters, {} compute cores",
                       group_digits(result.at("parameters").get<std::int64_t>()), compute_cores);
   const double area = result.at("area_mm2").get<double>();
-  if (area > 0)
-    text += fmt::format(", {:.5g} mm2", area); // 0: the chip's files give none
+  if (area > 0) { // 0: the chip's files give none
+    text += fmt::format(", {:.5g} mm2", area);
+    if (result.contains("hardware") && result.at("hardware").at("peak_power_w").is_number())
+      text += fmt::format(", at most {:.4g} W", result["hardware"]["peak_power_w"].get<double>());
+  }
   if (result.contains("latency_seconds")) {
     text += fmt::format(", {:.5g} ms", result.at("latency_seconds").get<double>() * 1e3);
   }
