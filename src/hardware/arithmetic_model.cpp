@@ -107,7 +107,7 @@ std::optional<FormatShape> parse_format_shape(std::string_view name) {
       return std::nullopt;
     return integer(*whole + *fraction);
   }
-  if (take(rest, "mxfp")) { // mxfp8_e4m3: the element's bits, then its format
+  if (take(rest, "mxfp") || take(rest, "fp")) { // mxfp8_e4m3: the bits, then the format
     if (!take_number(rest) || !take(rest, "_"))
       return std::nullopt;
   }

@@ -248,6 +248,9 @@ void read_dram(YamlMap& map, Memory& memory, ProblemList& problems) {
     if (kind == nullptr)
       problems.add(channels->where, "'dram_channels' needs the kind of DRAM, like dram: lpddr5");
   }
+  const YamlNode* type = map.find("mem_type"); // of ZigZag: sram or dram
+  if (kind == nullptr && memory.automatic_cost && type != nullptr && type->scalar == "dram")
+    memory.dram_kind = kDefaultDram;
   if (kind == nullptr)
     return;
   if (find_dram_kind(kind->scalar) == nullptr) {
@@ -333,7 +336,6 @@ Memory read_memory(const YamlNode::Entry& entry, const std::vector<ArrayDim>& ar
   memory.leakage_pj_per_cycle = read_figure(map, "leakage_pj_per_cycle", false, problems);
   memory.latency_cycles = map.integer_or("latency", 1);
   memory.non_volatile = map.boolean_or("non_volatile", false);
-  map.ignore("mem_type");
   map.ignore("force_double_buffering");
   read_operands(map, memory, problems);
   read_served_dimensions(map, array, memory, problems);

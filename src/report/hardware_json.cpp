@@ -67,7 +67,7 @@ std::string memory_text(const Json& memory) {
   const double node = model.at("technology_nm").get<double>();
   const std::string of =
       macros == 1 ? fmt::format("{} of {} bit words", kind, model.at("word_bits").get<double>())
-                  : fmt::format("{} {} of {:g} bit words", macros, kind,
+                  : fmt::format("{} {} macros of {:g} bit words", macros, kind,
                                 model.at("macro_word_bits").get<double>());
   return fmt::format("{}, {:g} nm, at most {}", of, node,
                      human_energy(model.at("one_array").at("read_energy_pj").get<double>()));

@@ -231,5 +231,20 @@ TEST(Core, HelpListsTheChoices) {
   EXPECT_NE(ran.out.find("\n  free-unrolling "), std::string::npos) << ran.out;
 }
 
+TEST(Core, MemoriesAreShownWithoutAWorkload) {
+  const std::string chip = repository("data/hardware/edge_tpu_22nm.yaml");
+  const Ran table = run_monet({"core", "--hardware", chip, "--memories"});
+  ASSERT_EQ(table.code, 0) << table.err;
+  EXPECT_NE(table.out.find("4 x edge_tpu_pe"), std::string::npos) << table.out;
+  EXPECT_NE(table.out.find("macros of 64 bit words"), std::string::npos) << table.out;
+  const Ran ran = run_monet({"core", "--hardware", chip, "--memories", "--json", "-"});
+  const auto json = nlohmann::json::parse(ran.out);
+  EXPECT_GT(json.at("area_mm2").get<double>(), 10);
+  EXPECT_GT(json.at("peak_power_w").get<double>(), 1);
+  const Ran neither = run_monet({"core", "--hardware", chip});
+  EXPECT_EQ(neither.code, 2);
+  EXPECT_NE(neither.err.find("--workload is required"), std::string::npos) << neither.err;
+}
+
 } // namespace
 } // namespace monet::test

@@ -54,6 +54,13 @@ TEST(Pricing, FillsInTheFiguresOfAMemory) {
   EXPECT_EQ(memory.modelled->monolithic_read_pj, wide.monolithic.read_pj);
 }
 
+TEST(Pricing, TakesZigZagsWordForDram) {
+  const std::string text = core_text(kAuto + "    mem_type: dram\n    r_cost: 9\n    w_cost: 9\n");
+  EXPECT_EQ(parse_core(text, "c").memories[0].modelled->kind, "lpddr4");
+  EXPECT_EQ(parse_core(core_text(kAuto + "    mem_type: sram\n"), "c").memories[0].modelled->kind,
+            "sram");
+}
+
 TEST(Pricing, TakesTheDefaultNode) {
   EXPECT_EQ(parse_core(core_text(kAuto), "c").memories[0].modelled->node_nm, 22);
 }
@@ -141,6 +148,7 @@ TEST(Arithmetic, GrowsWithTheFormatAndTheNode) {
 
 TEST(Arithmetic, KnowsFormatsByName) {
   EXPECT_EQ(parse_format_shape("mxfp8_e4m3")->significand_bits, 4);
+  EXPECT_EQ(parse_format_shape("fp8_e5m2")->significand_bits, 3);
   EXPECT_EQ(parse_format_shape("q8.8")->bits, 16);
   EXPECT_FALSE(parse_format_shape("q8.8")->floating);
   EXPECT_EQ(parse_format_shape("e5m2")->bits, 8);
