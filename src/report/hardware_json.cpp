@@ -1,3 +1,4 @@
+#include "monet/hardware/memory_model.hpp"
 #include "monet/report/hardware_result.hpp"
 #include "monet/report/text.hpp"
 
@@ -11,6 +12,16 @@ namespace monet {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+/// What the model's table says, neither split nor repaired, of memories within its range.
+std::optional<MemoryFigures> in_table(const ModelledMemory& model, const Memory& memory) {
+  constexpr std::int64_t kKibibyte = 8192; // bits
+  const bool size = memory.size.value >= kKibibyte && memory.size.value <= 32 * 1024 * kKibibyte;
+  const bool word = model.word_bits >= 8 && model.word_bits <= 4096;
+  if (!size || !word || model.ports > 2 || model.node_nm < 22)
+    return std::nullopt;
+  return tabulated_sram({memory.size, model.word_bits, model.node_nm, model.ports});
+}
 
 Json model_json(const ModelledMemory& model, const Memory& memory) {
   Json json = {{"kind", model.kind}, {"word_bits", model.word_bits}, {"ports", model.ports}};
@@ -28,6 +39,12 @@ Json model_json(const ModelledMemory& model, const Memory& memory) {
   json["one_array"] = {{"read_energy_pj", model.monolithic_read_pj},
                        {"write_energy_pj", model.monolithic_write_pj},
                        {"area_mm2", model.monolithic_area_mm2}};
+  if (const std::optional<MemoryFigures> table = in_table(model, memory)) {
+    json["table"] = {{"read_energy_pj", table->read_pj},
+                     {"write_energy_pj", table->write_pj},
+                     {"area_mm2", table->area_mm2},
+                     {"access_ns", table->access_ns}};
+  }
   return json;
 }
 
@@ -69,7 +86,8 @@ std::string memory_text(const Json& memory) {
       macros == 1 ? fmt::format("{} of {} bit words", kind, model.at("word_bits").get<double>())
                   : fmt::format("{} {} macros of {:g} bit words", macros, kind,
                                 model.at("macro_word_bits").get<double>());
-  return fmt::format("{}, {:g} nm, at most {}", of, node,
+  return fmt::format("{}, {:g} nm, {:.2g} ns, at most {}", of, node,
+                     model.at("access_ns").get<double>(),
                      human_energy(model.at("one_array").at("read_energy_pj").get<double>()));
 }
 

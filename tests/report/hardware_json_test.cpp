@@ -44,8 +44,11 @@ TEST(HardwareJson, NamesEveryPartAndHowItWasPriced) {
   const auto& model = json["cores"][0]["memories"][1]["model"];
   EXPECT_GT(model["macros"], 1);
   EXPECT_EQ(model["macro_bits"].get<double>() * model["macros"].get<double>(), 8388608);
+  // 1 MiB at 1024 bits and 45 nm is a point of the table.
+  EXPECT_NEAR(model["table"]["read_energy_pj"].get<double>(), 582.501, 1e-9);
   EXPECT_GE(model["one_array"]["area_mm2"], json["cores"][0]["memories"][1]["area_mm2"]);
   EXPECT_EQ(json["cores"][0]["memories"][0]["model"]["kind"], "registers");
+  EXPECT_FALSE(json["cores"][0]["memories"][0]["model"].contains("table"));
   EXPECT_EQ(json["cores"][1]["memories"][0]["model"]["kind"], "lpddr5");
   const std::string table = hardware_table(json);
   EXPECT_NE(table.find("lpddr5, 9.8 pJ/bit"), std::string::npos);
