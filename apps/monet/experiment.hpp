@@ -33,6 +33,7 @@ struct OptimiseRequest {
 struct Experiment : StepSettings {
   std::string name;
   std::string hardware;
+  bool inference_only = false; ///< of `training` the formats of numbers alone count
   std::optional<OptimiseRequest> optimise;
 };
 

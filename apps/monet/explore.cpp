@@ -2,6 +2,7 @@
 #include "explore.hpp"
 
 #include "commands.hpp"
+#include "explore_designs.hpp"
 #include "version.hpp"
 
 #include "monet/base/errors.hpp"
@@ -125,6 +126,7 @@ int coordinate(const ExploreArguments& arguments, MpiSession* mpi, Session& sess
   Exploration exploration;
   exploration.strategy = arguments.strategy;
   exploration.space = session.stage("read space", [&] { return read_space(arguments.space); });
+  check_designs(exploration.space, arguments.designs);
   const Space& space = exploration.space;
   const std::unique_ptr<DesignStore> store =
       session.stage("open store", [&] { return store_of(arguments, space); });

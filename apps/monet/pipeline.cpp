@@ -146,17 +146,28 @@ void make_folder(const std::string& folder) {
     throw InputError({folder}, "cannot be created: " + error.message());
 }
 
+namespace {
+
+std::string path_in(const std::string& folder, const char* name) {
+  return (std::filesystem::path(folder) / name).string();
+}
+
+} // namespace
+
+std::string write_result_and_report(const std::string& folder,
+                                    const nlohmann::ordered_json& result) {
+  make_folder(folder);
+  write_json(path_in(folder, "result.json"), result);
+  write_file_atomically(path_in(folder, "report.html"), report_html(result));
+  write_file_atomically(path_in(folder, "trace.json"), trace_json(result));
+  return path_in(folder, "report.html");
+}
+
 std::string write_results(const std::string& folder, const nlohmann::ordered_json& result,
                           const Graph& graph) {
-  make_folder(folder);
-  const auto path = [&](const char* name) {
-    return (std::filesystem::path(folder) / name).string();
-  };
-  write_json(path("result.json"), result);
-  write_file_atomically(path("report.html"), report_html(result));
-  write_file_atomically(path("trace.json"), trace_json(result));
-  write_file_atomically(path("training.onnx"), write_onnx(graph));
-  return path("report.html");
+  std::string report = write_result_and_report(folder, result);
+  write_file_atomically(path_in(folder, "training.onnx"), write_onnx(graph));
+  return report;
 }
 
 std::vector<std::string> files_of(const Chip& chip) {
@@ -207,7 +218,8 @@ Model make_model(const Experiment& experiment, const ModelInputs& inputs, Sessio
   model.provenance = provenance_of(experiment, inputs.chip);
   const auto check = [](const TrainingGraph& graph) { verify(graph); };
   CoreCostCache costs;
-  if (experiment.training) {
+  const bool is_training = experiment.training && !experiment.inference_only;
+  if (is_training) {
     model.training_graph = session.stage(
         "training: graph",
         [&] { return make_training_graph(inputs.network, *experiment.training); }, check);
@@ -224,7 +236,7 @@ Model make_model(const Experiment& experiment, const ModelInputs& inputs, Sessio
   ModelledStep alone =
       model_step(inference, model.training_graph ? &*model.training_graph : nullptr, inputs, costs,
                  experiment, session, "inference");
-  if (experiment.training) {
+  if (is_training) {
     model.inference = std::move(alone);
   } else {
     model.step = std::move(alone);

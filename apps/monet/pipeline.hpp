@@ -59,7 +59,11 @@ Provenance provenance_of(const Experiment& experiment, const Chip& chip);
 /// InputError where it cannot be made; no error where it is there.
 void make_folder(const std::string& folder);
 
-/// result.json, report.html, trace.json and training.onnx. Makes the folder; returns the report's
+/// result.json, report.html and trace.json of a step. Makes the folder; returns the report's path.
+std::string write_result_and_report(const std::string& folder,
+                                    const nlohmann::ordered_json& result);
+
+/// The same and training.onnx. Makes the folder; returns the report's
 /// path.
 std::string write_results(const std::string& folder, const nlohmann::ordered_json& result,
                           const Graph& graph);

@@ -1,5 +1,6 @@
 // monet report RESULT.json: the page again, from a result.
 #include "commands.hpp"
+#include "json_file.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
@@ -9,7 +10,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
 #include <memory>
 
 namespace monet::cli {
@@ -17,29 +17,6 @@ namespace monet::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-/// Deeper than any result; nested values are written recursively.
-constexpr int kDeepest = 64;
-
-SourceLoc location_in(const std::string& path, const std::string& text, std::size_t byte) {
-  const std::string_view before = std::string_view(text).substr(0, byte > 0 ? byte - 1 : 0);
-  const auto line = std::count(before.begin(), before.end(), '\n') + 1;
-  const std::size_t line_begin = before.rfind('\n') + 1; // npos + 1 = 0
-  return {path, static_cast<int>(line), static_cast<int>(before.size() - line_begin + 1), {}};
-}
-
-Json read_json(const std::string& path) {
-  const std::string text = read_file(path);
-  try {
-    return Json::parse(text, [&](int depth, Json::parse_event_t, Json&) {
-      if (depth > kDeepest)
-        throw InputError({path}, "is not a result: nested too deeply");
-      return true;
-    });
-  } catch (const Json::parse_error& error) {
-    throw InputError(location_in(path, text, error.byte), "is not valid JSON");
-  }
-}
 
 /// Enough of the schema that the page has what it shows; the viewer treats every value as data.
 void check_result(const Json& result, const std::string& path) {
@@ -57,6 +34,15 @@ void check_result(const Json& result, const std::string& path) {
     }
   };
   require("name", &Json::is_string, "a string");
+  const auto kind = result.find("kind");
+  if (kind != result.end() && (*kind == "explore" || *kind == "explore-comparison")) {
+    if (*kind == "explore")
+      require("fronts", &Json::is_object, "an object");
+    else
+      require("pairs", &Json::is_array, "a list");
+    problems.throw_if_any();
+    return;
+  }
   require("latency_cycles", &Json::is_number, "a number");
   require("energy_pj", &Json::is_number, "a number");
   require("memory", &Json::is_object, "an object");
@@ -76,7 +62,8 @@ Action add_report_command(CLI::App& app) {
     std::string output;
   };
   auto arguments = std::make_shared<Arguments>();
-  CLI::App* command = app.add_subcommand("report", "Makes the report of a result.json");
+  CLI::App* command =
+      app.add_subcommand("report", "Makes the report of a result.json or explore.json");
   command->add_option("result", arguments->result, "Result of monet run or monet schedule")
       ->required()
       ->type_name("RESULT.json");

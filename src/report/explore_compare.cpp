@@ -225,9 +225,7 @@ std::string objectives_text(const Json& objectives) {
   return text;
 }
 
-} // namespace
-
-Json comparison_json(const ComparedRun& a, const ComparedRun& b) {
+Json pair_json(const ComparedRun& a, const ComparedRun& b) {
   const auto fronts_of_a = fronts_of(a);
   const auto fronts_of_b = fronts_of(b);
   Json fronts = Json::object();
@@ -237,53 +235,71 @@ Json comparison_json(const ComparedRun& a, const ComparedRun& b) {
       fronts[objectives_text(front->at("objectives"))] = front_json(*front, *other->second);
   }
   if (fronts.empty()) {
-    throw InputError({b.label}, fmt::format("has no front of {} in the objectives of one of {}'s "
-                                            "fronts of {}",
-                                            b.run, a.label, a.run));
+    throw InputError({b.label},
+                     fmt::format("has no front in the objectives of one of '{}'", a.label));
   }
-  return {{"schema_version", 1},
-          {"kind", "explore-comparison"},
-          {"name", valid_utf8(a.label + " against " + b.label)},
-          {"a", described(a)},
+  return {{"a", described(a)},
           {"b", described(b)},
           {"fronts", std::move(fronts)},
           {"best", best_json(a, b)}};
 }
 
-std::string comparison_table(const Json& comparison) {
-  const std::string a = printable(comparison.at("a").at("label").get<std::string>());
-  const std::string b = printable(comparison.at("b").at("label").get<std::string>());
-  std::string text = fmt::format("A: {}\nB: {}\n", a, b);
-  std::vector<std::vector<std::string>> fronts{{"Fronts", "designs of A", "of B", "of both",
-                                                "hypervolume of A", "of B", "A's that B dominates",
-                                                "B's that A dominates"}};
-  for (const auto& [name, front] : comparison.at("fronts").items()) {
-    const Json& of_a = front.at("a");
-    const Json& of_b = front.at("b");
-    fronts.push_back({name, std::to_string(of_a.at("designs").size()),
-                      std::to_string(of_b.at("designs").size()), json_text(front.at("shared")),
-                      share_text(of_a.at("hypervolume")), share_text(of_b.at("hypervolume")),
-                      json_text(of_a.at("dominated")), json_text(of_b.at("dominated"))});
+std::string fronts_table(const Json& fronts) {
+  std::vector<std::vector<std::string>> rows{{"Fronts", "designs of A", "of B", "of both",
+                                              "hypervolume of A", "of B", "A's that B dominates",
+                                              "B's that A dominates"}};
+  for (const auto& [name, front] : fronts.items()) {
+    const Json& a = front.at("a");
+    const Json& b = front.at("b");
+    rows.push_back({name, std::to_string(a.at("designs").size()),
+                    std::to_string(b.at("designs").size()), json_text(front.at("shared")),
+                    share_text(a.at("hypervolume")), share_text(b.at("hypervolume")),
+                    json_text(a.at("dominated")), json_text(b.at("dominated"))});
   }
-  text += "\n" + aligned_table(fronts);
-  const Json& best = comparison.at("best");
-  if (best.empty())
-    return text;
+  return aligned_table(rows);
+}
+
+std::string best_table(const Json& best) {
   std::vector<std::vector<std::string>> rows{
       {"Least", "A", "B", "B over A", "A's design in B", "B's design in A"}};
+  std::string designs;
   for (const Json& row : best) {
     const auto objective = row.at("objective").get<std::string>();
     rows.push_back({objective, explore_text::value(row.at("a"), objective),
                     explore_text::value(row.at("b"), objective), times_text(row.at("b_over_a")),
                     times_text(row.at("best_of_a_in_b")), times_text(row.at("best_of_b_in_a"))});
+    designs +=
+        fmt::format("{}: A {}\n{:>{}}  B {}\n", objective, explore_text::parameters(row.at("a")),
+                    "", objective.size(), explore_text::parameters(row.at("b")));
   }
-  text += "\n" + aligned_table(rows) +
-          "A's design in B: the best design of A as B has it, over B's best.\n\n";
-  for (const Json& row : best) {
-    text += fmt::format("{}: A {}\n{:>{}}  B {}\n", row.at("objective").get<std::string>(),
-                        explore_text::parameters(row.at("a")), "",
-                        row.at("objective").get<std::string>().size(),
-                        explore_text::parameters(row.at("b")));
+  return aligned_table(rows) +
+         "A's design in B: the best design of A as B has it, over B's best.\n\n" + designs;
+}
+
+} // namespace
+
+Json comparison_json(std::span<const std::pair<ComparedRun, ComparedRun>> pairs) {
+  Json found = Json::array();
+  std::string name;
+  for (const auto& [a, b] : pairs) {
+    found.push_back(pair_json(a, b));
+    name += (name.empty() ? "" : ", ") + a.label + " against " + b.label;
+  }
+  return {{"schema_version", 1},
+          {"kind", "explore-comparison"},
+          {"name", valid_utf8(name)},
+          {"pairs", std::move(found)}};
+}
+
+std::string comparison_table(const Json& comparison) {
+  std::string text;
+  for (const Json& pair : comparison.at("pairs")) {
+    text += fmt::format("{}A: {}\nB: {}\n\n", text.empty() ? "" : "\n",
+                        printable(pair.at("a").at("label").get<std::string>()),
+                        printable(pair.at("b").at("label").get<std::string>())) +
+            fronts_table(pair.at("fronts"));
+    if (!pair.at("best").empty())
+      text += "\n" + best_table(pair.at("best"));
   }
   return text;
 }

@@ -380,6 +380,8 @@ Json explore_json(const Space& space, const ExplorationResult& result, const Exp
             {"skipped_by_bound", result.skipped_by_bound},
             {"interrupted", result.interrupted},
             {"seconds", result.seconds}};
+  if (!info.ended_early.empty())
+    json["ended_early"] = valid_utf8(info.ended_early);
   std::set<DesignId> kept;
   json["fronts"] = fronts_json(space, results, kept);
   json["best"] = best_json(space, results, kept);

@@ -432,7 +432,7 @@ async function check_malformed(context, folder) {
     { optimise: { searches: [null, { front: [7], trace: {}, memory: [{}] }], memory: "x", compared: [{}], picture: "<b>" } },
     { kind: "explore", space: { parameters: [null, { name: 3, values: "x" }] }, runs: [7], rows: [null, [1]], fronts: { a: null }, best: [], reasons: [4], sensitivity: { training: { latency: 5 } } },
     { kind: "explore", runs: ["training"] },
-    { kind: "explore-comparison", fronts: { a: { a: { designs: [null] } } }, best: [1] },
+    { kind: "explore-comparison", pairs: [7, { fronts: { a: { a: { designs: [null] } } }, best: [1] }] },
     { kind: "constructor" },
     { timeline: { transfers: [[9, [4], -1, 5, 2]], runs: [[0, 99, 0, 10]] } },
   ]) {

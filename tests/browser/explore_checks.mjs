@@ -138,13 +138,13 @@ export async function check_exploration(page, data, tools) {
   await check_tables(page, data, tools);
 }
 
-export async function check_comparison(page, data, { check, equal }) {
+export async function check_comparison(page, { pairs: [data] }, { check, equal }) {
   equal(await page.locator('canvas[data-chart="scatter"]').count(), Object.keys(data.fronts).length, "a scatter per front");
   const front = Object.values(data.fronts)[0];
   equal(await points(page, 0), front.a.designs.length + front.b.designs.length, "with the designs of both");
-  const cells = await page.locator("#fronts tbody tr").first().locator("td").allInnerTexts();
+  const cells = await page.locator(".fronts tbody tr").first().locator("td").allInnerTexts();
   equal(cells.slice(0, 3).map(Number), [front.a.designs.length, front.b.designs.length, front.shared], "the table counts them");
-  equal(await page.locator("#best tbody tr").count(), data.best.length, "the best designs are compared");
+  equal(await page.locator(".best tbody tr").count(), data.best.length, "the best designs are compared");
   const bold = /NaN|Infinity|undefined|\[object/.exec(await page.evaluate(() => document.getElementById("report").innerText));
   check(bold === null, `no number is nonsense: ${bold}`);
 }

@@ -117,5 +117,5 @@ export function compared() {
     best_of_b_in_a: null,
   }));
   const front = { objectives: ["latency", "energy"], latency_in: "cycles", reference: [1, 1], shared: 2, a: of("inference"), b: of("training") };
-  return { schema_version: 1, kind: "explore-comparison", name: "inference against training", a: side("inference"), b: side("training"), fronts: { "latency, energy": front }, best };
+  return { schema_version: 1, kind: "explore-comparison", name: "inference against training", pairs: [{ a: side("inference"), b: side("training"), fronts: { "latency, energy": front }, best }] };
 }

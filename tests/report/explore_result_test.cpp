@@ -65,7 +65,8 @@ ExplorationResult toy_result() {
 }
 
 Json toy_json() {
-  return explore_json(toy_space(), toy_result(), {"exhaustive", 7, 0}, {"1.0", "abc", 7, {}, {}});
+  return explore_json(toy_space(), toy_result(), {"exhaustive", 7, 0, ""},
+                      {"1.0", "abc", 7, {}, {}});
 }
 
 /// Costs at random from so few values that there are ties; one in five is infeasible.
@@ -85,6 +86,11 @@ ExplorationResult random_result(const Space& space, std::uint64_t seed, std::uin
   return result;
 }
 
+Json compared(const ComparedRun& a, const ComparedRun& b) {
+  const std::vector<std::pair<ComparedRun, ComparedRun>> pairs{{a, b}};
+  return comparison_json(pairs);
+}
+
 std::vector<std::string> violations(const Json& json) {
   const auto schema =
       nlohmann::json::parse(read_file(MONET_SOURCE_DIR "/docs/explore.schema.json"));
@@ -100,7 +106,7 @@ TEST(ExploreResult, IsWhatItWasForAToySpace) {
 }
 
 TEST(ExploreResult, SchemaHoldsWithoutAnyResult) {
-  const Json json = explore_json(toy_space(), {}, {"random", 1, 10}, {});
+  const Json json = explore_json(toy_space(), {}, {"random", 1, 10, "all are known"}, {});
   EXPECT_EQ(violations(json), std::vector<std::string>{});
   EXPECT_EQ(json.at("evaluated"), 0);
   EXPECT_FALSE(exploration_table(json).empty());
@@ -110,7 +116,7 @@ TEST(ExploreResult, FrontsAndBestAreThoseOfBruteForce) {
   const Space space = space_of({numbers("a", 5), numbers("b", 6)});
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
     const ExplorationResult result = random_result(space, seed, 2 + seed % 10);
-    const Json json = explore_json(space, result, {"exhaustive", seed, 0}, {});
+    const Json json = explore_json(space, result, {"exhaustive", seed, 0, ""}, {});
     auto wanted = space.fronts.begin();
     for (const auto& [name, front] : json.at("fronts").items()) {
       std::set<DesignId> brute;
@@ -141,7 +147,7 @@ TEST(ExploreResult, LatencyIsInSecondsWhereThereIsAFrequency) {
   ExplorationResult result = toy_result();
   for (DesignResult& design : result.results)
     design.frequency_hz = design.id < 4 ? 1e9 : 1e6; // the faster in cycles are slower
-  const Json json = explore_json(toy_space(), result, {"exhaustive", 1, 0}, {});
+  const Json json = explore_json(toy_space(), result, {"exhaustive", 1, 0, ""}, {});
   const Json& best = json.at("best").at("inference").at("latency");
   EXPECT_EQ(best.at("id"), 2);
   EXPECT_DOUBLE_EQ(best.at("latency_seconds").get<double>(), 300e-9);
@@ -158,7 +164,7 @@ TEST(ExploreResult, TenThousandRowsOfTwoRunsTakeLessThanTwoMegabytes) {
     for (RunFigures& run : design.runs)
       run.energy_pj = 1e12 * random_unit(3, design.id);
   }
-  const Json json = explore_json(space, result, {"exhaustive", 1, 0}, {});
+  const Json json = explore_json(space, result, {"exhaustive", 1, 0, ""}, {});
   EXPECT_EQ(json.at("rows").size(), 10'000U);
   EXPECT_LT(json_text(json).size(), 2'000'000U);
 }
@@ -167,7 +173,7 @@ TEST(ExploreResult, LargeTablesKeepFrontsAndASampleOfTheSeed) {
   const Space space = space_of({numbers("a", 200), numbers("b", 150)});
   const ExplorationResult result = random_result(space, 5, 1'000'000);
   const auto made = [&](std::uint64_t seed) {
-    return explore_json(space, result, {"exhaustive", seed, 0}, {});
+    return explore_json(space, result, {"exhaustive", seed, 0, ""}, {});
   };
   const Json json = made(1);
   EXPECT_EQ(violations(json), std::vector<std::string>{});
@@ -195,9 +201,11 @@ TEST(ExploreResult, TableHasFrontsBestDesignsAndReasons) {
 TEST(ExploreComparison, CountsWhatEachFrontDominates) {
   const Space space = space_of({numbers("a", 5), numbers("b", 6)});
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
-    const Json one = explore_json(space, random_result(space, seed, 20), {"nsga2", 1, 0}, {});
-    const Json two = explore_json(space, random_result(space, seed + 999, 20), {"lhs", 1, 0}, {});
-    const Json json = comparison_json({&one, "training", "one"}, {&two, "training", "two"});
+    const Json one = explore_json(space, random_result(space, seed, 20), {"nsga2", 1, 0, ""}, {});
+    const Json two =
+        explore_json(space, random_result(space, seed + 999, 20), {"lhs", 1, 0, ""}, {});
+    const Json json =
+        compared({&one, "training", "one"}, {&two, "training", "two"}).at("pairs").at(0);
     EXPECT_EQ(json.at("fronts").size(), 2U);
     const Json& front = json.at("fronts").at("latency, energy");
     const auto points = [](const Json& designs) {
@@ -232,14 +240,15 @@ TEST(ExploreComparison, CountsWhatEachFrontDominates) {
 
 TEST(ExploreComparison, SaysWhatTheBestDesignOfARunComesToInTheOther) {
   const Json json = toy_json();
-  const Json compared =
-      comparison_json({&json, "inference", "toy: inference"}, {&json, "training", "toy: training"});
-  const Json& energy = compared.at("best").at(1);
+  const Json both =
+      compared({&json, "inference", "toy: inference"}, {&json, "training", "toy: training"});
+  const Json& pair = both.at("pairs").at(0);
+  const Json& energy = pair.at("best").at(1);
   EXPECT_EQ(energy.at("objective"), "energy");
   EXPECT_EQ(energy.at("b_over_a"), 4);
   EXPECT_EQ(energy.at("best_of_a_in_b"), 1);
-  EXPECT_EQ(compared.at("fronts").at("latency, energy").at("shared"), 2);
-  const std::string table = comparison_table(compared);
+  EXPECT_EQ(pair.at("fronts").at("latency, energy").at("shared"), 2);
+  const std::string table = comparison_table(both);
   for (const char* part : {"A: toy: inference", "latency, energy", "4.000x", "pe 2, kind large"})
     EXPECT_NE(table.find(part), std::string::npos) << part << "\n" << table;
 }
@@ -247,7 +256,7 @@ TEST(ExploreComparison, SaysWhatTheBestDesignOfARunComesToInTheOther) {
 TEST(ExploreComparison, RefusesRunsThatAreNotThere) {
   Json json = toy_json();
   const auto compare = [&](const char* run) {
-    return comparison_json({&json, "training", "toy"}, {&json, run, "other"});
+    return compared({&json, "training", "toy"}, {&json, run, "other"});
   };
   try {
     compare("finetuning");

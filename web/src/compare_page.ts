@@ -87,19 +87,22 @@ function best_table(best: unknown): HTMLElement {
   return table(["Least", "A", "B", "B over A", "A's design in B", "B's design in A"], rows);
 }
 
-export function compare_page(from: Json, signal: AbortSignal): HTMLElement[] {
-  const labels = kSides.map((side) => text(object(from[side])["label"]));
-  const fronts = Object.entries(object(from["fronts"])).map(([name, front]): [string, Json] => [name, object(front)]);
+function pair_parts(pair: Json, signal: AbortSignal): HTMLElement[] {
+  const labels = kSides.map((side) => text(object(pair[side])["label"]));
+  const fronts = Object.entries(object(pair["fronts"])).map(([name, front]): [string, Json] => [name, object(front)]);
   const legend = kSides.map((side, i) =>
     h("span", { class: "legend-item" }, h("span", { class: "swatch", style: `background: var(--side-${i})` }), `${side.toUpperCase()}: ${shown(labels[i]!, 120)}`),
   );
+  const pictures = fronts.map(([name, front]) => front_picture(name, front, labels, signal));
   return [
-    h("header", {}, h("h1", {}, shown(text(from["name"])) || "Comparison"), h("div", { class: "legend" }, ...legend)),
-    h(
-      "div",
-      { class: "content" },
-      h("section", { class: "panel", id: "fronts" }, h("h2", {}, "Fronts"), h("div", { class: "two" }, ...fronts.map(([name, front]) => front_picture(name, front, labels, signal))), front_table(fronts)),
-      h("section", { class: "panel", id: "best" }, h("h2", {}, "Best designs"), best_table(from["best"]), h("p", { class: "muted note" }, "A's design in B: the best design of A as B has it, over B's best.")),
-    ),
+    h("section", { class: "panel fronts" }, h("h2", {}, "Fronts"), h("div", { class: "legend" }, ...legend), h("div", { class: "two" }, ...pictures), front_table(fronts)),
+    h("section", { class: "panel best" }, h("h2", {}, "Best designs"), best_table(pair["best"]), h("p", { class: "muted note" }, "A's design in B: the best design of A as B has it, over B's best.")),
+  ];
+}
+
+export function compare_page(from: Json, signal: AbortSignal): HTMLElement[] {
+  return [
+    h("header", {}, h("h1", {}, shown(text(from["name"])) || "Comparison")),
+    h("div", { class: "content" }, ...list(from["pairs"]).flatMap((pair) => pair_parts(object(pair), signal))),
   ];
 }

@@ -309,6 +309,7 @@ export function resource_tables(step: Step): HTMLElement {
 }
 
 export function provenance(entries: Result["provenance"]): HTMLElement {
+  if (entries.length === 0) return h("footer");
   const list = h("dl", { class: "provenance" });
   for (const [key, value] of entries) {
     const lines = typeof value === "string" ? [value] : value.map(([name, inner]) => `${name}: ${inner}`);

@@ -7,7 +7,9 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include <cstdint>
+#include <span>
 #include <string>
+#include <utility>
 
 namespace monet {
 
@@ -16,6 +18,7 @@ struct ExplorationInfo {
   std::string strategy;
   std::uint64_t seed = 0;
   std::uint64_t budget = 0; ///< 0: none
+  std::string ended_early;  ///< why there are fewer designs than the budget; empty: there are not
 };
 
 /// Rows that explore.json holds of larger tables, beside those of fronts and best designs.
@@ -38,13 +41,13 @@ struct ComparedRun {
   std::string label; ///< as it is shown
 };
 
-/// The fronts of two runs over each other, for every set of objectives that both have: hypervolumes
-/// to one reference (the worst of both fronts in each objective), the part of each front that a
-/// design of the other dominates, designs that both have on it; and per objective the best of each,
-/// and what the other's best comes to here. Designs are the same where their parameters have the
-/// same names and values. InputError, naming the label, where there is no such run or no front in
-/// common.
-nlohmann::ordered_json comparison_json(const ComparedRun& a, const ComparedRun& b);
+/// Two runs over each other, pair by pair. `fronts`, for every set of objectives that both have:
+/// hypervolumes to one reference (the worst of both fronts in each objective), the part of each
+/// front that a design of the other dominates, designs that both have on it; and per objective the
+/// best of each, and what the other's best comes to here. Designs are the same where their
+/// parameters have the same names and values. InputError, naming the label, where there is no such
+/// run or no front in common.
+nlohmann::ordered_json comparison_json(std::span<const std::pair<ComparedRun, ComparedRun>> pairs);
 
 /// The same for a terminal.
 std::string comparison_table(const nlohmann::ordered_json& comparison);
