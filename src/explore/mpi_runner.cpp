@@ -29,7 +29,8 @@ using Clock = std::chrono::steady_clock;
 
 enum Tag : int { kHello = 1, kWork, kDrop, kEnd, kResults, kBye };
 
-constexpr std::chrono::milliseconds kNap{1};
+/// Between looks for messages; a look costs microseconds, and what waits in a process is longer.
+constexpr std::chrono::milliseconds kNap{4};
 constexpr std::chrono::milliseconds kHandOn{200};
 constexpr std::size_t kManyResults = 4096;
 /// Designs that wait in a process beside those under way, in seconds of its time: long against the
@@ -166,9 +167,12 @@ struct Worker {
 
   /// Designs that it should have: one per thread, and some that wait.
   std::size_t target(std::size_t rest, std::size_t all_threads) const {
-    if (returned == 0)
-      return threads;
-    const double each = std::max(evaluation_seconds / static_cast<double>(returned), 1e-9);
+    if (threads == 0)
+      return 0;
+    // Of a process that has returned nothing yet nothing is known.
+    const double each = returned == 0
+                            ? kAheadSeconds
+                            : std::max(evaluation_seconds / static_cast<double>(returned), 1e-9);
     const double ahead = std::ceil(kAheadSeconds / each * static_cast<double>(threads));
     // Few when few are left, so that all processes end together.
     return threads + std::min({static_cast<std::size_t>(std::min(ahead, 1e9)), kMostAhead,
@@ -191,17 +195,17 @@ public:
     next_ = 0;
     stopping_ = failed_.has_value();
     Clock::time_point handed_on = Clock::now();
-    while (!is_done(ids)) {
+    while (!have_all_returned(ids) || !results_.empty()) {
       if (!stopping_ && control.interrupted())
         stop();
       hand_out(ids);
       receive();
       pool_.wait(kManyResults, kNap);
       if (pool_.unfinished() == 0)
-        std::this_thread::sleep_for(kNap / 4); // the others work still, or none is idle long
+        std::this_thread::sleep_for(kNap / 4); // the others are at work still
       take_own();
       const bool due = Clock::now() - handed_on >= kHandOn || results_.size() >= kManyResults;
-      if ((due || is_done(ids)) && !results_.empty()) {
+      if ((due || have_all_returned(ids)) && !results_.empty()) {
         done(std::exchange(results_, {}));
         handed_on = Clock::now();
       }
@@ -229,9 +233,9 @@ public:
   }
 
 private:
-  bool is_done(std::span<const DesignId> ids) const {
+  bool have_all_returned(std::span<const DesignId> ids) const {
     const auto is_busy = [](const Worker& worker) { return worker.outstanding > 0; };
-    return (next_ == ids.size() || stopping_) && results_.empty() &&
+    return (next_ == ids.size() || stopping_) &&
            std::none_of(workers_.begin(), workers_.end(), is_busy);
   }
 

@@ -19,7 +19,6 @@ namespace monet {
 namespace {
 
 namespace fs = std::filesystem;
-using sqlite::Access;
 using sqlite::Database;
 using sqlite::Statement;
 using sqlite::Transaction;
@@ -55,32 +54,11 @@ void check_path(const std::string& path, bool read_only) {
     throw InputError({path}, "cannot be created: its folder does not exist");
 }
 
-Database open_database(const std::string& path, bool read_only) {
-  check_path(path, read_only);
-  if (!read_only) {
-    Database database(path, Access::read_write);
-    if (sqlite3_db_readonly(database.handle(), "main") == 1)
-      database.fail(SQLITE_READONLY);
-    return database;
-  }
-  try {
-    Database database(path, Access::read_only);
-    database.integer("PRAGMA user_version");
-    return database;
-  } catch (const InputError&) {
-    // A finished store in a folder that cannot be written, where SQLite cannot put its index.
-    std::error_code error;
-    if (fs::exists(path + "-wal", error))
-      throw;
-    return {path, Access::read_only_immutable};
-  }
-}
-
 /// Members in the order in which they must be made, and the reverse of that in which they go.
 class SqliteStore final : public DesignStore {
 public:
   SqliteStore(const std::string& path, const Space& space, const StoreOptions& options)
-      : database_(open_database(path, options.read_only)),
+      : database_(open_store_file(path, options.read_only)),
         tool_(prepare_store(database_, space, options)), runs_(space.workload.runs.size()),
         find_(database_,
               fmt::format("SELECT {} FROM designs WHERE id = ?", list_of(result_columns(space)))),
@@ -192,6 +170,27 @@ private:
 };
 
 } // namespace
+
+Database open_store_file(const std::string& path, bool read_only) {
+  check_path(path, read_only);
+  if (!read_only) {
+    Database database(path, sqlite::Access::read_write);
+    if (sqlite3_db_readonly(database.handle(), "main") == 1)
+      database.fail(SQLITE_READONLY);
+    return database;
+  }
+  try {
+    Database database(path, sqlite::Access::read_only);
+    database.integer("PRAGMA user_version");
+    return database;
+  } catch (const InputError&) {
+    // A finished store in a folder that cannot be written, where SQLite cannot put its index.
+    std::error_code error;
+    if (fs::exists(path + "-wal", error))
+      throw;
+    return {path, sqlite::Access::read_only_immutable};
+  }
+}
 
 std::unique_ptr<DesignStore> open_store(const std::string& path, const Space& space,
                                         const StoreOptions& options) {

@@ -131,6 +131,14 @@ void write_parameters(Database& database, const Space& space) {
   }
 }
 
+/// "training: latency energy".
+std::string front_text(const Space& space, const FrontRequest& front) {
+  std::string text = space.workload.runs.at(front.run) + ":";
+  for (const DesignObjective objective : front.objectives)
+    text += fmt::format(" {}", name_of(objective));
+  return text;
+}
+
 /// Everything, the two numbers in the header too, appears with the transaction.
 void make_tables(Database& database, const Space& space) {
   database.execute("CREATE TABLE about(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;"
@@ -151,29 +159,10 @@ void make_tables(Database& database, const Space& space) {
   about.bind(1, std::string_view("space_hash")).bind(2, space.content_hash).run();
   for (std::size_t f = 0; f < space.files.size(); ++f)
     about.bind(1, fmt::format("file_{}", f)).bind(2, space.files[f]).run();
+  for (std::size_t f = 0; f < space.fronts.size(); ++f)
+    about.bind(1, fmt::format("front_{}", f)).bind(2, front_text(space, space.fronts[f])).run();
   database.execute(fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}",
                                kStoreApplication, kStoreSchema));
-}
-
-enum class Found : std::uint8_t { nothing, store };
-
-/// Within a transaction, or another process could make the file in between.
-Found look_at(Database& database) {
-  const std::int64_t application = database.integer("PRAGMA application_id");
-  const std::int64_t schema = database.integer("PRAGMA user_version");
-  if (application == kStoreApplication) {
-    if (schema == kStoreSchema)
-      return Found::store;
-    throw InputError(
-        {database.path()},
-        fmt::format("was written by {} version of the tool (its tables are version {}, "
-                    "this one's {}): use that version, or name another file",
-                    schema > kStoreSchema ? "a newer" : "an older", schema, kStoreSchema));
-  }
-  if (application == 0 && schema == 0 &&
-      database.integer("SELECT count(*) FROM sqlite_master") == 0)
-    return Found::nothing;
-  throw InputError({database.path()}, "is a database of another program: name another file");
 }
 
 void check_store(Database& database, const Space& space) {
@@ -229,6 +218,24 @@ double number(double value) {
 
 } // namespace
 
+FoundStore look_at_store(Database& database) {
+  const std::int64_t application = database.integer("PRAGMA application_id");
+  const std::int64_t schema = database.integer("PRAGMA user_version");
+  if (application == kStoreApplication) {
+    if (schema == kStoreSchema)
+      return FoundStore::store;
+    throw InputError(
+        {database.path()},
+        fmt::format("was written by {} version of the tool (its tables are version {}, "
+                    "this one's {}): use that version, or name another file",
+                    schema > kStoreSchema ? "a newer" : "an older", schema, kStoreSchema));
+  }
+  if (application == 0 && schema == 0 &&
+      database.integer("SELECT count(*) FROM sqlite_master") == 0)
+    return FoundStore::nothing;
+  throw InputError({database.path()}, "is a database of another program: name another file");
+}
+
 std::vector<std::string> result_columns(const Space& space) {
   std::vector<std::string> columns{"id",       "feasible",     "reason",
                                    "area_mm2", "peak_power_w", "frequency_hz"};
@@ -244,23 +251,23 @@ std::int64_t prepare_store(Database& database, const Space& space, const StoreOp
   if (space.size() > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
     throw InfeasibleError(
         fmt::format("space '{}' has more designs than a store can number, 2^63 - 1", space.name));
-  const Found found = [&] {
+  const FoundStore found = [&] {
     const Transaction snapshot(database, Transaction::Kind::read);
-    return look_at(database);
+    return look_at_store(database);
   }();
   if (options.read_only) {
-    if (found == Found::nothing)
+    if (found == FoundStore::nothing)
       throw InputError({database.path()}, "is empty, no store of designs");
     check_store(database, space);
     return 0;
   }
-  if (found == Found::store)
+  if (found == FoundStore::store)
     check_store(database, space);
   use_write_ahead_log(database);
   Transaction transaction(database, Transaction::Kind::write);
   // Again, as another process may have made them in the meantime.
-  if (found == Found::nothing) {
-    if (look_at(database) == Found::nothing)
+  if (found == FoundStore::nothing) {
+    if (look_at_store(database) == FoundStore::nothing)
       make_tables(database, space);
     else
       check_store(database, space);

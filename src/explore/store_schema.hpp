@@ -27,6 +27,15 @@ std::vector<std::string> result_columns(const Space& space);
 std::int64_t prepare_store(sqlite::Database& database, const Space& space,
                            const StoreOptions& options);
 
+/// The file, which may be new unless read only; SQLite has not looked into it yet. InputError.
+sqlite::Database open_store_file(const std::string& path, bool read_only);
+
+/// What look_at_store() found.
+enum class FoundStore : std::uint8_t { nothing, store };
+/// Within a transaction, or another process could make the file in between. InputError for what is
+/// neither empty nor a store of this version.
+FoundStore look_at_store(sqlite::Database& database);
+
 /// Binds the columns of result_columns(). InternalError for a result that has not the space's runs,
 /// or is not a number.
 void bind_result(sqlite::Statement& statement, const DesignResult& result, std::size_t runs,

@@ -322,6 +322,28 @@ TEST(Store, ShowsParametersByTheirNames) {
   EXPECT_EQ(database.text("SELECT value FROM about WHERE name = 'space_hash'"), "feed");
 }
 
+TEST(Store, KnowsItsSpaceWithoutTheSpacesFiles) {
+  const Folder folder;
+  Space space = toy_space({2, 3});
+  space.parameters[1].values[1] = {false, 0, "hbm2e"};
+  space.parameters[1].values[2] = {true, 0.125, "0.125"};
+  space.fronts = {{1, {DesignObjective::power, DesignObjective::latency}},
+                  {0, {DesignObjective::area}}};
+  open_store(folder / "s.db", space, {})->put(toy_results(3));
+  const Space stored = stored_space(folder / "s.db");
+  EXPECT_EQ(stored.name, "toy");
+  EXPECT_EQ(stored.content_hash, "feed");
+  EXPECT_EQ(stored.files, space.files);
+  EXPECT_EQ(stored.workload.runs, space.workload.runs);
+  EXPECT_EQ(stored.fronts, space.fronts);
+  ASSERT_EQ(stored.parameters.size(), 2U);
+  EXPECT_EQ(stored.parameters[1].name, "p1");
+  EXPECT_EQ(stored.parameters[1].values, space.parameters[1].values);
+  EXPECT_EQ(rows_of(*open_store(folder / "s.db", stored, read_only())), toy_results(3));
+  write_file_atomically(folder / "text.db", "text");
+  EXPECT_THROW(stored_space(folder / "text.db"), InputError);
+}
+
 TEST(DesignsCsv, QuotesAndKeepsEveryBit) {
   Space space = toy_space({2, 2});
   space.parameters[0].name = "a,b";

@@ -41,6 +41,9 @@ public:
 /// newer than this version, not writable, disk full.
 std::unique_ptr<DesignStore> open_store(const std::string& path, const Space& space,
                                         const StoreOptions& options);
+/// What a store says of its space, without the space's files: name, content_hash, parameters, files,
+/// workload.runs and fronts. Enough to open it read only. InputError as open_store().
+Space stored_space(const std::string& path);
 /// In memory, for runs without a file.
 std::unique_ptr<DesignStore> memory_store();
 
