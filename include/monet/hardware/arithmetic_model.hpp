@@ -15,8 +15,9 @@ struct FormatShape {
   int bits = 32;
 };
 
-/// fp64, fp32, tf32, fp16, bf16, fp8 (e4m3), eXmY and eXmY_fn (also as fp8_eXmY), intN and uintN, qM.F, and the
-/// elements of mxint8, mxfp8_*, mxfp6_*, mxfp4_*. Nothing for other names, or wider than 64 bits.
+/// fp64, fp32, tf32, fp16, bf16, fp8 (e4m3), eXmY and eXmY_fn (also as fp8_eXmY), intN and uintN,
+/// qM.F, and the elements of mxint8, mxfp8_*, mxfp6_*, mxfp4_*. Nothing for other names, or wider
+/// than 64 bits.
 std::optional<FormatShape> parse_format_shape(std::string_view name);
 /// Names for hints and messages.
 std::vector<std::string> common_format_names();
