@@ -84,6 +84,10 @@ struct Built {
 
   double area() const { return figures[static_cast<std::size_t>(SramFigure::area_mm2)]; }
   double energy() const { return figures[0] + figures[1]; } ///< of a read and a write
+  bool no_dearer(const Built& other) const {
+    return figures[0] <= other.figures[0] && figures[1] <= other.figures[1] &&
+           area() <= other.area();
+  }
 };
 
 /// All grids of one node and kind of port.
@@ -127,12 +131,11 @@ Built NodeModel::built(int size, int word, int m, double wire_pj) const {
 /// Whether macros of that size and word are known: an array of the table or a file of registers.
 bool is_macro(int size, int word) {
   if (size >= SramTable::kFirstSize)
-    return size <= SramTable::kLastSize && word >= SramTable::kFirstWord &&
-           word <= SramTable::kLastWord;
-  return size >= kRegisterSize && word >= SramTable::kFirstWord && word <= kWidestFile;
+    return word >= SramTable::kFirstWord && word <= SramTable::kLastWord;
+  return size >= kFirstSize && word >= SramTable::kFirstWord && word <= kWidestFile;
 }
 
-/// The split that takes the least energy and no more area than one array does.
+/// The split with the least energy of those that one array beats in nothing.
 void NodeModel::choose_split(int size, int word, double wire_pj) {
   const Built one = built(size, word, 0, wire_pj);
   Built best = one;
@@ -141,7 +144,7 @@ void NodeModel::choose_split(int size, int word, double wire_pj) {
     if (!is_macro(size - m, word - m))
       continue;
     const Built parts = built(size, word, m, wire_pj);
-    if (parts.area() <= one.area() && parts.energy() < best.energy()) {
+    if (parts.no_dearer(one) && parts.energy() < best.energy()) {
       best = parts;
       best_m = m;
     }
@@ -205,7 +208,7 @@ NodeShare share_of(double node_nm) {
   if (node_nm <= kNodes.back())
     return {kNodes.size() - 1, kNodes.size() - 1, 0};
   std::size_t i = 0;
-  while (node_nm < kNodes[i + 1])
+  while (node_nm <= kNodes[i + 1])
     ++i;
   const double from = kNodes[i];
   return {i, i + 1, std::log(node_nm / from) / std::log(kNodes[i + 1] / from)};

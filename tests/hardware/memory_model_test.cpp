@@ -182,6 +182,39 @@ TEST(MemoryModel, SplitsWideWords) {
   EXPECT_NEAR(wide.monolithic.read_pj, 358, 4);
 }
 
+// The repair of the split grid must not carry the cost of one absurd memory to its neighbours.
+TEST(MemoryModel, ASplitCostsWhatItsMacrosDo) {
+  double mean = 0;
+  int count = 0;
+  for (const double node : {90.0, 65.0, 45.0, 32.0, 22.0}) {
+    for (int size = 5; size <= SramTable::kLastSize; ++size) {
+      for (int word = 3; word <= std::min(size + 3, SramTable::kLastWord + 2); ++word) {
+        for (const int ports : {1, 2}) {
+          const MemoryQuery query{{std::int64_t{8} << size}, std::int64_t{1} << word, node, ports};
+          const MemoryCost cost = memory_cost(query);
+          MemoryQuery part = query;
+          part.size.value /= cost.macros;
+          part.word_bits /= cost.macros;
+          const MemoryFigures macro = memory_cost(part).monolithic;
+          const double macros = static_cast<double>(cost.macros);
+          const double read = (cost.figures.read_pj - cost.wiring_pj) / (macro.read_pj * macros);
+          const double area = cost.figures.area_mm2 / (macro.area_mm2 * macros);
+          for (const double ratio : {read, area}) {
+            // Words beyond the table have no array to be compared with.
+            EXPECT_LE(std::abs(ratio - 1), word <= SramTable::kLastWord ? 0.21 : 0.40)
+                << node << " nm, 2^" << size << " bytes, 2^" << word << " bits, " << ports
+                << " ports, " << cost.macros << " macros";
+            mean += std::abs(ratio - 1);
+            ++count;
+          }
+        }
+      }
+    }
+  }
+  std::printf("splits: off their macros by %.2f %% on average\n", 100 * mean / count);
+  EXPECT_LE(mean / count, 0.005);
+}
+
 TEST(MemoryModel, NewerNodesTakeLessOfBoth) {
   double read = 1e9;
   double area = 1e9;
