@@ -20,7 +20,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kFewResults = 256;             // before they are handed on
-constexpr std::chrono::milliseconds kHandOn{200};    // at the latest
+constexpr std::chrono::milliseconds kHandOn{50};     // at the latest
 constexpr std::chrono::milliseconds kOthersPoll{50}; // waiting for another process's results
 /// Designs are claimed for so many seconds at a time, so that another process that joins finds work
 /// and one that leaves in the middle of a run hands most of it over.
