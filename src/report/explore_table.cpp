@@ -65,33 +65,49 @@ std::string count_of(const Json& value) {
   return group_digits(value.get<std::int64_t>());
 }
 
-std::vector<std::string> names_of(const Json& exploration) {
-  std::vector<std::string> names;
+/// Columns of tables of designs.
+struct Columns {
+  std::vector<std::string> parameters;
+  std::vector<std::string> objectives; ///< area and power where some design has them
+};
+
+Columns columns_of(const Json& exploration) {
+  Columns columns;
   for (const Json& parameter : exploration.at("space").at("parameters"))
-    names.push_back(parameter.at("name").get<std::string>());
-  return names;
+    columns.parameters.push_back(parameter.at("name").get<std::string>());
+  columns.objectives = {"latency", "energy", "memory"};
+  for (const char* objective : {"area", "power"}) {
+    const Json& best = exploration.at("best");
+    if (std::any_of(best.begin(), best.end(),
+                    [&](const Json& of_run) { return of_run.contains(objective); }))
+      columns.objectives.emplace_back(objective);
+  }
+  return columns;
 }
 
-std::vector<std::string> design_row(const Json& design, const std::vector<std::string>& names) {
+std::vector<std::string> design_row(const Json& design, const Columns& columns) {
   std::vector<std::string> row{json_text(design.at("id"))};
-  for (const std::string& name : names)
+  for (const std::string& name : columns.parameters)
     row.push_back(explore_text::parameter(design.at("parameters").at(name)));
-  for (const char* objective : {"latency", "energy", "memory", "area", "power"})
+  for (const std::string& objective : columns.objectives)
     row.push_back(explore_text::value(design, objective));
   return row;
 }
 
-std::vector<std::string> design_head(std::string first, const std::vector<std::string>& names) {
+std::vector<std::string> design_head(std::string first, const Columns& columns) {
   std::vector<std::string> head{std::move(first)};
-  for (const std::string& name : names)
+  for (const std::string& name : columns.parameters)
     head.push_back(printable(name));
-  for (const char* title : {"latency (cycles)", "energy", "peak memory", "area", "peak power"})
-    head.emplace_back(title);
+  for (const std::string& objective : columns.objectives) {
+    head.push_back(objective == "latency"  ? "latency (cycles)"
+                   : objective == "memory" ? "peak memory"
+                   : objective == "power"  ? "peak power"
+                                           : objective);
+  }
   return head;
 }
 
-std::string front_text(const std::string& name, const Json& front,
-                       const std::vector<std::string>& names) {
+std::string front_text(const std::string& name, const Json& front, const Columns& columns) {
   const Json& designs = front.at("designs");
   std::string text = fmt::format("\nFront of {}: {} design{}", name, designs.size(),
                                  designs.size() == 1 ? "" : "s");
@@ -100,23 +116,23 @@ std::string front_text(const std::string& name, const Json& front,
   const std::size_t rows = std::min(designs.size(), kMostFrontRows);
   if (rows < designs.size())
     text += fmt::format(", {} of them from end to end", rows);
-  std::vector<std::vector<std::string>> table{design_head("design", names)};
+  std::vector<std::vector<std::string>> table{design_head("design", columns)};
   for (std::size_t i = 0; i < rows; ++i) {
     const std::size_t at = rows > 1 ? i * (designs.size() - 1) / (rows - 1) : 0;
-    table.push_back(design_row(designs[at], names));
+    table.push_back(design_row(designs[at], columns));
   }
   return text + "\n" + aligned_table(table);
 }
 
-std::string best_text(const Json& exploration, const std::vector<std::string>& names) {
+std::string best_text(const Json& exploration, const Columns& columns) {
   std::string text;
   for (const auto& [run, objectives] : exploration.at("best").items()) {
     if (objectives.empty())
       continue;
-    std::vector<std::vector<std::string>> table{design_head("least", names)};
+    std::vector<std::vector<std::string>> table{design_head("least", columns)};
     table.front().insert(table.front().begin() + 1, "design");
     for (const auto& [objective, design] : objectives.items()) {
-      table.push_back(design_row(design, names));
+      table.push_back(design_row(design, columns));
       table.back().insert(table.back().begin(), objective);
     }
     text += fmt::format("\nBest for {}\n", run) + aligned_table(table);
@@ -141,10 +157,10 @@ std::string reasons_text(const Json& exploration) {
 } // namespace
 
 std::string exploration_table(const Json& exploration) {
-  const std::vector<std::string> names = names_of(exploration);
+  const Columns columns = columns_of(exploration);
   std::string text = fmt::format("{}: {} designs of {} parameters, {}\n",
                                  printable(exploration.at("name").get<std::string>()),
-                                 json_text(exploration.at("designs")), names.size(),
+                                 count_of(exploration.at("designs")), columns.parameters.size(),
                                  exploration.at("strategy").get<std::string>());
   text += fmt::format(
       "{} evaluated, {} infeasible, {} skipped by bounds, {} excluded by constraints"
@@ -153,8 +169,8 @@ std::string exploration_table(const Json& exploration) {
       count_of(exploration.at("skipped_by_bound")), count_of(exploration.at("excluded")),
       exploration.at("interrupted").get<bool>() ? "; interrupted" : "");
   for (const auto& [name, front] : exploration.at("fronts").items())
-    text += front_text(name, front, names);
-  return text + best_text(exploration, names) + reasons_text(exploration);
+    text += front_text(name, front, columns);
+  return text + best_text(exploration, columns) + reasons_text(exploration);
 }
 
 } // namespace monet

@@ -1,0 +1,149 @@
+#include "cli/run_monet.hpp"
+#include "report/json_schema.hpp"
+
+#include "monet/base/files.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace monet::test {
+namespace {
+
+using Json = nlohmann::json;
+namespace fs = std::filesystem;
+
+void replace(std::string& text, const std::string& from, const std::string& to) {
+  const std::size_t at = text.find(from);
+  ASSERT_NE(at, std::string::npos) << from;
+  text.replace(at, from.size(), to);
+}
+
+/// Twelve of the study's designs with a small network; the four with 512 bytes of memory cannot
+/// run it.
+std::string small_space(const Scratch& scratch, const std::string& name = "space.yaml") {
+  std::string text = read_file(repository("data/spaces/edge_study.yaml"));
+  replace(text, "../workload/resnet18_cifar.onnx, batch: 4",
+          repository("data/workload/gpt2_nano.onnx") + ", batch: 1");
+  replace(text, "[16, 32, 64, 128]", "[16, 32]");
+  replace(text, "[1, 2, 4, 8]", "[8]");
+  replace(text, "[0.5, 1, 2, 3, 4]", "[0.00048828125, 0.5, 2]");
+  replace(text, "[8, 16, 32, 48, 64]", "[16]");
+  replace(text, "[1, 2, 4, 6, 8]", "[1, 2]");
+  replace(text, "[1, 2, 4, 6, 8]", "[2]");
+  return scratch.file(name, text);
+}
+
+const Json& figures_of(const Json& result, const std::string& run) {
+  return run == "training" ? result : result.at("inference");
+}
+
+TEST(ExploreOutput, WritesTheResultItsPageAndTheBestDesignsInFull) {
+  const Scratch scratch;
+  const Ran ran = run_monet(
+      {"explore", small_space(scratch), "-o", scratch / "out", "--design", "8", "--jobs", "2"});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const Json json = parse_file(scratch / "out/explore.json");
+  EXPECT_EQ(schema_violations(parse_file(repository("docs/explore.schema.json")), json),
+            std::vector<std::string>{});
+  EXPECT_EQ(json.at("designs"), 12);
+  EXPECT_EQ(json.at("evaluated"), 8);
+  EXPECT_EQ(json.at("infeasible"), 4);
+  EXPECT_NE(ran.out.find("Front of training: latency, energy"), std::string::npos) << ran.out;
+  const auto reports = json.at("reports").get<std::vector<std::string>>();
+  EXPECT_NE(std::find(reports.begin(), reports.end(), "8"), reports.end());
+  for (const std::string run : {"inference", "training"}) {
+    for (const std::string objective : {"latency", "energy"}) {
+      const Json& best = json.at("best").at(run).at(objective);
+      const std::string id = std::to_string(best.at("id").get<int>());
+      EXPECT_NE(std::find(reports.begin(), reports.end(), id), reports.end());
+      const Json result = parse_file(scratch / ("out/designs/" + id + "/result.json"));
+      for (const char* key : {"latency_cycles", "energy_pj", "peak_memory_bytes"})
+        EXPECT_EQ(figures_of(result, run).at(key), best.at(key)) << id << " " << run << " " << key;
+      for (const char* file : {"report.html", "trace.json", "system.yaml", "element.yaml"})
+        EXPECT_TRUE(fs::is_regular_file(scratch / ("out/designs/" + id + "/" + file))) << file;
+    }
+  }
+  EXPECT_NE(read_file(scratch / "out/report.html").find("\"kind\":\"explore\""), std::string::npos);
+}
+
+TEST(ExploreOutput, DependsOnJobsInItsTimeAlone) {
+  const Scratch scratch;
+  const std::string space = small_space(scratch);
+  const auto json = [&](const std::string& jobs) {
+    const Ran ran = run_monet({"explore", space, "--json", "-", "--jobs", jobs});
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    Json found = Json::parse(ran.out);
+    EXPECT_GT(found.at("seconds"), 0);
+    found.erase("seconds");
+    return found;
+  };
+  EXPECT_EQ(json("1"), json("2"));
+}
+
+TEST(ExploreOutput, RefusesReportsOfDesignsThatAreNotThere) {
+  const Scratch scratch;
+  const Ran ran =
+      run_monet({"explore", small_space(scratch), "-o", scratch / "out", "--design", "12"});
+  EXPECT_EQ(ran.code, 3);
+  EXPECT_NE(ran.err.find("has no design 12: the last is 11"), std::string::npos) << ran.err;
+  EXPECT_FALSE(fs::exists(scratch / "out"));
+}
+
+TEST(ExploreCompare, RunsOfOneFileAndOfTwo) {
+  const Scratch scratch;
+  const std::string space = small_space(scratch);
+  ASSERT_EQ(run_monet({"explore", space, "--json", scratch / "a.json"}).code, 0);
+  ASSERT_EQ(run_monet({"explore", space, "--json", scratch / "b.json", "--strategy", "random",
+                       "--budget", "5"})
+                .code,
+            0);
+  const Ran same =
+      run_monet({"explore", "--compare", "a.json", "a.json", "-o", "out"}, scratch.path());
+  ASSERT_EQ(same.code, 0) << same.err;
+  EXPECT_NE(same.out.find("A: a.json (inference)\nB: a.json (training)"), std::string::npos);
+  EXPECT_NE(read_file(scratch / "out/compare.html").find("explore-comparison"), std::string::npos);
+  const Ran two =
+      run_monet({"explore", "--compare", "a.json", "b.json", "--json", "-"}, scratch.path());
+  ASSERT_EQ(two.code, 0) << two.err;
+  const Json json = Json::parse(two.out);
+  EXPECT_EQ(json.at("pairs").size(), 2U);
+  for (const Json& pair : json.at("pairs")) {
+    for (const Json& front : pair.at("fronts")) { // nothing beats the front of all designs
+      EXPECT_EQ(front.at("a").at("dominated"), 0);
+      EXPECT_GE(front.at("a").at("hypervolume"), front.at("b").at("hypervolume"));
+    }
+  }
+  const Ran chosen =
+      run_monet({"explore", "--compare", "b.json", "a.json", "--of", "training", "inference"},
+                scratch.path());
+  EXPECT_EQ(chosen.code, 0) << chosen.err;
+  EXPECT_NE(chosen.out.find("A: b.json (training)"), std::string::npos) << chosen.out;
+  EXPECT_EQ(run_monet({"report", "out/compare.json", "-o", "again.html"}, scratch.path()).code, 0);
+  EXPECT_EQ(read_file(scratch / "again.html"), read_file(scratch / "out/compare.html"));
+}
+
+TEST(ExploreCompare, RefusesWhatIsNoExploration) {
+  const Scratch scratch;
+  scratch.file("result.json", R"({"schema_version": 1, "kind": "training"})");
+  scratch.file("parts.json", R"({"schema_version": 1, "kind": "explore", "name": "x"})");
+  scratch.file("empty.json", R"({"schema_version": 1, "kind": "explore", "name": "x", "space": {},
+    "runs": ["training"], "fronts": {}, "best": {}, "columns": [], "rows": []})");
+  scratch.file("wrong.json", R"({"schema_version": 1, "kind": "explore", "name": "x",
+    "space": {"content_hash": ""}, "runs": ["training"], "fronts": {"f": {"run": 3}}, "best": {},
+    "columns": [], "rows": []})");
+  for (const auto& [file, message] : std::vector<std::pair<std::string, std::string>>{
+           {"result.json", "is not a result of monet explore"},
+           {"parts.json", "parts of it are missing"},
+           {"empty.json", "has no front"},
+           {"wrong.json", "has no front"},
+           {"none.json", "none.json"}}) {
+    const Ran ran = run_monet({"explore", "--compare", file, file}, scratch.path());
+    EXPECT_EQ(ran.code, 3) << file << ran.err;
+    EXPECT_NE(ran.err.find(message), std::string::npos) << file << ": " << ran.err;
+  }
+}
+
+} // namespace
+} // namespace monet::test
