@@ -224,10 +224,14 @@ void add_output_options(CLI::App& command, ExploreArguments& arguments) {
   command.add_option("--design", arguments.designs, "With -o: a report of this design, too")
       ->type_name("ID");
   command
-      .add_option("--compare", arguments.compare, "Compare two explorations (explore.json files)")
+      .add_option("--compare", arguments.compare,
+                  "Compare two explorations (explore.json files or stores)")
       ->expected(2)
       ->type_name("A B");
-  command.add_option("--of", arguments.of, "With --compare: the run of A and that of B")
+  command
+      .add_option("--of", arguments.of,
+                  "With --compare: the run of A and that of B; else runs that both have, or of one "
+                  "file both its runs")
       ->expected(2)
       ->type_name("RUN_A RUN_B");
 }

@@ -21,7 +21,7 @@ struct ExploreArguments {
   std::string folder; ///< for explore.json, report.html and the best designs; empty: none
   std::string csv;
   std::vector<std::uint64_t> designs; ///< reports in the folder besides those of the best
-  std::vector<std::string> compare;   ///< two explore.json files; empty: explore
+  std::vector<std::string> compare;   ///< two explore.json files or stores; empty: explore
   std::vector<std::string> of;        ///< of --compare: a run of each; empty: the same runs
 };
 

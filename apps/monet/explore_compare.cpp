@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 
 namespace monet::cli {
 
@@ -36,7 +37,31 @@ void check_exploration(const Json& json, const std::string& path) {
     throw InputError({path}, "is not a result of monet explore: parts of it are missing");
 }
 
+/// What every SQLite file begins with.
+bool is_store(const std::string& path) {
+  constexpr std::string_view kMagic{"SQLite format 3"};
+  std::ifstream file(path, std::ios::binary);
+  std::string head(kMagic.size(), '\0');
+  return file.read(head.data(), static_cast<std::streamsize>(head.size())) && head == kMagic;
+}
+
+/// The designs that a store holds, as an exploration.
+Json read_stored(const std::string& path) {
+  const Space space = stored_space(path);
+  StoreOptions options;
+  options.resume = true;
+  options.read_only = true;
+  const std::unique_ptr<DesignStore> store = open_store(path, space, options);
+  ExplorationResult found;
+  store->each([&](const DesignResult& result) { found.results.push_back(result); });
+  ExplorationInfo info;
+  info.strategy = "stored";
+  return explore_json(space, found, info, {});
+}
+
 Json read_exploration(const std::string& path) {
+  if (is_store(path))
+    return read_stored(path);
   Json json = read_json(path);
   check_exploration(json, path);
   return json;

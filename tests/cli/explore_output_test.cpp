@@ -124,6 +124,23 @@ TEST(ExploreCompare, RunsOfOneFileAndOfTwo) {
   EXPECT_EQ(read_file(scratch / "again.html"), read_file(scratch / "out/compare.html"));
 }
 
+TEST(ExploreCompare, StoresAsWellAsResults) {
+  const Scratch scratch;
+  const Ran explored = run_monet({"explore", small_space(scratch), "--json", scratch / "a.json",
+                                  "--store", scratch / "a.sqlite"});
+  ASSERT_EQ(explored.code, 0) << explored.err;
+  const auto pairs = [&](const std::string& first, const std::string& second) {
+    const Ran ran =
+        run_monet({"explore", "--compare", first, second, "--json", "-"}, scratch.path());
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    Json found = Json::parse(ran.out).at("pairs");
+    for (Json& pair : found)
+      pair.at("a").erase("label");
+    return found;
+  };
+  EXPECT_EQ(pairs("a.sqlite", "a.json"), pairs("./a.json", "a.json"));
+}
+
 TEST(ExploreCompare, RefusesWhatIsNoExploration) {
   const Scratch scratch;
   scratch.file("result.json", R"({"schema_version": 1, "kind": "training"})");
