@@ -9,44 +9,80 @@ namespace monet {
 
 namespace {
 
-/// Cuts the axis at every border and adds up the slices; depth = number of axes of a tensor.
-std::int64_t union_from(std::span<const Box> boxes, std::size_t axis) {
-  if (boxes.empty())
-    return 0;
-  if (axis == boxes.front().size())
-    return 1;
-  std::vector<std::int64_t> borders;
-  for (const Box& box : boxes) {
-    borders.push_back(box[axis].begin);
-    borders.push_back(box[axis].end);
-  }
-  std::sort(borders.begin(), borders.end());
-  borders.erase(std::unique(borders.begin(), borders.end()), borders.end());
-  std::int64_t total = 0;
-  std::vector<Box> inside;
-  for (std::size_t i = 0; i + 1 < borders.size(); ++i) {
-    inside.clear();
-    for (const Box& box : boxes) {
-      if (box[axis].begin <= borders[i] && box[axis].end >= borders[i + 1])
-        inside.push_back(box);
+/// Boxes over the axes on which they differ, by index. Lists of a level lie behind those of the
+/// level before it in two stacks, so that nothing is allocated in between.
+class UnionSum {
+public:
+  explicit UnionSum(std::span<const Box> boxes) : boxes_(boxes) {
+    const std::size_t axes = boxes.front().size();
+    for (std::size_t axis = 0; axis < axes; ++axis) {
+      const Interval first = boxes.front()[axis];
+      const bool equal = std::all_of(boxes.begin(), boxes.end(),
+                                     [&](const Box& box) { return box[axis] == first; });
+      if (equal)
+        shared_ = checked_multiply(shared_, first.size());
+      else
+        axes_.push_back(axis);
     }
-    const std::int64_t rest = union_from(inside, axis + 1);
-    total = checked_add(total, checked_multiply(borders[i + 1] - borders[i], rest));
+    inside_.resize(boxes.size());
+    for (std::size_t i = 0; i < boxes.size(); ++i)
+      inside_[i] = static_cast<std::uint32_t>(i);
   }
-  return total;
-}
+
+  std::int64_t total() {
+    if (shared_ == 0)
+      return 0;
+    return checked_multiply(shared_, axes_.empty() ? 1 : slices(0, 0, inside_.size()));
+  }
+
+private:
+  /// Cuts the axis at every border and adds up the slices, of the boxes inside_[first, last).
+  std::int64_t slices(std::size_t depth, std::size_t first, std::size_t last) {
+    if (first == last)
+      return 0;
+    if (depth == axes_.size())
+      return 1;
+    const std::size_t axis = axes_[depth];
+    const std::size_t begin = borders_.size();
+    for (std::size_t i = first; i < last; ++i) {
+      const Interval side = boxes_[inside_[i]][axis];
+      borders_.push_back(side.begin);
+      borders_.push_back(side.end);
+    }
+    const auto from = borders_.begin() + static_cast<std::ptrdiff_t>(begin);
+    std::sort(from, borders_.end());
+    borders_.erase(std::unique(from, borders_.end()), borders_.end());
+    const std::size_t end = borders_.size();
+    std::int64_t total = 0;
+    for (std::size_t b = begin; b + 1 < end; ++b) {
+      const Interval slice{borders_[b], borders_[b + 1]};
+      const std::size_t kept = inside_.size();
+      for (std::size_t i = first; i < last; ++i) {
+        const Interval side = boxes_[inside_[i]][axis];
+        if (side.begin <= slice.begin && side.end >= slice.end)
+          inside_.push_back(inside_[i]);
+      }
+      const std::int64_t rest = slices(depth + 1, kept, inside_.size());
+      inside_.resize(kept);
+      total = checked_add(total, checked_multiply(slice.size(), rest));
+    }
+    borders_.resize(begin);
+    return total;
+  }
+
+  std::span<const Box> boxes_;
+  std::vector<std::size_t> axes_; ///< on which the boxes differ
+  std::int64_t shared_ = 1;       ///< product of the sizes of the others
+  std::vector<std::uint32_t> inside_;
+  std::vector<std::int64_t> borders_;
+};
 
 } // namespace
 
 std::int64_t union_volume(std::span<const Box> boxes) {
-  if (boxes.size() == 1)
-    return volume(boxes.front());
-  std::vector<Box> distinct;
-  for (const Box& box : boxes) {
-    if (std::find(distinct.begin(), distinct.end(), box) == distinct.end())
-      distinct.push_back(box);
-  }
-  return distinct.size() == 1 ? volume(distinct.front()) : union_from(distinct, 0);
+  if (boxes.empty())
+    return 0;
+  return boxes.size() == 1 ? volume(boxes.front()) : UnionSum(boxes).total();
 }
 
 } // namespace monet

@@ -55,15 +55,11 @@ bool passes_on(const Chip& chip, CoreId core) {
 /// lowest.
 class RouteSearch {
 public:
-  explicit RouteSearch(const Chip& chip) : chip_(chip), links_of_(chip.cores.size()) {
-    for (std::size_t l = 0; l < chip.links.size(); ++l) {
-      for (const CoreId core : chip.links[l].cores)
-        links_of_.at(core.index()).emplace_back(l);
-    }
-  }
+  explicit RouteSearch(const Chip& chip) : chip_(chip), links_of_(chip.cores.size()) {}
 
-  /// Ways from a core to all others that avoid some links.
-  void run(CoreId from, const std::vector<LinkId>& avoided) {
+  /// Ways of some hops at most from a core to all others that avoid some links.
+  void run(CoreId from, const std::vector<LinkId>& avoided,
+           std::size_t most_hops = std::numeric_limits<std::size_t>::max()) {
     steps_.assign(chip_.cores.size(), {});
     exhausted_.assign(chip_.links.size(), false);
     for (const LinkId link : avoided)
@@ -71,14 +67,14 @@ public:
     steps_[from.index()].hops = 0;
     steps_[from.index()].narrowest = std::numeric_limits<std::int64_t>::max();
     std::vector<CoreId> layer{from};
-    while (!layer.empty()) {
+    for (std::size_t hops = 0; hops < most_hops && !layer.empty(); ++hops) {
       std::erase_if(layer, [&](CoreId here) { return here != from && !passes_on(chip_, here); });
       std::vector<CoreId> next;
       for (const CoreId here : layer)
         leave(here, here == from, next);
       // Everybody on a bus that was used is found; the next layer gains nothing by it.
       for (const CoreId here : layer) {
-        for (const LinkId id : links_of_[here.index()])
+        for (const LinkId id : links_of(here))
           exhausted_[id.index()] =
               exhausted_[id.index()] || chip_.links[id.index()].reach == LinkReach::any_pair;
       }
@@ -97,10 +93,27 @@ public:
   }
 
 private:
+  /// Links that the core is on. Most searches visit few cores, so that these are found when asked
+  /// for.
+  const std::vector<LinkId>& links_of(CoreId core) {
+    std::vector<LinkId>& links = links_of_[core.index()];
+    if (!links.empty())
+      return links;
+    for (std::size_t l = 0; l < chip_.links.size(); ++l) {
+      if (contains(chip_.links[l], core))
+        links.emplace_back(l);
+    }
+    return links;
+  }
+
+  static bool contains(const Link& link, CoreId core) {
+    return std::find(link.cores.begin(), link.cores.end(), core) != link.cores.end();
+  }
+
   void leave(CoreId here, bool first, std::vector<CoreId>& next) {
     const Step from = steps_[here.index()];
     const bool helper = !first && chip_.cores[here.index()].kind != CoreKind::array;
-    for (const LinkId id : links_of_[here.index()]) {
+    for (const LinkId id : links_of(here)) {
       if (exhausted_[id.index()])
         continue;
       const Link& link = chip_.links[id.index()];
@@ -215,11 +228,8 @@ std::vector<LinkId> second_route(const Chip& chip, CoreId from, CoreId to) {
   if (first.empty())
     return {};
   RouteSearch search(chip);
-  search.run(from, first);
-  std::vector<LinkId> second = search.route(from, to);
-  if (second.size() > first.size())
-    second.clear();
-  return second;
+  search.run(from, first, first.size());
+  return search.route(from, to);
 }
 
 OffchipPort offchip_port(const Chip& chip) {

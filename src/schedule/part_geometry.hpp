@@ -18,7 +18,10 @@ public:
 private:
   const TileGraph& tiles_;
   const Graph& graph_;
+  // Kept for their storage.
   std::vector<Interval> ranges_;
+  std::vector<Box> parts_;
+  Box piece_;
 };
 
 } // namespace monet
