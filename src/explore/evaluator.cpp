@@ -79,6 +79,7 @@ Evaluator::Evaluator(const Space& space) : space_(space) {
 std::string Evaluator::judge_chip(const Chip& chip, DesignResult& result) const {
   result.frequency_hz = chip.frequency_hz;
   result.area_mm2 = chip.area_mm2();
+  result.peak_power_w = peak_power_w(chip).value_or(0);
   const DesignBudgets& budgets = space_.budgets;
   const auto over = [](const char* what, double value, double budget, const char* unit) {
     return fmt::format("{} {:.4g} {} is over the budget of {:.4g} {}", what, value, unit, budget,
