@@ -37,6 +37,9 @@ void check(const ExploreArguments& arguments) {
     throw UsageError("--of goes with --compare");
   if (arguments.space.empty())
     throw UsageError("a space's file is required");
+  const std::string& strategy = arguments.strategy.name;
+  if ((strategy == "random" || strategy == "lhs") && arguments.strategy.budget == 0)
+    throw UsageError("--strategy " + strategy + " needs a --budget: how many designs to draw");
   if (arguments.resume && arguments.store.empty())
     throw UsageError("--resume goes on with a --store");
   if (!arguments.designs.empty() && arguments.folder.empty())

@@ -186,6 +186,9 @@ TEST_F(ExploreStore, WhatCannotBeUsedIsSaid) {
   scratch_.file("space.yaml", read_file(space_) + "\n# changed\n");
   refused({"--store", store, "--resume"}, 3, "holds designs of the space 'edge of the study'");
   EXPECT_EQ(read_file(store), good);
+  const Ran no_budget = run_monet({"explore", space_, "--strategy", "lhs"});
+  EXPECT_EQ(no_budget.code, 2);
+  EXPECT_NE(no_budget.err.find("--strategy lhs needs a --budget"), std::string::npos);
 }
 
 } // namespace
