@@ -1,5 +1,7 @@
 #include "monet/explore/evaluator.hpp"
 
+#include "explore/step_floors.hpp"
+
 #include "monet/core_cost/mapping_file.hpp"
 #include "monet/schedule/schedule.hpp"
 #include "monet/tiling/tiling.hpp"
@@ -8,6 +10,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <functional>
+#include <map>
 #include <mutex>
 #include <numeric>
 
@@ -39,16 +44,27 @@ public:
   explicit Evaluator(const Space& space);
   DesignResult evaluate(DesignId id) override;
   DesignBound bound(DesignId id) override;
+  DesignBound bound_until(DesignId id, const BoundTest& enough) override;
 
 private:
+  /// Evaluates until `enough` is met by the bounds so far; whether it came to the end.
+  bool follow(DesignId id, const BoundTest& enough, DesignBound& bound, DesignResult& result);
+  bool follow_runs(const Chip& chip, const BoundTest& enough, DesignBound& bound,
+                   DesignResult& result);
+
   /// Area and power; the reason why the budgets exclude it, or nothing.
   std::string judge_chip(const Chip& chip, DesignResult& result) const;
-  RunFigures run(const TrainingGraph& step, const Chip& chip, CoreCostCache& costs) const;
+  /// Nothing when `hopeless` gave it up.
+  std::optional<RunFigures> run(const TrainingGraph& step, const Chip& chip, CoreCostCache& costs,
+                                std::function<bool(const ScheduleFloor&)> hopeless) const;
 
   const Space& space_;
   std::optional<MappingFile> mapping_;
-  std::vector<TrainingGraph> steps_; ///< per run, views folded
+  std::vector<TrainingGraph> steps_;                ///< per run, views folded
+  std::vector<std::unique_ptr<StepFloors>> floors_; ///< per run
   SharedCosts costs_;
+  std::mutex mutex_;
+  std::map<DesignId, DesignResult> finished_; ///< by bound_until(), for evaluate() to take
 };
 
 Evaluator::Evaluator(const Space& space) : space_(space) {
@@ -69,10 +85,12 @@ Evaluator::Evaluator(const Space& space) : space_(space) {
   }
   if (!workload.mapping.empty())
     mapping_ = read_mapping(workload.mapping);
+  steps_.reserve(workload.runs.size()); // floors refer to them
   for (const std::string& run : workload.runs) {
     const Precision precision = workload.training ? workload.training->precision : Precision{};
     steps_.push_back(fold_views(run == "training" ? make_training_graph(network, *workload.training)
                                                   : make_inference_graph(network, precision)));
+    floors_.push_back(std::make_unique<StepFloors>(steps_.back(), workload.halo == Halo::cached));
   }
 }
 
@@ -100,7 +118,9 @@ std::string Evaluator::judge_chip(const Chip& chip, DesignResult& result) const 
   return {};
 }
 
-RunFigures Evaluator::run(const TrainingGraph& step, const Chip& chip, CoreCostCache& costs) const {
+std::optional<RunFigures> Evaluator::run(const TrainingGraph& step, const Chip& chip,
+                                         CoreCostCache& costs,
+                                         std::function<bool(const ScheduleFloor&)> hopeless) const {
   const StudiedWorkload& workload = space_.workload;
   TilingOptions tiling;
   tiling.mapping = mapping_ ? &*mapping_ : nullptr;
@@ -110,58 +130,105 @@ RunFigures Evaluator::run(const TrainingGraph& step, const Chip& chip, CoreCostC
   options.core_cost = workload.core_cost;
   options.priority = workload.priority;
   options.rules = workload.rules;
-  const Timeline timeline = schedule(make_tiles(step, chip, tiling), step, chip, costs, options);
-  const OwnerBytes& live = timeline.peak.live;
-  return {timeline.makespan.value, energy_of(timeline).total().picojoules().value,
-          std::accumulate(live.begin(), live.end(), std::int64_t{0})};
+  options.hopeless = std::move(hopeless);
+  const std::optional<Timeline> timeline =
+      schedule_unless(make_tiles(step, chip, tiling), step, chip, costs, options);
+  if (!timeline)
+    return std::nullopt;
+  const OwnerBytes& live = timeline->peak.live;
+  return RunFigures{timeline->makespan.value, energy_of(*timeline).total().picojoules().value,
+                    std::accumulate(live.begin(), live.end(), std::int64_t{0})};
 }
 
-DesignResult Evaluator::evaluate(DesignId id) {
-  DesignResult result;
+bool Evaluator::follow_runs(const Chip& chip, const BoundTest& enough, DesignBound& bound,
+                            DesignResult& result) {
+  if (enough) {
+    for (std::size_t i = 0; i < steps_.size(); ++i)
+      bound.runs[i] = floors_[i]->of(chip);
+    if (enough(bound))
+      return false;
+  }
+  const std::shared_ptr<CoreCostCache> costs = costs_.get();
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    RunFigures& least = bound.runs[i];
+    std::function<bool(const ScheduleFloor&)> hopeless;
+    if (enough)
+      hopeless = [&](const ScheduleFloor& floor) {
+        least.latency_cycles = std::max(least.latency_cycles, floor.latency.value);
+        least.energy_pj = std::max(least.energy_pj, floor.energy.value);
+        return enough(bound);
+      };
+    try {
+      const std::optional<RunFigures> figures = run(steps_[i], chip, *costs, std::move(hopeless));
+      if (!figures)
+        return false;
+      least = *figures;
+    } catch (const InfeasibleError& error) {
+      throw InfeasibleError(space_.workload.runs[i] + ": " + error.what());
+    }
+    result.runs.push_back(least);
+    const double budget = space_.budgets.peak_memory_bytes;
+    if (budget > 0 && static_cast<double>(least.peak_memory_bytes) > budget)
+      throw InfeasibleError(fmt::format("{}: {} bytes of memory are over the budget of {:.0f}",
+                                        space_.workload.runs[i], least.peak_memory_bytes, budget));
+  }
+  return true;
+}
+
+bool Evaluator::follow(DesignId id, const BoundTest& enough, DesignBound& bound,
+                       DesignResult& result) {
   result.id = id;
+  bound.runs.resize(steps_.size());
   try {
     const Chip chip = space_.chip(id);
     result.reason = judge_chip(chip, result);
-    if (!result.reason.empty())
-      return result;
-    const std::shared_ptr<CoreCostCache> costs = costs_.get();
-    for (std::size_t i = 0; i < steps_.size(); ++i) {
-      try {
-        result.runs.push_back(run(steps_[i], chip, *costs));
-      } catch (const InfeasibleError& error) {
-        throw InfeasibleError(space_.workload.runs[i] + ": " + error.what());
-      }
-      const double budget = space_.budgets.peak_memory_bytes;
-      const std::int64_t bytes = result.runs.back().peak_memory_bytes;
-      if (budget > 0 && static_cast<double>(bytes) > budget)
-        throw InfeasibleError(fmt::format("{}: {} bytes of memory are over the budget of {:.0f}",
-                                          space_.workload.runs[i], bytes, budget));
-    }
-    result.feasible = true;
+    bound.area_mm2 = result.area_mm2;
+    bound.peak_power_w = result.peak_power_w;
+    bound.frequency_hz = result.frequency_hz;
+    if (result.reason.empty() && !follow_runs(chip, enough, bound, result))
+      return false;
   } catch (const InfeasibleError& error) {
     result.reason = error.what();
   } catch (const InputError& error) { // values that make no chip
     result.reason = error.what();
   }
+  result.feasible = result.reason.empty();
   if (!result.feasible)
     result.runs.clear();
+  bound.feasible = result.feasible;
+  bound.reason = result.reason;
+  return true;
+}
+
+DesignResult Evaluator::evaluate(DesignId id) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (auto finished = finished_.extract(id))
+      return std::move(finished.mapped());
+  }
+  DesignBound bound;
+  DesignResult result;
+  follow(id, nullptr, bound, result);
   return result;
 }
 
 DesignBound Evaluator::bound(DesignId id) {
   DesignBound bound;
-  bound.runs.resize(steps_.size());
-  try {
-    const Chip chip = space_.chip(id);
-    DesignResult result;
-    bound.reason = judge_chip(chip, result);
-    bound.area_mm2 = result.area_mm2;
-    bound.peak_power_w = result.peak_power_w;
-    bound.frequency_hz = result.frequency_hz;
-  } catch (const InputError& error) {
-    bound.reason = error.what();
+  DesignResult result;
+  follow(
+      id, [](const DesignBound&) { return true; }, bound, result);
+  return bound;
+}
+
+DesignBound Evaluator::bound_until(DesignId id, const BoundTest& enough) {
+  constexpr std::size_t kMostFinished = 4096;
+  DesignBound bound;
+  DesignResult result;
+  if (follow(id, enough, bound, result)) {
+    const std::lock_guard lock(mutex_);
+    if (finished_.size() < kMostFinished)
+      finished_.emplace(id, std::move(result));
   }
-  bound.feasible = bound.reason.empty();
   return bound;
 }
 

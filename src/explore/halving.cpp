@@ -1,7 +1,10 @@
-// Lower bounds of every design, and evaluations of those only that may be on a front. Each batch
-// raises the bar; what a result beats even at its lower bounds goes. docs/exploration.md has the
-// proof that the fronts are those of all designs.
+// Lower bounds of every design, and evaluations of those only that may be on a front. Results raise
+// the bar; a design that some result beats even at its lower bounds goes. Bounds rise while a
+// design is evaluated, so that most are given up on the way. docs/exploration.md has the proof that
+// the fronts are those of all designs.
 #include "explore/design_fronts.hpp"
+#include "explore/main_effects.hpp"
+#include "explore/shuffled.hpp"
 #include "explore/strategies.hpp"
 
 #include "monet/base/errors.hpp"
@@ -18,7 +21,8 @@ namespace monet {
 
 namespace {
 
-constexpr std::size_t kBatch = 64;
+constexpr std::size_t kBatch = 32;
+constexpr std::size_t kSample = 64;               ///< designs drawn to guess the others from
 constexpr std::uint64_t kMostDesigns = 4'000'000; ///< bounds are kept of all
 
 class Halving : public Strategy {
@@ -35,129 +39,181 @@ public:
       offset_.push_back(width_);
       width_ += front.objectives.size();
     }
+    logs_.resize(width_);
   }
 
   std::vector<DesignId> ask() override {
-    if (stage_ == 0)
-      bound_all();
-    else if (stage_ == 1)
-      bound_survivors();
-    const std::uint64_t left =
-        options_.budget == 0 ? kBatch : options_.budget - std::min(options_.budget, asked_);
     batch_.clear();
-    while (batch_.size() < std::min<std::uint64_t>(kBatch, left)) {
-      const std::size_t candidate = pop();
-      if (candidate == ids_.size())
-        break;
-      batch_.push_back(ids_[candidate]);
-    }
+    const bool first = ids_.empty();
+    if (first)
+      bound_all();
+    const std::uint64_t left =
+        options_.budget == 0 ? kSample : options_.budget - std::min(options_.budget, asked_);
+    if (first && ids_.size() >= 8 * kSample)
+      draw_sample(std::min<std::uint64_t>(kSample, left));
+    else
+      race(std::min<std::uint64_t>(kBatch, left));
     asked_ += batch_.size();
     return batch_;
   }
 
   void tell(std::span<const DesignResult> results) override {
     internal_check(results.size() == batch_.size(), "results of other designs than asked for");
-    for (const DesignResult& result : results)
-      for (std::size_t f = 0; f < fronts_.size() && result.feasible; ++f)
-        fronts_[f].add(objective_values(result, designs_.fronts[f]));
+    for (const DesignResult& result : results) {
+      if (!result.feasible)
+        continue;
+      choices_.push_back(designs_.choices(result.id));
+      for (std::size_t f = 0; f < fronts_.size(); ++f) {
+        const std::vector<double> values = objective_values(result, designs_.fronts[f]);
+        fronts_[f].add(values);
+        for (std::size_t k = 0; k < values.size(); ++k)
+          logs_[offset_[f] + k].push_back(logarithm(values[k]));
+      }
+    }
+    if (choices_.size() >= next_fit_) {
+      next_fit_ = 2 * choices_.size();
+      put_in_order();
+    }
   }
 
   std::uint64_t skipped_by_bound() const override { return skipped_; }
   std::uint64_t excluded() const override { return excluded_; }
 
 private:
+  static double logarithm(double value) { return std::log(std::max(value, 1e-300)); }
+
   std::span<double> bounds_of(std::size_t candidate, std::size_t front) {
     return std::span(bounds_).subspan(candidate * width_ + offset_[front],
                                       designs_.fronts[front].objectives.size());
   }
 
-  /// Keeps what is larger of the bounds known and these.
-  void raise(std::size_t candidate, const DesignBound& bound) {
-    if (!bound.feasible) {
-      state_[candidate] = State::gone;
-      return;
-    }
-    for (std::size_t f = 0; f < fronts_.size(); ++f) {
-      const std::vector<double> values = objective_values(bound, designs_.fronts[f]);
-      const std::span<double> known = bounds_of(candidate, f);
-      for (std::size_t k = 0; k < values.size(); ++k)
-        known[k] = std::max(known[k], values[k]);
-    }
-  }
-
-  /// Quick bounds of all designs.
+  /// Bounds of all designs that constraints keep.
   void bound_all() {
     for (DesignId id = 0; id < designs_.size(); ++id)
       if (designs_.keeps(id))
         ids_.push_back(id);
     excluded_ = designs_.size() - ids_.size();
-    state_.assign(ids_.size(), State::open);
-    bounds_.assign(ids_.size() * width_, -std::numeric_limits<double>::infinity());
-    parallel_for(ids_.size(), options_.jobs,
-                 [&](std::size_t i) { raise(i, evaluator_.quick_bound(ids_[i])); });
-    count_gone();
-    put_in_order();
-    stage_ = 1;
-  }
-
-  /// Dearer bounds of what the first results leave.
-  void bound_survivors() {
-    std::vector<std::size_t> left;
-    for (std::size_t i = 0; i < ids_.size(); ++i)
-      if (still_open(i))
-        left.push_back(i);
-    parallel_for(left.size(), options_.jobs,
-                 [&](std::size_t i) { raise(left[i], evaluator_.bound(ids_[left[i]])); });
-    count_gone();
-    put_in_order();
-    stage_ = 2;
-  }
-
-  void count_gone() {
-    for (State& state : state_)
-      if (state == State::gone) {
-        state = State::done;
-        ++skipped_;
+    done_.assign(ids_.size(), 0);
+    bounds_.resize(ids_.size() * width_);
+    parallel_for(ids_.size(), options_.jobs, [&](std::size_t i) {
+      const DesignBound bound = evaluator_.bound(ids_[i]);
+      done_[i] = bound.feasible ? 0 : 1;
+      for (std::size_t f = 0; f < fronts_.size() && bound.feasible; ++f) {
+        const std::vector<double> values = objective_values(bound, designs_.fronts[f]);
+        std::copy(values.begin(), values.end(), bounds_of(i, f).begin());
       }
+    });
+    skipped_ = static_cast<std::uint64_t>(std::count(done_.begin(), done_.end(), 1));
+    put_in_order();
   }
 
-  /// Not asked for, and on no front for certain; else it is counted as skipped, once.
+  void draw_sample(std::uint64_t count) {
+    const Shuffled order(ids_.size(), options_.seed);
+    for (std::uint64_t i = 0; i < ids_.size() && batch_.size() < count; ++i) {
+      const auto candidate = static_cast<std::size_t>(order[i]);
+      if (done_[candidate] != 0)
+        continue;
+      done_[candidate] = 1;
+      batch_.push_back(ids_[candidate]);
+    }
+  }
+
+  /// In each front some result strictly dominates the bound.
+  bool beaten(const DesignBound& bound) const {
+    for (std::size_t f = 0; f < fronts_.size(); ++f)
+      if (!fronts_[f].dominates(objective_values(bound, designs_.fronts[f])))
+        return false;
+    return true;
+  }
+
+  /// The next candidates are evaluated as far as they may be on a front; those that come to the end
+  /// are asked for.
+  void race(std::size_t count) {
+    while (batch_.empty() && count > 0) {
+      std::vector<DesignId> group;
+      for (std::size_t c = pop(); c < ids_.size(); c = group.size() < count ? pop() : ids_.size())
+        group.push_back(ids_[c]);
+      if (group.empty())
+        return;
+      std::vector<char> out(group.size(), 0);
+      parallel_for(group.size(), options_.jobs, [&](std::size_t i) {
+        const auto test = [&](const DesignBound& bound) { return beaten(bound); };
+        const DesignBound bound = evaluator_.bound_until(group[i], test);
+        out[i] = bound.feasible && beaten(bound) ? 1 : 0;
+      });
+      for (std::size_t i = 0; i < group.size(); ++i) {
+        if (out[i] == 0)
+          batch_.push_back(group[i]);
+        else
+          ++skipped_;
+      }
+    }
+  }
+
+  /// Not met yet, and not beaten at its bounds; those that are, are counted as skipped.
   bool still_open(std::size_t candidate) {
-    if (state_[candidate] != State::open)
+    if (done_[candidate] != 0)
       return false;
     for (std::size_t f = 0; f < fronts_.size(); ++f)
       if (!fronts_[f].dominates(bounds_of(candidate, f)))
         return true;
-    state_[candidate] = State::done;
+    done_[candidate] = 1;
     ++skipped_;
     return false;
   }
 
-  /// One list per front and set of its objectives: by the sum of the logarithms of the bounds in
-  /// these, so that the ends of the front and its middle come first.
+  /// Per front and objective, what each candidate may come to (a logarithm): guessed from the
+  /// results, but no less than its bound, which is exact for areas and powers.
+  std::vector<double> guesses(const std::vector<std::size_t>& candidates) {
+    std::vector<MainEffects> effects(width_, MainEffects(designs_.values));
+    for (std::size_t k = 0; k < width_; ++k)
+      effects[k].fit(choices_, logs_[k]);
+    std::vector<double> found(candidates.size() * width_);
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      const std::vector<std::uint32_t> choices = designs_.choices(ids_[candidates[i]]);
+      for (std::size_t f = 0; f < fronts_.size(); ++f) {
+        const std::vector<DesignObjective>& objectives = designs_.fronts[f].objectives;
+        for (std::size_t k = 0; k < objectives.size(); ++k) {
+          const double bound = logarithm(bounds_of(candidates[i], f)[k]);
+          const bool exact =
+              objectives[k] == DesignObjective::area || objectives[k] == DesignObjective::power;
+          const double guess = effects[offset_[f] + k].at(choices);
+          found[i * width_ + offset_[f] + k] =
+              exact || choices_.empty() ? bound : std::max(bound, guess);
+        }
+      }
+    }
+    return found;
+  }
+
+  /// One list per front and set of its objectives: by the product of the guesses for these, so that
+  /// the ends of the front and its middle come first.
   void put_in_order() {
-    lists_.clear();
-    next_.clear();
     std::vector<std::size_t> left;
     for (std::size_t i = 0; i < ids_.size(); ++i)
-      if (state_[i] == State::open)
+      if (done_[i] == 0)
         left.push_back(i);
-    std::vector<double> key(ids_.size());
+    const std::vector<double> guess = guesses(left);
+    lists_.clear();
+    std::vector<double> key(left.size());
+    std::vector<std::uint32_t> order(left.size());
     for (std::size_t f = 0; f < fronts_.size(); ++f) {
       const std::size_t objectives = designs_.fronts[f].objectives.size();
       for (std::size_t set = 1; set < std::size_t{1} << objectives; ++set) {
-        for (const std::size_t i : left) {
+        for (std::size_t i = 0; i < left.size(); ++i) {
           key[i] = 0;
           for (std::size_t k = 0; k < objectives; ++k)
-            if ((set >> k & 1U) != 0)
-              key[i] += std::log(std::max(bounds_of(i, f)[k], 1e-300));
+            key[i] += (set >> k & 1U) != 0 ? guess[i * width_ + offset_[f] + k] : 0;
         }
-        lists_.emplace_back(left.begin(), left.end());
-        std::stable_sort(lists_.back().begin(), lists_.back().end(),
+        std::iota(order.begin(), order.end(), 0U);
+        std::stable_sort(order.begin(), order.end(),
                          [&](std::uint32_t a, std::uint32_t b) { return key[a] < key[b]; });
-        next_.push_back(0);
+        std::vector<std::uint32_t>& list = lists_.emplace_back();
+        for (const std::uint32_t i : order)
+          list.push_back(static_cast<std::uint32_t>(left[i]));
       }
     }
+    next_.assign(lists_.size(), 0);
     turn_ = 0;
   }
 
@@ -170,14 +226,12 @@ private:
         const std::size_t candidate = lists_[list][next_[list]++];
         if (!still_open(candidate))
           continue;
-        state_[candidate] = State::done;
+        done_[candidate] = 1;
         return candidate;
       }
     }
     return ids_.size();
   }
-
-  enum class State : std::uint8_t { open, gone, done };
 
   DesignSet designs_;
   DesignEvaluator& evaluator_;
@@ -186,13 +240,15 @@ private:
   std::size_t width_ = 0;           ///< numbers per design in bounds_
   std::vector<std::size_t> offset_; ///< of each front in them
   std::vector<DesignId> ids_;
-  std::vector<State> state_; ///< gone: its bound says infeasible, not counted yet
+  std::vector<char> done_; ///< asked for, or skipped
   std::vector<double> bounds_;
-  std::vector<std::vector<std::uint32_t>> lists_; ///< candidates, most promising first
+  std::vector<std::vector<std::uint32_t>> choices_; ///< of feasible results
+  std::vector<std::vector<double>> logs_;           ///< [number][result]
+  std::size_t next_fit_ = kSample / 2;              ///< results at which the order is made anew
+  std::vector<std::vector<std::uint32_t>> lists_;   ///< candidates, most promising first
   std::vector<std::size_t> next_;
   std::size_t turn_ = 0;
   std::vector<DesignId> batch_;
-  int stage_ = 0;
   std::uint64_t asked_ = 0, skipped_ = 0, excluded_ = 0;
 };
 

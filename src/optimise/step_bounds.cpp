@@ -1,6 +1,7 @@
 #include "monet/optimise/step_bounds.hpp"
 
 #include "core_work.hpp"
+#include "least_live.hpp"
 #include "read_again.hpp"
 #include "step_cone.hpp"
 
@@ -15,7 +16,7 @@ namespace monet {
 
 namespace {
 
-constexpr std::size_t kWindow = 12; ///< separators up to so far apart are put together in a path
+constexpr std::size_t kWindow = 12;         ///< separators so far apart are put together in a path
 constexpr std::size_t kMostCones = 400'000; ///< boxes of operators in the cones of separators
 constexpr std::size_t kBlocks = 32;         ///< separators that windows begin and end at
 
@@ -71,42 +72,19 @@ private:
   static constexpr double kInfinite = std::numeric_limits<double>::infinity();
 };
 
-/// Bits that the outermost memories of all cores hold.
-double onchip_bits(const Chip& chip) {
-  double sum = 0;
-  for (std::size_t c = 0; c < chip.cores.size(); ++c) {
-    if (chip.offchip && chip.offchip->index() == c)
-      continue;
-    const bool counted =
-        std::any_of(chip.shared_memory.begin(), chip.shared_memory.end(), [&](const auto& group) {
-          return std::find(group.begin(), group.end(), CoreId(c)) != group.end() &&
-                 *std::min_element(group.begin(), group.end()) != CoreId(c);
-        });
-    if (counted)
-      continue;
-    std::vector<const Memory*> tops;
-    for (const MemoryOperand operand : {MemoryOperand::I1, MemoryOperand::I2, MemoryOperand::O}) {
-      const Memory* top = chip.cores[c].top(operand);
-      if (top == nullptr || std::find(tops.begin(), tops.end(), top) != tops.end())
-        continue;
-      tops.push_back(top);
-      sum += static_cast<double>(top->size.value * instances(chip.cores[c], *top));
-    }
-  }
-  return sum;
+/// Another core has the core's outermost memory, and counts it.
+bool counted(const Chip& chip, std::size_t c) {
+  return std::any_of(chip.shared_memory.begin(), chip.shared_memory.end(), [&](const auto& group) {
+    return std::find(group.begin(), group.end(), CoreId(c)) != group.end() &&
+           *std::min_element(group.begin(), group.end()) != CoreId(c);
+  });
 }
 
 double leakage_per_cycle(const Chip& chip) {
   double sum = 0;
   for (std::size_t c = 0; c < chip.cores.size(); ++c) {
     const Core& core = chip.cores[c];
-    // A memory that several cores share leaks once, on the first of them.
-    const bool shares =
-        std::any_of(chip.shared_memory.begin(), chip.shared_memory.end(), [&](const auto& group) {
-          return std::find(group.begin(), group.end(), CoreId(c)) != group.end() &&
-                 *std::min_element(group.begin(), group.end()) != CoreId(c);
-        });
-    for (std::size_t m = 0; m + (shares ? 1 : 0) < core.memories.size(); ++m)
+    for (std::size_t m = 0; m + (counted(chip, c) ? 1 : 0) < core.memories.size(); ++m)
       sum += core.memories[m].leakage_pj_per_cycle *
              static_cast<double>(instances(core, core.memories[m]));
   }
@@ -135,7 +113,8 @@ public:
   StepBounder(const TrainingGraph& step, const Chip& chip, const StepBoundOptions& options)
       : graph_(step.graph), options_(options), table_(work_table(step, chip, options)),
         work_(table_), offchip_(chip), room_(onchip_bits(chip)), leakage_(leakage_per_cycle(chip)),
-        traffic_(compulsory_traffic(graph_)), again_(graph_, room_) {
+        traffic_(compulsory_traffic(graph_)),
+        again_(graph_, room_ = std::max(room_, static_cast<double>(options.onchip.value))) {
     for (const Operator& op : graph_.operators()) {
       every_.push_back(full_tile(op.nest));
       if (every_.back().empty())
@@ -202,6 +181,8 @@ private:
       last = o;
       Separator at{OpId(o), needed_by(graph_, OpId(o)), depending_on(graph_, OpId(o))};
       measure(at);
+      const std::int64_t live = least_live(graph_, at.op, at.before, at.after);
+      bounds_.peak_memory_bytes = std::max(bounds_.peak_memory_bytes, live);
       separators_.push_back(std::move(at));
     }
   }
@@ -489,6 +470,23 @@ double StepBounds::least(StepObjective objective) const {
   constexpr double kLedger = 1 - 1e-6; // runs and transfers are rounded to 1/64 pJ
   return value_of(objective, latency().value, energy_pj() * kLedger,
                   (offchip_read() + offchip_written()).value);
+}
+
+double onchip_bits(const Chip& chip) {
+  double sum = 0;
+  for (std::size_t c = 0; c < chip.cores.size(); ++c) {
+    if (counted(chip, c) || (chip.offchip && chip.offchip->index() == c))
+      continue;
+    std::vector<const Memory*> tops;
+    for (const MemoryOperand operand : {MemoryOperand::I1, MemoryOperand::I2, MemoryOperand::O}) {
+      const Memory* top = chip.cores[c].top(operand);
+      if (top == nullptr || std::find(tops.begin(), tops.end(), top) != tops.end())
+        continue;
+      tops.push_back(top);
+      sum += static_cast<double>(top->size.value * instances(chip.cores[c], *top));
+    }
+  }
+  return sum;
 }
 
 StepBounds step_bounds(const TrainingGraph& step, const Chip& chip,

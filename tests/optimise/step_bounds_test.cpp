@@ -10,6 +10,8 @@
 
 #include <gtest/gtest.h>
 
+#include <numeric>
+
 namespace monet {
 namespace {
 
@@ -36,6 +38,8 @@ StepBoundOptions options_for(const TrainingGraph& step, const TileGraph& tiles, 
 
 void expect_no_better(const StepBounds& bounds, const Timeline& timeline, const Chip& chip) {
   EXPECT_GE(timeline.makespan, bounds.latency()) << name_of(bounds.decisive());
+  const OwnerBytes& live = timeline.peak.live;
+  EXPECT_GE(std::accumulate(live.begin(), live.end(), std::int64_t{0}), bounds.peak_memory_bytes);
   const OffchipTotals moved = offchip_traffic(timeline, chip);
   EXPECT_GE(moved.read, bounds.offchip_read());
   EXPECT_GE(moved.written, bounds.offchip_written());

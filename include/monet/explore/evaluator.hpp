@@ -4,9 +4,13 @@
 #include "monet/explore/design.hpp"
 #include "monet/explore/space.hpp"
 
+#include <functional>
 #include <memory>
 
 namespace monet {
+
+/// Whether lower bounds say enough.
+using BoundTest = std::function<bool(const DesignBound&)>;
 
 /// Evaluates designs of one space. All functions may be called from several threads at once, and
 /// give the same for the same design whatever came before.
@@ -17,9 +21,12 @@ public:
   virtual DesignResult evaluate(DesignId id) = 0;
   /// Far cheaper; lower bounds of what evaluate() gives.
   virtual DesignBound bound(DesignId id) = 0;
-  /// Cheaper and looser: what is asked for every design of a space. bound() is asked for those only
-  /// that this one leaves.
-  virtual DesignBound quick_bound(DesignId id) { return bound(id); }
+  /// Bounds that rise while the design is evaluated, until `enough` says so or they are exact.
+  /// Their cost is that of the part of the evaluation that was needed.
+  virtual DesignBound bound_until(DesignId id, const BoundTest& enough) {
+    static_cast<void>(enough);
+    return bound(id);
+  }
 };
 
 /// The evaluator of a space: reads its network, makes the graphs of its runs, and shares what

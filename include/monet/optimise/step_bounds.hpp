@@ -27,6 +27,8 @@ struct StepBoundOptions {
   /// Bounds of energy hold for schedules of no more tiles, as the accesses of each tile to wide
   /// memories are counted in whole words, rounded down.
   double most_tiles = std::numeric_limits<double>::infinity();
+  /// Traffic holds for every chip whose memories hold no more than this, or than `chip`, together.
+  Bits onchip{0};
 };
 
 /// Least cycles of a resource.
@@ -51,6 +53,9 @@ struct StepBounds {
   Bits spilled_read;
   Bits spilled_written;
   std::optional<OpId> separator; ///< where most is live; none where nothing spills
+  /// Live at some moment, as Timeline::peak counts: what lasts, and what was begun before a point
+  /// and is read after it. Does not depend on the chip.
+  std::int64_t peak_memory_bytes = 0;
 
   double compute_pj = 0; ///< products and lane operations
   double memory_pj = 0;  ///< on-chip, of lanes, and of products at their best mapping
@@ -68,6 +73,9 @@ struct StepBounds {
   /// The least that schedule() can come to, whose ledger rounds the energy of every run.
   double least(StepObjective objective) const;
 };
+
+/// Bits that the outermost memories of all cores hold together.
+double onchip_bits(const Chip& chip);
 
 /// Bounds for a step whose views are folded. They hold for schedule() with any tiles that
 /// make_tiles() or a search may give it, with any core cost options. InfeasibleError naming an
