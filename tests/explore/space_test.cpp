@@ -132,6 +132,13 @@ TEST(Space, ShipsTheStudysSpaces) {
   EXPECT_GT(static_cast<double>(mixed.size()) * kept / 2000, 1e6);
 }
 
+TEST(Space, ReadsTheExampleOfTheDocs) {
+  const Space space = read_space(source("examples/spaces/small_edge.yaml"));
+  EXPECT_EQ(space.size(), 18U);
+  EXPECT_EQ(space.broken_constraint(0), "elements > 1 or memory_kb >= 512");
+  EXPECT_EQ(space.fronts.size(), 3U);
+}
+
 TEST(Space, ReadsRangesNamesAndConstraints) {
   const Space space =
       parse_space(toy("parameters: {n: {from: 1, to: 4}, bus: {from: 64, to: 512, factor: 2}, "
