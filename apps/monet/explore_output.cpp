@@ -3,6 +3,7 @@
 #include "explore_designs.hpp"
 #include "pipeline.hpp"
 
+#include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
 #include "monet/report/explore_result.hpp"
 
@@ -10,12 +11,18 @@
 #include <nlohmann/json.hpp>
 
 #include <filesystem>
+#include <string>
+#include <vector>
 
 namespace monet::cli {
 
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+std::string path_in(const std::string& folder, const char* name) {
+  return (std::filesystem::path(folder) / name).string();
+}
 
 Json json_of(const Exploration& exploration) {
   Provenance provenance = provenance_of(exploration.space.files);
@@ -28,29 +35,39 @@ Json json_of(const Exploration& exploration) {
   return explore_json(exploration.space, exploration.result, info, provenance);
 }
 
+/// Reports of designs; what is wrong with those that cannot run, which only those asked for may be.
+std::vector<std::string> write_designs(const ExploreArguments& arguments, const Space& space,
+                                       Json& json, Session& session) {
+  std::vector<std::string> problems;
+  Json reports = Json::array();
+  for (const DesignId id : designs_to_report(space, json, arguments.designs)) {
+    try {
+      write_design(space, id, arguments.folder, session);
+      reports.push_back(std::to_string(id));
+    } catch (const InfeasibleError& error) {
+      problems.emplace_back(error.what());
+    }
+  }
+  json["reports"] = std::move(reports);
+  return problems;
+}
+
 /// The exploration first, so that nothing that goes wrong with a design loses it.
-std::string write_folder(const ExploreArguments& arguments, const Exploration& exploration,
-                         Json& json, Session& session) {
+std::vector<std::string> write_folder(const ExploreArguments& arguments,
+                                      const Exploration& exploration, Json& json,
+                                      Session& session) {
   make_folder(arguments.folder);
-  const auto path = [&](const char* name) {
-    return (std::filesystem::path(arguments.folder) / name).string();
-  };
   const auto write = [&] {
-    write_json(path("explore.json"), json);
-    write_file_atomically(path("report.html"), report_html(json));
+    write_json(path_in(arguments.folder, "explore.json"), json);
+    write_file_atomically(path_in(arguments.folder, "report.html"), report_html(json));
   };
   write();
-  if (!exploration.result.interrupted) {
-    Json reports = Json::array();
-    for (const DesignId id : designs_to_report(exploration.space, json, arguments.designs)) {
-      write_design(exploration.space, id, arguments.folder, session);
-      reports.push_back(std::to_string(id));
-    }
-    json["reports"] = std::move(reports);
-    session.progress.stage("write results");
-    write();
-  }
-  return path("report.html");
+  if (exploration.result.interrupted)
+    return {};
+  std::vector<std::string> problems = write_designs(arguments, exploration.space, json, session);
+  session.progress.stage("write results");
+  write();
+  return problems;
 }
 
 } // namespace
@@ -58,15 +75,18 @@ std::string write_folder(const ExploreArguments& arguments, const Exploration& e
 void write_exploration(const ExploreArguments& arguments, const Exploration& exploration,
                        Session& session) {
   Json json = json_of(exploration);
-  const std::string report =
-      arguments.folder.empty() ? "" : write_folder(arguments, exploration, json, session);
+  std::vector<std::string> problems;
+  if (!arguments.folder.empty())
+    problems = write_folder(arguments, exploration, json, session);
   if (!arguments.json.empty())
     write_json(arguments.json, json);
   if (arguments.json != "-") {
     print_result(exploration_table(json));
-    if (!report.empty())
-      print_result(fmt::format("\nreport: {}\n", report));
+    if (!arguments.folder.empty())
+      print_result(fmt::format("\nreport: {}\n", path_in(arguments.folder, "report.html")));
   }
+  if (!problems.empty())
+    throw InfeasibleError(fmt::format("{}", fmt::join(problems, "\n")));
 }
 
 } // namespace monet::cli

@@ -91,6 +91,21 @@ TEST(ExploreOutput, RefusesReportsOfDesignsThatAreNotThere) {
   EXPECT_FALSE(fs::exists(scratch / "out"));
 }
 
+TEST(ExploreOutput, ADesignThatCannotRunCostsNoOtherReport) {
+  const Scratch scratch;
+  const Ran ran = run_monet(
+      {"explore", small_space(scratch), "-o", scratch / "out", "--design", "0", "--design", "5"});
+  EXPECT_EQ(ran.code, 4);
+  EXPECT_NE(ran.err.find("infeasible: design 0: "), std::string::npos) << ran.err;
+  const auto reports =
+      parse_file(scratch / "out/explore.json").at("reports").get<std::vector<std::string>>();
+  EXPECT_GE(reports.size(), 2U);
+  EXPECT_EQ(std::count(reports.begin(), reports.end(), "5"), 1);
+  EXPECT_EQ(std::count(reports.begin(), reports.end(), "0"), 0);
+  for (const std::string& id : reports)
+    EXPECT_TRUE(fs::is_regular_file(scratch / ("out/designs/" + id + "/report.html"))) << id;
+}
+
 TEST(ExploreCompare, RunsOfOneFileAndOfTwo) {
   const Scratch scratch;
   const std::string space = small_space(scratch);
