@@ -176,15 +176,27 @@ bool is_known(Results results, DesignObjective objective) {
   });
 }
 
-Json best_json(const Space& space, Results results, std::set<DesignId>& kept) {
+/// Designs that were skipped are on no front, but may be the best in what no front of the run asks
+/// for.
+bool is_in_a_front(const Space& space, std::size_t run, DesignObjective objective) {
+  return std::any_of(space.fronts.begin(), space.fronts.end(), [&](const FrontRequest& front) {
+    return front.run == run && std::find(front.objectives.begin(), front.objectives.end(),
+                                         objective) != front.objectives.end();
+  });
+}
+
+Json best_json(const Space& space, const ExplorationResult& exploration, std::set<DesignId>& kept) {
+  const Results results = exploration.results;
   Json best = Json::object();
   for (std::size_t run = 0; run < space.workload.runs.size(); ++run) {
     Json& of_run = best[space.workload.runs[run]];
     of_run = Json::object();
     for (std::size_t i = 0; i < kDesignObjectives; ++i) {
       const auto objective = static_cast<DesignObjective>(i);
+      const bool is_certain =
+          exploration.skipped_by_bound == 0 || is_in_a_front(space, run, objective);
       const DesignResult* found =
-          is_known(results, objective) ? best_of(results, run, objective) : nullptr;
+          is_certain && is_known(results, objective) ? best_of(results, run, objective) : nullptr;
       if (found == nullptr)
         continue;
       of_run[std::string(name_of(objective))] = design_json(space, *found, run);
@@ -384,7 +396,7 @@ Json explore_json(const Space& space, const ExplorationResult& result, const Exp
     json["ended_early"] = valid_utf8(info.ended_early);
   std::set<DesignId> kept;
   json["fronts"] = fronts_json(space, results, kept);
-  json["best"] = best_json(space, results, kept);
+  json["best"] = best_json(space, result, kept);
   const std::vector<Reason> reasons = reasons_of(results);
   json["reasons"] = reasons_json(reasons);
   std::map<std::string, std::size_t> reason_numbers;

@@ -153,6 +153,17 @@ TEST(ExploreResult, LatencyIsInSecondsWhereThereIsAFrequency) {
   EXPECT_DOUBLE_EQ(best.at("latency_seconds").get<double>(), 300e-9);
 }
 
+TEST(ExploreResult, NoDesignIsCalledBestWhereABetterOneMayHaveBeenSkipped) {
+  ExplorationResult result = toy_result();
+  result.skipped_by_bound = 1;
+  const Json json = explore_json(toy_space(), result, {"halving", 1, 0, ""}, {});
+  const Json& best = json.at("best");
+  EXPECT_TRUE(best.at("training").contains("area"));   // a front asks for it
+  EXPECT_FALSE(best.at("inference").contains("area")); // none does
+  EXPECT_FALSE(best.at("training").contains("memory"));
+  EXPECT_EQ(best.at("inference").at("energy"), toy_json().at("best").at("inference").at("energy"));
+}
+
 TEST(ExploreResult, TenThousandRowsOfTwoRunsTakeLessThanTwoMegabytes) {
   const Space space = space_of({numbers("simd_units", 4), numbers("lanes", 4), numbers("memory", 5),
                                 numbers("register_kb", 5), numbers("x", 5), numbers("y", 5)});
