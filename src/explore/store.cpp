@@ -72,8 +72,16 @@ public:
         claimant_(database_, "SELECT owner FROM claims WHERE id = ?"),
         claim_(database_, "INSERT OR REPLACE INTO claims VALUES(?, ?)"),
         release_(database_, "DELETE FROM claims WHERE id = ?") {
-    if (!options.read_only)
-      owner_.emplace(database_);
+    if (options.read_only)
+      return;
+    owner_.emplace(database_);
+    const std::int64_t rows = database_.integer("SELECT count(*) FROM designs");
+    // Who comes while others are at work means to share it.
+    if (!options.resume && rows > 0 && !owner_->came_to_others())
+      throw InputError({path},
+                       fmt::format("already holds {} designs of this space: give --resume to go on "
+                                   "with them, or name another file",
+                                   rows));
   }
 
   std::vector<std::optional<DesignResult>> find(std::span<const DesignId> ids) override {

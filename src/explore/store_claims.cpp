@@ -53,6 +53,7 @@ StoreOwner::StoreOwner(sqlite::Database& database)
                                    "a store: {}",
                                    std::strerror(errno)));
     forget_the_dead();
+    came_to_others_ = database.integer("SELECT count(*) FROM owners") > 1;
     transaction.commit();
   } catch (...) {
     ::close(file_);

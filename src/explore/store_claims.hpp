@@ -25,6 +25,8 @@ public:
   StoreOwner& operator=(const StoreOwner&) = delete;
 
   std::int64_t number() const { return number_; }
+  /// Whether other processes were at work on the store when this one came.
+  bool came_to_others() const { return came_to_others_; }
   /// Within a write transaction: whether the owner, not this one, lives.
   bool lives(std::int64_t owner) const;
 
@@ -36,6 +38,7 @@ private:
   std::string path_; ///< of the file of locks
   int file_ = -1;
   std::int64_t number_ = 0;
+  bool came_to_others_ = false;
 };
 
 } // namespace monet

@@ -272,14 +272,6 @@ std::int64_t prepare_store(Database& database, const Space& space, const StoreOp
     else
       check_store(database, space);
   }
-  if (!options.resume) {
-    const std::int64_t rows = database.integer("SELECT count(*) FROM designs");
-    if (rows > 0)
-      throw InputError({database.path()},
-                       fmt::format("already holds {} designs of this space: give --resume to go on "
-                                   "with them, or name another file",
-                                   rows));
-  }
   const std::int64_t tool = number_of_tool(database, options);
   transaction.commit();
   return tool;

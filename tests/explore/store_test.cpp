@@ -117,6 +117,11 @@ TEST(Store, IsOfOneSpaceAndIsNotTakenForAnother) {
   expect_part(refusal(path, toy_space({9}, "beef")),
               "holds designs of the space 'toy' (hash feed)");
   EXPECT_EQ(refusal(path, space), "");
+  {
+    const auto at_work = open_store(path, space, resume());
+    EXPECT_EQ(refusal(path, space, {}), "");
+  }
+  expect_part(refusal(path, space, {}), "give --resume");
   for (const auto& [version, said] : {std::pair{99, "newer"}, std::pair{0, "older"}}) {
     sqlite::Database(path, sqlite::Access::read_write)
         .execute(fmt::format("PRAGMA user_version = {}", version));

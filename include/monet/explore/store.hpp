@@ -14,7 +14,9 @@
 namespace monet {
 
 struct StoreOptions {
-  bool resume = false; ///< the file may hold designs of this space; else it must not
+  /// The file may hold designs of this space; else it must not, but for those of processes that are
+  /// at work on it now.
+  bool resume = false;
   bool read_only = false;
   std::string version; ///< of the tool, kept as provenance
   std::string git_hash;
@@ -41,8 +43,8 @@ public:
 /// newer than this version, not writable, disk full.
 std::unique_ptr<DesignStore> open_store(const std::string& path, const Space& space,
                                         const StoreOptions& options);
-/// What a store says of its space, without the space's files: name, content_hash, parameters, files,
-/// workload.runs and fronts. Enough to open it read only. InputError as open_store().
+/// What a store says of its space, without the space's files: name, content_hash, parameters,
+/// files, workload.runs and fronts. Enough to open it read only. InputError as open_store().
 Space stored_space(const std::string& path);
 /// In memory, for runs without a file.
 std::unique_ptr<DesignStore> memory_store();
