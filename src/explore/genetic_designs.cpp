@@ -3,12 +3,14 @@
 // parents and survivors.
 #include "explore/design_fronts.hpp"
 #include "explore/design_repair.hpp"
+#include "explore/main_effects.hpp"
 #include "explore/strategies.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/optimise/nsga2.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 
@@ -19,6 +21,8 @@ namespace {
 constexpr std::size_t kPopulation = 48;
 constexpr std::size_t kIdle = 25; ///< generations without a new point on a front: done, no budget
 constexpr double kCrossover = 0.9;
+constexpr std::size_t kChildren = 8;      ///< made for each that is evaluated
+constexpr std::size_t kRemembered = 2048; ///< results, the latest, that effects are guessed from
 
 struct Member {
   std::vector<std::uint32_t> choices;
@@ -32,6 +36,10 @@ public:
       : open_(std::move(designs)), budget_(options.budget), random_(options.seed, 0x6E5A),
         fronts_(open_.designs().fronts.size()) {
     internal_check(!fronts_.empty(), "a genetic search without a front to look for");
+    for (const FrontRequest& front : open_.designs().fronts) {
+      effects_.emplace_back(front.objectives.size(), MainEffects(open_.designs().values));
+      logs_.emplace_back(front.objectives.size());
+    }
   }
 
   std::vector<DesignId> ask() override {
@@ -45,7 +53,7 @@ public:
     if (open_.taken() == 0)
       genomes = spread();
     for (std::size_t i = 0; i < count; ++i) {
-      const std::vector<std::uint32_t> genome = i < genomes.size() ? genomes[i] : child();
+      const std::vector<std::uint32_t> genome = i < genomes.size() ? genomes[i] : best_child();
       const std::optional<DesignId> id = open_.nearby(genome, random_);
       if (!id) {
         exhausted_ = true;
@@ -64,12 +72,17 @@ public:
       Member& member = members_.emplace_back();
       member.choices = open_.designs().choices(batch_[i]);
       member.feasible = results[i].feasible;
+      if (member.feasible)
+        remembered_.push_back(member.choices);
       for (std::size_t f = 0; f < fronts_.size() && member.feasible; ++f) {
         member.points.push_back(objective_values(results[i], open_.designs().fronts[f]));
         better = fronts_[f].add(member.points.back()) || better;
+        for (std::size_t k = 0; k < logs_[f].size(); ++k)
+          logs_[f][k].push_back(std::log(std::max(member.points.back()[k], 1e-300)));
       }
     }
     idle_ = better ? 0 : idle_ + 1;
+    fit_effects();
     select();
   }
 
@@ -98,6 +111,14 @@ private:
     return genomes;
   }
 
+  void fit_effects() {
+    const std::size_t count = std::min(remembered_.size(), kRemembered);
+    const auto latest = std::span(remembered_).last(count);
+    for (std::size_t f = 0; f < fronts_.size(); ++f)
+      for (std::size_t k = 0; k < logs_[f].size(); ++k)
+        effects_[f][k].fit(latest, std::span(logs_[f][k]).last(count));
+  }
+
   const Member& parent(std::size_t front) {
     const std::size_t a = random_.below(members_.size());
     const std::size_t b = random_.below(members_.size());
@@ -107,10 +128,9 @@ private:
     return members_[second ? b : a];
   }
 
-  std::vector<std::uint32_t> child() {
+  std::vector<std::uint32_t> child(std::size_t front) {
     if (members_.empty())
       return open_.random_choices(random_);
-    const std::size_t front = random_.below(fronts_.size());
     std::vector<std::uint32_t> genome = parent(front).choices;
     if (random_.chance(kCrossover)) {
       const std::vector<std::uint32_t>& other = parent(front).choices;
@@ -121,6 +141,28 @@ private:
       if (random_.chance(1 / static_cast<double>(genome.size())))
         genome[p] = mutated(genome[p], open_.designs().values[p]);
     return genome;
+  }
+
+  /// Of several children of one front the one that promises most, by the effects that values had so
+  /// far, in a direction of its objectives drawn at random.
+  std::vector<std::uint32_t> best_child() {
+    const std::size_t front = random_.below(fronts_.size());
+    std::vector<double> weights;
+    for (std::size_t k = 0; k < effects_[front].size(); ++k)
+      weights.push_back(-std::log(1 - random_.unit())); // uniform on the simplex
+    std::vector<std::uint32_t> best;
+    double least = std::numeric_limits<double>::infinity();
+    for (std::size_t i = 0; i < kChildren; ++i) {
+      std::vector<std::uint32_t> genome = child(front);
+      double value = 0;
+      for (std::size_t k = 0; k < weights.size(); ++k)
+        value += weights[k] * effects_[front][k].at(genome);
+      if (value < least && (best.empty() || open_.open(open_.designs().id_of(genome)))) {
+        least = value;
+        best = std::move(genome);
+      }
+    }
+    return best;
   }
 
   /// The next value up or down, or any: most parameters are in order, some are not.
@@ -196,6 +238,9 @@ private:
   std::vector<Member> members_;     ///< the population; the last batch too while it is sorted in
   std::vector<std::vector<std::uint32_t>> rank_; ///< [front][member]
   std::vector<std::vector<double>> crowding_;
+  std::vector<std::vector<MainEffects>> effects_;      ///< [front][objective]
+  std::vector<std::vector<std::uint32_t>> remembered_; ///< choices of feasible results
+  std::vector<std::vector<std::vector<double>>> logs_; ///< [front][objective][of remembered_]
   std::vector<DesignId> batch_;
   std::size_t idle_ = 0;
   bool exhausted_ = false;
