@@ -30,7 +30,7 @@ using Clock = std::chrono::steady_clock;
 enum Tag : int { kHello = 1, kWork, kDrop, kEnd, kResults, kBye };
 
 /// Between looks for messages; a look costs microseconds, and what waits in a process is longer.
-constexpr std::chrono::milliseconds kNap{4};
+constexpr std::chrono::milliseconds kNap{8};
 constexpr std::chrono::milliseconds kHandOn{200};
 constexpr std::size_t kManyResults = 4096;
 /// Designs that wait in a process beside those under way, in seconds of its time: long against the
