@@ -1,5 +1,6 @@
 // monet run EXPERIMENT.yaml: models the experiment and writes everything there is to see.
 #include "commands.hpp"
+#include "network_options.hpp"
 #include "optimise.hpp"
 #include "pipeline.hpp"
 
@@ -17,14 +18,26 @@ namespace {
 struct RunArguments {
   std::string experiment;
   std::string folder;
+  NetworkArguments network; ///< what it gives replaces what the file says
   int jobs = 1;
   bool verify = false;
 };
 
+Experiment read_with(const RunArguments& arguments) {
+  const OnnxReadOptions given = arguments.network.options();
+  Experiment experiment = read_experiment(arguments.experiment);
+  OnnxReadOptions& options = experiment.network_options;
+  if (given.batch)
+    options.batch = given.batch;
+  for (const auto& [name, value] : given.dimensions)
+    options.dimensions[name] = value;
+  return experiment;
+}
+
 int run_experiment(const RunArguments& arguments, Session& session) {
   session.context.jobs = arguments.jobs;
   session.context.verify = arguments.verify;
-  const Experiment experiment = read_experiment(arguments.experiment);
+  const Experiment experiment = read_with(arguments);
   const std::filesystem::path folder =
       arguments.folder.empty()
           ? std::filesystem::path("out") / std::filesystem::path(arguments.experiment).stem()
@@ -55,6 +68,7 @@ Action add_run_command(CLI::App& app) {
                    "Folder for result.json, report.html, trace.json and training.onnx; "
                    "default: out/<name of the experiment file>")
       ->type_name("DIR");
+  arguments->network.add_to(*command);
   command
       ->add_option("--jobs", arguments->jobs,
                    "Threads (0 = all cores); results do not depend on it")
