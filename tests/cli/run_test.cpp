@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <limits>
 #include <sstream>
 
 namespace monet::test {
@@ -35,11 +37,14 @@ void expect_conserved(const nlohmann::json& step) {
   EXPECT_EQ(owners, step.at("peak_memory_bytes").get<double>());
 }
 
+/// Paths of experiments below examples/, without their extension.
 std::vector<std::string> examples() {
   std::vector<std::string> names;
-  for (const auto& entry : fs::directory_iterator(repository("examples"))) {
-    if (entry.path().extension() == ".yaml")
-      names.push_back(entry.path().stem().string());
+  for (const std::string folder : {"", "study/"}) {
+    for (const auto& entry : fs::directory_iterator(repository("examples/" + folder))) {
+      if (entry.path().extension() == ".yaml")
+        names.push_back(folder + entry.path().stem().string());
+    }
   }
   std::sort(names.begin(), names.end());
   return names;
@@ -64,7 +69,7 @@ TEST_P(Example, WritesAConsistentResult) {
       run_monet({"run", repository("examples/" + GetParam() + ".yaml")}, scratch.path());
   ASSERT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(without_progress(ran.err), "");
-  const std::string folder = "out/" + GetParam() + "/";
+  const std::string folder = "out/" + fs::path(GetParam()).filename().string() + "/";
   EXPECT_NE(ran.out.find("\nreport: " + folder + "report.html\n"), std::string::npos) << ran.out;
   const auto result = parse_file(scratch / (folder + "result.json"));
   const auto schema = parse_file(repository("docs/result.schema.json"));
@@ -79,8 +84,53 @@ TEST_P(Example, WritesAConsistentResult) {
   EXPECT_EQ(result.at("provenance").dump().find('/'), std::string::npos);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Example, testing::ValuesIn(examples()),
-                         [](const auto& example) { return example.param; });
+INSTANTIATE_TEST_SUITE_P(All, Example, testing::ValuesIn(examples()), [](const auto& example) {
+  std::string name = example.param;
+  std::replace(name.begin(), name.end(), '/', '_');
+  return name;
+});
+
+TEST(Run, ABatchOnTheCommandLineReplacesTheFiles) {
+  const Scratch scratch;
+  const std::string example = repository("examples/study/batch.yaml");
+  const auto run = [&](std::vector<std::string> options) {
+    options.insert(options.begin(), {"run", example, "-o", "out"});
+    return run_monet(options, scratch.path());
+  };
+  ASSERT_EQ(run({}).code, 0);
+  const auto one = parse_file(scratch / "out/result.json");
+  ASSERT_EQ(run({"--batch", "3"}).code, 0);
+  const auto three = parse_file(scratch / "out/result.json");
+  EXPECT_EQ(one.at("provenance").at("options").at("batch"), "1");
+  EXPECT_EQ(three.at("provenance").at("options").at("batch"), "3");
+  EXPECT_EQ(three.at("macs").at("total").get<double>(),
+            3 * one.at("macs").at("total").get<double>());
+  EXPECT_EQ(run({"--batch", "0"}).code, 2);
+  EXPECT_EQ(run({"--dim", "sequence"}).code, 2);
+}
+
+// docs/results.md takes the phases before the update for a step without optimiser: by then every
+// gradient has left the chip, as it would if nothing updated, and all tensors of Adam come and go.
+TEST(Run, LayerByLayerTheUpdateIsApart) {
+  const Scratch scratch;
+  const std::string example = repository("examples/study/batch.yaml");
+  ASSERT_EQ(run_monet({"run", example, "-o", "out"}, scratch.path()).code, 0);
+  const auto step = parse_file(scratch / "out/result.json");
+  double update = 0;
+  double first = std::numeric_limits<double>::infinity();
+  double last = 0;
+  for (const auto& layer : step.at("layers")) {
+    const bool updates = layer.at("phase") == "update";
+    update += updates ? layer.at("offchip_bytes").get<double>() : 0;
+    if (updates)
+      first = std::min(first, layer.at("start_cycle").get<double>());
+    else
+      last = std::max(last, layer.at("end_cycle").get<double>());
+  }
+  EXPECT_LE(last, first);
+  const double seven = 7 * 4 * step.at("parameters").get<double>(); // w, g, m, v; w, m, v in fp32
+  EXPECT_NEAR(update, seven, 0.001 * seven);
+}
 
 TEST(Run, ResultsDoNotDependOnThreadsAndReportsCanBeMadeAgain) {
   const Scratch scratch;
