@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# readme_commands.sh SOURCE MONET: runs every line (with what a backslash continues it) that starts with "monet " in the README's and docs/cli.md's
+# readme_commands.sh SOURCE MONET: runs every line (with what a backslash continues it) that starts with "monet " in the README's, docs/cli.md's and docs/results.md's
 # shell blocks and the README's experiment, from the repository's root, with outputs going to a scratch folder. Any failure fails.
 set -euo pipefail
 source=$1 monet=$2
@@ -19,7 +19,7 @@ while IFS= read -r line; do
 done < <(awk '/^```sh/{on=1;next} /^```/{on=0} on && /^monet / {
   while (sub(/\\$/, "")) { getline more; $0 = $0 more }
   print
-}' "$source/README.md" "$source/docs/cli.md")
+}' "$source/README.md" "$source/docs/cli.md" "$source/docs/results.md")
 # The experiment file that the README shows.
 awk '/^```yaml/{on=1;next} /^```/{on=0} on' "$source/README.md" >examples/from_readme.yaml
 "$monet" run examples/from_readme.yaml -o from_readme >"$scratch/log" 2>&1 || { cat "$scratch/log"; exit 1; }
