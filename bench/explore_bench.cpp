@@ -117,7 +117,7 @@ void strategy(benchmark::State& state, const std::string& name, std::uint64_t bu
   Seeded evaluator(designs.values);
   std::size_t asked = 0;
   for (auto _ : state) {
-    const auto chosen = make_strategy(designs, evaluator, {name, budget, 1, 1});
+    const auto chosen = make_strategy(designs, evaluator, {name, budget, 1, 1, {}});
     asked = 0;
     for (auto batch = chosen->ask(); !batch.empty(); batch = chosen->ask()) {
       std::vector<DesignResult> results;

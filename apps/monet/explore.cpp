@@ -142,8 +142,10 @@ int coordinate(const ExploreArguments& arguments, MpiSession* mpi, Session& sess
     processes = mpi_runner(*mpi, own, arguments.strategy.jobs);
   else
     threads = thread_runner(*evaluator, arguments.strategy.jobs);
-  const std::unique_ptr<Strategy> strategy = session.stage(
-      "strategy", [&] { return make_strategy(space, *evaluator, arguments.strategy); });
+  StrategyOptions options = arguments.strategy;
+  options.known = [&](DesignId id) { return store->find({&id, 1}).front(); };
+  const std::unique_ptr<Strategy> strategy =
+      session.stage("strategy", [&] { return make_strategy(space, *evaluator, options); });
   session.progress.stage("explore");
   DesignRunner& runner = processes ? *processes : *threads;
   exploration.result =

@@ -226,8 +226,9 @@ DesignBound Evaluator::bound_until(DesignId id, const BoundTest& enough) {
   DesignResult result;
   if (follow(id, enough, bound, result)) {
     const std::lock_guard lock(mutex_);
-    if (finished_.size() < kMostFinished)
-      finished_.emplace(id, std::move(result));
+    if (finished_.size() >= kMostFinished) // nobody came for them
+      finished_.clear();
+    finished_.emplace(id, std::move(result));
   }
   return bound;
 }

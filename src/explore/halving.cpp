@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::size_t kBatch = 32;
 constexpr std::size_t kSample = 64;               ///< designs drawn to guess the others from
-constexpr std::uint64_t kMostDesigns = 4'000'000; ///< bounds are kept of all
+constexpr std::uint64_t kMostDesigns = 2'000'000; ///< bounds are kept of all
 
 class Halving : public Strategy {
 public:
@@ -52,7 +52,7 @@ public:
     if (first && ids_.size() >= 8 * kSample)
       draw_sample(std::min<std::uint64_t>(kSample, left));
     else
-      race(std::min<std::uint64_t>(kBatch, left));
+      race(left);
     asked_ += batch_.size();
     return batch_;
   }
@@ -118,34 +118,43 @@ private:
     }
   }
 
-  /// In each front some result strictly dominates the bound.
-  bool beaten(const DesignBound& bound) const {
+  /// In each front some result strictly dominates the figures, of a bound or a result.
+  template <class Figures>
+  bool beaten(const Figures& figures) const {
     for (std::size_t f = 0; f < fronts_.size(); ++f)
-      if (!fronts_[f].dominates(objective_values(bound, designs_.fronts[f])))
+      if (!fronts_[f].dominates(objective_values(figures, designs_.fronts[f])))
         return false;
     return true;
   }
 
+  /// Whether the design is beaten, at the latest by what it comes to. A known result says the same
+  /// at once: floors that are beaten are no greater.
+  bool loses(DesignId id) {
+    if (options_.known)
+      if (const std::optional<DesignResult> known = options_.known(id))
+        return known->feasible && beaten(*known);
+    const DesignBound bound =
+        evaluator_.bound_until(id, [&](const DesignBound& so_far) { return beaten(so_far); });
+    return bound.feasible && beaten(bound);
+  }
+
   /// The next candidates are evaluated as far as they may be on a front; those that come to the end
   /// are asked for.
-  void race(std::size_t count) {
-    while (batch_.empty() && count > 0) {
+  void race(std::uint64_t most) {
+    while (batch_.empty() && most > 0) {
       std::vector<DesignId> group;
-      for (std::size_t c = pop(); c < ids_.size(); c = group.size() < count ? pop() : ids_.size())
+      for (std::size_t c = pop(); c < ids_.size(); c = group.size() < kBatch ? pop() : ids_.size())
         group.push_back(ids_[c]);
       if (group.empty())
         return;
       std::vector<char> out(group.size(), 0);
-      parallel_for(group.size(), options_.jobs, [&](std::size_t i) {
-        const auto test = [&](const DesignBound& bound) { return beaten(bound); };
-        const DesignBound bound = evaluator_.bound_until(group[i], test);
-        out[i] = bound.feasible && beaten(bound) ? 1 : 0;
-      });
+      parallel_for(group.size(), options_.jobs,
+                   [&](std::size_t i) { out[i] = loses(group[i]) ? 1 : 0; });
       for (std::size_t i = 0; i < group.size(); ++i) {
-        if (out[i] == 0)
-          batch_.push_back(group[i]);
-        else
+        if (out[i] != 0)
           ++skipped_;
+        else if (batch_.size() < most) // groups do not depend on the budget
+          batch_.push_back(group[i]);
       }
     }
   }

@@ -126,7 +126,7 @@ TEST(RealHalving, FindsTheFrontsOfAllDesigns) {
   const Space space = small_space("gpt2_nano", "layer-by-layer", "cached");
   const auto evaluator = make_evaluator(space);
   const auto explored = [&](const char* name) {
-    const auto strategy = make_strategy(space, *evaluator, {name, 0, 1, 1});
+    const auto strategy = make_strategy(space, *evaluator, {name, 0, 1, 1, {}});
     const auto store = memory_store();
     const auto runner = thread_runner(*evaluator, 1);
     return explore(space, *strategy, *store, *runner, {});

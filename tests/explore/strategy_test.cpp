@@ -43,8 +43,13 @@ public:
 
   DesignBound bound(DesignId id) override { return bound(id, 2 * slack_); }
   DesignBound bound_until(DesignId id, const BoundTest& enough) override {
-    const DesignBound first = bound(id);
-    return enough(first) ? first : bound(id, slack_);
+    for (const double slack : {2 * slack_, slack_})
+      if (const DesignBound first = bound(id, slack); enough(first))
+        return first;
+    const DesignResult result = evaluate(id);
+    DesignBound exact = bound(id, 0);
+    exact.feasible = result.feasible;
+    return exact;
   }
 
 private:
@@ -174,11 +179,11 @@ TEST(Strategy, ExhaustiveAsksForAllThatConstraintsKeep) {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     const DesignSet designs = small_set(seed);
     SeededEvaluator evaluator(designs, seed);
-    const Outcome outcome = run(designs, evaluator, {"exhaustive", 0, 1, 1});
+    const Outcome outcome = run(designs, evaluator, {"exhaustive", 0, 1, 1, {}});
     EXPECT_EQ(ids_of(outcome), kept_ids(designs));
     EXPECT_EQ(outcome.excluded, designs.size() - kept_ids(designs).size());
     EXPECT_EQ(outcome.ended_early, "");
-    const Outcome some = run(designs, evaluator, {"exhaustive", 3, 1, 1});
+    const Outcome some = run(designs, evaluator, {"exhaustive", 3, 1, 1, {}});
     EXPECT_EQ(some.results.size(), std::min<std::size_t>(3, outcome.results.size()));
   }
 }
@@ -188,8 +193,8 @@ TEST(Strategy, HalvingFindsTheFrontsOfAllDesigns) {
   for (std::uint64_t seed = 0; seed < 600; ++seed) {
     const DesignSet designs = small_set(seed);
     SeededEvaluator evaluator(designs, seed, seed % 2 == 0, seed % 3 == 0 ? 0.05 : 0.3);
-    const Outcome all = run(designs, evaluator, {"exhaustive", 0, 1, 1});
-    const Outcome some = run(designs, evaluator, {"halving", 0, 1, 1});
+    const Outcome all = run(designs, evaluator, {"exhaustive", 0, 1, 1, {}});
+    const Outcome some = run(designs, evaluator, {"halving", 0, 1, 1, {}});
     EXPECT_EQ(some.results.size() + some.skipped, all.results.size());
     ids_of(some);
     for (const FrontRequest& request : designs.fronts)
@@ -197,11 +202,31 @@ TEST(Strategy, HalvingFindsTheFrontsOfAllDesigns) {
     skipped += some.skipped;
     asked += some.results.size();
     if (seed % 50 == 0) {
-      EXPECT_EQ(run(designs, evaluator, {"halving", 0, 1, 3}).batches, some.batches);
+      EXPECT_EQ(run(designs, evaluator, {"halving", 0, 1, 3, {}}).batches, some.batches);
     }
   }
   EXPECT_GT(skipped, 1000U);
   EXPECT_GT(asked, 1000U);
+}
+
+TEST(Strategy, HalvingChoosesAlikeWhateverIsKnown) {
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    const DesignSet designs = small_set(seed);
+    SeededEvaluator evaluator(designs, seed, seed % 2 == 0);
+    StrategyOptions options{"halving", 0, 1, 1, {}};
+    const Outcome without = run(designs, evaluator, options);
+    std::uint64_t asked = 0;
+    options.known = [&](DesignId id) -> std::optional<DesignResult> {
+      ++asked;
+      if (random_unit(seed + 5, id) < 0.5)
+        return std::nullopt;
+      return evaluator.evaluate(id);
+    };
+    const Outcome with = run(designs, evaluator, options);
+    EXPECT_EQ(with.batches, without.batches);
+    EXPECT_EQ(with.skipped, without.skipped);
+    EXPECT_GE(asked, with.results.empty() ? 0U : 1U);
+  }
 }
 
 TEST(Strategy, HalvingSkipsNothingThatTiesWithAResult) {
@@ -222,7 +247,7 @@ TEST(Strategy, HalvingSkipsNothingThatTiesWithAResult) {
       return bound;
     }
   } evaluator;
-  EXPECT_EQ(run(designs, evaluator, {"halving", 0, 1, 1}).results.size(), 200U);
+  EXPECT_EQ(run(designs, evaluator, {"halving", 0, 1, 1, {}}).results.size(), 200U);
 }
 
 TEST(Strategy, HalvingSkipsMostWhereBoundsAreTight) {
@@ -231,8 +256,8 @@ TEST(Strategy, HalvingSkipsMostWhereBoundsAreTight) {
                           {{0, {Objective::latency, Objective::energy}},
                            {1, {Objective::latency, Objective::energy, Objective::area}}}};
   SeededEvaluator evaluator(designs, 11, false, 0.02);
-  const Outcome some = run(designs, evaluator, {"halving", 0, 1, 1});
-  const Outcome all = run(designs, evaluator, {"exhaustive", 0, 1, 1});
+  const Outcome some = run(designs, evaluator, {"halving", 0, 1, 1, {}});
+  const Outcome all = run(designs, evaluator, {"exhaustive", 0, 1, 1, {}});
   EXPECT_LT(some.results.size() * 8, all.results.size()); // 375 are infeasible without a bound
   for (const FrontRequest& request : designs.fronts)
     EXPECT_EQ(front(some.results, request), front(all.results, request));
@@ -245,7 +270,7 @@ TEST(Strategy, SamplesAreOfTheSpaceAndNeverTwice) {
     const std::set<DesignId> kept = kept_ids(designs);
     for (const char* name : {"random", "lhs", "nsga2", "halving"}) {
       const std::uint64_t budget = 1 + seed % 90;
-      const Outcome outcome = run(designs, evaluator, {name, budget, seed, 1});
+      const Outcome outcome = run(designs, evaluator, {name, budget, seed, 1, {}});
       const std::set<DesignId> ids = ids_of(outcome);
       EXPECT_TRUE(std::includes(kept.begin(), kept.end(), ids.begin(), ids.end())) << name;
       EXPECT_LE(ids.size(), budget) << name;
@@ -253,7 +278,8 @@ TEST(Strategy, SamplesAreOfTheSpaceAndNeverTwice) {
         EXPECT_EQ(ids.size(), std::min<std::uint64_t>(budget, kept.size())) << name << ' ' << seed;
         EXPECT_EQ(outcome.ended_early.empty(), budget <= kept.size()) << name;
       }
-      EXPECT_EQ(run(designs, evaluator, {name, budget, seed, 1}).batches, outcome.batches) << name;
+      EXPECT_EQ(run(designs, evaluator, {name, budget, seed, 1, {}}).batches, outcome.batches)
+          << name;
     }
   }
 }
@@ -262,8 +288,8 @@ TEST(Strategy, SeedsDrawDifferentDesigns) {
   const DesignSet designs{{10, 10, 10}, {}, {{0, {Objective::latency, Objective::energy}}}};
   SeededEvaluator evaluator(designs, 1);
   for (const char* name : {"random", "lhs", "nsga2"})
-    EXPECT_NE(run(designs, evaluator, {name, 100, 1, 1}).batches,
-              run(designs, evaluator, {name, 100, 2, 1}).batches)
+    EXPECT_NE(run(designs, evaluator, {name, 100, 1, 1, {}}).batches,
+              run(designs, evaluator, {name, 100, 2, 1, {}}).batches)
         << name;
 }
 
@@ -271,8 +297,8 @@ TEST(Strategy, GreaterBudgetsBeginAlike) {
   const DesignSet designs{{10, 10, 10}, {}, {{0, {Objective::latency, Objective::energy}}}};
   SeededEvaluator evaluator(designs, 1);
   for (const char* name : {"exhaustive", "random", "nsga2", "halving"}) {
-    const Outcome less = run(designs, evaluator, {name, 150, 1, 1});
-    const Outcome more = run(designs, evaluator, {name, 300, 1, 1});
+    const Outcome less = run(designs, evaluator, {name, 150, 1, 1, {}});
+    const Outcome more = run(designs, evaluator, {name, 300, 1, 1, {}});
     const std::set<DesignId> first = ids_of(less), all = ids_of(more);
     EXPECT_TRUE(std::includes(all.begin(), all.end(), first.begin(), first.end())) << name;
   }
@@ -289,12 +315,12 @@ TEST(Strategy, LatinHypercubeHasEveryValueAsOftenAsAnyOther) {
     return found;
   };
   for (std::uint64_t seed = 0; seed < 20; ++seed)
-    for (const auto& [value, count] : counts(run(designs, evaluator, {"lhs", 40, seed, 1})))
+    for (const auto& [value, count] : counts(run(designs, evaluator, {"lhs", 40, seed, 1, {}})))
       EXPECT_EQ(count, 40 / static_cast<int>(designs.values[value.first]));
   // A constraint that leaves every value possible: exchanges keep most of the shares.
   designs.excludes = [](DesignId id) { return random_unit(4, id) < 0.3; };
   for (std::uint64_t seed = 0; seed < 20; ++seed)
-    for (const auto& [value, count] : counts(run(designs, evaluator, {"lhs", 40, seed, 1})))
+    for (const auto& [value, count] : counts(run(designs, evaluator, {"lhs", 40, seed, 1, {}})))
       EXPECT_NEAR(count, 40 / static_cast<int>(designs.values[value.first]), 2);
 }
 
@@ -304,16 +330,16 @@ TEST(Strategy, SamplesSpacesOfAnySize) {
                     {{0, {Objective::latency, Objective::energy}}}};
   SeededEvaluator evaluator(designs, 1);
   for (const char* name : {"random", "lhs", "nsga2"}) {
-    const Outcome outcome = run(designs, evaluator, {name, 500, 1, 1});
+    const Outcome outcome = run(designs, evaluator, {name, 500, 1, 1, {}});
     EXPECT_EQ(ids_of(outcome).size(), 500U) << name;
     EXPECT_GT(outcome.excluded, 0U) << name;
     for (const DesignResult& result : outcome.results)
       EXPECT_TRUE(designs.keeps(result.id));
   }
-  EXPECT_THROW(make_strategy(designs, evaluator, {"exhaustive", 0, 1, 1}), InfeasibleError);
-  EXPECT_THROW(make_strategy(designs, evaluator, {"halving", 0, 1, 1}), InfeasibleError);
-  EXPECT_THROW(make_strategy(designs, evaluator, {"random", 0, 1, 1}), InfeasibleError);
-  EXPECT_THROW(make_strategy(designs, evaluator, {"lhs", 0, 1, 1}), InfeasibleError);
+  EXPECT_THROW(make_strategy(designs, evaluator, {"exhaustive", 0, 1, 1, {}}), InfeasibleError);
+  EXPECT_THROW(make_strategy(designs, evaluator, {"halving", 0, 1, 1, {}}), InfeasibleError);
+  EXPECT_THROW(make_strategy(designs, evaluator, {"random", 0, 1, 1, {}}), InfeasibleError);
+  EXPECT_THROW(make_strategy(designs, evaluator, {"lhs", 0, 1, 1, {}}), InfeasibleError);
 }
 
 TEST(Strategy, SaysThatConstraintsLeaveNothing) {
@@ -322,7 +348,7 @@ TEST(Strategy, SaysThatConstraintsLeaveNothing) {
                     {{0, {Objective::latency, Objective::energy}}}};
   SeededEvaluator evaluator(designs, 1);
   for (const char* name : {"random", "lhs", "nsga2"}) {
-    const Outcome outcome = run(designs, evaluator, {name, 20, 1, 1});
+    const Outcome outcome = run(designs, evaluator, {name, 20, 1, 1, {}});
     EXPECT_TRUE(outcome.results.empty()) << name;
     EXPECT_NE(outcome.ended_early, "") << name;
   }
@@ -348,9 +374,9 @@ TEST(Strategy, GeneticSearchReachesTheHypervolumeOfAllWithATenth) {
                              {1, {Objective::latency, Objective::energy}},
                              {1, {Objective::latency, Objective::energy, Objective::area}}}};
     SeededEvaluator evaluator(designs, space, false, 0.3, 0.05);
-    const Outcome all = run(designs, evaluator, {"exhaustive", 0, 1, 1});
+    const Outcome all = run(designs, evaluator, {"exhaustive", 0, 1, 1, {}});
     for (std::uint64_t seed = 1; seed <= 5; ++seed) {
-      const Outcome some = run(designs, evaluator, {"nsga2", 1000, seed, 1});
+      const Outcome some = run(designs, evaluator, {"nsga2", 1000, seed, 1, {}});
       for (const FrontRequest& request : designs.fronts) {
         Objectives reference(request.objectives.size(), 0);
         for (const DesignResult& result : all.results)

@@ -7,7 +7,9 @@
 #include "monet/explore/space.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -39,6 +41,9 @@ struct StrategyOptions {
   std::uint64_t budget = 0;        ///< most evaluations; 0: none (not for random and lhs)
   std::uint64_t seed = 1;
   int jobs = 1; ///< threads that compute bounds
+  /// Results of earlier runs, which spare work but change no choice; may be empty. From several
+  /// threads.
+  std::function<std::optional<DesignResult>(DesignId)> known;
 };
 
 /// Exhaustive, random, lhs, nsga2, halving: with a line on each for --help.
