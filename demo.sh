@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds MONET and models two training steps: ResNet-18 on an edge chip, as it is and with recomputation and fusion searched for, and GPT-2 on a data-centre chip.
+# Builds MONET and models two training steps: ResNet-18 on an edge chip, as it is and with recomputation and fusion searched for, and GPT-2 on a data-centre chip; then explores
+# a small space of chips.
 # Works on a fresh Debian 12 with git and bash, as root or with sudo.
 # MONET_PRESET names another build to use, where there is one already.
 set -euo pipefail
@@ -16,3 +17,5 @@ for experiment in edge_resnet18_cifar fusemax_gpt2 edge_resnet18_cifar_optimised
   say "monet run examples/$experiment.yaml -o $out/$experiment"
   "build/$preset/apps/monet/monet" run "examples/$experiment.yaml" -o "$out/$experiment"
 done
+say "monet explore examples/spaces/small_edge.yaml -o $out/small_edge_space"
+"build/$preset/apps/monet/monet" explore examples/spaces/small_edge.yaml -o "$out/small_edge_space"

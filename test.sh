@@ -29,7 +29,7 @@ build asan-ubsan --target base_test hardware_test mapping_file_test workload_tes
 run_tests --preset asan-ubsan -j2 -R '^(base|hardware|mapping_file|workload|robustness)\.'
 
 say "fuzzing the readers for $fuzz_seconds s (build/fuzz)"
-readers=(yaml onnx npy operator_log)
+readers=(yaml onnx npy operator_log space)
 [ "$slow" = no ] || readers+=(core_costs) # needs nearly every stage built once more
 build fuzz --target "${readers[@]/#/fuzz_}"
 scripts/fuzz.sh "$fuzz_seconds" "${readers[@]}"

@@ -94,7 +94,7 @@ struct YamlTemplate::Compiler {
         node.entries.size() > 1 + (out.condition ? 1U : 0U) + (out.counters.empty() ? 0U : 1U))
       problems.add(node.where, "beside 'value' an item has 'for' and 'if' only");
     std::erase_if(body.entries, [&](const auto& entry) {
-      return value == nullptr && (entry.first == "for" || entry.first == "if");
+      return value == nullptr && (entry.key == "for" || entry.key == "if");
     });
     body.counters = std::move(out.counters);
     body.condition = std::move(out.condition);
@@ -116,7 +116,7 @@ struct YamlTemplate::Compiler {
       if (ours && !is_item)
         problems.add(entry.key_where,
                      fmt::format("'{}' belongs into an item of a list", entry.key));
-      out.entries.emplace_back(entry.key, ours ? Node{} : compile(entry.value, false));
+      out.entries.push_back({entry.key, ours ? Node{} : compile(entry.value, false)});
     }
     return out;
   }
@@ -190,7 +190,8 @@ std::string scalar_text(const std::string& text, bool quoted) {
                            (c >= '0' && c <= '9') ||
                            std::string_view("_./+, ").find(c) != std::string_view::npos || c == '-';
                   }) &&
-      text.front() != '-' && text.front() != ',';
+      text.front() != '-' && text.front() != ',' && text != "null" && text != "Null" &&
+      text != "NULL";
   const bool negative = text.size() > 1 && text.front() == '-' && text[1] >= '0' && text[1] <= '9';
   if (plain || (negative && !quoted))
     return text;
@@ -212,10 +213,11 @@ constexpr std::size_t kLineWidth = 100;
 std::string flow(const YamlNode& node) { // as deep as YAML nests
   if (node.kind == YamlNode::Kind::null)
     return "null";
-  if (node.kind == YamlNode::Kind::scalar) {
-    const bool special = node.scalar.find(',') != std::string::npos;
-    return scalar_text(node.scalar, node.quoted || special);
-  }
+  const auto part = [](const std::string& text, bool quoted) { // a comma would part it
+    return scalar_text(text, quoted || text.find(',') != std::string::npos);
+  };
+  if (node.kind == YamlNode::Kind::scalar)
+    return part(node.scalar, node.quoted);
   const bool list = node.kind == YamlNode::Kind::sequence;
   std::string out(1, list ? '[' : '{');
   for (const YamlNode& item : node.items) {
@@ -224,7 +226,7 @@ std::string flow(const YamlNode& node) { // as deep as YAML nests
       break; // too long already
   }
   for (const YamlNode::Entry& entry : node.entries) {
-    out += (out.size() > 1 ? ", " : "") + scalar_text(entry.key, false) + ": " + flow(entry.value);
+    out += (out.size() > 1 ? ", " : "") + part(entry.key, false) + ": " + flow(entry.value);
     if (out.size() > kLineWidth)
       break;
   }

@@ -8,7 +8,6 @@
 
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace monet {
@@ -33,6 +32,7 @@ private:
     std::optional<Expression> first; ///< none: 0
     Expression end;
   };
+  struct Entry;
   struct Node {
     YamlNode::Kind kind = YamlNode::Kind::null;
     bool quoted = false;
@@ -42,7 +42,11 @@ private:
     std::optional<Expression> condition;
     bool is_value = false; ///< an item written as {for: ..., value: ...}
     std::vector<Node> items;
-    std::vector<std::pair<std::string, Node>> entries;
+    std::vector<Entry> entries;
+  };
+  struct Entry {
+    std::string key;
+    Node value;
   };
   struct Compiler;
   struct Expander;
