@@ -13,6 +13,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <set>
 
 namespace monet {
 
@@ -21,7 +22,7 @@ namespace {
 constexpr std::size_t kPopulation = 48;
 constexpr std::size_t kIdle = 25; ///< generations without a new point on a front: done, no budget
 constexpr double kCrossover = 0.9;
-constexpr std::size_t kChildren = 8;      ///< made for each that is evaluated
+constexpr std::size_t kChildren = 16;     ///< made for each that is evaluated
 constexpr std::size_t kRemembered = 2048; ///< results, the latest, that effects are guessed from
 
 struct Member {
@@ -185,6 +186,11 @@ private:
         evaluations.push_back(member.feasible ? Evaluation{member.points[f], 0}
                                               : Evaluation{{}, 1});
       rank_[f] = front_ranks(evaluations);
+      // Of equal points the first counts: others would crowd out what differs.
+      std::set<Objectives> seen;
+      for (std::size_t i = 0; i < members_.size(); ++i)
+        if (members_[i].feasible && !seen.insert(members_[i].points[f]).second)
+          rank_[f][i] += static_cast<std::uint32_t>(members_.size());
       crowding_[f].assign(members_.size(), 0);
       const std::uint32_t last = *std::max_element(rank_[f].begin(), rank_[f].end());
       for (std::uint32_t r = 0; r <= last; ++r) {
