@@ -119,7 +119,7 @@ void strategy(benchmark::State& state, const std::string& name, std::uint64_t bu
   for (auto _ : state) {
     const auto chosen = make_strategy(designs, evaluator, {name, budget, 1, 1, {}});
     asked = 0;
-    for (auto batch = chosen->ask(); !batch.empty(); batch = chosen->ask()) {
+    for (auto batch = chosen->ask(); !batch.empty() || !chosen->ended(); batch = chosen->ask()) {
       std::vector<DesignResult> results;
       for (const DesignId id : batch)
         results.push_back(evaluator.evaluate(id));

@@ -95,11 +95,15 @@ public:
   ExplorationResult run() {
     for (;;) {
       const std::vector<DesignId> ids = strategy_.ask();
-      if (ids.empty())
+      if (ids.empty() && strategy_.ended())
         break;
-      result_.interrupted = !complete(ids);
+      if (ids.empty())
+        tell(); // a part of its work
+      result_.interrupted = ids.empty() ? control_.interrupted() : !complete(ids);
       if (result_.interrupted)
         break;
+      if (ids.empty())
+        continue;
       std::vector<DesignResult> told;
       told.reserve(ids.size());
       for (const DesignId id : ids)

@@ -22,7 +22,8 @@ namespace monet {
 namespace {
 
 constexpr std::size_t kBatch = 32;
-constexpr std::size_t kSample = 64;               ///< designs drawn to guess the others from
+constexpr std::size_t kBoundBatch = 4096; ///< designs bounded before the caller may look around
+constexpr std::size_t kSample = 64;       ///< designs drawn to guess the others from
 constexpr std::uint64_t kMostDesigns = 2'000'000; ///< bounds are kept of all
 
 class Halving : public Strategy {
@@ -44,18 +45,24 @@ public:
 
   std::vector<DesignId> ask() override {
     batch_.clear();
-    const bool first = ids_.empty();
-    if (first)
-      bound_all();
+    ended_ = false;
+    if (bounded_ < designs_.size()) {
+      bound_some();
+      return batch_;
+    }
     const std::uint64_t left =
         options_.budget == 0 ? kSample : options_.budget - std::min(options_.budget, asked_);
-    if (first && ids_.size() >= 8 * kSample)
+    const bool sample = !sampled_ && ids_.size() >= 8 * kSample;
+    sampled_ = true;
+    if (sample)
       draw_sample(std::min<std::uint64_t>(kSample, left));
     else
       race(left);
     asked_ += batch_.size();
     return batch_;
   }
+
+  bool ended() const override { return ended_; }
 
   void tell(std::span<const DesignResult> results) override {
     internal_check(results.size() == batch_.size(), "results of other designs than asked for");
@@ -87,15 +94,18 @@ private:
                                       designs_.fronts[front].objectives.size());
   }
 
-  /// Bounds of all designs that constraints keep.
-  void bound_all() {
-    for (DesignId id = 0; id < designs_.size(); ++id)
-      if (designs_.keeps(id))
-        ids_.push_back(id);
-    excluded_ = designs_.size() - ids_.size();
-    done_.assign(ids_.size(), 0);
+  /// Bounds of the next designs that constraints keep.
+  void bound_some() {
+    const std::size_t before = ids_.size();
+    for (; bounded_ < designs_.size() && ids_.size() - before < kBoundBatch; ++bounded_) {
+      if (designs_.keeps(bounded_))
+        ids_.push_back(bounded_);
+    }
+    excluded_ = bounded_ - ids_.size();
+    done_.resize(ids_.size(), 0);
     bounds_.resize(ids_.size() * width_);
-    parallel_for(ids_.size(), options_.jobs, [&](std::size_t i) {
+    parallel_for(ids_.size() - before, options_.jobs, [&](std::size_t n) {
+      const std::size_t i = before + n;
       const DesignBound bound = evaluator_.bound(ids_[i]);
       done_[i] = bound.feasible ? 0 : 1;
       for (std::size_t f = 0; f < fronts_.size() && bound.feasible; ++f) {
@@ -103,8 +113,10 @@ private:
         std::copy(values.begin(), values.end(), bounds_of(i, f).begin());
       }
     });
-    skipped_ = static_cast<std::uint64_t>(std::count(done_.begin(), done_.end(), 1));
-    put_in_order();
+    const auto from = done_.begin() + static_cast<std::ptrdiff_t>(before);
+    skipped_ += static_cast<std::uint64_t>(std::count(from, done_.end(), 1));
+    if (bounded_ == designs_.size())
+      put_in_order();
   }
 
   void draw_sample(std::uint64_t count) {
@@ -141,21 +153,19 @@ private:
   /// The next candidates are evaluated as far as they may be on a front; those that come to the end
   /// are asked for.
   void race(std::uint64_t most) {
-    while (batch_.empty() && most > 0) {
-      std::vector<DesignId> group;
-      for (std::size_t c = pop(); c < ids_.size(); c = group.size() < kBatch ? pop() : ids_.size())
-        group.push_back(ids_[c]);
-      if (group.empty())
-        return;
-      std::vector<char> out(group.size(), 0);
-      parallel_for(group.size(), options_.jobs,
-                   [&](std::size_t i) { out[i] = loses(group[i]) ? 1 : 0; });
-      for (std::size_t i = 0; i < group.size(); ++i) {
-        if (out[i] != 0)
-          ++skipped_;
-        else if (batch_.size() < most) // groups do not depend on the budget
-          batch_.push_back(group[i]);
-      }
+    std::vector<DesignId> group;
+    for (std::size_t c = most > 0 ? pop() : ids_.size(); c < ids_.size();
+         c = group.size() < kBatch ? pop() : ids_.size())
+      group.push_back(ids_[c]);
+    ended_ = group.empty();
+    std::vector<char> out(group.size(), 0);
+    parallel_for(group.size(), options_.jobs,
+                 [&](std::size_t i) { out[i] = loses(group[i]) ? 1 : 0; });
+    for (std::size_t i = 0; i < group.size(); ++i) {
+      if (out[i] != 0)
+        ++skipped_;
+      else if (batch_.size() < most) // groups do not depend on the budget
+        batch_.push_back(group[i]);
     }
   }
 
@@ -258,6 +268,9 @@ private:
   std::vector<std::size_t> next_;
   std::size_t turn_ = 0;
   std::vector<DesignId> batch_;
+  DesignId bounded_ = 0; ///< designs below have a bound
+  bool sampled_ = false;
+  bool ended_ = false;
   std::uint64_t asked_ = 0, skipped_ = 0, excluded_ = 0;
 };
 

@@ -121,7 +121,10 @@ struct Outcome {
 Outcome run(const DesignSet& designs, DesignEvaluator& evaluator, const StrategyOptions& options) {
   const auto strategy = make_strategy(designs, evaluator, options);
   Outcome outcome;
-  for (auto batch = strategy->ask(); !batch.empty(); batch = strategy->ask()) {
+  for (auto batch = strategy->ask(); !batch.empty() || !strategy->ended();
+       batch = strategy->ask()) {
+    if (batch.empty())
+      continue; // a part of its work
     std::vector<DesignResult> results;
     for (const DesignId id : batch)
       results.push_back(evaluator.evaluate(id));
@@ -261,6 +264,38 @@ TEST(Strategy, HalvingSkipsMostWhereBoundsAreTight) {
   EXPECT_LT(some.results.size() * 8, all.results.size()); // 375 are infeasible without a bound
   for (const FrontRequest& request : designs.fronts)
     EXPECT_EQ(front(some.results, request), front(all.results, request));
+}
+
+TEST(Strategy, HalvingLetsItsCallerLookAround) {
+  class Counting final : public SeededEvaluator {
+  public:
+    using SeededEvaluator::SeededEvaluator;
+    int calls = 0;
+    DesignBound bound(DesignId id) override {
+      ++calls;
+      return SeededEvaluator::bound(id);
+    }
+    DesignBound bound_until(DesignId id, const BoundTest& enough) override {
+      calls += 100;
+      return SeededEvaluator::bound_until(id, enough);
+    }
+  };
+  DesignSet designs;
+  designs.values = {10, 10, 10, 10};
+  designs.fronts = {{0, {Objective::latency}}};
+  Counting evaluator(designs, 3);
+  const auto strategy = make_strategy(designs, evaluator, {"halving", 0, 1, 1, {}});
+  for (bool more = true; more;) {
+    evaluator.calls = 0;
+    const std::vector<DesignId> batch = strategy->ask();
+    EXPECT_LE(evaluator.calls, 4096) << "4,096 bounds, or races of 32 designs, at a time";
+    more = !batch.empty() || !strategy->ended();
+    std::vector<DesignResult> results;
+    for (const DesignId id : batch)
+      results.push_back(evaluator.evaluate(id));
+    strategy->tell(results);
+  }
+  EXPECT_GT(strategy->skipped_by_bound(), 5000U);
 }
 
 TEST(Strategy, SamplesAreOfTheSpaceAndNeverTwice) {

@@ -24,8 +24,12 @@ namespace monet {
 class Strategy {
 public:
   virtual ~Strategy() = default;
-  /// Designs to evaluate next, each at most once in a run; none: done. Constraints are kept.
+  /// Designs to evaluate next, each at most once in a run; none: done, unless ended() says no.
+  /// Constraints are kept.
   virtual std::vector<DesignId> ask() = 0;
+  /// After ask() gave nothing: false where it has only done a part of work that takes long, so that
+  /// whoever asks can look around before asking again.
+  virtual bool ended() const { return true; }
   /// Results of what was asked for, in that order.
   virtual void tell(std::span<const DesignResult> results) = 0;
   /// Designs so far that were shown to be on no front without evaluation.
