@@ -68,7 +68,7 @@ SearchControl control_of(const StrategyOptions& strategy, Session& session) {
       [&session, budget = static_cast<std::int64_t>(strategy.budget)](const SearchProgress& state) {
         SearchProgress shown = state;
         if (budget > 0)
-          shown.total = std::min(shown.total, budget);
+          shown.total = std::max(shown.done, std::min(shown.total, budget));
         session.progress.search(shown, SearchControl{}.seconds_left());
       };
   return control;

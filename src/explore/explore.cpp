@@ -201,9 +201,9 @@ private:
   void tell() const {
     SearchProgress progress;
     progress.phase = "explore";
-    progress.done = static_cast<std::int64_t>(known_.size());
-    const std::uint64_t out = strategy_.skipped_by_bound() + strategy_.excluded();
-    progress.total = static_cast<std::int64_t>(space_.size() - std::min(space_.size(), out));
+    progress.done = static_cast<std::int64_t>(known_.size() + strategy_.skipped_by_bound());
+    progress.total =
+        static_cast<std::int64_t>(space_.size() - std::min(space_.size(), strategy_.excluded()));
     control_.tell(progress);
   }
 
