@@ -3,6 +3,8 @@
 #include "explore/step_floors.hpp"
 
 #include "monet/core_cost/mapping_file.hpp"
+#include "monet/optimise/allocation.hpp"
+#include "monet/optimise/fusion.hpp"
 #include "monet/schedule/schedule.hpp"
 #include "monet/tiling/tiling.hpp"
 #include "monet/training/explain.hpp"
@@ -57,6 +59,12 @@ private:
   /// Nothing when `hopeless` gave it up.
   std::optional<RunFigures> run(const TrainingGraph& step, const Chip& chip, CoreCostCache& costs,
                                 std::function<bool(const ScheduleFloor&)> hopeless) const;
+
+  SearchControl search_control() const;
+  /// The plan of the best fusion found, into `tiling`.
+  void fuse(const FusionProblem& problem, TilingOptions& tiling) const;
+  CoreAllocation allocate(const TrainingGraph& step, const Chip& chip, const TilingOptions& tiling,
+                          const ScheduleOptions& schedule) const;
 
   const Space& space_;
   std::optional<MappingFile> mapping_;
@@ -118,6 +126,35 @@ std::string Evaluator::judge_chip(const Chip& chip, DesignResult& result) const 
   return {};
 }
 
+SearchControl Evaluator::search_control() const {
+  SearchControl control; // of one design: on the thread that evaluates it
+  control.seed = space_.workload.search_seed;
+  return control;
+}
+
+void Evaluator::fuse(const FusionProblem& problem, TilingOptions& tiling) const {
+  FusionOptions options;
+  options.objective = *step_objective_named(space_.workload.fusion->objective);
+  options.evaluations = space_.workload.fusion->evaluations;
+  options.group_evaluations = 20 * options.evaluations;
+  options.recomputed_halos = tiling.halo == Halo::recomputed;
+  FusionResult found = optimise_fusion(problem, options, search_control());
+  tiling.mode = TilingMode::fused;
+  tiling.stacks = std::move(found.plan.stacks);
+  tiling.slices = std::move(found.plan.slices);
+}
+
+CoreAllocation Evaluator::allocate(const TrainingGraph& step, const Chip& chip,
+                                   const TilingOptions& tiling,
+                                   const ScheduleOptions& schedule) const {
+  AllocationEvaluator evaluator(step, chip, tiling, schedule);
+  AllocationSearchOptions options;
+  options.objective = *allocation_objective_named(space_.workload.allocation->objective);
+  options.evaluations = static_cast<std::size_t>(space_.workload.allocation->evaluations);
+  const AllocationResult found = search_allocation(evaluator, options, search_control());
+  return evaluator.allocation(found.best.plan);
+}
+
 std::optional<RunFigures> Evaluator::run(const TrainingGraph& step, const Chip& chip,
                                          CoreCostCache& costs,
                                          std::function<bool(const ScheduleFloor&)> hopeless) const {
@@ -130,6 +167,14 @@ std::optional<RunFigures> Evaluator::run(const TrainingGraph& step, const Chip& 
   options.core_cost = workload.core_cost;
   options.priority = workload.priority;
   options.rules = workload.rules;
+  if (workload.fusion)
+    fuse({step, chip, costs, tiling, options}, tiling);
+  CoreAllocation allocation;
+  if (workload.allocation) {
+    allocation = allocate(step, chip, tiling, options);
+    tiling.allocation = &allocation;
+  }
+  // Searches go to their end; the schedule of what they found may be given up.
   options.hopeless = std::move(hopeless);
   const std::optional<Timeline> timeline =
       schedule_unless(make_tiles(step, chip, tiling), step, chip, costs, options);

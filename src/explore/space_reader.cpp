@@ -47,6 +47,8 @@ private:
   void read_fronts(const YamlNode* node);
   FrontRequest read_front(const YamlNode& node);
   void read_workload(YamlMap& map);
+  void read_optimise(const YamlNode& node);
+  std::optional<InnerSearch> read_search(YamlMap& map, std::string_view key);
   void hash_files(std::string hashed);
   void try_first_design();
 
@@ -294,6 +296,34 @@ void Reader::read_workload(YamlMap& map) {
   }
 }
 
+std::optional<InnerSearch> Reader::read_search(YamlMap& map, std::string_view key) {
+  constexpr std::int64_t kMost = 1'000'000;
+  const YamlNode* node = map.find(key);
+  if (node == nullptr)
+    return std::nullopt;
+  YamlMap search(*node, problems_);
+  InnerSearch found;
+  const std::vector<std::string> objectives{"latency", "energy", "edp"};
+  found.objective = objectives[read_choice(search, "objective", objectives, problems_)];
+  found.evaluations = search.integer_or("evaluations", 40);
+  if (found.evaluations < 1 || found.evaluations > kMost)
+    problems_.add(node->where, fmt::format("'evaluations' must be 1 to {}", kMost));
+  search.finish();
+  return found;
+}
+
+void Reader::read_optimise(const YamlNode& node) {
+  YamlMap map(node, problems_);
+  StudiedWorkload& workload = space_.workload;
+  workload.fusion = read_search(map, "fusion");
+  workload.allocation = read_search(map, "allocation");
+  const std::int64_t seed = map.integer_or("seed", 1);
+  if (seed < 0)
+    problems_.add(node.where, "'seed' must not be negative");
+  workload.search_seed = static_cast<std::uint64_t>(seed);
+  map.finish();
+}
+
 void Reader::hash_files(std::string hashed) {
   space_.files.push_back(path_);
   for (const std::string& file : space_.workload.files)
@@ -324,6 +354,8 @@ Space Reader::read(std::string_view text) {
   space_.origin = path_;
   space_.name = map.string_or("name", std::filesystem::path(path_).stem().string());
   read_workload(map);
+  if (const YamlNode* node = map.find("optimise"))
+    read_optimise(*node);
   if (const YamlNode* node = map.require("parameters"))
     read_parameters(*node);
   if (const YamlNode* node = map.find("let"))

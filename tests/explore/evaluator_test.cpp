@@ -91,6 +91,22 @@ TEST(Evaluator, SaysWhyADesignCannotRun) {
   EXPECT_EQ(large.area_mm2, 65536);
 }
 
+TEST(Evaluator, SearchesWithinADesign) {
+  const auto figures = [](const std::string& more) {
+    const Space space = parse_space(tiny("schedule: {mode: fused}\n" + more), "tiny.yaml");
+    const DesignResult result = make_evaluator(space)->evaluate(3); // 64 KB, 8 lanes
+    EXPECT_TRUE(result.feasible) << result.reason;
+    EXPECT_EQ(make_evaluator(space)->evaluate(3), result);
+    return result.runs.at(0);
+  };
+  const RunFigures as_chosen = figures("");
+  const RunFigures fused = figures("optimise: {fusion: {objective: energy, evaluations: 20}}\n");
+  EXPECT_LT(fused.energy_pj, as_chosen.energy_pj);
+  const RunFigures both = figures("optimise: {fusion: {objective: latency, evaluations: 20}, "
+                                  "allocation: {objective: latency, evaluations: 20}}\n");
+  EXPECT_LE(both.latency_cycles, as_chosen.latency_cycles);
+}
+
 TEST(Evaluator, HoldsDesignsToTheirBudgets) {
   const auto reason = [](const std::string& budgets) {
     const Space space = parse_space(tiny("budgets: " + budgets + "\n"), "tiny.yaml");

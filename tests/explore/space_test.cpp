@@ -189,6 +189,8 @@ TEST(Space, RefusesWhatMakesNoSense) {
   says(toy(kParameters, "fronts: [{run: inference, objectives: [latency, speed]}]\n"),
        "unknown objective 'speed'");
   says(toy(kParameters, "strategies: all\n"), "strategies");
+  says(toy(kParameters, "optimise: {fusion: {evaluations: 0}}\n"), "1 to 1000000");
+  says(toy(kParameters, "optimise: {allocations: {}}\n"), "did you mean 'allocation'?");
   says(toy("parameters: {n: [1.5], bus: [64], kb: [16]}\n"), "whole number");
   says(toy("parameters: {n: [1], bus: [64], kb: [0]}\n"), "size");
   says(toy("parameters: {n: {from: 1, to: 1e9}, bus: [64], kb: [16]}\n"), "more than 1000000");

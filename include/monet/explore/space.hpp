@@ -29,9 +29,18 @@ struct Parameter {
   std::vector<ParameterValue> values; ///< in the file's order
 };
 
+/// A search that is made on every design; see monet/optimise/{fusion,allocation}.hpp.
+struct InnerSearch {
+  std::string objective = "latency"; ///< latency, energy or edp
+  std::int64_t evaluations = 0;      ///< schedules of the whole step at most
+};
+
 /// What is evaluated on every design.
 struct StudiedWorkload : StepSettings {
-  std::vector<std::string> runs; ///< of "inference" and "training", in this order
+  std::vector<std::string> runs;         ///< of "inference" and "training", in this order
+  std::optional<InnerSearch> fusion;     ///< none: the stacks that the tool chooses
+  std::optional<InnerSearch> allocation; ///< after it; none: cores as the tool or the mapping says
+  std::uint64_t search_seed = 1;
 };
 
 /// Limits on what a design may be; infinite where the file gives none. A design beyond one is
