@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=${1:-60}
 names=("${@:2}")
-[ ${#names[@]} -gt 0 ] || names=(yaml onnx npy core_costs operator_log)
+[ ${#names[@]} -gt 0 ] || names=(yaml onnx npy core_costs operator_log space)
 running=()
 for name in "${names[@]}"; do
   work=build/fuzz/corpus_$name

@@ -1,5 +1,5 @@
 # A stage includes only itself and stages before it.
-set(order base workload hardware training execute core_cost tiling schedule optimise report)
+set(order base workload hardware training execute core_cost tiling schedule optimise explore report)
 set(rank 0)
 set(allowed "")
 foreach(stage ${order})
