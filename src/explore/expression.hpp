@@ -16,6 +16,8 @@ namespace monet {
 using Values = std::vector<ParameterValue>;
 
 ParameterValue number_value(double number);
+/// Letters, digits and _, not a digit first: what expressions can call a value.
+bool is_name(std::string_view text);
 /// 12 rather than 12.000000; 17 significant digits where that is what it takes.
 std::string text_of(double number);
 

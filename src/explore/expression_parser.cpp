@@ -20,6 +20,11 @@ bool is_digit(char c) {
 
 } // namespace
 
+bool is_name(std::string_view text) {
+  return !text.empty() && is_letter(text.front()) &&
+         std::all_of(text.begin(), text.end(), [](char c) { return is_letter(c) || is_digit(c); });
+}
+
 std::string Expression::Parser::parse() {
   try {
     out_.root_ = disjunction();

@@ -21,12 +21,7 @@ constexpr double kLargestSpace = 9e18;
 
 bool is_identifier(std::string_view name) {
   static const std::set<std::string_view> reserved{"and", "or", "not"};
-  const auto letter = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-  };
-  return !name.empty() && letter(name.front()) && !reserved.contains(name) &&
-         std::all_of(name.begin(), name.end(),
-                     [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
+  return is_name(name) && !reserved.contains(name);
 }
 
 class Reader {

@@ -10,15 +10,6 @@ namespace {
 
 constexpr std::int64_t kMostNodes = 1'000'000;
 
-bool is_name(std::string_view name) {
-  const auto letter = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-  };
-  return !name.empty() && letter(name.front()) &&
-         std::all_of(name.begin(), name.end(),
-                     [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
-}
-
 } // namespace
 
 struct YamlTemplate::Compiler {
