@@ -1,3 +1,4 @@
+#include "explore/mixed_radix.hpp"
 #include "explore/space_template.hpp"
 
 #include "monet/base/text.hpp"
@@ -18,25 +19,18 @@ std::uint64_t Space::size() const {
 }
 
 std::vector<std::uint32_t> Space::choices(DesignId id) const {
-  std::vector<std::uint32_t> choices(parameters.size());
-  for (std::size_t i = parameters.size(); i-- > 0;) {
-    const std::uint64_t count = parameters[i].values.size();
-    choices[i] = static_cast<std::uint32_t>(id % count);
-    id /= count;
-  }
+  std::vector<std::uint32_t> choices = mixed_radix_digits(
+      id, parameters.size(), [&](std::size_t i) { return parameters[i].values.size(); });
   internal_check(id == 0, "a design beyond the space");
   return choices;
 }
 
 DesignId Space::id_of(const std::vector<std::uint32_t>& choices) const {
   internal_check(choices.size() == parameters.size(), "choices of another space");
-  DesignId id = 0;
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
+  for (std::size_t i = 0; i < parameters.size(); ++i)
     internal_check(choices[i] < parameters[i].values.size(),
                    "a choice beyond a parameter's values");
-    id = id * parameters[i].values.size() + choices[i];
-  }
-  return id;
+  return mixed_radix_number(choices, [&](std::size_t i) { return parameters[i].values.size(); });
 }
 
 std::string Space::broken_constraint(DesignId id) const {

@@ -1,5 +1,6 @@
 #include "monet/explore/strategy.hpp"
 
+#include "explore/mixed_radix.hpp"
 #include "explore/strategies.hpp"
 
 #include "monet/base/errors.hpp"
@@ -20,17 +21,11 @@ std::uint64_t DesignSet::size() const {
 }
 
 std::vector<std::uint32_t> DesignSet::choices(DesignId id) const {
-  std::vector<std::uint32_t> digits(values.size());
-  for (std::size_t p = values.size(); p-- > 0; id /= values[p])
-    digits[p] = static_cast<std::uint32_t>(id % values[p]);
-  return digits;
+  return mixed_radix_digits(id, values.size(), [&](std::size_t p) { return values[p]; });
 }
 
 DesignId DesignSet::id_of(const std::vector<std::uint32_t>& choices) const {
-  DesignId id = 0;
-  for (std::size_t p = 0; p < values.size(); ++p)
-    id = id * values[p] + choices[p];
-  return id;
+  return mixed_radix_number(choices, [&](std::size_t p) { return values[p]; });
 }
 
 std::span<const std::pair<std::string_view, std::string_view>> strategy_names() {

@@ -1,0 +1,32 @@
+// How a design's number and the indices of its parameters' values are made of each other.
+#pragma once
+
+#include "monet/explore/design.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace monet {
+
+/// Digits of the number, the first most significant; `count_of(i)` is how many values digit i has.
+/// What is left of a number that is too large is left in `id`.
+template <class CountOf>
+std::vector<std::uint32_t> mixed_radix_digits(DesignId& id, std::size_t digits, CountOf count_of) {
+  std::vector<std::uint32_t> found(digits);
+  for (std::size_t i = digits; i-- > 0;) {
+    const std::uint64_t count = count_of(i);
+    found[i] = static_cast<std::uint32_t>(id % count);
+    id /= count;
+  }
+  return found;
+}
+
+template <class CountOf>
+DesignId mixed_radix_number(const std::vector<std::uint32_t>& digits, CountOf count_of) {
+  DesignId id = 0;
+  for (std::size_t i = 0; i < digits.size(); ++i)
+    id = id * count_of(i) + digits[i];
+  return id;
+}
+
+} // namespace monet
