@@ -2,6 +2,7 @@
 // stacks and slices of the tool, and rows times quarters of the channels as the reference's mapping
 // has them. On two threads; core costs are found on the way.
 #include "fused_steps.hpp"
+#include "schedule/schedule_alone.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/base/rng.hpp"
@@ -33,11 +34,11 @@ void check(AllocationEvaluator& evaluator, const bench::FusedStep& made, TilingO
   for (std::size_t i = 0; i < plans.size(); i += 250) {
     const CoreAllocation allocation = evaluator.allocation(plans[i]);
     options.allocation = &allocation;
-    const Timeline timeline =
-        schedule(make_tiles(made.step, made.chip, options), made.step, made.chip, costs);
-    const AllocationCost cost = evaluator.evaluate(plans[i]);
-    internal_check(cost.feasible && cost.latency == timeline.makespan &&
-                       cost.energy == energy_of(timeline).total(),
+    const Timeline timeline = testing::schedule_alone(make_tiles(made.step, made.chip, options),
+                                                      made.step, made.chip, costs);
+    const StepFigures cost = evaluator.evaluate(plans[i]);
+    internal_check(cost.feasible && cost.latency_cycles == timeline.makespan.value &&
+                       cost.energy == energy_of(timeline),
                    "a plan costs something else than its schedule");
   }
 }

@@ -1,9 +1,9 @@
 // Mappings evaluated per second on one thread. Each case checks its answer before it is timed.
-#include "core_cost/candidate.hpp"
+#include "core_cost/model/candidate.hpp"
 #include "core_cost/cores.hpp"
 #include "core_cost/order_walk.hpp"
-#include "core_cost/spatial_choice.hpp"
-#include "core_cost/temporal_order.hpp"
+#include "core_cost/search/spatial_choice.hpp"
+#include "core_cost/search/temporal_order.hpp"
 #include "resnet18.hpp"
 
 #include "monet/core_cost/core_cost.hpp"

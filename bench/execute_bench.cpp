@@ -1,7 +1,7 @@
 // Multiply-accumulates per second of the executor's products, in double and single precision. Each
 // answer is compared with one output element computed by hand.
-#include "execute/operand.hpp"
-#include "execute/product.hpp"
+#include "execute/walk/operand.hpp"
+#include "execute/walk/product.hpp"
 
 #include "monet/base/rng.hpp"
 #include "monet/workload/operators.hpp"

@@ -1,12 +1,13 @@
 // Exploration around the evaluations: bounds, fronts of a million results, what strategies and the
 // sensitivity cost by themselves.
+#include "base/shared/pareto.hpp"
+
 #include "monet/base/errors.hpp"
 #include "monet/base/rng.hpp"
 #include "monet/explore/evaluator.hpp"
 #include "monet/explore/explore.hpp"
 #include "monet/explore/sensitivity.hpp"
 #include "monet/explore/strategy.hpp"
-#include "monet/optimise/pareto.hpp"
 
 #include <benchmark/benchmark.h>
 
@@ -36,7 +37,7 @@ public:
     DesignBound bound;
     bound.area_mm2 = result.area_mm2;
     bound.runs = result.runs;
-    for (RunFigures& run : bound.runs) {
+    for (StepFigures& run : bound.runs) {
       run.latency_cycles = run.latency_cycles * 97 / 100;
       run.energy_pj *= 0.97;
     }
@@ -55,9 +56,8 @@ private:
 };
 
 const std::vector<std::uint32_t> kMillion{10, 10, 10, 10, 10, 10};
-const FrontRequest kTwo{0, {DesignObjective::latency, DesignObjective::energy}};
-const FrontRequest kThree{
-    1, {DesignObjective::latency, DesignObjective::energy, DesignObjective::area}};
+const FrontRequest kTwo{0, {Objective::latency, Objective::energy}};
+const FrontRequest kThree{1, {Objective::latency, Objective::energy, Objective::area}};
 
 std::vector<DesignResult> million() {
   Seeded evaluator(kMillion);
@@ -117,10 +117,16 @@ void strategy(benchmark::State& state, const std::string& name, std::uint64_t bu
   Seeded evaluator(designs.values);
   std::size_t asked = 0;
   for (auto _ : state) {
-    const auto chosen = make_strategy(designs, evaluator, {name, budget, 1, 1, {}});
+    const auto chosen = make_strategy(designs, evaluator, {name, budget, 1, 1});
     asked = 0;
     for (auto batch = chosen->ask(); !batch.empty() || !chosen->ended(); batch = chosen->ask()) {
       std::vector<DesignResult> results;
+      for (const DesignId id : chosen->race().ids)
+        results.push_back(evaluator.evaluate(id));
+      if (batch.empty()) {
+        chosen->tell_race(results);
+        continue;
+      }
       for (const DesignId id : batch)
         results.push_back(evaluator.evaluate(id));
       chosen->tell(results);
@@ -135,7 +141,7 @@ BENCHMARK_CAPTURE(strategy, exhaustive, "exhaustive", 0)->Unit(benchmark::kMilli
 BENCHMARK_CAPTURE(strategy, random, "random", 1000)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(strategy, lhs, "lhs", 1000)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(strategy, nsga2, "nsga2", 1000)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(strategy, halving, "halving", 0)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(strategy, racing, "racing", 0)->Unit(benchmark::kMillisecond);
 
 /// Bounds of designs of the edge space: cheap ones, and (a training step) evaluations to compare.
 void edge_bounds(benchmark::State& state) {

@@ -85,7 +85,7 @@ inline FusedStep conv_chain(std::int64_t tiles, bool training) {
   net.output(x);
   FusedStep made;
   TrainingOptions options;
-  options.loss = LossKind::mse;
+  options.loss = Mse{};
   made.step = fold_views(training ? make_training_graph(net.graph, options)
                                   : make_inference_graph(net.graph));
   made.chip = testing::make_chip({.cores = kCores,

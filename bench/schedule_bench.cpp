@@ -2,6 +2,7 @@
 // the number of tiles. Both must grow no faster than n log n.
 #include "fused_steps.hpp"
 #include "heap_peak.hpp"
+#include "schedule/schedule_alone.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/schedule/schedule.hpp"
@@ -29,11 +30,12 @@ struct Prepared {
   double bytes_per_tile = 0; ///< most heap that tiling and scheduling have in use together
 
   explicit Prepared(FusedStep step) : fused(std::move(step)) {
-    (void)schedule(fused.tiles(), fused.step, fused.chip, costs); // solves the core costs
+    (void)testing::schedule_alone(fused.tiles(), fused.step, fused.chip,
+                                  costs); // solves the core costs
     const std::size_t before = bench::heap_in_use();
     bench::reset_heap_peak();
     tiles = fused.tiles();
-    const Timeline timeline = schedule(tiles, fused.step, fused.chip, costs);
+    const Timeline timeline = testing::schedule_alone(tiles, fused.step, fused.chip, costs);
     bytes_per_tile =
         static_cast<double>(bench::heap_peak() - before) / static_cast<double>(tiles.tiles.size());
     internal_check(timeline.runs.size() == tiles.tiles.size(), "not every tile runs once");
@@ -81,7 +83,8 @@ void schedule_tiles(benchmark::State& state, Case kind) {
   const Prepared& p = prepared(kind, state.range(0));
   auto& costs = const_cast<CoreCostCache&>(p.costs); // every cost is known: nothing changes
   for (auto _ : state)
-    benchmark::DoNotOptimize(schedule(p.tiles, p.fused.step, p.fused.chip, costs).makespan);
+    benchmark::DoNotOptimize(
+        testing::schedule_alone(p.tiles, p.fused.step, p.fused.chip, costs).makespan);
   report(state, p);
 }
 

@@ -1,13 +1,36 @@
-# `cmake --install` puts the tool, the library and a package file for find_package(monet).
+# `cmake --install` puts the tool, the library, a package file for find_package(monet) with a component for each stage, and
+# the data and examples that the README's commands name; `--target package` makes a Debian package of them.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 get_property(monet_stages GLOBAL PROPERTY MONET_STAGES)
+get_property(monet_stage_needs GLOBAL PROPERTY MONET_STAGE_NEEDS)
+set(monet_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/monet)
 install(TARGETS monet RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(TARGETS ${monet_stages} monet_options EXPORT monet ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(DIRECTORY include/monet DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(EXPORT monet NAMESPACE monet:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/monet FILE monet-targets.cmake)
+install(TARGETS monet_options EXPORT monet-options)
+install(EXPORT monet-options NAMESPACE monet:: DESTINATION ${monet_package_dir} FILE monet-options-targets.cmake)
+foreach(stage ${monet_stages})
+  install(TARGETS monet_${stage} EXPORT monet-${stage} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(EXPORT monet-${stage} NAMESPACE monet:: DESTINATION ${monet_package_dir} FILE monet-${stage}-targets.cmake)
+endforeach()
+install(DIRECTORY include/monet ${CMAKE_CURRENT_BINARY_DIR}/include/monet DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+  FILES_MATCHING PATTERN *.hpp)
+install(DIRECTORY data examples DESTINATION ${CMAKE_INSTALL_DATADIR}/monet)
+install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 configure_package_config_file(cmake/monet-config.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/monet-config.cmake
-  INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/monet)
+  INSTALL_DESTINATION ${monet_package_dir})
 write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/monet-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/monet-config.cmake ${CMAKE_CURRENT_BINARY_DIR}/monet-config-version.cmake
-  DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/monet)
+  DESTINATION ${monet_package_dir})
+
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_PACKAGE_CONTACT "The authors of MONET")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "Models the training steps of neural networks on accelerators")
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON) # reads what the tool is linked with; needs dpkg-dev
+# What programs that use the library are built with.
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "cmake, g++, pkg-config, libonnx-dev, libprotobuf-dev, protobuf-compiler, libyaml-cpp-dev,\
+ libfmt-dev, nlohmann-json3-dev, coinor-libcbc-dev, libsqlite3-dev, libopenmpi-dev, openmpi-bin")
+set(CPACK_STRIP_FILES ON)
+include(CPack)

@@ -1,6 +1,6 @@
 // Core costs of --model stream-coala: whatever the bytes are, the answer is a table or an
 // InputError.
-#include "monet/schedule/stream_costs.hpp"
+#include "monet/reference/stream_costs.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,6 @@
 // Expressions and counted items in YAML, as space files have them: what expands is written as YAML
 // that reads back to the same tree.
-#include "explore/yaml_template.hpp"
+#include "explore/space/yaml_template.hpp"
 
 #include <cstdint>
 #include <cstdlib>

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 TARGET = Path(__file__).resolve().parent.parent / "src" / "hardware" / "sram_table.inc"
+NODES = ("90", "65", "45", "32", "22")
 FIGURES = ("read_pj_per_access", "write_pj_per_access", "area_mm2", "access_ns")
 
 
@@ -23,14 +24,17 @@ def exponent(value: str) -> int:
 
 
 def main() -> None:
-    lines = ["// Written by tools/make_sram_table.py: node, ports, log2 of bytes and of bits a word; read and write pJ, mm2, ns.\n"]
+    cells: dict[tuple[int, int, int], dict[str, str]] = {}
     with open(sys.argv[1], newline="", encoding="utf-8") as table:
         for row in csv.DictReader(table):
-            ports = 1 if row["rw_ports"] == "1" else 2
-            figures = ", ".join(row[name] for name in FIGURES)
-            lines.append(
-                f"{{{row['node_nm']}, {ports}, {exponent(row['size_bytes'])}, {exponent(row['word_bits'])}, {figures}}},\n"
-            )
+            key = (1 if row["rw_ports"] == "1" else 2, exponent(row["size_bytes"]), exponent(row["word_bits"]))
+            cells.setdefault(key, {})[row["node_nm"]] = ", ".join(row[name] for name in FIGURES)
+    lines = ["// Written by tools/make_sram_table.py. A row: ports, log2 of bytes and of bits a word; then of each node,\n"
+             f"// {', '.join(NODES)} nm: read and write pJ, mm2, ns. {{}}: CACTI gives none.\n"]
+    for (ports, size, word), known in sorted(cells.items()):
+        figures = [f"{{{known.get(node, '')}}}" for node in NODES]
+        padded = " ".join(f"{text + ',':41}" for text in figures[:-1])
+        lines.append(f"{{{ports}, {size}, {word:2}, {{{padded} {figures[-1]}}}}},\n")
     TARGET.write_text("".join(lines), encoding="utf-8")
 
 

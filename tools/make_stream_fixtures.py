@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Figures of the reference scheduler for tests/schedule/stream_*_test.cpp.
+"""Figures of the reference scheduler for tests/reference/stream/*_test.cpp.
 
   make_stream_fixtures.py full RUN_DIR OUT.json        one run complete: costs, tiles, link events, energies, peaks
   make_stream_fixtures.py digest OUT.json RUN_DIR...   counts, digests, latency and energies of runs

@@ -4,7 +4,7 @@
 #include "monet/base/files.hpp"
 #include "monet/report/text.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
@@ -13,6 +13,20 @@
 #include <cstdio>
 
 namespace monet::cli {
+
+namespace {
+
+/// Deeper than any result; nested values are written recursively.
+constexpr int kDeepest = 64;
+
+SourceLoc location_in(const std::string& path, const std::string& text, std::size_t byte) {
+  const std::string_view before = std::string_view(text).substr(0, byte > 0 ? byte - 1 : 0);
+  const auto line = std::count(before.begin(), before.end(), '\n') + 1;
+  const std::size_t line_begin = before.rfind('\n') + 1; // npos + 1 = 0
+  return {path, static_cast<int>(line), static_cast<int>(before.size() - line_begin + 1), {}};
+}
+
+} // namespace
 
 void print_result(std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
@@ -30,13 +44,33 @@ void print_message(std::string_view prefix, std::string_view text) {
   }
 }
 
-void write_json(const std::string& path, const nlohmann::ordered_json& json) {
+Json read_json(const std::string& path) {
+  const std::string text = read_file(path);
+  try {
+    return Json::parse(text, [&](int depth, Json::parse_event_t, Json&) {
+      if (depth > kDeepest)
+        throw InputError({path}, "is not a result: nested too deeply");
+      return true;
+    });
+  } catch (const Json::parse_error& error) {
+    throw InputError(location_in(path, text, error.byte), "is not valid JSON");
+  }
+}
+
+void write_json(const std::string& path, const Json& json) {
   const std::string text = json_text(json) + "\n";
   if (path == "-") {
     print_result(text);
   } else {
     write_file_atomically(path, text);
   }
+}
+
+void write_output(const std::string& json_path, const Json& json, std::string_view table) {
+  if (!json_path.empty())
+    write_json(json_path, json);
+  if (json_path != "-")
+    print_result(table);
 }
 
 Progress::Progress() : terminal_(::isatty(STDERR_FILENO) != 0), begin_(Clock::now()) {

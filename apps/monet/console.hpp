@@ -18,6 +18,8 @@
 
 namespace monet::cli {
 
+using Json = nlohmann::ordered_json;
+
 inline constexpr int kExitOk = 0;
 inline constexpr int kExitUsage = 2;
 inline constexpr int kExitInput = 3;
@@ -38,8 +40,12 @@ void print_result(std::string_view text);
 /// terminal.
 void print_message(std::string_view prefix, std::string_view text);
 
+/// InputError with the place where it is not JSON, or is nested deeper than any result.
+Json read_json(const std::string& path);
 /// Writes JSON to the file, or to stdout for "-".
-void write_json(const std::string& path, const nlohmann::ordered_json& json);
+void write_json(const std::string& path, const Json& json);
+/// The JSON where --json asks for it, and the table unless that has taken stdout.
+void write_output(const std::string& json_path, const Json& json, std::string_view table);
 
 /// Says on stderr what is going on, once a command takes longer than two seconds: on a terminal
 /// which stage runs, and how far a search has come; elsewhere the searches alone, every few seconds
@@ -84,15 +90,17 @@ private:
 
 /// What all subcommands share.
 struct Session {
-  StageContext context;
+  Session() {
+    context.begins = [this](std::string_view name) { progress.stage(name); };
+  }
+
+  StageContext context; ///< tells the progress display
   /// Ctrl-C. Where searches run, context.stop is null: they end by themselves, with what they have.
   const std::atomic<bool>* interrupted = nullptr;
   Progress progress;
 
-  /// run_stage() that tells the progress display.
   template <class... Functions>
   auto stage(std::string_view name, Functions&&... functions) {
-    progress.stage(name);
     return run_stage(context, name, std::forward<Functions>(functions)...);
   }
 };

@@ -1,13 +1,9 @@
 // monet: the command line. Exit codes: 0 ok, 2 usage, 3 bad input, 4 infeasible, 70 our bug, 130
 // interrupted.
-#include "commands.hpp"
+#include "commands/commands.hpp"
 #include "version.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/base/text.hpp"
-
-#include <CLI/CLI.hpp>
-#include <fmt/format.h>
 
 #include <atomic>
 #include <csignal>
@@ -57,36 +53,18 @@ int run(const Action& action) {
 
 int main(int argc, char** argv) {
   std::signal(SIGINT, on_interrupt);
-  CLI::App app{"Models one training step of a neural network on an accelerator: latency, energy "
-               "and memory."};
-  app.name("monet");
-  app.set_version_flag("--version", fmt::format("monet {} ({})", version(), git_hash()));
-  app.require_subcommand(1);
-  app.footer(
+  Command monet{"monet", "Models one training step of a neural network on an accelerator: latency, "
+                         "energy and memory."};
+  monet.footer =
       "Exit codes: 0 ok, 2 usage, 3 bad input, 4 infeasible, 70 internal error, 130 interrupted.\n"
-      "Example: monet run examples/edge_resnet18_cifar.yaml");
-  const std::vector<std::pair<std::string, Action>> actions{
-      {"run", add_run_command(app)},           {"graph", add_graph_command(app)},
-      {"core", add_core_command(app)},         {"schedule", add_schedule_command(app)},
-      {"optimise", add_optimise_command(app)}, {"explore", add_explore_command(app)},
-      {"report", add_report_command(app)}};
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    if (argc > 1 && error.get_name() == "RequiredError" && app.get_subcommands().empty()) {
-      std::vector<std::string> names;
-      for (const auto& [name, action] : actions)
-        names.push_back(name);
-      const std::string hint = monet::nearest_name_hint(argv[1], names);
-      print_message("error: ", fmt::format("'{}' is no subcommand{}", argv[1],
-                                           hint.empty() ? "; see --help" : ": " + hint));
-      return kExitUsage;
-    }
-    return app.exit(error) == 0 ? kExitOk : kExitUsage;
-  }
-  for (const auto& [name, action] : actions) {
-    if (app.got_subcommand(name))
-      return run(action);
-  }
-  return kExitUsage;
+      "Example: monet run examples/edge_resnet18_cifar.yaml";
+  add_run_command(monet);
+  add_graph_command(monet);
+  add_core_command(monet);
+  add_schedule_command(monet);
+  add_optimise_command(monet);
+  add_explore_command(monet);
+  add_report_command(monet);
+  return run_program(monet, std::string("monet ") + version() + " (" + git_hash() + ")", argc, argv,
+                     run);
 }

@@ -1,18 +1,19 @@
 #include "pipeline.hpp"
 
-#include "foreign.hpp"
-#include "network_options.hpp"
+#include "options/network_options.hpp"
 #include "version.hpp"
 
 #include "monet/base/files.hpp"
+#include "monet/base/sha512.hpp"
 #include "monet/core_cost/mapping_file.hpp"
 #include "monet/hardware/read_hardware.hpp"
-#include "monet/schedule/schedule.hpp"
 #include "monet/tiling/stacks_file.hpp"
+#include "monet/training/explain.hpp"
+#include "monet/workload/foreign.hpp"
 #include "monet/workload/onnx_writer.hpp"
 #include "monet/workload/views.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -71,32 +72,17 @@ ScheduleOptions schedule_options(const Experiment& experiment, int jobs) {
 
 namespace {
 
-ModelledStep model_step(const TrainingGraph& graph, const TrainingGraph* training,
-                        const ModelInputs& inputs, CoreCostCache& costs,
-                        const Experiment& experiment, Session& session, const std::string& what) {
-  ModelledStep step;
-  step.graph = session.stage(
+ModelledGraph model_graph(const TrainingGraph& graph, const TrainingGraph* training,
+                          const ModelInputs& inputs, CoreCostCache& costs,
+                          const Experiment& experiment, Session& session, const std::string& what) {
+  ModelledGraph made;
+  made.graph = session.stage(
       what + ": fold views", [&] { return fold_views(graph); },
       [](const TrainingGraph& folded) { verify(folded); });
-  step.tiles = session.stage(
-      what + ": tiling",
-      [&] {
-        return make_tiles(step.graph, inputs.chip,
-                          tiling_options(experiment, inputs, step.graph, training));
-      },
-      [&](const TileGraph& tiles) { verify(tiles, step.graph); });
-  const ScheduleOptions options = schedule_options(experiment, session.context.jobs);
-  step.timeline = session.stage(
-      what + ": schedule",
-      [&] {
-        try {
-          return schedule(step.tiles, step.graph, inputs.chip, costs, options);
-        } catch (const InfeasibleError& error) {
-          throw InfeasibleError(what + ": " + error.what());
-        }
-      },
-      [&](const Timeline& timeline) { verify(timeline, step.tiles, step.graph, inputs.chip); });
-  return step;
+  const StepOptions options{tiling_options(experiment, inputs, made.graph, training),
+                            schedule_options(experiment, session.context.jobs), what};
+  made.modelled = model_step(made.graph, inputs.chip, options, {costs, &session.context});
+  return made;
 }
 
 } // namespace
@@ -110,7 +96,7 @@ Provenance provenance_of(const Experiment& experiment, const Chip& chip) {
     files.push_back(experiment.mapping);
   if (!experiment.stacks.empty())
     files.push_back(experiment.stacks);
-  Provenance provenance = cli::provenance_of(files);
+  Provenance provenance = provenance_of(files);
   std::map<std::string, std::string>& options = provenance.options;
   options["mode"] = experiment.mode == TilingMode::fused ? "fused" : "layer-by-layer";
   if (experiment.mode == TilingMode::fused) {
@@ -146,13 +132,9 @@ void make_folder(const std::string& folder) {
     throw InputError({folder}, "cannot be created: " + error.message());
 }
 
-namespace {
-
 std::string path_in(const std::string& folder, const char* name) {
   return (std::filesystem::path(folder) / name).string();
 }
-
-} // namespace
 
 std::string write_result_and_report(const std::string& folder,
                                     const nlohmann::ordered_json& result) {
@@ -190,7 +172,7 @@ Provenance provenance_of(const std::vector<std::string>& files) {
     if (std::find(seen.begin(), seen.end(), path) != seen.end())
       continue;
     seen.push_back(path);
-    const std::string hash = content_hash(read_file(path));
+    const std::string hash = sha512_hex(read_file(path));
     const std::string name = std::filesystem::path(path).filename().string();
     std::string key = name; // two files of one name in different folders both count
     for (int n = 2; provenance.input_hashes.contains(key); ++n)
@@ -224,7 +206,7 @@ Model make_model(const Experiment& experiment, const ModelInputs& inputs, Sessio
         "training: graph",
         [&] { return make_training_graph(inputs.network, *experiment.training); }, check);
     model.step =
-        model_step(*model.training_graph, nullptr, inputs, costs, experiment, session, "training");
+        model_graph(*model.training_graph, nullptr, inputs, costs, experiment, session, "training");
   }
   const TrainingGraph inference = session.stage(
       "inference: graph",
@@ -233,9 +215,9 @@ Model make_model(const Experiment& experiment, const ModelInputs& inputs, Sessio
             inputs.network, experiment.training ? experiment.training->precision : Precision{});
       },
       check);
-  ModelledStep alone =
-      model_step(inference, model.training_graph ? &*model.training_graph : nullptr, inputs, costs,
-                 experiment, session, "inference");
+  ModelledGraph alone =
+      model_graph(inference, model.training_graph ? &*model.training_graph : nullptr, inputs, costs,
+                  experiment, session, "inference");
   if (is_training) {
     model.inference = std::move(alone);
   } else {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "console.hpp"
-#include "experiment.hpp"
+#include "options/experiment.hpp"
 
 #include "monet/core_cost/mapping_file.hpp"
 #include "monet/report/result.hpp"
@@ -15,20 +15,19 @@
 
 namespace monet::cli {
 
-struct ModelledStep {
+struct ModelledGraph {
   TrainingGraph graph; ///< with views folded, as it was costed
-  TileGraph tiles;
-  Timeline timeline;
+  ModelledStep modelled;
 
-  StepResult result() const { return {&graph, &tiles, &timeline}; }
+  StepResult result() const { return result_of(graph, modelled); }
 };
 
 struct Model {
   Chip chip;
   std::optional<TrainingGraph>
       training_graph; ///< with its views, for export; none for inference only
-  ModelledStep step;
-  std::optional<ModelledStep> inference; ///< beside a training step
+  ModelledGraph step;
+  std::optional<ModelledGraph> inference; ///< beside a training step
   Provenance provenance;
 
   nlohmann::ordered_json json(const std::string& name) const;
@@ -58,6 +57,7 @@ Provenance provenance_of(const Experiment& experiment, const Chip& chip);
 
 /// InputError where it cannot be made; no error where it is there.
 void make_folder(const std::string& folder);
+std::string path_in(const std::string& folder, const char* name);
 
 /// result.json, report.html and trace.json of a step. Makes the folder; returns the report's path.
 std::string write_result_and_report(const std::string& folder,

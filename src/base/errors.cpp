@@ -1,6 +1,6 @@
 #include "monet/base/errors.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace monet {
 

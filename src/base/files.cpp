@@ -2,7 +2,7 @@
 
 #include "monet/base/errors.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -92,15 +92,6 @@ void write_file_atomically(const std::string& path, std::string_view contents) {
     fs::remove(aside, ignored);
     fail_to_write(path, doing, reason);
   }
-}
-
-std::string content_hash(std::string_view bytes) {
-  std::uint64_t hash = 0xcbf29ce484222325ULL;
-  for (const char c : bytes) {
-    hash ^= static_cast<unsigned char>(c);
-    hash *= 0x100000001b3ULL;
-  }
-  return fmt::format("{:016x}", hash);
 }
 
 std::string resolve_beside(const std::string& file, const std::string& path) {

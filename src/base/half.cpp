@@ -1,4 +1,4 @@
-#include "monet/base/half.hpp"
+#include "base/shared/half.hpp"
 
 #include <cmath>
 #include <limits>

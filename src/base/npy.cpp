@@ -3,9 +3,9 @@
 #include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
-#include "monet/base/half.hpp"
+#include "base/shared/half.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <bit>
 #include <charconv>

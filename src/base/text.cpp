@@ -1,6 +1,6 @@
 #include "monet/base/text.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
@@ -26,6 +26,13 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 } // namespace
+
+std::string_view trimmed(std::string_view text) {
+  const auto first = text.find_first_not_of(" \t");
+  if (first == std::string_view::npos)
+    return {};
+  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
 
 std::string nearest_name_hint(std::string_view name, std::span<const std::string> candidates) {
   constexpr std::size_t kLongestName =

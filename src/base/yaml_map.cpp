@@ -1,7 +1,7 @@
 #include "monet/base/text.hpp"
 #include "monet/base/yaml.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
@@ -185,36 +185,31 @@ std::optional<std::string> as_string(const YamlNode& node, ProblemList& problems
   return std::nullopt;
 }
 
+namespace {
+
+/// The items of a list that `read` takes; none where there is nothing.
+template <class Read>
+auto read_list(const YamlNode& node, ProblemList& problems, std::string_view what, Read read) {
+  std::vector<typename decltype(read(node, problems))::value_type> list;
+  if (node.kind != YamlNode::Kind::sequence && node.kind != YamlNode::Kind::null)
+    expected(node, problems, what);
+  for (const YamlNode& item : node.items) {
+    if (auto value = read(item, problems))
+      list.push_back(std::move(*value));
+  }
+  return list;
+}
+
+} // namespace
+
 std::vector<std::string> as_strings(const YamlNode& node, ProblemList& problems, bool scalar_ok) {
-  std::vector<std::string> strings;
   if (scalar_ok && node.kind == YamlNode::Kind::scalar)
     return {node.scalar};
-  if (node.kind == YamlNode::Kind::null)
-    return strings;
-  if (node.kind != YamlNode::Kind::sequence) {
-    expected(node, problems, "a list");
-    return strings;
-  }
-  for (const YamlNode& item : node.items) {
-    if (auto text = as_string(item, problems))
-      strings.push_back(std::move(*text));
-  }
-  return strings;
+  return read_list(node, problems, "a list", as_string);
 }
 
 std::vector<std::int64_t> as_integers(const YamlNode& node, ProblemList& problems) {
-  std::vector<std::int64_t> integers;
-  if (node.kind == YamlNode::Kind::null)
-    return integers;
-  if (node.kind != YamlNode::Kind::sequence) {
-    expected(node, problems, "a list of integers");
-    return integers;
-  }
-  for (const YamlNode& item : node.items) {
-    if (const auto value = as_integer(item, problems))
-      integers.push_back(*value);
-  }
-  return integers;
+  return read_list(node, problems, "a list of integers", as_integer);
 }
 
 YamlMap::YamlMap(const YamlNode& node, ProblemList& problems, Duplicates duplicates)
@@ -259,52 +254,47 @@ const YamlNode* YamlMap::require(std::string_view key) {
 
 namespace {
 
-/// Reads one value and says in its problems which key it belongs to.
-template <class Read>
-auto read_value(const YamlNode& node, std::string_view key, ProblemList& problems, Read read) {
+/// Reads one value, where there is one, and says in its problems which key it belongs to.
+template <class Value, class Read>
+Value value_or(const YamlNode* node, std::string_view key, ProblemList& problems, Read read,
+               Value fallback) {
+  if (node == nullptr)
+    return fallback;
   ProblemList own;
-  auto value = read(node, own);
-  for (const InputProblem& problem : own.problems()) {
+  const auto value = read(*node, own);
+  for (const InputProblem& problem : own.problems())
     problems.add(problem.where, fmt::format("key '{}': {}", key, problem.what), problem.hint);
-  }
-  return value;
+  return value.value_or(std::move(fallback));
 }
 
 } // namespace
 
 std::int64_t YamlMap::require_integer(std::string_view key, std::int64_t fallback) {
-  const YamlNode* value = require(key);
-  return value ? read_value(*value, key, *problems_, as_integer).value_or(fallback) : fallback;
+  return value_or(require(key), key, *problems_, as_integer, fallback);
 }
 
 double YamlMap::require_number(std::string_view key, double fallback) {
-  const YamlNode* value = require(key);
-  return value ? read_value(*value, key, *problems_, as_number).value_or(fallback) : fallback;
+  return value_or(require(key), key, *problems_, as_number, fallback);
 }
 
 std::string YamlMap::require_string(std::string_view key) {
-  const YamlNode* value = require(key);
-  return value ? read_value(*value, key, *problems_, as_string).value_or("") : "";
+  return value_or(require(key), key, *problems_, as_string, std::string());
 }
 
 std::int64_t YamlMap::integer_or(std::string_view key, std::int64_t fallback) {
-  const YamlNode* value = find(key);
-  return value ? read_value(*value, key, *problems_, as_integer).value_or(fallback) : fallback;
+  return value_or(find(key), key, *problems_, as_integer, fallback);
 }
 
 double YamlMap::number_or(std::string_view key, double fallback) {
-  const YamlNode* value = find(key);
-  return value ? read_value(*value, key, *problems_, as_number).value_or(fallback) : fallback;
+  return value_or(find(key), key, *problems_, as_number, fallback);
 }
 
 bool YamlMap::boolean_or(std::string_view key, bool fallback) {
-  const YamlNode* value = find(key);
-  return value ? read_value(*value, key, *problems_, as_boolean).value_or(fallback) : fallback;
+  return value_or(find(key), key, *problems_, as_boolean, fallback);
 }
 
 std::string YamlMap::string_or(std::string_view key, const std::string& fallback) {
-  const YamlNode* value = find(key);
-  return value ? read_value(*value, key, *problems_, as_string).value_or(fallback) : fallback;
+  return value_or(find(key), key, *problems_, as_string, fallback);
 }
 
 void YamlMap::ignore(std::string_view key) {

@@ -4,7 +4,7 @@
 #include "monet/base/files.hpp"
 #include "monet/base/yaml.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 

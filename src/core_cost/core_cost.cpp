@@ -1,6 +1,8 @@
 #include "monet/core_cost/core_cost.hpp"
 
-#include "input_gradient.hpp"
+#include "core_cost/scatter/input_gradient.hpp"
+
+#include "monet/base/errors.hpp"
 
 #include <algorithm>
 #include <array>
@@ -43,8 +45,9 @@ std::pair<double, double> merit(Objective objective, double latency, double ener
     return {energy, latency};
   case Objective::edp:
     return {latency * energy, 0};
+  default:
+    throw InternalError("no objective of a mapping on a core");
   }
-  return {};
 }
 
 bool streams(const CoreProblem& problem) {

@@ -1,4 +1,4 @@
-#include "input_gradient.hpp"
+#include "core_cost/scatter/input_gradient.hpp"
 
 #include "monet/core_cost/core_cost.hpp"
 #include "monet/core_cost/front.hpp"

@@ -1,41 +1,22 @@
 #include "monet/core_cost/front.hpp"
 
-#include "input_gradient.hpp"
-#include "mapping_search.hpp"
+#include "base/shared/pareto.hpp"
+#include "core_cost/scatter/input_gradient.hpp"
+#include "core_cost/search/mapping_search.hpp"
 
 #include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <bit>
 #include <exception>
-#include <tuple>
 #include <utility>
 
 namespace monet {
 
 namespace {
-
-bool no_worse(const FrontPoint& a, const FrontPoint& b) {
-  return a.latency <= b.latency && a.energy <= b.energy && a.footprint <= b.footprint;
-}
-
-/// Keeps what nothing beats; of equals the first.
-std::vector<FrontPoint> not_dominated(std::vector<FrontPoint> points) {
-  std::stable_sort(points.begin(), points.end(), [](const FrontPoint& a, const FrontPoint& b) {
-    return std::tie(a.latency, a.energy, a.footprint) < std::tie(b.latency, b.energy, b.footprint);
-  });
-  std::vector<FrontPoint> front;
-  for (FrontPoint& point : points) {
-    const bool beaten = std::any_of(front.begin(), front.end(),
-                                    [&](const FrontPoint& kept) { return no_worse(kept, point); });
-    if (!beaten)
-      front.push_back(std::move(point));
-  }
-  return front;
-}
 
 /// All sets of operands to stream: the marked ones always, fewer others first.
 std::vector<CoreProblem> streaming_sets(const CoreProblem& problem, const FrontOptions& front) {
@@ -128,7 +109,13 @@ std::vector<FrontPoint> core_cost_front(const CoreProblem& problem, const Core& 
   }
   if (points.empty())
     std::rethrow_exception(failure);
-  return not_dominated(std::move(points));
+  std::vector<Objectives> figures;
+  for (const FrontPoint& point : points)
+    figures.push_back({point.latency, point.energy, static_cast<double>(point.footprint.value)});
+  std::vector<FrontPoint> kept;
+  for (const std::size_t i : non_dominated(figures))
+    kept.push_back(std::move(points[i]));
+  return kept;
 }
 
 } // namespace monet

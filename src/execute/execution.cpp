@@ -1,10 +1,10 @@
-#include "execute/kernel.hpp"
+#include "execute/kernels/kernel.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/execute/execute.hpp"
 #include "monet/workload/operators.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

@@ -3,8 +3,6 @@
 #include "monet/execute/execute.hpp"
 #include "monet/execute/generator.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -1,5 +1,7 @@
 #include "monet/execute/generator.hpp"
 
+#include "base/shared/fnv1a.hpp"
+
 #include "monet/base/rng.hpp"
 
 namespace monet {
@@ -8,19 +10,10 @@ namespace {
 
 constexpr std::uint64_t kGolden = 0x9E3779B97F4A7C15U;
 
-std::uint64_t hash_of(std::string_view name) {
-  std::uint64_t hash = 0xCBF29CE484222325U;
-  for (const char c : name) {
-    hash ^= static_cast<unsigned char>(c);
-    hash *= 0x100000001B3U;
-  }
-  return hash;
-}
-
 } // namespace
 
 NumberGenerator::NumberGenerator(std::string_view name, std::uint64_t seed)
-    : key_(hash_of(name) ^ (seed * kGolden)) {}
+    : key_(fnv1a(name) ^ (seed * kGolden)) {}
 
 std::uint64_t NumberGenerator::raw(std::uint64_t i) const {
   return random_bits(key_, i);

@@ -2,7 +2,7 @@
 
 #include "monet/base/errors.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <limits>
@@ -21,13 +21,6 @@ struct Step {
   std::size_t before = 0;
   LinkId link;
 };
-
-bool shares_memory(const Chip& chip, CoreId a, CoreId b) {
-  return std::any_of(chip.shared_memory.begin(), chip.shared_memory.end(), [&](const auto& group) {
-    return std::find(group.begin(), group.end(), a) != group.end() &&
-           std::find(group.begin(), group.end(), b) != group.end();
-  });
-}
 
 /// Whether the link takes data from one of its cores to another of them.
 bool carries(const Chip& chip, const Link& link, CoreId from, CoreId to) {
@@ -144,14 +137,6 @@ private:
   std::vector<bool> exhausted_;
 };
 
-/// Whether the core's outermost memory is one that it has from a core before it.
-bool shares_earlier(const Chip& chip, CoreId core) {
-  return std::any_of(chip.shared_memory.begin(), chip.shared_memory.end(), [&](const auto& group) {
-    return std::find(group.begin(), group.end(), core) != group.end() &&
-           *std::min_element(group.begin(), group.end()) < core;
-  });
-}
-
 /// Of one instance in a cycle in which every port moves a full word, with leakage.
 double port_energy_pj(const Memory& memory) {
   double energy = memory.leakage_pj_per_cycle;
@@ -170,15 +155,24 @@ const std::vector<LinkId>& Chip::route(CoreId from, CoreId to) const {
   return routes.at(from.index()).at(to.index());
 }
 
+CoreId Chip::memory_of(CoreId core) const {
+  CoreId first = core;
+  for (const auto& group : shared_memory) {
+    if (std::find(group.begin(), group.end(), core) != group.end())
+      first = std::min(first, *std::min_element(group.begin(), group.end()));
+  }
+  return first == core ? core : memory_of(first); // groups may overlap
+}
+
 bool Chip::connected(CoreId from, CoreId to) const {
-  return from == to || shares_memory(*this, from, to) || !route(from, to).empty();
+  return memory_of(from) == memory_of(to) || !route(from, to).empty();
 }
 
 double Chip::area_mm2() const {
   double area = 0;
   for (std::size_t i = 0; i < compute_cores(); ++i) {
     area += cores[i].area_mm2();
-    if (shares_earlier(*this, CoreId(i))) {
+    if (memory_of(CoreId(i)) != CoreId(i)) {
       const Memory& top = cores[i].memories.back();
       area -= top.area_mm2 * static_cast<double>(instances(cores[i], top));
     }
@@ -196,7 +190,7 @@ std::optional<double> peak_power_w(const Chip& chip) {
       picojoules += core.mac_energy_pj * static_cast<double>(core.lanes());
     for (std::size_t m = 0; m < core.memories.size(); ++m) {
       const Memory& memory = core.memories[m];
-      if (m + 1 == core.memories.size() && shares_earlier(chip, CoreId(i)))
+      if (m + 1 == core.memories.size() && chip.memory_of(CoreId(i)) != CoreId(i))
         continue;
       const std::int64_t count = i < chip.compute_cores() ? instances(core, memory) : 1;
       picojoules += port_energy_pj(memory) * static_cast<double>(count);
@@ -210,6 +204,17 @@ std::optional<double> peak_power_w(const Chip& chip) {
   return picojoules * kJoules * chip.frequency_hz;
 }
 
+double leakage_per_cycle(const Chip& chip, CoreId id) {
+  const Core& core = chip.cores[id.index()];
+  double per_cycle = 0;
+  const std::size_t own = core.memories.size() - (chip.memory_of(id) != id ? 1 : 0);
+  for (std::size_t m = 0; m < own; ++m) {
+    const Memory& memory = core.memories[m];
+    per_cycle += memory.leakage_pj_per_cycle * static_cast<double>(instances(core, memory));
+  }
+  return per_cycle;
+}
+
 void make_routes(Chip& chip) {
   const std::size_t count = chip.cores.size();
   chip.routes.assign(count, std::vector<std::vector<LinkId>>(count));
@@ -217,7 +222,7 @@ void make_routes(Chip& chip) {
   for (std::size_t from = 0; from < count; ++from) {
     search.run(CoreId(from), {});
     for (std::size_t to = 0; to < count; ++to) {
-      if (to != from && !shares_memory(chip, CoreId(from), CoreId(to)))
+      if (chip.memory_of(CoreId(from)) != chip.memory_of(CoreId(to)))
         chip.routes[from][to] = search.route(CoreId(from), CoreId(to));
     }
   }

@@ -4,6 +4,17 @@
 
 namespace monet {
 
+std::string_view name_of(MemoryOperand operand) {
+  static constexpr std::array<std::string_view, kMemoryOperands> kNames{"I1", "I2", "O"};
+  return kNames.at(static_cast<std::size_t>(operand));
+}
+
+std::string_view name_of(CoreKind kind) {
+  static constexpr std::array<std::string_view, kCoreKinds> kNames{"array", "vector", "pooling",
+                                                                   "offchip"};
+  return kNames.at(static_cast<std::size_t>(kind));
+}
+
 std::int64_t Core::lanes() const {
   std::int64_t product = 1;
   for (const ArrayDim& dim : array)

@@ -4,16 +4,14 @@
 #include "hardware/memory_reader.hpp"
 #include "hardware/pricing.hpp"
 
-#include "monet/base/checked.hpp"
 #include "monet/base/files.hpp"
 #include "monet/base/text.hpp"
 #include "monet/hardware/arithmetic_model.hpp"
 #include "monet/hardware/read_hardware.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 
 namespace monet {
 
@@ -23,13 +21,6 @@ constexpr std::int64_t kMaxArraySize = 1 << 20;
 constexpr std::int64_t kMaxLanes = 1 << 30;
 constexpr std::size_t kMaxArrayDims = 8;
 constexpr std::size_t kMaxMemories = 32;
-
-std::string trim(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos)
-    return {};
-  return std::string(text.substr(first, text.find_last_not_of(" \t") - first + 1));
-}
 
 /// The name of a number format that our model of arithmetic knows; else empty.
 std::string read_format(YamlMap& map, const char* key, ProblemList& problems) {
@@ -86,7 +77,7 @@ void read_array(const YamlNode& node, ProblemList& problems, bool offchip, Core&
                    fmt::format("array size {} is not between 1 and {}", extents[i], kMaxArraySize));
     }
     const auto same = [&](const ArrayDim& dim) { return dim.name == dims[i]; };
-    if (std::any_of(core.array.begin(), core.array.end(), same)) {
+    if (std::ranges::any_of(core.array, same)) {
       problems.add(names->items[i].where, "array dimension '" + dims[i] + "' is listed twice");
     }
     core.array.push_back({dims[i], std::max<std::int64_t>(extents[i], 1)});
@@ -105,8 +96,7 @@ CoreKind inferred_kind(const Core& core) {
         return CoreKind::pooling;
     }
   }
-  const auto wide = std::count_if(core.array.begin(), core.array.end(),
-                                  [](const ArrayDim& d) { return d.size > 1; });
+  const auto wide = std::ranges::count_if(core.array, [](const ArrayDim& d) { return d.size > 1; });
   return wide <= 1 ? CoreKind::vector : CoreKind::array;
 }
 
@@ -115,17 +105,15 @@ void read_kind(YamlMap& map, ProblemList& problems, bool offchip, Core& core) {
   core.kind = offchip ? CoreKind::offchip : inferred_kind(core);
   if (given == nullptr)
     return;
-  const std::array<std::pair<std::string, CoreKind>, 4> kinds{{{"array", CoreKind::array},
-                                                               {"vector", CoreKind::vector},
-                                                               {"pooling", CoreKind::pooling},
-                                                               {"offchip", CoreKind::offchip}}};
-  for (const auto& [name, kind] : kinds) {
-    if (given->scalar != name)
-      continue;
-    core.kind = kind;
-    return;
+  std::vector<std::string> names;
+  for (int i = 0; i < kCoreKinds; ++i) {
+    const auto kind = static_cast<CoreKind>(i);
+    names.emplace_back(name_of(kind));
+    if (given->scalar == names.back()) {
+      core.kind = kind;
+      return;
+    }
   }
-  const std::vector<std::string> names{"array", "vector", "pooling", "offchip"};
   problems.add(given->where,
                "unknown kind '" + given->scalar + "': array, vector, pooling or offchip",
                nearest_name_hint(given->scalar, names));
@@ -160,12 +148,12 @@ std::optional<Unrolling> parse_unrolling(const YamlNode& node, ProblemList& prob
   } else if (node.kind == YamlNode::Kind::scalar && comma != std::string::npos) { // "K, 32"
     YamlNode number = node;
     number.quoted = false;
-    number.scalar = trim(std::string_view(text).substr(comma + 1));
+    number.scalar = trimmed(std::string_view(text).substr(comma + 1));
     const auto factor = as_integer(number, problems);
     if (!factor)
       return std::nullopt;
     if (*factor >= 1 && comma > 0)
-      return Unrolling{trim(std::string_view(text).substr(0, comma)), *factor};
+      return Unrolling{std::string(trimmed(std::string_view(text).substr(0, comma))), *factor};
   }
   problems.add(node.where, "expected a layer dimension and a factor of at least 1, like 'K, 32'");
   return std::nullopt;
@@ -193,10 +181,6 @@ parse_dataflow(const YamlNode& node, const std::vector<ArrayDim>& array, Problem
 }
 
 namespace {
-
-std::string_view name_of(MemoryOperand operand) {
-  return operand == MemoryOperand::I1 ? "I1" : operand == MemoryOperand::I2 ? "I2" : "O";
-}
 
 /// Inputs come down through every level that holds them; outputs enter from below and leave
 /// upwards.

@@ -5,7 +5,7 @@
 #include "monet/base/errors.hpp"
 #include "monet/hardware/technology.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
@@ -16,7 +16,6 @@ namespace monet {
 
 namespace {
 
-constexpr std::array<int, 5> kNodes{90, 65, 45, 32, 22};
 constexpr int kReferenceNode = 45; // complete; what the coarse nodes are filled from
 // The model's grids, in powers of two: 1 bit to 1 GiB, words of 1 to 65536 bits.
 constexpr int kFirstSize = -3;
@@ -183,7 +182,7 @@ const std::vector<std::array<NodeModel, 2>>& models() {
     std::vector<std::array<NodeModel, 2>> made;
     const std::array<SramTable, 2> reference{SramTable(sram_points(), kReferenceNode, 1),
                                              SramTable(sram_points(), kReferenceNode, 2)};
-    for (const int node : kNodes) {
+    for (const int node : kSramNodes) {
       const auto model = [&](int ports) {
         const SramTable& complete = reference.at(static_cast<std::size_t>(ports - 1));
         return NodeModel(node == 22 || node == kReferenceNode
@@ -205,13 +204,13 @@ struct NodeShare {
 };
 
 NodeShare share_of(double node_nm) {
-  if (node_nm <= kNodes.back())
-    return {kNodes.size() - 1, kNodes.size() - 1, 0};
+  if (node_nm <= kSramNodes.back())
+    return {kSramNodes.size() - 1, kSramNodes.size() - 1, 0};
   std::size_t i = 0;
-  while (node_nm <= kNodes[i + 1])
+  while (node_nm <= kSramNodes[i + 1])
     ++i;
-  const double from = kNodes[i];
-  return {i, i + 1, std::log(node_nm / from) / std::log(kNodes[i + 1] / from)};
+  const double from = kSramNodes[i];
+  return {i, i + 1, std::log(node_nm / from) / std::log(kSramNodes[i + 1] / from)};
 }
 
 using Grids = std::vector<LogGrid> NodeModel::*;

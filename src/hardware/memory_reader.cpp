@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 
 namespace monet {
 
@@ -24,13 +23,6 @@ constexpr std::array<std::pair<std::string_view, MemoryOperand>, kMemoryOperands
     {{"I1", MemoryOperand::I1}, {"I2", MemoryOperand::I2}, {"O", MemoryOperand::O}}};
 constexpr std::array<std::pair<std::string_view, Direction>, kDirections> kDirectionNames{
     {{"fh", Direction::fh}, {"tl", Direction::tl}, {"fl", Direction::fl}, {"th", Direction::th}}};
-
-std::string_view trimmed(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos)
-    return {};
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
 
 /// A port that a direction may use: data leave through read ports and enter through write ports.
 bool allows(PortType type, Direction direction) {
@@ -83,6 +75,10 @@ std::int64_t positive(YamlMap& map, const char* key, std::int64_t most, ProblemL
   return 1;
 }
 
+std::int64_t width_or(YamlMap& map, const char* key, std::int64_t fallback, ProblemList& problems) {
+  return map.has(key) ? positive(map, key, kMaxWidth, problems) : fallback;
+}
+
 std::optional<PortType> parse_port_type(const YamlNode& node, ProblemList& problems) {
   if (node.scalar == "read")
     return PortType::read;
@@ -104,9 +100,7 @@ void read_named_ports(const YamlNode& list, Memory& memory, ProblemList& problem
       port.type = parse_port_type(*type, problems).value_or(PortType::read_write);
     }
     port.bandwidth_max = positive(map, "bandwidth_max", kMaxWidth, problems);
-    port.bandwidth_min = map.has("bandwidth_min")
-                             ? positive(map, "bandwidth_min", kMaxWidth, problems)
-                             : port.bandwidth_max;
+    port.bandwidth_min = width_or(map, "bandwidth_min", port.bandwidth_max, problems);
     if (port.bandwidth_min > port.bandwidth_max) {
       problems.add(item.where, fmt::format("bandwidth_min {} is above bandwidth_max {}",
                                            port.bandwidth_min, port.bandwidth_max));
@@ -130,12 +124,8 @@ void read_named_ports(const YamlNode& list, Memory& memory, ProblemList& problem
 void make_counted_ports(YamlMap& map, Memory& memory, ProblemList& problems) {
   const std::int64_t read_width = positive(map, "r_bw", kMaxWidth, problems);
   const std::int64_t write_width = positive(map, "w_bw", kMaxWidth, problems);
-  const std::int64_t read_min = map.has("min_r_granularity")
-                                    ? positive(map, "min_r_granularity", kMaxWidth, problems)
-                                    : read_width;
-  const std::int64_t write_min = map.has("min_w_granularity")
-                                     ? positive(map, "min_w_granularity", kMaxWidth, problems)
-                                     : write_width;
+  const std::int64_t read_min = width_or(map, "min_r_granularity", read_width, problems);
+  const std::int64_t write_min = width_or(map, "min_w_granularity", write_width, problems);
   const auto make = [&](const char* key, const char* prefix, PortType type, std::int64_t width,
                         std::int64_t least) {
     const std::int64_t count = map.integer_or(key, 0);
@@ -173,7 +163,7 @@ void assign_counted_ports(const YamlNode& list, Memory& memory, ProblemList& pro
       const YamlNode* wanted = map.find(key);
       if (wanted == nullptr || wanted->kind == YamlNode::Kind::null)
         continue;
-      const auto found = std::find(names.begin(), names.end(), wanted->scalar);
+      const auto found = std::ranges::find(names, wanted->scalar);
       if (found == names.end()) {
         problems.add(wanted->where,
                      "no port is called '" + wanted->scalar + "' (see r_port, w_port, rw_port)",
@@ -195,8 +185,7 @@ void read_operands(YamlMap& map, Memory& memory, ProblemList& problems) {
     const auto operand = parse_memory_operand(name, list->where, problems);
     if (!operand)
       continue;
-    if (std::find(memory.operands.begin(), memory.operands.end(), *operand) !=
-        memory.operands.end()) {
+    if (std::ranges::find(memory.operands, *operand) != memory.operands.end()) {
       problems.add(list->where, "operand '" + name + "' is listed twice");
       continue;
     }
@@ -216,7 +205,7 @@ void read_served_dimensions(YamlMap& map, const std::vector<ArrayDim>& array, Me
   for (const ArrayDim& dim : array)
     names.push_back(dim.name);
   for (const std::string& name : as_strings(*list, problems)) {
-    const auto found = std::find(names.begin(), names.end(), name);
+    const auto found = std::ranges::find(names, name);
     if (found == names.end()) {
       problems.add(list->where, "'" + name + "' is no dimension of the operational array",
                    nearest_name_hint(name, names));
@@ -229,8 +218,7 @@ void read_served_dimensions(YamlMap& map, const std::vector<ArrayDim>& array, Me
 void require_used_ports(const Memory& memory, const SourceLoc& where, ProblemList& problems) {
   for (const MemoryPort& port : memory.ports) {
     for (const PortUse& use : port.allocation) {
-      if (std::find(memory.operands.begin(), memory.operands.end(), use.operand) ==
-          memory.operands.end()) {
+      if (std::ranges::find(memory.operands, use.operand) == memory.operands.end()) {
         problems.add(
             where, fmt::format("port '{}' serves an operand the memory does not hold", port.name));
         return;

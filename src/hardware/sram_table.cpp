@@ -1,7 +1,5 @@
 #include "hardware/sram_table.hpp"
 
-#include "monet/base/errors.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -11,24 +9,21 @@ namespace monet {
 
 namespace {
 
-constexpr SramPoint kPoints[] = {
+struct Row {
+  int ports, log2_bytes, log2_word_bits;
+  double nodes[kSramNodes.size()][kSramFigures]; ///< all zero: not known
+};
+
+constexpr Row kRows[] = {
 #include "hardware/sram_table.inc"
 };
 
 constexpr double kHole = std::numeric_limits<double>::quiet_NaN();
 
 double figure_of(const SramPoint& point, SramFigure figure) {
-  switch (figure) {
-  case SramFigure::read_pj:
-    return point.read_pj;
-  case SramFigure::write_pj:
-    return point.write_pj;
-  case SramFigure::area_mm2:
-    return point.area_mm2;
-  case SramFigure::access_ns:
-    return point.access_ns;
-  }
-  throw InternalError("no such figure of an SRAM");
+  constexpr std::array<double SramPoint::*, kSramFigures> kOf{
+      &SramPoint::read_pj, &SramPoint::write_pj, &SramPoint::area_mm2, &SramPoint::access_ns};
+  return point.*kOf.at(static_cast<std::size_t>(figure));
 }
 
 bool shallow(int size, int word) {
@@ -97,7 +92,19 @@ void add_reference(LogGrid& grid, const LogGrid& reference, double sign) {
 } // namespace
 
 std::span<const SramPoint> sram_points() {
-  return kPoints;
+  static const std::vector<SramPoint> points = [] {
+    std::vector<SramPoint> known;
+    for (const Row& row : kRows) {
+      for (std::size_t n = 0; n < kSramNodes.size(); ++n) {
+        const auto& [read, write, area, access] = row.nodes[n];
+        if (access > 0)
+          known.push_back({kSramNodes[n], row.ports, row.log2_bytes, row.log2_word_bits, read,
+                           write, area, access});
+      }
+    }
+    return known;
+  }();
+  return points;
 }
 
 LogGrid::LogGrid(int first_size, int sizes, int first_word, int words)

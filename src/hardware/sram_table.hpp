@@ -8,6 +8,8 @@
 
 namespace monet {
 
+inline constexpr std::array<int, 5> kSramNodes{90, 65, 45, 32, 22};
+
 /// One run of CACTI.
 struct SramPoint {
   int node_nm = 0;

@@ -8,13 +8,12 @@
 #include "monet/hardware/memory_model.hpp"
 #include "monet/hardware/read_hardware.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <filesystem>
-#include <limits>
 #include <list>
 #include <map>
 
@@ -33,14 +32,6 @@ struct LinkDefaults {
   std::int64_t bandwidth = 0;
   double energy_per_cycle = 0;
 };
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t'))
-    text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t'))
-    text.remove_suffix(1);
-  return text;
-}
 
 std::optional<std::size_t> parse_index(std::string_view text) {
   std::size_t value = 0;
@@ -73,7 +64,7 @@ std::vector<CoreId> parse_ids(const YamlNode& node, std::size_t cores, std::size
                    fmt::format("'{}' is no core: ids are 0 to {}", part.substr(0, 20), cores - 1));
       return {};
     }
-    if (std::find(ids.begin(), ids.end(), CoreId(*index)) != ids.end()) {
+    if (std::ranges::find(ids, CoreId(*index)) != ids.end()) {
       problems.add(node.where, fmt::format("core {} is named twice", *index));
       return {};
     }
@@ -173,7 +164,7 @@ void add_offchip_links(Chip& chip) {
   if (!chip.offchip || chip.compute_cores() == 0)
     return;
   for (const Link& link : chip.links) {
-    if (std::find(link.cores.begin(), link.cores.end(), *chip.offchip) != link.cores.end())
+    if (std::ranges::find(link.cores, *chip.offchip) != link.cores.end())
       return;
   }
   const OffchipPort port = offchip_port(chip);
@@ -312,12 +303,12 @@ void require_operand_memories(const Chip& chip, const YamlNode& root, ProblemLis
     const Core& core = chip.cores[i];
     if (core.memories.empty())
       continue; // reported already
-    for (const auto& [operand, name] :
-         {std::pair{MemoryOperand::I1, "I1"}, std::pair{MemoryOperand::O, "O"}}) {
+    for (const MemoryOperand operand : {MemoryOperand::I1, MemoryOperand::O}) {
       if (core.top(operand) != nullptr)
         continue;
-      problems.add({core.origin.empty() ? root.where.origin : core.origin},
-                   fmt::format("core '{}' has no memory for operand {}", core.name, name));
+      problems.add(
+          {core.origin.empty() ? root.where.origin : core.origin},
+          fmt::format("core '{}' has no memory for operand {}", core.name, name_of(operand)));
     }
   }
 }
@@ -348,8 +339,7 @@ void require_channels(const Chip& chip, ProblemList& problems) {
 }
 
 bool is_system_file(const YamlNode& root) {
-  return std::any_of(root.entries.begin(), root.entries.end(),
-                     [](const auto& entry) { return entry.key == "cores"; });
+  return std::ranges::any_of(root.entries, [](const auto& entry) { return entry.key == "cores"; });
 }
 
 double frequency_of(YamlMap& map, ProblemList& problems) {

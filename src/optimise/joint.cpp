@@ -7,12 +7,10 @@
 #include "monet/optimise/fusion.hpp"
 #include "monet/optimise/recompute_search.hpp"
 #include "monet/optimise/step_bounds.hpp"
-#include "monet/schedule/bounds.hpp"
 #include "monet/tiling/allocation.hpp"
 #include "monet/training/insert_recompute.hpp"
-#include "monet/training/liveness.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
@@ -67,7 +65,7 @@ public:
   }
 
 private:
-  using Tried = std::pair<Variant, JointTrial>;
+  using Tried = std::pair<Variant, StepFigures>;
 
   bool interrupted() {
     result_.found.interrupted = result_.found.interrupted || control_.interrupted();
@@ -115,35 +113,19 @@ private:
     point.allocation = variant.allocation;
     point.tiling = tiling_of(variant);
     point.priority = variant.priority;
-    point.tiles = make_tiles(*point.step, chip_, point.tiling);
-    point.timeline = schedule(point.tiles, *point.step, chip_, costs_, schedule_of(variant));
-    const JointTrial figures = figures_of(point);
-    point.value = figures.value;
-    point.peak_bytes = figures.peak_bytes;
+    point.modelled =
+        model_step(*point.step, chip_, {point.tiling, schedule_of(variant), {}}, {costs_});
     return point;
   }
 
-  JointTrial figures_of(const JointPoint& point) const {
-    const OffchipTotals traffic = offchip_traffic(point.timeline, chip_);
-    JointTrial trial;
-    trial.name = point.name;
-    trial.latency = point.timeline.makespan.value;
-    trial.energy_pj = energy_of(point.timeline).total().picojoules().value;
-    trial.dram_bits = (traffic.read + traffic.written).value;
-    trial.peak_bytes = total(point.timeline.peak.live);
-    trial.stored_bytes = point.step->stored_bytes;
-    trial.value = value_of(options_.objective, trial.latency, trial.energy_pj, trial.dram_bits);
-    return trial;
-  }
-
   void note(const JointPoint& base) {
-    tried_.emplace_back(base_variant(), figures_of(base));
+    tried_.emplace_back(base_variant(), base.modelled.figures);
     tell();
   }
 
   void set_budget() {
     if (options_.budget)
-      result_.budget_bytes = options_.budget(result_.base.peak_bytes);
+      result_.budget_bytes = options_.budget(result_.base.modelled.figures.peak_memory_bytes);
   }
 
   /// With recomputation and any halo, every operator runs at least once, every operand that nobody
@@ -181,12 +163,12 @@ private:
 
   /// Models all of them; those that cannot be scheduled, or come too late, are left out.
   void try_each(const std::vector<Variant>& variants) {
-    std::vector<std::optional<JointTrial>> trials(variants.size());
+    std::vector<std::optional<StepFigures>> trials(variants.size());
     parallel_for(variants.size(), control_.jobs, [&](std::size_t i) {
       if (control_.interrupted())
         return;
       try {
-        trials[i] = figures_of(model(variants[i]));
+        trials[i] = model(variants[i]).modelled.figures;
       } catch (const InfeasibleError&) { // something does not fit this way
       }
     });
@@ -199,13 +181,13 @@ private:
   }
 
   void tell() const {
-    const JointTrial& trial = tried_[best()].second;
+    const double value = tried_[best()].second.value(options_.objective);
     control_.tell(
-        {"joint", static_cast<std::int64_t>(tried_.size()), 0, trial.value, result_.found.bound});
+        {"joint", static_cast<std::int64_t>(tried_.size()), 0, value, result_.found.bound});
   }
 
-  bool within_budget(const JointTrial& trial) const {
-    return result_.budget_bytes == 0 || trial.peak_bytes <= result_.budget_bytes;
+  bool within_budget(const StepFigures& figures) const {
+    return result_.budget_bytes == 0 || figures.peak_memory_bytes <= result_.budget_bytes;
   }
 
   static bool once(const Variant& variant) { return variant.runs.empty(); }
@@ -216,14 +198,15 @@ private:
     });
   }
 
-  bool better(const JointTrial& a, const JointTrial& b, bool limited) const {
+  bool better(const StepFigures& a, const StepFigures& b, bool limited) const {
     const bool a_in = !limited || within_budget(a);
     const bool b_in = !limited || within_budget(b);
     if (a_in != b_in)
       return a_in;
     if (!a_in)
-      return a.peak_bytes < b.peak_bytes;
-    return a.value < b.value || (a.value == b.value && a.peak_bytes < b.peak_bytes);
+      return a.peak_memory_bytes < b.peak_memory_bytes;
+    return std::pair(a.value(options_.objective), a.peak_memory_bytes) <
+           std::pair(b.value(options_.objective), b.peak_memory_bytes);
   }
 
   template <class Allowed>
@@ -307,9 +290,7 @@ private:
   Variant with_cores(Variant variant, const SearchControl& control) {
     AllocationEvaluator evaluator(*variant.step, chip_, tiling_of(variant), schedule_of(variant));
     AllocationSearchOptions search;
-    search.objective = options_.objective == StepObjective::energy ? AllocationObjective::energy
-                       : options_.objective == StepObjective::edp  ? AllocationObjective::edp
-                                                                   : AllocationObjective::latency;
+    search.objective = options_.objective;
     search.evaluations = static_cast<std::size_t>(options_.allocation_evaluations);
     const AllocationResult found = search_allocation(evaluator, search, control);
     variant.name += ", cores searched";
@@ -334,7 +315,7 @@ private:
       return;
     const OperatorCosts costs = costs_of(costed);
     const std::vector<std::int64_t>& used =
-        options_.objective == StepObjective::latency ? costs.cycles : costs.energy;
+        options_.objective == Objective::latency ? costs.cycles : costs.energy;
     const CheckpointSpace space = checkpoint_space(*step_, used);
     RecomputeSearchOptions search;
     search.effort = options_.plan_effort;
@@ -363,7 +344,7 @@ private:
 
   /// Of the operators of the step given: the first run of each, which keeps its name.
   OperatorCosts costs_of(const JointPoint& point) const {
-    OperatorCosts all = operator_costs(point.timeline, *point.step);
+    OperatorCosts all = operator_costs(point.modelled.timeline, *point.step);
     if (point.runs.empty())
       return all;
     std::map<std::string_view, std::size_t> place;
@@ -395,10 +376,10 @@ private:
       const auto known = static_cast<std::size_t>(same);
       *corners[i] = known < i ? *corners[known] : model(tried_[places[i]].first);
     }
-    for (const auto& [variant, trial] : tried_)
-      result_.trials.push_back(trial);
-    if (within_budget(result_.trials[best()]))
-      result_.found.best = result_.both.value;
+    for (const auto& [variant, figures] : tried_)
+      result_.trials.push_back({variant.name, figures});
+    if (within_budget(tried_[best()].second))
+      result_.found.best = result_.both.modelled.figures.value(options_.objective);
   }
 
   const Chip& chip_;

@@ -1,25 +1,26 @@
-#include "explore_text.hpp"
+#include "base/shared/pareto.hpp"
+#include "report/explore_text.hpp"
+#include "report/json_list.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/base/text.hpp"
-#include "monet/optimise/pareto.hpp"
 #include "monet/report/explore_result.hpp"
 #include "monet/report/text.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
 namespace monet {
 
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr std::size_t kMostForVolume = 20'000;
-constexpr std::size_t kMostForVolumeOfFour = 1'000;
 
 /// A design of a front, or of the table.
 struct Point {
@@ -30,11 +31,7 @@ struct Point {
 double figure(const Json& design, const std::string& objective, bool in_seconds) {
   if (objective == "latency")
     return design.at(in_seconds ? "latency_seconds" : "latency_cycles").get<double>();
-  const char* key = objective == "energy"   ? "energy_pj"
-                    : objective == "memory" ? "peak_memory_bytes"
-                    : objective == "area"   ? "area_mm2"
-                                            : "peak_power_w";
-  return design.at(key).get<double>();
+  return design.at(explore_text::key_of(objective)).get<double>();
 }
 
 bool has_seconds(const Json& designs) {
@@ -63,21 +60,6 @@ std::size_t dominated(const std::vector<Point>& points, const std::vector<Point>
       }));
 }
 
-/// Part of the box from the best to the worst of both fronts.
-Json share_of_box(const std::vector<Point>& points, const Objectives& best,
-                  const Objectives& worst) {
-  if (points.size() > (best.size() > 3 ? kMostForVolumeOfFour : kMostForVolume))
-    return nullptr;
-  std::vector<Objectives> scaled;
-  for (const Point& point : points) {
-    Objectives values = point.values;
-    for (std::size_t i = 0; i < values.size(); ++i)
-      values[i] = worst[i] > best[i] ? (values[i] - best[i]) / (worst[i] - best[i]) : 0;
-    scaled.push_back(std::move(values));
-  }
-  return hypervolume(scaled, Objectives(best.size(), 1));
-}
-
 /// Names and values of a design's parameters, whatever their order.
 std::string key_of(const Json& parameters) {
   std::map<std::string, std::string> sorted;
@@ -91,12 +73,12 @@ std::string key_of(const Json& parameters) {
 
 Json side_json(const std::vector<Point>& points, const std::vector<Point>& others,
                const Objectives& best, const Objectives& worst) {
-  Json designs = Json::array();
+  std::vector<Objectives> values;
   for (const Point& point : points)
-    designs.push_back(*point.design);
-  return {{"hypervolume", share_of_box(points, best, worst)},
+    values.push_back(point.values);
+  return {{"hypervolume", explore_text::part_of_box(std::move(values), best, worst)},
           {"dominated", dominated(points, others)},
-          {"designs", std::move(designs)}};
+          {"designs", json_list(points, [](const Point& point) { return *point.design; })}};
 }
 
 Json front_json(const Json& a, const Json& b) {
@@ -114,15 +96,14 @@ Json front_json(const Json& a, const Json& b) {
       }
     }
   }
-  std::map<std::string, bool> in_b;
+  std::set<std::string> in_b;
   for (const Point& point : of_b)
-    in_b[key_of(point.design->at("parameters"))] = true;
+    in_b.insert(key_of(point.design->at("parameters")));
   const auto shared = std::count_if(of_a.begin(), of_a.end(), [&](const Point& point) {
     return in_b.contains(key_of(point.design->at("parameters")));
   });
-  Json reference = Json::array();
-  for (const double value : worst)
-    reference.push_back(std::isfinite(value) ? Json(value) : Json(nullptr));
+  Json reference = json_list(
+      worst, [](double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); });
   return {{"objectives", objectives},
           {"latency_in", in_seconds ? "seconds" : "cycles"},
           {"reference", std::move(reference)},
@@ -179,7 +160,7 @@ Json same_design(const Json& wanted, const ComparedRun& side) {
   return nullptr;
 }
 
-Json best_json(const ComparedRun& a, const ComparedRun& b) {
+Json best_of_both_json(const ComparedRun& a, const ComparedRun& b) {
   Json rows = Json::array();
   const Json& best_of_a = a.exploration->at("best").at(a.run);
   const Json& best_of_b = b.exploration->at("best").at(b.run);
@@ -218,13 +199,6 @@ std::string times_text(const Json& value) {
   return value.is_null() ? "-" : fmt::format("{:.3f}x", value.get<double>());
 }
 
-std::string objectives_text(const Json& objectives) {
-  std::string text;
-  for (const Json& objective : objectives)
-    text += (text.empty() ? "" : ", ") + objective.get<std::string>();
-  return text;
-}
-
 Json pair_json(const ComparedRun& a, const ComparedRun& b) {
   const auto fronts_of_a = fronts_of(a);
   const auto fronts_of_b = fronts_of(b);
@@ -232,7 +206,7 @@ Json pair_json(const ComparedRun& a, const ComparedRun& b) {
   for (const auto& [objectives, front] : fronts_of_a) {
     const auto other = fronts_of_b.find(objectives);
     if (other != fronts_of_b.end())
-      fronts[objectives_text(front->at("objectives"))] = front_json(*front, *other->second);
+      fronts[fmt::format("{}", fmt::join(objectives, ", "))] = front_json(*front, *other->second);
   }
   if (fronts.empty()) {
     throw InputError({b.label},
@@ -241,7 +215,7 @@ Json pair_json(const ComparedRun& a, const ComparedRun& b) {
   return {{"a", described(a)},
           {"b", described(b)},
           {"fronts", std::move(fronts)},
-          {"best", best_json(a, b)}};
+          {"best", best_of_both_json(a, b)}};
 }
 
 std::string fronts_table(const Json& fronts) {

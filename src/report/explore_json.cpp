@@ -1,11 +1,13 @@
+#include "base/shared/pareto.hpp"
+#include "report/explore_text.hpp"
+#include "report/json_list.hpp"
+
 #include "monet/base/errors.hpp"
 #include "monet/base/rng.hpp"
 #include "monet/explore/sensitivity.hpp"
-#include "monet/optimise/pareto.hpp"
 #include "monet/report/explore_result.hpp"
 #include "monet/report/text.hpp"
 
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -19,9 +21,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Fronts of four objectives take the cube of their size.
-constexpr std::size_t kMostForVolume = 20'000;
-constexpr std::size_t kMostForVolumeOfFour = 1'000;
 /// Kinds of reasons that are told apart.
 constexpr std::size_t kMostReasons = 100;
 
@@ -35,13 +34,6 @@ Json value_json(const ParameterValue& value) {
 }
 
 Json space_json(const Space& space) {
-  Json parameters = Json::array();
-  for (const Parameter& parameter : space.parameters) {
-    Json values = Json::array();
-    for (const ParameterValue& value : parameter.values)
-      values.push_back(value_json(value));
-    parameters.push_back({{"name", valid_utf8(parameter.name)}, {"values", std::move(values)}});
-  }
   Json budgets = Json::object();
   const auto limit = [&](const char* key, double value) {
     if (value > 0)
@@ -51,7 +43,11 @@ Json space_json(const Space& space) {
   limit("peak_power_w", space.budgets.peak_power_w);
   limit("offchip_bits_per_cycle", space.budgets.offchip_bits_per_cycle);
   limit("peak_memory_bytes", space.budgets.peak_memory_bytes);
-  return {{"parameters", std::move(parameters)},
+  const auto parameter_json = [](const Parameter& parameter) -> Json {
+    return {{"name", valid_utf8(parameter.name)},
+            {"values", json_list(parameter.values, value_json)}};
+  };
+  return {{"parameters", json_list(space.parameters, parameter_json)},
           {"size", space.size()},
           {"budgets", std::move(budgets)},
           {"content_hash", space.content_hash}};
@@ -71,7 +67,7 @@ Json design_json(const Space& space, const DesignResult& design, std::size_t run
   const auto values = values_of(space, design.id);
   for (std::size_t i = 0; i < values.size(); ++i)
     parameters[valid_utf8(space.parameters[i].name)] = value_json(*values[i]);
-  const RunFigures& figures = design.runs.at(run);
+  const StepFigures& figures = design.runs.at(run);
   Json json{{"id", design.id},
             {"parameters", std::move(parameters)},
             {"latency_cycles", figures.latency_cycles}};
@@ -96,8 +92,7 @@ const DesignResult& result_of(Results results, DesignId id) {
 /// Of the box from the best to the worst value of each objective over all feasible designs, the
 /// part that the front dominates. An objective in which all are equal does not count.
 Json volume_json(Results results, std::span<const DesignId> front, const FrontRequest& request) {
-  if (front.empty() || front.size() > kMostForVolume ||
-      (request.objectives.size() > 3 && front.size() > kMostForVolumeOfFour))
+  if (front.empty())
     return nullptr;
   std::vector<double> best;
   std::vector<double> worst;
@@ -113,13 +108,9 @@ Json volume_json(Results results, std::span<const DesignId> front, const FrontRe
     }
   }
   std::vector<Objectives> points;
-  for (const DesignId id : front) {
-    std::vector<double> values = objective_values(result_of(results, id), request);
-    for (std::size_t i = 0; i < values.size(); ++i)
-      values[i] = worst[i] > best[i] ? (values[i] - best[i]) / (worst[i] - best[i]) : 0;
-    points.push_back(std::move(values));
-  }
-  return hypervolume(points, std::vector<double>(request.objectives.size(), 1));
+  for (const DesignId id : front)
+    points.push_back(objective_values(result_of(results, id), request));
+  return explore_text::part_of_box(std::move(points), best, worst);
 }
 
 std::string front_name(const Space& space, const FrontRequest& request) {
@@ -133,26 +124,23 @@ Json fronts_json(const Space& space, Results results, std::set<DesignId>& kept) 
   Json fronts = Json::object();
   for (const FrontRequest& request : space.fronts) {
     const std::vector<DesignId> front = front_of(results, request);
-    Json objectives = Json::array();
-    for (const DesignObjective objective : request.objectives)
-      objectives.push_back(name_of(objective));
-    Json designs = Json::array();
-    for (const DesignId id : front)
-      designs.push_back(design_json(space, result_of(results, id), request.run));
     kept.insert(front.begin(), front.end());
-    fronts[front_name(space, request)] = {{"run", space.workload.runs.at(request.run)},
-                                          {"objectives", std::move(objectives)},
-                                          {"hypervolume", volume_json(results, front, request)},
-                                          {"designs", std::move(designs)}};
+    fronts[front_name(space, request)] = {
+        {"run", space.workload.runs.at(request.run)},
+        {"objectives",
+         json_list(request.objectives, [](Objective objective) { return name_of(objective); })},
+        {"hypervolume", volume_json(results, front, request)},
+        {"designs", json_list(front, [&](DesignId id) {
+           return design_json(space, result_of(results, id), request.run);
+         })}};
   }
   return fronts;
 }
 
 /// Equal designs are told apart by their other numbers, then by id.
-const DesignResult* best_of(Results results, std::size_t run, DesignObjective objective) {
-  const FrontRequest order{run,
-                           {objective, DesignObjective::latency, DesignObjective::energy,
-                            DesignObjective::area, DesignObjective::memory}};
+const DesignResult* best_of(Results results, std::size_t run, Objective objective) {
+  const FrontRequest order{
+      run, {objective, Objective::latency, Objective::energy, Objective::area, Objective::memory}};
   const DesignResult* best = nullptr;
   std::vector<double> least;
   for (const DesignResult& result : results) {
@@ -168,17 +156,17 @@ const DesignResult* best_of(Results results, std::size_t run, DesignObjective ob
 }
 
 /// Areas and powers that the files do not give are all 0.
-bool is_known(Results results, DesignObjective objective) {
-  if (objective != DesignObjective::area && objective != DesignObjective::power)
+bool is_known(Results results, Objective objective) {
+  if (objective != Objective::area && objective != Objective::power)
     return true;
   return std::any_of(results.begin(), results.end(), [&](const DesignResult& result) {
-    return (objective == DesignObjective::area ? result.area_mm2 : result.peak_power_w) > 0;
+    return (objective == Objective::area ? result.area_mm2 : result.peak_power_w) > 0;
   });
 }
 
 /// Designs that were skipped are on no front, but may be the best in what no front of the run asks
 /// for.
-bool is_in_a_front(const Space& space, std::size_t run, DesignObjective objective) {
+bool is_in_a_front(const Space& space, std::size_t run, Objective objective) {
   return std::any_of(space.fronts.begin(), space.fronts.end(), [&](const FrontRequest& front) {
     return front.run == run && std::find(front.objectives.begin(), front.objectives.end(),
                                          objective) != front.objectives.end();
@@ -191,8 +179,7 @@ Json best_json(const Space& space, const ExplorationResult& exploration, std::se
   for (std::size_t run = 0; run < space.workload.runs.size(); ++run) {
     Json& of_run = best[space.workload.runs[run]];
     of_run = Json::object();
-    for (std::size_t i = 0; i < kDesignObjectives; ++i) {
-      const auto objective = static_cast<DesignObjective>(i);
+    for (const Objective objective : kDesignObjectives) {
       const bool is_certain =
           exploration.skipped_by_bound == 0 || is_in_a_front(space, run, objective);
       const DesignResult* found =
@@ -258,29 +245,23 @@ std::vector<Reason> reasons_of(Results results) {
   return reasons;
 }
 
-Json reasons_json(std::span<const Reason> reasons) {
-  Json json = Json::array();
-  for (const Reason& reason : reasons) {
-    json.push_back(
-        {{"reason", reason.kind},
-         {"designs", reason.designs},
-         {"example",
-          {{"id", reason.example->id}, {"reason", valid_utf8(reason.example->reason)}}}});
-  }
-  return json;
+Json reason_json(const Reason& reason) {
+  const DesignResult& example = *reason.example;
+  return {{"reason", reason.kind},
+          {"designs", reason.designs},
+          {"example", {{"id", example.id}, {"reason", valid_utf8(example.reason)}}}};
 }
 
 Json effects_json(const Space& space, const ObjectiveSensitivity& objective) {
   Json parameters = Json::array();
   for (std::size_t i = 0; i < objective.parameters.size(); ++i) {
     const ParameterEffect& effect = objective.parameters[i];
-    Json values = Json::array();
-    for (const ValueEffect& value : effect.values)
-      values.push_back(
-          {{"designs", value.count}, {"median", value.median}, {"least", value.least}});
+    const auto value_json = [](const ValueEffect& value) -> Json {
+      return {{"designs", value.count}, {"median", value.median}, {"least", value.least}};
+    };
     parameters.push_back({{"name", valid_utf8(space.parameters[i].name)},
                           {"share", effect.share},
-                          {"values", std::move(values)}});
+                          {"values", json_list(effect.values, value_json)}});
   }
   return {{"designs", objective.designs},
           {"deviation", objective.deviation},
@@ -331,7 +312,7 @@ Json row_json(const Space& space, const DesignResult& design,
       row.insert(row.end(), {nullptr, nullptr, nullptr});
       continue;
     }
-    const RunFigures& figures = design.runs.at(run);
+    const StepFigures& figures = design.runs.at(run);
     row.push_back(figures.latency_cycles);
     row.push_back(figures.energy_pj);
     row.push_back(figures.peak_memory_bytes);
@@ -398,7 +379,7 @@ Json explore_json(const Space& space, const ExplorationResult& result, const Exp
   json["fronts"] = fronts_json(space, results, kept);
   json["best"] = best_json(space, result, kept);
   const std::vector<Reason> reasons = reasons_of(results);
-  json["reasons"] = reasons_json(reasons);
+  json["reasons"] = json_list(reasons, reason_json);
   std::map<std::string, std::size_t> reason_numbers;
   for (std::size_t i = 0; i < reasons.size(); ++i)
     reason_numbers[reasons[i].kind] = i;
@@ -406,10 +387,8 @@ Json explore_json(const Space& space, const ExplorationResult& result, const Exp
   json["columns"] = columns_json(space);
   const auto shown = rows_of(results, kept, info.seed);
   json["rows_left_out"] = results.size() - shown.size();
-  Json rows = Json::array();
-  for (const DesignResult* row : shown)
-    rows.push_back(row_json(space, *row, reason_numbers));
-  json["rows"] = std::move(rows);
+  json["rows"] = json_list(
+      shown, [&](const DesignResult* row) { return row_json(space, *row, reason_numbers); });
   json["provenance"] = provenance_json(provenance);
   return json;
 }

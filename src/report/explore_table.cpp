@@ -1,10 +1,11 @@
-#include "explore_text.hpp"
+#include "report/explore_text.hpp"
 
 #include "monet/base/text.hpp"
 #include "monet/report/explore_result.hpp"
 #include "monet/report/text.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 
@@ -16,7 +17,7 @@ namespace explore_text {
 
 namespace {
 
-std::string number(double value, const char* unit) {
+std::string with_unit(double value, const char* unit) {
   return value > 0 ? fmt::format("{:.5g}{}", value, unit) : "-";
 }
 
@@ -30,16 +31,35 @@ std::string latency(const Json& design) {
 
 } // namespace
 
+const char* key_of(const std::string& objective) {
+  return objective == "latency"  ? "latency_cycles"
+         : objective == "energy" ? "energy_pj"
+         : objective == "memory" ? "peak_memory_bytes"
+         : objective == "area"   ? "area_mm2"
+                                 : "peak_power_w";
+}
+
+Json part_of_box(std::vector<Objectives> points, const Objectives& best, const Objectives& worst) {
+  constexpr std::size_t kMostPoints = 20'000;
+  constexpr std::size_t kMostPointsOfFour = 1'000;
+  if (points.size() > (best.size() > 3 ? kMostPointsOfFour : kMostPoints))
+    return nullptr;
+  for (Objectives& values : points) {
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] = worst[i] > best[i] ? (values[i] - best[i]) / (worst[i] - best[i]) : 0;
+  }
+  return hypervolume(points, Objectives(best.size(), 1));
+}
+
 std::string value(const Json& design, const std::string& objective) {
   if (objective == "latency")
     return latency(design);
+  const Json& figure = design.at(key_of(objective));
   if (objective == "energy")
-    return human_energy(design.at("energy_pj").get<double>());
+    return human_energy(figure.get<double>());
   if (objective == "memory")
-    return human_bytes(design.at("peak_memory_bytes").get<std::int64_t>());
-  if (objective == "area")
-    return number(design.at("area_mm2").get<double>(), " mm2");
-  return number(design.at("peak_power_w").get<double>(), " W");
+    return human_bytes(figure.get<std::int64_t>());
+  return with_unit(figure.get<double>(), objective == "area" ? " mm2" : " W");
 }
 
 std::string parameter(const Json& value) {

@@ -1,8 +1,10 @@
+#include "report/json_list.hpp"
+
 #include "monet/hardware/memory_model.hpp"
 #include "monet/report/hardware_result.hpp"
 #include "monet/report/text.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include <vector>
@@ -49,8 +51,7 @@ Json model_json(const ModelledMemory& model, const Memory& memory) {
 }
 
 Json core_json(const Core& core, bool offchip) {
-  Json memories = Json::array();
-  for (const Memory& memory : core.memories) {
+  const auto memory_json = [&](const Memory& memory) {
     Json json = {{"name", valid_utf8(memory.name)},
                  {"instances", offchip ? 1 : instances(core, memory)},
                  {"size_bits", memory.size.value},
@@ -59,8 +60,8 @@ Json core_json(const Core& core, bool offchip) {
                  {"area_mm2", memory.area_mm2}};
     if (memory.modelled)
       json["model"] = model_json(*memory.modelled, memory);
-    memories.push_back(std::move(json));
-  }
+    return json;
+  };
   Json json = {{"name", valid_utf8(core.name)}, {"area_mm2", offchip ? 0 : core.area_mm2()}};
   if (!offchip) {
     json["array"] = {{"lanes", core.lanes()},
@@ -69,7 +70,7 @@ Json core_json(const Core& core, bool offchip) {
     if (core.automatic_array_cost)
       json["array"]["format"] = core.array_format;
   }
-  json["memories"] = std::move(memories);
+  json["memories"] = json_list(core.memories, memory_json);
   return json;
 }
 

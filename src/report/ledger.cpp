@@ -1,10 +1,9 @@
-#include "ledger.hpp"
+#include "report/ledger.hpp"
 
 #include "monet/base/errors.hpp"
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <set>
 #include <span>
 

@@ -6,7 +6,7 @@
 #include "monet/workload/fusion.hpp"
 #include "monet/workload/operators.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace monet {
 

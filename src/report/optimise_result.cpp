@@ -1,6 +1,6 @@
 #include "monet/report/optimise_result.hpp"
 
-#include "timeline_json.hpp"
+#include "report/timeline_json.hpp"
 
 #include "monet/base/text.hpp"
 #include "monet/report/graph_svg.hpp"
@@ -8,7 +8,7 @@
 #include "monet/schedule/bounds.hpp"
 #include "monet/training/liveness.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -39,15 +39,13 @@ Json memory_over_time_json(const std::string& name, const Timeline& timeline) {
   return json;
 }
 
-Json figures_json(const std::string& name, const StepResult& result, const Chip& chip) {
-  const Timeline& timeline = *result.timeline;
-  const OffchipTotals traffic = offchip_traffic(timeline, chip);
+Json figures_json(const std::string& name, const StepFigures& figures) {
   return {{"name", valid_utf8(name)},
-          {"latency_cycles", timeline.makespan.value},
-          {"energy_pj", energy_of(timeline).total().picojoules().value},
-          {"offchip_bytes", bytes_of(traffic.read + traffic.written)},
-          {"peak_memory_bytes", total(timeline.peak.live)},
-          {"stored_activations_bytes", result.step->stored_bytes}};
+          {"latency_cycles", figures.latency_cycles},
+          {"energy_pj", figures.energy_pj},
+          {"offchip_bytes", bytes_of(Bits{figures.offchip_bits})},
+          {"peak_memory_bytes", figures.peak_memory_bytes},
+          {"stored_activations_bytes", figures.stored_bytes}};
 }
 
 std::string compared_table(const Json& rows) {
@@ -90,12 +88,14 @@ std::vector<std::uint32_t> groups_of(const TileGraph& tiles) {
 
 Json optimise_json(const OptimisedStep& optimised, const Chip& chip) {
   const auto& [searches, before, after] = optimised;
-  Json json = {
-      {"searches", searches},
-      {"compared", {figures_json("before", before, chip), figures_json("after", after, chip)}},
-      {"memory",
-       {memory_over_time_json("before", *before.timeline),
-        memory_over_time_json("after", *after.timeline)}}};
+  const auto figures = [&](const char* name, const StepResult& of) {
+    return figures_json(name, figures_of(*of.timeline, *of.tiles, *of.step, chip));
+  };
+  Json json = {{"searches", searches},
+               {"compared", {figures("before", before), figures("after", after)}},
+               {"memory",
+                {memory_over_time_json("before", *before.timeline),
+                 memory_over_time_json("after", *after.timeline)}}};
   const std::vector<std::uint32_t> groups = groups_of(*after.tiles);
   const bool fused =
       std::any_of(groups.begin(), groups.end(), [](std::uint32_t g) { return g != kAlone; });

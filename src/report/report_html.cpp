@@ -1,10 +1,10 @@
-#include "page.hpp"
+#include "report/page.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/report/result.hpp"
 #include "monet/report/text.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include <array>

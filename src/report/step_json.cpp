@@ -1,6 +1,7 @@
 // The JSON of one modelled step; docs/result.md describes every key.
-#include "ledger.hpp"
-#include "timeline_json.hpp"
+#include "report/json_list.hpp"
+#include "report/ledger.hpp"
+#include "report/timeline_json.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/report/hardware_result.hpp"
@@ -10,6 +11,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -65,20 +67,6 @@ MemorySample peak_between(const std::vector<MemorySample>& live, Cycles start, C
       peak = *at;
   }
   return peak;
-}
-
-std::string_view name_of_kind(CoreKind kind) {
-  switch (kind) {
-  case CoreKind::array:
-    return "array";
-  case CoreKind::vector:
-    return "vector";
-  case CoreKind::pooling:
-    return "pooling";
-  case CoreKind::offchip:
-    return "offchip";
-  }
-  throw InternalError("unknown core kind");
 }
 
 double share(Cycles part, Cycles whole) {
@@ -139,7 +127,7 @@ Json cores_json(const Ledger& ledger, const Chip& chip, Cycles makespan) {
     const bool offchip = chip.offchip == CoreId(i);
     cores.push_back({{"id", i},
                      {"name", valid_utf8(chip.cores[i].name)},
-                     {"kind", name_of_kind(offchip ? CoreKind::offchip : chip.cores[i].kind)},
+                     {"kind", name_of(offchip ? CoreKind::offchip : chip.cores[i].kind)},
                      {"busy_cycles", sums.busy.value},
                      {"utilisation", share(sums.busy, makespan)},
                      {"mac_utilisation", mac_share(sums, chip.cores[i], makespan)},
@@ -196,9 +184,6 @@ Json layers_json(const Graph& graph, const Ledger& ledger) {
   for (std::size_t i = 0; i < graph.operators().size(); ++i) {
     const Operator& op = graph.operators()[i];
     const LayerSums& sums = ledger.layers[i];
-    Json cores = Json::array();
-    for (const CoreId core : sums.cores)
-      cores.push_back(core.value);
     Json dims = Json::object();
     for (const LoopDim& dim : op.nest.dims)
       dims[valid_utf8(dim.name)] = dim.size;
@@ -210,7 +195,7 @@ Json layers_json(const Graph& graph, const Ledger& ledger) {
                       {"energy_pj", picojoules(sums.energy.total())},
                       {"start_cycle", sums.start.value},
                       {"end_cycle", sums.end.value},
-                      {"cores", std::move(cores)},
+                      {"cores", json_list(sums.cores, [](CoreId core) { return core.value; })},
                       {"offchip_bytes", bytes_of(sums.offchip)},
                       {"energy", energy_json(sums.energy)},
                       {"dims", std::move(dims)}});

@@ -1,8 +1,10 @@
+#include "report/json_list.hpp"
+
 #include "monet/base/text.hpp"
 #include "monet/report/stream_result.hpp"
 #include "monet/report/text.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -23,12 +25,7 @@ Json number(double value) {
   return value;
 }
 
-const char* operand_name(MemoryOperand operand) {
-  static constexpr std::array<const char*, kMemoryOperands> kNames{"I1", "I2", "O"};
-  return kNames[static_cast<std::size_t>(operand)];
-}
-
-Json energy_json(const stream::EnergyTerms& energy) {
+Json stream_energy_json(const stream::EnergyTerms& energy) {
   Json json = {{"onchip_pj", energy.onchip_pj}};
   static constexpr std::array<const char*, stream::kCauses> kNames{"offchip", "eviction", "sink",
                                                                    "core_to_core"};
@@ -39,7 +36,7 @@ Json energy_json(const stream::EnergyTerms& energy) {
   return json;
 }
 
-Json cores_json(const Chip& chip, const stream::Result& result) {
+Json stream_cores_json(const Chip& chip, const stream::Result& result) {
   std::vector<double> busy(chip.cores.size(), 0);
   std::vector<std::size_t> tiles(chip.cores.size(), 0);
   for (const stream::TileRun& run : result.runs) {
@@ -56,16 +53,14 @@ Json cores_json(const Chip& chip, const stream::Result& result) {
   return cores;
 }
 
-Json layers_json(const stream::Workload& workload) {
-  Json layers = Json::array();
-  for (const stream::Layer& layer : workload.layers) {
-    layers.push_back({{"id", layer.id},
-                      {"name", valid_utf8(layer.name)},
-                      {"type", valid_utf8(layer.type)},
-                      {"stack", layer.stack},
-                      {"tiles", layer.tiles}});
-  }
-  return layers;
+Json stream_layers_json(const stream::Workload& workload) {
+  return json_list(workload.layers, [](const stream::Layer& layer) -> Json {
+    return {{"id", layer.id},
+            {"name", valid_utf8(layer.name)},
+            {"type", valid_utf8(layer.type)},
+            {"stack", layer.stack},
+            {"tiles", layer.tiles}};
+  });
 }
 
 Json tiles_json(const stream::Workload& workload, const stream::Costs& costs,
@@ -85,45 +80,36 @@ Json tiles_json(const stream::Workload& workload, const stream::Costs& costs,
                 {"end", number(run.end)},
                 {"onchip_energy", cost.onchip_pj},
                 {"offchip_energy", cost.offchip_pj}};
-    if (!cost.streamed.empty()) {
-      row["too_large_operands"] = Json::array();
-      for (const MemoryOperand operand : cost.streamed)
-        row["too_large_operands"].push_back(operand_name(operand));
-    }
+    if (!cost.streamed.empty())
+      row["too_large_operands"] =
+          json_list(cost.streamed, [](MemoryOperand operand) { return name_of(operand); });
     tiles.push_back(std::move(row));
   }
   return tiles;
 }
 
 Json events_json(const stream::Workload& workload, const Chip& chip, const stream::Result& result) {
-  Json events = Json::array();
-  for (const stream::LinkEvent& event : result.events) {
-    events.push_back({{"link", valid_utf8(chip.links[event.link.index()].name)},
-                      {"type", event.kind == stream::LinkEvent::Kind::block ? "block" : "transfer"},
-                      {"start", number(event.start)},
-                      {"end", number(event.end)},
-                      {"energy", event.energy_pj},
-                      {"activity", event.bandwidth},
-                      {"tensor", workload.name_of(workload.tensors[event.tensor])},
-                      {"bits", event.bits.value},
-                      {"sender", event.sender.index()},
-                      {"receiver", event.receiver.index()}});
-  }
-  return events;
+  return json_list(result.events, [&](const stream::LinkEvent& event) -> Json {
+    return {{"link", valid_utf8(chip.links[event.link.index()].name)},
+            {"type", event.kind == stream::LinkEvent::Kind::block ? "block" : "transfer"},
+            {"start", number(event.start)},
+            {"end", number(event.end)},
+            {"energy", event.energy_pj},
+            {"activity", event.bandwidth},
+            {"tensor", workload.name_of(workload.tensors[event.tensor])},
+            {"bits", event.bits.value},
+            {"sender", event.sender.index()},
+            {"receiver", event.receiver.index()}};
+  });
 }
 
 Json peaks_json(const stream::Result& result) {
-  Json peaks = Json::array();
-  for (const stream::MemoryPeak& peak : result.peaks) {
-    Json cores = Json::array();
-    for (const CoreId core : peak.cores)
-      cores.push_back(core.index());
-    peaks.push_back({{"memory", valid_utf8(peak.memory)},
-                     {"cores", std::move(cores)},
-                     {"peak_bits", peak.peak.value},
-                     {"capacity_bits", peak.capacity.value}});
-  }
-  return peaks;
+  return json_list(result.peaks, [](const stream::MemoryPeak& peak) -> Json {
+    return {{"memory", valid_utf8(peak.memory)},
+            {"cores", json_list(peak.cores, [](CoreId core) { return core.index(); })},
+            {"peak_bits", peak.peak.value},
+            {"capacity_bits", peak.capacity.value}};
+  });
 }
 
 void add_notes(const std::vector<stream::Note>& notes, Json& json) {
@@ -161,10 +147,10 @@ Json stream_json(const stream::Workload& workload, const Chip& chip, const strea
                {"chip", valid_utf8(chip.name)},
                {"latency_cycles", number(result.latency)},
                {"energy_pj", result.energy.total_pj()},
-               {"energy", energy_json(result.energy)},
-               {"cores", cores_json(chip, result)},
+               {"energy", stream_energy_json(result.energy)},
+               {"cores", stream_cores_json(chip, result)},
                {"memory_peaks", peaks_json(result)},
-               {"layers", layers_json(workload)},
+               {"layers", stream_layers_json(workload)},
                {"tiles", tiles_json(workload, costs, result)},
                {"link_events", events_json(workload, chip, result)}};
   json["notes"] = Json::array();

@@ -2,7 +2,7 @@
 #include "monet/report/result.hpp"
 #include "monet/report/text.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -13,34 +13,34 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Row {
+struct TableRow {
   std::string label;
   std::string where; ///< JSON pointer
   enum class Unit { count, energy, bytes } unit;
 };
 
-std::vector<Row> rows_of_table() {
-  return {{"latency (cycles)", "/latency_cycles", Row::Unit::count},
-          {"energy", "/energy_pj", Row::Unit::energy},
-          {"  compute", "/energy/compute_pj", Row::Unit::energy},
-          {"  on-chip memory", "/energy/onchip_memory_pj", Row::Unit::energy},
-          {"  links", "/energy/links_pj", Row::Unit::energy},
-          {"  off-chip", "/energy/offchip_pj", Row::Unit::energy},
-          {"peak memory", "/peak_memory_bytes", Row::Unit::bytes},
-          {"  parameters", "/memory/parameters_bytes", Row::Unit::bytes},
-          {"  gradients", "/memory/gradients_bytes", Row::Unit::bytes},
-          {"  optimizer state", "/memory/optimizer_state_bytes", Row::Unit::bytes},
-          {"  stored activations", "/memory/stored_activations_bytes", Row::Unit::bytes},
-          {"  temporaries", "/memory/temporaries_bytes", Row::Unit::bytes}};
+std::vector<TableRow> rows_of_table() {
+  return {{"latency (cycles)", "/latency_cycles", TableRow::Unit::count},
+          {"energy", "/energy_pj", TableRow::Unit::energy},
+          {"  compute", "/energy/compute_pj", TableRow::Unit::energy},
+          {"  on-chip memory", "/energy/onchip_memory_pj", TableRow::Unit::energy},
+          {"  links", "/energy/links_pj", TableRow::Unit::energy},
+          {"  off-chip", "/energy/offchip_pj", TableRow::Unit::energy},
+          {"peak memory", "/peak_memory_bytes", TableRow::Unit::bytes},
+          {"  parameters", "/memory/parameters_bytes", TableRow::Unit::bytes},
+          {"  gradients", "/memory/gradients_bytes", TableRow::Unit::bytes},
+          {"  optimizer state", "/memory/optimizer_state_bytes", TableRow::Unit::bytes},
+          {"  stored activations", "/memory/stored_activations_bytes", TableRow::Unit::bytes},
+          {"  temporaries", "/memory/temporaries_bytes", TableRow::Unit::bytes}};
 }
 
-std::string cell(const Json& value, Row::Unit unit) {
+std::string cell(const Json& value, TableRow::Unit unit) {
   switch (unit) {
-  case Row::Unit::count:
+  case TableRow::Unit::count:
     return group_digits(value.get<std::int64_t>());
-  case Row::Unit::energy:
+  case TableRow::Unit::energy:
     return human_energy(value.get<double>());
-  case Row::Unit::bytes:
+  case TableRow::Unit::bytes:
     return human_bytes(value.get<std::int64_t>());
   }
   return {};
@@ -101,7 +101,7 @@ std::string summary_table(const Json& result) {
     for (const auto& [label, column] : columns)
       table.back().push_back(group_digits(recomputed(*column)));
   }
-  for (const Row& row : rows_of_table()) {
+  for (const TableRow& row : rows_of_table()) {
     std::vector<std::string> line{row.label};
     const Json::json_pointer where(row.where);
     for (const auto& [label, column] : columns)

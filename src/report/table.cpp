@@ -1,6 +1,6 @@
 #include "monet/report/text.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

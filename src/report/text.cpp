@@ -71,26 +71,13 @@ std::string printable(std::string_view bytes, bool lines) {
 std::string html_escaped(std::string_view text) {
   std::string html;
   html.reserve(text.size());
+  constexpr std::string_view kSpecial = "&<>\"'";
+  constexpr std::string_view kReferences[]{"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"};
   for (const char c : text) {
-    switch (c) {
-    case '&':
-      html += "&amp;";
-      break;
-    case '<':
-      html += "&lt;";
-      break;
-    case '>':
-      html += "&gt;";
-      break;
-    case '"':
-      html += "&quot;";
-      break;
-    case '\'':
-      html += "&#39;";
-      break;
-    default:
+    if (const std::size_t at = kSpecial.find(c); at != std::string_view::npos)
+      html += kReferences[at];
+    else
       html += c;
-    }
   }
   return html;
 }

@@ -1,13 +1,16 @@
-#include "timeline_json.hpp"
+#include "report/timeline_json.hpp"
+
+#include "report/json_list.hpp"
 
 #include "monet/report/text.hpp"
 #include "monet/schedule/bounds.hpp"
 #include "monet/schedule/critical_path.hpp"
+#include "monet/training/liveness.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <map>
+#include <span>
 #include <string>
 
 namespace monet {
@@ -76,18 +79,14 @@ Json transfers_json(const Timeline& timeline, std::size_t merge) {
   const auto close = [&](Row& row) {
     if (row.first != nullptr) {
       const Route& route = timeline.route_of(*row.first);
-      Json links = Json::array();
-      for (const LinkId link : route.links)
-        links.push_back(link.value);
+      Json links = json_list(route.links, [](LinkId link) { return link.value; });
       rows.push_back(
           Json::array({static_cast<int>(row.first->kind), std::move(links), row.first->op.value,
                        row.first->start.value, row.end.value, row.bits.value, route.from.value,
                        route.to.front().value, row.first->tensor.value}));
       if (route.to.size() > 1) {
-        Json also = Json::array();
-        for (std::size_t i = 1; i < route.to.size(); ++i)
-          also.push_back(route.to[i].value);
-        rows.back().push_back(std::move(also));
+        rows.back().push_back(
+            json_list(std::span(route.to).subspan(1), [](CoreId core) { return core.value; }));
       }
     }
     row = {};
@@ -229,17 +228,11 @@ Json live_json(const Timeline& timeline, std::size_t merge) {
   Json cycles = Json::array();
   std::array<Json, kMemoryOwners> bytes;
   bytes.fill(Json::array());
-  const auto sum = [](const MemorySample& sample) {
-    std::int64_t all = 0;
-    for (const std::int64_t b : sample.live)
-      all += b;
-    return all;
-  };
   for (std::size_t i = 0; i < timeline.live.size(); i += merge) {
     const std::size_t end = std::min(i + merge, timeline.live.size());
     const MemorySample* most = &timeline.live[i];
     for (std::size_t k = i; k < end; ++k) {
-      if (sum(timeline.live[k]) > sum(*most))
+      if (total(timeline.live[k].live) > total(most->live))
         most = &timeline.live[k];
     }
     cycles.push_back(timeline.live[i].time.value);
@@ -254,9 +247,8 @@ Json live_json(const Timeline& timeline, std::size_t merge) {
 
 Json timeline_json(const StepResult& result, const Chip& chip, const TimelineLimits& limits) {
   const Timeline& timeline = *result.timeline;
-  Json tensors = Json::array();
-  for (const Tensor& tensor : result.step->graph.tensors())
-    tensors.push_back(valid_utf8(tensor.name));
+  Json tensors = json_list(result.step->graph.tensors(),
+                           [](const Tensor& tensor) { return valid_utf8(tensor.name); });
   const std::size_t runs = rows_to_merge(timeline.runs.size(), limits.rows);
   const std::size_t transfers = rows_to_merge(timeline.transfers.size(), limits.rows);
   const std::size_t live = rows_to_merge(timeline.live.size(), limits.rows);

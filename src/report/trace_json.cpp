@@ -3,7 +3,7 @@
 #include "monet/report/result.hpp"
 #include "monet/report/text.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -65,20 +65,27 @@ void write_runs(TraceWriter& trace, const Json& result, const std::vector<std::s
   }
 }
 
+/// A transfer as a bar on a row.
+void write_transfer(TraceWriter& trace, const Json& transfer, Process pid, std::size_t row,
+                    std::string_view kind, const std::vector<std::string>& tensors,
+                    const std::vector<std::string>& layers) {
+  const auto start = transfer.at(3).get<std::int64_t>();
+  trace.add(
+      R"("ph":"X","name":{},"cat":"{}","pid":{},"tid":{},"ts":{},"dur":{},"args":{{"bits":{},"layer":{}}})",
+      tensors.at(transfer.at(8).get<std::size_t>()), kind, static_cast<int>(pid), row, start,
+      transfer.at(4).get<std::int64_t>() - start, transfer.at(5).get<std::int64_t>(),
+      layers.at(transfer.at(2).get<std::size_t>()));
+}
+
+/// On the rows of all links it passes.
 void write_transfers(TraceWriter& trace, const Json& result,
                      const std::vector<std::string>& layers) {
   constexpr std::array kKinds{"fetch", "stream", "write_back", "spill"};
   const std::vector<std::string> tensors = quoted(result.at("timeline").at("tensors"), nullptr);
   for (const Json& transfer : result.at("timeline").at("transfers")) {
-    const auto start = transfer.at(3).get<std::int64_t>();
-    for (const Json& link : transfer.at(1)) {
-      trace.add(
-          R"("ph":"X","name":{},"cat":"{}","pid":{},"tid":{},"ts":{},"dur":{},"args":{{"bits":{},"layer":{}}})",
-          tensors.at(transfer.at(8).get<std::size_t>()),
-          kKinds.at(transfer.at(0).get<std::size_t>()), static_cast<int>(kLinks),
-          link.get<std::size_t>(), start, transfer.at(4).get<std::int64_t>() - start,
-          transfer.at(5).get<std::int64_t>(), layers.at(transfer.at(2).get<std::size_t>()));
-    }
+    for (const Json& link : transfer.at(1))
+      write_transfer(trace, transfer, kLinks, link.get<std::size_t>(),
+                     kKinds.at(transfer.at(0).get<std::size_t>()), tensors, layers);
   }
 }
 
@@ -91,15 +98,9 @@ void write_ports(TraceWriter& trace, const Json& result, const std::vector<std::
   const std::size_t offchip = result.at("cores").size() - 1;
   for (const Json& transfer : result.at("timeline").at("transfers")) {
     const bool reads = transfer.at(6).get<std::size_t>() == offchip;
-    if (!reads && transfer.at(7).get<std::size_t>() != offchip)
-      continue;
-    const auto start = transfer.at(3).get<std::int64_t>();
-    trace.add(
-        R"("ph":"X","name":{},"cat":"{}","pid":{},"tid":{},"ts":{},"dur":{},"args":{{"bits":{},"layer":{}}})",
-        tensors.at(transfer.at(8).get<std::size_t>()), reads ? "read" : "write",
-        static_cast<int>(kPorts), reads ? 0 : ports - 1, start,
-        transfer.at(4).get<std::int64_t>() - start, transfer.at(5).get<std::int64_t>(),
-        layers.at(transfer.at(2).get<std::size_t>()));
+    if (reads || transfer.at(7).get<std::size_t>() == offchip)
+      write_transfer(trace, transfer, kPorts, reads ? 0 : ports - 1, reads ? "read" : "write",
+                     tensors, layers);
   }
 }
 

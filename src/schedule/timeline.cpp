@@ -1,24 +1,14 @@
 #include "monet/schedule/timeline.hpp"
 
-#include "monet/base/errors.hpp"
-
 #include <algorithm>
+#include <array>
 #include <tuple>
 
 namespace monet {
 
 std::string_view name_of(TransferKind kind) {
-  switch (kind) {
-  case TransferKind::fetch:
-    return "fetch";
-  case TransferKind::stream:
-    return "stream";
-  case TransferKind::write_back:
-    return "write_back";
-  case TransferKind::spill:
-    return "spill";
-  }
-  throw InternalError("transfer kind without a name");
+  static constexpr std::array<std::string_view, 4> kNames{"fetch", "stream", "write_back", "spill"};
+  return kNames.at(static_cast<std::size_t>(kind));
 }
 
 std::vector<MemoryEvent> memory_events(const Timeline& timeline) {

@@ -1,11 +1,10 @@
 // Which allocations of an operator a search may choose from.
-#include "tiling/grid.hpp"
-#include "tiling/split.hpp"
+#include "tiling/cut/split.hpp"
+#include "tiling/shared/grid.hpp"
 
 #include "monet/tiling/allocation.hpp"
 
 #include <algorithm>
-#include <limits>
 
 namespace monet {
 

@@ -4,11 +4,10 @@
 #include "monet/base/union_volume.hpp"
 #include "monet/tiling/tiling.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <set>
 
 namespace monet {

@@ -1,18 +1,17 @@
 #include "monet/tiling/tiling.hpp"
 
-#include "tiling/edges.hpp"
-#include "tiling/grid.hpp"
-#include "tiling/mapping_factors.hpp"
-#include "tiling/order.hpp"
-#include "tiling/slices.hpp"
-#include "tiling/split.hpp"
-#include "tiling/stacks.hpp"
+#include "tiling/cut/mapping_factors.hpp"
+#include "tiling/cut/split.hpp"
+#include "tiling/edges/order.hpp"
+#include "tiling/fuse/slices.hpp"
+#include "tiling/fuse/stacks.hpp"
+#include "tiling/shared/grid.hpp"
 
 #include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
 #include "monet/tiling/allocation.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <string>
@@ -110,20 +109,21 @@ public:
     Homes home(graph_.tensors().size());
     for (std::size_t i = 0; i < count; ++i)
       add_tiles(OpId(i), allocation.empty() ? OperatorAllocation{} : allocation[i], result, home);
-    if (options_.mode == TilingMode::fused) {
-      make_edges(result, graph_);
+    make_edges(result, graph_);
+    if (options_.mode == TilingMode::fused)
       rank_tiles(result, graph_);
-    } else {
-      make_edges(result, graph_);
+    else
       rank_in_order(result);
-    }
     return result;
   }
 
   OperatorTiling sliced(OpId id) const {
     OperatorTiling tiling = uncut(graph_.op(id).nest);
-    for (const SliceCut& cut : slices_[id.index()])
-      cut_slices(tiling, cut);
+    for (const SliceCut& cut : slices_[id.index()]) {
+      tiling.parts[cut.dim] = cut.parts;
+      tiling.cuts.push_back({cut.dim, static_cast<std::uint32_t>(cut.parts.size())});
+      ++tiling.slice_cuts;
+    }
     return tiling;
   }
 

@@ -1,27 +1,23 @@
 #include "monet/training/training.hpp"
 
-#include "training/differentiate.hpp"
-#include "training/forward.hpp"
-#include "training/fuse_attention.hpp"
-#include "training/gradient_control.hpp"
-#include "training/loss.hpp"
-#include "training/micro_batches.hpp"
-#include "training/optimizer.hpp"
-#include "training/pack_stored.hpp"
-#include "training/precision.hpp"
-#include "training/recompute.hpp"
-#include "training/regime.hpp"
-#include "training/storage.hpp"
+#include "training/build/precision.hpp"
+#include "training/forward/forward.hpp"
+#include "training/gradients/differentiate.hpp"
+#include "training/memory/pack_stored.hpp"
+#include "training/memory/recompute.hpp"
+#include "training/memory/storage.hpp"
+#include "training/update/optimizer.hpp"
 
 #include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
 #include "monet/base/text.hpp"
 #include "monet/training/explain.hpp"
+#include "monet/workload/views.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
-#include <set>
+#include <array>
 
 namespace monet {
 
@@ -29,13 +25,13 @@ namespace {
 
 /// The tensors that the loss is a function of: the first floating output, or all of them when
 /// gradients are fed in.
-std::vector<TensorId> differentiated_outputs(const Graph& network, LossKind loss) {
+std::vector<TensorId> differentiated_outputs(const Graph& network, const Loss& loss) {
   std::vector<TensorId> outputs;
   for (const TensorId id : network.outputs) {
     if (!is_floating(network.tensor(id).type))
       continue;
     outputs.push_back(id);
-    if (loss != LossKind::none)
+    if (!std::holds_alternative<NoLoss>(loss))
       break;
   }
   if (outputs.empty())
@@ -114,8 +110,8 @@ std::vector<std::pair<TensorId, TensorId>> parameter_gradients(StepBuilder& buil
 Graph add_updates(Graph graph, const std::vector<std::pair<TensorId, TensorId>>& gradients,
                   const TrainingOptions& options, const LossScale& scale, TrainingGraph& step) {
   StepBuilder builder(std::move(graph), options.precision);
-  UpdateEmitter updates(builder, options, step);
-  control_gradients(builder, updates, gradients, options, scale, step);
+  UpdateEmitter updates(builder, options.update, step);
+  control_gradients(builder, updates, gradients, options.update, scale, step);
   for (const auto& [weight, gradient] : gradients)
     updates.add(weight, gradient);
   updates.check_groups();
@@ -138,8 +134,8 @@ std::vector<TensorId> step_outputs(const Graph& graph, const TrainingGraph& step
 
 /// What the whole step stores: the reads of its backward part, or what PyTorch keeps.
 std::vector<TensorId> stored_tensors(const Graph& graph, std::vector<TensorId> kept,
-                                     const TrainingOptions& options) {
-  if (options.store == StorePolicy::minimal) { // a result may be copied for its reader
+                                     StorePolicy policy) {
+  if (policy == StorePolicy::minimal) { // a result may be copied for its reader
     const std::vector<TensorId> read = tensors_read_by_backward(graph);
     kept.insert(kept.end(), read.begin(), read.end());
   }
@@ -149,7 +145,7 @@ std::vector<TensorId> stored_tensors(const Graph& graph, std::vector<TensorId> k
 }
 
 /// Recomputes and packs what the options say, and finds what is left to be stored.
-StoredActivations choose_stored(Graph& graph, const TrainingOptions& options,
+StoredActivations choose_stored(Graph& graph, const StorageOptions& options,
                                 const std::vector<bool>& requires_grad,
                                 const std::optional<TensorId>& divisor) {
   ProblemList problems;
@@ -158,11 +154,11 @@ StoredActivations choose_stored(Graph& graph, const TrainingOptions& options,
   const std::vector<TensorId> keep =
       forward_tensors_matching(graph, options.keep, "keep", problems);
   problems.throw_if_any();
-  if (options.store == StorePolicy::minimal) {
+  if (options.policy == StorePolicy::minimal) {
     graph = recompute_scaled(graph);
     pack_stored(graph);
   }
-  StoredActivations stored = find_stored(graph, options.store, requires_grad, divisor);
+  StoredActivations stored = find_stored(graph, options.policy, requires_grad, divisor);
   for (const TensorId id : keep) {
     if (std::find(stored.tensors.begin(), stored.tensors.end(), id) != stored.tensors.end())
       continue;
@@ -194,19 +190,9 @@ void check_phases(const Graph& network) {
 } // namespace
 
 std::string_view name_of(MemoryOwner owner) {
-  switch (owner) {
-  case MemoryOwner::parameters:
-    return "parameters";
-  case MemoryOwner::gradients:
-    return "gradients";
-  case MemoryOwner::optimizer_state:
-    return "optimizer_state";
-  case MemoryOwner::stored_activations:
-    return "stored_activations";
-  case MemoryOwner::temporaries:
-    return "temporaries";
-  }
-  throw InternalError("memory owner without a name");
+  static constexpr std::array<std::string_view, kMemoryOwners> kNames{
+      "parameters", "gradients", "optimizer_state", "stored_activations", "temporaries"};
+  return kNames.at(static_cast<std::size_t>(owner));
 }
 
 std::vector<InputProblem> explain_operators(const NetworkOutline& outline,
@@ -217,15 +203,22 @@ std::vector<InputProblem> explain_operators(const NetworkOutline& outline,
     const Tensor& tensor = network.tensors()[i];
     trained[i] =
         tensor.kind == TensorKind::parameter && is_floating(tensor.type) &&
-        std::none_of(options.freeze.begin(), options.freeze.end(),
+        std::none_of(options.trainable.freeze.begin(), options.trainable.freeze.end(),
                      [&](const std::string& glob) { return glob_match(glob, tensor.name); });
   }
   std::vector<TensorId> outputs;
   for (const TensorId id : network.outputs) {
-    if (is_floating(network.tensor(id).type) && (outputs.empty() || options.loss == LossKind::none))
+    if (is_floating(network.tensor(id).type) &&
+        (outputs.empty() || std::holds_alternative<NoLoss>(options.loss)))
       outputs.push_back(id);
   }
   return explain_needs(outline, trained, outputs);
+}
+
+void explain_for(OnnxReadOptions& reading, const TrainingOptions& training) {
+  reading.explain = [training](const NetworkOutline& outline) {
+    return explain_operators(outline, training);
+  };
 }
 
 TrainingGraph make_training_graph(const Graph& original, const TrainingOptions& options) {
@@ -235,13 +228,13 @@ TrainingGraph make_training_graph(const Graph& original, const TrainingOptions& 
     return make_training_graph(fuse_attention(original), exported);
   }
   std::optional<AdaptedNetwork> adapted;
-  if (options.lora)
-    adapted = add_adapters(original, *options.lora);
-  else if (options.sparse)
-    adapted = split_channels(original, *options.sparse);
+  if (options.trainable.lora)
+    adapted = add_adapters(original, *options.trainable.lora);
+  else if (options.trainable.sparse)
+    adapted = split_channels(original, *options.trainable.sparse);
   const Graph& to_train = adapted ? adapted->graph : original;
-  std::vector<bool> trained =
-      trained_parameters(to_train, options, adapted ? adapted->adapters : std::vector<TensorId>{});
+  std::vector<bool> trained = trained_parameters(
+      to_train, options.trainable, adapted ? adapted->adapters : std::vector<TensorId>{});
   std::optional<Graph> cast;
   if (casts_weights(options.precision))
     cast = add_weight_casts(to_train, options.precision, trained);
@@ -268,22 +261,22 @@ TrainingGraph make_training_graph(const Graph& original, const TrainingOptions& 
   step.accumulate = options.precision.accumulate;
   step.micro_batches = options.micro_batches;
   StepBuilder builder(std::move(forward.graph), options.precision);
-  const LossParts loss =
-      add_loss(builder, options.loss, options.loss_options, step_results.front());
-  Differentiator differentiator(builder, step_needs, forward_operators, options.store);
-  const LossScale scale = add_loss_scale(builder, options, step);
-  start_backward(builder, differentiator, loss, step_results, loss_seed(builder, options, scale));
+  const LossParts loss = add_loss(builder, options.loss, step_results.front());
+  Differentiator differentiator(builder, step_needs, forward_operators, options.storage.policy);
+  const LossScale scale = add_loss_scale(builder, options.update, step);
+  start_backward(builder, differentiator, loss, step_results,
+                 loss_seed(builder, options.micro_batches, scale));
   differentiator.run();
   AccumulatedStep one;
   one.gradients = parameter_gradients(builder, differentiator, forward_tensors);
   one.loss = loss.loss;
   one.graph = builder.release();
-  step.store = options.store;
+  step.store = options.storage.policy;
   const StoredActivations stored =
-      choose_stored(one.graph, options, step_needs.depends,
+      choose_stored(one.graph, options.storage, step_needs.depends,
                     loss.counted ? std::nullopt : loss.loss); // the divisor is there already
   one.kept = stored.tensors;
-  if (options.loss != LossKind::none)
+  if (!std::holds_alternative<NoLoss>(options.loss))
     one.graph.outputs.clear();
   AccumulatedStep whole = accumulate_micro_batches(std::move(one), options.micro_batches,
                                                    options.precision.reduction_type());
@@ -291,7 +284,7 @@ TrainingGraph make_training_graph(const Graph& original, const TrainingOptions& 
   step.graph = add_updates(std::move(whole.graph), whole.gradients, options, scale, step);
   for (const TensorId id : step_outputs(step.graph, step))
     step.graph.outputs.push_back(id);
-  step.stored_activations = stored_tensors(step.graph, whole.kept, options);
+  step.stored_activations = stored_tensors(step.graph, whole.kept, options.storage.policy);
   step.stored_bytes = stored.bytes;
   step.owner = find_owners(step.graph, step.stored_activations);
   return step;

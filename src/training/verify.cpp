@@ -1,9 +1,9 @@
-#include "training/storage.hpp"
+#include "training/memory/storage.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/training/training.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <set>

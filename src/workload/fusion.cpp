@@ -1,54 +1,31 @@
 #include "monet/workload/fusion.hpp"
 
-#include "monet/base/errors.hpp"
-
 #include <algorithm>
 #include <array>
+#include <span>
 
 namespace monet {
 
 namespace {
 
-struct Entry {
-  std::string_view op_type;
-  Fusion fusion;
-};
-
-/// Everything that is not here is tiled freely. A test holds this against the nests of all cases.
-constexpr std::array kTable{
-    Entry{"Attention", Fusion::rows},
-    Entry{"CumSum", Fusion::rows},
-    Entry{"Gather", Fusion::indexed},
-    Entry{"GatherElements", Fusion::indexed},
-    Entry{"GatherND", Fusion::whole},
-    Entry{"Hardmax", Fusion::rows},
-    Entry{"LogSoftmax", Fusion::rows},
-    Entry{"NegativeLogLikelihoodLoss", Fusion::indexed},
-    Entry{"Pad", Fusion::whole},    // reflected or repeated edges
-    Entry{"Resize", Fusion::whole}, // by factors that are no whole numbers
-    Entry{"ReverseSequence", Fusion::whole},
-    Entry{"ScatterElements", Fusion::whole},
-    Entry{"ScatterND", Fusion::whole},
-    Entry{"Softmax", Fusion::rows},
-    Entry{"SoftmaxCrossEntropyLoss", Fusion::rows},
-    Entry{"SoftmaxCrossEntropyLossInternal", Fusion::rows},
-    Entry{"TopK", Fusion::whole},
-};
+// Everything that is not here is tiled freely. A test holds this against the nests of all cases.
+constexpr std::string_view kNeedRows[]{"Attention",
+                                       "CumSum",
+                                       "Hardmax",
+                                       "LogSoftmax",
+                                       "Softmax",
+                                       "SoftmaxCrossEntropyLoss",
+                                       "SoftmaxCrossEntropyLossInternal"};
+constexpr std::string_view kNeedIndexed[]{"Gather", "GatherElements", "NegativeLogLikelihoodLoss"};
+/// Pad for reflected or repeated edges, Resize by factors that are no whole numbers.
+constexpr std::string_view kNeedWhole[]{"GatherND",        "Pad",       "Resize", "ReverseSequence",
+                                        "ScatterElements", "ScatterND", "TopK"};
 
 } // namespace
 
 std::string_view name_of(Fusion fusion) {
-  switch (fusion) {
-  case Fusion::tiles:
-    return "tiles";
-  case Fusion::rows:
-    return "rows";
-  case Fusion::indexed:
-    return "indexed";
-  case Fusion::whole:
-    return "whole";
-  }
-  throw InternalError("fusion without a name");
+  static constexpr std::array<std::string_view, 4> kNames{"tiles", "rows", "indexed", "whole"};
+  return kNames.at(static_cast<std::size_t>(fusion));
 }
 
 Fusion fusion_of(const LoopNest& nest) {
@@ -68,11 +45,14 @@ Fusion fusion_of(const LoopNest& nest) {
 }
 
 Fusion usual_fusion(std::string_view, std::string_view op_type) {
-  const auto* found = std::find_if(kTable.begin(), kTable.end(),
-                                   [&](const Entry& entry) { return entry.op_type == op_type; });
-  if (found != kTable.end())
-    return found->fusion;
-  return op_type.ends_with("Normalization") ? Fusion::rows : Fusion::tiles;
+  const auto in = [&](std::span<const std::string_view> names) {
+    return std::find(names.begin(), names.end(), op_type) != names.end();
+  };
+  if (in(kNeedWhole))
+    return Fusion::whole;
+  if (in(kNeedIndexed))
+    return Fusion::indexed;
+  return in(kNeedRows) || op_type.ends_with("Normalization") ? Fusion::rows : Fusion::tiles;
 }
 
 } // namespace monet

@@ -3,7 +3,7 @@
 #include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
@@ -97,43 +97,16 @@ std::optional<ElementType> element_type_named(std::string_view name) {
 }
 
 std::string_view name_of(TensorKind kind) {
-  switch (kind) {
-  case TensorKind::input:
-    return "input";
-  case TensorKind::label:
-    return "label";
-  case TensorKind::parameter:
-    return "parameter";
-  case TensorKind::buffer:
-    return "buffer";
-  case TensorKind::constant:
-    return "constant";
-  case TensorKind::activation:
-    return "activation";
-  case TensorKind::gradient:
-    return "gradient";
-  case TensorKind::parameter_gradient:
-    return "parameter_gradient";
-  case TensorKind::optimizer_state:
-    return "optimizer_state";
-  }
-  throw InternalError("tensor kind without a name");
+  static constexpr std::array<std::string_view, 9> kNames{
+      "input",      "label",    "parameter",          "buffer",         "constant",
+      "activation", "gradient", "parameter_gradient", "optimizer_state"};
+  return kNames.at(static_cast<std::size_t>(kind));
 }
 
 std::string_view name_of(Phase phase) {
-  switch (phase) {
-  case Phase::forward:
-    return "forward";
-  case Phase::loss:
-    return "loss";
-  case Phase::backward:
-    return "backward";
-  case Phase::update:
-    return "update";
-  case Phase::recompute:
-    return "recompute";
-  }
-  throw InternalError("phase without a name");
+  static constexpr std::array<std::string_view, 5> kNames{"forward", "loss", "backward", "update",
+                                                          "recompute"};
+  return kNames.at(static_cast<std::size_t>(phase));
 }
 
 std::int64_t element_count(const Tensor& tensor) {

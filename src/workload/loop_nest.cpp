@@ -2,7 +2,7 @@
 
 #include "monet/base/checked.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 
@@ -58,11 +58,16 @@ Interval axis_range(const AxisExpr& axis, std::span<const Interval> tile, std::i
 
 Box region(const Access& access, std::span<const Interval> tile,
            std::span<const std::int64_t> shape) {
-  Box box(shape.size());
-  for (std::size_t i = 0; i < shape.size(); ++i) {
-    box[i] = access.opaque ? Interval{0, shape[i]} : axis_range(access.axes[i], tile, shape[i]);
-  }
+  Box box;
+  region_into(access, tile, shape, box);
   return box;
+}
+
+void region_into(const Access& access, std::span<const Interval> tile,
+                 std::span<const std::int64_t> shape, Box& box) {
+  box.resize(shape.size());
+  for (std::size_t i = 0; i < shape.size(); ++i)
+    box[i] = access.opaque ? Interval{0, shape[i]} : axis_range(access.axes[i], tile, shape[i]);
 }
 
 std::vector<Interval> full_tile(const LoopNest& nest) {

@@ -9,11 +9,10 @@
 #include "monet/base/files.hpp"
 #include "monet/workload/operators.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
-#include <unordered_set>
 
 namespace monet {
 

@@ -9,7 +9,7 @@
 
 #include "monet/base/errors.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <onnx/defs/data_type_utils.h>

@@ -1,11 +1,10 @@
 #include "monet/workload/views.hpp"
 
-#include "workload/view_map.hpp"
+#include "workload/operators/view_map.hpp"
 
-#include "monet/base/errors.hpp"
 #include "monet/workload/operators.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 
@@ -170,20 +169,6 @@ private:
     return result;
   }
 
-  /// Constants that only told views their shapes, axes or bounds are gone with them.
-  bool only_shapes_views(TensorId id) const {
-    const Tensor& tensor = graph_.tensor(id);
-    if (tensor.kind != TensorKind::constant || tensor.consumers.empty())
-      return false;
-    if (std::find(graph_.outputs.begin(), graph_.outputs.end(), id) != graph_.outputs.end()) {
-      return false;
-    }
-    return std::all_of(tensor.consumers.begin(), tensor.consumers.end(), [&](OpId reader) {
-      const Operator& op = graph_.op(reader);
-      return is_view(graph_, op) && op.inputs[0] != id;
-    });
-  }
-
   TensorId renamed(TensorId old) const { return *new_tensor_[resolve(old).index()]; }
 
   void rename(LoopNest& nest) const {
@@ -271,6 +256,17 @@ private:
 
 Graph fold_views(const Graph& graph) {
   return Folding(graph).run();
+}
+
+TensorId storage_root(const Graph& graph, TensorId tensor) {
+  while (const auto producer = graph.tensor(tensor).producer) {
+    const Operator& op = graph.op(*producer);
+    const OperatorRule* rule = find_rule(op.domain, op.op_type);
+    if (!rule || !rule->is_view || op.inputs.empty() || !op.inputs[0])
+      break;
+    tensor = *op.inputs[0];
+  }
+  return tensor;
 }
 
 } // namespace monet

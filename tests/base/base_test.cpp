@@ -1,6 +1,9 @@
+#include "base/shared/fnv1a.hpp"
+
 #include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
+#include "monet/base/sha512.hpp"
 #include "monet/base/text.hpp"
 #include "monet/base/union_volume.hpp"
 
@@ -118,10 +121,24 @@ TEST(Files, PathsAreSeenFromTheFileThatNamesThem) {
   EXPECT_EQ(resolve_beside("examples/a.yaml", "/b.onnx"), "/b.onnx");
 }
 
-TEST(Files, HashesAreThoseOfFnv1a) {
+TEST(Fnv1a, IsThePublishedHash) {
   // The published test vectors of 64-bit FNV-1a for "" and "a".
-  EXPECT_EQ(content_hash(""), "cbf29ce484222325");
-  EXPECT_EQ(content_hash("a"), "af63dc4c8601ec8c");
+  EXPECT_EQ(fnv1a(""), 0xcbf29ce484222325U);
+  EXPECT_EQ(fnv1a("a"), 0xaf63dc4c8601ec8cU);
+}
+
+TEST(Sha512, IsThatOfFips180) {
+  // FIPS 180-4, example "abc", and the empty message.
+  EXPECT_EQ(sha512("abc")[0], 0xddaf35a193617abaU);
+  EXPECT_EQ(sha512("abc")[7], 0x2a9ac94fa54ca49fU);
+  EXPECT_EQ(sha512("")[0], 0xcf83e1357eefb8bdU);
+  // Lengths on both sides of every edge of a block: python3 -c "import hashlib; h = lambda b:
+  // hashlib.sha512(b).hexdigest(); print(h(''.join(h(b'a' * n) for n in range(300)).encode()))"
+  std::string all;
+  for (std::size_t n = 0; n < 300; ++n)
+    all += sha512_hex(std::string(n, 'a'));
+  EXPECT_EQ(sha512_hex(all), "b663acf6cfcf582ed68947a24d47c469532263c00031a34e87e2223382f02714"
+                             "4ed388ee5866ddf3bce3b2d1075319fa260cf41004d961ba45be3dcfab0f5551");
 }
 
 RC_GTEST_PROP(Text, EveryNameMatchesItselfAndAStar, (const std::string& name)) {

@@ -1,5 +1,5 @@
 // monet optimise allocation, as users run it.
-#include "run_monet.hpp"
+#include "cli/run_monet.hpp"
 
 #include <gtest/gtest.h>
 

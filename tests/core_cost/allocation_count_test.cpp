@@ -1,10 +1,10 @@
 // Evaluating a mapping asks nothing of the heap, and a search asks no more for visiting more. An
 // executable of its own: it counts every allocation of the process.
-#include "core_cost/candidate.hpp"
-#include "core_cost/spatial_choice.hpp"
-#include "core_cost/temporal_order.hpp"
-#include "cores.hpp"
-#include "order_walk.hpp"
+#include "core_cost/model/candidate.hpp"
+#include "core_cost/search/spatial_choice.hpp"
+#include "core_cost/search/temporal_order.hpp"
+#include "core_cost/cores.hpp"
+#include "core_cost/order_walk.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "cores.hpp"
+#include "core_cost/cores.hpp"
 
 #include "monet/base/errors.hpp"
 

@@ -1,9 +1,9 @@
 // Where the model departs from ZigZag 3.8.5: every choice both ways, by hand or by brute force.
-#include "core_cost/candidate.hpp"
-#include "core_cost/loading.hpp"
-#include "core_cost/temporal_order.hpp"
-#include "cores.hpp"
-#include "order_walk.hpp"
+#include "core_cost/model/candidate.hpp"
+#include "core_cost/model/loading.hpp"
+#include "core_cost/search/temporal_order.hpp"
+#include "core_cost/cores.hpp"
+#include "core_cost/order_walk.hpp"
 
 #include "monet/base/errors.hpp"
 

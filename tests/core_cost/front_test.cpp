@@ -1,7 +1,7 @@
 // Alternatives with smaller footprint, against all mappings there are.
-#include "core_cost/input_gradient.hpp"
-#include "cores.hpp"
-#include "random_problems.hpp"
+#include "core_cost/scatter/input_gradient.hpp"
+#include "core_cost/cores.hpp"
+#include "core_cost/random_problems.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/core_cost/front.hpp"

@@ -1,7 +1,7 @@
 // Every order of the temporal loops, one after another: what the search is compared with.
 #pragma once
 
-#include "core_cost/order_beginning.hpp"
+#include "core_cost/search/order_beginning.hpp"
 
 #include <cstdint>
 #include <vector>

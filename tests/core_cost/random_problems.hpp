@@ -1,8 +1,8 @@
 // Random cores, problems and unrollings, small enough to enumerate.
 #pragma once
 
-#include "core_cost/spatial_choice.hpp"
-#include "cores.hpp"
+#include "core_cost/search/spatial_choice.hpp"
+#include "core_cost/cores.hpp"
 
 #include "monet/base/rng.hpp"
 

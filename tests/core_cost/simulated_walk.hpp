@@ -1,7 +1,7 @@
 // What a memory that holds the innermost loops has to fetch, by walking the nest.
 #pragma once
 
-#include "core_cost/candidate.hpp"
+#include "core_cost/model/candidate.hpp"
 
 #include <cstdint>
 #include <set>

@@ -1,5 +1,5 @@
 // The cache gives the same costs to one thread and to several, whoever asks first.
-#include "random_problems.hpp"
+#include "core_cost/random_problems.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/base/parallel.hpp"

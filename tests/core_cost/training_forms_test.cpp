@@ -1,10 +1,10 @@
 // Every product that training multiplies: what moves, against a walk over the nest, and costs that
 // do not depend on how tensors are laid out.
-#include "core_cost/temporal_order.hpp"
-#include "cores.hpp"
-#include "order_walk.hpp"
-#include "random_problems.hpp"
-#include "simulated_walk.hpp"
+#include "core_cost/search/temporal_order.hpp"
+#include "core_cost/cores.hpp"
+#include "core_cost/order_walk.hpp"
+#include "core_cost/random_problems.hpp"
+#include "core_cost/simulated_walk.hpp"
 
 #include <gtest/gtest.h>
 

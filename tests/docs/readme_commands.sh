@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# readme_commands.sh SOURCE MONET: runs every line (with what a backslash continues it) that starts with "monet " in the README's, docs/cli.md's and docs/results.md's
-# shell blocks and the README's experiment, from the repository's root, with outputs going to a scratch folder. Any failure fails.
+# readme_commands.sh SOURCE MONET FILES: runs every line (with what a backslash continues it) that starts with "monet " in the README's, docs/cli.md's and docs/results.md's
+# shell blocks and the README's experiment, in a scratch folder with the data and examples of FILES. Any failure fails.
 set -euo pipefail
-source=$1 monet=$2
+source=$1 monet=$2 files=$3
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-cp -r "$source/data" "$source/examples" "$scratch/"
+cp -r "$files/data" "$files/examples" "$scratch/"
 cd "$scratch"
 count=0
 while IFS= read -r line; do

@@ -56,10 +56,10 @@ void feed(Execution& execution, const Graph& graph, Range range) {
 }
 
 /// Returns how many gradient elements were compared.
-int check(const TinyNetwork& network, LossKind loss = LossKind::mse, Range range = {}) {
+int check(const TinyNetwork& network, const Loss& loss = Mse{}, Range range = {}) {
   TrainingOptions options;
   options.loss = loss;
-  options.optimizer.kind = OptimizerKind::sgd;
+  options.update.optimizer = Sgd{};
   const TrainingGraph step = make_training_graph(network.graph, options);
   verify(step);
   Execution execution(step.graph);
@@ -102,7 +102,7 @@ TEST_P(UnaryGradient, EqualsFiniteDifference) {
   TinyNetwork n;
   const TensorId w = n.parameter("w", {2, 3});
   n.output(n.op(GetParam().type, {w}, {2, 3}, GetParam().attributes));
-  EXPECT_EQ(check(n, LossKind::mse, GetParam().range), 6);
+  EXPECT_EQ(check(n, Mse{}, GetParam().range), 6);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -128,7 +128,7 @@ TEST_P(BinaryGradient, OfEveryBroadcastEqualsFiniteDifference) {
       const TensorId a = n.parameter("a", {2, 3, 2});
       const TensorId b = n.parameter("b", shape);
       n.output(n.op(GetParam(), {left ? b : a, left ? a : b}, {2, 3, 2}));
-      EXPECT_GE(check(n, LossKind::mse, {0.5, 2.0}), 13);
+      EXPECT_GE(check(n, Mse{}, {0.5, 2.0}), 13);
     }
   }
 }
@@ -262,7 +262,7 @@ TEST(GradientNumbers, TiedEmbeddingAndHeadUnderCrossEntropy) {
   const TensorId head =
       n.op("Transpose", {table}, {4, 5}, with("perm", std::vector<std::int64_t>{1, 0}));
   n.output(n.op("MatMul", {bent, head}, {2, 3, 5}));
-  EXPECT_EQ(check(n, LossKind::cross_entropy), 20);
+  EXPECT_EQ(check(n, CrossEntropy{}), 20);
 }
 
 /// softmax(q k^T / 2) v with a constant scale, as exported.
@@ -297,7 +297,7 @@ TEST(GradientNumbers, FanOut) {
 TEST(GradientNumbers, BinaryCrossEntropy) {
   TinyNetwork n;
   n.output(n.op("Mul", {n.parameter("a", {2, 3}), n.parameter("b", {3})}, {2, 3}));
-  EXPECT_EQ(check(n, LossKind::bce_with_logits, {0.1, 0.9}), 9);
+  EXPECT_EQ(check(n, BceWithLogits{}, {0.1, 0.9}), 9);
 }
 
 } // namespace

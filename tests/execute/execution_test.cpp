@@ -19,9 +19,8 @@ TrainingGraph two_layers() {
   const TensorId relu = net.op("Relu", {hidden}, {4, 6});
   net.output(net.op("Gemm", {relu, net.parameter("v", {6, 3}), net.parameter("c", {3})}, {4, 3}));
   TrainingOptions options;
-  options.loss = LossKind::mse;
-  options.optimizer.kind = OptimizerKind::sgd;
-  options.optimizer.learning_rate = 0.05;
+  options.loss = Mse{};
+  options.update.optimizer = Sgd{.learning_rate = 0.05};
   return make_training_graph(net.graph, options);
 }
 
@@ -126,7 +125,7 @@ TEST(Execution, FillsNoMasks) {
   const TensorId v = net.parameter("v", {4, 3});
   net.output(net.op("Where", {mask, w, v}, {4, 3}));
   TrainingOptions options;
-  options.loss = LossKind::mse;
+  options.loss = Mse{};
   const TrainingGraph step = make_training_graph(net.graph, options);
   Execution execution(step.graph);
   fill(execution, step, 5);

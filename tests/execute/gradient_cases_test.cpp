@@ -62,10 +62,9 @@ bool has_fixed_statistics(const json& test_case) {
 TrainingGraph step_of(const json& test_case, const Variant& variant) {
   const Graph network = read_onnx_bytes(test::model_bytes(test_case), "case.onnx");
   TrainingOptions options;
-  options.loss = LossKind::none;
-  options.optimizer.kind = OptimizerKind::sgd;
-  options.optimizer.learning_rate = 1.0;
-  options.store = variant.store;
+  options.loss = NoLoss{};
+  options.update.optimizer = Sgd{.learning_rate = 1.0};
+  options.storage.policy = variant.store;
   options.attention = variant.attention;
   options.frozen_batch_norm = has_fixed_statistics(test_case);
   TrainingGraph step = make_training_graph(network, options);

@@ -132,8 +132,8 @@ TEST(Dropout, MasksByTheSeedOfTheStep) {
   Attributes attributes;
   attributes.set("ratio", kRatio);
   TrainingOptions options;
-  options.loss = LossKind::none;
-  options.optimizer.kind = OptimizerKind::sgd;
+  options.loss = NoLoss{};
+  options.update.optimizer = Sgd{};
   const TrainingGraph step = make_training_graph(network("Dropout", {40, 25}, attributes), options);
   std::vector<std::vector<double>> masks;
   for (const std::uint64_t seed : {std::uint64_t{3}, std::uint64_t{4}}) {

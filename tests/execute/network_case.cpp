@@ -1,5 +1,6 @@
 #include "execute/network_case.hpp"
 
+#include "monet/base/yaml.hpp"
 #include "monet/execute/generator.hpp"
 #include "monet/workload/onnx_reader.hpp"
 

@@ -1,4 +1,5 @@
 // Steps of every optimiser against PyTorch's, fused and unfused.
+#include "monet/base/yaml.hpp"
 #include "monet/execute/execute.hpp"
 #include "monet/execute/generator.hpp"
 #include "monet/training/training.hpp"
@@ -25,7 +26,7 @@ TrainingOptions options_of(const std::string& text) {
   ProblemList problems;
   TrainingOptions options = read_training_options(parse_yaml(text, "case"), problems);
   problems.throw_if_any();
-  options.loss = LossKind::none;
+  options.loss = NoLoss{};
   return options;
 }
 
@@ -110,7 +111,7 @@ TEST(OptimizerSteps, EqualPyTorchFusedUnfusedAndFolded) {
     const auto expected = row.at("after").get<Parameters>();
     TrainingOptions options = options_of(text);
     for (const bool fused : {true, false}) {
-      options.fused_update = fused;
+      options.update.fused = fused;
       const TrainingGraph step = make_training_graph(network, options);
       verify(step);
       for (const TrainingGraph& graph : {step, fold_views(step)}) {
@@ -135,7 +136,7 @@ TEST(OptimizerSteps, AMasterCopyIsWhatIsUpdated) {
     options.precision.master_weights = ElementType::fp32;
     const auto expected = row.at("after").get<Parameters>();
     for (const bool fused : {true, false}) {
-      options.fused_update = fused;
+      options.update.fused = fused;
       const TrainingGraph step = make_training_graph(network, options);
       verify(step);
       const Parameters after = take_steps(step, fixtures.at("steps"));

@@ -1,7 +1,7 @@
 // The fast product against a loop over every iteration, on random nests with padding, strides,
 // reductions and batch loops.
-#include "execute/operand.hpp"
-#include "execute/product.hpp"
+#include "execute/walk/operand.hpp"
+#include "execute/walk/product.hpp"
 
 #include "monet/base/rng.hpp"
 

@@ -87,7 +87,7 @@ TEST(InsertRecompute, AnyRunsGiveTheSameNumbers) {
   Random random{5};
   for (const StorePolicy store : {StorePolicy::minimal, StorePolicy::pytorch_eager}) {
     TrainingOptions options;
-    options.store = store;
+    options.storage.policy = store;
     options.micro_batches = store == StorePolicy::minimal ? 2 : 1;
     const TrainingGraph step = make_training_graph(residual_network(), options);
     const TrainingGraph folded = fold_views(step);

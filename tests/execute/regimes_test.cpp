@@ -2,6 +2,7 @@
 #include "training/tiny_network.hpp"
 
 #include "monet/base/errors.hpp"
+#include "monet/base/yaml.hpp"
 #include "monet/execute/execute.hpp"
 #include "monet/training/training.hpp"
 

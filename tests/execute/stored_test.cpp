@@ -39,9 +39,9 @@ std::map<std::string, std::vector<double>> gradients(StorePolicy policy, bool fo
                                                      const std::string& recompute = "") {
   TrainingOptions options;
   if (!recompute.empty())
-    options.recompute = {recompute};
-  options.loss = LossKind::none; // the gradient of the result is fed in
-  options.store = policy;
+    options.storage.recompute = {recompute};
+  options.loss = NoLoss{}; // the gradient of the result is fed in
+  options.storage.policy = policy;
   TrainingGraph step = make_training_graph(network(), options);
   if (folded)
     step = fold_views(step);

@@ -21,7 +21,7 @@ using testing::Random;
 
 JointOptions small_effort(std::uint64_t seed) {
   JointOptions options;
-  options.objective = static_cast<StepObjective>(seed % 4);
+  options.objective = static_cast<Objective>(seed % 4);
   options.levels = 3;
   options.plan_effort = 200'000;
   options.fusion_evaluations = 6;
@@ -29,17 +29,14 @@ JointOptions small_effort(std::uint64_t seed) {
   return options;
 }
 
-double scheduled(const JointPoint& point, const Chip& chip, StepObjective objective) {
+double scheduled(const JointPoint& point, const Chip& chip, Objective objective) {
   CoreCostCache costs;
   ScheduleOptions options;
   options.priority = point.priority;
-  const Timeline timeline =
-      schedule(make_tiles(*point.step, chip, point.tiling), *point.step, chip, costs, options);
-  const OffchipTotals traffic = offchip_traffic(timeline, chip);
-  EXPECT_EQ(total(timeline.peak.live), point.peak_bytes);
-  return value_of(objective, timeline.makespan.value,
-                  energy_of(timeline).total().picojoules().value,
-                  (traffic.read + traffic.written).value);
+  const StepFigures figures =
+      model_step(*point.step, chip, {point.tiling, options, {}}, {costs}).figures;
+  EXPECT_EQ(figures, point.modelled.figures);
+  return figures.value(objective);
 }
 
 std::optional<JointResult> search(const TrainingGraph& step, const Chip& chip,
@@ -66,13 +63,17 @@ TEST(Joint, CornersAreWhatTheScheduleSaysAndBothIsTheBest) {
     if (!found)
       continue;
     ++run;
+    const auto value = [&](const JointPoint& point) {
+      return point.modelled.figures.value(options.objective);
+    };
     for (const JointPoint* corner :
          {&found->base, &found->fused, &found->checkpointed, &found->both}) {
-      EXPECT_EQ(scheduled(*corner, chip, options.objective), corner->value) << seed;
-      EXPECT_GE(corner->value, found->found.bound) << seed;
-      const bool within = found->budget_bytes == 0 || corner->peak_bytes <= found->budget_bytes;
+      EXPECT_EQ(scheduled(*corner, chip, options.objective), value(*corner)) << seed;
+      EXPECT_GE(value(*corner), found->found.bound) << seed;
+      const bool within = found->budget_bytes == 0 ||
+                          corner->modelled.figures.peak_memory_bytes <= found->budget_bytes;
       if (within) {
-        EXPECT_LE(found->both.value, corner->value) << seed;
+        EXPECT_LE(value(found->both), value(*corner)) << seed;
       }
     }
     EXPECT_TRUE(found->base.runs.empty() && found->fused.runs.empty()) << seed;
@@ -96,13 +97,16 @@ TEST(Joint, RecomputesWhereTheBudgetAsksForIt) {
     options.budget = [](std::int64_t peak) { return peak * 8 / 10; };
     const auto found = search(step, chip, options, 1);
     ASSERT_TRUE(found);
-    EXPECT_GT(found->base.peak_bytes, found->budget_bytes);
-    EXPECT_LE(found->both.peak_bytes, found->budget_bytes);
+    const auto value = [&](const JointPoint& point) {
+      return point.modelled.figures.value(options.objective);
+    };
+    EXPECT_GT(found->base.modelled.figures.peak_memory_bytes, found->budget_bytes);
+    EXPECT_LE(found->both.modelled.figures.peak_memory_bytes, found->budget_bytes);
     EXPECT_FALSE(found->both.runs.empty());
-    EXPECT_EQ(found->found.best, found->both.value);
+    EXPECT_EQ(found->found.best, value(found->both));
     // Nothing without recomputation fits: there the objective alone counts.
-    EXPECT_GT(found->fused.peak_bytes, found->budget_bytes);
-    EXPECT_LE(found->fused.value, found->base.value);
+    EXPECT_GT(found->fused.modelled.figures.peak_memory_bytes, found->budget_bytes);
+    EXPECT_LE(value(found->fused), value(found->base));
   }
 }
 
@@ -121,8 +125,7 @@ TEST(Joint, ThreadsDoNotCount) {
     ASSERT_EQ(one->trials.size(), two->trials.size());
     for (std::size_t i = 0; i < one->trials.size(); ++i) {
       EXPECT_EQ(one->trials[i].name, two->trials[i].name);
-      EXPECT_EQ(one->trials[i].value, two->trials[i].value);
-      EXPECT_EQ(one->trials[i].peak_bytes, two->trials[i].peak_bytes);
+      EXPECT_EQ(one->trials[i].figures, two->trials[i].figures);
     }
     EXPECT_EQ(one->both.runs, two->both.runs);
   }

@@ -1,9 +1,9 @@
+#include "base/shared/pareto.hpp"
 #include "report/json_schema.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
 #include "monet/base/rng.hpp"
-#include "monet/optimise/pareto.hpp"
 #include "monet/report/explore_result.hpp"
 #include "monet/report/text.hpp"
 
@@ -30,9 +30,9 @@ Space space_of(std::vector<Parameter> parameters) {
   space.content_hash = "0123456789abcdef";
   space.parameters = std::move(parameters);
   space.workload.runs = {"inference", "training"};
-  space.fronts = {{0, {DesignObjective::latency, DesignObjective::energy}},
-                  {1, {DesignObjective::latency, DesignObjective::energy}},
-                  {1, {DesignObjective::latency, DesignObjective::energy, DesignObjective::area}}};
+  space.fronts = {{0, {Objective::latency, Objective::energy}},
+                  {1, {Objective::latency, Objective::energy}},
+                  {1, {Objective::latency, Objective::energy, Objective::area}}};
   return space;
 }
 
@@ -172,7 +172,7 @@ TEST(ExploreResult, TenThousandRowsOfTwoRunsTakeLessThanTwoMegabytes) {
   for (DesignResult& design : result.results) {
     design.area_mm2 = random_unit(1, design.id);
     design.peak_power_w = random_unit(2, design.id);
-    for (RunFigures& run : design.runs)
+    for (StepFigures& run : design.runs)
       run.energy_pj = 1e12 * random_unit(3, design.id);
   }
   const Json json = explore_json(space, result, {"exhaustive", 1, 0, ""}, {});

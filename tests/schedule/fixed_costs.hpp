@@ -1,7 +1,12 @@
 // Core costs for tests: known without a core model.
 #pragma once
 
-#include "monet/core_cost/core_cost.hpp"
+#include "schedule/cost/tile_classes.hpp"
+
+#include "monet/schedule/schedule.hpp"
+
+#include <deque>
+#include <utility>
 
 namespace monet::testing {
 
@@ -28,6 +33,34 @@ inline CoreCost simple_cost(const CoreProblem& problem, const Core& core) {
     cost.resident.push_back({operand.offchip ? 0 : bits_of_operand(operand)});
   }
   return cost;
+}
+
+/// schedule() with every distinct problem, as core_problem() has it, answered by `cost_of`.
+template <class CostOf>
+Timeline schedule_with(const TileGraph& tiles, const TrainingGraph& step, const Chip& chip,
+                       CostOf&& cost_of, const ScheduleOptions& options) {
+  TileClasses classes = classify_tiles(tiles, step.graph);
+  std::deque<std::pair<CoreProblem, CoreCost>> solved;
+  TileCosts costs;
+  for (const TileId example : classes.example) {
+    const Tile& tile = tiles.tiles[example.index()];
+    auto& [problem, cost] = solved.emplace_back();
+    problem = core_problem(tile, tiles.ranges(example), step, chip);
+    cost = cost_of(problem, chip.cores[tile.core.index()]);
+    costs.rows.push_back({&problem, &cost});
+  }
+  costs.row_of = std::move(classes.class_of);
+  return schedule(tiles, step, chip, costs, options);
+}
+
+template <class CostOf>
+Timeline schedule_with(const TileGraph& tiles, const TrainingGraph& step, const Chip& chip,
+                       CostOf&& cost_of, Priority priority = Priority::latency,
+                       const TransferRules& rules = {}) {
+  ScheduleOptions options;
+  options.priority = priority;
+  options.rules = rules;
+  return schedule_with(tiles, step, chip, std::forward<CostOf>(cost_of), options);
 }
 
 } // namespace monet::testing

@@ -1,8 +1,7 @@
 // Tiles on given cores, without the choices of make_tiles().
 #pragma once
 
-#include "tiling/edges.hpp"
-#include "tiling/grid.hpp"
+#include "tiling/shared/grid.hpp"
 
 #include "monet/tiling/tiling.hpp"
 

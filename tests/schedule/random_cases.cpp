@@ -1,8 +1,7 @@
 #include "schedule/random_cases.hpp"
 
 #include "schedule/fixed_costs.hpp"
-#include "tiling/edges.hpp"
-#include "tiling/grid.hpp"
+#include "tiling/shared/grid.hpp"
 
 #include <set>
 

@@ -293,10 +293,9 @@ private:
 
 TrainingOptions random_training(Random& random) {
   TrainingOptions options;
-  options.loss = random.one_of({LossKind::cross_entropy, LossKind::mse});
-  options.optimizer.kind =
-      random.one_of({OptimizerKind::sgd, OptimizerKind::momentum, OptimizerKind::adam});
-  options.fused_update = random.chance(80);
+  options.loss = random.one_of<Loss>({CrossEntropy{}, Mse{}});
+  options.update.optimizer = random.one_of<Optimizer>({Sgd{}, Sgd{.momentum = 0.9}, Adam{}});
+  options.update.fused = random.chance(80);
   return options;
 }
 

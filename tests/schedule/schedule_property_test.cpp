@@ -1,7 +1,8 @@
 // Properties of schedules of random steps on random chips.
-#include "schedule/event_scheduler.hpp"
 #include "schedule/fixed_costs.hpp"
 #include "schedule/hand_tiles.hpp"
+#include "schedule/place/finish.hpp"
+#include "schedule/schedule_alone.hpp"
 #include "schedule/small_steps.hpp"
 
 #include "monet/base/errors.hpp"
@@ -82,7 +83,7 @@ RandomCase random_case() {
 }
 
 Timeline schedule_of(const RandomCase& c) {
-  return schedule_with(c.tiles, c.builder.step(), c.chip, testing::simple_cost);
+  return testing::schedule_with(c.tiles, c.builder.step(), c.chip, testing::simple_cost);
 }
 
 RC_GTEST_PROP(Schedule, keeps_its_invariants, ()) {
@@ -175,7 +176,7 @@ RC_GTEST_PROP(Schedule, does_not_depend_on_the_number_of_threads, ()) {
     CoreCostCache costs;
     ScheduleOptions options;
     options.jobs = jobs;
-    return schedule(c.tiles, c.builder.step(), c.chip, costs, options);
+    return testing::schedule_alone(c.tiles, c.builder.step(), c.chip, costs, options);
   };
   std::optional<Timeline> one;
   try {
@@ -217,7 +218,8 @@ RC_GTEST_PROP(Schedule, more_memory_never_means_more_offchip_traffic_of_a_chain,
   const std::int64_t more = less + *rc::gen::inRange<std::int64_t>(0, 3000);
   const auto traffic = [&](std::int64_t core_bits) {
     const Chip chip = make_chip({.core_bits = core_bits});
-    const Timeline timeline = schedule_with(tiles, builder.step(), chip, testing::simple_cost);
+    const Timeline timeline =
+        testing::schedule_with(tiles, builder.step(), chip, testing::simple_cost);
     verify(timeline, tiles, builder.step(), chip);
     return offchip_bits(timeline, chip);
   };

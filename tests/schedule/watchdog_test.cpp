@@ -1,7 +1,9 @@
 // Systems too small for their steps: there is a schedule or a reason why not, soon. The time limit
 // of each test is in CMakeLists.txt.
-#include "schedule/event_scheduler.hpp"
+#include "schedule/fixed_costs.hpp"
+#include "schedule/place/finish.hpp"
 #include "schedule/random_cases.hpp"
+#include "schedule/schedule_alone.hpp"
 
 #include "monet/base/errors.hpp"
 
@@ -62,11 +64,11 @@ Tally try_cases(std::uint64_t first, int count, bool training, bool fused, std::
 }
 
 Timeline with_fixed_costs(const RandomCase& c) {
-  return schedule_with(c.tiles, c.step, c.chip, testing::hashed_cost, c.priority);
+  return testing::schedule_with(c.tiles, c.step, c.chip, testing::hashed_cost, c.priority);
 }
 Timeline with_solved_costs(const RandomCase& c) {
   CoreCostCache costs;
-  return schedule(c.tiles, c.step, c.chip, costs);
+  return testing::schedule_alone(c.tiles, c.step, c.chip, costs);
 }
 
 TEST(Watchdog, memories_of_a_few_bits) {

@@ -1,8 +1,10 @@
 // Random networks on random systems, judged by witnesses that share nothing with what they judge.
 #include "schedule/element_edges.hpp"
-#include "schedule/event_scheduler.hpp"
+#include "schedule/fixed_costs.hpp"
+#include "schedule/place/finish.hpp"
 #include "schedule/random_cases.hpp"
 #include "schedule/replay.hpp"
+#include "schedule/schedule_alone.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/hardware/read_hardware.hpp"
@@ -22,7 +24,7 @@ using testing::RandomCase;
 constexpr std::int64_t kMostEffort = 200000;
 
 Timeline schedule_of(const RandomCase& c) {
-  return schedule_with(c.tiles, c.step, c.chip, testing::hashed_cost, c.priority);
+  return testing::schedule_with(c.tiles, c.step, c.chip, testing::hashed_cost, c.priority);
 }
 
 std::int64_t macs_of(const PlainTiles& tiles, const Graph& graph) {
@@ -158,7 +160,7 @@ TEST(Witness, stored_networks) {
                                    mode == TilingMode::fused));
           const RandomCase c = stored_case(network, system, training, mode);
           check_tiles(c);
-          check_timeline(schedule(c.tiles, c.step, c.chip, costs), c);
+          check_timeline(testing::schedule_alone(c.tiles, c.step, c.chip, costs), c);
         }
       }
     }
@@ -182,7 +184,7 @@ TEST(Witness, threads_change_nothing) {
       ScheduleOptions options;
       options.jobs = jobs;
       options.priority = c.priority;
-      return schedule(c.tiles, c.step, c.chip, costs, options);
+      return testing::schedule_alone(c.tiles, c.step, c.chip, costs, options);
     };
     const Timeline one = with_jobs(1);
     verify(one, c.tiles, c.step, c.chip);

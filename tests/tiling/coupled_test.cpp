@@ -1,6 +1,6 @@
 // Loops along which an operator normalises are never cut: a tile would normalise over its part
 // only.
-#include "tiling/split.hpp"
+#include "tiling/cut/split.hpp"
 
 #include "monet/training/training.hpp"
 #include "monet/workload/onnx_reader.hpp"

@@ -1,8 +1,7 @@
 #include "schedule/small_steps.hpp"
-#include "tiling/edges.hpp"
-#include "tiling/grid.hpp"
-#include "tiling/mapping_factors.hpp"
-#include "tiling/split.hpp"
+#include "tiling/cut/mapping_factors.hpp"
+#include "tiling/cut/split.hpp"
+#include "tiling/shared/grid.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/tiling/tiling.hpp"

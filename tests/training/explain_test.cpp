@@ -14,9 +14,7 @@ using test::ModelMaker;
 std::vector<InputProblem> problems_of(const ModelMaker& model,
                                       const TrainingOptions& training = {}) {
   OnnxReadOptions options;
-  options.explain = [&](const NetworkOutline& outline) {
-    return explain_operators(outline, training);
-  };
+  explain_for(options, training);
   try {
     make_training_graph(read_onnx_bytes(model.bytes(), "net.onnx", options), training);
   } catch (const InputError& error) {
@@ -69,7 +67,7 @@ TEST(Explain, EveryProblemNamesTheWayOfItsGradient) {
 
 TEST(Explain, FrozenParametersNeedNoGradient) {
   TrainingOptions options;
-  options.freeze = {"conv*"};
+  options.trainable.freeze = {"conv*"};
   const std::vector<InputProblem> problems = problems_of(five_problems(), options);
   ASSERT_EQ(problems.size(), 3U); // Mod and Hardmax can be read and are none any more
   for (const InputProblem& problem : problems)

@@ -45,7 +45,7 @@ TinyNetwork two_convolutions(const ConvSizes& s) {
 
 TrainingGraph step_of(const TinyNetwork& n) {
   TrainingOptions options;
-  options.loss = LossKind::mse;
+  options.loss = Mse{};
   return make_training_graph(n.graph, options);
 }
 
@@ -195,8 +195,7 @@ TEST(GradientNests, AMaximumCouplesItsAxesAndASquareDoesNot) {
 }
 
 struct UpdateWork {
-  OptimizerKind kind;
-  double weight_decay;
+  Optimizer optimizer;
   VectorWork work;
 };
 
@@ -204,23 +203,22 @@ TEST(UpdateNests, CountScalarOperationsAndReadEveryOperandOnce) {
   // add, multiply, divide, compare, square_root, transcendental; by hand from the formulas in
   // docs/training.md
   const std::vector<UpdateWork> cases{
-      {OptimizerKind::sgd, 0.0, {1, 1, 0, 0, 0, 0}},
-      {OptimizerKind::sgd, 0.1, {2, 2, 0, 0, 0, 0}},
-      {OptimizerKind::momentum, 0.0, {2, 2, 0, 0, 0, 0}},
-      {OptimizerKind::adam, 0.0, {4, 7, 1, 0, 1, 0}},
-      {OptimizerKind::adam, 0.1, {5, 8, 1, 0, 1, 0}},
-      {OptimizerKind::adamw, 0.1, {4, 8, 1, 0, 1, 0}},
-      {OptimizerKind::rmsprop, 0.0, {3, 4, 1, 0, 1, 0}},
-      {OptimizerKind::adagrad, 0.0, {3, 2, 1, 0, 1, 0}},
-      {OptimizerKind::lion, 0.1, {3, 6, 0, 1, 0, 0}},
+      {Sgd{}, {1, 1, 0, 0, 0, 0}},
+      {Sgd{.weight_decay = 0.1}, {2, 2, 0, 0, 0, 0}},
+      {Sgd{.momentum = 0.9}, {2, 2, 0, 0, 0, 0}},
+      {Adam{}, {4, 7, 1, 0, 1, 0}},
+      {Adam{.weight_decay = 0.1}, {5, 8, 1, 0, 1, 0}},
+      {AdamW{}, {4, 8, 1, 0, 1, 0}},
+      {Rmsprop{}, {3, 4, 1, 0, 1, 0}},
+      {Adagrad{}, {3, 2, 1, 0, 1, 0}},
+      {Lion{.weight_decay = 0.1}, {3, 6, 0, 1, 0, 0}},
   };
   for (const UpdateWork& expected : cases) {
     TinyNetwork n;
     n.output(n.op("Add", {n.input("x", {3, 5}), n.parameter("w", {3, 5})}, {3, 5}));
     TrainingOptions options;
-    options.loss = LossKind::mse;
-    options.optimizer.kind = expected.kind;
-    options.optimizer.weight_decay = expected.weight_decay;
+    options.loss = Mse{};
+    options.update.optimizer = expected.optimizer;
     const TrainingGraph step = make_training_graph(n.graph, options);
     const Operator& update = step.graph.operators().back();
     EXPECT_EQ(update.phase, Phase::update);

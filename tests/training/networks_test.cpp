@@ -21,7 +21,7 @@ Graph read(const std::string& name, std::int64_t batch) {
 TrainingGraph step_of(const std::string& name, std::int64_t batch,
                       StorePolicy store = StorePolicy::minimal) {
   TrainingOptions options;
-  options.store = store;
+  options.storage.policy = store;
   TrainingGraph step = make_training_graph(read(name, batch), options);
   verify(step);
   return step;

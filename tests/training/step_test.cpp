@@ -13,7 +13,7 @@
 namespace monet {
 namespace {
 
-TrainingOptions plain(LossKind loss = LossKind::mse) {
+TrainingOptions plain(const Loss& loss = Mse{}) {
   TrainingOptions options;
   options.loss = loss;
   return options;
@@ -83,7 +83,7 @@ TEST(TrainingStep, StoresWhatBackwardReadsAndNothingElse) {
 
 TEST(TrainingStep, FrozenParametersGetNothing) {
   TrainingOptions options = plain();
-  options.freeze = {"w1", "b1"};
+  options.trainable.freeze = {"w1", "b1"};
   const TrainingGraph step = make_training_graph(two_layers().graph, options);
   verify(step);
   EXPECT_EQ(step.parameters.size(), 2U);
@@ -95,7 +95,7 @@ TEST(TrainingStep, FrozenParametersGetNothing) {
 
 TEST(TrainingStep, FreezePatternsThatMatchNothingAreErrors) {
   TrainingOptions options = plain();
-  options.freeze = {"w1", "layer9.*"};
+  options.trainable.freeze = {"w1", "layer9.*"};
   try {
     make_training_graph(two_layers().graph, options);
     FAIL();
@@ -106,7 +106,7 @@ TEST(TrainingStep, FreezePatternsThatMatchNothingAreErrors) {
 
 TEST(TrainingStep, NothingToTrainIsAnError) {
   TrainingOptions options = plain();
-  options.freeze = {"*"};
+  options.trainable.freeze = {"*"};
   EXPECT_THROW(make_training_graph(two_layers().graph, options), InputError);
 }
 
@@ -160,7 +160,7 @@ TEST(TrainingStep, TiedWeightsAreUpdatedOnceWithBothGradients) {
   const TensorId head =
       n.op("Transpose", {table}, {4, 5}, with("perm", std::vector<std::int64_t>{1, 0}));
   n.output(n.op("MatMul", {x, head}, {2, 3, 5}));
-  const TrainingGraph step = make_training_graph(n.graph, plain(LossKind::cross_entropy));
+  const TrainingGraph step = make_training_graph(n.graph, plain(CrossEntropy{}));
   verify(step);
   ASSERT_EQ(step.parameters.size(), 1U);
   const Tensor& gradient = step.graph.tensor(step.parameters[0].gradient);
@@ -252,16 +252,15 @@ TEST(TrainingStep, RandomSourcesStopGradients) {
 }
 
 struct StateCount {
-  OptimizerKind kind;
+  Optimizer optimizer;
   std::size_t states;
 };
 
 TEST(Optimizers, UpdatesAreFusedInPlaceAndOwnTheirStates) {
-  for (const auto& [kind, states] :
-       {StateCount{OptimizerKind::sgd, 0}, StateCount{OptimizerKind::momentum, 1},
-        StateCount{OptimizerKind::adam, 2}, StateCount{OptimizerKind::adamw, 2}}) {
+  for (const auto& [optimizer, states] : {StateCount{Sgd{}, 0}, StateCount{Sgd{.momentum = 0.9}, 1},
+                                          StateCount{Adam{}, 2}, StateCount{AdamW{}, 2}}) {
     TrainingOptions options = plain();
-    options.optimizer.kind = kind;
+    options.update.optimizer = optimizer;
     const TrainingGraph step = make_training_graph(two_layers().graph, options);
     verify(step);
     std::set<OpId> updates;
@@ -323,7 +322,7 @@ TEST(Losses, CrossEntropyTakesLogitsOfTwoOrThreeAxes) {
        {std::vector<std::int64_t>{4, 5}, std::vector<std::int64_t>{2, 3, 5}}) {
     TinyNetwork n;
     n.output(n.op("Add", {n.input("x", shape), n.parameter("w", {5})}, shape));
-    const TrainingGraph step = make_training_graph(n.graph, plain(LossKind::cross_entropy));
+    const TrainingGraph step = make_training_graph(n.graph, plain(CrossEntropy{}));
     verify(step);
     const Tensor& labels = step.graph.tensor(*step.graph.find_tensor("labels"));
     EXPECT_EQ(labels.kind, TensorKind::label);
@@ -334,16 +333,15 @@ TEST(Losses, CrossEntropyTakesLogitsOfTwoOrThreeAxes) {
   }
   TinyNetwork n;
   n.output(n.op("Relu", {n.parameter("w", {5})}, {5}));
-  EXPECT_THROW(make_training_graph(n.graph, plain(LossKind::cross_entropy)), InputError);
+  EXPECT_THROW(make_training_graph(n.graph, plain(CrossEntropy{})), InputError);
 }
 
 TEST(Losses, CrossEntropyOfImagesHasClassesInAxisOne) {
   TinyNetwork n;
   const std::vector<std::int64_t> shape{2, 5, 3, 4};
   n.output(n.op("Add", {n.input("x", shape), n.parameter("w", {4})}, shape));
-  TrainingOptions options = plain(LossKind::cross_entropy);
-  options.loss_options.ignore_index = 255;
-  const TrainingGraph step = make_training_graph(n.graph, options);
+  CrossEntropy loss{.ignore_index = 255};
+  const TrainingGraph step = make_training_graph(n.graph, plain(loss));
   verify(step);
   EXPECT_EQ(step.graph.tensor(*step.graph.find_tensor("labels")).shape,
             (std::vector<std::int64_t>{2, 3, 4}));
@@ -351,22 +349,19 @@ TEST(Losses, CrossEntropyOfImagesHasClassesInAxisOne) {
   ASSERT_NE(gradient, nullptr);
   EXPECT_EQ(gradient->attributes.integer("axis", 0), 1);
   EXPECT_EQ(gradient->inputs.size(), 3U); // divides by the labels that count
-  options.loss_options.class_axis = 2;
-  EXPECT_THROW(make_training_graph(n.graph, options), InputError);
+  loss.class_axis = 2;
+  EXPECT_THROW(make_training_graph(n.graph, plain(loss)), InputError);
 }
 
 TEST(Losses, WeightsOfOnesFitTheLastAxis) {
   TinyNetwork n;
   n.output(n.op("Add", {n.input("x", {4, 3}), n.parameter("w", {3})}, {4, 3}));
-  TrainingOptions options = plain(LossKind::bce_with_logits);
-  options.loss_options.pos_weight = {1.0, 2.0, 3.0};
-  verify(make_training_graph(n.graph, options));
-  options.loss_options.pos_weight = {1.0, 2.0};
-  EXPECT_THROW(make_training_graph(n.graph, options), InputError);
+  verify(make_training_graph(n.graph, plain(BceWithLogits{{1.0, 2.0, 3.0}})));
+  EXPECT_THROW(make_training_graph(n.graph, plain(BceWithLogits{{1.0, 2.0}})), InputError);
 }
 
 TEST(Losses, NoneTakesTheGradientAsAnInput) {
-  const TrainingGraph step = make_training_graph(two_layers().graph, plain(LossKind::none));
+  const TrainingGraph step = make_training_graph(two_layers().graph, plain(NoLoss{}));
   verify(step);
   EXPECT_FALSE(step.loss.has_value());
   ASSERT_EQ(step.graph.inputs.size(), 4U); // and the learning rate and the step of Adam
@@ -406,7 +401,7 @@ TEST(ForwardPart, TrainingKeepsMasksAndStatistics) {
 /// What `monet graph -o` wrote, read as a network: its operators as they are, phases and all.
 TEST(ForwardPart, InferenceOfATrainingStepKeepsItsPhases) {
   TrainingOptions options = plain();
-  options.optimizer = {};
+  options.update.optimizer = {};
   TrainingGraph made = make_training_graph(two_layers().graph, options);
   const TrainingGraph step = make_inference_graph(made.graph);
   verify(step);
@@ -441,10 +436,10 @@ TEST(Storage, MinimalStoresLessThanPyTorchForClip) {
   const TensorId a = n.op("Mul", {n.input("x", {2, 3}), n.parameter("v", {2, 3})}, {2, 3});
   const TensorId c = n.op("Clip", {a, n.number("low", 0.0), n.number("high", 6.0)}, {2, 3});
   n.output(n.op("MatMul", {c, n.parameter("w", {3, 3})}, {2, 3}));
-  TrainingOptions options = plain(LossKind::none);
+  TrainingOptions options = plain(NoLoss{});
   EXPECT_EQ(stored_names(make_training_graph(n.graph, options)),
             (std::vector<std::string>{"x", "Clip_1"}));
-  options.store = StorePolicy::pytorch_eager;
+  options.storage.policy = StorePolicy::pytorch_eager;
   EXPECT_EQ(stored_names(make_training_graph(n.graph, options)),
             (std::vector<std::string>{"x", "Mul_0", "Clip_1"}));
 }
@@ -455,7 +450,7 @@ TEST(Storage, AStoredViewCountsAsWhatItViews) {
       n.op("Relu", {n.op("Mul", {n.input("x", {2, 6}), n.parameter("v", {6})}, {2, 6})}, {2, 6});
   const TensorId view = n.op("Reshape", {x, n.integers("shape", {4, 3})}, {4, 3});
   n.output(n.op("MatMul", {view, n.parameter("w", {3, 2})}, {4, 2}));
-  const TrainingGraph step = make_training_graph(n.graph, plain(LossKind::none));
+  const TrainingGraph step = make_training_graph(n.graph, plain(NoLoss{}));
   EXPECT_EQ(stored_names(step), (std::vector<std::string>{"x", "Relu_1"}));
 }
 

@@ -1,6 +1,6 @@
 // Nodes that are replaced by several while reading, and forms of newer opsets. What they compute is
 // tested with PyTorch's numbers (tests/execute/gradient_cases_test.cpp).
-#include "models.hpp"
+#include "workload/models.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/workload/onnx_reader.hpp"

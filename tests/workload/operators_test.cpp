@@ -1,5 +1,5 @@
 // Loop nests against definitions written out by hand.
-#include "models.hpp"
+#include "workload/models.hpp"
 
 #include "monet/base/errors.hpp"
 

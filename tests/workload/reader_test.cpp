@@ -1,5 +1,5 @@
 // Reading ONNX: what folds, what kinds tensors get, and what is refused with which words.
-#include "models.hpp"
+#include "workload/models.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/workload/onnx_reader.hpp"

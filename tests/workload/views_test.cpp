@@ -1,5 +1,5 @@
 // Folded access maps against the elements that chains of views show, enumerated.
-#include "models.hpp"
+#include "workload/models.hpp"
 
 #include "monet/workload/views.hpp"
 

@@ -1,5 +1,5 @@
 // Written files pass ONNX's checker and read back as the same graph.
-#include "models.hpp"
+#include "workload/models.hpp"
 
 #include "monet/workload/onnx_reader.hpp"
 #include "monet/workload/onnx_writer.hpp"

@@ -15,9 +15,6 @@ std::string read_file(const std::string& path, std::size_t max_bytes = std::size
 /// cannot.
 void write_file_atomically(const std::string& path, std::string_view contents);
 
-/// Hex of a 64-bit FNV-1a of the bytes: names an input in the provenance, is no security.
-std::string content_hash(std::string_view bytes);
-
 /// `path` seen from the folder that holds `file`, as paths in an experiment file are.
 std::string resolve_beside(const std::string& file, const std::string& path);
 

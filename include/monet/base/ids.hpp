@@ -8,6 +8,8 @@
 
 namespace monet {
 
+inline constexpr std::uint32_t kNone = 0xFFFFFFFF; ///< no index
+
 template <class Tag>
 struct Id {
   std::uint32_t value{};

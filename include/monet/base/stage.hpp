@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -28,6 +29,7 @@ struct StageContext {
   const std::atomic<bool>* stop = nullptr;
   bool verify = false; ///< check each product's invariants (always on in developer builds)
   int jobs = 1;        ///< threads; results are the same for any number
+  std::function<void(std::string_view)> begins; ///< told every stage's name; may be empty
   std::vector<StageTiming> timings;
 
   void check_stop(std::string_view stage) const;
@@ -43,6 +45,8 @@ inline constexpr bool kVerifyStages = false;
 template <class Make, class Verify>
 auto run_stage(StageContext& context, std::string_view name, Make&& make, Verify&& verify) {
   context.check_stop(name);
+  if (context.begins)
+    context.begins(name);
   const auto begin = std::chrono::steady_clock::now();
   auto product = std::forward<Make>(make)();
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;

@@ -16,6 +16,9 @@ std::string nearest_name_hint(std::string_view name, std::span<const std::string
 /// Glob match with * and ?; linear in practice (no exponential backtracking).
 bool glob_match(std::string_view pattern, std::string_view text);
 
+/// Without spaces and tabs at either end.
+std::string_view trimmed(std::string_view text);
+
 /// 1234567 -> "1,234,567".
 std::string group_digits(std::int64_t value);
 

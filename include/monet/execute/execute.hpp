@@ -57,8 +57,6 @@ private:
   std::unique_ptr<Machine> machine_;
 };
 
-/// Names of the operator types, with their domains, that can be executed, sorted.
-std::vector<std::string> executable_operators();
 bool is_executable(const Operator& op);
 
 /// How fill() chooses the numbers of one tensor: offset + scale * uniform, or integers below

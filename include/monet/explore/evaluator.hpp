@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 
 namespace monet {
 
@@ -21,11 +22,10 @@ public:
   virtual DesignResult evaluate(DesignId id) = 0;
   /// Far cheaper; lower bounds of what evaluate() gives.
   virtual DesignBound bound(DesignId id) = 0;
-  /// Bounds that rise while the design is evaluated, until `enough` says so or they are exact.
-  /// Their cost is that of the part of the evaluation that was needed.
-  virtual DesignBound bound_until(DesignId id, const BoundTest& enough) {
+  /// The same as evaluate(), or nothing once `enough` holds of bounds that rise on the way.
+  virtual std::optional<DesignResult> evaluate_unless(DesignId id, const BoundTest& enough) {
     static_cast<void>(enough);
-    return bound(id);
+    return evaluate(id);
   }
 };
 

@@ -22,7 +22,9 @@ public:
   virtual ~DesignRunner() = default;
   /// Calls `done` with results as they come, in any order, from one thread at a time; returns when
   /// all ids are evaluated or the control is interrupted (what is under way is finished first).
-  virtual void run(std::span<const DesignId> ids, const SearchControl& control,
+  /// A race where fronts are given: designs that they beat may be given up.
+  virtual void run(std::span<const DesignId> ids, const SharedFronts& fronts,
+                   const SearchControl& control,
                    const std::function<void(std::span<const DesignResult>)>& done) = 0;
   /// Designs under way at once.
   virtual std::size_t workers() const = 0;
@@ -45,9 +47,5 @@ struct ExplorationResult {
 /// budget or the space.
 ExplorationResult explore(const Space& space, Strategy& strategy, DesignStore& store,
                           DesignRunner& runner, const SearchControl& control);
-
-/// Designs that no other dominates, equal ones included, in lexicographic order of the objectives,
-/// then of ids.
-std::vector<DesignId> front_of(std::span<const DesignResult> results, const FrontRequest& front);
 
 } // namespace monet

@@ -27,7 +27,7 @@ struct ParameterEffect {
 };
 
 struct ObjectiveSensitivity {
-  DesignObjective objective = DesignObjective::latency;
+  Objective objective = Objective::latency;
   std::size_t designs = 0; ///< feasible, with the objective above 0
   double deviation = 0;    ///< standard deviation of the natural logarithm; 0: nothing to explain
   /// Of the variance, what no parameter explains alone: they act together. 1 less all shares, at
@@ -37,7 +37,7 @@ struct ObjectiveSensitivity {
 };
 
 struct Sensitivity {
-  /// Per run of the space the objectives of all its fronts, in DesignObjective's order. Objectives
+  /// Per run of the space the objectives of all its fronts, in Objective's order. Objectives
   /// of the chip alone (area, power) are the same in every run, and given in each.
   std::vector<std::vector<ObjectiveSensitivity>> runs;
 };

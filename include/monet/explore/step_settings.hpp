@@ -31,10 +31,8 @@ struct StepSettings {
 
 /// The highest lpf_limit: no product of loops has more prime factors than that.
 inline constexpr int kHighestLpfLimit = 64;
-std::string_view name_of(Objective objective);
 /// "latency", "memory" or "order".
 std::string_view name_of(Priority priority);
-std::optional<Objective> objective_named(std::string_view name);
 /// Names that transfer_rule_named() takes.
 inline const std::vector<std::string> kTransferRules{"links", "multicast", "overlap", "routing"};
 

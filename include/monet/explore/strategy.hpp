@@ -7,9 +7,7 @@
 #include "monet/explore/space.hpp"
 
 #include <cstdint>
-#include <functional>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,6 +15,16 @@
 #include <vector>
 
 namespace monet {
+
+/// The fronts of the results so far (src/explore/strategy/design_fronts.hpp).
+class KnownFronts;
+using SharedFronts = std::shared_ptr<const KnownFronts>;
+
+/// Designs to be evaluated as far as they are not beaten by the fronts.
+struct DesignRace {
+  std::vector<DesignId> ids;
+  SharedFronts fronts;
+};
 
 /// A strategy asks for batches of designs and is told of each batch before the next. What it asks
 /// for depends on the space, its options and what it was told, never on time or workers, so that a
@@ -28,8 +36,13 @@ public:
   /// Constraints are kept.
   virtual std::vector<DesignId> ask() = 0;
   /// After ask() gave nothing: false where it has only done a part of work that takes long, so that
-  /// whoever asks can look around before asking again.
+  /// whoever asks can look around, and run its race, before asking again.
   virtual bool ended() const { return true; }
+  /// After ask() gave nothing and has not ended: designs to be raced before it is asked again. They
+  /// are no part of the result unless they are asked for later.
+  virtual DesignRace race() const { return {}; }
+  /// What the racers came to, in that order; some are given up.
+  virtual void tell_race(std::span<const DesignResult> results) { static_cast<void>(results); }
   /// Results of what was asked for, in that order.
   virtual void tell(std::span<const DesignResult> results) = 0;
   /// Designs so far that were shown to be on no front without evaluation.
@@ -45,12 +58,10 @@ struct StrategyOptions {
   std::uint64_t budget = 0;        ///< most evaluations; 0: none (not for random and lhs)
   std::uint64_t seed = 1;
   int jobs = 1; ///< threads that compute bounds
-  /// Results of earlier runs, which spare work but change no choice; may be empty. From several
-  /// threads.
-  std::function<std::optional<DesignResult>(DesignId)> known;
 };
 
-/// Exhaustive, random, lhs, nsga2, halving: with a line on each for --help.
+/// Exhaustive, random, lhs, nsga2, racing (or `halving`, its old name): with a line on each for
+/// --help.
 std::span<const std::pair<std::string_view, std::string_view>> strategy_names();
 
 /// InputError-free: the names are checked by the caller through strategy_names(); InfeasibleError

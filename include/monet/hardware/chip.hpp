@@ -51,6 +51,8 @@ struct Chip {
   /// share their top memory, or when there is no way.
   const std::vector<LinkId>& route(CoreId from, CoreId to) const;
   bool connected(CoreId from, CoreId to) const;
+  /// The first of the cores that have the core's top memory: itself where it shares none.
+  CoreId memory_of(CoreId core) const;
   /// Of all compute cores: arrays and memories, one shared by several cores once. Links, control
   /// and the DRAM's interface are not in it.
   double area_mm2() const;
@@ -66,6 +68,9 @@ void make_routes(Chip& chip);
 /// memory (the off-chip one too) at its full width, each link at its full bandwidth, and the
 /// memories' leakage; a port for both ways does the dearer. Nothing without a frequency.
 std::optional<double> peak_power_w(const Chip& chip);
+
+/// pJ that a core's memories lose per cycle; one that several cores share loses it on the first.
+double leakage_per_cycle(const Chip& chip, CoreId core);
 
 /// Another way with as few hops that shares no link with route(from, to); empty when there is none.
 std::vector<LinkId> second_route(const Chip& chip, CoreId from, CoreId to);

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace monet {
@@ -16,6 +17,7 @@ namespace monet {
 /// Operands of the memories: by convention I1 = activations, I2 = weights, O = outputs.
 enum class MemoryOperand { I1, I2, O };
 inline constexpr int kMemoryOperands = 3;
+std::string_view name_of(MemoryOperand operand);
 
 /// Direction of data seen from a memory. "High" is the memory above it (towards DRAM).
 enum class Direction {
@@ -91,6 +93,8 @@ struct Unrolling {
 
 /// What a core is for, when nobody says which operators it takes.
 enum class CoreKind { array, vector, pooling, offchip };
+inline constexpr int kCoreKinds = 4;
+std::string_view name_of(CoreKind kind);
 
 struct Core {
   std::string name;

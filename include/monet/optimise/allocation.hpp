@@ -1,9 +1,8 @@
 // Which cores run each operator, and in how many parts: the search that schedules what it tries.
 #pragma once
 
+#include "monet/model/model_step.hpp"
 #include "monet/optimise/search.hpp"
-#include "monet/schedule/scheduler.hpp"
-#include "monet/tiling/allocation.hpp"
 
 #include <cstdint>
 #include <map>
@@ -11,36 +10,19 @@
 #include <mutex>
 #include <optional>
 #include <span>
-#include <string_view>
 #include <vector>
 
 namespace monet {
 
-/// What a step costs with one allocation.
-struct AllocationCost {
-  Cycles latency;
-  Energy energy;
-  std::int64_t peak_bytes = 0; ///< most bytes live at a time, see Timeline::peak
-  bool feasible = false;       ///< false: an operand cannot fit or be brought; nothing else counts
-
-  friend bool operator==(const AllocationCost&, const AllocationCost&) = default;
-};
-
-enum class AllocationObjective { latency, energy, edp, memory };
-/// Cycles, pJ, pJ x cycles or bytes; infinite for what is not feasible.
-/// The objective of that name ("edp"), or nullopt.
-std::optional<AllocationObjective> allocation_objective_named(std::string_view name);
-double value_of(const AllocationCost& cost, AllocationObjective objective);
-
 /// Latency in cycles, energy in pJ, peak memory in bytes.
-std::vector<double> objectives_of(const AllocationCost& cost);
+std::vector<double> objectives_of(const StepFigures& cost);
 
 /// Per operator, which of its choices.
 using AllocationPlan = std::vector<std::uint32_t>;
 
 struct AllocationPoint {
   AllocationPlan plan;
-  AllocationCost cost;
+  StepFigures figures;
 };
 
 /// Costs of allocations of one step, each found once. The space: every operator has one of
@@ -62,14 +44,15 @@ public:
 
   CoreAllocation allocation(const AllocationPlan& plan) const;
   TileGraph tiles(const AllocationPlan& plan) const { return planner_.tiles(allocation(plan)); }
-  Timeline timeline(const TileGraph& tiles) { return scheduler_.schedule(tiles); }
+  /// model_step() with the plan's allocation.
+  ModelledStep model(const AllocationPlan& plan);
 
-  /// The schedule of the plan's tiles, as schedule() makes it.
-  AllocationCost evaluate(const AllocationPlan& plan);
+  /// What model() comes to.
+  StepFigures evaluate(const AllocationPlan& plan);
   /// The same of many, on several threads, in the order given. None for those that were not reached
   /// before the control said stop.
-  std::vector<std::optional<AllocationCost>> evaluate(std::span<const AllocationPlan> plans,
-                                                      const SearchControl& control);
+  std::vector<std::optional<StepFigures>> evaluate(std::span<const AllocationPlan> plans,
+                                                   const SearchControl& control);
   /// Different plans evaluated so far.
   std::size_t evaluations() const;
   bool known(const AllocationPlan& plan) const;
@@ -80,20 +63,19 @@ public:
   const TrainingGraph& step() const { return step_; }
   const Chip& chip() const { return chip_; }
   const TilePlanner& planner() const { return planner_; }
-  Scheduler& scheduler() { return scheduler_; }
+  TileCostCache& tile_costs() { return tile_costs_; }
 
 private:
-  AllocationCost schedule(const AllocationPlan& plan);
-
   const TrainingGraph& step_;
   const Chip& chip_;
   TilePlanner planner_;
   CoreCostCache costs_;
-  Scheduler scheduler_;
+  TileCostCache tile_costs_;
+  StepOptions options_;
   std::vector<std::vector<OperatorAllocation>> choices_;
   AllocationPlan given_;
   mutable std::mutex mutex_;
-  std::map<AllocationPlan, AllocationCost> known_;
+  std::map<AllocationPlan, StepFigures> known_;
 };
 
 /// Lower bounds that hold for every plan of an evaluator's space, with its stacks, slices and the
@@ -108,9 +90,9 @@ public:
   ~AllocationBounds();
   AllocationBounds(AllocationBounds&&) noexcept;
 
-  double bound(AllocationObjective objective) const;
+  double bound(Objective objective) const;
   /// The same for all plans whose first operators have these choices.
-  double bound(AllocationObjective objective, std::span<const std::uint32_t> begin) const;
+  double bound(Objective objective, std::span<const std::uint32_t> begin) const;
   /// A plan that shares out the work evenly, without regard to anything else.
   AllocationPlan balanced() const;
   /// Per operator, the choice that alone takes least time.
@@ -123,7 +105,7 @@ private:
 };
 
 struct AllocationSearchOptions {
-  AllocationObjective objective = AllocationObjective::latency;
+  Objective objective = Objective::latency;
   bool front = false; ///< latency, energy and peak memory at once; `objective` picks the best
   std::size_t evaluations = 2000; ///< different plans that are scheduled at most
   std::size_t population = 40;    ///< of NSGA-II
@@ -160,8 +142,7 @@ AllocationResult search_allocation(AllocationEvaluator& evaluator,
                                    const SearchControl& control);
 
 /// The best of `count` plans with every choice equally likely, to compare with.
-AllocationPoint best_random_allocation(AllocationEvaluator& evaluator,
-                                       AllocationObjective objective, std::size_t count,
-                                       const SearchControl& control);
+AllocationPoint best_random_allocation(AllocationEvaluator& evaluator, Objective objective,
+                                       std::size_t count, const SearchControl& control);
 
 } // namespace monet

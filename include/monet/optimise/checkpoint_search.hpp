@@ -5,6 +5,7 @@
 #include "monet/optimise/checkpointing.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -65,6 +66,21 @@ std::vector<RecomputeResult> checkpoint_front(const CheckpointSpace& space,
                                               std::span<const std::int64_t> budgets,
                                               const CheckpointOptions& options,
                                               const SearchControl& control);
+
+/// What one budget came to.
+struct CheckpointRow {
+  std::int64_t budget = 0;
+  RecomputeResult result;
+  std::optional<CheckpointPoint> point; ///< of the plan
+};
+/// checkpoint_front() as rows. With `to_the_least`, where the last budget has no plan but none is
+/// proven, halves what is between it and the one before, with little effort for each, and adds the
+/// least memory for which a plan is found.
+std::vector<CheckpointRow> checkpoint_rows(const CheckpointSpace& space,
+                                           std::span<const std::int64_t> second,
+                                           std::span<const std::int64_t> budgets,
+                                           const CheckpointOptions& options, bool to_the_least,
+                                           const SearchControl& control);
 
 /// Points that nothing NSGA-II met dominates in (cost, second cost, memory). `second` per operator
 /// of the problem.

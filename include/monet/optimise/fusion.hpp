@@ -5,12 +5,9 @@
 // through tensors that they hand on or both read), and whose graph has no circle.
 #pragma once
 
+#include "monet/model/model_step.hpp"
 #include "monet/optimise/search.hpp"
-#include "monet/optimise/step_objective.hpp"
-#include "monet/schedule/schedule.hpp"
-#include "monet/tiling/tiling.hpp"
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -29,26 +26,6 @@ enum class FusionMethod {
 };
 std::string_view name_of(FusionMethod method);
 
-/// What a plan comes to on the schedule.
-struct FusionFigures {
-  std::int64_t latency_cycles = 0;
-  double energy_pj = 0;
-  std::int64_t offchip_bits = 0;
-  std::int64_t peak_live_bytes = 0;
-  std::size_t tiles = 0;
-
-  struct OfPhase {
-    std::int64_t cycles = 0; ///< from the end of the phase before to its own
-    double energy_pj = 0;    ///< of its operators, without leakage
-    std::int64_t offchip_bits = 0;
-  };
-  std::array<OfPhase, 4> phases; ///< by Phase; recomputation is backward
-
-  double value(StepObjective objective) const {
-    return value_of(objective, latency_cycles, energy_pj, offchip_bits);
-  }
-};
-
 /// A step on a chip, as it is tiled (the mapping and halo count) and scheduled.
 struct FusionProblem {
   const TrainingGraph& step; ///< views folded
@@ -61,7 +38,7 @@ struct FusionProblem {
 };
 
 struct FusionOptions {
-  StepObjective objective = StepObjective::latency;
+  Objective objective = Objective::latency;
   FusionMethod method = FusionMethod::cost;
   std::int64_t evaluations = 300; ///< schedules of the whole step
   /// More schedules, up to five times as many, as long as all have no more tiles together.
@@ -89,7 +66,7 @@ bool connected(const Graph& graph, std::span<const OpId> members);
 struct FusionAnswer {
   FusionMethod method = FusionMethod::none;
   FusionPlan plan;
-  std::optional<FusionFigures> figures;
+  std::optional<StepFigures> figures;
   std::string why_not; ///< where there are none
 };
 
@@ -103,7 +80,7 @@ struct KeepRate {
 struct FusionResult {
   FusionMethod method = FusionMethod::none; ///< that found the plan
   FusionPlan plan;
-  FusionFigures figures;
+  StepFigures figures;
   /// Of the objective. The bound holds for every plan of up to 200,000 tiles, or 24 times those of
   /// layer by layer, be it found or not.
   Certificate certificate;

@@ -2,12 +2,8 @@
 // the step, judged by the schedule.
 #pragma once
 
-#include "monet/hardware/chip.hpp"
+#include "monet/model/model_step.hpp"
 #include "monet/optimise/search.hpp"
-#include "monet/optimise/step_objective.hpp"
-#include "monet/schedule/schedule.hpp"
-#include "monet/tiling/tiling.hpp"
-#include "monet/training/training.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -18,7 +14,7 @@
 namespace monet {
 
 struct JointOptions {
-  StepObjective objective = StepObjective::latency;
+  Objective objective = Objective::latency;
   /// On the most bytes that live at once in the schedule, every tensor counted once: made from the
   /// base schedule's peak. Empty: no limit.
   std::function<std::int64_t(std::int64_t)> budget;
@@ -39,21 +35,7 @@ struct JointPoint {
   std::shared_ptr<const CoreAllocation> allocation; ///< null: make_tiles() chooses
   TilingOptions tiling;                             ///< points into `allocation`
   Priority priority = Priority::latency;
-  TileGraph tiles;
-  Timeline timeline;
-  double value = 0; ///< of the objective
-  std::int64_t peak_bytes = 0;
-};
-
-/// Figures of a point that was tried.
-struct JointTrial {
-  std::string name;
-  std::int64_t latency = 0;
-  double energy_pj = 0;
-  std::int64_t dram_bits = 0;
-  std::int64_t peak_bytes = 0;
-  std::int64_t stored_bytes = 0;
-  double value = 0;
+  ModelledStep modelled;
 };
 
 struct JointResult {
@@ -62,9 +44,13 @@ struct JointResult {
   /// recomputation that nothing within the budget was found for is the one with the least peak; the
   /// budget does not count for `fused` where nothing without recomputation is within it.
   JointPoint base, fused, checkpointed, both;
-  std::int64_t budget_bytes = 0;  ///< 0: none
-  std::vector<JointTrial> trials; ///< in the order they were made
-  Certificate found;              ///< best: of `both`; infinite when it is above the budget
+  std::int64_t budget_bytes = 0; ///< 0: none
+  struct Trial {
+    std::string name;
+    StepFigures figures;
+  };
+  std::vector<Trial> trials; ///< in the order they were made
+  Certificate found;         ///< best: of `both`; infinite when it is above the budget
 };
 
 /// Searches within `options`. Never worse than fusion alone or recomputation alone, by the

@@ -32,6 +32,8 @@ struct SearchControl {
   bool interrupted() const;
   /// Seconds until the deadline, at least 0; infinite without one.
   double seconds_left() const;
+  /// The same for one of so many parts of the time that is left.
+  SearchControl share(int parts) const;
   void tell(const SearchProgress& state) const {
     if (progress)
       progress(state);

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "monet/hardware/chip.hpp"
-#include "monet/optimise/step_objective.hpp"
+#include "monet/model/figures.hpp"
 #include "monet/training/training.hpp"
 
 #include <cstdint>
@@ -31,20 +31,12 @@ struct StepBoundOptions {
   Bits onchip{0};
 };
 
-/// Least cycles of a resource.
-enum class StepResource : std::uint8_t {
-  work,    ///< all cores together
-  path,    ///< what must follow each other, stretches of work between points that all must pass
-  offchip, ///< ports of the off-chip memory and links to it
-  phases,  ///< work or traffic before a point, and after it
-};
-std::string_view name_of(StepResource resource);
-
 struct StepBounds {
-  double work = 0;    ///< cycles, see StepResource
-  double path = 0;    ///< cycles
-  double offchip = 0; ///< cycles
-  double phases = 0;  ///< cycles
+  // Least cycles of:
+  double work = 0; ///< all cores together
+  double path = 0; ///< what must follow each other, stretches of work between points all must pass
+  double offchip = 0; ///< ports of the off-chip memory and links to it
+  double phases = 0;  ///< work or traffic before a point, and after it
 
   Bits compulsory_read;    ///< each element of inputs, parameters and states that is read, once
   Bits compulsory_written; ///< each element of what the step leaves behind, once
@@ -64,14 +56,13 @@ struct StepBounds {
   double leakage_pj = 0; ///< over latency()
 
   Cycles latency() const;
-  StepResource decisive() const; ///< which of the four is the latency
   Bits offchip_read() const { return compulsory_read + spilled_read; }
   Bits offchip_written() const { return compulsory_written + spilled_written; }
   /// Before the rounding of a schedule's ledger (1/128 pJ a run or transfer).
   double energy_pj() const { return compute_pj + memory_pj + links_pj + offchip_pj + leakage_pj; }
   double edp() const { return energy_pj() * static_cast<double>(latency().value); }
   /// The least that schedule() can come to, whose ledger rounds the energy of every run.
-  double least(StepObjective objective) const;
+  double least(Objective objective) const;
 };
 
 /// Bits that the outermost memories of all cores hold together.

@@ -19,8 +19,7 @@ nlohmann::ordered_json memory_over_time_json(const std::string& name, const Time
 
 /// name, latency_cycles, energy_pj, offchip_bytes (read and written), peak_memory_bytes,
 /// stored_activations_bytes.
-nlohmann::ordered_json figures_json(const std::string& name, const StepResult& result,
-                                    const Chip& chip);
+nlohmann::ordered_json figures_json(const std::string& name, const StepFigures& figures);
 /// Rows of figures_json() side by side, with what each is of the first row's.
 std::string compared_table(const nlohmann::ordered_json& rows);
 

@@ -4,7 +4,7 @@
 
 #include "monet/base/stage.hpp"
 #include "monet/hardware/chip.hpp"
-#include "monet/schedule/timeline.hpp"
+#include "monet/model/model_step.hpp"
 #include "monet/tiling/tiling.hpp"
 #include "monet/training/training.hpp"
 
@@ -21,7 +21,7 @@ struct Provenance {
   std::string version;
   std::string git_hash;
   std::uint64_t seed = 0;
-  std::map<std::string, std::string> input_hashes; ///< file name (without folders) -> content_hash
+  std::map<std::string, std::string> input_hashes; ///< file name (without folders) -> sha512_hex()
   std::map<std::string, std::string> options;
 };
 
@@ -31,6 +31,9 @@ struct StepResult {
   const TileGraph* tiles = nullptr;
   const Timeline* timeline = nullptr;
 };
+inline StepResult result_of(const TrainingGraph& step, const ModelledStep& modelled) {
+  return {&step, &modelled.tiles, &modelled.timeline};
+}
 
 /// The JSON object of one step: latency_cycles, energy_pj, peak_memory_bytes, macs, parameters,
 /// memory, energy breakdown, phases, cores, links, layers, timeline. Described by

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "monet/hardware/chip.hpp"
-#include "monet/schedule/stream_coala.hpp"
+#include "monet/reference/stream_coala.hpp"
 
 #include <nlohmann/json_fwd.hpp>
 

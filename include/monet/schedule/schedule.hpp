@@ -2,12 +2,11 @@
 #pragma once
 
 #include "monet/base/stage.hpp"
-#include "monet/core_cost/core_cost.hpp"
+#include "monet/schedule/tile_costs.hpp"
 #include "monet/schedule/timeline.hpp"
-#include "monet/tiling/tiling.hpp"
 
 #include <functional>
-#include <optional>
+#include <string_view>
 
 namespace monet {
 
@@ -41,24 +40,10 @@ struct ScheduleOptions {
   Priority priority = Priority::latency;
   TransferRules rules;
   int jobs = 1; ///< threads that solve core costs; the timeline is the same for any number
-  /// For schedule_unless(): asked before the first tile is placed and now and then after it, with
-  /// floors that rise; true gives the schedule up.
+  /// Asked before the first tile is placed and now and then after it, with floors that rise; true
+  /// gives the schedule up. May be empty.
   std::function<bool(const ScheduleFloor&)> hopeless;
 };
-
-/// The CoreProblem of a tile with these ranges on its core: operands larger than what the core's
-/// top memory can hold beside the others are marked off-chip, largest first.
-CoreProblem core_problem(const Tile& tile, std::span<const Interval> ranges,
-                         const TrainingGraph& step, const Chip& chip);
-/// The same problem with other operands off-chip, where that lets the others stay: core_problem()
-/// first, then every smallest set of operands to stream, then all of them. One when nothing streams
-/// or the operator is not an array's.
-std::vector<CoreProblem> streaming_choices(const Tile& tile, std::span<const Interval> ranges,
-                                           const TrainingGraph& step, const Chip& chip);
-
-/// What the off-chip memory gives `core` while all cores of `together` stream: the least share of a
-/// link or port.
-OffchipRate offchip_rate(const Chip& chip, CoreId core, const std::vector<CoreId>& together);
 
 /// Event-driven, tile by tile in the order of ranks: a tile starts when its core is free and its
 /// operands are there. Pieces move over links from the nearest copy or the off-chip memory, ahead
@@ -66,14 +51,10 @@ OffchipRate offchip_rate(const Chip& chip, CoreId core, const std::vector<CoreId
 /// results stay in the core's memory while they fit, are spilled (written back once, if dirty) by
 /// farthest next use when they do not, and are freed after their last use. Updates start after the
 /// whole backward phase unless they are fused with other operators. InfeasibleError when an operand
-/// cannot fit or no route exists: which, where and by how much.
+/// cannot fit or no route exists: which, where and by how much. What options.hopeless gave up is
+/// not `complete`.
 Timeline schedule(const TileGraph& tiles, const TrainingGraph& step, const Chip& chip,
-                  CoreCostCache& costs, const ScheduleOptions& options = {});
-
-/// schedule(), or nothing when `options.hopeless` gave it up.
-std::optional<Timeline> schedule_unless(const TileGraph& tiles, const TrainingGraph& step,
-                                        const Chip& chip, CoreCostCache& costs,
-                                        const ScheduleOptions& options);
+                  const TileCosts& costs, const ScheduleOptions& options = {});
 
 /// Invariants, thrown as InternalError with the first violation: a core runs one tile at a time, a
 /// link carries no more than its bandwidth, no memory above capacity,

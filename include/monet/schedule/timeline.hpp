@@ -107,6 +107,7 @@ struct PhaseSpan {
 
 /// Made for a million tiles: what many rows have in common is stored once and referred to.
 struct Timeline {
+  bool complete = true;            ///< false: given up half-way, and empty
   std::vector<TileRun> runs;       ///< by start, then tile
   std::vector<Transfer> transfers; ///< by start
   std::vector<Stay> stays;         ///< in no particular order; see memory_events()
@@ -139,6 +140,7 @@ struct EnergySplit {
   Energy offchip;
   Energy leakage;
   Energy total() const { return compute + onchip_memory + links + offchip + leakage; }
+  friend bool operator==(const EnergySplit&, const EnergySplit&) = default;
 };
 EnergySplit energy_of(const Timeline& timeline);
 

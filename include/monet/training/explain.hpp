@@ -2,7 +2,7 @@
 #pragma once
 
 #include "monet/training/training.hpp"
-#include "monet/workload/outline.hpp"
+#include "monet/workload/onnx_reader.hpp"
 
 #include <vector>
 
@@ -13,5 +13,7 @@ namespace monet {
 /// parameter to the loss. In the order of the operators.
 std::vector<InputProblem> explain_operators(const NetworkOutline& outline,
                                             const TrainingOptions& options);
+/// Makes reading a network report them.
+void explain_for(OnnxReadOptions& reading, const TrainingOptions& training);
 
 } // namespace monet

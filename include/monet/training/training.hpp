@@ -1,7 +1,7 @@
 // Forward graph -> the graph of one training step: forward, loss, backward, optimiser update.
 #pragma once
 
-#include "monet/base/yaml.hpp"
+#include "monet/training/options.hpp"
 #include "monet/workload/graph.hpp"
 
 #include <optional>
@@ -10,155 +10,8 @@
 
 namespace monet {
 
-enum class LossKind { cross_entropy, mse, bce_with_logits, none };
-
-/// PyTorch's names and meanings.
-struct LossOptions {
-  double label_smoothing = 0.0;             ///< cross_entropy: share spread evenly over all classes
-  std::optional<std::int64_t> ignore_index; ///< cross_entropy: rows of this label do not count
-  /// cross_entropy: axis of the classes; by default 1 for logits of two or of at least four axes
-  /// ([B, C], [B, C, H, W]) and the last one for three ([B, T, C]).
-  std::optional<std::int64_t> class_axis;
-  /// bce_with_logits: weight of the targets' ones, one number or one for each element of the last
-  /// axis; empty = 1.
-  std::vector<double> pos_weight;
-
-  friend bool operator==(const LossOptions&, const LossOptions&) = default;
-};
-
-enum class OptimizerKind {
-  sgd,
-  momentum, ///< sgd with a momentum of 0.9
-  adam,
-  adamw,
-  rmsprop,
-  adagrad,
-  lion,
-  adafactor,
-  lamb,
-  muon, ///< matrices; everything else is trained by AdamW
-};
-
-/// PyTorch's names and meanings; a field that is not set has the optimiser's own default
-/// (with_defaults).
-struct OptimizerOptions {
-  OptimizerKind kind = OptimizerKind::adam;
-  std::optional<double> learning_rate;
-  std::optional<double> momentum;
-  std::optional<double> beta1;
-  std::optional<double> beta2;
-  std::optional<double> epsilon;
-  std::optional<double> weight_decay;
-  std::optional<bool> nesterov;
-  double dampening = 0.0;           ///< sgd, momentum
-  double alpha = 0.99;              ///< rmsprop
-  bool centered = false;            ///< rmsprop
-  double learning_rate_decay = 0.0; ///< adagrad
-  double initial_accumulator = 0.0; ///< adagrad
-  double decay_rate = -0.8;         ///< adafactor: the moments' share grows as 1 - step^decay_rate
-  double clip_threshold = 1.0;      ///< adafactor: largest root mean square of a move
-  double epsilon2 = 1e-3;           ///< adafactor: least size of a parameter
-  bool relative_step = false;       ///< adafactor: min(0.01, 1/sqrt(step)) instead of a rate
-  bool scale_parameter = false;     ///< adafactor: rate times the parameter's size
-  std::int64_t newton_schulz_steps = 5; ///< muon
-
-  friend bool operator==(const OptimizerOptions&, const OptimizerOptions&) = default;
-};
-/// Every field that the optimiser reads is set.
-OptimizerOptions with_defaults(OptimizerOptions options);
-
-/// Parameters with settings of their own; a parameter belongs to the first group that takes it.
-struct ParameterGroup {
-  std::vector<std::string> match; ///< glob patterns of parameter names
-  bool norms_and_biases = false;  ///< takes them whatever they are called
-  OptimizerOptions optimizer;
-};
-
-/// Element type of each role. Tensors get the type of their role; partial sums of products are held
-/// in `accumulate`.
-struct Precision {
-  ElementType weights = ElementType::fp32;
-  std::optional<ElementType> master_weights; ///< none: the weights themselves are updated
-  ElementType activations = ElementType::fp32;
-  ElementType gradients = ElementType::fp32;
-  ElementType optimizer_state = ElementType::fp32;
-  ElementType accumulate = ElementType::fp32;
-  /// Statistics of normalisations, log-probabilities and the loss, sums of squares; none: as
-  /// accumulate, or fp32 where that is an integer.
-  std::optional<ElementType> reductions;
-  std::optional<ElementType> frozen_weights; ///< parameters that are not trained; none: as weights
-
-  ElementType reduction_type() const {
-    return reductions.value_or(is_floating(accumulate) ? accumulate : ElementType::fp32);
-  }
-};
-
-/// Layers that are trained, counted from 0 in the order of the network; negative from its end. A
-/// layer is an operator with a weight of its own (convolution, product, embedding) and the
-/// parameters of what follows it.
-struct LayerRange {
-  std::int64_t from = 0;
-  std::int64_t to = -1; ///< the last one, included
-};
-
-/// Low-rank adapters (Hu et al. 2021): Y += (alpha/rank) * B(A(X)), A and B trained, the rest not.
-struct LoraOptions {
-  std::int64_t rank = 8;
-  double alpha = 16.0;
-  std::vector<std::string> targets{"*"}; ///< glob patterns of weights
-};
-
-/// Sparse update (Lin et al. 2022): biases, and the first output channels of some weights.
-struct SparseOptions {
-  struct Channels {
-    std::string match; ///< glob pattern of weights
-    double share = 1.0;
-  };
-  bool biases = true;
-  std::vector<Channels> channels;
-};
-
-/// Scaling of the loss against underflow of low-precision gradients; a step with a gradient that is
-/// not finite changes nothing but the scale.
-struct LossScaleOptions {
-  bool dynamic = true;
-  double initial = 65536.0;
-  std::int64_t growth_interval = 2000; ///< steps in a row that are finite
-  double factor = 2.0;
-  double backoff = 0.5;
-};
-
-enum class StorePolicy {
-  minimal,       ///< only what some backward operator reads
-  pytorch_eager, ///< what PyTorch's autograd keeps
-};
-
-enum class AttentionForm {
-  exported, ///< products and softmax, as the file has them
-  fused,    ///< one operator that keeps no scores and recomputes them in its backward
-};
-
-struct TrainingOptions {
-  LossKind loss = LossKind::cross_entropy;
-  LossOptions loss_options;
-  OptimizerOptions optimizer;
-  std::vector<ParameterGroup> groups;
-  std::optional<double> clip_global_norm; ///< largest norm of all gradients together
-  bool fused_update = true; ///< one operator per parameter; false: a chain of element-wise ones
-  Precision precision;
-  StorePolicy store = StorePolicy::minimal;
-  std::vector<std::string> keep;      ///< patterns of tensors that are stored though nobody asks
-  std::vector<std::string> recompute; ///< patterns of tensors that are computed again instead
-  AttentionForm attention = AttentionForm::exported;
-  std::optional<LossScaleOptions> loss_scale;
-  std::vector<std::string> train;  ///< glob patterns: nothing else is trained (besides adapters)
-  std::vector<std::string> freeze; ///< glob patterns of parameters that are not trained
-  std::optional<LayerRange> layers;
-  std::optional<LoraOptions> lora;
-  std::optional<SparseOptions> sparse;
-  bool frozen_batch_norm = false; ///< normalises with its running statistics and leaves them
-  std::int64_t micro_batches = 1; ///< of the network's batch each; one update for all of them
-};
+class ProblemList;
+struct YamlNode;
 
 /// Reads the `training:` part of an experiment or a training.yaml; every key has a default, unknown
 /// keys are errors.

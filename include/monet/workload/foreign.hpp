@@ -5,6 +5,7 @@
 #include "monet/workload/graph.hpp"
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace monet {
@@ -41,5 +42,10 @@ struct ForeignReport {
 ///     published with MONET, cannot be meant; such a chain is the gradient if a forward
 ///     convolution of that input, geometry and weight shape exists, and its deviation is reported.
 Graph recognise_training_step(const Graph& graph, ForeignReport& report);
+
+/// A network as it is modelled: recognise_training_step(). InputError with the hint when it is such
+/// a step and `differentiate` is set.
+Graph recognise(Graph network, bool differentiate, ForeignReport& report,
+                std::string_view hint = "leave the training options out");
 
 } // namespace monet

@@ -6,6 +6,7 @@
 #include "monet/workload/loop_nest.hpp"
 
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <string>
@@ -96,6 +97,9 @@ using AttributeValue = std::variant<std::int64_t, double, std::string, std::vect
 /// Attributes by name, as in ONNX. Readers give the default of the operator's definition.
 class Attributes {
 public:
+  Attributes() = default;
+  Attributes(std::initializer_list<std::pair<const std::string, AttributeValue>> values)
+      : values_(values) {}
   void set(std::string name, AttributeValue value) { values_[std::move(name)] = std::move(value); }
   bool has(std::string_view name) const { return values_.find(name) != values_.end(); }
   std::int64_t integer(std::string_view name, std::int64_t fallback) const;

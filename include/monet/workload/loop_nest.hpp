@@ -107,6 +107,9 @@ Interval axis_range(const AxisExpr& axis, std::span<const Interval> tile, std::i
 /// The smallest box that holds every element the tile touches. `shape` is the tensor's.
 Box region(const Access& access, std::span<const Interval> tile,
            std::span<const std::int64_t> shape);
+/// The same into a box that keeps its storage.
+void region_into(const Access& access, std::span<const Interval> tile,
+                 std::span<const std::int64_t> shape, Box& box);
 /// The whole iteration space: [0, size) for every dim.
 std::vector<Interval> full_tile(const LoopNest& nest);
 

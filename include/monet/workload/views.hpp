@@ -16,4 +16,7 @@ Graph fold_views(const Graph& graph);
 /// memory.
 bool is_view(const Graph& graph, const Operator& op);
 
+/// The tensor whose memory a view shares; the tensor itself when it is no view.
+TensorId storage_root(const Graph& graph, TensorId tensor);
+
 } // namespace monet

@@ -1,9 +1,9 @@
-#include "training/differentiate.hpp"
+#include "training/gradients/differentiate.hpp"
 #include "training/gradients/rules.hpp"
 
 #include "monet/base/errors.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 
@@ -42,8 +42,8 @@ TensorId GradientContext::output(std::size_t i) const {
                  fmt::format("'{}' lacks output {}", op().name, i));
   return *op().outputs[i];
 }
-std::vector<std::int64_t> GradientContext::input_shape(std::size_t i) const {
-  return graph().tensor(input(i)).shape;
+std::optional<TensorId> GradientContext::optional_input(std::size_t i) const {
+  return has_input(i) ? op().inputs[i] : std::nullopt;
 }
 GradientOf GradientContext::kind_of(std::size_t i) const {
   return owner_->needs_.weight_view[input(i).index()] ? GradientOf::weight : GradientOf::input;
@@ -67,12 +67,18 @@ NewOperator GradientContext::base(std::string_view op_type) const {
   return made;
 }
 
-void GradientContext::emit(Emit what, const std::vector<std::optional<std::size_t>>& targets) {
+/// `what` has to outlive it: it keeps the type.
+NewOperator GradientContext::begin(Emit& what) const {
   NewOperator made = base(what.op_type);
-  made.domain = what.domain;
+  made.domain = what.op_type.find("Grad") != std::string::npos ? kMonetDomain : "";
   made.inputs = std::move(what.inputs);
   made.attributes = std::move(what.attributes);
   made.gradient_of = what.gradient_of;
+  return made;
+}
+
+void GradientContext::emit(Emit what, const Targets& targets) {
+  NewOperator made = begin(what);
   for (const auto& target : targets) {
     if (!target) {
       made.outputs.emplace_back();
@@ -91,12 +97,23 @@ void GradientContext::emit(Emit what, const std::vector<std::optional<std::size_
   }
 }
 
+GradientContext::Targets GradientContext::wanted(std::initializer_list<std::size_t> inputs) const {
+  Targets targets;
+  for (const std::size_t i : inputs)
+    targets.push_back(wants(i) ? std::optional(i) : std::nullopt);
+  while (!targets.empty() && !targets.back())
+    targets.pop_back();
+  return targets;
+}
+
+GradientContext::Targets GradientContext::only(std::size_t input) {
+  Targets targets(input + 1);
+  targets[input] = input;
+  return targets;
+}
+
 TensorId GradientContext::emit_value(Emit what, std::vector<std::int64_t> shape) {
-  NewOperator made = base(what.op_type);
-  made.domain = what.domain;
-  made.inputs = std::move(what.inputs);
-  made.attributes = std::move(what.attributes);
-  made.gradient_of = what.gradient_of;
+  NewOperator made = begin(what);
   const TensorId result = builder().add_tensor(
       made.name + ".out", std::move(shape), builder().precision().gradients, TensorKind::gradient);
   made.outputs = {result};
@@ -121,9 +138,10 @@ TensorId GradientContext::reduce_to(TensorId gradient, std::vector<std::int64_t>
   }
   const bool only_dropped =
       axes.size() == dropped && (dropped == 0 || axes.back() < static_cast<std::int64_t>(dropped));
-  Emit sum{"ReduceSum", "", {gradient, builder().integers(axes)}, {}, GradientOf::none};
-  sum.attributes.set("keepdims", std::int64_t{only_dropped ? 0 : 1});
-  return reshape(emit_value(std::move(sum), only_dropped ? shape : kept), shape);
+  const Attributes keep{{"keepdims", std::int64_t{only_dropped ? 0 : 1}}};
+  return reshape(
+      emit_value({"ReduceSum", {gradient, integers(axes)}, keep}, only_dropped ? shape : kept),
+      shape);
 }
 
 TensorId GradientContext::reshape(TensorId tensor, std::vector<std::int64_t> shape) {
@@ -131,6 +149,9 @@ TensorId GradientContext::reshape(TensorId tensor, std::vector<std::int64_t> sha
 }
 TensorId GradientContext::expand(TensorId tensor, std::vector<std::int64_t> shape) {
   return builder().expand(tensor, std::move(shape), base("Expand"));
+}
+TensorId GradientContext::scalar(double value) {
+  return builder().scalar(value, builder().precision().gradients);
 }
 
 bool GradientContext::as_pytorch() const {

@@ -10,7 +10,7 @@ namespace monet {
 namespace {
 
 using Inputs = std::vector<std::optional<TensorId>>;
-using Targets = std::vector<std::optional<std::size_t>>;
+using Targets = GradientContext::Targets;
 
 /// The input's gradient is wanted and has the shape of dY.
 bool is_whole(const GradientContext& context, std::size_t i) {
@@ -32,11 +32,10 @@ void add(GradientContext& context) {
 /// dX_i = dY / n, reduced after it is scaled once.
 void mean(GradientContext& context) {
   const std::size_t inputs = context.op().inputs.size();
-  const TensorId share = context.builder().scalar(1.0 / static_cast<double>(inputs),
-                                                  context.builder().precision().gradients);
-  const std::vector<std::int64_t> shape = context.graph().tensor(context.dy()).shape;
+  const TensorId share = context.scalar(1.0 / static_cast<double>(inputs));
   const TensorId scaled =
-      inputs == 1 ? context.dy() : context.emit_value({"Mul", "", {context.dy(), share}}, shape);
+      inputs == 1 ? context.dy()
+                  : context.emit_value({"Mul", {context.dy(), share}}, context.dy_shape());
   for (std::size_t i = 0; i < inputs; ++i)
     give_reduced(context, i, scaled);
 }
@@ -46,7 +45,7 @@ void sub(GradientContext& context) {
   if (!context.wants(1))
     return;
   const TensorId reduced = context.reduce_to(context.dy(), context.input_shape(1));
-  context.emit({"Neg", "", {reduced}}, {1});
+  context.emit({"Neg", {reduced}}, {1});
 }
 
 /// dA = dY*B, dB = dY*A. Reads an operand only when the other's gradient is wanted.
@@ -54,11 +53,11 @@ void mul(GradientContext& context) {
   const TensorId dy = context.dy();
   const std::array<TensorId, 2> in{context.input(0), context.input(1)};
   if (in[0] == in[1]) {
-    context.emit({"SquareGrad", kMonetDomain, {dy, in[0]}}, {0});
+    context.emit({"SquareGrad", {dy, in[0]}});
     return;
   }
   if (is_whole(context, 0) && is_whole(context, 1)) {
-    context.emit({"MulGrad", kMonetDomain, {dy, in[0], in[1]}}, {0, 1});
+    context.emit({"MulGrad", {dy, in[0], in[1]}}, {0, 1});
     return;
   }
   for (std::size_t i = 0; i < 2; ++i) {
@@ -66,11 +65,11 @@ void mul(GradientContext& context) {
       continue;
     const TensorId other = in[1 - i];
     if (is_whole(context, i)) {
-      context.emit({"Mul", "", {dy, other}}, {i});
+      context.emit({"Mul", {dy, other}}, {i});
     } else if (i == 0) {
-      context.emit({"MulGrad", kMonetDomain, {dy, std::nullopt, other}}, {0});
+      context.emit({"MulGrad", {dy, std::nullopt, other}});
     } else {
-      context.emit({"MulGrad", kMonetDomain, {dy, other}}, Targets{std::nullopt, 1});
+      context.emit({"MulGrad", {dy, other}}, context.only(1));
     }
   }
 }
@@ -81,16 +80,16 @@ void div(GradientContext& context) {
   const TensorId numerator = context.input(0);
   const TensorId denominator = context.input(1);
   if (is_whole(context, 0) && is_whole(context, 1)) {
-    context.emit({"DivGrad", kMonetDomain, {dy, numerator, denominator}}, {0, 1});
+    context.emit({"DivGrad", {dy, numerator, denominator}}, {0, 1});
     return;
   }
   if (is_whole(context, 0)) {
-    context.emit({"Div", "", {dy, denominator}}, {0});
+    context.emit({"Div", {dy, denominator}});
   } else if (context.wants(0)) {
-    context.emit({"DivGrad", kMonetDomain, {dy, std::nullopt, denominator}}, {0});
+    context.emit({"DivGrad", {dy, std::nullopt, denominator}});
   }
   if (context.wants(1)) {
-    context.emit({"DivGrad", kMonetDomain, {dy, numerator, denominator}}, Targets{std::nullopt, 1});
+    context.emit({"DivGrad", {dy, numerator, denominator}}, context.only(1));
   }
 }
 
@@ -102,22 +101,20 @@ void pow_rule(GradientContext& context) {
   const TensorId exponent = context.input(1);
   const bool square = known_number(context.graph(), context.op(), 1) == 2.0;
   if (is_whole(context, 0) && is_whole(context, 1)) {
-    context.emit({"PowGrad", kMonetDomain, {dy, base, exponent, context.output(0)}}, {0, 1});
+    context.emit({"PowGrad", {dy, base, exponent, context.output(0)}}, {0, 1});
     return;
   }
   if (is_whole(context, 0) && square) {
-    context.emit({"SquareGrad", kMonetDomain, {dy, base}}, {0});
+    context.emit({"SquareGrad", {dy, base}});
   } else if (context.wants(0)) {
-    context.emit({"PowGrad", kMonetDomain, {dy, base, exponent}}, {0});
+    context.emit({"PowGrad", {dy, base, exponent}});
   }
   if (context.wants(1)) {
-    context.emit({"PowGrad", kMonetDomain, {dy, base, exponent, context.output(0)}},
-                 Targets{std::nullopt, 1});
+    context.emit({"PowGrad", {dy, base, exponent, context.output(0)}}, context.only(1));
   }
 }
 
 /// The operands that equal the result share dY evenly, as in PyTorch's maximum and minimum.
-template <const char* kGrad>
 void extremum(GradientContext& context) {
   const std::size_t count = context.op().inputs.size();
   if (count == 1) {
@@ -128,72 +125,55 @@ void extremum(GradientContext& context) {
   for (std::size_t i = 0; i < count; ++i)
     inputs.emplace_back(context.input(i));
   Targets whole(count);
-  std::vector<std::size_t> broadcast;
-  bool any = false;
   for (std::size_t i = 0; i < count; ++i) {
-    if (is_whole(context, i)) {
+    if (is_whole(context, i))
       whole[i] = i;
-      any = true;
-    } else if (context.wants(i)) {
-      broadcast.push_back(i);
-    }
   }
-  if (any)
-    context.emit({kGrad, kMonetDomain, inputs}, whole);
-  for (const std::size_t i : broadcast) {
-    Targets one(i + 1);
-    one[i] = i;
-    context.emit({kGrad, kMonetDomain, inputs}, one);
+  if (whole != Targets(count))
+    context.emit({context.own_gradient(), inputs}, whole);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (context.wants(i) && !whole[i])
+      context.emit({context.own_gradient(), inputs}, context.only(i));
   }
 }
-constexpr char kMaxGrad[] = "MaxGrad";
-constexpr char kMinGrad[] = "MinGrad";
 
 /// dX = X > 0 ? dY : slope*dY, dSlope = X > 0 ? 0 : X*dY. The slope broadcasts to X.
 void prelu(GradientContext& context) {
   const Inputs inputs{context.dy(), context.input(0), context.input(1)};
   if (is_whole(context, 0) && is_whole(context, 1)) {
-    context.emit({"PReluGrad", kMonetDomain, inputs}, {0, 1});
+    context.emit({"PReluGrad", inputs}, {0, 1});
     return;
   }
   if (context.wants(1)) {
-    context.emit({"PReluGrad", kMonetDomain, {inputs[0], inputs[1]}}, Targets{std::nullopt, 1});
+    context.emit({"PReluGrad", {inputs[0], inputs[1]}}, context.only(1));
   }
   if (context.wants(0))
-    context.emit({"PReluGrad", kMonetDomain, inputs}, {0});
+    context.emit({"PReluGrad", inputs});
 }
 
 /// dA = dY where the condition holds, dB = dY elsewhere; only the condition is kept.
 void where(GradientContext& context) {
   const Inputs inputs{context.dy(), context.input(0)};
   if (is_whole(context, 1) && is_whole(context, 2)) {
-    context.emit({"WhereGrad", kMonetDomain, inputs}, {1, 2});
+    context.emit({"WhereGrad", inputs}, {1, 2});
     return;
   }
   if (context.wants(1))
-    context.emit({"WhereGrad", kMonetDomain, inputs}, {1});
+    context.emit({"WhereGrad", inputs}, {1});
   if (context.wants(2))
-    context.emit({"WhereGrad", kMonetDomain, inputs}, Targets{std::nullopt, 2});
+    context.emit({"WhereGrad", inputs}, Targets{std::nullopt, 2});
 }
 
-constexpr GradientRule kRules[]{
-    {"Add", add},
-    {"Div", div},
-    {"Max", extremum<kMaxGrad>},
-    {"Mean", mean},
-    {"Min", extremum<kMinGrad>},
-    {"Mul", mul},
-    {"PRelu", prelu},
-    {"Pow", pow_rule},
-    {"Sub", sub},
-    {"Sum", add},
-    {"Where", where},
+constexpr GradientRule kBroadcastGradients[]{
+    {"Add", add},      {"Div", div}, {"Max", extremum}, {"Mean", mean},
+    {"Min", extremum}, {"Mul", mul}, {"PRelu", prelu},  {"Pow", pow_rule},
+    {"Sub", sub},      {"Sum", add}, {"Where", where},
 };
 
 } // namespace
 
 std::span<const GradientRule> broadcast_gradients() {
-  return kRules;
+  return kBroadcastGradients;
 }
 
 } // namespace monet

@@ -16,7 +16,7 @@ TensorId pad(GradientContext& context, TensorId tensor, const std::vector<std::i
   std::vector<std::int64_t> pads = before;
   for (std::size_t i = 0; i < shape.size(); ++i)
     pads.push_back(shape[i] - from[i] - before[i]);
-  return context.emit_value({"Pad", "", {tensor, context.builder().integers(pads)}}, shape);
+  return context.emit_value({"Pad", {tensor, context.integers(pads)}}, shape);
 }
 
 /// Embedding: rows of dY are added into the rows of a dense zero-filled gradient. Picking one known
@@ -33,9 +33,9 @@ void gather(GradientContext& context) {
     context.give(0, pad(context, context.reshape(context.dy(), one), before, shape));
     return;
   }
-  GradientContext::Emit what{"GatherGrad", kMonetDomain, {context.dy(), context.input(1)}};
-  what.attributes.set("axis", static_cast<std::int64_t>(axis));
-  context.emit(std::move(what), {0});
+  context.emit({"GatherGrad",
+                {context.dy(), context.input(1)},
+                {{"axis", static_cast<std::int64_t>(axis)}}});
 }
 
 /// First element and step of every axis.
@@ -74,10 +74,7 @@ void slice(GradientContext& context) {
     context.give(0, pad(context, context.dy(), range.starts, context.input_shape(0)));
     return;
   }
-  GradientContext::Emit what{"SliceGrad", kMonetDomain, {context.dy()}};
-  what.attributes.set("starts", range.starts);
-  what.attributes.set("steps", range.steps);
-  context.emit(std::move(what), {0});
+  context.emit({"SliceGrad", {context.dy()}, {{"starts", range.starts}, {"steps", range.steps}}});
 }
 std::string refuse_slice(const Graph& graph, const Operator& op) {
   for (std::size_t i = 1; i < op.inputs.size(); ++i) {
@@ -96,13 +93,11 @@ TensorId take(GradientContext& context, const std::vector<std::int64_t>& starts,
     ends[i] = starts[i] + shape[i];
     axes[i] = static_cast<std::int64_t>(i);
   }
-  if (context.graph().tensor(context.dy()).shape == shape)
+  if (context.dy_shape() == shape)
     return context.dy();
-  StepBuilder& builder = context.builder();
   return context.emit_value(
       {"Slice",
-       "",
-       {context.dy(), builder.integers(starts), builder.integers(ends), builder.integers(axes)}},
+       {context.dy(), context.integers(starts), context.integers(ends), context.integers(axes)}},
       shape);
 }
 
@@ -113,17 +108,14 @@ void pad_rule(GradientContext& context) {
   std::vector<std::int64_t> pads = known_integers(context.graph(), context.op(), 1).value();
   const std::string mode = context.op().attributes.text("mode", "constant");
   if (mode != "constant") {
-    GradientContext::Emit what{"PadGrad", kMonetDomain, {context.dy()}};
-    what.attributes.set("pads", pads);
-    what.attributes.set("mode", mode);
-    context.emit(std::move(what), {0});
+    context.emit({"PadGrad", {context.dy()}, {{"pads", pads}, {"mode", mode}}});
     return;
   }
   const bool cuts = std::any_of(pads.begin(), pads.end(), [](std::int64_t v) { return v < 0; });
   if (cuts) {
     for (std::int64_t& amount : pads)
       amount = -amount;
-    context.emit({"Pad", "", {context.dy(), context.builder().integers(pads)}}, {0});
+    context.emit({"Pad", {context.dy(), context.integers(pads)}});
     return;
   }
   pads.resize(shape.size());
@@ -141,7 +133,7 @@ std::string refuse_pad(const Graph& graph, const Operator& op) {
 
 void concat(GradientContext& context) {
   const std::size_t inputs = context.op().inputs.size();
-  const std::vector<std::int64_t> whole = context.graph().tensor(context.dy()).shape;
+  const std::vector<std::int64_t> whole = context.dy_shape();
   const std::size_t axis = normal_axis(context.op().attributes.integer("axis", 0), whole.size());
   std::vector<std::int64_t> starts(whole.size(), 0);
   for (std::size_t i = 0; i < inputs; ++i) {
@@ -160,29 +152,24 @@ void split(GradientContext& context) {
   std::vector<std::optional<TensorId>> parts;
   for (std::size_t i = 0; i < context.op().outputs.size(); ++i) {
     auto part = context.gradient_of_output(i);
-    if (!part) {
-      const std::vector<std::int64_t> part_shape = context.graph().tensor(context.output(i)).shape;
-      part = context.expand(context.builder().scalar(0.0, context.builder().precision().gradients),
-                            part_shape);
-    }
+    if (!part)
+      part = context.expand(context.scalar(0.0), context.graph().tensor(context.output(i)).shape);
     parts.push_back(part);
   }
-  GradientContext::Emit what{"Concat", "", std::move(parts)};
-  what.attributes.set("axis", axis);
-  context.emit(std::move(what), {0});
+  context.emit({"Concat", std::move(parts), {{"axis", axis}}});
 }
 
 /// dY is added where the indices point.
 void gather_elements(GradientContext& context) {
-  GradientContext::Emit what{"GatherElementsGrad", kMonetDomain, {context.dy(), context.input(1)}};
-  what.attributes.set("axis", context.op().attributes.integer("axis", 0));
-  context.emit(std::move(what), {0});
+  context.emit({"GatherElementsGrad",
+                {context.dy(), context.input(1)},
+                {{"axis", context.op().attributes.integer("axis", 0)}}});
 }
 /// The chosen elements receive dY.
 void top_k(GradientContext& context) {
-  GradientContext::Emit what{"GatherElementsGrad", kMonetDomain, {context.dy(), context.output(1)}};
-  what.attributes.set("axis", context.op().attributes.integer("axis", -1));
-  context.emit(std::move(what), {0});
+  context.emit({"GatherElementsGrad",
+                {context.dy(), context.output(1)},
+                {{"axis", context.op().attributes.integer("axis", -1)}}});
 }
 std::string refuse_top_k(const Graph&, const Operator& op) {
   return op.outputs.size() > 1 && op.outputs[1] ? std::string()
@@ -191,42 +178,34 @@ std::string refuse_top_k(const Graph&, const Operator& op) {
 
 /// Reversed once more, everything is where it was.
 void reverse_sequence(GradientContext& context) {
-  context.emit({"ReverseSequence", "", {context.dy(), context.input(1)}, context.op().attributes},
-               {0});
+  context.emit({"ReverseSequence", {context.dy(), context.input(1)}, context.op().attributes});
 }
 
 void gather_nd(GradientContext& context) {
-  GradientContext::Emit what{"GatherNDGrad", kMonetDomain, {context.dy(), context.input(1)}};
-  what.attributes.set("batch_dims", context.op().attributes.integer("batch_dims", 0));
-  context.emit(std::move(what), {0});
+  context.emit({"GatherNDGrad",
+                {context.dy(), context.input(1)},
+                {{"batch_dims", context.op().attributes.integer("batch_dims", 0)}}});
 }
 
 /// Data: dY, with zeros where updates have replaced it. Updates: dY where they went.
 void scatter(GradientContext& context) {
-  const std::string type = context.op().op_type;
-  const bool by_element = type != "ScatterND";
-  const Attributes attributes = context.op().attributes;
+  const bool by_element = context.op().op_type != "ScatterND";
+  const std::string kind = by_element ? "Elements" : "ND";
+  const Attributes of_op = context.op().attributes;
   const std::vector<std::int64_t> updates = context.input_shape(2);
-  if (context.wants(2)) {
-    GradientContext::Emit what{
-        by_element ? "GatherElements" : "GatherND", "", {context.dy(), context.input(1)}};
-    if (by_element)
-      what.attributes.set("axis", attributes.integer("axis", 0));
-    context.emit(std::move(what), {2});
-  }
+  Attributes axis;
+  if (by_element)
+    axis.set("axis", of_op.integer("axis", 0));
+  if (context.wants(2))
+    context.emit({"Gather" + kind, {context.dy(), context.input(1)}, axis}, {2});
   if (!context.wants(0))
     return;
-  if (attributes.text("reduction", "none") == "add") {
+  if (of_op.text("reduction", "none") == "add") {
     context.give(0, context.dy());
     return;
   }
-  const TensorId zeros = context.expand(
-      context.builder().scalar(0.0, context.builder().precision().gradients), updates);
-  GradientContext::Emit what{
-      by_element ? "ScatterElements" : "ScatterND", "", {context.dy(), context.input(1), zeros}};
-  if (by_element)
-    what.attributes.set("axis", attributes.integer("axis", 0));
-  context.emit(std::move(what), {0});
+  const TensorId zeros = context.expand(context.scalar(0.0), updates);
+  context.emit({"Scatter" + kind, {context.dy(), context.input(1), zeros}, axis});
 }
 std::string refuse_scatter(const Graph&, const Operator& op) {
   const std::string reduction = op.attributes.text("reduction", "none");
@@ -235,7 +214,7 @@ std::string refuse_scatter(const Graph&, const Operator& op) {
              : op.op_type + " has a gradient only with reduction 'none' or 'add'";
 }
 
-constexpr GradientRule kRules[]{
+constexpr GradientRule kIndexingGradients[]{
     {"Gather", gather},
     {"GatherElements", gather_elements},
     {"GatherND", gather_nd},
@@ -253,7 +232,7 @@ constexpr GradientRule kRules[]{
 } // namespace
 
 std::span<const GradientRule> indexing_gradients() {
-  return kRules;
+  return kIndexingGradients;
 }
 
 } // namespace monet

@@ -2,10 +2,11 @@
 // with that operand written instead of the result, so every gradient costs exactly the forward
 // MACs. Weights first: their operand can be freed before the gradient of the input is made.
 #include "training/gradients/rules.hpp"
-#include "training/storage.hpp"
 
 #include "monet/base/errors.hpp"
+#include "monet/workload/views.hpp"
 
+#include <numeric>
 #include <optional>
 
 namespace monet {
@@ -13,8 +14,8 @@ namespace monet {
 namespace {
 
 struct Product {
-  std::string_view first;  ///< operator for the gradient of input 0: (dY, B) -> dA
-  std::string_view second; ///< of input 1: (A, dY) -> dB
+  std::string first;  ///< operator for the gradient of input 0: (dY, B) -> dA
+  std::string second; ///< of input 1: (A, dY) -> dB
 };
 
 /// The trained part of a weight that is joined from it and a part that is not (sparse.cpp).
@@ -38,22 +39,20 @@ TensorId leading(GradientContext& context, TensorId tensor, std::size_t axis, st
   if (shape[axis] == count)
     return tensor;
   shape[axis] = count;
-  StepBuilder& builder = context.builder();
   return context.emit_value({"Slice",
-                             "",
-                             {tensor, builder.integers({0}), builder.integers({count}),
-                              builder.integers({static_cast<std::int64_t>(axis)})}},
+                             {tensor, context.integers({0}), context.integers({count}),
+                              context.integers({static_cast<std::int64_t>(axis)})}},
                             std::move(shape));
 }
 
 /// The gradient of the first output channels of a weight from those of dY; of a convolution with
 /// groups, whole groups and the inputs that they read.
-void leading_channels(GradientContext& context, std::string_view op_type, TensorId part) {
+void leading_channels(GradientContext& context, const std::string& op_type, TensorId part) {
   const std::vector<std::int64_t> shape = context.graph().tensor(part).shape;
   const std::vector<std::int64_t> whole = context.input_shape(1);
   Attributes attributes = context.op().attributes;
   const bool convolution = context.op().op_type == "Conv";
-  const std::size_t rank = context.graph().tensor(context.dy()).shape.size();
+  const std::size_t rank = context.dy_shape().size();
   std::size_t axis = 0;
   while (shape[axis] == whole[axis])
     ++axis;
@@ -65,8 +64,8 @@ void leading_channels(GradientContext& context, std::string_view op_type, Tensor
     attributes.set("group", kept);
   }
   const TensorId dy = leading(context, context.dy(), convolution ? 1 : rank - 1, shape[axis]);
-  const TensorId gradient = context.emit_value(
-      {op_type, kMonetDomain, {x, dy}, std::move(attributes), GradientOf::weight}, shape);
+  const TensorId gradient =
+      context.emit_value({op_type, {x, dy}, std::move(attributes), GradientOf::weight}, shape);
   context.give_to(part, gradient);
 }
 
@@ -79,12 +78,10 @@ void product(GradientContext& context, const Product& types) {
   if (part) {
     leading_channels(context, types.second, *part);
   } else if (context.wants(1)) {
-    context.emit(
-        {types.second, kMonetDomain, {context.input(0), dy}, attributes, context.kind_of(1)}, {1});
+    context.emit({types.second, {context.input(0), dy}, attributes, context.kind_of(1)}, {1});
   }
   if (context.wants(0)) {
-    context.emit(
-        {types.first, kMonetDomain, {dy, context.input(1)}, attributes, context.kind_of(0)}, {0});
+    context.emit({types.first, {dy, context.input(1)}, attributes, context.kind_of(0)});
   }
 }
 
@@ -92,13 +89,11 @@ void product(GradientContext& context, const Product& types) {
 void convolution_bias(GradientContext& context) {
   if (!context.wants(2))
     return;
-  const std::size_t rank = context.graph().tensor(context.dy()).shape.size();
-  std::vector<std::int64_t> axes{0};
-  for (std::size_t i = 2; i < rank; ++i)
-    axes.push_back(static_cast<std::int64_t>(i));
-  GradientContext::Emit sum{"ReduceSum", "", {context.dy(), context.builder().integers(axes)}};
-  sum.attributes.set("keepdims", std::int64_t{0});
-  context.emit(std::move(sum), {2});
+  std::vector<std::int64_t> axes(context.dy_shape().size());
+  std::iota(axes.begin(), axes.end(), std::int64_t{0});
+  axes.erase(axes.begin() + 1);
+  context.emit(
+      {"ReduceSum", {context.dy(), context.integers(axes)}, {{"keepdims", std::int64_t{0}}}}, {2});
 }
 
 void conv(GradientContext& context) {
@@ -112,7 +107,7 @@ void conv_transpose(GradientContext& context) {
 /// The gradient of each operand is the same sum with that operand written.
 void einsum(GradientContext& context) {
   if (context.op().inputs.size() == 1) {
-    context.emit({"EinsumGradA", kMonetDomain, {context.dy()}, context.op().attributes}, {0});
+    context.emit({"EinsumGradA", {context.dy()}, context.op().attributes});
     return;
   }
   product(context, {"EinsumGradA", "EinsumGradB"});
@@ -124,17 +119,30 @@ void matmul(GradientContext& context) {
 /// Y = alpha*A*B + beta*C.
 void gemm(GradientContext& context) {
   if (context.wants(2)) {
-    TensorId bias = context.reduce_to(context.dy(), context.input_shape(2));
+    const TensorId bias = context.reduce_to(context.dy(), context.input_shape(2));
     const double beta = context.op().attributes.number("beta", 1.0);
-    if (beta == 1.0) {
+    if (beta == 1.0)
       context.give(2, bias);
-    } else {
-      const TensorId scale =
-          context.builder().scalar(beta, context.builder().precision().gradients);
-      context.emit({"Mul", "", {bias, scale}}, {2});
-    }
+    else
+      context.emit({"Mul", {bias, context.scalar(beta)}}, {2});
   }
   product(context, {"GemmGradA", "GemmGradB"});
+}
+
+/// Fused attention: one operator that recomputes the scores from the saved logarithms. Inputs Q, K,
+/// V, mask, condition; the mask gets no gradient (it would have to be stored).
+void attention(GradientContext& context) {
+  GradientContext::Emit what{"AttentionGrad",
+                             {context.dy(), context.input(0), context.input(1), context.input(2),
+                              context.output(0), context.output(1)},
+                             context.op().attributes,
+                             GradientOf::input};
+  for (std::size_t i = 3; i < context.op().inputs.size(); ++i)
+    what.inputs.push_back(context.op().inputs[i]);
+  GradientContext::Targets targets;
+  for (std::size_t i = 0; i < 3; ++i)
+    targets.push_back(context.wants(i) ? std::optional(i) : std::nullopt);
+  context.emit(std::move(what), targets);
 }
 
 /// Recurrent layers are unrolled while a network is read: their parts have the gradients. This rule
@@ -143,17 +151,16 @@ void unrolled(GradientContext&) {
   throw InternalError("a recurrent layer was not unrolled");
 }
 
-constexpr GradientRule kRules[]{
-    {"Conv", conv},     {"ConvTranspose", conv_transpose},
-    {"MatMul", matmul}, {"Gemm", gemm},
-    {"Einsum", einsum}, {"LSTM", unrolled},
-    {"GRU", unrolled},  {"RNN", unrolled},
+constexpr GradientRule kLinearGradients[]{
+    {"Conv", conv},     {"ConvTranspose", conv_transpose},    {"MatMul", matmul}, {"Gemm", gemm},
+    {"Einsum", einsum}, {"Attention", attention, nullptr, 1}, {"LSTM", unrolled}, {"GRU", unrolled},
+    {"RNN", unrolled},
 };
 
 } // namespace
 
 std::span<const GradientRule> linear_gradients() {
-  return kRules;
+  return kLinearGradients;
 }
 
 } // namespace monet

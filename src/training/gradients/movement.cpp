@@ -1,5 +1,6 @@
 // Operators that rearrange, repeat or interpolate: Tile, DepthToSpace, SpaceToDepth, Trilu,
-// Resize.
+// Resize. Sources of random numbers, which no gradient passes: their shapes and seeds are all that
+// they take from their inputs.
 #include "training/gradients/rules.hpp"
 
 namespace monet {
@@ -9,7 +10,7 @@ namespace {
 /// dY with every repetition as an axis of its own, summed over those.
 void tile(GradientContext& context) {
   const std::vector<std::int64_t> shape = context.input_shape(0);
-  const std::vector<std::int64_t> whole = context.graph().tensor(context.dy()).shape;
+  const std::vector<std::int64_t> whole = context.dy_shape();
   std::vector<std::int64_t> apart;
   std::vector<std::int64_t> axes;
   for (std::size_t i = 0; i < shape.size(); ++i) {
@@ -24,43 +25,37 @@ void tile(GradientContext& context) {
     return;
   }
   const TensorId parts = context.reshape(context.dy(), apart);
-  GradientContext::Emit sum{"ReduceSum", "", {parts, context.builder().integers(axes)}};
-  sum.attributes.set("keepdims", std::int64_t{0});
-  context.emit(std::move(sum), {0});
+  context.emit({"ReduceSum", {parts, context.integers(axes)}, {{"keepdims", std::int64_t{0}}}});
 }
 
 /// The other direction. ONNX has no SpaceToDepth for mode CRD: three views do the same.
 void depth_to_space(GradientContext& context) {
   const std::int64_t block = context.op().attributes.integer("blocksize", 1);
   if (context.op().attributes.text("mode", "DCR") != "CRD") {
-    GradientContext::Emit what{"SpaceToDepth", "", {context.dy()}};
-    what.attributes.set("blocksize", block);
-    context.emit(std::move(what), {0});
+    context.emit({"SpaceToDepth", {context.dy()}, {{"blocksize", block}}});
     return;
   }
   const std::vector<std::int64_t> deep = context.input_shape(0); // [N, C*b*b, H, W]
   const std::int64_t channels = deep[1] / (block * block);
   const TensorId parts =
       context.reshape(context.dy(), {deep[0], channels, deep[2], block, deep[3], block});
-  GradientContext::Emit turn{"Transpose", "", {parts}};
-  turn.attributes.set("perm", std::vector<std::int64_t>{0, 1, 3, 5, 2, 4});
-  const TensorId turned =
-      context.emit_value(std::move(turn), {deep[0], channels, block, block, deep[2], deep[3]});
+  const std::vector<std::int64_t> order{0, 1, 3, 5, 2, 4};
+  const TensorId turned = context.emit_value({"Transpose", {parts}, {{"perm", order}}},
+                                             {deep[0], channels, block, block, deep[2], deep[3]});
   context.give(0, context.reshape(turned, deep));
 }
 void space_to_depth(GradientContext& context) {
-  GradientContext::Emit what{"DepthToSpace", "", {context.dy()}};
-  what.attributes.set("blocksize", context.op().attributes.integer("blocksize", 1));
-  what.attributes.set("mode", std::string("DCR"));
-  context.emit(std::move(what), {0});
+  const std::int64_t block = context.op().attributes.integer("blocksize", 1);
+  context.emit(
+      {"DepthToSpace", {context.dy()}, {{"blocksize", block}, {"mode", std::string("DCR")}}});
 }
 
 /// The same triangle of dY.
 void trilu(GradientContext& context) {
-  GradientContext::Emit what{"Trilu", "", {context.dy()}, context.op().attributes};
+  GradientContext::Emit what{"Trilu", {context.dy()}, context.op().attributes};
   if (context.has_input(1))
     what.inputs.emplace_back(context.input(1));
-  context.emit(std::move(what), {0});
+  context.emit(std::move(what));
 }
 
 const std::vector<double>* known_numbers(const Graph& graph, const Operator& op,
@@ -73,11 +68,11 @@ const std::vector<double>* known_numbers(const Graph& graph, const Operator& op,
 
 /// Every element of dY is shared out to the elements it was interpolated from.
 void resize(GradientContext& context) {
-  GradientContext::Emit what{"ResizeGrad", kMonetDomain, {context.dy()}, context.op().attributes};
+  GradientContext::Emit what{"ResizeGrad", {context.dy()}, context.op().attributes};
   if (const auto* scales = known_numbers(context.graph(), context.op(), 2);
       scales != nullptr && !scales->empty())
     what.attributes.set("scales", *scales);
-  context.emit(std::move(what), {0});
+  context.emit(std::move(what));
 }
 std::string refuse_resize(const Graph& graph, const Operator& op) {
   const bool computed = op.inputs.size() > 2 && op.inputs[2] &&
@@ -90,16 +85,23 @@ std::string refuse_resize(const Graph& graph, const Operator& op) {
   return {};
 }
 
-constexpr GradientRule kRules[]{
-    {"Tile", tile},   {"DepthToSpace", depth_to_space},  {"SpaceToDepth", space_to_depth},
-    {"Trilu", trilu}, {"Resize", resize, refuse_resize}, {"OneHot"},
+constexpr GradientRule kMovementGradients[]{
+    {"Tile", tile},
+    {"DepthToSpace", depth_to_space},
+    {"SpaceToDepth", space_to_depth},
+    {"Trilu", trilu},
+    {"Resize", resize, refuse_resize},
+    {"OneHot"},
     {"EyeLike"},
+    {"Bernoulli"},
+    {"RandomNormalLike"},
+    {"RandomUniformLike"},
 };
 
 } // namespace
 
 std::span<const GradientRule> movement_gradients() {
-  return kRules;
+  return kMovementGradients;
 }
 
 } // namespace monet

@@ -8,13 +8,11 @@ namespace {
 
 /// Reads the argmax indices that the forward operator writes as its second output.
 void max_pool(GradientContext& context) {
-  context.emit(
-      {"MaxPoolGrad", kMonetDomain, {context.dy(), context.output(1)}, context.op().attributes},
-      {0});
+  context.emit({"MaxPoolGrad", {context.dy(), context.output(1)}, context.op().attributes});
 }
 
 void average_pool(GradientContext& context) {
-  context.emit({"AveragePoolGrad", kMonetDomain, {context.dy()}, context.op().attributes}, {0});
+  context.emit({"AveragePoolGrad", {context.dy()}, context.op().attributes});
 }
 
 /// dX = dY / (H*W) for every pixel: scaled once while small, then broadcast as a view.
@@ -22,16 +20,9 @@ void global_average_pool(GradientContext& context) {
   const std::vector<std::int64_t> shape = context.input_shape(0);
   const auto pixels =
       std::accumulate(shape.begin() + 2, shape.end(), std::int64_t{1}, std::multiplies<>());
-  const TensorId scale = context.builder().scalar(1.0 / static_cast<double>(pixels),
-                                                  context.builder().precision().gradients);
-  const std::vector<std::int64_t> small = context.graph().tensor(context.dy()).shape;
-  const TensorId scaled = context.emit_value({"Mul", "", {context.dy(), scale}}, small);
+  const TensorId scale = context.scalar(1.0 / static_cast<double>(pixels));
+  const TensorId scaled = context.emit_value({"Mul", {context.dy(), scale}}, context.dy_shape());
   context.give(0, context.expand(scaled, shape));
-}
-
-void local_response(GradientContext& context) {
-  context.emit({"LRNGrad", kMonetDomain, {context.dy(), context.input(0)}, context.op().attributes},
-               {0});
 }
 
 std::string refuse_max_pool(const Graph&, const Operator& op) {
@@ -40,19 +31,18 @@ std::string refuse_max_pool(const Graph&, const Operator& op) {
              : "MaxPool has a gradient only with storage_order 0";
 }
 
-constexpr GradientRule kRules[]{
+constexpr GradientRule kPoolingGradients[]{
     {"MaxPool", max_pool, refuse_max_pool, 1},
     {"GlobalMaxPool", max_pool}, // a MaxPool over everything in the step
 
     {"AveragePool", average_pool},
-    {"LRN", local_response},
     {"GlobalAveragePool", global_average_pool},
 };
 
 } // namespace
 
 std::span<const GradientRule> pooling_gradients() {
-  return kRules;
+  return kPoolingGradients;
 }
 
 } // namespace monet

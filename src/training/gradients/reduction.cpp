@@ -39,48 +39,39 @@ void reduce_sum(GradientContext& context) {
 void reduce_mean(GradientContext& context) {
   const double count = static_cast<double>(checked_product(context.input_shape(0))) /
                        static_cast<double>(checked_product(kept_shape(context)));
-  const std::vector<std::int64_t> small = context.graph().tensor(context.dy()).shape;
-  const TensorId scale =
-      context.builder().scalar(1.0 / count, context.builder().precision().gradients);
-  give_expanded(context, context.emit_value({"Mul", "", {context.dy(), scale}}, small));
+  const TensorId scale = context.scalar(1.0 / count);
+  give_expanded(context, context.emit_value({"Mul", {context.dy(), scale}}, context.dy_shape()));
 }
 
 /// Y = log(sum X): dX = dY / exp(Y), made while small.
 void reduce_log_sum(GradientContext& context) {
-  const std::vector<std::int64_t> small = context.graph().tensor(context.dy()).shape;
-  const TensorId sum = context.emit_value({"Exp", "", {context.output(0)}}, small);
-  give_expanded(context, context.emit_value({"Div", "", {context.dy(), sum}}, small));
+  const std::vector<std::int64_t> small = context.dy_shape();
+  const TensorId sum = context.emit_value({"Exp", {context.output(0)}}, small);
+  give_expanded(context, context.emit_value({"Div", {context.dy(), sum}}, small));
 }
 
 /// dX = f(dY, X): sign(X), 2X, product of the others.
-template <const char* kGrad>
 void from_input(GradientContext& context) {
   const TensorId dy = context.reshape(context.dy(), kept_shape(context));
-  context.emit({kGrad, kMonetDomain, {dy, context.input(0)}}, {0});
+  context.emit({context.own_gradient(), {dy, context.input(0)}});
 }
 /// dX = f(dY, X, Y): X/Y, exp(X - Y), a share of dY where X equals Y.
-template <const char* kGrad>
 void from_both(GradientContext& context) {
+  const std::string& type = context.op().op_type;
+  const std::string gradient =
+      type == "ReduceMax" || type == "ReduceMin" ? "ReduceExtremumGrad" : context.own_gradient();
   const std::vector<std::int64_t> kept = kept_shape(context);
   const TensorId dy = context.reshape(context.dy(), kept);
   const TensorId y = context.reshape(context.output(0), kept);
-  context.emit({kGrad, kMonetDomain, {dy, context.input(0), y}}, {0});
+  context.emit({gradient, {dy, context.input(0), y}});
 }
-
-constexpr char kL1[] = "ReduceL1Grad";
-constexpr char kL2[] = "ReduceL2Grad";
-constexpr char kSumSquare[] = "ReduceSumSquareGrad";
-constexpr char kLogSumExp[] = "ReduceLogSumExpGrad";
-constexpr char kProduct[] = "ReduceProdGrad";
-constexpr char kExtremum[] = "ReduceExtremumGrad";
 
 /// A running sum's gradient runs the other way.
 void running_sum(GradientContext& context) {
-  GradientContext::Emit what{"CumSum", "", {context.dy(), context.input(1)}};
-  what.attributes = context.op().attributes;
-  const bool reverse = what.attributes.integer("reverse", 0) != 0;
-  what.attributes.set("reverse", std::int64_t{reverse ? 0 : 1});
-  context.emit(std::move(what), {0});
+  Attributes attributes = context.op().attributes;
+  const bool reverse = attributes.integer("reverse", 0) != 0;
+  attributes.set("reverse", std::int64_t{reverse ? 0 : 1});
+  context.emit({"CumSum", {context.dy(), context.input(1)}, attributes});
 }
 
 std::string refuse_unknown_axes(const Graph& graph, const Operator& op) {
@@ -88,17 +79,17 @@ std::string refuse_unknown_axes(const Graph& graph, const Operator& op) {
   return unknown ? "a reduction has a gradient only when its axes are constants" : "";
 }
 
-constexpr GradientRule kRules[]{
-    {"ReduceL1", from_input<kL1>, refuse_unknown_axes},
-    {"ReduceL2", from_both<kL2>, refuse_unknown_axes},
+constexpr GradientRule kReductionGradients[]{
+    {"ReduceL1", from_input, refuse_unknown_axes},
+    {"ReduceL2", from_both, refuse_unknown_axes},
     {"ReduceLogSum", reduce_log_sum, refuse_unknown_axes},
-    {"ReduceLogSumExp", from_both<kLogSumExp>, refuse_unknown_axes},
-    {"ReduceMax", from_both<kExtremum>, refuse_unknown_axes},
+    {"ReduceLogSumExp", from_both, refuse_unknown_axes},
+    {"ReduceMax", from_both, refuse_unknown_axes},
     {"ReduceMean", reduce_mean, refuse_unknown_axes},
-    {"ReduceMin", from_both<kExtremum>, refuse_unknown_axes},
-    {"ReduceProd", from_input<kProduct>, refuse_unknown_axes},
+    {"ReduceMin", from_both, refuse_unknown_axes},
+    {"ReduceProd", from_input, refuse_unknown_axes},
     {"ReduceSum", reduce_sum, refuse_unknown_axes},
-    {"ReduceSumSquare", from_input<kSumSquare>, refuse_unknown_axes},
+    {"ReduceSumSquare", from_input, refuse_unknown_axes},
     {"CumSum", running_sum},
     {"ArgMax"},
     {"ArgMin"},
@@ -107,7 +98,7 @@ constexpr GradientRule kRules[]{
 } // namespace
 
 std::span<const GradientRule> reduction_gradients() {
-  return kRules;
+  return kReductionGradients;
 }
 
 } // namespace monet

@@ -2,7 +2,7 @@
 // family is a file here and a line in table.cpp. Read elementwise.cpp for the pattern.
 #pragma once
 
-#include "training/step_builder.hpp"
+#include "training/build/step_builder.hpp"
 
 #include <span>
 
@@ -26,39 +26,55 @@ public:
   TensorId dy() const { return gradient_of_output(0).value(); }
   TensorId input(std::size_t i) const;
   TensorId output(std::size_t i) const;
-  std::vector<std::int64_t> input_shape(std::size_t i) const;
+  std::vector<std::int64_t> input_shape(std::size_t i) const { return shape_of(input(i)); }
+  std::vector<std::int64_t> dy_shape() const { return shape_of(dy()); }
   bool has_input(std::size_t i) const;
+  /// The input, where the operator has it.
+  std::optional<TensorId> optional_input(std::size_t i) const;
   /// weight when the input is a trained parameter or a view of one.
   GradientOf kind_of(std::size_t input) const;
 
   /// Adds a gradient to what the input has received so far.
   void give(std::size_t input, TensorId gradient);
 
+  /// The same for a tensor that is no input of the operator.
+  void give_to(TensorId tensor, TensorId gradient);
+  bool wants_tensor(TensorId tensor) const;
+
+  /// The forward operator's type with "Grad" behind it.
+  std::string own_gradient() const { return op().op_type + "Grad"; }
+  /// An operator of ours where the type says "Grad", of ONNX otherwise.
   struct Emit {
-    std::string_view op_type;
-    std::string_view domain = kMonetDomain;
+    std::string op_type;
     std::vector<std::optional<TensorId>> inputs;
     Attributes attributes = {};
     GradientOf gradient_of = GradientOf::none;
   };
-  /// The same for a tensor that is no input of the operator.
-  void give_to(TensorId tensor, TensorId gradient);
-  bool wants_tensor(TensorId tensor) const;
-  /// Emits an operator whose outputs are the gradients of these inputs (nullopt = output left out),
-  /// and gives them.
-  void emit(Emit what, const std::vector<std::optional<std::size_t>>& targets);
+  /// Inputs of the forward operator; nullopt = that output of the gradient operator is left out.
+  using Targets = std::vector<std::optional<std::size_t>>;
+  /// Emits an operator whose outputs are the gradients of these inputs, and gives them.
+  void emit(Emit what, const Targets& targets = {0});
+  /// Those of `inputs` that are wanted, without left out ones at the end.
+  Targets wanted(std::initializer_list<std::size_t> inputs) const;
+  /// The output of the input's number, of an operator that has one for each.
+  static Targets only(std::size_t input);
   /// Emits an operator with one output of that shape, not given to anyone yet.
   TensorId emit_value(Emit what, std::vector<std::int64_t> shape);
   /// Sums `gradient` over the axes along which an operand of that shape was broadcast.
   TensorId reduce_to(TensorId gradient, std::vector<std::int64_t> shape);
   TensorId reshape(TensorId tensor, std::vector<std::int64_t> shape);
   TensorId expand(TensorId tensor, std::vector<std::int64_t> shape);
+  TensorId integers(const std::vector<std::int64_t>& values) { return builder().integers(values); }
+  /// In the type of gradients.
+  TensorId scalar(double value);
 
   /// StorePolicy::pytorch_eager: a gradient reads what PyTorch's does.
   bool as_pytorch() const;
 
 private:
+  std::vector<std::int64_t> shape_of(TensorId tensor) const { return graph().tensor(tensor).shape; }
   NewOperator base(std::string_view op_type) const;
+  NewOperator begin(Emit& what) const;
 
   Differentiator* owner_;
   OpId forward_;
@@ -83,13 +99,9 @@ std::span<const GradientRule> broadcast_gradients();
 std::span<const GradientRule> linear_gradients();
 std::span<const GradientRule> normalization_gradients();
 std::span<const GradientRule> pooling_gradients();
-std::span<const GradientRule> softmax_gradients();
 std::span<const GradientRule> view_gradients();
 std::span<const GradientRule> indexing_gradients();
 std::span<const GradientRule> movement_gradients();
-std::span<const GradientRule> attention_gradients();
 std::span<const GradientRule> reduction_gradients();
-std::span<const GradientRule> dropout_gradients();
-std::span<const GradientRule> selection_gradients();
 
 } // namespace monet

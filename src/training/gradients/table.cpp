@@ -11,10 +11,8 @@ namespace {
 using Family = std::span<const GradientRule> (*)();
 constexpr std::array kFamilies{
     Family{elementwise_gradients},   Family{broadcast_gradients}, Family{linear_gradients},
-    Family{normalization_gradients}, Family{pooling_gradients},   Family{softmax_gradients},
-    Family{view_gradients},          Family{indexing_gradients},  Family{reduction_gradients},
-    Family{dropout_gradients},       Family{selection_gradients}, Family{movement_gradients},
-    Family{attention_gradients},
+    Family{normalization_gradients}, Family{pooling_gradients},   Family{view_gradients},
+    Family{indexing_gradients},      Family{reduction_gradients}, Family{movement_gradients},
 };
 
 /// The first rule of every operator type.

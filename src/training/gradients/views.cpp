@@ -20,9 +20,7 @@ void transpose(GradientContext& context) {
   for (std::size_t i = 0; i < order.size(); ++i) {
     inverse[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(i);
   }
-  GradientContext::Emit what{"Transpose", "", {context.dy()}};
-  what.attributes.set("perm", inverse);
-  context.emit(std::move(what), {0});
+  context.emit({"Transpose", {context.dy()}, {{"perm", inverse}}});
 }
 
 void expand(GradientContext& context) {
@@ -35,7 +33,7 @@ void cast(GradientContext& context) {
   context.give(0, context.dy());
 }
 
-constexpr GradientRule kRules[]{
+constexpr GradientRule kViewGradients[]{
     {"Identity", same_elements},
     {"Reshape", same_elements},
     {"Flatten", same_elements},
@@ -52,7 +50,7 @@ constexpr GradientRule kRules[]{
 } // namespace
 
 std::span<const GradientRule> view_gradients() {
-  return kRules;
+  return kViewGradients;
 }
 
 } // namespace monet

@@ -263,4 +263,15 @@ Graph recognise_training_step(const Graph& graph, ForeignReport& report) {
   return Rebuilt(graph, std::move(operators), phases).run(weight_of);
 }
 
+Graph recognise(Graph network, bool differentiate, ForeignReport& report, std::string_view hint) {
+  Graph step = recognise_training_step(network, report);
+  if (!report.is_training_step)
+    return network;
+  if (differentiate) {
+    throw InputError({network.origin, 0, 0, ""},
+                     "the network is a training step already, with gradients and updates", hint);
+  }
+  return step;
+}
+
 } // namespace monet

@@ -3,7 +3,7 @@
 
 #include "monet/base/text.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

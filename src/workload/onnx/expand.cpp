@@ -55,10 +55,9 @@ std::vector<Node> contract_in_pairs(const Model& model, const Node& node, Values
       needed += equation.operands[k];
     const std::string kept =
         last ? equation.result : kept_letters(left_letters, equation.operands[i], needed);
-    Attributes attributes;
-    attributes.set("equation", fmt::format("{},{}->{}", left_letters, equation.operands[i], kept));
+    const std::string pair = fmt::format("{},{}->{}", left_letters, equation.operands[i], kept);
     left = writer.add("Einsum", fmt::format("pair{}", i), {left, node.inputs[i]},
-                      std::move(attributes), last ? node.outputs[0] : "");
+                      {{"equation", pair}}, last ? node.outputs[0] : "");
     left_letters = kept;
   }
   return writer.take();
@@ -89,10 +88,10 @@ std::vector<Node> taken_branch(const Node& node, bool condition, Values& values)
 }
 
 std::optional<bool> known_condition(const Node& node, const Values& values) {
-  const auto condition = node.branches ? values.find(node.inputs[0]) : values.end();
-  if (condition == values.end() || !condition->second.values)
+  const Value* condition = node.branches ? input_value(node, 0, values) : nullptr;
+  if (condition == nullptr || !condition->values)
     return std::nullopt;
-  const auto* numbers = std::get_if<std::vector<std::int64_t>>(&*condition->second.values);
+  const auto* numbers = std::get_if<std::vector<std::int64_t>>(&*condition->values);
   return numbers != nullptr && numbers->size() == 1 ? std::optional(numbers->front() != 0)
                                                     : std::nullopt;
 }
@@ -127,9 +126,7 @@ std::string NodeWriter::add(const std::string& op_type, const std::string& name,
 std::vector<std::string> NodeWriter::split(const std::string& name, const std::string& tensor,
                                            std::int64_t axis,
                                            const std::vector<std::int64_t>& sizes) {
-  Attributes attributes;
-  attributes.set("axis", axis);
-  add("Split", name, {tensor, integers(sizes)}, std::move(attributes));
+  add("Split", name, {tensor, integers(sizes)}, {{"axis", axis}});
   std::vector<std::string>& outputs = nodes_.back().outputs;
   outputs.clear();
   for (std::size_t i = 0; i < sizes.size(); ++i)
@@ -149,26 +146,17 @@ std::string NodeWriter::unsqueeze(const std::string& name, const std::string& te
 std::string NodeWriter::transpose(const std::string& name, const std::string& tensor,
                                   const std::vector<std::int64_t>& order,
                                   const std::string& output) {
-  Attributes attributes;
-  attributes.set("perm", order);
-  return add("Transpose", name, {tensor}, std::move(attributes), output);
+  return add("Transpose", name, {tensor}, {{"perm", order}}, output);
 }
 
 std::string NodeWriter::concat(const std::string& name, const std::vector<std::string>& tensors,
                                std::int64_t axis, const std::string& output) {
-  Attributes attributes;
-  attributes.set("axis", axis);
-  return add("Concat", name, tensors, std::move(attributes), output);
+  return add("Concat", name, tensors, {{"axis", axis}}, output);
 }
 
 std::string NodeWriter::integers(const std::vector<std::int64_t>& list) {
   const std::string name = fmt::format("{}/ints_{}", source_.name, fmt::join(list, "_"));
-  Value value;
-  value.type = ElementType::int64;
-  value.shape = {static_cast<std::int64_t>(list.size())};
-  value.values = list;
-  value.is_constant = true;
-  values_.emplace(name, std::move(value));
+  values_.emplace(name, integer_constant(list));
   return name;
 }
 

@@ -182,60 +182,17 @@ struct FoldRule {
 };
 
 constexpr FoldRule kRules[] = {
-    {"Abs", &fold_unary, 1},
-    {"Add", &fold_binary, 2},
-    {"And", &fold_binary, 2},
-    {"Cast", &fold_cast, 1},
-    {"CastLike", &fold_cast, 2},
-    {"Ceil", &fold_unary, 1},
-    {"Concat", &fold_concat, 1},
-    {"ConstantOfShape", &fold_constant_of_shape, 1},
-    {"Cos", &fold_unary, 1},
-    {"Div", &fold_binary, 2},
-    {"Equal", &fold_binary, 2},
-    {"Erf", &fold_unary, 1},
-    {"Exp", &fold_unary, 1},
-    {"Expand", &fold_expand, 2},
-    {"Flatten", &fold_same, 1},
-    {"Floor", &fold_unary, 1},
-    {"Gather", &fold_gather, 2},
-    {"Greater", &fold_binary, 2},
-    {"GreaterOrEqual", &fold_binary, 2},
-    {"Identity", &fold_same, 1},
-    {"Less", &fold_binary, 2},
-    {"LessOrEqual", &fold_binary, 2},
-    {"Log", &fold_unary, 1},
-    {"Max", &fold_binary, 2},
-    {"Min", &fold_binary, 2},
-    {"Mod", &fold_binary, 2},
-    {"Mul", &fold_binary, 2},
-    {"Neg", &fold_unary, 1},
-    {"Not", &fold_unary, 1},
-    {"Or", &fold_binary, 2},
-    {"Pow", &fold_binary, 2},
-    {"Range", &fold_range, 3},
-    {"Reciprocal", &fold_unary, 1},
-    {"ReduceMax", &fold_reduce, 1},
-    {"ReduceMean", &fold_reduce, 1},
-    {"ReduceMin", &fold_reduce, 1},
-    {"ReduceProd", &fold_reduce, 1},
-    {"ReduceSum", &fold_reduce, 1},
-    {"Reshape", &fold_same, 2},
-    {"Round", &fold_unary, 1},
-    {"Sigmoid", &fold_unary, 1},
-    {"Sign", &fold_unary, 1},
-    {"Sin", &fold_unary, 1},
-    {"Slice", &fold_slice, 3},
-    {"Sqrt", &fold_unary, 1},
-    {"Squeeze", &fold_same, 1},
-    {"Sub", &fold_binary, 2},
-    {"Tanh", &fold_unary, 1},
-    {"Tile", &fold_tile, 2},
-    {"Transpose", &fold_transpose, 1},
-    {"Trilu", &fold_trilu, 1},
-    {"Unsqueeze", &fold_same, 2},
-    {"Where", &fold_where, 3},
-    {"Xor", &fold_binary, 2},
+    {"Cast", fold_cast, 1},           {"CastLike", fold_cast, 2},
+    {"Concat", fold_concat, 1},       {"ConstantOfShape", fold_constant_of_shape, 1},
+    {"Expand", fold_expand, 2},       {"Flatten", fold_same, 1},
+    {"Gather", fold_gather, 2},       {"Identity", fold_same, 1},
+    {"Range", fold_range, 3},         {"ReduceMax", fold_reduce, 1},
+    {"ReduceMean", fold_reduce, 1},   {"ReduceMin", fold_reduce, 1},
+    {"ReduceProd", fold_reduce, 1},   {"ReduceSum", fold_reduce, 1},
+    {"Reshape", fold_same, 2},        {"Slice", fold_slice, 3},
+    {"Squeeze", fold_same, 1},        {"Tile", fold_tile, 2},
+    {"Transpose", fold_transpose, 1}, {"Trilu", fold_trilu, 1},
+    {"Unsqueeze", fold_same, 2},      {"Where", fold_where, 3},
 };
 
 bool fold_shape(const Node& node, const Inputs& in, Value& out) {
@@ -277,10 +234,6 @@ bool fold_literal(const Node& node, Value& out) {
   return out.values.has_value();
 }
 
-} // namespace
-
-namespace {
-
 /// The only folded operator of several outputs: consecutive slices along one axis.
 bool fold_split(const Node& node, const Values& values, std::vector<Value>& outputs) {
   const auto source = values.find(node.inputs.at(0));
@@ -317,26 +270,21 @@ bool fold_constant(const Node& node, const Values& values, std::vector<Value>& o
   if (node.op_type == "Constant")
     return fold_literal(node, out);
   Inputs in;
-  for (const std::string& name : node.inputs) {
-    const auto at = name.empty() ? values.end() : values.find(name);
-    in.list.push_back(at == values.end() ? nullptr : &at->second);
-  }
+  for (std::size_t i = 0; i < node.inputs.size(); ++i)
+    in.list.push_back(input_value(node, i, values));
   if (node.op_type == "Shape" || node.op_type == "Size")
     return fold_shape(node, in, out);
+  const auto known = [&](std::size_t inputs) {
+    return in.list.size() >= inputs &&
+           std::all_of(in.list.begin(), in.list.begin() + static_cast<std::ptrdiff_t>(inputs),
+                       [](const Value* value) { return value != nullptr && value->values; });
+  };
   for (const FoldRule& rule : kRules) {
-    if (rule.op_type != node.op_type)
-      continue;
-    if (in.list.size() < rule.inputs)
-      return false;
-    if (rule.fold == &fold_binary && in.list.size() != 2)
-      return false;
-    for (std::size_t i = 0; i < rule.inputs; ++i) {
-      if (in.list[i] == nullptr || !in.list[i]->values)
-        return false;
-    }
-    return rule.fold(node, in, out);
+    if (rule.op_type == node.op_type)
+      return known(rule.inputs) && rule.fold(node, in, out);
   }
-  return false;
+  return (in.list.size() == 2 && known(2) && fold_binary(node, in, out)) ||
+         (known(1) && fold_unary(node, in, out));
 }
 
 } // namespace monet::onnx_file

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <iterator>
 #include <limits>
 
 namespace monet::onnx_file {
@@ -14,110 +16,94 @@ std::int64_t wrap(std::uint64_t value) {
   return static_cast<std::int64_t>(value);
 }
 
-std::optional<std::int64_t> integer_binary(const std::string& op, std::int64_t a, std::int64_t b,
-                                           bool floor_mod) {
-  const auto ua = static_cast<std::uint64_t>(a);
-  const auto ub = static_cast<std::uint64_t>(b);
-  if (op == "Add")
-    return wrap(ua + ub);
-  if (op == "Sub")
-    return wrap(ua - ub);
-  if (op == "Mul")
-    return wrap(ua * ub);
-  if (op == "Min")
-    return std::min(a, b);
-  if (op == "Max")
-    return std::max(a, b);
-  if (op == "And")
-    return (a != 0 && b != 0) ? 1 : 0;
-  if (op == "Or")
-    return (a != 0 || b != 0) ? 1 : 0;
-  if (op == "Xor")
-    return ((a != 0) != (b != 0)) ? 1 : 0;
-  if (op == "Equal")
-    return a == b ? 1 : 0;
-  if (op == "Less")
-    return a < b ? 1 : 0;
-  if (op == "LessOrEqual")
-    return a <= b ? 1 : 0;
-  if (op == "Greater")
-    return a > b ? 1 : 0;
-  if (op == "GreaterOrEqual")
-    return a >= b ? 1 : 0;
-  if (op != "Div" && op != "Mod")
-    return std::nullopt;
+using Wide = std::uint64_t;
+
+template <class Number>
+Number smaller(Number a, Number b) {
+  return std::min(a, b);
+}
+template <class Number>
+Number larger(Number a, Number b) {
+  return std::max(a, b);
+}
+/// 1 where it holds.
+template <class Relation, class Number>
+Number compare(Number a, Number b) {
+  return static_cast<Number>(Relation{}(a, b));
+}
+
+/// Null where the operator does not take such numbers.
+struct Binary {
+  std::string_view op_type;
+  std::int64_t (*whole)(std::int64_t, std::int64_t);
+  double (*real)(double, double);
+};
+
+constexpr Binary kBinary[]{
+    {"Add", [](auto a, auto b) { return wrap(Wide(a) + Wide(b)); },
+     [](double a, double b) { return a + b; }},
+    {"Sub", [](auto a, auto b) { return wrap(Wide(a) - Wide(b)); },
+     [](double a, double b) { return a - b; }},
+    {"Mul", [](auto a, auto b) { return wrap(Wide(a) * Wide(b)); },
+     [](double a, double b) { return a * b; }},
+    {"Div", [](auto a, auto b) { return a / b; }, [](double a, double b) { return a / b; }},
+    {"Mod", [](auto a, auto b) { return a % b; },
+     [](double a, double b) { return std::fmod(a, b); }},
+    {"Pow", nullptr, [](double a, double b) { return std::pow(a, b); }},
+    {"Min", smaller<std::int64_t>, smaller<double>},
+    {"Max", larger<std::int64_t>, larger<double>},
+    {"And", [](auto a, auto b) -> std::int64_t { return a != 0 && b != 0; }, nullptr},
+    {"Or", [](auto a, auto b) -> std::int64_t { return a != 0 || b != 0; }, nullptr},
+    {"Xor", [](auto a, auto b) -> std::int64_t { return (a != 0) != (b != 0); }, nullptr},
+    {"Equal", compare<std::equal_to<>, std::int64_t>, compare<std::equal_to<>, double>},
+    {"Less", compare<std::less<>, std::int64_t>, compare<std::less<>, double>},
+    {"LessOrEqual", compare<std::less_equal<>, std::int64_t>, compare<std::less_equal<>, double>},
+    {"Greater", compare<std::greater<>, std::int64_t>, compare<std::greater<>, double>},
+    {"GreaterOrEqual", compare<std::greater_equal<>, std::int64_t>,
+     compare<std::greater_equal<>, double>},
+};
+
+struct Unary {
+  std::string_view op_type;
+  double (*of)(double);
+};
+
+constexpr Unary kUnary[]{
+    {"Neg", [](double a) { return -a; }},
+    {"Abs", [](double a) { return std::fabs(a); }},
+    {"Sqrt", [](double a) { return std::sqrt(a); }},
+    {"Floor", [](double a) { return std::floor(a); }},
+    {"Ceil", [](double a) { return std::ceil(a); }},
+    {"Round", [](double a) { return std::nearbyint(a); }},
+    {"Exp", [](double a) { return std::exp(a); }},
+    {"Log", [](double a) { return std::log(a); }},
+    {"Cos", [](double a) { return std::cos(a); }},
+    {"Sin", [](double a) { return std::sin(a); }},
+    {"Tanh", [](double a) { return std::tanh(a); }},
+    {"Erf", [](double a) { return std::erf(a); }},
+    {"Sigmoid", [](double a) { return 1.0 / (1.0 + std::exp(-a)); }},
+    {"Reciprocal", [](double a) { return 1.0 / a; }},
+    {"Not", [](double a) { return a == 0.0 ? 1.0 : 0.0; }},
+    {"Sign", [](double a) { return a > 0   ? 1.0
+                                   : a < 0 ? -1.0
+                                           : 0.0; }},
+};
+
+template <class Row, std::size_t kRows>
+const Row* row_of(const Row (&table)[kRows], std::string_view op_type) {
+  const Row* row = std::find_if(std::begin(table), std::end(table),
+                                [&](const Row& entry) { return entry.op_type == op_type; });
+  return row == std::end(table) ? nullptr : row;
+}
+
+/// Quotient and remainder of whole numbers; nullopt where there is none.
+std::optional<std::int64_t> divide(const Binary& row, std::int64_t a, std::int64_t b,
+                                   bool floor_mod) {
   if (b == 0 || (b == -1 && a == std::numeric_limits<std::int64_t>::min()))
     return std::nullopt;
-  if (op == "Div")
-    return a / b;
-  const std::int64_t rest = a % b;
-  return floor_mod && rest != 0 && ((rest < 0) != (b < 0)) ? rest + b : rest;
-}
-
-std::optional<double> real_binary(const std::string& op, double a, double b) {
-  if (op == "Add")
-    return a + b;
-  if (op == "Sub")
-    return a - b;
-  if (op == "Mul")
-    return a * b;
-  if (op == "Div")
-    return a / b;
-  if (op == "Pow")
-    return std::pow(a, b);
-  if (op == "Min")
-    return std::min(a, b);
-  if (op == "Max")
-    return std::max(a, b);
-  if (op == "Mod")
-    return std::fmod(a, b);
-  if (op == "Equal")
-    return a == b ? 1.0 : 0.0;
-  if (op == "Less")
-    return a < b ? 1.0 : 0.0;
-  if (op == "LessOrEqual")
-    return a <= b ? 1.0 : 0.0;
-  if (op == "Greater")
-    return a > b ? 1.0 : 0.0;
-  if (op == "GreaterOrEqual")
-    return a >= b ? 1.0 : 0.0;
-  return std::nullopt;
-}
-
-std::optional<double> real_unary(const std::string& op, double a) {
-  if (op == "Neg")
-    return -a;
-  if (op == "Abs")
-    return std::fabs(a);
-  if (op == "Sqrt")
-    return std::sqrt(a);
-  if (op == "Floor")
-    return std::floor(a);
-  if (op == "Ceil")
-    return std::ceil(a);
-  if (op == "Round")
-    return std::nearbyint(a);
-  if (op == "Exp")
-    return std::exp(a);
-  if (op == "Log")
-    return std::log(a);
-  if (op == "Cos")
-    return std::cos(a);
-  if (op == "Sin")
-    return std::sin(a);
-  if (op == "Tanh")
-    return std::tanh(a);
-  if (op == "Erf")
-    return std::erf(a);
-  if (op == "Sigmoid")
-    return 1.0 / (1.0 + std::exp(-a));
-  if (op == "Reciprocal")
-    return 1.0 / a;
-  if (op == "Not")
-    return a == 0.0 ? 1.0 : 0.0;
-  if (op == "Sign")
-    return a > 0 ? 1.0 : a < 0 ? -1.0 : 0.0;
-  return std::nullopt;
+  const std::int64_t result = row.whole(a, b);
+  const bool below = row.op_type == "Mod" && floor_mod && result != 0 && (result < 0) != (b < 0);
+  return below ? result + b : result;
 }
 
 std::int64_t saturate(double value) {
@@ -145,51 +131,43 @@ ConstantValues as_stored(ElementType type, Reals numbers) {
 }
 
 bool fold_binary(const Node& node, const Inputs& in, Value& out) {
-  const bool all_integers = in.integers(0) != nullptr && in.integers(1) != nullptr;
+  const Binary* row = row_of(kBinary, node.op_type);
+  if (row == nullptr)
+    return false;
   const auto a_strides = broadcast_strides(in.get(0)->shape, out.shape);
   const auto b_strides = broadcast_strides(in.get(1)->shape, out.shape);
-  bool known = true;
-  if (all_integers && node.op_type != "Pow") {
+  if (in.integers(0) != nullptr && in.integers(1) != nullptr && node.op_type != "Pow") {
     const Integers a = gather_strided(*in.integers(0), out.shape, a_strides);
     const Integers b = gather_strided(*in.integers(1), out.shape, b_strides);
     const bool floor_mod = node.attributes.integer("fmod", 0) == 0;
+    const bool divides = node.op_type == "Div" || node.op_type == "Mod";
     Integers result(a.size());
-    for (std::size_t i = 0; known && i < a.size(); ++i) {
-      const auto value = integer_binary(node.op_type, a[i], b[i], floor_mod);
-      known = value.has_value();
-      result[i] = value.value_or(0);
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      const auto value = divides ? divide(*row, a[i], b[i], floor_mod) : row->whole(a[i], b[i]);
+      if (!value)
+        return false;
+      result[i] = *value;
     }
-    if (known)
-      out.values = std::move(result);
-    return known;
+    out.values = std::move(result);
+    return true;
   }
   const auto x = in.reals(0);
   const auto y = in.reals(1);
-  if (!x || !y)
+  if (!x || !y || row->real == nullptr)
     return false;
-  const Reals a = gather_strided(*x, out.shape, a_strides);
+  Reals result = gather_strided(*x, out.shape, a_strides);
   const Reals b = gather_strided(*y, out.shape, b_strides);
-  Reals result(a.size());
-  for (std::size_t i = 0; known && i < a.size(); ++i) {
-    const auto value = real_binary(node.op_type, a[i], b[i]);
-    known = value.has_value();
-    result[i] = value.value_or(0);
-  }
-  if (known)
-    out.values = as_stored(out.type, std::move(result));
-  return known;
+  std::transform(result.begin(), result.end(), b.begin(), result.begin(), row->real);
+  out.values = as_stored(out.type, std::move(result));
+  return true;
 }
 
 bool fold_unary(const Node& node, const Inputs& in, Value& out) {
+  const Unary* row = row_of(kUnary, node.op_type);
   auto numbers = in.reals(0);
-  if (!numbers)
+  if (row == nullptr || !numbers)
     return false;
-  for (double& number : *numbers) {
-    const auto value = real_unary(node.op_type, number);
-    if (!value)
-      return false;
-    number = *value;
-  }
+  std::transform(numbers->begin(), numbers->end(), numbers->begin(), row->of);
   out.values = as_stored(out.type, std::move(*numbers));
   return true;
 }

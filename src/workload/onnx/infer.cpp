@@ -8,12 +8,12 @@
 
 #include "monet/workload/operators.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <onnx/defs/schema.h>
 #include <onnx/onnx_pb.h>
 
 #include <algorithm>
-#include <array>
+#include <iterator>
 
 namespace monet::onnx_file {
 
@@ -22,18 +22,6 @@ namespace {
 constexpr std::size_t kMaxRank = 32;
 /// Inference functions look at shapes, axes, repeats: never at long tensors.
 constexpr std::size_t kMaxDataForInference = 4096;
-
-std::optional<ElementType> from_onnx_type(int type) {
-  for (const ElementType candidate :
-       {ElementType::fp32, ElementType::fp64, ElementType::fp16, ElementType::bf16,
-        ElementType::int64, ElementType::int32, ElementType::int16, ElementType::int8,
-        ElementType::uint64, ElementType::uint32, ElementType::uint16, ElementType::uint8,
-        ElementType::boolean, ElementType::string}) {
-    if (onnx_type(candidate) == type)
-      return candidate;
-  }
-  return std::nullopt;
-}
 
 /// Empty when the numbers are unknown, too many or of a type no inference function reads.
 std::optional<onnx::TensorProto> to_proto(const Value& value) {
@@ -154,7 +142,7 @@ private:
 std::optional<Value> read_output(const onnx::TypeProto& type) {
   if (!type.has_tensor_type() || !type.tensor_type().has_shape())
     return std::nullopt;
-  const auto element = from_onnx_type(type.tensor_type().elem_type());
+  const auto element = element_type(type.tensor_type().elem_type());
   if (!element)
     return std::nullopt;
   Value value;
@@ -181,17 +169,17 @@ void check_ranks(const Model& model, const Node& node, const Values& values) {
   const auto weight = weight_position(node.op_type);
   if (!weight || *weight >= node.inputs.size())
     return;
-  const auto x = values.find(node.inputs[0]);
-  const auto w = values.find(node.inputs[*weight]);
-  if (x == values.end() || w == values.end())
+  const Value* x = input_value(node, 0, values);
+  const Value* w = input_value(node, *weight, values);
+  if (x == nullptr || w == nullptr)
     return;
-  const std::size_t rank = x->second.shape.size();
-  if (rank < 3 || w->second.shape.size() != rank) {
+  const std::size_t rank = x->shape.size();
+  if (rank < 3 || w->shape.size() != rank) {
     throw InputError(
         at_node(model, node),
         fmt::format("input and weight have {} and {} axes; equal numbers of at least 3 "
                     "are expected",
-                    rank, w->second.shape.size()));
+                    rank, w->shape.size()));
   }
 }
 
@@ -209,10 +197,10 @@ void check_attributes(const Model& model, const Node& node, const Values& values
     throw InputError(at_node(model, node, "attribute 'group'"), "at least 1 is expected");
   }
   if (node.op_type == "LayerNormalization" && !node.inputs.empty()) {
-    const auto input = values.find(node.inputs[0]);
+    const Value* input = input_value(node, 0, values);
     const std::int64_t axis = node.attributes.integer("axis", -1);
-    const auto rank = input == values.end() ? std::int64_t{0}
-                                            : static_cast<std::int64_t>(input->second.shape.size());
+    const auto rank =
+        input == nullptr ? std::int64_t{0} : static_cast<std::int64_t>(input->shape.size());
     if (axis < -rank || axis >= rank) {
       throw InputError(at_node(model, node, "attribute 'axis'"),
                        fmt::format("axis {} is outside a tensor of {} axes", axis, rank));
@@ -220,9 +208,9 @@ void check_attributes(const Model& model, const Node& node, const Values& values
   }
   if (node.op_type == "Transpose" && node.attributes.has("perm")) {
     auto perm = node.attributes.integers("perm");
-    const auto input = node.inputs.empty() ? values.end() : values.find(node.inputs[0]);
+    const Value* input = input_value(node, 0, values);
     std::sort(perm.begin(), perm.end());
-    bool ok = input == values.end() || perm.size() == input->second.shape.size();
+    bool ok = input == nullptr || perm.size() == input->shape.size();
     for (std::size_t i = 0; i < perm.size(); ++i) {
       ok = ok && perm[i] == static_cast<std::int64_t>(i);
     }
@@ -242,20 +230,20 @@ struct SameAs {
   std::size_t input;
 };
 
-constexpr std::array kSameAs{
-    SameAs{"", "Gelu", 0},
-    SameAs{"", "GroupNormalization", 0},
-    SameAs{"", "Mish", 0},
-    SameAs{"", "RMSNormalization", 0},
-    SameAs{kMonetDomain, "Silu", 0},
-    SameAs{"com.microsoft", "BiasGelu", 0},
-    SameAs{"com.microsoft", "FastGelu", 0},
-    SameAs{"com.microsoft", "Gelu", 0},
-    SameAs{"com.microsoft", "QuickGelu", 0},
-    SameAs{"com.microsoft", "ReluGrad", 0},
-    SameAs{"com.microsoft", "SoftmaxCrossEntropyLossGrad", 1},
-    SameAs{"com.microsoft", "SoftmaxGrad", 0},
-    SameAs{"com.microsoft", "SoftmaxGrad_13", 0},
+constexpr SameAs kSameAs[]{
+    {"", "Gelu", 0},
+    {"", "GroupNormalization", 0},
+    {"", "Mish", 0},
+    {"", "RMSNormalization", 0},
+    {kMonetDomain, "Silu", 0},
+    {"com.microsoft", "BiasGelu", 0},
+    {"com.microsoft", "FastGelu", 0},
+    {"com.microsoft", "Gelu", 0},
+    {"com.microsoft", "QuickGelu", 0},
+    {"com.microsoft", "ReluGrad", 0},
+    {"com.microsoft", "SoftmaxCrossEntropyLossGrad", 1},
+    {"com.microsoft", "SoftmaxGrad", 0},
+    {"com.microsoft", "SoftmaxGrad_13", 0},
 };
 
 bool is_fused_matmul(const Node& node) {
@@ -310,10 +298,7 @@ bool is_for(const SameAs& row, const Node& node) {
 std::vector<std::optional<Value>> infer_own(const Model& model, const Node& node,
                                             const Values& values) {
   std::vector<std::optional<Value>> outputs(node.outputs.size());
-  const auto input = [&](std::size_t i) {
-    const auto at = i < node.inputs.size() ? values.find(node.inputs[i]) : values.end();
-    return at == values.end() ? nullptr : &at->second;
-  };
+  const auto input = [&](std::size_t i) { return input_value(node, i, values); };
   if (outputs.empty())
     return outputs;
   if (is_fused_matmul(node) && input(0) != nullptr && input(1) != nullptr) {
@@ -367,11 +352,10 @@ bool is_pool(const Node& node) {
 /// out (ONNX 22; PyTorch always did).
 void drop_outside_windows(const Node& node, const Values& values,
                           std::vector<std::optional<Value>>& outputs) {
-  const auto input = values.find(node.inputs.empty() ? "" : node.inputs[0]);
-  if (node.attributes.integer("ceil_mode", 0) == 0 || input == values.end() ||
-      input->second.shape.size() < 3)
+  const Value* input = input_value(node, 0, values);
+  if (node.attributes.integer("ceil_mode", 0) == 0 || input == nullptr || input->shape.size() < 3)
     return;
-  const auto& x = input->second.shape;
+  const auto& x = input->shape;
   const std::size_t count = x.size() - 2;
   const auto strides = node.attributes.integers("strides", std::vector<std::int64_t>(count, 1));
   const auto pads = node.attributes.integers("pads", std::vector<std::int64_t>(2 * count, 0));
@@ -397,7 +381,7 @@ const onnx::OpSchema* schema_of(const Node& node) {
 bool can_infer(const Node& node) {
   if (schema_of(node) != nullptr || is_fused_matmul(node))
     return true;
-  return std::any_of(kSameAs.begin(), kSameAs.end(),
+  return std::any_of(std::begin(kSameAs), std::end(kSameAs),
                      [&](const SameAs& row) { return is_for(row, node); });
 }
 

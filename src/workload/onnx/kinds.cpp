@@ -2,76 +2,76 @@
 #include "workload/onnx/model.hpp"
 
 #include <algorithm>
-#include <array>
+#include <span>
 
 namespace monet::onnx_file {
 
 namespace {
 
+/// A use of a value: input `input` of an operator of that type.
 struct Position {
   std::string_view op_type;
   std::size_t input;
-  friend bool operator==(const Position&, const Position&) = default;
+};
+
+/// Inputs of an operator type: bit i is input i.
+struct Places {
+  std::string_view op_type;
+  std::uint32_t inputs;
 };
 
 /// Floating values read only here are settings of an operator, not weights.
-constexpr std::array kSettings{
-    Position{"Clip", 1},
-    Position{"Clip", 2},
-    Position{"DequantizeLinear", 1},
-    Position{"DequantizeLinear", 2},
-    Position{"Dropout", 1},
-    Position{"Dropout", 2},
-    Position{"Expand", 1},
-    Position{"OneHot", 2},
-    Position{"Pad", 2},
-    Position{"QLinearConv", 1},
-    Position{"QLinearConv", 4},
-    Position{"QLinearConv", 6},
-    Position{"QLinearMatMul", 1},
-    Position{"QLinearMatMul", 4},
-    Position{"QLinearMatMul", 6},
-    Position{"QuantizeLinear", 1},
-    Position{"QuantizeLinear", 2},
-    Position{"Range", 0},
-    Position{"Range", 1},
-    Position{"Range", 2},
-    Position{"Resize", 1},
-    Position{"Resize", 2},
-    Position{"SoftmaxCrossEntropyLossGrad", 0},
-    Position{"Upsample", 1},
-    Position{"Where", 0},
+constexpr Places kSettings[]{
+    {"Clip", 0b110},
+    {"DequantizeLinear", 0b110},
+    {"Dropout", 0b110},
+    {"Expand", 0b10},
+    {"OneHot", 0b100},
+    {"Pad", 0b100},
+    {"QLinearConv", 0b101'0010},
+    {"QLinearMatMul", 0b101'0010},
+    {"QuantizeLinear", 0b110},
+    {"Range", 0b111},
+    {"Resize", 0b110},
+    {"SoftmaxCrossEntropyLossGrad", 0b1},
+    {"Upsample", 0b10},
+    {"Where", 0b1},
 };
 
 /// Weights, whatever their element type (quantised networks store integers here).
-constexpr std::array kWeights{
-    Position{"Conv", 1},          Position{"Conv", 2},          Position{"ConvTranspose", 1},
-    Position{"ConvTranspose", 2}, Position{"ConvInteger", 1},   Position{"Gemm", 1},
-    Position{"Gemm", 2},          Position{"QLinearConv", 3},   Position{"QLinearConv", 8},
-    Position{"MatMulInteger", 1}, Position{"QLinearMatMul", 3}, Position{"Gather", 0},
-    Position{"MatMul", 0},        Position{"MatMul", 1},        Position{"FusedMatMul", 0},
-    Position{"FusedMatMul", 1},   Position{"PRelu", 1},         Position{"LSTM", 1},
-    Position{"LSTM", 2},          Position{"LSTM", 3},          Position{"GRU", 1},
-    Position{"GRU", 2},           Position{"GRU", 3},           Position{"RNN", 1},
-    Position{"RNN", 2},           Position{"RNN", 3},
+constexpr Places kWeights[]{
+    {"Conv", 0b110},
+    {"ConvTranspose", 0b110},
+    {"ConvInteger", 0b10},
+    {"Gemm", 0b110},
+    {"QLinearConv", 0b1'0000'1000},
+    {"MatMulInteger", 0b10},
+    {"QLinearMatMul", 0b1000},
+    {"Gather", 0b1},
+    {"MatMul", 0b11},
+    {"FusedMatMul", 0b11},
+    {"PRelu", 0b10},
+    {"LSTM", 0b1110},
+    {"GRU", 0b1110},
+    {"RNN", 0b1110},
 };
 
-constexpr std::array kRunningStatistics{Position{"BatchNormalization", 3},
-                                        Position{"BatchNormalization", 4}};
+constexpr Places kRunningStatistics[]{{"BatchNormalization", 0b1'1000}};
 
 /// Exporters fold the zeros that a recurrent layer starts with into initializers.
-constexpr std::array kInitialStates{Position{"LSTM", 5}, Position{"LSTM", 6}, Position{"GRU", 5},
-                                    Position{"RNN", 5}};
+constexpr Places kInitialStates[]{{"LSTM", 0b110'0000}, {"GRU", 0b10'0000}, {"RNN", 0b10'0000}};
 
-constexpr std::array kLabels{
-    Position{"SoftmaxCrossEntropyLoss", 1},
-    Position{"NegativeLogLikelihoodLoss", 1},
-    Position{"SoftmaxCrossEntropyLossGrad", 2},
-};
+constexpr Places kLabels[]{{"SoftmaxCrossEntropyLoss", 0b10},
+                           {"NegativeLogLikelihoodLoss", 0b10},
+                           {"SoftmaxCrossEntropyLossGrad", 0b100}};
 
-template <class Table>
-bool listed(const Table& table, const Position& position) {
-  return std::find(table.begin(), table.end(), position) != table.end();
+constexpr Places kExponent[]{{"Pow", 0b10}};
+constexpr Places kGathered[]{{"Gather", 0b1}};
+
+bool listed(std::span<const Places> table, const Position& position) {
+  return position.input < 32 && std::any_of(table.begin(), table.end(), [&](const Places& places) {
+           return places.op_type == position.op_type && (places.inputs >> position.input & 1U) != 0;
+         });
 }
 
 bool is_zero(const Value& value) {
@@ -92,17 +92,13 @@ Readers find_readers(const Model& model) {
   return readers;
 }
 
-bool ends_with(std::string_view text, std::string_view ending) {
-  return text.size() >= ending.size() && text.substr(text.size() - ending.size()) == ending;
-}
-
 constexpr std::string_view kUpdated = "_optimizer_end";
 
 /// The published training graphs of MONET feed weights, moments and data alike as graph inputs and
 /// return the updated weight w as "<w>_optimizer_end".
 bool is_training_graph(const Model& model) {
   return std::any_of(model.outputs.begin(), model.outputs.end(),
-                     [](const Declared& output) { return ends_with(output.name, kUpdated); });
+                     [](const Declared& output) { return output.name.ends_with(kUpdated); });
 }
 
 class KindRules {
@@ -134,11 +130,11 @@ public:
     const bool weight = any(name, kWeights);
     if (!is_floating(value.type)) {
       const bool quantised = value.type == ElementType::int8 || value.type == ElementType::uint8;
-      return weight && quantised && !any_gather(name) ? TensorKind::parameter : known;
+      return weight && quantised && !any(name, kGathered) ? TensorKind::parameter : known;
     }
     // An exponent is trained only where there is one for every channel or element.
-    const bool exponent = value.values && value.shape == std::vector<std::int64_t>{1} &&
-                          all(name, std::array{Position{"Pow", 1}});
+    const bool exponent =
+        value.values && value.shape == std::vector<std::int64_t>{1} && all(name, kExponent);
     if (all(name, kSettings) || (value.shape.empty() && value.values) || exponent)
       return known;
     if (all(name, kInitialStates) && is_zero(value))
@@ -147,22 +143,17 @@ public:
   }
 
 private:
-  template <class Table>
-  bool any(std::string_view name, const Table& table) const {
+  bool any(std::string_view name, std::span<const Places> table) const {
     const auto found = readers_.find(name);
     return found != readers_.end() &&
            std::any_of(found->second.begin(), found->second.end(),
                        [&](const Position& at) { return listed(table, at); });
   }
-  template <class Table>
-  bool all(std::string_view name, const Table& table) const {
+  bool all(std::string_view name, std::span<const Places> table) const {
     const auto found = readers_.find(name);
     return found != readers_.end() &&
            std::all_of(found->second.begin(), found->second.end(),
                        [&](const Position& at) { return listed(table, at); });
-  }
-  bool any_gather(std::string_view name) const {
-    return any(name, std::array{Position{"Gather", 0}});
   }
 
   const Model& model_;

@@ -44,6 +44,11 @@ struct Value {
   bool is_constant = false; ///< known at compile time, though perhaps too large to keep the numbers
 };
 
+/// A constant vector.
+inline Value integer_constant(std::vector<std::int64_t> list) {
+  return {ElementType::int64, {static_cast<std::int64_t>(list.size())}, std::move(list), true};
+}
+
 struct Branch;
 
 struct Node {
@@ -104,6 +109,12 @@ void order_nodes(Model& model);
 
 /// All values by name.
 using Values = std::unordered_map<std::string, Value>;
+
+/// What is known of input `i`; null where it is left out or nothing is known.
+inline const Value* input_value(const Node& node, std::size_t i, const Values& values) {
+  const auto at = i < node.inputs.size() ? values.find(node.inputs[i]) : values.end();
+  return at == values.end() ? nullptr : &at->second;
+}
 
 /// Gives every graph input its shape, by the file and the options. Every unbound dimension becomes
 /// a problem. Returns the sizes of named dimensions.

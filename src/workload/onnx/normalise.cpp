@@ -3,7 +3,7 @@
 
 #include "monet/base/checked.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
@@ -61,11 +61,11 @@ void legacy_broadcast(const Model& model, Node& node, const Values& values) {
   if (!node.attributes.has("broadcast") && !node.attributes.has("axis"))
     return;
   const std::int64_t axis = node.attributes.integer("axis", -1);
-  const auto a = node.inputs.size() == 2 ? values.find(node.inputs[0]) : values.end();
-  const auto b = node.inputs.size() == 2 ? values.find(node.inputs[1]) : values.end();
-  if (axis >= 0 && a != values.end() && b != values.end() &&
-      axis + static_cast<std::int64_t>(b->second.shape.size()) !=
-          static_cast<std::int64_t>(a->second.shape.size())) {
+  const Value* a = input_value(node, 0, values);
+  const Value* b = input_value(node, 1, values);
+  if (axis >= 0 && node.inputs.size() == 2 && a != nullptr && b != nullptr &&
+      axis + static_cast<std::int64_t>(b->shape.size()) !=
+          static_cast<std::int64_t>(a->shape.size())) {
     throw InputError(at_node(model, node, "attribute 'axis'"),
                      "broadcasting along an inner axis (opset 6 and before) is not supported",
                      "convert the model to opset 7 or later");
@@ -76,10 +76,10 @@ void legacy_broadcast(const Model& model, Node& node, const Values& values) {
 /// Up to opset 12 softmax normalised over `axis` and all axes after it; the default axis was 1.
 /// Over several axes it becomes one over rows: see reshape_legacy_softmax.
 void legacy_softmax(const Model& model, Node& node, const Values& values) {
-  const auto input = node.inputs.empty() ? values.end() : values.find(node.inputs[0]);
-  if (input == values.end())
+  const Value* input = input_value(node, 0, values);
+  if (input == nullptr)
     return;
-  const auto rank = static_cast<std::int64_t>(input->second.shape.size());
+  const auto rank = static_cast<std::int64_t>(input->shape.size());
   std::int64_t axis = node.attributes.integer("axis", 1);
   if (axis < 0)
     axis += rank;
@@ -107,6 +107,32 @@ bool is_reduction_op(const std::string& op_type) {
   return op_type.rfind("Reduce", 0) == 0 && op_type != "ReduceSum";
 }
 
+/// Attributes that an operator set made inputs.
+struct BecameInput {
+  std::int64_t since;
+  std::string_view op_type;
+  std::string_view attribute;
+  std::size_t input;
+  bool scalar = false;
+};
+constexpr BecameInput kBecameInputs[]{
+    {5, "Reshape", "shape", 1},
+    {10, "Slice", "axes", 3},
+    {10, "Slice", "ends", 2},
+    {10, "Slice", "starts", 1},
+    {10, "TopK", "k", 1},
+    {11, "Clip", "max", 2, true},
+    {11, "Clip", "min", 1, true},
+    {11, "Pad", "paddings", 1},
+    {11, "Pad", "pads", 1},
+    {11, "Pad", "value", 2, true},
+    {12, "Dropout", "ratio", 1, true},
+    {13, "ReduceSum", "axes", 1},
+    {13, "Split", "split", 1},
+    {13, "Squeeze", "axes", 1},
+    {13, "Unsqueeze", "axes", 1},
+};
+
 void from_older(const Model& model, Node& node, Values& values) {
   const std::string& op = node.op_type;
   const auto is = [&](std::initializer_list<const char*> names) {
@@ -120,36 +146,14 @@ void from_older(const Model& model, Node& node, Values& values) {
     else
       legacy_broadcast(model, node, values);
   }
-  if (node.opset < 13 && is({"Squeeze", "Unsqueeze", "ReduceSum"})) {
-    to_input(node, "axes", 1, values);
-  }
-  if (node.opset < 13 && op == "Split")
-    to_input(node, "split", 1, values);
-  if (node.opset < 13 && is({"Softmax", "LogSoftmax", "Hardmax"})) {
+  if (node.opset < 13 && is({"Softmax", "LogSoftmax", "Hardmax"}))
     legacy_softmax(model, node, values);
-  }
-  if (node.opset < 10 && op == "Slice") {
-    to_input(node, "starts", 1, values);
-    to_input(node, "ends", 2, values);
-    to_input(node, "axes", 3, values);
-  }
-  if (node.opset < 11 && op == "Clip") {
-    to_input(node, "min", 1, values, true);
-    to_input(node, "max", 2, values, true);
-  }
-  if (node.opset < 11 && op == "Pad") {
-    to_input(node, "paddings", 1, values);
-    to_input(node, "pads", 1, values);
-    to_input(node, "value", 2, values, true);
-  }
-  if (node.opset < 12 && op == "Dropout") {
+  if (node.opset < 12 && op == "Dropout")
     node.attributes = without(node.attributes, {"is_test"});
-    to_input(node, "ratio", 1, values, true);
+  for (const BecameInput& moved : kBecameInputs) {
+    if (node.opset < moved.since && op == moved.op_type)
+      to_input(node, moved.attribute, moved.input, values, moved.scalar);
   }
-  if (node.opset < 10 && op == "TopK")
-    to_input(node, "k", 1, values);
-  if (node.opset < 5 && op == "Reshape")
-    to_input(node, "shape", 1, values);
   if (op == "Upsample" || (node.opset < 11 && op == "Resize"))
     legacy_resize(node, values);
   if (node.opset < 14 && op == "BatchNormalization") {
@@ -161,13 +165,8 @@ void from_older(const Model& model, Node& node, Values& values) {
 
 void set_integers(Node& node, std::size_t index, std::string_view name,
                   std::vector<std::int64_t> list, Values& values) {
-  Value constant;
-  constant.is_constant = true;
-  constant.type = ElementType::int64;
-  constant.shape = {static_cast<std::int64_t>(list.size())};
-  constant.values = std::move(list);
   const std::string full = fmt::format("{}/{}", node.name, name);
-  values[full] = std::move(constant);
+  values[full] = integer_constant(std::move(list));
   if (node.inputs.size() <= index)
     node.inputs.resize(index + 1);
   node.inputs[index] = full;
@@ -176,11 +175,10 @@ void set_integers(Node& node, std::size_t index, std::string_view name,
 /// Pads of some axes as pads of all axes. Returns false when they are not known.
 bool spread_pads(Node& node, const std::vector<std::int64_t>* axes,
                  const std::vector<std::int64_t>* pads, Values& values) {
-  const auto input = values.find(node.inputs[0]);
-  if (axes == nullptr || pads == nullptr || input == values.end() ||
-      pads->size() != 2 * axes->size())
+  const Value* input = input_value(node, 0, values);
+  if (axes == nullptr || pads == nullptr || input == nullptr || pads->size() != 2 * axes->size())
     return false;
-  const auto rank = static_cast<std::int64_t>(input->second.shape.size());
+  const auto rank = static_cast<std::int64_t>(input->shape.size());
   std::vector<std::int64_t> all(static_cast<std::size_t>(2 * rank), 0);
   for (std::size_t i = 0; i < axes->size(); ++i) {
     const std::int64_t axis = (*axes)[i] < 0 ? (*axes)[i] + rank : (*axes)[i];
@@ -196,11 +194,11 @@ bool spread_pads(Node& node, const std::vector<std::int64_t>* axes,
 
 /// From opset 18 on, a Split without sizes makes equal parts and a smaller last one.
 void split_evenly(Node& node, Values& values) {
-  const auto input = values.find(node.inputs.empty() ? "" : node.inputs[0]);
+  const Value* input = input_value(node, 0, values);
   const bool sized = node.inputs.size() > 1 && !node.inputs[1].empty();
-  if (sized || input == values.end() || node.outputs.empty())
+  if (sized || input == nullptr || node.outputs.empty())
     return;
-  const auto& shape = input->second.shape;
+  const auto& shape = input->shape;
   const auto rank = static_cast<std::int64_t>(shape.size());
   std::int64_t axis = node.attributes.integer("axis", 0);
   axis = axis < 0 ? axis + rank : axis;
@@ -235,10 +233,10 @@ bool resize_all_axes(Node& node, Values& values) {
     return false;
   const auto axes = node.attributes.integers("axes");
   node.attributes = without(node.attributes, {"antialias", "keep_aspect_ratio_policy", "axes"});
-  const auto input = values.find(node.inputs.empty() ? "" : node.inputs[0]);
-  if (axes.empty() || input == values.end())
+  const Value* input = input_value(node, 0, values);
+  if (axes.empty() || input == nullptr)
     return true;
-  const std::vector<std::int64_t> shape = input->second.shape;
+  const std::vector<std::int64_t> shape = input->shape;
   const auto rank = static_cast<std::int64_t>(shape.size());
   if (std::any_of(axes.begin(), axes.end(), [&](std::int64_t a) { return a < -rank || a >= rank; }))
     return false;
@@ -269,10 +267,10 @@ void from_newer(const Model& model, Node& node, Values& values) {
                      "export with opset 17");
   };
   const auto integers = [&](std::size_t i) -> const std::vector<std::int64_t>* {
-    const auto at = i < node.inputs.size() ? values.find(node.inputs[i]) : values.end();
-    if (at == values.end() || !at->second.values)
-      return nullptr;
-    return std::get_if<std::vector<std::int64_t>>(&*at->second.values);
+    const Value* value = input_value(node, i, values);
+    return value != nullptr && value->values
+               ? std::get_if<std::vector<std::int64_t>>(&*value->values)
+               : nullptr;
   };
   if (node.opset > kNewestOpset)
     refuse("an operator");
@@ -319,24 +317,14 @@ bool is_legacy_softmax(const Node& node) {
          std::find(kNames.begin(), kNames.end(), node.op_type) != kNames.end();
 }
 
-/// A constant of integers as a value of that name.
-void add_integers(Values& values, const std::string& name, std::vector<std::int64_t> numbers) {
-  Value value;
-  value.type = ElementType::int64;
-  value.shape = {static_cast<std::int64_t>(numbers.size())};
-  value.values = std::move(numbers);
-  value.is_constant = true;
-  values[name] = std::move(value);
-}
-
 /// Reshape to rows, softmax over their elements, Reshape back. Empty when one axis is normalised.
 std::vector<Node> reshape_legacy_softmax(const Model& model, const Node& node, Values& values) {
-  const auto input = values.find(node.inputs[0]);
-  if (input == values.end())
+  const Value* input = input_value(node, 0, values);
+  if (input == nullptr)
     return {};
   Node softmax = node;
   legacy_softmax(model, softmax, values);
-  const std::vector<std::int64_t> shape = input->second.shape;
+  const std::vector<std::int64_t> shape = input->shape;
   const auto axis = static_cast<std::ptrdiff_t>(softmax.attributes.integer("axis", 1));
   const auto several = [](std::int64_t size) { return size != 1; };
   if (std::none_of(shape.begin() + axis + 1, shape.end(), several))
@@ -344,8 +332,8 @@ std::vector<Node> reshape_legacy_softmax(const Model& model, const Node& node, V
   std::vector<std::int64_t> rows(shape.begin(), shape.begin() + axis);
   rows.push_back(checked_product(std::span(shape).subspan(static_cast<std::size_t>(axis))));
   const std::string base = node.name + "/rows";
-  add_integers(values, base + "/shape", rows);
-  add_integers(values, base + "/shape_back", shape);
+  values[base + "/shape"] = integer_constant(rows);
+  values[base + "/shape_back"] = integer_constant(shape);
   Node to_rows{.name = base, .op_type = "Reshape", .domain = "", .opset = 17};
   to_rows.inputs = {node.inputs[0], base + "/shape"};
   to_rows.outputs = {base + "/data"};

@@ -1,7 +1,7 @@
 // Functions are inlined, nodes named and sorted, dead nodes dropped: no ONNX types needed.
 #include "workload/onnx/model.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <queue>
@@ -20,8 +20,8 @@ struct Call {
 };
 
 /// The function's nodes with the caller's tensors and attributes put in.
-std::vector<Node> expand(const Model& model, const Node& caller, const Function& function,
-                         std::size_t serial) {
+std::vector<Node> expand_call(const Model& model, const Node& caller, const Function& function,
+                              std::size_t serial) {
   if (caller.inputs.size() > function.inputs.size() ||
       caller.outputs.size() > function.outputs.size()) {
     throw InputError(at_node(model, caller), "more operands than the function has");
@@ -168,7 +168,7 @@ void inline_functions(Model& model) {
     if (call.depth >= kMaxCallDepth) {
       throw InputError(at_node(model, call.node), "functions call each other too deeply");
     }
-    std::vector<Node> nodes = expand(model, call.node, function->second, serial++);
+    std::vector<Node> nodes = expand_call(model, call.node, function->second, serial++);
     if (model.nodes.size() + stack.size() + nodes.size() > kMaxNodes) {
       throw InputError(at_node(model, call.node), "functions expand to more than a million nodes");
     }

@@ -1,10 +1,11 @@
 // ModelProto -> Model. The only checks are of form: sizes, types, counts.
 #include "workload/onnx/model.hpp"
+#include "workload/onnx/proto.hpp"
 #include "workload/onnx/tensor_data.hpp"
 
 #include "monet/base/checked.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <google/protobuf/io/coded_stream.h>
 #include <onnx/onnx_pb.h>
 

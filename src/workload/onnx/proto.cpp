@@ -1,52 +1,45 @@
 #include "workload/onnx/proto.hpp"
 
-#include "monet/base/errors.hpp"
+#include <onnx/onnx_pb.h>
+
+#include <utility>
 
 namespace monet::onnx_file {
 
-onnx::TensorProto::DataType onnx_type(ElementType type) {
-  switch (type) {
-  case ElementType::fp64:
-    return onnx::TensorProto::DOUBLE;
-  case ElementType::fp32:
-  case ElementType::tf32:
-    return onnx::TensorProto::FLOAT;
-  case ElementType::fp16:
-    return onnx::TensorProto::FLOAT16;
-  case ElementType::bf16:
-    return onnx::TensorProto::BFLOAT16;
-  case ElementType::int64:
-    return onnx::TensorProto::INT64;
-  case ElementType::int32:
-    return onnx::TensorProto::INT32;
-  case ElementType::int16:
-    return onnx::TensorProto::INT16;
-  case ElementType::int8:
-  case ElementType::qint8:
-    return onnx::TensorProto::INT8;
-  case ElementType::uint64:
-    return onnx::TensorProto::UINT64;
-  case ElementType::uint32:
-    return onnx::TensorProto::UINT32;
-  case ElementType::uint16:
-    return onnx::TensorProto::UINT16;
-  case ElementType::uint8:
-  case ElementType::fp8_e4m3:
-  case ElementType::fp8_e5m2:
-  case ElementType::mxint8:
-  case ElementType::mxfp8_e5m2:
-  case ElementType::mxfp8_e4m3:
-  case ElementType::mxfp6_e3m2:
-  case ElementType::mxfp6_e2m3:
-  case ElementType::mxfp4_e2m1:
-    return onnx::TensorProto::UINT8;
-  case ElementType::boolean:
-  case ElementType::bit: // ONNX has no packed type
-    return onnx::TensorProto::BOOL;
-  case ElementType::string:
-    return onnx::TensorProto::STRING;
+namespace {
+
+using Proto = onnx::TensorProto;
+
+constexpr std::pair<ElementType, int> kOnnxTypes[]{
+    {ElementType::fp64, Proto::DOUBLE},   {ElementType::fp32, Proto::FLOAT},
+    {ElementType::fp16, Proto::FLOAT16},  {ElementType::bf16, Proto::BFLOAT16},
+    {ElementType::int64, Proto::INT64},   {ElementType::int32, Proto::INT32},
+    {ElementType::int16, Proto::INT16},   {ElementType::int8, Proto::INT8},
+    {ElementType::uint64, Proto::UINT64}, {ElementType::uint32, Proto::UINT32},
+    {ElementType::uint16, Proto::UINT16}, {ElementType::uint8, Proto::UINT8},
+    {ElementType::boolean, Proto::BOOL},  {ElementType::string, Proto::STRING},
+};
+
+} // namespace
+
+int onnx_type(ElementType type) {
+  for (const auto& [ours, theirs] : kOnnxTypes) {
+    if (ours == type)
+      return theirs;
   }
-  throw InternalError("element type without an ONNX type");
+  if (type == ElementType::tf32)
+    return Proto::FLOAT;
+  if (type == ElementType::qint8)
+    return Proto::INT8;
+  return type == ElementType::bit ? Proto::BOOL : Proto::UINT8; // ONNX has no packed type
+}
+
+std::optional<ElementType> element_type(std::int64_t onnx_type) {
+  for (const auto& [ours, theirs] : kOnnxTypes) {
+    if (theirs == onnx_type)
+      return ours;
+  }
+  return std::nullopt;
 }
 
 void write_attribute(const std::string& name, const AttributeValue& value,

@@ -3,14 +3,19 @@
 
 #include "monet/workload/graph.hpp"
 
-#include <onnx/onnx_pb.h>
-
+#include <optional>
 #include <string>
+
+namespace onnx {
+class AttributeProto;
+}
 
 namespace monet::onnx_file {
 
-/// The nearest type that ONNX 1.12 has: fp8 as bytes, tf32 as its storage.
-onnx::TensorProto::DataType onnx_type(ElementType type);
+/// TensorProto's number of the nearest type that ONNX 1.12 has: fp8 as bytes, tf32 as its storage.
+int onnx_type(ElementType type);
+/// Our type for ONNX's number of a type; nullopt for those that we do not have.
+std::optional<ElementType> element_type(std::int64_t onnx_type);
 
 void write_attribute(const std::string& name, const AttributeValue& value,
                      onnx::AttributeProto& attribute);

@@ -1,6 +1,6 @@
 #include "workload/onnx/recognise.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>
@@ -177,11 +177,6 @@ void Chains::replace(std::size_t result, const Members& members, Replacement by)
 
 std::string Chains::reshaped(const std::string& from, const std::vector<std::int64_t>& shape,
                              std::size_t at) {
-  Value wanted;
-  wanted.type = ElementType::int64;
-  wanted.shape = {static_cast<std::int64_t>(shape.size())};
-  wanted.values = shape;
-  wanted.is_constant = true;
   const std::string base = fmt::format("{}/{}", node(at).name, inserted_.size());
   Node made;
   made.name = base + "/Reshape";
@@ -191,7 +186,7 @@ std::string Chains::reshaped(const std::string& from, const std::vector<std::int
   made.outputs = {base + "/reshaped"};
   Value result = value(from);
   result.shape = shape;
-  (*values_)[made.inputs[1]] = std::move(wanted);
+  (*values_)[made.inputs[1]] = integer_constant(shape);
   (*values_)[made.outputs[0]] = std::move(result);
   inserted_.emplace_back(at, made);
   return made.outputs[0];

@@ -3,7 +3,6 @@
 // polynomial of x with the right coefficients, however it was computed.
 #include "workload/onnx/recognise.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <numbers>
@@ -177,9 +176,7 @@ std::optional<Found> gelu(const Candidate& c, Chains::Members& members) {
   const double k = std::sqrt(2 / std::numbers::pi);
   if (!p || (*p)[0] != 0 || (*p)[2] != 0 || !is_near((*p)[1], k) || !is_near((*p)[3], k * 0.044715))
     return std::nullopt;
-  Found found{"Gelu", "", {}};
-  found.attributes.set("approximate", std::string("tanh"));
-  return found;
+  return Found{"Gelu", "", {{"approximate", std::string("tanh")}}};
 }
 
 /// x * clip(x/6 + 1/2, 0, 1), its factor 1/6 inside or outside.

@@ -191,10 +191,9 @@ bool recognise_row_normalization(Chains& chains, std::size_t at) {
   const Value& out = chains.value(result->outputs[0]);
   if (out.shape != x.shape || out.type != x.type || !chains.closed(members, last))
     return false;
-  Attributes attributes;
-  attributes.set("axis", static_cast<std::int64_t>(row->first_axis) -
-                             static_cast<std::int64_t>(x.shape.size()));
-  attributes.set("epsilon", row->epsilon);
+  const Attributes attributes{{"axis", static_cast<std::int64_t>(row->first_axis) -
+                                           static_cast<std::int64_t>(x.shape.size())},
+                              {"epsilon", row->epsilon}};
   std::vector<std::string> inputs{row->x};
   if (scale || row->centred)
     inputs.push_back(scale ? *scale : ones_like(chains, row->x, tail, last));
@@ -202,7 +201,7 @@ bool recognise_row_normalization(Chains& chains, std::size_t at) {
     inputs.push_back(*bias);
   chains.replace(last, members,
                  {row->centred ? "LayerNormalization" : "RMSNormalization", "", std::move(inputs),
-                  std::move(attributes)});
+                  attributes});
   return true;
 }
 
@@ -251,9 +250,8 @@ bool recognise_group_normalization(Chains& chains, std::size_t at) {
                           ? *operand
                           : chains.reshaped(*operand, {shape[1]}, last);
   }
-  Attributes attributes;
-  attributes.set("num_groups", grouped[1]);
-  attributes.set("epsilon", normalised.attributes.number("epsilon", 1e-5));
+  const Attributes attributes{{"num_groups", grouped[1]},
+                              {"epsilon", normalised.attributes.number("epsilon", 1e-5)}};
   chains.replace(last, members, {"GroupNormalization", "", std::move(inputs), attributes});
   return true;
 }

@@ -1,6 +1,6 @@
 #include "workload/onnx/tensor_data.hpp"
 
-#include "monet/base/half.hpp"
+#include "base/shared/half.hpp"
 
 #include <onnx/onnx_pb.h>
 
@@ -14,41 +14,6 @@
 namespace monet::onnx_file {
 
 static_assert(std::endian::native == std::endian::little, "raw_data is little-endian");
-
-std::optional<ElementType> element_type(std::int64_t onnx_type) {
-  switch (onnx_type) {
-  case onnx::TensorProto::FLOAT:
-    return ElementType::fp32;
-  case onnx::TensorProto::DOUBLE:
-    return ElementType::fp64;
-  case onnx::TensorProto::FLOAT16:
-    return ElementType::fp16;
-  case onnx::TensorProto::BFLOAT16:
-    return ElementType::bf16;
-  case onnx::TensorProto::INT64:
-    return ElementType::int64;
-  case onnx::TensorProto::INT32:
-    return ElementType::int32;
-  case onnx::TensorProto::INT16:
-    return ElementType::int16;
-  case onnx::TensorProto::INT8:
-    return ElementType::int8;
-  case onnx::TensorProto::UINT64:
-    return ElementType::uint64;
-  case onnx::TensorProto::UINT32:
-    return ElementType::uint32;
-  case onnx::TensorProto::UINT16:
-    return ElementType::uint16;
-  case onnx::TensorProto::UINT8:
-    return ElementType::uint8;
-  case onnx::TensorProto::BOOL:
-    return ElementType::boolean;
-  case onnx::TensorProto::STRING:
-    return ElementType::string;
-  default:
-    return std::nullopt;
-  }
-}
 
 namespace {
 

@@ -3,20 +3,20 @@
 
 #include "monet/workload/graph.hpp"
 
-#include <onnx/onnx_pb.h>
-
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+namespace onnx {
+class ModelProto;
+class TensorProto;
+} // namespace onnx
+
 namespace monet::onnx_file {
 
 /// InputError when the bytes are no model with a graph.
 onnx::ModelProto parse_proto(std::string_view bytes, const std::string& origin);
-
-/// Our type for ONNX's number of a type; nullopt for those that we do not have.
-std::optional<ElementType> element_type(std::int64_t onnx_type);
 
 /// Little-endian numbers one after the other; nullopt for strings. An incomplete one at the end is
 /// left out.

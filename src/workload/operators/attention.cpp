@@ -10,10 +10,6 @@
 #include "workload/operators/families.hpp"
 #include "workload/operators/nest_builder.hpp"
 
-#include <fmt/format.h>
-
-#include <array>
-
 namespace monet {
 
 namespace {
@@ -41,11 +37,7 @@ AttentionAxes attention_axes(const Graph& graph, const Operator& op, LoopNestBui
   for (std::size_t i = 0; i < batch; ++i) {
     if (q[i] != k[i])
       fail(graph, op, "queries and keys have different batch axes");
-    const std::string name = batch == 1       ? "B"
-                             : i + 1 == batch ? "H"
-                             : batch == 2     ? "B"
-                                              : fmt::format("B{}", i);
-    axes.score.push_back(nest.loop(name, q[i]));
+    axes.score.push_back(nest.loop(batch_name(i, batch), q[i]));
   }
   const LoopIndex d = nest.loop("D", q[batch]);
   const LoopIndex c = nest.loop("C", k[batch]);
@@ -65,25 +57,14 @@ AttentionAxes attention_axes(const Graph& graph, const Operator& op, LoopNestBui
   return axes;
 }
 
-void add_masks(const Graph& graph, const Operator& op, LoopNestBuilder& nest,
-               const AttentionAxes& axes, std::size_t first) {
-  if (has_input(op, first))
-    nest.input(first, "mask", nest.broadcast(input_shape(graph, op, first), axes.score));
-  if (has_input(op, first + 1)) {
-    nest.input(first + 1, "condition",
-               nest.broadcast(input_shape(graph, op, first + 1), axes.score));
-  }
-}
-
 LoopNest build_attention(const Graph& graph, const Operator& op) {
   LoopNestBuilder nest(graph, op, ComputeKind::mac);
   const AttentionAxes axes = attention_axes(graph, op, nest, 0, kForwardProducts);
   nest.output(0, "O", axes.query);
   nest.output(1, "lse", axes.row);
   nest.input(0, "I", axes.query);
-  nest.input(1, "W", axes.key);
-  nest.input(2, "W2", axes.key);
-  add_masks(graph, op, nest, axes, 3);
+  nest.inputs(1, {"W", "W2"}, axes.key);
+  nest.inputs_over(axes.score, 3, {"mask", "condition"});
   return nest.finish();
 }
 
@@ -91,24 +72,21 @@ LoopNest build_attention_grad(const Graph& graph, const Operator& op) {
   LoopNestBuilder nest(graph, op, ComputeKind::mac);
   const AttentionAxes axes = attention_axes(graph, op, nest, 1, kBackwardProducts);
   nest.output(0, "O", axes.query);
-  nest.output(1, "dK", axes.key);
-  nest.output(2, "dV", axes.key);
-  nest.input(0, "I", axes.query);
-  nest.input(1, "Q", axes.query);
-  nest.input(2, "W", axes.key);
-  nest.input(3, "W2", axes.key);
+  nest.outputs(1, {"dK", "dV"}, axes.key);
+  nest.inputs(0, {"I", "Q"}, axes.query);
+  nest.inputs(2, {"W", "W2"}, axes.key);
   nest.input(4, "result", axes.query);
   nest.input(5, "lse", axes.row);
-  add_masks(graph, op, nest, axes, 6);
+  nest.inputs_over(axes.score, 6, {"mask", "condition"});
   return nest.finish();
 }
 
 } // namespace
 
 std::span<const OperatorRule> attention_rules() {
-  static constexpr std::array kRules{
-      OperatorRule{kMonetDomain, "Attention", &build_attention, false},
-      OperatorRule{kMonetDomain, "AttentionGrad", &build_attention_grad, false},
+  static constexpr OperatorRule kRules[]{
+      {kMonetDomain, "Attention", build_attention},
+      {kMonetDomain, "AttentionGrad", build_attention_grad},
   };
   return kRules;
 }

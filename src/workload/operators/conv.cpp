@@ -5,9 +5,7 @@
 #include "workload/operators/families.hpp"
 #include "workload/operators/nest_builder.hpp"
 
-#include <fmt/format.h>
-
-#include <array>
+#include <fmt/core.h>
 
 namespace monet {
 
@@ -49,9 +47,7 @@ LoopNest build_conv_with(const Graph& graph, const Operator& op, std::size_t wei
   std::vector<AxisExpr> weight{channel(k), axis(c)};
   for (std::size_t i = 0; i < geometry.strides.size(); ++i) {
     out.push_back(axis(spatial.output[i]));
-    in.push_back(axis_sum(
-        {{spatial.output[i], geometry.strides[i]}, {spatial.kernel[i], geometry.dilations[i]}},
-        -geometry.pads_begin[i]));
+    in.push_back(under_window(geometry, spatial, i));
     weight.push_back(axis(spatial.kernel[i]));
   }
   nest.output(0, "O", std::move(out));
@@ -79,10 +75,10 @@ LoopNest build_qlinear_conv(const Graph& graph, const Operator& op) {
 } // namespace
 
 std::span<const OperatorRule> conv_rules() {
-  static constexpr std::array kRules{
-      OperatorRule{"", "Conv", &build_conv, false},
-      OperatorRule{"", "ConvInteger", &build_conv_integer, false},
-      OperatorRule{"", "QLinearConv", &build_qlinear_conv, false},
+  static constexpr OperatorRule kRules[]{
+      {"", "Conv", build_conv},
+      {"", "ConvInteger", build_conv_integer},
+      {"", "QLinearConv", build_qlinear_conv},
   };
   return kRules;
 }

@@ -2,7 +2,7 @@
 
 #include "monet/base/checked.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 
@@ -111,6 +111,32 @@ SpatialLoops spatial_loops(LoopNestBuilder& nest, std::span<const std::int64_t> 
     loops.kernel.push_back(nest.loop(spatial_name('F', i, count), w[2 + i]));
   }
   return loops;
+}
+
+AxisExpr under_window(const ConvGeometry& geometry, const SpatialLoops& loops, std::size_t i) {
+  return axis_sum(
+      {{loops.output[i], geometry.strides[i]}, {loops.kernel[i], geometry.dilations[i]}},
+      -geometry.pads_begin[i]);
+}
+
+WindowAxes window_axes(const Graph& graph, const Operator& op, LoopNestBuilder& nest,
+                       std::span<const std::int64_t> large, std::span<const std::int64_t> small,
+                       std::string_view names) {
+  const auto kernel = op.attributes.integers("kernel_shape");
+  if (small.size() < 3 || large.size() != small.size() || kernel.size() + 2 != small.size())
+    fail(graph, op, fmt::format("{} and kernel_shape have different numbers of axes", names));
+  const ConvGeometry geometry = window_geometry(graph, op, large, small, kernel);
+  std::vector<std::int64_t> window{1, 1};
+  window.insert(window.end(), kernel.begin(), kernel.end());
+  WindowAxes axes;
+  axes.places = {axis(nest.loop("B", small[0])), axis(nest.loop("C", small[1]))};
+  axes.elements = axes.places;
+  const SpatialLoops spatial = spatial_loops(nest, small, window);
+  for (std::size_t i = 0; i < kernel.size(); ++i) {
+    axes.places.push_back(axis(spatial.output[i]));
+    axes.elements.push_back(under_window(geometry, spatial, i));
+  }
+  return axes;
 }
 
 } // namespace monet

@@ -41,4 +41,17 @@ SpatialLoops spatial_loops(LoopNestBuilder& nest, std::span<const std::int64_t> 
 /// "OX", "OY", "OZ" for axis `index` of `count` spatial axes; "O0"... beyond three.
 std::string spatial_name(char prefix, std::size_t index, std::size_t count);
 
+/// The axis of the larger tensor that spatial axis `i` of a window reads.
+AxisExpr under_window(const ConvGeometry& geometry, const SpatialLoops& loops, std::size_t i);
+
+/// What a pooling window with attribute kernel_shape visits: loops B, C, OY,OX, FY,FX.
+struct WindowAxes {
+  std::vector<AxisExpr> places;   ///< of `small`: one a window
+  std::vector<AxisExpr> elements; ///< of `large`: under the window
+};
+/// `names` are those of the two tensors, for a message.
+WindowAxes window_axes(const Graph& graph, const Operator& op, LoopNestBuilder& nest,
+                       std::span<const std::int64_t> large, std::span<const std::int64_t> small,
+                       std::string_view names);
+
 } // namespace monet

@@ -7,10 +7,9 @@
 
 #include "monet/base/checked.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 
 namespace monet {
 
@@ -91,8 +90,8 @@ LoopNest build_conv_transpose(const Graph& graph, const Operator& op) {
 } // namespace
 
 std::span<const OperatorRule> conv_transpose_rules() {
-  static constexpr std::array kRules{
-      OperatorRule{"", "ConvTranspose", &build_conv_transpose, false},
+  static constexpr OperatorRule kRules[]{
+      {"", "ConvTranspose", build_conv_transpose},
   };
   return kRules;
 }

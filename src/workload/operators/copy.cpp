@@ -2,9 +2,7 @@
 // view.
 #include "workload/operators/families.hpp"
 #include "workload/operators/nest_builder.hpp"
-#include "workload/view_map.hpp"
-
-#include <array>
+#include "workload/operators/view_map.hpp"
 
 namespace monet {
 
@@ -33,7 +31,7 @@ LoopNest build_copy(const Graph& graph, const Operator& op) {
 } // namespace
 
 std::span<const OperatorRule> copy_rules() {
-  static constexpr std::array kRules{OperatorRule{kMonetDomain, "Copy", &build_copy, false}};
+  static constexpr OperatorRule kRules[]{{kMonetDomain, "Copy", build_copy}};
   return kRules;
 }
 

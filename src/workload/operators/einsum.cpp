@@ -6,9 +6,8 @@
 #include "workload/operators/families.hpp"
 #include "workload/operators/nest_builder.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
-#include <array>
 #include <map>
 
 namespace monet {
@@ -89,7 +88,7 @@ LoopNest build_einsum(const Graph& graph, const Operator& op) {
 } // namespace
 
 std::span<const OperatorRule> einsum_rules() {
-  static constexpr std::array kRules{OperatorRule{"", "Einsum", &build_einsum, false}};
+  static constexpr OperatorRule kRules[]{{"", "Einsum", build_einsum}};
   return kRules;
 }
 

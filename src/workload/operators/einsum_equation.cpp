@@ -1,6 +1,6 @@
 #include "workload/operators/einsum_equation.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -3,9 +3,29 @@
 
 #include "monet/workload/operators.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <span>
+#include <string_view>
+#include <vector>
 
 namespace monet {
+
+/// The row of a table for an operator's type. It must be there.
+template <class Table>
+const auto& row_of(const Table& table, const Operator& op) {
+  return *std::find_if(std::begin(table), std::end(table),
+                       [&](const auto& row) { return row.op_type == op.op_type; });
+}
+
+/// A rule for every row of a table.
+template <class Table>
+std::vector<OperatorRule> rules_of(const Table& table, std::string_view domain, NestBuilder build) {
+  std::vector<OperatorRule> rules;
+  for (const auto& row : table)
+    rules.push_back({domain, row.op_type, build});
+  return rules;
+}
 
 std::span<const OperatorRule> conv_rules();
 std::span<const OperatorRule> matmul_rules();

@@ -3,8 +3,6 @@
 #include "workload/operators/families.hpp"
 #include "workload/operators/nest_builder.hpp"
 
-#include <array>
-
 namespace monet {
 
 namespace {
@@ -54,9 +52,6 @@ LoopNest build_gather(const Graph& graph, const Operator& op) {
   }
   LoopNestBuilder nest(graph, op, ComputeKind::copy);
   const std::vector<LoopIndex> loops = nest.loops_over(out);
-  std::vector<AxisExpr> index;
-  for (std::size_t i = 0; i < indices.size(); ++i)
-    index.push_back(axis(loops[at + i]));
   const auto constant = constant_integers(graph, op, 1);
   const auto affine = constant ? progression(indices, *constant, data[at]) : std::nullopt;
   std::vector<AxisExpr> from;
@@ -77,7 +72,7 @@ LoopNest build_gather(const Graph& graph, const Operator& op) {
   nest.output(0, "O", nest.broadcast(out, loops));
   nest.input(0, "I", std::move(from));
   if (!affine)
-    nest.input(1, "indices", std::move(index));
+    nest.input(1, "indices", axes_of(std::span(loops).subspan(at, indices.size())));
   return nest.finish();
 }
 
@@ -88,9 +83,7 @@ LoopNest build_gather_elements(const Graph& graph, const Operator& op) {
   const std::vector<LoopIndex> loops = nest.loops_over(output_shape(graph, op, 0));
   if (loops.size() != data.size())
     fail(graph, op, "data and indices have different axes");
-  std::vector<AxisExpr> place;
-  for (const LoopIndex loop : loops)
-    place.push_back(axis(loop));
+  const std::vector<AxisExpr> place = axes_of(loops);
   std::vector<AxisExpr> from = place;
   from[at] = axis_data_dependent();
   nest.output(0, "O", place);
@@ -122,13 +115,10 @@ LoopNest build_scatter(const Graph& graph, const Operator& op) {
 } // namespace
 
 std::span<const OperatorRule> gather_rules() {
-  static constexpr std::array kRules{
-      OperatorRule{"", "Gather", &build_gather, false},
-      OperatorRule{"", "GatherElements", &build_gather_elements, false},
-      OperatorRule{"", "GatherND", &build_gather_nd, false},
-      OperatorRule{"", "Scatter", &build_scatter, false},
-      OperatorRule{"", "ScatterElements", &build_scatter, false},
-      OperatorRule{"", "ScatterND", &build_scatter, false},
+  static constexpr OperatorRule kRules[]{
+      {"", "Gather", build_gather},           {"", "GatherElements", build_gather_elements},
+      {"", "GatherND", build_gather_nd},      {"", "Scatter", build_scatter},
+      {"", "ScatterElements", build_scatter}, {"", "ScatterND", build_scatter},
   };
   return kRules;
 }

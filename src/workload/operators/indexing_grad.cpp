@@ -4,8 +4,6 @@
 #include "workload/operators/families.hpp"
 #include "workload/operators/nest_builder.hpp"
 
-#include <array>
-
 namespace monet {
 
 namespace {
@@ -20,24 +18,14 @@ LoopNest build_gather_grad(const Graph& graph, const Operator& op) {
     fail(graph, op, "dY and indices do not fit the gradient's axes");
   LoopNestBuilder nest(graph, op, ComputeKind::vector, VectorWork{1, 0, 0, 0, 0, 0});
   const std::vector<LoopIndex> loops = nest.loops_over(dy);
-  std::vector<AxisExpr> out;
-  std::vector<AxisExpr> in;
-  std::vector<AxisExpr> index;
-  for (std::size_t i = 0; i < dy.size(); ++i) {
-    in.push_back(axis(loops[i]));
-    if (i >= at && i < at + indices.size())
-      index.push_back(axis(loops[i]));
-  }
+  std::vector<AxisExpr> out(dx.size(), axis_data_dependent());
   for (std::size_t i = 0; i < dx.size(); ++i) {
-    if (i == at) {
-      out.push_back(axis_data_dependent());
-    } else {
-      out.push_back(axis(loops[i < at ? i : i + indices.size() - 1]));
-    }
+    if (i != at)
+      out[i] = axis(loops[i < at ? i : i + indices.size() - 1]);
   }
   nest.output(0, "O", std::move(out), AccessMode::accumulate);
-  nest.input(0, "I", std::move(in));
-  nest.input(1, "indices", std::move(index));
+  nest.input(0, "I", axes_of(loops));
+  nest.input(1, "indices", axes_of(std::span(loops).subspan(at, indices.size())));
   return nest.finish();
 }
 
@@ -52,8 +40,7 @@ LoopNest build_gather_elements_grad(const Graph& graph, const Operator& op) {
   std::vector<AxisExpr> to = axes_of(loops);
   to[at] = axis_data_dependent();
   nest.output(0, "O", std::move(to), AccessMode::accumulate);
-  nest.input(0, "I", axes_of(loops));
-  nest.input(1, "indices", axes_of(loops));
+  nest.inputs(0, {"I", "indices"}, axes_of(loops));
   return nest.finish();
 }
 
@@ -73,41 +60,25 @@ LoopNest build_pool_grad(const Graph& graph, const Operator& op) {
   const bool is_max = op.op_type == "MaxPoolGrad";
   const auto& dy = input_shape(graph, op, 0);
   const auto& dx = output_shape(graph, op, 0);
-  const auto kernel = op.attributes.integers("kernel_shape");
-  if (dy.size() < 3 || dx.size() != dy.size() || kernel.size() + 2 != dy.size())
-    fail(graph, op, "dY, the gradient and kernel_shape have different numbers of axes");
-  const ConvGeometry geometry = window_geometry(graph, op, dx, dy, kernel);
-  std::vector<std::int64_t> window{1, 1};
-  window.insert(window.end(), kernel.begin(), kernel.end());
   const VectorWork work = is_max ? VectorWork{1, 0, 0, 1, 0, 0} : VectorWork{1, 1, 0, 0, 0, 0};
   LoopNestBuilder nest(graph, op, ComputeKind::vector, work);
-  const LoopIndex b = nest.loop("B", dy[0]);
-  const LoopIndex c = nest.loop("C", dy[1]);
-  const SpatialLoops spatial = spatial_loops(nest, dy, window);
-  std::vector<AxisExpr> out{axis(b), axis(c)};
-  std::vector<AxisExpr> in{axis(b), axis(c)};
-  for (std::size_t i = 0; i < kernel.size(); ++i) {
-    out.push_back(axis_sum(
-        {{spatial.output[i], geometry.strides[i]}, {spatial.kernel[i], geometry.dilations[i]}},
-        -geometry.pads_begin[i]));
-    in.push_back(axis(spatial.output[i]));
-  }
-  nest.output(0, "O", std::move(out), AccessMode::accumulate);
-  nest.input(0, "I", in);
+  const WindowAxes axes = window_axes(graph, op, nest, dx, dy, "dY, the gradient");
+  nest.output(0, "O", axes.elements, AccessMode::accumulate);
+  nest.input(0, "I", axes.places);
   if (is_max)
-    nest.input(1, "indices", in);
+    nest.input(1, "indices", axes.places);
   return nest.finish();
 }
 
 } // namespace
 
 std::span<const OperatorRule> indexing_grad_rules() {
-  static constexpr std::array kRules{
-      OperatorRule{kMonetDomain, "GatherGrad", &build_gather_grad, false},
-      OperatorRule{kMonetDomain, "GatherElementsGrad", &build_gather_elements_grad, false},
-      OperatorRule{kMonetDomain, "GatherNDGrad", &build_gather_nd_grad, false},
-      OperatorRule{kMonetDomain, "MaxPoolGrad", &build_pool_grad, false},
-      OperatorRule{kMonetDomain, "AveragePoolGrad", &build_pool_grad, false},
+  static constexpr OperatorRule kRules[]{
+      {kMonetDomain, "GatherGrad", build_gather_grad},
+      {kMonetDomain, "GatherElementsGrad", build_gather_elements_grad},
+      {kMonetDomain, "GatherNDGrad", build_gather_nd_grad},
+      {kMonetDomain, "MaxPoolGrad", build_pool_grad},
+      {kMonetDomain, "AveragePoolGrad", build_pool_grad},
   };
   return kRules;
 }

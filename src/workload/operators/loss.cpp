@@ -2,8 +2,6 @@
 #include "workload/operators/families.hpp"
 #include "workload/operators/nest_builder.hpp"
 
-#include <array>
-
 namespace monet {
 
 namespace {
@@ -30,8 +28,7 @@ LoopNest build_nll(const Graph& graph, const Operator& op) {
   const std::vector<LoopIndex> loops = nest.loops_over(labels);
   std::vector<AxisExpr> picked = axes_of(loops);
   picked.insert(picked.begin() + 1, axis_data_dependent());
-  nest.output(0, "O", {});
-  nest.output(1, "counted", {});
+  nest.outputs(0, {"O", "counted"}, {});
   nest.input(0, "I", std::move(picked));
   nest.input(1, "labels", axes_of(loops));
   nest.input(2, "weight", {axis_data_dependent()});
@@ -55,8 +52,7 @@ LoopNest build_label_smoothing(const Graph& graph, const Operator& op) {
   const std::vector<LoopIndex> loops = nest.loops_over(input_shape(graph, op, 0));
   if (loops.size() < 2)
     fail(graph, op, "log-probabilities have a batch and a class axis");
-  nest.output(0, "O", {});
-  nest.output(1, "counted", {});
+  nest.outputs(0, {"O", "counted"}, {});
   nest.input(0, "I", axes_of(loops));
   nest.input(1, "labels", label_axes(graph, op, loops, 1));
   return nest.finish();
@@ -79,33 +75,27 @@ LoopNest build_cross_entropy_grad(const Graph& graph, const Operator& op) {
 }
 
 /// (prediction, target, weight) -> loss [] or the prediction's gradient.
-LoopNest elementwise_loss(const Graph& graph, const Operator& op, const VectorWork& work) {
-  LoopNestBuilder nest(graph, op, ComputeKind::vector, work);
-  const std::vector<LoopIndex> loops = nest.loops_over(input_shape(graph, op, 0));
-  nest.output(0, "O", nest.broadcast(output_shape(graph, op, 0), loops));
-  nest.input(0, "I", axes_of(loops));
-  nest.input(1, "labels", axes_of(loops));
-  if (has_input(op, 2))
-    nest.input(2, "weight", nest.broadcast(input_shape(graph, op, 2), loops));
-  return nest.finish();
-}
-
 template <const VectorWork& kWork>
 LoopNest build_elementwise_loss(const Graph& graph, const Operator& op) {
-  return elementwise_loss(graph, op, kWork);
+  LoopNestBuilder nest(graph, op, ComputeKind::vector, kWork);
+  const std::vector<LoopIndex> loops = nest.loops_over(input_shape(graph, op, 0));
+  nest.output(0, "O", nest.broadcast(output_shape(graph, op, 0), loops));
+  nest.inputs(0, {"I", "labels"}, axes_of(loops));
+  nest.inputs_over(loops, 2, {"weight"});
+  return nest.finish();
 }
 
 } // namespace
 
 std::span<const OperatorRule> loss_rules() {
-  static constexpr std::array kRules{
-      OperatorRule{"", "NegativeLogLikelihoodLoss", &build_nll, false},
-      OperatorRule{kMonetDomain, "LabelSmoothingLoss", &build_label_smoothing, false},
-      OperatorRule{kMonetDomain, "SoftmaxCrossEntropyGrad", &build_cross_entropy_grad, false},
-      OperatorRule{kMonetDomain, "MseLoss", &build_elementwise_loss<kMse>, false},
-      OperatorRule{kMonetDomain, "MseLossGrad", &build_elementwise_loss<kMseGrad>, false},
-      OperatorRule{kMonetDomain, "BceWithLogitsLoss", &build_elementwise_loss<kBce>, false},
-      OperatorRule{kMonetDomain, "BceWithLogitsLossGrad", &build_elementwise_loss<kBceGrad>, false},
+  static constexpr OperatorRule kRules[]{
+      {"", "NegativeLogLikelihoodLoss", build_nll},
+      {kMonetDomain, "LabelSmoothingLoss", build_label_smoothing},
+      {kMonetDomain, "SoftmaxCrossEntropyGrad", build_cross_entropy_grad},
+      {kMonetDomain, "MseLoss", build_elementwise_loss<kMse>},
+      {kMonetDomain, "MseLossGrad", build_elementwise_loss<kMseGrad>},
+      {kMonetDomain, "BceWithLogitsLoss", build_elementwise_loss<kBce>},
+      {kMonetDomain, "BceWithLogitsLossGrad", build_elementwise_loss<kBceGrad>},
   };
   return kRules;
 }

@@ -11,7 +11,6 @@
 #include "monet/base/errors.hpp"
 
 #include <algorithm>
-#include <array>
 #include <set>
 
 namespace monet {
@@ -90,24 +89,24 @@ LoopNest adjoint(const Graph& graph, const Operator& op, std::string_view forwar
 }
 
 template <const char* kForward, std::size_t kOperand>
-LoopNest build(const Graph& graph, const Operator& op) {
+LoopNest build_mac_grad(const Graph& graph, const Operator& op) {
   return adjoint(graph, op, kForward, kOperand);
 }
 
 } // namespace
 
 std::span<const OperatorRule> mac_grad_rules() {
-  static constexpr std::array kRules{
-      OperatorRule{kMonetDomain, "ConvGradInput", &build<kConv, 0>, false},
-      OperatorRule{kMonetDomain, "ConvGradWeight", &build<kConv, 1>, false},
-      OperatorRule{kMonetDomain, "ConvTransposeGradInput", &build<kConvTranspose, 0>, false},
-      OperatorRule{kMonetDomain, "ConvTransposeGradWeight", &build<kConvTranspose, 1>, false},
-      OperatorRule{kMonetDomain, "EinsumGradA", &build<kEinsum, 0>, false},
-      OperatorRule{kMonetDomain, "EinsumGradB", &build<kEinsum, 1>, false},
-      OperatorRule{kMonetDomain, "MatMulGradA", &build<kMatMul, 0>, false},
-      OperatorRule{kMonetDomain, "MatMulGradB", &build<kMatMul, 1>, false},
-      OperatorRule{kMonetDomain, "GemmGradA", &build<kGemm, 0>, false},
-      OperatorRule{kMonetDomain, "GemmGradB", &build<kGemm, 1>, false},
+  static constexpr OperatorRule kRules[]{
+      {kMonetDomain, "ConvGradInput", build_mac_grad<kConv, 0>},
+      {kMonetDomain, "ConvGradWeight", build_mac_grad<kConv, 1>},
+      {kMonetDomain, "ConvTransposeGradInput", build_mac_grad<kConvTranspose, 0>},
+      {kMonetDomain, "ConvTransposeGradWeight", build_mac_grad<kConvTranspose, 1>},
+      {kMonetDomain, "EinsumGradA", build_mac_grad<kEinsum, 0>},
+      {kMonetDomain, "EinsumGradB", build_mac_grad<kEinsum, 1>},
+      {kMonetDomain, "MatMulGradA", build_mac_grad<kMatMul, 0>},
+      {kMonetDomain, "MatMulGradB", build_mac_grad<kMatMul, 1>},
+      {kMonetDomain, "GemmGradA", build_mac_grad<kGemm, 0>},
+      {kMonetDomain, "GemmGradB", build_mac_grad<kGemm, 1>},
   };
   return kRules;
 }

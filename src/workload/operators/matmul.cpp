@@ -5,9 +5,7 @@
 #include "workload/operators/families.hpp"
 #include "workload/operators/nest_builder.hpp"
 
-#include <fmt/format.h>
-
-#include <array>
+#include <fmt/core.h>
 
 namespace monet {
 
@@ -40,14 +38,6 @@ Layout layout_of(std::size_t rank, bool is_left, bool transposed, bool batch_fir
   layout.reduced = is_left ? column : row;
   layout.free = is_left ? row : column;
   return layout;
-}
-
-std::string batch_name(std::size_t index, std::size_t count) {
-  if (count == 1)
-    return "B";
-  if (index + 1 == count)
-    return "H";
-  return count == 2 ? "B" : fmt::format("B{}", index);
 }
 
 struct Product {
@@ -102,15 +92,11 @@ LoopNest build_product(const Graph& graph, const Operator& op, const Product& pr
       axes[*layout.free] = axis(*free);
     return axes;
   };
-  std::vector<AxisExpr> out;
-  for (const LoopIndex i : loops)
-    out.push_back(axis(i));
-  nest.output(0, "O", std::move(out));
+  nest.output(0, "O", axes_of(loops));
   nest.input(product.left_input, "I", operand_axes(a, product.left, d));
   nest.input(product.right_input, "W", operand_axes(w, product.right, k));
-  if (bias_input && has_input(op, *bias_input)) {
-    nest.input(*bias_input, "bias", nest.broadcast(input_shape(graph, op, *bias_input), loops));
-  }
+  if (bias_input)
+    nest.inputs_over(loops, *bias_input, {"bias"});
   return nest.finish();
 }
 
@@ -121,22 +107,29 @@ void require_matrix(const Graph& graph, const Operator& op, std::size_t input,
   }
 }
 
+/// `flag(name)`: an attribute of FusedMatMul.
+template <class Flag>
 LoopNest build_matmul_of(const Graph& graph, const Operator& op, std::size_t left,
-                         std::size_t right) {
+                         std::size_t right, Flag flag) {
   require_matrix(graph, op, left, 1);
   require_matrix(graph, op, right, 1);
-  const Product product{left, right,
-                        layout_of(input_shape(graph, op, left).size(), true, false, false),
-                        layout_of(input_shape(graph, op, right).size(), false, false, false)};
+  const Product product{
+      left, right,
+      layout_of(input_shape(graph, op, left).size(), true, flag("transA"), flag("transBatchA")),
+      layout_of(input_shape(graph, op, right).size(), false, flag("transB"), flag("transBatchB"))};
   return build_product(graph, op, product, std::nullopt);
 }
 
+bool unset(const char*) {
+  return false;
+}
+
 LoopNest build_matmul(const Graph& graph, const Operator& op) {
-  return build_matmul_of(graph, op, 0, 1);
+  return build_matmul_of(graph, op, 0, 1, unset);
 }
 
 LoopNest build_qlinear_matmul(const Graph& graph, const Operator& op) {
-  return build_matmul_of(graph, op, 0, 3);
+  return build_matmul_of(graph, op, 0, 3, unset);
 }
 
 LoopNest build_gemm(const Graph& graph, const Operator& op) {
@@ -153,25 +146,20 @@ LoopNest build_gemm(const Graph& graph, const Operator& op) {
 }
 
 LoopNest build_fused_matmul(const Graph& graph, const Operator& op) {
-  require_matrix(graph, op, 0, 1);
-  require_matrix(graph, op, 1, 1);
-  const auto flag = [&](const char* name) { return op.attributes.integer(name, 0) != 0; };
-  const Product product{
-      0, 1, layout_of(input_shape(graph, op, 0).size(), true, flag("transA"), flag("transBatchA")),
-      layout_of(input_shape(graph, op, 1).size(), false, flag("transB"), flag("transBatchB"))};
-  return build_product(graph, op, product, std::nullopt);
+  return build_matmul_of(graph, op, 0, 1,
+                         [&](const char* name) { return op.attributes.integer(name, 0) != 0; });
 }
 
 } // namespace
 
 std::span<const OperatorRule> matmul_rules() {
-  static constexpr std::array kRules{
-      OperatorRule{"", "Gemm", &build_gemm, false},
-      OperatorRule{"", "MatMul", &build_matmul, false},
-      OperatorRule{"", "MatMulInteger", &build_matmul, false},
-      OperatorRule{"", "QLinearMatMul", &build_qlinear_matmul, false},
-      OperatorRule{"com.microsoft", "FusedMatMul", &build_fused_matmul, false},
-      OperatorRule{"com.microsoft", "TransposeMatMul", &build_fused_matmul, false},
+  static constexpr OperatorRule kRules[]{
+      {"", "Gemm", build_gemm},
+      {"", "MatMul", build_matmul},
+      {"", "MatMulInteger", build_matmul},
+      {"", "QLinearMatMul", build_qlinear_matmul},
+      {"com.microsoft", "FusedMatMul", build_fused_matmul},
+      {"com.microsoft", "TransposeMatMul", build_fused_matmul},
   };
   return kRules;
 }

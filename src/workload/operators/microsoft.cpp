@@ -5,7 +5,6 @@
 #include "monet/base/errors.hpp"
 
 #include <algorithm>
-#include <array>
 
 namespace monet {
 
@@ -13,7 +12,7 @@ namespace {
 
 /// (dY scalar, log-probabilities, labels) -> d scores. Classes are the axis that the labels lack:
 /// the last one when the labels' shape says so, otherwise axis 1.
-LoopNest build_cross_entropy_grad(const Graph& graph, const Operator& op) {
+LoopNest build_microsoft_cross_entropy_grad(const Graph& graph, const Operator& op) {
   const auto& scores = input_shape(graph, op, 1);
   const auto& labels = input_shape(graph, op, 2);
   if (scores.size() != labels.size() + 1)
@@ -39,19 +38,18 @@ LoopNest as_monet(const Graph& graph, const Operator& op, std::string_view op_ty
 LoopNest build_average_pool_grad(const Graph& graph, const Operator& op) {
   return as_monet(graph, op, "AveragePoolGrad");
 }
-LoopNest build_softmax_grad(const Graph& graph, const Operator& op) {
+LoopNest build_microsoft_softmax_grad(const Graph& graph, const Operator& op) {
   return as_monet(graph, op, "SoftmaxGrad");
 }
 
 } // namespace
 
 std::span<const OperatorRule> microsoft_rules() {
-  static constexpr std::array kRules{
-      OperatorRule{"com.microsoft", "AveragePoolGrad", &build_average_pool_grad, false},
-      OperatorRule{"com.microsoft", "SoftmaxCrossEntropyLossGrad", &build_cross_entropy_grad,
-                   false},
-      OperatorRule{"com.microsoft", "SoftmaxGrad", &build_softmax_grad, false},
-      OperatorRule{"com.microsoft", "SoftmaxGrad_13", &build_softmax_grad, false},
+  static constexpr OperatorRule kRules[]{
+      {"com.microsoft", "AveragePoolGrad", build_average_pool_grad},
+      {"com.microsoft", "SoftmaxCrossEntropyLossGrad", build_microsoft_cross_entropy_grad},
+      {"com.microsoft", "SoftmaxGrad", build_microsoft_softmax_grad},
+      {"com.microsoft", "SoftmaxGrad_13", build_microsoft_softmax_grad},
   };
   return kRules;
 }

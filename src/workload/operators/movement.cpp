@@ -2,10 +2,9 @@
 #include "workload/operators/families.hpp"
 #include "workload/operators/nest_builder.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 
 namespace monet {
 
@@ -167,20 +166,20 @@ LoopNest build_permuted(const Graph& graph, const Operator& op) {
 } // namespace
 
 std::span<const OperatorRule> movement_rules() {
-  static constexpr std::array kRules{
-      OperatorRule{"", "Concat", &build_concat, false},
-      OperatorRule{"", "DepthToSpace", &build_depth_space, false},
-      OperatorRule{"", "EyeLike", &build_fill, false},
-      OperatorRule{"", "OneHot", &build_one_hot, false},
-      OperatorRule{"", "Pad", &build_pad, false},
-      OperatorRule{"", "RandomNormal", &build_fill, false},
-      OperatorRule{"", "RandomUniform", &build_fill, false},
-      OperatorRule{kMonetDomain, "PadGrad", &build_pad_grad, false},
-      OperatorRule{"", "ReverseSequence", &build_permuted, false},
-      OperatorRule{kMonetDomain, "SliceGrad", &build_slice_grad, false},
-      OperatorRule{"", "SpaceToDepth", &build_depth_space, false},
-      OperatorRule{"", "Tile", &build_tile, false},
-      OperatorRule{"", "Trilu", &build_fill, false},
+  static constexpr OperatorRule kRules[]{
+      {"", "Concat", build_concat},
+      {"", "DepthToSpace", build_depth_space},
+      {"", "EyeLike", build_fill},
+      {"", "OneHot", build_one_hot},
+      {"", "Pad", build_pad},
+      {"", "RandomNormal", build_fill},
+      {"", "RandomUniform", build_fill},
+      {kMonetDomain, "PadGrad", build_pad_grad},
+      {"", "ReverseSequence", build_permuted},
+      {kMonetDomain, "SliceGrad", build_slice_grad},
+      {"", "SpaceToDepth", build_depth_space},
+      {"", "Tile", build_tile},
+      {"", "Trilu", build_fill},
   };
   return kRules;
 }

@@ -3,7 +3,7 @@
 #include "monet/base/checked.hpp"
 #include "monet/workload/operators.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 
@@ -36,26 +36,24 @@ AxisExpr axis_data_dependent() {
 }
 
 std::vector<std::string> axis_names(std::size_t rank) {
-  switch (rank) {
-  case 0:
-    return {};
-  case 1:
-    return {"N"};
-  case 2:
-    return {"N", "C"};
-  case 3:
-    return {"B", "T", "C"};
-  case 4:
-    return {"N", "C", "H", "W"};
-  case 5:
-    return {"N", "C", "D", "H", "W"};
-  default:
-    break;
-  }
+  static const std::vector<std::string> kNames[]{
+      {}, {"N"}, {"N", "C"}, {"B", "T", "C"}, {"N", "C", "H", "W"}, {"N", "C", "D", "H", "W"}};
+  if (rank < std::size(kNames))
+    return kNames[rank];
   std::vector<std::string> names;
   for (std::size_t i = 0; i < rank; ++i)
     names.push_back(fmt::format("A{}", i));
   return names;
+}
+
+std::string batch_name(std::size_t index, std::size_t count) {
+  if (count > 1 && index + 1 == count)
+    return "H";
+  return count <= 2 ? "B" : fmt::format("B{}", index);
+}
+
+std::string input_role(std::size_t index) {
+  return index == 0 ? "I" : index == 1 ? "W" : fmt::format("I{}", index);
 }
 
 void fail(const Graph& graph, const Operator& op, std::string_view what, std::string_view detail) {
@@ -72,7 +70,7 @@ bool has_output(const Operator& op, std::size_t index) {
 
 const std::vector<std::int64_t>& input_shape(const Graph& graph, const Operator& op,
                                              std::size_t index) {
-  if (index >= op.inputs.size() || !op.inputs[index]) {
+  if (!has_input(op, index)) {
     fail(graph, op, fmt::format("input {} is missing", index));
   }
   return graph.tensor(*op.inputs[index]).shape;
@@ -80,7 +78,7 @@ const std::vector<std::int64_t>& input_shape(const Graph& graph, const Operator&
 
 const std::vector<std::int64_t>& output_shape(const Graph& graph, const Operator& op,
                                               std::size_t index) {
-  if (index >= op.outputs.size() || !op.outputs[index]) {
+  if (!has_output(op, index)) {
     fail(graph, op, fmt::format("output {} is missing", index));
   }
   return graph.tensor(*op.outputs[index]).shape;
@@ -128,9 +126,12 @@ std::vector<LoopIndex> LoopNestBuilder::loops_over(std::span<const std::int64_t>
   return loops;
 }
 
-void LoopNestBuilder::add(TensorId tensor, Access access, bool exact) {
-  const Tensor& subject = graph_.tensor(tensor);
-  access.tensor = tensor;
+void LoopNestBuilder::add(const std::vector<std::optional<TensorId>>& tensors, std::size_t index,
+                          Access access, bool exact) {
+  if (index >= tensors.size() || !tensors[index])
+    return;
+  access.tensor = *tensors[index];
+  const Tensor& subject = graph_.tensor(access.tensor);
   if (access.opaque) {
     nest_.operands.push_back(std::move(access));
     return;
@@ -166,38 +167,58 @@ void LoopNestBuilder::add(TensorId tensor, Access access, bool exact) {
 
 void LoopNestBuilder::output(std::size_t index, std::string role, std::vector<AxisExpr> axes,
                              AccessMode mode, int passes) {
-  if (!has_output(op_, index))
-    return;
-  add(*op_.outputs[index], {TensorId{}, mode, std::move(role), std::move(axes), passes, false},
+  add(op_.outputs, index, {TensorId{}, mode, std::move(role), std::move(axes), passes, false},
       mode == AccessMode::write);
 }
 
 void LoopNestBuilder::input(std::size_t index, std::string role, std::vector<AxisExpr> axes,
                             int passes) {
-  if (!has_input(op_, index))
-    return;
-  add(*op_.inputs[index],
+  add(op_.inputs, index,
       {TensorId{}, AccessMode::read, std::move(role), std::move(axes), passes, false}, true);
 }
 
 void LoopNestBuilder::padded_input(std::size_t index, std::string role, std::vector<AxisExpr> axes,
                                    int passes) {
-  if (!has_input(op_, index))
-    return;
-  add(*op_.inputs[index],
+  add(op_.inputs, index,
       {TensorId{}, AccessMode::read, std::move(role), std::move(axes), passes, false}, false);
 }
 
 void LoopNestBuilder::opaque_output(std::size_t index, std::string role, AccessMode mode) {
-  if (!has_output(op_, index))
-    return;
-  add(*op_.outputs[index], {TensorId{}, mode, std::move(role), {}, 1, true}, false);
+  add(op_.outputs, index, {TensorId{}, mode, std::move(role), {}, 1, true}, false);
 }
 
 void LoopNestBuilder::opaque_input(std::size_t index, std::string role) {
-  if (!has_input(op_, index))
-    return;
-  add(*op_.inputs[index], {TensorId{}, AccessMode::read, std::move(role), {}, 1, true}, false);
+  add(op_.inputs, index, {TensorId{}, AccessMode::read, std::move(role), {}, 1, true}, false);
+}
+
+void LoopNestBuilder::outputs(std::size_t first, std::initializer_list<const char*> roles,
+                              const std::vector<AxisExpr>& axes) {
+  for (const char* role : roles)
+    output(first++, role, axes);
+}
+
+void LoopNestBuilder::inputs(std::size_t first, std::initializer_list<const char*> roles,
+                             const std::vector<AxisExpr>& axes, int passes) {
+  for (const char* role : roles)
+    input(first++, role, axes, passes);
+}
+
+void LoopNestBuilder::outputs_over(std::span<const LoopIndex> loops, std::size_t first,
+                                   std::initializer_list<const char*> roles) {
+  for (const char* role : roles) {
+    if (has_output(op_, first))
+      output(first, role, broadcast(output_shape(graph_, op_, first), loops));
+    ++first;
+  }
+}
+
+void LoopNestBuilder::inputs_over(std::span<const LoopIndex> loops, std::size_t first,
+                                  std::initializer_list<const char*> roles, int passes) {
+  for (const char* role : roles) {
+    if (has_input(op_, first))
+      input(first, role, broadcast(input_shape(graph_, op_, first), loops), passes);
+    ++first;
+  }
 }
 
 std::vector<AxisExpr> LoopNestBuilder::broadcast(std::span<const std::int64_t> shape,

@@ -11,6 +11,7 @@
 #include "monet/workload/graph.hpp"
 
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
@@ -36,6 +37,9 @@ AxisExpr axis_data_dependent();
 /// A0,A1,...
 std::vector<std::string> axis_names(std::size_t rank);
 
+/// Of the batch axes of a product: B; B,H; B0,B1,...,H.
+std::string batch_name(std::size_t index, std::size_t count);
+
 /// Throws the InputError of this node; `detail` as in location_of ("attribute 'strides'").
 [[noreturn]] void fail(const Graph& graph, const Operator& op, std::string_view what,
                        std::string_view detail = {});
@@ -50,6 +54,8 @@ bool has_output(const Operator& op, std::size_t index);
 /// `axis` counted from the front; fails when it is outside [-rank, rank).
 std::size_t normal_axis(const Graph& graph, const Operator& op, std::int64_t axis,
                         std::size_t rank);
+/// Roles of operands without names of their own: I, W, I2, I3, ...
+std::string input_role(std::size_t index);
 /// Integers of a constant input; nullopt when absent or not known.
 std::optional<std::vector<std::int64_t>> constant_integers(const Graph& graph, const Operator& op,
                                                            std::size_t index);
@@ -73,6 +79,16 @@ public:
   void input(std::size_t index, std::string role, std::vector<AxisExpr> axes, int passes = 1);
   void padded_input(std::size_t index, std::string role, std::vector<AxisExpr> axes,
                     int passes = 1);
+  /// Operands from `first` on, by role, with the same axes.
+  void outputs(std::size_t first, std::initializer_list<const char*> roles,
+               const std::vector<AxisExpr>& axes);
+  void inputs(std::size_t first, std::initializer_list<const char*> roles,
+              const std::vector<AxisExpr>& axes, int passes = 1);
+  /// The same, each broadcast to `loops`.
+  void outputs_over(std::span<const LoopIndex> loops, std::size_t first,
+                    std::initializer_list<const char*> roles);
+  void inputs_over(std::span<const LoopIndex> loops, std::size_t first,
+                   std::initializer_list<const char*> roles, int passes = 1);
   /// The whole tensor is touched, nobody knows where.
   void opaque_output(std::size_t index, std::string role, AccessMode mode = AccessMode::write);
   void opaque_input(std::size_t index, std::string role);
@@ -85,7 +101,8 @@ public:
   LoopNest finish();
 
 private:
-  void add(TensorId tensor, Access access, bool exact);
+  void add(const std::vector<std::optional<TensorId>>& tensors, std::size_t index, Access access,
+           bool exact);
 
   const Graph& graph_;
   const Operator& op_;

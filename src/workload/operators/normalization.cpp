@@ -3,9 +3,6 @@
 #include "workload/operators/families.hpp"
 #include "workload/operators/nest_builder.hpp"
 
-#include <array>
-#include <limits>
-
 namespace monet {
 
 namespace {
@@ -21,36 +18,29 @@ constexpr VectorWork kLpNormalization{1, 1, 1, 0, 0, 0};
 constexpr VectorWork kMeanVariance{4, 3, 0, 0, 0, 0};
 constexpr VectorWork kCrossEntropy{3, 0, 0, 2, 0, 1}; // log-softmax; pick the label's
 
-/// Inputs from 1 on hold one value per channel (axis 1); so do outputs from 1 on. Statistics are
-/// taken over the axes from `first_coupled` on, except the channels.
-LoopNest per_channel(const Graph& graph, const Operator& op, VectorWork work, int passes,
-                     std::size_t first_coupled) {
+/// (X, scale, bias, running mean, running variance) -> (Y, running mean, running variance; in a
+/// training step of ours also batch mean and inverse standard deviation). Those after X and Y hold
+/// one value per channel (axis 1). Statistics are taken over all other axes.
+LoopNest build_batch_normalization(const Graph& graph, const Operator& op) {
+  const bool ours = op.domain == kMonetDomain;
+  const bool training = ours || op.attributes.integer("training_mode", 0) != 0;
   const auto& shape = input_shape(graph, op, 0);
   if (shape.size() < 2)
     fail(graph, op, "a channel axis is needed");
-  LoopNestBuilder nest(graph, op, ComputeKind::vector, work);
+  LoopNestBuilder nest(graph, op, ComputeKind::vector, training ? kStatistics : kScaleAndShift);
   const std::vector<LoopIndex> loops = nest.loops_over(shape);
   const std::vector<AxisExpr> channel{axis(loops[1])};
-  constexpr std::array kOutputs{"running_mean", "running_var"};
-  constexpr std::array kInputs{"scale", "bias", "running_mean", "running_var"};
-  for (std::size_t d = first_coupled; d < loops.size(); ++d) {
+  for (std::size_t d = 0; training && d < loops.size(); ++d) {
     if (d != 1)
       nest.couple(loops[d]);
   }
   nest.output(0, "O", axes_of(loops));
-  for (std::size_t i = 0; i < kOutputs.size(); ++i)
-    nest.output(i + 1, kOutputs[i], channel);
-  nest.input(0, "I", axes_of(loops), passes);
-  for (std::size_t i = 0; i < kInputs.size(); ++i)
-    nest.input(i + 1, kInputs[i], channel);
+  nest.outputs(1, {"running_mean", "running_var"}, channel);
+  if (ours)
+    nest.outputs(3, {"mean", "inv_std"}, channel);
+  nest.input(0, "I", axes_of(loops), training ? 2 : 1);
+  nest.inputs(1, {"scale", "bias", "running_mean", "running_var"}, channel);
   return nest.finish();
-}
-
-LoopNest build_batch_normalization(const Graph& graph, const Operator& op) {
-  const bool training = op.attributes.integer("training_mode", 0) != 0;
-  constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
-  return training ? per_channel(graph, op, kStatistics, 2, 0)
-                  : per_channel(graph, op, kScaleAndShift, 1, kNone);
 }
 
 /// (X, scale, bias) -> (Y, mean, inverse standard deviation); the last two have size 1 on
@@ -62,18 +52,9 @@ LoopNest build_layer_normalization(const Graph& graph, const Operator& op) {
   const std::vector<LoopIndex> loops = nest.loops_over(shape);
   for (std::size_t d = first; d < loops.size(); ++d)
     nest.couple(loops[d]);
-  constexpr std::array kOutputs{"O", "mean", "inv_std"};
-  constexpr std::array kInputs{"I", "scale", "bias"};
-  for (std::size_t i = 0; i < kOutputs.size(); ++i) {
-    if (!has_output(op, i))
-      continue;
-    nest.output(i, kOutputs[i], nest.broadcast(output_shape(graph, op, i), loops));
-  }
-  for (std::size_t i = 0; i < kInputs.size(); ++i) {
-    if (!has_input(op, i))
-      continue;
-    nest.input(i, kInputs[i], nest.broadcast(input_shape(graph, op, i), loops), i == 0 ? 2 : 1);
-  }
+  nest.outputs_over(loops, 0, {"O", "mean", "inv_std"});
+  nest.inputs_over(loops, 0, {"I"}, 2);
+  nest.inputs_over(loops, 1, {"scale", "bias"});
   return nest.finish();
 }
 
@@ -122,15 +103,16 @@ LoopNest build_cross_entropy(const Graph& graph, const Operator& op) {
 } // namespace
 
 std::span<const OperatorRule> normalization_rules() {
-  static constexpr std::array kRules{
-      OperatorRule{"", "BatchNormalization", &build_batch_normalization, false},
-      OperatorRule{"", "Hardmax", &build_rows<kHardmax>, false},
-      OperatorRule{"", "LayerNormalization", &build_layer_normalization, false},
-      OperatorRule{"", "LogSoftmax", &build_rows<kLogSoftmax>, false},
-      OperatorRule{"", "LpNormalization", &build_rows<kLpNormalization>, false},
-      OperatorRule{"", "MeanVarianceNormalization", &build_rows<kMeanVariance>, false},
-      OperatorRule{"", "Softmax", &build_rows<kSoftmax>, false},
-      OperatorRule{"", "SoftmaxCrossEntropyLoss", &build_cross_entropy, false},
+  static constexpr OperatorRule kRules[]{
+      {"", "BatchNormalization", build_batch_normalization},
+      {kMonetDomain, "BatchNormalization", build_batch_normalization},
+      {"", "Hardmax", build_rows<kHardmax>},
+      {"", "LayerNormalization", build_layer_normalization},
+      {"", "LogSoftmax", build_rows<kLogSoftmax>},
+      {"", "LpNormalization", build_rows<kLpNormalization>},
+      {"", "MeanVarianceNormalization", build_rows<kMeanVariance>},
+      {"", "Softmax", build_rows<kSoftmax>},
+      {"", "SoftmaxCrossEntropyLoss", build_cross_entropy},
   };
   return kRules;
 }

@@ -1,16 +1,13 @@
-// Batch and layer normalisation in training, and softmax backward. An operand that is needed again
+// Batch and layer normalisation and softmax, backward. An operand that is needed again
 // once a sum over it is known is swept twice.
 #include "workload/operators/families.hpp"
 #include "workload/operators/nest_builder.hpp"
-
-#include <array>
 
 namespace monet {
 
 namespace {
 
 // Order of work: add, multiply, divide, compare, square_root, transcendental.
-constexpr VectorWork kBatchNormForward{5, 4, 0, 0, 0, 0};   // sum, sum of squares; (x-m)*i, *g, +b
 constexpr VectorWork kBatchNormBackward{6, 5, 0, 0, 0, 0};  // xhat, sums of dy and dy*xhat; dx
 constexpr VectorWork kScale{0, 1, 0, 0, 0, 0};              // dy * (g*i), known per channel
 constexpr VectorWork kParametersOnly{3, 2, 0, 0, 0, 0};     // xhat; dy*xhat; two sums
@@ -28,31 +25,6 @@ std::vector<LoopIndex> channel_loops(const Graph& graph, const Operator& op, Loo
   return nest.loops_over(shape);
 }
 
-void couple_all_but_channels(LoopNestBuilder& nest, const std::vector<LoopIndex>& loops) {
-  for (std::size_t d = 0; d < loops.size(); ++d) {
-    if (d != 1)
-      nest.couple(loops[d]);
-  }
-}
-
-/// (X, scale, bias, running mean, running variance) -> (Y, running mean, running variance, batch
-/// mean, inverse standard deviation). Two sweeps over X: statistics, then result.
-LoopNest build_batch_norm(const Graph& graph, const Operator& op) {
-  LoopNestBuilder nest(graph, op, ComputeKind::vector, kBatchNormForward);
-  const std::vector<LoopIndex> loops = channel_loops(graph, op, nest, 0);
-  const std::vector<AxisExpr> channel{axis(loops[1])};
-  couple_all_but_channels(nest, loops);
-  nest.output(0, "O", axes_of(loops));
-  constexpr std::array kOutputs{"running_mean", "running_var", "mean", "inv_std"};
-  for (std::size_t i = 0; i < kOutputs.size(); ++i)
-    nest.output(i + 1, kOutputs[i], channel);
-  nest.input(0, "I", axes_of(loops), 2);
-  constexpr std::array kInputs{"scale", "bias", "running_mean", "running_var"};
-  for (std::size_t i = 0; i < kInputs.size(); ++i)
-    nest.input(i + 1, kInputs[i], channel);
-  return nest.finish();
-}
-
 /// (dY, X, scale, mean, inverse standard deviation) -> (dX, dscale, dbias). Two sweeps over X and
 /// dY when dX is wanted.
 LoopNest build_batch_norm_grad(const Graph& graph, const Operator& op) {
@@ -62,15 +34,14 @@ LoopNest build_batch_norm_grad(const Graph& graph, const Operator& op) {
                        whole ? kBatchNormBackward : kParametersOnly);
   const std::vector<LoopIndex> loops = channel_loops(graph, op, nest, 0);
   const std::vector<AxisExpr> channel{axis(loops[1])};
-  couple_all_but_channels(nest, loops);
+  for (std::size_t d = 0; d < loops.size(); ++d) {
+    if (d != 1)
+      nest.couple(loops[d]);
+  }
   nest.output(0, "O", axes_of(loops));
-  nest.output(1, "dscale", channel);
-  nest.output(2, "dbias", channel);
-  nest.input(0, "I", axes_of(loops), passes);
-  nest.input(1, "W", axes_of(loops), passes);
-  nest.input(2, "scale", channel);
-  nest.input(3, "mean", channel);
-  nest.input(4, "inv_std", channel);
+  nest.outputs(1, {"dscale", "dbias"}, channel);
+  nest.inputs(0, {"I", "W"}, axes_of(loops), passes);
+  nest.inputs(2, {"scale", "mean", "inv_std"}, channel);
   return nest.finish();
 }
 
@@ -81,8 +52,7 @@ LoopNest build_fixed_batch_norm_grad(const Graph& graph, const Operator& op) {
   const std::vector<AxisExpr> channel{axis(loops[1])};
   nest.output(0, "O", axes_of(loops));
   nest.input(0, "I", axes_of(loops));
-  nest.input(1, "scale", channel);
-  nest.input(2, "running_var", channel);
+  nest.inputs(1, {"scale", "running_var"}, channel);
   return nest.finish();
 }
 
@@ -91,12 +61,9 @@ LoopNest build_fixed_batch_norm_grad_weight(const Graph& graph, const Operator& 
   LoopNestBuilder nest(graph, op, ComputeKind::vector, kParametersOnly);
   const std::vector<LoopIndex> loops = channel_loops(graph, op, nest, 0);
   const std::vector<AxisExpr> channel{axis(loops[1])};
-  nest.output(0, "O", channel);
-  nest.output(1, "O2", channel);
-  nest.input(0, "I", axes_of(loops));
-  nest.input(1, "W", axes_of(loops));
-  nest.input(2, "running_mean", channel);
-  nest.input(3, "running_var", channel);
+  nest.outputs(0, {"O", "O2"}, channel);
+  nest.inputs(0, {"I", "W"}, axes_of(loops));
+  nest.inputs(2, {"running_mean", "running_var"}, channel);
   return nest.finish();
 }
 
@@ -111,11 +78,8 @@ LoopNest build_layer_norm_grad(const Graph& graph, const Operator& op) {
       nest.couple(loops[d]);
   }
   nest.output(0, "O", axes_of(loops));
-  nest.input(0, "I", axes_of(loops), 2);
-  nest.input(1, "W", axes_of(loops), 2);
-  constexpr std::array kRest{"scale", "mean", "inv_std"};
-  for (std::size_t i = 0; i < kRest.size(); ++i)
-    nest.input(i + 2, kRest[i], nest.broadcast(input_shape(graph, op, i + 2), loops));
+  nest.inputs(0, {"I", "W"}, axes_of(loops), 2);
+  nest.inputs_over(loops, 2, {"scale", "mean", "inv_std"});
   return nest.finish();
 }
 
@@ -123,15 +87,9 @@ LoopNest build_layer_norm_grad(const Graph& graph, const Operator& op) {
 LoopNest build_layer_norm_grad_weight(const Graph& graph, const Operator& op) {
   LoopNestBuilder nest(graph, op, ComputeKind::vector, kParametersOnly);
   const std::vector<LoopIndex> loops = nest.loops_over(input_shape(graph, op, 0));
-  constexpr std::array kOutputs{"O", "O2"};
-  for (std::size_t i = 0; i < kOutputs.size(); ++i) {
-    if (has_output(op, i))
-      nest.output(i, kOutputs[i], nest.broadcast(output_shape(graph, op, i), loops));
-  }
-  nest.input(0, "I", axes_of(loops));
-  nest.input(1, "W", axes_of(loops));
-  nest.input(2, "mean", nest.broadcast(input_shape(graph, op, 2), loops));
-  nest.input(3, "inv_std", nest.broadcast(input_shape(graph, op, 3), loops));
+  nest.outputs_over(loops, 0, {"O", "O2"});
+  nest.inputs(0, {"I", "W"}, axes_of(loops));
+  nest.inputs_over(loops, 2, {"mean", "inv_std"});
   return nest.finish();
 }
 
@@ -155,17 +113,15 @@ LoopNest build_softmax_grad(const Graph& graph, const Operator& op) {
 } // namespace
 
 std::span<const OperatorRule> normalization_grad_rules() {
-  static constexpr std::array kRules{
-      OperatorRule{kMonetDomain, "BatchNormalization", &build_batch_norm, false},
-      OperatorRule{kMonetDomain, "BatchNormGrad", &build_batch_norm_grad, false},
-      OperatorRule{kMonetDomain, "BatchNormInferenceGrad", &build_fixed_batch_norm_grad, false},
-      OperatorRule{kMonetDomain, "BatchNormInferenceGradWeight",
-                   &build_fixed_batch_norm_grad_weight, false},
-      OperatorRule{kMonetDomain, "LayerNormGrad", &build_layer_norm_grad, false},
-      OperatorRule{kMonetDomain, "LayerNormGradWeight", &build_layer_norm_grad_weight, false},
-      OperatorRule{kMonetDomain, "SoftmaxGrad", &build_softmax_grad, false},
-      OperatorRule{kMonetDomain, "LogSoftmaxGrad", &build_softmax_grad, false},
-      OperatorRule{kMonetDomain, "LpNormalizationGrad", &build_softmax_grad, false},
+  static constexpr OperatorRule kRules[]{
+      {kMonetDomain, "BatchNormGrad", build_batch_norm_grad},
+      {kMonetDomain, "BatchNormInferenceGrad", build_fixed_batch_norm_grad},
+      {kMonetDomain, "BatchNormInferenceGradWeight", build_fixed_batch_norm_grad_weight},
+      {kMonetDomain, "LayerNormGrad", build_layer_norm_grad},
+      {kMonetDomain, "LayerNormGradWeight", build_layer_norm_grad_weight},
+      {kMonetDomain, "SoftmaxGrad", build_softmax_grad},
+      {kMonetDomain, "LogSoftmaxGrad", build_softmax_grad},
+      {kMonetDomain, "LpNormalizationGrad", build_softmax_grad},
   };
   return kRules;
 }

@@ -4,7 +4,7 @@
 #include "workload/operators/families.hpp"
 #include "workload/operators/nest_builder.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 
@@ -13,12 +13,12 @@ namespace monet {
 namespace {
 
 // Order of work: add, multiply, divide, compare, square_root, transcendental; per element.
-constexpr VectorWork kStatistics{5, 4, 0, 0, 0, 0};     // sum, sum of squares; (x-m)*i, *g, +b
-constexpr VectorWork kBackward{6, 6, 0, 0, 0, 0};       // g*dy, xhat, two sums; dx
-constexpr VectorWork kParametersOnly{3, 2, 0, 0, 0, 0}; // xhat; dy*xhat; two sums
-constexpr VectorWork kRms{1, 3, 0, 0, 0, 0};            // sum of squares; x*r, *g
-constexpr VectorWork kRmsBackward{2, 5, 0, 0, 0, 0};    // g*dy, x*r, sum; dx
-constexpr VectorWork kRmsParameters{1, 2, 0, 0, 0, 0};  // dy*x*r; sum
+constexpr VectorWork kGroupForward{5, 4, 0, 0, 0, 0};    // sum, sum of squares; (x-m)*i, *g, +b
+constexpr VectorWork kGroupBackward{6, 6, 0, 0, 0, 0};   // g*dy, xhat, two sums; dx
+constexpr VectorWork kGroupParameters{3, 2, 0, 0, 0, 0}; // xhat; dy*xhat; two sums
+constexpr VectorWork kRms{1, 3, 0, 0, 0, 0};             // sum of squares; x*r, *g
+constexpr VectorWork kRmsBackward{2, 5, 0, 0, 0, 0};     // g*dy, x*r, sum; dx
+constexpr VectorWork kRmsParameters{1, 2, 0, 0, 0, 0};   // dy*x*r; sum
 
 /// Loops over [N, groups, channels of a group, places...], and the operands' axes over them.
 struct GroupLoops {
@@ -63,48 +63,44 @@ GroupLoops add_loops(const Graph& graph, const Operator& op, LoopNestBuilder& ne
   return loops;
 }
 
-/// Scale and bias hold one value per channel; in operator set 18 one per group.
-std::vector<AxisExpr> per_channel(const Graph& graph, const Operator& op, std::size_t input,
-                                  const GroupLoops& loops) {
+/// Scale and bias, where given, hold one value per channel; in operator set 18 one per group.
+void add_per_channel(const Graph& graph, const Operator& op, LoopNestBuilder& nest,
+                     std::size_t input, std::string role, const GroupLoops& loops) {
+  if (!has_input(op, input))
+    return;
   const auto& data = input_shape(graph, op, 0);
   const auto& shape = input_shape(graph, op, input);
   const std::int64_t groups = groups_of(graph, op, data[1]);
   const bool per_group = shape.size() == 1 && shape[0] == groups && groups != data[1];
-  return {per_group ? loops.statistics[1] : loops.channel};
+  nest.input(input, std::move(role), {per_group ? loops.statistics[1] : loops.channel});
 }
 
 /// (X, scale, bias) -> (Y, mean, inverse standard deviation); the last two are [N, groups].
 LoopNest build_group_norm(const Graph& graph, const Operator& op) {
-  LoopNestBuilder nest(graph, op, ComputeKind::vector, kStatistics);
+  LoopNestBuilder nest(graph, op, ComputeKind::vector, kGroupForward);
   const GroupLoops loops = add_loops(graph, op, nest);
   nest.output(0, "O", loops.data);
-  nest.output(1, "mean", loops.statistics);
-  nest.output(2, "inv_std", loops.statistics);
+  nest.outputs(1, {"mean", "inv_std"}, loops.statistics);
   nest.input(0, "I", loops.data, 2);
-  if (has_input(op, 1))
-    nest.input(1, "scale", per_channel(graph, op, 1, loops));
-  if (has_input(op, 2))
-    nest.input(2, "bias", per_channel(graph, op, 2, loops));
+  add_per_channel(graph, op, nest, 1, "scale", loops);
+  add_per_channel(graph, op, nest, 2, "bias", loops);
   return nest.finish();
 }
 
 /// (dY, X, scale, mean, inverse standard deviation) -> dX.
 LoopNest build_group_norm_grad(const Graph& graph, const Operator& op) {
-  LoopNestBuilder nest(graph, op, ComputeKind::vector, kBackward);
+  LoopNestBuilder nest(graph, op, ComputeKind::vector, kGroupBackward);
   const GroupLoops loops = add_loops(graph, op, nest);
   nest.output(0, "O", loops.data);
-  nest.input(0, "I", loops.data, 2);
-  nest.input(1, "W", loops.data, 2);
-  if (has_input(op, 2))
-    nest.input(2, "scale", per_channel(graph, op, 2, loops));
-  nest.input(3, "mean", loops.statistics);
-  nest.input(4, "inv_std", loops.statistics);
+  nest.inputs(0, {"I", "W"}, loops.data, 2);
+  add_per_channel(graph, op, nest, 2, "scale", loops);
+  nest.inputs(3, {"mean", "inv_std"}, loops.statistics);
   return nest.finish();
 }
 
 /// (dY, X, mean, inverse standard deviation) -> (dscale, dbias), summed over samples and places.
 LoopNest build_group_norm_grad_weight(const Graph& graph, const Operator& op) {
-  LoopNestBuilder nest(graph, op, ComputeKind::vector, kParametersOnly);
+  LoopNestBuilder nest(graph, op, ComputeKind::vector, kGroupParameters);
   const auto& shape = input_shape(graph, op, 0);
   if (shape.size() < 2)
     fail(graph, op, "a channel axis is needed");
@@ -124,10 +120,8 @@ LoopNest build_group_norm_grad_weight(const Graph& graph, const Operator& op) {
     const bool per_group = output_shape(graph, op, i)[0] == groups && groups != shape[1];
     nest.output(i, kOutputs[i], {per_group ? axis(g) : channel});
   }
-  nest.input(0, "I", data);
-  nest.input(1, "W", data);
-  nest.input(2, "mean", {axis(n), axis(g)});
-  nest.input(3, "inv_std", {axis(n), axis(g)});
+  nest.inputs(0, {"I", "W"}, data);
+  nest.inputs(2, {"mean", "inv_std"}, {axis(n), axis(g)});
   return nest.finish();
 }
 
@@ -146,11 +140,9 @@ LoopNest build_rms_norm(const Graph& graph, const Operator& op) {
   LoopNestBuilder nest(graph, op, ComputeKind::vector, kRms);
   const std::vector<LoopIndex> loops = row_loops(graph, op, nest);
   nest.output(0, "O", axes_of(loops));
-  if (has_output(op, 1))
-    nest.output(1, "inv_std", nest.broadcast(output_shape(graph, op, 1), loops));
+  nest.outputs_over(loops, 1, {"inv_std"});
   nest.input(0, "I", axes_of(loops), 2);
-  if (has_input(op, 1))
-    nest.input(1, "scale", nest.broadcast(input_shape(graph, op, 1), loops));
+  nest.inputs_over(loops, 1, {"scale"});
   return nest.finish();
 }
 
@@ -159,11 +151,8 @@ LoopNest build_rms_norm_grad(const Graph& graph, const Operator& op) {
   LoopNestBuilder nest(graph, op, ComputeKind::vector, kRmsBackward);
   const std::vector<LoopIndex> loops = row_loops(graph, op, nest);
   nest.output(0, "O", axes_of(loops));
-  nest.input(0, "I", axes_of(loops), 2);
-  nest.input(1, "W", axes_of(loops), 2);
-  if (has_input(op, 2))
-    nest.input(2, "scale", nest.broadcast(input_shape(graph, op, 2), loops));
-  nest.input(3, "inv_std", nest.broadcast(input_shape(graph, op, 3), loops));
+  nest.inputs(0, {"I", "W"}, axes_of(loops), 2);
+  nest.inputs_over(loops, 2, {"scale", "inv_std"});
   return nest.finish();
 }
 
@@ -172,23 +161,22 @@ LoopNest build_rms_norm_grad_weight(const Graph& graph, const Operator& op) {
   LoopNestBuilder nest(graph, op, ComputeKind::vector, kRmsParameters);
   const std::vector<LoopIndex> loops = nest.loops_over(input_shape(graph, op, 0));
   nest.output(0, "O", nest.broadcast(output_shape(graph, op, 0), loops));
-  nest.input(0, "I", axes_of(loops));
-  nest.input(1, "W", axes_of(loops));
-  nest.input(2, "inv_std", nest.broadcast(input_shape(graph, op, 2), loops));
+  nest.inputs(0, {"I", "W"}, axes_of(loops));
+  nest.inputs_over(loops, 2, {"inv_std"});
   return nest.finish();
 }
 
 } // namespace
 
 std::span<const OperatorRule> group_normalization_rules() {
-  static constexpr std::array kRules{
-      OperatorRule{"", "GroupNormalization", &build_group_norm, false},
-      OperatorRule{"", "InstanceNormalization", &build_group_norm, false},
-      OperatorRule{"", "RMSNormalization", &build_rms_norm, false},
-      OperatorRule{kMonetDomain, "GroupNormGrad", &build_group_norm_grad, false},
-      OperatorRule{kMonetDomain, "GroupNormGradWeight", &build_group_norm_grad_weight, false},
-      OperatorRule{kMonetDomain, "RMSNormGrad", &build_rms_norm_grad, false},
-      OperatorRule{kMonetDomain, "RMSNormGradWeight", &build_rms_norm_grad_weight, false},
+  static constexpr OperatorRule kRules[]{
+      {"", "GroupNormalization", build_group_norm},
+      {"", "InstanceNormalization", build_group_norm},
+      {"", "RMSNormalization", build_rms_norm},
+      {kMonetDomain, "GroupNormGrad", build_group_norm_grad},
+      {kMonetDomain, "GroupNormGradWeight", build_group_norm_grad_weight},
+      {kMonetDomain, "RMSNormGrad", build_rms_norm_grad},
+      {kMonetDomain, "RMSNormGradWeight", build_rms_norm_grad_weight},
   };
   return kRules;
 }

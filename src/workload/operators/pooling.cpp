@@ -5,8 +5,6 @@
 #include "workload/operators/families.hpp"
 #include "workload/operators/nest_builder.hpp"
 
-#include <array>
-
 namespace monet {
 
 namespace {
@@ -20,28 +18,10 @@ template <const VectorWork& kWork>
 LoopNest build_pool(const Graph& graph, const Operator& op) {
   const auto& x = input_shape(graph, op, 0);
   const auto& y = output_shape(graph, op, 0);
-  const auto kernel = op.attributes.integers("kernel_shape");
-  if (x.size() < 3 || y.size() != x.size() || kernel.size() + 2 != x.size()) {
-    fail(graph, op, "input, output and kernel_shape have different numbers of axes");
-  }
-  const ConvGeometry geometry = window_geometry(graph, op, x, y, kernel);
-  std::vector<std::int64_t> window{1, 1};
-  window.insert(window.end(), kernel.begin(), kernel.end());
   LoopNestBuilder nest(graph, op, ComputeKind::vector, kWork);
-  const LoopIndex b = nest.loop("B", x[0]);
-  const LoopIndex c = nest.loop("C", x[1]);
-  const SpatialLoops spatial = spatial_loops(nest, y, window);
-  std::vector<AxisExpr> out{axis(b), axis(c)};
-  std::vector<AxisExpr> in{axis(b), axis(c)};
-  for (std::size_t i = 0; i < kernel.size(); ++i) {
-    out.push_back(axis(spatial.output[i]));
-    in.push_back(axis_sum(
-        {{spatial.output[i], geometry.strides[i]}, {spatial.kernel[i], geometry.dilations[i]}},
-        -geometry.pads_begin[i]));
-  }
-  nest.output(0, "O", out);
-  nest.output(1, "indices", out);
-  nest.padded_input(0, "I", std::move(in));
+  const WindowAxes axes = window_axes(graph, op, nest, x, y, "input, output");
+  nest.outputs(0, {"O", "indices"}, axes.places);
+  nest.padded_input(0, "I", axes.elements);
   return nest.finish();
 }
 
@@ -62,60 +42,60 @@ LoopNest build_global_pool(const Graph& graph, const Operator& op) {
   return nest.finish();
 }
 
-/// Every output reads `size` neighbouring channels.
-LoopNest build_lrn(const Graph& graph, const Operator& op) {
-  const auto& x = input_shape(graph, op, 0);
+/// Loops over X, the neighbouring channels of each element, and what they read from `before`
+/// channels ahead.
+struct NeighbourLoops {
+  std::vector<LoopIndex> own;
+  std::vector<AxisExpr> read;
+};
+
+NeighbourLoops neighbour_loops(const Graph& graph, const Operator& op, LoopNestBuilder& nest,
+                               std::span<const std::int64_t> x, bool backward) {
   const std::int64_t size = op.attributes.integer("size", 1);
   if (x.size() < 2)
     fail(graph, op, "a channel axis is needed");
   if (size < 1)
     fail(graph, op, "at least 1 is expected", "attribute 'size'");
+  NeighbourLoops loops{nest.loops_over(x), {}};
+  loops.read = axes_of(loops.own);
+  const std::int64_t before = backward ? size / 2 : (size - 1) / 2;
+  loops.read[1] = axis_sum({{loops.own[1], 1}, {nest.loop("F", size), 1}}, -before);
+  return loops;
+}
+
+/// Every output reads `size` neighbouring channels.
+LoopNest build_lrn(const Graph& graph, const Operator& op) {
   LoopNestBuilder nest(graph, op, ComputeKind::vector, kPower);
-  const std::vector<LoopIndex> loops = nest.loops_over(x);
-  const LoopIndex neighbour = nest.loop("F", size);
-  std::vector<AxisExpr> out;
-  for (const LoopIndex loop : loops)
-    out.push_back(axis(loop));
-  std::vector<AxisExpr> in = out;
-  in[1] = axis_sum({{loops[1], 1}, {neighbour, 1}}, -((size - 1) / 2));
-  nest.output(0, "O", std::move(out));
-  nest.padded_input(0, "I", std::move(in));
+  const auto loops = neighbour_loops(graph, op, nest, input_shape(graph, op, 0), false);
+  nest.output(0, "O", axes_of(loops.own));
+  nest.padded_input(0, "I", loops.read);
   return nest.finish();
 }
 
 /// (dY, X) -> dX: besides its own dY an element has those of the channels that it is a neighbour
 /// of.
 LoopNest build_lrn_grad(const Graph& graph, const Operator& op) {
-  const auto& x = input_shape(graph, op, 1);
-  const std::int64_t size = op.attributes.integer("size", 1);
-  if (x.size() < 2)
-    fail(graph, op, "a channel axis is needed");
-  if (size < 1)
-    fail(graph, op, "at least 1 is expected", "attribute 'size'");
   LoopNestBuilder nest(graph, op, ComputeKind::vector, kNormalise);
-  const std::vector<LoopIndex> loops = nest.loops_over(x);
-  const LoopIndex neighbour = nest.loop("F", size);
-  std::vector<AxisExpr> in = axes_of(loops);
-  in[1] = axis_sum({{loops[1], 1}, {neighbour, 1}}, -(size / 2));
-  nest.output(0, "O", axes_of(loops));
-  nest.padded_input(0, "I", in);
-  nest.padded_input(1, "X", std::move(in));
+  const auto loops = neighbour_loops(graph, op, nest, input_shape(graph, op, 1), true);
+  nest.output(0, "O", axes_of(loops.own));
+  nest.padded_input(0, "I", loops.read);
+  nest.padded_input(1, "X", loops.read);
   return nest.finish();
 }
 
 } // namespace
 
 std::span<const OperatorRule> pooling_rules() {
-  static constexpr std::array kRules{
-      OperatorRule{"", "AveragePool", &build_pool<kAverage>, false},
-      OperatorRule{"", "GlobalAveragePool", &build_global_pool<kAverage>, false},
-      OperatorRule{"", "GlobalLpPool", &build_global_pool<kPower>, false},
-      OperatorRule{"", "GlobalMaxPool", &build_global_pool<kMaximum>, false},
-      OperatorRule{"", "LRN", &build_lrn, false},
-      OperatorRule{kMonetDomain, "LRNGrad", &build_lrn_grad, false},
-      OperatorRule{"", "LpPool", &build_pool<kPower>, false},
-      OperatorRule{"", "MaxPool", &build_pool<kMaximum>, false},
-      OperatorRule{kMonetDomain, "MaxPool", &build_pool<kMaximum>, false},
+  static constexpr OperatorRule kRules[]{
+      {"", "AveragePool", build_pool<kAverage>},
+      {"", "GlobalAveragePool", build_global_pool<kAverage>},
+      {"", "GlobalLpPool", build_global_pool<kPower>},
+      {"", "GlobalMaxPool", build_global_pool<kMaximum>},
+      {"", "LRN", build_lrn},
+      {kMonetDomain, "LRNGrad", build_lrn_grad},
+      {"", "LpPool", build_pool<kPower>},
+      {"", "MaxPool", build_pool<kMaximum>},
+      {kMonetDomain, "MaxPool", build_pool<kMaximum>},
   };
   return kRules;
 }

@@ -3,9 +3,6 @@
 #include "workload/operators/families.hpp"
 #include "workload/operators/nest_builder.hpp"
 
-#include <algorithm>
-#include <array>
-
 namespace monet {
 
 namespace {
@@ -17,19 +14,19 @@ struct Reduction {
 };
 
 // Order of work: add, multiply, divide, compare, square_root, transcendental.
-constexpr std::array kReductions{
-    Reduction{"ArgMax", {0, 0, 0, 1, 0, 0}},
-    Reduction{"ArgMin", {0, 0, 0, 1, 0, 0}},
-    Reduction{"ReduceL1", {1, 0, 0, 1, 0, 0}},
-    Reduction{"ReduceL2", {1, 1, 0, 0, 0, 0}},
-    Reduction{"ReduceLogSum", {1, 0, 0, 0, 0, 0}},
-    Reduction{"ReduceLogSumExp", {2, 0, 0, 1, 0, 1}, 2}, // maximum first
-    Reduction{"ReduceMax", {0, 0, 0, 1, 0, 0}},
-    Reduction{"ReduceMean", {1, 0, 0, 0, 0, 0}},
-    Reduction{"ReduceMin", {0, 0, 0, 1, 0, 0}},
-    Reduction{"ReduceProd", {0, 1, 0, 0, 0, 0}},
-    Reduction{"ReduceSum", {1, 0, 0, 0, 0, 0}},
-    Reduction{"ReduceSumSquare", {1, 1, 0, 0, 0, 0}},
+constexpr Reduction kReductions[]{
+    {"ArgMax", {0, 0, 0, 1, 0, 0}},
+    {"ArgMin", {0, 0, 0, 1, 0, 0}},
+    {"ReduceL1", {1, 0, 0, 1, 0, 0}},
+    {"ReduceL2", {1, 1, 0, 0, 0, 0}},
+    {"ReduceLogSum", {1, 0, 0, 0, 0, 0}},
+    {"ReduceLogSumExp", {2, 0, 0, 1, 0, 1}, 2}, // maximum first
+    {"ReduceMax", {0, 0, 0, 1, 0, 0}},
+    {"ReduceMean", {1, 0, 0, 0, 0, 0}},
+    {"ReduceMin", {0, 0, 0, 1, 0, 0}},
+    {"ReduceProd", {0, 1, 0, 0, 0, 0}},
+    {"ReduceSum", {1, 0, 0, 0, 0, 0}},
+    {"ReduceSumSquare", {1, 1, 0, 0, 0, 0}},
 };
 
 /// Axes named by the attribute or by constant input 1; nullopt when they are an input of unknown
@@ -68,14 +65,13 @@ std::vector<bool> axes_from_shapes(const std::vector<std::int64_t>& in,
 }
 
 LoopNest build_reduction(const Graph& graph, const Operator& op) {
-  const auto row = std::find_if(kReductions.begin(), kReductions.end(),
-                                [&](const Reduction& r) { return r.op_type == op.op_type; });
+  const Reduction& row = row_of(kReductions, op);
   const auto& in = input_shape(graph, op, 0);
   const auto& out = output_shape(graph, op, 0);
   const bool keepdims = op.attributes.integer("keepdims", 1) != 0;
   const auto named = named_axes(graph, op, in.size());
   const std::vector<bool> reduced = named ? *named : axes_from_shapes(in, out, keepdims);
-  LoopNestBuilder nest(graph, op, ComputeKind::vector, row->work);
+  LoopNestBuilder nest(graph, op, ComputeKind::vector, row.work);
   const std::vector<LoopIndex> loops = nest.loops_over(in);
   std::vector<AxisExpr> to;
   std::vector<AxisExpr> from;
@@ -87,7 +83,7 @@ LoopNest build_reduction(const Graph& graph, const Operator& op) {
       to.push_back(axis_fixed());
   }
   nest.output(0, "O", std::move(to));
-  nest.input(0, "I", std::move(from), row->passes);
+  nest.input(0, "I", std::move(from), row.passes);
   return nest.finish();
 }
 
@@ -120,11 +116,9 @@ LoopNest build_top_k(const Graph& graph, const Operator& op) {
 
 std::span<const OperatorRule> reduction_rules() {
   static const std::vector<OperatorRule> rules = [] {
-    std::vector<OperatorRule> made;
-    for (const Reduction& row : kReductions)
-      made.push_back({"", row.op_type, &build_reduction, false});
-    made.push_back({"", "CumSum", &build_running_sum, false});
-    made.push_back({"", "TopK", &build_top_k, false});
+    std::vector<OperatorRule> made = rules_of(kReductions, "", build_reduction);
+    made.push_back({"", "CumSum", build_running_sum});
+    made.push_back({"", "TopK", build_top_k});
     return made;
   }();
   return rules;

@@ -2,9 +2,6 @@
 #include "workload/operators/families.hpp"
 #include "workload/operators/nest_builder.hpp"
 
-#include <algorithm>
-#include <array>
-
 namespace monet {
 
 namespace {
@@ -16,45 +13,37 @@ struct ReductionGrad {
 };
 
 // Order of work: add, multiply, divide, compare, square_root, transcendental.
-constexpr std::array kTable{
-    ReductionGrad{"ReduceExtremumGrad", {1, 0, 1, 1, 0, 0}, true}, // x == y ? dy / equal ones : 0
-    ReductionGrad{"ReduceL1Grad", {1, 0, 0, 2, 0, 0}},             // dy * sign(x)
-    ReductionGrad{"ReduceL2Grad", {0, 1, 1, 1, 0, 0}},             // y == 0 ? 0 : dy * x / y
-    ReductionGrad{"ReduceLogSumExpGrad", {1, 1, 0, 0, 0, 1}},      // dy * exp(x - y)
-    ReductionGrad{"ReduceProdGrad", {0, 4, 0, 0, 0, 0}, true},     // products before and after x
-    ReductionGrad{"ReduceSumSquareGrad", {0, 2, 0, 0, 0, 0}},      // dy * 2 * x
+constexpr ReductionGrad kReductionGrads[]{
+    {"ReduceExtremumGrad", {1, 0, 1, 1, 0, 0}, true}, // x == y ? dy / equal ones : 0
+    {"ReduceL1Grad", {1, 0, 0, 2, 0, 0}},             // dy * sign(x)
+    {"ReduceL2Grad", {0, 1, 1, 1, 0, 0}},             // y == 0 ? 0 : dy * x / y
+    {"ReduceLogSumExpGrad", {1, 1, 0, 0, 0, 1}},      // dy * exp(x - y)
+    {"ReduceProdGrad", {0, 4, 0, 0, 0, 0}, true},     // products before and after x
+    {"ReduceSumSquareGrad", {0, 2, 0, 0, 0, 0}},      // dy * 2 * x
 };
 
 LoopNest build(const Graph& graph, const Operator& op) {
-  const auto row = std::find_if(kTable.begin(), kTable.end(), [&](const ReductionGrad& entry) {
-    return entry.op_type == op.op_type;
-  });
+  const ReductionGrad& row = row_of(kReductionGrads, op);
   const auto& whole = input_shape(graph, op, 1);
   const auto& kept = input_shape(graph, op, 0);
-  LoopNestBuilder nest(graph, op, ComputeKind::vector, row->work);
+  LoopNestBuilder nest(graph, op, ComputeKind::vector, row.work);
   const std::vector<LoopIndex> loops = nest.loops_over(whole);
-  for (std::size_t d = 0; row->coupled && d < loops.size() && kept.size() == whole.size(); ++d) {
+  for (std::size_t d = 0; row.coupled && d < loops.size() && kept.size() == whole.size(); ++d) {
     if (kept[d] != whole[d])
       nest.couple(loops[d]);
   }
-  const int passes = row->coupled ? 2 : 1;
+  const int passes = row.coupled ? 2 : 1;
   nest.output(0, "O", axes_of(loops));
   nest.input(0, "I", nest.broadcast(kept, loops));
   nest.input(1, "W", axes_of(loops), passes);
-  if (has_input(op, 2))
-    nest.input(2, "I2", nest.broadcast(input_shape(graph, op, 2), loops));
+  nest.inputs_over(loops, 2, {"I2"});
   return nest.finish();
 }
 
 } // namespace
 
 std::span<const OperatorRule> reduction_grad_rules() {
-  static const std::vector<OperatorRule> rules = [] {
-    std::vector<OperatorRule> made;
-    for (const ReductionGrad& row : kTable)
-      made.push_back({kMonetDomain, row.op_type, &build, false});
-    return made;
-  }();
+  static const auto rules = rules_of(kReductionGrads, kMonetDomain, build);
   return rules;
 }
 

@@ -1,8 +1,9 @@
 #include "workload/operators/families.hpp"
 
 #include "monet/base/errors.hpp"
+#include "monet/workload/operators.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

@@ -5,9 +5,7 @@
 #include "workload/operators/families.hpp"
 #include "workload/operators/nest_builder.hpp"
 
-#include <fmt/format.h>
-
-#include <array>
+#include <fmt/core.h>
 
 namespace monet {
 
@@ -121,9 +119,9 @@ LoopNest build_resize_grad(const Graph& graph, const Operator& op) {
 } // namespace
 
 std::span<const OperatorRule> resize_rules() {
-  static constexpr std::array kRules{
-      OperatorRule{"", "Resize", &build_resize, false},
-      OperatorRule{kMonetDomain, "ResizeGrad", &build_resize_grad, false},
+  static constexpr OperatorRule kRules[]{
+      {"", "Resize", build_resize},
+      {kMonetDomain, "ResizeGrad", build_resize_grad},
   };
   return kRules;
 }

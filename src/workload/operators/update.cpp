@@ -10,7 +10,7 @@ namespace monet {
 
 namespace {
 
-LoopNest build(const Graph& graph, const Operator& op) {
+LoopNest build_update(const Graph& graph, const Operator& op) {
   const UpdateFormula formula = update_formula(graph, op);
   LoopNestBuilder nest(graph, op, ComputeKind::vector, work_of(formula));
   const std::vector<LoopIndex> loops = nest.loops_over(output_shape(graph, op, 0));
@@ -41,27 +41,21 @@ LoopNest build_non_finite(const Graph& graph, const Operator& op) {
 /// (scale, steps since it changed, flag of non-finite gradients) -> (scale, steps): three scalars.
 LoopNest build_loss_scale(const Graph& graph, const Operator& op) {
   LoopNestBuilder nest(graph, op, ComputeKind::vector, {1, 1, 0, 3, 0, 0});
-  nest.output(0, "O", {});
-  nest.output(1, "steps", {});
-  nest.input(0, "I", {});
-  nest.input(1, "steps", {});
-  nest.input(2, "skip", {});
+  nest.outputs(0, {"O", "steps"}, {});
+  nest.inputs(0, {"I", "steps", "skip"}, {});
   return nest.finish();
-}
-
-std::vector<OperatorRule> collect() {
-  std::vector<OperatorRule> rules;
-  for (const std::string_view op_type : formula_operators())
-    rules.push_back({kMonetDomain, op_type, &build, false});
-  rules.push_back({kMonetDomain, "NonFinite", &build_non_finite, false});
-  rules.push_back({kMonetDomain, "LossScaleUpdate", &build_loss_scale, false});
-  return rules;
 }
 
 } // namespace
 
 std::span<const OperatorRule> update_rules() {
-  static const std::vector<OperatorRule> rules = collect();
+  static const std::vector<OperatorRule> rules = [] {
+    std::vector<OperatorRule> made{{kMonetDomain, "NonFinite", build_non_finite},
+                                   {kMonetDomain, "LossScaleUpdate", build_loss_scale}};
+    for (const std::string_view op_type : formula_operators())
+      made.push_back({kMonetDomain, op_type, build_update});
+    return made;
+  }();
   return rules;
 }
 

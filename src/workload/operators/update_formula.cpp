@@ -1,12 +1,12 @@
 // PyTorch 1.13's formulas in its order of operations where it has the optimiser, those of the paper
-// or of its published code otherwise. To add one: a function here and a line in kTable.
+// or of its published code otherwise. To add one: a function here and a line in kUpdates.
 #include "monet/workload/update_formula.hpp"
 
 #include "workload/operators/nest_builder.hpp"
 
 #include "monet/base/errors.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
@@ -18,10 +18,13 @@ namespace {
 
 class Writer;
 
-/// A value under construction; arithmetic on terms appends instructions.
+/// A value under construction; arithmetic on terms appends instructions. A number has no writer.
 struct Term {
   Writer* writer = nullptr;
   UpdateValue value;
+
+  Term(Writer* owner, const UpdateValue& of) : writer(owner), value(of) {}
+  Term(double number) : value{UpdateValue::Kind::number, number, 0} {}
 };
 
 class Writer {
@@ -34,7 +37,6 @@ public:
   /// Input that is the same for all elements.
   Term scalar(std::size_t i) { return read(i, true); }
   Term state(std::size_t i) { return input(kUpdateFirstState + i); }
-  Term number(double value) { return {this, {UpdateValue::Kind::number, value, 0}}; }
   double attribute(std::string_view name, double fallback = 0.0) const {
     return op_->attributes.number(name, fallback);
   }
@@ -49,12 +51,10 @@ public:
   Term gradient();
 
   Term append(ScalarOp op, Term a, Term b);
-  void output(std::size_t i, Term term, UpdateValue kept);
+  void output(std::size_t i, Term term, Term kept);
   /// The weight and, where there is one, its master copy.
   void output_weight(Term term);
-  void output_state(std::size_t i, Term term) {
-    output(1 + i, term, input(kUpdateFirstState + i).value);
-  }
+  void output_state(std::size_t i, Term term) { output(1 + i, term, state(i)); }
   UpdateFormula finish();
 
 private:
@@ -83,13 +83,10 @@ bool Writer::is_uniform(const UpdateValue& value) const {
   return value.kind == UpdateValue::Kind::number || formula_.instructions[value.index].uniform;
 }
 
-/// Nothing is computed where a number makes it needless: x + 0, 0 * x, 1 * x, numbers among
-/// themselves.
+/// Nothing is computed where a number makes it needless: x + 0, 0 * x, 1 * x.
 Term Writer::append(ScalarOp op, Term a, Term b) {
   const bool first = a.value.kind == UpdateValue::Kind::number;
   const bool second = b.value.kind == UpdateValue::Kind::number;
-  if (first && second)
-    return number(apply(op, a.value.number, b.value.number));
   const double left = a.value.number;
   const double right = b.value.number;
   switch (op) {
@@ -120,53 +117,37 @@ Term Writer::append(ScalarOp op, Term a, Term b) {
   return {this, {UpdateValue::Kind::result, 0.0, formula_.instructions.size() - 1}};
 }
 
+Term append(ScalarOp op, Term a, Term b) {
+  if (a.writer == nullptr && b.writer == nullptr)
+    return apply(op, a.value.number, b.value.number);
+  return (a.writer != nullptr ? a : b).writer->append(op, a, b);
+}
 Term operator+(Term a, Term b) {
-  return a.writer->append(ScalarOp::add, a, b);
+  return append(ScalarOp::add, a, b);
 }
 Term operator-(Term a, Term b) {
-  return a.writer->append(ScalarOp::subtract, a, b);
+  return append(ScalarOp::subtract, a, b);
 }
 Term operator*(Term a, Term b) {
-  return a.writer->append(ScalarOp::multiply, a, b);
+  return append(ScalarOp::multiply, a, b);
 }
 Term operator/(Term a, Term b) {
-  return a.writer->append(ScalarOp::divide, a, b);
-}
-Term operator+(Term a, double b) {
-  return a + a.writer->number(b);
-}
-Term operator+(double a, Term b) {
-  return b.writer->number(a) + b;
-}
-Term operator-(Term a, double b) {
-  return a - a.writer->number(b);
-}
-Term operator-(double a, Term b) {
-  return b.writer->number(a) - b;
-}
-Term operator*(double a, Term b) {
-  return b.writer->number(a) * b;
-}
-Term operator/(double a, Term b) {
-  return b.writer->number(a) / b;
+  return append(ScalarOp::divide, a, b);
 }
 Term square_root(Term a) {
-  return a.writer->append(ScalarOp::square_root, a, a);
+  return append(ScalarOp::square_root, a, a);
 }
 Term sign(Term a) {
-  return a.writer->append(ScalarOp::sign, a, a);
+  return append(ScalarOp::sign, a, a);
 }
 Term power(Term a, Term b) {
-  return a.writer->append(ScalarOp::power, a, b);
+  return append(ScalarOp::power, a, b);
 }
-Term power(double a, Term b) {
-  return power(b.writer->number(a), b);
+Term maximum(Term a, Term b) {
+  return append(ScalarOp::maximum, a, b);
 }
-Term maximum(Term a, double b) {
-  return a.writer->append(ScalarOp::maximum, a, a.writer->number(b));
-}
-Term minimum(Term a, double b) {
-  return a.writer->append(ScalarOp::minimum, a, a.writer->number(b));
+Term minimum(Term a, Term b) {
+  return append(ScalarOp::minimum, a, b);
 }
 
 Term Writer::gradient() {
@@ -174,17 +155,17 @@ Term Writer::gradient() {
   return has(kUpdateGradientScale) ? plain * scalar(kUpdateGradientScale) : plain;
 }
 
-void Writer::output(std::size_t i, Term term, UpdateValue kept) {
+void Writer::output(std::size_t i, Term term, Term kept) {
   if (formula_.outputs.size() <= i) {
     formula_.outputs.resize(i + 1);
     formula_.kept.resize(i + 1);
   }
   formula_.outputs[i] = term.value;
-  formula_.kept[i] = kept;
+  formula_.kept[i] = kept.value;
 }
 
 void Writer::output_weight(Term term) {
-  const UpdateValue before = weight().value;
+  const Term before = weight();
   output(0, term, before);
   if (has_master())
     output(op_->outputs.size() - 1, term, before);
@@ -222,8 +203,7 @@ void momentum(Writer& u) {
   const double mu = u.attribute("momentum", 0.9);
   const double dampening = u.attribute("dampening");
   const Term g = penalised_gradient(u);
-  const Term undamped =
-      dampening == 0.0 ? u.number(1.0) : 1.0 - dampening * minimum(u.step() - 1.0, 1.0);
+  const Term undamped = dampening == 0.0 ? 1.0 : 1.0 - dampening * minimum(u.step() - 1.0, 1.0);
   const Term m = mu * u.state(0) + undamped * g;
   u.output_state(0, m);
   u.output_weight(u.weight() - u.learning_rate() * (u.flag("nesterov") ? g + mu * m : m));
@@ -313,7 +293,7 @@ void lamb_direction(Writer& u) {
   const Term adam =
       (next.first / c1) / (square_root(next.second / c2) + u.attribute("epsilon", 1e-6));
   const double decay = u.attribute("weight_decay");
-  u.output(0, decay == 0.0 ? adam : adam + decay * u.weight(), u.number(0.0).value);
+  u.output(0, decay == 0.0 ? adam : adam + decay * u.weight(), 0.0);
 }
 
 /// (w, direction, norm of w, norm of the direction). The layer's learning rate is multiplied by the
@@ -329,21 +309,20 @@ void lamb_update(Writer& u) {
 /// Shazeer and Stern 2018, "Adafactor", algorithms 4 and 5. Share of the old moment in step t:
 /// 1 - t^decay_rate.
 Term adafactor_share(Writer& u) {
-  return 1.0 - power(u.step(), u.number(u.attribute("decay_rate", -0.8)));
+  return 1.0 - power(u.step(), u.attribute("decay_rate", -0.8));
 }
 
 /// Moments of the rows (or columns) of a matrix. (-, sums of squares of the gradient, rows) ->
 /// rows, with `count` squares in each sum.
 void adafactor_moment(Writer& u) {
-  Term mean = u.input(kUpdateGradient) / u.number(u.attribute("count", 1.0));
+  Term mean = u.input(kUpdateGradient) / u.attribute("count", 1.0);
   if (u.has(kUpdateGradientScale)) {
     const Term scale = u.scalar(kUpdateGradientScale);
     mean = mean * (scale * scale);
   }
   const Term share = adafactor_share(u);
   const Term before = u.state(0);
-  u.output(0, share * before + (1.0 - share) * (mean + u.attribute("epsilon", 1e-30)),
-           before.value);
+  u.output(0, share * before + (1.0 - share) * (mean + u.attribute("epsilon", 1e-30)), before);
 }
 
 /// A vector's second moment is kept whole. (-, g, v) -> direction, v.
@@ -352,27 +331,27 @@ void adafactor_vector(Writer& u) {
   const Term share = adafactor_share(u);
   const Term v = share * u.state(0) + (1.0 - share) * (g * g + u.attribute("epsilon", 1e-30));
   u.output_state(0, v);
-  u.output(0, g / square_root(v), u.number(0.0).value);
+  u.output(0, g / square_root(v), 0.0);
 }
 
 /// (-, g, rows, columns, mean of the rows) -> g / sqrt(rows * columns / mean).
 void adafactor_direction(Writer& u) {
   const Term rows = u.state(0) / u.state(2);
   const Term move = (1.0 / square_root(rows)) * (1.0 / square_root(u.state(1)));
-  u.output(0, move * u.gradient(), u.number(0.0).value);
+  u.output(0, move * u.gradient(), 0.0);
 }
 
 /// (w, direction, sum of its squares, sum of the weight's squares where needed, momentum).
 void adafactor_update(Writer& u) {
   const double count = u.attribute("count", 1.0);
-  const Term rms = square_root(u.scalar(kUpdateFirstState) / u.number(count));
-  const Term clip = maximum(rms / u.number(u.attribute("clip_threshold", 1.0)), 1.0);
+  const Term rms = square_root(u.scalar(kUpdateFirstState) / count);
+  const Term clip = maximum(rms / u.attribute("clip_threshold", 1.0), 1.0);
   Term rate = u.learning_rate();
   if (u.flag("relative_step"))
     rate = minimum(1.0 / square_root(u.step()), u.attribute("largest_step", 1e-2));
   std::size_t next = kUpdateFirstState + 1;
   if (u.flag("scale_parameter")) {
-    const Term size = square_root(u.scalar(next++) / u.number(count));
+    const Term size = square_root(u.scalar(next++) / count);
     rate = rate * maximum(size, u.attribute("epsilon2", 1e-3));
   }
   Term move = rate * (u.input(kUpdateGradient) / clip);
@@ -380,7 +359,7 @@ void adafactor_update(Writer& u) {
   if (b1 > 0.0) {
     const Term before = u.input(next);
     move = b1 * before + (1.0 - b1) * move;
-    u.output(1, move, before.value);
+    u.output(1, move, before);
   }
   const double decay = u.attribute("weight_decay");
   const Term w = decay == 0.0 ? u.weight() : u.weight() - (decay * rate) * u.weight();
@@ -395,17 +374,16 @@ void muon_momentum(Writer& u) {
   const Term m = mu * u.state(0) + g;
   u.output_state(0, m);
   const Term move = u.flag("nesterov") ? g + mu * m : m;
-  u.output(0, move, u.number(0.0).value);
+  u.output(0, move, 0.0);
 }
 /// The matrix over its norm, for the iteration to converge. (-, matrix, norm).
 void muon_normalise(Writer& u) {
   const Term norm = maximum(u.scalar(kUpdateFirstState), u.attribute("epsilon", 1e-7));
-  u.output(0, u.input(kUpdateGradient) / norm, u.number(0.0).value);
+  u.output(0, u.input(kUpdateGradient) / norm, 0.0);
 }
 /// alpha*a + beta*b. (a, b).
 void weighted_sum(Writer& u) {
-  u.output(0, u.attribute("alpha", 1.0) * u.input(0) + u.attribute("beta", 1.0) * u.input(1),
-           u.number(0.0).value);
+  u.output(0, u.attribute("alpha", 1.0) * u.input(0) + u.attribute("beta", 1.0) * u.input(1), 0.0);
 }
 /// (w, orthogonal direction).
 void muon_update(Writer& u) {
@@ -421,7 +399,7 @@ struct Update {
   std::array<std::string_view, 4> roles; ///< of inputs from kUpdateFirstState on
 };
 
-constexpr std::array kTable{
+constexpr std::array kUpdates{
     Update{"SgdUpdate", sgd, {}},
     Update{"MomentumUpdate", momentum, {"momentum"}},
     Update{"AdamUpdate", adam, {"first_moment", "second_moment"}},
@@ -442,10 +420,10 @@ constexpr std::array kTable{
 };
 
 const Update& update_of(const Operator& op) {
-  const auto* found = std::find_if(kTable.begin(), kTable.end(), [&](const Update& update) {
+  const auto* found = std::find_if(kUpdates.begin(), kUpdates.end(), [&](const Update& update) {
     return update.op_type == op.op_type;
   });
-  internal_check(found != kTable.end(), fmt::format("'{}' has no formula", op.op_type));
+  internal_check(found != kUpdates.end(), fmt::format("'{}' has no formula", op.op_type));
   return *found;
 }
 
@@ -453,9 +431,9 @@ const Update& update_of(const Operator& op) {
 
 std::span<const std::string_view> formula_operators() {
   static constexpr auto kNames = [] {
-    std::array<std::string_view, kTable.size()> names;
+    std::array<std::string_view, kUpdates.size()> names;
     for (std::size_t i = 0; i < names.size(); ++i)
-      names[i] = kTable[i].op_type;
+      names[i] = kUpdates[i].op_type;
     return names;
   }();
   return kNames;
@@ -468,6 +446,12 @@ UpdateFormula update_formula(const Graph& graph, const Operator& op) {
 }
 
 VectorWork work_of(const UpdateFormula& formula) {
+  using Work = VectorWork;
+  // In the order of ScalarOp.
+  static constexpr int Work::*kKinds[]{
+      &Work::add,     &Work::add,     &Work::multiply,       &Work::divide,
+      &Work::compare, &Work::compare, &Work::transcendental, &Work::square_root,
+      &Work::compare};
   VectorWork work;
   const auto uniform = [&](const UpdateValue& value) {
     return value.kind == UpdateValue::Kind::number ||
@@ -476,29 +460,8 @@ VectorWork work_of(const UpdateFormula& formula) {
   for (const ScalarInstruction& instruction : formula.instructions) {
     if (instruction.uniform)
       continue;
-    switch (instruction.op) {
-    case ScalarOp::add:
-    case ScalarOp::subtract:
-      ++work.add;
-      break;
-    case ScalarOp::multiply:
-      ++work.multiply;
-      break;
-    case ScalarOp::divide:
-      ++(uniform(instruction.b) ? work.multiply : work.divide);
-      break;
-    case ScalarOp::minimum:
-    case ScalarOp::maximum:
-    case ScalarOp::sign:
-      ++work.compare;
-      break;
-    case ScalarOp::square_root:
-      ++work.square_root;
-      break;
-    case ScalarOp::power:
-      ++work.transcendental;
-      break;
-    }
+    const bool scaled = instruction.op == ScalarOp::divide && uniform(instruction.b);
+    ++(work.*(scaled ? &VectorWork::multiply : kKinds[static_cast<std::size_t>(instruction.op)]));
   }
   return work;
 }
@@ -506,22 +469,10 @@ VectorWork work_of(const UpdateFormula& formula) {
 std::string update_role(const Operator& op, std::size_t input) {
   if (input + 1 == op.inputs.size() && op.attributes.integer("master_weights", 0) != 0)
     return "master";
-  switch (input) {
-  case kUpdateWeight:
-    return "W";
-  case kUpdateGradient:
-    return "I";
-  case kUpdateLearningRate:
-    return "learning_rate";
-  case kUpdateStep:
-    return "step";
-  case kUpdateGradientScale:
-    return "gradient_scale";
-  case kUpdateSkip:
-    return "skip";
-  default:
-    break;
-  }
+  static constexpr std::array<std::string_view, kUpdateFirstState> kRoles{
+      "W", "I", "learning_rate", "step", "gradient_scale", "skip"};
+  if (input < kUpdateFirstState)
+    return std::string(kRoles[input]);
   const auto& roles = update_of(op).roles;
   const std::size_t state = input - kUpdateFirstState;
   const bool named = state < roles.size() && !roles[state].empty();

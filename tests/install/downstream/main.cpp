@@ -1,23 +1,16 @@
-#include <monet/training/training.hpp>
-#include <monet/workload/onnx_reader.hpp>
+#include <monet/core_cost/layers.hpp>
+#include <monet/hardware/read_hardware.hpp>
+#include <monet/version.hpp>
 
 #include <cstdio>
-#include <exception>
 
 int main(int argc, char** argv) {
-  if (argc != 2)
+  if (argc != 3)
     return 2;
-  try {
-    monet::OnnxReadOptions options;
-    options.batch = 2;
-    const monet::Graph network = monet::read_onnx(argv[1], options);
-    const monet::TrainingGraph step = monet::make_training_graph(network, {});
-    std::printf("%lld parameters, %zu operators in a training step\n",
-                static_cast<long long>(monet::parameter_count(network)),
-                step.graph.operators().size());
-    return step.graph.operators().size() > network.operators().size() ? 0 : 1;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return 1;
+  const monet::Core core = monet::read_core(argv[1]);
+  for (const monet::Layer& layer : monet::read_layers(argv[2])) {
+    const monet::CoreCost cost = monet::core_cost(layer.problem, core);
+    std::printf("%s: %lld cycles by MONET %s\n", layer.name.c_str(),
+                static_cast<long long>(cost.latency.value), MONET_VERSION);
   }
 }

@@ -1,0 +1,17 @@
+// The subcommands. Each adds itself to the command line, with what runs it.
+#pragma once
+
+#include "console.hpp"
+#include "options/command_line.hpp"
+
+namespace monet::cli {
+
+void add_run_command(Command& monet);
+void add_graph_command(Command& monet);
+void add_core_command(Command& monet);
+void add_schedule_command(Command& monet);
+void add_optimise_command(Command& monet);
+void add_explore_command(Command& monet);
+void add_report_command(Command& monet);
+
+} // namespace monet::cli

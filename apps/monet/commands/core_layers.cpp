@@ -1,0 +1,160 @@
+#include "commands/core_layers.hpp"
+
+#include "console.hpp"
+#include "pipeline.hpp"
+
+#include "monet/base/files.hpp"
+#include "monet/hardware/read_hardware.hpp"
+#include "monet/schedule/schedule.hpp"
+#include "monet/workload/views.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <filesystem>
+
+namespace monet::cli {
+
+namespace {
+
+/// ONNX files begin with the number of their first field.
+constexpr char kFirstOnnxByte = 0x08;
+
+bool is_yaml_workload(const std::string& path) {
+  const std::string extension = std::filesystem::path(path).extension().string();
+  if (extension == ".yaml" || extension == ".yml")
+    return true;
+  if (extension == ".onnx")
+    return false;
+  const std::string bytes = read_file(path);
+  return bytes.empty() || bytes.front() != kFirstOnnxByte;
+}
+
+void read_yaml(const CoreArguments& arguments, CoreInputs& inputs) {
+  if (arguments.network.batch || !arguments.network.dimensions.empty())
+    throw UsageError("--batch and --dim are for ONNX networks, not for YAML workloads");
+  inputs.layers = read_layers(arguments.workload);
+  inputs.network = std::filesystem::path(arguments.workload).stem().string();
+}
+
+void read_zigzag_network(const CoreArguments& arguments, CoreInputs& inputs) {
+  const Graph graph = read_network(arguments.workload, arguments.network.options());
+  NetworkLayers layers = zigzag_layers(graph);
+  inputs.layers = std::move(layers.layers);
+  inputs.skipped = std::move(layers.skipped);
+  inputs.network = graph.name;
+}
+
+/// Every operator of the network that the core can run, as our own schedules would put it there.
+void add_operators(const TrainingGraph& step, CoreInputs& inputs) {
+  for (std::size_t i = 0; i < step.graph.operators().size(); ++i) {
+    const Operator& op = step.graph.operators()[i];
+    if (!can_run(inputs.core(), op.nest.compute, op.op_type)) {
+      inputs.skipped.push_back({op.name, op.op_type});
+      continue;
+    }
+    Layer layer;
+    layer.name = op.name;
+    layer.op_type = op.op_type;
+    layer.problem = core_problem({OpId(i), CoreId(0)}, full_tile(op.nest), step, inputs.chip);
+    for (const Access& access : op.nest.operands)
+      layer.roles.push_back(access.role);
+    inputs.layers.push_back(std::move(layer));
+  }
+}
+
+std::optional<std::size_t> array_dim(const Core& core, const std::string& name,
+                                     const MappingEntry& entry, ProblemList& problems) {
+  for (std::size_t d = 0; d < core.array.size(); ++d) {
+    if (core.array[d].name == name)
+      return d;
+  }
+  problems.add(entry.where, fmt::format("the core has no array dimension '{}'", name));
+  return std::nullopt;
+}
+
+void link_memories(const MappingEntry& entry, const std::vector<std::string>& roles,
+                   CoreProblem& problem) {
+  for (std::size_t i = 0; i < problem.operands.size() && i < roles.size(); ++i) {
+    const auto link = entry.memory_operand_links.find(roles[i]);
+    if (link != entry.memory_operand_links.end())
+      problem.operands[i].memory = link->second;
+  }
+}
+
+/// Replaces the core's own dataflow. An array dimension that the entry names without loops stays
+/// unused: one iteration of no loop says so, where an empty list would leave it open.
+void set_dataflow(const MappingEntry& entry, Core& core, ProblemList& problems) {
+  core.dataflow.assign(core.array.size(), {});
+  for (const auto& [name, unrollings] : entry.spatial_mapping) {
+    const auto d = array_dim(core, name, entry, problems);
+    if (d)
+      core.dataflow[*d] = unrollings.empty() ? std::vector<Unrolling>{{"", 1}} : unrollings;
+  }
+}
+
+void set_hints(const MappingEntry& entry, const Core& core, CoreCostOptions& options,
+               ProblemList& problems) {
+  if (entry.spatial_mapping_hint.empty())
+    return;
+  options.spatial_hints.assign(core.array.size(), {});
+  for (const auto& [name, dims] : entry.spatial_mapping_hint) {
+    const auto d = array_dim(core, name, entry, problems);
+    if (d)
+      options.spatial_hints[*d] = dims;
+  }
+}
+
+} // namespace
+
+CoreInputs read_core_inputs(const CoreArguments& arguments) {
+  ProblemList problems;
+  CoreInputs inputs;
+  const bool yaml = is_yaml_workload(arguments.workload);
+  std::optional<Graph> network;
+  collecting(problems, [&] {
+    if (yaml)
+      read_yaml(arguments, inputs);
+    else if (arguments.model.is_zigzag())
+      read_zigzag_network(arguments, inputs);
+    else
+      network = read_network(arguments.workload, arguments.network.options());
+    return true;
+  });
+  auto core = collecting(problems, [&] { return read_core(arguments.hardware); });
+  if (!arguments.mapping.empty())
+    inputs.mapping = collecting(problems, [&] { return read_mapping(arguments.mapping); });
+  problems.throw_if_any();
+  inputs.chip.name = core->name;
+  inputs.chip.origin = arguments.hardware;
+  inputs.chip.cores.push_back(std::move(*core));
+  make_routes(inputs.chip);
+  if (network) {
+    inputs.network = network->name;
+    add_operators(fold_views(make_inference_graph(*network)), inputs);
+  }
+  return inputs;
+}
+
+CoreTask core_task(const Layer& layer, const CoreInputs& inputs, const CoreCostOptions& options,
+                   ProblemList& problems) {
+  CoreTask task{layer.problem, std::nullopt, options};
+  const MappingEntry* entry =
+      inputs.mapping ? inputs.mapping->find(layer.name, layer.op_type) : nullptr;
+  task.options.fixed_dataflow = !options.model.free_unrolling;
+  if (entry == nullptr)
+    return task;
+  link_memories(*entry, layer.roles, task.problem);
+  // ZigZag knows the mapping file only; for us the core's own dataflow stands where that is silent.
+  if (!entry->spatial_mapping.empty() || !options.model.free_unrolling) {
+    task.core = inputs.core();
+    set_dataflow(*entry, *task.core, problems);
+    task.options.fixed_dataflow = true;
+  }
+  set_hints(*entry, inputs.core(), task.options, problems);
+  for (const auto& [dim, size] : entry->temporal_ordering)
+    task.options.temporal_order.push_back({dim, size});
+  return task;
+}
+
+} // namespace monet::cli

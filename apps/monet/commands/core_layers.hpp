@@ -1,0 +1,53 @@
+// The layers that `monet core` costs, from a YAML workload or an ONNX network, and what a mapping
+// file says about each.
+#pragma once
+
+#include "options/model_options.hpp"
+#include "options/network_options.hpp"
+
+#include "monet/core_cost/layers.hpp"
+#include "monet/core_cost/mapping_file.hpp"
+#include "monet/hardware/chip.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace monet::cli {
+
+struct CoreArguments {
+  std::string hardware;
+  bool memories = false; ///< only what the hardware costs
+  std::string workload;
+  std::string mapping;
+  NetworkArguments network;
+  CostArguments cost;
+  ModelArguments model;
+  std::string json;
+};
+
+struct CoreInputs {
+  Chip chip; ///< the core alone: its memories, the outermost included, are all there is
+  std::string network;
+  std::vector<Layer> layers;
+  std::vector<SkippedOperator> skipped; ///< not for this core, or without cost in ZigZag
+  std::optional<MappingFile> mapping;
+
+  const Core& core() const { return chip.cores[0]; }
+};
+
+/// All files, or one InputError with the problems of all of them.
+CoreInputs read_core_inputs(const CoreArguments& arguments);
+
+/// What to solve for one layer.
+struct CoreTask {
+  CoreProblem problem;
+  std::optional<Core> core; ///< with the dataflow of the mapping file, where it gives one
+  CoreCostOptions options;
+};
+
+/// The layer with the entry of the mapping file that is for it.
+CoreTask core_task(const Layer& layer, const CoreInputs& inputs, const CoreCostOptions& options,
+                   ProblemList& problems);
+
+} // namespace monet::cli

@@ -1,0 +1,262 @@
+#include "commands/execute.hpp"
+
+#include "options/command_line.hpp"
+
+#include "monet/base/errors.hpp"
+#include "monet/base/files.hpp"
+#include "monet/base/npy.hpp"
+#include "monet/base/text.hpp"
+#include "monet/execute/execute.hpp"
+#include "monet/report/text.hpp"
+#include "monet/workload/onnx_weights.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+#include <filesystem>
+
+namespace monet::cli {
+
+namespace {
+
+double norm_of(const std::vector<double>& numbers) {
+  double sum = 0.0;
+  for (const double x : numbers)
+    sum += x * x;
+  return std::sqrt(sum);
+}
+
+/// JSON has no infinities: they are text.
+Json number(double value) {
+  return std::isfinite(value) ? Json(value) : Json(fmt::format("{}", value));
+}
+
+TensorId tensor_named(const Graph& graph, const std::string& name) {
+  const auto found = graph.find_tensor(name);
+  if (found && !graph.tensor(*found).producer)
+    return *found;
+  std::vector<std::string> names;
+  for (const Tensor& tensor : graph.tensors()) {
+    if (!tensor.producer)
+      names.push_back(tensor.name);
+  }
+  throw InputError({graph.origin, 0, 0, fmt::format("tensor '{}'", name)},
+                   found ? "is computed by the network; numbers cannot be given for it"
+                         : "does not exist, or is not needed in this step",
+                   nearest_name_hint(name, names));
+}
+
+class Numbers {
+public:
+  Numbers(Execution& execution, const TrainingGraph& step) : execution_(execution), step_(step) {}
+
+  void from_npy(const std::vector<std::string>& pairs) {
+    for (const std::string& pair : pairs) {
+      const std::size_t equals = pair.rfind('=');
+      if (equals == std::string::npos)
+        throw UsageError(fmt::format("--numbers: '{}' is not of the form TENSOR=FILE.npy", pair));
+      const std::string file = pair.substr(equals + 1);
+      const TensorId id = tensor_named(step_.graph, pair.substr(0, equals));
+      const Tensor& tensor = step_.graph.tensor(id);
+      const NpyArray array = read_npy(file);
+      if (array.shape != tensor.shape) {
+        throw InputError({file, 0, 0, ""}, fmt::format("has shape [{}], but '{}' has [{}]",
+                                                       fmt::join(array.shape, ", "), tensor.name,
+                                                       fmt::join(tensor.shape, ", ")));
+      }
+      execution_.set(id, array.numbers());
+      ++given;
+    }
+  }
+
+  void from_network(const std::string& path) {
+    const auto weights = read_onnx_weights(path);
+    for (std::size_t i = 0; i < step_.graph.tensors().size(); ++i) {
+      const TensorId id(i);
+      const Tensor& tensor = step_.graph.tensor(id);
+      const auto found = weights.find(tensor.name);
+      if (tensor.producer || execution_.has(id) || found == weights.end())
+        continue;
+      const auto set = [&](const auto& values) {
+        if (static_cast<std::int64_t>(values.size()) != element_count(tensor))
+          return;
+        execution_.set(id, std::vector<double>(values.begin(), values.end()));
+        ++stored;
+      };
+      std::visit(set, found->second);
+    }
+  }
+
+  void generate_rest(std::uint64_t seed) {
+    std::int64_t missing = 0;
+    for (std::size_t i = 0; i < step_.graph.tensors().size(); ++i) {
+      const Tensor& tensor = step_.graph.tensors()[i];
+      missing += !tensor.producer && !tensor.consumers.empty() && !execution_.has(TensorId(i));
+    }
+    fill(execution_, step_, seed);
+    generated = missing;
+  }
+
+  std::int64_t given = 0;
+  std::int64_t stored = 0;
+  std::int64_t generated = 0;
+
+private:
+  Execution& execution_;
+  const TrainingGraph& step_;
+};
+
+Json parameters_json(const TrainingGraph& step, const Execution& execution) {
+  Json rows = Json::array();
+  for (const ParameterRecord& record : step.parameters) {
+    const Tensor& weight = step.graph.tensor(record.weight);
+    rows.push_back({{"name", valid_utf8(weight.name)},
+                    {"shape", weight.shape},
+                    {"gradient_norm", number(norm_of(execution.get(record.gradient)))},
+                    {"updated_norm", number(norm_of(execution.get(record.updated)))}});
+  }
+  return rows;
+}
+
+Json outputs_json(const TrainingGraph& step, const Execution& execution) {
+  Json rows = Json::array();
+  for (const TensorId id : step.graph.outputs) {
+    const Tensor& tensor = step.graph.tensor(id);
+    if (tensor.alias_of || id == step.loss || !execution.has(id))
+      continue;
+    rows.push_back({{"name", valid_utf8(tensor.name)},
+                    {"shape", tensor.shape},
+                    {"norm", number(norm_of(execution.get(id)))}});
+  }
+  return rows;
+}
+
+double global_gradient_norm(const TrainingGraph& step, const Execution& execution) {
+  double sum = 0.0;
+  for (const ParameterRecord& record : step.parameters) {
+    const double norm = norm_of(execution.get(record.gradient));
+    sum += norm * norm;
+  }
+  return std::sqrt(sum);
+}
+
+/// Loss, outputs, gradients and updated tensors, one file each.
+void save_results(const TrainingGraph& step, const Execution& execution,
+                  const std::string& folder) {
+  std::filesystem::create_directories(folder);
+  std::vector<TensorId> wanted = step.graph.outputs;
+  for (const ParameterRecord& record : step.parameters)
+    wanted.push_back(record.gradient);
+  for (const TensorId id : wanted) {
+    if (!execution.has(id))
+      continue;
+    const Tensor& tensor = step.graph.tensor(id);
+    std::string name = valid_utf8(tensor.name);
+    for (char& c : name) {
+      if (c == '/' || c == '\\' || c == ':' || static_cast<unsigned char>(c) < ' ')
+        c = '_';
+    }
+    write_file_atomically(fmt::format("{}/{}.npy", folder, name),
+                          npy_bytes(tensor.shape, execution.get(id)));
+  }
+}
+
+} // namespace
+
+void ExecuteArguments::add_to(Command& command) {
+  command.add("--execute", &execute,
+              "Run the graph numerically; prints the loss and gradient norms");
+  command.add("--arithmetic", &arithmetic, "Arithmetic of --execute",
+              {.choices = {"fp64", "fp32"}, .needs = "--execute"});
+  command.add("--seed", &seed, "Seed of the numbers that --execute generates, and of its masks",
+              {.needs = "--execute"});
+  command.add("--steps", &steps, "Training steps that --execute takes, on the same batch",
+              {.range = Range{1, 1000000}, .needs = "--execute"});
+  command.add("--numbers", &numbers,
+              "Numbers of a weight, input or state for --execute; may be repeated",
+              {.type = "TENSOR=FILE.npy", .needs = "--execute"});
+  command.add("--save", &save, "Write outputs, gradients and updated tensors as .npy files",
+              {.type = "DIR", .needs = "--execute"});
+}
+
+Json execute_step(const TrainingGraph& step, const std::string& network,
+                  const ExecuteArguments& arguments, Session& session) {
+  ExecuteOptions options;
+  options.arithmetic = arguments.arithmetic == "fp32" ? Arithmetic::fp32 : Arithmetic::fp64;
+  options.seed = arguments.seed;
+  options.keep_all = false;
+  Execution execution(step.graph, options);
+  Numbers numbers(execution, step);
+  numbers.from_npy(arguments.numbers);
+  numbers.from_network(network);
+  numbers.generate_rest(arguments.seed);
+  Json steps = Json::array();
+  for (int i = 0; i < arguments.steps; ++i) {
+    session.progress.stage(fmt::format("execute step {} of {}", i + 1, arguments.steps));
+    if (i > 0)
+      execution.advance();
+    set_step_number(execution, step, i + 1);
+    execution.run();
+    Json row = Json::object();
+    if (step.loss)
+      row["loss"] = number(execution.get(*step.loss).at(0));
+    if (step.training)
+      row["gradient_norm"] = number(global_gradient_norm(step, execution));
+    steps.push_back(std::move(row));
+  }
+  if (!arguments.save.empty())
+    save_results(step, execution, arguments.save);
+  return {{"arithmetic", arguments.arithmetic},
+          {"seed", arguments.seed},
+          {"numbers",
+           {{"given", numbers.given},
+            {"from_network", numbers.stored},
+            {"generated", numbers.generated}}},
+          {"steps", std::move(steps)},
+          {"parameters", parameters_json(step, execution)},
+          {"outputs", outputs_json(step, execution)}};
+}
+
+std::string execution_table(const Json& execution) {
+  const auto text = [](const Json& value) {
+    return value.is_string() ? value.get<std::string>()
+                             : fmt::format("{:.6g}", value.get<double>());
+  };
+  const auto shape = [](const Json& value) {
+    return fmt::format("[{}]", fmt::join(value.get<std::vector<std::int64_t>>(), ", "));
+  };
+  const Json& numbers = execution.at("numbers");
+  std::string result = fmt::format(
+      "executed in {}: {} tensors given, {} from the network file, {} generated (seed {})\n\n",
+      execution.at("arithmetic").get<std::string>(), numbers.at("given").get<std::int64_t>(),
+      numbers.at("from_network").get<std::int64_t>(), numbers.at("generated").get<std::int64_t>(),
+      execution.at("seed").get<std::uint64_t>());
+  std::vector<std::vector<std::string>> steps{{"step", "loss", "gradient norm"}};
+  for (std::size_t i = 0; i < execution.at("steps").size(); ++i) {
+    const Json& row = execution.at("steps")[i];
+    steps.push_back({fmt::format("{}", i + 1), row.contains("loss") ? text(row["loss"]) : "",
+                     row.contains("gradient_norm") ? text(row["gradient_norm"]) : ""});
+  }
+  if (!execution.at("parameters").empty())
+    result += aligned_table(steps) + "\n";
+  std::vector<std::vector<std::string>> parameters{
+      {"parameter", "shape", "gradient norm", "norm after update"}};
+  for (const Json& row : execution.at("parameters")) {
+    parameters.push_back({printable(row.at("name").get_ref<const std::string&>()),
+                          shape(row.at("shape")), text(row.at("gradient_norm")),
+                          text(row.at("updated_norm"))});
+  }
+  if (parameters.size() > 1)
+    result += aligned_table(parameters);
+  std::vector<std::vector<std::string>> outputs{{"output", "shape", "norm"}};
+  for (const Json& row : execution.at("outputs")) {
+    outputs.push_back({printable(row.at("name").get_ref<const std::string&>()),
+                       shape(row.at("shape")), text(row.at("norm"))});
+  }
+  if (outputs.size() > 1)
+    result += aligned_table(outputs);
+  return result;
+}
+
+} // namespace monet::cli

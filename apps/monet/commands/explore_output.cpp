@@ -1,0 +1,150 @@
+// What monet explore writes: explore.json, the table, the report, and reports of designs.
+#include "commands/explore.hpp"
+#include "pipeline.hpp"
+
+#include "monet/base/errors.hpp"
+#include "monet/base/files.hpp"
+#include "monet/report/explore_result.hpp"
+
+#include <fmt/core.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace monet::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+/// What the space's evaluator models, of the hardware that was written.
+Experiment experiment_of(const Space& space, DesignId id, const std::string& hardware) {
+  Experiment experiment;
+  static_cast<StepSettings&>(experiment) = space.workload;
+  const auto& runs = space.workload.runs;
+  experiment.inference_only = std::find(runs.begin(), runs.end(), "training") == runs.end();
+  experiment.name = fmt::format("{}, design {}", space.name, id);
+  experiment.hardware = hardware;
+  return experiment;
+}
+
+/// Names of cores are the user's: each must be a name of a file in the folder.
+void write_hardware(const Space& space, DesignId id, const fs::path& folder) {
+  for (const auto& [name, text] : space.hardware_files(id)) {
+    if (fs::path(name).filename() != fs::path(name))
+      throw InputError({space.origin}, fmt::format("core '{}' cannot be the name of a file", name));
+    write_file_atomically((folder / name).string(), text);
+  }
+}
+
+/// Those asked for, and the best of each run in each objective of its fronts; in order of id.
+std::vector<DesignId> designs_to_report(const Space& space, const Json& exploration,
+                                        const std::vector<DesignId>& asked) {
+  std::set<DesignId> designs(asked.begin(), asked.end());
+  for (const FrontRequest& front : space.fronts) {
+    const Json& best = exploration.at("best").at(space.workload.runs.at(front.run));
+    for (const Objective objective : front.objectives) {
+      const auto found = best.find(name_of(objective));
+      if (found != best.end())
+        designs.insert(found->at("id").get<DesignId>());
+    }
+  }
+  return {designs.begin(), designs.end()};
+}
+
+/// The design modelled in full, as `monet run` would: its hardware files, result.json, report.html
+/// and trace.json in FOLDER/designs/<id>. InfeasibleError where it cannot run.
+void write_design(const Space& space, DesignId id, const std::string& folder, Session& session) {
+  const fs::path own = fs::path(folder) / "designs" / std::to_string(id);
+  make_folder(own.string());
+  write_hardware(space, id, own);
+  const Experiment experiment = experiment_of(space, id, (own / "system.yaml").string());
+  try {
+    const Model model = make_model(experiment, session);
+    write_result_and_report(own.string(), model.json(experiment.name));
+  } catch (const InfeasibleError& error) {
+    throw InfeasibleError(fmt::format("design {}: {}", id, error.what()));
+  }
+}
+
+Json exploration_json(const Exploration& exploration) {
+  Provenance provenance = provenance_of(exploration.space.files);
+  provenance.seed = exploration.strategy.seed;
+  ExplorationInfo info;
+  info.strategy = exploration.strategy.name;
+  info.seed = exploration.strategy.seed;
+  info.budget = exploration.strategy.budget;
+  info.ended_early = exploration.ended_early;
+  return explore_json(exploration.space, exploration.result, info, provenance);
+}
+
+/// Reports of designs; what is wrong with those that cannot run, which only those asked for may be.
+std::vector<std::string> write_designs(const ExploreArguments& arguments, const Space& space,
+                                       Json& json, Session& session) {
+  std::vector<std::string> problems;
+  Json reports = Json::array();
+  for (const DesignId id : designs_to_report(space, json, arguments.designs)) {
+    try {
+      write_design(space, id, arguments.folder, session);
+      reports.push_back(std::to_string(id));
+    } catch (const InfeasibleError& error) {
+      problems.emplace_back(error.what());
+    }
+  }
+  json["reports"] = std::move(reports);
+  return problems;
+}
+
+/// The exploration first, so that nothing that goes wrong with a design loses it.
+std::vector<std::string> write_folder(const ExploreArguments& arguments,
+                                      const Exploration& exploration, Json& json,
+                                      Session& session) {
+  make_folder(arguments.folder);
+  const auto write = [&] {
+    write_json(path_in(arguments.folder, "explore.json"), json);
+    write_file_atomically(path_in(arguments.folder, "report.html"), report_html(json));
+  };
+  write();
+  if (exploration.result.interrupted)
+    return {};
+  std::vector<std::string> problems = write_designs(arguments, exploration.space, json, session);
+  session.progress.stage("write results");
+  write();
+  return problems;
+}
+
+} // namespace
+
+void check_designs(const Space& space, const std::vector<DesignId>& asked) {
+  ProblemList problems;
+  for (const DesignId id : asked) {
+    if (id >= space.size()) {
+      problems.add({space.origin},
+                   fmt::format("has no design {}: the last is {}", id, space.size() - 1));
+    } else if (const std::string broken = space.broken_constraint(id); !broken.empty()) {
+      problems.add({space.origin},
+                   fmt::format("the constraint '{}' excludes design {}", broken, id));
+    }
+  }
+  problems.throw_if_any();
+}
+
+void write_exploration(const ExploreArguments& arguments, const Exploration& exploration,
+                       Session& session) {
+  Json json = exploration_json(exploration);
+  std::vector<std::string> problems;
+  if (!arguments.folder.empty())
+    problems = write_folder(arguments, exploration, json, session);
+  std::string text = exploration_table(json);
+  if (!arguments.folder.empty())
+    text += fmt::format("\nreport: {}\n", path_in(arguments.folder, "report.html"));
+  write_output(arguments.json, json, text);
+  if (!problems.empty())
+    throw InfeasibleError(fmt::format("{}", fmt::join(problems, "\n")));
+}
+
+} // namespace monet::cli

@@ -1,0 +1,318 @@
+// monet graph: the training graph of a network, its statistics, and its export as ONNX.
+#include "commands/commands.hpp"
+#include "commands/execute.hpp"
+#include "options/network_options.hpp"
+#include "pipeline.hpp"
+
+#include "monet/base/files.hpp"
+#include "monet/base/text.hpp"
+#include "monet/report/graph_svg.hpp"
+#include "monet/report/operator_table.hpp"
+#include "monet/report/text.hpp"
+#include "monet/training/explain.hpp"
+#include "monet/training/liveness.hpp"
+#include "monet/workload/foreign.hpp"
+#include "monet/workload/onnx_writer.hpp"
+#include "monet/workload/views.hpp"
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include <map>
+#include <memory>
+
+namespace monet::cli {
+
+namespace {
+
+constexpr std::int64_t kAddressGranule = 64; // bytes that addresses are multiples of
+
+struct GraphArguments {
+  std::string network;
+  std::string training;
+  bool inference = false;
+  bool operators = false;
+  NetworkArguments options;
+  ExecuteArguments execute;
+  std::string output;
+  std::string picture;
+  bool in_place = false;
+  std::string json;
+};
+
+std::string phase_of(const Operator& op) {
+  return std::string(monet::name_of(op.phase));
+}
+
+Json operators_json(const Graph& graph) {
+  std::map<std::pair<Phase, std::string>, std::int64_t> counts;
+  for (const Operator& op : graph.operators())
+    ++counts[{op.phase, op.op_type}];
+  Json json = Json::object();
+  for (const auto& [key, count] : counts) {
+    json[std::string(monet::name_of(key.first))][valid_utf8(key.second)] = count;
+  }
+  return json;
+}
+
+/// Bytes of all tensors by owner, each storage once.
+Json tensor_bytes_json(const TrainingGraph& folded) {
+  std::array<std::int64_t, kMemoryOwners> bytes{};
+  const std::vector<Tensor>& tensors = folded.graph.tensors();
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const Tensor& tensor = tensors[i];
+    const bool used = tensor.producer || !tensor.consumers.empty();
+    if (used && !tensor.alias_of) {
+      bytes[static_cast<std::size_t>(folded.owner.at(i))] += bytes_of(size_of(tensor));
+    }
+  }
+  Json json = Json::object();
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    json[std::string(monet::name_of(static_cast<MemoryOwner>(i))) + "_bytes"] = bytes[i];
+  }
+  return json;
+}
+
+Json stored_json(const TrainingGraph& folded) {
+  Json stored = Json::array();
+  for (const TensorId id : folded.stored_activations) {
+    const Tensor& tensor = folded.graph.tensor(id);
+    const std::int64_t bytes = bytes_of(size_of(tensor));
+    stored.push_back({{"name", valid_utf8(tensor.name)}, {"bytes", bytes}});
+  }
+  return stored;
+}
+
+Json live_json(const LiveBytes& live) {
+  Json json = Json::object();
+  for (std::size_t i = 0; i < live.size(); ++i)
+    json[std::string(monet::name_of(static_cast<MemoryOwner>(i))) + "_bytes"] = live[i];
+  return json;
+}
+
+/// Live memory with the operators run in order, and addresses for all that is not permanent.
+Json graph_memory_json(const TrainingGraph& folded, bool reuse_operands) {
+  const Liveness liveness = find_liveness(folded, {reuse_operands});
+  AllocationOptions effort;
+  effort.max_work = 50'000'000;
+  const AddressPlan plan = plan_addresses(liveness, kAddressGranule, effort);
+  Json operators = Json::array();
+  for (std::size_t i = 0; i < liveness.live.size(); ++i) {
+    operators.push_back({{"name", valid_utf8(folded.graph.op(OpId(i)).name)},
+                         {"live", live_json(liveness.live[i])}});
+  }
+  Json json = {{"peak_bytes", 0}, {"peak_operator", ""}, {"peak", live_json({})}};
+  if (!liveness.live.empty()) {
+    const LiveBytes& peak = liveness.live[liveness.peak];
+    json = {{"peak_bytes", total(peak)},
+            {"peak_operator", valid_utf8(folded.graph.op(OpId(liveness.peak)).name)},
+            {"peak", live_json(peak)}};
+  }
+  json["arena_bytes"] = plan.arena_bytes;
+  json["arena_bound_bytes"] = plan.bound_bytes;
+  json["arena_proven"] = plan.proven;
+  json["arena_granule_bytes"] = kAddressGranule;
+  json["operators"] = std::move(operators);
+  return json;
+}
+
+Json statistics_json(const TrainingGraph& step, const TrainingGraph& folded, bool reuse_operands,
+                     const Provenance& provenance) {
+  const MacSplit macs_of = count_macs(step.graph);
+  Json stored = stored_json(folded);
+  Json layers = Json::array();
+  for (const Operator& op : step.graph.operators()) {
+    layers.push_back({{"name", valid_utf8(op.name)},
+                      {"op_type", valid_utf8(op.op_type)},
+                      {"phase", phase_of(op)},
+                      {"macs", macs(op.nest)}});
+  }
+  Json macs_json = {{"forward", macs_of.forward},
+                    {"backward_input", macs_of.backward_input},
+                    {"backward_weight", macs_of.backward_weight}};
+  if (macs_of.update != 0) // an optimiser with products
+    macs_json["update"] = macs_of.update;
+  macs_json["total"] =
+      macs_of.forward + macs_of.backward_input + macs_of.backward_weight + macs_of.update;
+  return {{"schema_version", 1},
+          {"name", valid_utf8(step.graph.name)},
+          {"kind", step.training ? "training" : "inference"},
+          {"parameters", parameter_count(step.graph)},
+          {"trained_parameters", trained_count(step)},
+          {"macs", std::move(macs_json)},
+          {"operators", operators_json(step.graph)},
+          {"tensor_bytes", tensor_bytes_json(folded)},
+          {"stored_activations_bytes", folded.stored_bytes},
+          {"stored_activations", std::move(stored)},
+          {"memory", graph_memory_json(folded, reuse_operands)},
+          {"layers", std::move(layers)},
+          {"provenance", provenance_json(provenance)}};
+}
+
+void add_memory_rows(const Json& memory, std::vector<std::vector<std::string>>& rows) {
+  const auto bytes = [&](const char* key) {
+    return human_bytes(memory.at(key).get<std::int64_t>());
+  };
+  rows.push_back({"peak of live memory", bytes("peak_bytes")});
+  for (const auto& [key, value] : memory.at("peak").items())
+    rows.push_back(
+        {"  " + key.substr(0, key.rfind("_bytes")), human_bytes(value.get<std::int64_t>())});
+  rows.push_back({"  at", printable(memory.at("peak_operator").get_ref<const std::string&>())});
+  rows.push_back(
+      {"arena without parameters and states",
+       memory.at("arena_bytes") == memory.at("arena_bound_bytes")
+           ? bytes("arena_bytes") + ", the least possible"
+           : fmt::format("{}, at least {}", bytes("arena_bytes"), bytes("arena_bound_bytes"))});
+}
+
+std::string statistics_table(const Json& json) {
+  const auto count = [](const Json& value) { return group_digits(value.get<std::int64_t>()); };
+  std::vector<std::vector<std::string>> rows{{"", ""}};
+  rows.push_back({"parameters", count(json.at("parameters"))});
+  if (json.at("trained_parameters") != json.at("parameters"))
+    rows.push_back({"trained parameters", count(json.at("trained_parameters"))});
+  for (const auto& [key, value] : json.at("macs").items())
+    rows.push_back({"MACs " + key, count(value)});
+  for (const auto& [key, value] : json.at("tensor_bytes").items()) {
+    rows.push_back(
+        {"bytes of " + key.substr(0, key.rfind("_bytes")), human_bytes(value.get<std::int64_t>())});
+  }
+  rows.push_back({"stored activations",
+                  fmt::format("{} in {} tensors",
+                              human_bytes(json.at("stored_activations_bytes").get<std::int64_t>()),
+                              json.at("stored_activations").size())});
+  add_memory_rows(json.at("memory"), rows);
+  rows[0] = {printable(json.at("name").get_ref<const std::string&>()),
+             json.at("kind").get<std::string>()};
+  std::string text = aligned_table(rows) + "\n";
+
+  std::vector<std::vector<std::string>> operators{{"operators", "phase", "count"}};
+  for (const auto& [phase, types] : json.at("operators").items()) {
+    for (const auto& [type, number] : types.items()) {
+      operators.push_back({printable(type), phase, count(number)});
+    }
+  }
+  return text + aligned_table(operators);
+}
+
+std::string_view name_of(GradientOf of) {
+  return of == GradientOf::weight ? "ConvGradWeight" : "ConvGradInput";
+}
+
+/// Of a network that is a training step already: what was recognised, what was not, and why.
+Json foreign_json(const ForeignReport& report) {
+  Json recognised = Json::array();
+  for (const RecognisedGradient& gradient : report.recognised) {
+    recognised.push_back({{"node", valid_utf8(gradient.node)},
+                          {"as", name_of(gradient.of)},
+                          {"replaces_nodes", gradient.replaced},
+                          {"proven_equal", gradient.deviation.empty()},
+                          {"deviation", gradient.deviation}});
+  }
+  Json kept = Json::array();
+  for (const KeptOperator& op : report.kept)
+    kept.push_back({{"node", valid_utf8(op.node)}, {"why", valid_utf8(op.why)}});
+  return {{"recognised", std::move(recognised)}, {"costed_as_they_stand", std::move(kept)}};
+}
+
+std::string foreign_table(const ForeignReport& report) {
+  std::map<std::pair<std::string, std::string>, std::pair<int, int>> counts; // gradients, nodes
+  for (const RecognisedGradient& gradient : report.recognised) {
+    const std::string how =
+        gradient.deviation.empty() ? "proven equal" : "meant, but: " + gradient.deviation;
+    auto& [gradients, nodes] = counts[{std::string(name_of(gradient.of)), how}];
+    ++gradients;
+    nodes += gradient.replaced;
+  }
+  std::vector<std::vector<std::string>> rows{{"recognised", "count", "nodes", "how"}};
+  for (const auto& [key, count] : counts)
+    rows.push_back({key.first, group_digits(count.first), group_digits(count.second), key.second});
+  std::string text = "\n" + aligned_table(rows);
+  for (const KeptOperator& op : report.kept)
+    text += fmt::format("costed as it stands: {}: {}\n", printable(op.node), printable(op.why));
+  return text;
+}
+
+int run_graph(const GraphArguments& arguments, Session& session) {
+  if (arguments.operators) {
+    print_result(operator_table());
+    return kExitOk;
+  }
+  std::vector<std::string> files{arguments.network};
+  if (!arguments.training.empty())
+    files.push_back(arguments.training);
+  ProblemList problems;
+  session.progress.stage("read files");
+  const auto options = collecting(problems, [&] {
+    return arguments.training.empty() ? TrainingOptions{}
+                                      : load_training_options(arguments.training);
+  });
+  OnnxReadOptions reading = arguments.options.options();
+  if (options && !arguments.inference)
+    explain_for(reading, *options);
+  const auto network =
+      collecting(problems, [&] { return read_network(arguments.network, reading); });
+  problems.throw_if_any();
+
+  ForeignReport foreign; // at --inference the operators of a file are taken as they stand
+  const Graph graph =
+      arguments.inference ? *network : recognise(*network, !arguments.training.empty(), foreign);
+  const auto check = [](const TrainingGraph& made) { verify(made); };
+  const TrainingGraph step = session.stage(
+      "graph",
+      [&] {
+        return arguments.inference || foreign.is_training_step
+                   ? make_inference_graph(graph, options->precision)
+                   : make_training_graph(graph, *options);
+      },
+      check);
+  const TrainingGraph folded = session.stage(
+      "fold views", [&] { return fold_views(step); }, check);
+  Json statistics = statistics_json(step, folded, arguments.in_place, provenance_of(files));
+  if (arguments.execute.execute) {
+    statistics["execution"] = execute_step(step, arguments.network, arguments.execute, session);
+  }
+  if (foreign.is_training_step) {
+    statistics["kind"] = "training step of the file";
+    statistics["foreign"] = foreign_json(foreign);
+  }
+  if (!arguments.output.empty())
+    write_file_atomically(arguments.output, write_onnx(step.graph));
+  if (!arguments.picture.empty())
+    write_file_atomically(arguments.picture, graph_svg(folded));
+  write_output(
+      arguments.json, statistics,
+      statistics_table(statistics) + (foreign.is_training_step ? foreign_table(foreign) : "") +
+          (arguments.execute.execute ? "\n" + execution_table(statistics["execution"]) : ""));
+  return kExitOk;
+}
+
+} // namespace
+
+void add_graph_command(Command& monet) {
+  auto arguments = std::make_shared<GraphArguments>();
+  Command& command = monet.add_command("graph", "Makes the training graph of a network");
+  command.add("network", &arguments->network, "Network", {.type = "NET.onnx"});
+  command.add("--operators", &arguments->operators,
+              "List the supported operators as Markdown instead");
+  command.add("--training", &arguments->training, "Options of the training step",
+              {.type = "T.yaml"});
+  command.add("--inference", &arguments->inference, "The forward pass alone",
+              {.excludes = "--training"});
+  arguments->options.add_to(command);
+  command.add("-o,--output", &arguments->output, "Write the graph as ONNX", {.type = "OUT.onnx"});
+  command.add("--in-place", &arguments->in_place,
+              "Let element-wise operators write over operands that nobody reads any more");
+  command.add("--svg", &arguments->picture, "Draw the graph", {.type = "OUT.svg"});
+  command.add("--json", &arguments->json, "Write the statistics as JSON; - for standard output",
+              {.type = "FILE"});
+  arguments->execute.add_to(command);
+  command.footer =
+      "Example: monet graph data/workload/resnet18_cifar.onnx --batch 4 -o training.onnx";
+  command.missing = [arguments] {
+    return arguments->operators || !arguments->network.empty() ? "" : "network";
+  };
+  command.action = [arguments](Session& session) { return run_graph(*arguments, session); };
+}
+
+} // namespace monet::cli

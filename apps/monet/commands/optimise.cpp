@@ -1,0 +1,26 @@
+// monet optimise: searches, each with the best it found, a bound that nothing beats, and the gap.
+#include "commands/optimise.hpp"
+
+namespace monet::cli {
+
+void add_optimise_command(Command& monet) {
+  Command& command = monet.add_command(
+      "optimise",
+      "Searches for better ways to run a step, and bounds how much better any could be");
+  add_optimise_allocation(command);
+  add_optimise_fusion(command);
+  add_optimise_checkpointing(command);
+  add_optimise_joint(command);
+  for (Command& search : command.commands) {
+    search.action = [action = search.action](Session& session) {
+      session.context.stop = nullptr; // Ctrl-C ends the search, not what leads up to it
+      return action(session);
+    };
+  }
+  command.footer =
+      "Ctrl-C and --time-limit end a search with the best so far and its gap.\n"
+      "Example: monet optimise fusion --hardware data/hardware/tpu_like_quad_core.yaml "
+      "--workload data/workload/resnet18_cifar.onnx --batch 1";
+}
+
+} // namespace monet::cli

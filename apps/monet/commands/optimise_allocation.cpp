@@ -1,0 +1,140 @@
+// monet optimise allocation: which cores run which operator.
+#include "commands/optimise.hpp"
+
+#include "monet/base/files.hpp"
+#include "monet/optimise/allocation.hpp"
+#include "monet/report/optimise_result.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <memory>
+
+namespace monet::cli {
+
+namespace {
+
+struct AllocationArguments {
+  OptimiseArguments common;
+  std::string objective = "latency";
+  std::size_t evaluations = AllocationSearchOptions{}.evaluations;
+  std::size_t population = AllocationSearchOptions{}.population;
+  std::size_t generations = 0;
+  std::size_t random = 0;
+  std::string mapping_out;
+
+  /// What the best is picked by; of a front, latency.
+  Objective picked() const { return objective_named(objective).value_or(Objective::latency); }
+  AllocationSearchOptions options() const {
+    AllocationSearchOptions options;
+    options.objective = picked();
+    options.front = objective == "front";
+    options.evaluations = evaluations;
+    options.population = population;
+    options.generations = generations;
+    return options;
+  }
+};
+
+class AllocationRun {
+public:
+  AllocationRun(const AllocationArguments& arguments, const SearchInputs& inputs, Session& session)
+      : arguments_(arguments), inputs_(inputs), session_(session), step_(inputs.step),
+        chip_(inputs.files.chip),
+        evaluator_(step_, chip_, inputs.tiling_options(), inputs.schedule_options(1)) {
+  } // plans are evaluated side by side
+
+  int run() {
+    const SearchControl control = search_control(arguments_.common, session_);
+    found_.result = session_.stage(
+        "search", [&] { return search_allocation(evaluator_, arguments_.options(), control); },
+        [&](const AllocationResult& result) { check(result); });
+    if (arguments_.random > 0 && !control.interrupted())
+      found_.random =
+          best_random_allocation(evaluator_, arguments_.picked(), arguments_.random, control);
+    const AllocationResult& result = found_.result;
+    const ModelledStep before = modelled(result.automatic);
+    const ModelledStep best = modelled(result.best);
+    found_.plans = evaluator_.plans();
+    found_.automatic = before.figures;
+    found_.best = best.figures;
+    found_.random_plans = arguments_.random;
+    found_.allocation = evaluator_.allocation(result.best.plan);
+    found_.front = arguments_.objective == "front";
+    Json json = allocation_json({"allocation", inputs_.experiment.name, arguments_.objective,
+                                 result.certificate, session_.progress.seconds()},
+                                found_, step_.graph, chip_);
+    json["provenance"] = search_provenance(inputs_, arguments_.common);
+    write_search_report(arguments_.common, inputs_, json,
+                        {result_of(step_, before), result_of(step_, best)});
+    write_mapping();
+    return finish_search(arguments_.common, json, allocation_table(json, found_),
+                         result.certificate, session_);
+  }
+
+private:
+  /// The best is what it is said to be, and no better than the bound.
+  void check(const AllocationResult& result) const {
+    const CoreAllocation allocation = evaluator_.allocation(result.best.plan);
+    StepOptions options{inputs_.tiling_options(), inputs_.schedule_options(1), {}};
+    options.tiling.allocation = &allocation;
+    check_answer(inputs_, step_, options, result.best.figures, result.certificate);
+  }
+
+  ModelledStep modelled(const AllocationPoint& point) {
+    if (point.figures.feasible)
+      return evaluator_.model(point.plan);
+    return {evaluator_.tiles(point.plan), {}, point.figures};
+  }
+
+  void write_mapping() const {
+    if (arguments_.mapping_out.empty())
+      return;
+    const MappingFile* base = inputs_.files.mapping ? &*inputs_.files.mapping : nullptr;
+    write_file_atomically(arguments_.mapping_out,
+                          mapping_text(mapping_of(found_.allocation, step_.graph, base)));
+  }
+
+  const AllocationArguments& arguments_;
+  const SearchInputs& inputs_;
+  Session& session_;
+  const TrainingGraph& step_;
+  const Chip& chip_;
+  AllocationEvaluator evaluator_;
+  AllocationOutcome found_;
+};
+
+void add_allocation_options(Command& command, AllocationArguments& own) {
+  command.add("--objective", &own.objective, "What is minimised",
+              {.choices = {"latency", "energy", "edp", "memory", "front"}});
+  command.add("--evaluations", &own.evaluations,
+              "Allocations that are scheduled at most, where the space is not searched whole",
+              {.range = Range{1, 100000000}});
+  command.add("--population", &own.population, "Of NSGA-II", {.range = Range{2, 100000}});
+  command.add("--generations", &own.generations,
+              "Of NSGA-II; 0: as many as take their share of the evaluations",
+              {.range = Range{0, 1000000}});
+  command.add("--random", &own.random,
+              "Afterwards, compare with the best of so many random allocations",
+              {.range = Range{0, 100000000}, .hides_default = true});
+  command.add("--mapping-out", &own.mapping_out,
+              "Write the best as a mapping file that monet schedule takes", {.type = "MAP.yaml"});
+}
+
+} // namespace
+
+void add_optimise_allocation(Command& optimise) {
+  auto arguments = std::make_shared<AllocationArguments>();
+  Command& command =
+      optimise.add_command("allocation", "Which cores run each operator, and in how many parts");
+  arguments->common.add_to(command);
+  add_allocation_options(command, *arguments);
+  command.footer =
+      "Example: monet optimise allocation --hardware data/hardware/tpu_like_quad_core.yaml "
+      "--workload data/workload/resnet18_cifar.onnx --batch 1";
+  command.action = [arguments](Session& session) -> int {
+    const SearchInputs inputs = prepare(arguments->common, arguments->objective, session);
+    return AllocationRun(*arguments, inputs, session).run();
+  };
+}
+
+} // namespace monet::cli

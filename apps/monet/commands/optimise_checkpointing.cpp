@@ -1,0 +1,310 @@
+// monet optimise checkpointing: which stored activations are made again.
+#include "commands/optimise.hpp"
+#include "options/memory_budget.hpp"
+
+#include "monet/base/errors.hpp"
+#include "monet/base/files.hpp"
+#include "monet/base/text.hpp"
+#include "monet/report/optimise_result.hpp"
+#include "monet/schedule/schedule.hpp"
+#include "monet/training/insert_recompute.hpp"
+#include "monet/workload/onnx_writer.hpp"
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <memory>
+
+namespace monet::cli {
+
+namespace {
+
+struct CheckpointingCommand {
+  OptimiseArguments common;
+  CheckpointingArguments own;
+};
+
+double seconds_now() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration<double>(now).count();
+}
+
+/// A step is trained, by the usual options if none are given; what is pinned is stored. A plan is
+/// an order, which the scheduler keeps to unless it is told otherwise.
+void adapt(const CheckpointingArguments& own, bool in_order, Experiment& experiment) {
+  if (in_order && experiment.priority == Priority::latency)
+    experiment.priority = Priority::order;
+  if (!experiment.training)
+    experiment.training.emplace();
+  StorageOptions& options = experiment.training->storage;
+  options.keep.insert(options.keep.end(), own.keep.begin(), own.keep.end());
+  options.recompute.insert(options.recompute.end(), own.recompute.begin(), own.recompute.end());
+}
+
+/// What the patterns of `keep` name, as the folded step has it: a view is what it views.
+std::vector<TensorId> pinned_tensors(const SearchInputs& inputs) {
+  std::vector<TensorId> pinned;
+  const Graph& views = inputs.graph.graph;
+  for (const std::string& pattern : inputs.experiment.training->storage.keep) {
+    for (std::size_t t = 0; t < views.tensors().size(); ++t) {
+      if (!glob_match(pattern, views.tensors()[t].name))
+        continue;
+      TensorId at{t};
+      auto folded = inputs.step.graph.find_tensor(views.tensor(at).name);
+      while (!folded && views.tensor(at).producer) {
+        at = *views.op(*views.tensor(at).producer).inputs.at(0);
+        folded = inputs.step.graph.find_tensor(views.tensor(at).name);
+      }
+      if (folded)
+        pinned.push_back(*folded);
+    }
+  }
+  return pinned;
+}
+
+ModelledStep modelled(const TrainingGraph& step, const SearchInputs& inputs, TilingMode mode,
+                      CoreCostCache& costs, Session& session) {
+  StepOptions options;
+  if (inputs.files.mapping)
+    options.tiling.mapping = &*inputs.files.mapping;
+  options.tiling.mode = mode;
+  options.tiling.halo = inputs.experiment.halo;
+  options.schedule = schedule_options(inputs.experiment, session.context.jobs);
+  return model_step(step, inputs.files.chip, options, {costs, &session.context});
+}
+
+class Checkpointing {
+public:
+  Checkpointing(const CheckpointingCommand& arguments, const SearchInputs& inputs, Session& session)
+      : arguments_(arguments), own_(arguments.own), inputs_(inputs), session_(session) {}
+
+  int run() {
+    prepare_space();
+    const SearchControl control = search_control(arguments_.common, session_);
+    search(control);
+    if (own_.method == "genetic")
+      search_genetic(control);
+    choose();
+    write_graph();
+    return write();
+  }
+
+private:
+  void prepare_space() {
+    session_.progress.stage("schedule layer by layer");
+    before_.push_back(
+        modelled(inputs_.step, inputs_, TilingMode::layer_by_layer, core_costs_, session_));
+    const OperatorCosts costs = operator_costs(before_[0].timeline, inputs_.step);
+    outcome_.objective = own_.objective;
+    outcome_.method = own_.method;
+    outcome_.memory = own_.memory == "stored" ? CheckpointMemory::stored : CheckpointMemory::peak;
+    const auto& first = outcome_.energy() ? costs.energy : costs.cycles;
+    const auto& other = outcome_.energy() ? costs.cycles : costs.energy;
+    space_ = checkpoint_space(inputs_.step, first, pinned_tensors(inputs_));
+    second_.assign(1, 0); // the data
+    second_.insert(second_.end(), other.begin(), other.end());
+    outcome_.base = evaluate(space_, store_everything(space_.problem), second_);
+    outcome_.least_possible = least_memory(space_, outcome_.memory);
+  }
+
+  /// Falling budgets.
+  std::vector<std::int64_t> budgets() const {
+    const std::int64_t whole = outcome_.base.memory(outcome_.memory);
+    if (!own_.sweep)
+      return {own_.budget.empty() ? whole : parse_budget(own_.budget, whole, "--budget")};
+    std::int64_t least = std::min(whole, outcome_.least_possible);
+    if (!own_.least.empty())
+      least = std::min(whole, parse_budget(own_.least, whole, "--least"));
+    std::vector<std::int64_t> list;
+    for (int i = 0; i <= own_.steps; ++i) {
+      const double share = static_cast<double>(i) / own_.steps;
+      list.push_back(whole - static_cast<std::int64_t>(share * static_cast<double>(whole - least)));
+    }
+    return list;
+  }
+
+  void search(const SearchControl& control) {
+    CheckpointOptions options;
+    options.memory = outcome_.memory;
+    if (own_.method == "heuristics")
+      options.method = CheckpointMethod::heuristics;
+    if (own_.method == "chain")
+      options.method = CheckpointMethod::chain;
+    if (own_.method == "genetic")
+      options.method = CheckpointMethod::genetic;
+    options.genetic = {own_.population, own_.generations};
+    const bool to_the_least = own_.sweep && own_.least.empty() && own_.method == "automatic";
+    outcome_.rows = session_.stage("search", [&] {
+      return checkpoint_rows(space_, second_, budgets(), options, to_the_least, control);
+    });
+  }
+
+  void search_genetic(const SearchControl& control) {
+    double begin = seconds_now();
+    outcome_.genetic = genetic_checkpoints(space_, second_, outcome_.memory,
+                                           {own_.population, own_.generations}, control);
+    outcome_.genetic_seconds = seconds_now() - begin;
+    begin = seconds_now();
+    outcome_.dominating = dominate(space_, second_, outcome_.genetic, outcome_.memory, control);
+    outcome_.dominating_seconds = seconds_now() - begin;
+  }
+
+  /// The tightest budget that has a plan; an answer for none is an error unless cut short.
+  void choose() {
+    for (std::size_t i = 0; i < outcome_.rows.size(); ++i) {
+      if (outcome_.rows[i].point)
+        outcome_.chosen = i;
+    }
+    const CheckpointRow& last = outcome_.rows.back();
+    if (own_.sweep || last.point || last.result.interrupted)
+      return;
+    const std::string what = own_.memory == "stored" ? "carry into the backward part" : "peak at";
+    throw InfeasibleError(
+        last.result.infeasible
+            ? fmt::format("no plan can {} {} bytes or less: {} bytes are the least that are proven "
+                          "to be needed",
+                          what, last.budget, std::max(outcome_.least_possible, last.budget + 1))
+            : fmt::format("no plan was found to {} {} bytes or less; whether there is one is open",
+                          what, last.budget));
+  }
+
+  const RecomputePlan* plan() const {
+    return outcome_.chosen ? &outcome_.rows[*outcome_.chosen].point->plan : nullptr;
+  }
+
+  /// The step with the chosen plan, with its views for export and without them for everything else.
+  void write_graph() {
+    if (!plan())
+      return;
+    const std::vector<OpId> runs = runs_of(*plan());
+    after_ = with_recomputation(inputs_.step, runs);
+    verify(*after_);
+    if (!own_.output.empty() || !arguments_.common.report.empty())
+      export_ = with_recomputation(inputs_.graph, inputs_.step, runs);
+    if (!own_.output.empty())
+      write_file_atomically(own_.output, write_onnx(export_->graph));
+  }
+
+  /// The chosen plan in the real scheduler.
+  Json compare() {
+    session_.progress.stage("schedule the plan");
+    Json rows = Json::array();
+    std::vector<TilingMode> modes{TilingMode::layer_by_layer};
+    if (inputs_.experiment.mode == TilingMode::fused)
+      modes.push_back(TilingMode::fused);
+    for (const TilingMode mode : modes) {
+      const std::string name = mode == TilingMode::fused ? ", fused" : "";
+      if (mode == TilingMode::fused)
+        before_.push_back(modelled(inputs_.step, inputs_, mode, core_costs_, session_));
+      rows.push_back(figures_json("everything kept" + name, before_.back().figures));
+      if (!after_)
+        continue;
+      scheduled_.push_back(modelled(*after_, inputs_, mode, core_costs_, session_));
+      rows.push_back(figures_json("recomputed" + name, scheduled_.back().figures));
+    }
+    return rows;
+  }
+
+  int write() {
+    const Certificate found = outcome_.certificate();
+    Json json = checkpoint_json({"checkpointing", inputs_.experiment.name, own_.objective, found,
+                                 session_.progress.seconds()},
+                                outcome_, space_, inputs_.step);
+    const Json compared = compare();
+    json["compared"] = compared;
+    json["memory"] = Json::array({live_memory_json("before", inputs_.step)});
+    if (after_)
+      json["memory"].push_back(live_memory_json("after", *after_));
+    json["seconds"] = session_.progress.seconds();
+    json["provenance"] = search_provenance(inputs_, arguments_.common);
+    if (after_)
+      write_search_report(arguments_.common, inputs_, json,
+                          {result_of(inputs_.step, before_.back()),
+                           result_of(*after_, scheduled_.back()),
+                           export_ ? &export_->graph : nullptr});
+    return finish_search(arguments_.common, json, checkpoint_table(outcome_, compared), found,
+                         session_);
+  }
+
+  const CheckpointingCommand& arguments_;
+  const CheckpointingArguments& own_;
+  const SearchInputs& inputs_;
+  Session& session_;
+  CoreCostCache core_costs_;
+  std::vector<ModelledStep> before_, scheduled_; ///< layer by layer, and fused if wanted
+  CheckpointSpace space_;
+  std::vector<std::int64_t> second_; ///< the other cost, per operator of the space
+  CheckpointOutcome outcome_;
+  std::optional<TrainingGraph> after_, export_;
+};
+
+void add_checkpointing_options(Command& command, CheckpointingArguments& own) {
+  command.add("--log", &own.log, "Operator log in place of a step", {.type = "LOG"});
+  command.add("--budget", &own.budget,
+              "Memory that may be used: bytes, MiB, or a percentage of what is used when "
+              "everything is kept",
+              {.type = "BUDGET"});
+  command.add("--sweep", &own.sweep, "A front of budgets instead of one");
+  command.add("--steps", &own.steps, "Budgets of a sweep beside 100 %", {.range = Range{1, 1000}});
+  command.add("--least", &own.least,
+              "Last budget of a sweep; without it, what is proven to be needed",
+              {.type = "BUDGET"});
+  command.add("--memory", &own.memory,
+              "What is limited: the peak of live bytes, or the activations stored for the "
+              "backward part",
+              {.choices = {"peak", "stored"}});
+  command.add("--objective", &own.objective, "What recomputation costs",
+              {.choices = {"latency", "energy"}});
+  command.add("--method", &own.method,
+              "The best we have with a bound, what others use, dynamic programming over a chain "
+              "of blocks, or the original's NSGA-II next to what dominates it. With --log also our "
+              "search alone or one of the heuristics",
+              {.choices = {"automatic", "heuristics", "chain", "genetic", "search", "sqrt",
+                           "greedy", "dtr", "dtr-local", "msps", "lru", "largest"}});
+  command.add("--population", &own.population, "Of NSGA-II", {.range = Range{2, 100000}});
+  command.add("--generations", &own.generations, "Of NSGA-II", {.range = Range{0, 1000000}});
+  command.add("--keep", &own.keep, "Tensors (pattern) that stay stored; may be repeated",
+              {.type = "PATTERN", .repeated = true});
+  command.add("--recompute", &own.recompute,
+              "Tensors (pattern) that are made again in any case; may be repeated",
+              {.type = "PATTERN", .repeated = true});
+  command.add("-o,--output", &own.output, "Write the step with the plan as ONNX",
+              {.type = "OUT.onnx"});
+}
+
+} // namespace
+
+void add_optimise_checkpointing(Command& optimise) {
+  auto arguments = std::make_shared<CheckpointingCommand>();
+  Command& command = optimise.add_command(
+      "checkpointing",
+      "Which activations are kept for the backward pass, and which are made again");
+  arguments->common.add_to(command);
+  add_checkpointing_options(command, arguments->own);
+  command.footer =
+      "Example: monet optimise checkpointing --hardware data/hardware/tpu_like_quad_core.yaml "
+      "--workload data/workload/resnet18_cifar.onnx --batch 1 --memory stored --budget 50%";
+  command.action = [arguments, &command](Session& session) -> int {
+    if (!arguments->own.log.empty() && !arguments->common.report.empty())
+      throw UsageError("--report is for steps: an operator log has no schedule to show");
+    if (!arguments->own.log.empty())
+      return optimise_log(arguments->common, arguments->own, session);
+    if (arguments->own.sweep && !arguments->own.budget.empty())
+      throw UsageError("--budget is one budget, --sweep many");
+    const CheckpointingArguments& own = arguments->own;
+    const std::array<std::string_view, 4> of_steps{"automatic", "heuristics", "chain", "genetic"};
+    if (std::find(of_steps.begin(), of_steps.end(), own.method) == of_steps.end())
+      throw UsageError("--method " + own.method + " is for --log");
+    const bool in_order = !command.given("--priority");
+    arguments->common.adapt = [&own, in_order](Experiment& experiment) {
+      adapt(own, in_order, experiment);
+    };
+    const SearchInputs inputs = prepare(arguments->common, own.objective, session);
+    return Checkpointing(*arguments, inputs, session).run();
+  };
+}
+
+} // namespace monet::cli

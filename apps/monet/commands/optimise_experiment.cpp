@@ -1,0 +1,185 @@
+// monet run with `optimise:`: the searches of an experiment, one on what the other made of the
+// step.
+#include "commands/optimise.hpp"
+#include "options/memory_budget.hpp"
+
+#include "monet/base/errors.hpp"
+#include "monet/optimise/allocation.hpp"
+#include "monet/optimise/checkpoint_search.hpp"
+#include "monet/optimise/fusion.hpp"
+#include "monet/report/optimise_result.hpp"
+#include "monet/training/insert_recompute.hpp"
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+namespace monet::cli {
+
+namespace {
+
+class OptimisedRun {
+public:
+  OptimisedRun(const Experiment& experiment, Session& session)
+      : request_(*experiment.optimise), session_(session) {
+    ModelInputs files = read_and_check(experiment, session);
+    base_ = make_model(experiment, files, session);
+    TrainingGraph graph =
+        base_.training_graph ? *base_.training_graph : make_inference_graph(files.network, {});
+    inputs_ = {experiment, std::move(files), std::move(graph), base_.step.graph};
+    step_ = inputs_.step;
+    OptimiseArguments limits;
+    limits.seed = request_.seed;
+    limits.time_limit = request_.time_limit;
+    limits.jobs = session.context.jobs;
+    session.context.stop = nullptr; // from here on Ctrl-C ends the searches
+    control_ = search_control(limits, session);
+    tiling_ = inputs_.tiling_options();
+  }
+
+  int run(const std::string& folder) {
+    if (request_.checkpointing)
+      checkpoint(*request_.checkpointing);
+    if (request_.fusion)
+      fuse(*request_.fusion);
+    if (request_.allocation)
+      allocate(*request_.allocation);
+    return write(folder);
+  }
+
+private:
+  const Chip& chip() const { return inputs_.files.chip; }
+
+  void add(const std::string& kind, const std::string& objective, const Certificate& found,
+           const Json& more) {
+    Json json =
+        search_json({kind, inputs_.experiment.name, objective, found, session_.progress.seconds()});
+    json.update(more);
+    interrupted_ = interrupted_ || found.interrupted;
+    searches_.push_back(std::move(json));
+  }
+
+  /// Plans with the costs of the step as it is scheduled without searches.
+  void checkpoint(const OptimiseRequest::Checkpointing& request) {
+    const OperatorCosts costs = operator_costs(base_.step.modelled.timeline, inputs_.step);
+    const bool energy = request.objective == "energy";
+    const CheckpointSpace space =
+        checkpoint_space(inputs_.step, energy ? costs.energy : costs.cycles);
+    CheckpointOptions options;
+    options.memory = request.memory == "stored" ? CheckpointMemory::stored : CheckpointMemory::peak;
+    const CheckpointPoint everything = evaluate(space, store_everything(space.problem));
+    const std::int64_t budget =
+        parse_budget(request.budget, everything.memory(options.memory), "budget");
+    const std::vector<std::int64_t> budgets{budget};
+    const RecomputeResult found = checkpoint_front(space, budgets, options, control_).front();
+    Certificate certificate{std::numeric_limits<double>::infinity(), found.bound,
+                            found.interrupted};
+    Json more{{"budget_bytes", budget}};
+    if (found.plan) {
+      const CheckpointPoint point = evaluate(space, *found.plan);
+      certificate.best = static_cast<double>(point.cost);
+      more["peak_bytes"] = point.peak_bytes;
+      more["stored_bytes"] = point.stored_bytes;
+      more["overhead"] = static_cast<double>(point.cost) / static_cast<double>(everything.cost) - 1;
+      const std::vector<OpId> runs = runs_of(*found.plan);
+      step_ = with_recomputation(inputs_.step, runs);
+      export_ = with_recomputation(inputs_.graph, inputs_.step, runs);
+      tiling_ = tiling_options(inputs_.experiment, inputs_.files, step_, &*export_);
+    } else if (!found.interrupted) {
+      throw InfeasibleError(fmt::format(
+          "checkpointing: {} within {} bytes{}",
+          found.infeasible ? "no plan is" : "no plan was found", budget,
+          found.infeasible
+              ? fmt::format("; at least {} are needed", least_memory(space, options.memory))
+              : ""));
+    }
+    add("checkpointing", request.objective, certificate, more);
+  }
+
+  void fuse(const OptimiseRequest::Search& request) {
+    FusionOptions options;
+    options.objective = *objective_named(request.objective);
+    options.recomputed_halos = tiling_.halo == Halo::recomputed;
+    if (request.evaluations > 0) {
+      options.evaluations = request.evaluations;
+      options.group_evaluations = 20 * request.evaluations;
+    }
+    const FusionResult found = optimise_fusion(
+        {step_, chip(), costs_, tiling_, inputs_.schedule_options(1)}, options, control_);
+    tiling_.mode = TilingMode::fused;
+    tiling_.stacks = found.plan.stacks;
+    tiling_.slices = found.plan.slices;
+    Json trace = Json::array();
+    const std::size_t merge = found.trace.size() / 200 + 1;
+    for (std::size_t i = 0; i < found.trace.size(); i += merge)
+      trace.push_back({{"evaluations", i + 1}, {"best", number_json(found.trace[i])}});
+    add("fusion", request.objective, found.certificate,
+        {{"evaluations", found.evaluations}, {"trace", std::move(trace)}});
+  }
+
+  void allocate(const OptimiseRequest::Search& request) {
+    AllocationEvaluator evaluator(step_, chip(), tiling_, inputs_.schedule_options(1));
+    AllocationSearchOptions options;
+    options.objective = *objective_named(request.objective);
+    if (request.evaluations > 0)
+      options.evaluations = static_cast<std::size_t>(request.evaluations);
+    const AllocationResult found = search_allocation(evaluator, options, control_);
+    allocation_ = evaluator.allocation(found.best.plan);
+    tiling_.allocation = &allocation_;
+    add("allocation", request.objective, found.certificate, {{"evaluations", found.evaluations}});
+  }
+
+  int write(const std::string& folder) {
+    session_.progress.stage("write results");
+    const ModelledStep best =
+        model_step(step_, chip(), {tiling_, inputs_.schedule_options(session_.context.jobs), {}},
+                   {costs_, &session_.context});
+    const StepResult alone = base_.inference ? base_.inference->result() : StepResult{};
+    Provenance provenance = base_.provenance;
+    provenance.seed = request_.seed;
+    Json json = result_json(inputs_.experiment.name, result_of(step_, best),
+                            base_.inference ? &alone : nullptr, chip(), provenance);
+    json["optimise"] =
+        optimise_json({searches_, base_.step.result(), result_of(step_, best)}, chip());
+    const Graph& graph = export_ ? export_->graph : inputs_.graph.graph;
+    const std::string report = write_results(folder, json, graph);
+    print_result(fmt::format("{}\n{}\nreport: {}\n", summary_table(json), outcome(json), report));
+    const bool stopped = session_.interrupted != nullptr && session_.interrupted->load();
+    if (interrupted_)
+      print_message("", stopped ? "interrupted: this is the best so far"
+                                : "time limit reached: this is the best so far");
+    return stopped ? kExitInterrupted : kExitOk;
+  }
+
+  std::string outcome(const Json& json) const {
+    std::string text = compared_table(json.at("optimise").at("compared"));
+    for (const Json& search : searches_) {
+      const Json& gap = search.at("gap");
+      text +=
+          fmt::format("{} ({}): gap {}\n", search.at("kind").get<std::string>(),
+                      search.at("objective").get<std::string>(),
+                      gap.is_null() ? "unknown" : fmt::format("{:.2f} %", 100 * gap.get<double>()));
+    }
+    return text;
+  }
+
+  const OptimiseRequest& request_;
+  Session& session_;
+  Model base_;
+  SearchInputs inputs_;
+  TrainingGraph step_;
+  std::optional<TrainingGraph> export_; ///< with views and what runs again
+  TilingOptions tiling_;
+  CoreAllocation allocation_;
+  CoreCostCache costs_;
+  SearchControl control_;
+  std::vector<Json> searches_;
+  bool interrupted_ = false;
+};
+
+} // namespace
+
+int run_optimised(const Experiment& experiment, const std::string& folder, Session& session) {
+  return OptimisedRun(experiment, session).run(folder);
+}
+
+} // namespace monet::cli

@@ -1,0 +1,144 @@
+// monet optimise fusion: which operators run together, slice by slice.
+#include "commands/optimise.hpp"
+
+#include "monet/base/files.hpp"
+#include "monet/optimise/fusion.hpp"
+#include "monet/report/text.hpp"
+#include "monet/tiling/stacks_file.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+
+namespace monet::cli {
+
+namespace {
+
+struct FusionCommand {
+  OptimiseArguments common;
+  FusionArguments own;
+};
+
+constexpr std::array kMethods{FusionMethod::cost, FusionMethod::fewest_groups,
+                              FusionMethod::least_traffic, FusionMethod::automatic,
+                              FusionMethod::none};
+constexpr std::array kObjectives{Objective::latency, Objective::energy, Objective::edp,
+                                 Objective::dram};
+
+template <class List>
+auto named(const List& list, const std::string& name) {
+  return *std::find_if(list.begin(), list.end(),
+                       [&](auto value) { return name_of(value) == name; });
+}
+
+template <class List>
+std::vector<std::string> names_of(const List& list) {
+  std::vector<std::string> names;
+  for (const auto value : list)
+    names.emplace_back(name_of(value));
+  return names;
+}
+
+/// How the step is tiled with what was found.
+TilingOptions tiling_of(TilingOptions tiling, const FusionResult& result) {
+  tiling.mode =
+      result.method == FusionMethod::none ? TilingMode::layer_by_layer : TilingMode::fused;
+  tiling.stacks = result.plan.stacks;
+  tiling.slices = result.plan.slices;
+  if (result.method == FusionMethod::none) {
+    tiling.stacks.reset();
+    tiling.slices.clear();
+  }
+  return tiling;
+}
+
+/// --report: layer by layer next to the plan.
+void write_report(const FusionCommand& arguments, const SearchInputs& inputs,
+                  const FusionProblem& problem, const FusionPlan& plan, const Json& json) {
+  if (arguments.common.report.empty())
+    return;
+  const auto modelled = [&](const TilingOptions& tiling) {
+    return model_step(inputs.step, problem.chip, {tiling, problem.schedule, {}}, {problem.costs});
+  };
+  TilingOptions tiling = problem.tiling;
+  tiling.mode = TilingMode::layer_by_layer;
+  tiling.stacks.reset();
+  const ModelledStep before = modelled(tiling);
+  tiling.mode = TilingMode::fused;
+  tiling.stacks = plan.stacks;
+  tiling.slices = plan.slices;
+  const ModelledStep best = modelled(tiling);
+  write_search_report(
+      arguments.common, inputs, json,
+      {result_of(inputs.step, before), result_of(inputs.step, best), &inputs.graph.graph});
+}
+
+int run_fusion(const FusionCommand& arguments, Session& session) {
+  const SearchInputs inputs = prepare(arguments.common, arguments.own.objective, session);
+  CoreCostCache costs;
+  FusionProblem problem{inputs.step, inputs.files.chip, costs, inputs.tiling_options(),
+                        inputs.schedule_options(1)};
+  FusionOptions options;
+  options.objective = *objective_named(arguments.own.objective);
+  options.method = named(kMethods, arguments.own.method);
+  options.recomputed_halos = problem.tiling.halo == Halo::recomputed;
+  options.tiles = 6e6;
+  if (arguments.own.evaluations > 0) {
+    options.tiles = 0;
+    options.evaluations = arguments.own.evaluations;
+    options.group_evaluations = std::min<std::int64_t>(20 * options.evaluations, 1'000'000);
+  }
+  const SearchControl control = search_control(arguments.common, session);
+  const FusionResult result = session.stage(
+      "search", [&] { return optimise_fusion(problem, options, control); },
+      [&](const FusionResult& found) {
+        StepOptions best{tiling_of(problem.tiling, found), problem.schedule, {}};
+        check_answer(inputs, inputs.step, best, found.figures, found.certificate);
+      });
+  if (!arguments.own.stacks_out.empty())
+    write_file_atomically(arguments.own.stacks_out, stacks_yaml(result.plan, inputs.step.graph));
+  Json json = fusion_json({"fusion", inputs.experiment.name, arguments.own.objective,
+                           result.certificate, session.progress.seconds()},
+                          result, inputs.step.graph);
+  json["provenance"] = search_provenance(inputs, arguments.common);
+  write_report(arguments, inputs, problem, result.plan, json);
+  return finish_search(arguments.common, json, fusion_table(result, options.objective),
+                       result.certificate, session);
+}
+
+} // namespace
+
+void add_optimise_fusion(Command& optimise) {
+  auto arguments = std::make_shared<FusionCommand>();
+  FusionArguments& own = arguments->own;
+  Command& command = optimise.add_command("fusion", "Which operators run together, slice by slice");
+  arguments->common.add_to(command);
+  command.add("--model", &own.model, "monet, or einsum: one core, operator by operator",
+              {.choices = {"monet", "einsum"}});
+  own.einsum.add_to(command);
+  command.add("--objective", &own.objective,
+              "What the plan minimises; dram: bytes to and from the off-chip memory",
+              {.choices = names_of(kObjectives)});
+  command.add("--method", &own.method,
+              "cost: search; fewest-groups, least-traffic: the original study's objectives",
+              {.choices = names_of(kMethods)});
+  command.add("--evaluations", &own.evaluations,
+              "Schedules of the whole step; groups on their own: 20 times as many",
+              {.range = Range{1, 1'000'000}, .hides_default = true});
+  command.add("--stacks-out", &own.stacks_out,
+              "Write the plan for monet schedule --mode fused --stacks", {.type = "S.yaml"});
+  command.footer =
+      "Example: monet optimise fusion --hardware data/hardware/tpu_like_quad_core.yaml "
+      "--workload data/workload/resnet18_cifar.onnx --batch 1";
+  command.action = [arguments](Session& session) -> int {
+    if (arguments->own.model == "einsum" && !arguments->common.report.empty())
+      throw UsageError("--report is for our own model: Einsums have no schedule to show");
+    if (arguments->own.model == "einsum")
+      return optimise_einsum(arguments->common, arguments->own, session);
+    return run_fusion(*arguments, session);
+  };
+}
+
+} // namespace monet::cli

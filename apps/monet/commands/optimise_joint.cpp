@@ -1,0 +1,168 @@
+// monet optimise joint: fusion, checkpointing and allocation together.
+#include "commands/optimise.hpp"
+#include "options/memory_budget.hpp"
+
+#include "monet/base/files.hpp"
+#include "monet/base/text.hpp"
+#include "monet/optimise/joint.hpp"
+#include "monet/report/graph_svg.hpp"
+#include "monet/report/optimise_result.hpp"
+#include "monet/report/text.hpp"
+#include "monet/tiling/allocation.hpp"
+#include "monet/tiling/stacks_file.hpp"
+#include "monet/training/insert_recompute.hpp"
+#include "monet/workload/onnx_writer.hpp"
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+#include <memory>
+
+namespace monet::cli {
+
+namespace {
+
+struct JointArguments {
+  OptimiseArguments common;
+  std::string objective = "latency";
+  std::string budget;
+  std::int64_t levels = JointOptions{}.levels;
+  std::int64_t rounds = JointOptions{}.rounds;
+  std::int64_t groups = JointOptions{}.fusion_evaluations;
+  std::int64_t cores = JointOptions{}.allocation_evaluations;
+  std::string plan_out; ///< folder; empty: none
+};
+
+StepResult result_of(const JointPoint& point) {
+  return result_of(*point.step, point.modelled);
+}
+
+/// Those that monet schedule would choose otherwise.
+std::string cost_options(const Experiment& experiment) {
+  std::string options;
+  if (experiment.core_cost.objective != Objective::latency)
+    options += fmt::format(" --objective {}", name_of(experiment.core_cost.objective));
+  const int limit = experiment.core_cost.lpf_limit;
+  if (limit != CoreCostOptions{}.lpf_limit)
+    options += " --lpf-limit " + std::to_string(limit);
+  for (const std::string& name : kTransferRules)
+    if (!(experiment.rules.*transfer_rule_named(name)))
+      options += fmt::format(" --stream-like {}", name);
+  return options;
+}
+
+/// The step, its stacks and its cores as files, and the command that schedules them.
+std::string write_plan(const std::string& folder, const JointPoint& point,
+                       const SearchInputs& inputs) {
+  make_folder(folder);
+  const auto path = [&](const char* name) {
+    return (std::filesystem::path(folder) / name).string();
+  };
+  std::string command = fmt::format("monet schedule --hardware {} --workload {}",
+                                    inputs.experiment.hardware, path("step.onnx"));
+  const TrainingGraph step =
+      point.runs.empty() ? inputs.graph : with_recomputation(inputs.graph, inputs.step, point.runs);
+  write_file_atomically(path("step.onnx"), write_onnx(step.graph));
+  if (point.tiling.mode == TilingMode::fused) {
+    command += " --mode fused";
+    if (point.tiling.stacks) {
+      write_file_atomically(
+          path("stacks.yaml"),
+          stacks_yaml({*point.tiling.stacks, point.tiling.slices}, point.step->graph));
+      command += " --stacks " + path("stacks.yaml");
+    }
+    if (inputs.experiment.halo == Halo::recomputed)
+      command += " --halo recomputed";
+  }
+  const MappingFile* base = inputs.files.mapping ? &*inputs.files.mapping : nullptr;
+  if (point.allocation) {
+    write_file_atomically(path("mapping.yaml"),
+                          mapping_text(mapping_of(*point.allocation, point.step->graph, base)));
+    command += " --mapping " + path("mapping.yaml");
+  } else if (base != nullptr) {
+    command += " --mapping " + inputs.experiment.mapping;
+  }
+  if (point.priority != Priority::latency)
+    command += fmt::format(" --priority {}", name_of(point.priority));
+  return command + cost_options(inputs.experiment);
+}
+
+int run_joint(const JointArguments& arguments, Session& session) {
+  if (!arguments.budget.empty())
+    parse_budget(arguments.budget, 100, "--budget"); // before anything takes time
+  const OptimiseArguments& common = arguments.common;
+  const SearchInputs inputs = prepare(common, arguments.objective, session);
+  JointOptions options;
+  options.objective = *objective_named(arguments.objective);
+  options.levels = inputs.experiment.training ? arguments.levels : 0;
+  options.rounds = arguments.rounds;
+  options.fusion_evaluations = arguments.groups;
+  options.allocation_evaluations = arguments.cores;
+  options.tiling = inputs.tiling_options();
+  options.schedule = inputs.schedule_options(1);
+  if (!arguments.budget.empty()) {
+    options.budget = [&](std::int64_t whole) {
+      return parse_budget(arguments.budget, whole, "--budget");
+    };
+  }
+  const SearchControl control = search_control(common, session);
+  const JointResult result = session.stage(
+      "search", [&] { return optimise_jointly(inputs.step, inputs.files.chip, options, control); },
+      [&](const JointResult& found) {
+        StepOptions best{found.both.tiling, options.schedule, {}};
+        best.schedule.priority = found.both.priority;
+        check_answer(inputs, *found.both.step, best, found.both.modelled.figures, found.found);
+      });
+  const std::int64_t peak = result.both.modelled.figures.peak_memory_bytes;
+  const bool within = result.budget_bytes == 0 || peak <= result.budget_bytes;
+  if (!within && !result.found.interrupted) {
+    throw InfeasibleError(fmt::format(
+        "no way to run the step within {} bytes was found: the least has a peak of {}, {} more",
+        result.budget_bytes, peak, peak - result.budget_bytes));
+  }
+  Json json = joint_json({"joint", inputs.experiment.name, arguments.objective, result.found,
+                          session.progress.seconds()},
+                         result);
+  if (!arguments.plan_out.empty())
+    json["repeat"] = valid_utf8(write_plan(arguments.plan_out, result.both, inputs));
+  json["provenance"] = search_provenance(inputs, common);
+  write_search_report(common, inputs, json, {result_of(result.base), result_of(result.both)});
+  return finish_search(common, json, joint_table(json, result.found), result.found, session);
+}
+
+} // namespace
+
+void add_optimise_joint(Command& optimise) {
+  auto arguments = std::make_shared<JointArguments>();
+  Command& command = optimise.add_command("joint", "Fusion, checkpointing and allocation together");
+  arguments->common.add_to(command);
+  command.add("--objective", &arguments->objective, "What is minimised",
+              {.choices = {"latency", "energy", "edp", "dram"}});
+  command.add("--budget", &arguments->budget,
+              "Most memory that may be live at once: bytes, MiB, or a percentage of the peak "
+              "layer by layer; without it, as much as it takes",
+              {.type = "BYTES|MiB|%"});
+  command.add("--levels", &arguments->levels,
+              "Limits of memory for which recomputation is planned; 0 = none runs again",
+              {.range = Range{0, 1000}});
+  command.add("--rounds", &arguments->rounds,
+              "Rounds of planning, each with the costs of the best schedule so far",
+              {.range = Range{1, 100}});
+  command.add("--group-evaluations", &arguments->groups,
+              "Schedules of each search for fused groups; 0 = the tool's usual groups",
+              {.range = Range{0, 1'000'000}});
+  command.add("--core-evaluations", &arguments->cores,
+              "Schedules of each search for the operators' cores; 0 = the tool's usual cores",
+              {.range = Range{0, 1'000'000}});
+  command.add("--plan-out", &arguments->plan_out,
+              "Folder for the best way as files that monet schedule takes: step.onnx, "
+              "stacks.yaml, mapping.yaml",
+              {.type = "DIR"});
+  command.footer = "Example: monet optimise joint --hardware data/hardware/tpu_like_quad_core.yaml "
+                   "--workload data/workload/resnet18_cifar.onnx --batch 1 --training "
+                   "data/training/adam.yaml --budget 90%";
+  command.action = [arguments](Session& session) { return run_joint(*arguments, session); };
+}
+
+} // namespace monet::cli

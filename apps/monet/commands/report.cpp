@@ -1,0 +1,77 @@
+// monet report RESULT.json: the page again, from a result.
+#include "commands/commands.hpp"
+
+#include "monet/base/errors.hpp"
+#include "monet/base/files.hpp"
+#include "monet/report/result.hpp"
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include <memory>
+
+namespace monet::cli {
+
+namespace {
+
+/// Enough of the schema that the page has what it shows; the viewer treats every value as data.
+void check_result(const Json& result, const std::string& path) {
+  if (!result.is_object())
+    throw InputError({path}, "is not a result: not a JSON object");
+  ProblemList problems;
+  const auto version = result.find("schema_version");
+  if (version == result.end() || *version != 1) {
+    problems.add({path}, "is not a result of this version: schema_version is not 1");
+  }
+  const auto require = [&](const char* key, bool (Json::*is)() const noexcept, const char* type) {
+    const auto value = result.find(key);
+    if (value == result.end() || !((*value).*is)()) {
+      problems.add({path}, fmt::format("is not a result: '{}' is not {}", key, type));
+    }
+  };
+  require("name", &Json::is_string, "a string");
+  const auto kind = result.find("kind");
+  if (kind != result.end() && (*kind == "explore" || *kind == "explore-comparison")) {
+    if (*kind == "explore")
+      require("fronts", &Json::is_object, "an object");
+    else
+      require("pairs", &Json::is_array, "a list");
+    problems.throw_if_any();
+    return;
+  }
+  require("latency_cycles", &Json::is_number, "a number");
+  require("energy_pj", &Json::is_number, "a number");
+  require("memory", &Json::is_object, "an object");
+  require("phases", &Json::is_array, "a list");
+  require("cores", &Json::is_array, "a list");
+  require("links", &Json::is_array, "a list");
+  require("layers", &Json::is_array, "a list");
+  require("timeline", &Json::is_object, "an object");
+  problems.throw_if_any();
+}
+
+} // namespace
+
+void add_report_command(Command& monet) {
+  struct Arguments {
+    std::string result;
+    std::string output;
+  };
+  auto arguments = std::make_shared<Arguments>();
+  Command& command =
+      monet.add_command("report", "Makes the report of a result.json or explore.json");
+  command.add("result", &arguments->result, "Result of monet run or monet schedule",
+              {.type = "RESULT.json", .required = true});
+  command.add("-o,--output", &arguments->output, "Page to write",
+              {.type = "report.html", .required = true});
+  command.footer = "Example: monet report out/edge/result.json -o report.html";
+  command.action = [arguments](Session&) {
+    const Json result = read_json(arguments->result);
+    check_result(result, arguments->result);
+    write_file_atomically(arguments->output, report_html(result));
+    print_result("report: " + arguments->output + "\n");
+    return kExitOk;
+  };
+}
+
+} // namespace monet::cli

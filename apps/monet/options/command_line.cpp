@@ -1,0 +1,128 @@
+#include "options/command_line.hpp"
+
+#include "console.hpp"
+
+#include "monet/base/text.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+
+namespace monet::cli {
+
+namespace {
+
+CLI::Option* add_target(CLI::App& app, const Option& option) {
+  return std::visit(
+      [&]<class T>(T* target) {
+        if constexpr (std::is_same_v<T, bool>) {
+          return app.add_flag(option.names, *target, option.help);
+        } else {
+          CLI::Option* made = app.add_option(option.names, *target, option.help);
+          if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::string>) {
+            if (!option.rules.hides_default)
+              made->capture_default_str();
+          }
+          return made;
+        }
+      },
+      option.target);
+}
+
+CLI::Range checked_range(const Range& range, const Target& target) {
+  if (range.most == std::numeric_limits<double>::infinity())
+    return range.least > 0 ? CLI::PositiveNumber : CLI::NonNegativeNumber;
+  if (std::holds_alternative<double*>(target))
+    return {range.least, range.most};
+  return {static_cast<std::int64_t>(range.least), static_cast<std::int64_t>(range.most)};
+}
+
+void add_option(CLI::App& app, const Option& option) {
+  const OptionRules& rules = option.rules;
+  CLI::Option* made = add_target(app, option);
+  if (!rules.type.empty())
+    made->type_name(rules.type);
+  if (!rules.choices.empty())
+    made->check(CLI::IsMember(rules.choices));
+  if (rules.range)
+    made->check(checked_range(*rules.range, option.target));
+  if (rules.rewrite != nullptr)
+    made->transform(CLI::Validator(rules.rewrite, rules.rewritten));
+  if (!rules.needs.empty())
+    made->needs(app.get_option(rules.needs));
+  if (!rules.excludes.empty())
+    made->excludes(app.get_option(rules.excludes));
+  if (!rules.group.empty())
+    made->group(rules.group);
+  if (rules.values > 0)
+    made->expected(rules.values);
+  if (rules.delimiter != '\0')
+    made->delimiter(rules.delimiter);
+  if (rules.repeated)
+    made->allow_extra_args(false);
+  made->required(rules.required);
+}
+
+/// `chosen` is set once the command line is parsed.
+void describe(CLI::App& app, Command& command, const Command*& chosen) {
+  for (const Option& option : command.options)
+    add_option(app, option);
+  for (Command& one : command.commands)
+    describe(*app.add_subcommand(one.name, one.about), one, chosen);
+  if (!command.commands.empty())
+    app.require_subcommand(1);
+  app.footer(command.footer);
+  app.final_callback([&app, &command, &chosen] {
+    for (Option& option : command.options)
+      option.given = app.count(option.name()) > 0;
+    const std::string missing = command.missing ? command.missing() : "";
+    if (!missing.empty())
+      throw CLI::RequiredError(missing);
+    if (command.action)
+      chosen = &command;
+  });
+}
+
+} // namespace
+
+std::string Option::name() const {
+  return names.substr(names.find(',') + 1); // npos + 1 = 0
+}
+
+void Command::add(std::string option_names, Target target, std::string help, OptionRules rules) {
+  options.push_back({std::move(option_names), target, std::move(help), std::move(rules)});
+}
+
+Command& Command::add_command(std::string command_name, std::string what) {
+  commands.push_back({std::move(command_name), std::move(what)});
+  return commands.back();
+}
+
+bool Command::given(std::string_view option) const {
+  return std::any_of(options.begin(), options.end(),
+                     [&](const Option& one) { return one.given && one.name() == option; });
+}
+
+int run_program(Command& program, const std::string& version, int argc, const char* const* argv,
+                int (*run)(const Action&)) {
+  CLI::App app{program.about, program.name};
+  app.set_version_flag("--version", version);
+  const Command* chosen = nullptr;
+  describe(app, program, chosen);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (argc == 1 || error.get_name() != "RequiredError" || !app.get_subcommands().empty())
+      return app.exit(error) == 0 ? kExitOk : kExitUsage;
+    std::vector<std::string> names;
+    for (const Command& command : program.commands)
+      names.push_back(command.name);
+    const std::string hint = nearest_name_hint(argv[1], names);
+    print_message("error: ", std::string("'") + argv[1] + "' is no subcommand" +
+                                 (hint.empty() ? "; see --help" : ": " + hint));
+    return kExitUsage;
+  }
+  return run(chosen->action);
+}
+
+} // namespace monet::cli

@@ -1,0 +1,52 @@
+#include "options/memory_budget.hpp"
+
+#include "console.hpp"
+
+#include <fmt/core.h>
+
+#include <array>
+#include <charconv>
+#include <cmath>
+
+namespace monet::cli {
+
+namespace {
+
+struct Unit {
+  std::string_view name;
+  double bytes;
+};
+constexpr std::array kUnits{Unit{"", 1},
+                            Unit{"B", 1},
+                            Unit{"kB", 1e3},
+                            Unit{"MB", 1e6},
+                            Unit{"GB", 1e9},
+                            Unit{"KiB", 1024},
+                            Unit{"MiB", 1024.0 * 1024},
+                            Unit{"GiB", 1024.0 * 1024 * 1024}};
+
+} // namespace
+
+std::int64_t parse_budget(std::string_view text, std::int64_t whole, std::string_view option) {
+  constexpr double kMost = 9e18;
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  std::string_view rest(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  while (!rest.empty() && rest.front() == ' ')
+    rest.remove_prefix(1);
+  if (error == std::errc{} && std::isfinite(number) && number >= 0) {
+    double bytes = -1;
+    if (rest == "%")
+      bytes = number / 100.0 * static_cast<double>(whole);
+    for (const Unit& unit : kUnits) {
+      if (rest == unit.name)
+        bytes = number * unit.bytes;
+    }
+    if (bytes >= 0 && bytes < kMost)
+      return static_cast<std::int64_t>(std::floor(bytes));
+  }
+  throw UsageError(fmt::format(
+      "{} '{}': a number of bytes, KiB, MiB or GiB, or a percentage is expected", option, text));
+}
+
+} // namespace monet::cli

@@ -1,0 +1,103 @@
+#include "options/model_options.hpp"
+
+#include "console.hpp"
+#include "options/command_line.hpp"
+
+#include "monet/base/text.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+
+namespace monet::cli {
+
+namespace {
+
+constexpr const char* kZigzag = "zigzag-3.8";
+constexpr int kMostGenerated = 1000;
+constexpr int kMostUnrollings = 100000;
+
+struct Choice {
+  const char* name;
+  bool ModelChoices::*field;
+  const char* meaning; ///< when on
+};
+
+constexpr std::array kChoices{
+    Choice{"first-partial-sums-free", &ModelChoices::first_partial_sums_free,
+           "the first pass over partial sums reads nothing back"},
+    Choice{"reserve-double-buffers", &ModelChoices::reserve_double_buffers,
+           "slices refilled while in use take twice their size"},
+    Choice{"port-stalls-add", &ModelChoices::port_stalls_add, "stalls of different ports add up"},
+    Choice{"half-shared-loads-add", &ModelChoices::half_shared_loads_add,
+           "loads over pairs of memories with one shared end add up"},
+    Choice{"loads-keep-minimum", &ModelChoices::loads_keep_minimum,
+           "prefetching hides no more of a load than may be hidden"},
+    Choice{"gaps-not-fetched", &ModelChoices::gaps_not_fetched,
+           "strides longer than loops fetch no gaps"},
+    Choice{"widest-step", &ModelChoices::widest_step,
+           "latency is that of the widest step of an uneven unrolling"},
+    Choice{"bypass-narrow-memories", &ModelChoices::bypass_narrow_memories,
+           "memories narrower than an element are passed by"},
+    Choice{"free-unrolling", &ModelChoices::free_unrolling,
+           "unrollings beside the dataflow are tried"}};
+
+const Choice& choice_named(const std::string& name) {
+  const auto found = std::find_if(kChoices.begin(), kChoices.end(),
+                                  [&](const Choice& choice) { return choice.name == name; });
+  if (found != kChoices.end())
+    return *found;
+  std::vector<std::string> names;
+  for (const Choice& choice : kChoices)
+    names.emplace_back(choice.name);
+  const std::string hint = nearest_name_hint(name, names);
+  throw UsageError(fmt::format("--choice: '{}' is no choice of the model{}{}", name,
+                               hint.empty() ? "" : "; ",
+                               hint.empty() ? "; --help lists them" : hint));
+}
+
+} // namespace
+
+void ModelArguments::add_to(Command& command) {
+  command.add("--model", &model, "Our model of a core, or ZigZag's to the last bit",
+              {.choices = {"monet", kZigzag}});
+  command.add("--choice", &choices, "NAME=on|off, on top of --model; may be repeated, see below",
+              {.type = "NAME=on|off", .repeated = true});
+  command.add("--allocation", &allocation,
+              "Operands that share a memory are cut at different loops, or at the same",
+              {.choices = {"uneven", "even"}});
+  command.add("--generated", &generated,
+              "Unrollings tried where the mapping leaves array dimensions open",
+              {.range = Range{1, kMostGenerated}});
+  command.add("--unrollings", &unrollings,
+              "Unrollings of our own tried where the mapping does not fix them; above 12 "
+              "wherever they may help",
+              {.range = Range{0, kMostUnrollings}});
+  command.add("--mixed", &mixed, "Several layer dimensions on one generated array dimension");
+}
+
+void ModelArguments::apply(CoreCostOptions& options) const {
+  options.model = is_zigzag() ? ModelChoices::zigzag_3_8() : ModelChoices{};
+  for (const std::string& text : choices) {
+    const std::size_t equals = text.find('=');
+    const std::string value = equals == std::string::npos ? "" : text.substr(equals + 1);
+    if (value != "on" && value != "off")
+      throw UsageError(fmt::format("--choice: '{}' is not of the form name=on or name=off", text));
+    options.model.*choice_named(text.substr(0, equals)).field = value == "on";
+  }
+  options.even_allocation = allocation == "even";
+  options.generated_unrollings = generated;
+  options.mixed_unrollings = mixed;
+  options.free_unrollings = unrollings;
+}
+
+std::string describe_choices() {
+  std::string text = "Choices (all of ZigZag's are off):\n";
+  for (const Choice& choice : kChoices)
+    text += fmt::format("  {:<24}{} [{}]\n", choice.name, choice.meaning,
+                        ModelChoices{}.*choice.field ? "on" : "off");
+  return text;
+}
+
+} // namespace monet::cli

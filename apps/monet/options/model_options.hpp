@@ -1,0 +1,30 @@
+// Which core cost model: our own or ZigZag's, and single choices between them.
+#pragma once
+
+#include "monet/core_cost/core_cost.hpp"
+
+#include <string>
+#include <vector>
+
+namespace monet::cli {
+
+struct Command;
+
+struct ModelArguments {
+  std::string model = "monet";
+  std::vector<std::string> choices; ///< "name=on" or "name=off", on top of the model
+  std::string allocation = "uneven";
+  int generated = CoreCostOptions{}.generated_unrollings;
+  bool mixed = false;
+  int unrollings = CoreCostOptions::kUsualUnrollings;
+
+  void add_to(Command& command);
+  bool is_zigzag() const { return model != "monet"; }
+  /// UsageError for a choice that is malformed or unknown.
+  void apply(CoreCostOptions& options) const;
+};
+
+/// One line per choice, for --help.
+std::string describe_choices();
+
+} // namespace monet::cli

@@ -1,0 +1,181 @@
+#include "options/network_options.hpp"
+
+#include "console.hpp"
+#include "options/command_line.hpp"
+#include "options/experiment.hpp"
+
+#include "monet/base/yaml.hpp"
+
+#include <fmt/core.h>
+
+#include <charconv>
+#include <filesystem>
+
+namespace monet::cli {
+
+namespace {
+
+constexpr std::int64_t kLargestBatch = std::int64_t{1} << 40;
+
+std::pair<std::string, std::int64_t> parse_dimension(const std::string& text) {
+  const std::size_t equals = text.rfind('=');
+  std::int64_t value = 0;
+  if (equals != std::string::npos && equals > 0) {
+    const char* end = text.data() + text.size();
+    const auto [stopped, error] = std::from_chars(text.data() + equals + 1, end, value);
+    if (error == std::errc{} && stopped == end && value > 0)
+      return {text.substr(0, equals), value};
+  }
+  throw UsageError(fmt::format("--dim: '{}' is not of the form name=positive number", text));
+}
+
+/// "none" becomes 0, which merges nothing. Returns what is wrong, empty if nothing.
+std::string factor_limit(std::string& text) {
+  int value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stopped, error] = std::from_chars(text.data(), end, value);
+  if (text == "none")
+    text = "0";
+  else if (error != std::errc{} || stopped != end || value < 1 || value > kHighestLpfLimit)
+    return fmt::format("'{}' is neither 1 to {} nor none", text, kHighestLpfLimit);
+  return {};
+}
+
+} // namespace
+
+void NetworkArguments::add_to(Command& command) {
+  command.add("--batch", &batch, "Value of a symbolic first axis of the network's inputs",
+              {.range = Range{1, kLargestBatch}});
+  command.add("--dim", &dimensions, "name=value of another symbolic dimension; may be repeated",
+              {.repeated = true});
+}
+
+OnnxReadOptions NetworkArguments::options() const {
+  OnnxReadOptions options;
+  options.batch = batch;
+  for (const std::string& text : dimensions) {
+    const auto [name, value] = parse_dimension(text);
+    if (!options.dimensions.emplace(name, value).second) {
+      throw UsageError(fmt::format("--dim: '{}' is given twice", name));
+    }
+  }
+  return options;
+}
+
+Graph read_network(const std::string& path, const OnnxReadOptions& options) {
+  Graph network = read_onnx(path, options);
+  if (!options.batch)
+    return network;
+  for (const TensorId id : network.inputs) {
+    const auto& shape = network.tensor(id).shape;
+    if (!shape.empty() && shape.front() == *options.batch)
+      return network;
+  }
+  throw InputError({path},
+                   fmt::format("a batch of {} was asked for, but the inputs' first axes are fixed",
+                               *options.batch),
+                   "leave the batch out, or export the network with a symbolic batch");
+}
+
+void CostArguments::add_to(Command& command) {
+  command.add("--objective", &objective, "What the mapping of each layer on a core minimises",
+              {.choices = {"latency", "energy", "edp"}});
+  add_limit(command);
+}
+
+void CostArguments::add_to_search(Command& command) {
+  objective = "auto";
+  command.add("--core-objective", &objective,
+              "What the mapping of each layer on a core minimises; auto: as --objective",
+              {.choices = {"auto", "latency", "energy", "edp"}});
+  add_limit(command);
+}
+
+void CostArguments::add_limit(Command& command) {
+  command.add("--lpf-limit", &lpf_limit,
+              "Temporal loops are merged down to this many factors; none = not at all",
+              {.rewrite = factor_limit, .rewritten = "1..64 or none"});
+}
+
+CoreCostOptions CostArguments::options() const {
+  CoreCostOptions options;
+  options.objective = objective_named(objective, kCoreObjectives).value_or(Objective::latency);
+  options.lpf_limit = lpf_limit;
+  return options;
+}
+
+void RuleArguments::add_to(Command& command) {
+  command.add("--mode", &mode, "Operators one by one, or stacks of them slice by slice",
+              {.choices = {"layer-by-layer", "fused"}});
+  command.add("--stacks", &stacks, "Fused: file of which operators form a stack, or auto",
+              {.type = "S.yaml"});
+  command.add("--halo", &halo, "Fused: what two slices need is kept, or made for each",
+              {.choices = {"cached", "recomputed"}});
+  command.add("--priority", &priority,
+              "Which ready tile a core takes: the first, the one deepest in the network, or "
+              "none but the next in order",
+              {.choices = {"latency", "memory", "order"}});
+  command.add("--stream-like", &stream_like,
+              "Move data as Stream does in this respect; may be repeated",
+              {.choices = kTransferRules, .repeated = true});
+}
+
+void RuleArguments::check() const {
+  if (stacks != "auto" && mode != "fused")
+    throw UsageError("--stacks is of no use layer by layer; add --mode fused");
+}
+
+void RuleArguments::apply(Experiment& experiment) const {
+  check();
+  if (mode == "fused")
+    experiment.mode = TilingMode::fused;
+  if (stacks != "auto")
+    experiment.stacks = stacks;
+  if (halo == "recomputed")
+    experiment.halo = Halo::recomputed;
+  if (priority != "latency")
+    experiment.priority = priority == "memory" ? Priority::memory : Priority::order;
+  for (const std::string& name : stream_like)
+    experiment.rules.*transfer_rule_named(name) = false;
+}
+
+void StepArguments::add_to(Command& command, bool required) {
+  command.add("--hardware", &hardware, "System or core file",
+              {.type = "SOC.yaml", .required = required});
+  command.add("--workload", &workload, "Network", {.type = "NET.onnx", .required = required});
+  command.add("--mapping", &mapping, "Mapping file, or auto", {.type = "MAP.yaml"});
+  command.add("--training", &training,
+              "Options of the training step; without them inference is scheduled",
+              {.type = "T.yaml"});
+  rules.add_to(command);
+  network.add_to(command);
+}
+
+Experiment StepArguments::experiment() const {
+  const auto stem = [](const std::string& path) {
+    return std::filesystem::path(path).stem().string();
+  };
+  Experiment experiment;
+  experiment.name = fmt::format("{} on {}", stem(workload), stem(hardware));
+  experiment.network = workload;
+  experiment.network_options = network.options();
+  experiment.hardware = hardware;
+  if (mapping != "auto")
+    experiment.mapping = mapping;
+  rules.apply(experiment);
+  experiment.core_cost = cost.options();
+  if (!training.empty()) {
+    experiment.training = load_training_options(training);
+    experiment.files.push_back(training);
+  }
+  return experiment;
+}
+
+TrainingOptions load_training_options(const std::string& path) {
+  ProblemList problems;
+  const TrainingOptions options = read_training_options(load_yaml(path), problems);
+  problems.throw_if_any();
+  return options;
+}
+
+} // namespace monet::cli

@@ -1,0 +1,157 @@
+#include "options/optimise_options.hpp"
+
+#include "options/command_line.hpp"
+
+#include "monet/base/errors.hpp"
+#include "monet/report/optimise_result.hpp"
+#include "monet/report/text.hpp"
+#include "monet/workload/views.hpp"
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+namespace monet::cli {
+
+namespace {
+
+constexpr double kLongest = 1e7; // seconds; nobody means more
+
+} // namespace
+
+void OptimiseArguments::add_to(Command& command) {
+  step.add_to(command);
+  step.cost.add_to_search(command);
+  for (const Option& option : command.options)
+    of_step.push_back(&option);
+  command.add("experiment", &experiment,
+              "Experiment file (YAML) in place of the options of the step",
+              {.type = "EXPERIMENT.yaml"});
+  command.add("--seed", &seed, "Of the search's random numbers");
+  command.add("--time-limit", &time_limit,
+              "End the search after so many seconds with the best so far; 0 = when it is done",
+              {.type = "SECONDS", .range = Range{0, kLongest}});
+  command.add("--jobs", &jobs, "Threads (0 = all cores); results do not depend on it",
+              {.range = Range{0, 4096}});
+  command.add("--json", &json, "Write the result as JSON; - for standard output", {.type = "FILE"});
+  command.add("--report", &report,
+              "Folder for result.json, report.html, trace.json and training.onnx of the best",
+              {.type = "DIR"});
+  command.add("--verify", &verify, "Check the invariants of every stage's product");
+}
+
+Experiment OptimiseArguments::read() const {
+  if (!experiment.empty()) {
+    for (const Option* option : of_step) {
+      if (option->given)
+        throw UsageError(option->name() + " is for the experiment file to say");
+    }
+    return read_experiment(experiment);
+  }
+  if (step.hardware.empty() || step.workload.empty())
+    throw UsageError("an experiment file, or --hardware and --workload are required");
+  return step.experiment();
+}
+
+TilingOptions SearchInputs::tiling_options() const {
+  return cli::tiling_options(experiment, files, step, &graph);
+}
+
+ScheduleOptions SearchInputs::schedule_options(int jobs) const {
+  return cli::schedule_options(experiment, jobs);
+}
+
+SearchInputs prepare(const OptimiseArguments& arguments, const std::string& objective,
+                     Session& session) {
+  session.context.jobs = arguments.jobs;
+  session.context.verify = arguments.verify;
+  Experiment experiment = arguments.read();
+  if (arguments.adapt)
+    arguments.adapt(experiment);
+  if (arguments.experiment.empty() && arguments.step.cost.objective == "auto") {
+    experiment.core_cost.objective =
+        objective_named(objective, kCoreObjectives).value_or(Objective::latency);
+  }
+  return prepare(std::move(experiment), session);
+}
+
+SearchInputs prepare(Experiment experiment, Session& session) {
+  SearchInputs inputs;
+  inputs.experiment = std::move(experiment);
+  inputs.files = read_and_check(inputs.experiment, session);
+  const auto check = [](const TrainingGraph& graph) { verify(graph); };
+  const auto& training = inputs.experiment.training;
+  inputs.graph = session.stage(
+      "graph",
+      [&] {
+        return training ? make_training_graph(inputs.files.network, *training)
+                        : make_inference_graph(inputs.files.network, {});
+      },
+      check);
+  inputs.step = session.stage(
+      "fold views", [&] { return fold_views(inputs.graph); }, check);
+  return inputs;
+}
+
+SearchControl search_control(const OptimiseArguments& arguments, Session& session) {
+  SearchControl control;
+  control.seed = arguments.seed;
+  control.jobs = arguments.jobs;
+  control.stop = session.interrupted;
+  if (arguments.time_limit > 0) {
+    const double left = std::max(0.0, arguments.time_limit - session.progress.seconds());
+    control.deadline = std::chrono::steady_clock::now() +
+                       std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                           std::chrono::duration<double>(left));
+  }
+  const auto deadline = control.deadline;
+  control.progress = [&session, deadline](const SearchProgress& state) {
+    SearchControl limit;
+    limit.deadline = deadline;
+    session.progress.search(state, limit.seconds_left());
+  };
+  return control;
+}
+
+nlohmann::ordered_json search_provenance(const SearchInputs& inputs,
+                                         const OptimiseArguments& arguments) {
+  Provenance provenance = provenance_of(inputs.experiment, inputs.files.chip);
+  provenance.seed = arguments.seed;
+  if (arguments.time_limit > 0)
+    provenance.options["time_limit_seconds"] = fmt::format("{}", arguments.time_limit);
+  return provenance_json(provenance);
+}
+
+void check_answer(const SearchInputs& inputs, const TrainingGraph& step, const StepOptions& options,
+                  const StepFigures& claimed, const Certificate& found) {
+  CoreCostCache costs;
+  verify_figures(claimed, step, inputs.files.chip, options, {costs});
+  internal_check(!(found.best < found.bound), "the best answer of a search beats its bound");
+}
+
+void write_search_report(const OptimiseArguments& arguments, const SearchInputs& inputs,
+                         const nlohmann::ordered_json& search, const SearchSteps& steps) {
+  if (arguments.report.empty())
+    return;
+  const Chip& chip = inputs.files.chip;
+  nlohmann::ordered_json result = result_json(inputs.experiment.name, steps.best, nullptr, chip,
+                                              provenance_of(inputs.experiment, chip));
+  result["provenance"] = search.at("provenance");
+  result["optimise"] = optimise_json({{search}, steps.before, steps.best}, chip);
+  const std::string report =
+      write_results(arguments.report, result, steps.graph ? *steps.graph : steps.best.step->graph);
+  print_message("", "report: " + report);
+}
+
+int finish_search(const OptimiseArguments& arguments, const nlohmann::ordered_json& result,
+                  const std::string& table, const Certificate& found, Session& session) {
+  session.progress.stage("write results");
+  write_output(arguments.json, result, table);
+  const bool stopped = session.interrupted != nullptr && session.interrupted->load();
+  if (found.interrupted || stopped) {
+    print_message("", fmt::format("{}: this is the best so far, gap {}",
+                                  stopped ? "interrupted" : "time limit reached", gap_text(found)));
+  }
+  return stopped ? kExitInterrupted : kExitOk;
+}
+
+} // namespace monet::cli

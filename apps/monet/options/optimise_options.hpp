@@ -1,0 +1,92 @@
+// What the searches of `monet optimise` share: their options, their inputs made ready, and how
+// they end.
+#pragma once
+
+#include "console.hpp"
+#include "options/network_options.hpp"
+#include "pipeline.hpp"
+
+#include "monet/optimise/search.hpp"
+#include "monet/report/search_result.hpp"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace monet::cli {
+
+struct Command;
+struct Option;
+
+/// Options of every search.
+struct OptimiseArguments {
+  std::string experiment; ///< file in place of the options of the step; empty: none
+  StepArguments step;
+  std::uint64_t seed = 1;
+  double time_limit = 0; ///< seconds; 0: none
+  int jobs = 1;
+  std::string json;
+  std::string report; ///< folder; empty: none
+  bool verify = false;
+  std::vector<const Option*> of_step;     ///< those that an experiment file replaces
+  std::function<void(Experiment&)> adapt; ///< what the search changes before files are read
+
+  void add_to(Command& command);
+  /// UsageError when there is neither an experiment nor a chip with a network, or something of
+  /// both.
+  Experiment read() const;
+};
+
+/// One step on one chip, read and checked.
+struct SearchInputs {
+  Experiment experiment;
+  ModelInputs files;
+  TrainingGraph graph; ///< training, or inference without training options; with its views
+  TrainingGraph step;  ///< the same with views folded: what is tiled and scheduled
+
+  /// The experiment's mapping, mode, stacks and halo; points into this object.
+  TilingOptions tiling_options() const;
+  ScheduleOptions schedule_options(int jobs) const;
+};
+
+/// Reads everything. `objective` is the search's: what a mapping on a core minimises follows it
+/// when it is latency, energy or edp and neither --core-objective nor an experiment say otherwise.
+SearchInputs prepare(const OptimiseArguments& arguments, const std::string& objective,
+                     Session& session);
+
+/// The same for an experiment that is read.
+SearchInputs prepare(Experiment experiment, Session& session);
+
+/// What a report compares.
+struct SearchSteps {
+  StepResult before;
+  StepResult best;
+  const Graph* graph = nullptr; ///< of the best, with its views; null: as modelled
+};
+
+/// Seed, threads, Ctrl-C, time limit (since the command began) and progress for a search.
+SearchControl search_control(const OptimiseArguments& arguments, Session& session);
+
+/// Provenance of a search: files and options of the step, seed and limits.
+nlohmann::ordered_json search_provenance(const SearchInputs& inputs,
+                                         const OptimiseArguments& arguments);
+
+/// For a stage that searches: the best answer, modelled again, is what the search says it is, every
+/// invariant of it holds, and it does not beat its bound. InternalError where not.
+void check_answer(const SearchInputs& inputs, const TrainingGraph& step, const StepOptions& options,
+                  const StepFigures& claimed, const Certificate& found);
+
+/// With --report: what `monet run` writes, of the best step, with the search's result in it and the
+/// step that the search began with to compare. `graph` is the best step with its views.
+void write_search_report(const OptimiseArguments& arguments, const SearchInputs& inputs,
+                         const nlohmann::ordered_json& search, const SearchSteps& steps);
+
+/// Writes the JSON where it was asked for and the table to standard output, says whether the search
+/// was cut short, and returns the exit code: 130 after Ctrl-C, else 0.
+int finish_search(const OptimiseArguments& arguments, const nlohmann::ordered_json& result,
+                  const std::string& table, const Certificate& found, Session& session);
+
+} // namespace monet::cli

@@ -1,0 +1,17 @@
+// SHA-512 (FIPS 180-4): names an input in the provenance, and gives the order of ZigZag's sets.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace monet {
+
+/// Eight words, the most significant first.
+using Sha512 = std::array<std::uint64_t, 8>;
+Sha512 sha512(std::string_view bytes);
+/// The same as 128 hexadecimal digits.
+std::string sha512_hex(std::string_view bytes);
+
+} // namespace monet

@@ -1,0 +1,42 @@
+// What is asked of the core cost model: one operator tile.
+#pragma once
+
+#include "monet/hardware/core.hpp"
+#include "monet/workload/loop_nest.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace monet {
+
+/// One operand of a problem. Names of tensors are gone: only what decides the cost is left, so that
+/// equal problems compare equal wherever they come from.
+struct ProblemOperand {
+  AccessMode mode = AccessMode::read;
+  MemoryOperand memory = MemoryOperand::I1;
+  std::vector<AxisExpr> axes;
+  std::vector<std::int64_t> extents; ///< of the tensor region, for clipping; same length as axes
+  std::int64_t bits = 32;            ///< per element as stored
+  std::int64_t partial_bits = 32;    ///< per partial sum (outputs only)
+  int passes = 1;
+  bool opaque = false;
+  /// Does not fit in the core's top memory: streamed from or to the off-chip memory. An output that
+  /// stays must fit at partial_bits where the mapping keeps partial sums in that memory.
+  bool offchip = false;
+
+  friend bool operator==(const ProblemOperand&, const ProblemOperand&) = default;
+};
+
+struct CoreProblem {
+  ComputeKind compute = ComputeKind::mac;
+  std::vector<LoopDim> dims; ///< sizes of the tile
+  std::vector<ProblemOperand> operands;
+  VectorWork work;
+
+  friend bool operator==(const CoreProblem&, const CoreProblem&) = default;
+};
+
+/// An operand passes by from or to the off-chip memory.
+bool streams(const CoreProblem& problem);
+
+} // namespace monet

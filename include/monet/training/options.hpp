@@ -1,0 +1,207 @@
+// What a training step is made with, part by part.
+#pragma once
+
+#include "monet/workload/graph.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace monet {
+
+// PyTorch's names and meanings of losses.
+struct CrossEntropy {
+  double label_smoothing = 0.0;             ///< share spread evenly over all classes
+  std::optional<std::int64_t> ignore_index; ///< rows of this label do not count
+  /// Axis of the classes; by default 1 for logits of two or of at least four axes ([B, C],
+  /// [B, C, H, W]) and the last one for three ([B, T, C]).
+  std::optional<std::int64_t> class_axis;
+};
+struct Mse {};
+struct BceWithLogits {
+  /// Weight of the targets' ones, one number or one for each element of the last axis; empty = 1.
+  std::vector<double> pos_weight;
+};
+struct NoLoss {};
+using Loss = std::variant<CrossEntropy, Mse, BceWithLogits, NoLoss>;
+
+// Optimisers, with PyTorch's names, meanings and defaults where it has them (an sgd without rate
+// takes 1e-3 there from version 2 on), those of the published code otherwise.
+struct Sgd {
+  double learning_rate = 1e-3;
+  double momentum = 0.0;
+  double dampening = 0.0;
+  bool nesterov = false;
+  double weight_decay = 0.0;
+};
+struct Adam {
+  double learning_rate = 1e-3;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+  double weight_decay = 0.0;
+};
+struct AdamW {
+  double learning_rate = 1e-3;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+  double weight_decay = 1e-2;
+};
+struct Rmsprop {
+  double learning_rate = 1e-2;
+  double alpha = 0.99;
+  double momentum = 0.0;
+  bool centered = false;
+  double epsilon = 1e-8;
+  double weight_decay = 0.0;
+};
+struct Adagrad {
+  double learning_rate = 1e-2;
+  double learning_rate_decay = 0.0;
+  double initial_accumulator = 0.0;
+  double epsilon = 1e-10;
+  double weight_decay = 0.0;
+};
+struct Lion {
+  double learning_rate = 1e-4;
+  double beta1 = 0.9;
+  double beta2 = 0.99;
+  double weight_decay = 0.0;
+};
+struct Adafactor {
+  double learning_rate = 1e-3;
+  double beta1 = 0.0;
+  double decay_rate = -0.8;     ///< the moments' share grows as 1 - step^decay_rate
+  double clip_threshold = 1.0;  ///< largest root mean square of a move
+  double epsilon = 1e-30;       ///< added to squares
+  double epsilon2 = 1e-3;       ///< least size of a parameter
+  bool relative_step = false;   ///< min(0.01, 1/sqrt(step)) instead of a rate
+  bool scale_parameter = false; ///< rate times the parameter's size
+  double weight_decay = 0.0;
+};
+struct Lamb {
+  double learning_rate = 1e-3;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-6;
+  double weight_decay = 0.0;
+};
+struct Muon {
+  double learning_rate = 2e-2;
+  double momentum = 0.95;
+  bool nesterov = true;
+  std::int64_t newton_schulz_steps = 5;
+  double epsilon = 1e-7;
+  double weight_decay = 0.0;
+  AdamW others{.weight_decay = 0.0}; ///< trains what is no matrix
+};
+using Optimizer = std::variant<Adam, AdamW, Sgd, Rmsprop, Adagrad, Lion, Adafactor, Lamb, Muon>;
+
+/// Parameters with settings of their own; a parameter belongs to the first group that takes it.
+struct ParameterGroup {
+  std::vector<std::string> match; ///< glob patterns of parameter names
+  bool norms_and_biases = false;  ///< takes them whatever they are called
+  Optimizer optimizer;
+};
+
+/// Scaling of the loss against underflow of low-precision gradients; a step with a gradient that is
+/// not finite changes nothing but the scale.
+struct LossScaleOptions {
+  bool dynamic = true;
+  double initial = 65536.0;
+  std::int64_t growth_interval = 2000; ///< steps in a row that are finite
+  double factor = 2.0;
+  double backoff = 0.5;
+};
+
+struct UpdateOptions {
+  Optimizer optimizer;
+  std::vector<ParameterGroup> groups;
+  std::optional<double> clip_global_norm; ///< largest norm of all gradients together
+  std::optional<LossScaleOptions> loss_scale;
+  bool fused = true; ///< one operator per parameter; false: a chain of element-wise ones
+};
+
+/// Element type of each role. Tensors get the type of their role; partial sums of products are held
+/// in `accumulate`.
+struct Precision {
+  ElementType weights = ElementType::fp32;
+  std::optional<ElementType> master_weights; ///< none: the weights themselves are updated
+  ElementType activations = ElementType::fp32;
+  ElementType gradients = ElementType::fp32;
+  ElementType optimizer_state = ElementType::fp32;
+  ElementType accumulate = ElementType::fp32;
+  /// Statistics of normalisations, log-probabilities and the loss, sums of squares; none: as
+  /// accumulate, or fp32 where that is an integer.
+  std::optional<ElementType> reductions;
+  std::optional<ElementType> frozen_weights; ///< parameters that are not trained; none: as weights
+
+  ElementType reduction_type() const {
+    return reductions.value_or(is_floating(accumulate) ? accumulate : ElementType::fp32);
+  }
+};
+
+enum class StorePolicy {
+  minimal,       ///< only what some backward operator reads
+  pytorch_eager, ///< what PyTorch's autograd keeps
+};
+
+struct StorageOptions {
+  StorePolicy policy = StorePolicy::minimal;
+  std::vector<std::string> keep;      ///< patterns of tensors that are stored though nobody asks
+  std::vector<std::string> recompute; ///< patterns of tensors that are computed again instead
+};
+
+/// Layers that are trained, counted from 0 in the order of the network; negative from its end. A
+/// layer is an operator with a weight of its own (convolution, product, embedding) and the
+/// parameters of what follows it.
+struct LayerRange {
+  std::int64_t from = 0;
+  std::int64_t to = -1; ///< the last one, included
+};
+
+/// Low-rank adapters (Hu et al. 2021): Y += (alpha/rank) * B(A(X)), A and B trained, the rest not.
+struct LoraOptions {
+  std::int64_t rank = 8;
+  double alpha = 16.0;
+  std::vector<std::string> targets{"*"}; ///< glob patterns of weights
+};
+
+/// Sparse update (Lin et al. 2022): biases, and the first output channels of some weights.
+struct SparseOptions {
+  struct Channels {
+    std::string match; ///< glob pattern of weights
+    double share = 1.0;
+  };
+  bool biases = true;
+  std::vector<Channels> channels;
+};
+
+struct TrainableOptions {
+  std::vector<std::string> train;  ///< glob patterns: nothing else is trained (besides adapters)
+  std::vector<std::string> freeze; ///< glob patterns of parameters that are not trained
+  std::optional<LayerRange> layers;
+  std::optional<LoraOptions> lora;
+  std::optional<SparseOptions> sparse;
+};
+
+enum class AttentionForm {
+  exported, ///< products and softmax, as the file has them
+  fused,    ///< one operator that keeps no scores and recomputes them in its backward
+};
+
+struct TrainingOptions {
+  Loss loss;
+  UpdateOptions update;
+  Precision precision;
+  StorageOptions storage;
+  TrainableOptions trainable;
+  AttentionForm attention = AttentionForm::exported;
+  bool frozen_batch_norm = false; ///< normalises with its running statistics and leaves them
+  std::int64_t micro_batches = 1; ///< of the network's batch each; one update for all of them
+};
+
+} // namespace monet

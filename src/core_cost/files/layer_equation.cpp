@@ -1,0 +1,112 @@
+#include "core_cost/files/layer_equation.hpp"
+
+#include <charconv>
+
+namespace monet::core_cost_detail {
+
+namespace {
+
+bool is_word(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+/// Reads words and signs, skipping blanks.
+class Scanner {
+public:
+  explicit Scanner(std::string_view text) : text_(text) {}
+
+  std::string word() {
+    skip_blanks();
+    const std::size_t begin = at_;
+    while (at_ < text_.size() && is_word(text_[at_]))
+      ++at_;
+    return std::string(text_.substr(begin, at_ - begin));
+  }
+  bool sign(char c) {
+    skip_blanks();
+    if (at_ == text_.size() || text_[at_] != c)
+      return false;
+    ++at_;
+    return true;
+  }
+  bool done() {
+    skip_blanks();
+    return at_ == text_.size();
+  }
+
+private:
+  void skip_blanks() {
+    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t'))
+      ++at_;
+  }
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+};
+
+std::optional<EquationOperand> scan_operand(Scanner& scanner) {
+  EquationOperand operand{scanner.word(), {}};
+  if (operand.name.empty())
+    return std::nullopt;
+  while (scanner.sign('[')) {
+    std::string index = upper(scanner.word());
+    if (!scanner.sign(']'))
+      return std::nullopt;
+    if (!index.empty()) // W[] is a scalar
+      operand.indices.push_back(std::move(index));
+  }
+  return operand;
+}
+
+/// "ox", "2*ox"; false when it is neither.
+bool scan_term(Scanner& scanner, std::string& dim, std::int64_t& coefficient) {
+  dim = scanner.word();
+  coefficient = 1;
+  if (scanner.sign('*')) {
+    const auto [stopped, error] = std::from_chars(dim.data(), dim.data() + dim.size(), coefficient);
+    if (error != std::errc{} || stopped != dim.data() + dim.size() || coefficient < 1)
+      return false;
+    dim = scanner.word();
+  }
+  dim = upper(dim);
+  return !dim.empty();
+}
+
+} // namespace
+
+std::string upper(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) {
+    if (c >= 'a' && c <= 'z')
+      c = static_cast<char>(c - 'a' + 'A');
+  }
+  return result;
+}
+
+std::vector<EquationOperand> scan_equation(std::string_view text) {
+  Scanner scanner(text);
+  const auto output = scan_operand(scanner);
+  scanner.sign('+');
+  if (!output || !scanner.sign('='))
+    return {};
+  const auto first = scan_operand(scanner);
+  if (!first || !(scanner.sign('*') || scanner.sign('+')))
+    return {};
+  const auto second = scan_operand(scanner);
+  if (!second || !scanner.done())
+    return {};
+  return {*output, *first, *second};
+}
+
+std::optional<Relation> scan_relation(std::string_view text) {
+  Scanner scanner(text);
+  Relation relation;
+  relation.lhs = upper(scanner.word());
+  const bool read =
+      !relation.lhs.empty() && scanner.sign('=') &&
+      scan_term(scanner, relation.first, relation.first_coefficient) && scanner.sign('+') &&
+      scan_term(scanner, relation.second, relation.second_coefficient) && scanner.done();
+  return read ? std::optional(relation) : std::nullopt;
+}
+
+} // namespace monet::core_cost_detail

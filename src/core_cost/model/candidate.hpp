@@ -1,0 +1,32 @@
+// One mapping evaluated: spatial unrolling and order of the temporal loops in, energy and latency
+// out.
+#pragma once
+
+#include "core_cost/model/energy.hpp"
+#include "core_cost/model/latency.hpp"
+
+#include <array>
+#include <span>
+
+namespace monet::core_cost_detail {
+
+/// Buffers and results of an evaluation. One object serves a whole search: nothing is allocated per
+/// candidate.
+struct Candidate {
+  std::array<Loop, kMaxTemporalLoops> loops{}; ///< in: innermost first
+  std::size_t size = 0;                        ///< in: loops used
+  Allocation allocation;                       ///< after moving irrelevant loops down
+  DataMovement exact{};
+  DataMovement truncated{}; ///< only filled when the spatial forms differ
+  DoubleBuffered double_buffered{};
+  EnergyParts energy;
+  LatencyParts latency;
+
+  std::span<const Loop> order() const { return {loops.data(), size}; }
+};
+
+/// False when the order fits nowhere; `failure` then says where.
+bool evaluate(const NestModel& model, const Hierarchy& hierarchy, const SpatialModel& spatial,
+              Candidate& candidate, AllocationFailure* failure = nullptr);
+
+} // namespace monet::core_cost_detail

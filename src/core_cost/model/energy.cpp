@@ -1,0 +1,50 @@
+#include "core_cost/model/energy.hpp"
+
+namespace monet::core_cost_detail {
+
+std::int64_t word_accesses(const Level& level, Direction direction, const Movement& movement,
+                           double units) {
+  const std::size_t d = index_of(direction);
+  const std::int64_t bits = movement.amount * movement.bits;
+  if (movement.transfers == 0 || bits == 0 || level.bandwidth_min[d] == 0)
+    return 0;
+  return static_cast<std::int64_t>(static_cast<double>(level.least[d].passes(bits)) *
+                                   level.least_share[d] * static_cast<double>(movement.transfers) *
+                                   units);
+}
+
+double level_energy(const Hierarchy& hierarchy, const SpatialForm& spatial,
+                    const DataMovement& movement, std::size_t operand, std::size_t level,
+                    std::array<std::int64_t, kDirections>* accesses) {
+  const Level& at = hierarchy.levels[operand][level];
+  const Node& node = hierarchy.nodes[at.node];
+  const double units = spatial.operands[operand].units[level + 1];
+  std::array<std::int64_t, kDirections> words{};
+  for (std::size_t d = 0; d < kDirections; ++d) {
+    words[d] =
+        word_accesses(at, static_cast<Direction>(d), movement[operand].levels[level][d], units);
+  }
+  if (accesses != nullptr)
+    *accesses = words;
+  const auto pj = [&](Direction d, double cost) {
+    return static_cast<double>(words[index_of(d)]) * cost;
+  };
+  return (pj(Direction::th, node.read_pj) + pj(Direction::tl, node.read_pj)) +
+         (pj(Direction::fh, node.write_pj) + pj(Direction::fl, node.write_pj));
+}
+
+EnergyParts mapping_energy(const NestModel& model, const Hierarchy& hierarchy,
+                           const SpatialForm& spatial, const DataMovement& movement) {
+  EnergyParts energy;
+  for (std::size_t operand = 0; operand < model.operands.size(); ++operand) {
+    for (std::size_t level = 0; level < hierarchy.levels[operand].size(); ++level) {
+      if (hierarchy.is_offchip(operand, level))
+        continue;
+      energy.memory += level_energy(hierarchy, spatial, movement, operand, level);
+    }
+  }
+  energy.compute = hierarchy.mac_energy_pj * static_cast<double>(model.iterations);
+  return energy;
+}
+
+} // namespace monet::core_cost_detail

@@ -1,0 +1,36 @@
+// What a problem that scatters costs in each of its forms, and the best of them.
+#pragma once
+
+#include "core_cost/scatter/transposed.hpp"
+
+#include <functional>
+
+namespace monet::core_cost_detail {
+
+/// Solves one problem as it is (the options say InputGradient::scatter): core_cost(), or a cache.
+using Solver = std::function<CoreCost(const CoreProblem&, const Core&, const CoreCostOptions&)>;
+
+/// The scattering problem in the form that the options ask for, or in the best one. InfeasibleError
+/// when no form fits.
+CoreCost best_form(const CoreProblem& problem, const Transposed& transposed, const Core& core,
+                   const CoreCostOptions& options, const Solver& solve);
+
+/// core_cost() with other problems solved by `solve`.
+CoreCost core_cost_with(const CoreProblem& problem, const Core& core,
+                        const CoreCostOptions& options, const Solver& solve);
+
+/// All mappings that none beats in latency and energy, of every form the options allow. The
+/// decomposed form enters with the best of each sub-convolution for latency, for energy and for
+/// their product, not with all their combinations.
+std::vector<CoreCost> mappings(const CoreProblem& problem, const Core& core,
+                               const CoreCostOptions& options);
+
+/// Latency and energy with the traffic to the off-chip memory: the longer of computing and
+/// transferring, the energy of both.
+struct Priced {
+  double latency = 0; ///< cycles
+  double energy = 0;  ///< pJ
+};
+Priced priced(const CoreCost& cost, const OffchipRate& rate);
+
+} // namespace monet::core_cost_detail

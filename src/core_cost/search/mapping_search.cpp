@@ -1,0 +1,347 @@
+#include "core_cost/search/mapping_search.hpp"
+
+#include "core_cost/model/candidate.hpp"
+#include "core_cost/search/order_search.hpp"
+#include "core_cost/search/spatial_choice.hpp"
+#include "core_cost/search/temporal_order.hpp"
+#include "core_cost/zigzag/spatial_generator.hpp"
+
+#include "monet/base/checked.hpp"
+#include "monet/base/errors.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+namespace monet::core_cost_detail {
+
+namespace {
+
+constexpr double kStalled =
+    2; ///< other unrollings are tried when the dataflow takes so many times the ideal
+constexpr double kSameUse = 1e-9;
+
+struct Context {
+  const CoreProblem& problem;
+  const Core& core;
+  const CoreCostOptions& options;
+  NestModel model;
+  Hierarchy hierarchy;
+  bool streams = false;
+  std::vector<std::int64_t> touched; ///< per operand: bits, see touched_bits()
+};
+
+/// Bits of the different elements of the operand that the whole problem touches.
+std::int64_t touched_bits(const NestModel& model, const CoreProblem& problem, std::size_t operand) {
+  Footprint whole(model.operands[operand]);
+  for (std::size_t d = 0; d < model.dims.size(); ++d)
+    whole.multiply({static_cast<std::uint32_t>(d), static_cast<double>(model.dims[d].size)});
+  const auto elements = static_cast<std::int64_t>(whole.elements());
+  const ProblemOperand& o = problem.operands[operand];
+  return std::min(checked_multiply(elements, o.bits), region_bits(o));
+}
+
+/// Traffic with the off-chip memory. Partial sums that were never written before are not read:
+/// unlike the on-chip levels, where the first, empty read-back is charged as ZigZag does. All that
+/// is touched of an input is read and all of an output's region is written: fractional unrolling
+/// may count less, and elements that a scatter leaves out are zeros.
+OffchipTraffic offchip_traffic(const Context& c, const Candidate& candidate, std::size_t operand) {
+  OffchipTraffic traffic;
+  const std::size_t top = c.hierarchy.levels[operand].size() - 1;
+  if (!c.hierarchy.is_offchip(operand, top))
+    return traffic;
+  const OperandMovement& moved = candidate.exact[operand];
+  const auto bits = [](const Movement& m) { return m.amount * m.count * m.bits; };
+  if (!c.model.operands[operand].output) {
+    const std::int64_t read = bits(moved.levels[top][index_of(Direction::tl)]);
+    traffic.read = {std::max(read, c.touched[operand])};
+    return traffic;
+  }
+  const Movement& write = moved.levels[top][index_of(Direction::fl)];
+  const Movement& read = moved.levels[top][index_of(Direction::tl)];
+  traffic.write = {std::max(bits(write), region_bits(c.problem.operands[operand]))};
+  const std::int64_t first = moved.elements[top + 1] * read.bits;
+  traffic.read = {std::max<std::int64_t>(0, bits(read) - first)};
+  return traffic;
+}
+
+/// Streamed operands count as the longer of computing and transferring, and with their energy.
+Score score_of(const Context& c, const Candidate& candidate) {
+  Score score{candidate.latency.total(), candidate.energy.total()};
+  if (!c.streams)
+    return score;
+  OffchipTraffic all;
+  for (std::size_t i = 0; i < c.model.operands.size(); ++i) {
+    const OffchipTraffic traffic = offchip_traffic(c, candidate, i);
+    all.read += traffic.read;
+    all.write += traffic.write;
+  }
+  score.latency = std::max(score.latency, c.options.offchip.cycles(all));
+  score.energy += c.options.offchip.energy_pj(all);
+  return score;
+}
+
+const std::vector<std::vector<Unrolling>>& named_dataflow(const Context& c) {
+  return c.core.dataflow.empty() ? c.options.spatial : c.core.dataflow;
+}
+
+bool leaves_array_dims_open(const Context& c) {
+  const auto& named = named_dataflow(c);
+  const bool some_empty =
+      std::any_of(named.begin(), named.end(), [](const auto& loops) { return loops.empty(); });
+  return some_empty || named.size() < c.hierarchy.array_dims;
+}
+
+/// The core's own dataflow, or that of the options; nothing when neither names a loop.
+std::optional<ArrayUnrolling> named_unrolling(const Context& c, const UnrollCaps& caps) {
+  const auto& named = named_dataflow(c);
+  if (std::all_of(named.begin(), named.end(), [](const auto& d) { return d.empty(); }))
+    return {};
+  return from_dataflow(c.model, c.hierarchy, caps, named);
+}
+
+/// Cycles when every lane works in every cycle.
+double full_array_cycles(const Context& c) {
+  const auto lanes = static_cast<double>(c.core.lanes());
+  return static_cast<double>(c.model.iterations) / std::max(1.0, lanes);
+}
+
+/// Wide enough for every order of seven loops; more where the user asks for more loops.
+OrderSearchLimits limits(const Context& c) {
+  constexpr int kUsualLoops = 7;
+  constexpr std::size_t kUsual = 1024;
+  constexpr std::size_t kMost = std::size_t{1} << 18;
+  const int limit = c.options.lpf_limit;
+  return {limit > 0 && limit <= kUsualLoops ? kUsual : kMost};
+}
+
+/// The mappings found so far, and what it took.
+struct MappingSearch {
+  MappingArchive archive;
+  std::vector<SpatialModel> unrollings; ///< by MappingArchive::Entry::unrolling, counted from 1
+  SearchLog log;
+
+  /// Why the last unrolling has no order that the user wants.
+  std::string refused = "no order of its loops is the temporal order asked for";
+
+  void run(const Context& c, const ArrayUnrolling& unrolling) {
+    const SpatialModel& spatial =
+        unrollings.emplace_back(make_spatial_model(c.model, c.hierarchy, unrolling));
+    TemporalSpace space;
+    try {
+      space = temporal_space(c.model, spatial.temporal, c.options.lpf_limit,
+                             c.options.temporal_order, !c.options.model.free_unrolling);
+    } catch (const InfeasibleError& error) {
+      refused = error.what();
+      unrollings.pop_back();
+      return;
+    }
+    search_orders(
+        c.model, c.hierarchy, spatial, space,
+        [&](const Candidate& candidate) { return score_of(c, candidate); }, limits(c), archive,
+        log);
+  }
+};
+
+/// Unrollings of our own choice: where they use more of the array than the dataflow, or as much
+/// where that one stalls.
+void search_free(const Context& c, const UnrollCaps& caps, double used, MappingSearch& search) {
+  const auto& found = search.archive.entries();
+  const bool stalled = found.empty() || found[0].score.latency > kStalled * full_array_cycles(c);
+  const double least = stalled ? used * (1 - kSameUse) : used * (1 + kSameUse);
+  const auto wanted = static_cast<std::size_t>(std::max(0, c.options.free_unrollings));
+  const bool all = c.options.free_unrollings > CoreCostOptions::kUsualUnrollings;
+  for (const ArrayUnrolling& filled : fill_array(c.model, c.hierarchy, caps, wanted)) {
+    if (all || utilisation(c.model, c.hierarchy, filled) > least)
+      search.run(c, filled);
+  }
+}
+
+[[noreturn]] void nothing_fits(const Context& c, const AllocationFailure& failure) {
+  const Node& node = c.hierarchy.nodes[failure.node];
+  std::string what = operand_name(c.problem, failure.operand);
+  if (failure.joint) {
+    for (const NodeUse& use : node.uses) {
+      if (use.operand != failure.operand)
+        what += " and " + operand_name(c.problem, use.operand);
+    }
+  }
+  throw InfeasibleError(
+      fmt::format("core '{}': {} need{} {:.0f} bits of memory '{}', which holds {:.0f}",
+                  c.core.name, what, failure.joint ? " together at least" : "s", failure.bits,
+                  node.memory != nullptr ? node.memory->name : "off-chip", node.size_bits));
+}
+
+void describe_mapping(const Context& c, const SpatialModel& spatial, const Candidate& candidate,
+                      CoreCost& cost) {
+  for (const auto& on_dim : spatial.exact.loops) {
+    cost.spatial.unrolled.emplace_back();
+    for (const Loop& loop : on_dim)
+      cost.spatial.unrolled.back().push_back({loop.dim, loop.size});
+  }
+  for (const Loop& loop : candidate.order())
+    cost.temporal.order.push_back({loop.dim, loop.size});
+  Allocation allocated; // before loops moved inside that do not touch the operand
+  internal_check(allocate(c.model, c.hierarchy, spatial.exact, candidate.order(), allocated),
+                 "the best mapping can be allocated again");
+  for (std::size_t i = 0; i < c.model.operands.size(); ++i) {
+    auto& levels = cost.temporal.by_operand.emplace_back();
+    std::size_t begin = 0;
+    for (std::size_t l = 0; l < c.hierarchy.levels[i].size(); ++l) {
+      const std::size_t end = allocated.cut[i][l];
+      auto& loops = levels.emplace_back();
+      for (std::size_t k = begin; k < end; ++k) {
+        loops.push_back({candidate.loops[k].dim, candidate.loops[k].size});
+      }
+      begin = std::max(begin, end);
+    }
+  }
+}
+
+/// Bits in the top on-chip memory: everything the mapping holds there, and for streamed operands a
+/// second slice to fetch ahead, as far as the memory has room. Never more than the memory in sum.
+std::vector<Bits> resident_bits(const Context& c, const SpatialModel& spatial,
+                                const Candidate& candidate) {
+  std::vector<double> room;
+  for (const Node& node : c.hierarchy.nodes)
+    room.push_back(node.size_bits);
+  std::vector<std::size_t> top(c.model.operands.size());
+  std::vector<double> held(c.model.operands.size());
+  for (std::size_t i = 0; i < held.size(); ++i) {
+    top[i] = c.hierarchy.levels[i].size() - 1;
+    if (c.hierarchy.is_offchip(i, top[i]))
+      --top[i];
+    held[i] = static_cast<double>(candidate.exact[i].held_bits[top[i] + 1]);
+    room[c.hierarchy.levels[i][top[i]].node] -= held[i];
+  }
+  std::vector<Bits> bits;
+  for (std::size_t i = 0; i < held.size(); ++i) {
+    double& left = room[c.hierarchy.levels[i][top[i]].node];
+    const bool streamed = top[i] + 1 < c.hierarchy.levels[i].size();
+    const double ahead = streamed ? std::clamp(left, 0.0, held[i]) : 0;
+    left -= ahead;
+    const double units = spatial.exact.operands[i].units[top[i] + 1];
+    bits.push_back({static_cast<std::int64_t>((held[i] + ahead) * units)});
+  }
+  return bits;
+}
+
+/// A complete search is its own bound.
+void set_bounds(const Context& c, const MappingSearch& search, const MappingArchive::Entry& best,
+                CoreCost& cost) {
+  cost.latency_bound = search.log.bound.latency;
+  cost.energy_bound = search.log.bound.energy;
+  if (!search.log.effort.exact || c.streams)
+    return;
+  if (c.options.objective == Objective::latency)
+    cost.latency_bound = best.score.latency;
+  if (c.options.objective == Objective::energy)
+    cost.energy_bound = best.score.energy;
+}
+
+CoreCost describe(const Context& c, const MappingSearch& search,
+                  const MappingArchive::Entry& best) {
+  const SpatialModel& spatial = search.unrollings[best.unrolling - 1];
+  Candidate candidate;
+  candidate.size = best.order.size();
+  std::copy(best.order.begin(), best.order.end(), candidate.loops.begin());
+  internal_check(evaluate(c.model, c.hierarchy, spatial, candidate),
+                 "the best mapping can be evaluated again");
+  CoreCost cost;
+  cost.parts = candidate.latency;
+  cost.latency = {static_cast<std::int64_t>(candidate.latency.total())};
+  const auto lanes = static_cast<double>(c.core.lanes());
+  cost.spatial_utilisation =
+      static_cast<double>(c.model.iterations) / (cost.parts.ideal_temporal * lanes);
+  cost.ideal = {
+      static_cast<std::int64_t>(std::ceil(static_cast<double>(c.model.iterations) / lanes))};
+  cost.compute_energy = {candidate.energy.compute};
+  cost.memory_energy = {candidate.energy.memory};
+  for (std::size_t i = 0; i < c.model.operands.size(); ++i) {
+    for (std::size_t l = 0; l < c.hierarchy.levels[i].size(); ++l) {
+      if (c.hierarchy.is_offchip(i, l))
+        continue;
+      LevelEnergy level;
+      level.memory = c.hierarchy.nodes[c.hierarchy.levels[i][l].node].memory->name;
+      level.operand = i;
+      level.energy = {
+          level_energy(c.hierarchy, spatial.exact, candidate.exact, i, l, &level.accesses)};
+      cost.levels.push_back(std::move(level));
+    }
+    cost.offchip.push_back(offchip_traffic(c, candidate, i));
+  }
+  cost.resident = resident_bits(c, spatial, candidate);
+  describe_mapping(c, spatial, candidate, cost);
+  cost.effort = search.log.effort;
+  set_bounds(c, search, best, cost);
+  return cost;
+}
+
+MappingSearch search_all(const Context& c, MappingArchive::Keep keep) {
+  MappingSearch search{MappingArchive(c.options.objective, keep)};
+  if (!c.options.model.free_unrolling) {
+    for (const ArrayUnrolling& unrolling :
+         zigzag_unrollings(c.model, c.hierarchy, named_dataflow(c), c.options))
+      search.run(c, unrolling);
+    return search;
+  }
+  const UnrollCaps caps = unroll_caps(c.model, c.hierarchy);
+  const std::optional<ArrayUnrolling> named = named_unrolling(c, caps);
+  double used = 0;
+  if (named) {
+    search.run(c, *named);
+    used = utilisation(c.model, c.hierarchy, *named);
+  }
+  const bool fixed = c.options.fixed_dataflow;
+  if (named && fixed && !leaves_array_dims_open(c))
+    return search;
+  const auto& kept = fixed ? named_dataflow(c) : std::vector<std::vector<Unrolling>>{};
+  search_free(c, restricted(caps, c.model, kept, c.options.spatial_hints), used, search);
+  return search;
+}
+
+/// InfeasibleError with the reason when no mapping was found.
+void require_mapping(const Context& c, const MappingSearch& search) {
+  if (!search.archive.entries().empty())
+    return;
+  if (search.log.failure)
+    nothing_fits(c, *search.log.failure);
+  throw InfeasibleError(fmt::format("core '{}': {}", c.core.name, search.refused));
+}
+
+Context make_context(const CoreProblem& problem, const Core& core, const CoreCostOptions& options) {
+  NestModel model = make_nest_model(problem, options.model);
+  model.even_allocation = options.even_allocation;
+  Hierarchy hierarchy = make_hierarchy(problem, model, core);
+  std::vector<std::int64_t> touched;
+  for (std::size_t i = 0; i < model.operands.size(); ++i)
+    touched.push_back(touched_bits(model, problem, i));
+  return {
+      problem,           core, options, std::move(model), std::move(hierarchy), streams(problem),
+      std::move(touched)};
+}
+
+} // namespace
+
+CoreCost search_mapping(const CoreProblem& problem, const Core& core,
+                        const CoreCostOptions& options) {
+  const Context c = make_context(problem, core, options);
+  const MappingSearch search = search_all(c, MappingArchive::Keep::best);
+  require_mapping(c, search);
+  return describe(c, search, search.archive.entries().front());
+}
+
+std::vector<CoreCost> search_front(const CoreProblem& problem, const Core& core,
+                                   const CoreCostOptions& options) {
+  const Context c = make_context(problem, core, options);
+  const MappingSearch search = search_all(c, MappingArchive::Keep::front);
+  require_mapping(c, search);
+  std::vector<CoreCost> front;
+  for (const MappingArchive::Entry& entry : search.archive.entries())
+    front.push_back(describe(c, search, entry));
+  return front;
+}
+
+} // namespace monet::core_cost_detail

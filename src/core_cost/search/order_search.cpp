@@ -1,0 +1,320 @@
+#include "core_cost/search/order_search.hpp"
+
+#include "core_cost/search/order_rank.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace monet::core_cost_detail {
+
+namespace {
+
+constexpr std::size_t kDiveWidth = 16; ///< beginnings per length that look for a first good order
+constexpr double kWorthDiving = 200;   ///< orders
+constexpr double kAlwaysExact = 50000; ///< orders that are searched whatever the limit
+constexpr std::size_t kNoLimit = std::size_t{1} << 40;
+constexpr std::size_t kFirstTable = 1024; ///< slots
+
+struct Beginning {
+  std::array<std::uint8_t, kMaxTemporalLoops> kinds{};
+  Outlook outlook;
+};
+
+/// Where the beginnings of one length are, by fingerprint. Open addressing; grows by doubling.
+class FingerprintTable {
+public:
+  FingerprintTable() : slots_(kFirstTable, 0) {}
+
+  void clear() { std::fill(slots_.begin(), slots_.end(), 0); }
+
+  /// Position in `all` of the one with the same fingerprint, or where it has just been put: the
+  /// end.
+  std::size_t find_or_add(const std::vector<Beginning>& all, const Fingerprint& fingerprint) {
+    if (2 * (all.size() + 1) > slots_.size())
+      grow(all);
+    std::uint32_t& slot = slot_of(all, fingerprint);
+    if (slot == 0)
+      slot = static_cast<std::uint32_t>(all.size() + 1);
+    return slot - 1;
+  }
+
+  void rebuild(const std::vector<Beginning>& all) {
+    clear();
+    for (std::size_t i = 0; i < all.size(); ++i)
+      slot_of(all, all[i].outlook.fingerprint) = static_cast<std::uint32_t>(i + 1);
+  }
+
+private:
+  std::uint32_t& slot_of(const std::vector<Beginning>& all, const Fingerprint& fingerprint) {
+    std::size_t at = fingerprint.a & (slots_.size() - 1);
+    while (slots_[at] != 0 && all[slots_[at] - 1].outlook.fingerprint != fingerprint)
+      at = (at + 1) & (slots_.size() - 1);
+    return slots_[at];
+  }
+
+  void grow(const std::vector<Beginning>& all) {
+    slots_.resize(2 * slots_.size());
+    rebuild(all);
+  }
+
+  std::vector<std::uint32_t> slots_; ///< position + 1; 0 = free. A power of two of them.
+};
+
+class OrderSearch {
+public:
+  OrderSearch(const NestModel& model, const Hierarchy& hierarchy, const SpatialModel& spatial,
+              const TemporalSpace& space, const LoopKinds& kinds, const Scorer& scorer,
+              MappingArchive& archive, SearchLog& log)
+      : model_(model), hierarchy_(hierarchy), spatial_(spatial), space_(space), kinds_(kinds),
+        scorer_(scorer), archive_(archive), log_(log), judge_(model, hierarchy, spatial, kinds) {}
+
+  void run(const OrderSearchLimits& limits);
+
+private:
+  using Kinds = std::span<const std::uint8_t>;
+
+  void visit(Kinds order);
+  void visit_first();
+  void sweep(std::size_t width, bool dive);
+  void extend(const Beginning& from, std::size_t length, bool dive);
+  void keep(const Beginning& child, std::size_t length, bool dive);
+  void drop(Kinds beginning, bool dive);
+  void trim(std::size_t width, bool dive, std::size_t length);
+  double orders_after(Kinds beginning) const;
+  bool visited(Kinds order) const;
+  void note(const AllocationFailure& why);
+  std::array<std::uint8_t, kMaxTemporalLoops> left_after(Kinds beginning) const;
+
+  const NestModel& model_;
+  const Hierarchy& hierarchy_;
+  const SpatialModel& spatial_;
+  const TemporalSpace& space_;
+  const LoopKinds& kinds_;
+  const Scorer& scorer_;
+  MappingArchive& archive_;
+  SearchLog& log_;
+  BeginningJudge judge_;
+  Candidate candidate_;
+  std::vector<Beginning> now_;
+  std::vector<Beginning> next_;
+  FingerprintTable table_;
+  std::vector<std::array<std::uint8_t, kMaxTemporalLoops>>
+      early_; ///< visited before the full sweep
+};
+
+void OrderSearch::note(const AllocationFailure& why) {
+  if (!log_.failure || why.bits < log_.failure->bits)
+    log_.failure = why; // the order that came closest
+}
+
+bool OrderSearch::visited(Kinds order) const {
+  return std::any_of(early_.begin(), early_.end(), [&](const auto& seen) {
+    return std::equal(order.begin(), order.end(), seen.begin());
+  });
+}
+
+void OrderSearch::visit(Kinds order) {
+  ++log_.effort.visited;
+  candidate_.size = order.size();
+  for (std::size_t i = 0; i < order.size(); ++i)
+    candidate_.loops[i] = kinds_.loop[order[i]];
+  AllocationFailure why;
+  if (!evaluate(model_, hierarchy_, spatial_, candidate_, &why)) {
+    note(why);
+    return;
+  }
+  archive_.offer(scorer_(candidate_), candidate_.order(), order);
+}
+
+/// The non-increasing arrangement: first of all in the enumeration, which beginnings cannot tell.
+void OrderSearch::visit_first() {
+  std::array<std::uint8_t, kMaxTemporalLoops> first{};
+  std::size_t size = 0;
+  for (std::size_t k = kinds_.loop.size(); k-- > 0;) {
+    for (int n = 0; n < kinds_.count[k]; ++n)
+      first[size++] = static_cast<std::uint8_t>(k);
+  }
+  for (std::size_t place = 0; place < size; ++place) {
+    if (!space_.allows(kinds_.loop[first[place]], place))
+      return;
+  }
+  early_.push_back(first);
+  visit({first.data(), size});
+}
+
+std::array<std::uint8_t, kMaxTemporalLoops> OrderSearch::left_after(Kinds beginning) const {
+  std::array<std::uint8_t, kMaxTemporalLoops> left{};
+  std::copy(kinds_.count.begin(), kinds_.count.end(), left.begin());
+  for (const std::uint8_t kind : beginning)
+    --left[kind];
+  return left;
+}
+
+/// Orders that start so and have not been visited yet.
+double OrderSearch::orders_after(Kinds beginning) const {
+  const auto left = left_after(beginning);
+  double orders = orders_of({left.data(), kinds_.loop.size()});
+  for (const auto& seen : early_)
+    orders -= std::equal(beginning.begin(), beginning.end(), seen.begin()) ? 1 : 0;
+  return orders;
+}
+
+void OrderSearch::drop(Kinds beginning, bool dive) {
+  if (!dive)
+    log_.effort.pruned += orders_after(beginning);
+}
+
+void OrderSearch::keep(const Beginning& child, std::size_t length, bool dive) {
+  const std::size_t at = table_.find_or_add(next_, child.outlook.fingerprint);
+  if (at == next_.size()) {
+    next_.push_back(child);
+    return;
+  }
+  const Kinds mine{child.kinds.data(), length};
+  const Kinds other{next_[at].kinds.data(), length};
+  if (begins_before(mine, other)) {
+    drop(other, dive);
+    next_[at] = child;
+  } else {
+    drop(mine, dive);
+  }
+}
+
+void OrderSearch::extend(const Beginning& from, std::size_t length, bool dive) {
+  const auto left = left_after({from.kinds.data(), length});
+  Beginning child = from;
+  const Kinds kinds{child.kinds.data(), length + 1};
+  for (std::size_t k = 0; k < kinds_.loop.size(); ++k) {
+    if (left[k] == 0)
+      continue;
+    child.kinds[length] = static_cast<std::uint8_t>(k);
+    if (!space_.allows(kinds_.loop[k], length)) {
+      drop(kinds, dive);
+      continue;
+    }
+    if (length + 1 == kinds_.loops) {
+      if (visited(kinds))
+        continue;
+      visit(kinds);
+      if (dive)
+        early_.push_back(child.kinds);
+      continue;
+    }
+    if (!judge_.judge(kinds, child.outlook) || !archive_.worth(child.outlook.bound)) {
+      drop(kinds, dive);
+    } else {
+      keep(child, length + 1, dive);
+    }
+  }
+}
+
+/// Keeps those with the best bounds.
+void OrderSearch::trim(std::size_t width, bool dive, std::size_t length) {
+  if (next_.size() <= width)
+    return;
+  std::stable_sort(next_.begin(), next_.end(), [&](const Beginning& a, const Beginning& b) {
+    return archive_.merit_of(a.outlook.bound) < archive_.merit_of(b.outlook.bound);
+  });
+  if (!dive) {
+    log_.effort.exact = false;
+    for (std::size_t i = width; i < next_.size(); ++i)
+      drop({next_[i].kinds.data(), length}, dive);
+  }
+  next_.resize(width);
+  table_.rebuild(next_);
+}
+
+void OrderSearch::sweep(std::size_t width, bool dive) {
+  now_.assign(1, Beginning{});
+  for (std::size_t length = 0; length < kinds_.loops && !now_.empty(); ++length) {
+    next_.clear();
+    table_.clear();
+    for (const Beginning& from : now_) {
+      extend(from, length, dive);
+      if (next_.size() > 2 * width)
+        trim(width, dive, length + 1);
+    }
+    trim(width, dive, length + 1);
+    std::swap(now_, next_);
+  }
+}
+
+void OrderSearch::run(const OrderSearchLimits& limits) {
+  log_.effort.space += kinds_.orders();
+  const CostBound bound = judge_.bound();
+  log_.bound.latency = std::min(log_.bound.latency, bound.latency);
+  log_.bound.energy = std::min(log_.bound.energy, bound.energy);
+  if (!archive_.worth(bound)) {
+    log_.effort.pruned += kinds_.orders();
+    return;
+  }
+  visit_first();
+  if (kinds_.orders() > kWorthDiving)
+    sweep(kDiveWidth, true);
+  sweep(kinds_.orders() <= kAlwaysExact ? kNoLimit : limits.beginnings, false);
+}
+
+} // namespace
+
+bool MappingArchive::worth(const CostBound& bound) const {
+  if (keep_ == Keep::best) {
+    return entries_.empty() || merit_of(bound) <= merit(objective_, entries_[0].score.latency,
+                                                        entries_[0].score.energy);
+  }
+  return std::none_of(entries_.begin(), entries_.end(), [&](const Entry& e) {
+    const bool no_worse = e.score.latency <= bound.latency && e.score.energy <= bound.energy;
+    return no_worse && (e.score.latency < bound.latency || e.score.energy < bound.energy);
+  });
+}
+
+/// Equal scores go to the order met first.
+bool MappingArchive::replaces(const Entry& entry, const Score& score,
+                              std::span<const std::uint8_t> kinds) const {
+  const bool equal = entry.score.latency == score.latency && entry.score.energy == score.energy;
+  return equal && entry.unrolling == unrolling_ && enumerated_before(kinds, entry.kinds);
+}
+
+bool MappingArchive::offer(const Score& score, std::span<const Loop> order,
+                           std::span<const std::uint8_t> kinds) {
+  const auto make = [&] {
+    return Entry{score, unrolling_, {order.begin(), order.end()}, {kinds.begin(), kinds.end()}};
+  };
+  if (keep_ == Keep::best) {
+    if (!entries_.empty()) {
+      const Score& best = entries_[0].score;
+      const auto mine = merit(objective_, score.latency, score.energy);
+      const auto other = merit(objective_, best.latency, best.energy);
+      const bool tie = mine == other && entries_[0].unrolling == unrolling_ &&
+                       enumerated_before(kinds, entries_[0].kinds);
+      if (!(mine < other) && !tie)
+        return false;
+    }
+    entries_.assign(1, make());
+    return true;
+  }
+  for (Entry& entry : entries_) {
+    if (replaces(entry, score, kinds)) {
+      entry = make();
+      return true;
+    }
+    if (entry.score.latency <= score.latency && entry.score.energy <= score.energy)
+      return false;
+  }
+  std::erase_if(entries_, [&](const Entry& e) {
+    return score.latency <= e.score.latency && score.energy <= e.score.energy;
+  });
+  const auto at = std::find_if(entries_.begin(), entries_.end(),
+                               [&](const Entry& e) { return e.score.latency > score.latency; });
+  entries_.insert(at, make());
+  return true;
+}
+
+void search_orders(const NestModel& model, const Hierarchy& hierarchy, const SpatialModel& spatial,
+                   const TemporalSpace& space, const Scorer& scorer,
+                   const OrderSearchLimits& limits, MappingArchive& archive, SearchLog& log) {
+  const LoopKinds kinds = make_kinds(model, space.factors);
+  archive.begin_unrolling();
+  OrderSearch(model, hierarchy, spatial, space, kinds, scorer, archive, log).run(limits);
+}
+
+} // namespace monet::core_cost_detail

@@ -1,0 +1,90 @@
+// The best order of the temporal loops for one unrolling, without visiting all of them.
+//
+// Orders grow from the innermost loop outwards, all beginnings of one length at a time. Of
+// beginnings that lead to the same costs whatever follows, only the one that an enumeration meets
+// first is kept; beginnings whose best continuation is worse than what is known are dropped.
+// Neither loses the optimum, nor the mapping that an enumeration in ZigZag's sequence would report
+// for it.
+#pragma once
+
+#include "core_cost/model/candidate.hpp"
+#include "core_cost/search/order_beginning.hpp"
+#include "core_cost/search/temporal_order.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace monet::core_cost_detail {
+
+struct Score {
+  double latency = 0;
+  double energy = 0;
+};
+
+/// The mappings worth keeping: the best one by an objective, or all that are not dominated in
+/// latency and energy.
+class MappingArchive {
+public:
+  enum class Keep { best, front };
+  struct Entry {
+    Score score;
+    std::size_t unrolling = 0; ///< as begin() numbered them
+    std::vector<Loop> order;   ///< innermost first
+    std::vector<std::uint8_t> kinds;
+  };
+
+  MappingArchive(Objective objective, Keep keep) : objective_(objective), keep_(keep) {}
+
+  /// What follows belongs to the next unrolling. Of equal scores the first unrolling keeps its
+  /// place.
+  void begin_unrolling() { ++unrolling_; }
+  std::size_t unrolling() const { return unrolling_; }
+  /// What the objective compares; smaller is better.
+  std::pair<double, double> merit_of(const CostBound& bound) const {
+    return merit(objective_, bound.latency, bound.energy);
+  }
+  /// False when no mapping that costs at least so much could enter.
+  bool worth(const CostBound& bound) const;
+  /// Returns whether it entered.
+  bool offer(const Score& score, std::span<const Loop> order, std::span<const std::uint8_t> kinds);
+  const std::vector<Entry>& entries() const { return entries_; }
+
+private:
+  bool replaces(const Entry& entry, const Score& score, std::span<const std::uint8_t> kinds) const;
+
+  Objective objective_;
+  Keep keep_;
+  std::size_t unrolling_ = 0;
+  std::vector<Entry> entries_; ///< one, or a front by rising latency
+};
+
+/// What the objective compares of a feasible candidate.
+using Scorer = std::function<Score(const Candidate&)>;
+
+struct OrderSearchLimits {
+  /// Beginnings of one length kept at most. Beyond, those with the worst bounds are left out and
+  /// the search is not exact any more.
+  std::size_t beginnings = std::size_t{1} << 18;
+};
+
+/// What searches leave behind beside the mappings.
+struct SearchLog {
+  SearchEffort effort;
+  std::optional<AllocationFailure> failure; ///< of the order that came closest to fitting
+  CostBound bound{kNoBound, kNoBound};      ///< below all orders of all unrollings
+
+  static constexpr double kNoBound = std::numeric_limits<double>::infinity();
+};
+
+/// Offers the orders of a space to the archive, but for those that cannot enter. Orders that the
+/// space does not allow count as pruned.
+void search_orders(const NestModel& model, const Hierarchy& hierarchy, const SpatialModel& spatial,
+                   const TemporalSpace& space, const Scorer& scorer,
+                   const OrderSearchLimits& limits, MappingArchive& archive, SearchLog& log);
+
+} // namespace monet::core_cost_detail

@@ -1,0 +1,257 @@
+#include "core_cost/search/spatial_choice.hpp"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace monet::core_cost_detail {
+
+namespace {
+
+constexpr std::size_t kBeam = 32; ///< partial unrollings kept per array dim, or as many as wanted
+constexpr std::size_t kMaxLoopsPerDim = 3;
+
+/// Product of the factors of loops that the operand keeps apart, over the array dims one instance
+/// serves.
+std::int64_t served_elements(const OperandModel& operand, const Node& node,
+                             const ArrayUnrolling& unrolling) {
+  std::int64_t product = 1;
+  for (std::size_t d = 0; d < unrolling.size(); ++d) {
+    if (!node.serves[d])
+      continue;
+    for (const Unrolled& u : unrolling[d]) {
+      if (operand.relevance[u.dim] != Relevance::irrelevant)
+        product *= u.factor;
+    }
+  }
+  return product;
+}
+
+/// Shrinks the largest factors until the innermost memories hold the elements that one instance
+/// serves at once.
+void limit_to_capacity(const NestModel& model, const Hierarchy& hierarchy,
+                       ArrayUnrolling& unrolling) {
+  for (const Node& node : hierarchy.nodes) {
+    if (!node.innermost)
+      continue;
+    for (const NodeUse& use : node.uses) {
+      const OperandModel& operand = model.operands[use.operand];
+      const double width = static_cast<double>(std::max(operand.bits, operand.partial_bits));
+      while (static_cast<double>(served_elements(operand, node, unrolling)) * width >
+             node.size_bits) {
+        Unrolled* largest = nullptr;
+        for (std::size_t d = 0; d < unrolling.size(); ++d) {
+          for (Unrolled& u : unrolling[d]) {
+            if (!node.serves[d] || operand.relevance[u.dim] == Relevance::irrelevant)
+              continue;
+            if (largest == nullptr || u.factor > largest->factor)
+              largest = &u;
+          }
+        }
+        if (largest == nullptr || largest->factor <= 1)
+          break;
+        --largest->factor;
+      }
+    }
+  }
+  for (auto& on_dim : unrolling) {
+    std::erase_if(on_dim, [](const Unrolled& u) { return u.factor <= 1; });
+  }
+}
+
+/// A set of loops for one array dim, and the loops that remain for the next ones.
+struct Partial {
+  ArrayUnrolling unrolling;
+  std::vector<std::int64_t> left;
+  double width = 1; ///< useful lanes
+  std::size_t loops = 0;
+};
+
+bool better(const Partial& a, const Partial& b) {
+  constexpr double kSame = 1e-9;
+  if (a.width > b.width * (1 + kSame))
+    return true;
+  if (b.width > a.width * (1 + kSame))
+    return false;
+  return a.loops < b.loops;
+}
+
+/// Extends `from` by one loop after another on array dim `d`, and keeps every intermediate set. The
+/// loop that comes first takes what it can; `any_order` also lets later ones come first.
+void extend(const Partial& from, std::size_t d, std::int64_t room,
+            const std::vector<std::int64_t>& caps, bool any_order, std::size_t first,
+            std::size_t depth, std::vector<Partial>& out) {
+  out.push_back(from);
+  if (depth == kMaxLoopsPerDim)
+    return;
+  for (std::size_t dim = any_order ? 0 : first; dim < from.left.size(); ++dim) {
+    const auto& placed = from.unrolling[d];
+    if (std::any_of(placed.begin(), placed.end(), [&](const Unrolled& u) { return u.dim == dim; }))
+      continue;
+    const std::int64_t factor = std::min({from.left[dim], room, caps[dim]});
+    if (factor <= 1)
+      continue;
+    Partial next = from;
+    const std::int64_t steps = ceil_div(from.left[dim], factor);
+    next.width *= static_cast<double>(from.left[dim]) / static_cast<double>(steps);
+    next.left[dim] = steps;
+    next.unrolling[d].push_back({static_cast<std::uint32_t>(dim), factor});
+    ++next.loops;
+    extend(next, d, room / factor, caps, any_order, dim + 1, depth + 1, out);
+  }
+}
+
+/// Keeps the best ones, each set of factors once.
+std::vector<Partial> best_of(std::vector<Partial> all, std::size_t limit) {
+  std::stable_sort(all.begin(), all.end(), better);
+  std::vector<Partial> kept;
+  std::set<std::vector<std::vector<std::pair<std::uint32_t, std::int64_t>>>> seen;
+  for (Partial& partial : all) {
+    if (kept.size() == limit)
+      break;
+    std::vector<std::vector<std::pair<std::uint32_t, std::int64_t>>> factors;
+    for (const auto& on_dim : partial.unrolling) {
+      auto& sorted = factors.emplace_back();
+      for (const Unrolled& u : on_dim)
+        sorted.emplace_back(u.dim, u.factor);
+      std::sort(sorted.begin(), sorted.end());
+    }
+    if (seen.insert(std::move(factors)).second)
+      kept.push_back(std::move(partial));
+  }
+  return kept;
+}
+
+} // namespace
+
+UnrollCaps unroll_caps(const NestModel& model, const Hierarchy& hierarchy) {
+  UnrollCaps caps(hierarchy.array_dims, std::vector<std::int64_t>(model.dims.size()));
+  for (std::size_t d = 0; d < hierarchy.array_dims; ++d) {
+    for (std::size_t i = 0; i < model.dims.size(); ++i) {
+      caps[d][i] = std::min(model.dims[i].size, hierarchy.array_size[d]);
+    }
+  }
+  for (const Node& node : hierarchy.nodes) {
+    if (!node.innermost || node.memory == nullptr)
+      continue;
+    for (const NodeUse& use : node.uses) {
+      const OperandModel& operand = model.operands[use.operand];
+      const Level& level = hierarchy.levels[use.operand][use.level];
+      const Direction direction = operand.output ? Direction::fl : Direction::tl;
+      const std::int64_t bits = operand.partial_bits;
+      const std::int64_t bandwidth = level.bandwidth_max[static_cast<std::size_t>(direction)];
+      if (bandwidth == 0 || bits == 0)
+        continue;
+      for (std::size_t d = 0; d < hierarchy.array_dims; ++d) {
+        if (!node.serves[d])
+          continue;
+        for (std::size_t i = 0; i < model.dims.size(); ++i) {
+          if (operand.relevance[i] == Relevance::irrelevant)
+            continue;
+          caps[d][i] = std::min(caps[d][i], std::max<std::int64_t>(1, bandwidth / bits));
+        }
+      }
+    }
+  }
+  return caps;
+}
+
+ArrayUnrolling from_dataflow(const NestModel& model, const Hierarchy& hierarchy,
+                             const UnrollCaps& caps,
+                             const std::vector<std::vector<Unrolling>>& dataflow) {
+  ArrayUnrolling unrolling(hierarchy.array_dims);
+  std::vector<std::int64_t> left;
+  for (const LoopDim& dim : model.dims)
+    left.push_back(dim.size);
+  for (std::size_t d = 0; d < std::min(dataflow.size(), hierarchy.array_dims); ++d) {
+    std::int64_t room = hierarchy.array_size[d];
+    for (const Unrolling& u : dataflow[d]) {
+      const auto dim =
+          static_cast<std::size_t>(std::find_if(model.dims.begin(), model.dims.end(),
+                                                [&](const LoopDim& l) { return l.name == u.dim; }) -
+                                   model.dims.begin());
+      if (dim == model.dims.size())
+        continue;
+      const std::int64_t factor = std::min({u.factor, caps[d][dim], room, left[dim]});
+      if (factor <= 1)
+        continue;
+      unrolling[d].push_back({static_cast<std::uint32_t>(dim), factor});
+      room /= factor;
+      left[dim] = ceil_div(left[dim], factor);
+    }
+  }
+  limit_to_capacity(model, hierarchy, unrolling);
+  return unrolling;
+}
+
+UnrollCaps restricted(UnrollCaps caps, const NestModel& model,
+                      const std::vector<std::vector<Unrolling>>& kept,
+                      const std::vector<std::vector<std::string>>& hints) {
+  for (std::size_t d = 0; d < caps.size(); ++d) {
+    std::vector<std::int64_t> most(model.dims.size(), 1);
+    const bool names_loops = d < kept.size() && !kept[d].empty();
+    bool hinted = false;
+    for (std::size_t i = 0; i < model.dims.size(); ++i) {
+      const std::string& loop = model.dims[i].name;
+      for (std::size_t k = 0; names_loops && k < kept[d].size(); ++k) {
+        if (kept[d][k].dim == loop)
+          most[i] = std::max(most[i], kept[d][k].factor);
+      }
+      if (!names_loops && d < hints.size() &&
+          std::find(hints[d].begin(), hints[d].end(), loop) != hints[d].end()) {
+        most[i] = caps[d][i];
+        hinted = true;
+      }
+    }
+    for (std::size_t i = 0; (names_loops || hinted) && i < model.dims.size(); ++i)
+      caps[d][i] = std::min(caps[d][i], most[i]);
+  }
+  return caps;
+}
+
+std::vector<ArrayUnrolling> fill_array(const NestModel& model, const Hierarchy& hierarchy,
+                                       const UnrollCaps& caps, std::size_t wanted) {
+  Partial start;
+  start.unrolling.resize(hierarchy.array_dims);
+  for (const LoopDim& dim : model.dims)
+    start.left.push_back(dim.size);
+  std::vector<Partial> beam{start};
+  for (std::size_t d = 0; d < hierarchy.array_dims; ++d) {
+    std::vector<Partial> next;
+    for (const Partial& partial : beam) {
+      extend(partial, d, hierarchy.array_size[d], caps[d], wanted > kBeam, 0, 0, next);
+    }
+    beam = best_of(std::move(next), std::max(kBeam, wanted));
+  }
+  std::vector<ArrayUnrolling> result;
+  for (Partial& partial : beam) {
+    if (result.size() == wanted)
+      break;
+    limit_to_capacity(model, hierarchy, partial.unrolling);
+    result.push_back(std::move(partial.unrolling));
+  }
+  std::stable_sort(result.begin(), result.end(),
+                   [&](const ArrayUnrolling& a, const ArrayUnrolling& b) {
+                     return utilisation(model, hierarchy, a) > utilisation(model, hierarchy, b);
+                   });
+  return result;
+}
+
+double utilisation(const NestModel& model, const Hierarchy& hierarchy,
+                   const ArrayUnrolling& unrolling) {
+  std::vector<std::int64_t> left;
+  for (const LoopDim& dim : model.dims)
+    left.push_back(dim.size);
+  double lanes = 1;
+  for (std::size_t d = 0; d < hierarchy.array_dims; ++d) {
+    lanes *= static_cast<double>(hierarchy.array_size[d]);
+    for (const Unrolled& u : unrolling[d])
+      left[u.dim] = ceil_div(left[u.dim], u.factor);
+  }
+  double steps = 1;
+  for (const std::int64_t n : left)
+    steps *= static_cast<double>(n);
+  return static_cast<double>(model.iterations) / (steps * std::max(1.0, lanes));
+}
+
+} // namespace monet::core_cost_detail

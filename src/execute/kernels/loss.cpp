@@ -1,0 +1,211 @@
+// Losses, their gradients, and dropout. Means are taken over the iterations of the nest, so that
+// operands may be views.
+#include "execute/kernels/pointwise.hpp"
+#include "execute/kernels/walk.hpp"
+
+#include "monet/execute/generator.hpp"
+#include "monet/workload/operators.hpp"
+
+#include <fmt/core.h>
+
+#include <array>
+#include <cmath>
+
+namespace monet {
+
+namespace {
+
+/// What cross-entropy does with a label.
+struct LabelRule {
+  const Operator* op;
+  double smoothing;
+  std::optional<std::int64_t> ignored;
+
+  explicit LabelRule(const Operator& of)
+      : op(&of), smoothing(of.attributes.number("label_smoothing", 0.0)) {
+    if (of.attributes.has("ignore_index"))
+      ignored = of.attributes.integer("ignore_index", 0);
+  }
+
+  bool counts(std::int64_t label) const { return label != ignored; }
+  /// The label as an index; InputError when there is no such class.
+  std::size_t index(const Graph& graph, std::int64_t label, std::size_t classes) const {
+    if (label < 0 || label >= static_cast<std::int64_t>(classes)) {
+      throw InputError(location_of(graph, *op),
+                       fmt::format("label {} is none of {} classes", label, classes));
+    }
+    return static_cast<std::size_t>(label);
+  }
+};
+
+/// The loops that run over classes: those the labels do not depend on.
+template <class Real>
+std::vector<bool> class_loops(const KernelContext<Real>& context) {
+  const OperandMap labels = context.map_of(context.operand_index().inputs.at(1).value());
+  std::vector<bool> inner;
+  for (const std::int64_t stride : labels.strides)
+    inner.push_back(stride == 0);
+  return inner;
+}
+
+/// Labels that count among all that the nest visits.
+template <class Real>
+double count_labels(KernelContext<Real>& context, const std::vector<bool>& inner,
+                    const LabelRule& rule) {
+  std::int64_t counted = 0;
+  const OperandMap map = context.map_of(context.operand_index().inputs.at(1).value());
+  std::vector<bool> outer = inner;
+  outer.flip();
+  for_each_point(
+      context.op().nest,
+      [&](const auto& point) {
+        const std::int64_t element = map.at(point).value();
+        counted += rule.counts(context.integers(1)[static_cast<std::size_t>(element)]) ? 1 : 0;
+      },
+      &outer);
+  return static_cast<double>(counted);
+}
+
+/// (log-probabilities, labels, class weights) -> (loss, labels that count). The nest visits labels;
+/// the class axis of the probabilities is indexed by them.
+constexpr auto kNegativeLogLikelihood = []<class Real>(KernelContext<Real>& context) {
+  const Operator& op = context.op();
+  const LabelRule rule(op);
+  Access picked = op.nest.operands.at(context.operand_index().inputs.at(0).value());
+  const auto& shape = context.graph().tensor(picked.tensor).shape;
+  const auto axis = static_cast<std::size_t>(
+      std::find_if(picked.axes.begin(), picked.axes.end(),
+                   [](const AxisExpr& expression) { return expression.data_dependent; }) -
+      picked.axes.begin());
+  picked.axes.at(axis).data_dependent = false;
+  const auto strides = strides_of(shape);
+  const OperandMap scores = map_operand(op.nest, picked, shape, strides);
+  const OperandMap labels = context.map_of(context.operand_index().inputs.at(1).value());
+  Real loss = 0;
+  Real weights = 0;
+  for_each_point(op.nest, [&](const auto& point) {
+    const auto at = static_cast<std::size_t>(labels.at(point).value());
+    const std::int64_t label = context.integers(1)[at];
+    if (!rule.counts(label))
+      return;
+    const std::size_t index =
+        rule.index(context.graph(), label, static_cast<std::size_t>(shape[axis]));
+    const Real weight = context.has_input(2) ? context.input(2)[index] : Real{1};
+    const std::int64_t element = scores.at(point).value() + label * strides[axis];
+    loss -= weight * context.input(0)[static_cast<std::size_t>(element)];
+    weights += weight;
+  });
+  const bool sum = context.attributes().text("reduction", "mean") == "sum";
+  context.output(0)[0] = sum ? loss : loss / weights;
+  if (context.has_output(1))
+    context.output(1)[0] = weights;
+};
+
+/// (log-probabilities, labels) -> (loss, labels that count): (1 - e) * nll + e * mean over classes.
+constexpr auto kLabelSmoothing = []<class Real>(KernelContext<Real>& context) {
+  const LabelRule rule(context.op());
+  const std::vector<bool> inner = class_loops(context);
+  const double counted = count_labels(context, inner, rule);
+  Real loss = 0;
+  context.for_each_group(inner, [&](auto& group) {
+    const std::int64_t label = group.integers(1)[0];
+    if (!rule.counts(label))
+      return;
+    const std::span<const Real> scores = group.in(0);
+    Real sum = 0;
+    for (const Real score : scores)
+      sum += score;
+    const std::size_t index = rule.index(context.graph(), label, scores.size());
+    const auto e = static_cast<Real>(rule.smoothing);
+    loss -= (1 - e) * scores[index] + e * sum / static_cast<Real>(scores.size());
+  });
+  context.output(0)[0] = loss / static_cast<Real>(counted);
+  if (context.has_output(1))
+    context.output(1)[0] = static_cast<Real>(counted);
+};
+
+/// (log-probabilities, labels, labels that count) -> d logits: (p - wanted) / n, zero in rows that
+/// do not count.
+constexpr auto kCrossEntropyGrad = []<class Real>(KernelContext<Real>& context) {
+  const LabelRule rule(context.op());
+  const std::vector<bool> inner = class_loops(context);
+  const double counted = context.has_input(2) ? static_cast<double>(context.input(2)[0])
+                                              : count_labels(context, inner, rule);
+  const auto scale = static_cast<Real>(1 / counted);
+  context.for_each_group(inner, [&](auto& group) {
+    const std::int64_t label = group.integers(1)[0];
+    if (!rule.counts(label))
+      return;
+    const std::span<const Real> scores = group.in(0);
+    const std::size_t index = rule.index(context.graph(), label, scores.size());
+    const auto e = static_cast<Real>(rule.smoothing);
+    const Real spread = e / static_cast<Real>(scores.size());
+    for (std::size_t i = 0; i < scores.size(); ++i) {
+      const Real wanted = spread + (i == index ? 1 - e : Real{0});
+      group.out(0)[i] = (std::exp(scores[i]) - wanted) * scale;
+    }
+  });
+};
+
+/// Mean over all iterations of f(prediction, target, weight).
+template <class F>
+constexpr KernelEntry mean_of(std::string_view op_type, F) {
+  return kernel(kMonetDomain, op_type, []<class Real>(KernelContext<Real>& context) {
+    const auto count = static_cast<Real>(iterations(context.op().nest));
+    const bool weighted = context.has_input(2);
+    context.for_each_iteration([=](std::span<const Real> v, std::span<Real> y) {
+      y[0] = static_cast<Real>(F{}(v[0], v[1], weighted ? v[2] : Real{1})) / count;
+    });
+  });
+}
+
+/// (X, ratio, training_mode) -> (Y, mask). Element i of the result is kept when the i-th number of
+/// its name and the step's seed, uniform in [0, 1), is at least the ratio.
+constexpr auto kDropout = []<class Real>(KernelContext<Real>& context) {
+  const bool training = context.scalar(2, 0.0) != 0;
+  const double ratio =
+      training ? context.scalar(1, context.attributes().number("ratio", 0.5)) : 0.0;
+  const NumberGenerator generator(context.graph().tensor(*context.op().outputs[0]).name,
+                                  context.seed());
+  const auto scale = static_cast<Real>(ratio < 1 ? 1 / (1 - ratio) : 0.0);
+  const std::vector<bool> all(context.op().nest.dims.size(), true);
+  context.for_each_group(all, [&](auto& group) {
+    for (std::size_t i = 0; i < group.size(); ++i) {
+      const bool keep = ratio == 0.0 || generator.fraction(i) >= ratio;
+      group.out(0)[i] = keep ? group.in(0)[i] * scale : Real{0};
+      if (context.has_output(1))
+        group.out_integers(1)[i] = keep ? 1 : 0;
+    }
+  });
+};
+
+constexpr auto kDropoutGrad = []<class Real>(KernelContext<Real>& context) {
+  const double ratio = context.attributes().number("ratio", 0.5);
+  const auto scale = static_cast<Real>(ratio < 1 ? 1 / (1 - ratio) : 0.0);
+  context.for_each_iteration([=](std::span<const Real> v, std::span<Real> y) {
+    y[0] = v[1] != 0 ? v[0] * scale : Real{0};
+  });
+};
+
+constexpr std::array kLossKernels{
+    kernel("", "NegativeLogLikelihoodLoss", kNegativeLogLikelihood),
+    kernel(kMonetDomain, "LabelSmoothingLoss", kLabelSmoothing),
+    kernel(kMonetDomain, "SoftmaxCrossEntropyGrad", kCrossEntropyGrad),
+    mean_of("MseLoss", [](auto x, auto t, auto) { return (x - t) * (x - t); }),
+    mean_of("MseLossGrad", [](auto x, auto t, auto) { return 2 * (x - t); }),
+    // (1 - t)*x + (1 + (w - 1)*t) * log(1 + exp(-x))
+    mean_of("BceWithLogitsLoss",
+            [](auto x, auto t, auto w) { return (1 - t) * x + (1 + (w - 1) * t) * softplus(-x); }),
+    mean_of("BceWithLogitsLossGrad",
+            [](auto x, auto t, auto w) { return (1 - t) - (1 + (w - 1) * t) * sigmoid(-x); }),
+    kernel("", "Dropout", kDropout),
+    kernel(kMonetDomain, "DropoutGrad", kDropoutGrad),
+};
+
+} // namespace
+
+std::span<const KernelEntry> loss_kernels() {
+  return kLossKernels;
+}
+
+} // namespace monet

@@ -1,0 +1,213 @@
+// Operators that cut, join, pad, repeat or rearrange.
+#include "execute/kernels/walk.hpp"
+
+#include <array>
+#include <numeric>
+
+namespace monet {
+
+namespace {
+
+using Integers = std::vector<std::int64_t>;
+
+/// One for one through the nest, when the numbers are integers: reals might round them.
+template <class Real>
+void move_integers(KernelContext<Real>& context) {
+  const OperandMap to = context.map_of(0);
+  for (std::size_t i = 0; i < context.op().inputs.size(); ++i) {
+    const auto operand = context.operand_index().inputs[i];
+    if (!operand)
+      continue;
+    const OperandMap from = context.map_of(*operand);
+    for_each_point(context.op().nest, [&](const auto& point) {
+      const auto source = from.at(point);
+      if (source)
+        context.output_integers(0)[static_cast<std::size_t>(to.at(point).value())] =
+            context.integers(i)[static_cast<std::size_t>(*source)];
+    });
+  }
+}
+
+/// Each output element has one source; loops that leave an input read nothing there.
+constexpr auto kJoin = []<class Real>(KernelContext<Real>& context) {
+  if (!context.is_real_input(0)) {
+    move_integers(context);
+    return;
+  }
+  context.for_each_iteration([](std::span<const Real> v, std::span<Real> y) {
+    y[0] = std::accumulate(v.begin(), v.end(), Real{0});
+  });
+};
+
+constexpr auto kMove = []<class Real>(KernelContext<Real>& context) {
+  if (!context.is_real_input(0)) {
+    move_integers(context);
+    return;
+  }
+  context.for_each_iteration([](std::span<const Real> v, std::span<Real> y) { y[0] = v[0]; });
+};
+
+/// Elements of output `output` along every axis: start + step * i of the input.
+template <class Real>
+void copy_slice(KernelContext<Real>& context, std::size_t output, const Integers& starts,
+                const Integers& steps) {
+  const Integers strides = strides_of(context.input_shape(0));
+  std::size_t to = 0;
+  for_each_place(context.output_shape(output), [&](const Integers& place) {
+    std::int64_t from = 0;
+    for (std::size_t d = 0; d < place.size(); ++d)
+      from += (starts[d] + steps[d] * place[d]) * strides[d];
+    move_element(context, 0, static_cast<std::size_t>(from), output, to++);
+  });
+}
+
+constexpr auto kSlice = []<class Real>(KernelContext<Real>& context) {
+  const auto& shape = context.input_shape(0);
+  Integers starts(shape.size(), 0);
+  Integers steps(shape.size(), 1);
+  const Integers& given = context.integers(1);
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    const std::size_t axis =
+        context.has_input(3) ? front_axis(context.integers(3).at(i), shape.size()) : i;
+    steps[axis] = context.has_input(4) ? context.integers(4).at(i) : 1;
+    const std::int64_t start = given[i] < 0 ? given[i] + shape[axis] : given[i];
+    const std::int64_t last = steps[axis] > 0 ? shape[axis] : shape[axis] - 1;
+    starts[axis] = std::clamp<std::int64_t>(start, 0, std::max<std::int64_t>(last, 0));
+  }
+  copy_slice(context, 0, starts, steps);
+};
+
+constexpr auto kSplit = []<class Real>(KernelContext<Real>& context) {
+  const std::size_t rank = context.input_shape(0).size();
+  const std::size_t axis = front_axis(context.attributes().integer("axis", 0), rank);
+  Integers starts(rank, 0);
+  for (std::size_t i = 0; i < context.op().outputs.size(); ++i) {
+    if (!context.has_output(i)) {
+      starts[axis] += context.integers(1).at(i);
+      continue;
+    }
+    copy_slice(context, i, starts, Integers(rank, 1));
+    starts[axis] += context.output_shape(i)[axis];
+  }
+};
+
+/// The element that a place beside an axis of `size` elements repeats.
+std::int64_t source_index(const std::string& mode, std::int64_t index, std::int64_t size) {
+  if (mode == "edge")
+    return std::clamp<std::int64_t>(index, 0, size - 1);
+  if (mode == "wrap")
+    return (index % size + size) % size;
+  const std::int64_t period = std::max<std::int64_t>(2 * (size - 1), 1); // reflect
+  const std::int64_t place = (index % period + period) % period;
+  return place < size ? place : period - place;
+}
+
+/// f(inner, outer): element `outer` of the padded tensor is element `inner` of the one inside.
+template <class F>
+void for_each_padded(const Integers& inside, const Integers& padded, const Integers& pads,
+                     const std::string& mode, F f) {
+  const Integers strides = strides_of(inside);
+  std::size_t outer = 0;
+  for_each_place(padded, [&](const Integers& place) {
+    std::int64_t inner = 0;
+    for (std::size_t d = 0; d < place.size(); ++d)
+      inner += source_index(mode, place[d] - pads[d], inside[d]) * strides[d];
+    f(static_cast<std::size_t>(inner), outer++);
+  });
+}
+
+constexpr auto kPad = []<class Real>(KernelContext<Real>& context) {
+  const std::string mode = context.attributes().text("mode", "constant");
+  if (mode != "constant") {
+    for_each_padded(
+        context.input_shape(0), context.output_shape(0), context.integers(1), mode,
+        [&](std::size_t inner, std::size_t outer) { move_element(context, 0, inner, 0, outer); });
+    return;
+  }
+  const LoopNest& nest = context.op().nest;
+  const std::size_t input = *context.operand_index().inputs[0];
+  internal_check(!nest.operands[input].opaque, "the pads of a Pad are known");
+  const OperandMap from = context.map_of(input);
+  const OperandMap to = context.map_of(0);
+  const double border = context.scalar(2, 0.0);
+  for_each_point(nest, [&](const auto& point) {
+    const auto target = static_cast<std::size_t>(to.at(point).value());
+    if (const auto source = from.at(point)) {
+      move_element(context, 0, static_cast<std::size_t>(*source), 0, target);
+    } else if (context.is_real_input(0)) {
+      context.output(0)[target] = static_cast<Real>(border);
+    } else {
+      context.output_integers(0)[target] = static_cast<std::int64_t>(border);
+    }
+  });
+};
+
+/// Attributes `pads` and `mode` of the forward operator.
+constexpr auto kPadGrad = []<class Real>(KernelContext<Real>& context) {
+  for_each_padded(context.output_shape(0), context.input_shape(0),
+                  context.attributes().integers("pads"), context.attributes().text("mode", ""),
+                  [&](std::size_t inner, std::size_t outer) {
+                    context.output(0)[inner] += context.input(0)[outer];
+                  });
+};
+
+/// Keeps the triangle above (or below) diagonal k of the last two axes.
+constexpr auto kTrilu = []<class Real>(KernelContext<Real>& context) {
+  const LoopNest& nest = context.op().nest;
+  const OperandMap from = context.map_of(*context.operand_index().inputs[0]);
+  const OperandMap to = context.map_of(0);
+  const auto& shape = context.output_shape(0);
+  const std::int64_t columns = shape.back();
+  const std::int64_t rows = shape[shape.size() - 2];
+  const auto diagonal = static_cast<std::int64_t>(context.scalar(1, 0.0));
+  const bool upper = context.attributes().integer("upper", 1) != 0;
+  for_each_point(nest, [&](const auto& point) {
+    const std::int64_t target = to.at(point).value();
+    const std::int64_t distance = target % columns - target / columns % rows;
+    if (upper ? distance >= diagonal : distance <= diagonal)
+      move_element(context, 0, static_cast<std::size_t>(from.at(point).value()), 0,
+                   static_cast<std::size_t>(target));
+  });
+};
+
+/// (indices, depth, [off, on]).
+constexpr auto kOneHot = []<class Real>(KernelContext<Real>& context) {
+  const LoopNest& nest = context.op().nest;
+  const auto& shape = context.output_shape(0);
+  const std::size_t axis = front_axis(context.attributes().integer("axis", -1), shape.size());
+  const std::int64_t stride = strides_of(shape)[axis];
+  const OperandMap from = context.map_of(*context.operand_index().inputs[0]);
+  const OperandMap to = context.map_of(0);
+  for_each_point(nest, [&](const auto& point) {
+    const auto target = static_cast<std::size_t>(to.at(point).value());
+    const auto source = static_cast<std::size_t>(from.at(point).value());
+    std::int64_t hot = context.is_real_input(0)
+                           ? static_cast<std::int64_t>(context.input(0)[source])
+                           : context.integers(0)[source];
+    hot = hot < 0 ? hot + shape[axis] : hot;
+    const bool on = static_cast<std::int64_t>(target) / stride % shape[axis] == hot;
+    move_element(context, 2, on ? 1 : 0, 0, target);
+  });
+};
+
+constexpr std::array kPartsKernels{
+    kernel("", "Concat", kJoin),
+    kernel("", "Slice", kSlice),
+    kernel("", "Split", kSplit),
+    kernel("", "Tile", kMove),
+    kernel("", "DepthToSpace", kMove),
+    kernel("", "SpaceToDepth", kMove),
+    kernel(kMonetDomain, "SliceGrad", kMove),
+    kernel("", "Pad", kPad),
+    kernel(kMonetDomain, "PadGrad", kPadGrad),
+    kernel("", "Trilu", kTrilu),
+    kernel("", "OneHot", kOneHot),
+};
+
+} // namespace
+
+std::span<const KernelEntry> parts_kernels() {
+  return kPartsKernels;
+}
+
+} // namespace monet

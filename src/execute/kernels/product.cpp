@@ -1,0 +1,103 @@
+// Multiply-accumulate nests: every product, convolution and gradient of one.
+#include "execute/walk/product.hpp"
+
+#include "execute/kernels/walk.hpp"
+
+#include <array>
+
+namespace monet {
+
+namespace {
+
+/// Adds beta * bias to every element that the nest's outputs cover.
+template <class Real>
+void start_from_bias(KernelContext<Real>& context, std::size_t operand, double beta) {
+  const LoopNest& nest = context.op().nest;
+  const OperandMap to = context.map_of(0);
+  const OperandMap from = context.map_of(operand);
+  std::vector<bool> covered;
+  for (const std::int64_t stride : to.strides)
+    covered.push_back(stride != 0);
+  const auto& bias = context.tensor(nest.operands[operand].tensor);
+  auto& out = context.output(0);
+  for_each_point(
+      nest,
+      [&](const auto& point) {
+        const auto target = to.at(point);
+        const auto source = from.at(point);
+        if (target && source)
+          out[static_cast<std::size_t>(*target)] +=
+              static_cast<Real>(beta) * bias[static_cast<std::size_t>(*source)];
+      },
+      &covered);
+}
+
+/// One value per channel (axis 1): transposed convolutions visit an output several times, or never.
+template <class Real>
+void add_channel_bias(KernelContext<Real>& context) {
+  const auto& bias = context.input(2);
+  auto& out = context.output(0);
+  const auto& shape = context.output_shape(0);
+  const std::size_t channels = bias.size();
+  const std::size_t pixels =
+      out.size() / static_cast<std::size_t>(shape[0]) / std::max<std::size_t>(channels, 1);
+  for (std::size_t i = 0; i < out.size(); ++i)
+    out[i] += bias[i / pixels % channels];
+}
+
+constexpr auto kProduct = []<class Real>(KernelContext<Real>& context) {
+  const LoopNest& nest = context.op().nest;
+  internal_check(nest.operands.size() >= 3, "a product has two operands and a result");
+  auto& out = context.output(0);
+  multiply_accumulate<Real>(context.graph(), nest, out, context.tensor(nest.operands[1].tensor),
+                            context.tensor(nest.operands[2].tensor));
+  const double alpha = context.attributes().number("alpha", 1.0);
+  if (alpha != 1.0) {
+    for (Real& value : out)
+      value *= static_cast<Real>(alpha);
+  }
+  if (nest.operands.size() < 4)
+    return;
+  if (context.op().op_type == "ConvTranspose") {
+    add_channel_bias(context);
+  } else {
+    start_from_bias(context, 3, context.attributes().number("beta", 1.0));
+  }
+};
+
+/// One operand: a sum, a diagonal or a permutation, as the loops say.
+constexpr auto kEinsum = []<class Real>(KernelContext<Real>& context) {
+  if (context.op().inputs.size() > 1) {
+    kProduct(context);
+    return;
+  }
+  context.for_each_iteration([](std::span<const Real> v, std::span<Real> y) { y[0] = v[0]; });
+};
+
+constexpr std::array kProductKernels{
+    kernel("", "Einsum", kEinsum),
+    kernel(kMonetDomain, "EinsumGradA", kEinsum),
+    kernel(kMonetDomain, "EinsumGradB", kEinsum),
+    kernel("", "Conv", kProduct),
+    kernel("", "ConvTranspose", kProduct),
+    kernel("", "MatMul", kProduct),
+    kernel("", "Gemm", kProduct),
+    kernel("com.microsoft", "FusedMatMul", kProduct),
+    kernel("com.microsoft", "TransposeMatMul", kProduct),
+    kernel(kMonetDomain, "ConvGradInput", kProduct),
+    kernel(kMonetDomain, "ConvGradWeight", kProduct),
+    kernel(kMonetDomain, "ConvTransposeGradInput", kProduct),
+    kernel(kMonetDomain, "ConvTransposeGradWeight", kProduct),
+    kernel(kMonetDomain, "MatMulGradA", kProduct),
+    kernel(kMonetDomain, "MatMulGradB", kProduct),
+    kernel(kMonetDomain, "GemmGradA", kProduct),
+    kernel(kMonetDomain, "GemmGradB", kProduct),
+};
+
+} // namespace
+
+std::span<const KernelEntry> product_kernels() {
+  return kProductKernels;
+}
+
+} // namespace monet

@@ -1,0 +1,84 @@
+// Operators whose results depend on whole rows: softmax and its gradients. A row is what the nest
+// couples or reduces, wherever those axes lie in memory.
+#include "execute/kernels/kernel.hpp"
+
+#include <array>
+#include <cmath>
+
+namespace monet {
+
+namespace {
+
+template <class Real>
+Real largest(std::span<const Real> row) {
+  return *std::max_element(row.begin(), row.end());
+}
+
+template <class Real>
+Real sum_of_exponentials(std::span<const Real> row, Real shift) {
+  Real sum = 0;
+  for (const Real x : row)
+    sum += std::exp(x - shift);
+  return sum;
+}
+
+constexpr auto kSoftmax = []<class Real>(KernelContext<Real>& context) {
+  context.for_each_group([](auto& group) {
+    const std::span<const Real> x = group.in(0);
+    const Real shift = largest(x);
+    const Real sum = sum_of_exponentials(x, shift);
+    for (std::size_t i = 0; i < x.size(); ++i)
+      group.out(0)[i] = std::exp(x[i] - shift) / sum;
+  });
+};
+
+constexpr auto kLogSoftmax = []<class Real>(KernelContext<Real>& context) {
+  context.for_each_group([](auto& group) {
+    const std::span<const Real> x = group.in(0);
+    const Real shift = largest(x);
+    const Real logarithm = std::log(sum_of_exponentials(x, shift));
+    for (std::size_t i = 0; i < x.size(); ++i)
+      group.out(0)[i] = (x[i] - shift) - logarithm;
+  });
+};
+
+/// dX = Y * (dY - sum(dY * Y)).
+constexpr auto kSoftmaxGrad = []<class Real>(KernelContext<Real>& context) {
+  context.for_each_group([](auto& group) {
+    const std::span<const Real> dy = group.in(0);
+    const std::span<const Real> y = group.in(1);
+    Real sum = 0;
+    for (std::size_t i = 0; i < y.size(); ++i)
+      sum += dy[i] * y[i];
+    for (std::size_t i = 0; i < y.size(); ++i)
+      group.out(0)[i] = y[i] * (dy[i] - sum);
+  });
+};
+
+/// dX = dY - exp(Y) * sum(dY).
+constexpr auto kLogSoftmaxGrad = []<class Real>(KernelContext<Real>& context) {
+  context.for_each_group([](auto& group) {
+    const std::span<const Real> dy = group.in(0);
+    const std::span<const Real> y = group.in(1);
+    Real sum = 0;
+    for (const Real g : dy)
+      sum += g;
+    for (std::size_t i = 0; i < y.size(); ++i)
+      group.out(0)[i] = dy[i] - std::exp(y[i]) * sum;
+  });
+};
+
+constexpr std::array kRowKernels{
+    kernel("", "Softmax", kSoftmax),
+    kernel("", "LogSoftmax", kLogSoftmax),
+    kernel(kMonetDomain, "SoftmaxGrad", kSoftmaxGrad),
+    kernel(kMonetDomain, "LogSoftmaxGrad", kLogSoftmaxGrad),
+};
+
+} // namespace
+
+std::span<const KernelEntry> row_kernels() {
+  return kRowKernels;
+}
+
+} // namespace monet

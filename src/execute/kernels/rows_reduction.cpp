@@ -1,0 +1,171 @@
+// Reductions and their gradients. A row is what is reduced to one element.
+#include "execute/kernels/kernel.hpp"
+
+#include <array>
+#include <cmath>
+
+namespace monet {
+
+namespace {
+
+/// One number from a row: f(row).
+template <class F>
+constexpr KernelEntry reduction(std::string_view op_type, F) {
+  return kernel("", op_type, []<class Real>(KernelContext<Real>& context) {
+    context.for_each_group([](auto& group) { group.out(0)[0] = F{}(group.in(0)); });
+  });
+}
+
+template <class Row, class F>
+auto sum_of(Row row, F f) {
+  std::remove_cvref_t<decltype(row[0])> sum = 0;
+  for (const auto x : row)
+    sum += f(x);
+  return sum;
+}
+
+template <class Row>
+auto sum_of(Row row) {
+  return sum_of(row, [](auto x) { return x; });
+}
+
+/// log(sum(exp(x))), by way of the largest.
+template <class Row>
+auto log_sum_exp(Row row) {
+  const auto shift = *std::max_element(row.begin(), row.end());
+  return shift + std::log(sum_of(row, [=](auto x) { return std::exp(x - shift); }));
+}
+
+template <class Row>
+auto product_of(Row row) {
+  std::remove_cvref_t<decltype(row[0])> product = 1;
+  for (const auto x : row)
+    product *= x;
+  return product;
+}
+
+/// Index of the largest (or smallest) element; of equal ones the first, or the last.
+template <bool kLargest>
+constexpr auto kArgument = []<class Real>(KernelContext<Real>& context) {
+  const bool last = context.attributes().integer("select_last_index", 0) != 0;
+  context.for_each_group([&](auto& group) {
+    const std::span<const Real> x = group.in(0);
+    std::size_t best = 0;
+    for (std::size_t i = 1; i < x.size(); ++i) {
+      const bool better = kLargest ? x[i] > x[best] : x[i] < x[best];
+      if (better || (last && x[i] == x[best]))
+        best = i;
+    }
+    group.out_integers(0)[0] = static_cast<std::int64_t>(best);
+  });
+};
+
+/// The loop that is summed along. Where the axis is known only now, the nest couples all loops.
+template <class Real>
+std::vector<bool> summed_along(const KernelContext<Real>& context) {
+  const std::vector<LoopDim>& dims = context.op().nest.dims;
+  std::vector<bool> inner;
+  for (const LoopDim& dim : dims)
+    inner.push_back(dim.coupled);
+  if (std::count(inner.begin(), inner.end(), true) < 2)
+    return inner;
+  const auto axis = static_cast<std::int64_t>(context.scalar(1, 0));
+  const auto rank = static_cast<std::int64_t>(dims.size());
+  inner.assign(dims.size(), false);
+  inner.at(static_cast<std::size_t>(axis < 0 ? axis + rank : axis)) = true;
+  return inner;
+}
+
+/// Sums along one axis, forwards or backwards, with or without the element itself.
+constexpr auto kRunningSum = []<class Real>(KernelContext<Real>& context) {
+  const bool reverse = context.attributes().integer("reverse", 0) != 0;
+  const bool exclusive = context.attributes().integer("exclusive", 0) != 0;
+  context.for_each_group(summed_along(context), [&](auto& group) {
+    const std::span<const Real> x = group.in(0);
+    const std::span<Real> y = group.out(0);
+    Real sum = 0;
+    for (std::size_t k = 0; k < x.size(); ++k) {
+      const std::size_t i = reverse ? x.size() - 1 - k : k;
+      y[i] = exclusive ? sum : sum + x[i];
+      sum += x[i];
+    }
+  });
+};
+
+// Gradients read dY, X and perhaps Y; dY and Y are the same along a row.
+
+/// f(dy, x, y), element by element.
+template <class F>
+constexpr KernelEntry gradient(std::string_view op_type, F) {
+  return kernel(kMonetDomain, op_type, []<class Real>(KernelContext<Real>& context) {
+    const bool has_y = context.has_input(2);
+    context.for_each_iteration([=](std::span<const Real> v, std::span<Real> y) {
+      y[0] = static_cast<Real>(F{}(v[0], v[1], has_y ? v[2] : Real{0}));
+    });
+  });
+}
+
+/// Elements equal to the result share dY evenly.
+constexpr auto kExtremumGrad = []<class Real>(KernelContext<Real>& context) {
+  context.for_each_group([](auto& group) {
+    const std::span<const Real> x = group.in(1);
+    const Real y = group.in(2)[0];
+    const auto equal = static_cast<Real>(std::count(x.begin(), x.end(), y));
+    for (std::size_t i = 0; i < x.size(); ++i)
+      group.out(0)[i] = x[i] == y ? group.in(0)[i] / equal : Real{0};
+  });
+};
+
+/// dX = dY * product of the other elements, right also where elements are zero.
+constexpr auto kProductGrad = []<class Real>(KernelContext<Real>& context) {
+  context.for_each_group([](auto& group) {
+    const std::span<const Real> x = group.in(1);
+    const std::span<Real> dx = group.out(0);
+    Real before = 1;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      dx[i] = group.in(0)[i] * before;
+      before *= x[i];
+    }
+    Real after = 1;
+    for (std::size_t i = x.size(); i-- > 0;) {
+      dx[i] *= after;
+      after *= x[i];
+    }
+  });
+};
+
+constexpr std::array kReductionKernels{
+    kernel("", "ArgMax", kArgument<true>),
+    kernel("", "ArgMin", kArgument<false>),
+    kernel("", "CumSum", kRunningSum),
+    reduction("ReduceL1", [](auto row) { return sum_of(row, [](auto x) { return std::abs(x); }); }),
+    reduction("ReduceL2",
+              [](auto row) { return std::sqrt(sum_of(row, [](auto x) { return x * x; })); }),
+    reduction("ReduceLogSum", [](auto row) { return std::log(sum_of(row)); }),
+    reduction("ReduceLogSumExp", [](auto row) { return log_sum_exp(row); }),
+    reduction("ReduceMax", [](auto row) { return *std::max_element(row.begin(), row.end()); }),
+    reduction(
+        "ReduceMean",
+        [](auto row) { return sum_of(row) / static_cast<decltype(sum_of(row))>(row.size()); }),
+    reduction("ReduceMin", [](auto row) { return *std::min_element(row.begin(), row.end()); }),
+    reduction("ReduceProd", [](auto row) { return product_of(row); }),
+    reduction("ReduceSum", [](auto row) { return sum_of(row); }),
+    reduction("ReduceSumSquare",
+              [](auto row) { return sum_of(row, [](auto x) { return x * x; }); }),
+    kernel(kMonetDomain, "ReduceExtremumGrad", kExtremumGrad),
+    kernel(kMonetDomain, "ReduceProdGrad", kProductGrad),
+    gradient("ReduceL1Grad", [](auto dy, auto x, auto) { return x > 0   ? dy
+                                                                : x < 0 ? -dy
+                                                                        : 0; }),
+    gradient("ReduceL2Grad", [](auto dy, auto x, auto y) { return y == 0 ? 0 : dy * x / y; }),
+    gradient("ReduceLogSumExpGrad", [](auto dy, auto x, auto y) { return dy * std::exp(x - y); }),
+    gradient("ReduceSumSquareGrad", [](auto dy, auto x, auto) { return dy * 2 * x; }),
+};
+
+} // namespace
+
+std::span<const KernelEntry> reduction_kernels() {
+  return kReductionKernels;
+}
+
+} // namespace monet

@@ -1,0 +1,55 @@
+// Helpers of kernels that follow operands of a nest one by one.
+#pragma once
+
+#include "execute/kernels/kernel.hpp"
+
+#include <vector>
+
+namespace monet {
+
+/// f(place) for every index of a tensor of that shape, the last axis fastest.
+template <class F>
+void for_each_place(std::span<const std::int64_t> shape, F f) {
+  if (std::find(shape.begin(), shape.end(), 0) != shape.end())
+    return;
+  std::vector<std::int64_t> place(shape.size(), 0);
+  do {
+    f(place);
+  } while (next_point(place, shape));
+}
+
+/// f(point) for every iteration of the nest, or of its loops with `taken`, the others at 0.
+template <class F>
+void for_each_point(const LoopNest& nest, F f, const std::vector<bool>* taken = nullptr) {
+  std::vector<std::int64_t> sizes;
+  for (std::size_t d = 0; d < nest.dims.size(); ++d)
+    sizes.push_back(taken == nullptr || (*taken)[d] ? nest.dims[d].size : 1);
+  for_each_place(sizes, f);
+}
+
+/// An element of one tensor becomes an element of another, whatever their type.
+template <class Real>
+void move_element(KernelContext<Real>& context, std::size_t input, std::size_t from,
+                  std::size_t output, std::size_t to) {
+  if (context.is_real_input(input)) {
+    context.output(output)[to] = context.input(input)[from];
+  } else {
+    context.output_integers(output)[to] = context.integers(input)[from];
+  }
+}
+
+/// `axis` counted from the front.
+inline std::size_t front_axis(std::int64_t axis, std::size_t rank) {
+  return static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(rank) : axis);
+}
+
+/// Row-major position of an index.
+inline std::int64_t position_of(std::span<const std::int64_t> index,
+                                std::span<const std::int64_t> strides) {
+  std::int64_t position = 0;
+  for (std::size_t d = 0; d < index.size(); ++d)
+    position += index[d] * strides[d];
+  return position;
+}
+
+} // namespace monet

@@ -1,0 +1,132 @@
+// What a kernel sees of the operator it executes: its tensors, whole or through the loop nest.
+#pragma once
+
+#include "execute/walk/operand.hpp"
+#include "execute/walk/tensor_store.hpp"
+
+#include "monet/base/errors.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace monet {
+
+/// Iterations that share coupled or reduced loops, gathered into rows. Inputs and outputs are
+/// counted as the operator's. A row has size() elements; an output that does not depend on the
+/// inner loops has one.
+template <class Real>
+class IterationGroup {
+public:
+  std::size_t size() const { return size_; }
+  std::span<const Real> in(std::size_t input) const { return inputs_[input].real; }
+  std::span<const std::int64_t> integers(std::size_t input) const { return inputs_[input].whole; }
+  /// Element of the tensor that each entry of in() came from; -1 outside of it (padding).
+  std::span<const std::int64_t> address(std::size_t input) const { return inputs_[input].address; }
+  std::span<Real> out(std::size_t output) { return outputs_[output].real; }
+  std::span<std::int64_t> out_integers(std::size_t output) { return outputs_[output].whole; }
+
+private:
+  template <class>
+  friend class KernelContext;
+  struct Row {
+    std::vector<Real> real;
+    std::vector<std::int64_t> whole;
+    std::vector<std::int64_t> address;
+    std::optional<OperandMap> map;
+    std::vector<std::int64_t> table; ///< offsets of the inner iterations, if never outside
+    TensorNumbers<Real>* numbers = nullptr;
+    bool summed = false; ///< other groups add into the same elements
+  };
+  std::size_t size_ = 0;
+  std::vector<Row> inputs_;
+  std::vector<Row> outputs_;
+};
+
+template <class Real>
+class KernelContext {
+public:
+  using Shape = std::vector<std::int64_t>;
+  using Group = IterationGroup<Real>;
+
+  KernelContext(TensorStore<Real>& store, const Operator& op, std::uint64_t seed)
+      : store_(store), op_(op), seed_(seed), index_(index_operands(op)) {}
+
+  const Graph& graph() const { return store_.graph(); }
+  const Operator& op() const { return op_; }
+  const Attributes& attributes() const { return op_.attributes; }
+  std::uint64_t seed() const { return seed_; }
+
+  // --- whole tensors, row-major ---
+  bool has_input(std::size_t i) const { return i < op_.inputs.size() && op_.inputs[i]; }
+  bool has_output(std::size_t i) const { return i < op_.outputs.size() && op_.outputs[i]; }
+  const Shape& input_shape(std::size_t i) const { return graph().tensor(*op_.inputs[i]).shape; }
+  const Shape& output_shape(std::size_t i) const { return graph().tensor(*op_.outputs[i]).shape; }
+  bool is_real_input(std::size_t i) const {
+    return is_floating(graph().tensor(*op_.inputs[i]).type);
+  }
+  const std::vector<Real>& input(std::size_t i) const { return store_[*op_.inputs[i]].real; }
+  const std::vector<std::int64_t>& integers(std::size_t i) const {
+    return store_[*op_.inputs[i]].whole;
+  }
+  /// Zeros before the kernel runs.
+  std::vector<Real>& output(std::size_t i) { return store_[*op_.outputs[i]].real; }
+  std::vector<std::int64_t>& output_integers(std::size_t i) {
+    return store_[*op_.outputs[i]].whole;
+  }
+  const std::vector<Real>& tensor(TensorId id) const { return store_[id].real; }
+  /// A scalar input (fallback when left out), of either kind.
+  double scalar(std::size_t i, double fallback) const;
+
+  // --- through the loop nest ---
+  const OperandIndex& operand_index() const { return index_; }
+  OperandMap map_of(std::size_t operand) const;
+  /// f(in, out): the operand values of one iteration by input and output index (0 for what the nest
+  /// does not touch or for padding). Results are stored, or summed where the loops reduce.
+  template <class F>
+  void for_each_iteration(F f);
+  /// f(group): the loops of a group are those that are coupled or that the first output lacks.
+  template <class F>
+  void for_each_group(F f);
+  template <class F>
+  void for_each_group(const std::vector<bool>& inner, F f);
+
+private:
+  struct Slot {
+    OperandMap map;
+    TensorNumbers<Real>* numbers = nullptr;
+    bool summed = false;
+    std::int64_t begin = 0; ///< element at the start of the last loop
+  };
+  static void begin_run(std::optional<Slot>& slot, std::span<const std::int64_t> point);
+  static std::int64_t element_of(const Slot& slot, std::int64_t step,
+                                 std::span<const std::int64_t> point);
+  static Real load(const Slot& slot, std::int64_t step, std::span<const std::int64_t> point);
+  static void store(const Slot& slot, std::int64_t step, std::span<const std::int64_t> point,
+                    Real result);
+  std::vector<std::int64_t> inner_offsets(const OperandMap& map, const std::vector<bool>& inner,
+                                          std::size_t length) const;
+  template <class F>
+  static void for_each_of_row(const typename Group::Row& row, std::size_t length,
+                              std::vector<std::int64_t>& point, std::span<const std::size_t> inner,
+                              std::span<const std::int64_t> inner_sizes, F f);
+  std::vector<std::optional<Slot>> slots(bool outputs) const;
+  std::vector<std::int64_t> sizes() const;
+  bool depends_on(const OperandMap& map, const std::vector<bool>& loops) const;
+  std::vector<bool> inner_loops() const;
+  Group make_group(const std::vector<bool>& inner) const;
+  void gather(Group& group, std::vector<std::int64_t>& point, std::span<const std::size_t> inner,
+              std::span<const std::int64_t> inner_sizes) const;
+  void scatter(Group& group, std::vector<std::int64_t>& point, std::span<const std::size_t> inner,
+               std::span<const std::int64_t> inner_sizes) const;
+
+  TensorStore<Real>& store_;
+  const Operator& op_;
+  std::uint64_t seed_;
+  OperandIndex index_;
+};
+
+} // namespace monet
+
+#include "execute/walk/context_walks.hpp"

@@ -1,0 +1,95 @@
+#include "execute/walk/operand.hpp"
+
+#include "monet/base/errors.hpp"
+
+namespace monet {
+
+std::optional<std::int64_t> OperandMap::at(std::span<const std::int64_t> point) const {
+  for (const AxisBound& bound : bounds) {
+    std::int64_t index = bound.offset;
+    for (std::size_t d = 0; d < point.size(); ++d)
+      index += bound.coefficients[d] * point[d];
+    if (index < 0 || index >= bound.extent)
+      return std::nullopt;
+  }
+  std::int64_t element = offset;
+  for (std::size_t d = 0; d < point.size(); ++d)
+    element += strides[d] * point[d];
+  return element;
+}
+
+std::vector<std::int64_t> strides_of(std::span<const std::int64_t> shape) {
+  std::vector<std::int64_t> strides(shape.size(), 1);
+  for (std::size_t i = shape.size(); i-- > 1;)
+    strides[i - 1] = strides[i] * shape[i];
+  return strides;
+}
+
+namespace {
+
+/// The axis stays within [0, extent) whatever the loops are.
+bool stays_inside(const LoopNest& nest, const AxisExpr& axis, std::int64_t extent) {
+  std::int64_t low = axis.offset;
+  std::int64_t high = axis.offset;
+  for (const AffineTerm& term : axis.terms) {
+    const std::int64_t reach = term.coefficient * (nest.dims[term.dim].size - 1);
+    (reach < 0 ? low : high) += reach;
+  }
+  return low >= 0 && high < extent;
+}
+
+} // namespace
+
+OperandMap map_operand(const LoopNest& nest, const Access& access,
+                       std::span<const std::int64_t> shape,
+                       std::span<const std::int64_t> axis_strides) {
+  internal_check(!access.opaque, "an operand without a map cannot be walked");
+  internal_check(access.axes.size() == shape.size(), "an access has other axes than its tensor");
+  OperandMap map;
+  map.strides.assign(nest.dims.size(), 0);
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    const AxisExpr& axis = access.axes[i];
+    internal_check(!axis.data_dependent, "an operand indexed by data cannot be walked");
+    map.offset += axis_strides[i] * axis.offset;
+    for (const AffineTerm& term : axis.terms)
+      map.strides[term.dim] += axis_strides[i] * term.coefficient;
+    if (stays_inside(nest, axis, shape[i]))
+      continue;
+    AxisBound bound{axis.offset, shape[i], std::vector<std::int64_t>(nest.dims.size(), 0)};
+    for (const AffineTerm& term : axis.terms)
+      bound.coefficients[term.dim] += term.coefficient;
+    map.bounds.push_back(std::move(bound));
+  }
+  return map;
+}
+
+OperandIndex index_operands(const Operator& op) {
+  OperandIndex index;
+  std::vector<bool> taken(op.nest.operands.size(), false);
+  const auto take = [&](TensorId tensor, bool read) -> std::optional<std::size_t> {
+    for (std::size_t i = 0; i < taken.size(); ++i) {
+      const Access& access = op.nest.operands[i];
+      if (taken[i] || access.tensor != tensor || (access.mode == AccessMode::read) != read)
+        continue;
+      taken[i] = true;
+      return i;
+    }
+    return std::nullopt;
+  };
+  for (const auto& output : op.outputs)
+    index.outputs.push_back(output ? take(*output, false) : std::nullopt);
+  for (const auto& input : op.inputs)
+    index.inputs.push_back(input ? take(*input, true) : std::nullopt);
+  return index;
+}
+
+bool next_point(std::vector<std::int64_t>& point, std::span<const std::int64_t> sizes) {
+  for (std::size_t d = point.size(); d-- > 0;) {
+    if (++point[d] < sizes[d])
+      return true;
+    point[d] = 0;
+  }
+  return false;
+}
+
+} // namespace monet

@@ -1,0 +1,474 @@
+// The only file that knows MPI. Process 0 hands out designs; every process has a WorkerPool, and
+// its first thread talks. Messages go without waiting, so that no two processes wait for each
+// other, and waiting sleeps: Open MPI's own waiting takes a whole core, which evaluation can use.
+#include "monet/explore/mpi_runner.hpp"
+
+#include "explore/run/mpi_messages.hpp"
+#include "explore/run/worker_pool.hpp"
+
+#include "monet/base/errors.hpp"
+
+#include <fmt/core.h>
+// The C interface alone: the C++ one is gone from the standard, and would be one more library.
+#define OMPI_SKIP_MPICXX 1
+#define MPICH_SKIP_MPICXX 1
+#include <mpi.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <list>
+#include <thread>
+
+namespace monet {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+enum Tag : int { kHello = 1, kWork, kDrop, kEnd, kResults, kBye };
+
+/// Between looks for messages; a look costs microseconds, and what waits in a process is longer.
+constexpr std::chrono::milliseconds kNap{8};
+constexpr std::chrono::milliseconds kTellOthers{200};
+constexpr std::size_t kManyResults = 4096;
+/// Designs that wait in a process beside those under way, in seconds of its time: long against the
+/// way of a message, short against a run.
+constexpr double kAheadSeconds = 0.25;
+constexpr std::size_t kMostAhead = 4096;
+
+struct Message {
+  int rank = 0;
+  int tag = 0;
+  std::string bytes;
+};
+
+class Session final : public MpiSession {
+public:
+  Session() {
+    int provided = 0;
+    check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided));
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    check(MPI_Comm_rank(MPI_COMM_WORLD, &rank_));
+    check(MPI_Comm_size(MPI_COMM_WORLD, &processes_));
+  }
+
+  ~Session() override {
+    try {
+      if (rank_ == 0)
+        end_all([](const Message&) {});
+      flush();
+    } catch (const std::exception&) {
+      // Open MPI ends the job.
+    }
+    MPI_Finalize();
+  }
+
+  int rank() const override { return rank_; }
+  int processes() const override { return processes_; }
+  double seconds() const { return seconds_; }
+  std::uint64_t messages() const { return messages_; }
+
+  void send(int to, Tag tag, std::string bytes) {
+    internal_check(bytes.size() <= static_cast<std::size_t>(std::numeric_limits<int>::max()),
+                   "a message of more than 2 GiB");
+    const Timer timer(seconds_);
+    Sent& sent = sent_.emplace_back();
+    sent.bytes = std::move(bytes);
+    check(MPI_Isend(sent.bytes.data(), static_cast<int>(sent.bytes.size()), MPI_BYTE, to, tag,
+                    MPI_COMM_WORLD, &sent.request));
+    ++messages_;
+    forget_arrived();
+  }
+
+  /// The next message, if one is there.
+  std::optional<Message> poll() {
+    const Timer timer(seconds_);
+    forget_arrived();
+    int there = 0;
+    MPI_Status status;
+    check(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &there, &status));
+    if (there == 0)
+      return std::nullopt;
+    int size = 0;
+    check(MPI_Get_count(&status, MPI_BYTE, &size));
+    Message message{status.MPI_SOURCE, status.MPI_TAG,
+                    std::string(static_cast<std::size_t>(size), '\0')};
+    check(MPI_Recv(message.bytes.data(), size, MPI_BYTE, message.rank, message.tag, MPI_COMM_WORLD,
+                   MPI_STATUS_IGNORE));
+    return message;
+  }
+
+  /// Of rank 0, once: every other process is told to end and says goodbye.
+  template <class Take>
+  void end_all(const Take& take) {
+    if (is_over_)
+      return;
+    is_over_ = true;
+    for (int rank = 1; rank < processes_; ++rank)
+      send(rank, kEnd, {});
+    for (int left = processes_ - 1; left > 0;) {
+      const std::optional<Message> message = poll();
+      if (!message) {
+        std::this_thread::sleep_for(kNap);
+        continue;
+      }
+      left -= message->tag == kBye ? 1 : 0;
+      take(*message);
+    }
+  }
+
+private:
+  struct Sent {
+    MPI_Request request = MPI_REQUEST_NULL;
+    std::string bytes;
+  };
+  struct Timer {
+    explicit Timer(double& sum) : into(sum) {}
+    ~Timer() { into += thread_seconds() - begin; }
+    Timer(const Timer&) = delete;
+    Timer& operator=(const Timer&) = delete;
+    double& into;
+    double begin = thread_seconds();
+  };
+
+  static void check(int code) { internal_check(code == MPI_SUCCESS, "MPI failed"); }
+
+  void forget_arrived() {
+    std::erase_if(sent_, [](Sent& sent) {
+      int arrived = 0;
+      check(MPI_Test(&sent.request, &arrived, MPI_STATUS_IGNORE));
+      return arrived != 0;
+    });
+  }
+  void flush() {
+    for (Sent& sent : sent_)
+      check(MPI_Wait(&sent.request, MPI_STATUS_IGNORE));
+    sent_.clear();
+  }
+
+  int rank_ = 0;
+  int processes_ = 1;
+  bool is_over_ = false;
+  std::list<Sent> sent_;
+  double seconds_ = 0;
+  std::uint64_t messages_ = 0;
+};
+
+/// What rank 0 knows of a process, itself included.
+struct Worker {
+  std::size_t threads = 0; ///< 0: it has not said hello yet
+  std::uint64_t sent = 0;  ///< designs
+  std::size_t outstanding = 0;
+  std::uint64_t returned = 0;
+  double evaluation_seconds = 0;
+  double communication_seconds = 0;
+  std::uint64_t messages = 0;
+
+  /// Designs that it should have: one per thread, and some that wait.
+  std::size_t target(std::size_t rest, std::size_t all_threads) const {
+    if (threads == 0)
+      return 0;
+    // Of a process that has returned nothing yet nothing is known.
+    const double each = returned == 0
+                            ? kAheadSeconds
+                            : std::max(evaluation_seconds / static_cast<double>(returned), 1e-9);
+    const double ahead = std::ceil(kAheadSeconds / each * static_cast<double>(threads));
+    // Few when few are left, so that all processes end together.
+    return threads + std::min({static_cast<std::size_t>(std::min(ahead, 1e9)), kMostAhead,
+                               rest / (2 * std::max<std::size_t>(all_threads, 1))});
+  }
+};
+
+class Runner final : public MpiRunner {
+public:
+  Runner(Session& session, const MpiWorker& worker, int jobs)
+      : session_(session), identity_(worker.identity), keeps_(worker),
+        pool_(*worker.evaluator, jobs), workers_(static_cast<std::size_t>(session.processes())) {
+    workers_.front().threads = pool_.threads();
+  }
+
+  std::size_t workers() const override { return pool_.threads() * workers_.size(); }
+
+  void run(std::span<const DesignId> ids, const SharedFronts& fronts, const SearchControl& control,
+           const std::function<void(std::span<const DesignResult>)>& done) override {
+    next_ = 0;
+    stopping_ = failed_.has_value();
+    Clock::time_point handed_on = Clock::now();
+    while (!have_all_returned(ids) || !results_.empty()) {
+      if (!stopping_ && control.interrupted())
+        stop();
+      hand_out(ids, fronts);
+      receive();
+      pool_.wait(kManyResults, kNap);
+      if (pool_.unfinished() == 0)
+        std::this_thread::sleep_for(kNap / 4); // the others are at work still
+      take_own();
+      const bool due = Clock::now() - handed_on >= kTellOthers || results_.size() >= kManyResults;
+      if ((due || have_all_returned(ids)) && !results_.empty()) {
+        done(std::exchange(results_, {}));
+        handed_on = Clock::now();
+      }
+    }
+    if (failed_)
+      throw_error(failed_->error, failed_rank_);
+  }
+
+  MpiFigures end() override {
+    session_.end_all([this](const Message& message) { take(message); });
+    if (failed_)
+      throw_error(failed_->error, failed_rank_);
+    MpiFigures figures;
+    figures.processes = session_.processes();
+    Worker& own = workers_.front();
+    own.evaluation_seconds = pool_.busy_seconds();
+    own.communication_seconds = session_.seconds();
+    own.messages = session_.messages();
+    for (const Worker& worker : workers_) {
+      figures.messages += worker.messages;
+      figures.communication_seconds += worker.communication_seconds;
+      figures.evaluation_seconds += worker.evaluation_seconds;
+    }
+    return figures;
+  }
+
+private:
+  bool have_all_returned(std::span<const DesignId> ids) const {
+    const auto is_busy = [](const Worker& worker) { return worker.outstanding > 0; };
+    return (next_ == ids.size() || stopping_) &&
+           std::none_of(workers_.begin(), workers_.end(), is_busy);
+  }
+
+  void stop() {
+    stopping_ = true;
+    pool_.drop();
+    for (std::size_t rank = 1; rank < workers_.size(); ++rank)
+      session_.send(static_cast<int>(rank), kDrop, {});
+  }
+
+  void hand_out(std::span<const DesignId> ids, const SharedFronts& fronts) {
+    std::size_t threads = 0;
+    for (const Worker& worker : workers_)
+      threads += worker.threads;
+    for (std::size_t rank = 0; rank < workers_.size() && !stopping_; ++rank) {
+      Worker& worker = workers_[rank];
+      const std::size_t rest = ids.size() - next_;
+      const std::size_t target = worker.target(rest, threads);
+      // A message for half of what waits, or for a thread that has nothing.
+      if (rest == 0 || target == 0 ||
+          worker.outstanding >= worker.threads + (target - worker.threads) / 2)
+        continue;
+      const std::size_t count = std::min(rest, target - worker.outstanding);
+      const std::span<const DesignId> batch = ids.subspan(next_, count);
+      if (rank == 0)
+        pool_.add(batch, fronts, next_);
+      else
+        session_.send(static_cast<int>(rank), kWork,
+                      pack(WorkMessage{next_, {batch.begin(), batch.end()}, fronts}));
+      worker.sent += count;
+      worker.outstanding += count;
+      next_ += count;
+    }
+  }
+
+  void receive() {
+    while (const std::optional<Message> message = session_.poll())
+      take(*message);
+  }
+
+  void take(const Message& message) {
+    Worker& worker = workers_.at(static_cast<std::size_t>(message.rank));
+    if (message.tag == kHello) {
+      const HelloMessage hello = unpack_hello(message.bytes);
+      worker.threads = hello.threads;
+      if (hello.failure)
+        fail(*hello.failure, message.rank);
+      else if (hello.identity != identity_)
+        fail({0, pack_error(std::make_exception_ptr(InputError(
+                     {fmt::format("process {}", message.rank)},
+                     fmt::format("has another space or version of the tool than process 0 ({} and "
+                                 "{})",
+                                 hello.identity, identity_))))},
+             message.rank);
+      return;
+    }
+    ResultsMessage results = unpack_results(message.bytes);
+    worker.outstanding -= std::min(worker.outstanding, results.results.size());
+    worker.returned += results.results.size();
+    worker.evaluation_seconds = results.evaluation_seconds;
+    worker.communication_seconds = results.communication_seconds;
+    worker.messages = results.messages;
+    if (results.idle) // what is on its way to it, it has not received
+      worker.outstanding = worker.sent - results.received;
+    if (results.failure)
+      fail(*results.failure, message.rank);
+    std::move(results.results.begin(), results.results.end(), std::back_inserter(results_));
+  }
+
+  void take_own() {
+    Worker& own = workers_.front();
+    const bool idle = pool_.unfinished() == 0;
+    std::vector<DesignResult> results = pool_.take();
+    own.outstanding -= results.size();
+    own.returned += results.size();
+    own.evaluation_seconds = pool_.busy_seconds();
+    if (idle) {
+      own.outstanding = 0;
+      if (const auto failure = pool_.failure())
+        fail({failure->position, pack_error(failure->error)}, 0);
+    }
+    std::move(results.begin(), results.end(), std::back_inserter(results_));
+  }
+
+  /// Nothing more is handed out; what was handed out before may hold a design that was asked for
+  /// earlier and fails, too, and is waited for.
+  void fail(const RemoteFailure& failure, int rank) {
+    stopping_ = true;
+    if (failed_ && failed_->position <= failure.position)
+      return;
+    failed_ = failure;
+    failed_rank_ = rank;
+  }
+
+  Session& session_;
+  std::string identity_;
+  MpiWorker keeps_;
+  WorkerPool pool_;
+  std::vector<Worker> workers_;
+  std::size_t next_ = 0; ///< of the ids of this run
+  bool stopping_ = false;
+  std::vector<DesignResult> results_;
+  std::optional<RemoteFailure> failed_;
+  int failed_rank_ = 0;
+};
+
+/// The life of a process other than the first.
+class Server {
+public:
+  Server(Session& session, DesignEvaluator& evaluator, int jobs)
+      : session_(session), pool_(evaluator, jobs) {}
+
+  std::size_t threads() const { return pool_.threads(); }
+
+  void run() {
+    Clock::time_point told = Clock::now();
+    bool is_idle = true; // as rank 0 knows it
+    for (;;) {
+      while (const std::optional<Message> message = session_.poll()) {
+        if (message->tag == kEnd)
+          return end();
+        is_idle = take(*message) && is_idle;
+      }
+      pool_.wait(kManyResults, kNap);
+      const bool idle = pool_.unfinished() == 0;
+      if (idle && is_idle) {
+        std::this_thread::sleep_for(kNap);
+        continue;
+      }
+      collect();
+      const bool hungry = pool_.unfinished() < pool_.threads() && !results_.empty();
+      if (idle || hungry || results_.size() >= kManyResults ||
+          (!results_.empty() && Clock::now() - told >= kTellOthers)) {
+        tell(kResults, idle);
+        told = Clock::now();
+        is_idle = idle;
+      }
+    }
+  }
+
+private:
+  /// False: there is something to tell of.
+  bool take(const Message& message) {
+    if (message.tag == kDrop) {
+      pool_.drop();
+      return false;
+    }
+    internal_check(message.tag == kWork, "a message that nobody sends");
+    const WorkMessage work = unpack_work(message.bytes);
+    received_ += work.ids.size();
+    pool_.add(work.ids, work.fronts, work.position);
+    return false;
+  }
+
+  void collect() {
+    std::vector<DesignResult> results = pool_.take();
+    std::move(results.begin(), results.end(), std::back_inserter(results_));
+  }
+
+  void tell(Tag tag, bool idle) {
+    ResultsMessage message;
+    message.results = std::exchange(results_, {});
+    message.received = received_;
+    message.idle = idle;
+    message.evaluation_seconds = pool_.busy_seconds();
+    message.communication_seconds = session_.seconds();
+    message.messages = session_.messages() + 1;
+    if (const auto failure = pool_.failure(); failure && idle)
+      message.failure = RemoteFailure{failure->position, pack_error(failure->error)};
+    session_.send(0, tag, pack(message));
+  }
+
+  void end() {
+    pool_.drop();
+    while (pool_.unfinished() > 0)
+      pool_.wait(std::numeric_limits<std::size_t>::max(), kTellOthers);
+    collect();
+    tell(kBye, true);
+  }
+
+  Session& session_;
+  std::uint64_t received_ = 0;
+  std::vector<DesignResult> results_;
+  WorkerPool pool_;
+};
+
+/// Waits to be sent home.
+void say_goodbye(Session& session) {
+  for (;;) {
+    const std::optional<Message> message = session.poll();
+    if (message && message->tag == kEnd)
+      break;
+    if (!message)
+      std::this_thread::sleep_for(kNap);
+  }
+  ResultsMessage bye;
+  bye.idle = true;
+  session.send(0, kBye, pack(bye));
+}
+
+} // namespace
+
+double MpiFigures::communication_share() const {
+  const double all = communication_seconds + evaluation_seconds;
+  return all > 0 ? communication_seconds / all : 0;
+}
+
+std::unique_ptr<MpiSession> mpi_session() {
+  return std::make_unique<Session>();
+}
+
+std::unique_ptr<MpiRunner> mpi_runner(MpiSession& session, const MpiWorker& worker, int jobs) {
+  return std::make_unique<Runner>(dynamic_cast<Session&>(session), worker, jobs);
+}
+
+void serve_mpi(MpiSession& any, int jobs, const std::function<MpiWorker()>& make) {
+  auto& session = dynamic_cast<Session&>(any);
+  HelloMessage hello;
+  MpiWorker worker;
+  try {
+    worker = make();
+  } catch (...) {
+    hello.failure = RemoteFailure{0, pack_error(std::current_exception())};
+    session.send(0, kHello, pack(hello));
+    say_goodbye(session);
+    return;
+  }
+  Server server(session, *worker.evaluator, jobs);
+  hello.identity = worker.identity;
+  hello.threads = server.threads();
+  session.send(0, kHello, pack(hello));
+  server.run();
+}
+
+} // namespace monet

@@ -1,0 +1,61 @@
+#include "monet/explore/design.hpp"
+
+#include "base/shared/pareto.hpp"
+
+#include "monet/base/errors.hpp"
+
+#include <algorithm>
+
+namespace monet {
+
+namespace {
+
+template <class Design>
+std::vector<double> values_of(const Design& design, const FrontRequest& front) {
+  if (front.run >= design.runs.size())
+    throw InternalError("a front of a run that the design does not have");
+  const StepFigures& run = design.runs[front.run];
+  std::vector<double> values;
+  values.reserve(front.objectives.size());
+  for (const Objective objective : front.objectives) {
+    if (objective == Objective::area)
+      values.push_back(design.area_mm2);
+    else if (objective == Objective::power)
+      values.push_back(design.peak_power_w);
+    else if (objective == Objective::latency && design.frequency_hz > 0)
+      values.push_back(run.value(objective) / design.frequency_hz);
+    else
+      values.push_back(run.value(objective));
+  }
+  return values;
+}
+
+} // namespace
+
+std::vector<double> objective_values(const DesignResult& result, const FrontRequest& front) {
+  return values_of(result, front);
+}
+
+std::vector<double> objective_values(const DesignBound& bound, const FrontRequest& front) {
+  return values_of(bound, front);
+}
+
+std::vector<DesignId> front_of(std::span<const DesignResult> results, const FrontRequest& front) {
+  std::vector<const DesignResult*> feasible;
+  for (const DesignResult& result : results) {
+    if (result.feasible)
+      feasible.push_back(&result);
+  }
+  const auto by_id = [](const DesignResult* a, const DesignResult* b) { return a->id < b->id; };
+  if (!std::is_sorted(feasible.begin(), feasible.end(), by_id))
+    std::sort(feasible.begin(), feasible.end(), by_id);
+  std::vector<Objectives> points;
+  for (const DesignResult* result : feasible)
+    points.push_back(objective_values(*result, front));
+  std::vector<DesignId> ids;
+  for (const std::size_t i : non_dominated(points, Equals::all))
+    ids.push_back(feasible[i]->id);
+  return ids;
+}
+
+} // namespace monet

@@ -1,0 +1,183 @@
+#include "monet/explore/step_settings.hpp"
+
+#include "monet/base/files.hpp"
+#include "monet/base/text.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+namespace monet {
+
+std::string_view name_of(Priority priority) {
+  switch (priority) {
+  case Priority::latency:
+    return "latency";
+  case Priority::memory:
+    return "memory";
+  case Priority::order:
+    return "order";
+  }
+  throw InternalError("unknown priority");
+}
+
+std::size_t read_choice(YamlMap& map, std::string_view key, const std::vector<std::string>& names,
+                        ProblemList& problems) {
+  const YamlNode* node = map.find(key);
+  const auto name = node ? as_string(*node, problems) : std::nullopt;
+  if (!name)
+    return 0;
+  const auto known = std::find(names.begin(), names.end(), *name);
+  if (known != names.end())
+    return static_cast<std::size_t>(known - names.begin());
+  problems.add(node->where, fmt::format("unknown {} '{}'", key, *name),
+               nearest_name_hint(*name, names));
+  return 0;
+}
+
+namespace {
+
+constexpr std::string_view kNotYet = "is not available yet";
+
+/// A key whose only value so far is `only`.
+void read_fixed(YamlMap& map, std::string_view key, std::string_view only, ProblemList& problems) {
+  const YamlNode* node = map.find(key);
+  if (node == nullptr)
+    return;
+  const auto value = as_string(*node, problems);
+  if (!value || *value == only)
+    return;
+  problems.add(node->where, fmt::format("{} '{}' {}", key, *value, kNotYet),
+               fmt::format("leave it out or say '{}'", only));
+}
+
+/// 0 for "none".
+int read_factor_limit(const YamlNode& node, ProblemList& problems) {
+  if (node.kind == YamlNode::Kind::scalar && node.scalar == "none")
+    return 0;
+  const std::int64_t factors = as_integer(node, problems).value_or(1);
+  if (factors < 1 || factors > kHighestLpfLimit)
+    problems.add(node.where, fmt::format("lpf_limit must be 1 to {}, or none", kHighestLpfLimit));
+  return static_cast<int>(std::clamp<std::int64_t>(factors, 1, kHighestLpfLimit));
+}
+
+template <class Value>
+Value read_choice(YamlMap& map, std::string_view key,
+                  const std::vector<std::pair<std::string, Value>>& choices,
+                  ProblemList& problems) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : choices)
+    names.push_back(name);
+  return choices[read_choice(map, key, names, problems)].second;
+}
+
+} // namespace
+
+void read_network_section(const YamlNode& node, const std::string& path, StepSettings& settings,
+                          ProblemList& problems) {
+  YamlMap map(node, problems);
+  const std::string network = map.require_string("network");
+  if (!network.empty())
+    settings.network = resolve_beside(path, network);
+  if (const YamlNode* batch = map.find("batch")) {
+    settings.network_options.batch = as_integer(*batch, problems);
+    if (settings.network_options.batch.value_or(1) < 1) {
+      problems.add(batch->where, "the batch must be at least 1");
+    }
+  }
+  if (const YamlNode* dimensions = map.find("dimensions")) {
+    YamlMap sizes(*dimensions, problems);
+    for (const YamlNode::Entry& entry : dimensions->entries) {
+      sizes.ignore(entry.key);
+      const auto size = as_integer(entry.value, problems);
+      if (size && *size < 1)
+        problems.add(entry.value.where, "a dimension must be at least 1");
+      settings.network_options.dimensions[entry.key] = size.value_or(1);
+    }
+    sizes.finish();
+  }
+  map.finish();
+}
+
+void read_training_section(const YamlNode& node, const std::string& path, StepSettings& settings,
+                           ProblemList& problems) {
+  if (node.kind != YamlNode::Kind::scalar) {
+    settings.training = read_training_options(node, problems);
+    return;
+  }
+  const auto file = as_string(node, problems);
+  if (!file)
+    return;
+  try {
+    const std::string resolved = resolve_beside(path, *file);
+    settings.files.push_back(resolved);
+    settings.training = read_training_options(load_yaml(resolved), problems);
+  } catch (const InputError& error) {
+    for (const InputProblem& problem : error.problems()) {
+      problems.add(problem.where, problem.what, problem.hint);
+    }
+  }
+}
+
+void read_mapping_key(YamlMap& map, const std::string& path, StepSettings& settings) {
+  const std::string mapping = map.string_or("mapping", "auto");
+  if (mapping != "auto")
+    settings.mapping = resolve_beside(path, mapping);
+}
+
+void read_schedule_section(const YamlNode& node, const std::string& path, StepSettings& settings,
+                           ProblemList& problems) {
+  YamlMap map(node, problems);
+  settings.mode = read_choice<TilingMode>(
+      map, "mode", {{"layer-by-layer", TilingMode::layer_by_layer}, {"fused", TilingMode::fused}},
+      problems);
+  settings.halo = read_choice<Halo>(
+      map, "halo", {{"cached", Halo::cached}, {"recomputed", Halo::recomputed}}, problems);
+  const YamlNode* stacks = map.find("stacks");
+  const auto file = stacks ? as_string(*stacks, problems) : std::nullopt;
+  if (file && *file != "auto") {
+    settings.stacks = resolve_beside(path, *file);
+    if (settings.mode != TilingMode::fused)
+      problems.add(stacks->where, "stacks are of no use layer by layer", "add 'mode: fused'");
+  }
+  if (const YamlNode* rules = map.find("stream_like")) {
+    for (const std::string& name : as_strings(*rules, problems)) {
+      bool TransferRules::*rule = transfer_rule_named(name);
+      if (rule != nullptr) {
+        settings.rules.*rule = false;
+      } else {
+        problems.add(rules->where, fmt::format("unknown rule '{}'", name),
+                     nearest_name_hint(name, kTransferRules));
+      }
+    }
+  }
+  if (const YamlNode* model = map.find("model")) {
+    if (as_string(*model, problems) == "stream-coala") {
+      problems.add(model->where, "the reference's model gives a result of another form",
+                   "use monet schedule --model stream-coala");
+    } else {
+      read_fixed(map, "model", "monet", problems);
+    }
+  }
+  settings.priority = read_choice<Priority>(
+      map, "priority",
+      {{"latency", Priority::latency}, {"memory", Priority::memory}, {"order", Priority::order}},
+      problems);
+  if (const YamlNode* objective = map.find("objective")) {
+    const auto name = as_string(*objective, problems);
+    const auto known = name ? objective_named(*name, kCoreObjectives) : std::nullopt;
+    if (name && !known) {
+      const std::vector<std::string> names{"latency", "energy", "edp"};
+      problems.add(objective->where, fmt::format("unknown objective '{}'", *name),
+                   nearest_name_hint(*name, names));
+    }
+    settings.core_cost.objective = known.value_or(Objective::latency);
+  }
+  if (const YamlNode* limit = map.find("lpf_limit"))
+    settings.core_cost.lpf_limit = read_factor_limit(*limit, problems);
+  map.finish();
+}
+
+} // namespace monet

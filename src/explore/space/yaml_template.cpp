@@ -1,0 +1,272 @@
+#include "explore/space/yaml_template.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+namespace monet {
+
+namespace {
+
+constexpr std::int64_t kMostNodes = 1'000'000;
+
+} // namespace
+
+struct YamlTemplate::Compiler {
+  std::vector<std::string> names;
+  ProblemList& problems;
+
+  Expression expression(const YamlNode& node) {
+    if (node.kind != YamlNode::Kind::scalar) {
+      problems.add(node.where, "expected an expression");
+      return Expression::parse("0", node.where, names, problems);
+    }
+    return Expression::parse(node.scalar, node.where, names, problems);
+  }
+
+  Text text(const YamlNode& node) {
+    Text text;
+    std::string_view rest = node.scalar;
+    for (std::size_t open = rest.find("${"); open != std::string_view::npos;
+         open = rest.find("${")) {
+      const std::size_t close = rest.find('}', open);
+      if (close == std::string_view::npos) {
+        problems.add(node.where, "'${' without '}'");
+        break;
+      }
+      text.pieces.emplace_back(rest.substr(0, open));
+      text.expressions.push_back(
+          Expression::parse(rest.substr(open + 2, close - open - 2), node.where, names, problems));
+      rest.remove_prefix(close + 1);
+    }
+    text.pieces.emplace_back(rest);
+    return text;
+  }
+
+  void counter(const YamlNode::Entry& entry, Node& out) {
+    if (!is_name(entry.key))
+      problems.add(entry.key_where, fmt::format("'{}' is no name for a counter", entry.key));
+    const YamlNode& node = entry.value;
+    if (node.kind == YamlNode::Kind::sequence) {
+      if (node.items.size() != 2) {
+        problems.add(node.where, "expected a count, or [first, end]");
+        return;
+      }
+      out.counters.push_back({entry.key, expression(node.items[0]), expression(node.items[1])});
+    } else {
+      out.counters.push_back({entry.key, std::nullopt, expression(node)});
+    }
+    names.push_back(entry.key);
+  }
+
+  /// An item of a sequence: `for`, `if` and `value` are ours.
+  Node item(const YamlNode& node) {
+    if (node.kind != YamlNode::Kind::map)
+      return compile(node, false);
+    const std::size_t known = names.size();
+    Node out;
+    const YamlNode* value = nullptr;
+    for (const YamlNode::Entry& entry : node.entries) {
+      if (entry.key != "for")
+        continue;
+      if (entry.value.kind != YamlNode::Kind::map || entry.value.entries.empty())
+        problems.add(entry.value.where, "expected counters, like {i: 4}");
+      for (const YamlNode::Entry& one : entry.value.entries)
+        counter(one, out);
+    }
+    for (const YamlNode::Entry& entry : node.entries) {
+      if (entry.key == "if")
+        out.condition = expression(entry.value);
+      else if (entry.key == "value")
+        value = &entry.value;
+    }
+    Node body = value != nullptr ? compile(*value, false) : compile(node, true);
+    if (value != nullptr &&
+        node.entries.size() > 1 + (out.condition ? 1U : 0U) + (out.counters.empty() ? 0U : 1U))
+      problems.add(node.where, "beside 'value' an item has 'for' and 'if' only");
+    std::erase_if(body.entries, [&](const auto& entry) {
+      return value == nullptr && (entry.key == "for" || entry.key == "if");
+    });
+    body.counters = std::move(out.counters);
+    body.condition = std::move(out.condition);
+    names.resize(known);
+    return body;
+  }
+
+  Node compile(const YamlNode& node, bool is_item) { // as deep as YAML may nest
+    Node out;
+    out.kind = node.kind;
+    out.quoted = node.quoted;
+    out.where = node.where;
+    if (node.kind == YamlNode::Kind::scalar)
+      out.text = text(node);
+    for (const YamlNode& one : node.items)
+      out.items.push_back(item(one));
+    for (const YamlNode::Entry& entry : node.entries) {
+      const bool ours = entry.key == "for" || entry.key == "if";
+      if (ours && !is_item)
+        problems.add(entry.key_where,
+                     fmt::format("'{}' belongs into an item of a list", entry.key));
+      out.entries.push_back({entry.key, ours ? Node{} : compile(entry.value, false)});
+    }
+    return out;
+  }
+};
+
+struct YamlTemplate::Expander {
+  Values values;
+  std::int64_t nodes = 0;
+
+  void count(const Node& node) {
+    if (++nodes > kMostNodes)
+      throw InputError(node.where, fmt::format("expands to more than {} nodes", kMostNodes));
+  }
+
+  YamlNode expand(const Node& node) {
+    count(node);
+    YamlNode out;
+    out.kind = node.kind;
+    // Quotes around expressions are for YAML, where braces mean something.
+    out.quoted = node.quoted && node.text.expressions.empty();
+    out.where = node.where;
+    if (node.kind == YamlNode::Kind::scalar) {
+      out.scalar = node.text.pieces.front();
+      for (std::size_t i = 0; i < node.text.expressions.size(); ++i)
+        out.scalar += node.text.expressions[i].evaluate(values).text + node.text.pieces[i + 1];
+    }
+    out.items.reserve(node.items.size());
+    for (const Node& item : node.items)
+      repeat(item, 0, out.items);
+    out.entries.reserve(node.entries.size());
+    for (const auto& [key, value] : node.entries)
+      out.entries.push_back({key, value.where, expand(value)});
+    return out;
+  }
+
+  void repeat(const Node& item, std::size_t counter, std::vector<YamlNode>& out) {
+    if (counter == item.counters.size()) {
+      if (!item.condition || item.condition->truth(values))
+        out.push_back(expand(item));
+      return;
+    }
+    const Counter& range = item.counters[counter];
+    const std::int64_t first = range.first ? range.first->count(values, kMostNodes) : 0;
+    const std::int64_t end = range.end.count(values, kMostNodes);
+    values.push_back(number_value(0));
+    for (std::int64_t i = first; i < end; ++i) {
+      count(item);
+      values.back() = number_value(static_cast<double>(i));
+      repeat(item, counter + 1, out);
+    }
+    values.pop_back();
+  }
+};
+
+YamlTemplate::YamlTemplate(const YamlNode& node, const std::vector<std::string>& names,
+                           ProblemList& problems)
+    : root_(Compiler{names, problems}.compile(node, false)) {}
+
+YamlNode YamlTemplate::expand(const Values& values) const {
+  return Expander{values}.expand(root_);
+}
+
+namespace {
+
+std::string scalar_text(const std::string& text, bool quoted) {
+  const bool plain =
+      !quoted && !text.empty() && text.front() != ' ' && text.back() != ' ' &&
+      std::all_of(text.begin(), text.end(),
+                  [](char c) {
+                    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                           (c >= '0' && c <= '9') ||
+                           std::string_view("_./+, ").find(c) != std::string_view::npos || c == '-';
+                  }) &&
+      text.front() != '-' && text.front() != ',' && text != "null" && text != "Null" &&
+      text != "NULL";
+  const bool negative = text.size() > 1 && text.front() == '-' && text[1] >= '0' && text[1] <= '9';
+  if (plain || (negative && !quoted))
+    return text;
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\')
+      out += '\\';
+    if (c == '\n')
+      out += "\\n";
+    else
+      out += c;
+  }
+  return out + "\"";
+}
+
+constexpr std::size_t kLineWidth = 100;
+
+/// On one line, as far as it goes; may be longer than a line.
+std::string flow(const YamlNode& node) { // as deep as YAML nests
+  if (node.kind == YamlNode::Kind::null)
+    return "null";
+  const auto part = [](const std::string& text, bool quoted) { // a comma would part it
+    return scalar_text(text, quoted || text.find(',') != std::string::npos);
+  };
+  if (node.kind == YamlNode::Kind::scalar)
+    return part(node.scalar, node.quoted);
+  const bool list = node.kind == YamlNode::Kind::sequence;
+  std::string out(1, list ? '[' : '{');
+  for (const YamlNode& item : node.items) {
+    out += (out.size() > 1 ? ", " : "") + flow(item);
+    if (out.size() > kLineWidth)
+      break; // too long already
+  }
+  for (const YamlNode::Entry& entry : node.entries) {
+    out += (out.size() > 1 ? ", " : "") + part(entry.key, false) + ": " + flow(entry.value);
+    if (out.size() > kLineWidth)
+      break;
+  }
+  return out + (list ? ']' : '}');
+}
+
+void append(const YamlNode& node, std::size_t indent, std::string& out) { // as deep as YAML nests
+  const std::string margin(indent, ' ');
+  const auto child = [&](const YamlNode& value) {
+    const std::string line = flow(value);
+    if (value.kind == YamlNode::Kind::scalar || line.size() <= kLineWidth) {
+      out += ' ' + line + '\n';
+    } else {
+      out += '\n';
+      append(value, indent + 2, out);
+    }
+  };
+  switch (node.kind) {
+  case YamlNode::Kind::null:
+    out += "null";
+    return;
+  case YamlNode::Kind::scalar:
+    out += scalar_text(node.scalar, node.quoted);
+    return;
+  case YamlNode::Kind::sequence:
+    if (node.items.empty())
+      out += "[]";
+    for (const YamlNode& item : node.items) {
+      out += margin + "-";
+      child(item);
+    }
+    return;
+  case YamlNode::Kind::map:
+    if (node.entries.empty())
+      out += "{}";
+    for (const YamlNode::Entry& entry : node.entries) {
+      out += margin + scalar_text(entry.key, false) + ":";
+      child(entry.value);
+    }
+    return;
+  }
+}
+
+} // namespace
+
+std::string yaml_text(const YamlNode& node) {
+  std::string out;
+  append(node, 0, out);
+  return out;
+}
+
+} // namespace monet

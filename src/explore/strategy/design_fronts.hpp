@@ -1,0 +1,77 @@
+// The points that nothing dominates, kept while points come in, and asked what they dominate.
+#pragma once
+
+#include "base/shared/pareto.hpp"
+
+#include "monet/explore/strategy.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace monet {
+
+/// Points in lexicographic order, each once. Two objectives: a staircase, searched by bisection;
+/// more: those that begin no later are gone through.
+class FrontPoints {
+public:
+  /// Some point is no worse than this one in every objective, and better in one.
+  bool dominates(std::span<const double> point) const {
+    const std::size_t end = not_behind(point);
+    if (point.size() == 2)
+      return end > 0 && monet::dominates(points_[end - 1], point);
+    return std::any_of(points_.begin(), points_.begin() + static_cast<std::ptrdiff_t>(end),
+                       [&](const Objectives& known) { return monet::dominates(known, point); });
+  }
+
+  /// Whether the point belongs to the front and was not there.
+  bool add(const Objectives& point) {
+    const std::size_t end = not_behind(point);
+    if ((end > 0 && points_[end - 1] == point) || dominates(point))
+      return false;
+    const auto at = points_.begin() + static_cast<std::ptrdiff_t>(end);
+    points_.erase(
+        std::remove_if(at, points_.end(),
+                       [&](const Objectives& known) { return monet::dominates(point, known); }),
+        points_.end());
+    points_.insert(points_.begin() + static_cast<std::ptrdiff_t>(end), point);
+    return true;
+  }
+
+  const std::vector<Objectives>& all() const { return points_; }
+  std::vector<Objectives>& all() { return points_; }
+
+private:
+  /// How many points are lexicographically no greater.
+  std::size_t not_behind(std::span<const double> point) const {
+    const auto at = std::upper_bound(points_.begin(), points_.end(), point,
+                                     [](std::span<const double> value, const Objectives& known) {
+                                       return std::lexicographical_compare(
+                                           value.begin(), value.end(), known.begin(), known.end());
+                                     });
+    return static_cast<std::size_t>(at - points_.begin());
+  }
+
+  std::vector<Objectives> points_;
+};
+
+/// The fronts of the results so far, and which designs need not be evaluated further.
+struct KnownFronts {
+  struct Front {
+    FrontRequest request;
+    FrontPoints points;
+  };
+  std::vector<Front> fronts;
+
+  /// In each front some result strictly dominates the figures, of a result or a bound; infeasible
+  /// ones are not beaten.
+  template <class Figures>
+  bool beat(const Figures& figures) const {
+    return figures.feasible && std::all_of(fronts.begin(), fronts.end(), [&](const Front& front) {
+             return front.points.dominates(objective_values(figures, front.request));
+           });
+  }
+};
+
+} // namespace monet

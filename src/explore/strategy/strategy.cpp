@@ -1,0 +1,58 @@
+#include "monet/explore/strategy.hpp"
+
+#include "explore/space/mixed_radix.hpp"
+#include "explore/strategy/strategies.hpp"
+
+#include "monet/base/errors.hpp"
+
+#include <array>
+#include <limits>
+
+namespace monet {
+
+std::uint64_t DesignSet::size() const {
+  std::uint64_t product = 1;
+  for (const std::uint32_t count : values) {
+    internal_check(count > 0 && product <= std::numeric_limits<std::uint64_t>::max() / count,
+                   "a space of no designs, or of more than 64 bits can number");
+    product *= count;
+  }
+  return product;
+}
+
+std::vector<std::uint32_t> DesignSet::choices(DesignId id) const {
+  return mixed_radix_digits(id, values.size(), [&](std::size_t p) { return values[p]; });
+}
+
+DesignId DesignSet::id_of(const std::vector<std::uint32_t>& choices) const {
+  return mixed_radix_number(choices, [&](std::size_t p) { return values[p]; });
+}
+
+std::span<const std::pair<std::string_view, std::string_view>> strategy_names() {
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 5> names{{
+      {"exhaustive", "every design that the constraints keep, in order of their numbers"},
+      {"random", "designs drawn at random, none twice"},
+      {"lhs", "Latin hypercube: every value of every parameter as often as any other"},
+      {"nsga2", "a genetic search for all fronts at once"},
+      {"racing", "every design that may be on a front by its lower bounds: the fronts are those of "
+                 "exhaustive; halving, its old name, means the same"},
+  }};
+  return names;
+}
+
+std::unique_ptr<Strategy> make_strategy(DesignSet designs, DesignEvaluator& evaluator,
+                                        const StrategyOptions& options) {
+  if (options.name == "exhaustive")
+    return exhaustive_strategy(std::move(designs), options);
+  if (options.name == "random")
+    return random_strategy(std::move(designs), options);
+  if (options.name == "lhs")
+    return latin_strategy(std::move(designs), options);
+  if (options.name == "nsga2")
+    return genetic_strategy(std::move(designs), options);
+  if (options.name == "racing" || options.name == "halving")
+    return racing_strategy(std::move(designs), evaluator, options);
+  throw InternalError("no strategy is called " + options.name);
+}
+
+} // namespace monet

@@ -1,0 +1,82 @@
+#include "monet/model/model_step.hpp"
+
+#include "monet/base/errors.hpp"
+
+#include <fmt/core.h>
+
+#include <utility>
+
+namespace monet {
+
+namespace {
+
+template <class Make, class Verify>
+auto as_stage(const ModelContext& context, const StepOptions& options, const char* what,
+              Make&& make, Verify&& verify) {
+  if (context.stages == nullptr)
+    return make();
+  const std::string name = options.name.empty() ? what : options.name + ": " + what;
+  return run_stage(*context.stages, name, std::forward<Make>(make), std::forward<Verify>(verify));
+}
+
+TileGraph tiles_of(const TrainingGraph& step, const Chip& chip, const StepOptions& options,
+                   const ModelContext& context) {
+  TileGraph tiles;
+  if (context.planner == nullptr)
+    tiles = make_tiles(step, chip, options.tiling);
+  else
+    tiles = context.planner->tiles(options.tiling.allocation != nullptr ? *options.tiling.allocation
+                                                                        : context.planner->given());
+  if (tiles.tiles.size() > options.most_tiles)
+    throw InfeasibleError(fmt::format(
+        "about {} tiles that read each other {} times: a search schedules up to {} tiles",
+        tiles.tiles.size(), tiles.edges.size(), options.most_tiles));
+  return tiles;
+}
+
+Timeline timeline_of(const TileGraph& tiles, const TrainingGraph& step, const Chip& chip,
+                     const StepOptions& options, const ModelContext& context) {
+  const ScheduleOptions& how = options.schedule;
+  try {
+    return schedule(tiles, step, chip,
+                    context.tile_costs != nullptr
+                        ? context.tile_costs->of(tiles)
+                        : tile_costs(tiles, step, chip, context.costs, how.core_cost, how.jobs),
+                    how);
+  } catch (const InfeasibleError& error) {
+    if (options.name.empty())
+      throw;
+    throw InfeasibleError(options.name + ": " + error.what());
+  }
+}
+
+} // namespace
+
+ModelledStep model_step(const TrainingGraph& step, const Chip& chip, const StepOptions& options,
+                        const ModelContext& context) {
+  ModelledStep made;
+  made.tiles = as_stage(
+      context, options, "tiling", [&] { return tiles_of(step, chip, options, context); },
+      [&](const TileGraph& tiles) { verify(tiles, step); });
+  made.timeline = as_stage(
+      context, options, "schedule",
+      [&] { return timeline_of(made.tiles, step, chip, options, context); },
+      [&](const Timeline& timeline) {
+        if (timeline.complete)
+          verify(timeline, made.tiles, step, chip);
+      });
+  if (made.timeline.complete)
+    made.figures = figures_of(made.timeline, made.tiles, step, chip);
+  return made;
+}
+
+void verify_figures(const StepFigures& claimed, const TrainingGraph& step, const Chip& chip,
+                    const StepOptions& options, const ModelContext& context) {
+  StageContext checked;
+  checked.verify = true;
+  const ModelContext alone{context.costs, &checked};
+  internal_check(model_step(step, chip, options, alone).figures == claimed,
+                 "a search's best answer is not what it says");
+}
+
+} // namespace monet

@@ -1,0 +1,317 @@
+#include "base/shared/pareto.hpp"
+#include "optimise/allocation/exact.hpp"
+#include "optimise/allocation/moves.hpp"
+#include "optimise/shared/nsga2.hpp"
+
+#include "monet/base/errors.hpp"
+#include "monet/base/rng.hpp"
+#include "monet/optimise/allocation.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace monet {
+
+namespace {
+
+/// Neighbours that are looked at together; not the number of threads, on which nothing depends.
+constexpr std::size_t kBatch = 16;
+/// Batches without a better plan after which local search starts somewhere else.
+constexpr int kPatience = 12;
+/// Neighbours made per evaluation left, bounds having ruled out the others.
+constexpr std::size_t kMostTries = 64;
+
+class AllocationSearch {
+public:
+  AllocationSearch(AllocationEvaluator& evaluator, const AllocationSearchOptions& options,
+                   const SearchControl& control)
+      : evaluator_(evaluator), options_(options), control_(control),
+        before_(evaluator.evaluations()), moves_(evaluator) {}
+
+  AllocationResult run() {
+    try_starts();
+    const AllocationBounds bounds(evaluator_, control_);
+    bounds_ = &bounds;
+    result_.certificate.bound = bounds.bound(options_.objective);
+    for (const AllocationPlan& plan : {bounds.balanced(), bounds.fastest()})
+      try_plan(plan);
+    if (!options_.front && evaluator_.plans() <= options_.exact_plans) {
+      search_space();
+    } else if (options_.front && evaluator_.plans() <= static_cast<double>(left())) {
+      try_everything();
+    } else {
+      evolve();
+      if (options_.front)
+        improve_front();
+      else
+        improve();
+    }
+    return finish();
+  }
+
+private:
+  double value(const StepFigures& cost) const { return cost.value(options_.objective); }
+  double best() const { return value(result_.best.figures); }
+  std::size_t used() const { return evaluator_.evaluations() - before_; }
+  std::size_t left() const { return options_.evaluations - std::min(options_.evaluations, used()); }
+  bool proved() const { return !options_.front && best() <= result_.certificate.bound; }
+
+  void take(const AllocationPlan& plan, const StepFigures& cost) {
+    if (result_.best.plan.empty() || value(cost) < best())
+      result_.best = {plan, cost};
+  }
+  /// Schedules the plan unless a limit is reached.
+  void try_plan(const AllocationPlan& plan) {
+    starts_.push_back(plan);
+    if (control_.interrupted() && !result_.best.plan.empty())
+      return;
+    take(plan, evaluator_.evaluate(plan));
+  }
+
+  void try_starts() {
+    const AllocationPlan automatic = evaluator_.automatic();
+    result_.automatic = {automatic, evaluator_.evaluate(automatic)};
+    try_plan(automatic);
+    try_plan(evaluator_.given());
+    for (const AllocationPlan& plan : options_.starts)
+      try_plan(plan);
+  }
+
+  /// The whole space; certified when it was searched to the end.
+  void search_space() {
+    double bound = result_.certificate.bound;
+    result_.exact = search_all(evaluator_, *bounds_, options_.objective,
+                               static_cast<std::size_t>(options_.exact_plans) + 1, control_,
+                               result_.best, bound);
+    result_.certificate.bound = std::max(result_.certificate.bound, bound);
+  }
+
+  void try_everything() {
+    AllocationPlan plan = evaluator_.automatic();
+    std::vector<AllocationPlan> batch;
+    for (bool more = true; more && !control_.interrupted();) {
+      batch.push_back(plan);
+      std::size_t op = 0;
+      while (op < plan.size() && ++plan[op] == evaluator_.choices()[op].size())
+        plan[op++] = 0;
+      more = op < plan.size();
+      if (batch.size() == kBatch || !more)
+        (void)evaluate(batch);
+    }
+    result_.exact = !control_.interrupted();
+    if (result_.exact)
+      result_.certificate.bound = std::max(result_.certificate.bound, best());
+  }
+
+  /// Schedules the batch, takes the best and empties it; index of the best, or none.
+  std::optional<std::size_t> evaluate(std::vector<AllocationPlan>& batch) {
+    const auto costs = evaluator_.evaluate(batch, control_);
+    std::optional<std::size_t> least;
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      if (!costs[i])
+        continue;
+      take(batch[i], *costs[i]);
+      if (!least || value(*costs[i]) < value(*costs[*least]))
+        least = i;
+    }
+    if (least) {
+      last_ = {batch[*least], *costs[*least]};
+      newly_.clear();
+      for (std::size_t i = 0; i < batch.size(); ++i) {
+        if (costs[i] && costs[i]->feasible)
+          newly_.push_back({batch[i], *costs[i]});
+      }
+    }
+    batch.clear();
+    result_.trace.push_back({used(), best(), 0});
+    control_.tell({"allocation: local search", static_cast<std::int64_t>(used()),
+                   static_cast<std::int64_t>(options_.evaluations), best(),
+                   result_.certificate.bound});
+    return least;
+  }
+
+  void evolve() {
+    if (proved() || control_.interrupted() || left() == 0)
+      return;
+    Nsga2Problem problem;
+    problem.objectives = options_.front ? 3 : 1;
+    for (const auto& choices : evaluator_.choices())
+      problem.shape.choices.push_back(static_cast<std::uint32_t>(choices.size()));
+    problem.evaluate = [this](const Genome& genome) -> Evaluation {
+      const StepFigures cost = evaluator_.evaluate(genome.choices);
+      if (!cost.feasible)
+        return {{}, 1};
+      return {options_.front ? objectives_of(cost) : Objectives{value(cost)}, 0};
+    };
+    Nsga2Options how;
+    const std::size_t share = options_.front ? left() - left() / 5 : left() / 3;
+    how.population = std::min(options_.population, std::max<std::size_t>(2, share));
+    how.generations = options_.generations > 0
+                          ? options_.generations
+                          : std::max<std::size_t>(1, share / how.population) - 1;
+    std::vector<AllocationPlan> starts = starts_;
+    for (AllocationPlan& plan : moves_.simple_plans())
+      starts.push_back(std::move(plan));
+    if (starts.size() > how.population)
+      starts.resize(how.population);
+    for (AllocationPlan& plan : starts)
+      how.initial.push_back({std::move(plan), {}, {}, {}});
+    const Nsga2Result found = nsga2(problem, how, control_);
+    for (const Individual& one : found.front) {
+      if (found.feasible)
+        take(one.genome.choices, evaluator_.evaluate(one.genome.choices));
+    }
+    for (const Generation& line : found.trace)
+      result_.trace.push_back({line.evaluations, best_of(line), line.hypervolume});
+    reference_ = found.reference;
+  }
+
+  double best_of(const Generation& line) const {
+    if (line.least.empty())
+      return std::numeric_limits<double>::infinity();
+    if (!options_.front || options_.objective == Objective::latency)
+      return line.least[0];
+    if (options_.objective == Objective::energy)
+      return line.least[1];
+    return options_.objective == Objective::memory ? line.least[2] : best();
+  }
+
+  /// Local search from the best plan: the best of a batch of neighbours, if it is no worse, is the
+  /// next; without a better one for long, some moves away from the best, it begins again.
+  void improve() {
+    RandomStream random(control_.seed, 1);
+    AllocationPoint now = result_.best;
+    int failures = 0;
+    while (left() > 0 && !proved() && !control_.interrupted()) {
+      std::vector<AllocationPlan> batch = neighbours(now.plan, random);
+      if (batch.empty())
+        return; // everything near is known or ruled out
+      const double before = best();
+      if (!evaluate(batch))
+        return;
+      if (value(last_.figures) <= value(now.figures))
+        now = last_;
+      failures = best() < before ? 0 : failures + 1;
+      if (failures < kPatience)
+        continue;
+      failures = 0;
+      now = result_.best;
+      for (int i = 0; i < 3; ++i)
+        moves_.change(now.plan, random);
+      if (left() == 0 || control_.interrupted())
+        return;
+      now.figures = evaluator_.evaluate(now.plan);
+      take(now.plan, now.figures);
+    }
+  }
+
+  /// New plans next to this one that may be better than the best.
+  std::vector<AllocationPlan> neighbours(const AllocationPlan& plan, RandomStream& random) {
+    std::vector<AllocationPlan> batch;
+    const std::size_t wanted = std::min(kBatch, left());
+    for (std::size_t tries = 0; tries < kMostTries * kBatch && batch.size() < wanted; ++tries) {
+      if (tries % kBatch == 0 && control_.interrupted())
+        return {};
+      AllocationPlan next = plan;
+      moves_.change(next, random);
+      if (next == plan || evaluator_.known(next) || std::ranges::find(batch, next) != batch.end())
+        continue;
+      if (!options_.front && bounds_->bound(options_.objective, next) >= best())
+        continue;
+      batch.push_back(std::move(next));
+    }
+    return batch;
+  }
+
+  /// The same with a whole front: neighbours of any of its points.
+  void improve_front() {
+    RandomStream random(control_.seed, 2);
+    std::vector<AllocationPoint> front = evaluator_.front();
+    while (left() > 0 && !control_.interrupted() && !front.empty()) {
+      std::vector<AllocationPlan> batch =
+          neighbours(front[static_cast<std::size_t>(random.below(front.size()))].plan, random);
+      if (batch.empty() || !evaluate(batch))
+        return;
+      add_to_front(front);
+      result_.trace.back().hypervolume = volume_of(front);
+    }
+  }
+
+  void add_to_front(std::vector<AllocationPoint>& front) {
+    std::move(newly_.begin(), newly_.end(), std::back_inserter(front));
+    newly_.clear();
+    front = non_dominated_items(
+        std::span<const AllocationPoint>(front),
+        [](const AllocationPoint& point) { return objectives_of(point.figures); });
+  }
+
+  double volume_of(const std::vector<AllocationPoint>& front) const {
+    if (reference_.empty())
+      return 0;
+    std::vector<Objectives> points;
+    for (const AllocationPoint& point : front)
+      points.push_back(objectives_of(point.figures));
+    return hypervolume(points, reference_);
+  }
+
+  AllocationResult finish() {
+    result_.evaluations = used();
+    result_.certificate.interrupted = control_.interrupted() && !result_.exact;
+    result_.front = evaluator_.front();
+    if (!result_.best.figures.feasible) {
+      throw InfeasibleError("no allocation of operators to cores that was tried can be scheduled: "
+                            "operands are too large for their cores' memories");
+    }
+    result_.certificate.best = best();
+    result_.certificate.bound = std::min(result_.certificate.bound, best());
+    return std::move(result_);
+  }
+
+  AllocationEvaluator& evaluator_;
+  AllocationSearchOptions options_;
+  const SearchControl& control_;
+  std::size_t before_;
+  AllocationMoves moves_;
+  const AllocationBounds* bounds_ = nullptr;
+  std::vector<AllocationPlan> starts_;
+  AllocationPoint last_;               ///< best of the last batch
+  std::vector<AllocationPoint> newly_; ///< feasible ones of the last batch
+  Objectives reference_;
+  AllocationResult result_;
+};
+
+} // namespace
+
+AllocationResult search_allocation(AllocationEvaluator& evaluator,
+                                   const AllocationSearchOptions& options,
+                                   const SearchControl& control) {
+  return AllocationSearch(evaluator, options, control).run();
+}
+
+AllocationPoint best_random_allocation(AllocationEvaluator& evaluator, Objective objective,
+                                       std::size_t count, const SearchControl& control) {
+  constexpr std::size_t kRandomBatch = 256;
+  RandomStream random(control.seed, 3);
+  AllocationPoint best;
+  std::vector<AllocationPlan> batch;
+  for (std::size_t done = 0; done < count && !control.interrupted();) {
+    batch.clear();
+    for (std::size_t i = 0; i < std::min(kRandomBatch, count - done); ++i) {
+      AllocationPlan& plan = batch.emplace_back();
+      for (const auto& choices : evaluator.choices())
+        plan.push_back(static_cast<std::uint32_t>(random.below(choices.size())));
+    }
+    const auto costs = evaluator.evaluate(batch, control);
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      if (costs[i] &&
+          (best.plan.empty() || costs[i]->value(objective) < best.figures.value(objective)))
+        best = {batch[i], *costs[i]};
+    }
+    done += batch.size();
+    control.tell({"allocation: random", static_cast<std::int64_t>(done),
+                  static_cast<std::int64_t>(count), best.figures.value(objective)});
+  }
+  return best;
+}
+
+} // namespace monet

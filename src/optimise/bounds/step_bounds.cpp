@@ -1,0 +1,459 @@
+#include "monet/optimise/step_bounds.hpp"
+
+#include "optimise/bounds/core_work.hpp"
+#include "optimise/bounds/least_live.hpp"
+#include "optimise/bounds/read_again.hpp"
+#include "optimise/bounds/step_cone.hpp"
+
+#include "monet/schedule/bounds.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace monet {
+
+namespace {
+
+constexpr std::size_t kWindow = 12;         ///< separators so far apart are put together in a path
+constexpr std::size_t kMostCones = 400'000; ///< boxes of operators in the cones of separators
+constexpr std::size_t kBlocks = 32;         ///< separators that windows begin and end at
+
+/// Least cycles for bits that leave and enter the off-chip memory.
+class OffchipTime {
+public:
+  explicit OffchipTime(const Chip& chip) : port_(offchip_port(chip)), there_(chip.offchip) {
+    if (!there_)
+      return;
+    for (const Link& link : chip.links) {
+      const auto end = std::ranges::find(link.cores, *chip.offchip);
+      if (end == link.cores.end())
+        continue;
+      const auto width = static_cast<double>(link.bandwidth_bits_per_cycle);
+      const bool forward = link.reach == LinkReach::forward;
+      const bool out = forward ? end == link.cores.begin() : link.reach != LinkReach::offchip_write;
+      const bool in = forward ? end != link.cores.begin() : link.reach != LinkReach::offchip_read;
+      from_ += out ? width : 0;
+      to_ += in ? width : 0;
+      both_ += width;
+      const double pj = link.energy_pj_per_bit + link.energy_pj_per_cycle / width;
+      if (out)
+        read_pj_ = std::min(read_pj_, pj);
+      if (in)
+        write_pj_ = std::min(write_pj_, pj);
+    }
+  }
+
+  double cycles(double read, double written) const {
+    if (!there_)
+      return 0;
+    const auto over = [](double bits, double rate) { return rate > 0 ? bits / rate : 0; };
+    const auto in = static_cast<double>(port_.read_bits_per_cycle);
+    const auto out = static_cast<double>(port_.write_bits_per_cycle);
+    const double port = port_.shared ? over(read + written, std::max(in, out))
+                                     : std::max(over(read, in), over(written, out));
+    return std::max({port, over(read, from_), over(written, to_), over(read + written, both_)});
+  }
+  /// pJ on links and at the ports.
+  double links_pj(double read, double written) const {
+    return (std::isfinite(read_pj_) ? read * read_pj_ : 0) +
+           (std::isfinite(write_pj_) ? written * write_pj_ : 0);
+  }
+  double ports_pj(double read, double written) const {
+    return there_ ? read * port_.read_pj_per_bit + written * port_.write_pj_per_bit : 0;
+  }
+
+private:
+  OffchipPort port_;
+  std::optional<CoreId> there_;
+  double from_ = 0, to_ = 0, both_ = 0; ///< bits per cycle of links that leave, enter, touch it
+  double read_pj_ = kInfinite, write_pj_ = kInfinite;
+  static constexpr double kInfinite = std::numeric_limits<double>::infinity();
+};
+
+/// A point that the step passes: the moment at which the middle element of `op` is made.
+struct Separator {
+  OpId op;
+  StepCone before, after;
+  double dirty = 0;          ///< bits made before and read after
+  double clean = 0;          ///< bits of tensors without producer, read before and after
+  double sources_before = 0; ///< bits of tensors without producer that are read before
+  double sources_after = 0;
+  double again = 0;                ///< bits that are read twice after it, see ReadAgain
+  double left_after = 0;           ///< bits that are written after it because they outlive the step
+  std::vector<double> read_before; ///< per tensor without producer, bits
+  std::vector<double> read_after;
+  std::vector<std::vector<Interval>> live; ///< per tensor, elements made before and read after
+  double begin = 0;                        ///< least cycles of work until then
+  double end = 0;                          ///< and from then on
+};
+
+class StepBounder {
+public:
+  StepBounder(const TrainingGraph& step, const Chip& chip, const StepBoundOptions& options)
+      : graph_(step.graph), options_(options), table_(work_table(step, chip, options)),
+        work_(table_), offchip_(chip), room_(onchip_bits(chip)),
+        traffic_(compulsory_traffic(graph_)),
+        again_(graph_, room_ = std::max(room_, static_cast<double>(options.onchip.value))) {
+    for (std::size_t c = 0; c < chip.cores.size(); ++c)
+      leakage_ += leakage_per_cycle(chip, CoreId(c));
+    for (const Operator& op : graph_.operators()) {
+      every_.push_back(full_tile(op.nest));
+      if (every_.back().empty())
+        every_.back().push_back({0, 1});
+    }
+  }
+
+  StepBounds find() {
+    for (std::size_t i = 0; i < traffic_.read.size(); ++i) {
+      bounds_.compulsory_read.value += traffic_.read[i];
+      bounds_.compulsory_written.value += traffic_.written[i];
+    }
+    bounds_.work = work_.all();
+    place_separators();
+    spill();
+    follow_windows();
+    follow_paths();
+    split_phases();
+    const auto read = static_cast<double>(bounds_.offchip_read().value);
+    const auto written = static_cast<double>(bounds_.offchip_written().value);
+    bounds_.offchip = offchip_.cycles(read, written);
+    bounds_.links_pj = offchip_.links_pj(read, written);
+    bounds_.offchip_pj = offchip_.ports_pj(read, written);
+    add_core_energy();
+    bounds_.leakage_pj = leakage_ * static_cast<double>(bounds_.latency().value);
+    return bounds_;
+  }
+
+private:
+  /// Of each operator on the core that takes least: at any size of tiles, or less what tiles lose
+  /// by rounding.
+  void add_core_energy() {
+    double compute = 0, any = 0, tiled = 0, lost = 0;
+    for (const auto& row : table_.work) {
+      constexpr double kUnable = std::numeric_limits<double>::infinity();
+      double least = kUnable, least_tiled = kUnable, least_compute = kUnable;
+      for (const CoreWork& work : row) {
+        if (!work.able)
+          continue;
+        least = std::min(least, work.compute_pj + work.memory_pj);
+        least_tiled = std::min(least_tiled, work.compute_pj + work.tiled_pj);
+        least_compute = std::min(least_compute, work.compute_pj);
+        lost = std::max(lost, work.lost_pj);
+      }
+      any += least;
+      tiled += least_tiled;
+      compute += least_compute;
+    }
+    bounds_.compute_pj = compute;
+    const double rounded = lost > 0 ? lost * options_.most_tiles : 0;
+    bounds_.memory_pj = std::max(any, tiled - rounded) - compute;
+  }
+
+  void place_separators() {
+    const std::size_t count = graph_.operators().size();
+    const std::size_t most =
+        std::clamp(kMostCones / std::max<std::size_t>(1, count), std::size_t{1},
+                   std::max<std::size_t>(1, options_.separators));
+    std::size_t last = count;
+    for (std::size_t k = 0; k < std::min(most, count); ++k) {
+      const std::size_t o = count <= most ? k : k * count / most;
+      if (o == last)
+        continue;
+      last = o;
+      Separator at{OpId(o), needed_by(graph_, OpId(o)), depending_on(graph_, OpId(o))};
+      measure(at);
+      const std::int64_t live = least_live(graph_, at.op, at.before, at.after);
+      bounds_.peak_memory_bytes = std::max(bounds_.peak_memory_bytes, live);
+      separators_.push_back(std::move(at));
+    }
+  }
+
+  double bits(std::size_t tensor) const {
+    return static_cast<double>(bits_of(graph_.tensors()[tensor].type));
+  }
+
+  void measure(Separator& at) const {
+    const std::size_t tensors = graph_.tensors().size();
+    std::vector<double> live(tensors, 0), before(tensors, 0), after(tensors, 0);
+    std::vector<std::vector<Interval>> read_before(tensors);
+    at.live.resize(tensors);
+    for (std::size_t o = 0; o <= at.op.index(); ++o)
+      for (const Access& access : graph_.operators()[o].nest.operands) {
+        const std::size_t t = access.tensor.index();
+        if (access.mode != AccessMode::read || graph_.tensors()[t].producer)
+          continue;
+        std::vector<Interval> box = certain_reads(graph_, at.before, OpId(o), access);
+        if (certain_volume(box) > before[t]) {
+          before[t] = certain_volume(box);
+          read_before[t] = std::move(box);
+        }
+      }
+    for (std::size_t o = at.op.index() + 1; o < graph_.operators().size(); ++o)
+      for (const Access& access : graph_.operators()[o].nest.operands) {
+        const std::size_t t = access.tensor.index();
+        if (access.mode != AccessMode::read)
+          continue;
+        const std::vector<Interval> box = certain_reads(graph_, at.after, OpId(o), access);
+        const bool made = graph_.tensors()[t].producer.has_value();
+        auto both = common(box, made ? at.before.elements[t] : read_before[t]);
+        if (certain_volume(both) > live[t]) {
+          live[t] = certain_volume(both);
+          at.live[t] = std::move(both);
+        }
+        if (!made)
+          after[t] = std::max(after[t], certain_volume(box));
+      }
+    for (std::size_t t = 0; t < tensors; ++t) {
+      const bool made = graph_.tensors()[t].producer.has_value();
+      (made ? at.dirty : at.clean) += live[t] * bits(t);
+      at.sources_before += before[t] * bits(t);
+      before[t] *= bits(t);
+      at.sources_after += after[t] * bits(t);
+      if (traffic_.written[t] > 0)
+        at.left_after += certain_volume(at.after.elements[t]) * bits(t);
+    }
+    std::vector<double> first(table_.iterations.size()), last(table_.iterations.size());
+    for (std::size_t o = 0; o < first.size(); ++o) {
+      first[o] = std::max(0.0, at.before.iterations[o] - table_.padding[o]);
+      last[o] = std::max(0.0, at.after.iterations[o] - table_.padding[o]);
+    }
+    for (std::size_t t = 0; t < tensors; ++t)
+      after[t] *= bits(t);
+    at.read_before = std::move(before);
+    at.read_after = std::move(after);
+    at.again = again_.bits(&at.after);
+    at.begin = work_.of(first);
+    at.end = work_.of(last);
+  }
+
+  /// Of what is live at a point, what the chip cannot hold has to come again.
+  void spill() {
+    bounds_.spilled_read.value = static_cast<std::int64_t>(again_.bits(nullptr));
+    for (const Separator& at : separators_) {
+      const double dirty = options_.made_once ? at.dirty : 0;
+      const double read = dirty + at.clean - room_ + at.again;
+      const double written = std::max(0.0, not_left_behind(at, dirty) - room_);
+      if (read + written <=
+          static_cast<double>((bounds_.spilled_read + bounds_.spilled_written).value))
+        continue;
+      bounds_.spilled_read.value = static_cast<std::int64_t>(std::max(0.0, read));
+      bounds_.spilled_written.value = static_cast<std::int64_t>(written);
+      bounds_.separator = at.op;
+    }
+  }
+
+  /// Of neighbouring separators the one with most alive: between these, windows are looked at.
+  void choose() {
+    const std::size_t n = separators_.size();
+    const std::size_t blocks = std::min(kBlocks, n);
+    for (std::size_t b = 0; b < blocks; ++b) {
+      std::size_t best = b * n / blocks;
+      for (std::size_t i = best; i < (b + 1) * n / blocks; ++i)
+        if (alive(separators_[i]) > alive(separators_[best]))
+          best = i;
+      chosen_.push_back(best);
+    }
+  }
+
+  double alive(const Separator& at) const {
+    return (options_.made_once ? at.dirty : 0) + at.clean + 1e-3 * at.sources_after;
+  }
+
+  /// Per tensor, bits that are there before `from` and certainly read between the two.
+  std::vector<double> read_between(const Separator& from, const Separator& to) const {
+    std::vector<double> read(graph_.tensors().size(), 0);
+    for (std::size_t o = from.op.index() + 1; o <= to.op.index(); ++o)
+      for (const Access& access : graph_.operators()[o].nest.operands) {
+        const std::size_t t = access.tensor.index();
+        const bool made = graph_.tensors()[t].producer.has_value();
+        if (access.mode != AccessMode::read || (made && !options_.made_once))
+          continue;
+        auto box = certain_reads(graph_, from.after, to.before, OpId(o), access);
+        if (made)
+          box = common(box, from.before.elements[t]);
+        read[t] = std::max(read[t], certain_volume(box) * bits(t));
+      }
+    return read;
+  }
+
+  /// Bits that are made after `from`, are live at `to` and nobody would write anyway.
+  double made_between(const Separator& from, const Separator& to) const {
+    double sum = 0;
+    for (std::size_t t = 0; t < traffic_.written.size(); ++t)
+      if (traffic_.written[t] == 0 && !to.live[t].empty())
+        sum += certain_volume(common(to.live[t], from.after.elements[t])) * bits(t);
+    return sum;
+  }
+
+  /// Between two points that depend on each other, what was there before and is read comes in, and
+  /// what is made there and needed later goes out, but for what the memories hold. Of several such
+  /// windows, one after another, each counts.
+  void follow_windows() {
+    choose();
+    const std::size_t n = chosen_.size();
+    const auto at = [&](std::size_t i) -> const Separator& { return separators_[chosen_[i]]; };
+    std::vector<double> reads(n), writes(n);
+    std::vector<std::vector<double>> counted(n); // per tensor, most bits in one window
+    double most_read = 0;
+    double most_written = 0;
+    for (std::size_t j = 0; j < n; ++j) {
+      reads[j] = at(j).sources_before;
+      counted[j] = at(j).read_before;
+      writes[j] =
+          options_.made_once ? std::max(0.0, not_left_behind(at(j), at(j).dirty) - room_) : 0;
+      for (std::size_t i = 0; i < j; ++i) {
+        if (!passes(at(i), at(j)))
+          continue;
+        const std::vector<double> read = read_between(at(i), at(j));
+        const double sum = std::accumulate(read.begin(), read.end(), 0.0);
+        if (const double here = reads[i] + std::max(0.0, sum - room_); here > reads[j]) {
+          reads[j] = here;
+          counted[j] = larger(counted[i], read);
+        }
+        if (options_.made_once)
+          writes[j] =
+              std::max(writes[j], writes[i] + std::max(0.0, made_between(at(i), at(j)) - room_));
+      }
+      const double dirty = options_.made_once ? at(j).dirty : 0;
+      double total = reads[j] + std::max(0.0, at(j).sources_after + dirty - room_) + at(j).again;
+      // Elements of tensors without producer that no window has counted.
+      const std::vector<double> known = larger(counted[j], at(j).read_after);
+      for (std::size_t t = 0; t < known.size(); ++t)
+        if (!graph_.tensors()[t].producer)
+          total += std::max(0.0, static_cast<double>(traffic_.read[t]) - known[t]);
+      most_read = std::max(most_read, total);
+      most_written = std::max(most_written, writes[j]);
+    }
+    const auto compulsory = static_cast<double>(bounds_.compulsory_read.value);
+    bounds_.spilled_read.value = std::max(
+        bounds_.spilled_read.value, static_cast<std::int64_t>(std::floor(most_read - compulsory)));
+    bounds_.spilled_written.value = std::max(bounds_.spilled_written.value,
+                                             static_cast<std::int64_t>(std::floor(most_written)));
+  }
+
+  static std::vector<double> larger(std::vector<double> a, const std::vector<double>& b) {
+    for (std::size_t i = 0; i < a.size(); ++i)
+      a[i] = std::max(a[i], b[i]);
+    return a;
+  }
+
+  /// Bits of `dirty` that nobody would write anyway.
+  double not_left_behind(const Separator& at, double dirty) const {
+    double outputs = 0;
+    for (std::size_t t = 0; t < traffic_.written.size(); ++t)
+      if (traffic_.written[t] > 0)
+        outputs += certain_volume(at.before.elements[t]) * bits(t);
+    return dirty - outputs;
+  }
+
+  /// Least work between two separators, with what both ends leave in between.
+  double between(const Separator& from, const Separator& to) const {
+    std::vector<double> iterations(table_.iterations.size(), 0);
+    for (std::size_t o = from.op.index() + 1; o <= to.op.index(); ++o) {
+      const auto both = common(from.after.loops[o], to.before.loops[o]);
+      if (both.empty())
+        continue;
+      const double outside_from = certain_volume(from.after.loops[o]) - from.after.iterations[o];
+      const double outside_to = certain_volume(to.before.loops[o]) - to.before.iterations[o];
+      iterations[o] =
+          std::max(0.0, certain_volume(both) - outside_from - outside_to - table_.padding[o]);
+    }
+    return work_.of(iterations);
+  }
+
+  /// Longest chain of stretches between separators that depend on each other.
+  void follow_paths() {
+    const std::size_t n = separators_.size();
+    std::vector<std::vector<double>> cycles(n, std::vector<double>(kWindow + 1, -1));
+    for (std::size_t j = 0; j < n; ++j) {
+      for (std::size_t back = 1; back <= std::min(kWindow, j); ++back) {
+        const Separator& from = separators_[j - back];
+        if (separators_[j].before.loops[from.op.index()].empty() ||
+            from.after.loops[separators_[j].op.index()].empty() || !passes(from, separators_[j]))
+          continue;
+        cycles[j][back] = between(from, separators_[j]);
+        separators_[j].begin = std::max(separators_[j].begin, from.begin + cycles[j][back]);
+      }
+    }
+    for (std::size_t i = n; i-- > 0;)
+      for (std::size_t ahead = 1; ahead <= kWindow && i + ahead < n; ++ahead)
+        if (cycles[i + ahead][ahead] >= 0)
+          separators_[i].end =
+              std::max(separators_[i].end, separators_[i + ahead].end + cycles[i + ahead][ahead]);
+    for (const Separator& at : separators_)
+      bounds_.path = std::max(bounds_.path, at.begin + at.end);
+  }
+
+  /// Does the later point's element certainly need the earlier one's?
+  bool passes(const Separator& from, const Separator& to) const {
+    const auto made = graph_.op(from.op).nest.operands.front().tensor.index();
+    return !common(from.after.elements[made], to.before.elements[made]).empty();
+  }
+
+  void split_phases() {
+    for (const Separator& at : separators_) {
+      const double dirty = options_.made_once ? at.dirty : 0;
+      const double first =
+          offchip_.cycles(at.sources_before, std::max(0.0, not_left_behind(at, dirty) - room_));
+      const double last = offchip_.cycles(
+          std::max(0.0, at.sources_after + dirty - room_) + at.again, at.left_after);
+      bounds_.phases = std::max(bounds_.phases, std::max(at.begin, first) + std::max(at.end, last));
+    }
+  }
+
+  const Graph& graph_;
+  const StepBoundOptions& options_;
+  WorkTable table_;
+  WorkBound work_;
+  OffchipTime offchip_;
+  double room_;        ///< bits
+  double leakage_ = 0; ///< pJ per cycle
+  CompulsoryTraffic traffic_;
+  ReadAgain again_;
+  std::vector<std::vector<Interval>> every_; ///< per operator
+  std::vector<Separator> separators_;
+  std::vector<std::size_t> chosen_; ///< of separators_
+  StepBounds bounds_;
+};
+
+} // namespace
+
+Cycles StepBounds::latency() const {
+  // Whole cycles, less what sums of doubles may have gained.
+  return {static_cast<std::int64_t>(
+      std::ceil(std::max({work, path, offchip, phases}) * (1 - 1e-9) - 1e-6))};
+}
+
+double StepBounds::least(Objective objective) const {
+  constexpr double kLedger = 1 - 1e-6; // runs and transfers are rounded to 1/64 pJ
+  StepFigures least;
+  least.latency_cycles = latency().value;
+  least.energy_pj = energy_pj() * kLedger;
+  least.offchip_bits = (offchip_read() + offchip_written()).value;
+  return least.value(objective);
+}
+
+double onchip_bits(const Chip& chip) {
+  double sum = 0;
+  for (std::size_t c = 0; c < chip.cores.size(); ++c) {
+    if (chip.memory_of(CoreId(c)) != CoreId(c) || (chip.offchip && chip.offchip->index() == c))
+      continue;
+    std::vector<const Memory*> tops;
+    for (const MemoryOperand operand : {MemoryOperand::I1, MemoryOperand::I2, MemoryOperand::O}) {
+      const Memory* top = chip.cores[c].top(operand);
+      if (top == nullptr || std::ranges::find(tops, top) != tops.end())
+        continue;
+      tops.push_back(top);
+      sum += static_cast<double>(top->size.value * instances(chip.cores[c], *top));
+    }
+  }
+  return sum;
+}
+
+StepBounds step_bounds(const TrainingGraph& step, const Chip& chip,
+                       const StepBoundOptions& options) {
+  return StepBounder(step, chip, options).find();
+}
+
+} // namespace monet

@@ -1,0 +1,39 @@
+// Every plan of a small step.
+#pragma once
+
+#include "optimise/fusion/space.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+namespace monet {
+
+/// Parts the operators of a small step into groups in every way.
+class FusionPlans {
+public:
+  FusionPlans(const Graph& graph, const FusionOrder& order, const FusionOptions& options);
+
+  /// Plans, or more than `limit`.
+  std::int64_t count(std::int64_t limit);
+  /// Calls `visit` with every plan, until it returns false.
+  void for_each(const std::function<bool(FusionPlan)>& visit);
+
+private:
+  using Mask = std::uint32_t;
+  static constexpr std::size_t kMostOperators = 12;
+
+  void prepare();
+  std::vector<OpId> members_of(Mask mask) const;
+  bool part(Mask left, const std::function<bool()>& whole);
+  bool with_slices(const std::function<bool(FusionPlan)>& visit) const;
+
+  const Graph& graph_;
+  const FusionOrder& order_;
+  const FusionOptions& options_;
+  std::vector<bool> legal_;                       ///< [mask]
+  std::vector<std::vector<StackSlices>> choices_; ///< [mask]: of legal ones that have been asked
+  std::vector<Mask> groups_;                      ///< of the partition at hand
+};
+
+} // namespace monet

@@ -1,0 +1,156 @@
+#include "optimise/fusion/evaluate.hpp"
+
+#include "monet/base/errors.hpp"
+#include "monet/base/parallel.hpp"
+#include "monet/tiling/allocation.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace monet {
+
+FusionEvaluator::FusionEvaluator(const FusionProblem& problem) : problem_(problem) {
+  tile_costs_ = std::make_unique<TileCostCache>(problem.step, problem.chip, problem.costs,
+                                                problem.schedule.core_cost);
+}
+
+namespace {
+
+/// Slices of all operators, and about how many pairs of them read each other.
+struct Size {
+  double slices = 0;
+  double edges = 0;
+};
+
+double slices_of(const OperatorTiling& tiling) {
+  double slices = 1;
+  for (const LoopCut& cut : tiling.cuts)
+    slices *= cut.count;
+  return slices;
+}
+
+/// Part of the tensor that the slice in the middle touches.
+double share(const Access& access, const OperatorTiling& tiling, const Tensor& tensor) {
+  std::vector<Interval> ranges;
+  for (const auto& parts : tiling.parts)
+    ranges.push_back(parts[parts.size() / 2]);
+  const auto all = static_cast<double>(std::max<std::int64_t>(1, element_count(tensor)));
+  return static_cast<double>(volume(region(access, ranges, tensor.shape))) / all;
+}
+
+Size size_of(const TilePlanner& planner, const Graph& graph) {
+  std::vector<OperatorTiling> tilings;
+  for (std::size_t i = 0; i < graph.operators().size(); ++i)
+    tilings.push_back(planner.sliced(OpId(i)));
+  Size size;
+  for (std::size_t i = 0; i < tilings.size(); ++i) {
+    const double own = slices_of(tilings[i]);
+    size.slices += own;
+    for (const Access& access : graph.operators()[i].nest.operands) {
+      const Tensor& tensor = graph.tensor(access.tensor);
+      if (access.mode != AccessMode::read || !tensor.producer)
+        continue;
+      const double makers = slices_of(tilings[tensor.producer->index()]);
+      size.edges += own * std::max(1.0, makers * share(access, tilings[i], tensor));
+    }
+  }
+  return size;
+}
+
+} // namespace
+
+/// Not where there would be more tiles, or edges between them, than a search waits for.
+StepFigures FusionEvaluator::model(const TrainingGraph& step, TilingOptions tiling,
+                                   std::size_t most_tiles, TileCostCache* tile_costs) const {
+  const TilePlanner planner(step, problem_.chip, tiling);
+  if (tiling.mode == TilingMode::fused) {
+    constexpr double kEdgesPerTile = 16;
+    const Size size = size_of(planner, step.graph);
+    const auto most = static_cast<double>(most_tiles);
+    if (size.slices > most || size.edges > kEdgesPerTile * most)
+      throw InfeasibleError(fmt::format(
+          "about {:.0f} tiles that read each other {:.0f} times: a search schedules up to {} tiles",
+          size.slices, size.edges, most_tiles));
+  }
+  StepOptions options{std::move(tiling), problem_.schedule, {}, most_tiles};
+  options.schedule.jobs = 1; // plans are scheduled side by side
+  return model_step(step, problem_.chip, options, {problem_.costs, nullptr, tile_costs, &planner})
+      .figures;
+}
+
+StepFigures FusionEvaluator::run_step(TilingOptions tiling, std::size_t most_tiles) const {
+  const bool limited = tiling.mode == TilingMode::fused;
+  StepFigures figures = model(problem_.step, std::move(tiling), most_tiles, tile_costs_.get());
+  if (limited && !fits(figures))
+    throw InfeasibleError("more bytes alive at once than the limit");
+  return figures;
+}
+
+TilingOptions FusionEvaluator::tiling_of(const FusionPlan& plan) const {
+  TilingOptions tiling = problem_.tiling;
+  tiling.mode = TilingMode::fused;
+  tiling.stacks = plan.stacks;
+  tiling.slices = plan.slices;
+  return tiling;
+}
+
+StepFigures FusionEvaluator::must(const FusionPlan& plan) const {
+  return run_step(tiling_of(plan), kMostTiles);
+}
+
+StepFigures FusionEvaluator::layer_by_layer() const {
+  TilingOptions tiling = problem_.tiling;
+  tiling.mode = TilingMode::layer_by_layer;
+  tiling.stacks.reset();
+  tiling.slices.clear();
+  return run_step(std::move(tiling), static_cast<std::size_t>(-1));
+}
+
+std::optional<StepFigures> FusionEvaluator::try_group(const TrainingGraph& step,
+                                                      const FusionPlan& plan) const {
+  try {
+    TilingOptions tiling = tiling_of(plan);
+    tiling.allocation = nullptr; // of other operators
+    return model(step, std::move(tiling), most_tiles_, nullptr);
+  } catch (const InfeasibleError&) {
+    return std::nullopt;
+  }
+}
+
+std::vector<std::optional<StepFigures>>
+FusionEvaluator::try_all(std::span<const FusionPlan> plans, const SearchControl& control) const {
+  std::vector<std::optional<StepFigures>> figures(plans.size());
+  parallel_for(plans.size(), control.jobs, [&](std::size_t i) {
+    if (control.interrupted())
+      return;
+    try {
+      figures[i] = run_step(tiling_of(plans[i]), most_tiles_);
+    } catch (const InfeasibleError&) {
+      figures[i].reset();
+    }
+  });
+  return figures;
+}
+
+std::string key_of(const FusionPlan& plan) {
+  std::string key;
+  for (std::size_t s = 0; s < plan.stacks.size(); ++s) {
+    for (const OpId member : plan.stacks[s])
+      key += std::to_string(member.index()) + ' ';
+    if (s < plan.slices.size() && plan.slices[s]) {
+      for (const StackSlices::Cut& cut : plan.slices[s]->cuts)
+        key += '/' + std::to_string(cut.op.index()) + ':' + std::to_string(cut.dim) + ':' +
+               std::to_string(cut.count);
+      if (plan.slices[s]->halo)
+        key += *plan.slices[s]->halo == Halo::cached ? 'c' : 'r';
+    } else {
+      key += '?';
+    }
+    key += '\n';
+  }
+  return key;
+}
+
+} // namespace monet

@@ -1,0 +1,368 @@
+// The search for a whole step: known plans, covers by groups that gain on their own, then changes
+// of the best plan, each judged by a schedule of the whole step.
+#include "optimise/fusion/complete.hpp"
+#include "optimise/fusion/evaluate.hpp"
+#include "optimise/fusion/groups.hpp"
+#include "optimise/fusion/moves.hpp"
+#include "optimise/fusion/original.hpp"
+
+#include "monet/base/errors.hpp"
+#include "monet/optimise/fusion.hpp"
+#include "monet/optimise/step_bounds.hpp"
+#include "monet/tiling/allocation.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace monet {
+
+namespace {
+
+/// Plans of the search have at most so many times the tiles of layer by layer, or so many.
+constexpr std::size_t kMoreTiles = 24;
+constexpr std::size_t kSomeTiles = 20000;
+constexpr std::size_t kBatch = 8;
+/// Schedules of small steps are no more times those asked for at least.
+constexpr std::int64_t kMoreEvaluations = 5;
+
+class Search {
+public:
+  Search(const FusionProblem& problem, const FusionOptions& options, const SearchControl& control)
+      : problem_(problem), options_(options), control_(control), evaluator_(problem),
+        order_(problem.step.graph) {
+    const TilePlanner planner(problem.step, problem.chip, problem.tiling);
+    for (std::size_t i = 0; i < order_.size(); ++i)
+      cores_.push_back(planner.cores(OpId(i)));
+  }
+
+  FusionResult run() {
+    bound(FusionEvaluator::kMostTiles);
+    layer_by_layer();
+    if (problem_.tiling.stacks && options_.method == FusionMethod::cost && !stopped())
+      given();
+    if (wanted(FusionMethod::automatic))
+      automatic();
+    for (const FusionMethod method : {FusionMethod::fewest_groups, FusionMethod::least_traffic}) {
+      if (wanted(method))
+        original(method);
+    }
+    if (options_.method == FusionMethod::cost)
+      by_cost();
+    finish();
+    return std::move(result_);
+  }
+
+private:
+  bool wanted(FusionMethod method) const {
+    return (options_.method == FusionMethod::cost || options_.method == method) && !stopped();
+  }
+  bool stopped() const { return control_.interrupted(); }
+  bool proven() const { return best_ && best_value_ <= result_.certificate.bound; }
+
+  /// For all plans of so many tiles.
+  void bound(std::size_t most_tiles) {
+    StepBoundOptions options;
+    options.made_once = problem_.tiling.halo == Halo::cached && !options_.recomputed_halos;
+    options.cores = cores_;
+    options.most_tiles = static_cast<double>(most_tiles);
+    result_.certificate.bound =
+        step_bounds(problem_.step, problem_.chip, options).least(options_.objective);
+  }
+
+  /// Takes the answer over if it is the best.
+  bool offer(FusionMethod method, const FusionPlan& plan, const StepFigures& figures) {
+    const double value = figures.value(options_.objective);
+    const bool better = !best_ || value < best_value_;
+    if (better) {
+      best_ = true;
+      best_value_ = value;
+      result_.method = method;
+      result_.plan = plan;
+      result_.figures = figures;
+    }
+    result_.trace.push_back(best_value_);
+    return better;
+  }
+
+  void tell(std::string_view phase) const {
+    control_.tell({phase, result_.evaluations, expected(),
+                   best_ ? best_value_ : std::numeric_limits<double>::quiet_NaN(),
+                   result_.certificate.bound});
+  }
+
+  void layer_by_layer() {
+    // As a plan: no stacks, and where a mapping would slice an operator alone, it stays whole.
+    FusionPlan plan;
+    for (std::size_t i = 0; problem_.tiling.mapping != nullptr && i < order_.size(); ++i) {
+      plan.stacks.push_back({OpId(i)});
+      plan.slices.emplace_back(StackSlices{});
+    }
+    FusionAnswer answer{FusionMethod::none, std::move(plan), std::nullopt, {}};
+    ++result_.evaluations;
+    try {
+      alone_ = evaluator_.layer_by_layer();
+      if (evaluator_.fits(alone_)) {
+        answer.figures = alone_;
+        offer(answer.method, answer.plan, alone_);
+      } else {
+        answer.why_not = why_not_ = "more bytes alive at once than the limit";
+      }
+      const std::size_t tiles = alone_.tiles;
+      evaluator_.limit_tiles(std::max(kMoreTiles * tiles, kSomeTiles));
+      if (kMoreTiles * tiles > FusionEvaluator::kMostTiles)
+        bound(kMoreTiles * tiles);
+    } catch (const InfeasibleError& error) {
+      answer.why_not = why_not_ = error.what();
+    }
+    result_.compared.push_back(std::move(answer));
+    tell("fusion: layer by layer");
+  }
+
+  void known_plan(FusionMethod method, FusionPlan plan) {
+    FusionAnswer answer{method, std::move(plan), std::nullopt, {}};
+    ++result_.evaluations;
+    try {
+      answer.figures = evaluator_.must(answer.plan);
+      offer(method, answer.plan, *answer.figures);
+    } catch (const InfeasibleError& error) {
+      answer.why_not = error.what();
+      if (why_not_.empty())
+        why_not_ = answer.why_not;
+    }
+    result_.compared.push_back(std::move(answer));
+    tell("fusion: known plans");
+  }
+
+  /// Stacks that the caller has to begin with.
+  void given() {
+    ++result_.evaluations;
+    const FusionPlan plan = automatic_fusion(problem_.step, problem_.chip, problem_.tiling);
+    try {
+      offer(FusionMethod::cost, plan, evaluator_.must(plan));
+    } catch (const InfeasibleError&) {
+      return; // others may do
+    }
+  }
+
+  void automatic() {
+    TilingOptions tiling = problem_.tiling;
+    tiling.stacks.reset();
+    tiling.slices.clear();
+    known_plan(FusionMethod::automatic, automatic_fusion(problem_.step, problem_.chip, tiling));
+  }
+
+  void original(FusionMethod method) {
+    const bool fewest = method == FusionMethod::fewest_groups;
+    OriginalPlan found =
+        original_fusion(problem_.step.graph, problem_.chip, cores_, order_, fewest, control_);
+    if (fewest)
+      result_.kept = std::move(found.kept);
+    TilingOptions tiling = problem_.tiling; // its slices said outright
+    tiling.stacks = found.plan.stacks;
+    tiling.slices.clear();
+    known_plan(method, automatic_fusion(problem_.step, problem_.chip, tiling));
+  }
+
+  void by_cost() {
+    if (stopped() || proven())
+      return;
+    FusionPlans plans(problem_.step.graph, order_, options_);
+    if (plans.count(options_.complete_below) <= options_.complete_below) {
+      every(plans);
+      return;
+    }
+    segments_ = std::make_unique<FusionSegments>(problem_, evaluator_, options_, order_);
+    weights_ = weights(options_.objective);
+    const std::array<FusionWeights, 2> judged{weights_, weights(Objective::dram)};
+    result_.group_evaluations = segments_->evaluate(options_.group_evaluations, judged, control_);
+    covers();
+    improve();
+    std::vector<KeepRate> rates = segments_->rates(weights_);
+    rates.insert(rates.end(), result_.kept.begin(), result_.kept.end());
+    result_.kept = std::move(rates);
+  }
+
+  void every(FusionPlans& plans) {
+    std::vector<FusionPlan> batch;
+    const auto judge = [&] {
+      try_plans(batch);
+      batch.clear();
+      return !stopped() && !proven();
+    };
+    plans.for_each([&](FusionPlan plan) {
+      batch.push_back(std::move(plan));
+      return batch.size() < 64 || judge();
+    });
+    if (!stopped() && !proven())
+      judge();
+    result_.complete = !stopped();
+  }
+
+  /// A percent of each of what layer by layer takes, or only of the objective.
+  FusionWeights weights(Objective objective) const {
+    const StepFigures& f = best_ ? result_.figures : alone_;
+    const double latency = 1.0 / std::max<double>(1.0, static_cast<double>(f.latency_cycles));
+    const double energy = 1.0 / std::max(1.0, f.energy_pj);
+    const double dram = 1.0 / std::max<double>(1.0, static_cast<double>(f.offchip_bits));
+    switch (objective) {
+    case Objective::latency:
+      return {latency, 0, 0};
+    case Objective::energy:
+      return {0, energy, 0};
+    case Objective::edp:
+      return {latency, energy, 0};
+    case Objective::dram:
+      return {0, 0, dram};
+    default:
+      throw InternalError("fusion cannot be searched by this objective");
+    }
+  }
+
+  /// Plans that differ in what groups are judged by.
+  void covers() {
+    std::vector<FusionPlan> plans{plan_of(segments_->cover(weights_))};
+    for (const Objective other :
+         {Objective::latency, Objective::energy, Objective::edp, Objective::dram}) {
+      FusionWeights mixed = weights(other);
+      plans.push_back(plan_of(segments_->cover(mixed)));
+      mixed.latency += weights_.latency;
+      mixed.energy += weights_.energy;
+      mixed.dram += weights_.dram;
+      plans.push_back(plan_of(segments_->cover(mixed)));
+    }
+    try_plans(plans);
+  }
+
+  /// Takes the best over. Values of the plans; infinity for those that cannot be scheduled or have
+  /// been before.
+  std::vector<double> try_plans(const std::vector<FusionPlan>& plans) {
+    std::vector<FusionPlan> fresh;
+    std::vector<std::size_t> place;
+    for (std::size_t i = 0; i < plans.size(); ++i) {
+      if (!seen_.insert(key_of(plans[i])).second)
+        continue;
+      fresh.push_back(plans[i]);
+      place.push_back(i);
+    }
+    const auto figures = evaluator_.try_all(fresh, control_);
+    std::vector<double> values(plans.size(), std::numeric_limits<double>::infinity());
+    for (std::size_t i = 0; i < fresh.size(); ++i) {
+      ++result_.evaluations;
+      ++scheduled_.candidates;
+      if (!figures[i])
+        continue;
+      ++scheduled_.kept;
+      tiles_ += static_cast<double>(figures[i]->tiles);
+      values[place[i]] = figures[i]->value(options_.objective);
+      offer(FusionMethod::cost, fresh[i], *figures[i]);
+    }
+    tell("fusion: whole step");
+    return values;
+  }
+
+  /// Schedules of the whole step that there will be, as far as is known.
+  std::int64_t expected() const {
+    const double share = tiles_ > 0 ? options_.tiles / tiles_ : 0;
+    const double all = std::min(static_cast<double>(result_.evaluations) * share,
+                                static_cast<double>(kMoreEvaluations * options_.evaluations));
+    return std::max(options_.evaluations, static_cast<std::int64_t>(all));
+  }
+
+  void improve() {
+    FusionWeights mixed = weights(Objective::dram);
+    mixed.latency += weights_.latency;
+    mixed.energy += weights_.energy;
+    FusionMoves moves(problem_, options_, order_, *segments_,
+                      {weights_, mixed, weights(Objective::dram)});
+    for (const FusionAnswer& answer : result_.compared) {
+      if (answer.figures)
+        moves.know(answer.plan);
+    }
+    while (result_.evaluations < expected() && !stopped() && !proven()) {
+      std::vector<FusionPlan> batch;
+      const auto room = static_cast<std::size_t>(expected() - result_.evaluations);
+      const FusionPlan plan = result_.plan;
+      const double before = best_value_;
+      moves.next(plan, std::min(kBatch, room), seen_, batch);
+      if (batch.empty())
+        return; // nothing left to change
+      const std::vector<double> values = try_plans(batch);
+      std::vector<std::size_t> gains;
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        if (values[i] < before)
+          gains.push_back(i);
+      }
+      std::stable_sort(gains.begin(), gains.end(),
+                       [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
+      if (gains.size() < 2 || result_.evaluations >= expected() || stopped())
+        continue;
+      if (const auto all = moves.together(plan, gains))
+        try_plans({*all});
+    }
+  }
+
+  void finish() {
+    if (!best_) {
+      if (stopped())
+        throw InfeasibleError("interrupted before any plan was found");
+      throw InfeasibleError(why_not_);
+    }
+    if (options_.method != FusionMethod::cost)
+      take_asked();
+    result_.certificate.best = best_value_;
+    result_.certificate.interrupted = stopped() && !proven() && !result_.complete;
+    if (segments_ == nullptr)
+      segments_ = std::make_unique<FusionSegments>(problem_, evaluator_, options_, order_);
+    weights_ = weights(options_.objective);
+    if (scheduled_.candidates > 0)
+      result_.kept.push_back(scheduled_);
+    if (!result_.certificate.interrupted)
+      result_.ends = why_they_end(problem_, *segments_, order_, result_.plan, weights_, control_);
+  }
+
+  /// The answer of the one method that was asked for.
+  void take_asked() {
+    for (const FusionAnswer& answer : result_.compared) {
+      if (answer.method != options_.method)
+        continue;
+      if (!answer.figures)
+        throw InfeasibleError(answer.why_not);
+      result_.method = answer.method;
+      result_.plan = answer.plan;
+      result_.figures = *answer.figures;
+      best_value_ = answer.figures->value(options_.objective);
+    }
+  }
+
+  const FusionProblem& problem_;
+  const FusionOptions& options_;
+  const SearchControl& control_;
+  FusionEvaluator evaluator_;
+  FusionOrder order_;
+  std::vector<std::vector<CoreId>> cores_;
+  std::unique_ptr<FusionSegments> segments_;
+  FusionWeights weights_;
+  FusionResult result_;
+  StepFigures alone_; ///< layer by layer
+  bool best_ = false;
+  double best_value_ = 0;
+  std::string why_not_;
+  std::set<std::string> seen_;
+  double tiles_ = 0; ///< of all plans that were scheduled
+  KeepRate scheduled_{"whole plans: fit the chip, in no more tiles than are searched"};
+};
+
+} // namespace
+
+std::string_view name_of(FusionMethod method) {
+  constexpr std::array<std::string_view, 5> kNames{"cost", "fewest-groups", "least-traffic", "auto",
+                                                   "none"};
+  return kNames.at(static_cast<std::size_t>(method));
+}
+
+FusionResult optimise_fusion(const FusionProblem& problem, const FusionOptions& options,
+                             const SearchControl& control) {
+  return Search(problem, options, control).run();
+}
+
+} // namespace monet

@@ -1,0 +1,79 @@
+// Making a plan of recomputation fit its budget, and dropping the runs that it does not need.
+#pragma once
+
+#include "optimise/recompute/state.hpp"
+
+#include "monet/base/rng.hpp"
+#include "monet/optimise/search.hpp"
+
+#include <vector>
+
+namespace monet {
+
+class RecomputeRepair {
+public:
+  using Slot = RecomputeState::Slot;
+  using OpIndex = RecomputeState::OpIndex;
+  using BufferIndex = RecomputeState::BufferIndex;
+  using Run = std::pair<Slot, OpIndex>;
+
+  struct Change {
+    Slot slot;
+    OpIndex op;
+    bool added;
+  };
+
+  /// Repairs end when the state has done `effort` work.
+  RecomputeRepair(RecomputeState& state, std::int64_t effort, const SearchControl& control);
+
+  /// Runs operators again until nothing overflows: at the fullest slot, the buffer whose absence
+  /// costs least per byte of overflow that it removes. With `noise`, costs are looked at with
+  /// random factors in [1 - noise, 1 + noise]. False when it finds no way, or was interrupted.
+  bool repair(double noise, RandomStream& random);
+  /// Removes further runs, the dearest first, wherever nothing overflows without them.
+  void prune(std::vector<Run> runs);
+  std::vector<Run> further_runs() const;
+
+  void add(Slot t, OpIndex v);
+  void remove(Slot t, OpIndex v);
+  /// Changes since the last forget().
+  const std::vector<Change>& changes() const { return changes_; }
+  void forget() { changes_.clear(); }
+  void undo_to(std::size_t changes);
+
+private:
+  /// A buffer that lies idle between two slots in which it is used or made.
+  struct Gap {
+    BufferIndex buffer;
+    Slot from;
+    Slot to;
+  };
+  struct Candidate {
+    double ratio; ///< cost per byte of overflow; estimated until `round`
+    BufferIndex buffer;
+    std::uint32_t round;
+  };
+
+  bool gap_at(BufferIndex b, Slot t, Gap& gap) const;
+  bool fix(Slot t, double noise, RandomStream& random);
+  void find_candidates(Slot t, double noise, RandomStream& random);
+  bool available(BufferIndex b, Slot t) const;
+  bool can_hold(BufferIndex b, Slot t) const;
+  double estimate(const Gap& gap) const;
+  bool over() const { return state_.work() >= effort_ || control_.interrupted(); }
+  bool drop(const Gap& gap, bool hold_inputs);
+  double trial(const Gap& gap, bool& hold_inputs);
+  void count_overflowing();
+
+  RecomputeState& state_;
+  std::int64_t effort_;
+  const SearchControl& control_;
+  std::vector<Change> changes_;
+  std::vector<std::uint32_t> overflowing_; ///< per slot: slots before it that overflow
+  std::vector<Candidate> candidates_;
+  std::vector<OpIndex> closure_;
+  std::vector<std::uint32_t> in_closure_; ///< per operator: the closure that it was in last
+  std::uint32_t closure_mark_ = 0;
+};
+
+} // namespace monet

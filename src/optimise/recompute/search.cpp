@@ -1,0 +1,212 @@
+#include "optimise/recompute/repair.hpp"
+
+#include "monet/base/parallel.hpp"
+#include "monet/optimise/recompute_heuristics.hpp"
+#include "monet/optimise/recompute_search.hpp"
+
+#include <algorithm>
+
+namespace monet {
+
+namespace {
+
+/// A chain ends when it has gone on this many rounds, and four times as long as until it last found
+/// a cheaper plan.
+constexpr std::int64_t kPatience = 1500;
+
+/// A plan that fits, with what found it.
+struct Found {
+  std::optional<RecomputePlan> plan;
+  std::int64_t cost = 0;
+  std::string method;
+
+  void offer(const RecomputePlan& other, std::int64_t other_cost, std::string_view by) {
+    if (plan && cost <= other_cost)
+      return;
+    plan = other;
+    cost = other_cost;
+    method = by;
+  }
+};
+
+/// One search: removes further runs around a random one and repairs, again and again.
+class Chain {
+public:
+  Chain(const RecomputeProblem& problem, std::int64_t budget, const RecomputeSearchOptions& options,
+        const SearchControl& control, int number)
+      : options_(options), control_(control), state_(problem, budget),
+        repair_(state_, options.effort, control),
+        random_(control.seed, static_cast<std::uint64_t>(number)), number_(number) {}
+
+  Found run(const std::vector<RecomputePlan>& starts) {
+    start(starts);
+    if (!found_.plan)
+      return std::move(found_);
+    state_.assign(*found_.plan);
+    repair_.forget();
+    std::int64_t bettered = 0; // the last round that found a cheaper plan
+    for (std::int64_t done = 0; done < options_.rounds; ++done) {
+      const double left =
+          1 - static_cast<double>(state_.work()) / static_cast<double>(options_.effort);
+      if (left <= 0 || control_.interrupted() || done > kPatience + 4 * bettered ||
+          static_cast<double>(found_.cost) <= options_.bound)
+        break;
+      const std::int64_t before = found_.cost;
+      round(std::min(left, 1 - static_cast<double>(done) / static_cast<double>(options_.rounds)));
+      bettered = found_.cost < before ? done : bettered;
+      constexpr std::int64_t kTellEvery = 16;
+      if (number_ == 0 && done % kTellEvery == 0)
+        control_.tell({"recomputation: rounds", done, options_.rounds,
+                       static_cast<double>(found_.cost), options_.bound});
+    }
+    return std::move(found_);
+  }
+
+private:
+  using Run = RecomputeRepair::Run;
+
+  /// Makes every start fit, and goes on from the cheapest.
+  void start(const std::vector<RecomputePlan>& starts) {
+    for (std::size_t i = 0; i < starts.size() && !control_.interrupted(); ++i) {
+      if (found_.plan && state_.work() > options_.effort / 2)
+        return;
+      state_.assign(starts[i]);
+      // The first chain takes the plainest way, others look at costs a little differently.
+      const bool fits = repair_.repair(number_ == 0 ? 0 : 0.3, random_);
+      if (fits) {
+        repair_.prune(repair_.further_runs());
+        found_.offer(state_.plan(), state_.cost(), "search");
+      }
+      repair_.forget();
+    }
+  }
+
+  /// Further runs to take away: near a random one in time, among operators, or in its slot.
+  std::vector<Run> choose(const std::vector<Run>& runs) {
+    const Run pivot = runs[random_.below(runs.size())];
+    const std::uint64_t kind = random_.below(4);
+    const std::uint64_t most = 1 + random_.below(1 + std::min<std::uint64_t>(40, runs.size() / 2));
+    const auto distance = [&](const Run& run) {
+      const auto apart = [](std::uint32_t a, std::uint32_t b) { return a > b ? a - b : b - a; };
+      if (kind == 0)
+        return apart(run.first, pivot.first);
+      if (kind == 1)
+        return apart(run.second, pivot.second);
+      return apart(run.first, pivot.first) + apart(run.second, pivot.second);
+    };
+    std::vector<Run> chosen = runs;
+    if (chosen.size() > most) {
+      const auto nearer = [&](const Run& a, const Run& b) {
+        return std::make_pair(distance(a), a) < std::make_pair(distance(b), b);
+      };
+      std::nth_element(chosen.begin(), chosen.begin() + static_cast<std::ptrdiff_t>(most),
+                       chosen.end(), nearer);
+      chosen.resize(most);
+    }
+    if (kind == 3) // some of them only
+      std::erase_if(chosen, [&](const Run&) { return random_.chance(0.5); });
+    std::ranges::sort(chosen);
+    state_.charge(static_cast<std::int64_t>(runs.size()) * 4);
+    return chosen;
+  }
+  void round(double warmth) {
+    const std::vector<Run> runs = repair_.further_runs();
+    state_.charge(state_.ops() / 4 + 100);
+    if (runs.empty())
+      return;
+    const std::int64_t before = state_.cost();
+    for (const auto& [t, v] : choose(runs))
+      repair_.remove(t, v);
+    bool good = repair_.repair(0.4, random_);
+    if (good) {
+      std::vector<Run> touched;
+      for (const RecomputeRepair::Change& change : repair_.changes())
+        if (change.added)
+          touched.emplace_back(change.slot, change.op);
+      for (int i = 0; i < 10; ++i)
+        touched.push_back(runs[random_.below(runs.size())]);
+      std::ranges::sort(touched);
+      touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
+      repair_.prune(std::move(touched));
+      // Dearer plans are gone on from, less and less: by a share of what the further runs cost.
+      const double allowed =
+          warmth * warmth * 0.002 * static_cast<double>(before - base_cost_of(runs));
+      good = static_cast<double>(state_.cost() - before) <= allowed * random_.unit();
+    }
+    if (!good) {
+      repair_.undo_to(0);
+      return;
+    }
+    repair_.forget();
+    if (state_.cost() < found_.cost)
+      found_.offer(state_.plan(), state_.cost(), "search");
+  }
+  std::int64_t base_cost_of(const std::vector<Run>& runs) const {
+    std::int64_t again = 0;
+    for (const Run& run : runs)
+      again += state_.cost(run.second);
+    return state_.cost() > again ? state_.cost() - again : 0;
+  }
+
+  const RecomputeSearchOptions& options_;
+  const SearchControl& control_;
+  RecomputeState state_;
+  RecomputeRepair repair_;
+  RandomStream random_;
+  int number_;
+  Found found_;
+};
+
+} // namespace
+
+RecomputeResult search_recompute(const RecomputeProblem& problem, std::int64_t budget,
+                                 const RecomputeSearchOptions& options,
+                                 const SearchControl& control) {
+  RecomputeResult result;
+  result.bound = std::max(options.bound, static_cast<double>(problem.base_cost()));
+  if (budget < peak_bound(problem)) {
+    result.infeasible = true;
+    return result;
+  }
+  Found best;
+  // Those given come first: they are likely to be near, and time may be short.
+  std::vector<RecomputePlan> starts = options.starts;
+  starts.push_back(store_everything(problem));
+  const auto offer = [&](const RecomputePlan& plan, std::string_view method) {
+    const RecomputeOutcome outcome = replay(problem, plan);
+    if (outcome.peak_bytes <= budget)
+      best.offer(plan, outcome.cost, method);
+  };
+  offer(starts.back(), "store everything");
+  for (const RecomputePlan& plan : options.starts)
+    offer(plan, "start");
+  const auto optimal = [&] { return best.plan && static_cast<double>(best.cost) <= result.bound; };
+  if (options.heuristics && !optimal())
+    for (const RecomputeHeuristic heuristic : kRecomputeHeuristics) {
+      HeuristicPlan found = run_heuristic(problem, budget, heuristic, control);
+      if (!found.plan)
+        continue;
+      offer(*found.plan, to_string(heuristic));
+      starts.push_back(std::move(*found.plan));
+    }
+  if (!optimal()) {
+    RecomputeSearchOptions own = options;
+    own.bound = result.bound;
+    std::vector<Found> found(static_cast<std::size_t>(std::max(options.chains, 1)));
+    parallel_for(found.size(), control.jobs, [&](std::size_t i) {
+      found[i] = Chain(problem, budget, own, control, static_cast<int>(i)).run(starts);
+    });
+    for (const Found& one : found)
+      if (one.plan)
+        best.offer(*one.plan, one.cost, one.method);
+  }
+  result.interrupted = control.interrupted();
+  if (best.plan) {
+    result.plan = std::move(best.plan);
+    result.outcome = replay(problem, *result.plan);
+    result.method = best.method;
+  }
+  return result;
+}
+
+} // namespace monet

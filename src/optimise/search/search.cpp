@@ -1,0 +1,36 @@
+#include "monet/optimise/search.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace monet {
+
+bool SearchControl::interrupted() const {
+  return (stop != nullptr && stop->load(std::memory_order_relaxed)) ||
+         std::chrono::steady_clock::now() >= deadline;
+}
+
+double SearchControl::seconds_left() const {
+  if (deadline == std::chrono::steady_clock::time_point::max())
+    return std::numeric_limits<double>::infinity();
+  const std::chrono::duration<double> left = deadline - std::chrono::steady_clock::now();
+  return std::max(0.0, left.count());
+}
+
+SearchControl SearchControl::share(int parts) const {
+  SearchControl control = *this;
+  const double left = seconds_left();
+  if (std::isfinite(left))
+    control.deadline = std::chrono::steady_clock::now() +
+                       std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                           std::chrono::duration<double>(left / parts));
+  return control;
+}
+
+double Certificate::gap() const {
+  if (best <= bound)
+    return 0.0;
+  return bound > 0 ? (best - bound) / bound : std::numeric_limits<double>::infinity();
+}
+
+} // namespace monet

@@ -1,0 +1,53 @@
+// Which runs, and what is in the buffer between them: a path through places in the cascade, under
+// the capacity of the buffer at every Einsum.
+//
+// Bounds: every mapping within the buffer is such a path with at most the same DRAM bits. Prices
+// on the bits of the buffer at each Einsum and on the agreement of each use of a tensor with where
+// the tensor is give a lower bound on all paths, and on the rest of each (Lagrange multipliers).
+#pragma once
+
+#include "reference/einsum/runs.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace monet::einsum {
+
+/// A tensor that may be in the buffer between runs.
+struct Stored {
+  std::uint32_t tensor = 0;
+  std::int64_t bits = 0;
+  std::vector<std::uint32_t> uses; ///< Einsums, rising
+};
+
+struct PlanEffort {
+  int price_steps = 400;
+  std::size_t first_states = 300;  ///< after each run of a first search for a plan
+  std::size_t states = 4'000;      ///< of the search that proves
+  std::int64_t work = 100'000'000; ///< runs tried after states, in all
+};
+
+struct Plan {
+  struct Choice {
+    std::uint32_t run = 0;
+    std::uint32_t point = 0;
+  };
+  std::vector<Choice> runs; ///< empty: none is better than what is known
+  std::int64_t dram = kMost;
+  std::int64_t peak = 0;
+  std::int64_t bound = 0; ///< of any mapping; `known` when none is better
+  RunBounds bounds;       ///< for runs that may make better plans
+};
+
+struct PlanProblem {
+  const RunTable& table;
+  std::uint32_t einsums = 0;
+  std::vector<Stored> stored; ///< by tensor
+  std::int64_t buffer_bits = 0;
+  std::int64_t known = kMost; ///< only plans with less DRAM traffic are wanted
+  RunBounds bounds;           ///< of other runs of the cascade, or empty: prices to begin with
+};
+
+Plan plan_runs(const PlanProblem& problem, const PlanEffort& effort, const SearchControl& control);
+
+} // namespace monet::einsum

@@ -1,0 +1,465 @@
+#include "reference/einsum/rows.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace monet::einsum {
+
+namespace {
+
+/// Candidates of one Einsum before the enumeration gives up: a few seconds.
+constexpr std::int64_t kMaxCandidates = 60'000'000;
+
+using Mask = std::uint32_t; ///< of ranks or operands
+
+Mask relevant_ranks(const Shape::Operand& operand) {
+  Mask mask = 0;
+  for (const AxisExpr& axis : operand.axes) {
+    for (const AffineTerm& term : axis.terms)
+      mask |= axis.data_dependent ? 0U : Mask{1} << term.dim;
+  }
+  return mask;
+}
+
+std::vector<std::int64_t> divisors(std::int64_t n) {
+  std::vector<std::int64_t> small;
+  std::vector<std::int64_t> large;
+  for (std::int64_t d = 1; d * d <= n; ++d) {
+    if (n % d != 0)
+      continue;
+    small.push_back(d);
+    if (d != n / d)
+      large.push_back(n / d);
+  }
+  small.insert(small.end(), large.rbegin(), large.rend());
+  return small;
+}
+
+class Builder {
+public:
+  Builder(const Shape& shape, const EinsumOptions& options, const SearchControl& control)
+      : shape_(shape), options_(options), control_(control),
+        budget_(options.buffer_bits.value_or(std::numeric_limits<std::int64_t>::max())) {
+    const std::size_t ranks = shape.bounds.size();
+    for (const std::int64_t bound : shape.bounds) {
+      divisors_.push_back(divisors(bound));
+      cuttable_ |= bound > 1 ? Mask{1} << (divisors_.size() - 1) : 0U;
+    }
+    for (std::size_t r = 0; r < shape.whole.size(); ++r)
+      cuttable_ &= shape.whole[r] ? ~(Mask{1} << r) : ~Mask{0};
+    for (const Shape::Operand& operand : shape.operands) {
+      relevant_.push_back(relevant_ranks(operand));
+      Mask direct = 0;
+      for (std::uint32_t r = 0; r < ranks; ++r)
+        direct |= direct_axis(operand, r) >= 0 ? Mask{1} << r : 0U;
+      direct_.push_back(direct);
+      sizes_.push_back(einsum::tile_bits(operand, shape.bounds.data()));
+      if (operand.written) // sums over windows: never cut along them
+        cuttable_ &= ~(relevant_.back() & ~direct);
+    }
+    tiles_.assign((shape.operands.size() + 1) * ranks, 0);
+    std::ranges::copy(shape.bounds, tiles_.begin());
+    fused_loops_.assign(ranks, 0);
+    level_.assign(shape.operands.size(), kInDram);
+    held_.assign(shape.operands.size(), 0);
+    twin_.assign(shape.operands.size(), -1);
+  }
+
+  Rows build() {
+    const Mask all = (Mask{1} << shape_.operands.size()) - 1;
+    Mask sharable = 0;
+    for (std::size_t o = 0; o < shape_.operands.size(); ++o)
+      sharable |= options_.fuse && shape_.operands[o].may_share ? Mask{1} << o : 0U;
+    for (Mask shared = sharable;; shared = (shared - 1) & sharable) {
+      shared_ = shared;
+      find_twins();
+      place(all, 0, -1, 0);
+      if (shared == 0)
+        break;
+    }
+    return finish();
+  }
+
+private:
+  using Key = std::vector<std::int64_t>;
+  struct Pending { ///< rows of one path, loops that stand together in any order
+    std::vector<std::vector<PathLoop>> blocks;
+    RowGroup group;
+  };
+
+  std::size_t ranks() const { return shape_.bounds.size(); }
+  std::int64_t* tiles(std::size_t position) { return tiles_.data() + position * ranks(); }
+  bool is_shared(std::size_t o) const { return (shared_ >> o & 1U) != 0; }
+
+  /// Of operands that nothing tells apart only one order is worth trying.
+  void find_twins() {
+    for (std::size_t o = 0; o < shape_.operands.size(); ++o) {
+      twin_[o] = -1;
+      for (std::size_t p = 0; p < o && !is_shared(o); ++p) {
+        if (!is_shared(p) && shape_.operands[p].axes == shape_.operands[o].axes &&
+            shape_.operands[p].extents == shape_.operands[o].extents &&
+            shape_.operands[p].bits == shape_.operands[o].bits &&
+            shape_.operands[p].written == shape_.operands[o].written)
+          twin_[o] = static_cast<int>(p);
+      }
+    }
+  }
+
+  /// Indexed by every rank that can be cut: a smaller tile costs nothing, so it comes last.
+  bool free_to_shrink(std::size_t o) const {
+    return !is_shared(o) && (cuttable_ & ~direct_[o]) == 0;
+  }
+
+  std::int64_t traffic(std::size_t o, std::size_t position, Mask gap) {
+    if (is_shared(o))
+      return shape_.operands[o].share_bits;
+    const std::int64_t* now = tiles(position);
+    const Mask relevant = relevant_[o];
+    std::int64_t repeats = 1;
+    for (std::size_t r = 0; r < ranks(); ++r)
+      repeats *= (relevant >> r & 1U) == 0 ? shape_.bounds[r] / now[r] : 1;
+    if (shape_.operands[o].written)
+      return sizes_[o] * (2 * repeats - 1);
+    const Mask windows = relevant & ~direct_[o] & cuttable_;
+    return windows == 0 ? sizes_[o] * repeats : swept(o, position, gap & windows) * repeats;
+  }
+
+  /// Bits loaded in one sweep over an operand whose tiles overlap: the loop right above the tile
+  /// loads only what is new.
+  std::int64_t swept(std::size_t o, std::size_t position, Mask windows_above) {
+    const Shape::Operand& operand = shape_.operands[o];
+    scratch_.assign(tiles(position), tiles(position) + ranks());
+    const auto total = [&] {
+      std::int64_t sweeps = 1;
+      for (std::size_t r = 0; r < ranks(); ++r)
+        sweeps *= (relevant_[o] >> r & 1U) != 0 ? shape_.bounds[r] / scratch_[r] : 1;
+      return sweeps * einsum::tile_bits(operand, scratch_.data());
+    };
+    std::int64_t best = total();
+    const std::int64_t* before = tiles(position - 1);
+    for (std::size_t r = 0; r < ranks(); ++r) {
+      if ((windows_above >> r & 1U) == 0)
+        continue;
+      const std::int64_t kept = std::exchange(scratch_[r], before[r]);
+      best = std::min(best, total());
+      scratch_[r] = kept;
+    }
+    return best;
+  }
+
+  Mask allowed_above(std::size_t o, Mask left, int previous) const {
+    Mask allowed = cuttable_;
+    bool fused = false;
+    for (std::size_t t = 0; t < shape_.operands.size(); ++t) {
+      if ((left >> t & 1U) != 0 && is_shared(t)) { // nothing is made twice
+        allowed &= direct_[t];
+        fused = true;
+      }
+    }
+    // The tile before may as well be below a loop that indexes it: as much is fetched. Below a
+    // shared loop that does not index it another order of the two loops would be needed for that,
+    // and the neighbours may not have it; the reference does not mind.
+    if (previous >= 0 && !is_shared(static_cast<std::size_t>(previous)) &&
+        (!fused || options_.reference_rules))
+      allowed &= ~direct_[static_cast<std::size_t>(previous)];
+    // This tile may as well be above a loop that does not index it.
+    if (!fused)
+      allowed &= relevant_[o];
+    return allowed;
+  }
+
+  /// Chooses the next tile inwards, and the loops above it.
+  void place(Mask left, std::size_t position, int previous, std::int64_t dram) {
+    if (out_of_work())
+      return;
+    Pending* const before = current_;
+    if (current_ == nullptr && (left & shared_) == 0)
+      current_ = shared_part();
+    if (left == 0)
+      emit(position, dram);
+    else
+      choose(left, position, previous, dram);
+    current_ = before;
+  }
+
+  void choose(Mask left, std::size_t position, int previous, std::int64_t dram) {
+    const bool only_free = rest_is_free(left);
+    for (std::size_t o = 0; o < shape_.operands.size(); ++o) {
+      if ((left >> o & 1U) == 0 || (free_to_shrink(o) && !only_free))
+        continue;
+      if (twin_[o] >= 0 && (left >> twin_[o] & 1U) != 0)
+        continue;
+      order_.push_back(static_cast<std::uint8_t>(o));
+      const bool fused = (left & shared_) != 0;
+      const Mask allowed = allowed_above(o, left, previous);
+      std::copy_n(tiles(position), ranks(), tiles(position + 1));
+      if (!fused && (only_free || (left & (left - 1)) == 0))
+        finish_last(o, left, position, allowed, dram);
+      else
+        cut(o, left, position, allowed, 0, fused, dram);
+      order_.pop_back();
+      if (only_free)
+        break;
+    }
+  }
+
+  bool rest_is_free(Mask left) const {
+    for (std::size_t o = 0; o < shape_.operands.size(); ++o) {
+      if ((left >> o & 1U) != 0 && !free_to_shrink(o))
+        return false;
+    }
+    return true;
+  }
+
+  /// The innermost tile: as small as it can be.
+  void finish_last(std::size_t o, Mask left, std::size_t position, Mask allowed,
+                   std::int64_t dram) {
+    const Mask windows = relevant_[o] & ~direct_[o];
+    if ((allowed & windows) != 0) { // a smaller tile is fetched more often
+      cut(o, left, position, allowed, 0, false, dram);
+      return;
+    }
+    Mask gap = 0;
+    for (std::size_t r = 0; r < ranks(); ++r) {
+      if ((allowed >> r & 1U) != 0 && tiles(position + 1)[r] > 1) {
+        tiles(position + 1)[r] = 1;
+        gap |= Mask{1} << r;
+      }
+    }
+    hold(o, left, position, gap, false, dram);
+  }
+
+  /// Cuts the ranks from `rank` on that are allowed above operand o.
+  void cut(std::size_t o, Mask left, std::size_t position, Mask allowed, std::size_t rank,
+           bool fused, std::int64_t dram) {
+    while (rank < ranks() && (allowed >> rank & 1U) == 0)
+      ++rank;
+    if (rank == ranks()) {
+      Mask gap = 0;
+      for (std::size_t r = 0; r < ranks(); ++r)
+        gap |= tiles(position + 1)[r] != tiles(position)[r] ? Mask{1} << r : 0U;
+      const bool lowers = position > 0 && fused && gap != 0 && !is_shared(order_[position - 1]) &&
+                          (gap & ~direct_[order_[position - 1]]) == 0;
+      if (!lowers)
+        hold(o, left, position, gap, fused, dram);
+      return;
+    }
+    const std::int64_t outer = tiles(position)[rank];
+    for (const std::int64_t tile : divisors_[rank]) {
+      if (tile > outer || outer % tile != 0)
+        continue;
+      const bool loop = fused && tile != outer;
+      if (loop && (fused_loops_[rank] == options_.fused_loops_per_rank ||
+                   loops_ == options_.max_fused_loops))
+        continue;
+      fused_loops_[rank] += loop ? 1 : 0;
+      loops_ += loop ? 1 : 0;
+      tiles(position + 1)[rank] = tile;
+      cut(o, left, position, allowed, rank + 1, fused, dram);
+      fused_loops_[rank] -= loop ? 1 : 0;
+      loops_ -= loop ? 1 : 0;
+    }
+    tiles(position + 1)[rank] = outer;
+  }
+
+  /// The tile of operand o stands below the loops `gap`.
+  void hold(std::size_t o, Mask left, std::size_t position, Mask gap, bool fused,
+            std::int64_t dram) {
+    const std::int64_t bits = einsum::tile_bits(shape_.operands[o], tiles(position + 1));
+    ++seen_;
+    if (bits > budget_ - used_)
+      return;
+    ++kept_;
+    const std::size_t blocks = blocks_.size();
+    if (fused && gap != 0)
+      blocks_.push_back(block(gap, position));
+    level_[o] = is_shared(o) ? loops_ : kInDram;
+    held_[o] = bits;
+    depth_.push_back(fused ? loops_ : std::numeric_limits<int>::max());
+    used_ += bits;
+    traffic_.push_back(traffic(o, position + 1, gap));
+    place(left & ~(Mask{1} << o), position + 1, static_cast<int>(o), dram + traffic_.back());
+    traffic_.pop_back();
+    used_ -= bits;
+    depth_.pop_back();
+    level_[o] = kInDram;
+    blocks_.resize(blocks);
+  }
+
+  std::vector<PathLoop> block(Mask gap, std::size_t position) {
+    std::vector<PathLoop> loops;
+    for (std::uint32_t r = 0; r < ranks(); ++r) {
+      if ((gap >> r & 1U) != 0) {
+        const std::int64_t tile = tiles(position + 1)[r];
+        loops.push_back({r, tile, tiles(position)[r] / tile});
+      }
+    }
+    return loops;
+  }
+
+  /// The rows of the shared part that stands now.
+  Pending* shared_part() {
+    Key key(level_.begin(), level_.end());
+    for (const std::vector<PathLoop>& loops : blocks_) {
+      key.push_back(static_cast<std::int64_t>(loops.size()));
+      append(key, loops);
+    }
+    Pending& pending = pending_[key];
+    if (pending.group.levels.empty()) {
+      pending.blocks = blocks_;
+      pending.group.levels = level_;
+      pending.group.tile_bits = held_;
+      pending.group.path.resize(static_cast<std::size_t>(loops_));
+    }
+    return &pending;
+  }
+
+  static void append(Key& key, const std::vector<PathLoop>& loops) {
+    for (const PathLoop& loop : loops) {
+      key.push_back(loop.rank);
+      key.push_back(loop.tile);
+    }
+  }
+
+  void emit(std::size_t position, std::int64_t dram) {
+    RowGroup& group = current_->group;
+    row_.assign(1, dram);
+    for (int level = 0; level < loops_; ++level) {
+      std::int64_t above = 0;
+      for (std::size_t i = 0; i < position; ++i)
+        above += depth_[i] <= level ? held_[order_[i]] : 0;
+      row_.push_back(above);
+    }
+    row_.push_back(used_);
+    ++emitted_;
+    for (std::size_t i = group.size(); i-- > 0;) {
+      if (std::equal(row_.begin(), row_.end(), group.row(i),
+                     [](std::int64_t ours, std::int64_t other) { return ours >= other; }))
+        return;
+    }
+    group.values.insert(group.values.end(), row_.begin(), row_.end());
+    group.sources.push_back(static_cast<std::uint32_t>(sources_.size()));
+    const auto first = tiles_.begin() + static_cast<std::ptrdiff_t>(ranks());
+    sources_.push_back(
+        {order_, {first, first + static_cast<std::ptrdiff_t>(position * ranks())}, traffic_});
+    if (group.size() >= 64 && (group.size() & (group.size() - 1)) == 0)
+      thin(group);
+  }
+
+  static void thin(RowGroup& group) {
+    std::vector<std::uint32_t> order;
+    keep_pareto(group.values, group.stride(), group.stride(), order);
+    RowGroup kept;
+    for (const std::uint32_t i : order) {
+      kept.values.insert(kept.values.end(), group.row(i), group.row(i) + group.stride());
+      kept.sources.push_back(group.sources[i]);
+    }
+    group.values = std::move(kept.values);
+    group.sources = std::move(kept.sources);
+  }
+
+  bool out_of_work() {
+    if (!complete_)
+      return true;
+    if ((visits_++ & 0x3FF) == 0 && (visits_ > kMaxCandidates || control_.interrupted()))
+      complete_ = false;
+    return !complete_;
+  }
+
+  /// Adds the rows under every order of the loops that stand together.
+  void spread(const Pending& pending, std::map<Key, RowGroup>& groups) const {
+    std::vector<std::vector<PathLoop>> turned = pending.blocks;
+    for (;;) {
+      Key key(pending.group.levels.begin(), pending.group.levels.end());
+      for (const std::vector<PathLoop>& loops : turned)
+        append(key, loops);
+      RowGroup& group = groups[key];
+      if (group.levels.empty()) {
+        group.levels = pending.group.levels;
+        group.tile_bits = pending.group.tile_bits;
+        for (const std::vector<PathLoop>& loops : turned)
+          group.path.insert(group.path.end(), loops.begin(), loops.end());
+      }
+      const RowGroup& from = pending.group;
+      group.values.insert(group.values.end(), from.values.begin(), from.values.end());
+      group.sources.insert(group.sources.end(), from.sources.begin(), from.sources.end());
+      std::size_t block = 0;
+      while (block < turned.size() &&
+             !std::next_permutation(turned[block].begin(), turned[block].end()))
+        ++block;
+      if (block == turned.size())
+        return;
+    }
+  }
+
+  Rows finish() {
+    Rows rows;
+    rows.complete = complete_;
+    std::map<Key, RowGroup> groups;
+    for (auto& [key, pending] : pending_) {
+      thin(pending.group);
+      if (pending.group.size() > 0)
+        spread(pending, groups);
+    }
+    std::vector<std::uint32_t> renumbered(sources_.size(), 0);
+    std::int64_t after = 0;
+    for (auto& [key, group] : groups) {
+      thin(group);
+      after += static_cast<std::int64_t>(group.size());
+      for (std::uint32_t& source : group.sources) {
+        if (renumbered[source] == 0) {
+          rows.sources.push_back(sources_[source]);
+          renumbered[source] = static_cast<std::uint32_t>(rows.sources.size());
+        }
+        source = renumbered[source] - 1;
+      }
+      rows.groups.push_back(std::move(group));
+    }
+    rows.rules = {{"tiles that fit the buffer", seen_, kept_},
+                  {"mappings that no other of their kind dominates", emitted_, after}};
+    return rows;
+  }
+
+  const Shape& shape_;
+  const EinsumOptions& options_;
+  const SearchControl& control_;
+  std::int64_t budget_;
+  std::vector<std::vector<std::int64_t>> divisors_;
+  Mask cuttable_ = 0;
+  std::vector<Mask> relevant_;
+  std::vector<Mask> direct_;
+  std::vector<std::int64_t> sizes_; ///< bits of each operand
+  std::vector<int> twin_;
+
+  Mask shared_ = 0;
+  std::vector<std::int64_t> tiles_; ///< [position][rank]; position 0: the bounds
+  std::vector<std::uint8_t> order_;
+  std::vector<std::int64_t> traffic_; ///< per position: DRAM bits
+  std::vector<int> depth_;            ///< per position: shared loops above
+  std::vector<int> level_;
+  std::vector<std::int64_t> held_;
+  std::vector<int> fused_loops_;
+  int loops_ = 0;
+  std::int64_t used_ = 0;
+  std::vector<std::vector<PathLoop>> blocks_;
+  std::vector<std::int64_t> scratch_;
+
+  std::map<Key, Pending> pending_;
+  Pending* current_ = nullptr; ///< once every shared tensor has its place
+  std::vector<std::int64_t> row_;
+  std::vector<RowSource> sources_;
+  std::int64_t visits_ = 0;
+  std::int64_t emitted_ = 0;
+  std::int64_t seen_ = 0;
+  std::int64_t kept_ = 0;
+  bool complete_ = true;
+};
+
+} // namespace
+
+Rows make_rows(const Shape& shape, const EinsumOptions& options, const SearchControl& control) {
+  return Builder(shape, options, control).build();
+}
+
+} // namespace monet::einsum

@@ -1,0 +1,240 @@
+// Core costs of a table -> the cost of every tile.
+#include "monet/reference/stream_costs.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <tuple>
+
+namespace monet::stream {
+
+namespace {
+
+using LayerCore = std::pair<std::uint32_t, std::int64_t>;
+
+class Matcher {
+public:
+  Matcher(const CostTable& table, const Workload& workload, const Chip& chip)
+      : table_(table), workload_(workload), chip_(chip) {
+    for (std::uint32_t l = 0; l < workload.layers.size(); ++l) {
+      by_id_.emplace(workload.layers[l].id, l);
+      by_name_.emplace(workload.layers[l].name, l);
+    }
+    index_costs();
+    index_tiles();
+    for (const StreamRow& stream : table.streams) {
+      const auto layer = by_id_.find(stream.layer);
+      if (layer != by_id_.end())
+        streams_[layer->second].push_back(&stream);
+    }
+  }
+
+  Costs costs() {
+    Costs result;
+    std::map<std::tuple<std::uint32_t, std::int64_t, double, double, double>, std::uint32_t> known;
+    for (std::uint32_t t = 0; t < workload_.tiles.size(); ++t) {
+      const Tile& tile = workload_.tiles[t];
+      TileCost cost = cost_of(t);
+      const auto [place, added] = known.try_emplace(
+          {tile.layer, tile.core.index(), cost.runtime, cost.onchip_pj, cost.offchip_pj},
+          static_cast<std::uint32_t>(result.classes.size()));
+      if (added) {
+        set_streams(t, cost);
+        set_offchip_energy(t, cost);
+        result.classes.push_back(std::move(cost));
+      }
+      result.of_tile.push_back(place->second);
+    }
+    problems_.throw_if_any();
+    result.notes = std::move(notes_);
+    return result;
+  }
+
+private:
+  void index_costs() {
+    for (const CostRow& row : table_.costs) {
+      std::optional<std::uint32_t> layer;
+      if (row.layer) {
+        const auto found = by_id_.find(*row.layer);
+        if (found != by_id_.end())
+          layer = found->second;
+      } else {
+        const auto found = by_name_.find(row.node);
+        if (found != by_name_.end())
+          layer = found->second;
+      }
+      if (!layer)
+        continue;
+      if (fits(row, *layer))
+        costs_.emplace(LayerCore{*layer, row.core}, &row); // the first of equals, as the reference
+      else
+        other_tiles_.insert(*layer);
+    }
+  }
+
+  /// A run whose tiles of a layer are not as many as here says nothing about them.
+  void index_tiles() {
+    std::map<int, std::size_t> count;
+    for (const TileRow& tile : table_.tiles)
+      ++count[tile.layer];
+    for (const TileRow& tile : table_.tiles) {
+      const auto layer = by_id_.find(tile.layer);
+      if (layer == by_id_.end())
+        continue;
+      if (count[tile.layer] == workload_.layers[layer->second].tiles)
+        tiles_.emplace(std::pair{tile.layer, tile.sub}, &tile);
+      else
+        other_tiles_.insert(layer->second);
+    }
+  }
+
+  /// The row's loops, as far as the layer has them, have the sizes of its tiles.
+  bool fits(const CostRow& row, std::uint32_t layer) const {
+    const std::vector<Dim>& dims = workload_.layers[layer].dims;
+    return std::all_of(row.dims.begin(), row.dims.end(), [&](const auto& dim) {
+      const auto known =
+          std::find_if(dims.begin(), dims.end(), [&](const Dim& d) { return d.name == dim.first; });
+      return known == dims.end() || known->tile == dim.second;
+    });
+  }
+
+  /// All but the streams.
+  TileCost cost_of(std::uint32_t t) {
+    const Tile& tile = workload_.tiles[t];
+    const Layer& layer = workload_.layers[tile.layer];
+    const auto core = static_cast<std::int64_t>(tile.core.index());
+    const auto row = costs_.find(LayerCore{tile.layer, core});
+    const auto ran = tiles_.find(std::pair{layer.id, static_cast<std::int64_t>(tile.sub)});
+    // Recorded tiles count where nothing says that they are others than here.
+    const bool same_core = ran != tiles_.end() && ran->second->core == core &&
+                           (row != costs_.end() || !other_tiles_.contains(tile.layer));
+    TileCost cost;
+    if (row != costs_.end()) {
+      cost.runtime = row->second->runtime.value_or(0);
+      cost.onchip_pj = row->second->onchip_pj.value_or(0);
+      cost.offchip_pj = row->second->offchip_pj.value_or(0);
+    }
+    if (same_core) {
+      cost.onchip_pj = ran->second->onchip_pj;
+      cost.offchip_pj = ran->second->offchip_pj;
+      cost.runtime = exact_runtime(row == costs_.end() ? nullptr : row->second, *ran->second);
+    }
+    if (row == costs_.end() && !same_core)
+      report_missing(tile, layer);
+    return cost;
+  }
+
+  static double exact_runtime(const CostRow* row, const TileRow& ran) {
+    if (row != nullptr) {
+      for (const std::optional<double>& known : {row->runtime, row->other_runtime}) {
+        if (known && std::floor(*known) == std::floor(ran.runtime))
+          return *known;
+      }
+    }
+    return ran.runtime;
+  }
+
+  void report_missing(const Tile& tile, const Layer& layer) {
+    if (!reported_.insert({tile.layer, tile.core.index()}).second || problems_.size() >= 20)
+      return;
+    std::string sizes;
+    for (const Dim& dim : layer.dims)
+      sizes += fmt::format("{}{} {}", sizes.empty() ? "" : ", ", dim.name, dim.tile);
+    problems_.add(
+        {table_.costs.empty() ? std::string("core costs") : table_.costs.front().where.origin, 0, 0,
+         fmt::format("layer {} '{}'", layer.id, layer.name)},
+        fmt::format("no cost of its tiles ({}) on core {}{}", sizes, tile.core.index(),
+                    other_tiles_.contains(tile.layer) ? ", but costs of other tiles" : ""),
+        "--mode, --stacks and --mapping must be those of the files");
+  }
+
+  std::optional<std::int64_t> bandwidth(const CostRow* row, std::uint32_t layer, std::int64_t core,
+                                        MemoryOperand operand) const {
+    if (row != nullptr && row->offchip_bandwidth[static_cast<std::size_t>(operand)])
+      return row->offchip_bandwidth[static_cast<std::size_t>(operand)];
+    std::optional<std::int64_t> elsewhere;
+    const auto found = streams_.find(layer);
+    if (found == streams_.end())
+      return std::nullopt;
+    for (const StreamRow* stream : found->second) {
+      if (stream->operand != operand)
+        continue;
+      if (stream->core == core)
+        return stream->bandwidth;
+      // The block of an operand that tiles on several cores share is recorded once.
+      if (!elsewhere)
+        elsewhere = stream->bandwidth;
+    }
+    return elsewhere;
+  }
+
+  void set_streams(std::uint32_t t, TileCost& cost) {
+    const Tile& tile = workload_.tiles[t];
+    const auto core = static_cast<std::int64_t>(tile.core.index());
+    const auto found = costs_.find(LayerCore{tile.layer, core});
+    const CostRow* row = found == costs_.end() ? nullptr : found->second;
+    const bool given = row != nullptr && row->streamed;
+    cost.streamed = given ? *row->streamed : streamed_operands(workload_, t, chip_);
+    for (const MemoryOperand operand : cost.streamed) {
+      const auto known = bandwidth(row, tile.layer, core, operand);
+      cost.offchip_bandwidth[static_cast<std::size_t>(operand)] = known.value_or(0);
+      // Events without a block of this layer: the reference gave its streams up.
+      if (known || (table_.has_events && !given))
+        continue;
+      cost.offchip_bandwidth[static_cast<std::size_t>(operand)] =
+          own().of(t).offchip_bandwidth[static_cast<std::size_t>(operand)];
+      note(t, "bandwidths from our own core model",
+           "the files do not say how much of the off-chip link streams take");
+    }
+  }
+
+  /// cost_lut.json gives the sum with on-chip energy alone.
+  void set_offchip_energy(std::uint32_t t, TileCost& cost) {
+    const Tile& tile = workload_.tiles[t];
+    const auto row = costs_.find(LayerCore{tile.layer, tile.core.index()});
+    if (cost.streamed.empty() || cost.offchip_pj > 0 || row == costs_.end() ||
+        row->second->offchip_pj || tiles_.contains({workload_.layers[tile.layer].id, tile.sub}))
+      return;
+    cost.offchip_pj = std::min(own().of(t).offchip_pj, cost.onchip_pj);
+    cost.onchip_pj -= cost.offchip_pj;
+    note(t, "off-chip energy from our own core model",
+         "the files do not say which part of a tile's energy is the off-chip memory's");
+  }
+
+  const Costs& own() {
+    if (!own_)
+      own_ = core_costs(workload_, chip_);
+    return *own_;
+  }
+
+  void note(std::uint32_t t, const char* name, const char* what) {
+    if (std::none_of(notes_.begin(), notes_.end(),
+                     [name](const Note& known) { return known.name == name; }))
+      notes_.push_back({name, workload_.layers[workload_.tiles[t].layer].name, what});
+  }
+
+  const CostTable& table_;
+  const Workload& workload_;
+  const Chip& chip_;
+  std::map<int, std::uint32_t> by_id_;
+  std::map<std::string, std::uint32_t, std::less<>> by_name_;
+  std::map<LayerCore, const CostRow*> costs_;
+  std::map<std::pair<int, std::int64_t>, const TileRow*> tiles_;
+  std::map<std::uint32_t, std::vector<const StreamRow*>> streams_; ///< by layer
+  std::set<std::uint32_t> other_tiles_; ///< layers of which the files have other tiles
+  std::set<LayerCore> reported_;
+  std::optional<Costs> own_;
+  std::vector<Note> notes_;
+  ProblemList problems_;
+};
+
+} // namespace
+
+Costs core_costs(const CostTable& table, const Workload& workload, const Chip& chip) {
+  return Matcher(table, workload, chip).costs();
+}
+
+} // namespace monet::stream

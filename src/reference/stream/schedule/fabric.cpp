@@ -1,0 +1,196 @@
+#include "reference/stream/schedule/fabric.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace monet::stream {
+
+namespace {
+
+/// Without cores yet.
+TopMemory top_memory(const Memory& memory) {
+  TopMemory top;
+  top.name = memory.name;
+  top.capacity = memory.size;
+  top.read_pj = memory.read_energy_pj;
+  top.write_pj = memory.write_energy_pj;
+  for (const MemoryPort& port : memory.ports) {
+    if (port.type != PortType::write)
+      top.read_bits = std::max(top.read_bits, port.bandwidth_max);
+    if (port.type != PortType::read)
+      top.write_bits = std::max(top.write_bits, port.bandwidth_max);
+  }
+  return top;
+}
+
+} // namespace
+
+Fabric::Fabric(const Chip& chip)
+    : known_(chip.cores.size(), false), out_(chip.cores.size()), in_(chip.cores.size()),
+      link_of_(chip.cores.size() * chip.cores.size(), kUnknown),
+      path_of_(chip.cores.size() * chip.cores.size(), kUnknown) {
+  make_edges(chip);
+  make_memories(chip);
+}
+
+void Fabric::add_node(CoreId core) {
+  if (known_[core.index()])
+    return;
+  known_[core.index()] = true;
+  nodes_.push_back(core);
+}
+
+/// A second edge between the same cores replaces the link and keeps the place of the first.
+void Fabric::add_edge(CoreId from, CoreId to, LinkId link) {
+  add_node(from);
+  add_node(to);
+  std::uint32_t& known = link_of_[from.index() * out_.size() + to.index()];
+  if (known == kUnknown) {
+    out_[from.index()].push_back(to);
+    in_[to.index()].push_back(from);
+  }
+  known = link.value;
+}
+
+void Fabric::make_edges(const Chip& chip) {
+  std::optional<LinkId> read;
+  std::optional<LinkId> write;
+  for (std::size_t l = 0; l < chip.links.size(); ++l) {
+    const Link& link = chip.links[l];
+    const LinkId id(l);
+    if (link.reach == LinkReach::forward) {
+      add_edge(link.cores[0], link.cores[1], id);
+    } else if (link.reach == LinkReach::any_pair) {
+      for (std::size_t i = 0; i < link.cores.size(); ++i) {
+        for (std::size_t j = i + 1; j < link.cores.size(); ++j) {
+          add_edge(link.cores[i], link.cores[j], id);
+          add_edge(link.cores[j], link.cores[i], id);
+        }
+      }
+    } else {
+      if (link.reach != LinkReach::offchip_write)
+        read = id;
+      if (link.reach != LinkReach::offchip_read)
+        write = id;
+    }
+  }
+  for (std::size_t core = 0; chip.offchip && core < chip.compute_cores(); ++core) {
+    if (write)
+      add_edge(CoreId(core), *chip.offchip, *write);
+    if (read)
+      add_edge(*chip.offchip, CoreId(core), *read);
+  }
+  // Cores that no link names have no place in the reference's graph; here they come last.
+  for (std::size_t core = 0; core < chip.cores.size(); ++core)
+    add_node(CoreId(core));
+}
+
+void Fabric::make_memories(const Chip& chip) {
+  std::array<std::uint32_t, kMemoryOperands> none{};
+  none.fill(kNoMemory);
+  tops_.assign(chip.cores.size(), none);
+  tops_of_.resize(chip.cores.size());
+  std::vector<std::uint32_t> group_of(chip.cores.size());
+  for (std::size_t core = 0; core < chip.cores.size(); ++core)
+    group_of[core] = static_cast<std::uint32_t>(core);
+  for (const std::vector<CoreId>& group : chip.shared_memory) {
+    for (const CoreId core : group)
+      group_of[core.index()] = group.front().value;
+  }
+  std::vector<std::uint32_t> group_of_memory;
+  for (const CoreId core : nodes_) {
+    const Core& file = chip.cores[core.index()];
+    for (const Memory& memory : file.memories) {
+      std::uint32_t index = kNoMemory;
+      for (std::size_t o = 0; o < kMemoryOperands; ++o) {
+        if (file.top(static_cast<MemoryOperand>(o)) != &memory)
+          continue;
+        if (index == kNoMemory) {
+          const std::uint32_t group = group_of[core.index()];
+          for (std::uint32_t m = 0; m < memories_.size(); ++m) {
+            if (group_of_memory[m] == group && memories_[m].name == memory.name &&
+                memories_[m].cores.front() != core)
+              index = m;
+          }
+          if (index == kNoMemory) {
+            index = static_cast<std::uint32_t>(memories_.size());
+            memories_.push_back(top_memory(memory));
+            group_of_memory.push_back(group);
+          }
+          memories_[index].cores.push_back(core);
+          tops_of_[core.index()].push_back(index);
+        }
+        tops_[core.index()][o] = index;
+      }
+    }
+  }
+}
+
+std::span<const LinkId> Fabric::path(CoreId from, CoreId to) {
+  std::uint32_t& known = path_of_[from.index() * out_.size() + to.index()];
+  if (known == kUnknown) {
+    known = static_cast<std::uint32_t>(paths_.size());
+    paths_.push_back(search(from, to));
+  }
+  return paths_[known];
+}
+
+/// Breadth first from both ends, one whole level at a time from the end with the shorter fringe
+/// (the sender's when equal); neighbours in the order of the edges; the first core known to both
+/// sides joins them. Which of several shortest ways is found follows from that.
+std::vector<LinkId> Fabric::search(CoreId from, CoreId to) const {
+  if (from == to)
+    return {};
+  constexpr std::uint32_t kUnseen = std::numeric_limits<std::uint32_t>::max();
+  std::vector<std::uint32_t> before(out_.size(), kUnseen); // towards the sender
+  std::vector<std::uint32_t> after(out_.size(), kUnseen);  // towards the receiver
+  before[from.index()] = from.value;
+  after[to.index()] = to.value;
+  std::vector<CoreId> ahead{from};
+  std::vector<CoreId> behind{to};
+  std::optional<CoreId> meeting;
+  const auto reach = [&](CoreId by, CoreId found, std::vector<std::uint32_t>& mine,
+                         const std::vector<std::uint32_t>& other, std::vector<CoreId>& fringe) {
+    if (mine[found.index()] == kUnseen) {
+      mine[found.index()] = by.value;
+      fringe.push_back(found);
+    }
+    if (other[found.index()] != kUnseen)
+      meeting = found;
+    return meeting.has_value();
+  };
+  while (!meeting && !ahead.empty() && !behind.empty()) {
+    std::vector<CoreId> next;
+    if (ahead.size() <= behind.size()) {
+      for (std::size_t i = 0; i < ahead.size() && !meeting; ++i) {
+        for (const CoreId core : out_[ahead[i].index()]) {
+          if (reach(ahead[i], core, before, after, next))
+            break;
+        }
+      }
+      ahead = std::move(next);
+    } else {
+      for (std::size_t i = 0; i < behind.size() && !meeting; ++i) {
+        for (const CoreId core : in_[behind[i].index()]) {
+          if (reach(behind[i], core, after, before, next))
+            break;
+        }
+      }
+      behind = std::move(next);
+    }
+  }
+  if (!meeting)
+    return {};
+  std::vector<CoreId> cores{*meeting};
+  while (cores.back() != from)
+    cores.emplace_back(before[cores.back().index()]);
+  std::reverse(cores.begin(), cores.end());
+  while (cores.back() != to)
+    cores.emplace_back(after[cores.back().index()]);
+  std::vector<LinkId> links;
+  for (std::size_t i = 0; i + 1 < cores.size(); ++i)
+    links.emplace_back(link_of_[cores[i].index() * out_.size() + cores[i + 1].index()]);
+  return links;
+}
+
+} // namespace monet::stream

@@ -1,0 +1,86 @@
+// What lies in the outermost memories over time, as the reference scheduler keeps it.
+#pragma once
+
+#include "reference/stream/schedule/fabric.hpp"
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <vector>
+
+namespace monet::stream {
+
+/// Use of a memory over time. Times are whole cycles: the reference keeps them in an array of
+/// integers, where new entries are truncated at the place that the fractional time would have.
+class Usage {
+public:
+  /// First time >= `when` from which `bits` more fit for good, or the last time of greatest use
+  /// when they never do.
+  double room_from(double when, std::int64_t bits, std::int64_t capacity) const;
+  std::int64_t at(double time) const;
+  /// Adds from `time` on.
+  void add(double time, std::int64_t bits);
+  /// The most from the first recorded time at or after `time` on; none when it is later than all.
+  std::optional<std::int64_t> most_from(double time) const;
+  std::int64_t peak() const;
+
+private:
+  std::vector<std::int64_t> times_{0}; ///< ascending, not always strictly
+  std::vector<std::int64_t> bits_{0};
+};
+
+/// Which tensors lie in which memory. Tensors are objects with a content: equal contents are one in
+/// a memory.
+class Storage {
+public:
+  static constexpr std::uint32_t kNil = std::numeric_limits<std::uint32_t>::max();
+
+  /// A content in a memory.
+  struct Holding {
+    std::uint32_t object = 0;
+    std::uint32_t content = 0;
+    std::uint32_t memory = 0;
+    double since = 0;     ///< takes space from here on
+    double available = 0; ///< may be read from here on
+    std::uint32_t next_of_content = kNil;
+    std::uint32_t next_in_memory = kNil; ///< in order of insertion
+    std::uint32_t previous_in_memory = kNil;
+  };
+
+  explicit Storage(std::size_t memories) : first_(memories, kNil), last_(memories, kNil) {}
+
+  /// Makes contents up to `count` known.
+  void grow(std::size_t count) {
+    if (holdings_of_.size() < count)
+      holdings_of_.resize(count, kNil);
+  }
+  const Holding* find(std::uint32_t content, std::uint32_t memory) const;
+  bool contains(std::uint32_t content, std::uint32_t memory) const {
+    return find(content, memory) != nullptr;
+  }
+  void insert(const Holding& holding);
+  void erase(std::uint32_t content, std::uint32_t memory);
+  /// The holding that has been available longest, of equals the one in the first memory; null when
+  /// nobody holds it.
+  const Holding* oldest(std::uint32_t content) const;
+
+  template <class Visit>
+  void for_each_of(std::uint32_t content, Visit&& visit) const {
+    for (std::uint32_t h = holdings_of_[content]; h != kNil; h = pool_[h].next_of_content)
+      visit(pool_[h]);
+  }
+  template <class Visit>
+  void for_each_in(std::uint32_t memory, Visit&& visit) const {
+    for (std::uint32_t h = first_[memory]; h != kNil; h = pool_[h].next_in_memory)
+      visit(pool_[h]);
+  }
+
+private:
+  std::vector<Holding> pool_;
+  std::vector<std::uint32_t> free_;
+  std::vector<std::uint32_t> holdings_of_; ///< by content
+  std::vector<std::uint32_t> first_;       ///< by memory
+  std::vector<std::uint32_t> last_;
+};
+
+} // namespace monet::stream

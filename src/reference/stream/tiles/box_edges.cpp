@@ -1,0 +1,311 @@
+// Dependencies between layers with only dummies between them: tiles whose boxes meet. Boxes are
+// compared axis by axis in the order of the equations, whatever the loops are called.
+//
+// The parts of one axis depend on few loops, so which parts meet is found per axis; the tiles that
+// meet are the combinations.
+#include "reference/stream/tiles/stages.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace monet::stream {
+
+namespace {
+
+/// What of one axis of a box the tiles of a layer touch: first and last element, by combination of
+/// the parts of the loops that index it.
+struct AxisParts {
+  std::vector<std::uint32_t> dims;    ///< loops, each cut or not
+  std::vector<Interval> ranges;       ///< [first, last], both included
+  std::vector<std::uint32_t> offsets; ///< share in the tile's index
+};
+
+class BoxAxes {
+public:
+  BoxAxes(const Layer& layer, Operand operand)
+      : layer_(layer), offsets_(part_offsets(layer).offsets) {
+    const std::vector<std::uint32_t>& axes = layer.operands[static_cast<std::size_t>(operand)].axes;
+    const auto channel = channel_axes(axes, operand);
+    for (std::size_t i = 0; i < axes.size(); ++i) {
+      if (channel && i == channel->second)
+        continue;
+      if (channel && i == channel->first)
+        parts.push_back(channel_parts(axes[channel->group], axes[channel->inner]));
+      else
+        parts.push_back(axes[i] < layer.dims.size()
+                            ? plain(axes[i])
+                            : partial(layer.partial[axes[i] - layer.dims.size()]));
+    }
+  }
+
+  std::vector<AxisParts> parts;
+
+  /// Loops that no axis of the box depends on, or (for a producer) that only order its tiles.
+  std::vector<std::uint32_t> other_dims() const {
+    std::vector<bool> used(layer_.dims.size(), false);
+    for (const AxisParts& axis : parts) {
+      for (const std::uint32_t dim : axis.dims)
+        used[dim] = true;
+    }
+    std::vector<std::uint32_t> others;
+    for (std::uint32_t dim = 0; dim < used.size(); ++dim) {
+      if (!used[dim] && offsets_[dim].size() > 1)
+        others.push_back(dim);
+    }
+    return others;
+  }
+
+  /// Shares in the index of all combinations of the parts of `dims` for which `wanted` holds.
+  template <class Wanted>
+  std::vector<std::uint32_t> combinations(const std::vector<std::uint32_t>& dims,
+                                          Wanted wanted) const {
+    std::vector<std::uint32_t> sums{0};
+    for (const std::uint32_t dim : dims) {
+      std::vector<std::uint32_t> longer;
+      for (std::size_t part = 0; part < offsets_[dim].size(); ++part) {
+        if (!wanted(dim, static_cast<std::int64_t>(part)))
+          continue;
+        for (const std::uint32_t sum : sums)
+          longer.push_back(sum + offsets_[dim][part]);
+      }
+      sums = std::move(longer);
+    }
+    return sums;
+  }
+
+  /// Two axes that share a loop cannot be looked at apart.
+  bool separable() const {
+    std::vector<int> uses(layer_.dims.size(), 0);
+    for (const AxisParts& axis : parts) {
+      for (const std::uint32_t dim : axis.dims)
+        uses[dim] += offsets_[dim].size() > 1 ? 1 : 0;
+    }
+    return std::all_of(uses.begin(), uses.end(), [](int n) { return n <= 1; });
+  }
+
+private:
+  struct Channel {
+    std::size_t first, second, group, inner; ///< positions in the operand's axes
+  };
+
+  /// G beside C or K counts as one axis, since ONNX's tensors have only one.
+  std::optional<Channel> channel_axes(const std::vector<std::uint32_t>& axes, Operand) const {
+    const auto position = [&](std::string_view name) {
+      return static_cast<std::size_t>(
+          std::find_if(axes.begin(), axes.end(),
+                       [&](std::uint32_t axis) { return layer_.axis_name(axis) == name; }) -
+          axes.begin());
+    };
+    const std::size_t group = position("G");
+    const std::size_t inner = position("C") < axes.size() ? position("C") : position("K");
+    if (group >= axes.size() || inner >= axes.size())
+      return std::nullopt;
+    return Channel{std::min(group, inner), std::max(group, inner), group, inner};
+  }
+
+  Interval part_range(std::uint32_t dim, std::size_t part) const {
+    const std::int64_t tile = layer_.dims[dim].tile;
+    const std::int64_t begin = static_cast<std::int64_t>(part) * tile;
+    return {begin, begin + tile - 1};
+  }
+
+  AxisParts plain(std::uint32_t dim) const {
+    AxisParts axis{{dim}, {}, offsets_[dim]};
+    for (std::size_t part = 0; part < offsets_[dim].size(); ++part)
+      axis.ranges.push_back(part_range(dim, part));
+    return axis;
+  }
+
+  template <class Range>
+  AxisParts of_two(std::uint32_t outer, std::uint32_t inner, Range range) const {
+    AxisParts axis{{outer, inner}, {}, {}};
+    for (std::size_t a = 0; a < offsets_[outer].size(); ++a) {
+      for (std::size_t b = 0; b < offsets_[inner].size(); ++b) {
+        axis.ranges.push_back(range(part_range(outer, a), part_range(inner, b)));
+        axis.offsets.push_back(offsets_[outer][a] + offsets_[inner][b]);
+      }
+    }
+    return axis;
+  }
+
+  AxisParts partial(const PartialDim& axis) const {
+    return of_two(axis.dims[0], axis.dims[1], [&](Interval a, Interval b) -> Interval {
+      return {axis.coefficients[0] * a.begin + axis.coefficients[1] * b.begin - axis.pad_begin,
+              axis.coefficients[0] * a.end + axis.coefficients[1] * b.end - axis.pad_begin};
+    });
+  }
+
+  /// The low end is a plain sum: the reference forgets the factor there.
+  AxisParts channel_parts(std::uint32_t group, std::uint32_t inner) const {
+    const std::int64_t size = layer_.dims[inner].size;
+    return of_two(group, inner, [&](Interval g, Interval c) -> Interval {
+      return {g.begin + c.begin, g.end * size + c.end};
+    });
+  }
+
+  const Layer& layer_;
+  std::vector<std::vector<std::uint32_t>> offsets_;
+};
+
+/// For each part of the producer's axis: shares of the consumer's parts that meet it.
+std::vector<std::vector<std::uint32_t>> meeting_parts(const AxisParts& producer,
+                                                      const AxisParts& consumer) {
+  std::vector<std::uint32_t> order(consumer.ranges.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return consumer.ranges[a].begin < consumer.ranges[b].begin;
+  });
+  std::int64_t longest = 0;
+  for (const Interval& range : consumer.ranges)
+    longest = std::max(longest, range.end - range.begin);
+  std::vector<std::vector<std::uint32_t>> meeting(producer.ranges.size());
+  for (std::size_t i = 0; i < producer.ranges.size(); ++i) {
+    const Interval& made = producer.ranges[i];
+    const auto first = std::lower_bound(order.begin(), order.end(), made.begin - longest,
+                                        [&](std::uint32_t part, std::int64_t begin) {
+                                          return consumer.ranges[part].begin < begin;
+                                        });
+    for (auto at = first; at != order.end() && consumer.ranges[*at].begin <= made.end; ++at) {
+      if (consumer.ranges[*at].end >= made.begin)
+        meeting[i].push_back(consumer.offsets[*at]);
+    }
+  }
+  return meeting;
+}
+
+/// All combinations over the axes of a producer's part and the consumer's parts that meet it.
+class Combiner {
+public:
+  Combiner(const BoxAxes& producer, const BoxAxes& consumer,
+           std::vector<std::uint32_t> producer_others, std::vector<std::uint32_t> consumer_others)
+      : producer_(producer), producer_others_(std::move(producer_others)),
+        consumer_others_(std::move(consumer_others)) {
+    for (std::size_t i = 0; i < producer.parts.size(); ++i)
+      meeting_.push_back(meeting_parts(producer.parts[i], consumer.parts[i]));
+  }
+
+  /// visit(producer's tile, consumer's tile), both as indices in their layers.
+  template <class Visit>
+  void run(Visit visit) const {
+    std::vector<std::size_t> part(meeting_.size(), 0);
+    std::vector<std::uint32_t> made, sums, longer;
+    do {
+      std::uint32_t from = 0;
+      sums = consumer_others_;
+      for (std::size_t i = 0; i < part.size(); ++i) {
+        from += producer_.parts[i].offsets[part[i]];
+        longer.clear();
+        for (const std::uint32_t share : meeting_[i][part[i]]) {
+          for (const std::uint32_t sum : sums)
+            longer.push_back(sum + share);
+        }
+        std::swap(sums, longer);
+      }
+      for (const std::uint32_t other : producer_others_) {
+        for (const std::uint32_t to : sums)
+          visit(from + other, to);
+      }
+    } while (advance(part));
+  }
+
+private:
+  bool advance(std::vector<std::size_t>& part) const {
+    for (std::size_t i = 0; i < part.size(); ++i) {
+      if (++part[i] < meeting_[i].size())
+        return true;
+      part[i] = 0;
+    }
+    return false;
+  }
+
+  const BoxAxes& producer_;
+  std::vector<std::vector<std::vector<std::uint32_t>>> meeting_; ///< [axis][part of the producer]
+  std::vector<std::uint32_t> producer_others_, consumer_others_;
+};
+
+/// Operands of the consumer that the reference takes to come from the producer: made by it, or by
+/// a passive node that it reaches over dummies.
+std::vector<Operand> operands_from(const Network& network, const LayerPair& pair) {
+  std::vector<Operand> operands;
+  for (const NodeSource& source : network.nodes[pair.consumer].sources) {
+    if (source.node == pair.producer) {
+      operands.push_back(source.operand);
+      continue;
+    }
+    if (network.nodes[source.node].kind == NodeKind::compute)
+      continue;
+    std::vector<std::uint32_t> open{source.node};
+    std::vector<bool> seen(network.nodes.size(), false);
+    bool found = false;
+    while (!open.empty() && !found) {
+      const std::uint32_t node = open.back();
+      open.pop_back();
+      for (const std::uint32_t before : network.nodes[node].predecessors) {
+        found = found || before == pair.producer;
+        if (!seen[before] && network.nodes[before].kind == NodeKind::dummy)
+          open.push_back(before);
+        seen[before] = true;
+      }
+    }
+    if (found)
+      operands.push_back(source.operand);
+  }
+  return operands;
+}
+
+/// Pair by pair, where axes share loops (an Einsum with a letter twice in an operand).
+void compare_all(const Workload& workload, const Layer& producer, const Layer& consumer,
+                 Operand operand, std::vector<RawEdge>& edges) {
+  const auto& made = producer.operands[0].axes;
+  const auto& read = consumer.operands[static_cast<std::size_t>(operand)].axes;
+  for (std::uint32_t from = producer.first_tile; from < producer.first_tile + producer.tiles;
+       ++from) {
+    if (!is_complete(workload, from))
+      continue;
+    const auto from_ranges = workload.ranges(from);
+    for (std::uint32_t to = consumer.first_tile; to < consumer.first_tile + consumer.tiles; ++to) {
+      const auto to_ranges = workload.ranges(to);
+      bool meet = true;
+      for (std::size_t i = 0; i < made.size() && meet; ++i)
+        meet = !intersect(from_ranges[made[i]], to_ranges[read[i]]).empty();
+      if (meet)
+        edges.push_back({from, to, operand});
+    }
+  }
+}
+
+} // namespace
+
+bool add_box_edges(const Workload& workload, const Network& network, const LayerPair& pair,
+                   std::vector<RawEdge>& edges) {
+  const Layer& producer = workload.layers[network.nodes[pair.producer].layer];
+  const Layer& consumer = workload.layers[network.nodes[pair.consumer].layer];
+  const BoxAxes made(producer, Operand::O);
+  const std::vector<std::uint32_t> complete =
+      made.combinations(made.other_dims(), [&](std::uint32_t dim, std::int64_t part) {
+        return producer.dims[dim].parsed == 1 ||
+               (part + 1) * producer.dims[dim].tile >= producer.dims[dim].parsed;
+      });
+  const auto operands = operands_from(network, pair);
+  for (const Operand operand : operands) {
+    const BoxAxes read(consumer, operand);
+    if (made.parts.size() != read.parts.size())
+      return false;
+  }
+  for (const Operand operand : operands) {
+    const BoxAxes read(consumer, operand);
+    if (!made.separable() || !read.separable()) {
+      compare_all(workload, producer, consumer, operand, edges);
+      continue;
+    }
+    const std::vector<std::uint32_t> any =
+        read.combinations(read.other_dims(), [](std::uint32_t, std::int64_t) { return true; });
+    Combiner(made, read, complete, any).run([&](std::uint32_t from, std::uint32_t to) {
+      edges.push_back({producer.first_tile + from, consumer.first_tile + to, operand});
+      check_edge_count(edges.size());
+    });
+  }
+  return true;
+}
+
+} // namespace monet::stream

@@ -1,0 +1,169 @@
+// Operators -> layers: the table of operators, and what the parsers share.
+#include "reference/stream/tiles/layer_parser.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+namespace monet::stream {
+
+namespace {
+
+std::string lower(std::string text) {
+  for (char& c : text) {
+    if (c >= 'A' && c <= 'Z')
+      c = static_cast<char>(c - 'A' + 'a');
+  }
+  return text;
+}
+
+/// A name that the layer's loops do not have yet.
+std::string unused_name(const std::vector<std::string>& taken, std::size_t number) {
+  std::string name = fmt::format("E{}", number);
+  while (std::find(taken.begin(), taken.end(), name) != taken.end())
+    name += "_";
+  return name;
+}
+
+} // namespace
+
+LayerBuilder::LayerBuilder(const ParseContext& context, std::string type) {
+  parsed_.layer.type = lower(std::move(type));
+  parsed_.layer.name = context.op.name;
+}
+
+std::uint32_t LayerBuilder::loop(std::string name, std::int64_t size) {
+  Dim dim;
+  dim.name = std::move(name);
+  dim.parsed = dim.size = dim.padded = dim.tile = std::max<std::int64_t>(size, 1);
+  parsed_.layer.dims.push_back(std::move(dim));
+  return static_cast<std::uint32_t>(parsed_.layer.dims.size() - 1);
+}
+
+std::vector<std::uint32_t> LayerBuilder::loops(const std::vector<std::string>& names,
+                                               const Shape& sizes) {
+  std::vector<std::uint32_t> indices;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    indices.push_back(loop(names[i], sizes[i]));
+  return indices;
+}
+
+std::uint32_t LayerBuilder::partial(PartialDim dim) {
+  parsed_.layer.partial.push_back(std::move(dim));
+  return static_cast<std::uint32_t>(parsed_.layer.dims.size() + parsed_.layer.partial.size() - 1);
+}
+
+void LayerBuilder::operand(Operand operand, std::vector<std::uint32_t> axes) {
+  parsed_.layer.equation.push_back(operand);
+  parsed_.layer.operands[static_cast<std::size_t>(operand)].axes = std::move(axes);
+}
+
+void LayerBuilder::precision(Operand operand, int bits, int partial_bits) {
+  OperandUse& use = parsed_.layer.operands[static_cast<std::size_t>(operand)];
+  use.bits = bits;
+  use.partial_bits = partial_bits;
+}
+
+void LayerBuilder::constant(Operand operand) {
+  parsed_.layer.operands[static_cast<std::size_t>(operand)].source = Source::constant;
+  parsed_.layer.constants.push_back(operand);
+}
+
+void LayerBuilder::made_by(Operand operand, std::uint32_t node) {
+  parsed_.layer.operands[static_cast<std::size_t>(operand)].source = Source::layer;
+  parsed_.sources.push_back({operand, node});
+}
+
+ParsedLayer LayerBuilder::take() {
+  Layer& layer = parsed_.layer;
+  if (layer.dims.empty())
+    loop("B", 1); // a scalar: every layer has a loop to be cut
+  return std::move(parsed_);
+}
+
+Shape input_shape(const ParseContext& context, std::size_t input) {
+  const auto& inputs = context.op.inputs;
+  return input < inputs.size() && inputs[input] ? context.graph.tensor(*inputs[input]).shape
+                                                : Shape{};
+}
+
+Shape output_shape(const ParseContext& context) {
+  const auto& outputs = context.op.outputs;
+  return !outputs.empty() && outputs[0] ? context.graph.tensor(*outputs[0]).shape : Shape{};
+}
+
+void note(const ParseContext& context, std::string name, std::string what) {
+  context.notes.push_back({std::move(name), context.op.name, std::move(what)});
+}
+
+std::vector<std::string> elementwise_names(const ParseContext& context, std::size_t rank) {
+  std::vector<std::string> names =
+      context.names.size() == rank ? context.names : std::vector<std::string>{"B", "H", "D", "K"};
+  if (rank > names.size()) {
+    note(context, "many-axes",
+         fmt::format("{} axes, where the reference stops at {}", rank, names.size()));
+  }
+  while (names.size() < rank)
+    names.push_back(unused_name(names, names.size() + 1));
+  names.resize(rank);
+  return names;
+}
+
+void set_precisions(const ParseContext& context, LayerBuilder& layer) {
+  const Attributes& attributes = context.op.attributes;
+  const auto bits = [&](const char* name, std::int64_t usual) {
+    return static_cast<int>(std::clamp<std::int64_t>(attributes.integer(name, usual), 0, 4096));
+  };
+  const int activation = bits("act_size", 8);
+  const int weight = bits("weight_size", 8);
+  layer.precision(Operand::O, activation, bits("output_size", std::int64_t{2} * activation));
+  layer.precision(Operand::I, activation, activation);
+  const int second = context.predecessors.size() >= 2 ? activation : weight;
+  layer.precision(Operand::W, second, second);
+}
+
+void first_is_input(const ParseContext& context, LayerBuilder& layer) {
+  const auto& made = context.predecessors;
+  if (made.size() > 2) {
+    note(context, "many-inputs",
+         fmt::format("{} inputs are made by other nodes; the first two count", made.size()));
+  }
+  if (made.size() >= 2)
+    layer.made_by(Operand::W, made[1]);
+  else
+    layer.constant(Operand::W);
+  if (made.empty())
+    layer.constant(Operand::I);
+  else
+    layer.made_by(Operand::I, made[0]);
+}
+
+std::vector<ParsedLayer> parse_layers(const ParseContext& context) {
+  using Parser = ParsedLayer (*)(const ParseContext&);
+  constexpr std::pair<std::string_view, Parser> kParsers[] = {
+      {"QLinearConv", parse_conv},       {"Conv", parse_conv},
+      {"MatMul", parse_product},         {"Gemm", parse_product},
+      {"Einsum", parse_einsum},          {"MaxPool", parse_pool},
+      {"AveragePool", parse_pool},       {"GlobalMaxPool", parse_pool},
+      {"GlobalAveragePool", parse_pool}, {"Add", parse_two_inputs},
+      {"Mul", parse_two_inputs},         {"Exp", parse_one_input},
+      {"ReduceMean", parse_reduction},   {"Relu", parse_one_input},
+      {"Gelu", parse_one_input},         {"Silu", parse_one_input},
+      {"Sigmoid", parse_one_input},      {"Sqrt", parse_one_input},
+      {"Div", parse_one_input},          {"Pow", parse_one_input},
+      {"Reciprocal", parse_one_input},
+  };
+  // The reference goes by the type alone, whatever its domain.
+  if (context.op.op_type == "Softmax")
+    return parse_softmax(context);
+  for (const auto& [type, parser] : kParsers) {
+    if (context.op.op_type == type) {
+      std::vector<ParsedLayer> layers;
+      layers.push_back(parser(context));
+      return layers;
+    }
+  }
+  return {};
+}
+
+} // namespace monet::stream

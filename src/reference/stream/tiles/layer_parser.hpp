@@ -1,0 +1,58 @@
+// What the parsers of layers share.
+#pragma once
+
+#include "reference/stream/tiles/network.hpp"
+
+#include <string_view>
+
+namespace monet::stream {
+
+using Shape = std::vector<std::int64_t>;
+
+/// Puts a layer together.
+class LayerBuilder {
+public:
+  LayerBuilder(const ParseContext& context, std::string type);
+
+  /// Index of a new loop.
+  std::uint32_t loop(std::string name, std::int64_t size);
+  /// New loops of these names and sizes.
+  std::vector<std::uint32_t> loops(const std::vector<std::string>& names, const Shape& sizes);
+  /// Index of a new axis indexed by two loops.
+  std::uint32_t partial(PartialDim dim);
+  /// Adds an operand to the equation.
+  void operand(Operand operand, std::vector<std::uint32_t> axes);
+  void precision(Operand operand, int bits, int partial_bits);
+  void constant(Operand operand);
+  void made_by(Operand operand, std::uint32_t node);
+
+  ParsedLayer take();
+
+private:
+  ParsedLayer parsed_;
+};
+
+/// Shape of an input; empty for one left out.
+Shape input_shape(const ParseContext& context, std::size_t input);
+Shape output_shape(const ParseContext& context);
+void note(const ParseContext& context, std::string name, std::string what);
+
+/// `rank` names from the left: the mapping's when there are so many, else B, H, D, K.
+std::vector<std::string> elementwise_names(const ParseContext& context, std::size_t rank);
+/// Bits from the attributes weight_size, act_size and output_size. Weights that another layer makes
+/// are activations.
+void set_precisions(const ParseContext& context, LayerBuilder& layer);
+
+/// W is made by the second predecessor, or constant; I by the first, or constant.
+void first_is_input(const ParseContext& context, LayerBuilder& layer);
+
+ParsedLayer parse_conv(const ParseContext& context);
+ParsedLayer parse_pool(const ParseContext& context);
+ParsedLayer parse_product(const ParseContext& context); ///< Gemm, MatMul
+ParsedLayer parse_einsum(const ParseContext& context);
+ParsedLayer parse_one_input(const ParseContext& context);  ///< Relu and the like, Div, Pow
+ParsedLayer parse_two_inputs(const ParseContext& context); ///< Add, Mul
+ParsedLayer parse_reduction(const ParseContext& context);
+std::vector<ParsedLayer> parse_softmax(const ParseContext& context);
+
+} // namespace monet::stream

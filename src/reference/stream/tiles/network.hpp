@@ -1,0 +1,71 @@
+// The network as the reference parses it: one node per operator (four for a softmax), layers for
+// those that compute, and edges between nodes.
+#pragma once
+
+#include "monet/reference/stream_tiles.hpp"
+
+namespace monet::stream {
+
+enum class NodeKind : std::uint8_t {
+  compute,
+  dummy, ///< no cost; dependencies pass through
+  transpose,
+  reshape,
+  flatten,
+  gather,
+  slice,
+  split,
+  concat,
+};
+
+/// An operand and the node that makes it.
+struct NodeSource {
+  Operand operand = Operand::I;
+  std::uint32_t node = 0;
+};
+
+struct Node {
+  NodeKind kind = NodeKind::dummy;
+  OpId op;
+  std::uint32_t layer = kNone;             ///< of a computing node
+  std::vector<NodeSource> sources;         ///< in the reference's order; constants are left out
+  std::vector<std::uint32_t> predecessors; ///< each once, in order of first use
+  std::vector<std::uint32_t> successors;   ///< each once, ascending
+};
+
+/// Tilings as the mapping file gives them, by layer.
+struct GivenTiling {
+  const std::vector<TilingFactor>* intra = nullptr;
+  const std::vector<TilingFactor>* inter = nullptr;
+};
+
+struct Network {
+  std::vector<Node> nodes; ///< by id
+  std::vector<Layer> layers;
+  std::vector<GivenTiling> tilings;
+  std::vector<Note> notes;
+};
+
+/// InputError for a mapping without `default` and for cores that the chip lacks.
+Network parse_network(const Graph& graph, const Chip& chip, const MappingFile& mapping);
+
+/// A layer with what it reads, as nodes.
+struct ParsedLayer {
+  Layer layer;
+  std::vector<NodeSource> sources;
+};
+
+/// What a parser may look at.
+struct ParseContext {
+  const Graph& graph;
+  const Operator& op;
+  std::uint32_t node = 0;                  ///< id of the first node it makes
+  std::vector<std::uint32_t> predecessors; ///< per input that a node makes, in order, with repeats
+  const std::vector<std::string>& names;   ///< `layer_dimension_names` of its mapping entry
+  std::vector<Note>& notes;
+};
+
+/// The layers of an operator; none for one that the reference gives no cost.
+std::vector<ParsedLayer> parse_layers(const ParseContext& context);
+
+} // namespace monet::stream

@@ -1,0 +1,138 @@
+// Factors of the mapping file -> valid factors of each layer.
+#include "reference/stream/tiles/stages.hpp"
+
+#include "monet/base/checked.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+namespace monet::stream {
+
+namespace {
+
+std::uint32_t find_loop(const Layer& layer, std::string_view name) {
+  for (std::size_t i = 0; i < layer.dims.size(); ++i) {
+    if (layer.dims[i].name == name)
+      return static_cast<std::uint32_t>(i);
+  }
+  return kNone;
+}
+
+std::string_view usual_fusion_loop(std::string_view type) {
+  constexpr std::pair<std::string_view, std::string_view> kLoops[] = {
+      {"conv", "OY"}, {"pooling", "OY"}, {"matmul", "D"}, {"gemm", "D"}, {"add", "D"}, {"mul", "D"},
+  };
+  for (const auto& [name, loop] : kLoops) {
+    if (name == type)
+      return loop;
+  }
+  return "K";
+}
+
+/// Two tiles over time where the mapping says nothing.
+Factor usual_intra(const Layer& layer) {
+  std::uint32_t dim = find_loop(layer, usual_fusion_loop(layer.type));
+  for (std::uint32_t i = 0; dim == kNone && i < layer.dims.size(); ++i) {
+    if (layer.dims[i].name != "B" && layer.dims[i].name != "G")
+      dim = i;
+  }
+  dim = dim == kNone ? 0 : dim;
+  return {dim, std::min<std::int64_t>(2, layer.dims[dim].size)};
+}
+
+Factor usual_inter(const Layer& layer) {
+  for (const char* name : {"G", "H", "K"}) {
+    const std::uint32_t dim = find_loop(layer, name);
+    if (dim != kNone && layer.dims[dim].size > 1)
+      return {dim, 1};
+  }
+  return {0, 1};
+}
+
+/// Rounds the loop up to a multiple of the factor.
+std::vector<Factor> valid_intra(Layer& layer, const std::vector<TilingFactor>& given,
+                                std::vector<Note>& notes) {
+  std::vector<Factor> factors;
+  for (const TilingFactor& factor : given) {
+    const std::uint32_t dim = find_loop(layer, factor.dim);
+    if (dim == kNone)
+      continue;
+    if (factor.amount == TilingFactor::Amount::chosen) {
+      notes.push_back({"wildcard", layer.name,
+                       fmt::format("intra-core factor '{}, *' is left out", factor.dim)});
+      continue;
+    }
+    std::int64_t& size = layer.dims[dim].size;
+    const std::int64_t count =
+        factor.amount == TilingFactor::Amount::all ? size : std::min(factor.factor, size);
+    size = checked_multiply(ceil_div(size, count), count);
+    factors.push_back({dim, count});
+  }
+  return factors;
+}
+
+std::vector<Factor> valid_inter(const Layer& layer, const std::vector<TilingFactor>& given,
+                                std::vector<Note>& notes) {
+  std::vector<Factor> factors;
+  for (const TilingFactor& factor : given) {
+    const std::uint32_t dim = find_loop(layer, factor.dim);
+    if (dim == kNone)
+      continue;
+    const std::int64_t size = layer.dims[dim].size;
+    std::int64_t count = factor.factor;
+    if (factor.amount != TilingFactor::Amount::number) {
+      const bool chosen = factor.amount == TilingFactor::Amount::chosen;
+      count = chosen ? static_cast<std::int64_t>(layer.cores.size()) : size;
+      notes.push_back({"wildcard", layer.name,
+                       fmt::format("inter-core factor '{}, {}' counts as {}", factor.dim,
+                                   chosen ? "*" : "all", std::min(count, size))});
+    }
+    factors.push_back({dim, std::min(count, size)});
+  }
+  return factors;
+}
+
+/// Sizes in tiles: every loop rounded up to a multiple of all its factors.
+void set_sizes(Layer& layer) {
+  std::vector<std::int64_t> counts(layer.dims.size(), 1);
+  layer.inter_splits = 1;
+  for (const Factor& factor : layer.inter) {
+    counts[factor.dim] = checked_multiply(counts[factor.dim], factor.count);
+    layer.inter_splits = checked_multiply(layer.inter_splits, factor.count);
+  }
+  for (const Factor& factor : layer.intra)
+    counts[factor.dim] = checked_multiply(counts[factor.dim], factor.count);
+  for (std::size_t i = 0; i < layer.dims.size(); ++i) {
+    layer.dims[i].tile = ceil_div(layer.dims[i].size, counts[i]);
+    layer.dims[i].padded = checked_multiply(layer.dims[i].tile, counts[i]);
+  }
+}
+
+} // namespace
+
+void set_tilings(Network& network, const std::vector<std::vector<std::uint32_t>>& stacks,
+                 StreamOptions::Mode mode) {
+  for (std::uint32_t stack = 0; stack < stacks.size(); ++stack) {
+    for (const std::uint32_t index : stacks[stack]) {
+      Layer& layer = network.layers[index];
+      layer.stack = stack;
+      layer.alone = stacks[stack].size() == 1;
+    }
+  }
+  for (std::size_t i = 0; i < network.layers.size(); ++i) {
+    Layer& layer = network.layers[i];
+    // Rounding comes first and stays, even when the factors that caused it go.
+    layer.intra = valid_intra(layer, *network.tilings[i].intra, network.notes);
+    if (layer.intra.empty() && mode == StreamOptions::Mode::fused)
+      layer.intra.push_back(usual_intra(layer));
+    if (layer.alone)
+      layer.intra.clear();
+    layer.inter = valid_inter(layer, *network.tilings[i].inter, network.notes);
+    if (layer.inter.empty())
+      layer.inter.push_back(usual_inter(layer));
+    set_sizes(layer);
+  }
+}
+
+} // namespace monet::stream

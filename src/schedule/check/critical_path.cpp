@@ -1,0 +1,332 @@
+#include "monet/schedule/critical_path.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <span>
+#include <utility>
+
+namespace monet {
+
+namespace {
+
+class PathWalker {
+public:
+  PathWalker(const Timeline& timeline, const TrainingGraph& step, const Chip& chip)
+      : timeline_(timeline), graph_(step.graph), chip_(chip), port_(offchip_port(chip)) {
+    for (std::size_t i = 0; i < chip.cores.size(); ++i)
+      pool_of_.push_back(chip.memory_of(CoreId(i)));
+    list_ends();
+    for (const Route& route : timeline.routes)
+      narrowest_.push_back(narrowest_of(route));
+  }
+
+  CriticalPath walk() {
+    CriticalPath path;
+    std::int64_t time = timeline_.makespan.value; // the chain is known from here on
+    Cause at;
+    if (const auto last = ending_at(time); !last.empty())
+      at.event = &last.front();
+    while (time > 0) {
+      if (at.event == nullptr) {
+        time = add_wait(path, time, at.event);
+      } else if (at.event->run) {
+        const TileRun& run = timeline_.runs[at.event->index];
+        add_run(path, run, time, at.space);
+        time = run.start.value;
+        at = why(run);
+      } else {
+        const Transfer& transfer = timeline_.transfers[at.event->index];
+        add_transfer(path, transfer, time, at.space);
+        time = transfer.start.value;
+        at = why(transfer);
+      }
+    }
+    std::reverse(path.segments.begin(), path.segments.end());
+    for (const PathSegment& segment : path.segments)
+      path.sums[static_cast<std::size_t>(segment.limit)] += segment.end - segment.start;
+    return path;
+  }
+
+private:
+  /// A run or a transfer.
+  struct Event {
+    std::int64_t end = 0;
+    std::uint32_t index = 0;
+    bool run = false;
+  };
+  struct Cause {
+    const Event* event = nullptr;
+    bool space = false; ///< it frees space
+  };
+  struct Narrowest {
+    LinkId link;
+    bool port = false;
+  };
+
+  void list_ends() {
+    for (std::size_t i = 0; i < timeline_.runs.size(); ++i)
+      ends_.push_back({timeline_.runs[i].end.value, static_cast<std::uint32_t>(i), true});
+    for (std::size_t i = 0; i < timeline_.transfers.size(); ++i)
+      ends_.push_back({timeline_.transfers[i].end.value, static_cast<std::uint32_t>(i), false});
+    std::stable_sort(ends_.begin(), ends_.end(),
+                     [](const Event& a, const Event& b) { return a.end < b.end; });
+    runs_of_.resize(chip_.cores.size());
+    for (std::size_t i = 0; i < ends_.size(); ++i) {
+      if (ends_[i].run)
+        runs_of_[timeline_.runs[ends_[i].index].core.index()].push_back(
+            static_cast<std::uint32_t>(i));
+    }
+    for (const Stay& stay : timeline_.stays) {
+      if (stay.end != Stay::kKept)
+        freed_.emplace_back(timeline_.place_of(stay).memory, stay.end.value);
+    }
+    std::sort(freed_.begin(), freed_.end());
+  }
+
+  Narrowest narrowest_of(const Route& route) const {
+    Narrowest narrowest;
+    std::int64_t width = INT64_MAX;
+    for (const LinkId link : route.links) {
+      if (chip_.links[link.index()].bandwidth_bits_per_cycle < width) {
+        width = chip_.links[link.index()].bandwidth_bits_per_cycle;
+        narrowest.link = link;
+      }
+    }
+    narrowest.port = (route.from == chip_.offchip && port_.read_bits_per_cycle <= width) ||
+                     (receives(route, *chip_.offchip) && port_.write_bits_per_cycle <= width);
+    return narrowest;
+  }
+
+  std::span<const Event> ending_at(std::int64_t time) const {
+    const auto range =
+        std::equal_range(ends_.begin(), ends_.end(), Event{time, 0, false},
+                         [](const Event& a, const Event& b) { return a.end < b.end; });
+    return {range.first, range.second};
+  }
+
+  CoreId pool(CoreId core) const { return pool_of_[core.index()]; }
+  bool receives(const Route& route, CoreId memory) const {
+    return std::any_of(route.to.begin(), route.to.end(),
+                       [&](CoreId to) { return pool(to) == memory; });
+  }
+  bool freed_at(CoreId memory, std::int64_t time) const {
+    return std::binary_search(freed_.begin(), freed_.end(), std::pair(memory, time));
+  }
+  bool reads(OpId op, TensorId tensor) const {
+    const auto& operands = graph_.op(op).nest.operands;
+    return std::any_of(operands.begin(), operands.end(),
+                       [&](const Access& a) { return a.tensor == tensor; });
+  }
+  bool reads_of(OpId reader, OpId maker) const {
+    const auto& operands = graph_.op(reader).nest.operands;
+    return std::any_of(operands.begin(), operands.end(),
+                       [&](const Access& a) { return graph_.tensor(a.tensor).producer == maker; });
+  }
+
+  /// First of what ended at the time for which the condition holds.
+  template <class Holds>
+  const Event* first(std::int64_t time, Holds holds) const {
+    for (const Event& event : ending_at(time)) {
+      if (holds(event))
+        return &event;
+    }
+    return nullptr;
+  }
+  template <class Holds>
+  const Event* first_run(std::int64_t time, Holds holds) const {
+    return first(time, [&](const Event& e) { return e.run && holds(timeline_.runs[e.index]); });
+  }
+  template <class Holds>
+  const Event* first_transfer(std::int64_t time, Holds holds) const {
+    return first(time,
+                 [&](const Event& e) { return !e.run && holds(timeline_.transfers[e.index]); });
+  }
+
+  /// Who let go of space in the memory at the time.
+  const Event* who_freed(CoreId memory, std::int64_t time) const {
+    if (!freed_at(memory, time))
+      return nullptr;
+    return first(time, [&](const Event& e) {
+      if (e.run)
+        return pool(timeline_.runs[e.index].core) == memory;
+      const Route& route = timeline_.route_of(timeline_.transfers[e.index]);
+      return pool(route.from) == memory || receives(route, memory);
+    });
+  }
+
+  Cause why(const TileRun& run) const {
+    const std::int64_t start = run.start.value;
+    const CoreId memory = pool(run.core);
+    if (auto event = first_transfer(start, [&](const Transfer& t) {
+          return t.kind == TransferKind::fetch && receives(timeline_.route_of(t), memory) &&
+                 reads(run.op, t.tensor);
+        }))
+      return {event};
+    if (auto event = first_run(start, [&](const TileRun& r) {
+          return reads_of(run.op, r.op) && (r.op != run.op || pool(r.core) != memory);
+        }))
+      return {event};
+    if (auto event = first_run(start, [&](const TileRun& r) { return r.core == run.core; }))
+      return {event};
+    if (auto event = who_freed(memory, start))
+      return {event, true};
+    if (const Transfer* stream = stream_from(run)) {
+      if (const Cause cause = why(*stream); cause.event != nullptr)
+        return cause;
+    }
+    if (auto event = first(start, [](const Event&) { return true; }))
+      return {event};
+    return {};
+  }
+
+  /// The streamed operand that comes with the run's first cycle.
+  const Transfer* stream_from(const TileRun& run) const {
+    const auto begin = std::partition_point(timeline_.transfers.begin(), timeline_.transfers.end(),
+                                            [&](const Transfer& t) { return t.start < run.start; });
+    for (auto t = begin; t != timeline_.transfers.end() && t->start == run.start; ++t) {
+      if (t->kind == TransferKind::stream && t->op == run.op &&
+          receives(timeline_.route_of(*t), pool(run.core)))
+        return &*t;
+    }
+    return nullptr;
+  }
+
+  bool share(const Route& a, const Route& b) const {
+    const bool ports = (a.from == b.from && a.from == chip_.offchip) ||
+                       (receives(a, *chip_.offchip) && receives(b, *chip_.offchip)) ||
+                       (port_.shared && (a.from == chip_.offchip || receives(a, *chip_.offchip)) &&
+                        (b.from == chip_.offchip || receives(b, *chip_.offchip)));
+    return ports || std::any_of(a.links.begin(), a.links.end(), [&](LinkId link) {
+             return std::find(b.links.begin(), b.links.end(), link) != b.links.end();
+           });
+  }
+
+  Cause why(const Transfer& transfer) const {
+    const std::int64_t start = transfer.start.value;
+    const Route& route = timeline_.route_of(transfer);
+    const std::optional<OpId> maker = graph_.tensor(transfer.tensor).producer;
+    if (auto event = first_run(start, [&](const TileRun& r) {
+          return maker == r.op && pool(r.core) == pool(route.from);
+        }))
+      return {event};
+    if (auto event = first_transfer(start, [&](const Transfer& t) {
+          return t.tensor == transfer.tensor && receives(timeline_.route_of(t), pool(route.from));
+        }))
+      return {event};
+    if (auto event = first_transfer(
+            start, [&](const Transfer& t) { return share(route, timeline_.route_of(t)); }))
+      return {event};
+    if (transfer.kind == TransferKind::stream) {
+      if (auto event = first_run(start, [&](const TileRun& r) {
+            return pool(r.core) == pool(route.from) || receives(route, pool(r.core));
+          }))
+        return {event};
+      if (auto event = run_of(transfer, route))
+        return {event};
+    }
+    for (const CoreId to : route.to) {
+      if (auto event = who_freed(pool(to), start))
+        return {event, true};
+    }
+    if (auto event = who_freed(pool(route.from), start))
+      return {event, true};
+    return {};
+  }
+
+  /// The run during which a stream begins.
+  const Event* run_of(const Transfer& stream, const Route& route) const {
+    for (std::size_t core = 0; core < chip_.compute_cores(); ++core) {
+      const CoreId memory = pool(CoreId(core));
+      if (memory != pool(route.from) && !receives(route, memory))
+        continue;
+      const std::vector<std::uint32_t>& runs = runs_of_[core];
+      const auto after = std::partition_point(runs.begin(), runs.end(), [&](std::uint32_t i) {
+        return timeline_.runs[ends_[i].index].end <= stream.start;
+      });
+      if (after == runs.end())
+        continue;
+      const TileRun& run = timeline_.runs[ends_[*after].index];
+      if (run.op == stream.op && run.start < stream.start)
+        return &ends_[*after];
+    }
+    return nullptr;
+  }
+
+  void add_run(CriticalPath& path, const TileRun& run, std::int64_t end, bool for_space) const {
+    PathSegment segment{run.start, {end},  for_space ? Limit::capacity : Limit::compute,
+                        false,     run.op, run.core,
+                        {},        {}};
+    // What takes longer than computing is what flows by: the last part of the run is its.
+    const std::int64_t computed = run.start.value + timeline_.cost_of(run).latency.value;
+    if (run.start.value < computed && computed < end) {
+      PathSegment rest = segment;
+      rest.start = {computed};
+      const Event* last = first_transfer(run.end.value, [&](const Transfer& t) {
+        return t.kind == TransferKind::stream && t.op == run.op;
+      });
+      const Narrowest narrowest =
+          last ? narrowest_[timeline_.cost_of(timeline_.transfers[last->index]).route]
+               : Narrowest{{}, true};
+      rest.link = narrowest.link;
+      if (!for_space)
+        rest.limit = narrowest.port ? Limit::offchip : Limit::link;
+      segment.end = {computed};
+      path.segments.push_back(rest);
+    }
+    path.segments.push_back(segment);
+  }
+
+  void add_transfer(CriticalPath& path, const Transfer& t, std::int64_t end, bool for_space) const {
+    const Narrowest narrowest = narrowest_[timeline_.cost_of(t).route];
+    Limit limit = narrowest.port ? Limit::offchip : Limit::link;
+    if (for_space || t.kind == TransferKind::spill)
+      limit = Limit::capacity;
+    path.segments.push_back(
+        {t.start, {end}, limit, true, t.op, timeline_.route_of(t).from, narrowest.link, t.tensor});
+  }
+
+  /// Nothing known ended at `time`: back to what ended, or ran, last before it.
+  std::int64_t add_wait(CriticalPath& path, std::int64_t time, const Event*& at) const {
+    const auto after = std::partition_point(ends_.begin(), ends_.end(),
+                                            [&](const Event& e) { return e.end < time; });
+    at = nullptr;
+    std::int64_t until = 0;
+    if (after != ends_.begin()) {
+      at = &*std::prev(after);
+      until = at->end;
+    }
+    PathSegment segment;
+    segment.start = {until};
+    segment.end = {time};
+    segment.limit = Limit::order;
+    path.segments.push_back(segment);
+    return until;
+  }
+
+  const Timeline& timeline_;
+  const Graph& graph_;
+  const Chip& chip_;
+  OffchipPort port_;
+  std::vector<CoreId> pool_of_; ///< per core: the first of those that share its memory
+  std::vector<Event> ends_;     ///< by end
+  std::vector<std::vector<std::uint32_t>> runs_of_;    ///< per core: into ends_
+  std::vector<std::pair<CoreId, std::int64_t>> freed_; ///< memories and when something left them
+  std::vector<Narrowest> narrowest_;                   ///< per route
+};
+
+} // namespace
+
+std::string_view name_of(Limit limit) {
+  static constexpr std::array<std::string_view, kLimits> kNames{"compute", "link", "offchip",
+                                                                "capacity", "order"};
+  return kNames.at(static_cast<std::size_t>(limit));
+}
+
+CriticalPath critical_path(const Timeline& timeline, const TrainingGraph& step, const Chip& chip) {
+  if (!chip.offchip || timeline.makespan.value == 0)
+    return {};
+  return PathWalker(timeline, step, chip).walk();
+}
+
+} // namespace monet

@@ -1,0 +1,441 @@
+// The invariants of a timeline, recomputed from its lists alone: nothing of the scheduler's state
+// is used.
+#include "schedule/check/network_invariants.hpp"
+
+#include "monet/base/errors.hpp"
+#include "monet/schedule/bounds.hpp"
+#include "monet/schedule/critical_path.hpp"
+#include "monet/schedule/schedule.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+namespace monet {
+
+namespace {
+
+using Span = std::pair<std::int64_t, std::int64_t>;
+
+class Checker {
+public:
+  Checker(const Timeline& timeline, const TileGraph& tiles, const TrainingGraph& step,
+          const Chip& chip)
+      : timeline_(timeline), tiles_(tiles), step_(step), graph_(step.graph), chip_(chip) {}
+
+  void check() {
+    check_runs();
+    check_cores();
+    check_edges();
+    check_order_of_operators();
+    verify_transfers(timeline_, graph_, chip_);
+    check_memories();
+    check_presence();
+    check_outputs();
+    check_phases();
+    check_live();
+    check_energy();
+    check_bounds();
+    check_critical_path();
+  }
+
+private:
+  static void require(bool condition, const std::string& what) { internal_check(condition, what); }
+
+  void check_runs() {
+    require(timeline_.runs.size() == tiles_.tiles.size(), "not every tile runs once");
+    run_of_.assign(tiles_.tiles.size(), nullptr);
+    const TileRun* previous = nullptr;
+    for (const TileRun& run : timeline_.runs) {
+      const Tile& tile = tiles_.tiles.at(run.tile.index());
+      require(run_of_[run.tile.index()] == nullptr, "a tile runs twice");
+      run_of_[run.tile.index()] = &run;
+      require(run.op == tile.op && run.core == tile.core, "a run is not that of its tile");
+      require(run.start.value >= 0 && run.end > run.start, "a run takes no time");
+      require(!previous ||
+                  std::tuple(previous->start, previous->tile) <= std::tuple(run.start, run.tile),
+              "runs are not in order");
+      std::int64_t work = 1;
+      for (const Interval& range : tiles_.ranges(run.tile))
+        work *= range.size();
+      const bool mac = graph_.op(run.op).nest.compute == ComputeKind::mac;
+      require(timeline_.cost_of(run).macs == (mac ? work : 0), "a run's MACs are not its tile's");
+      require((run.end - run.start) >= timeline_.cost_of(run).latency,
+              "a run is shorter than its core takes");
+      previous = &run;
+    }
+  }
+
+  static void check_disjoint(std::vector<Span>& spans, const std::string& what) {
+    std::sort(spans.begin(), spans.end());
+    for (std::size_t i = 1; i < spans.size(); ++i) {
+      require(spans[i].first >= spans[i - 1].second, what);
+    }
+  }
+
+  void check_cores() {
+    std::map<CoreId, std::vector<Span>> spans;
+    for (const TileRun& run : timeline_.runs) {
+      spans[run.core].emplace_back(run.start.value, run.end.value);
+    }
+    for (auto& [core, busy] : spans) {
+      check_disjoint(busy, fmt::format("core {} runs two tiles at once", core.index()));
+    }
+  }
+
+  void check_edges() {
+    for (std::size_t t = 0; t < tiles_.tiles.size(); ++t) {
+      for (const TileEdge& edge : tiles_.edges_into(TileId(t))) {
+        require(run_of_[t]->start >= run_of_[edge.from.index()]->end,
+                fmt::format("tile {} starts before tile {}, whose results it reads, ends", t,
+                            edge.from.index()));
+      }
+    }
+  }
+
+  /// Updates come last, but for those in one stack with other operators; storage is overwritten
+  /// after its last reader.
+  void check_order_of_operators() {
+    std::vector<Span> span(graph_.operators().size(), Span{INT64_MAX, 0});
+    std::int64_t others_end = 0;
+    for (const TileRun& run : timeline_.runs) {
+      Span& of_op = span[run.op.index()];
+      of_op.first = std::min(of_op.first, run.start.value);
+      of_op.second = std::max(of_op.second, run.end.value);
+      if (graph_.op(run.op).phase != Phase::update) {
+        others_end = std::max(others_end, run.end.value);
+      }
+    }
+    for (std::size_t i = 0; i < graph_.operators().size(); ++i) {
+      const Operator& op = graph_.operators()[i];
+      if (op.phase == Phase::update && !fused_with_others(OpId(i))) {
+        require(span[i].first >= others_end,
+                fmt::format("update '{}' starts before the rest has ended", op.name));
+      }
+      for (const auto& output : op.outputs) {
+        if (!output || !graph_.tensor(*output).alias_of)
+          continue;
+        for (const OpId reader : graph_.tensor(*graph_.tensor(*output).alias_of).consumers) {
+          require(reader.index() >= i || span[reader.index()].second <= span[i].first,
+                  fmt::format("'{}' overwrites what '{}' still reads", op.name,
+                              graph_.op(reader).name));
+        }
+      }
+    }
+  }
+
+  bool fused_with_others(OpId update) const {
+    for (std::size_t i = 0; i < graph_.operators().size(); ++i) {
+      if (tiles_.stack_of[i] == tiles_.stack_of[update.index()] &&
+          graph_.operators()[i].phase != Phase::update)
+        return true;
+    }
+    return false;
+  }
+
+  std::int64_t capacity_of(CoreId core) const {
+    if (core == chip_.offchip) {
+      const std::int64_t bits = offchip_port(chip_).capacity.value;
+      return bits > 0 ? bits : INT64_MAX;
+    }
+    std::map<const Memory*, std::int64_t> tops;
+    const Core& c = chip_.cores[core.index()];
+    for (const MemoryOperand o : {MemoryOperand::I1, MemoryOperand::I2, MemoryOperand::O}) {
+      if (const Memory* top = c.top(o))
+        tops[top] = top->size.value * instances(c, *top);
+    }
+    std::int64_t bits = 0;
+    for (const auto& top : tops)
+      bits += top.second;
+    return bits;
+  }
+
+  void check_memories() {
+    std::map<CoreId, std::int64_t> used;
+    std::int64_t at = 0;
+    for (const MemoryEvent& event : memory_events(timeline_)) {
+      require(event.time.value >= at, "memory events are not in order");
+      at = event.time.value;
+      std::int64_t& bits = used[event.memory];
+      bits += event.delta.value;
+      require(bits >= 0 && bits <= capacity_of(event.memory),
+              fmt::format("memory of core {} holds {} bits at cycle {}", event.memory.index(), bits,
+                          at));
+      held_[{event.memory, event.tensor}][at] += event.delta.value;
+    }
+    for (auto& [key, steps] : held_) {
+      std::int64_t bits = 0;
+      for (auto& [time, change] : steps) {
+        bits += change;
+        change = bits;
+        require(bits >= 0, "a tensor leaves a memory it is not in");
+      }
+    }
+    for (const auto& [core, bits] : used) {
+      require(core == chip_.offchip || bits == 0, "a core's memory is not empty at the end");
+    }
+  }
+
+  /// Least bits of the tensor in the memory during [start, end).
+  std::int64_t least_held(CoreId memory, TensorId tensor, Span span) const {
+    const auto found = held_.find({memory, tensor});
+    if (found == held_.end())
+      return 0;
+    auto step = found->second.upper_bound(span.first);
+    if (step == found->second.begin())
+      return 0;
+    std::int64_t least = std::prev(step)->second;
+    for (; step != found->second.end() && step->first < span.second; ++step) {
+      least = std::min(least, step->second);
+    }
+    return least;
+  }
+
+  /// Every operand of a run lies in its core's memory meanwhile, or flows by.
+  void check_presence() {
+    std::map<std::tuple<OpId, TensorId, CoreId>, std::vector<Span>> streams;
+    for (const Transfer& t : timeline_.transfers) {
+      if (t.kind != TransferKind::stream)
+        continue;
+      const Route& route = timeline_.route_of(t);
+      const CoreId core = route.from == chip_.offchip ? route.to.front() : route.from;
+      streams[{t.op, t.tensor, chip_.memory_of(core)}].emplace_back(t.start.value, t.end.value);
+    }
+    for (const TileRun& run : timeline_.runs) {
+      const CoreId memory = chip_.memory_of(run.core);
+      const Span span{run.start.value, run.end.value};
+      for (const Access& access : graph_.op(run.op).nest.operands) {
+        const Tensor& tensor = graph_.tensor(access.tensor);
+        std::int64_t needed = volume(region(access, tiles_.ranges(run.tile), tensor.shape));
+        needed *= bits_of(tensor.type);
+        if (access.mode == AccessMode::read && tensor.producer)
+          needed = std::min(needed, made_for(run.tile, access.tensor));
+        if (needed == 0 || least_held(memory, access.tensor, span) >= needed)
+          continue;
+        const auto found = streams.find({run.op, access.tensor, memory});
+        const bool flows = found != streams.end() &&
+                           std::any_of(found->second.begin(), found->second.end(), [&](Span s) {
+                             return s.first >= span.first && s.second <= span.second;
+                           });
+        require(flows, fmt::format("'{}' is not there while '{}' runs on core {}", tensor.name,
+                                   graph_.op(run.op).name, run.core.index()));
+      }
+    }
+  }
+
+  /// Bits that somebody writes of what the tile reads: the rest is zeros.
+  std::int64_t made_for(TileId tile, TensorId tensor) const {
+    std::int64_t bits = 0;
+    for (const TileEdge& edge : tiles_.edges_into(tile)) {
+      if (edge.tensor == tensor)
+        bits += edge.bits.value;
+    }
+    return bits;
+  }
+
+  /// Elements of the tensor that somebody writes. What tiles add up counts once, and so does what
+  /// several of them make for themselves.
+  std::int64_t made_of(TensorId id) const {
+    const Tensor& tensor = graph_.tensor(id);
+    if (!tensor.producer)
+      return element_count(tensor);
+    const auto [first, last] = tiles_.tiles_of(*tensor.producer);
+    std::vector<bool> added_to(last - first, false);
+    for (std::uint32_t t = first; t < last; ++t) {
+      for (const TileEdge& edge : tiles_.edges_into(TileId(t))) {
+        if (edge.tensor == id)
+          added_to[edge.from.value - first] = true;
+      }
+    }
+    const LoopNest& nest = graph_.op(*tensor.producer).nest;
+    std::int64_t made = 0;
+    for (const Access& access : nest.operands) {
+      if (access.tensor != id || access.mode == AccessMode::read)
+        continue;
+      std::int64_t pieces = 0;
+      for (std::uint32_t t = first; t < last; ++t) {
+        if (!added_to[t - first])
+          pieces += volume(region(access, tiles_.ranges(TileId(t)), tensor.shape));
+      }
+      made += std::min(pieces, volume(region(access, full_tile(nest), tensor.shape)));
+    }
+    return made;
+  }
+
+  /// What the step leaves behind has been written off-chip.
+  void check_outputs() {
+    std::map<TensorId, std::int64_t> written;
+    for (const Transfer& t : timeline_.transfers) {
+      if (timeline_.route_of(t).to.front() == chip_.offchip)
+        written[t.tensor] += timeline_.bits_of(t).value;
+    }
+    for (std::size_t i = 0; i < graph_.tensors().size(); ++i) {
+      const Tensor& tensor = graph_.tensors()[i];
+      const bool output = std::find(graph_.outputs.begin(), graph_.outputs.end(), TensorId(i)) !=
+                          graph_.outputs.end();
+      const bool stored = tensor.alias_of && !graph_.tensor(*tensor.alias_of).producer;
+      if (!tensor.producer || (!output && !stored))
+        continue;
+      require(written[TensorId(i)] >= made_of(TensorId(i)) * bits_of(tensor.type),
+              fmt::format("'{}' is not written off-chip", tensor.name));
+    }
+  }
+
+  void check_phases() {
+    std::int64_t end = 0;
+    for (const TileRun& run : timeline_.runs)
+      end = std::max(end, run.end.value);
+    for (const Transfer& t : timeline_.transfers)
+      end = std::max(end, t.end.value);
+    require(timeline_.makespan.value == end, "the makespan is not the last end");
+    std::int64_t at = 0;
+    for (const PhaseSpan& phase : timeline_.phases) {
+      require(phase.start.value == at && phase.end >= phase.start, "phases leave a gap or overlap");
+      at = phase.end.value;
+    }
+    require(timeline_.runs.empty() || at == end, "phases do not cover the makespan");
+  }
+
+  /// Byte-cycles by tensor equal those of the samples; the peak is the first largest sample.
+  void check_live() {
+    std::uint64_t by_tensor = 0; // sums wrap alike on both sides;
+    std::map<TensorId, std::vector<TensorId>> sharing;
+    for (std::size_t i = 0; i < graph_.tensors().size(); ++i) {
+      TensorId root(i);
+      while (graph_.tensor(root).alias_of)
+        root = *graph_.tensor(root).alias_of;
+      sharing[root].push_back(TensorId(i));
+    }
+    for (const auto& [root, group] : sharing) {
+      const Span life = life_of(root, group);
+      const std::int64_t bytes = bytes_of(size_of(graph_.tensor(root)));
+      if (life.second > life.first) {
+        by_tensor += static_cast<std::uint64_t>(bytes) *
+                     static_cast<std::uint64_t>(life.second - life.first);
+      }
+    }
+    std::uint64_t by_sample = 0;
+    std::int64_t most = 0;
+    const MemorySample* first_most = nullptr;
+    for (std::size_t i = 0; i < timeline_.live.size(); ++i) {
+      const MemorySample& sample = timeline_.live[i];
+      const std::int64_t next = i + 1 < timeline_.live.size() ? timeline_.live[i + 1].time.value
+                                                              : timeline_.makespan.value;
+      require(next >= sample.time.value, "samples of memory are not in order");
+      std::int64_t sum = 0;
+      for (const std::int64_t bytes : sample.live) {
+        require(bytes >= 0, "an owner has less than nothing");
+        sum += bytes;
+      }
+      by_sample +=
+          static_cast<std::uint64_t>(sum) * static_cast<std::uint64_t>(next - sample.time.value);
+      if (sum > most) {
+        most = sum;
+        first_most = &sample;
+      }
+    }
+    require(by_tensor == by_sample, "live memory differs from the sum over tensors");
+    require(!first_most || (first_most->time == timeline_.peak.time &&
+                            first_most->live == timeline_.peak.live),
+            "the peak is not the first largest sample");
+  }
+
+  Span life_of(TensorId root, const std::vector<TensorId>& group) const {
+    const Tensor& tensor = graph_.tensor(root);
+    Span life{tensor.producer ? INT64_MAX : 0, 0};
+    std::set<OpId> touching;
+    for (const TensorId id : group) {
+      const Tensor& member = graph_.tensor(id);
+      touching.insert(member.consumers.begin(), member.consumers.end());
+      if (member.producer)
+        touching.insert(*member.producer);
+      const bool output =
+          std::find(graph_.outputs.begin(), graph_.outputs.end(), id) != graph_.outputs.end();
+      if (output)
+        life.second = timeline_.makespan.value;
+    }
+    const bool kept = tensor.kind == TensorKind::parameter || tensor.kind == TensorKind::buffer ||
+                      tensor.kind == TensorKind::optimizer_state;
+    if (kept)
+      life.second = timeline_.makespan.value;
+    for (const OpId op : touching) {
+      const auto [first, last] = tiles_.tiles_of(op);
+      for (std::uint32_t t = first; t < last; ++t) {
+        life.second = std::max(life.second, run_of_[t]->end.value);
+        if (tensor.producer == op)
+          life.first = std::min(life.first, run_of_[t]->start.value);
+      }
+    }
+    return life;
+  }
+
+  void check_energy() {
+    EnergySplit sum;
+    for (const TileRun& run : timeline_.runs) {
+      const RunCost& cost = timeline_.cost_of(run);
+      require(cost.compute.units >= 0 && cost.memory.units >= 0, "a run costs negative energy");
+      sum.compute += cost.compute;
+      sum.onchip_memory += cost.memory;
+    }
+    for (const Transfer& t : timeline_.transfers) {
+      const TransferCost& cost = timeline_.cost_of(t);
+      require(cost.link_energy.units >= 0 && cost.offchip_energy.units >= 0 &&
+                  cost.onchip_energy.units >= 0,
+              "a transfer costs negative energy");
+      sum.links += cost.link_energy;
+      sum.offchip += cost.offchip_energy;
+      sum.onchip_memory += cost.onchip_energy;
+    }
+    for (const Energy& leakage : timeline_.leakage) {
+      require(leakage.units >= 0, "a memory leaks negative energy");
+      sum.leakage += leakage;
+    }
+    require(sum.total() == energy_of(timeline_).total(), "energies do not add up");
+  }
+
+  /// No schedule beats its bounds.
+  void check_bounds() {
+    const Bounds bounds = lower_bounds(timeline_, tiles_, step_, chip_);
+    require(timeline_.makespan >= bounds.latency(),
+            fmt::format("the makespan of {} cycles is below its bounds: chain {}, core {} {}, "
+                        "links of core {} {}, port {}",
+                        timeline_.makespan.value, bounds.critical_path.value, bounds.core.index(),
+                        bounds.busiest_core.value, bounds.links_of.index(),
+                        bounds.busiest_links.value, bounds.offchip_port.value));
+    const OffchipTotals traffic = offchip_traffic(timeline_, chip_);
+    require(traffic.read >= bounds.offchip_read && traffic.written >= bounds.offchip_written,
+            fmt::format("{} bits read and {} written off-chip, but {} and {} have to be",
+                        traffic.read.value, traffic.written.value, bounds.offchip_read.value,
+                        bounds.offchip_written.value));
+  }
+
+  /// The chain from 0 to the makespan has no gap.
+  void check_critical_path() {
+    Cycles at{0};
+    for (const PathSegment& segment : critical_path(timeline_, step_, chip_).segments) {
+      require(segment.start == at && segment.end > at, "the critical path has a gap");
+      at = segment.end;
+    }
+    require(at == timeline_.makespan, "the critical path is not as long as the makespan");
+  }
+
+  const Timeline& timeline_;
+  const TileGraph& tiles_;
+  const TrainingGraph& step_;
+  const Graph& graph_;
+  const Chip& chip_;
+  std::vector<const TileRun*> run_of_; ///< per tile
+  std::map<std::pair<CoreId, TensorId>, std::map<std::int64_t, std::int64_t>> held_;
+};
+
+} // namespace
+
+void verify(const Timeline& timeline, const TileGraph& tiles, const TrainingGraph& step,
+            const Chip& chip) {
+  Checker(timeline, tiles, step, chip).check();
+}
+
+} // namespace monet

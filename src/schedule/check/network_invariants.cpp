@@ -1,0 +1,166 @@
+#include "schedule/check/network_invariants.hpp"
+
+#include "monet/base/errors.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+namespace monet {
+
+namespace {
+
+class TransferChecker {
+public:
+  TransferChecker(const Timeline& timeline, const Graph& graph, const Chip& chip)
+      : timeline_(timeline), graph_(graph), chip_(chip), port_(offchip_port(chip)) {}
+
+  void check() {
+    check_routes();
+    check_order_and_speed();
+    check_sharing();
+  }
+
+private:
+  bool on(const Link& link, CoreId core) const {
+    return std::find(link.cores.begin(), link.cores.end(), core) != link.cores.end();
+  }
+
+  /// Whether the link takes data from the one core to the other.
+  bool carries(const Link& link, CoreId from, CoreId to) const {
+    if (from == to || !on(link, from) || !on(link, to))
+      return false;
+    switch (link.reach) {
+    case LinkReach::any_pair:
+      return true;
+    case LinkReach::forward:
+      return from == link.cores.front();
+    case LinkReach::offchip_both:
+      return from == chip_.offchip || to == chip_.offchip;
+    case LinkReach::offchip_read:
+      return from == chip_.offchip;
+    case LinkReach::offchip_write:
+      return to == chip_.offchip;
+    }
+    return false;
+  }
+
+  bool passes_on(CoreId core) const {
+    return core != chip_.offchip && (chip_.routers.empty() || chip_.routers[core.index()]);
+  }
+
+  void check_routes() const {
+    for (const Route& route : timeline_.routes) {
+      std::vector<bool> reached(chip_.cores.size(), false);
+      std::vector<CoreId> waiting{route.from};
+      while (!waiting.empty()) {
+        const CoreId here = waiting.back();
+        waiting.pop_back();
+        if (reached[here.index()])
+          continue;
+        reached[here.index()] = true;
+        if (here != route.from && !passes_on(here))
+          continue;
+        for (const LinkId id : route.links) {
+          for (const CoreId to : chip_.links.at(id.index()).cores) {
+            if (carries(chip_.links[id.index()], here, to))
+              waiting.push_back(to);
+          }
+        }
+      }
+      bool leads = !route.to.empty() && !route.links.empty();
+      for (const CoreId to : route.to)
+        leads = leads && to != route.from && reached.at(to.index());
+      internal_check(leads, fmt::format("links from core {} do not lead to their receivers",
+                                        route.from.index()));
+    }
+  }
+
+  std::string name_of(const Transfer& t) const {
+    return fmt::format("transfer of '{}'", graph_.tensor(t.tensor).name);
+  }
+
+  bool writes(const Route& route) const {
+    return std::find(route.to.begin(), route.to.end(), chip_.offchip) != route.to.end();
+  }
+
+  void check_order_and_speed() const {
+    std::vector<std::int64_t> width_of;
+    for (const Route& route : timeline_.routes) {
+      std::int64_t width = route.from == chip_.offchip ? port_.read_bits_per_cycle : INT64_MAX;
+      if (writes(route))
+        width = std::min(width, port_.write_bits_per_cycle);
+      for (const LinkId link : route.links)
+        width = std::min(width, chip_.links[link.index()].bandwidth_bits_per_cycle);
+      width_of.push_back(width);
+    }
+    const Transfer* previous = nullptr;
+    for (const Transfer& t : timeline_.transfers) {
+      internal_check(!previous || previous->start <= t.start, "transfers are not in order");
+      previous = &t;
+      const std::int64_t bits = timeline_.bits_of(t).value;
+      if (t.start.value < 0 || t.end <= t.start || bits <= 0)
+        throw InternalError(name_of(t) + " is empty");
+      const std::int64_t width = width_of.at(timeline_.cost_of(t).route);
+      if ((t.end - t.start).value < ceil_div(bits, width))
+        throw InternalError(name_of(t) + " is faster than its links");
+    }
+  }
+
+  /// What a transfer takes of a link while it lasts is the least whole speed at which its bits
+  /// pass.
+  void check_sharing() const {
+    struct Change {
+      std::int64_t time;
+      std::int64_t speed; ///< negative = ends
+    };
+    std::vector<std::vector<Change>> changes(chip_.links.size() + 2);
+    const std::size_t read_port = chip_.links.size();
+    const std::size_t write_port = read_port + (port_.shared ? 0 : 1);
+    for (const Transfer& t : timeline_.transfers) {
+      const std::int64_t speed = ceil_div(timeline_.bits_of(t).value, (t.end - t.start).value);
+      const auto take = [&](std::size_t resource) {
+        changes[resource].push_back({t.start.value, speed});
+        changes[resource].push_back({t.end.value, -speed});
+      };
+      const Route& route = timeline_.route_of(t);
+      for (const LinkId link : route.links)
+        take(link.index());
+      if (route.from == chip_.offchip)
+        take(read_port);
+      if (writes(route))
+        take(write_port);
+    }
+    for (std::size_t resource = 0; resource < changes.size(); ++resource) {
+      std::int64_t bandwidth = port_.write_bits_per_cycle;
+      if (resource < chip_.links.size())
+        bandwidth = chip_.links[resource].bandwidth_bits_per_cycle;
+      else if (resource == read_port)
+        bandwidth = port_.read_bits_per_cycle;
+      std::sort(changes[resource].begin(), changes[resource].end(),
+                [](const Change& a, const Change& b) {
+                  return a.time != b.time ? a.time < b.time : a.speed < b.speed;
+                });
+      std::int64_t taken = 0;
+      for (const Change& change : changes[resource]) {
+        taken += change.speed;
+        if (taken > bandwidth)
+          throw InternalError(fmt::format("link {} carries {} bits in cycle {}, more than its {}",
+                                          resource, taken, change.time, bandwidth));
+      }
+    }
+  }
+
+  const Timeline& timeline_;
+  const Graph& graph_;
+  const Chip& chip_;
+  OffchipPort port_;
+};
+
+} // namespace
+
+void verify_transfers(const Timeline& timeline, const Graph& graph, const Chip& chip) {
+  TransferChecker(timeline, graph, chip).check();
+}
+
+} // namespace monet

@@ -1,0 +1,333 @@
+#include "monet/schedule/bounds.hpp"
+
+#include "monet/base/checked.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <tuple>
+#include <utility>
+
+namespace monet {
+
+namespace {
+
+/// No more than the number of different elements along an axis that the loops touch.
+std::int64_t touched(const AxisExpr& axis, std::span<const Interval> box, std::int64_t extent) {
+  const Interval range = axis_range(axis, box, extent);
+  if (axis.data_dependent || range.empty())
+    return std::min<std::int64_t>(1, range.size());
+  std::vector<AffineTerm> terms = axis.terms;
+  std::sort(terms.begin(), terms.end(), [](const AffineTerm& a, const AffineTerm& b) {
+    return std::abs(a.coefficient) < std::abs(b.coefficient);
+  });
+  std::int64_t span = 1;   // from the least value that the terms take to the greatest
+  std::int64_t most = 1;   // values of one term
+  std::int64_t widest = 1; // step between them
+  bool gaps = false;
+  for (const AffineTerm& term : terms) {
+    const std::int64_t step = std::abs(term.coefficient);
+    const std::int64_t size = box[term.dim].size();
+    gaps = gaps || (step > span && size > 1);
+    span = checked_add(span, checked_multiply(step, size - 1));
+    if (step > 0 && size > most) {
+      most = size;
+      widest = step;
+    }
+  }
+  if (!gaps)
+    return range.size();
+  if (range.size() == span)
+    return most; // nothing lies outside the tensor
+  return terms.size() == 1 ? range.size() / widest : 1;
+}
+
+} // namespace
+
+std::int64_t touched_elements(const Access& access, std::span<const Interval> box,
+                              std::span<const std::int64_t> shape) {
+  if (access.opaque)
+    return volume(region(access, box, shape));
+  std::vector<int> axes_of(box.size(), 0);
+  bool diagonal = false;
+  for (const AxisExpr& axis : access.axes) {
+    for (const AffineTerm& term : axis.terms)
+      diagonal = diagonal || ++axes_of[term.dim] > 1;
+  }
+  std::int64_t all = 1;
+  std::int64_t most = 1;
+  for (std::size_t a = 0; a < access.axes.size(); ++a) {
+    const std::int64_t count = touched(access.axes[a], box, shape[a]);
+    all = checked_multiply(all, count);
+    most = all == 0 ? 0 : std::max(most, count);
+  }
+  return diagonal ? most : all;
+}
+
+CompulsoryTraffic compulsory_traffic(const Graph& graph) {
+  const std::size_t count = graph.tensors().size();
+  std::vector<bool> left_behind(count, false);
+  for (const TensorId output : graph.outputs)
+    left_behind[output.index()] = true;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto root = graph.tensors()[i].alias_of;
+    if (root && !graph.tensor(*root).producer)
+      left_behind[i] = true;
+  }
+  CompulsoryTraffic traffic{std::vector<std::int64_t>(count), std::vector<std::int64_t>(count)};
+  for (const Operator& op : graph.operators()) {
+    const std::vector<Interval> all = full_tile(op.nest);
+    for (const Access& access : op.nest.operands) {
+      const Tensor& tensor = graph.tensor(access.tensor);
+      const std::size_t i = access.tensor.index();
+      const bool read = access.mode == AccessMode::read;
+      if (read ? tensor.producer.has_value() : !left_behind[i])
+        continue;
+      std::int64_t& bits = tensor.producer ? traffic.written[i] : traffic.read[i];
+      bits = std::max(bits, touched_elements(access, all, tensor.shape) * bits_of(tensor.type));
+    }
+  }
+  return traffic;
+}
+
+namespace {
+
+class BoundFinder {
+public:
+  BoundFinder(const Timeline& timeline, const TileGraph& tiles, const TrainingGraph& step,
+              const Chip& chip)
+      : timeline_(timeline), tiles_(tiles), graph_(step.graph), chip_(chip),
+        port_(offchip_port(chip)) {
+    latency_.assign(tiles.tiles.size(), 0);
+    for (const TileRun& run : timeline.runs)
+      latency_[run.tile.index()] = timeline.cost_of(run).latency.value;
+    for (std::size_t i = 0; i < chip.cores.size(); ++i)
+      pool_of_.push_back(chip.memory_of(CoreId(i)).index());
+  }
+
+  Bounds find() {
+    add_critical_path();
+    add_cores();
+    add_offchip();
+    std::vector<std::int64_t> in(chip_.cores.size(), 0);
+    std::vector<std::int64_t> out(chip_.cores.size(), 0);
+    add_sources(in);
+    add_pieces(in, out);
+    for (std::size_t pool = 0; pool < chip_.compute_cores(); ++pool) {
+      if (pool_of_[pool] == pool)
+        add_links(pool, in[pool], out[pool]);
+    }
+    return bounds_;
+  }
+
+private:
+  struct Entry {
+    std::uint64_t group; ///< what is counted once
+    std::uint32_t pool;
+    std::uint32_t maker; ///< pool that it comes from
+    std::int64_t bits;
+    auto key() const { return std::tuple(group, pool, bits); }
+  };
+
+  std::size_t pool_of(std::size_t tile) const { return pool_of_[tiles_.tiles[tile].core.index()]; }
+
+  void add_critical_path() {
+    std::vector<std::uint32_t> order(tiles_.tiles.size());
+    for (std::size_t t = 0; t < order.size(); ++t)
+      order[tiles_.rank[t]] = static_cast<std::uint32_t>(t);
+    std::vector<std::int64_t> end(tiles_.tiles.size(), 0);
+    std::int64_t longest = 0;
+    for (const std::uint32_t t : order) {
+      std::int64_t start = 0;
+      for (const TileEdge& edge : tiles_.edges_into(TileId(t)))
+        start = std::max(start, end[edge.from.index()]);
+      end[t] = start + latency_[t];
+      longest = std::max(longest, end[t]);
+    }
+    bounds_.critical_path = {longest};
+  }
+
+  void add_cores() {
+    std::vector<std::int64_t> busy(chip_.cores.size(), 0);
+    for (std::size_t t = 0; t < latency_.size(); ++t)
+      busy[tiles_.tiles[t].core.index()] += latency_[t];
+    const auto most = std::max_element(busy.begin(), busy.end());
+    bounds_.busiest_core = {*most};
+    bounds_.core = CoreId(static_cast<std::size_t>(most - busy.begin()));
+  }
+
+  /// What must pass the ports: see Bounds.
+  void add_offchip() {
+    const CompulsoryTraffic traffic = compulsory_traffic(graph_);
+    for (const std::int64_t bits : traffic.read)
+      bounds_.offchip_read.value = checked_add(bounds_.offchip_read.value, bits);
+    for (const std::int64_t bits : traffic.written)
+      bounds_.offchip_written.value = checked_add(bounds_.offchip_written.value, bits);
+    const std::int64_t read = bounds_.offchip_read.value;
+    const std::int64_t written = bounds_.offchip_written.value;
+    const std::int64_t in = std::max<std::int64_t>(1, port_.read_bits_per_cycle);
+    const std::int64_t out = std::max<std::int64_t>(1, port_.write_bits_per_cycle);
+    bounds_.offchip_port = {port_.shared ? ceil_div(checked_add(read, written), std::max(in, out))
+                                         : std::max(ceil_div(read, in), ceil_div(written, out))};
+  }
+
+  /// Loops that tell tiles apart by what they read: alone in their axis, cut into disjoint parts.
+  std::vector<std::size_t> telling_loops(const Access& access, const OperatorTiling& tiling) const {
+    std::vector<std::size_t> loops;
+    if (access.opaque)
+      return loops;
+    std::vector<int> axes_of(tiling.parts.size(), 0);
+    for (const AxisExpr& axis : access.axes) {
+      for (const AffineTerm& term : axis.terms)
+        ++axes_of[term.dim];
+    }
+    for (const AxisExpr& axis : access.axes) {
+      if (axis.data_dependent || axis.terms.size() != 1 || axis.terms[0].coefficient == 0)
+        continue;
+      const std::size_t dim = axis.terms[0].dim;
+      std::vector<Interval> parts = tiling.parts[dim];
+      std::sort(parts.begin(), parts.end(),
+                [](Interval a, Interval b) { return a.begin < b.begin; });
+      bool disjoint = axes_of[dim] == 1 && parts.size() > 1;
+      for (std::size_t i = 1; i < parts.size(); ++i)
+        disjoint = disjoint && parts[i - 1].end <= parts[i].begin;
+      if (disjoint)
+        loops.push_back(dim);
+    }
+    return loops;
+  }
+
+  /// What each memory must be given of tensors that nobody makes; of several operators that read
+  /// one, the most that any needs.
+  void add_sources(std::vector<std::int64_t>& in) {
+    const std::size_t pools = chip_.cores.size();
+    std::vector<std::int64_t> most(graph_.tensors().size() * pools, 0);
+    std::vector<Entry> entries;
+    std::vector<Interval> box;
+    for (std::size_t o = 0; o < graph_.operators().size(); ++o) {
+      const OperatorTiling& tiling = tiles_.operators[o];
+      for (const Access& access : graph_.operators()[o].nest.operands) {
+        const Tensor& tensor = graph_.tensor(access.tensor);
+        if (access.mode != AccessMode::read || tensor.producer)
+          continue;
+        const std::vector<std::size_t> loops = telling_loops(access, tiling);
+        entries.clear();
+        for (std::uint32_t t = tiling.first; t < tiling.last; ++t) {
+          tiles_.ranges(TileId(t), box);
+          std::uint64_t group = 0;
+          for (const std::size_t loop : loops)
+            group = group * 0x9E3779B97F4A7C15ULL + static_cast<std::uint64_t>(box[loop].begin) + 1;
+          const std::int64_t bits =
+              touched_elements(access, box, tensor.shape) * bits_of(tensor.type);
+          entries.push_back({group, static_cast<std::uint32_t>(pool_of(t)), 0, bits});
+        }
+        for (const Entry& entry : largest_of_groups(entries))
+          at_operator(entry.pool) += entry.bits;
+        for (std::size_t pool = 0; pool < pools; ++pool) {
+          std::int64_t& bits = most[access.tensor.index() * pools + pool];
+          bits = std::max(bits, std::exchange(at_operator(pool), 0));
+        }
+      }
+    }
+    for (std::size_t i = 0; i < most.size(); ++i)
+      in[i % pools] += most[i];
+  }
+  std::int64_t& at_operator(std::size_t pool) {
+    sums_.resize(chip_.cores.size(), 0);
+    return sums_[pool];
+  }
+
+  /// Of the entries of a group and pool, the one with the most bits.
+  static const std::vector<Entry>& largest_of_groups(std::vector<Entry>& entries) {
+    std::sort(entries.begin(), entries.end(),
+              [](const Entry& a, const Entry& b) { return a.key() > b.key(); });
+    const auto last =
+        std::unique(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+          return a.group == b.group && a.pool == b.pool;
+        });
+    entries.erase(last, entries.end());
+    return entries;
+  }
+
+  /// What tiles read of pieces made in other memories gets out once and into each reader's memory
+  /// once.
+  void add_pieces(std::vector<std::int64_t>& in, std::vector<std::int64_t>& out) const {
+    std::vector<Entry> entries;
+    for (std::size_t t = 0; t < tiles_.tiles.size(); ++t) {
+      const std::size_t pool = pool_of(t);
+      for (const TileEdge& edge : tiles_.edges_into(TileId(t))) {
+        const std::size_t maker = pool_of(edge.from.index());
+        if (maker == pool)
+          continue;
+        entries.push_back({(std::uint64_t{edge.from.value} << 32U) | edge.tensor.value,
+                           static_cast<std::uint32_t>(pool), static_cast<std::uint32_t>(maker),
+                           edge.bits.value});
+      }
+    }
+    largest_of_groups(entries);
+    for (std::size_t i = 0; i < entries.size();) {
+      std::int64_t most = 0;
+      const Entry& first = entries[i];
+      for (; i < entries.size() && entries[i].group == first.group; ++i) {
+        in[entries[i].pool] += entries[i].bits;
+        most = std::max(most, entries[i].bits);
+      }
+      out[first.maker] += most;
+    }
+  }
+
+  void add_links(std::size_t pool, std::int64_t in, std::int64_t out) {
+    const auto inside = [&](CoreId core) { return pool_of_[core.index()] == pool; };
+    std::int64_t width_in = 0;
+    std::int64_t width_out = 0;
+    for (const Link& link : chip_.links) {
+      if (std::none_of(link.cores.begin(), link.cores.end(), inside))
+        continue;
+      const bool forward = link.reach == LinkReach::forward;
+      if (link.reach != LinkReach::offchip_write && (!forward || inside(link.cores[1])))
+        width_in += link.bandwidth_bits_per_cycle;
+      if (link.reach != LinkReach::offchip_read && (!forward || inside(link.cores[0])))
+        width_out += link.bandwidth_bits_per_cycle;
+    }
+    const std::int64_t cycles = std::max(width_in > 0 ? ceil_div(in, width_in) : 0,
+                                         width_out > 0 ? ceil_div(out, width_out) : 0);
+    if (cycles > bounds_.busiest_links.value) {
+      bounds_.busiest_links = {cycles};
+      bounds_.links_of = CoreId(pool);
+    }
+  }
+
+  const Timeline& timeline_;
+  const TileGraph& tiles_;
+  const Graph& graph_;
+  const Chip& chip_;
+  OffchipPort port_;
+  std::vector<std::int64_t> latency_; ///< per tile
+  std::vector<std::size_t> pool_of_;  ///< per core: the first core of those that share its memory
+  std::vector<std::int64_t> sums_;    ///< per pool
+  Bounds bounds_;
+};
+
+} // namespace
+
+Cycles Bounds::latency() const {
+  return std::max({critical_path, busiest_core, busiest_links, offchip_port});
+}
+
+Bounds lower_bounds(const Timeline& timeline, const TileGraph& tiles, const TrainingGraph& step,
+                    const Chip& chip) {
+  return BoundFinder(timeline, tiles, step, chip).find();
+}
+
+OffchipTotals offchip_traffic(const Timeline& timeline, const Chip& chip) {
+  OffchipTotals totals;
+  for (const Transfer& t : timeline.transfers) {
+    const Route& route = timeline.route_of(t);
+    if (route.from == chip.offchip)
+      totals.read += timeline.bits_of(t);
+    if (std::find(route.to.begin(), route.to.end(), chip.offchip) != route.to.end())
+      totals.written += timeline.bits_of(t);
+  }
+  return totals;
+}
+
+} // namespace monet

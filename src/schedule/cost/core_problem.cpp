@@ -1,0 +1,225 @@
+// A tile as the core cost model sees it: sizes without names, and which operands pass by from the
+// off-chip memory.
+#include "monet/base/checked.hpp"
+#include "monet/base/errors.hpp"
+#include "monet/schedule/schedule.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+namespace monet {
+
+namespace {
+
+/// Part of a top memory kept free for slices of streamed operands, as a divisor.
+constexpr std::int64_t kStreamShare = 8;
+/// Operands of a problem up to which other choices of what to stream are tried.
+constexpr std::size_t kMostChoosing = 4;
+
+MemoryOperand memory_operand(const LoopNest& nest, const Access& access, std::size_t read_index,
+                             const Core& core) {
+  if (access.mode != AccessMode::read)
+    return MemoryOperand::O;
+  bool weight = false;
+  if (nest.compute == ComputeKind::mac) {
+    weight = access.role == "W" || (access.role != "I" && read_index > 0);
+  }
+  const MemoryOperand wanted = weight ? MemoryOperand::I2 : MemoryOperand::I1;
+  const MemoryOperand other = weight ? MemoryOperand::I1 : MemoryOperand::I2;
+  return core.top(wanted) ? wanted : other;
+}
+
+/// The axis counted from the tile's own first iteration and the region's first element, so that
+/// equal tiles at different places look equal.
+AxisExpr relative(const AxisExpr& axis, std::span<const Interval> tile, std::int64_t region_begin) {
+  if (axis.data_dependent)
+    return axis;
+  AxisExpr moved = axis;
+  for (const AffineTerm& term : axis.terms) {
+    moved.offset += term.coefficient * tile[term.dim].begin;
+  }
+  moved.offset -= region_begin;
+  return moved;
+}
+
+bool sums_up(const LoopNest& nest) {
+  for (std::size_t d = 0; d < nest.dims.size(); ++d) {
+    if (nest.dims[d].size > 1 && is_reduction(nest, d))
+      return true;
+  }
+  return false;
+}
+
+ProblemOperand problem_operand(const Operator& op, std::span<const Interval> tile,
+                               const TrainingGraph& step, const Access& access) {
+  const Tensor& tensor = step.graph.tensor(access.tensor);
+  ProblemOperand operand;
+  operand.mode = access.mode;
+  // Whole bits that hold an element and its share of the block's scale.
+  const BlockFormat block = block_of(tensor.type);
+  operand.bits = bits_of(tensor.type) + ceil_div(block.scale_bits, block.size);
+  const bool partial = access.mode == AccessMode::accumulate ||
+                       (access.mode == AccessMode::write && sums_up(op.nest));
+  operand.partial_bits = partial ? std::max(operand.bits, bits_of(step.accumulate)) : operand.bits;
+  operand.passes = access.passes;
+  operand.opaque = access.opaque;
+  const Box box = region(access, tile, tensor.shape);
+  for (std::size_t a = 0; a < box.size(); ++a) {
+    AxisExpr any;
+    any.data_dependent = true;
+    operand.axes.push_back(access.opaque ? any : relative(access.axes[a], tile, box[a].begin));
+    operand.extents.push_back(box[a].size());
+  }
+  return operand;
+}
+
+/// Bits the operand takes when it is kept whole, partial sums as wide as they are while running.
+std::int64_t footprint(const ProblemOperand& operand) {
+  return checked_multiply(checked_product(operand.extents),
+                          std::max(operand.bits, operand.partial_bits));
+}
+
+/// Marks the largest operands of one top memory until the others fit beside the streamed slices.
+void mark_offchip(const std::vector<std::size_t>& members, std::int64_t capacity,
+                  std::vector<ProblemOperand>& operands) {
+  std::int64_t kept = 0;
+  for (const std::size_t i : members)
+    kept = checked_add(kept, footprint(operands[i]));
+  std::int64_t budget = capacity;
+  while (kept > budget) {
+    std::size_t largest = operands.size();
+    for (const std::size_t i : members) {
+      if (operands[i].offchip || footprint(operands[i]) == 0)
+        continue;
+      if (largest == operands.size() || footprint(operands[i]) > footprint(operands[largest])) {
+        largest = i;
+      }
+    }
+    if (largest == operands.size())
+      return;
+    operands[largest].offchip = true;
+    kept -= footprint(operands[largest]);
+    budget = capacity - capacity / kStreamShare;
+  }
+}
+
+/// A problem, and which of its operands share which top memory.
+struct Placed {
+  CoreProblem problem;
+  std::vector<std::vector<std::size_t>> members; ///< [memory of the core]
+  std::vector<std::int64_t> capacity;
+};
+
+Placed place_operands(const Tile& tile, std::span<const Interval> ranges, const TrainingGraph& step,
+                      const Chip& chip) {
+  const Operator& op = step.graph.op(tile.op);
+  const Core& core = chip.cores[tile.core.index()];
+  Placed placed;
+  CoreProblem& problem = placed.problem;
+  problem.compute = op.nest.compute;
+  problem.work = op.nest.work;
+  for (std::size_t d = 0; d < op.nest.dims.size(); ++d) {
+    problem.dims.push_back({op.nest.dims[d].name, ranges[d].size()});
+  }
+  placed.members.resize(core.memories.size());
+  std::size_t reads = 0;
+  for (const Access& access : op.nest.operands) {
+    ProblemOperand operand = problem_operand(op, ranges, step, access);
+    operand.memory = memory_operand(op.nest, access, reads, core);
+    if (access.mode == AccessMode::read)
+      ++reads;
+    const Memory* top = core.top(operand.memory);
+    if (top == nullptr) {
+      throw InfeasibleError(fmt::format("core '{}' has no memory for operand '{}' of '{}'",
+                                        core.name, access.role, op.name));
+    }
+    placed.members[static_cast<std::size_t>(top - core.memories.data())].push_back(
+        problem.operands.size());
+    problem.operands.push_back(std::move(operand));
+  }
+  for (const Memory& memory : core.memories)
+    placed.capacity.push_back(checked_multiply(memory.size.value, instances(core, memory)));
+  return placed;
+}
+
+/// Operands that read one tensor pass by together: a part of it that is kept for one of them would
+/// be kept with what the others read.
+void stream_together(const LoopNest& nest, std::vector<ProblemOperand>& operands) {
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    if (!operands[i].offchip || operands[i].mode != AccessMode::read)
+      continue;
+    for (std::size_t j = 0; j < operands.size(); ++j) {
+      if (operands[j].mode == AccessMode::read &&
+          nest.operands[i].tensor == nest.operands[j].tensor)
+        operands[j].offchip = true;
+    }
+  }
+}
+
+/// What stays fits into every top memory, beside the streamed slices where there are any.
+bool fits(const Placed& placed, const std::vector<ProblemOperand>& operands) {
+  for (std::size_t m = 0; m < placed.members.size(); ++m) {
+    std::int64_t kept = 0;
+    std::int64_t room = placed.capacity[m];
+    for (const std::size_t i : placed.members[m]) {
+      if (operands[i].offchip)
+        room = placed.capacity[m] - placed.capacity[m] / kStreamShare;
+      else
+        kept = checked_add(kept, footprint(operands[i]));
+    }
+    if (kept > room)
+      return false;
+  }
+  return true;
+}
+
+/// No streamed operand could stay beside the others.
+bool smallest(const Placed& placed, std::vector<ProblemOperand> operands) {
+  for (ProblemOperand& operand : operands) {
+    if (!operand.offchip)
+      continue;
+    operand.offchip = false;
+    if (fits(placed, operands))
+      return false;
+    operand.offchip = true;
+  }
+  return true;
+}
+
+} // namespace
+
+CoreProblem core_problem(const Tile& tile, std::span<const Interval> ranges,
+                         const TrainingGraph& step, const Chip& chip) {
+  Placed placed = place_operands(tile, ranges, step, chip);
+  for (std::size_t m = 0; m < placed.members.size(); ++m) {
+    if (!placed.members[m].empty())
+      mark_offchip(placed.members[m], placed.capacity[m], placed.problem.operands);
+  }
+  stream_together(step.graph.op(tile.op).nest, placed.problem.operands);
+  return std::move(placed.problem);
+}
+
+std::vector<CoreProblem> streaming_choices(const Tile& tile, std::span<const Interval> ranges,
+                                           const TrainingGraph& step, const Chip& chip) {
+  std::vector<CoreProblem> choices{core_problem(tile, ranges, step, chip)};
+  const CoreProblem& first = choices.front();
+  const std::size_t n = first.operands.size();
+  if (first.compute != ComputeKind::mac || n > kMostChoosing || !streams(first))
+    return choices;
+  const Placed placed = place_operands(tile, ranges, step, chip);
+  CoreProblem problem = placed.problem;
+  for (unsigned set = 1; set < 1U << n; ++set) {
+    for (std::size_t i = 0; i < n; ++i)
+      problem.operands[i].offchip = (set >> i & 1U) != 0;
+    stream_together(step.graph.op(tile.op).nest, problem.operands);
+    const bool all = set + 1 == 1U << n;
+    const bool wanted =
+        all || (fits(placed, problem.operands) && smallest(placed, problem.operands));
+    if (wanted && std::find(choices.begin(), choices.end(), problem) == choices.end())
+      choices.push_back(problem);
+  }
+  return choices;
+}
+
+} // namespace monet

@@ -1,0 +1,196 @@
+#include "schedule/cost/tile_classes.hpp"
+
+#include "schedule/cost/intern_table.hpp"
+
+#include "monet/workload/loop_nest.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+
+namespace monet {
+
+namespace {
+
+/// What is the same of two parts of one loop when no problem can tell them apart.
+using PartKey = std::vector<std::int64_t>;
+
+struct AxisUse {
+  const AxisExpr* axis = nullptr;
+  std::int64_t extent = 0;
+};
+
+/// The axes that more than one cut loop moves along, and those that the given loop alone does.
+struct AxesOfLoop {
+  std::vector<AxisUse> alone;
+  bool clipped_together = false; ///< an axis shared with another cut loop leaves its tensor
+};
+
+bool is_cut(const OperatorTiling& tiling, std::size_t dim) {
+  return tiling.parts[dim].size() > 1;
+}
+
+/// From the first to the last iteration of all parts of each loop.
+std::vector<Interval> reach_of(const OperatorTiling& tiling) {
+  std::vector<Interval> reach;
+  for (const auto& parts : tiling.parts) {
+    reach.push_back(parts.front());
+    for (const Interval part : parts)
+      reach.back() = {std::min(reach.back().begin, part.begin),
+                      std::max(reach.back().end, part.end)};
+  }
+  return reach;
+}
+
+AxesOfLoop axes_of(const Graph& graph, const Operator& op, const OperatorTiling& tiling,
+                   std::size_t dim) {
+  AxesOfLoop result;
+  const std::vector<Interval> whole = reach_of(tiling);
+  for (const Access& access : op.nest.operands) {
+    if (access.opaque)
+      continue;
+    const auto& shape = graph.tensor(access.tensor).shape;
+    for (std::size_t a = 0; a < access.axes.size(); ++a) {
+      const AxisExpr& axis = access.axes[a];
+      if (axis.data_dependent)
+        continue;
+      bool moves = false;
+      bool others = false;
+      for (const AffineTerm& term : axis.terms) {
+        moves = moves || term.dim == dim;
+        others = others || (term.dim != dim && is_cut(tiling, term.dim));
+      }
+      if (!moves)
+        continue;
+      if (!others) {
+        result.alone.push_back({&axis, shape[a]});
+        continue;
+      }
+      const std::int64_t anything = std::numeric_limits<std::int64_t>::max() / 4;
+      AxisExpr shifted = axis; // far enough from zero that nothing is clipped
+      shifted.offset += anything / 2;
+      const Interval reach = axis_range(shifted, whole, anything);
+      result.clipped_together = result.clipped_together || reach.begin < anything / 2 ||
+                                reach.end > anything / 2 + shape[a];
+    }
+  }
+  return result;
+}
+
+/// Class of every part of a loop.
+std::vector<std::uint32_t> classes_of_parts(const Graph& graph, const Operator& op,
+                                            const OperatorTiling& tiling, std::size_t dim,
+                                            std::uint32_t& count) {
+  const AxesOfLoop axes = axes_of(graph, op, tiling, dim);
+  std::vector<Interval> tile = reach_of(tiling);
+  std::map<PartKey, std::uint32_t> known;
+  std::vector<std::uint32_t> classes;
+  classes.reserve(tiling.parts[dim].size());
+  PartKey key;
+  for (const Interval part : tiling.parts[dim]) {
+    tile[dim] = part;
+    key.assign(1, part.size());
+    if (axes.clipped_together)
+      key.push_back(part.begin);
+    for (const AxisUse& use : axes.alone) {
+      const Interval range = axis_range(*use.axis, tile, use.extent);
+      std::int64_t origin = use.axis->offset;
+      for (const AffineTerm& term : use.axis->terms)
+        origin += term.coefficient * tile[term.dim].begin;
+      key.push_back(origin - range.begin);
+      key.push_back(range.size());
+    }
+    classes.push_back(known.emplace(key, static_cast<std::uint32_t>(known.size())).first->second);
+  }
+  count = static_cast<std::uint32_t>(known.size());
+  return classes;
+}
+
+class Classifier {
+public:
+  Classifier(const TileGraph& tiles, const Graph& graph) : tiles_(tiles), graph_(graph) {}
+
+  TileClasses classify(std::span<const OpId> ops) {
+    result_.class_of.resize(tiles_.tiles.size());
+    for (const OpId op : ops)
+      add_operator(op);
+    return std::move(result_);
+  }
+
+private:
+  /// How one loop's parts add to the number of a shape.
+  struct Loop {
+    std::vector<std::uint32_t> classes;
+    std::uint64_t stride = 1;
+  };
+
+  void add_operator(OpId id) {
+    const OperatorTiling& tiling = tiles_.operators[id.index()];
+    const Operator& op = graph_.op(id);
+    std::vector<Loop> loops(tiling.parts.size());
+    std::uint64_t stride = 1;
+    for (std::size_t d = 0; d < loops.size(); ++d) {
+      if (!is_cut(tiling, d))
+        continue;
+      std::uint32_t count = 1;
+      loops[d].classes = classes_of_parts(graph_, op, tiling, d, count);
+      loops[d].stride = stride;
+      stride *= count; // tiles are fewer than 2^32, and shapes are no more
+    }
+    InternTable known;
+    for (std::uint32_t t = tiling.first; t < tiling.last; ++t)
+      result_.class_of[t] = class_of(tiling, loops, TileId(t), known);
+  }
+
+  std::uint32_t class_of(const OperatorTiling& tiling, const std::vector<Loop>& loops, TileId tile,
+                         InternTable& known) {
+    digits_.assign(loops.size(), 0);
+    std::uint32_t below = tiling.size();
+    std::uint32_t index = tile.value - tiling.first;
+    for (const LoopCut& cut : tiling.cuts) {
+      below /= cut.count;
+      digits_[cut.dim] = digits_[cut.dim] * cut.count + index / below;
+      index %= below;
+    }
+    std::uint64_t shape = 0;
+    for (const LoopCut& cut : tiling.cuts) {
+      const Loop& loop = loops[cut.dim];
+      if (digits_[cut.dim] == kCounted)
+        continue;
+      shape += loop.stride * loop.classes[digits_[cut.dim]];
+      digits_[cut.dim] = kCounted; // a loop that is cut twice counts once
+    }
+    const CoreId core = tiles_.tiles[tile.index()].core;
+    const auto next = static_cast<std::uint32_t>(result_.example.size());
+    const std::uint64_t hash = mix(mix(shape, core.value), 0);
+    const std::uint32_t found = known.find(hash, next, [&](std::uint32_t c) {
+      return result_.shape[c] == shape && tiles_.tiles[result_.example[c].index()].core == core;
+    });
+    if (found == next) {
+      result_.example.push_back(tile);
+      result_.shape.push_back(shape);
+    }
+    return found;
+  }
+
+  static constexpr std::uint32_t kCounted = 0xFFFFFFFFU;
+  const TileGraph& tiles_;
+  const Graph& graph_;
+  TileClasses result_;
+  std::vector<std::uint32_t> digits_; ///< per loop: which part
+};
+
+} // namespace
+
+TileClasses classify_tiles(const TileGraph& tiles, const Graph& graph) {
+  std::vector<OpId> all;
+  for (std::size_t op = 0; op < tiles.operators.size(); ++op)
+    all.emplace_back(op);
+  return classify_tiles(tiles, graph, all);
+}
+
+TileClasses classify_tiles(const TileGraph& tiles, const Graph& graph, std::span<const OpId> ops) {
+  return Classifier(tiles, graph).classify(ops);
+}
+
+} // namespace monet

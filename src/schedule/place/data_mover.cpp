@@ -1,0 +1,424 @@
+#include "schedule/place/data_mover.hpp"
+
+#include "monet/base/errors.hpp"
+#include "monet/base/union_volume.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <limits>
+
+namespace monet {
+
+namespace {
+/// Parts of a piece that a copy may be put together from; then it is fetched anew.
+constexpr std::size_t kMostParts = 4;
+/// Of many copies of a piece, so many are asked: the first made.
+constexpr std::size_t kMostAsked = 8;
+/// Another pool gets what is fetched, too, if its reader is no further than so many ranks from the
+/// tile that the pool had last.
+constexpr std::uint32_t kSoon = 256;
+} // namespace
+
+DataMover::DataMover(const TileGraph& tiles, const TrainingGraph& step, const Chip& chip,
+                     Network& network, Residency& memory, const Pieces& pieces,
+                     TimelineWriter& timeline)
+    : tiles_(tiles), graph_(step.graph), chip_(chip), network_(network), memory_(memory),
+      pieces_(pieces), timeline_(timeline), offchip_(step.graph, network.offchip()) {
+  offchip_.attach(pieces, memory, timeline);
+}
+
+void DataMover::serve(TileId tile) {
+  tile_ = tile;
+  op_ = tiles_.tiles[tile.index()].op;
+  pool_ = pieces_.pool_of(tile);
+  core_ = memory_.pool(pool_).gateway;
+}
+
+Booking DataMover::book(const TransferRequest& request, std::int64_t ready) {
+  const Booking booking = network_.reserve(request, ready);
+  timeline_.add_transfer(request, booking);
+  return booking;
+}
+
+void DataMover::look_up(Need& need) {
+  need.copy = memory_.find(need.piece, pool_);
+  need.missing = need.copy ? Bits{0} : need.bits;
+  if (!need.copy || memory_.copy(*need.copy).whole)
+    return;
+  const Bits held = memory_.copy(*need.copy).bits;
+  memory_.readers_of_parts(*need.copy, part_readers_);
+  if (need.whole) {
+    const Bits all = need.bits;
+    need.missing = all - held;
+  } else {
+    part_readers_.push_back(tile_);
+    need.missing = read_of_parts(need.tensor, need.maker) - held;
+  }
+  need.missing.value = std::max<std::int64_t>(0, need.missing.value);
+}
+
+/// Bits of what `maker` writes of the tensor that at least one of part_readers_ reads, for the rare
+/// copy that holds only some of a piece.
+Bits DataMover::read_of_parts(TensorId id, TileId maker) {
+  const Tensor& tensor = graph_.tensor(id);
+  piece_.clear();
+  tiles_.ranges(maker, ranges_);
+  for (const Access& access : graph_.op(tiles_.tiles[maker.index()].op).nest.operands) {
+    if (access.tensor != id || access.mode == AccessMode::read)
+      continue;
+    region_into(access, ranges_, tensor.shape, piece_);
+    break;
+  }
+  std::size_t parts = 0;
+  for (const TileId reader : part_readers_) {
+    tiles_.ranges(reader, ranges_);
+    for (const Access& access : graph_.op(tiles_.tiles[reader.index()].op).nest.operands) {
+      if (access.tensor != id || access.mode != AccessMode::read)
+        continue;
+      if (parts == parts_.size())
+        parts_.emplace_back();
+      Box& part = parts_[parts];
+      region_into(access, ranges_, tensor.shape, part);
+      for (std::size_t a = 0; a < part.size(); ++a)
+        part[a] = intersect(part[a], piece_[a]);
+      // Readers side by side often read the same.
+      const bool known = parts > 0 && part == parts_[parts - 1];
+      if (volume(part) > 0 && !known)
+        ++parts;
+    }
+  }
+  return storage_of(tensor.type, union_volume({parts_.data(), parts}));
+}
+
+std::int64_t DataMover::gather(std::span<Need> needs) {
+  for (Need& need : needs) {
+    if (need.copy)
+      ++memory_.copy(*need.copy).pins;
+  }
+  std::int64_t ready = 0;
+  for (std::size_t i = 0; i < needs.size(); ++i) {
+    if (needs[i].missing.value > 0) {
+      const std::size_t together = fetch_together(needs.subspan(i));
+      if (together == 0)
+        fetch(needs[i]);
+    }
+    ready = std::max(ready, memory_.copy(*needs[i].copy).available);
+  }
+  return ready;
+}
+
+/// Nowhere but in the off-chip memory, where it was from the start.
+bool DataMover::only_offchip(const Need& need) const {
+  return !pieces_.made(need.piece) && !Residency::is_copy(memory_.first_copy(need.piece));
+}
+
+/// Parts of one tensor that all come from the off-chip memory come in one transfer. How many of the
+/// needs have been met; none when the first is not of that kind.
+std::size_t DataMover::fetch_together(std::span<Need> needs) {
+  Bits bits{0};
+  std::size_t count = 0;
+  while (count < needs.size() && needs[count].tensor == needs.front().tensor &&
+         needs[count].missing.value > 0 && only_offchip(needs[count])) {
+    bits += needs[count].missing;
+    ++count;
+  }
+  if (count < 2)
+    return 0;
+  make_room(bits, needs.front().tensor);
+  bring(needs.first(count), bits, network_.offchip(), memory_.pool(pool_).clock);
+  return count;
+}
+
+/// One transfer of all needs to the tile's core, and to others that want the same soon.
+Booking DataMover::bring(std::span<Need> needs, Bits bits, CoreId from, std::int64_t ready) {
+  TransferRequest request{TransferKind::fetch, needs.front().tensor, op_, from, core_, bits,
+                          needs.front().memory};
+  find_receivers(needs, bits, from, ready);
+  if (!receivers_.empty()) {
+    const std::int64_t alone = network_.arrival(request, ready);
+    request.also = also_;
+    const std::int64_t patience = network_.duration(from, core_, bits);
+    if (network_.arrival(request, ready) > alone + patience) {
+      receivers_.clear();
+      request.also = {};
+    }
+  }
+  const Booking booking = book(request, ready);
+  for (Need& need : needs) {
+    for (const Receiver& receiver : receivers_) {
+      const CopyId copy = memory_.add(receiver.pool, need.piece, need.tensor, need.bits,
+                                      booking.start, memory_.last_rank(receiver.pool));
+      if (!need.whole)
+        memory_.add_part(copy, receiver.reader);
+      memory_.copy(copy).available = booking.end;
+      memory_.touch(copy, booking.end);
+    }
+    receive(need, booking);
+  }
+  return booking;
+}
+
+/// Pools that have room for what is fetched by then, and whose next tiles read all of it.
+void DataMover::find_receivers(std::span<const Need> needs, Bits bits, CoreId from,
+                               std::int64_t ready) {
+  receivers_.clear();
+  also_.clear();
+  const Need& first = needs.front();
+  if (!multicast_ || first.adds || first.missing != first.bits)
+    return;
+  const auto readers = pieces_.readers(first.piece);
+  for (auto at = readers.begin(); at != readers.end();) {
+    const PoolId pool = pieces_.pool_of(*at);
+    at = std::partition_point(at, readers.end(),
+                              [&](TileId tile) { return pieces_.pool_of(tile) <= pool; });
+    const CoreId gateway = memory_.pool(pool).gateway;
+    if (pool == pool_ || gateway == from || !network_.direct(from, gateway))
+      continue;
+    const std::optional<TileId> reader = next_reader(first.piece, pool);
+    if (!reader || pieces_.kind(*reader).most_bits.value > memory_.pool(pool).possible_room() ||
+        !std::all_of(needs.begin(), needs.end(),
+                     [&](const Need& need) { return wants(need, pool, *reader); }) ||
+        !memory_.has_room_by(pool, bits, ready))
+      continue;
+    receivers_.push_back({pool, *reader});
+    also_.push_back(gateway);
+  }
+}
+
+/// The pool's next tile that reads the piece, if its turn comes soon.
+std::optional<TileId> DataMover::next_reader(PieceId piece, PoolId pool) const {
+  const auto readers = pieces_.readers(piece);
+  const std::uint32_t last = memory_.last_rank(pool);
+  auto at = std::partition_point(readers.begin(), readers.end(), [&](TileId tile) {
+    return std::pair(pieces_.pool_of(tile), tiles_.rank[tile.index()]) < std::pair(pool, last);
+  });
+  while (at != readers.end() && pieces_.pool_of(*at) == pool && memory_.placed(*at))
+    ++at;
+  if (at == readers.end() || pieces_.pool_of(*at) != pool ||
+      tiles_.rank[at->index()] - last > kSoon)
+    return std::nullopt;
+  return *at;
+}
+
+/// The reader keeps exactly what is fetched, and the pool has nothing of it.
+bool DataMover::wants(const Need& need, PoolId pool, TileId reader) {
+  if (memory_.find(need.piece, pool))
+    return false;
+  const TileKind& kind = pieces_.kind(reader);
+  const KindRead* read = kind.read_of(need.tensor);
+  if (read == nullptr || !read->kept)
+    return false;
+  if (!pieces_.made(need.piece)) {
+    for (const SourceParts::Read& of_op : pieces_.sources().reads_of(kind.op)) {
+      if (of_op.tensor != need.tensor || kind.problem->operands[of_op.operand].offchip)
+        continue;
+      for (const std::uint32_t part : pieces_.sources().parts_of(of_op, reader)) {
+        if (pieces_.source(part) == need.piece)
+          return true;
+      }
+    }
+    return false;
+  }
+  for (const TileEdge& edge : tiles_.edges_into(reader)) {
+    if (edge.from != need.maker || edge.tensor != need.tensor)
+      continue;
+    if (edge.bits != need.bits || need.whole)
+      return edge.bits == need.bits;
+    part_readers_ = {tile_, reader};
+    return read_of_parts(need.tensor, need.maker) == need.bits;
+  }
+  return false;
+}
+
+/// The copy that a transfer makes, or the part that it adds to one.
+void DataMover::receive(Need& need, const Booking& booking) {
+  if (need.copy) {
+    memory_.grow(*need.copy, need.missing, booking.start, tile_, need.whole);
+  } else {
+    need.copy = memory_.add(pool_, need.piece, need.tensor, need.missing, booking.start,
+                            tiles_.rank[tile_.index()]);
+    if (!need.whole)
+      memory_.add_part(*need.copy, tile_);
+    ++memory_.copy(*need.copy).pins;
+  }
+  Copy& copy = memory_.copy(*need.copy);
+  copy.available = std::max(copy.available, booking.end);
+  memory_.touch(*need.copy, booking.end);
+  need.missing = {0};
+}
+
+/// Brings what is missing to the tile's core, from wherever it arrives first.
+void DataMover::fetch(Need& need) {
+  if (need.copy && !need.whole) {
+    memory_.readers_of_parts(*need.copy, part_readers_);
+    if (part_readers_.size() >= kMostParts) {
+      memory_.remove(*need.copy);
+      need.copy.reset();
+      need.missing = need.bits;
+    }
+  }
+  make_room(need.missing, need.tensor);
+  const std::int64_t space = memory_.pool(pool_).clock;
+  std::optional<CopyId> source = nearest_copy(need, core_, space);
+  const CoreId offchip = network_.offchip();
+  std::optional<std::int64_t> stored = offchip_.stored_at(need.piece);
+  if (!source && !stored)
+    stored = store(need.piece);
+  if (source && stored && network_.direct(offchip, core_)) {
+    const std::int64_t begin =
+        network_.arrival(offchip, core_, need.missing, std::max(space, *stored));
+    if (begin < arrival_from(*source, core_, need.missing, space))
+      source.reset();
+  }
+  const std::int64_t ready = std::max(space, source ? memory_.copy(*source).available : *stored);
+  const CoreId from = source ? gateway(*source) : offchip;
+  const Booking booking = bring({&need, 1}, need.missing, from, ready);
+  if (source) {
+    memory_.touch(*source, booking.end);
+  } else {
+    touch_offchip(need.piece, booking.end);
+  }
+  if (source && memory_.copy(*source).pins == 0)
+    release_if_unused(*source);
+}
+
+std::int64_t DataMover::arrival_from(CopyId source, CoreId to, Bits bits,
+                                     std::int64_t space) const {
+  return network_.arrival(gateway(source), to, bits,
+                          std::max(space, memory_.copy(source).available));
+}
+
+/// The whole copy of the piece on another core that could be here first.
+std::optional<CopyId> DataMover::nearest_copy(const Need& need, CoreId to,
+                                              std::int64_t space) const {
+  std::optional<CopyId> best;
+  std::int64_t best_end = std::numeric_limits<std::int64_t>::max();
+  std::size_t asked = 0;
+  for (CopyId id = memory_.first_copy(need.piece); Residency::is_copy(id) && asked < kMostAsked;
+       id = memory_.copy(id).next) {
+    if (!memory_.copy(id).whole || !network_.direct(gateway(id), to))
+      continue;
+    ++asked;
+    const std::int64_t end = arrival_from(id, to, need.missing, space);
+    if (end < best_end) {
+      best = id;
+      best_end = end;
+    }
+  }
+  return best;
+}
+
+std::int64_t DataMover::store(PieceId piece) {
+  if (const auto stored = offchip_.stored_at(piece))
+    return *stored;
+  for (CopyId id = memory_.first_copy(piece); Residency::is_copy(id); id = memory_.copy(id).next) {
+    if (memory_.copy(id).whole)
+      return write(id, TransferKind::write_back);
+  }
+  throw InternalError("a result is nowhere");
+}
+
+std::int64_t DataMover::write(CopyId id, TransferKind kind) {
+  const Copy& copy = memory_.copy(id);
+  const Booking booking =
+      book({kind, copy.tensor, op_, gateway(id), network_.offchip(), copy.bits, MemoryOperand::O},
+           copy.available);
+  memory_.touch(id, booking.end);
+  offchip_.store(copy.piece, copy.tensor, copy.bits, booking.start, booking.end);
+  return booking.end;
+}
+
+/// True when the copy can go without its data being lost.
+bool DataMover::spare(CopyId id) const {
+  const Copy& copy = memory_.copy(id);
+  if (!copy.whole || offchip_.stored_at(copy.piece))
+    return true;
+  for (CopyId other = memory_.first_copy(copy.piece); Residency::is_copy(other);
+       other = memory_.copy(other).next) {
+    if (other != id && memory_.copy(other).whole)
+      return true;
+  }
+  return false;
+}
+
+void DataMover::evict(CopyId id) {
+  if (!spare(id))
+    write(id, TransferKind::spill);
+  memory_.remove(id);
+}
+
+void DataMover::make_room(Bits bits, TensorId tensor) {
+  while (memory_.pool(pool_).room() < bits.value) {
+    const auto copy = memory_.reclaim(pool_, bits);
+    if (copy) {
+      evict(*copy);
+    } else if (memory_.pool(pool_).room() < bits.value) {
+      throw InfeasibleError(fmt::format(
+          "'{}' of '{}' does not fit into core '{}': {} bits too many", graph_.tensor(tensor).name,
+          graph_.op(op_).name, chip_.cores[tiles_.tiles[tile_.index()].core.index()].name,
+          bits.value - memory_.pool(pool_).room()));
+    }
+  }
+}
+
+Booking DataMover::stream(TensorId tensor, Bits bits, bool write, std::int64_t ready) {
+  if (write) {
+    return book(
+        {TransferKind::stream, tensor, op_, core_, network_.offchip(), bits, MemoryOperand::O},
+        ready);
+  }
+  return book({TransferKind::stream, tensor, op_, network_.offchip(), core_, bits}, ready);
+}
+
+void DataMover::read_done(PieceId piece, std::optional<CopyId> copy) {
+  if (--memory_.state(piece).readers_left == 0) {
+    retire(piece);
+  } else if (copy) {
+    release_if_unused(*copy);
+  }
+}
+
+void DataMover::made(PieceId piece, std::optional<CopyId> copy, const KindOutput& output,
+                     std::int64_t start, std::int64_t end) {
+  if (!copy) {
+    offchip_.store(piece, output.tensor, pieces_.grows(piece) ? output.partial : output.bits, start,
+                   end);
+  } else if (pieces_.leaves(piece)) {
+    write(*copy, TransferKind::write_back);
+  }
+  if (memory_.state(piece).readers_left == 0) {
+    retire(piece);
+  } else if (copy) {
+    release_if_unused(*copy);
+  }
+}
+
+/// A copy that no later tile of this pool reads may go, but while there is room for it others read
+/// it where it is.
+void DataMover::release_if_unused(CopyId id) {
+  memory_.refresh(id);
+  if (memory_.copy(id).next_use != Residency::kNever)
+    return;
+  if (!memory_.copy(id).whole) {
+    memory_.retire(id);
+  } else if (spare(id)) {
+    memory_.set_idle(id);
+  } else {
+    memory_.set_needed_elsewhere(id);
+  }
+}
+
+/// The last tile that reads the piece is placed.
+void DataMover::retire(PieceId piece) {
+  while (Residency::is_copy(memory_.first_copy(piece)))
+    memory_.retire(memory_.first_copy(piece));
+  offchip_.retire(piece);
+}
+
+void DataMover::finish(Bits offchip_capacity) {
+  memory_.finish();
+  offchip_.finish(offchip_capacity);
+}
+
+} // namespace monet

@@ -1,0 +1,108 @@
+// Brings pieces to where tiles need them and makes room for them: every transfer but streams.
+#pragma once
+
+#include "schedule/place/network.hpp"
+#include "schedule/place/offchip_memory.hpp"
+#include "schedule/place/pieces.hpp"
+#include "schedule/place/residency.hpp"
+#include "schedule/place/timeline_writer.hpp"
+
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace monet {
+
+/// A piece, or some of it, that a tile has to have in its core's memory.
+struct Need {
+  PieceId piece;
+  TensorId tensor;
+  Bits bits;
+  MemoryOperand memory = MemoryOperand::I1; ///< as what it is kept
+  TileId maker;                             ///< of a piece that somebody makes
+  bool whole = true;                        ///< all of the piece
+  bool adds = false;                        ///< the tile adds to it: it becomes the tile's output
+  std::optional<CopyId> copy;               ///< once it is there or on its way
+  Bits missing;                             ///< what is not there yet
+};
+
+class DataMover {
+public:
+  DataMover(const TileGraph& tiles, const TrainingGraph& step, const Chip& chip, Network& network,
+            Residency& memory, const Pieces& pieces, TimelineWriter& timeline);
+
+  /// Whether one transfer may feed several cores.
+  void set_multicast(bool allowed) { multicast_ = allowed; }
+  /// For whom things are moved: names in messages, energies, next uses.
+  void serve(TileId tile);
+
+  /// What of the need is in the pool: sets `copy` and `missing`.
+  void look_up(Need& need);
+  /// Sees to it that all needs are in the tile's pool, and pins them; the cycle from which they
+  /// are.
+  std::int64_t gather(std::span<Need> needs);
+  /// Sees to it that a piece is in the off-chip memory; the cycle from which it is.
+  std::int64_t store(PieceId piece);
+  /// Makes room in the tile's pool; `tensor` is named when there is none.
+  void make_room(Bits bits, TensorId tensor);
+  /// Gives up a copy, after writing it off-chip where it is the only one.
+  void evict(CopyId id);
+  /// A transfer between the tile's core and the off-chip memory while it runs.
+  Booking stream(TensorId tensor, Bits bits, bool write, std::int64_t ready);
+
+  /// The tile has read the piece.
+  void read_done(PieceId piece, std::optional<CopyId> copy);
+  /// The tile has made the piece; `copy` is where it lies, none when it flowed out in between.
+  void made(PieceId piece, std::optional<CopyId> copy, const KindOutput& output, std::int64_t start,
+            std::int64_t end);
+  void touch_offchip(PieceId piece, std::int64_t end) { offchip_.touch(piece, end); }
+  void finish(Bits offchip_capacity);
+
+private:
+  /// Another pool that gets what is fetched, for a tile of its own.
+  struct Receiver {
+    PoolId pool;
+    TileId reader;
+  };
+
+  Bits read_of_parts(TensorId tensor, TileId maker);
+  Booking book(const TransferRequest& request, std::int64_t ready);
+  void fetch(Need& need);
+  std::size_t fetch_together(std::span<Need> needs);
+  Booking bring(std::span<Need> needs, Bits bits, CoreId from, std::int64_t ready);
+  void receive(Need& need, const Booking& booking);
+  void find_receivers(std::span<const Need> needs, Bits bits, CoreId from, std::int64_t ready);
+  std::optional<TileId> next_reader(PieceId piece, PoolId pool) const;
+  bool wants(const Need& need, PoolId pool, TileId reader);
+  std::int64_t arrival_from(CopyId source, CoreId to, Bits bits, std::int64_t space) const;
+  std::optional<CopyId> nearest_copy(const Need& need, CoreId to, std::int64_t space) const;
+  std::int64_t write(CopyId id, TransferKind kind);
+  bool spare(CopyId id) const;
+  void release_if_unused(CopyId id);
+  void retire(PieceId piece);
+  bool only_offchip(const Need& need) const;
+  CoreId gateway(CopyId id) const { return memory_.pool(memory_.copy(id).pool).gateway; }
+
+  const TileGraph& tiles_;
+  const Graph& graph_;
+  const Chip& chip_;
+  Network& network_;
+  Residency& memory_;
+  const Pieces& pieces_;
+  TimelineWriter& timeline_;
+  OffchipMemory offchip_;
+  bool multicast_ = true;
+  std::vector<TileId> part_readers_;
+  // Of read_of_parts(), kept for their storage.
+  std::vector<Interval> ranges_;
+  std::vector<Box> parts_;
+  Box piece_;
+  std::vector<Receiver> receivers_;
+  std::vector<CoreId> also_; ///< their cores
+  TileId tile_;
+  OpId op_;
+  PoolId pool_;
+  CoreId core_; ///< that transfers to and from the pool use
+};
+
+} // namespace monet

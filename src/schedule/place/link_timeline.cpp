@@ -1,0 +1,262 @@
+#include "schedule/place/link_timeline.hpp"
+
+#include "monet/base/errors.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace monet {
+
+namespace {
+
+constexpr std::int64_t kForever = std::numeric_limits<std::int64_t>::max();
+
+} // namespace
+
+LinkTimeline::LinkTimeline(std::int64_t bandwidth) : bandwidth_(bandwidth) {
+  limits_ = {0, bandwidth / 2, bandwidth - (bandwidth + 3) / 4, bandwidth - 1};
+  Block first;
+  first.steps.push_back({0, 0});
+  first.bounds.longest.fill(kForever);
+  Group group;
+  group.bounds = first.bounds;
+  group.blocks.push_back(std::move(first));
+  groups_.push_back(std::move(group));
+}
+
+/// The step in force at the time.
+LinkTimeline::Cursor LinkTimeline::find(std::int64_t time) const {
+  // Most questions are about the end.
+  const Block& newest = groups_.back().blocks.back();
+  if (newest.steps.back().time <= time)
+    return {groups_.size() - 1, groups_.back().blocks.size() - 1, newest.steps.size() - 1};
+  const auto group = std::partition_point(groups_.begin() + 1, groups_.end(),
+                                          [&](const Group& g) {
+                                            return g.blocks.front().steps.front().time <= time;
+                                          }) -
+                     1;
+  const auto block =
+      std::partition_point(group->blocks.begin() + 1, group->blocks.end(),
+                           [&](const Block& b) { return b.steps.front().time <= time; }) -
+      1;
+  const auto found = std::partition_point(block->steps.begin() + 1, block->steps.end(),
+                                          [&](const Step& s) { return s.time <= time; }) -
+                     1;
+  return {static_cast<std::size_t>(group - groups_.begin()),
+          static_cast<std::size_t>(block - group->blocks.begin()),
+          static_cast<std::size_t>(found - block->steps.begin())};
+}
+
+/// To the first step of the next block. There is one.
+void LinkTimeline::next_block(Cursor& at) const {
+  at.step = 0;
+  if (++at.block == groups_[at.group].blocks.size()) {
+    at.block = 0;
+    ++at.group;
+  }
+}
+
+/// To the next step; false at the last.
+bool LinkTimeline::advance(Cursor& at) const {
+  const Group& group = groups_[at.group];
+  if (at.step + 1 < group.blocks[at.block].steps.size()) {
+    ++at.step;
+    return true;
+  }
+  if (at.block + 1 == group.blocks.size() && at.group + 1 == groups_.size())
+    return false;
+  next_block(at);
+  return true;
+}
+
+/// Moves on to the first step before `end` that leaves too little; false when there is none.
+bool LinkTimeline::find_blocked(Cursor& at, std::int64_t limit, std::int64_t end) const {
+  for (;;) {
+    if (at.step == 0) {
+      // Whole groups and blocks that leave enough are passed over.
+      while (at.block == 0 && at.group + 1 < groups_.size() &&
+             groups_[at.group].bounds.most_used <= limit)
+        ++at.group;
+      const Group& group = groups_[at.group];
+      while (at.block + 1 < group.blocks.size() && group.blocks[at.block].bounds.most_used <= limit)
+        ++at.block;
+    }
+    const Step& here = step(at);
+    if (here.time >= end)
+      return false;
+    if (here.used > limit)
+      return true;
+    if (!advance(at))
+      return false;
+  }
+}
+
+/// Moves on from a step that leaves too little to the first that leaves enough, without those whose
+/// block is known to have no run that is long enough. The last step leaves everything for ever.
+void LinkTimeline::find_run(Cursor& at, std::int64_t limit, std::int64_t length,
+                            std::size_t of_class) {
+  const auto found = [&] {
+    if (block(at).bounds.longest[of_class] < length)
+      return false;
+    const std::vector<Step>& steps = block(at).steps;
+    while (at.step < steps.size() && steps[at.step].used > limit)
+      ++at.step;
+    return at.step < steps.size();
+  };
+  while (!found()) {
+    at.step = 0;
+    if (++at.block < groups_[at.group].blocks.size())
+      continue;
+    at.block = 0;
+    ++at.group;
+    while (groups_[at.group].bounds.longest[of_class] < length)
+      ++at.group;
+  }
+}
+
+std::int64_t LinkTimeline::first_fit(std::int64_t from, std::int64_t length, std::int64_t share) {
+  const std::int64_t limit = bandwidth_ - share;
+  std::size_t of_class = 0;
+  while (limits_[of_class] < limit)
+    ++of_class;
+  Cursor at = find(from);
+  Cursor here = at; // where the search is; it left what it passed through because nothing fits
+  bool entered = false;
+  const auto moved = [&] {
+    if (same_block(here, at))
+      return;
+    if (entered && block(here).bounds.longest[of_class] >= length)
+      tighten(here); // it promised too much
+    here = at;
+    entered = true;
+  };
+  std::int64_t start = from;
+  for (;;) {
+    if (step(at).used > limit) {
+      moved();
+      find_run(at, limit, length, of_class);
+      moved();
+      start = step(at).time;
+    }
+    if (!find_blocked(at, limit, start + length))
+      return start;
+  }
+}
+
+/// Cycles from this step on for which a search of the class finds enough.
+std::int64_t LinkTimeline::run_length(Cursor at, std::size_t of_class) const {
+  const std::int64_t start = step(at).time;
+  return find_blocked(at, limits_[of_class], kForever) ? step(at).time - start : kForever;
+}
+
+/// Makes the bounds of a block and its group as small as they can be.
+void LinkTimeline::tighten(Cursor at) {
+  Group& group = groups_[at.group];
+  Block& here = group.blocks[at.block];
+  here.bounds = {};
+  for (const Step& s : here.steps)
+    here.bounds.most_used = std::max(here.bounds.most_used, s.used);
+  for (std::size_t c = 0; c < kClasses; ++c) {
+    bool before = false; // whether the step before is part of a run
+    for (std::size_t i = 0; i < here.steps.size(); ++i) {
+      const bool enough = here.steps[i].used <= limits_[c];
+      if (enough && !before) {
+        const std::int64_t length = run_length({at.group, at.block, i}, c);
+        here.bounds.longest[c] = std::max(here.bounds.longest[c], length);
+      }
+      before = enough;
+    }
+  }
+  group.bounds = {};
+  for (const Block& b : group.blocks) {
+    group.bounds.most_used = std::max(group.bounds.most_used, b.bounds.most_used);
+    for (std::size_t c = 0; c < kClasses; ++c)
+      group.bounds.longest[c] = std::max(group.bounds.longest[c], b.bounds.longest[c]);
+  }
+}
+
+/// A run may begin at this step now.
+void LinkTimeline::note_run(Cursor at) {
+  const bool last = is_last(at); // it begins a run without end
+  for (std::size_t c = 0; c < kClasses; ++c) {
+    if (step(at).used > limits_[c])
+      continue;
+    const std::int64_t length = last ? kForever : run_length(at, c);
+    for (Bounds* bounds : {&block(at).bounds, &groups_[at.group].bounds})
+      bounds->longest[c] = std::max(bounds->longest[c], length);
+  }
+}
+
+/// True when steps have moved to other blocks.
+bool LinkTimeline::split_if_full(Cursor at) {
+  Group& group = groups_[at.group];
+  Block& full = group.blocks[at.block];
+  if (full.steps.size() <= kMostSteps)
+    return false;
+  // The later half is the one that goes on growing, so it gets the smaller part.
+  const std::size_t kept = kMostSteps * 3 / 4;
+  Block later;
+  later.bounds = full.bounds;
+  later.steps.reserve(kMostSteps + 1);
+  later.steps.assign(full.steps.begin() + kept, full.steps.end());
+  full.steps.resize(kept);
+  group.blocks.insert(group.blocks.begin() + static_cast<std::ptrdiff_t>(at.block) + 1,
+                      std::move(later));
+  if (group.blocks.size() <= kMostBlocks)
+    return true;
+  Group second;
+  second.bounds = group.bounds;
+  const auto middle = group.blocks.begin() + kMostBlocks * 3 / 4;
+  second.blocks.assign(std::make_move_iterator(middle),
+                       std::make_move_iterator(group.blocks.end()));
+  group.blocks.erase(middle, group.blocks.end());
+  groups_.insert(groups_.begin() + static_cast<std::ptrdiff_t>(at.group) + 1, std::move(second));
+  return true;
+}
+
+/// Sees to it that a step begins at the time.
+LinkTimeline::Cursor LinkTimeline::cut(std::int64_t time) {
+  Cursor at = find(time);
+  if (step(at).time == time)
+    return at;
+  const std::int64_t used = step(at).used;
+  std::vector<Step>& steps = block(at).steps;
+  steps.insert(steps.begin() + static_cast<std::ptrdiff_t>(at.step) + 1, {time, used});
+  return split_if_full(at) ? find(time) : Cursor{at.group, at.block, at.step + 1};
+}
+
+/// Drops a step at which nothing changes. Only within a block, so that none becomes empty.
+void LinkTimeline::merge_with_previous(Cursor at) {
+  std::vector<Step>& steps = block(at).steps;
+  if (at.step > 0 && steps[at.step - 1].used == steps[at.step].used)
+    steps.erase(steps.begin() + static_cast<std::ptrdiff_t>(at.step));
+}
+
+void LinkTimeline::book(std::int64_t start, std::int64_t end, std::int64_t share) {
+  cut(end);
+  Cursor at = cut(start);
+  while (step(at).time < end) {
+    Step& here = step(at);
+    here.used += share;
+    internal_check(here.used <= bandwidth_, "more bandwidth is booked than there is");
+    for (Bounds* bounds : {&block(at).bounds, &groups_[at.group].bounds})
+      bounds->most_used = std::max(bounds->most_used, here.used);
+    advance(at);
+  }
+  note_run(at);
+  merge_with_previous(at);
+  merge_with_previous(find(start));
+}
+
+std::int64_t first_common_fit(std::vector<LinkTimeline>& timelines,
+                              std::span<const std::uint32_t> wanted, std::int64_t from,
+                              std::int64_t length, std::int64_t share) {
+  for (std::size_t agreed = 0, i = 0; agreed < wanted.size(); i = (i + 1) % wanted.size()) {
+    const std::int64_t at = timelines[wanted[i]].first_fit(from, length, share);
+    agreed = at == from ? agreed + 1 : 1;
+    from = at;
+  }
+  return from;
+}
+
+} // namespace monet

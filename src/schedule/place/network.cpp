@@ -1,0 +1,289 @@
+#include "schedule/place/network.hpp"
+
+#include "monet/base/errors.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+namespace monet {
+
+namespace {
+
+/// What a word costs that goes into or comes out of a core's top memory over its port's full width.
+Network::WordCost word_cost(const Core& core, MemoryOperand operand, bool write) {
+  const Memory* memory = core.top(operand);
+  if (memory == nullptr)
+    return {};
+  const MemoryPort* port = port_of(*memory, operand, write ? Direction::fh : Direction::th);
+  if (port == nullptr)
+    port = port_of(*memory, operand, write ? Direction::fl : Direction::tl);
+  return {port ? std::max<std::int64_t>(1, port->bandwidth_max)
+               : std::numeric_limits<std::int64_t>::max(),
+          write ? memory->write_energy_pj : memory->read_energy_pj};
+}
+
+} // namespace
+
+Network::Network(const Chip& chip, const NetworkOptions& options) : chip_(chip), options_(options) {
+  if (!chip.offchip) {
+    throw InfeasibleError(
+        fmt::format("'{}' has no off-chip memory to hold the parameters and inputs", chip.name));
+  }
+  port_ = offchip_port(chip);
+  const auto add = [&](std::int64_t bandwidth) {
+    timelines_.emplace_back(options.share_links ? std::max<std::int64_t>(1, bandwidth) : 1);
+  };
+  for (const Link& link : chip.links)
+    add(link.bandwidth_bits_per_cycle);
+  // A port that reads and writes at different widths is full when either takes all of its own.
+  add(port_.shared ? std::max(port_.read_bits_per_cycle, port_.write_bits_per_cycle)
+                   : port_.read_bits_per_cycle);
+  if (!port_.shared)
+    add(port_.write_bits_per_cycle);
+  read_port_counts_ = port_can_be_full(true);
+  write_port_counts_ = port_can_be_full(false);
+  ways_.resize(chip.cores.size() * chip.cores.size());
+  for (const Core& core : chip.cores) {
+    reads_.push_back(word_cost(core, MemoryOperand::O, false));
+    for (int operand = 0; operand < kMemoryOperands; ++operand)
+      writes_.push_back(word_cost(core, static_cast<MemoryOperand>(operand), true));
+  }
+}
+
+/// False when one link, as narrow as the port, carries all that the port does.
+bool Network::port_can_be_full(bool read) const {
+  const bool both = port_.shared;
+  std::optional<std::vector<LinkId>> common;
+  const auto keep = [&](std::vector<LinkId> links) {
+    if (common)
+      std::erase_if(links, [&](LinkId id) {
+        return std::find(common->begin(), common->end(), id) == common->end();
+      });
+    common = std::move(links);
+  };
+  for (std::size_t core = 0; core < chip_.compute_cores(); ++core) {
+    for (const bool reads : {true, false}) {
+      const CoreId from = reads ? offchip() : CoreId(core);
+      const CoreId to = reads ? CoreId(core) : offchip();
+      if ((!both && reads != read) || !chip_.connected(from, to))
+        continue;
+      keep(chip_.route(from, to));
+      std::vector<LinkId> other = second_route(chip_, from, to);
+      if (options_.free_routing && !other.empty())
+        keep(std::move(other));
+    }
+  }
+  std::int64_t width = read ? port_.read_bits_per_cycle : port_.write_bits_per_cycle;
+  if (both)
+    width = std::min(port_.read_bits_per_cycle, port_.write_bits_per_cycle);
+  return !common || std::none_of(common->begin(), common->end(), [&](LinkId id) {
+    return chip_.links[id.index()].bandwidth_bits_per_cycle <= width;
+  });
+}
+
+bool Network::direct(CoreId from, CoreId to) const {
+  const bool shut = (from == offchip() && port_.read_bits_per_cycle <= 0) ||
+                    (to == offchip() && port_.write_bits_per_cycle <= 0);
+  if (from == to || shut)
+    return false;
+  const std::vector<LinkId>& route = chip_.route(from, to);
+  return !route.empty() &&
+         (options_.free_routing || route.size() <= 2 || from == offchip() || to == offchip());
+}
+
+void Network::add_path(CoreId from, std::span<const CoreId> to, std::vector<LinkId> links) {
+  Path path;
+  path.bits_per_cycle = std::numeric_limits<std::int64_t>::max();
+  for (const LinkId id : links) {
+    path.resources.push_back(id.value);
+    path.bits_per_cycle =
+        std::min(path.bits_per_cycle, chip_.links[id.index()].bandwidth_bits_per_cycle);
+  }
+  const auto port = static_cast<std::uint32_t>(chip_.links.size());
+  if (from == offchip()) {
+    path.bits_per_cycle = std::min(path.bits_per_cycle, port_.read_bits_per_cycle);
+    if (read_port_counts_)
+      path.resources.push_back(port);
+  }
+  if (std::find(to.begin(), to.end(), offchip()) != to.end()) {
+    path.bits_per_cycle = std::min(path.bits_per_cycle, port_.write_bits_per_cycle);
+    if (write_port_counts_)
+      path.resources.push_back(port_.shared ? port : port + 1);
+  }
+  internal_check(path.bits_per_cycle > 0, "a way without bandwidth");
+  paths_.push_back(std::move(path));
+  routes_.push_back({from, {to.begin(), to.end()}, std::move(links)});
+}
+
+/// The first way takes the chip's routes, the second others where there are any.
+Network::Ways Network::add_ways(CoreId from, std::span<const CoreId> to) {
+  std::vector<LinkId> first;
+  std::vector<LinkId> second;
+  const auto unite = [](std::vector<LinkId>& links, const std::vector<LinkId>& more) {
+    for (const LinkId id : more) {
+      if (std::find(links.begin(), links.end(), id) == links.end())
+        links.push_back(id);
+    }
+  };
+  for (const CoreId core : to) {
+    if (!direct(from, core)) {
+      throw InfeasibleError(fmt::format("'{}' has no route from core {} ('{}') to core {} ('{}')",
+                                        chip_.name, from.index(), chip_.cores[from.index()].name,
+                                        core.index(), chip_.cores[core.index()].name));
+    }
+    unite(first, chip_.route(from, core));
+    const std::vector<LinkId> other =
+        options_.free_routing ? second_route(chip_, from, core) : std::vector<LinkId>{};
+    unite(second, other.empty() ? chip_.route(from, core) : other);
+  }
+  Ways ways{static_cast<std::uint32_t>(paths_.size()), 1};
+  add_path(from, to, first);
+  if (second != first) {
+    add_path(from, to, second);
+    ways.count = 2;
+  }
+  return ways;
+}
+
+Network::Ways Network::ways(const TransferRequest& request) {
+  if (request.also.empty()) {
+    Ways& known = ways_[request.from.index() * chip_.cores.size() + request.to.index()];
+    if (known.count == 0)
+      known = add_ways(request.from, {&request.to, 1});
+    return known;
+  }
+  key_.assign(1, request.from);
+  key_.push_back(request.to);
+  key_.insert(key_.end(), request.also.begin(), request.also.end());
+  std::sort(key_.begin() + 1, key_.end());
+  const auto found = trees_.find(key_);
+  if (found != trees_.end())
+    return found->second;
+  const Ways added = add_ways(request.from, std::span(key_).subspan(1));
+  trees_.emplace(key_, added);
+  return added;
+}
+
+std::int64_t Network::duration(CoreId from, CoreId to, Bits bits) {
+  const Ways ways = this->ways({.from = from, .to = to});
+  std::int64_t width = 0;
+  for (std::uint32_t path = ways.first; path < ways.first + ways.count; ++path)
+    width = std::max(width, paths_[path].bits_per_cycle);
+  return ceil_div(bits.value, width);
+}
+
+namespace {
+
+/// The least speed that takes no longer, in sixteenths of the full one: sums of few different
+/// speeds leave fewer gaps that are good for nothing.
+std::int64_t speed_of(Bits bits, std::int64_t length, std::int64_t full) {
+  const std::int64_t step = std::max<std::int64_t>(1, full / 16);
+  return std::min(full, ceil_div(ceil_div(bits.value, length), step) * step);
+}
+
+} // namespace
+
+/// At the speed that is free on the whole way when the data are ready, provided that the transfer
+/// ends before a time; else it ends never.
+Network::Plan Network::share_now(std::uint32_t path, Bits bits, std::int64_t ready,
+                                 std::int64_t before) {
+  Plan plan{ready, std::numeric_limits<std::int64_t>::max(), 0, path};
+  std::int64_t free = paths_[path].bits_per_cycle;
+  for (const std::uint32_t resource : paths_[path].resources)
+    free = std::min(free, timelines_[resource].free_at(ready));
+  if (free == 0)
+    return plan;
+  const std::int64_t length = ceil_div(bits.value, free);
+  if (length >= before - ready)
+    return plan;
+  plan.share = speed_of(bits, length, free);
+  for (const std::uint32_t resource : paths_[path].resources) {
+    if (!timelines_[resource].fits(ready, length, plan.share))
+      return plan;
+  }
+  plan.end = ready + length;
+  return plan;
+}
+
+Network::Plan Network::plan_on(std::uint32_t path, Bits bits, std::int64_t ready) {
+  const std::int64_t full = paths_[path].bits_per_cycle;
+  const std::int64_t length = ceil_div(bits.value, full);
+  const std::int64_t share = options_.share_links ? speed_of(bits, length, full) : 1;
+  const std::int64_t start =
+      first_common_fit(timelines_, paths_[path].resources, ready, length, share);
+  const Plan plan{start, start + length, share, path};
+  if (start == ready || !options_.share_links)
+    return plan;
+  const Plan slower = share_now(path, bits, ready, plan.end);
+  return slower.end < plan.end ? slower : plan;
+}
+
+Network::Plan Network::plan(const TransferRequest& request, std::int64_t ready) {
+  const Ways ways = this->ways(request);
+  const Bits bits = request.bits;
+  Plan best = plan_on(ways.first, bits, ready);
+  if (ways.count == 2) {
+    const std::uint32_t second = ways.first + 1;
+    const std::int64_t soonest = ready + ceil_div(bits.value, paths_[second].bits_per_cycle);
+    if (soonest < best.end) {
+      const Plan other = plan_on(second, bits, ready);
+      if (other.end < best.end)
+        best = other;
+    }
+  }
+  return best;
+}
+
+std::int64_t Network::arrival(const TransferRequest& request, std::int64_t ready) {
+  return plan(request, ready).end;
+}
+
+Booking Network::reserve(const TransferRequest& request, std::int64_t ready) {
+  internal_check(request.bits.value > 0, "a transfer of nothing");
+  const Plan chosen = plan(request, ready);
+  Booking booking;
+  booking.route = chosen.path;
+  booking.start = chosen.start;
+  booking.end = chosen.end;
+  for (const std::uint32_t resource : paths_[chosen.path].resources)
+    timelines_[resource].book(chosen.start, chosen.end, chosen.share);
+  add_energy(request, booking);
+  return booking;
+}
+
+void Network::add_energy(const TransferRequest& request, Booking& booking) const {
+  const auto bits = static_cast<double>(request.bits.value);
+  double links = 0;
+  for (const LinkId id : routes_[booking.route].links) {
+    const Link& link = chip_.links[id.index()];
+    // The cycles are those that the link would be in use for at its full bandwidth.
+    const auto bandwidth = static_cast<double>(link.bandwidth_bits_per_cycle);
+    links += bits * (link.energy_pj_per_cycle / bandwidth + link.energy_pj_per_bit);
+  }
+  booking.link_energy = Energy::from({links});
+  // What a streamed operand costs in the core's own memories is part of the core cost.
+  const bool stream = request.kind == TransferKind::stream;
+  double offchip = 0;
+  double onchip = 0;
+  if (request.from == *chip_.offchip) {
+    offchip += bits * port_.read_pj_per_bit;
+  } else if (!stream) {
+    onchip += reads_[request.from.index()].of(request.bits);
+  }
+  for (const CoreId to : routes_[booking.route].to) {
+    if (to == *chip_.offchip) {
+      offchip += bits * port_.write_pj_per_bit;
+    } else if (!stream) {
+      onchip += writes_[to.index() * std::size_t{kMemoryOperands} +
+                        static_cast<std::size_t>(request.operand)]
+                    .of(request.bits);
+    }
+  }
+  booking.offchip_energy = Energy::from({offchip});
+  booking.onchip_energy = Energy::from({onchip});
+}
+
+} // namespace monet

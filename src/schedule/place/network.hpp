@@ -1,0 +1,122 @@
+// Transfers over links and the off-chip memory's ports: when they fit, how long they take, what
+// they cost.
+//
+// A transfer goes at one speed, at most that of the narrowest link or port on its way, and takes as
+// much of every one of them as that speed needs; several share a link while their speeds add up to
+// no more than its bandwidth. It starts at the first cycle at which its full speed is free all the
+// way, or, if it ends sooner so, at once with the speed that is free then.
+#pragma once
+
+#include "schedule/place/link_timeline.hpp"
+
+#include "monet/hardware/chip.hpp"
+#include "monet/schedule/timeline.hpp"
+
+#include <map>
+#include <span>
+#include <vector>
+
+namespace monet {
+
+/// A transfer that is wanted; `operand` is the memory operand it is stored as at the receiving
+/// core.
+struct TransferRequest {
+  TransferKind kind = TransferKind::fetch;
+  TensorId tensor;
+  OpId op;
+  CoreId from;
+  CoreId to;
+  Bits bits;
+  MemoryOperand operand = MemoryOperand::I1;
+  /// More receivers of the same data, each once: every link on the way to any of them carries it
+  /// once, the sender reads it once, each receiver writes it.
+  std::span<const CoreId> also = {};
+};
+
+/// A transfer that has its place in time. Its links are those of the route.
+struct Booking {
+  std::uint32_t route = 0; ///< index into Network::routes()
+  std::int64_t start = 0;
+  std::int64_t end = 0;
+  Energy link_energy;
+  Energy offchip_energy;
+  Energy onchip_energy;
+};
+
+struct NetworkOptions {
+  bool share_links = true;  ///< false: a transfer has its links for itself
+  bool free_routing = true; ///< false: nothing goes further than two hops, nor a second way
+};
+
+class Network {
+public:
+  explicit Network(const Chip& chip, const NetworkOptions& options = {});
+
+  CoreId offchip() const { return *chip_.offchip; }
+  /// A route exists; routes never pass through the off-chip memory.
+  bool direct(CoreId from, CoreId to) const;
+  /// ceil(bits / narrowest link or port on the way) of the fastest way: no transfer takes less.
+  std::int64_t duration(CoreId from, CoreId to, Bits bits);
+  /// When the transfer would end that reserve() makes of the same request; nothing is booked.
+  std::int64_t arrival(const TransferRequest& request, std::int64_t ready);
+  std::int64_t arrival(CoreId from, CoreId to, Bits bits, std::int64_t ready) {
+    return arrival({.from = from, .to = to, .bits = bits}, ready);
+  }
+  /// Books the way on which the request, made no earlier than `ready`, arrives first.
+  Booking reserve(const TransferRequest& request, std::int64_t ready);
+  /// Every route that was asked for.
+  const std::vector<Route>& routes() const { return routes_; }
+
+  /// Energy of a core's top memory, by words of its port.
+  struct WordCost {
+    std::int64_t bits = 1;
+    double energy_pj = 0;
+    double of(Bits moved) const {
+      const std::int64_t words = moved.value / bits + (moved.value % bits > 0 ? 1 : 0);
+      return static_cast<double>(words) * energy_pj;
+    }
+  };
+
+private:
+  /// A route as it is booked.
+  struct Path {
+    std::vector<std::uint32_t> resources; ///< links by id, then the ports; those that can be full
+    std::int64_t bits_per_cycle = 0;
+  };
+  /// The ways from a core to some others: at most two.
+  struct Ways {
+    std::uint32_t first = 0; ///< index into paths_ and routes_
+    std::uint32_t count = 0; ///< 0 = not looked for yet
+  };
+  struct Plan {
+    std::int64_t start = 0;
+    std::int64_t end = 0;
+    std::int64_t share = 0;
+    std::uint32_t path = 0;
+  };
+  Ways ways(const TransferRequest& request);
+  Ways add_ways(CoreId from, std::span<const CoreId> to);
+  void add_path(CoreId from, std::span<const CoreId> to, std::vector<LinkId> links);
+  Plan plan(const TransferRequest& request, std::int64_t ready);
+  Plan plan_on(std::uint32_t path, Bits bits, std::int64_t ready);
+  Plan share_now(std::uint32_t path, Bits bits, std::int64_t ready, std::int64_t before);
+  bool port_can_be_full(bool read) const;
+  void add_energy(const TransferRequest& request, Booking& booking) const;
+
+  const Chip& chip_;
+  NetworkOptions options_;
+  std::vector<WordCost> reads_;  ///< per core, as results
+  std::vector<WordCost> writes_; ///< [core * kMemoryOperands + operand]
+  OffchipPort port_;
+  bool read_port_counts_ = true; ///< false: a link on every way to it is as narrow
+  bool write_port_counts_ = true;
+  std::vector<LinkTimeline>
+      timelines_;          ///< links, then the read port and (when separate) the write port
+  std::vector<Ways> ways_; ///< [from * cores + to]
+  std::map<std::vector<CoreId>, Ways> trees_; ///< by sender and receivers
+  std::vector<CoreId> key_;                   ///< scratch
+  std::vector<Path> paths_;
+  std::vector<Route> routes_; ///< of the paths
+};
+
+} // namespace monet

@@ -1,0 +1,128 @@
+#include "schedule/place/pieces.hpp"
+
+#include "monet/base/errors.hpp"
+
+#include <algorithm>
+
+namespace monet {
+
+Pieces::Pieces(const TileGraph& tiles, const Graph& graph, const TileCosts& costs,
+               const std::vector<TileKind>& kinds, const std::vector<PoolId>& pool_of)
+    : tiles_(tiles), costs_(costs), kinds_(kinds), pool_of_(pool_of), sources_(tiles, graph) {
+  number_pieces();
+  order_.resize(tiles.tiles.size());
+  for (std::size_t t = 0; t < order_.size(); ++t)
+    order_[tiles.rank[t]] = TileId(t);
+  mark(graph);
+  list_readers();
+}
+
+void Pieces::number_pieces() {
+  for (const OperatorTiling& tiling : tiles_.operators) {
+    // Tiles of an operator write the same tensors, but for those of which a tile writes nothing.
+    std::size_t most = 0;
+    for (std::uint32_t t = tiling.first; t < tiling.last; ++t)
+      most = std::max(most, kinds_[costs_.row_of[t]].outputs.size());
+    of_op_.push_back({made_, most});
+    made_ += most * tiling.size();
+  }
+}
+
+/// Calls `visit(piece, tensor)` for everything the tile reads of others, and `visit(part, tensor)`
+/// for what nobody makes.
+template <class Visit>
+void Pieces::for_each_read(TileId tile, Visit visit) const {
+  for (const TileEdge& edge : tiles_.edges_into(tile)) {
+    const auto k = kind(edge.from).output_of(edge.tensor);
+    internal_check(k.has_value(), "an edge leaves a tile that does not write its tensor");
+    visit(output(edge.from, *k), edge.tensor);
+  }
+  for (const SourceParts::Read& read : sources_.reads_of(tiles_.tiles[tile.index()].op)) {
+    for (const std::uint32_t part : sources_.parts_of(read, tile))
+      visit(source(part), read.tensor);
+  }
+}
+
+void Pieces::mark(const Graph& graph) {
+  leaves_.assign(count(), false);
+  grows_.assign(count(), false);
+  const std::vector<bool> required = required_offchip(graph);
+  for (std::size_t t = 0; t < tiles_.tiles.size(); ++t) {
+    const TileKind& of_tile = kind(TileId(t));
+    for (std::size_t k = 0; k < of_tile.outputs.size(); ++k) {
+      if (required[of_tile.outputs[k].tensor.index()])
+        leaves_[output(TileId(t), k).index()] = true;
+    }
+  }
+  for (std::size_t t = 0; t < tiles_.tiles.size(); ++t) {
+    const TileKind& of_tile = kind(TileId(t));
+    for (const TileEdge& edge : tiles_.edges_into(TileId(t))) {
+      const TileKind& maker = kind(edge.from);
+      const auto k = maker.output_of(edge.tensor);
+      if (!k)
+        continue;
+      const PieceId piece = output(edge.from, *k);
+      if (maker.op == of_tile.op) { // the next version is what leaves
+        grows_[piece.index()] = true;
+        const auto own = of_tile.output_of(edge.tensor);
+        leaves_[piece.index()] = own && of_tile.outputs[*own].streamed;
+      } else if (of_tile.streams_reads) {
+        const KindRead* read = of_tile.read_of(edge.tensor);
+        if (read && read->streamed)
+          leaves_[piece.index()] = true;
+      }
+    }
+  }
+}
+
+void Pieces::list_readers() {
+  // Counting sort: readers of a piece by pool, then rank, are met in that order.
+  std::vector<std::uint32_t> pool_begin;
+  for (const PoolId pool : pool_of_)
+    pool_begin.resize(std::max(pool_begin.size(), pool.index() + 2), 0);
+  for (std::size_t t = 0; t < tiles_.tiles.size(); ++t)
+    ++pool_begin[pool_of(TileId(t)).index() + 1];
+  for (std::size_t p = 1; p < pool_begin.size(); ++p)
+    pool_begin[p] += pool_begin[p - 1];
+  std::vector<TileId> by_pool(tiles_.tiles.size());
+  for (const TileId tile : order_)
+    by_pool[pool_begin[pool_of(tile).index()]++] = tile;
+
+  first_reader_.assign(count() + 1, 0);
+  for (const TileId tile : by_pool)
+    for_each_read(tile, [&](PieceId piece, TensorId) { ++first_reader_[piece.index() + 1]; });
+  for (std::size_t i = 1; i < first_reader_.size(); ++i)
+    first_reader_[i] += first_reader_[i - 1];
+  readers_.resize(first_reader_.back());
+  // Filling moves every begin to its end, which is the next one's begin.
+  for (const TileId tile : by_pool) {
+    for_each_read(
+        tile, [&](PieceId piece, TensorId) { readers_[first_reader_[piece.index()]++] = tile; });
+  }
+  for (std::size_t i = first_reader_.size() - 1; i > 0; --i)
+    first_reader_[i] = first_reader_[i - 1];
+  first_reader_[0] = 0;
+  count_moves();
+}
+
+void Pieces::count_moves() {
+  const auto add = [&](PieceId piece, std::optional<PoolId> home) {
+    const auto of_piece = readers(piece);
+    std::size_t away = 0;
+    for (std::size_t r = 0; r < of_piece.size(); ++r) {
+      const PoolId pool = pool_of(of_piece[r]);
+      if (pool != home && (r == 0 || pool != pool_of(of_piece[r - 1])))
+        ++away;
+    }
+    least_transfers_ += (away > 0 ? 1 : 0) + (leaves(piece) ? 1 : 0);
+    least_stays_ += away + (home ? 1 : 0) + (leaves(piece) ? 1 : 0);
+  };
+  for (std::size_t t = 0; t < tiles_.tiles.size(); ++t) {
+    for (std::size_t k = 0; k < kind(TileId(t)).outputs.size(); ++k)
+      add(output(TileId(t), k), pool_of(TileId(t)));
+  }
+  for (std::uint32_t part = 0; part < sources_.parts().size(); ++part)
+    add(source(part), std::nullopt);
+}
+
+} // namespace monet

@@ -1,0 +1,89 @@
+// What a schedule keeps track of: pieces of tensors, and who reads them.
+//
+// A piece is what one tile writes of one tensor, or a part of a tensor that nobody makes
+// (SourceParts). Tiles that add into one place make a version of the piece each; all but the last
+// have one reader, the tile that makes the next version. Pieces are numbered so that little needs
+// to be stored: those of an operator lie side by side, tile by tile; source parts come last.
+#pragma once
+
+#include "schedule/place/source_parts.hpp"
+#include "schedule/place/tile_kinds.hpp"
+
+#include "monet/base/ids.hpp"
+
+#include <span>
+#include <vector>
+
+namespace monet {
+
+using PieceId = Id<struct PieceTag>;
+using PoolId = Id<struct PoolTag>;
+
+class Pieces {
+public:
+  /// `pool_of` is given per core.
+  Pieces(const TileGraph& tiles, const Graph& graph, const TileCosts& costs,
+         const std::vector<TileKind>& kinds, const std::vector<PoolId>& pool_of);
+
+  std::size_t count() const { return made_ + sources_.parts().size(); }
+  /// Not a part of a tensor that nobody makes.
+  bool made(PieceId id) const { return id.index() < made_; }
+  /// What the tile writes as output `k` of its kind.
+  PieceId output(TileId tile, std::size_t k) const {
+    const OpId op = tiles_.tiles[tile.index()].op;
+    const Range& range = of_op_[op.index()];
+    const std::size_t index = tile.value - tiles_.operators[op.index()].first;
+    return PieceId(range.first + index * range.per_tile + k);
+  }
+  const SourceParts& sources() const { return sources_; }
+  PieceId source(std::uint32_t part) const { return PieceId(made_ + part); }
+
+  /// Tiles that read the piece, each once per edge; by pool, then rank.
+  std::span<const TileId> readers(PieceId id) const {
+    return {readers_.data() + first_reader_[id.index()],
+            first_reader_[id.index() + 1] - first_reader_[id.index()]};
+  }
+  /// The piece ends in the off-chip memory: the step leaves it behind, or somebody streams it.
+  bool leaves(PieceId id) const { return leaves_[id.index()]; }
+  /// Another tile adds to the piece.
+  bool grows(PieceId id) const { return grows_[id.index()]; }
+  /// Transfers and stays that a schedule has when nothing is fetched twice, and what several cores
+  /// read comes to all of them at once.
+  std::size_t least_transfers() const { return least_transfers_; }
+  std::size_t least_stays() const { return least_stays_; }
+
+  /// Tiles by rank.
+  const std::vector<TileId>& order() const { return order_; }
+  const TileKind& kind(TileId tile) const { return kinds_[costs_.row_of[tile.index()]]; }
+  PoolId pool_of(TileId tile) const { return pool_of_[tiles_.tiles[tile.index()].core.index()]; }
+
+private:
+  struct Range {
+    std::size_t first = 0;
+    std::size_t per_tile = 0;
+  };
+
+  void number_pieces();
+  void mark(const Graph& graph);
+  void list_readers();
+  void count_moves();
+  template <class Visit>
+  void for_each_read(TileId tile, Visit visit) const;
+
+  const TileGraph& tiles_;
+  const TileCosts& costs_;
+  const std::vector<TileKind>& kinds_;
+  const std::vector<PoolId>& pool_of_;
+  SourceParts sources_;
+  std::vector<Range> of_op_;
+  std::size_t made_ = 0;
+  std::vector<TileId> order_;
+  std::vector<std::uint32_t> first_reader_; ///< per piece and one more
+  std::vector<TileId> readers_;
+  std::vector<bool> leaves_;
+  std::vector<bool> grows_;
+  std::size_t least_transfers_ = 0;
+  std::size_t least_stays_ = 0;
+};
+
+} // namespace monet

@@ -1,0 +1,376 @@
+#include "schedule/place/residency.hpp"
+
+#include "monet/base/checked.hpp"
+#include "monet/base/errors.hpp"
+
+#include <algorithm>
+#include <functional>
+
+namespace monet {
+
+namespace {
+
+/// Bits of the distinct outermost memories of all operands.
+std::int64_t top_capacity(const Core& core) {
+  std::vector<const Memory*> counted;
+  std::int64_t bits = 0;
+  for (const MemoryOperand operand : {MemoryOperand::I1, MemoryOperand::I2, MemoryOperand::O}) {
+    const Memory* top = core.top(operand);
+    if (top == nullptr || std::find(counted.begin(), counted.end(), top) != counted.end())
+      continue;
+    counted.push_back(top);
+    bits = checked_add(bits, checked_multiply(top->size.value, instances(core, *top)));
+  }
+  return bits;
+}
+
+} // namespace
+
+Residency::Residency(const Chip& chip) {
+  std::vector<std::optional<PoolId>> assigned(chip.cores.size());
+  for (std::size_t c = 0; c < chip.cores.size(); ++c) {
+    if (!assigned[c]) {
+      const PoolId id(pools_.size());
+      std::vector<CoreId> group{CoreId(c)};
+      for (const auto& shared : chip.shared_memory) {
+        if (std::find(shared.begin(), shared.end(), CoreId(c)) != shared.end())
+          group = shared;
+      }
+      Pool pool(places_);
+      pool.owner = *std::min_element(group.begin(), group.end());
+      pool.gateway = pool.owner;
+      for (const CoreId core : group) {
+        assigned[core.index()] = id;
+        const bool reaches = chip.offchip && chip.connected(core, *chip.offchip);
+        const bool owner_reaches = chip.offchip && chip.connected(pool.gateway, *chip.offchip);
+        if (reaches && !owner_reaches)
+          pool.gateway = core;
+      }
+      pool.capacity = top_capacity(chip.cores[c]);
+      pools_.push_back(std::move(pool));
+    }
+    pool_of_.push_back(*assigned[c]);
+  }
+}
+
+void Residency::attach(const TileGraph& tiles, const Pieces& pieces, TimelineWriter& timeline) {
+  tiles_ = &tiles;
+  pieces_ = &pieces;
+  timeline_ = &timeline;
+  states_.resize(pieces.count());
+  for (std::size_t i = 0; i < states_.size(); ++i) {
+    const std::size_t readers = pieces.readers(PieceId(i)).size();
+    states_[i] = {CopyId(kNone), static_cast<std::uint32_t>(readers), kNone};
+  }
+  placed_.assign(tiles.tiles.size(), false);
+}
+
+std::optional<CopyId> Residency::find(PieceId piece, PoolId pool) const {
+  for (CopyId id = first_copy(piece); is_copy(id); id = copies_[id.index()].next) {
+    if (copies_[id.index()].pool == pool)
+      return id;
+  }
+  return std::nullopt;
+}
+
+void Residency::link(CopyId id) {
+  CopyId* at = &state(copies_[id.index()].piece).first_copy;
+  while (is_copy(*at))
+    at = &copies_[at->index()].next;
+  *at = id;
+  copies_[id.index()].next = CopyId(kNone);
+}
+
+void Residency::unlink(CopyId id) {
+  CopyId* at = &state(copies_[id.index()].piece).first_copy;
+  while (*at != id)
+    at = &copies_[at->index()].next;
+  *at = copies_[id.index()].next;
+}
+
+/// Sets the copy's reader to the first one in its pool that is not placed yet.
+void Residency::seek_reader(Copy& copy, std::uint32_t near) const {
+  const auto readers = pieces_->readers(copy.piece);
+  const auto before = [&](TileId tile, std::pair<PoolId, std::uint32_t> place) {
+    return std::pair(pieces_->pool_of(tile), tiles_->rank[tile.index()]) < place;
+  };
+  auto at = std::lower_bound(readers.begin(), readers.end(), std::pair(copy.pool, near), before);
+  // Tiles of a pool are placed nearly in rank order: few before `near` are still to come.
+  while (at != readers.begin() && pieces_->pool_of(*(at - 1)) == copy.pool &&
+         !placed_[(at - 1)->index()])
+    --at;
+  copy.reader = static_cast<std::uint32_t>(at - readers.begin());
+}
+
+void Residency::refresh(CopyId id) {
+  Copy& c = copies_[id.index()];
+  const auto readers = pieces_->readers(c.piece);
+  c.next_use = kNever;
+  if (c.idle)
+    leave_heap(id);
+  for (; c.reader < readers.size(); ++c.reader) {
+    const TileId tile = readers[c.reader];
+    if (pieces_->pool_of(tile) != c.pool)
+      break;
+    if (placed_[tile.index()])
+      continue;
+    const TileKind& kind = pieces_->kind(tile);
+    if (kind.streams_reads) {
+      const KindRead* read = kind.read_of(c.tensor);
+      if (read != nullptr && !read->kept)
+        continue;
+    }
+    c.next_use = tiles_->rank[tile.index()];
+    break;
+  }
+  pools_[c.pool.index()].needed.set(Needed(c.next_use, id));
+}
+
+void Residency::set_idle(CopyId id) {
+  leave_heap(id);
+  Copy& c = copies_[id.index()];
+  c.idle = true;
+  pools_[c.pool.index()].idle += c.bits.value;
+  pools_[c.pool.index()].idle_copies.set({c.busy_until, id.value});
+}
+
+void Residency::leave_heap(CopyId id) {
+  Copy& c = copies_[id.index()];
+  Pool& pool = pools_[c.pool.index()];
+  if (c.idle) {
+    pool.idle -= c.bits.value;
+    pool.idle_copies.erase(id.value);
+    c.idle = false;
+  } else {
+    pool.needed.erase(id.value);
+  }
+}
+
+void Residency::set_needed_elsewhere(CopyId id) {
+  Copy& c = copies_[id.index()];
+  for (const TileId reader : pieces_->readers(c.piece)) {
+    if (!placed_[reader.index()])
+      c.next_use = std::min(c.next_use, tiles_->rank[reader.index()]);
+  }
+  pools_[c.pool.index()].needed.set(Needed(c.next_use, id));
+}
+
+void Residency::take(Pool& pool, Bits bits, std::int64_t start) {
+  internal_check(pool.used + bits.value <= pool.capacity, "a core's memory overflows");
+  internal_check(start >= pool.clock, "space is used before it is free");
+  pool.used += bits.value;
+}
+
+CopyId Residency::add(PoolId pool_id, PieceId piece, TensorId tensor, Bits bits, std::int64_t start,
+                      std::uint32_t near) {
+  Pool& pool = pools_[pool_id.index()];
+  take(pool, bits, start);
+  CopyId id(copies_.size());
+  if (free_copies_.empty()) {
+    copies_.emplace_back();
+  } else {
+    id = free_copies_.back();
+    free_copies_.pop_back();
+    copies_[id.index()] = Copy();
+  }
+  Copy& c = copies_[id.index()];
+  c.piece = piece;
+  c.pool = pool_id;
+  c.tensor = tensor;
+  c.bits = bits;
+  c.start = start;
+  c.available = start;
+  c.busy_until = start;
+  c.first_part = kNone;
+  seek_reader(c, near);
+  link(id);
+  refresh(id);
+  return id;
+}
+
+void Residency::add_part(CopyId id, TileId reader) {
+  Copy& c = copies_[id.index()];
+  c.whole = false;
+  std::uint32_t at = 0;
+  if (free_parts_.empty()) {
+    at = static_cast<std::uint32_t>(parts_.size());
+    parts_.emplace_back();
+  } else {
+    at = free_parts_.back();
+    free_parts_.pop_back();
+  }
+  parts_[at] = {c.start, c.bits, reader, c.first_part};
+  c.first_part = at;
+}
+
+void Residency::grow(CopyId id, Bits bits, std::int64_t start, TileId reader, bool whole) {
+  Copy& c = copies_[id.index()];
+  Pool& pool = pools_[c.pool.index()];
+  take(pool, bits, start);
+  add_part(id, reader);
+  parts_[c.first_part].start = start;
+  parts_[c.first_part].bits = bits;
+  c.bits += bits;
+  c.whole = whole;
+}
+
+void Residency::readers_of_parts(CopyId id, std::vector<TileId>& out) const {
+  out.clear();
+  for (std::uint32_t at = copies_[id.index()].first_part; at != kNone; at = parts_[at].next)
+    out.push_back(parts_[at].reader);
+}
+
+void Residency::turn_into(CopyId id, PieceId version, Bits bits, std::int64_t end,
+                          std::uint32_t near) {
+  Copy& c = copies_[id.index()];
+  Pool& pool = pools_[c.pool.index()];
+  internal_check(c.whole && bits <= c.bits, "a version of a piece needs more room than the last");
+  unlink(id);
+  end = std::max(end, c.busy_until);
+  if (bits != c.bits || c.first_part != kNone) {
+    write_stays(c, end);
+    free_parts(c);
+    give_back(pool, end, c.bits.value - bits.value);
+    c.start = end;
+    c.bits = bits;
+  }
+  c.piece = version;
+  c.available = end;
+  c.busy_until = end;
+  seek_reader(c, near);
+  link(id);
+  refresh(id);
+}
+
+void Residency::occupy(PoolId pool_id, TensorId tensor, Bits bits, std::int64_t start,
+                       std::int64_t end) {
+  Pool& pool = pools_[pool_id.index()];
+  take(pool, bits, start);
+  timeline_->add_stay(pool.owner, tensor, bits, {start}, {end});
+  give_back(pool, end, bits.value);
+}
+
+/// One stay for a copy that came at once, else one for each part.
+void Residency::write_stays(const Copy& c, std::int64_t end) {
+  const CoreId owner = pools_[c.pool.index()].owner;
+  if (c.first_part == kNone)
+    timeline_->add_stay(owner, c.tensor, c.bits, {c.start}, {end});
+  for (std::uint32_t at = c.first_part; at != kNone; at = parts_[at].next)
+    timeline_->add_stay(owner, c.tensor, parts_[at].bits, {parts_[at].start}, {end});
+}
+
+void Residency::free_parts(Copy& c) {
+  for (std::uint32_t at = c.first_part; at != kNone; at = parts_[at].next)
+    free_parts_.push_back(at);
+  c.first_part = kNone;
+}
+
+void Residency::give_back(Pool& pool, std::int64_t end, std::int64_t bits) {
+  if (bits == 0)
+    return;
+  if (end <= pool.clock) { // nothing waits for it
+    pool.used -= bits;
+    return;
+  }
+  constexpr std::size_t kMostReturned = 1024;
+  auto& returned = pool.returned;
+  returned.emplace_back(end, bits);
+  std::push_heap(returned.begin(), returned.end(), std::greater<>());
+  pool.given_up += bits;
+  if (returned.size() <= kMostReturned)
+    return;
+  // Of many, neighbours are taken back together, at the later time: an ascending list is a heap.
+  std::sort(returned.begin(), returned.end());
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i + 1 < returned.size(); i += 2)
+    returned[kept++] = {returned[i + 1].first, returned[i].second + returned[i + 1].second};
+  if (returned.size() % 2 == 1)
+    returned[kept++] = returned.back();
+  returned.resize(kept);
+}
+
+void Residency::drop(CopyId id) {
+  Copy& c = copies_[id.index()];
+  unlink(id);
+  leave_heap(id);
+  write_stays(c, c.busy_until);
+  free_parts(c);
+  free_copies_.push_back(id);
+}
+
+void Residency::retire(CopyId id) {
+  const Copy c = copies_[id.index()];
+  drop(id);
+  give_back(pools_[c.pool.index()], c.busy_until, c.bits.value);
+}
+
+void Residency::take_back_first(Pool& pool) {
+  std::pop_heap(pool.returned.begin(), pool.returned.end(), std::greater<>());
+  const auto [end, freed] = pool.returned.back();
+  pool.returned.pop_back();
+  pool.used -= freed;
+  pool.given_up -= freed;
+  pool.clock = std::max(pool.clock, end);
+}
+
+template <class Entry>
+std::optional<CopyId> Residency::first_unpinned(IndexedHeap<Entry>& heap) {
+  std::vector<Entry> skipped;
+  std::optional<CopyId> found;
+  while (!heap.empty() && !found) {
+    const Entry top = heap.top();
+    if (copies_[top.index()].pins == 0) {
+      found = CopyId(top.index());
+    } else {
+      skipped.push_back(top);
+      heap.erase(top.index());
+    }
+  }
+  for (const Entry& entry : skipped)
+    heap.set(entry);
+  return found;
+}
+
+std::optional<CopyId> Residency::first_to_go(Pool& pool) {
+  const auto idle = first_unpinned(pool.idle_copies);
+  return idle ? idle : first_unpinned(pool.needed);
+}
+
+bool Residency::has_room_by(PoolId id, Bits bits, std::int64_t cycle) {
+  Pool& pool = pools_[id.index()];
+  while (pool.room() < bits.value && !pool.returned.empty() && pool.returned.front().first <= cycle)
+    take_back_first(pool);
+  return pool.room() >= bits.value && pool.clock <= cycle;
+}
+
+std::optional<CopyId> Residency::reclaim(PoolId id, Bits bits) {
+  Pool& pool = pools_[id.index()];
+  if (pool.room() >= bits.value)
+    return std::nullopt;
+  const std::optional<CopyId> copy = first_to_go(pool);
+  const bool idle = copy && copies_[copy->index()].idle;
+  const std::int64_t free_at = idle ? copies_[copy->index()].busy_until : 0;
+  while (pool.room() < bits.value && !pool.returned.empty() &&
+         !(idle && free_at < pool.returned.front().first))
+    take_back_first(pool);
+  return pool.room() >= bits.value ? std::nullopt : copy;
+}
+
+void Residency::remove(CopyId id) {
+  const Copy c = copies_[id.index()];
+  Pool& pool = pools_[c.pool.index()];
+  drop(id);
+  pool.used -= c.bits.value;
+  pool.clock = std::max(pool.clock, c.busy_until);
+}
+
+void Residency::finish() {
+  for (Pool& pool : pools_) {
+    while (!pool.needed.empty())
+      remove(CopyId(pool.needed.top().index()));
+    while (!pool.idle_copies.empty())
+      remove(CopyId(pool.idle_copies.top().index()));
+  }
+}
+
+} // namespace monet

@@ -1,0 +1,198 @@
+// What lies in the cores' top memories while tiles are placed.
+//
+// Space is given out in the order in which tiles are placed, which is nearly but not always the
+// order of time. A pool's clock is the latest time at which space that was given out again had
+// become free; whatever enters the pool later in the order enters at or after the clock. So at no
+// time the pool holds more than its capacity: all that was given out up to the last entry before
+// that time fits, and everything it counts as freed has left by then.
+#pragma once
+
+#include "schedule/place/indexed_heap.hpp"
+#include "schedule/place/pieces.hpp"
+#include "schedule/place/timeline_writer.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace monet {
+
+using CopyId = Id<struct CopyTag>;
+
+/// A piece, or some of it, in one pool. The record is used again for another copy once it has gone.
+struct Copy {
+  PieceId piece;
+  PoolId pool;
+  TensorId tensor;
+  Bits bits;                   ///< it takes now
+  std::int64_t start = 0;      ///< cycle from which its space is taken
+  std::int64_t available = 0;  ///< cycle at which its data are there
+  std::int64_t busy_until = 0; ///< end of the last run or transfer that touches it
+  std::uint32_t pins = 0;      ///< the tile being placed needs it
+  std::uint32_t next_use = 0;  ///< rank of the next reader in the pool, or kNever
+  std::uint32_t reader = 0; ///< index among the piece's readers from which the next one is sought
+  std::uint32_t first_part = 0; ///< of a copy that is not whole: into the list of parts, or kNone
+  CopyId next;                  ///< of the same piece; kNone at the end
+  bool whole = true;
+  bool idle = false; ///< no reader in the pool is left, and it is not the only copy
+};
+
+/// What changes about a piece; together, because it is used together.
+struct PieceState {
+  CopyId first_copy;
+  std::uint32_t readers_left = 0; ///< entries of Pieces::readers() that are not placed
+  std::uint32_t stored = 0;       ///< place in the off-chip memory's list, or kNone
+};
+
+/// Copies in the order in which they would be pushed out: the farthest next use, then the last
+/// made.
+struct Needed {
+  std::uint64_t order = 0;
+  Needed(std::uint32_t next_use, CopyId id)
+      : order(static_cast<std::uint64_t>(~next_use) << 32U |
+              static_cast<std::uint32_t>(~id.value)) {}
+  std::uint32_t index() const { return ~static_cast<std::uint32_t>(order); }
+  friend bool operator<(const Needed& a, const Needed& b) { return a.order < b.order; }
+};
+/// Idle copies in the order in which they may go.
+struct Idle {
+  std::int64_t free_at = 0;
+  std::uint32_t copy = 0;
+  std::uint32_t index() const { return copy; }
+  friend bool operator<(const Idle& a, const Idle& b) {
+    return a.free_at != b.free_at ? a.free_at < b.free_at : a.copy < b.copy;
+  }
+};
+
+/// The top memory of a core, or of several that share it.
+struct Pool {
+  CoreId owner;   ///< first core of the group, which names the memory in the timeline
+  CoreId gateway; ///< core of the group that transfers start from and end at
+  std::int64_t capacity = 0;
+  std::int64_t used = 0;
+  std::int64_t given_up = 0; ///< of `used`: what nobody needs any more
+  std::int64_t idle = 0;     ///< of `used`: idle copies, kept as long as nobody wants the room
+  std::int64_t clock = 0;
+  std::uint32_t last_rank = 0;
+  std::vector<std::pair<std::int64_t, std::int64_t>> returned; ///< heap of (cycle, bits), see add()
+  IndexedHeap<Needed> needed;                                  ///< copies that are not idle
+  IndexedHeap<Idle> idle_copies;
+
+  explicit Pool(std::vector<std::uint32_t>& places) : needed(places), idle_copies(places) {}
+
+  std::int64_t room() const { return capacity - used; }
+  /// What could be had without pushing out anything that is needed here.
+  std::int64_t possible_room() const { return room() + given_up + idle; }
+};
+
+class Residency {
+public:
+  static constexpr std::uint32_t kNever = 0xFFFFFFFFU;
+  static constexpr std::uint32_t kNone = 0xFFFFFFFFU;
+
+  explicit Residency(const Chip& chip);
+  Residency(const Residency&) = delete;
+  Residency& operator=(const Residency&) = delete;
+  /// All must outlive this. Stays go into the timeline as they end.
+  void attach(const TileGraph& tiles, const Pieces& pieces, TimelineWriter& timeline);
+
+  /// Pool of each core (that of the off-chip core is meaningless).
+  const std::vector<PoolId>& pool_of() const { return pool_of_; }
+  const Pool& pool(PoolId id) const { return pools_[id.index()]; }
+  std::size_t pools() const { return pools_.size(); }
+
+  Copy& copy(CopyId id) { return copies_[id.index()]; }
+  const Copy& copy(CopyId id) const { return copies_[id.index()]; }
+  /// The copies of a piece, the first made first: from first_copy() on by Copy::next.
+  CopyId first_copy(PieceId piece) const { return states_[piece.index()].first_copy; }
+  PieceState& state(PieceId piece) { return states_[piece.index()]; }
+  const PieceState& state(PieceId piece) const { return states_[piece.index()]; }
+  static bool is_copy(CopyId id) { return id.value != kNone; }
+  std::optional<CopyId> find(PieceId piece, PoolId pool) const;
+
+  /// Puts bits of a piece into a pool that has room for them. `start` must not lie before the
+  /// pool's clock. `near` is the rank around which its next reader is sought.
+  CopyId add(PoolId pool, PieceId piece, TensorId tensor, Bits bits, std::int64_t start,
+             std::uint32_t near);
+  /// The copy is only what `reader` reads of the piece.
+  void add_part(CopyId id, TileId reader);
+  /// More of the piece comes to a copy that was a part: all that `reader` reads, or the whole.
+  void grow(CopyId id, Bits bits, std::int64_t start, TileId reader, bool whole);
+  /// Tiles whose reading a copy that is not whole has been made for.
+  void readers_of_parts(CopyId id, std::vector<TileId>& out) const;
+  /// The copy becomes the next version of its piece; it takes `bits` from `end` on.
+  void turn_into(CopyId id, PieceId version, Bits bits, std::int64_t end, std::uint32_t near);
+  /// Space that a tile uses while it runs.
+  void occupy(PoolId pool, TensorId tensor, Bits bits, std::int64_t start, std::int64_t end);
+
+  /// The copy is touched until `end`.
+  void touch(CopyId id, std::int64_t end) {
+    Copy& c = copies_[id.index()];
+    if (end > c.busy_until)
+      c.busy_until = end;
+  }
+  /// Nobody needs the copy after busy_until: it is gone, its space free from then on.
+  void retire(CopyId id);
+  /// A tile was placed; next uses change.
+  void mark_placed(TileId tile) {
+    placed_[tile.index()] = true;
+    pools_[pieces_->pool_of(tile).index()].last_rank = tiles_->rank[tile.index()];
+  }
+  void refresh(CopyId id);
+  /// A copy whose next use is kNever is not the only one: other pools may still read it here.
+  void set_idle(CopyId id);
+  /// A copy that only others will read is the only one: by the rank of its first reader anywhere.
+  void set_needed_elsewhere(CopyId id);
+
+  /// Takes back the space of what is not needed, the earliest first, until `bits` fit or there is a
+  /// better way: to give up a copy, the idle one that may go first or else that with the farthest
+  /// next use. None: the bits fit, or all that is left is pinned.
+  std::optional<CopyId> reclaim(PoolId pool, Bits bits);
+  /// Takes back what is free by then where that makes room for `bits`: true when there is room that
+  /// may be used from that cycle on.
+  bool has_room_by(PoolId pool, Bits bits, std::int64_t cycle);
+  /// Rank of the tile of the pool that was placed last.
+  std::uint32_t last_rank(PoolId pool) const { return pools_[pool.index()].last_rank; }
+  bool placed(TileId tile) const { return placed_[tile.index()]; }
+  /// Gives up the copy at its busy_until and moves the pool's clock there.
+  void remove(CopyId id);
+  /// Everything left goes at its busy_until.
+  void finish();
+
+private:
+  struct Part {
+    std::int64_t start = 0;
+    Bits bits;
+    TileId reader;
+    std::uint32_t next = kNone;
+  };
+
+  void seek_reader(Copy& copy, std::uint32_t near) const;
+  static void take(Pool& pool, Bits bits, std::int64_t start);
+  void link(CopyId id);
+  void unlink(CopyId id);
+  void write_stays(const Copy& copy, std::int64_t end);
+  void give_back(Pool& pool, std::int64_t end, std::int64_t bits);
+  void drop(CopyId id);
+  void leave_heap(CopyId id);
+  void free_parts(Copy& copy);
+  void take_back_first(Pool& pool);
+  template <class Entry>
+  std::optional<CopyId> first_unpinned(IndexedHeap<Entry>& heap);
+  std::optional<CopyId> first_to_go(Pool& pool);
+
+  const TileGraph* tiles_ = nullptr;
+  const Pieces* pieces_ = nullptr;
+  TimelineWriter* timeline_ = nullptr;
+  std::vector<PoolId> pool_of_;
+  std::vector<std::uint32_t> places_; ///< of copies in the heaps of their pool
+  std::vector<Pool> pools_;
+  std::vector<Copy> copies_;
+  std::vector<CopyId> free_copies_;
+  std::vector<Part> parts_;
+  std::vector<std::uint32_t> free_parts_;
+  std::vector<PieceState> states_; ///< per piece
+  std::vector<bool> placed_;
+};
+
+} // namespace monet

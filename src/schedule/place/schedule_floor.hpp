@@ -1,0 +1,51 @@
+// What a schedule under way comes to at least.
+#pragma once
+
+#include "schedule/place/network.hpp"
+#include "schedule/place/tile_kinds.hpp"
+
+#include "monet/schedule/bounds.hpp"
+#include "monet/schedule/schedule.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace monet {
+
+/// Lower bounds of latency and energy of the finished schedule, which rise while tiles are placed:
+/// what every tile costs on its core, every stream and the compulsory traffic are known before, and
+/// what has been booked stays.
+class FloorTracker {
+public:
+  FloorTracker(const TileGraph& tiles, const TrainingGraph& step, const Chip& chip,
+               const TileCosts& costs);
+
+  void add_transfer(const TransferRequest& request, const Booking& booking);
+  /// A run of a tile; runs of a core come one after another.
+  void add_run(const TileRun& run, std::int64_t least_cycles);
+  ScheduleFloor floor() const;
+
+private:
+  /// Bits between one tensor and the off-chip memory in one direction.
+  struct Traffic {
+    std::int64_t compulsory = 0, streamed = 0, fetched = 0;
+    std::int64_t least() const { return std::max(compulsory, streamed + fetched); }
+  };
+  void add(std::vector<Traffic>& traffic, TensorId tensor, std::int64_t bits, std::int64_t& sum);
+
+  const Chip& chip_;
+  OffchipPort port_;
+  std::vector<Traffic> reads_, writes_; ///< per tensor
+  std::int64_t read_bits_ = 0;          ///< sum of what is least
+  std::int64_t written_bits_ = 0;
+  std::int64_t runs_ = 0;           ///< energy of all tiles, in units of the ledger
+  std::int64_t moves_ = 0;          ///< of all transfers so far
+  std::int64_t booked_read_ = 0;    ///< bits in them that left the off-chip memory
+  std::int64_t booked_written_ = 0; ///< and that entered it
+  std::vector<std::int64_t> end_;   ///< per core, of its last run
+  std::vector<std::int64_t> rest_;  ///< per core, cycles of the runs to come
+  std::int64_t last_end_ = 0;       ///< of runs and transfers
+  double leakage_pj_per_cycle_ = 0; ///< of all cores
+};
+
+} // namespace monet

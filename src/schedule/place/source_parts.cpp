@@ -1,0 +1,219 @@
+#include "schedule/place/source_parts.hpp"
+
+#include <algorithm>
+#include <optional>
+
+namespace monet {
+
+namespace {
+
+struct BoxLess {
+  bool operator()(const Box& a, const Box& b) const {
+    return std::lexicographical_compare(
+        a.begin(), a.end(), b.begin(), b.end(), [](Interval x, Interval y) {
+          return x.begin != y.begin ? x.begin < y.begin : x.end < y.end;
+        });
+  }
+};
+
+/// The grid that the borders of some boxes make, where its cells are not too many.
+class BorderGrid {
+public:
+  explicit BorderGrid(const std::vector<Box>& boxes) : borders_(boxes.front().size()) {
+    std::int64_t cells = 1;
+    for (std::size_t a = 0; a < borders_.size(); ++a) {
+      auto& borders = borders_[a];
+      for (const Box& box : boxes) {
+        borders.push_back(box[a].begin);
+        borders.push_back(box[a].end);
+      }
+      std::sort(borders.begin(), borders.end());
+      borders.erase(std::unique(borders.begin(), borders.end()), borders.end());
+      const std::int64_t most = kMostCellsPerBox * std::ssize(boxes) + kAlwaysTried;
+      if (std::ssize(borders) > most || cells > most) {
+        fits_ = false;
+        return;
+      }
+      cells *= std::max<std::int64_t>(1, std::ssize(borders) - 1);
+      fits_ = cells <= most;
+    }
+    number_.assign(fits_ ? static_cast<std::size_t>(cells) : 0, kNone);
+    std::int64_t touched = 0;
+    for (const Box& box : boxes)
+      touched += cells_in(box);
+    fits_ = fits_ && touched <= kMostCellsPerBox * std::ssize(boxes) + kAlwaysTried;
+  }
+
+  bool fits() const { return fits_; }
+
+  /// Calls `visit(box, number)` for every cell in the box; `number` starts as kNone and may be set.
+  template <class Visit>
+  void visit(const Box& box, Visit visit) {
+    Box cell(box.size());
+    visit_axis(box, 0, 0, cell, visit);
+  }
+  static constexpr std::uint32_t kNone = 0xFFFFFFFFU;
+
+private:
+  static constexpr std::int64_t kMostCellsPerBox = 4; ///< on average; else boxes stay whole
+  static constexpr std::int64_t kAlwaysTried = 64;
+
+  std::size_t border(std::size_t axis, std::int64_t at) const {
+    const auto& borders = borders_[axis];
+    return static_cast<std::size_t>(std::lower_bound(borders.begin(), borders.end(), at) -
+                                    borders.begin());
+  }
+
+  std::int64_t cells_in(const Box& box) const {
+    std::int64_t cells = 1;
+    for (std::size_t a = 0; a < box.size(); ++a)
+      cells *= static_cast<std::int64_t>(border(a, box[a].end) - border(a, box[a].begin));
+    return cells;
+  }
+
+  // Recursion over the axes of a tensor.
+  template <class Visit>
+  void visit_axis(const Box& box, std::size_t axis, std::size_t index, Box& cell, Visit& visit) {
+    if (axis == box.size()) {
+      visit(cell, number_[index]);
+      return;
+    }
+    const auto& borders = borders_[axis];
+    const std::size_t segments = borders.size() - 1;
+    const std::size_t last = border(axis, box[axis].end);
+    for (std::size_t i = border(axis, box[axis].begin); i < last; ++i) {
+      cell[axis] = {borders[i], borders[i + 1]};
+      visit_axis(box, axis + 1, index * segments + i, cell, visit);
+    }
+  }
+
+  std::vector<std::vector<std::int64_t>> borders_; ///< per axis, in order
+  std::vector<std::uint32_t> number_;              ///< per cell
+  bool fits_ = true;
+};
+
+} // namespace
+
+SourceParts::SourceParts(const TileGraph& tiles, const Graph& graph)
+    : tiles_(tiles), first_read_(1, 0) {
+  std::vector<std::vector<std::uint32_t>> readers(graph.tensors().size());
+  std::uint32_t cells = 0;
+  for (std::size_t o = 0; o < tiles.operators.size(); ++o) {
+    const auto& operands = graph.op(OpId(o)).nest.operands;
+    const OperatorTiling& tiling = tiles.operators[o];
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      const Access& access = operands[i];
+      if (access.mode != AccessMode::read || graph.tensor(access.tensor).producer)
+        continue;
+      Read read{access.tensor, static_cast<std::uint32_t>(i), {}, 1, cells};
+      read.strides.resize(tiling.cuts.size(), 0);
+      for (std::size_t c = tiling.cuts.size(); c-- > 0;) {
+        const bool moves =
+            !access.opaque &&
+            std::any_of(access.axes.begin(), access.axes.end(), [&](const AxisExpr& axis) {
+              return !axis.data_dependent &&
+                     std::any_of(axis.terms.begin(), axis.terms.end(),
+                                 [&](const AffineTerm& t) { return t.dim == tiling.cuts[c].dim; });
+            });
+        if (!moves)
+          continue;
+        read.strides[c] = read.cells;
+        read.cells *= tiling.cuts[c].count; // no more than tiles
+      }
+      cells += read.cells;
+      readers[access.tensor.index()].push_back(static_cast<std::uint32_t>(reads_.size()));
+      reads_.push_back(std::move(read));
+      op_of_.push_back(OpId(o));
+    }
+    first_read_.push_back(static_cast<std::uint32_t>(reads_.size()));
+  }
+  cell_begin_.resize(cells);
+  for (const auto& reads : readers) {
+    if (!reads.empty())
+      add_parts(reads, graph);
+  }
+}
+
+void SourceParts::box_of(const Read& read, OpId op, std::uint32_t cell, const Graph& graph,
+                         Box& box) {
+  const OperatorTiling& tiling = tiles_.operators[op.index()];
+  std::uint32_t tile = tiling.first;
+  std::uint32_t below = tiling.size();
+  for (std::size_t c = 0; c < tiling.cuts.size(); ++c) {
+    below /= tiling.cuts[c].count;
+    if (read.strides[c] > 0)
+      tile += below * (cell / read.strides[c] % tiling.cuts[c].count);
+  }
+  tiles_.ranges(TileId(tile), ranges_);
+  const Access& access = graph.op(op).nest.operands[read.operand];
+  box = region(access, ranges_, graph.tensor(access.tensor).shape);
+}
+
+void SourceParts::add_parts(const std::vector<std::uint32_t>& reads, const Graph& graph) {
+  const TensorId id = reads_[reads.front()].tensor;
+  const ElementType type = graph.tensor(id).type;
+  std::vector<Box> boxes;
+  for (const std::uint32_t r : reads) {
+    for (std::uint32_t cell = 0; cell < reads_[r].cells; ++cell) {
+      boxes.emplace_back();
+      box_of(reads_[r], op_of_[r], cell, graph, boxes.back());
+    }
+  }
+  const auto new_part = [&](const Box& box) {
+    parts_.push_back({id, storage_of(type, volume(box))});
+    return static_cast<std::uint32_t>(parts_.size() - 1);
+  };
+  std::vector<Box> distinct;
+  for (const Box& box : boxes) {
+    if (volume(box) > 0)
+      distinct.push_back(box);
+  }
+  std::sort(distinct.begin(), distinct.end(), BoxLess());
+  distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
+  std::optional<BorderGrid> grid;
+  if (!distinct.empty())
+    grid.emplace(distinct);
+  const std::uint32_t first_part = static_cast<std::uint32_t>(parts_.size());
+  if (grid && !grid->fits()) {
+    for (const Box& box : distinct)
+      new_part(box);
+  }
+  std::size_t at = 0;
+  for (const std::uint32_t r : reads) {
+    for (std::uint32_t cell = 0; cell < reads_[r].cells; ++cell) {
+      const Box& box = boxes[at++];
+      const auto begin = static_cast<std::uint32_t>(cell_parts_.size());
+      cell_begin_[reads_[r].first_cell + cell] = begin;
+      cell_parts_.push_back(0); // the number of parts, then the parts
+      if (volume(box) > 0 && grid->fits()) {
+        grid->visit(box, [&](const Box& part, std::uint32_t& number) {
+          if (number == BorderGrid::kNone)
+            number = new_part(part);
+          cell_parts_.push_back(number);
+        });
+      } else if (volume(box) > 0) {
+        const auto found = std::lower_bound(distinct.begin(), distinct.end(), box, BoxLess());
+        cell_parts_.push_back(first_part + static_cast<std::uint32_t>(found - distinct.begin()));
+      }
+      cell_parts_[begin] = static_cast<std::uint32_t>(cell_parts_.size()) - begin - 1;
+    }
+  }
+}
+
+std::span<const std::uint32_t> SourceParts::parts_of(const Read& read, TileId tile) const {
+  const OperatorTiling& tiling = tiles_.operators[tiles_.tiles[tile.index()].op.index()];
+  std::uint32_t cell = read.first_cell;
+  if (read.cells > 1) {
+    std::uint32_t below = tiling.size();
+    std::uint32_t index = tile.value - tiling.first;
+    for (std::size_t c = 0; c < tiling.cuts.size(); ++c) {
+      below /= tiling.cuts[c].count;
+      cell += read.strides[c] * (index / below);
+      index %= below;
+    }
+  }
+  const std::uint32_t* begin = cell_parts_.data() + cell_begin_[cell];
+  return {begin + 1, *begin};
+}
+
+} // namespace monet

@@ -1,0 +1,62 @@
+#include "tiling/cut/mapping_factors.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+namespace monet {
+
+namespace {
+
+/// The loop that alone makes up an axis of the first output.
+std::optional<std::size_t> loop_of_axis(const LoopNest& nest, std::size_t axis) {
+  const auto output = std::find_if(nest.operands.begin(), nest.operands.end(),
+                                   [](const Access& a) { return a.mode != AccessMode::read; });
+  if (output == nest.operands.end() || output->opaque || axis >= output->axes.size())
+    return std::nullopt;
+  const AxisExpr& expression = output->axes[axis];
+  if (expression.data_dependent || expression.terms.size() != 1)
+    return std::nullopt;
+  return expression.terms.front().dim;
+}
+
+} // namespace
+
+std::size_t find_mapped_dim(const LoopNest& nest, std::string_view name) {
+  const std::size_t own = find_dim(nest, name);
+  if (own < nest.dims.size() || nest.compute == ComputeKind::mac)
+    return own;
+  const bool pooling = find_dim(nest, "OY") < nest.dims.size();
+  if (pooling)
+    return name == "K" ? loop_of_axis(nest, 1).value_or(nest.dims.size()) : nest.dims.size();
+  constexpr std::array<std::string_view, 4> kFromTheLeft{"B", "H", "D", "K"};
+  const auto at = std::find(kFromTheLeft.begin(), kFromTheLeft.end(), name);
+  if (at == kFromTheLeft.end())
+    return nest.dims.size();
+  return loop_of_axis(nest, static_cast<std::size_t>(at - kFromTheLeft.begin()))
+      .value_or(nest.dims.size());
+}
+
+std::vector<SplitFactor> usable_factors(const LoopNest& nest, std::span<const TilingFactor> given,
+                                        std::int64_t chosen) {
+  std::vector<SplitFactor> factors;
+  for (const TilingFactor& factor : given) {
+    const std::size_t dim = find_mapped_dim(nest, factor.dim);
+    if (dim == nest.dims.size() || loop_use(nest, dim) == LoopUse::never)
+      continue;
+    const bool repeated = std::any_of(factors.begin(), factors.end(),
+                                      [&](const SplitFactor& f) { return f.dim == dim; });
+    if (repeated)
+      continue;
+    const std::int64_t size = nest.dims[dim].size;
+    std::int64_t parts = factor.factor;
+    if (factor.amount == TilingFactor::Amount::all)
+      parts = size;
+    if (factor.amount == TilingFactor::Amount::chosen)
+      parts = chosen;
+    factors.push_back({dim, std::clamp<std::int64_t>(parts, 1, size)});
+  }
+  return factors;
+}
+
+} // namespace monet

@@ -1,0 +1,248 @@
+#include "tiling/cut/split.hpp"
+
+#include "monet/base/checked.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <tuple>
+
+namespace monet {
+
+namespace {
+
+/// One step of `dim` on this axis leaves behind everything the other loops reach.
+bool separates(const AxisExpr& axis, const LoopNest& nest, std::size_t dim) {
+  if (axis.data_dependent)
+    return false;
+  std::int64_t step = 0;
+  std::int64_t reach = 0;
+  for (const AffineTerm& term : axis.terms) {
+    const std::int64_t size = term.coefficient < 0 ? -term.coefficient : term.coefficient;
+    if (term.dim == dim) {
+      step = size;
+    } else {
+      reach = checked_add(reach, checked_multiply(size, nest.dims[term.dim].size - 1));
+    }
+  }
+  return step > reach;
+}
+
+/// Iterations of the loop add into the same elements.
+bool adds_up(const Access& access, std::size_t dim) {
+  return std::all_of(access.axes.begin(), access.axes.end(), [&](const AxisExpr& axis) {
+    if (axis.data_dependent)
+      return access.mode == AccessMode::accumulate;
+    return std::none_of(axis.terms.begin(), axis.terms.end(), [&](const AffineTerm& term) {
+      return term.dim == dim && term.coefficient != 0;
+    });
+  });
+}
+
+/// Bits touched by all tiles together; what several tiles touch counts for each.
+struct Traffic {
+  std::int64_t all = 0;
+  std::int64_t offchip = 0; ///< of tensors that nobody on the chip can hold ready
+};
+
+/// Weights and other tensors without a producer come from the off-chip memory, and so does what is
+/// larger than the cores' outermost memories together.
+Traffic traffic(const Graph& graph, const LoopNest& nest, std::span<const std::int64_t> slices,
+                std::int64_t onchip_bits, std::span<const std::vector<Interval>> tiles) {
+  Traffic bits;
+  for (const auto& tile : tiles) {
+    for (std::size_t i = 0; i < nest.operands.size(); ++i) {
+      const Access& access = nest.operands[i];
+      const Tensor& tensor = graph.tensor(access.tensor);
+      const Box box = region(access, tile, tensor.shape);
+      const std::int64_t touched = storage_of(tensor.type, volume(box)).value;
+      bits.all = checked_add(bits.all, touched);
+      const std::int64_t sharing = slices.empty() ? 1 : slices[i];
+      const bool brought = !tensor.producer || size_of(tensor).value > onchip_bits;
+      if (sharing > 0 && brought)
+        bits.offchip = checked_add(bits.offchip, ceil_div(touched, sharing));
+    }
+  }
+  return bits;
+}
+
+std::int64_t onchip_bits(const Chip& chip) {
+  std::int64_t bits = 0;
+  for (std::size_t i = 0; i < chip.compute_cores(); ++i) {
+    const Core& core = chip.cores[i];
+    if (!core.memories.empty())
+      bits = checked_add(bits, core.memories.back().size.value);
+  }
+  return bits;
+}
+
+/// Cores from strongest to weakest, and the numbers of them worth trying.
+struct RankedCores {
+  std::vector<CoreId> cores;
+  std::vector<std::int64_t> counts;
+  std::int64_t equals = 1; ///< cores as strong as the first
+};
+
+RankedCores rank(const Chip& chip, std::span<const CoreId> cores) {
+  RankedCores ranked{{cores.begin(), cores.end()}, {}, 1};
+  const auto lanes = [&](CoreId id) { return chip.cores[id.index()].lanes(); };
+  std::stable_sort(ranked.cores.begin(), ranked.cores.end(),
+                   [&](CoreId a, CoreId b) { return lanes(a) > lanes(b); });
+  const auto first = lanes(ranked.cores.front());
+  while (ranked.equals < std::ssize(cores) &&
+         lanes(ranked.cores[static_cast<std::size_t>(ranked.equals)]) == first)
+    ++ranked.equals;
+  constexpr std::size_t kAllCounts = 16; // beyond, only powers of two and steps in strength
+  for (std::size_t n = 1; n <= cores.size(); ++n) {
+    if (n <= kAllCounts || std::has_single_bit(n) || n == cores.size() ||
+        lanes(ranked.cores[n]) != lanes(ranked.cores[n - 1])) {
+      ranked.counts.push_back(static_cast<std::int64_t>(n));
+    }
+  }
+  return ranked;
+}
+
+/// Cycles that so many bits take at least between the off-chip memory and the cores: they share its
+/// port, and the narrowest link that all of them use. 0 without an off-chip memory.
+std::int64_t transfer_cycles(const Chip& chip, std::span<const CoreId> cores, std::int64_t bits) {
+  if (!chip.offchip)
+    return 0;
+  std::int64_t width = offchip_port(chip).read_bits_per_cycle;
+  for (const CoreId core : cores) {
+    std::int64_t narrowest = std::numeric_limits<std::int64_t>::max();
+    for (const LinkId link : chip.route(*chip.offchip, core))
+      narrowest = std::min(narrowest, chip.links[link.index()].bandwidth_bits_per_cycle);
+    width = std::min(width, narrowest);
+  }
+  return width > 0 ? ceil_div(bits, width) : 0;
+}
+
+/// The first `count` of the ranking, back in order of id so that the same parts meet the same
+/// cores.
+std::vector<CoreId> strongest(const RankedCores& ranked, std::int64_t count) {
+  std::vector<CoreId> chosen(ranked.cores.begin(), ranked.cores.begin() + count);
+  std::sort(chosen.begin(), chosen.end());
+  return chosen;
+}
+
+std::int64_t slowest(const LoopNest& nest, std::span<const Interval> tile, const Chip& chip,
+                     std::span<const CoreId> cores) {
+  std::int64_t cycles = 0;
+  for (const CoreId id : cores) {
+    cycles = std::max(cycles, estimated_cycles(nest, tile, chip.cores[id.index()]));
+  }
+  return cycles;
+}
+
+} // namespace
+
+LoopUse loop_use(const LoopNest& nest, std::size_t dim) {
+  if (nest.dims[dim].coupled)
+    return LoopUse::never;
+  LoopUse use = LoopUse::parallel;
+  for (const Access& access : nest.operands) {
+    if (access.mode == AccessMode::read)
+      continue;
+    if (access.opaque)
+      return LoopUse::never;
+    const bool separated =
+        std::any_of(access.axes.begin(), access.axes.end(),
+                    [&](const AxisExpr& axis) { return separates(axis, nest, dim); });
+    if (separated)
+      continue;
+    if (!adds_up(access, dim))
+      return LoopUse::never;
+    use = LoopUse::summed;
+  }
+  return use;
+}
+
+bool may_split(const LoopNest& nest, std::size_t dim) {
+  return loop_use(nest, dim) == LoopUse::parallel;
+}
+
+Interval even_part(std::int64_t size, std::int64_t parts, std::int64_t index) {
+  const std::int64_t small = size / parts;
+  const std::int64_t larger = size % parts; // so many parts have one more
+  const std::int64_t begin = index * small + std::min(index, larger);
+  return {begin, begin + small + (index < larger ? 1 : 0)};
+}
+
+std::vector<std::vector<Interval>> split_ranges(const LoopNest& nest,
+                                                std::span<const SplitFactor> factors) {
+  std::vector<std::vector<Interval>> tiles{full_tile(nest)};
+  for (const SplitFactor& factor : factors) {
+    std::vector<std::vector<Interval>> finer;
+    finer.reserve(tiles.size() * static_cast<std::size_t>(factor.parts));
+    for (const auto& tile : tiles) {
+      for (std::int64_t i = 0; i < factor.parts; ++i) {
+        finer.push_back(tile);
+        finer.back()[factor.dim] = even_part(nest.dims[factor.dim].size, factor.parts, i);
+      }
+    }
+    tiles = std::move(finer);
+  }
+  return tiles;
+}
+
+std::int64_t estimated_cycles(const LoopNest& nest, std::span<const Interval> tile,
+                              const Core& core) {
+  const bool unrolled = nest.compute == ComputeKind::mac && !core.dataflow.empty();
+  std::int64_t cycles = 1;
+  for (std::size_t d = 0; d < nest.dims.size(); ++d) {
+    std::int64_t factor = 1;
+    for (std::size_t a = 0; unrolled && a < core.dataflow.size(); ++a) {
+      for (const Unrolling& unrolling : core.dataflow[a]) {
+        if (unrolling.dim == nest.dims[d].name) {
+          factor = checked_multiply(factor, std::max<std::int64_t>(1, unrolling.factor));
+        }
+      }
+    }
+    cycles = checked_multiply(cycles, ceil_div(tile[d].size(), factor));
+  }
+  return unrolled ? cycles : ceil_div(cycles, std::max<std::int64_t>(1, core.lanes()));
+}
+
+Split choose_split(const Graph& graph, const LoopNest& nest, std::span<const std::int64_t> slices,
+                   const Chip& chip, std::span<const CoreId> cores) {
+  const RankedCores ranked = rank(chip, cores);
+  const std::vector<Interval> whole = full_tile(nest);
+  const std::int64_t alone =
+      estimated_cycles(nest, whole, chip.cores[ranked.cores.front().index()]);
+  Split best{{}, strongest(ranked, ranked.equals)}; // the caller picks one of them
+  if (cores.size() == 1 || alone < kSmallestSplitCycles)
+    return best;
+
+  const std::vector<std::vector<Interval>> one{whole};
+  // What several tiles read is fetched once for each: more cores may well be slower.
+  const std::int64_t capacity = onchip_bits(chip);
+  const auto key_of = [&](std::int64_t cycles, const std::vector<std::vector<Interval>>& tiles,
+                          std::span<const CoreId> users) {
+    const Traffic bits = traffic(graph, nest, slices, capacity, tiles);
+    const std::int64_t moving = transfer_cycles(chip, users, bits.offchip);
+    return std::make_tuple(std::max(cycles, moving), cycles, bits.all);
+  };
+  auto best_key = key_of(alone, one, best.cores);
+  for (std::size_t d = 0; d < nest.dims.size(); ++d) {
+    const std::int64_t size = nest.dims[d].size;
+    if (size < 2 || !may_split(nest, d))
+      continue;
+    for (const std::int64_t count : ranked.counts) {
+      // As few parts as give the same largest part.
+      const std::int64_t parts = ceil_div(size, ceil_div(size, std::min(size, count)));
+      if (parts < 2)
+        continue;
+      const SplitFactor factor{d, parts};
+      const auto tiles = split_ranges(nest, {&factor, 1});
+      const std::vector<CoreId> chosen = strongest(ranked, parts);
+      const auto key = key_of(slowest(nest, tiles.front(), chip, chosen), tiles, chosen);
+      if (key < best_key) {
+        best_key = key;
+        best = {{factor}, chosen};
+      }
+    }
+  }
+  return best;
+}
+
+} // namespace monet

@@ -1,0 +1,59 @@
+// How an operator is cut into tiles: which loops may be cut, and which cut suits which cores.
+#pragma once
+
+#include "tiling/shared/grid.hpp"
+
+#include "monet/hardware/chip.hpp"
+#include "monet/workload/graph.hpp"
+
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace monet {
+
+/// What one operator is cut into, and the cores that get the parts.
+struct Split {
+  std::vector<SplitFactor> factors; ///< none: one tile
+  std::vector<CoreId> cores;        ///< tile i runs on cores[i % cores.size()]
+};
+
+/// What becomes of the outputs when a loop is cut.
+enum class LoopUse {
+  parallel, ///< every tile writes its own part
+  summed,   ///< tiles add into the same part, one after the other
+  never,    ///< it may not be cut
+};
+
+/// `parallel` as may_split() says. `summed` when every output either keeps its parts disjoint or
+/// lacks the loop altogether: tiles that differ in it add up to the output. `never`: loops whose
+/// iterations need each other's results (LoopDim::coupled), outputs that are opaque or overlap in
+/// part, and writes to where data decide.
+LoopUse loop_use(const LoopNest& nest, std::size_t dim);
+
+/// Part `index` of [0, size) cut into `parts`; sizes differ by one at most, the larger come first.
+Interval even_part(std::int64_t size, std::int64_t parts, std::int64_t index);
+
+/// The tiles of a grid, first factor outermost.
+std::vector<std::vector<Interval>> split_ranges(const LoopNest& nest,
+                                                std::span<const SplitFactor> factors);
+
+/// Cycles that a tile of these sizes takes at least: loops unrolled by the core's dataflow take
+/// ceil(size / unrolling) steps; without a dataflow, iterations over lanes.
+std::int64_t estimated_cycles(const LoopNest& nest, std::span<const Interval> tile,
+                              const Core& core);
+
+/// The cut over some of `cores` with the fewest estimated cycles: of the largest tile, or of moving
+/// what all tiles touch through the off-chip port where that takes longer; then the fewest of the
+/// largest tile, then the least data touched, then the first loop. Operators below
+/// kSmallestSplitCycles stay whole.
+///
+/// Of an operator in slices, `nest` has the sizes of one slice, and `slices` says per operand how
+/// many of them share what is brought of it: 0 = nothing is. Empty: one slice.
+Split choose_split(const Graph& graph, const LoopNest& nest, std::span<const std::int64_t> slices,
+                   const Chip& chip, std::span<const CoreId> cores);
+
+/// An operator whose whole takes fewer cycles than this on one core is not worth distributing.
+inline constexpr std::int64_t kSmallestSplitCycles = 128;
+
+} // namespace monet

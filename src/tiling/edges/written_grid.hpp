@@ -1,0 +1,53 @@
+// What the tiles of an operator write of a tensor, as a product of independent groups of axes.
+#pragma once
+
+#include "tiling/edges/part_index.hpp"
+
+#include "monet/workload/graph.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace monet {
+
+/// Axes that the same cut loops move. A tile's region is one combination's box in every group.
+struct WrittenGroup {
+  std::vector<std::uint32_t> axes;
+  PartCombos combos;                ///< of the loops that move the axes
+  std::vector<Interval> boxes;      ///< [combo * axes.size() + i]
+  std::vector<std::uint32_t> order; ///< combinations by where they begin on the first axis
+  bool sorted_ends = true;          ///< in that order, the ends on the first axis do not go back
+  bool recomputed = false; ///< one axis, of which several combinations compute the same elements
+
+  std::span<const Interval> box(std::uint32_t combo) const {
+    return {boxes.data() + combo * axes.size(), axes.size()};
+  }
+};
+
+/// Which combinations of one group a box needs.
+struct Overlap {
+  std::uint32_t combo = 0;
+  std::int64_t volume = 0; ///< of the overlap, over the group's axes
+};
+
+struct WrittenGrid {
+  std::vector<WrittenGroup> groups;          ///< every axis of the tensor is in one
+  PartCombos repeats;                        ///< of the cut loops that move no axis: a reduction
+  std::vector<std::uint32_t> repeat_offsets; ///< what these contribute to a tile, ascending
+
+  /// Tile number of the last that adds into a region, less what the groups contribute.
+  std::uint32_t last_repeat() const { return repeat_offsets.back(); }
+};
+
+/// nullopt when the operator's nest does not say what it writes of the tensor.
+std::optional<WrittenGrid> written_grid(const Operator& op, const OperatorTiling& tiling,
+                                        const PartIndex& index, TensorId id, const Tensor& tensor);
+
+/// Combinations that together hold what of `box` is written, as few as possible where they overlap:
+/// those of `preferred` alone when they hold all of it. `box` is over all axes of the tensor.
+void find_overlaps(const WrittenGroup& group, std::span<const Interval> box,
+                   std::span<const std::uint32_t> preferred, std::vector<Overlap>& overlaps);
+
+} // namespace monet

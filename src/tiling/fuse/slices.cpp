@@ -1,0 +1,292 @@
+#include "tiling/fuse/slices.hpp"
+
+#include "tiling/cut/split.hpp"
+
+#include <algorithm>
+
+namespace monet {
+
+namespace {
+
+constexpr std::uint32_t kOutside = UINT32_MAX;
+
+bool usable(const Access& access, std::size_t axis) {
+  return !access.opaque && !access.axes[axis].data_dependent;
+}
+
+/// The loop that goes furthest along the axis in one step, of those that `suits` accepts.
+template <class Suits>
+std::optional<std::uint32_t> leading_loop(const AxisExpr& axis, const LoopNest& nest, Suits suits) {
+  std::optional<std::uint32_t> best;
+  std::int64_t furthest = 0;
+  for (const AffineTerm& term : axis.terms) {
+    const std::int64_t step = term.coefficient < 0 ? -term.coefficient : term.coefficient;
+    if (step > furthest && nest.dims[term.dim].size > 1) {
+      furthest = step;
+      best = term.dim;
+    }
+  }
+  if (best && !suits(*best))
+    return std::nullopt;
+  return best;
+}
+
+/// What the other loops add to coefficient * loop on an axis.
+struct Rest {
+  std::int64_t coefficient = 0;
+  std::int64_t low = 0;
+  std::int64_t high = 0;
+};
+
+Rest rest_of(const AxisExpr& axis, const LoopNest& nest, std::uint32_t dim) {
+  Rest rest{0, axis.offset, axis.offset};
+  for (const AffineTerm& term : axis.terms) {
+    if (term.dim == dim) {
+      rest.coefficient = term.coefficient;
+      continue;
+    }
+    const std::int64_t reach = term.coefficient * (nest.dims[term.dim].size - 1);
+    rest.low += std::min<std::int64_t>(0, reach);
+    rest.high += std::max<std::int64_t>(0, reach);
+  }
+  return rest;
+}
+
+std::int64_t floor_div(std::int64_t a, std::int64_t b) {
+  return a >= 0 ? a / b : -((-a + b - 1) / b);
+}
+
+/// Iterations of the loop that write [wanted.begin, wanted.end) of the axis and no more.
+Interval writers(const Rest& rest, Interval wanted, std::int64_t size) {
+  if (wanted.empty())
+    return {0, 0};
+  const std::int64_t begin =
+      floor_div(wanted.begin - rest.high + rest.coefficient - 1, rest.coefficient);
+  const std::int64_t end =
+      floor_div(wanted.end - rest.low + rest.coefficient - 1, rest.coefficient);
+  return {std::clamp<std::int64_t>(begin, 0, size), std::clamp<std::int64_t>(end, 0, size)};
+}
+
+/// The one cut of the reader that moves the axis; null when there is none or there are several.
+const SliceCut* moving_cut(const Slices& slices, const AxisExpr& axis) {
+  const SliceCut* found = nullptr;
+  for (const SliceCut& cut : slices) {
+    const bool moves = std::any_of(axis.terms.begin(), axis.terms.end(),
+                                   [&](const AffineTerm& term) { return term.dim == cut.dim; });
+    if (!moves)
+      continue;
+    if (found != nullptr)
+      return nullptr;
+    found = &cut;
+  }
+  return found;
+}
+
+/// Ends only go forward; parts that add nothing are left out.
+std::vector<Interval> parts_up_to(const std::vector<std::int64_t>& ends, std::int64_t size) {
+  std::vector<Interval> parts;
+  std::int64_t at = 0;
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    const std::int64_t end = i + 1 == ends.size() ? size : std::min(ends[i], size);
+    if (end <= at)
+      continue;
+    parts.push_back({at, end});
+    at = end;
+  }
+  return parts;
+}
+
+/// Begins and ends go forward and leave no gap.
+std::vector<Interval> covering(std::vector<Interval> parts, std::int64_t size) {
+  for (std::size_t i = parts.size(); i-- > 0;) {
+    if (parts[i].empty())
+      parts[i] = {size - 1, 0}; // no slice may be empty
+    if (i + 1 < parts.size())
+      parts[i].begin = std::min(parts[i].begin, parts[i + 1].begin);
+  }
+  std::int64_t end = 0;
+  for (Interval& part : parts) {
+    part.begin = std::min(part.begin, end);
+    part.end = std::max({part.end, end, part.begin + 1});
+    end = part.end;
+  }
+  parts.back().end = size;
+  return parts;
+}
+
+} // namespace
+
+SliceCut even_slices(const LoopNest& nest, std::uint32_t dim, std::int64_t parts) {
+  const std::int64_t size = nest.dims[dim].size;
+  SliceCut cut{dim, {}};
+  parts = std::clamp<std::int64_t>(parts, 1, size);
+  for (std::int64_t i = 0; i < parts; ++i)
+    cut.parts.push_back(even_part(size, parts, i));
+  return cut;
+}
+
+StackSlicer::Scratch::Scratch(const Graph& graph)
+    : position(graph.operators().size(), kOutside), left_behind(graph.operators().size(), false) {
+  for (const TensorId output : graph.outputs) {
+    if (const auto producer = graph.tensor(output).producer)
+      left_behind[producer->index()] = true;
+  }
+  for (const Tensor& tensor : graph.tensors()) {
+    if (tensor.alias_of && tensor.producer)
+      left_behind[tensor.producer->index()] = true;
+  }
+}
+
+StackSlicer::StackSlicer(const Graph& graph, std::span<const OpId> members, Scratch& scratch)
+    : graph_(graph), members_(members), scratch_(scratch) {
+  std::vector<std::uint32_t>& position = scratch.position;
+  for (std::size_t m = 0; m < members.size(); ++m)
+    position[members[m].index()] = static_cast<std::uint32_t>(m);
+  for (std::size_t m = 0; m < members.size(); ++m) {
+    for (const Access& read : graph.op(members[m]).nest.operands) {
+      const auto producer = graph.tensor(read.tensor).producer;
+      if (read.mode != AccessMode::read || !producer || position[producer->index()] == kOutside)
+        continue;
+      for (const Access& write : graph.op(*producer).nest.operands) {
+        if (write.mode != AccessMode::read && write.tensor == read.tensor) {
+          links_.push_back(
+              {position[producer->index()], static_cast<std::uint32_t>(m), &write, &read});
+          break;
+        }
+      }
+    }
+  }
+  std::stable_sort(links_.begin(), links_.end(),
+                   [](const Link& a, const Link& b) { return a.producer < b.producer; });
+}
+
+StackSlicer::~StackSlicer() {
+  for (const OpId member : members_)
+    scratch_.position[member.index()] = kOutside;
+}
+
+std::span<const StackSlicer::Link> StackSlicer::links_from(std::uint32_t producer) const {
+  const auto [first, last] =
+      std::equal_range(links_.begin(), links_.end(), Link{producer, 0, nullptr, nullptr},
+                       [](const Link& a, const Link& b) { return a.producer < b.producer; });
+  return {first, last};
+}
+
+void StackSlicer::spread(Loops& loops) const {
+  // Consumers first: what they need decides. Each pass goes once over the links; what is left
+  // without a loop after a pass that changed nothing stays whole.
+  const auto backward = [&](const Link& link) {
+    if (loops[link.producer] || !loops[link.consumer])
+      return false;
+    for (std::size_t a = 0; a < link.read->axes.size(); ++a) {
+      if (!usable(*link.read, a) || !usable(*link.write, a))
+        continue;
+      const auto read_by =
+          leading_loop(link.read->axes[a], nest(link.consumer), [](std::uint32_t) { return true; });
+      if (read_by != loops[link.consumer])
+        continue;
+      loops[link.producer] =
+          leading_loop(link.write->axes[a], nest(link.producer), [&](std::uint32_t dim) {
+            return loop_use(nest(link.producer), dim) == LoopUse::parallel;
+          });
+      return loops[link.producer].has_value();
+    }
+    return false;
+  };
+  const auto forward = [&](const Link& link) {
+    if (loops[link.consumer] || !loops[link.producer])
+      return false;
+    for (std::size_t a = 0; a < link.write->axes.size(); ++a) {
+      if (!usable(*link.read, a) || !usable(*link.write, a))
+        continue;
+      const auto written_by = leading_loop(link.write->axes[a], nest(link.producer),
+                                           [](std::uint32_t) { return true; });
+      if (written_by != loops[link.producer])
+        continue;
+      loops[link.consumer] =
+          leading_loop(link.read->axes[a], nest(link.consumer), [&](std::uint32_t dim) {
+            return loop_use(nest(link.consumer), dim) != LoopUse::never;
+          });
+      return loops[link.consumer].has_value();
+    }
+    return false;
+  };
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (auto link = links_.rbegin(); link != links_.rend(); ++link)
+      changed |= backward(*link);
+    for (const Link& link : links_)
+      changed |= forward(link);
+  }
+}
+
+SliceCut StackSlicer::pulled(std::uint32_t member, std::uint32_t dim, std::int64_t count, Halo halo,
+                             const std::vector<Slices>& slices) const {
+  struct Pull {
+    const Link* link;
+    std::size_t axis;
+    const SliceCut* cut;
+    Rest rest;
+  };
+  const LoopNest& own = nest(member);
+  std::vector<Pull> pulls;
+  std::size_t most = 0;
+  for (const Link& link : links_from(member)) {
+    for (std::size_t a = 0; a < link.write->axes.size(); ++a) {
+      if (!usable(*link.read, a) || !usable(*link.write, a))
+        continue;
+      const Rest rest = rest_of(link.write->axes[a], own, dim);
+      const SliceCut* cut = moving_cut(slices[link.consumer], link.read->axes[a]);
+      if (rest.coefficient <= 0 || cut == nullptr)
+        continue;
+      pulls.push_back({&link, a, cut, rest});
+      most = std::max(most, cut->parts.size());
+    }
+  }
+  if (pulls.empty() || loop_use(own, dim) != LoopUse::parallel)
+    return even_slices(own, dim, count);
+
+  const std::int64_t size = own.dims[dim].size;
+  std::vector<Interval> needs(most, Interval{size, 0});
+  for (const Pull& pull : pulls) {
+    const LoopNest& reader = nest(pull.link->consumer);
+    const std::int64_t extent = graph_.tensor(pull.link->read->tensor).shape[pull.axis];
+    std::vector<Interval> ranges = full_tile(reader);
+    for (std::size_t i = 0; i < most; ++i) {
+      ranges[pull.cut->dim] = pull.cut->parts[i * pull.cut->parts.size() / most];
+      const Interval need =
+          writers(pull.rest, axis_range(pull.link->read->axes[pull.axis], ranges, extent), size);
+      if (need.empty())
+        continue;
+      needs[i] = {std::min(needs[i].begin, need.begin), std::max(needs[i].end, need.end)};
+    }
+  }
+  if (halo == Halo::recomputed)
+    return {dim, covering(std::move(needs), size)};
+  std::vector<std::int64_t> ends;
+  for (const Interval need : needs)
+    ends.push_back(need.end);
+  return {dim, parts_up_to(ends, size)};
+}
+
+void StackSlicer::make_slices(const Loops& loops, std::int64_t count, Halo halo,
+                              const std::vector<bool>& fixed, std::vector<Slices>& slices) const {
+  for (std::size_t m = members_.size(); m-- > 0;) {
+    const auto member = static_cast<std::uint32_t>(m);
+    const Halo own_halo = scratch_.left_behind[members_[m].index()] ? Halo::cached : halo;
+    const bool cut = std::any_of(slices[m].begin(), slices[m].end(),
+                                 [&](const SliceCut& known) { return known.dim == loops[m]; });
+    if (!fixed[m] && loops[m] && !cut) {
+      SliceCut own = pulled(member, *loops[m], count, own_halo, slices);
+      if (own.parts.size() > 1)
+        slices[m].push_back(std::move(own));
+    } else if (fixed[m] && slices[m].size() == 1 && own_halo == Halo::recomputed) {
+      SliceCut own = pulled(member, slices[m][0].dim,
+                            static_cast<std::int64_t>(slices[m][0].parts.size()), own_halo, slices);
+      if (own.parts.size() == slices[m][0].parts.size())
+        slices[m] = {std::move(own)};
+    }
+  }
+}
+
+} // namespace monet

@@ -1,0 +1,195 @@
+#include "tiling/fuse/working_set.hpp"
+
+#include "tiling/cut/split.hpp"
+
+#include "monet/base/checked.hpp"
+
+#include <algorithm>
+#include <unordered_set>
+
+namespace monet {
+
+namespace {
+
+/// The slice in the middle: one range per loop.
+std::vector<Interval> middle_slice(const LoopNest& nest, const Slices& slices) {
+  std::vector<Interval> ranges = full_tile(nest);
+  for (const SliceCut& cut : slices)
+    ranges[cut.dim] = cut.parts[cut.parts.size() / 2];
+  return ranges;
+}
+
+bool moved(const Access& access, const Slices& slices) {
+  if (access.opaque)
+    return false;
+  return std::any_of(access.axes.begin(), access.axes.end(), [&](const AxisExpr& axis) {
+    return !axis.data_dependent &&
+           std::any_of(axis.terms.begin(), axis.terms.end(), [&](const AffineTerm& term) {
+             return std::any_of(slices.begin(), slices.end(),
+                                [&](const SliceCut& cut) { return cut.dim == term.dim; });
+           });
+  });
+}
+
+std::int64_t touched_bits(const Graph& graph, const Access& access,
+                          std::span<const Interval> ranges) {
+  const Tensor& tensor = graph.tensor(access.tensor);
+  return storage_of(tensor.type, volume(region(access, ranges, tensor.shape))).value;
+}
+
+/// A tensor that one member makes and others read.
+struct Handed {
+  std::int64_t bits = 0; ///< of one slice, as the widest reader sees it
+  std::uint32_t last = 0;
+  bool inside = false;
+};
+
+} // namespace
+
+std::int64_t working_set(const Graph& graph, std::span<const OpId> members,
+                         const StackSlicer& slicer, const std::vector<Slices>& slices,
+                         std::span<const std::int64_t> copies) {
+  std::vector<std::vector<Interval>> ranges;
+  for (std::size_t m = 0; m < members.size(); ++m)
+    ranges.push_back(middle_slice(graph.op(members[m]).nest, slices[m]));
+  std::vector<std::int64_t> freed(members.size(), 0);
+  std::unordered_set<TensorId> inside;
+  for (const StackSlicer::Link& link : slicer.links())
+    inside.insert(link.read->tensor);
+
+  const auto handed = [&](std::uint32_t producer, TensorId tensor, std::int64_t own) {
+    Handed result{own, producer, false};
+    for (const StackSlicer::Link& link : slicer.links_from(producer)) {
+      if (link.read->tensor != tensor)
+        continue;
+      result.inside = true;
+      result.last = std::max(result.last, link.consumer);
+      result.bits = std::max(result.bits, touched_bits(graph, *link.read, ranges[link.consumer]));
+    }
+    return result;
+  };
+
+  std::unordered_set<TensorId> kept_tensors;
+  std::int64_t kept = 0;
+  std::int64_t live = 0;
+  std::int64_t peak = 0;
+  for (std::uint32_t m = 0; m < members.size(); ++m) {
+    if (copies[m] == 0)
+      continue;
+    std::int64_t passing = 0;
+    for (const Access& access : graph.op(members[m]).nest.operands) {
+      const std::int64_t bits = touched_bits(graph, access, ranges[m]);
+      const bool stays = !slices[m].empty() && !moved(access, slices[m]);
+      const bool reads = access.mode == AccessMode::read;
+      if (reads && inside.contains(access.tensor))
+        continue; // counted where it is made
+      if (stays) {
+        if (kept_tensors.insert(access.tensor).second)
+          kept = checked_add(kept, checked_multiply(bits, copies[m]));
+        continue;
+      }
+      const Handed made = reads ? Handed{} : handed(m, access.tensor, bits);
+      if (made.inside) {
+        live = checked_add(live, made.bits);
+        freed[made.last] += made.bits;
+      } else {
+        passing = checked_add(passing, bits);
+      }
+    }
+    peak = std::max(peak, checked_add(live, passing));
+    live -= freed[m];
+  }
+  return checked_add(kept, peak);
+}
+
+std::int64_t tile_bits(const Graph& graph, const Operator& op, const Slices& slices,
+                       std::int64_t cores) {
+  const std::vector<Interval> ranges = middle_slice(op.nest, slices);
+  std::vector<std::int64_t> bits;
+  std::int64_t least = 0;
+  for (const Access& access : op.nest.operands) {
+    bits.push_back(touched_bits(graph, access, ranges));
+    least = checked_add(least, bits.back());
+  }
+  for (std::size_t d = 0; d < ranges.size() && cores > 1; ++d) {
+    const std::int64_t parts = std::min(cores, ranges[d].size());
+    if (parts < 2 || !may_split(op.nest, d))
+      continue;
+    const Slices shared{{static_cast<std::uint32_t>(d), {}}};
+    std::int64_t sum = 0;
+    for (std::size_t i = 0; i < bits.size(); ++i)
+      sum += moved(op.nest.operands[i], shared) ? ceil_div(bits[i], parts) : bits[i];
+    least = std::min(least, sum);
+  }
+  return least;
+}
+
+double slices_in(const Slices& slices) {
+  double count = 1;
+  for (const SliceCut& cut : slices)
+    count *= static_cast<double>(cut.parts.size());
+  return count;
+}
+
+double crossings(const Graph& graph, const Access& access, const LoopNest& reader,
+                 const Slices& slices, const Slices& makers) {
+  const Tensor& tensor = graph.tensor(access.tensor);
+  const LoopNest& maker = graph.op(*tensor.producer).nest;
+  const auto written =
+      std::find_if(maker.operands.begin(), maker.operands.end(), [&](const Access& other) {
+        return other.mode != AccessMode::read && other.tensor == access.tensor;
+      });
+  const Box read = region(access, middle_slice(reader, slices), tensor.shape);
+  double met = 1;
+  for (const SliceCut& cut : makers) {
+    double share = 1; // of the slices that a reader meets
+    for (std::size_t a = 0; written != maker.operands.end() && !written->opaque && a < read.size();
+         ++a) {
+      const auto& terms = written->axes[a].terms;
+      if (std::any_of(terms.begin(), terms.end(),
+                      [&](const AffineTerm& term) { return term.dim == cut.dim; }))
+        share = static_cast<double>(read[a].size()) /
+                static_cast<double>(std::max<std::int64_t>(1, tensor.shape[a]));
+    }
+    met *= std::max(1.0, share * static_cast<double>(cut.parts.size()));
+  }
+  return slices_in(slices) * met;
+}
+
+Room::Room(const Chip& chip) {
+  for (std::size_t c = 0; c < chip.cores.size(); ++c) {
+    const Core& core = chip.cores[c];
+    std::vector<const Memory*> tops;
+    std::int64_t bits = 0;
+    for (const MemoryOperand operand : {MemoryOperand::I1, MemoryOperand::I2, MemoryOperand::O}) {
+      const Memory* top = core.top(operand);
+      if (top == nullptr || std::find(tops.begin(), tops.end(), top) != tops.end())
+        continue;
+      tops.push_back(top);
+      bits = checked_add(bits, checked_multiply(top->size.value, instances(core, *top)));
+    }
+    bits_.push_back(bits);
+    memory_.push_back(chip.memory_of(CoreId(c)).value);
+  }
+}
+
+std::int64_t Room::together(const std::vector<bool>& cores) const {
+  std::vector<bool> counted(bits_.size(), false);
+  std::int64_t bits = 0;
+  for (std::size_t c = 0; c < cores.size(); ++c) {
+    if (!cores[c] || counted[memory_[c]])
+      continue;
+    counted[memory_[c]] = true;
+    bits = checked_add(bits, bits_[c]);
+  }
+  return bits - bits / 4;
+}
+
+std::int64_t Room::of_a_tile(std::span<const CoreId> cores) const {
+  std::int64_t least = bits_[cores.front().index()];
+  for (const CoreId core : cores)
+    least = std::min(least, bits_[core.index()]);
+  return least / 2;
+}
+
+} // namespace monet

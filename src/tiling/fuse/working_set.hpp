@@ -1,0 +1,50 @@
+// How much a stack keeps on the chip while its slices follow each other.
+#pragma once
+
+#include "tiling/fuse/slices.hpp"
+
+#include "monet/hardware/chip.hpp"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace monet {
+
+/// Bits that a stack needs on the chip so that nothing is fetched or written twice: operands that
+/// every slice reads and sums that it adds to all the time, once for each of the member's `copies`
+/// (members with none do not count); beside them, of one slice in the middle, what is alive at the
+/// operator where that is most.
+std::int64_t working_set(const Graph& graph, std::span<const OpId> members,
+                         const StackSlicer& slicer, const std::vector<Slices>& slices,
+                         std::span<const std::int64_t> copies);
+
+/// Bits that one core touches when a slice of the operator is shared out over so many cores along
+/// the loop that suits it best.
+std::int64_t tile_bits(const Graph& graph, const Operator& op, const Slices& slices,
+                       std::int64_t cores);
+
+/// Slices that the cuts make.
+double slices_in(const Slices& slices);
+/// About how many pairs of a reader's and its maker's slices meet in the tensor of the access.
+double crossings(const Graph& graph, const Access& access, const LoopNest& reader,
+                 const Slices& slices, const Slices& makers);
+
+/// What the outermost memories of a chip hold.
+class Room {
+public:
+  explicit Room(const Chip& chip);
+
+  /// Bits of these cores together, shared memories once, with a quarter left for what arrives ahead
+  /// of its time.
+  std::int64_t together(const std::vector<bool>& cores) const;
+  /// Bits that a tile may touch on any one of these cores so that the next one's operands can
+  /// arrive meanwhile: half of the smallest.
+  std::int64_t of_a_tile(std::span<const CoreId> cores) const;
+
+private:
+  std::vector<std::int64_t> bits_;    ///< per core
+  std::vector<std::uint32_t> memory_; ///< per core: first of those that share it
+};
+
+} // namespace monet

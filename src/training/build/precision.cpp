@@ -1,0 +1,104 @@
+#include "training/build/precision.hpp"
+
+#include "training/build/rebuild.hpp"
+
+#include "monet/workload/views.hpp"
+
+#include <map>
+
+namespace monet {
+
+namespace {
+
+class CastWriter {
+public:
+  CastWriter(const Graph& network, const Precision& precision, const std::vector<bool>& trained)
+      : network_(network), precision_(precision), trained_(trained), made_(network) {}
+
+  Graph run() {
+    for (std::size_t i = 0; i < network_.operators().size(); ++i) {
+      Operator op = network_.operators()[i];
+      if (op.nest.compute == ComputeKind::mac)
+        cast_weights(op);
+      made_.copy(OpId(i), std::move(op));
+    }
+    return made_.release();
+  }
+
+private:
+  void cast_weights(Operator& op) {
+    for (auto& input : op.inputs) {
+      if (!input || !needs_cast(*input))
+        continue;
+      const TensorId before = *input;
+      input = cast(before, op.phase);
+      for (Access& access : op.nest.operands) {
+        if (access.mode == AccessMode::read && access.tensor == before)
+          access.tensor = *input;
+      }
+    }
+  }
+
+  /// A parameter or a view of one.
+  bool needs_cast(TensorId id) const {
+    const TensorId root = storage_root(network_, id);
+    const Tensor& tensor = network_.tensor(root);
+    return tensor.kind == TensorKind::parameter && is_floating(tensor.type) &&
+           !multiplies_with(weight_type(precision_, trained_[root.index()]),
+                            precision_.activations);
+  }
+
+  TensorId cast(TensorId from, Phase phase) {
+    const auto known = casts_.find(from);
+    if (known != casts_.end())
+      return known->second;
+    Tensor tensor;
+    const Tensor& source = network_.tensor(from);
+    tensor.name = source.name + ".cast";
+    tensor.shape = source.shape;
+    Operator op;
+    op.name = source.name + ".Cast";
+    op.op_type = "Cast";
+    op.phase = phase;
+    op.inputs = {from};
+    const TensorId to = made_.add_tensor(std::move(tensor));
+    op.outputs = {to};
+    made_.add_operator(std::move(op));
+    casts_.emplace(from, to);
+    return to;
+  }
+
+  const Graph& network_;
+  const Precision& precision_;
+  const std::vector<bool>& trained_;
+  GraphRewriter made_;
+  std::map<TensorId, TensorId> casts_;
+};
+
+} // namespace
+
+bool multiplies_with(ElementType a, ElementType b) {
+  const auto single = [](ElementType type) {
+    return type == ElementType::fp32 || type == ElementType::tf32;
+  };
+  if (a == b || (single(a) && single(b)))
+    return true;
+  return bits_of(a) <= 8 && bits_of(b) <= 8 && block_of(a).size == block_of(b).size &&
+         (a == ElementType::qint8) == (b == ElementType::qint8);
+}
+
+ElementType weight_type(const Precision& precision, bool trained) {
+  return trained ? precision.weights : precision.frozen_weights.value_or(precision.weights);
+}
+
+bool casts_weights(const Precision& precision) {
+  return !multiplies_with(weight_type(precision, true), precision.activations) ||
+         !multiplies_with(weight_type(precision, false), precision.activations);
+}
+
+Graph add_weight_casts(const Graph& network, const Precision& precision,
+                       const std::vector<bool>& trained) {
+  return CastWriter(network, precision, trained).run();
+}
+
+} // namespace monet

@@ -1,0 +1,207 @@
+#include "training/build/step_builder.hpp"
+
+#include "training/build/precision.hpp"
+
+#include "monet/base/errors.hpp"
+#include "monet/workload/operators.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace monet {
+
+StepBuilder::StepBuilder(Graph graph, const Precision& precision)
+    : graph_(std::move(graph)), precision_(precision) {
+  for (const Tensor& tensor : graph_.tensors())
+    tensor_names_.insert(tensor.name);
+  for (const Operator& op : graph_.operators())
+    op_names_.insert(op.name);
+}
+
+void StepBuilder::rename_tensor(TensorId id, const std::string& name) {
+  std::string& old = graph().tensor(id).name;
+  if (!tensor_names_.insert(name).second)
+    return;
+  tensor_names_.erase(old);
+  old = name;
+}
+
+void StepBuilder::give_way(TensorId id) {
+  const std::string name = graph_.tensor(id).name;
+  graph_.tensor(id).name = unique(tensor_names_, name + "_part");
+  tensor_names_.erase(name);
+}
+
+std::string StepBuilder::unique(std::unordered_set<std::string>& taken, std::string name) {
+  if (taken.insert(name).second)
+    return name;
+  // Names asked for thousands of times (the gradients of a weight that every step of a recurrence
+  // reads) do not count from 2 each time.
+  int& last = last_number_.try_emplace(name, 1).first->second;
+  std::string candidate;
+  do {
+    candidate = fmt::format("{}.{}", name, ++last);
+  } while (!taken.insert(candidate).second);
+  return candidate;
+}
+
+TensorId StepBuilder::add_tensor(std::string name, std::vector<std::int64_t> shape,
+                                 ElementType type, TensorKind kind) {
+  Tensor tensor;
+  tensor.name = unique(tensor_names_, std::move(name));
+  tensor.shape = std::move(shape);
+  tensor.type = type;
+  tensor.kind = kind;
+  return graph_.add_tensor(std::move(tensor));
+}
+
+OpId StepBuilder::add_operator(NewOperator wanted) {
+  Operator op;
+  op.name = unique(op_names_, std::move(wanted.name));
+  op.op_type = wanted.op_type;
+  op.domain = wanted.domain;
+  op.attributes = std::move(wanted.attributes);
+  op.inputs = std::move(wanted.inputs);
+  op.outputs = std::move(wanted.outputs);
+  op.phase = wanted.phase;
+  op.gradient_of = wanted.gradient_of;
+  op.forward_op = wanted.forward_op;
+  const OperatorRule* rule = find_rule(op.domain, op.op_type);
+  internal_check(rule != nullptr,
+                 fmt::format("no loop nest for '{}' of domain '{}'", op.op_type, op.domain));
+  if (!rule->is_view && op.phase == Phase::backward)
+    cast_operands(op);
+  const OpId id = graph_.add_operator(std::move(op));
+  if (!rule->is_view)
+    build_nest(graph_, id);
+  return id;
+}
+
+void StepBuilder::cast_operands(Operator& op) {
+  std::optional<ElementType> widest;
+  bool mixed = false;
+  for (const auto& input : op.inputs) {
+    if (!input || !is_floating(graph_.tensor(*input).type))
+      continue;
+    const ElementType type = graph_.tensor(*input).type;
+    mixed = mixed || (widest && !multiplies_with(type, *widest));
+    if (!widest || bits_of(type) > bits_of(*widest))
+      widest = type;
+  }
+  if (!mixed || find_rule(op.domain, op.op_type)->build(graph_, op).compute != ComputeKind::mac)
+    return;
+  for (auto& input : op.inputs) {
+    if (input && !multiplies_with(graph_.tensor(*input).type, *widest))
+      input = cast(*input, *widest, op);
+  }
+}
+
+TensorId StepBuilder::cast(TensorId tensor, ElementType type, const Operator& reader) {
+  const auto known = casts_.find({tensor, type});
+  if (known != casts_.end())
+    return known->second;
+  const Tensor source = graph_.tensor(tensor);
+  const TensorId result = add_tensor(fmt::format("{}.{}", source.name, name_of(type)), source.shape,
+                                     type, TensorKind::gradient);
+  NewOperator op;
+  op.name = fmt::format("{}.{}.Cast", source.name, name_of(type));
+  op.op_type = "Cast";
+  op.inputs = {tensor};
+  op.outputs = {result};
+  op.phase = reader.phase;
+  op.forward_op = reader.forward_op;
+  add_operator(std::move(op));
+  casts_.emplace(std::pair(tensor, type), result);
+  return result;
+}
+
+TensorId StepBuilder::integers(const std::vector<std::int64_t>& values) {
+  if (const auto found = integers_.find(values); found != integers_.end())
+    return found->second;
+  const TensorId id = add_tensor(fmt::format("ints_{}", fmt::join(values, "_")),
+                                 {static_cast<std::int64_t>(values.size())}, ElementType::int64,
+                                 TensorKind::constant);
+  graph_.tensor(id).values = values;
+  integers_.emplace(values, id);
+  return id;
+}
+
+TensorId StepBuilder::scalar(double value, ElementType type) {
+  const auto key = std::make_pair(value, type);
+  if (const auto found = scalars_.find(key); found != scalars_.end())
+    return found->second;
+  const TensorId id =
+      add_tensor(fmt::format("{}_{}", name_of(type), value), {}, type, TensorKind::constant);
+  graph_.tensor(id).values = std::vector<double>{value};
+  scalars_.emplace(key, id);
+  return id;
+}
+
+TensorId StepBuilder::give_shape(std::string_view op_type, std::string_view suffix, TensorId tensor,
+                                 const std::vector<std::int64_t>& shape, NewOperator like) {
+  if (this->shape(tensor) == shape)
+    return tensor;
+  const Tensor& source = graph_.tensor(tensor);
+  const TensorId result =
+      add_tensor(source.name + std::string(suffix), shape, source.type, source.kind);
+  like.op_type = op_type;
+  like.domain = "";
+  like.inputs = {tensor, integers(shape)};
+  like.outputs = {result};
+  add_operator(std::move(like));
+  return result;
+}
+
+TensorId StepBuilder::reshape(TensorId tensor, const std::vector<std::int64_t>& shape,
+                              NewOperator like) {
+  return give_shape("Reshape", ".reshaped", tensor, shape, std::move(like));
+}
+
+TensorId StepBuilder::expand(TensorId tensor, const std::vector<std::int64_t>& shape,
+                             NewOperator like) {
+  return give_shape("Expand", ".expanded", tensor, shape, std::move(like));
+}
+
+namespace {
+
+const ConstantValues* values_of(const Graph& graph, const Operator& op, std::size_t input) {
+  if (input >= op.inputs.size() || !op.inputs[input])
+    return nullptr;
+  const Tensor& tensor = graph.tensor(*op.inputs[input]);
+  return tensor.values ? &*tensor.values : nullptr;
+}
+
+} // namespace
+
+std::optional<std::vector<std::int64_t>> known_integers(const Graph& graph, const Operator& op,
+                                                        std::size_t input) {
+  const ConstantValues* values = values_of(graph, op, input);
+  const auto* integers = values ? std::get_if<std::vector<std::int64_t>>(values) : nullptr;
+  if (!integers)
+    return std::nullopt;
+  return *integers;
+}
+
+std::optional<double> known_number(const Graph& graph, const Operator& op, std::size_t input) {
+  const ConstantValues* values = values_of(graph, op, input);
+  if (!values)
+    return std::nullopt;
+  if (const auto* numbers = std::get_if<std::vector<double>>(values)) {
+    return numbers->size() == 1 ? std::optional(numbers->front()) : std::nullopt;
+  }
+  const auto& integers = std::get<std::vector<std::int64_t>>(*values);
+  return integers.size() == 1 ? std::optional(static_cast<double>(integers.front())) : std::nullopt;
+}
+
+double dropout_ratio(const Graph& graph, const Operator& op) {
+  return known_number(graph, op, 1).value_or(op.attributes.number("ratio", 0.5));
+}
+
+std::size_t normal_axis(std::int64_t axis, std::size_t rank) {
+  const auto signed_rank = static_cast<std::int64_t>(rank);
+  internal_check(axis >= -signed_rank && axis < signed_rank, "axis out of range");
+  return static_cast<std::size_t>(axis < 0 ? axis + signed_rank : axis);
+}
+
+} // namespace monet

@@ -1,0 +1,195 @@
+#include "training/build/rebuild.hpp"
+#include "training/forward/forward.hpp"
+
+#include <fmt/core.h>
+
+#include <map>
+
+namespace monet {
+
+namespace {
+
+class Accumulator {
+public:
+  Accumulator(AccumulatedStep one, std::int64_t count, ElementType loss_type)
+      : one_(std::move(one)), count_(count), loss_type_(loss_type), rewriter_(one_.graph) {}
+
+  AccumulatedStep run() {
+    name_first();
+    for (const auto& [weight, gradient] : one_.gradients)
+      sums_.try_emplace(gradient, gradient);
+    made_.kept = one_.kept;
+    for (std::int64_t micro = 1; micro <= count_; ++micro)
+      append_micro_batch(micro);
+    for (const auto& [weight, gradient] : one_.gradients)
+      made_.gradients.emplace_back(weight, sums_.at(gradient));
+    made_.graph = rewriter_.release();
+    return std::move(made_);
+  }
+
+private:
+  const Graph& source() const { return one_.graph; }
+  Graph& graph() { return rewriter_.graph(); }
+
+  /// The first micro-batch has the tensors of the single one.
+  void name_first() {
+    for (std::size_t i = 0; i < source().tensors().size(); ++i)
+      now_.emplace_back(i);
+    if (one_.loss)
+      rename(*one_.loss, ".micro_1");
+    for (const auto& [weight, gradient] : one_.gradients)
+      rename(gradient, ".micro_1");
+  }
+
+  void rename(TensorId id, std::string_view suffix) {
+    const std::string name = graph().tensor(id).name;
+    if (!name.ends_with(suffix))
+      rewriter_.rename(id, name + std::string(suffix));
+  }
+
+  /// Kept from one micro-batch to the next, or the same for all.
+  static bool is_shared(const Tensor& tensor) {
+    switch (tensor.kind) {
+    case TensorKind::parameter:
+    case TensorKind::buffer:
+    case TensorKind::constant:
+    case TensorKind::optimizer_state:
+      return !tensor.producer;
+    default:
+      return false;
+    }
+  }
+
+  TensorId add_copy(const Tensor& like, const std::string& name) {
+    Tensor tensor = like;
+    tensor.name = name;
+    return rewriter_.add_tensor(std::move(tensor));
+  }
+
+  /// Tensors of a further micro-batch; buffers are read as the one before left them.
+  void begin(std::int64_t micro) {
+    std::map<TensorId, TensorId> left; // buffer -> its last version
+    for (std::size_t i = 0; i < now_.size(); ++i) {
+      const auto root = source().tensors()[i].alias_of;
+      if (root)
+        left.insert_or_assign(*root, now_[i]);
+    }
+    for (std::size_t i = 0; i < now_.size(); ++i) {
+      const Tensor& tensor = source().tensors()[i];
+      if (is_shared(tensor)) {
+        const auto last = left.find(TensorId(i));
+        now_[i] = last == left.end() ? TensorId(i) : last->second;
+        continue;
+      }
+      now_[i] = add_copy(tensor, fmt::format("{}.micro_{}", tensor.name, micro));
+    }
+    for (const std::vector<TensorId>* list : {&source().inputs, &source().outputs}) {
+      for (const TensorId id : *list)
+        (list == &source().inputs ? graph().inputs : graph().outputs).push_back(now_[id.index()]);
+    }
+    for (const TensorId id : one_.kept) {
+      if (!is_shared(source().tensor(id)))
+        made_.kept.push_back(now_[id.index()]);
+    }
+  }
+
+  void append_micro_batch(std::int64_t micro) {
+    if (micro > 1)
+      begin(micro);
+    if (one_.loss)
+      losses_.emplace_back(now_[one_.loss->index()]);
+    bool mean_made = false;
+    std::vector<OpId> place;
+    for (const Operator& op : source().operators()) {
+      if (op.phase == Phase::backward && micro == count_ && !mean_made && one_.loss) {
+        append_mean_loss();
+        mean_made = true;
+      }
+      place.emplace_back(graph().operators().size());
+      append(op, micro, place);
+      for (const auto& output : op.outputs) {
+        if (output && micro > 1)
+          add_to_sum(*output, micro, place.back());
+      }
+    }
+    if (micro == 1)
+      return;
+    for (auto& [gradient, sum] : sums_) { // fed in rather than made
+      if (!source().tensor(gradient).producer)
+        add_to_sum(gradient, micro, std::nullopt);
+    }
+  }
+
+  void append(const Operator& source_op, std::int64_t micro, const std::vector<OpId>& place) {
+    Operator op = source_op;
+    if (micro > 1)
+      op.name = rewriter_.free_op_name(fmt::format("{}.micro_{}", op.name, micro));
+    const auto follow = [&](TensorId& id) { id = now_[id.index()]; };
+    for (auto* list : {&op.inputs, &op.outputs}) {
+      for (auto& id : *list) {
+        if (id)
+          follow(*id);
+      }
+    }
+    for (Access& access : op.nest.operands)
+      follow(access.tensor);
+    if (op.forward_op)
+      op.forward_op = place[op.forward_op->index()];
+    graph().add_operator(std::move(op));
+  }
+
+  void add_to_sum(TensorId gradient, std::int64_t micro, std::optional<OpId> after) {
+    const auto sum = sums_.find(gradient);
+    if (sum == sums_.end())
+      return;
+    const Tensor& tensor = source().tensor(gradient);
+    const std::string suffix = micro == count_ ? "" : fmt::format(".sum_{}", micro);
+    const TensorId added = add_copy(tensor, tensor.name + suffix);
+    // What is added is freed at once; the sum stays until the update.
+    graph().tensor(now_[gradient.index()]).kind = TensorKind::gradient;
+    Operator op;
+    op.name = fmt::format("{}.accumulate_{}", tensor.name, micro);
+    op.op_type = "Add";
+    op.inputs = {sum->second, now_[gradient.index()]};
+    op.outputs = {added};
+    op.phase = Phase::backward;
+    if (after)
+      op.forward_op = graph().op(*after).forward_op;
+    rewriter_.add_operator(std::move(op));
+    sum->second = added;
+  }
+
+  void append_mean_loss() {
+    Tensor mean;
+    mean.name = "loss";
+    mean.type = loss_type_;
+    Operator op;
+    op.name = "loss.Mean";
+    op.op_type = "Mean";
+    op.inputs = losses_;
+    made_.loss = rewriter_.add_tensor(std::move(mean));
+    op.outputs = {*made_.loss};
+    op.phase = Phase::loss;
+    rewriter_.add_operator(std::move(op));
+  }
+
+  AccumulatedStep one_;
+  std::int64_t count_;
+  ElementType loss_type_;
+  GraphRewriter rewriter_; ///< of one_
+  AccumulatedStep made_;
+  std::vector<TensorId> now_;         ///< by tensor of the single micro-batch: its version at hand
+  std::map<TensorId, TensorId> sums_; ///< by gradient of the single micro-batch
+  std::vector<std::optional<TensorId>> losses_;
+};
+
+} // namespace
+
+AccumulatedStep accumulate_micro_batches(AccumulatedStep one, std::int64_t count,
+                                         ElementType loss_type) {
+  if (count == 1)
+    return one;
+  return Accumulator(std::move(one), count, loss_type).run();
+}
+
+} // namespace monet

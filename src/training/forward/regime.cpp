@@ -1,0 +1,98 @@
+#include "training/build/rebuild.hpp"
+#include "training/forward/forward.hpp"
+
+#include "monet/workload/views.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+namespace monet {
+
+namespace {
+
+bool is_weight(const Tensor& tensor) {
+  return tensor.kind == TensorKind::parameter && is_floating(tensor.type);
+}
+
+/// An operator whose weight makes a layer: a product with a parameter, or rows picked from one.
+std::optional<TensorId> layer_weight(const Graph& network, const Operator& op) {
+  if (op.nest.compute != ComputeKind::mac && op.op_type != "Gather")
+    return std::nullopt;
+  for (std::size_t i = 0; i < std::min<std::size_t>(2, op.inputs.size()); ++i) {
+    if (!op.inputs[i])
+      continue;
+    const TensorId root = storage_root(network, *op.inputs[i]);
+    if (is_weight(network.tensor(root)))
+      return root;
+  }
+  return std::nullopt;
+}
+
+void keep_layers(const Graph& network, const LayerRange& range, std::vector<bool>& trained) {
+  const auto layers = layers_of(network);
+  std::int64_t count = 0;
+  for (const auto& layer : layers)
+    count = std::max(count, layer ? *layer + 1 : 0);
+  const auto normal = [&](std::int64_t layer) { return layer < 0 ? layer + count : layer; };
+  const std::int64_t from = normal(range.from);
+  const std::int64_t to = normal(range.to);
+  if (from < 0 || from > to || to >= count) {
+    throw InputError({network.origin, 0, 0, ""},
+                     fmt::format("layers {} to {} are to be trained, but the network has {} layers",
+                                 range.from, range.to, count));
+  }
+  for (std::size_t i = 0; i < trained.size(); ++i)
+    trained[i] = trained[i] && layers[i] && *layers[i] >= from && *layers[i] <= to;
+}
+
+} // namespace
+
+std::vector<std::optional<std::int64_t>> layers_of(const Graph& network) {
+  std::vector<std::optional<std::int64_t>> layers(network.tensors().size());
+  std::int64_t next = 0;
+  for (const Operator& op : network.operators()) {
+    const auto weight = layer_weight(network, op);
+    if (weight && !layers[weight->index()])
+      layers[weight->index()] = next++;
+    for (const auto& input : op.inputs) {
+      if (!input)
+        continue;
+      const TensorId root = storage_root(network, *input);
+      if (is_weight(network.tensor(root)) && !layers[root.index()] && op.nest.dims.size() > 0)
+        layers[root.index()] = std::max<std::int64_t>(0, next - 1);
+    }
+  }
+  return layers;
+}
+
+std::vector<bool> trained_parameters(const Graph& network, const TrainableOptions& options,
+                                     const std::vector<TensorId>& adapters) {
+  const std::size_t count = network.tensors().size();
+  const bool chosen = !options.train.empty() || options.lora || options.sparse;
+  std::vector<bool> trained(count, false);
+  for (std::size_t i = 0; i < count; ++i)
+    trained[i] = !chosen && is_weight(network.tensors()[i]);
+  Patterns train(options.train);
+  Patterns freeze(options.freeze);
+  for (std::size_t i = 0; i < count; ++i) {
+    const Tensor& tensor = network.tensors()[i];
+    if (!is_weight(tensor))
+      continue;
+    if (train.match(tensor.name))
+      trained[i] = true;
+    if (freeze.match(tensor.name))
+      trained[i] = false;
+  }
+  if (options.layers)
+    keep_layers(network, *options.layers, trained);
+  for (const TensorId adapter : adapters)
+    trained[adapter.index()] = true;
+  ProblemList problems;
+  train.report(network, "no parameter matches the train pattern '{}'", problems);
+  freeze.report(network, "no parameter matches the freeze pattern '{}'", problems);
+  problems.throw_if_any();
+  return trained;
+}
+
+} // namespace monet

@@ -1,0 +1,200 @@
+#include "training/gradients/differentiate.hpp"
+
+#include "training/gradients/gradient_path.hpp"
+
+#include "monet/base/errors.hpp"
+#include "monet/base/text.hpp"
+#include "monet/workload/operators.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+namespace monet {
+
+namespace {
+
+/// One of the tensors that are there has the property.
+template <class Property>
+bool any_has(const std::vector<std::optional<TensorId>>& ids, const Property& property) {
+  return std::any_of(ids.begin(), ids.end(), [&](const auto& id) { return id && property(*id); });
+}
+
+bool is_view(const Operator& op) {
+  const OperatorRule* rule = find_rule(op.domain, op.op_type);
+  return rule && rule->is_view;
+}
+
+void mark_dependence(const Graph& graph, const Operator& op, GradientNeeds& needs) {
+  const GradientRule* rule = find_gradient_rule(op);
+  if (rule && !rule->emit)
+    return;
+  if (!any_has(op.inputs, [&](TensorId id) { return needs.depends[id.index()]; }))
+    return;
+  const std::size_t outputs =
+      rule ? std::min(op.outputs.size(), rule->differentiable_outputs) : op.outputs.size();
+  const bool view = (is_view(op) || op.op_type == "Cast") && op.inputs[0] &&
+                    needs.weight_view[op.inputs[0]->index()];
+  for (std::size_t i = 0; i < outputs; ++i) {
+    if (!op.outputs[i] || !is_floating(graph.tensor(*op.outputs[i]).type))
+      continue;
+    needs.depends[op.outputs[i]->index()] = true;
+    needs.weight_view[op.outputs[i]->index()] = view;
+  }
+}
+
+/// Why no gradient can pass the operator; empty = it can.
+std::string refusal_of(const Graph& graph, const Operator& op) {
+  const GradientRule* rule = find_gradient_rule(op);
+  if (!rule) {
+    return fmt::format(
+        "operator type '{}' of domain '{}' has no gradient rule, but lies between a trained "
+        "parameter and the loss",
+        op.op_type, op.domain.empty() ? "ai.onnx" : op.domain);
+  }
+  return rule->refuse ? rule->refuse(graph, op) : std::string();
+}
+
+bool is_known(const NetworkOutline& outline, const Operator& op) {
+  const auto known = [&](const auto& id) { return !id || outline.known[id->index()]; };
+  return std::all_of(op.inputs.begin(), op.inputs.end(), known) &&
+         std::all_of(op.outputs.begin(), op.outputs.end(), known);
+}
+
+std::string needed_for(const GradientPaths& paths, const Operator& op) {
+  return fmt::format("the gradient's way is {}", paths.through(op));
+}
+
+std::string join_hints(const std::string& first, const std::string& second) {
+  return first.empty() || second.empty() ? first + second : fmt::format("{}; {}", first, second);
+}
+
+GradientNeeds mark_needs(const Graph& forward, const std::vector<bool>& trained,
+                         const std::vector<TensorId>& outputs) {
+  GradientNeeds needs;
+  needs.depends = trained;
+  needs.weight_view = trained;
+  needs.reaches.assign(forward.tensors().size(), false);
+  for (const TensorId output : outputs)
+    needs.reaches[output.index()] = true;
+  for (const Operator& op : forward.operators())
+    mark_dependence(forward, op, needs);
+  for (auto op = forward.operators().rbegin(); op != forward.operators().rend(); ++op) {
+    const GradientRule* rule = find_gradient_rule(*op);
+    if (rule && !rule->emit)
+      continue;
+    if (!any_has(op->outputs, [&](TensorId id) { return needs.reaches[id.index()]; }))
+      continue;
+    for (const auto& input : op->inputs) {
+      if (input)
+        needs.reaches[input->index()] = true;
+    }
+  }
+  return needs;
+}
+
+} // namespace
+
+bool is_differentiated(const GradientNeeds& needs, const Operator& op) {
+  return any_has(op.outputs, [&](TensorId id) { return needs.wanted(id); });
+}
+
+GradientNeeds find_needs(const Graph& forward, const std::vector<bool>& trained,
+                         const std::vector<TensorId>& outputs) {
+  GradientNeeds needs = mark_needs(forward, trained, outputs);
+  ProblemList problems;
+  std::optional<GradientPaths> paths; // made for the first problem
+  for (const Operator& op : forward.operators()) {
+    if (!is_differentiated(needs, op))
+      continue;
+    const std::string refusal = refusal_of(forward, op);
+    if (refusal.empty())
+      continue;
+    if (!paths)
+      paths.emplace(forward, needs.depends, needs.reaches, outputs);
+    const std::string hint =
+        find_gradient_rule(op) ? "" : nearest_name_hint(op.op_type, differentiable_operators());
+    problems.add(location_of(forward, op), refusal, join_hints(hint, needed_for(*paths, op)));
+  }
+  problems.throw_if_any();
+  return needs;
+}
+
+std::vector<InputProblem> explain_needs(const NetworkOutline& outline,
+                                        const std::vector<bool>& trained,
+                                        const std::vector<TensorId>& outputs) {
+  const Graph& graph = outline.graph;
+  const GradientNeeds needs = mark_needs(graph, trained, outputs);
+  const GradientPaths paths(graph, needs.depends, needs.reaches, outputs);
+  std::vector<InputProblem> problems;
+  auto unsupported = outline.unsupported.begin();
+  for (std::size_t i = 0; i < graph.operators().size(); ++i) {
+    const Operator& op = graph.operators()[i];
+    const bool differentiated = is_differentiated(needs, op);
+    std::string what;
+    if (unsupported != outline.unsupported.end() && unsupported->op == OpId(i)) {
+      what = (unsupported++)->what;
+    } else if (differentiated && (!find_gradient_rule(op) || is_known(outline, op))) {
+      what = refusal_of(graph, op); // which looks at shapes
+    }
+    if (!what.empty())
+      problems.push_back({location_of(graph, op), what,
+                          differentiated ? needed_for(paths, op) : "no gradient has to pass it"});
+  }
+  return problems;
+}
+
+Differentiator::Differentiator(StepBuilder& builder, GradientNeeds needs,
+                               std::size_t forward_operators, StorePolicy store)
+    : builder_(&builder), needs_(std::move(needs)), forward_operators_(forward_operators),
+      store_(store) {
+  gradient_.resize(needs_.depends.size());
+}
+
+std::optional<TensorId> Differentiator::gradient(TensorId tensor) const {
+  return tensor.index() < gradient_.size() ? gradient_[tensor.index()] : std::nullopt;
+}
+
+void Differentiator::give(TensorId tensor, TensorId gradient) {
+  if (!wants(tensor))
+    return;
+  auto& slot = gradient_[tensor.index()];
+  const Graph& graph = builder_->graph();
+  internal_check(graph.tensor(tensor).shape == graph.tensor(gradient).shape,
+                 fmt::format("gradient of '{}' has another shape", graph.tensor(tensor).name));
+  if (!slot) {
+    slot = gradient;
+    return;
+  }
+  const Tensor source = graph.tensor(tensor);
+  const bool of_parameter = source.kind == TensorKind::parameter;
+  if (of_parameter && graph.tensor(*slot).name == source.name + ".grad")
+    builder_->give_way(*slot); // the whole gradient is called after the parameter
+  const TensorId sum =
+      builder_->add_tensor(source.name + (of_parameter ? ".grad" : ".grad_sum"), source.shape,
+                           builder_->precision().gradients, TensorKind::gradient);
+  NewOperator add;
+  add.name = source.name + ".accumulate";
+  add.op_type = "Add";
+  add.inputs = {*slot, gradient};
+  add.outputs = {sum};
+  add.forward_op = source.producer;
+  builder_->add_operator(std::move(add));
+  slot = sum;
+}
+
+void Differentiator::run() {
+  for (std::size_t i = forward_operators_; i-- > 0;) {
+    const OpId id(i);
+    const Operator& op = builder_->graph().op(id);
+    if (!any_has(op.outputs, [&](TensorId tensor) { return gradient(tensor).has_value(); }))
+      continue;
+    const GradientRule* rule = find_gradient_rule(op);
+    internal_check(rule && rule->emit,
+                   fmt::format("'{}' received a gradient but has no rule", op.name));
+    GradientContext context(*this, id);
+    rule->emit(context);
+  }
+}
+
+} // namespace monet

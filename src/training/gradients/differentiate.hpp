@@ -1,0 +1,64 @@
+// Reverse-mode differentiation over the forward operators of a step.
+#pragma once
+
+#include "training/build/step_builder.hpp"
+#include "training/gradients/rules.hpp"
+
+#include "monet/workload/outline.hpp"
+
+#include <optional>
+#include <vector>
+
+namespace monet {
+
+/// Which tensors lie between trained parameters and the loss. Indexed by TensorId.
+struct GradientNeeds {
+  std::vector<bool> depends;     ///< on a trained parameter, differentiably
+  std::vector<bool> reaches;     ///< one of the differentiated outputs
+  std::vector<bool> weight_view; ///< a trained parameter or a view of one
+
+  bool wanted(TensorId tensor) const { return depends[tensor.index()] && reaches[tensor.index()]; }
+};
+
+/// `trained` by TensorId. One InputError lists every operator on a path that has no gradient rule,
+/// and the path.
+GradientNeeds find_needs(const Graph& forward, const std::vector<bool>& trained,
+                         const std::vector<TensorId>& outputs);
+
+/// The same for a network that cannot be read: its unsupported operators, and the operators that no
+/// gradient could pass, with the gradient's way, in the order of operators.
+std::vector<InputProblem> explain_needs(const NetworkOutline& outline,
+                                        const std::vector<bool>& trained,
+                                        const std::vector<TensorId>& outputs);
+
+/// The gradient of `first_output` of an operator is needed.
+bool is_differentiated(const GradientNeeds& needs, const Operator& op);
+
+class Differentiator {
+public:
+  Differentiator(StepBuilder& builder, GradientNeeds needs, std::size_t forward_operators,
+                 StorePolicy store);
+
+  /// A gradient that arrives at `tensor`. Several are added up, one Add for every one after the
+  /// first.
+  void give(TensorId tensor, TensorId gradient);
+  /// Walks the forward operators backwards and emits their gradients.
+  void run();
+
+  std::optional<TensorId> gradient(TensorId tensor) const;
+
+private:
+  friend class GradientContext;
+
+  bool wants(TensorId tensor) const {
+    return tensor.index() < needs_.depends.size() && needs_.wanted(tensor);
+  }
+
+  StepBuilder* builder_;
+  GradientNeeds needs_;
+  std::size_t forward_operators_;
+  StorePolicy store_;
+  std::vector<std::optional<TensorId>> gradient_;
+};
+
+} // namespace monet

@@ -1,0 +1,419 @@
+#include "training/memory/eager.hpp"
+
+#include "training/build/step_builder.hpp"
+
+#include "monet/workload/operators.hpp"
+#include "monet/workload/views.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <string_view>
+
+namespace monet {
+
+namespace {
+
+using Shape = std::vector<std::int64_t>;
+
+/// Where PyTorch would have a tensor: a storage, and strides into it.
+struct Layout {
+  TensorId storage; ///< the tensor that the storage was made for
+  Shape strides;    ///< 0 for a broadcast axis
+};
+
+Shape row_major(const Shape& shape) {
+  Shape strides(shape.size(), 1);
+  for (std::size_t i = shape.size(); i-- > 1;)
+    strides[i - 1] = strides[i] * std::max<std::int64_t>(shape[i], 1);
+  return strides;
+}
+
+/// Strides of `to` over the same storage, or nullopt when a reshape has to copy: axes are joined
+/// only when they follow each other in memory (torch's computeStride).
+std::optional<Shape> reshaped_strides(const Layout& layout, const Shape& from, const Shape& to) {
+  Shape result(to.size(), 1);
+  if (from.empty())
+    return result;
+  std::size_t t = to.size();
+  std::int64_t base = layout.strides.back();
+  std::int64_t elements = 1;
+  std::int64_t covered = 1;
+  for (std::size_t i = from.size(); i-- > 0;) {
+    elements *= from[i];
+    const bool joined = i > 0 && (from[i - 1] == 1 || layout.strides[i - 1] == elements * base);
+    if (joined)
+      continue;
+    while (t > 0 && (covered < elements || to[t - 1] == 1)) {
+      result[t - 1] = covered * base;
+      covered *= to[t - 1];
+      --t;
+    }
+    if (covered != elements)
+      return std::nullopt;
+    if (i > 0)
+      base = layout.strides[i - 1];
+    elements = covered = 1;
+  }
+  return t == 0 ? std::optional(result) : std::nullopt;
+}
+
+/// What an operator's node in autograd keeps: its first two inputs, outputs.
+enum Keeps : unsigned { kX = 1, kX1 = 2, kY = 4, kY1 = 8, kStatistics = 16, kRunning = 32 };
+
+struct Kept {
+  std::string_view op_type;
+  unsigned what;
+};
+
+/// derivatives.yaml of PyTorch 1.13. Products and quotients are not here: what they keep depends on
+/// which operands require a gradient.
+constexpr Kept kKept[]{
+    {"Abs", kX},
+    {"Add", 0},
+    {"BatchNormalization", kX | kRunning | kStatistics},
+    {"Cast", 0},
+    {"Celu", kX},
+    {"Clip", kX},
+    {"Concat", 0},
+    {"Conv", kX},
+    {"ConvTranspose", kX},
+    {"Cos", kX},
+    {"DepthToSpace", 0},
+    {"Elu", kX},
+    {"Erf", kX},
+    {"Exp", kY},
+    {"Gather", kX1},
+    {"GatherElements", kX | kX1},
+    {"GatherND", kX1},
+    {"Gelu", kX},
+    {"GlobalAveragePool", kX},
+    {"GroupNormalization", kX | kStatistics},
+    {"HardSigmoid", kX},
+    {"HardSwish", kX},
+    {"InstanceNormalization", kX | kStatistics},
+    {"LayerNormalization", kX | kStatistics},
+    {"LeakyRelu", kX},
+    {"Log", kX},
+    {"LogSoftmax", kY},
+    {"MaxPool", kX | kY1},
+    {"Mish", kX},
+    {"Neg", 0},
+    {"PRelu", kX | kX1},
+    {"Pad", 0},
+    {"RMSNormalization", kX | kStatistics},
+    {"Reciprocal", kY},
+    {"ReduceL2", kX | kY},
+    {"ReduceLogSumExp", kX | kY},
+    {"ReduceMax", kX | kY},
+    {"ReduceMean", kX},
+    {"ReduceMin", kX | kY},
+    {"ReduceSum", 0},
+    {"ReduceSumSquare", kX},
+    {"Relu", kY},
+    {"Resize", 0},
+    {"Selu", kX},
+    {"Sigmoid", kY},
+    {"Silu", kX},
+    {"Sin", kX},
+    {"Softmax", kY},
+    {"Softplus", kX},
+    {"Sqrt", kY},
+    {"Sub", 0},
+    {"Sum", 0},
+    {"Tanh", kY},
+    {"Tile", 0},
+    {"Where", kX},
+};
+
+class EagerModel {
+public:
+  EagerModel(const Graph& graph, const std::vector<bool>& requires_grad)
+      : graph_(graph), requires_grad_(requires_grad), layouts_(graph.tensors().size()) {}
+
+  EagerStorage run() {
+    for (std::size_t i = 0; i < graph_.operators().size(); ++i)
+      visit(OpId(i));
+    EagerStorage storage;
+    storage.bytes = copied_bytes_;
+    std::set<TensorId> roots(copied_.begin(), copied_.end());
+    for (const TensorId id : kept_) {
+      storage.bytes += bytes_of(size_of(graph_.tensor(id)));
+      roots.insert(storage_root(graph_, id));
+    }
+    storage.tensors.assign(roots.begin(), roots.end());
+    return storage;
+  }
+
+private:
+  const Tensor& tensor(TensorId id) const { return graph_.tensor(id); }
+  bool requires_grad(TensorId id) const {
+    return id.index() < requires_grad_.size() && requires_grad_[id.index()];
+  }
+  bool requires_grad(const Operator& op, std::size_t input) const {
+    return input < op.inputs.size() && op.inputs[input] && requires_grad(*op.inputs[input]);
+  }
+
+  const Layout& layout(TensorId id) {
+    auto& known = layouts_[id.index()];
+    if (!known)
+      known = Layout{id, row_major(tensor(id).shape)};
+    return *known;
+  }
+
+  void keep(TensorId id) {
+    if (tensor(layout(id).storage).kind != TensorKind::parameter)
+      kept_.insert(layout(id).storage);
+  }
+  void keep(const std::vector<std::optional<TensorId>>& ids, std::size_t i) {
+    if (i < ids.size() && ids[i])
+      keep(*ids[i]);
+  }
+
+  void visit(OpId id) {
+    const Operator& op = graph_.op(id);
+    if (op.phase == Phase::forward) {
+      const OperatorRule* rule = find_rule(op.domain, op.op_type);
+      if (is_selection(op) || (rule && rule->is_view))
+        view(op);
+      else if (requires_grad_by_output(op) && !keep_by_type(op))
+        unknown_.insert(id);
+    } else if (op.phase == Phase::loss) {
+      unknown_.insert(id);
+    } else if (op.phase == Phase::backward && op.forward_op && unknown_.count(*op.forward_op) > 0) {
+      keep_reads(op);
+    }
+  }
+
+  bool requires_grad_by_output(const Operator& op) const {
+    return std::any_of(op.outputs.begin(), op.outputs.end(),
+                       [&](const auto& output) { return output && requires_grad(*output); });
+  }
+
+  /// x[:, 0]: one index taken out of an axis is a view in PyTorch.
+  bool is_selection(const Operator& op) const {
+    return op.op_type == "Gather" && op.inputs.size() > 1 && op.inputs[1] &&
+           tensor(*op.inputs[1]).values && tensor(*op.inputs[1]).shape.empty() &&
+           !tensor(*op.inputs[0]).shape.empty();
+  }
+
+  void view(const Operator& op) {
+    const TensorId source = *op.inputs[0];
+    const Shape& from = tensor(source).shape;
+    for (const auto& output : op.outputs) {
+      if (!output || op.op_type == "Cast")
+        continue;
+      const auto strides = strides_through(op, layout(source), from, tensor(*output).shape);
+      if (strides)
+        layouts_[output->index()] = Layout{layout(source).storage, *strides};
+    } // without strides: a copy, a storage of its own
+  }
+
+  std::optional<Shape> strides_through(const Operator& op, const Layout& source, const Shape& from,
+                                       const Shape& to) const {
+    Shape strides = source.strides;
+    if (op.op_type == "Transpose") {
+      const Shape order = op.attributes.integers("perm");
+      for (std::size_t i = 0; i < strides.size(); ++i)
+        strides[i] = source.strides[order.empty() ? strides.size() - 1 - i
+                                                  : static_cast<std::size_t>(order[i])];
+      return strides;
+    }
+    if (op.op_type == "Slice" || op.op_type == "Split")
+      return strides;
+    if (op.op_type == "Gather") {
+      const std::size_t axis = normal_axis(op.attributes.integer("axis", 0), from.size());
+      strides.erase(strides.begin() + static_cast<std::ptrdiff_t>(axis));
+      return strides;
+    }
+    if (op.op_type == "Expand") {
+      const std::size_t added = to.size() - from.size();
+      Shape wide(to.size(), 0);
+      for (std::size_t i = 0; i < from.size(); ++i)
+        wide[i + added] = from[i] == to[i + added] ? strides[i] : 0;
+      return wide;
+    }
+    return reshaped_strides(source, from, to);
+  }
+
+  bool keep_by_type(const Operator& op) {
+    if (op.op_type == "MatMul") {
+      keep_factors(op);
+    } else if (op.op_type == "Gemm") {
+      keep_other(op, 0);
+      keep_other(op, 1);
+    } else if (op.op_type == "Mul") {
+      keep_other(op, 0);
+      keep_other(op, 1);
+    } else if (op.op_type == "Div") {
+      keep_number_or_tensor(op, 1);
+      keep_other(op, 1);
+    } else if (op.op_type == "AveragePool") {
+      keep_unpadded(op);
+    } else if (op.op_type == "Dropout") {
+      keep_mask(op);
+    } else if (op.op_type == "Pow") {
+      keep(op.inputs, 0);
+      if (requires_grad(op, 1)) {
+        keep(op.inputs, 1);
+        keep(op.outputs, 0);
+      }
+    } else {
+      const auto* entry = std::find_if(std::begin(kKept), std::end(kKept), [&](const Kept& kept) {
+        return kept.op_type == op.op_type;
+      });
+      if (entry == std::end(kKept))
+        return false;
+      keep_flags(op, entry->what);
+      if (op.op_type == "InstanceNormalization")
+        keep_repeated_scale(op);
+      if (op.op_type == "RMSNormalization")
+        keep_squares(op);
+    }
+    return true;
+  }
+
+  void keep_flags(const Operator& op, unsigned what) {
+    if (what & kX)
+      keep(op.inputs, 0);
+    if (what & kX1)
+      keep(op.inputs, 1);
+    if (what & kY)
+      keep(op.outputs, 0);
+    if (what & kY1)
+      keep(op.outputs, 1);
+    if (what & kRunning) {
+      keep(op.inputs, 3);
+      keep(op.inputs, 4);
+    }
+    if (what & kStatistics) { // mean and inverse deviation, the last outputs
+      for (std::size_t i = op.outputs.size();
+           i-- > std::max<std::size_t>(1, op.outputs.size() - 2);)
+        keep(op.outputs, i);
+    }
+  }
+
+  /// The exporter spells a padded average as Pad and AveragePool.
+  void keep_unpadded(const Operator& op) {
+    const auto producer = tensor(*op.inputs[0]).producer;
+    const bool padded = producer && graph_.op(*producer).op_type == "Pad";
+    keep(padded ? *graph_.op(*producer).inputs[0] : *op.inputs[0]);
+  }
+
+  /// PyTorch 1.13 has no such operator: its mean keeps the squares, the product with the scale what
+  /// is scaled.
+  void keep_squares(const Operator& op) {
+    const std::int64_t bytes = bytes_of(size_of(tensor(*op.inputs[0])));
+    copied_bytes_ += requires_grad(op, 1) ? 2 * bytes : bytes;
+  }
+
+  /// Instance normalisation is a batch normalisation of one image with every image's channels, for
+  /// which the scale is repeated.
+  void keep_repeated_scale(const Operator& op) {
+    if (op.inputs.size() < 2 || !op.inputs[1] ||
+        tensor(*op.inputs[1]).kind != TensorKind::parameter)
+      return;
+    const Shape& shape = tensor(*op.inputs[0]).shape;
+    copied_bytes_ += shape.at(0) * bytes_of(size_of(tensor(*op.inputs[1])));
+  }
+
+  /// The other operand of a product is kept when this one requires a gradient.
+  void keep_other(const Operator& op, std::size_t input) {
+    if (requires_grad(op, input))
+      keep_number_or_tensor(op, 1 - input);
+  }
+
+  /// A number that a tensor is multiplied by becomes a tensor of eight bytes.
+  void keep_number_or_tensor(const Operator& op, std::size_t input) {
+    const Tensor& operand = tensor(*op.inputs[input]);
+    if (operand.kind == TensorKind::constant && operand.shape.empty())
+      copied_bytes_ += 8;
+    else
+      keep(op.inputs, input);
+  }
+
+  /// On a CPU, as 32-bit networks are measured, the mask is a tensor of what the result is
+  /// multiplied by; the fused operator of GPUs, where 16-bit networks run, keeps one byte an
+  /// element.
+  void keep_mask(const Operator& op) {
+    if (op.outputs.size() < 2 || !op.outputs[1])
+      return;
+    const Tensor& result = tensor(*op.outputs[0]);
+    keep(op.outputs, 1);
+    if (bits_of(result.type) >= 32)
+      copied_bytes_ += bytes_of(size_of(result)) - bytes_of(size_of(tensor(*op.outputs[1])));
+  }
+
+  /// Batched factors are expanded and reshaped to three axes, a stack of rows times a matrix to
+  /// two; that copies what does not lie in memory like that.
+  void keep_factors(const Operator& op) {
+    const Shape& result = tensor(*op.outputs[0]).shape;
+    for (std::size_t i = 0; i < 2; ++i) {
+      if (!requires_grad(op, 1 - i))
+        continue;
+      const TensorId factor = *op.inputs[i];
+      const Shape& shape = tensor(factor).shape;
+      const std::size_t other = tensor(*op.inputs[1 - i]).shape.size();
+      if (shape.size() < 3 || (other < 3 && i == 1)) {
+        keep(factor);
+        continue;
+      }
+      Shape wide = shape;
+      Layout seen = layout(factor);
+      if (other >= 3) {
+        wide.assign(result.begin(), result.end() - 2);
+        wide.insert(wide.end(), shape.end() - 2, shape.end());
+        Shape strides(wide.size(), 0);
+        const std::size_t added = wide.size() - shape.size();
+        for (std::size_t k = 0; k < shape.size(); ++k)
+          strides[k + added] = shape[k] == wide[k + added] ? seen.strides[k] : 0;
+        seen.strides = strides;
+      }
+      std::int64_t rows = 1;
+      const std::size_t joined = other >= 3 ? wide.size() - 2 : wide.size() - 1;
+      for (std::size_t k = 0; k < joined; ++k)
+        rows *= wide[k];
+      Shape flat{rows};
+      flat.insert(flat.end(), wide.begin() + static_cast<std::ptrdiff_t>(joined), wide.end());
+      if (reshaped_strides(seen, wide, flat)) {
+        keep(factor);
+      } else {
+        Tensor copy = tensor(factor);
+        copy.shape = flat;
+        copied_bytes_ += bytes_of(size_of(copy));
+        copied_.insert(storage_root(graph_, factor));
+      }
+    }
+  }
+
+  /// Operators of which PyTorch's node is not known keep what our backward reads of the forward.
+  void keep_reads(const Operator& backward) {
+    for (const auto& input : backward.inputs) {
+      if (!input)
+        continue;
+      const Tensor& root = tensor(storage_root(graph_, *input));
+      const bool made = root.producer
+                            ? graph_.op(*root.producer).phase == Phase::forward ||
+                                  graph_.op(*root.producer).phase == Phase::loss
+                            : root.kind == TensorKind::input || root.kind == TensorKind::label;
+      if (made)
+        keep(*input);
+    }
+  }
+
+  const Graph& graph_;
+  const std::vector<bool>& requires_grad_;
+  std::vector<std::optional<Layout>> layouts_;
+  std::set<TensorId> kept_;   ///< storages, by the tensor they were made for
+  std::set<TensorId> copied_; ///< tensors of which products made copies
+  std::int64_t copied_bytes_ = 0;
+  std::set<OpId> unknown_;
+};
+
+} // namespace
+
+EagerStorage find_eager_storage(const Graph& step, const std::vector<bool>& requires_grad) {
+  return EagerModel(step, requires_grad).run();
+}
+
+} // namespace monet

@@ -1,0 +1,157 @@
+// training.yaml -> TrainingOptions.
+#include "training/options/reader.hpp"
+
+#include "monet/base/text.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+
+namespace monet {
+
+namespace {
+
+constexpr std::array kUpdates{Choice<bool>{"fused", true}, Choice<bool>{"unfused", false}};
+constexpr std::array kBatchNorms{Choice<bool>{"training", false}, Choice<bool>{"inference", true}};
+constexpr std::array kPolicies{
+    Choice<StorePolicy>{"minimal", StorePolicy::minimal},
+    Choice<StorePolicy>{"pytorch-eager", StorePolicy::pytorch_eager},
+};
+
+constexpr std::array kAttention{
+    Choice<AttentionForm>{"exported", AttentionForm::exported},
+    Choice<AttentionForm>{"fused", AttentionForm::fused},
+};
+
+void read_clipping(const YamlNode& node, ProblemList& problems, std::optional<double>& norm) {
+  if (node.kind == YamlNode::Kind::null)
+    return;
+  norm = as_number(node, problems);
+  if (norm && !(*norm > 0.0))
+    problems.add(node.where, fmt::format("gradients are clipped to a norm above 0, not {}", *norm));
+}
+
+/// What a role may be kept in: formats of single elements where arithmetic is done in it.
+enum class Formats { plain, all };
+
+void read_type(YamlMap& map, ProblemList& problems, std::string_view key, Formats formats,
+               ElementType& type) {
+  const YamlNode* node = map.find(key);
+  if (!node)
+    return;
+  const auto text = as_string(*node, problems);
+  if (!text)
+    return;
+  const bool scaled = *text == "int8"; // 8-bit numbers of real value have a scale
+  const auto named = scaled ? ElementType::qint8 : element_type_named(*text);
+  const bool plain = named && is_floating(*named) && block_of(*named).size == 1 && !scaled;
+  if (named && is_floating(*named) && (plain || formats == Formats::all)) {
+    type = *named;
+    return;
+  }
+  std::string hint = "one of: fp64, fp32, tf32, fp16, bf16, fp8_e4m3, fp8_e5m2";
+  if (formats == Formats::all)
+    hint += ", int8, mxint8, mxfp8_e5m2, mxfp8_e4m3, mxfp6_e3m2, mxfp6_e2m3, mxfp4_e2m1";
+  problems.add(node->where, fmt::format("'{}' is no element type for '{}'", *text, key), hint);
+}
+
+void read_optional_type(YamlMap& map, ProblemList& problems, std::string_view key, Formats formats,
+                        std::optional<ElementType>& type) {
+  const YamlNode* node = map.find(key);
+  if (!node || node->kind == YamlNode::Kind::null || node->scalar == "none")
+    return;
+  ElementType read = ElementType::fp32;
+  read_type(map, problems, key, formats, read);
+  type = read;
+}
+
+void read_precision(const YamlNode& node, ProblemList& problems, Precision& precision) {
+  YamlMap map(node, problems);
+  read_type(map, problems, "weights", Formats::all, precision.weights);
+  read_type(map, problems, "activations", Formats::all, precision.activations);
+  read_type(map, problems, "gradients", Formats::all, precision.gradients);
+  read_type(map, problems, "optimizer_state", Formats::all, precision.optimizer_state);
+  const YamlNode* sums = map.find("accumulate");
+  if (sums && sums->scalar == "int32")
+    precision.accumulate = ElementType::int32;
+  else
+    read_type(map, problems, "accumulate", Formats::plain, precision.accumulate);
+  read_optional_type(map, problems, "master_weights", Formats::plain, precision.master_weights);
+  read_optional_type(map, problems, "reductions", Formats::plain, precision.reductions);
+  read_optional_type(map, problems, "frozen_weights", Formats::all, precision.frozen_weights);
+  map.finish();
+}
+
+/// A policy, or `{default: policy, keep: patterns, recompute: patterns}`.
+void read_store(const YamlNode& node, ProblemList& problems, StorageOptions& options) {
+  if (node.kind != YamlNode::Kind::map) {
+    read_choice(node, problems, kPolicies, options.policy);
+    return;
+  }
+  YamlMap map(node, problems);
+  if (const YamlNode* policy = map.find("default"))
+    read_choice(*policy, problems, kPolicies, options.policy);
+  if (const YamlNode* keep = map.find("keep"))
+    options.keep = as_strings(*keep, problems, true);
+  if (const YamlNode* recompute = map.find("recompute")) {
+    options.recompute = as_strings(*recompute, problems, true);
+    if (options.policy == StorePolicy::pytorch_eager)
+      problems.add(recompute->where, "PyTorch computes nothing again; 'default' has to be minimal");
+  }
+  map.finish();
+}
+
+void read_micro_batches(const YamlNode& node, ProblemList& problems, std::int64_t& count) {
+  constexpr std::int64_t kMost = 4096; // every micro-batch is spelled out in the graph
+  count = as_integer(node, problems).value_or(1);
+  if (count < 1 || count > kMost) {
+    problems.add(node.where, fmt::format("{} micro-batches, outside [1, {}]", count, kMost));
+  }
+}
+
+} // namespace
+
+void report_unknown(const YamlNode& node, ProblemList& problems, std::string_view wrong,
+                    const std::vector<std::string>& names) {
+  const std::string near = nearest_name_hint(wrong, names);
+  problems.add(node.where, fmt::format("'{}' is not known here", wrong),
+               near.empty() ? fmt::format("one of: {}", fmt::join(names, ", ")) : near);
+}
+
+void check_range(const YamlMap& map, ProblemList& problems, std::string_view key, double value,
+                 double low, double high) {
+  if (value >= low && value < high)
+    return;
+  problems.add(map.node().where,
+               fmt::format("'{}' is {}, outside [{}, {})", key, value, low, high));
+}
+
+TrainingOptions read_training_options(const YamlNode& node, ProblemList& problems) {
+  TrainingOptions options;
+  if (node.kind == YamlNode::Kind::null)
+    return options;
+  YamlMap map(node, problems);
+  const auto key = [&](std::string_view name, auto read, auto& target) {
+    if (const YamlNode* at = map.find(name))
+      read(*at, problems, target);
+  };
+  const auto choice = [&](std::string_view name, const auto& choices, auto& target) {
+    if (const YamlNode* at = map.find(name))
+      read_choice(*at, problems, choices, target);
+  };
+  key("loss", read_loss, options.loss);
+  key("optimizer", read_optimizer, options.update);
+  choice("update", kUpdates, options.update.fused);
+  key("clip_global_norm", read_clipping, options.update.clip_global_norm);
+  key("precision", read_precision, options.precision);
+  key("store", read_store, options.storage);
+  choice("attention", kAttention, options.attention);
+  key("trainable", read_trainable, options.trainable);
+  key("loss_scale", read_loss_scale, options.update.loss_scale);
+  choice("batch_norm", kBatchNorms, options.frozen_batch_norm);
+  key("micro_batches", read_micro_batches, options.micro_batches);
+  map.finish();
+  return options;
+}
+
+} // namespace monet

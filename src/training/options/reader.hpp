@@ -1,0 +1,56 @@
+// What reading a training file is made of: choices by name, ranges of numbers.
+#pragma once
+
+#include "monet/base/yaml.hpp"
+#include "monet/training/training.hpp"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace monet {
+
+template <class T>
+struct Choice {
+  std::string_view name;
+  T value;
+};
+
+/// Reports a name that is none of these, with the nearest one or the list of them as a hint.
+void report_unknown(const YamlNode& node, ProblemList& problems, std::string_view wrong,
+                    const std::vector<std::string>& names);
+
+/// `choices`: a list of Choice<T>.
+template <class T>
+void read_choice(const YamlNode& node, ProblemList& problems, const auto& choices, T& value) {
+  const auto text = as_string(node, problems);
+  if (!text)
+    return;
+  std::vector<std::string> names;
+  for (const Choice<T>& choice : choices) {
+    if (choice.name == *text) {
+      value = choice.value;
+      return;
+    }
+    names.emplace_back(choice.name);
+  }
+  report_unknown(node, problems, *text, names);
+}
+
+/// Reports a number outside [low, high).
+void check_range(const YamlMap& map, ProblemList& problems, std::string_view key, double value,
+                 double low, double high);
+
+/// `loss: mse` or a map with its settings.
+void read_loss(const YamlNode& node, ProblemList& problems, Loss& loss);
+
+/// `optimizer: sgd` or a map with its settings and its groups of parameters.
+void read_optimizer(const YamlNode& node, ProblemList& problems, UpdateOptions& options);
+
+/// Which parameters are trained: `all`, or patterns, layers, adapters, channels.
+void read_trainable(const YamlNode& node, ProblemList& problems, TrainableOptions& options);
+/// A number, `dynamic`, or a map.
+void read_loss_scale(const YamlNode& node, ProblemList& problems,
+                     std::optional<LossScaleOptions>& result);
+
+} // namespace monet

@@ -1,0 +1,208 @@
+// A fused update as the chain of ONNX operators that its formula lists. Costs and numbers are those
+// of the chain: every operator reads and writes whole tensors.
+#include "training/update/optimizer.hpp"
+
+#include "monet/base/errors.hpp"
+#include "monet/workload/update_formula.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+namespace monet {
+
+namespace {
+
+std::string_view onnx_operator(ScalarOp op) {
+  switch (op) {
+  case ScalarOp::add:
+    return "Add";
+  case ScalarOp::subtract:
+    return "Sub";
+  case ScalarOp::multiply:
+    return "Mul";
+  case ScalarOp::divide:
+    return "Div";
+  case ScalarOp::minimum:
+    return "Min";
+  case ScalarOp::maximum:
+    return "Max";
+  case ScalarOp::power:
+    return "Pow";
+  case ScalarOp::square_root:
+    return "Sqrt";
+  case ScalarOp::sign:
+    return "Sign";
+  }
+  throw InternalError("scalar operation without an operator");
+}
+
+std::vector<std::int64_t> broadcast(const std::vector<std::int64_t>& a,
+                                    const std::vector<std::int64_t>& b) {
+  std::vector<std::int64_t> shape = a.size() >= b.size() ? a : b;
+  const std::vector<std::int64_t>& shorter = a.size() >= b.size() ? b : a;
+  const std::size_t skipped = shape.size() - shorter.size();
+  for (std::size_t i = 0; i < shorter.size(); ++i) {
+    if (shape[skipped + i] == 1)
+      shape[skipped + i] = shorter[i];
+  }
+  return shape;
+}
+
+class Chain {
+public:
+  Chain(StepBuilder& builder, std::map<std::string, TensorId>& uniform, NewOperator fused)
+      : builder_(builder), uniform_(uniform), fused_(std::move(fused)),
+        type_(builder.precision().optimizer_state) {
+    Operator op;
+    op.name = fused_.name;
+    op.op_type = fused_.op_type;
+    op.domain = fused_.domain;
+    op.attributes = fused_.attributes;
+    op.inputs = fused_.inputs;
+    op.outputs = fused_.outputs;
+    formula_ = update_formula(builder_.graph(), op);
+  }
+
+  void emit() {
+    written_.assign(fused_.outputs.size(), false);
+    for (std::size_t i = 0; i < formula_.instructions.size(); ++i)
+      results_.push_back(result(i));
+    for (std::size_t i = 0; i < fused_.outputs.size(); ++i) {
+      if (!written_[i])
+        write(i);
+    }
+  }
+
+private:
+  bool skips() const {
+    return fused_.inputs.size() > kUpdateSkip && fused_.inputs[kUpdateSkip].has_value();
+  }
+  ElementType type_of(TensorId id) const { return builder_.graph().tensor(id).type; }
+
+  TensorId append(std::string_view op_type, std::vector<std::optional<TensorId>> inputs,
+                  TensorId output, Attributes attributes = {}) {
+    return append_update(builder_, op_type, fused_.name, std::move(inputs), output,
+                         std::move(attributes));
+  }
+
+  TensorId temporary(std::vector<std::int64_t> shape, ElementType type) {
+    return builder_.add_tensor(fused_.name + ".value", std::move(shape), type,
+                               TensorKind::gradient);
+  }
+
+  /// Attribute `to` of ONNX is a number of its type list; shapes and costs do not depend on it.
+  TensorId cast(TensorId from, TensorId to) { return append("Cast", {from}, to); }
+
+  TensorId operand(const UpdateValue& value) {
+    if (value.kind == UpdateValue::Kind::number)
+      return builder_.scalar(value.number, type_);
+    if (value.kind == UpdateValue::Kind::result)
+      return results_[value.index];
+    const TensorId input = *fused_.inputs[value.index];
+    if (type_of(input) == type_)
+      return input;
+    const auto known = casts_.find(input);
+    if (known != casts_.end())
+      return known->second;
+    const TensorId as_type = cast(input, temporary(builder_.shape(input), type_));
+    casts_.emplace(input, as_type);
+    return as_type;
+  }
+
+  bool in_place(std::size_t output) const {
+    return builder_.graph().tensor(*fused_.outputs[output]).alias_of.has_value();
+  }
+
+  /// An output that is this result and can be written at once; one in place where there is any.
+  std::optional<std::size_t> direct_output(std::size_t instruction) const {
+    std::optional<std::size_t> found;
+    for (std::size_t i = 0; i < formula_.outputs.size(); ++i) {
+      const UpdateValue& value = formula_.outputs[i];
+      const bool same = value.kind == UpdateValue::Kind::result && value.index == instruction;
+      if (same && !skips() && type_of(*fused_.outputs[i]) == type_ && (!found || in_place(i)))
+        found = i;
+    }
+    return found;
+  }
+
+  TensorId result(std::size_t i) {
+    const ScalarInstruction& instruction = formula_.instructions[i];
+    std::vector<std::optional<TensorId>> inputs{operand(instruction.a)};
+    const bool unary = instruction.op == ScalarOp::square_root || instruction.op == ScalarOp::sign;
+    if (!unary)
+      inputs.emplace_back(operand(instruction.b));
+    std::vector<std::int64_t> shape = builder_.shape(*inputs[0]);
+    if (!unary)
+      shape = broadcast(shape, builder_.shape(*inputs[1]));
+    const std::string_view op_type = onnx_operator(instruction.op);
+    if (instruction.uniform) { // shared by all parameters
+      std::string key = fmt::format("{} {}", op_type, inputs[0]->value);
+      if (!unary)
+        key += fmt::format(" {}", inputs[1]->value);
+      const auto known = uniform_.find(key);
+      if (known != uniform_.end())
+        return known->second;
+      const TensorId made = append(op_type, std::move(inputs), temporary(std::move(shape), type_));
+      uniform_.emplace(std::move(key), made);
+      return made;
+    }
+    const auto output = direct_output(i);
+    if (output)
+      written_[*output] = true;
+    const TensorId to = output ? *fused_.outputs[*output] : temporary(std::move(shape), type_);
+    return append(op_type, std::move(inputs), to);
+  }
+
+  void write(std::size_t i) {
+    TensorId value = operand(formula_.outputs[i]);
+    const TensorId output = *fused_.outputs[i];
+    const bool same_type = type_of(output) == type_;
+    if (skips()) {
+      const TensorId to = same_type ? output : temporary(builder_.shape(output), type_);
+      value = append("Where", {condition(), operand(formula_.kept[i]), value}, to);
+      if (same_type)
+        return;
+    }
+    if (!same_type)
+      cast(value, output);
+    else if (in_place(i)) // a view would leave the old numbers where they are
+      copy(value, output);
+    else
+      append("Identity", {value}, output);
+  }
+
+  void copy(TensorId from, TensorId to) {
+    Attributes attributes;
+    attributes.set("view", std::string("Reshape")); // to the same shape
+    append_update(builder_, "Copy", fused_.name, {from}, to, std::move(attributes), kMonetDomain);
+  }
+
+  TensorId condition() {
+    const TensorId flag = *fused_.inputs[kUpdateSkip];
+    const std::string key = fmt::format("skip {}", flag.value);
+    const auto known = uniform_.find(key);
+    if (known != uniform_.end())
+      return known->second;
+    const TensorId made = cast(flag, temporary({}, ElementType::boolean));
+    uniform_.emplace(key, made);
+    return made;
+  }
+
+  StepBuilder& builder_;
+  std::map<std::string, TensorId>& uniform_;
+  NewOperator fused_;
+  ElementType type_; ///< of the arithmetic
+  UpdateFormula formula_;
+  std::vector<TensorId> results_;
+  std::vector<bool> written_;
+  std::map<TensorId, TensorId> casts_;
+};
+
+} // namespace
+
+void emit_unfused(StepBuilder& builder, std::map<std::string, TensorId>& uniform, NewOperator op) {
+  Chain(builder, uniform, std::move(op)).emit();
+}
+
+} // namespace monet

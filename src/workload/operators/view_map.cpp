@@ -1,0 +1,477 @@
+#include "workload/operators/view_map.hpp"
+
+#include "monet/base/checked.hpp"
+#include "monet/workload/operators.hpp"
+#include "monet/workload/views.hpp"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+namespace monet {
+
+namespace {
+
+std::int64_t magnitude(std::int64_t value) {
+  return value < 0 ? -value : value;
+}
+
+/// Lowest and highest (inclusive) value of an expression over the whole nest.
+struct Range {
+  std::int64_t low = 0;
+  std::int64_t high = 0;
+};
+
+Range range_of(const AxisExpr& axis, const LoopNest& nest) {
+  Range range{axis.offset, axis.offset};
+  for (const AffineTerm& term : axis.terms) {
+    const std::int64_t reach =
+        checked_multiply(term.coefficient, std::max<std::int64_t>(nest.dims[term.dim].size - 1, 0));
+    (reach < 0 ? range.low : range.high) = checked_add(reach < 0 ? range.low : range.high, reach);
+  }
+  return range;
+}
+
+bool stays_inside(const AxisExpr& axis, const LoopNest& nest, std::int64_t extent) {
+  if (axis.data_dependent)
+    return true;
+  const Range range = range_of(axis, nest);
+  return range.low >= 0 && range.high < extent;
+}
+
+// --- reshape ---
+
+/// Axes [begin, end) of T hold the same elements as axes [viewed_begin, viewed_end) of S.
+struct Group {
+  std::size_t viewed_begin, viewed_end, begin, end;
+};
+
+/// The finest grouping of the axes of both shapes into runs of equal products; nullopt for empty
+/// tensors.
+std::optional<std::vector<Group>> group_axes(std::span<const std::int64_t> viewed,
+                                             std::span<const std::int64_t> view) {
+  std::vector<Group> groups;
+  std::size_t i = 0;
+  std::size_t j = 0;
+  while (i < viewed.size() || j < view.size()) {
+    Group group{i, i, j, j};
+    std::int64_t left = i < viewed.size() ? viewed[i++] : 1;
+    std::int64_t right = j < view.size() ? view[j++] : 1;
+    while (left != right) {
+      if (left == 0 || right == 0)
+        return std::nullopt;
+      if (left < right && i < viewed.size()) {
+        left = checked_multiply(left, viewed[i++]);
+      } else if (left > right && j < view.size()) {
+        right = checked_multiply(right, view[j++]);
+      } else {
+        return std::nullopt;
+      }
+    }
+    if (left == 0)
+      return std::nullopt;
+    group.viewed_end = i;
+    group.end = j;
+    groups.push_back(group);
+  }
+  return groups;
+}
+
+/// The one axis of [begin, end) that is larger than 1, if there is exactly one.
+std::optional<std::size_t> only_axis(std::span<const std::int64_t> shape, std::size_t begin,
+                                     std::size_t end) {
+  std::optional<std::size_t> only;
+  for (std::size_t i = begin; i < end; ++i) {
+    if (shape[i] == 1)
+      continue;
+    if (only)
+      return std::nullopt;
+    only = i;
+  }
+  return only;
+}
+
+/// Result of writing a linear index as digits of S's axes.
+struct Digits {
+  enum class Status { done, split, impossible };
+  Status status = Status::impossible;
+  std::vector<AxisExpr> axes;  ///< when done
+  std::size_t dim = 0;         ///< when split: loop to split ...
+  std::int64_t inner_size = 1; ///< ... and the inner size
+};
+
+/// linear = sum(axes[k] * stride[k]) with every axis inside its size, if each term can be given to
+/// one axis.
+Digits to_digits(const AxisExpr& linear, const LoopNest& nest,
+                 std::span<const std::int64_t> sizes) {
+  Digits digits;
+  const std::size_t count = sizes.size();
+  std::vector<std::int64_t> strides(count, 1);
+  for (std::size_t k = count; k-- > 1;)
+    strides[k - 1] = strides[k] * sizes[k];
+  digits.axes.assign(count, AxisExpr{});
+  for (const AffineTerm& term : linear.terms) {
+    const std::int64_t size = nest.dims[term.dim].size;
+    if (size <= 1)
+      continue;
+    // The outermost axis whose stride divides the coefficient (the last one's is 1).
+    std::size_t k = 0;
+    while (k + 1 < count && (term.coefficient % strides[k] != 0 || sizes[k] == 1))
+      ++k;
+    const std::int64_t above = strides[k] * sizes[k];
+    if (k > 0 && checked_multiply(magnitude(term.coefficient), size - 1) >= above) {
+      digits.dim = term.dim;
+      digits.inner_size = above / std::gcd(above, magnitude(term.coefficient));
+      const bool divides =
+          digits.inner_size > 1 && digits.inner_size < size && size % digits.inner_size == 0;
+      digits.status = divides ? Digits::Status::split : Digits::Status::impossible;
+      return digits;
+    }
+    digits.axes[k].terms.push_back({term.dim, term.coefficient / strides[k]});
+  }
+  std::int64_t rest = linear.offset;
+  for (std::size_t k = 0; k < count; ++k) {
+    digits.axes[k].offset = rest / strides[k];
+    rest %= strides[k];
+    if (!stays_inside(digits.axes[k], nest, sizes[k]))
+      return digits;
+  }
+  digits.status = Digits::Status::done;
+  return digits;
+}
+
+AxisExpr linear_index(const std::vector<AxisExpr>& axes, std::span<const std::int64_t> view,
+                      const Group& group) {
+  AxisExpr linear;
+  std::int64_t stride = 1;
+  std::vector<AffineTerm> terms;
+  for (std::size_t i = group.end; i-- > group.begin;) {
+    linear.offset = checked_add(linear.offset, checked_multiply(stride, axes[i].offset));
+    for (const AffineTerm& term : axes[i].terms) {
+      terms.push_back({term.dim, checked_multiply(stride, term.coefficient)});
+    }
+    stride = checked_multiply(stride, view[i]);
+  }
+  std::sort(terms.begin(), terms.end(),
+            [](const AffineTerm& a, const AffineTerm& b) { return a.dim < b.dim; });
+  for (const AffineTerm& term : terms) {
+    if (!linear.terms.empty() && linear.terms.back().dim == term.dim) {
+      linear.terms.back().coefficient += term.coefficient;
+    } else {
+      linear.terms.push_back(term);
+    }
+  }
+  std::erase_if(linear.terms, [](const AffineTerm& term) { return term.coefficient == 0; });
+  return linear;
+}
+
+/// Appends S's axes of one group; may split loops of the nest (which changes all operands).
+bool reshape_group(LoopNest& nest, std::size_t operand, const Group& group,
+                   std::span<const std::int64_t> viewed, std::span<const std::int64_t> view,
+                   std::vector<AxisExpr>& result, bool& was_split) {
+  const std::vector<AxisExpr>& axes = nest.operands[operand].axes;
+  for (std::size_t i = group.begin; i < group.end; ++i) {
+    if (view[i] == 1 && !stays_inside(axes[i], nest, 1))
+      return false;
+  }
+  const auto from = only_axis(view, group.begin, group.end);
+  const auto to = only_axis(viewed, group.viewed_begin, group.viewed_end);
+  if (from && to) {
+    for (std::size_t k = group.viewed_begin; k < group.viewed_end; ++k) {
+      result.push_back(k == *to ? axes[*from] : AxisExpr{});
+    }
+    return true;
+  }
+  for (std::size_t i = group.begin; i < group.end; ++i) {
+    if (axes[i].data_dependent && view[i] != 1)
+      return false;
+    if (!stays_inside(axes[i], nest, view[i]))
+      return false;
+  }
+  const Digits digits =
+      to_digits(linear_index(axes, view, group), nest,
+                viewed.subspan(group.viewed_begin, group.viewed_end - group.viewed_begin));
+  if (digits.status == Digits::Status::impossible)
+    return false;
+  was_split = digits.status == Digits::Status::split;
+  if (was_split) {
+    split_loop(nest, digits.dim, digits.inner_size);
+  } else {
+    result.insert(result.end(), digits.axes.begin(), digits.axes.end());
+  }
+  return true;
+}
+
+bool compose_reshape(LoopNest& nest, std::size_t operand, std::span<const std::int64_t> viewed,
+                     std::span<const std::int64_t> view) {
+  constexpr int kMaxSplits = 64;
+  if (std::equal(viewed.begin(), viewed.end(), view.begin(), view.end()))
+    return true;
+  const auto groups = group_axes(viewed, view);
+  if (!groups)
+    return false;
+  for (int splits = 0; splits <= kMaxSplits; ++splits) {
+    std::vector<AxisExpr> axes;
+    bool was_split = false;
+    for (const Group& group : *groups) {
+      if (!reshape_group(nest, operand, group, viewed, view, axes, was_split))
+        return false;
+      if (was_split)
+        break; // the other operands' terms have changed: start again
+    }
+    if (was_split)
+      continue;
+    nest.operands[operand].axes = std::move(axes);
+    return true;
+  }
+  return false;
+}
+
+// --- the other views ---
+
+bool compose_transpose(LoopNest& nest, std::size_t operand, const ViewStep& step) {
+  const std::vector<AxisExpr> axes = nest.operands[operand].axes;
+  if (step.perm.size() != axes.size())
+    return false;
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    nest.operands[operand].axes[static_cast<std::size_t>(step.perm[i])] = axes[i];
+  }
+  return true;
+}
+
+bool compose_slice(LoopNest& nest, std::size_t operand, const ViewStep& step,
+                   std::span<const std::int64_t> viewed, std::span<const std::int64_t> view) {
+  std::vector<AxisExpr> axes = nest.operands[operand].axes;
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    if (step.starts[i] == 0 && step.steps[i] == 1 && viewed[i] == view[i])
+      continue;
+    if (axes[i].data_dependent || !stays_inside(axes[i], nest, view[i]))
+      return false;
+    for (AffineTerm& term : axes[i].terms) {
+      term.coefficient = checked_multiply(term.coefficient, step.steps[i]);
+    }
+    axes[i].offset = checked_add(step.starts[i], checked_multiply(axes[i].offset, step.steps[i]));
+  }
+  nest.operands[operand].axes = std::move(axes);
+  return true;
+}
+
+bool compose_expand(LoopNest& nest, std::size_t operand, std::span<const std::int64_t> viewed,
+                    std::span<const std::int64_t> view) {
+  const std::vector<AxisExpr>& axes = nest.operands[operand].axes;
+  if (viewed.size() > axes.size())
+    return false;
+  const std::size_t skipped = axes.size() - viewed.size();
+  std::vector<AxisExpr> result;
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    if (i >= skipped && viewed[i - skipped] == view[i]) {
+      result.push_back(axes[i]);
+      continue;
+    }
+    if (!stays_inside(axes[i], nest, view[i]))
+      return false;
+    if (i >= skipped)
+      result.push_back(AxisExpr{});
+  }
+  nest.operands[operand].axes = std::move(result);
+  return true;
+}
+
+} // namespace
+
+void split_loop(LoopNest& nest, std::size_t dim, std::int64_t inner_size) {
+  LoopDim outer = nest.dims[dim];
+  outer.size /= inner_size;
+  nest.dims[dim].size = inner_size;
+  outer.name += "_outer";
+  while (find_dim(nest, outer.name) != nest.dims.size())
+    outer.name += "_outer";
+  nest.dims.insert(nest.dims.begin() + static_cast<std::ptrdiff_t>(dim), outer);
+  const auto split_at = static_cast<std::uint32_t>(dim);
+  for (Access& access : nest.operands) {
+    for (AxisExpr& axis : access.axes) {
+      std::vector<AffineTerm> terms;
+      for (AffineTerm term : axis.terms) {
+        if (term.dim == split_at) {
+          terms.push_back({split_at, checked_multiply(term.coefficient, inner_size)});
+        }
+        if (term.dim >= split_at)
+          ++term.dim;
+        terms.push_back(term);
+      }
+      axis.terms = std::move(terms);
+    }
+  }
+}
+
+bool compose_view(LoopNest& nest, std::size_t operand, const ViewStep& step,
+                  std::span<const std::int64_t> viewed, std::span<const std::int64_t> view) {
+  if (nest.operands[operand].opaque)
+    return false; // nothing says which element is touched when: it must lie as the operator has it
+  LoopNest trial = nest;
+  bool done = false;
+  switch (step.kind) {
+  case ViewStep::Kind::reshape:
+    done = compose_reshape(trial, operand, viewed, view);
+    break;
+  case ViewStep::Kind::transpose:
+    done = compose_transpose(trial, operand, step);
+    break;
+  case ViewStep::Kind::slice:
+    done = compose_slice(trial, operand, step, viewed, view);
+    break;
+  case ViewStep::Kind::expand:
+    done = compose_expand(trial, operand, viewed, view);
+    break;
+  }
+  if (done)
+    nest = std::move(trial);
+  return done;
+}
+
+bool is_view(const Graph& graph, const Operator& op) {
+  if (op.inputs.empty() || !op.inputs[0])
+    return false;
+  if (op.domain.empty() && op.op_type == "Cast") {
+    return !op.outputs.empty() && op.outputs[0] &&
+           graph.tensor(*op.inputs[0]).type == graph.tensor(*op.outputs[0]).type;
+  }
+  const OperatorRule* rule = find_rule(op.domain, op.op_type);
+  return rule != nullptr && rule->is_view;
+}
+
+namespace {
+
+const std::vector<std::int64_t>* known_integers(const Graph& graph, const Operator& op,
+                                                std::size_t input) {
+  if (input >= op.inputs.size() || !op.inputs[input])
+    return nullptr;
+  const auto& values = graph.tensor(*op.inputs[input]).values;
+  return values ? std::get_if<std::vector<std::int64_t>>(&*values) : nullptr;
+}
+
+std::optional<ViewStep> slice_step(const Graph& graph, const Operator& op) {
+  const auto& shape = graph.tensor(*op.inputs[0]).shape;
+  const auto rank = static_cast<std::int64_t>(shape.size());
+  const auto* starts = known_integers(graph, op, 1);
+  if (starts == nullptr)
+    return std::nullopt;
+  const bool has_axes = op.inputs.size() > 3 && op.inputs[3];
+  const bool has_steps = op.inputs.size() > 4 && op.inputs[4];
+  const auto* axes = known_integers(graph, op, 3);
+  const auto* steps = known_integers(graph, op, 4);
+  if ((has_axes && axes == nullptr) || (has_steps && steps == nullptr))
+    return std::nullopt;
+  ViewStep step{ViewStep::Kind::slice,
+                {},
+                std::vector<std::int64_t>(shape.size(), 0),
+                std::vector<std::int64_t>(shape.size(), 1)};
+  for (std::size_t i = 0; i < starts->size(); ++i) {
+    std::int64_t axis =
+        axes != nullptr && i < axes->size() ? (*axes)[i] : static_cast<std::int64_t>(i);
+    if (axis < 0)
+      axis += rank;
+    if (axis < 0 || axis >= rank)
+      return std::nullopt;
+    const auto at = static_cast<std::size_t>(axis);
+    step.steps[at] = steps != nullptr && i < steps->size() ? (*steps)[i] : 1;
+    const std::int64_t last = step.steps[at] > 0 ? shape[at] : shape[at] - 1;
+    const std::int64_t start = (*starts)[i] < 0 ? (*starts)[i] + shape[at] : (*starts)[i];
+    step.starts[at] = std::clamp<std::int64_t>(start, 0, std::max<std::int64_t>(last, 0));
+  }
+  return step;
+}
+
+/// Output k of Split begins where the earlier ones end.
+std::optional<ViewStep> split_step(const Graph& graph, const Operator& op, std::size_t output) {
+  const auto& shape = graph.tensor(*op.inputs[0]).shape;
+  std::int64_t axis = op.attributes.integer("axis", 0);
+  if (axis < 0)
+    axis += static_cast<std::int64_t>(shape.size());
+  if (axis < 0 || axis >= static_cast<std::int64_t>(shape.size()))
+    return std::nullopt;
+  const auto at = static_cast<std::size_t>(axis);
+  const auto* sizes = known_integers(graph, op, 1);
+  ViewStep step{ViewStep::Kind::slice,
+                {},
+                std::vector<std::int64_t>(shape.size(), 0),
+                std::vector<std::int64_t>(shape.size(), 1)};
+  for (std::size_t i = 0; i < output; ++i) {
+    if (op.outputs[i]) {
+      step.starts[at] += graph.tensor(*op.outputs[i]).shape.at(at);
+    } else if (sizes != nullptr && i < sizes->size()) {
+      step.starts[at] += (*sizes)[i];
+    } else {
+      return std::nullopt;
+    }
+  }
+  return step;
+}
+
+constexpr std::array<std::string_view, 4> kStepNames{"Reshape", "Transpose", "Slice", "Expand"};
+
+std::optional<ViewStep> copied_step(const Operator& op) {
+  const std::string view = op.attributes.text("view", "Reshape");
+  const auto name = std::find(kStepNames.begin(), kStepNames.end(), view);
+  if (name == kStepNames.end())
+    return std::nullopt;
+  return ViewStep{static_cast<ViewStep::Kind>(name - kStepNames.begin()),
+                  op.attributes.integers("perm"), op.attributes.integers("starts"),
+                  op.attributes.integers("steps")};
+}
+
+bool fits(const ViewStep& step, std::size_t rank) {
+  if (step.kind == ViewStep::Kind::slice) {
+    return step.starts.size() == rank && step.steps.size() == rank;
+  }
+  if (step.kind != ViewStep::Kind::transpose)
+    return true;
+  std::vector<std::int64_t> sorted = step.perm;
+  std::sort(sorted.begin(), sorted.end());
+  for (std::size_t i = 0; i < sorted.size(); ++i) {
+    if (sorted[i] != static_cast<std::int64_t>(i))
+      return false;
+  }
+  return sorted.size() == rank;
+}
+
+} // namespace
+
+std::optional<ViewStep> view_step(const Graph& graph, const Operator& op, std::size_t output) {
+  const std::size_t rank = graph.tensor(*op.inputs[0]).shape.size();
+  std::optional<ViewStep> step = ViewStep{};
+  if (op.op_type == "Copy" && op.domain == kMonetDomain) {
+    step = copied_step(op);
+  } else if (op.op_type == "Transpose") {
+    step->kind = ViewStep::Kind::transpose;
+    step->perm = op.attributes.integers("perm");
+    for (std::size_t i = rank; step->perm.size() < rank && i-- > 0;) {
+      step->perm.push_back(static_cast<std::int64_t>(i));
+    }
+  } else if (op.op_type == "Slice") {
+    step = slice_step(graph, op);
+  } else if (op.op_type == "Split") {
+    step = split_step(graph, op, output);
+  } else if (op.op_type == "Expand") {
+    step->kind = ViewStep::Kind::expand;
+  }
+  return step && fits(*step, rank) ? step : std::nullopt;
+}
+
+Attributes copy_attributes(const std::optional<ViewStep>& step) {
+  Attributes attributes;
+  if (!step) {
+    attributes.set("view", std::string("unknown"));
+    return attributes;
+  }
+  attributes.set("view", std::string(kStepNames[static_cast<std::size_t>(step->kind)]));
+  if (!step->perm.empty())
+    attributes.set("perm", step->perm);
+  if (!step->starts.empty())
+    attributes.set("starts", step->starts);
+  if (!step->steps.empty())
+    attributes.set("steps", step->steps);
+  return attributes;
+}
+
+} // namespace monet

@@ -1,0 +1,254 @@
+// The pruned search against enumeration of every order.
+#include "core_cost/search/order_rank.hpp"
+#include "core_cost/search/order_search.hpp"
+#include "core_cost/search/temporal_order.hpp"
+#include "core_cost/order_walk.hpp"
+#include "core_cost/random_problems.hpp"
+
+#include "monet/base/errors.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <optional>
+
+namespace monet::core_cost_detail {
+namespace {
+
+using test::Dice;
+
+struct Case {
+  CoreProblem problem;
+  Core core;
+  NestModel model;
+  Hierarchy hierarchy;
+  SpatialModel spatial;
+  std::vector<Loop> factors;
+};
+
+/// Nothing when the problem cannot be mapped at all, or has too few orders or too many to
+/// enumerate.
+std::optional<Case> random_case(std::uint64_t seed, double most_orders) {
+  Dice dice(seed);
+  Case c;
+  c.core = test::random_core(dice);
+  c.problem = test::random_problem(dice);
+  ModelChoices choices = dice.chance(50) ? ModelChoices::zigzag_3_8() : ModelChoices{};
+  choices.reserve_double_buffers = dice.chance(15);
+  choices.port_stalls_add = dice.chance(20);
+  try {
+    c.model = make_nest_model(c.problem, choices);
+    c.model.even_allocation = dice.chance(10);
+    c.hierarchy = make_hierarchy(c.problem, c.model, c.core);
+  } catch (const InfeasibleError&) {
+    return {};
+  }
+  c.spatial =
+      make_spatial_model(c.model, c.hierarchy, test::random_unrolling(dice, c.problem, c.core));
+  c.factors = temporal_factors(c.spatial.temporal, static_cast<int>(dice.number(3, 8)));
+  const double orders = make_kinds(c.model, c.factors).orders();
+  if (orders < 6 || orders > most_orders)
+    return {};
+  return c;
+}
+
+struct Found {
+  Score score;
+  std::vector<Loop> order;
+};
+
+/// Every feasible order in the enumeration's sequence.
+std::vector<Found> enumerate(const Case& c) {
+  std::vector<Found> all;
+  OrderWalk walk(c.model, c.factors);
+  Candidate candidate;
+  candidate.size = walk.size();
+  while (walk.next(candidate.loops.data())) {
+    if (evaluate(c.model, c.hierarchy, c.spatial, candidate)) {
+      all.push_back({{candidate.latency.total(), candidate.energy.total()},
+                     {candidate.order().begin(), candidate.order().end()}});
+    }
+  }
+  return all;
+}
+
+Score plain(const Candidate& candidate) {
+  return {candidate.latency.total(), candidate.energy.total()};
+}
+
+bool same_order(const std::vector<Loop>& a, const std::vector<Loop>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Loop& x, const Loop& y) {
+    return x.dim == y.dim && x.size == y.size;
+  });
+}
+
+struct Result {
+  MappingArchive archive;
+  SearchEffort effort;
+};
+
+Result search(const Case& c, Objective objective, MappingArchive::Keep keep) {
+  Result result{MappingArchive(objective, keep), {}};
+  SearchLog log;
+  search_orders(c.model, c.hierarchy, c.spatial, {c.factors, {}, {}}, plain, {}, result.archive,
+                log);
+  result.effort = log.effort;
+  return result;
+}
+
+// The optimum, the very order that the enumeration reports for it, and no order unaccounted for.
+TEST(OrderSearch, FindsWhatEnumerationFinds) {
+  int pruned = 0;
+  int feasible = 0;
+  for (std::uint64_t seed = 0; feasible < 1000; ++seed) {
+    const std::optional<Case> c = random_case(seed, 3000);
+    if (!c)
+      continue;
+    const std::vector<Found> all = enumerate(*c);
+    feasible += all.empty() ? 0 : 1;
+    for (const Objective objective : {Objective::latency, Objective::energy, Objective::edp}) {
+      const Result result = search(*c, objective, MappingArchive::Keep::best);
+      EXPECT_TRUE(result.effort.exact);
+      EXPECT_EQ(static_cast<double>(result.effort.visited) + result.effort.pruned,
+                result.effort.space)
+          << "seed " << seed;
+      pruned += result.effort.pruned > 0 ? 1 : 0;
+      const Found* best = nullptr;
+      for (const Found& f : all) {
+        if (best == nullptr || merit(objective, f.score.latency, f.score.energy) <
+                                   merit(objective, best->score.latency, best->score.energy))
+          best = &f;
+      }
+      ASSERT_EQ(best == nullptr, result.archive.entries().empty()) << "seed " << seed;
+      if (best == nullptr)
+        continue;
+      const MappingArchive::Entry& found = result.archive.entries()[0];
+      ASSERT_EQ(found.score.latency, best->score.latency) << "seed " << seed;
+      ASSERT_EQ(found.score.energy, best->score.energy) << "seed " << seed;
+      ASSERT_TRUE(same_order(found.order, best->order)) << "seed " << seed;
+    }
+  }
+  EXPECT_GT(pruned, 1500);
+}
+
+TEST(OrderSearch, FindsTheFrontOfEnumeration) {
+  int cases = 0;
+  std::size_t points = 0;
+  for (std::uint64_t seed = 5000; cases < 300; ++seed) {
+    const std::optional<Case> c = random_case(seed, 1000);
+    if (!c)
+      continue;
+    ++cases;
+    std::vector<const Found*> front;
+    const std::vector<Found> all = enumerate(*c);
+    for (const Found& f : all) {
+      const bool beaten = std::any_of(all.begin(), all.end(), [&](const Found& g) {
+        const bool no_worse =
+            g.score.latency <= f.score.latency && g.score.energy <= f.score.energy;
+        const bool equal = g.score.latency == f.score.latency && g.score.energy == f.score.energy;
+        return no_worse && (!equal || &g < &f);
+      });
+      if (!beaten)
+        front.push_back(&f);
+    }
+    std::sort(front.begin(), front.end(),
+              [](const Found* a, const Found* b) { return a->score.latency < b->score.latency; });
+    const Result result = search(*c, Objective::latency, MappingArchive::Keep::front);
+    ASSERT_EQ(result.archive.entries().size(), front.size()) << "seed " << seed;
+    for (std::size_t i = 0; i < front.size(); ++i) {
+      const MappingArchive::Entry& entry = result.archive.entries()[i];
+      ASSERT_EQ(entry.score.latency, front[i]->score.latency);
+      ASSERT_EQ(entry.score.energy, front[i]->score.energy);
+      ASSERT_TRUE(same_order(entry.order, front[i]->order)) << "seed " << seed;
+    }
+    points += front.size();
+  }
+  EXPECT_GT(points, 350U);
+}
+
+// A beginning's bound is below every order that goes on from it, and that of nothing below all.
+TEST(OrderSearch, BoundsNeverExceedAContinuation) {
+  int cases = 0;
+  int tight = 0;
+  for (std::uint64_t seed = 9000; cases < 300; ++seed) {
+    const std::optional<Case> c = random_case(seed, 400);
+    if (!c)
+      continue;
+    ++cases;
+    const LoopKinds kinds = make_kinds(c->model, c->factors);
+    BeginningJudge judge(c->model, c->hierarchy, c->spatial, kinds);
+    for (const Found& f : enumerate(*c)) {
+      std::vector<std::uint8_t> order;
+      for (const Loop& loop : f.order) {
+        for (std::size_t k = 0; k < kinds.loop.size(); ++k) {
+          if (kinds.loop[k].dim == loop.dim && kinds.loop[k].size == loop.size)
+            order.push_back(static_cast<std::uint8_t>(k));
+        }
+      }
+      ASSERT_LE(judge.bound().latency, f.score.latency);
+      ASSERT_LE(judge.bound().energy, f.score.energy);
+      for (std::size_t n = 0; n < order.size(); ++n) {
+        Outlook outlook;
+        ASSERT_TRUE(judge.judge({order.data(), n}, outlook)) << "seed " << seed;
+        ASSERT_LE(outlook.bound.latency, f.score.latency) << "seed " << seed << " after " << n;
+        ASSERT_LE(outlook.bound.energy, f.score.energy) << "seed " << seed << " after " << n;
+        tight += outlook.bound.energy > 0.99 * f.score.energy ? 1 : 0;
+      }
+    }
+  }
+  EXPECT_GT(tight, 1000);
+}
+
+TEST(OrderRank, ComparesAsTheEnumerationGoes) {
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    Dice dice(seed);
+    CoreProblem problem;
+    std::vector<Loop> factors;
+    const std::int64_t n = dice.number(1, 6);
+    for (std::uint32_t d = 0; d < 3; ++d)
+      problem.dims.push_back({std::string(1, static_cast<char>('C' - d)), 64});
+    problem.operands = test::product(1, 1, 1).operands;
+    const NestModel model = make_nest_model(problem);
+    for (std::int64_t i = 0; i < n; ++i)
+      factors.push_back(
+          {static_cast<std::uint32_t>(dice.number(0, 2)), static_cast<double>(dice.number(2, 3))});
+    const LoopKinds kinds = make_kinds(model, factors);
+    OrderWalk walk(model, factors);
+    std::vector<std::vector<std::uint8_t>> all;
+    std::array<Loop, kMaxTemporalLoops> loops;
+    while (walk.next(loops.data())) {
+      auto& order = all.emplace_back();
+      for (std::size_t i = 0; i < walk.size(); ++i) {
+        for (std::size_t k = 0; k < kinds.loop.size(); ++k) {
+          if (kinds.loop[k].dim == loops[i].dim && kinds.loop[k].size == loops[i].size)
+            order.push_back(static_cast<std::uint8_t>(k));
+        }
+      }
+    }
+    ASSERT_EQ(static_cast<double>(all.size()), kinds.orders());
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      ASSERT_EQ(enumerated_first(all[i]), i == 0);
+      for (std::size_t j = 0; j < all.size(); ++j)
+        ASSERT_EQ(enumerated_before(all[i], all[j]), i < j);
+    }
+  }
+}
+
+// All prime factors of a ResNet layer: 30 million orders.
+TEST(OrderSearch, ThirtyMillionOrders) {
+  CoreCostOptions options;
+  options.model = ModelChoices::zigzag_3_8();
+  options.fixed_dataflow = true;
+  options.lpf_limit = 0;
+  const CoreProblem problem = test::convolution(
+      {.k = 128, .ox = 28, .oy = 28, .c = 128, .fx = 3, .fy = 3, .padding = 1, .ix = 28, .iy = 28},
+      test::ConvProduct::forward);
+  const CoreCost cost = core_cost(problem, test::tpu_like(true), options);
+  EXPECT_EQ(cost.effort.space, 29937600);
+  EXPECT_TRUE(cost.effort.exact);
+  EXPECT_LT(cost.effort.visited, 100000);
+  EXPECT_EQ(static_cast<double>(cost.effort.visited) + cost.effort.pruned, cost.effort.space);
+}
+
+} // namespace
+} // namespace monet::core_cost_detail

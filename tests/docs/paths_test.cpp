@@ -1,0 +1,108 @@
+// What Markdown files say about where things are.
+#include "monet/base/files.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <regex>
+#include <sstream>
+
+namespace monet {
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path kRoot = MONET_SOURCE_DIR;
+
+std::vector<fs::path> markdown_files() {
+  std::vector<fs::path> files;
+  for (const char* folder : {"", "docs", "tools", "web", "tests", "fuzz/corpus"}) {
+    for (const auto& entry : fs::directory_iterator(kRoot / folder)) {
+      if (entry.path().extension() == ".md" && entry.path().filename() != "CHANGELOG.md")
+        files.push_back(entry.path());
+    }
+  }
+  return files;
+}
+
+std::vector<std::string> words(const std::string& line, const char* pattern) {
+  const std::regex expression(pattern);
+  std::vector<std::string> found;
+  for (std::sregex_iterator at(line.begin(), line.end(), expression), end; at != end; ++at)
+    found.push_back((*at)[1]);
+  return found;
+}
+
+std::string last_cell(const std::string& row) {
+  const std::size_t end = row.rfind('|');
+  return row.substr(row.rfind('|', end - 1), end);
+}
+
+bool is_there(const fs::path& path) {
+  for (const char* ending : {"", ".cpp", ".hpp"}) {
+    if (fs::exists(fs::path(path.string() + ending)))
+      return true;
+  }
+  return false;
+}
+
+/// Every source file with its folders, so that "/gradients/linear.cpp" ends one of them.
+std::string all_sources() {
+  std::string all;
+  for (const char* folder : {"src", "include", "apps", "tests", "bench", "fuzz", "examples"}) {
+    for (const auto& entry : fs::recursive_directory_iterator(kRoot / folder))
+      all += entry.path().string() + "\n";
+  }
+  return all;
+}
+
+class Reader {
+public:
+  void read(const fs::path& file) {
+    std::istringstream text(read_file(file.string()));
+    fs::path column; // the folder that the last cells of the table at hand are in
+    int number = 0;
+    for (std::string line; std::getline(text, line);) {
+      const std::string where = file.string() + ":" + std::to_string(++number) + ": ";
+      for (const std::string& path :
+           words(line, "(?:^|[^\\w/.-])((?:src|include|apps|tests|bench|fuzz)/[\\w./-]*\\w)"))
+        expect(is_there(kRoot / path) || is_there(file.parent_path() / path), where + path);
+      for (const std::string& name : words(line, "(?:^|[^\\w/.*<-])([\\w/-]+\\.[ch]pp)\\b"))
+        expect(sources_.find("/" + name + "\n") != std::string::npos, where + name);
+      if (!line.starts_with("|")) {
+        column.clear();
+        continue;
+      }
+      const std::vector<std::string> folder = words(last_cell(line), "file in `(src/[\\w/]+)/`");
+      if (!folder.empty())
+        column = kRoot / folder.front();
+      else if (!column.empty()) {
+        for (const std::string& name : words(last_cell(line), "`([\\w/]+)`"))
+          expect(is_there(column / name), where + name);
+      }
+    }
+  }
+
+  int seen = 0;
+  std::vector<std::string> missing;
+
+private:
+  void expect(bool there, const std::string& what) {
+    ++seen;
+    if (!there)
+      missing.push_back(what);
+  }
+
+  const std::string sources_ = all_sources();
+};
+
+TEST(DocumentedPaths, exist) {
+  Reader reader;
+  for (const fs::path& file : markdown_files())
+    reader.read(file);
+  EXPECT_EQ(reader.missing, std::vector<std::string>{});
+  EXPECT_GE(reader.seen, 300);
+}
+
+} // namespace
+} // namespace monet

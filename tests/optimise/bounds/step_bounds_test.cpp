@@ -1,0 +1,210 @@
+// No schedule beats the bounds of its step, however it is tiled.
+#include "optimise/bounds/product_energy.hpp"
+#include "schedule/random_cases.hpp"
+#include "schedule/schedule_alone.hpp"
+#include "tiling/shared/grid.hpp"
+
+#include "monet/hardware/read_hardware.hpp"
+#include "monet/optimise/step_bounds.hpp"
+#include "monet/schedule/bounds.hpp"
+#include "monet/workload/onnx_reader.hpp"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+namespace monet {
+namespace {
+
+using testing::CaseShape;
+using testing::RandomCase;
+
+/// The bounds for a step on a chip with these tiles' cores besides those that are able.
+StepBoundOptions options_for(const TrainingGraph& step, const TileGraph& tiles, const Chip& chip,
+                             Halo halo) {
+  StepBoundOptions options;
+  options.made_once = halo == Halo::cached;
+  for (std::size_t o = 0; o < step.graph.operators().size(); ++o) {
+    const Operator& op = step.graph.operators()[o];
+    auto& cores = options.cores.emplace_back();
+    for (std::size_t c = 0; c < chip.cores.size(); ++c)
+      if (can_run(chip.cores[c], op.nest.compute, op.op_type))
+        cores.push_back(CoreId(c));
+    for (std::uint32_t t = tiles.operators[o].first; t < tiles.operators[o].last; ++t)
+      if (std::find(cores.begin(), cores.end(), tiles.tiles[t].core) == cores.end())
+        cores.push_back(tiles.tiles[t].core);
+  }
+  return options;
+}
+
+void expect_no_better(const StepBounds& bounds, const Timeline& timeline, const Chip& chip) {
+  EXPECT_GE(timeline.makespan, bounds.latency())
+      << bounds.work << ' ' << bounds.path << ' ' << bounds.offchip << ' ' << bounds.phases;
+  const OwnerBytes& live = timeline.peak.live;
+  EXPECT_GE(std::accumulate(live.begin(), live.end(), std::int64_t{0}), bounds.peak_memory_bytes);
+  const OffchipTotals moved = offchip_traffic(timeline, chip);
+  EXPECT_GE(moved.read, bounds.offchip_read());
+  EXPECT_GE(moved.written, bounds.offchip_written());
+  const EnergySplit energy = energy_of(timeline);
+  const double rounding =
+      static_cast<double>(timeline.runs.size() + timeline.transfers.size() + 8) / 64 +
+      1e-9 * bounds.energy_pj();
+  const auto pj = [](Energy e) { return e.picojoules().value; };
+  EXPECT_GE(pj(energy.compute) + pj(energy.onchip_memory) + rounding,
+            bounds.compute_pj + bounds.memory_pj);
+  EXPECT_GE(pj(energy.links) + rounding, bounds.links_pj);
+  EXPECT_GE(pj(energy.offchip) + rounding, bounds.offchip_pj);
+  EXPECT_GE(pj(energy.leakage) + rounding, bounds.leakage_pj);
+}
+
+/// With `tight` memories about a third of the steps have to spill.
+void check_random(std::uint64_t seed, bool tight) {
+  CaseShape shape;
+  shape.network.training = seed % 3 != 0 || tight;
+  shape.network.operators = 3 + static_cast<int>(seed % (tight ? 7 : 5));
+  shape.fused = seed % 3 != 0;
+  shape.system.least_bits = tight ? 1 << 10 : 1 << 12;
+  shape.system.most_bits = tight ? 1 << 13 : 1 << 17;
+  shape.system.cores = tight ? 2 : 8;
+  RandomCase c = testing::random_case(seed, shape);
+  testing::Random random(seed);
+  if (seed % 4 == 0)
+    c.tiles = testing::random_grids(random, c.step, c.chip);
+  CoreCostCache costs;
+  ScheduleOptions options;
+  options.priority = c.priority;
+  options.core_cost.lpf_limit = 3;
+  options.core_cost.objective = seed % 2 == 0 ? Objective::latency : Objective::energy;
+  Timeline timeline;
+  try {
+    timeline = testing::schedule_alone(c.tiles, c.step, c.chip, costs, options);
+  } catch (const InfeasibleError&) {
+    return;
+  }
+  StepBoundOptions bounded = options_for(c.step, c.tiles, c.chip, c.options.halo);
+  expect_no_better(step_bounds(c.step, c.chip, bounded), timeline, c.chip);
+  bounded.most_tiles = static_cast<double>(c.tiles.tiles.size());
+  expect_no_better(step_bounds(c.step, c.chip, bounded), timeline, c.chip);
+}
+
+TEST(StepBounds, RandomStepsOnRandomChipsAreNoBetter) {
+  for (std::uint64_t seed = 1; seed <= 600; ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    check_random(seed, seed % 2 == 0);
+    if (HasFailure())
+      return;
+  }
+}
+
+/// Gradients clipped by their norm, where a step is trained, so that all wait for all.
+TrainingGraph network(const std::string& name, std::int64_t batch, bool training) {
+  TrainingOptions options;
+  if (name == "resnet18_cifar")
+    options.update.clip_global_norm = 1;
+  OnnxReadOptions read;
+  read.batch = batch;
+  const Graph graph =
+      read_onnx(std::string(MONET_SOURCE_DIR "/data/workload/") + name + ".onnx", read);
+  return fold_views(training ? make_training_graph(graph, options) : make_inference_graph(graph));
+}
+
+TEST(StepBounds, NetworksOnChipsAreNoBetter) {
+  const std::string hardware = MONET_SOURCE_DIR "/data/hardware/";
+  CoreCostCache costs;
+  for (const char* file : {"edge_tpu.yaml", "fusemax.yaml", "tpu_like_quad_core.yaml"}) {
+    const Chip chip = read_chip(hardware + file);
+    for (const char* name : {"resnet18_cifar", "gpt2_nano", "unet"})
+      for (const bool training : {false, true})
+        for (const TilingMode mode : {TilingMode::layer_by_layer, TilingMode::fused}) {
+          SCOPED_TRACE(fmt::format("{} {} {} {}", file, name, training, mode == TilingMode::fused));
+          const TrainingGraph step = network(name, 1 + (training ? 1 : 0), training);
+          TilingOptions tiling;
+          tiling.mode = mode;
+          const TileGraph tiles = make_tiles(step, chip, tiling);
+          ScheduleOptions options;
+          options.core_cost.lpf_limit = 4;
+          const Timeline timeline = testing::schedule_alone(tiles, step, chip, costs, options);
+          StepBoundOptions bounded;
+          bounded.most_tiles = static_cast<double>(tiles.tiles.size());
+          expect_no_better(step_bounds(step, chip, bounded), timeline, chip);
+        }
+  }
+}
+
+/// A grid over an operator; sums may be cut as well.
+OperatorTiling random_grid(testing::Random& random, const LoopNest& nest) {
+  OperatorTiling tiling = uncut(nest);
+  for (std::int64_t n = random.between(0, 8); n > 0 && tile_count(tiling) < 400; --n) {
+    const std::size_t dim = random.index(nest.dims.size());
+    const std::int64_t least = shortest_part(tiling, dim);
+    if (least > 1)
+      cut(tiling, {dim, random.between(2, std::min<std::int64_t>(9, least))});
+  }
+  return tiling;
+}
+
+/// Energy of on-chip memories over all tiles, as the core cost model says; none where some tile
+/// does not fit.
+std::optional<double> memory_energy(const TrainingGraph& step, OpId op, const Chip& chip,
+                                    CoreId core, const OperatorTiling& tiling,
+                                    const CoreCostOptions& options, CoreCostCache& costs) {
+  std::vector<Interval> box(tiling.parts.size());
+  double sum = 0;
+  const std::int64_t count = tile_count(tiling);
+  for (std::int64_t t = 0; t < count; ++t) {
+    std::int64_t rest = t;
+    for (std::size_t d = 0; d < box.size(); ++d) {
+      const auto parts = std::ssize(tiling.parts[d]);
+      box[d] = tiling.parts[d][static_cast<std::size_t>(rest % parts)];
+      rest /= parts;
+    }
+    try {
+      const CoreProblem problem = core_problem({op, core}, box, step, chip);
+      sum += costs.get(problem, chip.cores[core.index()], options).memory_energy.value;
+    } catch (const InfeasibleError&) {
+      return std::nullopt;
+    }
+  }
+  return sum;
+}
+
+TEST(ProductEnergy, NoMappingOfAnyTilesTakesLess) {
+  testing::Random random(11);
+  CoreCostCache costs;
+  double closest = 0;
+  int compared = 0;
+  for (const char* file :
+       {"edge_tpu.yaml", "fusemax.yaml", "tpu_like_quad_core.yaml", "single_core_mcu.yaml"}) {
+    const Chip chip = read_chip(std::string(MONET_SOURCE_DIR "/data/hardware/") + file);
+    for (const char* name : {"resnet18_cifar", "gpt2_nano", "mobilenet_v2"}) {
+      const TrainingGraph step = network(name, 1, true);
+      ProductMemo memo;
+      for (std::size_t o = 0; o < step.graph.operators().size(); ++o) {
+        const Operator& op = step.graph.operators()[o];
+        const CoreId core(0);
+        if (op.nest.compute != ComputeKind::mac ||
+            !can_run(chip.cores[0], op.nest.compute, op.op_type))
+          continue;
+        SCOPED_TRACE(fmt::format("{} {} {}", file, name, op.name));
+        const OperatorTiling tiling = random_grid(random, op.nest);
+        CoreCostOptions options;
+        options.lpf_limit = 3;
+        options.objective = random.between(0, 1) == 0 ? Objective::latency : Objective::energy;
+        const auto spent = memory_energy(step, OpId(o), chip, core, tiling, options, costs);
+        if (!spent)
+          continue;
+        const ProductEnergy bound = least_product_energy(step, op, chip.cores[0], memo);
+        ASSERT_LE(bound.certain, *spent * (1 + 1e-9));
+        ASSERT_LE(bound.in_all - bound.lost * static_cast<double>(tile_count(tiling)),
+                  *spent * (1 + 1e-9));
+        closest = std::max(closest, bound.in_all / *spent);
+        ++compared;
+      }
+    }
+  }
+  EXPECT_GT(compared, 500);
+  EXPECT_GT(closest, 0.6); // there is something to compare
+}
+
+} // namespace
+} // namespace monet

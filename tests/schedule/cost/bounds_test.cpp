@@ -1,0 +1,61 @@
+// Bounds computed by hand; that no schedule beats them is checked by verify(Timeline) wherever it
+// is called. Tensors of 64 fp32 elements are 2048 bits: 32 cycles of the off-chip port; 64
+// iterations on 16 lanes take 4 cycles.
+#include "schedule/fixed_costs.hpp"
+#include "schedule/hand_tiles.hpp"
+#include "schedule/place/finish.hpp"
+#include "schedule/small_steps.hpp"
+
+#include "monet/schedule/bounds.hpp"
+
+#include <gtest/gtest.h>
+
+namespace monet {
+namespace {
+
+using testing::make_chip;
+using testing::StepBuilder;
+
+Bounds bounds_of(const TileGraph& tiles, const TrainingGraph& step, const Chip& chip) {
+  const Timeline timeline = testing::schedule_with(tiles, step, chip, testing::simple_cost);
+  verify(timeline, tiles, step, chip);
+  return lower_bounds(timeline, tiles, step, chip);
+}
+
+TEST(Bounds, of_a_chain_over_two_cores) {
+  StepBuilder builder;
+  const TensorId x = builder.source("x", {64}, TensorKind::input);
+  const TensorId w = builder.source("w", {64});
+  const TensorId a = builder.elementwise("a", {x, w});
+  const TensorId b = builder.elementwise("b", {a, x});
+  builder.output(builder.elementwise("c", {b}));
+  const TileGraph tiles = testing::whole_tiles(builder.step(), {0, 1, 1});
+  const Bounds bounds =
+      bounds_of(tiles, builder.step(), make_chip({.cores = 2, .link_bandwidth = 8}));
+  EXPECT_EQ(bounds.critical_path.value, 12);
+  EXPECT_EQ(bounds.busiest_core.value, 8);
+  EXPECT_EQ(bounds.core, CoreId(std::size_t{1}));
+  EXPECT_EQ(bounds.offchip_read.value, 2 * 2048); // x once, although two cores read it
+  EXPECT_EQ(bounds.offchip_written.value, 2048);  // c
+  EXPECT_EQ(bounds.offchip_port.value, 96);
+  // Core 0 gets x and w, core 1 gets x and a: 4096 bits over 64 + 8 bits per cycle.
+  EXPECT_EQ(bounds.busiest_links.value, 57);
+  EXPECT_EQ(bounds.latency().value, 96);
+}
+
+TEST(Bounds, tiles_of_one_core_need_every_part_once) {
+  // Four tiles, two on each core; each core reads half of x, and all of w of which every tile reads
+  // everything.
+  StepBuilder builder;
+  const TensorId x = builder.source("x", {4, 16}, TensorKind::input);
+  const TensorId w = builder.source("w", {16, 8});
+  builder.output(builder.product("a", x, w));
+  const TileGraph tiles = testing::hand_tiles(builder.step(), {{4, {0, 1}}});
+  Chip chip = make_chip({.cores = 2, .dram_bandwidth = 1});
+  const Bounds bounds = bounds_of(tiles, builder.step(), chip);
+  EXPECT_EQ(bounds.busiest_links.value, (2 * 16 + 16 * 8) * 32);
+  EXPECT_EQ(bounds.offchip_port.value, (4 * 16 + 16 * 8 + 4 * 8) * 32);
+}
+
+} // namespace
+} // namespace monet
