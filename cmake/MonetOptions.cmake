@@ -78,5 +78,6 @@ function(monet_join_rooms target)
     set_property(SOURCE ${source} PROPERTY UNITY_GROUP ${room})
   endforeach()
   # g++ takes a .cpp that is included for a header, whose types should not be of an anonymous namespace.
-  target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+  # And it inlines less in files beyond a size, which rooms are and their files are not.
+  target_compile_options(${target} PRIVATE "$<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage;--param=large-unit-insns=100000>")
 endfunction()

@@ -460,6 +460,14 @@ private:
   FusionPlan chosen_;
 };
 
+TilingOptions TilingOptions::with(FusionPlan plan) const {
+  TilingOptions options = *this;
+  options.mode = TilingMode::fused;
+  options.stacks = std::move(plan.stacks);
+  options.slices = std::move(plan.slices);
+  return options;
+}
+
 TileGraph make_tiles(const TrainingGraph& step, const Chip& chip, const TilingOptions& options) {
   const Tiler tiler(step, chip, options);
   return tiler.make(tiler.given());

@@ -87,7 +87,7 @@ TEST(OptimiseLog, OneHeuristicAlone) {
 TEST(OptimiseLog, CutShortItGivesTheBestSoFar) {
   for (const double seconds : {0.02, 0.2}) {
     const Ran ran =
-        run_interrupted(checkpointing(kConvolutions, {"--sweep", "--json", "-"}), seconds);
+        run_interrupted_at_work(checkpointing(kConvolutions, {"--sweep", "--json", "-"}), seconds);
     if (ran.code == 0)
       continue;
     EXPECT_EQ(ran.code, 130) << ran.err;

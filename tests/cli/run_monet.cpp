@@ -41,6 +41,20 @@ Ran run_interrupted(const std::vector<std::string>& arguments, double seconds) {
                     ".");
 }
 
+Ran run_interrupted_at_work(const std::vector<std::string>& arguments, double seconds,
+                            const std::function<void()>& before) {
+  const auto too_early = [](const Ran& ran) {
+    return ran.code == 130 && ran.out.empty() &&
+           (ran.err.empty() || ran.err.find("stopped before stage") != std::string::npos);
+  };
+  Ran ran = run_interrupted(arguments, seconds);
+  while (too_early(ran)) {
+    before();
+    ran = run_interrupted(arguments, seconds *= 2);
+  }
+  return ran;
+}
+
 namespace {
 
 Ran run_behind(const std::string& prefix, const std::vector<std::string>& arguments,

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,13 @@ Ran run_monet(const std::vector<std::string>& arguments, const std::filesystem::
 
 /// The same, with Ctrl-C after so many seconds.
 Ran run_interrupted(const std::vector<std::string>& arguments, double seconds);
+
+/// The same, and again with twice the time while the signal comes too early to leave a result, as
+/// it may on a busy machine: before the tool listens, or while its inputs are being prepared.
+/// `before` runs before each further try.
+Ran run_interrupted_at_work(
+    const std::vector<std::string>& arguments, double seconds,
+    const std::function<void()>& before = [] {});
 
 /// A folder of its own for the running test, empty at first, removed at the end.
 class Scratch {

@@ -137,9 +137,13 @@ private:
       options.method = CheckpointMethod::genetic;
     options.genetic = {own_.population, own_.generations};
     const bool to_the_least = own_.sweep && own_.least.empty() && own_.method == "automatic";
-    outcome_.rows = session_.stage("search", [&] {
-      return checkpoint_rows(space_, second_, budgets(), options, to_the_least, control);
-    });
+    outcome_.rows = session_.stage(
+        "search",
+        [&] { return checkpoint_rows(space_, second_, budgets(), options, to_the_least, control); },
+        [&](const std::vector<CheckpointRow>& rows) {
+          for (const CheckpointRow& row : rows)
+            verify(space_, outcome_.memory, row);
+        });
   }
 
   void search_genetic(const SearchControl& control) {

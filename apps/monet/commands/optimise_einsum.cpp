@@ -109,7 +109,7 @@ int optimise_einsum(const OptimiseArguments& common, const FusionArguments& fusi
     options.max_fused_loops = *own.max_fused_loops;
   const SearchControl control = search_control(common, session);
   const EinsumResult result =
-      session.stage("optimise", [&] { return map_einsums(cascade, options, control); });
+      session.stage("search", [&] { return map_einsums(cascade, options, control); });
   Certificate found;
   found.bound = static_cast<double>(result.bound_dram_bits);
   found.interrupted = result.interrupted;

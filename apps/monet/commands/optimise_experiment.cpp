@@ -31,7 +31,6 @@ public:
     limits.seed = request_.seed;
     limits.time_limit = request_.time_limit;
     limits.jobs = session.context.jobs;
-    session.context.stop = nullptr; // from here on Ctrl-C ends the searches
     control_ = search_control(limits, session);
     tiling_ = inputs_.tiling_options();
   }
@@ -70,7 +69,10 @@ private:
     const std::int64_t budget =
         parse_budget(request.budget, everything.memory(options.memory), "budget");
     const std::vector<std::int64_t> budgets{budget};
-    const RecomputeResult found = checkpoint_front(space, budgets, options, control_).front();
+    const RecomputeResult found = session_.stage(
+        "checkpointing",
+        [&] { return std::move(checkpoint_front(space, budgets, options, control_).front()); },
+        [&](const RecomputeResult& result) { verify(space.problem, result); });
     Certificate certificate{std::numeric_limits<double>::infinity(), found.bound,
                             found.interrupted};
     Json more{{"budget_bytes", budget}};
@@ -103,11 +105,13 @@ private:
       options.evaluations = request.evaluations;
       options.group_evaluations = 20 * request.evaluations;
     }
-    const FusionResult found = optimise_fusion(
-        {step_, chip(), costs_, tiling_, inputs_.schedule_options(1)}, options, control_);
-    tiling_.mode = TilingMode::fused;
-    tiling_.stacks = found.plan.stacks;
-    tiling_.slices = found.plan.slices;
+    const FusionProblem problem{step_, chip(), costs_, tiling_, inputs_.schedule_options(1)};
+    const FusionResult found = session_.stage(
+        "fusion", [&] { return optimise_fusion(problem, options, control_); },
+        [&](const FusionResult& result) {
+          check(problem.tiling.with(result.plan), result.figures, result.certificate);
+        });
+    tiling_ = tiling_.with(found.plan);
     Json trace = Json::array();
     const std::size_t merge = found.trace.size() / 200 + 1;
     for (std::size_t i = 0; i < found.trace.size(); i += merge)
@@ -122,10 +126,22 @@ private:
     options.objective = *objective_named(request.objective);
     if (request.evaluations > 0)
       options.evaluations = static_cast<std::size_t>(request.evaluations);
-    const AllocationResult found = search_allocation(evaluator, options, control_);
+    const AllocationResult found = session_.stage(
+        "allocation", [&] { return search_allocation(evaluator, options, control_); },
+        [&](const AllocationResult& result) {
+          TilingOptions tiling = tiling_;
+          const CoreAllocation allocation = evaluator.allocation(result.best.plan);
+          tiling.allocation = &allocation;
+          check(tiling, result.best.figures, result.certificate);
+        });
     allocation_ = evaluator.allocation(found.best.plan);
     tiling_.allocation = &allocation_;
     add("allocation", request.objective, found.certificate, {{"evaluations", found.evaluations}});
+  }
+
+  void check(const TilingOptions& tiling, const StepFigures& claimed,
+             const Certificate& found) const {
+    check_answer(inputs_, step_, {tiling, inputs_.schedule_options(1), {}}, claimed, found);
   }
 
   int write(const std::string& folder) {

@@ -41,19 +41,6 @@ std::vector<std::string> names_of(const List& list) {
   return names;
 }
 
-/// How the step is tiled with what was found.
-TilingOptions tiling_of(TilingOptions tiling, const FusionResult& result) {
-  tiling.mode =
-      result.method == FusionMethod::none ? TilingMode::layer_by_layer : TilingMode::fused;
-  tiling.stacks = result.plan.stacks;
-  tiling.slices = result.plan.slices;
-  if (result.method == FusionMethod::none) {
-    tiling.stacks.reset();
-    tiling.slices.clear();
-  }
-  return tiling;
-}
-
 /// --report: layer by layer next to the plan.
 void write_report(const FusionCommand& arguments, const SearchInputs& inputs,
                   const FusionProblem& problem, const FusionPlan& plan, const Json& json) {
@@ -66,10 +53,7 @@ void write_report(const FusionCommand& arguments, const SearchInputs& inputs,
   tiling.mode = TilingMode::layer_by_layer;
   tiling.stacks.reset();
   const ModelledStep before = modelled(tiling);
-  tiling.mode = TilingMode::fused;
-  tiling.stacks = plan.stacks;
-  tiling.slices = plan.slices;
-  const ModelledStep best = modelled(tiling);
+  const ModelledStep best = modelled(problem.tiling.with(plan));
   write_search_report(
       arguments.common, inputs, json,
       {result_of(inputs.step, before), result_of(inputs.step, best), &inputs.graph.graph});
@@ -94,7 +78,7 @@ int run_fusion(const FusionCommand& arguments, Session& session) {
   const FusionResult result = session.stage(
       "search", [&] { return optimise_fusion(problem, options, control); },
       [&](const FusionResult& found) {
-        StepOptions best{tiling_of(problem.tiling, found), problem.schedule, {}};
+        const StepOptions best{problem.tiling.with(found.plan), problem.schedule, {}};
         check_answer(inputs, inputs.step, best, found.figures, found.certificate);
       });
   if (!arguments.own.stacks_out.empty())

@@ -93,6 +93,7 @@ SearchInputs prepare(Experiment experiment, Session& session) {
 }
 
 SearchControl search_control(const OptimiseArguments& arguments, Session& session) {
+  session.context.stop = nullptr; // from here on Ctrl-C ends the search, not the command
   SearchControl control;
   control.seed = arguments.seed;
   control.jobs = arguments.jobs;

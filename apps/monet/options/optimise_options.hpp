@@ -67,7 +67,8 @@ struct SearchSteps {
   const Graph* graph = nullptr; ///< of the best, with its views; null: as modelled
 };
 
-/// Seed, threads, Ctrl-C, time limit (since the command began) and progress for a search.
+/// Seed, threads, time limit (since the command began) and progress for a search, which Ctrl-C ends
+/// from now on in place of the command.
 SearchControl search_control(const OptimiseArguments& arguments, Session& session);
 
 /// Provenance of a search: files and options of the step, seed and limits.

@@ -81,6 +81,8 @@ std::vector<CheckpointRow> checkpoint_rows(const CheckpointSpace& space,
                                            std::span<const std::int64_t> budgets,
                                            const CheckpointOptions& options, bool to_the_least,
                                            const SearchControl& control);
+/// As verify() of a RecomputeResult, and InternalError where the plan is not within its budget.
+void verify(const CheckpointSpace& space, CheckpointMemory memory, const CheckpointRow& row);
 
 /// Points that nothing NSGA-II met dominates in (cost, second cost, memory). `second` per operator
 /// of the problem.

@@ -77,5 +77,7 @@ struct RecomputeResult {
   bool interrupted = false;          ///< a limit ended the search
   std::string method;                ///< that found the plan
 };
+/// InternalError where the plan is not what its outcome says, or beats its bound.
+void verify(const RecomputeProblem& problem, const RecomputeResult& found);
 
 } // namespace monet

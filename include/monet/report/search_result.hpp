@@ -5,12 +5,14 @@
 #include "monet/optimise/checkpoint_search.hpp"
 #include "monet/optimise/fusion.hpp"
 #include "monet/optimise/joint.hpp"
+#include "monet/optimise/log_search.hpp"
 #include "monet/reference/einsum_mapper.hpp"
 
 #include <nlohmann/json_fwd.hpp>
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -82,5 +84,11 @@ nlohmann::ordered_json checkpoint_json(const SearchHead& head, const CheckpointO
 nlohmann::ordered_json live_memory_json(const std::string& name, const TrainingGraph& step);
 std::string checkpoint_table(const CheckpointOutcome& outcome,
                              const nlohmann::ordered_json& compared);
+
+/// `rows` has one at least; the last is the answer. Provenance comes after.
+nlohmann::ordered_json log_json(const SearchHead& head, const OperatorLog& log,
+                                std::span<const LogRow> rows, bool sweep);
+std::string log_table(const std::string& name, const OperatorLog& log,
+                      std::span<const LogRow> rows);
 
 } // namespace monet

@@ -123,6 +123,9 @@ struct TilingOptions {
   /// made. See monet/tiling/allocation.hpp.
   const CoreAllocation* allocation = nullptr;
   std::vector<std::optional<StackSlices>> slices; ///< of `stacks`, as in FusionPlan
+
+  /// The same, fused as the plan says.
+  TilingOptions with(FusionPlan plan) const;
 };
 
 /// Each operator is cut over the cores that may run it: as the mapping says, else along the output

@@ -125,10 +125,7 @@ void Evaluator::fuse(const FusionProblem& problem, TilingOptions& tiling) const 
   options.evaluations = space_.workload.fusion->evaluations;
   options.group_evaluations = 20 * options.evaluations;
   options.recomputed_halos = tiling.halo == Halo::recomputed;
-  FusionResult found = optimise_fusion(problem, options, search_control());
-  tiling.mode = TilingMode::fused;
-  tiling.stacks = std::move(found.plan.stacks);
-  tiling.slices = std::move(found.plan.slices);
+  tiling = tiling.with(optimise_fusion(problem, options, search_control()).plan);
 }
 
 CoreAllocation Evaluator::allocate(const TrainingGraph& step, const Chip& chip,

@@ -88,16 +88,8 @@ StepFigures FusionEvaluator::run_step(TilingOptions tiling, std::size_t most_til
   return figures;
 }
 
-TilingOptions FusionEvaluator::tiling_of(const FusionPlan& plan) const {
-  TilingOptions tiling = problem_.tiling;
-  tiling.mode = TilingMode::fused;
-  tiling.stacks = plan.stacks;
-  tiling.slices = plan.slices;
-  return tiling;
-}
-
 StepFigures FusionEvaluator::must(const FusionPlan& plan) const {
-  return run_step(tiling_of(plan), kMostTiles);
+  return run_step(problem_.tiling.with(plan), kMostTiles);
 }
 
 StepFigures FusionEvaluator::layer_by_layer() const {
@@ -111,7 +103,7 @@ StepFigures FusionEvaluator::layer_by_layer() const {
 std::optional<StepFigures> FusionEvaluator::try_group(const TrainingGraph& step,
                                                       const FusionPlan& plan) const {
   try {
-    TilingOptions tiling = tiling_of(plan);
+    TilingOptions tiling = problem_.tiling.with(plan);
     tiling.allocation = nullptr; // of other operators
     return model(step, std::move(tiling), most_tiles_, nullptr);
   } catch (const InfeasibleError&) {
@@ -126,7 +118,7 @@ FusionEvaluator::try_all(std::span<const FusionPlan> plans, const SearchControl&
     if (control.interrupted())
       return;
     try {
-      figures[i] = run_step(tiling_of(plans[i]), most_tiles_);
+      figures[i] = run_step(problem_.tiling.with(plans[i]), most_tiles_);
     } catch (const InfeasibleError&) {
       figures[i].reset();
     }

@@ -34,7 +34,6 @@ public:
 
 private:
   StepFigures run_step(TilingOptions tiling, std::size_t most_tiles) const;
-  TilingOptions tiling_of(const FusionPlan& plan) const;
   StepFigures model(const TrainingGraph& step, TilingOptions tiling, std::size_t most_tiles,
                     TileCostCache* tile_costs) const;
 

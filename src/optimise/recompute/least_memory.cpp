@@ -1,5 +1,6 @@
 // The least memory that a plan is found for: halves what lies between a budget that is too small
 // and one that is enough.
+#include "monet/base/errors.hpp"
 #include "monet/optimise/checkpoint_search.hpp"
 #include "monet/optimise/recompute_search.hpp"
 
@@ -73,6 +74,13 @@ std::vector<CheckpointRow> checkpoint_rows(const CheckpointSpace& space,
       rows[rows.size() - 2].point)
     add_least(space, second, options, control, rows);
   return rows;
+}
+
+void verify(const CheckpointSpace& space, CheckpointMemory memory, const CheckpointRow& row) {
+  verify(space.problem, row.result);
+  internal_check(row.result.plan.has_value() == row.point.has_value(), "a plan without figures");
+  internal_check(!row.point || row.point->memory(memory) <= row.budget,
+                 "a plan needs more than its budget");
 }
 
 RecomputePlan least_plan(const RecomputeProblem& problem, RecomputePlan plan,

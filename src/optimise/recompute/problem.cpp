@@ -123,6 +123,18 @@ void verify(const RecomputeProblem& problem) {
   }
 }
 
+void verify(const RecomputeProblem& problem, const RecomputeResult& found) {
+  if (!found.plan)
+    return;
+  constexpr double kRounding = 1 + 1e-9; // of bounds from linear programs
+  const RecomputeOutcome outcome = replay(problem, *found.plan);
+  internal_check(outcome.cost == found.outcome.cost &&
+                     outcome.peak_bytes == found.outcome.peak_bytes,
+                 "a plan is not what it is said to be");
+  internal_check(found.bound <= static_cast<double>(outcome.cost) * kRounding,
+                 "a plan beats its bound");
+}
+
 std::int64_t peak_bound(const RecomputeProblem& problem) {
   std::int64_t given = 0;
   std::int64_t kept = 0;
