@@ -79,5 +79,6 @@ function(monet_join_rooms target)
   endforeach()
   # g++ takes a .cpp that is included for a header, whose types should not be of an anonymous namespace.
   # And it inlines less in files beyond a size, which rooms are and their files are not.
-  target_compile_options(${target} PRIVATE "$<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage;--param=large-unit-insns=100000>")
+  target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>
+    $<$<AND:$<CXX_COMPILER_ID:GNU>,$<CONFIG:Release>>:--param=large-unit-insns=100000>)
 endfunction()

@@ -87,20 +87,20 @@ std::vector<std::uint32_t> groups_of(const TileGraph& tiles) {
 }
 
 Json optimise_json(const OptimisedStep& optimised, const Chip& chip) {
-  const auto& [searches, before, after] = optimised;
   const auto figures = [&](const char* name, const StepResult& of) {
     return figures_json(name, figures_of(*of.timeline, *of.tiles, *of.step, chip));
   };
-  Json json = {{"searches", searches},
-               {"compared", {figures("before", before), figures("after", after)}},
-               {"memory",
-                {memory_over_time_json("before", *before.timeline),
-                 memory_over_time_json("after", *after.timeline)}}};
-  const std::vector<std::uint32_t> groups = groups_of(*after.tiles);
+  Json json = {
+      {"searches", optimised.searches},
+      {"compared", {figures("before", optimised.before), figures("after", optimised.after)}},
+      {"memory",
+       {memory_over_time_json("before", *optimised.before.timeline),
+        memory_over_time_json("after", *optimised.after.timeline)}}};
+  const std::vector<std::uint32_t> groups = groups_of(*optimised.after.tiles);
   const bool fused =
       std::any_of(groups.begin(), groups.end(), [](std::uint32_t g) { return g != kAlone; });
   if (fused && groups.size() <= kLargestPicture)
-    json["picture"] = graph_svg(*after.step, groups);
+    json["picture"] = graph_svg(*optimised.after.step, groups);
   return json;
 }
 

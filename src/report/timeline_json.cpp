@@ -61,7 +61,7 @@ Json runs_json(const Timeline& timeline, std::size_t cores, std::size_t merge) {
   }
   for (Row& row : open)
     close(row);
-  sort_by_start(rows, 2);
+  sort_by_start(rows, run_column::start);
   return rows;
 }
 
@@ -102,7 +102,7 @@ Json transfers_json(const Timeline& timeline, std::size_t merge) {
   }
   for (Row& row : open)
     close(row);
-  sort_by_start(rows, 3);
+  sort_by_start(rows, transfer_column::start);
   return rows;
 }
 

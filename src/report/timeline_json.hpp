@@ -17,6 +17,17 @@ struct TimelineLimits {
   std::size_t segments = 2'000; ///< of the critical path
 };
 
+/// Places in a row of the timeline's `runs` and `transfers` and of the critical path's `segments`.
+namespace run_column {
+enum : std::size_t { core, layer, start, end };
+}
+namespace transfer_column {
+enum : std::size_t { kind, links, layer, start, end, bits, from, to, tensor };
+}
+namespace segment_column {
+enum : std::size_t { start, end, limit, layer };
+}
+
 nlohmann::ordered_json timeline_json(const StepResult& result, const Chip& chip,
                                      const TimelineLimits& limits = {});
 /// Live memory by owner: cycles, and bytes by owner; the largest of each `merge` samples that

@@ -1,5 +1,7 @@
 // Trace Event Format (Chrome, Perfetto). Written as text: a timeline has millions of numbers and
 // few names.
+#include "report/timeline_json.hpp"
+
 #include "monet/report/result.hpp"
 #include "monet/report/text.hpp"
 
@@ -57,11 +59,12 @@ void write_threads(TraceWriter& trace, int pid, const std::vector<std::string>& 
 
 void write_runs(TraceWriter& trace, const Json& result, const std::vector<std::string>& layers) {
   for (const Json& run : result.at("timeline").at("runs")) {
-    const auto layer = run.at(1).get<std::size_t>();
-    const auto start = run.at(2).get<std::int64_t>();
+    const auto layer = run.at(run_column::layer).get<std::size_t>();
+    const auto start = run.at(run_column::start).get<std::int64_t>();
     trace.add(R"("ph":"X","name":{},"cat":{},"pid":{},"tid":{},"ts":{},"dur":{})", layers.at(layer),
               json_text(result.at("layers").at(layer).at("phase")), static_cast<int>(kCores),
-              run.at(0).get<std::size_t>(), start, run.at(3).get<std::int64_t>() - start);
+              run.at(run_column::core).get<std::size_t>(), start,
+              run.at(run_column::end).get<std::int64_t>() - start);
   }
 }
 
@@ -69,12 +72,14 @@ void write_runs(TraceWriter& trace, const Json& result, const std::vector<std::s
 void write_transfer(TraceWriter& trace, const Json& transfer, Process pid, std::size_t row,
                     std::string_view kind, const std::vector<std::string>& tensors,
                     const std::vector<std::string>& layers) {
-  const auto start = transfer.at(3).get<std::int64_t>();
+  const auto start = transfer.at(transfer_column::start).get<std::int64_t>();
   trace.add(
       R"("ph":"X","name":{},"cat":"{}","pid":{},"tid":{},"ts":{},"dur":{},"args":{{"bits":{},"layer":{}}})",
-      tensors.at(transfer.at(8).get<std::size_t>()), kind, static_cast<int>(pid), row, start,
-      transfer.at(4).get<std::int64_t>() - start, transfer.at(5).get<std::int64_t>(),
-      layers.at(transfer.at(2).get<std::size_t>()));
+      tensors.at(transfer.at(transfer_column::tensor).get<std::size_t>()), kind,
+      static_cast<int>(pid), row, start,
+      transfer.at(transfer_column::end).get<std::int64_t>() - start,
+      transfer.at(transfer_column::bits).get<std::int64_t>(),
+      layers.at(transfer.at(transfer_column::layer).get<std::size_t>()));
 }
 
 /// On the rows of all links it passes.
@@ -83,9 +88,10 @@ void write_transfers(TraceWriter& trace, const Json& result,
   constexpr std::array kKinds{"fetch", "stream", "write_back", "spill"};
   const std::vector<std::string> tensors = quoted(result.at("timeline").at("tensors"), nullptr);
   for (const Json& transfer : result.at("timeline").at("transfers")) {
-    for (const Json& link : transfer.at(1))
+    for (const Json& link : transfer.at(transfer_column::links))
       write_transfer(trace, transfer, kLinks, link.get<std::size_t>(),
-                     kKinds.at(transfer.at(0).get<std::size_t>()), tensors, layers);
+                     kKinds.at(transfer.at(transfer_column::kind).get<std::size_t>()), tensors,
+                     layers);
   }
 }
 
@@ -97,8 +103,8 @@ void write_ports(TraceWriter& trace, const Json& result, const std::vector<std::
   const std::vector<std::string> tensors = quoted(result.at("timeline").at("tensors"), nullptr);
   const std::size_t offchip = result.at("cores").size() - 1;
   for (const Json& transfer : result.at("timeline").at("transfers")) {
-    const bool reads = transfer.at(6).get<std::size_t>() == offchip;
-    if (reads || transfer.at(7).get<std::size_t>() == offchip)
+    const bool reads = transfer.at(transfer_column::from).get<std::size_t>() == offchip;
+    if (reads || transfer.at(transfer_column::to).get<std::size_t>() == offchip)
       write_transfer(trace, transfer, kPorts, reads ? 0 : ports - 1, reads ? "read" : "write",
                      tensors, layers);
   }
@@ -108,13 +114,15 @@ void write_ports(TraceWriter& trace, const Json& result, const std::vector<std::
 void write_path(TraceWriter& trace, const Json& path, const std::vector<std::string>& layers) {
   constexpr std::array kLimitNames{"compute", "link", "offchip", "capacity", "order"};
   for (const Json& segment : path.at("segments")) {
-    const auto start = segment.at(0).get<std::int64_t>();
-    const std::string layer = segment.at(3).is_null() ? std::string(R"("")")
-                                                      : layers.at(segment.at(3).get<std::size_t>());
+    const auto start = segment.at(segment_column::start).get<std::int64_t>();
+    const std::string layer = segment.at(segment_column::layer).is_null()
+                                  ? std::string(R"("")")
+                                  : layers.at(segment.at(segment_column::layer).get<std::size_t>());
     trace.add(
         R"("ph":"X","name":"{}","cat":"critical path","pid":{},"tid":0,"ts":{},"dur":{},"args":{{"layer":{}}})",
-        kLimitNames.at(segment.at(2).get<std::size_t>()), static_cast<int>(kPath), start,
-        segment.at(1).get<std::int64_t>() - start, layer);
+        kLimitNames.at(segment.at(segment_column::limit).get<std::size_t>()),
+        static_cast<int>(kPath), start, segment.at(segment_column::end).get<std::int64_t>() - start,
+        layer);
   }
 }
 

@@ -44,6 +44,23 @@ TEST(RecomputePlan, ARunAgainLetsItsBufferGoInBetween) {
   EXPECT_EQ(outcome.live_bytes, (std::vector<std::int64_t>{15, 25, 25, 25, 42}));
 }
 
+TEST(RecomputePlan, AnAnswerIsWhatItSaysAndBeatsNoBound) {
+  const RecomputeProblem p = two_layers();
+  RecomputeResult found;
+  EXPECT_NO_THROW(verify(p, found)); // no plan, no claim
+  found.plan = RecomputePlan{{0, 1, 2, 0, 3}};
+  found.outcome = replay(p, *found.plan);
+  found.bound = 21;
+  EXPECT_NO_THROW(verify(p, found));
+  found.bound = 22;
+  EXPECT_THROW(verify(p, found), InternalError);
+  found.bound = 18;
+  --found.outcome.peak_bytes;
+  EXPECT_THROW(verify(p, found), InternalError);
+  found.outcome = replay(p, store_everything(p));
+  EXPECT_THROW(verify(p, found), InternalError);
+}
+
 TEST(RecomputePlan, RefusesWhatIsNoPlan) {
   RecomputeProblem p = two_layers();
   EXPECT_THROW(replay(p, {{0, 1, 2}}), InternalError);

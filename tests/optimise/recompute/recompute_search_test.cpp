@@ -1,6 +1,6 @@
 #include "optimise/recompute/recompute_cases.hpp"
 
-#include "monet/optimise/recompute_heuristics.hpp"
+#include "monet/optimise/log_search.hpp"
 #include "monet/optimise/recompute_search.hpp"
 
 // The state is an inner part, but its bookkeeping deserves tests of its own.
@@ -91,6 +91,51 @@ TEST(RecomputeSearch, StoppedAtOnceItHasTheStarts) {
   const RecomputeResult found = search_recompute(p, all, options, control);
   ASSERT_TRUE(found.plan);
   EXPECT_EQ(found.method, "store everything");
+}
+
+OperatorLog random_log(std::uint64_t seed) {
+  OperatorLog log;
+  log.problem = random_recompute_problem(seed);
+  log.recorded_peak_bytes = replay(log.problem, store_everything(log.problem)).peak_bytes;
+  log.released.assign(log.problem.buffers.size(),
+                      static_cast<std::uint32_t>(log.problem.ops.size()));
+  return log;
+}
+
+TEST(LogSearch, EveryBudgetOfASweepHasItsOptimum) {
+  int rows = 0;
+  for (std::uint64_t seed = 0; seed < 400; ++seed) {
+    const OperatorLog log = random_log(seed);
+    std::int64_t cost = 0;
+    for (const LogRow& row : sweep_log(log, 20, 0, {}, {})) {
+      verify(log.problem, row.found);
+      ASSERT_TRUE(row.found.plan);
+      EXPECT_LE(row.found.outcome.peak_bytes, row.budget);
+      EXPECT_EQ(row.found.outcome.cost, brute_force_cost(log.problem, row.budget)) << seed;
+      EXPECT_EQ(row.certificate().gap(), 0) << seed;
+      EXPECT_GE(row.found.outcome.cost, cost);
+      cost = row.found.outcome.cost;
+      ++rows;
+    }
+  }
+  EXPECT_GT(rows, 300);
+}
+
+TEST(LogSearch, OfHeuristicsTheBestOrTheOneAskedFor) {
+  const OperatorLog log = random_log(4);
+  const std::int64_t budget = log.recorded_peak_bytes;
+  const LogRow best = solve_log(log, budget, {LogMethod::heuristics, {}}, {});
+  ASSERT_EQ(best.heuristics.size(), kRecomputeHeuristics.size());
+  for (std::size_t i = 0; i < kRecomputeHeuristics.size(); ++i) {
+    const RecomputeHeuristic only = kRecomputeHeuristics[i];
+    const LogRow row = solve_log(log, budget, {LogMethod::heuristics, only}, {});
+    EXPECT_EQ(row.found.plan.has_value(), best.heuristics[i].plan.has_value());
+    if (!row.found.plan)
+      continue;
+    EXPECT_EQ(row.found.method, to_string(only));
+    EXPECT_EQ(row.found.outcome.cost, best.heuristics[i].outcome.cost);
+    EXPECT_LE(best.found.outcome.cost, row.found.outcome.cost);
+  }
 }
 
 } // namespace
