@@ -50,181 +50,167 @@ struct Adapted {
   std::vector<std::pair<std::size_t, std::size_t>> in_place;
 };
 
-Tensor extra_tensor(const Graph& network, const Operator& op, std::string_view suffix,
-                    std::vector<std::int64_t> shape, ElementType type) {
-  Tensor tensor;
-  tensor.name = fmt::format("{}.{}", network.tensor(*op.outputs[0]).name, suffix);
-  tensor.shape = std::move(shape);
-  tensor.type = type;
-  return tensor;
-}
-
-bool has_output(const Operator& op, std::size_t i) {
-  return i < op.outputs.size() && op.outputs[i];
-}
-
-/// Outputs: Y, running mean, running variance, then what backward reads: batch mean and inverse
-/// standard deviation. ONNX has no place for the last two, so such an operator is in our domain.
-void adapt_batch_norm(const Graph& network, const Precision& precision, bool differentiated,
-                      Adapted& adapted) {
-  Operator& op = adapted.op;
-  const std::vector<std::int64_t> channels = network.tensor(*op.inputs[1]).shape;
-  op.attributes.set("training_mode", std::int64_t{1});
-  op.domain = kMonetDomain; // its running variance follows the unbiased estimate, unlike ONNX's
-  op.outputs.resize(differentiated ? 5 : 3);
-  adapted.changed = true;
-  adapted.in_place = {{1, 3}, {2, 4}};
-  constexpr std::string_view kRunning[]{"running_mean", "running_var"};
-  for (std::size_t i = 1; i <= 2; ++i) {
-    if (op.outputs[i])
-      continue;
-    const ElementType type = network.tensor(*op.inputs[i + 2]).type;
-    adapted.extra.push_back({i, extra_tensor(network, op, kRunning[i - 1], channels, type)});
+class Adapter {
+public:
+  Adapter(const Graph& network, const Operator& op, const Precision& precision,
+          const GradientNeeds* needs)
+      : network_(network), reduction_type_(precision.reduction_type()), training_(needs != nullptr),
+        differentiated_(training_ && is_differentiated(*needs, op)),
+        adapted_{op, {}, {}, false, {}}, op_(adapted_.op) {
+    if (!training_)
+      return;
+    op_.phase = Phase::forward; // whatever the file says, the step to be made begins here
+    op_.gradient_of = GradientOf::none;
+    op_.forward_op.reset();
   }
-  if (!differentiated)
-    return;
-  adapted.extra.push_back(
-      {3, extra_tensor(network, op, "batch_mean", channels, precision.reduction_type())});
-  adapted.extra.push_back(
-      {4, extra_tensor(network, op, "batch_inv_std", channels, precision.reduction_type())});
-}
 
-void adapt_layer_norm(const Graph& network, const Precision& precision, Adapted& adapted) {
-  Operator& op = adapted.op;
-  std::vector<std::int64_t> shape = network.tensor(*op.inputs[0]).shape;
-  const std::size_t axis = normal_axis(op.attributes.integer("axis", -1), shape.size());
-  for (std::size_t i = axis; i < shape.size(); ++i)
-    shape[i] = 1;
-  op.outputs.resize(3);
-  adapted.changed = true;
-  if (!op.outputs[1])
-    adapted.extra.push_back(
-        {1, extra_tensor(network, op, "mean", shape, precision.reduction_type())});
-  if (!op.outputs[2])
-    adapted.extra.push_back(
-        {2, extra_tensor(network, op, "inv_std", shape, precision.reduction_type())});
-}
-
-/// Mean and inverse standard deviation of every group of every sample.
-void adapt_group_norm(const Graph& network, const Precision& precision, Adapted& adapted) {
-  Operator& op = adapted.op;
-  const std::vector<std::int64_t> shape = network.tensor(*op.inputs[0]).shape;
-  const std::vector<std::int64_t> groups{shape[0], op.attributes.integer("num_groups", shape[1])};
-  op.outputs.resize(3);
-  adapted.changed = true;
-  adapted.extra.push_back(
-      {1, extra_tensor(network, op, "mean", groups, precision.reduction_type())});
-  adapted.extra.push_back(
-      {2, extra_tensor(network, op, "inv_std", groups, precision.reduction_type())});
-}
-
-void adapt_rms_norm(const Graph& network, const Precision& precision, Adapted& adapted) {
-  Operator& op = adapted.op;
-  std::vector<std::int64_t> shape = network.tensor(*op.inputs[0]).shape;
-  const std::size_t axis = normal_axis(op.attributes.integer("axis", -1), shape.size());
-  std::fill(shape.begin() + static_cast<std::ptrdiff_t>(axis), shape.end(), std::int64_t{1});
-  op.outputs.resize(2);
-  adapted.changed = true;
-  adapted.extra.push_back(
-      {1, extra_tensor(network, op, "inv_rms", shape, precision.reduction_type())});
-}
-
-/// With ratio 0 nothing is dropped and no mask is kept.
-void adapt_dropout(const Graph& network, bool training, bool differentiated, Adapted& adapted) {
-  Operator& op = adapted.op;
-  const double ratio = dropout_ratio(network, op);
-  adapted.changed = true;
-  if (!training || ratio == 0.0) {
-    op.op_type = "Identity";
-    op.domain = "";
-    op.inputs.resize(1);
-    op.outputs.resize(1);
-    op.attributes = {};
-    return;
+  Adapted adapt(bool frozen_batch_norm) {
+    if (op_.op_type == "BatchNormalization")
+      batch_norm(frozen_batch_norm);
+    else if (op_.op_type == "Dropout")
+      dropout();
+    else if (differentiated_)
+      adapt_differentiated();
+    return std::move(adapted_);
   }
-  op.inputs.resize(3); // ratio and training_mode, which is false when left out
-  Tensor on = extra_tensor(network, op, "training_mode", {}, ElementType::boolean);
-  on.kind = TensorKind::constant;
-  on.values = std::vector<std::int64_t>{1};
-  adapted.constants.push_back({2, std::move(on)});
-  op.inputs[2].reset();
-  if (has_output(op, 1) || !differentiated)
-    return;
-  op.outputs.resize(2);
-  const std::vector<std::int64_t> shape = network.tensor(*op.outputs[0]).shape;
-  adapted.extra.push_back({1, extra_tensor(network, op, "mask", shape, ElementType::boolean)});
-}
 
-/// The extra output is the winner's place in its window, which any view of the input leaves alone;
-/// ONNX's index counts through the whole tensor. Global pooling is a window over everything.
-void adapt_max_pool(const Graph& network, Adapted& adapted) {
-  Operator& op = adapted.op;
-  if (has_output(op, 1))
-    return;
-  if (op.op_type == "GlobalMaxPool") {
-    const std::vector<std::int64_t>& input = network.tensor(*op.inputs[0]).shape;
-    op.op_type = "MaxPool";
-    op.attributes.set("kernel_shape", std::vector<std::int64_t>(input.begin() + 2, input.end()));
+private:
+  const std::vector<std::int64_t>& input_shape(std::size_t i) const {
+    return network_.tensor(*op_.inputs[i]).shape;
   }
-  op.domain = kMonetDomain;
-  op.attributes.set("window_indices", std::int64_t{1});
-  op.outputs.resize(2);
-  adapted.changed = true;
-  const std::vector<std::int64_t> shape = network.tensor(*op.outputs[0]).shape;
-  adapted.extra.push_back({1, extra_tensor(network, op, "indices", shape, ElementType::int64)});
-}
+  bool has_output(std::size_t i) const { return i < op_.outputs.size() && op_.outputs[i]; }
 
-/// Backward recomputes the scores from the logarithm of each row's sum of exponentials.
-void adapt_attention(const Graph& network, const Precision& precision, Adapted& adapted) {
-  Operator& op = adapted.op;
-  if (has_output(op, 1))
-    return;
-  op.outputs.resize(2);
-  adapted.changed = true;
-  std::vector<std::int64_t> rows = network.tensor(*op.inputs[0]).shape;
-  rows.pop_back();
-  adapted.extra.push_back(
-      {1, extra_tensor(network, op, "log_sum_exp", rows, precision.reduction_type())});
-}
-
-Adapted adapt(const Graph& network, const Operator& op, const Precision& precision,
-              const GradientNeeds* needs, bool frozen_batch_norm) {
-  Adapted adapted{op, {}, {}, false, {}};
-  const bool training = needs != nullptr;
-  if (training) { // whatever the file says, the step to be made begins here
-    adapted.op.phase = Phase::forward;
-    adapted.op.gradient_of = GradientOf::none;
-    adapted.op.forward_op.reset();
+  Tensor extra_tensor(std::string_view suffix, std::vector<std::int64_t> shape,
+                      ElementType type) const {
+    Tensor tensor;
+    tensor.name = fmt::format("{}.{}", network_.tensor(*op_.outputs[0]).name, suffix);
+    tensor.shape = std::move(shape);
+    tensor.type = type;
+    return tensor;
   }
-  const bool differentiated = training && is_differentiated(*needs, op);
-  if (op.op_type == "BatchNormalization") {
-    if (training && !frozen_batch_norm) {
-      adapt_batch_norm(network, precision, differentiated, adapted);
-    } else {
-      adapted.changed = true;
-      adapted.op.attributes.set("training_mode", std::int64_t{0});
-      adapted.op.outputs.resize(1);
+  void add_output(std::size_t i, std::string_view suffix, std::vector<std::int64_t> shape,
+                  ElementType type) {
+    if (op_.outputs.size() <= i)
+      op_.outputs.resize(i + 1);
+    adapted_.changed = true;
+    adapted_.extra.push_back({i, extra_tensor(suffix, std::move(shape), type)});
+  }
+  void add_statistic(std::size_t i, std::string_view suffix, std::vector<std::int64_t> shape) {
+    add_output(i, suffix, std::move(shape), reduction_type_);
+  }
+
+  void adapt_differentiated() {
+    if (op_.op_type == "LayerNormalization")
+      layer_norm();
+    else if (op_.op_type == "GroupNormalization" || op_.op_type == "InstanceNormalization")
+      group_norm();
+    else if (op_.op_type == "RMSNormalization")
+      add_statistic(1, "inv_rms", normalised_shape());
+    else if ((op_.op_type == "MaxPool" || op_.op_type == "GlobalMaxPool") && !has_output(1))
+      max_pool();
+    else if (op_.op_type == "Attention" && op_.domain == kMonetDomain && !has_output(1))
+      attention();
+  }
+
+  /// Outputs: Y, running mean, running variance, then what backward reads: batch mean and inverse
+  /// standard deviation. ONNX has no place for the last two, so such an operator is in our domain.
+  void batch_norm(bool frozen) {
+    const bool estimates = training_ && !frozen;
+    adapted_.changed = true;
+    op_.attributes.set("training_mode", std::int64_t{estimates});
+    op_.outputs.resize(estimates ? 3 : 1);
+    if (!estimates)
+      return;
+    op_.domain = kMonetDomain; // its running variance follows the unbiased estimate, unlike ONNX's
+    adapted_.in_place = {{1, 3}, {2, 4}};
+    const std::vector<std::int64_t>& channels = input_shape(1);
+    constexpr std::string_view kRunning[]{"running_mean", "running_var"};
+    for (std::size_t i = 1; i <= 2; ++i) {
+      if (!op_.outputs[i])
+        add_output(i, kRunning[i - 1], channels, network_.tensor(*op_.inputs[i + 2]).type);
     }
-  } else if (op.op_type == "LayerNormalization") {
-    if (differentiated)
-      adapt_layer_norm(network, precision, adapted);
-  } else if (op.op_type == "GroupNormalization" || op.op_type == "InstanceNormalization") {
-    if (differentiated)
-      adapt_group_norm(network, precision, adapted);
-  } else if (op.op_type == "RMSNormalization") {
-    if (differentiated)
-      adapt_rms_norm(network, precision, adapted);
-  } else if (op.op_type == "Dropout") {
-    adapt_dropout(network, training, differentiated, adapted);
-  } else if (op.op_type == "MaxPool" || op.op_type == "GlobalMaxPool") {
-    if (differentiated)
-      adapt_max_pool(network, adapted);
-  } else if (op.op_type == "Attention" && op.domain == kMonetDomain) {
-    if (differentiated)
-      adapt_attention(network, precision, adapted);
+    if (!differentiated_)
+      return;
+    add_statistic(3, "batch_mean", channels);
+    add_statistic(4, "batch_inv_std", channels);
   }
-  return adapted;
-}
+
+  /// The first input's shape with 1 on the axes that are normalised over.
+  std::vector<std::int64_t> normalised_shape() const {
+    std::vector<std::int64_t> shape = input_shape(0);
+    const std::size_t axis = normal_axis(op_.attributes.integer("axis", -1), shape.size());
+    std::fill(shape.begin() + static_cast<std::ptrdiff_t>(axis), shape.end(), std::int64_t{1});
+    return shape;
+  }
+
+  void layer_norm() {
+    op_.outputs.resize(3);
+    adapted_.changed = true;
+    if (!op_.outputs[1])
+      add_statistic(1, "mean", normalised_shape());
+    if (!op_.outputs[2])
+      add_statistic(2, "inv_std", normalised_shape());
+  }
+
+  /// Mean and inverse standard deviation of every group of every sample.
+  void group_norm() {
+    const std::vector<std::int64_t>& shape = input_shape(0);
+    const std::vector<std::int64_t> groups{shape[0],
+                                           op_.attributes.integer("num_groups", shape[1])};
+    add_statistic(1, "mean", groups);
+    add_statistic(2, "inv_std", groups);
+  }
+
+  /// With ratio 0 nothing is dropped and no mask is kept.
+  void dropout() {
+    const double ratio = dropout_ratio(network_, op_);
+    adapted_.changed = true;
+    if (!training_ || ratio == 0.0) {
+      op_.op_type = "Identity";
+      op_.domain = "";
+      op_.inputs.resize(1);
+      op_.outputs.resize(1);
+      op_.attributes = {};
+      return;
+    }
+    op_.inputs.resize(3); // ratio and training_mode, which is false when left out
+    Tensor on = extra_tensor("training_mode", {}, ElementType::boolean);
+    on.kind = TensorKind::constant;
+    on.values = std::vector<std::int64_t>{1};
+    adapted_.constants.push_back({2, std::move(on)});
+    op_.inputs[2].reset();
+    if (!has_output(1) && differentiated_)
+      add_output(1, "mask", network_.tensor(*op_.outputs[0]).shape, ElementType::boolean);
+  }
+
+  /// The extra output is the winner's place in its window, which any view of the input leaves
+  /// alone; ONNX's index counts through the whole tensor. Global pooling is a window over
+  /// everything.
+  void max_pool() {
+    if (op_.op_type == "GlobalMaxPool") {
+      const std::vector<std::int64_t>& input = input_shape(0);
+      op_.op_type = "MaxPool";
+      op_.attributes.set("kernel_shape", std::vector<std::int64_t>(input.begin() + 2, input.end()));
+    }
+    op_.domain = kMonetDomain;
+    op_.attributes.set("window_indices", std::int64_t{1});
+    add_output(1, "indices", network_.tensor(*op_.outputs[0]).shape, ElementType::int64);
+  }
+
+  /// Backward recomputes the scores from the logarithm of each row's sum of exponentials.
+  void attention() {
+    std::vector<std::int64_t> rows = input_shape(0);
+    rows.pop_back();
+    add_statistic(1, "log_sum_exp", rows);
+  }
+
+  const Graph& network_;
+  ElementType reduction_type_;
+  bool training_;
+  bool differentiated_;
+  Adapted adapted_;
+  Operator& op_; ///< of `adapted_`
+};
 
 std::vector<bool> used_tensors(const Graph& network, const std::vector<Adapted>& operators) {
   std::vector<bool> used(network.tensors().size(), false);
@@ -294,7 +280,7 @@ PreparedForward prepare_forward(const Graph& network, const Precision& precision
   std::vector<Adapted> operators;
   operators.reserve(network.operators().size());
   for (const Operator& op : network.operators())
-    operators.push_back(adapt(network, op, precision, needs, frozen_batch_norm));
+    operators.push_back(Adapter(network, op, precision, needs).adapt(frozen_batch_norm));
   const std::vector<bool> used = used_tensors(network, operators);
 
   PreparedForward made;
