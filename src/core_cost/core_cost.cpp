@@ -16,7 +16,7 @@ constexpr std::array<std::string_view, 3> kPooling{"MaxPool", "AveragePool", "Gl
 
 /// The operator itself or its gradient ("MaxPoolGrad").
 bool is_pooling(std::string_view op_type) {
-  return std::any_of(kPooling.begin(), kPooling.end(), [&](std::string_view name) {
+  return std::ranges::any_of(kPooling, [&](std::string_view name) {
     return op_type == name || (op_type.starts_with(name) && op_type.substr(name.size()) == "Grad");
   });
 }
@@ -51,8 +51,8 @@ std::pair<double, double> merit(Objective objective, double latency, double ener
 }
 
 bool streams(const CoreProblem& problem) {
-  return std::any_of(problem.operands.begin(), problem.operands.end(),
-                     [](const ProblemOperand& operand) { return operand.offchip; });
+  return std::ranges::any_of(problem.operands,
+                             [](const ProblemOperand& operand) { return operand.offchip; });
 }
 
 CoreCost core_cost(const CoreProblem& problem, const Core& core, const CoreCostOptions& options) {
@@ -66,10 +66,8 @@ CoreCost core_cost(const CoreProblem& problem, const Core& core, const CoreCostO
 bool can_run(const Core& core, ComputeKind compute, std::string_view op_type) {
   if (core.kind == CoreKind::offchip)
     return false;
-  if (!core.operator_types.empty()) {
-    return std::find(core.operator_types.begin(), core.operator_types.end(), op_type) !=
-           core.operator_types.end();
-  }
+  if (!core.operator_types.empty())
+    return std::ranges::find(core.operator_types, op_type) != core.operator_types.end();
   if (compute == ComputeKind::mac)
     return core.kind == CoreKind::array;
   switch (core.kind) {

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <bit>
 #include <exception>
+#include <numeric>
 #include <utility>
 
 namespace monet {
@@ -23,7 +24,7 @@ std::vector<CoreProblem> streaming_sets(const CoreProblem& problem, const FrontO
   std::vector<std::size_t> choices;
   for (const std::size_t i : front.may_stream) {
     internal_check(i < problem.operands.size(), "an operand of the problem may stream");
-    const bool known = std::find(choices.begin(), choices.end(), i) != choices.end();
+    const bool known = std::ranges::find(choices, i) != choices.end();
     if (!problem.operands[i].offchip && !known)
       choices.push_back(i);
   }
@@ -33,11 +34,8 @@ std::vector<CoreProblem> streaming_sets(const CoreProblem& problem, const FrontO
                     kMostStreamed));
   }
   std::vector<std::uint32_t> sets(std::size_t{1} << choices.size());
-  for (std::uint32_t s = 0; s < sets.size(); ++s)
-    sets[s] = s;
-  std::stable_sort(sets.begin(), sets.end(), [](std::uint32_t a, std::uint32_t b) {
-    return std::popcount(a) < std::popcount(b);
-  });
+  std::iota(sets.begin(), sets.end(), 0U);
+  std::ranges::stable_sort(sets, {}, [](std::uint32_t set) { return std::popcount(set); });
   std::vector<CoreProblem> problems;
   for (const std::uint32_t set : sets) {
     CoreProblem chosen = problem;

@@ -92,10 +92,8 @@ private:
     tiling.mode = variant.mode;
     if (variant.mode == TilingMode::layer_by_layer || !variant.runs.empty())
       tiling.stacks.reset(); // those given are of the step as it was
-    if (variant.fusion) {
-      tiling.stacks = variant.fusion->stacks;
-      tiling.slices = variant.fusion->slices;
-    }
+    if (variant.fusion)
+      tiling = tiling.with(*variant.fusion);
     tiling.allocation = variant.allocation.get();
     return tiling;
   }
@@ -193,7 +191,7 @@ private:
   static bool once(const Variant& variant) { return variant.runs.empty(); }
   /// Otherwise the budget asks for recomputation, and without it the objective alone counts.
   bool once_fits() const {
-    return std::any_of(tried_.begin(), tried_.end(), [&](const Tried& tried) {
+    return std::ranges::any_of(tried_, [&](const Tried& tried) {
       return once(tried.first) && within_budget(tried.second);
     });
   }
@@ -229,12 +227,12 @@ private:
     for (std::size_t i = 0; i < tried_.size(); ++i)
       if (!once(tried_[i].first))
         order.push_back(i);
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
       return better(tried_[a].second, tried_[b].second, true);
     });
     std::vector<std::size_t> best;
     for (const std::size_t i : order) {
-      const bool same = std::any_of(best.begin(), best.end(), [&](std::size_t other) {
+      const bool same = std::ranges::any_of(best, [&](std::size_t other) {
         return tried_[other].first.runs == tried_[i].first.runs;
       });
       if (!same && best.size() < kRefined)

@@ -23,8 +23,8 @@ std::vector<MemoryEvent> memory_events(const Timeline& timeline) {
   const auto key = [](const MemoryEvent& e) {
     return std::tuple(e.time, e.delta.value > 0, e.memory, e.tensor, e.delta);
   };
-  std::sort(events.begin(), events.end(),
-            [&](const MemoryEvent& a, const MemoryEvent& b) { return key(a) < key(b); });
+  std::ranges::sort(events,
+                    [&](const MemoryEvent& a, const MemoryEvent& b) { return key(a) < key(b); });
   return events;
 }
 

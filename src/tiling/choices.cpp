@@ -13,7 +13,7 @@ namespace {
 using CoreSet = std::vector<CoreId>;
 
 CoreSet sorted(CoreSet cores) {
-  std::sort(cores.begin(), cores.end());
+  std::ranges::sort(cores);
   return cores;
 }
 
@@ -47,7 +47,7 @@ std::vector<CoreSet> some_sets(const CoreSet& cores, const Chip& chip) {
     }
   }
   CoreSet ranked = cores;
-  std::stable_sort(ranked.begin(), ranked.end(), [&](CoreId a, CoreId b) {
+  std::ranges::stable_sort(ranked, [&](CoreId a, CoreId b) {
     return chip.cores[a.index()].lanes() > chip.cores[b.index()].lanes();
   });
   constexpr std::size_t kAllCounts = 16;
@@ -77,8 +77,7 @@ std::vector<std::pair<std::uint32_t, std::int64_t>> loops_of(const LoopNest& nes
     if (most > 1 && may_split(nest, d))
       loops.emplace_back(d, most);
   }
-  std::stable_sort(loops.begin(), loops.end(),
-                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::ranges::stable_sort(loops, std::greater{}, &std::pair<std::uint32_t, std::int64_t>::second);
   return loops;
 }
 
@@ -92,7 +91,7 @@ std::vector<OperatorAllocation> choices_of(OpId id, const LoopNest& nest, const 
     loops.resize(limits.loops);
   std::vector<OperatorAllocation> choices;
   const auto add = [&](OperatorAllocation choice) {
-    if (std::find(choices.begin(), choices.end(), choice) == choices.end())
+    if (std::ranges::find(choices, choice) == choices.end())
       choices.push_back(std::move(choice));
   };
   for (const CoreSet& set : sets_of(cores, chip, limits.all_sets_up_to)) {

@@ -27,11 +27,10 @@ Box intersect_boxes(Box a, const Box& b) {
 bool contributes(const Access& access, std::size_t dim) {
   if (access.opaque)
     return false;
-  return std::any_of(access.axes.begin(), access.axes.end(), [&](const AxisExpr& axis) {
-    return !axis.data_dependent &&
-           std::any_of(axis.terms.begin(), axis.terms.end(), [&](const AffineTerm& term) {
-             return term.dim == dim && term.coefficient != 0;
-           });
+  return std::ranges::any_of(access.axes, [&](const AxisExpr& axis) {
+    return !axis.data_dependent && std::ranges::any_of(axis.terms, [&](const AffineTerm& term) {
+      return term.dim == dim && term.coefficient != 0;
+    });
   });
 }
 
@@ -76,7 +75,7 @@ private:
     internal_check(tiles_.first_edge.size() == tiles_.tiles.size() + 1 &&
                        tiles_.first_edge.front() == 0 &&
                        tiles_.first_edge.back() == tiles_.edges.size() &&
-                       std::is_sorted(tiles_.first_edge.begin(), tiles_.first_edge.end()),
+                       std::ranges::is_sorted(tiles_.first_edge),
                    "edges do not belong to tiles");
     internal_check(tiles_.rank.size() == tiles_.tiles.size() &&
                        tiles_.stack_of.size() == tiles_.operators.size(),
@@ -104,8 +103,7 @@ private:
     for (std::size_t d = 0; d < counts.size(); ++d) {
       internal_check(tiling.parts[d].size() == counts[d], complain(d));
       std::vector<Interval> parts = tiling.parts[d];
-      std::stable_sort(parts.begin(), parts.end(),
-                       [](Interval a, Interval b) { return a.begin < b.begin; });
+      std::ranges::stable_sort(parts, [](Interval a, Interval b) { return a.begin < b.begin; });
       std::int64_t end = 0;
       bool twice = false;
       for (const Interval part : parts) {
@@ -126,7 +124,7 @@ private:
   }
 
   static bool summed_up_nowhere(const LoopNest& nest, std::size_t dim) {
-    return std::all_of(nest.operands.begin(), nest.operands.end(), [&](const Access& access) {
+    return std::ranges::all_of(nest.operands, [&](const Access& access) {
       return access.mode == AccessMode::read || contributes(access, dim);
     });
   }
@@ -147,10 +145,9 @@ private:
     Written result;
     const Operator& op = graph_.op(id);
     const OperatorTiling& tiling = tiles_.operators[id.index()];
-    const auto access =
-        std::find_if(op.nest.operands.begin(), op.nest.operands.end(), [&](const Access& a) {
-          return a.tensor == tensor && a.mode != AccessMode::read;
-        });
+    const auto access = std::ranges::find_if(op.nest.operands, [&](const Access& a) {
+      return a.tensor == tensor && a.mode != AccessMode::read;
+    });
     if (access == op.nest.operands.end())
       return result;
     std::vector<std::size_t> moving; // cut loops that the tensor has
@@ -301,8 +298,8 @@ private:
                          dependencies, chosen.size());
     };
     if (every_pair && !pieces.recomputed) {
-      const auto meeting = static_cast<std::size_t>(std::count_if(
-          all.begin(), all.end(), [&](const Box* piece) { return meets(reads, *piece); }));
+      const auto meeting = static_cast<std::size_t>(
+          std::ranges::count_if(all, [&](const Box* piece) { return meets(reads, *piece); }));
       internal_check(meeting == chosen.size(), complaint(meeting));
     } else if (every_pair) {
       internal_check(common(reads, chosen) == common(reads, all), complaint(all.size()));
@@ -316,8 +313,8 @@ private:
   }
 
   static bool meets(const std::vector<Box>& reads, const Box& piece) {
-    return std::any_of(reads.begin(), reads.end(),
-                       [&](const Box& read) { return volume(intersect_boxes(read, piece)) > 0; });
+    return std::ranges::any_of(
+        reads, [&](const Box& read) { return volume(intersect_boxes(read, piece)) > 0; });
   }
 
   /// Ranks are a permutation in which every tile comes after those it depends on.

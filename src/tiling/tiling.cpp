@@ -74,7 +74,7 @@ std::vector<CoreId> listed_cores(const MappingEntry& entry, const Chip& chip) {
 std::vector<CoreId> allocated_cores(const MappingEntry& entry, const Chip& chip) {
   std::vector<CoreId> cores;
   for (const CoreId core : listed_cores(entry, chip)) {
-    if (std::find(cores.begin(), cores.end(), core) == cores.end())
+    if (std::ranges::find(cores, core) == cores.end())
       cores.push_back(core);
   }
   return cores;
@@ -174,26 +174,24 @@ private:
       return capable;
     const std::vector<CoreId> named = allocated_cores(*entry, chip_);
     std::vector<CoreId> allowed = named;
-    std::erase_if(allowed, [&](CoreId core) {
-      return std::find(capable.begin(), capable.end(), core) == capable.end();
-    });
+    std::erase_if(allowed,
+                  [&](CoreId core) { return std::ranges::find(capable, core) == capable.end(); });
     if (!allowed.empty())
       return allowed;
     if (entry->name == "default" && !capable.empty())
       return capable;
-    const bool any_kind = op.nest.compute != ComputeKind::mac &&
-                          std::all_of(named.begin(), named.end(), [&](CoreId core) {
-                            return chip_.cores[core.index()].operator_types.empty();
-                          });
+    const bool any_kind =
+        op.nest.compute != ComputeKind::mac && std::ranges::all_of(named, [&](CoreId core) {
+          return chip_.cores[core.index()].operator_types.empty();
+        });
     return any_kind ? named : std::vector<CoreId>{};
   }
 
   [[noreturn]] void throw_homeless(const std::vector<std::string>& operators) const {
     constexpr std::size_t kShown = 10;
     std::string list;
-    for (std::size_t i = 0; i < std::min(kShown, operators.size()); ++i) {
+    for (std::size_t i = 0; i < std::min(kShown, operators.size()); ++i)
       list += (i == 0 ? "" : ", ") + operators[i];
-    }
     if (operators.size() > kShown)
       list += fmt::format(" and {} more", operators.size() - kShown);
     throw InfeasibleError(fmt::format(
@@ -214,7 +212,7 @@ private:
     for (std::size_t s = 0; options_.stacks && s < options_.stacks->size(); ++s) {
       const auto& members = (*options_.stacks)[s];
       if (!members.empty() && s < options_.slices.size() && options_.slices[s])
-        asked[std::min_element(members.begin(), members.end())->index()] = &*options_.slices[s];
+        asked[std::ranges::min_element(members)->index()] = &*options_.slices[s];
     }
     Stacks stacks =
         complete_stacks(graph_, options_.stacks ? *options_.stacks : finder.stacks(options_.halo));
@@ -276,8 +274,8 @@ private:
     for (const TilingFactor& given : entry->intra_core_tiling) {
       for (const SplitFactor& factor : usable_factors(op.nest, {&given, 1}, 1)) {
         const auto dim = static_cast<std::uint32_t>(factor.dim);
-        const bool repeated = std::any_of(slices.begin(), slices.end(),
-                                          [&](const SliceCut& cut) { return cut.dim == dim; });
+        const bool repeated =
+            std::ranges::any_of(slices, [&](const SliceCut& cut) { return cut.dim == dim; });
         if (repeated)
           continue;
         if (!loop)
@@ -328,7 +326,7 @@ private:
     const Operator& op = graph_.op(id);
     const auto& cores = cores_[id.index()];
     for (const CoreId core : own.cores) {
-      if (std::find(cores.begin(), cores.end(), core) == cores.end()) {
+      if (std::ranges::find(cores, core) == cores.end()) {
         throw InputError(where, fmt::format("core {} ('{}') may not run '{}' ({})", core.value,
                                             chip_.cores[core.index()].name, op.name, op.op_type));
       }
@@ -402,11 +400,8 @@ private:
       return 0;
     std::int64_t slices = 1;
     for (const LoopCut& cut : tiling.cuts) {
-      const bool moves = std::any_of(access.axes.begin(), access.axes.end(), [&](const auto& axis) {
-        return std::any_of(axis.terms.begin(), axis.terms.end(),
-                           [&](const AffineTerm& term) { return term.dim == cut.dim; });
-      });
-      if (!moves)
+      const auto along = [&](const AxisExpr& axis) { return has_loop(axis, cut.dim); };
+      if (std::ranges::none_of(access.axes, along))
         slices = checked_multiply(slices, cut.count);
     }
     return slices;
@@ -417,9 +412,8 @@ private:
                       const Homes& home) const {
     std::vector<std::int64_t> made(chip_.cores.size(), 0);
     for (const auto& input : op.inputs) {
-      if (input && home[input->index()]) {
+      if (input && home[input->index()])
         made[home[input->index()]->index()] += size_of(graph_.tensor(*input)).value;
-      }
     }
     CoreId best = cores.front();
     for (const CoreId core : cores) {

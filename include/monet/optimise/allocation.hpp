@@ -88,7 +88,6 @@ public:
   /// tiles are left out; the bounds hold nonetheless.
   AllocationBounds(AllocationEvaluator& evaluator, const SearchControl& control);
   ~AllocationBounds();
-  AllocationBounds(AllocationBounds&&) noexcept;
 
   double bound(Objective objective) const;
   /// The same for all plans whose first operators have these choices.
@@ -97,7 +96,6 @@ public:
   AllocationPlan balanced() const;
   /// Per operator, the choice that alone takes least time.
   AllocationPlan fastest() const;
-  bool complete() const;
 
 private:
   struct Impl;

@@ -75,6 +75,13 @@ struct KeepRate {
   std::string rule;
   std::int64_t candidates = 0;
   std::int64_t kept = 0;
+
+  /// Counts a candidate, which is kept where the rule holds.
+  bool note(bool holds) {
+    ++candidates;
+    kept += holds ? 1 : 0;
+    return holds;
+  }
 };
 
 struct FusionResult {

@@ -32,15 +32,4 @@ RecomputeResult solve_recompute(const RecomputeProblem& problem, std::int64_t bu
                                 const SearchControl& control = {},
                                 const RecomputeExactOptions& options = {});
 
-/// The bound alone, by linear programming, for problems of any size: seconds for thousands of
-/// operators. `best`: the cost of a known plan, which sharpens it (infinite: none).
-struct RecomputeBound {
-  double cost = 0;         ///< no plan within the budget costs less
-  bool infeasible = false; ///< proven: there is none
-  bool interrupted = false;
-};
-RecomputeBound recompute_bound(const RecomputeProblem& problem, std::int64_t budget,
-                               const SearchControl& control = {},
-                               const RecomputeExactOptions& options = {});
-
 } // namespace monet

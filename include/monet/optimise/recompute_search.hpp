@@ -1,5 +1,5 @@
 // Plans of recomputation for problems of any size, by search. Finds plans, proves nothing: bounds
-// are recompute_bound's and recompute_exact's.
+// are window_bound's and solve_recompute's.
 #pragma once
 
 #include "monet/optimise/recompute_problem.hpp"

@@ -14,7 +14,6 @@
 #include <array>
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -27,8 +26,6 @@ inline constexpr std::size_t kOperands = 3;
 MemoryOperand memory_of(Operand operand);
 /// 'O', 'I' or 'W'.
 char letter_of(Operand operand);
-
-inline constexpr std::uint32_t kNone = 0xFFFFFFFF; ///< no such tile, tensor or layer
 
 /// A loop of a layer. Its size changes on the way; the model uses all four.
 struct Dim {
@@ -96,6 +93,10 @@ struct Layer {
   std::uint32_t first_range = 0; ///< of its first tile, in Workload::all_ranges
 
   std::size_t axes() const { return dims.size() + partial.size(); }
+  const OperandUse& use(Operand operand) const {
+    return operands[static_cast<std::size_t>(operand)];
+  }
+  OperandUse& use(Operand operand) { return operands[static_cast<std::size_t>(operand)]; }
   const std::string& axis_name(std::size_t axis) const {
     return axis < dims.size() ? dims[axis].name : partial[axis - dims.size()].name;
   }

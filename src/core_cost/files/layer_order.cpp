@@ -10,7 +10,7 @@ std::vector<std::size_t> by_generation(const std::vector<std::vector<std::size_t
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < parents.size(); ++i) {
     std::vector<std::size_t> different = parents[i];
-    std::sort(different.begin(), different.end());
+    std::ranges::sort(different);
     different.erase(std::unique(different.begin(), different.end()), different.end());
     waiting[i] = different.size();
     for (const std::size_t parent : different)

@@ -46,7 +46,7 @@ std::int64_t precision(const Graph& graph, const Operator& op, const char* attri
 std::pair<std::int64_t, std::int64_t> two_steps(const Graph& graph, const Operator& op,
                                                 const char* attribute, std::size_t axes) {
   Shape values = op.attributes.integers(attribute, Shape(axes, 1));
-  const bool valid = values.size() == axes && std::all_of(values.begin(), values.end(), [](auto v) {
+  const bool valid = values.size() == axes && std::ranges::all_of(values, [](auto v) {
                        return v >= 1 && v <= kLargestStep;
                      });
   if (!valid) {
@@ -149,7 +149,7 @@ Layer convolution(const Graph& graph, const Operator& op) {
 /// made those that are no parameters.
 std::size_t computed_inputs(const Graph& graph, const Operator& op) {
   return static_cast<std::size_t>(
-      std::count_if(op.inputs.begin(), op.inputs.end(), [&](const std::optional<TensorId>& id) {
+      std::ranges::count_if(op.inputs, [&](const std::optional<TensorId>& id) {
         return id && (graph.tensor(*id).producer || graph.tensor(*id).kind == TensorKind::constant);
       }));
 }

@@ -151,7 +151,7 @@ private:
       problems_.add(node->where,
                     fmt::format("the output must be called O, not '{}'", equation_[0].name));
     for (const EquationOperand& operand : equation_) {
-      if (std::find(layer.roles.begin(), layer.roles.end(), operand.name) != layer.roles.end())
+      if (std::ranges::find(layer.roles, operand.name) != layer.roles.end())
         problems_.add(node->where, fmt::format("operand '{}' is there twice", operand.name));
       layer.roles.push_back(operand.name);
       for (const std::string& index : operand.indices) {
@@ -222,7 +222,7 @@ private:
       return;
     for (std::size_t i = 0; i < axes.size(); ++i) {
       const std::vector<std::int64_t> sides = as_integers(node.items[i], problems_);
-      const bool valid = sides.size() == 2 && std::all_of(sides.begin(), sides.end(), [](auto s) {
+      const bool valid = sides.size() == 2 && std::ranges::all_of(sides, [](auto s) {
                            return s >= 0 && s <= kMaxIterations;
                          });
       if (!valid)
@@ -291,7 +291,7 @@ private:
     std::vector<std::string> known{"W", "I", "S", std::string(also)};
     for (const EquationOperand& operand : equation_)
       known.push_back(operand.name);
-    if (!equation_.empty() && std::find(known.begin(), known.end(), entry.key) == known.end())
+    if (!equation_.empty() && std::ranges::find(known, entry.key) == known.end())
       problems_.add(entry.key_where, fmt::format("the equation has no operand '{}'", entry.key),
                     nearest_name_hint(entry.key, known));
   }
@@ -346,11 +346,9 @@ private:
   }
 
   static std::optional<std::size_t> find(const CoreProblem& problem, std::string_view name) {
-    for (std::size_t i = 0; i < problem.dims.size(); ++i) {
-      if (problem.dims[i].name == name)
-        return i;
-    }
-    return std::nullopt;
+    const auto found = std::ranges::find(problem.dims, name, &LoopDim::name);
+    return found == problem.dims.end() ? std::nullopt
+                                       : std::optional<std::size_t>(found - problem.dims.begin());
   }
   static std::vector<std::string> names(const CoreProblem& problem) {
     std::vector<std::string> list;
@@ -359,11 +357,8 @@ private:
     return list;
   }
   Relation* relation_of(std::string_view lhs) {
-    for (Relation& relation : relations_) {
-      if (relation.lhs == lhs)
-        return &relation;
-    }
-    return nullptr;
+    const auto found = std::ranges::find(relations_, lhs, &Relation::lhs);
+    return found == relations_.end() ? nullptr : &*found;
   }
 
   YamlMap map_;

@@ -182,7 +182,7 @@ MappingEntry read_entry(const YamlNode& node, ProblemList& problems) {
 
 const MappingEntry* MappingFile::find(std::string_view node, std::string_view op_type) const {
   for (const std::string_view wanted : {node, op_type, std::string_view("default")}) {
-    const auto found = std::find_if(entries.begin(), entries.end(), [&](const MappingEntry& entry) {
+    const auto found = std::ranges::find_if(entries, [&](const MappingEntry& entry) {
       return entry.name == wanted && !entry.allocation_only;
     });
     if (found != entries.end())
@@ -192,7 +192,7 @@ const MappingEntry* MappingFile::find(std::string_view node, std::string_view op
 }
 
 const MappingEntry* MappingFile::find_allocation(std::string_view node) const {
-  const auto found = std::find_if(entries.begin(), entries.end(), [&](const MappingEntry& entry) {
+  const auto found = std::ranges::find_if(entries, [&](const MappingEntry& entry) {
     return entry.allocation_only && entry.name == node;
   });
   return found == entries.end() ? nullptr : &*found;

@@ -59,9 +59,8 @@ std::vector<std::size_t> users(const NestModel& model, const Core& core, const M
 /// Adds a memory above those already there. Each of its operands links it to the memory that held
 /// the operand last.
 void add_vertex(std::vector<Vertex>& graph, Vertex vertex, std::vector<std::size_t>& depth) {
-  for (const std::size_t operand : vertex.operands) {
+  for (const std::size_t operand : vertex.operands)
     vertex.height = std::max(vertex.height, depth[operand]);
-  }
   std::vector<std::size_t> sources;
   for (const std::size_t operand : vertex.operands) {
     std::optional<std::size_t> height;
@@ -138,9 +137,8 @@ Node make_node(const Vertex& vertex, const Core& core) {
   const Memory& memory = core.memories[static_cast<std::size_t>(vertex.memory)];
   node.memory = &memory;
   node.size_bits = static_cast<double>(memory.size.value);
-  for (std::size_t d = 0; d < memory.serves.size() && d < kMaxArrayDims; ++d) {
+  for (std::size_t d = 0; d < memory.serves.size() && d < kMaxArrayDims; ++d)
     node.serves[d] = memory.serves[d];
-  }
   node.read_pj = memory.read_energy_pj;
   node.write_pj = memory.write_energy_pj;
   return node;

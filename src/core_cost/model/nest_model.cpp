@@ -82,9 +82,8 @@ OperandModel make_operand(const ProblemOperand& operand, const ModelChoices& cho
     return model;
   }
   internal_check(operand.axes.size() == operand.extents.size(), "one extent per axis");
-  for (std::size_t i = 0; i < operand.axes.size(); ++i) {
+  for (std::size_t i = 0; i < operand.axes.size(); ++i)
     add_axis(model, operand.axes[i], operand.extents[i], choices);
-  }
   return model;
 }
 
@@ -94,9 +93,8 @@ void find_inputs_aside(NestModel& model) {
   const OperandModel& output = model.operands[model.output];
   for (std::size_t i = 0; i < model.operands.size(); ++i) {
     OperandModel& o = model.operands[i];
-    for (std::size_t j = 0; j < i && !o.output; ++j) {
+    for (std::size_t j = 0; j < i && !o.output; ++j)
       o.aside = o.aside || (!model.operands[j].output && model.operands[j].memory == o.memory);
-    }
     o.addend = o.aside;
     for (std::size_t d = 0; d < model.dims.size(); ++d) {
       const bool sums = output.relevance[d] == Relevance::irrelevant && model.dims[d].size > 1;
@@ -152,6 +150,10 @@ NestModel make_nest_model(const CoreProblem& problem, const ModelChoices& choice
                                       model.iterations, kMaxIterations));
   }
   return model;
+}
+
+std::size_t NestModel::dim_named(std::string_view name) const {
+  return static_cast<std::size_t>(std::ranges::find(dims, name, &LoopDim::name) - dims.begin());
 }
 
 Footprint::Footprint(const OperandModel& operand) : operand_(&operand), relevant_(operand.fixed) {

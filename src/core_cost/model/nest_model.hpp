@@ -11,6 +11,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace monet::core_cost_detail {
@@ -78,6 +79,9 @@ struct NestModel {
   std::vector<OperandModel> operands; ///< in the problem's order: the output first
   std::size_t output = 0;
   std::int64_t iterations = 1;
+
+  /// Index of the loop called `name`, or dims.size().
+  std::size_t dim_named(std::string_view name) const;
 };
 
 /// Fills arrays of kMaxOperands where a nest has fewer.

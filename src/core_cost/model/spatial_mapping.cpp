@@ -2,7 +2,6 @@
 
 #include "monet/base/errors.hpp"
 
-#include <algorithm>
 #include <cmath>
 
 namespace monet::core_cost_detail {
@@ -98,14 +97,11 @@ SpatialForm make_form(const NestModel& model, const Hierarchy& hierarchy,
                       std::vector<std::vector<Loop>> loops) {
   SpatialForm form;
   for (const auto& on_dim : loops) {
-    for (const Loop& loop : on_dim) {
-      form.total_units *= loop.size;
+    for (const Loop& loop : on_dim)
       form.fractional = form.fractional || loop.size != std::floor(loop.size);
-    }
   }
-  for (std::size_t i = 0; i < model.operands.size(); ++i) {
+  for (std::size_t i = 0; i < model.operands.size(); ++i)
     form.operands[i] = distribute(model, hierarchy, loops, i);
-  }
   form.loops = std::move(loops);
   return form;
 }

@@ -40,7 +40,6 @@ struct OperandUnrolling {
 struct SpatialForm {
   std::vector<std::vector<Loop>> loops; ///< [array dim]
   std::array<OperandUnrolling, kMaxOperands> operands;
-  double total_units = 1;
   bool fractional = false; ///< some factor is
 };
 

@@ -33,7 +33,7 @@ std::vector<Group> group_alike(const CoreProblem& problem) {
   std::vector<Group> groups;
   for (std::size_t i = 1; i < problem.operands.size(); ++i) {
     const ProblemOperand& operand = problem.operands[i];
-    const auto same = std::find_if(groups.begin(), groups.end(), [&](const Group& group) {
+    const auto same = std::ranges::find_if(groups, [&](const Group& group) {
       const ProblemOperand& first = problem.operands[group.front()];
       return first.axes == operand.axes && first.extents == operand.extents;
     });
@@ -46,17 +46,16 @@ std::vector<Group> group_alike(const CoreProblem& problem) {
   const auto size = [&](const Group& group) {
     return checked_product(problem.operands[group.front()].extents);
   };
-  std::stable_sort(groups.begin(), groups.end(),
-                   [&](const Group& a, const Group& b) { return size(a) > size(b); });
+  std::ranges::stable_sort(groups,
+                           [&](const Group& a, const Group& b) { return size(a) > size(b); });
   return groups;
 }
 
 /// The members side by side along an axis that the loop over the products counts.
 ProblemOperand merged(const CoreProblem& problem, const Group& group, std::uint32_t products) {
   ProblemOperand operand = problem.operands[group.front()];
-  const auto reads = std::find_if(group.begin(), group.end(), [&](std::size_t i) {
-    return problem.operands[i].mode == AccessMode::read;
-  });
+  const auto reads = std::ranges::find_if(
+      group, [&](std::size_t i) { return problem.operands[i].mode == AccessMode::read; });
   if (reads != group.end())
     operand.memory = problem.operands[*reads].memory;
   operand.mode = AccessMode::read;
@@ -77,9 +76,8 @@ ProblemOperand merged(const CoreProblem& problem, const Group& group, std::uint3
 } // namespace
 
 std::optional<Compound> find_compound(const CoreProblem& problem) {
-  const auto outputs =
-      std::count_if(problem.operands.begin(), problem.operands.end(),
-                    [](const ProblemOperand& o) { return o.mode != AccessMode::read; });
+  const auto outputs = std::ranges::count_if(
+      problem.operands, [](const ProblemOperand& o) { return o.mode != AccessMode::read; });
   const auto products = product_loop(problem);
   if ((outputs <= 1 && problem.operands.size() <= kMaxOperands) || !products)
     return std::nullopt;
@@ -109,13 +107,12 @@ CoreCost share_out(const CoreProblem& problem, const Compound& compound, CoreCos
     std::int64_t moved = region_bits(operand);
     std::int64_t slice = 0;
     if (place) {
-      const auto members = std::count(compound.part_of.begin(), compound.part_of.end(), place);
-      const auto streamed =
-          std::count_if(problem.operands.begin(), problem.operands.end(), [&](const auto& other) {
-            return other.offchip &&
-                   compound.part_of[static_cast<std::size_t>(&other - problem.operands.data())] ==
-                       place;
-          });
+      const auto members = std::ranges::count(compound.part_of, place);
+      const auto streamed = std::ranges::count_if(problem.operands, [&](const auto& other) {
+        return other.offchip &&
+               compound.part_of[static_cast<std::size_t>(&other - problem.operands.data())] ==
+                   place;
+      });
       const OffchipTraffic& whole = cost.offchip[*place];
       const std::int64_t bits = whole.read.value + whole.write.value;
       moved = std::max(moved, ceil_div(bits, std::max<std::int64_t>(streamed, 1)));
@@ -132,8 +129,7 @@ CoreCost share_out(const CoreProblem& problem, const Compound& compound, CoreCos
   cost.offchip = std::move(traffic);
   cost.resident = std::move(resident);
   for (LevelEnergy& level : cost.levels) {
-    const auto first =
-        std::find(compound.part_of.begin(), compound.part_of.end(), std::optional(level.operand));
+    const auto first = std::ranges::find(compound.part_of, std::optional(level.operand));
     level.operand = static_cast<std::size_t>(first - compound.part_of.begin());
   }
   return cost;

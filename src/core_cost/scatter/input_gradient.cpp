@@ -172,8 +172,7 @@ std::vector<Repeated> distinct_parts(const Forms& f) {
   std::vector<Repeated> distinct;
   for (const SubConvolution& sub : decompose(f.problem, f.transposed)) {
     CoreProblem problem = without_offsets(sub.problem);
-    const auto known = std::find_if(distinct.begin(), distinct.end(),
-                                    [&](const Repeated& r) { return r.problem == problem; });
+    const auto known = std::ranges::find(distinct, problem, &Repeated::problem);
     if (known != distinct.end())
       ++known->times;
     else

@@ -118,8 +118,7 @@ std::optional<std::int64_t> set_sliding(CoreProblem& problem, std::size_t operan
 
 AxisExpr sliding(const TransposedAxis& axis, std::int64_t dilation, std::int64_t offset) {
   AxisExpr expr{{{axis.position, 1}, {axis.tap, -dilation}}, offset, false};
-  std::sort(expr.terms.begin(), expr.terms.end(),
-            [](const AffineTerm& a, const AffineTerm& b) { return a.dim < b.dim; });
+  std::ranges::sort(expr.terms, {}, &AffineTerm::dim);
   return expr;
 }
 
@@ -150,8 +149,7 @@ std::optional<std::vector<Class>> classes_of(const CoreProblem& problem,
           {residue, (reached - residue - 1) / axis.stride + 1, f, (taps - f - 1) / step + 1});
     }
   }
-  std::sort(classes.begin(), classes.end(),
-            [](const Class& a, const Class& b) { return a.residue < b.residue; });
+  std::ranges::sort(classes, {}, &Class::residue);
   return classes;
 }
 

@@ -90,14 +90,14 @@ const std::vector<std::vector<Unrolling>>& named_dataflow(const Context& c) {
 bool leaves_array_dims_open(const Context& c) {
   const auto& named = named_dataflow(c);
   const bool some_empty =
-      std::any_of(named.begin(), named.end(), [](const auto& loops) { return loops.empty(); });
+      std::ranges::any_of(named, [](const auto& loops) { return loops.empty(); });
   return some_empty || named.size() < c.hierarchy.array_dims;
 }
 
 /// The core's own dataflow, or that of the options; nothing when neither names a loop.
 std::optional<ArrayUnrolling> named_unrolling(const Context& c, const UnrollCaps& caps) {
   const auto& named = named_dataflow(c);
-  if (std::all_of(named.begin(), named.end(), [](const auto& d) { return d.empty(); }))
+  if (std::ranges::all_of(named, [](const auto& d) { return d.empty(); }))
     return {};
   return from_dataflow(c.model, c.hierarchy, caps, named);
 }

@@ -127,9 +127,8 @@ std::vector<Partial> best_of(std::vector<Partial> all, std::size_t limit) {
 UnrollCaps unroll_caps(const NestModel& model, const Hierarchy& hierarchy) {
   UnrollCaps caps(hierarchy.array_dims, std::vector<std::int64_t>(model.dims.size()));
   for (std::size_t d = 0; d < hierarchy.array_dims; ++d) {
-    for (std::size_t i = 0; i < model.dims.size(); ++i) {
+    for (std::size_t i = 0; i < model.dims.size(); ++i)
       caps[d][i] = std::min(model.dims[i].size, hierarchy.array_size[d]);
-    }
   }
   for (const Node& node : hierarchy.nodes) {
     if (!node.innermost || node.memory == nullptr)
@@ -166,10 +165,7 @@ ArrayUnrolling from_dataflow(const NestModel& model, const Hierarchy& hierarchy,
   for (std::size_t d = 0; d < std::min(dataflow.size(), hierarchy.array_dims); ++d) {
     std::int64_t room = hierarchy.array_size[d];
     for (const Unrolling& u : dataflow[d]) {
-      const auto dim =
-          static_cast<std::size_t>(std::find_if(model.dims.begin(), model.dims.end(),
-                                                [&](const LoopDim& l) { return l.name == u.dim; }) -
-                                   model.dims.begin());
+      const std::size_t dim = model.dim_named(u.dim);
       if (dim == model.dims.size())
         continue;
       const std::int64_t factor = std::min({u.factor, caps[d][dim], room, left[dim]});
@@ -218,9 +214,8 @@ std::vector<ArrayUnrolling> fill_array(const NestModel& model, const Hierarchy& 
   std::vector<Partial> beam{start};
   for (std::size_t d = 0; d < hierarchy.array_dims; ++d) {
     std::vector<Partial> next;
-    for (const Partial& partial : beam) {
+    for (const Partial& partial : beam)
       extend(partial, d, hierarchy.array_size[d], caps[d], wanted > kBeam, 0, 0, next);
-    }
     beam = best_of(std::move(next), std::max(kBeam, wanted));
   }
   std::vector<ArrayUnrolling> result;

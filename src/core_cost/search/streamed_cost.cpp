@@ -34,7 +34,7 @@ Memory offchip_level(const Core& core, const Core& offchip,
                      const std::vector<MemoryOperand>& operands) {
   Memory memory = offchip.memories.front();
   const auto kept = [&](MemoryOperand operand) {
-    return std::find(operands.begin(), operands.end(), operand) != operands.end();
+    return std::ranges::find(operands, operand) != operands.end();
   };
   memory.operands = operands;
   for (MemoryPort& port : memory.ports)
@@ -97,7 +97,7 @@ SharedTop shared_top(const StreamedProblem& asked, const Hierarchy& hierarchy, c
   std::vector<MemoryOperand> served;
   for (const Memory& memory : core.memories) {
     for (const MemoryOperand operand : memory.operands) {
-      if (std::find(served.begin(), served.end(), operand) == served.end())
+      if (std::ranges::find(served, operand) == served.end())
         served.push_back(operand);
     }
   }
@@ -237,7 +237,7 @@ std::vector<StreamedRate> link_rates(const StreamedProblem& asked,
                                      double busy) {
   const auto& operands = asked.problem.operands;
   const auto is_output = [&](std::size_t i) { return operands[i].mode != AccessMode::read; };
-  const bool outputs = std::any_of(asked.streamed.begin(), asked.streamed.end(), is_output);
+  const bool outputs = std::ranges::any_of(asked.streamed, is_output);
   const auto scaled = [&](std::int64_t bits, double share) {
     return static_cast<std::int64_t>(std::ceil(static_cast<double>(bits) * share));
   };

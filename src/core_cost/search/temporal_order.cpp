@@ -86,10 +86,7 @@ TemporalSpace place_rules(const NestModel& model, const std::vector<OrderedLoop>
       outside = true;
       continue;
     }
-    const auto dim = static_cast<std::size_t>(
-        std::find_if(model.dims.begin(), model.dims.end(),
-                     [&](const LoopDim& d) { return d.name == entry.dim; }) -
-        model.dims.begin());
+    const std::size_t dim = model.dim_named(entry.dim);
     if (dim == model.dims.size())
       continue;
     const auto size = static_cast<double>(entry.size.value_or(0));
@@ -122,8 +119,7 @@ void keep_whole(const NestModel& model, const PlaceRule& rule, std::vector<DimFa
         model.dims[rule.dim].name, size, left[rule.dim]));
   }
   left[rule.dim] /= size;
-  const auto d = std::find_if(dims.begin(), dims.end(),
-                              [&](const DimFactors& f) { return f.dim == rule.dim; });
+  const auto d = std::ranges::find(dims, rule.dim, &DimFactors::dim);
   if (d == dims.end())
     return;
   for (const std::int64_t p : prime_factors(size))

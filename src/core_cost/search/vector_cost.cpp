@@ -42,20 +42,19 @@ std::int64_t footprint(const CoreProblem& problem, const ProblemOperand& operand
 }
 
 bool looks_up(const ProblemOperand& operand) {
-  return !operand.opaque && std::any_of(operand.axes.begin(), operand.axes.end(),
-                                        [](const AxisExpr& axis) { return axis.data_dependent; });
+  return !operand.opaque && std::ranges::any_of(operand.axes, [](const AxisExpr& axis) {
+    return axis.data_dependent;
+  });
 }
 
 bool touches(const ProblemOperand& operand, std::size_t dim) {
-  return operand.opaque ||
-         std::any_of(operand.axes.begin(), operand.axes.end(), [&](const auto& axis) {
-           return std::any_of(axis.terms.begin(), axis.terms.end(),
-                              [&](const AffineTerm& term) { return term.dim == dim; });
+  return operand.opaque || std::ranges::any_of(operand.axes, [&](const AxisExpr& axis) {
+           return std::ranges::find(axis.terms, dim, &AffineTerm::dim) != axis.terms.end();
          });
 }
 
 bool touches_output(const CoreProblem& problem, std::size_t dim) {
-  return std::any_of(problem.operands.begin(), problem.operands.end(), [&](const auto& operand) {
+  return std::ranges::any_of(problem.operands, [&](const auto& operand) {
     return operand.mode != AccessMode::read && touches(operand, dim);
   });
 }
@@ -268,9 +267,8 @@ CoreCost vector_cost(const CoreProblem& problem, const Core& core) {
     fill = std::max(fill, core.top(problem.operands[i].memory)->latency_cycles);
   }
   double port_cycles = 0;
-  for (const auto& [port, bits] : port_bits) {
+  for (const auto& [port, bits] : port_bits)
     port_cycles = std::max(port_cycles, static_cast<double>(ceil_div(bits, port->bandwidth_max)));
-  }
   cost.parts.ideal_temporal = compute;
   cost.parts.stall = std::max(0.0, port_cycles - compute);
   cost.parts.onload = static_cast<double>(std::max<std::int64_t>(fill, 1));

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <set>
 
 namespace monet::core_cost_detail {
 
@@ -87,15 +88,11 @@ Choice reduced(const NestModel& model, const std::vector<Unrolling>& named, std:
                const std::vector<std::int64_t>& caps) {
   Choice choice;
   for (const Unrolling& u : named) {
-    const auto dim =
-        static_cast<std::uint32_t>(std::find_if(model.dims.begin(), model.dims.end(),
-                                                [&](const LoopDim& l) { return l.name == u.dim; }) -
-                                   model.dims.begin());
+    const auto dim = static_cast<std::uint32_t>(model.dim_named(u.dim));
     if (dim == model.dims.size())
       continue;
     const std::int64_t factor = std::max<std::int64_t>(1, std::min(u.factor, caps[dim]));
-    const auto again = std::find_if(choice.begin(), choice.end(),
-                                    [&](const Unrolled& other) { return other.dim == dim; });
+    const auto again = std::ranges::find(choice, dim, &Unrolled::dim);
     if (again != choice.end())
       again->factor = factor;
     else
@@ -141,7 +138,7 @@ void shrink(std::vector<std::int64_t>& factors, double most) {
     return p;
   };
   while (!factors.empty() && product() > most) {
-    std::int64_t& largest = *std::max_element(factors.begin(), factors.end());
+    std::int64_t& largest = *std::ranges::max_element(factors);
     if (largest <= 1)
       return;
     --largest;
@@ -172,7 +169,7 @@ void limit_to_memory(const NestModel& model, const Node& node, const OperandMode
   std::vector<std::uint32_t> dims;
   for (const std::size_t d : served) {
     for (const Unrolled& u : *unrolled[d]) {
-      if (kept_apart(u) && std::find(dims.begin(), dims.end(), u.dim) == dims.end())
+      if (kept_apart(u) && std::ranges::find(dims, u.dim) == dims.end())
         dims.push_back(u.dim);
     }
   }
@@ -210,17 +207,12 @@ void limit_to_capacity(const NestModel& model, const Hierarchy& hierarchy,
 }
 
 std::vector<std::int64_t> divisors(std::int64_t n) {
-  std::vector<std::int64_t> small;
-  std::vector<std::int64_t> large;
-  for (std::int64_t i = 1; i * i <= n; ++i) {
-    if (n % i != 0)
-      continue;
-    small.push_back(i);
-    if (i * i != n)
-      large.push_back(n / i);
+  std::set<std::int64_t> found;
+  for (std::int64_t d = 1; d * d <= n; ++d) {
+    if (n % d == 0)
+      found.insert({d, n / d});
   }
-  small.insert(small.end(), large.rbegin(), large.rend());
-  return small;
+  return {found.begin(), found.end()};
 }
 
 [[noreturn]] void too_many() {
@@ -251,17 +243,14 @@ private:
   void find_loops(const NestModel& model, const std::vector<std::string>& hints) {
     std::vector<std::string> names;
     for (const std::string& hint : hints) {
-      if (std::find(names.begin(), names.end(), hint) == names.end())
+      if (std::ranges::find(names, hint) == names.end())
         names.push_back(hint);
     }
     const auto index = [&](const std::string& name) {
-      return static_cast<std::uint32_t>(
-          std::find_if(model.dims.begin(), model.dims.end(),
-                       [&](const LoopDim& l) { return l.name == name; }) -
-          model.dims.begin());
+      return static_cast<std::uint32_t>(model.dim_named(name));
     };
-    if (std::none_of(names.begin(), names.end(),
-                     [&](const std::string& name) { return index(name) < model.dims.size(); })) {
+    if (std::ranges::none_of(
+            names, [&](const std::string& name) { return index(name) < model.dims.size(); })) {
       names.clear();
       for (const LoopDim& dim : model.dims)
         names.push_back(dim.name);
@@ -344,7 +333,7 @@ public:
 
 private:
   double indicator(double lanes) const {
-    const std::int64_t largest = *std::max_element(totals_.begin(), totals_.end());
+    const std::int64_t largest = *std::ranges::max_element(totals_);
     return lanes + (lanes / static_cast<double>(largest) - 1);
   }
 
@@ -356,8 +345,8 @@ private:
       return;
     if (d == choices_.size()) {
       const double merit = indicator(lanes);
-      const auto place = std::find_if(best_.begin(), best_.end(),
-                                      [&](const Ranked& r) { return r.indicator < merit; });
+      const auto place =
+          std::ranges::find_if(best_, [&](const Ranked& r) { return r.indicator < merit; });
       best_.insert(place, {merit, picks_});
       if (best_.size() > wanted_)
         best_.pop_back();
@@ -432,9 +421,8 @@ std::vector<ArrayUnrolling> zigzag_unrollings(const NestModel& model, const Hier
   std::vector<std::vector<Choice>> own(ranking.best().size(), given);
   for (std::size_t c = 0; c < ranking.best().size(); ++c) {
     unrolled.emplace_back();
-    for (std::size_t d = 0; d < hierarchy.array_dims; ++d) {
+    for (std::size_t d = 0; d < hierarchy.array_dims; ++d)
       unrolled[c].push_back(open[d] ? &choices[d][ranking.best()[c].picks[d]] : &own[c][d]);
-    }
     limit_to_capacity(model, hierarchy, unrolled[c]);
   }
   std::vector<ArrayUnrolling> result;

@@ -7,7 +7,6 @@
 
 #include <map>
 #include <mutex>
-#include <utility>
 
 namespace monet {
 

@@ -84,41 +84,29 @@ void fields(Io& io, Of<Io, std::vector<InputProblem>>& problems) {
   });
 }
 
+} // namespace
+
 template <class Message>
-std::string written(const Message& message) {
+std::string pack(const Message& message) {
   ByteWriter out;
   fields(out, message);
   return out.take();
 }
 
 template <class Message>
-Message read(std::string_view bytes) {
+Message unpack(std::string_view bytes) {
   ByteReader in(bytes);
   Message message;
   fields(in, message);
   return message;
 }
 
-} // namespace
-
-std::string pack(const WorkMessage& message) {
-  return written(message);
-}
-std::string pack(const HelloMessage& message) {
-  return written(message);
-}
-std::string pack(const ResultsMessage& message) {
-  return written(message);
-}
-WorkMessage unpack_work(std::string_view bytes) {
-  return read<WorkMessage>(bytes);
-}
-HelloMessage unpack_hello(std::string_view bytes) {
-  return read<HelloMessage>(bytes);
-}
-ResultsMessage unpack_results(std::string_view bytes) {
-  return read<ResultsMessage>(bytes);
-}
+template std::string pack(const WorkMessage&);
+template std::string pack(const HelloMessage&);
+template std::string pack(const ResultsMessage&);
+template WorkMessage unpack(std::string_view);
+template HelloMessage unpack(std::string_view);
+template ResultsMessage unpack(std::string_view);
 
 std::string pack_error(const std::exception_ptr& error) {
   ByteWriter out;

@@ -44,13 +44,12 @@ struct ResultsMessage {
   std::optional<RemoteFailure> failure;
 };
 
-std::string pack(const WorkMessage& message);
-std::string pack(const HelloMessage& message);
-std::string pack(const ResultsMessage& message);
+/// Of the messages above.
+template <class Message>
+std::string pack(const Message& message);
 /// InternalError for bytes that are no such message.
-WorkMessage unpack_work(std::string_view bytes);
-HelloMessage unpack_hello(std::string_view bytes);
-ResultsMessage unpack_results(std::string_view bytes);
+template <class Message>
+Message unpack(std::string_view bytes);
 
 std::string pack_error(const std::exception_ptr& error);
 /// Throws what was packed, with the process's number where it is our bug.

@@ -236,8 +236,7 @@ public:
 private:
   bool have_all_returned(std::span<const DesignId> ids) const {
     const auto is_busy = [](const Worker& worker) { return worker.outstanding > 0; };
-    return (next_ == ids.size() || stopping_) &&
-           std::none_of(workers_.begin(), workers_.end(), is_busy);
+    return (next_ == ids.size() || stopping_) && std::ranges::none_of(workers_, is_busy);
   }
 
   void stop() {
@@ -280,7 +279,7 @@ private:
   void take(const Message& message) {
     Worker& worker = workers_.at(static_cast<std::size_t>(message.rank));
     if (message.tag == kHello) {
-      const HelloMessage hello = unpack_hello(message.bytes);
+      const auto hello = unpack<HelloMessage>(message.bytes);
       worker.threads = hello.threads;
       if (hello.failure)
         fail(*hello.failure, message.rank);
@@ -293,7 +292,7 @@ private:
              message.rank);
       return;
     }
-    ResultsMessage results = unpack_results(message.bytes);
+    auto results = unpack<ResultsMessage>(message.bytes);
     worker.outstanding -= std::min(worker.outstanding, results.results.size());
     worker.returned += results.results.size();
     worker.evaluation_seconds = results.evaluation_seconds;
@@ -358,7 +357,8 @@ public:
       while (const std::optional<Message> message = session_.poll()) {
         if (message->tag == kEnd)
           return end();
-        is_idle = take(*message) && is_idle;
+        take(*message);
+        is_idle = false; // there is something to tell of
       }
       pool_.wait(kManyResults, kNap);
       const bool idle = pool_.unfinished() == 0;
@@ -378,17 +378,13 @@ public:
   }
 
 private:
-  /// False: there is something to tell of.
-  bool take(const Message& message) {
-    if (message.tag == kDrop) {
-      pool_.drop();
-      return false;
-    }
+  void take(const Message& message) {
+    if (message.tag == kDrop)
+      return pool_.drop();
     internal_check(message.tag == kWork, "a message that nobody sends");
-    const WorkMessage work = unpack_work(message.bytes);
+    const auto work = unpack<WorkMessage>(message.bytes);
     received_ += work.ids.size();
     pool_.add(work.ids, work.fronts, work.position);
-    return false;
   }
 
   void collect() {

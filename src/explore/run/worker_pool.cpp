@@ -36,13 +36,11 @@ void WorkerPool::add(std::span<const DesignId> ids, const SharedFronts& fronts,
   queued_.notify_all();
 }
 
-std::size_t WorkerPool::drop() {
+void WorkerPool::drop() {
   const std::lock_guard lock(mutex_);
-  const std::size_t count = queue_.size();
   queue_.clear();
   if (under_way_ == 0)
     finished_.notify_all();
-  return count;
 }
 
 std::size_t WorkerPool::unfinished() {

@@ -41,8 +41,8 @@ public:
   /// Queues designs, first in first out; `position` of the first is what a failure gives. With
   /// fronts they are raced: given up when beaten.
   void add(std::span<const DesignId> ids, const SharedFronts& fronts, std::size_t position = 0);
-  /// Forgets what has not begun; their number.
-  std::size_t drop();
+  /// Forgets what has not begun.
+  void drop();
   /// Queued or under way.
   std::size_t unfinished();
   /// Returns when `most` results lie ready, `patience` is over, or nothing is unfinished.

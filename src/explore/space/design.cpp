@@ -47,8 +47,8 @@ std::vector<DesignId> front_of(std::span<const DesignResult> results, const Fron
       feasible.push_back(&result);
   }
   const auto by_id = [](const DesignResult* a, const DesignResult* b) { return a->id < b->id; };
-  if (!std::is_sorted(feasible.begin(), feasible.end(), by_id))
-    std::sort(feasible.begin(), feasible.end(), by_id);
+  if (!std::ranges::is_sorted(feasible, by_id))
+    std::ranges::sort(feasible, by_id);
   std::vector<Objectives> points;
   for (const DesignResult* result : feasible)
     points.push_back(objective_values(*result, front));

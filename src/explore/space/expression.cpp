@@ -24,7 +24,7 @@ bool is_digit(char c) {
 
 bool is_name(std::string_view text) {
   return !text.empty() && is_letter(text.front()) &&
-         std::all_of(text.begin(), text.end(), [](char c) { return is_letter(c) || is_digit(c); });
+         std::ranges::all_of(text, [](char c) { return is_letter(c) || is_digit(c); });
 }
 
 std::string text_of(double number) {
@@ -178,8 +178,8 @@ private:
 
   /// Nothing where none of the tokens comes next.
   const Operator* take_one(std::span<const Operator> operators) {
-    const auto taken = std::find_if(operators.begin(), operators.end(),
-                                    [&](const Operator& one) { return take(one.token); });
+    const auto taken =
+        std::ranges::find_if(operators, [&](const Operator& one) { return take(one.token); });
     return taken == operators.end() ? nullptr : &*taken;
   }
 
@@ -350,8 +350,7 @@ private:
         {"sqrt", Op::unary, 1, 1, [](double a, double) { return std::sqrt(a); }},
         {"log2", Op::unary, 1, 1, [](double a, double) { return std::log2(a); }},
         {"if", Op::choose, 3, 3, nullptr}};
-    const auto function = std::find_if(std::begin(kFunctions), std::end(kFunctions),
-                                       [&](const Function& f) { return f.name == name; });
+    const auto* const function = std::ranges::find(kFunctions, name, &Function::name);
     if (function == std::end(kFunctions)) {
       std::vector<std::string> known;
       for (const Function& f : kFunctions)

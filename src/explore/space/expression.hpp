@@ -5,7 +5,6 @@
 #include "monet/explore/space.hpp"
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -60,7 +60,7 @@ void Reader::add_name(const YamlNode::Entry& entry) {
   if (!is_identifier(entry.key))
     problems_.add(entry.key_where,
                   fmt::format("'{}' is no name: letters, digits and _", entry.key));
-  if (std::find(names_.begin(), names_.end(), entry.key) != names_.end())
+  if (std::ranges::find(names_, entry.key) != names_.end())
     problems_.add(entry.key_where, fmt::format("'{}' is there already", entry.key));
   names_.push_back(entry.key);
 }
@@ -196,12 +196,12 @@ void Reader::read_runs(YamlMap& map) {
   const std::vector<std::string> known{"inference", "training"};
   const std::vector<std::string> asked = as_strings(*node, problems_, true);
   for (const std::string& run : asked) {
-    if (std::find(known.begin(), known.end(), run) == known.end())
+    if (std::ranges::find(known, run) == known.end())
       problems_.add(node->where, fmt::format("unknown run '{}'", run),
                     nearest_name_hint(run, known));
   }
   for (const std::string& run : known) {
-    if (std::find(asked.begin(), asked.end(), run) != asked.end())
+    if (std::ranges::find(asked, run) != asked.end())
       runs.push_back(run);
   }
   if (runs.empty())
@@ -243,8 +243,7 @@ FrontRequest Reader::read_front(const YamlNode& node) {
                     nearest_name_hint(name, known));
       continue;
     }
-    if (std::find(front.objectives.begin(), front.objectives.end(), *objective) !=
-        front.objectives.end())
+    if (std::ranges::find(front.objectives, *objective) != front.objectives.end())
       problems_.add(objectives->where, fmt::format("'{}' is there twice", name));
     front.objectives.push_back(*objective);
   }
@@ -270,7 +269,7 @@ void Reader::read_fronts(const YamlNode* node) {
   }
   for (const YamlNode& item : node->items) {
     FrontRequest front = read_front(item);
-    if (std::find(space_.fronts.begin(), space_.fronts.end(), front) != space_.fronts.end())
+    if (std::ranges::find(space_.fronts, front) != space_.fronts.end())
       problems_.add(item.where, "this front is there already");
     space_.fronts.push_back(std::move(front));
   }

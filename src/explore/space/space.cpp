@@ -118,7 +118,7 @@ std::vector<std::pair<std::string, std::string>> Space::hardware_files(DesignId 
     const YamlTemplate& core = core_named(*made_of, core_name.scalar, core_name.where);
     core_name.scalar = file;
     const auto same = [&](const auto& known) { return known.first == file; };
-    if (std::none_of(texts.begin(), texts.end(), same))
+    if (std::ranges::none_of(texts, same))
       texts.emplace_back(file, yaml_text(core.expand(values)));
   };
   for (YamlNode::Entry& entry : system.entries) {

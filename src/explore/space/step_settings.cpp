@@ -29,7 +29,7 @@ std::size_t read_choice(YamlMap& map, std::string_view key, const std::vector<st
   const auto name = node ? as_string(*node, problems) : std::nullopt;
   if (!name)
     return 0;
-  const auto known = std::find(names.begin(), names.end(), *name);
+  const auto known = std::ranges::find(names, *name);
   if (known != names.end())
     return static_cast<std::size_t>(known - names.begin());
   problems.add(node->where, fmt::format("unknown {} '{}'", key, *name),
@@ -83,9 +83,8 @@ void read_network_section(const YamlNode& node, const std::string& path, StepSet
     settings.network = resolve_beside(path, network);
   if (const YamlNode* batch = map.find("batch")) {
     settings.network_options.batch = as_integer(*batch, problems);
-    if (settings.network_options.batch.value_or(1) < 1) {
+    if (settings.network_options.batch.value_or(1) < 1)
       problems.add(batch->where, "the batch must be at least 1");
-    }
   }
   if (const YamlNode* dimensions = map.find("dimensions")) {
     YamlMap sizes(*dimensions, problems);
@@ -115,9 +114,8 @@ void read_training_section(const YamlNode& node, const std::string& path, StepSe
     settings.files.push_back(resolved);
     settings.training = read_training_options(load_yaml(resolved), problems);
   } catch (const InputError& error) {
-    for (const InputProblem& problem : error.problems()) {
+    for (const InputProblem& problem : error.problems())
       problems.add(problem.where, problem.what, problem.hint);
-    }
   }
 }
 

@@ -175,12 +175,13 @@ namespace {
 std::string scalar_text(const std::string& text, bool quoted) {
   const bool plain =
       !quoted && !text.empty() && text.front() != ' ' && text.back() != ' ' &&
-      std::all_of(text.begin(), text.end(),
-                  [](char c) {
-                    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                           (c >= '0' && c <= '9') ||
-                           std::string_view("_./+, ").find(c) != std::string_view::npos || c == '-';
-                  }) &&
+      std::ranges::all_of(text,
+                          [](char c) {
+                            return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                                   (c >= '0' && c <= '9') ||
+                                   std::string_view("_./+, ").find(c) != std::string_view::npos ||
+                                   c == '-';
+                          }) &&
       text.front() != '-' && text.front() != ',' && text != "null" && text != "Null" &&
       text != "NULL";
   const bool negative = text.size() > 1 && text.front() == '-' && text[1] >= '0' && text[1] <= '9';

@@ -56,7 +56,7 @@ std::vector<Parameter> parameters_of(Database& database) {
 std::optional<FrontRequest> front_of_text(const std::string& text,
                                           const std::vector<std::string>& runs) {
   const std::size_t colon = text.find(':');
-  const auto run = std::find(runs.begin(), runs.end(), text.substr(0, colon));
+  const auto run = std::ranges::find(runs, text.substr(0, colon));
   if (colon == std::string::npos || run == runs.end())
     return std::nullopt;
   FrontRequest front{static_cast<std::size_t>(run - runs.begin()), {}};

@@ -140,19 +140,19 @@ private:
         dead.push_back(others.integer(0));
     }
     others.reset();
-    Statement claims(database_, "DELETE FROM claims WHERE owner = ?");
-    Statement owner(database_, "DELETE FROM owners WHERE number = ?");
-    for (const std::int64_t number : dead) {
-      claims.bind(1, number).run();
-      owner.bind(1, number).run();
-    }
+    for (const std::int64_t number : dead)
+      forget(number);
+  }
+
+  void forget(std::int64_t owner) {
+    Statement(database_, "DELETE FROM claims WHERE owner = ?").bind(1, owner).run();
+    Statement(database_, "DELETE FROM owners WHERE number = ?").bind(1, owner).run();
   }
 
   void leave() {
     Transaction transaction(database_, Transaction::Kind::write);
     forget_the_dead();
-    Statement(database_, "DELETE FROM claims WHERE owner = ?").bind(1, number_).run();
-    Statement(database_, "DELETE FROM owners WHERE number = ?").bind(1, number_).run();
+    forget(number_);
     if (database_.integer("SELECT count(*) FROM owners") == 0)
       ::unlink(path_.c_str());
     transaction.commit();

@@ -68,7 +68,7 @@ struct KnownFronts {
   /// ones are not beaten.
   template <class Figures>
   bool beat(const Figures& figures) const {
-    return figures.feasible && std::all_of(fronts.begin(), fronts.end(), [&](const Front& front) {
+    return figures.feasible && std::ranges::all_of(fronts, [&](const Front& front) {
              return front.points.dominates(objective_values(figures, front.request));
            });
   }

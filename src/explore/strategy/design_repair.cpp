@@ -47,7 +47,7 @@ std::optional<DesignId> OpenDesigns::one_step(const std::vector<std::uint32_t>& 
       if (v != here)
         steps.push_back({v > here ? v - here : here - v, random.bits(), p, v});
   }
-  std::sort(steps.begin(), steps.end(), [](const Step& a, const Step& b) {
+  std::ranges::sort(steps, [](const Step& a, const Step& b) {
     return std::tie(a.distance, a.turn) < std::tie(b.distance, b.turn);
   });
   std::vector<std::uint32_t> changed = choices;

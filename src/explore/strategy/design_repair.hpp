@@ -5,7 +5,6 @@
 #include "monet/explore/design_set.hpp"
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <set>
 #include <vector>

@@ -2,7 +2,6 @@
 // factor. Decides orders only, never what is left out.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>

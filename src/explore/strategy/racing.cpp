@@ -212,8 +212,8 @@ private:
             key[i] += (set >> k & 1U) != 0 ? guess[i * width_ + offset_[f] + k] : 0;
         }
         std::iota(order.begin(), order.end(), 0U);
-        std::stable_sort(order.begin(), order.end(),
-                         [&](std::uint32_t a, std::uint32_t b) { return key[a] < key[b]; });
+        std::ranges::stable_sort(order,
+                                 [&](std::uint32_t a, std::uint32_t b) { return key[a] < key[b]; });
         std::vector<std::uint32_t>& list = lists_.emplace_back();
         for (const std::uint32_t i : order)
           list.push_back(static_cast<std::uint32_t>(left[i]));

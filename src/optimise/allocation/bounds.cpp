@@ -37,14 +37,11 @@ public:
   }
 
   std::int64_t most() const {
-    std::int64_t most = 0;
     const std::size_t count = graph_.operators().size();
     std::vector<std::int64_t> bytes(count, 0);
     for (std::size_t t = 0; t < graph_.tensors().size(); ++t)
       add(TensorId(t), bytes);
-    for (const std::int64_t b : bytes)
-      most = std::max(most, b);
-    return most;
+    return bytes.empty() ? 0 : *std::ranges::max_element(bytes);
   }
 
 private:
@@ -141,15 +138,20 @@ struct AllocationBounds::Impl {
   template <class Measure>
   std::vector<double> least_sums(Measure&& measure) const {
     std::vector<double> after(loads.of.size() + 1, 0);
-    for (std::size_t op = loads.of.size(); op-- > 0;) {
-      double least = std::numeric_limits<double>::infinity();
-      for (const ChoiceLoad& load : loads.of[op]) {
-        if (load.feasible)
-          least = std::min(least, measure(load));
-      }
-      after[op] = after[op + 1] + least;
-    }
+    for (std::size_t op = loads.of.size(); op-- > 0;)
+      after[op] = after[op + 1] + least_of(op, measure);
     return after;
+  }
+
+  /// The least that a choice of the operator has.
+  template <class Measure>
+  double least_of(std::size_t op, const Measure& measure) const {
+    double least = std::numeric_limits<double>::infinity();
+    for (const ChoiceLoad& load : loads.of[op]) {
+      if (load.feasible)
+        least = std::min(least, measure(load));
+    }
+    return least;
   }
 
   static double energy_of(const ChoiceLoad& load) {
@@ -272,14 +274,10 @@ struct AllocationBounds::Impl {
   }
 
   double shortest_of(std::size_t op, std::span<const std::uint32_t> begin) const {
-    if (op < begin.size())
-      return static_cast<double>(loads.of[op][begin[op]].shortest_tile);
-    double shortest = std::numeric_limits<double>::infinity();
-    for (const ChoiceLoad& load : loads.of[op]) {
-      if (load.feasible)
-        shortest = std::min(shortest, static_cast<double>(load.shortest_tile));
-    }
-    return shortest;
+    const auto shortest = [](const ChoiceLoad& load) {
+      return static_cast<double>(load.shortest_tile);
+    };
+    return op < begin.size() ? shortest(loads.of[op][begin[op]]) : least_of(op, shortest);
   }
 
   bool feasible(std::span<const std::uint32_t> begin) const {
@@ -340,7 +338,6 @@ struct AllocationBounds::Impl {
 AllocationBounds::AllocationBounds(AllocationEvaluator& evaluator, const SearchControl& control)
     : impl_(std::make_unique<Impl>(evaluator, control)) {}
 AllocationBounds::~AllocationBounds() = default;
-AllocationBounds::AllocationBounds(AllocationBounds&&) noexcept = default;
 
 double AllocationBounds::bound(Objective objective) const {
   return bound(objective, {});
@@ -381,10 +378,6 @@ AllocationPlan AllocationBounds::fastest() const {
     }
   }
   return plan;
-}
-
-bool AllocationBounds::complete() const {
-  return impl_->loads.complete;
 }
 
 } // namespace monet

@@ -30,7 +30,7 @@ AllocationEvaluator::AllocationEvaluator(const TrainingGraph& step, const Chip& 
     auto& of_op = choices_[op];
     std::erase(of_op, automatic[op]);
     of_op.insert(of_op.begin(), automatic[op]);
-    auto found = std::find(of_op.begin(), of_op.end(), given[op]);
+    auto found = std::ranges::find(of_op, given[op]);
     if (found == of_op.end())
       found = of_op.insert(found, given[op]);
     given_.push_back(static_cast<std::uint32_t>(found - of_op.begin()));

@@ -54,8 +54,8 @@ public:
         continue;
       const std::int64_t bits =
           checked_multiply(touched_elements(access, all, tensor.shape), bits_of(tensor.type));
-      const auto same = std::find_if(kept.begin(), kept.end(),
-                                     [&](const auto& k) { return k.first == access.tensor; });
+      const auto same =
+          std::ranges::find(kept, access.tensor, &std::pair<TensorId, std::int64_t>::first);
       const std::int64_t before = same == kept.end() ? 0 : same->second;
       if (same == kept.end())
         kept.emplace_back(access.tensor, bits);
@@ -171,7 +171,7 @@ private:
       bool all = true;
       for (std::uint32_t t = tiling.first; t < tiling.last && some; ++t) {
         const auto edges = tiles.edges_into(TileId(t));
-        some = std::any_of(edges.begin(), edges.end(), [&](const TileEdge& edge) {
+        some = std::ranges::any_of(edges, [&](const TileEdge& edge) {
           return edge.from.value >= maker.first && edge.from.value < maker.last;
         });
         const Box box = region(access, tiles.ranges(TileId(t)), graph_.tensor(access.tensor).shape);
@@ -187,7 +187,7 @@ private:
   /// No element is left out, into which no tile of some tiling would write.
   bool written_whole(TensorId id) const {
     const Operator& maker = graph_.op(*graph_.tensor(id).producer);
-    return std::any_of(maker.nest.operands.begin(), maker.nest.operands.end(), [&](const auto& a) {
+    return std::ranges::any_of(maker.nest.operands, [&](const auto& a) {
       return a.tensor == id && a.mode != AccessMode::read &&
              touched_elements(a, full_tile(maker.nest), graph_.tensor(id).shape) == volume_of(id);
     });

@@ -45,14 +45,13 @@ void AllocationMoves::change_one(AllocationPlan& plan, RandomStream& random) con
   plan[op] = static_cast<std::uint32_t>(random.below(choices_[op].size()));
 }
 
-bool AllocationMoves::set_cores(std::size_t op, const Cores& cores, AllocationPlan& plan,
+void AllocationMoves::set_cores(std::size_t op, const Cores& cores, AllocationPlan& plan,
                                 RandomStream& random) const {
   std::uint32_t found = 0;
   for (std::uint32_t c = 0; c < choices_[op].size(); ++c) {
     if (choices_[op][c].cores == cores && random.below(++found) == 0)
       plan[op] = c;
   }
-  return found > 0;
 }
 
 void AllocationMoves::change_run(AllocationPlan& plan, RandomStream& random) const {
@@ -62,7 +61,7 @@ void AllocationMoves::change_run(AllocationPlan& plan, RandomStream& random) con
   const std::size_t last =
       std::min(choices_.size(), first + 2 + static_cast<std::size_t>(random.below(8)));
   for (std::size_t op = first; op < last; ++op)
-    (void)set_cores(op, choice.cores, plan, random);
+    set_cores(op, choice.cores, plan, random);
 }
 
 void AllocationMoves::follow(AllocationPlan& plan, RandomStream& random) const {
@@ -71,15 +70,15 @@ void AllocationMoves::follow(AllocationPlan& plan, RandomStream& random) const {
     return;
   const std::uint32_t other =
       neighbours_[op][static_cast<std::size_t>(random.below(neighbours_[op].size()))];
-  (void)set_cores(op, choices_[other][plan[other]].cores, plan, random);
+  set_cores(op, choices_[other][plan[other]].cores, plan, random);
 }
 
 void AllocationMoves::swap(AllocationPlan& plan, RandomStream& random) const {
   const std::size_t a = any_operator(random);
   const std::size_t b = any_operator(random);
   const Cores of_a = choices_[a][plan[a]].cores;
-  (void)set_cores(a, choices_[b][plan[b]].cores, plan, random);
-  (void)set_cores(b, of_a, plan, random);
+  set_cores(a, choices_[b][plan[b]].cores, plan, random);
+  set_cores(b, of_a, plan, random);
 }
 
 std::vector<AllocationPlan> AllocationMoves::simple_plans() const {
@@ -97,7 +96,7 @@ std::vector<AllocationPlan> AllocationMoves::simple_plans() const {
   for (std::size_t i = 0; i < std::min(kMostCores, cores_.size()); ++i) {
     AllocationPlan plan(choices_.size(), 0);
     for (std::size_t op = 0; op < plan.size(); ++op)
-      (void)set_cores(op, {cores_[i]}, plan, unused);
+      set_cores(op, {cores_[i]}, plan, unused);
     plans.push_back(std::move(plan));
   }
   return plans;

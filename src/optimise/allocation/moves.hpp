@@ -29,7 +29,7 @@ private:
   void follow(AllocationPlan& plan, RandomStream& random) const;
   void swap(AllocationPlan& plan, RandomStream& random) const;
   /// Gives the operator these cores, and of the ways to share out over them one by chance.
-  bool set_cores(std::size_t op, const Cores& cores, AllocationPlan& plan,
+  void set_cores(std::size_t op, const Cores& cores, AllocationPlan& plan,
                  RandomStream& random) const;
 
   const std::vector<std::vector<OperatorAllocation>>& choices_;

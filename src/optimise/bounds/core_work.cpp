@@ -3,6 +3,7 @@
 #include "optimise/bounds/product_energy.hpp"
 #include "optimise/bounds/step_cone.hpp"
 #include "optimise/programs/milp_model.hpp"
+#include "tiling/shared/grid.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/core_cost/core_cost.hpp"
@@ -31,9 +32,8 @@ bool looks_up(const Access& access) {
 }
 
 bool moves(const Access& access, std::size_t dim) {
-  return access.opaque || std::ranges::any_of(access.axes, [&](const auto& axis) {
-           return std::ranges::any_of(axis.terms,
-                                      [&](const AffineTerm& term) { return term.dim == dim; });
+  return access.opaque || std::ranges::any_of(access.axes, [&](const AxisExpr& axis) {
+           return has_loop(axis, dim);
          });
 }
 

@@ -64,11 +64,9 @@ std::vector<Need> needs_of(const Graph& graph) {
   const auto touched = [&](const Operator& op, const Access& access) {
     return touched_elements(access, full_tile(op.nest), graph.tensor(access.tensor).shape);
   };
-  std::vector<bool> whole(graph.tensors().size(), true);
-  for (std::size_t t = 0; t < whole.size(); ++t) {
-    if (graph.tensors()[t].producer)
-      whole[t] = false;
-  }
+  std::vector<bool> whole;
+  for (const Tensor& tensor : graph.tensors())
+    whole.push_back(!tensor.producer);
   std::vector<Need> needs;
   for (std::size_t op = 0; op < graph.operators().size(); ++op) {
     const Operator& of = graph.operators()[op];

@@ -4,6 +4,7 @@
 #include "optimise/bounds/least_live.hpp"
 #include "optimise/bounds/read_again.hpp"
 #include "optimise/bounds/step_cone.hpp"
+#include "tiling/shared/outermost.hpp"
 
 #include "monet/schedule/bounds.hpp"
 
@@ -97,11 +98,6 @@ public:
         again_(graph_, room_ = std::max(room_, static_cast<double>(options.onchip.value))) {
     for (std::size_t c = 0; c < chip.cores.size(); ++c)
       leakage_ += leakage_per_cycle(chip, CoreId(c));
-    for (const Operator& op : graph_.operators()) {
-      every_.push_back(full_tile(op.nest));
-      if (every_.back().empty())
-        every_.back().push_back({0, 1});
-    }
   }
 
   StepBounds find() {
@@ -411,7 +407,6 @@ private:
   double leakage_ = 0; ///< pJ per cycle
   CompulsoryTraffic traffic_;
   ReadAgain again_;
-  std::vector<std::vector<Interval>> every_; ///< per operator
   std::vector<Separator> separators_;
   std::vector<std::size_t> chosen_; ///< of separators_
   StepBounds bounds_;
@@ -439,14 +434,7 @@ double onchip_bits(const Chip& chip) {
   for (std::size_t c = 0; c < chip.cores.size(); ++c) {
     if (chip.memory_of(CoreId(c)) != CoreId(c) || (chip.offchip && chip.offchip->index() == c))
       continue;
-    std::vector<const Memory*> tops;
-    for (const MemoryOperand operand : {MemoryOperand::I1, MemoryOperand::I2, MemoryOperand::O}) {
-      const Memory* top = chip.cores[c].top(operand);
-      if (top == nullptr || std::ranges::find(tops, top) != tops.end())
-        continue;
-      tops.push_back(top);
-      sum += static_cast<double>(top->size.value * instances(chip.cores[c], *top));
-    }
+    sum += static_cast<double>(outermost_bits(chip.cores[c]));
   }
   return sum;
 }

@@ -235,21 +235,19 @@ double landing(const Access& access, const Loops& elements, const Loops& box) {
   return count;
 }
 
-StepCone empty_cone(const Graph& graph) {
+/// Nothing but the element in the middle of the operator's first output.
+StepCone cone_of_middle(const Graph& graph, OpId op) {
   StepCone cone;
   cone.loops.resize(graph.operators().size());
   cone.exact.resize(graph.operators().size(), 1);
   cone.iterations.resize(graph.operators().size(), 0);
   cone.elements.resize(graph.tensors().size());
-  return cone;
-}
-
-/// Of the first output.
-Loops middle_element(const Graph& graph, const Operator& op) {
-  Loops element = all_elements(graph.tensor(op.nest.operands.front().tensor));
+  const TensorId made = graph.op(op).nest.operands.front().tensor;
+  Loops element = all_elements(graph.tensor(made));
   for (Interval& axis : element)
     axis = middle(axis);
-  return element;
+  cone.elements[made.index()] = std::move(element);
+  return cone;
 }
 
 } // namespace
@@ -307,9 +305,7 @@ double landing_iterations(const Graph& graph, const Operator& op,
 }
 
 StepCone needed_by(const Graph& graph, OpId last) {
-  StepCone cone = empty_cone(graph);
-  const TensorId made = graph.op(last).nest.operands.front().tensor;
-  cone.elements[made.index()] = middle_element(graph, graph.op(last));
+  StepCone cone = cone_of_middle(graph, last);
   for (std::size_t o = last.index() + 1; o-- > 0;) {
     const Operator& op = graph.operators()[o];
     Loops& loops = cone.loops[o];
@@ -340,9 +336,7 @@ StepCone needed_by(const Graph& graph, OpId last) {
 }
 
 StepCone depending_on(const Graph& graph, OpId first) {
-  StepCone cone = empty_cone(graph);
-  const TensorId made = graph.op(first).nest.operands.front().tensor;
-  cone.elements[made.index()] = middle_element(graph, graph.op(first));
+  StepCone cone = cone_of_middle(graph, first);
   for (std::size_t o = first.index() + 1; o < graph.operators().size(); ++o) {
     const Operator& op = graph.operators()[o];
     Loops& loops = cone.loops[o];

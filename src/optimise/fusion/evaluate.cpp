@@ -11,10 +11,10 @@
 
 namespace monet {
 
-FusionEvaluator::FusionEvaluator(const FusionProblem& problem) : problem_(problem) {
-  tile_costs_ = std::make_unique<TileCostCache>(problem.step, problem.chip, problem.costs,
-                                                problem.schedule.core_cost);
-}
+FusionEvaluator::FusionEvaluator(const FusionProblem& problem)
+    : problem_(problem),
+      tile_costs_(std::make_unique<TileCostCache>(problem.step, problem.chip, problem.costs,
+                                                  problem.schedule.core_cost)) {}
 
 namespace {
 

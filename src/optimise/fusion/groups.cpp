@@ -99,14 +99,9 @@ void FusionSegments::add(std::uint32_t begin, std::uint32_t end, bool updates) {
     }
   }
   std::ranges::sort(segment.members);
-  ++connected_.candidates;
-  if (!connected(problem_.step.graph, segment.members))
+  if (!connected_.note(connected(problem_.step.graph, segment.members)) ||
+      !convex_.note(order_.convex(segment.members)))
     return;
-  ++connected_.kept;
-  ++convex_.candidates;
-  if (!order_.convex(segment.members))
-    return;
-  ++convex_.kept;
   const bool names = problem_.tiling.mapping != nullptr;
   std::string key = group_signature(problem_.step.graph, segment.members, names);
   const auto next = static_cast<std::uint32_t>(kinds_.size());

@@ -304,8 +304,7 @@ std::optional<FusionPlan> FusionMoves::together(const FusionPlan& plan,
     Move move = proposed_[w];
     std::vector<std::size_t> drop; // as numbered now, where they are what they were
     for (const std::size_t g : move.drop) {
-      const auto same = std::ranges::find_if(
-          groups, [&](const FusionGroup& group) { return group.members == before[g].members; });
+      const auto same = std::ranges::find(groups, before[g].members, &FusionGroup::members);
       if (same != groups.end())
         drop.push_back(static_cast<std::size_t>(same - groups.begin()));
     }

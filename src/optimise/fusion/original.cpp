@@ -60,8 +60,8 @@ Traits traits_of(const Graph& graph, const Operator& op, const Chip& chip,
 
 class Candidates {
 public:
-  Candidates(const Graph& graph, const FusionOrder& order, std::vector<Traits> traits)
-      : graph_(graph), order_(order), traits_(std::move(traits)) {}
+  Candidates(const FusionOrder& order, std::vector<Traits> traits)
+      : order_(order), traits_(std::move(traits)) {}
 
   /// Groups of two and more: sizes in order, so that a limit leaves out the largest.
   std::vector<Group> find() {
@@ -75,15 +75,8 @@ public:
         grow(group, larger);
       layer.assign(larger.begin(), larger.end());
       for (const Group& group : layer) {
-        ++single_.candidates;
-        if (!single_output(group))
-          continue;
-        ++single_.kept;
-        ++convex_.candidates;
-        if (!order_.convex(group))
-          continue;
-        ++convex_.kept;
-        found.push_back(group);
+        if (single_.note(single_output(group)) && convex_.note(order_.convex(group)))
+          found.push_back(group);
       }
       if (found.size() > kMostCandidates || layer.size() > kMostCandidates)
         break;
@@ -131,14 +124,9 @@ private:
         divisible = divisible && a % b == 0;
       }
     }
-    const auto rule = [](KeepRate& rate, bool holds) {
-      ++rate.candidates;
-      rate.kept += holds ? 1 : 0;
-      return holds;
-    };
-    return rule(types_, convolutions <= 3 && transposed <= 3 && products <= 1 &&
-                            (products == 0 || convolutions + transposed <= 1)) &&
-           rule(divisible_, divisible) && rule(memory_, weights <= room);
+    return types_.note(convolutions <= 3 && transposed <= 3 && products <= 1 &&
+                       (products == 0 || convolutions + transposed <= 1)) &&
+           divisible_.note(divisible) && memory_.note(weights <= room);
   }
 
   bool single_output(const Group& group) const {
@@ -153,7 +141,6 @@ private:
     return leaving <= 1;
   }
 
-  const Graph& graph_;
   const FusionOrder& order_;
   std::vector<Traits> traits_;
   KeepRate types_{"types of operators (original)"};
@@ -188,7 +175,7 @@ OriginalPlan original_fusion(const Graph& graph, const Chip& chip,
   std::vector<Traits> traits;
   for (std::size_t i = 0; i < order.size(); ++i)
     traits.push_back(traits_of(graph, graph.operators()[i], chip, cores[i]));
-  Candidates candidates(graph, order, std::move(traits));
+  Candidates candidates(order, std::move(traits));
   const std::vector<Group> groups = candidates.find();
 
   MilpModel model;

@@ -248,10 +248,8 @@ private:
     std::vector<double> values(plans.size(), std::numeric_limits<double>::infinity());
     for (std::size_t i = 0; i < fresh.size(); ++i) {
       ++result_.evaluations;
-      ++scheduled_.candidates;
-      if (!figures[i])
+      if (!scheduled_.note(figures[i].has_value()))
         continue;
-      ++scheduled_.kept;
       tiles_ += static_cast<double>(figures[i]->tiles);
       values[place[i]] = figures[i]->value(options_.objective);
       offer(FusionMethod::cost, fresh[i], *figures[i]);
@@ -269,9 +267,8 @@ private:
   }
 
   void improve() {
-    FusionWeights mixed = weights(Objective::dram);
-    mixed.latency += weights_.latency;
-    mixed.energy += weights_.energy;
+    FusionWeights mixed = weights_;
+    mixed.dram = weights(Objective::dram).dram;
     FusionMoves moves(problem_, options_, order_, *segments_,
                       {weights_, mixed, weights(Objective::dram)});
     for (const FusionAnswer& answer : result_.compared) {
@@ -292,8 +289,8 @@ private:
         if (values[i] < before)
           gains.push_back(i);
       }
-      std::stable_sort(gains.begin(), gains.end(),
-                       [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
+      std::ranges::stable_sort(gains,
+                               [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
       if (gains.size() < 2 || result_.evaluations >= expected() || stopped())
         continue;
       if (const auto all = moves.together(plan, gains))

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 
 namespace monet {
@@ -111,8 +112,7 @@ bool connected(const Graph& graph, std::span<const OpId> members) {
       users[access.tensor].push_back(m);
   }
   std::vector<std::size_t> leader(members.size());
-  for (std::size_t m = 0; m < leader.size(); ++m)
-    leader[m] = m;
+  std::iota(leader.begin(), leader.end(), std::size_t{0});
   const auto find = [&](std::size_t m) {
     while (leader[m] != m)
       m = leader[m] = leader[leader[m]];

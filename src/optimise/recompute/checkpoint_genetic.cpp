@@ -1,8 +1,9 @@
 // The original study's way to choose what to make again, and what beats it.
+#include "optimise/shared/nsga2.hpp"
+
 #include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
 #include "monet/optimise/checkpoint_search.hpp"
-#include "optimise/shared/nsga2.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -178,7 +179,7 @@ std::vector<DominatingPoint> dominate(const CheckpointSpace& space,
   // One exact point may do for many: the smallest memory is asked for first.
   std::vector<std::size_t> order(points.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
     return points[a].stored_bytes < points[b].stored_bytes;
   });
   std::vector<DominatingPoint> better(points.size());
@@ -187,9 +188,8 @@ std::vector<DominatingPoint> dominate(const CheckpointSpace& space,
     control.tell({"checkpointing: dominate", static_cast<std::int64_t>(k),
                   static_cast<std::int64_t>(order.size())});
     const CheckpointPoint& point = points[order[k]];
-    const auto known = std::find_if(found.begin(), found.end(), [&](const CheckpointPoint& exact) {
-      return no_worse(exact, point, memory);
-    });
+    const auto known = std::ranges::find_if(
+        found, [&](const CheckpointPoint& exact) { return no_worse(exact, point, memory); });
     if (known != found.end()) {
       better[order[k]] = {*known, static_cast<double>(space.problem.base_cost())};
       continue;

@@ -13,7 +13,7 @@ namespace {
 
 /// Cycles covered by intervals, overlaps once.
 std::int64_t covered(std::vector<std::pair<std::int64_t, std::int64_t>>& intervals) {
-  std::sort(intervals.begin(), intervals.end());
+  std::ranges::sort(intervals);
   std::int64_t sum = 0;
   std::int64_t end = std::numeric_limits<std::int64_t>::min();
   for (const auto& [from, to] : intervals) {
@@ -111,7 +111,7 @@ private:
       made.reads.push_back(buffer);
   }
   static bool contains(const std::vector<std::uint32_t>& list, std::uint32_t id) {
-    return std::find(list.begin(), list.end(), id) != list.end();
+    return std::ranges::find(list, id) != list.end();
   }
 
   void add_accesses(std::size_t i) {
@@ -217,8 +217,8 @@ RecomputePlan without_idle_runs(const RecomputeProblem& problem, const Recompute
   for (std::size_t i = plan.runs.size(); i-- > 0;) {
     const RecomputeProblem::Op& op = problem.ops[plan.runs[i]];
     const bool first = --left[plan.runs[i]] == 0;
-    const bool read = std::any_of(op.writes.begin(), op.writes.end(),
-                                  [&](std::uint32_t b) { return wanted[b] != 0; });
+    const bool read =
+        std::ranges::any_of(op.writes, [&](std::uint32_t b) { return wanted[b] != 0; });
     if (!first && !read)
       continue;
     kept.runs.push_back(plan.runs[i]);
@@ -227,7 +227,7 @@ RecomputePlan without_idle_runs(const RecomputeProblem& problem, const Recompute
     for (const std::uint32_t b : op.reads)
       wanted[b] = 1;
   }
-  std::reverse(kept.runs.begin(), kept.runs.end());
+  std::ranges::reverse(kept.runs);
   return kept;
 }
 
@@ -268,7 +268,7 @@ std::int64_t stored_bytes(const CheckpointSpace& space, const RecomputePlan& pla
     if (found[b] != 0)
       sums[space.micro[*buffer.producer]] += buffer.bytes;
   }
-  return *std::max_element(sums.begin(), sums.end());
+  return *std::ranges::max_element(sums);
 }
 
 } // namespace monet

@@ -92,7 +92,7 @@ private:
     need(op);
     for (std::size_t next = 0; next < again_.size(); ++next)
       need(problem_.ops[again_[next]]);
-    std::sort(again_.begin(), again_.end());
+    std::ranges::sort(again_);
     plan.runs.insert(plan.runs.end(), again_.begin(), again_.end());
   }
 

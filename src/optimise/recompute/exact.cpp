@@ -51,7 +51,7 @@ public:
         base_(problem.base_cost()), never_again_(problem.ops.size(), 0), nodes_(options.nodes),
         known_(problem.ops.size() + 1, StageRelaxation::Again::open) {}
 
-  RecomputeResult run(bool bound_only) {
+  RecomputeResult run() {
     verify(problem_);
     result_.bound = static_cast<double>(base_);
     std::int64_t step = 0;
@@ -67,10 +67,10 @@ public:
     for (const RecomputePlan& plan : options_.starts)
       consider(plan, "given");
     const WindowBound windows = bound_windows();
-    if (!done() && !bound_only)
+    if (!done())
       search_all(windows);
     if (!done())
-      search(bound_only);
+      search();
     return std::move(result_);
   }
 
@@ -225,11 +225,11 @@ private:
     for (std::uint32_t c = 0; c < program.columns().size(); ++c) {
       const StageProgram::Column& column = program.columns()[c];
       const std::uint32_t op = program.op_of_column(c);
-      const bool never = op != StageProgram::kNone && known_[op] == StageRelaxation::Again::never;
+      const bool never = op != kNone && known_[op] == StageRelaxation::Again::never;
       model.lower.push_back(column.lower);
       model.upper.push_back(never ? column.lower : column.upper);
       model.cost.push_back(column.cost);
-      if (op == StageProgram::kNone || never)
+      if (op == kNone || never)
         continue;
       count[op].push_back({c, 1.0});
       model.sums[op].push_back(c);
@@ -317,7 +317,7 @@ private:
         extra[k] += static_cast<double>(problem_.ops[plan.runs[i]].cost);
     }
     for (std::uint32_t c = 0; c < values.size(); ++c)
-      if (const std::uint32_t op = program.op_of_column(c); op != StageProgram::kNone)
+      if (const std::uint32_t op = program.op_of_column(c); op != kNone)
         if (values[c] > 0.5)
           for (std::uint32_t k = 0; k < program.stages(); ++k)
             if (program.again(k, op) == c)
@@ -358,7 +358,7 @@ private:
     return !done();
   }
 
-  void search(bool bound_only) {
+  void search() {
     std::vector<std::uint32_t> ends;
     while (!done() && !result_.interrupted && nodes_ > 0) {
       for (std::size_t t = 0; t < problem_.ops.size(); ++t)
@@ -376,8 +376,6 @@ private:
         break;
       if (rebuild)
         continue; // with fewer columns
-      if (bound_only)
-        break;
       const bool whole = solve(program, relaxation);
       if (solution_.empty() || done())
         break;
@@ -419,13 +417,7 @@ private:
 RecomputeResult solve_recompute(const RecomputeProblem& problem, std::int64_t budget,
                                 const SearchControl& control,
                                 const RecomputeExactOptions& options) {
-  return ExactSearch(problem, budget, control, options).run(false);
-}
-
-RecomputeBound recompute_bound(const RecomputeProblem& problem, std::int64_t budget,
-                               const SearchControl& control, const RecomputeExactOptions& options) {
-  const RecomputeResult result = ExactSearch(problem, budget, control, options).run(true);
-  return {result.bound, result.infeasible, result.interrupted};
+  return ExactSearch(problem, budget, control, options).run();
 }
 
 } // namespace monet

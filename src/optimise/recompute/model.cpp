@@ -227,8 +227,8 @@ private:
       if (bytes_of(from.writes) != made.bytes || !read_with(from.writes, made.buffer))
         continue;
       const std::int64_t read = bytes_of(from.reads);
-      const bool passes = std::any_of(op.reads.begin(), op.reads.end(),
-                                      [&](std::uint32_t i) { return r_.items[i].passing; });
+      const bool passes =
+          std::ranges::any_of(op.reads, [&](std::uint32_t i) { return r_.items[i].passing; });
       op.late = !made.kept && !made.passing && !passes && read <= made.bytes &&
                 read <= least_made[made.buffer];
     }
@@ -239,7 +239,7 @@ private:
     if (buffers.size() == 1)
       return true;
     const auto reads = [](const RecomputeProblem::Op& op, std::uint32_t b) {
-      return std::find(op.reads.begin(), op.reads.end(), b) != op.reads.end();
+      return std::ranges::find(op.reads, b) != op.reads.end();
     };
     for (const std::uint32_t b : buffers) {
       if (problem_.buffers[b].kept)

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "optimise/programs/milp_model.hpp"
+
 #include "monet/base/ids.hpp"
 #include "monet/optimise/recompute_problem.hpp"
 
@@ -33,7 +34,6 @@ struct RecomputeModelOptions {
 
 /// The problem without what cannot matter. An item is a buffer that has bytes.
 struct ReducedRecompute {
-  static constexpr std::uint32_t kNone = ~0U;
   struct Item {
     std::uint32_t buffer = 0;
     std::int64_t bytes = 0;
@@ -85,7 +85,6 @@ ReducedRecompute reduce(const RecomputeProblem& problem, const RecomputeModelOpt
 /// The columns and rows for given stages.
 class StageProgram {
 public:
-  static constexpr std::uint32_t kNone = ~0U;
   struct Column {
     double lower = 0, upper = 1, cost = 0;
     bool integer = true;

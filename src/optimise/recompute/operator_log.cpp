@@ -29,8 +29,8 @@ public:
     // The parser keeps nested brackets on a stack of its own; lines have one list, so a deep one is
     // refused before it costs memory.
     constexpr std::ptrdiff_t kMostBrackets = 8;
-    if (text.size() > kLongestLine || std::count(text.begin(), text.end(), '{') > kMostBrackets ||
-        std::count(text.begin(), text.end(), '[') > kMostBrackets)
+    if (text.size() > kLongestLine || std::ranges::count(text, '{') > kMostBrackets ||
+        std::ranges::count(text, '[') > kMostBrackets)
       fail("this is no line of an operator log");
     values_ = json::parse(text.begin(), text.end(), nullptr, false);
     if (!values_.is_object())
@@ -212,8 +212,7 @@ private:
   }
   Result& expected(const Line& line) {
     const std::string& name = line.text("NAME");
-    const auto found = std::find_if(results_.begin(), results_.end(),
-                                    [&](const Result& result) { return result.name == name; });
+    const auto found = std::ranges::find(results_, name, &Result::name);
     if (found == results_.end())
       line.fail(fmt::format("'{}' was not made by the instruction before", name.substr(0, 40)));
     return *found;
@@ -266,7 +265,7 @@ private:
       arguments.push_back(named(line, line.name_in(argument, "ARGS")));
       op.reads.push_back(buffer_of(arguments.back()));
     }
-    std::sort(op.reads.begin(), op.reads.end());
+    std::ranges::sort(op.reads);
     op.reads.erase(std::unique(op.reads.begin(), op.reads.end()), op.reads.end());
     problem().ops.push_back(std::move(op));
     return arguments;

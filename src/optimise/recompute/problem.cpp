@@ -92,7 +92,7 @@ RecomputeOutcome replay(const RecomputeProblem& problem, const RecomputePlan& pl
   outcome.live_bytes = std::move(live).sums();
   for (std::int64_t& bytes : outcome.live_bytes)
     bytes += given;
-  const auto peak = std::max_element(outcome.live_bytes.begin(), outcome.live_bytes.end());
+  const auto peak = std::ranges::max_element(outcome.live_bytes);
   outcome.peak_bytes = peak == outcome.live_bytes.end() ? given : *peak;
   outcome.peak_run = static_cast<std::size_t>(peak - outcome.live_bytes.begin());
   return outcome;

@@ -40,15 +40,15 @@ void RecomputeRepair::undo_to(std::size_t changes) {
 
 bool RecomputeRepair::gap_at(BufferIndex b, Slot t, Gap& gap) const {
   const OpIndex v = state_.producer(b);
-  if (v == RecomputeState::kNone || v > t || state_.last_read(b) <= t || state_.bytes(b) == 0 ||
+  if (v == kNone || v > t || state_.last_read(b) <= t || state_.bytes(b) == 0 ||
       !state_.repeatable(v))
     return false;
   const Slot to = state_.next_read(b, t, state_.run_after(v, t));
-  if (to == RecomputeState::kNone)
+  if (to == kNone)
     return false;
   const Slot made = state_.run_before(v, t + 1);
   const Slot last = state_.last_read(b, made, t + 1);
-  gap = {b, last == RecomputeState::kNone ? made : last, to};
+  gap = {b, last == kNone ? made : last, to};
   return gap.to > gap.from + 1 || gap.from == t;
 }
 
@@ -61,7 +61,7 @@ bool RecomputeRepair::available(BufferIndex b, Slot t) const {
   if (made == t)
     return true;
   const Slot last = state_.last_read(b, made, state_.run_after(v, t));
-  return last != RecomputeState::kNone && last >= t;
+  return last != kNone && last >= t;
 }
 
 /// Held from its last use to slot t, it overflows nothing.
@@ -71,7 +71,7 @@ bool RecomputeRepair::can_hold(BufferIndex b, Slot t) const {
     return true; // no choice
   const Slot made = state_.run_before(v, t + 1);
   const Slot last = state_.last_read(b, made, t + 1);
-  const Slot from = (last == RecomputeState::kNone ? made : last) + 1;
+  const Slot from = (last == kNone ? made : last) + 1;
   state_.charge((t - from) / 64 + 1);
   return state_.has_room(from, t, state_.bytes(b));
 }
@@ -103,7 +103,7 @@ bool RecomputeRepair::drop(const Gap& gap, bool hold_inputs) {
     if (closure_.size() > kLargestClosure)
       return false;
   }
-  std::sort(closure_.begin(), closure_.end()); // inputs first: then nothing is held in passing
+  std::ranges::sort(closure_); // inputs first: then nothing is held in passing
   for (const OpIndex v : closure_)
     add(gap.to, v);
   return true;
@@ -196,14 +196,13 @@ bool RecomputeRepair::fix(Slot t, double noise, RandomStream& random) {
 bool RecomputeRepair::repair(double noise, RandomStream& random) {
   std::vector<bool> stuck(state_.ops() + 1, false);
   while (state_.overflow() > 0) {
-    Slot fullest = RecomputeState::kNone;
+    Slot fullest = kNone;
     state_.for_overflowing([&](Slot t) {
-      if (!stuck[t] &&
-          (fullest == RecomputeState::kNone || state_.overflow(t) > state_.overflow(fullest)))
+      if (!stuck[t] && (fullest == kNone || state_.overflow(t) > state_.overflow(fullest)))
         fullest = t;
     });
     state_.charge(state_.ops() / 64);
-    if (fullest == RecomputeState::kNone || over())
+    if (fullest == kNone || over())
       return false;
     if (fix(fullest, noise, random))
       stuck.assign(stuck.size(), false); // ends: the overflow has shrunk
@@ -214,7 +213,7 @@ bool RecomputeRepair::repair(double noise, RandomStream& random) {
 }
 
 void RecomputeRepair::prune(std::vector<Run> runs) {
-  std::sort(runs.begin(), runs.end(), [&](const auto& a, const auto& b) {
+  std::ranges::sort(runs, [&](const auto& a, const auto& b) {
     const std::int64_t cost_a = state_.cost(a.second);
     const std::int64_t cost_b = state_.cost(b.second);
     return cost_a != cost_b ? cost_a > cost_b : a < b;

@@ -37,7 +37,7 @@ public:
 private:
   bool held(std::uint32_t stage, std::uint32_t item) const {
     const std::uint32_t c = program_.held(stage, item);
-    return c != StageProgram::kNone && values_[c] > 0.5;
+    return c != kNone && values_[c] > 0.5;
   }
 
   void drop(std::uint32_t stage) {
@@ -73,7 +73,7 @@ private:
   }
 
   void run_wanted() {
-    std::sort(list_.begin(), list_.end());
+    std::ranges::sort(list_);
     for (const std::uint32_t t : list_) {
       wanted_[t] = 0;
       run_op(t);

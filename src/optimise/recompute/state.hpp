@@ -5,6 +5,7 @@
 // the end. Every set of (slot, operator) is a valid plan: what is not made again is held.
 #pragma once
 
+#include "monet/base/ids.hpp"
 #include "monet/optimise/recompute_problem.hpp"
 
 #include <cstdint>
@@ -33,7 +34,6 @@ public:
   using Slot = std::uint32_t;
   using OpIndex = std::uint32_t;
   using BufferIndex = std::uint32_t;
-  static constexpr std::uint32_t kNone = 0xFFFFFFFFU;
 
   /// Everything runs once.
   RecomputeState(const RecomputeProblem& problem, std::int64_t budget);

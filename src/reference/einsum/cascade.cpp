@@ -36,10 +36,6 @@ void verify_operand(const EinsumCascade& cascade, const Einsum& einsum,
   }
 }
 
-AxisExpr whole_axis() {
-  return {{}, 0, true};
-}
-
 /// Bits of an element with its part of a block's scale, rounded up.
 std::int64_t element_bits(const Tensor& tensor) {
   const std::int64_t count = element_count(tensor);
@@ -59,8 +55,8 @@ Einsum einsum_of(const Operator& op) {
     operand.written = access.mode != AccessMode::read;
     operand.axes = access.axes;
     if (access.opaque)
-      std::fill(operand.axes.begin(), operand.axes.end(), whole_axis());
-    const bool known = std::any_of(einsum.operands.begin(), einsum.operands.end(), [&](auto& o) {
+      std::fill(operand.axes.begin(), operand.axes.end(), AxisExpr{{}, 0, true}); // all of each
+    const bool known = std::ranges::any_of(einsum.operands, [&](auto& o) {
       return o.tensor == operand.tensor && o.axes == operand.axes;
     });
     if (!known) // a square reads its operand once
@@ -133,7 +129,7 @@ EinsumCascade make_cascade(const std::vector<Layer>& layers, std::optional<std::
   std::vector<const Layer*> listed;
   for (const Layer& layer : layers)
     listed.push_back(&layer);
-  std::stable_sort(listed.begin(), listed.end(), [](const Layer* a, const Layer* b) {
+  std::ranges::stable_sort(listed, [](const Layer* a, const Layer* b) {
     return std::pair(a->where.line, a->where.column) < std::pair(b->where.line, b->where.column);
   });
   LayerCascade cascade(bits);

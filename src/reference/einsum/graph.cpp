@@ -112,11 +112,8 @@ private:
     return *std::ranges::lower_bound(state.live, tensor, {}, &Live::tensor);
   }
   const Uses::Use* use_of(std::uint32_t tensor) const {
-    for (const Uses::Use& use : uses_.uses) {
-      if (use.tensor == tensor)
-        return &use;
-    }
-    return nullptr;
+    const auto found = std::ranges::find(uses_.uses, tensor, &Uses::Use::tensor);
+    return found == uses_.uses.end() ? nullptr : &*found;
   }
 
   /// Loops that the tensors need which stay alive.
@@ -233,15 +230,13 @@ Layer next_layer(const std::vector<Node>& before, const Shape& shape, const Rows
 
 namespace {
 
-constexpr std::uint32_t kDropped = std::numeric_limits<std::uint32_t>::max();
-
-/// The nodes with the least cost, by `place` (0: kept).
+/// Of the nodes that are kept those with the least cost.
 void mark_cheapest(const Layer& layer, const std::vector<std::int64_t>& tensor_bits,
                    std::size_t count, const std::vector<std::int64_t>& cost,
-                   std::vector<std::uint32_t>& place) {
+                   std::vector<bool>& keep) {
   std::vector<std::pair<std::int64_t, std::uint32_t>> order;
   for (std::uint32_t n = 0; n < layer.nodes.size(); ++n) {
-    if (place[n] == kDropped)
+    if (!keep[n])
       continue;
     std::int64_t least = cost[n];
     bool shares = false;
@@ -260,7 +255,7 @@ void mark_cheapest(const Layer& layer, const std::vector<std::int64_t>& tensor_b
     rank = ranks[layer.nodes[node].trips]++;
   std::ranges::stable_sort(order, {}, [](const auto& item) { return item.first; });
   for (std::size_t i = count; i < order.size(); ++i)
-    place[order[i].second] = kDropped;
+    keep[order[i].second] = false;
 }
 
 } // namespace
@@ -273,30 +268,26 @@ std::size_t keep_cheapest(Layer& layer, const Rows& rows,
   for (const Edge& edge : layer.edges) // rows rise in DRAM bits
     cost[edge.to] = std::min(cost[edge.to], so_far[edge.from] + rows.groups[edge.group].row(0)[0]);
   so_far = std::move(cost);
-  std::vector<std::uint32_t> place(layer.nodes.size(), 0);
-  std::size_t left = 0;
-  for (std::uint32_t n = 0; n < place.size(); ++n) {
+  std::vector<bool> keep;
+  for (std::size_t n = 0; n < layer.nodes.size(); ++n) {
     std::int64_t held = 0;
     for (const Live& live : layer.nodes[n].live)
       held += live.bits;
-    place[n] = so_far[n] < promise.most_dram && held <= promise.buffer_bits ? 0 : kDropped;
-    left += place[n] == 0 ? 1U : 0U;
+    keep.push_back(so_far[n] < promise.most_dram && held <= promise.buffer_bits);
   }
+  const auto left = static_cast<std::size_t>(std::ranges::count(keep, true));
   if (left > promise.count)
-    mark_cheapest(layer, tensor_bits, promise.count, so_far, place);
-  std::vector<bool> keep;
-  for (const std::uint32_t at : place)
-    keep.push_back(at != kDropped);
+    mark_cheapest(layer, tensor_bits, promise.count, so_far, keep);
   keep_marked(so_far, keep);
   keep_nodes(layer, keep);
   return left - layer.nodes.size();
 }
 
 void keep_nodes(Layer& layer, const std::vector<bool>& keep) {
-  std::vector<std::uint32_t> place(keep.size());
+  std::vector<std::uint32_t> place; // of what is kept
   std::uint32_t next = 0;
-  for (std::size_t n = 0; n < place.size(); ++n)
-    place[n] = keep[n] ? next++ : kDropped;
+  for (const bool kept : keep)
+    place.push_back(kept ? next++ : next);
   keep_marked(layer.nodes, keep);
   std::erase_if(layer.edges, [&](const Edge& edge) { return !keep[edge.to]; });
   for (Edge& edge : layer.edges)

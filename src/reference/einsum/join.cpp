@@ -76,7 +76,7 @@ public:
   /// Whether a row of this DRAM traffic and peak may lead to something that is not known.
   bool promising(std::int64_t dram, std::int64_t peak) const {
     const std::vector<std::int64_t>& buffers = limits_.to_go->buffers;
-    const auto k = std::lower_bound(buffers.begin(), buffers.end(), peak) - buffers.begin();
+    const auto k = std::ranges::lower_bound(buffers, peak) - buffers.begin();
     return static_cast<std::size_t>(k) < slack_.size() &&
            dram < slack_[static_cast<std::size_t>(k)];
   }

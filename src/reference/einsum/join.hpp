@@ -4,6 +4,7 @@
 
 #include "reference/einsum/graph.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <vector>
@@ -67,6 +68,20 @@ struct Point {
   std::int64_t peak = 0;
   std::int64_t dram = 0;
 };
+
+/// Drops what another needs no more of the buffer and no more DRAM traffic than; peaks rising.
+template <class Item>
+void keep_front(std::vector<Item>& items, std::int64_t Item::*peak, std::int64_t Item::*dram) {
+  std::ranges::stable_sort(items, [&](const Item& a, const Item& b) {
+    return std::pair(a.*peak, a.*dram) < std::pair(b.*peak, b.*dram);
+  });
+  std::int64_t least = kMost;
+  std::erase_if(items, [&](const Item& item) {
+    const bool worse = item.*dram >= least;
+    least = std::min(least, item.*dram);
+    return worse;
+  });
+}
 
 struct JoinLimits {
   std::int64_t buffer_bits = kMost;

@@ -19,15 +19,7 @@ using namespace einsum;
 /// Both together, without what another point dominates; buffer bits rising.
 void merge(std::vector<EinsumPoint>& front, std::vector<EinsumPoint> more) {
   std::move(more.begin(), more.end(), std::back_inserter(front));
-  std::ranges::stable_sort(front, [](const EinsumPoint& a, const EinsumPoint& b) {
-    return std::pair(a.buffer_bits, a.dram_bits) < std::pair(b.buffer_bits, b.dram_bits);
-  });
-  std::int64_t least = kMost;
-  std::erase_if(front, [&](const EinsumPoint& point) {
-    const bool worse = point.dram_bits >= least;
-    least = std::min(least, point.dram_bits);
-    return worse;
-  });
+  keep_front(front, &EinsumPoint::buffer_bits, &EinsumPoint::dram_bits);
 }
 
 void add_rules(const RowTable& table, const LayerStatistics& layers, const JoinStatistics& joins,
@@ -272,8 +264,7 @@ constexpr std::array<Round, 3> kRounds{{{6, 500, 100'000, 1'000'000, 1'000},
 /// Run by run, for one buffer; whether what is found is proven best.
 bool map_runs(const Cascade& c, const EinsumOptions& options, const SearchControl& control,
               EinsumResult& result) {
-  const bool all_rows =
-      std::ranges::all_of(c.table.rows, [](const Rows& rows) { return rows.complete; });
+  const bool all_rows = std::ranges::all_of(c.table.rows, &Rows::complete);
   RunBounds bounds;
   RunTable first;
   for (const Round& round : kRounds) {
@@ -327,8 +318,7 @@ void map_fully(const EinsumCascade& cascade, const EinsumOptions& options,
                const SearchControl& control, EinsumResult& result) {
   const Following following = follow(cascade, options.resident);
   const RowTable table = make_table(cascade, following, options, control);
-  const bool all_rows =
-      std::ranges::all_of(table.rows, [](const Rows& rows) { return rows.complete; });
+  const bool all_rows = std::ranges::all_of(table.rows, &Rows::complete);
   result.bound_dram_bits = std::max(result.bound_dram_bits, least_from(table).front());
   Futures futures;
   const bool by_runs = !options.front && options.by_runs.value_or(lives_long(following));

@@ -187,15 +187,19 @@ void Prices::compute() {
   value_ = rest_[0];
 }
 
+double Prices::run_price(std::size_t r) const {
+  std::uint32_t point = 0;
+  return run_price(r, point);
+}
+
 /// The least of all paths that lead to each place.
 void Prices::lead() {
   before_.assign(rest_.size(), kInfinite);
   before_[0] = 0;
   for (std::uint32_t at = 0; at < 2 * problem_.einsums; ++at) {
     each(at, [&](std::uint32_t r, std::size_t begin, std::size_t end) {
-      std::uint32_t point = 0;
       if (before_[begin] != kInfinite)
-        before_[end] = std::min(before_[end], before_[begin] + run_price(r, point));
+        before_[end] = std::min(before_[end], before_[begin] + run_price(r));
     });
   }
   around_.assign(problem_.table.runs.size(), kInfinite);
@@ -207,8 +211,7 @@ void Prices::lead() {
 }
 
 bool Prices::useful(std::size_t r, double most) const {
-  std::uint32_t point = 0;
-  return around_[r] + run_price(r, point) + constant_ <=
+  return around_[r] + run_price(r) + constant_ <=
          most + 1e-9 * (std::abs(most) + std::abs(constant_)) + 0.5;
 }
 
@@ -227,26 +230,21 @@ RunBounds Prices::bounds(double most) const {
 }
 
 void Prices::fill(RunBounds& bounds) const {
-  std::vector<bool> missing;
-  for (const double before : bounds.before)
-    missing.push_back(before == kInfinite);
+  const std::vector<double> before = bounds.before, after = bounds.after; // infinite: missing
+  const auto lower = [&](double& to, double from, std::uint32_t r) {
+    if (from != kInfinite)
+      to = std::min(to, from + run_price(r));
+  };
   for (std::uint32_t at = 0; at < 2 * problem_.einsums; ++at) {
     each(at, [&](std::uint32_t r, std::size_t begin, std::size_t end) {
-      std::uint32_t point = 0;
-      if (missing[end] && bounds.before[begin] != kInfinite)
-        bounds.before[end] =
-            std::min(bounds.before[end], bounds.before[begin] + run_price(r, point));
+      if (before[end] == kInfinite)
+        lower(bounds.before[end], bounds.before[begin], r);
     });
   }
-  missing.clear();
-  for (const double after : bounds.after)
-    missing.push_back(after == kInfinite);
   for (std::uint32_t at = 2 * problem_.einsums; at-- > 0;) {
     each(at, [&](std::uint32_t r, std::size_t begin, std::size_t end) {
-      std::uint32_t point = 0;
-      if (missing[begin] && bounds.after[end] != kInfinite)
-        bounds.after[begin] =
-            std::min(bounds.after[begin], bounds.after[end] + run_price(r, point));
+      if (after[begin] == kInfinite)
+        lower(bounds.after[begin], bounds.after[end], r);
     });
   }
 }

@@ -54,6 +54,7 @@ private:
   template <class Visit>
   void each(std::uint32_t at, Visit visit) const;
   double run_price(std::size_t r, std::uint32_t& point) const;
+  double run_price(std::size_t r) const;
   double slopes(std::vector<double>& capacity, std::vector<double>& agreement) const;
 
   const PlanProblem& problem_;

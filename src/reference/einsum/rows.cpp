@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 namespace monet::einsum {
@@ -23,17 +24,12 @@ Mask relevant_ranks(const Shape::Operand& operand) {
 }
 
 std::vector<std::int64_t> divisors(std::int64_t n) {
-  std::vector<std::int64_t> small;
-  std::vector<std::int64_t> large;
+  std::set<std::int64_t> found;
   for (std::int64_t d = 1; d * d <= n; ++d) {
-    if (n % d != 0)
-      continue;
-    small.push_back(d);
-    if (d != n / d)
-      large.push_back(n / d);
+    if (n % d == 0)
+      found.insert({d, n / d});
   }
-  small.insert(small.end(), large.rbegin(), large.rend());
-  return small;
+  return {found.begin(), found.end()};
 }
 
 class Builder {

@@ -10,8 +10,6 @@ namespace monet::einsum {
 
 namespace {
 
-constexpr std::uint32_t kUnknown = std::numeric_limits<std::uint32_t>::max();
-
 using Pattern = std::vector<Run::Crossing>; // of local tensors
 
 /// Einsums from one begin on, with tensors numbered as they come.
@@ -19,7 +17,7 @@ class Window {
 public:
   Window(const Cascade& c, std::uint32_t begin, bool open, std::uint32_t longest)
       : c_(c), begin_(begin), open_(open), longest_(longest),
-        local_(c.cascade.tensors.size(), kUnknown) {}
+        local_(c.cascade.tensors.size(), kNone) {}
 
   std::uint32_t begin() const { return begin_; }
   bool ended() const { return begin_ + uses_.size() == c_.cascade.einsums.size(); }
@@ -34,7 +32,7 @@ public:
       const bool from_before = comes_from_before(t);
       if (from_before && !c_.following.may_stay[t])
         continue; // it is in DRAM and complete
-      if (local_[t] == kUnknown) {
+      if (local_[t] == kNone) {
         local_[t] = static_cast<std::uint32_t>(tensors_.size());
         tensors_.push_back(t);
       }
@@ -138,7 +136,7 @@ private:
     for (std::uint32_t t = 0; t < local_.size(); ++t) {
       if (!c_.following.followed[t])
         continue;
-      const bool away = local_[t] == kUnknown
+      const bool away = local_[t] == kNone
                             ? comes_from_before(t)
                             : forgotten(t, static_cast<std::uint32_t>(begin_ + uses_.size()) - 1);
       if (away && c_.following.may_stay[t] && c_.following.uses[t].back() >= begin_ + uses_.size())
@@ -157,19 +155,6 @@ private:
   std::vector<std::uint64_t> signature_;
   bool passed_ = false;
 };
-
-/// Without points that another is as good as; peaks rising.
-void thin(std::vector<Run::Point>& points) {
-  std::ranges::sort(points, [](const Run::Point& a, const Run::Point& b) {
-    return std::pair(a.peak, a.dram) < std::pair(b.peak, b.dram);
-  });
-  std::int64_t least = kMost;
-  std::erase_if(points, [&](const Run::Point& point) {
-    const bool worse = point.dram >= least;
-    least = std::min(least, point.dram);
-    return worse;
-  });
-}
 
 /// All runs from one begin on.
 class Explorer {
@@ -277,7 +262,7 @@ private:
   }
   void emit(std::size_t length, bool open) {
     for (auto& [pattern, points] : found_) {
-      thin(points);
+      keep_front(points, &Run::Point::peak, &Run::Point::dram);
       Run run;
       run.end = static_cast<std::uint32_t>(length);
       run.open_end = open;

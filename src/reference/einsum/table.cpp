@@ -12,10 +12,7 @@ namespace monet::einsum {
 namespace {
 
 bool used_twice(const Einsum& einsum, std::uint32_t tensor) {
-  int count = 0;
-  for (const EinsumOperand& operand : einsum.operands)
-    count += operand.tensor == tensor ? 1 : 0;
-  return count > 1;
+  return std::ranges::count(einsum.operands, tensor, &EinsumOperand::tensor) > 1;
 }
 
 /// The nodes of one row.

@@ -47,7 +47,7 @@ void keep_pareto(const std::vector<std::int64_t>& values, std::size_t stride, st
   order.resize(count);
   std::iota(order.begin(), order.end(), 0U);
   const auto row = [&](std::uint32_t i) { return values.data() + i * stride; };
-  std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+  std::ranges::sort(order, [&](std::uint32_t a, std::uint32_t b) {
     const auto [x, y] = std::mismatch(row(a), row(a) + columns, row(b));
     return x == row(a) + columns ? a < b : *x < *y;
   });

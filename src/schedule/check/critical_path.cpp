@@ -42,7 +42,7 @@ public:
         at = why(transfer);
       }
     }
-    std::reverse(path.segments.begin(), path.segments.end());
+    std::ranges::reverse(path.segments);
     for (const PathSegment& segment : path.segments)
       path.sums[static_cast<std::size_t>(segment.limit)] += segment.end - segment.start;
     return path;
@@ -69,8 +69,7 @@ private:
       ends_.push_back({timeline_.runs[i].end.value, static_cast<std::uint32_t>(i), true});
     for (std::size_t i = 0; i < timeline_.transfers.size(); ++i)
       ends_.push_back({timeline_.transfers[i].end.value, static_cast<std::uint32_t>(i), false});
-    std::stable_sort(ends_.begin(), ends_.end(),
-                     [](const Event& a, const Event& b) { return a.end < b.end; });
+    std::ranges::stable_sort(ends_, {}, &Event::end);
     runs_of_.resize(chip_.cores.size());
     for (std::size_t i = 0; i < ends_.size(); ++i) {
       if (ends_[i].run)
@@ -81,7 +80,7 @@ private:
       if (stay.end != Stay::kKept)
         freed_.emplace_back(timeline_.place_of(stay).memory, stay.end.value);
     }
-    std::sort(freed_.begin(), freed_.end());
+    std::ranges::sort(freed_);
   }
 
   Narrowest narrowest_of(const Route& route) const {
@@ -99,29 +98,24 @@ private:
   }
 
   std::span<const Event> ending_at(std::int64_t time) const {
-    const auto range =
-        std::equal_range(ends_.begin(), ends_.end(), Event{time, 0, false},
-                         [](const Event& a, const Event& b) { return a.end < b.end; });
-    return {range.first, range.second};
+    return std::ranges::equal_range(ends_, time, {}, &Event::end);
   }
 
   CoreId pool(CoreId core) const { return pool_of_[core.index()]; }
   bool receives(const Route& route, CoreId memory) const {
-    return std::any_of(route.to.begin(), route.to.end(),
-                       [&](CoreId to) { return pool(to) == memory; });
+    return std::ranges::any_of(route.to, [&](CoreId to) { return pool(to) == memory; });
   }
   bool freed_at(CoreId memory, std::int64_t time) const {
-    return std::binary_search(freed_.begin(), freed_.end(), std::pair(memory, time));
+    return std::ranges::binary_search(freed_, std::pair(memory, time));
   }
   bool reads(OpId op, TensorId tensor) const {
     const auto& operands = graph_.op(op).nest.operands;
-    return std::any_of(operands.begin(), operands.end(),
-                       [&](const Access& a) { return a.tensor == tensor; });
+    return std::ranges::any_of(operands, [&](const Access& a) { return a.tensor == tensor; });
   }
   bool reads_of(OpId reader, OpId maker) const {
     const auto& operands = graph_.op(reader).nest.operands;
-    return std::any_of(operands.begin(), operands.end(),
-                       [&](const Access& a) { return graph_.tensor(a.tensor).producer == maker; });
+    return std::ranges::any_of(
+        operands, [&](const Access& a) { return graph_.tensor(a.tensor).producer == maker; });
   }
 
   /// First of what ended at the time for which the condition holds.
@@ -182,8 +176,8 @@ private:
 
   /// The streamed operand that comes with the run's first cycle.
   const Transfer* stream_from(const TileRun& run) const {
-    const auto begin = std::partition_point(timeline_.transfers.begin(), timeline_.transfers.end(),
-                                            [&](const Transfer& t) { return t.start < run.start; });
+    const auto begin =
+        std::ranges::lower_bound(timeline_.transfers, run.start, {}, &Transfer::start);
     for (auto t = begin; t != timeline_.transfers.end() && t->start == run.start; ++t) {
       if (t->kind == TransferKind::stream && t->op == run.op &&
           receives(timeline_.route_of(*t), pool(run.core)))
@@ -197,8 +191,8 @@ private:
                        (receives(a, *chip_.offchip) && receives(b, *chip_.offchip)) ||
                        (port_.shared && (a.from == chip_.offchip || receives(a, *chip_.offchip)) &&
                         (b.from == chip_.offchip || receives(b, *chip_.offchip)));
-    return ports || std::any_of(a.links.begin(), a.links.end(), [&](LinkId link) {
-             return std::find(b.links.begin(), b.links.end(), link) != b.links.end();
+    return ports || std::ranges::any_of(a.links, [&](LinkId link) {
+             return std::ranges::find(b.links, link) != b.links.end();
            });
   }
 
@@ -288,8 +282,7 @@ private:
 
   /// Nothing known ended at `time`: back to what ended, or ran, last before it.
   std::int64_t add_wait(CriticalPath& path, std::int64_t time, const Event*& at) const {
-    const auto after = std::partition_point(ends_.begin(), ends_.end(),
-                                            [&](const Event& e) { return e.end < time; });
+    const auto after = std::ranges::lower_bound(ends_, time, {}, &Event::end);
     at = nullptr;
     std::int64_t until = 0;
     if (after != ends_.begin()) {

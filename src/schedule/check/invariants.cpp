@@ -70,17 +70,15 @@ private:
   }
 
   static void check_disjoint(std::vector<Span>& spans, const std::string& what) {
-    std::sort(spans.begin(), spans.end());
-    for (std::size_t i = 1; i < spans.size(); ++i) {
+    std::ranges::sort(spans);
+    for (std::size_t i = 1; i < spans.size(); ++i)
       require(spans[i].first >= spans[i - 1].second, what);
-    }
   }
 
   void check_cores() {
     std::map<CoreId, std::vector<Span>> spans;
-    for (const TileRun& run : timeline_.runs) {
+    for (const TileRun& run : timeline_.runs)
       spans[run.core].emplace_back(run.start.value, run.end.value);
-    }
     for (auto& [core, busy] : spans) {
       check_disjoint(busy, fmt::format("core {} runs two tiles at once", core.index()));
     }
@@ -105,9 +103,8 @@ private:
       Span& of_op = span[run.op.index()];
       of_op.first = std::min(of_op.first, run.start.value);
       of_op.second = std::max(of_op.second, run.end.value);
-      if (graph_.op(run.op).phase != Phase::update) {
+      if (graph_.op(run.op).phase != Phase::update)
         others_end = std::max(others_end, run.end.value);
-      }
     }
     for (std::size_t i = 0; i < graph_.operators().size(); ++i) {
       const Operator& op = graph_.operators()[i];
@@ -174,9 +171,8 @@ private:
         require(bits >= 0, "a tensor leaves a memory it is not in");
       }
     }
-    for (const auto& [core, bits] : used) {
+    for (const auto& [core, bits] : used)
       require(core == chip_.offchip || bits == 0, "a core's memory is not empty at the end");
-    }
   }
 
   /// Least bits of the tensor in the memory during [start, end).
@@ -188,9 +184,8 @@ private:
     if (step == found->second.begin())
       return 0;
     std::int64_t least = std::prev(step)->second;
-    for (; step != found->second.end() && step->first < span.second; ++step) {
+    for (; step != found->second.end() && step->first < span.second; ++step)
       least = std::min(least, step->second);
-    }
     return least;
   }
 
@@ -216,10 +211,10 @@ private:
         if (needed == 0 || least_held(memory, access.tensor, span) >= needed)
           continue;
         const auto found = streams.find({run.op, access.tensor, memory});
-        const bool flows = found != streams.end() &&
-                           std::any_of(found->second.begin(), found->second.end(), [&](Span s) {
-                             return s.first >= span.first && s.second <= span.second;
-                           });
+        const bool flows =
+            found != streams.end() && std::ranges::any_of(found->second, [&](Span s) {
+              return s.first >= span.first && s.second <= span.second;
+            });
         require(flows, fmt::format("'{}' is not there while '{}' runs on core {}", tensor.name,
                                    graph_.op(run.op).name, run.core.index()));
       }
@@ -274,8 +269,7 @@ private:
     }
     for (std::size_t i = 0; i < graph_.tensors().size(); ++i) {
       const Tensor& tensor = graph_.tensors()[i];
-      const bool output = std::find(graph_.outputs.begin(), graph_.outputs.end(), TensorId(i)) !=
-                          graph_.outputs.end();
+      const bool output = std::ranges::find(graph_.outputs, TensorId(i)) != graph_.outputs.end();
       const bool stored = tensor.alias_of && !graph_.tensor(*tensor.alias_of).producer;
       if (!tensor.producer || (!output && !stored))
         continue;
@@ -352,8 +346,7 @@ private:
       touching.insert(member.consumers.begin(), member.consumers.end());
       if (member.producer)
         touching.insert(*member.producer);
-      const bool output =
-          std::find(graph_.outputs.begin(), graph_.outputs.end(), id) != graph_.outputs.end();
+      const bool output = std::ranges::find(graph_.outputs, id) != graph_.outputs.end();
       if (output)
         life.second = timeline_.makespan.value;
     }

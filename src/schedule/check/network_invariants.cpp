@@ -23,7 +23,7 @@ public:
 
 private:
   bool on(const Link& link, CoreId core) const {
-    return std::find(link.cores.begin(), link.cores.end(), core) != link.cores.end();
+    return std::ranges::find(link.cores, core) != link.cores.end();
   }
 
   /// Whether the link takes data from the one core to the other.
@@ -81,7 +81,7 @@ private:
   }
 
   bool writes(const Route& route) const {
-    return std::find(route.to.begin(), route.to.end(), chip_.offchip) != route.to.end();
+    return std::ranges::find(route.to, chip_.offchip) != route.to.end();
   }
 
   void check_order_and_speed() const {
@@ -137,10 +137,9 @@ private:
         bandwidth = chip_.links[resource].bandwidth_bits_per_cycle;
       else if (resource == read_port)
         bandwidth = port_.read_bits_per_cycle;
-      std::sort(changes[resource].begin(), changes[resource].end(),
-                [](const Change& a, const Change& b) {
-                  return a.time != b.time ? a.time < b.time : a.speed < b.speed;
-                });
+      std::ranges::sort(changes[resource], [](const Change& a, const Change& b) {
+        return a.time != b.time ? a.time < b.time : a.speed < b.speed;
+      });
       std::int64_t taken = 0;
       for (const Change& change : changes[resource]) {
         taken += change.speed;

@@ -17,7 +17,7 @@ std::int64_t touched(const AxisExpr& axis, std::span<const Interval> box, std::i
   if (axis.data_dependent || range.empty())
     return std::min<std::int64_t>(1, range.size());
   std::vector<AffineTerm> terms = axis.terms;
-  std::sort(terms.begin(), terms.end(), [](const AffineTerm& a, const AffineTerm& b) {
+  std::ranges::sort(terms, [](const AffineTerm& a, const AffineTerm& b) {
     return std::abs(a.coefficient) < std::abs(b.coefficient);
   });
   std::int64_t span = 1;   // from the least value that the terms take to the greatest
@@ -95,8 +95,7 @@ class BoundFinder {
 public:
   BoundFinder(const Timeline& timeline, const TileGraph& tiles, const TrainingGraph& step,
               const Chip& chip)
-      : timeline_(timeline), tiles_(tiles), graph_(step.graph), chip_(chip),
-        port_(offchip_port(chip)) {
+      : tiles_(tiles), graph_(step.graph), chip_(chip), port_(offchip_port(chip)) {
     latency_.assign(tiles.tiles.size(), 0);
     for (const TileRun& run : timeline.runs)
       latency_[run.tile.index()] = timeline.cost_of(run).latency.value;
@@ -150,7 +149,7 @@ private:
     std::vector<std::int64_t> busy(chip_.cores.size(), 0);
     for (std::size_t t = 0; t < latency_.size(); ++t)
       busy[tiles_.tiles[t].core.index()] += latency_[t];
-    const auto most = std::max_element(busy.begin(), busy.end());
+    const auto most = std::ranges::max_element(busy);
     bounds_.busiest_core = {*most};
     bounds_.core = CoreId(static_cast<std::size_t>(most - busy.begin()));
   }
@@ -185,8 +184,7 @@ private:
         continue;
       const std::size_t dim = axis.terms[0].dim;
       std::vector<Interval> parts = tiling.parts[dim];
-      std::sort(parts.begin(), parts.end(),
-                [](Interval a, Interval b) { return a.begin < b.begin; });
+      std::ranges::sort(parts, [](Interval a, Interval b) { return a.begin < b.begin; });
       bool disjoint = axes_of[dim] == 1 && parts.size() > 1;
       for (std::size_t i = 1; i < parts.size(); ++i)
         disjoint = disjoint && parts[i - 1].end <= parts[i].begin;
@@ -201,6 +199,7 @@ private:
   void add_sources(std::vector<std::int64_t>& in) {
     const std::size_t pools = chip_.cores.size();
     std::vector<std::int64_t> most(graph_.tensors().size() * pools, 0);
+    std::vector<std::int64_t> of_operator(pools, 0);
     std::vector<Entry> entries;
     std::vector<Interval> box;
     for (std::size_t o = 0; o < graph_.operators().size(); ++o) {
@@ -221,25 +220,20 @@ private:
           entries.push_back({group, static_cast<std::uint32_t>(pool_of(t)), 0, bits});
         }
         for (const Entry& entry : largest_of_groups(entries))
-          at_operator(entry.pool) += entry.bits;
+          of_operator[entry.pool] += entry.bits;
         for (std::size_t pool = 0; pool < pools; ++pool) {
           std::int64_t& bits = most[access.tensor.index() * pools + pool];
-          bits = std::max(bits, std::exchange(at_operator(pool), 0));
+          bits = std::max(bits, std::exchange(of_operator[pool], 0));
         }
       }
     }
     for (std::size_t i = 0; i < most.size(); ++i)
       in[i % pools] += most[i];
   }
-  std::int64_t& at_operator(std::size_t pool) {
-    sums_.resize(chip_.cores.size(), 0);
-    return sums_[pool];
-  }
 
   /// Of the entries of a group and pool, the one with the most bits.
   static const std::vector<Entry>& largest_of_groups(std::vector<Entry>& entries) {
-    std::sort(entries.begin(), entries.end(),
-              [](const Entry& a, const Entry& b) { return a.key() > b.key(); });
+    std::ranges::sort(entries, std::greater{}, &Entry::key);
     const auto last =
         std::unique(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
           return a.group == b.group && a.pool == b.pool;
@@ -280,7 +274,7 @@ private:
     std::int64_t width_in = 0;
     std::int64_t width_out = 0;
     for (const Link& link : chip_.links) {
-      if (std::none_of(link.cores.begin(), link.cores.end(), inside))
+      if (std::ranges::none_of(link.cores, inside))
         continue;
       const bool forward = link.reach == LinkReach::forward;
       if (link.reach != LinkReach::offchip_write && (!forward || inside(link.cores[1])))
@@ -296,14 +290,12 @@ private:
     }
   }
 
-  const Timeline& timeline_;
   const TileGraph& tiles_;
   const Graph& graph_;
   const Chip& chip_;
   OffchipPort port_;
   std::vector<std::int64_t> latency_; ///< per tile
   std::vector<std::size_t> pool_of_;  ///< per core: the first core of those that share its memory
-  std::vector<std::int64_t> sums_;    ///< per pool
   Bounds bounds_;
 };
 
@@ -324,7 +316,7 @@ OffchipTotals offchip_traffic(const Timeline& timeline, const Chip& chip) {
     const Route& route = timeline.route_of(t);
     if (route.from == chip.offchip)
       totals.read += timeline.bits_of(t);
-    if (std::find(route.to.begin(), route.to.end(), chip.offchip) != route.to.end())
+    if (std::ranges::find(route.to, chip.offchip) != route.to.end())
       totals.written += timeline.bits_of(t);
   }
   return totals;

@@ -22,9 +22,8 @@ MemoryOperand memory_operand(const LoopNest& nest, const Access& access, std::si
   if (access.mode != AccessMode::read)
     return MemoryOperand::O;
   bool weight = false;
-  if (nest.compute == ComputeKind::mac) {
+  if (nest.compute == ComputeKind::mac)
     weight = access.role == "W" || (access.role != "I" && read_index > 0);
-  }
   const MemoryOperand wanted = weight ? MemoryOperand::I2 : MemoryOperand::I1;
   const MemoryOperand other = weight ? MemoryOperand::I1 : MemoryOperand::I2;
   return core.top(wanted) ? wanted : other;
@@ -36,9 +35,8 @@ AxisExpr relative(const AxisExpr& axis, std::span<const Interval> tile, std::int
   if (axis.data_dependent)
     return axis;
   AxisExpr moved = axis;
-  for (const AffineTerm& term : axis.terms) {
+  for (const AffineTerm& term : axis.terms)
     moved.offset += term.coefficient * tile[term.dim].begin;
-  }
   moved.offset -= region_begin;
   return moved;
 }
@@ -92,9 +90,8 @@ void mark_offchip(const std::vector<std::size_t>& members, std::int64_t capacity
     for (const std::size_t i : members) {
       if (operands[i].offchip || footprint(operands[i]) == 0)
         continue;
-      if (largest == operands.size() || footprint(operands[i]) > footprint(operands[largest])) {
+      if (largest == operands.size() || footprint(operands[i]) > footprint(operands[largest]))
         largest = i;
-      }
     }
     if (largest == operands.size())
       return;
@@ -216,7 +213,7 @@ std::vector<CoreProblem> streaming_choices(const Tile& tile, std::span<const Int
     const bool all = set + 1 == 1U << n;
     const bool wanted =
         all || (fits(placed, problem.operands) && smallest(placed, problem.operands));
-    if (wanted && std::find(choices.begin(), choices.end(), problem) == choices.end())
+    if (wanted && std::ranges::find(choices, problem) == choices.end())
       choices.push_back(problem);
   }
   return choices;

@@ -8,7 +8,7 @@ namespace monet {
 namespace {
 
 bool contains(const std::vector<LinkId>& links, LinkId id) {
-  return std::find(links.begin(), links.end(), id) != links.end();
+  return std::ranges::find(links, id) != links.end();
 }
 
 /// One direction: bits per cycle of the port, or of the link on the way with the smallest share.
@@ -17,8 +17,8 @@ double share(const Chip& chip, const std::vector<LinkId>& links,
              const std::vector<CoreId>& together, double port, Route route_of) {
   double least = port / static_cast<double>(std::max<std::size_t>(1, together.size()));
   for (const LinkId id : links) {
-    const auto users = std::count_if(together.begin(), together.end(),
-                                     [&](CoreId other) { return contains(route_of(other), id); });
+    const auto users = std::ranges::count_if(
+        together, [&](CoreId other) { return contains(route_of(other), id); });
     const auto bandwidth = static_cast<double>(chip.links[id.index()].bandwidth_bits_per_cycle);
     least = std::min(least, bandwidth / static_cast<double>(std::max<std::ptrdiff_t>(1, users)));
   }
@@ -54,8 +54,8 @@ OffchipRate offchip_rate(const Chip& chip, CoreId core, const std::vector<CoreId
   rate.write_bits_per_cycle = share(
       chip, out, together,
       write, [&](CoreId other) -> const auto& { return chip.route(other, memory); });
-  rate.shared = port.shared ||
-                std::any_of(in.begin(), in.end(), [&](LinkId id) { return contains(out, id); });
+  rate.shared =
+      port.shared || std::ranges::any_of(in, [&](LinkId id) { return contains(out, id); });
   rate.read_pj_per_bit = port.read_pj_per_bit + link_energy(chip, in);
   rate.write_pj_per_bit = port.write_pj_per_bit + link_energy(chip, out);
   return rate;

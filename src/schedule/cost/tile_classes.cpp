@@ -182,11 +182,11 @@ private:
 
 } // namespace
 
-TileClasses classify_tiles(const TileGraph& tiles, const Graph& graph) {
+std::vector<OpId> all_operators(const TileGraph& tiles) {
   std::vector<OpId> all;
   for (std::size_t op = 0; op < tiles.operators.size(); ++op)
     all.emplace_back(op);
-  return classify_tiles(tiles, graph, all);
+  return all;
 }
 
 TileClasses classify_tiles(const TileGraph& tiles, const Graph& graph, std::span<const OpId> ops) {

@@ -43,13 +43,6 @@ std::vector<std::uint32_t> core_kinds(const Chip& chip) {
   return kinds;
 }
 
-std::vector<OpId> all_operators(const TileGraph& tiles) {
-  std::vector<OpId> all;
-  for (std::size_t op = 0; op < tiles.operators.size(); ++op)
-    all.emplace_back(op);
-  return all;
-}
-
 /// Every distinct problem of some operators, and which of them each class of tiles may choose from.
 class CostTable {
 public:
@@ -95,8 +88,8 @@ public:
     const OperatorTiling& tiling = tiles_.operators[op.index()];
     const auto row_of = std::span(classes_.class_of).subspan(tiling.first, tiling.size());
     TileCosts costs;
-    const std::uint32_t first = *std::min_element(row_of.begin(), row_of.end());
-    const std::uint32_t last = *std::max_element(row_of.begin(), row_of.end());
+    const std::uint32_t first = *std::ranges::min_element(row_of);
+    const std::uint32_t last = *std::ranges::max_element(row_of);
     for (std::uint32_t c = first; c <= last; ++c)
       costs.rows.push_back(best(c, objective));
     for (const std::uint32_t c : row_of)
@@ -143,7 +136,7 @@ private:
     for (std::size_t c = first; c < last; ++c) {
       choices.push_back(choices_of(first, c, choices));
       const CoreId core = tile_of(c).core;
-      const bool known = std::find(streaming.begin(), streaming.end(), core) != streaming.end();
+      const bool known = std::ranges::find(streaming, core) != streaming.end();
       if (!known && streams(choices.back().front()))
         streaming.push_back(core);
     }

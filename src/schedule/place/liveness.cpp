@@ -58,13 +58,11 @@ std::vector<Life> lives(const Graph& graph, const Timeline& timeline) {
     }
     if (tensor.producer)
       life.end = std::max(life.end, of_op[tensor.producer->index()].end);
-    for (const OpId reader : tensor.consumers) {
+    for (const OpId reader : tensor.consumers)
       life.end = std::max(life.end, of_op[reader.index()].end);
-    }
   }
-  for (const TensorId output : graph.outputs) {
+  for (const TensorId output : graph.outputs)
     result[root_of(graph, output).index()].end = timeline.makespan.value;
-  }
   return result;
 }
 
@@ -82,9 +80,8 @@ void add_phases(const TrainingGraph& step, Timeline& timeline) {
     end = std::max(end, run.end.value);
     makespan = std::max(makespan, run.end.value);
   }
-  for (const Transfer& transfer : timeline.transfers) {
+  for (const Transfer& transfer : timeline.transfers)
     makespan = std::max(makespan, transfer.end.value);
-  }
   timeline.makespan = {makespan};
   std::int64_t at = 0;
   for (const Phase phase : {Phase::forward, Phase::loss, Phase::backward, Phase::update}) {

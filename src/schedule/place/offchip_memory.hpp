@@ -31,7 +31,6 @@ public:
   void finish(Bits capacity);
 
 private:
-  static constexpr std::uint32_t kNone = Residency::kNone;
   struct Stored {
     TensorId tensor;
     Bits bits;

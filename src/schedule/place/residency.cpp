@@ -1,30 +1,13 @@
 #include "schedule/place/residency.hpp"
 
-#include "monet/base/checked.hpp"
+#include "tiling/shared/outermost.hpp"
+
 #include "monet/base/errors.hpp"
 
 #include <algorithm>
 #include <functional>
 
 namespace monet {
-
-namespace {
-
-/// Bits of the distinct outermost memories of all operands.
-std::int64_t top_capacity(const Core& core) {
-  std::vector<const Memory*> counted;
-  std::int64_t bits = 0;
-  for (const MemoryOperand operand : {MemoryOperand::I1, MemoryOperand::I2, MemoryOperand::O}) {
-    const Memory* top = core.top(operand);
-    if (top == nullptr || std::find(counted.begin(), counted.end(), top) != counted.end())
-      continue;
-    counted.push_back(top);
-    bits = checked_add(bits, checked_multiply(top->size.value, instances(core, *top)));
-  }
-  return bits;
-}
-
-} // namespace
 
 Residency::Residency(const Chip& chip) {
   std::vector<std::optional<PoolId>> assigned(chip.cores.size());
@@ -46,7 +29,7 @@ Residency::Residency(const Chip& chip) {
         if (reaches && !owner_reaches)
           pool.gateway = core;
       }
-      pool.capacity = top_capacity(chip.cores[c]);
+      pool.capacity = outermost_bits(chip.cores[c]);
       pools_.push_back(std::move(pool));
     }
     pool_of_.push_back(*assigned[c]);

@@ -88,7 +88,6 @@ struct Pool {
 class Residency {
 public:
   static constexpr std::uint32_t kNever = 0xFFFFFFFFU;
-  static constexpr std::uint32_t kNone = 0xFFFFFFFFU;
 
   explicit Residency(const Chip& chip);
   Residency(const Residency&) = delete;

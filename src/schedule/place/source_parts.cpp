@@ -1,5 +1,7 @@
 #include "schedule/place/source_parts.hpp"
 
+#include "tiling/shared/grid.hpp"
+
 #include <algorithm>
 #include <optional>
 
@@ -52,7 +54,6 @@ public:
     Box cell(box.size());
     visit_axis(box, 0, 0, cell, visit);
   }
-  static constexpr std::uint32_t kNone = 0xFFFFFFFFU;
 
 private:
   static constexpr std::int64_t kMostCellsPerBox = 4; ///< on average; else boxes stay whole
@@ -108,14 +109,7 @@ SourceParts::SourceParts(const TileGraph& tiles, const Graph& graph)
       Read read{access.tensor, static_cast<std::uint32_t>(i), {}, 1, cells};
       read.strides.resize(tiling.cuts.size(), 0);
       for (std::size_t c = tiling.cuts.size(); c-- > 0;) {
-        const bool moves =
-            !access.opaque &&
-            std::any_of(access.axes.begin(), access.axes.end(), [&](const AxisExpr& axis) {
-              return !axis.data_dependent &&
-                     std::any_of(axis.terms.begin(), axis.terms.end(),
-                                 [&](const AffineTerm& t) { return t.dim == tiling.cuts[c].dim; });
-            });
-        if (!moves)
+        if (!moved_by(access, tiling.cuts[c].dim))
           continue;
         read.strides[c] = read.cells;
         read.cells *= tiling.cuts[c].count; // no more than tiles
@@ -187,7 +181,7 @@ void SourceParts::add_parts(const std::vector<std::uint32_t>& reads, const Graph
       cell_parts_.push_back(0); // the number of parts, then the parts
       if (volume(box) > 0 && grid->fits()) {
         grid->visit(box, [&](const Box& part, std::uint32_t& number) {
-          if (number == BorderGrid::kNone)
+          if (number == kNone)
             number = new_part(part);
           cell_parts_.push_back(number);
         });

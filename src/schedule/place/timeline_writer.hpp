@@ -7,7 +7,6 @@
 #include "monet/schedule/timeline.hpp"
 
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 namespace monet {

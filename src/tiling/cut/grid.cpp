@@ -59,8 +59,7 @@ void cut(OperatorTiling& tiling, const SplitFactor& factor) {
 
 std::int64_t shortest_part(const OperatorTiling& tiling, std::size_t dim) {
   const auto& parts = tiling.parts[dim];
-  return std::min_element(parts.begin(), parts.end(),
-                          [](Interval a, Interval b) { return a.size() < b.size(); })
+  return std::ranges::min_element(parts, [](Interval a, Interval b) { return a.size() < b.size(); })
       ->size();
 }
 

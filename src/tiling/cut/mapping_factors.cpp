@@ -10,8 +10,8 @@ namespace {
 
 /// The loop that alone makes up an axis of the first output.
 std::optional<std::size_t> loop_of_axis(const LoopNest& nest, std::size_t axis) {
-  const auto output = std::find_if(nest.operands.begin(), nest.operands.end(),
-                                   [](const Access& a) { return a.mode != AccessMode::read; });
+  const auto output = std::ranges::find_if(
+      nest.operands, [](const Access& a) { return a.mode != AccessMode::read; });
   if (output == nest.operands.end() || output->opaque || axis >= output->axes.size())
     return std::nullopt;
   const AxisExpr& expression = output->axes[axis];
@@ -30,7 +30,7 @@ std::size_t find_mapped_dim(const LoopNest& nest, std::string_view name) {
   if (pooling)
     return name == "K" ? loop_of_axis(nest, 1).value_or(nest.dims.size()) : nest.dims.size();
   constexpr std::array<std::string_view, 4> kFromTheLeft{"B", "H", "D", "K"};
-  const auto at = std::find(kFromTheLeft.begin(), kFromTheLeft.end(), name);
+  const auto at = std::ranges::find(kFromTheLeft, name);
   if (at == kFromTheLeft.end())
     return nest.dims.size();
   return loop_of_axis(nest, static_cast<std::size_t>(at - kFromTheLeft.begin()))
@@ -44,8 +44,8 @@ std::vector<SplitFactor> usable_factors(const LoopNest& nest, std::span<const Ti
     const std::size_t dim = find_mapped_dim(nest, factor.dim);
     if (dim == nest.dims.size() || loop_use(nest, dim) == LoopUse::never)
       continue;
-    const bool repeated = std::any_of(factors.begin(), factors.end(),
-                                      [&](const SplitFactor& f) { return f.dim == dim; });
+    const bool repeated =
+        std::ranges::any_of(factors, [&](const SplitFactor& f) { return f.dim == dim; });
     if (repeated)
       continue;
     const std::int64_t size = nest.dims[dim].size;

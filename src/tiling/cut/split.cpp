@@ -30,10 +30,10 @@ bool separates(const AxisExpr& axis, const LoopNest& nest, std::size_t dim) {
 
 /// Iterations of the loop add into the same elements.
 bool adds_up(const Access& access, std::size_t dim) {
-  return std::all_of(access.axes.begin(), access.axes.end(), [&](const AxisExpr& axis) {
+  return std::ranges::all_of(access.axes, [&](const AxisExpr& axis) {
     if (axis.data_dependent)
       return access.mode == AccessMode::accumulate;
-    return std::none_of(axis.terms.begin(), axis.terms.end(), [&](const AffineTerm& term) {
+    return std::ranges::none_of(axis.terms, [&](const AffineTerm& term) {
       return term.dim == dim && term.coefficient != 0;
     });
   });
@@ -86,8 +86,7 @@ struct RankedCores {
 RankedCores rank(const Chip& chip, std::span<const CoreId> cores) {
   RankedCores ranked{{cores.begin(), cores.end()}, {}, 1};
   const auto lanes = [&](CoreId id) { return chip.cores[id.index()].lanes(); };
-  std::stable_sort(ranked.cores.begin(), ranked.cores.end(),
-                   [&](CoreId a, CoreId b) { return lanes(a) > lanes(b); });
+  std::ranges::stable_sort(ranked.cores, [&](CoreId a, CoreId b) { return lanes(a) > lanes(b); });
   const auto first = lanes(ranked.cores.front());
   while (ranked.equals < std::ssize(cores) &&
          lanes(ranked.cores[static_cast<std::size_t>(ranked.equals)]) == first)
@@ -121,16 +120,15 @@ std::int64_t transfer_cycles(const Chip& chip, std::span<const CoreId> cores, st
 /// cores.
 std::vector<CoreId> strongest(const RankedCores& ranked, std::int64_t count) {
   std::vector<CoreId> chosen(ranked.cores.begin(), ranked.cores.begin() + count);
-  std::sort(chosen.begin(), chosen.end());
+  std::ranges::sort(chosen);
   return chosen;
 }
 
 std::int64_t slowest(const LoopNest& nest, std::span<const Interval> tile, const Chip& chip,
                      std::span<const CoreId> cores) {
   std::int64_t cycles = 0;
-  for (const CoreId id : cores) {
+  for (const CoreId id : cores)
     cycles = std::max(cycles, estimated_cycles(nest, tile, chip.cores[id.index()]));
-  }
   return cycles;
 }
 
@@ -145,9 +143,8 @@ LoopUse loop_use(const LoopNest& nest, std::size_t dim) {
       continue;
     if (access.opaque)
       return LoopUse::never;
-    const bool separated =
-        std::any_of(access.axes.begin(), access.axes.end(),
-                    [&](const AxisExpr& axis) { return separates(axis, nest, dim); });
+    const bool separated = std::ranges::any_of(
+        access.axes, [&](const AxisExpr& axis) { return separates(axis, nest, dim); });
     if (separated)
       continue;
     if (!adds_up(access, dim))
@@ -193,9 +190,8 @@ std::int64_t estimated_cycles(const LoopNest& nest, std::span<const Interval> ti
     std::int64_t factor = 1;
     for (std::size_t a = 0; unrolled && a < core.dataflow.size(); ++a) {
       for (const Unrolling& unrolling : core.dataflow[a]) {
-        if (unrolling.dim == nest.dims[d].name) {
+        if (unrolling.dim == nest.dims[d].name)
           factor = checked_multiply(factor, std::max<std::int64_t>(1, unrolling.factor));
-        }
       }
     }
     cycles = checked_multiply(cycles, ceil_div(tile[d].size(), factor));

@@ -6,7 +6,6 @@
 #include "monet/hardware/chip.hpp"
 #include "monet/workload/graph.hpp"
 
-#include <optional>
 #include <span>
 #include <vector>
 

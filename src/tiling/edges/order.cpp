@@ -28,8 +28,6 @@ public:
   }
 
 private:
-  static constexpr std::uint32_t kNone = UINT32_MAX;
-
   /// Per operator: those that read what it overwrites, and come first.
   void find_readers() {
     readers_.resize(graph_.operators().size());

@@ -14,9 +14,8 @@ bool usable(const Access& access, std::size_t axis) {
   return !access.opaque && !access.axes[axis].data_dependent;
 }
 
-/// The loop that goes furthest along the axis in one step, of those that `suits` accepts.
-template <class Suits>
-std::optional<std::uint32_t> leading_loop(const AxisExpr& axis, const LoopNest& nest, Suits suits) {
+/// The loop that goes furthest along the axis in one step.
+std::optional<std::uint32_t> leading_loop(const AxisExpr& axis, const LoopNest& nest) {
   std::optional<std::uint32_t> best;
   std::int64_t furthest = 0;
   for (const AffineTerm& term : axis.terms) {
@@ -26,8 +25,6 @@ std::optional<std::uint32_t> leading_loop(const AxisExpr& axis, const LoopNest& 
       best = term.dim;
     }
   }
-  if (best && !suits(*best))
-    return std::nullopt;
   return best;
 }
 
@@ -71,9 +68,7 @@ Interval writers(const Rest& rest, Interval wanted, std::int64_t size) {
 const SliceCut* moving_cut(const Slices& slices, const AxisExpr& axis) {
   const SliceCut* found = nullptr;
   for (const SliceCut& cut : slices) {
-    const bool moves = std::any_of(axis.terms.begin(), axis.terms.end(),
-                                   [&](const AffineTerm& term) { return term.dim == cut.dim; });
-    if (!moves)
+    if (!has_loop(axis, cut.dim))
       continue;
     if (found != nullptr)
       return nullptr;
@@ -156,8 +151,7 @@ StackSlicer::StackSlicer(const Graph& graph, std::span<const OpId> members, Scra
       }
     }
   }
-  std::stable_sort(links_.begin(), links_.end(),
-                   [](const Link& a, const Link& b) { return a.producer < b.producer; });
+  std::ranges::stable_sort(links_, {}, &Link::producer);
 }
 
 StackSlicer::~StackSlicer() {
@@ -166,57 +160,36 @@ StackSlicer::~StackSlicer() {
 }
 
 std::span<const StackSlicer::Link> StackSlicer::links_from(std::uint32_t producer) const {
-  const auto [first, last] =
-      std::equal_range(links_.begin(), links_.end(), Link{producer, 0, nullptr, nullptr},
-                       [](const Link& a, const Link& b) { return a.producer < b.producer; });
-  return {first, last};
+  return std::ranges::equal_range(links_, producer, {}, &Link::producer);
 }
 
 void StackSlicer::spread(Loops& loops) const {
+  // A member without a loop takes the one of the first axis that its neighbour's loop leads.
+  const auto follow = [&](const Link& link, std::uint32_t member, const Access& own,
+                          std::uint32_t neighbour, const Access& other, auto suits) {
+    if (loops[member] || !loops[neighbour])
+      return false;
+    for (std::size_t a = 0; a < own.axes.size(); ++a) {
+      if (!usable(*link.read, a) || !usable(*link.write, a) ||
+          leading_loop(other.axes[a], nest(neighbour)) != loops[neighbour])
+        continue;
+      const auto loop = leading_loop(own.axes[a], nest(member));
+      if (loop && suits(loop_use(nest(member), *loop)))
+        loops[member] = loop;
+      return loops[member].has_value();
+    }
+    return false;
+  };
   // Consumers first: what they need decides. Each pass goes once over the links; what is left
   // without a loop after a pass that changed nothing stays whole.
-  const auto backward = [&](const Link& link) {
-    if (loops[link.producer] || !loops[link.consumer])
-      return false;
-    for (std::size_t a = 0; a < link.read->axes.size(); ++a) {
-      if (!usable(*link.read, a) || !usable(*link.write, a))
-        continue;
-      const auto read_by =
-          leading_loop(link.read->axes[a], nest(link.consumer), [](std::uint32_t) { return true; });
-      if (read_by != loops[link.consumer])
-        continue;
-      loops[link.producer] =
-          leading_loop(link.write->axes[a], nest(link.producer), [&](std::uint32_t dim) {
-            return loop_use(nest(link.producer), dim) == LoopUse::parallel;
-          });
-      return loops[link.producer].has_value();
-    }
-    return false;
-  };
-  const auto forward = [&](const Link& link) {
-    if (loops[link.consumer] || !loops[link.producer])
-      return false;
-    for (std::size_t a = 0; a < link.write->axes.size(); ++a) {
-      if (!usable(*link.read, a) || !usable(*link.write, a))
-        continue;
-      const auto written_by = leading_loop(link.write->axes[a], nest(link.producer),
-                                           [](std::uint32_t) { return true; });
-      if (written_by != loops[link.producer])
-        continue;
-      loops[link.consumer] =
-          leading_loop(link.read->axes[a], nest(link.consumer), [&](std::uint32_t dim) {
-            return loop_use(nest(link.consumer), dim) != LoopUse::never;
-          });
-      return loops[link.consumer].has_value();
-    }
-    return false;
-  };
   for (bool changed = true; changed;) {
     changed = false;
     for (auto link = links_.rbegin(); link != links_.rend(); ++link)
-      changed |= backward(*link);
+      changed |= follow(*link, link->producer, *link->write, link->consumer, *link->read,
+                        [](LoopUse use) { return use == LoopUse::parallel; });
     for (const Link& link : links_)
-      changed |= forward(link);
+      changed |= follow(link, link.consumer, *link.read, link.producer, *link.write,
+                        [](LoopUse use) { return use != LoopUse::never; });
   }
 }
 
@@ -274,8 +247,8 @@ void StackSlicer::make_slices(const Loops& loops, std::int64_t count, Halo halo,
   for (std::size_t m = members_.size(); m-- > 0;) {
     const auto member = static_cast<std::uint32_t>(m);
     const Halo own_halo = scratch_.left_behind[members_[m].index()] ? Halo::cached : halo;
-    const bool cut = std::any_of(slices[m].begin(), slices[m].end(),
-                                 [&](const SliceCut& known) { return known.dim == loops[m]; });
+    const bool cut = std::ranges::any_of(
+        slices[m], [&](const SliceCut& known) { return known.dim == loops[m]; });
     if (!fixed[m] && loops[m] && !cut) {
       SliceCut own = pulled(member, *loops[m], count, own_halo, slices);
       if (own.parts.size() > 1)

@@ -32,8 +32,8 @@ constexpr std::uint32_t kAlone = std::numeric_limits<std::uint32_t>::max();
 
 /// The loop of the first output's first axis, where it is short and may be cut.
 std::optional<std::uint32_t> batch_loop(const LoopNest& nest) {
-  const auto output = std::find_if(nest.operands.begin(), nest.operands.end(),
-                                   [](const Access& a) { return a.mode != AccessMode::read; });
+  const auto output = std::ranges::find_if(
+      nest.operands, [](const Access& a) { return a.mode != AccessMode::read; });
   if (output == nest.operands.end() || output->axes.size() < 2 ||
       output->axes.front().terms.size() != 1)
     return std::nullopt;
@@ -78,8 +78,8 @@ struct SliceFinder::Candidate {
 SliceFinder::SliceFinder(const Graph& graph, const Chip& chip, const CoreLists& cores,
                          const std::vector<Slices>& given, const std::vector<Slices>& planned)
     : graph_(graph), cores_(cores), given_(given), planned_(planned),
-      any_given_(std::any_of(given.begin(), given.end(), [](const auto& s) { return !s.empty(); })),
-      room_(chip), scratch_(graph) {}
+      any_given_(std::ranges::any_of(given, [](const auto& s) { return !s.empty(); })), room_(chip),
+      scratch_(graph) {}
 
 bool SliceFinder::crowded(OpId op) const {
   const auto& cores = cores_[op.index()];
@@ -223,7 +223,7 @@ bool SliceFinder::cross_much(std::span<const OpId> members,
       const auto producer = graph_.tensor(access.tensor).producer;
       if (access.mode != AccessMode::read || !producer)
         continue;
-      const auto at = std::find(members.begin(), members.end(), *producer);
+      const auto at = std::ranges::find(members, *producer);
       const Slices& makers = at != members.end()
                                  ? slices[static_cast<std::size_t>(at - members.begin())]
                                  : planned_[producer->index()];
@@ -339,7 +339,7 @@ std::optional<StackSlices> SliceFinder::fill_in(std::span<const OpId> members, H
                                                 std::int64_t least, StackSlicer::Loops loops,
                                                 std::vector<Slices>& slices) {
   const StackSlicer slicer(graph_, members, scratch_);
-  const bool any = std::any_of(loops.begin(), loops.end(), [](const auto& l) { return l; });
+  const bool any = std::ranges::any_of(loops, [](const auto& loop) { return loop.has_value(); });
   if (any) {
     std::vector<bool> fixed;
     std::int64_t count = least;
@@ -383,7 +383,7 @@ std::vector<Slices> SliceFinder::cut(std::span<const OpId> members, Halo halo,
   const std::vector<bool> fixed(members.size(), false);
   std::vector<Slices> slices(members.size());
   for (const StackSlices::Cut& cut : plan.cuts) {
-    const auto place = std::find(members.begin(), members.end(), cut.op);
+    const auto place = std::ranges::find(members, cut.op);
     internal_check(place != members.end(), "a stack is cut along a loop of an operator outside");
     const LoopNest& nest = graph_.op(cut.op).nest;
     internal_check(cut.dim < nest.dims.size() && loop_use(nest, cut.dim) != LoopUse::never,
@@ -411,8 +411,8 @@ void SliceFinder::refine(OpId id, Slices& slices) const {
   const auto& cores = cores_[id.index()];
   const std::int64_t room = room_.of_a_tile(cores);
   for (std::uint32_t d = 0; d < op.nest.dims.size(); ++d) {
-    const bool known = std::any_of(slices.begin(), slices.end(),
-                                   [&](const SliceCut& cut) { return cut.dim == d; });
+    const bool known =
+        std::ranges::any_of(slices, [&](const SliceCut& cut) { return cut.dim == d; });
     if (known || op.nest.dims[d].size < 2 || loop_use(op.nest, d) != LoopUse::parallel)
       continue;
     slices.push_back({d, {}});
@@ -441,7 +441,7 @@ bool SliceFinder::alone_in_slices(OpId op) const {
 Stacks complete_stacks(const Graph& graph, std::vector<std::vector<OpId>> given) {
   std::vector<bool> named(graph.operators().size(), false);
   for (auto& stack : given) {
-    std::sort(stack.begin(), stack.end());
+    std::ranges::sort(stack);
     for (const OpId member : stack)
       named[member.index()] = true;
   }
@@ -450,7 +450,7 @@ Stacks complete_stacks(const Graph& graph, std::vector<std::vector<OpId>> given)
       given.push_back({OpId(i)});
   }
   std::erase_if(given, [](const std::vector<OpId>& stack) { return stack.empty(); });
-  std::sort(given.begin(), given.end(), [](const auto& a, const auto& b) { return a[0] < b[0]; });
+  std::ranges::sort(given, [](const auto& a, const auto& b) { return a[0] < b[0]; });
   Stacks stacks{std::move(given), std::vector<std::uint32_t>(named.size(), 0)};
   for (std::size_t s = 0; s < stacks.members.size(); ++s) {
     for (const OpId member : stacks.members[s])

@@ -128,7 +128,7 @@ public:
         else if (id != nullptr)
           stack.push_back(*id);
       }
-      std::sort(stack.begin(), stack.end());
+      std::ranges::sort(stack);
       auto slices = slices_of(file.slices[s], stack);
       if (stack.empty())
         continue;
@@ -178,7 +178,7 @@ private:
       complete = complete && id != nullptr;
       if (id == nullptr)
         continue;
-      if (std::find(stack.begin(), stack.end(), *id) == stack.end()) {
+      if (std::ranges::find(stack, *id) == stack.end()) {
         problems_.add(cut.of.where, fmt::format("operator '{}' is not in this stack", *name));
         continue;
       }
@@ -210,7 +210,7 @@ private:
         if (!known_.contains(known))
           names_.push_back(known);
       }
-      std::sort(names_.begin(), names_.end());
+      std::ranges::sort(names_);
     }
     return nearest_name_hint(name, names_);
   }

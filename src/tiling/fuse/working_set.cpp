@@ -1,6 +1,7 @@
 #include "tiling/fuse/working_set.hpp"
 
 #include "tiling/cut/split.hpp"
+#include "tiling/shared/outermost.hpp"
 
 #include "monet/base/checked.hpp"
 
@@ -20,15 +21,8 @@ std::vector<Interval> middle_slice(const LoopNest& nest, const Slices& slices) {
 }
 
 bool moved(const Access& access, const Slices& slices) {
-  if (access.opaque)
-    return false;
-  return std::any_of(access.axes.begin(), access.axes.end(), [&](const AxisExpr& axis) {
-    return !axis.data_dependent &&
-           std::any_of(axis.terms.begin(), axis.terms.end(), [&](const AffineTerm& term) {
-             return std::any_of(slices.begin(), slices.end(),
-                                [&](const SliceCut& cut) { return cut.dim == term.dim; });
-           });
-  });
+  return std::ranges::any_of(slices,
+                             [&](const SliceCut& cut) { return moved_by(access, cut.dim); });
 }
 
 std::int64_t touched_bits(const Graph& graph, const Access& access,
@@ -135,19 +129,16 @@ double crossings(const Graph& graph, const Access& access, const LoopNest& reade
                  const Slices& slices, const Slices& makers) {
   const Tensor& tensor = graph.tensor(access.tensor);
   const LoopNest& maker = graph.op(*tensor.producer).nest;
-  const auto written =
-      std::find_if(maker.operands.begin(), maker.operands.end(), [&](const Access& other) {
-        return other.mode != AccessMode::read && other.tensor == access.tensor;
-      });
+  const auto written = std::ranges::find_if(maker.operands, [&](const Access& other) {
+    return other.mode != AccessMode::read && other.tensor == access.tensor;
+  });
   const Box read = region(access, middle_slice(reader, slices), tensor.shape);
   double met = 1;
   for (const SliceCut& cut : makers) {
     double share = 1; // of the slices that a reader meets
     for (std::size_t a = 0; written != maker.operands.end() && !written->opaque && a < read.size();
          ++a) {
-      const auto& terms = written->axes[a].terms;
-      if (std::any_of(terms.begin(), terms.end(),
-                      [&](const AffineTerm& term) { return term.dim == cut.dim; }))
+      if (has_loop(written->axes[a], cut.dim))
         share = static_cast<double>(read[a].size()) /
                 static_cast<double>(std::max<std::int64_t>(1, tensor.shape[a]));
     }
@@ -158,17 +149,7 @@ double crossings(const Graph& graph, const Access& access, const LoopNest& reade
 
 Room::Room(const Chip& chip) {
   for (std::size_t c = 0; c < chip.cores.size(); ++c) {
-    const Core& core = chip.cores[c];
-    std::vector<const Memory*> tops;
-    std::int64_t bits = 0;
-    for (const MemoryOperand operand : {MemoryOperand::I1, MemoryOperand::I2, MemoryOperand::O}) {
-      const Memory* top = core.top(operand);
-      if (top == nullptr || std::find(tops.begin(), tops.end(), top) != tops.end())
-        continue;
-      tops.push_back(top);
-      bits = checked_add(bits, checked_multiply(top->size.value, instances(core, *top)));
-    }
-    bits_.push_back(bits);
+    bits_.push_back(outermost_bits(chip.cores[c]));
     memory_.push_back(chip.memory_of(CoreId(c)).value);
   }
 }

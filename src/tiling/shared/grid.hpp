@@ -3,6 +3,7 @@
 
 #include "monet/tiling/tiling.hpp"
 
+#include <algorithm>
 #include <span>
 
 namespace monet {
@@ -12,6 +13,18 @@ struct SplitFactor {
   std::size_t dim = 0;
   std::int64_t parts = 1;
 };
+
+/// One of the axis' terms is the loop's.
+inline bool has_loop(const AxisExpr& axis, std::size_t dim) {
+  return std::ranges::find(axis.terms, dim, &AffineTerm::dim) != axis.terms.end();
+}
+
+/// Iterations of the loop touch other elements of the operand, as far as its axes tell.
+inline bool moved_by(const Access& access, std::size_t dim) {
+  return !access.opaque && std::ranges::any_of(access.axes, [&](const AxisExpr& axis) {
+    return !axis.data_dependent && has_loop(axis, dim);
+  });
+}
 
 /// True when cutting the loop keeps every output's parts disjoint: every output has an axis on
 /// which one step of the loop goes further than all other loops of the axis together reach. Never

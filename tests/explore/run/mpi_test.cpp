@@ -24,15 +24,15 @@ namespace {
 
 TEST(MpiMessages, ComeOutAsTheyWentIn) {
   WorkMessage work{12, {1, 99, ~0ULL}, nullptr};
-  EXPECT_EQ(unpack_work(pack(work)).ids, work.ids);
-  EXPECT_EQ(unpack_work(pack(work)).position, 12U);
-  EXPECT_EQ(unpack_work(pack(work)).fronts, nullptr);
+  EXPECT_EQ(unpack<WorkMessage>(pack(work)).ids, work.ids);
+  EXPECT_EQ(unpack<WorkMessage>(pack(work)).position, 12U);
+  EXPECT_EQ(unpack<WorkMessage>(pack(work)).fronts, nullptr);
   auto sent = std::make_shared<KnownFronts>();
   sent->fronts = {{{1, {Objective::energy, Objective::area}}, {}}, {{0, {Objective::latency}}, {}}};
   for (const Objectives& point : {Objectives{1, 5}, Objectives{0.1, 7}})
     sent->fronts[0].points.add(point);
   work.fronts = sent;
-  const SharedFronts got = unpack_work(pack(work)).fronts;
+  const SharedFronts got = unpack<WorkMessage>(pack(work)).fronts;
   ASSERT_EQ(got->fronts.size(), 2U);
   for (std::size_t f = 0; f < 2; ++f) {
     EXPECT_EQ(got->fronts[f].request, sent->fronts[f].request);
@@ -45,14 +45,14 @@ TEST(MpiMessages, ComeOutAsTheyWentIn) {
   results.evaluation_seconds = 0.25;
   results.failure = RemoteFailure{3, pack_error(std::make_exception_ptr(InfeasibleError("no")))};
   const std::string bytes = pack(results);
-  const ResultsMessage back = unpack_results(bytes);
+  const auto back = unpack<ResultsMessage>(bytes);
   EXPECT_EQ(back.results, results.results);
   EXPECT_EQ(back.received, 77U);
   EXPECT_TRUE(back.idle);
   EXPECT_EQ(back.failure->position, 3U);
   EXPECT_EQ(back.failure->error, results.failure->error);
   for (std::size_t size = 0; size < bytes.size(); ++size)
-    EXPECT_THROW(unpack_results(bytes.substr(0, size)), InternalError);
+    EXPECT_THROW(unpack<ResultsMessage>(bytes.substr(0, size)), InternalError);
 }
 
 TEST(MpiMessages, CarryErrorsOfEveryFamily) {

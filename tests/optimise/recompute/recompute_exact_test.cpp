@@ -75,7 +75,6 @@ TEST(SolveRecompute, MeetsBruteForceOverAllPlans) {
       const RecomputeResult found = solve_recompute(p, budget, {}, programs());
       const std::string where =
           "seed " + std::to_string(seed) + " budget " + std::to_string(budget);
-      ASSERT_EQ(recompute_bound(p, budget).infeasible && best, false) << where;
       ++all;
       if (!best) {
         EXPECT_FALSE(found.plan) << where;
@@ -84,7 +83,6 @@ TEST(SolveRecompute, MeetsBruteForceOverAllPlans) {
       }
       ASSERT_FALSE(found.infeasible) << where;
       ASSERT_LE(found.bound, static_cast<double>(*best)) << where;
-      ASSERT_LE(recompute_bound(p, budget).cost, static_cast<double>(*best)) << where;
       if (!found.plan)
         continue;
       const RecomputeOutcome outcome = replay(p, *found.plan);

@@ -113,39 +113,39 @@ void read_streamed(const Row& row, CostRow& cost) {
   cost.streamed = std::move(streamed);
 }
 
-void read_bandwidths(const Row& row, ProblemList& problems, CostRow& cost) {
-  if (!row.has("offchip_bandwidth"))
+/// Calls visit(name, all entries as a row) for each entry of a map, which may be left out.
+template <class Visit>
+void each_entry(const Row& row, const char* key, const char* wanted, ProblemList& problems,
+                const Visit& visit) {
+  if (!row.has(key))
     return;
-  const json& map = row.at("offchip_bandwidth");
+  const json& map = row.at(key);
   if (!map.is_object()) {
-    row.report("'offchip_bandwidth' must give bits per cycle by operand");
+    row.report(fmt::format("'{}' must give {}", key, wanted));
     return;
   }
-  const Row inner(map, row.where(), problems);
-  for (const auto& entry : map.items()) {
-    const auto operand = operand_named(entry.key());
-    if (!operand) {
-      row.report(fmt::format("'{}' is no operand: I1, I2 or O", entry.key().substr(0, 40)));
-      continue;
-    }
-    cost.offchip_bandwidth[static_cast<std::size_t>(*operand)] =
-        inner.whole(entry.key().c_str(), kMostBandwidth);
-  }
+  const Row entries(map, row.where(), problems);
+  for (const auto& entry : map.items())
+    visit(entry.key(), entries);
+}
+
+void read_bandwidths(const Row& row, ProblemList& problems, CostRow& cost) {
+  each_entry(row, "offchip_bandwidth", "bits per cycle by operand", problems,
+             [&](const std::string& name, const Row& entries) {
+               if (const auto operand = operand_named(name))
+                 cost.offchip_bandwidth[static_cast<std::size_t>(*operand)] =
+                     entries.whole(name.c_str(), kMostBandwidth);
+               else
+                 row.report(fmt::format("'{}' is no operand: I1, I2 or O", name.substr(0, 40)));
+             });
 }
 
 void read_dims(const Row& row, ProblemList& problems, CostRow& cost) {
-  if (!row.has("dims"))
-    return;
-  const json& map = row.at("dims");
-  if (!map.is_object()) {
-    row.report("'dims' must give sizes by loop");
-    return;
-  }
-  const Row inner(map, row.where(), problems);
-  for (const auto& entry : map.items()) {
-    if (const auto size = inner.whole(entry.key().c_str(), std::int64_t{1} << 40))
-      cost.dims.emplace_back(entry.key(), *size);
-  }
+  each_entry(row, "dims", "sizes by loop", problems,
+             [&](const std::string& name, const Row& entries) {
+               if (const auto size = entries.whole(name.c_str(), std::int64_t{1} << 40))
+                 cost.dims.emplace_back(name, *size);
+             });
 }
 
 /// Our own names of figures, or those of cost_lut.json.

@@ -55,17 +55,12 @@ public:
 
 private:
   void index_costs() {
+    const auto found = [](const auto& known, const auto& key) {
+      const auto at = known.find(key);
+      return at == known.end() ? std::nullopt : std::optional(at->second);
+    };
     for (const CostRow& row : table_.costs) {
-      std::optional<std::uint32_t> layer;
-      if (row.layer) {
-        const auto found = by_id_.find(*row.layer);
-        if (found != by_id_.end())
-          layer = found->second;
-      } else {
-        const auto found = by_name_.find(row.node);
-        if (found != by_name_.end())
-          layer = found->second;
-      }
+      const auto layer = row.layer ? found(by_id_, *row.layer) : found(by_name_, row.node);
       if (!layer)
         continue;
       if (fits(row, *layer))
@@ -94,35 +89,40 @@ private:
   /// The row's loops, as far as the layer has them, have the sizes of its tiles.
   bool fits(const CostRow& row, std::uint32_t layer) const {
     const std::vector<Dim>& dims = workload_.layers[layer].dims;
-    return std::all_of(row.dims.begin(), row.dims.end(), [&](const auto& dim) {
-      const auto known =
-          std::find_if(dims.begin(), dims.end(), [&](const Dim& d) { return d.name == dim.first; });
+    return std::ranges::all_of(row.dims, [&](const auto& dim) {
+      const auto known = std::ranges::find(dims, dim.first, &Dim::name);
       return known == dims.end() || known->tile == dim.second;
     });
+  }
+
+  /// Null where the files have none.
+  const CostRow* row_of(const Tile& tile) const {
+    const auto found = costs_.find(LayerCore{tile.layer, tile.core.index()});
+    return found == costs_.end() ? nullptr : found->second;
   }
 
   /// All but the streams.
   TileCost cost_of(std::uint32_t t) {
     const Tile& tile = workload_.tiles[t];
     const Layer& layer = workload_.layers[tile.layer];
-    const auto core = static_cast<std::int64_t>(tile.core.index());
-    const auto row = costs_.find(LayerCore{tile.layer, core});
+    const CostRow* row = row_of(tile);
     const auto ran = tiles_.find(std::pair{layer.id, static_cast<std::int64_t>(tile.sub)});
     // Recorded tiles count where nothing says that they are others than here.
-    const bool same_core = ran != tiles_.end() && ran->second->core == core &&
-                           (row != costs_.end() || !other_tiles_.contains(tile.layer));
+    const bool same_core = ran != tiles_.end() &&
+                           ran->second->core == static_cast<std::int64_t>(tile.core.index()) &&
+                           (row != nullptr || !other_tiles_.contains(tile.layer));
     TileCost cost;
-    if (row != costs_.end()) {
-      cost.runtime = row->second->runtime.value_or(0);
-      cost.onchip_pj = row->second->onchip_pj.value_or(0);
-      cost.offchip_pj = row->second->offchip_pj.value_or(0);
+    if (row != nullptr) {
+      cost.runtime = row->runtime.value_or(0);
+      cost.onchip_pj = row->onchip_pj.value_or(0);
+      cost.offchip_pj = row->offchip_pj.value_or(0);
     }
     if (same_core) {
       cost.onchip_pj = ran->second->onchip_pj;
       cost.offchip_pj = ran->second->offchip_pj;
-      cost.runtime = exact_runtime(row == costs_.end() ? nullptr : row->second, *ran->second);
+      cost.runtime = exact_runtime(row, *ran->second);
     }
-    if (row == costs_.end() && !same_core)
+    if (row == nullptr && !same_core)
       report_missing(tile, layer);
     return cost;
   }
@@ -174,8 +174,7 @@ private:
   void set_streams(std::uint32_t t, TileCost& cost) {
     const Tile& tile = workload_.tiles[t];
     const auto core = static_cast<std::int64_t>(tile.core.index());
-    const auto found = costs_.find(LayerCore{tile.layer, core});
-    const CostRow* row = found == costs_.end() ? nullptr : found->second;
+    const CostRow* row = row_of(tile);
     const bool given = row != nullptr && row->streamed;
     cost.streamed = given ? *row->streamed : streamed_operands(workload_, t, chip_);
     for (const MemoryOperand operand : cost.streamed) {
@@ -194,9 +193,9 @@ private:
   /// cost_lut.json gives the sum with on-chip energy alone.
   void set_offchip_energy(std::uint32_t t, TileCost& cost) {
     const Tile& tile = workload_.tiles[t];
-    const auto row = costs_.find(LayerCore{tile.layer, tile.core.index()});
-    if (cost.streamed.empty() || cost.offchip_pj > 0 || row == costs_.end() ||
-        row->second->offchip_pj || tiles_.contains({workload_.layers[tile.layer].id, tile.sub}))
+    const CostRow* row = row_of(tile);
+    if (cost.streamed.empty() || cost.offchip_pj > 0 || row == nullptr || row->offchip_pj ||
+        tiles_.contains({workload_.layers[tile.layer].id, tile.sub}))
       return;
     cost.offchip_pj = std::min(own().of(t).offchip_pj, cost.onchip_pj);
     cost.onchip_pj -= cost.offchip_pj;
@@ -211,8 +210,7 @@ private:
   }
 
   void note(std::uint32_t t, const char* name, const char* what) {
-    if (std::none_of(notes_.begin(), notes_.end(),
-                     [name](const Note& known) { return known.name == name; }))
+    if (std::ranges::none_of(notes_, [name](const Note& known) { return known.name == name; }))
       notes_.push_back({name, workload_.layers[workload_.tiles[t].layer].name, what});
   }
 

@@ -19,13 +19,13 @@ namespace {
 std::int64_t cycles_per_operation(const Layer& layer) {
   constexpr std::array<std::string_view, 3> kSlow{"silu", "sigmoid", "exp"};
   constexpr std::int64_t kCycles = 4;
-  return std::find(kSlow.begin(), kSlow.end(), layer.type) == kSlow.end() ? 1 : kCycles;
+  return std::ranges::find(kSlow, layer.type) == kSlow.end() ? 1 : kCycles;
 }
 
 /// Axes of several loops end where the tensor does: padding is not fetched inside a core, though
 /// it counts in the tensors that the scheduler moves.
 ProblemOperand operand_of(const Layer& layer, Operand which) {
-  const OperandUse& use = layer.operands[static_cast<std::size_t>(which)];
+  const OperandUse& use = layer.use(which);
   ProblemOperand operand;
   operand.mode = which == Operand::O ? AccessMode::write : AccessMode::read;
   operand.memory = memory_of(which);

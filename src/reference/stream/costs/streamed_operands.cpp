@@ -57,7 +57,7 @@ std::size_t that_stay(const std::vector<Sized>& sorted, const Core& core, std::i
 
 std::int64_t operand_bits(const Layer& layer, Operand operand, int bits) {
   std::int64_t all = bits;
-  for (const std::uint32_t axis : layer.operands[static_cast<std::size_t>(operand)].axes)
+  for (const std::uint32_t axis : layer.use(operand).axes)
     all *= elements(layer, axis);
   return all;
 }
@@ -76,15 +76,12 @@ std::vector<MemoryOperand> streamed_operands(const Workload& workload, std::uint
       outermost = outermost || core.top(held) == &memory;
       for (const Operand operand : layer.equation) {
         if (memory_of(operand) == held)
-          sorted.push_back(
-              {held, operand_bits(layer, operand,
-                                  layer.operands[static_cast<std::size_t>(operand)].partial_bits)});
+          sorted.push_back({held, operand_bits(layer, operand, layer.use(operand).partial_bits)});
       }
     }
     if (!outermost || layer.alone)
       continue;
-    std::stable_sort(sorted.begin(), sorted.end(),
-                     [](const Sized& a, const Sized& b) { return a.bits < b.bits; });
+    std::ranges::stable_sort(sorted, {}, &Sized::bits);
     for (std::size_t i = that_stay(sorted, core, memory.size.value); i < sorted.size(); ++i) {
       for (const Operand operand : layer.equation) {
         if (memory_of(operand) == sorted[i].operand)

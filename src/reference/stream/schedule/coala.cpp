@@ -147,7 +147,7 @@ void Coala::list_needs(const Tile& tile, std::uint32_t index) {
         workload_.tiles[edge.from].tensors[static_cast<std::size_t>(Operand::O)];
     needs_.push_back({tensor, tensor, memory_of(edge.operand)});
   }
-  std::stable_sort(needs_.begin(), needs_.end(), [&](const Need& a, const Need& b) {
+  std::ranges::stable_sort(needs_, [&](const Need& a, const Need& b) {
     return workload_.tensors[a.tensor].layer < workload_.tensors[b.tensor].layer;
   });
 }
@@ -169,8 +169,7 @@ void Coala::cut_needs(std::uint32_t index) {
 std::optional<Coala::Cut> Coala::cut_of(const Tensor& whole, std::uint32_t tile) const {
   const Layer& layer = workload_.layers[workload_.tiles[tile].layer];
   const Layer& origin = workload_.layers[whole.layer];
-  const std::vector<std::uint32_t>& axes =
-      origin.operands[static_cast<std::size_t>(whole.operand)].axes;
+  const std::vector<std::uint32_t>& axes = origin.use(whole.operand).axes;
   const std::span<const Interval> whole_ranges = workload_.ranges(whole.tile);
   const std::uint32_t own = first_axis_[workload_.tiles[tile].layer];
   const std::uint32_t other = first_axis_[whole.layer];
@@ -263,7 +262,7 @@ void Coala::synchronise_cores(std::uint32_t index) {
     if (layer != tile.layer && last_rank_[layer] >= workload_.rank[index])
       return;
   }
-  const double latest = *std::max_element(idle_from_.begin(), idle_from_.end());
+  const double latest = *std::ranges::max_element(idle_from_);
   for (std::size_t core = 0; core < idle_from_.size(); ++core) {
     if (takes_part_[core])
       idle_from_[core] = latest;
@@ -337,13 +336,13 @@ void Coala::drop_used_up(std::uint32_t tensor, double end) {
     const std::vector<CoreId>& cores = fabric_.memories()[holder].cores;
     double time = end;
     if (known.operand == Operand::O) {
-      const bool offchip = std::find(cores.begin(), cores.end(), offchip_) != cores.end();
+      const bool offchip = std::ranges::find(cores, offchip_) != cores.end();
       double last = -1;
       for (const std::uint32_t reader : workload_.successors_of(known.tile)) {
         const Tile& tile = workload_.tiles[reader];
         if (tile.layer == known.layer || !scheduled_[reader])
           continue;
-        if (offchip || std::find(cores.begin(), cores.end(), tile.core) != cores.end())
+        if (offchip || std::ranges::find(cores, tile.core) != cores.end())
           last = std::max(last, result_.runs[reader].end);
       }
       time = last >= 0 ? last : end;
@@ -367,7 +366,7 @@ void Coala::collect_peaks() {
 }
 
 bool Coala::streams(MemoryOperand operand) const {
-  return std::find(streamed_.begin(), streamed_.end(), operand) != streamed_.end();
+  return std::ranges::find(streamed_, operand) != streamed_.end();
 }
 
 std::string Coala::place() const {

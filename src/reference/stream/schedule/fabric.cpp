@@ -1,7 +1,8 @@
 #include "reference/stream/schedule/fabric.hpp"
 
+#include "reference/stream/tiles/two_sided_search.hpp"
+
 #include <algorithm>
-#include <limits>
 
 namespace monet::stream {
 
@@ -27,8 +28,8 @@ TopMemory top_memory(const Memory& memory) {
 
 Fabric::Fabric(const Chip& chip)
     : known_(chip.cores.size(), false), out_(chip.cores.size()), in_(chip.cores.size()),
-      link_of_(chip.cores.size() * chip.cores.size(), kUnknown),
-      path_of_(chip.cores.size() * chip.cores.size(), kUnknown) {
+      link_of_(chip.cores.size() * chip.cores.size(), kNone),
+      path_of_(chip.cores.size() * chip.cores.size(), kNone) {
   make_edges(chip);
   make_memories(chip);
 }
@@ -45,9 +46,9 @@ void Fabric::add_edge(CoreId from, CoreId to, LinkId link) {
   add_node(from);
   add_node(to);
   std::uint32_t& known = link_of_[from.index() * out_.size() + to.index()];
-  if (known == kUnknown) {
-    out_[from.index()].push_back(to);
-    in_[to.index()].push_back(from);
+  if (known == kNone) {
+    out_[from.index()].push_back(to.value);
+    in_[to.index()].push_back(from.value);
   }
   known = link.value;
 }
@@ -87,7 +88,7 @@ void Fabric::make_edges(const Chip& chip) {
 
 void Fabric::make_memories(const Chip& chip) {
   std::array<std::uint32_t, kMemoryOperands> none{};
-  none.fill(kNoMemory);
+  none.fill(kNone);
   tops_.assign(chip.cores.size(), none);
   tops_of_.resize(chip.cores.size());
   std::vector<std::uint32_t> group_of(chip.cores.size());
@@ -101,18 +102,18 @@ void Fabric::make_memories(const Chip& chip) {
   for (const CoreId core : nodes_) {
     const Core& file = chip.cores[core.index()];
     for (const Memory& memory : file.memories) {
-      std::uint32_t index = kNoMemory;
+      std::uint32_t index = kNone;
       for (std::size_t o = 0; o < kMemoryOperands; ++o) {
         if (file.top(static_cast<MemoryOperand>(o)) != &memory)
           continue;
-        if (index == kNoMemory) {
+        if (index == kNone) {
           const std::uint32_t group = group_of[core.index()];
           for (std::uint32_t m = 0; m < memories_.size(); ++m) {
             if (group_of_memory[m] == group && memories_[m].name == memory.name &&
                 memories_[m].cores.front() != core)
               index = m;
           }
-          if (index == kNoMemory) {
+          if (index == kNone) {
             index = static_cast<std::uint32_t>(memories_.size());
             memories_.push_back(top_memory(memory));
             group_of_memory.push_back(group);
@@ -128,68 +129,29 @@ void Fabric::make_memories(const Chip& chip) {
 
 std::span<const LinkId> Fabric::path(CoreId from, CoreId to) {
   std::uint32_t& known = path_of_[from.index() * out_.size() + to.index()];
-  if (known == kUnknown) {
+  if (known == kNone) {
     known = static_cast<std::uint32_t>(paths_.size());
     paths_.push_back(search(from, to));
   }
   return paths_[known];
 }
 
-/// Breadth first from both ends, one whole level at a time from the end with the shorter fringe
-/// (the sender's when equal); neighbours in the order of the edges; the first core known to both
-/// sides joins them. Which of several shortest ways is found follows from that.
 std::vector<LinkId> Fabric::search(CoreId from, CoreId to) const {
   if (from == to)
     return {};
-  constexpr std::uint32_t kUnseen = std::numeric_limits<std::uint32_t>::max();
-  std::vector<std::uint32_t> before(out_.size(), kUnseen); // towards the sender
-  std::vector<std::uint32_t> after(out_.size(), kUnseen);  // towards the receiver
-  before[from.index()] = from.value;
-  after[to.index()] = to.value;
-  std::vector<CoreId> ahead{from};
-  std::vector<CoreId> behind{to};
-  std::optional<CoreId> meeting;
-  const auto reach = [&](CoreId by, CoreId found, std::vector<std::uint32_t>& mine,
-                         const std::vector<std::uint32_t>& other, std::vector<CoreId>& fringe) {
-    if (mine[found.index()] == kUnseen) {
-      mine[found.index()] = by.value;
-      fringe.push_back(found);
-    }
-    if (other[found.index()] != kUnseen)
-      meeting = found;
-    return meeting.has_value();
-  };
-  while (!meeting && !ahead.empty() && !behind.empty()) {
-    std::vector<CoreId> next;
-    if (ahead.size() <= behind.size()) {
-      for (std::size_t i = 0; i < ahead.size() && !meeting; ++i) {
-        for (const CoreId core : out_[ahead[i].index()]) {
-          if (reach(ahead[i], core, before, after, next))
-            break;
-        }
-      }
-      ahead = std::move(next);
-    } else {
-      for (std::size_t i = 0; i < behind.size() && !meeting; ++i) {
-        for (const CoreId core : in_[behind[i].index()]) {
-          if (reach(behind[i], core, after, before, next))
-            break;
-        }
-      }
-      behind = std::move(next);
-    }
-  }
-  if (!meeting)
+  TwoSidedSearch search(out_.size(), [&](std::uint32_t core, bool ahead) {
+    return std::span(ahead ? out_[core] : in_[core]);
+  });
+  std::optional<std::vector<std::uint32_t>> cores = search.between(from.value, to.value);
+  if (!cores)
     return {};
-  std::vector<CoreId> cores{*meeting};
-  while (cores.back() != from)
-    cores.emplace_back(before[cores.back().index()]);
-  std::reverse(cores.begin(), cores.end());
-  while (cores.back() != to)
-    cores.emplace_back(after[cores.back().index()]);
+  cores->push_back(to.value);
   std::vector<LinkId> links;
-  for (std::size_t i = 0; i + 1 < cores.size(); ++i)
-    links.emplace_back(link_of_[cores[i].index() * out_.size() + cores[i + 1].index()]);
+  std::size_t at = from.index();
+  for (const std::uint32_t next : *cores) {
+    links.emplace_back(link_of_[at * out_.size() + next]);
+    at = next;
+  }
   return links;
 }
 

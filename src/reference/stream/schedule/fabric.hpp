@@ -6,14 +6,11 @@
 
 #include <array>
 #include <cstdint>
-#include <limits>
 #include <span>
 #include <string>
 #include <vector>
 
 namespace monet::stream {
-
-inline constexpr std::uint32_t kNoMemory = std::numeric_limits<std::uint32_t>::max();
 
 /// An outermost memory; cores of a sharing group have it in common.
 struct TopMemory {
@@ -31,7 +28,7 @@ public:
   explicit Fabric(const Chip& chip);
 
   const std::vector<TopMemory>& memories() const { return memories_; }
-  /// Index of the operand's outermost memory in a core, or kNoMemory.
+  /// Index of the operand's outermost memory in a core, or kNone.
   std::uint32_t top(CoreId core, MemoryOperand operand) const {
     return tops_[core.index()][static_cast<std::size_t>(operand)];
   }
@@ -49,15 +46,14 @@ private:
   void make_memories(const Chip& chip);
   std::vector<LinkId> search(CoreId from, CoreId to) const;
 
-  std::vector<CoreId> nodes_;            ///< in the order in which edges name them
-  std::vector<bool> known_;              ///< by core: is in nodes_
-  std::vector<std::vector<CoreId>> out_; ///< by core, in order of insertion
-  std::vector<std::vector<CoreId>> in_;  ///< likewise
-  std::vector<TopMemory> memories_;      ///< by node, then as in the core's file
+  std::vector<CoreId> nodes_;                   ///< in the order in which edges name them
+  std::vector<bool> known_;                     ///< by core: is in nodes_
+  std::vector<std::vector<std::uint32_t>> out_; ///< by core, in order of insertion
+  std::vector<std::vector<std::uint32_t>> in_;  ///< likewise
+  std::vector<TopMemory> memories_;             ///< by node, then as in the core's file
   std::vector<std::array<std::uint32_t, kMemoryOperands>> tops_;
   std::vector<std::vector<std::uint32_t>> tops_of_;
-  static constexpr std::uint32_t kUnknown = std::numeric_limits<std::uint32_t>::max();
-  std::vector<std::uint32_t> link_of_; ///< [from * cores + to], or kUnknown
+  std::vector<std::uint32_t> link_of_; ///< [from * cores + to], or kNone
   std::vector<std::uint32_t> path_of_; ///< [from * cores + to], index into paths_
   std::vector<std::vector<LinkId>> paths_;
 };

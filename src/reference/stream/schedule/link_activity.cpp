@@ -6,7 +6,7 @@
 namespace monet::stream {
 
 std::size_t LinkActivity::segment_at(double time) const {
-  const auto after = std::upper_bound(times_.begin(), times_.end(), time);
+  const auto after = std::ranges::upper_bound(times_, time);
   return after == times_.begin() ? 0 : static_cast<std::size_t>(after - times_.begin()) - 1;
 }
 
@@ -26,7 +26,7 @@ double LinkActivity::first_window(double from, double duration, std::int64_t wan
 }
 
 std::size_t LinkActivity::breakpoint(double time) {
-  const auto at = std::lower_bound(times_.begin(), times_.end(), time);
+  const auto at = std::ranges::lower_bound(times_, time);
   const auto index = static_cast<std::size_t>(at - times_.begin());
   if (at != times_.end() && *at == time)
     return index;

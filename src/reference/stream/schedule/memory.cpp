@@ -63,7 +63,7 @@ void Usage::add(double time, std::int64_t bits) {
 }
 
 std::int64_t Usage::peak() const {
-  return *std::max_element(bits_.begin(), bits_.end());
+  return *std::ranges::max_element(bits_);
 }
 
 const Storage::Holding* Storage::find(std::uint32_t content, std::uint32_t memory) const {

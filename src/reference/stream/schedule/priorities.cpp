@@ -31,7 +31,7 @@ std::vector<Use> uses_of(const Workload& workload, const Fabric& fabric) {
                       fabric.top(tile.core, memory_of(edge.operand)), 1, true});
     }
   }
-  std::stable_sort(uses.begin(), uses.end(), [](const Use& a, const Use& b) {
+  std::ranges::stable_sort(uses, [](const Use& a, const Use& b) {
     return std::tie(a.tensor, a.memory) < std::tie(b.tensor, b.memory);
   });
   return uses;

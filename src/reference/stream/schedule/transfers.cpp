@@ -26,7 +26,7 @@ double access_energy(std::int64_t bits, std::int64_t word, double energy_pj) {
 
 std::uint32_t Coala::memory(CoreId core, MemoryOperand operand) const {
   const std::uint32_t top = fabric_.top(core, operand);
-  if (top == kNoMemory) {
+  if (top == kNone) {
     throw InfeasibleError(fmt::format("{}: core {} ('{}') has no memory for operand {}", place(),
                                       core.index(), chip_.cores[core.index()].name,
                                       name_of(operand)));
@@ -62,13 +62,7 @@ void Coala::add_to_memory(std::uint32_t object, std::uint32_t memory, double sin
              workload_.name_of(tensor_of(object)), fabric_.memories()[memory].name,
              fabric_.memories()[memory].cores.front().index(), *later + what.bits - capacity));
   }
-  Storage::Holding holding;
-  holding.object = object;
-  holding.content = what.content;
-  holding.memory = memory;
-  holding.since = since;
-  holding.available = available;
-  storage_.insert(holding);
+  storage_.insert({object, what.content, memory, since, available});
   usage_[memory].add(since, what.bits);
 }
 
@@ -339,8 +333,8 @@ double Coala::find_block_window(double start, double duration) const {
   requests_.clear();
   for (std::size_t i = 0; i < blocked_.size(); ++i) {
     const std::size_t link = blocked_[i].link.index();
-    if (std::any_of(requests_.begin(), requests_.end(),
-                    [link](const LinkRequest& known) { return known.link == link; }))
+    if (std::ranges::any_of(requests_,
+                            [link](const LinkRequest& known) { return known.link == link; }))
       continue;
     std::int64_t sum = 0;
     for (const Blocked& other : blocked_)

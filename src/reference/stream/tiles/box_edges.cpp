@@ -22,9 +22,8 @@ struct AxisParts {
 
 class BoxAxes {
 public:
-  BoxAxes(const Layer& layer, Operand operand)
-      : layer_(layer), offsets_(part_offsets(layer).offsets) {
-    const std::vector<std::uint32_t>& axes = layer.operands[static_cast<std::size_t>(operand)].axes;
+  BoxAxes(const Layer& layer, Operand operand) : layer_(layer), offsets_(part_offsets(layer)) {
+    const std::vector<std::uint32_t>& axes = layer.use(operand).axes;
     const auto channel = channel_axes(axes, operand);
     for (std::size_t i = 0; i < axes.size(); ++i) {
       if (channel && i == channel->second)
@@ -80,7 +79,7 @@ public:
       for (const std::uint32_t dim : axis.dims)
         uses[dim] += offsets_[dim].size() > 1 ? 1 : 0;
     }
-    return std::all_of(uses.begin(), uses.end(), [](int n) { return n <= 1; });
+    return std::ranges::all_of(uses, [](int n) { return n <= 1; });
   }
 
 private:
@@ -92,8 +91,8 @@ private:
   std::optional<Channel> channel_axes(const std::vector<std::uint32_t>& axes, Operand) const {
     const auto position = [&](std::string_view name) {
       return static_cast<std::size_t>(
-          std::find_if(axes.begin(), axes.end(),
-                       [&](std::uint32_t axis) { return layer_.axis_name(axis) == name; }) -
+          std::ranges::find_if(axes,
+                               [&](std::uint32_t axis) { return layer_.axis_name(axis) == name; }) -
           axes.begin());
     };
     const std::size_t group = position("G");
@@ -152,7 +151,7 @@ std::vector<std::vector<std::uint32_t>> meeting_parts(const AxisParts& producer,
                                                       const AxisParts& consumer) {
   std::vector<std::uint32_t> order(consumer.ranges.size());
   std::iota(order.begin(), order.end(), 0U);
-  std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+  std::ranges::sort(order, [&](std::uint32_t a, std::uint32_t b) {
     return consumer.ranges[a].begin < consumer.ranges[b].begin;
   });
   std::int64_t longest = 0;
@@ -161,10 +160,10 @@ std::vector<std::vector<std::uint32_t>> meeting_parts(const AxisParts& producer,
   std::vector<std::vector<std::uint32_t>> meeting(producer.ranges.size());
   for (std::size_t i = 0; i < producer.ranges.size(); ++i) {
     const Interval& made = producer.ranges[i];
-    const auto first = std::lower_bound(order.begin(), order.end(), made.begin - longest,
-                                        [&](std::uint32_t part, std::int64_t begin) {
-                                          return consumer.ranges[part].begin < begin;
-                                        });
+    const auto first = std::ranges::lower_bound(order, made.begin - longest,
+                                                [&](std::uint32_t part, std::int64_t begin) {
+                                                  return consumer.ranges[part].begin < begin;
+                                                });
     for (auto at = first; at != order.end() && consumer.ranges[*at].begin <= made.end; ++at) {
       if (consumer.ranges[*at].end >= made.begin)
         meeting[i].push_back(consumer.offsets[*at]);
@@ -257,7 +256,7 @@ std::vector<Operand> operands_from(const Network& network, const LayerPair& pair
 void compare_all(const Workload& workload, const Layer& producer, const Layer& consumer,
                  Operand operand, std::vector<RawEdge>& edges) {
   const auto& made = producer.operands[0].axes;
-  const auto& read = consumer.operands[static_cast<std::size_t>(operand)].axes;
+  const auto& read = consumer.use(operand).axes;
   for (std::uint32_t from = producer.first_tile; from < producer.first_tile + producer.tiles;
        ++from) {
     if (!is_complete(workload, from))

@@ -99,7 +99,7 @@ CellArray CellArray::picked(std::size_t axis, const std::vector<std::uint32_t>& 
 }
 
 std::vector<std::vector<std::uint32_t>> tensor_axes(const Layer& layer, Operand operand) {
-  std::vector<std::uint32_t> axes = layer.operands[static_cast<std::size_t>(operand)].axes;
+  std::vector<std::uint32_t> axes = layer.use(operand).axes;
   std::vector<std::vector<std::uint32_t>> result;
   if (layer.partial.empty()) {
     for (const std::uint32_t axis : axes)
@@ -174,11 +174,11 @@ std::optional<ProducedCells> ProducedCells::of(const Layer& layer, bool exact) {
 
 void ProducedCells::set_tiles(const Layer& layer,
                               const std::vector<std::vector<std::vector<std::uint32_t>>>& parts) {
-  const std::vector<std::vector<std::uint32_t>> offsets = part_offsets(layer).offsets;
+  const std::vector<std::vector<std::uint32_t>> offsets = part_offsets(layer);
   // Tiles along loops that the output lacks: only complete ones write.
   std::vector<std::uint32_t> complete{0};
   for (std::uint32_t dim = 0; dim < layer.dims.size(); ++dim) {
-    if (std::find(loops_.begin(), loops_.end(), dim) != loops_.end())
+    if (std::ranges::find(loops_, dim) != loops_.end())
       continue;
     std::vector<std::uint32_t> longer;
     for (std::size_t part = 0; part < offsets[dim].size(); ++part) {
@@ -208,7 +208,7 @@ void ProducedCells::set_tiles(const Layer& layer,
       shared = shared || parts[i][at[i]].size() > 1;
       std::swap(sums, longer);
     }
-    std::sort(sums.begin(), sums.end());
+    std::ranges::sort(sums);
     tiles_.insert(tiles_.end(), sums.begin(), sums.end());
     first_.push_back(static_cast<std::uint32_t>(tiles_.size()));
     for (std::size_t i = parts.size(); i-- > 0;) {
@@ -233,8 +233,7 @@ void ProducedCells::set_slots(const Layer& layer) {
   std::uint32_t slot = 0;
   for (std::uint32_t tile = 0; tile < layer.tiles; ++tile) {
     const auto& mine = cells_of[tile];
-    if (std::any_of(mine.begin(), mine.end(),
-                    [&](std::uint32_t cell) { return occupied[cell] == slot; }))
+    if (std::ranges::any_of(mine, [&](std::uint32_t cell) { return occupied[cell] == slot; }))
       ++slot;
     for (const std::uint32_t cell : mine)
       occupied[cell] = slot;

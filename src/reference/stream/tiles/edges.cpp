@@ -119,7 +119,7 @@ void set_consequences(Workload& workload) {
     Tile& tile = workload.tiles[index];
     const auto edges = workload.edges_into(index);
     tile.real_predecessors = static_cast<std::uint32_t>(
-        std::count_if(edges.begin(), edges.end(), [](const Edge& e) { return e.carries_data(); }));
+        std::ranges::count_if(edges, [](const Edge& e) { return e.carries_data(); }));
     if (!edges.empty())
       continue;
     for (const Operand operand : {Operand::I, Operand::W}) {

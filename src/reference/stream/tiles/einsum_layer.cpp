@@ -39,7 +39,7 @@ public:
     layer_.operand(Operand::I, axes[0]);
     layer_.operand(Operand::W, inputs_ > 1 ? axes[1] : std::vector<std::uint32_t>{});
     set_precisions(context_, layer_);
-    first_is_input(context_, layer_);
+    set_sources(context_, layer_, 0);
     return layer_.take();
   }
 
@@ -88,7 +88,7 @@ private:
 
   /// The loop of that name, made at its first use.
   std::uint32_t loop(const std::string& name, std::int64_t size) {
-    const auto found = std::find(names_.begin(), names_.end(), name);
+    const auto found = std::ranges::find(names_, name);
     if (found != names_.end())
       return static_cast<std::uint32_t>(found - names_.begin());
     names_.push_back(name);

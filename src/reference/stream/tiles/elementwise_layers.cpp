@@ -9,23 +9,6 @@ namespace monet::stream {
 
 namespace {
 
-/// W = {self, or predecessor 0}, I = the last predecessor.
-void last_is_input(const ParseContext& context, LayerBuilder& layer) {
-  const auto& made = context.predecessors;
-  if (made.size() > 2) {
-    note(context, "many-inputs",
-         fmt::format("{} inputs are made by other nodes; the first two count", made.size()));
-  }
-  if (made.size() >= 2)
-    layer.made_by(Operand::W, made[0]);
-  else
-    layer.constant(Operand::W);
-  if (made.empty())
-    layer.constant(Operand::I);
-  else
-    layer.made_by(Operand::I, made[std::min<std::size_t>(made.size() - 1, 1)]);
-}
-
 Shape shape_at(const ParseContext& context, TensorId tensor) {
   return context.graph.tensor(tensor).shape;
 }
@@ -53,8 +36,7 @@ std::pair<std::uint32_t, std::uint32_t> broadcast_sources(const ParseContext& co
     }
     ++position;
   }
-  const auto other =
-      std::find_if(made.begin(), made.end(), [&](std::uint32_t node) { return node != weight; });
+  const auto other = std::ranges::find_if(made, [&](std::uint32_t node) { return node != weight; });
   return {weight, other == made.end() ? weight : *other};
 }
 
@@ -100,7 +82,7 @@ ParsedLayer parse_one_input(const ParseContext& context) {
   full_operands(layer, axes,
                 context.predecessors.size() == 1 ? std::vector<std::uint32_t>{} : axes);
   set_precisions(context, layer);
-  last_is_input(context, layer);
+  set_sources(context, layer, 1);
   return layer.take();
 }
 
@@ -122,7 +104,7 @@ ParsedLayer parse_two_inputs(const ParseContext& context) {
     layer.made_by(Operand::W, weight);
     layer.made_by(Operand::I, input);
   } else {
-    last_is_input(context, layer);
+    set_sources(context, layer, 1);
   }
   return layer.take();
 }
@@ -175,7 +157,7 @@ std::vector<ParsedLayer> parse_softmax(const ParseContext& context) {
   layers.push_back(rescale("exp", made.empty() ? std::nullopt : std::optional(made[0]), max));
   ParsedLayer total = reduction(context, "sum", true, last);
   total.sources = {{Operand::I, exp}};
-  total.layer.operands[static_cast<std::size_t>(Operand::I)].source = Source::layer;
+  total.layer.use(Operand::I).source = Source::layer;
   total.layer.constants = {Operand::W};
   layers.push_back(std::move(total));
   layers.push_back(rescale("div", exp, sum));

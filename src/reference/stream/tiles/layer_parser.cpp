@@ -9,18 +9,10 @@ namespace monet::stream {
 
 namespace {
 
-std::string lower(std::string text) {
-  for (char& c : text) {
-    if (c >= 'A' && c <= 'Z')
-      c = static_cast<char>(c - 'A' + 'a');
-  }
-  return text;
-}
-
 /// A name that the layer's loops do not have yet.
 std::string unused_name(const std::vector<std::string>& taken, std::size_t number) {
   std::string name = fmt::format("E{}", number);
-  while (std::find(taken.begin(), taken.end(), name) != taken.end())
+  while (std::ranges::find(taken, name) != taken.end())
     name += "_";
   return name;
 }
@@ -28,7 +20,7 @@ std::string unused_name(const std::vector<std::string>& taken, std::size_t numbe
 } // namespace
 
 LayerBuilder::LayerBuilder(const ParseContext& context, std::string type) {
-  parsed_.layer.type = lower(std::move(type));
+  parsed_.layer.type = lower_case(std::move(type));
   parsed_.layer.name = context.op.name;
 }
 
@@ -55,22 +47,22 @@ std::uint32_t LayerBuilder::partial(PartialDim dim) {
 
 void LayerBuilder::operand(Operand operand, std::vector<std::uint32_t> axes) {
   parsed_.layer.equation.push_back(operand);
-  parsed_.layer.operands[static_cast<std::size_t>(operand)].axes = std::move(axes);
+  parsed_.layer.use(operand).axes = std::move(axes);
 }
 
 void LayerBuilder::precision(Operand operand, int bits, int partial_bits) {
-  OperandUse& use = parsed_.layer.operands[static_cast<std::size_t>(operand)];
+  OperandUse& use = parsed_.layer.use(operand);
   use.bits = bits;
   use.partial_bits = partial_bits;
 }
 
 void LayerBuilder::constant(Operand operand) {
-  parsed_.layer.operands[static_cast<std::size_t>(operand)].source = Source::constant;
+  parsed_.layer.use(operand).source = Source::constant;
   parsed_.layer.constants.push_back(operand);
 }
 
 void LayerBuilder::made_by(Operand operand, std::uint32_t node) {
-  parsed_.layer.operands[static_cast<std::size_t>(operand)].source = Source::layer;
+  parsed_.layer.use(operand).source = Source::layer;
   parsed_.sources.push_back({operand, node});
 }
 
@@ -79,6 +71,14 @@ ParsedLayer LayerBuilder::take() {
   if (layer.dims.empty())
     loop("B", 1); // a scalar: every layer has a loop to be cut
   return std::move(parsed_);
+}
+
+std::string lower_case(std::string text) {
+  for (char& c : text) {
+    if (c >= 'A' && c <= 'Z')
+      c = static_cast<char>(c - 'A' + 'a');
+  }
+  return text;
 }
 
 Shape input_shape(const ParseContext& context, std::size_t input) {
@@ -122,20 +122,20 @@ void set_precisions(const ParseContext& context, LayerBuilder& layer) {
   layer.precision(Operand::W, second, second);
 }
 
-void first_is_input(const ParseContext& context, LayerBuilder& layer) {
+void set_sources(const ParseContext& context, LayerBuilder& layer, std::size_t input) {
   const auto& made = context.predecessors;
   if (made.size() > 2) {
     note(context, "many-inputs",
          fmt::format("{} inputs are made by other nodes; the first two count", made.size()));
   }
   if (made.size() >= 2)
-    layer.made_by(Operand::W, made[1]);
+    layer.made_by(Operand::W, made[1 - input]);
   else
     layer.constant(Operand::W);
   if (made.empty())
     layer.constant(Operand::I);
   else
-    layer.made_by(Operand::I, made[0]);
+    layer.made_by(Operand::I, made[std::min(made.size() - 1, input)]);
 }
 
 std::vector<ParsedLayer> parse_layers(const ParseContext& context) {

@@ -3,8 +3,6 @@
 
 #include "reference/stream/tiles/network.hpp"
 
-#include <string_view>
-
 namespace monet::stream {
 
 using Shape = std::vector<std::int64_t>;
@@ -32,6 +30,7 @@ private:
   ParsedLayer parsed_;
 };
 
+std::string lower_case(std::string text); ///< of ASCII letters
 /// Shape of an input; empty for one left out.
 Shape input_shape(const ParseContext& context, std::size_t input);
 Shape output_shape(const ParseContext& context);
@@ -43,8 +42,9 @@ std::vector<std::string> elementwise_names(const ParseContext& context, std::siz
 /// are activations.
 void set_precisions(const ParseContext& context, LayerBuilder& layer);
 
-/// W is made by the second predecessor, or constant; I by the first, or constant.
-void first_is_input(const ParseContext& context, LayerBuilder& layer);
+/// Of two predecessors `input`, 0 or 1, makes I and the other one W. One alone makes I; what nobody
+/// makes is constant.
+void set_sources(const ParseContext& context, LayerBuilder& layer, std::size_t input);
 
 ParsedLayer parse_conv(const ParseContext& context);
 ParsedLayer parse_pool(const ParseContext& context);

@@ -64,7 +64,7 @@ private:
         }
       }
     }
-    std::sort(tiles.begin(), tiles.end());
+    std::ranges::sort(tiles);
     tiles.erase(std::unique(tiles.begin(), tiles.end()), tiles.end());
     return tiles;
   }
@@ -139,8 +139,8 @@ private:
     std::vector<bool> relevant;
     const std::vector<Factor> loops = outer_loops(producer_);
     for (const std::uint32_t axis : producer_.operands[0].axes) {
-      relevant.push_back(std::any_of(loops.begin(), loops.end(),
-                                     [&](const Factor& loop) { return loop.dim == axis; }));
+      relevant.push_back(
+          std::ranges::any_of(loops, [&](const Factor& loop) { return loop.dim == axis; }));
     }
     return relevant;
   }
@@ -185,7 +185,7 @@ private:
 
   bool read_operand(const LayoutWalk& walk, const ProducedCells& produced, Operand operand,
                     std::vector<RawEdge>& edges) {
-    const auto& axes = consumer_.operands[static_cast<std::size_t>(operand)].axes;
+    const auto& axes = consumer_.use(operand).axes;
     const auto merged = tensor_axes(consumer_, operand);
     const std::size_t rank = walk.array.shape.size();
     if (exact_ ? merged.size() != rank

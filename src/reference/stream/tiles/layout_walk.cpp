@@ -7,10 +7,8 @@ namespace monet::stream {
 
 namespace {
 
-std::string lower_case(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-  return text;
+std::int64_t size_along(const Shape& shape, std::size_t axis) {
+  return axis < shape.size() ? shape[axis] : 0;
 }
 
 } // namespace
@@ -73,17 +71,24 @@ bool LayoutWalk::mark(std::int64_t axis) {
   return true;
 }
 
-bool LayoutWalk::take(std::int64_t axis, const std::vector<std::uint32_t>& places) {
+std::optional<std::size_t> LayoutWalk::from_front(std::int64_t axis) {
   const auto rank = static_cast<std::int64_t>(array.shape.size());
-  const std::int64_t from_front = axis < 0 ? axis + rank : axis;
-  if (from_front < 0 || from_front >= rank)
-    return stop("an axis that the tensor lacks");
+  const std::int64_t place = axis < 0 ? axis + rank : axis;
+  if (place >= 0 && place < rank)
+    return static_cast<std::size_t>(place);
+  stop("an axis that the tensor lacks");
+  return std::nullopt;
+}
+
+bool LayoutWalk::take(std::int64_t axis, const std::vector<std::uint32_t>& places) {
+  const std::optional<std::size_t> at = from_front(axis);
+  if (!at)
+    return false;
   const std::size_t other =
-      array.cells.size() / static_cast<std::size_t>(std::max<std::int64_t>(
-                               array.shape[static_cast<std::size_t>(from_front)], 1));
+      array.cells.size() / static_cast<std::size_t>(std::max<std::int64_t>(array.shape[*at], 1));
   if (places.size() > kMaxCells || other * places.size() > kMaxCells)
     return stop("a tensor too large to be followed");
-  array = array.picked(static_cast<std::size_t>(from_front), places);
+  array = array.picked(*at, places);
   return mark(axis);
 }
 
@@ -182,14 +187,13 @@ bool LayoutWalk::pass_gather(const Operator& op, std::uint32_t previous) {
   if (!indices)
     return stop("unknown indices");
   const std::int64_t axis = axis_of(op, 0);
-  const auto rank = static_cast<std::int64_t>(array.shape.size());
-  const std::int64_t from_front = axis < 0 ? axis + rank : axis;
-  if (from_front < 0 || from_front >= rank)
-    return stop("an axis that the tensor lacks");
+  const std::optional<std::size_t> at = from_front(axis);
+  if (!at)
+    return false;
   const std::size_t index_axes = graph_.tensor(*op.inputs[1]).shape.size();
   if (index_axes > 1 || (index_axes == 0 && !exact_))
     return stop("indices that are no list");
-  const std::int64_t size = array.shape[static_cast<std::size_t>(from_front)];
+  const std::int64_t size = array.shape[*at];
   std::vector<std::uint32_t> places;
   for (const std::int64_t index : *indices) {
     const std::int64_t place = index < 0 ? index + size : index;
@@ -199,7 +203,7 @@ bool LayoutWalk::pass_gather(const Operator& op, std::uint32_t previous) {
     return false;
   if (index_axes == 0) {
     Shape shape = array.shape;
-    shape.erase(shape.begin() + from_front);
+    shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(*at));
     return reshape(std::move(shape));
   }
   return true;
@@ -218,11 +222,10 @@ bool LayoutWalk::pass_slice(const Operator& op) {
     return stop("unknown bounds");
   // The reference looks at the first axis alone.
   for (std::size_t i = 0; i < (exact_ ? axes.size() : std::min<std::size_t>(axes.size(), 1)); ++i) {
-    const auto rank = static_cast<std::int64_t>(array.shape.size());
-    const std::int64_t axis = axes[i] < 0 ? axes[i] + rank : axes[i];
-    if (axis < 0 || axis >= rank || steps[i] == 0)
+    const std::optional<std::size_t> axis = from_front(axes[i]);
+    if (!axis || steps[i] == 0)
       return stop("an axis that the tensor lacks");
-    const std::int64_t size = array.shape[static_cast<std::size_t>(axis)];
+    const std::int64_t size = array.shape[*axis];
     if (!exact_ && (op.inputs.size() != 5 || (*ends)[i] < 0))
       return stop("a slice up to a place counted from the end, or without axes or steps");
     std::vector<std::uint32_t> places;
@@ -246,11 +249,10 @@ bool LayoutWalk::pass_slice(const Operator& op) {
 
 bool LayoutWalk::pass_split(const Operator& op, std::uint32_t next) {
   const std::int64_t axis = axis_of(op, 0);
-  const auto rank = static_cast<std::int64_t>(array.shape.size());
-  const std::int64_t from_front = axis < 0 ? axis + rank : axis;
-  if (from_front < 0 || from_front >= rank)
-    return stop("an axis that the tensor lacks");
-  if (!exact_ && std::none_of(op.inputs.begin(), op.inputs.end(), [&](const auto& input) {
+  const std::optional<std::size_t> at = from_front(axis);
+  if (!at)
+    return false;
+  if (!exact_ && std::ranges::none_of(op.inputs, [&](const auto& input) {
         return input && lower_case(graph_.tensor(*input).name).find("split") != std::string::npos;
       }))
     return stop("a split without an input of that name");
@@ -260,13 +262,9 @@ bool LayoutWalk::pass_split(const Operator& op, std::uint32_t next) {
   for (const std::optional<TensorId>& output : op.outputs) {
     if (!output)
       continue;
-    const Shape& shape = graph_.tensor(*output).shape;
-    const std::int64_t size = from_front < static_cast<std::int64_t>(shape.size())
-                                  ? shape[static_cast<std::size_t>(from_front)]
-                                  : 0;
-    if (std::find(reader.inputs.begin(), reader.inputs.end(), output) != reader.inputs.end()) {
-      const Interval range =
-          python_slice(begin, begin + size, array.shape[static_cast<std::size_t>(from_front)]);
+    const std::int64_t size = size_along(graph_.tensor(*output).shape, *at);
+    if (std::ranges::find(reader.inputs, output) != reader.inputs.end()) {
+      const Interval range = python_slice(begin, begin + size, array.shape[*at]);
       std::vector<std::uint32_t> places(static_cast<std::size_t>(range.size()));
       std::iota(places.begin(), places.end(), static_cast<std::uint32_t>(range.begin));
       return take(axis, places);
@@ -278,22 +276,16 @@ bool LayoutWalk::pass_split(const Operator& op, std::uint32_t next) {
 
 bool LayoutWalk::pass_concat(const Operator& op, std::uint32_t previous) {
   const std::int64_t axis = axis_of(op, 0);
-  const auto rank = static_cast<std::int64_t>(array.shape.size());
-  const std::int64_t from_front = axis < 0 ? axis + rank : axis;
-  if (from_front < 0 || from_front >= rank)
-    return stop("an axis that the tensor lacks");
-  const auto along = [&](TensorId tensor) {
-    const Shape& shape = graph_.tensor(tensor).shape;
-    return from_front < static_cast<std::int64_t>(shape.size())
-               ? shape[static_cast<std::size_t>(from_front)]
-               : 0;
-  };
+  const std::optional<std::size_t> at = from_front(axis);
+  if (!at)
+    return false;
+  const auto along = [&](TensorId tensor) { return size_along(graph_.tensor(tensor).shape, *at); };
   std::vector<std::uint32_t> places;
   const auto add = [&](std::int64_t count, bool filled) {
     for (std::int64_t i = 0; i < count && places.size() <= kMaxCells; ++i)
       places.push_back(filled ? static_cast<std::uint32_t>(i) : kNone);
   };
-  const std::int64_t own = array.shape[static_cast<std::size_t>(from_front)];
+  const std::int64_t own = array.shape[*at];
   if (exact_) {
     for (const std::optional<TensorId>& input : op.inputs) {
       if (input)
@@ -310,7 +302,7 @@ bool LayoutWalk::pass_concat(const Operator& op, std::uint32_t previous) {
       continue;
     Shape constant_shape = graph_.tensor(*op.inputs[i]).shape;
     if (constant_shape.size() == array.shape.size())
-      constant_shape[static_cast<std::size_t>(from_front)] = own;
+      constant_shape[*at] = own;
     if (constant_shape != array.shape)
       return stop("a concatenation of other sizes");
     add(along(*op.inputs[i]), false);

@@ -34,6 +34,8 @@ private:
   bool pass_slice(const Operator& op);
   bool pass_split(const Operator& op, std::uint32_t next);
   bool pass_concat(const Operator& op, std::uint32_t previous);
+  /// The axis' place; none, and stopped, where the array lacks it.
+  std::optional<std::size_t> from_front(std::int64_t axis);
   bool take(std::int64_t axis, const std::vector<std::uint32_t>& places);
   bool stop(std::string why);
   /// Numbers of a constant input.

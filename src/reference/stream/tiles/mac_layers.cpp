@@ -120,7 +120,7 @@ ParsedLayer parse_conv(const ParseContext& context) {
   layer.operand(Operand::W, with_spatial({groups > 1 ? std::optional(g) : k, c}, spatial.kernel));
   layer.operand(Operand::I, with_spatial({b, g, c}, spatial.in));
   set_precisions(context, layer);
-  first_is_input(context, layer);
+  set_sources(context, layer, 0);
   return layer.take();
 }
 
@@ -204,7 +204,7 @@ ParsedLayer parse_product(const ParseContext& context) {
   layer.operand(Operand::I, after_batch(true, d, c));
   layer.operand(Operand::W, after_batch(context.predecessors.size() >= 2, c, k));
   set_precisions(context, layer);
-  first_is_input(context, layer);
+  set_sources(context, layer, 0);
   return layer.take();
 }
 

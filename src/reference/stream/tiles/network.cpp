@@ -26,7 +26,7 @@ NodeKind layout_kind(const Operator& op) {
 }
 
 void add_once(std::vector<std::uint32_t>& list, std::uint32_t value) {
-  if (std::find(list.begin(), list.end(), value) == list.end())
+  if (std::ranges::find(list, value) == list.end())
     list.push_back(value);
 }
 
@@ -135,7 +135,7 @@ private:
     const auto same = [&](const InputProblem& problem) {
       return problem.where.line == entry.where.line && problem.what == what;
     };
-    if (std::none_of(problems_.problems().begin(), problems_.problems().end(), same))
+    if (std::ranges::none_of(problems_.problems(), same))
       problems_.add(entry.where, what);
   }
 

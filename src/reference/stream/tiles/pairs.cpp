@@ -1,5 +1,6 @@
 // Which layers read which, and whether a layout operator lies between them.
 #include "reference/stream/tiles/stages.hpp"
+#include "reference/stream/tiles/two_sided_search.hpp"
 
 #include <fmt/core.h>
 
@@ -12,74 +13,6 @@ namespace {
 bool is_layout(const Node& node) {
   return node.kind != NodeKind::compute && node.kind != NodeKind::dummy;
 }
-
-/// Shortest paths as networkx finds them: searches from both ends by turns, the smaller fringe
-/// first, and stops at the first meeting. Which of several shortest paths it is decides what the
-/// reference does.
-class TwoSidedSearch {
-public:
-  explicit TwoSidedSearch(const Network& network)
-      : network_(network), before_(network.nodes.size(), kNone),
-        after_(network.nodes.size(), kNone) {}
-
-  /// Nodes strictly between the two; nullopt without a path. `from` and `to` differ.
-  std::optional<std::vector<std::uint32_t>> between(std::uint32_t from, std::uint32_t to) {
-    for (const std::uint32_t node : touched_)
-      before_[node] = after_[node] = kNone;
-    touched_.clear();
-    mark(before_, from, from);
-    mark(after_, to, to);
-    forward_ = {from};
-    backward_ = {to};
-    std::uint32_t meeting = kNone;
-    while (meeting == kNone && !forward_.empty() && !backward_.empty()) {
-      meeting = forward_.size() <= backward_.size() ? expand(true) : expand(false);
-    }
-    if (meeting == kNone)
-      return std::nullopt;
-    std::vector<std::uint32_t> path;
-    for (std::uint32_t node = meeting; node != from; node = before_[node])
-      path.push_back(node);
-    std::reverse(path.begin(), path.end());
-    for (std::uint32_t node = meeting; node != to;) {
-      node = after_[node];
-      path.push_back(node);
-    }
-    path.pop_back(); // `to` itself, however the two searches met
-    return path;
-  }
-
-private:
-  void mark(std::vector<std::uint32_t>& from, std::uint32_t node, std::uint32_t by) {
-    from[node] = by;
-    touched_.push_back(node);
-  }
-
-  /// One level further; the node where the searches meet, or kNone.
-  std::uint32_t expand(bool ahead) {
-    std::vector<std::uint32_t>& fringe = ahead ? forward_ : backward_;
-    std::vector<std::uint32_t>& mine = ahead ? before_ : after_;
-    const std::vector<std::uint32_t>& others = ahead ? after_ : before_;
-    const std::vector<std::uint32_t> level = std::move(fringe);
-    fringe.clear();
-    for (const std::uint32_t node : level) {
-      const Node& at = network_.nodes[node];
-      for (const std::uint32_t next : ahead ? at.successors : at.predecessors) {
-        if (mine[next] == kNone) {
-          fringe.push_back(next);
-          mark(mine, next, node);
-        }
-        if (others[next] != kNone)
-          return next;
-      }
-    }
-    return kNone;
-  }
-
-  const Network& network_;
-  std::vector<std::uint32_t> before_, after_; ///< node from which each was reached; kNone = not yet
-  std::vector<std::uint32_t> touched_, forward_, backward_;
-};
 
 /// Computing nodes that read `from` directly or over passive nodes, in order of discovery.
 std::vector<std::uint32_t> consumers_of(const Network& network, std::uint32_t from,
@@ -99,7 +32,7 @@ std::vector<std::uint32_t> consumers_of(const Network& network, std::uint32_t fr
         open.push_back(next);
     }
   }
-  std::sort(consumers.begin(), consumers.end());
+  std::ranges::sort(consumers);
   return consumers;
 }
 
@@ -149,7 +82,9 @@ std::vector<std::vector<std::uint32_t>> passive_paths(const Network& network, st
 
 std::vector<LayerPair> find_pairs(Network& network) {
   std::vector<LayerPair> pairs;
-  TwoSidedSearch search(network);
+  TwoSidedSearch search(network.nodes.size(), [&](std::uint32_t node, bool ahead) {
+    return std::span(ahead ? network.nodes[node].successors : network.nodes[node].predecessors);
+  });
   std::vector<std::uint32_t> seen_from(network.nodes.size(), kNone);
   for (std::uint32_t node = 0; node < network.nodes.size(); ++node) {
     if (network.nodes[node].kind != NodeKind::compute)
@@ -157,7 +92,7 @@ std::vector<LayerPair> find_pairs(Network& network) {
     for (const std::uint32_t consumer : consumers_of(network, node, seen_from)) {
       LayerPair pair{node, consumer, false};
       const auto between = search.between(node, consumer).value_or(std::vector<std::uint32_t>{});
-      if (std::any_of(between.begin(), between.end(), [&](std::uint32_t i) {
+      if (std::ranges::any_of(between, [&](std::uint32_t i) {
             return network.nodes[i].kind == NodeKind::compute;
           })) {
         const Layer& layer = network.layers[network.nodes[consumer].layer];
@@ -167,9 +102,8 @@ std::vector<LayerPair> find_pairs(Network& network) {
                                              node)});
         pair.through_layout = any_layout_between(network, node, consumer);
       } else {
-        pair.through_layout = std::any_of(between.begin(), between.end(), [&](std::uint32_t i) {
-          return is_layout(network.nodes[i]);
-        });
+        pair.through_layout = std::ranges::any_of(
+            between, [&](std::uint32_t i) { return is_layout(network.nodes[i]); });
       }
       pairs.push_back(pair);
     }

@@ -13,7 +13,7 @@ using Stacks = std::vector<std::vector<std::uint32_t>>;
 
 /// Bits of the layer's first constant operand: padding, as it is never fetched, does not count.
 std::int64_t first_constant_bits(const Layer& layer) {
-  const OperandUse& use = layer.operands[static_cast<std::size_t>(layer.constants.front())];
+  const OperandUse& use = layer.use(layer.constants.front());
   std::int64_t bits = use.bits;
   for (const std::uint32_t axis : use.axes) {
     bits = checked_multiply(bits, axis < layer.dims.size()

@@ -22,11 +22,9 @@ void set_tilings(Network& network, const std::vector<std::vector<std::uint32_t>>
 /// kMaxTiles.
 void make_tiles(Workload& workload);
 
-/// Tile index as a sum over loops: tile = sum of offsets[dim][part of that dim].
-struct PartOffsets {
-  std::vector<std::vector<std::uint32_t>> offsets; ///< per dim; one entry, 0, for one that is whole
-};
-PartOffsets part_offsets(const Layer& layer);
+/// Tile index as a sum over loops: tile = sum of offsets[dim][part of that dim]. A whole dim has
+/// one entry, 0.
+std::vector<std::vector<std::uint32_t>> part_offsets(const Layer& layer);
 /// Factors > 1, those over cores first: the first runs fastest over the tiles.
 std::vector<Factor> outer_loops(const Layer& layer);
 

@@ -100,8 +100,7 @@ private:
 class OperandTensors {
 public:
   OperandTensors(const Layer& layer, std::uint32_t index, Operand operand)
-      : layer_(layer), index_(index), operand_(operand),
-        use_(layer.operands[static_cast<std::size_t>(operand)]) {
+      : layer_(layer), index_(index), operand_(operand), use_(layer.use(operand)) {
     const std::vector<std::uint32_t> parts = parts_of(layer);
     std::vector<bool> indexes(layer.dims.size(), false);
     for (const std::uint32_t axis : use_.axes) {
@@ -213,8 +212,7 @@ bool reaches_end(const Layer& layer, std::span<const Interval> ranges, End end) 
   const std::vector<std::uint32_t>& output = layer.operands[0].axes;
   for (std::uint32_t i = 0; i < layer.dims.size(); ++i) {
     const Dim& dim = layer.dims[i];
-    if (dim.parsed != 1 && ranges[i].end < end(dim) &&
-        std::find(output.begin(), output.end(), i) == output.end())
+    if (dim.parsed != 1 && ranges[i].end < end(dim) && std::ranges::find(output, i) == output.end())
       return false;
   }
   return true;
@@ -272,13 +270,12 @@ std::vector<Factor> outer_loops(const Layer& layer) {
   return loops;
 }
 
-PartOffsets part_offsets(const Layer& layer) {
-  PartOffsets result;
-  result.offsets.assign(layer.dims.size(), {0});
+std::vector<std::vector<std::uint32_t>> part_offsets(const Layer& layer) {
+  std::vector<std::vector<std::uint32_t>> result(layer.dims.size(), {0});
   std::uint64_t tiles = 1;
   for (const Factor& loop : outer_loops(layer)) {
     // Outer values of the same loop cover later parts.
-    std::vector<std::uint32_t>& offsets = result.offsets[loop.dim];
+    std::vector<std::uint32_t>& offsets = result[loop.dim];
     const std::size_t inner = offsets.size();
     for (std::int64_t value = 1; value < loop.count; ++value) {
       for (std::size_t i = 0; i < inner; ++i)

@@ -12,11 +12,8 @@ namespace monet::stream {
 namespace {
 
 std::uint32_t find_loop(const Layer& layer, std::string_view name) {
-  for (std::size_t i = 0; i < layer.dims.size(); ++i) {
-    if (layer.dims[i].name == name)
-      return static_cast<std::uint32_t>(i);
-  }
-  return kNone;
+  const auto found = std::ranges::find(layer.dims, name, &Dim::name);
+  return found == layer.dims.end() ? kNone : static_cast<std::uint32_t>(found - layer.dims.begin());
 }
 
 std::string_view usual_fusion_loop(std::string_view type) {
@@ -50,35 +47,38 @@ Factor usual_inter(const Layer& layer) {
   return {0, 1};
 }
 
+/// Calls visit(loop, given) for each factor whose loop the layer has.
+template <class Visit>
+void each_known(const Layer& layer, const std::vector<TilingFactor>& given, const Visit& visit) {
+  for (const TilingFactor& factor : given) {
+    if (const std::uint32_t dim = find_loop(layer, factor.dim); dim != kNone)
+      visit(dim, factor);
+  }
+}
+
 /// Rounds the loop up to a multiple of the factor.
 std::vector<Factor> valid_intra(Layer& layer, const std::vector<TilingFactor>& given,
                                 std::vector<Note>& notes) {
   std::vector<Factor> factors;
-  for (const TilingFactor& factor : given) {
-    const std::uint32_t dim = find_loop(layer, factor.dim);
-    if (dim == kNone)
-      continue;
+  each_known(layer, given, [&](std::uint32_t dim, const TilingFactor& factor) {
     if (factor.amount == TilingFactor::Amount::chosen) {
       notes.push_back({"wildcard", layer.name,
                        fmt::format("intra-core factor '{}, *' is left out", factor.dim)});
-      continue;
+      return;
     }
     std::int64_t& size = layer.dims[dim].size;
     const std::int64_t count =
         factor.amount == TilingFactor::Amount::all ? size : std::min(factor.factor, size);
     size = checked_multiply(ceil_div(size, count), count);
     factors.push_back({dim, count});
-  }
+  });
   return factors;
 }
 
 std::vector<Factor> valid_inter(const Layer& layer, const std::vector<TilingFactor>& given,
                                 std::vector<Note>& notes) {
   std::vector<Factor> factors;
-  for (const TilingFactor& factor : given) {
-    const std::uint32_t dim = find_loop(layer, factor.dim);
-    if (dim == kNone)
-      continue;
+  each_known(layer, given, [&](std::uint32_t dim, const TilingFactor& factor) {
     const std::int64_t size = layer.dims[dim].size;
     std::int64_t count = factor.factor;
     if (factor.amount != TilingFactor::Amount::number) {
@@ -89,7 +89,7 @@ std::vector<Factor> valid_inter(const Layer& layer, const std::vector<TilingFact
                                    chosen ? "*" : "all", std::min(count, size))});
     }
     factors.push_back({dim, std::min(count, size)});
-  }
+  });
   return factors;
 }
 
