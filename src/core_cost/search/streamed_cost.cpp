@@ -130,7 +130,19 @@ public:
             SharedTop shared)
       : asked_(asked), model_(model), hierarchy_(hierarchy), shared_(std::move(shared)) {}
 
-  void walk(const ArrayUnrolling& unrolling);
+  void walk(const ArrayUnrolling& unrolling) {
+    const SpatialModel spatial = make_spatial_model(model_, hierarchy_, unrolling);
+    const LoopKinds kinds = make_kinds(model_, temporal_factors(spatial.temporal, kLpfLimit));
+    if (best_)
+      best_->of_this_unrolling = false;
+    std::vector<std::uint8_t> order;
+    for (std::size_t k = 0; k < kinds.loop.size(); ++k)
+      order.insert(order.end(), static_cast<std::size_t>(kinds.count[k]),
+                   static_cast<std::uint8_t>(k));
+    do {
+      visit(spatial, kinds, order);
+    } while (std::next_permutation(order.begin(), order.end()));
+  }
 
   bool found() const { return best_.has_value(); }
   const SpatialModel& spatial() const { return best_spatial_; }
@@ -145,9 +157,41 @@ private:
     Candidate candidate;
   };
 
-  double merit(const SpatialModel& spatial, const Candidate& candidate) const;
+  double merit(const SpatialModel& spatial, const Candidate& candidate) const {
+    const double latency = std::trunc(candidate.latency.total());
+    if (asked_.streamed.empty())
+      return latency;
+    const auto rates = rates_at_top(model_, hierarchy_, spatial, candidate);
+    std::int64_t used = 0;
+    for (const std::size_t i : shared_.operands) {
+      const TopRate& rate = rates[i];
+      const bool once = i == shared_.broadcast;
+      used += (once ? 1 : asked_.parallel) * (rate.read + rate.write + rate.hidden);
+    }
+    return static_cast<double>((used + shared_.available - 1) / shared_.available) * latency;
+  }
+
   void visit(const SpatialModel& spatial, const LoopKinds& kinds,
-             const std::vector<std::uint8_t>& order);
+             const std::vector<std::uint8_t>& order) {
+    candidate_.size = order.size();
+    for (std::size_t i = 0; i < order.size(); ++i)
+      candidate_.loops[i] = kinds.loop[order[i]];
+    AllocationFailure why;
+    if (!evaluate(model_, hierarchy_, spatial, candidate_, &why)) {
+      if (!failure_ || why.bits < failure_->bits)
+        failure_ = why;
+      return;
+    }
+    const double value = merit(spatial, candidate_);
+    const bool better = !best_ || value < best_->merit ||
+                        (value == best_->merit && best_->of_this_unrolling &&
+                         enumerated_before(order, best_->kinds));
+    if (!better)
+      return;
+    if (!best_ || !best_->of_this_unrolling)
+      best_spatial_ = spatial;
+    best_ = Best{value, true, order, candidate_};
+  }
 
   const StreamedProblem& asked_;
   const NestModel& model_;
@@ -158,56 +202,6 @@ private:
   SpatialModel best_spatial_;
   std::optional<AllocationFailure> failure_;
 };
-
-double OrderWalk::merit(const SpatialModel& spatial, const Candidate& candidate) const {
-  const double latency = std::trunc(candidate.latency.total());
-  if (asked_.streamed.empty())
-    return latency;
-  const auto rates = rates_at_top(model_, hierarchy_, spatial, candidate);
-  std::int64_t used = 0;
-  for (const std::size_t i : shared_.operands) {
-    const TopRate& rate = rates[i];
-    const bool once = i == shared_.broadcast;
-    used += (once ? 1 : asked_.parallel) * (rate.read + rate.write + rate.hidden);
-  }
-  return static_cast<double>((used + shared_.available - 1) / shared_.available) * latency;
-}
-
-void OrderWalk::visit(const SpatialModel& spatial, const LoopKinds& kinds,
-                      const std::vector<std::uint8_t>& order) {
-  candidate_.size = order.size();
-  for (std::size_t i = 0; i < order.size(); ++i)
-    candidate_.loops[i] = kinds.loop[order[i]];
-  AllocationFailure why;
-  if (!evaluate(model_, hierarchy_, spatial, candidate_, &why)) {
-    if (!failure_ || why.bits < failure_->bits)
-      failure_ = why;
-    return;
-  }
-  const double value = merit(spatial, candidate_);
-  const bool better =
-      !best_ || value < best_->merit ||
-      (value == best_->merit && best_->of_this_unrolling && enumerated_before(order, best_->kinds));
-  if (!better)
-    return;
-  if (!best_ || !best_->of_this_unrolling)
-    best_spatial_ = spatial;
-  best_ = Best{value, true, order, candidate_};
-}
-
-void OrderWalk::walk(const ArrayUnrolling& unrolling) {
-  const SpatialModel spatial = make_spatial_model(model_, hierarchy_, unrolling);
-  const LoopKinds kinds = make_kinds(model_, temporal_factors(spatial.temporal, kLpfLimit));
-  if (best_)
-    best_->of_this_unrolling = false;
-  std::vector<std::uint8_t> order;
-  for (std::size_t k = 0; k < kinds.loop.size(); ++k)
-    order.insert(order.end(), static_cast<std::size_t>(kinds.count[k]),
-                 static_cast<std::uint8_t>(k));
-  do {
-    visit(spatial, kinds, order);
-  } while (std::next_permutation(order.begin(), order.end()));
-}
 
 /// Data movement with slower multipliers: everything that is counted in cycles of the loops
 /// stretches.

@@ -27,25 +27,324 @@ bool is_identifier(std::string_view name) {
 class Reader {
 public:
   Reader(const YamlNode& root, const std::string& path) : root_(root), path_(path) {}
-  Space read(std::string_view text);
+
+  Space read(std::string_view text) {
+    YamlMap map(root_, problems_);
+    space_.origin = path_;
+    space_.name = map.string_or("name", std::filesystem::path(path_).stem().string());
+    read_workload(map);
+    if (const YamlNode* node = map.find("optimise"))
+      read_optimise(*node);
+    if (const YamlNode* node = map.require("parameters"))
+      read_parameters(*node);
+    if (const YamlNode* node = map.find("let"))
+      read_derived(*node);
+    if (const YamlNode* node = map.find("constraints"))
+      read_constraints(*node);
+    read_runs(map);
+    if (const YamlNode* node = map.find("budgets"))
+      read_budgets(*node);
+    read_fronts(map.find("fronts"));
+    if (const YamlNode* node = map.require("cores"))
+      read_cores(*node);
+    if (const YamlNode* node = map.require("chip"))
+      made_of_->system = YamlTemplate(*node, names_, problems_);
+    map.finish();
+    problems_.throw_if_any();
+    space_.made_of = made_of_;
+    hash_files(std::string(text));
+    try_first_design();
+    return std::move(space_);
+  }
 
 private:
-  void add_name(const YamlNode::Entry& entry);
-  void read_parameters(const YamlNode& node);
-  Parameter read_parameter(const YamlNode::Entry& entry);
-  void add_range(const YamlNode& node, Parameter& parameter);
-  void read_derived(const YamlNode& node);
-  void read_constraints(const YamlNode& node);
-  void read_cores(const YamlNode& node);
-  void read_runs(YamlMap& map);
-  void read_budgets(const YamlNode& node);
-  void read_fronts(const YamlNode* node);
-  FrontRequest read_front(const YamlNode& node);
-  void read_workload(YamlMap& map);
-  void read_optimise(const YamlNode& node);
-  std::optional<InnerSearch> read_search(YamlMap& map, std::string_view key);
-  void hash_files(std::string hashed);
-  void try_first_design();
+  void add_name(const YamlNode::Entry& entry) {
+    if (!is_identifier(entry.key))
+      problems_.add(entry.key_where,
+                    fmt::format("'{}' is no name: letters, digits and _", entry.key));
+    if (std::ranges::find(names_, entry.key) != names_.end())
+      problems_.add(entry.key_where, fmt::format("'{}' is there already", entry.key));
+    names_.push_back(entry.key);
+  }
+
+  void add_range(const YamlNode& node, Parameter& parameter) {
+    YamlMap map(node, problems_);
+    const double from = map.require_number("from");
+    const double to = map.require_number("to", from);
+    const bool geometric = map.has("factor");
+    const double factor = map.number_or("factor", 2);
+    const double step = map.number_or("step", 1);
+    if (geometric && map.has("step"))
+      problems_.add(node.where, "a range has a step or a factor, not both");
+    map.finish();
+    const bool fine = std::isfinite(from) && std::isfinite(to) && from <= to &&
+                      (geometric ? factor > 1 && from > 0 : step > 0);
+    if (!fine) {
+      problems_.add(node.where, "expected from <= to and step > 0, or from > 0 and factor > 1");
+      return;
+    }
+    // Values are multiples, not running sums, so that 0.1 ... 1 has no drift; half a step of slack
+    // would admit one too many.
+    for (std::size_t i = 0; i <= kMostValues; ++i) {
+      const double n = static_cast<double>(i);
+      const double value = geometric ? from * std::pow(factor, n) : from + step * n;
+      if (value > to * (1 + 1e-12))
+        return;
+      parameter.values.push_back(number_value(value));
+    }
+  }
+
+  Parameter read_parameter(const YamlNode::Entry& entry) {
+    Parameter parameter{entry.key, {}};
+    const YamlNode& node = entry.value;
+    if (node.kind == YamlNode::Kind::map) {
+      add_range(node, parameter);
+    } else {
+      const std::vector<YamlNode> one{node};
+      const bool many = node.kind == YamlNode::Kind::sequence;
+      for (const YamlNode& item : many ? node.items : one) {
+        ProblemList not_a_number;
+        const auto number = item.quoted ? std::nullopt : as_number(item, not_a_number);
+        if (item.kind == YamlNode::Kind::scalar && number && std::isfinite(*number))
+          parameter.values.push_back(number_value(*number));
+        else if (item.kind == YamlNode::Kind::scalar && !item.scalar.empty())
+          parameter.values.push_back({false, 0, item.scalar});
+        else
+          problems_.add(item.where, "expected a number or a name");
+      }
+    }
+    if (parameter.values.empty())
+      problems_.add(node.where, fmt::format("parameter '{}' has no values", entry.key));
+    if (parameter.values.size() > kMostValues)
+      problems_.add(node.where,
+                    fmt::format("parameter '{}' has more than {} values", entry.key, kMostValues));
+    std::set<std::pair<bool, std::string>> seen;
+    for (const ParameterValue& value : parameter.values) {
+      if (!seen.insert({value.is_number, value.text}).second)
+        problems_.add(node.where, fmt::format("value {} is there twice", value.text));
+    }
+    return parameter;
+  }
+
+  void read_parameters(const YamlNode& node) {
+    if (node.kind != YamlNode::Kind::map || node.entries.empty()) {
+      problems_.add(node.where, "expected parameters, like 'columns: [1, 2, 4]'");
+      return;
+    }
+    double size = 1;
+    for (const YamlNode::Entry& entry : node.entries) {
+      add_name(entry);
+      space_.parameters.push_back(read_parameter(entry));
+      size *= static_cast<double>(space_.parameters.back().values.size());
+    }
+    if (size > kLargestSpace)
+      problems_.add(node.where,
+                    fmt::format("{:.3g} designs are more than {:.0g}", size, kLargestSpace));
+  }
+
+  void read_derived(const YamlNode& node) {
+    if (node.kind != YamlNode::Kind::map) {
+      problems_.add(node.where, "expected names and expressions");
+      return;
+    }
+    for (const YamlNode::Entry& entry : node.entries) {
+      const std::string text = as_string(entry.value, problems_).value_or("0");
+      made_of_->derived.push_back(
+          {entry.key, Expression::parse(text, entry.value.where, names_, problems_)});
+      add_name(entry); // after its expression, which may not read it
+    }
+  }
+
+  void read_constraints(const YamlNode& node) {
+    const std::vector<YamlNode> one{node};
+    for (const YamlNode& item : node.kind == YamlNode::Kind::sequence ? node.items : one) {
+      const std::string text = as_string(item, problems_).value_or("1");
+      made_of_->constraints.push_back(Expression::parse(text, item.where, names_, problems_));
+    }
+  }
+
+  void read_cores(const YamlNode& node) {
+    if (node.kind != YamlNode::Kind::map || node.entries.empty()) {
+      problems_.add(node.where, "expected cores by name: a core, or a core file");
+      return;
+    }
+    for (const YamlNode::Entry& entry : node.entries) {
+      YamlNode core = entry.value;
+      if (core.kind == YamlNode::Kind::scalar) {
+        const std::string file = resolve_beside(path_, core.scalar);
+        core_files_.push_back(file);
+        try {
+          core = load_yaml(file);
+        } catch (const InputError& error) {
+          for (const InputProblem& problem : error.problems())
+            problems_.add(problem.where, problem.what, problem.hint);
+          continue;
+        }
+      }
+      if (!made_of_->cores.emplace(entry.key, YamlTemplate(core, names_, problems_)).second)
+        problems_.add(entry.key_where, fmt::format("core '{}' is there already", entry.key));
+    }
+  }
+
+  void read_runs(YamlMap& map) {
+    std::vector<std::string>& runs = space_.workload.runs;
+    const YamlNode* node = map.find("runs");
+    if (node == nullptr) {
+      runs = {"inference"};
+      if (space_.workload.training)
+        runs.emplace_back("training");
+      return;
+    }
+    const std::vector<std::string> known{"inference", "training"};
+    const std::vector<std::string> asked = as_strings(*node, problems_, true);
+    for (const std::string& run : asked) {
+      if (std::ranges::find(known, run) == known.end())
+        problems_.add(node->where, fmt::format("unknown run '{}'", run),
+                      nearest_name_hint(run, known));
+    }
+    for (const std::string& run : known) {
+      if (std::ranges::find(asked, run) != asked.end())
+        runs.push_back(run);
+    }
+    if (runs.empty())
+      problems_.add(node->where, "nothing to run: inference, training or both");
+    if (!space_.workload.training && !runs.empty() && runs.back() == "training")
+      problems_.add(node->where, "a training run needs 'training:'");
+  }
+
+  void read_budgets(const YamlNode& node) {
+    YamlMap map(node, problems_);
+    for (const auto& [key, budget] :
+         {std::pair{"area_mm2", &space_.budgets.area_mm2},
+          std::pair{"peak_power_w", &space_.budgets.peak_power_w},
+          std::pair{"offchip_bits_per_cycle", &space_.budgets.offchip_bits_per_cycle},
+          std::pair{"peak_memory_bytes", &space_.budgets.peak_memory_bytes}}) {
+      const YamlNode* value = map.find(key);
+      if (value == nullptr)
+        continue;
+      *budget = as_number(*value, problems_).value_or(1);
+      if (!(*budget > 0))
+        problems_.add(value->where, fmt::format("'{}' must be more than 0", key));
+    }
+    map.finish();
+  }
+
+  FrontRequest read_front(const YamlNode& node) {
+    YamlMap map(node, problems_);
+    FrontRequest front;
+    front.run = read_choice(map, "run", space_.workload.runs, problems_);
+    std::vector<std::string> known;
+    for (const Objective objective : kDesignObjectives)
+      known.emplace_back(name_of(objective));
+    const YamlNode* objectives = map.require("objectives");
+    for (const std::string& name : objectives != nullptr ? as_strings(*objectives, problems_, true)
+                                                         : std::vector<std::string>{}) {
+      const auto objective = objective_named(name, kDesignObjectives);
+      if (!objective) {
+        problems_.add(objectives->where, fmt::format("unknown objective '{}'", name),
+                      nearest_name_hint(name, known));
+        continue;
+      }
+      if (std::ranges::find(front.objectives, *objective) != front.objectives.end())
+        problems_.add(objectives->where, fmt::format("'{}' is there twice", name));
+      front.objectives.push_back(*objective);
+    }
+    if (objectives != nullptr && (front.objectives.empty() || front.objectives.size() > 4))
+      problems_.add(objectives->where, "a front has 1 to 4 objectives");
+    map.finish();
+    return front;
+  }
+
+  void read_fronts(const YamlNode* node) {
+    using enum Objective;
+    if (node == nullptr) {
+      for (std::size_t run = 0; run < space_.workload.runs.size(); ++run) {
+        space_.fronts.push_back({run, {latency, energy}});
+        space_.fronts.push_back({run, {latency, energy, area}});
+      }
+      return;
+    }
+    if (node->kind != YamlNode::Kind::sequence || node->items.empty() || node->items.size() > 64) {
+      problems_.add(node->where,
+                    "expected 1 to 64 fronts, like {run: training, objectives: [latency, energy]}");
+      return;
+    }
+    for (const YamlNode& item : node->items) {
+      FrontRequest front = read_front(item);
+      if (std::ranges::find(space_.fronts, front) != space_.fronts.end())
+        problems_.add(item.where, "this front is there already");
+      space_.fronts.push_back(std::move(front));
+    }
+  }
+
+  void read_workload(YamlMap& map) {
+    StudiedWorkload& workload = space_.workload;
+    if (const YamlNode* node = map.require("workload"))
+      read_network_section(*node, path_, workload, problems_);
+    if (const YamlNode* node = map.find("training"))
+      read_training_section(*node, path_, workload, problems_);
+    read_mapping_key(map, path_, workload);
+    if (const YamlNode* node = map.find("schedule")) {
+      read_schedule_section(*node, path_, workload, problems_);
+      if (!workload.stacks.empty())
+        problems_.add(node->where, "stacks of a file do not suit every chip of a space");
+    }
+  }
+
+  std::optional<InnerSearch> read_search(YamlMap& map, std::string_view key) {
+    constexpr std::int64_t kMost = 1'000'000;
+    const YamlNode* node = map.find(key);
+    if (node == nullptr)
+      return std::nullopt;
+    YamlMap search(*node, problems_);
+    InnerSearch found;
+    const std::vector<std::string> objectives{"latency", "energy", "edp"};
+    found.objective = objectives[read_choice(search, "objective", objectives, problems_)];
+    found.evaluations = search.integer_or("evaluations", 40);
+    if (found.evaluations < 1 || found.evaluations > kMost)
+      problems_.add(node->where, fmt::format("'evaluations' must be 1 to {}", kMost));
+    search.finish();
+    return found;
+  }
+
+  void read_optimise(const YamlNode& node) {
+    YamlMap map(node, problems_);
+    StudiedWorkload& workload = space_.workload;
+    workload.fusion = read_search(map, "fusion");
+    workload.allocation = read_search(map, "allocation");
+    const std::int64_t seed = map.integer_or("seed", 1);
+    if (seed < 0)
+      problems_.add(node.where, "'seed' must not be negative");
+    workload.search_seed = static_cast<std::uint64_t>(seed);
+    map.finish();
+  }
+
+  void hash_files(std::string hashed) {
+    // Stores of earlier versions hold it: another hash would lock them out.
+    const auto hash = [](std::string_view bytes) { return fmt::format("{:016x}", fnv1a(bytes)); };
+    space_.files.push_back(path_);
+    for (const std::string& file : space_.workload.files)
+      space_.files.push_back(file);
+    space_.files.push_back(space_.workload.network);
+    if (!space_.workload.mapping.empty())
+      space_.files.push_back(space_.workload.mapping);
+    for (const std::string& file : core_files_)
+      space_.files.push_back(file);
+    for (std::size_t i = 1; i < space_.files.size(); ++i)
+      hashed += hash(read_file(space_.files[i]));
+    space_.content_hash = hash(hashed);
+  }
+
+  /// A template that makes no chip is the file's fault, not a design's.
+  void try_first_design() {
+    constexpr DesignId kTries = 4096;
+    for (DesignId id = 0; id < std::min<DesignId>(space_.size(), kTries); ++id) {
+      if (space_.broken_constraint(id).empty()) {
+        space_.chip(id);
+        return;
+      }
+    }
+  }
 
   const YamlNode& root_;
   std::string path_;
@@ -55,323 +354,6 @@ private:
   std::vector<std::string> core_files_;
   ProblemList problems_;
 };
-
-void Reader::add_name(const YamlNode::Entry& entry) {
-  if (!is_identifier(entry.key))
-    problems_.add(entry.key_where,
-                  fmt::format("'{}' is no name: letters, digits and _", entry.key));
-  if (std::ranges::find(names_, entry.key) != names_.end())
-    problems_.add(entry.key_where, fmt::format("'{}' is there already", entry.key));
-  names_.push_back(entry.key);
-}
-
-void Reader::add_range(const YamlNode& node, Parameter& parameter) {
-  YamlMap map(node, problems_);
-  const double from = map.require_number("from");
-  const double to = map.require_number("to", from);
-  const bool geometric = map.has("factor");
-  const double factor = map.number_or("factor", 2);
-  const double step = map.number_or("step", 1);
-  if (geometric && map.has("step"))
-    problems_.add(node.where, "a range has a step or a factor, not both");
-  map.finish();
-  const bool fine = std::isfinite(from) && std::isfinite(to) && from <= to &&
-                    (geometric ? factor > 1 && from > 0 : step > 0);
-  if (!fine) {
-    problems_.add(node.where, "expected from <= to and step > 0, or from > 0 and factor > 1");
-    return;
-  }
-  // Values are multiples, not running sums, so that 0.1 ... 1 has no drift; half a step of slack
-  // would admit one too many.
-  for (std::size_t i = 0; i <= kMostValues; ++i) {
-    const double n = static_cast<double>(i);
-    const double value = geometric ? from * std::pow(factor, n) : from + step * n;
-    if (value > to * (1 + 1e-12))
-      return;
-    parameter.values.push_back(number_value(value));
-  }
-}
-
-Parameter Reader::read_parameter(const YamlNode::Entry& entry) {
-  Parameter parameter{entry.key, {}};
-  const YamlNode& node = entry.value;
-  if (node.kind == YamlNode::Kind::map) {
-    add_range(node, parameter);
-  } else {
-    const std::vector<YamlNode> one{node};
-    const bool many = node.kind == YamlNode::Kind::sequence;
-    for (const YamlNode& item : many ? node.items : one) {
-      ProblemList not_a_number;
-      const auto number = item.quoted ? std::nullopt : as_number(item, not_a_number);
-      if (item.kind == YamlNode::Kind::scalar && number && std::isfinite(*number))
-        parameter.values.push_back(number_value(*number));
-      else if (item.kind == YamlNode::Kind::scalar && !item.scalar.empty())
-        parameter.values.push_back({false, 0, item.scalar});
-      else
-        problems_.add(item.where, "expected a number or a name");
-    }
-  }
-  if (parameter.values.empty())
-    problems_.add(node.where, fmt::format("parameter '{}' has no values", entry.key));
-  if (parameter.values.size() > kMostValues)
-    problems_.add(node.where,
-                  fmt::format("parameter '{}' has more than {} values", entry.key, kMostValues));
-  std::set<std::pair<bool, std::string>> seen;
-  for (const ParameterValue& value : parameter.values) {
-    if (!seen.insert({value.is_number, value.text}).second)
-      problems_.add(node.where, fmt::format("value {} is there twice", value.text));
-  }
-  return parameter;
-}
-
-void Reader::read_parameters(const YamlNode& node) {
-  if (node.kind != YamlNode::Kind::map || node.entries.empty()) {
-    problems_.add(node.where, "expected parameters, like 'columns: [1, 2, 4]'");
-    return;
-  }
-  double size = 1;
-  for (const YamlNode::Entry& entry : node.entries) {
-    add_name(entry);
-    space_.parameters.push_back(read_parameter(entry));
-    size *= static_cast<double>(space_.parameters.back().values.size());
-  }
-  if (size > kLargestSpace)
-    problems_.add(node.where,
-                  fmt::format("{:.3g} designs are more than {:.0g}", size, kLargestSpace));
-}
-
-void Reader::read_derived(const YamlNode& node) {
-  if (node.kind != YamlNode::Kind::map) {
-    problems_.add(node.where, "expected names and expressions");
-    return;
-  }
-  for (const YamlNode::Entry& entry : node.entries) {
-    const std::string text = as_string(entry.value, problems_).value_or("0");
-    made_of_->derived.push_back(
-        {entry.key, Expression::parse(text, entry.value.where, names_, problems_)});
-    add_name(entry); // after its expression, which may not read it
-  }
-}
-
-void Reader::read_constraints(const YamlNode& node) {
-  const std::vector<YamlNode> one{node};
-  for (const YamlNode& item : node.kind == YamlNode::Kind::sequence ? node.items : one) {
-    const std::string text = as_string(item, problems_).value_or("1");
-    made_of_->constraints.push_back(Expression::parse(text, item.where, names_, problems_));
-  }
-}
-
-void Reader::read_cores(const YamlNode& node) {
-  if (node.kind != YamlNode::Kind::map || node.entries.empty()) {
-    problems_.add(node.where, "expected cores by name: a core, or a core file");
-    return;
-  }
-  for (const YamlNode::Entry& entry : node.entries) {
-    YamlNode core = entry.value;
-    if (core.kind == YamlNode::Kind::scalar) {
-      const std::string file = resolve_beside(path_, core.scalar);
-      core_files_.push_back(file);
-      try {
-        core = load_yaml(file);
-      } catch (const InputError& error) {
-        for (const InputProblem& problem : error.problems())
-          problems_.add(problem.where, problem.what, problem.hint);
-        continue;
-      }
-    }
-    if (!made_of_->cores.emplace(entry.key, YamlTemplate(core, names_, problems_)).second)
-      problems_.add(entry.key_where, fmt::format("core '{}' is there already", entry.key));
-  }
-}
-
-void Reader::read_runs(YamlMap& map) {
-  std::vector<std::string>& runs = space_.workload.runs;
-  const YamlNode* node = map.find("runs");
-  if (node == nullptr) {
-    runs = {"inference"};
-    if (space_.workload.training)
-      runs.emplace_back("training");
-    return;
-  }
-  const std::vector<std::string> known{"inference", "training"};
-  const std::vector<std::string> asked = as_strings(*node, problems_, true);
-  for (const std::string& run : asked) {
-    if (std::ranges::find(known, run) == known.end())
-      problems_.add(node->where, fmt::format("unknown run '{}'", run),
-                    nearest_name_hint(run, known));
-  }
-  for (const std::string& run : known) {
-    if (std::ranges::find(asked, run) != asked.end())
-      runs.push_back(run);
-  }
-  if (runs.empty())
-    problems_.add(node->where, "nothing to run: inference, training or both");
-  if (!space_.workload.training && !runs.empty() && runs.back() == "training")
-    problems_.add(node->where, "a training run needs 'training:'");
-}
-
-void Reader::read_budgets(const YamlNode& node) {
-  YamlMap map(node, problems_);
-  for (const auto& [key, budget] :
-       {std::pair{"area_mm2", &space_.budgets.area_mm2},
-        std::pair{"peak_power_w", &space_.budgets.peak_power_w},
-        std::pair{"offchip_bits_per_cycle", &space_.budgets.offchip_bits_per_cycle},
-        std::pair{"peak_memory_bytes", &space_.budgets.peak_memory_bytes}}) {
-    const YamlNode* value = map.find(key);
-    if (value == nullptr)
-      continue;
-    *budget = as_number(*value, problems_).value_or(1);
-    if (!(*budget > 0))
-      problems_.add(value->where, fmt::format("'{}' must be more than 0", key));
-  }
-  map.finish();
-}
-
-FrontRequest Reader::read_front(const YamlNode& node) {
-  YamlMap map(node, problems_);
-  FrontRequest front;
-  front.run = read_choice(map, "run", space_.workload.runs, problems_);
-  std::vector<std::string> known;
-  for (const Objective objective : kDesignObjectives)
-    known.emplace_back(name_of(objective));
-  const YamlNode* objectives = map.require("objectives");
-  for (const std::string& name : objectives != nullptr ? as_strings(*objectives, problems_, true)
-                                                       : std::vector<std::string>{}) {
-    const auto objective = objective_named(name, kDesignObjectives);
-    if (!objective) {
-      problems_.add(objectives->where, fmt::format("unknown objective '{}'", name),
-                    nearest_name_hint(name, known));
-      continue;
-    }
-    if (std::ranges::find(front.objectives, *objective) != front.objectives.end())
-      problems_.add(objectives->where, fmt::format("'{}' is there twice", name));
-    front.objectives.push_back(*objective);
-  }
-  if (objectives != nullptr && (front.objectives.empty() || front.objectives.size() > 4))
-    problems_.add(objectives->where, "a front has 1 to 4 objectives");
-  map.finish();
-  return front;
-}
-
-void Reader::read_fronts(const YamlNode* node) {
-  using enum Objective;
-  if (node == nullptr) {
-    for (std::size_t run = 0; run < space_.workload.runs.size(); ++run) {
-      space_.fronts.push_back({run, {latency, energy}});
-      space_.fronts.push_back({run, {latency, energy, area}});
-    }
-    return;
-  }
-  if (node->kind != YamlNode::Kind::sequence || node->items.empty() || node->items.size() > 64) {
-    problems_.add(node->where,
-                  "expected 1 to 64 fronts, like {run: training, objectives: [latency, energy]}");
-    return;
-  }
-  for (const YamlNode& item : node->items) {
-    FrontRequest front = read_front(item);
-    if (std::ranges::find(space_.fronts, front) != space_.fronts.end())
-      problems_.add(item.where, "this front is there already");
-    space_.fronts.push_back(std::move(front));
-  }
-}
-
-void Reader::read_workload(YamlMap& map) {
-  StudiedWorkload& workload = space_.workload;
-  if (const YamlNode* node = map.require("workload"))
-    read_network_section(*node, path_, workload, problems_);
-  if (const YamlNode* node = map.find("training"))
-    read_training_section(*node, path_, workload, problems_);
-  read_mapping_key(map, path_, workload);
-  if (const YamlNode* node = map.find("schedule")) {
-    read_schedule_section(*node, path_, workload, problems_);
-    if (!workload.stacks.empty())
-      problems_.add(node->where, "stacks of a file do not suit every chip of a space");
-  }
-}
-
-std::optional<InnerSearch> Reader::read_search(YamlMap& map, std::string_view key) {
-  constexpr std::int64_t kMost = 1'000'000;
-  const YamlNode* node = map.find(key);
-  if (node == nullptr)
-    return std::nullopt;
-  YamlMap search(*node, problems_);
-  InnerSearch found;
-  const std::vector<std::string> objectives{"latency", "energy", "edp"};
-  found.objective = objectives[read_choice(search, "objective", objectives, problems_)];
-  found.evaluations = search.integer_or("evaluations", 40);
-  if (found.evaluations < 1 || found.evaluations > kMost)
-    problems_.add(node->where, fmt::format("'evaluations' must be 1 to {}", kMost));
-  search.finish();
-  return found;
-}
-
-void Reader::read_optimise(const YamlNode& node) {
-  YamlMap map(node, problems_);
-  StudiedWorkload& workload = space_.workload;
-  workload.fusion = read_search(map, "fusion");
-  workload.allocation = read_search(map, "allocation");
-  const std::int64_t seed = map.integer_or("seed", 1);
-  if (seed < 0)
-    problems_.add(node.where, "'seed' must not be negative");
-  workload.search_seed = static_cast<std::uint64_t>(seed);
-  map.finish();
-}
-
-void Reader::hash_files(std::string hashed) {
-  // Stores of earlier versions hold it: another hash would lock them out.
-  const auto hash = [](std::string_view bytes) { return fmt::format("{:016x}", fnv1a(bytes)); };
-  space_.files.push_back(path_);
-  for (const std::string& file : space_.workload.files)
-    space_.files.push_back(file);
-  space_.files.push_back(space_.workload.network);
-  if (!space_.workload.mapping.empty())
-    space_.files.push_back(space_.workload.mapping);
-  for (const std::string& file : core_files_)
-    space_.files.push_back(file);
-  for (std::size_t i = 1; i < space_.files.size(); ++i)
-    hashed += hash(read_file(space_.files[i]));
-  space_.content_hash = hash(hashed);
-}
-
-/// A template that makes no chip is the file's fault, not a design's.
-void Reader::try_first_design() {
-  constexpr DesignId kTries = 4096;
-  for (DesignId id = 0; id < std::min<DesignId>(space_.size(), kTries); ++id) {
-    if (space_.broken_constraint(id).empty()) {
-      space_.chip(id);
-      return;
-    }
-  }
-}
-
-Space Reader::read(std::string_view text) {
-  YamlMap map(root_, problems_);
-  space_.origin = path_;
-  space_.name = map.string_or("name", std::filesystem::path(path_).stem().string());
-  read_workload(map);
-  if (const YamlNode* node = map.find("optimise"))
-    read_optimise(*node);
-  if (const YamlNode* node = map.require("parameters"))
-    read_parameters(*node);
-  if (const YamlNode* node = map.find("let"))
-    read_derived(*node);
-  if (const YamlNode* node = map.find("constraints"))
-    read_constraints(*node);
-  read_runs(map);
-  if (const YamlNode* node = map.find("budgets"))
-    read_budgets(*node);
-  read_fronts(map.find("fronts"));
-  if (const YamlNode* node = map.require("cores"))
-    read_cores(*node);
-  if (const YamlNode* node = map.require("chip"))
-    made_of_->system = YamlTemplate(*node, names_, problems_);
-  map.finish();
-  problems_.throw_if_any();
-  space_.made_of = made_of_;
-  hash_files(std::string(text));
-  try_first_design();
-  return std::move(space_);
-}
 
 } // namespace
 

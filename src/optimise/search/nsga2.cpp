@@ -29,19 +29,12 @@ void mix_uniform(std::vector<Gene>& a, std::vector<Gene>& b, RandomStream& rando
       std::swap(a[i], b[i]);
 }
 
-/// Begin and end of some of so many genes.
-std::pair<std::size_t, std::size_t> stretch(std::size_t genes, RandomStream& random) {
-  const std::size_t one = random.below(genes + 1);
-  const std::size_t other = random.below(genes + 1);
-  return std::minmax({one, other});
-}
-
 /// A stretch of genes changes places: neighbours stay together.
 template <class Gene>
 void mix_stretch(std::vector<Gene>& a, std::vector<Gene>& b, RandomStream& random) {
   if (a.empty())
     return;
-  const auto [from, to] = stretch(a.size(), random);
+  const auto [from, to] = std::minmax({random.below(a.size() + 1), random.below(a.size() + 1)});
   for (std::size_t i = from; i < to; ++i)
     std::swap(a[i], b[i]);
 }
@@ -394,7 +387,8 @@ void cross(Genome& a, Genome& b, RandomStream& random) {
   mix_uniform(a.bits, b.bits, random);
   mix_stretch(a.cuts, b.cuts, random);
   if (!a.order.empty()) {
-    const auto [from, to] = stretch(a.order.size(), random);
+    const auto [from, to] =
+        std::minmax({random.below(a.order.size() + 1), random.below(a.order.size() + 1)});
     auto child = order_crossover(a.order, b.order, from, to);
     b.order = order_crossover(b.order, a.order, from, to);
     a.order = std::move(child);
