@@ -134,10 +134,8 @@ struct Execution::Machine {
     meter.begin();
     for (std::size_t i = 0; i < graph.operators().size(); ++i) {
       const Operator& op = graph.operators()[i];
-      for (const auto& output : op.outputs) {
-        if (output)
-          store.allocate(*output);
-      }
+      for (const TensorId output : present(op.outputs))
+        store.allocate(output);
       KernelContext<Real> context(store, op, options.seed + step);
       run_kernel(*find_kernel(op), context);
       meter.run(OpId(i));
@@ -152,14 +150,12 @@ struct Execution::Machine {
     const auto is_output = [&](TensorId id) {
       return std::find(graph.outputs.begin(), graph.outputs.end(), id) != graph.outputs.end();
     };
-    for (const auto& id : graph.op(op).inputs) {
-      if (!id)
-        continue;
-      const Tensor& tensor = graph.tensor(*id);
+    for (const TensorId id : present(graph.op(op).inputs)) {
+      const Tensor& tensor = graph.tensor(id);
       if (tensor.kind == TensorKind::parameter_gradient || !tensor.producer || tensor.alias_of)
         continue;
-      if (tensor.consumers.back() == op && !is_output(*id))
-        store.free(*id);
+      if (tensor.consumers.back() == op && !is_output(id))
+        store.free(id);
     }
   }
 

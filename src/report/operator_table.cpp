@@ -43,13 +43,6 @@ std::string_view text_of(GradientSupport support) {
   throw InternalError("gradient support without a text");
 }
 
-bool is_executed(const OperatorRule& rule) {
-  Operator op;
-  op.op_type = rule.op_type;
-  op.domain = rule.domain;
-  return is_executable(op);
-}
-
 } // namespace
 
 std::string operator_table() {
@@ -63,7 +56,8 @@ std::string operator_table() {
     const bool ours = rule.domain == kMonetDomain;
     if (ours && (gradient != GradientSupport::yes || find_rule("", rule.op_type) != nullptr))
       continue;
-    const bool runs = is_executed(rule);
+    const bool runs =
+        is_executable({.op_type = std::string(rule.op_type), .domain = std::string(rule.domain)});
     text += fmt::format("| {} | {} | {} | {} | {} | {} |\n", rule.op_type,
                         rule.domain.empty() ? "ai.onnx" : rule.domain,
                         rule.is_view ? "view" : "nest", text_of(gradient),

@@ -28,15 +28,10 @@ namespace {
 std::vector<TensorId> differentiated_outputs(const Graph& network, const Loss& loss) {
   std::vector<TensorId> outputs;
   for (const TensorId id : network.outputs) {
-    if (!is_floating(network.tensor(id).type))
-      continue;
-    outputs.push_back(id);
-    if (!std::holds_alternative<NoLoss>(loss))
-      break;
+    if (is_floating(network.tensor(id).type) &&
+        (outputs.empty() || std::holds_alternative<NoLoss>(loss)))
+      outputs.push_back(id);
   }
-  if (outputs.empty())
-    throw InputError({network.origin, 0, 0, ""},
-                     "the network has no floating-point output to train");
   return outputs;
 }
 
@@ -67,15 +62,13 @@ TensorId detach(StepBuilder& builder, TensorId gradient) {
     return gradient;
   const TensorId copy =
       builder.add_tensor(part.name + ".copy", part.shape, part.type, TensorKind::gradient);
-  NewOperator op;
-  op.name = part.name + ".Copy";
-  op.op_type = "Copy";
-  op.domain = kMonetDomain;
-  op.inputs = {gradient};
-  op.outputs = {copy};
-  op.attributes.set("view", std::string("Reshape")); // to the same shape
-  op.forward_op = graph.op(*part.producer).forward_op;
-  builder.add_operator(std::move(op));
+  builder.add_operator({.name = part.name + ".Copy",
+                        .op_type = "Copy",
+                        .domain = kMonetDomain,
+                        .inputs = {gradient},
+                        .outputs = {copy},
+                        .attributes = {{"view", std::string("Reshape")}}, // to the same shape
+                        .forward_op = graph.op(*part.producer).forward_op});
   return copy;
 }
 
@@ -206,13 +199,7 @@ std::vector<InputProblem> explain_operators(const NetworkOutline& outline,
         std::none_of(options.trainable.freeze.begin(), options.trainable.freeze.end(),
                      [&](const std::string& glob) { return glob_match(glob, tensor.name); });
   }
-  std::vector<TensorId> outputs;
-  for (const TensorId id : network.outputs) {
-    if (is_floating(network.tensor(id).type) &&
-        (outputs.empty() || std::holds_alternative<NoLoss>(options.loss)))
-      outputs.push_back(id);
-  }
-  return explain_needs(outline, trained, outputs);
+  return explain_needs(outline, trained, differentiated_outputs(network, options.loss));
 }
 
 void explain_for(OnnxReadOptions& reading, const TrainingOptions& training) {
@@ -241,6 +228,9 @@ TrainingGraph make_training_graph(const Graph& original, const TrainingOptions& 
   const Graph& network = cast ? *cast : to_train;
   trained.resize(network.tensors().size(), false);
   const std::vector<TensorId> outputs = differentiated_outputs(network, options.loss);
+  if (outputs.empty())
+    throw InputError({network.origin, 0, 0, ""},
+                     "the network has no floating-point output to train");
   const GradientNeeds needs = find_needs(network, trained, outputs);
   const bool any = std::any_of(outputs.begin(), outputs.end(),
                                [&](TensorId id) { return needs.depends[id.index()]; });

@@ -12,36 +12,19 @@ namespace monet {
 
 namespace {
 
-int rank_of(Phase phase) {
-  switch (phase) {
-  case Phase::forward:
-    return 0;
-  case Phase::loss:
-    return 1;
-  case Phase::backward:
-    return 2;
-  case Phase::update:
-    return 3;
-  case Phase::recompute:
-    break; // stands anywhere
-  }
-  throw InternalError("phase without a rank");
-}
-
 /// Phases follow each other, once for every micro-batch, then the update.
 void verify_phases(const Graph& graph, std::int64_t micro_batches) {
-  int reached = 0;
+  Phase reached = Phase::forward;
   std::int64_t begun = 1;
   for (const Operator& op : graph.operators()) {
-    if (op.phase == Phase::recompute)
+    if (op.phase == Phase::recompute) // stands anywhere
       continue;
-    const int rank = rank_of(op.phase);
-    if (rank == 0 && reached == 2) {
+    if (op.phase == Phase::forward && reached == Phase::backward) {
       ++begun;
-      reached = 0;
+      reached = Phase::forward;
     }
-    internal_check(rank >= reached, fmt::format("'{}' is out of its phase", op.name));
-    reached = rank;
+    internal_check(op.phase >= reached, fmt::format("'{}' is out of its phase", op.name));
+    reached = op.phase;
     internal_check(op.gradient_of == GradientOf::none || op.phase == Phase::backward,
                    fmt::format("'{}' computes a gradient outside the backward phase", op.name));
   }

@@ -151,17 +151,13 @@ TensorId Graph::add_tensor(Tensor tensor) {
 
 OpId Graph::add_operator(Operator op) {
   const OpId id(operators_.size());
-  for (const auto& input : op.inputs) {
-    if (!input)
-      continue;
-    Tensor& tensor = this->tensor(*input);
+  for (const TensorId input : present(op.inputs)) {
+    Tensor& tensor = this->tensor(input);
     if (tensor.consumers.empty() || tensor.consumers.back() != id)
       tensor.consumers.push_back(id);
   }
-  for (const auto& output : op.outputs) {
-    if (!output)
-      continue;
-    Tensor& tensor = this->tensor(*output);
+  for (const TensorId output : present(op.outputs)) {
+    Tensor& tensor = this->tensor(output);
     internal_check(!tensor.producer, "tensor '" + tensor.name + "' has two producers");
     internal_check(tensor.consumers.empty(),
                    "tensor '" + tensor.name + "' is read before it is made");
@@ -231,10 +227,8 @@ void verify(const Graph& graph) {
     const Operator& op = graph.operators()[i];
     check(names.insert(op.name).second,
           [&] { return "two operators are called '" + op.name + "'"; });
-    for (const auto& input : op.inputs) {
-      if (!input)
-        continue;
-      const Tensor& tensor = graph.tensor(*input);
+    for (const TensorId input : present(op.inputs)) {
+      const Tensor& tensor = graph.tensor(input);
       check(!tensor.producer || tensor.producer->index() < i,
             [&] { return fmt::format("'{}' reads '{}' before it is made", op.name, tensor.name); });
       check(std::binary_search(tensor.consumers.begin(), tensor.consumers.end(), OpId(i)), [&] {

@@ -261,8 +261,7 @@ Graph fold_views(const Graph& graph) {
 TensorId storage_root(const Graph& graph, TensorId tensor) {
   while (const auto producer = graph.tensor(tensor).producer) {
     const Operator& op = graph.op(*producer);
-    const OperatorRule* rule = find_rule(op.domain, op.op_type);
-    if (!rule || !rule->is_view || op.inputs.empty() || !op.inputs[0])
+    if (!has_view_rule(op) || op.inputs.empty() || !op.inputs[0])
       break;
     tensor = *op.inputs[0];
   }

@@ -133,12 +133,10 @@ Json outputs_json(const TrainingGraph& step, const Execution& execution) {
 }
 
 double global_gradient_norm(const TrainingGraph& step, const Execution& execution) {
-  double sum = 0.0;
-  for (const ParameterRecord& record : step.parameters) {
-    const double norm = norm_of(execution.get(record.gradient));
-    sum += norm * norm;
-  }
-  return std::sqrt(sum);
+  std::vector<double> norms;
+  for (const ParameterRecord& record : step.parameters)
+    norms.push_back(norm_of(execution.get(record.gradient)));
+  return norm_of(norms);
 }
 
 /// Loss, outputs, gradients and updated tensors, one file each.

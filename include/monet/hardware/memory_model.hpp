@@ -54,7 +54,6 @@ struct DramKind {
   std::string_view name; ///< "lpddr5"
   double pj_per_bit = 0; ///< read or written, with the interface
   double gigabytes_per_second = 0;
-  std::int64_t channel_bits = 0;
   std::string_view source;
 };
 std::span<const DramKind> dram_kinds();

@@ -9,6 +9,8 @@
 #include <initializer_list>
 #include <map>
 #include <optional>
+#include <ranges>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -135,6 +137,11 @@ struct Operator {
   std::optional<OpId> forward_op; ///< backward and recompute operators: the operator they belong to
   LoopNest nest;                  ///< empty dims and operands for a view
 };
+/// Those inputs or outputs of an operator that are not left out, as a view of the list.
+inline auto present(std::span<const std::optional<TensorId>> ids) {
+  return ids | std::views::filter([](const auto& id) { return id.has_value(); }) |
+         std::views::transform([](const auto& id) { return *id; });
+}
 
 /// Tensors and operators by id. Operators are stored in topological order; ids never change.
 class Graph {

@@ -23,6 +23,8 @@ struct OperatorRule {
 
 /// The rule for an operator type, or null when there is none.
 const OperatorRule* find_rule(std::string_view domain, std::string_view op_type);
+/// The operator's rule says that it is a view.
+bool has_view_rule(const Operator& op);
 /// All rules, sorted by domain and type (for documentation and messages).
 const std::vector<OperatorRule>& all_rules();
 

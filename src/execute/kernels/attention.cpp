@@ -1,7 +1,6 @@
 // Attention and its gradient, a row of scores at a time.
 #include "execute/kernels/walk.hpp"
 
-#include <array>
 #include <cmath>
 #include <string_view>
 
@@ -171,15 +170,13 @@ constexpr auto kAttentionGrad = []<class Real>(KernelContext<Real>& context) {
   }
 };
 
-constexpr std::array kAttentionKernels{
-    kernel(kMonetDomain, "Attention", kAttention),
-    kernel(kMonetDomain, "AttentionGrad", kAttentionGrad),
-};
-
 } // namespace
 
-std::span<const KernelEntry> attention_kernels() {
-  return kAttentionKernels;
+std::vector<KernelEntry> attention_kernels() {
+  return {
+      kernel(kMonetDomain, "Attention", kAttention),
+      kernel(kMonetDomain, "AttentionGrad", kAttentionGrad),
+  };
 }
 
 } // namespace monet

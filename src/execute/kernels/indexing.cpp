@@ -5,7 +5,6 @@
 
 #include <fmt/core.h>
 
-#include <array>
 #include <numeric>
 
 namespace monet {
@@ -234,24 +233,22 @@ constexpr auto kReverseSequence = []<class Real>(KernelContext<Real>& context) {
   });
 };
 
-constexpr std::array kIndexingKernels{
-    kernel("", "TopK", kTopK),
-    kernel("", "ReverseSequence", kReverseSequence),
-    kernel("", "Gather", kGather),
-    kernel("", "GatherElements", kGather),
-    kernel(kMonetDomain, "GatherGrad", kGatherGrad),
-    kernel(kMonetDomain, "GatherElementsGrad", kGatherGrad),
-    kernel("", "GatherND", kGatherND),
-    kernel(kMonetDomain, "GatherNDGrad", kGatherNDGrad),
-    kernel("", "ScatterND", kScatterND),
-    kernel("", "ScatterElements", kScatterElements),
-    kernel("", "Scatter", kScatterElements),
-};
-
 } // namespace
 
-std::span<const KernelEntry> indexing_kernels() {
-  return kIndexingKernels;
+std::vector<KernelEntry> indexing_kernels() {
+  return {
+      kernel("", "TopK", kTopK),
+      kernel("", "ReverseSequence", kReverseSequence),
+      kernel("", "Gather", kGather),
+      kernel("", "GatherElements", kGather),
+      kernel(kMonetDomain, "GatherGrad", kGatherGrad),
+      kernel(kMonetDomain, "GatherElementsGrad", kGatherGrad),
+      kernel("", "GatherND", kGatherND),
+      kernel(kMonetDomain, "GatherNDGrad", kGatherNDGrad),
+      kernel("", "ScatterND", kScatterND),
+      kernel("", "ScatterElements", kScatterElements),
+      kernel("", "Scatter", kScatterElements),
+  };
 }
 
 } // namespace monet

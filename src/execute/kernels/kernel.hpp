@@ -4,8 +4,8 @@
 
 #include "execute/walk/context.hpp"
 
-#include <span>
 #include <string_view>
+#include <vector>
 
 namespace monet {
 
@@ -27,22 +27,22 @@ constexpr KernelEntry kernel(std::string_view domain, std::string_view op_type, 
 /// The kernel of an operator type, or null.
 const KernelEntry* find_kernel(const Operator& op);
 
-std::span<const KernelEntry> product_kernels();
-std::span<const KernelEntry> pointwise_kernels();
-std::span<const KernelEntry> activation_kernels();
-std::span<const KernelEntry> row_kernels();
-std::span<const KernelEntry> reduction_kernels();
-std::span<const KernelEntry> normalization_kernels();
-std::span<const KernelEntry> loss_kernels();
-std::span<const KernelEntry> movement_kernels();
-std::span<const KernelEntry> pooling_kernels();
-std::span<const KernelEntry> parts_kernels();
-std::span<const KernelEntry> indexing_kernels();
-std::span<const KernelEntry> resize_kernels();
-std::span<const KernelEntry> masked_kernels();
-std::span<const KernelEntry> attention_kernels();
-std::span<const KernelEntry> update_kernels();
-std::span<const KernelEntry> microsoft_kernels();
-std::span<const KernelEntry> random_kernels();
+std::vector<KernelEntry> product_kernels();
+std::vector<KernelEntry> pointwise_kernels();
+std::vector<KernelEntry> activation_kernels();
+std::vector<KernelEntry> row_kernels();
+std::vector<KernelEntry> reduction_kernels();
+std::vector<KernelEntry> normalization_kernels();
+std::vector<KernelEntry> loss_kernels();
+std::vector<KernelEntry> movement_kernels();
+std::vector<KernelEntry> pooling_kernels();
+std::vector<KernelEntry> parts_kernels();
+std::vector<KernelEntry> indexing_kernels();
+std::vector<KernelEntry> resize_kernels();
+std::vector<KernelEntry> masked_kernels();
+std::vector<KernelEntry> attention_kernels();
+std::vector<KernelEntry> update_kernels();
+std::vector<KernelEntry> microsoft_kernels();
+std::vector<KernelEntry> random_kernels();
 
 } // namespace monet

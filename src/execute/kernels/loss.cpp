@@ -8,7 +8,6 @@
 
 #include <fmt/core.h>
 
-#include <array>
 #include <cmath>
 
 namespace monet {
@@ -187,25 +186,24 @@ constexpr auto kDropoutGrad = []<class Real>(KernelContext<Real>& context) {
   });
 };
 
-constexpr std::array kLossKernels{
-    kernel("", "NegativeLogLikelihoodLoss", kNegativeLogLikelihood),
-    kernel(kMonetDomain, "LabelSmoothingLoss", kLabelSmoothing),
-    kernel(kMonetDomain, "SoftmaxCrossEntropyGrad", kCrossEntropyGrad),
-    mean_of("MseLoss", [](auto x, auto t, auto) { return (x - t) * (x - t); }),
-    mean_of("MseLossGrad", [](auto x, auto t, auto) { return 2 * (x - t); }),
-    // (1 - t)*x + (1 + (w - 1)*t) * log(1 + exp(-x))
-    mean_of("BceWithLogitsLoss",
-            [](auto x, auto t, auto w) { return (1 - t) * x + (1 + (w - 1) * t) * softplus(-x); }),
-    mean_of("BceWithLogitsLossGrad",
-            [](auto x, auto t, auto w) { return (1 - t) - (1 + (w - 1) * t) * sigmoid(-x); }),
-    kernel("", "Dropout", kDropout),
-    kernel(kMonetDomain, "DropoutGrad", kDropoutGrad),
-};
-
 } // namespace
 
-std::span<const KernelEntry> loss_kernels() {
-  return kLossKernels;
+std::vector<KernelEntry> loss_kernels() {
+  return {
+      kernel("", "NegativeLogLikelihoodLoss", kNegativeLogLikelihood),
+      kernel(kMonetDomain, "LabelSmoothingLoss", kLabelSmoothing),
+      kernel(kMonetDomain, "SoftmaxCrossEntropyGrad", kCrossEntropyGrad),
+      mean_of("MseLoss", [](auto x, auto t, auto) { return (x - t) * (x - t); }),
+      mean_of("MseLossGrad", [](auto x, auto t, auto) { return 2 * (x - t); }),
+      // (1 - t)*x + (1 + (w - 1)*t) * log(1 + exp(-x))
+      mean_of(
+          "BceWithLogitsLoss",
+          [](auto x, auto t, auto w) { return (1 - t) * x + (1 + (w - 1) * t) * softplus(-x); }),
+      mean_of("BceWithLogitsLossGrad",
+              [](auto x, auto t, auto w) { return (1 - t) - (1 + (w - 1) * t) * sigmoid(-x); }),
+      kernel("", "Dropout", kDropout),
+      kernel(kMonetDomain, "DropoutGrad", kDropoutGrad),
+  };
 }
 
 } // namespace monet

@@ -2,8 +2,6 @@
 // (see training/pack_stored.hpp).
 #include "execute/kernels/pointwise.hpp"
 
-#include <array>
-
 namespace monet {
 
 namespace {
@@ -51,22 +49,20 @@ constexpr auto kMaskGrad = []<class Real>(KernelContext<Real>& context) {
   });
 };
 
-constexpr std::array kMaskedKernels{
-    kernel(kMonetDomain, "Clip", kMaskedClip),
-    kernel(kMonetDomain, "HardSigmoid", kMaskedHardSigmoid),
-    kernel(kMonetDomain, "LeakyRelu", kMaskedLeakyRelu),
-    kernel(kMonetDomain, "MaskGrad", kMaskGrad),
-    pointwise_many(kMonetDomain, "Relu",
-                   [](auto v, auto y) {
-                     y[0] = v[0] > 0 ? v[0] : 0;
-                     y[1] = v[0] > 0;
-                   }),
-};
-
 } // namespace
 
-std::span<const KernelEntry> masked_kernels() {
-  return kMaskedKernels;
+std::vector<KernelEntry> masked_kernels() {
+  return {
+      kernel(kMonetDomain, "Clip", kMaskedClip),
+      kernel(kMonetDomain, "HardSigmoid", kMaskedHardSigmoid),
+      kernel(kMonetDomain, "LeakyRelu", kMaskedLeakyRelu),
+      kernel(kMonetDomain, "MaskGrad", kMaskGrad),
+      pointwise_many(kMonetDomain, "Relu",
+                     [](auto v, auto y) {
+                       y[0] = v[0] > 0 ? v[0] : 0;
+                       y[1] = v[0] > 0;
+                     }),
+  };
 }
 
 } // namespace monet

@@ -2,7 +2,6 @@
 #include "execute/kernels/kernel.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 namespace monet {
@@ -38,15 +37,13 @@ constexpr auto kReluGrad = []<class Real>(KernelContext<Real>& context) {
     context.output(0)[i] = y[i] > 0 ? context.input(0)[i] : Real(0);
 };
 
-constexpr std::array kMicrosoftKernels{
-    kernel("com.microsoft", "SoftmaxCrossEntropyLossGrad", kCrossEntropyLossGrad),
-    kernel("com.microsoft", "ReluGrad", kReluGrad),
-};
-
 } // namespace
 
-std::span<const KernelEntry> microsoft_kernels() {
-  return kMicrosoftKernels;
+std::vector<KernelEntry> microsoft_kernels() {
+  return {
+      kernel("com.microsoft", "SoftmaxCrossEntropyLossGrad", kCrossEntropyLossGrad),
+      kernel("com.microsoft", "ReluGrad", kReluGrad),
+  };
 }
 
 } // namespace monet

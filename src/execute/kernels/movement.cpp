@@ -1,7 +1,6 @@
 // Views and copies: every element of the result is an element of the input, or zero.
 #include "execute/kernels/walk.hpp"
 
-#include <array>
 #include <numeric>
 
 namespace monet {
@@ -100,18 +99,16 @@ void copy_as_view(KernelContext<Real>& context) {
   }
 }
 
-constexpr std::array kMovementKernels{
-    kernel("", "Reshape", kSameOrder),  kernel("", "Flatten", kSameOrder),
-    kernel("", "Squeeze", kSameOrder),  kernel("", "Unsqueeze", kSameOrder),
-    kernel("", "Identity", kSameOrder), kernel("", "Cast", kSameOrder),
-    kernel("", "CastLike", kSameOrder), kernel("", "Transpose", kTranspose),
-    kernel("", "Expand", kExpand),      kernel(kMonetDomain, "Copy", kCopyThroughNest),
-};
-
 } // namespace
 
-std::span<const KernelEntry> movement_kernels() {
-  return kMovementKernels;
+std::vector<KernelEntry> movement_kernels() {
+  return {
+      kernel("", "Reshape", kSameOrder),  kernel("", "Flatten", kSameOrder),
+      kernel("", "Squeeze", kSameOrder),  kernel("", "Unsqueeze", kSameOrder),
+      kernel("", "Identity", kSameOrder), kernel("", "Cast", kSameOrder),
+      kernel("", "CastLike", kSameOrder), kernel("", "Transpose", kTranspose),
+      kernel("", "Expand", kExpand),      kernel(kMonetDomain, "Copy", kCopyThroughNest),
+  };
 }
 
 } // namespace monet

@@ -2,7 +2,6 @@
 // row of features, a group of channels of one sample.
 #include "execute/kernels/kernel.hpp"
 
-#include <array>
 #include <cmath>
 
 namespace monet {
@@ -57,6 +56,21 @@ void write_scaled(std::span<const Real> x, Real mean, Real inverse, Optional<Rea
     y[i] = (x[i] - mean) * inverse * scale[i] + bias[i];
 }
 
+/// Writes Y and, from output `first` on where they are wanted, the mean and the inverse deviation.
+template <class Real, class Group>
+Statistics<Real> normalise(const KernelContext<Real>& context, Group& group, Real epsilon,
+                           std::size_t first) {
+  const Statistics<Real> found = statistics_of(group.in(0));
+  const Real inverse = 1 / std::sqrt(found.variance + epsilon);
+  write_scaled<Real>(group.in(0), found.mean, inverse, operand(context, group, 1, 1.0),
+                     operand(context, group, 2, 0.0), group.out(0));
+  if (context.has_output(first))
+    group.out(first)[0] = found.mean;
+  if (context.has_output(first + 1))
+    group.out(first + 1)[0] = inverse;
+  return found;
+}
+
 /// dX of a row: inverse * (g - mean(g) - xhat * mean(g * xhat)), g = scale * dY.
 template <class Real>
 void write_gradient(std::span<const Real> dy, std::span<const Real> x, Optional<Real> scale,
@@ -78,16 +92,7 @@ void write_gradient(std::span<const Real> dy, std::span<const Real> x, Optional<
 /// Layer, group and instance normalisation: (X, scale, bias) -> (Y, mean, inverse deviation).
 constexpr auto kNormalization = []<class Real>(KernelContext<Real>& context) {
   const Real epsilon = epsilon_of(context);
-  context.for_each_group([&](auto& group) {
-    const Statistics<Real> found = statistics_of(group.in(0));
-    const Real inverse = 1 / std::sqrt(found.variance + epsilon);
-    write_scaled<Real>(group.in(0), found.mean, inverse, operand(context, group, 1, 1.0),
-                       operand(context, group, 2, 0.0), group.out(0));
-    if (context.has_output(1))
-      group.out(1)[0] = found.mean;
-    if (context.has_output(2))
-      group.out(2)[0] = inverse;
-  });
+  context.for_each_group([&](auto& group) { normalise(context, group, epsilon, 1); });
 };
 
 /// (dY, X, scale, mean, inverse deviation) -> dX.
@@ -164,14 +169,7 @@ constexpr auto kBatchNormalization = []<class Real>(KernelContext<Real>& context
   const bool estimates = context.op().domain == kMonetDomain;
   const auto keep = static_cast<Real>(context.attributes().number("momentum", 0.9));
   context.for_each_group([&](auto& group) {
-    const Statistics<Real> found = statistics_of(group.in(0));
-    const Real inverse = 1 / std::sqrt(found.variance + epsilon);
-    write_scaled<Real>(group.in(0), found.mean, inverse, operand(context, group, 1, 1.0),
-                       operand(context, group, 2, 0.0), group.out(0));
-    if (context.has_output(3))
-      group.out(3)[0] = found.mean;
-    if (context.has_output(4))
-      group.out(4)[0] = inverse;
+    const Statistics<Real> found = normalise(context, group, epsilon, 3);
     if (!context.has_input(3) || !context.has_input(4))
       return; // computed again: the running statistics have moved already
     const auto count = static_cast<Real>(group.size());
@@ -269,31 +267,29 @@ constexpr auto kHardmax = []<class Real>(KernelContext<Real>& context) {
   });
 };
 
-constexpr std::array kNormalizationKernels{
-    kernel("", "Hardmax", kHardmax),
-    kernel("", "LpNormalization", kLpNormalization),
-    kernel(kMonetDomain, "LpNormalizationGrad", kLpNormalizationGrad),
-    kernel("", "BatchNormalization", kBatchNormalization),
-    kernel(kMonetDomain, "BatchNormalization", kBatchNormalization),
-    kernel("", "GroupNormalization", kNormalization),
-    kernel("", "InstanceNormalization", kNormalization),
-    kernel("", "LayerNormalization", kNormalization),
-    kernel("", "RMSNormalization", kRmsNormalization),
-    kernel(kMonetDomain, "BatchNormGrad", kBatchNormalizationGrad),
-    kernel(kMonetDomain, "BatchNormInferenceGrad", kFixedBatchNormalizationGrad),
-    kernel(kMonetDomain, "BatchNormInferenceGradWeight", kFixedBatchNormalizationGradWeight),
-    kernel(kMonetDomain, "GroupNormGrad", kNormalizationGrad),
-    kernel(kMonetDomain, "GroupNormGradWeight", kNormalizationGradWeight),
-    kernel(kMonetDomain, "LayerNormGrad", kNormalizationGrad),
-    kernel(kMonetDomain, "LayerNormGradWeight", kNormalizationGradWeight),
-    kernel(kMonetDomain, "RMSNormGrad", kRmsNormalizationGrad),
-    kernel(kMonetDomain, "RMSNormGradWeight", kRmsNormalizationGradWeight),
-};
-
 } // namespace
 
-std::span<const KernelEntry> normalization_kernels() {
-  return kNormalizationKernels;
+std::vector<KernelEntry> normalization_kernels() {
+  return {
+      kernel("", "Hardmax", kHardmax),
+      kernel("", "LpNormalization", kLpNormalization),
+      kernel(kMonetDomain, "LpNormalizationGrad", kLpNormalizationGrad),
+      kernel("", "BatchNormalization", kBatchNormalization),
+      kernel(kMonetDomain, "BatchNormalization", kBatchNormalization),
+      kernel("", "GroupNormalization", kNormalization),
+      kernel("", "InstanceNormalization", kNormalization),
+      kernel("", "LayerNormalization", kNormalization),
+      kernel("", "RMSNormalization", kRmsNormalization),
+      kernel(kMonetDomain, "BatchNormGrad", kBatchNormalizationGrad),
+      kernel(kMonetDomain, "BatchNormInferenceGrad", kFixedBatchNormalizationGrad),
+      kernel(kMonetDomain, "BatchNormInferenceGradWeight", kFixedBatchNormalizationGradWeight),
+      kernel(kMonetDomain, "GroupNormGrad", kNormalizationGrad),
+      kernel(kMonetDomain, "GroupNormGradWeight", kNormalizationGradWeight),
+      kernel(kMonetDomain, "LayerNormGrad", kNormalizationGrad),
+      kernel(kMonetDomain, "LayerNormGradWeight", kNormalizationGradWeight),
+      kernel(kMonetDomain, "RMSNormGrad", kRmsNormalizationGrad),
+      kernel(kMonetDomain, "RMSNormGradWeight", kRmsNormalizationGradWeight),
+  };
 }
 
 } // namespace monet

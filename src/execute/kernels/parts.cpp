@@ -1,7 +1,6 @@
 // Operators that cut, join, pad, repeat or rearrange.
 #include "execute/kernels/walk.hpp"
 
-#include <array>
 #include <numeric>
 
 namespace monet {
@@ -190,24 +189,22 @@ constexpr auto kOneHot = []<class Real>(KernelContext<Real>& context) {
   });
 };
 
-constexpr std::array kPartsKernels{
-    kernel("", "Concat", kJoin),
-    kernel("", "Slice", kSlice),
-    kernel("", "Split", kSplit),
-    kernel("", "Tile", kMove),
-    kernel("", "DepthToSpace", kMove),
-    kernel("", "SpaceToDepth", kMove),
-    kernel(kMonetDomain, "SliceGrad", kMove),
-    kernel("", "Pad", kPad),
-    kernel(kMonetDomain, "PadGrad", kPadGrad),
-    kernel("", "Trilu", kTrilu),
-    kernel("", "OneHot", kOneHot),
-};
-
 } // namespace
 
-std::span<const KernelEntry> parts_kernels() {
-  return kPartsKernels;
+std::vector<KernelEntry> parts_kernels() {
+  return {
+      kernel("", "Concat", kJoin),
+      kernel("", "Slice", kSlice),
+      kernel("", "Split", kSplit),
+      kernel("", "Tile", kMove),
+      kernel("", "DepthToSpace", kMove),
+      kernel("", "SpaceToDepth", kMove),
+      kernel(kMonetDomain, "SliceGrad", kMove),
+      kernel("", "Pad", kPad),
+      kernel(kMonetDomain, "PadGrad", kPadGrad),
+      kernel("", "Trilu", kTrilu),
+      kernel("", "OneHot", kOneHot),
+  };
 }
 
 } // namespace monet

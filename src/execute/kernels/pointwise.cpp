@@ -4,7 +4,6 @@
 // kernels_pointwise_activation.cpp.
 #include "execute/kernels/pointwise.hpp"
 
-#include <array>
 #include <numbers>
 
 namespace monet {
@@ -66,118 +65,121 @@ constexpr auto kClipGrad = []<class Real>(KernelContext<Real>& context) {
   });
 };
 
-constexpr std::array kPointwiseKernels{
-    // --- functions ---
-    pointwise("", "Abs", [](auto v) { return std::abs(v[0]); }),
-    pointwise("", "Acos", [](auto v) { return std::acos(v[0]); }),
-    pointwise("", "Acosh", [](auto v) { return std::acosh(v[0]); }),
-    pointwise("", "Add", [](auto v) { return v[0] + v[1]; }),
-    pointwise("", "And", [](auto v) { return v[0] != 0 && v[1] != 0; }),
-    pointwise("", "Asin", [](auto v) { return std::asin(v[0]); }),
-    pointwise("", "Asinh", [](auto v) { return std::asinh(v[0]); }),
-    pointwise("", "Atan", [](auto v) { return std::atan(v[0]); }),
-    pointwise("", "Atanh", [](auto v) { return std::atanh(v[0]); }),
-    pointwise("", "Ceil", [](auto v) { return std::ceil(v[0]); }),
-    kernel("", "Clip", kClip),
-    pointwise("", "Cos", [](auto v) { return std::cos(v[0]); }),
-    pointwise("", "Cosh", [](auto v) { return std::cosh(v[0]); }),
-    pointwise("", "Div", [](auto v) { return v[0] / v[1]; }),
-    pointwise("", "Equal", [](auto v) { return v[0] == v[1]; }),
-    pointwise("", "Erf", [](auto v) { return std::erf(v[0]); }),
-    pointwise("", "Exp", [](auto v) { return std::exp(v[0]); }),
-    pointwise("", "Floor", [](auto v) { return std::floor(v[0]); }),
-    pointwise("", "Greater", [](auto v) { return v[0] > v[1]; }),
-    pointwise("", "GreaterOrEqual", [](auto v) { return v[0] >= v[1]; }),
-    pointwise_with("", "IsInf",
-                   [](const Attributes& attributes) {
-                     const bool negative = attributes.integer("detect_negative", 1) != 0;
-                     const bool positive = attributes.integer("detect_positive", 1) != 0;
-                     return [=](auto v) {
-                       return std::isinf(v[0]) && (v[0] > 0 ? positive : negative);
-                     };
-                   }),
-    pointwise("", "IsNaN", [](auto v) { return std::isnan(v[0]); }),
-    pointwise("", "Less", [](auto v) { return v[0] < v[1]; }),
-    pointwise("", "LessOrEqual", [](auto v) { return v[0] <= v[1]; }),
-    pointwise("", "Log", [](auto v) { return std::log(v[0]); }),
-    pointwise("", "Max", [](auto v) { return extremum<true>(v, 0); }),
-    pointwise(
-        "", "Mean",
-        [](auto v) { return sum(v) / static_cast<std::remove_cvref_t<decltype(v[0])>>(v.size()); }),
-    pointwise("", "Min", [](auto v) { return extremum<false>(v, 0); }),
-    pointwise_with("", "Mod",
-                   [](const Attributes& attributes) {
-                     const bool truncates = attributes.integer("fmod", 0) != 0;
-                     return [=](auto v) { // the remainder has the sign of the dividend, or divisor
-                       return truncates ? std::fmod(v[0], v[1])
-                                        : v[0] - v[1] * std::floor(v[0] / v[1]);
-                     };
-                   }),
-    pointwise("", "Mul", [](auto v) { return v[0] * v[1]; }),
-    pointwise("", "Neg", [](auto v) { return -v[0]; }),
-    pointwise("", "Not", [](auto v) { return v[0] == 0; }),
-    pointwise("", "Or", [](auto v) { return v[0] != 0 || v[1] != 0; }),
-    pointwise("", "Pow", [](auto v) { return std::pow(v[0], v[1]); }),
-    pointwise("", "Reciprocal", [](auto v) { return 1 / v[0]; }),
-    pointwise("", "Round", [](auto v) { return std::nearbyint(v[0]); }),
-    pointwise("", "Sign", [](auto v) { return sign(v[0]); }),
-    pointwise("", "Sin", [](auto v) { return std::sin(v[0]); }),
-    pointwise("", "Sinh", [](auto v) { return std::sinh(v[0]); }),
-    pointwise("", "Sqrt", [](auto v) { return std::sqrt(v[0]); }),
-    pointwise("", "Sub", [](auto v) { return v[0] - v[1]; }),
-    pointwise("", "Sum", [](auto v) { return sum(v); }),
-    pointwise("", "Tan", [](auto v) { return std::tan(v[0]); }),
-    pointwise("", "Where", [](auto v) { return v[0] != 0 ? v[1] : v[2]; }),
-    pointwise("", "Xor", [](auto v) { return (v[0] != 0) != (v[1] != 0); }),
-    // --- gradients of one operand ---
-    pointwise(kMonetDomain, "AbsGrad", [](auto v) { return v[0] * sign(v[1]); }),
-    pointwise(kMonetDomain, "AcosGrad", [](auto v) { return -v[0] / std::sqrt(1 - v[1] * v[1]); }),
-    pointwise(kMonetDomain, "AcoshGrad", [](auto v) { return v[0] / std::sqrt(v[1] * v[1] - 1); }),
-    pointwise(kMonetDomain, "AsinGrad", [](auto v) { return v[0] / std::sqrt(1 - v[1] * v[1]); }),
-    pointwise(kMonetDomain, "AsinhGrad", [](auto v) { return v[0] / std::sqrt(v[1] * v[1] + 1); }),
-    pointwise(kMonetDomain, "AtanGrad", [](auto v) { return v[0] / (1 + v[1] * v[1]); }),
-    pointwise(kMonetDomain, "AtanhGrad", [](auto v) { return v[0] / (1 - v[1] * v[1]); }),
-    kernel(kMonetDomain, "ClipGrad", kClipGrad),
-    pointwise(kMonetDomain, "CosGrad", [](auto v) { return -v[0] * std::sin(v[1]); }),
-    pointwise(kMonetDomain, "CoshGrad", [](auto v) { return v[0] * std::sinh(v[1]); }),
-    pointwise(kMonetDomain, "ErfGrad",
-              [](auto v) { return v[0] * kTwoOverRootPi * std::exp(-v[1] * v[1]); }),
-    pointwise(kMonetDomain, "ReciprocalGrad", [](auto v) { return -v[0] * v[1] * v[1]; }),
-    pointwise(kMonetDomain, "SinGrad", [](auto v) { return v[0] * std::cos(v[1]); }),
-    pointwise(kMonetDomain, "SinhGrad", [](auto v) { return v[0] * std::cosh(v[1]); }),
-    pointwise(kMonetDomain, "SqrtGrad", [](auto v) { return v[0] / (2 * v[1]); }),
-    pointwise(kMonetDomain, "SquareGrad", [](auto v) { return v[0] * 2 * v[1]; }),
-    pointwise(kMonetDomain, "TanGrad", [](auto v) { return v[0] * (1 + v[1] * v[1]); }),
-    // --- gradients of several operands ---
-    pointwise_many(kMonetDomain, "DivGrad",
-                   [](auto v, auto y) {
-                     put(y, 0, v[0] / v[2]);
-                     put(y, 1, -v[0] * v[1] / (v[2] * v[2]));
-                   }),
-    pointwise_many(kMonetDomain, "MaxGrad", [](auto v, auto y) { share<true>(v, y); }),
-    pointwise_many(kMonetDomain, "MinGrad", [](auto v, auto y) { share<false>(v, y); }),
-    pointwise_many(kMonetDomain, "MulGrad",
-                   [](auto v, auto y) {
-                     put(y, 0, v[0] * (v.size() > 2 ? v[2] : v[1]));
-                     put(y, 1, v[0] * v[1]);
-                   }),
-    pointwise_many(kMonetDomain, "PowGrad",
-                   [](auto v, auto y) { // dY, base, exponent, Y
-                     put(y, 0, v[2] == 0 ? 0 * v[0] : v[0] * v[2] * std::pow(v[1], v[2] - 1));
-                     const bool flat = v[1] == 0 && v[2] >= 0;
-                     put(y, 1, flat || v.size() < 4 ? 0 * v[0] : v[0] * v[3] * std::log(v[1]));
-                   }),
-    pointwise_many(kMonetDomain, "WhereGrad",
-                   [](auto v, auto y) {
-                     put(y, 0, v[1] != 0 ? v[0] : 0);
-                     put(y, 1, v[1] != 0 ? 0 : v[0]);
-                   }),
-};
-
 } // namespace
 
-std::span<const KernelEntry> pointwise_kernels() {
-  return kPointwiseKernels;
+std::vector<KernelEntry> pointwise_kernels() {
+  return {
+      // --- functions ---
+      pointwise("", "Abs", [](auto v) { return std::abs(v[0]); }),
+      pointwise("", "Acos", [](auto v) { return std::acos(v[0]); }),
+      pointwise("", "Acosh", [](auto v) { return std::acosh(v[0]); }),
+      pointwise("", "Add", [](auto v) { return v[0] + v[1]; }),
+      pointwise("", "And", [](auto v) { return v[0] != 0 && v[1] != 0; }),
+      pointwise("", "Asin", [](auto v) { return std::asin(v[0]); }),
+      pointwise("", "Asinh", [](auto v) { return std::asinh(v[0]); }),
+      pointwise("", "Atan", [](auto v) { return std::atan(v[0]); }),
+      pointwise("", "Atanh", [](auto v) { return std::atanh(v[0]); }),
+      pointwise("", "Ceil", [](auto v) { return std::ceil(v[0]); }),
+      kernel("", "Clip", kClip),
+      pointwise("", "Cos", [](auto v) { return std::cos(v[0]); }),
+      pointwise("", "Cosh", [](auto v) { return std::cosh(v[0]); }),
+      pointwise("", "Div", [](auto v) { return v[0] / v[1]; }),
+      pointwise("", "Equal", [](auto v) { return v[0] == v[1]; }),
+      pointwise("", "Erf", [](auto v) { return std::erf(v[0]); }),
+      pointwise("", "Exp", [](auto v) { return std::exp(v[0]); }),
+      pointwise("", "Floor", [](auto v) { return std::floor(v[0]); }),
+      pointwise("", "Greater", [](auto v) { return v[0] > v[1]; }),
+      pointwise("", "GreaterOrEqual", [](auto v) { return v[0] >= v[1]; }),
+      pointwise_with("", "IsInf",
+                     [](const Attributes& attributes) {
+                       const bool negative = attributes.integer("detect_negative", 1) != 0;
+                       const bool positive = attributes.integer("detect_positive", 1) != 0;
+                       return [=](auto v) {
+                         return std::isinf(v[0]) && (v[0] > 0 ? positive : negative);
+                       };
+                     }),
+      pointwise("", "IsNaN", [](auto v) { return std::isnan(v[0]); }),
+      pointwise("", "Less", [](auto v) { return v[0] < v[1]; }),
+      pointwise("", "LessOrEqual", [](auto v) { return v[0] <= v[1]; }),
+      pointwise("", "Log", [](auto v) { return std::log(v[0]); }),
+      pointwise("", "Max", [](auto v) { return extremum<true>(v, 0); }),
+      pointwise("", "Mean",
+                [](auto v) {
+                  return sum(v) / static_cast<std::remove_cvref_t<decltype(v[0])>>(v.size());
+                }),
+      pointwise("", "Min", [](auto v) { return extremum<false>(v, 0); }),
+      pointwise_with("", "Mod",
+                     [](const Attributes& attributes) {
+                       const bool truncates = attributes.integer("fmod", 0) != 0;
+                       return
+                           [=](auto v) { // the remainder has the sign of the dividend, or divisor
+                             return truncates ? std::fmod(v[0], v[1])
+                                              : v[0] - v[1] * std::floor(v[0] / v[1]);
+                           };
+                     }),
+      pointwise("", "Mul", [](auto v) { return v[0] * v[1]; }),
+      pointwise("", "Neg", [](auto v) { return -v[0]; }),
+      pointwise("", "Not", [](auto v) { return v[0] == 0; }),
+      pointwise("", "Or", [](auto v) { return v[0] != 0 || v[1] != 0; }),
+      pointwise("", "Pow", [](auto v) { return std::pow(v[0], v[1]); }),
+      pointwise("", "Reciprocal", [](auto v) { return 1 / v[0]; }),
+      pointwise("", "Round", [](auto v) { return std::nearbyint(v[0]); }),
+      pointwise("", "Sign", [](auto v) { return sign(v[0]); }),
+      pointwise("", "Sin", [](auto v) { return std::sin(v[0]); }),
+      pointwise("", "Sinh", [](auto v) { return std::sinh(v[0]); }),
+      pointwise("", "Sqrt", [](auto v) { return std::sqrt(v[0]); }),
+      pointwise("", "Sub", [](auto v) { return v[0] - v[1]; }),
+      pointwise("", "Sum", [](auto v) { return sum(v); }),
+      pointwise("", "Tan", [](auto v) { return std::tan(v[0]); }),
+      pointwise("", "Where", [](auto v) { return v[0] != 0 ? v[1] : v[2]; }),
+      pointwise("", "Xor", [](auto v) { return (v[0] != 0) != (v[1] != 0); }),
+      // --- gradients of one operand ---
+      pointwise(kMonetDomain, "AbsGrad", [](auto v) { return v[0] * sign(v[1]); }),
+      pointwise(kMonetDomain, "AcosGrad",
+                [](auto v) { return -v[0] / std::sqrt(1 - v[1] * v[1]); }),
+      pointwise(kMonetDomain, "AcoshGrad",
+                [](auto v) { return v[0] / std::sqrt(v[1] * v[1] - 1); }),
+      pointwise(kMonetDomain, "AsinGrad", [](auto v) { return v[0] / std::sqrt(1 - v[1] * v[1]); }),
+      pointwise(kMonetDomain, "AsinhGrad",
+                [](auto v) { return v[0] / std::sqrt(v[1] * v[1] + 1); }),
+      pointwise(kMonetDomain, "AtanGrad", [](auto v) { return v[0] / (1 + v[1] * v[1]); }),
+      pointwise(kMonetDomain, "AtanhGrad", [](auto v) { return v[0] / (1 - v[1] * v[1]); }),
+      kernel(kMonetDomain, "ClipGrad", kClipGrad),
+      pointwise(kMonetDomain, "CosGrad", [](auto v) { return -v[0] * std::sin(v[1]); }),
+      pointwise(kMonetDomain, "CoshGrad", [](auto v) { return v[0] * std::sinh(v[1]); }),
+      pointwise(kMonetDomain, "ErfGrad",
+                [](auto v) { return v[0] * kTwoOverRootPi * std::exp(-v[1] * v[1]); }),
+      pointwise(kMonetDomain, "ReciprocalGrad", [](auto v) { return -v[0] * v[1] * v[1]; }),
+      pointwise(kMonetDomain, "SinGrad", [](auto v) { return v[0] * std::cos(v[1]); }),
+      pointwise(kMonetDomain, "SinhGrad", [](auto v) { return v[0] * std::cosh(v[1]); }),
+      pointwise(kMonetDomain, "SqrtGrad", [](auto v) { return v[0] / (2 * v[1]); }),
+      pointwise(kMonetDomain, "SquareGrad", [](auto v) { return v[0] * 2 * v[1]; }),
+      pointwise(kMonetDomain, "TanGrad", [](auto v) { return v[0] * (1 + v[1] * v[1]); }),
+      // --- gradients of several operands ---
+      pointwise_many(kMonetDomain, "DivGrad",
+                     [](auto v, auto y) {
+                       put(y, 0, v[0] / v[2]);
+                       put(y, 1, -v[0] * v[1] / (v[2] * v[2]));
+                     }),
+      pointwise_many(kMonetDomain, "MaxGrad", [](auto v, auto y) { share<true>(v, y); }),
+      pointwise_many(kMonetDomain, "MinGrad", [](auto v, auto y) { share<false>(v, y); }),
+      pointwise_many(kMonetDomain, "MulGrad",
+                     [](auto v, auto y) {
+                       put(y, 0, v[0] * (v.size() > 2 ? v[2] : v[1]));
+                       put(y, 1, v[0] * v[1]);
+                     }),
+      pointwise_many(kMonetDomain, "PowGrad",
+                     [](auto v, auto y) { // dY, base, exponent, Y
+                       put(y, 0, v[2] == 0 ? 0 * v[0] : v[0] * v[2] * std::pow(v[1], v[2] - 1));
+                       const bool flat = v[1] == 0 && v[2] >= 0;
+                       put(y, 1, flat || v.size() < 4 ? 0 * v[0] : v[0] * v[3] * std::log(v[1]));
+                     }),
+      pointwise_many(kMonetDomain, "WhereGrad",
+                     [](auto v, auto y) {
+                       put(y, 0, v[1] != 0 ? v[0] : 0);
+                       put(y, 1, v[1] != 0 ? 0 : v[0]);
+                     }),
+  };
 }
 
 } // namespace monet

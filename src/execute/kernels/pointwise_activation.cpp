@@ -2,7 +2,6 @@
 // or Y where it is sufficient; attribute `reads` says "input" where both are possible).
 #include "execute/kernels/pointwise.hpp"
 
-#include <array>
 #include <numbers>
 
 namespace monet {
@@ -61,151 +60,149 @@ auto elu_slope(const Attributes& attributes, double alpha, double gamma, double 
   };
 }
 
-constexpr std::array kActivationKernels{
-    pointwise("", "Relu", [](auto v) { return v[0] > 0 ? v[0] : 0; }),
-    pointwise("", "Sigmoid", [](auto v) { return sigmoid(v[0]); }),
-    pointwise("", "Softplus", [](auto v) { return softplus(v[0]); }),
-    pointwise("", "Softsign", [](auto v) { return v[0] / (1 + std::abs(v[0])); }),
-    pointwise("", "Tanh", [](auto v) { return std::tanh(v[0]); }),
-    pointwise("", "Mish", [](auto v) { return v[0] * std::tanh(softplus(v[0])); }),
-    pointwise("", "HardSwish",
-              [](auto v) { return v[0] * std::clamp<double>(v[0] / 6.0 + 0.5, 0.0, 1.0); }),
-    pointwise("", "PRelu", [](auto v) { return v[0] > 0 ? v[0] : v[1] * v[0]; }),
-    pointwise_with("", "Celu",
-                   [](const Attributes& attributes) {
-                     const double alpha = attributes.number("alpha", 1.0);
-                     return [=](auto v) -> double {
-                       return v[0] > 0 ? v[0] : alpha * std::expm1(v[0] / alpha);
-                     };
-                   }),
-    pointwise_with("", "Elu",
-                   [](const Attributes& attributes) {
-                     const double alpha = attributes.number("alpha", 1.0);
-                     return [=](auto v) -> double {
-                       return v[0] > 0 ? v[0] : alpha * std::expm1(v[0]);
-                     };
-                   }),
-    pointwise_with("", "Gelu",
-                   [](const Attributes& attributes) {
-                     const bool approximate = is_tanh(attributes);
-                     return [=](auto v) { return gelu(v[0], approximate); };
-                   }),
-    pointwise_with("", "HardSigmoid",
-                   [](const Attributes& attributes) {
-                     const double alpha = attributes.number("alpha", 0.2);
-                     const double beta = attributes.number("beta", 0.5);
-                     return [=](auto v) { return std::clamp(alpha * v[0] + beta, 0.0, 1.0); };
-                   }),
-    pointwise_with("", "LeakyRelu",
-                   [](const Attributes& attributes) {
-                     const double alpha = attributes.number("alpha", 0.01);
-                     return [=](auto v) -> double { return v[0] > 0 ? v[0] : alpha * v[0]; };
-                   }),
-    pointwise_with("", "Selu",
-                   [](const Attributes& attributes) {
-                     const double alpha = attributes.number("alpha", kSeluAlpha);
-                     const double gamma = attributes.number("gamma", kSeluGamma);
-                     return [=](auto v) -> double {
-                       return gamma * (v[0] > 0 ? v[0] : alpha * std::expm1(v[0]));
-                     };
-                   }),
-    pointwise_with("", "Shrink",
-                   [](const Attributes& attributes) {
-                     const double lambda = attributes.number("lambd", 0.5);
-                     const double bias = attributes.number("bias", 0.0);
-                     return [=](auto v) -> double {
-                       return v[0] < -lambda ? v[0] + bias : v[0] > lambda ? v[0] - bias : 0;
-                     };
-                   }),
-    pointwise_with("", "ThresholdedRelu",
-                   [](const Attributes& attributes) {
-                     const double alpha = attributes.number("alpha", 1.0);
-                     return [=](auto v) -> double { return v[0] > alpha ? v[0] : 0; };
-                   }),
-    pointwise_with(kMonetDomain, "Silu",
-                   [](const Attributes& attributes) {
-                     const double alpha = attributes.number("alpha", 1.0);
-                     return [=](auto v) -> double { return v[0] * sigmoid(alpha * v[0]); };
-                   }),
-    // --- gradients ---
-    pointwise(kMonetDomain, "ReluGrad", [](auto v) { return v[1] > 0 ? v[0] : 0; }),
-    pointwise(kMonetDomain, "SigmoidGrad", [](auto v) { return v[0] * v[1] * (1 - v[1]); }),
-    pointwise(kMonetDomain, "SoftplusGrad", [](auto v) { return v[0] * sigmoid(v[1]); }),
-    pointwise(kMonetDomain, "SoftsignGrad",
-              [](auto v) { return v[0] * (1 - std::abs(v[1])) * (1 - std::abs(v[1])); }),
-    pointwise(kMonetDomain, "TanhGrad", [](auto v) { return v[0] * (1 - v[1] * v[1]); }),
-    pointwise(kMonetDomain, "MishGrad", [](auto v) { return v[0] * mish_slope(v[1]); }),
-    pointwise(kMonetDomain, "HardSwishGrad",
-              [](auto v) -> double {
-                const double slope = v[1] < -3 ? 0 : v[1] <= 3 ? v[1] / 3.0 + 0.5 : 1;
-                return v[0] * slope;
-              }),
-    pointwise_many(kMonetDomain, "PReluGrad",
-                   [](auto v, auto y) { // dY, X, slope
-                     const bool on = v[1] > 0;
-                     put(y, 0, on || v.size() < 3 ? v[0] : v[0] * v[2]);
-                     put(y, 1, on ? 0 * v[0] : v[0] * v[1]);
-                   }),
-    pointwise_with(kMonetDomain, "CeluGrad",
-                   [](const Attributes& attributes) {
-                     const double alpha = attributes.number("alpha", 1.0);
-                     return elu_slope(attributes, alpha, 1.0, alpha);
-                   }),
-    pointwise_with(kMonetDomain, "EluGrad",
-                   [](const Attributes& attributes) {
-                     return elu_slope(attributes, attributes.number("alpha", 1.0), 1.0, 1.0);
-                   }),
-    pointwise_with(kMonetDomain, "GeluGrad",
-                   [](const Attributes& attributes) {
-                     const bool approximate = is_tanh(attributes);
-                     return [=](auto v) { return v[0] * gelu_slope(v[1], approximate); };
-                   }),
-    pointwise_with(kMonetDomain, "HardSigmoidGrad",
-                   [](const Attributes& attributes) {
-                     const double alpha = attributes.number("alpha", 0.2);
-                     const double beta = attributes.number("beta", 0.5);
-                     const bool from_input = reads_input(attributes);
-                     return [=](auto v) -> double {
-                       const double y = from_input ? alpha * v[1] + beta : v[1];
-                       return y > 0 && y < 1 ? v[0] * alpha : 0;
-                     };
-                   }),
-    pointwise_with(kMonetDomain, "LeakyReluGrad",
-                   [](const Attributes& attributes) {
-                     const double alpha = attributes.number("alpha", 0.01);
-                     return [=](auto v) -> double { return v[1] > 0 ? v[0] : alpha * v[0]; };
-                   }),
-    pointwise_with(kMonetDomain, "SeluGrad",
-                   [](const Attributes& attributes) {
-                     return elu_slope(attributes, attributes.number("alpha", kSeluAlpha),
-                                      attributes.number("gamma", kSeluGamma), 1.0);
-                   }),
-    pointwise_with(kMonetDomain, "ShrinkGrad",
-                   [](const Attributes& attributes) {
-                     const double lambda = attributes.number("lambd", 0.5);
-                     return [=](auto v) -> double { return std::abs(v[1]) > lambda ? v[0] : 0; };
-                   }),
-    pointwise_with(kMonetDomain, "SiluGrad",
-                   [](const Attributes& attributes) {
-                     const double alpha = attributes.number("alpha", 1.0);
-                     return [=](auto v) -> double {
-                       const double x = static_cast<double>(v[1]);
-                       const double s = sigmoid(alpha * x);
-                       return v[0] * s * (1 + alpha * x * (1 - s));
-                     };
-                   }),
-    pointwise_with(kMonetDomain, "ThresholdedReluGrad",
-                   [](const Attributes& attributes) {
-                     const double alpha = attributes.number("alpha", 1.0);
-                     const double bound = reads_input(attributes) ? alpha : 0.0;
-                     return [=](auto v) -> double { return v[1] > bound ? v[0] : 0; };
-                   }),
-};
-
 } // namespace
 
-std::span<const KernelEntry> activation_kernels() {
-  return kActivationKernels;
+std::vector<KernelEntry> activation_kernels() {
+  return {
+      pointwise("", "Relu", [](auto v) { return v[0] > 0 ? v[0] : 0; }),
+      pointwise("", "Sigmoid", [](auto v) { return sigmoid(v[0]); }),
+      pointwise("", "Softplus", [](auto v) { return softplus(v[0]); }),
+      pointwise("", "Softsign", [](auto v) { return v[0] / (1 + std::abs(v[0])); }),
+      pointwise("", "Tanh", [](auto v) { return std::tanh(v[0]); }),
+      pointwise("", "Mish", [](auto v) { return v[0] * std::tanh(softplus(v[0])); }),
+      pointwise("", "HardSwish",
+                [](auto v) { return v[0] * std::clamp<double>(v[0] / 6.0 + 0.5, 0.0, 1.0); }),
+      pointwise("", "PRelu", [](auto v) { return v[0] > 0 ? v[0] : v[1] * v[0]; }),
+      pointwise_with("", "Celu",
+                     [](const Attributes& attributes) {
+                       const double alpha = attributes.number("alpha", 1.0);
+                       return [=](auto v) -> double {
+                         return v[0] > 0 ? v[0] : alpha * std::expm1(v[0] / alpha);
+                       };
+                     }),
+      pointwise_with("", "Elu",
+                     [](const Attributes& attributes) {
+                       const double alpha = attributes.number("alpha", 1.0);
+                       return [=](auto v) -> double {
+                         return v[0] > 0 ? v[0] : alpha * std::expm1(v[0]);
+                       };
+                     }),
+      pointwise_with("", "Gelu",
+                     [](const Attributes& attributes) {
+                       const bool approximate = is_tanh(attributes);
+                       return [=](auto v) { return gelu(v[0], approximate); };
+                     }),
+      pointwise_with("", "HardSigmoid",
+                     [](const Attributes& attributes) {
+                       const double alpha = attributes.number("alpha", 0.2);
+                       const double beta = attributes.number("beta", 0.5);
+                       return [=](auto v) { return std::clamp(alpha * v[0] + beta, 0.0, 1.0); };
+                     }),
+      pointwise_with("", "LeakyRelu",
+                     [](const Attributes& attributes) {
+                       const double alpha = attributes.number("alpha", 0.01);
+                       return [=](auto v) -> double { return v[0] > 0 ? v[0] : alpha * v[0]; };
+                     }),
+      pointwise_with("", "Selu",
+                     [](const Attributes& attributes) {
+                       const double alpha = attributes.number("alpha", kSeluAlpha);
+                       const double gamma = attributes.number("gamma", kSeluGamma);
+                       return [=](auto v) -> double {
+                         return gamma * (v[0] > 0 ? v[0] : alpha * std::expm1(v[0]));
+                       };
+                     }),
+      pointwise_with("", "Shrink",
+                     [](const Attributes& attributes) {
+                       const double lambda = attributes.number("lambd", 0.5);
+                       const double bias = attributes.number("bias", 0.0);
+                       return [=](auto v) -> double {
+                         return v[0] < -lambda ? v[0] + bias : v[0] > lambda ? v[0] - bias : 0;
+                       };
+                     }),
+      pointwise_with("", "ThresholdedRelu",
+                     [](const Attributes& attributes) {
+                       const double alpha = attributes.number("alpha", 1.0);
+                       return [=](auto v) -> double { return v[0] > alpha ? v[0] : 0; };
+                     }),
+      pointwise_with(kMonetDomain, "Silu",
+                     [](const Attributes& attributes) {
+                       const double alpha = attributes.number("alpha", 1.0);
+                       return [=](auto v) -> double { return v[0] * sigmoid(alpha * v[0]); };
+                     }),
+      // --- gradients ---
+      pointwise(kMonetDomain, "ReluGrad", [](auto v) { return v[1] > 0 ? v[0] : 0; }),
+      pointwise(kMonetDomain, "SigmoidGrad", [](auto v) { return v[0] * v[1] * (1 - v[1]); }),
+      pointwise(kMonetDomain, "SoftplusGrad", [](auto v) { return v[0] * sigmoid(v[1]); }),
+      pointwise(kMonetDomain, "SoftsignGrad",
+                [](auto v) { return v[0] * (1 - std::abs(v[1])) * (1 - std::abs(v[1])); }),
+      pointwise(kMonetDomain, "TanhGrad", [](auto v) { return v[0] * (1 - v[1] * v[1]); }),
+      pointwise(kMonetDomain, "MishGrad", [](auto v) { return v[0] * mish_slope(v[1]); }),
+      pointwise(kMonetDomain, "HardSwishGrad",
+                [](auto v) -> double {
+                  const double slope = v[1] < -3 ? 0 : v[1] <= 3 ? v[1] / 3.0 + 0.5 : 1;
+                  return v[0] * slope;
+                }),
+      pointwise_many(kMonetDomain, "PReluGrad",
+                     [](auto v, auto y) { // dY, X, slope
+                       const bool on = v[1] > 0;
+                       put(y, 0, on || v.size() < 3 ? v[0] : v[0] * v[2]);
+                       put(y, 1, on ? 0 * v[0] : v[0] * v[1]);
+                     }),
+      pointwise_with(kMonetDomain, "CeluGrad",
+                     [](const Attributes& attributes) {
+                       const double alpha = attributes.number("alpha", 1.0);
+                       return elu_slope(attributes, alpha, 1.0, alpha);
+                     }),
+      pointwise_with(kMonetDomain, "EluGrad",
+                     [](const Attributes& attributes) {
+                       return elu_slope(attributes, attributes.number("alpha", 1.0), 1.0, 1.0);
+                     }),
+      pointwise_with(kMonetDomain, "GeluGrad",
+                     [](const Attributes& attributes) {
+                       const bool approximate = is_tanh(attributes);
+                       return [=](auto v) { return v[0] * gelu_slope(v[1], approximate); };
+                     }),
+      pointwise_with(kMonetDomain, "HardSigmoidGrad",
+                     [](const Attributes& attributes) {
+                       const double alpha = attributes.number("alpha", 0.2);
+                       const double beta = attributes.number("beta", 0.5);
+                       const bool from_input = reads_input(attributes);
+                       return [=](auto v) -> double {
+                         const double y = from_input ? alpha * v[1] + beta : v[1];
+                         return y > 0 && y < 1 ? v[0] * alpha : 0;
+                       };
+                     }),
+      pointwise_with(kMonetDomain, "LeakyReluGrad",
+                     [](const Attributes& attributes) {
+                       const double alpha = attributes.number("alpha", 0.01);
+                       return [=](auto v) -> double { return v[1] > 0 ? v[0] : alpha * v[0]; };
+                     }),
+      pointwise_with(kMonetDomain, "SeluGrad",
+                     [](const Attributes& attributes) {
+                       return elu_slope(attributes, attributes.number("alpha", kSeluAlpha),
+                                        attributes.number("gamma", kSeluGamma), 1.0);
+                     }),
+      pointwise_with(kMonetDomain, "ShrinkGrad",
+                     [](const Attributes& attributes) {
+                       const double lambda = attributes.number("lambd", 0.5);
+                       return [=](auto v) -> double { return std::abs(v[1]) > lambda ? v[0] : 0; };
+                     }),
+      pointwise_with(kMonetDomain, "SiluGrad",
+                     [](const Attributes& attributes) {
+                       const double alpha = attributes.number("alpha", 1.0);
+                       return [=](auto v) -> double {
+                         const double x = static_cast<double>(v[1]);
+                         const double s = sigmoid(alpha * x);
+                         return v[0] * s * (1 + alpha * x * (1 - s));
+                       };
+                     }),
+      pointwise_with(kMonetDomain, "ThresholdedReluGrad",
+                     [](const Attributes& attributes) {
+                       const double alpha = attributes.number("alpha", 1.0);
+                       const double bound = reads_input(attributes) ? alpha : 0.0;
+                       return [=](auto v) -> double { return v[1] > bound ? v[0] : 0; };
+                     }),
+  };
 }
 
 } // namespace monet

@@ -2,7 +2,6 @@
 // by is counted as PyTorch does.
 #include "execute/kernels/walk.hpp"
 
-#include <array>
 #include <cmath>
 
 namespace monet {
@@ -260,24 +259,22 @@ constexpr auto kLocalResponseGrad = []<class Real>(KernelContext<Real>& context)
   }
 };
 
-constexpr std::array kPoolingKernels{
-    kernel("", "LRN", kLocalResponse),
-    kernel(kMonetDomain, "LRNGrad", kLocalResponseGrad),
-    kernel("", "MaxPool", kMaxPool),
-    kernel(kMonetDomain, "MaxPool", kMaxPool),
-    kernel("", "GlobalMaxPool", kMaxPool),
-    kernel(kMonetDomain, "MaxPoolGrad", kMaxPoolGrad),
-    kernel("", "AveragePool", kAveragePool),
-    kernel(kMonetDomain, "AveragePoolGrad", kAveragePoolGrad),
-    kernel("", "GlobalAveragePool", kGlobalAveragePool),
-    kernel("", "LpPool", kLpPool),
-    kernel("", "GlobalLpPool", kLpPool),
-};
-
 } // namespace
 
-std::span<const KernelEntry> pooling_kernels() {
-  return kPoolingKernels;
+std::vector<KernelEntry> pooling_kernels() {
+  return {
+      kernel("", "LRN", kLocalResponse),
+      kernel(kMonetDomain, "LRNGrad", kLocalResponseGrad),
+      kernel("", "MaxPool", kMaxPool),
+      kernel(kMonetDomain, "MaxPool", kMaxPool),
+      kernel("", "GlobalMaxPool", kMaxPool),
+      kernel(kMonetDomain, "MaxPoolGrad", kMaxPoolGrad),
+      kernel("", "AveragePool", kAveragePool),
+      kernel(kMonetDomain, "AveragePoolGrad", kAveragePoolGrad),
+      kernel("", "GlobalAveragePool", kGlobalAveragePool),
+      kernel("", "LpPool", kLpPool),
+      kernel("", "GlobalLpPool", kLpPool),
+  };
 }
 
 } // namespace monet

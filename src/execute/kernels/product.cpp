@@ -3,8 +3,6 @@
 
 #include "execute/kernels/walk.hpp"
 
-#include <array>
-
 namespace monet {
 
 namespace {
@@ -74,30 +72,28 @@ constexpr auto kEinsum = []<class Real>(KernelContext<Real>& context) {
   context.for_each_iteration([](std::span<const Real> v, std::span<Real> y) { y[0] = v[0]; });
 };
 
-constexpr std::array kProductKernels{
-    kernel("", "Einsum", kEinsum),
-    kernel(kMonetDomain, "EinsumGradA", kEinsum),
-    kernel(kMonetDomain, "EinsumGradB", kEinsum),
-    kernel("", "Conv", kProduct),
-    kernel("", "ConvTranspose", kProduct),
-    kernel("", "MatMul", kProduct),
-    kernel("", "Gemm", kProduct),
-    kernel("com.microsoft", "FusedMatMul", kProduct),
-    kernel("com.microsoft", "TransposeMatMul", kProduct),
-    kernel(kMonetDomain, "ConvGradInput", kProduct),
-    kernel(kMonetDomain, "ConvGradWeight", kProduct),
-    kernel(kMonetDomain, "ConvTransposeGradInput", kProduct),
-    kernel(kMonetDomain, "ConvTransposeGradWeight", kProduct),
-    kernel(kMonetDomain, "MatMulGradA", kProduct),
-    kernel(kMonetDomain, "MatMulGradB", kProduct),
-    kernel(kMonetDomain, "GemmGradA", kProduct),
-    kernel(kMonetDomain, "GemmGradB", kProduct),
-};
-
 } // namespace
 
-std::span<const KernelEntry> product_kernels() {
-  return kProductKernels;
+std::vector<KernelEntry> product_kernels() {
+  return {
+      kernel("", "Einsum", kEinsum),
+      kernel(kMonetDomain, "EinsumGradA", kEinsum),
+      kernel(kMonetDomain, "EinsumGradB", kEinsum),
+      kernel("", "Conv", kProduct),
+      kernel("", "ConvTranspose", kProduct),
+      kernel("", "MatMul", kProduct),
+      kernel("", "Gemm", kProduct),
+      kernel("com.microsoft", "FusedMatMul", kProduct),
+      kernel("com.microsoft", "TransposeMatMul", kProduct),
+      kernel(kMonetDomain, "ConvGradInput", kProduct),
+      kernel(kMonetDomain, "ConvGradWeight", kProduct),
+      kernel(kMonetDomain, "ConvTransposeGradInput", kProduct),
+      kernel(kMonetDomain, "ConvTransposeGradWeight", kProduct),
+      kernel(kMonetDomain, "MatMulGradA", kProduct),
+      kernel(kMonetDomain, "MatMulGradB", kProduct),
+      kernel(kMonetDomain, "GemmGradA", kProduct),
+      kernel(kMonetDomain, "GemmGradB", kProduct),
+  };
 }
 
 } // namespace monet

@@ -3,7 +3,6 @@
 
 #include "monet/execute/generator.hpp"
 
-#include <array>
 #include <cmath>
 #include <numbers>
 
@@ -54,16 +53,14 @@ constexpr auto kBernoulli = []<class Real>(KernelContext<Real>& context) {
   }
 };
 
-constexpr std::array kRandomKernels{
-    kernel("", "RandomNormal", kRandomNormal),   kernel("", "RandomNormalLike", kRandomNormal),
-    kernel("", "RandomUniform", kRandomUniform), kernel("", "RandomUniformLike", kRandomUniform),
-    kernel("", "Bernoulli", kBernoulli),
-};
-
 } // namespace
 
-std::span<const KernelEntry> random_kernels() {
-  return kRandomKernels;
+std::vector<KernelEntry> random_kernels() {
+  return {
+      kernel("", "RandomNormal", kRandomNormal),   kernel("", "RandomNormalLike", kRandomNormal),
+      kernel("", "RandomUniform", kRandomUniform), kernel("", "RandomUniformLike", kRandomUniform),
+      kernel("", "Bernoulli", kBernoulli),
+  };
 }
 
 } // namespace monet

@@ -173,15 +173,13 @@ constexpr auto kResizeGrad = []<class Real>(KernelContext<Real>& context) {
   interpolate(context, true, scales);
 };
 
-constexpr std::array kResizeKernels{
-    kernel("", "Resize", kResize),
-    kernel(kMonetDomain, "ResizeGrad", kResizeGrad),
-};
-
 } // namespace
 
-std::span<const KernelEntry> resize_kernels() {
-  return kResizeKernels;
+std::vector<KernelEntry> resize_kernels() {
+  return {
+      kernel("", "Resize", kResize),
+      kernel(kMonetDomain, "ResizeGrad", kResizeGrad),
+  };
 }
 
 } // namespace monet

@@ -2,7 +2,6 @@
 // couples or reduces, wherever those axes lie in memory.
 #include "execute/kernels/kernel.hpp"
 
-#include <array>
 #include <cmath>
 
 namespace monet {
@@ -68,17 +67,15 @@ constexpr auto kLogSoftmaxGrad = []<class Real>(KernelContext<Real>& context) {
   });
 };
 
-constexpr std::array kRowKernels{
-    kernel("", "Softmax", kSoftmax),
-    kernel("", "LogSoftmax", kLogSoftmax),
-    kernel(kMonetDomain, "SoftmaxGrad", kSoftmaxGrad),
-    kernel(kMonetDomain, "LogSoftmaxGrad", kLogSoftmaxGrad),
-};
-
 } // namespace
 
-std::span<const KernelEntry> row_kernels() {
-  return kRowKernels;
+std::vector<KernelEntry> row_kernels() {
+  return {
+      kernel("", "Softmax", kSoftmax),
+      kernel("", "LogSoftmax", kLogSoftmax),
+      kernel(kMonetDomain, "SoftmaxGrad", kSoftmaxGrad),
+      kernel(kMonetDomain, "LogSoftmaxGrad", kLogSoftmaxGrad),
+  };
 }
 
 } // namespace monet

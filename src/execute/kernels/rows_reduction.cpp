@@ -1,7 +1,6 @@
 // Reductions and their gradients. A row is what is reduced to one element.
 #include "execute/kernels/kernel.hpp"
 
-#include <array>
 #include <cmath>
 
 namespace monet {
@@ -134,38 +133,37 @@ constexpr auto kProductGrad = []<class Real>(KernelContext<Real>& context) {
   });
 };
 
-constexpr std::array kReductionKernels{
-    kernel("", "ArgMax", kArgument<true>),
-    kernel("", "ArgMin", kArgument<false>),
-    kernel("", "CumSum", kRunningSum),
-    reduction("ReduceL1", [](auto row) { return sum_of(row, [](auto x) { return std::abs(x); }); }),
-    reduction("ReduceL2",
-              [](auto row) { return std::sqrt(sum_of(row, [](auto x) { return x * x; })); }),
-    reduction("ReduceLogSum", [](auto row) { return std::log(sum_of(row)); }),
-    reduction("ReduceLogSumExp", [](auto row) { return log_sum_exp(row); }),
-    reduction("ReduceMax", [](auto row) { return *std::max_element(row.begin(), row.end()); }),
-    reduction(
-        "ReduceMean",
-        [](auto row) { return sum_of(row) / static_cast<decltype(sum_of(row))>(row.size()); }),
-    reduction("ReduceMin", [](auto row) { return *std::min_element(row.begin(), row.end()); }),
-    reduction("ReduceProd", [](auto row) { return product_of(row); }),
-    reduction("ReduceSum", [](auto row) { return sum_of(row); }),
-    reduction("ReduceSumSquare",
-              [](auto row) { return sum_of(row, [](auto x) { return x * x; }); }),
-    kernel(kMonetDomain, "ReduceExtremumGrad", kExtremumGrad),
-    kernel(kMonetDomain, "ReduceProdGrad", kProductGrad),
-    gradient("ReduceL1Grad", [](auto dy, auto x, auto) { return x > 0   ? dy
-                                                                : x < 0 ? -dy
-                                                                        : 0; }),
-    gradient("ReduceL2Grad", [](auto dy, auto x, auto y) { return y == 0 ? 0 : dy * x / y; }),
-    gradient("ReduceLogSumExpGrad", [](auto dy, auto x, auto y) { return dy * std::exp(x - y); }),
-    gradient("ReduceSumSquareGrad", [](auto dy, auto x, auto) { return dy * 2 * x; }),
-};
-
 } // namespace
 
-std::span<const KernelEntry> reduction_kernels() {
-  return kReductionKernels;
+std::vector<KernelEntry> reduction_kernels() {
+  return {
+      kernel("", "ArgMax", kArgument<true>),
+      kernel("", "ArgMin", kArgument<false>),
+      kernel("", "CumSum", kRunningSum),
+      reduction("ReduceL1",
+                [](auto row) { return sum_of(row, [](auto x) { return std::abs(x); }); }),
+      reduction("ReduceL2",
+                [](auto row) { return std::sqrt(sum_of(row, [](auto x) { return x * x; })); }),
+      reduction("ReduceLogSum", [](auto row) { return std::log(sum_of(row)); }),
+      reduction("ReduceLogSumExp", [](auto row) { return log_sum_exp(row); }),
+      reduction("ReduceMax", [](auto row) { return *std::max_element(row.begin(), row.end()); }),
+      reduction(
+          "ReduceMean",
+          [](auto row) { return sum_of(row) / static_cast<decltype(sum_of(row))>(row.size()); }),
+      reduction("ReduceMin", [](auto row) { return *std::min_element(row.begin(), row.end()); }),
+      reduction("ReduceProd", [](auto row) { return product_of(row); }),
+      reduction("ReduceSum", [](auto row) { return sum_of(row); }),
+      reduction("ReduceSumSquare",
+                [](auto row) { return sum_of(row, [](auto x) { return x * x; }); }),
+      kernel(kMonetDomain, "ReduceExtremumGrad", kExtremumGrad),
+      kernel(kMonetDomain, "ReduceProdGrad", kProductGrad),
+      gradient("ReduceL1Grad", [](auto dy, auto x, auto) { return x > 0   ? dy
+                                                                  : x < 0 ? -dy
+                                                                          : 0; }),
+      gradient("ReduceL2Grad", [](auto dy, auto x, auto y) { return y == 0 ? 0 : dy * x / y; }),
+      gradient("ReduceLogSumExpGrad", [](auto dy, auto x, auto y) { return dy * std::exp(x - y); }),
+      gradient("ReduceSumSquareGrad", [](auto dy, auto x, auto) { return dy * 2 * x; }),
+  };
 }
 
 } // namespace monet

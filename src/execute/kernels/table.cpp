@@ -9,39 +9,33 @@ namespace monet {
 
 namespace {
 
-using Family = std::span<const KernelEntry> (*)();
 constexpr std::array kFamilies{
-    Family{product_kernels},    Family{pointwise_kernels}, Family{row_kernels},
-    Family{activation_kernels}, Family{reduction_kernels}, Family{normalization_kernels},
-    Family{movement_kernels},   Family{update_kernels},    Family{pooling_kernels},
-    Family{parts_kernels},      Family{indexing_kernels},  Family{resize_kernels},
-    Family{attention_kernels},  Family{microsoft_kernels}, Family{random_kernels},
-    Family{masked_kernels},     Family{loss_kernels},
+    &product_kernels,   &pointwise_kernels, &row_kernels,           &activation_kernels,
+    &reduction_kernels, &movement_kernels,  &normalization_kernels, &update_kernels,
+    &pooling_kernels,   &parts_kernels,     &indexing_kernels,      &resize_kernels,
+    &attention_kernels, &microsoft_kernels, &random_kernels,        &masked_kernels,
+    &loss_kernels,
 };
 
 std::string_view domain_of(const Operator& op) {
   return op.domain == "ai.onnx" ? std::string_view{} : std::string_view(op.domain);
 }
 
-using Index = std::map<std::pair<std::string_view, std::string_view>, const KernelEntry*>;
-
-const Index& index() {
-  static const Index made = [] {
-    Index result;
-    for (const Family family : kFamilies) {
-      for (const KernelEntry& entry : family())
-        result.emplace(std::pair(entry.domain, entry.op_type), &entry);
-    }
-    return result;
-  }();
-  return made;
+std::map<std::pair<std::string_view, std::string_view>, KernelEntry> by_type() {
+  std::map<std::pair<std::string_view, std::string_view>, KernelEntry> entries;
+  for (const auto family : kFamilies) {
+    for (const KernelEntry& entry : family())
+      entries.emplace(std::pair(entry.domain, entry.op_type), entry);
+  }
+  return entries;
 }
 
 } // namespace
 
 const KernelEntry* find_kernel(const Operator& op) {
-  const auto found = index().find(std::pair(domain_of(op), std::string_view(op.op_type)));
-  return found == index().end() ? nullptr : found->second;
+  static const auto entries = by_type();
+  const auto found = entries.find(std::pair(domain_of(op), std::string_view(op.op_type)));
+  return found == entries.end() ? nullptr : &found->second;
 }
 
 bool is_executable(const Operator& op) {

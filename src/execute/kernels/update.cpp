@@ -84,19 +84,13 @@ constexpr auto kLossScaleUpdate = []<class Real>(KernelContext<Real>& context) {
   context.output(1)[0] = steps;
 };
 
-std::vector<KernelEntry> collect() {
-  std::vector<KernelEntry> entries;
-  for (const std::string_view op_type : formula_operators())
-    entries.push_back(kernel(kMonetDomain, op_type, kUpdate));
-  entries.push_back(kernel(kMonetDomain, "NonFinite", kNonFinite));
-  entries.push_back(kernel(kMonetDomain, "LossScaleUpdate", kLossScaleUpdate));
-  return entries;
-}
-
 } // namespace
 
-std::span<const KernelEntry> update_kernels() {
-  static const std::vector<KernelEntry> entries = collect();
+std::vector<KernelEntry> update_kernels() {
+  std::vector<KernelEntry> entries{kernel(kMonetDomain, "NonFinite", kNonFinite),
+                                   kernel(kMonetDomain, "LossScaleUpdate", kLossScaleUpdate)};
+  for (const std::string_view op_type : formula_operators())
+    entries.push_back(kernel(kMonetDomain, op_type, kUpdate));
   return entries;
 }
 

@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <array>
 
 namespace monet {
 
@@ -13,16 +12,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::array<const char*, 4> kPhases{"forward", "loss", "backward", "update"};
-
 Json plan_figures_json(const StepFigures& figures) {
-  Json json;
-  json["latency_cycles"] = figures.latency_cycles;
-  json["energy_pj"] = figures.energy_pj;
-  json["offchip_bytes"] = bytes_of(Bits{figures.offchip_bits});
-  json["peak_memory_bytes"] = figures.peak_memory_bytes;
-  json["tiles"] = figures.tiles;
-  return json;
+  return {{"latency_cycles", figures.latency_cycles},
+          {"energy_pj", figures.energy_pj},
+          {"offchip_bytes", bytes_of(Bits{figures.offchip_bits})},
+          {"peak_memory_bytes", figures.peak_memory_bytes},
+          {"tiles", figures.tiles}};
 }
 
 Json fusion_groups_json(const FusionResult& result, const Graph& graph) {
@@ -62,12 +57,12 @@ const StepFigures* unfused(const FusionResult& result) {
 Json phases_json(const FusionResult& result) {
   Json phases = Json::array();
   const StepFigures* none = unfused(result);
-  for (std::size_t p = 0; p < kPhases.size(); ++p) {
+  for (std::size_t p = 0; p < result.figures.phases.size(); ++p) {
     const auto& own = result.figures.phases[p];
     const auto& before = none != nullptr ? none->phases[p] : own;
     if (own.cycles == 0 && before.cycles == 0)
       continue;
-    phases.push_back({{"phase", kPhases[p]},
+    phases.push_back({{"phase", name_of(static_cast<Phase>(p))},
                       {"latency_cycles", own.cycles},
                       {"energy_pj", own.energy.picojoules().value},
                       {"offchip_bytes", bytes_of(Bits{own.offchip_bits})},

@@ -52,18 +52,13 @@ private:
     const auto known = casts_.find(from);
     if (known != casts_.end())
       return known->second;
-    Tensor tensor;
     const Tensor& source = network_.tensor(from);
-    tensor.name = source.name + ".cast";
-    tensor.shape = source.shape;
-    Operator op;
-    op.name = source.name + ".Cast";
-    op.op_type = "Cast";
-    op.phase = phase;
-    op.inputs = {from};
-    const TensorId to = made_.add_tensor(std::move(tensor));
-    op.outputs = {to};
-    made_.add_operator(std::move(op));
+    const TensorId to = made_.add_tensor({.name = source.name + ".cast", .shape = source.shape});
+    made_.add_operator({.name = source.name + ".Cast",
+                        .op_type = "Cast",
+                        .inputs = {from},
+                        .outputs = {to},
+                        .phase = phase});
     casts_.emplace(from, to);
     return to;
   }

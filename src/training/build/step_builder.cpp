@@ -48,12 +48,10 @@ std::string StepBuilder::unique(std::unordered_set<std::string>& taken, std::str
 
 TensorId StepBuilder::add_tensor(std::string name, std::vector<std::int64_t> shape,
                                  ElementType type, TensorKind kind) {
-  Tensor tensor;
-  tensor.name = unique(tensor_names_, std::move(name));
-  tensor.shape = std::move(shape);
-  tensor.type = type;
-  tensor.kind = kind;
-  return graph_.add_tensor(std::move(tensor));
+  return graph_.add_tensor({.name = unique(tensor_names_, std::move(name)),
+                            .shape = std::move(shape),
+                            .type = type,
+                            .kind = kind});
 }
 
 OpId StepBuilder::add_operator(NewOperator wanted) {
@@ -73,8 +71,7 @@ OpId StepBuilder::add_operator(NewOperator wanted) {
   if (!rule->is_view && op.phase == Phase::backward)
     cast_operands(op);
   const OpId id = graph_.add_operator(std::move(op));
-  if (!rule->is_view)
-    build_nest(graph_, id);
+  build_nest(graph_, id);
   return id;
 }
 
@@ -104,14 +101,12 @@ TensorId StepBuilder::cast(TensorId tensor, ElementType type, const Operator& re
   const Tensor source = graph_.tensor(tensor);
   const TensorId result = add_tensor(fmt::format("{}.{}", source.name, name_of(type)), source.shape,
                                      type, TensorKind::gradient);
-  NewOperator op;
-  op.name = fmt::format("{}.{}.Cast", source.name, name_of(type));
-  op.op_type = "Cast";
-  op.inputs = {tensor};
-  op.outputs = {result};
-  op.phase = reader.phase;
-  op.forward_op = reader.forward_op;
-  add_operator(std::move(op));
+  add_operator({.name = fmt::format("{}.{}.Cast", source.name, name_of(type)),
+                .op_type = "Cast",
+                .inputs = {tensor},
+                .outputs = {result},
+                .phase = reader.phase,
+                .forward_op = reader.forward_op});
   casts_.emplace(std::pair(tensor, type), result);
   return result;
 }

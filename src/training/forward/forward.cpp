@@ -82,11 +82,9 @@ private:
 
   Tensor extra_tensor(std::string_view suffix, std::vector<std::int64_t> shape,
                       ElementType type) const {
-    Tensor tensor;
-    tensor.name = fmt::format("{}.{}", network_.tensor(*op_.outputs[0]).name, suffix);
-    tensor.shape = std::move(shape);
-    tensor.type = type;
-    return tensor;
+    return {.name = fmt::format("{}.{}", network_.tensor(*op_.outputs[0]).name, suffix),
+            .shape = std::move(shape),
+            .type = type};
   }
   void add_output(std::size_t i, std::string_view suffix, std::vector<std::int64_t> shape,
                   ElementType type) {
@@ -224,14 +222,10 @@ std::vector<bool> used_tensors(const Graph& network, const std::vector<Adapted>&
       used[i] = true;
   }
   for (const Adapted& adapted : operators) {
-    for (const auto& id : adapted.op.inputs) {
-      if (id)
-        used[id->index()] = true;
-    }
-    for (const auto& id : adapted.op.outputs) {
-      if (id)
-        used[id->index()] = true;
-    }
+    for (const TensorId id : present(adapted.op.inputs))
+      used[id.index()] = true;
+    for (const TensorId id : present(adapted.op.outputs))
+      used[id.index()] = true;
   }
   return used;
 }
@@ -263,13 +257,7 @@ void add_adapted(Adapted adapted, PreparedForward& made) {
   if (adapted.changed)
     op.nest = {};
   const OpId id = made.graph.add_operator(std::move(op));
-  if (!adapted.changed)
-    return;
-  const Operator& added = made.graph.op(id);
-  const OperatorRule* rule = find_rule(added.domain, added.op_type);
-  internal_check(rule != nullptr,
-                 fmt::format("no loop nest for '{}' of domain '{}'", added.op_type, added.domain));
-  if (!rule->is_view)
+  if (adapted.changed)
     build_nest(made.graph, id);
 }
 

@@ -178,31 +178,27 @@ TensorId untransposed(GraphRewriter& made, const Chain& chain, const std::string
     if (op.domain.empty() && op.op_type == "Transpose" && op.attributes.integers("perm") == swap)
       return *op.inputs[0];
   }
-  Tensor key;
-  key.name = name + ".key";
-  key.shape = source.shape;
-  std::swap(key.shape[rank - 2], key.shape[rank - 1]);
-  key.type = source.type;
-  const TensorId id = made.add_tensor(std::move(key));
-  Operator turn;
-  turn.name = name + ".key_transpose";
-  turn.op_type = "Transpose";
-  turn.attributes.set("perm", swap);
-  turn.inputs = {chain.key_transposed};
-  turn.outputs = {id};
-  made.graph().add_operator(std::move(turn));
-  return id;
+  std::vector<std::int64_t> shape = source.shape;
+  std::swap(shape[rank - 2], shape[rank - 1]);
+  const TensorId key =
+      made.add_tensor({.name = name + ".key", .shape = std::move(shape), .type = source.type});
+  made.graph().add_operator({.name = name + ".key_transpose",
+                             .op_type = "Transpose",
+                             .attributes = {{"perm", swap}},
+                             .inputs = {chain.key_transposed},
+                             .outputs = {key}});
+  return key;
 }
 
 void add_attention(GraphRewriter& made, const Chain& chain) {
   const Operator& last = made.source().op(chain.replaced.back());
-  Operator op;
-  op.name = last.name;
-  op.op_type = "Attention";
-  op.domain = kMonetDomain;
-  op.attributes.set("scale", chain.scale);
-  const TensorId key = untransposed(made, chain, last.name);
-  op.inputs = {chain.query, key, chain.value};
+  Operator op{.name = last.name,
+              .op_type = "Attention",
+              .domain = std::string(kMonetDomain),
+              .attributes = {{"scale", chain.scale}},
+              .inputs = {chain.query, untransposed(made, chain, last.name), chain.value},
+              .outputs = {last.outputs[0]},
+              .phase = last.phase};
   if (chain.mask || chain.where)
     op.inputs.push_back(chain.mask);
   if (chain.where) {
@@ -211,8 +207,6 @@ void add_attention(GraphRewriter& made, const Chain& chain) {
     op.attributes.set("fill_where", std::int64_t{chain.fill_where ? 1 : 0});
     op.attributes.set("fill_last", std::int64_t{chain.fill_last ? 1 : 0});
   }
-  op.outputs = {last.outputs[0]};
-  op.phase = last.phase;
   build_nest(made.graph(), made.graph().add_operator(std::move(op))); // under its old name
 }
 

@@ -60,11 +60,7 @@ private:
   }
 
   TensorId add_tensor(const std::string& name, Shape shape, TensorKind kind) {
-    Tensor tensor;
-    tensor.name = name;
-    tensor.shape = std::move(shape);
-    tensor.kind = kind;
-    return made_.add_tensor(std::move(tensor));
+    return made_.add_tensor({.name = name, .shape = std::move(shape), .kind = kind});
   }
   TensorId adapter(std::string_view which, Shape shape) {
     const TensorId id = add_tensor(fmt::format("{}.lora_{}", prefix_, which), std::move(shape),
@@ -74,13 +70,11 @@ private:
   }
   TensorId append(std::string_view op_type, std::vector<std::optional<TensorId>> inputs,
                   TensorId output, Attributes attributes = {}) {
-    Operator op;
-    op.name = fmt::format("{}.lora.{}", prefix_, op_type);
-    op.op_type = op_type;
-    op.inputs = std::move(inputs);
-    op.outputs = {output};
-    op.attributes = std::move(attributes);
-    made_.add_operator(std::move(op));
+    made_.add_operator({.name = fmt::format("{}.lora.{}", prefix_, op_type),
+                        .op_type = std::string(op_type),
+                        .attributes = std::move(attributes),
+                        .inputs = std::move(inputs),
+                        .outputs = {output}});
     return output;
   }
   TensorId value(std::string_view name, Shape shape) {
@@ -140,15 +134,12 @@ private:
     const bool transposed = op.attributes.integer("transB", 0) != 0;
     const std::int64_t in = weight[transposed ? 1 : 0];
     const std::int64_t out = weight[transposed ? 0 : 1];
-    Attributes first;
-    first.set("transA", op.attributes.integer("transA", 0));
-    first.set("transB", std::int64_t{1});
-    Attributes second;
-    second.set("transB", std::int64_t{1});
-    const TensorId down = append("Gemm", {op.inputs[0], adapter("A", {options_.rank, in})},
-                                 value("down", {shape[0], options_.rank}), std::move(first));
+    const TensorId down =
+        append("Gemm", {op.inputs[0], adapter("A", {options_.rank, in})},
+               value("down", {shape[0], options_.rank}),
+               {{"transA", op.attributes.integer("transA", 0)}, {"transB", std::int64_t{1}}});
     return append("Gemm", {down, adapter("B", {out, options_.rank})}, value("up", shape),
-                  std::move(second));
+                  {{"transB", std::int64_t{1}}});
   }
 
   /// The rank is that of each group, so that the change has the shape of the weight.
@@ -162,13 +153,10 @@ private:
     up_weight[1] = options_.rank;
     Shape narrow = shape;
     narrow[1] = groups * options_.rank;
-    Attributes single;
-    single.set("group", groups);
-    single.set("kernel_shape", Shape(weight.size() - 2, 1));
     const TensorId down = append("Conv", {op.inputs[0], adapter("A", std::move(down_weight))},
                                  value("down", std::move(narrow)), op.attributes);
     return append("Conv", {down, adapter("B", std::move(up_weight))}, value("up", shape),
-                  std::move(single));
+                  {{"group", groups}, {"kernel_shape", Shape(weight.size() - 2, 1)}});
   }
 
   const Graph& network_;

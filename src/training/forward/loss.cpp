@@ -18,12 +18,10 @@ TensorId add_target(StepBuilder& builder, std::string name, std::vector<std::int
 }
 
 NewOperator loss_operator(std::string_view op_type, std::string_view domain) {
-  NewOperator op;
-  op.name = fmt::format("loss.{}", op_type);
-  op.op_type = op_type;
-  op.domain = domain;
-  op.phase = Phase::loss;
-  return op;
+  return {.name = fmt::format("loss.{}", op_type),
+          .op_type = op_type,
+          .domain = domain,
+          .phase = Phase::loss};
 }
 
 TensorId add_scalar_loss(StepBuilder& builder) {
@@ -160,12 +158,10 @@ TensorId scaled(StepBuilder& builder, TensorId gradient, std::optional<TensorId>
   const Tensor source = builder.graph().tensor(gradient);
   const TensorId result =
       builder.add_tensor(source.name + ".scaled", source.shape, source.type, source.kind);
-  NewOperator op = loss_operator("Mul", "");
-  op.name = source.name + ".scale";
-  op.phase = Phase::backward;
-  op.inputs = {gradient, *seed};
-  op.outputs = {result};
-  builder.add_operator(std::move(op));
+  builder.add_operator({.name = source.name + ".scale",
+                        .op_type = "Mul",
+                        .inputs = {gradient, *seed},
+                        .outputs = {result}});
   return result;
 }
 

@@ -70,8 +70,7 @@ private:
   void begin(std::int64_t micro) {
     std::map<TensorId, TensorId> left; // buffer -> its last version
     for (std::size_t i = 0; i < now_.size(); ++i) {
-      const auto root = source().tensors()[i].alias_of;
-      if (root)
+      if (const auto root = source().tensors()[i].alias_of)
         left.insert_or_assign(*root, now_[i]);
     }
     for (std::size_t i = 0; i < now_.size(); ++i) {
@@ -147,30 +146,22 @@ private:
     const TensorId added = add_copy(tensor, tensor.name + suffix);
     // What is added is freed at once; the sum stays until the update.
     graph().tensor(now_[gradient.index()]).kind = TensorKind::gradient;
-    Operator op;
-    op.name = fmt::format("{}.accumulate_{}", tensor.name, micro);
-    op.op_type = "Add";
-    op.inputs = {sum->second, now_[gradient.index()]};
-    op.outputs = {added};
-    op.phase = Phase::backward;
-    if (after)
-      op.forward_op = graph().op(*after).forward_op;
-    rewriter_.add_operator(std::move(op));
+    rewriter_.add_operator({.name = fmt::format("{}.accumulate_{}", tensor.name, micro),
+                            .op_type = "Add",
+                            .inputs = {sum->second, now_[gradient.index()]},
+                            .outputs = {added},
+                            .phase = Phase::backward,
+                            .forward_op = after ? graph().op(*after).forward_op : std::nullopt});
     sum->second = added;
   }
 
   void append_mean_loss() {
-    Tensor mean;
-    mean.name = "loss";
-    mean.type = loss_type_;
-    Operator op;
-    op.name = "loss.Mean";
-    op.op_type = "Mean";
-    op.inputs = losses_;
-    made_.loss = rewriter_.add_tensor(std::move(mean));
-    op.outputs = {*made_.loss};
-    op.phase = Phase::loss;
-    rewriter_.add_operator(std::move(op));
+    made_.loss = rewriter_.add_tensor({.name = "loss", .type = loss_type_});
+    rewriter_.add_operator({.name = "loss.Mean",
+                            .op_type = "Mean",
+                            .inputs = losses_,
+                            .outputs = {*made_.loss},
+                            .phase = Phase::loss});
   }
 
   AccumulatedStep one_;

@@ -55,10 +55,8 @@ std::vector<std::optional<std::int64_t>> layers_of(const Graph& network) {
     const auto weight = layer_weight(network, op);
     if (weight && !layers[weight->index()])
       layers[weight->index()] = next++;
-    for (const auto& input : op.inputs) {
-      if (!input)
-        continue;
-      const TensorId root = storage_root(network, *input);
+    for (const TensorId input : present(op.inputs)) {
+      const TensorId root = storage_root(network, input);
       if (is_weight(network.tensor(root)) && !layers[root.index()] && op.nest.dims.size() > 0)
         layers[root.index()] = std::max<std::int64_t>(0, next - 1);
     }

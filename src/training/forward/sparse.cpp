@@ -109,43 +109,34 @@ private:
     return true;
   }
 
-  void append(std::string_view op_type, const std::string& name, std::vector<TensorId> inputs,
-              TensorId output, Attributes attributes) {
-    Operator op;
-    op.name = fmt::format("{}.{}", name, op_type);
-    op.op_type = op_type;
-    op.inputs.assign(inputs.begin(), inputs.end());
-    op.outputs = {output};
-    op.attributes = std::move(attributes);
-    made_.add_operator(std::move(op));
+  void append(std::string_view op_type, const std::string& name,
+              std::vector<std::optional<TensorId>> inputs, TensorId output, Attributes attributes) {
+    made_.add_operator({.name = fmt::format("{}.{}", name, op_type),
+                        .op_type = std::string(op_type),
+                        .attributes = std::move(attributes),
+                        .inputs = std::move(inputs),
+                        .outputs = {output}});
   }
 
   void join(TensorId first, TensorId rest, TensorId whole, std::size_t axis) {
-    Attributes attributes;
-    attributes.set("axis", static_cast<std::int64_t>(axis));
-    append("Concat", network_.tensor(whole).name, {first, rest}, whole, std::move(attributes));
+    append("Concat", network_.tensor(whole).name, {first, rest}, whole,
+           {{"axis", static_cast<std::int64_t>(axis)}});
   }
 
   TensorId transposed(TensorId matrix) {
-    Tensor tensor;
-    const Tensor& source = made_.graph().tensor(matrix);
-    tensor.name = source.name + ".transposed";
-    tensor.shape = {source.shape[1], source.shape[0]};
-    const std::string name = source.name;
-    const TensorId result = made_.add_tensor(std::move(tensor));
-    Attributes attributes;
-    attributes.set("perm", std::vector<std::int64_t>{1, 0});
-    append("Transpose", name, {matrix}, result, std::move(attributes));
+    const Tensor source = made_.graph().tensor(matrix);
+    const TensorId result = made_.add_tensor(
+        {.name = source.name + ".transposed", .shape = {source.shape[1], source.shape[0]}});
+    append("Transpose", source.name, {matrix}, result, {{"perm", std::vector<std::int64_t>{1, 0}}});
     return result;
   }
 
   TensorId part(TensorId weight, std::string_view suffix, std::size_t axis, std::int64_t size) {
-    Tensor tensor;
-    tensor.name = network_.tensor(weight).name + std::string(suffix);
-    tensor.shape = network_.tensor(weight).shape;
-    tensor.shape[axis] = size;
-    tensor.kind = TensorKind::parameter;
-    return made_.add_tensor(std::move(tensor));
+    std::vector<std::int64_t> shape = network_.tensor(weight).shape;
+    shape[axis] = size;
+    return made_.add_tensor({.name = network_.tensor(weight).name + std::string(suffix),
+                             .shape = std::move(shape),
+                             .kind = TensorKind::parameter});
   }
 
   const Graph& network_;

@@ -60,11 +60,8 @@ void GradientContext::give(std::size_t i, TensorId gradient) {
 }
 
 NewOperator GradientContext::base(std::string_view op_type) const {
-  NewOperator made;
-  made.name = fmt::format("{}.{}", op().name, op_type);
-  made.op_type = op_type;
-  made.forward_op = forward_;
-  return made;
+  return {
+      .name = fmt::format("{}.{}", op().name, op_type), .op_type = op_type, .forward_op = forward_};
 }
 
 /// `what` has to outlive it: it keeps the type.

@@ -20,11 +20,6 @@ bool any_has(const std::vector<std::optional<TensorId>>& ids, const Property& pr
   return std::any_of(ids.begin(), ids.end(), [&](const auto& id) { return id && property(*id); });
 }
 
-bool is_view(const Operator& op) {
-  const OperatorRule* rule = find_rule(op.domain, op.op_type);
-  return rule && rule->is_view;
-}
-
 void mark_dependence(const Graph& graph, const Operator& op, GradientNeeds& needs) {
   const GradientRule* rule = find_gradient_rule(op);
   if (rule && !rule->emit)
@@ -33,7 +28,7 @@ void mark_dependence(const Graph& graph, const Operator& op, GradientNeeds& need
     return;
   const std::size_t outputs =
       rule ? std::min(op.outputs.size(), rule->differentiable_outputs) : op.outputs.size();
-  const bool view = (is_view(op) || op.op_type == "Cast") && op.inputs[0] &&
+  const bool view = (has_view_rule(op) || op.op_type == "Cast") && op.inputs[0] &&
                     needs.weight_view[op.inputs[0]->index()];
   for (std::size_t i = 0; i < outputs; ++i) {
     if (!op.outputs[i] || !is_floating(graph.tensor(*op.outputs[i]).type))
@@ -85,10 +80,8 @@ GradientNeeds mark_needs(const Graph& forward, const std::vector<bool>& trained,
       continue;
     if (!any_has(op->outputs, [&](TensorId id) { return needs.reaches[id.index()]; }))
       continue;
-    for (const auto& input : op->inputs) {
-      if (input)
-        needs.reaches[input->index()] = true;
-    }
+    for (const TensorId input : present(op->inputs))
+      needs.reaches[input.index()] = true;
   }
   return needs;
 }
@@ -173,13 +166,11 @@ void Differentiator::give(TensorId tensor, TensorId gradient) {
   const TensorId sum =
       builder_->add_tensor(source.name + (of_parameter ? ".grad" : ".grad_sum"), source.shape,
                            builder_->precision().gradients, TensorKind::gradient);
-  NewOperator add;
-  add.name = source.name + ".accumulate";
-  add.op_type = "Add";
-  add.inputs = {*slot, gradient};
-  add.outputs = {sum};
-  add.forward_op = source.producer;
-  builder_->add_operator(std::move(add));
+  builder_->add_operator({.name = source.name + ".accumulate",
+                          .op_type = "Add",
+                          .inputs = {*slot, gradient},
+                          .outputs = {sum},
+                          .forward_op = source.producer});
   slot = sum;
 }
 

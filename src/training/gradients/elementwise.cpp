@@ -122,7 +122,9 @@ void neg(GradientContext& context) {
   context.emit({"Neg", {context.dy()}});
 }
 
-std::vector<GradientRule> make_rules() {
+} // namespace
+
+std::vector<GradientRule> elementwise_gradients() {
   std::vector<GradientRule> rules{
       {"Clip", clip},    {"Dropout", dropout, nullptr, 1},
       {"Exp", exp_rule}, {"Log", log_rule},
@@ -134,13 +136,6 @@ std::vector<GradientRule> make_rules() {
     rules.push_back({op_type, of_input});
   for (const OfOutput& row : kOfOutput)
     rules.push_back({row.op_type, of_output});
-  return rules;
-}
-
-} // namespace
-
-std::span<const GradientRule> elementwise_gradients() {
-  static const std::vector<GradientRule> rules = make_rules();
   return rules;
 }
 

@@ -164,16 +164,14 @@ void where(GradientContext& context) {
     context.emit({"WhereGrad", inputs}, Targets{std::nullopt, 2});
 }
 
-constexpr GradientRule kBroadcastGradients[]{
-    {"Add", add},      {"Div", div}, {"Max", extremum}, {"Mean", mean},
-    {"Min", extremum}, {"Mul", mul}, {"PRelu", prelu},  {"Pow", pow_rule},
-    {"Sub", sub},      {"Sum", add}, {"Where", where},
-};
-
 } // namespace
 
-std::span<const GradientRule> broadcast_gradients() {
-  return kBroadcastGradients;
+std::vector<GradientRule> broadcast_gradients() {
+  return {
+      {"Add", add},      {"Div", div}, {"Max", extremum}, {"Mean", mean},
+      {"Min", extremum}, {"Mul", mul}, {"PRelu", prelu},  {"Pow", pow_rule},
+      {"Sub", sub},      {"Sum", add}, {"Where", where},
+  };
 }
 
 } // namespace monet

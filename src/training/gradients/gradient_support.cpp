@@ -19,10 +19,8 @@ constexpr std::array kDiscrete{
 GradientSupport gradient_support(std::string_view domain, std::string_view op_type) {
   if (std::find(kDiscrete.begin(), kDiscrete.end(), op_type) != kDiscrete.end())
     return GradientSupport::stops;
-  Operator op;
-  op.op_type = op_type;
-  op.domain = domain;
-  const GradientRule* rule = find_gradient_rule(op);
+  const GradientRule* rule =
+      find_gradient_rule({.op_type = std::string(op_type), .domain = std::string(domain)});
   if (rule == nullptr)
     return GradientSupport::no;
   return rule->emit == nullptr ? GradientSupport::stops : GradientSupport::yes;

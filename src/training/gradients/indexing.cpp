@@ -214,25 +214,23 @@ std::string refuse_scatter(const Graph&, const Operator& op) {
              : op.op_type + " has a gradient only with reduction 'none' or 'add'";
 }
 
-constexpr GradientRule kIndexingGradients[]{
-    {"Gather", gather},
-    {"GatherElements", gather_elements},
-    {"GatherND", gather_nd},
-    {"TopK", top_k, refuse_top_k, 1},
-    {"ReverseSequence", reverse_sequence},
-    {"Scatter", scatter, refuse_scatter},
-    {"ScatterElements", scatter, refuse_scatter},
-    {"ScatterND", scatter, refuse_scatter},
-    {"Slice", slice, refuse_slice},
-    {"Pad", pad_rule, refuse_pad},
-    {"Concat", concat},
-    {"Split", split},
-};
-
 } // namespace
 
-std::span<const GradientRule> indexing_gradients() {
-  return kIndexingGradients;
+std::vector<GradientRule> indexing_gradients() {
+  return {
+      {"Gather", gather},
+      {"GatherElements", gather_elements},
+      {"GatherND", gather_nd},
+      {"TopK", top_k, refuse_top_k, 1},
+      {"ReverseSequence", reverse_sequence},
+      {"Scatter", scatter, refuse_scatter},
+      {"ScatterElements", scatter, refuse_scatter},
+      {"ScatterND", scatter, refuse_scatter},
+      {"Slice", slice, refuse_slice},
+      {"Pad", pad_rule, refuse_pad},
+      {"Concat", concat},
+      {"Split", split},
+  };
 }
 
 } // namespace monet

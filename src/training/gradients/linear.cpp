@@ -151,16 +151,16 @@ void unrolled(GradientContext&) {
   throw InternalError("a recurrent layer was not unrolled");
 }
 
-constexpr GradientRule kLinearGradients[]{
-    {"Conv", conv},     {"ConvTranspose", conv_transpose},    {"MatMul", matmul}, {"Gemm", gemm},
-    {"Einsum", einsum}, {"Attention", attention, nullptr, 1}, {"LSTM", unrolled}, {"GRU", unrolled},
-    {"RNN", unrolled},
-};
-
 } // namespace
 
-std::span<const GradientRule> linear_gradients() {
-  return kLinearGradients;
+std::vector<GradientRule> linear_gradients() {
+  return {
+      {"Conv", conv},     {"ConvTranspose", conv_transpose},
+      {"MatMul", matmul}, {"Gemm", gemm},
+      {"Einsum", einsum}, {"Attention", attention, nullptr, 1},
+      {"LSTM", unrolled}, {"GRU", unrolled},
+      {"RNN", unrolled},
+  };
 }
 
 } // namespace monet

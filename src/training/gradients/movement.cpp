@@ -85,23 +85,21 @@ std::string refuse_resize(const Graph& graph, const Operator& op) {
   return {};
 }
 
-constexpr GradientRule kMovementGradients[]{
-    {"Tile", tile},
-    {"DepthToSpace", depth_to_space},
-    {"SpaceToDepth", space_to_depth},
-    {"Trilu", trilu},
-    {"Resize", resize, refuse_resize},
-    {"OneHot"},
-    {"EyeLike"},
-    {"Bernoulli"},
-    {"RandomNormalLike"},
-    {"RandomUniformLike"},
-};
-
 } // namespace
 
-std::span<const GradientRule> movement_gradients() {
-  return kMovementGradients;
+std::vector<GradientRule> movement_gradients() {
+  return {
+      {"Tile", tile},
+      {"DepthToSpace", depth_to_space},
+      {"SpaceToDepth", space_to_depth},
+      {"Trilu", trilu},
+      {"Resize", resize, refuse_resize},
+      {"OneHot"},
+      {"EyeLike"},
+      {"Bernoulli"},
+      {"RandomNormalLike"},
+      {"RandomUniformLike"},
+  };
 }
 
 } // namespace monet

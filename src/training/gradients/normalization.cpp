@@ -67,18 +67,16 @@ void rms_norm(GradientContext& context) {
   row_norm(context, "RMSNorm");
 }
 
-constexpr GradientRule kNormalizationGradients[]{
-    {"BatchNormalization", batch_norm, nullptr, 1},
-    {"GroupNormalization", group_norm, nullptr, 1},
-    {"InstanceNormalization", group_norm, nullptr, 1},
-    {"LayerNormalization", layer_norm, nullptr, 1},
-    {"RMSNormalization", rms_norm, nullptr, 1},
-};
-
 } // namespace
 
-std::span<const GradientRule> normalization_gradients() {
-  return kNormalizationGradients;
+std::vector<GradientRule> normalization_gradients() {
+  return {
+      {"BatchNormalization", batch_norm, nullptr, 1},
+      {"GroupNormalization", group_norm, nullptr, 1},
+      {"InstanceNormalization", group_norm, nullptr, 1},
+      {"LayerNormalization", layer_norm, nullptr, 1},
+      {"RMSNormalization", rms_norm, nullptr, 1},
+  };
 }
 
 } // namespace monet

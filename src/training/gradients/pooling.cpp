@@ -31,18 +31,15 @@ std::string refuse_max_pool(const Graph&, const Operator& op) {
              : "MaxPool has a gradient only with storage_order 0";
 }
 
-constexpr GradientRule kPoolingGradients[]{
-    {"MaxPool", max_pool, refuse_max_pool, 1},
-    {"GlobalMaxPool", max_pool}, // a MaxPool over everything in the step
-
-    {"AveragePool", average_pool},
-    {"GlobalAveragePool", global_average_pool},
-};
-
 } // namespace
 
-std::span<const GradientRule> pooling_gradients() {
-  return kPoolingGradients;
+std::vector<GradientRule> pooling_gradients() {
+  return {
+      {"MaxPool", max_pool, refuse_max_pool, 1},
+      {"GlobalMaxPool", max_pool}, // a MaxPool over everything in the step
+      {"AveragePool", average_pool},
+      {"GlobalAveragePool", global_average_pool},
+  };
 }
 
 } // namespace monet

@@ -79,26 +79,24 @@ std::string refuse_unknown_axes(const Graph& graph, const Operator& op) {
   return unknown ? "a reduction has a gradient only when its axes are constants" : "";
 }
 
-constexpr GradientRule kReductionGradients[]{
-    {"ReduceL1", from_input, refuse_unknown_axes},
-    {"ReduceL2", from_both, refuse_unknown_axes},
-    {"ReduceLogSum", reduce_log_sum, refuse_unknown_axes},
-    {"ReduceLogSumExp", from_both, refuse_unknown_axes},
-    {"ReduceMax", from_both, refuse_unknown_axes},
-    {"ReduceMean", reduce_mean, refuse_unknown_axes},
-    {"ReduceMin", from_both, refuse_unknown_axes},
-    {"ReduceProd", from_input, refuse_unknown_axes},
-    {"ReduceSum", reduce_sum, refuse_unknown_axes},
-    {"ReduceSumSquare", from_input, refuse_unknown_axes},
-    {"CumSum", running_sum},
-    {"ArgMax"},
-    {"ArgMin"},
-};
-
 } // namespace
 
-std::span<const GradientRule> reduction_gradients() {
-  return kReductionGradients;
+std::vector<GradientRule> reduction_gradients() {
+  return {
+      {"ReduceL1", from_input, refuse_unknown_axes},
+      {"ReduceL2", from_both, refuse_unknown_axes},
+      {"ReduceLogSum", reduce_log_sum, refuse_unknown_axes},
+      {"ReduceLogSumExp", from_both, refuse_unknown_axes},
+      {"ReduceMax", from_both, refuse_unknown_axes},
+      {"ReduceMean", reduce_mean, refuse_unknown_axes},
+      {"ReduceMin", from_both, refuse_unknown_axes},
+      {"ReduceProd", from_input, refuse_unknown_axes},
+      {"ReduceSum", reduce_sum, refuse_unknown_axes},
+      {"ReduceSumSquare", from_input, refuse_unknown_axes},
+      {"CumSum", running_sum},
+      {"ArgMax"},
+      {"ArgMin"},
+  };
 }
 
 } // namespace monet

@@ -4,8 +4,6 @@
 
 #include "training/build/step_builder.hpp"
 
-#include <span>
-
 namespace monet {
 
 class Differentiator;
@@ -94,14 +92,14 @@ const GradientRule* find_gradient_rule(const Operator& op);
 /// Operator types with a gradient, sorted; for messages and documentation.
 std::vector<std::string> differentiable_operators();
 
-std::span<const GradientRule> elementwise_gradients();
-std::span<const GradientRule> broadcast_gradients();
-std::span<const GradientRule> linear_gradients();
-std::span<const GradientRule> normalization_gradients();
-std::span<const GradientRule> pooling_gradients();
-std::span<const GradientRule> view_gradients();
-std::span<const GradientRule> indexing_gradients();
-std::span<const GradientRule> movement_gradients();
-std::span<const GradientRule> reduction_gradients();
+std::vector<GradientRule> elementwise_gradients();
+std::vector<GradientRule> broadcast_gradients();
+std::vector<GradientRule> linear_gradients();
+std::vector<GradientRule> normalization_gradients();
+std::vector<GradientRule> pooling_gradients();
+std::vector<GradientRule> view_gradients();
+std::vector<GradientRule> indexing_gradients();
+std::vector<GradientRule> movement_gradients();
+std::vector<GradientRule> reduction_gradients();
 
 } // namespace monet

@@ -1,27 +1,28 @@
 #include "training/gradients/rules.hpp"
 
-#include <algorithm>
 #include <array>
-#include <unordered_map>
+#include <map>
 
 namespace monet {
 
 namespace {
 
-using Family = std::span<const GradientRule> (*)();
 constexpr std::array kFamilies{
-    Family{elementwise_gradients},   Family{broadcast_gradients}, Family{linear_gradients},
-    Family{normalization_gradients}, Family{pooling_gradients},   Family{view_gradients},
-    Family{indexing_gradients},      Family{reduction_gradients}, Family{movement_gradients},
+    &elementwise_gradients,   &broadcast_gradients, &linear_gradients,
+    &normalization_gradients, &pooling_gradients,   &view_gradients,
+    &indexing_gradients,      &reduction_gradients, &movement_gradients,
 };
 
-/// The first rule of every operator type.
-std::unordered_map<std::string_view, const GradientRule*> by_type() {
-  std::unordered_map<std::string_view, const GradientRule*> rules;
-  for (const Family family : kFamilies) {
-    for (const GradientRule& rule : family())
-      rules.emplace(rule.op_type, &rule);
-  }
+/// Rules by operator type.
+const std::map<std::string_view, GradientRule>& by_type() {
+  static const auto rules = [] {
+    std::map<std::string_view, GradientRule> made;
+    for (const auto family : kFamilies) {
+      for (const GradientRule& rule : family())
+        made.emplace(rule.op_type, rule);
+    }
+    return made;
+  }();
   return rules;
 }
 
@@ -30,20 +31,16 @@ std::unordered_map<std::string_view, const GradientRule*> by_type() {
 const GradientRule* find_gradient_rule(const Operator& op) {
   if (!op.domain.empty() && op.domain != "ai.onnx" && op.domain != kMonetDomain)
     return nullptr;
-  static const auto rules = by_type();
-  const auto found = rules.find(op.op_type);
-  return found == rules.end() ? nullptr : found->second;
+  const auto found = by_type().find(op.op_type);
+  return found == by_type().end() ? nullptr : &found->second;
 }
 
 std::vector<std::string> differentiable_operators() {
   std::vector<std::string> names;
-  for (const Family family : kFamilies) {
-    for (const GradientRule& rule : family()) {
-      if (rule.emit)
-        names.emplace_back(rule.op_type);
-    }
+  for (const auto& [op_type, rule] : by_type()) {
+    if (rule.emit)
+      names.emplace_back(op_type);
   }
-  std::sort(names.begin(), names.end());
   return names;
 }
 

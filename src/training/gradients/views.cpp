@@ -33,24 +33,22 @@ void cast(GradientContext& context) {
   context.give(0, context.dy());
 }
 
-constexpr GradientRule kViewGradients[]{
-    {"Identity", same_elements},
-    {"Reshape", same_elements},
-    {"Flatten", same_elements},
-    {"Squeeze", same_elements},
-    {"Unsqueeze", same_elements},
-    {"Transpose", transpose},
-    {"Expand", expand},
-    {"Cast", cast},
-    {"CastLike", cast},
-    {"Shape"},
-    {"Size"},
-};
-
 } // namespace
 
-std::span<const GradientRule> view_gradients() {
-  return kViewGradients;
+std::vector<GradientRule> view_gradients() {
+  return {
+      {"Identity", same_elements},
+      {"Reshape", same_elements},
+      {"Flatten", same_elements},
+      {"Squeeze", same_elements},
+      {"Unsqueeze", same_elements},
+      {"Transpose", transpose},
+      {"Expand", expand},
+      {"Cast", cast},
+      {"CastLike", cast},
+      {"Shape"},
+      {"Size"},
+  };
 }
 
 } // namespace monet

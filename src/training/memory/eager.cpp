@@ -173,8 +173,7 @@ private:
   void visit(OpId id) {
     const Operator& op = graph_.op(id);
     if (op.phase == Phase::forward) {
-      const OperatorRule* rule = find_rule(op.domain, op.op_type);
-      if (is_selection(op) || (rule && rule->is_view))
+      if (is_selection(op) || has_view_rule(op))
         view(op);
       else if (requires_grad_by_output(op) && !keep_by_type(op))
         unknown_.insert(id);
@@ -388,16 +387,14 @@ private:
 
   /// Operators of which PyTorch's node is not known keep what our backward reads of the forward.
   void keep_reads(const Operator& backward) {
-    for (const auto& input : backward.inputs) {
-      if (!input)
-        continue;
-      const Tensor& root = tensor(storage_root(graph_, *input));
+    for (const TensorId input : present(backward.inputs)) {
+      const Tensor& root = tensor(storage_root(graph_, input));
       const bool made = root.producer
                             ? graph_.op(*root.producer).phase == Phase::forward ||
                                   graph_.op(*root.producer).phase == Phase::loss
                             : root.kind == TensorKind::input || root.kind == TensorKind::label;
       if (made)
-        keep(*input);
+        keep(input);
     }
   }
 

@@ -117,14 +117,10 @@ private:
     for (std::size_t i = 0; i < graph_.operators().size(); ++i) {
       const Operator& op = graph_.op(OpId(i));
       const auto now = static_cast<std::int64_t>(i);
-      for (const auto& output : op.outputs) {
-        if (output)
-          touch(*output, now, now);
-      }
-      for (const auto& input : op.inputs) {
-        if (input)
-          touch(*input, graph_.tensor(memory_[input->index()]).producer ? now : 0, now);
-      }
+      for (const TensorId output : present(op.outputs))
+        touch(output, now, now);
+      for (const TensorId input : present(op.inputs))
+        touch(input, graph_.tensor(memory_[input.index()]).producer ? now : 0, now);
     }
     for (std::size_t t = 0; t < memory_.size(); ++t) {
       if (first_[t] >= 0 && is_permanent(graph_.tensors()[t]))

@@ -33,10 +33,8 @@ Readers backward_readers(const Graph& graph) {
     const Operator& op = graph.op(OpId(i));
     if (op.phase != Phase::backward)
       continue;
-    for (const auto& input : op.inputs) {
-      if (input)
-        readers[storage_root(graph, *input).index()].emplace_back(i);
-    }
+    for (const TensorId input : present(op.inputs))
+      readers[storage_root(graph, input).index()].emplace_back(i);
   }
   return readers;
 }
@@ -116,11 +114,9 @@ private:
   void write_mask(OpId reader) {
     const OpId writer = *graph_.op(reader).forward_op;
     const Tensor& result = graph_.tensor(*graph_.op(writer).outputs[0]);
-    Tensor mask;
-    mask.name = unique_name(names_, result.name + ".mask");
-    mask.shape = result.shape;
-    mask.type = ElementType::bit;
-    const TensorId id = graph_.add_tensor(std::move(mask));
+    const TensorId id = graph_.add_tensor({.name = unique_name(names_, result.name + ".mask"),
+                                           .shape = result.shape,
+                                           .type = ElementType::bit});
     graph_.tensor(id).producer = writer;
 
     Operator& gradient = graph_.op(reader);

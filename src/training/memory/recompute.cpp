@@ -48,10 +48,8 @@ private:
       const Operator& op = graph_.op(OpId(i));
       if (op.phase != Phase::backward)
         continue;
-      for (const auto& input : op.inputs) {
-        if (!input)
-          continue;
-        const TensorId root = storage_root(graph_, *input);
+      for (const TensorId input : present(op.inputs)) {
+        const TensorId root = storage_root(graph_, input);
         if (chosen_.count(root) > 0)
           want(*graph_.tensor(root).producer, i);
       }
@@ -69,10 +67,8 @@ private:
       if (!position_[i])
         continue;
       before_[*position_[i]].insert(before_[*position_[i]].begin(), OpId(i));
-      for (const auto& input : graph_.op(OpId(i)).inputs) {
-        if (!input)
-          continue;
-        const TensorId root = storage_root(graph_, *input);
+      for (const TensorId input : present(graph_.op(OpId(i)).inputs)) {
+        const TensorId root = storage_root(graph_, input);
         if (chosen_.count(root) > 0)
           want(*graph_.tensor(root).producer, *position_[i]);
       }

@@ -1,7 +1,6 @@
 #include "training/memory/run_sequence.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/workload/operators.hpp"
 #include "monet/workload/views.hpp"
 
 #include <algorithm>
@@ -61,10 +60,8 @@ void RunSequence::name_folded(const Graph& as_read) {
     tensors.emplace(graph_.tensors()[t].name, TensorId(t));
   for (const Operator& op : as_read.operators()) {
     std::vector<TensorId>& read = read_as_is_[ops[op].index()];
-    for (const auto& input : op.inputs) {
-      if (input)
-        read.push_back(tensors.at(as_read.tensor(*input).name));
-    }
+    for (const TensorId input : present(op.inputs))
+      read.push_back(tensors.at(as_read.tensor(input).name));
     std::sort(read.begin(), read.end());
   }
 }
@@ -111,10 +108,8 @@ void RunSequence::run(OpId id) {
     return;
   }
   std::vector<std::pair<TensorId, TensorId>> written;
-  for (const auto& output : op.outputs) {
-    if (output)
-      written.emplace_back(*output, *output);
-  }
+  for (const TensorId output : present(op.outputs))
+    written.emplace_back(output, output);
   made_.copy(id, std::move(op));
   note_written(id, written);
 }

@@ -94,12 +94,27 @@ std::int64_t bound_of(std::span<const BufferRequest> requests,
   return most;
 }
 
+std::vector<std::size_t> real_ones(std::span<const BufferRequest> requests) {
+  std::vector<std::size_t> real;
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    if (is_real(requests[i]))
+      real.push_back(i);
+  }
+  return real;
+}
+
 /// Places buffers in the given order, each at the lowest offset that is free during its life.
 class FirstFit {
 public:
-  explicit FirstFit(std::span<const BufferRequest> requests)
-      : requests_(requests), offsets_(requests.size(), 0) {}
+  FirstFit(std::span<const BufferRequest> requests, const std::vector<std::size_t>& order)
+      : requests_(requests), offsets_(requests.size(), 0) {
+    for (const std::size_t i : order)
+      place(i);
+  }
+  const std::vector<std::int64_t>& offsets() const { return offsets_; }
+  std::int64_t height() const { return height_; }
 
+private:
   void place(std::size_t i) {
     const BufferRequest& wanted = requests_[i];
     std::int64_t at = 0;
@@ -122,10 +137,6 @@ public:
     placed_.insert(above, i);
   }
 
-  const std::vector<std::int64_t>& offsets() const { return offsets_; }
-  std::int64_t height() const { return height_; }
-
-private:
   std::span<const BufferRequest> requests_;
   std::vector<std::int64_t> offsets_;
   std::vector<std::size_t> placed_; ///< by offset
@@ -155,11 +166,7 @@ std::array<std::int64_t, 2> key_of(const BufferRequest& request, std::size_t ord
 }
 
 void first_fit(std::span<const BufferRequest> requests, std::int64_t enough, Allocation& best) {
-  std::vector<std::size_t> order;
-  for (std::size_t i = 0; i < requests.size(); ++i) {
-    if (is_real(requests[i]))
-      order.push_back(i);
-  }
+  std::vector<std::size_t> order = real_ones(requests);
   const std::size_t orders = order.size() > kLargeProblem ? 2 : kFirstFitOrders;
   for (std::size_t k = 0; k < orders; ++k) {
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
@@ -169,9 +176,7 @@ void first_fit(std::span<const BufferRequest> requests, std::int64_t enough, All
         return fixed_a;
       return key_of(requests[a], k) > key_of(requests[b], k);
     });
-    FirstFit fit(requests);
-    for (const std::size_t i : order)
-      fit.place(i);
+    const FirstFit fit(requests, order);
     if (k == 0 || fit.height() < best.height) {
       best.offsets = fit.offsets();
       best.height = fit.height();
@@ -184,11 +189,7 @@ void first_fit(std::span<const BufferRequest> requests, std::int64_t enough, All
 /// Places buffers again and again, those first that stuck out above the bound most recently.
 void repair(std::span<const BufferRequest> requests, std::int64_t enough, std::int64_t max_work,
             Allocation& best) {
-  std::vector<std::size_t> order;
-  for (std::size_t i = 0; i < requests.size(); ++i) {
-    if (is_real(requests[i]))
-      order.push_back(i);
-  }
+  std::vector<std::size_t> order = real_ones(requests);
   const auto cost = static_cast<std::int64_t>(order.size() * order.size());
   const std::int64_t rounds =
       std::min<std::int64_t>(kRepairs, max_work / std::max<std::int64_t>(cost, 1));
@@ -205,9 +206,7 @@ void repair(std::span<const BufferRequest> requests, std::int64_t enough, std::i
       };
       return key(a) > key(b);
     });
-    FirstFit fit(requests);
-    for (const std::size_t i : order)
-      fit.place(i);
+    const FirstFit fit(requests, order);
     offsets = fit.offsets();
     if (fit.height() < best.height) {
       best.offsets = offsets;

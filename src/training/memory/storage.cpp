@@ -52,10 +52,8 @@ std::vector<TensorId> tensors_read_by_backward(const Graph& graph) {
     const Operator& op = graph.operators()[i];
     if (!backward[i] || op.phase == Phase::update)
       continue;
-    for (const auto& input : op.inputs) {
-      if (!input)
-        continue;
-      const TensorId root = storage_root(graph, *input);
+    for (const TensorId input : present(op.inputs)) {
+      const TensorId root = storage_root(graph, input);
       if (made_before_backward(backward, graph.tensor(root)))
         stored.insert(root);
     }
@@ -146,8 +144,7 @@ private:
     if (!producer)
       return tensor;
     const Operator& op = before_->op(*producer);
-    const OperatorRule* rule = find_rule(op.domain, op.op_type);
-    return rule && rule->is_view && op.inputs[0] ? *op.inputs[0] : tensor;
+    return has_view_rule(op) && op.inputs[0] ? *op.inputs[0] : tensor;
   }
 
   const Graph* before_;
@@ -162,8 +159,10 @@ TrainingGraph fold_views(const TrainingGraph& step) {
   folded.training = step.training;
   folded.accumulate = step.accumulate;
   const FoldedTensors map(step.graph, folded.graph);
-  if (step.loss)
-    folded.loss = map(*step.loss);
+  const auto map_any = [&](std::optional<TensorId> id) {
+    return id ? std::optional(map(*id)) : std::nullopt;
+  };
+  folded.loss = map_any(step.loss);
   for (const ParameterRecord& record : step.parameters) {
     ParameterRecord mapped{map(record.weight), map(record.gradient), {}, map(record.updated)};
     for (const TensorId state : record.states)
@@ -172,19 +171,13 @@ TrainingGraph fold_views(const TrainingGraph& step) {
   }
   for (const StepInput& rate : step.learning_rates)
     folded.learning_rates.push_back({map(rate.tensor), rate.value});
-  if (step.step_number)
-    folded.step_number = map(*step.step_number);
+  folded.step_number = map_any(step.step_number);
   folded.micro_batches = step.micro_batches;
-  if (step.loss_scale)
-    folded.loss_scale = map(*step.loss_scale);
-  if (step.found_inf)
-    folded.found_inf = map(*step.found_inf);
-  if (step.gradient_norm)
-    folded.gradient_norm = map(*step.gradient_norm);
-  for (const InitialState& state : step.initial) {
-    const auto copy_of = state.copy_of ? std::optional(map(*state.copy_of)) : std::nullopt;
-    folded.initial.push_back({map(state.state), state.value, copy_of});
-  }
+  folded.loss_scale = map_any(step.loss_scale);
+  folded.found_inf = map_any(step.found_inf);
+  folded.gradient_norm = map_any(step.gradient_norm);
+  for (const InitialState& state : step.initial)
+    folded.initial.push_back({map(state.state), state.value, map_any(state.copy_of)});
   folded.store = step.store;
   const std::vector<TensorId> read = tensors_read_by_backward(step.graph);
   std::set<TensorId> stored; // in a folded graph a copy may be read instead of what it copies

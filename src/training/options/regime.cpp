@@ -92,18 +92,16 @@ void read_loss_scale(const YamlNode& node, ProblemList& problems,
                      std::optional<LossScaleOptions>& result) {
   if (node.kind == YamlNode::Kind::null || node.scalar == "none")
     return;
-  LossScaleOptions scale;
-  if (node.kind == YamlNode::Kind::scalar && node.scalar != "dynamic") { // loss_scale: 1024
+  LossScaleOptions& scale = result.emplace();
+  if (node.kind == YamlNode::Kind::scalar && node.scalar == "dynamic")
+    return;
+  if (node.kind == YamlNode::Kind::scalar) { // loss_scale: 1024
     scale.dynamic = false;
     scale.initial = as_number(node, problems).value_or(1.0);
     if (!(scale.initial > 0.0))
       problems.add(node.where, fmt::format("a loss scale is above 0, not {}", scale.initial));
-    result = scale;
     return;
   }
-  result = scale;
-  if (node.kind == YamlNode::Kind::scalar)
-    return;
   constexpr std::array kModes{Choice<bool>{"dynamic", true}, Choice<bool>{"static", false}};
   YamlMap map(node, problems);
   if (const YamlNode* mode = map.find("mode"))
@@ -118,7 +116,6 @@ void read_loss_scale(const YamlNode& node, ProblemList& problems,
   check_range(map, problems, "factor", scale.factor, 1.0, 1e6);
   check_range(map, problems, "backoff", scale.backoff, 1e-6, 1.0);
   map.finish();
-  result = scale;
 }
 
 } // namespace monet

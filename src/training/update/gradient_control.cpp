@@ -32,12 +32,14 @@ TensorId find_non_finite(StepBuilder& builder, const std::vector<TensorId>& tens
 
 void append_scale_update(StepBuilder& builder, const LossScaleOptions& options,
                          const LossScale& scale, TensorId found_inf) {
-  NewOperator op;
-  op.name = "loss_scale.update";
-  op.op_type = "LossScaleUpdate";
-  op.domain = kMonetDomain;
-  op.phase = Phase::update;
-  op.inputs = {scale.scale, scale.steps, found_inf};
+  NewOperator op{.name = "loss_scale.update",
+                 .op_type = "LossScaleUpdate",
+                 .domain = kMonetDomain,
+                 .inputs = {scale.scale, scale.steps, found_inf},
+                 .attributes = {{"growth_interval", static_cast<double>(options.growth_interval)},
+                                {"factor", options.factor},
+                                {"backoff", options.backoff}},
+                 .phase = Phase::update};
   for (const TensorId state : {*scale.scale, *scale.steps}) {
     const Tensor before = builder.graph().tensor(state);
     const TensorId after =
@@ -45,9 +47,6 @@ void append_scale_update(StepBuilder& builder, const LossScaleOptions& options,
     builder.graph().tensor(after).alias_of = state;
     op.outputs.emplace_back(after);
   }
-  op.attributes.set("growth_interval", static_cast<double>(options.growth_interval));
-  op.attributes.set("factor", options.factor);
-  op.attributes.set("backoff", options.backoff);
   builder.add_operator(std::move(op));
 }
 
@@ -76,13 +75,10 @@ std::optional<TensorId> loss_seed(StepBuilder& builder, std::int64_t micro_batch
     return scale.scale;
   const TensorId seed =
       builder.add_tensor("loss_seed", {}, ElementType::fp32, TensorKind::gradient);
-  NewOperator op;
-  op.name = "loss_seed.Mul";
-  op.op_type = "Mul";
-  op.inputs = {*scale.scale, builder.scalar(share, ElementType::fp32)};
-  op.outputs = {seed};
-  op.phase = Phase::backward;
-  builder.add_operator(std::move(op));
+  builder.add_operator({.name = "loss_seed.Mul",
+                        .op_type = "Mul",
+                        .inputs = {*scale.scale, builder.scalar(share, ElementType::fp32)},
+                        .outputs = {seed}});
   return seed;
 }
 

@@ -91,15 +91,13 @@ void UpdateEmitter::emit(NewOperator op) {
 TensorId append_update(StepBuilder& builder, std::string_view op_type, std::string_view name,
                        std::vector<std::optional<TensorId>> inputs, TensorId output,
                        Attributes attributes, std::string_view domain) {
-  NewOperator op;
-  op.name = fmt::format("{}.{}", name, op_type);
-  op.op_type = op_type;
-  op.domain = domain;
-  op.inputs = std::move(inputs);
-  op.outputs = {output};
-  op.attributes = std::move(attributes);
-  op.phase = Phase::update;
-  builder.add_operator(std::move(op));
+  builder.add_operator({.name = fmt::format("{}.{}", name, op_type),
+                        .op_type = op_type,
+                        .domain = domain,
+                        .inputs = std::move(inputs),
+                        .outputs = {output},
+                        .attributes = std::move(attributes),
+                        .phase = Phase::update});
   return output;
 }
 
@@ -114,11 +112,9 @@ TensorId global_norm(StepBuilder& builder, const std::vector<TensorId>& gradient
   const ElementType type = builder.precision().reduction_type();
   std::vector<std::optional<TensorId>> squares;
   for (const TensorId gradient : gradients) {
-    Attributes attributes;
-    attributes.set("keepdims", std::int64_t{0});
     squares.emplace_back(update_value(builder, "ReduceSumSquare",
                                       builder.graph().tensor(gradient).name + ".squares",
-                                      {gradient}, {}, type, std::move(attributes)));
+                                      {gradient}, {}, type, {{"keepdims", std::int64_t{0}}}));
   }
   TensorId total = *squares.front();
   if (squares.size() > 1)

@@ -101,12 +101,10 @@ private:
   }
 
   NewOperator named(std::string_view op_type) const {
-    NewOperator op;
-    op.name = fmt::format("{}.{}", name_, op_type);
-    op.op_type = op_type;
-    op.domain = kMonetDomain;
-    op.phase = Phase::update;
-    return op;
+    return {.name = fmt::format("{}.{}", name_, op_type),
+            .op_type = op_type,
+            .domain = kMonetDomain,
+            .phase = Phase::update};
   }
 
   TensorId add_state(std::string_view name, std::vector<std::int64_t> shape) {
@@ -131,6 +129,15 @@ private:
     return after;
   }
 
+  /// Inputs of an operator that takes the gradient, or what was made of it, and no weight.
+  std::vector<std::optional<TensorId>> inputs_on(TensorId gradient, std::optional<TensorId> step,
+                                                 std::initializer_list<TensorId> more) const {
+    std::vector<std::optional<TensorId>> inputs{
+        std::nullopt, gradient, std::nullopt, step, owner_.gradient_scale_, owner_.skip_};
+    inputs.insert(inputs.end(), more.begin(), more.end());
+    return inputs;
+  }
+
   /// Inputs and outputs of an operator that writes the weight; `states` are read and written.
   void write_weight(NewOperator& op, TensorId gradient, const std::vector<TensorId>& states) {
     // With a master copy the low-precision weight is only written.
@@ -143,12 +150,15 @@ private:
     // A buffer, not a parameter: it is the weight's own memory, to be counted once.
     record_.updated = updated(weight_, TensorKind::buffer);
     op.outputs = {record_.updated};
-    for (const TensorId state : states) {
-      op.inputs.emplace_back(state);
-      op.outputs.emplace_back(updated(state, TensorKind::optimizer_state));
-    }
+    for (const TensorId state : states)
+      write_state(op, state);
     op.attributes.set("weight_decay", weight_decay_);
     op.attributes.set("master_weights", std::int64_t{master_ ? 1 : 0});
+  }
+
+  void write_state(NewOperator& op, TensorId state) {
+    op.inputs.emplace_back(state);
+    op.outputs.emplace_back(updated(state, TensorKind::optimizer_state));
   }
 
   void one_operator(std::string_view op_type, const std::vector<std::string_view>& names,
@@ -193,14 +203,9 @@ private:
     const TensorId second = add_state("second_moment", shape_);
     const TensorId direction = add_temporary("direction", shape_);
     NewOperator op = named("LambDirection");
-    op.inputs = {o.weight_decay != 0.0 ? std::optional(master_or_weight()) : std::nullopt,
-                 gradient_,
-                 std::nullopt,
-                 owner_.step_number(),
-                 owner_.gradient_scale_,
-                 owner_.skip_,
-                 first,
-                 second};
+    op.inputs = inputs_on(gradient_, owner_.step_number(), {first, second});
+    if (o.weight_decay != 0.0)
+      op.inputs.front() = master_or_weight();
     op.outputs = {direction, updated(first, TensorKind::optimizer_state),
                   updated(second, TensorKind::optimizer_state)};
     op.attributes = settings({{"weight_decay", o.weight_decay},
@@ -215,10 +220,8 @@ private:
     write_weight(apply, direction, {});
     apply.inputs.emplace_back(of_weight);
     apply.inputs.emplace_back(of_move);
-    if (master_) {
-      apply.inputs.emplace_back(*master_);
-      apply.outputs.emplace_back(updated(*master_, TensorKind::optimizer_state));
-    }
+    if (master_)
+      write_state(apply, *master_);
     owner_.emit(std::move(apply));
   }
 
@@ -228,8 +231,7 @@ private:
     const TensorId moment = add_state(name, graph().tensor(sums).shape);
     const TensorId after = updated(moment, TensorKind::optimizer_state);
     NewOperator op = named("AdafactorMoment");
-    op.inputs = {std::nullopt,           sums,         std::nullopt, owner_.step_number(),
-                 owner_.gradient_scale_, owner_.skip_, moment};
+    op.inputs = inputs_on(sums, owner_.step_number(), {moment});
     op.outputs = {after};
     op.attributes =
         settings({{"decay_rate", o.decay_rate},
@@ -252,15 +254,10 @@ private:
     std::vector<std::int64_t> of_mean = of_columns;
     of_mean.back() = 1;
     NewOperator op = named("AdafactorDirection");
-    op.inputs = {std::nullopt,
-                 gradient_,
-                 std::nullopt,
-                 std::nullopt,
-                 owner_.gradient_scale_,
-                 owner_.skip_,
-                 builder.reshape(rows, of_rows, named("Rows")),
-                 builder.reshape(columns, of_columns, named("Columns")),
-                 builder.reshape(mean, of_mean, named("Mean"))};
+    op.inputs = inputs_on(gradient_, {},
+                          {builder.reshape(rows, of_rows, named("Rows")),
+                           builder.reshape(columns, of_columns, named("Columns")),
+                           builder.reshape(mean, of_mean, named("Mean"))});
     const TensorId direction = add_temporary("direction", shape_);
     op.outputs = {direction};
     owner_.emit(std::move(op));
@@ -271,8 +268,7 @@ private:
     const TensorId moment = add_state("second_moment", shape_);
     const TensorId direction = add_temporary("direction", shape_);
     NewOperator op = named("AdafactorVector");
-    op.inputs = {std::nullopt,           gradient_,    std::nullopt, owner_.step_number(),
-                 owner_.gradient_scale_, owner_.skip_, moment};
+    op.inputs = inputs_on(gradient_, owner_.step_number(), {moment});
     op.outputs = {direction, updated(moment, TensorKind::optimizer_state)};
     op.attributes = settings({{"decay_rate", o.decay_rate}, {"epsilon", o.epsilon}});
     owner_.emit(std::move(op));
@@ -301,15 +297,10 @@ private:
     op.inputs.emplace_back(squares);
     if (size)
       op.inputs.emplace_back(*size);
-    std::vector<TensorId> states;
     if (o.beta1 > 0.0)
-      states.push_back(add_state("first_moment", shape_));
+      write_state(op, add_state("first_moment", shape_));
     if (master_)
-      states.push_back(*master_);
-    for (const TensorId state : states) {
-      op.inputs.emplace_back(state);
-      op.outputs.emplace_back(updated(state, TensorKind::optimizer_state));
-    }
+      write_state(op, *master_);
     owner_.emit(std::move(op));
   }
 
@@ -317,13 +308,8 @@ private:
     const Tensor source = graph().tensor(matrix);
     const TensorId result = owner_.builder_->add_tensor(
         source.name + ".transposed", {source.shape[1], source.shape[0]}, source.type, source.kind);
-    NewOperator op = named("Transpose");
-    op.domain = "";
-    op.inputs = {matrix};
-    op.outputs = {result};
-    op.attributes.set("perm", std::vector<std::int64_t>{1, 0});
-    owner_.builder_->add_operator(std::move(op));
-    return result;
+    return append_update(*owner_.builder_, "Transpose", name_, {matrix}, result,
+                         {{"perm", std::vector<std::int64_t>{1, 0}}});
   }
 
   TensorId polynomial(std::string_view name, double alpha, TensorId a, double beta, TensorId b) {
@@ -364,8 +350,7 @@ private:
     const TensorId buffer = add_state("momentum", shape_);
     const TensorId move = add_temporary("move", shape_);
     NewOperator op = named("MuonMomentum");
-    op.inputs = {std::nullopt,           gradient_,    std::nullopt, std::nullopt,
-                 owner_.gradient_scale_, owner_.skip_, buffer};
+    op.inputs = inputs_on(gradient_, {}, {buffer});
     op.outputs = {move, updated(buffer, TensorKind::optimizer_state)};
     op.attributes = settings({{"momentum", o.momentum}}, {{"nesterov", o.nesterov}});
     owner_.emit(std::move(op));

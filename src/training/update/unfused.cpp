@@ -54,14 +54,12 @@ public:
   Chain(StepBuilder& builder, std::map<std::string, TensorId>& uniform, NewOperator fused)
       : builder_(builder), uniform_(uniform), fused_(std::move(fused)),
         type_(builder.precision().optimizer_state) {
-    Operator op;
-    op.name = fused_.name;
-    op.op_type = fused_.op_type;
-    op.domain = fused_.domain;
-    op.attributes = fused_.attributes;
-    op.inputs = fused_.inputs;
-    op.outputs = fused_.outputs;
-    formula_ = update_formula(builder_.graph(), op);
+    formula_ = update_formula(builder_.graph(), {.name = fused_.name,
+                                                 .op_type = std::string(fused_.op_type),
+                                                 .domain = std::string(fused_.domain),
+                                                 .attributes = fused_.attributes,
+                                                 .inputs = fused_.inputs,
+                                                 .outputs = fused_.outputs});
   }
 
   void emit() {
@@ -81,9 +79,8 @@ private:
   ElementType type_of(TensorId id) const { return builder_.graph().tensor(id).type; }
 
   TensorId append(std::string_view op_type, std::vector<std::optional<TensorId>> inputs,
-                  TensorId output, Attributes attributes = {}) {
-    return append_update(builder_, op_type, fused_.name, std::move(inputs), output,
-                         std::move(attributes));
+                  TensorId output) {
+    return append_update(builder_, op_type, fused_.name, std::move(inputs), output);
   }
 
   TensorId temporary(std::vector<std::int64_t> shape, ElementType type) {
@@ -167,15 +164,10 @@ private:
     if (!same_type)
       cast(value, output);
     else if (in_place(i)) // a view would leave the old numbers where they are
-      copy(value, output);
+      append_update(builder_, "Copy", fused_.name, {value}, output,
+                    {{"view", std::string("Reshape")}}, kMonetDomain); // to the same shape
     else
       append("Identity", {value}, output);
-  }
-
-  void copy(TensorId from, TensorId to) {
-    Attributes attributes;
-    attributes.set("view", std::string("Reshape")); // to the same shape
-    append_update(builder_, "Copy", fused_.name, {from}, to, std::move(attributes), kMonetDomain);
   }
 
   TensorId condition() {

@@ -65,20 +65,18 @@ std::optional<OpId> find_convolution(const Graph& graph, const std::vector<Phase
 Operator gradient_operator(const Operator& last, std::string_view op_type, GradientOf of,
                            const Geometry& geometry, const Sizes& weight,
                            std::optional<OpId> forward) {
-  Operator made;
-  made.name = last.name;
-  made.op_type = op_type;
-  made.domain = kMonetDomain;
-  made.attributes.set("strides", geometry.strides);
-  made.attributes.set("dilations", geometry.dilations);
-  made.attributes.set("pads", geometry.pads);
-  made.attributes.set("group", geometry.group);
-  made.attributes.set("kernel_shape", Sizes(weight.begin() + 2, weight.end()));
-  made.outputs = {last.outputs[0]};
-  made.phase = Phase::backward;
-  made.gradient_of = of;
-  made.forward_op = forward;
-  return made;
+  return {.name = last.name,
+          .op_type = std::string(op_type),
+          .domain = std::string(kMonetDomain),
+          .attributes = {{"strides", geometry.strides},
+                         {"dilations", geometry.dilations},
+                         {"pads", geometry.pads},
+                         {"group", geometry.group},
+                         {"kernel_shape", Sizes(weight.begin() + 2, weight.end())}},
+          .outputs = {last.outputs[0]},
+          .phase = Phase::backward,
+          .gradient_of = of,
+          .forward_op = forward};
 }
 
 Match refused(std::string why) {

@@ -94,8 +94,7 @@ bool is_read_forward(const Graph& graph, const std::vector<Phase>& phases, Tenso
 bool is_weight(const Graph& graph, const std::vector<Phase>& phases, std::optional<TensorId> id) {
   while (id && graph.tensor(*id).producer) {
     const Operator& op = graph.op(*graph.tensor(*id).producer);
-    const OperatorRule* rule = find_rule(op.domain, op.op_type);
-    if (!rule || !rule->is_view || op.inputs.empty())
+    if (!has_view_rule(op) || op.inputs.empty())
       return false;
     id = op.inputs[0];
   }

@@ -71,10 +71,8 @@ std::vector<bool> update_operators(const Graph& graph) {
     if (!listed(kElementwise, op.op_type) || (sums && !of_state[i]))
       continue;
     update[i] = true;
-    for (const auto& id : op.inputs) {
-      if (id)
-        wanted[id->index()] = true;
-    }
+    for (const TensorId id : present(op.inputs))
+      wanted[id.index()] = true;
   }
   return update;
 }
@@ -82,12 +80,10 @@ std::vector<bool> update_operators(const Graph& graph) {
 bool read_only_in(const Graph& graph, const Operator& op, const std::vector<Phase>& phases,
                   Phase phase) {
   bool read = false;
-  for (const auto& id : op.outputs) {
-    if (!id)
-      continue;
-    if (std::find(graph.outputs.begin(), graph.outputs.end(), *id) != graph.outputs.end())
+  for (const TensorId id : present(op.outputs)) {
+    if (std::find(graph.outputs.begin(), graph.outputs.end(), id) != graph.outputs.end())
       return false;
-    for (const OpId reader : graph.tensor(*id).consumers) {
+    for (const OpId reader : graph.tensor(id).consumers) {
       read = true;
       if (phases[reader.index()] != phase)
         return false;

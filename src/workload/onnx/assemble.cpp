@@ -136,11 +136,10 @@ private:
   }
 
   void add_node(const Node& node) {
-    Operator op;
-    op.name = node.name;
-    op.op_type = node.op_type;
-    op.domain = rule_domain(node);
-    op.attributes = node.attributes;
+    Operator op{.name = node.name,
+                .op_type = node.op_type,
+                .domain = rule_domain(node),
+                .attributes = node.attributes};
     for (const std::string& name : node.inputs) {
       op.inputs.push_back(name.empty() ? std::nullopt
                                        : std::optional(add(constant_behind(inferred_, name))));
@@ -208,17 +207,8 @@ private:
 
   void build_nests() {
     ProblemList problems;
-    for (std::size_t i = 0; i < graph_.operators().size(); ++i) {
-      try {
-        build_nest(graph_, OpId(i));
-      } catch (const InputError& error) {
-        for (const InputProblem& problem : error.problems()) {
-          const bool located = !problem.where.element.empty();
-          problems.add(located ? problem.where : location_of(graph_, graph_.op(OpId(i))),
-                       problem.what, problem.hint);
-        }
-      }
-    }
+    for (std::size_t i = 0; i < graph_.operators().size(); ++i)
+      try_nest(graph_, OpId(i), problems);
     problems.throw_if_any();
   }
 
@@ -243,6 +233,18 @@ std::string rule_domain(const Node& node) {
 const std::string& constant_behind(const Inferred& inferred, const std::string& name) {
   const auto found = inferred.same_as.find(name);
   return found == inferred.same_as.end() ? name : found->second;
+}
+
+void try_nest(Graph& graph, OpId id, ProblemList& problems) {
+  try {
+    build_nest(graph, id);
+  } catch (const InputError& error) {
+    for (const InputProblem& problem : error.problems()) {
+      const bool located = !problem.where.element.empty();
+      problems.add(located ? problem.where : location_of(graph, graph.op(id)), problem.what,
+                   problem.hint);
+    }
+  }
 }
 
 Graph assemble(const Model& model, const Inferred& inferred) {

@@ -75,14 +75,12 @@ std::vector<Node> taken_branch(const Node& node, bool condition, Values& values)
   for (std::size_t i = 0; i < nodes.size(); ++i)
     nodes[i].name = fmt::format("{}/{}:{}", node.name, i, nodes[i].name);
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
-    Node same;
-    same.name = fmt::format("{}/{}", node.name, nodes.size());
-    same.op_type = "Identity";
-    same.opset = node.opset;
-    same.inputs = {branch.outputs[i]};
-    same.outputs = {node.outputs[i]};
     if (!node.outputs[i].empty())
-      nodes.push_back(std::move(same));
+      nodes.push_back({.name = fmt::format("{}/{}", node.name, nodes.size()),
+                       .op_type = "Identity",
+                       .opset = node.opset,
+                       .inputs = {branch.outputs[i]},
+                       .outputs = {node.outputs[i]}});
   }
   return nodes;
 }
@@ -112,14 +110,13 @@ std::vector<Node> expand_node(const Model& model, const Node& node, Values& valu
 std::string NodeWriter::add(const std::string& op_type, const std::string& name,
                             std::vector<std::string> inputs, Attributes attributes,
                             const std::string& output) {
-  Node node;
-  node.name = fmt::format("{}/{}", source_.name, name);
-  node.op_type = op_type;
-  node.opset = 17;
-  node.inputs = std::move(inputs);
-  node.outputs = {output.empty() ? node.name : output};
-  node.attributes = std::move(attributes);
-  nodes_.push_back(std::move(node));
+  const std::string full = fmt::format("{}/{}", source_.name, name);
+  nodes_.push_back({.name = full,
+                    .op_type = op_type,
+                    .opset = 17,
+                    .inputs = std::move(inputs),
+                    .outputs = {output.empty() ? full : output},
+                    .attributes = std::move(attributes)});
   return nodes_.back().outputs[0];
 }
 
@@ -163,10 +160,7 @@ std::string NodeWriter::integers(const std::vector<std::int64_t>& list) {
 std::string NodeWriter::zeros(const std::string& name, const std::vector<std::int64_t>& shape,
                               ElementType type) {
   std::string full = fmt::format("{}/{}", source_.name, name);
-  Value value;
-  value.type = type;
-  value.shape = shape;
-  value.is_constant = true;
+  Value value{.type = type, .shape = shape, .is_constant = true};
   const std::int64_t count = checked_product(shape);
   if (count <= kMaxFoldedElements)
     value.values = std::vector<double>(static_cast<std::size_t>(count), 0.0);

@@ -69,16 +69,18 @@ bool fold_slice(const Node&, const Inputs& in, Value& out) {
   return fold_strided(in, out, strides, origin);
 }
 
+/// Attribute `axis`, counted from the front.
+std::int64_t axis_of(const Node& node, std::size_t rank) {
+  const std::int64_t axis = node.attributes.integer("axis", 0);
+  return axis < 0 ? axis + static_cast<std::int64_t>(rank) : axis;
+}
+
 bool fold_gather(const Node& node, const Inputs& in, Value& out) {
   const Value* data = in.get(0);
   const Integers* indices = in.integers(1);
   if (!data || !data->values || !indices || data->shape.empty())
     return false;
-  const auto rank = static_cast<std::int64_t>(data->shape.size());
-  std::int64_t axis = node.attributes.integer("axis", 0);
-  if (axis < 0)
-    axis += rank;
-  const auto at = data->shape.begin() + axis;
+  const auto at = data->shape.begin() + axis_of(node, data->shape.size());
   const std::int64_t outer = checked_product(std::vector(data->shape.begin(), at));
   const std::int64_t inner = checked_product(std::vector(at + 1, data->shape.end()));
   const std::int64_t length = *at;
@@ -103,12 +105,8 @@ bool fold_gather(const Node& node, const Inputs& in, Value& out) {
 }
 
 bool fold_concat(const Node& node, const Inputs& in, Value& out) {
-  const auto rank = static_cast<std::int64_t>(out.shape.size());
-  std::int64_t axis = node.attributes.integer("axis", 0);
-  if (axis < 0)
-    axis += rank;
-  const std::int64_t outer =
-      checked_product(std::vector(out.shape.begin(), out.shape.begin() + axis));
+  const auto at = out.shape.begin() + axis_of(node, out.shape.size());
+  const std::int64_t outer = checked_product(std::vector(out.shape.begin(), at));
   const auto append = [&](auto& result) {
     using List = std::remove_reference_t<decltype(result)>;
     for (std::int64_t o = 0; o < outer; ++o) {
@@ -240,15 +238,12 @@ bool fold_split(const Node& node, const Values& values, std::vector<Value>& outp
   if (source == values.end() || !source->second.values)
     return false;
   const auto own = strides_of(source->second.shape);
-  const auto rank = static_cast<std::int64_t>(own.size());
-  std::int64_t axis = node.attributes.integer("axis", 0);
-  if (axis < 0)
-    axis += rank;
+  const auto axis = static_cast<std::size_t>(axis_of(node, own.size()));
   std::int64_t origin = 0;
   for (Value& out : outputs) {
     if (!fold_strided(Inputs{{&source->second}}, out, own, origin))
       return false;
-    origin += out.shape[static_cast<std::size_t>(axis)] * own[static_cast<std::size_t>(axis)];
+    origin += out.shape[axis] * own[axis];
   }
   return true;
 }

@@ -143,6 +143,9 @@ std::string rule_domain(const Node& node);
 /// The value itself, or the large constant that it is a copy of.
 const std::string& constant_behind(const Inferred& inferred, const std::string& name);
 
+/// build_nest() with its problems listed, each at the operator if nowhere else.
+void try_nest(Graph& graph, OpId id, ProblemList& problems);
+
 /// The graph of a network of which everything is known. InputError when a nest cannot be built.
 Graph assemble(const Model& model, const Inferred& inferred);
 /// The graph of a network with unsupported operators, as far as it goes. Nests are tried, to report

@@ -90,11 +90,10 @@ private:
   }
 
   void add_node(const Node& node) {
-    Operator op;
-    op.name = node.name;
-    op.op_type = node.op_type;
-    op.domain = rule_domain(node);
-    op.attributes = node.attributes;
+    Operator op{.name = node.name,
+                .op_type = node.op_type,
+                .domain = rule_domain(node),
+                .attributes = node.attributes};
     for (const std::string& name : node.inputs) {
       op.inputs.push_back(
           name.empty() ? std::nullopt
@@ -108,30 +107,18 @@ private:
     const auto unsupported = inferred_.unsupported.find(node.name);
     if (unsupported != inferred_.unsupported.end()) {
       made_.unsupported.push_back({id, unsupported->second});
-    } else {
-      try_nest(id);
+    } else if (can_have_nest(made_.graph.op(id))) {
+      try_nest(made_.graph, id, problems_);
     }
   }
 
-  void try_nest(OpId id) {
-    const Operator& op = made_.graph.op(id);
+  bool can_have_nest(const Operator& op) const {
     const auto known = [&](const std::optional<TensorId>& tensor) {
       return !tensor || made_.known[tensor->index()];
     };
-    if (!std::all_of(op.inputs.begin(), op.inputs.end(), known) ||
-        !std::all_of(op.outputs.begin(), op.outputs.end(), known) ||
-        find_rule(op.domain, op.op_type) == nullptr) {
-      return;
-    }
-    try {
-      build_nest(made_.graph, id);
-    } catch (const InputError& error) {
-      for (const InputProblem& problem : error.problems()) {
-        const bool located = !problem.where.element.empty();
-        problems_.add(located ? problem.where : location_of(made_.graph, op), problem.what,
-                      problem.hint);
-      }
-    }
+    return std::all_of(op.inputs.begin(), op.inputs.end(), known) &&
+           std::all_of(op.outputs.begin(), op.outputs.end(), known) &&
+           find_rule(op.domain, op.op_type) != nullptr;
   }
 
   const Model& model_;

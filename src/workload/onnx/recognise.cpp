@@ -178,12 +178,11 @@ void Chains::replace(std::size_t result, const Members& members, Replacement by)
 std::string Chains::reshaped(const std::string& from, const std::vector<std::int64_t>& shape,
                              std::size_t at) {
   const std::string base = fmt::format("{}/{}", node(at).name, inserted_.size());
-  Node made;
-  made.name = base + "/Reshape";
-  made.op_type = "Reshape";
-  made.opset = node(at).opset;
-  made.inputs = {from, base + "/shape"};
-  made.outputs = {base + "/reshaped"};
+  Node made{.name = base + "/Reshape",
+            .op_type = "Reshape",
+            .opset = node(at).opset,
+            .inputs = {from, base + "/shape"},
+            .outputs = {base + "/reshaped"}};
   Value result = value(from);
   result.shape = shape;
   (*values_)[made.inputs[1]] = integer_constant(shape);
@@ -194,13 +193,11 @@ std::string Chains::reshaped(const std::string& from, const std::vector<std::int
 
 std::string Chains::filled(const std::string& like, std::int64_t count, double number,
                            std::size_t at) {
-  Value made;
-  made.type = value(like).type;
-  made.shape = {count};
-  made.values = std::vector<double>(static_cast<std::size_t>(count), number);
-  made.is_constant = true;
   const std::string name = fmt::format("{}/filled_with_{}", node(at).name, number);
-  (*values_)[name] = std::move(made);
+  (*values_)[name] = {.type = value(like).type,
+                      .shape = {count},
+                      .values = std::vector<double>(static_cast<std::size_t>(count), number),
+                      .is_constant = true};
   return name;
 }
 

@@ -83,12 +83,11 @@ LoopNest build_attention_grad(const Graph& graph, const Operator& op) {
 
 } // namespace
 
-std::span<const OperatorRule> attention_rules() {
-  static constexpr OperatorRule kRules[]{
+std::vector<OperatorRule> attention_rules() {
+  return {
       {kMonetDomain, "Attention", build_attention},
       {kMonetDomain, "AttentionGrad", build_attention_grad},
   };
-  return kRules;
 }
 
 } // namespace monet

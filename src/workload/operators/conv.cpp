@@ -74,13 +74,12 @@ LoopNest build_qlinear_conv(const Graph& graph, const Operator& op) {
 
 } // namespace
 
-std::span<const OperatorRule> conv_rules() {
-  static constexpr OperatorRule kRules[]{
+std::vector<OperatorRule> conv_rules() {
+  return {
       {"", "Conv", build_conv},
       {"", "ConvInteger", build_conv_integer},
       {"", "QLinearConv", build_qlinear_conv},
   };
-  return kRules;
 }
 
 } // namespace monet

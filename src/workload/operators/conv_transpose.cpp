@@ -89,11 +89,10 @@ LoopNest build_conv_transpose(const Graph& graph, const Operator& op) {
 
 } // namespace
 
-std::span<const OperatorRule> conv_transpose_rules() {
-  static constexpr OperatorRule kRules[]{
+std::vector<OperatorRule> conv_transpose_rules() {
+  return {
       {"", "ConvTranspose", build_conv_transpose},
   };
-  return kRules;
 }
 
 } // namespace monet

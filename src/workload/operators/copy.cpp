@@ -30,9 +30,8 @@ LoopNest build_copy(const Graph& graph, const Operator& op) {
 
 } // namespace
 
-std::span<const OperatorRule> copy_rules() {
-  static constexpr OperatorRule kRules[]{{kMonetDomain, "Copy", build_copy}};
-  return kRules;
+std::vector<OperatorRule> copy_rules() {
+  return {{kMonetDomain, "Copy", build_copy}};
 }
 
 } // namespace monet

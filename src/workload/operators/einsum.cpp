@@ -87,9 +87,8 @@ LoopNest build_einsum(const Graph& graph, const Operator& op) {
 
 } // namespace
 
-std::span<const OperatorRule> einsum_rules() {
-  static constexpr OperatorRule kRules[]{{"", "Einsum", build_einsum}};
-  return kRules;
+std::vector<OperatorRule> einsum_rules() {
+  return {{"", "Einsum", build_einsum}};
 }
 
 } // namespace monet

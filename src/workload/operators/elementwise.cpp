@@ -166,13 +166,10 @@ LoopNest build_elementwise(const Graph& graph, const Operator& op) {
 
 } // namespace
 
-std::span<const OperatorRule> elementwise_rules() {
-  static const std::vector<OperatorRule> rules = [] {
-    std::vector<OperatorRule> made;
-    for (const Elementwise& row : table())
-      made.push_back({row.domain, row.op_type, build_elementwise});
-    return made;
-  }();
+std::vector<OperatorRule> elementwise_rules() {
+  std::vector<OperatorRule> rules;
+  for (const Elementwise& row : table())
+    rules.push_back({row.domain, row.op_type, build_elementwise});
   return rules;
 }
 

@@ -114,9 +114,8 @@ LoopNest build_elementwise_grad(const Graph& graph, const Operator& op) {
 
 } // namespace
 
-std::span<const OperatorRule> elementwise_grad_rules() {
-  static const auto rules = rules_of(kElementwiseGrads, kMonetDomain, build_elementwise_grad);
-  return rules;
+std::vector<OperatorRule> elementwise_grad_rules() {
+  return rules_of(kElementwiseGrads, kMonetDomain, build_elementwise_grad);
 }
 
 } // namespace monet

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <span>
 #include <string_view>
 #include <vector>
 
@@ -27,28 +26,28 @@ std::vector<OperatorRule> rules_of(const Table& table, std::string_view domain, 
   return rules;
 }
 
-std::span<const OperatorRule> conv_rules();
-std::span<const OperatorRule> matmul_rules();
-std::span<const OperatorRule> elementwise_rules();
-std::span<const OperatorRule> view_rules();
-std::span<const OperatorRule> copy_rules();
-std::span<const OperatorRule> conv_transpose_rules();
-std::span<const OperatorRule> normalization_rules();
-std::span<const OperatorRule> group_normalization_rules();
-std::span<const OperatorRule> reduction_rules();
-std::span<const OperatorRule> reduction_grad_rules();
-std::span<const OperatorRule> pooling_rules();
-std::span<const OperatorRule> gather_rules();
-std::span<const OperatorRule> movement_rules();
-std::span<const OperatorRule> resize_rules();
-std::span<const OperatorRule> einsum_rules();
-std::span<const OperatorRule> attention_rules();
-std::span<const OperatorRule> microsoft_rules();
-std::span<const OperatorRule> mac_grad_rules();
-std::span<const OperatorRule> elementwise_grad_rules();
-std::span<const OperatorRule> normalization_grad_rules();
-std::span<const OperatorRule> indexing_grad_rules();
-std::span<const OperatorRule> loss_rules();
-std::span<const OperatorRule> update_rules();
+std::vector<OperatorRule> conv_rules();
+std::vector<OperatorRule> matmul_rules();
+std::vector<OperatorRule> elementwise_rules();
+std::vector<OperatorRule> view_rules();
+std::vector<OperatorRule> copy_rules();
+std::vector<OperatorRule> conv_transpose_rules();
+std::vector<OperatorRule> normalization_rules();
+std::vector<OperatorRule> group_normalization_rules();
+std::vector<OperatorRule> reduction_rules();
+std::vector<OperatorRule> reduction_grad_rules();
+std::vector<OperatorRule> pooling_rules();
+std::vector<OperatorRule> gather_rules();
+std::vector<OperatorRule> movement_rules();
+std::vector<OperatorRule> resize_rules();
+std::vector<OperatorRule> einsum_rules();
+std::vector<OperatorRule> attention_rules();
+std::vector<OperatorRule> microsoft_rules();
+std::vector<OperatorRule> mac_grad_rules();
+std::vector<OperatorRule> elementwise_grad_rules();
+std::vector<OperatorRule> normalization_grad_rules();
+std::vector<OperatorRule> indexing_grad_rules();
+std::vector<OperatorRule> loss_rules();
+std::vector<OperatorRule> update_rules();
 
 } // namespace monet

@@ -114,13 +114,12 @@ LoopNest build_scatter(const Graph& graph, const Operator& op) {
 
 } // namespace
 
-std::span<const OperatorRule> gather_rules() {
-  static constexpr OperatorRule kRules[]{
+std::vector<OperatorRule> gather_rules() {
+  return {
       {"", "Gather", build_gather},           {"", "GatherElements", build_gather_elements},
       {"", "GatherND", build_gather_nd},      {"", "Scatter", build_scatter},
       {"", "ScatterElements", build_scatter}, {"", "ScatterND", build_scatter},
   };
-  return kRules;
 }
 
 } // namespace monet

@@ -72,15 +72,14 @@ LoopNest build_pool_grad(const Graph& graph, const Operator& op) {
 
 } // namespace
 
-std::span<const OperatorRule> indexing_grad_rules() {
-  static constexpr OperatorRule kRules[]{
+std::vector<OperatorRule> indexing_grad_rules() {
+  return {
       {kMonetDomain, "GatherGrad", build_gather_grad},
       {kMonetDomain, "GatherElementsGrad", build_gather_elements_grad},
       {kMonetDomain, "GatherNDGrad", build_gather_nd_grad},
       {kMonetDomain, "MaxPoolGrad", build_pool_grad},
       {kMonetDomain, "AveragePoolGrad", build_pool_grad},
   };
-  return kRules;
 }
 
 } // namespace monet

@@ -87,8 +87,8 @@ LoopNest build_elementwise_loss(const Graph& graph, const Operator& op) {
 
 } // namespace
 
-std::span<const OperatorRule> loss_rules() {
-  static constexpr OperatorRule kRules[]{
+std::vector<OperatorRule> loss_rules() {
+  return {
       {"", "NegativeLogLikelihoodLoss", build_nll},
       {kMonetDomain, "LabelSmoothingLoss", build_label_smoothing},
       {kMonetDomain, "SoftmaxCrossEntropyGrad", build_cross_entropy_grad},
@@ -97,7 +97,6 @@ std::span<const OperatorRule> loss_rules() {
       {kMonetDomain, "BceWithLogitsLoss", build_elementwise_loss<kBce>},
       {kMonetDomain, "BceWithLogitsLossGrad", build_elementwise_loss<kBceGrad>},
   };
-  return kRules;
 }
 
 } // namespace monet

@@ -66,13 +66,12 @@ LoopNest adjoint(const Graph& graph, const Operator& op, std::string_view forwar
     if (!has_input(op, i))
       fail(graph, op, "two inputs and one output are needed");
   }
-  Operator forward;
-  forward.name = op.name;
-  forward.op_type = forward_type;
-  forward.attributes = op.attributes;
-  forward.inputs = op.inputs;
+  Operator forward{.name = op.name,
+                   .op_type = std::string(forward_type),
+                   .attributes = op.attributes,
+                   .inputs = op.inputs,
+                   .outputs = {op.inputs[operand]}};
   forward.inputs.resize(operands);
-  forward.outputs = {op.inputs[operand]};
   forward.inputs[operand] = op.outputs[0];
   const OperatorRule* rule = find_rule("", forward_type);
   internal_check(rule != nullptr && rule->build != nullptr, "no forward operator for a gradient");
@@ -95,8 +94,8 @@ LoopNest build_mac_grad(const Graph& graph, const Operator& op) {
 
 } // namespace
 
-std::span<const OperatorRule> mac_grad_rules() {
-  static constexpr OperatorRule kRules[]{
+std::vector<OperatorRule> mac_grad_rules() {
+  return {
       {kMonetDomain, "ConvGradInput", build_mac_grad<kConv, 0>},
       {kMonetDomain, "ConvGradWeight", build_mac_grad<kConv, 1>},
       {kMonetDomain, "ConvTransposeGradInput", build_mac_grad<kConvTranspose, 0>},
@@ -108,7 +107,6 @@ std::span<const OperatorRule> mac_grad_rules() {
       {kMonetDomain, "GemmGradA", build_mac_grad<kGemm, 0>},
       {kMonetDomain, "GemmGradB", build_mac_grad<kGemm, 1>},
   };
-  return kRules;
 }
 
 } // namespace monet

@@ -152,8 +152,8 @@ LoopNest build_fused_matmul(const Graph& graph, const Operator& op) {
 
 } // namespace
 
-std::span<const OperatorRule> matmul_rules() {
-  static constexpr OperatorRule kRules[]{
+std::vector<OperatorRule> matmul_rules() {
+  return {
       {"", "Gemm", build_gemm},
       {"", "MatMul", build_matmul},
       {"", "MatMulInteger", build_matmul},
@@ -161,7 +161,6 @@ std::span<const OperatorRule> matmul_rules() {
       {"com.microsoft", "FusedMatMul", build_fused_matmul},
       {"com.microsoft", "TransposeMatMul", build_fused_matmul},
   };
-  return kRules;
 }
 
 } // namespace monet

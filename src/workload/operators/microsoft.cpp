@@ -44,14 +44,13 @@ LoopNest build_microsoft_softmax_grad(const Graph& graph, const Operator& op) {
 
 } // namespace
 
-std::span<const OperatorRule> microsoft_rules() {
-  static constexpr OperatorRule kRules[]{
+std::vector<OperatorRule> microsoft_rules() {
+  return {
       {"com.microsoft", "AveragePoolGrad", build_average_pool_grad},
       {"com.microsoft", "SoftmaxCrossEntropyLossGrad", build_microsoft_cross_entropy_grad},
       {"com.microsoft", "SoftmaxGrad", build_microsoft_softmax_grad},
       {"com.microsoft", "SoftmaxGrad_13", build_microsoft_softmax_grad},
   };
-  return kRules;
 }
 
 } // namespace monet

@@ -165,8 +165,8 @@ LoopNest build_permuted(const Graph& graph, const Operator& op) {
 
 } // namespace
 
-std::span<const OperatorRule> movement_rules() {
-  static constexpr OperatorRule kRules[]{
+std::vector<OperatorRule> movement_rules() {
+  return {
       {"", "Concat", build_concat},
       {"", "DepthToSpace", build_depth_space},
       {"", "EyeLike", build_fill},
@@ -181,7 +181,6 @@ std::span<const OperatorRule> movement_rules() {
       {"", "Tile", build_tile},
       {"", "Trilu", build_fill},
   };
-  return kRules;
 }
 
 } // namespace monet

@@ -102,8 +102,8 @@ LoopNest build_cross_entropy(const Graph& graph, const Operator& op) {
 
 } // namespace
 
-std::span<const OperatorRule> normalization_rules() {
-  static constexpr OperatorRule kRules[]{
+std::vector<OperatorRule> normalization_rules() {
+  return {
       {"", "BatchNormalization", build_batch_normalization},
       {kMonetDomain, "BatchNormalization", build_batch_normalization},
       {"", "Hardmax", build_rows<kHardmax>},
@@ -114,7 +114,6 @@ std::span<const OperatorRule> normalization_rules() {
       {"", "Softmax", build_rows<kSoftmax>},
       {"", "SoftmaxCrossEntropyLoss", build_cross_entropy},
   };
-  return kRules;
 }
 
 } // namespace monet

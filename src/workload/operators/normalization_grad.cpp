@@ -112,8 +112,8 @@ LoopNest build_softmax_grad(const Graph& graph, const Operator& op) {
 
 } // namespace
 
-std::span<const OperatorRule> normalization_grad_rules() {
-  static constexpr OperatorRule kRules[]{
+std::vector<OperatorRule> normalization_grad_rules() {
+  return {
       {kMonetDomain, "BatchNormGrad", build_batch_norm_grad},
       {kMonetDomain, "BatchNormInferenceGrad", build_fixed_batch_norm_grad},
       {kMonetDomain, "BatchNormInferenceGradWeight", build_fixed_batch_norm_grad_weight},
@@ -123,7 +123,6 @@ std::span<const OperatorRule> normalization_grad_rules() {
       {kMonetDomain, "LogSoftmaxGrad", build_softmax_grad},
       {kMonetDomain, "LpNormalizationGrad", build_softmax_grad},
   };
-  return kRules;
 }
 
 } // namespace monet

@@ -168,8 +168,8 @@ LoopNest build_rms_norm_grad_weight(const Graph& graph, const Operator& op) {
 
 } // namespace
 
-std::span<const OperatorRule> group_normalization_rules() {
-  static constexpr OperatorRule kRules[]{
+std::vector<OperatorRule> group_normalization_rules() {
+  return {
       {"", "GroupNormalization", build_group_norm},
       {"", "InstanceNormalization", build_group_norm},
       {"", "RMSNormalization", build_rms_norm},
@@ -178,7 +178,6 @@ std::span<const OperatorRule> group_normalization_rules() {
       {kMonetDomain, "RMSNormGrad", build_rms_norm_grad},
       {kMonetDomain, "RMSNormGradWeight", build_rms_norm_grad_weight},
   };
-  return kRules;
 }
 
 } // namespace monet

@@ -85,8 +85,8 @@ LoopNest build_lrn_grad(const Graph& graph, const Operator& op) {
 
 } // namespace
 
-std::span<const OperatorRule> pooling_rules() {
-  static constexpr OperatorRule kRules[]{
+std::vector<OperatorRule> pooling_rules() {
+  return {
       {"", "AveragePool", build_pool<kAverage>},
       {"", "GlobalAveragePool", build_global_pool<kAverage>},
       {"", "GlobalLpPool", build_global_pool<kPower>},
@@ -97,7 +97,6 @@ std::span<const OperatorRule> pooling_rules() {
       {"", "MaxPool", build_pool<kMaximum>},
       {kMonetDomain, "MaxPool", build_pool<kMaximum>},
   };
-  return kRules;
 }
 
 } // namespace monet

@@ -114,13 +114,10 @@ LoopNest build_top_k(const Graph& graph, const Operator& op) {
 
 } // namespace
 
-std::span<const OperatorRule> reduction_rules() {
-  static const std::vector<OperatorRule> rules = [] {
-    std::vector<OperatorRule> made = rules_of(kReductions, "", build_reduction);
-    made.push_back({"", "CumSum", build_running_sum});
-    made.push_back({"", "TopK", build_top_k});
-    return made;
-  }();
+std::vector<OperatorRule> reduction_rules() {
+  std::vector<OperatorRule> rules = rules_of(kReductions, "", build_reduction);
+  rules.push_back({"", "CumSum", build_running_sum});
+  rules.push_back({"", "TopK", build_top_k});
   return rules;
 }
 

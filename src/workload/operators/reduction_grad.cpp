@@ -42,9 +42,8 @@ LoopNest build(const Graph& graph, const Operator& op) {
 
 } // namespace
 
-std::span<const OperatorRule> reduction_grad_rules() {
-  static const auto rules = rules_of(kReductionGrads, kMonetDomain, build);
-  return rules;
+std::vector<OperatorRule> reduction_grad_rules() {
+  return rules_of(kReductionGrads, kMonetDomain, build);
 }
 
 } // namespace monet

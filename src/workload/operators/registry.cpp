@@ -13,8 +13,6 @@ namespace monet {
 
 namespace {
 
-using Family = std::span<const OperatorRule> (*)();
-
 // A new family is one line here and one in families.hpp.
 constexpr std::array kFamilies{
     &conv_rules,     &matmul_rules,           &elementwise_rules,        &view_rules,
@@ -31,7 +29,7 @@ auto key(const OperatorRule& rule) {
 
 std::vector<OperatorRule> collect() {
   std::vector<OperatorRule> rules;
-  for (const Family family : kFamilies) {
+  for (const auto family : kFamilies) {
     const auto members = family();
     rules.insert(rules.end(), members.begin(), members.end());
   }
@@ -59,10 +57,16 @@ const OperatorRule* find_rule(std::string_view domain, std::string_view op_type)
   return at != rules.end() && key(*at) == wanted ? &*at : nullptr;
 }
 
+bool has_view_rule(const Operator& op) {
+  const OperatorRule* rule = find_rule(op.domain, op.op_type);
+  return rule != nullptr && rule->is_view;
+}
+
 void build_nest(Graph& graph, OpId id) {
   Operator& op = graph.op(id);
   const OperatorRule* rule = find_rule(op.domain, op.op_type);
-  internal_check(rule != nullptr, fmt::format("no rule for {}", op.op_type));
+  internal_check(rule != nullptr,
+                 fmt::format("no loop nest for '{}' of domain '{}'", op.op_type, op.domain));
   if (rule->build == nullptr)
     return;
   op.nest = rule->build(graph, op);

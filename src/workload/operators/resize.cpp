@@ -118,12 +118,11 @@ LoopNest build_resize_grad(const Graph& graph, const Operator& op) {
 
 } // namespace
 
-std::span<const OperatorRule> resize_rules() {
-  static constexpr OperatorRule kRules[]{
+std::vector<OperatorRule> resize_rules() {
+  return {
       {"", "Resize", build_resize},
       {kMonetDomain, "ResizeGrad", build_resize_grad},
   };
-  return kRules;
 }
 
 } // namespace monet

@@ -48,14 +48,11 @@ LoopNest build_loss_scale(const Graph& graph, const Operator& op) {
 
 } // namespace
 
-std::span<const OperatorRule> update_rules() {
-  static const std::vector<OperatorRule> rules = [] {
-    std::vector<OperatorRule> made{{kMonetDomain, "NonFinite", build_non_finite},
-                                   {kMonetDomain, "LossScaleUpdate", build_loss_scale}};
-    for (const std::string_view op_type : formula_operators())
-      made.push_back({kMonetDomain, op_type, build_update});
-    return made;
-  }();
+std::vector<OperatorRule> update_rules() {
+  std::vector<OperatorRule> rules{{kMonetDomain, "NonFinite", build_non_finite},
+                                  {kMonetDomain, "LossScaleUpdate", build_loss_scale}};
+  for (const std::string_view op_type : formula_operators())
+    rules.push_back({kMonetDomain, op_type, build_update});
   return rules;
 }
 

@@ -336,8 +336,7 @@ bool is_view(const Graph& graph, const Operator& op) {
     return !op.outputs.empty() && op.outputs[0] &&
            graph.tensor(*op.inputs[0]).type == graph.tensor(*op.outputs[0]).type;
   }
-  const OperatorRule* rule = find_rule(op.domain, op.op_type);
-  return rule != nullptr && rule->is_view;
+  return has_view_rule(op);
 }
 
 namespace {
