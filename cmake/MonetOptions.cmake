@@ -65,8 +65,10 @@ function(monet_precompile target)
   # g++ 12 then takes concatenated strings for overflows (GCC bug 105651).
   target_compile_options(${target} PRIVATE "$<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds;-Wno-stringop-overflow>")
 endfunction()
-# monet_join_rooms(target): the target's sources of one folder become one.
+# monet_join_rooms(target [APART room ...]): the target's sources of one folder become one. Those of the rooms APART stay
+# as they are in releases: inner loops of all searches, which g++ lays out slower as one file.
 function(monet_join_rooms target)
+  cmake_parse_arguments(ARG "" "" "APART" ${ARGN})
   if(NOT MONET_UNITY)
     return()
   endif()
@@ -74,6 +76,9 @@ function(monet_join_rooms target)
   get_target_property(sources ${target} SOURCES)
   foreach(source ${sources})
     cmake_path(GET source PARENT_PATH room)
+    if(room IN_LIST ARG_APART AND CMAKE_BUILD_TYPE STREQUAL "Release")
+      set_property(SOURCE ${source} PROPERTY SKIP_UNITY_BUILD_INCLUSION ON)
+    endif()
     string(MAKE_C_IDENTIFIER "room_${room}" room)
     set_property(SOURCE ${source} PROPERTY UNITY_GROUP ${room})
   endforeach()

@@ -1,7 +1,7 @@
 # monet_add_stage(name SOURCES a.cpp ... [DEPENDS stage ...] [LIBRARIES third-party ...])
 # One static library per stage; third-party libraries stay private to it.
 function(monet_add_stage name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "SOURCES;APART;DEPENDS;LIBRARIES" ${ARGN})
   add_library(monet_${name} STATIC ${ARG_SOURCES})
   add_library(monet::${name} ALIAS monet_${name})
   set_target_properties(monet_${name} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON)
@@ -11,7 +11,7 @@ function(monet_add_stage name)
   endforeach()
   target_link_libraries(monet_${name} PRIVATE ${ARG_LIBRARIES})
   monet_precompile(monet_${name} FROM monet_base HEADERS ${monet_common_headers})
-  monet_join_rooms(monet_${name})
+  monet_join_rooms(monet_${name} APART ${ARG_APART})
   set_property(GLOBAL APPEND PROPERTY MONET_STAGES ${name})
   set_property(GLOBAL APPEND_STRING PROPERTY MONET_STAGE_NEEDS
     "set(monet_${name}_depends ${ARG_DEPENDS})\nset(monet_${name}_libraries ${ARG_LIBRARIES})\n")
