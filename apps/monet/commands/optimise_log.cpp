@@ -90,7 +90,7 @@ int optimise_log(const OptimiseArguments& common, const CheckpointingArguments& 
   provenance.seed = common.seed;
   provenance.options["method"] = own.method;
   json["provenance"] = provenance_json(provenance);
-  return finish_search(common, json, log_table(own.log, log, rows), found, session);
+  return finish_search(common, json, log_table(json, own.log, log, rows), found, session);
 }
 
 } // namespace monet::cli

@@ -88,7 +88,7 @@ std::string checkpoint_table(const CheckpointOutcome& outcome,
 /// `rows` has one at least; the last is the answer. Provenance comes after.
 nlohmann::ordered_json log_json(const SearchHead& head, const OperatorLog& log,
                                 std::span<const LogRow> rows, bool sweep);
-std::string log_table(const std::string& name, const OperatorLog& log,
-                      std::span<const LogRow> rows);
+std::string log_table(const nlohmann::ordered_json& json, const std::string& name,
+                      const OperatorLog& log, std::span<const LogRow> rows);
 
 } // namespace monet

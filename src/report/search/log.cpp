@@ -53,11 +53,6 @@ Json row_json(const OperatorLog& log, const LogRow& row) {
   return json;
 }
 
-/// With buffers freed after their last use.
-std::int64_t stored_peak(const OperatorLog& log) {
-  return replay(log.problem, store_everything(log.problem)).peak_bytes;
-}
-
 } // namespace
 
 Json log_json(const SearchHead& head, const OperatorLog& log, std::span<const LogRow> rows,
@@ -67,7 +62,7 @@ Json log_json(const SearchHead& head, const OperatorLog& log, std::span<const Lo
   json["operators"] = log.problem.ops.size();
   json["base_ns"] = log.problem.base_cost();
   json["unconstrained_peak_bytes"] = log.recorded_peak_bytes;
-  json["freed_early_peak_bytes"] = stored_peak(log);
+  json["freed_early_peak_bytes"] = replay(log.problem, store_everything(log.problem)).peak_bytes;
   json["least_bytes_bound"] = peak_bound(log.problem);
   const Json row = row_json(log, last);
   for (const char* key : {"budget_bytes", "peak_bytes", "overhead", "method", "compared"})
@@ -83,7 +78,7 @@ Json log_json(const SearchHead& head, const OperatorLog& log, std::span<const Lo
   return json;
 }
 
-std::string log_table(const std::string& name, const OperatorLog& log,
+std::string log_table(const Json& json, const std::string& name, const OperatorLog& log,
                       std::span<const LogRow> rows) {
   const auto percent = [](double value) { return fmt::format("{:.2f} %", 100 * value); };
   const auto base = static_cast<double>(log.problem.base_cost());
@@ -91,7 +86,8 @@ std::string log_table(const std::string& name, const OperatorLog& log,
       "{}: {} operators, {:.1f} ms, peak {} as recorded, {} with buffers freed after their last "
       "use\n\n",
       name, group_digits(static_cast<std::int64_t>(log.problem.ops.size())), base / 1e6,
-      human_bytes(log.recorded_peak_bytes), human_bytes(stored_peak(log)));
+      human_bytes(log.recorded_peak_bytes),
+      human_bytes(json.at("freed_early_peak_bytes").get<std::int64_t>()));
   text += fmt::format("{:>8} {:>10} {:>10} {:>9} {:>9} {:>8} {:>8}", "budget", "", "peak",
                       "overhead", "at least", "gap", "s");
   for (const RecomputeHeuristic heuristic : kRecomputeHeuristics)
