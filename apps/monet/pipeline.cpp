@@ -48,7 +48,6 @@ TilingOptions tiling_options(const Experiment& experiment, const ModelInputs& in
   TilingOptions options;
   if (inputs.mapping)
     options.mapping = &*inputs.mapping;
-  options.mode = experiment.mode;
   options.halo = experiment.halo;
   if (inputs.stacks) {
     std::vector<const Graph*> others;
@@ -70,6 +69,21 @@ ScheduleOptions schedule_options(const Experiment& experiment, int jobs) {
   return options;
 }
 
+StepChoice choose_step(const Experiment& experiment, const Chip& chip, const TrainingGraph& step,
+                       const TilingOptions& tiling, CoreCostCache& costs, Session& session,
+                       const std::string& what) {
+  if (experiment.mode == StepMode::layer_by_layer) {
+    StepChoice choice;
+    choice.tiling = tiling;
+    return choice;
+  }
+  const StepOptions options{tiling, schedule_options(experiment, session.context.jobs), what};
+  return session.stage(what.empty() ? "fusion" : what + ": fusion", [&] {
+    return monet::choose_step(step, chip, options, experiment.mode, experiment.core_cost.objective,
+                              {costs});
+  });
+}
+
 namespace {
 
 ModelledGraph model_graph(const TrainingGraph& graph, const TrainingGraph* training,
@@ -79,8 +93,12 @@ ModelledGraph model_graph(const TrainingGraph& graph, const TrainingGraph* train
   made.graph = session.stage(
       what + ": fold views", [&] { return fold_views(graph); },
       [](const TrainingGraph& folded) { verify(folded); });
-  const StepOptions options{tiling_options(experiment, inputs, made.graph, training),
-                            schedule_options(experiment, session.context.jobs), what};
+  StepChoice choice =
+      choose_step(experiment, inputs.chip, made.graph,
+                  tiling_options(experiment, inputs, made.graph, training), costs, session, what);
+  made.tiling = std::move(choice.tiling);
+  made.ways = std::move(choice.tried);
+  const StepOptions options{made.tiling, schedule_options(experiment, session.context.jobs), what};
   made.modelled = model_step(made.graph, inputs.chip, options, {costs, &session.context});
   return made;
 }
@@ -98,8 +116,8 @@ Provenance provenance_of(const Experiment& experiment, const Chip& chip) {
     files.push_back(experiment.stacks);
   Provenance provenance = provenance_of(files);
   std::map<std::string, std::string>& options = provenance.options;
-  options["mode"] = experiment.mode == TilingMode::fused ? "fused" : "layer-by-layer";
-  if (experiment.mode == TilingMode::fused) {
+  options["mode"] = name_of(experiment.mode);
+  if (experiment.mode != StepMode::layer_by_layer) {
     options["stacks"] = experiment.stacks.empty()
                             ? "auto"
                             : std::filesystem::path(experiment.stacks).filename().string();

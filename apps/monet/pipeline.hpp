@@ -6,6 +6,7 @@
 #include "options/experiment.hpp"
 
 #include "monet/core_cost/mapping_file.hpp"
+#include "monet/optimise/step_mode.hpp"
 #include "monet/report/result.hpp"
 #include "monet/tiling/stacks_file.hpp"
 
@@ -16,7 +17,9 @@
 namespace monet::cli {
 
 struct ModelledGraph {
-  TrainingGraph graph; ///< with views folded, as it was costed
+  TrainingGraph graph;             ///< with views folded, as it was costed
+  TilingOptions tiling;            ///< the mapping's, with the stacks and slices that were chosen
+  std::vector<StepCandidate> ways; ///< in which the step could run; none layer by layer
   ModelledStep modelled;
 
   StepResult result() const { return result_of(graph, modelled); }
@@ -53,6 +56,11 @@ Model make_model(const Experiment& experiment, const ModelInputs& inputs, Sessio
 TilingOptions tiling_options(const Experiment& experiment, const ModelInputs& inputs,
                              const TrainingGraph& step, const TrainingGraph* training);
 ScheduleOptions schedule_options(const Experiment& experiment, int jobs);
+/// tiling_options() with the stacks and slices that the experiment's mode comes to for its
+/// objective of cores: a stage of the session.
+StepChoice choose_step(const Experiment& experiment, const Chip& chip, const TrainingGraph& step,
+                       const TilingOptions& tiling, CoreCostCache& costs, Session& session,
+                       const std::string& what);
 Provenance provenance_of(const Experiment& experiment, const Chip& chip);
 
 /// InputError where it cannot be made; no error where it is there.

@@ -7,6 +7,7 @@
 #include "monet/optimise/fusion.hpp"
 #include "monet/optimise/recompute_search.hpp"
 #include "monet/optimise/step_bounds.hpp"
+#include "monet/optimise/step_mode.hpp"
 #include "monet/tiling/allocation.hpp"
 #include "monet/training/insert_recompute.hpp"
 
@@ -81,9 +82,19 @@ private:
   }
   Priority priority() const { return options_.schedule.priority; }
 
-  static Variant fused(Variant variant) {
+  Variant fused(Variant variant) {
     variant.name = variant.name == "base" ? "fused" : variant.name + ", fused";
     variant.mode = TilingMode::fused;
+    try {
+      StepOptions step{tiling_of(variant), schedule_of(variant), {}};
+      step.tiling.allocation = nullptr;
+      StepChoice chosen =
+          choose_step(*variant.step, chip_, step, StepMode::fused, options_.objective, {costs_});
+      if (chosen.tiling.stacks)
+        variant.fusion =
+            FusionPlan{std::move(*chosen.tiling.stacks), std::move(chosen.tiling.slices)};
+    } catch (const InfeasibleError&) { // found out where it is modelled
+    }
     return variant;
   }
 

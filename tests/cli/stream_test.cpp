@@ -90,7 +90,8 @@ TEST(StreamCoala, WhatIsMissingOrWrongIsSaid) {
   expect({"--mapping", files.mapping, "--lpf-limit", "4"}, 2, "--objective and --lpf-limit are");
   expect({"--mapping", files.mapping, "--priority", "order"}, 2, "--priority is for our own model");
   expect({"--mapping", files.mapping, "--stream-like", "links"}, 2, "--stream-like is for our own");
-  expect({"--mapping", files.mapping, "--stacks", "s.yaml"}, 2, "add --mode fused");
+  expect({"--mapping", files.mapping, "--stacks", "s.yaml", "--mode", "layer-by-layer"}, 2,
+         "leave out --mode");
   const std::string experiment =
       files.scratch.file("e.yaml", "schedule: {mode: fused, model: stream-coala}\n");
   const Ran ran = run_monet({"run", experiment}, files.scratch.path());

@@ -39,8 +39,10 @@ class AllocationRun {
 public:
   AllocationRun(const AllocationArguments& arguments, const SearchInputs& inputs, Session& session)
       : arguments_(arguments), inputs_(inputs), session_(session), step_(inputs.step),
-        chip_(inputs.files.chip),
-        evaluator_(step_, chip_, inputs.tiling_options(), inputs.schedule_options(1)) {
+        chip_(inputs.files.chip), tiling_(choose_step(inputs.experiment, chip_, step_,
+                                                      inputs.tiling_options(), costs_, session, {})
+                                              .tiling),
+        evaluator_(step_, chip_, tiling_, inputs.schedule_options(1)) {
   } // plans are evaluated side by side
 
   int run() {
@@ -75,7 +77,7 @@ private:
   /// The best is what it is said to be, and no better than the bound.
   void check(const AllocationResult& result) const {
     const CoreAllocation allocation = evaluator_.allocation(result.best.plan);
-    StepOptions options{inputs_.tiling_options(), inputs_.schedule_options(1), {}};
+    StepOptions options{tiling_, inputs_.schedule_options(1), {}};
     options.tiling.allocation = &allocation;
     check_answer(inputs_, step_, options, result.best.figures, result.certificate);
   }
@@ -99,6 +101,8 @@ private:
   Session& session_;
   const TrainingGraph& step_;
   const Chip& chip_;
+  CoreCostCache costs_;
+  TilingOptions tiling_;
   AllocationEvaluator evaluator_;
   AllocationOutcome found_;
 };

@@ -65,13 +65,16 @@ std::vector<TensorId> pinned_tensors(const SearchInputs& inputs) {
   return pinned;
 }
 
-ModelledStep modelled(const TrainingGraph& step, const SearchInputs& inputs, TilingMode mode,
+ModelledStep modelled(const TrainingGraph& step, const SearchInputs& inputs, StepMode mode,
                       CoreCostCache& costs, Session& session) {
   StepOptions options;
   if (inputs.files.mapping)
     options.tiling.mapping = &*inputs.files.mapping;
-  options.tiling.mode = mode;
   options.tiling.halo = inputs.experiment.halo;
+  Experiment experiment = inputs.experiment;
+  experiment.mode = mode;
+  options.tiling =
+      choose_step(experiment, inputs.files.chip, step, options.tiling, costs, session, {}).tiling;
   options.schedule = schedule_options(inputs.experiment, session.context.jobs);
   return model_step(step, inputs.files.chip, options, {costs, &session.context});
 }
@@ -96,7 +99,7 @@ private:
   void prepare_space() {
     session_.progress.stage("schedule layer by layer");
     before_.push_back(
-        modelled(inputs_.step, inputs_, TilingMode::layer_by_layer, core_costs_, session_));
+        modelled(inputs_.step, inputs_, StepMode::layer_by_layer, core_costs_, session_));
     const OperatorCosts costs = operator_costs(before_[0].timeline, inputs_.step);
     outcome_.objective = own_.objective;
     outcome_.method = own_.method;
@@ -196,12 +199,13 @@ private:
   Json compare() {
     session_.progress.stage("schedule the plan");
     Json rows = Json::array();
-    std::vector<TilingMode> modes{TilingMode::layer_by_layer};
-    if (inputs_.experiment.mode == TilingMode::fused)
-      modes.push_back(TilingMode::fused);
-    for (const TilingMode mode : modes) {
-      const std::string name = mode == TilingMode::fused ? ", fused" : "";
-      if (mode == TilingMode::fused)
+    std::vector<StepMode> modes{StepMode::layer_by_layer};
+    if (inputs_.experiment.mode != StepMode::layer_by_layer)
+      modes.push_back(inputs_.experiment.mode);
+    for (const StepMode mode : modes) {
+      const bool apart = mode == StepMode::layer_by_layer;
+      const std::string name = apart ? "" : fmt::format(", {}", name_of(mode));
+      if (!apart)
         before_.push_back(modelled(inputs_.step, inputs_, mode, core_costs_, session_));
       rows.push_back(figures_json("everything kept" + name, before_.back().figures));
       if (!after_)

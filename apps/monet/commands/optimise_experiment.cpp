@@ -32,7 +32,8 @@ public:
     limits.time_limit = request_.time_limit;
     limits.jobs = session.context.jobs;
     control_ = search_control(limits, session);
-    tiling_ = inputs_.tiling_options();
+    tiling_ = inputs_.tiling_options(); // of files that stay
+    take(base_.step.tiling);
   }
 
   int run(const std::string& folder) {
@@ -47,6 +48,13 @@ public:
 
 private:
   const Chip& chip() const { return inputs_.files.chip; }
+
+  /// Stacks and slices that have been chosen.
+  void take(const TilingOptions& chosen) {
+    tiling_.mode = chosen.mode;
+    tiling_.stacks = chosen.stacks;
+    tiling_.slices = chosen.slices;
+  }
 
   void add(const std::string& kind, const std::string& objective, const Certificate& found,
            const Json& more) {
@@ -86,6 +94,8 @@ private:
       step_ = with_recomputation(inputs_.step, runs);
       export_ = with_recomputation(inputs_.graph, inputs_.step, runs);
       tiling_ = tiling_options(inputs_.experiment, inputs_.files, step_, &*export_);
+      take(choose_step(inputs_.experiment, chip(), step_, tiling_, costs_, session_, "recomputed")
+               .tiling);
     } else if (!found.interrupted) {
       throw InfeasibleError(fmt::format(
           "checkpointing: {} within {} bytes{}",

@@ -65,15 +65,15 @@ std::string write_plan(const std::string& folder, const JointPoint& point,
       point.runs.empty() ? inputs.graph : with_recomputation(inputs.graph, inputs.step, point.runs);
   write_file_atomically(path("step.onnx"), write_onnx(step.graph));
   if (point.tiling.mode == TilingMode::fused) {
-    command += " --mode fused";
-    if (point.tiling.stacks) {
-      write_file_atomically(
-          path("stacks.yaml"),
-          stacks_yaml({*point.tiling.stacks, point.tiling.slices}, point.step->graph));
-      command += " --stacks " + path("stacks.yaml");
-    }
+    const FusionPlan plan = point.tiling.stacks
+                                ? FusionPlan{*point.tiling.stacks, point.tiling.slices}
+                                : automatic_fusion(*point.step, inputs.files.chip, point.tiling);
+    write_file_atomically(path("stacks.yaml"), stacks_yaml(plan, point.step->graph));
+    command += " --mode fused --stacks " + path("stacks.yaml");
     if (inputs.experiment.halo == Halo::recomputed)
       command += " --halo recomputed";
+  } else {
+    command += " --mode layer-by-layer";
   }
   const MappingFile* base = inputs.files.mapping ? &*inputs.files.mapping : nullptr;
   if (point.allocation) {

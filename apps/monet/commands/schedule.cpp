@@ -29,7 +29,8 @@ struct ScheduleArguments {
   int jobs = 1;
   bool verify = false;
 
-  bool is_fused() const { return step.rules.mode == "fused"; }
+  /// Of the reference, which does not choose.
+  bool is_fused() const { return step.rules.mode == "fused" || has_stacks(); }
   bool has_stacks() const { return !step.rules.stacks.empty() && step.rules.stacks != "auto"; }
 };
 

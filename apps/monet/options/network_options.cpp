@@ -105,8 +105,9 @@ CoreCostOptions CostArguments::options() const {
 }
 
 void RuleArguments::add_to(Command& command) {
-  command.add("--mode", &mode, "Operators one by one, or stacks of them slice by slice",
-              {.choices = {"layer-by-layer", "fused"}});
+  command.add("--mode", &mode,
+              "Operators one by one, groups of them slice by slice, or the better of the two",
+              {.choices = {"auto", "layer-by-layer", "fused"}});
   command.add("--stacks", &stacks, "Fused: file of which operators form a stack, or auto",
               {.type = "S.yaml"});
   command.add("--halo", &halo, "Fused: what two slices need is kept, or made for each",
@@ -121,14 +122,13 @@ void RuleArguments::add_to(Command& command) {
 }
 
 void RuleArguments::check() const {
-  if (stacks != "auto" && mode != "fused")
-    throw UsageError("--stacks is of no use layer by layer; add --mode fused");
+  if (stacks != "auto" && mode == "layer-by-layer")
+    throw UsageError("--stacks is of no use layer by layer; leave out --mode");
 }
 
 void RuleArguments::apply(Experiment& experiment) const {
   check();
-  if (mode == "fused")
-    experiment.mode = TilingMode::fused;
+  experiment.mode = *step_mode_named(mode);
   if (stacks != "auto")
     experiment.stacks = stacks;
   if (halo == "recomputed")

@@ -41,7 +41,7 @@ private:
 
 /// How operators are fused, tiles ordered and data moved.
 struct RuleArguments {
-  std::string mode = "layer-by-layer";
+  std::string mode = "auto";
   std::string stacks = "auto";
   std::string halo = "cached";
   std::string priority = "latency";

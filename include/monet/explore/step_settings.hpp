@@ -3,6 +3,7 @@
 
 #include "monet/base/yaml.hpp"
 #include "monet/core_cost/core_cost.hpp"
+#include "monet/optimise/step_mode.hpp"
 #include "monet/schedule/schedule.hpp"
 #include "monet/tiling/tiling.hpp"
 #include "monet/training/training.hpp"
@@ -20,8 +21,8 @@ struct StepSettings {
   OnnxReadOptions network_options;
   std::optional<TrainingOptions> training; ///< none: inference only
   std::string mapping;                     ///< path; empty: automatic
-  TilingMode mode = TilingMode::layer_by_layer;
-  std::string stacks; ///< path of a file of them; empty: automatic. Only when fused.
+  StepMode mode = StepMode::automatic;
+  std::string stacks; ///< path of a file of them; empty: automatic. Not layer by layer.
   Halo halo = Halo::cached;
   Priority priority = Priority::latency;
   TransferRules rules;
@@ -34,7 +35,8 @@ inline constexpr int kHighestLpfLimit = 64;
 /// "latency", "memory" or "order".
 std::string_view name_of(Priority priority);
 /// Names that transfer_rule_named() takes.
-inline const std::vector<std::string> kTransferRules{"links", "multicast", "overlap", "routing"};
+inline const std::vector<std::string> kTransferRules{"links", "multicast", "overlap", "pieces",
+                                                     "routing"};
 
 /// Which of some names a key has: the first when the key is missing, or another name is given,
 /// which is reported.

@@ -5,6 +5,7 @@
 #include "monet/core_cost/mapping_file.hpp"
 #include "monet/optimise/allocation.hpp"
 #include "monet/optimise/fusion.hpp"
+#include "monet/optimise/step_mode.hpp"
 #include "monet/training/explain.hpp"
 #include "monet/workload/foreign.hpp"
 
@@ -57,6 +58,7 @@ public:
                                       ? make_training_graph(network, *workload.training)
                                       : make_inference_graph(network, precision)));
       floors_.push_back(std::make_unique<StepFloors>(steps_.back(), workload.halo == Halo::cached));
+      covers_.push_back(std::make_unique<FusionCovers>(steps_.back(), workload.halo));
     }
   }
 
@@ -129,18 +131,27 @@ private:
   }
 
   /// Nothing when `hopeless` gave it up.
-  std::optional<StepFigures> run(const TrainingGraph& step, const Chip& chip, CoreCostCache& costs,
+  std::optional<StepFigures> run(std::size_t which, const Chip& chip, CoreCostCache& costs,
                                  std::function<bool(const ScheduleFloor&)> hopeless) const {
     const StudiedWorkload& workload = space_.workload;
+    const TrainingGraph& step = steps_[which];
     StepOptions options;
     options.tiling.mapping = mapping_ ? &*mapping_ : nullptr;
-    options.tiling.mode = workload.mode;
     options.tiling.halo = workload.halo;
     options.schedule.core_cost = workload.core_cost;
     options.schedule.priority = workload.priority;
     options.schedule.rules = workload.rules;
     if (workload.fusion)
       fuse({step, chip, costs, options.tiling, options.schedule}, options.tiling);
+    else if (!workload.allocation || workload.mode != StepMode::layer_by_layer) {
+      if (!workload.allocation)
+        options.schedule.hopeless = std::move(hopeless);
+      StepChoice chosen = choose_step(step, chip, options, workload.mode,
+                                      workload.core_cost.objective, {costs}, covers_[which].get());
+      if (!workload.allocation)
+        return chosen.complete ? std::optional(chosen.figures.totals()) : std::nullopt;
+      options.tiling = std::move(chosen.tiling);
+    }
     CoreAllocation allocation;
     if (workload.allocation) {
       allocation = allocate(step, chip, options.tiling, options.schedule);
@@ -173,8 +184,7 @@ private:
           return enough(bound);
         };
       try {
-        const std::optional<StepFigures> figures =
-            run(steps_[i], chip, *costs, std::move(hopeless));
+        const std::optional<StepFigures> figures = run(i, chip, *costs, std::move(hopeless));
         if (!figures)
           return false;
         least = *figures;
@@ -218,8 +228,9 @@ private:
 
   const Space& space_;
   std::optional<MappingFile> mapping_;
-  std::vector<TrainingGraph> steps_;                ///< per run, views folded
-  std::vector<std::unique_ptr<StepFloors>> floors_; ///< per run
+  std::vector<TrainingGraph> steps_;                  ///< per run, views folded
+  std::vector<std::unique_ptr<StepFloors>> floors_;   ///< per run
+  std::vector<std::unique_ptr<FusionCovers>> covers_; ///< per run
   SharedCosts costs_;
 };
 

@@ -128,17 +128,20 @@ void read_mapping_key(YamlMap& map, const std::string& path, StepSettings& setti
 void read_schedule_section(const YamlNode& node, const std::string& path, StepSettings& settings,
                            ProblemList& problems) {
   YamlMap map(node, problems);
-  settings.mode = read_choice<TilingMode>(
-      map, "mode", {{"layer-by-layer", TilingMode::layer_by_layer}, {"fused", TilingMode::fused}},
-      problems);
+  settings.mode = read_choice<StepMode>(map, "mode",
+                                        {{"auto", StepMode::automatic},
+                                         {"layer-by-layer", StepMode::layer_by_layer},
+                                         {"fused", StepMode::fused}},
+                                        problems);
   settings.halo = read_choice<Halo>(
       map, "halo", {{"cached", Halo::cached}, {"recomputed", Halo::recomputed}}, problems);
   const YamlNode* stacks = map.find("stacks");
   const auto file = stacks ? as_string(*stacks, problems) : std::nullopt;
   if (file && *file != "auto") {
     settings.stacks = resolve_beside(path, *file);
-    if (settings.mode != TilingMode::fused)
-      problems.add(stacks->where, "stacks are of no use layer by layer", "add 'mode: fused'");
+    if (settings.mode == StepMode::layer_by_layer)
+      problems.add(stacks->where, "stacks are of no use layer by layer",
+                   "leave out 'mode: layer-by-layer'");
   }
   if (const YamlNode* rules = map.find("stream_like")) {
     for (const std::string& name : as_strings(*rules, problems)) {

@@ -1,6 +1,7 @@
 #include "optimise/fusion/groups.hpp"
 
 #include "monet/base/parallel.hpp"
+#include "monet/tiling/covers.hpp"
 
 #include <algorithm>
 #include <numeric>

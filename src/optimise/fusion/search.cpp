@@ -9,6 +9,7 @@
 #include "monet/base/errors.hpp"
 #include "monet/optimise/fusion.hpp"
 #include "monet/optimise/step_bounds.hpp"
+#include "monet/optimise/step_mode.hpp"
 #include "monet/tiling/allocation.hpp"
 
 #include <algorithm>
@@ -144,11 +145,33 @@ private:
     }
   }
 
+  /// What choose_step() chooses from.
   void automatic() {
     TilingOptions tiling = problem_.tiling;
     tiling.stacks.reset();
     tiling.slices.clear();
-    known_plan(FusionMethod::automatic, automatic_fusion(problem_.step, problem_.chip, tiling));
+    std::vector<FusionPlan> plans =
+        fusion_candidates(problem_.step, problem_.chip, tiling, problem_.schedule, problem_.costs);
+    plans.push_back(automatic_fusion(problem_.step, problem_.chip, tiling));
+    FusionAnswer best{FusionMethod::automatic, {}, std::nullopt, {}};
+    for (FusionPlan& plan : plans) {
+      ++result_.evaluations;
+      try {
+        const StepFigures figures = evaluator_.must(plan);
+        offer(best.method, plan, figures);
+        if (!best.figures ||
+            figures.value(options_.objective) < best.figures->value(options_.objective)) {
+          best.figures = figures;
+          best.plan = std::move(plan);
+        }
+      } catch (const InfeasibleError& error) {
+        best.why_not = error.what();
+      }
+    }
+    if (!best.figures && why_not_.empty())
+      why_not_ = best.why_not;
+    result_.compared.push_back(std::move(best));
+    tell("fusion: known plans");
   }
 
   void original(FusionMethod method) {

@@ -336,21 +336,4 @@ StackSlices from_group(const StackSlices& slices, std::span<const OpId> members)
   return result;
 }
 
-std::vector<std::optional<OpId>> gradient_makers(const Graph& graph) {
-  std::vector<std::optional<OpId>> makers(graph.operators().size());
-  for (std::size_t i = 0; i < makers.size(); ++i) {
-    const Operator& op = graph.operators()[i];
-    if (op.phase != Phase::update)
-      continue;
-    std::optional<OpId> maker;
-    for (const auto& input : op.inputs) {
-      if (input && graph.tensor(*input).producer)
-        maker = std::max(maker, graph.tensor(*input).producer);
-    }
-    if (maker && graph.op(*maker).phase != Phase::update)
-      makers[i] = maker;
-  }
-  return makers;
-}
-
 } // namespace monet

@@ -46,8 +46,4 @@ TrainingGraph group_step(const TrainingGraph& step, std::span<const OpId> member
 StackSlices to_group(const StackSlices& slices, std::span<const OpId> members);
 StackSlices from_group(const StackSlices& slices, std::span<const OpId> members);
 
-/// Per operator of the update phase: the operator outside it that makes its gradient, if all it
-/// waits for in this step is that one and what comes before.
-std::vector<std::optional<OpId>> gradient_makers(const Graph& graph);
-
 } // namespace monet

@@ -36,8 +36,11 @@ void DataMover::serve(TileId tile) {
 }
 
 Booking DataMover::book(const TransferRequest& request, std::int64_t ready) {
-  const Booking booking = network_.reserve(request, ready);
-  timeline_.add_transfer(request, booking);
+  const std::span<const Booking> pieces = network_.reserve(request, ready);
+  for (const Booking& piece : pieces)
+    timeline_.add_transfer(request, piece);
+  Booking booking = pieces.front();
+  booking.end = pieces.back().end;
   return booking;
 }
 

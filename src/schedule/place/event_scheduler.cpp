@@ -19,7 +19,7 @@ public:
                  const TileCosts& costs, Priority priority, const TransferRules& rules)
       : tiles_(tiles), step_(step), chip_(chip), exact_overlap_(rules.exact_overlap),
         kinds_(make_kinds(tiles, step.graph, costs)),
-        network_(chip, {rules.share_links, rules.free_routing}), memory_(chip),
+        network_(chip, {rules.share_links, rules.free_routing, rules.pieces}), memory_(chip),
         pieces_(tiles, step.graph, costs, kinds_, memory_.pool_of()),
         mover_((memory_.attach(tiles, pieces_, timeline_), tiles), step, chip, network_, memory_,
                pieces_, timeline_),
@@ -431,8 +431,8 @@ private:
     add_phases(step_, timeline);
     add_liveness(step_, timeline);
     for (std::size_t c = 0; c < chip_.cores.size(); ++c)
-      timeline.leakage.push_back(Energy::from({leakage_per_cycle(chip_, CoreId(c)) *
-                                               static_cast<double>(timeline.makespan.value)}));
+      timeline.leakage.push_back(Energy::from(
+          {leakage_per_cycle(chip_, CoreId(c)) * static_cast<double>(timeline.makespan.value)}));
     return timeline;
   }
 
@@ -468,6 +468,8 @@ bool TransferRules::*transfer_rule_named(std::string_view name) {
     return &TransferRules::multicast;
   if (name == "overlap")
     return &TransferRules::exact_overlap;
+  if (name == "pieces")
+    return &TransferRules::pieces;
   return name == "routing" ? &TransferRules::free_routing : nullptr;
 }
 

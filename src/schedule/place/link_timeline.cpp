@@ -143,6 +143,13 @@ std::int64_t LinkTimeline::first_fit(std::int64_t from, std::int64_t length, std
   }
 }
 
+std::int64_t LinkTimeline::free_until(std::int64_t start, std::int64_t share) const {
+  Cursor at = find(start);
+  if (!find_blocked(at, bandwidth_ - share, kForever))
+    return kForever;
+  return std::max(start, step(at).time);
+}
+
 /// Cycles from this step on for which a search of the class finds enough.
 std::int64_t LinkTimeline::run_length(Cursor at, std::size_t of_class) const {
   const std::int64_t start = step(at).time;

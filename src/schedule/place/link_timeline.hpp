@@ -24,6 +24,8 @@ public:
     Cursor at = find(start);
     return !find_blocked(at, bandwidth_ - share, start + length);
   }
+  /// First time >= `start` from which on less than `share` is free.
+  std::int64_t free_until(std::int64_t start, std::int64_t share) const;
   /// Bandwidth that nobody has booked at the time.
   std::int64_t free_at(std::int64_t time) const { return bandwidth_ - step(find(time)).used; }
   /// Takes `share` during [start, end), which must be free.

@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <optional>
 
@@ -177,6 +178,9 @@ std::int64_t Network::duration(CoreId from, CoreId to, Bits bits) {
 
 namespace {
 
+/// Shorter gaps are left alone.
+constexpr std::int64_t kShortestPiece = 32;
+
 /// The least speed that takes no longer, in sixteenths of the full one: sums of few different
 /// speeds leave fewer gaps that are good for nothing.
 std::int64_t speed_of(Bits bits, std::int64_t length, std::int64_t full) {
@@ -208,17 +212,70 @@ Network::Plan Network::share_now(std::uint32_t path, Bits bits, std::int64_t rea
   return plan;
 }
 
+/// As first_common_fit(), without going again over what is known to be full.
+std::int64_t Network::first_fit(std::uint32_t path, std::int64_t from, std::int64_t length,
+                                std::int64_t share) {
+  Path& way = paths_[path];
+  if (way.resources.size() < 2 || share != way.bits_per_cycle)
+    return first_common_fit(timelines_, way.resources, from, length, share);
+  Path::Full& full = way.full[length];
+  const bool known = from >= full.from && from <= full.until;
+  const std::int64_t begin = known ? full.until : from;
+  const std::int64_t at = first_common_fit(timelines_, way.resources, begin, length, share);
+  if (known || (from < full.from && at >= full.from))
+    full = {std::min(from, full.from), std::max(at, full.until)};
+  else if (at - begin > full.until - full.from)
+    full = {begin, at};
+  return at;
+}
+
 Network::Plan Network::plan_on(std::uint32_t path, Bits bits, std::int64_t ready) {
   const std::int64_t full = paths_[path].bits_per_cycle;
   const std::int64_t length = ceil_div(bits.value, full);
   const std::int64_t share = options_.share_links ? speed_of(bits, length, full) : 1;
-  const std::int64_t start =
-      first_common_fit(timelines_, paths_[path].resources, ready, length, share);
+  const std::int64_t start = first_fit(path, ready, length, share);
   const Plan plan{start, start + length, share, path};
   if (start == ready || !options_.share_links)
     return plan;
   const Plan slower = share_now(path, bits, ready, plan.end);
-  return slower.end < plan.end ? slower : plan;
+  const Plan& one = slower.end < plan.end ? slower : plan;
+  if (!options_.pieces)
+    return one;
+  const Plan pieces = split(path, bits, ready, one.end);
+  return pieces.end < one.end ? pieces : one;
+}
+
+/// At full speed in the first gaps that are not short, provided that it ends before a time; else it
+/// ends never.
+Network::Plan Network::split(std::uint32_t path, Bits bits, std::int64_t ready,
+                             std::int64_t before) {
+  Plan plan{ready, std::numeric_limits<std::int64_t>::max(), 0, path};
+  const auto& resources = paths_[path].resources;
+  const std::int64_t full = paths_[path].bits_per_cycle;
+  std::int64_t left = ceil_div(bits.value, full);
+  const auto least = static_cast<std::int64_t>(
+      std::bit_ceil(static_cast<std::uint64_t>(std::max(kShortestPiece, left / 8))));
+  if (left < 2 * least || resources.empty())
+    return plan;
+  plan.share = full;
+  std::int64_t at = ready;
+  for (plan.pieces = 1;; ++plan.pieces) {
+    const bool last = plan.pieces == kMostPieces;
+    at = first_fit(path, at, last ? left : std::min(left, least), full);
+    if (at + left >= before)
+      return plan;
+    std::int64_t end = at + left;
+    for (const std::uint32_t resource : resources)
+      end = std::min(end, timelines_[resource].free_until(at, full));
+    if (end == at + left) {
+      plan.start = at;
+      plan.end = end;
+      return plan;
+    }
+    plan.before[plan.pieces - 1] = {at, end};
+    left -= end - at;
+    at = end;
+  }
 }
 
 Network::Plan Network::plan(const TransferRequest& request, std::int64_t ready) {
@@ -241,21 +298,33 @@ std::int64_t Network::arrival(const TransferRequest& request, std::int64_t ready
   return plan(request, ready).end;
 }
 
-Booking Network::reserve(const TransferRequest& request, std::int64_t ready) {
+std::span<const Booking> Network::reserve(const TransferRequest& request, std::int64_t ready) {
   internal_check(request.bits.value > 0, "a transfer of nothing");
   const Plan chosen = plan(request, ready);
-  Booking booking;
-  booking.route = chosen.path;
-  booking.start = chosen.start;
-  booking.end = chosen.end;
-  for (const std::uint32_t resource : paths_[chosen.path].resources)
-    timelines_[resource].book(chosen.start, chosen.end, chosen.share);
-  add_energy(request, booking);
-  return booking;
+  booked_.clear();
+  Bits before{0};
+  for (std::uint32_t piece = 1; piece <= chosen.pieces; ++piece) {
+    const bool last = piece == chosen.pieces;
+    Booking& booking = booked_.emplace_back();
+    booking.route = chosen.path;
+    booking.start = last ? chosen.start : chosen.before[piece - 1].first;
+    booking.end = last ? chosen.end : chosen.before[piece - 1].second;
+    booking.bits =
+        last ? request.bits - before : Bits{(booking.end - booking.start) * chosen.share};
+    for (const std::uint32_t resource : paths_[chosen.path].resources)
+      timelines_[resource].book(booking.start, booking.end, chosen.share);
+    add_energy(request, before, booking);
+    before += booking.bits;
+  }
+  return booked_;
 }
 
-void Network::add_energy(const TransferRequest& request, Booking& booking) const {
-  const auto bits = static_cast<double>(request.bits.value);
+/// Of the piece that follows on `before`: words that two pieces share are paid once.
+void Network::add_energy(const TransferRequest& request, Bits before, Booking& booking) const {
+  const auto bits = static_cast<double>(booking.bits.value);
+  const auto words = [&](const WordCost& cost) {
+    return cost.of(before + booking.bits) - cost.of(before);
+  };
   double links = 0;
   for (const LinkId id : routes_[booking.route].links) {
     const Link& link = chip_.links[id.index()];
@@ -271,15 +340,14 @@ void Network::add_energy(const TransferRequest& request, Booking& booking) const
   if (request.from == *chip_.offchip) {
     offchip += bits * port_.read_pj_per_bit;
   } else if (!stream) {
-    onchip += reads_[request.from.index()].of(request.bits);
+    onchip += words(reads_[request.from.index()]);
   }
   for (const CoreId to : routes_[booking.route].to) {
     if (to == *chip_.offchip) {
       offchip += bits * port_.write_pj_per_bit;
     } else if (!stream) {
-      onchip += writes_[to.index() * std::size_t{kMemoryOperands} +
-                        static_cast<std::size_t>(request.operand)]
-                    .of(request.bits);
+      onchip += words(writes_[to.index() * std::size_t{kMemoryOperands} +
+                              static_cast<std::size_t>(request.operand)]);
     }
   }
   booking.offchip_energy = Energy::from({offchip});

@@ -4,7 +4,8 @@
 // A transfer goes at one speed, at most that of the narrowest link or port on its way, and takes as
 // much of every one of them as that speed needs; several share a link while their speeds add up to
 // no more than its bandwidth. It starts at the first cycle at which its full speed is free all the
-// way, or, if it ends sooner so, at once with the speed that is free then.
+// way, or, if it ends sooner so, at once with the speed that is free then, or in several pieces in
+// gaps between others.
 #pragma once
 
 #include "schedule/place/link_timeline.hpp"
@@ -12,8 +13,10 @@
 #include "monet/hardware/chip.hpp"
 #include "monet/schedule/timeline.hpp"
 
+#include <array>
 #include <map>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 namespace monet {
@@ -33,11 +36,12 @@ struct TransferRequest {
   std::span<const CoreId> also = {};
 };
 
-/// A transfer that has its place in time. Its links are those of the route.
+/// A transfer, or a piece of one, that has its place in time. Its links are those of the route.
 struct Booking {
   std::uint32_t route = 0; ///< index into Network::routes()
   std::int64_t start = 0;
   std::int64_t end = 0;
+  Bits bits;
   Energy link_energy;
   Energy offchip_energy;
   Energy onchip_energy;
@@ -46,6 +50,7 @@ struct Booking {
 struct NetworkOptions {
   bool share_links = true;  ///< false: a transfer has its links for itself
   bool free_routing = true; ///< false: nothing goes further than two hops, nor a second way
+  bool pieces = true;       ///< false: a transfer is in one piece
 };
 
 class Network {
@@ -62,8 +67,9 @@ public:
   std::int64_t arrival(CoreId from, CoreId to, Bits bits, std::int64_t ready) {
     return arrival({.from = from, .to = to, .bits = bits}, ready);
   }
-  /// Books the way on which the request, made no earlier than `ready`, arrives first.
-  Booking reserve(const TransferRequest& request, std::int64_t ready);
+  /// Books the way on which the request, made no earlier than `ready`, arrives first. In order of
+  /// time; valid until the next call.
+  std::span<const Booking> reserve(const TransferRequest& request, std::int64_t ready);
   /// Every route that was asked for.
   const std::vector<Route>& routes() const { return routes_; }
 
@@ -78,10 +84,19 @@ public:
   };
 
 private:
+  static constexpr std::uint32_t kMostPieces = 4;
+
   /// A route as it is booked.
   struct Path {
     std::vector<std::uint32_t> resources; ///< links by id, then the ports; those that can be full
     std::int64_t bits_per_cycle = 0;
+    /// By length: from `from` to `until` nothing that long begins at full speed. What is booked
+    /// stays booked, so this stays true.
+    struct Full {
+      std::int64_t from = 0;
+      std::int64_t until = 0;
+    };
+    std::unordered_map<std::int64_t, Full> full;
   };
   /// The ways from a core to some others: at most two.
   struct Ways {
@@ -93,15 +108,20 @@ private:
     std::int64_t end = 0;
     std::int64_t share = 0;
     std::uint32_t path = 0;
+    std::uint32_t pieces = 1; ///< the last of them reaches from start to end
+    std::array<std::pair<std::int64_t, std::int64_t>, kMostPieces - 1> before{}; ///< the others
   };
   Ways ways(const TransferRequest& request);
   Ways add_ways(CoreId from, std::span<const CoreId> to);
   void add_path(CoreId from, std::span<const CoreId> to, std::vector<LinkId> links);
+  std::int64_t first_fit(std::uint32_t path, std::int64_t from, std::int64_t length,
+                         std::int64_t share);
   Plan plan(const TransferRequest& request, std::int64_t ready);
   Plan plan_on(std::uint32_t path, Bits bits, std::int64_t ready);
   Plan share_now(std::uint32_t path, Bits bits, std::int64_t ready, std::int64_t before);
+  Plan split(std::uint32_t path, Bits bits, std::int64_t ready, std::int64_t before);
   bool port_can_be_full(bool read) const;
-  void add_energy(const TransferRequest& request, Booking& booking) const;
+  void add_energy(const TransferRequest& request, Bits before, Booking& booking) const;
 
   const Chip& chip_;
   NetworkOptions options_;
@@ -116,7 +136,8 @@ private:
   std::map<std::vector<CoreId>, Ways> trees_; ///< by sender and receivers
   std::vector<CoreId> key_;                   ///< scratch
   std::vector<Path> paths_;
-  std::vector<Route> routes_; ///< of the paths
+  std::vector<Route> routes_;   ///< of the paths
+  std::vector<Booking> booked_; ///< the last request
 };
 
 } // namespace monet

@@ -48,12 +48,12 @@ void FloorTracker::add_transfer(const TransferRequest& request, const Booking& b
     return;
   const bool stream = request.kind == TransferKind::stream; // those were counted before
   if (request.from == *chip_.offchip) {
-    booked_read_ += request.bits.value;
-    add(reads_, request.tensor, stream ? 0 : request.bits.value, read_bits_);
+    booked_read_ += booking.bits.value;
+    add(reads_, request.tensor, stream ? 0 : booking.bits.value, read_bits_);
   }
   if (request.to == *chip_.offchip) {
-    booked_written_ += request.bits.value;
-    add(writes_, request.tensor, stream ? 0 : request.bits.value, written_bits_);
+    booked_written_ += booking.bits.value;
+    add(writes_, request.tensor, stream ? 0 : booking.bits.value, written_bits_);
   }
 }
 

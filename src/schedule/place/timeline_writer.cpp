@@ -18,7 +18,7 @@ void TimelineWriter::add_transfer(const TransferRequest& request, const Booking&
   if (floor_ != nullptr)
     floor_->add_transfer(request, booking);
   auto& costs = timeline_.transfer_costs;
-  const TransferCost cost{booking.route, request.bits, booking.link_energy, booking.offchip_energy,
+  const TransferCost cost{booking.route, booking.bits, booking.link_energy, booking.offchip_energy,
                           booking.onchip_energy};
   const auto words = [](const TransferCost& c) {
     return std::tuple(c.bits.value, c.link_energy.units, c.offchip_energy.units,

@@ -31,6 +31,29 @@ std::int64_t touched_bits(const Graph& graph, const Access& access,
   return storage_of(tensor.type, volume(region(access, ranges, tensor.shape))).value;
 }
 
+/// How often slices sweep over the operand, and the loops over which they do so: those of the
+/// cuts from `first` on.
+struct Sweep {
+  double times = 1;
+  std::size_t first = 0;
+};
+
+Sweep sweep_of(const Access& access, const Slices& slices) {
+  Sweep sweep;
+  std::size_t moving = slices.size(); // the innermost cut that moves it
+  while (moving > 0 && !moved_by(access, slices[moving - 1].dim))
+    --moving;
+  const std::size_t inner = moving > 0 ? moving : slices.size();
+  sweep.first = inner;
+  for (std::size_t i = inner; i-- > 0;) {
+    if (moved_by(access, slices[i].dim))
+      continue;
+    sweep.times *= static_cast<double>(slices[i].parts.size());
+    sweep.first = i;
+  }
+  return sweep;
+}
+
 /// A tensor that one member makes and others read.
 struct Handed {
   std::int64_t bits = 0; ///< of one slice, as the widest reader sees it
@@ -40,9 +63,8 @@ struct Handed {
 
 } // namespace
 
-std::int64_t working_set(const Graph& graph, std::span<const OpId> members,
-                         const StackSlicer& slicer, const std::vector<Slices>& slices,
-                         std::span<const std::int64_t> copies) {
+GroupSpace group_space(const Graph& graph, std::span<const OpId> members, const StackSlicer& slicer,
+                       const std::vector<Slices>& slices, const std::vector<bool>& left_out) {
   std::vector<std::vector<Interval>> ranges;
   for (std::size_t m = 0; m < members.size(); ++m)
     ranges.push_back(middle_slice(graph.op(members[m]).nest, slices[m]));
@@ -63,23 +85,27 @@ std::int64_t working_set(const Graph& graph, std::span<const OpId> members,
     return result;
   };
 
+  GroupSpace space;
   std::unordered_set<TensorId> kept_tensors;
-  std::int64_t kept = 0;
   std::int64_t live = 0;
-  std::int64_t peak = 0;
   for (std::uint32_t m = 0; m < members.size(); ++m) {
-    if (copies[m] == 0)
+    if (left_out[m])
       continue;
     std::int64_t passing = 0;
-    for (const Access& access : graph.op(members[m]).nest.operands) {
+    const auto& operands = graph.op(members[m]).nest.operands;
+    for (std::uint32_t i = 0; i < operands.size(); ++i) {
+      const Access& access = operands[i];
       const std::int64_t bits = touched_bits(graph, access, ranges[m]);
-      const bool stays = !slices[m].empty() && !moved(access, slices[m]);
       const bool reads = access.mode == AccessMode::read;
       if (reads && inside.contains(access.tensor))
         continue; // counted where it is made
-      if (stays) {
+      const Sweep sweep = sweep_of(access, slices[m]);
+      if (sweep.times > 1) {
+        std::vector<Interval> swept = ranges[m];
+        for (std::size_t s = sweep.first; s < slices[m].size(); ++s)
+          swept[slices[m][s].dim] = {0, graph.op(members[m]).nest.dims[slices[m][s].dim].size};
         if (kept_tensors.insert(access.tensor).second)
-          kept = checked_add(kept, checked_multiply(bits, copies[m]));
+          space.kept.push_back({touched_bits(graph, access, swept), sweep.times, m, i, !reads});
         continue;
       }
       const Handed made = reads ? Handed{} : handed(m, access.tensor, bits);
@@ -90,10 +116,23 @@ std::int64_t working_set(const Graph& graph, std::span<const OpId> members,
         passing = checked_add(passing, bits);
       }
     }
-    peak = std::max(peak, checked_add(live, passing));
+    space.passing = std::max(space.passing, checked_add(live, passing));
     live -= freed[m];
   }
-  return checked_add(kept, peak);
+  return space;
+}
+
+std::int64_t working_set(const Graph& graph, std::span<const OpId> members,
+                         const StackSlicer& slicer, const std::vector<Slices>& slices,
+                         std::span<const std::int64_t> copies) {
+  std::vector<bool> left_out;
+  for (const std::int64_t count : copies)
+    left_out.push_back(count == 0);
+  const GroupSpace space = group_space(graph, members, slicer, slices, left_out);
+  std::int64_t bits = space.passing;
+  for (const GroupSpace::Kept& kept : space.kept)
+    bits = checked_add(bits, checked_multiply(kept.bits, copies[kept.member]));
+  return bits;
 }
 
 std::int64_t tile_bits(const Graph& graph, const Operator& op, const Slices& slices,

@@ -11,10 +11,28 @@
 
 namespace monet {
 
-/// Bits that a stack needs on the chip so that nothing is fetched or written twice: operands that
-/// every slice reads and sums that it adds to all the time, once for each of the member's `copies`
-/// (members with none do not count); beside them, of one slice in the middle, what is alive at the
-/// operator where that is most.
+/// What a stack needs on the chip so that nothing is fetched or written twice.
+struct GroupSpace {
+  /// What slices read of an operand, or add to, again and again: in every one, or, where an outer
+  /// loop's slices do not differ in it but an inner loop's do, in every slice of the outer loop.
+  struct Kept {
+    std::int64_t bits = 0;
+    double times = 1;          ///< that slices sweep over it
+    std::uint32_t member = 0;  ///< the first that touches it
+    std::uint32_t operand = 0; ///< of the member's nest
+    bool made = false;         ///< by a member
+  };
+  std::vector<Kept> kept;
+  std::int64_t passing =
+      0; ///< bits of one slice in the middle, at the operator where most is alive
+};
+
+/// Members that are `left_out` do not count.
+GroupSpace group_space(const Graph& graph, std::span<const OpId> members, const StackSlicer& slicer,
+                       const std::vector<Slices>& slices, const std::vector<bool>& left_out);
+
+/// Bits of the space, with what is kept once for each of its member's `copies` (members with none
+/// do not count).
 std::int64_t working_set(const Graph& graph, std::span<const OpId> members,
                          const StackSlicer& slicer, const std::vector<Slices>& slices,
                          std::span<const std::int64_t> copies);

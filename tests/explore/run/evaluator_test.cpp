@@ -1,6 +1,7 @@
 #include "schedule/schedule_alone.hpp"
 
 #include "monet/explore/evaluator.hpp"
+#include "monet/optimise/step_mode.hpp"
 #include "monet/schedule/schedule.hpp"
 #include "monet/tiling/tiling.hpp"
 #include "monet/workload/onnx_reader.hpp"
@@ -17,10 +18,10 @@ std::string source(const std::string& path) {
 }
 
 /// The stages one by one, with nothing shared.
-StepFigures alone(const TrainingGraph& step, const Chip& chip, TilingMode mode) {
-  TilingOptions tiling;
-  tiling.mode = mode;
+StepFigures alone(const TrainingGraph& step, const Chip& chip, StepMode mode) {
   CoreCostCache costs;
+  const TilingOptions tiling =
+      choose_step(step, chip, {}, mode, Objective::latency, {costs}).tiling;
   const Timeline timeline =
       testing::schedule_alone(make_tiles(step, chip, tiling), step, chip, costs);
   const auto& live = timeline.peak.live;
@@ -44,8 +45,8 @@ TEST(Evaluator, GivesWhatTheStagesGive) {
     EXPECT_EQ(result.peak_power_w, peak_power_w(chip));
     EXPECT_EQ(result.frequency_hz, 800e6);
     ASSERT_EQ(result.runs.size(), 2U);
-    EXPECT_EQ(result.runs[0], alone(inference, chip, TilingMode::fused));
-    EXPECT_EQ(result.runs[1], alone(training, chip, TilingMode::fused));
+    EXPECT_EQ(result.runs[0], alone(inference, chip, StepMode::fused));
+    EXPECT_EQ(result.runs[1], alone(training, chip, StepMode::fused));
     EXPECT_EQ(make_evaluator(space)->evaluate(id), result);
   }
 }

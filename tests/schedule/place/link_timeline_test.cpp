@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 
 namespace monet {
 namespace {
@@ -21,6 +22,16 @@ TEST(LinkTimeline, finds_the_first_gap_that_is_long_enough) {
   link.book(20, 25, 1); // closes the gap
   EXPECT_EQ(link.first_fit(0, 11, 1), 30);
   EXPECT_EQ(link.first_fit(15, 1, 1), 30);
+}
+
+TEST(LinkTimeline, says_how_long_it_stays_free) {
+  LinkTimeline link(64);
+  link.book(10, 20, 48);
+  link.book(30, 40, 64);
+  EXPECT_EQ(link.free_until(0, 64), 10);
+  EXPECT_EQ(link.free_until(0, 16), 30);
+  EXPECT_EQ(link.free_until(15, 17), 15);
+  EXPECT_EQ(link.free_until(40, 64), std::numeric_limits<std::int64_t>::max());
 }
 
 TEST(LinkTimeline, shares_its_bandwidth) {

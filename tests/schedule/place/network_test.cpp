@@ -21,9 +21,9 @@ TransferRequest request(std::size_t from, std::size_t to, std::int64_t bits) {
 using Span = std::pair<std::int64_t, std::int64_t>;
 Span book(Network& network, const TransferRequest& wanted, std::int64_t ready) {
   const std::int64_t arrival = network.arrival(wanted, ready);
-  const Booking booking = network.reserve(wanted, ready);
-  EXPECT_EQ(booking.end, arrival);
-  return {booking.start, booking.end};
+  const auto pieces = network.reserve(wanted, ready);
+  EXPECT_EQ(pieces.back().end, arrival);
+  return {pieces.front().start, pieces.back().end};
 }
 
 /// Core 0 reaches the off-chip memory (core 3) over a link of 16 bits per cycle, cores 1 and 2 over
@@ -64,6 +64,40 @@ TEST(Network, waits_for_its_full_speed_when_it_ends_sooner_so) {
   EXPECT_EQ(book(network, request(3, 2, 960), 10), Span(11, 26));
 }
 
+TEST(Network, goes_in_pieces_through_gaps_of_others) {
+  const Chip chip = make_chip({.cores = 2});
+  Network network(chip);
+  EXPECT_EQ(book(network, request(2, 0, 64 * 50), 100), Span(100, 150));
+  EXPECT_EQ(book(network, request(2, 0, 64 * 50), 250), Span(250, 300));
+  EXPECT_EQ(book(network, request(2, 0, 64 * 10), 310), Span(310, 320));
+  // 301 cycles: 100 before the first, 100 between them, not the 10 before the third, 101 after it;
+  // in one piece it would end at 621. The last bit takes a cycle.
+  const TransferRequest wanted = request(2, 1, 64 * 300 + 1);
+  EXPECT_EQ(network.arrival(wanted, 0), 421);
+  const auto pieces = network.reserve(wanted, 0);
+  ASSERT_EQ(pieces.size(), 3U);
+  EXPECT_EQ(Span(pieces[0].start, pieces[0].end), Span(0, 100));
+  EXPECT_EQ(Span(pieces[1].start, pieces[1].end), Span(150, 250));
+  EXPECT_EQ(Span(pieces[2].start, pieces[2].end), Span(320, 421));
+  EXPECT_EQ(pieces[2].bits, Bits{64 * 100 + 1});
+  // 301 words are written at 16 pJ, however many pieces there are.
+  double energy = 0;
+  for (const Booking& piece : pieces)
+    energy += piece.onchip_energy.picojoules().value;
+  EXPECT_DOUBLE_EQ(energy, 301 * 16);
+
+  Network whole(chip, {.pieces = false});
+  book(whole, request(2, 0, 64 * 50), 100);
+  EXPECT_EQ(book(whole, request(2, 1, 64 * 200), 0), Span(150, 350));
+}
+
+TEST(Network, short_gaps_are_left_alone) {
+  const Chip chip = make_chip({.cores = 2});
+  Network network(chip);
+  EXPECT_EQ(book(network, request(2, 0, 64 * 50), 31), Span(31, 81));
+  EXPECT_EQ(book(network, request(2, 1, 64 * 100), 0), Span(81, 181));
+}
+
 TEST(Network, short_transfers_share_a_cycle) {
   const Chip chip = make_chip({.cores = 2, .link_bandwidth = 64});
   Network network(chip);
@@ -83,8 +117,8 @@ TEST(Network, takes_a_second_way_when_the_first_is_busy) {
   }
   make_routes(chip);
   Network network(chip);
-  const Booking first = network.reserve(request(0, 2, 320), 0);
-  const Booking second = network.reserve(request(0, 2, 320), 0);
+  const Booking first = network.reserve(request(0, 2, 320), 0).front();
+  const Booking second = network.reserve(request(0, 2, 320), 0).front();
   EXPECT_EQ(Span(first.start, first.end), Span(0, 10));
   EXPECT_EQ(Span(second.start, second.end), Span(0, 10));
   EXPECT_EQ(network.routes()[first.route].links,
@@ -105,7 +139,7 @@ TEST(Network, several_receivers_are_fed_by_one_read) {
   TransferRequest both = request(0, 2, 320);
   both.also = also;
   EXPECT_EQ(network.arrival(both, 0), 20);
-  const Booking booking = network.reserve(both, 0);
+  const Booking booking = network.reserve(both, 0).front();
   EXPECT_EQ(Span(booking.start, booking.end), Span(0, 20)); // at 16, the narrower link's speed
   const Route& route = network.routes()[booking.route];
   EXPECT_EQ(route.to, (std::vector<CoreId>{core(1), core(2)}));
@@ -124,7 +158,7 @@ TEST(Network, the_offchip_memory_is_read_once_for_all_cores) {
   const std::vector<CoreId> also{core(1), core(2), core(3)};
   TransferRequest all = request(4, 0, 640);
   all.also = also;
-  const Booking booking = network.reserve(all, 0);
+  const Booking booking = network.reserve(all, 0).front();
   EXPECT_EQ(Span(booking.start, booking.end), Span(0, 10));
   EXPECT_DOUBLE_EQ(booking.offchip_energy.picojoules().value, 640 * 8.0 / 64);
   EXPECT_DOUBLE_EQ(booking.onchip_energy.picojoules().value, 4 * 10 * 16);

@@ -1,0 +1,56 @@
+// How the operators of a step run: one by one, fused, or whichever is best.
+#pragma once
+
+#include "monet/model/model_step.hpp"
+#include "monet/optimise/search.hpp"
+#include "monet/tiling/covers.hpp"
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace monet {
+
+enum class StepMode {
+  layer_by_layer, ///< operators one by one
+  fused,          ///< the best of several ways to fuse them
+  automatic,      ///< the best of these and layer by layer
+};
+std::string_view name_of(StepMode mode);
+/// The mode called layer-by-layer, fused or auto.
+std::optional<StepMode> step_mode_named(std::string_view name);
+
+/// A way that was tried.
+struct StepCandidate {
+  std::string name;
+  /// None where it cannot be scheduled, or was given up because it could not become the best.
+  std::optional<StepFigures> figures;
+  std::string why_not; ///< where it cannot be scheduled
+};
+
+struct StepChoice {
+  TilingOptions tiling; ///< makes the best one's tiles
+  StepFigures figures;  ///< of the best
+  /// False where options.schedule.hopeless has given up; then nothing but `tried` counts.
+  bool complete = true;
+  std::vector<StepCandidate> tried;
+};
+
+/// FusionCovers::plans() with the costs that the plans' tiles have.
+std::vector<FusionPlan> fusion_candidates(const TrainingGraph& step, const Chip& chip,
+                                          const TilingOptions& tiling,
+                                          const ScheduleOptions& schedule, CoreCostCache& costs,
+                                          const FusionCovers* covers = nullptr);
+
+/// Schedules a handful of ways to run the step, and takes the best by the objective, the first of
+/// equals. Layer by layer there is one way; fused these: FusionCovers::plans(), and what
+/// automatic_fusion() makes of the options; where the options give stacks, or their mapping gives
+/// slices, the latter alone. What cannot become the best is given up half-way.
+/// options.schedule.hopeless is asked with floors of the step, whichever way it will run.
+/// `covers` may be null. InfeasibleError, the first way's, where none can be scheduled.
+StepChoice choose_step(const TrainingGraph& step, const Chip& chip, const StepOptions& options,
+                       StepMode mode, Objective objective, const ModelContext& context,
+                       const FusionCovers* covers = nullptr);
+
+} // namespace monet

@@ -1,0 +1,178 @@
+#include "monet/optimise/step_mode.hpp"
+
+#include "monet/base/errors.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <utility>
+
+namespace monet {
+
+namespace {
+
+constexpr std::array<std::pair<std::string_view, StepMode>, 3> kModes{
+    {{"auto", StepMode::automatic},
+     {"layer-by-layer", StepMode::layer_by_layer},
+     {"fused", StepMode::fused}}};
+
+/// The objective of a schedule that comes to the floor at least.
+double least_value(const ScheduleFloor& floor, Objective objective) {
+  const auto latency = static_cast<double>(floor.latency.value);
+  switch (objective) {
+  case Objective::latency:
+    return latency;
+  case Objective::energy:
+    return floor.energy.value;
+  case Objective::edp:
+    return latency * floor.energy.value;
+  default:
+    return 0;
+  }
+}
+
+class Choice {
+public:
+  Choice(const TrainingGraph& step, const Chip& chip, const StepOptions& options,
+         Objective objective, const ModelContext& context)
+      : step_(step), chip_(chip), options_(options), objective_(objective), context_(context) {}
+
+  void add(std::string name, TilingOptions tiling) {
+    ways_.emplace_back(std::move(name), std::move(tiling));
+  }
+
+  StepChoice run() {
+    for (std::size_t i = 0; i < ways_.size(); ++i)
+      consider(ways_[i].first, ways_[i].second, i + 1 == ways_.size());
+    if (!best_ && choice_.complete)
+      throw InfeasibleError(why_not_);
+    return std::move(choice_);
+  }
+
+private:
+  void consider(const std::string& name, const TilingOptions& tiling, bool last) {
+    StepCandidate tried{name, std::nullopt, {}};
+    StepOptions options = options_;
+    options.tiling = tiling;
+    bool given_up = false;
+    options.schedule.hopeless = [&](const ScheduleFloor& floor) {
+      given_up = last && options_.schedule.hopeless && options_.schedule.hopeless(either(floor));
+      return given_up || (best_ && least_value(floor, objective_) >= *best_);
+    };
+    ModelContext context{context_.costs};
+    context.tile_costs = context_.tile_costs;
+    try {
+      const ModelledStep modelled = model_step(step_, chip_, options, context);
+      if (modelled.timeline.complete)
+        tried.figures = modelled.figures;
+    } catch (const InfeasibleError& error) {
+      tried.why_not = error.what();
+      if (why_not_.empty())
+        why_not_ = tried.why_not;
+    }
+    choice_.complete = choice_.complete && !given_up;
+    if (tried.figures && (!best_ || tried.figures->value(objective_) < *best_)) {
+      best_ = tried.figures->value(objective_);
+      choice_.figures = *tried.figures;
+      choice_.tiling = tiling;
+    }
+    choice_.tried.push_back(std::move(tried));
+  }
+
+  /// Floors of the better of the last way and the best before it.
+  ScheduleFloor either(ScheduleFloor floor) const {
+    if (best_) {
+      floor.latency = std::min(floor.latency, Cycles{choice_.figures.latency_cycles});
+      floor.energy.value = std::min(floor.energy.value, choice_.figures.energy_pj);
+    }
+    return floor;
+  }
+
+  const TrainingGraph& step_;
+  const Chip& chip_;
+  const StepOptions& options_;
+  Objective objective_;
+  const ModelContext& context_;
+  std::vector<std::pair<std::string, TilingOptions>> ways_;
+  StepChoice choice_;
+  std::optional<double> best_;
+  std::string why_not_;
+};
+
+} // namespace
+
+std::vector<FusionPlan> fusion_candidates(const TrainingGraph& step, const Chip& chip,
+                                          const TilingOptions& tiling,
+                                          const ScheduleOptions& schedule, CoreCostCache& costs,
+                                          const FusionCovers* covers) {
+  std::optional<FusionCovers> own;
+  if (covers == nullptr)
+    covers = &own.emplace(step, tiling.halo);
+  return covers->plans(chip, tiling, [&](const FusionPlan& plan) {
+    TilingOptions wanted = tiling.with(plan);
+    if (plan.stacks.empty())
+      wanted.mode = TilingMode::layer_by_layer;
+    const TileGraph tiles = make_tiles(step, chip, wanted);
+    std::vector<double> cycles;
+    try {
+      const TileCosts known =
+          tile_costs(tiles, step, chip, costs, schedule.core_cost, schedule.jobs);
+      for (const OperatorTiling& op : tiles.operators) {
+        std::vector<double> busy(chip.cores.size(), 0.0);
+        for (std::uint32_t t = op.first; t < op.last; ++t)
+          busy[tiles.tiles[t].core.index()] +=
+              static_cast<double>(known.rows[known.row_of[t]].cost->latency.value);
+        cycles.push_back(*std::ranges::max_element(busy));
+      }
+    } catch (const InfeasibleError&) {
+      cycles.clear();
+    }
+    return cycles;
+  });
+}
+
+namespace {
+
+bool gives_slices(const MappingFile* mapping) {
+  return mapping != nullptr && std::ranges::any_of(mapping->entries, [](const MappingEntry& e) {
+           return !e.intra_core_tiling.empty();
+         });
+}
+
+} // namespace
+
+std::string_view name_of(StepMode mode) {
+  return std::ranges::find(kModes, mode, &std::pair<std::string_view, StepMode>::second)->first;
+}
+
+std::optional<StepMode> step_mode_named(std::string_view name) {
+  const auto* found =
+      std::ranges::find(kModes, name, &std::pair<std::string_view, StepMode>::first);
+  return found == kModes.end() ? std::nullopt : std::optional(found->second);
+}
+
+StepChoice choose_step(const TrainingGraph& step, const Chip& chip, const StepOptions& options,
+                       StepMode mode, Objective objective, const ModelContext& context,
+                       const FusionCovers* covers) {
+  Choice choice(step, chip, options, objective, context);
+  TilingOptions fused = options.tiling;
+  fused.mode = TilingMode::fused;
+  TilingOptions apart = options.tiling;
+  apart.mode = TilingMode::layer_by_layer;
+  apart.stacks.reset();
+  apart.slices.clear();
+  if (mode != StepMode::fused)
+    choice.add("layer by layer", apart);
+  if (mode == StepMode::layer_by_layer)
+    return choice.run();
+  if (!options.tiling.stacks && !gives_slices(options.tiling.mapping)) {
+    std::size_t number = 0;
+    for (FusionPlan& plan :
+         fusion_candidates(step, chip, options.tiling, options.schedule, context.costs, covers))
+      choice.add("groups " + std::to_string(++number), fused.with(std::move(plan)));
+  }
+  choice.add("stacks", fused);
+  return choice.run();
+}
+
+} // namespace monet

@@ -1,0 +1,192 @@
+#include "monet/tiling/covers.hpp"
+
+#include "tiling/cover/groups.hpp"
+#include "tiling/cover/price.hpp"
+
+#include "monet/base/errors.hpp"
+#include "monet/tiling/allocation.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+namespace monet {
+
+namespace {
+
+/// What a unit of each figure is worth.
+struct CoverWeights {
+  double cycles = 0;
+  double bits = 0;
+  double of(const GroupPrice& price) const { return cycles * price.cycles + bits * price.bits; }
+};
+
+/// Plans whose slices are costed before the last one.
+constexpr int kMostRounds = 4;
+
+/// A way in which a group may run.
+struct PricedGroup {
+  std::uint32_t group = 0;
+  std::uint32_t way = 0;
+  GroupPrice price;
+};
+
+class Cover {
+public:
+  Cover(const NeighbourGroups& groups, const Graph& graph, const Chip& chip, const CoreLists& cores,
+        const FusionCovers::PlanCycles& cycles)
+      : groups_(groups), graph_(graph), pricer_(graph, chip, cores), cycles_(cycles) {
+    if (cycles_) {
+      const std::vector<double> apart = cycles_({});
+      for (std::size_t i = 0; i < apart.size(); ++i)
+        pricer_.learn(OpId(i), {}, apart[i]);
+    }
+    price_all();
+  }
+
+  const GroupPrice& all() const { return all_; }
+
+  /// The best plan by what has been learnt on the way.
+  FusionPlan search(const CoverWeights& weights) {
+    Chosen chosen = best(weights);
+    for (int round = 0; cycles_ && round < kMostRounds; ++round) {
+      if (!learn(chosen, cycles_(plan(chosen))))
+        break;
+      price_all();
+      chosen = best(weights);
+    }
+    return plan(chosen);
+  }
+
+private:
+  using Chosen = std::vector<const PricedGroup*>; ///< in order
+
+  bool learn(const Chosen& chosen, const std::vector<double>& cycles) {
+    bool news = false;
+    for (const PricedGroup* priced : chosen) {
+      const NeighbourGroup& own = group(*priced);
+      const GroupSlices& way = groups_.kind(own).ways[priced->way];
+      for (std::size_t m = 0; !cycles.empty() && m < own.members.size(); ++m)
+        news =
+            pricer_.learn(own.members[m], way.members[m], cycles[own.members[m].index()]) || news;
+    }
+    return news;
+  }
+
+  Chosen best(const CoverWeights& weights) const {
+    const auto& sequence = groups_.sequence();
+    std::vector<double> total(sequence.size() + 1, 0.0);
+    std::vector<const PricedGroup*> last(sequence.size() + 1, nullptr);
+    std::vector<double> saved(sequence.size() + 1, 0.0); // by not running updates alone
+    std::size_t next = 0;
+    for (std::size_t end = 1; end <= sequence.size(); ++end) {
+      const OpId op = sequence[end - 1];
+      total[end] = total[end - 1] + weights.of(alone_[op.index()]);
+      double updates = 0;
+      for (const OpId update : groups_.updates_of(op))
+        updates += weights.of(alone_[update.index()]);
+      saved[end] = saved[end - 1] + updates;
+      total[end] += updates;
+      for (; next < priced_.size() && group(priced_[next]).end == end; ++next) {
+        const NeighbourGroup& own = group(priced_[next]);
+        const double apart = own.updates ? 0.0 : saved[end] - saved[own.begin];
+        const double with = total[own.begin] + apart + weights.of(priced_[next].price);
+        if (with < total[end] * (1 + 1e-9)) {
+          total[end] = with;
+          last[end] = &priced_[next];
+        }
+      }
+    }
+    Chosen chosen;
+    for (std::size_t end = sequence.size(); end > 0;) {
+      if (last[end] == nullptr) {
+        --end;
+        continue;
+      }
+      chosen.push_back(last[end]);
+      end = group(*last[end]).begin;
+    }
+    std::ranges::reverse(chosen);
+    return chosen;
+  }
+  const NeighbourGroup& group(const PricedGroup& priced) const {
+    return groups_.groups()[priced.group];
+  }
+
+  void price_all() {
+    alone_.clear();
+    all_ = {};
+    for (std::size_t i = 0; i < graph_.operators().size(); ++i) {
+      alone_.push_back(pricer_.alone(OpId(i)));
+      all_ += alone_.back();
+    }
+    priced_.clear();
+    const auto& groups = groups_.groups();
+    for (std::uint32_t g = 0; g < groups.size(); ++g) {
+      const auto& ways = groups_.kind(groups[g]).ways;
+      for (std::uint32_t w = groups[g].members.size() == 1 ? 1 : 0; w < ways.size(); ++w) {
+        if (const auto price = pricer_.price(groups[g], ways[w]))
+          priced_.push_back({g, w, *price});
+      }
+    }
+  }
+
+  FusionPlan plan(const Chosen& chosen) const {
+    FusionPlan plan;
+    for (const PricedGroup* priced : chosen) {
+      const NeighbourGroup& own = group(*priced);
+      StackSlices slices;
+      for (const StackSlices::Cut& cut : groups_.kind(own).ways[priced->way].cuts)
+        slices.cuts.push_back({own.members[cut.op.index()], cut.dim, cut.count});
+      plan.stacks.push_back(own.members);
+      plan.slices.emplace_back(std::move(slices));
+    }
+    return plan;
+  }
+
+  const NeighbourGroups& groups_;
+  const Graph& graph_;
+  GroupPricer pricer_;
+  const FusionCovers::PlanCycles& cycles_;
+  std::vector<GroupPrice> alone_; ///< per operator
+  GroupPrice all_;
+  std::vector<PricedGroup> priced_; ///< by end
+};
+
+/// By latency, by latency and traffic, by traffic.
+std::array<CoverWeights, 3> weights_of(const GroupPrice& all) {
+  const double cycles = 1 / std::max(1.0, all.cycles);
+  const double bits = 1 / std::max(1.0, all.bits);
+  return {{{cycles, 0}, {cycles, bits}, {0, bits}}};
+}
+
+} // namespace
+
+struct FusionCovers::Impl {
+  const TrainingGraph& step;
+  NeighbourGroups groups;
+};
+
+FusionCovers::FusionCovers(const TrainingGraph& step, Halo halo)
+    : impl_(new Impl{step, NeighbourGroups(step.graph, halo)}) {}
+FusionCovers::~FusionCovers() = default;
+
+std::vector<FusionPlan> FusionCovers::plans(const Chip& chip, const TilingOptions& options,
+                                            const PlanCycles& cycles) const {
+  TilingOptions own = options;
+  own.mode = TilingMode::layer_by_layer;
+  const TilePlanner planner(impl_->step, chip, own);
+  CoreLists cores;
+  for (std::size_t i = 0; i < impl_->step.graph.operators().size(); ++i)
+    cores.push_back(planner.cores(OpId(i)));
+  Cover cover(impl_->groups, impl_->step.graph, chip, cores, cycles);
+  std::vector<FusionPlan> plans;
+  for (const CoverWeights& weights : weights_of(cover.all())) {
+    FusionPlan plan = cover.search(weights);
+    if (!plan.stacks.empty() && std::ranges::find(plans, plan) == plans.end())
+      plans.push_back(std::move(plan));
+  }
+  return plans;
+}
+
+} // namespace monet

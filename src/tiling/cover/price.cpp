@@ -1,0 +1,375 @@
+#include "tiling/cover/price.hpp"
+
+#include "tiling/cut/split.hpp"
+#include "tiling/shared/grid.hpp"
+#include "tiling/shared/outermost.hpp"
+
+#include "monet/base/checked.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <tuple>
+
+namespace monet {
+
+namespace {
+
+/// Bits per cycle that all cores together get from the off-chip memory, or give it: its port, or
+/// the narrowest link that every way takes.
+double offchip_width(const Chip& chip, bool read) {
+  const OffchipPort port = offchip_port(chip);
+  std::int64_t width = read ? port.read_bits_per_cycle : port.write_bits_per_cycle;
+  std::vector<std::size_t> users(chip.links.size(), 0);
+  std::size_t ways = 0;
+  for (std::size_t core = 0; core < chip.compute_cores(); ++core) {
+    const CoreId from = read ? *chip.offchip : CoreId(core);
+    const CoreId to = read ? CoreId(core) : *chip.offchip;
+    if (!chip.connected(from, to))
+      continue;
+    ++ways;
+    for (const LinkId link : chip.route(from, to))
+      ++users[link.index()];
+  }
+  for (std::size_t link = 0; link < users.size(); ++link) {
+    if (ways > 0 && users[link] == ways)
+      width = std::min(width, chip.links[link].bandwidth_bits_per_cycle);
+  }
+  return static_cast<double>(std::max<std::int64_t>(1, width));
+}
+
+/// Cycles of a tile on a core whose lanes are all busy: mappings of single layers come close, since
+/// any loop may be unrolled where those of the core's dataflow are short.
+double cycles_of(std::span<const Interval> tile, const Core& core) {
+  double iterations = 1;
+  for (const Interval range : tile)
+    iterations *= static_cast<double>(range.size());
+  return std::ceil(iterations / static_cast<double>(std::max<std::int64_t>(1, core.lanes())));
+}
+
+double port_width(const Core& core, MemoryOperand operand, Direction direction) {
+  const Memory* memory = core.top(operand);
+  const MemoryPort* port = memory != nullptr ? port_of(*memory, operand, direction) : nullptr;
+  return port != nullptr && port->bandwidth_max > 0
+             ? static_cast<double>(port->bandwidth_max) *
+                   static_cast<double>(std::max<std::int64_t>(1, instances(core, *memory)))
+             : std::numeric_limits<double>::infinity();
+}
+
+/// Results are written through the port that operands are read through.
+bool shares_port(const Core& core) {
+  const Memory* inputs = core.top(MemoryOperand::I1);
+  const Memory* outputs = core.top(MemoryOperand::O);
+  return inputs != nullptr && inputs == outputs &&
+         port_of(*inputs, MemoryOperand::I1, Direction::tl) ==
+             port_of(*outputs, MemoryOperand::O, Direction::fl);
+}
+
+} // namespace
+
+GroupPricer::GroupPricer(const Graph& graph, const Chip& chip, CoreLists cores)
+    : graph_(graph), chip_(chip), cores_(std::move(cores)), room_(chip),
+      known_(graph.operators().size()), seen_(graph.tensors().size(), 0) {
+  std::map<std::vector<CoreId>, std::uint32_t> pools;
+  std::vector<std::int64_t> room;
+  for (const auto& list : cores_) {
+    const auto next = static_cast<std::uint32_t>(pools.size());
+    const auto [known, added] = pools.emplace(list, next);
+    pool_.push_back(known->second);
+    if (!added)
+      continue;
+    std::vector<bool> used(chip.cores.size(), false);
+    std::vector<bool> counted(chip.cores.size(), false);
+    std::int64_t bits = 0;
+    for (const CoreId core : list) {
+      used[core.index()] = true;
+      const std::size_t memory = chip.memory_of(core).index();
+      if (!counted[memory])
+        bits = checked_add(bits, outermost_bits(chip.cores[core.index()]));
+      counted[memory] = true;
+    }
+    used_.push_back(std::move(used));
+    room.push_back(bits);
+    std::int64_t least = std::numeric_limits<std::int64_t>::max();
+    for (const CoreId core : list)
+      least = std::min(least, outermost_bits(chip.cores[core.index()]));
+    core_bits_.push_back(least);
+  }
+  alone_ = step_traffic(graph, pool_, room);
+  for (std::size_t core = 0; core < chip.compute_cores(); ++core)
+    onchip_ = checked_add(onchip_, outermost_bits(chip.cores[core]));
+  if (chip.offchip) {
+    read_width_ = offchip_width(chip, true);
+    write_width_ = offchip_width(chip, false);
+    shared_port_ = offchip_port(chip).shared;
+  }
+  for (const Tensor& tensor : graph.tensors())
+    bits_.push_back(static_cast<double>(size_of(tensor).value));
+  busy_.resize(used_.size());
+  slowdowns_.resize(known_.size());
+}
+
+double GroupPricer::port_cycles(double read, double written) const {
+  const double reads = read / read_width_;
+  const double writes = written / write_width_;
+  return shared_port_ ? reads + writes : std::max(reads, writes);
+}
+
+/// As choose_split() decides, over all of the cores or half of them and so on.
+const GroupPricer::Share&
+GroupPricer::share(OpId op, const std::vector<std::pair<std::uint32_t, std::int64_t>>& parts) {
+  std::vector<Share>& known = known_[op.index()];
+  const auto found = std::ranges::find(known, parts, &Share::parts);
+  if (found != known.end())
+    return *found;
+  const LoopNest& nest = graph_.op(op).nest;
+  const auto& list = cores_[op.index()];
+  const auto weakest = std::ranges::min_element(
+      list, {}, [&](CoreId core) { return chip_.cores[core.index()].lanes(); });
+  const Core& core = chip_.cores[weakest->index()];
+  std::vector<Interval> tile = full_tile(nest);
+  for (const auto& [dim, size] : parts)
+    tile[dim] = {0, size};
+  std::vector<double> brought; // bits per operand that come from the off-chip memory for a slice
+  std::vector<double> touched;
+  for (const Access& access : nest.operands) {
+    const Tensor& tensor = graph_.tensor(access.tensor);
+    touched.push_back(static_cast<double>(
+        storage_of(tensor.type, volume(region(access, tile, tensor.shape))).value));
+    double sharing = 1;
+    for (const auto& [dim, size] : parts) {
+      if (!moved_by(access, dim))
+        sharing *= static_cast<double>(nest.dims[dim].size) / static_cast<double>(size);
+    }
+    const bool comes = !tensor.producer || (parts.empty() && bits_[access.tensor.index()] >
+                                                                 static_cast<double>(onchip_));
+    brought.push_back(comes ? touched.back() / sharing : 0.0);
+  }
+  const auto key_of = [&](double cycles, std::uint32_t dim, std::int64_t count) {
+    double moving = 0;
+    double all = 0;
+    for (std::size_t i = 0; i < touched.size(); ++i) {
+      const double times =
+          count > 1 && !moved_by(nest.operands[i], dim) ? static_cast<double>(count) : 1.0;
+      moving += brought[i] * times;
+      all += touched[i] * times;
+    }
+    return std::tuple(std::max(cycles, moving / read_width_), cycles, all);
+  };
+  // What a tile reads and writes passes the ports of the core's outermost memories.
+  const bool one_port = shares_port(core);
+  const double read_port = port_width(core, MemoryOperand::I1, Direction::tl);
+  const double write_port = port_width(core, MemoryOperand::O, Direction::fl);
+  const auto least_cycles = [&](std::optional<std::uint32_t> dim, std::int64_t count) {
+    double read = 0;
+    double written = 0;
+    for (std::size_t i = 0; i < touched.size(); ++i) {
+      const Access& access = nest.operands[i];
+      const double bits =
+          dim && moved_by(access, *dim) ? touched[i] / static_cast<double>(count) : touched[i];
+      (access.mode == AccessMode::read ? read : written) += bits;
+      bool adds = false; // to what earlier slices left
+      for (const auto& [sliced, size] : parts)
+        adds = adds || (access.mode != AccessMode::read && !moved_by(access, sliced));
+      read += adds ? bits : 0.0;
+    }
+    const double reading = read / read_port;
+    const double writing = written / write_port;
+    return one_port ? reading + writing : std::max(reading, writing);
+  };
+  Share best{parts, cycles_of(tile, core), least_cycles(std::nullopt, 1), std::nullopt, 1};
+  const auto alone = static_cast<double>(estimated_cycles(nest, tile, core));
+  auto best_key = key_of(alone, 0, 1);
+  for (std::uint32_t d = 0; list.size() > 1 && d < tile.size(); ++d) {
+    const Interval whole = tile[d];
+    if (whole.size() < 2 || alone < kSmallestSplitCycles || !may_split(nest, d))
+      continue;
+    for (std::int64_t count = std::ssize(list); count > 1; count /= 2) {
+      const std::int64_t used = ceil_div(whole.size(), ceil_div(whole.size(), count));
+      tile[d] = {0, ceil_div(whole.size(), used)};
+      const auto key = key_of(static_cast<double>(estimated_cycles(nest, tile, core)), d, used);
+      if (key < best_key) {
+        best_key = key;
+        best.dim = d;
+        best.cores = used;
+        best.cycles = cycles_of(tile, core);
+        best.least = least_cycles(d, used);
+      }
+    }
+    tile[d] = whole;
+  }
+  known.push_back(std::move(best));
+  return known.back();
+}
+
+bool GroupPricer::learn(OpId op, const GroupSlices::Member& slices, double cycles) {
+  std::vector<Known>& known = slowdowns_[op.index()];
+  if (std::ranges::find(known, slices.parts, &Known::parts) != known.end())
+    return false;
+  const Share& own = share(op, slices.parts);
+  known.push_back({slices.parts, cycles / slices.slices / std::max(own.least, own.cycles)});
+  return true;
+}
+
+/// Of one slice.
+double GroupPricer::cycles(OpId op,
+                           const std::vector<std::pair<std::uint32_t, std::int64_t>>& parts) {
+  const Share& own = share(op, parts);
+  double slowdown = 1;
+  double closest = std::numeric_limits<double>::infinity();
+  for (const Known& known : slowdowns_[op.index()]) {
+    double distance = known.parts.size() == parts.size() ? 0 : 1000; // another loop
+    for (std::size_t i = 0; i < std::min(parts.size(), known.parts.size()); ++i) {
+      distance += known.parts[i].first == parts[i].first
+                      ? std::abs(std::log2(static_cast<double>(known.parts[i].second) /
+                                           static_cast<double>(parts[i].second)))
+                      : 1000;
+    }
+    if (distance < closest) {
+      closest = distance;
+      slowdown = known.slowdown;
+    }
+  }
+  return std::max(own.least, own.cycles) * slowdown;
+}
+
+/// Bits that each member brings and leaves behind, as long as the group keeps what it hands on.
+void GroupPricer::traffic(const std::vector<OpId>& members) {
+  ++sight_;
+  uses_.assign(members.size(), {});
+  const auto inside = [&](OpId op) { return std::ranges::binary_search(members, op); };
+  for (std::size_t m = 0; m < members.size(); ++m) {
+    const auto& operands = graph_.op(members[m]).nest.operands;
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      const TensorId id = operands[i].tensor;
+      const Tensor& tensor = graph_.tensor(id);
+      if (operands[i].mode != AccessMode::read) {
+        const bool leaves = tensor.consumers.empty() || tensor.alias_of ||
+                            !std::ranges::all_of(tensor.consumers, inside);
+        if (leaves && alone_.stored[id.index()])
+          uses_[m].written += bits_[id.index()];
+        continue;
+      }
+      if (seen_[id.index()] == sight_ || (tensor.producer && inside(*tensor.producer)))
+        continue;
+      seen_[id.index()] = sight_;
+      const StepTraffic::Source source = alone_.reads[members[m].index()][i];
+      if (source == StepTraffic::Source::streamed && members.size() == 1)
+        uses_[m].read += bits_[id.index()] * std::max(1, operands[i].passes);
+      else if (source != StepTraffic::Source::chip)
+        uses_[m].read += bits_[id.index()];
+    }
+  }
+}
+
+bool GroupPricer::tiles_fit(const NeighbourGroup& group, const GroupSlices& way) const {
+  for (std::size_t m = 0; m < group.members.size(); ++m) {
+    const OpId op = group.members[m];
+    if (graph_.op(op).phase == Phase::update)
+      continue; // cut as far as it takes
+    const auto& list = cores_[op.index()];
+    const std::int64_t room = room_.of_a_tile(list);
+    const bool fits = std::ranges::any_of(way.members[m].splits, [&](const auto& split) {
+      const std::int64_t parts = std::min<std::int64_t>(std::ssize(list), split.extent);
+      return split.fixed + ceil_div(split.moved, parts) <= room;
+    });
+    if (!fits)
+      return false;
+  }
+  return true;
+}
+
+/// Whether what the group keeps fits, when what costs least to bring again is brought once a slice.
+bool GroupPricer::keep(const NeighbourGroup& group, const GroupSlices& way) {
+  std::vector<bool> used(chip_.cores.size(), false);
+  for (const OpId op : group.members) {
+    if (graph_.op(op).phase == Phase::update)
+      continue;
+    const auto& own = used_[pool_[op.index()]];
+    for (std::size_t c = 0; c < used.size(); ++c)
+      used[c] = used[c] || own[c];
+  }
+  std::int64_t left = room_.together(used) - way.space.passing;
+  if (left < 0)
+    return false;
+  struct Item {
+    const GroupSpace::Kept* kept;
+    std::uint32_t pool;
+    std::int64_t bits;    ///< on all cores
+    std::int64_t on_core; ///< on each of those that have it
+    double again;
+  };
+  std::vector<Item> items;
+  std::vector<std::int64_t> left_on_core;
+  for (const std::int64_t bits : core_bits_)
+    left_on_core.push_back(bits - bits / 4);
+  for (const GroupSpace::Kept& kept : way.space.kept) {
+    const OpId op = group.members[kept.member];
+    const Share& own = share(op, way.members[kept.member].parts);
+    const bool parted = own.dim && moved_by(graph_.op(op).nest.operands[kept.operand], *own.dim);
+    const std::int64_t copies = parted ? 1 : own.cores;
+    items.push_back({&kept, pool_[op.index()], kept.bits * copies,
+                     parted ? kept.bits / own.cores : kept.bits,
+                     static_cast<double>(kept.bits) * (kept.times - 1) * (kept.made ? 2 : 1)});
+    left -= items.back().bits;
+    left_on_core[items.back().pool] -= items.back().on_core;
+  }
+  std::ranges::stable_sort(items, {}, [](const Item& item) {
+    return item.again / static_cast<double>(std::max<std::int64_t>(1, item.bits));
+  });
+  for (const Item& item : items) {
+    if (left >= 0 && left_on_core[item.pool] >= 0)
+      continue;
+    left += item.bits;
+    left_on_core[item.pool] += item.on_core;
+    Use& use = uses_[item.kept->member];
+    if (item.kept->made) {
+      use.read += item.again / 2;
+      use.written += item.again / 2;
+    } else {
+      use.read += item.again;
+    }
+  }
+  return left >= 0;
+}
+
+/// Slices overlap but for the first and the last.
+GroupPrice GroupPricer::total(const NeighbourGroup& group, double slices) {
+  std::ranges::fill(busy_, 0.0);
+  double read = 0;
+  double written = 0;
+  double serial = 0;
+  for (std::size_t m = 0; m < uses_.size(); ++m) {
+    const Use& use = uses_[m];
+    read += use.read;
+    written += use.written;
+    busy_[pool_[group.members[m].index()]] += use.cycles;
+    serial += std::max(use.cycles, port_cycles(use.read, use.written));
+  }
+  const double together = std::max(port_cycles(read, written), *std::ranges::max_element(busy_));
+  return {together + (serial - together) / slices, read + written};
+}
+
+std::optional<GroupPrice> GroupPricer::price(const NeighbourGroup& group, const GroupSlices& way) {
+  const bool single = group.members.size() == 1 && way.most == 1;
+  if (!single && !tiles_fit(group, way))
+    return std::nullopt;
+  traffic(group.members);
+  if (!single && !keep(group, way))
+    return std::nullopt;
+  for (std::size_t m = 0; m < group.members.size(); ++m) {
+    const GroupSlices::Member& member = way.members[m];
+    uses_[m].cycles = cycles(group.members[m], member.parts) * member.slices;
+  }
+  return total(group, way.most);
+}
+
+GroupPrice GroupPricer::alone(OpId op) {
+  const NeighbourGroup group{0, 0, 0, false, {op}};
+  traffic(group.members);
+  uses_[0].cycles = cycles(op, {});
+  return total(group, 1);
+}
+
+} // namespace monet

@@ -1,0 +1,90 @@
+// What groups come to on a chip, by closed forms.
+#pragma once
+
+#include "tiling/cover/groups.hpp"
+#include "tiling/cover/step_traffic.hpp"
+#include "tiling/fuse/stacks.hpp"
+
+#include "monet/hardware/chip.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace monet {
+
+struct GroupPrice {
+  double cycles = 0;
+  double bits = 0; ///< through the off-chip port
+
+  GroupPrice& operator+=(const GroupPrice& other) {
+    cycles += other.cycles;
+    bits += other.bits;
+    return *this;
+  }
+};
+
+class GroupPricer {
+public:
+  /// `cores`: per operator those that may run it. Graph and chip must outlive this.
+  GroupPricer(const Graph& graph, const Chip& chip, CoreLists cores);
+
+  /// The slices take the busiest core so many cycles together; others of the operator, cut along
+  /// the same loops, are estimated by the closest that are known. True when that is news.
+  bool learn(OpId op, const GroupSlices::Member& slices, double cycles);
+
+  /// None where slices do not fit.
+  std::optional<GroupPrice> price(const NeighbourGroup& group, const GroupSlices& way);
+  /// Of an operator that runs whole and alone.
+  GroupPrice alone(OpId op);
+
+private:
+  /// How the slices of an operator are shared out, and the cycles of one.
+  struct Share {
+    std::vector<std::pair<std::uint32_t, std::int64_t>> parts;
+    double cycles = 0;                ///< of one slice
+    double least = 0;                 ///< cycles of moving its operands within the core
+    std::optional<std::uint32_t> dim; ///< that is shared out
+    std::int64_t cores = 1;
+  };
+  struct Known { ///< cycles of slices over those estimated
+    std::vector<std::pair<std::uint32_t, std::int64_t>> parts;
+    double slowdown = 1;
+  };
+  struct Use { ///< of the port and the cores by one member
+    double read = 0;
+    double written = 0;
+    double cycles = 0;
+  };
+
+  double port_cycles(double read, double written) const;
+  const Share& share(OpId op, const std::vector<std::pair<std::uint32_t, std::int64_t>>& parts);
+  double cycles(OpId op, const std::vector<std::pair<std::uint32_t, std::int64_t>>& parts);
+  void traffic(const std::vector<OpId>& members);
+  bool tiles_fit(const NeighbourGroup& group, const GroupSlices& way) const;
+  bool keep(const NeighbourGroup& group, const GroupSlices& way);
+  GroupPrice total(const NeighbourGroup& group, double slices);
+
+  const Graph& graph_;
+  const Chip& chip_;
+  CoreLists cores_;
+  Room room_;
+  std::vector<std::uint32_t> pool_;     ///< per operator: the cores' list
+  std::vector<std::vector<bool>> used_; ///< per pool: per core
+  std::vector<std::int64_t> core_bits_; ///< per pool: of the smallest core
+  std::int64_t onchip_ = 0;
+  StepTraffic alone_;
+  double read_width_ = 1;
+  double write_width_ = 1;
+  bool shared_port_ = true;
+  std::vector<double> bits_;                  ///< per tensor
+  std::vector<std::vector<Share>> known_;     ///< per operator
+  std::vector<std::vector<Known>> slowdowns_; ///< per operator
+  std::vector<std::uint64_t> seen_;           ///< per tensor
+  std::uint64_t sight_ = 0;
+  std::vector<Use> uses_;    ///< per member of the group at hand
+  std::vector<double> busy_; ///< per pool, of the group at hand
+};
+
+} // namespace monet

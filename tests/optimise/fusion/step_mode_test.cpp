@@ -1,0 +1,107 @@
+// The choice between layer by layer and fused.
+#include "schedule/random_networks.hpp"
+#include "schedule/random_systems.hpp"
+#include "schedule/schedule_alone.hpp"
+
+#include "monet/base/errors.hpp"
+#include "monet/optimise/step_mode.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+namespace monet {
+namespace {
+
+using testing::Random;
+
+StepFigures stages(const TrainingGraph& step, const Chip& chip, const TilingOptions& tiling) {
+  CoreCostCache costs;
+  return model_step(step, chip, {tiling, {}, {}}, {costs}).figures;
+}
+
+TEST(StepMode, automatic_is_never_above_the_others) {
+  int fused_wins = 0;
+  int apart_wins = 0;
+  for (std::uint64_t seed = 1; seed <= 120; ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    Random random(seed);
+    const TrainingGraph step =
+        testing::random_step(random, {.operators = 6, .training = seed % 3 == 0});
+    const Chip chip = testing::random_chip(random, {.cores = 4});
+    const auto objective = static_cast<Objective>(seed % 3);
+    CoreCostCache costs;
+    const auto choose = [&](StepMode mode) {
+      return choose_step(step, chip, {}, mode, objective, {costs});
+    };
+    StepChoice chosen;
+    try {
+      chosen = choose(StepMode::automatic);
+    } catch (const InfeasibleError&) {
+      EXPECT_THROW(choose(StepMode::layer_by_layer), InfeasibleError);
+      EXPECT_THROW(choose(StepMode::fused), InfeasibleError);
+      continue;
+    }
+    EXPECT_EQ(stages(step, chip, chosen.tiling), chosen.figures);
+    const double value = chosen.figures.value(objective);
+    for (const StepMode mode : {StepMode::layer_by_layer, StepMode::fused}) {
+      try {
+        const double other = choose(mode).figures.value(objective);
+        EXPECT_LE(value, other);
+        (mode == StepMode::fused ? apart_wins : fused_wins) += value < other ? 1 : 0;
+      } catch (const InfeasibleError&) {
+      }
+    }
+  }
+  EXPECT_GT(fused_wins, 10);
+  EXPECT_GT(apart_wins, 2);
+}
+
+TEST(StepMode, given_stacks_are_the_only_way_to_fuse) {
+  Random random(7);
+  const TrainingGraph step = testing::random_step(random, {.operators = 6});
+  const Chip chip = testing::random_chip(random, {.cores = 4});
+  StepOptions options;
+  options.tiling.stacks =
+      std::vector<std::vector<OpId>>{{OpId(std::size_t{0}), OpId(std::size_t{1})}};
+  CoreCostCache costs;
+  const StepChoice fused =
+      choose_step(step, chip, options, StepMode::fused, Objective::latency, {costs});
+  ASSERT_EQ(fused.tried.size(), 1U);
+  EXPECT_EQ(fused.tiling.stacks, options.tiling.stacks);
+  EXPECT_EQ(choose_step(step, chip, options, StepMode::automatic, Objective::latency, {costs})
+                .tried.size(),
+            2U);
+}
+
+TEST(StepMode, gives_up_with_a_floor_of_all_ways) {
+  Random random(11);
+  const TrainingGraph step = testing::random_step(random, {.operators = 6, .training = true});
+  const Chip chip = testing::random_chip(random, {.cores = 4});
+  CoreCostCache costs;
+  const StepFigures best =
+      choose_step(step, chip, {}, StepMode::automatic, Objective::latency, {costs}).figures;
+  StepOptions options;
+  int asked = 0;
+  options.schedule.hopeless = [&](const ScheduleFloor& floor) {
+    ++asked;
+    EXPECT_LE(floor.latency.value, best.latency_cycles);
+    EXPECT_LE(floor.energy.value, best.energy_pj * (1 + 1e-9));
+    return false;
+  };
+  EXPECT_EQ(
+      choose_step(step, chip, options, StepMode::automatic, Objective::latency, {costs}).figures,
+      best);
+  EXPECT_GT(asked, 0);
+  options.schedule.hopeless = [](const ScheduleFloor&) { return true; };
+  EXPECT_FALSE(
+      choose_step(step, chip, options, StepMode::automatic, Objective::latency, {costs}).complete);
+}
+
+TEST(StepMode, has_names) {
+  for (const StepMode mode : {StepMode::layer_by_layer, StepMode::fused, StepMode::automatic})
+    EXPECT_EQ(step_mode_named(name_of(mode)), mode);
+  EXPECT_FALSE(step_mode_named("fuse"));
+}
+
+} // namespace
+} // namespace monet
