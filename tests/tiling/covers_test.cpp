@@ -86,7 +86,7 @@ TEST(FusionCovers, a_chain_that_does_not_fit_runs_in_slices) {
   EXPECT_EQ(alone.cycles, (2 << 19) / 64);
 
   const FusionCovers covers(builder.step());
-  const std::vector<FusionPlan> plans = covers.plans(chip, {});
+  const std::vector<FusionPlan> plans = covers.plans(chip, {}).plans;
   ASSERT_FALSE(plans.empty());
   ASSERT_EQ(plans[0].stacks.size(), 1U);
   EXPECT_EQ(plans[0].stacks[0].size(), 6U);
@@ -116,7 +116,7 @@ TEST(FusionCovers, nothing_is_fused_where_everything_fits) {
   const StepBuilder builder = chain(4, 1 << 12);
   const Chip chip = testing::make_chip({});
   const FusionCovers covers(builder.step());
-  for (const FusionPlan& plan : covers.plans(chip, {})) {
+  for (const FusionPlan& plan : covers.plans(chip, {}).plans) {
     GroupPricer pricer(builder.step().graph, chip, cores_of(builder.step(), chip));
     for (std::size_t i = 1; i < 4; ++i)
       EXPECT_EQ(pricer.alone(OpId(i)).bits, i == 3 ? 1 << 12 : 0);
@@ -206,7 +206,7 @@ TEST(FusionCovers, no_plan_is_cheaper) {
     const FusionCovers covers(step);
     const NeighbourGroups groups(step.graph, Halo::cached);
     GroupPricer pricer(step.graph, chip, cores_of(step, chip));
-    const std::vector<FusionPlan> plans = covers.plans(chip, {});
+    const std::vector<FusionPlan> plans = covers.plans(chip, {}).plans;
     const Prices prices = prices_of(groups, pricer, step.graph);
     const double best = least(groups, prices, groups.sequence().size());
     const FusionPlan cheapest = plans.empty() ? FusionPlan{} : plans.front();
@@ -227,7 +227,7 @@ TEST(FusionCovers, plans_make_valid_tiles) {
     const Halo halo = random.chance(30) ? Halo::recomputed : Halo::cached;
     TilingOptions options;
     options.halo = halo;
-    for (const FusionPlan& plan : FusionCovers(step, halo).plans(chip, options)) {
+    for (const FusionPlan& plan : FusionCovers(step, halo).plans(chip, options).plans) {
       for (const auto& slices : plan.slices)
         sliced += slices && !slices->cuts.empty() ? 1 : 0;
       verify(make_tiles(step, chip, options.with(plan)), step);
@@ -243,10 +243,13 @@ TEST(FusionCovers, learns_from_what_slices_cost) {
   chip.cores[0].memories[0].ports[0].bandwidth_max = 4096;
   const FusionCovers covers(builder.step());
   int asked = 0;
-  const auto plans = covers.plans(chip, {}, [&](const FusionPlan& plan) {
-    ++asked;
-    return std::vector<double>(6, plan.stacks.empty() ? 1024.0 : 1e9);
-  });
+  const auto plans = covers
+                         .plans(chip, {},
+                                [&](const FusionPlan& plan) {
+                                  ++asked;
+                                  return std::vector<double>(6, plan.stacks.empty() ? 1024.0 : 1e9);
+                                })
+                         .plans;
   EXPECT_GE(asked, 2);
   EXPECT_LE(plans.size(), 1U); // by traffic alone
 }

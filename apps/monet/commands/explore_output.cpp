@@ -25,6 +25,7 @@ namespace fs = std::filesystem;
 Experiment experiment_of(const Space& space, DesignId id, const std::string& hardware) {
   Experiment experiment;
   static_cast<StepSettings&>(experiment) = space.workload;
+  experiment.quick = true;
   const auto& runs = space.workload.runs;
   experiment.inference_only = std::find(runs.begin(), runs.end(), "training") == runs.end();
   experiment.name = fmt::format("{}, design {}", space.name, id);

@@ -23,6 +23,7 @@ struct StepSettings {
   std::string mapping;                     ///< path; empty: automatic
   StepMode mode = StepMode::automatic;
   std::string stacks; ///< path of a file of them; empty: automatic. Not layer by layer.
+  bool quick = false; ///< of the ways to fuse, those alone that a space tries
   Halo halo = Halo::cached;
   Priority priority = Priority::latency;
   TransferRules rules;

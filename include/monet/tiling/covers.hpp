@@ -24,6 +24,13 @@ public:
   /// Nothing where some tile has no mapping.
   using PlanCycles = std::function<std::vector<double>(const FusionPlan&)>;
 
+  /// Plans, and what closed forms say of them and of layer by layer.
+  struct Estimates {
+    std::vector<FusionPlan> plans;
+    std::vector<double> cycles; ///< per plan
+    double cycles_apart = 0;    ///< layer by layer
+  };
+
   /// Keeps a reference to `step`, whose views are folded.
   explicit FusionCovers(const TrainingGraph& step, Halo halo = Halo::cached);
   ~FusionCovers();
@@ -31,11 +38,12 @@ public:
   FusionCovers& operator=(const FusionCovers&) = delete;
 
   /// The cheapest plans by latency, by latency and traffic, and by traffic, each once. None where
-  /// no group gains anything. The options' mapping says which cores run what. `cycles` is asked for
+  /// no group gains anything. The options' mapping says which cores run what. From any
+  /// thread. `cycles` is asked for
   /// layer by layer and for a few plans on the way, from which estimates of other slices follow;
   /// empty: all lanes are always busy. Throws as make_tiles() does.
-  std::vector<FusionPlan> plans(const Chip& chip, const TilingOptions& options,
-                                const PlanCycles& cycles = {}) const;
+  Estimates plans(const Chip& chip, const TilingOptions& options,
+                  const PlanCycles& cycles = {}) const;
 
 private:
   struct Impl;

@@ -31,19 +31,26 @@ double least_value(const ScheduleFloor& floor, Objective objective) {
   }
 }
 
+/// Schedules of fused plans take about so many times the cycles that closed forms give them.
+constexpr double kMissed = 1.3;
+
 class Choice {
 public:
   Choice(const TrainingGraph& step, const Chip& chip, const StepOptions& options,
          Objective objective, const ModelContext& context)
       : step_(step), chip_(chip), options_(options), objective_(objective), context_(context) {}
 
-  void add(std::string name, TilingOptions tiling) {
-    ways_.emplace_back(std::move(name), std::move(tiling));
+  /// With an estimate of its cycles, the way is not tried where another is better than that.
+  void add(std::string name, TilingOptions tiling, double cycles = 0) {
+    ways_.push_back({std::move(name), std::move(tiling), cycles});
   }
 
   StepChoice run() {
-    for (std::size_t i = 0; i < ways_.size(); ++i)
-      consider(ways_[i].first, ways_[i].second, i + 1 == ways_.size());
+    for (std::size_t i = 0; i < ways_.size(); ++i) {
+      const auto best = static_cast<double>(choice_.figures.latency_cycles);
+      if (!best_ || objective_ != Objective::latency || ways_[i].cycles < best)
+        consider(ways_[i].name, ways_[i].tiling, i + 1 == ways_.size());
+    }
     if (!best_ && choice_.complete)
       throw InfeasibleError(why_not_);
     return std::move(choice_);
@@ -93,7 +100,12 @@ private:
   const StepOptions& options_;
   Objective objective_;
   const ModelContext& context_;
-  std::vector<std::pair<std::string, TilingOptions>> ways_;
+  struct Way {
+    std::string name;
+    TilingOptions tiling;
+    double cycles = 0; ///< estimated
+  };
+  std::vector<Way> ways_;
   StepChoice choice_;
   std::optional<double> best_;
   std::string why_not_;
@@ -103,12 +115,8 @@ private:
 
 std::vector<FusionPlan> fusion_candidates(const TrainingGraph& step, const Chip& chip,
                                           const TilingOptions& tiling,
-                                          const ScheduleOptions& schedule, CoreCostCache& costs,
-                                          const FusionCovers* covers) {
-  std::optional<FusionCovers> own;
-  if (covers == nullptr)
-    covers = &own.emplace(step, tiling.halo);
-  return covers->plans(chip, tiling, [&](const FusionPlan& plan) {
+                                          const ScheduleOptions& schedule, CoreCostCache& costs) {
+  const auto cycles_of = [&](const FusionPlan& plan) {
     TilingOptions wanted = tiling.with(plan);
     if (plan.stacks.empty())
       wanted.mode = TilingMode::layer_by_layer;
@@ -128,7 +136,8 @@ std::vector<FusionPlan> fusion_candidates(const TrainingGraph& step, const Chip&
       cycles.clear();
     }
     return cycles;
-  });
+  };
+  return FusionCovers(step, tiling.halo).plans(chip, tiling, cycles_of).plans;
 }
 
 namespace {
@@ -161,17 +170,28 @@ StepChoice choose_step(const TrainingGraph& step, const Chip& chip, const StepOp
   apart.mode = TilingMode::layer_by_layer;
   apart.stacks.reset();
   apart.slices.clear();
-  if (mode != StepMode::fused)
-    choice.add("layer by layer", apart);
-  if (mode == StepMode::layer_by_layer)
+  const bool free = !options.tiling.stacks && !gives_slices(options.tiling.mapping);
+  if (mode == StepMode::layer_by_layer || covers == nullptr || !free) {
+    if (mode != StepMode::fused)
+      choice.add("layer by layer", apart);
+    if (mode == StepMode::layer_by_layer)
+      return choice.run();
+    if (free) {
+      std::size_t number = 0;
+      for (FusionPlan& plan :
+           fusion_candidates(step, chip, options.tiling, options.schedule, context.costs))
+        choice.add("groups " + std::to_string(++number), fused.with(std::move(plan)));
+    }
+    choice.add("stacks", fused);
     return choice.run();
-  if (!options.tiling.stacks && !gives_slices(options.tiling.mapping)) {
-    std::size_t number = 0;
-    for (FusionPlan& plan :
-         fusion_candidates(step, chip, options.tiling, options.schedule, context.costs, covers))
-      choice.add("groups " + std::to_string(++number), fused.with(std::move(plan)));
   }
+  FusionCovers::Estimates estimates = covers->plans(chip, options.tiling);
   choice.add("stacks", fused);
+  if (!estimates.plans.empty())
+    choice.add("groups 1", fused.with(std::move(estimates.plans.front())),
+               kMissed * estimates.cycles.front());
+  if (mode == StepMode::automatic)
+    choice.add("layer by layer", apart, estimates.cycles_apart);
   return choice.run();
 }
 

@@ -8,7 +8,9 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
+#include <mutex>
+#include <string>
+#include <unordered_map>
 
 namespace monet {
 
@@ -18,9 +20,14 @@ namespace {
 struct CoverWeights {
   double cycles = 0;
   double bits = 0;
-  double of(const GroupPrice& price) const { return cycles * price.cycles + bits * price.bits; }
+  double tiles = 0;
+  double of(const GroupPrice& price) const {
+    return cycles * price.cycles + bits * price.bits + tiles * price.tiles;
+  }
 };
 
+/// What a tile has to gain, of the whole, where plans have to be scheduled fast.
+constexpr double kTile = 3e-6;
 /// Plans whose slices are costed before the last one.
 constexpr int kMostRounds = 4;
 
@@ -35,7 +42,11 @@ class Cover {
 public:
   Cover(const NeighbourGroups& groups, const Graph& graph, const Chip& chip, const CoreLists& cores,
         const FusionCovers::PlanCycles& cycles)
-      : groups_(groups), graph_(graph), pricer_(graph, chip, cores), cycles_(cycles) {
+      : groups_(groups), graph_(graph), pricer_(graph, chip, cores), cycles_(cycles) {}
+
+  std::string key() const { return pricer_.key(); }
+
+  void begin() {
     if (cycles_) {
       const std::vector<double> apart = cycles_({});
       for (std::size_t i = 0; i < apart.size(); ++i)
@@ -46,8 +57,8 @@ public:
 
   const GroupPrice& all() const { return all_; }
 
-  /// The best plan by what has been learnt on the way.
-  FusionPlan search(const CoverWeights& weights) {
+  /// The best plan by what has been learnt on the way, and its cycles.
+  std::pair<FusionPlan, double> search(const CoverWeights& weights) {
     Chosen chosen = best(weights);
     for (int round = 0; cycles_ && round < kMostRounds; ++round) {
       if (!learn(chosen, cycles_(plan(chosen))))
@@ -55,7 +66,7 @@ public:
       price_all();
       chosen = best(weights);
     }
-    return plan(chosen);
+    return {plan(chosen), cycles_of(chosen)};
   }
 
 private:
@@ -91,6 +102,7 @@ private:
         const NeighbourGroup& own = group(priced_[next]);
         const double apart = own.updates ? 0.0 : saved[end] - saved[own.begin];
         const double with = total[own.begin] + apart + weights.of(priced_[next].price);
+        // Of equals the last: smaller slices overlap better than estimated.
         if (with < total[end] * (1 + 1e-9)) {
           total[end] = with;
           last[end] = &priced_[next];
@@ -131,6 +143,16 @@ private:
     }
   }
 
+  double cycles_of(const Chosen& chosen) const {
+    double cycles = all_.cycles;
+    for (const PricedGroup* priced : chosen) {
+      cycles += priced->price.cycles;
+      for (const OpId member : group(*priced).members)
+        cycles -= alone_[member.index()].cycles;
+    }
+    return cycles;
+  }
+
   FusionPlan plan(const Chosen& chosen) const {
     FusionPlan plan;
     for (const PricedGroup* priced : chosen) {
@@ -154,10 +176,10 @@ private:
 };
 
 /// By latency, by latency and traffic, by traffic.
-std::array<CoverWeights, 3> weights_of(const GroupPrice& all) {
+std::array<CoverWeights, 3> weights_of(const GroupPrice& all, double tile) {
   const double cycles = 1 / std::max(1.0, all.cycles);
   const double bits = 1 / std::max(1.0, all.bits);
-  return {{{cycles, 0}, {cycles, bits}, {0, bits}}};
+  return {{{cycles, 0, tile}, {cycles, bits, 2 * tile}, {0, bits, tile}}};
 }
 
 } // namespace
@@ -165,13 +187,29 @@ std::array<CoverWeights, 3> weights_of(const GroupPrice& all) {
 struct FusionCovers::Impl {
   const TrainingGraph& step;
   NeighbourGroups groups;
+  std::mutex mutex;
+  std::unordered_map<std::string, Estimates> known; ///< by GroupPricer::key()
+
+  Estimates plans(Cover& cover, double tile) const {
+    cover.begin();
+    Estimates found;
+    for (const CoverWeights& weights : weights_of(cover.all(), tile)) {
+      auto [plan, cycles] = cover.search(weights);
+      if (plan.stacks.empty() || std::ranges::find(found.plans, plan) != found.plans.end())
+        continue;
+      found.plans.push_back(std::move(plan));
+      found.cycles.push_back(cycles);
+    }
+    found.cycles_apart = cover.all().cycles;
+    return found;
+  }
 };
 
 FusionCovers::FusionCovers(const TrainingGraph& step, Halo halo)
-    : impl_(new Impl{step, NeighbourGroups(step.graph, halo)}) {}
+    : impl_(new Impl{step, NeighbourGroups(step.graph, halo), {}, {}}) {}
 FusionCovers::~FusionCovers() = default;
 
-std::vector<FusionPlan> FusionCovers::plans(const Chip& chip, const TilingOptions& options,
+FusionCovers::Estimates FusionCovers::plans(const Chip& chip, const TilingOptions& options,
                                             const PlanCycles& cycles) const {
   TilingOptions own = options;
   own.mode = TilingMode::layer_by_layer;
@@ -180,13 +218,17 @@ std::vector<FusionPlan> FusionCovers::plans(const Chip& chip, const TilingOption
   for (std::size_t i = 0; i < impl_->step.graph.operators().size(); ++i)
     cores.push_back(planner.cores(OpId(i)));
   Cover cover(impl_->groups, impl_->step.graph, chip, cores, cycles);
-  std::vector<FusionPlan> plans;
-  for (const CoverWeights& weights : weights_of(cover.all())) {
-    FusionPlan plan = cover.search(weights);
-    if (!plan.stacks.empty() && std::ranges::find(plans, plan) == plans.end())
-      plans.push_back(std::move(plan));
+  if (cycles)
+    return impl_->plans(cover, 0);
+  const std::string key = cover.key();
+  {
+    const std::lock_guard lock(impl_->mutex);
+    if (const auto known = impl_->known.find(key); known != impl_->known.end())
+      return known->second;
   }
-  return plans;
+  Estimates found = impl_->plans(cover, kTile);
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->known.emplace(key, std::move(found)).first->second;
 }
 
 } // namespace monet

@@ -6,6 +6,8 @@
 
 #include "monet/base/checked.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -110,6 +112,37 @@ GroupPricer::GroupPricer(const Graph& graph, const Chip& chip, CoreLists cores)
   slowdowns_.resize(known_.size());
 }
 
+std::string GroupPricer::key() const {
+  std::string key = fmt::format("{} {} {} {}", read_width_, write_width_, shared_port_, onchip_);
+  for (const std::uint32_t pool : pool_)
+    key += fmt::format(",{}", pool);
+  std::size_t known = 0; // pools
+  for (std::size_t op = 0; op < pool_.size(); ++op) {
+    if (pool_[op] < known)
+      continue;
+    ++known;
+    const auto& list = cores_[op];
+    const Core& core = weakest(op);
+    key += fmt::format(";{} {} {} {} {} {} {}", list.size(), core.lanes(), core_bits_[pool_[op]],
+                       room_.of_a_tile(list), room_.together(used_[pool_[op]]),
+                       port_width(core, MemoryOperand::I1, Direction::tl),
+                       port_width(core, MemoryOperand::O, Direction::fl));
+    key += shares_port(core) ? 's' : 'a';
+    for (const auto& dimension : core.dataflow) {
+      for (const Unrolling& unrolling : dimension)
+        key += fmt::format(" {}{}", unrolling.dim, unrolling.factor);
+    }
+  }
+  return key;
+}
+
+/// Of the cores that may run the operator.
+const Core& GroupPricer::weakest(std::size_t op) const {
+  const auto core = std::ranges::min_element(
+      cores_[op], {}, [&](CoreId id) { return chip_.cores[id.index()].lanes(); });
+  return chip_.cores[core->index()];
+}
+
 double GroupPricer::port_cycles(double read, double written) const {
   const double reads = read / read_width_;
   const double writes = written / write_width_;
@@ -125,9 +158,7 @@ GroupPricer::share(OpId op, const std::vector<std::pair<std::uint32_t, std::int6
     return *found;
   const LoopNest& nest = graph_.op(op).nest;
   const auto& list = cores_[op.index()];
-  const auto weakest = std::ranges::min_element(
-      list, {}, [&](CoreId core) { return chip_.cores[core.index()].lanes(); });
-  const Core& core = chip_.cores[weakest->index()];
+  const Core& core = weakest(op.index());
   std::vector<Interval> tile = full_tile(nest);
   for (const auto& [dim, size] : parts)
     tile[dim] = {0, size};
@@ -348,7 +379,7 @@ GroupPrice GroupPricer::total(const NeighbourGroup& group, double slices) {
     serial += std::max(use.cycles, port_cycles(use.read, use.written));
   }
   const double together = std::max(port_cycles(read, written), *std::ranges::max_element(busy_));
-  return {together + (serial - together) / slices, read + written};
+  return {together + (serial - together) / slices, read + written, 0};
 }
 
 std::optional<GroupPrice> GroupPricer::price(const NeighbourGroup& group, const GroupSlices& way) {
@@ -358,18 +389,24 @@ std::optional<GroupPrice> GroupPricer::price(const NeighbourGroup& group, const 
   traffic(group.members);
   if (!single && !keep(group, way))
     return std::nullopt;
+  double tiles = 0;
   for (std::size_t m = 0; m < group.members.size(); ++m) {
     const GroupSlices::Member& member = way.members[m];
     uses_[m].cycles = cycles(group.members[m], member.parts) * member.slices;
+    tiles += member.slices * static_cast<double>(share(group.members[m], member.parts).cores);
   }
-  return total(group, way.most);
+  GroupPrice price = total(group, way.most);
+  price.tiles = tiles;
+  return price;
 }
 
 GroupPrice GroupPricer::alone(OpId op) {
   const NeighbourGroup group{0, 0, 0, false, {op}};
   traffic(group.members);
   uses_[0].cycles = cycles(op, {});
-  return total(group, 1);
+  GroupPrice price = total(group, 1);
+  price.tiles = static_cast<double>(share(op, {}).cores);
+  return price;
 }
 
 } // namespace monet

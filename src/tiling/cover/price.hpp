@@ -9,7 +9,7 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
+#include <string>
 #include <vector>
 
 namespace monet {
@@ -17,10 +17,12 @@ namespace monet {
 struct GroupPrice {
   double cycles = 0;
   double bits = 0; ///< through the off-chip port
+  double tiles = 0;
 
   GroupPrice& operator+=(const GroupPrice& other) {
     cycles += other.cycles;
     bits += other.bits;
+    tiles += other.tiles;
     return *this;
   }
 };
@@ -29,6 +31,9 @@ class GroupPricer {
 public:
   /// `cores`: per operator those that may run it. Graph and chip must outlive this.
   GroupPricer(const Graph& graph, const Chip& chip, CoreLists cores);
+
+  /// Equal for chips on which all prices are the same as long as nothing is learnt.
+  std::string key() const;
 
   /// The slices take the busiest core so many cycles together; others of the operator, cut along
   /// the same loops, are estimated by the closest that are known. True when that is news.
@@ -58,6 +63,7 @@ private:
     double cycles = 0;
   };
 
+  const Core& weakest(std::size_t op) const;
   double port_cycles(double read, double written) const;
   const Share& share(OpId op, const std::vector<std::pair<std::uint32_t, std::int64_t>>& parts);
   double cycles(OpId op, const std::vector<std::pair<std::uint32_t, std::int64_t>>& parts);

@@ -20,8 +20,9 @@ std::string source(const std::string& path) {
 /// The stages one by one, with nothing shared.
 StepFigures alone(const TrainingGraph& step, const Chip& chip, StepMode mode) {
   CoreCostCache costs;
+  const FusionCovers covers(step);
   const TilingOptions tiling =
-      choose_step(step, chip, {}, mode, Objective::latency, {costs}).tiling;
+      choose_step(step, chip, {}, mode, Objective::latency, {costs}, &covers).tiling;
   const Timeline timeline =
       testing::schedule_alone(make_tiles(step, chip, tiling), step, chip, costs);
   const auto& live = timeline.peak.live;
