@@ -1,6 +1,6 @@
 // Models one training step: model_a_step NETWORK.onnx CHIP.yaml
 #include <monet/hardware/read_hardware.hpp>
-#include <monet/model/model_step.hpp>
+#include <monet/optimise/step_mode.hpp>
 #include <monet/workload/onnx_reader.hpp>
 #include <monet/workload/views.hpp>
 
@@ -16,7 +16,10 @@ int main(int argc, char** argv) try {
   const monet::Graph network = monet::read_onnx(argv[1], reading);
   const monet::TrainingGraph step = monet::fold_views(monet::make_training_graph(network, {}));
   monet::CoreCostCache costs;
-  const monet::StepFigures figures = monet::model_step(step, chip, {}, {costs}).figures;
+  // Layer by layer or fused, whichever takes fewer cycles; model_step() would model one of them.
+  const monet::StepChoice choice = monet::choose_step(step, chip, {}, monet::StepMode::automatic,
+                                                      monet::Objective::latency, {costs});
+  const monet::StepFigures& figures = choice.figures;
   std::printf("%lld cycles, %.3f mJ, at most %.1f MiB\n",
               static_cast<long long>(figures.latency_cycles), figures.energy_pj / 1e9,
               static_cast<double>(figures.peak_memory_bytes) / (1 << 20));
