@@ -13,7 +13,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BATCHES = [1, 2, 4, 8, 16, 32]
 LORA = [
-    ("full training", "edge_resnet18_cifar"),
+    ("full training", "study/full"),
     ("adapters of rank 8", "study/lora"),
     ("full training, fused", "edge_resnet18_cifar_fused"),
     ("adapters of rank 8, fused", "study/lora_fused"),
