@@ -173,6 +173,7 @@ YamlNode YamlTemplate::expand(const Values& values) const {
 namespace {
 
 std::string scalar_text(const std::string& text, bool quoted) {
+  const bool negative = text.size() > 1 && text.front() == '-' && text[1] >= '0' && text[1] <= '9';
   const bool plain =
       !quoted && !text.empty() && text.front() != ' ' && text.back() != ' ' &&
       std::ranges::all_of(text,
@@ -182,10 +183,9 @@ std::string scalar_text(const std::string& text, bool quoted) {
                                    std::string_view("_./+, ").find(c) != std::string_view::npos ||
                                    c == '-';
                           }) &&
-      text.front() != '-' && text.front() != ',' && text != "null" && text != "Null" &&
-      text != "NULL";
-  const bool negative = text.size() > 1 && text.front() == '-' && text[1] >= '0' && text[1] <= '9';
-  if (plain || (negative && !quoted))
+      (negative || text.front() != '-') && text.front() != ',' && text != "null" &&
+      text != "Null" && text != "NULL";
+  if (plain)
     return text;
   std::string out = "\"";
   for (const char c : text) {

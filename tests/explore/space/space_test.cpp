@@ -1,3 +1,5 @@
+#include "explore/space/yaml_template.hpp"
+
 #include "monet/base/files.hpp"
 #include "monet/base/rng.hpp"
 #include "monet/explore/space.hpp"
@@ -102,6 +104,21 @@ TEST(Space, WritesFilesThatMakeTheSameChip) {
         EXPECT_EQ(made.links[i].bandwidth_bits_per_cycle, read.links[i].bandwidth_bits_per_cycle);
       }
     }
+  }
+}
+
+TEST(Space, WritesTextsThatReadBack) {
+  for (const char* text :
+       {"-1", "-1.5e3", "-1> ", "-1: x", "-1 #", "a ", " a", "- a", "null", "1,2"}) {
+    YamlNode node;
+    node.kind = YamlNode::Kind::map;
+    node.entries.emplace_back();
+    node.entries.back().key = "key";
+    node.entries.back().value.kind = YamlNode::Kind::scalar;
+    node.entries.back().value.scalar = text;
+    const YamlNode read = parse_yaml(yaml_text(node), "again.yaml");
+    ASSERT_EQ(read.entries.size(), 1U) << text;
+    EXPECT_EQ(read.entries[0].value.scalar, text);
   }
 }
 
