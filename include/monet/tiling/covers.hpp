@@ -37,7 +37,8 @@ public:
   FusionCovers(const FusionCovers&) = delete;
   FusionCovers& operator=(const FusionCovers&) = delete;
 
-  /// The cheapest plans by latency, by latency and traffic, and by traffic, each once. None where
+  /// The cheapest plans by latency, by latency and traffic, and by traffic, and the first two
+  /// as if memories were half as large, each once. None where
   /// no group gains anything. The options' mapping says which cores run what. From any
   /// thread. `cycles` is asked for
   /// layer by layer and for a few plans on the way, from which estimates of other slices follow;

@@ -57,8 +57,10 @@ public:
 
   const GroupPrice& all() const { return all_; }
 
-  /// The best plan by what has been learnt on the way, and its cycles.
-  std::pair<FusionPlan, double> search(const CoverWeights& weights) {
+  /// The best plan by what has been learnt on the way, and its cycles, in a share of the memories.
+  std::pair<FusionPlan, double> search(const CoverWeights& weights, double share) {
+    pricer_.use(share);
+    price_all();
     Chosen chosen = best(weights);
     for (int round = 0; cycles_ && round < kMostRounds; ++round) {
       if (!learn(chosen, cycles_(plan(chosen))))
@@ -175,11 +177,20 @@ private:
   std::vector<PricedGroup> priced_; ///< by end
 };
 
-/// By latency, by latency and traffic, by traffic.
-std::array<CoverWeights, 3> weights_of(const GroupPrice& all, double tile) {
+struct Wanted {
+  CoverWeights weights;
+  double share = 1; ///< of the memories
+};
+
+/// By latency, by latency and traffic, by traffic; and as if memories were half as large.
+std::array<Wanted, 5> wanted(const GroupPrice& all, double tile) {
   const double cycles = 1 / std::max(1.0, all.cycles);
   const double bits = 1 / std::max(1.0, all.bits);
-  return {{{cycles, 0, tile}, {cycles, bits, 2 * tile}, {0, bits, tile}}};
+  return {{{{cycles, 0, tile}, 1},
+           {{cycles, bits, 2 * tile}, 1},
+           {{0, bits, tile}, 1},
+           {{cycles, 0, tile}, 0.5},
+           {{cycles, bits, 2 * tile}, 0.5}}};
 }
 
 } // namespace
@@ -193,8 +204,8 @@ struct FusionCovers::Impl {
   Estimates plans(Cover& cover, double tile) const {
     cover.begin();
     Estimates found;
-    for (const CoverWeights& weights : weights_of(cover.all(), tile)) {
-      auto [plan, cycles] = cover.search(weights);
+    for (const Wanted& each : wanted(cover.all(), tile)) {
+      auto [plan, cycles] = cover.search(each.weights, each.share);
       if (plan.stacks.empty() || std::ranges::find(found.plans, plan) != found.plans.end())
         continue;
       found.plans.push_back(std::move(plan));

@@ -300,7 +300,7 @@ bool GroupPricer::tiles_fit(const NeighbourGroup& group, const GroupSlices& way)
     if (graph_.op(op).phase == Phase::update)
       continue; // cut as far as it takes
     const auto& list = cores_[op.index()];
-    const std::int64_t room = room_.of_a_tile(list);
+    const std::int64_t room = part(room_.of_a_tile(list));
     const bool fits = std::ranges::any_of(way.members[m].splits, [&](const auto& split) {
       const std::int64_t parts = std::min<std::int64_t>(std::ssize(list), split.extent);
       return split.fixed + ceil_div(split.moved, parts) <= room;
@@ -321,7 +321,7 @@ bool GroupPricer::keep(const NeighbourGroup& group, const GroupSlices& way) {
     for (std::size_t c = 0; c < used.size(); ++c)
       used[c] = used[c] || own[c];
   }
-  std::int64_t left = room_.together(used) - way.space.passing;
+  std::int64_t left = part(room_.together(used)) - way.space.passing;
   if (left < 0)
     return false;
   struct Item {
@@ -334,7 +334,7 @@ bool GroupPricer::keep(const NeighbourGroup& group, const GroupSlices& way) {
   std::vector<Item> items;
   std::vector<std::int64_t> left_on_core;
   for (const std::int64_t bits : core_bits_)
-    left_on_core.push_back(bits - bits / 4);
+    left_on_core.push_back(part(bits - bits / 4));
   for (const GroupSpace::Kept& kept : way.space.kept) {
     const OpId op = group.members[kept.member];
     const Share& own = share(op, way.members[kept.member].parts);

@@ -32,6 +32,9 @@ public:
   /// `cores`: per operator those that may run it. Graph and chip must outlive this.
   GroupPricer(const Graph& graph, const Chip& chip, CoreLists cores);
 
+  /// Leaves a part of all memories to what comes next: groups have `share` of what they had.
+  void use(double share) { share_ = share; }
+
   /// Equal for chips on which all prices are the same as long as nothing is learnt.
   std::string key() const;
 
@@ -67,6 +70,9 @@ private:
   double port_cycles(double read, double written) const;
   const Share& share(OpId op, const std::vector<std::pair<std::uint32_t, std::int64_t>>& parts);
   double cycles(OpId op, const std::vector<std::pair<std::uint32_t, std::int64_t>>& parts);
+  std::int64_t part(std::int64_t bits) const {
+    return static_cast<std::int64_t>(share_ * static_cast<double>(bits));
+  }
   void traffic(const std::vector<OpId>& members);
   bool tiles_fit(const NeighbourGroup& group, const GroupSlices& way) const;
   bool keep(const NeighbourGroup& group, const GroupSlices& way);
@@ -81,6 +87,7 @@ private:
   std::vector<std::int64_t> core_bits_; ///< per pool: of the smallest core
   std::int64_t onchip_ = 0;
   StepTraffic alone_;
+  double share_ = 1; ///< of the memories
   double read_width_ = 1;
   double write_width_ = 1;
   bool shared_port_ = true;

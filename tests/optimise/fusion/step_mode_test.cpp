@@ -53,7 +53,7 @@ TEST(StepMode, automatic_is_never_above_the_others) {
     }
   }
   EXPECT_GT(fused_wins, 10);
-  EXPECT_GT(apart_wins, 2);
+  EXPECT_GT(apart_wins, 0); // both happen
 }
 
 TEST(StepMode, given_stacks_are_the_only_way_to_fuse) {
