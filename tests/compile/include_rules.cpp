@@ -29,7 +29,7 @@ const std::vector<StageRooms> kHouse{
     {"training", {"options", "build", "gradients", "forward", "update", "memory"}},
     {"execute", {"walk", "kernels"}},
     {"core_cost", {"model", "zigzag", "search", "scatter", "files"}},
-    {"tiling", {"cut", "fuse", "edges"}},
+    {"tiling", {"cut", "fuse", "cover", "edges"}},
     {"schedule", {"cost", "place", "check"}},
     {"model", {}},
     {"optimise", {"search", "programs", "bounds", "recompute", "allocation", "fusion"}},
