@@ -96,11 +96,10 @@ ModelledGraph model_graph(const TrainingGraph& graph, const TrainingGraph* train
   made.graph = session.stage(
       what + ": fold views", [&] { return fold_views(graph); },
       [](const TrainingGraph& folded) { verify(folded); });
-  StepChoice choice =
+  made.tiling =
       choose_step(experiment, inputs.chip, made.graph,
-                  tiling_options(experiment, inputs, made.graph, training), costs, session, what);
-  made.tiling = std::move(choice.tiling);
-  made.ways = std::move(choice.tried);
+                  tiling_options(experiment, inputs, made.graph, training), costs, session, what)
+          .tiling;
   const StepOptions options{made.tiling, schedule_options(experiment, session.context.jobs), what};
   made.modelled = model_step(made.graph, inputs.chip, options, {costs, &session.context});
   return made;

@@ -17,9 +17,8 @@
 namespace monet::cli {
 
 struct ModelledGraph {
-  TrainingGraph graph;             ///< with views folded, as it was costed
-  TilingOptions tiling;            ///< the mapping's, with the stacks and slices that were chosen
-  std::vector<StepCandidate> ways; ///< in which the step could run; none layer by layer
+  TrainingGraph graph;  ///< with views folded, as it was costed
+  TilingOptions tiling; ///< the mapping's, with the stacks and slices that were chosen
   ModelledStep modelled;
 
   StepResult result() const { return result_of(graph, modelled); }
