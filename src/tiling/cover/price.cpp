@@ -74,7 +74,6 @@ GroupPricer::GroupPricer(const Graph& graph, const Chip& chip, CoreLists cores)
     : graph_(graph), chip_(chip), cores_(std::move(cores)), room_(chip),
       known_(graph.operators().size()), seen_(graph.tensors().size(), 0) {
   std::map<std::vector<CoreId>, std::uint32_t> pools;
-  std::vector<std::int64_t> room;
   for (const auto& list : cores_) {
     const auto next = static_cast<std::uint32_t>(pools.size());
     const auto [known, added] = pools.emplace(list, next);
@@ -92,13 +91,12 @@ GroupPricer::GroupPricer(const Graph& graph, const Chip& chip, CoreLists cores)
       counted[memory] = true;
     }
     used_.push_back(std::move(used));
-    room.push_back(bits);
+    pool_bits_.push_back(bits);
     std::int64_t least = std::numeric_limits<std::int64_t>::max();
     for (const CoreId core : list)
       least = std::min(least, outermost_bits(chip.cores[core.index()]));
     core_bits_.push_back(least);
   }
-  alone_ = step_traffic(graph, pool_, room);
   for (std::size_t core = 0; core < chip.compute_cores(); ++core)
     onchip_ = checked_add(onchip_, outermost_bits(chip.cores[core]));
   if (chip.offchip) {
@@ -267,6 +265,8 @@ double GroupPricer::cycles(OpId op,
 
 /// Bits that each member brings and leaves behind, as long as the group keeps what it hands on.
 void GroupPricer::traffic(const std::vector<OpId>& members) {
+  if (alone_.reads.empty()) // a key is had without it
+    alone_ = step_traffic(graph_, pool_, pool_bits_);
   ++sight_;
   uses_.assign(members.size(), {});
   const auto inside = [&](OpId op) { return std::ranges::binary_search(members, op); };

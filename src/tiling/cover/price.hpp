@@ -84,6 +84,7 @@ private:
   Room room_;
   std::vector<std::uint32_t> pool_;     ///< per operator: the cores' list
   std::vector<std::vector<bool>> used_; ///< per pool: per core
+  std::vector<std::int64_t> pool_bits_; ///< per pool: of all its cores
   std::vector<std::int64_t> core_bits_; ///< per pool: of the smallest core
   std::int64_t onchip_ = 0;
   StepTraffic alone_;
