@@ -46,12 +46,34 @@ Network::Network(const Chip& chip, const NetworkOptions& options) : chip_(chip),
     add(port_.write_bits_per_cycle);
   read_port_counts_ = port_can_be_full(true);
   write_port_counts_ = port_can_be_full(false);
+  find_offchip_links();
   ways_.resize(chip.cores.size() * chip.cores.size());
   for (const Core& core : chip.cores) {
     reads_.push_back(word_cost(core, MemoryOperand::O, false));
     for (int operand = 0; operand < kMemoryOperands; ++operand)
       writes_.push_back(word_cost(core, static_cast<MemoryOperand>(operand), true));
   }
+}
+
+void Network::find_offchip_links() {
+  to_offchip_.resize(chip_.links.size(), false);
+  for (std::size_t core = 0; core < chip_.compute_cores(); ++core) {
+    for (const auto& [from, to] :
+         {std::pair(offchip(), CoreId(core)), std::pair(CoreId(core), offchip())}) {
+      if (!chip_.connected(from, to))
+        continue;
+      for (const LinkId id : chip_.route(from, to))
+        to_offchip_[id.index()] = true;
+    }
+  }
+}
+
+/// The speed at which a transfer between cores keeps nothing off the off-chip port.
+std::int64_t Network::speed_beside_port(LinkId id) const {
+  const std::int64_t width = chip_.links[id.index()].bandwidth_bits_per_cycle;
+  const std::int64_t port = std::max(port_.read_bits_per_cycle, port_.write_bits_per_cycle);
+  const bool both = options_.share_links && to_offchip_[id.index()];
+  return both && width / 2 >= port ? width - port : width;
 }
 
 /// False when one link, as narrow as the port, carries all that the port does.
@@ -98,10 +120,13 @@ bool Network::direct(CoreId from, CoreId to) const {
 void Network::add_path(CoreId from, std::span<const CoreId> to, std::vector<LinkId> links) {
   Path path;
   path.bits_per_cycle = std::numeric_limits<std::int64_t>::max();
+  const bool writes = std::find(to.begin(), to.end(), offchip()) != to.end();
   for (const LinkId id : links) {
     path.resources.push_back(id.value);
-    path.bits_per_cycle =
-        std::min(path.bits_per_cycle, chip_.links[id.index()].bandwidth_bits_per_cycle);
+    const bool between_cores = from != offchip() && !writes;
+    path.bits_per_cycle = std::min(
+        path.bits_per_cycle,
+        between_cores ? speed_beside_port(id) : chip_.links[id.index()].bandwidth_bits_per_cycle);
   }
   const auto port = static_cast<std::uint32_t>(chip_.links.size());
   if (from == offchip()) {
@@ -109,7 +134,7 @@ void Network::add_path(CoreId from, std::span<const CoreId> to, std::vector<Link
     if (read_port_counts_)
       path.resources.push_back(port);
   }
-  if (std::find(to.begin(), to.end(), offchip()) != to.end()) {
+  if (writes) {
     path.bits_per_cycle = std::min(path.bits_per_cycle, port_.write_bits_per_cycle);
     if (write_port_counts_)
       path.resources.push_back(port_.shared ? port : port + 1);

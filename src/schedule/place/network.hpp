@@ -6,6 +6,9 @@
 // no more than its bandwidth. It starts at the first cycle at which its full speed is free all the
 // way, or, if it ends sooner so, at once with the speed that is free then, or in several pieces in
 // gaps between others.
+//
+// The off-chip port is what most steps wait for. A transfer between cores over a link at least
+// twice as wide as the port, on which the port's transfers go, too, leaves the port its width.
 #pragma once
 
 #include "schedule/place/link_timeline.hpp"
@@ -89,7 +92,7 @@ private:
   /// A route as it is booked.
   struct Path {
     std::vector<std::uint32_t> resources; ///< links by id, then the ports; those that can be full
-    std::int64_t bits_per_cycle = 0;
+    std::int64_t bits_per_cycle = 0;      ///< full speed
     /// By length: from `from` to `until` nothing that long begins at full speed. What is booked
     /// stays booked, so this stays true.
     struct Full {
@@ -121,6 +124,8 @@ private:
   Plan share_now(std::uint32_t path, Bits bits, std::int64_t ready, std::int64_t before);
   Plan split(std::uint32_t path, Bits bits, std::int64_t ready, std::int64_t before);
   bool port_can_be_full(bool read) const;
+  void find_offchip_links();
+  std::int64_t speed_beside_port(LinkId link) const;
   void add_energy(const TransferRequest& request, Bits before, Booking& booking) const;
 
   const Chip& chip_;
@@ -131,8 +136,9 @@ private:
   bool read_port_counts_ = true; ///< false: a link on every way to it is as narrow
   bool write_port_counts_ = true;
   std::vector<LinkTimeline>
-      timelines_;          ///< links, then the read port and (when separate) the write port
-  std::vector<Ways> ways_; ///< [from * cores + to]
+      timelines_;                ///< links, then the read port and (when separate) the write port
+  std::vector<bool> to_offchip_; ///< per link: on a way to or from the off-chip memory
+  std::vector<Ways> ways_;       ///< [from * cores + to]
   std::map<std::vector<CoreId>, Ways> trees_; ///< by sender and receivers
   std::vector<CoreId> key_;                   ///< scratch
   std::vector<Path> paths_;

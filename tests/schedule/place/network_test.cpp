@@ -106,6 +106,29 @@ TEST(Network, short_transfers_share_a_cycle) {
   EXPECT_EQ(book(network, request(0, 1, 30), 0), Span(1, 2));
 }
 
+TEST(Network, transfers_between_cores_leave_the_port_its_width) {
+  // One bus for all, on which the port's 64 bits go, too.
+  const auto bus = [](std::int64_t width) {
+    Chip chip = make_chip({.cores = 2});
+    chip.links = {{"bus", {core(0), core(1), core(2)}, LinkReach::any_pair, width}};
+    make_routes(chip);
+    return chip;
+  };
+  const Chip wide = bus(192);
+  Network network(wide);
+  EXPECT_EQ(book(network, request(0, 1, 1280), 0), Span(0, 10)); // with 128 of 192
+  EXPECT_EQ(book(network, request(2, 0, 640), 0), Span(0, 10));  // beside it
+  EXPECT_EQ(network.duration(core(0), core(1), {1280}), 10);
+
+  const Chip narrow = bus(127); // less than twice the port: what is left would be slow
+  Network full(narrow);
+  EXPECT_EQ(book(full, request(0, 1, 1270), 0), Span(0, 10));
+  EXPECT_EQ(book(full, request(2, 0, 640), 0), Span(10, 20));
+
+  Network exclusive(wide, {.share_links = false});
+  EXPECT_EQ(book(exclusive, request(0, 1, 1920), 0), Span(0, 10));
+}
+
 TEST(Network, takes_a_second_way_when_the_first_is_busy) {
   // 0 to 2 by way of 1 or of 3.
   Chip chip = make_chip({.cores = 4});
