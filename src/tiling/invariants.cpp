@@ -45,6 +45,7 @@ public:
       check_edges(OpId(i));
     }
     check_ranks();
+    check_overwrites();
   }
 
 private:
@@ -329,6 +330,55 @@ private:
             tiles_.rank[edge.from.index()] < rank,
             fmt::format("tile {} comes before tile {}, which it depends on", t, edge.from.index()));
     }
+  }
+
+  /// Each tile of a reader that meets what a later operator overwrites comes before that one.
+  void check_overwrites() const {
+    for (std::size_t i = 0; i < graph_.operators().size(); ++i) {
+      for (const TensorId output : present(graph_.operators()[i].outputs)) {
+        const auto storage = graph_.tensor(output).alias_of;
+        if (!storage)
+          continue;
+        for (const OpId reader : graph_.tensor(*storage).consumers) {
+          if (reader < OpId(i))
+            check_overwritten(reader, *storage, OpId(i), output);
+        }
+      }
+    }
+  }
+
+  void check_overwritten(OpId reader, TensorId storage, OpId writer, TensorId output) const {
+    const auto [first, last] = tiles_.tiles_of(reader);
+    const auto [from, to] = tiles_.tiles_of(writer);
+    const auto rank = tiles_.rank.begin();
+    if (*std::max_element(rank + first, rank + last) < *std::min_element(rank + from, rank + to))
+      return;
+    for (std::uint32_t r = first; r < last; ++r) {
+      for (std::uint32_t w = from; w < to; ++w) {
+        internal_check(tiles_.rank[r] < tiles_.rank[w] ||
+                           !meet(boxes(TileId(r), storage, AccessMode::read),
+                                 boxes(TileId(w), output, AccessMode::write)),
+                       fmt::format("tile {} overwrites what tile {} reads later", w, r));
+      }
+    }
+  }
+
+  std::vector<Box> boxes(TileId tile, TensorId tensor, AccessMode mode) const {
+    std::vector<Box> result;
+    const std::vector<Interval> ranges = tiles_.ranges(tile);
+    for (const Access& access : graph_.op(tiles_.tiles[tile.index()].op).nest.operands) {
+      if (access.tensor == tensor &&
+          (access.mode == AccessMode::read) == (mode == AccessMode::read))
+        result.push_back(region(access, ranges, graph_.tensor(tensor).shape));
+    }
+    return result;
+  }
+
+  static bool meet(const std::vector<Box>& some, const std::vector<Box>& others) {
+    return std::ranges::any_of(some, [&](const Box& a) {
+      return std::ranges::any_of(others,
+                                 [&](const Box& b) { return volume(intersect_boxes(a, b)) > 0; });
+    });
   }
 
   const TileGraph& tiles_;

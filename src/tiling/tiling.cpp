@@ -111,7 +111,7 @@ public:
       add_tiles(OpId(i), allocation.empty() ? OperatorAllocation{} : allocation[i], result, home);
     make_edges(result, graph_);
     if (options_.mode == TilingMode::fused)
-      rank_tiles(result, graph_);
+      rank_tiles(result);
     else
       rank_in_order(result);
     return result;

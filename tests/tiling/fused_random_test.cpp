@@ -80,6 +80,53 @@ Case random_case(std::uint64_t seed, const testing::NetworkShape& shape) {
   return c;
 }
 
+/// Pairs of tiles whose regions meet, by tile of the writer.
+std::vector<std::pair<TileId, TileId>> meeting(const Case& c, OpId reader, OpId writer) {
+  const Graph& graph = c.step.graph;
+  const auto boxes = [&](std::uint32_t tile, TensorId tensor, bool reads) {
+    std::vector<Box> result;
+    for (const Access& access : graph.op(c.tiles.tiles[tile].op).nest.operands) {
+      if (access.tensor == tensor && (access.mode == AccessMode::read) == reads)
+        result.push_back(region(access, c.tiles.ranges(TileId(tile)), graph.tensor(tensor).shape));
+    }
+    return result;
+  };
+  std::vector<std::pair<TileId, TileId>> pairs;
+  const auto [first, last] = c.tiles.tiles_of(reader);
+  const auto [from, to] = c.tiles.tiles_of(writer);
+  for (std::uint32_t w = from; w < to; ++w) {
+    for (std::uint32_t r = first; r < last; ++r) {
+      bool meet = false;
+      for (const TensorId output : present(graph.op(writer).outputs)) {
+        const auto storage = graph.tensor(output).alias_of;
+        for (const Box& a : storage ? boxes(r, *storage, true) : std::vector<Box>{}) {
+          for (Box b : boxes(w, output, false)) {
+            for (std::size_t i = 0; i < b.size(); ++i)
+              b[i] = intersect(a[i], b[i]);
+            meet = meet || volume(b) > 0;
+          }
+        }
+      }
+      if (meet)
+        pairs.emplace_back(r, w);
+    }
+  }
+  return pairs;
+}
+
+/// How many anti-dependences are told by tiles.
+int check_anti_dependences(const Case& c) {
+  int by_tiles = 0;
+  for (const AntiDependence& order : c.tiles.anti_dependences) {
+    EXPECT_LT(order.reader, order.writer);
+    if (order.tiles.empty())
+      continue;
+    ++by_tiles;
+    EXPECT_EQ(order.tiles, meeting(c, order.reader, order.writer));
+  }
+  return by_tiles;
+}
+
 void check(const Case& c) {
   verify(c.tiles, c.step);
   const Graph& graph = c.step.graph;
@@ -123,6 +170,15 @@ TEST(FusedTiles, of_random_networks) {
 
 TEST(FusedTiles, of_random_training_steps) {
   check_cases(50001, 700, {.operators = 4, .training = true});
+}
+
+TEST(FusedTiles, updates_wait_for_readers_of_their_regions) {
+  int by_tiles = 0;
+  for (std::uint64_t seed = 60001; seed <= 60400; ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    by_tiles += check_anti_dependences(random_case(seed, {.operators = 4, .training = true}));
+  }
+  EXPECT_GT(by_tiles, 100);
 }
 
 TEST(FusedTiles, automatic_fusion_given_as_plan_makes_the_same_tiles) {

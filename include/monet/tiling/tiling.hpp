@@ -46,11 +46,22 @@ struct OperatorTiling {
   std::uint32_t size() const { return last - first; }
 };
 
+/// An operator that writes into the storage of what another one reads: it comes after.
+struct AntiDependence {
+  OpId reader;
+  OpId writer;
+  /// (tile of the reader, tile of the writer) where regions meet, by tile of the writer. None: all
+  /// tiles of the writer come after all tiles of the reader. Operators of different stacks have
+  /// none, nor have those of which most tiles meet most.
+  std::vector<std::pair<TileId, TileId>> tiles;
+};
+
 struct TileGraph {
   std::vector<Tile> tiles; ///< in topological order, tiles of an operator side by side
   std::vector<OperatorTiling> operators;
   std::vector<std::uint32_t> first_edge{0}; ///< per tile and one more: where its edges begin
   std::vector<TileEdge> edges;              ///< of one tile: sorted by (from, tensor)
+  std::vector<AntiDependence> anti_dependences; ///< by writer
   std::vector<std::uint32_t> rank;          ///< per tile: its place in the order of scheduling
   std::vector<std::uint32_t> stack_of;      ///< per operator; operators of a stack are fused
 
@@ -151,7 +162,8 @@ std::int64_t recomputed_macs(const TileGraph& tiles, const Graph& graph);
 
 /// Invariants as InternalError: the tiles of an operator partition its iteration space, or cover it
 /// where halos are recomputed; every read region is covered by edges and tensors without producer;
-/// tiles that add into one piece form a chain; edges go forward, in ids and in ranks.
+/// tiles that add into one piece form a chain; edges go forward, in ids and in ranks; what is
+/// overwritten has been read before, in ranks.
 void verify(const TileGraph& tiles, const TrainingGraph& step);
 
 } // namespace monet

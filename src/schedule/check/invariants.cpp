@@ -116,12 +116,42 @@ private:
         if (!output || !graph_.tensor(*output).alias_of)
           continue;
         for (const OpId reader : graph_.tensor(*graph_.tensor(*output).alias_of).consumers) {
-          require(reader.index() >= i || span[reader.index()].second <= span[i].first,
+          require(reader.index() >= i || span[reader.index()].second <= span[i].first ||
+                      overwritten_after_reading(*output, OpId(i), reader),
                   fmt::format("'{}' overwrites what '{}' still reads", op.name,
                               graph_.op(reader).name));
         }
       }
     }
+  }
+
+  /// Of two operators in one stack, only tiles whose regions meet wait for each other.
+  bool overwritten_after_reading(TensorId output, OpId writer, OpId reader) const {
+    if (tiles_.stack_of[writer.index()] != tiles_.stack_of[reader.index()])
+      return false;
+    const std::vector<std::int64_t>& shape = graph_.tensor(output).shape;
+    const auto regions = [&](OpId op, TensorId tensor, bool reads) {
+      std::vector<std::pair<std::uint32_t, Box>> result;
+      const auto [first, last] = tiles_.tiles_of(op);
+      for (const Access& access : graph_.op(op).nest.operands) {
+        if (access.tensor != tensor || (access.mode == AccessMode::read) != reads)
+          continue;
+        for (std::uint32_t t = first; t < last; ++t)
+          result.emplace_back(t, region(access, tiles_.ranges(TileId(t)), shape));
+      }
+      return result;
+    };
+    const auto written = regions(writer, output, false);
+    for (const auto& [r, read] : regions(reader, *graph_.tensor(output).alias_of, true)) {
+      for (const auto& [w, box] : written) {
+        bool meet = true;
+        for (std::size_t a = 0; a < box.size(); ++a)
+          meet = meet && !intersect(box[a], read[a]).empty();
+        if (meet && run_of_[r]->end > run_of_[w]->start)
+          return false;
+      }
+    }
+    return true;
   }
 
   bool fused_with_others(OpId update) const {

@@ -53,28 +53,21 @@ void TileQueue::add_updates(const Graph& graph) {
 }
 
 void TileQueue::add_gates(const Graph& graph) {
-  for (std::size_t i = 0; i < graph.operators().size(); ++i) {
-    const Operator& op = graph.operators()[i];
-    for (const auto& output : op.outputs) {
-      if (!output || !graph.tensor(*output).alias_of)
-        continue;
-      for (const OpId reader : graph.tensor(*graph.tensor(*output).alias_of).consumers) {
-        const bool behind_barrier = waits_[i] && graph.op(reader).phase != Phase::update;
-        if (reader < OpId(i) && !behind_barrier)
-          add_gate(reader, OpId(i));
-      }
+  for (const AntiDependence& order : tiles_.anti_dependences) {
+    const bool behind_barrier =
+        waits_[order.writer.index()] && graph.op(order.reader).phase != Phase::update;
+    for (const auto& [reader, writer] : order.tiles) {
+      gated_tiles_.emplace_back(reader, writer);
+      ++blockers_[writer.index()];
     }
+    if (!order.tiles.empty() || behind_barrier)
+      continue;
+    gated_[order.reader.index()].push_back(order.writer);
+    const auto [first, last] = tiles_.tiles_of(order.writer);
+    for (std::uint32_t t = first; t < last; ++t)
+      ++blockers_[t];
   }
-}
-
-void TileQueue::add_gate(OpId before, OpId after) {
-  auto& waiting = gated_[before.index()];
-  if (!waiting.empty() && waiting.back() == after)
-    return;
-  waiting.push_back(after);
-  const auto [first, last] = tiles_.tiles_of(after);
-  for (std::uint32_t t = first; t < last; ++t)
-    ++blockers_[t];
+  std::ranges::sort(gated_tiles_);
 }
 
 void TileQueue::release(TileId tile) {
@@ -168,6 +161,10 @@ void TileQueue::placed(TileId id, std::int64_t end) {
     for (const TileId reader : pieces_.readers(pieces_.output(id, k)))
       unblock(reader, end);
   }
+  const auto gated =
+      std::ranges::equal_range(gated_tiles_, id, {}, &std::pair<TileId, TileId>::first);
+  for (const auto& [reader, writer] : gated)
+    unblock(writer, end);
   end_[tile.op.index()] = std::max(end_[tile.op.index()], end);
   if (--unfinished_[tile.op.index()] == 0)
     finish_operator(tile.op, end_[tile.op.index()]);

@@ -60,7 +60,6 @@ private:
 
   void add_updates(const Graph& graph);
   void add_gates(const Graph& graph);
-  void add_gate(OpId before, OpId after);
   void unblock(TileId tile, std::int64_t at);
   void unblock_operator(OpId op, std::int64_t at);
   void release(TileId tile);
@@ -78,11 +77,12 @@ private:
   std::vector<std::uint32_t> places_;
   IndexedHeap<First> order_; ///< best of each core
   MinHeap<Key> of_all_;      ///< (merit, rank) of ready tiles, unless the priority is latency
-  std::vector<std::uint32_t> unfinished_; ///< per operator: tiles not placed
-  std::vector<std::int64_t> end_;         ///< per operator
-  std::vector<std::vector<OpId>> gated_;  ///< per operator: who waits for all of it
-  std::vector<bool> waits_;               ///< per operator: an update that waits for all others
-  std::size_t others_left_ = 0;           ///< operators before the updates
+  std::vector<std::uint32_t> unfinished_;              ///< per operator: tiles not placed
+  std::vector<std::int64_t> end_;                      ///< per operator
+  std::vector<std::vector<OpId>> gated_;               ///< per operator: who waits for all of it
+  std::vector<std::pair<TileId, TileId>> gated_tiles_; ///< (tile, who waits for it), in order
+  std::vector<bool> waits_;     ///< per operator: an update that waits for all others
+  std::size_t others_left_ = 0; ///< operators before the updates
   std::int64_t others_end_ = 0;
   std::size_t left_ = 0;
 };

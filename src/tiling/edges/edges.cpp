@@ -61,11 +61,17 @@ public:
     tiles_.edges.clear();
     tiles_.first_edge.assign(1, 0);
     tiles_.first_edge.reserve(tiles_.tiles.size() + 1);
-    for (std::size_t i = 0; i < tiles_.operators.size(); ++i)
+    tiles_.anti_dependences.clear();
+    for (std::size_t i = 0; i < tiles_.operators.size(); ++i) {
       add_operator(OpId(i));
+      add_anti_dependences(OpId(i));
+    }
   }
 
 private:
+  /// Up to so many pairs of tiles for each tile; beyond, the writer waits for the whole reader.
+  static constexpr std::size_t kMostPairs = 16;
+
   const OperatorTiling& tiling(OpId op) const { return tiles_.operators[op.index()]; }
   const PartIndex& index(OpId op) const { return indices_[op.index()]; }
 
@@ -303,6 +309,64 @@ private:
       return;
     tiles_.edges.push_back({TileId(tiling(id).first + number - own + *std::prev(at)), chain.id,
                             storage_of(chain.tensor->type, volume)});
+  }
+
+  void add_anti_dependences(OpId writer) {
+    std::vector<std::pair<OpId, TensorId>> reads; // (reader, what is written over it)
+    for (const TensorId output : present(graph_.op(writer).outputs)) {
+      if (!graph_.tensor(output).alias_of)
+        continue;
+      for (const OpId reader : graph_.tensor(*graph_.tensor(output).alias_of).consumers) {
+        if (reader < writer)
+          reads.emplace_back(reader, output);
+      }
+    }
+    std::ranges::sort(reads);
+    reads.erase(std::unique(reads.begin(), reads.end()), reads.end());
+    for (auto read = reads.begin(); read != reads.end();) {
+      AntiDependence order{read->first, writer, {}};
+      bool by_tiles = together(order.reader, writer);
+      for (; read != reads.end() && read->first == order.reader; ++read)
+        by_tiles = by_tiles && add_pairs(read->second, order);
+      if (!by_tiles)
+        order.tiles.clear();
+      std::ranges::sort(order.tiles, [](const auto& a, const auto& b) {
+        return std::pair(a.second, a.first) < std::pair(b.second, b.first);
+      });
+      order.tiles.erase(std::unique(order.tiles.begin(), order.tiles.end()), order.tiles.end());
+      tiles_.anti_dependences.push_back(std::move(order));
+    }
+  }
+
+  bool together(OpId a, OpId b) const {
+    return !tiles_.stack_of.empty() && tiles_.stack_of[a.index()] == tiles_.stack_of[b.index()];
+  }
+
+  /// False where tiles do not tell, or there are too many pairs.
+  bool add_pairs(TensorId output, AntiDependence& order) {
+    const Tensor& tensor = graph_.tensor(output);
+    const auto grid = written_grid(graph_.op(order.writer), tiling(order.writer),
+                                   index(order.writer), output, tensor);
+    if (!grid || grid->repeats.size() > 1 ||
+        graph_.tensor(*tensor.alias_of).shape.size() != tensor.shape.size())
+      return false;
+    TensorPlan plan{output, &tensor, tiling(order.writer).first, {}};
+    for (const Access& read : graph_.op(order.reader).nest.operands) {
+      if (read.tensor == tensor.alias_of && read.mode == AccessMode::read)
+        plan.reads.push_back(read_plan(order.reader, order.writer, *grid, read, tensor));
+    }
+    const OperatorTiling& reader = tiling(order.reader);
+    const std::size_t most = kMostPairs * (reader.size() + tiling(order.writer).size());
+    parts_.assign(graph_.op(order.reader).nest.dims.size(), 0);
+    for (std::uint32_t number = 0; number < reader.size() && order.tiles.size() <= most; ++number) {
+      index(order.reader).parts_of(number, parts_);
+      for (const ReadPlan& read : plan.reads) {
+        for_each_overlap(plan, read, [&](std::uint32_t tile, std::int64_t /*volume*/) {
+          order.tiles.emplace_back(reader.first + number, tile);
+        });
+      }
+    }
+    return order.tiles.size() <= most;
   }
 
   TileGraph& tiles_;

@@ -16,8 +16,7 @@ std::uint32_t slices_of(const OperatorTiling& tiling) {
 
 class Ranker {
 public:
-  Ranker(TileGraph& tiles, const Graph& graph)
-      : tiles_(tiles), graph_(graph), slot_(tiles.tiles.size(), 0) {}
+  explicit Ranker(TileGraph& tiles) : tiles_(tiles), slot_(tiles.tiles.size(), 0) {}
 
   void rank() {
     find_readers();
@@ -28,19 +27,16 @@ public:
   }
 
 private:
-  /// Per operator: those that read what it overwrites, and come first.
+  /// Who reads what is overwritten, and comes first.
   void find_readers() {
-    readers_.resize(graph_.operators().size());
-    for (std::size_t i = 0; i < graph_.operators().size(); ++i) {
-      for (const auto& output : graph_.operators()[i].outputs) {
-        if (!output || !graph_.tensor(*output).alias_of)
-          continue;
-        for (const OpId reader : graph_.tensor(*graph_.tensor(*output).alias_of).consumers) {
-          if (reader < OpId(i))
-            readers_[i].push_back(reader);
-        }
-      }
+    readers_.resize(tiles_.operators.size());
+    for (const AntiDependence& order : tiles_.anti_dependences) {
+      if (order.tiles.empty())
+        readers_[order.writer.index()].push_back(order.reader);
+      for (const auto& [reader, writer] : order.tiles)
+        tile_readers_.emplace_back(writer.value, reader.value);
     }
+    std::ranges::sort(tile_readers_);
   }
 
   /// The slice of its stack to which each tile belongs.
@@ -88,11 +84,11 @@ private:
   void emit(std::uint32_t tile) {
     if (tiles_.rank[tile] != kNone)
       return;
-    pending_.assign(1, {tile, 0, 0});
+    pending_.assign(1, {tile});
     while (!pending_.empty()) {
       Visit& visit = pending_.back();
       if (const auto before = next_before(visit)) {
-        pending_.push_back({*before, 0, 0});
+        pending_.push_back({*before});
         continue;
       }
       tiles_.rank[visit.tile] = next_rank_++;
@@ -103,6 +99,7 @@ private:
   struct Visit {
     std::uint32_t tile = 0;
     std::uint32_t edge = 0;   ///< edges before this one are done
+    std::uint32_t pair = 0;   ///< of its tile_readers_, those before this one are done
     std::uint32_t reader = 0; ///< tiles of readers before this one are done
   };
 
@@ -113,6 +110,12 @@ private:
       const std::uint32_t from = edges[visit.edge].from.value;
       if (tiles_.rank[from] == kNone)
         return from;
+    }
+    const auto read_by = std::ranges::equal_range(tile_readers_, visit.tile, {},
+                                                  &std::pair<std::uint32_t, std::uint32_t>::first);
+    for (; visit.pair < read_by.size(); ++visit.pair) {
+      if (tiles_.rank[read_by[visit.pair].second] == kNone)
+        return read_by[visit.pair].second;
     }
     const std::size_t op = tiles_.tiles[visit.tile].op.index();
     for (; !readers_[op].empty(); readers_[op].pop_back()) {
@@ -127,8 +130,8 @@ private:
   }
 
   TileGraph& tiles_;
-  const Graph& graph_;
-  std::vector<std::vector<OpId>> readers_;
+  std::vector<std::vector<OpId>> readers_; ///< per operator: those of which all comes first
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> tile_readers_; ///< (tile, what comes first)
   std::vector<std::uint32_t> slot_;
   std::vector<Visit> pending_;
   std::uint32_t next_rank_ = 0;
@@ -136,8 +139,8 @@ private:
 
 } // namespace
 
-void rank_tiles(TileGraph& tiles, const Graph& graph) {
-  Ranker(tiles, graph).rank();
+void rank_tiles(TileGraph& tiles) {
+  Ranker(tiles).rank();
 }
 
 } // namespace monet

@@ -10,7 +10,7 @@ namespace monet {
 /// own slice of another operator (a halo, a sum over slices) belongs to the last slice that it
 /// needs. A tile is never before one it depends on, be it in another stack: what a stack needs of
 /// others comes just before it is needed, so that a stack around an operator of another one is
-/// legal. What shares storage with a tensor is written after that tensor's earlier readers.
-void rank_tiles(TileGraph& tiles, const Graph& graph);
+/// legal. Storage is overwritten after it has been read (anti_dependences).
+void rank_tiles(TileGraph& tiles);
 
 } // namespace monet

@@ -213,5 +213,22 @@ TEST(FusedTimeline, a_fused_update_does_not_wait_for_the_backward_phase) {
   EXPECT_GE(span_of(apart, 1).first, span_of(apart, 2).second);
 }
 
+TEST(FusedTimeline, an_update_waits_for_who_reads_its_region) {
+  StepBuilder builder;
+  const TensorId w = builder.source("w", {4, 16});
+  const TensorId x = builder.source("x", {4, 16}, TensorKind::input);
+  const TensorId g = builder.source("g", {4, 16}, TensorKind::input);
+  builder.output(builder.elementwise("reads", {x, w}, Phase::backward)); // 16 cycles a row
+  builder.update(w, g);
+  const Chip chip = make_chip({.cores = 2, .lanes = 1});
+  const TileGraph tiles = interleaved(builder.step(), {{{{0, 4}}, {0}}, {{{0, 4}}, {1}}});
+  ASSERT_EQ(tiles.anti_dependences.size(), 1U);
+  EXPECT_EQ(tiles.anti_dependences[0].tiles.size(), 4U); // row by row
+  const Timeline timeline = run(builder.step(), tiles, chip);
+  for (std::size_t row = 0; row < 4; ++row)
+    EXPECT_GE(span_of(timeline, 4 + row).first, span_of(timeline, row).second);
+  EXPECT_LT(span_of(timeline, 4).first, span_of(timeline, 1).second);
+}
+
 } // namespace
 } // namespace monet
