@@ -128,8 +128,8 @@ std::size_t DataMover::fetch_together(std::span<Need> needs) {
   }
   if (count < 2)
     return 0;
-  make_room(bits, needs.front().tensor);
-  bring(needs.first(count), bits, network_.offchip(), memory_.pool(pool_).clock);
+  const std::int64_t space = make_room(bits, needs.front().tensor);
+  bring(needs.first(count), bits, network_.offchip(), space);
   return count;
 }
 
@@ -137,14 +137,16 @@ std::size_t DataMover::fetch_together(std::span<Need> needs) {
 Booking DataMover::bring(std::span<Need> needs, Bits bits, CoreId from, std::int64_t ready) {
   TransferRequest request{TransferKind::fetch, needs.front().tensor, op_, from, core_, bits,
                           needs.front().memory};
-  find_receivers(needs, bits, from, ready);
+  const std::int64_t patience = network_.duration(from, core_, bits);
+  const std::int64_t for_all = find_receivers(needs, bits, from, ready, ready + patience);
   if (!receivers_.empty()) {
     const std::int64_t alone = network_.arrival(request, ready);
     request.also = also_;
-    const std::int64_t patience = network_.duration(from, core_, bits);
-    if (network_.arrival(request, ready) > alone + patience) {
+    if (network_.arrival(request, for_all) > alone + patience) {
       receivers_.clear();
       request.also = {};
+    } else {
+      ready = for_all;
     }
   }
   const Booking booking = book(request, ready);
@@ -162,14 +164,15 @@ Booking DataMover::bring(std::span<Need> needs, Bits bits, CoreId from, std::int
   return booking;
 }
 
-/// Pools that have room for what is fetched by then, and whose next tiles read all of it.
-void DataMover::find_receivers(std::span<const Need> needs, Bits bits, CoreId from,
-                               std::int64_t ready) {
+/// Pools that have room for what is fetched until `latest`, and whose next tiles read all of it;
+/// the cycle from which all have it.
+std::int64_t DataMover::find_receivers(std::span<const Need> needs, Bits bits, CoreId from,
+                                       std::int64_t ready, std::int64_t latest) {
   receivers_.clear();
   also_.clear();
   const Need& first = needs.front();
   if (!multicast_ || first.adds || first.missing != first.bits)
-    return;
+    return ready;
   const auto readers = pieces_.readers(first.piece);
   for (auto at = readers.begin(); at != readers.end();) {
     const PoolId pool = pieces_.pool_of(*at);
@@ -182,11 +185,13 @@ void DataMover::find_receivers(std::span<const Need> needs, Bits bits, CoreId fr
     if (!reader || pieces_.kind(*reader).most_bits.value > memory_.pool(pool).possible_room() ||
         !std::all_of(needs.begin(), needs.end(),
                      [&](const Need& need) { return wants(need, pool, *reader); }) ||
-        !memory_.has_room_by(pool, bits, ready))
+        !memory_.has_room_by(pool, bits, latest))
       continue;
+    ready = std::max(ready, memory_.pool(pool).room_from(bits));
     receivers_.push_back({pool, *reader});
     also_.push_back(gateway);
   }
+  return ready;
 }
 
 /// The pool's next tile that reads the piece, if its turn comes soon.
@@ -256,13 +261,12 @@ void DataMover::fetch(Need& need) {
   if (need.copy && !need.whole) {
     memory_.readers_of_parts(*need.copy, part_readers_);
     if (part_readers_.size() >= kMostParts) {
-      memory_.remove(*need.copy);
+      memory_.retire(*need.copy);
       need.copy.reset();
       need.missing = need.bits;
     }
   }
-  make_room(need.missing, need.tensor);
-  const std::int64_t space = memory_.pool(pool_).clock;
+  const std::int64_t space = make_room(need.missing, need.tensor);
   std::optional<CopyId> source = nearest_copy(need, core_, space);
   const CoreId offchip = network_.offchip();
   std::optional<std::int64_t> stored = offchip_.stored_at(need.piece);
@@ -348,21 +352,20 @@ bool DataMover::spare(CopyId id) const {
 void DataMover::evict(CopyId id) {
   if (!spare(id))
     write(id, TransferKind::spill);
-  memory_.remove(id);
+  memory_.retire(id);
 }
 
-void DataMover::make_room(Bits bits, TensorId tensor) {
-  while (memory_.pool(pool_).room() < bits.value) {
-    const auto copy = memory_.reclaim(pool_, bits);
-    if (copy) {
-      evict(*copy);
-    } else if (memory_.pool(pool_).room() < bits.value) {
-      throw InfeasibleError(fmt::format(
-          "'{}' of '{}' does not fit into core '{}': {} bits too many", graph_.tensor(tensor).name,
-          graph_.op(op_).name, chip_.cores[tiles_.tiles[tile_.index()].core.index()].name,
-          bits.value - memory_.pool(pool_).room()));
-    }
+std::int64_t DataMover::make_room(Bits bits, TensorId tensor) {
+  while (const auto copy = memory_.first_to_go(pool_, bits))
+    evict(*copy);
+  const Pool& pool = memory_.pool(pool_);
+  if (pool.room() < bits.value) {
+    throw InfeasibleError(fmt::format("'{}' of '{}' does not fit into core '{}': {} bits too many",
+                                      graph_.tensor(tensor).name, graph_.op(op_).name,
+                                      chip_.cores[tiles_.tiles[tile_.index()].core.index()].name,
+                                      bits.value - pool.room()));
   }
+  return pool.room_from(bits);
 }
 
 Booking DataMover::stream(TensorId tensor, Bits bits, bool write, std::int64_t ready) {

@@ -43,8 +43,9 @@ public:
   std::int64_t gather(std::span<Need> needs);
   /// Sees to it that a piece is in the off-chip memory; the cycle from which it is.
   std::int64_t store(PieceId piece);
-  /// Makes room in the tile's pool; `tensor` is named when there is none.
-  void make_room(Bits bits, TensorId tensor);
+  /// Makes room in the tile's pool; the first cycle from which on it is there. `tensor` is named
+  /// when there is none.
+  std::int64_t make_room(Bits bits, TensorId tensor);
   /// Gives up a copy, after writing it off-chip where it is the only one.
   void evict(CopyId id);
   /// A transfer between the tile's core and the off-chip memory while it runs.
@@ -71,7 +72,8 @@ private:
   std::size_t fetch_together(std::span<Need> needs);
   Booking bring(std::span<Need> needs, Bits bits, CoreId from, std::int64_t ready);
   void receive(Need& need, const Booking& booking);
-  void find_receivers(std::span<const Need> needs, Bits bits, CoreId from, std::int64_t ready);
+  std::int64_t find_receivers(std::span<const Need> needs, Bits bits, CoreId from,
+                              std::int64_t ready, std::int64_t latest);
   std::optional<TileId> next_reader(PieceId piece, PoolId pool) const;
   bool wants(const Need& need, PoolId pool, TileId reader);
   std::int64_t arrival_from(CopyId source, CoreId to, Bits bits, std::int64_t space) const;

@@ -341,8 +341,7 @@ private:
     }
     if (total.value == 0)
       return;
-    mover_.make_room(total, last);
-    p.start = std::max(p.start, memory_.pool(p.pool).clock);
+    p.start = std::max(p.start, mover_.make_room(total, last));
   }
 
   /// Books what flows by: reads from the start on, in the order of operands, then writes, the last

@@ -139,9 +139,8 @@ void Residency::set_needed_elsewhere(CopyId id) {
 }
 
 void Residency::take(Pool& pool, Bits bits, std::int64_t start) {
-  internal_check(pool.used + bits.value <= pool.capacity, "a core's memory overflows");
-  internal_check(start >= pool.clock, "space is used before it is free");
-  pool.used += bits.value;
+  internal_check(bits.value <= pool.room(), "a core's memory overflows");
+  pool.taken.hold(start, bits.value);
 }
 
 CopyId Residency::add(PoolId pool_id, PieceId piece, TensorId tensor, Bits bits, std::int64_t start,
@@ -213,7 +212,7 @@ void Residency::turn_into(CopyId id, PieceId version, Bits bits, std::int64_t en
   if (bits != c.bits || c.first_part != kNone) {
     write_stays(c, end);
     free_parts(c);
-    give_back(pool, end, c.bits.value - bits.value);
+    pool.taken.release(end, c.bits.value - bits.value);
     c.start = end;
     c.bits = bits;
   }
@@ -230,7 +229,7 @@ void Residency::occupy(PoolId pool_id, TensorId tensor, Bits bits, std::int64_t 
   Pool& pool = pools_[pool_id.index()];
   take(pool, bits, start);
   timeline_->add_stay(pool.owner, tensor, bits, {start}, {end});
-  give_back(pool, end, bits.value);
+  pool.taken.release(end, bits.value);
 }
 
 /// One stay for a copy that came at once, else one for each part.
@@ -248,52 +247,14 @@ void Residency::free_parts(Copy& c) {
   c.first_part = kNone;
 }
 
-void Residency::give_back(Pool& pool, std::int64_t end, std::int64_t bits) {
-  if (bits == 0)
-    return;
-  if (end <= pool.clock) { // nothing waits for it
-    pool.used -= bits;
-    return;
-  }
-  constexpr std::size_t kMostReturned = 1024;
-  auto& returned = pool.returned;
-  returned.emplace_back(end, bits);
-  std::push_heap(returned.begin(), returned.end(), std::greater<>());
-  pool.given_up += bits;
-  if (returned.size() <= kMostReturned)
-    return;
-  // Of many, neighbours are taken back together, at the later time: an ascending list is a heap.
-  std::sort(returned.begin(), returned.end());
-  std::size_t kept = 0;
-  for (std::size_t i = 0; i + 1 < returned.size(); i += 2)
-    returned[kept++] = {returned[i + 1].first, returned[i].second + returned[i + 1].second};
-  if (returned.size() % 2 == 1)
-    returned[kept++] = returned.back();
-  returned.resize(kept);
-}
-
-void Residency::drop(CopyId id) {
-  Copy& c = copies_[id.index()];
+void Residency::retire(CopyId id) {
+  const Copy& c = copies_[id.index()];
   unlink(id);
   leave_heap(id);
   write_stays(c, c.busy_until);
-  free_parts(c);
+  free_parts(copies_[id.index()]);
+  pools_[c.pool.index()].taken.release(c.busy_until, c.bits.value);
   free_copies_.push_back(id);
-}
-
-void Residency::retire(CopyId id) {
-  const Copy c = copies_[id.index()];
-  drop(id);
-  give_back(pools_[c.pool.index()], c.busy_until, c.bits.value);
-}
-
-void Residency::take_back_first(Pool& pool) {
-  std::pop_heap(pool.returned.begin(), pool.returned.end(), std::greater<>());
-  const auto [end, freed] = pool.returned.back();
-  pool.returned.pop_back();
-  pool.used -= freed;
-  pool.given_up -= freed;
-  pool.clock = std::max(pool.clock, end);
 }
 
 template <class Entry>
@@ -314,45 +275,23 @@ std::optional<CopyId> Residency::first_unpinned(IndexedHeap<Entry>& heap) {
   return found;
 }
 
-std::optional<CopyId> Residency::first_to_go(Pool& pool) {
-  const auto idle = first_unpinned(pool.idle_copies);
-  return idle ? idle : first_unpinned(pool.needed);
-}
-
-bool Residency::has_room_by(PoolId id, Bits bits, std::int64_t cycle) {
+std::optional<CopyId> Residency::first_to_go(PoolId id, Bits bits) {
   Pool& pool = pools_[id.index()];
-  while (pool.room() < bits.value && !pool.returned.empty() && pool.returned.front().first <= cycle)
-    take_back_first(pool);
-  return pool.room() >= bits.value && pool.clock <= cycle;
-}
-
-std::optional<CopyId> Residency::reclaim(PoolId id, Bits bits) {
-  Pool& pool = pools_[id.index()];
-  if (pool.room() >= bits.value)
+  const bool fits = pool.room() >= bits.value;
+  if (fits && pool.idle_copies.empty())
     return std::nullopt;
-  const std::optional<CopyId> copy = first_to_go(pool);
-  const bool idle = copy && copies_[copy->index()].idle;
-  const std::int64_t free_at = idle ? copies_[copy->index()].busy_until : 0;
-  while (pool.room() < bits.value && !pool.returned.empty() &&
-         !(idle && free_at < pool.returned.front().first))
-    take_back_first(pool);
-  return pool.room() >= bits.value ? std::nullopt : copy;
-}
-
-void Residency::remove(CopyId id) {
-  const Copy c = copies_[id.index()];
-  Pool& pool = pools_[c.pool.index()];
-  drop(id);
-  pool.used -= c.bits.value;
-  pool.clock = std::max(pool.clock, c.busy_until);
+  const auto idle = first_unpinned(pool.idle_copies);
+  if (!fits)
+    return idle ? idle : first_unpinned(pool.needed);
+  return idle && copies_[idle->index()].busy_until < pool.room_from(bits) ? idle : std::nullopt;
 }
 
 void Residency::finish() {
   for (Pool& pool : pools_) {
     while (!pool.needed.empty())
-      remove(CopyId(pool.needed.top().index()));
+      retire(CopyId(pool.needed.top().index()));
     while (!pool.idle_copies.empty())
-      remove(CopyId(pool.idle_copies.top().index()));
+      retire(CopyId(pool.idle_copies.top().index()));
   }
 }
 

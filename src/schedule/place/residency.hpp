@@ -1,13 +1,13 @@
 // What lies in the cores' top memories while tiles are placed.
 //
-// Space is given out in the order in which tiles are placed, which is nearly but not always the
-// order of time. A pool's clock is the latest time at which space that was given out again had
-// become free; whatever enters the pool later in the order enters at or after the clock. So at no
-// time the pool holds more than its capacity: all that was given out up to the last entry before
-// that time fits, and everything it counts as freed has left by then.
+// Tiles are placed in nearly but not always the order of time. What enters a pool later in the
+// order stays until it is given up, so it enters when there is room from then on: at the first
+// cycle after which nothing that was placed before leaves too little (MemoryProfile). So at no time
+// a pool holds more than its capacity.
 #pragma once
 
 #include "schedule/place/indexed_heap.hpp"
+#include "schedule/place/memory_profile.hpp"
 #include "schedule/place/pieces.hpp"
 #include "schedule/place/timeline_writer.hpp"
 
@@ -69,20 +69,20 @@ struct Pool {
   CoreId owner;   ///< first core of the group, which names the memory in the timeline
   CoreId gateway; ///< core of the group that transfers start from and end at
   std::int64_t capacity = 0;
-  std::int64_t used = 0;
-  std::int64_t given_up = 0; ///< of `used`: what nobody needs any more
-  std::int64_t idle = 0;     ///< of `used`: idle copies, kept as long as nobody wants the room
-  std::int64_t clock = 0;
+  MemoryProfile taken;
+  std::int64_t idle = 0; ///< of what is held: idle copies, kept as long as nobody wants the room
   std::uint32_t last_rank = 0;
-  std::vector<std::pair<std::int64_t, std::int64_t>> returned; ///< heap of (cycle, bits), see add()
-  IndexedHeap<Needed> needed;                                  ///< copies that are not idle
+  IndexedHeap<Needed> needed; ///< copies that are not idle
   IndexedHeap<Idle> idle_copies;
 
   explicit Pool(std::vector<std::uint32_t>& places) : needed(places), idle_copies(places) {}
 
-  std::int64_t room() const { return capacity - used; }
+  /// What nobody has in the end.
+  std::int64_t room() const { return capacity - taken.held(); }
   /// What could be had without pushing out anything that is needed here.
-  std::int64_t possible_room() const { return room() + given_up + idle; }
+  std::int64_t possible_room() const { return room() + idle; }
+  /// First cycle from which on there are so many bits, of which there is room().
+  std::int64_t room_from(Bits bits) const { return taken.below_from(capacity - bits.value); }
 };
 
 class Residency {
@@ -109,8 +109,8 @@ public:
   static bool is_copy(CopyId id) { return id.value != kNone; }
   std::optional<CopyId> find(PieceId piece, PoolId pool) const;
 
-  /// Puts bits of a piece into a pool that has room for them. `start` must not lie before the
-  /// pool's clock. `near` is the rank around which its next reader is sought.
+  /// Puts bits of a piece into a pool that has room for them from `start` on. `near` is the rank
+  /// around which its next reader is sought.
   CopyId add(PoolId pool, PieceId piece, TensorId tensor, Bits bits, std::int64_t start,
              std::uint32_t near);
   /// The copy is only what `reader` reads of the piece.
@@ -130,7 +130,7 @@ public:
     if (end > c.busy_until)
       c.busy_until = end;
   }
-  /// Nobody needs the copy after busy_until: it is gone, its space free from then on.
+  /// The copy goes at its busy_until.
   void retire(CopyId id);
   /// A tile was placed; next uses change.
   void mark_placed(TileId tile) {
@@ -143,18 +143,17 @@ public:
   /// A copy that only others will read is the only one: by the rank of its first reader anywhere.
   void set_needed_elsewhere(CopyId id);
 
-  /// Takes back the space of what is not needed, the earliest first, until `bits` fit or there is a
-  /// better way: to give up a copy, the idle one that may go first or else that with the farthest
-  /// next use. None: the bits fit, or all that is left is pinned.
-  std::optional<CopyId> reclaim(PoolId pool, Bits bits);
-  /// Takes back what is free by then where that makes room for `bits`: true when there is room that
-  /// may be used from that cycle on.
-  bool has_room_by(PoolId pool, Bits bits, std::int64_t cycle);
+  /// What to give up so that `bits` fit, or fit sooner: the idle copy that may go first, where that
+  /// is before they would fit, else the one with the farthest next use. None: there is nothing
+  /// better than to wait, or all that is left is pinned.
+  std::optional<CopyId> first_to_go(PoolId pool, Bits bits);
+  bool has_room_by(PoolId pool, Bits bits, std::int64_t cycle) const {
+    const Pool& p = pools_[pool.index()];
+    return p.room() >= bits.value && p.room_from(bits) <= cycle;
+  }
   /// Rank of the tile of the pool that was placed last.
   std::uint32_t last_rank(PoolId pool) const { return pools_[pool.index()].last_rank; }
   bool placed(TileId tile) const { return placed_[tile.index()]; }
-  /// Gives up the copy at its busy_until and moves the pool's clock there.
-  void remove(CopyId id);
   /// Everything left goes at its busy_until.
   void finish();
 
@@ -171,14 +170,10 @@ private:
   void link(CopyId id);
   void unlink(CopyId id);
   void write_stays(const Copy& copy, std::int64_t end);
-  void give_back(Pool& pool, std::int64_t end, std::int64_t bits);
-  void drop(CopyId id);
   void leave_heap(CopyId id);
   void free_parts(Copy& copy);
-  void take_back_first(Pool& pool);
   template <class Entry>
   std::optional<CopyId> first_unpinned(IndexedHeap<Entry>& heap);
-  std::optional<CopyId> first_to_go(Pool& pool);
 
   const TileGraph* tiles_ = nullptr;
   const Pieces* pieces_ = nullptr;
