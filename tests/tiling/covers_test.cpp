@@ -74,6 +74,44 @@ TEST(StepTraffic, what_is_read_last_goes_first) {
   EXPECT_EQ(traffic.reads[4][2], Source::fetched);
 }
 
+TEST(StepTraffic, what_every_core_needs_as_a_whole_takes_room_on_each) {
+  // x [16, 32] times w [32, 64] on four cores that share out the 64 columns: 16,384 bits of x on
+  // each, a quarter of the 65,536 of w, and 8,192 of the result.
+  StepBuilder builder;
+  const TensorId x = builder.source("x", {16, 32}, TensorKind::input);
+  const TensorId w = builder.source("w", {32, 64});
+  builder.output(builder.product("out", x, w));
+  const std::vector<std::uint32_t> pool{0};
+  const auto sources = [&](std::int64_t of_each) {
+    const std::vector<std::int64_t> room{4 * of_each};
+    const std::vector<OperatorSpread> spread{{4 * of_each, {1, 4, 1}}};
+    return step_traffic(builder.graph(), pool, room, spread).reads[0];
+  };
+  EXPECT_EQ(sources(40960)[1], Source::fetched);
+  EXPECT_EQ(sources(40960)[2], Source::fetched);
+  EXPECT_EQ(sources(40959)[1], Source::fetched);
+  EXPECT_EQ(sources(40959)[2], Source::streamed);
+  EXPECT_EQ(sources(24575)[1], Source::streamed); // though 98,300 bits hold it together
+}
+
+TEST(FusionCovers, sums_that_stream_on_every_core_run_in_slices) {
+  // A sum over 4096 rows of x [rows, 16] and y [rows, 64]: whole, each core would stream one of the
+  // operands; in slices of the rows each comes once.
+  StepBuilder builder;
+  const TensorId x = builder.source("x", {64, 4096}, TensorKind::input);
+  const TensorId y = builder.source("y", {4096, 64}, TensorKind::input);
+  builder.output(builder.product("out", x, y));
+  Chip chip = testing::make_chip({.cores = 4, .core_bits = 1 << 19});
+  for (std::size_t core = 0; core < 4; ++core)
+    chip.cores[core].memories[0].ports[0].bandwidth_max = 4096;
+  GroupPricer pricer(builder.step().graph, chip, cores_of(builder.step(), chip));
+  EXPECT_GE(pricer.alone(OpId(0)).bits, 3 * 64 * 4096 * 32); // one of them on each core
+  const std::vector<FusionPlan> plans = FusionCovers(builder.step()).plans(chip, {}).plans;
+  ASSERT_FALSE(plans.empty());
+  ASSERT_EQ(plans[0].stacks, (std::vector<std::vector<OpId>>{{OpId(0)}}));
+  EXPECT_EQ(plans[0].slices[0]->cuts[0].dim, 2U); // the sum
+}
+
 TEST(FusionCovers, a_chain_that_does_not_fit_runs_in_slices) {
   // Six operators on 64 KiB; a core of 16 KiB, port and memory of 64 bits per cycle, 16 lanes.
   const StepBuilder builder = chain(6, 1 << 19);

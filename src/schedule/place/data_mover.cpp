@@ -151,14 +151,8 @@ Booking DataMover::bring(std::span<Need> needs, Bits bits, CoreId from, std::int
   }
   const Booking booking = book(request, ready);
   for (Need& need : needs) {
-    for (const Receiver& receiver : receivers_) {
-      const CopyId copy = memory_.add(receiver.pool, need.piece, need.tensor, need.bits,
-                                      booking.start, memory_.last_rank(receiver.pool));
-      if (!need.whole)
-        memory_.add_part(copy, receiver.reader);
-      memory_.copy(copy).available = booking.end;
-      memory_.touch(copy, booking.end);
-    }
+    for (const Receiver& receiver : receivers_)
+      receive_too(need, receiver, booking);
     receive(need, booking);
   }
   return booking;
@@ -194,6 +188,18 @@ std::int64_t DataMover::find_receivers(std::span<const Need> needs, Bits bits, C
   return ready;
 }
 
+/// The copy holds some of the piece, and nothing of what the reader needs, or too many parts.
+bool DataMover::may_grow(CopyId id, const Need& need, TileId reader) {
+  const Copy& copy = memory_.copy(id);
+  if (copy.whole || need.whole)
+    return false;
+  memory_.readers_of_parts(id, part_readers_);
+  if (part_readers_.size() >= kMostParts)
+    return true;
+  part_readers_.push_back(reader);
+  return read_of_parts(need.tensor, need.maker) - copy.bits == need.bits;
+}
+
 /// The pool's next tile that reads the piece, if its turn comes soon.
 std::optional<TileId> DataMover::next_reader(PieceId piece, PoolId pool) const {
   const auto readers = pieces_.readers(piece);
@@ -211,7 +217,8 @@ std::optional<TileId> DataMover::next_reader(PieceId piece, PoolId pool) const {
 
 /// The reader keeps exactly what is fetched, and the pool has nothing of it.
 bool DataMover::wants(const Need& need, PoolId pool, TileId reader) {
-  if (memory_.find(need.piece, pool))
+  const auto copy = memory_.find(need.piece, pool);
+  if (copy && !may_grow(*copy, need, reader))
     return false;
   const TileKind& kind = pieces_.kind(reader);
   const KindRead* read = kind.read_of(need.tensor);
@@ -239,6 +246,33 @@ bool DataMover::wants(const Need& need, PoolId pool, TileId reader) {
   return false;
 }
 
+/// What was put together from many parts goes, to begin anew.
+bool DataMover::drop_if_in_parts(std::optional<CopyId>& copy) {
+  if (!copy)
+    return false;
+  memory_.readers_of_parts(*copy, part_readers_);
+  if (part_readers_.size() < kMostParts)
+    return false;
+  memory_.retire(*copy);
+  copy.reset();
+  return true;
+}
+
+void DataMover::receive_too(const Need& need, const Receiver& receiver, const Booking& booking) {
+  auto copy = memory_.find(need.piece, receiver.pool);
+  drop_if_in_parts(copy);
+  if (copy) {
+    memory_.grow(*copy, need.bits, booking.start, receiver.reader, false);
+  } else {
+    copy = memory_.add(receiver.pool, need.piece, need.tensor, need.bits, booking.start,
+                       memory_.last_rank(receiver.pool));
+    if (!need.whole)
+      memory_.add_part(*copy, receiver.reader);
+  }
+  memory_.copy(*copy).available = std::max(memory_.copy(*copy).available, booking.end);
+  memory_.touch(*copy, booking.end);
+}
+
 /// The copy that a transfer makes, or the part that it adds to one.
 void DataMover::receive(Need& need, const Booking& booking) {
   if (need.copy) {
@@ -258,14 +292,8 @@ void DataMover::receive(Need& need, const Booking& booking) {
 
 /// Brings what is missing to the tile's core, from wherever it arrives first.
 void DataMover::fetch(Need& need) {
-  if (need.copy && !need.whole) {
-    memory_.readers_of_parts(*need.copy, part_readers_);
-    if (part_readers_.size() >= kMostParts) {
-      memory_.retire(*need.copy);
-      need.copy.reset();
-      need.missing = need.bits;
-    }
-  }
+  if (!need.whole && drop_if_in_parts(need.copy))
+    need.missing = need.bits;
   const std::int64_t space = make_room(need.missing, need.tensor);
   std::optional<CopyId> source = nearest_copy(need, core_, space);
   const CoreId offchip = network_.offchip();

@@ -76,6 +76,9 @@ private:
                               std::int64_t ready, std::int64_t latest);
   std::optional<TileId> next_reader(PieceId piece, PoolId pool) const;
   bool wants(const Need& need, PoolId pool, TileId reader);
+  bool may_grow(CopyId id, const Need& need, TileId reader);
+  bool drop_if_in_parts(std::optional<CopyId>& copy);
+  void receive_too(const Need& need, const Receiver& receiver, const Booking& booking);
   std::int64_t arrival_from(CopyId source, CoreId to, Bits bits, std::int64_t space) const;
   std::optional<CopyId> nearest_copy(const Need& need, CoreId to, std::int64_t space) const;
   std::int64_t write(CopyId id, TransferKind kind);

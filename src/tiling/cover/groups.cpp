@@ -200,6 +200,8 @@ private:
       add_seeds(slicer, members, last, seeds);
     if (last > 0)
       add_seeds(slicer, members, 0, seeds);
+    else
+      add_seeds(slicer, members, 0, seeds, LoopUse::summed);
     for (const Seed& seed : seeds) {
       const std::int64_t size = size_of(members, seed);
       for (std::int64_t count = 2; count <= kMostSlices; count *= 2) {
@@ -225,11 +227,11 @@ private:
   }
 
   void add_seeds(const StackSlicer& slicer, const std::vector<OpId>& members, std::size_t member,
-                 std::vector<Seed>& seeds) const {
+                 std::vector<Seed>& seeds, LoopUse use = LoopUse::parallel) const {
     const LoopNest& nest = graph_.op(members[member]).nest;
     std::size_t loops = 0;
     for (std::uint32_t d = 0; d < nest.dims.size() && loops < kMostLoops; ++d) {
-      if (nest.dims[d].size < 2 || loop_use(nest, d) != LoopUse::parallel)
+      if (nest.dims[d].size < 2 || loop_use(nest, d) != use)
         continue;
       ++loops;
       Seed seed{member, d, StackSlicer::Loops(members.size())};

@@ -263,10 +263,25 @@ double GroupPricer::cycles(OpId op,
   return std::max(own.least, own.cycles) * slowdown;
 }
 
-/// Bits that each member brings and leaves behind, as long as the group keeps what it hands on.
-void GroupPricer::traffic(const std::vector<OpId>& members) {
-  if (alone_.reads.empty()) // a key is had without it
-    alone_ = step_traffic(graph_, pool_, pool_bits_);
+/// Of an operator that runs whole: an operand that the cut over cores does not move lies, or
+/// streams, on each of them as a whole.
+OperatorSpread GroupPricer::spread(OpId op) {
+  const Share& own = share(op, {});
+  const LoopNest& nest = graph_.op(op).nest;
+  OperatorSpread spread{core_bits_[pool_[op.index()]] * own.cores, {}};
+  for (const Access& access : nest.operands)
+    spread.cores.push_back(own.dim && !moved_by(access, *own.dim) ? own.cores : 1);
+  return spread;
+}
+
+/// Bits that each member brings and leaves behind, as long as the group keeps what it hands on; or
+/// of an operator that runs whole and alone.
+void GroupPricer::traffic(const std::vector<OpId>& members, bool whole) {
+  if (alone_.reads.empty()) { // a key is had without it
+    for (std::size_t op = 0; op < graph_.operators().size(); ++op)
+      spread_.push_back(spread(OpId(op)));
+    alone_ = step_traffic(graph_, pool_, pool_bits_, spread_);
+  }
   ++sight_;
   uses_.assign(members.size(), {});
   const auto inside = [&](OpId op) { return std::ranges::binary_search(members, op); };
@@ -286,8 +301,9 @@ void GroupPricer::traffic(const std::vector<OpId>& members) {
         continue;
       seen_[id.index()] = sight_;
       const StepTraffic::Source source = alone_.reads[members[m].index()][i];
-      if (source == StepTraffic::Source::streamed && members.size() == 1)
-        uses_[m].read += bits_[id.index()] * std::max(1, operands[i].passes);
+      if (source == StepTraffic::Source::streamed && whole)
+        uses_[m].read += bits_[id.index()] * std::max(1, operands[i].passes) *
+                         static_cast<double>(spread_[members[m].index()].cores[i]);
       else if (source != StepTraffic::Source::chip)
         uses_[m].read += bits_[id.index()];
     }
@@ -386,7 +402,7 @@ std::optional<GroupPrice> GroupPricer::price(const NeighbourGroup& group, const 
   const bool single = group.members.size() == 1 && way.most == 1;
   if (!single && !tiles_fit(group, way))
     return std::nullopt;
-  traffic(group.members);
+  traffic(group.members, single);
   if (!single && !keep(group, way))
     return std::nullopt;
   double tiles = 0;
@@ -402,7 +418,7 @@ std::optional<GroupPrice> GroupPricer::price(const NeighbourGroup& group, const 
 
 GroupPrice GroupPricer::alone(OpId op) {
   const NeighbourGroup group{0, 0, 0, false, {op}};
-  traffic(group.members);
+  traffic(group.members, true);
   uses_[0].cycles = cycles(op, {});
   GroupPrice price = total(group, 1);
   price.tiles = static_cast<double>(share(op, {}).cores);

@@ -73,7 +73,8 @@ private:
   std::int64_t part(std::int64_t bits) const {
     return static_cast<std::int64_t>(share_ * static_cast<double>(bits));
   }
-  void traffic(const std::vector<OpId>& members);
+  OperatorSpread spread(OpId op);
+  void traffic(const std::vector<OpId>& members, bool whole);
   bool tiles_fit(const NeighbourGroup& group, const GroupSlices& way) const;
   bool keep(const NeighbourGroup& group, const GroupSlices& way);
   GroupPrice total(const NeighbourGroup& group, double slices);
@@ -87,6 +88,7 @@ private:
   std::vector<std::int64_t> pool_bits_; ///< per pool: of all its cores
   std::vector<std::int64_t> core_bits_; ///< per pool: of the smallest core
   std::int64_t onchip_ = 0;
+  std::vector<OperatorSpread> spread_; ///< per operator that runs whole
   StepTraffic alone_;
   double share_ = 1; ///< of the memories
   double read_width_ = 1;

@@ -11,9 +11,11 @@ constexpr std::size_t kNever = std::numeric_limits<std::size_t>::max();
 
 class Walk {
 public:
-  Walk(const Graph& graph, std::span<const std::uint32_t> pool, std::span<const std::int64_t> room)
-      : graph_(graph), pool_(pool), held_(room.size()), left_(room.begin(), room.end()),
-        room_(room.begin(), room.end()), readers_(graph.tensors().size(), 0) {
+  Walk(const Graph& graph, std::span<const std::uint32_t> pool, std::span<const std::int64_t> room,
+       std::span<const OperatorSpread> spread)
+      : graph_(graph), pool_(pool), spread_(spread), held_(room.size()),
+        left_(room.begin(), room.end()), room_(room.begin(), room.end()),
+        readers_(graph.tensors().size(), 0) {
     result_.stored.resize(graph.tensors().size(), false);
     for (const TensorId id : graph.outputs)
       result_.stored[id.index()] = true;
@@ -80,17 +82,21 @@ private:
     const std::size_t pool = pool_[op];
     // The largest operands flow by until the others fit.
     std::vector<TensorId> own;
-    for (const Access& access : operands) {
-      if (std::ranges::find(own, access.tensor) == own.end())
-        own.push_back(access.tensor);
+    std::vector<std::pair<std::int64_t, TensorId>> sizes; // on all cores
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      const TensorId id = operands[i].tensor;
+      if (std::ranges::find(own, id) != own.end())
+        continue;
+      own.push_back(id);
+      sizes.emplace_back(bits(id) * (spread_.empty() ? 1 : spread_[op].cores[i]), id);
     }
-    std::ranges::stable_sort(own, {}, [&](TensorId id) { return bits(id); });
+    std::ranges::stable_sort(sizes, {}, &std::pair<std::int64_t, TensorId>::first);
     std::vector<TensorId> kept;
-    std::int64_t sum = 0;
-    for (const TensorId id : own) {
-      if (bits(id) > room_[pool] - sum)
+    std::int64_t left = spread_.empty() ? room_[pool] : spread_[op].room;
+    for (const auto& [size, id] : sizes) {
+      if (size > left)
         break;
-      sum += bits(id);
+      left -= size;
       kept.push_back(id);
     }
     auto& reads = result_.reads.emplace_back(operands.size(), StepTraffic::Source::chip);
@@ -126,6 +132,7 @@ private:
 
   const Graph& graph_;
   std::span<const std::uint32_t> pool_;
+  std::span<const OperatorSpread> spread_;
   std::vector<std::vector<TensorId>> held_; ///< per pool
   std::vector<std::int64_t> left_;          ///< bits per pool
   std::vector<std::int64_t> room_;
@@ -136,8 +143,9 @@ private:
 } // namespace
 
 StepTraffic step_traffic(const Graph& graph, std::span<const std::uint32_t> pool,
-                         std::span<const std::int64_t> room) {
-  return Walk(graph, pool, room).run();
+                         std::span<const std::int64_t> room,
+                         std::span<const OperatorSpread> spread) {
+  return Walk(graph, pool, room, spread).run();
 }
 
 } // namespace monet

@@ -21,8 +21,16 @@ struct StepTraffic {
   std::vector<bool> stored;               ///< per tensor: it is written to the off-chip memory
 };
 
-/// `pool` says per operator which memory its operands lie in, `room` how many bits that holds.
+/// How an operator is shared out over the memories of several cores.
+struct OperatorSpread {
+  std::int64_t room = 0;           ///< bits that the cores hold that run it
+  std::vector<std::int64_t> cores; ///< per operand, that each have the whole of it
+};
+
+/// `pool` says per operator which memory its operands lie in, `room` how many bits that holds, and
+/// `spread`, where it is given, how much of it each operator has.
 StepTraffic step_traffic(const Graph& graph, std::span<const std::uint32_t> pool,
-                         std::span<const std::int64_t> room);
+                         std::span<const std::int64_t> room,
+                         std::span<const OperatorSpread> spread = {});
 
 } // namespace monet

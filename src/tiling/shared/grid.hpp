@@ -49,7 +49,8 @@ std::int64_t tile_count(const OperatorTiling& tiling);
 /// from the first one on. Edges, ranks and stacks are the caller's.
 void append_tiles(TileGraph& tiles, OpId op, OperatorTiling tiling, std::span<const CoreId> cores);
 
-/// Fills first_edge, edges and anti_dependences of a graph whose tiles are complete. A tile has an edge
+/// Fills first_edge, edges and anti_dependences of a graph whose tiles are complete. A tile has an
+/// edge
 /// - for every part of a tensor that it reads and another tile writes; of several that add into the
 ///   part, the last one;
 /// - for what it adds into, from the tile that adds into the same before it.

@@ -22,7 +22,7 @@ StepFigures stages(const TrainingGraph& step, const Chip& chip, const TilingOpti
 TEST(StepMode, automatic_is_never_above_the_others) {
   int fused_wins = 0;
   int apart_wins = 0;
-  for (std::uint64_t seed = 1; seed <= 120; ++seed) {
+  for (std::uint64_t seed = 121; seed <= 240; ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
     Random random(seed);
     const TrainingGraph step =

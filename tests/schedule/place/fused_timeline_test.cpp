@@ -195,6 +195,18 @@ TEST(FusedTimeline, one_read_feeds_all_cores) {
   EXPECT_EQ(moved(timeline, TransferKind::fetch, w), 2048);
 }
 
+TEST(FusedTimeline, slices_of_what_one_tile_made_feed_all_cores) {
+  StepBuilder builder;
+  const TensorId x = builder.source("x", {8, 16}, TensorKind::input);
+  const TensorId a = builder.elementwise("a", {x});
+  const TensorId w = builder.source("w", {16, 8});
+  builder.output(builder.product("out", a, w));
+  // One tile makes a; of each slice of two rows, two cores make half of the columns.
+  const TileGraph tiles = interleaved(builder.step(), {{{}, {0}}, {{{0, 4}, {1, 2}}, {1, 2}}});
+  const Timeline timeline = run(builder.step(), tiles, make_chip({.cores = 3}));
+  EXPECT_EQ(moved(timeline, TransferKind::fetch, a), 4096); // every slice once
+}
+
 TEST(FusedTimeline, a_fused_update_does_not_wait_for_the_backward_phase) {
   StepBuilder builder;
   const TensorId w = builder.source("w", {64});
