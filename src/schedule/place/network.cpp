@@ -304,6 +304,19 @@ Network::Plan Network::split(std::uint32_t path, Bits bits, std::int64_t ready,
 }
 
 Network::Plan Network::plan(const TransferRequest& request, std::int64_t ready) {
+  if (!request.also.empty())
+    return new_plan(request, ready);
+  for (const Planned& known : planned_) {
+    if (known.ready == ready && known.bits == request.bits && known.from == request.from &&
+        known.to == request.to)
+      return known.plan;
+  }
+  Planned& known = planned_[next_planned_++ % kPlansKept];
+  known = {request.from, request.to, request.bits, ready, new_plan(request, ready)};
+  return known.plan;
+}
+
+Network::Plan Network::new_plan(const TransferRequest& request, std::int64_t ready) {
   const Ways ways = this->ways(request);
   const Bits bits = request.bits;
   Plan best = plan_on(ways.first, bits, ready);
@@ -326,6 +339,7 @@ std::int64_t Network::arrival(const TransferRequest& request, std::int64_t ready
 std::span<const Booking> Network::reserve(const TransferRequest& request, std::int64_t ready) {
   internal_check(request.bits.value > 0, "a transfer of nothing");
   const Plan chosen = plan(request, ready);
+  planned_ = {};
   booked_.clear();
   Bits before{0};
   for (std::uint32_t piece = 1; piece <= chosen.pieces; ++piece) {

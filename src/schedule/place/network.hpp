@@ -119,7 +119,17 @@ private:
   void add_path(CoreId from, std::span<const CoreId> to, std::vector<LinkId> links);
   std::int64_t first_fit(std::uint32_t path, std::int64_t from, std::int64_t length,
                          std::int64_t share);
+  /// A plan is asked for more than once before it is booked: the last few are known.
+  struct Planned {
+    CoreId from, to;
+    Bits bits;
+    std::int64_t ready = -1; ///< -1: none
+    Plan plan;
+  };
+  static constexpr std::size_t kPlansKept = 4;
+
   Plan plan(const TransferRequest& request, std::int64_t ready);
+  Plan new_plan(const TransferRequest& request, std::int64_t ready);
   Plan plan_on(std::uint32_t path, Bits bits, std::int64_t ready);
   Plan share_now(std::uint32_t path, Bits bits, std::int64_t ready, std::int64_t before);
   Plan split(std::uint32_t path, Bits bits, std::int64_t ready, std::int64_t before);
@@ -144,6 +154,8 @@ private:
   std::vector<Path> paths_;
   std::vector<Route> routes_;   ///< of the paths
   std::vector<Booking> booked_; ///< the last request
+  std::array<Planned, kPlansKept> planned_;
+  std::size_t next_planned_ = 0;
 };
 
 } // namespace monet

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <mutex>
+#include <span>
 #include <string>
 #include <unordered_map>
 
@@ -26,8 +27,7 @@ struct CoverWeights {
   }
 };
 
-/// What a tile has to gain, of the whole, where plans have to be scheduled fast.
-constexpr double kTile = 3e-6;
+constexpr std::size_t kMostPlans = 5;
 /// Plans whose slices are costed before the last one.
 constexpr int kMostRounds = 4;
 
@@ -59,8 +59,11 @@ public:
 
   /// The best plan by what has been learnt on the way, and its cycles, in a share of the memories.
   std::pair<FusionPlan, double> search(const CoverWeights& weights, double share) {
-    pricer_.use(share);
-    price_all();
+    if (share != share_) {
+      share_ = share;
+      pricer_.use(share);
+      price_all();
+    }
     Chosen chosen = best(weights);
     for (int round = 0; cycles_ && round < kMostRounds; ++round) {
       if (!learn(chosen, cycles_(plan(chosen))))
@@ -104,8 +107,10 @@ private:
         const NeighbourGroup& own = group(priced_[next]);
         const double apart = own.updates ? 0.0 : saved[end] - saved[own.begin];
         const double with = total[own.begin] + apart + weights.of(priced_[next].price);
-        // Of equals the last: smaller slices overlap better than estimated.
-        if (with < total[end] * (1 + 1e-9)) {
+        // Of equals the last: smaller slices overlap better than estimated. But an operator by
+        // itself has to gain something by them.
+        const double enough = own.members.size() == 1 ? 1 - 1e-9 : 1 + 1e-9;
+        if (with < total[end] * enough) {
           total[end] = with;
           last[end] = &priced_[next];
         }
@@ -172,6 +177,7 @@ private:
   const Graph& graph_;
   GroupPricer pricer_;
   const FusionCovers::PlanCycles& cycles_;
+  double share_ = 1;              ///< of the memories, for which all is priced
   std::vector<GroupPrice> alone_; ///< per operator
   GroupPrice all_;
   std::vector<PricedGroup> priced_; ///< by end
@@ -183,7 +189,7 @@ struct Wanted {
 };
 
 /// By latency, by latency and traffic, by traffic; and as if memories were half as large.
-std::array<Wanted, 5> wanted(const GroupPrice& all, double tile) {
+std::array<Wanted, kMostPlans> wanted(const GroupPrice& all, double tile) {
   const double cycles = 1 / std::max(1.0, all.cycles);
   const double bits = 1 / std::max(1.0, all.bits);
   return {{{{cycles, 0, tile}, 1},
@@ -201,10 +207,11 @@ struct FusionCovers::Impl {
   std::mutex mutex;
   std::unordered_map<std::string, Estimates> known; ///< by GroupPricer::key()
 
-  Estimates plans(Cover& cover, double tile) const {
+  static Estimates plans(Cover& cover, double tile, std::size_t most) {
     cover.begin();
     Estimates found;
-    for (const Wanted& each : wanted(cover.all(), tile)) {
+    const auto all = wanted(cover.all(), tile);
+    for (const Wanted& each : std::span(all).first(most)) {
       auto [plan, cycles] = cover.search(each.weights, each.share);
       if (plan.stacks.empty() || std::ranges::find(found.plans, plan) != found.plans.end())
         continue;
@@ -230,14 +237,14 @@ FusionCovers::Estimates FusionCovers::plans(const Chip& chip, const TilingOption
     cores.push_back(planner.cores(OpId(i)));
   Cover cover(impl_->groups, impl_->step.graph, chip, cores, cycles);
   if (cycles)
-    return impl_->plans(cover, 0);
+    return Impl::plans(cover, 0, kMostPlans);
   const std::string key = cover.key();
   {
     const std::lock_guard lock(impl_->mutex);
     if (const auto known = impl_->known.find(key); known != impl_->known.end())
       return known->second;
   }
-  Estimates found = impl_->plans(cover, kTile);
+  Estimates found = Impl::plans(cover, kTile, 1);
   const std::lock_guard lock(impl_->mutex);
   return impl_->known.emplace(key, std::move(found)).first->second;
 }

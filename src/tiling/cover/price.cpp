@@ -107,6 +107,7 @@ GroupPricer::GroupPricer(const Graph& graph, const Chip& chip, CoreLists cores)
   for (const Tensor& tensor : graph.tensors())
     bits_.push_back(static_cast<double>(size_of(tensor).value));
   busy_.resize(used_.size());
+  measure_ways();
   slowdowns_.resize(known_.size());
 }
 
@@ -114,6 +115,8 @@ std::string GroupPricer::key() const {
   std::string key = fmt::format("{} {} {} {}", read_width_, write_width_, shared_port_, onchip_);
   for (const std::uint32_t pool : pool_)
     key += fmt::format(",{}", pool);
+  for (const Way& way : ways_)
+    key += fmt::format(" {} {}", way.parts, way.all);
   std::size_t known = 0; // pools
   for (std::size_t op = 0; op < pool_.size(); ++op) {
     if (pool_[op] < known)
@@ -139,6 +142,59 @@ const Core& GroupPricer::weakest(std::size_t op) const {
   const auto core = std::ranges::min_element(
       cores_[op], {}, [&](CoreId id) { return chip_.cores[id.index()].lanes(); });
   return chip_.cores[core->index()];
+}
+
+/// Links that many transfers take count once. What goes to all at once goes at the speed of the
+/// narrowest link to any of them, on the first ways or on the second.
+void GroupPricer::measure_ways() {
+  const std::size_t pools = used_.size();
+  ways_.resize(pools * pools);
+  const auto width = [&](LinkId link) {
+    return static_cast<double>(chip_.links[link.index()].bandwidth_bits_per_cycle);
+  };
+  for (std::size_t from = 0; from < pools; ++from) {
+    for (std::size_t to = 0; to < pools; ++to) {
+      std::vector<bool> leaves(chip_.links.size(), false), enters(chip_.links.size(), false);
+      double first = std::numeric_limits<double>::infinity();
+      double second = first;
+      for (std::size_t a = 0; a < chip_.compute_cores(); ++a) {
+        for (std::size_t b = 0; b < chip_.compute_cores(); ++b) {
+          if (a == b || !used_[from][a] || !used_[to][b] || !chip_.connected(CoreId(a), CoreId(b)))
+            continue;
+          const auto& route = chip_.route(CoreId(a), CoreId(b));
+          if (route.empty())
+            continue;
+          leaves[route.front().index()] = true;
+          enters[route.back().index()] = true;
+          for (const LinkId link : route)
+            first = std::min(first, width(link));
+          const auto other = second_route(chip_, CoreId(a), CoreId(b));
+          for (const LinkId link : other.empty() ? route : other)
+            second = std::min(second, width(link));
+        }
+      }
+      double out = 0, in = 0;
+      for (std::size_t link = 0; link < leaves.size(); ++link) {
+        out += leaves[link] ? width(LinkId(link)) : 0;
+        in += enters[link] ? width(LinkId(link)) : 0;
+      }
+      const double unlimited = std::numeric_limits<double>::infinity();
+      ways_[from * pools + to] = {std::min(in, out) > 0 ? std::min(in, out) : unlimited,
+                                  std::max(first, second)};
+    }
+  }
+}
+
+/// Of bringing what another operator made, once, as it leaves the operator's cores.
+double GroupPricer::link_cycles(OpId reader, const Access& access, const Share& own) const {
+  const OpId maker = *graph_.tensor(access.tensor).producer;
+  const std::uint32_t from = pool_[maker.index()];
+  const std::uint32_t to = pool_[reader.index()];
+  const bool parted = own.cores == 1 || (own.dim && moved_by(access, *own.dim));
+  if (from == to && parted)
+    return 0;
+  const Way& way = ways_[from * used_.size() + to];
+  return bits_[access.tensor.index()] / (parted ? way.parts : way.all);
 }
 
 double GroupPricer::port_cycles(double read, double written) const {
@@ -381,20 +437,45 @@ bool GroupPricer::keep(const NeighbourGroup& group, const GroupSlices& way) {
   return left >= 0;
 }
 
+/// What members read that is on the chip, but not on their cores.
+void GroupPricer::add_links(const std::vector<OpId>& members, std::size_t m,
+                            const std::vector<std::pair<std::uint32_t, std::int64_t>>& parts) {
+  const OpId reader = members[m];
+  const auto& operands = graph_.op(reader).nest.operands;
+  const Share& own = share(reader, parts);
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const auto producer = graph_.tensor(operands[i].tensor).producer;
+    if (operands[i].mode != AccessMode::read || !producer)
+      continue;
+    const bool inside = std::ranges::binary_search(members, *producer);
+    if (inside || alone_.reads[reader.index()][i] == StepTraffic::Source::chip)
+      uses_[m].links += link_cycles(reader, operands[i], own);
+  }
+}
+
 /// Slices overlap but for the first and the last.
 GroupPrice GroupPricer::total(const NeighbourGroup& group, double slices) {
   std::ranges::fill(busy_, 0.0);
   double read = 0;
   double written = 0;
   double serial = 0;
+  double linked = 0;
   for (std::size_t m = 0; m < uses_.size(); ++m) {
     const Use& use = uses_[m];
     read += use.read;
     written += use.written;
     busy_[pool_[group.members[m].index()]] += use.cycles;
-    serial += std::max(use.cycles, port_cycles(use.read, use.written));
+    linked += use.links;
+    serial += std::max({use.cycles, use.links, port_cycles(use.read, use.written)});
   }
-  const double together = std::max(port_cycles(read, written), *std::ranges::max_element(busy_));
+  // Two resources that are busy all the time keep each other waiting: 9 % if each has the same.
+  const double most =
+      std::max({port_cycles(read, written), linked, *std::ranges::max_element(busy_)});
+  const auto weighed = [&](double cycles) { return std::pow(cycles / std::max(1.0, most), 8); };
+  double sum = weighed(port_cycles(read, written)) + weighed(linked);
+  for (const double busy : busy_)
+    sum += weighed(busy);
+  const double together = std::min(serial, most * std::pow(sum, 1.0 / 8));
   return {together + (serial - together) / slices, read + written, 0};
 }
 
@@ -409,6 +490,7 @@ std::optional<GroupPrice> GroupPricer::price(const NeighbourGroup& group, const 
   for (std::size_t m = 0; m < group.members.size(); ++m) {
     const GroupSlices::Member& member = way.members[m];
     uses_[m].cycles = cycles(group.members[m], member.parts) * member.slices;
+    add_links(group.members, m, member.parts);
     tiles += member.slices * static_cast<double>(share(group.members[m], member.parts).cores);
   }
   GroupPrice price = total(group, way.most);
@@ -420,6 +502,7 @@ GroupPrice GroupPricer::alone(OpId op) {
   const NeighbourGroup group{0, 0, 0, false, {op}};
   traffic(group.members, true);
   uses_[0].cycles = cycles(op, {});
+  add_links(group.members, 0, {});
   GroupPrice price = total(group, 1);
   price.tiles = static_cast<double>(share(op, {}).cores);
   return price;

@@ -60,13 +60,21 @@ private:
     std::vector<std::pair<std::uint32_t, std::int64_t>> parts;
     double slowdown = 1;
   };
-  struct Use { ///< of the port and the cores by one member
+  struct Use { ///< of the port, the cores and the links by one member
     double read = 0;
     double written = 0;
     double cycles = 0;
+    double links = 0; ///< cycles of bringing what other operators made to the member's cores
+  };
+  /// From the cores of one pool to those of another, in bits per cycle.
+  struct Way {
+    double parts = 0; ///< to each its own
+    double all = 0;   ///< the same to all of them
   };
 
   const Core& weakest(std::size_t op) const;
+  void measure_ways();
+  double link_cycles(OpId reader, const Access& access, const Share& own) const;
   double port_cycles(double read, double written) const;
   const Share& share(OpId op, const std::vector<std::pair<std::uint32_t, std::int64_t>>& parts);
   double cycles(OpId op, const std::vector<std::pair<std::uint32_t, std::int64_t>>& parts);
@@ -77,6 +85,8 @@ private:
   void traffic(const std::vector<OpId>& members, bool whole);
   bool tiles_fit(const NeighbourGroup& group, const GroupSlices& way) const;
   bool keep(const NeighbourGroup& group, const GroupSlices& way);
+  void add_links(const std::vector<OpId>& members, std::size_t m,
+                 const std::vector<std::pair<std::uint32_t, std::int64_t>>& parts);
   GroupPrice total(const NeighbourGroup& group, double slices);
 
   const Graph& graph_;
@@ -100,6 +110,7 @@ private:
   std::vector<std::uint64_t> seen_;           ///< per tensor
   std::uint64_t sight_ = 0;
   std::vector<Use> uses_;    ///< per member of the group at hand
+  std::vector<Way> ways_;    ///< [from * pools + to]
   std::vector<double> busy_; ///< per pool, of the group at hand
 };
 
