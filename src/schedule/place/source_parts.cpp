@@ -3,6 +3,8 @@
 #include "tiling/shared/grid.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <optional>
 
 namespace monet {
@@ -93,6 +95,29 @@ private:
   bool fits_ = true;
 };
 
+/// Of as many reads before `first` as go together, at least one; moves `first` to the first of
+/// them. None where they read nothing.
+std::optional<BorderGrid> grid_up_to(const std::vector<std::vector<Box>>& boxes,
+                                     std::size_t& first) {
+  std::optional<BorderGrid> grid;
+  std::vector<Box> distinct;
+  for (const std::size_t last = first; first > 0; --first) {
+    std::vector<Box> more = distinct;
+    std::ranges::copy_if(boxes[first - 1], std::back_inserter(more),
+                         [](const Box& box) { return volume(box) > 0; });
+    std::ranges::sort(more, BoxLess());
+    more.erase(std::unique(more.begin(), more.end()), more.end());
+    std::optional<BorderGrid> wider;
+    if (!more.empty())
+      wider.emplace(more);
+    if (first < last && wider && !wider->fits())
+      break;
+    distinct = std::move(more);
+    grid = std::move(wider);
+  }
+  return grid;
+}
+
 } // namespace
 
 SourceParts::SourceParts(const TileGraph& tiles, const Graph& graph)
@@ -143,54 +168,52 @@ void SourceParts::box_of(const Read& read, OpId op, std::uint32_t cell, const Gr
   box = region(access, ranges_, graph.tensor(access.tensor).shape);
 }
 
+/// Boxes of the tensor that tiles read, per read.
+std::vector<std::vector<Box>> SourceParts::boxes_of(const std::vector<std::uint32_t>& reads,
+                                                    const Graph& graph) {
+  std::vector<std::vector<Box>> boxes;
+  for (const std::uint32_t r : reads) {
+    std::vector<Box>& own = boxes.emplace_back(reads_[r].cells);
+    for (std::uint32_t cell = 0; cell < reads_[r].cells; ++cell)
+      box_of(reads_[r], op_of_[r], cell, graph, own[cell]);
+  }
+  return boxes;
+}
+
+/// Readers whose borders cut each other's boxes into too many parts have parts of their own: from
+/// the last reader on, for what comes soon after each other shares most.
 void SourceParts::add_parts(const std::vector<std::uint32_t>& reads, const Graph& graph) {
   const TensorId id = reads_[reads.front()].tensor;
-  const ElementType type = graph.tensor(id).type;
-  std::vector<Box> boxes;
-  for (const std::uint32_t r : reads) {
-    for (std::uint32_t cell = 0; cell < reads_[r].cells; ++cell) {
-      boxes.emplace_back();
-      box_of(reads_[r], op_of_[r], cell, graph, boxes.back());
-    }
-  }
-  const auto new_part = [&](const Box& box) {
-    parts_.push_back({id, storage_of(type, volume(box))});
-    return static_cast<std::uint32_t>(parts_.size() - 1);
+  const std::vector<std::vector<Box>> boxes = boxes_of(reads, graph);
+  std::map<Box, std::uint32_t, BoxLess> known; // parts of all readers
+  const auto part_of = [&](const Box& box) {
+    const auto [found, added] = known.emplace(box, static_cast<std::uint32_t>(parts_.size()));
+    if (added)
+      parts_.push_back({id, storage_of(graph.tensor(id).type, volume(box))});
+    return found->second;
   };
-  std::vector<Box> distinct;
-  for (const Box& box : boxes) {
-    if (volume(box) > 0)
-      distinct.push_back(box);
-  }
-  std::sort(distinct.begin(), distinct.end(), BoxLess());
-  distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
-  std::optional<BorderGrid> grid;
-  if (!distinct.empty())
-    grid.emplace(distinct);
-  const std::uint32_t first_part = static_cast<std::uint32_t>(parts_.size());
-  if (grid && !grid->fits()) {
-    for (const Box& box : distinct)
-      new_part(box);
-  }
-  std::size_t at = 0;
-  for (const std::uint32_t r : reads) {
-    for (std::uint32_t cell = 0; cell < reads_[r].cells; ++cell) {
-      const Box& box = boxes[at++];
-      const auto begin = static_cast<std::uint32_t>(cell_parts_.size());
-      cell_begin_[reads_[r].first_cell + cell] = begin;
-      cell_parts_.push_back(0); // the number of parts, then the parts
-      if (volume(box) > 0 && grid->fits()) {
-        grid->visit(box, [&](const Box& part, std::uint32_t& number) {
-          if (number == kNone)
-            number = new_part(part);
-          cell_parts_.push_back(number);
-        });
-      } else if (volume(box) > 0) {
-        const auto found = std::lower_bound(distinct.begin(), distinct.end(), box, BoxLess());
-        cell_parts_.push_back(first_part + static_cast<std::uint32_t>(found - distinct.begin()));
+  for (std::size_t last = reads.size(); last > 0;) {
+    std::size_t first = last;
+    std::optional<BorderGrid> grid = grid_up_to(boxes, first);
+    for (std::size_t i = first; i < last; ++i) {
+      for (std::uint32_t cell = 0; cell < boxes[i].size(); ++cell) {
+        const Box& box = boxes[i][cell];
+        const auto begin = static_cast<std::uint32_t>(cell_parts_.size());
+        cell_begin_[reads_[reads[i]].first_cell + cell] = begin;
+        cell_parts_.push_back(0); // the number of parts, then the parts
+        if (volume(box) > 0 && grid->fits()) {
+          grid->visit(box, [&](const Box& part, std::uint32_t& number) {
+            if (number == kNone)
+              number = part_of(part);
+            cell_parts_.push_back(number);
+          });
+        } else if (volume(box) > 0) {
+          cell_parts_.push_back(part_of(box));
+        }
+        cell_parts_[begin] = static_cast<std::uint32_t>(cell_parts_.size()) - begin - 1;
       }
-      cell_parts_[begin] = static_cast<std::uint32_t>(cell_parts_.size()) - begin - 1;
     }
+    last = first;
   }
 }
 

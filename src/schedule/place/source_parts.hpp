@@ -2,7 +2,7 @@
 //
 // Where several tiles read overlapping boxes of such a tensor, the boxes are cut at each other's
 // borders: every box is a whole number of parts, and a part that is on a core is not fetched again
-// for another box.
+// for another box. Operators that would cut each other's boxes too often have parts of their own.
 #pragma once
 
 #include "monet/tiling/tiling.hpp"
@@ -40,6 +40,8 @@ public:
   std::span<const std::uint32_t> parts_of(const Read& read, TileId tile) const;
 
 private:
+  std::vector<std::vector<Box>> boxes_of(const std::vector<std::uint32_t>& reads,
+                                         const Graph& graph);
   void add_parts(const std::vector<std::uint32_t>& reads, const Graph& graph);
   void box_of(const Read& read, OpId op, std::uint32_t cell, const Graph& graph, Box& box);
 
