@@ -28,8 +28,9 @@ DataMover::DataMover(const TileGraph& tiles, const TrainingGraph& step, const Ch
   offchip_.attach(pieces, memory, timeline);
 }
 
-void DataMover::serve(TileId tile) {
+void DataMover::serve(TileId tile, std::int64_t start) {
   tile_ = tile;
+  start_ = start;
   op_ = tiles_.tiles[tile.index()].op;
   pool_ = pieces_.pool_of(tile);
   core_ = memory_.pool(pool_).gateway;
@@ -128,7 +129,8 @@ std::size_t DataMover::fetch_together(std::span<Need> needs) {
   }
   if (count < 2)
     return 0;
-  const std::int64_t space = make_room(bits, needs.front().tensor);
+  const std::int64_t space = make_room(bits, needs.front().tensor,
+                                       start_ - network_.duration(network_.offchip(), core_, bits));
   bring(needs.first(count), bits, network_.offchip(), space);
   return count;
 }
@@ -294,7 +296,9 @@ void DataMover::receive(Need& need, const Booking& booking) {
 void DataMover::fetch(Need& need) {
   if (!need.whole && drop_if_in_parts(need.copy))
     need.missing = need.bits;
-  const std::int64_t space = make_room(need.missing, need.tensor);
+  const std::int64_t space =
+      make_room(need.missing, need.tensor,
+                start_ - network_.duration(network_.offchip(), core_, need.missing));
   std::optional<CopyId> source = nearest_copy(need, core_, space);
   const CoreId offchip = network_.offchip();
   std::optional<std::int64_t> stored = offchip_.stored_at(need.piece);
@@ -383,8 +387,8 @@ void DataMover::evict(CopyId id) {
   memory_.retire(id);
 }
 
-std::int64_t DataMover::make_room(Bits bits, TensorId tensor) {
-  while (const auto copy = memory_.first_to_go(pool_, bits))
+std::int64_t DataMover::make_room(Bits bits, TensorId tensor, std::int64_t by) {
+  while (const auto copy = memory_.first_to_go(pool_, bits, by))
     evict(*copy);
   const Pool& pool = memory_.pool(pool_);
   if (pool.room() < bits.value) {

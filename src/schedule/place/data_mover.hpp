@@ -33,8 +33,8 @@ public:
 
   /// Whether one transfer may feed several cores.
   void set_multicast(bool allowed) { multicast_ = allowed; }
-  /// For whom things are moved: names in messages, energies, next uses.
-  void serve(TileId tile);
+  /// For whom things are moved, and when it could start: names in messages, energies, next uses.
+  void serve(TileId tile, std::int64_t start);
 
   /// What of the need is in the pool: sets `copy` and `missing`.
   void look_up(Need& need);
@@ -43,9 +43,9 @@ public:
   std::int64_t gather(std::span<Need> needs);
   /// Sees to it that a piece is in the off-chip memory; the cycle from which it is.
   std::int64_t store(PieceId piece);
-  /// Makes room in the tile's pool; the first cycle from which on it is there. `tensor` is named
-  /// when there is none.
-  std::int64_t make_room(Bits bits, TensorId tensor);
+  /// Makes room in the tile's pool; the first cycle from which on it is there, which need not be
+  /// before `by`. `tensor` is named when there is none.
+  std::int64_t make_room(Bits bits, TensorId tensor, std::int64_t by);
   /// Gives up a copy, after writing it off-chip where it is the only one.
   void evict(CopyId id);
   /// A transfer between the tile's core and the off-chip memory while it runs.
@@ -105,6 +105,7 @@ private:
   std::vector<Receiver> receivers_;
   std::vector<CoreId> also_; ///< their cores
   TileId tile_;
+  std::int64_t start_ = 0; ///< of the tile, as far as it is known
   OpId op_;
   PoolId pool_;
   CoreId core_; ///< that transfers to and from the pool use

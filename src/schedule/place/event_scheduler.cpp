@@ -176,7 +176,7 @@ private:
     p.also_streams.clear();
     p.results.clear();
     p.read_again.assign(p.kind->problem->operands.size(), Bits{0});
-    mover_.serve(id);
+    mover_.serve(id, std::max(core_free_[p.core.index()], queue_.ready(id)));
     for (std::size_t k = 0; k < p.kind->outputs.size(); ++k) {
       const KindOutput& output = p.kind->outputs[k];
       const PieceId piece = pieces_.output(id, k);
@@ -341,7 +341,7 @@ private:
     }
     if (total.value == 0)
       return;
-    p.start = std::max(p.start, mover_.make_room(total, last));
+    p.start = std::max(p.start, mover_.make_room(total, last, p.start));
   }
 
   /// Books what flows by: reads from the start on, in the order of operands, then writes, the last

@@ -275,15 +275,16 @@ std::optional<CopyId> Residency::first_unpinned(IndexedHeap<Entry>& heap) {
   return found;
 }
 
-std::optional<CopyId> Residency::first_to_go(PoolId id, Bits bits) {
+std::optional<CopyId> Residency::first_to_go(PoolId id, Bits bits, std::int64_t by) {
   Pool& pool = pools_[id.index()];
   const bool fits = pool.room() >= bits.value;
-  if (fits && pool.idle_copies.empty())
+  const std::int64_t from = fits ? pool.room_from(bits) : 0;
+  if (fits && (pool.idle_copies.empty() || from <= by))
     return std::nullopt;
   const auto idle = first_unpinned(pool.idle_copies);
   if (!fits)
     return idle ? idle : first_unpinned(pool.needed);
-  return idle && copies_[idle->index()].busy_until < pool.room_from(bits) ? idle : std::nullopt;
+  return idle && copies_[idle->index()].busy_until < from ? idle : std::nullopt;
 }
 
 void Residency::finish() {

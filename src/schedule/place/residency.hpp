@@ -143,10 +143,10 @@ public:
   /// A copy that only others will read is the only one: by the rank of its first reader anywhere.
   void set_needed_elsewhere(CopyId id);
 
-  /// What to give up so that `bits` fit, or fit sooner: the idle copy that may go first, where that
-  /// is before they would fit, else the one with the farthest next use. None: there is nothing
-  /// better than to wait, or all that is left is pinned.
-  std::optional<CopyId> first_to_go(PoolId pool, Bits bits);
+  /// What to give up so that `bits` fit, or fit sooner where they would not by a cycle: the idle
+  /// copy that may go first, where that is before they would fit, else the one with the farthest
+  /// next use. None: there is nothing better than to wait, or all that is left is pinned.
+  std::optional<CopyId> first_to_go(PoolId pool, Bits bits, std::int64_t by);
   bool has_room_by(PoolId pool, Bits bits, std::int64_t cycle) const {
     const Pool& p = pools_[pool.index()];
     return p.room() >= bits.value && p.room_from(bits) <= cycle;
