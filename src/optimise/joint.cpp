@@ -88,6 +88,7 @@ private:
     try {
       StepOptions step{tiling_of(variant), schedule_of(variant), {}};
       step.tiling.allocation = nullptr;
+      step.tiling.idle.assign(chip_.cores.size(), false); // which do is searched
       StepChoice chosen =
           choose_step(*variant.step, chip_, step, StepMode::fused, options_.objective, {costs_});
       if (chosen.tiling.stacks)

@@ -170,8 +170,14 @@ private:
   /// mapping sends element-wise work to arrays, it is the user's word that they can do it.
   std::vector<CoreId> cores_for(const Operator& op, const MappingEntry* entry) const {
     std::vector<CoreId> capable = capable_cores(op, chip_);
-    if (!entry || !entry->core_allocation)
+    if (!entry || !entry->core_allocation) {
+      const auto idle = [&](CoreId core) {
+        return core.index() < options_.idle.size() && options_.idle[core.index()];
+      };
+      if (!std::ranges::all_of(capable, idle))
+        std::erase_if(capable, idle);
       return capable;
+    }
     const std::vector<CoreId> named = allocated_cores(*entry, chip_);
     std::vector<CoreId> allowed = named;
     std::erase_if(allowed,

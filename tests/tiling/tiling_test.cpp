@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <set>
 
 namespace monet {
 namespace {
@@ -388,6 +389,26 @@ TEST(Verify, complains_about_damaged_tile_graphs) {
   EXPECT_THAT(complaint([](TileGraph& t) { std::swap(t.edges[0], t.edges[1]); }),
               HasSubstr("out of order"));
   EXPECT_THAT(complaint([](TileGraph& t) { t.edges[0].bits = {0}; }), HasSubstr("or nothing"));
+}
+
+TEST(Tiling, idle_cores_run_nothing_that_others_may_run) {
+  testing::StepBuilder builder;
+  const TensorId x = builder.source("x", {64, 64}, TensorKind::input);
+  const TensorId w = builder.source("w", {64, 64});
+  builder.output(builder.product("out", x, w));
+  const Chip chip = testing::make_chip({.cores = 3});
+  const auto cores_used = [&](std::vector<bool> idle) {
+    TilingOptions options;
+    options.idle = std::move(idle);
+    const TileGraph tiles = make_tiles(builder.step(), chip, options);
+    std::set<std::uint32_t> used;
+    for (const Tile& tile : tiles.tiles)
+      used.insert(tile.core.value);
+    return used;
+  };
+  EXPECT_EQ(cores_used({}), (std::set<std::uint32_t>{0, 1, 2}));
+  EXPECT_EQ(cores_used({true, false, false, false}), (std::set<std::uint32_t>{1, 2}));
+  EXPECT_EQ(cores_used({true, true, true, false}), (std::set<std::uint32_t>{0, 1, 2}));
 }
 
 } // namespace

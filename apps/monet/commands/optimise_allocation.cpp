@@ -39,9 +39,9 @@ class AllocationRun {
 public:
   AllocationRun(const AllocationArguments& arguments, const SearchInputs& inputs, Session& session)
       : arguments_(arguments), inputs_(inputs), session_(session), step_(inputs.step),
-        chip_(inputs.files.chip), tiling_(choose_step(inputs.experiment, chip_, step_,
-                                                      inputs.tiling_options(), costs_, session, {})
-                                              .tiling),
+        chip_(inputs.files.chip),
+        tiling_(choose_step(inputs.experiment, chip_, step_, on_all_cores(), costs_, session, {})
+                    .tiling),
         evaluator_(step_, chip_, tiling_, inputs.schedule_options(1)) {
   } // plans are evaluated side by side
 
@@ -74,6 +74,13 @@ public:
   }
 
 private:
+  /// Which cores idle is for the search to say.
+  TilingOptions on_all_cores() const {
+    TilingOptions options = inputs_.tiling_options();
+    options.idle.assign(chip_.cores.size(), false);
+    return options;
+  }
+
   /// The best is what it is said to be, and no better than the bound.
   void check(const AllocationResult& result) const {
     const CoreAllocation allocation = evaluator_.allocation(result.best.plan);

@@ -43,8 +43,8 @@ std::vector<FusionPlan> fusion_candidates(const TrainingGraph& step, const Chip&
                                           const ScheduleOptions& schedule, CoreCostCache& costs);
 
 /// Schedules a handful of ways to run the step, and takes the best by the objective, the first of
-/// equals. Layer by layer there is one way; fused these: FusionCovers::plans(), and what
-/// automatic_fusion() makes of the options; where the options give stacks, or their mapping gives
+/// equals. Layer by layer there is one way; fused these: FusionCovers::plans(), the same on some of
+/// the cores (TilingOptions::idle), and what automatic_fusion() makes of the options; where the options give stacks, or their mapping gives
 /// slices, the latter alone. What cannot become the best is given up half-way.
 /// options.schedule.hopeless is asked with floors of the step, whichever way it will run.
 /// `covers`, for many chips, may be null. With it there is one plan of FusionCovers, from estimates

@@ -134,6 +134,9 @@ struct TilingOptions {
   /// made. See monet/tiling/allocation.hpp.
   const CoreAllocation* allocation = nullptr;
   std::vector<std::optional<StackSlices>> slices; ///< of `stacks`, as in FusionPlan
+  /// Per core of the chip: it runs nothing that another one may run, unless the mapping says so.
+  /// Empty: none does, and choose_step() may let some of them.
+  std::vector<bool> idle;
 
   /// The same, fused as the plan says.
   TilingOptions with(FusionPlan plan) const;

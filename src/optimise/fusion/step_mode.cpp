@@ -2,8 +2,11 @@
 
 #include "monet/base/errors.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <utility>
 
 namespace monet {
@@ -30,6 +33,81 @@ double least_value(const ScheduleFloor& floor, Objective objective) {
   }
 }
 
+FusionCovers::Estimates estimated(const FusionCovers& covers, const TrainingGraph& step,
+                                  const Chip& chip, const TilingOptions& tiling,
+                                  const ScheduleOptions& schedule, CoreCostCache& costs) {
+  const auto cycles_of = [&](const FusionPlan& plan) {
+    TilingOptions wanted = tiling.with(plan);
+    if (plan.stacks.empty())
+      wanted.mode = TilingMode::layer_by_layer;
+    const TileGraph tiles = make_tiles(step, chip, wanted);
+    std::vector<double> cycles;
+    try {
+      const TileCosts known =
+          tile_costs(tiles, step, chip, costs, schedule.core_cost, schedule.jobs);
+      for (const OperatorTiling& op : tiles.operators) {
+        std::vector<double> busy(chip.cores.size(), 0.0);
+        for (std::uint32_t t = op.first; t < op.last; ++t)
+          busy[tiles.tiles[t].core.index()] +=
+              static_cast<double>(known.rows[known.row_of[t]].cost->latency.value);
+        cycles.push_back(*std::ranges::max_element(busy));
+      }
+    } catch (const InfeasibleError&) {
+      cycles.clear();
+    }
+    return cycles;
+  };
+  return covers.plans(chip, tiling, cycles_of);
+}
+
+/// Cores that are the same but for their place.
+bool alike(const Core& a, const Core& b) {
+  return a.name == b.name && a.kind == b.kind && a.lanes() == b.lanes() && a.origin == b.origin;
+}
+
+bool gives_cores(const MappingFile* mapping) {
+  return mapping != nullptr && std::ranges::any_of(mapping->entries, [](const MappingEntry& e) {
+           return e.core_allocation.has_value();
+         });
+}
+
+/// How many share the ways from a core to all of other kinds.
+std::size_t distance(const Chip& chip, CoreId core) {
+  std::size_t sum = 0;
+  for (std::size_t c = 0; c < chip.compute_cores(); ++c) {
+    if (alike(chip.cores[c], chip.cores[core.index()]) || !chip.connected(core, CoreId(c)))
+      continue;
+    for (const LinkId link : chip.route(core, CoreId(c)))
+      sum += chip.links[link.index()].cores.size();
+  }
+  return sum;
+}
+
+/// Which cores may idle: of each kind of which there are several, all but the half that is nearest
+/// to the others, or all but the largest power of two.
+std::vector<std::vector<bool>> idle_cores(const Chip& chip) {
+  std::vector<std::vector<bool>> choices;
+  const std::size_t cores = chip.compute_cores();
+  for (std::size_t first = 0; first < cores; ++first) {
+    std::vector<std::size_t> same;
+    for (std::size_t c = 0; c < cores; ++c) {
+      if (alike(chip.cores[c], chip.cores[first]))
+        same.push_back(c);
+    }
+    if (same.size() < 2 || same.front() != first)
+      continue;
+    std::ranges::stable_sort(same, {}, [&](std::size_t c) { return distance(chip, CoreId(c)); });
+    for (const std::size_t kept : {same.size() - same.size() / 2, std::bit_floor(same.size())}) {
+      std::vector<bool> idle(chip.cores.size(), false);
+      for (std::size_t i = kept; i < same.size(); ++i)
+        idle[same[i]] = true;
+      if (kept < same.size() && std::ranges::find(choices, idle) == choices.end())
+        choices.push_back(std::move(idle));
+    }
+  }
+  return choices;
+}
+
 /// Schedules of fused plans take about so many times the cycles that closed forms give them.
 constexpr double kMissed = 1.3;
 
@@ -42,6 +120,26 @@ public:
   /// With an estimate of its cycles, the way is not tried where another is better than that.
   void add(std::string name, TilingOptions tiling, double cycles = 0) {
     ways_.push_back({std::move(name), std::move(tiling), cycles});
+  }
+
+  /// Plans by cost, and what they would be on fewer cores where that may be better: slices too
+  /// small to share out gain nothing by more, and what each of them needs comes more often.
+  void add_groups(const TilingOptions& fused) {
+    const FusionCovers covers(step_, fused.halo);
+    const auto add_all = [&](const TilingOptions& tiling, std::string_view where, bool fewer) {
+      auto found = estimated(covers, step_, chip_, tiling, options_.schedule, context_.costs);
+      for (std::size_t i = 0; i < found.plans.size(); ++i)
+        add(fmt::format("groups {}{}", i + 1, where), tiling.with(std::move(found.plans[i])),
+            fewer ? found.cycles[i] : 0);
+    };
+    add_all(fused, "", false);
+    if (!fused.idle.empty() || fused.allocation != nullptr || gives_cores(fused.mapping))
+      return;
+    for (const std::vector<bool>& idle : idle_cores(chip_)) {
+      TilingOptions some = fused;
+      some.idle = idle;
+      add_all(some, fmt::format(", {} cores idle", std::ranges::count(idle, true)), true);
+    }
   }
 
   StepChoice run() {
@@ -115,28 +213,8 @@ private:
 std::vector<FusionPlan> fusion_candidates(const TrainingGraph& step, const Chip& chip,
                                           const TilingOptions& tiling,
                                           const ScheduleOptions& schedule, CoreCostCache& costs) {
-  const auto cycles_of = [&](const FusionPlan& plan) {
-    TilingOptions wanted = tiling.with(plan);
-    if (plan.stacks.empty())
-      wanted.mode = TilingMode::layer_by_layer;
-    const TileGraph tiles = make_tiles(step, chip, wanted);
-    std::vector<double> cycles;
-    try {
-      const TileCosts known =
-          tile_costs(tiles, step, chip, costs, schedule.core_cost, schedule.jobs);
-      for (const OperatorTiling& op : tiles.operators) {
-        std::vector<double> busy(chip.cores.size(), 0.0);
-        for (std::uint32_t t = op.first; t < op.last; ++t)
-          busy[tiles.tiles[t].core.index()] +=
-              static_cast<double>(known.rows[known.row_of[t]].cost->latency.value);
-        cycles.push_back(*std::ranges::max_element(busy));
-      }
-    } catch (const InfeasibleError&) {
-      cycles.clear();
-    }
-    return cycles;
-  };
-  return FusionCovers(step, tiling.halo).plans(chip, tiling, cycles_of).plans;
+  const FusionCovers covers(step, tiling.halo);
+  return estimated(covers, step, chip, tiling, schedule, costs).plans;
 }
 
 namespace {
@@ -175,12 +253,8 @@ StepChoice choose_step(const TrainingGraph& step, const Chip& chip, const StepOp
       choice.add("layer by layer", apart);
     if (mode == StepMode::layer_by_layer)
       return choice.run();
-    if (free) {
-      std::size_t number = 0;
-      for (FusionPlan& plan :
-           fusion_candidates(step, chip, options.tiling, options.schedule, context.costs))
-        choice.add("groups " + std::to_string(++number), fused.with(std::move(plan)));
-    }
+    if (free)
+      choice.add_groups(fused);
     choice.add("stacks", fused);
     return choice.run();
   }
