@@ -28,8 +28,8 @@ private:
     std::int64_t time;
     std::int64_t change; ///< of what is taken, from `time` on
   };
-  static constexpr std::size_t kMostSteps = 64; ///< of a block
-  static constexpr std::size_t kMostBlocks = 32;
+  static constexpr std::size_t kMostSteps = 32; ///< of a block
+  static constexpr std::size_t kMostBlocks = 64;
   struct Block {
     std::vector<Step> steps; ///< never empty; ascending in time
     std::int64_t change = 0; ///< sum over the steps
