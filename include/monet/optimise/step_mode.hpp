@@ -44,13 +44,13 @@ std::vector<FusionPlan> fusion_candidates(const TrainingGraph& step, const Chip&
 
 /// Schedules a handful of ways to run the step, and takes the best by the objective, the first of
 /// equals. Layer by layer there is one way; fused these: FusionCovers::plans(), the same on some of
-/// the cores (TilingOptions::idle), and what automatic_fusion() makes of the options; where the options give stacks, or their mapping gives
-/// slices, the latter alone. What cannot become the best is given up half-way.
-/// options.schedule.hopeless is asked with floors of the step, whichever way it will run.
-/// `covers`, for many chips, may be null. With it there is one plan of FusionCovers, from estimates
-/// alone, and by latency neither that nor layer by layer is tried where what is expected of it is
-/// above what is known. InfeasibleError, the first way's, where none can be
-/// scheduled.
+/// the cores (TilingOptions::idle), and what automatic_fusion() makes of the options; where the
+/// options give stacks, or their mapping gives slices, the latter alone. What cannot become the
+/// best is given up half-way. options.schedule.hopeless is asked with floors of the step, whichever
+/// way it will run. `covers`, for many chips, may be null. With it there is one plan of
+/// FusionCovers, from estimates alone, and by latency neither that nor layer by layer is tried
+/// where what is expected of it is above what is known. InfeasibleError, the first way's, where
+/// none can be scheduled.
 StepChoice choose_step(const TrainingGraph& step, const Chip& chip, const StepOptions& options,
                        StepMode mode, Objective objective, const ModelContext& context,
                        const FusionCovers* covers = nullptr);
