@@ -129,8 +129,7 @@ std::size_t DataMover::fetch_together(std::span<Need> needs) {
   }
   if (count < 2)
     return 0;
-  const std::int64_t space = make_room(bits, needs.front().tensor,
-                                       start_ - network_.duration(network_.offchip(), core_, bits));
+  const std::int64_t space = make_room_to_fetch(bits, needs.front().tensor);
   bring(needs.first(count), bits, network_.offchip(), space);
   return count;
 }
@@ -296,9 +295,7 @@ void DataMover::receive(Need& need, const Booking& booking) {
 void DataMover::fetch(Need& need) {
   if (!need.whole && drop_if_in_parts(need.copy))
     need.missing = need.bits;
-  const std::int64_t space =
-      make_room(need.missing, need.tensor,
-                start_ - network_.duration(network_.offchip(), core_, need.missing));
+  const std::int64_t space = make_room_to_fetch(need.missing, need.tensor);
   std::optional<CopyId> source = nearest_copy(need, core_, space);
   const CoreId offchip = network_.offchip();
   std::optional<std::int64_t> stored = offchip_.stored_at(need.piece);
@@ -398,6 +395,11 @@ std::int64_t DataMover::make_room(Bits bits, TensorId tensor, std::int64_t by) {
                                       bits.value - pool.room()));
   }
   return pool.room_from(bits);
+}
+
+/// In time for the data to be there when the tile could start.
+std::int64_t DataMover::make_room_to_fetch(Bits bits, TensorId tensor) {
+  return make_room(bits, tensor, start_ - network_.duration(network_.offchip(), core_, bits));
 }
 
 Booking DataMover::stream(TensorId tensor, Bits bits, bool write, std::int64_t ready) {

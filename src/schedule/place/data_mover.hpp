@@ -68,6 +68,7 @@ private:
 
   Bits read_of_parts(TensorId tensor, TileId maker);
   Booking book(const TransferRequest& request, std::int64_t ready);
+  std::int64_t make_room_to_fetch(Bits bits, TensorId tensor);
   void fetch(Need& need);
   std::size_t fetch_together(std::span<Need> needs);
   Booking bring(std::span<Need> needs, Bits bits, CoreId from, std::int64_t ready);

@@ -248,11 +248,11 @@ void Residency::free_parts(Copy& c) {
 }
 
 void Residency::retire(CopyId id) {
-  const Copy& c = copies_[id.index()];
+  Copy& c = copies_[id.index()];
   unlink(id);
   leave_heap(id);
   write_stays(c, c.busy_until);
-  free_parts(copies_[id.index()]);
+  free_parts(c);
   pools_[c.pool.index()].taken.release(c.busy_until, c.bits.value);
   free_copies_.push_back(id);
 }

@@ -499,13 +499,9 @@ std::optional<GroupPrice> GroupPricer::price(const NeighbourGroup& group, const 
 }
 
 GroupPrice GroupPricer::alone(OpId op) {
-  const NeighbourGroup group{0, 0, 0, false, {op}};
-  traffic(group.members, true);
-  uses_[0].cycles = cycles(op, {});
-  add_links(group.members, 0, {});
-  GroupPrice price = total(group, 1);
-  price.tiles = static_cast<double>(share(op, {}).cores);
-  return price;
+  GroupSlices whole;
+  whole.members.resize(1);
+  return *price({0, 0, 0, false, {op}}, whole);
 }
 
 } // namespace monet
