@@ -55,17 +55,25 @@ Network::Network(const Chip& chip, const NetworkOptions& options) : chip_(chip),
   }
 }
 
-void Network::find_offchip_links() {
-  to_offchip_.resize(chip_.links.size(), false);
+/// From the off-chip memory to each core, and back.
+template <class Visit>
+void Network::for_each_offchip_way(Visit visit) const {
   for (std::size_t core = 0; core < chip_.compute_cores(); ++core) {
-    for (const auto& [from, to] :
-         {std::pair(offchip(), CoreId(core)), std::pair(CoreId(core), offchip())}) {
-      if (!chip_.connected(from, to))
-        continue;
-      for (const LinkId id : chip_.route(from, to))
-        to_offchip_[id.index()] = true;
+    for (const bool reads : {true, false}) {
+      const CoreId from = reads ? offchip() : CoreId(core);
+      const CoreId to = reads ? CoreId(core) : offchip();
+      if (chip_.connected(from, to))
+        visit(from, to, reads);
     }
   }
+}
+
+void Network::find_offchip_links() {
+  to_offchip_.resize(chip_.links.size(), false);
+  for_each_offchip_way([&](CoreId from, CoreId to, bool /*reads*/) {
+    for (const LinkId id : chip_.route(from, to))
+      to_offchip_[id.index()] = true;
+  });
 }
 
 /// The speed at which a transfer between cores keeps nothing off the off-chip port.
@@ -87,18 +95,14 @@ bool Network::port_can_be_full(bool read) const {
       });
     common = std::move(links);
   };
-  for (std::size_t core = 0; core < chip_.compute_cores(); ++core) {
-    for (const bool reads : {true, false}) {
-      const CoreId from = reads ? offchip() : CoreId(core);
-      const CoreId to = reads ? CoreId(core) : offchip();
-      if ((!both && reads != read) || !chip_.connected(from, to))
-        continue;
-      keep(chip_.route(from, to));
-      std::vector<LinkId> other = second_route(chip_, from, to);
-      if (options_.free_routing && !other.empty())
-        keep(std::move(other));
-    }
-  }
+  for_each_offchip_way([&](CoreId from, CoreId to, bool reads) {
+    if (!both && reads != read)
+      return;
+    keep(chip_.route(from, to));
+    std::vector<LinkId> other = second_route(chip_, from, to);
+    if (options_.free_routing && !other.empty())
+      keep(std::move(other));
+  });
   std::int64_t width = read ? port_.read_bits_per_cycle : port_.write_bits_per_cycle;
   if (both)
     width = std::min(port_.read_bits_per_cycle, port_.write_bits_per_cycle);

@@ -133,6 +133,8 @@ private:
   Plan plan_on(std::uint32_t path, Bits bits, std::int64_t ready);
   Plan share_now(std::uint32_t path, Bits bits, std::int64_t ready, std::int64_t before);
   Plan split(std::uint32_t path, Bits bits, std::int64_t ready, std::int64_t before);
+  template <class Visit>
+  void for_each_offchip_way(Visit visit) const;
   bool port_can_be_full(bool read) const;
   void find_offchip_links();
   std::int64_t speed_beside_port(LinkId link) const;
