@@ -2,6 +2,7 @@
 
 #include "core_cost/model/candidate.hpp"
 #include "core_cost/search/order_search.hpp"
+#include "core_cost/search/outer_tiling.hpp"
 #include "core_cost/search/spatial_choice.hpp"
 #include "core_cost/search/temporal_order.hpp"
 #include "core_cost/zigzag/spatial_generator.hpp"
@@ -22,6 +23,8 @@ namespace {
 constexpr double kStalled =
     2; ///< other unrollings are tried when the dataflow takes so many times the ideal
 constexpr double kSameUse = 1e-9;
+constexpr double kWorthTiling = 0.99; ///< of the cycles so far: what other tilings have to promise
+constexpr std::size_t kTilings = 2;   ///< searched per problem
 
 struct Context {
   const CoreProblem& problem;
@@ -129,21 +132,87 @@ struct MappingSearch {
   void run(const Context& c, const ArrayUnrolling& unrolling) {
     const SpatialModel& spatial =
         unrollings.emplace_back(make_spatial_model(c.model, c.hierarchy, unrolling));
-    TemporalSpace space;
     try {
-      space = temporal_space(c.model, spatial.temporal, c.options.lpf_limit,
-                             c.options.temporal_order, !c.options.model.free_unrolling);
+      run(c, spatial,
+          temporal_space(c.model, spatial.temporal, c.options.lpf_limit, c.options.temporal_order,
+                         !c.options.model.free_unrolling));
     } catch (const InfeasibleError& error) {
       refused = error.what();
       unrollings.pop_back();
-      return;
     }
+  }
+
+  /// `spatial` is the last of `unrollings`.
+  void run(const Context& c, const SpatialModel& spatial, const TemporalSpace& space) {
     search_orders(
         c.model, c.hierarchy, spatial, space,
         [&](const Candidate& candidate) { return score_of(c, candidate); }, limits(c), archive,
         log);
   }
 };
+
+/// The cycles that what streams takes at best, and those of a mapping.
+struct StreamCycles {
+  double least = 0;
+  double taken = 0;
+};
+
+StreamCycles stream_cycles(const Context& c, const SpatialModel& spatial,
+                           const MappingArchive::Entry& entry) {
+  Candidate candidate;
+  candidate.size = entry.order.size();
+  std::ranges::copy(entry.order, candidate.loops.begin());
+  internal_check(evaluate(c.model, c.hierarchy, spatial, candidate), "what was found fits");
+  OffchipTraffic least;
+  OffchipTraffic taken;
+  for (std::size_t i = 0; i < c.model.operands.size(); ++i) {
+    const OffchipTraffic traffic = offchip_traffic(c, candidate, i);
+    taken.read += traffic.read;
+    taken.write += traffic.write;
+    if (!c.hierarchy.is_offchip(i, c.hierarchy.levels[i].size() - 1))
+      continue;
+    if (c.model.operands[i].output)
+      least.write += Bits{region_bits(c.problem.operands[i])};
+    else
+      least.read += Bits{c.touched[i]};
+  }
+  return {c.options.offchip.cycles(least), c.options.offchip.cycles(taken)};
+}
+
+double temporal_cycles(const SpatialModel& spatial) {
+  double cycles = 1;
+  for (const std::int64_t size : spatial.temporal)
+    cycles *= static_cast<double>(size);
+  return cycles;
+}
+
+/// Where the off-chip memory holds the best mapping up, and more than once through the operands
+/// would: other tilings, with the loops outside fixed.
+void search_tilings(const Context& c, MappingSearch& search) {
+  if (!c.streams || search.archive.entries().empty() || c.options.lpf_limit <= 0 ||
+      !c.options.temporal_order.empty() || c.options.even_allocation)
+    return;
+  const MappingArchive::Entry best = search.archive.entries().front();
+  const SpatialModel spatial = search.unrollings[best.unrolling - 1];
+  const StreamCycles stream = stream_cycles(c, spatial, best);
+  const double worth = kWorthTiling * stream.taken;
+  if (stream.taken < best.score.latency || stream.least >= worth)
+    return;
+  std::vector<std::pair<std::size_t, OuterTiling>> found; // unrolling, tiling
+  for (std::size_t u = 0; u < search.unrollings.size(); ++u) {
+    if (u + 1 != best.unrolling && temporal_cycles(search.unrollings[u]) >= worth)
+      continue;
+    for (OuterTiling& tiling :
+         outer_tilings(c.model, c.hierarchy, search.unrollings[u], c.options.offchip, worth))
+      found.emplace_back(u, std::move(tiling));
+  }
+  std::ranges::stable_sort(found, {}, [](const auto& f) { return f.second.cycles; });
+  for (std::size_t i = 0; i < std::min(kTilings, found.size()); ++i) {
+    const SpatialModel spatial_again = search.unrollings[found[i].first];
+    const SpatialModel& again = search.unrollings.emplace_back(spatial_again);
+    search.run(c, again, space_inside(again, found[i].second, c.options.lpf_limit));
+  }
+}
 
 /// Unrollings of our own choice: where they use more of the array than the dataflow, or as much
 /// where that one stalls.
@@ -295,10 +364,13 @@ MappingSearch search_all(const Context& c, MappingArchive::Keep keep) {
     used = utilisation(c.model, c.hierarchy, *named);
   }
   const bool fixed = c.options.fixed_dataflow;
-  if (named && fixed && !leaves_array_dims_open(c))
+  if (named && fixed && !leaves_array_dims_open(c)) {
+    search_tilings(c, search);
     return search;
+  }
   const auto& kept = fixed ? named_dataflow(c) : std::vector<std::vector<Unrolling>>{};
   search_free(c, restricted(caps, c.model, kept, c.options.spatial_hints), used, search);
+  search_tilings(c, search);
   return search;
 }
 
