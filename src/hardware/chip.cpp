@@ -242,6 +242,7 @@ OffchipPort offchip_port(const Chip& chip) {
   const Memory& memory = chip.cores[chip.offchip->index()].memories.back();
   OffchipPort port;
   port.capacity = memory.size;
+  port.rows = memory.dram_rows;
   // As in Stream: one read-write port serves everything in turns; with more ports, reads and writes
   // go side by side, each as wide as the widest port that takes them.
   port.shared = memory.ports.size() == 1;
@@ -261,6 +262,7 @@ OffchipPort offchip_port(const Chip& chip) {
 void verify(const Chip& chip) {
   for (const Link& link : chip.links) {
     internal_check(link.bandwidth_bits_per_cycle > 0, "link '" + link.name + "' has no bandwidth");
+    internal_check(link.latency_cycles >= 0, "link '" + link.name + "' delivers before it sends");
     internal_check(link.cores.size() >= 2, "link '" + link.name + "' joins fewer than two cores");
     for (const CoreId core : link.cores) {
       internal_check(core.index() < chip.cores.size(), "link '" + link.name + "' joins no core");

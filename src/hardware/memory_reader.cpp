@@ -64,15 +64,21 @@ std::optional<PortUse> parse_use(const YamlNode& node, ProblemList& problems) {
   return std::nullopt;
 }
 
-std::int64_t positive(YamlMap& map, const char* key, std::int64_t most, ProblemList& problems) {
+std::int64_t integer_from(YamlMap& map, const char* key, std::int64_t least, std::int64_t most,
+                          ProblemList& problems) {
   const YamlNode* node = map.require(key);
   if (node == nullptr)
-    return 1;
+    return least;
   const auto value = as_integer(*node, problems);
-  if (!value || (*value >= 1 && *value <= most))
-    return value.value_or(1);
-  problems.add(node->where, fmt::format("'{}' must be between 1 and {}, is {}", key, most, *value));
-  return 1;
+  if (!value || (*value >= least && *value <= most))
+    return value.value_or(least);
+  problems.add(node->where,
+               fmt::format("'{}' must be between {} and {}, is {}", key, least, most, *value));
+  return least;
+}
+
+std::int64_t positive(YamlMap& map, const char* key, std::int64_t most, ProblemList& problems) {
+  return integer_from(map, key, 1, most, problems);
 }
 
 std::int64_t width_or(YamlMap& map, const char* key, std::int64_t fallback, ProblemList& problems) {
@@ -227,10 +233,38 @@ void require_used_ports(const Memory& memory, const SourceLoc& where, ProblemLis
   }
 }
 
+/// `banks`, `row_bits` and `t_row` of `dram: {...}`, all or none.
+void read_dram_rows(YamlMap& map, Memory& memory, ProblemList& problems) {
+  constexpr std::int64_t kMostBanks = 65536;
+  constexpr std::int64_t kMostCycles = std::int64_t{1} << 20;
+  if (!map.has("banks") && !map.has("row_bits") && !map.has("t_row"))
+    return;
+  DramRows rows;
+  rows.banks = integer_from(map, "banks", 1, kMostBanks, problems);
+  rows.row_bits = integer_from(map, "row_bits", 1, kMaxWidth, problems);
+  rows.t_row = integer_from(map, "t_row", 0, kMostCycles, problems);
+  memory.dram_rows = rows;
+}
+
+/// The kind of `dram: lpddr5` or `dram: {kind: lpddr5, banks: 16, row_bits: 16384, t_row: 40}`, if
+/// it has one.
+const YamlNode* read_dram_kind(const YamlNode& dram, Memory& memory, ProblemList& problems) {
+  if (dram.kind != YamlNode::Kind::map)
+    return &dram;
+  YamlMap map(dram, problems);
+  const YamlNode* kind = map.find("kind");
+  read_dram_rows(map, memory, problems);
+  if (kind == nullptr && dram.entries.empty())
+    problems.add(dram.where, "expected 'kind', or 'banks', 'row_bits' and 't_row', or all four");
+  map.finish();
+  return kind;
+}
+
 /// `dram: lpddr5`, `dram_channels: 4`. The kind prices the memory unless the file has figures.
 void read_dram(YamlMap& map, Memory& memory, ProblemList& problems) {
   constexpr std::int64_t kMostChannels = 1024;
-  const YamlNode* kind = map.find("dram");
+  const YamlNode* dram = map.find("dram");
+  const YamlNode* kind = dram != nullptr ? read_dram_kind(*dram, memory, problems) : nullptr;
   if (const YamlNode* channels = map.find("dram_channels")) {
     memory.dram_channels = positive(map, "dram_channels", kMostChannels, problems);
     if (kind == nullptr)

@@ -31,6 +31,7 @@ constexpr std::size_t kMaxCoreFileBytes = std::size_t{1} << 24;
 struct LinkDefaults {
   std::int64_t bandwidth = 0;
   double energy_per_cycle = 0;
+  std::int64_t latency_cycles = 0;
 };
 
 std::optional<std::size_t> parse_index(std::string_view text) {
@@ -107,6 +108,20 @@ std::int64_t read_bandwidth(const YamlNode& node, ProblemList& problems) {
   return 1;
 }
 
+/// `latency_cycles` of a link, or of all links of the file; the fallback where it is absent.
+std::int64_t read_latency(YamlMap& map, std::int64_t fallback, ProblemList& problems) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 20;
+  const YamlNode* node = map.find("latency_cycles");
+  if (node == nullptr)
+    return fallback;
+  const auto value = as_integer(*node, problems);
+  if (!value || (*value >= 0 && *value <= kMost))
+    return value.value_or(0);
+  problems.add(node->where, fmt::format("'latency_cycles' must be between 0 and {} cycles, is {}",
+                                        kMost, *value));
+  return 0;
+}
+
 /// {type: link|bus, cores: [0, 1], bandwidth: 32, unit_energy_cost: 0}
 void read_link_map(const YamlNode& node, const LinkDefaults& defaults, Chip& chip,
                    ProblemList& problems) {
@@ -128,6 +143,7 @@ void read_link_map(const YamlNode& node, const LinkDefaults& defaults, Chip& chi
                                  : defaults.energy_per_cycle;
   link.energy_pj_per_bit = read_figure(map, "energy_pj_per_bit", false, problems);
   link.length_mm = read_figure(map, "length_mm", false, problems);
+  link.latency_cycles = read_latency(map, defaults.latency_cycles, problems);
   map.finish();
   if (link.cores.size() >= 2)
     add_link(std::move(link), type == "bus", chip);
@@ -150,6 +166,7 @@ void read_links(const YamlNode& node, const LinkDefaults& defaults, Chip& chip,
     link.cores = parse_ids(item, chip.cores.size(), 2, problems);
     link.bandwidth_bits_per_cycle = defaults.bandwidth;
     link.energy_pj_per_cycle = defaults.energy_per_cycle;
+    link.latency_cycles = defaults.latency_cycles;
     if (defaults.bandwidth == 0)
       problems.add(item.where, "this link needs the file's 'bandwidth'");
     if (link.cores.size() >= 2)
@@ -338,6 +355,19 @@ void require_channels(const Chip& chip, ProblemList& problems) {
   }
 }
 
+/// Rows are a matter of the transfers that the schedule places; a core's own memories have none.
+void require_rows_offchip(const Chip& chip, ProblemList& problems) {
+  for (std::size_t i = 0; i < chip.compute_cores(); ++i) {
+    for (const Memory& memory : chip.cores[i].memories) {
+      if (memory.dram_rows)
+        problems.add({chip.cores[i].origin},
+                     fmt::format("memory '{}' of core '{}' has banks and rows, but only the "
+                                 "off-chip memory may",
+                                 memory.name, chip.cores[i].name));
+    }
+  }
+}
+
 bool is_system_file(const YamlNode& root) {
   return std::ranges::any_of(root.entries, [](const auto& entry) { return entry.key == "cores"; });
 }
@@ -409,6 +439,7 @@ Chip chip_of_system(const YamlNode& root, const NodeOpener& open, ProblemList& p
   }
   defaults.energy_per_cycle = read_figure(map, "unit_energy_cost", false, problems);
   chip.unit_energy_cost = defaults.energy_per_cycle;
+  defaults.latency_cycles = read_latency(map, 0, problems);
   if (const YamlNode* links = map.find("core_connectivity"); links != nullptr && has_cores) {
     read_links(*links, defaults, chip, problems);
   }
@@ -432,6 +463,8 @@ Chip make_chip(const YamlNode& root, const std::string& origin, const NodeOpener
     require_operand_memories(chip, root, problems);
   if (problems.empty())
     require_channels(chip, problems);
+  if (problems.empty())
+    require_rows_offchip(chip, problems);
   problems.throw_if_any();
   price(chip);
   add_offchip_links(chip);

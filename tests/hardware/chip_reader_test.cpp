@@ -57,6 +57,33 @@ TEST(ChipReader, ReadsLinksGivenAsStrings) {
   EXPECT_EQ(port.write_pj_per_bit, 20); // 640 pJ per 32 bits
 }
 
+TEST(ChipReader, ReadsTheLatencyOfLinks) {
+  const auto chip_of = [](const std::string& latency, const std::string& own) {
+    const FileOpener open = [](const std::string& name, const SourceLoc& /*where*/) {
+      return FileText{
+          name, "{name: c, memories: {m: {size: 64, r_cost: 1, w_cost: 1, operands: [I1, I2, O], "
+                "ports: [{name: p, type: read_write, bandwidth_max: 8, allocation: ['I1, tl', "
+                "'I2, tl', 'O, tl', 'O, fl']}], served_dimensions: [D1]}}, operational_array: "
+                "{dimensions: [D1], sizes: [2]}}"};
+    };
+    return parse_chip("name: c\ncores: {0: a, 1: a, 2: a}\nbandwidth: 8\n" + latency +
+                          "core_connectivity:\n  - 0, 1\n  - {cores: [1, 2]" + own +
+                          "}\n  - 0, 1, 2\n",
+                      "c.yaml", open);
+  };
+  const auto latencies = [](const Chip& chip) {
+    std::vector<std::int64_t> cycles;
+    for (const Link& link : chip.links)
+      cycles.push_back(link.latency_cycles);
+    return cycles;
+  };
+  using Cycles = std::vector<std::int64_t>;
+  EXPECT_EQ(latencies(chip_of("", "")), (Cycles{0, 0, 0, 0, 0}));
+  EXPECT_EQ(latencies(chip_of("", ", latency_cycles: 5")), (Cycles{0, 0, 5, 5, 0}));
+  EXPECT_EQ(latencies(chip_of("latency_cycles: 3\n", ", latency_cycles: 0")),
+            (Cycles{3, 3, 0, 0, 3}));
+}
+
 TEST(ChipReader, ReadsLinksGivenAsMaps) {
   const Chip chip = read_chip(kFixtures + "mapped_links.yaml");
   verify(chip);

@@ -188,6 +188,54 @@ TEST(Pricing, PricesDramByKindAndLinksByLength) {
   EXPECT_EQ(chip_of("", kAuto).cores.back().memories[0].modelled->kind, "lpddr4");
 }
 
+TEST(Pricing, ReadsRowsOfDramBesideItsKind) {
+  const std::string rows = "banks: 16, row_bits: 16384, t_row: 40";
+  const Chip both = chip_of("", "    dram: {kind: hbm3, " + rows + "}\n    dram_channels: 2\n");
+  EXPECT_EQ(offchip_port(both).rows, (DramRows{16, 16384, 40}));
+  EXPECT_NEAR(offchip_port(both).read_pj_per_bit, find_dram_kind("hbm3")->pj_per_bit, 1e-12);
+  EXPECT_EQ(both.cores.back().memories[0].dram_channels, 2);
+  const Chip kind = chip_of("", "    dram: {kind: hbm3}\n");
+  EXPECT_EQ(offchip_port(kind).rows, std::nullopt);
+  EXPECT_NEAR(offchip_port(kind).read_pj_per_bit, find_dram_kind("hbm3")->pj_per_bit, 1e-12);
+  EXPECT_EQ(offchip_port(chip_of("", "    dram: hbm3\n")).rows, std::nullopt);
+  const std::string priced = "    r_cost: 128\n    w_cost: 256\n";
+  const Chip own = chip_of("", "    dram: {" + rows + "}\n" + priced);
+  EXPECT_EQ(offchip_port(own).rows, (DramRows{16, 16384, 40}));
+  EXPECT_EQ(offchip_port(own).read_pj_per_bit, 1);
+  EXPECT_TRUE(own.cores.back().memories[0].dram_kind.empty());
+}
+
+TEST(Pricing, RefusesHalfOfTheRowsAndRowsOnTheChip) {
+  const auto error = [](const std::string& dram) -> std::string {
+    try {
+      chip_of("", "    r_cost: 1\n    w_cost: 1\n" + dram);
+    } catch (const InputError& problem) {
+      return problem.what();
+    }
+    return "no error";
+  };
+  const auto expect = [&](const std::string& dram, const std::string& message) {
+    EXPECT_NE(error("    dram: " + dram + "\n").find(message), std::string::npos)
+        << error("    dram: " + dram + "\n");
+  };
+  expect("{banks: 16, t_row: 40}", "dram.yaml:7:11: key 'row_bits' is missing");
+  expect("{banks: 0, row_bits: 64, t_row: 40}",
+         "dram.yaml:7:19: 'banks' must be between 1 and 65536, is 0");
+  expect("{banks: 4, row_bits: 0, t_row: 40}", "'row_bits' must be between 1 and 4294967296, is 0");
+  expect("{banks: 4, row_bits: 64, t_row: -1}", "'t_row' must be between 0 and 1048576, is -1");
+  expect("{bank: 4}", "'bank'");
+  expect("{}", "expected 'kind', or 'banks', 'row_bits' and 't_row'");
+  expect("{kind: sdram}", "unknown kind of DRAM 'sdram'");
+  expect("{banks: 16, row_bits: 64, t_row: 40}\n    dram_channels: 1", "needs the kind of DRAM");
+  const FileOpener open = [](const std::string& name, const SourceLoc& /*where*/) {
+    return FileText{name, core_text("    r_cost: 1\n    w_cost: 1\n"
+                                    "    dram: {banks: 16, row_bits: 64, t_row: 40}\n")};
+  };
+  EXPECT_NO_THROW(parse_core(open("pe.yaml", {}).text, "pe.yaml"));
+  EXPECT_THROW(parse_chip("{name: s, cores: {0: pe.yaml}, offchip_core: pe.yaml}", "s.yaml", open),
+               InputError);
+}
+
 TEST(Pricing, RefusesPortsFasterThanTheirChannels) {
   // 128 bits at 1 GHz are 16 GB/s; a channel of LPDDR5 has 12.8.
   EXPECT_NO_THROW(chip_of("frequency_hz: 1e9\n", "    dram: lpddr5\n    dram_channels: 2\n"));

@@ -65,6 +65,12 @@ struct PlainTransfer {
   Energy link;
   Energy offchip;
   Energy onchip;
+  std::vector<std::int64_t> latency; ///< per receiver, from `end` on; empty = none
+  std::int64_t rows = 0;
+
+  std::int64_t arrival(std::size_t receiver) const {
+    return end + (latency.empty() ? 0 : latency[receiver]);
+  }
 
   friend bool operator==(const PlainTransfer&, const PlainTransfer&) = default;
 };
@@ -99,7 +105,7 @@ inline PlainTimeline plain(const Timeline& timeline) {
     const Route& route = timeline.routes[cost.route];
     result.transfers.push_back({t.kind, t.tensor, t.op, route.from, route.to, cost.bits.value,
                                 t.start.value, t.end.value, route.links, cost.link_energy,
-                                cost.offchip_energy, cost.onchip_energy});
+                                cost.offchip_energy, cost.onchip_energy, route.latency, cost.rows});
   }
   for (const Stay& stay : timeline.stays) {
     const Place& place = timeline.places[stay.place];

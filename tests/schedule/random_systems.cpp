@@ -19,6 +19,15 @@ public:
     share_memories();
     connect(n);
     add_offchip(n);
+    if (shape_.latency) {
+      for (Link& link : chip_.links)
+        link.latency_cycles = random_.one_of<std::int64_t>({0, 1, 5, 40, 1000});
+    }
+    if (shape_.rows) {
+      chip_.cores.back().memories[0].dram_rows = {random_.one_of<std::int64_t>({1, 2, 4, 16}),
+                                                  random_.one_of<std::int64_t>({64, 100, 1 << 12}),
+                                                  random_.one_of<std::int64_t>({0, 1, 7, 40, 300})};
+    }
     make_routes(chip_);
     verify(chip_);
     return std::move(chip_);

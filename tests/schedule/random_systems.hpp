@@ -10,6 +10,8 @@ struct SystemShape {
   int cores = 8;                     ///< at most
   std::int64_t least_bits = 1 << 13; ///< of a core's memory
   std::int64_t most_bits = 1 << 19;
+  bool latency = false; ///< links have some, most of them
+  bool rows = false;    ///< the off-chip memory has banks and rows
 };
 
 /// Cores 0..n-1 of one to 32 lanes, at least one of which runs everything; links as a mesh, a

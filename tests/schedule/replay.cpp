@@ -73,9 +73,10 @@ public:
 
   Problem first_problem() {
     using Check = Problem (Replay::*)();
-    for (const Check check : {&Replay::runs, &Replay::dependencies, &Replay::cores, &Replay::routes,
-                              &Replay::links, &Replay::memories, &Replay::sources,
-                              &Replay::operands, &Replay::deliveries, &Replay::energy}) {
+    for (const Check check :
+         {&Replay::runs, &Replay::dependencies, &Replay::cores, &Replay::routes, &Replay::hops,
+          &Replay::rows, &Replay::links, &Replay::memories, &Replay::sources, &Replay::operands,
+          &Replay::deliveries, &Replay::energy}) {
       if (Problem problem = (this->*check)())
         return problem;
     }
@@ -100,8 +101,10 @@ private:
         return format("the run of tile {} is not the tile's", run.tile.index());
       end = std::max(end, run.end);
     }
-    for (const PlainTransfer& transfer : timeline_.transfers)
-      end = std::max(end, transfer.end);
+    for (const PlainTransfer& transfer : timeline_.transfers) {
+      for (std::size_t i = 0; i < transfer.to.size(); ++i)
+        end = std::max(end, transfer.arrival(i));
+    }
     if (timeline_.runs.size() != tiles_.tiles.size())
       return format("{} of {} tiles run", timeline_.runs.size(), tiles_.tiles.size());
     if (end != timeline_.makespan)
@@ -178,6 +181,72 @@ private:
           return format("transfer of '{}' at {} does not reach core {}", name(t.tensor), t.start,
                         to.index());
       }
+    }
+    return std::nullopt;
+  }
+
+  /// Nobody has data sooner than the fastest chain of the transfer's links takes, and one receiver
+  /// has them as soon as its way, which is all of the links, takes.
+  Problem hops() {
+    for (const PlainTransfer& t : timeline_.transfers) {
+      std::int64_t sum = 0;
+      for (const LinkId id : t.links)
+        sum += chip_.links[id.index()].latency_cycles;
+      for (std::size_t i = 0; i < t.to.size(); ++i) {
+        const std::int64_t hops = t.arrival(i) - t.end;
+        if (t.to.size() == 1 ? hops != sum : hops < fastest(t, t.to[i]) || hops > sum)
+          return format("'{}' comes to core {} {} cycles after it was sent at {}", name(t.tensor),
+                        t.to[i].index(), hops, t.end);
+      }
+    }
+    return std::nullopt;
+  }
+
+  std::int64_t fastest(const PlainTransfer& t, CoreId to) const {
+    std::map<CoreId, std::int64_t> reached{{t.from, 0}};
+    for (bool more = true; more;) {
+      more = false;
+      for (const LinkId id : t.links) {
+        const Link& link = chip_.links[id.index()];
+        const std::map<CoreId, std::int64_t> before = reached;
+        for (const auto& [from, after] : before) {
+          for (std::size_t c = 0; c < chip_.cores.size(); ++c) {
+            if ((from != t.from && from == *chip_.offchip) || !crosses(link, from, CoreId(c)))
+              continue;
+            const auto [known, added] = reached.emplace(c, after + link.latency_cycles);
+            more = more || added || known->second > after + link.latency_cycles;
+            known->second = std::min(known->second, after + link.latency_cycles);
+          }
+        }
+      }
+    }
+    return reached.at(to);
+  }
+
+  /// The port gives a row's bits only after the row was opened, and opens as many at a time as
+  /// there are banks. Looked at from the end of the transfer: it takes at least the time in which
+  /// its bits pass and the first row opens, and the time in which the fullest bank opens all its
+  /// rows one after the other.
+  Problem rows() {
+    const std::optional<DramRows> dram = offchip_port(chip_).rows;
+    for (const PlainTransfer& t : timeline_.transfers) {
+      const bool offchip = t.from == *chip_.offchip ||
+                           std::find(t.to.begin(), t.to.end(), *chip_.offchip) != t.to.end();
+      if (!dram || !offchip) {
+        if (t.rows != 0)
+          return format("transfer of '{}' at {} opens {} rows", name(t.tensor), t.start, t.rows);
+        continue;
+      }
+      std::int64_t width = std::numeric_limits<std::int64_t>::max();
+      for (const LinkId id : t.links)
+        width = std::min(width, chip_.links[id.index()].bandwidth_bits_per_cycle);
+      const std::int64_t in_fullest_bank = (t.rows + dram->banks - 1) / dram->banks;
+      const bool enough = t.rows * dram->row_bits >= t.bits &&
+                          (t.end - t.start - dram->t_row) * width >= t.bits &&
+                          t.end - t.start >= in_fullest_bank * dram->t_row;
+      if (!enough)
+        return format("transfer of '{}' at {} opens {} rows too fast", name(t.tensor), t.start,
+                      t.rows);
     }
     return std::nullopt;
   }
@@ -277,8 +346,10 @@ private:
   Problem sources() {
     std::map<TensorId, std::vector<Load>> written;
     for (const PlainTransfer& t : timeline_.transfers) {
-      if (std::find(t.to.begin(), t.to.end(), *chip_.offchip) != t.to.end())
-        written[t.tensor].push_back({t.start, t.end, t.bits});
+      const auto to = std::find(t.to.begin(), t.to.end(), *chip_.offchip);
+      if (to != t.to.end())
+        written[t.tensor].push_back(
+            {t.start, t.arrival(static_cast<std::size_t>(to - t.to.begin())), t.bits});
     }
     for (const PlainTransfer& t : timeline_.transfers) {
       if (t.kind == TransferKind::stream)
@@ -328,10 +399,14 @@ private:
 
   /// What one tile makes and a tile on another memory reads, or adds to, comes there in between.
   Problem deliveries() {
-    std::map<std::pair<CoreId, TensorId>, std::vector<const PlainTransfer*>> into;
+    struct Delivery {
+      const PlainTransfer* transfer;
+      std::int64_t arrival;
+    };
+    std::map<std::pair<CoreId, TensorId>, std::vector<Delivery>> into;
     for (const PlainTransfer& t : timeline_.transfers) {
-      for (const CoreId to : t.to)
-        into[{contents_.memory_of(to), t.tensor}].push_back(&t);
+      for (std::size_t i = 0; i < t.to.size(); ++i)
+        into[{contents_.memory_of(t.to[i]), t.tensor}].push_back({&t, t.arrival(i)});
     }
     for (const PlainEdge& edge : tiles_.edges) {
       const PlainRun& from = *run_of_[edge.from.index()];
@@ -340,10 +415,10 @@ private:
       if (contents_.memory_of(from.core) == memory)
         continue;
       std::int64_t bits = 0;
-      for (const PlainTransfer* t : into[{memory, edge.tensor}]) {
-        const bool before = t->end <= to.start;
+      for (const auto& [t, arrival] : into[{memory, edge.tensor}]) {
+        const bool before = arrival <= to.start;
         const bool meanwhile =
-            t->kind == TransferKind::stream && t->start >= to.start && t->end <= to.end;
+            t->kind == TransferKind::stream && t->start >= to.start && arrival <= to.end;
         bits += t->start >= from.end && (before || meanwhile) ? t->bits : 0;
       }
       if (bits < edge.bits)
@@ -359,8 +434,11 @@ private:
           const auto here = [&](CoreId core) {
             return contents_.memory_of(core) == contents_.memory_of(run.core);
           };
+          bool arrives = false;
+          for (std::size_t i = 0; i < t.to.size(); ++i)
+            arrives = arrives || (here(t.to[i]) && t.arrival(i) <= run.end);
           return t.kind == TransferKind::stream && t.tensor == tensor && t.start >= run.start &&
-                 t.end <= run.end && (here(t.from) || std::any_of(t.to.begin(), t.to.end(), here));
+                 t.end <= run.end && (here(t.from) || arrives);
         });
   }
 

@@ -104,6 +104,21 @@ TEST(Witness, memories_as_small_as_can_be) {
   check_cases(200001, MONET_WITNESS_CASES / 4, shape);
 }
 
+TEST(Witness, links_with_latency_and_memories_with_rows) {
+  for (const bool fused : {false, true}) {
+    CaseShape shape;
+    shape.fused = fused;
+    shape.network = {.operators = 4, .training = true};
+    shape.system.latency = true;
+    check_cases(900001, MONET_WITNESS_CASES / 8, shape);
+    shape.system.rows = true;
+    check_cases(1000001, MONET_WITNESS_CASES / 4, shape);
+    shape.system.latency = false;
+    shape.system.most_bits = 1 << 14;
+    check_cases(1100001, MONET_WITNESS_CASES / 8, shape);
+  }
+}
+
 TEST(Witness, fused_inference) {
   CaseShape shape;
   shape.fused = true;

@@ -28,6 +28,8 @@ struct Link {
   double energy_pj_per_cycle = 0; ///< `unit_energy_cost`: per cycle of its whole bandwidth
   double energy_pj_per_bit = 0;   ///< optional key, and what `length_mm` adds
   double length_mm = 0;           ///< optional key: priced by our model of wires
+  /// Optional key: from the last bit sent to the last bit there. The link is free meanwhile.
+  std::int64_t latency_cycles = 0;
 };
 
 struct Chip {
@@ -84,6 +86,7 @@ struct OffchipPort {
   double read_pj_per_bit = 0;
   double write_pj_per_bit = 0;
   Bits capacity;
+  std::optional<DramRows> rows; ///< none: opening rows takes no time
 };
 OffchipPort offchip_port(const Chip& chip);
 

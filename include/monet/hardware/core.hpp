@@ -4,6 +4,7 @@
 
 #include "monet/base/ids.hpp"
 #include "monet/base/units.hpp"
+#include "monet/hardware/dram_rows.hpp"
 
 #include <array>
 #include <cstdint>
@@ -77,6 +78,7 @@ struct Memory {
   bool non_volatile = false;      ///< flash: holds frozen parameters, is not written during a step
   std::string dram_kind;          ///< `dram`: "lpddr5"; empty on a chip
   std::int64_t dram_channels = 0; ///< `dram_channels`; 0 = as many as the ports need
+  std::optional<DramRows> dram_rows;      ///< of an off-chip memory, if opening rows takes time
   std::optional<ModelledMemory> modelled; ///< where the figures came from, if from our model
 };
 

@@ -6,6 +6,7 @@
 #include "monet/base/units.hpp"
 #include "monet/training/training.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <limits>
@@ -45,12 +46,22 @@ struct Route {
   CoreId from;
   std::vector<CoreId> to;    ///< who receives the data
   std::vector<LinkId> links; ///< all occupied while a transfer lasts
+  /// Per receiver: cycles from the last bit sent to the last bit there, over the receiver's own
+  /// links. Empty where no link of the chip takes any.
+  std::vector<std::int64_t> latency;
+
+  std::int64_t latency_to(std::size_t receiver) const {
+    return latency.empty() ? 0 : latency[receiver];
+  }
+  std::int64_t longest_latency() const {
+    return latency.empty() ? 0 : *std::max_element(latency.begin(), latency.end());
+  }
   friend bool operator==(const Route&, const Route&) = default;
 };
 
 struct Transfer {
   Cycles start;
-  Cycles end;
+  Cycles end; ///< the last bit is sent and the links are free; see Route::latency
   TensorId tensor;
   OpId op;                ///< the operator it is done for; its energy is that operator's
   std::uint32_t cost = 0; ///< index into Timeline::transfer_costs
@@ -63,7 +74,8 @@ struct TransferCost {
   Bits bits;               ///< that each receiver gets
   Energy link_energy;
   Energy offchip_energy;
-  Energy onchip_energy; ///< top memories read and written
+  Energy onchip_energy;  ///< top memories read and written
+  std::int64_t rows = 0; ///< opened in the off-chip memory; 0 where its rows take no time
 };
 
 /// A tensor, or a part of it, lies in a memory. One tensor may have copies in several memories.
@@ -126,6 +138,10 @@ struct Timeline {
   const Route& route_of(const Transfer& t) const { return routes[cost_of(t).route]; }
   const Place& place_of(const Stay& stay) const { return places[stay.place]; }
   Bits bits_of(const Transfer& t) const { return cost_of(t).bits; }
+  /// Cycle from which the last receiver has all of it.
+  Cycles arrival_of(const Transfer& t) const {
+    return {t.end.value + route_of(t).longest_latency()};
+  }
 };
 
 /// Every change of what the memories hold: by time, what goes before what comes.

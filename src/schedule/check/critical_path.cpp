@@ -68,7 +68,7 @@ private:
     for (std::size_t i = 0; i < timeline_.runs.size(); ++i)
       ends_.push_back({timeline_.runs[i].end.value, static_cast<std::uint32_t>(i), true});
     for (std::size_t i = 0; i < timeline_.transfers.size(); ++i)
-      ends_.push_back({timeline_.transfers[i].end.value, static_cast<std::uint32_t>(i), false});
+      list_ends_of(timeline_.transfers[i], static_cast<std::uint32_t>(i));
     std::ranges::stable_sort(ends_, {}, &Event::end);
     runs_of_.resize(chip_.cores.size());
     for (std::size_t i = 0; i < ends_.size(); ++i) {
@@ -81,6 +81,17 @@ private:
         freed_.emplace_back(timeline_.place_of(stay).memory, stay.end.value);
     }
     std::ranges::sort(freed_);
+  }
+
+  /// A transfer ends where its links are free again, and with every receiver that has the data.
+  void list_ends_of(const Transfer& transfer, std::uint32_t index) {
+    const Route& route = timeline_.route_of(transfer);
+    ends_.push_back({transfer.end.value, index, false});
+    for (std::size_t i = 0; i < route.latency.size(); ++i) {
+      const auto earlier = std::span(route.latency).first(i);
+      if (route.latency[i] > 0 && std::ranges::find(earlier, route.latency[i]) == earlier.end())
+        ends_.push_back({transfer.end.value + route.latency[i], index, false});
+    }
   }
 
   Narrowest narrowest_of(const Route& route) const {
@@ -104,6 +115,15 @@ private:
   CoreId pool(CoreId core) const { return pool_of_[core.index()]; }
   bool receives(const Route& route, CoreId memory) const {
     return std::ranges::any_of(route.to, [&](CoreId to) { return pool(to) == memory; });
+  }
+  /// Whether the memory has the transfer's data from the time on.
+  bool arrives(const Transfer& t, CoreId memory, std::int64_t time) const {
+    const Route& route = timeline_.route_of(t);
+    for (std::size_t i = 0; i < route.to.size(); ++i) {
+      if (pool(route.to[i]) == memory && t.end.value + route.latency_to(i) == time)
+        return true;
+    }
+    return false;
   }
   bool freed_at(CoreId memory, std::int64_t time) const {
     return std::ranges::binary_search(freed_, std::pair(memory, time));
@@ -153,7 +173,7 @@ private:
     const std::int64_t start = run.start.value;
     const CoreId memory = pool(run.core);
     if (auto event = first_transfer(start, [&](const Transfer& t) {
-          return t.kind == TransferKind::fetch && receives(timeline_.route_of(t), memory) &&
+          return t.kind == TransferKind::fetch && arrives(t, memory, start) &&
                  reads(run.op, t.tensor);
         }))
       return {event};
@@ -205,11 +225,12 @@ private:
         }))
       return {event};
     if (auto event = first_transfer(start, [&](const Transfer& t) {
-          return t.tensor == transfer.tensor && receives(timeline_.route_of(t), pool(route.from));
+          return t.tensor == transfer.tensor && arrives(t, pool(route.from), start);
         }))
       return {event};
-    if (auto event = first_transfer(
-            start, [&](const Transfer& t) { return share(route, timeline_.route_of(t)); }))
+    if (auto event = first_transfer(start, [&](const Transfer& t) {
+          return t.end == transfer.start && share(route, timeline_.route_of(t));
+        }))
       return {event};
     if (transfer.kind == TransferKind::stream) {
       if (auto event = first_run(start, [&](const TileRun& r) {

@@ -1,6 +1,8 @@
 // The invariants of a timeline, recomputed from its lists alone: nothing of the scheduler's state
 // is used.
+#include "schedule/check/arrivals.hpp"
 #include "schedule/check/network_invariants.hpp"
+#include "schedule/check/row_invariants.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/schedule/bounds.hpp"
@@ -32,6 +34,7 @@ public:
     check_edges();
     check_order_of_operators();
     verify_transfers(timeline_, graph_, chip_);
+    verify_rows(timeline_, tiles_, graph_, chip_);
     check_memories();
     check_presence();
     check_outputs();
@@ -219,8 +222,9 @@ private:
     return least;
   }
 
-  /// Every operand of a run lies in its core's memory meanwhile, or flows by.
+  /// Every operand of a run lies in its core's memory meanwhile, all of it arrived, or flows by.
   void check_presence() {
+    const Arrivals arrivals(timeline_, chip_);
     std::map<std::tuple<OpId, TensorId, CoreId>, std::vector<Span>> streams;
     for (const Transfer& t : timeline_.transfers) {
       if (t.kind != TransferKind::stream)
@@ -238,7 +242,11 @@ private:
         needed *= bits_of(tensor.type);
         if (access.mode == AccessMode::read && tensor.producer)
           needed = std::min(needed, made_for(run.tile, access.tensor));
-        if (needed == 0 || least_held(memory, access.tensor, span) >= needed)
+        const std::int64_t there =
+            std::min(least_held(memory, access.tensor, span),
+                     least_held(memory, access.tensor, {span.first, span.first + 1}) -
+                         arrivals.on_the_way(memory, access.tensor, span.first));
+        if (needed == 0 || there >= needed)
           continue;
         const auto found = streams.find({run.op, access.tensor, memory});
         const bool flows =
@@ -313,7 +321,7 @@ private:
     for (const TileRun& run : timeline_.runs)
       end = std::max(end, run.end.value);
     for (const Transfer& t : timeline_.transfers)
-      end = std::max(end, t.end.value);
+      end = std::max(end, timeline_.arrival_of(t).value);
     require(timeline_.makespan.value == end, "the makespan is not the last end");
     std::int64_t at = 0;
     for (const PhaseSpan& phase : timeline_.phases) {

@@ -17,6 +17,7 @@ public:
 
   void check() {
     check_routes();
+    check_latencies();
     check_order_and_speed();
     check_sharing();
   }
@@ -73,6 +74,47 @@ private:
         leads = leads && to != route.from && reached.at(to.index());
       internal_check(leads, fmt::format("links from core {} do not lead to their receivers",
                                         route.from.index()));
+    }
+  }
+
+  /// Fewest cycles of latency over the route's links, found without its order of links.
+  std::int64_t least_latency(const Route& route, CoreId to) const {
+    constexpr std::int64_t kFar = INT64_MAX / 2;
+    std::vector<std::int64_t> least(chip_.cores.size(), kFar);
+    least[route.from.index()] = 0;
+    for (std::size_t round = 0; round < route.links.size(); ++round) {
+      for (const LinkId id : route.links) {
+        const Link& link = chip_.links[id.index()];
+        for (const CoreId a : link.cores) {
+          for (const CoreId b : link.cores) {
+            if (carries(link, a, b) && (a == route.from || passes_on(a)))
+              least[b.index()] = std::min(least[b.index()], least[a.index()] + link.latency_cycles);
+          }
+        }
+      }
+    }
+    return least[to.index()];
+  }
+
+  /// One receiver gets the data as late as all links make it. Of several, none sooner than over
+  /// the fastest of the links, nor later than over all of them.
+  void check_latencies() const {
+    for (const Route& route : timeline_.routes) {
+      std::int64_t sum = 0;
+      for (const LinkId id : route.links)
+        sum += chip_.links[id.index()].latency_cycles;
+      internal_check(route.latency.empty() || route.latency.size() == route.to.size(),
+                     "a route has not a latency per receiver");
+      for (std::size_t i = 0; i < route.to.size(); ++i) {
+        const std::int64_t latency = route.latency_to(i);
+        const std::int64_t least =
+            route.to.size() == 1 || sum == 0 ? sum : least_latency(route, route.to[i]);
+        if (latency < least || latency > sum)
+          throw InternalError(fmt::format("data reach core {} from core {} after {} cycles of "
+                                          "latency, not after {} to {}",
+                                          route.to[i].index(), route.from.index(), latency, least,
+                                          sum));
+      }
     }
   }
 

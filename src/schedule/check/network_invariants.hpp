@@ -8,8 +8,8 @@ namespace monet {
 
 /// From the lists alone, thrown as InternalError: transfers are in order and not empty; their links
 /// lead from the sender to every receiver, pass through routers and never through the off-chip
-/// memory; none is faster than its links and ports; and those that share a link or port at a time
-/// together take no more than its bandwidth.
+/// memory, and take the latency of those links; none is faster than its links and ports; and those
+/// that share a link or port at a time together take no more than its bandwidth.
 void verify_transfers(const Timeline& timeline, const Graph& graph, const Chip& chip);
 
 } // namespace monet

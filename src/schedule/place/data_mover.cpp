@@ -24,7 +24,8 @@ DataMover::DataMover(const TileGraph& tiles, const TrainingGraph& step, const Ch
                      Network& network, Residency& memory, const Pieces& pieces,
                      TimelineWriter& timeline)
     : tiles_(tiles), graph_(step.graph), chip_(chip), network_(network), memory_(memory),
-      pieces_(pieces), timeline_(timeline), offchip_(step.graph, network.offchip()) {
+      pieces_(pieces), timeline_(timeline), offchip_(step.graph, network.offchip()),
+      rows_(tiles, step.graph, chip, pieces) {
   offchip_.attach(pieces, memory, timeline);
 }
 
@@ -129,16 +130,19 @@ std::size_t DataMover::fetch_together(std::span<Need> needs) {
   }
   if (count < 2)
     return 0;
-  const std::int64_t space = make_room_to_fetch(bits, needs.front().tensor);
-  bring(needs.first(count), bits, network_.offchip(), space);
+  const std::int64_t rows = rows_.of_needs(needs.first(count), tile_, bits);
+  const std::int64_t space = make_room_to_fetch(bits, needs.front().tensor, rows);
+  bring(needs.first(count), bits, network_.offchip(), space, rows);
   return count;
 }
 
 /// One transfer of all needs to the tile's core, and to others that want the same soon.
-Booking DataMover::bring(std::span<Need> needs, Bits bits, CoreId from, std::int64_t ready) {
+Booking DataMover::bring(std::span<Need> needs, Bits bits, CoreId from, std::int64_t ready,
+                         std::int64_t rows) {
   TransferRequest request{TransferKind::fetch, needs.front().tensor, op_, from, core_, bits,
                           needs.front().memory};
-  const std::int64_t patience = network_.duration(from, core_, bits);
+  request.rows = rows;
+  const std::int64_t patience = network_.duration(request);
   const std::int64_t for_all = find_receivers(needs, bits, from, ready, ready + patience);
   if (!receivers_.empty()) {
     const std::int64_t alone = network_.arrival(request, ready);
@@ -270,8 +274,9 @@ void DataMover::receive_too(const Need& need, const Receiver& receiver, const Bo
     if (!need.whole)
       memory_.add_part(*copy, receiver.reader);
   }
-  memory_.copy(*copy).available = std::max(memory_.copy(*copy).available, booking.end);
-  memory_.touch(*copy, booking.end);
+  const std::int64_t arrival = network_.arrival(booking, memory_.pool(receiver.pool).gateway);
+  memory_.copy(*copy).available = std::max(memory_.copy(*copy).available, arrival);
+  memory_.touch(*copy, arrival);
 }
 
 /// The copy that a transfer makes, or the part that it adds to one.
@@ -286,8 +291,9 @@ void DataMover::receive(Need& need, const Booking& booking) {
     ++memory_.copy(*need.copy).pins;
   }
   Copy& copy = memory_.copy(*need.copy);
-  copy.available = std::max(copy.available, booking.end);
-  memory_.touch(*need.copy, booking.end);
+  const std::int64_t arrival = network_.arrival(booking, core_);
+  copy.available = std::max(copy.available, arrival);
+  memory_.touch(*need.copy, arrival);
   need.missing = {0};
 }
 
@@ -295,21 +301,22 @@ void DataMover::receive(Need& need, const Booking& booking) {
 void DataMover::fetch(Need& need) {
   if (!need.whole && drop_if_in_parts(need.copy))
     need.missing = need.bits;
-  const std::int64_t space = make_room_to_fetch(need.missing, need.tensor);
+  const std::int64_t rows = rows_.of_needs({&need, 1}, tile_, need.missing); // from off-chip
+  const std::int64_t space = make_room_to_fetch(need.missing, need.tensor, rows);
   std::optional<CopyId> source = nearest_copy(need, core_, space);
   const CoreId offchip = network_.offchip();
   std::optional<std::int64_t> stored = offchip_.stored_at(need.piece);
   if (!source && !stored)
     stored = store(need.piece);
   if (source && stored && network_.direct(offchip, core_)) {
-    const std::int64_t begin =
-        network_.arrival(offchip, core_, need.missing, std::max(space, *stored));
+    const TransferRequest read{.from = offchip, .to = core_, .bits = need.missing, .rows = rows};
+    const std::int64_t begin = network_.arrival(read, std::max(space, *stored));
     if (begin < arrival_from(*source, core_, need.missing, space))
       source.reset();
   }
   const std::int64_t ready = std::max(space, source ? memory_.copy(*source).available : *stored);
   const CoreId from = source ? gateway(*source) : offchip;
-  const Booking booking = bring({&need, 1}, need.missing, from, ready);
+  const Booking booking = bring({&need, 1}, need.missing, from, ready, source ? 0 : rows);
   if (source) {
     memory_.touch(*source, booking.end);
   } else {
@@ -321,7 +328,7 @@ void DataMover::fetch(Need& need) {
 
 std::int64_t DataMover::arrival_from(CopyId source, CoreId to, Bits bits,
                                      std::int64_t space) const {
-  return network_.arrival(gateway(source), to, bits,
+  return network_.arrival({.from = gateway(source), .to = to, .bits = bits},
                           std::max(space, memory_.copy(source).available));
 }
 
@@ -357,12 +364,14 @@ std::int64_t DataMover::store(PieceId piece) {
 
 std::int64_t DataMover::write(CopyId id, TransferKind kind) {
   const Copy& copy = memory_.copy(id);
-  const Booking booking =
-      book({kind, copy.tensor, op_, gateway(id), network_.offchip(), copy.bits, MemoryOperand::O},
-           copy.available);
+  TransferRequest request{kind,      copy.tensor,     op_, gateway(id), network_.offchip(),
+                          copy.bits, MemoryOperand::O};
+  request.rows = rows_.of_piece(copy.piece, copy.tensor, copy.bits);
+  const Booking booking = book(request, copy.available);
   memory_.touch(id, booking.end);
-  offchip_.store(copy.piece, copy.tensor, copy.bits, booking.start, booking.end);
-  return booking.end;
+  const std::int64_t arrival = network_.arrival(booking, network_.offchip());
+  offchip_.store(copy.piece, copy.tensor, copy.bits, booking.start, arrival);
+  return arrival;
 }
 
 /// True when the copy can go without its data being lost.
@@ -398,17 +407,32 @@ std::int64_t DataMover::make_room(Bits bits, TensorId tensor, std::int64_t by) {
 }
 
 /// In time for the data to be there when the tile could start.
-std::int64_t DataMover::make_room_to_fetch(Bits bits, TensorId tensor) {
-  return make_room(bits, tensor, start_ - network_.duration(network_.offchip(), core_, bits));
+std::int64_t DataMover::make_room_to_fetch(Bits bits, TensorId tensor, std::int64_t rows) {
+  const TransferRequest read{.from = network_.offchip(), .to = core_, .bits = bits, .rows = rows};
+  return make_room(bits, tensor, start_ - network_.duration(read));
 }
 
-Booking DataMover::stream(TensorId tensor, Bits bits, bool write, std::int64_t ready) {
-  if (write) {
-    return book(
-        {TransferKind::stream, tensor, op_, core_, network_.offchip(), bits, MemoryOperand::O},
-        ready);
-  }
-  return book({TransferKind::stream, tensor, op_, network_.offchip(), core_, bits}, ready);
+TransferRequest DataMover::stream_request(std::size_t operand, Bits bits, bool write) {
+  const CoreId offchip = network_.offchip();
+  return {.kind = TransferKind::stream,
+          .tensor = graph_.op(op_).nest.operands[operand].tensor,
+          .op = op_,
+          .from = write ? core_ : offchip,
+          .to = write ? offchip : core_,
+          .bits = bits,
+          .operand = write ? MemoryOperand::O : MemoryOperand::I1,
+          .rows = rows_.of_operand(tile_, operand, bits)};
+}
+
+std::int64_t DataMover::streaming_time(std::size_t operand, Bits bits, bool write) {
+  return network_.occupancy(stream_request(operand, bits, write));
+}
+
+DataMover::Streamed DataMover::stream(std::size_t operand, Bits bits, bool write,
+                                      std::int64_t ready) {
+  const TransferRequest request = stream_request(operand, bits, write);
+  const Booking booking = book(request, ready);
+  return {booking, network_.arrival(booking, request.to)};
 }
 
 void DataMover::read_done(PieceId piece, std::optional<CopyId> copy) {

@@ -5,6 +5,7 @@
 #include "schedule/place/offchip_memory.hpp"
 #include "schedule/place/pieces.hpp"
 #include "schedule/place/residency.hpp"
+#include "schedule/place/row_counter.hpp"
 #include "schedule/place/timeline_writer.hpp"
 
 #include <optional>
@@ -48,12 +49,19 @@ public:
   std::int64_t make_room(Bits bits, TensorId tensor, std::int64_t by);
   /// Gives up a copy, after writing it off-chip where it is the only one.
   void evict(CopyId id);
-  /// A transfer between the tile's core and the off-chip memory while it runs.
-  Booking stream(TensorId tensor, Bits bits, bool write, std::int64_t ready);
+  /// A transfer of an operand between the tile's core and the off-chip memory while it runs.
+  struct Streamed {
+    Booking booking;
+    std::int64_t arrival = 0; ///< of the last bit
+  };
+  Streamed stream(std::size_t operand, Bits bits, bool write, std::int64_t ready);
+  /// Cycles for which such a transfer takes its links at least.
+  std::int64_t streaming_time(std::size_t operand, Bits bits, bool write);
 
   /// The tile has read the piece.
   void read_done(PieceId piece, std::optional<CopyId> copy);
-  /// The tile has made the piece; `copy` is where it lies, none when it flowed out in between.
+  /// The tile has made the piece; `copy` is where it lies, none when it flowed out between `start`
+  /// and `end`.
   void made(PieceId piece, std::optional<CopyId> copy, const KindOutput& output, std::int64_t start,
             std::int64_t end);
   void touch_offchip(PieceId piece, std::int64_t end) { offchip_.touch(piece, end); }
@@ -68,10 +76,12 @@ private:
 
   Bits read_of_parts(TensorId tensor, TileId maker);
   Booking book(const TransferRequest& request, std::int64_t ready);
-  std::int64_t make_room_to_fetch(Bits bits, TensorId tensor);
+  std::int64_t make_room_to_fetch(Bits bits, TensorId tensor, std::int64_t rows);
+  TransferRequest stream_request(std::size_t operand, Bits bits, bool write);
   void fetch(Need& need);
   std::size_t fetch_together(std::span<Need> needs);
-  Booking bring(std::span<Need> needs, Bits bits, CoreId from, std::int64_t ready);
+  Booking bring(std::span<Need> needs, Bits bits, CoreId from, std::int64_t ready,
+                std::int64_t rows);
   void receive(Need& need, const Booking& booking);
   std::int64_t find_receivers(std::span<const Need> needs, Bits bits, CoreId from,
                               std::int64_t ready, std::int64_t latest);
@@ -97,6 +107,7 @@ private:
   const Pieces& pieces_;
   TimelineWriter& timeline_;
   OffchipMemory offchip_;
+  RowCounter rows_;
   bool multicast_ = true;
   std::vector<TileId> part_readers_;
   // Of read_of_parts(), kept for their storage.

@@ -20,7 +20,8 @@ public:
       : tiles_(tiles), step_(step), chip_(chip), exact_overlap_(rules.exact_overlap),
         kinds_(make_kinds(tiles, step.graph, costs)),
         network_(chip, {rules.share_links, rules.free_routing, rules.pieces}), memory_(chip),
-        pieces_(tiles, step.graph, costs, kinds_, memory_.pool_of()),
+        pieces_(tiles, step.graph, costs, kinds_, memory_.pool_of(),
+                offchip_port(chip).rows.has_value()),
         mover_((memory_.attach(tiles, pieces_, timeline_), tiles), step, chip, network_, memory_,
                pieces_, timeline_),
         queue_(tiles, step.graph, pieces_, chip.cores.size(), priority),
@@ -95,6 +96,7 @@ private:
     PoolId pool;
     std::int64_t start = 0;
     std::int64_t end = 0;
+    std::int64_t written = 0;          ///< cycle from which what flowed out is off-chip
     std::vector<Need> needs;           ///< what it has in its core's memory
     std::vector<PieceId> streams;      ///< what somebody made and flows by
     std::vector<PieceId> also_streams; ///< the same, of what other operands keep
@@ -345,36 +347,41 @@ private:
   }
 
   /// Books what flows by: reads from the start on, in the order of operands, then writes, the last
-  /// of which end no sooner than the computation. The tile starts with its first read and holds its
-  /// core until all have ended.
+  /// of which end no sooner than the computation. The tile starts with its first read, computes as
+  /// soon as its first bits can be there, and holds its core until all reads are there and all
+  /// writes have left.
   void stream_operands() {
     Placement& p = p_;
     const auto& traffic = p.kind->cost->offchip;
-    const auto& operands = step_.graph.op(p.kind->op).nest.operands;
     std::int64_t reads_end = 0;
+    std::int64_t first_hops = 0; // cycles that the first read is under way
     bool first = true;
     for (std::size_t i = 0; i < traffic.size(); ++i) {
       const Bits bits = traffic[i].read + p.read_again[i];
       if (bits.value == 0)
         continue;
-      const Booking booking = mover_.stream(operands[i].tensor, bits, false, p.start);
-      if (first)
+      const auto [booking, arrival] = mover_.stream(i, bits, false, p.start);
+      if (first) {
         p.start = booking.start;
+        first_hops = arrival - booking.end;
+      }
       first = false;
-      reads_end = std::max(reads_end, booking.end);
+      reads_end = std::max(reads_end, arrival);
     }
     const std::int64_t latency = std::max<std::int64_t>(1, p.kind->cost->latency.value);
-    p.end = std::max(p.start + latency, reads_end);
+    p.end = std::max(p.start + first_hops + latency, reads_end);
+    p.written = 0;
     const std::int64_t computed = p.end;
-    const CoreId core = memory_.pool(p.pool).gateway;
     for (std::size_t i = 0; i < traffic.size(); ++i) {
       if (traffic[i].write.value == 0)
         continue;
-      const std::int64_t length = network_.duration(core, network_.offchip(), traffic[i].write);
-      const Booking booking = mover_.stream(operands[i].tensor, traffic[i].write, true,
-                                            std::max(p.start, computed - length));
+      const std::int64_t length = mover_.streaming_time(i, traffic[i].write, true);
+      const auto [booking, arrival] =
+          mover_.stream(i, traffic[i].write, true, std::max(p.start, computed - length));
       p.end = std::max(p.end, booking.end);
+      p.written = std::max(p.written, arrival);
     }
+    p.written = std::max(p.written, p.end);
   }
 
   /// The tile's place in time is known: books the memory, frees what was read for the last time.
@@ -415,7 +422,7 @@ private:
       mover_.read_done(piece, std::nullopt);
     }
     for (const Result& result : p.results)
-      mover_.made(result.piece, result.copy, *result.output, p.start, p.end);
+      mover_.made(result.piece, result.copy, *result.output, p.start, p.written);
     core_free_[p.core.index()] = p.end;
     const TileRun run{p.id, p.kind->op, p.core, p.kind->row, {p.start}, {p.end}};
     timeline_.add_run(run);

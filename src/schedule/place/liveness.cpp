@@ -81,7 +81,7 @@ void add_phases(const TrainingGraph& step, Timeline& timeline) {
     makespan = std::max(makespan, run.end.value);
   }
   for (const Transfer& transfer : timeline.transfers)
-    makespan = std::max(makespan, transfer.end.value);
+    makespan = std::max(makespan, timeline.arrival_of(transfer).value);
   timeline.makespan = {makespan};
   std::int64_t at = 0;
   for (const Phase phase : {Phase::forward, Phase::loss, Phase::backward, Phase::update}) {

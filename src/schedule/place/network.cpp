@@ -1,5 +1,6 @@
 #include "schedule/place/network.hpp"
 
+#include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
 
 #include <fmt/core.h>
@@ -37,8 +38,10 @@ Network::Network(const Chip& chip, const NetworkOptions& options) : chip_(chip),
   const auto add = [&](std::int64_t bandwidth) {
     timelines_.emplace_back(options.share_links ? std::max<std::int64_t>(1, bandwidth) : 1);
   };
-  for (const Link& link : chip.links)
+  for (const Link& link : chip.links) {
     add(link.bandwidth_bits_per_cycle);
+    has_latency_ = has_latency_ || link.latency_cycles > 0;
+  }
   // A port that reads and writes at different widths is full when either takes all of its own.
   add(port_.shared ? std::max(port_.read_bits_per_cycle, port_.write_bits_per_cycle)
                    : port_.read_bits_per_cycle);
@@ -121,11 +124,11 @@ bool Network::direct(CoreId from, CoreId to) const {
          (options_.free_routing || route.size() <= 2 || from == offchip() || to == offchip());
 }
 
-void Network::add_path(CoreId from, std::span<const CoreId> to, std::vector<LinkId> links) {
+void Network::add_path(CoreId from, std::span<const CoreId> to, Tree tree) {
   Path path;
   path.bits_per_cycle = std::numeric_limits<std::int64_t>::max();
   const bool writes = std::find(to.begin(), to.end(), offchip()) != to.end();
-  for (const LinkId id : links) {
+  for (const LinkId id : tree.links) {
     path.resources.push_back(id.value);
     const bool between_cores = from != offchip() && !writes;
     path.bits_per_cycle = std::min(
@@ -144,35 +147,44 @@ void Network::add_path(CoreId from, std::span<const CoreId> to, std::vector<Link
       path.resources.push_back(port_.shared ? port : port + 1);
   }
   internal_check(path.bits_per_cycle > 0, "a way without bandwidth");
+  Route& route = routes_.emplace_back(
+      Route{from, {to.begin(), to.end()}, std::move(tree.links), std::move(tree.latency)});
+  path.latency = route.longest_latency();
   paths_.push_back(std::move(path));
-  routes_.push_back({from, {to.begin(), to.end()}, std::move(links)});
+}
+
+/// One more receiver, by its own way; a link that others use, too, is in the tree once.
+void Network::add_to(Tree& tree, const std::vector<LinkId>& way) const {
+  std::int64_t latency = 0;
+  for (const LinkId id : way) {
+    latency += chip_.links[id.index()].latency_cycles;
+    if (std::find(tree.links.begin(), tree.links.end(), id) == tree.links.end())
+      tree.links.push_back(id);
+  }
+  if (has_latency_)
+    tree.latency.push_back(latency);
 }
 
 /// The first way takes the chip's routes, the second others where there are any.
 Network::Ways Network::add_ways(CoreId from, std::span<const CoreId> to) {
-  std::vector<LinkId> first;
-  std::vector<LinkId> second;
-  const auto unite = [](std::vector<LinkId>& links, const std::vector<LinkId>& more) {
-    for (const LinkId id : more) {
-      if (std::find(links.begin(), links.end(), id) == links.end())
-        links.push_back(id);
-    }
-  };
+  Tree first;
+  Tree second;
   for (const CoreId core : to) {
     if (!direct(from, core)) {
       throw InfeasibleError(fmt::format("'{}' has no route from core {} ('{}') to core {} ('{}')",
                                         chip_.name, from.index(), chip_.cores[from.index()].name,
                                         core.index(), chip_.cores[core.index()].name));
     }
-    unite(first, chip_.route(from, core));
+    add_to(first, chip_.route(from, core));
     const std::vector<LinkId> other =
         options_.free_routing ? second_route(chip_, from, core) : std::vector<LinkId>{};
-    unite(second, other.empty() ? chip_.route(from, core) : other);
+    add_to(second, other.empty() ? chip_.route(from, core) : other);
   }
   Ways ways{static_cast<std::uint32_t>(paths_.size()), 1};
-  add_path(from, to, first);
-  if (second != first) {
-    add_path(from, to, second);
+  const bool same = second.links == first.links;
+  add_path(from, to, std::move(first));
+  if (!same) {
+    add_path(from, to, std::move(second));
     ways.count = 2;
   }
   return ways;
@@ -197,12 +209,73 @@ Network::Ways Network::ways(const TransferRequest& request) {
   return added;
 }
 
-std::int64_t Network::duration(CoreId from, CoreId to, Bits bits) {
-  const Ways ways = this->ways({.from = from, .to = to});
+std::int64_t Network::occupancy(const TransferRequest& request) {
+  const Ways ways = this->ways(request);
   std::int64_t width = 0;
   for (std::uint32_t path = ways.first; path < ways.first + ways.count; ++path)
     width = std::max(width, paths_[path].bits_per_cycle);
-  return ceil_div(bits.value, width);
+  return cycles({request.bits, request.rows}, width);
+}
+
+std::int64_t Network::duration(const TransferRequest& request) {
+  if (!has_latency_)
+    return occupancy(request);
+  const Ways ways = this->ways(request);
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
+  for (std::uint32_t path = ways.first; path < ways.first + ways.count; ++path) {
+    const Path& way = paths_[path];
+    least = std::min(least, cycles({request.bits, request.rows}, way.bits_per_cycle) + way.latency);
+  }
+  return least;
+}
+
+std::int64_t Network::arrival(const Booking& booking, CoreId receiver) const {
+  if (!has_latency_)
+    return booking.end;
+  const Route& route = routes_[booking.route];
+  const auto at = std::find(route.to.begin(), route.to.end(), receiver);
+  internal_check(at != route.to.end(), "a core asks for what is sent to others");
+  return booking.end + route.latency_to(static_cast<std::size_t>(at - route.to.begin()));
+}
+
+/// That a load takes at a speed.
+std::int64_t Network::cycles(const Load& load, std::int64_t bits_per_cycle) const {
+  const std::int64_t streaming = ceil_div(load.bits.value, bits_per_cycle);
+  return load.rows == 0 ? streaming : streaming + row_overhead(*port_.rows, load.rows, streaming);
+}
+
+/// Rows of the part of a load that passes in some of its cycles; a row that is begun counts.
+std::int64_t Network::rows_of_part(const Load& load, std::int64_t bits_per_cycle,
+                                   std::int64_t streaming) const {
+  const std::int64_t all = ceil_div(load.bits.value, bits_per_cycle);
+  if (load.rows == 0 || streaming == all)
+    return load.rows;
+  return std::max(ceil_div(checked_multiply(load.rows, streaming), all),
+                  ceil_div(streaming * bits_per_cycle, port_.rows->row_bits));
+}
+
+/// That a part takes which is sent by itself: its first row is opened anew.
+std::int64_t Network::cycles_of_part(const Load& load, std::int64_t bits_per_cycle,
+                                     std::int64_t streaming) const {
+  if (load.rows == 0)
+    return streaming;
+  return streaming +
+         row_overhead(*port_.rows, rows_of_part(load, bits_per_cycle, streaming), streaming);
+}
+
+/// The longest part, of `most` cycles of bits, that a length of time is enough for. A longer part
+/// never takes less time.
+std::int64_t Network::streaming_in(const Load& load, std::int64_t bits_per_cycle,
+                                   std::int64_t length, std::int64_t most) const {
+  if (load.rows == 0)
+    return std::min(length, most);
+  std::int64_t fits = 0;
+  std::int64_t too_long = std::min(length, most) + 1;
+  while (too_long - fits > 1) {
+    const std::int64_t middle = fits + (too_long - fits) / 2;
+    (cycles_of_part(load, bits_per_cycle, middle) <= length ? fits : too_long) = middle;
+  }
+  return fits;
 }
 
 namespace {
@@ -221,7 +294,7 @@ std::int64_t speed_of(Bits bits, std::int64_t length, std::int64_t full) {
 
 /// At the speed that is free on the whole way when the data are ready, provided that the transfer
 /// ends before a time; else it ends never.
-Network::Plan Network::share_now(std::uint32_t path, Bits bits, std::int64_t ready,
+Network::Plan Network::share_now(std::uint32_t path, const Load& load, std::int64_t ready,
                                  std::int64_t before) {
   Plan plan{ready, std::numeric_limits<std::int64_t>::max(), 0, path};
   std::int64_t free = paths_[path].bits_per_cycle;
@@ -229,10 +302,10 @@ Network::Plan Network::share_now(std::uint32_t path, Bits bits, std::int64_t rea
     free = std::min(free, timelines_[resource].free_at(ready));
   if (free == 0)
     return plan;
-  const std::int64_t length = ceil_div(bits.value, free);
+  const std::int64_t length = cycles(load, free);
   if (length >= before - ready)
     return plan;
-  plan.share = speed_of(bits, length, free);
+  plan.share = speed_of(load.bits, ceil_div(load.bits.value, free), free);
   for (const std::uint32_t resource : paths_[path].resources) {
     if (!timelines_[resource].fits(ready, length, plan.share))
       return plan;
@@ -258,30 +331,31 @@ std::int64_t Network::first_fit(std::uint32_t path, std::int64_t from, std::int6
   return at;
 }
 
-Network::Plan Network::plan_on(std::uint32_t path, Bits bits, std::int64_t ready) {
+Network::Plan Network::plan_on(std::uint32_t path, const Load& load, std::int64_t ready) {
   const std::int64_t full = paths_[path].bits_per_cycle;
-  const std::int64_t length = ceil_div(bits.value, full);
-  const std::int64_t share = options_.share_links ? speed_of(bits, length, full) : 1;
+  const std::int64_t streaming = ceil_div(load.bits.value, full);
+  const std::int64_t length = cycles_of_part(load, full, streaming);
+  const std::int64_t share = options_.share_links ? speed_of(load.bits, streaming, full) : 1;
   const std::int64_t start = first_fit(path, ready, length, share);
   const Plan plan{start, start + length, share, path};
   if (start == ready || !options_.share_links)
     return plan;
-  const Plan slower = share_now(path, bits, ready, plan.end);
+  const Plan slower = share_now(path, load, ready, plan.end);
   const Plan& one = slower.end < plan.end ? slower : plan;
   if (!options_.pieces)
     return one;
-  const Plan pieces = split(path, bits, ready, one.end);
+  const Plan pieces = split(path, load, ready, one.end);
   return pieces.end < one.end ? pieces : one;
 }
 
 /// At full speed in the first gaps that are not short, provided that it ends before a time; else it
 /// ends never.
-Network::Plan Network::split(std::uint32_t path, Bits bits, std::int64_t ready,
+Network::Plan Network::split(std::uint32_t path, const Load& load, std::int64_t ready,
                              std::int64_t before) {
   Plan plan{ready, std::numeric_limits<std::int64_t>::max(), 0, path};
   const auto& resources = paths_[path].resources;
   const std::int64_t full = paths_[path].bits_per_cycle;
-  std::int64_t left = ceil_div(bits.value, full);
+  std::int64_t left = ceil_div(load.bits.value, full); // cycles of bits
   const auto least = static_cast<std::int64_t>(
       std::bit_ceil(static_cast<std::uint64_t>(std::max(kShortestPiece, left / 8))));
   if (left < 2 * least || resources.empty())
@@ -290,19 +364,22 @@ Network::Plan Network::split(std::uint32_t path, Bits bits, std::int64_t ready,
   std::int64_t at = ready;
   for (plan.pieces = 1;; ++plan.pieces) {
     const bool last = plan.pieces == kMostPieces;
-    at = first_fit(path, at, last ? left : std::min(left, least), full);
-    if (at + left >= before)
+    const std::int64_t whole = cycles_of_part(load, full, left);
+    const std::int64_t wanted = last || left <= least ? whole : cycles_of_part(load, full, least);
+    at = first_fit(path, at, wanted, full);
+    if (at + whole >= before)
       return plan;
-    std::int64_t end = at + left;
+    std::int64_t end = at + whole;
     for (const std::uint32_t resource : resources)
       end = std::min(end, timelines_[resource].free_until(at, full));
-    if (end == at + left) {
+    if (end == at + whole) {
       plan.start = at;
       plan.end = end;
       return plan;
     }
-    plan.before[plan.pieces - 1] = {at, end};
-    left -= end - at;
+    const std::int64_t part = streaming_in(load, full, end - at, left);
+    plan.before[plan.pieces - 1] = {at, at + cycles_of_part(load, full, part)};
+    left -= part;
     at = end;
   }
 }
@@ -312,24 +389,26 @@ Network::Plan Network::plan(const TransferRequest& request, std::int64_t ready) 
     return new_plan(request, ready);
   for (const Planned& known : planned_) {
     if (known.ready == ready && known.bits == request.bits && known.from == request.from &&
-        known.to == request.to)
+        known.to == request.to && known.rows == request.rows)
       return known.plan;
   }
   Planned& known = planned_[next_planned_++ % kPlansKept];
-  known = {request.from, request.to, request.bits, ready, new_plan(request, ready)};
+  known = {request.from, request.to, request.bits, request.rows, ready, new_plan(request, ready)};
   return known.plan;
 }
 
 Network::Plan Network::new_plan(const TransferRequest& request, std::int64_t ready) {
   const Ways ways = this->ways(request);
-  const Bits bits = request.bits;
-  Plan best = plan_on(ways.first, bits, ready);
+  const Load load{request.bits, request.rows};
+  Plan best = plan_on(ways.first, load, ready);
   if (ways.count == 2) {
     const std::uint32_t second = ways.first + 1;
-    const std::int64_t soonest = ready + ceil_div(bits.value, paths_[second].bits_per_cycle);
-    if (soonest < best.end) {
-      const Plan other = plan_on(second, bits, ready);
-      if (other.end < best.end)
+    const std::int64_t arrival = best.end + paths_[ways.first].latency;
+    const std::int64_t latency = paths_[second].latency;
+    const std::int64_t soonest = ready + cycles(load, paths_[second].bits_per_cycle) + latency;
+    if (soonest < arrival) {
+      const Plan other = plan_on(second, load, ready);
+      if (other.end + latency < arrival)
         best = other;
     }
   }
@@ -337,7 +416,8 @@ Network::Plan Network::new_plan(const TransferRequest& request, std::int64_t rea
 }
 
 std::int64_t Network::arrival(const TransferRequest& request, std::int64_t ready) {
-  return plan(request, ready).end;
+  const Plan chosen = plan(request, ready);
+  return chosen.end + paths_[chosen.path].latency;
 }
 
 std::span<const Booking> Network::reserve(const TransferRequest& request, std::int64_t ready) {
@@ -345,6 +425,8 @@ std::span<const Booking> Network::reserve(const TransferRequest& request, std::i
   const Plan chosen = plan(request, ready);
   planned_ = {};
   booked_.clear();
+  const Load load{request.bits, request.rows};
+  std::int64_t left = ceil_div(load.bits.value, chosen.share); // cycles of bits
   Bits before{0};
   for (std::uint32_t piece = 1; piece <= chosen.pieces; ++piece) {
     const bool last = piece == chosen.pieces;
@@ -352,8 +434,11 @@ std::span<const Booking> Network::reserve(const TransferRequest& request, std::i
     booking.route = chosen.path;
     booking.start = last ? chosen.start : chosen.before[piece - 1].first;
     booking.end = last ? chosen.end : chosen.before[piece - 1].second;
-    booking.bits =
-        last ? request.bits - before : Bits{(booking.end - booking.start) * chosen.share};
+    const std::int64_t part =
+        last ? left : streaming_in(load, chosen.share, booking.end - booking.start, left);
+    booking.bits = last ? request.bits - before : Bits{part * chosen.share};
+    booking.rows = rows_of_part(load, chosen.share, part);
+    left -= part;
     for (const std::uint32_t resource : paths_[chosen.path].resources)
       timelines_[resource].book(booking.start, booking.end, chosen.share);
     add_energy(request, before, booking);

@@ -7,6 +7,10 @@
 // way, or, if it ends sooner so, at once with the speed that is free then, or in several pieces in
 // gaps between others.
 //
+// Data are there when the latencies of the links on the receiver's way have passed after the last
+// bit, while the links are free again. A transfer from or to an off-chip memory with rows takes its
+// links longer by the rows that it opens (row_overhead), each piece of it by itself.
+//
 // The off-chip port is what most steps wait for. A transfer between cores over a link at least
 // twice as wide as the port, on which the port's transfers go, too, leaves the port its width.
 #pragma once
@@ -37,6 +41,8 @@ struct TransferRequest {
   /// More receivers of the same data, each once: every link on the way to any of them carries it
   /// once, the sender reads it once, each receiver writes it.
   std::span<const CoreId> also = {};
+  /// Rows of the off-chip memory in which the data lie; 0 = opening them takes no time.
+  std::int64_t rows = 0;
 };
 
 /// A transfer, or a piece of one, that has its place in time. Its links are those of the route.
@@ -48,6 +54,7 @@ struct Booking {
   Energy link_energy;
   Energy offchip_energy;
   Energy onchip_energy;
+  std::int64_t rows = 0; ///< of the off-chip memory, that it opens
 };
 
 struct NetworkOptions {
@@ -63,13 +70,16 @@ public:
   CoreId offchip() const { return *chip_.offchip; }
   /// A route exists; routes never pass through the off-chip memory.
   bool direct(CoreId from, CoreId to) const;
-  /// ceil(bits / narrowest link or port on the way) of the fastest way: no transfer takes less.
-  std::int64_t duration(CoreId from, CoreId to, Bits bits);
-  /// When the transfer would end that reserve() makes of the same request; nothing is booked.
+  /// ceil(bits / narrowest link or port on the way) of the fastest way, and the opening of rows: no
+  /// transfer takes its links for less. One receiver.
+  std::int64_t occupancy(const TransferRequest& request);
+  /// The same until the data are there.
+  std::int64_t duration(const TransferRequest& request);
+  /// When the data of the transfer that reserve() makes of the same request would be there, at all
+  /// its receivers; nothing is booked.
   std::int64_t arrival(const TransferRequest& request, std::int64_t ready);
-  std::int64_t arrival(CoreId from, CoreId to, Bits bits, std::int64_t ready) {
-    return arrival({.from = from, .to = to, .bits = bits}, ready);
-  }
+  /// When a receiver has what was booked.
+  std::int64_t arrival(const Booking& booking, CoreId receiver) const;
   /// Books the way on which the request, made no earlier than `ready`, arrives first. In order of
   /// time; valid until the next call.
   std::span<const Booking> reserve(const TransferRequest& request, std::int64_t ready);
@@ -93,6 +103,7 @@ private:
   struct Path {
     std::vector<std::uint32_t> resources; ///< links by id, then the ports; those that can be full
     std::int64_t bits_per_cycle = 0;      ///< full speed
+    std::int64_t latency = 0; ///< from the last bit sent to the last bit at the last receiver
     /// By length: from `from` to `until` nothing that long begins at full speed. What is booked
     /// stays booked, so this stays true.
     struct Full {
@@ -106,9 +117,14 @@ private:
     std::uint32_t first = 0; ///< index into paths_ and routes_
     std::uint32_t count = 0; ///< 0 = not looked for yet
   };
+  /// What passes.
+  struct Load {
+    Bits bits;
+    std::int64_t rows = 0; ///< in which they lie; 0 = opening them takes no time
+  };
   struct Plan {
     std::int64_t start = 0;
-    std::int64_t end = 0;
+    std::int64_t end = 0; ///< of the last bit sent
     std::int64_t share = 0;
     std::uint32_t path = 0;
     std::uint32_t pieces = 1; ///< the last of them reaches from start to end
@@ -116,13 +132,20 @@ private:
   };
   Ways ways(const TransferRequest& request);
   Ways add_ways(CoreId from, std::span<const CoreId> to);
-  void add_path(CoreId from, std::span<const CoreId> to, std::vector<LinkId> links);
+  /// The links to all receivers, and the sum of latencies to each.
+  struct Tree {
+    std::vector<LinkId> links;
+    std::vector<std::int64_t> latency;
+  };
+  void add_path(CoreId from, std::span<const CoreId> to, Tree tree);
+  void add_to(Tree& tree, const std::vector<LinkId>& way) const;
   std::int64_t first_fit(std::uint32_t path, std::int64_t from, std::int64_t length,
                          std::int64_t share);
   /// A plan is asked for more than once before it is booked: the last few are known.
   struct Planned {
     CoreId from, to;
     Bits bits;
+    std::int64_t rows = 0;
     std::int64_t ready = -1; ///< -1: none
     Plan plan;
   };
@@ -130,9 +153,16 @@ private:
 
   Plan plan(const TransferRequest& request, std::int64_t ready);
   Plan new_plan(const TransferRequest& request, std::int64_t ready);
-  Plan plan_on(std::uint32_t path, Bits bits, std::int64_t ready);
-  Plan share_now(std::uint32_t path, Bits bits, std::int64_t ready, std::int64_t before);
-  Plan split(std::uint32_t path, Bits bits, std::int64_t ready, std::int64_t before);
+  std::int64_t cycles(const Load& load, std::int64_t bits_per_cycle) const;
+  std::int64_t rows_of_part(const Load& load, std::int64_t bits_per_cycle,
+                            std::int64_t streaming) const;
+  std::int64_t cycles_of_part(const Load& load, std::int64_t bits_per_cycle,
+                              std::int64_t streaming) const;
+  std::int64_t streaming_in(const Load& load, std::int64_t bits_per_cycle, std::int64_t length,
+                            std::int64_t most) const;
+  Plan plan_on(std::uint32_t path, const Load& load, std::int64_t ready);
+  Plan share_now(std::uint32_t path, const Load& load, std::int64_t ready, std::int64_t before);
+  Plan split(std::uint32_t path, const Load& load, std::int64_t ready, std::int64_t before);
   template <class Visit>
   void for_each_offchip_way(Visit visit) const;
   bool port_can_be_full(bool read) const;
@@ -147,6 +177,7 @@ private:
   OffchipPort port_;
   bool read_port_counts_ = true; ///< false: a link on every way to it is as narrow
   bool write_port_counts_ = true;
+  bool has_latency_ = false; ///< of any link
   std::vector<LinkTimeline>
       timelines_;                ///< links, then the read port and (when separate) the write port
   std::vector<bool> to_offchip_; ///< per link: on a way to or from the off-chip memory

@@ -7,8 +7,10 @@
 namespace monet {
 
 Pieces::Pieces(const TileGraph& tiles, const Graph& graph, const TileCosts& costs,
-               const std::vector<TileKind>& kinds, const std::vector<PoolId>& pool_of)
-    : tiles_(tiles), costs_(costs), kinds_(kinds), pool_of_(pool_of), sources_(tiles, graph) {
+               const std::vector<TileKind>& kinds, const std::vector<PoolId>& pool_of,
+               bool with_boxes)
+    : tiles_(tiles), costs_(costs), kinds_(kinds), pool_of_(pool_of),
+      sources_(tiles, graph, with_boxes) {
   number_pieces();
   order_.resize(tiles.tiles.size());
   for (std::size_t t = 0; t < order_.size(); ++t)
@@ -26,6 +28,15 @@ void Pieces::number_pieces() {
     of_op_.push_back({made_, most});
     made_ += most * tiling.size();
   }
+}
+
+TileId Pieces::maker(PieceId id) const {
+  // Operators without pieces begin where the next one does: the last of them has the piece.
+  const auto after = std::partition_point(
+      of_op_.begin(), of_op_.end(), [&](const Range& range) { return range.first <= id.index(); });
+  const auto op = static_cast<std::size_t>(after - of_op_.begin()) - 1;
+  const std::size_t index = (id.index() - of_op_[op].first) / of_op_[op].per_tile;
+  return TileId(tiles_.operators[op].first + index);
 }
 
 /// Calls `visit(piece, tensor)` for everything the tile reads of others, and `visit(part, tensor)`

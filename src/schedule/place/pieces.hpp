@@ -21,9 +21,10 @@ using PoolId = Id<struct PoolTag>;
 
 class Pieces {
 public:
-  /// `pool_of` is given per core.
+  /// `pool_of` is given per core; `with_boxes`: source_box() will be asked.
   Pieces(const TileGraph& tiles, const Graph& graph, const TileCosts& costs,
-         const std::vector<TileKind>& kinds, const std::vector<PoolId>& pool_of);
+         const std::vector<TileKind>& kinds, const std::vector<PoolId>& pool_of,
+         bool with_boxes = false);
 
   std::size_t count() const { return made_ + sources_.parts().size(); }
   /// Not a part of a tensor that nobody makes.
@@ -35,8 +36,13 @@ public:
     const std::size_t index = tile.value - tiles_.operators[op.index()].first;
     return PieceId(range.first + index * range.per_tile + k);
   }
+  /// Who makes a piece that is no source.
+  TileId maker(PieceId id) const;
   const SourceParts& sources() const { return sources_; }
   PieceId source(std::uint32_t part) const { return PieceId(made_ + part); }
+  const Box& source_box(PieceId id) const {
+    return sources_.box(static_cast<std::uint32_t>(id.index() - made_));
+  }
 
   /// Tiles that read the piece, each once per edge; by pool, then rank.
   std::span<const TileId> readers(PieceId id) const {

@@ -120,8 +120,8 @@ std::optional<BorderGrid> grid_up_to(const std::vector<std::vector<Box>>& boxes,
 
 } // namespace
 
-SourceParts::SourceParts(const TileGraph& tiles, const Graph& graph)
-    : tiles_(tiles), first_read_(1, 0) {
+SourceParts::SourceParts(const TileGraph& tiles, const Graph& graph, bool with_boxes)
+    : tiles_(tiles), with_boxes_(with_boxes), first_read_(1, 0) {
   std::vector<std::vector<std::uint32_t>> readers(graph.tensors().size());
   std::uint32_t cells = 0;
   for (std::size_t o = 0; o < tiles.operators.size(); ++o) {
@@ -190,6 +190,8 @@ void SourceParts::add_parts(const std::vector<std::uint32_t>& reads, const Graph
     const auto [found, added] = known.emplace(box, static_cast<std::uint32_t>(parts_.size()));
     if (added)
       parts_.push_back({id, storage_of(graph.tensor(id).type, volume(box))});
+    if (added && with_boxes_)
+      box_of_part_.push_back(box);
     return found->second;
   };
   for (std::size_t last = reads.size(); last > 0;) {

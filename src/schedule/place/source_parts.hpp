@@ -29,9 +29,11 @@ public:
     std::uint32_t first_cell = 0;
   };
 
-  SourceParts(const TileGraph& tiles, const Graph& graph);
+  /// `with_boxes`: box() will be asked.
+  SourceParts(const TileGraph& tiles, const Graph& graph, bool with_boxes = false);
 
   const std::vector<Part>& parts() const { return parts_; }
+  const Box& box(std::uint32_t part) const { return box_of_part_.at(part); }
   std::span<const Read> reads_of(OpId op) const {
     return {reads_.data() + first_read_[op.index()],
             first_read_[op.index() + 1] - first_read_[op.index()]};
@@ -46,7 +48,9 @@ private:
   void box_of(const Read& read, OpId op, std::uint32_t cell, const Graph& graph, Box& box);
 
   const TileGraph& tiles_;
+  bool with_boxes_;
   std::vector<Part> parts_;
+  std::vector<Box> box_of_part_; ///< where they are asked for
   std::vector<Read> reads_;
   std::vector<OpId> op_of_;               ///< per read
   std::vector<std::uint32_t> first_read_; ///< per operator and one more

@@ -18,11 +18,11 @@ void TimelineWriter::add_transfer(const TransferRequest& request, const Booking&
   if (floor_ != nullptr)
     floor_->add_transfer(request, booking);
   auto& costs = timeline_.transfer_costs;
-  const TransferCost cost{booking.route, booking.bits, booking.link_energy, booking.offchip_energy,
-                          booking.onchip_energy};
+  const TransferCost cost{booking.route,          booking.bits,          booking.link_energy,
+                          booking.offchip_energy, booking.onchip_energy, booking.rows};
   const auto words = [](const TransferCost& c) {
     return std::tuple(c.bits.value, c.link_energy.units, c.offchip_energy.units,
-                      c.onchip_energy.units, c.route);
+                      c.onchip_energy.units, c.route, c.rows);
   };
   std::uint64_t hash = mix(cost.route, cost.bits.value);
   hash = mix(hash, cost.link_energy.units);

@@ -118,7 +118,7 @@ TEST(Network, transfers_between_cores_leave_the_port_its_width) {
   Network network(wide);
   EXPECT_EQ(book(network, request(0, 1, 1280), 0), Span(0, 10)); // with 128 of 192
   EXPECT_EQ(book(network, request(2, 0, 640), 0), Span(0, 10));  // beside it
-  EXPECT_EQ(network.duration(core(0), core(1), {1280}), 10);
+  EXPECT_EQ(network.duration(request(0, 1, 1280)), 10);
 
   const Chip narrow = bus(127); // less than twice the port: what is left would be slow
   Network full(narrow);
