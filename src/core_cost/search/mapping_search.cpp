@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <utility>
 
 namespace monet::core_cost_detail {
 
@@ -24,7 +25,7 @@ constexpr double kStalled =
     2; ///< other unrollings are tried when the dataflow takes so many times the ideal
 constexpr double kSameUse = 1e-9;
 constexpr double kWorthTiling = 0.99; ///< of the cycles so far: what other tilings have to promise
-constexpr std::size_t kTilings = 2;   ///< searched per problem
+constexpr std::size_t kTilings = 4;   ///< searched per problem
 
 struct Context {
   const CoreProblem& problem;
@@ -124,6 +125,7 @@ OrderSearchLimits limits(const Context& c) {
 struct MappingSearch {
   MappingArchive archive;
   std::vector<SpatialModel> unrollings; ///< by MappingArchive::Entry::unrolling, counted from 1
+  std::vector<ArrayUnrolling> left_out; ///< known, but not searched
   SearchLog log;
 
   /// Why the last unrolling has no order that the user wants.
@@ -193,39 +195,50 @@ void search_tilings(const Context& c, MappingSearch& search) {
       !c.options.temporal_order.empty() || c.options.even_allocation)
     return;
   const MappingArchive::Entry best = search.archive.entries().front();
-  const SpatialModel spatial = search.unrollings[best.unrolling - 1];
-  const StreamCycles stream = stream_cycles(c, spatial, best);
+  const StreamCycles stream = stream_cycles(c, search.unrollings[best.unrolling - 1], best);
   const double worth = kWorthTiling * stream.taken;
   if (stream.taken < best.score.latency || stream.least >= worth)
     return;
-  std::vector<std::pair<std::size_t, OuterTiling>> found; // unrolling, tiling
-  for (std::size_t u = 0; u < search.unrollings.size(); ++u) {
-    if (u + 1 != best.unrolling && temporal_cycles(search.unrollings[u]) >= worth)
+  std::vector<SpatialModel> known = search.unrollings;
+  for (const ArrayUnrolling& unrolling : search.left_out)
+    known.push_back(make_spatial_model(c.model, c.hierarchy, unrolling));
+  std::vector<std::pair<const SpatialModel*, OuterTiling>> found;
+  for (const SpatialModel& each : known) {
+    if (temporal_cycles(each) >= worth)
       continue;
-    for (OuterTiling& tiling :
-         outer_tilings(c.model, c.hierarchy, search.unrollings[u], c.options.offchip, worth))
-      found.emplace_back(u, std::move(tiling));
+    for (OuterTiling& tiling : outer_tilings(c.model, c.hierarchy, each, c.options.offchip, worth))
+      found.emplace_back(&each, std::move(tiling));
   }
   std::ranges::stable_sort(found, {}, [](const auto& f) { return f.second.cycles; });
-  for (std::size_t i = 0; i < std::min(kTilings, found.size()); ++i) {
-    const SpatialModel spatial_again = search.unrollings[found[i].first];
-    const SpatialModel& again = search.unrollings.emplace_back(spatial_again);
-    search.run(c, again, space_inside(again, found[i].second, c.options.lpf_limit));
+  found.resize(std::min(kTilings, found.size()));
+  for (const auto& [unrolled, tiling] : found) {
+    search.unrollings.push_back(*unrolled);
+    search.run(c, search.unrollings.back(), space_inside(*unrolled, tiling, c.options.lpf_limit));
   }
 }
 
-/// Unrollings of our own choice: where they use more of the array than the dataflow, or as much
-/// where that one stalls.
-void search_free(const Context& c, const UnrollCaps& caps, double used, MappingSearch& search) {
-  const auto& found = search.archive.entries();
-  const bool stalled = found.empty() || found[0].score.latency > kStalled * full_array_cycles(c);
-  const double least = stalled ? used * (1 - kSameUse) : used * (1 + kSameUse);
+/// Unrollings of our own choice where they use more of the array than the dataflow, which then
+/// seldom takes less; the dataflow; and where all stall, those that use as much of the array.
+void search_free(const Context& c, const UnrollCaps& caps,
+                 const std::optional<ArrayUnrolling>& named, MappingSearch& search) {
+  const double used = named ? utilisation(c.model, c.hierarchy, *named) : 0;
   const auto wanted = static_cast<std::size_t>(std::max(0, c.options.free_unrollings));
   const bool all = c.options.free_unrollings > CoreCostOptions::kUsualUnrollings;
   for (const ArrayUnrolling& filled : fill_array(c.model, c.hierarchy, caps, wanted)) {
-    if (all || utilisation(c.model, c.hierarchy, filled) > least)
+    const double uses = utilisation(c.model, c.hierarchy, filled);
+    if (uses > used * (1 + kSameUse))
       search.run(c, filled);
+    else if (all || uses > used * (1 - kSameUse))
+      search.left_out.push_back(filled);
   }
+  if (named)
+    search.run(c, *named);
+  const auto& found = search.archive.entries();
+  const bool stalled = found.empty() || found[0].score.latency > kStalled * full_array_cycles(c);
+  if (!all && !stalled)
+    return;
+  for (const ArrayUnrolling& filled : std::exchange(search.left_out, {}))
+    search.run(c, filled);
 }
 
 [[noreturn]] void nothing_fits(const Context& c, const AllocationFailure& failure) {
@@ -358,18 +371,13 @@ MappingSearch search_all(const Context& c, MappingArchive::Keep keep) {
   }
   const UnrollCaps caps = unroll_caps(c.model, c.hierarchy);
   const std::optional<ArrayUnrolling> named = named_unrolling(c, caps);
-  double used = 0;
-  if (named) {
-    search.run(c, *named);
-    used = utilisation(c.model, c.hierarchy, *named);
-  }
   const bool fixed = c.options.fixed_dataflow;
   if (named && fixed && !leaves_array_dims_open(c)) {
-    search_tilings(c, search);
-    return search;
+    search.run(c, *named);
+  } else {
+    const auto& kept = fixed ? named_dataflow(c) : std::vector<std::vector<Unrolling>>{};
+    search_free(c, restricted(caps, c.model, kept, c.options.spatial_hints), named, search);
   }
-  const auto& kept = fixed ? named_dataflow(c) : std::vector<std::vector<Unrolling>>{};
-  search_free(c, restricted(caps, c.model, kept, c.options.spatial_hints), used, search);
   search_tilings(c, search);
   return search;
 }

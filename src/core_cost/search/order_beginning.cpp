@@ -318,7 +318,8 @@ Fingerprint BeginningJudge::fingerprint(std::span<const std::uint8_t> beginning)
   return mixer.result();
 }
 
-bool BeginningJudge::judge(std::span<const std::uint8_t> beginning, Outlook& outlook) {
+bool BeginningJudge::judge(std::span<const std::uint8_t> beginning, double most_cycles,
+                           Outlook& outlook) {
   lay_out(beginning);
   if (!allocate_beginning(model_, hierarchy_, spatial_.exact, {loops_.data(), size_}, rest_,
                           allocation_)) {
@@ -328,8 +329,11 @@ bool BeginningJudge::judge(std::span<const std::uint8_t> beginning, Outlook& out
     trace(i);
     set_boundaries(i);
   }
+  outlook.bound.latency = traffic_.least_cycles(boundaries_);
+  if (outlook.bound.latency > most_cycles)
+    return false;
+  outlook.bound.energy = traffic_.least_energy(boundaries_);
   outlook.fingerprint = fingerprint(beginning);
-  outlook.bound = traffic_.bound(boundaries_);
   return true;
 }
 

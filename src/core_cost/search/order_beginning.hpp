@@ -44,8 +44,8 @@ public:
   BeginningJudge(const NestModel& model, const Hierarchy& hierarchy, const SpatialModel& spatial,
                  const LoopKinds& kinds);
 
-  /// False when no continuation fits.
-  bool judge(std::span<const std::uint8_t> beginning, Outlook& outlook);
+  /// False when no continuation fits, or all take more than `most_cycles`.
+  bool judge(std::span<const std::uint8_t> beginning, double most_cycles, Outlook& outlook);
   /// Of all orders together.
   CostBound bound() const { return traffic_.bound(traffic_.least()); }
 

@@ -10,7 +10,8 @@ namespace monet::core_cost_detail {
 namespace {
 
 constexpr std::size_t kDiveWidth = 16; ///< beginnings per length that look for a first good order
-constexpr double kWorthDiving = 200;   ///< orders
+constexpr std::size_t kQuickDive = 2;  ///< the same where all orders are searched after that
+constexpr double kWorthDiving = 20;    ///< orders
 constexpr double kAlwaysExact = 50000; ///< orders that are searched whatever the limit
 constexpr std::size_t kNoLimit = std::size_t{1} << 40;
 constexpr std::size_t kFirstTable = 1024; ///< slots
@@ -200,7 +201,8 @@ void OrderSearch::extend(const Beginning& from, std::size_t length, bool dive) {
         early_.push_back(child.kinds);
       continue;
     }
-    if (!judge_.judge(kinds, child.outlook) || !archive_.worth(child.outlook.bound)) {
+    if (!judge_.judge(kinds, archive_.most_cycles(), child.outlook) ||
+        !archive_.worth(child.outlook.bound)) {
       drop(kinds, dive);
     } else {
       keep(child, length + 1, dive);
@@ -249,12 +251,18 @@ void OrderSearch::run(const OrderSearchLimits& limits) {
     return;
   }
   visit_first();
+  const bool all = kinds_.orders() <= kAlwaysExact;
   if (kinds_.orders() > kWorthDiving)
-    sweep(kDiveWidth, true);
-  sweep(kinds_.orders() <= kAlwaysExact ? kNoLimit : limits.beginnings, false);
+    sweep(all ? kQuickDive : kDiveWidth, true);
+  sweep(all ? kNoLimit : limits.beginnings, false);
 }
 
 } // namespace
+
+double MappingArchive::most_cycles() const {
+  const bool any = keep_ == Keep::front || objective_ != Objective::latency || entries_.empty();
+  return any ? std::numeric_limits<double>::infinity() : entries_[0].score.latency;
+}
 
 bool MappingArchive::worth(const CostBound& bound) const {
   if (keep_ == Keep::best) {

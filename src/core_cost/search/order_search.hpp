@@ -48,6 +48,8 @@ public:
   std::pair<double, double> merit_of(const CostBound& bound) const {
     return merit(objective_, bound.latency, bound.energy);
   }
+  /// Cycles above which no mapping could enter, whatever its energy.
+  double most_cycles() const;
   /// False when no mapping that costs at least so much could enter.
   bool worth(const CostBound& bound) const;
   /// Returns whether it entered.

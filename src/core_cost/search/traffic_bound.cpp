@@ -196,16 +196,18 @@ bool TrafficBound::sums_are_certain(std::size_t operand) const {
   return model_.operands[operand].axes == 0 || (spatial_.same && model_.choices.gaps_not_fetched);
 }
 
-CostBound TrafficBound::bound(const Boundaries& boundaries) const {
-  CostBound bound;
+double TrafficBound::least_cycles(const Boundaries& boundaries) const {
+  return (total_ + least_stall(boundaries) + loading_) * kBelow;
+}
+
+double TrafficBound::least_energy(const Boundaries& boundaries) const {
+  double energy = 0;
   for (std::size_t i = 0; i < model_.operands.size(); ++i) {
     for (std::size_t index = 0; index < hierarchy_.levels[i].size(); ++index)
-      bound.energy += energy_across(i, index, boundaries[i][index]);
+      energy += energy_across(i, index, boundaries[i][index]);
   }
-  bound.energy += hierarchy_.mac_energy_pj * static_cast<double>(model_.iterations);
-  bound.energy *= kBelow;
-  bound.latency = (total_ + least_stall(boundaries) + loading_) * kBelow;
-  return bound;
+  energy += hierarchy_.mac_energy_pj * static_cast<double>(model_.iterations);
+  return energy * kBelow;
 }
 
 } // namespace monet::core_cost_detail

@@ -33,7 +33,11 @@ public:
 
   /// What crosses at least, whatever the order.
   const Boundaries& least() const { return least_; }
-  CostBound bound(const Boundaries& boundaries) const;
+  double least_cycles(const Boundaries& boundaries) const;
+  double least_energy(const Boundaries& boundaries) const; ///< pJ
+  CostBound bound(const Boundaries& boundaries) const {
+    return {least_cycles(boundaries), least_energy(boundaries)};
+  }
   /// Loops that do not touch the operand add to each of its elements so often, at least. Not where
   /// counts on an output's shared axes may grow faster than its loops, which makes up for it.
   bool sums_are_certain(std::size_t operand) const;

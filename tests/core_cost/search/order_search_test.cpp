@@ -1,15 +1,16 @@
 // The pruned search against enumeration of every order.
+#include "core_cost/order_walk.hpp"
+#include "core_cost/random_problems.hpp"
 #include "core_cost/search/order_rank.hpp"
 #include "core_cost/search/order_search.hpp"
 #include "core_cost/search/temporal_order.hpp"
-#include "core_cost/order_walk.hpp"
-#include "core_cost/random_problems.hpp"
 
 #include "monet/base/errors.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 
 namespace monet::core_cost_detail {
@@ -189,7 +190,9 @@ TEST(OrderSearch, BoundsNeverExceedAContinuation) {
       ASSERT_LE(judge.bound().energy, f.score.energy);
       for (std::size_t n = 0; n < order.size(); ++n) {
         Outlook outlook;
-        ASSERT_TRUE(judge.judge({order.data(), n}, outlook)) << "seed " << seed;
+        ASSERT_TRUE(
+            judge.judge({order.data(), n}, std::numeric_limits<double>::infinity(), outlook))
+            << "seed " << seed;
         ASSERT_LE(outlook.bound.latency, f.score.latency) << "seed " << seed << " after " << n;
         ASSERT_LE(outlook.bound.energy, f.score.energy) << "seed " << seed << " after " << n;
         tight += outlook.bound.energy > 0.99 * f.score.energy ? 1 : 0;
