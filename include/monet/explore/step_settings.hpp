@@ -36,8 +36,8 @@ inline constexpr int kHighestLpfLimit = 64;
 /// "latency", "memory" or "order".
 std::string_view name_of(Priority priority);
 /// Names that transfer_rule_named() takes.
-inline const std::vector<std::string> kTransferRules{"links", "multicast", "overlap", "pieces",
-                                                     "routing"};
+inline const std::vector<std::string> kTransferRules{"links",  "multicast", "overlap",
+                                                     "pieces", "spills",    "routing"};
 
 /// Which of some names a key has: the first when the key is missing, or another name is given,
 /// which is reported.

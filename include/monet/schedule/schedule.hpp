@@ -19,15 +19,16 @@ enum class Priority {
 
 /// How data move. Each rule that is false is as in the reference scheduler, to see what it gains.
 struct TransferRules {
-  bool share_links = true;   ///< false: a transfer has its links for itself
-  bool multicast = true;     ///< false: every core is fed by a transfer of its own
-  bool exact_overlap = true; ///< false: whole pieces move where a tile reads part of one
-  bool pieces = true;        ///< false: a transfer goes in one piece
-  bool free_routing = true;  ///< false: cores more than two hops apart, and second ways, go unused
+  bool share_links = true;     ///< false: a transfer has its links for itself
+  bool multicast = true;       ///< false: every core is fed by a transfer of its own
+  bool exact_overlap = true;   ///< false: whole pieces move where a tile reads part of one
+  bool pieces = true;          ///< false: a transfer goes in one piece
+  bool spills_to_cores = true; ///< false: what has to go while it is needed goes off-chip
+  bool free_routing = true; ///< false: cores more than two hops apart, and second ways, go unused
 
   friend bool operator==(const TransferRules&, const TransferRules&) = default;
 };
-/// The rule called links, multicast, overlap, pieces or routing; null for another name.
+/// The rule called links, multicast, overlap, pieces, spills or routing; null for another name.
 bool TransferRules::*transfer_rule_named(std::string_view name);
 
 /// What a schedule under way comes to at least.

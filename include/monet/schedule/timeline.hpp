@@ -37,7 +37,7 @@ enum class TransferKind : std::uint8_t {
   fetch,      ///< a tensor (or the part a tile needs) comes to a core that keeps it
   stream,     ///< an operand too large for the core flows by while the tile runs
   write_back, ///< a result goes off-chip because it is an output or does not fit
-  spill,      ///< evicted to make room while still needed
+  spill,      ///< evicted to make room while still needed: off-chip, or to another core
 };
 std::string_view name_of(TransferKind kind);
 

@@ -6,9 +6,10 @@ namespace monet {
 
 Arrivals::Arrivals(const Timeline& timeline, const Chip& chip) {
   for (const Transfer& t : timeline.transfers) {
-    if (t.kind != TransferKind::fetch)
-      continue;
     const Route& route = timeline.route_of(t);
+    const bool kept = t.kind == TransferKind::fetch || t.kind == TransferKind::spill;
+    if (!kept || route.to.front() == chip.offchip)
+      continue;
     const std::int64_t bits = timeline.bits_of(t).value;
     for (std::size_t i = 0; i < route.to.size(); ++i) {
       auto& steps = bits_[{chip.memory_of(route.to[i]), t.tensor}];

@@ -173,8 +173,8 @@ private:
     const std::int64_t start = run.start.value;
     const CoreId memory = pool(run.core);
     if (auto event = first_transfer(start, [&](const Transfer& t) {
-          return t.kind == TransferKind::fetch && arrives(t, memory, start) &&
-                 reads(run.op, t.tensor);
+          const bool kept = t.kind == TransferKind::fetch || t.kind == TransferKind::spill;
+          return kept && arrives(t, memory, start) && reads(run.op, t.tensor);
         }))
       return {event};
     if (auto event = first_run(start, [&](const TileRun& r) {

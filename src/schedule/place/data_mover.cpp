@@ -352,66 +352,6 @@ std::optional<CopyId> DataMover::nearest_copy(const Need& need, CoreId to,
   return best;
 }
 
-std::int64_t DataMover::store(PieceId piece) {
-  if (const auto stored = offchip_.stored_at(piece))
-    return *stored;
-  for (CopyId id = memory_.first_copy(piece); Residency::is_copy(id); id = memory_.copy(id).next) {
-    if (memory_.copy(id).whole)
-      return write(id, TransferKind::write_back);
-  }
-  throw InternalError("a result is nowhere");
-}
-
-std::int64_t DataMover::write(CopyId id, TransferKind kind) {
-  const Copy& copy = memory_.copy(id);
-  TransferRequest request{kind,      copy.tensor,     op_, gateway(id), network_.offchip(),
-                          copy.bits, MemoryOperand::O};
-  request.rows = rows_.of_piece(copy.piece, copy.tensor, copy.bits);
-  const Booking booking = book(request, copy.available);
-  memory_.touch(id, booking.end);
-  const std::int64_t arrival = network_.arrival(booking, network_.offchip());
-  offchip_.store(copy.piece, copy.tensor, copy.bits, booking.start, arrival);
-  return arrival;
-}
-
-/// True when the copy can go without its data being lost.
-bool DataMover::spare(CopyId id) const {
-  const Copy& copy = memory_.copy(id);
-  if (!copy.whole || offchip_.stored_at(copy.piece))
-    return true;
-  for (CopyId other = memory_.first_copy(copy.piece); Residency::is_copy(other);
-       other = memory_.copy(other).next) {
-    if (other != id && memory_.copy(other).whole)
-      return true;
-  }
-  return false;
-}
-
-void DataMover::evict(CopyId id) {
-  if (!spare(id))
-    write(id, TransferKind::spill);
-  memory_.retire(id);
-}
-
-std::int64_t DataMover::make_room(Bits bits, TensorId tensor, std::int64_t by) {
-  while (const auto copy = memory_.first_to_go(pool_, bits, by))
-    evict(*copy);
-  const Pool& pool = memory_.pool(pool_);
-  if (pool.room() < bits.value) {
-    throw InfeasibleError(fmt::format("'{}' of '{}' does not fit into core '{}': {} bits too many",
-                                      graph_.tensor(tensor).name, graph_.op(op_).name,
-                                      chip_.cores[tiles_.tiles[tile_.index()].core.index()].name,
-                                      bits.value - pool.room()));
-  }
-  return pool.room_from(bits);
-}
-
-/// In time for the data to be there when the tile could start.
-std::int64_t DataMover::make_room_to_fetch(Bits bits, TensorId tensor, std::int64_t rows) {
-  const TransferRequest read{.from = network_.offchip(), .to = core_, .bits = bits, .rows = rows};
-  return make_room(bits, tensor, start_ - network_.duration(read));
-}
-
 TransferRequest DataMover::stream_request(std::size_t operand, Bits bits, bool write) {
   const CoreId offchip = network_.offchip();
   return {.kind = TransferKind::stream,
@@ -456,28 +396,6 @@ void DataMover::made(PieceId piece, std::optional<CopyId> copy, const KindOutput
   } else if (copy) {
     release_if_unused(*copy);
   }
-}
-
-/// A copy that no later tile of this pool reads may go, but while there is room for it others read
-/// it where it is.
-void DataMover::release_if_unused(CopyId id) {
-  memory_.refresh(id);
-  if (memory_.copy(id).next_use != Residency::kNever)
-    return;
-  if (!memory_.copy(id).whole) {
-    memory_.retire(id);
-  } else if (spare(id)) {
-    memory_.set_idle(id);
-  } else {
-    memory_.set_needed_elsewhere(id);
-  }
-}
-
-/// The last tile that reads the piece is placed.
-void DataMover::retire(PieceId piece) {
-  while (Residency::is_copy(memory_.first_copy(piece)))
-    memory_.retire(memory_.first_copy(piece));
-  offchip_.retire(piece);
 }
 
 void DataMover::finish(Bits offchip_capacity) {

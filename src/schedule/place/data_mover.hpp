@@ -1,4 +1,5 @@
-// Brings pieces to where tiles need them and makes room for them: every transfer but streams.
+// Brings pieces to where tiles need them (data_mover.cpp) and makes room for them
+// (making_room.cpp).
 #pragma once
 
 #include "schedule/place/network.hpp"
@@ -34,6 +35,8 @@ public:
 
   /// Whether one transfer may feed several cores.
   void set_multicast(bool allowed) { multicast_ = allowed; }
+  /// Whether what has to go may go to another core.
+  void set_spills_to_cores(bool allowed) { spills_to_cores_ = allowed; }
   /// For whom things are moved, and when it could start: names in messages, energies, next uses.
   void serve(TileId tile, std::int64_t start);
 
@@ -47,7 +50,7 @@ public:
   /// Makes room in the tile's pool; the first cycle from which on it is there, which need not be
   /// before `by`. `tensor` is named when there is none.
   std::int64_t make_room(Bits bits, TensorId tensor, std::int64_t by);
-  /// Gives up a copy, after writing it off-chip where it is the only one.
+  /// Gives up a copy, after moving it to another core or off-chip where it is the only one.
   void evict(CopyId id);
   /// A transfer of an operand between the tile's core and the off-chip memory while it runs.
   struct Streamed {
@@ -94,6 +97,8 @@ private:
   std::optional<CopyId> nearest_copy(const Need& need, CoreId to, std::int64_t space) const;
   std::int64_t write(CopyId id, TransferKind kind);
   bool spare(CopyId id) const;
+  std::optional<PoolId> other_room(const Copy& copy, TransferRequest request);
+  std::optional<CopyId> move_to_a_core(CopyId id);
   void release_if_unused(CopyId id);
   void retire(PieceId piece);
   bool only_offchip(const Need& need) const;
@@ -109,13 +114,15 @@ private:
   OffchipMemory offchip_;
   RowCounter rows_;
   bool multicast_ = true;
+  bool spills_to_cores_ = true;
   std::vector<TileId> part_readers_;
   // Of read_of_parts(), kept for their storage.
   std::vector<Interval> ranges_;
   std::vector<Box> parts_;
   Box piece_;
   std::vector<Receiver> receivers_;
-  std::vector<CoreId> also_; ///< their cores
+  std::vector<CoreId> also_;             ///< their cores
+  std::vector<std::uint32_t> next_read_; ///< per pool: of other_room(), kept for its storage
   TileId tile_;
   std::int64_t start_ = 0; ///< of the tile, as far as it is known
   OpId op_;

@@ -27,6 +27,7 @@ public:
         queue_(tiles, step.graph, pieces_, chip.cores.size(), priority),
         core_free_(chip.cores.size(), 0), may_stall_(priority == Priority::latency) {
     mover_.set_multicast(rules.multicast);
+    mover_.set_spills_to_cores(rules.spills_to_cores);
     for (TileKind& kind : kinds_) {
       if (kind.problem != nullptr)
         kind.row = timeline_.add_cost(run_cost(kind));
@@ -476,6 +477,8 @@ bool TransferRules::*transfer_rule_named(std::string_view name) {
     return &TransferRules::exact_overlap;
   if (name == "pieces")
     return &TransferRules::pieces;
+  if (name == "spills")
+    return &TransferRules::spills_to_cores;
   return name == "routing" ? &TransferRules::free_routing : nullptr;
 }
 

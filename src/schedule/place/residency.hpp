@@ -34,7 +34,8 @@ struct Copy {
   std::uint32_t first_part = 0; ///< of a copy that is not whole: into the list of parts, or kNone
   CopyId next;                  ///< of the same piece; kNone at the end
   bool whole = true;
-  bool idle = false; ///< no reader in the pool is left, and it is not the only copy
+  bool moved = false; ///< it came to make room on another core
+  bool idle = false;  ///< no reader in the pool is left, and it is not the only copy
 };
 
 /// What changes about a piece; together, because it is used together.

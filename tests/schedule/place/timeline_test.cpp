@@ -203,6 +203,22 @@ TEST(Timeline, one_bit_less_spills_the_tensor_used_farthest_away) {
   EXPECT_EQ(timeline.makespan.value, 172);
 }
 
+// As above, but a goes to the other core, which is idle, in the cycles in which the off-chip memory
+// would have it, and comes back from there: the port writes e alone.
+TEST(Timeline, what_has_to_go_goes_to_a_core_with_room) {
+  const SpillCase c;
+  const Chip chip = make_chip({.cores = 2, .core_bits = 3 * kTensorBits - 1, .link_bandwidth = 64});
+  const Timeline timeline = run(c.builder, chip, {0, 0, 0, 0});
+  const Transfer* spill = find(timeline, TransferKind::spill, c.a);
+  ASSERT_NE(spill, nullptr);
+  EXPECT_EQ(timeline.route_of(*spill).from, CoreId(std::size_t{0}));
+  EXPECT_EQ(timeline.route_of(*spill).to.front(), CoreId(std::size_t{1}));
+  const Transfer* back = find(timeline, TransferKind::fetch, c.a);
+  ASSERT_NE(back, nullptr);
+  EXPECT_EQ(timeline.route_of(*back).from, CoreId(std::size_t{1}));
+  EXPECT_LT(timeline.makespan.value, 172);
+}
+
 struct TwoPairs {
   StepBuilder builder;
   TwoPairs() {

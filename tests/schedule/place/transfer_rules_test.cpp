@@ -110,5 +110,32 @@ TEST(TransferRules, shared_links_let_two_cores_load_at_once) {
   EXPECT_EQ(run(tiles, builder, chip, {.share_links = false}).makespan.value, 2 * (64 + 4 + 64));
 }
 
+TEST(TransferRules, spills_go_to_cores_with_room) {
+  // a has to go until b and d are made; e reads it. The other core is idle.
+  StepBuilder builder;
+  const TensorId x = builder.source("x", {64}, TensorKind::input);
+  const TensorId y = builder.source("y", {64}, TensorKind::input);
+  const TensorId a = builder.elementwise("a", {x});
+  const TensorId d = builder.elementwise("d", {builder.elementwise("b", {y})});
+  builder.output(builder.elementwise("e", {a, d}));
+  const TileGraph tiles =
+      testing::hand_tiles(builder.step(), {{1, {0}}, {1, {0}}, {1, {0}}, {1, {0}}});
+  const Chip chip = make_chip({.cores = 2, .core_bits = 3 * 2048 - 1, .link_bandwidth = 64});
+  const Timeline with = run(tiles, builder, chip, {});
+  const Timeline without = run(tiles, builder, chip, {.spills_to_cores = false});
+  EXPECT_EQ(offchip_traffic(without, chip).written.value -
+                offchip_traffic(with, chip).written.value,
+            2048);
+  EXPECT_EQ(offchip_traffic(without, chip).read.value - offchip_traffic(with, chip).read.value,
+            2048);
+  EXPECT_LT(with.makespan, without.makespan);
+  // A core without room to spare takes nothing in.
+  Chip full = chip;
+  full.cores[1].memories.back().size = {2048};
+  const Timeline no_room = run(tiles, builder, full, {});
+  EXPECT_EQ(offchip_traffic(no_room, full).written.value,
+            offchip_traffic(without, chip).written.value);
+}
+
 } // namespace
 } // namespace monet
