@@ -3,9 +3,10 @@
 cost no more each, and a chip that has more of one resource is not worse. Prints Markdown; fails where 2 % is exceeded.
 
     tools/monotone_table.py build/release/apps/monet/monet [--networks NET ...] [--batches N ...] [--chips CHIP ...]
-                            [--searched SECONDS] [--pairs N] [--seed N] [--jobs N]
+                            [--searched SECONDS] [--memories SHARE ...] [--pairs N] [--seed N] [--jobs N]
 
---searched compares with `monet optimise fusion --time-limit SECONDS`; --pairs grows random chips by one resource.
+--searched compares with `monet optimise fusion --time-limit SECONDS`; --memories takes the arrays' memories times each
+share instead of comparing modes; --pairs grows random chips by one resource.
 """
 
 import argparse
@@ -13,6 +14,8 @@ import concurrent.futures
 import json
 import pathlib
 import random
+import re
+import shutil
 import statistics
 import subprocess
 import tempfile
@@ -195,6 +198,61 @@ def mode_table(arguments: argparse.Namespace, pool: concurrent.futures.Executor)
     return good
 
 
+def write_scaled(folder: pathlib.Path, chip: str, share: float) -> pathlib.Path:
+    """The chip with the outermost memory of its arrays `share` times as large."""
+    shutil.copytree(ROOT / "data/hardware", folder)
+    for path in (folder / "cores").glob("*.yaml"):
+        text = path.read_text()
+        sizes = re.findall(r"size: ([0-9_]+)", text)
+        if "kind: array" in text:
+            largest = max(sizes, key=lambda size: int(size.replace("_", "")))
+            scaled = int(int(largest.replace("_", "")) * share)
+            path.write_text(text.replace(f"size: {largest}", f"size: {scaled}"))
+    return folder / f"{chip}.yaml"
+
+
+def memory_table(arguments: argparse.Namespace, pool: concurrent.futures.Executor) -> bool:
+    with tempfile.TemporaryDirectory() as folder:
+        chips = {
+            (chip, share): write_scaled(pathlib.Path(folder) / f"{chip}_{share}", chip, share)
+            for chip in arguments.chips
+            for share in arguments.memories
+        }
+        rows = [
+            (network, step, chip, batch)
+            for network in arguments.networks
+            for step in STEPS
+            for chip in arguments.chips
+            for batch in arguments.batches
+        ]
+
+        def taken(case: tuple) -> int | None:
+            (network, step, chip, batch), share = case
+            options = ["--hardware", str(chips[chip, share]), *step_options(network, batch, step), "--json", "-"]
+            return latency([arguments.monet, "schedule", *options])
+
+        cases = [(row, share) for row in rows for share in arguments.memories]
+        found = dict(zip(cases, pool.map(taken, cases)))
+    good = True
+    print("| network | step | chip | batch | " + " | ".join(f"x {share:g}" for share in arguments.memories) + " |")
+    print("|---|---|---|---:|" + "---|" * len(arguments.memories))
+    for row in rows:
+        cells = []
+        least = None
+        for share in arguments.memories:
+            cycles = found[row, share]
+            if cycles is None:
+                cells.append("-")
+                continue
+            worse = least is not None and cycles > SLACK * least
+            cells.append(f"{cycles / 1e6:.2f}" + (" **grows**" if worse else ""))
+            good = good and not worse
+            least = min(least or cycles, cycles)
+        print("| " + " | ".join(str(part) for part in row) + " | " + " | ".join(cells) + " |", flush=True)
+    print("\nMcycles")
+    return good
+
+
 def pair_table(arguments: argparse.Namespace, pool: concurrent.futures.Executor) -> bool:
     with tempfile.TemporaryDirectory() as folder:
         scratch = pathlib.Path(folder)
@@ -217,13 +275,15 @@ def main() -> None:
     parser.add_argument("--chips", nargs="+", default=CHIPS)
     parser.add_argument("--batches", nargs="+", type=int, default=[1, 4, 16, 64])
     parser.add_argument("--searched", type=float, default=0)
+    parser.add_argument("--memories", nargs="+", type=float)
     parser.add_argument("--pairs", type=int, default=0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=1)
     arguments = parser.parse_args()
     arguments.monet = str(pathlib.Path(arguments.monet).resolve())
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-        good = not arguments.networks or mode_table(arguments, pool)
+        table = memory_table if arguments.memories else mode_table
+        good = not arguments.networks or table(arguments, pool)
         good = (arguments.pairs == 0 or pair_table(arguments, pool)) and good
     raise SystemExit(0 if good else 1)
 

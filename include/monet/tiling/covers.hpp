@@ -41,12 +41,12 @@ public:
   FusionCovers(const FusionCovers&) = delete;
   FusionCovers& operator=(const FusionCovers&) = delete;
 
-  /// The cheapest plans by latency, by latency and traffic, and by traffic, and the first two as if
-  /// memories were half as large, each once. None where no group gains anything. The options'
-  /// mapping says which cores run what. `cycles` is asked for layer by layer and for a few plans on
-  /// the way, from which estimates of other slices follow; empty: all lanes are always busy, and
-  /// there is one plan, the cheapest by latency and tiles. From any thread. Throws as make_tiles()
-  /// does.
+  /// The cheapest plans by latency, by latency and traffic, and by traffic, the first two as if
+  /// memories were half as large, and the first as if they were a quarter, each once. None where no
+  /// group gains anything. The options' mapping says which cores run what. `cycles` is asked for
+  /// layer by layer and for a few plans on the way, from which estimates of other slices follow;
+  /// empty: all lanes are always busy, and there is one plan, the cheapest by latency and tiles.
+  /// From any thread. Throws as make_tiles() does.
   Estimates plans(const Chip& chip, const TilingOptions& options,
                   const PlanCycles& cycles = {}) const;
 

@@ -27,7 +27,7 @@ struct CoverWeights {
   }
 };
 
-constexpr std::size_t kMostPlans = 5;
+constexpr std::size_t kMostPlans = 6;
 /// Plans whose slices are costed before the last one.
 constexpr int kMostRounds = 4;
 
@@ -188,7 +188,8 @@ struct Wanted {
   double share = 1; ///< of the memories
 };
 
-/// By latency, by latency and traffic, by traffic; and as if memories were half as large.
+/// By latency, by latency and traffic, by traffic; and as if memories were half as large, or a
+/// quarter.
 std::array<Wanted, kMostPlans> wanted(const GroupPrice& all, double tile) {
   const double cycles = 1 / std::max(1.0, all.cycles);
   const double bits = 1 / std::max(1.0, all.bits);
@@ -196,7 +197,8 @@ std::array<Wanted, kMostPlans> wanted(const GroupPrice& all, double tile) {
            {{cycles, bits, 2 * tile}, 1},
            {{0, bits, tile}, 1},
            {{cycles, 0, tile}, 0.5},
-           {{cycles, bits, 2 * tile}, 0.5}}};
+           {{cycles, bits, 2 * tile}, 0.5},
+           {{cycles, 0, tile}, 0.25}}};
 }
 
 } // namespace
