@@ -159,14 +159,18 @@ def pair(number: int, arguments: argparse.Namespace, scratch: pathlib.Path) -> t
     return what, taken[1] / taken[0] if all(taken) else None
 
 
-def mode_table(arguments: argparse.Namespace, pool: concurrent.futures.Executor) -> bool:
-    cases = [
+def steps_of(arguments: argparse.Namespace) -> list[tuple]:
+    return [
         (network, step, chip, batch)
         for network in arguments.networks
         for step in STEPS
         for chip in arguments.chips
         for batch in arguments.batches
     ]
+
+
+def mode_table(arguments: argparse.Namespace, pool: concurrent.futures.Executor) -> bool:
+    cases = steps_of(arguments)
     found = dict(zip(cases, pool.map(lambda case: modes(case, arguments), cases)))
     good = True
     ratios = []
@@ -218,13 +222,7 @@ def memory_table(arguments: argparse.Namespace, pool: concurrent.futures.Executo
             for chip in arguments.chips
             for share in arguments.memories
         }
-        rows = [
-            (network, step, chip, batch)
-            for network in arguments.networks
-            for step in STEPS
-            for chip in arguments.chips
-            for batch in arguments.batches
-        ]
+        rows = steps_of(arguments)
 
         def taken(case: tuple) -> int | None:
             (network, step, chip, batch), share = case

@@ -71,17 +71,22 @@ OffchipTraffic offchip_traffic(const Context& c, const Candidate& candidate, std
   return traffic;
 }
 
-/// Streamed operands count as the longer of computing and transferring, and with their energy.
-Score score_of(const Context& c, const Candidate& candidate) {
-  Score score{candidate.latency.total(), candidate.energy.total()};
-  if (!c.streams)
-    return score;
+OffchipTraffic offchip_traffic(const Context& c, const Candidate& candidate) {
   OffchipTraffic all;
   for (std::size_t i = 0; i < c.model.operands.size(); ++i) {
     const OffchipTraffic traffic = offchip_traffic(c, candidate, i);
     all.read += traffic.read;
     all.write += traffic.write;
   }
+  return all;
+}
+
+/// Streamed operands count as the longer of computing and transferring, and with their energy.
+Score score_of(const Context& c, const Candidate& candidate) {
+  Score score{candidate.latency.total(), candidate.energy.total()};
+  if (!c.streams)
+    return score;
+  const OffchipTraffic all = offchip_traffic(c, candidate);
   score.latency = std::max(score.latency, c.options.offchip.cycles(all));
   score.energy += c.options.offchip.energy_pj(all);
   return score;
@@ -153,6 +158,17 @@ struct MappingSearch {
   }
 };
 
+/// A mapping that was found, with all its figures again.
+Candidate evaluated(const Context& c, const SpatialModel& spatial,
+                    const MappingArchive::Entry& entry) {
+  Candidate candidate;
+  candidate.size = entry.order.size();
+  std::ranges::copy(entry.order, candidate.loops.begin());
+  internal_check(evaluate(c.model, c.hierarchy, spatial, candidate),
+                 "the best mapping can be evaluated again");
+  return candidate;
+}
+
 /// The cycles that what streams takes at best, and those of a mapping.
 struct StreamCycles {
   double least = 0;
@@ -161,16 +177,8 @@ struct StreamCycles {
 
 StreamCycles stream_cycles(const Context& c, const SpatialModel& spatial,
                            const MappingArchive::Entry& entry) {
-  Candidate candidate;
-  candidate.size = entry.order.size();
-  std::ranges::copy(entry.order, candidate.loops.begin());
-  internal_check(evaluate(c.model, c.hierarchy, spatial, candidate), "what was found fits");
   OffchipTraffic least;
-  OffchipTraffic taken;
   for (std::size_t i = 0; i < c.model.operands.size(); ++i) {
-    const OffchipTraffic traffic = offchip_traffic(c, candidate, i);
-    taken.read += traffic.read;
-    taken.write += traffic.write;
     if (!c.hierarchy.is_offchip(i, c.hierarchy.levels[i].size() - 1))
       continue;
     if (c.model.operands[i].output)
@@ -178,6 +186,7 @@ StreamCycles stream_cycles(const Context& c, const SpatialModel& spatial,
     else
       least.read += Bits{c.touched[i]};
   }
+  const OffchipTraffic taken = offchip_traffic(c, evaluated(c, spatial, entry));
   return {c.options.offchip.cycles(least), c.options.offchip.cycles(taken)};
 }
 
@@ -326,11 +335,7 @@ void set_bounds(const Context& c, const MappingSearch& search, const MappingArch
 CoreCost describe(const Context& c, const MappingSearch& search,
                   const MappingArchive::Entry& best) {
   const SpatialModel& spatial = search.unrollings[best.unrolling - 1];
-  Candidate candidate;
-  candidate.size = best.order.size();
-  std::copy(best.order.begin(), best.order.end(), candidate.loops.begin());
-  internal_check(evaluate(c.model, c.hierarchy, spatial, candidate),
-                 "the best mapping can be evaluated again");
+  const Candidate candidate = evaluated(c, spatial, best);
   CoreCost cost;
   cost.parts = candidate.latency;
   cost.latency = {static_cast<std::int64_t>(candidate.latency.total())};

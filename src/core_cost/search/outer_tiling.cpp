@@ -1,5 +1,7 @@
 #include "core_cost/search/outer_tiling.hpp"
 
+#include "core_cost/model/divisors.hpp"
+
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -10,27 +12,13 @@ namespace {
 
 constexpr double kMostTilings = 20'000; ///< tried per nest; of longer lists divisors are left out
 
-std::vector<std::int64_t> divisors_of(std::int64_t number) {
-  std::vector<std::int64_t> small;
-  std::vector<std::int64_t> large;
-  for (std::int64_t d = 1; d <= number / d; ++d) {
-    if (number % d != 0)
-      continue;
-    small.push_back(d);
-    if (d != number / d)
-      large.push_back(number / d);
-  }
-  small.insert(small.end(), large.rbegin(), large.rend());
-  return small;
-}
-
 /// 1, the whole, and of the others those that are `ratio` times the one before.
-std::vector<std::int64_t> thinned(const std::vector<std::int64_t>& divisors, double ratio) {
-  std::vector<std::int64_t> kept{divisors.front()};
-  for (std::size_t i = 1; i < divisors.size(); ++i) {
-    if (i + 1 == divisors.size() ||
-        static_cast<double>(divisors[i]) >= ratio * static_cast<double>(kept.back()))
-      kept.push_back(divisors[i]);
+std::vector<std::int64_t> thinned(const std::vector<std::int64_t>& parts, double ratio) {
+  std::vector<std::int64_t> kept{parts.front()};
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    if (i + 1 == parts.size() ||
+        static_cast<double>(parts[i]) >= ratio * static_cast<double>(kept.back()))
+      kept.push_back(parts[i]);
   }
   return kept;
 }
@@ -47,7 +35,7 @@ std::vector<Cuttable> cuttable_loops(const SpatialModel& spatial) {
   for (std::size_t d = 0; d < spatial.temporal.size(); ++d) {
     if (spatial.temporal[d] > 1)
       loops.push_back(
-          {static_cast<std::uint32_t>(d), spatial.temporal[d], divisors_of(spatial.temporal[d])});
+          {static_cast<std::uint32_t>(d), spatial.temporal[d], divisors(spatial.temporal[d])});
   }
   for (double ratio = 1.5; ratio < 1e6; ratio *= 1.5) {
     double tilings = 1;

@@ -1,5 +1,6 @@
 #include "core_cost/zigzag/spatial_generator.hpp"
 
+#include "core_cost/model/divisors.hpp"
 #include "core_cost/zigzag/set_order.hpp"
 
 #include "monet/base/errors.hpp"
@@ -9,7 +10,6 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
-#include <set>
 
 namespace monet::core_cost_detail {
 
@@ -204,15 +204,6 @@ void limit_to_capacity(const NestModel& model, const Hierarchy& hierarchy,
         limit_to_memory(model, node, operand, unrolled);
     }
   }
-}
-
-std::vector<std::int64_t> divisors(std::int64_t n) {
-  std::set<std::int64_t> found;
-  for (std::int64_t d = 1; d * d <= n; ++d) {
-    if (n % d == 0)
-      found.insert({d, n / d});
-  }
-  return {found.begin(), found.end()};
 }
 
 [[noreturn]] void too_many() {

@@ -228,23 +228,30 @@ std::int64_t rows_read(const Timeline& timeline, TensorId tensor, const Chip& ch
   return rows;
 }
 
+/// x [1, 16] times w [16, 64], fp32, a loop cut into as many tiles as there are cores.
+struct CutWeight {
+  StepBuilder builder;
+  TensorId w;
+  TileGraph tiles;
+  CutWeight(std::uint32_t loop, const std::vector<CoreId>& cores) {
+    const TensorId x = builder.source("x", {1, 16}, TensorKind::input);
+    w = builder.source("w", {16, 64});
+    builder.output(builder.product("a", x, w));
+    OperatorTiling tiling = uncut(builder.graph().operators()[0].nest);
+    cut(tiling, {loop, static_cast<std::uint32_t>(cores.size())});
+    append_tiles(tiles, OpId(std::size_t{0}), std::move(tiling), cores);
+    make_edges(tiles, builder.graph());
+    rank_in_order(tiles);
+  }
+};
+
 TEST(Rows, follow_the_way_in_which_a_weight_is_cut) {
   // w [16, 64] fp32: a line has 2048 bits, a row 1024. Four tiles take a fourth of the columns (512
   // bits of each line, each half a row), or of the lines (eight rows in one run).
   const auto read = [](std::uint32_t loop) {
-    StepBuilder builder;
-    const TensorId x = builder.source("x", {1, 16}, TensorKind::input);
-    const TensorId w = builder.source("w", {16, 64});
-    builder.output(builder.product("a", x, w));
-    TileGraph tiles;
-    OperatorTiling tiling = uncut(builder.graph().operators()[0].nest);
-    cut(tiling, {loop, 4});
-    const std::vector<CoreId> cores{core(0), core(1), core(2), core(3)};
-    append_tiles(tiles, OpId(std::size_t{0}), std::move(tiling), cores);
-    make_edges(tiles, builder.graph());
-    rank_in_order(tiles);
+    const CutWeight step(loop, {core(0), core(1), core(2), core(3)});
     const Chip chip = with_rows({4, 1024, 5}, 4, 64);
-    return rows_read(run(tiles, builder, chip), w, chip);
+    return rows_read(run(step.tiles, step.builder, chip), step.w, chip);
   };
   EXPECT_EQ(read(1), 4 * 16);
   EXPECT_EQ(read(2), 32);
@@ -252,23 +259,13 @@ TEST(Rows, follow_the_way_in_which_a_weight_is_cut) {
 
 TEST(Checks, refuse_runs_counted_as_one) {
   // Core 0's column of w [16, 64] touches 16 rows of 1024 bits; its 8192 bits would fill 8.
-  StepBuilder builder;
-  const TensorId x = builder.source("x", {1, 16}, TensorKind::input);
-  const TensorId w = builder.source("w", {16, 64});
-  builder.output(builder.product("a", x, w));
-  TileGraph tiles;
-  OperatorTiling tiling = uncut(builder.graph().operators()[0].nest);
-  cut(tiling, {1, 4});
-  const std::vector<CoreId> cores{core(0), core(0), core(0), core(0)};
-  append_tiles(tiles, OpId(std::size_t{0}), std::move(tiling), cores);
-  make_edges(tiles, builder.graph());
-  rank_in_order(tiles);
+  const CutWeight step(1, {core(0), core(0), core(0), core(0)});
   const Chip chip = with_rows({4, 1024, 5});
-  Timeline timeline = run(tiles, builder, chip);
-  EXPECT_EQ(rows_read(timeline, w, chip), 4 * 16);
+  Timeline timeline = run(step.tiles, step.builder, chip);
+  EXPECT_EQ(rows_read(timeline, step.w, chip), 4 * 16);
   for (TransferCost& cost : timeline.transfer_costs)
     cost.rows = ceil_div(cost.bits.value, 1024);
-  EXPECT_THROW(verify(timeline, tiles, builder.step(), chip), InternalError);
+  EXPECT_THROW(verify(timeline, step.tiles, step.builder.step(), chip), InternalError);
 }
 
 TEST(Rows, of_parts_side_by_side_count_once) {
