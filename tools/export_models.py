@@ -406,6 +406,13 @@ def gather_facts(layer_macs: dict[str, int], model: nn.Module, graph: onnx.Model
 # --- Command line ----------------------------------------------------------------------------
 
 
+def list_parameters(model: nn.Module, exported: onnx.ModelProto) -> None:
+    """Which initialisers are trained, in the file's metadata: ONNX has no place for it."""
+    trained = {n for n, p in model.state_dict(keep_vars=True).items() if p.requires_grad}
+    names = [t.name for t in exported.graph.initializer if t.name in trained]
+    onnx.helper.set_model_props(exported, {"monet.parameters": "\n".join(names)})
+
+
 def export_weightless(
     name: str, network: Network, model: nn.Module, directory: Path, output_shape: torch.Size
 ) -> onnx.ModelProto:
@@ -413,6 +420,7 @@ def export_weightless(
     exported = export_onnx(model, network)
     declare_output_shape(exported.graph, output_shape)
     stripped = strip_model(exported, name, list(model.state_dict()))
+    list_parameters(model, stripped)
     require_small_constants(stripped)
     require_inferable(stripped)
     data = stripped.SerializeToString(deterministic=True)

@@ -25,7 +25,7 @@ ModelInputs read_inputs(const Experiment& experiment) {
   ProblemList problems;
   OnnxReadOptions reading = experiment.network_options;
   if (experiment.training)
-    explain_for(reading, *experiment.training);
+    read_for(reading, *experiment.training);
   auto network = collecting(problems, [&] {
     ForeignReport report;
     return recognise(read_network(experiment.network, reading), experiment.training.has_value(),

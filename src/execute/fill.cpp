@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
+#include <numeric>
 
 namespace monet {
 
@@ -134,6 +136,54 @@ void fill(Execution& execution, const TrainingGraph& step, std::uint64_t seed) {
     if (state.copy_of && !execution.has(state.state))
       execution.set(state.state, execution.get(*state.copy_of));
   }
+}
+
+namespace {
+
+/// The slices [from, from + shape[axis]) of a row-major tensor.
+std::vector<double> slices_of(std::span<const double> whole, const WeightPart& part,
+                              const std::vector<std::int64_t>& shape) {
+  const auto product = [&](auto first, auto last) {
+    return std::accumulate(first, last, std::int64_t{1}, std::multiplies<>());
+  };
+  const auto at = part.whole_shape.begin() + static_cast<std::ptrdiff_t>(part.axis);
+  const std::int64_t outer = product(part.whole_shape.begin(), at);
+  const std::int64_t inner = product(at + 1, part.whole_shape.end());
+  const std::int64_t count = shape.at(part.axis) * inner;
+  std::vector<double> numbers;
+  for (std::int64_t o = 0; o < outer; ++o) {
+    const auto first = whole.begin() + (o * *at + part.from) * inner;
+    numbers.insert(numbers.end(), first, first + count);
+  }
+  return numbers;
+}
+
+std::int64_t set_whole_or_part(Execution& execution, const Graph& graph, std::string_view name,
+                               std::span<const double> numbers) {
+  const auto id = graph.find_tensor(std::string(name));
+  if (!id || graph.tensor(*id).producer || execution.has(*id) ||
+      static_cast<std::int64_t>(numbers.size()) != element_count(graph.tensor(*id)))
+    return 0;
+  execution.set(*id, numbers);
+  return 1;
+}
+
+} // namespace
+
+std::int64_t set_by_name(Execution& execution, const TrainingGraph& step, std::string_view name,
+                         std::span<const double> numbers) {
+  const Graph& graph = step.graph;
+  std::int64_t count = set_whole_or_part(execution, graph, name, numbers);
+  for (const WeightPart& part : step.parts) {
+    const auto id = graph.find_tensor(part.name);
+    if (part.whole != name || !id ||
+        std::accumulate(part.whole_shape.begin(), part.whole_shape.end(), std::size_t{1},
+                        std::multiplies<>()) != numbers.size())
+      continue;
+    const std::vector<double> own = slices_of(numbers, part, graph.tensor(*id).shape);
+    count += set_whole_or_part(execution, graph, part.name, own);
+  }
+  return count;
 }
 
 void set_step_number(Execution& execution, const TrainingGraph& step, std::int64_t number) {

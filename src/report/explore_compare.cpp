@@ -8,8 +8,8 @@
 #include "monet/report/text.hpp"
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 #include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>

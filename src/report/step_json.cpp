@@ -11,7 +11,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -255,6 +254,13 @@ Json strings_json(const Map& strings) {
 
 } // namespace
 
+Json buffers_json(const Graph& graph) {
+  Json buffers = Json::array();
+  for (const FoundBuffer& buffer : graph.buffers)
+    buffers.push_back({{"name", valid_utf8(buffer.name)}, {"why", buffer.why}});
+  return buffers;
+}
+
 Json provenance_json(const Provenance& provenance) {
   return {{"version", provenance.version},
           {"git_hash", provenance.git_hash},
@@ -270,6 +276,8 @@ Json result_json(const std::string& name, const StepResult& step, const StepResu
   if (inference != nullptr)
     json["inference"] = step_json(*inference, chip);
   json["hardware"] = hardware_json(chip);
+  if (!step.step->graph.buffers.empty())
+    json["buffers"] = buffers_json(step.step->graph);
   json["provenance"] = provenance_json(provenance);
   return json;
 }

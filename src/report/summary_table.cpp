@@ -73,10 +73,26 @@ std::string heading(const Json& result) {
   if (result.contains("latency_seconds")) {
     text += fmt::format(", {:.5g} ms", result.at("latency_seconds").get<double>() * 1e3);
   }
-  return text + "\n\n";
+  text += "\n";
+  if (result.contains("buffers") && result.at("kind") == "training")
+    text += buffers_line(result.at("buffers"));
+  return text + "\n";
 }
 
 } // namespace
+
+std::string buffers_line(const Json& buffers) {
+  constexpr std::size_t kNamed = 4;
+  std::string text = "kept, not trained: ";
+  for (std::size_t i = 0; i < std::min(kNamed, buffers.size()); ++i) {
+    text += fmt::format("{}{} ({})", i == 0 ? "" : ", ",
+                        printable(buffers[i].at("name").get_ref<const std::string&>()),
+                        buffers[i].at("why").get<std::string>());
+  }
+  if (buffers.size() > kNamed)
+    text += fmt::format(" and {} more", buffers.size() - kNamed);
+  return text + "; trainable: {parameters: [NAME]} trains it\n";
+}
 
 std::string summary_table(const Json& result) {
   const bool training = result.at("kind") == "training";

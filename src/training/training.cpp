@@ -18,6 +18,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 namespace monet {
 
@@ -118,8 +119,14 @@ std::vector<TensorId> step_outputs(const Graph& graph, const TrainingGraph& step
     outputs.push_back(*step.loss);
   if (step.gradient_norm)
     outputs.push_back(*step.gradient_norm);
+  std::map<TensorId, TensorId> last; // of what is overwritten several times
   for (std::size_t i = 0; i < graph.tensors().size(); ++i) {
-    if (graph.tensors()[i].alias_of)
+    if (const auto root = graph.tensors()[i].alias_of)
+      last.insert_or_assign(*root, TensorId(i));
+  }
+  for (std::size_t i = 0; i < graph.tensors().size(); ++i) {
+    const auto root = graph.tensors()[i].alias_of;
+    if (root && last.at(*root) == TensorId(i))
       outputs.emplace_back(i);
   }
   return outputs;
@@ -202,7 +209,9 @@ std::vector<InputProblem> explain_operators(const NetworkOutline& outline,
   return explain_needs(outline, trained, differentiated_outputs(network, options.loss));
 }
 
-void explain_for(OnnxReadOptions& reading, const TrainingOptions& training) {
+void read_for(OnnxReadOptions& reading, const TrainingOptions& training) {
+  reading.parameters = training.trainable.parameters;
+  reading.buffers = training.trainable.buffers;
   reading.explain = [training](const NetworkOutline& outline) {
     return explain_operators(outline, training);
   };
@@ -212,7 +221,8 @@ TrainingGraph make_training_graph(const Graph& original, const TrainingOptions& 
   if (options.attention == AttentionForm::fused) {
     TrainingOptions exported = options;
     exported.attention = AttentionForm::exported;
-    return make_training_graph(fuse_attention(original), exported);
+    return make_training_graph(
+        fuse_attention(original, may_be_trained(original, options.trainable)), exported);
   }
   std::optional<AdaptedNetwork> adapted;
   if (options.trainable.lora)
@@ -250,6 +260,8 @@ TrainingGraph make_training_graph(const Graph& original, const TrainingOptions& 
   step.training = true;
   step.accumulate = options.precision.accumulate;
   step.micro_batches = options.micro_batches;
+  if (adapted)
+    step.parts = adapted->parts;
   StepBuilder builder(std::move(forward.graph), options.precision);
   const LossParts loss = add_loss(builder, options.loss, step_results.front());
   Differentiator differentiator(builder, step_needs, forward_operators, options.storage.policy);

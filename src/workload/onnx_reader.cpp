@@ -13,6 +13,8 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
+#include <unordered_set>
 
 namespace monet {
 
@@ -38,14 +40,19 @@ public:
 
   void run() {
     dimensions_ = bind_inputs(model_, options_, values, problems);
-    result.kinds = decide_kinds(model_);
+    result.kinds = decide_kinds(model_, options_, problems);
+    std::unordered_set<std::string_view> still; // buffers that nothing overwrites
+    for (const FoundBuffer& buffer : result.kinds.buffers)
+      still.insert(buffer.name);
     for (const std::string& name : model_.initializer_order) {
       Value value = std::move(model_.initializers.at(name));
-      const TensorKind kind = result.kinds.at(name);
+      const TensorKind kind = result.kinds.of.at(name);
       value.is_constant = kind == TensorKind::constant || kind == TensorKind::buffer;
       // Running statistics change during training: they are kept, but no constant.
-      if (kind == TensorKind::buffer && is_floating(value.type))
+      if (kind == TensorKind::buffer && is_floating(value.type) && !still.count(name))
         value.is_constant = false;
+      if (!value.is_constant && checked_product(value.shape) != 1)
+        value.values.reset();
       check_size(name, value, at_tensor(model_, name));
       values[name] = std::move(value);
     }

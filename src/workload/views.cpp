@@ -140,6 +140,7 @@ private:
     Graph result;
     result.name = graph_.name;
     result.origin = graph_.origin;
+    result.buffers = graph_.buffers;
     new_tensor_.resize(graph_.tensors().size());
     new_op_.resize(graph_.operators().size());
     for (std::size_t i = 0; i < graph_.tensors().size(); ++i) {
@@ -261,7 +262,7 @@ Graph fold_views(const Graph& graph) {
 TensorId storage_root(const Graph& graph, TensorId tensor) {
   while (const auto producer = graph.tensor(tensor).producer) {
     const Operator& op = graph.op(*producer);
-    if (!has_view_rule(op) || op.inputs.empty() || !op.inputs[0])
+    if (!is_view(graph, op))
       break;
     tensor = *op.inputs[0];
   }

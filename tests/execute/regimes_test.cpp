@@ -234,6 +234,47 @@ TEST(Lora, ATargetWithoutAProductIsAnError) {
 
 /// Gradients of the trained channels are those rows of the whole gradient, and nothing else is
 /// multiplied for them.
+/// A tied weight: another operator reads it before the product that makes it one.
+TEST(SparseUpdate, SplitsAWeightBeforeItsFirstReader) {
+  TinyNetwork n;
+  const TensorId x = n.input("x", {4}, ElementType::int64);
+  const TensorId table = n.parameter("w", {5, 3});
+  const TensorId h = n.op("Tanh", {n.op("Gather", {table, x}, {4, 3})}, {4, 3});
+  const TensorId turned =
+      n.op("Transpose", {table}, {3, 5}, with("perm", std::vector<std::int64_t>{1, 0}));
+  n.output(n.op("MatMul", {h, turned}, {4, 5}));
+  const TrainingGraph whole = make_training_graph(n.graph, read("{loss: mse}"));
+  const TrainingGraph split = make_training_graph(
+      n.graph, read("{loss: mse, trainable: {sparse: {biases: false, channels: {w: 0.6}}}}"));
+  verify(split);
+  verify(fold_views(split));
+  const Numbers weights = pattern(15, 0.3);
+  const auto gradient_of = [&](const TrainingGraph& step, std::string_view weight) {
+    Execution execution(step.graph);
+    set_by_name(execution, step, "w", weights); // the file's weight, whole or in parts
+    fill(execution, step, 0);
+    execution.run();
+    return gradient(execution, step, weight);
+  };
+  Numbers expected = gradient_of(whole, "w");
+  expected.resize(9);
+  expect_near(gradient_of(split, "w.trained"), expected, 1e-14);
+}
+
+/// A number given for the file's weight reaches both parts, along any axis.
+TEST(SparseUpdate, TakesTheNumbersOfTheFile) {
+  TinyNetwork n;
+  const TensorId x = n.input("x", {2, 3});
+  n.output(n.op("MatMul", {x, n.parameter("w", {3, 4})}, {2, 4}));
+  const TrainingGraph step =
+      make_training_graph(n.graph, read("{loss: mse, trainable: {sparse: {channels: {w: 0.5}}}}"));
+  Execution execution(step.graph);
+  EXPECT_EQ(set_by_name(execution, step, "w", Numbers{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}), 2);
+  EXPECT_EQ(execution.get(*step.graph.find_tensor("w.trained")), (Numbers{0, 1, 4, 5, 8, 9}));
+  EXPECT_EQ(execution.get(*step.graph.find_tensor("w.frozen")), (Numbers{2, 3, 6, 7, 10, 11}));
+  EXPECT_EQ(set_by_name(execution, step, "w", Numbers(12, 1.0)), 0) << "what is set stays";
+}
+
 TEST(SparseUpdate, ComputesTheFirstChannelsAndBiasesAlone) {
   TinyNetwork n;
   const TensorId x = n.input("x", {2, 4, 5, 5});

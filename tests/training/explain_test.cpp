@@ -14,7 +14,7 @@ using test::ModelMaker;
 std::vector<InputProblem> problems_of(const ModelMaker& model,
                                       const TrainingOptions& training = {}) {
   OnnxReadOptions options;
-  explain_for(options, training);
+  read_for(options, training);
   try {
     make_training_graph(read_onnx_bytes(model.bytes(), "net.onnx", options), training);
   } catch (const InputError& error) {

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 
@@ -57,34 +58,27 @@ public:
       if (equals == std::string::npos)
         throw UsageError(fmt::format("--numbers: '{}' is not of the form TENSOR=FILE.npy", pair));
       const std::string file = pair.substr(equals + 1);
-      const TensorId id = tensor_named(step_.graph, pair.substr(0, equals));
-      const Tensor& tensor = step_.graph.tensor(id);
+      const std::string name = pair.substr(0, equals);
+      const std::vector<std::int64_t> shape = shape_of(name);
       const NpyArray array = read_npy(file);
-      if (array.shape != tensor.shape) {
-        throw InputError({file, 0, 0, ""}, fmt::format("has shape [{}], but '{}' has [{}]",
-                                                       fmt::join(array.shape, ", "), tensor.name,
-                                                       fmt::join(tensor.shape, ", ")));
+      if (array.shape != shape) {
+        throw InputError({file, 0, 0, ""},
+                         fmt::format("has shape [{}], but '{}' has [{}]",
+                                     fmt::join(array.shape, ", "), name, fmt::join(shape, ", ")));
       }
-      execution_.set(id, array.numbers());
+      set_by_name(execution_, step_, name, array.numbers());
       ++given;
     }
   }
 
   void from_network(const std::string& path) {
-    const auto weights = read_onnx_weights(path);
-    for (std::size_t i = 0; i < step_.graph.tensors().size(); ++i) {
-      const TensorId id(i);
-      const Tensor& tensor = step_.graph.tensor(id);
-      const auto found = weights.find(tensor.name);
-      if (tensor.producer || execution_.has(id) || found == weights.end())
-        continue;
-      const auto set = [&](const auto& values) {
-        if (static_cast<std::int64_t>(values.size()) != element_count(tensor))
-          return;
-        execution_.set(id, std::vector<double>(values.begin(), values.end()));
-        ++stored;
-      };
-      std::visit(set, found->second);
+    for (const auto& [name, values] : read_onnx_weights(path)) {
+      std::visit(
+          [&](const auto& list) {
+            const std::vector<double> numbers(list.begin(), list.end());
+            stored += set_by_name(execution_, step_, name, numbers);
+          },
+          values);
     }
   }
 
@@ -96,6 +90,14 @@ public:
     }
     fill(execution_, step_, seed);
     generated = missing;
+  }
+
+  /// In the step or, of a weight in parts, in the network's file.
+  const std::vector<std::int64_t>& shape_of(const std::string& name) const {
+    const auto part = std::find_if(step_.parts.begin(), step_.parts.end(),
+                                   [&](const WeightPart& p) { return p.whole == name; });
+    return part != step_.parts.end() ? part->whole_shape
+                                     : step_.graph.tensor(tensor_named(step_.graph, name)).shape;
   }
 
   std::int64_t given = 0;

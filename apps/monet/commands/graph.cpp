@@ -134,19 +134,22 @@ Json statistics_json(const TrainingGraph& step, const TrainingGraph& folded, boo
     macs_json["update"] = macs_of.update;
   macs_json["total"] =
       macs_of.forward + macs_of.backward_input + macs_of.backward_weight + macs_of.update;
-  return {{"schema_version", 1},
-          {"name", valid_utf8(step.graph.name)},
-          {"kind", step.training ? "training" : "inference"},
-          {"parameters", parameter_count(step.graph)},
-          {"trained_parameters", trained_count(step)},
-          {"macs", std::move(macs_json)},
-          {"operators", operators_json(step.graph)},
-          {"tensor_bytes", tensor_bytes_json(folded)},
-          {"stored_activations_bytes", folded.stored_bytes},
-          {"stored_activations", std::move(stored)},
-          {"memory", graph_memory_json(folded, reuse_operands)},
-          {"layers", std::move(layers)},
-          {"provenance", provenance_json(provenance)}};
+  Json json = {{"schema_version", 1},
+               {"name", valid_utf8(step.graph.name)},
+               {"kind", step.training ? "training" : "inference"},
+               {"parameters", parameter_count(step.graph)},
+               {"trained_parameters", trained_count(step)},
+               {"macs", std::move(macs_json)},
+               {"operators", operators_json(step.graph)},
+               {"tensor_bytes", tensor_bytes_json(folded)},
+               {"stored_activations_bytes", folded.stored_bytes},
+               {"stored_activations", std::move(stored)},
+               {"memory", graph_memory_json(folded, reuse_operands)},
+               {"layers", std::move(layers)}};
+  if (!step.graph.buffers.empty())
+    json["buffers"] = buffers_json(step.graph);
+  json["provenance"] = provenance_json(provenance);
+  return json;
 }
 
 void add_memory_rows(const Json& memory, std::vector<std::vector<std::string>>& rows) {
@@ -185,6 +188,8 @@ std::string statistics_table(const Json& json) {
   rows[0] = {printable(json.at("name").get_ref<const std::string&>()),
              json.at("kind").get<std::string>()};
   std::string text = aligned_table(rows) + "\n";
+  if (json.contains("buffers") && json.at("kind") == "training")
+    text += buffers_line(json.at("buffers")) + "\n";
 
   std::vector<std::vector<std::string>> operators{{"operators", "phase", "count"}};
   for (const auto& [phase, types] : json.at("operators").items()) {
@@ -249,7 +254,7 @@ int run_graph(const GraphArguments& arguments, Session& session) {
   });
   OnnxReadOptions reading = arguments.options.options();
   if (options && !arguments.inference)
-    explain_for(reading, *options);
+    read_for(reading, *options);
   const auto network =
       collecting(problems, [&] { return read_network(arguments.network, reading); });
   problems.throw_if_any();

@@ -30,7 +30,7 @@ Graph read_step(const OptimiseArguments& common) {
   if (common.step.training.empty())
     return fold_views(make_inference_graph(read_network(common.step.workload, reading))).graph;
   const TrainingOptions training = load_training_options(common.step.training);
-  explain_for(reading, training);
+  read_for(reading, training);
   return fold_views(make_training_graph(read_network(common.step.workload, reading), training))
       .graph;
 }

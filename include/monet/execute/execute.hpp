@@ -9,6 +9,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace monet {
@@ -74,6 +75,11 @@ void fill(Execution& execution, const TrainingGraph& step, std::uint64_t seed);
 /// Tells the optimiser which step this is, counted from 1; optimisers that correct for their first
 /// steps need it. A new execution is at step 1.
 void set_step_number(Execution& execution, const TrainingGraph& step, std::int64_t number);
+/// Gives every tensor of that name its numbers; of a weight that the step has in parts, each part
+/// its own. Skips what is computed, has numbers already, or has another size. How many tensors got
+/// numbers.
+std::int64_t set_by_name(Execution& execution, const TrainingGraph& step, std::string_view name,
+                         std::span<const double> numbers);
 /// The numbers of one tensor by a rule.
 std::vector<double> generate(const Tensor& tensor, const FillRule& rule, std::uint64_t seed);
 

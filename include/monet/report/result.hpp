@@ -40,6 +40,11 @@ inline StepResult result_of(const TrainingGraph& step, const ModelledStep& model
 /// docs/result.schema.json.
 nlohmann::ordered_json step_json(const StepResult& result, const Chip& chip);
 
+/// What of the network's file is kept but not trained: name and why; empty where nothing is.
+nlohmann::ordered_json buffers_json(const Graph& graph);
+/// The same on a line, with how to train it: "kept, not trained: mask (its name); ...".
+std::string buffers_line(const nlohmann::ordered_json& buffers);
+
 nlohmann::ordered_json provenance_json(const Provenance& provenance);
 
 /// result.json: the step's object at top level, `inference` beside it when both were modelled,

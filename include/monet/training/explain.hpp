@@ -13,7 +13,7 @@ namespace monet {
 /// parameter to the loss. In the order of the operators.
 std::vector<InputProblem> explain_operators(const NetworkOutline& outline,
                                             const TrainingOptions& options);
-/// Makes reading a network report them.
-void explain_for(OnnxReadOptions& reading, const TrainingOptions& training);
+/// Makes reading a network report them, and take for parameters what the options say.
+void read_for(OnnxReadOptions& reading, const TrainingOptions& training);
 
 } // namespace monet

@@ -183,6 +183,10 @@ struct SparseOptions {
 struct TrainableOptions {
   std::vector<std::string> train;  ///< glob patterns: nothing else is trained (besides adapters)
   std::vector<std::string> freeze; ///< glob patterns of parameters that are not trained
+  /// Glob patterns of what the file has as numbers and is a parameter, or a buffer, whatever it
+  /// looks like; for the reader of the network (OnnxReadOptions).
+  std::vector<std::string> parameters;
+  std::vector<std::string> buffers;
   std::optional<LayerRange> layers;
   std::optional<LoraOptions> lora;
   std::optional<SparseOptions> sparse;

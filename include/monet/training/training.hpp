@@ -43,6 +43,15 @@ struct InitialState {
   std::optional<TensorId> copy_of;
 };
 
+/// A parameter of the step that is a part of one in the network's file (sparse updates).
+struct WeightPart {
+  std::string name;
+  std::string whole; ///< the file's name
+  std::vector<std::int64_t> whole_shape;
+  std::size_t axis = 0;
+  std::int64_t from = 0; ///< first of its slices along the axis
+};
+
 /// One step, ready to be costed, exported or executed. For inference only the forward part is
 /// there.
 struct TrainingGraph {
@@ -53,6 +62,7 @@ struct TrainingGraph {
   std::vector<StepInput> learning_rates; ///< the optimiser's own first, then those of groups
   std::optional<TensorId> step_number;   ///< scalar input, 1 in the first step; where it matters
   std::vector<InitialState> initial;     ///< states that do not begin as zeros
+  std::vector<WeightPart> parts;         ///< parameters that are cut out of the file's
   std::optional<TensorId> loss_scale;    ///< state: what the loss's gradient is multiplied by
   std::optional<TensorId> found_inf;     ///< 1 in a step that is skipped, else 0
   std::int64_t micro_batches = 1;

@@ -143,11 +143,19 @@ inline auto present(std::span<const std::optional<TensorId>> ids) {
          std::views::transform([](const auto& id) { return *id; });
 }
 
+/// A floating tensor of a file that is kept but not trained, and what told so ("its name").
+struct FoundBuffer {
+  std::string name;
+  std::string why;
+};
+
 /// Tensors and operators by id. Operators are stored in topological order; ids never change.
 class Graph {
 public:
   std::string name;
   std::string origin; ///< file it was read from
+  /// What was taken for a buffer in the network's file, running statistics aside.
+  std::vector<FoundBuffer> buffers;
   std::vector<TensorId> inputs;
   std::vector<TensorId> outputs;
 

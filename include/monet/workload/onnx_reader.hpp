@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace monet {
 
@@ -17,6 +18,10 @@ struct OnnxReadOptions {
   std::optional<std::int64_t> batch;
   /// Values of other symbolic dimensions by name ("sequence").
   std::map<std::string, std::int64_t> dimensions;
+  /// Patterns of floating initialisers that are parameters, and such that are buffers, whatever
+  /// they look like.
+  std::vector<std::string> parameters;
+  std::vector<std::string> buffers;
   /// A tensor larger than this is refused (a hostile file must not make us overflow).
   std::int64_t max_elements = std::int64_t{1} << 42;
   /// Words the problems of a network with unsupported operators, which the reader otherwise reports
@@ -29,9 +34,12 @@ struct OnnxReadOptions {
 
 /// Reads, infers shapes, folds constant chains (Shape, Gather, Slice, Concat, ...), orders nodes
 /// topologically and gives every operator its loop nest. Weights' data are not needed and external
-/// files are never opened. Floating initialisers become parameters, except scalars with known
-/// values and operators' settings (bounds of Clip, scales of Resize or of quantisation), which are
-/// constants; 8-bit integers in weight positions are parameters too. Inputs 3 and 4 of
+/// files are never opened. Floating initialisers become parameters, except operators' settings
+/// (bounds of Clip, scales of Resize or of quantisation), scalars that an exporter made of
+/// constants (told by their names), and buffers: those that the file's metadata "monet.parameters"
+/// (names, one a line) leaves out, or without such a list what its name, its numbers (masks, tables
+/// of sines, sequences, fixed filters), or its place behind a buffer of the same module tells
+/// (Graph::buffers). 8-bit integers in weight positions are parameters too. Inputs 3 and 4 of
 /// BatchNormalization become buffers, its outputs 1 and 2 alias them. In published MONET training
 /// graphs (some graph output is called "<weight>_optimizer_end") floating graph inputs after the
 /// first are parameters or, by name, optimiser states. Operators take the form of opset 17,

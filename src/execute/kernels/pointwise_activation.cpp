@@ -48,15 +48,18 @@ double mish_slope(double x) {
   return t + x * sigmoid(x) * (1 - t * t);
 }
 
-/// dY * (X > 0 ? 1 : a*exp(X)), from Y = a*(exp(X) - 1) where that is kept.
+/// dY * (X > 0 ? 1 : a*exp(X)), as Y + a with Y = a*(exp(X) - 1): where X is kept, Y is made again,
+/// so that both are the same number.
 auto elu_slope(const Attributes& attributes, double alpha, double gamma, double width) {
   const bool from_input = reads_input(attributes);
   return [=](auto v) -> double {
     const auto seen = static_cast<double>(v[1]);
     if (seen > 0)
       return v[0] * gamma;
-    return v[0] * (from_input ? gamma * alpha / width * std::exp(seen / width)
-                              : (seen + gamma * alpha) / width);
+    const double y = from_input ? static_cast<double>(static_cast<std::decay_t<decltype(v[1])>>(
+                                      gamma * (alpha * std::expm1(seen / width))))
+                                : seen;
+    return v[0] * ((y + gamma * alpha) / width);
   };
 }
 

@@ -44,7 +44,7 @@ public:
     const StudiedWorkload& workload = space.workload;
     OnnxReadOptions reading = workload.network_options;
     if (workload.training)
-      explain_for(reading, *workload.training);
+      read_for(reading, *workload.training);
     ForeignReport report;
     const Graph network =
         recognise(read_onnx(workload.network, reading), workload.training.has_value(), report,

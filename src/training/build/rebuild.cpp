@@ -30,6 +30,7 @@ GraphRewriter::GraphRewriter(const Graph& source)
     : source_(source), first_copy_(source.operators().size()) {
   made_.name = source.name;
   made_.origin = source.origin;
+  made_.buffers = source.buffers;
   made_.inputs = source.inputs;
   made_.outputs = source.outputs;
   for (Tensor tensor : source.tensors()) {

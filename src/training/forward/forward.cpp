@@ -8,6 +8,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
 
 namespace monet {
 
@@ -230,7 +231,21 @@ std::vector<bool> used_tensors(const Graph& network, const std::vector<Adapted>&
   return used;
 }
 
-void add_adapted(Adapted adapted, PreparedForward& made) {
+/// Of tensors that are overwritten in place: what was written last.
+using LastVersions = std::map<TensorId, TensorId>;
+
+/// A layer that is called several times updates its statistics as often: each call begins with what
+/// the one before it left.
+void follow_statistics(Adapted& adapted, LastVersions& last) {
+  Operator& op = adapted.op;
+  for (const auto& [output, input] : adapted.in_place) {
+    const auto version = last.find(*op.inputs[input]);
+    if (version != last.end())
+      op.inputs[input] = version->second;
+  }
+}
+
+void add_adapted(Adapted adapted, PreparedForward& made, LastVersions& last) {
   Operator& op = adapted.op;
   const auto map = [&](std::optional<TensorId>& id) {
     if (id)
@@ -238,17 +253,23 @@ void add_adapted(Adapted adapted, PreparedForward& made) {
   };
   for (auto& id : op.inputs)
     map(id);
+  std::vector<TensorId> overwritten; // the buffers themselves
+  for (const auto& [output, input] : adapted.in_place)
+    overwritten.push_back(*op.inputs[input]);
+  follow_statistics(adapted, last);
   for (auto& id : op.outputs)
     map(id);
   for (ExtraTensor& constant : adapted.constants)
     op.inputs[constant.index] = made.graph.add_tensor(std::move(constant.tensor));
   for (ExtraTensor& extra : adapted.extra)
     op.outputs[extra.index] = made.graph.add_tensor(std::move(extra.tensor));
-  for (const auto& [output, input] : adapted.in_place) {
-    Tensor& tensor = made.graph.tensor(*op.outputs[output]);
-    tensor.alias_of = op.inputs[input];
+  for (std::size_t i = 0; i < overwritten.size(); ++i) {
+    const TensorId output = *op.outputs[adapted.in_place[i].first];
+    Tensor& tensor = made.graph.tensor(output);
+    tensor.alias_of = overwritten[i];
     tensor.kind = TensorKind::buffer;
-    tensor.type = made.graph.tensor(*op.inputs[input]).type;
+    tensor.type = made.graph.tensor(overwritten[i]).type;
+    last.insert_or_assign(overwritten[i], output);
   }
   for (Access& access : op.nest.operands) {
     if (const auto id = made.to_step[access.tensor.index()])
@@ -274,6 +295,7 @@ PreparedForward prepare_forward(const Graph& network, const Precision& precision
   PreparedForward made;
   made.graph.name = network.name;
   made.graph.origin = network.origin;
+  made.graph.buffers = network.buffers;
   made.to_step.resize(network.tensors().size());
   for (std::size_t i = 0; i < used.size(); ++i) {
     if (!used[i])
@@ -289,8 +311,9 @@ PreparedForward prepare_forward(const Graph& network, const Precision& precision
     if (used[i] && alias)
       made.graph.tensor(*made.to_step[i]).alias_of = made.to_step[alias->index()];
   }
+  LastVersions last;
   for (Adapted& adapted : operators)
-    add_adapted(std::move(adapted), made);
+    add_adapted(std::move(adapted), made, last);
   for (const TensorId id : network.inputs)
     made.graph.inputs.push_back(*made.to_step[id.index()]);
   for (const TensorId id : network.outputs)

@@ -36,6 +36,7 @@ std::vector<std::optional<std::int64_t>> layers_of(const Graph& network);
 struct AdaptedNetwork {
   Graph graph;
   std::vector<TensorId> adapters; ///< their weights, called after the adapted ones
+  std::vector<WeightPart> parts;  ///< of weights that were split
 };
 
 /// Puts an adapter beside every product that reads a weight of the targets. InputError when a
@@ -51,11 +52,15 @@ AdaptedNetwork split_channels(const Graph& network, const SparseOptions& options
 std::vector<bool> trained_parameters(const Graph& network, const TrainableOptions& options,
                                      const std::vector<TensorId>& adapters);
 
+/// By TensorId: parameters that the patterns of the options leave to be trained. Layers, adapters
+/// and sparse updates may leave fewer.
+std::vector<bool> may_be_trained(const Graph& network, const TrainableOptions& options);
+
 /// The network with every MatMul (scaled, masked) Softmax MatMul as one ai.monet.Attention. Tensors
 /// keep their ids; those between the two products have no producer any more. Left as they are:
 /// chains with a mask that is trained, with dropout, with a value as wide as no key, and those
-/// whose scores somebody else reads.
-Graph fuse_attention(const Graph& network);
+/// whose scores somebody else reads. `trained`: by TensorId.
+Graph fuse_attention(const Graph& network, std::vector<bool> trained);
 
 struct LossParts {
   std::string_view gradient_type; ///< of the operator that begins the backward phase; none: empty

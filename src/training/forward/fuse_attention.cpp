@@ -27,13 +27,10 @@ struct Chain {
 
 class Matcher {
 public:
-  explicit Matcher(const Graph& graph)
-      : graph_(graph), trained_(graph.tensors().size(), false),
-        is_output_(graph.tensors().size(), false) {
+  Matcher(const Graph& graph, std::vector<bool> trained)
+      : graph_(graph), trained_(std::move(trained)), is_output_(graph.tensors().size(), false) {
     for (const TensorId id : graph.outputs)
       is_output_[id.index()] = true;
-    for (std::size_t i = 0; i < trained_.size(); ++i)
-      trained_[i] = graph.tensors()[i].kind == TensorKind::parameter;
     for (const Operator& op : graph.operators()) {
       const bool any = std::any_of(op.inputs.begin(), op.inputs.end(), [&](const auto& input) {
         return input && trained_[input->index()];
@@ -161,7 +158,7 @@ private:
   }
 
   const Graph& graph_;
-  std::vector<bool> trained_; ///< a parameter, or made of one
+  std::vector<bool> trained_; ///< a trained parameter, or made of one
   std::vector<bool> is_output_;
 };
 
@@ -212,8 +209,8 @@ void add_attention(GraphRewriter& made, const Chain& chain) {
 
 } // namespace
 
-Graph fuse_attention(const Graph& network) {
-  const Matcher matcher(network);
+Graph fuse_attention(const Graph& network, std::vector<bool> trained) {
+  const Matcher matcher(network, std::move(trained));
   std::vector<std::optional<Chain>> at(network.operators().size()); ///< by their last operator
   std::vector<bool> replaced(network.operators().size(), false);
   for (std::size_t i = 0; i < network.operators().size(); ++i) {

@@ -64,6 +64,17 @@ std::vector<std::optional<std::int64_t>> layers_of(const Graph& network) {
   return layers;
 }
 
+std::vector<bool> may_be_trained(const Graph& network, const TrainableOptions& options) {
+  Patterns train(options.train);
+  Patterns freeze(options.freeze);
+  std::vector<bool> trained;
+  for (const Tensor& tensor : network.tensors()) {
+    const bool wanted = options.train.empty() || train.match(tensor.name);
+    trained.push_back(is_weight(tensor) && wanted && !freeze.match(tensor.name));
+  }
+  return trained;
+}
+
 std::vector<bool> trained_parameters(const Graph& network, const TrainableOptions& options,
                                      const std::vector<TensorId>& adapters) {
   const std::size_t count = network.tensors().size();

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <unordered_set>
 
 namespace monet {
@@ -31,13 +32,13 @@ std::optional<std::size_t> channel_axis(const Graph& network, const Operator& op
   return std::nullopt;
 }
 
-/// A matrix that products read transposed, as linear layers are exported, and nobody else reads.
+/// A matrix that nothing but products reads through this operator, transposed, as linear layers are
+/// exported.
 bool is_transposed_weight(const Graph& network, const Operator& op) {
   if (!op.domain.empty() || op.op_type != "Transpose" || !op.inputs[0] || !op.outputs[0])
     return false;
   const Tensor& weight = network.tensor(*op.inputs[0]);
-  if (weight.kind != TensorKind::parameter || !is_floating(weight.type) ||
-      weight.shape.size() != 2 || weight.consumers.size() != 1)
+  if (weight.kind != TensorKind::parameter || !is_floating(weight.type) || weight.shape.size() != 2)
     return false;
   const auto& readers = network.tensor(*op.outputs[0]).consumers;
   return op.attributes.integers("perm", {1, 0}) == std::vector<std::int64_t>{1, 0} &&
@@ -54,23 +55,30 @@ public:
       : network_(network), options_(options), patterns_(patterns_of(options)), made_(network) {}
 
   AdaptedNetwork run() {
-    for (std::size_t i = 0; i < network_.operators().size(); ++i) {
-      const Operator& op = network_.operators()[i];
-      if (is_transposed_weight(network_, op) && choose(op, *op.inputs[0], 0))
-        continue; // its parts are transposed instead
-      if (const auto axis = channel_axis(network_, op))
+    for (const Operator& op : network_.operators()) {
+      if (is_transposed_weight(network_, op))
+        choose(op, *op.inputs[0], 0);
+      else if (const auto axis = channel_axis(network_, op))
         choose(op, *op.inputs[1], *axis);
-      made_.copy(OpId(i));
+    }
+    for (std::size_t i = 0; i < network_.operators().size(); ++i) {
+      if (!split_before(network_.operators()[i]))
+        made_.copy(OpId(i));
     }
     ProblemList problems;
     patterns_.report(
         network_, "no weight of a MatMul, Gemm or Conv matches the pattern '{}' of a sparse update",
         problems);
     problems.throw_if_any();
-    return {made_.release(), std::move(trained_)};
+    return {made_.release(), std::move(trained_), std::move(parts_)};
   }
 
 private:
+  struct Cut {
+    std::size_t axis = 0;
+    std::int64_t taken = 0; ///< channels that are trained
+  };
+
   static std::vector<std::string> patterns_of(const SparseOptions& options) {
     std::vector<std::string> patterns;
     for (const auto& channels : options.channels)
@@ -78,35 +86,51 @@ private:
     return patterns;
   }
 
-  /// True when the weight was split.
-  bool choose(const Operator& op, TensorId weight, std::size_t axis) {
-    // The first pattern that matches, and the first product that reads it.
+  /// `op`: the first product that reads the weight, or its transpose. At least one channel is
+  /// trained; whole groups of a convolution.
+  void choose(const Operator& op, TensorId weight, std::size_t axis) {
     const auto pattern = patterns_.first_match(network_.tensor(weight).name);
-    return pattern && done_.insert(weight.value).second &&
-           split(op, weight, axis, options_.channels[*pattern].share);
-  }
-
-  /// At least one channel; whole groups of a convolution.
-  bool split(const Operator& op, TensorId weight, std::size_t axis, double share) {
+    if (!pattern || !done_.insert(weight.value).second)
+      return;
+    const double share = options_.channels[*pattern].share;
     const std::int64_t all = network_.tensor(weight).shape[axis];
     const std::int64_t groups = op.op_type == "Conv" ? op.attributes.integer("group", 1) : 1;
     const std::int64_t step = groups > 1 ? std::max<std::int64_t>(1, all / groups) : 1;
     const auto wanted = static_cast<std::int64_t>(std::ceil(share * static_cast<double>(all)));
     const std::int64_t taken =
         std::min(all, ceil_div(std::max<std::int64_t>(1, wanted), step) * step);
-    if (taken == all) {
+    if (taken == all)
       trained_.push_back(weight);
-      return false;
+    else
+      cuts_.insert_or_assign(weight, Cut{axis, taken});
+  }
+
+  /// Splits what the operator is the first to read. True when it is a transpose of which the parts
+  /// take the place.
+  bool split_before(const Operator& op) {
+    bool replaced = false;
+    for (const TensorId input : present(op.inputs)) {
+      const auto cut = cuts_.find(input);
+      if (cut == cuts_.end())
+        continue;
+      const bool alone = network_.tensor(input).consumers.size() == 1;
+      replaced = alone && is_transposed_weight(network_, op);
+      split(op, input, cut->second, replaced);
+      cuts_.erase(cut);
     }
-    const TensorId first = part(weight, ".trained", axis, taken);
-    const TensorId rest = part(weight, ".frozen", axis, all - taken);
+    return replaced;
+  }
+
+  void split(const Operator& op, TensorId weight, const Cut& cut, bool transpose) {
+    const std::int64_t all = network_.tensor(weight).shape[cut.axis];
+    const TensorId first = part(weight, ".trained", cut.axis, 0, cut.taken);
+    const TensorId rest = part(weight, ".frozen", cut.axis, cut.taken, all - cut.taken);
     trained_.push_back(first);
     made_.graph().tensor(weight).kind = TensorKind::activation;
-    if (op.op_type == "Transpose")
+    if (transpose)
       join(transposed(first), transposed(rest), *op.outputs[0], 1);
     else
-      join(first, rest, weight, axis);
-    return true;
+      join(first, rest, weight, cut.axis);
   }
 
   void append(std::string_view op_type, const std::string& name,
@@ -131,20 +155,27 @@ private:
     return result;
   }
 
-  TensorId part(TensorId weight, std::string_view suffix, std::size_t axis, std::int64_t size) {
-    std::vector<std::int64_t> shape = network_.tensor(weight).shape;
+  TensorId part(TensorId weight, std::string_view suffix, std::size_t axis, std::int64_t from,
+                std::int64_t size) {
+    const Tensor& whole = network_.tensor(weight);
+    std::vector<std::int64_t> shape = whole.shape;
     shape[axis] = size;
-    return made_.add_tensor({.name = network_.tensor(weight).name + std::string(suffix),
-                             .shape = std::move(shape),
-                             .kind = TensorKind::parameter});
+    const TensorId id = made_.add_tensor({.name = whole.name + std::string(suffix),
+                                          .shape = std::move(shape),
+                                          .type = whole.type,
+                                          .kind = TensorKind::parameter});
+    parts_.push_back({made_.graph().tensor(id).name, whole.name, whole.shape, axis, from});
+    return id;
   }
 
   const Graph& network_;
   const SparseOptions& options_;
   Patterns patterns_;
   std::unordered_set<std::uint32_t> done_;
+  std::map<TensorId, Cut> cuts_; ///< of weights that are still whole
   GraphRewriter made_;
   std::vector<TensorId> trained_;
+  std::vector<WeightPart> parts_;
 };
 
 /// Vectors that are added: to the result of a product, in a normalisation, or by an Add.

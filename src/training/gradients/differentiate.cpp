@@ -5,6 +5,7 @@
 #include "monet/base/errors.hpp"
 #include "monet/base/text.hpp"
 #include "monet/workload/operators.hpp"
+#include "monet/workload/views.hpp"
 
 #include <fmt/core.h>
 
@@ -20,6 +21,22 @@ bool any_has(const std::vector<std::optional<TensorId>>& ids, const Property& pr
   return std::any_of(ids.begin(), ids.end(), [&](const auto& id) { return id && property(*id); });
 }
 
+/// What a weight is still a weight behind: views, casts, one slice of it, several joined to one.
+bool passes_weight(const Graph& graph, const Operator& op, const GradientNeeds& needs) {
+  const auto is_weight = [&](const auto& id) {
+    return id && (needs.weight_view[id->index()] ||
+                  graph.tensor(storage_root(graph, *id)).kind == TensorKind::parameter);
+  };
+  const auto is_trained = [&](const auto& id) { return id && needs.weight_view[id->index()]; };
+  if (op.op_type == "Concat")
+    return std::all_of(op.inputs.begin(), op.inputs.end(), is_weight) &&
+           std::any_of(op.inputs.begin(), op.inputs.end(), is_trained);
+  const bool slice = op.op_type == "Gather" && op.inputs.size() > 1 && op.inputs[1] &&
+                     graph.tensor(*op.inputs[1]).values &&
+                     element_count(graph.tensor(*op.inputs[1])) == 1;
+  return (has_view_rule(op) || op.op_type == "Cast" || slice) && is_trained(op.inputs[0]);
+}
+
 void mark_dependence(const Graph& graph, const Operator& op, GradientNeeds& needs) {
   const GradientRule* rule = find_gradient_rule(op);
   if (rule && !rule->emit)
@@ -28,8 +45,7 @@ void mark_dependence(const Graph& graph, const Operator& op, GradientNeeds& need
     return;
   const std::size_t outputs =
       rule ? std::min(op.outputs.size(), rule->differentiable_outputs) : op.outputs.size();
-  const bool view = (has_view_rule(op) || op.op_type == "Cast") && op.inputs[0] &&
-                    needs.weight_view[op.inputs[0]->index()];
+  const bool view = passes_weight(graph, op, needs);
   for (std::size_t i = 0; i < outputs; ++i) {
     if (!op.outputs[i] || !is_floating(graph.tensor(*op.outputs[i]).type))
       continue;

@@ -76,8 +76,8 @@ constexpr Kept kKept[]{
     {"Celu", kX},
     {"Clip", kX},
     {"Concat", 0},
-    {"Conv", kX},
-    {"ConvTranspose", kX},
+    {"Conv", kX | kX1}, // a weight that is no parameter counts
+    {"ConvTranspose", kX | kX1},
     {"Cos", kX},
     {"DepthToSpace", 0},
     {"Elu", kX},
@@ -100,14 +100,10 @@ constexpr Kept kKept[]{
     {"Mish", kX},
     {"Neg", 0},
     {"PRelu", kX | kX1},
-    {"Pad", 0},
     {"RMSNormalization", kX | kStatistics},
     {"Reciprocal", kY},
     {"ReduceL2", kX | kY},
     {"ReduceLogSumExp", kX | kY},
-    {"ReduceMax", kX | kY},
-    {"ReduceMean", kX},
-    {"ReduceMin", kX | kY},
     {"ReduceSum", 0},
     {"ReduceSumSquare", kX},
     {"Relu", kY},
@@ -132,6 +128,7 @@ public:
       : graph_(graph), requires_grad_(requires_grad), layouts_(graph.tensors().size()) {}
 
   EagerStorage run() {
+    find_normalised_weights();
     for (std::size_t i = 0; i < graph_.operators().size(); ++i)
       visit(OpId(i));
     EagerStorage storage;
@@ -162,8 +159,11 @@ private:
   }
 
   void keep(TensorId id) {
-    if (tensor(layout(id).storage).kind != TensorKind::parameter)
-      kept_.insert(layout(id).storage);
+    TensorId storage = layout(id).storage;
+    while (tensor(storage).alias_of) // statistics are updated where they lie
+      storage = *tensor(storage).alias_of;
+    if (tensor(storage).kind != TensorKind::parameter)
+      kept_.insert(storage);
   }
   void keep(const std::vector<std::optional<TensorId>>& ids, std::size_t i) {
     if (i < ids.size() && ids[i])
@@ -172,8 +172,10 @@ private:
 
   void visit(OpId id) {
     const Operator& op = graph_.op(id);
+    if (normalised_weight_.count(id) != 0)
+      return;
     if (op.phase == Phase::forward) {
-      if (is_selection(op) || has_view_rule(op))
+      if (is_selection(op) || is_view(graph_, op))
         view(op);
       else if (requires_grad_by_output(op) && !keep_by_type(op))
         unknown_.insert(id);
@@ -200,7 +202,7 @@ private:
     const TensorId source = *op.inputs[0];
     const Shape& from = tensor(source).shape;
     for (const auto& output : op.outputs) {
-      if (!output || op.op_type == "Cast")
+      if (!output)
         continue;
       const auto strides = strides_through(op, layout(source), from, tensor(*output).shape);
       if (strides)
@@ -247,6 +249,14 @@ private:
     } else if (op.op_type == "Div") {
       keep_number_or_tensor(op, 1);
       keep_other(op, 1);
+    } else if (op.op_type == "Pad") {
+      if (op.attributes.text("mode", "constant") != "constant")
+        keep(op.inputs, 0);
+    } else if (op.op_type == "ReduceMean") {
+      if (reduced_axes(op) < tensor(*op.inputs[0]).shape.size()) // of everything, only sizes
+        keep(op.inputs, 0);
+    } else if (op.op_type == "ReduceMax" || op.op_type == "ReduceMin") {
+      keep_extremum(op);
     } else if (op.op_type == "AveragePool") {
       keep_unpadded(op);
     } else if (op.op_type == "Dropout") {
@@ -272,6 +282,33 @@ private:
     return true;
   }
 
+  const Operator* maker(std::optional<TensorId> id, std::string_view op_type) const {
+    const auto producer = id ? tensor(*id).producer : std::nullopt;
+    const bool right = producer && graph_.op(*producer).op_type == op_type;
+    return right ? &graph_.op(*producer) : nullptr;
+  }
+  bool is_parameter(std::optional<TensorId> id) const {
+    return id && tensor(*id).kind == TensorKind::parameter;
+  }
+
+  /// Weight normalisation, g * v / |v|, is one operator in PyTorch, which keeps the lengths alone.
+  void find_normalised_weights() {
+    for (const Operator& op : graph_.operators()) {
+      if (op.op_type != "Mul" || op.phase != Phase::forward)
+        continue;
+      for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
+        const Operator* unit = maker(op.inputs[side], "Div");
+        const Operator* length = unit ? maker(unit->inputs[1], "ReduceL2") : nullptr;
+        if (!length || !is_parameter(op.inputs[1 - side]) || !is_parameter(unit->inputs[0]) ||
+            length->inputs[0] != unit->inputs[0])
+          continue;
+        keep(length->outputs, 0);
+        for (const Operator* part : {&op, unit, length})
+          normalised_weight_.insert(*tensor(*part->outputs[0]).producer);
+      }
+    }
+  }
+
   void keep_flags(const Operator& op, unsigned what) {
     if (what & kX)
       keep(op.inputs, 0);
@@ -290,6 +327,24 @@ private:
            i-- > std::max<std::size_t>(1, op.outputs.size() - 2);)
         keep(op.outputs, i);
     }
+  }
+
+  /// Axes that are reduced; all of them when none are named.
+  std::size_t reduced_axes(const Operator& op) const {
+    const std::size_t rank = tensor(*op.inputs[0]).shape.size();
+    const auto listed = known_integers(graph_, op, 1);
+    const std::size_t named = listed ? listed->size() : op.attributes.integers("axes").size();
+    return named == 0 ? rank : named;
+  }
+
+  /// max(dim) keeps where it found them, as int64; max() and amax() what they compared.
+  void keep_extremum(const Operator& op) {
+    if (reduced_axes(op) == 1 && tensor(*op.inputs[0]).shape.size() > 1) {
+      copied_bytes_ += 8 * element_count(tensor(*op.outputs[0]));
+      return;
+    }
+    keep(op.inputs, 0);
+    keep(op.outputs, 0);
   }
 
   /// The exporter spells a padded average as Pad and AveragePool.
@@ -405,6 +460,7 @@ private:
   std::set<TensorId> copied_; ///< tensors of which products made copies
   std::int64_t copied_bytes_ = 0;
   std::set<OpId> unknown_;
+  std::set<OpId> normalised_weight_; ///< operators of a weight normalisation
 };
 
 } // namespace

@@ -144,7 +144,7 @@ private:
     if (!producer)
       return tensor;
     const Operator& op = before_->op(*producer);
-    return has_view_rule(op) && op.inputs[0] ? *op.inputs[0] : tensor;
+    return is_view(*before_, op) ? *op.inputs[0] : tensor;
   }
 
   const Graph* before_;
@@ -178,6 +178,7 @@ TrainingGraph fold_views(const TrainingGraph& step) {
   folded.gradient_norm = map_any(step.gradient_norm);
   for (const InitialState& state : step.initial)
     folded.initial.push_back({map(state.state), state.value, map_any(state.copy_of)});
+  folded.parts = step.parts;
   folded.store = step.store;
   const std::vector<TensorId> read = tensors_read_by_backward(step.graph);
   std::set<TensorId> stored; // in a folded graph a copy may be read instead of what it copies

@@ -59,7 +59,8 @@ void read_trainable(const YamlNode& node, ProblemList& problems, TrainableOption
   if (node.kind == YamlNode::Kind::scalar) {
     if (node.scalar != "all") {
       problems.add(node.where, fmt::format("'{}' is not known here", node.scalar),
-                   "all, or a map with: train, freeze, train_last, layers, lora, sparse");
+                   "all, or a map with: train, freeze, parameters, buffers, train_last, layers, "
+                   "lora, sparse");
     }
     return;
   }
@@ -68,6 +69,10 @@ void read_trainable(const YamlNode& node, ProblemList& problems, TrainableOption
     options.train = as_strings(*train, problems, true);
   if (const YamlNode* freeze = map.find("freeze"))
     options.freeze = as_strings(*freeze, problems, true);
+  if (const YamlNode* parameters = map.find("parameters"))
+    options.parameters = as_strings(*parameters, problems, true);
+  if (const YamlNode* buffers = map.find("buffers"))
+    options.buffers = as_strings(*buffers, problems, true);
   if (const YamlNode* layers = map.find("layers"))
     options.layers = read_layers(*layers, problems);
   if (const YamlNode* last = map.find("train_last")) {

@@ -69,6 +69,7 @@ public:
   Graph run() {
     graph_.name = model_.name;
     graph_.origin = model_.origin;
+    graph_.buffers = inferred_.kinds.buffers;
     for (const Declared& input : model_.inputs) {
       if (model_.initializers.count(input.name) != 0)
         continue;
@@ -117,13 +118,13 @@ private:
     tensor.name = name;
     tensor.shape = value.shape;
     tensor.type = value.type;
-    const auto kind = inferred_.kinds.find(name);
-    if (kind != inferred_.kinds.end()) {
+    const auto kind = inferred_.kinds.of.find(name);
+    if (kind != inferred_.kinds.of.end()) {
       tensor.kind = kind->second;
     } else if (!made_by_node) {
       tensor.kind = value.values ? TensorKind::constant : TensorKind::buffer;
     }
-    if (tensor.kind == TensorKind::constant)
+    if (tensor.kind == TensorKind::constant || tensor.kind == TensorKind::buffer)
       tensor.values = value.values;
     const auto note = notes_.tensors.find(name);
     if (note != notes_.tensors.end()) {

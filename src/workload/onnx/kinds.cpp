@@ -1,18 +1,19 @@
 // Which values are trained, fed in, or merely kept. ONNX does not say; the readers of a value do.
+#include "workload/onnx/buffers.hpp"
 #include "workload/onnx/model.hpp"
 
+#include "monet/base/text.hpp"
+
+#include <fmt/core.h>
+
 #include <algorithm>
+#include <optional>
 #include <span>
+#include <unordered_set>
 
 namespace monet::onnx_file {
 
 namespace {
-
-/// A use of a value: input `input` of an operator of that type.
-struct Position {
-  std::string_view op_type;
-  std::size_t input;
-};
 
 /// Inputs of an operator type: bit i is input i.
 struct Places {
@@ -61,16 +62,19 @@ constexpr Places kRunningStatistics[]{{"BatchNormalization", 0b1'1000}};
 /// Exporters fold the zeros that a recurrent layer starts with into initializers.
 constexpr Places kInitialStates[]{{"LSTM", 0b110'0000}, {"GRU", 0b10'0000}, {"RNN", 0b10'0000}};
 
+/// A group normalisation is written as one of every group with scale 1 and shift 0; a folding
+/// exporter leaves them as initializers.
+constexpr Places kOnesAndZeros[]{{"InstanceNormalization", 0b110}};
+
 constexpr Places kLabels[]{{"SoftmaxCrossEntropyLoss", 0b10},
                            {"NegativeLogLikelihoodLoss", 0b10},
                            {"SoftmaxCrossEntropyLossGrad", 0b100}};
 
-constexpr Places kExponent[]{{"Pow", 0b10}};
 constexpr Places kGathered[]{{"Gather", 0b1}};
 
-bool listed(std::span<const Places> table, const Position& position) {
-  return position.input < 32 && std::any_of(table.begin(), table.end(), [&](const Places& places) {
-           return places.op_type == position.op_type && (places.inputs >> position.input & 1U) != 0;
+bool listed(std::span<const Places> table, const Use& use) {
+  return use.input < 32 && std::any_of(table.begin(), table.end(), [&](const Places& places) {
+           return places.op_type == use.node->op_type && (places.inputs >> use.input & 1U) != 0;
          });
 }
 
@@ -80,13 +84,29 @@ bool is_zero(const Value& value) {
          std::all_of(numbers->begin(), numbers->end(), [](double v) { return v == 0.0; });
 }
 
-using Readers = std::unordered_map<std::string_view, std::vector<Position>>;
+bool is_filled(const Value& value) {
+  const auto* numbers = value.values ? std::get_if<std::vector<double>>(&*value.values) : nullptr;
+  return numbers != nullptr && !numbers->empty() &&
+         std::all_of(numbers->begin(), numbers->end(),
+                     [&](double v) { return v == numbers->front(); });
+}
+
+double number_of(const Value& single) {
+  return std::visit([](const auto& list) { return static_cast<double>(list.at(0)); },
+                    *single.values);
+}
+
+bool is_single(const Value& value) {
+  return std::all_of(value.shape.begin(), value.shape.end(), [](auto size) { return size == 1; });
+}
+
+using Readers = std::unordered_map<std::string_view, std::vector<Use>>;
 
 Readers find_readers(const Model& model) {
   Readers readers;
   for (const Node& node : model.nodes) {
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-      readers[node.inputs[i]].push_back({node.op_type, i});
+      readers[node.inputs[i]].push_back({&node, i});
     }
   }
   return readers;
@@ -101,10 +121,28 @@ bool is_training_graph(const Model& model) {
                      [](const Declared& output) { return output.name.ends_with(kUpdated); });
 }
 
+/// "encoder.layer.0.weight" -> "encoder.layer.0"; of a name without dots, nothing.
+std::string_view module_of(std::string_view name) {
+  const std::size_t dot = name.rfind('.');
+  return dot == name.npos ? std::string_view() : name.substr(0, dot);
+}
+
 class KindRules {
 public:
-  explicit KindRules(const Model& model)
-      : model_(model), readers_(find_readers(model)), training_graph_(is_training_graph(model)) {}
+  KindRules(const Model& model, const OnnxReadOptions& options)
+      : model_(model), options_(options), readers_(find_readers(model)),
+        training_graph_(is_training_graph(model)) {
+    const auto listed = model.metadata.find(std::string(kParameterList));
+    if (listed != model.metadata.end()) {
+      listed_.emplace();
+      std::string_view text = listed->second;
+      while (!text.empty()) {
+        const std::size_t end = std::min(text.find('\n'), text.size());
+        listed_->insert(text.substr(0, end));
+        text.remove_prefix(std::min(end + 1, text.size()));
+      }
+    }
+  }
 
   TensorKind of_input(const Declared& input) const {
     if (any(input.name, kLabels))
@@ -123,7 +161,10 @@ public:
     return &input == &model_.inputs.front() ? TensorKind::input : TensorKind::parameter;
   }
 
-  TensorKind of_initializer(const std::string& name, const Value& value) const {
+  /// `why_buffer`: told of a floating tensor that would be trained if it did not look like a
+  /// buffer.
+  TensorKind of_initializer(const std::string& name, const Value& value,
+                            std::string& why_buffer) const {
     const TensorKind known = value.values ? TensorKind::constant : TensorKind::buffer;
     if (all(name, kRunningStatistics))
       return TensorKind::buffer;
@@ -132,44 +173,142 @@ public:
       const bool quantised = value.type == ElementType::int8 || value.type == ElementType::uint8;
       return weight && quantised && !any(name, kGathered) ? TensorKind::parameter : known;
     }
-    // An exponent is trained only where there is one for every channel or element.
-    const bool exponent =
-        value.values && value.shape == std::vector<std::int64_t>{1} && all(name, kExponent);
-    if (all(name, kSettings) || (value.shape.empty() && value.values) || exponent)
+    if (all(name, kSettings))
       return known;
-    if (all(name, kInitialStates) && is_zero(value))
+    if (matches(options_.parameters, name))
+      return TensorKind::parameter;
+    why_buffer = reason(name, value);
+    if (!why_buffer.empty())
+      return TensorKind::buffer;
+    if (is_single(value) && value.values && !weight && !listed_ &&
+        (is_constant_name(name) || is_named_number(name, number_of(value))))
+      return known;
+    if (all(name, kInitialStates) && is_zero(value) && !listed_)
+      return known;
+    if (all(name, kOnesAndZeros) && is_filled(value) && is_constant_name(name) && !listed_)
       return known;
     return !training_graph_ || weight ? TensorKind::parameter : known;
   }
 
+  /// PyTorch writes a module's parameters before its buffers: what follows a buffer is one.
+  bool follows_buffer(const std::string& name, std::string_view buffer_module) const {
+    return model_.producer == "pytorch" && !listed_ && !name.empty() &&
+           name.find("::") == name.npos && name.find('/') == name.npos &&
+           module_of(name) == buffer_module && !matches(options_.parameters, name);
+  }
+
 private:
+  static bool matches(const std::vector<std::string>& patterns, const std::string& name) {
+    return std::any_of(patterns.begin(), patterns.end(),
+                       [&](const std::string& pattern) { return glob_match(pattern, name); });
+  }
+
+  std::string reason(const std::string& name, const Value& value) const {
+    if (matches(options_.buffers, name))
+      return "asked for";
+    if (listed_)
+      return listed_->count(name) != 0 ? "" : "the file's list of parameters";
+    std::string why = buffer_by_name(name, value);
+    if (why.empty())
+      why = buffer_by_numbers(value, uses_of(name));
+    if (why.empty() && normalises_input(name, value))
+      why = "what normalises the input";
+    return why;
+  }
+
+  const std::vector<Use>& uses_of(const std::string& name) const {
+    static const std::vector<Use> kNone;
+    const auto found = readers_.find(name);
+    return found == readers_.end() ? kNone : found->second;
+  }
+
+  /// A mean that images are shifted by, or a deviation that they are divided by after that: one
+  /// number for each channel.
+  bool normalises_input(const std::string& name, const Value& value) const {
+    const std::vector<Use>& uses = uses_of(name);
+    if (uses.size() != 1 || uses[0].input != 1)
+      return false;
+    const Node& node = *uses[0].node;
+    if (node.op_type == "Sub")
+      return is_per_channel(value) && is_image(node.inputs[0]);
+    if (node.op_type != "Div" && node.op_type != "Mul")
+      return false;
+    const auto shifted = std::find_if(model_.nodes.begin(), model_.nodes.end(), [&](const Node& n) {
+      return n.op_type == "Sub" && n.outputs[0] == node.inputs[0];
+    });
+    return shifted != model_.nodes.end() && is_per_channel(value) && is_image(shifted->inputs[0]);
+  }
+
+  /// [C, 1, 1] or [1, C, 1, 1] of few channels.
+  static bool is_per_channel(const Value& value) {
+    const std::vector<std::int64_t>& shape = value.shape;
+    const bool leading = shape.size() == 4 && shape[0] == 1;
+    return (shape.size() == 3 || leading) && shape[shape.size() - 3] <= 4 &&
+           shape[shape.size() - 2] == 1 && shape.back() == 1;
+  }
+
+  bool is_image(const std::string& name) const {
+    return std::any_of(model_.inputs.begin(), model_.inputs.end(), [&](const Declared& input) {
+      return input.name == name && input.shape && input.shape->size() == 4;
+    });
+  }
+
   bool any(std::string_view name, std::span<const Places> table) const {
     const auto found = readers_.find(name);
-    return found != readers_.end() &&
-           std::any_of(found->second.begin(), found->second.end(),
-                       [&](const Position& at) { return listed(table, at); });
+    return found != readers_.end() && std::any_of(found->second.begin(), found->second.end(),
+                                                  [&](const Use& at) { return listed(table, at); });
   }
   bool all(std::string_view name, std::span<const Places> table) const {
     const auto found = readers_.find(name);
-    return found != readers_.end() &&
-           std::all_of(found->second.begin(), found->second.end(),
-                       [&](const Position& at) { return listed(table, at); });
+    return found != readers_.end() && std::all_of(found->second.begin(), found->second.end(),
+                                                  [&](const Use& at) { return listed(table, at); });
   }
 
   const Model& model_;
+  const OnnxReadOptions& options_;
   Readers readers_;
   bool training_graph_;
+  std::optional<std::unordered_set<std::string_view>> listed_; ///< the file's own parameters
 };
+
+/// A pattern that names no initialiser is a mistake.
+void check_patterns(const Model& model, const std::vector<std::string>& patterns,
+                    std::string_view key, ProblemList& problems) {
+  for (const std::string& pattern : patterns) {
+    const auto& names = model.initializer_order;
+    if (std::none_of(names.begin(), names.end(),
+                     [&](const std::string& name) { return glob_match(pattern, name); }))
+      problems.add({model.origin, 0, 0, {}},
+                   fmt::format("no initialiser matches the pattern '{}' of '{}'", pattern, key));
+  }
+}
 
 } // namespace
 
-std::unordered_map<std::string, TensorKind> decide_kinds(const Model& model) {
-  const KindRules rules(model);
-  std::unordered_map<std::string, TensorKind> kinds;
+Kinds decide_kinds(const Model& model, const OnnxReadOptions& options, ProblemList& problems) {
+  check_patterns(model, options.parameters, "parameters", problems);
+  check_patterns(model, options.buffers, "buffers", problems);
+  const KindRules rules(model, options);
+  Kinds kinds;
   for (const Declared& input : model.inputs)
-    kinds[input.name] = rules.of_input(input);
+    kinds.of[input.name] = rules.of_input(input);
+  std::optional<std::string_view> buffer_module; ///< of the buffer met last
   for (const std::string& name : model.initializer_order) {
-    kinds[name] = rules.of_initializer(name, model.initializers.at(name));
+    const Value& value = model.initializers.at(name);
+    std::string why;
+    TensorKind kind = rules.of_initializer(name, value, why);
+    if (buffer_module && module_of(name) != *buffer_module)
+      buffer_module.reset();
+    if (kind == TensorKind::parameter && buffer_module && is_floating(value.type) &&
+        rules.follows_buffer(name, *buffer_module)) {
+      kind = TensorKind::buffer;
+      why = "its place behind a buffer of its module";
+    }
+    if (kind == TensorKind::buffer || kind == TensorKind::constant)
+      buffer_module = module_of(name);
+    if (!why.empty())
+      kinds.buffers.push_back({name, why});
+    kinds.of[name] = kind;
   }
   return kinds;
 }

@@ -85,6 +85,7 @@ struct Function {
 struct Model {
   std::string origin;
   std::string name;
+  std::string producer; ///< "pytorch"
   std::map<std::string, std::int64_t> opsets;
   std::map<std::string, std::string> metadata;
   std::vector<Node> nodes;
@@ -120,9 +121,17 @@ inline const Value* input_value(const Node& node, std::size_t i, const Values& v
 /// a problem. Returns the sizes of named dimensions.
 std::map<std::string, std::int64_t> bind_inputs(const Model& model, const OnnxReadOptions& options,
                                                 Values& values, ProblemList& problems);
-/// Kind of every graph input, initializer and constant by name, decided by where the values are
-/// read.
-std::unordered_map<std::string, TensorKind> decide_kinds(const Model& model);
+/// Names of a file's parameters, one a line, in its metadata: who writes this is believed.
+inline constexpr std::string_view kParameterList = "monet.parameters";
+
+struct Kinds {
+  std::unordered_map<std::string, TensorKind> of; ///< graph inputs and initializers by name
+  std::vector<FoundBuffer> buffers;
+};
+/// Kind of every graph input and initializer by name, decided by the file's list of parameters, or
+/// by where the values are read and what they are (buffers.hpp). A pattern of the options that
+/// matches nothing is a problem.
+Kinds decide_kinds(const Model& model, const OnnxReadOptions& options, ProblemList& problems);
 
 /// Rewrites a node of an older (or newer) opset in the form of opset 17; values made on the way are
 /// added. Throws InputError located at the node when opset 17 has no such form.
@@ -131,8 +140,8 @@ void normalise(const Model& model, Node& node, Values& values);
 /// What the pass over the nodes found out.
 struct Inferred {
   Values values;
-  std::vector<Node> kept;                            ///< nodes that compute something at run time
-  std::unordered_map<std::string, TensorKind> kinds; ///< of graph inputs and initializers
+  std::vector<Node> kept; ///< nodes that compute something at run time
+  Kinds kinds;
   /// Copies of constants too large to keep their numbers -> what they are copies of.
   std::unordered_map<std::string, std::string> same_as;
   std::map<std::string, std::string> unsupported; ///< node -> why nothing is known of its outputs

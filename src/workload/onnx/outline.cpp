@@ -52,7 +52,7 @@ private:
     tensor.type = known ? value->second.type : guess;
     if (known)
       tensor.shape = value->second.shape;
-    if (const auto kind = inferred_.kinds.find(name); kind != inferred_.kinds.end()) {
+    if (const auto kind = inferred_.kinds.of.find(name); kind != inferred_.kinds.of.end()) {
       tensor.kind = kind->second;
     } else if (known && value->second.is_constant) {
       tensor.kind = TensorKind::constant;

@@ -279,6 +279,7 @@ Model parse_model(std::string_view bytes, const std::string& origin) {
   Model model;
   model.origin = origin;
   const onnx::ModelProto proto = parse_proto(bytes, origin);
+  model.producer = proto.producer_name();
   model.opsets = read_opsets(proto.opset_import());
   if (model.opsets.find("") == model.opsets.end())
     model.opsets[""] = 1; // as IR version < 3

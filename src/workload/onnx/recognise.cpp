@@ -115,6 +115,11 @@ std::optional<double> Chains::number(const std::string& name) const {
       *found->second.values);
 }
 
+bool Chains::is_trained(const std::string& name) const {
+  const auto found = values_->find(name);
+  return found != values_->end() && found->second.values && !found->second.is_constant;
+}
+
 bool Chains::filled_with(const std::string& name, double number) const {
   const auto found = values_->find(name);
   if (found == values_->end() || !found->second.values)

@@ -42,8 +42,11 @@ public:
   /// The value that `name` is a copy of.
   std::string source(const std::string& name, Members& members) const;
 
-  /// The number that a constant of one element holds.
+  /// The number that a constant or a parameter of one element holds. Exporters that fold constants
+  /// write them as parameters are written: only the function that they belong to tells.
   std::optional<double> number(const std::string& name) const;
+  /// That number is of a parameter.
+  bool is_trained(const std::string& name) const;
   /// Every element of a constant is this number.
   bool filled_with(const std::string& name, double number) const;
   /// A node of two operands, one of them a known number: the other operand and the number.

@@ -71,8 +71,10 @@ public:
   std::optional<Polynomial> operator()(const std::string& name, int depth = 0) {
     if (chains_.same(name, x_, members_))
       return Polynomial{0, 1, 0, 0};
-    if (const auto known = chains_.number(name))
+    if (const auto known = chains_.number(name)) {
+      trained_ = trained_ || chains_.is_trained(name);
       return Polynomial{*known, 0, 0, 0};
+    }
     if (depth >= kDepth)
       return std::nullopt;
     for (const char* op_type : {"Add", "Sub", "Mul", "Div", "Pow", "Neg"}) {
@@ -81,6 +83,9 @@ public:
     }
     return std::nullopt;
   }
+
+  /// A coefficient is a parameter, of which only today's number is known.
+  bool trained() const { return trained_; }
 
 private:
   std::optional<Polynomial> of(const Node& node, int depth) {
@@ -101,6 +106,7 @@ private:
       return left;
     }
     const auto number = chains_.number(node.inputs[1]);
+    trained_ = trained_ || chains_.is_trained(node.inputs[1]);
     if (!number || *number == 0)
       return std::nullopt;
     if (node.op_type == "Div")
@@ -120,6 +126,7 @@ private:
   const Chains& chains_;
   const std::string& x_;
   Chains::Members& members_;
+  bool trained_ = false;
 };
 
 struct Found {
@@ -138,6 +145,12 @@ struct Candidate {
   std::optional<Polynomial> polynomial(const std::string& name, Chains::Members& members) const {
     return PolynomialOf(chains, x, members)(name);
   }
+  /// `name` is a*x, a being no number but a parameter.
+  bool trains_multiple(const std::string& name) const {
+    Chains::Members ignored;
+    PolynomialOf polynomial(chains, x, ignored);
+    return polynomial(name) && polynomial.trained();
+  }
   /// The factor a when `name` is a*x.
   std::optional<double> multiple(const std::string& name, Chains::Members& members) const {
     const auto p = polynomial(name, members);
@@ -151,7 +164,7 @@ std::optional<Found> silu(const Candidate& c, Chains::Members& members) {
   if (sigmoid == nullptr || c.number != 1.0)
     return std::nullopt;
   const auto alpha = c.multiple(sigmoid->inputs[0], members);
-  if (!alpha || *alpha == 0)
+  if (!alpha || *alpha == 0 || c.trains_multiple(sigmoid->inputs[0]))
     return std::nullopt;
   Found found{"Silu", kMonetDomain, {}};
   if (*alpha != 1.0)

@@ -79,7 +79,7 @@ std::optional<Row> row_below(const Chains& chains, const std::string& under_root
   std::string mean_square = under_root;
   if (const Node* sum = chains.made_by(under_root, "Add", members)) {
     const auto parts = chains.with_number(*sum);
-    if (!parts)
+    if (!parts || chains.is_trained(sum->inputs[0]) || chains.is_trained(sum->inputs[1]))
       return std::nullopt;
     mean_square = parts->first;
     row.epsilon = parts->second;

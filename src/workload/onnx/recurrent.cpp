@@ -1,7 +1,8 @@
 // Recurrent layers, unrolled: the inputs of all steps are projected by one product; a step is one
 // product with the previous state and element-wise operators. ONNX orders gates i o f c (LSTM) and
-// z r h (GRU).
+// z r h (GRU); a weight that was reordered for that is used in the order that it had.
 #include "workload/onnx/expand.hpp"
+#include "workload/onnx/gate_order.hpp"
 
 #include "monet/base/checked.hpp"
 
@@ -9,6 +10,8 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
+#include <optional>
 
 namespace monet::onnx_file {
 
@@ -28,6 +31,7 @@ public:
   std::vector<Node> run() {
     read_sizes();
     check_options();
+    find_sources();
     std::string x = node_.inputs[0];
     if (batch_first_)
       x = write_.transpose("X_by_step", x, {1, 0, 2});
@@ -143,6 +147,35 @@ private:
     return own;
   }
 
+  /// Weights in their own order, if all of them have the same.
+  void find_sources() {
+    place_.resize(static_cast<std::size_t>(gates_));
+    std::iota(place_.begin(), place_.end(), std::int64_t{0});
+    const GateSources sources(model_, values_);
+    std::vector<Sources> found(static_cast<std::size_t>(directions_));
+    std::optional<std::vector<std::int64_t>> place;
+    for (const std::size_t input : {std::size_t{1}, std::size_t{2}, std::size_t{3}}) {
+      if (!has(input))
+        continue;
+      const auto own =
+          sources.of(node_.inputs[input], directions_, input == 3 ? 2 : 1, gates_, hidden_);
+      if (!own)
+        return;
+      for (std::size_t d = 0; d < found.size(); ++d) {
+        for (const GateSource& source : (*own)[d]) {
+          if (place.value_or(source.place) != source.place)
+            return;
+          place = source.place;
+          found[d].push_back(source.parameter);
+        }
+      }
+    }
+    if (node_.op_type == "GRU" && place && place->back() != 2)
+      return; // h~ has a part of its own
+    sources_ = std::move(found);
+    place_ = *place;
+  }
+
   std::string named(std::int64_t direction, std::string_view what) const {
     if (directions_ == 1)
       return std::string(what);
@@ -176,6 +209,8 @@ private:
 
   /// Both biases together; the recurrent bias of h~ is apart where it is inside the reset.
   std::string bias(std::int64_t direction, Weights& weights) {
+    if (!sources_.empty())
+      return bias_of_sources(direction, weights);
     const std::int64_t width = gates_ * hidden_;
     const std::string both = pick(node_.inputs[3], direction, "B");
     if (!resets_late()) {
@@ -189,9 +224,27 @@ private:
     return write_.concat(named(direction, "bias"), {early, parts[1]}, 0);
   }
 
+  std::string bias_of_sources(std::int64_t direction, Weights& weights) {
+    const Sources& own = sources_[static_cast<std::size_t>(direction)];
+    if (!resets_late())
+      return write_.add("Add", named(direction, "bias"), {own[2], own[3]});
+    const std::vector<std::int64_t> sizes{2 * hidden_, hidden_};
+    const auto input = write_.split(named(direction, "W_b_parts"), own[2], 0, sizes);
+    const auto state = write_.split(named(direction, "R_b_parts"), own[3], 0, sizes);
+    weights.late_bias = state[1];
+    const std::string early = write_.add("Add", named(direction, "bias_zr"), {input[0], state[0]});
+    return write_.concat(named(direction, "bias"), {early, input[1]}, 0);
+  }
+
+  /// W or R of a direction as a matrix.
+  std::string matrix(std::size_t input, std::int64_t direction, std::string_view what) {
+    return sources_.empty() ? pick(node_.inputs[input], direction, what)
+                            : sources_[static_cast<std::size_t>(direction)][input - 1];
+  }
+
   /// X * W^T + bias of every step: [B, gates * H] each.
   std::vector<std::string> project(const std::string& x, std::int64_t direction, Weights& weights) {
-    const std::string w = pick(node_.inputs[1], direction, "W");
+    const std::string w = matrix(1, direction, "W");
     std::string all = write_.add("MatMul", named(direction, "X_W"),
                                  {x, write_.transpose(named(direction, "W_T"), w, {1, 0})});
     if (has(3))
@@ -208,7 +261,7 @@ private:
     Weights weights;
     weights.activations = activations(direction);
     const std::vector<std::string> inputs = project(x, direction, weights);
-    const std::string r = pick(node_.inputs[2], direction, "R");
+    const std::string r = matrix(2, direction, "R");
     weights.recurrent = write_.transpose(named(direction, "R_T"), r, {1, 0});
     if (node_.op_type == "GRU" && !resets_late()) {
       const auto parts =
@@ -247,16 +300,44 @@ private:
     return write_.split(fmt::format("{}/{}", prefix_, name), tensor, 1, sizes);
   }
 
+  /// The gates of an LSTM by ONNX's number (i o f c) after their activations; gates that are
+  /// neighbours go through theirs together.
+  std::array<std::string, 4> lstm_gates(const std::string& sum, const Weights& weights) {
+    static constexpr std::string_view kLetters = "iofg";
+    std::string order(4, ' '); // by row
+    for (std::size_t gate = 0; gate < 4; ++gate)
+      order[static_cast<std::size_t>(place_[gate])] = kLetters[gate];
+    std::vector<std::string> runs;
+    for (const char gate : order) {
+      const bool joins = !runs.empty() && gate != 'g' && runs.back() != "g";
+      if (joins)
+        runs.back().push_back(gate);
+      else
+        runs.emplace_back(1, gate);
+    }
+    std::vector<std::int64_t> sizes;
+    for (const std::string& run : runs)
+      sizes.push_back(static_cast<std::int64_t>(run.size()) * hidden_);
+    const auto parts = step_parts("parts", sum, sizes);
+    std::array<std::string, 4> gates;
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      const std::string& run = runs[i];
+      const std::string open = step(run, weights.activations[run == "g" ? 1 : 0], {parts[i]});
+      std::vector<std::string> single{open};
+      if (run.size() > 1)
+        single = step_parts(run + "_gates", open, std::vector(run.size(), hidden_));
+      for (std::size_t k = 0; k < run.size(); ++k)
+        gates[kLetters.find(run[k])] = single[k];
+    }
+    return gates;
+  }
+
   /// c = f * c + i * g; h = o * tanh(c).
   void lstm_step(const std::string& x, const Weights& weights, std::string& h, std::string& c) {
     const std::string sum = step("sum", "Add", {x, step("h_R", "MatMul", {h, weights.recurrent})});
-    const auto halves = step_parts("parts", sum, {3 * hidden_, hidden_});
-    const std::string open = step("iof", weights.activations[0], {halves[0]});
-    const auto gates = step_parts("gates", open, {hidden_, hidden_, hidden_});
-    const std::string candidate = step("g", weights.activations[1], {halves[1]});
-    c = step("c", "Add",
-             {step("f_c", "Mul", {gates[2], c}), step("i_g", "Mul", {gates[0], candidate})});
-    h = step("h", "Mul", {gates[1], step("act_c", weights.activations[2], {c})});
+    const auto [input, output, forget, candidate] = lstm_gates(sum, weights);
+    c = step("c", "Add", {step("f_c", "Mul", {forget, c}), step("i_g", "Mul", {input, candidate})});
+    h = step("h", "Mul", {output, step("act_c", weights.activations[2], {c})});
   }
 
   /// h = (1 - z) * h~ + z * h, written h~ + z * (h - h~).
@@ -268,20 +349,22 @@ private:
       from_h = step_parts("h_parts", product, {2 * hidden_, hidden_});
     const std::string open =
         step("zr", weights.activations[0], {step("zr_sum", "Add", {from_x[0], from_h[0]})});
-    const auto gates = step_parts("gates", open, {hidden_, hidden_});
+    const auto by_row = step_parts("gates", open, {hidden_, hidden_});
+    const std::string& update = by_row[static_cast<std::size_t>(place_[0])];
+    const std::string& reset = by_row[static_cast<std::size_t>(place_[1])];
     std::string inner;
     if (resets_late()) {
       inner = from_h[1];
       if (!weights.late_bias.empty())
         inner = step("h_R_b", "Add", {inner, weights.late_bias});
-      inner = step("r_h", "Mul", {gates[1], inner});
+      inner = step("r_h", "Mul", {reset, inner});
     } else {
-      inner = step("r_h_R", "MatMul", {step("r_h", "Mul", {gates[1], h}), weights.recurrent_late});
+      inner = step("r_h_R", "MatMul", {step("r_h", "Mul", {reset, h}), weights.recurrent_late});
     }
     const std::string candidate =
         step("n", weights.activations[1], {step("n_sum", "Add", {from_x[1], inner})});
     h = step("h", "Add",
-             {candidate, step("z_d", "Mul", {gates[0], step("d", "Sub", {h, candidate})})});
+             {candidate, step("z_d", "Mul", {update, step("d", "Sub", {h, candidate})})});
   }
 
   bool wants(std::size_t output) const {
@@ -329,6 +412,8 @@ private:
       write_.transpose("Y_by_batch", joined, {2, 0, 1, 3}, node_.outputs[0]);
   }
 
+  using Sources = std::vector<std::string>; ///< W, R, and the biases of each, if there are any
+
   const Model& model_;
   const Node& node_;
   Values& values_;
@@ -341,6 +426,8 @@ private:
   std::int64_t hidden_ = 0;
   bool batch_first_ = false;
   bool backwards_ = false;
+  std::vector<Sources> sources_;    ///< by direction; empty: the node's inputs are taken
+  std::vector<std::int64_t> place_; ///< by ONNX's gate: its block of rows
 };
 
 } // namespace

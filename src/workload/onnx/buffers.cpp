@@ -1,0 +1,398 @@
+// Rules, most certain first. A parameter begins as random numbers, or as one number everywhere (or
+// as an identity); a buffer was computed, and shows it.
+#include "workload/onnx/buffers.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+#include <functional>
+#include <optional>
+
+namespace monet::onnx_file {
+
+namespace {
+
+/// Beyond this a number stands for infinity.
+constexpr double kInfinite = 1e4;
+/// What single precision leaves of a sine whose argument is some thousands.
+constexpr double kSineTolerance = 2e-3;
+constexpr double kSequenceTolerance = 1e-5;
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  std::transform(result.begin(), result.end(), result.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return result;
+}
+
+/// "h.0.attn.mask" -> "mask".
+std::string leaf_of(std::string_view name) {
+  const std::size_t dot = name.find_last_of("./");
+  return lower(dot == name.npos ? name : name.substr(dot + 1));
+}
+
+template <std::size_t N>
+bool one_of(std::string_view word, const std::array<std::string_view, N>& words) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+constexpr std::array<std::string_view, 42> kBufferNames{
+    "running_mean",       "running_var", "running_std",  "num_batches_tracked",
+    "inv_freq",           "inv_freqs",   "cos_cached",   "sin_cached",
+    "cos_cache",          "sin_cache",   "freqs_cos",    "freqs_sin",
+    "freqs_cis",          "rope_cache",  "causal_mask",  "attn_mask",
+    "masked_bias",        "tril",        "triu",         "anchors",
+    "anchor_grid",        "alibi",       "alibi_slopes", "slopes",
+    "position_ids",       "embed_avg",   "cluster_size", "pixel_mean",
+    "pixel_std",          "image_mean",  "image_std",    "mel_basis",
+
+    "laplacian",          "frequencies", "freqs",        "freq_bands",
+    "projection_matrix",  "betas",       "alphas",       "alphas_cumprod",
+    "posterior_variance", "eye"};
+
+/// What modules call parameters, too; they count where there are no numbers, or but two of them.
+constexpr std::array<std::string_view, 13> kLikelyBufferNames{
+    "adjacency", "adj",    "mask",  "cos",         "sin",   "pe",    "pos_table",
+    "grid",      "window", "fbank", "filter_bank", "bands", "frozen"};
+
+/// Beginnings of such names.
+constexpr std::array<std::string_view, 3> kBufferBeginnings{"ema_", "sqrt_alphas",
+                                                            "sqrt_one_minus"};
+
+// --- numbers ---
+
+/// Numbers of a tensor, with its axes longer than one.
+struct Numbers {
+  const std::vector<double>& all;
+  std::vector<std::int64_t> axes; ///< lengths above 1
+
+  std::size_t size() const { return all.size(); }
+  std::int64_t last(std::size_t i) const { return axes[axes.size() - 1 - i]; }
+};
+
+bool all_equal(const std::vector<double>& numbers) {
+  return std::all_of(numbers.begin(), numbers.end(),
+                     [&](double number) { return number == numbers.front(); });
+}
+
+/// Read as the weight of a product that has one: what is there is trained unless it is a filter.
+bool is_weight_of_layer(const std::vector<Use>& uses) {
+  static constexpr std::array<std::string_view, 6> kLayers{"Conv", "ConvTranspose", "Gemm",
+                                                           "LSTM", "GRU",           "RNN"};
+  return std::any_of(uses.begin(), uses.end(), [](const Use& use) {
+    return (use.input >= 1 && one_of(use.node->op_type, kLayers)) ||
+           (use.input == 0 && use.node->op_type == "Gather");
+  });
+}
+
+bool holds_infinities(const Numbers& numbers) {
+  return std::any_of(numbers.all.begin(), numbers.all.end(),
+                     [](double number) { return !(std::abs(number) < kInfinite); });
+}
+
+/// Elements of the last two axes' matrix by row and column satisfy `test`, in every matrix.
+bool every_matrix(const Numbers& numbers,
+                  const std::function<bool(const double*, std::int64_t)>& test) {
+  const std::int64_t n = numbers.last(0);
+  const auto matrix = static_cast<std::size_t>(n * n);
+  for (std::size_t at = 0; at < numbers.size(); at += matrix) {
+    if (!test(numbers.all.data() + at, n))
+      return false;
+  }
+  return true;
+}
+
+bool is_square(const Numbers& numbers, std::int64_t least) {
+  return numbers.axes.size() >= 2 && numbers.last(0) == numbers.last(1) && numbers.last(0) >= least;
+}
+
+/// Zero beside the diagonal (identities are how some weights begin).
+bool is_diagonal(const double* matrix, std::int64_t n) {
+  for (std::int64_t i = 0; i < n * n; ++i) {
+    if (i / n != i % n && matrix[i] != 0.0)
+      return false;
+  }
+  return true;
+}
+
+/// Two numbers, of which one is zero.
+bool is_binary(const Numbers& numbers) {
+  std::optional<double> other;
+  bool zero = false;
+  for (const double number : numbers.all) {
+    if (number == 0.0)
+      zero = true;
+    else if (!other)
+      other = number;
+    else if (*other != number)
+      return false;
+  }
+  return zero && other;
+}
+
+/// A matrix of two numbers, of which one is zero. An identity may be how the weight of a product
+/// begins.
+bool is_mask(const Numbers& numbers, const std::vector<Use>& uses) {
+  const bool multiplied = std::any_of(uses.begin(), uses.end(), [](const Use& use) {
+    const std::string& type = use.node->op_type;
+    return type == "MatMul" || type == "Einsum" || type == "Transpose";
+  });
+  const bool identity = is_square(numbers, 2) && every_matrix(numbers, is_diagonal);
+  return numbers.axes.size() >= 2 && is_binary(numbers) && !(identity && multiplied);
+}
+
+/// A vector that only rises, or only falls: the noise of a diffusion, say. Of eight random numbers
+/// 1 in 20,160 does; what is looked up in a table is seldom a vector.
+bool is_monotone(const Numbers& numbers, const std::vector<Use>& uses) {
+  const bool looked_up = std::all_of(uses.begin(), uses.end(), [](const Use& use) {
+    return use.node->op_type == "Gather" && use.input == 0;
+  });
+  const std::size_t least = looked_up ? 5 : 8;
+  if (numbers.axes.size() != 1 || numbers.size() < least)
+    return false;
+  const auto& all = numbers.all;
+  return std::adjacent_find(all.begin(), all.end(), std::less_equal<>()) == all.end() ||
+         std::adjacent_find(all.begin(), all.end(), std::greater_equal<>()) == all.end();
+}
+
+bool is_symmetric(const double* matrix, std::int64_t n) {
+  const double beside = matrix[1];
+  bool varies = false;
+  for (std::int64_t i = 0; i < n; ++i) {
+    for (std::int64_t j = 0; j < i; ++j) {
+      if (matrix[i * n + j] != matrix[j * n + i])
+        return false;
+      varies = varies || matrix[i * n + j] != beside;
+    }
+  }
+  return varies && !is_diagonal(matrix, n);
+}
+
+/// Rows of shares: a mean over neighbours, an interpolation.
+bool sums_to_one(const Numbers& numbers) {
+  if (numbers.axes.size() < 2 || all_equal(numbers.all))
+    return false;
+  const auto length = static_cast<std::size_t>(numbers.last(0));
+  for (std::size_t at = 0; at < numbers.size(); at += length) {
+    double sum = 0.0;
+    for (std::size_t i = at; i < at + length; ++i) {
+      if (numbers.all[i] < 0.0)
+        return false;
+      sum += numbers.all[i];
+    }
+    if (std::abs(sum - 1.0) > 1e-5)
+      return false;
+  }
+  return !(is_square(numbers, 2) && every_matrix(numbers, is_diagonal));
+}
+
+/// Nothing negative, nearly half of it exactly zero, the rest of several sizes: a bank of filters,
+/// a normalised adjacency.
+bool is_mostly_zero(const Numbers& numbers) {
+  if (numbers.axes.size() < 2)
+    return false;
+  std::size_t zeros = 0;
+  std::vector<double> sizes;
+  for (const double number : numbers.all) {
+    if (number < 0.0)
+      return false;
+    zeros += number == 0.0 ? 1 : 0;
+    if (number > 0.0 && sizes.size() < 3 &&
+        std::find(sizes.begin(), sizes.end(), number) == sizes.end())
+      sizes.push_back(number);
+  }
+  return sizes.size() >= 2 && 5 * zeros >= 2 * numbers.size();
+}
+
+/// One number after the other with the same step, or the same ratio (frequencies, slopes).
+bool is_sequence(const double* first, std::int64_t count, std::int64_t stride) {
+  const auto at = [&](std::int64_t i) { return first[i * stride]; };
+  const double step = at(1) - at(0);
+  if (step == 0.0)
+    return false;
+  const double ratio = at(0) == 0.0 ? 0.0 : at(1) / at(0);
+  bool arithmetic = true;
+  bool geometric = ratio > 0.0;
+  for (std::int64_t i = 2; i < count && (arithmetic || geometric); ++i) {
+    const double size = std::max(std::abs(at(i)), std::abs(step));
+    arithmetic = arithmetic && std::abs(at(i) - at(i - 1) - step) <= kSequenceTolerance * size;
+    geometric =
+        geometric && std::abs(at(i) - ratio * at(i - 1)) <= kSequenceTolerance * std::abs(at(i));
+  }
+  return arithmetic || geometric;
+}
+
+/// x[t+1] + x[t-1] = k * x[t], as sines, cosines and straight lines have it.
+bool is_wave(const double* first, std::int64_t count, std::int64_t stride, bool& varies) {
+  const auto at = [&](std::int64_t i) { return first[i * stride]; };
+  double product = 0.0;
+  double square = 0.0;
+  double largest = 0.0;
+  for (std::int64_t i = 1; i + 1 < count; ++i) {
+    product += at(i) * (at(i - 1) + at(i + 1));
+    square += at(i) * at(i);
+    largest = std::max({largest, std::abs(at(i - 1)), std::abs(at(i + 1))});
+    varies = varies || at(i) != at(0);
+  }
+  const double k = square == 0.0 ? 0.0 : product / square;
+  if (std::abs(k) > 2.0 + kSineTolerance)
+    return false;
+  for (std::int64_t i = 1; i + 1 < count; ++i) {
+    if (std::abs(at(i - 1) + at(i + 1) - k * at(i)) > kSineTolerance * largest)
+      return false;
+  }
+  return true;
+}
+
+/// Whether every line along one of the axes passes `test`.
+bool along_an_axis(const Numbers& numbers, std::int64_t least,
+                   const std::function<bool(const double*, std::int64_t, std::int64_t)>& test) {
+  std::int64_t stride = 1;
+  for (std::size_t i = 0; i < numbers.axes.size(); ++i) {
+    const std::int64_t length = numbers.last(i);
+    bool all = length >= least;
+    for (std::size_t at = 0; all && at < numbers.size(); ++at) {
+      if (static_cast<std::int64_t>(at) / stride % length == 0)
+        all = test(numbers.all.data() + at, length, stride);
+    }
+    if (all)
+      return true;
+    stride *= length;
+  }
+  return false;
+}
+
+bool is_table_of_waves(const Numbers& numbers) {
+  if (numbers.axes.size() < 2)
+    return false;
+  constexpr std::int64_t kLeast = 5; // three equations for one unknown
+  bool varies = false;
+  const bool waves = along_an_axis(numbers, kLeast, [&](auto* first, auto count, auto stride) {
+    return is_wave(first, count, stride, varies);
+  });
+  return waves && varies;
+}
+
+bool is_table_of_sequences(const Numbers& numbers) {
+  constexpr std::int64_t kLeast = 4;
+  return along_an_axis(numbers, kLeast, is_sequence);
+}
+
+// --- filters ---
+
+/// A convolution's weight [K, C, ...] whose windows all mirror themselves, or their negative, along
+/// every axis (Gauss, Sobel, Laplace, cosine transforms), or which has one filter for all channels.
+bool is_fixed_filter(const Value& value, const std::vector<double>& numbers) {
+  if (value.shape.size() < 3 || value.shape[0] < 1)
+    return false;
+  const auto filter = numbers.size() / static_cast<std::size_t>(value.shape[0]);
+  const auto rows = value.shape.size() >= 4 ? value.shape[value.shape.size() - 2] : 1;
+  const auto columns = value.shape.back();
+  const auto window = static_cast<std::size_t>(rows * columns);
+  bool same = value.shape[0] > 1;
+  for (std::size_t i = filter; same && i < numbers.size(); ++i)
+    same = numbers[i] == numbers[i - filter];
+  if (all_equal(numbers)) // a mean, or how some weight begins
+    return window > 1 && static_cast<float>(numbers.front()) ==
+                             static_cast<float>(1.0 / static_cast<double>(window));
+  if (same)
+    return true;
+  if (window < 3 || value.shape.size() > 4)
+    return false;
+  const auto mirrors = [&](std::size_t at, bool by_rows, double sign) {
+    for (std::size_t i = 0; i < window; ++i) {
+      const std::size_t row = i / static_cast<std::size_t>(columns);
+      const std::size_t column = i % static_cast<std::size_t>(columns);
+      const std::size_t other =
+          by_rows ? (static_cast<std::size_t>(rows) - 1 - row) * static_cast<std::size_t>(columns) +
+                        column
+                  : row * static_cast<std::size_t>(columns) + static_cast<std::size_t>(columns) -
+                        1 - column;
+      if (numbers[at + i] != sign * numbers[at + other])
+        return false;
+    }
+    return true;
+  };
+  bool center_only = true; // as a convolution that begins as an identity
+  for (std::size_t at = 0; at < numbers.size(); at += window) {
+    const bool columnwise = mirrors(at, false, 1.0) || mirrors(at, false, -1.0);
+    const bool rowwise = mirrors(at, true, 1.0) || mirrors(at, true, -1.0);
+    if (!columnwise || !rowwise)
+      return false;
+    for (std::size_t i = 0; i < window; ++i)
+      center_only = center_only && (i == window / 2 || numbers[at + i] == 0.0);
+  }
+  return !center_only;
+}
+
+} // namespace
+
+std::string buffer_by_name(std::string_view name, const Value& value) {
+  const std::string leaf = leaf_of(name);
+  const auto* list = value.values ? std::get_if<std::vector<double>>(&*value.values) : nullptr;
+  const bool likely = list == nullptr || is_binary({*list, {}});
+  const bool begins =
+      std::any_of(kBufferBeginnings.begin(), kBufferBeginnings.end(),
+                  [&](std::string_view beginning) { return leaf.starts_with(beginning); });
+  if (one_of(leaf, kBufferNames) || begins || leaf.ends_with("_mask") ||
+      (likely && one_of(leaf, kLikelyBufferNames)))
+    return "its name";
+  return {};
+}
+
+std::string buffer_by_numbers(const Value& value, const std::vector<Use>& uses) {
+  const auto* list = value.values ? std::get_if<std::vector<double>>(&*value.values) : nullptr;
+  if (list == nullptr || list->size() < 2)
+    return {};
+  Numbers numbers{*list, {}};
+  for (const std::int64_t axis : value.shape) {
+    if (axis > 1)
+      numbers.axes.push_back(axis);
+  }
+  if (holds_infinities(numbers))
+    return "numbers that stand for infinity";
+  if (all_equal(*list) && !is_weight_of_layer(uses))
+    return {};
+  const bool filter = std::any_of(uses.begin(), uses.end(), [](const Use& use) {
+    return use.node->op_type == "Conv" && use.input == 1;
+  });
+  if (filter && is_fixed_filter(value, *list))
+    return "a fixed filter";
+  if (is_table_of_sequences(numbers))
+    return "numbers in sequence";
+  if (is_table_of_waves(numbers))
+    return "sines of its position";
+  if (is_monotone(numbers, uses))
+    return "numbers in order";
+  if (is_weight_of_layer(uses))
+    return {};
+  if (is_mask(numbers, uses))
+    return "a mask of two numbers";
+  if (is_square(numbers, 3) && every_matrix(numbers, is_symmetric))
+    return "a symmetric matrix";
+  if (sums_to_one(numbers))
+    return "rows that sum to one";
+  if (is_mostly_zero(numbers))
+    return "mostly zeros";
+  return {};
+}
+
+bool is_constant_name(std::string_view name) {
+  const auto plain = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '.'; };
+  if (name.empty() || std::isdigit(static_cast<unsigned char>(name.front())) != 0 ||
+      !std::all_of(name.begin(), name.end(), plain))
+    return true;
+  const std::string leaf = leaf_of(name);
+  return leaf.starts_with("val_") || leaf.starts_with("scalar_tensor") || leaf.starts_with("const");
+}
+
+bool is_named_number(std::string_view name, double value) {
+  const std::string leaf = leaf_of(name);
+  const bool small = value > 0.0 && value <= 1e-2;
+  return ((leaf == "eps" || leaf == "epsilon") && small) || (leaf == "one" && value == 1.0) ||
+         (leaf == "two" && value == 2.0) || (leaf == "half" && value == 0.5) ||
+         (leaf == "zero" && value == 0.0);
+}
+
+} // namespace monet::onnx_file

@@ -1,0 +1,221 @@
+// Small networks of the kinds that people bring, against PyTorch: what is trained, MACs by kind,
+// bytes that its autograd stores, the loss and every gradient. tests/fixtures/training/ is written
+// by tools/make_training_fixtures.py; what is known to differ is in known_differences.json there,
+// with its reason, and has to differ.
+#include "execute/compare.hpp"
+#include "execute/network_case.hpp"
+
+#include "monet/base/errors.hpp"
+#include "monet/execute/execute.hpp"
+#include "monet/training/explain.hpp"
+#include "monet/training/training.hpp"
+#include "monet/workload/onnx_reader.hpp"
+#include "monet/workload/onnx_weights.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <set>
+
+namespace monet {
+namespace {
+
+using nlohmann::json;
+
+const std::filesystem::path kFixtures = MONET_SOURCE_DIR "/tests/fixtures/training";
+constexpr double kTolerance = 1e-8; // of numbers that are kept with 12 digits
+
+json read_json(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  return json::parse(file);
+}
+
+/// Every fixture by its family.
+const std::map<std::string, std::vector<std::string>>& families() {
+  static const auto all = [] {
+    std::map<std::string, std::vector<std::string>> found;
+    for (const auto& entry : std::filesystem::directory_iterator(kFixtures)) {
+      const std::string name = entry.path().stem().string();
+      if (entry.path().extension() == ".onnx")
+        found[read_json(kFixtures / (name + ".json")).at("family")].push_back(name);
+    }
+    for (auto& [family, names] : found)
+      std::sort(names.begin(), names.end());
+    return found;
+  }();
+  return all;
+}
+
+std::vector<std::string> family_names() {
+  std::vector<std::string> names;
+  for (const auto& [family, cases] : families())
+    names.push_back(family);
+  return names;
+}
+
+/// What differs is collected by kind, to be compared with what is known to.
+class Case {
+public:
+  explicit Case(const std::string& name)
+      : name_(name), facts_(read_json(kFixtures / (name + ".json"))) {}
+
+  std::map<std::string, std::string> differences() {
+    try {
+      const TrainingGraph plain = step("minimal", true);
+      const TrainingGraph eager = step("pytorch-eager", true);
+      figures(plain, eager);
+      if (facts_.at("compare").get<bool>())
+        numbers(plain, eager);
+    } catch (const InputError& error) {
+      add("refused", error.problems().front().what);
+    }
+    return std::move(found_);
+  }
+
+private:
+  void add(const std::string& kind, std::string what) {
+    found_.emplace(kind, std::move(what)); // the first of its kind
+  }
+  void expect(const std::string& kind, std::string_view what, std::int64_t is,
+              std::int64_t expected) {
+    if (is != expected)
+      add(kind, fmt::format("{}: {} instead of {}", what, is, expected));
+  }
+
+  TrainingGraph step(const std::string& store, bool fused) const {
+    json more = facts_.at("options");
+    more["store"] = store;
+    more["update"] = fused ? "fused" : "unfused";
+    const TrainingOptions options =
+        test::options_of(facts_.at("loss_kind"), {{"type", "sgd"}}, more);
+    OnnxReadOptions reading;
+    read_for(reading, options);
+    TrainingGraph made =
+        make_training_graph(read_onnx((kFixtures / (name_ + ".onnx")).string(), reading), options);
+    verify(made);
+    verify(fold_views(made));
+    return made;
+  }
+
+  void figures(const TrainingGraph& plain, const TrainingGraph& eager) {
+    expect("parameters", "trained parameters", trained_count(plain), facts_.at("parameters"));
+    const MacSplit macs = count_macs(plain.graph);
+    const json& wanted = facts_.at("macs");
+    expect("macs", "forward MACs", macs.forward, wanted.at("forward"));
+    expect("macs", "dX MACs", macs.backward_input, wanted.at("backward_input"));
+    expect("macs", "dW MACs", macs.backward_weight, wanted.at("backward_weight"));
+    expect("eager", "bytes stored", eager.stored_bytes, facts_.at("eager_bytes"));
+    const std::int64_t least = fold_views(plain).stored_bytes;
+    const std::int64_t most = std::min<std::int64_t>(eager.stored_bytes, facts_.at("eager_bytes"));
+    if (least > most)
+      add("minimal", fmt::format("{} bytes are stored, {} are enough", least, most));
+  }
+
+  void feed(Execution& execution, const TrainingGraph& step) const {
+    std::vector<json> records = facts_.at("inputs");
+    if (!facts_.at("target").is_null())
+      records.push_back(facts_.at("target"));
+    for (const json& record : records) {
+      const auto id = step.graph.find_tensor(record.at("name").get<std::string>());
+      if (!id || step.graph.tensor(*id).producer)
+        continue;
+      const FillRule rule{record.value("offset", 0.0), record.value("scale", 1.0),
+                          record.value("range", std::int64_t{0})};
+      execution.set(*id, generate(step.graph.tensor(*id), rule, facts_.at("seed")));
+    }
+    for (const auto& [weight, values] :
+         read_onnx_weights((kFixtures / (name_ + ".onnx")).string())) {
+      const auto set = [&](const auto& list) {
+        set_by_name(execution, step, weight, std::vector<double>(list.begin(), list.end()));
+      };
+      std::visit(set, values);
+    }
+    fill(execution, step, facts_.at("seed"));
+  }
+
+  std::map<std::string, std::vector<double>> gradients_of(const TrainingGraph& step,
+                                                          std::optional<double>* loss = nullptr) {
+    Execution execution(step.graph);
+    feed(execution, step);
+    execution.run();
+    if (loss && step.loss) {
+      *loss = execution.get(*step.loss).at(0);
+      statistics(step, execution);
+    }
+    std::map<std::string, std::vector<double>> gradients;
+    for (const ParameterRecord& record : step.parameters)
+      gradients.emplace(step.graph.tensor(record.weight).name, execution.get(record.gradient));
+    return gradients;
+  }
+
+  /// Running statistics, also of a layer that is called several times.
+  void statistics(const TrainingGraph& step, const Execution& execution) {
+    for (const json& expected : facts_.at("buffers")) {
+      const auto id = step.graph.find_tensor(expected.at("updated").get<std::string>());
+      if (!id) {
+        add("statistics", fmt::format("{} is lost", expected.at("name").get<std::string>()));
+        continue;
+      }
+      const auto result =
+          test::compare(expected, expected.at("shape"), execution.get(*id), kTolerance);
+      if (!result.problem.empty())
+        add("statistics", expected.at("name").get<std::string>() + ": " + result.problem);
+    }
+  }
+
+  void numbers(const TrainingGraph& plain, const TrainingGraph& eager) {
+    std::optional<double> loss;
+    const auto gradients = gradients_of(plain, &loss);
+    const double wanted = facts_.at("loss");
+    if (!loss || std::abs(*loss - wanted) > kTolerance * std::max(1e-3, std::abs(wanted)))
+      add("loss", fmt::format("loss {} instead of {}", loss.value_or(0.0), wanted));
+    for (const json& expected : facts_.at("gradients")) {
+      const auto own = gradients.find(expected.at("name"));
+      if (expected.value("rounding", false))
+        continue;
+      if (own == gradients.end()) {
+        add("gradients", fmt::format("{} has none", expected.at("name").get<std::string>()));
+        continue;
+      }
+      const auto result = test::compare(expected, expected.at("shape"), own->second, kTolerance);
+      if (!result.problem.empty())
+        add("gradients", own->first + ": " + result.problem);
+    }
+    if (gradients_of(eager) != gradients || gradients_of(step("minimal", false)) != gradients)
+      add("policies", "how results are stored or updated changes a gradient");
+  }
+
+  std::string name_;
+  json facts_;
+  std::map<std::string, std::string> found_;
+};
+
+class TrainingCases : public testing::TestWithParam<std::string> {};
+
+TEST_P(TrainingCases, EqualPyTorch) {
+  const json known = read_json(kFixtures / "known_differences.json");
+  for (const std::string& name : families().at(GetParam())) {
+    const auto found = Case(name).differences();
+    std::set<std::string> wanted;
+    if (known.contains(name)) {
+      for (const auto& [kind, why] : known.at(name).items())
+        wanted.insert(kind);
+    }
+    for (const auto& [kind, what] : found)
+      EXPECT_TRUE(wanted.count(kind)) << name << ", " << kind << ": " << what;
+    for (const std::string& kind : wanted)
+      EXPECT_TRUE(found.count(kind)) << name << ": '" << kind << "' does not differ any more";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, TrainingCases, testing::ValuesIn(family_names()),
+                         [](const auto& family) { return family.param; });
+
+} // namespace
+} // namespace monet

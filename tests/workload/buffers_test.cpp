@@ -1,0 +1,188 @@
+// Parameters told from buffers: by the file's list, by names, by numbers, by place, by the user.
+#include "workload/models.hpp"
+
+#include "monet/base/errors.hpp"
+#include "monet/workload/onnx_reader.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+
+namespace monet {
+namespace {
+
+using test::ModelMaker;
+using Numbers = std::vector<float>;
+
+void add(ModelMaker& model, const std::string& name, const test::Shape& shape,
+         const Numbers& numbers) {
+  auto& tensor = *model.graph().add_initializer();
+  tensor.set_name(name);
+  tensor.set_data_type(onnx::TensorProto::FLOAT);
+  for (const auto size : shape)
+    tensor.add_dims(size);
+  for (const float number : numbers)
+    tensor.add_float_data(number);
+}
+
+/// y = x <op> `name`; x is broadcast to it, or fits a product.
+ModelMaker reads(const std::string& name, const test::Shape& shape, const Numbers& numbers,
+                 const std::string& op_type = "Mul") {
+  ModelMaker model;
+  const bool product = op_type == "MatMul";
+  model.input("x", product ? test::Shape{1, shape.front()} : test::Shape{2, 1, 1, 1}).output("y");
+  add(model, name, shape, numbers);
+  model.node(op_type, {"x", name}, {"y"});
+  return model;
+}
+
+TensorKind kind_of(const ModelMaker& model, const std::string& name,
+                   const OnnxReadOptions& options = {}) {
+  const Graph graph = read_onnx_bytes(model.bytes(), "net.onnx", options);
+  return graph.tensor(graph.find_tensor(name).value()).kind;
+}
+
+Numbers made(std::size_t count, const std::function<double(double)>& of) {
+  Numbers numbers;
+  for (std::size_t i = 0; i < count; ++i)
+    numbers.push_back(static_cast<float>(of(static_cast<double>(i))));
+  return numbers;
+}
+
+/// Without any order.
+Numbers random(std::size_t count) {
+  return made(count, [](double i) { return std::sin(37.0 * i * i + 11.0 * i + 1.0); });
+}
+
+TEST(Parameters, HaveNoAxesSometimes) {
+  EXPECT_EQ(kind_of(reads("scale", {}, {2.6592F}), "scale"), TensorKind::parameter);
+  EXPECT_EQ(kind_of(reads("block.alpha", {}, {0.0F}), "block.alpha"), TensorKind::parameter);
+  EXPECT_EQ(kind_of(reads("p", {1}, {3.0F}, "Pow"), "p"), TensorKind::parameter);
+  EXPECT_EQ(kind_of(reads("conv.epsilon", {}, {0.0F}), "conv.epsilon"), TensorKind::parameter);
+}
+
+TEST(Parameters, AreNotWhatAnExporterFolded) {
+  for (const char* name : {"/attn/Constant_output_0", "onnx::Div_37", "const_fold_opt__12", "45"})
+    EXPECT_EQ(kind_of(reads(name, {}, {8.0F}), name), TensorKind::constant) << name;
+  EXPECT_EQ(kind_of(reads("norm.eps", {}, {1e-5F}), "norm.eps"), TensorKind::constant);
+  EXPECT_EQ(kind_of(reads("half", {}, {0.5F}), "half"), TensorKind::constant);
+}
+
+TEST(Parameters, BeginAsRandomNumbersOnesZerosOrIdentities) {
+  for (const Numbers& numbers :
+       {random(16), Numbers(16, 0.0F), Numbers(16, 1.0F), Numbers(16, 1e-6F),
+        made(16, [](double i) { return std::fmod(i, 5.0) == 0.0 ? 1.0 : 0.0; })})
+    EXPECT_EQ(kind_of(reads("w", {4, 4}, numbers, "MatMul"), "w"), TensorKind::parameter);
+}
+
+TEST(Buffers, AreToldByTheirNumbers) {
+  const auto is_buffer = [](const test::Shape& shape, const Numbers& numbers,
+                            const std::string& op_type = "Add") {
+    return kind_of(reads("w", shape, numbers, op_type), "w") == TensorKind::buffer;
+  };
+  const auto triangle = [](float above) {
+    return made(16, [=](double i) { return std::fmod(i, 4) > std::floor(i / 4) ? above : 0.0; });
+  };
+  EXPECT_TRUE(is_buffer({4, 4}, triangle(-std::numeric_limits<float>::infinity())));
+  EXPECT_TRUE(is_buffer({4, 4}, triangle(-1e9F)));
+  EXPECT_TRUE(is_buffer({1, 1, 4, 4}, triangle(1.0F), "Mul"));
+  EXPECT_TRUE(is_buffer({8, 4}, made(32, [](double i) { // rotary, positions by rows
+                          return std::cos(std::floor(i / 4) * std::pow(0.1, std::fmod(i, 4)));
+                        })));
+  EXPECT_TRUE(is_buffer({6}, made(6, [](double i) { return std::pow(10000.0, -i / 6); })));
+  EXPECT_TRUE(is_buffer({6}, made(6, [](double i) { return 0.5 * i - 1.0; })));
+  EXPECT_TRUE(is_buffer({8}, made(8, [](double i) { return std::sqrt(0.1 + 0.1 * i); })));
+  EXPECT_TRUE(is_buffer({3, 3}, {2, 1, 0.5F, 1, 2, 1, 0.5F, 1, 2}, "MatMul"));
+  EXPECT_FALSE(is_buffer({8}, random(8)));
+  EXPECT_FALSE(is_buffer({4, 4}, random(16)));
+  EXPECT_FALSE(is_buffer({3, 3}, {2, 1, 0.5F, 1.1F, 2, 1, 0.5F, 1, 2}, "MatMul"));
+}
+
+TEST(Buffers, AreFixedFilters) {
+  const auto is_buffer = [](const Numbers& numbers) {
+    ModelMaker model;
+    model.input("x", {1, 1, 8, 8}).output("y");
+    add(model, "w", {1, 1, 3, 3}, numbers);
+    auto& node = model.node("Conv", {"x", "w"}, {"y"});
+    ModelMaker::set(node, "kernel_shape", test::Shape{3, 3});
+    return kind_of(model, "w") == TensorKind::buffer;
+  };
+  EXPECT_TRUE(is_buffer({-1, 0, 1, -2, 0, 2, -1, 0, 1})); // Sobel
+  EXPECT_TRUE(is_buffer({1, 2, 1, 2, 4, 2, 1, 2, 1}));    // Gauss
+  EXPECT_TRUE(is_buffer(Numbers(9, 1.0F / 9.0F)));        // mean
+  EXPECT_FALSE(is_buffer({0, 0, 0, 0, 1, 0, 0, 0, 0}));   // begins as an identity
+  EXPECT_FALSE(is_buffer({-1, 0, 1, -2, 0.1F, 2, -1, 0, 1}));
+}
+
+TEST(Buffers, AreToldByTheirNames) {
+  for (const char* name : {"attn.inv_freq", "h.0.causal_mask", "anchors", "ema_weight"}) {
+    EXPECT_EQ(kind_of(reads(name, {3}, {0.3F, -0.7F, 0.2F}), name), TensorKind::buffer) << name;
+  }
+  EXPECT_EQ(kind_of(reads("mask_token", {3}, {0.3F, -0.7F, 0.2F}), "mask_token"),
+            TensorKind::parameter);
+  EXPECT_EQ(kind_of(reads("mask", {3}, {0.3F, -0.7F, 0.2F}), "mask"), TensorKind::parameter);
+  EXPECT_EQ(kind_of(reads("mask", {3}, {0.0F, 1.0F, 1.0F}), "mask"), TensorKind::buffer);
+}
+
+/// PyTorch writes a module's parameters, then its buffers.
+TEST(Buffers, FollowEachOther) {
+  ModelMaker model;
+  model.proto().set_producer_name("pytorch");
+  model.input("x", {2, 3}).output("y");
+  add(model, "m.weight", {3}, random(3));
+  add(model, "m.inv_freq", {3}, random(3));
+  add(model, "m.offset", {3}, random(3));
+  add(model, "n.offset", {3}, random(3));
+  model.node("Mul", {"x", "m.weight"}, {"a"});
+  model.node("Mul", {"a", "m.inv_freq"}, {"b"});
+  model.node("Add", {"b", "m.offset"}, {"c"});
+  model.node("Add", {"c", "n.offset"}, {"y"});
+  EXPECT_EQ(kind_of(model, "m.weight"), TensorKind::parameter);
+  EXPECT_EQ(kind_of(model, "m.offset"), TensorKind::buffer);
+  EXPECT_EQ(kind_of(model, "n.offset"), TensorKind::parameter);
+  model.proto().set_producer_name("another");
+  EXPECT_EQ(kind_of(model, "m.offset"), TensorKind::parameter);
+}
+
+TEST(Buffers, ListOfTheFileIsBelieved) {
+  ModelMaker model = reads("inv_freq", {3}, random(3));
+  add(model, "w", {3}, random(3));
+  model.node("Mul", {"y", "w"}, {"z"});
+  model.output("z");
+  auto& list = *model.proto().add_metadata_props();
+  list.set_key("monet.parameters");
+  list.set_value("inv_freq\nanother");
+  EXPECT_EQ(kind_of(model, "inv_freq"), TensorKind::parameter);
+  EXPECT_EQ(kind_of(model, "w"), TensorKind::buffer);
+}
+
+TEST(Buffers, AreWhatTheUserSays) {
+  OnnxReadOptions options;
+  options.parameters = {"inv_*"};
+  EXPECT_EQ(kind_of(reads("inv_freq", {3}, random(3)), "inv_freq", options), TensorKind::parameter);
+  options = {};
+  options.buffers = {"w"};
+  EXPECT_EQ(kind_of(reads("w", {3}, random(3)), "w", options), TensorKind::buffer);
+  options.buffers = {"v"};
+  try {
+    kind_of(reads("w", {3}, random(3)), "w", options);
+    FAIL() << "a pattern that matches nothing";
+  } catch (const InputError& error) {
+    EXPECT_NE(std::string(error.what()).find("no initialiser matches the pattern 'v' of 'buffers'"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
+TEST(Buffers, AreListedWithTheReason) {
+  const Graph graph =
+      read_onnx_bytes(reads("rope.inv_freq", {3}, random(3)).bytes(), "net.onnx", {});
+  ASSERT_EQ(graph.buffers.size(), 1U);
+  EXPECT_EQ(graph.buffers[0].name, "rope.inv_freq");
+  EXPECT_EQ(graph.buffers[0].why, "its name");
+}
+
+} // namespace
+} // namespace monet

@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+"""Write tests/fixtures/training/: small networks with their weights, and what a step must make of them.
+
+The cases are those of training_cases/, the figures PyTorch's. The same library versions write the
+same bytes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+import onnx
+import torch
+
+from gradient_cases.framework import Input
+from make_network_fixtures import REPOSITORY, in_short, shortened, tensor_record
+from training_cases.families import FAMILIES, all_cases
+from training_cases.framework import (
+    SEED,
+    Case,
+    class_axis,
+    double_model,
+    export,
+    file_names,
+    updated_statistics,
+)
+from training_cases.oracle import Facts, facts
+
+FOLDER = REPOSITORY / "tests" / "fixtures" / "training"
+
+
+def input_record(given: Input) -> dict:
+    record = {"name": given.name, "shape": list(given.shape)}
+    if given.kind == "integer":
+        return {**record, "range": given.range}
+    return {**record, "offset": float(given.offset), "scale": float(given.scale)}
+
+
+def target_record(case: Case, made: Facts) -> dict | None:
+    """As the inputs."""
+    for name, numbers in made.targets.items():
+        record = {"name": name, "shape": list(numbers.shape)}
+        if name == "labels":
+            return {**record, "range": made.output.shape[class_axis(made.output)]}
+        offset, scale = (0.0, 1.0) if case.loss == "mse" else (0.5, 0.5)
+        return {**record, "offset": offset, "scale": scale}
+    return None
+
+
+def statistics_record(made: Facts, names: dict[str, str], replaced: dict[str, str]) -> list[dict]:
+    """Running statistics after the step, and which tensors hold them."""
+    return [
+        {**tensor_record(names[name], made.buffers[name]), "updated": replaced[names[name]]}
+        for name in sorted(made.updated)
+    ]
+
+
+def numbers_record(made: Facts, names: dict[str, str], replaced: dict[str, str]) -> dict:
+    gradients = []
+    for name, gradient in made.trained.items():
+        record = tensor_record(names[name], gradient)
+        if made.is_rounding(name):
+            record = {"name": names[name], "shape": list(gradient.shape), "rounding": True}
+        gradients.append(record)
+    return {
+        "loss": made.loss,
+        "output": tensor_record("output", made.output),
+        "gradients": gradients,
+        "buffers": statistics_record(made, names, replaced),
+    }
+
+
+def steps_record(made: Facts, names: dict[str, str]) -> dict:
+    """As the optimizers in tests/fixtures/networks/: null where the gradient is nothing but rounding."""
+    changes, states = [], {}
+    for i, name in enumerate(made.trained):
+        if made.is_rounding(name):
+            changes.append(None)
+            continue
+        change = made.tensors["after"][name] - made.tensors["before"][name]
+        changes.append(in_short(names[name], change))
+        for state, tensor in made.tensors["states"][name].items():
+            rows = states.setdefault(state, [None] * len(made.trained))
+            rows[i] = in_short(f"{names[name]}.{state}", tensor)
+    buffers = made.tensors["buffers"]
+    statistics = [in_short(names[name], buffers[name]) for name in sorted(made.updated)]
+    return {**made.steps, "changes": changes, "states": states, "buffers": statistics}
+
+
+def record(family: str, case: Case, exported: onnx.ModelProto) -> dict:
+    made = facts(case)
+    names = file_names(exported, double_model(case))
+    result = {
+        "name": case.name,
+        "family": family,
+        "tags": list(case.tags),
+        "notes": case.notes,
+        "seed": SEED,
+        "inputs": [input_record(given) for given in case.inputs],
+        "loss_kind": case.loss,
+        "target": target_record(case, made),
+        "options": case.options,
+        "parameters": made.parameters,
+        "trained": [names[name] for name in made.trained],
+        "float_buffers": [names[name] for name in made.buffers if name in names],
+        "macs": made.macs,
+        "eager_bytes": made.eager_bytes,
+        "compare": case.compare,
+    }
+    if case.compare:
+        result.update(numbers_record(made, names, updated_statistics(exported)))
+    if case.compare and made.steps:
+        result["steps"] = steps_record(made, names)
+    return shortened(result)
+
+
+def write(family: str, case: Case, directory: Path) -> int:
+    """Both files of a case; their bytes."""
+    exported = export(case)
+    text = json.dumps(record(family, case, exported), separators=(",", ":"))
+    for key in ("parameters", "loss", "gradients", "buffers", "steps"):
+        text = text.replace(f',"{key}":', f',\n"{key}":', 1)
+    data = exported.SerializeToString(deterministic=True)
+    (directory / f"{case.name}.onnx").write_bytes(data)
+    (directory / f"{case.name}.json").write_text(text + "\n", encoding="utf-8")
+    return len(data) + len(text)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", metavar="NAME", nargs="+", default=[], help="these cases alone")
+    parser.add_argument("--family", nargs="+", choices=FAMILIES, help="these families alone")
+    parser.add_argument("--output", metavar="DIR", type=Path, default=FOLDER)
+    arguments = parser.parse_args()
+    arguments.output.mkdir(parents=True, exist_ok=True)
+    torch.set_num_threads(1)
+    count = size = 0
+    for family, case in all_cases(arguments.family):
+        if not arguments.only or case.name in arguments.only:
+            size += write(family, case, arguments.output)
+            count += 1
+    print(f"{count} cases, {size} bytes")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,100 @@
+"""What the list says of a network, and helpers to say it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+Maker = Callable[[int], tuple[Tensor, ...]]  # of a batch size
+
+
+@dataclass(frozen=True)
+class Network:
+    """How a network is built, fed, exported and trained."""
+
+    build: Callable[[], nn.Module]
+    inputs: Maker
+    loss: str = "cross_entropy"  # of MONET's options; none: of all outputs
+    opset: int = 14  # PyTorch 1.13's default
+    batch: int = 1  # more where a batch normalisation sees one number a channel
+    fixed: bool = False  # exported with that batch instead of a symbol
+    precision: str = "float"  # or half, bfloat16
+    freeze: tuple[str, ...] = ()  # patterns of parameters that are not trained
+    note: str = ""  # why figures cannot be the same
+
+
+def floats(*shapes: tuple[int, ...]) -> Maker:
+    """Real inputs of these shapes, without the batch axis."""
+    return lambda batch: tuple(torch.randn(batch, *shape) for shape in shapes)
+
+
+def tokens(vocabulary: int, *shapes: int | tuple[int, ...]) -> Maker:
+    """Integer inputs below `vocabulary`; a number is a length."""
+    sizes = [shape if isinstance(shape, tuple) else (shape,) for shape in shapes]
+    return lambda batch: tuple(torch.randint(vocabulary, (batch, *size)) for size in sizes)
+
+
+def together(*makers: Maker) -> Maker:
+    """The inputs of all, one after the other."""
+    return lambda batch: tuple(tensor for maker in makers for tensor in maker(batch))
+
+
+class Lambda(nn.Module):
+    """A function as a layer."""
+
+    def __init__(self, function: Callable[[Tensor], Tensor]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.function(x)
+
+
+class Residual(nn.Module):
+    """x + f(x), or shortcut(x) + f(x)."""
+
+    def __init__(self, inner: nn.Module, shortcut: nn.Module | None = None) -> None:
+        super().__init__()
+        self.inner = inner
+        self.shortcut = shortcut or nn.Identity()
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.shortcut(x) + self.inner(x)
+
+
+def mlp(*widths: int, act: Callable[[], nn.Module] = nn.ReLU) -> nn.Sequential:
+    """Linear layers with an activation between them."""
+    layers: list[nn.Module] = []
+    for before, after in zip(widths, widths[1:]):
+        layers += [nn.Linear(before, after), act()]
+    return nn.Sequential(*layers[:-1])
+
+
+def conv_norm(
+    before: int,
+    after: int,
+    kernel: int = 3,
+    stride: int = 1,
+    groups: int = 1,
+    act: Callable[[], nn.Module] | None = nn.ReLU,
+) -> nn.Sequential:
+    """Convolution that keeps the size (but for its stride), batch normalisation, activation."""
+    layers: list[nn.Module] = [
+        nn.Conv2d(before, after, kernel, stride, kernel // 2, groups=groups, bias=False),
+        nn.BatchNorm2d(after),
+    ]
+    return nn.Sequential(*layers, *([act()] if act else []))
+
+
+def separable(before: int, after: int, stride: int = 1, kernel: int = 3) -> nn.Sequential:
+    """A depthwise and a 1x1 convolution, each with normalisation and activation."""
+    depthwise = conv_norm(before, before, kernel, stride, groups=before)
+    return nn.Sequential(depthwise, conv_norm(before, after, 1))
+
+
+def pooled_head(channels: int, classes: int) -> nn.Sequential:
+    """Mean over positions, classes."""
+    return nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(channels, classes))

@@ -1,0 +1,155 @@
+"""Parameters and multiply-accumulates of a training step, counted while PyTorch takes it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
+
+PRODUCTS = ("mm", "addmm", "bmm", "baddbmm")
+UNKNOWN = ("matmul", "linear", "_trilinear", "lstm", "gru", "addbmm", "mv", "addmv", "dot")
+# What may stand between a parameter and a product that is still the parameter's.
+VIEWS = (
+    *("T", "Transpose", "Permute", "View", "ReshapeAlias", "UnsafeView", "Expand", "Unsqueeze"),
+    *("Squeeze", "Slice", "Select", "Split", "SplitWithSizes", "UnsafeSplit", "Unbind", "Cat"),
+    *("Stack", "Clone", "Alias", "AsStrided", "ToCopy"),
+)
+
+
+@dataclass
+class Macs:
+    """Of one step; `executed` is what the backward pass really multiplied."""
+
+    forward: int = 0
+    backward_input: int = 0
+    backward_weight: int = 0
+    executed: int = 0
+
+
+@dataclass
+class Product:
+    """One that was executed: its cost, its result, and the gradients that its operands want."""
+
+    macs: int
+    result: Tensor
+    wants: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What PyTorch says of a network."""
+
+    parameters: int  # that the loss depends on
+    macs: Macs
+
+
+def nodes_below(node: object) -> Iterator[object]:
+    """All nodes of autograd that the gradient of `node` is passed to, itself among them."""
+    waiting, seen = [node], {node}
+    while waiting:
+        current = waiting.pop()
+        yield current
+        for after, _ in current.next_functions:
+            if after is not None and after not in seen:
+                seen.add(after)
+                waiting.append(after)
+
+
+def is_view(node: object) -> bool:
+    name = node.name().rstrip("0123456789").removesuffix("Backward")
+    return name in VIEWS or name == "torch::autograd::AccumulateGrad"
+
+
+def kind(operand: Tensor) -> str | None:
+    """Of the gradient that `operand` wants: of a parameter or a view of one, else of an input."""
+    if not operand.requires_grad:
+        return None
+    if operand.grad_fn is None or all(map(is_view, nodes_below(operand.grad_fn))):
+        return "backward_weight"
+    return "backward_input"
+
+
+class Watch(TorchDispatchMode):
+    """Lists the products that PyTorch executes in the forward pass; adds up those of backward.
+
+    It sees primitive operators, below modules and composite functions.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.products: list[Product] = []
+        self.backward = False
+        self.executed = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):  # noqa: ANN001, ANN204
+        name = function.overloadpacket.__name__
+        if name == "convolution_backward":
+            _, x, weight = args[:3]
+            self.executed += convolution_macs(x, args[0], weight, args[7]) * sum(args[10][:2])
+        elif name in UNKNOWN or "attention" in name:
+            raise NotImplementedError(f"product '{name}' would go uncounted")
+        if name != "convolution" and name not in PRODUCTS:
+            return function(*args, **(kwargs or {}))
+        factors = args[:2] if name == "convolution" else args[-2:]
+        wants = [kind(factor) for factor in factors]
+        result = function(*args, **(kwargs or {}))
+        if name == "convolution":
+            macs = convolution_macs(args[0], result, args[1], args[6])
+        else:
+            macs = result.numel() * factors[0].shape[-1]
+        if self.backward:
+            self.executed += macs
+        else:
+            self.products.append(Product(macs, result, [want for want in wants if want]))
+        return result
+
+
+def convolution_macs(x: Tensor, y: Tensor, weight: Tensor, transposed: bool) -> int:
+    """Each element of the result is a dot product with a filter; transposed, each of the input."""
+    return (x if transposed else y).numel() * weight[0].numel()
+
+
+def flat(outputs: object) -> list[Tensor]:
+    """The tensors of a nested output, in the exporter's order."""
+    if isinstance(outputs, Tensor):
+        return [outputs]
+    if isinstance(outputs, dict):
+        outputs = list(outputs.values())
+    return [tensor for part in outputs if part is not None for tensor in flat(part)]
+
+
+def differentiated(outputs: object, loss: str) -> list[Tensor]:
+    """The outputs that the loss is taken of."""
+    floating = [tensor for tensor in flat(outputs) if tensor.is_floating_point()]
+    return floating if loss == "none" else floating[:1]
+
+
+def add_up(products: list[Product], reached: set[object]) -> Macs:
+    """Forward all; backward those whose result passes a gradient on."""
+    macs = Macs()
+    for product in products:
+        macs.forward += product.macs
+        if product.result.grad_fn in reached:
+            for want in product.wants:
+                setattr(macs, want, getattr(macs, want) + product.macs)
+    return macs
+
+
+def observe(model: nn.Module, inputs: tuple[Tensor, ...], loss: str) -> Facts:
+    """Take a step without its update. What is derived from the forward pass must be executed."""
+    watch = Watch()
+    with watch:
+        outputs = [tensor for tensor in differentiated(model(*inputs), loss) if tensor.requires_grad]
+    reached = {node for tensor in outputs for node in nodes_below(tensor.grad_fn)}
+    macs = add_up(watch.products, reached)
+    watch.products = []
+    watch.backward = True
+    with watch:
+        torch.autograd.backward([tensor.sum() for tensor in outputs])
+    macs.executed = watch.executed
+    trained = [parameter for parameter in model.parameters() if parameter.grad is not None]
+    return Facts(sum(math.prod(parameter.shape) for parameter in trained), macs)

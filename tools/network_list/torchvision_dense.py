@@ -1,0 +1,141 @@
+"""Segmentation, detection, video and optical flow of torchvision 0.14, without postprocessing."""
+
+from __future__ import annotations
+
+import torch
+import torchvision
+from torch import Tensor, nn
+from torchvision.models.detection import rpn
+from torchvision.models.detection.backbone_utils import resnet_fpn_backbone
+from torchvision.models.video.mvit import MSBlockConfig, MViT
+
+from .framework import Network, floats, mlp
+from .torchvision_classifiers import get_model
+
+
+class Segmentation(nn.Module):
+    """The map of classes alone."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.model = torchvision.models.get_model(
+            name, weights=None, weights_backbone=None, num_classes=21
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.model(x)["out"]
+
+
+class Detector(nn.Module):
+    """Backbone and head of a one-stage detector; everything that its head says of all levels."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        model = torchvision.models.get_model(name, weights=None, weights_backbone=None)
+        self.backbone, self.head = model.backbone, model.head
+
+    def forward(self, x: Tensor) -> list[Tensor]:
+        return list(self.head(list(self.backbone(x).values())).values())
+
+
+class ProposalNetwork(nn.Module):
+    """ResNet-18 with a feature pyramid and the region proposal head of Faster R-CNN."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.backbone = resnet_fpn_backbone(
+            backbone_name="resnet18", weights=None, norm_layer=nn.BatchNorm2d, trainable_layers=5
+        )
+        self.head = rpn.RPNHead(256, 3)
+
+    def forward(self, x: Tensor) -> list[Tensor]:
+        logits, boxes = self.head(list(self.backbone(x).values()))
+        return [*logits, *boxes]
+
+
+class BoxHead(nn.Module):
+    """The second stage of Faster R-CNN: regions of a feature map, classified."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        resnet = torchvision.models.resnet18()
+        self.stem = nn.Sequential(*list(resnet.children())[:6])
+        self.head = mlp(128 * 49, 256, 91)
+
+    def forward(self, x: Tensor, boxes: Tensor) -> Tensor:
+        regions = torchvision.ops.roi_align(self.stem(x), [boxes[0]], 7, 1 / 8, 2)
+        return self.head(regions.flatten(1))
+
+
+class Flow(nn.Module):
+    """RAFT with one update; the flow at the size of the images."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.model = torchvision.models.optical_flow.raft_small(weights=None)
+
+    def forward(self, before: Tensor, after: Tensor) -> Tensor:
+        return self.model(before, after, num_flow_updates=1)[-1]
+
+
+def multiscale(*, second: bool) -> nn.Module:
+    """Three blocks of a multi-scale ViT, first or second version, for small images."""
+    none: list[int] = []
+    blocks = [
+        MSBlockConfig(1, 96, 192, none, [3, 3, 3], none, [1, 8, 8]),
+        MSBlockConfig(2, 192, 192, [3, 3, 3], [3, 3, 3], [1, 2, 2], [1, 4, 4]),
+        MSBlockConfig(2, 192, 192, none, [3, 3, 3], none, [1, 4, 4]),
+    ]
+    return MViT(
+        (64, 64),
+        8,
+        blocks,
+        residual_pool=second,
+        residual_with_cls_embed=not second,
+        rel_pos_embed=second,
+        proj_after_attn=second,
+        stochastic_depth_prob=0.0,
+    )
+
+
+def segmentation(name: str) -> Network:
+    return Network(lambda: Segmentation(name), floats((3, 128, 128)), opset=17, batch=2)
+
+
+def detector(name: str, size: int) -> Network:
+    return Network(lambda: Detector(name), floats((3, size, size)), "none", opset=17, batch=2)
+
+
+def video(name: str, frames: int, size: int) -> Network:
+    return Network(lambda: get_model(name), floats((3, frames, size, size)), opset=17)
+
+
+NETWORKS: dict[str, Network] = {
+    **{
+        name: segmentation(name)
+        for name in (
+            "fcn_resnet50",
+            "deeplabv3_resnet50",
+            "deeplabv3_mobilenet_v3_large",
+            "lraspp_mobilenet_v3_large",
+        )
+    },
+    "retinanet_resnet50_fpn": detector("retinanet_resnet50_fpn", 224),
+    "fcos_resnet50_fpn": detector("fcos_resnet50_fpn", 224),
+    "ssd300_vgg16": detector("ssd300_vgg16", 300),
+    "ssdlite320_mobilenet_v3_large": detector("ssdlite320_mobilenet_v3_large", 320),
+    "rpn_resnet18_fpn": Network(ProposalNetwork, floats((3, 224, 224)), "none", opset=17),
+    "box_head_roi_align": Network(
+        BoxHead,
+        lambda batch: (torch.randn(1, 3, 224, 224), torch.rand(1, 16, 4) * 200),
+        opset=17,
+        fixed=True,
+    ),
+    "r3d_18": video("r3d_18", 8, 112),
+    "mc3_18": video("mc3_18", 8, 112),
+    "r2plus1d_18": video("r2plus1d_18", 8, 112),
+    "s3d": video("s3d", 16, 224),
+    "mvit_v1_small": Network(lambda: multiscale(second=False), floats((3, 8, 64, 64))),
+    "mvit_v2_small": Network(lambda: multiscale(second=True), floats((3, 8, 64, 64))),
+    "raft_small": Network(Flow, floats((3, 128, 128), (3, 128, 128)), "mse", opset=16),
+}

@@ -1,0 +1,268 @@
+"""Float buffers: masks, tables, filters, anchors, statistics. None of them is trained."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from training_cases.framework import Case, real, tokens
+
+
+def cases() -> Iterator[Case]:
+    yield from images()
+    yield from detection()
+    yield from spectra()
+    yield from codebooks()
+
+
+# --- Images ----------------------------------------------------------------------------------
+
+
+class Normalised(nn.Module):
+    """Images are normalised with mean and standard deviation first."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.tensor([0.485, 0.456, 0.406]).view(1, 3, 1, 1))
+        self.register_buffer("std", torch.tensor([0.229, 0.224, 0.225]).view(1, 3, 1, 1))
+        self.conv = nn.Conv2d(3, 4, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.relu(self.conv((x - self.mean) / self.std))
+
+
+class Sobel(nn.Module):
+    """Trained features behind a fixed edge filter, and before a fixed blur."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        across = torch.tensor([[-1.0, 0.0, 1.0], [-2.0, 0.0, 2.0], [-1.0, 0.0, 1.0]])
+        blur = torch.tensor([1.0, 2.0, 1.0])
+        self.register_buffer("sobel", torch.stack([across, across.t()]).unsqueeze(1))
+        self.register_buffer("gauss", (blur[:, None] * blur[None, :] / 16.0).expand(4, 1, 3, 3).contiguous())
+        self.conv = nn.Conv2d(2, 4, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        edges = F.conv2d(x.mean(1, keepdim=True), self.sobel, padding=1)
+        return F.conv2d(torch.relu(self.conv(edges)), self.gauss, stride=2, padding=1, groups=4)
+
+
+class BlurOutput(nn.Module):
+    """Blur as a product with fixed matrices on both sides."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        matrix = torch.eye(6) * 0.5
+        matrix[1:, :-1] += torch.eye(5) * 0.25
+        self.register_buffer("blur", matrix)
+        self.conv = nn.Conv2d(2, 3, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.matmul(self.blur, torch.matmul(torch.tanh(self.conv(x)), self.blur.t()))
+
+
+class Whitened(nn.Module):
+    """Features shifted and scaled by statistics that were measured once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.linspace(-1.0, 1.0, 6))
+        self.register_buffer("scale", torch.linspace(0.5, 2.0, 6))
+        self.register_buffer("temperature", torch.tensor(0.5))
+        self.layer = nn.Linear(5, 6)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return (self.layer(x) - self.mean) * self.scale / self.temperature
+
+
+def images() -> Iterator[Case]:
+    tags = ["buffer"]
+    yield Case("image_mean_std", Normalised, [real("x", 2, 3, 6, 6)], tags=tags, steps="adam")
+    yield Case("sobel_and_gauss_filters", Sobel, [real("x", 2, 3, 7, 7)], tags=tags)
+    yield Case("blur_matrices", BlurOutput, [real("x", 2, 2, 6, 6)], tags=tags)
+    yield Case("statistics_of_features", Whitened, [real("x", 3, 5)], tags=tags, steps="momentum")
+
+
+# --- Detection -------------------------------------------------------------------------------
+
+
+class Anchors(nn.Module):
+    """Boxes are offsets from anchors, and a grid."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.head = nn.Conv2d(3, 2 * 4, 1)
+        self.register_buffer("anchors", torch.tensor([[1.0, 2.0], [3.0, 1.5]]).view(1, 2, 2, 1, 1))
+        rows, columns = torch.meshgrid(torch.arange(4.0), torch.arange(4.0), indexing="ij")
+        self.register_buffer("grid", torch.stack([columns, rows]).view(1, 1, 2, 4, 4))
+
+    def forward(self, x: Tensor) -> Tensor:
+        made = self.head(x).view(x.shape[0], 2, 4, 4, 4)
+        centre = torch.sigmoid(made[:, :, :2]) + self.grid
+        size = torch.exp(made[:, :, 2:]) * self.anchors
+        return torch.cat([centre, size], 2)
+
+
+class DistributionFocal(nn.Module):
+    """Expected distances: a softmax times a fixed projection, as in YOLOv8."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.head = nn.Conv2d(3, 4 * 5, 1)
+        self.register_buffer("project", torch.arange(5.0))
+
+    def forward(self, x: Tensor) -> Tensor:
+        share = torch.softmax(self.head(x).view(x.shape[0], 4, 5, -1), 2)
+        return (share.transpose(2, 3) * self.project).sum(-1)
+
+
+def detection() -> Iterator[Case]:
+    yield Case("detection_anchors", Anchors, [real("x", 2, 3, 4, 4)], tags=["buffer"], steps="adam")
+    yield Case("distribution_focal", DistributionFocal, [real("x", 2, 3, 3, 3)], tags=["buffer"])
+
+
+# --- Spectra ---------------------------------------------------------------------------------
+
+
+class FourierFeatures(nn.Module):
+    """A random projection, its sine and cosine."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("frequencies", torch.randn(2, 6))
+        self.net = nn.Sequential(nn.Linear(12, 8), nn.ReLU(), nn.Linear(8, 3))
+
+    def forward(self, x: Tensor) -> Tensor:
+        angles = 2.0 * x @ self.frequencies
+        return self.net(torch.cat([torch.sin(angles), torch.cos(angles)], -1))
+
+
+class MelFilters(nn.Module):
+    """A learned spectrum through a fixed filter bank, and its logarithm."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.frame = nn.Conv1d(1, 8, 6, stride=3, bias=False)
+        bank = torch.relu(1.0 - (torch.arange(8.0)[:, None] - torch.linspace(1.0, 6.0, 4)[None, :]).abs() / 2.0)
+        self.register_buffer("bank", bank)
+        self.head = nn.Linear(4, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        power = self.frame(x.unsqueeze(1)).square().transpose(1, 2)
+        return self.head(torch.log(power @ self.bank + 0.01).mean(1))
+
+
+class FNet(nn.Module):
+    """Mixing by the real part of two Fourier transforms, as products with fixed matrices."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        for name, count in (("tokens", 6), ("channels", 8)):
+            angle = 2.0 * math.pi / count * torch.outer(torch.arange(float(count)), torch.arange(float(count)))
+            self.register_buffer(f"{name}_cos", torch.cos(angle))
+            self.register_buffer(f"{name}_sin", torch.sin(angle))
+        self.norm = nn.LayerNorm(8)
+        self.up = nn.Linear(8, 12)
+        self.down = nn.Linear(12, 8)
+
+    def forward(self, x: Tensor) -> Tensor:
+        mixed = self.tokens_cos @ x @ self.channels_cos - self.tokens_sin @ x @ self.channels_sin
+        x = self.norm(x + mixed)
+        return x + self.down(F.gelu(self.up(x)))
+
+
+class Performer(nn.Module):
+    """Attention through positive random features."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.q = nn.Linear(6, 4)
+        self.k = nn.Linear(6, 4)
+        self.v = nn.Linear(6, 4)
+        self.register_buffer("features", torch.randn(4, 5))
+
+    def phi(self, x: Tensor) -> Tensor:
+        return torch.exp(x @ self.features - x.square().sum(-1, keepdim=True) * 0.5) + 0.001
+
+    def forward(self, x: Tensor) -> Tensor:
+        q, k, v = self.phi(self.q(x)), self.phi(self.k(x)), self.v(x)
+        kept = k.transpose(1, 2) @ v
+        return q @ kept / (q @ k.sum(1).unsqueeze(-1))
+
+
+def spectra() -> Iterator[Case]:
+    tags = ["buffer"]
+    yield Case("fourier_features", FourierFeatures, [real("x", 5, 2)], tags=tags)
+    yield Case("mel_filter_bank", MelFilters, [real("x", 2, 24)], tags=tags, loss="cross_entropy")
+    yield Case("fnet_dft_matrices", FNet, [real("x", 2, 6, 8)], tags=tags)
+    yield Case("performer_features", Performer, [real("x", 2, 5, 6)], tags=tags)
+
+
+# --- Codebooks -------------------------------------------------------------------------------
+
+
+class VectorQuantised(nn.Module):
+    """The nearest entry of a codebook that averages move, passed straight through."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.encode = nn.Linear(6, 4)
+        self.decode = nn.Linear(4, 6)
+        self.register_buffer("codebook", torch.randn(7, 4))
+
+    def forward(self, x: Tensor) -> Tensor:
+        z = self.encode(x)
+        distance = (z.unsqueeze(1) - self.codebook.unsqueeze(0)).square().sum(-1)
+        chosen = F.embedding(distance.argmin(-1), self.codebook)
+        return self.decode(z + (chosen - z) * 0.5)
+
+
+class SoftCodebook(nn.Module):
+    """Shares of fixed codes by their distance."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.encode = nn.Linear(6, 4)
+        self.register_buffer("codebook", torch.randn(5, 4))
+
+    def forward(self, x: Tensor) -> Tensor:
+        z = self.encode(x)
+        return torch.softmax(z @ self.codebook.t(), -1) @ self.codebook
+
+
+class FixedEmbedding(nn.Module):
+    """Word vectors that are not trained."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("vectors", torch.randn(9, 5))
+        self.head = nn.Linear(5, 4)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        return self.head(F.embedding(ids, self.vectors).mean(1))
+
+
+class EmaCenter(nn.Module):
+    """DINO's centre is taken off before the softmax."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.head = nn.Linear(6, 5)
+        self.register_buffer("center", torch.linspace(-0.5, 0.5, 5).view(1, 5))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.log_softmax((self.head(x) - self.center) / 0.5, -1)
+
+
+def codebooks() -> Iterator[Case]:
+    tags = ["buffer"]
+    yield Case("vq_codebook", VectorQuantised, [real("x", 3, 6)], tags=tags, notes="chosen - z is not detached")
+    yield Case("soft_codebook", SoftCodebook, [real("x", 3, 6)], tags=tags, steps="adam")
+    yield Case(
+        "fixed_embedding", FixedEmbedding, [tokens("ids", 3, 4, below=9)], tags=tags, loss="cross_entropy"
+    )
+    yield Case("dino_center", EmaCenter, [real("x", 3, 6)], tags=tags)

@@ -1,0 +1,291 @@
+"""Small networks whose training step MONET and PyTorch must agree on.
+
+A family is a file beside this one with a function `cases()` that yields Case objects: a module as
+people write it, what it is fed, and the loss. The module is exported in single precision, as users
+export theirs, with the numbers of its parameters and buffers in the file; PyTorch then computes in
+double precision with the same (rounded) numbers. oracle.py says what the step must be.
+
+Parameters get generated numbers (class Numbers of gradient_cases/framework.py), rounded to single
+precision; running statistics too; every other buffer keeps the values that the module gave it: a
+buffer is a mask, a table or a filter, and is never trained.
+
+Constants that a forward function multiplies with are single precision in the file: write short
+decimals, or f32(...).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fnmatch
+import io
+import math
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import onnx
+import torch
+import torch.nn.functional as F
+from onnx import numpy_helper
+from torch import Tensor, nn
+
+from gradient_cases.framework import Input, Numbers, buffer, integer
+
+SEED = 1
+MAX_PARAMETERS = 20_000
+
+# --- Cases -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Case:
+    """One network, its data and its loss.
+
+    `loss` is one of the training file (`mse`, `cross_entropy`, `bce_with_logits`), taken of the
+    first output, or `in_graph`: the only output is the loss.
+    """
+
+    name: str
+    build: Callable[[], nn.Module]
+    inputs: Sequence[Input]
+    loss: str = "mse"
+    options: dict = field(default_factory=dict)  # what else the training file says
+    tags: Sequence[str] = ()
+    opset: int = 17
+    fills: dict[str, tuple[float, float]] = field(default_factory=dict)  # pattern: offset, scale
+    steps: str = ""  # the optimiser of three recorded steps (optimizer_oracles.OPTIONS)
+    compare: bool = True  # numbers; not those of networks that draw random masks
+    notes: str = ""
+
+
+def real(name: str, *shape: int, offset: float = 0.0, scale: float = 1.0) -> Input:
+    """An input of real numbers."""
+    return buffer(name, shape, offset=offset, scale=scale)
+
+
+def tokens(name: str, *shape: int, below: int) -> Input:
+    """An input of int64 indices."""
+    return integer(name, shape, below)
+
+
+# --- Casts -----------------------------------------------------------------------------------
+
+_casting = True  # False while PyTorch computes the numbers, which MONET does not round either
+
+
+@contextlib.contextmanager
+def without_casts() -> Iterator[None]:
+    """Modules built and run in here stay in double precision wherever they ask for another."""
+    global _casting
+    _casting = False
+    try:
+        yield
+    finally:
+        _casting = True
+
+
+def cast(x: Tensor, dtype: torch.dtype) -> Tensor:
+    return x.to(dtype) if _casting else x
+
+
+def lowered(module: nn.Module, dtype: torch.dtype) -> nn.Module:
+    """A module whose parameters are of another element type."""
+    return module.to(dtype) if _casting else module
+
+
+# --- Modules with their numbers --------------------------------------------------------------
+
+
+def fill_rule(name: str, tensor: Tensor) -> tuple[float, float]:
+    """Offset and scale that keep activations of the order of one."""
+    if "running_mean" in name:
+        return 0.0, 0.25
+    if "running_var" in name:
+        return 1.0, 0.25
+    if tensor.numel() == 1:
+        return 0.5, 0.25
+    leaf = name.rpartition(".")[2]
+    if "embed" in name or "position" in name:
+        return 0.0, 0.5
+    if tensor.dim() == 1:
+        return (1.0, 0.25) if leaf.endswith(("weight", "scale", "weight_g")) else (0.0, 0.25)
+    fan_in = math.prod(tensor.shape[1:])
+    return 0.0, float(f"{math.sqrt(3.0 / max(1, fan_in)):.4g}")
+
+
+def is_generated(model: nn.Module, name: str, tensor: Tensor) -> bool:
+    if not tensor.is_floating_point():
+        return False
+    return isinstance(tensor, nn.Parameter) or "running_" in name
+
+
+def states(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
+    yield from model.named_parameters()
+    yield from model.named_buffers()
+
+
+def fill(case: Case, model: nn.Module) -> None:
+    """Generated numbers, as single precision holds them."""
+    for name, tensor in states(model):
+        if not is_generated(model, name, tensor):
+            continue
+        rules = [rule for pattern, rule in case.fills.items() if fnmatch.fnmatch(name, pattern)]
+        offset, scale = rules[0] if rules else fill_rule(name, tensor)
+        numbers = offset + scale * Numbers(name, SEED).uniform(tensor.numel())
+        rounded = torch.from_numpy(numbers.astype(np.float32).reshape(tensor.shape))
+        tensor.data.copy_(rounded)
+
+
+@contextlib.contextmanager
+def default_type(dtype: torch.dtype) -> Iterator[None]:
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)
+
+
+def single_model(case: Case) -> nn.Module:
+    """As users have it."""
+    torch.manual_seed(0)
+    with default_type(torch.float32):
+        model = case.build().train()
+    fill(case, model)
+    count = sum(parameter.numel() for parameter in model.parameters())
+    if count > MAX_PARAMETERS:
+        raise ValueError(f"{case.name}: {count} parameters are too many")
+    return model
+
+
+def double_model(case: Case) -> nn.Module:
+    """In double precision with the very numbers of single_model(); to be run without_casts()."""
+    source = dict(states(single_model(case)))
+    torch.manual_seed(0)
+    with without_casts(), default_type(torch.float64):
+        model = case.build().double().train()
+    for name, tensor in states(model):
+        tensor.data.copy_(source[name].data)
+    return with_file_settings(model)
+
+
+def with_file_settings(model: nn.Module) -> nn.Module:
+    """Momenta are kept as 1 - momentum, in single precision."""
+    for module in model.modules():
+        if isinstance(module, nn.modules.batchnorm._BatchNorm) and module.momentum == 0.1:
+            module.momentum = 1.0 - 0.9
+    return model
+
+
+def input_tensors(case: Case, dtype: torch.dtype) -> list[Tensor]:
+    made = []
+    for given in case.inputs:
+        numbers = torch.from_numpy(np.array(given.numbers(SEED)))
+        made.append(numbers if given.kind == "integer" else numbers.to(dtype))
+    return made
+
+
+# --- Loss ------------------------------------------------------------------------------------
+
+
+def first_output(result: object) -> Tensor:
+    return result if isinstance(result, Tensor) else first_output(result[0])
+
+
+def class_axis(output: Tensor) -> int:
+    """As the training file's cross_entropy finds it."""
+    return output.dim() - 1 if output.dim() == 3 else 1
+
+
+def targets(case: Case, output: Tensor) -> dict[str, np.ndarray]:
+    """What the loss compares with, by its name in the step."""
+    if case.loss == "cross_entropy":
+        axis = class_axis(output)
+        shape = [extent for i, extent in enumerate(output.shape) if i != axis]
+        labels = Numbers("labels", SEED).below(math.prod(shape), output.shape[axis])
+        return {"labels": labels.reshape(shape)}
+    if case.loss == "in_graph":
+        return {}
+    offset, scale = (0.0, 1.0) if case.loss == "mse" else (0.5, 0.5)
+    numbers = offset + scale * Numbers("targets", SEED).uniform(output.numel())
+    return {"targets": numbers.reshape(output.shape)}
+
+
+def make_loss(case: Case, result: object) -> Tensor:
+    output = first_output(result)
+    if case.loss == "in_graph":
+        return output
+    [numbers] = targets(case, output).values()
+    target = torch.from_numpy(numbers)
+    if case.loss == "cross_entropy":
+        if output.dim() == 3:
+            return F.cross_entropy(output.reshape(-1, output.shape[-1]), target.reshape(-1))
+        return F.cross_entropy(output, target)
+    target = target.to(output.dtype)
+    if case.loss == "mse":
+        return F.mse_loss(output, target)
+    return F.binary_cross_entropy_with_logits(output, target)
+
+
+# --- The file --------------------------------------------------------------------------------
+
+
+def export(case: Case) -> onnx.ModelProto:
+    """As torch.onnx writes the module for training, numbers included."""
+    model = single_model(case)
+    stream = io.BytesIO()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the tracer warns about every shape it reads
+        torch.onnx.export(
+            model,
+            tuple(input_tensors(case, torch.float32)),
+            stream,
+            training=torch.onnx.TrainingMode.TRAINING,
+            do_constant_folding=False,
+            opset_version=case.opset,
+            input_names=[given.name for given in case.inputs],
+            output_names=["loss_value" if case.loss == "in_graph" else "output"],
+        )
+    exported = onnx.load_model_from_string(stream.getvalue())
+    graph = exported.graph
+    graph.name = case.name
+    graph.doc_string = exported.doc_string = ""
+    del graph.value_info[:]
+    for node in graph.node:
+        node.doc_string = ""
+    restore_statistics(exported, single_model(case))
+    return exported
+
+
+def restore_statistics(exported: onnx.ModelProto, model: nn.Module) -> None:
+    """Tracing runs the module, which moves its running statistics."""
+    before = dict(model.named_buffers())
+    for initializer in exported.graph.initializer:
+        if "running_" in initializer.name:
+            numbers = before[initializer.name].numpy()
+            initializer.CopyFrom(numpy_helper.from_array(numbers, initializer.name))
+
+
+def file_names(exported: onnx.ModelProto, model: nn.Module) -> dict[str, str]:
+    """The initialiser of every parameter and buffer that the file has, by its first name.
+
+    A tensor of two names is in the file under one of them.
+    """
+    present = {initializer.name for initializer in exported.graph.initializer}
+    owners = {id(tensor): name for name, tensor in states(model)}
+    names = {}
+    for name, tensor in model.state_dict(keep_vars=True).items():
+        first = owners.get(id(tensor))
+        if first is not None and name in present:
+            names.setdefault(first, name)
+    return names
+
+
+def updated_statistics(exported: onnx.ModelProto) -> dict[str, str]:
+    """The last output that is the new value of a running statistic."""
+    found = {}
+    for node in exported.graph.node:
+        if node.op_type == "BatchNormalization" and len(node.output) >= 3:
+            found.update(zip(node.input[3:5], node.output[1:3]))
+    return found

@@ -1,0 +1,352 @@
+"""Autoencoders, generators, flows, diffusion, implicit functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from training_cases.framework import Case, real, tokens
+
+
+def cases() -> Iterator[Case]:
+    yield from autoencoders()
+    yield from generators()
+    yield from flows()
+    yield from implicit()
+
+
+# --- Autoencoders ----------------------------------------------------------------------------
+
+
+class Autoencoder(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.down = nn.Sequential(nn.Linear(8, 5), nn.ReLU(), nn.Linear(5, 2))
+        self.up = nn.Sequential(nn.Linear(2, 5), nn.ReLU(), nn.Linear(5, 8))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.sigmoid(self.up(self.down(x)))
+
+
+class Variational(nn.Module):
+    """Noise is fed in; the result is beside what the divergence is made of."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.down = nn.Linear(6, 5)
+        self.mean = nn.Linear(5, 2)
+        self.spread = nn.Linear(5, 2)
+        self.up = nn.Linear(2, 6)
+
+    def forward(self, x: Tensor, noise: Tensor) -> Tensor:
+        hidden = torch.tanh(self.down(x))
+        mean, log_variance = self.mean(hidden), self.spread(hidden)
+        z = mean + noise * torch.exp(0.5 * log_variance)
+        divergence = -0.5 * (1.0 + log_variance - mean.square() - log_variance.exp())
+        return torch.cat([self.up(z), divergence], 1)
+
+
+class Masked(nn.Module):
+    """Patches that are left out are replaced by one trained vector."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.patch = nn.Conv2d(3, 6, 2, stride=2)
+        self.absent = nn.Parameter(torch.zeros(1, 1, 6))
+        self.mix = nn.Linear(9, 9)
+        self.head = nn.Linear(6, 12)
+
+    def forward(self, x: Tensor, kept: Tensor) -> Tensor:
+        x = self.patch(x).flatten(2).transpose(1, 2)
+        kept = kept.unsqueeze(-1)
+        x = x * kept + self.absent * (1.0 - kept)
+        return self.head(x + self.mix(x.transpose(1, 2)).transpose(1, 2))
+
+
+def autoencoders() -> Iterator[Case]:
+    yield Case("autoencoder", Autoencoder, [real("x", 3, 8)], steps="adam")
+    yield Case("variational_autoencoder", Variational, [real("x", 3, 6), real("noise", 3, 2)], steps="momentum")
+    yield Case("masked_autoencoder", Masked, [real("x", 2, 3, 6, 6), real("kept", 2, 9, offset=0.5, scale=0.5)])
+
+
+# --- Generators ------------------------------------------------------------------------------
+
+
+class Generator(nn.Module):
+    """DCGAN's: transposed convolutions and batch normalisations."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.net = nn.Sequential(
+            nn.ConvTranspose2d(5, 4, 3, bias=False), nn.BatchNorm2d(4), nn.ReLU(),
+            nn.ConvTranspose2d(4, 3, 4, stride=2, padding=1), nn.Tanh(),
+        )  # fmt: skip
+
+    def forward(self, noise: Tensor) -> Tensor:
+        return self.net(noise[:, :, None, None])
+
+
+class Adversarial(nn.Module):
+    """A generator trained through a discriminator that is frozen."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.make = nn.Linear(4, 12)
+        self.judge = nn.Sequential(nn.Conv1d(3, 4, 2), nn.LeakyReLU(0.2), nn.Flatten(), nn.Linear(12, 1))
+        self.judge.requires_grad_(False)
+
+    def forward(self, noise: Tensor) -> Tensor:
+        return self.judge(torch.tanh(self.make(noise)).view(-1, 3, 4))
+
+
+class StyleModulated(nn.Module):
+    """StyleGAN 2: weights modulated and demodulated for every sample, noise with a trained strength."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.constant = nn.Parameter(torch.zeros(1, 4, 4, 4))
+        self.weight = nn.Parameter(torch.zeros(1, 3, 4, 3, 3))
+        self.style = nn.Linear(5, 4)
+        self.strength = nn.Parameter(torch.zeros(1))
+
+    def forward(self, code: Tensor, noise: Tensor) -> Tensor:
+        batch = code.shape[0]
+        weight = self.weight * (1.0 + self.style(code)).view(batch, 1, 4, 1, 1)
+        weight = weight * torch.rsqrt(weight.square().sum((2, 3, 4), keepdim=True) + 0.001)
+        x = self.constant.expand(batch, 4, 4, 4).reshape(1, batch * 4, 4, 4)
+        x = F.conv2d(x, weight.view(batch * 3, 4, 3, 3), padding=1, groups=batch).view(batch, 3, 4, 4)
+        return F.leaky_relu(x + self.strength * noise, 0.2)
+
+
+class AdaIn(nn.Module):
+    """Instance normalisation whose scale and shift come from a style."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(3, 4, 3)
+        self.norm = nn.InstanceNorm2d(4)
+        self.style = nn.Linear(5, 8)
+
+    def forward(self, x: Tensor, code: Tensor) -> Tensor:
+        scale, shift = self.style(code)[:, :, None, None].chunk(2, 1)
+        return F.relu(self.norm(self.conv(x)) * (1.0 + scale) + shift)
+
+
+class Diffusion(nn.Module):
+    """A small residual block with the time's embedding and attention, and tables of the noise's levels."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        level = torch.linspace(0.5, 0.875, 6)
+        self.register_buffer("signal", level.sqrt())
+        self.register_buffer("noise", (1.0 - level).sqrt())
+        self.embed = nn.Embedding(6, 4)
+        self.enter = nn.Conv2d(2, 4, 3, padding=1)
+        self.norm = nn.GroupNorm(2, 4)
+        self.leave = nn.Conv2d(4, 2, 3, padding=1)
+
+    def forward(self, x: Tensor, added: Tensor, time: Tensor) -> Tensor:
+        x = self.signal[time].view(-1, 1, 1, 1) * x + self.noise[time].view(-1, 1, 1, 1) * added
+        x = self.enter(x) + self.embed(time)[:, :, None, None]
+        return self.leave(F.silu(self.norm(x)))
+
+
+def generators() -> Iterator[Case]:
+    yield Case("dcgan_generator", Generator, [real("noise", 3, 5)], steps="adam")
+    yield Case(
+        "generator_before_frozen_judge",
+        Adversarial,
+        [real("noise", 3, 4)],
+        loss="bce_with_logits",
+        options={"trainable": {"freeze": ["judge*"]}},
+    )
+    yield Case("style_modulation", StyleModulated, [real("code", 2, 5), real("noise", 2, 1, 4, 4)])
+    yield Case("adaptive_instance_norm", AdaIn, [real("x", 2, 3, 6, 6), real("code", 2, 5)])
+    yield Case(
+        "diffusion_noise_tables",
+        Diffusion,
+        [real("x", 2, 2, 4, 4), real("added", 2, 2, 4, 4), tokens("time", 2, below=6)],
+        tags=["buffer"],
+    )
+
+
+# --- Flows -----------------------------------------------------------------------------------
+
+
+class Coupling(nn.Module):
+    """Half of the channels scales and shifts the other half (RealNVP), with a mask or with slices."""
+
+    def __init__(self, masked: bool) -> None:
+        super().__init__()
+        self.masked = masked
+        width = 4 if masked else 2
+        self.net = nn.Sequential(nn.Linear(width, 6), nn.Tanh(), nn.Linear(6, 2 * width))
+        if masked:
+            self.register_buffer("mask", torch.tensor([1.0, 0.0, 1.0, 0.0]))
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.masked:
+            scale, shift = self.net(x * self.mask).chunk(2, -1)
+            open_ = 1.0 - self.mask
+            y = x * torch.exp(torch.tanh(scale) * open_) + shift * open_
+            return torch.cat([y, (torch.tanh(scale) * open_).sum(-1, keepdim=True)], -1)
+        kept, moved = x[:, :2], x[:, 2:]
+        scale, shift = self.net(kept).chunk(2, -1)
+        scale = torch.sigmoid(scale + 2.0)
+        return torch.cat([kept, moved * scale + shift, scale.log().sum(-1, keepdim=True)], -1)
+
+
+class Glow(nn.Module):
+    """Activation norm, an invertible 1x1 convolution as lower times upper triangle, a coupling."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.log_scale = nn.Parameter(torch.zeros(1, 4, 1, 1))
+        self.shift = nn.Parameter(torch.zeros(1, 4, 1, 1))
+        self.lower = nn.Parameter(torch.zeros(4, 4))
+        self.upper = nn.Parameter(torch.zeros(4, 4))
+        self.log_diagonal = nn.Parameter(torch.zeros(4))
+        self.register_buffer("permutation", torch.eye(4)[[2, 0, 3, 1]])
+        self.register_buffer("below", torch.tril(torch.ones(4, 4), -1))
+        self.register_buffer("eye", torch.eye(4))
+        self.net = nn.Conv2d(2, 4, 3, padding=1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = (x + self.shift) * torch.exp(self.log_scale)
+        lower = self.lower * self.below + self.eye
+        upper = self.upper * self.below.t() + self.eye * torch.exp(self.log_diagonal)
+        weight = self.permutation @ lower @ upper
+        x = F.conv2d(x, weight.view(4, 4, 1, 1))
+        kept, moved = x.chunk(2, 1)
+        scale, shift = self.net(kept).chunk(2, 1)
+        return torch.cat([kept, moved * torch.sigmoid(scale) + shift], 1)
+
+
+class Autoregressive(nn.Module):
+    """MADE: linear layers with masked weights."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Linear(4, 6)
+        self.second = nn.Linear(6, 4)
+        degrees = torch.arange(6) % 3
+        self.register_buffer("first_mask", (degrees[:, None] >= torch.arange(4)[None, :]).to(torch.get_default_dtype()))
+        self.register_buffer("second_mask", (torch.arange(4)[:, None] > degrees[None, :]).to(torch.get_default_dtype()))
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = torch.relu(F.linear(x, self.first.weight * self.first_mask, self.first.bias))
+        return F.linear(x, self.second.weight * self.second_mask, self.second.bias)
+
+
+def flows() -> Iterator[Case]:
+    yield Case("flow_coupling", lambda: Coupling(False), [real("x", 3, 4)], steps="adam")
+    yield Case("flow_coupling_masked", lambda: Coupling(True), [real("x", 3, 4)], tags=["buffer"])
+    yield Case("flow_glow", Glow, [real("x", 2, 4, 3, 3)], tags=["buffer"])
+    yield Case("masked_autoregressive", Autoregressive, [real("x", 3, 4)], tags=["buffer"])
+
+
+# --- Implicit functions ----------------------------------------------------------------------
+
+
+class Siren(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(2, 6), nn.Linear(6, 6)])
+        self.last = nn.Linear(6, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        for layer in self.layers:
+            x = torch.sin(3.0 * layer(x))
+        return self.last(x)
+
+
+class Radiance(nn.Module):
+    """NeRF: octaves of positions, a skip, density and colour, composed along rays."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Linear(3 + 3 * 4, 8)
+        self.second = nn.Linear(8 + 15, 8)
+        self.density = nn.Linear(8, 1)
+        self.colour = nn.Linear(8, 3)
+
+    def forward(self, points: Tensor) -> Tensor:
+        octaves = [f(points * float(2**i)) for i in range(2) for f in (torch.sin, torch.cos)]
+        x = torch.cat([points, *octaves], -1)
+        y = torch.relu(self.first(x))
+        y = torch.relu(self.second(torch.cat([y, x], -1)))
+        alpha = 1.0 - torch.exp(-F.softplus(self.density(y)) * 0.25)
+        clear = torch.log(1.0 - alpha)
+        passed = torch.cumsum(clear, 1) - clear
+        return (alpha * torch.exp(passed) * torch.sigmoid(self.colour(y))).sum(1)
+
+
+class Splines(nn.Module):
+    """KAN: hat functions on a fixed grid with trained heights, beside a plain layer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("grid", torch.linspace(-1.0, 1.0, 5))
+        self.heights = nn.Parameter(torch.zeros(3, 4, 5))
+        self.base = nn.Linear(4, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        hats = torch.relu(1.0 - (x.unsqueeze(-1) - self.grid).abs() * 2.0)
+        return self.base(F.silu(x)) + hats.flatten(1) @ self.heights.flatten(1).t()
+
+
+class BSplines(nn.Module):
+    """KAN with the recursion of Cox and de Boor on a fixed grid, quadratic."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("grid", torch.linspace(-2.0, 2.0, 9).expand(4, 9).contiguous())
+        self.heights = nn.Parameter(torch.zeros(3, 4 * 6))
+
+    def forward(self, x: Tensor) -> Tensor:
+        x, grid = x.unsqueeze(-1), self.grid
+        bases = ((x >= grid[:, :-1]) & (x < grid[:, 1:])).to(x.dtype)
+        for k in (1, 2):
+            left = (x - grid[:, : -(k + 1)]) / (grid[:, k:-1] - grid[:, : -(k + 1)])
+            right = (grid[:, k + 1 :] - x) / (grid[:, k + 1 :] - grid[:, 1:-k])
+            bases = left * bases[..., :-1] + right * bases[..., 1:]
+        return F.linear(bases.flatten(1), self.heights)
+
+
+class RadialBasis(nn.Module):
+    """Distances from trained centres with trained widths."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.centres = nn.Parameter(torch.zeros(5, 3))
+        self.log_width = nn.Parameter(torch.zeros(5))
+        self.head = nn.Linear(5, 2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        distance = (x.unsqueeze(1) - self.centres).square().sum(-1)
+        return self.head(torch.exp(-distance * torch.exp(self.log_width)))
+
+
+class Operator(nn.Module):
+    """DeepONet: a product of what a function and a place are encoded as."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.branch = nn.Sequential(nn.Linear(5, 6), nn.Tanh(), nn.Linear(6, 4))
+        self.trunk = nn.Sequential(nn.Linear(2, 6), nn.Tanh(), nn.Linear(6, 4))
+        self.bias = nn.Parameter(torch.zeros(1))
+
+    def forward(self, function: Tensor, place: Tensor) -> Tensor:
+        return self.branch(function) @ self.trunk(place).t() + self.bias
+
+
+def implicit() -> Iterator[Case]:
+    yield Case("siren", Siren, [real("x", 5, 2)], steps="adam")
+    yield Case("radiance_field", Radiance, [real("points", 2, 4, 3)])
+    yield Case("kan_hats", Splines, [real("x", 3, 4)], tags=["buffer"])
+    yield Case("kan_b_splines", BSplines, [real("x", 3, 4)], tags=["buffer"])
+    yield Case("radial_basis", RadialBasis, [real("x", 3, 3)], steps="momentum")
+    yield Case("deep_operator", Operator, [real("function", 3, 5), real("place", 4, 2)], tags=["scalar"])

@@ -1,0 +1,319 @@
+"""Losses inside of the network: its only output is the loss, a scalar."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from training_cases.framework import Case, real, tokens
+
+Loss = Callable[..., Tensor]
+
+
+# PyTorch 1.13 cannot export its own mse_loss, l1_loss and triplet_margin_loss.
+def squared(y: Tensor, t: Tensor) -> Tensor:
+    return (y - t).square().mean()
+
+
+def absolute(y: Tensor, t: Tensor) -> Tensor:
+    return (y - t).abs().mean()
+
+
+def cases() -> Iterator[Case]:
+    yield from classes()
+    yield from numbers()
+    yield from several()
+    yield from contrastive()
+
+
+class WithLoss(nn.Module):
+    """A small network and a function of what it makes and of what else is fed in."""
+
+    def __init__(self, loss: Loss, width: int = 5) -> None:
+        super().__init__()
+        self.net = nn.Sequential(nn.Linear(6, 7), nn.ReLU(), nn.Linear(7, width))
+        self.loss = loss
+
+    def forward(self, x: Tensor, *others: Tensor) -> Tensor:
+        return self.loss(self.net(x), *others)
+
+
+def case(name: str, loss: Loss, *others: object, x: tuple[int, ...] = (3, 6), steps: str = "") -> Case:
+    return Case(name, lambda: WithLoss(loss), [real("x", *x), *others], "in_graph", tags=["loss"], steps=steps)
+
+
+# --- Classes ---------------------------------------------------------------------------------
+
+
+class Pixels(nn.Module):
+    """Cross-entropy at every pixel."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(2, 4, 3)
+
+    def forward(self, x: Tensor, labels: Tensor) -> Tensor:
+        return F.cross_entropy(self.conv(x), labels)
+
+
+class LanguageLoss(nn.Module):
+    """Next tokens: logits and labels are shifted against each other and flattened, as in GPT-2."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed = nn.Embedding(7, 5)
+        self.mix = nn.Linear(5, 5)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        logits = F.linear(torch.tanh(self.mix(self.embed(ids))), self.embed.weight)
+        return F.cross_entropy(logits[:, :-1].reshape(-1, 7), ids[:, 1:].reshape(-1))
+
+
+class WeightedClasses(nn.Module):
+    """Cross-entropy with a weight for every class, a buffer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(6, 5)
+        self.register_buffer("class_weights", torch.linspace(0.5, 2.0, 5))
+
+    def forward(self, x: Tensor, labels: Tensor) -> Tensor:
+        return F.cross_entropy(self.layer(x), labels, weight=self.class_weights)
+
+
+def smoothed(y: Tensor, t: Tensor) -> Tensor:
+    return 0.9 * F.cross_entropy(y, t) - 0.02 * F.log_softmax(y, 1).sum(1).mean()
+
+
+def classes() -> Iterator[Case]:
+    labels = tokens("labels", 3, below=5)
+    yield case("loss_cross_entropy", F.cross_entropy, labels, steps="adam")
+    yield case("loss_cross_entropy_sum", lambda y, t: F.cross_entropy(y, t, reduction="sum"), labels)
+    yield case("loss_cross_entropy_ignore", lambda y, t: F.cross_entropy(y, t, ignore_index=2), labels)
+    yield case("loss_nll", lambda y, t: F.nll_loss(F.log_softmax(y, 1), t), labels, steps="momentum")
+    yield case("loss_cross_entropy_none_mean", lambda y, t: F.cross_entropy(y, t, reduction="none").mean(), labels)
+    yield case(
+        "loss_gathered", lambda y, t: -F.log_softmax(y, 1).gather(1, t.unsqueeze(1)).mean(), labels
+    )
+    yield case("loss_smoothed", smoothed, labels)
+    yield Case(
+        "loss_pixels", Pixels, [real("x", 2, 2, 5, 5), tokens("labels", 2, 3, 3, below=4)], "in_graph", tags=["loss"]
+    )
+    yield Case(
+        "loss_language", LanguageLoss, [tokens("ids", 2, 5, below=7)], "in_graph", tags=["loss"], steps="adam"
+    )
+    yield Case(
+        "loss_class_weights", WeightedClasses, [real("x", 3, 6), labels], "in_graph", tags=["loss", "buffer"]
+    )
+    shares = real("p", 3, 5, offset=0.5, scale=0.5)
+    yield case("loss_soft_labels", lambda y, p: -(p * F.log_softmax(y, 1)).sum(1).mean(), shares)
+
+
+# --- Numbers ---------------------------------------------------------------------------------
+
+
+def binary(y: Tensor, t: Tensor) -> Tensor:
+    p = torch.sigmoid(y)
+    return -(t * torch.log(p) + (1.0 - t) * torch.log(1.0 - p)).mean()
+
+
+def focal(y: Tensor, t: Tensor) -> Tensor:
+    p = torch.sigmoid(y)
+    right = p * t + (1.0 - p) * (1.0 - t)
+    return (-(1.0 - right).square() * torch.log(right)).mean()
+
+
+def dice(y: Tensor, t: Tensor) -> Tensor:
+    p = torch.sigmoid(y)
+    return 1.0 - (2.0 * (p * t).sum() + 1.0) / (p.sum() + t.sum() + 1.0)
+
+
+def numbers() -> Iterator[Case]:
+    wanted = real("wanted", 3, 5)
+    share = real("share", 3, 5, offset=0.5, scale=0.5)
+    yield case("loss_mse", squared, wanted, steps="adam")
+    yield case("loss_mse_pow_sum", lambda y, t: (y - t).pow(2).sum(), wanted)
+    yield case("loss_l1", absolute, wanted)
+    yield case("loss_huber", lambda y, t: huber(y - t).mean(), wanted)
+    yield case("loss_smooth_l1_clamped", smooth, wanted)
+    yield case("loss_charbonnier", lambda y, t: torch.sqrt((y - t).square() + 0.001).mean(), wanted)
+    yield case("loss_log_cosh", lambda y, t: (y - t + F.softplus(-2.0 * (y - t))).mean(), wanted)
+    yield case("loss_bce_with_logits", F.binary_cross_entropy_with_logits, share)
+    yield case("loss_bce_by_hand", binary, share, steps="momentum")
+    yield case("loss_focal", focal, share)
+    yield case("loss_dice", dice, share)
+    positive = real("p", 3, 5, offset=0.5, scale=0.375)
+    yield case("loss_kl", lambda y, p: F.kl_div(F.log_softmax(y, 1), p, reduction="batchmean"), positive)
+    yield case("loss_poisson", lambda y, t: (torch.exp(y) - t * y).mean(), share)
+    yield case("loss_hinge", lambda y, t: torch.relu(1.0 - y * t).mean(), wanted)
+
+
+def smooth(y: Tensor, t: Tensor) -> Tensor:
+    """Huber's loss as a square up to a bound and a line behind it."""
+    size = (y - t).abs()
+    near = size.clamp(max=0.5)
+    return (0.5 * near.square() + 0.5 * (size - near)).mean()
+
+
+def huber(x: Tensor) -> Tensor:
+    size = x.abs()
+    return torch.where(size < 0.5, 0.5 * x.square(), 0.5 * (size - 0.25))
+
+
+# --- Several ---------------------------------------------------------------------------------
+
+
+class TwoHeads(nn.Module):
+    """Classes and boxes, weighted and added."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.body = nn.Linear(6, 8)
+        self.classes = nn.Linear(8, 4)
+        self.boxes = nn.Linear(8, 4)
+
+    def forward(self, x: Tensor, labels: Tensor, boxes: Tensor) -> Tensor:
+        x = torch.relu(self.body(x))
+        box = absolute(self.boxes(x), boxes)
+        return F.cross_entropy(self.classes(x), labels) + 0.5 * box + 0.01 * x.square().mean()
+
+
+class Uncertain(nn.Module):
+    """Weights of two losses that are trained themselves, scalars."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Linear(6, 3)
+        self.second = nn.Linear(6, 2)
+        self.first_log = nn.Parameter(torch.zeros(()))
+        self.second_log = nn.Parameter(torch.zeros(()))
+
+    def forward(self, x: Tensor, y: Tensor, z: Tensor) -> Tensor:
+        first, second = squared(self.first(x), y), squared(self.second(x), z)
+        weighted = torch.exp(-self.first_log) * first + torch.exp(-self.second_log) * second
+        return weighted + self.first_log + self.second_log
+
+
+class VariationalLoss(nn.Module):
+    """Reconstruction and divergence."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.down = nn.Linear(6, 4)
+        self.up = nn.Linear(2, 6)
+
+    def forward(self, x: Tensor, noise: Tensor) -> Tensor:
+        mean, log_variance = self.down(x).chunk(2, 1)
+        made = self.up(mean + noise * torch.exp(0.5 * log_variance))
+        divergence = -0.5 * (1.0 + log_variance - mean.square() - log_variance.exp()).sum(1).mean()
+        return squared(made, x) + 0.1 * divergence
+
+
+class Distilled(nn.Module):
+    """A student against a frozen teacher."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.student = nn.Linear(6, 4)
+        self.teacher = nn.Linear(6, 4)
+        self.teacher.requires_grad_(False)
+
+    def forward(self, x: Tensor, labels: Tensor) -> Tensor:
+        made, wanted = self.student(x), self.teacher(x)
+        soft = F.kl_div(F.log_softmax(made * 0.5, 1), F.softmax(wanted * 0.5, 1), reduction="batchmean")
+        return F.cross_entropy(made, labels) + 4.0 * soft
+
+
+def several() -> Iterator[Case]:
+    tags = ["loss"]
+    labels = tokens("labels", 3, below=4)
+    yield Case("loss_two_heads", TwoHeads, [real("x", 3, 6), labels, real("boxes", 3, 4)], "in_graph", tags=tags)
+    yield Case(
+        "loss_uncertainty_weights",
+        Uncertain,
+        [real("x", 3, 6), real("y", 3, 3), real("z", 3, 2)],
+        "in_graph",
+        tags=[*tags, "scalar"],
+    )
+    yield Case(
+        "loss_variational", VariationalLoss, [real("x", 3, 6), real("noise", 3, 2)], "in_graph", tags=tags, steps="adam"
+    )
+    frozen = {"trainable": {"freeze": ["teacher*"]}}
+    yield Case("loss_distillation", Distilled, [real("x", 3, 6), labels], "in_graph", tags=tags, options=frozen)
+
+
+# --- Contrastive -----------------------------------------------------------------------------
+
+
+class ClipLoss(nn.Module):
+    """Both directions, labels from the batch's size."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.image = nn.Linear(6, 4)
+        self.text = nn.Linear(5, 4)
+        self.logit_scale = nn.Parameter(torch.zeros(()))
+
+    def forward(self, image: Tensor, text: Tensor) -> Tensor:
+        image, text = F.normalize(self.image(image), dim=-1), F.normalize(self.text(text), dim=-1)
+        logits = self.logit_scale.exp() * image @ text.t()
+        labels = torch.arange(logits.shape[0])
+        return (F.cross_entropy(logits, labels) + F.cross_entropy(logits.t(), labels)) * 0.5
+
+
+class InfoNce(nn.Module):
+    """The first column is the right one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.net = nn.Linear(6, 4)
+
+    def forward(self, query: Tensor, keys: Tensor) -> Tensor:
+        query, keys = F.normalize(self.net(query), dim=-1), F.normalize(self.net(keys), dim=-1)
+        logits = torch.bmm(keys, query.unsqueeze(-1)).squeeze(-1) / 0.125
+        return (torch.logsumexp(logits, 1) - logits[:, 0]).mean()
+
+
+class TripletLoss(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.net = nn.Linear(6, 4)
+
+    def forward(self, anchor: Tensor, friend: Tensor, foe: Tensor) -> Tensor:
+        anchor, friend, foe = self.net(anchor), self.net(friend), self.net(foe)
+        near, far = (anchor - friend).norm(dim=1), (anchor - foe).norm(dim=1)
+        return torch.relu(near - far + 1.0).mean()
+
+
+class BarlowTwins(nn.Module):
+    """Correlations of two views against the identity."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.net = nn.Linear(6, 4)
+        self.norm = nn.BatchNorm1d(4, affine=False)
+        self.register_buffer("eye", torch.eye(4))
+
+    def forward(self, left: Tensor, right: Tensor) -> Tensor:
+        made = self.norm(self.net(left)).t() @ self.norm(self.net(right)) * 0.25
+        return (made - self.eye).square().sum()
+
+
+def contrastive() -> Iterator[Case]:
+    tags = ["loss"]
+    pair = [real("image", 3, 6), real("text", 3, 5)]
+    yield Case("loss_clip", ClipLoss, pair, "in_graph", tags=[*tags, "scalar"], steps="adam")
+    yield Case("loss_info_nce", InfoNce, [real("query", 3, 6), real("keys", 3, 4, 6)], "in_graph", tags=tags)
+    yield Case(
+        "loss_triplet", TripletLoss, [real(name, 3, 6) for name in ("anchor", "friend", "foe")], "in_graph", tags=tags
+    )
+    yield Case(
+        "loss_barlow_twins",
+        BarlowTwins,
+        [real("left", 4, 6), real("right", 4, 6)],
+        "in_graph",
+        tags=[*tags, "buffer"],
+    )

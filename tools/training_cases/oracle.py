@@ -1,0 +1,247 @@
+"""What the training step of a case must be, from PyTorch's execution; no ONNX file is looked at."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.graph import saved_tensors_hooks
+from torch.utils._python_dispatch import TorchDispatchMode
+
+import optimizer_oracles
+from training_cases.framework import (
+    Case,
+    default_type,
+    double_model,
+    first_output,
+    input_tensors,
+    make_loss,
+    single_model,
+    states,
+    targets,
+    without_casts,
+)
+
+STEPS = 3
+ROUNDING = 1e-10  # of the largest gradient: a gradient below that is zero but for rounding
+
+# --- Products --------------------------------------------------------------------------------
+
+
+class ForwardMacs(TorchDispatchMode):
+    """Adds up the multiply-accumulates of all products that PyTorch executes, of any gradient or none."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.total = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):  # noqa: ANN001, ANN204
+        result = function(*args, **(kwargs or {}))
+        operator = function.overloadpacket.__name__
+        tensors = [argument for argument in args if isinstance(argument, Tensor)]
+        if operator == "convolution":
+            self.total += convolution_macs(args[0], args[1], result, transposed=args[6])
+        elif operator in ("mm", "addmm", "bmm", "baddbmm", "mv", "addmv"):
+            self.total += result.numel() * tensors[-2].shape[-1]
+        elif operator == "dot":
+            self.total += args[0].numel()
+        elif "matmul" in operator or operator in ("linear", "lstm", "gru", "bilinear", "addbmm"):
+            raise NotImplementedError(f"product '{operator}' would go uncounted")
+        return result
+
+
+def convolution_macs(x: Tensor, weight: Tensor, result: Tensor, *, transposed: bool) -> int:
+    """One filter for each element of the result, or, transposed, of the input; padding included."""
+    return (x if transposed else result).numel() * math.prod(weight.shape[1:])
+
+
+# The places of the factors among the inputs of a node of the autograd graph.
+FACTORS = {
+    "MmBackward0": (0, 1),
+    "BmmBackward0": (0, 1),
+    "MvBackward0": (0, 1),
+    "DotBackward0": (0, 1),
+    "AddmmBackward0": (1, 2),
+    "BaddbmmBackward0": (1, 2),
+    "AddmvBackward0": (1, 2),
+    "ConvolutionBackward0": (0, 1),
+}
+# What only moves elements, or joins them: a parameter seen through these is still one. A cast is one too.
+VIEWS = (
+    "Alias AsStrided Cat Chunk Clone Contiguous Detach Expand Flip Narrow Permute Repeat Reshape ReshapeAlias "
+    "Roll Select Slice Split SplitWithSizes Squeeze Stack T ToCopy Transpose Unbind UnsafeSplit UnsafeView "
+    "Unsqueeze View"
+).split()
+
+
+def is_parameter(node: object) -> bool:
+    """Whether the node of an operand is a parameter or a view of one (or of several)."""
+    name = type(node).__name__
+    if name == "AccumulateGrad":
+        return True
+    if name.removesuffix("0").removesuffix("1").removesuffix("Backward") not in VIEWS:
+        return False
+    return all(source is not None and is_parameter(source) for source, _ in node.next_functions)
+
+
+@dataclass
+class BackwardMacs:
+    """Multiply-accumulates of gradients, seen by hooks while backward runs."""
+
+    input: int = 0
+    weight: int = 0
+
+    def watch(self, loss: Tensor) -> None:
+        for node in nodes_behind(loss):
+            if type(node).__name__ in FACTORS:
+                node.register_hook(self._hook(node))
+
+    def _hook(self, node):  # noqa: ANN001, ANN202
+        def count(gradients_in, gradients_out) -> None:  # noqa: ANN001
+            macs = product_macs(node, gradients_in, gradients_out[0])
+            for place in FACTORS[type(node).__name__]:
+                if gradients_in[place] is None:
+                    continue
+                if is_parameter(node.next_functions[place][0]):
+                    self.weight += macs
+                else:
+                    self.input += macs
+
+        return count
+
+
+def nodes_behind(loss: Tensor) -> Iterator[object]:
+    seen = {loss.grad_fn}
+    stack = [loss.grad_fn]
+    while stack:
+        node = stack.pop()
+        yield node
+        for source, _ in node.next_functions:
+            if source is not None and source not in seen:
+                seen.add(source)
+                stack.append(source)
+
+
+def product_macs(node: object, gradients_in: tuple, result: Tensor) -> int:
+    """Of the forward product, which its gradients cost too; `result` has the shape of what it made."""
+    left, right = (gradients_in[place] for place in FACTORS[type(node).__name__])
+    name = type(node).__name__
+    if name == "ConvolutionBackward0":
+        weight = right if right is not None else node._saved_weight
+        x = left if left is not None else node._saved_input
+        return convolution_macs(x, weight, result, transposed=node._saved_transposed)
+    if name == "DotBackward0":
+        return (left if left is not None else right).numel()
+    inner = left.shape[-1] if left is not None else right.shape[0 if "v" in name else -2]
+    return result.numel() * inner
+
+
+# --- Bytes -----------------------------------------------------------------------------------
+
+
+def eager_bytes(case: Case) -> int:
+    """Distinct storages without parameters that PyTorch's autograd saves, in single precision."""
+    model = single_model(case)
+    parameters = {parameter.storage().data_ptr() for parameter in model.parameters()}
+    saved: dict[int, int] = {}
+    alive = []
+
+    def pack(tensor: Tensor) -> Tensor:
+        storage = tensor.storage()
+        if storage.data_ptr() not in parameters:
+            saved[storage.data_ptr()] = storage.nbytes()
+        alive.append(storage)
+        return tensor
+
+    with saved_tensors_hooks(pack, lambda tensor: tensor):
+        loss = make_loss(case, model(*input_tensors(case, torch.float32)))
+    del loss
+    return sum(saved.values())
+
+
+# --- The step --------------------------------------------------------------------------------
+
+
+@dataclass
+class Facts:
+    """One step, and three."""
+
+    trained: dict[str, Tensor]  # gradients
+    buffers: dict[str, Tensor]  # floating ones, after the step
+    updated: set[str]  # those that a step changes
+    parameters: int  # elements
+    macs: dict[str, int]
+    eager_bytes: int
+    loss: float
+    output: Tensor
+    targets: dict
+    steps: dict | None = None
+    tensors: dict = field(default_factory=dict)  # after three steps
+
+    @property
+    def largest(self) -> float:
+        return max((g.abs().max().item() for g in self.trained.values()), default=0.0)
+
+    def is_rounding(self, name: str) -> bool:
+        return self.trained[name].abs().max().item() <= ROUNDING * self.largest
+
+
+def facts(case: Case) -> Facts:
+    model = double_model(case)
+    before = {name: buffer.clone() for name, buffer in model.named_buffers()}
+    forward, backward = ForwardMacs(), BackwardMacs()
+    with without_casts(), default_type(torch.float64):
+        with forward:
+            result = model(*input_tensors(case, torch.float64))
+            loss = make_loss(case, result)
+        backward.watch(loss)
+        loss.backward()
+    trained = {n: p.grad for n, p in model.named_parameters() if p.grad is not None}
+    floating = {n: b for n, b in model.named_buffers() if b.is_floating_point()}
+    output = first_output(result).detach()
+    made = Facts(
+        trained=trained,
+        buffers=floating,
+        updated={name for name, buffer in floating.items() if not torch.equal(buffer, before[name])},
+        parameters=sum(gradient.numel() for gradient in trained.values()),
+        macs={
+            "forward": forward.total,
+            "backward_input": backward.input,
+            "backward_weight": backward.weight,
+        },
+        eager_bytes=eager_bytes(case),
+        loss=loss.item(),
+        output=output,
+        targets=targets(case, output),
+    )
+    if case.steps:
+        train(case, made)
+    return made
+
+
+def train(case: Case, made: Facts) -> None:
+    """Three steps: losses, and weights, states and running statistics after them."""
+    model = double_model(case)
+    parameters = {n: p for n, p in model.named_parameters() if n in made.trained}
+    before = {name: parameter.detach().clone() for name, parameter in parameters.items()}
+    options, optimizer = optimizer_oracles.make(case.steps, parameters, 1.0)
+    losses = []
+    with without_casts(), default_type(torch.float64):
+        for _ in range(STEPS):
+            model.zero_grad()
+            loss = make_loss(case, model(*input_tensors(case, torch.float64)))
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+    made.steps = {"name": case.steps, "options": options, "losses": losses}
+    made.tensors = {
+        "before": before,
+        "after": {name: parameter.detach() for name, parameter in parameters.items()},
+        "states": {
+            name: {s: torch.as_tensor(t) for s, t in optimizer.states(name).items()} for name in parameters
+        },
+        "buffers": {n: b for n, b in states(model) if n in made.updated},
+    }
