@@ -3,6 +3,7 @@
 #include "training/build/precision.hpp"
 #include "training/forward/forward.hpp"
 #include "training/gradients/differentiate.hpp"
+#include "training/memory/keep_parts.hpp"
 #include "training/memory/pack_stored.hpp"
 #include "training/memory/recompute.hpp"
 #include "training/memory/storage.hpp"
@@ -23,18 +24,6 @@
 namespace monet {
 
 namespace {
-
-/// The tensors that the loss is a function of: the first floating output, or all of them when
-/// gradients are fed in.
-std::vector<TensorId> differentiated_outputs(const Graph& network, const Loss& loss) {
-  std::vector<TensorId> outputs;
-  for (const TensorId id : network.outputs) {
-    if (is_floating(network.tensor(id).type) &&
-        (outputs.empty() || std::holds_alternative<NoLoss>(loss)))
-      outputs.push_back(id);
-  }
-  return outputs;
-}
 
 GradientNeeds follow(const GradientNeeds& needs, const PreparedForward& forward) {
   GradientNeeds mapped;
@@ -144,6 +133,27 @@ std::vector<TensorId> stored_tensors(const Graph& graph, std::vector<TensorId> k
   return kept;
 }
 
+Graph packed(Graph graph) {
+  graph = keep_parts(graph);
+  pack_stored(graph);
+  return graph;
+}
+
+/// What backward reads in its smallest form. PyTorch's fused operators may still keep less than
+/// their parts do: then element-wise operators run again as well.
+Graph store_least(const Graph& graph, const std::vector<bool>& requires_grad) {
+  const auto bytes = [&](const Graph& of, StorePolicy policy) {
+    return find_stored(of, policy, requires_grad, {}).bytes;
+  };
+  const Graph scaled = recompute_scaled(graph);
+  Graph least = packed(scaled);
+  if (bytes(least, StorePolicy::minimal) <= bytes(graph, StorePolicy::pytorch_eager))
+    return least;
+  Graph again = packed(recompute_cheap(scaled));
+  const bool better = bytes(again, StorePolicy::minimal) < bytes(least, StorePolicy::minimal);
+  return better ? again : least;
+}
+
 /// Recomputes and packs what the options say, and finds what is left to be stored.
 StoredActivations choose_stored(Graph& graph, const StorageOptions& options,
                                 const std::vector<bool>& requires_grad,
@@ -155,8 +165,7 @@ StoredActivations choose_stored(Graph& graph, const StorageOptions& options,
       forward_tensors_matching(graph, options.keep, "keep", problems);
   problems.throw_if_any();
   if (options.policy == StorePolicy::minimal) {
-    graph = recompute_scaled(graph);
-    pack_stored(graph);
+    graph = store_least(graph, requires_grad);
   }
   StoredActivations stored = find_stored(graph, options.policy, requires_grad, divisor);
   for (const TensorId id : keep) {
@@ -206,7 +215,8 @@ std::vector<InputProblem> explain_operators(const NetworkOutline& outline,
         std::none_of(options.trainable.freeze.begin(), options.trainable.freeze.end(),
                      [&](const std::string& glob) { return glob_match(glob, tensor.name); });
   }
-  return explain_needs(outline, trained, differentiated_outputs(network, options.loss));
+  const Loss loss = resolve_loss(network, options.loss);
+  return explain_needs(outline, trained, differentiated_outputs(network, loss));
 }
 
 void read_for(OnnxReadOptions& reading, const TrainingOptions& training) {
@@ -224,6 +234,8 @@ TrainingGraph make_training_graph(const Graph& original, const TrainingOptions& 
     return make_training_graph(
         fuse_attention(original, may_be_trained(original, options.trainable)), exported);
   }
+  if (const auto single = in_single_precision(original))
+    return make_training_graph(*single, options);
   std::optional<AdaptedNetwork> adapted;
   if (options.trainable.lora)
     adapted = add_adapters(original, *options.trainable.lora);
@@ -237,7 +249,8 @@ TrainingGraph make_training_graph(const Graph& original, const TrainingOptions& 
     cast = add_weight_casts(to_train, options.precision, trained);
   const Graph& network = cast ? *cast : to_train;
   trained.resize(network.tensors().size(), false);
-  const std::vector<TensorId> outputs = differentiated_outputs(network, options.loss);
+  const Loss chosen = resolve_loss(network, options.loss);
+  const std::vector<TensorId> outputs = differentiated_outputs(network, chosen);
   if (outputs.empty())
     throw InputError({network.origin, 0, 0, ""},
                      "the network has no floating-point output to train");
@@ -245,7 +258,7 @@ TrainingGraph make_training_graph(const Graph& original, const TrainingOptions& 
   const bool any = std::any_of(outputs.begin(), outputs.end(),
                                [&](TensorId id) { return needs.depends[id.index()]; });
   if (!any)
-    throw InputError({network.origin, 0, 0, ""}, "no trained parameter reaches the loss");
+    refuse_untrained(network, needs, outputs);
 
   PreparedForward forward =
       prepare_forward(network, options.precision, &needs, options.frozen_batch_norm);
@@ -263,7 +276,7 @@ TrainingGraph make_training_graph(const Graph& original, const TrainingOptions& 
   if (adapted)
     step.parts = adapted->parts;
   StepBuilder builder(std::move(forward.graph), options.precision);
-  const LossParts loss = add_loss(builder, options.loss, step_results.front());
+  const LossParts loss = add_loss(builder, chosen, step_results);
   Differentiator differentiator(builder, step_needs, forward_operators, options.storage.policy);
   const LossScale scale = add_loss_scale(builder, options.update, step);
   start_backward(builder, differentiator, loss, step_results,
@@ -276,9 +289,11 @@ TrainingGraph make_training_graph(const Graph& original, const TrainingOptions& 
   step.store = options.storage.policy;
   const StoredActivations stored =
       choose_stored(one.graph, options.storage, step_needs.depends,
-                    loss.counted ? std::nullopt : loss.loss); // the divisor is there already
+                    loss.counted || !loss.shares.empty() // the divisor is there already
+                        ? std::nullopt
+                        : loss.loss);
   one.kept = stored.tensors;
-  if (!std::holds_alternative<NoLoss>(options.loss))
+  if (!std::holds_alternative<NoLoss>(chosen))
     one.graph.outputs.clear();
   AccumulatedStep whole = accumulate_micro_batches(std::move(one), options.micro_batches,
                                                    options.precision.reduction_type());
@@ -294,6 +309,8 @@ TrainingGraph make_training_graph(const Graph& original, const TrainingOptions& 
 
 TrainingGraph make_inference_graph(const Graph& network, const Precision& precision) {
   check_phases(network);
+  if (const auto single = in_single_precision(network))
+    return make_inference_graph(*single, precision);
   TrainingGraph step;
   step.accumulate = precision.accumulate;
   std::optional<Graph> cast;

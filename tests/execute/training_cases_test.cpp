@@ -92,8 +92,9 @@ private:
     json more = facts_.at("options");
     more["store"] = store;
     more["update"] = fused ? "fused" : "unfused";
+    const std::string loss = facts_.at("loss_kind");
     const TrainingOptions options =
-        test::options_of(facts_.at("loss_kind"), {{"type", "sgd"}}, more);
+        test::options_of(loss == "in_graph" ? "network" : loss, {{"type", "sgd"}}, more);
     OnnxReadOptions reading;
     read_for(reading, options);
     TrainingGraph made =

@@ -84,5 +84,43 @@ TEST(Explain, WithoutTrainingTheReaderSpeaksForItself) {
   }
 }
 
+/// x -> Conv -> QuantizeLinear -> QLinearConv -> DequantizeLinear: the integers between are no fake
+/// quantisation.
+TEST(Explain, OperatorsOnIntegersAreRefusedByName) {
+  ModelMaker model;
+  model.input("x", {1, 3, 4, 4}).output("y");
+  model.weight("w", {3, 3, 1, 1}).weight("q", {2, 3, 1, 1}, onnx::TensorProto::INT8);
+  model.weight("s", {}).weight("z", {}, onnx::TensorProto::UINT8);
+  model.weight("zw", {}, onnx::TensorProto::INT8);
+  model.node("Conv", {"x", "w"}, {"a"});
+  model.node("QuantizeLinear", {"a", "s", "z"}, {"b"});
+  model.node("QLinearConv", {"b", "s", "z", "q", "s", "zw", "s", "z"}, {"c"});
+  model.node("DequantizeLinear", {"c", "s", "z"}, {"y"});
+  TrainingOptions training;
+  training.loss = Mse{};
+  const std::vector<InputProblem> problems = problems_of(model, training);
+  ASSERT_EQ(problems.size(), 1U);
+  EXPECT_EQ(problems[0].where.element, "node 'QuantizeLinear_1' (QuantizeLinear)");
+  EXPECT_EQ(problems[0].what,
+            "no gradient passes 'QuantizeLinear': it computes in integers, at inference only");
+  EXPECT_EQ(problems[0].hint,
+            "the gradient's way is 'w' -> Conv_0 (Conv) -> QuantizeLinear_1 (QuantizeLinear) -> "
+            "QLinearConv_2 (QLinearConv) -> DequantizeLinear_3 (DequantizeLinear) -> 'y' -> loss");
+}
+
+/// Nothing is trained, and the reason is named.
+TEST(Explain, WhereTheGradientEndsIsNamed) {
+  ModelMaker model;
+  model.input("x", {2, 3}).output("y").weight("w", {3, 4});
+  model.node("MatMul", {"x", "w"}, {"a"});
+  ModelMaker::set(model.node("ArgMax", {"a"}, {"b"}), "axis", std::int64_t{1});
+  ModelMaker::set(model.node("Cast", {"b"}, {"y"}), "to", std::int64_t{onnx::TensorProto::FLOAT});
+  const std::vector<InputProblem> problems = problems_of(model);
+  ASSERT_EQ(problems.size(), 1U);
+  EXPECT_EQ(problems[0].where.element, "node 'ArgMax_1' (ArgMax)");
+  EXPECT_EQ(problems[0].what, "no trained parameter reaches the loss: no gradient passes 'ArgMax': "
+                              "its result is an integer, or constant nearly everywhere");
+}
+
 } // namespace
 } // namespace monet

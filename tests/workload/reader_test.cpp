@@ -456,5 +456,32 @@ TEST(Reader, DamagedFilesAreNeverFatal) {
   EXPECT_GT(read_count, 0); // names and documentation may change
 }
 
+/// x[:, -1]: a slice without its axis, which folds away where a Gather would copy.
+TEST(Reader, TakesOneIndexAsAView) {
+  ModelMaker model;
+  model.input("x", {2, 5, 3}).output("y");
+  auto& index = *model.graph().add_initializer();
+  index.set_name("last");
+  index.set_data_type(onnx::TensorProto::INT64);
+  index.add_int64_data(-1);
+  ModelMaker::set(model.node("Gather", {"x", "last"}, {"y"}), "axis", std::int64_t{1});
+  const Graph graph = read(model);
+  ASSERT_EQ(graph.operators().size(), 2U);
+  EXPECT_EQ(graph.operators()[0].op_type, "Slice");
+  EXPECT_EQ(graph.operators()[1].op_type, "Squeeze");
+  EXPECT_EQ(named(graph, "y").shape, (test::Shape{2, 3}));
+}
+
+TEST(Reader, KnowsOneHotOfAComputedDepth) {
+  ModelMaker model;
+  model.input("i", {2, 4}, onnx::TensorProto::INT64).input("x", {7, 3}).output("y");
+  model.node("Shape", {"x"}, {"sizes"});
+  model.integers("first", {0});
+  model.node("Gather", {"sizes", "first"}, {"depth"});
+  model.weight("levels", {2});
+  ModelMaker::set(model.node("OneHot", {"i", "depth", "levels"}, {"y"}), "axis", std::int64_t{1});
+  EXPECT_EQ(named(read(model), "y").shape, (test::Shape{2, 7, 4}));
+}
+
 } // namespace
 } // namespace monet

@@ -17,6 +17,8 @@ VIEWS = (
     *("T", "Transpose", "Permute", "View", "ReshapeAlias", "UnsafeView", "Expand", "Unsqueeze"),
     *("Squeeze", "Slice", "Select", "Split", "SplitWithSizes", "UnsafeSplit", "Unbind", "Cat"),
     *("Stack", "Clone", "Alias", "AsStrided", "ToCopy"),
+    *("FakeQuantizePerTensorAffineCachemask", "FakeQuantizePerChannelAffineCachemask"),
+    "FakeQuantizePerTensorAffineCachemaskTensorQparams",
 )
 
 

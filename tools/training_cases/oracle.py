@@ -69,8 +69,9 @@ FACTORS = {
     "AddmvBackward0": (1, 2),
     "ConvolutionBackward0": (0, 1),
 }
-# What only moves elements, or joins them: a parameter seen through these is still one. A cast is one too.
+# What only moves elements, joins or rounds them: a parameter seen through these is still one.
 VIEWS = (
+    "FakeQuantizePerTensorAffineCachemask FakeQuantizePerChannelAffineCachemask "
     "Alias AsStrided Cat Chunk Clone Contiguous Detach Expand Flip Narrow Permute Repeat Reshape ReshapeAlias "
     "Roll Select Slice Split SplitWithSizes Squeeze Stack T ToCopy Transpose Unbind UnsafeSplit UnsafeView "
     "Unsqueeze View"

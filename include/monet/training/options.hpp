@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -25,7 +26,12 @@ struct BceWithLogits {
   std::vector<double> pos_weight;
 };
 struct NoLoss {};
-using Loss = std::variant<CrossEntropy, Mse, BceWithLogits, NoLoss>;
+/// What the network itself computes: scalar outputs, added up with weights. Empty: its first scalar
+/// output.
+struct NetworkLoss {
+  std::vector<std::pair<std::string, double>> outputs;
+};
+using Loss = std::variant<CrossEntropy, Mse, BceWithLogits, NoLoss, NetworkLoss>;
 
 // Optimisers, with PyTorch's names, meanings and defaults where it has them (an sgd without rate
 // takes 1e-3 there from version 2 on), those of the published code otherwise.
@@ -125,14 +131,16 @@ struct UpdateOptions {
   bool fused = true; ///< one operator per parameter; false: a chain of element-wise ones
 };
 
-/// Element type of each role. Tensors get the type of their role; partial sums of products are held
-/// in `accumulate`.
+/// Element type of each role; none: as the network's file has the tensor; a
+/// network of which every parameter is fp64, as one is written for its numbers, counts as fp32.
+/// Where weights or activations are given, what is derived from them is fp32 unless given as well.
+/// Partial sums of products are held in `accumulate`.
 struct Precision {
-  ElementType weights = ElementType::fp32;
+  std::optional<ElementType> weights;
   std::optional<ElementType> master_weights; ///< none: the weights themselves are updated
-  ElementType activations = ElementType::fp32;
-  ElementType gradients = ElementType::fp32;
-  ElementType optimizer_state = ElementType::fp32;
+  std::optional<ElementType> activations;
+  std::optional<ElementType> gradients;       ///< none: as what they are gradients of
+  std::optional<ElementType> optimizer_state; ///< none: as the weight
   ElementType accumulate = ElementType::fp32;
   /// Statistics of normalisations, log-probabilities and the loss, sums of squares; none: as
   /// accumulate, or fp32 where that is an integer.
@@ -141,6 +149,12 @@ struct Precision {
 
   ElementType reduction_type() const {
     return reductions.value_or(is_floating(accumulate) ? accumulate : ElementType::fp32);
+  }
+  ElementType gradient_type(ElementType of) const {
+    return gradients.value_or(weights || activations ? ElementType::fp32 : of);
+  }
+  ElementType state_type(ElementType weight) const {
+    return optimizer_state.value_or(weights ? ElementType::fp32 : weight);
   }
 };
 

@@ -40,6 +40,7 @@ std::vector<KernelEntry> parts_kernels();
 std::vector<KernelEntry> indexing_kernels();
 std::vector<KernelEntry> resize_kernels();
 std::vector<KernelEntry> masked_kernels();
+std::vector<KernelEntry> quantization_kernels();
 std::vector<KernelEntry> attention_kernels();
 std::vector<KernelEntry> update_kernels();
 std::vector<KernelEntry> microsoft_kernels();

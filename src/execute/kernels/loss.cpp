@@ -80,24 +80,54 @@ constexpr auto kNegativeLogLikelihood = []<class Real>(KernelContext<Real>& cont
   const auto strides = strides_of(shape);
   const OperandMap scores = map_operand(op.nest, picked, shape, strides);
   const OperandMap labels = context.map_of(context.operand_index().inputs.at(1).value());
+  const std::string reduction = context.attributes().text("reduction", "mean");
+  const bool reduced = reduction != "none";
+  const OperandMap result = context.map_of(context.operand_index().outputs.at(0).value());
   Real loss = 0;
   Real weights = 0;
   for_each_point(op.nest, [&](const auto& point) {
     const auto at = static_cast<std::size_t>(labels.at(point).value());
     const std::int64_t label = context.integers(1)[at];
+    Real& own = context.output(0)[static_cast<std::size_t>(result.at(point).value())];
+    if (!reduced)
+      own = 0;
     if (!rule.counts(label))
       return;
     const std::size_t index =
         rule.index(context.graph(), label, static_cast<std::size_t>(shape[axis]));
     const Real weight = context.has_input(2) ? context.input(2)[index] : Real{1};
     const std::int64_t element = scores.at(point).value() + label * strides[axis];
-    loss -= weight * context.input(0)[static_cast<std::size_t>(element)];
+    const Real part = weight * context.input(0)[static_cast<std::size_t>(element)];
+    if (!reduced)
+      own = -part;
+    loss -= part;
     weights += weight;
   });
-  const bool sum = context.attributes().text("reduction", "mean") == "sum";
-  context.output(0)[0] = sum ? loss : loss / weights;
+  if (reduced)
+    context.output(0)[0] = reduction == "sum" ? loss : loss / weights;
   if (context.has_output(1))
     context.output(1)[0] = weights;
+};
+
+/// (dY, labels, class weights, what the mean was divided by) -> d log-probabilities: minus the
+/// label's weight at the label, zero elsewhere.
+constexpr auto kNegativeLogLikelihoodGrad = []<class Real>(KernelContext<Real>& context) {
+  const LabelRule rule(context.op());
+  const std::vector<bool> inner = class_loops(context);
+  const bool mean = context.attributes().text("reduction", "mean") == "mean";
+  const double counted = !mean                  ? 1.0
+                         : context.has_input(3) ? static_cast<double>(context.input(3)[0])
+                                                : count_labels(context, inner, rule);
+  context.for_each_group(inner, [&](auto& group) {
+    for (std::size_t i = 0; i < group.size(); ++i)
+      group.out(0)[i] = 0;
+    const std::int64_t label = group.integers(1)[0];
+    if (!rule.counts(label))
+      return;
+    const std::size_t index = rule.index(context.graph(), label, group.size());
+    const Real weight = context.has_input(2) ? group.in(2)[index] : Real{1};
+    group.out(0)[index] = -weight * group.in(0)[index] / static_cast<Real>(counted);
+  });
 };
 
 /// (log-probabilities, labels) -> (loss, labels that count): (1 - e) * nll + e * mean over classes.
@@ -191,6 +221,7 @@ constexpr auto kDropoutGrad = []<class Real>(KernelContext<Real>& context) {
 std::vector<KernelEntry> loss_kernels() {
   return {
       kernel("", "NegativeLogLikelihoodLoss", kNegativeLogLikelihood),
+      kernel(kMonetDomain, "NegativeLogLikelihoodLossGrad", kNegativeLogLikelihoodGrad),
       kernel(kMonetDomain, "LabelSmoothingLoss", kLabelSmoothing),
       kernel(kMonetDomain, "SoftmaxCrossEntropyGrad", kCrossEntropyGrad),
       mean_of("MseLoss", [](auto x, auto t, auto) { return (x - t) * (x - t); }),

@@ -28,10 +28,10 @@ public:
 private:
   void cast_weights(Operator& op) {
     for (auto& input : op.inputs) {
-      if (!input || !needs_cast(*input))
+      if (!input || !needs_cast(*input, activation_type(op)))
         continue;
       const TensorId before = *input;
-      input = cast(before, op.phase);
+      input = cast(before, activation_type(op), op.phase);
       for (Access& access : op.nest.operands) {
         if (access.mode == AccessMode::read && access.tensor == before)
           access.tensor = *input;
@@ -39,21 +39,27 @@ private:
     }
   }
 
+  /// What a product takes its operands in: the type of its result.
+  ElementType activation_type(const Operator& op) const {
+    return precision_.activations.value_or(network_.tensor(*op.outputs[0]).type);
+  }
+
   /// A parameter or a view of one.
-  bool needs_cast(TensorId id) const {
+  bool needs_cast(TensorId id, ElementType activations) const {
     const TensorId root = storage_root(network_, id);
     const Tensor& tensor = network_.tensor(root);
     return tensor.kind == TensorKind::parameter && is_floating(tensor.type) &&
-           !multiplies_with(weight_type(precision_, trained_[root.index()]),
-                            precision_.activations);
+           !multiplies_with(weight_type(precision_, trained_[root.index()]).value_or(tensor.type),
+                            activations);
   }
 
-  TensorId cast(TensorId from, Phase phase) {
+  TensorId cast(TensorId from, ElementType type, Phase phase) {
     const auto known = casts_.find(from);
     if (known != casts_.end())
       return known->second;
     const Tensor& source = network_.tensor(from);
-    const TensorId to = made_.add_tensor({.name = source.name + ".cast", .shape = source.shape});
+    const TensorId to =
+        made_.add_tensor({.name = source.name + ".cast", .shape = source.shape, .type = type});
     made_.add_operator({.name = source.name + ".Cast",
                         .op_type = "Cast",
                         .inputs = {from},
@@ -82,13 +88,36 @@ bool multiplies_with(ElementType a, ElementType b) {
          (a == ElementType::qint8) == (b == ElementType::qint8);
 }
 
-ElementType weight_type(const Precision& precision, bool trained) {
-  return trained ? precision.weights : precision.frozen_weights.value_or(precision.weights);
+std::optional<Graph> in_single_precision(const Graph& network) {
+  bool any = false;
+  for (const Tensor& tensor : network.tensors()) {
+    if (tensor.kind != TensorKind::parameter || !is_floating(tensor.type))
+      continue;
+    if (tensor.type != ElementType::fp64)
+      return std::nullopt;
+    any = true;
+  }
+  if (!any)
+    return std::nullopt;
+  Graph single = network;
+  for (std::size_t i = 0; i < single.tensors().size(); ++i) {
+    ElementType& type = single.tensor(TensorId(i)).type;
+    if (type == ElementType::fp64)
+      type = ElementType::fp32;
+  }
+  return single;
+}
+
+std::optional<ElementType> weight_type(const Precision& precision, bool trained) {
+  return trained || !precision.frozen_weights ? precision.weights : precision.frozen_weights;
 }
 
 bool casts_weights(const Precision& precision) {
-  return !multiplies_with(weight_type(precision, true), precision.activations) ||
-         !multiplies_with(weight_type(precision, false), precision.activations);
+  const auto differs = [&](const std::optional<ElementType>& weights) {
+    return weights && precision.activations ? !multiplies_with(*weights, *precision.activations)
+                                            : weights || precision.activations;
+  };
+  return differs(weight_type(precision, true)) || differs(weight_type(precision, false));
 }
 
 Graph add_weight_casts(const Graph& network, const Precision& precision,

@@ -14,10 +14,13 @@ namespace monet {
 /// with the same kind of scale (fp8 of both forms, microscaling blocks of any).
 bool multiplies_with(ElementType a, ElementType b);
 
-/// Element type of a parameter: trained, or kept as it is.
-ElementType weight_type(const Precision& precision, bool trained);
+/// A network of which every parameter is fp64 was written so for the sake of its numbers: the same
+/// in fp32. Nullopt for all others, which keep the fp64 that they cast to.
+std::optional<Graph> in_single_precision(const Graph& network);
+/// Element type of a parameter: trained, or kept as it is; none: the file's.
+std::optional<ElementType> weight_type(const Precision& precision, bool trained);
 
-/// Some weights need a Cast before a product takes them.
+/// Some weights may need a Cast before a product takes them.
 bool casts_weights(const Precision& precision);
 /// The network with a Cast of every weight that a product takes in another type, to the type of
 /// activations. Tensors of the network keep their ids. `trained` by TensorId.

@@ -15,21 +15,22 @@ namespace monet {
 ElementType type_for_role(const Tensor& tensor, const Precision& precision, bool trained) {
   if (!is_floating(tensor.type))
     return tensor.type;
+  const ElementType own = tensor.type;
   switch (tensor.kind) {
   case TensorKind::parameter:
-    return weight_type(precision, trained);
+    return weight_type(precision, trained).value_or(own);
   case TensorKind::input:
   case TensorKind::constant:
   case TensorKind::activation:
-    return precision.activations;
+    return precision.activations.value_or(own);
   case TensorKind::gradient:
   case TensorKind::parameter_gradient:
-    return precision.gradients;
+    return precision.gradient_type(own);
   case TensorKind::optimizer_state:
-    return precision.optimizer_state;
+    return precision.state_type(own);
   case TensorKind::label:
   case TensorKind::buffer:
-    return tensor.type;
+    return own;
   }
   throw InternalError("tensor kind without a role");
 }
@@ -107,6 +108,10 @@ private:
       add_statistic(1, "inv_rms", normalised_shape());
     else if ((op_.op_type == "MaxPool" || op_.op_type == "GlobalMaxPool") && !has_output(1))
       max_pool();
+    else if (op_.op_type == "NegativeLogLikelihoodLoss" && !has_output(1))
+      log_likelihood();
+    else if (op_.op_type == "FakeQuantize" && !has_output(1))
+      add_output(1, "mask", input_shape(0), ElementType::boolean);
     else if (op_.op_type == "Attention" && op_.domain == kMonetDomain && !has_output(1))
       attention();
   }
@@ -194,6 +199,14 @@ private:
     op_.domain = kMonetDomain;
     op_.attributes.set("window_indices", std::int64_t{1});
     add_output(1, "indices", network_.tensor(*op_.outputs[0]).shape, ElementType::int64);
+  }
+
+  /// What a mean is divided by where labels may be ignored or weigh differently.
+  void log_likelihood() {
+    const bool mean = op_.attributes.text("reduction", "mean") == "mean";
+    const bool weighted = op_.inputs.size() > 2 && op_.inputs[2];
+    if (mean && (weighted || op_.attributes.has("ignore_index")))
+      add_statistic(1, "counted", {});
   }
 
   /// Backward recomputes the scores from the logarithm of each row's sum of exponentials.

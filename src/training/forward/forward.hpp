@@ -70,12 +70,22 @@ struct LossParts {
   std::optional<TensorId> loss;    ///< scalar, mean over all samples (and positions)
   std::optional<TensorId> counted; ///< labels that are not ignored, where some may be
   std::optional<TensorId> weight;  ///< pos_weight
+  std::vector<double> shares;      ///< of a network's own losses, one for each output
   Attributes attributes;           ///< of that operator
 };
 
+/// A network whose first floating output is a scalar has its loss already: that is meant where the
+/// options leave the default. InputError when an output that is asked for is none, or no scalar.
+Loss resolve_loss(const Graph& network, const Loss& loss);
+
+/// The outputs that the loss is a function of: those of a NetworkLoss, or the first floating one;
+/// all floating ones where gradients are fed in.
+std::vector<TensorId> differentiated_outputs(const Graph& network, const Loss& loss);
+
 /// Appends the loss and its target, a graph input. InputError when the prediction's shape has no
 /// such loss.
-LossParts add_loss(StepBuilder& builder, const Loss& loss, TensorId prediction);
+LossParts add_loss(StepBuilder& builder, const Loss& loss,
+                   const std::vector<TensorId>& predictions);
 /// Emits the loss's gradient and gives it to the prediction; without a loss, a graph input per
 /// output is given. `seed`: scalar that they are multiplied by first.
 void start_backward(StepBuilder& builder, Differentiator& differentiator, const LossParts& loss,

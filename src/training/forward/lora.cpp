@@ -60,7 +60,7 @@ private:
   }
 
   TensorId add_tensor(const std::string& name, Shape shape, TensorKind kind) {
-    return made_.add_tensor({.name = name, .shape = std::move(shape), .kind = kind});
+    return made_.add_tensor({.name = name, .shape = std::move(shape), .type = type_, .kind = kind});
   }
   TensorId adapter(std::string_view which, Shape shape) {
     const TensorId id = add_tensor(fmt::format("{}.lora_{}", prefix_, which), std::move(shape),
@@ -86,6 +86,7 @@ private:
   void add_adapted(OpId id, std::size_t input) {
     Operator op = network_.op(id);
     prefix_ = weight_of(op, input).name;
+    type_ = weight_of(op, input).type;
     const TensorId result = *op.outputs[0];
     const Shape shape = network_.tensor(result).shape;
     const TensorId base = value("base", shape);
@@ -162,7 +163,8 @@ private:
   const Graph& network_;
   const LoraOptions& options_;
   Patterns targets_;
-  std::string prefix_; ///< name of the weight at hand
+  std::string prefix_;                   ///< name of the weight at hand
+  ElementType type_ = ElementType::fp32; ///< and its type
   GraphRewriter made_;
   std::vector<TensorId> adapters_;
 };

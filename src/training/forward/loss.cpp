@@ -5,6 +5,9 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <type_traits>
+
 namespace monet {
 
 namespace {
@@ -61,7 +64,7 @@ LossParts loss_parts(StepBuilder& builder, const CrossEntropy& options, TensorId
   const std::int64_t classes = shape[axis];
   std::vector<std::int64_t> labels = shape;
   labels.erase(labels.begin() + static_cast<std::ptrdiff_t>(axis));
-  LossParts parts{"SoftmaxCrossEntropyGrad", logits, {}, {}, {}, {}, {}, {}};
+  LossParts parts{"SoftmaxCrossEntropyGrad", logits, {}, {}, {}, {}, {}, {}, {}};
   parts.target = add_target(builder, "labels", labels, ElementType::int64);
   const bool last = axis + 1 == shape.size();
   parts.attributes.set("axis", last ? std::int64_t{-1} : static_cast<std::int64_t>(axis));
@@ -104,7 +107,7 @@ LossParts loss_parts(StepBuilder& builder, const CrossEntropy& options, TensorId
 /// Weights of the targets' ones, as a constant.
 TensorId add_weights(StepBuilder& builder, const std::vector<double>& weights,
                      TensorId prediction) {
-  const ElementType type = builder.precision().activations;
+  const ElementType type = builder.graph().tensor(prediction).type;
   if (weights.size() == 1)
     return builder.scalar(weights.front(), type);
   const std::vector<std::int64_t> shape = builder.shape(prediction);
@@ -124,9 +127,9 @@ TensorId add_weights(StepBuilder& builder, const std::vector<double>& weights,
 LossParts elementwise_loss(StepBuilder& builder, std::string_view op_type,
                            std::string_view gradient_type, const std::vector<double>& weights,
                            TensorId prediction) {
-  LossParts parts{gradient_type, prediction, {}, {}, {}, {}, {}, {}};
-  parts.target =
-      add_target(builder, "targets", builder.shape(prediction), builder.precision().activations);
+  LossParts parts{gradient_type, prediction, {}, {}, {}, {}, {}, {}, {}};
+  parts.target = add_target(builder, "targets", builder.shape(prediction),
+                            builder.graph().tensor(prediction).type);
   NewOperator op = loss_operator(op_type, kMonetDomain);
   op.inputs = {prediction, parts.target};
   if (!weights.empty()) {
@@ -149,7 +152,38 @@ LossParts loss_parts(StepBuilder& builder, const BceWithLogits& options, TensorI
 }
 
 LossParts loss_parts(StepBuilder&, const NoLoss&, TensorId prediction) {
-  return {{}, prediction, {}, {}, {}, {}, {}, {}};
+  return {{}, prediction, {}, {}, {}, {}, {}, {}, {}};
+}
+
+/// `what` of `inputs` in the loss phase: a scalar.
+TensorId scalar_of(StepBuilder& builder, std::string_view what,
+                   std::vector<std::optional<TensorId>> inputs, std::string name) {
+  const TensorId result = builder.add_tensor(
+      std::move(name), {}, builder.graph().tensor(*inputs.front()).type, TensorKind::activation);
+  NewOperator op = loss_operator(what, "");
+  op.inputs = std::move(inputs);
+  op.outputs = {result};
+  builder.add_operator(std::move(op));
+  return result;
+}
+
+/// The network's own losses, weighted and added up.
+LossParts network_loss(StepBuilder& builder, const NetworkLoss& loss,
+                       const std::vector<TensorId>& outputs) {
+  LossParts parts{{}, outputs.front(), {}, {}, {}, {}, {}, {}, {}};
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const double share = loss.outputs.empty() ? 1.0 : loss.outputs[i].second;
+    parts.shares.push_back(share);
+    TensorId part = outputs[i];
+    if (!builder.shape(part).empty())
+      part = builder.reshape(part, {}, loss_operator("Reshape", ""));
+    if (share != 1.0) {
+      const TensorId weight = builder.scalar(share, builder.graph().tensor(part).type);
+      part = scalar_of(builder, "Mul", {part, weight}, "loss.weighted");
+    }
+    parts.loss = parts.loss ? scalar_of(builder, "Add", {parts.loss, part}, "loss.sum") : part;
+  }
+  return parts;
 }
 
 TensorId scaled(StepBuilder& builder, TensorId gradient, std::optional<TensorId> seed) {
@@ -167,17 +201,81 @@ TensorId scaled(StepBuilder& builder, TensorId gradient, std::optional<TensorId>
 
 } // namespace
 
-LossParts add_loss(StepBuilder& builder, const Loss& loss, TensorId prediction) {
-  return std::visit([&](const auto& of) { return loss_parts(builder, of, prediction); }, loss);
+Loss resolve_loss(const Graph& network, const Loss& loss) {
+  const auto scalar = std::find_if(network.outputs.begin(), network.outputs.end(),
+                                   [&](auto id) { return is_floating(network.tensor(id).type); });
+  const auto* classes = std::get_if<CrossEntropy>(&loss);
+  const bool given =
+      !classes || classes->label_smoothing != 0.0 || classes->ignore_index || classes->class_axis;
+  const bool has_loss = scalar != network.outputs.end() && network.tensor(*scalar).shape.empty();
+  return !given && has_loss ? Loss(NetworkLoss{}) : loss;
+}
+
+std::vector<TensorId> differentiated_outputs(const Graph& network, const Loss& loss) {
+  std::vector<TensorId> outputs;
+  const auto* own = std::get_if<NetworkLoss>(&loss);
+  if (own && !own->outputs.empty()) {
+    for (const auto& [name, share] : own->outputs) {
+      const auto id = network.find_tensor(name);
+      const bool output = id && std::find(network.outputs.begin(), network.outputs.end(), *id) !=
+                                    network.outputs.end();
+      if (!output || !is_floating(network.tensor(*id).type) ||
+          element_count(network.tensor(*id)) != 1)
+        throw InputError({network.origin, 0, 0, fmt::format("output '{}'", name)},
+                         output ? "is no scalar, so it can be no loss"
+                                : "is wanted as a loss, but the network has no such output");
+      outputs.push_back(*id);
+    }
+    return outputs;
+  }
+  for (const TensorId id : network.outputs) {
+    const Tensor& tensor = network.tensor(id);
+    if (!is_floating(tensor.type) || (own && element_count(tensor) != 1))
+      continue;
+    if (outputs.empty() || std::holds_alternative<NoLoss>(loss))
+      outputs.push_back(id);
+  }
+  if (own && outputs.empty())
+    throw InputError({network.origin, 0, 0, ""}, "the network has no scalar output to be its loss");
+  return outputs;
+}
+
+LossParts add_loss(StepBuilder& builder, const Loss& loss,
+                   const std::vector<TensorId>& predictions) {
+  if (const auto* own = std::get_if<NetworkLoss>(&loss))
+    return network_loss(builder, *own, predictions);
+  return std::visit(
+      [&](const auto& of) {
+        if constexpr (std::is_same_v<std::decay_t<decltype(of)>, NetworkLoss>)
+          return LossParts{};
+        else
+          return loss_parts(builder, of, predictions.front());
+      },
+      loss);
 }
 
 void start_backward(StepBuilder& builder, Differentiator& differentiator, const LossParts& loss,
                     const std::vector<TensorId>& outputs, std::optional<TensorId> seed) {
   const auto new_gradient = [&](TensorId of) {
     const Tensor source = builder.graph().tensor(of);
-    return builder.add_tensor(source.name + ".grad", source.shape, builder.precision().gradients,
-                              TensorKind::gradient);
+    return builder.add_tensor(source.name + ".grad", source.shape,
+                              builder.precision().gradient_type(source.type), TensorKind::gradient);
   };
+  for (std::size_t i = 0; i < loss.shares.size(); ++i) {
+    const Tensor output = builder.graph().tensor(outputs[i]);
+    TensorId gradient =
+        builder.scalar(loss.shares[i], builder.precision().gradient_type(output.type));
+    if (seed)
+      gradient = loss.shares[i] == 1.0 ? *seed : scaled(builder, gradient, seed);
+    if (!output.shape.empty()) {
+      NewOperator op = loss_operator("Reshape", "");
+      op.phase = Phase::backward;
+      gradient = builder.reshape(gradient, output.shape, std::move(op));
+    }
+    differentiator.give(outputs[i], gradient);
+  }
+  if (!loss.shares.empty())
+    return;
   if (loss.gradient_type.empty()) {
     for (const TensorId output : outputs) {
       const TensorId fed = new_gradient(output);

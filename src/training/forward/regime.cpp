@@ -15,6 +15,18 @@ bool is_weight(const Tensor& tensor) {
   return tensor.kind == TensorKind::parameter && is_floating(tensor.type);
 }
 
+/// The parameter that a tensor is a view of, rounded or cast or as it is.
+TensorId weight_behind(const Graph& network, TensorId tensor) {
+  TensorId root = storage_root(network, tensor);
+  while (const auto producer = network.tensor(root).producer) {
+    const Operator& op = network.op(*producer);
+    if ((op.op_type != "Cast" && op.op_type != "FakeQuantize") || !op.inputs[0])
+      break;
+    root = storage_root(network, *op.inputs[0]);
+  }
+  return root;
+}
+
 /// An operator whose weight makes a layer: a product with a parameter, or rows picked from one.
 std::optional<TensorId> layer_weight(const Graph& network, const Operator& op) {
   if (op.nest.compute != ComputeKind::mac && op.op_type != "Gather")
@@ -22,7 +34,7 @@ std::optional<TensorId> layer_weight(const Graph& network, const Operator& op) {
   for (std::size_t i = 0; i < std::min<std::size_t>(2, op.inputs.size()); ++i) {
     if (!op.inputs[i])
       continue;
-    const TensorId root = storage_root(network, *op.inputs[i]);
+    const TensorId root = weight_behind(network, *op.inputs[i]);
     if (is_weight(network.tensor(root)))
       return root;
   }
@@ -56,7 +68,7 @@ std::vector<std::optional<std::int64_t>> layers_of(const Graph& network) {
     if (weight && !layers[weight->index()])
       layers[weight->index()] = next++;
     for (const TensorId input : present(op.inputs)) {
-      const TensorId root = storage_root(network, input);
+      const TensorId root = weight_behind(network, input);
       if (is_weight(network.tensor(root)) && !layers[root.index()] && op.nest.dims.size() > 0)
         layers[root.index()] = std::max<std::int64_t>(0, next - 1);
     }

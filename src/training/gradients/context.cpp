@@ -83,7 +83,7 @@ void GradientContext::emit(Emit what, const Targets& targets) {
     }
     const Tensor source = graph().tensor(input(*target));
     made.outputs.emplace_back(builder().add_tensor(source.name + ".grad", source.shape,
-                                                   builder().precision().gradients,
+                                                   builder().precision().gradient_type(source.type),
                                                    TensorKind::gradient));
   }
   const std::vector<std::optional<TensorId>> outputs = made.outputs;
@@ -109,10 +109,20 @@ GradientContext::Targets GradientContext::only(std::size_t input) {
   return targets;
 }
 
+ElementType GradientContext::value_type() const {
+  for (const auto* list : {&op().outputs, &op().inputs}) {
+    for (const TensorId id : present(*list)) {
+      if (is_floating(graph().tensor(id).type))
+        return owner_->builder_->precision().gradient_type(graph().tensor(id).type);
+    }
+  }
+  return owner_->builder_->precision().gradient_type(ElementType::fp32);
+}
+
 TensorId GradientContext::emit_value(Emit what, std::vector<std::int64_t> shape) {
   NewOperator made = begin(what);
-  const TensorId result = builder().add_tensor(
-      made.name + ".out", std::move(shape), builder().precision().gradients, TensorKind::gradient);
+  const TensorId result = builder().add_tensor(made.name + ".out", std::move(shape), value_type(),
+                                               TensorKind::gradient);
   made.outputs = {result};
   builder().add_operator(std::move(made));
   return result;
@@ -148,7 +158,7 @@ TensorId GradientContext::expand(TensorId tensor, std::vector<std::int64_t> shap
   return builder().expand(tensor, std::move(shape), base("Expand"));
 }
 TensorId GradientContext::scalar(double value) {
-  return builder().scalar(value, builder().precision().gradients);
+  return builder().scalar(value, value_type());
 }
 
 bool GradientContext::as_pytorch() const {

@@ -10,6 +10,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 
 namespace monet {
 
@@ -34,7 +35,8 @@ bool passes_weight(const Graph& graph, const Operator& op, const GradientNeeds& 
   const bool slice = op.op_type == "Gather" && op.inputs.size() > 1 && op.inputs[1] &&
                      graph.tensor(*op.inputs[1]).values &&
                      element_count(graph.tensor(*op.inputs[1])) == 1;
-  return (has_view_rule(op) || op.op_type == "Cast" || slice) && is_trained(op.inputs[0]);
+  const bool rounds = op.op_type == "Cast" || op.op_type == "FakeQuantize";
+  return (has_view_rule(op) || rounds || slice) && is_trained(op.inputs[0]);
 }
 
 void mark_dependence(const Graph& graph, const Operator& op, GradientNeeds& needs) {
@@ -108,10 +110,90 @@ bool is_differentiated(const GradientNeeds& needs, const Operator& op) {
   return any_has(op.outputs, [&](TensorId id) { return needs.wanted(id); });
 }
 
+namespace {
+
+/// Operators that compute in integers: what is trained before them is not trained through them.
+constexpr std::array<std::string_view, 6> kIntegerOperators{
+    "QuantizeLinear", "DynamicQuantizeLinear", "QLinearConv",
+    "QLinearMatMul",  "ConvInteger",           "MatMulInteger"};
+
+bool computes_integers(const Operator& op) {
+  return op.domain.empty() && std::find(kIntegerOperators.begin(), kIntegerOperators.end(),
+                                        op.op_type) != kIntegerOperators.end();
+}
+
+/// Tensors from which the outputs are computed, whatever gradients do.
+std::vector<bool> leads_to(const Graph& graph, const std::vector<TensorId>& outputs) {
+  std::vector<bool> leads(graph.tensors().size(), false);
+  for (const TensorId output : outputs)
+    leads[output.index()] = true;
+  for (auto op = graph.operators().rbegin(); op != graph.operators().rend(); ++op) {
+    if (!any_has(op->outputs, [&](TensorId id) { return leads[id.index()]; }))
+      continue;
+    for (const TensorId input : present(op->inputs))
+      leads[input.index()] = true;
+  }
+  return leads;
+}
+
+/// Operators on the way from what is trained to the loss at which gradients end.
+std::vector<OpId> dead_ends(const Graph& graph, const GradientNeeds& needs,
+                            const std::vector<bool>& leads) {
+  std::vector<OpId> found;
+  for (std::size_t i = 0; i < graph.operators().size(); ++i) {
+    const Operator& op = graph.operators()[i];
+    const auto leading = [&](TensorId id) { return leads[id.index()]; };
+    const auto depending = [&](TensorId id) { return needs.depends[id.index()]; };
+    if (any_has(op.outputs, leading) && any_has(op.inputs, depending) &&
+        !any_has(op.outputs, depending))
+      found.emplace_back(i);
+  }
+  return found;
+}
+
+std::string why_dead(const Operator& op) {
+  return fmt::format("no gradient passes '{}': {}", op.op_type,
+                     computes_integers(op)
+                         ? "it computes in integers, at inference only"
+                         : "its result is an integer, or constant nearly everywhere");
+}
+
+} // namespace
+
+void refuse_untrained(const Graph& network, const GradientNeeds& needs,
+                      const std::vector<TensorId>& outputs) {
+  const std::vector<bool> leads = leads_to(network, outputs);
+  const GradientPaths paths(network, needs.depends, leads, outputs);
+  ProblemList problems;
+  for (const OpId id : dead_ends(network, needs, leads)) {
+    const Operator& op = network.op(id);
+    problems.add(location_of(network, op), "no trained parameter reaches the loss: " + why_dead(op),
+                 needed_for(paths, op));
+  }
+  for (const Operator& op : network.operators()) { // or there is none to begin with
+    const bool leading = any_has(op.outputs, [&](TensorId id) { return leads[id.index()]; });
+    if (problems.empty() && leading && computes_integers(op))
+      problems.add(location_of(network, op),
+                   "no trained parameter reaches the loss: " + why_dead(op));
+  }
+  problems.throw_if_any();
+  throw InputError({network.origin, 0, 0, ""}, "no trained parameter reaches the loss",
+                   "nothing of what the loss is computed from is a trained parameter; 'trainable' "
+                   "and what was taken for a buffer decide");
+}
+
 GradientNeeds find_needs(const Graph& forward, const std::vector<bool>& trained,
                          const std::vector<TensorId>& outputs) {
   GradientNeeds needs = mark_needs(forward, trained, outputs);
   ProblemList problems;
+  const std::vector<bool> leads = leads_to(forward, outputs);
+  for (const OpId id : dead_ends(forward, needs, leads)) {
+    const Operator& op = forward.op(id);
+    if (!computes_integers(op))
+      continue; // as in PyTorch: indices, comparisons, steps
+    const GradientPaths paths(forward, needs.depends, leads, outputs);
+    problems.add(location_of(forward, op), why_dead(op), needed_for(paths, op));
+  }
   std::optional<GradientPaths> paths; // made for the first problem
   for (const Operator& op : forward.operators()) {
     if (!is_differentiated(needs, op))
@@ -181,7 +263,7 @@ void Differentiator::give(TensorId tensor, TensorId gradient) {
     builder_->give_way(*slot); // the whole gradient is called after the parameter
   const TensorId sum =
       builder_->add_tensor(source.name + (of_parameter ? ".grad" : ".grad_sum"), source.shape,
-                           builder_->precision().gradients, TensorKind::gradient);
+                           builder_->precision().gradient_type(source.type), TensorKind::gradient);
   builder_->add_operator({.name = source.name + ".accumulate",
                           .op_type = "Add",
                           .inputs = {*slot, gradient},

@@ -25,6 +25,11 @@ struct GradientNeeds {
 GradientNeeds find_needs(const Graph& forward, const std::vector<bool>& trained,
                          const std::vector<TensorId>& outputs);
 
+/// For a network of which nothing can be trained: throws an InputError with every operator at which
+/// the gradient ends, and its way.
+[[noreturn]] void refuse_untrained(const Graph& network, const GradientNeeds& needs,
+                                   const std::vector<TensorId>& outputs);
+
 /// The same for a network that cannot be read: its unsupported operators, and the operators that no
 /// gradient could pass, with the gradient's way, in the order of operators.
 std::vector<InputProblem> explain_needs(const NetworkOutline& outline,

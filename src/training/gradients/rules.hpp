@@ -68,6 +68,8 @@ public:
 
   /// StorePolicy::pytorch_eager: a gradient reads what PyTorch's does.
   bool as_pytorch() const;
+  /// Of gradients on the way from the result to the operands.
+  ElementType value_type() const;
 
 private:
   std::vector<std::int64_t> shape_of(TensorId tensor) const { return graph().tensor(tensor).shape; }
@@ -101,5 +103,7 @@ std::vector<GradientRule> view_gradients();
 std::vector<GradientRule> indexing_gradients();
 std::vector<GradientRule> movement_gradients();
 std::vector<GradientRule> reduction_gradients();
+std::vector<GradientRule> quantization_gradients();
+std::vector<GradientRule> loss_gradients();
 
 } // namespace monet

@@ -8,9 +8,9 @@ namespace monet {
 namespace {
 
 constexpr std::array kFamilies{
-    &elementwise_gradients,   &broadcast_gradients, &linear_gradients,
-    &normalization_gradients, &pooling_gradients,   &view_gradients,
-    &indexing_gradients,      &reduction_gradients, &movement_gradients,
+    &elementwise_gradients, &broadcast_gradients,    &linear_gradients,   &normalization_gradients,
+    &pooling_gradients,     &view_gradients,         &indexing_gradients, &reduction_gradients,
+    &movement_gradients,    &quantization_gradients, &loss_gradients,
 };
 
 /// Rules by operator type.

@@ -27,10 +27,16 @@ void expand(GradientContext& context) {
   context.give(0, context.reduce_to(context.dy(), context.input_shape(0)));
 }
 
-/// Between floating types only: the gradient passes, in the type of gradients. A cast to integers
+/// Between floating types only: the gradient is cast back. A cast to integers
 /// has a result that is not floating, so that no gradient arrives.
 void cast(GradientContext& context) {
-  context.give(0, context.dy());
+  const Graph& graph = context.graph();
+  const ElementType type =
+      context.builder().precision().gradient_type(graph.tensor(context.input(0)).type);
+  if (graph.tensor(context.dy()).type == type)
+    context.give(0, context.dy());
+  else
+    context.emit({"Cast", {context.dy()}});
 }
 
 } // namespace

@@ -83,6 +83,7 @@ constexpr Kept kKept[]{
     {"Elu", kX},
     {"Erf", kX},
     {"Exp", kY},
+    {"FakeQuantize", kY1},
     {"Gather", kX1},
     {"GatherElements", kX | kX1},
     {"GatherND", kX1},
@@ -128,7 +129,7 @@ public:
       : graph_(graph), requires_grad_(requires_grad), layouts_(graph.tensors().size()) {}
 
   EagerStorage run() {
-    find_normalised_weights();
+    find_fused();
     for (std::size_t i = 0; i < graph_.operators().size(); ++i)
       visit(OpId(i));
     EagerStorage storage;
@@ -172,7 +173,7 @@ private:
 
   void visit(OpId id) {
     const Operator& op = graph_.op(id);
-    if (normalised_weight_.count(id) != 0)
+    if (fused_.count(id) != 0)
       return;
     if (op.phase == Phase::forward) {
       if (is_selection(op) || is_view(graph_, op))
@@ -249,6 +250,11 @@ private:
     } else if (op.op_type == "Div") {
       keep_number_or_tensor(op, 1);
       keep_other(op, 1);
+    } else if (op.op_type == "NegativeLogLikelihoodLoss") {
+      keep_flags(op, kX | kX1 | kY1);
+      keep(op.inputs, 2);
+      if (op.outputs.size() < 2) // what it divides by, or would
+        copied_bytes_ += bytes_of(size_of(tensor(*op.outputs[0])));
     } else if (op.op_type == "Pad") {
       if (op.attributes.text("mode", "constant") != "constant")
         keep(op.inputs, 0);
@@ -291,22 +297,79 @@ private:
     return id && tensor(*id).kind == TensorKind::parameter;
   }
 
-  /// Weight normalisation, g * v / |v|, is one operator in PyTorch, which keeps the lengths alone.
-  void find_normalised_weights() {
+  /// What makes the tensor that this one is a view of.
+  const Operator* maker_behind(TensorId id, std::string_view op_type) const {
+    return maker(storage_root(graph_, id), op_type);
+  }
+
+  void fuse(std::initializer_list<const Operator*> parts) {
+    for (const Operator* part : parts)
+      fused_.insert(*tensor(*part->outputs[0]).producer);
+  }
+
+  void find_fused() {
     for (const Operator& op : graph_.operators()) {
-      if (op.op_type != "Mul" || op.phase != Phase::forward)
+      if (op.phase != Phase::forward || op.inputs.size() != 2 || !op.inputs[0] || !op.inputs[1])
         continue;
       for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
-        const Operator* unit = maker(op.inputs[side], "Div");
-        const Operator* length = unit ? maker(unit->inputs[1], "ReduceL2") : nullptr;
-        if (!length || !is_parameter(op.inputs[1 - side]) || !is_parameter(unit->inputs[0]) ||
-            length->inputs[0] != unit->inputs[0])
-          continue;
-        keep(length->outputs, 0);
-        for (const Operator* part : {&op, unit, length})
-          normalised_weight_.insert(*tensor(*part->outputs[0]).producer);
+        if (op.op_type == "Mul" &&
+            (fuse_weight_normalisation(op, side) || fuse_gated_unit(op, side)))
+          break;
+        if (op.op_type == "Add" && fuse_gru(op, side))
+          break;
       }
     }
+  }
+
+  /// g * v / |v| keeps the lengths alone.
+  bool fuse_weight_normalisation(const Operator& op, std::size_t side) {
+    const Operator* unit = maker(op.inputs[side], "Div");
+    const Operator* length = unit ? maker(unit->inputs[1], "ReduceL2") : nullptr;
+    if (!length || !is_parameter(op.inputs[1 - side]) || !is_parameter(unit->inputs[0]) ||
+        length->inputs[0] != unit->inputs[0])
+      return false;
+    keep(length->outputs, 0);
+    fuse({&op, unit, length});
+    return true;
+  }
+
+  /// a * sigmoid(b) of the two halves of one tensor, torch's glu, keeps that tensor.
+  bool fuse_gated_unit(const Operator& op, std::size_t side) {
+    const Operator* gate = maker(op.inputs[side], "Sigmoid");
+    const Operator* halves = gate ? maker(gate->inputs[0], "Split") : nullptr;
+    if (!halves || halves->outputs.size() != 2 || halves->outputs[0] != op.inputs[1 - side] ||
+        halves->outputs[1] != gate->inputs[0] || !requires_grad_by_output(op))
+      return false;
+    keep(halves->inputs, 0);
+    fuse({&op, gate});
+    return true;
+  }
+
+  /// n + z * (h - n) with n = tanh(x + r * y): the gates of a step are made where the product with
+  /// h lies, of three states' size; y, n and h - n are kept beside it.
+  bool fuse_gru(const Operator& op, std::size_t side) {
+    const Operator* candidate = maker(op.inputs[side], "Tanh");
+    const Operator* change = maker(op.inputs[1 - side], "Mul");
+    const Operator* sum = candidate ? maker(candidate->inputs[0], "Add") : nullptr;
+    if (!change || !sum || !requires_grad(*op.inputs[side]))
+      return false;
+    const Operator* reset = maker(sum->inputs[0], "Mul");
+    if (!reset)
+      reset = maker(sum->inputs[1], "Mul");
+    const auto gate_of = [&](const Operator& product) -> const Operator* {
+      const Operator* gate = maker_behind(*product.inputs[0], "Sigmoid");
+      return gate ? gate : maker_behind(*product.inputs[1], "Sigmoid");
+    };
+    const auto is_difference = [&](std::optional<TensorId> id) {
+      const Operator* minus = maker(id, "Sub");
+      return minus && minus->inputs[1] == op.inputs[side];
+    };
+    if (!reset || !gate_of(*reset) || !gate_of(*change) ||
+        (!is_difference(change->inputs[0]) && !is_difference(change->inputs[1])))
+      return false;
+    copied_bytes_ += 6 * bytes_of(size_of(tensor(*op.inputs[side])));
+    fuse({candidate, change, reset, gate_of(*reset), gate_of(*change)});
+    return true;
   }
 
   void keep_flags(const Operator& op, unsigned what) {
@@ -460,7 +523,7 @@ private:
   std::set<TensorId> copied_; ///< tensors of which products made copies
   std::int64_t copied_bytes_ = 0;
   std::set<OpId> unknown_;
-  std::set<OpId> normalised_weight_; ///< operators of a weight normalisation
+  std::set<OpId> fused_; ///< parts of what is one operator in PyTorch
 };
 
 } // namespace

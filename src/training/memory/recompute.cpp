@@ -142,6 +142,48 @@ Graph recompute_scaled(const Graph& graph) {
   return chosen.empty() ? graph : Recomputing(graph, std::move(chosen)).run();
 }
 
+namespace {
+
+/// Element by element, without random numbers and side effects: as good as free beside what is
+/// read.
+bool is_cheap(const Graph& graph, const Operator& op) {
+  const LoopNest& nest = op.nest;
+  const bool alone = std::count_if(op.outputs.begin(), op.outputs.end(),
+                                   [](const auto& output) { return output.has_value(); }) == 1;
+  return alone && op.phase == Phase::forward && nest.compute == ComputeKind::vector &&
+         std::none_of(nest.dims.begin(), nest.dims.end(),
+                      [](const LoopDim& dim) { return dim.coupled; }) &&
+         std::all_of(nest.operands.begin(), nest.operands.end(),
+                     [](const Access& access) {
+                       return !access.opaque && access.passes == 1 &&
+                              access.mode != AccessMode::accumulate;
+                     }) &&
+         element_count(graph.tensor(*op.outputs[0])) == iterations(nest) &&
+         recompute_obstacle(graph, op).empty();
+}
+
+} // namespace
+
+Graph recompute_cheap(const Graph& graph) {
+  const std::vector<TensorId> stored = tensors_read_by_backward(graph);
+  std::set<TensorId> chosen;
+  for (const TensorId id : stored) { // as operators make them
+    if (!is_forward(graph, id) || !is_cheap(graph, graph.op(*graph.tensor(id).producer)))
+      continue;
+    bool there = true;
+    for (const TensorId input : present(graph.op(*graph.tensor(id).producer).inputs)) {
+      const TensorId root = storage_root(graph, input);
+      const Tensor& tensor = graph.tensor(root);
+      const bool data = tensor.kind == TensorKind::input || tensor.kind == TensorKind::label;
+      there = there && ((!tensor.producer && !data) ||
+                        std::binary_search(stored.begin(), stored.end(), root));
+    }
+    if (there)
+      chosen.insert(id);
+  }
+  return chosen.empty() ? graph : Recomputing(graph, std::move(chosen)).run();
+}
+
 Graph recompute(const Graph& graph, const std::vector<std::string>& patterns,
                 ProblemList& problems) {
   std::set<TensorId> chosen;

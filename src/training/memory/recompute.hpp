@@ -19,6 +19,9 @@ Graph recompute(const Graph& graph, const std::vector<std::string>& patterns,
 /// Recomputes tensors that are another stored tensor times, plus or over a number: what is stored
 /// anyway is enough.
 Graph recompute_scaled(const Graph& graph);
+/// Computes every stored result of an element-wise operator again whose operands are stored, too, or
+/// need not be made.
+Graph recompute_cheap(const Graph& graph);
 
 /// Storages of forward tensors whose name matches; a problem for a pattern that matches none.
 std::vector<TensorId> forward_tensors_matching(const Graph& graph,

@@ -20,8 +20,16 @@ bool is_state(TensorKind kind) {
          kind == TensorKind::constant || kind == TensorKind::optimizer_state;
 }
 
-/// Per operator: whether it belongs to the backward part of its micro-batch. What is computed again
-/// belongs to the part that it stands in front of.
+bool made_before_backward(const std::vector<bool>& backward, const Tensor& tensor) {
+  if (is_state(tensor.kind))
+    return false;
+  if (!tensor.producer)
+    return tensor.kind == TensorKind::input || tensor.kind == TensorKind::label;
+  return !backward[tensor.producer->index()];
+}
+
+} // namespace
+
 std::vector<bool> in_backward_part(const Graph& graph) {
   const std::size_t count = graph.operators().size();
   std::vector<bool> backward(count);
@@ -34,16 +42,6 @@ std::vector<bool> in_backward_part(const Graph& graph) {
   }
   return backward;
 }
-
-bool made_before_backward(const std::vector<bool>& backward, const Tensor& tensor) {
-  if (is_state(tensor.kind))
-    return false;
-  if (!tensor.producer)
-    return tensor.kind == TensorKind::input || tensor.kind == TensorKind::label;
-  return !backward[tensor.producer->index()];
-}
-
-} // namespace
 
 std::vector<TensorId> tensors_read_by_backward(const Graph& graph) {
   std::set<TensorId> stored;

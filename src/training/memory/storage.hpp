@@ -7,6 +7,10 @@
 
 namespace monet {
 
+/// Per operator: whether it belongs to the backward part of its micro-batch. What is computed again
+/// belongs to the part that it stands in front of.
+std::vector<bool> in_backward_part(const Graph& graph);
+
 /// Tensors made before the backward part, inputs and labels that some operator of the backward part
 /// reads; views count as what they view. What is computed again belongs to the part that it stands
 /// in front of. Sorted by id.

@@ -13,7 +13,8 @@ void read_kind(const YamlNode& node, ProblemList& problems, Loss& loss) {
   const Choice<Loss> losses[]{{"cross_entropy", CrossEntropy{}},
                               {"mse", Mse{}},
                               {"bce_with_logits", BceWithLogits{}},
-                              {"none", NoLoss{}}};
+                              {"none", NoLoss{}},
+                              {"network", NetworkLoss{}}};
   read_choice(node, problems, losses, loss);
 }
 
@@ -69,6 +70,13 @@ void read_loss(const YamlNode& node, ProblemList& problems, Loss& loss) {
     classes->class_axis = as_integer(*axis, problems);
   if (const YamlNode* weights = setting(map, problems, "pos_weight", binary, "bce_with_logits"))
     binary->pos_weight = read_weights(*weights, problems);
+  auto* network = std::get_if<NetworkLoss>(&loss);
+  if (const YamlNode* outputs = setting(map, problems, "outputs", network, "network")) {
+    if (outputs->kind != YamlNode::Kind::map)
+      problems.add(outputs->where, "'outputs' gives a weight for each output that is a loss");
+    for (const YamlNode::Entry& entry : outputs->entries)
+      network->outputs.emplace_back(entry.key, as_number(entry.value, problems).value_or(1.0));
+  }
   map.finish();
 }
 

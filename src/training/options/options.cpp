@@ -67,13 +67,13 @@ void read_optional_type(YamlMap& map, ProblemList& problems, std::string_view ke
 
 void read_precision(const YamlNode& node, ProblemList& problems, Precision& precision) {
   YamlMap map(node, problems);
-  read_type(map, problems, "weights", Formats::all, precision.weights);
-  read_type(map, problems, "activations", Formats::all, precision.activations);
-  read_type(map, problems, "gradients", Formats::all, precision.gradients);
-  read_type(map, problems, "optimizer_state", Formats::all, precision.optimizer_state);
+  read_optional_type(map, problems, "weights", Formats::all, precision.weights);
+  read_optional_type(map, problems, "activations", Formats::all, precision.activations);
+  read_optional_type(map, problems, "gradients", Formats::all, precision.gradients);
+  read_optional_type(map, problems, "optimizer_state", Formats::all, precision.optimizer_state);
   const YamlNode* sums = map.find("accumulate");
-  if (sums && sums->scalar == "int32")
-    precision.accumulate = ElementType::int32;
+  if (sums && (sums->scalar == "int32" || sums->scalar == "int16"))
+    precision.accumulate = *element_type_named(sums->scalar);
   else
     read_type(map, problems, "accumulate", Formats::plain, precision.accumulate);
   read_optional_type(map, problems, "master_weights", Formats::plain, precision.master_weights);

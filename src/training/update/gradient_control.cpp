@@ -69,7 +69,7 @@ std::optional<TensorId> loss_seed(StepBuilder& builder, std::int64_t micro_batch
   if (!scale.scale) {
     if (micro_batches == 1)
       return std::nullopt;
-    return builder.scalar(share, builder.precision().gradients);
+    return builder.scalar(share, builder.precision().gradient_type(ElementType::fp32));
   }
   if (micro_batches == 1)
     return scale.scale;

@@ -56,7 +56,9 @@ private:
   /// What holds the weight in full precision: the master copy where there is one.
   TensorId master_or_weight() const { return master_.value_or(weight_); }
   const Graph& graph() const { return owner_.builder_->graph(); }
-  ElementType state_type() const { return owner_.builder_->precision().optimizer_state; }
+  ElementType state_type() const {
+    return owner_.builder_->precision().state_type(graph().tensor(weight_).type);
+  }
 
   void emit(const Sgd& o) {
     if (o.momentum == 0.0)

@@ -53,7 +53,7 @@ class Chain {
 public:
   Chain(StepBuilder& builder, std::map<std::string, TensorId>& uniform, NewOperator fused)
       : builder_(builder), uniform_(uniform), fused_(std::move(fused)),
-        type_(builder.precision().optimizer_state) {
+        type_(builder.precision().state_type(weight_type())) {
     formula_ = update_formula(builder_.graph(), {.name = fused_.name,
                                                  .op_type = std::string(fused_.op_type),
                                                  .domain = std::string(fused_.domain),
@@ -75,6 +75,15 @@ public:
 private:
   bool skips() const {
     return fused_.inputs.size() > kUpdateSkip && fused_.inputs[kUpdateSkip].has_value();
+  }
+  /// fp32 where no weight is read.
+  ElementType weight_type() const {
+    for (const TensorId id : present(fused_.inputs)) {
+      const Tensor& tensor = builder_.graph().tensor(id);
+      if (tensor.kind == TensorKind::parameter && is_floating(tensor.type))
+        return tensor.type;
+    }
+    return ElementType::fp32;
   }
   ElementType type_of(TensorId id) const { return builder_.graph().tensor(id).type; }
 

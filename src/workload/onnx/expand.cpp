@@ -94,15 +94,35 @@ std::optional<bool> known_condition(const Node& node, const Values& values) {
                                                     : std::nullopt;
 }
 
+/// Of which nobody reads the log-probabilities, as in a network; training steps of others do.
+bool is_cross_entropy(const Node& node) {
+  return node.domain.empty() && node.op_type == "SoftmaxCrossEntropyLoss" &&
+         (node.outputs.size() < 2 || node.outputs[1].empty());
+}
+
+/// The logarithm of the softmax, and the likelihood of the labels.
+std::vector<Node> split_cross_entropy(const Node& node, Values& values) {
+  NodeWriter writer(node, values);
+  std::vector<std::string> inputs = node.inputs;
+  inputs[0] =
+      writer.add("LogSoftmax", "log_probabilities", {node.inputs[0]}, {{"axis", std::int64_t{1}}});
+  writer.add("NegativeLogLikelihoodLoss", "likelihood", std::move(inputs), node.attributes,
+             node.outputs[0]);
+  return writer.take();
+}
+
 } // namespace
 
 bool expands(const Node& node, const Values& values) {
-  return is_recurrent(node) || is_long_einsum(node) || known_condition(node, values).has_value();
+  return is_recurrent(node) || is_cross_entropy(node) || is_long_einsum(node) ||
+         known_condition(node, values).has_value();
 }
 
 std::vector<Node> expand_node(const Model& model, const Node& node, Values& values) {
   if (const auto condition = known_condition(node, values))
     return taken_branch(node, *condition, values);
+  if (is_cross_entropy(node))
+    return split_cross_entropy(node, values);
   return is_recurrent(node) ? unroll_recurrent(model, node, values)
                             : contract_in_pairs(model, node, values);
 }

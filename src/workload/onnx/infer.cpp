@@ -235,6 +235,7 @@ constexpr SameAs kSameAs[]{
     {"", "GroupNormalization", 0},
     {"", "Mish", 0},
     {"", "RMSNormalization", 0},
+    {kMonetDomain, "FakeQuantize", 0},
     {kMonetDomain, "Silu", 0},
     {"com.microsoft", "BiasGelu", 0},
     {"com.microsoft", "FastGelu", 0},
@@ -343,6 +344,32 @@ std::vector<std::optional<Value>> infer_einsum(const Model& model, const Node& n
   return outputs;
 }
 
+/// libonnx 1.12 leaves the new axis open where the depth is no initializer.
+std::vector<std::optional<Value>> infer_one_hot(const Model& model, const Node& node,
+                                                const Values& values) {
+  const Value* indices = input_value(node, 0, values);
+  const Value* depth = input_value(node, 1, values);
+  const Value* levels = input_value(node, 2, values);
+  std::vector<std::optional<Value>> outputs(node.outputs.size());
+  if (outputs.empty() || !indices || !depth || !levels || !depth->values)
+    return outputs;
+  const double classes = std::visit(
+      [](const auto& list) { return list.size() == 1 ? static_cast<double>(list[0]) : -1.0; },
+      *depth->values);
+  constexpr double kMost = 1e12;
+  const auto rank = static_cast<std::int64_t>(indices->shape.size()) + 1;
+  std::int64_t axis = node.attributes.integer("axis", -1);
+  axis += axis < 0 ? rank : 0;
+  if (!(classes >= 0.0 && classes <= kMost))
+    throw InputError(at_node(model, node), fmt::format("{} classes cannot be told apart", classes));
+  if (axis < 0 || axis >= rank)
+    throw InputError(at_node(model, node, "attribute 'axis'"), "the axis is outside the tensor");
+  Value out{levels->type, indices->shape, std::nullopt, false};
+  out.shape.insert(out.shape.begin() + axis, static_cast<std::int64_t>(classes));
+  outputs[0] = std::move(out);
+  return outputs;
+}
+
 bool is_pool(const Node& node) {
   return node.domain.empty() &&
          (node.op_type == "MaxPool" || node.op_type == "AveragePool" || node.op_type == "LpPool");
@@ -400,6 +427,8 @@ std::vector<std::optional<Value>> infer_outputs(const Model& model, const Node& 
     return infer_own(model, node, values);
   if (node.domain.empty() && node.op_type == "Einsum")
     return infer_einsum(model, node, values);
+  if (node.domain.empty() && node.op_type == "OneHot")
+    return infer_one_hot(model, node, values);
   NodeContext context(node, values);
   std::vector<std::optional<Value>> outputs;
   try {

@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <span>
 #include <unordered_set>
@@ -173,7 +174,7 @@ public:
       const bool quantised = value.type == ElementType::int8 || value.type == ElementType::uint8;
       return weight && quantised && !any(name, kGathered) ? TensorKind::parameter : known;
     }
-    if (all(name, kSettings))
+    if (only_set(name, 0))
       return known;
     if (matches(options_.parameters, name))
       return TensorKind::parameter;
@@ -198,6 +199,21 @@ public:
   }
 
 private:
+  /// Every reader takes it for a setting, as it is or cast or reshaped.
+  bool only_set(std::string_view name, int depth) const {
+    constexpr int kDepth = 8;
+    static constexpr std::array<std::string_view, 6> kPass{"Cast",      "Identity", "Reshape",
+                                                           "Unsqueeze", "Squeeze",  "Flatten"};
+    const auto found = readers_.find(name);
+    return depth < kDepth && found != readers_.end() &&
+           std::all_of(found->second.begin(), found->second.end(), [&](const Use& use) {
+             const Node& node = *use.node;
+             const bool passes = use.input == 0 && node.outputs.size() == 1 &&
+                                 std::find(kPass.begin(), kPass.end(), node.op_type) != kPass.end();
+             return listed(kSettings, use) || (passes && only_set(node.outputs[0], depth + 1));
+           });
+  }
+
   static bool matches(const std::vector<std::string>& patterns, const std::string& name) {
     return std::any_of(patterns.begin(), patterns.end(),
                        [&](const std::string& pattern) { return glob_match(pattern, name); });

@@ -1,4 +1,5 @@
 // Nodes of other opsets in the form of opset 17, so that each operator has one form downstream.
+#include "workload/onnx/expand.hpp"
 #include "workload/onnx/model.hpp"
 
 #include "monet/base/checked.hpp"
@@ -158,8 +159,10 @@ void from_older(const Model& model, Node& node, Values& values) {
     legacy_resize(node, values);
   if (node.opset < 14 && op == "BatchNormalization") {
     node.attributes = without(node.attributes, {"is_test", "spatial"});
-    if (node.outputs.size() > 1)
-      node.outputs.resize(1); // running statistics, saved ones
+    const bool training = node.outputs.size() >= 3;
+    node.outputs.resize(training ? 3 : 1); // without the saved statistics
+    if (training)
+      node.attributes.set("training_mode", std::int64_t{1});
   }
 }
 
@@ -387,7 +390,43 @@ void normalise(const Model& model, Node& node, Values& values) {
     from_newer(model, node, values);
 }
 
+namespace {
+
+/// One index taken out of an axis: a slice, and the axis gone. Constants are folded as they are.
+std::vector<Node> slice_one(const Model& model, const Node& node, Values& values) {
+  if (model.metadata.count("monet.tensors") != 0)
+    return {}; // a graph that we wrote
+  const Value* data = input_value(node, 0, values);
+  const Value* index = input_value(node, 1, values);
+  if (!node.domain.empty() || node.op_type != "Gather" || data == nullptr || data->is_constant ||
+      index == nullptr || !index->values || index->shape.size() > 1 || data->shape.empty())
+    return {};
+  const auto* at = std::get_if<std::vector<std::int64_t>>(&*index->values);
+  const auto rank = static_cast<std::int64_t>(data->shape.size());
+  std::int64_t axis = node.attributes.integer("axis", 0);
+  axis += axis < 0 ? rank : 0;
+  if (at == nullptr || at->size() != 1 || axis < 0 || axis >= rank)
+    return {};
+  const std::int64_t size = data->shape[static_cast<std::size_t>(axis)];
+  const std::int64_t first = at->front() + (at->front() < 0 ? size : 0);
+  if (first < 0 || first >= size)
+    return {};
+  NodeWriter writer(node, values);
+  const bool keeps_axis = index->shape.size() == 1;
+  const std::string slice = writer.add("Slice", "slice",
+                                       {node.inputs[0], writer.integers({first}),
+                                        writer.integers({first + 1}), writer.integers({axis})},
+                                       {}, keeps_axis ? node.outputs[0] : "");
+  if (!keeps_axis)
+    writer.add("Squeeze", "squeeze", {slice, writer.integers({axis})}, {}, node.outputs[0]);
+  return writer.take();
+}
+
+} // namespace
+
 std::vector<Node> expand(const Model& model, const Node& node, Values& values) {
+  if (std::vector<Node> parts = slice_one(model, node, values); !parts.empty())
+    return parts;
   return is_legacy_softmax(node) ? reshape_legacy_softmax(model, node, values)
                                  : expand_microsoft(node);
 }

@@ -246,7 +246,8 @@ void recognise(const Model& model, std::vector<Node>& nodes, Values& values) {
   Chains chains(model, nodes, values);
   // From the last node to the first: the longest chain that ends in a result is tried first.
   for (std::size_t i = chains.size(); i-- > 0;) {
-    const bool found = recognise_activation(chains, i) || recognise_row_normalization(chains, i) ||
+    const bool found = recognise_fake_quantization(chains, i) || recognise_activation(chains, i) ||
+                       recognise_row_normalization(chains, i) ||
                        recognise_group_normalization(chains, i);
     static_cast<void>(found);
   }

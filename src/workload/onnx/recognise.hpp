@@ -90,6 +90,7 @@ bool is_near(double value, double wanted);
 
 /// Replaces the pattern whose result node `at` makes; returns whether there was one.
 bool recognise_activation(Chains& chains, std::size_t at);
+bool recognise_fake_quantization(Chains& chains, std::size_t at);
 bool recognise_row_normalization(Chains& chains, std::size_t at);
 bool recognise_group_normalization(Chains& chains, std::size_t at);
 

@@ -138,7 +138,7 @@ VectorWork elementwise_work(const Graph& graph, const Operator& op) {
 /// Quantisation scales and zero points of one value per channel lie along attribute `axis`, not
 /// along the last axis.
 bool is_per_channel(const Operator& op, std::size_t input, std::span<const std::int64_t> shape) {
-  return input > 0 && shape.size() == 1 &&
+  return input > 0 && shape.size() == 1 && shape[0] != 1 &&
          (op.op_type == "QuantizeLinear" || op.op_type == "DequantizeLinear");
 }
 

@@ -37,6 +37,7 @@ std::vector<OperatorRule> group_normalization_rules();
 std::vector<OperatorRule> reduction_rules();
 std::vector<OperatorRule> reduction_grad_rules();
 std::vector<OperatorRule> pooling_rules();
+std::vector<OperatorRule> quantization_rules();
 std::vector<OperatorRule> gather_rules();
 std::vector<OperatorRule> movement_rules();
 std::vector<OperatorRule> resize_rules();

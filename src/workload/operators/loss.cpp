@@ -8,6 +8,7 @@ namespace {
 
 // Order of work: add, multiply, divide, compare, square_root, transcendental.
 constexpr VectorWork kPickAndAdd{1, 0, 0, 0, 0, 0};
+constexpr VectorWork kPickedGrad{0, 1, 0, 1, 0, 0};       // class == label ? dY * w : 0
 constexpr VectorWork kCrossEntropyGrad{1, 1, 0, 1, 0, 1}; // (exp(logp) - (class == label)) / n
 constexpr VectorWork kSmoothing{1, 1, 0, 1, 0, 0};        // logp * (e/classes, more at the label)
 constexpr VectorWork kMse{2, 1, 0, 0, 0, 0};
@@ -15,20 +16,21 @@ constexpr VectorWork kMseGrad{1, 1, 0, 0, 0, 0};
 constexpr VectorWork kBce{4, 1, 0, 2, 0, 2};     // max(x,0) - x*t + log(1 + exp(-|x|))
 constexpr VectorWork kBceGrad{2, 1, 1, 0, 0, 1}; // (sigmoid(x) - t) / n
 
-/// (log-probabilities [N, C, ...], labels [N, ...]) -> (loss [], labels that count []): one element
-/// of each row is picked.
+/// (log-probabilities [N, C, ...], labels [N, ...], class weights [C]) -> (loss [], or [N, ...]
+/// that is not reduced; what it is divided by []): one element of each row is picked.
 LoopNest build_nll(const Graph& graph, const Operator& op) {
   const auto& scores = input_shape(graph, op, 0);
   const auto& labels = input_shape(graph, op, 1);
   if (scores.size() != labels.size() + 1 || labels.empty())
     fail(graph, op, "log-probabilities have one axis more than labels");
-  if (op.attributes.text("reduction", "mean") == "none")
-    fail(graph, op, "a loss is reduced to a scalar", "attribute 'reduction'");
   LoopNestBuilder nest(graph, op, ComputeKind::vector, kPickAndAdd);
   const std::vector<LoopIndex> loops = nest.loops_over(labels);
   std::vector<AxisExpr> picked = axes_of(loops);
   picked.insert(picked.begin() + 1, axis_data_dependent());
-  nest.outputs(0, {"O", "counted"}, {});
+  const bool reduced = op.attributes.text("reduction", "mean") != "none";
+  nest.output(0, "O", reduced ? std::vector<AxisExpr>{} : axes_of(loops));
+  if (has_output(op, 1))
+    nest.output(1, "counted", {});
   nest.input(0, "I", std::move(picked));
   nest.input(1, "labels", axes_of(loops));
   nest.input(2, "weight", {axis_data_dependent()});
@@ -43,6 +45,22 @@ std::vector<AxisExpr> label_axes(const Graph& graph, const Operator& op,
   std::vector<AxisExpr> axes = axes_of(loops);
   axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(class_axis));
   return axes;
+}
+
+/// (dY, labels [N, ...], class weights [C], what the mean was divided by) -> gradient of the
+/// log-probabilities [N, C, ...].
+LoopNest build_nll_grad(const Graph& graph, const Operator& op) {
+  LoopNestBuilder nest(graph, op, ComputeKind::vector, kPickedGrad);
+  const std::vector<LoopIndex> loops = nest.loops_over(output_shape(graph, op, 0));
+  if (loops.size() < 2)
+    fail(graph, op, "log-probabilities have a batch and a class axis");
+  const std::vector<AxisExpr> labels = label_axes(graph, op, loops, 1);
+  nest.output(0, "O", axes_of(loops));
+  nest.input(0, "dO", input_shape(graph, op, 0).empty() ? std::vector<AxisExpr>{} : labels);
+  nest.input(1, "labels", labels);
+  nest.input(2, "weight", {axis(loops[1])});
+  nest.input(3, "counted", {});
+  return nest.finish();
 }
 
 /// (log-probabilities [N, C, ...], labels [N, ...]) -> (loss [], labels that count []): every
@@ -90,6 +108,7 @@ LoopNest build_elementwise_loss(const Graph& graph, const Operator& op) {
 std::vector<OperatorRule> loss_rules() {
   return {
       {"", "NegativeLogLikelihoodLoss", build_nll},
+      {kMonetDomain, "NegativeLogLikelihoodLossGrad", build_nll_grad},
       {kMonetDomain, "LabelSmoothingLoss", build_label_smoothing},
       {kMonetDomain, "SoftmaxCrossEntropyGrad", build_cross_entropy_grad},
       {kMonetDomain, "MseLoss", build_elementwise_loss<kMse>},

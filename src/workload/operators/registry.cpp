@@ -15,12 +15,30 @@ namespace {
 
 // A new family is one line here and one in families.hpp.
 constexpr std::array kFamilies{
-    &conv_rules,     &matmul_rules,           &elementwise_rules,        &view_rules,
-    &copy_rules,     &conv_transpose_rules,   &normalization_rules,      &reduction_rules,
-    &pooling_rules,  &gather_rules,           &movement_rules,           &microsoft_rules,
-    &mac_grad_rules, &elementwise_grad_rules, &normalization_grad_rules, &indexing_grad_rules,
-    &loss_rules,     &update_rules,           &reduction_grad_rules,     &group_normalization_rules,
-    &resize_rules,   &einsum_rules,           &attention_rules,
+    &conv_rules,
+    &matmul_rules,
+    &elementwise_rules,
+    &view_rules,
+    &copy_rules,
+    &conv_transpose_rules,
+    &normalization_rules,
+    &reduction_rules,
+    &pooling_rules,
+    &gather_rules,
+    &movement_rules,
+    &microsoft_rules,
+    &mac_grad_rules,
+    &elementwise_grad_rules,
+    &normalization_grad_rules,
+    &indexing_grad_rules,
+    &quantization_rules,
+    &loss_rules,
+    &update_rules,
+    &reduction_grad_rules,
+    &group_normalization_rules,
+    &resize_rules,
+    &einsum_rules,
+    &attention_rules,
 };
 
 auto key(const OperatorRule& rule) {

@@ -165,5 +165,49 @@ TEST(Writing, EveryPrecisionPassesTheInferenceOfOnnx) {
   }
 }
 
+/// The same network, every floating tensor of that type.
+Graph written_in(ElementType type) {
+  Graph graph = network().graph;
+  for (std::size_t i = 0; i < graph.tensors().size(); ++i) {
+    ElementType& own = graph.tensor(TensorId(i)).type;
+    if (is_floating(own))
+      own = type;
+  }
+  return graph;
+}
+
+/// Without `precision` types are the file's: gradients and states follow their tensors, sums and
+/// statistics stay fp32.
+TEST(FileTypes, AreKept) {
+  const TrainingGraph step = make_training_graph(written_in(ElementType::fp16), read("{}"));
+  verify(step);
+  verify(fold_views(step));
+  for (const char* name : {"w", "x", "Conv_0", "w.grad", "w.first_moment"})
+    EXPECT_EQ(type_named(step.graph, name), ElementType::fp16) << name;
+  EXPECT_EQ(type_named(step.graph, "log_probabilities"), ElementType::fp32);
+  EXPECT_EQ(step.accumulate, ElementType::fp32);
+  const TrainingGraph inference = make_inference_graph(written_in(ElementType::bf16));
+  EXPECT_EQ(type_named(inference.graph, "Conv_0"), ElementType::bf16);
+}
+
+/// Double precision is how networks are written for their numbers.
+TEST(FileTypes, DoublesCountAsSingles) {
+  const TrainingGraph step = make_training_graph(written_in(ElementType::fp64), read("{}"));
+  EXPECT_EQ(type_named(step.graph, "w"), ElementType::fp32);
+  EXPECT_EQ(type_named(step.graph, "Conv_0"), ElementType::fp32);
+  const TrainingGraph wanted = make_training_graph(
+      written_in(ElementType::fp64), read("{precision: {weights: fp64, activations: fp64}}"));
+  EXPECT_EQ(type_named(wanted.graph, "w"), ElementType::fp64);
+}
+
+TEST(FileTypes, OptionsHaveTheLastWord) {
+  const TrainingGraph step = make_training_graph(
+      written_in(ElementType::fp16), read("{precision: {activations: bf16, accumulate: int16}}"));
+  EXPECT_EQ(type_named(step.graph, "w"), ElementType::fp16);
+  EXPECT_EQ(type_named(step.graph, "Conv_0"), ElementType::bf16);
+  EXPECT_EQ(type_named(step.graph, "w.grad"), ElementType::fp32);
+  EXPECT_EQ(step.accumulate, ElementType::int16);
+}
+
 } // namespace
 } // namespace monet

@@ -297,5 +297,22 @@ TEST(ExplicitStorage, ImpossibleChoicesAreLocated) {
   }
 }
 
+/// One step of a sequence: the product of all steps is not stored for it.
+TEST(MinimalStorage, APartIsStoredInsteadOfTheWhole) {
+  TinyNetwork n;
+  const TensorId x = n.input("x", {2, 8, 3});
+  const TensorId h = n.op("MatMul", {x, n.parameter("w", {3, 4})}, {2, 8, 4});
+  const TensorId last =
+      n.op("Slice", {h, n.integers("from", {7}), n.integers("to", {8}), n.integers("axes", {1})},
+           {2, 1, 4});
+  n.output(n.op("MatMul", {last, n.parameter("v", {4, 5})}, {2, 1, 5}));
+  const auto types = stored_types(step_of(n.graph, StorePolicy::minimal));
+  EXPECT_EQ(types.count("MatMul_0"), 0U);
+  EXPECT_EQ(types.count("Slice_1.part"), 1U);
+  // Half of the whole and more is no reason to copy.
+  const auto eager = stored_types(step_of(n.graph, StorePolicy::pytorch_eager));
+  EXPECT_EQ(eager.count("MatMul_0"), 1U);
+}
+
 } // namespace
 } // namespace monet

@@ -29,7 +29,7 @@ TEST(TrainingOptionsFile, EveryKeyHasADefault) {
   EXPECT_TRUE(std::holds_alternative<CrossEntropy>(options.loss));
   EXPECT_TRUE(std::holds_alternative<Adam>(options.update.optimizer));
   EXPECT_EQ(options.storage.policy, StorePolicy::minimal);
-  EXPECT_EQ(options.precision.weights, ElementType::fp32);
+  EXPECT_FALSE(options.precision.weights.has_value()); // as the file has them
   EXPECT_FALSE(options.precision.master_weights.has_value());
 }
 

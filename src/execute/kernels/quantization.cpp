@@ -1,0 +1,82 @@
+// Rounding to a grid as PyTorch 1.13 does it: x times the inverse of the scale in single precision,
+// to the nearest whole number, halves to even.
+#include "execute/kernels/pointwise.hpp"
+
+namespace monet {
+
+namespace {
+
+template <class Real>
+struct Grid {
+  Real least;
+  Real most;
+
+  explicit Grid(const Attributes& attributes)
+      : least(static_cast<Real>(attributes.integer("quant_min", -128))),
+        most(static_cast<Real>(attributes.integer("quant_max", 127))) {}
+
+  /// The place of x on the grid, without its ends.
+  static Real place(Real x, Real scale, Real zero) {
+    const auto inverse = static_cast<Real>(1.0F / static_cast<float>(scale));
+    return std::nearbyint(x * inverse) + zero;
+  }
+  bool holds(Real place) const { return place >= least && place <= most; }
+};
+
+constexpr auto kFakeQuantize = []<class Real>(KernelContext<Real>& context) {
+  const Grid<Real> grid(context.attributes());
+  const bool shifted = context.has_input(2);
+  context.for_each_iteration([&](std::span<const Real> v, std::span<Real> y) {
+    const Real zero = shifted ? v[2] : Real{0};
+    const Real place = Grid<Real>::place(v[0], v[1], zero);
+    y[0] = (std::clamp(place, grid.least, grid.most) - zero) * v[1];
+    put(y, 1, static_cast<Real>(grid.holds(place)));
+  });
+};
+
+/// dY times round(x/s) - x/s inside the grid, times the end's distance from the zero point outside.
+constexpr auto kGradScale = []<class Real>(KernelContext<Real>& context) {
+  const Grid<Real> grid(context.attributes());
+  const bool shifted = context.has_input(3);
+  context.for_each_iteration([&](std::span<const Real> v, std::span<Real> y) {
+    const Real zero = shifted ? v[3] : Real{0};
+    const Real place = Grid<Real>::place(v[1], v[2], zero);
+    const Real end = std::clamp(place, grid.least, grid.most) - zero;
+    y[0] = v[0] * (grid.holds(place) ? end - v[1] / v[2] : end);
+  });
+};
+
+/// Which integers a tensor of that type holds.
+template <class Real>
+std::pair<Real, Real> range_of(ElementType type) {
+  const std::int64_t bits = bits_of(type);
+  const bool is_unsigned = type == ElementType::uint8 || type == ElementType::uint16;
+  const Real half = std::ldexp(Real{1}, static_cast<int>(bits - 1));
+  return is_unsigned ? std::pair(Real{0}, 2 * half - 1) : std::pair(-half, half - 1);
+}
+
+constexpr auto kQuantize = []<class Real>(KernelContext<Real>& context) {
+  const auto [least, most] =
+      range_of<Real>(context.graph().tensor(*context.op().outputs.at(0)).type);
+  const bool shifted = context.has_input(2);
+  context.for_each_iteration([&](std::span<const Real> v, std::span<Real> y) {
+    y[0] = std::clamp(Grid<Real>::place(v[0], v[1], shifted ? v[2] : Real{0}), least, most);
+  });
+};
+
+constexpr auto kDequantize = []<class Real>(KernelContext<Real>& context) {
+  const bool shifted = context.has_input(2);
+  context.for_each_iteration([&](std::span<const Real> v, std::span<Real> y) {
+    y[0] = (v[0] - (shifted ? v[2] : Real{0})) * v[1];
+  });
+};
+
+} // namespace
+
+std::vector<KernelEntry> quantization_kernels() {
+  return {kernel(kMonetDomain, "FakeQuantize", kFakeQuantize),
+          kernel(kMonetDomain, "FakeQuantizeGradScale", kGradScale),
+          kernel("", "QuantizeLinear", kQuantize), kernel("", "DequantizeLinear", kDequantize)};
+}
+
+} // namespace monet

@@ -1,0 +1,13 @@
+// Storing a small part instead of the whole.
+#pragma once
+
+#include "monet/workload/graph.hpp"
+
+namespace monet {
+
+/// Where backward operators read less than half of a forward result, through views (one step of a
+/// sequence, the values among queries, keys and values), that part is copied when it is made, and
+/// the copy is stored. Tensors keep their ids.
+Graph keep_parts(const Graph& graph);
+
+} // namespace monet

@@ -1,0 +1,64 @@
+// Rounding to a grid, as quantisation-aware training does it: y = (clamp(round(x / s) + z, least,
+// most) - z) * s. Scale s and zero point z are one number each, or one for each slice of attribute
+// `axis`; quant_min and quant_max are attributes.
+#include "workload/operators/families.hpp"
+#include "workload/operators/nest_builder.hpp"
+
+namespace monet {
+
+namespace {
+
+// Order of work: add, multiply, divide, compare, square_root, transcendental.
+constexpr VectorWork kRound{2, 1, 1, 4, 0, 0};
+constexpr VectorWork kGradScale{2, 1, 1, 4, 0, 0}; // dY * (round(x/s) - x/s), summed
+
+/// Where a setting of one number, or of one for each slice of the axis, is read.
+std::vector<AxisExpr> setting_axes(const Graph& graph, const Operator& op,
+                                   const LoopNestBuilder& nest, std::span<const LoopIndex> loops,
+                                   const std::vector<std::int64_t>& shape) {
+  if (shape.size() != 1 || shape[0] == 1)
+    return nest.broadcast(shape, loops);
+  const std::size_t at = normal_axis(graph, op, op.attributes.integer("axis", 1), loops.size());
+  return {axis(loops[at])};
+}
+
+/// (X, scale, zero point) -> (Y, where nothing was cut off).
+LoopNest build_fake_quantize(const Graph& graph, const Operator& op) {
+  LoopNestBuilder nest(graph, op, ComputeKind::vector, kRound);
+  const std::vector<LoopIndex> loops = nest.loops_over(output_shape(graph, op, 0));
+  nest.output(0, "O", axes_of(loops));
+  if (has_output(op, 1))
+    nest.output(1, "mask", axes_of(loops));
+  nest.input(0, "I", axes_of(loops));
+  for (std::size_t i = 1; i < op.inputs.size(); ++i) {
+    if (has_input(op, i))
+      nest.input(i, i == 1 ? "scale" : "zero",
+                 setting_axes(graph, op, nest, loops, input_shape(graph, op, i)));
+  }
+  return nest.finish();
+}
+
+/// (dY, X, scale, zero point) -> gradient of the scale (Esser et al. 2020, "Learned step size
+/// quantization", equation 3).
+LoopNest build_grad_scale(const Graph& graph, const Operator& op) {
+  LoopNestBuilder nest(graph, op, ComputeKind::vector, kGradScale);
+  const std::vector<LoopIndex> loops = nest.loops_over(input_shape(graph, op, 0));
+  nest.output(0, "O", setting_axes(graph, op, nest, loops, output_shape(graph, op, 0)));
+  nest.input(0, "dO", axes_of(loops));
+  nest.input(1, "I", axes_of(loops));
+  for (std::size_t i = 2; i < op.inputs.size(); ++i) {
+    if (has_input(op, i))
+      nest.input(i, i == 2 ? "scale" : "zero",
+                 setting_axes(graph, op, nest, loops, input_shape(graph, op, i)));
+  }
+  return nest.finish();
+}
+
+} // namespace
+
+std::vector<OperatorRule> quantization_rules() {
+  return {{kMonetDomain, "FakeQuantize", build_fake_quantize},
+          {kMonetDomain, "FakeQuantizeGradScale", build_grad_scale}};
+}
+
+} // namespace monet
