@@ -230,11 +230,7 @@ Model make_model(const Experiment& experiment, const ModelInputs& inputs, Sessio
   }
   const TrainingGraph inference = session.stage(
       "inference: graph",
-      [&] {
-        return make_inference_graph(
-            inputs.network, experiment.training ? experiment.training->precision : Precision{});
-      },
-      check);
+      [&] { return make_inference_graph(inputs.network, inference_precision(experiment)); }, check);
   ModelledGraph alone =
       model_graph(inference, model.training_graph ? &*model.training_graph : nullptr, inputs, costs,
                   experiment, session, "inference");

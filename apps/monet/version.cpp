@@ -1,6 +1,7 @@
 #include "version.hpp"
 
 #include "git_hash.hpp"
+
 #include "monet/version.hpp"
 
 namespace monet::cli {

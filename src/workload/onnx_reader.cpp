@@ -33,10 +33,13 @@ bool is_random(const std::string& op_type) {
 /// The pass over the nodes.
 class Inference {
 public:
-  Inference(Model& model, const OnnxReadOptions& options) : model_(model), options_(options) {}
+  Inference(Model& model, const OnnxReadOptions& options)
+      : model_(model), options_(options),
+        rewrites_(options.recognise && model.metadata.count("monet.tensors") == 0) {}
 
   Inferred result;
   ProblemList problems;
+  bool rewrites() const { return rewrites_; }
 
   void run() {
     dimensions_ = bind_inputs(model_, options_, values, problems);
@@ -97,7 +100,7 @@ private:
       return;
     }
     try {
-      std::vector<Node> parts = expand(model_, node, values);
+      std::vector<Node> parts = expand(model_, node, values, rewrites_);
       for (Node& part : parts)
         infer(part);
       if (parts.empty()) {
@@ -300,6 +303,7 @@ private:
 
   Model& model_;
   const OnnxReadOptions& options_;
+  bool rewrites_; ///< a graph written by write_onnx is read as it was written
   std::map<std::string, std::int64_t> dimensions_;
   Values& values = result.values;
   std::int64_t folded_ = 0;
@@ -314,8 +318,7 @@ Graph read_onnx_bytes(std::string_view bytes, const std::string& origin,
   order_nodes(model);
   Inference inference(model, options);
   inference.run();
-  // A graph written by write_onnx is read as it was written.
-  if (options.recognise && model.metadata.count("monet.tensors") == 0)
+  if (inference.rewrites())
     recognise(model, inference.result.kept, inference.result.values);
   return assemble(model, inference.result);
 }

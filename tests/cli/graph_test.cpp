@@ -100,6 +100,48 @@ TEST(Graph, NumbersOfAnotherShapeAreBadInput) {
   EXPECT_EQ(with("nonsense").code, 2);
 }
 
+/// Element types without a training file: half the bytes, and unknown ones are refused.
+TEST(Graph, PrecisionOfInference) {
+  const auto with = [](const std::string& types) {
+    return run_monet({"graph", repository("data/workload/gpt2_nano.onnx"), "--batch", "1",
+                      "--inference", "--json", "-", "--precision", types});
+  };
+  const auto bytes = [&](const std::string& types) {
+    const Ran ran = with(types);
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    return nlohmann::json::parse(ran.out)
+        .at("tensor_bytes")
+        .at("temporaries_bytes")
+        .get<std::int64_t>();
+  };
+  // but for statistics and indices
+  EXPECT_LT(100 * bytes("{weights: fp16, activations: fp16}"), 51 * bytes("fp32"));
+  EXPECT_EQ(with("float").code, 3);
+  EXPECT_EQ(run_monet({"graph", repository("data/workload/gpt2_nano.onnx"), "--batch", "1",
+                       "--training", repository("data/training/adam.yaml"), "--precision", "fp16"})
+                .code,
+            2);
+}
+
+/// What is kept but not trained is told, and can be trained.
+TEST(Graph, SaysWhatWasTakenForABuffer) {
+  const Scratch scratch;
+  const std::string network = repository("tests/fixtures/training/causal_mask_1e9.onnx");
+  const Ran ran = run_monet({"graph", network, "--json", "g.json"}, scratch.path());
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const auto json = nlohmann::json::parse(read_file(scratch / "g.json"));
+  ASSERT_EQ(json.at("buffers").size(), 1U);
+  const std::string name = json["buffers"][0].at("name");
+  const Ran table = run_monet({"graph", network}, scratch.path());
+  EXPECT_NE(table.out.find("kept, not trained: " + name), std::string::npos) << table.out;
+  write_file_atomically(scratch / "t.yaml", "trainable: {parameters: ['" + name + "']}\n");
+  const Ran trained =
+      run_monet({"graph", network, "--training", "t.yaml", "--json", "-"}, scratch.path());
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  EXPECT_GT(nlohmann::json::parse(trained.out).at("trained_parameters"),
+            json.at("trained_parameters"));
+}
+
 TEST(Graph, AnUnboundBatchIsBadInput) {
   const Ran ran = run_monet({"graph", repository("data/workload/gpt2_nano.onnx")});
   EXPECT_EQ(ran.code, 3);

@@ -61,6 +61,7 @@ TEST(Parameters, HaveNoAxesSometimes) {
   EXPECT_EQ(kind_of(reads("block.alpha", {}, {0.0F}), "block.alpha"), TensorKind::parameter);
   EXPECT_EQ(kind_of(reads("p", {1}, {3.0F}, "Pow"), "p"), TensorKind::parameter);
   EXPECT_EQ(kind_of(reads("conv.epsilon", {}, {0.0F}), "conv.epsilon"), TensorKind::parameter);
+  EXPECT_EQ(kind_of(reads("1.weight", {1}, {0.25F}), "1.weight"), TensorKind::parameter);
 }
 
 TEST(Parameters, AreNotWhatAnExporterFolded) {
@@ -75,6 +76,12 @@ TEST(Parameters, BeginAsRandomNumbersOnesZerosOrIdentities) {
        {random(16), Numbers(16, 0.0F), Numbers(16, 1.0F), Numbers(16, 1e-6F),
         made(16, [](double i) { return std::fmod(i, 5.0) == 0.0 ? 1.0 : 0.0; })})
     EXPECT_EQ(kind_of(reads("w", {4, 4}, numbers, "MatMul"), "w"), TensorKind::parameter);
+}
+
+/// Decays of a state space model: log(1..N) in every row. A line of one number is no sine.
+TEST(Parameters, MayBeginInOrder) {
+  const Numbers decay = made(48, [](double i) { return std::log(1.0 + std::fmod(i, 6.0)); });
+  EXPECT_EQ(kind_of(reads("decay", {8, 6}, decay), "decay"), TensorKind::parameter);
 }
 
 TEST(Buffers, AreToldByTheirNumbers) {
@@ -93,6 +100,10 @@ TEST(Buffers, AreToldByTheirNumbers) {
                         })));
   EXPECT_TRUE(is_buffer({6}, made(6, [](double i) { return std::pow(10000.0, -i / 6); })));
   EXPECT_TRUE(is_buffer({6}, made(6, [](double i) { return 0.5 * i - 1.0; })));
+  EXPECT_TRUE(is_buffer({5, 6}, made(30, [](double i) { // powers of 0, 1/5, ..., 1
+                          return std::pow(std::fmod(i, 6) / 5, std::floor(i / 6));
+                        })));
+  EXPECT_FALSE(is_buffer({4}, {1, 0, 0, 0}));
   EXPECT_TRUE(is_buffer({8}, made(8, [](double i) { return std::sqrt(0.1 + 0.1 * i); })));
   EXPECT_TRUE(is_buffer({3, 3}, {2, 1, 0.5F, 1, 2, 1, 0.5F, 1, 2}, "MatMul"));
   EXPECT_FALSE(is_buffer({8}, random(8)));

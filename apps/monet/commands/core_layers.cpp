@@ -131,7 +131,8 @@ CoreInputs read_core_inputs(const CoreArguments& arguments) {
   make_routes(inputs.chip);
   if (network) {
     inputs.network = network->name;
-    add_operators(fold_views(make_inference_graph(*network)), inputs);
+    add_operators(
+        fold_views(make_inference_graph(*network, arguments.network.precision_or_files())), inputs);
   }
   return inputs;
 }

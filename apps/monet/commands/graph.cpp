@@ -248,10 +248,15 @@ int run_graph(const GraphArguments& arguments, Session& session) {
     files.push_back(arguments.training);
   ProblemList problems;
   session.progress.stage("read files");
-  const auto options = collecting(problems, [&] {
+  auto options = collecting(problems, [&] {
     return arguments.training.empty() ? TrainingOptions{}
                                       : load_training_options(arguments.training);
   });
+  if (options && !arguments.options.precision.empty()) {
+    if (!arguments.training.empty())
+      throw UsageError("--precision: the training file has 'precision:'");
+    options->precision = arguments.options.precision_or_files();
+  }
   OnnxReadOptions reading = arguments.options.options();
   if (options && !arguments.inference)
     read_for(reading, *options);

@@ -28,7 +28,9 @@ bool is_yaml(const std::string& path) {
 Graph read_step(const OptimiseArguments& common) {
   OnnxReadOptions reading = common.step.network.options();
   if (common.step.training.empty())
-    return fold_views(make_inference_graph(read_network(common.step.workload, reading))).graph;
+    return fold_views(make_inference_graph(read_network(common.step.workload, reading),
+                                           common.step.network.precision_or_files()))
+        .graph;
   const TrainingOptions training = load_training_options(common.step.training);
   read_for(reading, training);
   return fold_views(make_training_graph(read_network(common.step.workload, reading), training))

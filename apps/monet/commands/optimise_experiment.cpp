@@ -24,7 +24,8 @@ public:
     ModelInputs files = read_and_check(experiment, session);
     base_ = make_model(experiment, files, session);
     TrainingGraph graph =
-        base_.training_graph ? *base_.training_graph : make_inference_graph(files.network, {});
+        base_.training_graph ? *base_.training_graph
+                             : make_inference_graph(files.network, inference_precision(experiment));
     inputs_ = {experiment, std::move(files), std::move(graph), base_.step.graph};
     step_ = inputs_.step;
     OptimiseArguments limits;

@@ -30,6 +30,8 @@ Experiment read_with(const RunArguments& arguments) {
     options.batch = given.batch;
   for (const auto& [name, value] : given.dimensions)
     options.dimensions[name] = value;
+  if (!arguments.network.precision.empty())
+    experiment.precision = arguments.network.precision_or_files();
   return experiment;
 }
 

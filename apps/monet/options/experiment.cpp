@@ -94,6 +94,8 @@ Experiment read_experiment(const std::string& path) {
   if (const YamlNode* training = map.find("training")) {
     read_training_section(*training, path, experiment, problems);
   }
+  if (const YamlNode* precision = map.find("precision"))
+    experiment.precision = read_precision_options(*precision, problems);
   const std::string hardware = map.require_string("hardware");
   if (!hardware.empty())
     experiment.hardware = resolve_beside(path, hardware);

@@ -48,6 +48,19 @@ void NetworkArguments::add_to(Command& command) {
               {.range = Range{1, kLargestBatch}});
   command.add("--dim", &dimensions, "name=value of another symbolic dimension; may be repeated",
               {.repeated = true});
+  command.add("--precision", &precision,
+              "Element types without a training file: one for all, or roles like {weights: int8, accumulate: "
+              "int16}; without it they are the file's",
+              {.type = "TYPES"});
+}
+
+Precision NetworkArguments::precision_or_files() const {
+  ProblemList problems;
+  const Precision read =
+      precision.empty() ? Precision{}
+                        : read_precision_options(parse_yaml(precision, "--precision"), problems);
+  problems.throw_if_any();
+  return read;
 }
 
 OnnxReadOptions NetworkArguments::options() const {
@@ -159,6 +172,11 @@ Experiment StepArguments::experiment() const {
   experiment.name = fmt::format("{} on {}", stem(workload), stem(hardware));
   experiment.network = workload;
   experiment.network_options = network.options();
+  if (!network.precision.empty()) {
+    if (!training.empty())
+      throw UsageError("--precision is of inference; a training file has 'precision:'");
+    experiment.precision = network.precision_or_files();
+  }
   experiment.hardware = hardware;
   if (mapping != "auto")
     experiment.mapping = mapping;

@@ -18,9 +18,11 @@ struct Experiment;
 struct NetworkArguments {
   std::optional<std::int64_t> batch;
   std::vector<std::string> dimensions; ///< "name=value"
+  std::string precision;               ///< of inference; empty: as the file has it
 
   void add_to(Command& command);
   OnnxReadOptions options() const; ///< UsageError for a malformed --dim
+  Precision precision_or_files() const;
 };
 
 /// read_onnx(), and an InputError when a batch was asked for that no input can have.

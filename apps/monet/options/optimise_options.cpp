@@ -84,7 +84,8 @@ SearchInputs prepare(Experiment experiment, Session& session) {
       "graph",
       [&] {
         return training ? make_training_graph(inputs.files.network, *training)
-                        : make_inference_graph(inputs.files.network, {});
+                        : make_inference_graph(inputs.files.network,
+                                               inference_precision(inputs.experiment));
       },
       check);
   inputs.step = session.stage(

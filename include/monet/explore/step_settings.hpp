@@ -20,6 +20,7 @@ struct StepSettings {
   std::string network; ///< path
   OnnxReadOptions network_options;
   std::optional<TrainingOptions> training; ///< none: inference only
+  std::optional<Precision> precision;      ///< of inference; none: as training's, or the file's
   std::string mapping;                     ///< path; empty: automatic
   StepMode mode = StepMode::automatic;
   std::string stacks; ///< path of a file of them; empty: automatic. Not layer by layer.
@@ -30,6 +31,8 @@ struct StepSettings {
   CoreCostOptions core_cost;
   std::vector<std::string> files; ///< read for it, besides the network, the mapping and the stacks
 };
+
+Precision inference_precision(const StepSettings& settings);
 
 /// The highest lpf_limit: no product of loops has more prime factors than that.
 inline constexpr int kHighestLpfLimit = 64;

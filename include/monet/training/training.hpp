@@ -17,6 +17,10 @@ struct YamlNode;
 /// keys are errors.
 TrainingOptions read_training_options(const YamlNode& node, ProblemList& problems);
 
+/// Reads a `precision:` part: one type for weights, activations, gradients and states, or a map of
+/// roles.
+Precision read_precision_options(const YamlNode& node, ProblemList& problems);
+
 /// Who a tensor's bytes belong to in the memory report.
 enum class MemoryOwner { parameters, gradients, optimizer_state, stored_activations, temporaries };
 std::string_view name_of(MemoryOwner owner);

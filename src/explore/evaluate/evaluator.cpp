@@ -53,7 +53,7 @@ public:
       mapping_ = read_mapping(workload.mapping);
     steps_.reserve(workload.runs.size()); // floors refer to them
     for (const std::string& run : workload.runs) {
-      const Precision precision = workload.training ? workload.training->precision : Precision{};
+      const Precision precision = inference_precision(workload);
       steps_.push_back(fold_views(run == "training"
                                       ? make_training_graph(network, *workload.training)
                                       : make_inference_graph(network, precision)));

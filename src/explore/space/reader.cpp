@@ -283,6 +283,8 @@ private:
       read_network_section(*node, path_, workload, problems_);
     if (const YamlNode* node = map.find("training"))
       read_training_section(*node, path_, workload, problems_);
+    if (const YamlNode* node = map.find("precision"))
+      workload.precision = read_precision_options(*node, problems_);
     read_mapping_key(map, path_, workload);
     if (const YamlNode* node = map.find("schedule")) {
       read_schedule_section(*node, path_, workload, problems_);

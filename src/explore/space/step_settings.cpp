@@ -119,6 +119,11 @@ void read_training_section(const YamlNode& node, const std::string& path, StepSe
   }
 }
 
+Precision inference_precision(const StepSettings& settings) {
+  const Precision trained = settings.training ? settings.training->precision : Precision{};
+  return settings.precision.value_or(trained);
+}
+
 void read_mapping_key(YamlMap& map, const std::string& path, StepSettings& settings) {
   const std::string mapping = map.string_or("mapping", "auto");
   if (mapping != "auto")

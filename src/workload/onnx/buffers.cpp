@@ -209,11 +209,9 @@ bool is_mostly_zero(const Numbers& numbers) {
 bool is_sequence(const double* first, std::int64_t count, std::int64_t stride) {
   const auto at = [&](std::int64_t i) { return first[i * stride]; };
   const double step = at(1) - at(0);
-  if (step == 0.0)
-    return false;
-  const double ratio = at(0) == 0.0 ? 0.0 : at(1) / at(0);
+  const double ratio = at(0) == 0.0 ? -1.0 : at(1) / at(0);
   bool arithmetic = true;
-  bool geometric = ratio > 0.0;
+  bool geometric = ratio >= 0.0;
   for (std::int64_t i = 2; i < count && (arithmetic || geometric); ++i) {
     const double size = std::max(std::abs(at(i)), std::abs(step));
     arithmetic = arithmetic && std::abs(at(i) - at(i - 1) - step) <= kSequenceTolerance * size;
@@ -224,7 +222,7 @@ bool is_sequence(const double* first, std::int64_t count, std::int64_t stride) {
 }
 
 /// x[t+1] + x[t-1] = k * x[t], as sines, cosines and straight lines have it.
-bool is_wave(const double* first, std::int64_t count, std::int64_t stride, bool& varies) {
+bool is_wave(const double* first, std::int64_t count, std::int64_t stride) {
   const auto at = [&](std::int64_t i) { return first[i * stride]; };
   double product = 0.0;
   double square = 0.0;
@@ -233,7 +231,6 @@ bool is_wave(const double* first, std::int64_t count, std::int64_t stride, bool&
     product += at(i) * (at(i - 1) + at(i + 1));
     square += at(i) * at(i);
     largest = std::max({largest, std::abs(at(i - 1)), std::abs(at(i + 1))});
-    varies = varies || at(i) != at(0);
   }
   const double k = square == 0.0 ? 0.0 : product / square;
   if (std::abs(k) > 2.0 + kSineTolerance)
@@ -245,18 +242,24 @@ bool is_wave(const double* first, std::int64_t count, std::int64_t stride, bool&
   return true;
 }
 
-/// Whether every line along one of the axes passes `test`.
+/// Whether every line along one of the axes passes `test`; `varying`: and one of them has more than
+/// one number.
 bool along_an_axis(const Numbers& numbers, std::int64_t least,
-                   const std::function<bool(const double*, std::int64_t, std::int64_t)>& test) {
+                   const std::function<bool(const double*, std::int64_t, std::int64_t)>& test,
+                   bool varying = false) {
   std::int64_t stride = 1;
   for (std::size_t i = 0; i < numbers.axes.size(); ++i) {
     const std::int64_t length = numbers.last(i);
     bool all = length >= least;
+    bool varies = !varying;
     for (std::size_t at = 0; all && at < numbers.size(); ++at) {
-      if (static_cast<std::int64_t>(at) / stride % length == 0)
-        all = test(numbers.all.data() + at, length, stride);
+      if (static_cast<std::int64_t>(at) / stride % length != 0)
+        continue;
+      const double* first = numbers.all.data() + at;
+      all = test(first, length, stride);
+      varies = varies || first[0] != first[stride];
     }
-    if (all)
+    if (all && varies)
       return true;
     stride *= length;
   }
@@ -267,16 +270,16 @@ bool is_table_of_waves(const Numbers& numbers) {
   if (numbers.axes.size() < 2)
     return false;
   constexpr std::int64_t kLeast = 5; // three equations for one unknown
-  bool varies = false;
-  const bool waves = along_an_axis(numbers, kLeast, [&](auto* first, auto count, auto stride) {
-    return is_wave(first, count, stride, varies);
-  });
-  return waves && varies;
+  return along_an_axis(numbers, kLeast, is_wave, /*varying=*/true);
 }
 
+/// Also powers: 1, t, t^2, ... of every t.
 bool is_table_of_sequences(const Numbers& numbers) {
   constexpr std::int64_t kLeast = 4;
-  return along_an_axis(numbers, kLeast, is_sequence);
+  if (numbers.axes.size() == 1 && numbers.size() > 1 && numbers.all[1] == 0.0 &&
+      numbers.all.back() == 0.0)
+    return false; // how a weight may begin: 1 0 0 0
+  return along_an_axis(numbers, kLeast, is_sequence, /*varying=*/true);
 }
 
 // --- filters ---
@@ -380,8 +383,8 @@ std::string buffer_by_numbers(const Value& value, const std::vector<Use>& uses) 
 
 bool is_constant_name(std::string_view name) {
   const auto plain = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '.'; };
-  if (name.empty() || std::isdigit(static_cast<unsigned char>(name.front())) != 0 ||
-      !std::all_of(name.begin(), name.end(), plain))
+  const auto digit = [](unsigned char c) { return std::isdigit(c) != 0; };
+  if (std::all_of(name.begin(), name.end(), digit) || !std::all_of(name.begin(), name.end(), plain))
     return true;
   const std::string leaf = leaf_of(name);
   return leaf.starts_with("val_") || leaf.starts_with("scalar_tensor") || leaf.starts_with("const");

@@ -162,7 +162,8 @@ Graph assemble(const Model& model, const Inferred& inferred);
 NetworkOutline outline(const Model& model, const Inferred& inferred, ProblemList& problems);
 /// The nodes that stand for one of an older opset which no single node of opset 17 can express, or
 /// for one of ONNX Runtime's activations; empty for all others. Values made on the way are added.
-std::vector<Node> expand(const Model& model, const Node& node, Values& values);
+/// `as_views`: a Gather of one index becomes a slice.
+std::vector<Node> expand(const Model& model, const Node& node, Values& values, bool as_views);
 
 /// Replaces chains of operators that exporters write for one function by that function (see
 /// recognise.hpp). `nodes` are in topological order and stay so; values may be added.

@@ -393,9 +393,7 @@ void normalise(const Model& model, Node& node, Values& values) {
 namespace {
 
 /// One index taken out of an axis: a slice, and the axis gone. Constants are folded as they are.
-std::vector<Node> slice_one(const Model& model, const Node& node, Values& values) {
-  if (model.metadata.count("monet.tensors") != 0)
-    return {}; // a graph that we wrote
+std::vector<Node> slice_one(const Node& node, Values& values) {
   const Value* data = input_value(node, 0, values);
   const Value* index = input_value(node, 1, values);
   if (!node.domain.empty() || node.op_type != "Gather" || data == nullptr || data->is_constant ||
@@ -424,9 +422,11 @@ std::vector<Node> slice_one(const Model& model, const Node& node, Values& values
 
 } // namespace
 
-std::vector<Node> expand(const Model& model, const Node& node, Values& values) {
-  if (std::vector<Node> parts = slice_one(model, node, values); !parts.empty())
-    return parts;
+std::vector<Node> expand(const Model& model, const Node& node, Values& values, bool as_views) {
+  if (as_views) {
+    if (std::vector<Node> parts = slice_one(node, values); !parts.empty())
+      return parts;
+  }
   return is_legacy_softmax(node) ? reshape_legacy_softmax(model, node, values)
                                  : expand_microsoft(node);
 }
