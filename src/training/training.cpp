@@ -141,22 +141,22 @@ Graph packed(Graph graph) {
 
 /// What backward reads in its smallest form. PyTorch's fused operators may still keep less than
 /// their parts do: then element-wise operators run again as well.
-Graph store_least(const Graph& graph, const std::vector<bool>& requires_grad) {
-  const auto bytes = [&](const Graph& of, StorePolicy policy) {
-    return find_stored(of, policy, requires_grad, {}).bytes;
+Graph store_least(const Graph& graph, const std::vector<bool>& requires_grad,
+                  std::int64_t eager_bytes) {
+  const auto bytes = [&](const Graph& of) {
+    return find_stored(of, StorePolicy::minimal, requires_grad, {}).bytes;
   };
   const Graph scaled = recompute_scaled(graph);
   Graph least = packed(scaled);
-  if (bytes(least, StorePolicy::minimal) <= bytes(graph, StorePolicy::pytorch_eager))
+  if (bytes(least) <= eager_bytes)
     return least;
   Graph again = packed(recompute_cheap(scaled));
-  const bool better = bytes(again, StorePolicy::minimal) < bytes(least, StorePolicy::minimal);
-  return better ? again : least;
+  return bytes(again) < bytes(least) ? again : least;
 }
 
 /// Recomputes and packs what the options say, and finds what is left to be stored.
 StoredActivations choose_stored(Graph& graph, const StorageOptions& options,
-                                const std::vector<bool>& requires_grad,
+                                const std::vector<bool>& requires_grad, std::int64_t eager_bytes,
                                 const std::optional<TensorId>& divisor) {
   ProblemList problems;
   if (!options.recompute.empty())
@@ -165,7 +165,7 @@ StoredActivations choose_stored(Graph& graph, const StorageOptions& options,
       forward_tensors_matching(graph, options.keep, "keep", problems);
   problems.throw_if_any();
   if (options.policy == StorePolicy::minimal) {
-    graph = store_least(graph, requires_grad);
+    graph = store_least(graph, requires_grad, eager_bytes);
   }
   StoredActivations stored = find_stored(graph, options.policy, requires_grad, divisor);
   for (const TensorId id : keep) {
@@ -287,11 +287,13 @@ TrainingGraph make_training_graph(const Graph& original, const TrainingOptions& 
   one.loss = loss.loss;
   one.graph = builder.release();
   step.store = options.storage.policy;
+  // A mean's divisor is kept beside it, unless it is there already.
+  const std::optional<TensorId> divisor =
+      loss.counted || !loss.shares.empty() ? std::nullopt : loss.loss;
+  step.eager_bytes =
+      find_stored(one.graph, StorePolicy::pytorch_eager, step_needs.depends, divisor).bytes;
   const StoredActivations stored =
-      choose_stored(one.graph, options.storage, step_needs.depends,
-                    loss.counted || !loss.shares.empty() // the divisor is there already
-                        ? std::nullopt
-                        : loss.loss);
+      choose_stored(one.graph, options.storage, step_needs.depends, step.eager_bytes, divisor);
   one.kept = stored.tensors;
   if (!std::holds_alternative<NoLoss>(chosen))
     one.graph.outputs.clear();

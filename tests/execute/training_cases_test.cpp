@@ -3,21 +3,17 @@
 // by tools/make_training_fixtures.py; what is known to differ is in known_differences.json there,
 // with its reason, and has to differ.
 #include "execute/compare.hpp"
-#include "execute/network_case.hpp"
+#include "execute/training_case.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/execute/execute.hpp"
-#include "monet/training/explain.hpp"
 #include "monet/training/training.hpp"
-#include "monet/workload/onnx_reader.hpp"
-#include "monet/workload/onnx_weights.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <filesystem>
 #include <fstream>
 #include <map>
 #include <optional>
@@ -28,42 +24,12 @@ namespace {
 
 using nlohmann::json;
 
-const std::filesystem::path kFixtures = MONET_SOURCE_DIR "/tests/fixtures/training";
 constexpr double kTolerance = 1e-8; // of numbers that are kept with 12 digits
-
-json read_json(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  return json::parse(file);
-}
-
-/// Every fixture by its family.
-const std::map<std::string, std::vector<std::string>>& families() {
-  static const auto all = [] {
-    std::map<std::string, std::vector<std::string>> found;
-    for (const auto& entry : std::filesystem::directory_iterator(kFixtures)) {
-      const std::string name = entry.path().stem().string();
-      if (entry.path().extension() == ".onnx")
-        found[read_json(kFixtures / (name + ".json")).at("family")].push_back(name);
-    }
-    for (auto& [family, names] : found)
-      std::sort(names.begin(), names.end());
-    return found;
-  }();
-  return all;
-}
-
-std::vector<std::string> family_names() {
-  std::vector<std::string> names;
-  for (const auto& [family, cases] : families())
-    names.push_back(family);
-  return names;
-}
 
 /// What differs is collected by kind, to be compared with what is known to.
 class Case {
 public:
-  explicit Case(const std::string& name)
-      : name_(name), facts_(read_json(kFixtures / (name + ".json"))) {}
+  explicit Case(const std::string& name) : name_(name), facts_(test::read_training_case(name)) {}
 
   std::map<std::string, std::string> differences() {
     try {
@@ -89,16 +55,9 @@ private:
   }
 
   TrainingGraph step(const std::string& store, bool fused) const {
-    json more = facts_.at("options");
-    more["store"] = store;
-    more["update"] = fused ? "fused" : "unfused";
-    const std::string loss = facts_.at("loss_kind");
-    const TrainingOptions options =
-        test::options_of(loss == "in_graph" ? "network" : loss, {{"type", "sgd"}}, more);
-    OnnxReadOptions reading;
-    read_for(reading, options);
-    TrainingGraph made =
-        make_training_graph(read_onnx((kFixtures / (name_ + ".onnx")).string(), reading), options);
+    TrainingGraph made = test::make_training_case(
+        name_, facts_,
+        {{"store", store}, {"optimizer", "sgd"}, {"update", fused ? "fused" : "unfused"}});
     verify(made);
     verify(fold_views(made));
     return made;
@@ -118,32 +77,10 @@ private:
       add("minimal", fmt::format("{} bytes are stored, {} are enough", least, most));
   }
 
-  void feed(Execution& execution, const TrainingGraph& step) const {
-    std::vector<json> records = facts_.at("inputs");
-    if (!facts_.at("target").is_null())
-      records.push_back(facts_.at("target"));
-    for (const json& record : records) {
-      const auto id = step.graph.find_tensor(record.at("name").get<std::string>());
-      if (!id || step.graph.tensor(*id).producer)
-        continue;
-      const FillRule rule{record.value("offset", 0.0), record.value("scale", 1.0),
-                          record.value("range", std::int64_t{0})};
-      execution.set(*id, generate(step.graph.tensor(*id), rule, facts_.at("seed")));
-    }
-    for (const auto& [weight, values] :
-         read_onnx_weights((kFixtures / (name_ + ".onnx")).string())) {
-      const auto set = [&](const auto& list) {
-        set_by_name(execution, step, weight, std::vector<double>(list.begin(), list.end()));
-      };
-      std::visit(set, values);
-    }
-    fill(execution, step, facts_.at("seed"));
-  }
-
   std::map<std::string, std::vector<double>> gradients_of(const TrainingGraph& step,
                                                           std::optional<double>* loss = nullptr) {
     Execution execution(step.graph);
-    feed(execution, step);
+    test::feed_training_case(execution, step, name_, facts_);
     execution.run();
     if (loss && step.loss) {
       *loss = execution.get(*step.loss).at(0);
@@ -200,8 +137,9 @@ private:
 class TrainingCases : public testing::TestWithParam<std::string> {};
 
 TEST_P(TrainingCases, EqualPyTorch) {
-  const json known = read_json(kFixtures / "known_differences.json");
-  for (const std::string& name : families().at(GetParam())) {
+  std::ifstream file(test::kTrainingFixtures / "known_differences.json");
+  const json known = json::parse(file);
+  for (const std::string& name : test::training_families().at(GetParam())) {
     const auto found = Case(name).differences();
     std::set<std::string> wanted;
     if (known.contains(name)) {
@@ -215,7 +153,7 @@ TEST_P(TrainingCases, EqualPyTorch) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, TrainingCases, testing::ValuesIn(family_names()),
+INSTANTIATE_TEST_SUITE_P(Families, TrainingCases, testing::ValuesIn(test::training_family_names()),
                          [](const auto& family) { return family.param; });
 
 } // namespace

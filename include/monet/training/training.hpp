@@ -76,6 +76,8 @@ struct TrainingGraph {
   /// Their bytes in one micro-batch. With pytorch-eager as autograd counts them: a copied view
   /// apart from its source, a number as a tensor of eight bytes.
   std::int64_t stored_bytes = 0;
+  /// What PyTorch's autograd would keep, whatever is stored here.
+  std::int64_t eager_bytes = 0;
   StorePolicy store = StorePolicy::minimal;
   std::vector<MemoryOwner> owner;             ///< per tensor
   ElementType accumulate = ElementType::fp32; ///< type of partial sums

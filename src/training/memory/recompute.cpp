@@ -184,6 +184,19 @@ Graph recompute_cheap(const Graph& graph) {
   return chosen.empty() ? graph : Recomputing(graph, std::move(chosen)).run();
 }
 
+Graph recompute_copies(const Graph& graph) {
+  const std::vector<TensorId> stored = tensors_read_by_backward(graph);
+  std::set<TensorId> chosen;
+  for (const TensorId id : stored) {
+    if (!is_forward(graph, id) || graph.op(*graph.tensor(id).producer).op_type != "Copy")
+      continue;
+    const TensorId source = *graph.op(*graph.tensor(id).producer).inputs.at(0);
+    if (!graph.tensor(source).producer || std::binary_search(stored.begin(), stored.end(), source))
+      chosen.insert(id);
+  }
+  return chosen.empty() ? graph : Recomputing(graph, std::move(chosen)).run();
+}
+
 Graph recompute(const Graph& graph, const std::vector<std::string>& patterns,
                 ProblemList& problems) {
   std::set<TensorId> chosen;

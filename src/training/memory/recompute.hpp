@@ -23,6 +23,9 @@ Graph recompute_scaled(const Graph& graph);
 /// need not be made.
 Graph recompute_cheap(const Graph& graph);
 
+/// Makes stored copies again of what is stored, too, or need not be made; of a folded graph.
+Graph recompute_copies(const Graph& graph);
+
 /// Storages of forward tensors whose name matches; a problem for a pattern that matches none.
 std::vector<TensorId> forward_tensors_matching(const Graph& graph,
                                                const std::vector<std::string>& patterns,

@@ -1,6 +1,7 @@
 #include "training/memory/storage.hpp"
 
 #include "training/memory/eager.hpp"
+#include "training/memory/recompute.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/workload/operators.hpp"
@@ -151,9 +152,30 @@ private:
 
 } // namespace
 
+namespace {
+
+/// Bytes that a folded step reads in its backward part.
+std::int64_t bytes_read(const Graph& graph) {
+  std::int64_t bytes = 0;
+  for (const TensorId id : tensors_read_by_backward(graph))
+    bytes += bytes_of(size_of(graph.tensor(id)));
+  return bytes;
+}
+
+/// Where views had to become copies, both may be stored. If that is more than PyTorch would keep,
+/// the copies are made again.
+Graph fold_step(const TrainingGraph& step) {
+  Graph folded = fold_views(step.graph);
+  const bool least = step.training && step.store == StorePolicy::minimal && step.micro_batches == 1;
+  return least && bytes_read(folded) > step.eager_bytes ? recompute_copies(folded) : folded;
+}
+
+} // namespace
+
 TrainingGraph fold_views(const TrainingGraph& step) {
   TrainingGraph folded;
-  folded.graph = fold_views(step.graph);
+  folded.graph = fold_step(step);
+  folded.eager_bytes = step.eager_bytes;
   folded.training = step.training;
   folded.accumulate = step.accumulate;
   const FoldedTensors map(step.graph, folded.graph);

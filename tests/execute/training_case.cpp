@@ -1,0 +1,87 @@
+#include "execute/training_case.hpp"
+
+#include "monet/base/yaml.hpp"
+#include "monet/training/explain.hpp"
+#include "monet/workload/onnx_reader.hpp"
+#include "monet/workload/onnx_weights.hpp"
+
+#include <algorithm>
+#include <fstream>
+
+namespace monet::test {
+
+using nlohmann::json;
+
+namespace {
+
+std::string model_of(const std::string& name) {
+  return (kTrainingFixtures / (name + ".onnx")).string();
+}
+
+} // namespace
+
+const std::map<std::string, std::vector<std::string>>& training_families() {
+  static const auto all = [] {
+    std::map<std::string, std::vector<std::string>> found;
+    for (const auto& entry : std::filesystem::directory_iterator(kTrainingFixtures)) {
+      const std::string name = entry.path().stem().string();
+      if (entry.path().extension() == ".onnx")
+        found[read_training_case(name).at("family")].push_back(name);
+    }
+    for (auto& [family, names] : found)
+      std::sort(names.begin(), names.end());
+    return found;
+  }();
+  return all;
+}
+
+std::vector<std::string> training_family_names() {
+  std::vector<std::string> names;
+  for (const auto& [family, cases] : training_families())
+    names.push_back(family);
+  return names;
+}
+
+json read_training_case(const std::string& name) {
+  std::ifstream file(kTrainingFixtures / (name + ".json"));
+  return json::parse(file);
+}
+
+TrainingGraph make_training_case(const std::string& name, const json& facts, const json& more) {
+  json text = facts.at("options");
+  text.update(more);
+  const std::string loss = facts.at("loss_kind");
+  text["loss"] = loss == "in_graph" ? "network" : loss;
+  ProblemList problems;
+  const TrainingOptions options =
+      read_training_options(parse_yaml(text.dump(), "options.json"), problems);
+  problems.throw_if_any();
+  OnnxReadOptions reading;
+  read_for(reading, options);
+  return make_training_graph(read_onnx(model_of(name), reading), options);
+}
+
+void feed_training_case(Execution& execution, const TrainingGraph& step, const std::string& name,
+                        const json& facts) {
+  const std::uint64_t seed = facts.at("seed");
+  std::vector<json> records = facts.at("inputs");
+  if (!facts.at("target").is_null())
+    records.push_back(facts.at("target"));
+  for (const json& record : records) {
+    const auto id = step.graph.find_tensor(record.at("name").get<std::string>());
+    if (!id || step.graph.tensor(*id).producer)
+      continue;
+    const FillRule rule{record.value("offset", 0.0), record.value("scale", 1.0),
+                        record.value("range", std::int64_t{0})};
+    execution.set(*id, generate(step.graph.tensor(*id), rule, seed));
+  }
+  for (const auto& [weight, values] : read_onnx_weights(model_of(name))) {
+    const auto set = [&](const auto& list) {
+      set_by_name(execution, step, weight, std::vector<double>(list.begin(), list.end()));
+    };
+    std::visit(set, values);
+  }
+  fill(execution, step, seed);
+}
+
+} // namespace monet::test

@@ -1,0 +1,174 @@
+// Random training options on every small network: a step is made, folded and executed, or refused
+// with words; nothing is an internal error or no number, minimal storage is no larger than
+// PyTorch's, and how results are stored, views folded or updates written changes no gradient.
+#include "execute/training_case.hpp"
+
+#include "monet/base/errors.hpp"
+#include "monet/base/rng.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+namespace monet {
+namespace {
+
+using nlohmann::json;
+using Gradients = std::map<std::string, std::vector<double>>;
+
+constexpr int kSets = 16;
+
+class Options {
+public:
+  explicit Options(std::uint64_t seed) : rng_(seed) {}
+
+  json draw() {
+    json options = json::object();
+    const std::vector<std::string> optimizers{"sgd",     "momentum", "adam", "adamw",     "rmsprop",
+                                              "adagrad", "lion",     "lamb", "adafactor", "muon"};
+    options["optimizer"] = optimizers[below(optimizers.size())];
+    if (chance(3))
+      options["clip_global_norm"] = 1.0;
+    if (chance(4))
+      options["attention"] = "fused";
+    if (chance(5))
+      options["batch_norm"] = "inference";
+    if (chance(4))
+      options["micro_batches"] = 2;
+    if (chance(4))
+      options["loss_scale"] = 1024;
+    if (chance(3))
+      options["precision"] = precision();
+    if (chance(2))
+      trainable(options);
+    return options;
+  }
+
+private:
+  std::size_t below(std::size_t count) { return static_cast<std::size_t>(rng_.below(count)); }
+  bool chance(std::size_t one_in) { return below(one_in) == 0; }
+
+  json precision() {
+    const std::vector<std::string> types{"fp32", "fp16", "bf16", "fp8_e4m3", "mxfp8_e4m3", "int8"};
+    json made = json::object();
+    for (const char* role : {"weights", "activations", "gradients", "optimizer_state"}) {
+      if (chance(2))
+        made[role] = types[below(types.size())];
+    }
+    if (chance(3))
+      made["master_weights"] = "fp32";
+    if (chance(3))
+      made["accumulate"] = "fp16";
+    return made;
+  }
+
+  void trainable(json& options) {
+    switch (below(4)) {
+    case 0:
+      options["trainable"] = {{"train_last", 1}};
+      break;
+    case 1:
+      options["trainable"] = {{"lora", {{"rank", 2}}}};
+      break;
+    case 2:
+      options["trainable"] = {{"sparse", {{"channels", {{"*weight*", 0.5}}}}}};
+      break;
+    default:
+      options["trainable"] = {{"freeze", {"*bias*"}}};
+    }
+  }
+
+  RandomStream rng_;
+};
+
+class Trial {
+public:
+  Trial(std::string name, json facts, json options)
+      : name_(std::move(name)), facts_(std::move(facts)), options_(std::move(options)) {}
+
+  /// False when the options are refused.
+  bool run() {
+    try {
+      const TrainingGraph minimal = step("minimal", true);
+      const TrainingGraph eager = step("pytorch-eager", true);
+      compare(minimal, eager);
+      return true;
+    } catch (const InputError& error) {
+      EXPECT_FALSE(std::string(error.what()).empty());
+      return false;
+    }
+  }
+
+private:
+  TrainingGraph step(const std::string& store, bool fused) const {
+    json more = options_;
+    more["store"] = store;
+    more["update"] = fused ? "fused" : "unfused";
+    TrainingGraph made = test::make_training_case(name_, facts_, more);
+    verify(made);
+    return made;
+  }
+
+  std::string where() const { return fmt::format("{} with {}", name_, options_.dump()); }
+
+  Gradients gradients_of(const TrainingGraph& step) const {
+    Execution execution(step.graph);
+    test::feed_training_case(execution, step, name_, facts_);
+    execution.run();
+    Gradients gradients;
+    for (const ParameterRecord& record : step.parameters) {
+      for (const TensorId id : {record.gradient, record.updated}) {
+        for (const double number : execution.get(id)) {
+          if (std::isfinite(number))
+            continue;
+          ADD_FAILURE() << where() << ": " << step.graph.tensor(id).name << " is no number";
+          break;
+        }
+      }
+      gradients.emplace(step.graph.tensor(record.weight).name, execution.get(record.gradient));
+    }
+    return gradients;
+  }
+
+  void compare(const TrainingGraph& minimal, const TrainingGraph& eager) const {
+    const TrainingGraph folded = fold_views(minimal);
+    verify(folded);
+    verify(fold_views(eager));
+    if (options_.value("attention", "") != "fused") { // PyTorch 1.13 has no such operator
+      EXPECT_LE(folded.stored_bytes, eager.stored_bytes) << where();
+    }
+    if (!facts_.at("compare").get<bool>())
+      return; // dropout: another mask where tensors are called differently
+    const Gradients gradients = gradients_of(minimal);
+    EXPECT_EQ(gradients_of(eager), gradients) << where();
+    EXPECT_EQ(gradients_of(step("minimal", false)), gradients) << where();
+  }
+
+  std::string name_;
+  json facts_;
+  json options_;
+};
+
+class RandomOptions : public testing::TestWithParam<std::string> {};
+
+TEST_P(RandomOptions, AreRefusedOrTrain) {
+  int trained = 0;
+  int all = 0;
+  std::uint64_t seed = 1;
+  for (const std::string& name : test::training_families().at(GetParam())) {
+    const json facts = test::read_training_case(name);
+    Options options(seed++);
+    for (int i = 0; i < kSets; ++i, ++all)
+      trained += Trial(name, facts, options.draw()).run() ? 1 : 0;
+  }
+  fmt::print("  {}: {} of {} option sets train\n", GetParam(), trained, all);
+  EXPECT_GT(3 * trained, 2 * all);
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, RandomOptions, testing::ValuesIn(test::training_family_names()),
+                         [](const auto& family) { return family.param; });
+
+} // namespace
+} // namespace monet
