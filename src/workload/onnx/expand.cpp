@@ -97,6 +97,7 @@ std::optional<bool> known_condition(const Node& node, const Values& values) {
 /// Of which nobody reads the log-probabilities, as in a network; training steps of others do.
 bool is_cross_entropy(const Node& node) {
   return node.domain.empty() && node.op_type == "SoftmaxCrossEntropyLoss" &&
+         node.inputs.size() >= 2 && !node.outputs.empty() &&
          (node.outputs.size() < 2 || node.outputs[1].empty());
 }
 

@@ -250,7 +250,8 @@ private:
     if (node.op_type != "Div" && node.op_type != "Mul")
       return false;
     const auto shifted = std::find_if(model_.nodes.begin(), model_.nodes.end(), [&](const Node& n) {
-      return n.op_type == "Sub" && n.outputs[0] == node.inputs[0];
+      return n.op_type == "Sub" && n.inputs.size() == 2 && !n.outputs.empty() &&
+             n.outputs[0] == node.inputs[0];
     });
     return shifted != model_.nodes.end() && is_per_channel(value) && is_image(shifted->inputs[0]);
   }
