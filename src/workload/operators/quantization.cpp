@@ -22,6 +22,16 @@ std::vector<AxisExpr> setting_axes(const Graph& graph, const Operator& op,
   return {axis(loops[at])};
 }
 
+/// The scale is input `first`, the zero point the one behind it.
+void read_settings(const Graph& graph, const Operator& op, LoopNestBuilder& nest,
+                   std::span<const LoopIndex> loops, std::size_t first) {
+  for (std::size_t i = first; i < op.inputs.size(); ++i) {
+    if (has_input(op, i))
+      nest.input(i, i == first ? "scale" : "zero",
+                 setting_axes(graph, op, nest, loops, input_shape(graph, op, i)));
+  }
+}
+
 /// (X, scale, zero point) -> (Y, where nothing was cut off).
 LoopNest build_fake_quantize(const Graph& graph, const Operator& op) {
   LoopNestBuilder nest(graph, op, ComputeKind::vector, kRound);
@@ -30,11 +40,7 @@ LoopNest build_fake_quantize(const Graph& graph, const Operator& op) {
   if (has_output(op, 1))
     nest.output(1, "mask", axes_of(loops));
   nest.input(0, "I", axes_of(loops));
-  for (std::size_t i = 1; i < op.inputs.size(); ++i) {
-    if (has_input(op, i))
-      nest.input(i, i == 1 ? "scale" : "zero",
-                 setting_axes(graph, op, nest, loops, input_shape(graph, op, i)));
-  }
+  read_settings(graph, op, nest, loops, 1);
   return nest.finish();
 }
 
@@ -46,11 +52,7 @@ LoopNest build_grad_scale(const Graph& graph, const Operator& op) {
   nest.output(0, "O", setting_axes(graph, op, nest, loops, output_shape(graph, op, 0)));
   nest.input(0, "dO", axes_of(loops));
   nest.input(1, "I", axes_of(loops));
-  for (std::size_t i = 2; i < op.inputs.size(); ++i) {
-    if (has_input(op, i))
-      nest.input(i, i == 2 ? "scale" : "zero",
-                 setting_axes(graph, op, nest, loops, input_shape(graph, op, i)));
-  }
+  read_settings(graph, op, nest, loops, 2);
   return nest.finish();
 }
 
