@@ -3,6 +3,7 @@
 #include "training/build/precision.hpp"
 #include "training/forward/forward.hpp"
 #include "training/gradients/differentiate.hpp"
+#include "training/memory/eager.hpp"
 #include "training/memory/keep_parts.hpp"
 #include "training/memory/pack_stored.hpp"
 #include "training/memory/recompute.hpp"
@@ -290,6 +291,8 @@ TrainingGraph make_training_graph(const Graph& original, const TrainingOptions& 
   // A mean's divisor is kept beside it, unless it is there already.
   const std::optional<TensorId> divisor =
       loss.counted || !loss.shares.empty() ? std::nullopt : loss.loss;
+  if (step.store == StorePolicy::pytorch_eager)
+    widen_dropout_masks(one.graph);
   step.eager_bytes =
       find_stored(one.graph, StorePolicy::pytorch_eager, step_needs.depends, divisor).bytes;
   const StoredActivations stored =

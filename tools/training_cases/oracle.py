@@ -71,7 +71,7 @@ FACTORS = {
 }
 # What only moves elements, joins or rounds them: a parameter seen through these is still one.
 VIEWS = (
-    "FakeQuantizePerTensorAffineCachemask FakeQuantizePerChannelAffineCachemask "
+    "FakeQuantizePerTensorAffineCachemask FakeQuantizePerChannelAffineCachemask LearnedRounding "
     "Alias AsStrided Cat Chunk Clone Contiguous Detach Expand Flip Narrow Permute Repeat Reshape ReshapeAlias "
     "Roll Select Slice Split SplitWithSizes Squeeze Stack T ToCopy Transpose Unbind UnsafeSplit UnsafeView "
     "Unsqueeze View"

@@ -35,6 +35,9 @@ def cases() -> Iterator[Case]:
     yield Case("quantised_buffers", ScaleBuffers, x, tags=[*tags, "buffer"], opset=OPSET)
     yield Case("quantised_conv_block", ConvBlock, image, tags=tags, opset=OPSET)
     yield Case("quantised_saturated", Saturated, x, tags=tags, opset=OPSET)
+    named = {"trainable": {"parameters": ["scale*"]}}
+    yield Case("quantised_learned_scale", LearnedScale, x, options=named, tags=tags, opset=OPSET, steps="sgd")
+    yield Case("quantised_learned_scales", LearnedScales, image, options=named, tags=tags, opset=OPSET)
     ids = [tokens("ids", 2, 3, below=7)]
     yield Case("quantised_embedding", QuantisedEmbedding, ids, "cross_entropy", tags=tags, opset=OPSET)
 
@@ -113,6 +116,74 @@ class ScaleBuffers(nn.Module):
             self.second.weight, self.scales.float(), self.zeros, 0, -128, 127
         )
         return F.linear(x, weight, self.second.bias)
+
+
+def along(scale: Tensor, x: Tensor, axis: int) -> Tensor:
+    """Shaped so that it broadcasts; `axis` is -1 for one scale of everything."""
+    return scale if axis < 0 else scale.reshape([-1] + [1] * (x.dim() - axis - 1))
+
+
+class LearnedRounding(torch.autograd.Function):
+    """Rounding with a learned scale (Esser et al. 2020): a rounding whose derivative is one."""
+
+    @staticmethod
+    def forward(ctx, x: Tensor, scale: Tensor, axis: int) -> Tensor:
+        ctx.save_for_backward(x, scale)
+        ctx.axis = axis
+        return LearnedRounding.chain(x, scale, axis)
+
+    @staticmethod
+    def chain(x: Tensor, scale: Tensor, axis: int) -> Tensor:
+        scale = along(scale, x, axis)
+        place = (x / scale).clamp(-128, 127)
+        whole = (x * (1 / scale.float())).round().clamp(-128, 127)
+        return (place + (whole - place).detach()) * scale
+
+    @staticmethod
+    def backward(ctx, dy: Tensor) -> tuple[Tensor | None, ...]:
+        x, scale = (tensor.detach().requires_grad_() for tensor in ctx.saved_tensors)
+        with torch.enable_grad():
+            return *torch.autograd.grad(LearnedRounding.chain(x, scale, ctx.axis), (x, scale), dy), None
+
+
+def learned(x: Tensor, scale: Tensor, axis: int = -1) -> Tensor:
+    """PyTorch's operators with a gradient for the scale work in single precision only, and have no export."""
+    if torch.onnx.is_in_onnx_export():
+        zeros = torch.zeros(scale.shape, dtype=torch.int32)
+        if axis < 0:
+            return torch.fake_quantize_per_tensor_affine(x, scale.detach(), zeros, -128, 127)
+        return torch.fake_quantize_per_channel_affine(x, scale.detach(), zeros, axis, -128, 127)
+    if x.dtype != torch.float32:
+        return LearnedRounding.apply(x, scale, axis)
+    zero = torch.zeros_like(scale)
+    if axis < 0:
+        return torch._fake_quantize_learnable_per_tensor_affine(x, scale, zero, -128, 127)
+    return torch._fake_quantize_learnable_per_channel_affine(x, scale, zero, axis, -128, 127)
+
+
+class LearnedScale(nn.Module):
+    """Learned step size quantisation of activations."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Linear(6, 5)
+        self.second = nn.Linear(5, 4)
+        self.scale = nn.Parameter(torch.tensor([2.0**-7]))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.second(learned(torch.tanh(self.first(x)), self.scale))
+
+
+class LearnedScales(nn.Module):
+    """One learned scale for every output channel of the weights; one of them cuts most off."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(3, 4, 3)
+        self.scales = nn.Parameter(torch.tensor([2.0**-7, 2.0**-10, 2.0**-6, 2.0**-8]))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.conv2d(x, learned(self.conv.weight, self.scales, 0), self.conv.bias)
 
 
 class ConvBlock(nn.Module):

@@ -56,8 +56,8 @@ class Adapter {
 public:
   Adapter(const Graph& network, const Operator& op, const Precision& precision,
           const GradientNeeds* needs)
-      : network_(network), reduction_type_(precision.reduction_type()), training_(needs != nullptr),
-        differentiated_(training_ && is_differentiated(*needs, op)),
+      : network_(network), precision_(precision), reduction_type_(precision.reduction_type()),
+        training_(needs != nullptr), differentiated_(training_ && is_differentiated(*needs, op)),
         adapted_{op, {}, {}, false, {}}, op_(adapted_.op) {
     if (!training_)
       return;
@@ -95,8 +95,11 @@ private:
     adapted_.changed = true;
     adapted_.extra.push_back({i, extra_tensor(suffix, std::move(shape), type)});
   }
+  /// In the type of sums, or of what is summed where that is wider.
   void add_statistic(std::size_t i, std::string_view suffix, std::vector<std::int64_t> shape) {
-    add_output(i, suffix, std::move(shape), reduction_type_);
+    const ElementType type = type_for_role(network_.tensor(*op_.inputs[0]), precision_);
+    const bool wide = is_floating(type) && bits_of(type) > bits_of(reduction_type_);
+    add_output(i, suffix, std::move(shape), wide ? type : reduction_type_);
   }
 
   void adapt_differentiated() {
@@ -126,10 +129,15 @@ private:
     if (!estimates)
       return;
     op_.domain = kMonetDomain; // its running variance follows the unbiased estimate, unlike ONNX's
-    adapted_.in_place = {{1, 3}, {2, 4}};
     const std::vector<std::int64_t>& channels = input_shape(1);
     constexpr std::string_view kRunning[]{"running_mean", "running_var"};
-    for (std::size_t i = 1; i <= 2; ++i) {
+    if (network_.tensor(*op_.inputs[3]).producer || network_.tensor(*op_.inputs[4]).producer) {
+      op_.inputs.resize(3); // the file computes those of the batch: there are no running ones
+      op_.outputs = {op_.outputs[0], std::nullopt, std::nullopt};
+    } else {
+      adapted_.in_place = {{1, 3}, {2, 4}};
+    }
+    for (std::size_t i = 1; i <= 2 && !adapted_.in_place.empty(); ++i) {
       if (!op_.outputs[i])
         add_output(i, kRunning[i - 1], channels, network_.tensor(*op_.inputs[i + 2]).type);
     }
@@ -217,12 +225,35 @@ private:
   }
 
   const Graph& network_;
+  const Precision& precision_;
   ElementType reduction_type_;
   bool training_;
   bool differentiated_;
   Adapted adapted_;
   Operator& op_; ///< of `adapted_`
 };
+
+/// Leaves out what computes nothing that is read, as statistics that a layer no longer asks for.
+std::vector<Adapted> without_unread(const Graph& network, std::vector<Adapted> operators) {
+  std::vector<bool> read(network.tensors().size(), false);
+  for (const TensorId id : network.outputs)
+    read[id.index()] = true;
+  std::vector<Adapted> kept;
+  for (std::size_t i = operators.size(); i-- > 0;) {
+    Adapted& adapted = operators[i];
+    const auto wanted = [&](std::optional<TensorId> id) {
+      return id && (read[id->index()] || network.tensor(*id).alias_of.has_value());
+    };
+    const auto& outputs = adapted.op.outputs;
+    if (adapted.in_place.empty() && std::none_of(outputs.begin(), outputs.end(), wanted))
+      continue;
+    for (const TensorId id : present(adapted.op.inputs))
+      read[id.index()] = true;
+    kept.push_back(std::move(adapted));
+  }
+  std::reverse(kept.begin(), kept.end());
+  return kept;
+}
 
 std::vector<bool> used_tensors(const Graph& network, const std::vector<Adapted>& operators) {
   std::vector<bool> used(network.tensors().size(), false);
@@ -303,6 +334,8 @@ PreparedForward prepare_forward(const Graph& network, const Precision& precision
   operators.reserve(network.operators().size());
   for (const Operator& op : network.operators())
     operators.push_back(Adapter(network, op, precision, needs).adapt(frozen_batch_norm));
+  if (needs != nullptr)
+    operators = without_unread(network, std::move(operators));
   const std::vector<bool> used = used_tensors(network, operators);
 
   PreparedForward made;

@@ -1,6 +1,9 @@
 #include "training/memory/eager.hpp"
 
 #include "training/build/step_builder.hpp"
+#include "training/memory/eager_einsum.hpp"
+#include "training/memory/eager_fused.hpp"
+#include "training/memory/eager_layout.hpp"
 
 #include "monet/workload/operators.hpp"
 #include "monet/workload/views.hpp"
@@ -16,48 +19,6 @@ namespace {
 
 using Shape = std::vector<std::int64_t>;
 
-/// Where PyTorch would have a tensor: a storage, and strides into it.
-struct Layout {
-  TensorId storage; ///< the tensor that the storage was made for
-  Shape strides;    ///< 0 for a broadcast axis
-};
-
-Shape row_major(const Shape& shape) {
-  Shape strides(shape.size(), 1);
-  for (std::size_t i = shape.size(); i-- > 1;)
-    strides[i - 1] = strides[i] * std::max<std::int64_t>(shape[i], 1);
-  return strides;
-}
-
-/// Strides of `to` over the same storage, or nullopt when a reshape has to copy: axes are joined
-/// only when they follow each other in memory (torch's computeStride).
-std::optional<Shape> reshaped_strides(const Layout& layout, const Shape& from, const Shape& to) {
-  Shape result(to.size(), 1);
-  if (from.empty())
-    return result;
-  std::size_t t = to.size();
-  std::int64_t base = layout.strides.back();
-  std::int64_t elements = 1;
-  std::int64_t covered = 1;
-  for (std::size_t i = from.size(); i-- > 0;) {
-    elements *= from[i];
-    const bool joined = i > 0 && (from[i - 1] == 1 || layout.strides[i - 1] == elements * base);
-    if (joined)
-      continue;
-    while (t > 0 && (covered < elements || to[t - 1] == 1)) {
-      result[t - 1] = covered * base;
-      covered *= to[t - 1];
-      --t;
-    }
-    if (covered != elements)
-      return std::nullopt;
-    if (i > 0)
-      base = layout.strides[i - 1];
-    elements = covered = 1;
-  }
-  return t == 0 ? std::optional(result) : std::nullopt;
-}
-
 /// What an operator's node in autograd keeps: its first two inputs, outputs.
 enum Keeps : unsigned { kX = 1, kX1 = 2, kY = 4, kY1 = 8, kStatistics = 16, kRunning = 32 };
 
@@ -70,21 +31,29 @@ struct Kept {
 /// which operands require a gradient.
 constexpr Kept kKept[]{
     {"Abs", kX},
+    {"Acos", kX},
+    {"Acosh", kX},
     {"Add", 0},
+    {"Asin", kX},
+    {"Asinh", kX},
+    {"Atan", kX},
+    {"Atanh", kX},
     {"BatchNormalization", kX | kRunning | kStatistics},
     {"Cast", 0},
+    {"Ceil", 0},
     {"Celu", kX},
     {"Clip", kX},
     {"Concat", 0},
     {"Conv", kX | kX1}, // a weight that is no parameter counts
     {"ConvTranspose", kX | kX1},
     {"Cos", kX},
+    {"Cosh", kX},
+    {"CumSum", 0},
     {"DepthToSpace", 0},
     {"Elu", kX},
     {"Erf", kX},
     {"Exp", kY},
-    {"FakeQuantize", kY1},
-    {"Gather", kX1},
+    {"Floor", 0},
     {"GatherElements", kX | kX1},
     {"GatherND", kX1},
     {"Gelu", kX},
@@ -103,35 +72,52 @@ constexpr Kept kKept[]{
     {"PRelu", kX | kX1},
     {"RMSNormalization", kX | kStatistics},
     {"Reciprocal", kY},
+    {"ReduceL1", kX | kY},
     {"ReduceL2", kX | kY},
     {"ReduceLogSumExp", kX | kY},
+    {"ReduceProd", kX | kY},
     {"ReduceSum", 0},
     {"ReduceSumSquare", kX},
     {"Relu", kY},
     {"Resize", 0},
+    {"Round", 0},
+    {"ScatterElements", kX1},
     {"Selu", kX},
+    {"Shrink", kX},
     {"Sigmoid", kY},
-    {"Silu", kX},
+    {"Sign", 0},
     {"Sin", kX},
+    {"Sinh", kX},
     {"Softmax", kY},
     {"Softplus", kX},
     {"Sqrt", kY},
     {"Sub", 0},
     {"Sum", 0},
+    {"Tan", kY},
     {"Tanh", kY},
+    {"ThresholdedRelu", kX},
     {"Tile", 0},
+    {"TopK", kY1},
+    {"Trilu", 0},
     {"Where", kX},
 };
 
 class EagerModel {
 public:
   EagerModel(const Graph& graph, const std::vector<bool>& requires_grad)
-      : graph_(graph), requires_grad_(requires_grad), layouts_(graph.tensors().size()) {}
+      : graph_(graph), requires_grad_(requires_grad), layouts_(graph) {}
 
   EagerStorage run() {
-    find_fused();
+    const std::vector<EagerFused> fused = find_eager_fused(graph_, requires_grad_);
+    for (const EagerFused& one : fused)
+      fused_.insert(one.parts.begin(), one.parts.end());
     for (std::size_t i = 0; i < graph_.operators().size(); ++i)
       visit(OpId(i));
+    for (const EagerFused& one : fused) {
+      for (const TensorId id : one.kept)
+        keep(id);
+      copied_bytes_ += one.copied_bytes;
+    }
     EagerStorage storage;
     storage.bytes = copied_bytes_;
     std::set<TensorId> roots(copied_.begin(), copied_.end());
@@ -152,19 +138,58 @@ private:
     return input < op.inputs.size() && op.inputs[input] && requires_grad(*op.inputs[input]);
   }
 
-  const Layout& layout(TensorId id) {
-    auto& known = layouts_[id.index()];
-    if (!known)
-      known = Layout{id, row_major(tensor(id).shape)};
-    return *known;
-  }
-
   void keep(TensorId id) {
-    TensorId storage = layout(id).storage;
+    TensorId storage = layouts_[id].storage;
     while (tensor(storage).alias_of) // statistics are updated where they lie
       storage = *tensor(storage).alias_of;
     if (tensor(storage).kind != TensorKind::parameter)
-      kept_.insert(storage);
+      kept_.insert(first_of_numbers(storage));
+  }
+
+  /// PyTorch's exporter writes a constant once for every reader, and folds a transposed buffer:
+  /// both are one tensor.
+  TensorId first_of_numbers(TensorId id) {
+    const Tensor& own = tensor(id);
+    if (!own.values || own.shape.empty() ||
+        (own.kind != TensorKind::buffer && own.kind != TensorKind::constant))
+      return id;
+    const auto found = std::find_if(numbers_.begin(), numbers_.end(), [&](TensorId other) {
+      return other == id || is_copy(own, tensor(other)) || is_copy(tensor(other), own);
+    });
+    if (found != numbers_.end())
+      return *found;
+    numbers_.push_back(id);
+    return id;
+  }
+
+  static bool is_copy(const Tensor& copy, const Tensor& of) {
+    const auto is_constant_node = [](const Tensor& one) {
+      return one.name.substr(one.name.rfind('/') + 1).rfind("Constant", 0) == 0;
+    };
+    if (copy.kind != TensorKind::constant || copy.type != of.type ||
+        copy.values->index() != of.values->index())
+      return false;
+    return of.kind == TensorKind::buffer ? is_transposed(copy, of)
+                                         : copy.shape == of.shape && copy.values == of.values &&
+                                               is_constant_node(copy) && is_constant_node(of);
+  }
+
+  static bool is_transposed(const Tensor& a, const Tensor& b) {
+    if (a.shape.size() != 2 || b.shape.size() != 2 || a.shape[0] != b.shape[1] ||
+        a.shape[1] != b.shape[0])
+      return false;
+    const auto columns = static_cast<std::size_t>(a.shape[1]);
+    const auto rows = static_cast<std::size_t>(a.shape[0]);
+    return std::visit(
+        [&](const auto& list) {
+          const auto& other = std::get<std::decay_t<decltype(list)>>(*b.values);
+          for (std::size_t i = 0; i < list.size(); ++i) {
+            if (list[i] != other[i % columns * rows + i / columns])
+              return false;
+          }
+          return true;
+        },
+        *a.values);
   }
   void keep(const std::vector<std::optional<TensorId>>& ids, std::size_t i) {
     if (i < ids.size() && ids[i])
@@ -177,7 +202,7 @@ private:
       return;
     if (op.phase == Phase::forward) {
       if (is_selection(op) || is_view(graph_, op))
-        view(op);
+        layouts_.add_view(op);
       else if (requires_grad_by_output(op) && !keep_by_type(op))
         unknown_.insert(id);
     } else if (op.phase == Phase::loss) {
@@ -199,48 +224,11 @@ private:
            !tensor(*op.inputs[0]).shape.empty();
   }
 
-  void view(const Operator& op) {
-    const TensorId source = *op.inputs[0];
-    const Shape& from = tensor(source).shape;
-    for (const auto& output : op.outputs) {
-      if (!output)
-        continue;
-      const auto strides = strides_through(op, layout(source), from, tensor(*output).shape);
-      if (strides)
-        layouts_[output->index()] = Layout{layout(source).storage, *strides};
-    } // without strides: a copy, a storage of its own
-  }
-
-  std::optional<Shape> strides_through(const Operator& op, const Layout& source, const Shape& from,
-                                       const Shape& to) const {
-    Shape strides = source.strides;
-    if (op.op_type == "Transpose") {
-      const Shape order = op.attributes.integers("perm");
-      for (std::size_t i = 0; i < strides.size(); ++i)
-        strides[i] = source.strides[order.empty() ? strides.size() - 1 - i
-                                                  : static_cast<std::size_t>(order[i])];
-      return strides;
-    }
-    if (op.op_type == "Slice" || op.op_type == "Split")
-      return strides;
-    if (op.op_type == "Gather") {
-      const std::size_t axis = normal_axis(op.attributes.integer("axis", 0), from.size());
-      strides.erase(strides.begin() + static_cast<std::ptrdiff_t>(axis));
-      return strides;
-    }
-    if (op.op_type == "Expand") {
-      const std::size_t added = to.size() - from.size();
-      Shape wide(to.size(), 0);
-      for (std::size_t i = 0; i < from.size(); ++i)
-        wide[i + added] = from[i] == to[i + added] ? strides[i] : 0;
-      return wide;
-    }
-    return reshaped_strides(source, from, to);
-  }
-
   bool keep_by_type(const Operator& op) {
     if (op.op_type == "MatMul") {
       keep_factors(op);
+    } else if (op.op_type == "Einsum") {
+      return keep_einsum(op);
     } else if (op.op_type == "Gemm") {
       keep_other(op, 0);
       keep_other(op, 1);
@@ -254,7 +242,7 @@ private:
       keep_flags(op, kX | kX1 | kY1);
       keep(op.inputs, 2);
       if (op.outputs.size() < 2) // what it divides by, or would
-        copied_bytes_ += bytes_of(size_of(tensor(*op.outputs[0])));
+        copied_bytes_ += bits_of(tensor(*op.outputs[0]).type) / 8;
     } else if (op.op_type == "Pad") {
       if (op.attributes.text("mode", "constant") != "constant")
         keep(op.inputs, 0);
@@ -263,6 +251,20 @@ private:
         keep(op.inputs, 0);
     } else if (op.op_type == "ReduceMax" || op.op_type == "ReduceMin") {
       keep_extremum(op);
+    } else if (op.op_type == "FakeQuantize") {
+      keep_rounding(op);
+    } else if (op.op_type == "Gather") {
+      keep(op.inputs, 1);
+      if (is_embedding(op))
+        keep(op.inputs, 0);
+    } else if (op.op_type == "Max" || op.op_type == "Min") {
+      for (std::size_t i = 0; i < op.inputs.size() && op.inputs.size() > 1; ++i)
+        keep(op.inputs, i);
+    } else if (op.op_type == "Softsign") { // x, and 1 + |x| that it is divided by
+      keep(op.inputs, 0);
+      copied_bytes_ += bytes_of(size_of(tensor(*op.outputs[0])));
+    } else if (op.op_type == "Silu") {
+      keep_scaled_gate(op);
     } else if (op.op_type == "AveragePool") {
       keep_unpadded(op);
     } else if (op.op_type == "Dropout") {
@@ -285,90 +287,6 @@ private:
       if (op.op_type == "RMSNormalization")
         keep_squares(op);
     }
-    return true;
-  }
-
-  const Operator* maker(std::optional<TensorId> id, std::string_view op_type) const {
-    const auto producer = id ? tensor(*id).producer : std::nullopt;
-    const bool right = producer && graph_.op(*producer).op_type == op_type;
-    return right ? &graph_.op(*producer) : nullptr;
-  }
-  bool is_parameter(std::optional<TensorId> id) const {
-    return id && tensor(*id).kind == TensorKind::parameter;
-  }
-
-  /// What makes the tensor that this one is a view of.
-  const Operator* maker_behind(TensorId id, std::string_view op_type) const {
-    return maker(storage_root(graph_, id), op_type);
-  }
-
-  void fuse(std::initializer_list<const Operator*> parts) {
-    for (const Operator* part : parts)
-      fused_.insert(*tensor(*part->outputs[0]).producer);
-  }
-
-  void find_fused() {
-    for (const Operator& op : graph_.operators()) {
-      if (op.phase != Phase::forward || op.inputs.size() != 2 || !op.inputs[0] || !op.inputs[1])
-        continue;
-      for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
-        if (op.op_type == "Mul" &&
-            (fuse_weight_normalisation(op, side) || fuse_gated_unit(op, side)))
-          break;
-        if (op.op_type == "Add" && fuse_gru(op, side))
-          break;
-      }
-    }
-  }
-
-  /// g * v / |v| keeps the lengths alone.
-  bool fuse_weight_normalisation(const Operator& op, std::size_t side) {
-    const Operator* unit = maker(op.inputs[side], "Div");
-    const Operator* length = unit ? maker(unit->inputs[1], "ReduceL2") : nullptr;
-    if (!length || !is_parameter(op.inputs[1 - side]) || !is_parameter(unit->inputs[0]) ||
-        length->inputs[0] != unit->inputs[0])
-      return false;
-    keep(length->outputs, 0);
-    fuse({&op, unit, length});
-    return true;
-  }
-
-  /// a * sigmoid(b) of the two halves of one tensor, torch's glu, keeps that tensor.
-  bool fuse_gated_unit(const Operator& op, std::size_t side) {
-    const Operator* gate = maker(op.inputs[side], "Sigmoid");
-    const Operator* halves = gate ? maker(gate->inputs[0], "Split") : nullptr;
-    if (!halves || halves->outputs.size() != 2 || halves->outputs[0] != op.inputs[1 - side] ||
-        halves->outputs[1] != gate->inputs[0] || !requires_grad_by_output(op))
-      return false;
-    keep(halves->inputs, 0);
-    fuse({&op, gate});
-    return true;
-  }
-
-  /// n + z * (h - n) with n = tanh(x + r * y): the gates of a step are made where the product with
-  /// h lies, of three states' size; y, n and h - n are kept beside it.
-  bool fuse_gru(const Operator& op, std::size_t side) {
-    const Operator* candidate = maker(op.inputs[side], "Tanh");
-    const Operator* change = maker(op.inputs[1 - side], "Mul");
-    const Operator* sum = candidate ? maker(candidate->inputs[0], "Add") : nullptr;
-    if (!change || !sum || !requires_grad(*op.inputs[side]))
-      return false;
-    const Operator* reset = maker(sum->inputs[0], "Mul");
-    if (!reset)
-      reset = maker(sum->inputs[1], "Mul");
-    const auto gate_of = [&](const Operator& product) -> const Operator* {
-      const Operator* gate = maker_behind(*product.inputs[0], "Sigmoid");
-      return gate ? gate : maker_behind(*product.inputs[1], "Sigmoid");
-    };
-    const auto is_difference = [&](std::optional<TensorId> id) {
-      const Operator* minus = maker(id, "Sub");
-      return minus && minus->inputs[1] == op.inputs[side];
-    };
-    if (!reset || !gate_of(*reset) || !gate_of(*change) ||
-        (!is_difference(change->inputs[0]) && !is_difference(change->inputs[1])))
-      return false;
-    copied_bytes_ += 6 * bytes_of(size_of(tensor(*op.inputs[side])));
-    fuse({candidate, change, reset, gate_of(*reset), gate_of(*change)});
     return true;
   }
 
@@ -403,11 +321,50 @@ private:
   /// max(dim) keeps where it found them, as int64; max() and amax() what they compared.
   void keep_extremum(const Operator& op) {
     if (reduced_axes(op) == 1 && tensor(*op.inputs[0]).shape.size() > 1) {
+      const std::string_view place = op.op_type == "ReduceMax" ? "ArgMax" : "ArgMin";
+      for (const OpId reader : tensor(*op.inputs[0]).consumers) {
+        if (graph_.op(reader).op_type == place)
+          return keep(graph_.op(reader).outputs, 0);
+      }
       copied_bytes_ += 8 * element_count(tensor(*op.outputs[0]));
       return;
     }
     keep(op.inputs, 0);
     keep(op.outputs, 0);
+  }
+
+  /// With a learned scale, what is rounded and the zero point, in single precision; else the mask.
+  void keep_rounding(const Operator& op) {
+    if (!requires_grad(op, 1))
+      return keep(op.outputs, 1);
+    keep(op.inputs, 0);
+    copied_bytes_ += 4 * element_count(tensor(*op.inputs[1]));
+  }
+
+  /// Rows of a table that no data flows into: torch's embedding() keeps the table, indexing does
+  /// not.
+  bool is_embedding(const Operator& op) {
+    if (op.attributes.integer("axis", 0) != 0 || tensor(*op.inputs[0]).shape.size() != 2)
+      return false;
+    if (fed_.empty()) {
+      fed_.resize(graph_.tensors().size());
+      for (const TensorId id : graph_.inputs)
+        fed_[id.index()] = true;
+      for (const Operator& each : graph_.operators()) {
+        const bool any = std::any_of(each.inputs.begin(), each.inputs.end(),
+                                     [&](const auto& id) { return id && fed_[id->index()]; });
+        for (const TensorId id : present(each.outputs))
+          fed_[id.index()] = any;
+      }
+    }
+    return !fed_[op.inputs[0]->index()];
+  }
+
+  /// PyTorch has x * sigmoid(x) alone: where the gate is scaled it is kept, and so is the number.
+  void keep_scaled_gate(const Operator& op) {
+    keep(op.inputs, 0);
+    if (op.attributes.number("alpha", 1.0) != 1.0)
+      copied_bytes_ += bytes_of(size_of(tensor(*op.outputs[0]))) + 8;
   }
 
   /// The exporter spells a padded average as Pad and AveragePool.
@@ -449,9 +406,7 @@ private:
       keep(op.inputs, input);
   }
 
-  /// On a CPU, as 32-bit networks are measured, the mask is a tensor of what the result is
-  /// multiplied by; the fused operator of GPUs, where 16-bit networks run, keeps one byte an
-  /// element.
+  /// See widen_dropout_masks().
   void keep_mask(const Operator& op) {
     if (op.outputs.size() < 2 || !op.outputs[1])
       return;
@@ -476,7 +431,7 @@ private:
         continue;
       }
       Shape wide = shape;
-      Layout seen = layout(factor);
+      EagerLayout seen = layouts_[factor];
       if (other >= 3) {
         wide.assign(result.begin(), result.end() - 2);
         wide.insert(wide.end(), shape.end() - 2, shape.end());
@@ -492,15 +447,36 @@ private:
         rows *= wide[k];
       Shape flat{rows};
       flat.insert(flat.end(), wide.begin() + static_cast<std::ptrdiff_t>(joined), wide.end());
-      if (reshaped_strides(seen, wide, flat)) {
-        keep(factor);
-      } else {
-        Tensor copy = tensor(factor);
-        copy.shape = flat;
-        copied_bytes_ += bytes_of(size_of(copy));
-        copied_.insert(storage_root(graph_, factor));
-      }
+      keep_reshaped(factor, seen, wide, flat);
     }
+  }
+
+  /// Kept where it lies if it can be seen like that, else as a copy.
+  void keep_reshaped(TensorId factor, const EagerLayout& seen, const Shape& from,
+                     const Shape& flat) {
+    if (reshaped_strides(seen, from, flat)) {
+      keep(factor);
+      return;
+    }
+    Tensor copy = tensor(factor);
+    copy.shape = flat;
+    copied_bytes_ += bytes_of(size_of(copy));
+    copied_.insert(storage_root(graph_, factor));
+  }
+
+  /// False for what is no product of two stacks of matrices.
+  bool keep_einsum(const Operator& op) {
+    const auto product = einsum_product(graph_, op, layouts_);
+    if (!product)
+      return false;
+    for (std::size_t i = 0; i < 2; ++i) {
+      const EinsumFactor& factor = product->factors[i];
+      const TensorId id = *op.inputs[i];
+      if (requires_grad(op, 1 - i))
+        keep_reshaped(id, {layouts_[id].storage, factor.strides}, factor.shape, factor.stack);
+    }
+    layouts_.set(*op.outputs[0], product->result_strides);
+    return true;
   }
 
   /// Operators of which PyTorch's node is not known keep what our backward reads of the forward.
@@ -518,10 +494,12 @@ private:
 
   const Graph& graph_;
   const std::vector<bool>& requires_grad_;
-  std::vector<std::optional<Layout>> layouts_;
-  std::set<TensorId> kept_;   ///< storages, by the tensor they were made for
-  std::set<TensorId> copied_; ///< tensors of which products made copies
+  EagerLayouts layouts_;
+  std::set<TensorId> kept_;       ///< storages, by the tensor they were made for
+  std::vector<TensorId> numbers_; ///< constants and buffers among them, of known numbers
+  std::set<TensorId> copied_;     ///< tensors of which products made copies
   std::int64_t copied_bytes_ = 0;
+  std::vector<bool> fed_; ///< tensors that follow from inputs of the step; made when asked for
   std::set<OpId> unknown_;
   std::set<OpId> fused_; ///< parts of what is one operator in PyTorch
 };
@@ -530,6 +508,17 @@ private:
 
 EagerStorage find_eager_storage(const Graph& step, const std::vector<bool>& requires_grad) {
   return EagerModel(step, requires_grad).run();
+}
+
+void widen_dropout_masks(Graph& step) {
+  for (const Operator& op : step.operators()) {
+    if (op.phase != Phase::forward || op.op_type != "Dropout" || op.outputs.size() < 2 ||
+        !op.outputs[1])
+      continue;
+    const ElementType type = step.tensor(*op.outputs[0]).type;
+    if (bits_of(type) >= 32)
+      step.tensor(*op.outputs[1]).type = type;
+  }
 }
 
 } // namespace monet

@@ -18,4 +18,9 @@ struct EagerStorage {
 /// what their backward operators read.
 EagerStorage find_eager_storage(const Graph& step, const std::vector<bool>& requires_grad);
 
+/// PyTorch's dropout on a CPU, where 32-bit networks are measured, keeps what the result is
+/// multiplied by, in its type; the fused operator of GPUs, where 16-bit networks run, one byte an
+/// element. The masks of the graph become what is kept.
+void widen_dropout_masks(Graph& step);
+
 } // namespace monet

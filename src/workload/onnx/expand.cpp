@@ -1,6 +1,6 @@
 #include "workload/onnx/expand.hpp"
 
-#include "workload/operators/einsum_equation.hpp"
+#include "workload/shared/einsum_equation.hpp"
 
 #include "monet/base/checked.hpp"
 

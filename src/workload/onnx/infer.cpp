@@ -4,7 +4,7 @@
 // pass.
 #include "workload/onnx/model.hpp"
 #include "workload/onnx/proto.hpp"
-#include "workload/operators/einsum_equation.hpp"
+#include "workload/shared/einsum_equation.hpp"
 
 #include "monet/workload/operators.hpp"
 

@@ -71,6 +71,8 @@ constexpr Places kLabels[]{{"SoftmaxCrossEntropyLoss", 0b10},
                            {"NegativeLogLikelihoodLoss", 0b10},
                            {"SoftmaxCrossEntropyLossGrad", 0b100}};
 
+constexpr Places kScales[]{{"QuantizeLinear", 0b10}, {"DequantizeLinear", 0b10}};
+
 constexpr Places kGathered[]{{"Gather", 0b1}};
 
 bool listed(std::span<const Places> table, const Use& use) {
@@ -175,7 +177,7 @@ public:
       return weight && quantised && !any(name, kGathered) ? TensorKind::parameter : known;
     }
     if (only_set(name, 0))
-      return known;
+      return is_learned_scale(name) ? TensorKind::parameter : known;
     if (matches(options_.parameters, name))
       return TensorKind::parameter;
     why_buffer = reason(name, value);
@@ -212,6 +214,12 @@ private:
                                  std::find(kPass.begin(), kPass.end(), node.op_type) != kPass.end();
              return listed(kSettings, use) || (passes && only_set(node.outputs[0], depth + 1));
            });
+  }
+
+  /// A scale of a quantisation is a setting unless the file or the user says that it is learned.
+  bool is_learned_scale(const std::string& name) const {
+    return all(name, kScales) &&
+           (matches(options_.parameters, name) || (listed_ && listed_->count(name) != 0));
   }
 
   static bool matches(const std::vector<std::string>& patterns, const std::string& name) {

@@ -1,4 +1,4 @@
-#include "workload/operators/einsum_equation.hpp"
+#include "workload/shared/einsum_equation.hpp"
 
 #include <fmt/core.h>
 

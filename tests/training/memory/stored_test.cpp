@@ -226,6 +226,22 @@ TEST(MinimalStorage, MasksTakeOneBit) {
   EXPECT_EQ(count_ops(step.graph, "MaskGrad", Phase::backward), 2);
 }
 
+/// The bytes stored and the tensors that live are one number: a mask is what PyTorch keeps of it.
+TEST(PyTorchEager, MasksOfDropoutAreCountedOnce) {
+  TinyNetwork n;
+  const TensorId a = n.op("MatMul", {n.input("x", {4, 4}), n.parameter("w", {4, 4})}, {4, 4});
+  const TensorId d = n.op("Dropout", {a}, {4, 4}, with("ratio", 0.5));
+  n.output(n.op("MatMul", {d, n.parameter("v", {4, 3})}, {4, 3}));
+  const TrainingGraph step = step_of(n.graph, StorePolicy::pytorch_eager);
+  std::int64_t bytes = 0;
+  for (const TensorId id : step.stored_activations)
+    bytes += bytes_of(size_of(step.graph.tensor(id)));
+  EXPECT_EQ(bytes, step.stored_bytes);
+  EXPECT_EQ(step.stored_bytes, 4 * (16 + 16 + 16 + 12 + 12)); // x, mask, what is dropped, loss
+  for (const auto& [name, type] : stored_types(step))
+    EXPECT_EQ(type, ElementType::fp32) << name;
+}
+
 /// Two products with an activation and a norm between them.
 Graph between_products() {
   TinyNetwork n;

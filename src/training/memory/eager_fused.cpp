@@ -1,0 +1,309 @@
+#include "training/memory/eager_fused.hpp"
+
+#include "training/build/step_builder.hpp"
+
+#include "monet/workload/views.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string_view>
+
+namespace monet {
+
+namespace {
+
+/// One chain after the other, from its last operator.
+class FusedChains {
+public:
+  FusedChains(const Graph& graph, const std::vector<bool>& requires_grad)
+      : graph_(graph), requires_grad_(requires_grad) {}
+
+  std::vector<EagerFused> run() {
+    using Match = bool (FusedChains::*)(const Operator&);
+    struct Row {
+      std::string_view last;
+      Match match;
+    };
+    static constexpr std::array kRows{
+        Row{"Mul", &FusedChains::weight_normalisation},
+        Row{"Mul", &FusedChains::gated_unit},
+        Row{"Mul", &FusedChains::multiplied_by_one},
+        Row{"Add", &FusedChains::gated_recurrent_unit},
+        Row{"Add", &FusedChains::soft_shrink},
+        Row{"Div", &FusedChains::soft_plus},
+        Row{"Div", &FusedChains::inverse_root},
+        Row{"Div", &FusedChains::cosine_similarity},
+        Row{"Log", &FusedChains::log_sigmoid},
+        Row{"Neg", &FusedChains::binary_cross_entropy},
+        Row{"Where", &FusedChains::divergence},
+        Row{"Gather", &FusedChains::unfold},
+    };
+    for (const Operator& op : graph_.operators()) {
+      if (op.phase != Phase::forward || !op.domain.empty())
+        continue;
+      for (const Row& row : kRows) {
+        if (row.last == op.op_type && (this->*row.match)(op))
+          break;
+      }
+    }
+    return std::move(found_);
+  }
+
+private:
+  using Id = std::optional<TensorId>;
+
+  const Tensor& tensor(TensorId id) const { return graph_.tensor(id); }
+  std::int64_t bytes(TensorId id) const { return bytes_of(size_of(tensor(id))); }
+  bool requires_grad(Id id) const {
+    return id && id->index() < requires_grad_.size() && requires_grad_[id->index()];
+  }
+  bool is_parameter(Id id) const { return id && tensor(*id).kind == TensorKind::parameter; }
+
+  const Operator* maker(Id id, std::string_view op_type) const {
+    const auto producer = id ? tensor(*id).producer : std::nullopt;
+    const bool right = producer && graph_.op(*producer).op_type == op_type;
+    return right ? &graph_.op(*producer) : nullptr;
+  }
+  /// What makes the tensor that this one is a view of.
+  const Operator* maker_behind(TensorId id, std::string_view op_type) const {
+    return maker(storage_root(graph_, id), op_type);
+  }
+
+  /// A product, sum or quotient of two: the operand on one side, and the other.
+  struct Sides {
+    const Operator* made;
+    TensorId other;
+  };
+  std::optional<Sides> side(const Operator* op, std::string_view op_type) const {
+    if (!op || op->inputs.size() != 2 || !op->inputs[0] || !op->inputs[1])
+      return std::nullopt;
+    for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
+      if (const Operator* made = maker(op->inputs[i], op_type))
+        return Sides{made, *op->inputs[1 - i]};
+    }
+    return std::nullopt;
+  }
+
+  std::ptrdiff_t forward_readers(TensorId id) const {
+    const std::vector<OpId>& readers = tensor(id).consumers;
+    return std::count_if(readers.begin(), readers.end(),
+                         [&](OpId reader) { return graph_.op(reader).phase == Phase::forward; });
+  }
+
+  std::optional<double> number(Id id) const {
+    if (!id || tensor(*id).kind != TensorKind::constant || !tensor(*id).values)
+      return std::nullopt;
+    const auto* values = std::get_if<std::vector<double>>(&*tensor(*id).values);
+    return values && values->size() == 1 ? std::optional(values->front()) : std::nullopt;
+  }
+
+  bool add(std::initializer_list<const Operator*> parts, std::vector<TensorId> kept,
+           std::int64_t copied = 0) {
+    EagerFused fused{{}, std::move(kept), copied};
+    for (const Operator* part : parts)
+      fused.parts.push_back(*tensor(*part->outputs[0]).producer);
+    found_.push_back(std::move(fused));
+    return true;
+  }
+
+  /// g * v / |v| keeps the lengths alone.
+  bool weight_normalisation(const Operator& op) {
+    const auto factors = side(&op, "Div");
+    const Operator* length = factors ? maker(factors->made->inputs[1], "ReduceL2") : nullptr;
+    if (!length || !is_parameter(factors->other) || !is_parameter(factors->made->inputs[0]) ||
+        length->inputs[0] != factors->made->inputs[0])
+      return false;
+    return add({&op, factors->made, length}, {*length->outputs[0]});
+  }
+
+  /// a * sigmoid(b) of the two halves of one tensor, torch's glu, keeps that tensor.
+  bool gated_unit(const Operator& op) {
+    const auto factors = side(&op, "Sigmoid");
+    const Operator* halves = factors ? maker(factors->made->inputs[0], "Split") : nullptr;
+    if (!halves || halves->outputs.size() != 2 || halves->outputs[0] != factors->other ||
+        halves->outputs[1] != factors->made->inputs[0] || !requires_grad(op.outputs[0]))
+      return false;
+    return add({&op, factors->made}, {*halves->inputs[0]});
+  }
+
+  /// The exporter scales both terms of baddbmm() by one; 1 / x is a product, too, that keeps it.
+  bool multiplied_by_one(const Operator& op) {
+    for (std::size_t i = 0; i < 2 && op.inputs.size() == 2; ++i) {
+      if (number(op.inputs[i]) == 1.0 && !maker(op.inputs[1 - i], "Reciprocal"))
+        return add({&op}, {});
+    }
+    return false;
+  }
+
+  /// n + z * (h - n) with n = tanh(x + r * y): the gates of a step are made where the product with
+  /// h lies, of three states' size; y, n and h - n are kept beside it.
+  bool gated_recurrent_unit(const Operator& op) {
+    const auto terms = side(&op, "Tanh");
+    if (!terms || !requires_grad(terms->made->outputs[0]))
+      return false;
+    const TensorId candidate = *terms->made->outputs[0];
+    const Operator* change = maker(terms->other, "Mul");
+    const auto sum = side(maker(terms->made->inputs[0], "Add"), "Mul");
+    if (!change || !sum)
+      return false;
+    const auto gate_of = [&](const Operator& product) -> const Operator* {
+      const Operator* gate = maker_behind(*product.inputs[0], "Sigmoid");
+      return gate ? gate : maker_behind(*product.inputs[1], "Sigmoid");
+    };
+    const auto is_difference = [&](Id id) {
+      const Operator* minus = maker(id, "Sub");
+      return minus && minus->inputs[1] == candidate;
+    };
+    const Operator* reset = gate_of(*sum->made);
+    const Operator* update = gate_of(*change);
+    if (!reset || !update ||
+        (!is_difference(change->inputs[0]) && !is_difference(change->inputs[1])))
+      return false;
+    return add({terms->made, change, sum->made, reset, update}, {}, 6 * bytes(candidate));
+  }
+
+  /// (x > l ? x - l : 0) + (x < -l ? x + l : 0)
+  bool soft_shrink(const Operator& op) {
+    const auto half = [&](Id id, std::string_view comparison,
+                          std::string_view shift) -> const Operator* {
+      const Operator* where = maker(id, "Where");
+      const Operator* test = where ? maker(where->inputs[0], comparison) : nullptr;
+      const Operator* moved = where ? maker(where->inputs[1], shift) : nullptr;
+      const bool matches = test && moved && test->inputs[0] == moved->inputs[0] &&
+                           number(test->inputs[1]) && number(moved->inputs[1]);
+      return matches ? where : nullptr;
+    };
+    const Operator* above = half(op.inputs[0], "Greater", "Sub");
+    const Operator* below = half(op.inputs[1], "Less", "Add");
+    if (!above || !below)
+      return false;
+    const Operator* down = maker(above->inputs[1], "Sub");
+    const Operator* up = maker(below->inputs[1], "Add");
+    if (down->inputs[0] != up->inputs[0])
+      return false;
+    return add({&op, above, below, down, up}, {*down->inputs[0]});
+  }
+
+  /// log(1 + exp(b x)) / b
+  bool soft_plus(const Operator& op) {
+    const Operator* soft = maker(op.inputs[0], "Softplus");
+    const Operator* scaled = soft ? maker(soft->inputs[0], "Mul") : nullptr;
+    const auto slope = number(op.inputs[1]);
+    if (!scaled || !slope)
+      return false;
+    for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
+      if (number(scaled->inputs[i]) == slope)
+        return add({&op, soft, scaled}, {*scaled->inputs[1 - i]});
+    }
+    return false;
+  }
+
+  /// 1 / sqrt(x), torch's rsqrt
+  bool inverse_root(const Operator& op) {
+    const Operator* root = maker(op.inputs[1], "Sqrt");
+    if (!root || number(op.inputs[0]) != 1.0 || !requires_grad(op.outputs[0]))
+      return false;
+    return add({&op, root}, {*op.outputs[0]});
+  }
+
+  /// a b / max(sqrt(a a * b b), eps), summed along an axis: both are divided by their lengths.
+  bool cosine_similarity(const Operator& op) {
+    const Operator* dot = maker(op.inputs[0], "ReduceSum");
+    const Operator* product = dot ? maker(dot->inputs[0], "Mul") : nullptr;
+    const Operator* most = maker(op.inputs[1], "Max");
+    const Operator* root =
+        most && most->inputs.size() == 2 ? maker(most->inputs[0], "Sqrt") : nullptr;
+    const Operator* lengths = root ? maker(root->inputs[0], "Mul") : nullptr;
+    if (!product || !lengths || !number(most->inputs[1]))
+      return false;
+    EagerFused fused;
+    for (const Operator* part : {&op, dot, product, most, root, lengths})
+      fused.parts.push_back(*tensor(*part->outputs[0]).producer);
+    for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
+      if (!requires_grad(product->inputs[i])) // its length may be a constant
+        continue;
+      const Operator* sum = maker(lengths->inputs[i], "ReduceSum");
+      const Operator* square = sum ? maker(sum->inputs[0], "Mul") : nullptr;
+      if (!square || square->inputs[0] != square->inputs[1] ||
+          square->inputs[0] != product->inputs[i])
+        return false;
+      fused.parts.push_back(*tensor(*sum->outputs[0]).producer);
+      fused.parts.push_back(*tensor(*square->outputs[0]).producer);
+      fused.kept.push_back(*product->inputs[i]);
+      fused.copied_bytes += bytes(*dot->outputs[0]) + bytes(*product->outputs[0]);
+    }
+    found_.push_back(std::move(fused));
+    return true;
+  }
+
+  bool log_sigmoid(const Operator& op) {
+    const Operator* gate = maker(op.inputs[0], "Sigmoid");
+    if (!gate || !requires_grad(op.outputs[0]) || forward_readers(*gate->outputs[0]) != 1)
+      return false;
+    return add({&op, gate}, {*gate->inputs[0]}, bytes(*gate->outputs[0]));
+  }
+
+  /// -(t log(s) + (1 - t) log(1 - s)) with s = sigmoid(x), as binary_cross_entropy_with_logits() is
+  /// exported: x and t are kept.
+  bool binary_cross_entropy(const Operator& op) {
+    const Operator* sum = maker(op.inputs[0], "Add");
+    const auto right = sum ? side(maker(sum->inputs[0], "Mul"), "Log") : std::nullopt;
+    const auto wrong = sum ? side(maker(sum->inputs[1], "Mul"), "Log") : std::nullopt;
+    if (!right || !wrong)
+      return false;
+    const Operator* gate = maker(right->made->inputs[0], "Sigmoid");
+    const Operator* rest = maker(wrong->made->inputs[0], "Sub");
+    const Operator* other = maker(wrong->other, "Sub");
+    if (!gate || !rest || rest->inputs[1] != gate->outputs[0] ||
+        (other && other->inputs[1] != right->other))
+      return false;
+    EagerFused fused{{}, {*gate->inputs[0], right->other}, 0};
+    for (const Operator* part :
+         {&op, sum, maker(sum->inputs[0], "Mul"), maker(sum->inputs[1], "Mul"), right->made,
+          wrong->made, gate, rest})
+      fused.parts.push_back(*tensor(*part->outputs[0]).producer);
+    found_.push_back(std::move(fused));
+    return true;
+  }
+
+  /// t > 0 ? t * (log t - q) : 0, as kl_div() is exported: t and q are kept.
+  bool divergence(const Operator& op) {
+    const Operator* test = maker(op.inputs[0], "Greater");
+    const auto terms = side(maker(op.inputs[1], "Mul"), "Sub");
+    const Operator* log = terms ? maker(terms->made->inputs[0], "Log") : nullptr;
+    if (!test || !log || log->inputs[0] != terms->other || test->inputs[0] != terms->other)
+      return false;
+    return add({&op, test, maker(op.inputs[1], "Mul"), terms->made, log},
+               {terms->other, *terms->made->inputs[1]});
+  }
+
+  /// Windows of rows, then of columns, gathered by constant places: torch's im2col keeps what
+  /// it unfolds.
+  bool unfold(const Operator& op) {
+    const auto is_windows = [&](const Operator* gather) {
+      return gather && gather->inputs.size() == 2 && gather->inputs[1] &&
+             tensor(*gather->inputs[1]).kind == TensorKind::constant &&
+             tensor(*gather->inputs[1]).shape.size() == 2;
+    };
+    const Operator* rows = maker(op.inputs[0], "Gather");
+    if (!is_windows(&op) || !is_windows(rows) || op.attributes.integer("axis", 0) != 4 ||
+        rows->attributes.integer("axis", 0) != 2)
+      return false;
+    const Operator* padded = maker(rows->inputs[0], "Pad");
+    return add({&op, rows}, {padded ? *padded->inputs[0] : *rows->inputs[0]});
+  }
+
+  const Graph& graph_;
+  const std::vector<bool>& requires_grad_;
+  std::vector<EagerFused> found_;
+};
+
+} // namespace
+
+std::vector<EagerFused> find_eager_fused(const Graph& graph,
+                                         const std::vector<bool>& requires_grad) {
+  return FusedChains(graph, requires_grad).run();
+}
+
+} // namespace monet
