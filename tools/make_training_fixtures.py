@@ -21,10 +21,10 @@ from training_cases.families import FAMILIES, all_cases
 from training_cases.framework import (
     SEED,
     Case,
-    class_axis,
     double_model,
     export,
     file_names,
+    terms,
     updated_statistics,
 )
 from training_cases.oracle import Facts, facts
@@ -39,15 +39,17 @@ def input_record(given: Input) -> dict:
     return {**record, "offset": float(given.offset), "scale": float(given.scale)}
 
 
-def target_record(case: Case, made: Facts) -> dict | None:
-    """As the inputs."""
-    for name, numbers in made.targets.items():
+def target_record(case: Case, made: Facts) -> dict | list | None:
+    """As the inputs; a list where there are several losses."""
+    records = []
+    for term, (name, numbers) in zip(terms(case), made.targets.items()):
         record = {"name": name, "shape": list(numbers.shape)}
-        if name == "labels":
-            return {**record, "range": made.output.shape[class_axis(made.output)]}
-        offset, scale = (0.0, 1.0) if case.loss == "mse" else (0.5, 0.5)
-        return {**record, "offset": offset, "scale": scale}
-    return None
+        if term.of_classes:
+            record["range"] = made.classes[name]
+        else:
+            record["offset"], record["scale"] = term.target_fill()
+        records.append(record)
+    return records if len(records) > 1 else records[0] if records else None
 
 
 def statistics_record(made: Facts, names: dict[str, str], replaced: dict[str, str]) -> list[dict]:

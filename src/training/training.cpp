@@ -2,6 +2,7 @@
 
 #include "training/build/precision.hpp"
 #include "training/forward/forward.hpp"
+#include "training/forward/loss.hpp"
 #include "training/gradients/differentiate.hpp"
 #include "training/memory/eager.hpp"
 #include "training/memory/keep_parts.hpp"
@@ -158,7 +159,7 @@ Graph store_least(const Graph& graph, const std::vector<bool>& requires_grad,
 /// Recomputes and packs what the options say, and finds what is left to be stored.
 StoredActivations choose_stored(Graph& graph, const StorageOptions& options,
                                 const std::vector<bool>& requires_grad, std::int64_t eager_bytes,
-                                const std::optional<TensorId>& divisor) {
+                                const std::vector<TensorId>& divisors) {
   ProblemList problems;
   if (!options.recompute.empty())
     graph = recompute(graph, options.recompute, problems);
@@ -168,7 +169,7 @@ StoredActivations choose_stored(Graph& graph, const StorageOptions& options,
   if (options.policy == StorePolicy::minimal) {
     graph = store_least(graph, requires_grad, eager_bytes);
   }
-  StoredActivations stored = find_stored(graph, options.policy, requires_grad, divisor);
+  StoredActivations stored = find_stored(graph, options.policy, requires_grad, divisors);
   for (const TensorId id : keep) {
     if (std::find(stored.tensors.begin(), stored.tensors.end(), id) != stored.tensors.end())
       continue;
@@ -217,7 +218,8 @@ std::vector<InputProblem> explain_operators(const NetworkOutline& outline,
                      [&](const std::string& glob) { return glob_match(glob, tensor.name); });
   }
   const Loss loss = resolve_loss(network, options.loss);
-  return explain_needs(outline, trained, differentiated_outputs(network, loss));
+  return explain_needs(outline, trained, differentiated_outputs(network, loss),
+                       detached_tensors(network, options.detach));
 }
 
 void read_for(OnnxReadOptions& reading, const TrainingOptions& training) {
@@ -248,14 +250,15 @@ TrainingGraph make_training_graph(const Graph& original, const TrainingOptions& 
   std::optional<Graph> cast;
   if (casts_weights(options.precision))
     cast = add_weight_casts(to_train, options.precision, trained);
-  const Graph& network = cast ? *cast : to_train;
+  const DetachedNetwork detached = detach(cast ? *cast : to_train, options.detach);
+  const Graph& network = detached.graph;
   trained.resize(network.tensors().size(), false);
   const Loss chosen = resolve_loss(network, options.loss);
   const std::vector<TensorId> outputs = differentiated_outputs(network, chosen);
   if (outputs.empty())
     throw InputError({network.origin, 0, 0, ""},
                      "the network has no floating-point output to train");
-  const GradientNeeds needs = find_needs(network, trained, outputs);
+  const GradientNeeds needs = find_needs(network, trained, outputs, detached.tensors);
   const bool any = std::any_of(outputs.begin(), outputs.end(),
                                [&](TensorId id) { return needs.depends[id.index()]; });
   if (!any)
@@ -277,7 +280,7 @@ TrainingGraph make_training_graph(const Graph& original, const TrainingOptions& 
   if (adapted)
     step.parts = adapted->parts;
   StepBuilder builder(std::move(forward.graph), options.precision);
-  const LossParts loss = add_loss(builder, chosen, step_results);
+  const StepLoss loss = add_loss(builder, chosen, step_results);
   Differentiator differentiator(builder, step_needs, forward_operators, options.storage.policy);
   const LossScale scale = add_loss_scale(builder, options.update, step);
   start_backward(builder, differentiator, loss, step_results,
@@ -289,14 +292,17 @@ TrainingGraph make_training_graph(const Graph& original, const TrainingOptions& 
   one.graph = builder.release();
   step.store = options.storage.policy;
   // A mean's divisor is kept beside it, unless it is there already.
-  const std::optional<TensorId> divisor =
-      loss.counted || !loss.shares.empty() ? std::nullopt : loss.loss;
+  std::vector<TensorId> divisors;
+  for (const LossParts& term : loss.terms) {
+    if (!loss.is_own && !term.keeps_divisor)
+      divisors.push_back(*term.loss);
+  }
   if (step.store == StorePolicy::pytorch_eager)
     widen_dropout_masks(one.graph);
   step.eager_bytes =
-      find_stored(one.graph, StorePolicy::pytorch_eager, step_needs.depends, divisor).bytes;
+      find_stored(one.graph, StorePolicy::pytorch_eager, step_needs.depends, divisors).bytes;
   const StoredActivations stored =
-      choose_stored(one.graph, options.storage, step_needs.depends, step.eager_bytes, divisor);
+      choose_stored(one.graph, options.storage, step_needs.depends, step.eager_bytes, divisors);
   one.kept = stored.tensors;
   if (!std::holds_alternative<NoLoss>(chosen))
     one.graph.outputs.clear();

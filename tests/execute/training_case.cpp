@@ -50,8 +50,8 @@ json read_training_case(const std::string& name) {
 TrainingGraph make_training_case(const std::string& name, const json& facts, const json& more) {
   json text = facts.at("options");
   text.update(more);
-  const std::string loss = facts.at("loss_kind");
-  text["loss"] = loss == "in_graph" ? "network" : loss;
+  const json& loss = facts.at("loss_kind");
+  text["loss"] = loss == "in_graph" ? json("network") : loss;
   ProblemList problems;
   const TrainingOptions options =
       read_training_options(parse_yaml(text.dump(), "options.json"), problems);
@@ -65,8 +65,11 @@ void feed_training_case(Execution& execution, const TrainingGraph& step, const s
                         const json& facts) {
   const std::uint64_t seed = facts.at("seed");
   std::vector<json> records = facts.at("inputs");
-  if (!facts.at("target").is_null())
-    records.push_back(facts.at("target"));
+  const json& target = facts.at("target");
+  if (target.is_array())
+    records.insert(records.end(), target.begin(), target.end());
+  else if (!target.is_null())
+    records.push_back(target);
   for (const json& record : records) {
     const auto id = step.graph.find_tensor(record.at("name").get<std::string>());
     if (!id || step.graph.tensor(*id).producer)

@@ -20,6 +20,7 @@ FAMILIES = (
     "generative",
     "graphs",
     "losses",
+    "chosen_losses",
     "precision",
     "quantised",
 )

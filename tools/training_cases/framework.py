@@ -42,14 +42,14 @@ MAX_PARAMETERS = 20_000
 class Case:
     """One network, its data and its loss.
 
-    `loss` is one of the training file (`mse`, `cross_entropy`, `bce_with_logits`), taken of the
-    first output, or `in_graph`: the only output is the loss.
+    `loss` is one of the training file (`mse`, or a map with its settings, or a list of them), taken
+    of the first output or one of `outputs`, or `in_graph`: the only output is the loss.
     """
 
     name: str
     build: Callable[[], nn.Module]
     inputs: Sequence[Input]
-    loss: str = "mse"
+    loss: str | dict | list = "mse"
     options: dict = field(default_factory=dict)  # what else the training file says
     tags: Sequence[str] = ()
     opset: int = 17
@@ -57,6 +57,7 @@ class Case:
     steps: str = ""  # the optimiser of three recorded steps (optimizer_oracles.OPTIONS)
     compare: bool = True  # numbers; not those of networks that draw random masks
     notes: str = ""
+    outputs: Sequence[str] = ("output",)
 
 
 def real(name: str, *shape: int, offset: float = 0.0, scale: float = 1.0) -> Input:
@@ -198,34 +199,93 @@ def class_axis(output: Tensor) -> int:
     return output.dim() - 1 if output.dim() == 3 else 1
 
 
-def targets(case: Case, output: Tensor) -> dict[str, np.ndarray]:
-    """What the loss compares with, by its name in the step."""
-    if case.loss == "cross_entropy":
-        axis = class_axis(output)
-        shape = [extent for i, extent in enumerate(output.shape) if i != axis]
-        labels = Numbers("labels", SEED).below(math.prod(shape), output.shape[axis])
-        return {"labels": labels.reshape(shape)}
+@dataclass(frozen=True)
+class Term:
+    """One loss of a training file."""
+
+    kind: str
+    settings: dict
+    output: str  # "" is the first one
+    scale: float
+    suffix: str  # of its target's name
+
+    @property
+    def of_classes(self) -> bool:
+        return self.kind in ("cross_entropy", "nll")
+
+    def prediction(self, case: Case, result: object) -> Tensor:
+        if not self.output:
+            return first_output(result)
+        return result[case.outputs.index(self.output)]
+
+    def target_fill(self) -> tuple[float, float]:
+        """Offset and scale of what the loss compares with."""
+        if self.kind in ("bce", "bce_with_logits", "kl_div"):
+            return (-1.0, 0.5) if self.settings.get("log_target") else (0.5, 0.5)
+        return 0.0, 1.0
+
+    def loss(self, prediction: Tensor, target: Tensor) -> Tensor:
+        settings = {key: value for key, value in self.settings.items() if key != "class_axis"}
+        for key in ("weight", "pos_weight"):
+            if key in settings:
+                settings[key] = torch.tensor(settings[key], dtype=prediction.dtype)
+        if self.of_classes:
+            if class_axis(prediction) == prediction.dim() - 1:
+                prediction, target = prediction.reshape(-1, prediction.shape[-1]), target.reshape(-1)
+            function = F.cross_entropy if self.kind == "cross_entropy" else F.nll_loss
+            return function(prediction, target, **settings)
+        functions = {
+            "mse": F.mse_loss,
+            "l1": F.l1_loss,
+            "smooth_l1": F.smooth_l1_loss,
+            "huber": F.huber_loss,
+            "bce": F.binary_cross_entropy,
+            "bce_with_logits": F.binary_cross_entropy_with_logits,
+            "kl_div": F.kl_div,
+        }
+        return functions[self.kind](prediction, target.to(prediction.dtype), **settings)
+
+
+def terms(case: Case) -> list[Term]:
     if case.loss == "in_graph":
-        return {}
-    offset, scale = (0.0, 1.0) if case.loss == "mse" else (0.5, 0.5)
-    numbers = offset + scale * Numbers("targets", SEED).uniform(output.numel())
-    return {"targets": numbers.reshape(output.shape)}
+        return []
+    several = isinstance(case.loss, list)
+    made = []
+    for i, given in enumerate(case.loss if several else [case.loss]):
+        settings = dict(given) if isinstance(given, dict) else {"type": given}
+        kind, output, scale = settings.pop("type"), settings.pop("output", ""), settings.pop("scale", 1.0)
+        suffix = f".{i + 1}" if several and len(case.loss) > 1 else ""
+        made.append(Term(kind, settings, output, scale, suffix))
+    return made
+
+
+def targets(case: Case, result: object) -> dict[str, np.ndarray]:
+    """What the losses compare with, by their names in the step."""
+    made = {}
+    for term in terms(case):
+        output = term.prediction(case, result)
+        if term.of_classes:
+            axis = class_axis(output)
+            name = f"labels{term.suffix}"
+            shape = [extent for i, extent in enumerate(output.shape) if i != axis]
+            numbers = Numbers(name, SEED).below(math.prod(shape), output.shape[axis])
+        else:
+            offset, scale = term.target_fill()
+            name, shape = f"targets{term.suffix}", output.shape
+            numbers = offset + scale * Numbers(name, SEED).uniform(output.numel())
+        made[name] = numbers.reshape(shape)
+    return made
 
 
 def make_loss(case: Case, result: object) -> Tensor:
-    output = first_output(result)
     if case.loss == "in_graph":
-        return output
-    [numbers] = targets(case, output).values()
-    target = torch.from_numpy(numbers)
-    if case.loss == "cross_entropy":
-        if output.dim() == 3:
-            return F.cross_entropy(output.reshape(-1, output.shape[-1]), target.reshape(-1))
-        return F.cross_entropy(output, target)
-    target = target.to(output.dtype)
-    if case.loss == "mse":
-        return F.mse_loss(output, target)
-    return F.binary_cross_entropy_with_logits(output, target)
+        return first_output(result)
+    total = None
+    for term, numbers in zip(terms(case), targets(case, result).values()):
+        part = term.loss(term.prediction(case, result), torch.from_numpy(numbers))
+        part = part if term.scale == 1.0 else part * term.scale
+        total = part if total is None else total + part
+    return total
 
 
 # --- The file --------------------------------------------------------------------------------
@@ -245,7 +305,7 @@ def export(case: Case) -> onnx.ModelProto:
             do_constant_folding=False,
             opset_version=case.opset,
             input_names=[given.name for given in case.inputs],
-            output_names=["loss_value" if case.loss == "in_graph" else "output"],
+            output_names=["loss_value"] if case.loss == "in_graph" else list(case.outputs),
         )
     exported = onnx.load_model_from_string(stream.getvalue())
     graph = exported.graph

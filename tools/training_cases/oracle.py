@@ -18,7 +18,9 @@ from training_cases.framework import (
     double_model,
     first_output,
     input_tensors,
+    class_axis,
     make_loss,
+    terms,
     single_model,
     states,
     targets,
@@ -179,6 +181,7 @@ class Facts:
     loss: float
     output: Tensor
     targets: dict
+    classes: dict[str, int]  # of labels among the targets
     steps: dict | None = None
     tensors: dict = field(default_factory=dict)  # after three steps
 
@@ -188,6 +191,16 @@ class Facts:
 
     def is_rounding(self, name: str) -> bool:
         return self.trained[name].abs().max().item() <= ROUNDING * self.largest
+
+
+def classes(case: Case, result: object) -> dict[str, int]:
+    of_classes = [term for term in terms(case) if term.of_classes]
+    predictions = [term.prediction(case, result) for term in of_classes]
+    return {f"labels{t.suffix}": p.shape[class_axis(p)] for t, p in zip(of_classes, predictions)}
+
+
+def detached(result: object) -> object:
+    return result.detach() if isinstance(result, Tensor) else [detached(each) for each in result]
 
 
 def facts(case: Case) -> Facts:
@@ -216,7 +229,8 @@ def facts(case: Case) -> Facts:
         eager_bytes=eager_bytes(case),
         loss=loss.item(),
         output=output,
-        targets=targets(case, output),
+        targets=targets(case, detached(result)),
+        classes=classes(case, result),
     )
     if case.steps:
         train(case, made)

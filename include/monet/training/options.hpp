@@ -13,17 +13,44 @@
 namespace monet {
 
 // PyTorch's names and meanings of losses.
+enum class Reduction {
+  mean,
+  sum,
+  batch_mean, ///< the sum over all elements, divided by the first axis
+};
+
 struct CrossEntropy {
   double label_smoothing = 0.0;             ///< share spread evenly over all classes
   std::optional<std::int64_t> ignore_index; ///< rows of this label do not count
   /// Axis of the classes; by default 1 for logits of two or of at least four axes ([B, C],
   /// [B, C, H, W]) and the last one for three ([B, T, C]).
   std::optional<std::int64_t> class_axis;
+  /// Of each class; empty = 1. A mean is taken over the weights of the labels.
+  std::vector<double> weight = {};
+  Reduction reduction = Reduction::mean;
+  bool of_log_probabilities = false; ///< nll: the prediction has been through a log-softmax
 };
-struct Mse {};
+struct Mse {
+  Reduction reduction = Reduction::mean;
+};
 struct BceWithLogits {
   /// Weight of the targets' ones, one number or one for each element of the last axis; empty = 1.
   std::vector<double> pos_weight;
+  Reduction reduction = Reduction::mean;
+};
+/// Of each element's difference d to its target, or of a prediction x and its target t:
+struct ElementwiseLoss {
+  enum class Kind {
+    l1,        ///< |d|
+    smooth_l1, ///< d^2 / (2 threshold) where |d| is below the threshold, else |d| - threshold / 2
+    huber,     ///< d^2 / 2 below, else threshold (|d| - threshold / 2)
+    bce,       ///< -(t log x + (1 - t) log(1 - x)), logarithms not below -100
+    kl_div,    ///< t (log t - x)
+    kl_div_of_logs, ///< exp(t) (t - x): the target is a logarithm as well
+  };
+  Kind kind = Kind::l1;
+  double threshold = 1.0; ///< beta, delta
+  Reduction reduction = Reduction::mean;
 };
 struct NoLoss {};
 /// What the network itself computes: scalar outputs, added up with weights. Empty: its first scalar
@@ -31,7 +58,18 @@ struct NoLoss {};
 struct NetworkLoss {
   std::vector<std::pair<std::string, double>> outputs;
 };
-using Loss = std::variant<CrossEntropy, Mse, BceWithLogits, NoLoss, NetworkLoss>;
+struct LossTerm;
+/// Losses of one output or several, added up with weights.
+struct LossSum {
+  std::vector<LossTerm> terms;
+};
+using Loss =
+    std::variant<CrossEntropy, Mse, BceWithLogits, ElementwiseLoss, NoLoss, NetworkLoss, LossSum>;
+struct LossTerm {
+  Loss loss;          ///< none of the last three
+  std::string output; ///< of the network; empty: its first floating one
+  double weight = 1.0;
+};
 
 // Optimisers, with PyTorch's names, meanings and defaults where it has them (an sgd without rate
 // takes 1e-3 there from version 2 on), those of the published code otherwise.
@@ -211,8 +249,15 @@ enum class AttentionForm {
   fused,    ///< one operator that keeps no scores and recomputes them in its backward
 };
 
+/// Tensors that no gradient passes, as after PyTorch's detach(), which an export leaves out.
+struct Detach {
+  std::string tensor; ///< pattern of names
+  std::string before; ///< pattern of the operators that read them detached; empty: all do
+};
+
 struct TrainingOptions {
   Loss loss;
+  std::vector<Detach> detach;
   UpdateOptions update;
   Precision precision;
   StorageOptions storage;

@@ -109,15 +109,22 @@ constexpr auto kNegativeLogLikelihood = []<class Real>(KernelContext<Real>& cont
     context.output(1)[0] = weights;
 };
 
+/// What a mean over labels is divided by, as an input where it was kept.
+template <class Real>
+double divisor_of(KernelContext<Real>& context, const std::vector<bool>& inner,
+                  const LabelRule& rule, std::size_t kept) {
+  if (context.attributes().text("reduction", "mean") != "mean")
+    return 1.0;
+  return context.has_input(kept) ? static_cast<double>(context.input(kept)[0])
+                                 : count_labels(context, inner, rule);
+}
+
 /// (dY, labels, class weights, what the mean was divided by) -> d log-probabilities: minus the
 /// label's weight at the label, zero elsewhere.
 constexpr auto kNegativeLogLikelihoodGrad = []<class Real>(KernelContext<Real>& context) {
   const LabelRule rule(context.op());
   const std::vector<bool> inner = class_loops(context);
-  const bool mean = context.attributes().text("reduction", "mean") == "mean";
-  const double counted = !mean                  ? 1.0
-                         : context.has_input(3) ? static_cast<double>(context.input(3)[0])
-                                                : count_labels(context, inner, rule);
+  const double counted = divisor_of(context, inner, rule, 3);
   context.for_each_group(inner, [&](auto& group) {
     for (std::size_t i = 0; i < group.size(); ++i)
       group.out(0)[i] = 0;
@@ -130,37 +137,42 @@ constexpr auto kNegativeLogLikelihoodGrad = []<class Real>(KernelContext<Real>& 
   });
 };
 
-/// (log-probabilities, labels) -> (loss, labels that count): (1 - e) * nll + e * mean over classes.
+/// (log-probabilities, labels, class weights w) -> (loss, weights of labels that count):
+/// (1 - e) * w * nll of the label + e / C * the sum of all classes'.
 constexpr auto kLabelSmoothing = []<class Real>(KernelContext<Real>& context) {
   const LabelRule rule(context.op());
   const std::vector<bool> inner = class_loops(context);
-  const double counted = count_labels(context, inner, rule);
+  const bool weighted = context.has_input(2);
   Real loss = 0;
+  Real counted = 0;
   context.for_each_group(inner, [&](auto& group) {
     const std::int64_t label = group.integers(1)[0];
     if (!rule.counts(label))
       return;
     const std::span<const Real> scores = group.in(0);
+    const auto weight = [&](std::size_t i) { return weighted ? group.in(2)[i] : Real{1}; };
     Real sum = 0;
-    for (const Real score : scores)
-      sum += score;
+    for (std::size_t i = 0; i < scores.size(); ++i)
+      sum += weight(i) * scores[i];
     const std::size_t index = rule.index(context.graph(), label, scores.size());
     const auto e = static_cast<Real>(rule.smoothing);
-    loss -= (1 - e) * scores[index] + e * sum / static_cast<Real>(scores.size());
+    loss -= (1 - e) * weight(index) * scores[index] + e * sum / static_cast<Real>(scores.size());
+    counted += weight(index);
   });
-  context.output(0)[0] = loss / static_cast<Real>(counted);
+  const bool mean = context.attributes().text("reduction", "mean") == "mean";
+  context.output(0)[0] = mean ? loss / counted : loss;
   if (context.has_output(1))
-    context.output(1)[0] = static_cast<Real>(counted);
+    context.output(1)[0] = counted;
 };
 
-/// (log-probabilities, labels, labels that count) -> d logits: (p - wanted) / n, zero in rows that
-/// do not count.
+/// (log-probabilities, labels, weights of labels that count, class weights w) -> d logits:
+/// (p * sum of what is wanted - wanted) / n with wanted = e / C * w, and (1 - e) * w more at the
+/// label; zero in rows that do not count.
 constexpr auto kCrossEntropyGrad = []<class Real>(KernelContext<Real>& context) {
   const LabelRule rule(context.op());
   const std::vector<bool> inner = class_loops(context);
-  const double counted = context.has_input(2) ? static_cast<double>(context.input(2)[0])
-                                              : count_labels(context, inner, rule);
-  const auto scale = static_cast<Real>(1 / counted);
+  const auto scale = static_cast<Real>(1 / divisor_of(context, inner, rule, 2));
+  const bool weighted = context.has_input(3);
   context.for_each_group(inner, [&](auto& group) {
     const std::int64_t label = group.integers(1)[0];
     if (!rule.counts(label))
@@ -169,23 +181,96 @@ constexpr auto kCrossEntropyGrad = []<class Real>(KernelContext<Real>& context) 
     const std::size_t index = rule.index(context.graph(), label, scores.size());
     const auto e = static_cast<Real>(rule.smoothing);
     const Real spread = e / static_cast<Real>(scores.size());
-    for (std::size_t i = 0; i < scores.size(); ++i) {
-      const Real wanted = spread + (i == index ? 1 - e : Real{0});
-      group.out(0)[i] = (std::exp(scores[i]) - wanted) * scale;
-    }
+    const auto wanted = [&](std::size_t i) {
+      const Real share = spread + (i == index ? 1 - e : Real{0});
+      return weighted ? share * group.in(3)[i] : share;
+    };
+    Real sum = weighted ? Real{0} : Real{1};
+    for (std::size_t i = 0; i < scores.size() && weighted; ++i)
+      sum += wanted(i);
+    for (std::size_t i = 0; i < scores.size(); ++i)
+      group.out(0)[i] = (std::exp(scores[i]) * sum - wanted(i)) * scale;
   });
 };
 
-/// Mean over all iterations of f(prediction, target, weight).
+template <class Real>
+Real sign_of(Real d) {
+  return static_cast<Real>((d > 0) - (d < 0));
+}
+
+/// The sum over all iterations of f(prediction, target, parameter), divided by attribute `divisor`,
+/// or by their number. The parameter is input 2, or an attribute.
 template <class F>
-constexpr KernelEntry mean_of(std::string_view op_type, F) {
+constexpr KernelEntry reduced(std::string_view op_type, F) {
   return kernel(kMonetDomain, op_type, []<class Real>(KernelContext<Real>& context) {
-    const auto count = static_cast<Real>(iterations(context.op().nest));
+    const Attributes& attributes = context.attributes();
+    const auto divisor = static_cast<Real>(
+        attributes.integer("divisor", static_cast<std::int64_t>(iterations(context.op().nest))));
+    const auto parameter = attributes.has("log_target")
+                               ? static_cast<Real>(attributes.integer("log_target", 0))
+                               : static_cast<Real>(attributes.number("threshold", 1.0));
     const bool weighted = context.has_input(2);
     context.for_each_iteration([=](std::span<const Real> v, std::span<Real> y) {
-      y[0] = static_cast<Real>(F{}(v[0], v[1], weighted ? v[2] : Real{1})) / count;
+      const Real other = v.size() > 1 ? v[1] : v[0];
+      y[0] = static_cast<Real>(F{}(v[0], other, weighted ? v[2] : parameter)) / divisor;
+      put(y, 1, sign_of(v[0] - other)); // of the absolute difference
     });
   });
+}
+
+template <class Real>
+Real bounded_log(Real x) {
+  return std::max(std::log(x), Real{-100});
+}
+
+/// t * (log t - x), or exp(t) * (t - x) where the target is a logarithm.
+template <class Real>
+Real divergence(Real x, Real t, Real log_target) {
+  if (log_target != 0)
+    return std::exp(t) * (t - x);
+  return (t > 0 ? t * std::log(t) : Real{0}) - t * x;
+}
+
+std::vector<KernelEntry> elementwise_losses() {
+  return {
+      reduced("MseLoss", [](auto x, auto t, auto) { return (x - t) * (x - t); }),
+      reduced("MseLossGrad", [](auto x, auto t, auto) { return 2 * (x - t); }),
+      // (1 - t)*x + (1 + (w - 1)*t) * log(1 + exp(-x))
+      reduced(
+          "BceWithLogitsLoss",
+          [](auto x, auto t, auto w) { return (1 - t) * x + (1 + (w - 1) * t) * softplus(-x); }),
+      reduced("BceWithLogitsLossGrad",
+              [](auto x, auto t, auto w) { return (1 - t) - (1 + (w - 1) * t) * sigmoid(-x); }),
+      reduced("L1Loss", [](auto x, auto t, auto) { return std::abs(x - t); }),
+      reduced("L1LossGrad", [](auto sign, auto, auto) { return sign; }),
+      reduced("SmoothL1Loss",
+              [](auto x, auto t, auto beta) {
+                const auto d = std::abs(x - t);
+                return d < beta ? d * d / 2 / beta : d - beta / 2;
+              }),
+      reduced("SmoothL1LossGrad",
+              [](auto x, auto t, auto beta) {
+                const auto d = x - t;
+                return std::abs(d) < beta ? d / beta : sign_of(d);
+              }),
+      reduced("HuberLoss",
+              [](auto x, auto t, auto delta) {
+                const auto d = std::abs(x - t);
+                return d <= delta ? d * d / 2 : delta * (d - delta / 2);
+              }),
+      reduced("HuberLossGrad",
+              [](auto x, auto t, auto delta) { return std::clamp(x - t, -delta, delta); }),
+      reduced("BceLoss", [](auto x, auto t,
+                            auto) { return -(t * bounded_log(x) + (1 - t) * bounded_log(1 - x)); }),
+      reduced("BceLossGrad",
+              [](auto x, auto t, auto) {
+                const auto slope = (1 - x) * x;
+                return (x - t) / std::max(slope, static_cast<decltype(slope)>(1e-12));
+              }),
+      reduced("KlDivLoss", [](auto x, auto t, auto logs) { return divergence(x, t, logs); }),
+      reduced("KlDivLossGrad",
+              [](auto t, auto, auto logs) { return logs != 0 ? -std::exp(t) : -t; }),
+  };
 }
 
 /// (X, ratio, training_mode) -> (Y, mask). Element i of the result is kept when the i-th number of
@@ -219,22 +304,17 @@ constexpr auto kDropoutGrad = []<class Real>(KernelContext<Real>& context) {
 } // namespace
 
 std::vector<KernelEntry> loss_kernels() {
-  return {
+  std::vector<KernelEntry> kernels = elementwise_losses();
+  const KernelEntry more[]{
       kernel("", "NegativeLogLikelihoodLoss", kNegativeLogLikelihood),
       kernel(kMonetDomain, "NegativeLogLikelihoodLossGrad", kNegativeLogLikelihoodGrad),
       kernel(kMonetDomain, "LabelSmoothingLoss", kLabelSmoothing),
       kernel(kMonetDomain, "SoftmaxCrossEntropyGrad", kCrossEntropyGrad),
-      mean_of("MseLoss", [](auto x, auto t, auto) { return (x - t) * (x - t); }),
-      mean_of("MseLossGrad", [](auto x, auto t, auto) { return 2 * (x - t); }),
-      // (1 - t)*x + (1 + (w - 1)*t) * log(1 + exp(-x))
-      mean_of(
-          "BceWithLogitsLoss",
-          [](auto x, auto t, auto w) { return (1 - t) * x + (1 + (w - 1) * t) * softplus(-x); }),
-      mean_of("BceWithLogitsLossGrad",
-              [](auto x, auto t, auto w) { return (1 - t) - (1 + (w - 1) * t) * sigmoid(-x); }),
       kernel("", "Dropout", kDropout),
       kernel(kMonetDomain, "DropoutGrad", kDropoutGrad),
   };
+  kernels.insert(kernels.end(), std::begin(more), std::end(more));
+  return kernels;
 }
 
 } // namespace monet

@@ -48,6 +48,17 @@ AdaptedNetwork add_adapters(const Graph& network, const LoraOptions& options);
 /// matches no weight of a product.
 AdaptedNetwork split_channels(const Graph& network, const SparseOptions& options);
 
+/// A network in which what readers see detached is a tensor of its own. Tensors keep their ids.
+struct DetachedNetwork {
+  Graph graph;
+  std::vector<bool> tensors; ///< those that no gradient passes, by TensorId
+};
+
+/// InputError when a pattern matches no result of an operator, or no reader of it.
+DetachedNetwork detach(const Graph& network, const std::vector<Detach>& what);
+/// Those that every reader sees detached, by TensorId; patterns that match none are let pass.
+std::vector<bool> detached_tensors(const Graph& network, const std::vector<Detach>& what);
+
 /// By TensorId. InputError when a pattern matches no parameter or the network lacks a layer.
 std::vector<bool> trained_parameters(const Graph& network, const TrainableOptions& options,
                                      const std::vector<TensorId>& adapters);
@@ -61,35 +72,6 @@ std::vector<bool> may_be_trained(const Graph& network, const TrainableOptions& o
 /// chains with a mask that is trained, with dropout, with a value as wide as no key, and those
 /// whose scores somebody else reads. `trained`: by TensorId.
 Graph fuse_attention(const Graph& network, std::vector<bool> trained);
-
-struct LossParts {
-  std::string_view gradient_type; ///< of the operator that begins the backward phase; none: empty
-  TensorId prediction;
-  std::optional<TensorId> target;  ///< labels or wanted values
-  std::optional<TensorId> saved;   ///< log-probabilities of cross-entropy
-  std::optional<TensorId> loss;    ///< scalar, mean over all samples (and positions)
-  std::optional<TensorId> counted; ///< labels that are not ignored, where some may be
-  std::optional<TensorId> weight;  ///< pos_weight
-  std::vector<double> shares;      ///< of a network's own losses, one for each output
-  Attributes attributes;           ///< of that operator
-};
-
-/// A network whose first floating output is a scalar has its loss already: that is meant where the
-/// options leave the default. InputError when an output that is asked for is none, or no scalar.
-Loss resolve_loss(const Graph& network, const Loss& loss);
-
-/// The outputs that the loss is a function of: those of a NetworkLoss, or the first floating one;
-/// all floating ones where gradients are fed in.
-std::vector<TensorId> differentiated_outputs(const Graph& network, const Loss& loss);
-
-/// Appends the loss and its target, a graph input. InputError when the prediction's shape has no
-/// such loss.
-LossParts add_loss(StepBuilder& builder, const Loss& loss,
-                   const std::vector<TensorId>& predictions);
-/// Emits the loss's gradient and gives it to the prediction; without a loss, a graph input per
-/// output is given. `seed`: scalar that they are multiplied by first.
-void start_backward(StepBuilder& builder, Differentiator& differentiator, const LossParts& loss,
-                    const std::vector<TensorId>& outputs, std::optional<TensorId> seed = {});
 
 /// Gradient accumulation: forward, loss and backward once for every micro-batch, one update. A step
 /// without its updates.

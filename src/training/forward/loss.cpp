@@ -1,6 +1,5 @@
-#include "training/forward/forward.hpp"
+#include "training/forward/loss.hpp"
 
-#include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
 
 #include <fmt/core.h>
@@ -11,149 +10,6 @@
 namespace monet {
 
 namespace {
-
-TensorId add_target(StepBuilder& builder, std::string name, std::vector<std::int64_t> shape,
-                    ElementType type) {
-  const TensorId target =
-      builder.add_tensor(std::move(name), std::move(shape), type, TensorKind::label);
-  builder.graph().inputs.push_back(target);
-  return target;
-}
-
-NewOperator loss_operator(std::string_view op_type, std::string_view domain) {
-  return {.name = fmt::format("loss.{}", op_type),
-          .op_type = op_type,
-          .domain = domain,
-          .phase = Phase::loss};
-}
-
-TensorId add_scalar_loss(StepBuilder& builder) {
-  return builder.add_tensor("loss", {}, builder.precision().reduction_type(),
-                            TensorKind::activation);
-}
-
-[[noreturn]] void refuse(const StepBuilder& builder, TensorId prediction, std::string_view what) {
-  const Graph& graph = builder.graph();
-  throw InputError({graph.origin, 0, 0, fmt::format("output '{}'", graph.tensor(prediction).name)},
-                   std::string(what));
-}
-
-/// [B, C], [B, C, H, W] and more; but [B, T, C].
-std::size_t class_axis(const StepBuilder& builder, const CrossEntropy& options, TensorId logits) {
-  const std::vector<std::int64_t> shape = builder.shape(logits);
-  if (shape.size() < 2) {
-    refuse(builder, logits,
-           fmt::format("cross_entropy needs logits of shape [B, classes], [B, T, classes] or "
-                       "[B, classes, H, W], not {} axes",
-                       shape.size()));
-  }
-  const auto rank = static_cast<std::int64_t>(shape.size());
-  const std::int64_t axis = options.class_axis.value_or(rank == 3 ? -1 : 1);
-  if (axis != -1 && axis != rank - 1 && axis != 1) {
-    refuse(builder, logits,
-           fmt::format("classes are axis 1 or the last of {} axes, not axis {}", rank, axis));
-  }
-  return static_cast<std::size_t>(axis < 0 ? rank - 1 : axis);
-}
-
-/// The mean over all labels that are not ignored. Two operators; ONNX wants classes in axis 1 of
-/// the second, which folding the leading axes into one gives where they are last.
-LossParts loss_parts(StepBuilder& builder, const CrossEntropy& options, TensorId logits) {
-  const std::size_t axis = class_axis(builder, options, logits);
-  const std::vector<std::int64_t> shape = builder.shape(logits);
-  const std::int64_t classes = shape[axis];
-  std::vector<std::int64_t> labels = shape;
-  labels.erase(labels.begin() + static_cast<std::ptrdiff_t>(axis));
-  LossParts parts{"SoftmaxCrossEntropyGrad", logits, {}, {}, {}, {}, {}, {}, {}};
-  parts.target = add_target(builder, "labels", labels, ElementType::int64);
-  const bool last = axis + 1 == shape.size();
-  parts.attributes.set("axis", last ? std::int64_t{-1} : static_cast<std::int64_t>(axis));
-
-  NewOperator log_softmax = loss_operator("LogSoftmax", "");
-  log_softmax.inputs = {logits};
-  log_softmax.attributes.set("axis", parts.attributes.integer("axis", -1));
-  parts.saved = builder.add_tensor("log_probabilities", shape, builder.precision().reduction_type(),
-                                   TensorKind::activation);
-  log_softmax.outputs = {parts.saved};
-  builder.add_operator(std::move(log_softmax));
-
-  const bool smooth = options.label_smoothing != 0.0;
-  NewOperator nll = smooth ? loss_operator("LabelSmoothingLoss", kMonetDomain)
-                           : loss_operator("NegativeLogLikelihoodLoss", "");
-  nll.inputs = {parts.saved, parts.target};
-  if (last) {
-    const std::int64_t rows = checked_product(labels);
-    nll.inputs = {builder.reshape(*parts.saved, {rows, classes}, loss_operator("Reshape", "")),
-                  builder.reshape(*parts.target, {rows}, loss_operator("Reshape", ""))};
-  }
-  nll.attributes.set("reduction", std::string("mean"));
-  for (Attributes* attributes : {&nll.attributes, &parts.attributes}) {
-    if (smooth)
-      attributes->set("label_smoothing", options.label_smoothing);
-    if (options.ignore_index)
-      attributes->set("ignore_index", *options.ignore_index);
-  }
-  parts.loss = add_scalar_loss(builder);
-  nll.outputs = {parts.loss};
-  if (options.ignore_index) {
-    parts.counted = builder.add_tensor("loss.counted", {}, builder.precision().reduction_type(),
-                                       TensorKind::activation);
-    nll.outputs.emplace_back(parts.counted);
-  }
-  builder.add_operator(std::move(nll));
-  return parts;
-}
-
-/// Weights of the targets' ones, as a constant.
-TensorId add_weights(StepBuilder& builder, const std::vector<double>& weights,
-                     TensorId prediction) {
-  const ElementType type = builder.graph().tensor(prediction).type;
-  if (weights.size() == 1)
-    return builder.scalar(weights.front(), type);
-  const std::vector<std::int64_t> shape = builder.shape(prediction);
-  const auto count = static_cast<std::int64_t>(weights.size());
-  if (shape.empty() || shape.back() != count) {
-    refuse(builder, prediction,
-           fmt::format("{} numbers are given as pos_weight; one, or one for each element of the "
-                       "last axis, is expected",
-                       count));
-  }
-  const TensorId id = builder.add_tensor("loss.pos_weight", {count}, type, TensorKind::constant);
-  builder.graph().tensor(id).values = weights;
-  return id;
-}
-
-/// Mean over all elements of a function of prediction and target of the same shape.
-LossParts elementwise_loss(StepBuilder& builder, std::string_view op_type,
-                           std::string_view gradient_type, const std::vector<double>& weights,
-                           TensorId prediction) {
-  LossParts parts{gradient_type, prediction, {}, {}, {}, {}, {}, {}, {}};
-  parts.target = add_target(builder, "targets", builder.shape(prediction),
-                            builder.graph().tensor(prediction).type);
-  NewOperator op = loss_operator(op_type, kMonetDomain);
-  op.inputs = {prediction, parts.target};
-  if (!weights.empty()) {
-    parts.weight = add_weights(builder, weights, prediction);
-    op.inputs.emplace_back(parts.weight);
-  }
-  parts.loss = add_scalar_loss(builder);
-  op.outputs = {parts.loss};
-  builder.add_operator(std::move(op));
-  return parts;
-}
-
-LossParts loss_parts(StepBuilder& builder, const Mse&, TensorId prediction) {
-  return elementwise_loss(builder, "MseLoss", "MseLossGrad", {}, prediction);
-}
-
-LossParts loss_parts(StepBuilder& builder, const BceWithLogits& options, TensorId prediction) {
-  return elementwise_loss(builder, "BceWithLogitsLoss", "BceWithLogitsLossGrad", options.pos_weight,
-                          prediction);
-}
-
-LossParts loss_parts(StepBuilder&, const NoLoss&, TensorId prediction) {
-  return {{}, prediction, {}, {}, {}, {}, {}, {}, {}};
-}
 
 /// `what` of `inputs` in the loss phase: a scalar.
 TensorId scalar_of(StepBuilder& builder, std::string_view what,
@@ -167,23 +23,70 @@ TensorId scalar_of(StepBuilder& builder, std::string_view what,
   return result;
 }
 
-/// The network's own losses, weighted and added up.
-LossParts network_loss(StepBuilder& builder, const NetworkLoss& loss,
-                       const std::vector<TensorId>& outputs) {
-  LossParts parts{{}, outputs.front(), {}, {}, {}, {}, {}, {}, {}};
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    const double share = loss.outputs.empty() ? 1.0 : loss.outputs[i].second;
-    parts.shares.push_back(share);
-    TensorId part = outputs[i];
+/// The terms by their shares, added up.
+std::optional<TensorId> sum_of(StepBuilder& builder, const std::vector<LossParts>& terms) {
+  std::optional<TensorId> sum;
+  for (const LossParts& term : terms) {
+    TensorId part = *term.loss;
     if (!builder.shape(part).empty())
       part = builder.reshape(part, {}, loss_operator("Reshape", ""));
-    if (share != 1.0) {
-      const TensorId weight = builder.scalar(share, builder.graph().tensor(part).type);
-      part = scalar_of(builder, "Mul", {part, weight}, "loss.weighted");
+    if (term.share != 1.0) {
+      const TensorId share = builder.scalar(term.share, builder.graph().tensor(part).type);
+      part = scalar_of(builder, "Mul", {part, share}, "loss.weighted");
     }
-    parts.loss = parts.loss ? scalar_of(builder, "Add", {parts.loss, part}, "loss.sum") : part;
+    sum = sum ? scalar_of(builder, "Add", {sum, part}, "loss.sum") : part;
   }
-  return parts;
+  return sum;
+}
+
+LossParts one_term(StepBuilder& builder, const Loss& loss, TensorId prediction,
+                   const std::string& suffix) {
+  return std::visit(
+      [&](const auto& of) -> LossParts {
+        using Kind = std::decay_t<decltype(of)>;
+        if constexpr (std::is_same_v<Kind, NoLoss> || std::is_same_v<Kind, NetworkLoss> ||
+                      std::is_same_v<Kind, LossSum>)
+          throw InternalError("no loss of one output");
+        else
+          return loss_parts(builder, of, prediction, suffix);
+      },
+      loss);
+}
+
+std::optional<TensorId> floating_output(const Graph& network) {
+  const auto found = std::find_if(network.outputs.begin(), network.outputs.end(),
+                                  [&](auto id) { return is_floating(network.tensor(id).type); });
+  return found == network.outputs.end() ? std::nullopt : std::optional(*found);
+}
+
+/// InputError where there is none, or none with numbers that a loss could be taken of.
+TensorId output_called(const Graph& network, const std::string& name, bool scalar) {
+  const auto id = network.find_tensor(name);
+  const bool output =
+      id && std::find(network.outputs.begin(), network.outputs.end(), *id) != network.outputs.end();
+  if (!output)
+    throw InputError({network.origin, 0, 0, fmt::format("output '{}'", name)},
+                     "a loss of it is wanted, but the network has no such output");
+  const Tensor& tensor = network.tensor(*id);
+  if (!is_floating(tensor.type) || (scalar && element_count(tensor) != 1))
+    throw InputError({network.origin, 0, 0, fmt::format("output '{}'", name)},
+                     scalar ? "is no scalar, so it can be no loss"
+                            : "holds integers, of which there is no loss");
+  return *id;
+}
+
+std::vector<TensorId> outputs_of(const Graph& network, const NetworkLoss& own) {
+  std::vector<TensorId> outputs;
+  for (const auto& [name, share] : own.outputs)
+    outputs.push_back(output_called(network, name, true));
+  for (const TensorId id : network.outputs) {
+    const Tensor& tensor = network.tensor(id);
+    if (outputs.empty() && is_floating(tensor.type) && element_count(tensor) == 1)
+      outputs.push_back(id);
+  }
+  if (outputs.empty())
+    throw InputError({network.origin, 0, 0, ""}, "the network has no scalar output to be its loss");
+  return outputs;
 }
 
 TensorId scaled(StepBuilder& builder, TensorId gradient, std::optional<TensorId> seed) {
@@ -199,104 +102,123 @@ TensorId scaled(StepBuilder& builder, TensorId gradient, std::optional<TensorId>
   return result;
 }
 
+/// The seed times a term's share; none where that is one.
+std::optional<TensorId> scale_of(StepBuilder& builder, double share, std::optional<TensorId> seed,
+                                 ElementType type) {
+  if (share == 1.0)
+    return seed;
+  const TensorId own = builder.scalar(share, type);
+  return seed ? scaled(builder, own, seed) : own;
+}
+
+/// What the gradient follows from: the log-softmax where it reads its result, else the loss.
+std::optional<OpId> forward_of(const Graph& graph, const LossParts& term) {
+  const auto read = graph.tensor(*term.gradient_reads.front()).producer;
+  return read && graph.op(*read).phase == Phase::loss ? read : graph.tensor(*term.loss).producer;
+}
+
+/// An output that is a loss itself begins with its share.
+void give_share(StepBuilder& builder, Differentiator& differentiator, const LossParts& term,
+                TensorId of, std::optional<TensorId> seed) {
+  const Tensor output = builder.graph().tensor(of);
+  const ElementType type = builder.precision().gradient_type(output.type);
+  const auto scale = scale_of(builder, term.share, seed, type);
+  TensorId gradient = scale ? *scale : builder.scalar(1.0, type);
+  if (!output.shape.empty()) {
+    NewOperator op = loss_operator("Reshape", "");
+    op.phase = Phase::backward;
+    gradient = builder.reshape(gradient, output.shape, std::move(op));
+  }
+  differentiator.give(of, gradient);
+}
+
 } // namespace
 
 Loss resolve_loss(const Graph& network, const Loss& loss) {
-  const auto scalar = std::find_if(network.outputs.begin(), network.outputs.end(),
-                                   [&](auto id) { return is_floating(network.tensor(id).type); });
+  const auto scalar = floating_output(network);
   const auto* classes = std::get_if<CrossEntropy>(&loss);
-  const bool given =
-      !classes || classes->label_smoothing != 0.0 || classes->ignore_index || classes->class_axis;
-  const bool has_loss = scalar != network.outputs.end() && network.tensor(*scalar).shape.empty();
+  const bool given = !classes || classes->label_smoothing != 0.0 || classes->ignore_index ||
+                     classes->class_axis || !classes->weight.empty() ||
+                     classes->reduction != Reduction::mean || classes->of_log_probabilities;
+  const bool has_loss = scalar && network.tensor(*scalar).shape.empty();
   return !given && has_loss ? Loss(NetworkLoss{}) : loss;
 }
 
 std::vector<TensorId> differentiated_outputs(const Graph& network, const Loss& loss) {
+  if (const auto* own = std::get_if<NetworkLoss>(&loss))
+    return outputs_of(network, *own);
   std::vector<TensorId> outputs;
-  const auto* own = std::get_if<NetworkLoss>(&loss);
-  if (own && !own->outputs.empty()) {
-    for (const auto& [name, share] : own->outputs) {
-      const auto id = network.find_tensor(name);
-      const bool output = id && std::find(network.outputs.begin(), network.outputs.end(), *id) !=
-                                    network.outputs.end();
-      if (!output || !is_floating(network.tensor(*id).type) ||
-          element_count(network.tensor(*id)) != 1)
-        throw InputError({network.origin, 0, 0, fmt::format("output '{}'", name)},
-                         output ? "is no scalar, so it can be no loss"
-                                : "is wanted as a loss, but the network has no such output");
-      outputs.push_back(*id);
+  if (const auto* sum = std::get_if<LossSum>(&loss)) {
+    for (const LossTerm& term : sum->terms) {
+      const auto first = term.output.empty() ? floating_output(network)
+                                             : output_called(network, term.output, false);
+      if (first)
+        outputs.push_back(*first);
     }
-    return outputs;
+  } else if (std::holds_alternative<NoLoss>(loss)) {
+    std::copy_if(network.outputs.begin(), network.outputs.end(), std::back_inserter(outputs),
+                 [&](TensorId id) { return is_floating(network.tensor(id).type); });
+  } else if (const auto first = floating_output(network)) {
+    outputs.push_back(*first);
   }
-  for (const TensorId id : network.outputs) {
-    const Tensor& tensor = network.tensor(id);
-    if (!is_floating(tensor.type) || (own && element_count(tensor) != 1))
-      continue;
-    if (outputs.empty() || std::holds_alternative<NoLoss>(loss))
-      outputs.push_back(id);
-  }
-  if (own && outputs.empty())
-    throw InputError({network.origin, 0, 0, ""}, "the network has no scalar output to be its loss");
   return outputs;
 }
 
-LossParts add_loss(StepBuilder& builder, const Loss& loss,
-                   const std::vector<TensorId>& predictions) {
-  if (const auto* own = std::get_if<NetworkLoss>(&loss))
-    return network_loss(builder, *own, predictions);
-  return std::visit(
-      [&](const auto& of) {
-        if constexpr (std::is_same_v<std::decay_t<decltype(of)>, NetworkLoss>)
-          return LossParts{};
-        else
-          return loss_parts(builder, of, predictions.front());
-      },
-      loss);
+StepLoss add_loss(StepBuilder& builder, const Loss& loss,
+                  const std::vector<TensorId>& predictions) {
+  StepLoss made;
+  if (std::holds_alternative<NoLoss>(loss))
+    return made;
+  const auto* own = std::get_if<NetworkLoss>(&loss);
+  const auto* sum = std::get_if<LossSum>(&loss);
+  made.is_own = own != nullptr;
+  for (std::size_t i = 0; i < predictions.size(); ++i) {
+    if (own) {
+      made.terms.push_back({{}, predictions[i]});
+      made.terms.back().loss = predictions[i];
+      made.terms.back().share = own->outputs.empty() ? 1.0 : own->outputs[i].second;
+    } else if (sum) {
+      const std::string suffix = sum->terms.size() == 1 ? "" : fmt::format(".{}", i + 1);
+      made.terms.push_back(one_term(builder, sum->terms[i].loss, predictions[i], suffix));
+      made.terms.back().share = sum->terms[i].weight;
+    } else {
+      made.terms.push_back(one_term(builder, loss, predictions[i], ""));
+    }
+  }
+  made.loss = sum_of(builder, made.terms);
+  return made;
 }
 
-void start_backward(StepBuilder& builder, Differentiator& differentiator, const LossParts& loss,
+void start_backward(StepBuilder& builder, Differentiator& differentiator, const StepLoss& loss,
                     const std::vector<TensorId>& outputs, std::optional<TensorId> seed) {
   const auto new_gradient = [&](TensorId of) {
     const Tensor source = builder.graph().tensor(of);
     return builder.add_tensor(source.name + ".grad", source.shape,
                               builder.precision().gradient_type(source.type), TensorKind::gradient);
   };
-  for (std::size_t i = 0; i < loss.shares.size(); ++i) {
-    const Tensor output = builder.graph().tensor(outputs[i]);
-    TensorId gradient =
-        builder.scalar(loss.shares[i], builder.precision().gradient_type(output.type));
-    if (seed)
-      gradient = loss.shares[i] == 1.0 ? *seed : scaled(builder, gradient, seed);
-    if (!output.shape.empty()) {
-      NewOperator op = loss_operator("Reshape", "");
-      op.phase = Phase::backward;
-      gradient = builder.reshape(gradient, output.shape, std::move(op));
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (loss.is_own) {
+      give_share(builder, differentiator, loss.terms[i], outputs[i], seed);
+      continue;
     }
-    differentiator.give(outputs[i], gradient);
-  }
-  if (!loss.shares.empty())
-    return;
-  if (loss.gradient_type.empty()) {
-    for (const TensorId output : outputs) {
-      const TensorId fed = new_gradient(output);
-      builder.graph().inputs.push_back(fed);
-      differentiator.give(output, scaled(builder, fed, seed));
+    const TensorId gradient = new_gradient(outputs[i]);
+    if (loss.terms.empty()) {
+      builder.graph().inputs.push_back(gradient);
+      differentiator.give(outputs[i], scaled(builder, gradient, seed));
+      continue;
     }
-    return;
+    const LossParts& term = loss.terms[i];
+    NewOperator op = loss_operator(term.gradient_type, kMonetDomain);
+    op.phase = Phase::backward;
+    op.forward_op = forward_of(builder.graph(), term);
+    op.inputs = term.gradient_reads;
+    op.attributes = term.attributes;
+    op.outputs = {gradient};
+    builder.add_operator(std::move(op));
+    const ElementType type = builder.graph().tensor(gradient).type;
+    differentiator.give(outputs[i],
+                        scaled(builder, gradient, scale_of(builder, term.share, seed, type)));
   }
-  NewOperator op = loss_operator(loss.gradient_type, kMonetDomain);
-  op.phase = Phase::backward;
-  op.forward_op = builder.graph().tensor(loss.saved.value_or(*loss.loss)).producer;
-  op.inputs = {loss.saved.value_or(loss.prediction), loss.target};
-  for (const auto& more : {loss.counted, loss.weight}) {
-    if (more)
-      op.inputs.emplace_back(more);
-  }
-  op.attributes = loss.attributes;
-  const TensorId gradient = new_gradient(loss.prediction);
-  op.outputs = {gradient};
-  builder.add_operator(std::move(op));
-  differentiator.give(loss.prediction, scaled(builder, gradient, seed));
 }
 
 } // namespace monet

@@ -39,7 +39,8 @@ bool passes_weight(const Graph& graph, const Operator& op, const GradientNeeds& 
   return (has_view_rule(op) || rounds || slice) && is_trained(op.inputs[0]);
 }
 
-void mark_dependence(const Graph& graph, const Operator& op, GradientNeeds& needs) {
+void mark_dependence(const Graph& graph, const Operator& op, const std::vector<bool>& detached,
+                     GradientNeeds& needs) {
   const GradientRule* rule = find_gradient_rule(op);
   if (rule && !rule->emit)
     return;
@@ -49,7 +50,8 @@ void mark_dependence(const Graph& graph, const Operator& op, GradientNeeds& need
       rule ? std::min(op.outputs.size(), rule->differentiable_outputs) : op.outputs.size();
   const bool view = passes_weight(graph, op, needs);
   for (std::size_t i = 0; i < outputs; ++i) {
-    if (!op.outputs[i] || !is_floating(graph.tensor(*op.outputs[i]).type))
+    if (!op.outputs[i] || !is_floating(graph.tensor(*op.outputs[i]).type) ||
+        detached[op.outputs[i]->index()])
       continue;
     needs.depends[op.outputs[i]->index()] = true;
     needs.weight_view[op.outputs[i]->index()] = view;
@@ -83,7 +85,7 @@ std::string join_hints(const std::string& first, const std::string& second) {
 }
 
 GradientNeeds mark_needs(const Graph& forward, const std::vector<bool>& trained,
-                         const std::vector<TensorId>& outputs) {
+                         const std::vector<TensorId>& outputs, const std::vector<bool>& detached) {
   GradientNeeds needs;
   needs.depends = trained;
   needs.weight_view = trained;
@@ -91,12 +93,13 @@ GradientNeeds mark_needs(const Graph& forward, const std::vector<bool>& trained,
   for (const TensorId output : outputs)
     needs.reaches[output.index()] = true;
   for (const Operator& op : forward.operators())
-    mark_dependence(forward, op, needs);
+    mark_dependence(forward, op, detached, needs);
   for (auto op = forward.operators().rbegin(); op != forward.operators().rend(); ++op) {
     const GradientRule* rule = find_gradient_rule(*op);
     if (rule && !rule->emit)
       continue;
-    if (!any_has(op->outputs, [&](TensorId id) { return needs.reaches[id.index()]; }))
+    if (!any_has(op->outputs,
+                 [&](TensorId id) { return needs.reaches[id.index()] && !detached[id.index()]; }))
       continue;
     for (const TensorId input : present(op->inputs))
       needs.reaches[input.index()] = true;
@@ -182,9 +185,33 @@ void refuse_untrained(const Graph& network, const GradientNeeds& needs,
                    "and what was taken for a buffer decide");
 }
 
+namespace {
+
+/// Before a tensor that is detached, nothing waits for a gradient: PyTorch frees that part at once.
+void release_detached(const Graph& graph, const std::vector<bool>& detached, GradientNeeds& needs) {
+  if (std::find(detached.begin(), detached.end(), true) == detached.end())
+    return;
+  std::vector<bool> lives(graph.tensors().size(), false);
+  for (const TensorId output : graph.outputs)
+    lives[output.index()] = true;
+  for (auto op = graph.operators().rbegin(); op != graph.operators().rend(); ++op) {
+    const auto waits = [&](TensorId id) { return lives[id.index()] && !detached[id.index()]; };
+    if (!any_has(op->outputs, waits))
+      continue;
+    for (const TensorId input : present(op->inputs))
+      lives[input.index()] = true;
+  }
+  for (const Operator& op : graph.operators()) {
+    for (const TensorId id : present(op.outputs))
+      needs.depends[id.index()] = needs.depends[id.index()] && lives[id.index()];
+  }
+}
+
+} // namespace
+
 GradientNeeds find_needs(const Graph& forward, const std::vector<bool>& trained,
-                         const std::vector<TensorId>& outputs) {
-  GradientNeeds needs = mark_needs(forward, trained, outputs);
+                         const std::vector<TensorId>& outputs, const std::vector<bool>& detached) {
+  GradientNeeds needs = mark_needs(forward, trained, outputs, detached);
   ProblemList problems;
   const std::vector<bool> leads = leads_to(forward, outputs);
   for (const OpId id : dead_ends(forward, needs, leads)) {
@@ -208,14 +235,16 @@ GradientNeeds find_needs(const Graph& forward, const std::vector<bool>& trained,
     problems.add(location_of(forward, op), refusal, join_hints(hint, needed_for(*paths, op)));
   }
   problems.throw_if_any();
+  release_detached(forward, detached, needs);
   return needs;
 }
 
 std::vector<InputProblem> explain_needs(const NetworkOutline& outline,
                                         const std::vector<bool>& trained,
-                                        const std::vector<TensorId>& outputs) {
+                                        const std::vector<TensorId>& outputs,
+                                        const std::vector<bool>& detached) {
   const Graph& graph = outline.graph;
-  const GradientNeeds needs = mark_needs(graph, trained, outputs);
+  const GradientNeeds needs = mark_needs(graph, trained, outputs, detached);
   const GradientPaths paths(graph, needs.depends, needs.reaches, outputs);
   std::vector<InputProblem> problems;
   auto unsupported = outline.unsupported.begin();

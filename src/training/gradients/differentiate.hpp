@@ -20,10 +20,10 @@ struct GradientNeeds {
   bool wanted(TensorId tensor) const { return depends[tensor.index()] && reaches[tensor.index()]; }
 };
 
-/// `trained` by TensorId. One InputError lists every operator on a path that has no gradient rule,
-/// and the path.
+/// `trained` by TensorId, `detached` as well: what no gradient passes. One InputError lists every
+/// operator on a path that has no gradient rule, and the path.
 GradientNeeds find_needs(const Graph& forward, const std::vector<bool>& trained,
-                         const std::vector<TensorId>& outputs);
+                         const std::vector<TensorId>& outputs, const std::vector<bool>& detached);
 
 /// For a network of which nothing can be trained: throws an InputError with every operator at which
 /// the gradient ends, and its way.
@@ -34,7 +34,8 @@ GradientNeeds find_needs(const Graph& forward, const std::vector<bool>& trained,
 /// gradient could pass, with the gradient's way, in the order of operators.
 std::vector<InputProblem> explain_needs(const NetworkOutline& outline,
                                         const std::vector<bool>& trained,
-                                        const std::vector<TensorId>& outputs);
+                                        const std::vector<TensorId>& outputs,
+                                        const std::vector<bool>& detached);
 
 /// The gradient of `first_output` of an operator is needed.
 bool is_differentiated(const GradientNeeds& needs, const Operator& op);

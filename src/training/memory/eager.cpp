@@ -206,7 +206,7 @@ private:
       else if (requires_grad_by_output(op) && !keep_by_type(op))
         unknown_.insert(id);
     } else if (op.phase == Phase::loss) {
-      unknown_.insert(id);
+      keep_loss(op, id);
     } else if (op.phase == Phase::backward && op.forward_op && unknown_.count(*op.forward_op) > 0) {
       keep_reads(op);
     }
@@ -331,6 +331,34 @@ private:
     }
     keep(op.inputs, 0);
     keep(op.outputs, 0);
+  }
+
+  /// l1_loss() is the absolute value of a difference, kl_div() a product with the target that is
+  /// divided by a number; the others keep what their gradient reads here.
+  void keep_loss(const Operator& op, OpId id) {
+    if (op.op_type == "L1Loss") {
+      copied_bytes_ += bytes_of(size_of(tensor(*op.inputs[0])));
+      return;
+    }
+    if (op.op_type == "Mul") { // by its share of the sum
+      copied_bytes_ += 8;
+      return;
+    }
+    if (op.op_type == "LabelSmoothingLoss")
+      copied_bytes_ += smoothing_bytes(op);
+    if (op.op_type == "KlDivLoss" && op.attributes.integer("divisor", 1) != 1)
+      copied_bytes_ += 8;
+    unknown_.insert(id);
+  }
+
+  /// Where labels are ignored, which is asked of every label, once more where a mean counts them
+  /// without weights; the divisor of the likelihood; and of the mean, where it is a tensor.
+  std::int64_t smoothing_bytes(const Operator& op) const {
+    const std::int64_t labels = element_count(tensor(*op.inputs[1]));
+    const bool mean = op.attributes.text("reduction", "mean") == "mean";
+    const bool weighted = op.inputs.size() > 2;
+    const std::int64_t divisor = mean && op.outputs.size() > 1 ? 0 : 4;
+    return labels + divisor + (!mean ? 0 : weighted ? 4 : 5 * labels);
   }
 
   /// With a learned scale, what is rounded and the zero point, in single precision; else the mask.
@@ -486,10 +514,16 @@ private:
       const bool made = root.producer
                             ? graph_.op(*root.producer).phase == Phase::forward ||
                                   graph_.op(*root.producer).phase == Phase::loss
-                            : root.kind == TensorKind::input || root.kind == TensorKind::label;
+                            : root.kind == TensorKind::input || root.kind == TensorKind::label ||
+                                  is_loss_weight(backward, root);
       if (made)
         keep(input);
     }
+  }
+
+  bool is_loss_weight(const Operator& backward, const Tensor& read) const {
+    return read.kind == TensorKind::constant && !read.shape.empty() &&
+           graph_.op(*backward.forward_op).phase == Phase::loss;
   }
 
   const Graph& graph_;

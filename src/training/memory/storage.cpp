@@ -62,7 +62,7 @@ std::vector<TensorId> tensors_read_by_backward(const Graph& graph) {
 
 StoredActivations find_stored(const Graph& graph, StorePolicy policy,
                               const std::vector<bool>& requires_grad,
-                              const std::optional<TensorId>& loss) {
+                              const std::vector<TensorId>& losses) {
   StoredActivations stored;
   const auto bytes = [&](TensorId id) { return bytes_of(size_of(graph.tensor(id))); };
   if (policy == StorePolicy::minimal) {
@@ -75,12 +75,12 @@ StoredActivations find_stored(const Graph& graph, StorePolicy policy,
   stored.tensors = std::move(eager.tensors);
   stored.bytes = eager.bytes;
   // The divisor of the mean, a scalar as the loss is; the loss stands for it.
-  const auto& operators = graph.operators();
-  if (loss && std::any_of(operators.begin(), operators.end(), [](const Operator& op) {
-        return op.op_type == "NegativeLogLikelihoodLoss";
-      })) {
-    stored.tensors.push_back(*loss);
-    stored.bytes += bytes(*loss);
+  for (const TensorId loss : losses) {
+    const auto producer = graph.tensor(loss).producer;
+    if (!producer || graph.op(*producer).op_type != "NegativeLogLikelihoodLoss")
+      continue;
+    stored.tensors.push_back(loss);
+    stored.bytes += bytes(loss);
     std::sort(stored.tensors.begin(), stored.tensors.end());
   }
   return stored;

@@ -21,10 +21,11 @@ struct StoredActivations {
   std::int64_t bytes = 0;        ///< see TrainingGraph::stored_bytes
 };
 
-/// What one micro-batch stores. `requires_grad` as find_eager_storage() takes it.
+/// What one micro-batch stores. `requires_grad` as find_eager_storage() takes it; `losses`: results
+/// of losses that keep what they are divided by in no tensor of their own.
 StoredActivations find_stored(const Graph& graph, StorePolicy policy,
                               const std::vector<bool>& requires_grad,
-                              const std::optional<TensorId>& loss);
+                              const std::vector<TensorId>& losses);
 
 /// Owner of every tensor: by kind, except that stored activations are apart from other temporaries.
 std::vector<MemoryOwner> find_owners(const Graph& graph, const std::vector<TensorId>& stored);

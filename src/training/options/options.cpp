@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <span>
 
 namespace monet {
 
@@ -105,6 +106,25 @@ void read_store(const YamlNode& node, ProblemList& problems, StorageOptions& opt
   map.finish();
 }
 
+/// A pattern, a map {tensor, before}, or a list of these.
+void read_detach(const YamlNode& node, ProblemList& problems, std::vector<Detach>& detach) {
+  const bool list = node.kind == YamlNode::Kind::sequence;
+  for (const YamlNode& item : list ? std::span(node.items) : std::span(&node, 1)) {
+    if (item.kind != YamlNode::Kind::map) {
+      detach.push_back({as_string(item, problems).value_or(""), ""});
+      continue;
+    }
+    YamlMap map(item, problems);
+    if (const YamlNode* tensor = map.find("tensor"))
+      detach.push_back({as_string(*tensor, problems).value_or(""), ""});
+    else
+      problems.add(item.where, "'tensor' is missing: the pattern of what no gradient passes");
+    if (const YamlNode* before = map.find("before"); before && !detach.empty())
+      detach.back().before = as_string(*before, problems).value_or("");
+    map.finish();
+  }
+}
+
 void read_micro_batches(const YamlNode& node, ProblemList& problems, std::int64_t& count) {
   constexpr std::int64_t kMost = 4096; // every micro-batch is spelled out in the graph
   count = as_integer(node, problems).value_or(1);
@@ -150,6 +170,7 @@ TrainingOptions read_training_options(const YamlNode& node, ProblemList& problem
       read_choice(*at, problems, choices, target);
   };
   key("loss", read_loss, options.loss);
+  key("detach", read_detach, options.detach);
   key("optimizer", read_optimizer, options.update);
   choice("update", kUpdates, options.update.fused);
   key("clip_global_norm", read_clipping, options.update.clip_global_norm);

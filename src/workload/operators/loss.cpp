@@ -1,4 +1,4 @@
-// Losses (a scalar, the mean) and their gradients with respect to the prediction.
+// Losses (a scalar) and their gradients with respect to the prediction.
 #include "workload/operators/families.hpp"
 #include "workload/operators/nest_builder.hpp"
 
@@ -15,6 +15,13 @@ constexpr VectorWork kMse{2, 1, 0, 0, 0, 0};
 constexpr VectorWork kMseGrad{1, 1, 0, 0, 0, 0};
 constexpr VectorWork kBce{4, 1, 0, 2, 0, 2};     // max(x,0) - x*t + log(1 + exp(-|x|))
 constexpr VectorWork kBceGrad{2, 1, 1, 0, 0, 1}; // (sigmoid(x) - t) / n
+constexpr VectorWork kAbsolute{2, 0, 0, 1, 0, 0};
+constexpr VectorWork kBent{3, 2, 0, 2, 0, 0};     // smooth L1, Huber
+constexpr VectorWork kSignGrad{1, 1, 0, 2, 0, 0}; // of these three: clamp(x - t) / n
+constexpr VectorWork kEntropy{4, 2, 0, 2, 0, 2};  // t*log(x) + (1 - t)*log(1 - x), bounded
+constexpr VectorWork kEntropyGrad{2, 2, 1, 1, 0, 0};
+constexpr VectorWork kDivergence{2, 1, 0, 1, 0, 1}; // t*(log(t) - x)
+constexpr VectorWork kScaled{0, 1, 0, 0, 0, 0};
 
 /// (log-probabilities [N, C, ...], labels [N, ...], class weights [C]) -> (loss [], or [N, ...]
 /// that is not reduced; what it is divided by []): one element of each row is picked.
@@ -48,23 +55,25 @@ std::vector<AxisExpr> label_axes(const Graph& graph, const Operator& op,
 }
 
 /// (dY, labels [N, ...], class weights [C], what the mean was divided by) -> gradient of the
-/// log-probabilities [N, C, ...].
+/// log-probabilities [N, C, ...]; classes are attribute `axis`.
 LoopNest build_nll_grad(const Graph& graph, const Operator& op) {
   LoopNestBuilder nest(graph, op, ComputeKind::vector, kPickedGrad);
   const std::vector<LoopIndex> loops = nest.loops_over(output_shape(graph, op, 0));
   if (loops.size() < 2)
     fail(graph, op, "log-probabilities have a batch and a class axis");
-  const std::vector<AxisExpr> labels = label_axes(graph, op, loops, 1);
+  const std::size_t classes =
+      normal_axis(graph, op, op.attributes.integer("axis", 1), loops.size());
+  const std::vector<AxisExpr> labels = label_axes(graph, op, loops, classes);
   nest.output(0, "O", axes_of(loops));
   nest.input(0, "dO", input_shape(graph, op, 0).empty() ? std::vector<AxisExpr>{} : labels);
   nest.input(1, "labels", labels);
-  nest.input(2, "weight", {axis(loops[1])});
+  nest.input(2, "weight", {axis(loops[classes])});
   nest.input(3, "counted", {});
   return nest.finish();
 }
 
-/// (log-probabilities [N, C, ...], labels [N, ...]) -> (loss [], labels that count []): every
-/// element counts a little, that of the label more.
+/// (log-probabilities [N, C, ...], labels [N, ...], class weights [C]) -> (loss [], labels that
+/// count []): every element counts a little, that of the label more.
 LoopNest build_label_smoothing(const Graph& graph, const Operator& op) {
   LoopNestBuilder nest(graph, op, ComputeKind::vector, kSmoothing);
   const std::vector<LoopIndex> loops = nest.loops_over(input_shape(graph, op, 0));
@@ -73,11 +82,12 @@ LoopNest build_label_smoothing(const Graph& graph, const Operator& op) {
   nest.outputs(0, {"O", "counted"}, {});
   nest.input(0, "I", axes_of(loops));
   nest.input(1, "labels", label_axes(graph, op, loops, 1));
+  nest.input(2, "weight", {axis(loops[1])});
   return nest.finish();
 }
 
-/// (log-probabilities, labels, labels that count) -> gradient of the logits; classes are attribute
-/// `axis`.
+/// (log-probabilities, labels, labels that count or their weights, class weights) -> gradient of
+/// the logits; classes are attribute `axis`.
 LoopNest build_cross_entropy_grad(const Graph& graph, const Operator& op) {
   LoopNestBuilder nest(graph, op, ComputeKind::vector, kCrossEntropyGrad);
   const std::vector<LoopIndex> loops = nest.loops_over(input_shape(graph, op, 0));
@@ -89,17 +99,30 @@ LoopNest build_cross_entropy_grad(const Graph& graph, const Operator& op) {
   nest.input(0, "I", axes_of(loops));
   nest.input(1, "labels", label_axes(graph, op, loops, classes));
   nest.input(2, "counted", {});
+  nest.input(3, "weight", {axis(loops[classes])});
   return nest.finish();
 }
 
-/// (prediction, target, weight) -> loss [] or the prediction's gradient.
+/// (prediction, target, weight) -> loss [] or the prediction's gradient; the absolute difference's
+/// sign, as int8, where its gradient is wanted.
 template <const VectorWork& kWork>
 LoopNest build_elementwise_loss(const Graph& graph, const Operator& op) {
   LoopNestBuilder nest(graph, op, ComputeKind::vector, kWork);
   const std::vector<LoopIndex> loops = nest.loops_over(input_shape(graph, op, 0));
   nest.output(0, "O", nest.broadcast(output_shape(graph, op, 0), loops));
+  if (has_output(op, 1))
+    nest.output(1, "sign", axes_of(loops));
   nest.inputs(0, {"I", "labels"}, axes_of(loops));
   nest.inputs_over(loops, 2, {"weight"});
+  return nest.finish();
+}
+
+/// (target, or sign of the difference) -> gradient of the prediction.
+LoopNest build_scaled_grad(const Graph& graph, const Operator& op) {
+  LoopNestBuilder nest(graph, op, ComputeKind::vector, kScaled);
+  const std::vector<LoopIndex> loops = nest.loops_over(output_shape(graph, op, 0));
+  nest.output(0, "O", axes_of(loops));
+  nest.input(0, "labels", axes_of(loops));
   return nest.finish();
 }
 
@@ -115,6 +138,16 @@ std::vector<OperatorRule> loss_rules() {
       {kMonetDomain, "MseLossGrad", build_elementwise_loss<kMseGrad>},
       {kMonetDomain, "BceWithLogitsLoss", build_elementwise_loss<kBce>},
       {kMonetDomain, "BceWithLogitsLossGrad", build_elementwise_loss<kBceGrad>},
+      {kMonetDomain, "L1Loss", build_elementwise_loss<kAbsolute>},
+      {kMonetDomain, "L1LossGrad", build_scaled_grad},
+      {kMonetDomain, "SmoothL1Loss", build_elementwise_loss<kBent>},
+      {kMonetDomain, "SmoothL1LossGrad", build_elementwise_loss<kSignGrad>},
+      {kMonetDomain, "HuberLoss", build_elementwise_loss<kBent>},
+      {kMonetDomain, "HuberLossGrad", build_elementwise_loss<kSignGrad>},
+      {kMonetDomain, "BceLoss", build_elementwise_loss<kEntropy>},
+      {kMonetDomain, "BceLossGrad", build_elementwise_loss<kEntropyGrad>},
+      {kMonetDomain, "KlDivLoss", build_elementwise_loss<kDivergence>},
+      {kMonetDomain, "KlDivLossGrad", build_scaled_grad},
   };
 }
 

@@ -80,6 +80,53 @@ TEST(TrainingOptionsFile, LossesHaveSettings) {
   EXPECT_NE(message("loss: {type: hinge}").find("'hinge' is not known here"), std::string::npos);
 }
 
+TEST(TrainingOptionsFile, LossesOfElementsHaveThresholdsAndReductions) {
+  const auto elements = [](const std::string& text) {
+    return std::get<ElementwiseLoss>(read("loss: " + text).loss);
+  };
+  EXPECT_EQ(elements("l1").kind, ElementwiseLoss::Kind::l1);
+  EXPECT_EQ(elements("{type: huber, delta: 0.5}").threshold, 0.5);
+  EXPECT_EQ(elements("{type: smooth_l1, beta: 0}").threshold, 0.0);
+  EXPECT_EQ(elements("{type: kl_div, log_target: true}").kind,
+            ElementwiseLoss::Kind::kl_div_of_logs);
+  EXPECT_EQ(elements("{type: kl_div, reduction: batchmean}").reduction, Reduction::batch_mean);
+  const auto nll =
+      std::get<CrossEntropy>(read("loss: {type: nll, weight: [1, 2, 0.5], reduction: sum}").loss);
+  EXPECT_TRUE(nll.of_log_probabilities);
+  EXPECT_EQ(nll.weight, (std::vector<double>{1.0, 2.0, 0.5}));
+  EXPECT_EQ(nll.reduction, Reduction::sum);
+  EXPECT_NE(message("loss: {type: huber, delta: 0}").find("'delta' is 0, not above 0"),
+            std::string::npos);
+  EXPECT_NE(message("loss: {type: mse, beta: 1}").find("a setting of smooth_l1"),
+            std::string::npos);
+  EXPECT_NE(message("loss: {type: nll, label_smoothing: 0.1}").find("a setting of cross_entropy"),
+            std::string::npos);
+  EXPECT_NE(message("loss: {reduction: batchmean}").find("a mean over labels"), std::string::npos);
+  EXPECT_NE(message("loss: {type: none, reduction: sum}").find("taken of an output"),
+            std::string::npos);
+}
+
+TEST(TrainingOptionsFile, SeveralLossesAreAddedUp) {
+  const auto sum = std::get<LossSum>(
+      read("loss: [{type: nll, output: class}, {type: l1, output: box, scale: 0.5}, mse]").loss);
+  ASSERT_EQ(sum.terms.size(), 3U);
+  EXPECT_EQ(sum.terms[0].output, "class");
+  EXPECT_EQ(sum.terms[1].weight, 0.5);
+  EXPECT_TRUE(std::holds_alternative<Mse>(sum.terms[2].loss));
+  EXPECT_EQ(sum.terms[2].output, "");
+  EXPECT_NE(message("loss: [network]").find("no loss of one output"), std::string::npos);
+  EXPECT_NE(message("loss: []").find("a list of them"), std::string::npos);
+}
+
+TEST(TrainingOptionsFile, DetachTakesPatternsOfTensorsAndOfTheirReaders) {
+  const TrainingOptions options = read("detach: [teacher.*, {tensor: h, before: /cell_2/*}]");
+  ASSERT_EQ(options.detach.size(), 2U);
+  EXPECT_EQ(options.detach[0].tensor, "teacher.*");
+  EXPECT_EQ(options.detach[1].before, "/cell_2/*");
+  EXPECT_EQ(read("detach: h").detach.at(0).tensor, "h");
+  EXPECT_NE(message("detach: [{before: x}]").find("'tensor' is missing"), std::string::npos);
+}
+
 TEST(TrainingOptionsFile, GroupsInheritWhatTheyDoNotChange) {
   const TrainingOptions options = read(R"(
 optimizer:
@@ -174,7 +221,7 @@ TEST(TrainingOptionsFile, WrongValuesAreLocatedAndToldWhatIsPossible) {
 }
 
 TEST(TrainingOptionsFile, AllProblemsAreReportedAtOnce) {
-  const std::string text = message("loss: l1\nmicro_batches: -2\nstore: everything\n");
+  const std::string text = message("loss: l0\nmicro_batches: -2\nstore: everything\n");
   EXPECT_NE(text.find(":1:"), std::string::npos);
   EXPECT_NE(text.find(":2:"), std::string::npos);
   EXPECT_NE(text.find(":3:"), std::string::npos);
