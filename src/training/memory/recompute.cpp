@@ -144,43 +144,77 @@ Graph recompute_scaled(const Graph& graph) {
 
 namespace {
 
-/// Element by element, without random numbers and side effects: as good as free beside what is
-/// read.
+/// Element by element or a sum, without random numbers and side effects: as good as free beside
+/// what is read.
 bool is_cheap(const Graph& graph, const Operator& op) {
   const LoopNest& nest = op.nest;
   const bool alone = std::count_if(op.outputs.begin(), op.outputs.end(),
                                    [](const auto& output) { return output.has_value(); }) == 1;
-  return alone && op.phase == Phase::forward && nest.compute == ComputeKind::vector &&
-         std::none_of(nest.dims.begin(), nest.dims.end(),
+  if (!alone || op.phase != Phase::forward || nest.compute != ComputeKind::vector)
+    return false;
+  const bool sums = op.op_type == "ReduceSum" || op.op_type == "ReduceMean";
+  const TensorId whole = sums ? *op.inputs[0] : *op.outputs[0];
+  return std::none_of(nest.dims.begin(), nest.dims.end(),
                       [](const LoopDim& dim) { return dim.coupled; }) &&
          std::all_of(nest.operands.begin(), nest.operands.end(),
-                     [](const Access& access) {
+                     [&](const Access& access) {
                        return !access.opaque && access.passes == 1 &&
-                              access.mode != AccessMode::accumulate;
+                              (sums || access.mode != AccessMode::accumulate);
                      }) &&
-         element_count(graph.tensor(*op.outputs[0])) == iterations(nest) &&
+         element_count(graph.tensor(whole)) == iterations(nest) &&
          recompute_obstacle(graph, op).empty();
 }
+
+/// What can be made again from what is stored, or needs not be stored.
+class CheapAgain {
+public:
+  explicit CheapAgain(const Graph& graph)
+      : graph_(graph), stored_(tensors_read_by_backward(graph)) {}
+
+  std::set<TensorId> find() {
+    for (const TensorId id : stored_) { // as operators make them
+      std::set<TensorId> between;
+      if (follows(id, kDepth, between)) {
+        chosen_.insert(id);
+        chosen_.merge(between);
+      }
+    }
+    return std::move(chosen_);
+  }
+
+private:
+  static constexpr int kDepth = 6; ///< operators in a row
+
+  /// A cheap operator makes it of what is there, or of what such operators make: `between`.
+  bool follows(TensorId id, int depth, std::set<TensorId>& between) const {
+    if (depth == 0 || !is_forward(graph_, id))
+      return false;
+    const Operator& op = graph_.op(*graph_.tensor(id).producer);
+    if (!is_cheap(graph_, op))
+      return false;
+    for (const TensorId input : present(op.inputs)) {
+      const TensorId root = storage_root(graph_, input);
+      const Tensor& tensor = graph_.tensor(root);
+      const bool data = tensor.kind == TensorKind::input || tensor.kind == TensorKind::label;
+      if ((!tensor.producer && !data) || between.count(root) != 0 ||
+          std::binary_search(stored_.begin(), stored_.end(), root))
+        continue;
+      if (!follows(root, depth - 1, between))
+        return false;
+      between.insert(root);
+    }
+    return true;
+  }
+
+  const Graph& graph_;
+  std::vector<TensorId> stored_; ///< sorted
+  std::set<TensorId> chosen_;
+};
 
 } // namespace
 
 Graph recompute_cheap(const Graph& graph) {
-  const std::vector<TensorId> stored = tensors_read_by_backward(graph);
-  std::set<TensorId> chosen;
-  for (const TensorId id : stored) { // as operators make them
-    if (!is_forward(graph, id) || !is_cheap(graph, graph.op(*graph.tensor(id).producer)))
-      continue;
-    bool there = true;
-    for (const TensorId input : present(graph.op(*graph.tensor(id).producer).inputs)) {
-      const TensorId root = storage_root(graph, input);
-      const Tensor& tensor = graph.tensor(root);
-      const bool data = tensor.kind == TensorKind::input || tensor.kind == TensorKind::label;
-      there = there && ((!tensor.producer && !data) ||
-                        std::binary_search(stored.begin(), stored.end(), root));
-    }
-    if (there)
-      chosen.insert(id);
-  }
+  std::set<TensorId> chosen = CheapAgain(graph).find();
   return chosen.empty() ? graph : Recomputing(graph, std::move(chosen)).run();
 }
 
