@@ -56,6 +56,11 @@ private:
   static bool reads_as_declared(const Operator& op) {
     return op.op_type == "Resize" || op.op_type == "ResizeGrad" || op.op_type == "LRNGrad";
   }
+  /// In another order of axes nobody could tell which index is for which.
+  static bool is_indexed_often(const Access& access) {
+    return std::count_if(access.axes.begin(), access.axes.end(),
+                         [](const AxisExpr& axis) { return axis.data_dependent; }) > 1;
+  }
   void copy_views(const LoopNest& nest) {
     for (const Access& access : nest.operands) {
       if (is_view_tensor(access.tensor))
@@ -67,6 +72,11 @@ private:
   /// copy.
   void fold(LoopNest& nest) {
     for (std::size_t i = 0; i < nest.operands.size(); ++i) {
+      if (is_indexed_often(nest.operands[i])) {
+        if (is_view_tensor(nest.operands[i].tensor))
+          copy(nest.operands[i].tensor);
+        continue;
+      }
       while (is_view_tensor(nest.operands[i].tensor)) {
         const TensorId view = nest.operands[i].tensor;
         if (!compose(nest, i, view)) {

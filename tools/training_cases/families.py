@@ -22,6 +22,7 @@ FAMILIES = (
     "losses",
     "precision",
     "quantised",
+    "sampled",
 )
 
 

@@ -88,6 +88,7 @@ constexpr Kept kKept[]{
     {"GatherElements", kX | kX1},
     {"GatherND", kX1},
     {"Gelu", kX},
+    {"GridSample", kX | kX1},
     {"GlobalAveragePool", kX},
     {"GroupNormalization", kX | kStatistics},
     {"HardSigmoid", kX},
@@ -109,6 +110,7 @@ constexpr Kept kKept[]{
     {"ReduceSumSquare", kX},
     {"Relu", kY},
     {"Resize", 0},
+    {"RoiAlign", 0},
     {"Selu", kX},
     {"Sigmoid", kY},
     {"Silu", kX},
@@ -284,6 +286,8 @@ private:
         keep_repeated_scale(op);
       if (op.op_type == "RMSNormalization")
         keep_squares(op);
+      if (op.op_type == "RoiAlign")
+        keep_regions(op);
     }
     return true;
   }
@@ -432,6 +436,12 @@ private:
       return;
     const Shape& shape = tensor(*op.inputs[0]).shape;
     copied_bytes_ += shape.at(0) * bytes_of(size_of(tensor(*op.inputs[1])));
+  }
+
+  /// torchvision's regions hold the number of their image as a fifth number.
+  void keep_regions(const Operator& op) {
+    const Tensor& corners = tensor(*op.inputs[1]);
+    copied_bytes_ += bytes_of(size_of(corners)) / 4 * 5;
   }
 
   /// The other operand of a product is kept when this one requires a gradient.
