@@ -54,7 +54,13 @@ private:
   /// neighbours of neighbours, which the loops do not say: operands must lie as the operator has
   /// them.
   static bool reads_as_declared(const Operator& op) {
-    return op.op_type == "Resize" || op.op_type == "ResizeGrad" || op.op_type == "LRNGrad";
+    return op.op_type == "Resize" || op.op_type == "ResizeGrad" || op.op_type == "LRNGrad" ||
+           op.op_type == "MaxUnpoolGrad" || writes_places(op);
+  }
+  /// Indices that count through the input.
+  static bool writes_places(const Operator& op) {
+    return op.op_type == "MaxPool" && op.outputs.size() > 1 && op.outputs[1] &&
+           op.attributes.integer("window_indices", 0) == 0;
   }
   /// In another order of axes nobody could tell which index is for which.
   static bool is_indexed_often(const Access& access) {

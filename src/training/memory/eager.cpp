@@ -1,6 +1,7 @@
 #include "training/memory/eager.hpp"
 
 #include "training/build/step_builder.hpp"
+#include "training/memory/layout.hpp"
 
 #include "monet/workload/operators.hpp"
 #include "monet/workload/views.hpp"
@@ -15,48 +16,6 @@ namespace monet {
 namespace {
 
 using Shape = std::vector<std::int64_t>;
-
-/// Where PyTorch would have a tensor: a storage, and strides into it.
-struct Layout {
-  TensorId storage; ///< the tensor that the storage was made for
-  Shape strides;    ///< 0 for a broadcast axis
-};
-
-Shape row_major(const Shape& shape) {
-  Shape strides(shape.size(), 1);
-  for (std::size_t i = shape.size(); i-- > 1;)
-    strides[i - 1] = strides[i] * std::max<std::int64_t>(shape[i], 1);
-  return strides;
-}
-
-/// Strides of `to` over the same storage, or nullopt when a reshape has to copy: axes are joined
-/// only when they follow each other in memory (torch's computeStride).
-std::optional<Shape> reshaped_strides(const Layout& layout, const Shape& from, const Shape& to) {
-  Shape result(to.size(), 1);
-  if (from.empty())
-    return result;
-  std::size_t t = to.size();
-  std::int64_t base = layout.strides.back();
-  std::int64_t elements = 1;
-  std::int64_t covered = 1;
-  for (std::size_t i = from.size(); i-- > 0;) {
-    elements *= from[i];
-    const bool joined = i > 0 && (from[i - 1] == 1 || layout.strides[i - 1] == elements * base);
-    if (joined)
-      continue;
-    while (t > 0 && (covered < elements || to[t - 1] == 1)) {
-      result[t - 1] = covered * base;
-      covered *= to[t - 1];
-      --t;
-    }
-    if (covered != elements)
-      return std::nullopt;
-    if (i > 0)
-      base = layout.strides[i - 1];
-    elements = covered = 1;
-  }
-  return t == 0 ? std::optional(result) : std::nullopt;
-}
 
 /// What an operator's node in autograd keeps: its first two inputs, outputs.
 enum Keeps : unsigned { kX = 1, kX1 = 2, kY = 4, kY1 = 8, kStatistics = 16, kRunning = 32 };
@@ -99,6 +58,7 @@ constexpr Kept kKept[]{
     {"Log", kX},
     {"LogSoftmax", kY},
     {"MaxPool", kX | kY1},
+    {"MaxUnpool", kX1},
     {"Mish", kX},
     {"Neg", 0},
     {"PRelu", kX | kX1},
@@ -257,6 +217,8 @@ private:
       keep(op.inputs, 2);
       if (op.outputs.size() < 2) // what it divides by, or would
         copied_bytes_ += bytes_of(size_of(tensor(*op.outputs[0])));
+    } else if (op.op_type == "Mod") {
+      keep_remainder(op);
     } else if (op.op_type == "Pad") {
       if (op.attributes.text("mode", "constant") != "constant")
         keep(op.inputs, 0);
@@ -313,6 +275,8 @@ private:
 
   void find_fused() {
     for (const Operator& op : graph_.operators()) {
+      if (op.op_type == "RoiAlign" && maker(op.inputs[1], "Gather"))
+        fuse({maker(op.inputs[1], "Gather")}); // a file has the corners apart
       if (op.phase != Phase::forward || op.inputs.size() != 2 || !op.inputs[0] || !op.inputs[1])
         continue;
       for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
@@ -320,6 +284,8 @@ private:
             (fuse_weight_normalisation(op, side) || fuse_gated_unit(op, side)))
           break;
         if (op.op_type == "Add" && fuse_gru(op, side))
+          break;
+        if (op.op_type == "Sub" && fuse_remainder(op, side))
           break;
       }
     }
@@ -374,6 +340,27 @@ private:
     copied_bytes_ += 6 * bytes_of(size_of(tensor(*op.inputs[side])));
     fuse({candidate, change, reset, gate_of(*reset), gate_of(*change)});
     return true;
+  }
+
+  /// a - floor(a / b) * b, torch's remainder.
+  bool fuse_remainder(const Operator& op, std::size_t side) {
+    const Operator* product = maker(op.inputs[1], "Mul");
+    const Operator* floor = product ? maker(product->inputs[side], "Floor") : nullptr;
+    const Operator* quotient = floor ? maker(floor->inputs[0], "Div") : nullptr;
+    if (!quotient || quotient->inputs[0] != op.inputs[0] ||
+        quotient->inputs[1] != product->inputs[1 - side])
+      return false;
+    keep_remainder(*quotient);
+    fuse({&op, product, floor, quotient});
+    return true;
+  }
+
+  /// How often the divisor fits is found again for the divisor's gradient.
+  void keep_remainder(const Operator& op) {
+    if (!requires_grad(op, 1))
+      return;
+    keep(op.inputs, 0);
+    keep(op.inputs, 1);
   }
 
   void keep_flags(const Operator& op, unsigned what) {

@@ -370,6 +370,19 @@ std::vector<std::optional<Value>> infer_one_hot(const Model& model, const Node& 
   return outputs;
 }
 
+/// libonnx 1.12 leaves a size that an input gives open.
+std::vector<std::optional<Value>> infer_sized_unpool(const Node& node, const Values& values) {
+  const Value* input = input_value(node, 0, values);
+  const Value* size = input_value(node, 2, values);
+  std::vector<std::optional<Value>> outputs(node.outputs.size());
+  const auto* shape = size != nullptr && size->values
+                          ? std::get_if<std::vector<std::int64_t>>(&*size->values)
+                          : nullptr;
+  if (!outputs.empty() && input != nullptr && shape != nullptr)
+    outputs[0] = Value{input->type, *shape, std::nullopt, false};
+  return outputs;
+}
+
 bool is_pool(const Node& node) {
   return node.domain.empty() &&
          (node.op_type == "MaxPool" || node.op_type == "AveragePool" || node.op_type == "LpPool");
@@ -440,6 +453,8 @@ std::vector<std::optional<Value>> infer_outputs(const Model& model, const Node& 
   } catch (const std::exception& error) { // libonnx throws several types
     throw InputError(at_node(model, node), error.what());
   }
+  if (node.domain.empty() && node.op_type == "MaxUnpool" && node.inputs.size() > 2)
+    outputs = infer_sized_unpool(node, values);
   if (is_pool(node))
     drop_outside_windows(node, values, outputs);
   for (const auto& output : outputs) {
