@@ -106,6 +106,32 @@ constexpr auto kGatherNDGrad = []<class Real>(KernelContext<Real>& context) {
                  });
 };
 
+/// Places in the order of the tensor; the network was read for a number of them.
+constexpr auto kNonZero = []<class Real>(KernelContext<Real>& context) {
+  const LoopNest& nest = context.op().nest;
+  const OperandMap map = context.map_of(*context.operand_index().inputs[0]);
+  const std::int64_t room = context.output_shape(0)[1];
+  std::vector<std::string_view> names; // of loops, one for each axis
+  for (const LoopDim& dim : nest.dims) {
+    if (names.empty() || names.back() != own_loop(dim.name))
+      names.push_back(own_loop(dim.name));
+  }
+  std::int64_t found = 0;
+  for_each_point(nest, [&](const auto& point) {
+    const auto at = static_cast<std::size_t>(map.at(point).value());
+    if (context.is_real_input(0) ? context.input(0)[at] == 0 : context.integers(0)[at] == 0)
+      return;
+    for (std::size_t axis = 0; axis < names.size() && found < room; ++axis)
+      context.output_integers(
+          0)[axis * static_cast<std::size_t>(room) + static_cast<std::size_t>(found)] =
+          loop_value(nest, names[axis], point);
+    ++found;
+  });
+  if (found != room)
+    throw InputError(location_of(context.graph(), context.op()),
+                     fmt::format("{} elements are not zero, {} were stated", found, room));
+};
+
 /// Data first, through the nest.
 template <class Real>
 void copy_data(KernelContext<Real>& context) {
@@ -222,6 +248,7 @@ std::vector<KernelEntry> indexing_kernels() {
       kernel(kMonetDomain, "GatherGrad", kGatherGrad),
       kernel(kMonetDomain, "GatherElementsGrad", kGatherGrad),
       kernel("", "GatherND", kGatherND),
+      kernel("", "NonZero", kNonZero),
       kernel(kMonetDomain, "GatherNDGrad", kGatherNDGrad),
       kernel("", "ScatterND", kScatterND),
       kernel("", "ScatterElements", kScatterElements),

@@ -53,16 +53,20 @@ inline std::int64_t position_of(std::span<const std::int64_t> index,
   return position;
 }
 
-/// Value of a loop of the operator's own nest; folding views may have split it.
+/// The loop of the operator's own nest that folding views may have made this one of.
+inline std::string_view own_loop(std::string_view name) {
+  constexpr std::string_view kOuter = "_outer";
+  while (name.ends_with(kOuter))
+    name.remove_suffix(kOuter.size());
+  return name;
+}
+
+/// Value of a loop of the operator's own nest.
 inline std::int64_t loop_value(const LoopNest& nest, std::string_view name,
                                std::span<const std::int64_t> point) {
-  constexpr std::string_view kOuter = "_outer";
   std::int64_t value = 0;
   for (std::size_t d = 0; d < nest.dims.size(); ++d) {
-    std::string_view own = nest.dims[d].name;
-    while (own.ends_with(kOuter))
-      own.remove_suffix(kOuter.size());
-    if (own == name)
+    if (own_loop(nest.dims[d].name) == name)
       value = value * nest.dims[d].size + point[d];
   }
   return value;

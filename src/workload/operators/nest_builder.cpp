@@ -59,7 +59,8 @@ std::string input_role(std::size_t index) {
 namespace {
 
 void expect_kind(const Graph& graph, const Operator& op, std::size_t input, bool real) {
-  const Tensor& operand = graph.tensor(*op.inputs.at(input));
+  static_cast<void>(input_shape(graph, op, input)); // it is there
+  const Tensor& operand = graph.tensor(*op.inputs[input]);
   if (is_floating(operand.type) != real)
     fail(graph, op,
          fmt::format("'{}' is {}, {} are expected", operand.name, name_of(operand.type),
