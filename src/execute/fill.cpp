@@ -57,7 +57,8 @@ std::int64_t classes_of(const TrainingGraph& step, const Tensor& label) {
 std::int64_t index_range(const Graph& graph, const Tensor& tensor) {
   for (const OpId reader : tensor.consumers) {
     const Operator& op = graph.op(reader);
-    if (op.op_type != "Gather" || !op.inputs[0])
+    const bool picks = op.op_type == "Gather" || op.op_type == "RoiAlign"; // one image of all
+    if (!picks || !op.inputs[0])
       continue;
     const auto& shape = graph.tensor(*op.inputs[0]).shape;
     const auto rank = static_cast<std::int64_t>(shape.size());

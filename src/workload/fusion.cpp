@@ -16,10 +16,11 @@ constexpr std::string_view kNeedRows[]{"Attention",
                                        "Softmax",
                                        "SoftmaxCrossEntropyLoss",
                                        "SoftmaxCrossEntropyLossInternal"};
-constexpr std::string_view kNeedIndexed[]{"Gather", "GatherElements", "NegativeLogLikelihoodLoss"};
+constexpr std::string_view kNeedIndexed[]{
+    "Gather", "GatherElements", "GridSample", "MaxUnpool", "NegativeLogLikelihoodLoss", "RoiAlign"};
 /// Pad for reflected or repeated edges, Resize by factors that are no whole numbers.
-constexpr std::string_view kNeedWhole[]{"GatherND",        "Pad",       "Resize", "ReverseSequence",
-                                        "ScatterElements", "ScatterND", "TopK"};
+constexpr std::string_view kNeedWhole[]{"GatherND",        "NonZero",         "Pad",       "Resize",
+                                        "ReverseSequence", "ScatterElements", "ScatterND", "TopK"};
 
 } // namespace
 

@@ -134,6 +134,12 @@ private:
   void infer(Node& node) {
     auto outputs = can_infer(node) ? infer_outputs(model_, node, values)
                                    : std::vector<std::optional<Value>>(node.outputs.size());
+    if (counts_by_data(node)) {
+      const auto stated = dimensions_.find(node.outputs[0]);
+      outputs = {
+          infer_places(model_, node, values,
+                       stated == dimensions_.end() ? std::nullopt : std::optional(stated->second))};
+    }
     std::vector<Value> known;
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
       if (node.outputs[i].empty()) {

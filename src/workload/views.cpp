@@ -54,7 +54,18 @@ private:
   /// neighbours of neighbours, which the loops do not say: operands must lie as the operator has
   /// them.
   static bool reads_as_declared(const Operator& op) {
-    return op.op_type == "Resize" || op.op_type == "ResizeGrad" || op.op_type == "LRNGrad";
+    return op.op_type == "Resize" || op.op_type == "ResizeGrad" || op.op_type == "LRNGrad" ||
+           op.op_type == "MaxUnpoolGrad" || writes_places(op);
+  }
+  /// Indices that count through the input.
+  static bool writes_places(const Operator& op) {
+    return op.op_type == "MaxPool" && op.outputs.size() > 1 && op.outputs[1] &&
+           op.attributes.integer("window_indices", 0) == 0;
+  }
+  /// In another order of axes nobody could tell which index is for which.
+  static bool is_indexed_often(const Access& access) {
+    return std::count_if(access.axes.begin(), access.axes.end(),
+                         [](const AxisExpr& axis) { return axis.data_dependent; }) > 1;
   }
   void copy_views(const LoopNest& nest) {
     for (const Access& access : nest.operands) {
@@ -67,6 +78,11 @@ private:
   /// copy.
   void fold(LoopNest& nest) {
     for (std::size_t i = 0; i < nest.operands.size(); ++i) {
+      if (is_indexed_often(nest.operands[i])) {
+        if (is_view_tensor(nest.operands[i].tensor))
+          copy(nest.operands[i].tensor);
+        continue;
+      }
       while (is_view_tensor(nest.operands[i].tensor)) {
         const TensorId view = nest.operands[i].tensor;
         if (!compose(nest, i, view)) {

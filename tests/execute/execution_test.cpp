@@ -134,6 +134,40 @@ TEST(Execution, FillsNoMasks) {
   EXPECT_THROW(execution.run(), InputError);
 }
 
+/// Two rows of w*x are picked by a mask; the step was made for two.
+TEST(Execution, RowsThatAMaskPicks) {
+  TinyNetwork net;
+  const TensorId x = net.input("x", {3, 2});
+  const TensorId mask = net.input("mask", {3});
+  const TensorId rows = net.op("NonZero", {mask}, {1, 2}, {}, ElementType::int64);
+  const TensorId places = net.op("Transpose", {rows}, {2, 1}, {}, ElementType::int64);
+  const TensorId scaled = net.op("Mul", {x, net.parameter("w", {3, 2})}, {3, 2});
+  net.output(net.op("GatherND", {scaled, places}, {2, 2}));
+  TrainingOptions options;
+  options.loss = NoLoss{};
+  for (const bool folds : {false, true}) {
+    const TrainingGraph made = make_training_graph(net.graph, options);
+    const TrainingGraph step = folds ? fold_views(made) : made;
+    Execution execution(step.graph);
+    const auto set = [&](std::string_view name, const std::vector<double>& numbers) {
+      execution.set(step.graph.find_tensor(name).value(), numbers);
+    };
+    fill(execution, step, 1);
+    set("x", {1, 2, 3, 4, 5, 6});
+    set("mask", {0.5, 0, -1});
+    const TensorId fed =
+        *std::find_if(step.graph.inputs.begin(), step.graph.inputs.end(), [&](TensorId id) {
+          return step.graph.tensor(id).kind == TensorKind::gradient;
+        });
+    execution.set(fed, std::vector<double>{1, 10, 100, 1000});
+    execution.run();
+    EXPECT_EQ(execution.get(step.parameters.at(0).gradient),
+              (std::vector<double>{1, 20, 0, 0, 500, 6000}));
+    set("mask", {1, 1, 1});
+    EXPECT_THROW(execution.run(), InputError);
+  }
+}
+
 TEST(Execution, NamesEveryOperatorThatItCannotRun) {
   TinyNetwork net;
   const TensorId x = net.input("x", {4});

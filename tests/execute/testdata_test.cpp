@@ -31,10 +31,13 @@ constexpr const char* kFolder = "/usr/share/libonnx-testdata/data";
 constexpr double kRelative = 1e-3;
 constexpr double kAbsolute = 1e-6;
 /// Executed when this was written; fewer is a step back.
-constexpr int kExecuteAtLeast = 715;
+constexpr int kExecuteAtLeast = 825;
 /// Stored with ONNX's first definition of align_corners, which divided by the size before rounding;
 /// PyTorch and later versions divide by the size that there is.
+/// An index of MaxUnpool counts through a tensor of the size that follows from the attributes, not
+/// through the output of the given shape, which is where MaxPool's indices are of.
 const std::set<std::string> kOtherDefinition{
+    "test_maxunpool_export_with_output_shape",
     "test_resize_downsample_scales_cubic_align_corners",
     "test_resize_downsample_scales_linear_align_corners",
 };

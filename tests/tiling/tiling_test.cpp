@@ -258,6 +258,18 @@ TEST(MakeTiles, a_reduction_is_cut_where_the_mapping_says_so) {
   EXPECT_EQ(tiles.edges_into(TileId(1))[0].bits.value, 8 * 64 * 32);
 }
 
+TEST(MakeTiles, a_result_that_nobody_knows_the_order_of_is_one_piece) {
+  StepBuilder builder;
+  const TensorId scattered = builder.elementwise("scattered", {builder.source("x", {16, 4})});
+  builder.output(builder.elementwise("y", {scattered}));
+  Access& written = builder.graph().op(OpId(0)).nest.operands[0];
+  written = {scattered, AccessMode::accumulate, "O", {}, 1, true};
+  const TileGraph tiles = make_tiles(builder.step(), make_chip({.cores = 2}), {});
+  verify(tiles, builder.step());
+  ASSERT_EQ(tiles.edges_into(TileId(1)).size(), 1U);
+  EXPECT_EQ(tiles.edges_into(TileId(1))[0].bits.value, 16 * 4 * 32);
+}
+
 TEST(LoopUse, sums_add_up_and_what_overlaps_in_part_may_not_be_cut) {
   const LoopNest product =
       nest_with({{"B", 4}, {"C", 8}}, {{}, AccessMode::write, "O", {axis({{0, 1}})}});

@@ -3,6 +3,7 @@
 
 #include "monet/base/errors.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -270,6 +271,99 @@ TEST(Gather, IndicesInProgressionAreAffine) {
 }
 
 // [2, 3] and [2, 5] along axis 1: columns 0..2 come from the first, 3..7 from the second.
+TEST(GridSample, LooksUpThePixelsAroundAPlace) {
+  Graph graph;
+  const auto x = add_tensor(graph, "x", {2, 3, 5, 6});
+  const auto grid = add_tensor(graph, "grid", {2, 4, 7, 2});
+  const auto y = add_tensor(graph, "y", {2, 3, 4, 7});
+  const LoopNest& nest = graph.op(add_op(graph, "GridSample", {x, grid}, {y})).nest;
+  EXPECT_EQ(text(nest, 0), "N, C, H, W");
+  EXPECT_EQ(text(nest, 1), "N, C, ?, ?");
+  EXPECT_EQ(nest.operands[1].passes, 4);
+  EXPECT_EQ(text(nest, 2), "N, H, W, 0");
+  EXPECT_EQ(text(nest, 3), "N, H, W, 1");
+  EXPECT_EQ(iterations(nest) * nest.work.multiply, 2 * 3 * 4 * 7 * 4);
+  const auto z = add_tensor(graph, "z", {2, 3, 4, 7});
+  const LoopNest nearest =
+      graph.op(add_op(graph, "GridSample", {x, grid}, {z}, {{"mode", std::string("nearest")}}))
+          .nest;
+  EXPECT_EQ(nearest.compute, ComputeKind::copy);
+}
+
+TEST(GridSample, ContradictionsAreLocated) {
+  const auto error = [](const Shape& grid, const Shape& y, const Attributes& attributes,
+                        ElementType type = ElementType::fp32) {
+    return error_of([&] {
+      Graph graph;
+      const auto x = add_tensor(graph, "x", {2, 3, 5, 6});
+      const auto places = add_tensor(graph, "grid", grid);
+      graph.tensor(places).type = type;
+      add_op(graph, "GridSample", {x, places}, {add_tensor(graph, "y", y)}, attributes);
+    });
+  };
+  using testing::HasSubstr;
+  EXPECT_THAT(error({2, 4, 7, 3}, {2, 3, 4, 7}, {}), HasSubstr("3 coordinates"));
+  EXPECT_THAT(error({1, 4, 7, 2}, {2, 3, 4, 7}, {}), HasSubstr("1 images"));
+  EXPECT_THAT(error({2, 4, 7, 2}, {2, 3, 7, 4}, {}), HasSubstr("grid's places"));
+  EXPECT_THAT(error({2, 4, 2}, {2, 3, 4}, {}), HasSubstr("four axes"));
+  EXPECT_THAT(error({2, 4, 7, 2}, {2, 3, 4, 7}, {{"mode", std::string("lanczos")}}),
+              HasSubstr("attribute 'mode'"));
+  EXPECT_THAT(error({2, 4, 7, 2}, {2, 3, 4, 7}, {}, ElementType::int64), HasSubstr("is int64"));
+}
+
+TEST(RoiAlign, SamplesAreTwoByTwoWhereRegionsDecide) {
+  const auto nest_for = [](std::int64_t ratio) {
+    Graph graph;
+    const auto x = add_tensor(graph, "x", {2, 3, 20, 30});
+    const auto regions = add_tensor(graph, "regions", {5, 4});
+    const auto images = add_tensor(graph, "images", {5});
+    graph.tensor(images).type = ElementType::int64;
+    const auto y = add_tensor(graph, "y", {5, 3, 7, 8});
+    return graph
+        .op(add_op(graph, "RoiAlign", {x, regions, images}, {y},
+                   {{"output_height", std::int64_t{7}},
+                    {"output_width", std::int64_t{8}},
+                    {"sampling_ratio", ratio}}))
+        .nest;
+  };
+  const LoopNest nest = nest_for(3);
+  EXPECT_EQ(text(nest, 0), "R, C, OY, OX");
+  EXPECT_EQ(text(nest, 1), "?, C, ?, ?");
+  EXPECT_EQ(text(nest, 5), "R, 3");
+  EXPECT_EQ(text(nest, 6), "R");
+  EXPECT_EQ(nest.operands[1].passes, 4 * 9);
+  EXPECT_EQ(iterations(nest) * nest.work.multiply, 5 * 3 * 7 * 8 * 4 * 9);
+  EXPECT_EQ(nest_for(0), nest_for(2));
+  EXPECT_NE(error_of([&] { nest_for(-1); }), "");
+  EXPECT_NE(error_of([&] { nest_for(std::int64_t{1} << 40); }), "");
+}
+
+TEST(MaxUnpool, GoesWhereIndicesSay) {
+  const auto nest_for = [](const Shape& indices, const Shape& y) {
+    Graph graph;
+    const auto x = add_tensor(graph, "x", {2, 3, 4, 5});
+    const auto places = add_tensor(graph, "indices", indices);
+    graph.tensor(places).type = ElementType::int64;
+    return graph.op(add_op(graph, "MaxUnpool", {x, places}, {add_tensor(graph, "y", y)})).nest;
+  };
+  const LoopNest nest = nest_for({2, 3, 4, 5}, {2, 3, 9, 10});
+  EXPECT_EQ(text(nest, 0), "B, C, ?, ?");
+  EXPECT_EQ(nest.operands[0].mode, AccessMode::accumulate);
+  EXPECT_EQ(text(nest, 1), "B, C, OY, OX");
+  EXPECT_NE(error_of([&] { nest_for({2, 3, 4, 4}, {2, 3, 9, 10}); }), "");
+  EXPECT_NE(error_of([&] { nest_for({2, 3, 4, 5}, {2, 4, 9, 10}); }), "");
+}
+
+TEST(LpPool, NormsAreAtLeastOne) {
+  Graph graph;
+  const auto x = add_tensor(graph, "x", {2, 3, 4});
+  const auto y = add_tensor(graph, "y", {2, 3, 1});
+  EXPECT_NE(error_of([&] {
+              add_op(graph, "GlobalLpPool", {x}, {y}, {{"p", std::int64_t{0}}});
+            }),
+            "");
+}
+
 TEST(Concat, PartsAreReadWhereTheyLie) {
   Graph graph;
   const auto a = add_tensor(graph, "a", {2, 3});

@@ -278,6 +278,34 @@ TEST(Reader, UnboundDimensionsNameTheOption) {
   EXPECT_TRUE(contains(error, "dimensions: {sequence: ...}"));
 }
 
+TEST(Reader, SizesThatDependOnDataAreStated) {
+  ModelMaker model;
+  model.input("x", {6, 4}).input("mask", {6}, onnx::TensorProto::BOOL).output("y");
+  model.node("NonZero", {"mask"}, {"rows"});
+  model.node("Transpose", {"rows"}, {"places"});
+  model.node("GatherND", {"x", "places"}, {"y"});
+  OnnxReadOptions options;
+  EXPECT_TRUE(contains(error_of(model), "how many elements are not zero depends on data"));
+  EXPECT_TRUE(contains(error_of(model), "--dim rows=..."));
+  options.dimensions = {{"row", 2}};
+  EXPECT_TRUE(contains(error_of(model, options), "did you mean 'rows'"));
+  options.dimensions = {{"rows", 7}};
+  EXPECT_TRUE(contains(error_of(model, options), "7 of 6 elements"));
+  options.dimensions = {{"rows", 2}};
+  const Graph graph = read(model, options);
+  EXPECT_EQ(named(graph, "y").shape, (test::Shape{2, 4}));
+}
+
+TEST(Reader, WhatIsNotZeroInAConstantIsCounted) {
+  ModelMaker model;
+  model.input("x", {3, 4}).output("y").integers("mask", {0, 5, 0, -1});
+  model.node("NonZero", {"mask"}, {"columns"});
+  model.integers("flat", {-1});
+  model.node("Reshape", {"columns", "flat"}, {"places"});
+  ModelMaker::set(model.node("Gather", {"x", "places"}, {"y"}), "axis", std::int64_t{1});
+  EXPECT_EQ(named(read(model), "y").shape, (test::Shape{3, 2}));
+}
+
 TEST(Reader, CyclesNameANode) {
   ModelMaker model;
   model.input("x", {2}).output("a");

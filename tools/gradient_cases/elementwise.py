@@ -34,6 +34,7 @@ def shape_name(shape: tuple[int, ...]) -> str:
 def cases() -> Iterator[Case]:
     yield from unary()
     yield from binary()
+    yield from remainders()
     yield from powers()
     yield from variadic()
     yield from clips()
@@ -114,6 +115,38 @@ def binary() -> Iterator[Case]:
                     inputs=[data("A", left, levels=2), data("B", right, levels=2)],
                     torch=lambda a, b, f=function: f(a, b),
                 )
+
+
+def remainders() -> Iterator[Case]:
+    """With the sign of the divisor (torch.remainder), or of the dividend (torch.fmod)."""
+    for fmod, function in ((0, torch.remainder), (1, torch.fmod)):
+        for divisor in (1.5, -1.5):
+            for left, right in PAIRS:
+                yield Case(
+                    f"mod_{fmod}_{divisor}_{shape_name(left)}_{shape_name(right)}",
+                    op_type="Mod",
+                    attributes={"fmod": fmod},
+                    inputs=[data("A", left, scale=5.0), data("B", right, offset=divisor)],
+                    torch=lambda a, b, f=function: f(a, b),
+                )
+        yield Case(
+            f"mod_{fmod}_constant",
+            op_type="Mod",
+            attributes={"fmod": fmod},
+            inputs=[data("A", (3, 4), scale=5.0), constant("B", 0.75)],
+            torch=lambda a, b, f=function: f(a, b),
+        )
+        yield Case(
+            f"mod_{fmod}_of_integers",
+            nodes=[
+                Node("Mod", ["A", "B"], ["R"], {"fmod": fmod}),
+                Node("Cast", ["R"], ["C"], {"to": 1}),
+                Node("Mul", ["X", "C"], ["Y"]),
+            ],
+            inputs=[data("X", (3, 4)), integer("A", (3, 4), 20, offset=-10), constant("B", 3)],
+            torch=lambda x, a, b, f=function: x * f(a, b),
+            counts_as="Mod",
+        )
 
 
 def powers() -> Iterator[Case]:

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from gradient_cases.framework import Case, Node, data, exported, f32
+from gradient_cases.framework import Case, Node, constant, data, exported, f32
 
 MAXIMUM = {1: F.max_pool1d, 2: F.max_pool2d, 3: F.max_pool3d}
 AVERAGE = {1: F.avg_pool1d, 2: F.avg_pool2d, 3: F.avg_pool3d}
@@ -20,6 +20,8 @@ def cases() -> Iterator[Case]:
     yield from whole()
     yield from responses()
     yield from modules()
+    yield from powers()
+    yield from unpools()
 
 
 def short(values: list[int]) -> str:
@@ -273,3 +275,129 @@ def modules() -> Iterator[Case]:
         ("max_1d", nn.MaxPool1d(3, 2, 1), line),
     ):
         yield exported(f"exported_{name}", module, inputs)
+
+
+# --- Powers, and maxima put back -------------------------------------------------------------
+
+
+def windows(x: Tensor, kernel: list[int], strides: list[int], pads: list[int]) -> Tensor:
+    """Elements of every window on one last axis; padding is zero."""
+    x = outside(x, pads, 0.0)
+    for i, (size, step) in enumerate(zip(kernel, strides)):
+        x = x.unfold(2 + i, size, step)
+    return x.flatten(2 + len(kernel))
+
+
+def power(
+    shape: tuple[int, ...],
+    kernel: list[int],
+    p: int,
+    *,
+    strides: list[int] | None = None,
+    pads: list[int] | None = None,
+) -> Case:
+    strides = strides or [1] * len(kernel)
+    pads = pads or [0] * (2 * len(kernel))
+    return Case(
+        f"power_{short(list(shape))}_{short(kernel)}_{p}_s{short(strides)}_p{short(pads)}",
+        op_type="LpPool",
+        attributes={"kernel_shape": kernel, "strides": strides, "pads": pads, "p": p},
+        inputs=[data("X", shape)],
+        torch=lambda x: windows(x, kernel, strides, pads).abs().pow(p).sum(-1) ** (1.0 / p),
+    )
+
+
+def powers() -> Iterator[Case]:
+    for p in (1, 2, 3, 4):
+        yield power((2, 3, 9), [3], p, strides=[2], pads=[1, 1])
+        yield power((1, 2, 5, 6), [2, 3], p, strides=[1, 2])
+        yield power((1, 2, 5, 5), [3, 2], p, strides=[2, 2], pads=[1, 0, 1, 1])
+        yield power((1, 1, 4, 3, 4), [2, 2, 2], p, strides=[2, 1, 1])
+        for shape in ((2, 3, 7), (2, 3, 4, 5), (1, 2, 3, 2, 4)):
+            yield Case(
+                f"global_power_{short(list(shape))}_{p}",
+                op_type="GlobalLpPool",
+                attributes={"p": p},
+                inputs=[data("X", shape)],
+                torch=lambda x, p=p: (x.abs().pow(p).flatten(2).sum(-1) ** (1.0 / p)).reshape(
+                    *x.shape[:2], *[1] * (x.dim() - 2)
+                ),
+            )
+    # Of a window of zeros the norm has no slope; ours is zero.
+    yield Case(
+        "power_of_zeros",
+        op_type="LpPool",
+        attributes={"kernel_shape": [2], "strides": [2]},
+        inputs=[data("X", values=[[[0.0, 0.0, 3.0, -4.0]]])],
+        torch=lambda x: torch.linalg.vector_norm(windows(x, [2], [2], [0, 0]), dim=-1),
+    )
+    yield Case(
+        "power_of_channels_last",
+        nodes=[
+            Node("Transpose", ["X"], ["T"], {"perm": [0, 3, 1, 2]}),
+            Node("LpPool", ["T"], ["Y"], {"kernel_shape": [2, 2], "strides": [1, 2]}),
+        ],
+        inputs=[data("X", (2, 5, 4, 3))],
+        torch=lambda x: (
+            windows(x.permute(0, 3, 1, 2), [2, 2], [1, 2], [0] * 4).square().sum(-1).sqrt()
+        ),
+        counts_as="LpPool",
+    )
+
+
+UNPOOL = {1: F.max_unpool1d, 2: F.max_unpool2d, 3: F.max_unpool3d}
+
+
+def unpooled(
+    shape: tuple[int, ...],
+    kernel: list[int],
+    *,
+    strides: list[int] | None = None,
+    pads: list[int] | None = None,
+    sized: bool = False,
+    last: bool = False,
+) -> Case:
+    """`sized`: the output's shape is an input. `last`: the image has its channels last.
+
+    PyTorch counts indices through a channel's plane, ONNX through the whole tensor.
+    """
+    spatial = len(kernel)
+    strides = strides or kernel
+    pads = pads or [0] * spatial
+    attributes = {"kernel_shape": kernel, "strides": strides, "pads": pads + pads}
+
+    def run(x: Tensor, *_: Tensor) -> Tensor:
+        x = x.movedim(-1, 1) if last else x
+        y, places = MAXIMUM[spatial](x, kernel, strides, pads, return_indices=True)
+        size = list(x.shape[2:]) if sized else None
+        return UNPOOL[spatial](y * y, places, kernel, strides, pads, size)
+
+    whole = (shape[0], shape[-1], *shape[1:-1]) if last else shape
+    order = [0, len(shape) - 1, *range(1, len(shape) - 1)]
+    seen = "T" if last else "X"
+    nodes = [Node("Transpose", ["X"], ["T"], {"perm": order})] if last else []
+    nodes += [
+        Node("MaxPool", [seen], ["P", "I"], attributes),
+        Node("Mul", ["P", "P"], ["S"]),
+        Node("MaxUnpool", ["S", "I", "size"] if sized else ["S", "I"], ["Y"], attributes),
+    ]
+    size = [constant("size", list(whole))] if sized else []
+    label = f"{short(list(shape))}_{short(kernel)}_s{short(strides)}_p{short(pads)}"
+    return Case(
+        f"unpool_{label}{'_sized' if sized else ''}{'_last' if last else ''}",
+        nodes=nodes,
+        inputs=[data("X", shape), *size],
+        torch=run,
+        counts_as="MaxUnpool",
+    )
+
+
+def unpools() -> Iterator[Case]:
+    yield unpooled((2, 3, 8), [2])
+    yield unpooled((2, 3, 9), [2], sized=True)
+    yield unpooled((2, 3, 6, 4), [2, 2])
+    yield unpooled((2, 2, 7, 9), [2, 3], strides=[2, 2], sized=True)
+    yield unpooled((1, 2, 5, 6), [3, 3], strides=[2, 3], pads=[1, 0], sized=True)
+    yield unpooled((1, 2, 4, 4, 6), [2, 2, 3])
+    yield unpooled((2, 6, 4, 3), [2, 2], last=True)
+    yield unpooled((2, 7, 5, 3), [2, 2], last=True, sized=True)

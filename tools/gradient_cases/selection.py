@@ -18,6 +18,7 @@ def cases() -> Iterator[Case]:
     for batch, time in ((1, 0), (0, 1)):
         yield reverse_sequence(batch, time)
     yield exported("mixture_of_two", MixtureOfTwo(), [data("x", (5, 6))])
+    yield exported("masked", Masked(), [data("x", (5, 3))])
 
 
 def top_k(axis: int, largest: int) -> Case:
@@ -66,3 +67,16 @@ class MixtureOfTwo(nn.Module):
         weights = torch.zeros_like(gates).scatter(1, places, best)
         parts = [weights[:, i : i + 1] * expert(x) for i, expert in enumerate(self.experts)]
         return sum(parts[1:], parts[0])
+
+
+class Masked(nn.Module):
+    """Rows and columns that a fixed mask lets through."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.head = nn.Linear(3, 2)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        rows = torch.tensor([True, False, True, True, False])
+        pairs = torch.tensor([[False, True, True], [True, False, False]])
+        return self.head(x[rows]), x[:2][pairs]

@@ -23,6 +23,7 @@ FAMILIES = (
     "chosen_losses",
     "precision",
     "quantised",
+    "sampled",
 )
 
 

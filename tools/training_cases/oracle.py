@@ -104,6 +104,8 @@ class BackwardMacs:
 
     def _hook(self, node):  # noqa: ANN001, ANN202
         def count(gradients_in, gradients_out) -> None:  # noqa: ANN001
+            if gradients_out[0] is None:  # what reads the product gives it none (regions)
+                return
             macs = product_macs(node, gradients_in, gradients_out[0])
             for place in FACTORS[type(node).__name__]:
                 if gradients_in[place] is None:

@@ -46,10 +46,13 @@ std::string factor_limit(std::string& text) {
 void NetworkArguments::add_to(Command& command) {
   command.add("--batch", &batch, "Value of a symbolic first axis of the network's inputs",
               {.range = Range{1, kLargestBatch}});
-  command.add("--dim", &dimensions, "name=value of another symbolic dimension; may be repeated",
+  command.add("--dim", &dimensions,
+              "name=value of another symbolic dimension, or of a result whose size depends on "
+              "data; may be repeated",
               {.repeated = true});
   command.add("--precision", &precision,
-              "Element types without a training file: one for all, or roles like {weights: int8, accumulate: "
+              "Element types without a training file: one for all, or roles like {weights: int8, "
+              "accumulate: "
               "int16}; without it they are the file's",
               {.type = "TYPES"});
 }

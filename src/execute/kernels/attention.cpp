@@ -12,9 +12,7 @@ namespace {
 enum class Part { batch, row, column, inner, product };
 
 Part part_of(std::string_view name) {
-  constexpr std::string_view kOuter = "_outer";
-  while (name.ends_with(kOuter))
-    name.remove_suffix(kOuter.size());
+  name = own_loop(name);
   if (name == "D")
     return Part::row;
   if (name == "C")

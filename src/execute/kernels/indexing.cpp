@@ -21,29 +21,6 @@ std::int64_t checked_index(const Graph& graph, const Operator& op, std::int64_t 
   return index < 0 ? index + size : index;
 }
 
-/// An operand of which one axis is indexed by data: the rest as an affine map.
-struct IndexedOperand {
-  OperandMap map;
-  std::int64_t stride = 0; ///< of the indexed axis
-  std::int64_t size = 0;   ///< 0: no axis is
-};
-
-IndexedOperand indexed_operand(const Graph& graph, const Operator& op, std::size_t operand) {
-  Access access = op.nest.operands[operand];
-  const Integers& shape = graph.tensor(access.tensor).shape;
-  const Integers strides = strides_of(shape);
-  IndexedOperand result;
-  for (std::size_t i = 0; i < shape.size(); ++i) {
-    if (!access.axes[i].data_dependent)
-      continue;
-    result.stride = strides[i];
-    result.size = shape[i];
-    access.axes[i] = {};
-  }
-  result.map = map_operand(op.nest, access, shape, strides);
-  return result;
-}
-
 /// f(to, from) for every iteration, both by element; input 1 holds the indices of whichever of
 /// output 0 and input 0 has an indexed axis.
 template <class Real, class F>
@@ -53,18 +30,19 @@ void for_each_indexed(KernelContext<Real>& context, F f) {
   const IndexedOperand from =
       indexed_operand(context.graph(), op, *context.operand_index().inputs[0]);
   std::optional<OperandMap> index; // constant indices may have become part of the map
-  if (to.size > 0 || from.size > 0)
+  if (!to.sizes.empty() || !from.sizes.empty())
     index = context.map_of(context.operand_index().inputs.at(1).value());
-  const IndexedOperand& indexed = to.size > 0 ? to : from;
+  const bool puts = !to.sizes.empty();
+  const IndexedOperand& indexed = puts ? to : from;
   for_each_point(op.nest, [&](const auto& point) {
     std::int64_t shift = 0;
     if (index) {
       const auto at = static_cast<std::size_t>(index->at(point).value());
-      shift = indexed.stride *
-              checked_index(context.graph(), op, context.integers(1)[at], indexed.size);
+      shift = indexed.strides[0] *
+              checked_index(context.graph(), op, context.integers(1)[at], indexed.sizes[0]);
     }
-    const std::int64_t target = to.map.at(point).value() + (to.size > 0 ? shift : 0);
-    const std::int64_t source = from.map.at(point).value() + (to.size > 0 ? 0 : shift);
+    const std::int64_t target = to.map.at(point).value() + (puts ? shift : 0);
+    const std::int64_t source = from.map.at(point).value() + (puts ? 0 : shift);
     f(static_cast<std::size_t>(target), static_cast<std::size_t>(source));
   });
 }
@@ -126,6 +104,32 @@ constexpr auto kGatherNDGrad = []<class Real>(KernelContext<Real>& context) {
                  [&](std::size_t part, std::size_t whole) {
                    context.output(0)[whole] += context.input(0)[part];
                  });
+};
+
+/// Places in the order of the tensor; the network was read for a number of them.
+constexpr auto kNonZero = []<class Real>(KernelContext<Real>& context) {
+  const LoopNest& nest = context.op().nest;
+  const OperandMap map = context.map_of(*context.operand_index().inputs[0]);
+  const std::int64_t room = context.output_shape(0)[1];
+  std::vector<std::string_view> names; // of loops, one for each axis
+  for (const LoopDim& dim : nest.dims) {
+    if (names.empty() || names.back() != own_loop(dim.name))
+      names.push_back(own_loop(dim.name));
+  }
+  std::int64_t found = 0;
+  for_each_point(nest, [&](const auto& point) {
+    const auto at = static_cast<std::size_t>(map.at(point).value());
+    if (context.is_real_input(0) ? context.input(0)[at] == 0 : context.integers(0)[at] == 0)
+      return;
+    for (std::size_t axis = 0; axis < names.size() && found < room; ++axis)
+      context.output_integers(
+          0)[axis * static_cast<std::size_t>(room) + static_cast<std::size_t>(found)] =
+          loop_value(nest, names[axis], point);
+    ++found;
+  });
+  if (found != room)
+    throw InputError(location_of(context.graph(), context.op()),
+                     fmt::format("{} elements are not zero, {} were stated", found, room));
 };
 
 /// Data first, through the nest.
@@ -244,6 +248,7 @@ std::vector<KernelEntry> indexing_kernels() {
       kernel(kMonetDomain, "GatherGrad", kGatherGrad),
       kernel(kMonetDomain, "GatherElementsGrad", kGatherGrad),
       kernel("", "GatherND", kGatherND),
+      kernel("", "NonZero", kNonZero),
       kernel(kMonetDomain, "GatherNDGrad", kGatherNDGrad),
       kernel("", "ScatterND", kScatterND),
       kernel("", "ScatterElements", kScatterElements),

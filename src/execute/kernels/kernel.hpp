@@ -39,6 +39,8 @@ std::vector<KernelEntry> pooling_kernels();
 std::vector<KernelEntry> parts_kernels();
 std::vector<KernelEntry> indexing_kernels();
 std::vector<KernelEntry> resize_kernels();
+std::vector<KernelEntry> grid_sample_kernels();
+std::vector<KernelEntry> roi_align_kernels();
 std::vector<KernelEntry> masked_kernels();
 std::vector<KernelEntry> quantization_kernels();
 std::vector<KernelEntry> attention_kernels();

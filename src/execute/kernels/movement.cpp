@@ -7,7 +7,7 @@ namespace monet {
 
 namespace {
 
-/// The same elements in the same order: Reshape and its kin, Cast.
+/// The same elements in the same order: Reshape and its kin.
 constexpr auto kSameOrder = []<class Real>(KernelContext<Real>& context) {
   const bool from_real = context.is_real_input(0);
   auto& real = context.output(0);
@@ -28,6 +28,29 @@ constexpr auto kSameOrder = []<class Real>(KernelContext<Real>& context) {
   } else {
     whole = context.integers(0);
   }
+};
+
+/// Through the nest, as integers where both are: an index may be larger than real numbers hold.
+constexpr auto kCast = []<class Real>(KernelContext<Real>& context) {
+  const OperandMap to = context.map_of(0);
+  const OperandMap from = context.map_of(*context.operand_index().inputs[0]);
+  const bool from_real = context.is_real_input(0);
+  const bool to_real = !context.output(0).empty();
+  const bool truth = context.graph().tensor(*context.op().outputs[0]).type == ElementType::boolean;
+  for_each_point(context.op().nest, [&](const auto& point) {
+    const auto target = static_cast<std::size_t>(to.at(point).value());
+    const auto source = static_cast<std::size_t>(from.at(point).value());
+    const auto put = [&](auto value) {
+      if (to_real)
+        context.output(0)[target] = static_cast<Real>(value);
+      else
+        context.output_integers(0)[target] = truth ? value != 0 : static_cast<std::int64_t>(value);
+    };
+    if (from_real)
+      put(context.input(0)[source]);
+    else
+      put(context.integers(0)[source]);
+  });
 };
 
 /// A view that is not affine, done by the view's own rule: reshapes keep the order, the others say
@@ -105,8 +128,8 @@ std::vector<KernelEntry> movement_kernels() {
   return {
       kernel("", "Reshape", kSameOrder),  kernel("", "Flatten", kSameOrder),
       kernel("", "Squeeze", kSameOrder),  kernel("", "Unsqueeze", kSameOrder),
-      kernel("", "Identity", kSameOrder), kernel("", "Cast", kSameOrder),
-      kernel("", "CastLike", kSameOrder), kernel("", "Transpose", kTranspose),
+      kernel("", "Identity", kSameOrder), kernel("", "Cast", kCast),
+      kernel("", "CastLike", kCast),      kernel("", "Transpose", kTranspose),
       kernel("", "Expand", kExpand),      kernel(kMonetDomain, "Copy", kCopyThroughNest),
   };
 }

@@ -65,6 +65,15 @@ constexpr auto kClipGrad = []<class Real>(KernelContext<Real>& context) {
   });
 };
 
+/// dY, A, B; the gradient of the divisor.
+constexpr auto kModGrad = []<class Real>(KernelContext<Real>& context) {
+  const bool truncates = context.attributes().integer("fmod", 0) != 0;
+  context.for_each_iteration([&](std::span<const Real> v, std::span<Real> y) {
+    const Real quotient = v[1] / v[2];
+    put(y, 1, -v[0] * (truncates ? std::trunc(quotient) : std::floor(quotient)));
+  });
+};
+
 } // namespace
 
 std::vector<KernelEntry> pointwise_kernels() {
@@ -163,6 +172,7 @@ std::vector<KernelEntry> pointwise_kernels() {
                      }),
       pointwise_many(kMonetDomain, "MaxGrad", [](auto v, auto y) { share<true>(v, y); }),
       pointwise_many(kMonetDomain, "MinGrad", [](auto v, auto y) { share<false>(v, y); }),
+      kernel(kMonetDomain, "ModGrad", kModGrad),
       pointwise_many(kMonetDomain, "MulGrad",
                      [](auto v, auto y) {
                        put(y, 0, v[0] * (v.size() > 2 ? v[2] : v[1]));

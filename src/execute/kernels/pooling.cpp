@@ -2,6 +2,10 @@
 // by is counted as PyTorch does.
 #include "execute/kernels/walk.hpp"
 
+#include "monet/workload/operators.hpp"
+
+#include <fmt/core.h>
+
 #include <cmath>
 
 namespace monet {
@@ -199,6 +203,55 @@ constexpr auto kLpPool = []<class Real>(KernelContext<Real>& context) {
   });
 };
 
+/// dX = dY * sign(x) * (|x| / y)^(p - 1); zero where the window is.
+constexpr auto kLpPoolGrad = []<class Real>(KernelContext<Real>& context) {
+  const auto p = static_cast<Real>(context.attributes().integer("p", 2));
+  const auto window =
+      loops_without(context.op().nest, context.map_of(*context.operand_index().inputs[0]));
+  context.for_each_group(window, [&](auto& group) {
+    const Real y = group.in(2)[0];
+    const auto x = group.in(1);
+    for (std::size_t i = 0; y > 0 && i < x.size(); ++i) {
+      const auto sign = static_cast<Real>((x[i] > 0) - (x[i] < 0));
+      group.out(0)[i] = group.in(0)[0] * sign * std::pow(std::abs(x[i]) / y, p - 1);
+    }
+  });
+};
+
+/// f(of_small, of_large): where an element of the pooled tensor is in the one that indices count
+/// through.
+template <class Real, class F>
+void for_each_unpooled(KernelContext<Real>& context, std::size_t small_operand,
+                       std::span<const std::int64_t> large, F f) {
+  const LoopNest& nest = context.op().nest;
+  const OperandMap small = context.map_of(small_operand);
+  const OperandMap index = context.map_of(*context.operand_index().inputs[1]);
+  std::int64_t plane = 1;
+  for (const std::int64_t extent : large.subspan(2))
+    plane *= extent;
+  for_each_point(nest, [&](const auto& point) {
+    const std::int64_t begin =
+        (loop_value(nest, "B", point) * large[1] + loop_value(nest, "C", point)) * plane;
+    const std::int64_t at = context.integers(1)[static_cast<std::size_t>(index.at(point).value())];
+    if (at < begin || at >= begin + plane)
+      throw InputError(
+          location_of(context.graph(), context.op()),
+          fmt::format("index {} is outside its channel's {} to {}", at, begin, begin + plane - 1));
+    f(static_cast<std::size_t>(small.at(point).value()), static_cast<std::size_t>(at));
+  });
+}
+
+constexpr auto kMaxUnpool = []<class Real>(KernelContext<Real>& context) {
+  for_each_unpooled(
+      context, *context.operand_index().inputs[0], context.output_shape(0),
+      [&](std::size_t small, std::size_t large) { move_element(context, 0, small, 0, large); });
+};
+constexpr auto kMaxUnpoolGrad = []<class Real>(KernelContext<Real>& context) {
+  for_each_unpooled(context, 0, context.input_shape(0), [&](std::size_t small, std::size_t large) {
+    move_element(context, 0, large, 0, small);
+  });
+};
+
 /// Local response normalisation: Y = X * s^-beta, s = bias + alpha / size * (squares of the
 /// neighbouring channels summed).
 struct ResponseSettings {
@@ -274,6 +327,9 @@ std::vector<KernelEntry> pooling_kernels() {
       kernel("", "GlobalAveragePool", kGlobalAveragePool),
       kernel("", "LpPool", kLpPool),
       kernel("", "GlobalLpPool", kLpPool),
+      kernel(kMonetDomain, "LpPoolGrad", kLpPoolGrad),
+      kernel("", "MaxUnpool", kMaxUnpool),
+      kernel(kMonetDomain, "MaxUnpoolGrad", kMaxUnpoolGrad),
   };
 }
 

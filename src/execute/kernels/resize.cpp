@@ -1,12 +1,12 @@
 // Interpolation: along every axis an output is a weighted sum of inputs; the gradient shares out dY
 // by the same weights.
+#include "execute/kernels/cubic.hpp"
 #include "execute/kernels/walk.hpp"
 
 #include "monet/workload/operators.hpp"
 
 #include <fmt/core.h>
 
-#include <array>
 #include <cmath>
 
 namespace monet {
@@ -61,13 +61,6 @@ double rounded(const Interpolation& how, double x) {
   if (how.rounding == "round_prefer_ceil")
     return std::floor(x + 0.5);
   return std::ceil(x - 0.5); // round_prefer_floor
-}
-
-/// Weights of the four neighbours of a point that lies `t` behind the second (Keys, 1981).
-std::array<double, 4> cubic_weights(double a, double t) {
-  const auto near = [&](double d) { return ((a + 2) * d - (a + 3)) * d * d + 1; };
-  const auto far = [&](double d) { return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a; };
-  return {far(1 + t), near(t), near(1 - t), far(2 - t)};
 }
 
 std::vector<Tap> taps_of(const Interpolation& how, double x, std::int64_t in) {

@@ -14,7 +14,7 @@ constexpr std::array kFamilies{
     &reduction_kernels, &movement_kernels,     &normalization_kernels, &update_kernels,
     &pooling_kernels,   &parts_kernels,        &indexing_kernels,      &resize_kernels,
     &attention_kernels, &microsoft_kernels,    &random_kernels,        &masked_kernels,
-    &loss_kernels,      &quantization_kernels,
+    &loss_kernels,      &quantization_kernels, &grid_sample_kernels,   &roi_align_kernels,
 };
 
 std::string_view domain_of(const Operator& op) {

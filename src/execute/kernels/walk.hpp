@@ -3,6 +3,7 @@
 
 #include "execute/kernels/kernel.hpp"
 
+#include <string_view>
 #include <vector>
 
 namespace monet {
@@ -50,6 +51,49 @@ inline std::int64_t position_of(std::span<const std::int64_t> index,
   for (std::size_t d = 0; d < index.size(); ++d)
     position += index[d] * strides[d];
   return position;
+}
+
+/// The loop of the operator's own nest that folding views may have made this one of.
+inline std::string_view own_loop(std::string_view name) {
+  constexpr std::string_view kOuter = "_outer";
+  while (name.ends_with(kOuter))
+    name.remove_suffix(kOuter.size());
+  return name;
+}
+
+/// Value of a loop of the operator's own nest.
+inline std::int64_t loop_value(const LoopNest& nest, std::string_view name,
+                               std::span<const std::int64_t> point) {
+  std::int64_t value = 0;
+  for (std::size_t d = 0; d < nest.dims.size(); ++d) {
+    if (own_loop(nest.dims[d].name) == name)
+      value = value * nest.dims[d].size + point[d];
+  }
+  return value;
+}
+
+/// An operand of which some axes are indexed by data: the rest as an affine map, and of each of
+/// those axes, in order, the stride and the size.
+struct IndexedOperand {
+  OperandMap map;
+  std::vector<std::int64_t> strides;
+  std::vector<std::int64_t> sizes;
+};
+
+inline IndexedOperand indexed_operand(const Graph& graph, const Operator& op, std::size_t operand) {
+  Access access = op.nest.operands[operand];
+  const std::vector<std::int64_t>& shape = graph.tensor(access.tensor).shape;
+  const std::vector<std::int64_t> strides = strides_of(shape);
+  IndexedOperand result;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (!access.axes[i].data_dependent)
+      continue;
+    result.strides.push_back(strides[i]);
+    result.sizes.push_back(shape[i]);
+    access.axes[i] = {};
+  }
+  result.map = map_operand(op.nest, access, shape, strides);
+  return result;
 }
 
 } // namespace monet

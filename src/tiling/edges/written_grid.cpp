@@ -13,8 +13,7 @@ struct AxisSets {
   std::vector<std::vector<std::uint32_t>> dims;
 };
 
-AxisSets connected_axes(const Access& access, const PartIndex& index) {
-  const std::size_t rank = access.axes.size();
+AxisSets connected_axes(const Access& access, std::size_t rank, const PartIndex& index) {
   std::vector<std::size_t> group(rank); // by the smallest axis in it
   std::iota(group.begin(), group.end(), std::size_t{0});
   std::vector<std::vector<std::uint32_t>> moving(rank);
@@ -142,7 +141,7 @@ std::optional<WrittenGrid> written_grid(const Operator& op, const OperatorTiling
   });
   if (access == operands.end())
     return std::nullopt;
-  AxisSets sets = connected_axes(*access, index);
+  AxisSets sets = connected_axes(*access, tensor.shape.size(), index);
   std::vector<std::uint32_t> repeating = index.cut_dims();
   std::erase_if(repeating, [&](std::uint32_t dim) {
     return std::any_of(sets.dims.begin(), sets.dims.end(), [&](const auto& dims) {

@@ -18,8 +18,15 @@ namespace {
 
 /// One of the tensors that are there has the property.
 template <class Property>
-bool any_has(const std::vector<std::optional<TensorId>>& ids, const Property& property) {
+bool any_has(std::span<const std::optional<TensorId>> ids, const Property& property) {
   return std::any_of(ids.begin(), ids.end(), [&](const auto& id) { return id && property(*id); });
+}
+
+/// The inputs that a gradient may pass to.
+std::span<const std::optional<TensorId>> differentiable_inputs(const Operator& op,
+                                                               const GradientRule* rule) {
+  const std::span<const std::optional<TensorId>> all = op.inputs;
+  return rule ? all.first(std::min(all.size(), rule->differentiable_inputs)) : all;
 }
 
 /// What a weight is still a weight behind: views, casts, one slice of it, several joined to one.
@@ -44,7 +51,8 @@ void mark_dependence(const Graph& graph, const Operator& op, const std::vector<b
   const GradientRule* rule = find_gradient_rule(op);
   if (rule && !rule->emit)
     return;
-  if (!any_has(op.inputs, [&](TensorId id) { return needs.depends[id.index()]; }))
+  if (!any_has(differentiable_inputs(op, rule),
+               [&](TensorId id) { return needs.depends[id.index()]; }))
     return;
   const std::size_t outputs =
       rule ? std::min(op.outputs.size(), rule->differentiable_outputs) : op.outputs.size();
@@ -101,7 +109,7 @@ GradientNeeds mark_needs(const Graph& forward, const std::vector<bool>& trained,
     if (!any_has(op->outputs,
                  [&](TensorId id) { return needs.reaches[id.index()] && !detached[id.index()]; }))
       continue;
-    for (const TensorId input : present(op->inputs))
+    for (const TensorId input : present(differentiable_inputs(*op, rule)))
       needs.reaches[input.index()] = true;
   }
   return needs;

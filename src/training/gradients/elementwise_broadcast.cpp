@@ -48,6 +48,16 @@ void sub(GradientContext& context) {
   context.emit({"Neg", {reduced}}, {1});
 }
 
+/// The remainder grows with A, and falls by how often B fits: dA = dY, dB = -dY * floor(A / B),
+/// with fmod towards zero.
+void mod(GradientContext& context) {
+  const TensorId dy = context.dy();
+  give_reduced(context, 0, dy);
+  if (context.wants(1))
+    context.emit({"ModGrad", {dy, context.input(0), context.input(1)}, context.op().attributes},
+                 context.only(1));
+}
+
 /// dA = dY*B, dB = dY*A. Reads an operand only when the other's gradient is wanted.
 void mul(GradientContext& context) {
   const TensorId dy = context.dy();
@@ -169,8 +179,8 @@ void where(GradientContext& context) {
 std::vector<GradientRule> broadcast_gradients() {
   return {
       {"Add", add},      {"Div", div}, {"Max", extremum}, {"Mean", mean},
-      {"Min", extremum}, {"Mul", mul}, {"PRelu", prelu},  {"Pow", pow_rule},
-      {"Sub", sub},      {"Sum", add}, {"Where", where},
+      {"Min", extremum}, {"Mod", mod}, {"Mul", mul},      {"PRelu", prelu},
+      {"Pow", pow_rule}, {"Sub", sub}, {"Sum", add},      {"Where", where},
   };
 }
 

@@ -11,8 +11,9 @@ namespace {
 
 /// Their results are indices or truth values.
 constexpr std::array kDiscrete{
-    "And",  "ArgMax",      "ArgMin", "Equal", "Greater", "GreaterOrEqual", "IsInf", "IsNaN",
-    "Less", "LessOrEqual", "Not",    "Or",    "Xor"};
+    "And",   "ArgMax", "ArgMin",  "Equal", "Greater",     "GreaterOrEqual",
+    "IsInf", "IsNaN",  "NonZero", "Less",  "LessOrEqual", "Not",
+    "Or",    "Xor"};
 
 } // namespace
 

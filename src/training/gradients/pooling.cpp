@@ -25,6 +25,22 @@ void global_average_pool(GradientContext& context) {
   context.give(0, context.expand(scaled, shape));
 }
 
+/// Global pooling is a window over everything.
+void lp_pool(GradientContext& context) {
+  Attributes attributes = context.op().attributes;
+  if (context.op().op_type == "GlobalLpPool") {
+    const std::vector<std::int64_t> shape = context.input_shape(0);
+    attributes.set("kernel_shape", std::vector<std::int64_t>(shape.begin() + 2, shape.end()));
+  }
+  context.emit(
+      {"LpPoolGrad", {context.dy(), context.input(0), context.output(0)}, std::move(attributes)});
+}
+
+/// dX = dY where X went.
+void max_unpool(GradientContext& context) {
+  context.emit({"MaxUnpoolGrad", {context.dy(), context.input(1)}});
+}
+
 std::string refuse_max_pool(const Graph&, const Operator& op) {
   return op.attributes.integer("storage_order", 0) == 0
              ? std::string()
@@ -38,6 +54,9 @@ std::vector<GradientRule> pooling_gradients() {
       {"MaxPool", max_pool, refuse_max_pool, 1},
       {"GlobalMaxPool", max_pool}, // a MaxPool over everything in the step
       {"AveragePool", average_pool},
+      {"LpPool", lp_pool},
+      {"GlobalLpPool", lp_pool},
+      {"MaxUnpool", max_unpool},
       {"GlobalAveragePool", global_average_pool},
   };
 }

@@ -88,6 +88,8 @@ struct GradientRule {
   std::string (*refuse)(const Graph& graph, const Operator& op) = nullptr;
   /// Outputs after these are by-products without gradient (running statistics).
   std::size_t differentiable_outputs = 64;
+  /// No gradient passes to inputs after these (regions of interest).
+  std::size_t differentiable_inputs = 64;
 };
 
 const GradientRule* find_gradient_rule(const Operator& op);
@@ -105,5 +107,6 @@ std::vector<GradientRule> movement_gradients();
 std::vector<GradientRule> reduction_gradients();
 std::vector<GradientRule> quantization_gradients();
 std::vector<GradientRule> loss_gradients();
+std::vector<GradientRule> sampling_gradients();
 
 } // namespace monet

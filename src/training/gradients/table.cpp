@@ -10,7 +10,7 @@ namespace {
 constexpr std::array kFamilies{
     &elementwise_gradients, &broadcast_gradients,    &linear_gradients,   &normalization_gradients,
     &pooling_gradients,     &view_gradients,         &indexing_gradients, &reduction_gradients,
-    &movement_gradients,    &quantization_gradients, &loss_gradients,
+    &movement_gradients,    &quantization_gradients, &loss_gradients,     &sampling_gradients,
 };
 
 /// Rules by operator type.

@@ -57,6 +57,7 @@ constexpr Kept kKept[]{
     {"GatherElements", kX | kX1},
     {"GatherND", kX1},
     {"Gelu", kX},
+    {"GridSample", kX | kX1},
     {"GlobalAveragePool", kX},
     {"GroupNormalization", kX | kStatistics},
     {"HardSigmoid", kX},
@@ -67,6 +68,7 @@ constexpr Kept kKept[]{
     {"Log", kX},
     {"LogSoftmax", kY},
     {"MaxPool", kX | kY1},
+    {"MaxUnpool", kX1},
     {"Mish", kX},
     {"Neg", 0},
     {"PRelu", kX | kX1},
@@ -80,6 +82,7 @@ constexpr Kept kKept[]{
     {"ReduceSumSquare", kX},
     {"Relu", kY},
     {"Resize", 0},
+    {"RoiAlign", 0},
     {"Round", 0},
     {"ScatterElements", kX1},
     {"Selu", kX},
@@ -243,6 +246,8 @@ private:
       keep(op.inputs, 2);
       if (op.outputs.size() < 2) // what it divides by, or would
         copied_bytes_ += bits_of(tensor(*op.outputs[0]).type) / 8;
+    } else if (op.op_type == "Mod") {
+      keep_remainder(op);
     } else if (op.op_type == "Pad") {
       if (op.attributes.text("mode", "constant") != "constant")
         keep(op.inputs, 0);
@@ -286,8 +291,18 @@ private:
         keep_repeated_scale(op);
       if (op.op_type == "RMSNormalization")
         keep_squares(op);
+      if (op.op_type == "RoiAlign")
+        keep_regions(op);
     }
     return true;
+  }
+
+  /// How often the divisor fits is found again for the divisor's gradient.
+  void keep_remainder(const Operator& op) {
+    if (!requires_grad(op, 1))
+      return;
+    keep(op.inputs, 0);
+    keep(op.inputs, 1);
   }
 
   void keep_flags(const Operator& op, unsigned what) {
@@ -417,6 +432,12 @@ private:
       return;
     const Shape& shape = tensor(*op.inputs[0]).shape;
     copied_bytes_ += shape.at(0) * bytes_of(size_of(tensor(*op.inputs[1])));
+  }
+
+  /// torchvision's regions hold the number of their image as a fifth number.
+  void keep_regions(const Operator& op) {
+    const Tensor& corners = tensor(*op.inputs[1]);
+    copied_bytes_ += bytes_of(size_of(corners)) / 4 * 5;
   }
 
   /// The other operand of a product is kept when this one requires a gradient.

@@ -38,6 +38,8 @@ public:
         Row{"Neg", &FusedChains::binary_cross_entropy},
         Row{"Where", &FusedChains::divergence},
         Row{"Gather", &FusedChains::unfold},
+        Row{"Gather", &FusedChains::corners},
+        Row{"Sub", &FusedChains::remainder},
     };
     for (const Operator& op : graph_.operators()) {
       if (op.phase != Phase::forward || !op.domain.empty())
@@ -292,6 +294,28 @@ private:
       return false;
     const Operator* padded = maker(rows->inputs[0], "Pad");
     return add({&op, rows}, {padded ? *padded->inputs[0] : *rows->inputs[0]});
+  }
+
+  /// A file has the corners of regions apart from their images.
+  bool corners(const Operator& op) {
+    const std::vector<OpId>& readers = tensor(*op.outputs[0]).consumers;
+    const bool regions = std::any_of(readers.begin(), readers.end(), [&](OpId id) {
+      const Operator& reader = graph_.op(id);
+      return reader.op_type == "RoiAlign" && reader.inputs[1] == op.outputs[0];
+    });
+    return regions && add({&op}, {});
+  }
+
+  /// a - floor(a / b) * b: how often b fits is found again for its gradient.
+  bool remainder(const Operator& op) {
+    const auto product = side(maker(op.inputs[1], "Mul"), "Floor");
+    const Operator* quotient = product ? maker(product->made->inputs[0], "Div") : nullptr;
+    if (!quotient || quotient->inputs[0] != op.inputs[0] || quotient->inputs[1] != product->other)
+      return false;
+    std::vector<TensorId> kept;
+    if (requires_grad(quotient->inputs[1]))
+      kept = {*quotient->inputs[0], *quotient->inputs[1]};
+    return add({&op, maker(op.inputs[1], "Mul"), product->made, quotient}, std::move(kept));
   }
 
   const Graph& graph_;

@@ -70,7 +70,8 @@ private:
   std::map<std::string, std::int64_t> sizes_;
 };
 
-/// A size for a dimension that no graph input has is a mistyped name.
+/// A size for a dimension that no graph input has, and for no result whose size depends on data, is
+/// a mistyped name.
 void require_known_names(const Model& model, const OnnxReadOptions& options,
                          ProblemList& problems) {
   std::vector<std::string> names;
@@ -81,6 +82,10 @@ void require_known_names(const Model& model, const OnnxReadOptions& options,
       if (!dimension.symbol.empty())
         names.push_back(dimension.symbol);
     }
+  }
+  for (const Node& node : model.nodes) {
+    if (counts_by_data(node))
+      names.push_back(node.outputs[0]);
   }
   for (const auto& [name, size] : options.dimensions) {
     if (std::find(names.begin(), names.end(), name) != names.end())

@@ -173,6 +173,24 @@ bool fold_tile(const Node&, const Inputs& in, Value& out) {
 
 using Folder = bool (*)(const Node&, const Inputs&, Value&);
 
+/// Places that are not zero, axis by axis.
+bool fold_nonzero(const Node&, const Inputs& in, Value& out) {
+  const auto numbers = in.reals(0);
+  if (!numbers)
+    return false;
+  const auto& shape = in.get(0)->shape;
+  const auto strides = strides_of(shape);
+  Integers places;
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+    for (std::size_t i = 0; i < numbers->size(); ++i) {
+      if ((*numbers)[i] != 0)
+        places.push_back(static_cast<std::int64_t>(i) / strides[axis] % shape[axis]);
+    }
+  }
+  out.values = std::move(places);
+  return true;
+}
+
 struct FoldRule {
   std::string_view op_type;
   Folder fold;
@@ -180,17 +198,18 @@ struct FoldRule {
 };
 
 constexpr FoldRule kRules[] = {
-    {"Cast", fold_cast, 1},           {"CastLike", fold_cast, 2},
-    {"Concat", fold_concat, 1},       {"ConstantOfShape", fold_constant_of_shape, 1},
-    {"Expand", fold_expand, 2},       {"Flatten", fold_same, 1},
-    {"Gather", fold_gather, 2},       {"Identity", fold_same, 1},
-    {"Range", fold_range, 3},         {"ReduceMax", fold_reduce, 1},
-    {"ReduceMean", fold_reduce, 1},   {"ReduceMin", fold_reduce, 1},
-    {"ReduceProd", fold_reduce, 1},   {"ReduceSum", fold_reduce, 1},
-    {"Reshape", fold_same, 2},        {"Slice", fold_slice, 3},
-    {"Squeeze", fold_same, 1},        {"Tile", fold_tile, 2},
-    {"Transpose", fold_transpose, 1}, {"Trilu", fold_trilu, 1},
-    {"Unsqueeze", fold_same, 2},      {"Where", fold_where, 3},
+    {"Cast", fold_cast, 1},        {"CastLike", fold_cast, 2},
+    {"Concat", fold_concat, 1},    {"ConstantOfShape", fold_constant_of_shape, 1},
+    {"Expand", fold_expand, 2},    {"Flatten", fold_same, 1},
+    {"Gather", fold_gather, 2},    {"Identity", fold_same, 1},
+    {"NonZero", fold_nonzero, 1},  {"Range", fold_range, 3},
+    {"ReduceMax", fold_reduce, 1}, {"ReduceMean", fold_reduce, 1},
+    {"ReduceMin", fold_reduce, 1}, {"ReduceProd", fold_reduce, 1},
+    {"ReduceSum", fold_reduce, 1}, {"Reshape", fold_same, 2},
+    {"Slice", fold_slice, 3},      {"Squeeze", fold_same, 1},
+    {"Tile", fold_tile, 2},        {"Transpose", fold_transpose, 1},
+    {"Trilu", fold_trilu, 1},      {"Unsqueeze", fold_same, 2},
+    {"Where", fold_where, 3},
 };
 
 bool fold_shape(const Node& node, const Inputs& in, Value& out) {

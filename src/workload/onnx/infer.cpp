@@ -6,6 +6,7 @@
 #include "workload/onnx/proto.hpp"
 #include "workload/shared/einsum_equation.hpp"
 
+#include "monet/base/checked.hpp"
 #include "monet/workload/operators.hpp"
 
 #include <fmt/core.h>
@@ -370,6 +371,19 @@ std::vector<std::optional<Value>> infer_one_hot(const Model& model, const Node& 
   return outputs;
 }
 
+/// libonnx 1.12 leaves a size that an input gives open.
+std::vector<std::optional<Value>> infer_sized_unpool(const Node& node, const Values& values) {
+  const Value* input = input_value(node, 0, values);
+  const Value* size = input_value(node, 2, values);
+  std::vector<std::optional<Value>> outputs(node.outputs.size());
+  const auto* shape = size != nullptr && size->values
+                          ? std::get_if<std::vector<std::int64_t>>(&*size->values)
+                          : nullptr;
+  if (!outputs.empty() && input != nullptr && shape != nullptr)
+    outputs[0] = Value{input->type, *shape, std::nullopt, false};
+  return outputs;
+}
+
 bool is_pool(const Node& node) {
   return node.domain.empty() &&
          (node.op_type == "MaxPool" || node.op_type == "AveragePool" || node.op_type == "LpPool");
@@ -404,6 +418,38 @@ const onnx::OpSchema* schema_of(const Node& node) {
 }
 
 } // namespace
+
+bool counts_by_data(const Node& node) {
+  return node.domain.empty() && node.op_type == "NonZero" && node.outputs.size() == 1;
+}
+
+std::optional<Value> infer_places(const Model& model, const Node& node, const Values& values,
+                                  std::optional<std::int64_t> stated) {
+  const Value* input = input_value(node, 0, values);
+  if (input == nullptr)
+    return std::nullopt;
+  if (input->shape.empty())
+    throw InputError(at_node(model, node), "a tensor with axes is expected");
+  if (input->is_constant && input->values) {
+    stated = std::visit(
+        [](const auto& list) {
+          return std::count_if(list.begin(), list.end(), [](auto number) { return number != 0; });
+        },
+        *input->values);
+  }
+  if (!stated)
+    throw InputError(
+        at_node(model, node), "how many elements are not zero depends on data",
+        fmt::format("state it in `dimensions: {{\"{0}\": ...}}`, --dim {0}=...", node.outputs[0]));
+  if (*stated > checked_product(input->shape))
+    throw InputError(at_node(model, node),
+                     fmt::format("{} of {} elements cannot be other than zero", *stated,
+                                 checked_product(input->shape)));
+  return Value{ElementType::int64,
+               {static_cast<std::int64_t>(input->shape.size()), *stated},
+               std::nullopt,
+               false};
+}
 
 bool can_infer(const Node& node) {
   if (schema_of(node) != nullptr || is_fused_matmul(node))
@@ -440,6 +486,8 @@ std::vector<std::optional<Value>> infer_outputs(const Model& model, const Node& 
   } catch (const std::exception& error) { // libonnx throws several types
     throw InputError(at_node(model, node), error.what());
   }
+  if (node.domain.empty() && node.op_type == "MaxUnpool" && node.inputs.size() > 2)
+    outputs = infer_sized_unpool(node, values);
   if (is_pool(node))
     drop_outside_windows(node, values, outputs);
   for (const auto& output : outputs) {

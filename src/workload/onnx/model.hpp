@@ -173,6 +173,11 @@ void recognise(const Model& model, std::vector<Node>& nodes, Values& values);
 /// Throws InputError when the inputs contradict the operator.
 std::vector<std::optional<Value>> infer_outputs(const Model& model, const Node& node,
                                                 const Values& values);
+/// NonZero: how many places it finds depends on data.
+bool counts_by_data(const Node& node);
+/// Its result where the places can be counted in a constant, or `stated` says how many there are.
+std::optional<Value> infer_places(const Model& model, const Node& node, const Values& values,
+                                  std::optional<std::int64_t> stated);
 /// True when shapes can be inferred for operators of this kind.
 bool can_infer(const Node& node);
 

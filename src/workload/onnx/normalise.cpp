@@ -155,6 +155,8 @@ void from_older(const Model& model, Node& node, Values& values) {
     if (node.opset < moved.since && op == moved.op_type)
       to_input(node, moved.attribute, moved.input, values, moved.scalar);
   }
+  if (node.opset < 16 && op == "RoiAlign")
+    node.attributes.set("coordinate_transformation_mode", std::string("output_half_pixel"));
   if (op == "Upsample" || (node.opset < 11 && op == "Resize"))
     legacy_resize(node, values);
   if (node.opset < 14 && op == "BatchNormalization") {
@@ -263,6 +265,13 @@ bool resize_all_axes(Node& node, Values& values) {
   return true;
 }
 
+/// Opset 20 gave GridSample's modes the names that they have for any number of axes.
+void name_as_before(Node& node) {
+  const std::string mode = node.attributes.text("mode", "linear");
+  if (mode == "linear" || mode == "cubic")
+    node.attributes.set("mode", "bi" + mode);
+}
+
 void from_newer(const Model& model, Node& node, Values& values) {
   const auto refuse = [&](std::string_view what) {
     throw InputError(at_node(model, node),
@@ -306,6 +315,8 @@ void from_newer(const Model& model, Node& node, Values& values) {
       refuse("dilated average pooling");
     node.attributes = without(node.attributes, {"dilations"});
   }
+  if (node.op_type == "GridSample")
+    name_as_before(node);
   if (node.op_type == "Reshape")
     return;
   if (node.op_type == "Cast" || node.op_type == "CastLike" || node.op_type == "QuantizeLinear") {

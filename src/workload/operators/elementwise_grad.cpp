@@ -55,7 +55,8 @@ constexpr ElementwiseGrad kElementwiseGrads[]{
     {"DivGrad", {0, 0, 1, 0, 0, 0}, {1, 1, 1, 0, 0, 0}}, // dy/b; -(dy/b) * (a/b)
     {"MaxGrad", {0, 1, 0, 2, 0, 0}, {0, 1, 0, 1, 0, 0}}, // dy / (number of largest)
     {"MinGrad", {0, 1, 0, 2, 0, 0}, {0, 1, 0, 1, 0, 0}},
-    {"MaskGrad", {0, 1, 0, 1, 0, 0}}, // mask ? a*dy : b*dy
+    {"MaskGrad", {0, 1, 0, 1, 0, 0}},    // mask ? a*dy : b*dy
+    {"ModGrad", {}, {0, 1, 1, 1, 0, 0}}, // dA = dY; -dy * floor(a/b)
     {"MulGrad", {0, 1, 0, 0, 0, 0}, {0, 1, 0, 0, 0, 0}},
     {"PReluGrad", {0, 1, 0, 1, 0, 0}, {0, 1, 0, 1, 0, 0}}, // as LeakyRelu; x<0: dy*x
     {"PowGrad", {1, 2, 0, 0, 0, 2}, {0, 2, 0, 1, 0, 1}},   // dy*p*x^(p-1); dy*y*log x

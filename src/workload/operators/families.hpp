@@ -41,6 +41,7 @@ std::vector<OperatorRule> quantization_rules();
 std::vector<OperatorRule> gather_rules();
 std::vector<OperatorRule> movement_rules();
 std::vector<OperatorRule> resize_rules();
+std::vector<OperatorRule> sampling_rules();
 std::vector<OperatorRule> einsum_rules();
 std::vector<OperatorRule> attention_rules();
 std::vector<OperatorRule> microsoft_rules();

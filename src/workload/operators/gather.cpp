@@ -50,6 +50,7 @@ LoopNest build_gather(const Graph& graph, const Operator& op) {
   if (out.size() + 1 != data.size() + indices.size()) {
     fail(graph, op, "the output's axes are not those of data and indices");
   }
+  expect_integers(graph, op, 1);
   LoopNestBuilder nest(graph, op, ComputeKind::copy);
   const std::vector<LoopIndex> loops = nest.loops_over(out);
   const auto constant = constant_integers(graph, op, 1);
@@ -83,6 +84,7 @@ LoopNest build_gather_elements(const Graph& graph, const Operator& op) {
   const std::vector<LoopIndex> loops = nest.loops_over(output_shape(graph, op, 0));
   if (loops.size() != data.size())
     fail(graph, op, "data and indices have different axes");
+  expect_integers(graph, op, 1);
   const std::vector<AxisExpr> place = axes_of(loops);
   std::vector<AxisExpr> from = place;
   from[at] = axis_data_dependent();
@@ -93,6 +95,7 @@ LoopNest build_gather_elements(const Graph& graph, const Operator& op) {
 }
 
 LoopNest build_gather_nd(const Graph& graph, const Operator& op) {
+  expect_integers(graph, op, 1);
   LoopNestBuilder nest(graph, op, ComputeKind::copy);
   const std::vector<LoopIndex> loops = nest.loops_over(output_shape(graph, op, 0));
   nest.output(0, "O", nest.broadcast(output_shape(graph, op, 0), loops));
@@ -101,8 +104,23 @@ LoopNest build_gather_nd(const Graph& graph, const Operator& op) {
   return nest.finish();
 }
 
+/// Places that are not zero, as many as the result has room for. Where each goes depends on those
+/// before it.
+LoopNest build_nonzero(const Graph& graph, const Operator& op) {
+  const auto& x = input_shape(graph, op, 0);
+  const auto& places = output_shape(graph, op, 0);
+  if (x.empty() || places.size() != 2 || places[0] != static_cast<std::int64_t>(x.size()))
+    fail(graph, op, "an index along every axis of the input is expected");
+  LoopNestBuilder nest(graph, op, ComputeKind::vector, VectorWork{0, 0, 0, 1, 0, 0});
+  const std::vector<LoopIndex> loops = nest.loops_over(x);
+  nest.opaque_output(0, "O");
+  nest.input(0, "I", axes_of(loops));
+  return nest.finish();
+}
+
 /// The data is copied, then overwritten at places that depend on the indices.
 LoopNest build_scatter(const Graph& graph, const Operator& op) {
+  expect_integers(graph, op, 1);
   LoopNestBuilder nest(graph, op, ComputeKind::copy);
   const std::vector<LoopIndex> loops = nest.loops_over(output_shape(graph, op, 0));
   nest.output(0, "O", nest.broadcast(output_shape(graph, op, 0), loops));
@@ -119,6 +137,7 @@ std::vector<OperatorRule> gather_rules() {
       {"", "Gather", build_gather},           {"", "GatherElements", build_gather_elements},
       {"", "GatherND", build_gather_nd},      {"", "Scatter", build_scatter},
       {"", "ScatterElements", build_scatter}, {"", "ScatterND", build_scatter},
+      {"", "NonZero", build_nonzero},
   };
 }
 

@@ -1,6 +1,6 @@
-// Pooling over windows or over all positions, and local response normalisation. One operation per
-// window element; the division of an average is once per output and not counted. Loops B, C, OY,OX,
-// FY,FX; global pooling B, C, FY,FX.
+// Pooling over windows or over all positions, maxima put back, and local response normalisation.
+// One operation per window element; the division of an average is once per output and not counted.
+// Loops B, C, OY,OX, FY,FX; global pooling B, C, FY,FX.
 #include "workload/operators/conv_geometry.hpp"
 #include "workload/operators/families.hpp"
 #include "workload/operators/nest_builder.hpp"
@@ -39,6 +39,57 @@ LoopNest build_global_pool(const Graph& graph, const Operator& op) {
   }
   nest.output(0, "O", std::move(out));
   nest.input(0, "I", std::move(in));
+  return nest.finish();
+}
+
+std::int64_t checked_norm(const Graph& graph, const Operator& op) {
+  const std::int64_t p = op.attributes.integer("p", 2);
+  if (p < 1)
+    fail(graph, op, "at least 1 is expected", "attribute 'p'");
+  return p;
+}
+
+/// The p-norm of a window, or of everything.
+LoopNest build_lp_pool(const Graph& graph, const Operator& op) {
+  checked_norm(graph, op);
+  expect_real(graph, op, 0);
+  return op.op_type == "LpPool" ? build_pool<kPower>(graph, op)
+                                : build_global_pool<kPower>(graph, op);
+}
+
+/// (dY, X, Y) -> dX: dY * sign(x) * (|x| / y)^(p - 1) for every element of a window.
+LoopNest build_lp_pool_grad(const Graph& graph, const Operator& op) {
+  const auto& dy = input_shape(graph, op, 0);
+  const auto& x = input_shape(graph, op, 1);
+  const VectorWork work{1, 1, 1, checked_norm(graph, op) == 2 ? 1 : 2, 0, 0};
+  LoopNestBuilder nest(graph, op, ComputeKind::vector, work);
+  const WindowAxes axes = window_axes(graph, op, nest, x, dy, "X, dY");
+  nest.output(0, "O", axes.elements, AccessMode::accumulate);
+  nest.input(0, "I", axes.places);
+  nest.padded_input(1, "X", axes.elements);
+  nest.input(2, "Y", axes.places);
+  return nest.finish();
+}
+
+/// Every element goes where its index says, in the plane of its own image and channel; the rest is
+/// zero. MaxUnpool (X, indices) -> Y, or its gradient (dY, indices) -> dX, which picks.
+LoopNest build_unpool(const Graph& graph, const Operator& op) {
+  const bool picks = op.op_type == "MaxUnpoolGrad";
+  const auto& small = picks ? output_shape(graph, op, 0) : input_shape(graph, op, 0);
+  const auto& large = picks ? input_shape(graph, op, 0) : output_shape(graph, op, 0);
+  if (small.size() < 3 || large.size() != small.size() || large[0] != small[0] ||
+      large[1] != small[1] || input_shape(graph, op, 1) != small)
+    fail(graph, op, "images of as many channels, and an index for every element, are expected");
+  expect_integers(graph, op, 1);
+  LoopNestBuilder nest(graph, op, ComputeKind::copy);
+  std::vector<AxisExpr> place{axis(nest.loop("B", small[0])), axis(nest.loop("C", small[1]))};
+  for (std::size_t i = 2; i < small.size(); ++i)
+    place.push_back(axis(nest.loop(spatial_name('O', i - 2, small.size() - 2), small[i])));
+  std::vector<AxisExpr> indexed(place.begin(), place.begin() + 2);
+  indexed.resize(large.size(), axis_data_dependent());
+  nest.output(0, "O", picks ? place : indexed, picks ? AccessMode::write : AccessMode::accumulate);
+  nest.input(0, "I", picks ? indexed : place);
+  nest.input(1, "indices", place);
   return nest.finish();
 }
 
@@ -89,13 +140,16 @@ std::vector<OperatorRule> pooling_rules() {
   return {
       {"", "AveragePool", build_pool<kAverage>},
       {"", "GlobalAveragePool", build_global_pool<kAverage>},
-      {"", "GlobalLpPool", build_global_pool<kPower>},
+      {"", "GlobalLpPool", build_lp_pool},
       {"", "GlobalMaxPool", build_global_pool<kMaximum>},
       {"", "LRN", build_lrn},
       {kMonetDomain, "LRNGrad", build_lrn_grad},
-      {"", "LpPool", build_pool<kPower>},
+      {"", "LpPool", build_lp_pool},
+      {kMonetDomain, "LpPoolGrad", build_lp_pool_grad},
       {"", "MaxPool", build_pool<kMaximum>},
       {kMonetDomain, "MaxPool", build_pool<kMaximum>},
+      {"", "MaxUnpool", build_unpool},
+      {kMonetDomain, "MaxUnpoolGrad", build_unpool},
   };
 }
 

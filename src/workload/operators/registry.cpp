@@ -37,6 +37,7 @@ constexpr std::array kFamilies{
     &reduction_grad_rules,
     &group_normalization_rules,
     &resize_rules,
+    &sampling_rules,
     &einsum_rules,
     &attention_rules,
 };
