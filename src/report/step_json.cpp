@@ -4,6 +4,7 @@
 #include "report/timeline_json.hpp"
 
 #include "monet/base/errors.hpp"
+#include "monet/model/bypassed.hpp"
 #include "monet/report/hardware_result.hpp"
 #include "monet/report/result.hpp"
 #include "monet/report/text.hpp"
@@ -269,6 +270,20 @@ Json provenance_json(const Provenance& provenance) {
           {"options", strings_json(provenance.options)}};
 }
 
+Json bypassed_json(const StepResult& result, const Chip& chip) {
+  Json json = Json::array();
+  for (const BypassedMemory& one : bypassed_memories(*result.step, *result.tiles, chip)) {
+    json.push_back({{"memory", valid_utf8(one.memory)},
+                    {"core", valid_utf8(one.core)},
+                    {"operand", name_of(one.operand)},
+                    {"element_bits", one.element_bits},
+                    {"memory_bits", one.memory_bits},
+                    {"operators", one.operators},
+                    {"first", valid_utf8(result.step->graph.op(one.first).name)}});
+  }
+  return json;
+}
+
 Json result_json(const std::string& name, const StepResult& step, const StepResult* inference,
                  const Chip& chip, const Provenance& provenance) {
   Json json = {{"schema_version", 1}, {"name", valid_utf8(name)}, {"chip", valid_utf8(chip.name)}};
@@ -278,6 +293,8 @@ Json result_json(const std::string& name, const StepResult& step, const StepResu
   json["hardware"] = hardware_json(chip);
   if (!step.step->graph.buffers.empty())
     json["buffers"] = buffers_json(step.step->graph);
+  if (Json bypassed = bypassed_json(step, chip); !bypassed.empty())
+    json["bypassed"] = std::move(bypassed);
   json["provenance"] = provenance_json(provenance);
   return json;
 }

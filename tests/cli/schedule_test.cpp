@@ -55,6 +55,34 @@ TEST(Schedule, StreamedResultsInHalfPrecisionAreWrittenWhole) {
   EXPECT_EQ(ran.code, 0) << ran.err;
 }
 
+// Sums of 64 bits in registers of 32.
+TEST(Schedule, WhatPassesByARegisterFileIsSaid) {
+  const auto run = [](std::vector<std::string> more) {
+    std::vector<std::string> all{"schedule",
+                                 "--hardware",
+                                 repository("data/hardware/edge_tpu.yaml"),
+                                 "--workload",
+                                 repository("data/workload/resnet18_cifar.onnx"),
+                                 "--batch",
+                                 "1"};
+    all.insert(all.end(), more.begin(), more.end());
+    return run_monet(all);
+  };
+  const Ran wide = run({"--precision", "{accumulate: fp64}", "--json", "-"});
+  ASSERT_EQ(wide.code, 0) << wide.err;
+  const auto json = nlohmann::json::parse(wide.out);
+  EXPECT_EQ(schema_violations(parse_file(repository("docs/result.schema.json")), json),
+            std::vector<std::string>{});
+  EXPECT_EQ(json.at("bypassed").dump(),
+            R"([{"core":"edge_tpu_pe","element_bits":64,"first":"/conv1/Conv","memory":"rf_sums",)"
+            R"("memory_bits":32,"operand":"O","operators":21}])");
+  EXPECT_NE(run({"--precision", "{accumulate: fp64}"})
+                .out.find("note: elements of 64 bits (O) pass by 'rf_sums' of core 'edge_tpu_pe', "
+                          "which holds 32: 21 operators, first '/conv1/Conv'"),
+            std::string::npos);
+  EXPECT_EQ(run({}).out.find("note:"), std::string::npos);
+}
+
 // A bias beside the weights on an array whose registers hold one element.
 TEST(Schedule, NetworksWithBiasesTrainOnSmallRegisters) {
   for (const char* network : {"mobilenet_v2", "resnet18_cifar"}) {
