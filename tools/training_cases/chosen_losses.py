@@ -16,6 +16,7 @@ WEIGHT = [0.5, 2.0, 1.0, 0.25, 1.5]
 def cases() -> Iterator[Case]:
     yield from of_elements()
     yield from of_classes()
+    yield from of_sequences()
     yield from several()
     yield from with_detached()
 
@@ -84,6 +85,28 @@ def of_classes() -> Iterator[Case]:
     yield Case("chosen_pixels_weighted", Pixels, image, pixels, tags=tags)
     nll = {"type": "nll", **weighted, "reduction": "sum"}
     yield Case("chosen_pixels_nll", lambda: Pixels(nn.LogSoftmax(1)), image, nll, tags=tags)
+
+
+class Speech(nn.Module):
+    """Log-probabilities of characters, a time after the other."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv1d(3, 6, 3, padding=1)
+        self.head = nn.Linear(6, 5)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.head(torch.relu(self.conv(x)).transpose(1, 2))
+        return y.log_softmax(-1).transpose(0, 1)
+
+
+def of_sequences() -> Iterator[Case]:
+    x, tags = [real("x", 2, 3, 9)], ["loss"]
+    for name, more in (("", {}), ("_sum", {"reduction": "sum"}), ("_zero_infinity", {"zero_infinity": True})):
+        loss = {"type": "ctc", "target_length": 3, "blank": 4, **more}
+        yield Case(f"chosen_ctc{name}", Speech, x, loss, tags=tags, steps="" if name else "adam")
+    tight = {"type": "ctc", "target_length": 4, "blank": 4, "zero_infinity": True}
+    yield Case("chosen_ctc_tight", Speech, [real("x", 3, 3, 5)], tight, tags=tags)
 
 
 class TwoHeads(nn.Module):

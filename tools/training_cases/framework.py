@@ -211,12 +211,17 @@ class Term:
 
     @property
     def of_classes(self) -> bool:
-        return self.kind in ("cross_entropy", "nll")
+        return self.kind in ("cross_entropy", "nll", "ctc")
 
     def prediction(self, case: Case, result: object) -> Tensor:
         if not self.output:
             return first_output(result)
         return result[case.outputs.index(self.output)]
+
+    def classes(self, prediction: Tensor) -> int:
+        """Labels are below that; none is the blank of a sequence, which is the last class here."""
+        count = prediction.shape[class_axis(prediction)]
+        return count - 1 if self.kind == "ctc" else count
 
     def target_fill(self) -> tuple[float, float]:
         """Offset and scale of what the loss compares with."""
@@ -229,6 +234,10 @@ class Term:
         for key in ("weight", "pos_weight"):
             if key in settings:
                 settings[key] = torch.tensor(settings[key], dtype=prediction.dtype)
+        if self.kind == "ctc":
+            count, batch, _ = prediction.shape
+            lengths = torch.full((batch,), count), torch.full((batch,), settings.pop("target_length"))
+            return F.ctc_loss(prediction, target, *lengths, **settings)
         if self.of_classes:
             if class_axis(prediction) == prediction.dim() - 1:
                 prediction, target = prediction.reshape(-1, prediction.shape[-1]), target.reshape(-1)
@@ -268,7 +277,9 @@ def targets(case: Case, result: object) -> dict[str, np.ndarray]:
             axis = class_axis(output)
             name = f"labels{term.suffix}"
             shape = [extent for i, extent in enumerate(output.shape) if i != axis]
-            numbers = Numbers(name, SEED).below(math.prod(shape), output.shape[axis])
+            if term.kind == "ctc":
+                shape = [output.shape[1], term.settings["target_length"]]
+            numbers = Numbers(name, SEED).below(math.prod(shape), term.classes(output))
         else:
             offset, scale = term.target_fill()
             name, shape = f"targets{term.suffix}", output.shape

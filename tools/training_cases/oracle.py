@@ -18,7 +18,6 @@ from training_cases.framework import (
     double_model,
     first_output,
     input_tensors,
-    class_axis,
     make_loss,
     terms,
     single_model,
@@ -198,7 +197,7 @@ class Facts:
 def classes(case: Case, result: object) -> dict[str, int]:
     of_classes = [term for term in terms(case) if term.of_classes]
     predictions = [term.prediction(case, result) for term in of_classes]
-    return {f"labels{t.suffix}": p.shape[class_axis(p)] for t, p in zip(of_classes, predictions)}
+    return {f"labels{t.suffix}": t.classes(p) for t, p in zip(of_classes, predictions)}
 
 
 def detached(result: object) -> object:

@@ -52,6 +52,14 @@ struct ElementwiseLoss {
   double threshold = 1.0; ///< beta, delta
   Reduction reduction = Reduction::mean;
 };
+/// Connectionist temporal classification of log-probabilities [T, B, C]: labels [B, S] with blanks
+/// and repetitions between them, all sequences of full length.
+struct Ctc {
+  std::int64_t target_length = 0;        ///< S
+  std::int64_t blank = 0;                ///< its class
+  bool zero_infinity = false;            ///< samples too short for their labels do not count
+  Reduction reduction = Reduction::mean; ///< over labels, then over samples
+};
 struct NoLoss {};
 /// What the network itself computes: scalar outputs, added up with weights. Empty: its first scalar
 /// output.
@@ -63,8 +71,8 @@ struct LossTerm;
 struct LossSum {
   std::vector<LossTerm> terms;
 };
-using Loss =
-    std::variant<CrossEntropy, Mse, BceWithLogits, ElementwiseLoss, NoLoss, NetworkLoss, LossSum>;
+using Loss = std::variant<CrossEntropy, Mse, BceWithLogits, ElementwiseLoss, Ctc, NoLoss,
+                          NetworkLoss, LossSum>;
 struct LossTerm {
   Loss loss;          ///< none of the last three
   std::string output; ///< of the network; empty: its first floating one

@@ -34,6 +34,7 @@ std::vector<KernelEntry> row_kernels();
 std::vector<KernelEntry> reduction_kernels();
 std::vector<KernelEntry> normalization_kernels();
 std::vector<KernelEntry> loss_kernels();
+std::vector<KernelEntry> ctc_kernels();
 std::vector<KernelEntry> movement_kernels();
 std::vector<KernelEntry> pooling_kernels();
 std::vector<KernelEntry> parts_kernels();

@@ -34,6 +34,8 @@ LossParts loss_parts(StepBuilder& builder, const BceWithLogits& options, TensorI
                      const std::string& suffix);
 LossParts loss_parts(StepBuilder& builder, const ElementwiseLoss& options, TensorId prediction,
                      const std::string& suffix);
+LossParts loss_parts(StepBuilder& builder, const Ctc& options, TensorId prediction,
+                     const std::string& suffix);
 
 /// An operator of phase loss.
 NewOperator loss_operator(std::string_view op_type, std::string_view domain);

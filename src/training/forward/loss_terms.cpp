@@ -255,4 +255,40 @@ LossParts loss_parts(StepBuilder& builder, const ElementwiseLoss& options, Tenso
   return parts;
 }
 
+LossParts loss_parts(StepBuilder& builder, const Ctc& options, TensorId prediction,
+                     const std::string& suffix) {
+  const std::vector<std::int64_t> shape = builder.shape(prediction);
+  if (shape.size() != 3)
+    refuse(builder, prediction,
+           fmt::format("ctc needs log-probabilities [T, B, classes], not {} axes", shape.size()));
+  if (options.blank < 0 || options.blank >= shape[2])
+    refuse(builder, prediction, fmt::format("blank is class {} of {}", options.blank, shape[2]));
+  if (options.target_length > shape[0])
+    refuse(builder, prediction,
+           fmt::format("{} labels do not fit into {} steps", options.target_length, shape[0]));
+  const ElementType sums = builder.precision().reduction_type();
+  LossParts parts{"CtcLossGrad", prediction};
+  const TensorId labels =
+      add_target(builder, "labels", suffix, {shape[1], options.target_length}, ElementType::int64);
+  const TensorId likelihood = builder.add_tensor("loss" + suffix + ".likelihoods", {shape[1]}, sums,
+                                                 TensorKind::activation);
+  const TensorId alpha = builder.add_tensor(
+      "loss" + suffix + ".alpha",
+      {shape[1], shape[0], checked_add(checked_multiply(2, options.target_length), 1)}, sums,
+      TensorKind::activation);
+  NewOperator op = loss_operator("CtcLoss", kMonetDomain);
+  op.inputs = {prediction, labels};
+  op.attributes.set("blank", options.blank);
+  if (options.zero_infinity)
+    op.attributes.set("zero_infinity", std::int64_t{1});
+  if (options.reduction != Reduction::mean)
+    op.attributes.set("reduction", std::string("sum"));
+  parts.attributes = op.attributes;
+  parts.loss = add_scalar_loss(builder, suffix);
+  op.outputs = {parts.loss, likelihood, alpha};
+  parts.gradient_reads = {prediction, labels, likelihood, alpha};
+  builder.add_operator(std::move(op));
+  return parts;
+}
+
 } // namespace monet

@@ -359,6 +359,12 @@ private:
       copied_bytes_ += 8;
       return;
     }
+    if (op.op_type == "CtcLoss") { // lengths as real numbers; which samples do not count
+      const std::int64_t samples = element_count(tensor(*op.inputs[1])) /
+                                   std::max<std::int64_t>(tensor(*op.inputs[1]).shape.back(), 1);
+      copied_bytes_ += op.attributes.text("reduction", "mean") == "mean" ? 4 * samples : 0;
+      copied_bytes_ += op.attributes.integer("zero_infinity", 0) * samples;
+    }
     if (op.op_type == "LabelSmoothingLoss")
       copied_bytes_ += smoothing_bytes(op);
     if (op.op_type == "KlDivLoss" && op.attributes.integer("divisor", 1) != 1)
@@ -475,7 +481,7 @@ private:
       const TensorId factor = *op.inputs[i];
       const Shape& shape = tensor(factor).shape;
       const std::size_t other = tensor(*op.inputs[1 - i]).shape.size();
-      if (shape.size() < 3 || (other < 3 && i == 1)) {
+      if (shape.size() < 3 || (other < 3 && (i == 1 || is_transposed_stack(factor)))) {
         keep(factor);
         continue;
       }
@@ -498,6 +504,14 @@ private:
       flat.insert(flat.end(), wide.begin() + static_cast<std::ptrdiff_t>(joined), wide.end());
       keep_reshaped(factor, seen, wide, flat);
     }
+  }
+
+  /// Images one after the other, rows and columns of each exchanged: such a stack is multiplied
+  /// matrix by matrix, as it lies.
+  bool is_transposed_stack(TensorId id) {
+    const Shape& shape = tensor(id).shape;
+    const Shape& strides = layouts_[id].strides;
+    return shape.size() == 3 && strides[2] != 1 && strides[0] == shape[1] * shape[2];
   }
 
   /// Kept where it lies if it can be seen like that, else as a copy.

@@ -27,6 +27,7 @@ void read_kind(const YamlNode& node, ProblemList& problems, Loss& loss) {
                               {"bce", ElementwiseLoss{Kind::bce}},
                               {"bce_with_logits", BceWithLogits{}},
                               {"kl_div", ElementwiseLoss{Kind::kl_div}},
+                              {"ctc", Ctc{}},
                               {"none", NoLoss{}},
                               {"network", NetworkLoss{}}};
   read_choice(node, problems, losses, loss);
@@ -58,6 +59,7 @@ public:
     if (const YamlNode* weights = of("pos_weight", get<BceWithLogits>(), "bce_with_logits"))
       get<BceWithLogits>()->pos_weight = read_weights(*weights, problems_);
     reduction();
+    of_sequences();
     of_network();
   }
 
@@ -122,19 +124,36 @@ private:
     auto* elements = get<ElementwiseLoss>();
     auto* squares = get<Mse>();
     auto* binary = get<BceWithLogits>();
-    Reduction* chosen = classes    ? &classes->reduction
-                        : elements ? &elements->reduction
-                        : squares  ? &squares->reduction
-                        : binary   ? &binary->reduction
-                                   : nullptr;
+    auto* sequences = get<Ctc>();
+    Reduction* chosen = classes     ? &classes->reduction
+                        : elements  ? &elements->reduction
+                        : squares   ? &squares->reduction
+                        : binary    ? &binary->reduction
+                        : sequences ? &sequences->reduction
+                                    : nullptr;
     const YamlNode* node = of("reduction", chosen, "losses that are taken of an output");
     if (!node)
       return;
     const Choice<Reduction> reductions[]{
         {"mean", Reduction::mean}, {"sum", Reduction::sum}, {"batchmean", Reduction::batch_mean}};
     read_choice(*node, problems_, reductions, *chosen);
-    if (classes && *chosen == Reduction::batch_mean)
-      problems_.add(node->where, "cross-entropy is a mean over labels, or a sum");
+    if ((classes || sequences) && *chosen == Reduction::batch_mean)
+      problems_.add(node->where, "this loss is a mean over labels, or a sum");
+  }
+
+  void of_sequences() {
+    auto* ctc = get<Ctc>();
+    if (const YamlNode* length = of("target_length", ctc, "ctc")) {
+      ctc->target_length = as_integer(*length, problems_).value_or(0);
+      if (ctc->target_length < 0)
+        problems_.add(length->where, "'target_length' is a number of labels");
+    } else if (ctc) {
+      problems_.add(map_.node().where, "'target_length' is missing: labels of each sample");
+    }
+    if (const YamlNode* blank = of("blank", ctc, "ctc"))
+      ctc->blank = as_integer(*blank, problems_).value_or(0);
+    if (const YamlNode* drop = of("zero_infinity", ctc, "ctc"))
+      ctc->zero_infinity = as_boolean(*drop, problems_).value_or(false);
   }
 
   void of_network() {

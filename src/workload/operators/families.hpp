@@ -50,6 +50,7 @@ std::vector<OperatorRule> elementwise_grad_rules();
 std::vector<OperatorRule> normalization_grad_rules();
 std::vector<OperatorRule> indexing_grad_rules();
 std::vector<OperatorRule> loss_rules();
+std::vector<OperatorRule> ctc_rules();
 std::vector<OperatorRule> update_rules();
 
 } // namespace monet

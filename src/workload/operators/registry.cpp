@@ -33,6 +33,7 @@ constexpr std::array kFamilies{
     &indexing_grad_rules,
     &quantization_rules,
     &loss_rules,
+    &ctc_rules,
     &update_rules,
     &reduction_grad_rules,
     &group_normalization_rules,

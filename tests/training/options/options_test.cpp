@@ -101,9 +101,21 @@ TEST(TrainingOptionsFile, LossesOfElementsHaveThresholdsAndReductions) {
             std::string::npos);
   EXPECT_NE(message("loss: {type: nll, label_smoothing: 0.1}").find("a setting of cross_entropy"),
             std::string::npos);
-  EXPECT_NE(message("loss: {reduction: batchmean}").find("a mean over labels"), std::string::npos);
+  EXPECT_NE(message("loss: {reduction: batchmean}").find("a mean over labels, or a sum"), std::string::npos);
   EXPECT_NE(message("loss: {type: none, reduction: sum}").find("taken of an output"),
             std::string::npos);
+}
+
+TEST(TrainingOptionsFile, SequencesHaveABlankAndALength) {
+  const auto ctc = std::get<Ctc>(
+      read("loss: {type: ctc, target_length: 7, blank: 3, zero_infinity: true, reduction: sum}")
+          .loss);
+  EXPECT_EQ(ctc.target_length, 7);
+  EXPECT_EQ(ctc.blank, 3);
+  EXPECT_TRUE(ctc.zero_infinity);
+  EXPECT_EQ(ctc.reduction, Reduction::sum);
+  EXPECT_NE(message("loss: {type: ctc}").find("'target_length' is missing"), std::string::npos);
+  EXPECT_NE(message("loss: {blank: 1}").find("a setting of ctc"), std::string::npos);
 }
 
 TEST(TrainingOptionsFile, SeveralLossesAreAddedUp) {
