@@ -28,9 +28,15 @@ public:
     json options = json::object();
     const std::vector<std::string> optimizers{"sgd",     "momentum", "adam", "adamw",     "rmsprop",
                                               "adagrad", "lion",     "lamb", "adafactor", "muon"};
-    options["optimizer"] = optimizers[below(optimizers.size())];
+    options["optimizer"] = {{"type", optimizers[below(optimizers.size())]}};
     if (chance(3))
       options["clip_global_norm"] = 1.0;
+    else if (chance(3))
+      options["clip_value"] = 0.01;
+    if (chance(3))
+      options["optimizer"]["amsgrad"] = true; // where there is such a thing
+    if (chance(3))
+      options["ema"] = {{"decay", 0.9}};
     if (chance(4))
       options["attention"] = "fused";
     if (chance(5))

@@ -47,7 +47,7 @@ public:
   Term weight() { return input(has_master() ? op_->inputs.size() - 1 : kUpdateWeight); }
   Term learning_rate() { return scalar(kUpdateLearningRate); }
   Term step() { return scalar(kUpdateStep); }
-  /// The gradient, scaled, without weight decay.
+  /// The gradient, scaled and clipped by value, without weight decay.
   Term gradient();
 
   Term append(ScalarOp op, Term a, Term b);
@@ -152,7 +152,9 @@ Term minimum(Term a, Term b) {
 
 Term Writer::gradient() {
   const Term plain = input(kUpdateGradient);
-  return has(kUpdateGradientScale) ? plain * scalar(kUpdateGradientScale) : plain;
+  const Term scaled = has(kUpdateGradientScale) ? plain * scalar(kUpdateGradientScale) : plain;
+  const double limit = attribute("clip_value");
+  return limit > 0.0 ? minimum(maximum(scaled, -limit), limit) : scaled;
 }
 
 void Writer::output(std::size_t i, Term term, Term kept) {
@@ -225,11 +227,17 @@ Moments moments(Writer& u, Term g) {
 }
 
 /// Kingma and Ba 2015; epsilon outside the root, after the correction of the second moment.
+/// `amsgrad`: the largest second moment so far (Reddi, Kale and Kumar 2018).
 void adam_step(Writer& u, Term w, Term g) {
   const Moments next = moments(u, g);
   const Term c1 = 1.0 - power(u.attribute("beta1", 0.9), u.step());
   const Term c2 = square_root(1.0 - power(u.attribute("beta2", 0.999), u.step()));
-  const Term divisor = square_root(next.second) / c2 + u.attribute("epsilon", 1e-8);
+  Term second = next.second;
+  if (u.flag("amsgrad")) {
+    second = maximum(u.state(2), second);
+    u.output_state(2, second);
+  }
+  const Term divisor = square_root(second) / c2 + u.attribute("epsilon", 1e-8);
   u.output_weight(w - (u.learning_rate() / c1) * (next.first / divisor));
 }
 void adam(Writer& u) {
@@ -391,6 +399,20 @@ void muon_update(Writer& u) {
   u.output_weight(decayed_weight(u) - rate * u.input(kUpdateGradient));
 }
 
+// ---- beside the optimiser -----------------------------------------------------------------------
+
+/// (-, g) -> g as updates take it, for what has to read it several times.
+void clipped_gradient(Writer& u) {
+  u.output(0, u.gradient(), 0.0);
+}
+/// (w, average): exponential moving average; after the first step the weight itself, as in
+/// PyTorch's AveragedModel.
+void average(Writer& u) {
+  const Term before = u.state(0);
+  const Term share = u.attribute("decay") * minimum(u.step() - 1.0, 1.0);
+  u.output(0, share * before + (1.0 - share) * u.weight(), before);
+}
+
 // ---- the table ----------------------------------------------------------------------------------
 
 struct Update {
@@ -402,8 +424,8 @@ struct Update {
 constexpr std::array kUpdates{
     Update{"SgdUpdate", sgd, {}},
     Update{"MomentumUpdate", momentum, {"momentum"}},
-    Update{"AdamUpdate", adam, {"first_moment", "second_moment"}},
-    Update{"AdamWUpdate", adamw, {"first_moment", "second_moment"}},
+    Update{"AdamUpdate", adam, {"first_moment", "second_moment", "largest_second_moment"}},
+    Update{"AdamWUpdate", adamw, {"first_moment", "second_moment", "largest_second_moment"}},
     Update{"RmspropUpdate", rmsprop, {"second_moment", "state_1", "state_2"}},
     Update{"AdagradUpdate", adagrad, {"sum"}},
     Update{"LionUpdate", lion, {"momentum"}},
@@ -417,6 +439,8 @@ constexpr std::array kUpdates{
     Update{"MuonNormalise", muon_normalise, {"norm"}},
     Update{"MuonUpdate", muon_update, {}},
     Update{"WeightedSum", weighted_sum, {}},
+    Update{"ClippedGradient", clipped_gradient, {}},
+    Update{"AverageUpdate", average, {"average"}},
 };
 
 const Update& update_of(const Operator& op) {
