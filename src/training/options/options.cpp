@@ -46,6 +46,17 @@ void read_clipping(YamlMap& map, ProblemList& problems, UpdateOptions& options) 
                  "'clip_global_norm' and 'clip_value' are two ways to clip; give one of them");
 }
 
+/// `true` or patterns.
+void read_sparse_gradients(const YamlNode& node, ProblemList& problems,
+                           std::vector<std::string>& patterns) {
+  if (node.kind == YamlNode::Kind::null || node.scalar == "false")
+    return;
+  if (node.scalar == "true")
+    patterns = {"*"};
+  else
+    patterns = as_strings(node, problems, true);
+}
+
 /// `ema: 0.999` or `{decay: 0.999}`.
 void read_average(const YamlNode& node, ProblemList& problems, std::optional<double>& decay) {
   if (node.kind == YamlNode::Kind::null)
@@ -185,6 +196,7 @@ TrainingOptions read_training_options(const YamlNode& node, ProblemList& problem
   key("optimizer", read_optimizer, options.update);
   choice("update", kUpdates, options.update.fused);
   read_clipping(map, problems, options.update);
+  key("sparse_gradients", read_sparse_gradients, options.sparse_gradients);
   key("ema", read_average, options.update.average_decay);
   key("precision", read_precision, options.precision);
   key("store", read_store, options.storage);

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 namespace monet {
 
@@ -29,11 +30,12 @@ Attributes settings(std::initializer_list<std::pair<const char*, double>> number
 /// One parameter's update while it is written: its tensors, and the operators made of them.
 class ParameterUpdate {
 public:
-  ParameterUpdate(UpdateEmitter& owner, TensorId weight, TensorId gradient)
+  ParameterUpdate(UpdateEmitter& owner, TensorId weight, TensorId gradient,
+                  std::optional<TensorId> rows)
       : owner_(owner), weight_(weight), gradient_(gradient), name_(graph().tensor(weight).name),
         shape_(graph().tensor(weight).shape), gradient_scale_(owner.gradient_scale_),
         clip_value_(owner.options_->clip_value.value_or(0.0)), record_{weight, gradient, {},
-                                                                       {},     {},       {}} {
+                                                                       {},     rows,     {}} {
     const auto& type = owner.builder_->precision().master_weights;
     if (!type)
       return;
@@ -45,6 +47,8 @@ public:
   /// Emits everything and returns what was made.
   ParameterRecord run(const Optimizer& optimizer) {
     const auto update = [&](const auto& o) {
+      if (record_.rows)
+        check_sparse(o);
       learning_rate_ = o.learning_rate;
       if constexpr (requires { o.weight_decay; })
         weight_decay_ = o.weight_decay;
@@ -66,7 +70,37 @@ private:
     return owner_.builder_->precision().state_type(graph().tensor(weight_).type);
   }
 
+  /// `hint`: what can be done about it.
+  [[noreturn]] void refuse(std::string_view what, std::string_view hint) const {
+    throw InputError({graph().origin, 0, 0, fmt::format("parameter '{}'", name_)}, what, hint);
+  }
+
+  /// As PyTorch, but that it lets momentum gather rows until they are the whole table.
+  template <class O>
+  void check_sparse(const O& o) const {
+    constexpr std::string_view kHint = "sgd without momentum, sparse_adam and adagrad can: give it "
+                                       "one of them in a group, or a dense gradient";
+    if constexpr (std::is_same_v<O, Adam> || std::is_same_v<O, AdamW>)
+      refuse("adam does not support sparse gradients", "consider sparse_adam");
+    else if constexpr (!std::is_same_v<O, Sgd> && !std::is_same_v<O, Adagrad> &&
+                       !std::is_same_v<O, SparseAdam>)
+      refuse("the optimiser does not support sparse gradients", kHint);
+    if constexpr (std::is_same_v<O, Sgd>) {
+      if (o.momentum != 0.0)
+        refuse("momentum moves rows that have no gradient, but the gradient is sparse", kHint);
+    }
+    if constexpr (requires { o.weight_decay; }) {
+      if (o.weight_decay != 0.0)
+        refuse("weight decay shrinks rows that have no gradient, but the gradient is sparse",
+               "weight_decay: 0 for a group of its own, or a dense gradient");
+    }
+    if (clip_value_ > 0.0)
+      refuse("sparse gradients are not clipped by value", "clip_global_norm clips them, too");
+  }
+
   void emit(const Sgd& o) {
+    if (record_.rows)
+      return one_operator("SparseSgdUpdate", {}, false);
     if (o.momentum == 0.0)
       return one_operator("SgdUpdate", {}, false);
     one_operator("MomentumUpdate", {"momentum"}, o.dampening != 0.0,
@@ -87,10 +121,12 @@ private:
                           {{"amsgrad", o.amsgrad}}));
   }
 
-  void emit(const SparseAdam&) const {
-    throw InputError({graph().origin, 0, 0, fmt::format("parameter '{}'", name_)},
-                     "sparse_adam updates the rows that a step has read, but the gradient is dense",
-                     "train it with adam in a group of its own, or name it in 'sparse_gradients'");
+  void emit(const SparseAdam& o) {
+    if (!record_.rows)
+      refuse("sparse_adam updates the rows that a step has read, but the gradient is dense",
+             "train it with adam in a group of its own, or name it in 'sparse_gradients'");
+    one_operator("SparseAdamUpdate", {"first_moment", "second_moment"}, true,
+                 settings({{"beta1", o.beta1}, {"beta2", o.beta2}, {"epsilon", o.epsilon}}));
   }
 
   void emit(const Rmsprop& o) {
@@ -106,7 +142,8 @@ private:
 
   void emit(const Adagrad& o) {
     one_operator(
-        "AdagradUpdate", {"sum"}, o.learning_rate_decay != 0.0,
+        record_.rows ? "SparseAdagradUpdate" : "AdagradUpdate", {"sum"},
+        o.learning_rate_decay != 0.0,
         settings({{"learning_rate_decay", o.learning_rate_decay}, {"epsilon", o.epsilon}}));
     if (o.initial_accumulator != 0.0)
       owner_.step_->initial.push_back({record_.states.front(), o.initial_accumulator, {}});
@@ -164,6 +201,8 @@ private:
                  std::nullopt,
                  std::nullopt,
                  owner_.skip_};
+    if (record_.rows)
+      op.inputs.emplace_back(record_.rows);
     // A buffer, not a parameter: it is the weight's own memory, to be counted once.
     record_.updated = updated(weight_, TensorKind::buffer);
     op.outputs = {record_.updated};
@@ -451,13 +490,13 @@ private:
   ParameterRecord record_;
 };
 
-void UpdateEmitter::add(TensorId weight, TensorId gradient) {
+void UpdateEmitter::add(TensorId weight, TensorId gradient, std::optional<TensorId> rows) {
   const std::vector<std::int64_t>& shape = builder_->graph().tensor(weight).shape;
   const bool matrix = shape.size() >= 2 && std::find(shape.begin(), shape.end(), 0) == shape.end();
   const Optimizer& optimizer = optimizer_of(weight);
   const auto* muon = std::get_if<Muon>(&optimizer);
-  step_->parameters.push_back(
-      ParameterUpdate(*this, weight, gradient).run(muon && !matrix ? muon->others : optimizer));
+  step_->parameters.push_back(ParameterUpdate(*this, weight, gradient, rows)
+                                  .run(muon && !matrix ? muon->others : optimizer));
 }
 
 } // namespace monet

@@ -29,14 +29,15 @@ struct Term {
 
 class Writer {
 public:
-  Writer(const Graph& graph, const Operator& op) : graph_(&graph), op_(&op) {}
+  Writer(const Graph& graph, const Operator& op, std::size_t first_state)
+      : graph_(&graph), op_(&op), first_state_(first_state) {}
 
   bool has(std::size_t i) const { return has_input(*op_, i); }
   /// Input of one element per iteration.
   Term input(std::size_t i) { return read(i, false); }
   /// Input that is the same for all elements.
   Term scalar(std::size_t i) { return read(i, true); }
-  Term state(std::size_t i) { return input(kUpdateFirstState + i); }
+  Term state(std::size_t i) { return input(first_state_ + i); }
   double attribute(std::string_view name, double fallback = 0.0) const {
     return op_->attributes.number(name, fallback);
   }
@@ -63,6 +64,7 @@ private:
 
   const Graph* graph_;
   const Operator* op_;
+  std::size_t first_state_;
   UpdateFormula formula_;
   std::vector<std::size_t> uniform_inputs_;
 };
@@ -247,6 +249,22 @@ void adamw(Writer& u) {
   adam_step(u, decayed_weight(u), u.gradient());
 }
 
+/// Adam of the rows that a step has read, whose moments alone move (SparseAdam); epsilon is added
+/// to the root of the second moment as it is.
+void sparse_adam(Writer& u) {
+  const double b1 = u.attribute("beta1", 0.9);
+  const double b2 = u.attribute("beta2", 0.999);
+  const Term g = u.gradient();
+  const Term m = (g - u.state(0)) * (1.0 - b1) + u.state(0);
+  const Term v = (g * g - u.state(1)) * (1.0 - b2) + u.state(1);
+  u.output_state(0, m);
+  u.output_state(1, v);
+  const Term c1 = 1.0 - power(b1, u.step());
+  const Term c2 = 1.0 - power(b2, u.step());
+  const Term rate = u.learning_rate() * square_root(c2) / c1;
+  u.output_weight(u.weight() - rate * (m / (square_root(v) + u.attribute("epsilon", 1e-8))));
+}
+
 /// Hinton's lecture 6e; `centered` after Graves 2013.
 void rmsprop(Writer& u) {
   const double alpha = u.attribute("alpha", 0.99);
@@ -418,7 +436,8 @@ void average(Writer& u) {
 struct Update {
   std::string_view op_type;
   void (*write)(Writer& writer);
-  std::array<std::string_view, 4> roles; ///< of inputs from kUpdateFirstState on
+  std::array<std::string_view, 4> roles; ///< of states, from kUpdateFirstState on
+  bool rows = false;                     ///< see kUpdateRows
 };
 
 constexpr std::array kUpdates{
@@ -439,6 +458,9 @@ constexpr std::array kUpdates{
     Update{"MuonNormalise", muon_normalise, {"norm"}},
     Update{"MuonUpdate", muon_update, {}},
     Update{"WeightedSum", weighted_sum, {}},
+    Update{"SparseSgdUpdate", sgd, {}, true},
+    Update{"SparseAdamUpdate", sparse_adam, {"first_moment", "second_moment"}, true},
+    Update{"SparseAdagradUpdate", adagrad, {"sum"}, true},
     Update{"ClippedGradient", clipped_gradient, {}},
     Update{"AverageUpdate", average, {"average"}},
 };
@@ -464,9 +486,15 @@ std::span<const std::string_view> formula_operators() {
 }
 
 UpdateFormula update_formula(const Graph& graph, const Operator& op) {
-  Writer writer(graph, op);
-  update_of(op).write(writer);
+  const Update& update = update_of(op);
+  Writer writer(graph, op, kUpdateFirstState + (update.rows ? 1 : 0));
+  update.write(writer);
   return writer.finish();
+}
+
+bool updates_rows(const Operator& op) {
+  const auto* found = std::ranges::find(kUpdates, op.op_type, &Update::op_type);
+  return op.domain == kMonetDomain && found != kUpdates.end() && found->rows;
 }
 
 VectorWork work_of(const UpdateFormula& formula) {
@@ -497,8 +525,11 @@ std::string update_role(const Operator& op, std::size_t input) {
       "W", "I", "learning_rate", "step", "gradient_scale", "skip"};
   if (input < kUpdateFirstState)
     return std::string(kRoles[input]);
+  const bool rows = updates_rows(op);
+  if (rows && input == kUpdateRows)
+    return "rows";
   const auto& roles = update_of(op).roles;
-  const std::size_t state = input - kUpdateFirstState;
+  const std::size_t state = input - kUpdateFirstState - (rows ? 1 : 0);
   const bool named = state < roles.size() && !roles[state].empty();
   return named ? std::string(roles[state]) : fmt::format("state_{}", state);
 }

@@ -156,6 +156,7 @@ TEST(TrainingOptionsFile, WrongValuesAreLocatedAndToldWhatIsPossible) {
       {"ema: 1", "t.yaml:1:6: 'decay' is 1, outside [0, 1)"},
       {"ema: {rate: 0.5}", "'decay' is missing"},
       {"optimizer: {type: adam, amsgrad: 3}", "t.yaml:1:34: "},
+      {"sparse_gradients: {table: true}", "t.yaml:1:19: "},
       {"update: chain", "one of: fused, unfused"},
       {"optimizer: {beta1: 1.5}", "'beta1' is 1.5, outside [0, 1)"},
       {"optimizer: {betas: [0.9]}", "'betas' is a list of two numbers"},
