@@ -5,14 +5,15 @@
 #include "monet/base/yaml.hpp"
 #include "monet/execute/execute.hpp"
 #include "monet/execute/generator.hpp"
-#include "monet/training/liveness.hpp"
 #include "monet/training/training.hpp"
+#include "monet/workload/update_formula.hpp"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include <cmath>
 #include <fstream>
+#include <functional>
 #include <map>
 
 namespace monet {
@@ -236,6 +237,30 @@ TEST(SparseGradients, OptimisersThatMoveEveryRowAreRefused) {
   }
   const std::string dense = message("{loss: mse, optimizer: sparse_adam}", network);
   EXPECT_NE(dense.find("but the gradient is dense"), std::string::npos) << dense;
+}
+
+/// A step may be read from a file that somebody wrote.
+TEST(SparseGradients, MalformedUpdatesOfRowsAreErrors) {
+  const auto nest_of = [](const std::function<void(Graph&, Operator&)>& spoil) {
+    TrainingGraph step = make_training_graph(
+        classifier(2).graph,
+        read("{loss: mse, sparse_gradients: true, optimizer: adagrad, update: fused}"));
+    const Operator* update = find_op(step.graph, "SparseAdagradUpdate", Phase::update);
+    Operator op = *update;
+    spoil(step.graph, op);
+    find_rule(op.domain, op.op_type)->build(step.graph, op);
+  };
+  EXPECT_NO_THROW(nest_of([](Graph&, Operator&) {}));
+  const auto refused = [&](const std::function<void(Graph&, Operator&)>& spoil) {
+    EXPECT_THROW(nest_of(spoil), InputError);
+  };
+  refused([](Graph&, Operator& op) { op.inputs.resize(kUpdateRows); });
+  refused([](Graph&, Operator& op) { op.outputs.pop_back(); });
+  refused([](Graph&, Operator& op) { op.inputs[kUpdateRows] = op.inputs[kUpdateGradient]; });
+  refused([](Graph&, Operator& op) { op.inputs[kUpdateGradient] = op.inputs[kUpdateRows]; });
+  refused([](Graph& graph, Operator& op) { graph.tensor(*op.inputs[kUpdateRows]).shape = {5}; });
+  refused([](Graph& graph, Operator& op) { graph.tensor(*op.inputs.back()).shape = {8, 4}; });
+  refused([](Graph& graph, Operator& op) { graph.tensor(*op.inputs[kUpdateWeight]).shape = {}; });
 }
 
 TEST(SparseGradients, OfWhatOthersReadAreRefused) {

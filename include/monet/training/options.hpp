@@ -235,9 +235,6 @@ struct TrainingOptions {
   std::int64_t micro_batches = 1; ///< of the network's batch each; one update for all of them
   /// Glob patterns of embeddings whose gradient holds only the rows that were read.
   std::vector<std::string> sparse_gradients;
-  /// Sharpness-aware minimisation (Foret et al. 2021): the radius rho within which the gradient is
-  /// taken again.
-  std::optional<double> sharpness_radius;
 };
 
 } // namespace monet

@@ -105,7 +105,7 @@ constexpr auto kRowUpdate = []<class Real>(KernelContext<Real>& context) {
     if (table)
       tables.push_back(i);
     else if (i != kUpdateGradient)
-      in[i] = context.input(i)[0];
+      in[i] = static_cast<Real>(context.scalar(i, 0.0));
   }
   for_each_in_rows(context, kUpdateRows, context.output_shape(0),
                    [&](std::size_t from, std::size_t to) {

@@ -51,8 +51,22 @@ std::vector<AxisExpr> table_axes(const Graph& graph, const Operator& op,
 void check_row_numbers(const Graph& graph, const Operator& op, std::size_t input,
                        const std::vector<std::int64_t>& rows) {
   const auto& numbers = input_shape(graph, op, input);
+  if (is_floating(graph.tensor(*op.inputs[input]).type))
+    fail(graph, op, "numbers of rows are no integers");
   if (numbers.size() != 1 || rows.empty() || numbers[0] != rows[0])
     fail(graph, op, "there is not one number for each row");
+}
+
+/// All but the numbers of rows are real numbers.
+void check_real(const Graph& graph, const Operator& op) {
+  const std::size_t rows = updates_rows(op) ? std::size_t{kUpdateRows} : 1;
+  for (const auto* list : {&op.inputs, &op.outputs}) {
+    for (std::size_t i = 0; i < list->size(); ++i) {
+      const bool counts = list == &op.inputs && i == rows;
+      if (!counts && (*list)[i] && !is_floating(graph.tensor(*(*list)[i]).type))
+        fail(graph, op, "updates rows of real numbers");
+    }
+  }
 }
 
 /// One iteration per element of the gradient's rows. Weight and states are read and overwritten in
@@ -66,6 +80,7 @@ LoopNest build_row_update(const Graph& graph, const Operator& op) {
   const auto table = [&](const std::vector<std::int64_t>& shape) {
     return table_axes(graph, op, shape, rows, loops);
   };
+  check_real(graph, op);
   const auto check_table = [&](const std::vector<std::int64_t>& shape) {
     if (shape != output_shape(graph, op, 0))
       fail(graph, op, "weight and states have different shapes");
@@ -92,6 +107,7 @@ LoopNest build_row_update(const Graph& graph, const Operator& op) {
 
 /// (table, rows) -> those rows of the table.
 LoopNest build_take_rows(const Graph& graph, const Operator& op) {
+  check_real(graph, op);
   const std::vector<std::int64_t>& rows = output_shape(graph, op, 0);
   check_row_numbers(graph, op, 1, rows);
   LoopNestBuilder nest(graph, op, ComputeKind::copy);
@@ -104,6 +120,7 @@ LoopNest build_take_rows(const Graph& graph, const Operator& op) {
 
 /// (values, rows) -> the table whose rows they overwrite; the others stay as they are.
 LoopNest build_put_rows(const Graph& graph, const Operator& op) {
+  check_real(graph, op);
   const std::vector<std::int64_t>& rows = input_shape(graph, op, 0);
   check_row_numbers(graph, op, 1, rows);
   LoopNestBuilder nest(graph, op, ComputeKind::copy);
