@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from gradient_cases.framework import Numbers
+from torch.optim.swa_utils import AveragedModel
 
 STEPS = 4
 SHAPES = {"matrix": (3, 5), "tall": (6, 2), "vector": (4,)}
@@ -32,24 +33,41 @@ def gradients(step: int) -> Arrays:
     return {name: numbers(f"{name}.grad.{step}", shape) for name, shape in SHAPES.items()}
 
 
-def with_torch(make: Callable, clip: float | None = None) -> Arrays:
-    weights = {n: torch.tensor(numbers(n, s), requires_grad=True) for n, s in SHAPES.items()}
+def with_torch(
+    make: Callable,
+    clip: float | None = None,
+    clip_value: float | None = None,
+    ema: float | None = None,
+) -> Arrays:
+    weights = torch.nn.ParameterDict(
+        {n: torch.nn.Parameter(torch.tensor(numbers(n, s))) for n, s in SHAPES.items()}
+    )
     optimizer = make(weights)
+    averaged = AveragedModel(weights, avg_fn=lambda mean, new, _: ema * mean + (1 - ema) * new)
     for step in range(1, STEPS + 1):
         for name, gradient in gradients(step).items():
             weights[name].grad = torch.tensor(gradient)
         if clip:
             torch.nn.utils.clip_grad_norm_(list(weights.values()), clip)
+        if clip_value:
+            torch.nn.utils.clip_grad_value_(list(weights.values()), clip_value)
         optimizer.step()
-    return {name: weight.detach().numpy() for name, weight in weights.items()}
+        if ema is not None:
+            averaged.update_parameters(weights)
+    after = {name: weight.detach().numpy() for name, weight in weights.items()}
+    if ema is not None:
+        means = dict(averaged.module.items())
+        after |= {f"{name}.average": mean.detach().numpy() for name, mean in means.items()}
+    return after
 
 
-def with_numpy(update: Callable) -> Arrays:
+def with_numpy(update: Callable, clip_value: float = np.inf) -> Arrays:
     weights = {n: numbers(n, s) for n, s in SHAPES.items()}
     states: dict[str, dict] = {name: {} for name in SHAPES}
     for step in range(1, STEPS + 1):
         for name, gradient in gradients(step).items():
-            weights[name] = update(weights[name], gradient, states[name], step)
+            clipped = np.clip(gradient, -clip_value, clip_value)
+            weights[name] = update(weights[name], clipped, states[name], step)
     return weights
 
 
@@ -227,6 +245,31 @@ def cases() -> dict[str, Arrays]:
         ),
         "{optimizer: {type: adam}, clip_global_norm: 0.25}": with_torch(every(o.Adam), clip=0.25),
         "{optimizer: {type: adam}, clip_global_norm: 100}": with_torch(every(o.Adam), clip=100),
+        opt("type: adam, learning_rate: 0.25, betas: [0.5, 0.25], amsgrad: true"): with_torch(
+            every(o.Adam, lr=0.25, betas=(0.5, 0.25), amsgrad=True)
+        ),
+        opt("type: adamw, weight_decay: 0.5, betas: [0.5, 0.25], amsgrad: true"): with_torch(
+            every(o.AdamW, weight_decay=0.5, betas=(0.5, 0.25), amsgrad=True)
+        ),
+        "{optimizer: {type: sgd, learning_rate: 0.5, weight_decay: 0.25}, clip_value: 0.25}": (
+            with_torch(every(o.SGD, lr=0.5, weight_decay=0.25), clip_value=0.25)
+        ),
+        "{optimizer: {type: adam}, clip_value: 0.5}": with_torch(every(o.Adam), clip_value=0.5),
+        "{optimizer: {type: adamw, learning_rate: 0.25}, ema: {decay: 0.75}}": with_torch(
+            every(o.AdamW, lr=0.25), ema=0.75
+        ),
+        "{optimizer: {type: sgd, learning_rate: 0.5}, clip_global_norm: 0.5, ema: 0.875}": (
+            with_torch(every(o.SGD, lr=0.5), clip=0.5, ema=0.875)
+        ),
+        "{optimizer: {type: lamb, learning_rate: 0.25}, clip_value: 0.25}": with_numpy(
+            lamb(0.25, 0.0), clip_value=0.25
+        ),
+        "{optimizer: {type: adafactor, learning_rate: 0.25}, clip_value: 0.25}": with_numpy(
+            adafactor(0.25), clip_value=0.25
+        ),
+        "{optimizer: {type: muon, learning_rate: 0.25}, clip_value: 0.25}": with_numpy(
+            muon(0.25, 0.0), clip_value=0.25
+        ),
         opt("type: lion, learning_rate: 0.25"): with_numpy(lion(0.25, 0.9, 0.99, 0)),
         opt("type: lion, learning_rate: 0.25, betas: [0.5, 0.75], weight_decay: 0.5"): with_numpy(
             lion(0.25, 0.5, 0.75, 0.5)

@@ -4,6 +4,7 @@
 #include "training/forward/forward.hpp"
 #include "training/forward/loss.hpp"
 #include "training/gradients/differentiate.hpp"
+#include "training/gradients/row_gradients.hpp"
 #include "training/memory/eager.hpp"
 #include "training/memory/keep_parts.hpp"
 #include "training/memory/pack_stored.hpp"
@@ -92,13 +93,31 @@ std::vector<std::pair<TensorId, TensorId>> parameter_gradients(StepBuilder& buil
   return gradients;
 }
 
-Graph add_updates(Graph graph, const std::vector<std::pair<TensorId, TensorId>>& gradients,
-                  const TrainingOptions& options, const LossScale& scale, TrainingGraph& step) {
-  StepBuilder builder(std::move(graph), options.precision);
+/// Gradients of tables, each of a micro-batch's own rows.
+std::vector<std::pair<TensorId, std::vector<RowGradient>>>
+row_gradients(StepBuilder& builder, const Differentiator& differentiator) {
+  std::vector<std::pair<TensorId, std::vector<RowGradient>>> gradients;
+  for (const auto& [table, parts] : differentiator.row_gradients())
+    gradients.emplace_back(table, std::vector{coalesce(builder, table, parts)});
+  return gradients;
+}
+
+Graph add_updates(AccumulatedStep whole, const TrainingOptions& options, const LossScale& scale,
+                  TrainingGraph& step) {
+  StepBuilder builder(std::move(whole.graph), options.precision);
+  std::vector<std::pair<TensorId, RowGradient>> of_rows;
+  for (const auto& [table, parts] : whole.row_gradients)
+    of_rows.emplace_back(table,
+                         parts.size() == 1 ? parts.front() : coalesce(builder, table, parts));
   UpdateEmitter updates(builder, options.update, step);
-  control_gradients(builder, updates, gradients, options.update, scale, step);
-  for (const auto& [weight, gradient] : gradients)
+  std::vector<std::pair<TensorId, TensorId>> all = whole.gradients;
+  for (const auto& [table, gradient] : of_rows)
+    all.emplace_back(table, gradient.values);
+  control_gradients(builder, updates, all, options.update, scale, step);
+  for (const auto& [weight, gradient] : whole.gradients)
     updates.add(weight, gradient);
+  for (const auto& [table, gradient] : of_rows)
+    updates.add(table, gradient.values, gradient.rows);
   updates.check_groups();
   return builder.release();
 }
@@ -282,12 +301,16 @@ TrainingGraph make_training_graph(const Graph& original, const TrainingOptions& 
   StepBuilder builder(std::move(forward.graph), options.precision);
   const StepLoss loss = add_loss(builder, chosen, step_results);
   Differentiator differentiator(builder, step_needs, forward_operators, options.storage.policy);
+  if (!options.sparse_gradients.empty())
+    differentiator.keep_rows_of(
+        tables_of_rows(builder.graph(), step_needs, options.sparse_gradients));
   const LossScale scale = add_loss_scale(builder, options.update, step);
   start_backward(builder, differentiator, loss, step_results,
                  loss_seed(builder, options.micro_batches, scale));
   differentiator.run();
   AccumulatedStep one;
   one.gradients = parameter_gradients(builder, differentiator, forward_tensors);
+  one.row_gradients = row_gradients(builder, differentiator);
   one.loss = loss.loss;
   one.graph = builder.release();
   step.store = options.storage.policy;
@@ -309,10 +332,11 @@ TrainingGraph make_training_graph(const Graph& original, const TrainingOptions& 
   AccumulatedStep whole = accumulate_micro_batches(std::move(one), options.micro_batches,
                                                    options.precision.reduction_type());
   step.loss = whole.loss;
-  step.graph = add_updates(std::move(whole.graph), whole.gradients, options, scale, step);
+  const std::vector<TensorId> kept = whole.kept;
+  step.graph = add_updates(std::move(whole), options, scale, step);
   for (const TensorId id : step_outputs(step.graph, step))
     step.graph.outputs.push_back(id);
-  step.stored_activations = stored_tensors(step.graph, whole.kept, options.storage.policy);
+  step.stored_activations = stored_tensors(step.graph, kept, options.storage.policy);
   step.stored_bytes = stored.bytes;
   step.owner = find_owners(step.graph, step.stored_activations);
   return step;

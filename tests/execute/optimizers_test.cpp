@@ -63,6 +63,16 @@ Numbers numbers(const std::string& name, const Tensor& like, double factor) {
 
 using Parameters = std::map<std::string, Numbers>;
 
+/// What the step leaves in the tensor's memory.
+TensorId last_version(const Graph& graph, TensorId state) {
+  TensorId last = state;
+  for (std::size_t i = 0; i < graph.tensors().size(); ++i) {
+    if (graph.tensors()[i].alias_of == state)
+      last = TensorId(i);
+  }
+  return last;
+}
+
 /// `feed_factor`: the gradient that arrives is this times what the optimiser should see.
 Parameters take_steps(const TrainingGraph& step, int steps, double feed_factor = 1.0) {
   const Graph& graph = step.graph;
@@ -84,8 +94,12 @@ Parameters take_steps(const TrainingGraph& step, int steps, double feed_factor =
     execution.run();
   }
   Parameters after;
-  for (const ParameterRecord& record : step.parameters)
-    after[graph.tensor(record.weight).name] = execution.get(record.updated);
+  for (const ParameterRecord& record : step.parameters) {
+    const std::string& name = graph.tensor(record.weight).name;
+    after[name] = execution.get(record.updated);
+    if (record.average)
+      after[name + ".average"] = execution.get(last_version(graph, *record.average));
+  }
   return after;
 }
 

@@ -71,12 +71,15 @@ void feed_training_case(Execution& execution, const TrainingGraph& step, const s
   else if (!target.is_null())
     records.push_back(target);
   for (const json& record : records) {
-    const auto id = step.graph.find_tensor(record.at("name").get<std::string>());
-    if (!id || step.graph.tensor(*id).producer)
-      continue;
     const FillRule rule{record.value("offset", 0.0), record.value("scale", 1.0),
                         record.value("range", std::int64_t{0})};
-    execution.set(*id, generate(step.graph.tensor(*id), rule, seed));
+    for (std::int64_t micro = 1; micro <= step.micro_batches; ++micro) {
+      const std::string suffix = micro == 1 ? "" : ".micro_" + std::to_string(micro);
+      const auto id = step.graph.find_tensor(record.at("name").get<std::string>() + suffix);
+      if (!id || step.graph.tensor(*id).producer)
+        continue;
+      execution.set(*id, generate(step.graph.tensor(*id), rule, seed));
+    }
   }
   for (const auto& [weight, values] : read_onnx_weights(model_of(name))) {
     const auto set = [&](const auto& list) {

@@ -22,13 +22,13 @@ constexpr int kSets = 16;
 
 class Options {
 public:
-  explicit Options(std::uint64_t seed) : rng_(seed) {}
+  explicit Options(std::uint64_t seed) : rng_(seed), update_rng_(seed, 1) {}
 
   json draw() {
     json options = json::object();
     const std::vector<std::string> optimizers{"sgd",     "momentum", "adam", "adamw",     "rmsprop",
                                               "adagrad", "lion",     "lamb", "adafactor", "muon"};
-    options["optimizer"] = optimizers[below(optimizers.size())];
+    options["optimizer"] = {{"type", optimizers[below(optimizers.size())]}};
     if (chance(3))
       options["clip_global_norm"] = 1.0;
     if (chance(4))
@@ -43,6 +43,17 @@ public:
       options["precision"] = precision();
     if (chance(2))
       trainable(options);
+    around_the_optimizer(options);
+    return options;
+  }
+
+  /// Sparse gradients, with an optimiser that takes them, where there is an embedding.
+  json draw_sparse() {
+    json options = draw();
+    options["sparse_gradients"] = true;
+    options["optimizer"] = chance(2) ? "sgd" : "adagrad";
+    options.erase("clip_value");
+    options.erase("trainable");
     return options;
   }
 
@@ -64,6 +75,17 @@ private:
     return made;
   }
 
+  /// From numbers of its own.
+  void around_the_optimizer(json& options) {
+    const auto one_in = [&](std::uint64_t count) { return update_rng_.below(count) == 0; };
+    if (!options.contains("clip_global_norm") && one_in(3))
+      options["clip_value"] = 0.01;
+    if (one_in(3))
+      options["optimizer"]["amsgrad"] = true; // where there is such a thing
+    if (one_in(3))
+      options["ema"] = {{"decay", 0.9}};
+  }
+
   void trainable(json& options) {
     switch (below(4)) {
     case 0:
@@ -81,6 +103,7 @@ private:
   }
 
   RandomStream rng_;
+  RandomStream update_rng_;
 };
 
 class Trial {
@@ -156,14 +179,17 @@ class RandomOptions : public testing::TestWithParam<std::string> {};
 TEST_P(RandomOptions, AreRefusedOrTrain) {
   int trained = 0;
   int all = 0;
+  int sparse = 0;
   std::uint64_t seed = 1;
   for (const std::string& name : test::training_families().at(GetParam())) {
     const json facts = test::read_training_case(name);
     Options options(seed++);
     for (int i = 0; i < kSets; ++i, ++all)
       trained += Trial(name, facts, options.draw()).run() ? 1 : 0;
+    sparse += Trial(name, facts, options.draw_sparse()).run() ? 1 : 0;
   }
-  fmt::print("  {}: {} of {} option sets train\n", GetParam(), trained, all);
+  fmt::print("  {}: {} of {} option sets train, and {} with sparse gradients\n", GetParam(),
+             trained, all, sparse);
   EXPECT_GT(3 * trained, 2 * all);
 }
 

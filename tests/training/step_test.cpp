@@ -317,6 +317,36 @@ TEST(Precision, SinglePrecisionAdamKeepsSixteenBytesPerParameter) {
   EXPECT_EQ(bytes_owned(step, MemoryOwner::optimizer_state), 26 * 8);
 }
 
+TEST(Updates, AmsgradAndAnAverageAreStatesOfTheOptimiser) {
+  TrainingOptions options = plain();
+  options.update.optimizer = Adam{.amsgrad = true};
+  options.update.average_decay = 0.5;
+  for (const bool fused : {true, false}) {
+    options.update.fused = fused;
+    const TrainingGraph step = make_training_graph(two_layers().graph, options);
+    verify(step);
+    EXPECT_EQ(bytes_owned(step, MemoryOwner::parameters), 26 * 4);
+    EXPECT_EQ(bytes_owned(step, MemoryOwner::optimizer_state), 26 * 16);
+    EXPECT_EQ(count_ops(step.graph, "AverageUpdate", Phase::update), fused ? 4 : 0);
+  }
+  options.update.fused = true;
+  const TrainingGraph step = make_training_graph(two_layers().graph, options);
+  const Operator* average = find_op(step.graph, "AverageUpdate", Phase::update);
+  ASSERT_NE(average, nullptr);
+  EXPECT_EQ(average->nest.work.add, 1); // d*a + (1-d)*w
+  EXPECT_EQ(average->nest.work.multiply, 2);
+}
+
+TEST(Updates, ClippingByValueIsTwoComparisonsOfTheUpdate) {
+  TrainingOptions options = plain();
+  const TrainingGraph without = make_training_graph(two_layers().graph, options);
+  options.update.clip_value = 0.5;
+  const TrainingGraph step = make_training_graph(two_layers().graph, options);
+  ASSERT_EQ(step.graph.operators().size(), without.graph.operators().size());
+  EXPECT_EQ(step.graph.operators().back().nest.work.compare,
+            without.graph.operators().back().nest.work.compare + 2);
+}
+
 TEST(Losses, CrossEntropyTakesLogitsOfTwoOrThreeAxes) {
   for (const std::vector<std::int64_t>& shape :
        {std::vector<std::int64_t>{4, 5}, std::vector<std::int64_t>{2, 3, 5}}) {

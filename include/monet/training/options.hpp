@@ -94,6 +94,7 @@ struct Adam {
   double beta2 = 0.999;
   double epsilon = 1e-8;
   double weight_decay = 0.0;
+  bool amsgrad = false; ///< divides by the largest second moment so far (Reddi et al. 2018)
 };
 struct AdamW {
   double learning_rate = 1e-3;
@@ -101,6 +102,14 @@ struct AdamW {
   double beta2 = 0.999;
   double epsilon = 1e-8;
   double weight_decay = 1e-2;
+  bool amsgrad = false; ///< divides by the largest second moment so far (Reddi et al. 2018)
+};
+/// Adam of the rows that a step has read: for sparse gradients of embeddings.
+struct SparseAdam {
+  double learning_rate = 1e-3;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
 };
 struct Rmsprop {
   double learning_rate = 1e-2;
@@ -150,7 +159,8 @@ struct Muon {
   double weight_decay = 0.0;
   AdamW others{.weight_decay = 0.0}; ///< trains what is no matrix
 };
-using Optimizer = std::variant<Adam, AdamW, Sgd, Rmsprop, Adagrad, Lion, Adafactor, Lamb, Muon>;
+using Optimizer =
+    std::variant<Adam, AdamW, Sgd, Rmsprop, Adagrad, Lion, Adafactor, Lamb, Muon, SparseAdam>;
 
 /// Parameters with settings of their own; a parameter belongs to the first group that takes it.
 struct ParameterGroup {
@@ -173,6 +183,9 @@ struct UpdateOptions {
   Optimizer optimizer;
   std::vector<ParameterGroup> groups;
   std::optional<double> clip_global_norm; ///< largest norm of all gradients together
+  std::optional<double> clip_value;       ///< largest magnitude of an element of a gradient
+  /// Share of the old mean in an exponential moving average of every trained parameter.
+  std::optional<double> average_decay;
   std::optional<LossScaleOptions> loss_scale;
   bool fused = true; ///< one operator per parameter; false: a chain of element-wise ones
 };
@@ -273,6 +286,8 @@ struct TrainingOptions {
   AttentionForm attention = AttentionForm::exported;
   bool frozen_batch_norm = false; ///< normalises with its running statistics and leaves them
   std::int64_t micro_batches = 1; ///< of the network's batch each; one update for all of them
+  /// Glob patterns of embeddings whose gradient holds only the rows that were read.
+  std::vector<std::string> sparse_gradients;
 };
 
 } // namespace monet

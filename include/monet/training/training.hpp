@@ -32,6 +32,9 @@ struct ParameterRecord {
   TensorId gradient;
   std::vector<TensorId> states;
   TensorId updated; ///< output of the update; alias_of the weight
+  /// Of a sparse gradient: the row of the weight that each of its rows belongs to.
+  std::optional<TensorId> rows;
+  std::optional<TensorId> average; ///< state: the moving average of the parameter
 };
 
 /// A number that is fed into every step.

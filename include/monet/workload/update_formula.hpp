@@ -23,6 +23,9 @@ enum UpdateInput : std::size_t {
   kUpdateGradientScale = 4, ///< scalar that the gradient is multiplied by: clipping, loss scaling
   kUpdateSkip = 5,          ///< scalar: not 0 = nothing changes in this step
   kUpdateFirstState = 6,
+  /// Of updates of rows (an embedding's, by a sparse gradient): int64, the row of weight and states
+  /// that each row of the gradient belongs to; outside of them = none. States come behind it.
+  kUpdateRows = 6,
 };
 
 enum class ScalarOp { add, subtract, multiply, divide, minimum, maximum, power, square_root, sign };
@@ -58,6 +61,8 @@ std::span<const std::string_view> formula_operators();
 UpdateFormula update_formula(const Graph& graph, const Operator& op);
 /// Scalar operations per element. A division by a uniform number counts as a multiplication.
 VectorWork work_of(const UpdateFormula& formula);
+/// The operator updates those rows of its tensors that input kUpdateRows names.
+bool updates_rows(const Operator& op);
 /// Roles of the inputs from kUpdateFirstState on: "momentum", "second_moment", "master".
 std::string update_role(const Operator& op, std::size_t input);
 

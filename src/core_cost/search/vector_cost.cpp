@@ -136,10 +136,13 @@ Accesses at_registers(const CoreProblem& problem, const ProblemOperand& operand,
   return accesses;
 }
 
-/// What flows by. All of an output is written, the zeros where nobody adds to it too.
+/// What flows by. All of an output is written, the zeros where nobody adds to it too; where rows
+/// are overwritten at indices, the others stay as they are.
 OffchipTraffic streamed_traffic(const ProblemOperand& operand, Accesses streamed) {
   if (operand.mode == AccessMode::read)
     return {{streamed.read}, {0}};
+  if (operand.mode == AccessMode::write && looks_up(operand))
+    return {{0}, {streamed.write}};
   return {{streamed.read}, {std::max(streamed.write, region_bits(operand))}};
 }
 

@@ -1,8 +1,13 @@
 // Optimiser updates: the formulas of workload/update_formula.hpp, element by element.
 #include "execute/kernels/kernel.hpp"
 
+#include "monet/base/errors.hpp"
+#include "monet/workload/operators.hpp"
 #include "monet/workload/update_formula.hpp"
 
+#include <fmt/core.h>
+
+#include <algorithm>
 #include <cmath>
 
 namespace monet {
@@ -59,6 +64,91 @@ constexpr auto kUpdate = []<class Real>(KernelContext<Real>& context) {
   context.for_each_iteration(FormulaRun<Real>(formula));
 };
 
+/// What the outputs overwrite: elements that are not written stay as they are.
+template <class Real>
+void keep_overwritten(KernelContext<Real>& context) {
+  for (std::size_t i = 0; i < context.op().outputs.size(); ++i) {
+    if (const auto before = context.graph().tensor(*context.op().outputs[i]).alias_of)
+      context.output(i) = context.tensor(*before);
+  }
+}
+
+/// f(from, to) for every element of every row: its number among the rows and in the table. Rows
+/// outside the table are left out.
+template <class Real, class F>
+void for_each_in_rows(const KernelContext<Real>& context, std::size_t rows_input,
+                      const std::vector<std::int64_t>& table, F f) {
+  const std::vector<std::int64_t>& rows = context.integers(rows_input);
+  std::size_t width = 1;
+  for (std::size_t a = 1; a < table.size(); ++a)
+    width *= static_cast<std::size_t>(table[a]);
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    if (rows[r] < 0 || rows[r] >= table[0])
+      continue;
+    for (std::size_t i = 0; i < width; ++i)
+      f(r * width + i, static_cast<std::size_t>(rows[r]) * width + i);
+  }
+}
+
+constexpr auto kRowUpdate = []<class Real>(KernelContext<Real>& context) {
+  const Operator& op = context.op();
+  const UpdateFormula formula = update_formula(context.graph(), op);
+  FormulaRun<Real> run(formula);
+  keep_overwritten(context);
+  std::vector<Real> in(op.inputs.size(), Real{0});
+  std::vector<Real> out(op.outputs.size());
+  std::vector<std::size_t> tables;
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    const bool table = i == kUpdateWeight || i > kUpdateRows;
+    if (!context.has_input(i) || i == kUpdateRows)
+      continue;
+    if (table)
+      tables.push_back(i);
+    else if (i != kUpdateGradient)
+      in[i] = static_cast<Real>(context.scalar(i, 0.0));
+  }
+  for_each_in_rows(context, kUpdateRows, context.output_shape(0),
+                   [&](std::size_t from, std::size_t to) {
+                     in[kUpdateGradient] = context.input(kUpdateGradient)[from];
+                     for (const std::size_t i : tables)
+                       in[i] = context.input(i)[to];
+                     run(in, out);
+                     for (std::size_t i = 0; i < out.size(); ++i)
+                       context.output(i)[to] = out[i];
+                   });
+};
+
+constexpr auto kTakeRows = []<class Real>(KernelContext<Real>& context) {
+  for_each_in_rows(context, 1, context.input_shape(0), [&](std::size_t to, std::size_t from) {
+    context.output(0)[to] = context.input(0)[from];
+  });
+};
+constexpr auto kPutRows = []<class Real>(KernelContext<Real>& context) {
+  keep_overwritten(context);
+  for_each_in_rows(context, 1, context.output_shape(0), [&](std::size_t from, std::size_t to) {
+    context.output(0)[to] = context.input(0)[from];
+  });
+};
+
+constexpr auto kDistinctIndices = []<class Real>(KernelContext<Real>& context) {
+  const std::int64_t size = context.attributes().integer("size", 0);
+  std::vector<std::int64_t> indices = context.integers(0);
+  for (std::int64_t& index : indices) { // `size` itself is no index, but one that is left out
+    if (index < -size || index > size)
+      throw InputError(location_of(context.graph(), context.op()),
+                       fmt::format("index {} is outside an axis of {} elements", index, size));
+    index += index < 0 ? size : 0;
+  }
+  std::vector<std::int64_t> distinct = indices;
+  std::ranges::sort(distinct);
+  distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
+  for (std::size_t i = 0; i < indices.size(); ++i) {
+    context.output_integers(0)[i] = i < distinct.size() ? distinct[i] : size;
+    context.output_integers(1)[i] =
+        std::ranges::lower_bound(distinct, indices[i]) - distinct.begin();
+  }
+};
+
 constexpr auto kNonFinite = []<class Real>(KernelContext<Real>& context) {
   bool found = false;
   context.for_each_iteration(
@@ -88,9 +178,15 @@ constexpr auto kLossScaleUpdate = []<class Real>(KernelContext<Real>& context) {
 
 std::vector<KernelEntry> update_kernels() {
   std::vector<KernelEntry> entries{kernel(kMonetDomain, "NonFinite", kNonFinite),
-                                   kernel(kMonetDomain, "LossScaleUpdate", kLossScaleUpdate)};
-  for (const std::string_view op_type : formula_operators())
-    entries.push_back(kernel(kMonetDomain, op_type, kUpdate));
+                                   kernel(kMonetDomain, "LossScaleUpdate", kLossScaleUpdate),
+                                   kernel(kMonetDomain, "DistinctIndices", kDistinctIndices),
+                                   kernel(kMonetDomain, "TakeRows", kTakeRows),
+                                   kernel(kMonetDomain, "PutRows", kPutRows)};
+  for (const std::string_view op_type : formula_operators()) {
+    const bool rows = updates_rows({.op_type = std::string(op_type), .domain = "ai.monet"});
+    entries.push_back(rows ? kernel(kMonetDomain, op_type, kRowUpdate)
+                           : kernel(kMonetDomain, op_type, kUpdate));
+  }
   return entries;
 }
 

@@ -288,6 +288,12 @@ private:
     for (const Access& access : nest.operands) {
       if (access.tensor != id || access.mode == AccessMode::read)
         continue;
+      const bool rows = access.mode == AccessMode::write && !access.opaque &&
+                        std::ranges::any_of(access.axes, &AxisExpr::data_dependent);
+      if (rows) { // overwritten where indices say, one element an iteration
+        made += iterations(nest);
+        continue;
+      }
       std::int64_t pieces = 0;
       for (std::uint32_t t = first; t < last; ++t) {
         if (!added_to[t - first])

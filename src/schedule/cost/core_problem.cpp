@@ -78,13 +78,31 @@ std::int64_t footprint(const ProblemOperand& operand) {
                           std::max(operand.bits, operand.partial_bits));
 }
 
+bool looks_up(const ProblemOperand& operand) {
+  return !operand.opaque && std::ranges::any_of(operand.axes, [](const AxisExpr& axis) {
+    return axis.data_dependent;
+  });
+}
+
+/// Tables of which rows are overwritten stay where they are: the rows pass by.
+void stream_tables(std::vector<ProblemOperand>& operands) {
+  const bool overwrites = std::ranges::any_of(operands, [](const ProblemOperand& operand) {
+    return operand.mode == AccessMode::write && looks_up(operand);
+  });
+  for (ProblemOperand& operand : operands)
+    operand.offchip = operand.offchip || (overwrites && looks_up(operand));
+}
+
 /// Marks the largest operands of one top memory until the others fit beside the streamed slices.
 void mark_offchip(const std::vector<std::size_t>& members, std::int64_t capacity,
                   std::vector<ProblemOperand>& operands) {
   std::int64_t kept = 0;
-  for (const std::size_t i : members)
-    kept = checked_add(kept, footprint(operands[i]));
-  std::int64_t budget = capacity;
+  bool streams = false;
+  for (const std::size_t i : members) {
+    streams = streams || operands[i].offchip;
+    kept = checked_add(kept, operands[i].offchip ? 0 : footprint(operands[i]));
+  }
+  std::int64_t budget = streams ? capacity - capacity / kStreamShare : capacity;
   while (kept > budget) {
     std::size_t largest = operands.size();
     for (const std::size_t i : members) {
@@ -135,6 +153,7 @@ Placed place_operands(const Tile& tile, std::span<const Interval> ranges, const 
         problem.operands.size());
     problem.operands.push_back(std::move(operand));
   }
+  stream_tables(problem.operands);
   for (const Memory& memory : core.memories)
     placed.capacity.push_back(checked_multiply(memory.size.value, instances(core, memory)));
   return placed;

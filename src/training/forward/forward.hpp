@@ -79,6 +79,8 @@ struct AccumulatedStep {
   Graph graph;
   std::optional<TensorId> loss;                         ///< mean of the micro-batches' losses
   std::vector<std::pair<TensorId, TensorId>> gradients; ///< weight, sum of its gradients
+  /// Of weights with a sparse gradient: that of each micro-batch.
+  std::vector<std::pair<TensorId, std::vector<RowGradient>>> row_gradients;
   std::vector<TensorId> kept;
 };
 

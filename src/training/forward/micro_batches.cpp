@@ -18,11 +18,14 @@ public:
     name_first();
     for (const auto& [weight, gradient] : one_.gradients)
       sums_.try_emplace(gradient, gradient);
+    for (const auto& [weight, parts] : one_.row_gradients)
+      rows_.emplace_back(weight, std::vector<RowGradient>());
     made_.kept = one_.kept;
     for (std::int64_t micro = 1; micro <= count_; ++micro)
       append_micro_batch(micro);
     for (const auto& [weight, gradient] : one_.gradients)
       made_.gradients.emplace_back(weight, sums_.at(gradient));
+    made_.row_gradients = std::move(rows_);
     made_.graph = rewriter_.release();
     return std::move(made_);
   }
@@ -39,6 +42,12 @@ private:
       rename(*one_.loss, ".micro_1");
     for (const auto& [weight, gradient] : one_.gradients)
       rename(gradient, ".micro_1");
+    for (const auto& [weight, parts] : one_.row_gradients) {
+      for (const RowGradient& part : parts) {
+        rename(part.values, ".micro_1");
+        rename(part.rows, ".micro_1");
+      }
+    }
   }
 
   void rename(TensorId id, std::string_view suffix) {
@@ -111,6 +120,10 @@ private:
           add_to_sum(*output, micro, place.back());
       }
     }
+    for (std::size_t i = 0; i < rows_.size(); ++i) { // joined by the update
+      for (const RowGradient& part : one_.row_gradients[i].second)
+        rows_[i].second.push_back({now_[part.values.index()], now_[part.rows.index()]});
+    }
     if (micro == 1)
       return;
     for (auto& [gradient, sum] : sums_) { // fed in rather than made
@@ -172,6 +185,7 @@ private:
   std::vector<TensorId> now_;         ///< by tensor of the single micro-batch: its version at hand
   std::map<TensorId, TensorId> sums_; ///< by gradient of the single micro-batch
   std::vector<std::optional<TensorId>> losses_;
+  std::vector<std::pair<TensorId, std::vector<RowGradient>>> rows_;
 };
 
 } // namespace

@@ -59,6 +59,14 @@ void GradientContext::give(std::size_t i, TensorId gradient) {
   owner_->give(input(i), gradient);
 }
 
+bool GradientContext::takes_rows(std::size_t i) const {
+  const std::size_t at = input(i).index();
+  return at < owner_->tables_.size() && owner_->tables_[at];
+}
+void GradientContext::give_rows(std::size_t i, TensorId values, TensorId rows) {
+  owner_->row_gradients_[input(i)].push_back({values, rows});
+}
+
 NewOperator GradientContext::base(std::string_view op_type) const {
   return {
       .name = fmt::format("{}.{}", op().name, op_type), .op_type = op_type, .forward_op = forward_};

@@ -6,6 +6,7 @@
 
 #include "monet/workload/outline.hpp"
 
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -18,6 +19,12 @@ struct GradientNeeds {
   std::vector<bool> weight_view; ///< a trained parameter or a view of one
 
   bool wanted(TensorId tensor) const { return depends[tensor.index()] && reaches[tensor.index()]; }
+};
+
+/// Rows of the gradient of a table that others leave zero: [n, ...] and their numbers [n].
+struct RowGradient {
+  TensorId values;
+  TensorId rows;
 };
 
 /// `trained` by TensorId, `detached` as well: what no gradient passes. One InputError lists every
@@ -53,6 +60,13 @@ public:
 
   std::optional<TensorId> gradient(TensorId tensor) const;
 
+  /// Of these tensors, by TensorId, only the rows that were looked up get a gradient.
+  void keep_rows_of(std::vector<bool> tables) { tables_ = std::move(tables); }
+  /// What they have got, one part for each look-up.
+  const std::map<TensorId, std::vector<RowGradient>>& row_gradients() const {
+    return row_gradients_;
+  }
+
 private:
   friend class GradientContext;
 
@@ -65,6 +79,8 @@ private:
   std::size_t forward_operators_;
   StorePolicy store_;
   std::vector<std::optional<TensorId>> gradient_;
+  std::vector<bool> tables_;
+  std::map<TensorId, std::vector<RowGradient>> row_gradients_;
 };
 
 } // namespace monet

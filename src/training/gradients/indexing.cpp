@@ -19,11 +19,23 @@ TensorId pad(GradientContext& context, TensorId tensor, const std::vector<std::i
   return context.emit_value({"Pad", {tensor, context.integers(pads)}}, shape);
 }
 
+/// dY is the gradient of the rows that were looked up, index by index.
+void look_up(GradientContext& context) {
+  std::vector<std::int64_t> values = context.input_shape(0);
+  values[0] = 1;
+  for (const std::int64_t extent : context.input_shape(1))
+    values[0] *= extent;
+  const TensorId rows = context.reshape(context.input(1), {values[0]});
+  context.give_rows(0, context.reshape(context.dy(), values), rows);
+}
+
 /// Embedding: rows of dY are added into the rows of a dense zero-filled gradient. Picking one known
 /// index along an axis is a slice, whose gradient is dY between zeros.
 void gather(GradientContext& context) {
   const std::vector<std::int64_t> shape = context.input_shape(0);
   const std::size_t axis = normal_axis(context.op().attributes.integer("axis", 0), shape.size());
+  if (context.takes_rows(0))
+    return look_up(context);
   const auto index = known_integers(context.graph(), context.op(), 1);
   if (index && index->size() == 1) {
     std::vector<std::int64_t> one = shape;

@@ -35,6 +35,11 @@ public:
   /// Adds a gradient to what the input has received so far.
   void give(std::size_t input, TensorId gradient);
 
+  /// Only the rows of this input that are looked up get a gradient: `values` [n, ...] of the rows
+  /// `rows` [n].
+  bool takes_rows(std::size_t input) const;
+  void give_rows(std::size_t input, TensorId values, TensorId rows);
+
   /// The same for a tensor that is no input of the operator.
   void give_to(TensorId tensor, TensorId gradient);
   bool wants_tensor(TensorId tensor) const;

@@ -184,7 +184,8 @@ TrainingGraph fold_views(const TrainingGraph& step) {
   };
   folded.loss = map_any(step.loss);
   for (const ParameterRecord& record : step.parameters) {
-    ParameterRecord mapped{map(record.weight), map(record.gradient), {}, map(record.updated)};
+    ParameterRecord mapped{map(record.weight),  map(record.gradient), {},
+                           map(record.updated), map_any(record.rows), map_any(record.average)};
     for (const TensorId state : record.states)
       mapped.states.push_back(map(state));
     folded.parameters.push_back(std::move(mapped));

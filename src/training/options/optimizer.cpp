@@ -13,11 +13,17 @@ namespace monet {
 namespace {
 
 constexpr std::array kOptimizers{
-    Choice<Optimizer>{"sgd", Sgd{}},         Choice<Optimizer>{"momentum", Sgd{.momentum = 0.9}},
-    Choice<Optimizer>{"adam", Adam{}},       Choice<Optimizer>{"adamw", AdamW{}},
-    Choice<Optimizer>{"rmsprop", Rmsprop{}}, Choice<Optimizer>{"adagrad", Adagrad{}},
-    Choice<Optimizer>{"lion", Lion{}},       Choice<Optimizer>{"adafactor", Adafactor{}},
-    Choice<Optimizer>{"lamb", Lamb{}},       Choice<Optimizer>{"muon", Muon{}},
+    Choice<Optimizer>{"sgd", Sgd{}},
+    Choice<Optimizer>{"momentum", Sgd{.momentum = 0.9}},
+    Choice<Optimizer>{"adam", Adam{}},
+    Choice<Optimizer>{"adamw", AdamW{}},
+    Choice<Optimizer>{"rmsprop", Rmsprop{}},
+    Choice<Optimizer>{"adagrad", Adagrad{}},
+    Choice<Optimizer>{"lion", Lion{}},
+    Choice<Optimizer>{"adafactor", Adafactor{}},
+    Choice<Optimizer>{"lamb", Lamb{}},
+    Choice<Optimizer>{"muon", Muon{}},
+    Choice<Optimizer>{"sparse_adam", SparseAdam{}},
 };
 
 /// By key. Any optimiser may be given any setting, and takes those that it has: groups change the
@@ -31,7 +37,8 @@ T with_settings(T o, const Settings& settings) {
       field = static_cast<std::remove_reference_t<decltype(field)>>(given->second);
   };
   take("learning_rate", o.learning_rate);
-  take("weight_decay", o.weight_decay);
+  if constexpr (requires { o.weight_decay; })
+    take("weight_decay", o.weight_decay);
   if constexpr (requires { o.momentum; })
     take("momentum", o.momentum);
   if constexpr (requires { o.beta1; })
@@ -40,6 +47,8 @@ T with_settings(T o, const Settings& settings) {
     take("beta2", o.beta2);
   if constexpr (requires { o.epsilon; })
     take("epsilon", o.epsilon);
+  if constexpr (requires { o.amsgrad; })
+    take("amsgrad", o.amsgrad);
   if constexpr (requires { o.nesterov; })
     take("nesterov", o.nesterov);
   if constexpr (std::is_same_v<T, Sgd>)
@@ -101,6 +110,7 @@ public:
     inherited("epsilon2", 0.0, 1e6);
     if (map_.has("nesterov"))
       flag("nesterov");
+    flag("amsgrad");
     flag("centered");
     flag("relative_step");
     flag("scale_parameter");

@@ -24,12 +24,55 @@ constexpr std::array kAttention{
     Choice<AttentionForm>{"fused", AttentionForm::fused},
 };
 
-void read_clipping(const YamlNode& node, ProblemList& problems, std::optional<double>& norm) {
+/// `to`: what gradients are clipped to, "a norm".
+void read_limit(const YamlNode& node, ProblemList& problems, std::string_view to,
+                std::optional<double>& limit) {
   if (node.kind == YamlNode::Kind::null)
     return;
-  norm = as_number(node, problems);
-  if (norm && !(*norm > 0.0))
-    problems.add(node.where, fmt::format("gradients are clipped to a norm above 0, not {}", *norm));
+  limit = as_number(node, problems);
+  if (limit && !(*limit > 0.0))
+    problems.add(node.where,
+                 fmt::format("gradients are clipped to {} above 0, not {}", to, *limit));
+}
+
+void read_clipping(YamlMap& map, ProblemList& problems, UpdateOptions& options) {
+  if (const YamlNode* norm = map.find("clip_global_norm"))
+    read_limit(*norm, problems, "a norm", options.clip_global_norm);
+  const YamlNode* value = map.find("clip_value");
+  if (!value)
+    return;
+  read_limit(*value, problems, "a magnitude", options.clip_value);
+  if (options.clip_value && options.clip_global_norm)
+    problems.add(value->where,
+                 "'clip_global_norm' and 'clip_value' are two ways to clip; give one of them");
+}
+
+/// `true` or patterns.
+void read_sparse_gradients(const YamlNode& node, ProblemList& problems,
+                           std::vector<std::string>& patterns) {
+  if (node.kind == YamlNode::Kind::null || node.scalar == "false")
+    return;
+  if (node.scalar == "true")
+    patterns = {"*"};
+  else
+    patterns = as_strings(node, problems, true);
+}
+
+/// `ema: 0.999` or `{decay: 0.999}`.
+void read_average(const YamlNode& node, ProblemList& problems, std::optional<double>& decay) {
+  if (node.kind == YamlNode::Kind::null)
+    return;
+  const YamlNode* number = &node;
+  if (node.kind == YamlNode::Kind::map) {
+    YamlMap map(node, problems);
+    number = map.find("decay");
+    if (!number)
+      problems.add(node.where, "'decay' is missing: the share of the old mean in the new one");
+    map.finish();
+  }
+  decay = number ? as_number(*number, problems) : std::nullopt;
+  if (decay && !(*decay >= 0.0 && *decay < 1.0))
+    problems.add(number->where, fmt::format("'decay' is {}, outside [0, 1)", *decay));
 }
 
 /// What a role may be kept in: formats of single elements where arithmetic is done in it.
@@ -173,7 +216,9 @@ TrainingOptions read_training_options(const YamlNode& node, ProblemList& problem
   key("detach", read_detach, options.detach);
   key("optimizer", read_optimizer, options.update);
   choice("update", kUpdates, options.update.fused);
-  key("clip_global_norm", read_clipping, options.update.clip_global_norm);
+  read_clipping(map, problems, options.update);
+  key("sparse_gradients", read_sparse_gradients, options.sparse_gradients);
+  key("ema", read_average, options.update.average_decay);
   key("precision", read_precision, options.precision);
   key("store", read_store, options.storage);
   choice("attention", kAttention, options.attention);

@@ -22,8 +22,8 @@ public:
   void scale_gradients(TensorId scalar) { gradient_scale_ = scalar; }
   /// Nothing changes in a step where this scalar is not 0.
   void skip_when(TensorId scalar) { skip_ = scalar; }
-  /// The operators that update one parameter.
-  void add(TensorId weight, TensorId gradient);
+  /// The operators that update one parameter. `rows`: of a sparse gradient, see RowGradient.
+  void add(TensorId weight, TensorId gradient, std::optional<TensorId> rows = {});
   /// InputError when a group takes no parameter.
   void check_groups() const;
 
@@ -78,7 +78,8 @@ TensorId update_value(StepBuilder& builder, std::string_view op_type, std::strin
                       std::vector<std::optional<TensorId>> inputs, std::vector<std::int64_t> shape,
                       ElementType type, Attributes attributes = {});
 
-/// Emits the scalar operations of a fused update one by one, with the same numbers.
+/// Emits the scalar operations of a fused update one by one, with the same numbers. Rows that it
+/// updates are taken out of their tables before and put back behind.
 void emit_unfused(StepBuilder& builder, std::map<std::string, TensorId>& uniform, NewOperator op);
 
 } // namespace monet

@@ -1,12 +1,14 @@
 #include "training/update/optimizer.hpp"
 
 #include "monet/base/checked.hpp"
+#include "monet/base/errors.hpp"
 #include "monet/workload/update_formula.hpp"
 
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 namespace monet {
 
@@ -28,9 +30,12 @@ Attributes settings(std::initializer_list<std::pair<const char*, double>> number
 /// One parameter's update while it is written: its tensors, and the operators made of them.
 class ParameterUpdate {
 public:
-  ParameterUpdate(UpdateEmitter& owner, TensorId weight, TensorId gradient)
+  ParameterUpdate(UpdateEmitter& owner, TensorId weight, TensorId gradient,
+                  std::optional<TensorId> rows)
       : owner_(owner), weight_(weight), gradient_(gradient), name_(graph().tensor(weight).name),
-        shape_(graph().tensor(weight).shape), record_{weight, gradient, {}, {}} {
+        shape_(graph().tensor(weight).shape), gradient_scale_(owner.gradient_scale_),
+        clip_value_(owner.options_->clip_value.value_or(0.0)), record_{weight, gradient, {},
+                                                                       {},     rows,     {}} {
     const auto& type = owner.builder_->precision().master_weights;
     if (!type)
       return;
@@ -42,13 +47,18 @@ public:
   /// Emits everything and returns what was made.
   ParameterRecord run(const Optimizer& optimizer) {
     const auto update = [&](const auto& o) {
+      if (record_.rows)
+        check_sparse(o);
       learning_rate_ = o.learning_rate;
-      weight_decay_ = o.weight_decay;
+      if constexpr (requires { o.weight_decay; })
+        weight_decay_ = o.weight_decay;
       emit(o);
     };
     std::visit(update, optimizer);
     if (master_)
       record_.states.push_back(*master_);
+    if (owner_.options_->average_decay)
+      emit_average(*owner_.options_->average_decay);
     return record_;
   }
 
@@ -60,7 +70,37 @@ private:
     return owner_.builder_->precision().state_type(graph().tensor(weight_).type);
   }
 
+  /// `hint`: what can be done about it.
+  [[noreturn]] void refuse(std::string_view what, std::string_view hint) const {
+    throw InputError({graph().origin, 0, 0, fmt::format("parameter '{}'", name_)}, what, hint);
+  }
+
+  /// As PyTorch, but that it lets momentum gather rows until they are the whole table.
+  template <class O>
+  void check_sparse(const O& o) const {
+    constexpr std::string_view kHint = "sgd without momentum, sparse_adam and adagrad can: give it "
+                                       "one of them in a group, or a dense gradient";
+    if constexpr (std::is_same_v<O, Adam> || std::is_same_v<O, AdamW>)
+      refuse("adam does not support sparse gradients", "consider sparse_adam");
+    else if constexpr (!std::is_same_v<O, Sgd> && !std::is_same_v<O, Adagrad> &&
+                       !std::is_same_v<O, SparseAdam>)
+      refuse("the optimiser does not support sparse gradients", kHint);
+    if constexpr (std::is_same_v<O, Sgd>) {
+      if (o.momentum != 0.0)
+        refuse("momentum moves rows that have no gradient, but the gradient is sparse", kHint);
+    }
+    if constexpr (requires { o.weight_decay; }) {
+      if (o.weight_decay != 0.0)
+        refuse("weight decay shrinks rows that have no gradient, but the gradient is sparse",
+               "weight_decay: 0 for a group of its own, or a dense gradient");
+    }
+    if (clip_value_ > 0.0)
+      refuse("sparse gradients are not clipped by value", "clip_global_norm clips them, too");
+  }
+
   void emit(const Sgd& o) {
+    if (record_.rows)
+      return one_operator("SparseSgdUpdate", {}, false);
     if (o.momentum == 0.0)
       return one_operator("SgdUpdate", {}, false);
     one_operator("MomentumUpdate", {"momentum"}, o.dampening != 0.0,
@@ -68,13 +108,24 @@ private:
                           {{"nesterov", o.nesterov}}));
   }
 
-  void emit(const Adam& o) {
-    one_operator("AdamUpdate", {"first_moment", "second_moment"}, true,
-                 settings({{"beta1", o.beta1}, {"beta2", o.beta2}, {"epsilon", o.epsilon}}));
+  void emit(const Adam& o) { emit_adam("AdamUpdate", o); }
+
+  void emit(const AdamW& o) { emit_adam("AdamWUpdate", o); }
+
+  void emit_adam(std::string_view op_type, const auto& o) {
+    std::vector<std::string_view> states{"first_moment", "second_moment"};
+    if (o.amsgrad)
+      states.emplace_back("largest_second_moment");
+    one_operator(op_type, states, true,
+                 settings({{"beta1", o.beta1}, {"beta2", o.beta2}, {"epsilon", o.epsilon}},
+                          {{"amsgrad", o.amsgrad}}));
   }
 
-  void emit(const AdamW& o) {
-    one_operator("AdamWUpdate", {"first_moment", "second_moment"}, true,
+  void emit(const SparseAdam& o) {
+    if (!record_.rows)
+      refuse("sparse_adam updates the rows that a step has read, but the gradient is dense",
+             "train it with adam in a group of its own, or name it in 'sparse_gradients'");
+    one_operator("SparseAdamUpdate", {"first_moment", "second_moment"}, true,
                  settings({{"beta1", o.beta1}, {"beta2", o.beta2}, {"epsilon", o.epsilon}}));
   }
 
@@ -91,7 +142,8 @@ private:
 
   void emit(const Adagrad& o) {
     one_operator(
-        "AdagradUpdate", {"sum"}, o.learning_rate_decay != 0.0,
+        record_.rows ? "SparseAdagradUpdate" : "AdagradUpdate", {"sum"},
+        o.learning_rate_decay != 0.0,
         settings({{"learning_rate_decay", o.learning_rate_decay}, {"epsilon", o.epsilon}}));
     if (o.initial_accumulator != 0.0)
       owner_.step_->initial.push_back({record_.states.front(), o.initial_accumulator, {}});
@@ -134,8 +186,8 @@ private:
   /// Inputs of an operator that takes the gradient, or what was made of it, and no weight.
   std::vector<std::optional<TensorId>> inputs_on(TensorId gradient, std::optional<TensorId> step,
                                                  std::initializer_list<TensorId> more) const {
-    std::vector<std::optional<TensorId>> inputs{
-        std::nullopt, gradient, std::nullopt, step, owner_.gradient_scale_, owner_.skip_};
+    std::vector<std::optional<TensorId>> inputs{std::nullopt, gradient,        std::nullopt,
+                                                step,         gradient_scale_, owner_.skip_};
     inputs.insert(inputs.end(), more.begin(), more.end());
     return inputs;
   }
@@ -149,6 +201,8 @@ private:
                  std::nullopt,
                  std::nullopt,
                  owner_.skip_};
+    if (record_.rows)
+      op.inputs.emplace_back(record_.rows);
     // A buffer, not a parameter: it is the weight's own memory, to be counted once.
     record_.updated = updated(weight_, TensorKind::buffer);
     op.outputs = {record_.updated};
@@ -160,7 +214,10 @@ private:
 
   void write_state(NewOperator& op, TensorId state) {
     op.inputs.emplace_back(state);
-    op.outputs.emplace_back(updated(state, TensorKind::optimizer_state));
+    const TensorId after = updated(state, TensorKind::optimizer_state);
+    op.outputs.emplace_back(after);
+    if (state == master_)
+      updated_master_ = after;
   }
 
   void one_operator(std::string_view op_type, const std::vector<std::string_view>& names,
@@ -175,8 +232,45 @@ private:
     write_weight(op, gradient_, states);
     if (reads_step)
       op.inputs[kUpdateStep] = owner_.step_number();
-    op.inputs[kUpdateGradientScale] = owner_.gradient_scale_;
+    op.inputs[kUpdateGradientScale] = gradient_scale_;
+    clip(op);
     owner_.emit(std::move(op));
+  }
+
+  /// The operator clips the gradient that it reads.
+  void clip(NewOperator& op) const {
+    if (clip_value_ > 0.0)
+      op.attributes.set("clip_value", clip_value_);
+  }
+
+  /// For updates that read the gradient several times, and sums of it: clipped once, apart.
+  void clip_apart() {
+    if (clip_value_ == 0.0)
+      return;
+    NewOperator op = named("ClippedGradient");
+    op.inputs = inputs_on(gradient_, {}, {});
+    clip(op);
+    gradient_ = add_temporary("clipped_gradient", shape_);
+    op.outputs = {gradient_};
+    owner_.emit(std::move(op));
+    clip_value_ = 0.0;
+    gradient_scale_.reset();
+  }
+
+  /// Of the parameter as it is after the update, in its own type.
+  void emit_average(double decay) {
+    const TensorId of = updated_master_.value_or(record_.updated);
+    const TensorId state = owner_.builder_->add_tensor(
+        name_ + ".average", shape_, graph().tensor(of).type, TensorKind::optimizer_state);
+    owner_.step_->initial.push_back({state, 0.0, weight_});
+    NewOperator op = named("AverageUpdate");
+    op.inputs = {of,           std::nullopt, std::nullopt, owner_.step_number(),
+                 std::nullopt, owner_.skip_, state};
+    op.outputs = {updated(state, TensorKind::optimizer_state)};
+    op.attributes.set("decay", decay);
+    owner_.emit(std::move(op));
+    record_.states.push_back(state);
+    record_.average = state;
   }
 
   /// Scalar or smaller: a reduction of a tensor.
@@ -214,6 +308,7 @@ private:
                               {"beta1", o.beta1},
                               {"beta2", o.beta2},
                               {"epsilon", o.epsilon}});
+    clip(op);
     owner_.emit(std::move(op));
 
     const TensorId of_weight = reduce("ReduceL2", "norm", master_or_weight(), {}, false);
@@ -280,6 +375,7 @@ private:
   /// Matrices keep one moment per row and one per column. Of tensors with more axes the last two
   /// are taken, as published implementations do; the others are batches.
   void emit(const Adafactor& o) {
+    clip_apart();
     const TensorId direction =
         shape_.size() >= 2 ? adafactor_matrix_direction(o) : adafactor_vector_direction(o);
     const TensorId squares = reduce("ReduceSumSquare", "direction_squares", direction, {}, false);
@@ -355,6 +451,7 @@ private:
     op.inputs = inputs_on(gradient_, {}, {buffer});
     op.outputs = {move, updated(buffer, TensorKind::optimizer_state)};
     op.attributes = settings({{"momentum", o.momentum}}, {{"nesterov", o.nesterov}});
+    clip(op);
     owner_.emit(std::move(op));
 
     NewOperator normalise = named("MuonNormalise");
@@ -386,17 +483,20 @@ private:
   TensorId gradient_;
   std::string name_;
   std::vector<std::int64_t> shape_;
+  std::optional<TensorId> gradient_scale_;
+  double clip_value_ = 0.0; ///< 0: not clipped by value
   std::optional<TensorId> master_;
+  std::optional<TensorId> updated_master_;
   ParameterRecord record_;
 };
 
-void UpdateEmitter::add(TensorId weight, TensorId gradient) {
+void UpdateEmitter::add(TensorId weight, TensorId gradient, std::optional<TensorId> rows) {
   const std::vector<std::int64_t>& shape = builder_->graph().tensor(weight).shape;
   const bool matrix = shape.size() >= 2 && std::find(shape.begin(), shape.end(), 0) == shape.end();
   const Optimizer& optimizer = optimizer_of(weight);
   const auto* muon = std::get_if<Muon>(&optimizer);
-  step_->parameters.push_back(
-      ParameterUpdate(*this, weight, gradient).run(muon && !matrix ? muon->others : optimizer));
+  step_->parameters.push_back(ParameterUpdate(*this, weight, gradient, rows)
+                                  .run(muon && !matrix ? muon->others : optimizer));
 }
 
 } // namespace monet

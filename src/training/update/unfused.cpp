@@ -49,17 +49,69 @@ std::vector<std::int64_t> broadcast(const std::vector<std::int64_t>& a,
   return shape;
 }
 
+Operator operator_of(const NewOperator& op) {
+  return {.name = op.name,
+          .op_type = std::string(op.op_type),
+          .domain = std::string(op.domain),
+          .attributes = op.attributes,
+          .inputs = op.inputs,
+          .outputs = op.outputs};
+}
+
+/// fp32 where no weight is read.
+ElementType weight_type(const Graph& graph, const NewOperator& op) {
+  for (const TensorId id : present(op.inputs)) {
+    const Tensor& tensor = graph.tensor(id);
+    if (tensor.kind == TensorKind::parameter && is_floating(tensor.type))
+      return tensor.type;
+  }
+  return ElementType::fp32;
+}
+
+/// Rows of weight and states, as tensors of their own while the chain computes.
+class Tables {
+public:
+  Tables(StepBuilder& builder, std::optional<TensorId> rows) : builder_(builder), rows_(rows) {}
+
+  /// The operator on the rows alone.
+  void take(NewOperator& op) {
+    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+      const bool table = i == kUpdateWeight || i > kUpdateRows;
+      if (!table || !op.inputs[i])
+        continue;
+      const TensorId taken = rows_of(op, *op.inputs[i]);
+      append_update(builder_, "TakeRows", op.name, {op.inputs[i], rows_}, taken, {}, kMonetDomain);
+      op.inputs[i] = taken;
+    }
+    tables_ = op.outputs;
+    for (auto& output : op.outputs)
+      output = rows_of(op, *output);
+  }
+
+  void put(const NewOperator& op) {
+    for (std::size_t i = 0; i < tables_.size(); ++i)
+      append_update(builder_, "PutRows", op.name, {op.outputs[i], rows_}, *tables_[i], {},
+                    kMonetDomain);
+  }
+
+private:
+  TensorId rows_of(const NewOperator& op, TensorId table) {
+    const Tensor source = builder_.graph().tensor(table);
+    return builder_.add_tensor(source.name + ".taken", builder_.shape(*op.inputs[kUpdateGradient]),
+                               source.type, TensorKind::gradient);
+  }
+
+  StepBuilder& builder_;
+  std::optional<TensorId> rows_;
+  std::vector<std::optional<TensorId>> tables_;
+};
+
 class Chain {
 public:
-  Chain(StepBuilder& builder, std::map<std::string, TensorId>& uniform, NewOperator fused)
-      : builder_(builder), uniform_(uniform), fused_(std::move(fused)),
-        type_(builder.precision().state_type(weight_type())) {
-    formula_ = update_formula(builder_.graph(), {.name = fused_.name,
-                                                 .op_type = std::string(fused_.op_type),
-                                                 .domain = std::string(fused_.domain),
-                                                 .attributes = fused_.attributes,
-                                                 .inputs = fused_.inputs,
-                                                 .outputs = fused_.outputs});
+  Chain(StepBuilder& builder, std::map<std::string, TensorId>& uniform, NewOperator fused,
+        ElementType type)
+      : builder_(builder), uniform_(uniform), fused_(std::move(fused)), type_(type) {
+    formula_ = update_formula(builder_.graph(), operator_of(fused_));
   }
 
   void emit() {
@@ -75,15 +127,6 @@ public:
 private:
   bool skips() const {
     return fused_.inputs.size() > kUpdateSkip && fused_.inputs[kUpdateSkip].has_value();
-  }
-  /// fp32 where no weight is read.
-  ElementType weight_type() const {
-    for (const TensorId id : present(fused_.inputs)) {
-      const Tensor& tensor = builder_.graph().tensor(id);
-      if (tensor.kind == TensorKind::parameter && is_floating(tensor.type))
-        return tensor.type;
-    }
-    return ElementType::fp32;
   }
   ElementType type_of(TensorId id) const { return builder_.graph().tensor(id).type; }
 
@@ -203,7 +246,13 @@ private:
 } // namespace
 
 void emit_unfused(StepBuilder& builder, std::map<std::string, TensorId>& uniform, NewOperator op) {
-  Chain(builder, uniform, std::move(op)).emit();
+  const ElementType type = builder.precision().state_type(weight_type(builder.graph(), op));
+  const bool rows = op.inputs.size() > kUpdateRows && updates_rows(operator_of(op));
+  Tables tables(builder, rows ? op.inputs[kUpdateRows] : std::nullopt);
+  if (rows)
+    tables.take(op);
+  Chain(builder, uniform, op, type).emit();
+  tables.put(op);
 }
 
 } // namespace monet

@@ -1,31 +1,149 @@
 // The element-wise operators of optimiser updates: one iteration per element, each operand swept
-// once, the work of the formula. What they compute is in update_formula.cpp. Also what clipping and
-// loss scaling need: a look at whether numbers are finite, and the next scale.
+// once, the work of the formula. What they compute is in update_formula.cpp. Also the rows of
+// tables that sparse gradients update, and what clipping and loss scaling need: a look at whether
+// numbers are finite, and the next scale.
 #include "workload/operators/families.hpp"
 #include "workload/operators/nest_builder.hpp"
 
 #include "monet/workload/update_formula.hpp"
 
+#include <algorithm>
+#include <bit>
+
 namespace monet {
 
 namespace {
+
+std::string output_role(const Operator& op, std::size_t i) {
+  if (i == 0)
+    return "O";
+  if (i + 1 == op.outputs.size() && op.attributes.integer("master_weights", 0) != 0)
+    return "master";
+  return update_role(op, kUpdateFirstState + (updates_rows(op) ? 1 : 0) + i - 1);
+}
 
 LoopNest build_update(const Graph& graph, const Operator& op) {
   const UpdateFormula formula = update_formula(graph, op);
   LoopNestBuilder nest(graph, op, ComputeKind::vector, work_of(formula));
   const std::vector<LoopIndex> loops = nest.loops_over(output_shape(graph, op, 0));
-  const std::size_t master = op.attributes.integer("master_weights", 0) != 0 ? 1 : 0;
-  for (std::size_t i = 0; i < op.outputs.size(); ++i) {
-    const bool last = i + 1 == op.outputs.size();
-    const std::string role = i == 0                ? "O"
-                             : last && master != 0 ? "master"
-                                                   : update_role(op, kUpdateFirstState + i - 1);
-    nest.output(i, role, nest.broadcast(output_shape(graph, op, i), loops));
-  }
+  for (std::size_t i = 0; i < op.outputs.size(); ++i)
+    nest.output(i, output_role(op, i), nest.broadcast(output_shape(graph, op, i), loops));
   for (std::size_t i = 0; i < op.inputs.size(); ++i) {
     if (has_input(op, i))
       nest.input(i, update_role(op, i), nest.broadcast(input_shape(graph, op, i), loops));
   }
+  return nest.finish();
+}
+
+/// Axes of a table of which the loops touch a row for each row of `loops`.
+std::vector<AxisExpr> table_axes(const Graph& graph, const Operator& op,
+                                 const std::vector<std::int64_t>& table,
+                                 const std::vector<std::int64_t>& rows,
+                                 std::span<const LoopIndex> loops) {
+  if (table.empty() || table.size() != rows.size() ||
+      !std::equal(table.begin() + 1, table.end(), rows.begin() + 1))
+    fail(graph, op, "the gradient's rows are not those of the table");
+  std::vector<AxisExpr> axes = axes_of(loops);
+  axes.front() = axis_data_dependent();
+  return axes;
+}
+
+void check_row_numbers(const Graph& graph, const Operator& op, std::size_t input,
+                       const std::vector<std::int64_t>& rows) {
+  const auto& numbers = input_shape(graph, op, input);
+  if (is_floating(graph.tensor(*op.inputs[input]).type))
+    fail(graph, op, "numbers of rows are no integers");
+  if (numbers.size() != 1 || rows.empty() || numbers[0] != rows[0])
+    fail(graph, op, "there is not one number for each row");
+}
+
+/// All but the numbers of rows are real numbers.
+void check_real(const Graph& graph, const Operator& op) {
+  const std::size_t rows = updates_rows(op) ? std::size_t{kUpdateRows} : 1;
+  for (const auto* list : {&op.inputs, &op.outputs}) {
+    for (std::size_t i = 0; i < list->size(); ++i) {
+      const bool counts = list == &op.inputs && i == rows;
+      if (!counts && (*list)[i] && !is_floating(graph.tensor(*(*list)[i]).type))
+        fail(graph, op, "updates rows of real numbers");
+    }
+  }
+}
+
+/// One iteration per element of the gradient's rows. Weight and states are read and overwritten in
+/// as many rows; the others stay as they are.
+LoopNest build_row_update(const Graph& graph, const Operator& op) {
+  const UpdateFormula formula = update_formula(graph, op);
+  const std::vector<std::int64_t>& rows = input_shape(graph, op, kUpdateGradient);
+  check_row_numbers(graph, op, kUpdateRows, rows);
+  LoopNestBuilder nest(graph, op, ComputeKind::vector, work_of(formula));
+  const std::vector<LoopIndex> loops = nest.loops_over(rows);
+  const auto table = [&](const std::vector<std::int64_t>& shape) {
+    return table_axes(graph, op, shape, rows, loops);
+  };
+  check_real(graph, op);
+  const auto check_table = [&](const std::vector<std::int64_t>& shape) {
+    if (shape != output_shape(graph, op, 0))
+      fail(graph, op, "weight and states have different shapes");
+  };
+  for (std::size_t i = 0; i < op.outputs.size(); ++i) {
+    check_table(output_shape(graph, op, i));
+    nest.output(i, output_role(op, i), table(output_shape(graph, op, i)));
+  }
+  for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+    if (!has_input(op, i))
+      continue;
+    const std::string role = update_role(op, i);
+    if (i == kUpdateWeight || i > kUpdateRows)
+      check_table(input_shape(graph, op, i));
+    if (i == kUpdateRows)
+      nest.input(i, role, {axis(loops.front())});
+    else if (i == kUpdateWeight || i > kUpdateRows)
+      nest.input(i, role, table(input_shape(graph, op, i)));
+    else
+      nest.input(i, role, nest.broadcast(input_shape(graph, op, i), loops));
+  }
+  return nest.finish();
+}
+
+/// (table, rows) -> those rows of the table.
+LoopNest build_take_rows(const Graph& graph, const Operator& op) {
+  check_real(graph, op);
+  const std::vector<std::int64_t>& rows = output_shape(graph, op, 0);
+  check_row_numbers(graph, op, 1, rows);
+  LoopNestBuilder nest(graph, op, ComputeKind::copy);
+  const std::vector<LoopIndex> loops = nest.loops_over(rows);
+  nest.output(0, "O", axes_of(loops));
+  nest.input(0, "I", table_axes(graph, op, input_shape(graph, op, 0), rows, loops));
+  nest.input(1, "rows", {axis(loops.front())});
+  return nest.finish();
+}
+
+/// (values, rows) -> the table whose rows they overwrite; the others stay as they are.
+LoopNest build_put_rows(const Graph& graph, const Operator& op) {
+  check_real(graph, op);
+  const std::vector<std::int64_t>& rows = input_shape(graph, op, 0);
+  check_row_numbers(graph, op, 1, rows);
+  LoopNestBuilder nest(graph, op, ComputeKind::copy);
+  const std::vector<LoopIndex> loops = nest.loops_over(rows);
+  nest.output(0, "O", table_axes(graph, op, output_shape(graph, op, 0), rows, loops));
+  nest.input(0, "I", axes_of(loops));
+  nest.input(1, "rows", {axis(loops.front())});
+  return nest.finish();
+}
+
+/// (indices) -> the different ones in order, then `size` as often as there are more; and the place
+/// of each index among them. Sorted by merging: a comparison for each halving.
+LoopNest build_distinct(const Graph& graph, const Operator& op) {
+  const std::vector<std::int64_t>& shape = input_shape(graph, op, 0);
+  if (shape.size() != 1 || output_shape(graph, op, 0) != shape ||
+      output_shape(graph, op, 1) != shape)
+    fail(graph, op, "indices and results have one axis, of one length");
+  const auto halvings = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(shape[0])));
+  LoopNestBuilder nest(graph, op, ComputeKind::vector, {0, 0, 0, std::max(1, halvings), 0, 0});
+  const std::vector<LoopIndex> loops = nest.loops_over(shape);
+  nest.couple(loops.front());
+  nest.outputs(0, {"O", "places"}, axes_of(loops));
+  nest.input(0, "I", axes_of(loops));
   return nest.finish();
 }
 
@@ -50,9 +168,14 @@ LoopNest build_loss_scale(const Graph& graph, const Operator& op) {
 
 std::vector<OperatorRule> update_rules() {
   std::vector<OperatorRule> rules{{kMonetDomain, "NonFinite", build_non_finite},
-                                  {kMonetDomain, "LossScaleUpdate", build_loss_scale}};
-  for (const std::string_view op_type : formula_operators())
-    rules.push_back({kMonetDomain, op_type, build_update});
+                                  {kMonetDomain, "LossScaleUpdate", build_loss_scale},
+                                  {kMonetDomain, "DistinctIndices", build_distinct},
+                                  {kMonetDomain, "TakeRows", build_take_rows},
+                                  {kMonetDomain, "PutRows", build_put_rows}};
+  for (const std::string_view op_type : formula_operators()) {
+    const bool rows = updates_rows({.op_type = std::string(op_type), .domain = "ai.monet"});
+    rules.push_back({kMonetDomain, op_type, rows ? build_row_update : build_update});
+  }
   return rules;
 }
 

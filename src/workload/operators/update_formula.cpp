@@ -2,7 +2,7 @@
 // or of its published code otherwise. To add one: a function here and a line in kUpdates.
 #include "monet/workload/update_formula.hpp"
 
-#include "workload/operators/nest_builder.hpp"
+#include "workload/operators/formula_writer.hpp"
 
 #include "monet/base/errors.hpp"
 
@@ -16,190 +16,24 @@ namespace monet {
 
 namespace {
 
-class Writer;
-
-/// A value under construction; arithmetic on terms appends instructions. A number has no writer.
-struct Term {
-  Writer* writer = nullptr;
-  UpdateValue value;
-
-  Term(Writer* owner, const UpdateValue& of) : writer(owner), value(of) {}
-  Term(double number) : value{UpdateValue::Kind::number, number, 0} {}
-};
-
-class Writer {
-public:
-  Writer(const Graph& graph, const Operator& op) : graph_(&graph), op_(&op) {}
-
-  bool has(std::size_t i) const { return has_input(*op_, i); }
-  /// Input of one element per iteration.
-  Term input(std::size_t i) { return read(i, false); }
-  /// Input that is the same for all elements.
-  Term scalar(std::size_t i) { return read(i, true); }
-  Term state(std::size_t i) { return input(kUpdateFirstState + i); }
-  double attribute(std::string_view name, double fallback = 0.0) const {
-    return op_->attributes.number(name, fallback);
-  }
-  bool flag(std::string_view name) const { return op_->attributes.integer(name, 0) != 0; }
-
-  /// With a master copy the weight itself is only written.
-  bool has_master() const { return flag("master_weights"); }
-  Term weight() { return input(has_master() ? op_->inputs.size() - 1 : kUpdateWeight); }
-  Term learning_rate() { return scalar(kUpdateLearningRate); }
-  Term step() { return scalar(kUpdateStep); }
-  /// The gradient, scaled, without weight decay.
-  Term gradient();
-
-  Term append(ScalarOp op, Term a, Term b);
-  void output(std::size_t i, Term term, Term kept);
-  /// The weight and, where there is one, its master copy.
-  void output_weight(Term term);
-  void output_state(std::size_t i, Term term) { output(1 + i, term, state(i)); }
-  UpdateFormula finish();
-
-private:
-  Term read(std::size_t i, bool uniform);
-  bool is_uniform(const UpdateValue& value) const;
-
-  const Graph* graph_;
-  const Operator* op_;
-  UpdateFormula formula_;
-  std::vector<std::size_t> uniform_inputs_;
-};
-
-Term Writer::read(std::size_t i, bool uniform) {
-  if (!has(i))
-    fail(*graph_, *op_, fmt::format("input {} is missing", i));
-  if (uniform)
-    uniform_inputs_.push_back(i);
-  return {this, {UpdateValue::Kind::input, 0.0, i}};
-}
-
-bool Writer::is_uniform(const UpdateValue& value) const {
-  if (value.kind == UpdateValue::Kind::input) {
-    return std::find(uniform_inputs_.begin(), uniform_inputs_.end(), value.index) !=
-           uniform_inputs_.end();
-  }
-  return value.kind == UpdateValue::Kind::number || formula_.instructions[value.index].uniform;
-}
-
-/// Nothing is computed where a number makes it needless: x + 0, 0 * x, 1 * x.
-Term Writer::append(ScalarOp op, Term a, Term b) {
-  const bool first = a.value.kind == UpdateValue::Kind::number;
-  const bool second = b.value.kind == UpdateValue::Kind::number;
-  const double left = a.value.number;
-  const double right = b.value.number;
-  switch (op) {
-  case ScalarOp::add:
-    if (first && left == 0.0)
-      return b;
-    [[fallthrough]];
-  case ScalarOp::subtract:
-    if (second && right == 0.0)
-      return a;
-    break;
-  case ScalarOp::multiply:
-    if (first && left == 0.0)
-      return a;
-    if (first && left == 1.0)
-      return b;
-    [[fallthrough]];
-  case ScalarOp::divide:
-  case ScalarOp::power:
-    if (second && right == 1.0)
-      return a;
-    break;
-  default:
-    break;
-  }
-  formula_.instructions.push_back(
-      {op, a.value, b.value, is_uniform(a.value) && is_uniform(b.value)});
-  return {this, {UpdateValue::Kind::result, 0.0, formula_.instructions.size() - 1}};
-}
-
-Term append(ScalarOp op, Term a, Term b) {
-  if (a.writer == nullptr && b.writer == nullptr)
-    return apply(op, a.value.number, b.value.number);
-  return (a.writer != nullptr ? a : b).writer->append(op, a, b);
-}
-Term operator+(Term a, Term b) {
-  return append(ScalarOp::add, a, b);
-}
-Term operator-(Term a, Term b) {
-  return append(ScalarOp::subtract, a, b);
-}
-Term operator*(Term a, Term b) {
-  return append(ScalarOp::multiply, a, b);
-}
-Term operator/(Term a, Term b) {
-  return append(ScalarOp::divide, a, b);
-}
-Term square_root(Term a) {
-  return append(ScalarOp::square_root, a, a);
-}
-Term sign(Term a) {
-  return append(ScalarOp::sign, a, a);
-}
-Term power(Term a, Term b) {
-  return append(ScalarOp::power, a, b);
-}
-Term maximum(Term a, Term b) {
-  return append(ScalarOp::maximum, a, b);
-}
-Term minimum(Term a, Term b) {
-  return append(ScalarOp::minimum, a, b);
-}
-
-Term Writer::gradient() {
-  const Term plain = input(kUpdateGradient);
-  return has(kUpdateGradientScale) ? plain * scalar(kUpdateGradientScale) : plain;
-}
-
-void Writer::output(std::size_t i, Term term, Term kept) {
-  if (formula_.outputs.size() <= i) {
-    formula_.outputs.resize(i + 1);
-    formula_.kept.resize(i + 1);
-  }
-  formula_.outputs[i] = term.value;
-  formula_.kept[i] = kept.value;
-}
-
-void Writer::output_weight(Term term) {
-  const Term before = weight();
-  output(0, term, before);
-  if (has_master())
-    output(op_->outputs.size() - 1, term, before);
-}
-
-UpdateFormula Writer::finish() {
-  for (std::size_t i = 0; i < op_->outputs.size(); ++i)
-    static_cast<void>(output_shape(*graph_, *op_, i));
-  if (formula_.outputs.size() != op_->outputs.size()) {
-    fail(*graph_, *op_,
-         fmt::format("has {} outputs, {} are expected", op_->outputs.size(),
-                     formula_.outputs.size()));
-  }
-  return std::move(formula_);
-}
-
 // ---- PyTorch 1.13 -------------------------------------------------------------------------------
 
 /// g + decay*w: decay as a penalty on the squared weights.
-Term penalised_gradient(Writer& u) {
+Term penalised_gradient(FormulaWriter& u) {
   return u.gradient() + u.attribute("weight_decay") * u.weight();
 }
 /// w * (1 - lr*decay): decay apart from the gradient (Loshchilov and Hutter 2019).
-Term decayed_weight(Writer& u) {
+Term decayed_weight(FormulaWriter& u) {
   const double decay = u.attribute("weight_decay");
   return decay == 0.0 ? u.weight() : u.weight() * (1.0 - decay * u.learning_rate());
 }
 
-void sgd(Writer& u) {
+void sgd(FormulaWriter& u) {
   u.output_weight(u.weight() - u.learning_rate() * penalised_gradient(u));
 }
 
 /// The first step takes the gradient undamped, as PyTorch's buffer starts as a copy of it.
-void momentum(Writer& u) {
+void momentum(FormulaWriter& u) {
   const double mu = u.attribute("momentum", 0.9);
   const double dampening = u.attribute("dampening");
   const Term g = penalised_gradient(u);
@@ -214,7 +48,7 @@ struct Moments {
   Term second;
 };
 
-Moments moments(Writer& u, Term g) {
+Moments moments(FormulaWriter& u, Term g) {
   const double b1 = u.attribute("beta1", 0.9);
   const double b2 = u.attribute("beta2", 0.999);
   const Term m = b1 * u.state(0) + (1.0 - b1) * g;
@@ -225,22 +59,44 @@ Moments moments(Writer& u, Term g) {
 }
 
 /// Kingma and Ba 2015; epsilon outside the root, after the correction of the second moment.
-void adam_step(Writer& u, Term w, Term g) {
+/// `amsgrad`: the largest second moment so far (Reddi, Kale and Kumar 2018).
+void adam_step(FormulaWriter& u, Term w, Term g) {
   const Moments next = moments(u, g);
   const Term c1 = 1.0 - power(u.attribute("beta1", 0.9), u.step());
   const Term c2 = square_root(1.0 - power(u.attribute("beta2", 0.999), u.step()));
-  const Term divisor = square_root(next.second) / c2 + u.attribute("epsilon", 1e-8);
+  Term second = next.second;
+  if (u.flag("amsgrad")) {
+    second = maximum(u.state(2), second);
+    u.output_state(2, second);
+  }
+  const Term divisor = square_root(second) / c2 + u.attribute("epsilon", 1e-8);
   u.output_weight(w - (u.learning_rate() / c1) * (next.first / divisor));
 }
-void adam(Writer& u) {
+void adam(FormulaWriter& u) {
   adam_step(u, u.weight(), penalised_gradient(u));
 }
-void adamw(Writer& u) {
+void adamw(FormulaWriter& u) {
   adam_step(u, decayed_weight(u), u.gradient());
 }
 
+/// Adam of the rows that a step has read, whose moments alone move (SparseAdam); epsilon is added
+/// to the root of the second moment as it is.
+void sparse_adam(FormulaWriter& u) {
+  const double b1 = u.attribute("beta1", 0.9);
+  const double b2 = u.attribute("beta2", 0.999);
+  const Term g = u.gradient();
+  const Term m = (g - u.state(0)) * (1.0 - b1) + u.state(0);
+  const Term v = (g * g - u.state(1)) * (1.0 - b2) + u.state(1);
+  u.output_state(0, m);
+  u.output_state(1, v);
+  const Term c1 = 1.0 - power(b1, u.step());
+  const Term c2 = 1.0 - power(b2, u.step());
+  const Term rate = u.learning_rate() * square_root(c2) / c1;
+  u.output_weight(u.weight() - rate * (m / (square_root(v) + u.attribute("epsilon", 1e-8))));
+}
+
 /// Hinton's lecture 6e; `centered` after Graves 2013.
-void rmsprop(Writer& u) {
+void rmsprop(FormulaWriter& u) {
   const double alpha = u.attribute("alpha", 0.99);
   const double mu = u.attribute("momentum");
   const Term g = penalised_gradient(u);
@@ -262,7 +118,7 @@ void rmsprop(Writer& u) {
 }
 
 /// Duchi, Hazan and Singer 2011.
-void adagrad(Writer& u) {
+void adagrad(FormulaWriter& u) {
   const Term g = penalised_gradient(u);
   const Term sum = u.state(0) + g * g;
   const double decay = u.attribute("learning_rate_decay");
@@ -275,7 +131,7 @@ void adagrad(Writer& u) {
 // ---- published code -----------------------------------------------------------------------------
 
 /// Chen et al. 2023, "Symbolic discovery of optimization algorithms", algorithm 2.
-void lion(Writer& u) {
+void lion(FormulaWriter& u) {
   const double b1 = u.attribute("beta1", 0.9);
   const double b2 = u.attribute("beta2", 0.99);
   const Term g = u.gradient();
@@ -286,7 +142,7 @@ void lion(Writer& u) {
 
 /// You et al. 2020, "Large batch optimization for deep learning", algorithm 2; outputs: direction,
 /// first and second moment.
-void lamb_direction(Writer& u) {
+void lamb_direction(FormulaWriter& u) {
   const Moments next = moments(u, u.gradient());
   const Term c1 = 1.0 - power(u.attribute("beta1", 0.9), u.step());
   const Term c2 = 1.0 - power(u.attribute("beta2", 0.999), u.step());
@@ -298,7 +154,7 @@ void lamb_direction(Writer& u) {
 
 /// (w, direction, norm of w, norm of the direction). The layer's learning rate is multiplied by the
 /// ratio of the norms, or by 1 when one of them is zero.
-void lamb_update(Writer& u) {
+void lamb_update(FormulaWriter& u) {
   const Term of_weight = u.scalar(kUpdateFirstState);
   const Term of_move = u.scalar(kUpdateFirstState + 1);
   const Term both = sign(of_weight) * sign(of_move); // norms: 0 or 1
@@ -308,13 +164,13 @@ void lamb_update(Writer& u) {
 
 /// Shazeer and Stern 2018, "Adafactor", algorithms 4 and 5. Share of the old moment in step t:
 /// 1 - t^decay_rate.
-Term adafactor_share(Writer& u) {
+Term adafactor_share(FormulaWriter& u) {
   return 1.0 - power(u.step(), u.attribute("decay_rate", -0.8));
 }
 
 /// Moments of the rows (or columns) of a matrix. (-, sums of squares of the gradient, rows) ->
 /// rows, with `count` squares in each sum.
-void adafactor_moment(Writer& u) {
+void adafactor_moment(FormulaWriter& u) {
   Term mean = u.input(kUpdateGradient) / u.attribute("count", 1.0);
   if (u.has(kUpdateGradientScale)) {
     const Term scale = u.scalar(kUpdateGradientScale);
@@ -326,7 +182,7 @@ void adafactor_moment(Writer& u) {
 }
 
 /// A vector's second moment is kept whole. (-, g, v) -> direction, v.
-void adafactor_vector(Writer& u) {
+void adafactor_vector(FormulaWriter& u) {
   const Term g = u.gradient();
   const Term share = adafactor_share(u);
   const Term v = share * u.state(0) + (1.0 - share) * (g * g + u.attribute("epsilon", 1e-30));
@@ -335,14 +191,14 @@ void adafactor_vector(Writer& u) {
 }
 
 /// (-, g, rows, columns, mean of the rows) -> g / sqrt(rows * columns / mean).
-void adafactor_direction(Writer& u) {
+void adafactor_direction(FormulaWriter& u) {
   const Term rows = u.state(0) / u.state(2);
   const Term move = (1.0 / square_root(rows)) * (1.0 / square_root(u.state(1)));
   u.output(0, move * u.gradient(), 0.0);
 }
 
 /// (w, direction, sum of its squares, sum of the weight's squares where needed, momentum).
-void adafactor_update(Writer& u) {
+void adafactor_update(FormulaWriter& u) {
   const double count = u.attribute("count", 1.0);
   const Term rms = square_root(u.scalar(kUpdateFirstState) / count);
   const Term clip = maximum(rms / u.attribute("clip_threshold", 1.0), 1.0);
@@ -368,7 +224,7 @@ void adafactor_update(Writer& u) {
 
 /// Jordan et al. 2024, "Muon: an optimizer for hidden layers". (-, g, buffer) -> matrix to be made
 /// orthogonal, buffer.
-void muon_momentum(Writer& u) {
+void muon_momentum(FormulaWriter& u) {
   const double mu = u.attribute("momentum", 0.95);
   const Term g = u.gradient();
   const Term m = mu * u.state(0) + g;
@@ -377,33 +233,48 @@ void muon_momentum(Writer& u) {
   u.output(0, move, 0.0);
 }
 /// The matrix over its norm, for the iteration to converge. (-, matrix, norm).
-void muon_normalise(Writer& u) {
+void muon_normalise(FormulaWriter& u) {
   const Term norm = maximum(u.scalar(kUpdateFirstState), u.attribute("epsilon", 1e-7));
   u.output(0, u.input(kUpdateGradient) / norm, 0.0);
 }
 /// alpha*a + beta*b. (a, b).
-void weighted_sum(Writer& u) {
+void weighted_sum(FormulaWriter& u) {
   u.output(0, u.attribute("alpha", 1.0) * u.input(0) + u.attribute("beta", 1.0) * u.input(1), 0.0);
 }
 /// (w, orthogonal direction).
-void muon_update(Writer& u) {
+void muon_update(FormulaWriter& u) {
   const Term rate = u.attribute("scale", 1.0) * u.learning_rate();
   u.output_weight(decayed_weight(u) - rate * u.input(kUpdateGradient));
+}
+
+// ---- beside the optimiser -----------------------------------------------------------------------
+
+/// (-, g) -> g as updates take it, for what has to read it several times.
+void clipped_gradient(FormulaWriter& u) {
+  u.output(0, u.gradient(), 0.0);
+}
+/// (w, average): exponential moving average; after the first step the weight itself, as in
+/// PyTorch's AveragedModel.
+void average(FormulaWriter& u) {
+  const Term before = u.state(0);
+  const Term share = u.attribute("decay") * minimum(u.step() - 1.0, 1.0);
+  u.output(0, share * before + (1.0 - share) * u.weight(), before);
 }
 
 // ---- the table ----------------------------------------------------------------------------------
 
 struct Update {
   std::string_view op_type;
-  void (*write)(Writer& writer);
-  std::array<std::string_view, 4> roles; ///< of inputs from kUpdateFirstState on
+  void (*write)(FormulaWriter& writer);
+  std::array<std::string_view, 4> roles; ///< of states, from kUpdateFirstState on
+  bool rows = false;                     ///< see kUpdateRows
 };
 
 constexpr std::array kUpdates{
     Update{"SgdUpdate", sgd, {}},
     Update{"MomentumUpdate", momentum, {"momentum"}},
-    Update{"AdamUpdate", adam, {"first_moment", "second_moment"}},
-    Update{"AdamWUpdate", adamw, {"first_moment", "second_moment"}},
+    Update{"AdamUpdate", adam, {"first_moment", "second_moment", "largest_second_moment"}},
+    Update{"AdamWUpdate", adamw, {"first_moment", "second_moment", "largest_second_moment"}},
     Update{"RmspropUpdate", rmsprop, {"second_moment", "state_1", "state_2"}},
     Update{"AdagradUpdate", adagrad, {"sum"}},
     Update{"LionUpdate", lion, {"momentum"}},
@@ -417,6 +288,11 @@ constexpr std::array kUpdates{
     Update{"MuonNormalise", muon_normalise, {"norm"}},
     Update{"MuonUpdate", muon_update, {}},
     Update{"WeightedSum", weighted_sum, {}},
+    Update{"SparseSgdUpdate", sgd, {}, true},
+    Update{"SparseAdamUpdate", sparse_adam, {"first_moment", "second_moment"}, true},
+    Update{"SparseAdagradUpdate", adagrad, {"sum"}, true},
+    Update{"ClippedGradient", clipped_gradient, {}},
+    Update{"AverageUpdate", average, {"average"}},
 };
 
 const Update& update_of(const Operator& op) {
@@ -440,9 +316,15 @@ std::span<const std::string_view> formula_operators() {
 }
 
 UpdateFormula update_formula(const Graph& graph, const Operator& op) {
-  Writer writer(graph, op);
-  update_of(op).write(writer);
+  const Update& update = update_of(op);
+  FormulaWriter writer(graph, op, kUpdateFirstState + (update.rows ? 1 : 0));
+  update.write(writer);
   return writer.finish();
+}
+
+bool updates_rows(const Operator& op) {
+  const auto* found = std::ranges::find(kUpdates, op.op_type, &Update::op_type);
+  return op.domain == kMonetDomain && found != kUpdates.end() && found->rows;
 }
 
 VectorWork work_of(const UpdateFormula& formula) {
@@ -473,8 +355,11 @@ std::string update_role(const Operator& op, std::size_t input) {
       "W", "I", "learning_rate", "step", "gradient_scale", "skip"};
   if (input < kUpdateFirstState)
     return std::string(kRoles[input]);
+  const bool rows = updates_rows(op);
+  if (rows && input == kUpdateRows)
+    return "rows";
   const auto& roles = update_of(op).roles;
-  const std::size_t state = input - kUpdateFirstState;
+  const std::size_t state = input - kUpdateFirstState - (rows ? 1 : 0);
   const bool named = state < roles.size() && !roles[state].empty();
   return named ? std::string(roles[state]) : fmt::format("state_{}", state);
 }

@@ -1,4 +1,7 @@
+#include "schedule/hand_tiles.hpp"
+#include "schedule/schedule_alone.hpp"
 #include "schedule/small_steps.hpp"
+#include "training/tiny_network.hpp"
 
 #include "monet/schedule/schedule.hpp"
 
@@ -73,6 +76,43 @@ TEST(CoreProblem, partial_sums_are_as_wide_as_the_step_accumulates) {
   EXPECT_EQ(core_problem(kTile, tile_of({0, 8}), step, chip).operands[0].partial_bits, 32);
   step.accumulate = ElementType::bf16;
   EXPECT_EQ(core_problem(kTile, tile_of({0, 8}), step, chip).operands[0].partial_bits, 16);
+}
+
+/// tokens [2, 3] -> table [64, 4] -> Tanh, descending on a sparse gradient.
+TrainingGraph step_of_rows() {
+  TinyNetwork n;
+  const TensorId tokens = n.input("tokens", {2, 3}, ElementType::int64);
+  const TensorId x = n.op("Gather", {n.parameter("table", {64, 4}), tokens}, {2, 3, 4});
+  n.output(n.op("Tanh", {x}, {2, 3, 4}));
+  TrainingOptions options;
+  options.loss = Mse{};
+  options.update.optimizer = Sgd{};
+  options.sparse_gradients = {"table"};
+  return fold_views(make_training_graph(n.graph, options));
+}
+
+TEST(CoreProblem, tables_of_which_rows_are_overwritten_stay_off_chip) {
+  const TrainingGraph step = step_of_rows();
+  const Chip chip = make_chip({});
+  const OpId update(step.graph.operators().size() - 1);
+  ASSERT_EQ(step.graph.op(update).op_type, "SparseSgdUpdate");
+  const CoreProblem problem =
+      core_problem({update, CoreId(0)}, full_tile(step.graph.op(update).nest), step, chip);
+  for (const ProblemOperand& operand : problem.operands) {
+    const bool table = operand.extents.size() == 2 && operand.extents[0] == 64;
+    EXPECT_EQ(operand.offchip, table);
+  }
+  const TileGraph tiles =
+      testing::whole_tiles(step, std::vector<std::size_t>(step.graph.operators().size(), 0));
+  CoreCostCache costs;
+  const Timeline timeline = testing::schedule_alone(tiles, step, chip, costs);
+  verify(timeline, tiles, step, chip);
+  std::int64_t written = 0;
+  for (const Transfer& transfer : timeline.transfers) {
+    if (step.graph.tensor(transfer.tensor).name == "table.updated")
+      written += timeline.bits_of(transfer).value;
+  }
+  EXPECT_EQ(written, 6 * 4 * 32); // six indices, not 64 rows
 }
 
 TEST(CoreProblem, streams_the_largest_operands_until_the_rest_fits) {

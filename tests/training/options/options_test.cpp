@@ -181,6 +181,8 @@ TEST(TrainingOptionsFile, DefaultsAreThoseOfPyTorch) {
     return read("optimizer: " + text).update.optimizer;
   };
   EXPECT_EQ(std::get<AdamW>(optimizer("adamw")).weight_decay, 0.01);
+  EXPECT_FALSE(std::get<AdamW>(optimizer("adamw")).amsgrad);
+  EXPECT_TRUE(std::get<Adam>(optimizer("{type: adam, amsgrad: true}")).amsgrad);
   EXPECT_EQ(std::get<Sgd>(optimizer("sgd")).momentum, 0.0);
   EXPECT_EQ(std::get<Sgd>(optimizer("momentum")).momentum, 0.9);
   EXPECT_EQ(std::get<Sgd>(optimizer("{type: momentum, beta1: 0.5}")).momentum, 0.9);
@@ -208,6 +210,12 @@ TEST(TrainingOptionsFile, WrongValuesAreLocatedAndToldWhatIsPossible) {
       {"optimizer: {groups: [{weight_decay: 0}]}", "takes parameters by 'match' or 'rule'"},
       {"optimizer: {no_decay: norms}", "one of: norms_and_biases"},
       {"clip_global_norm: 0", "to a norm above 0, not 0"},
+      {"clip_value: -1", "to a magnitude above 0, not -1"},
+      {"{clip_global_norm: 1, clip_value: 2}", "t.yaml:1:35: 'clip_global_norm' and 'clip_value'"},
+      {"ema: 1", "t.yaml:1:6: 'decay' is 1, outside [0, 1)"},
+      {"ema: {rate: 0.5}", "'decay' is missing"},
+      {"optimizer: {type: adam, amsgrad: 3}", "t.yaml:1:34: "},
+      {"sparse_gradients: {table: true}", "t.yaml:1:19: "},
       {"update: chain", "one of: fused, unfused"},
       {"optimizer: {beta1: 1.5}", "'beta1' is 1.5, outside [0, 1)"},
       {"optimizer: {betas: [0.9]}", "'betas' is a list of two numbers"},
