@@ -269,7 +269,7 @@ TrainingGraph make_training_graph(const Graph& original, const TrainingOptions& 
   std::optional<Graph> cast;
   if (casts_weights(options.precision))
     cast = add_weight_casts(to_train, options.precision, trained);
-  const DetachedNetwork detached = detach(cast ? *cast : to_train, options.detach);
+  DetachedNetwork detached = detach(cast ? *cast : to_train, options.detach);
   const Graph& network = detached.graph;
   trained.resize(network.tensors().size(), false);
   const Loss chosen = resolve_loss(network, options.loss);
@@ -277,6 +277,12 @@ TrainingGraph make_training_graph(const Graph& original, const TrainingOptions& 
   if (outputs.empty())
     throw InputError({network.origin, 0, 0, ""},
                      "the network has no floating-point output to train");
+  if (options.only_loss && !std::holds_alternative<NoLoss>(chosen)) {
+    detached.graph.outputs = outputs;
+    std::sort(detached.graph.outputs.begin(), detached.graph.outputs.end());
+    const auto last = std::unique(detached.graph.outputs.begin(), detached.graph.outputs.end());
+    detached.graph.outputs.erase(last, detached.graph.outputs.end());
+  }
   const GradientNeeds needs = find_needs(network, trained, outputs, detached.tensors);
   const bool any = std::any_of(outputs.begin(), outputs.end(),
                                [&](TensorId id) { return needs.depends[id.index()]; });
@@ -285,6 +291,10 @@ TrainingGraph make_training_graph(const Graph& original, const TrainingOptions& 
 
   PreparedForward forward =
       prepare_forward(network, options.precision, &needs, options.frozen_batch_norm);
+  if (options.only_loss) {
+    std::erase_if(forward.graph.inputs,
+                  [&](TensorId id) { return forward.graph.tensor(id).consumers.empty(); });
+  }
   const GradientNeeds step_needs = follow(needs, forward);
   const std::size_t forward_tensors = forward.graph.tensors().size();
   const std::size_t forward_operators = forward.graph.operators().size();

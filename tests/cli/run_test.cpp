@@ -154,5 +154,43 @@ TEST(Run, PrintsPhasesBesideInference) {
   expect_golden("run_edge_resnet18_cifar.txt", ran.out);
 }
 
+// The two players of a GAN: an iteration is two steps of the one and one of the other.
+TEST(Run, StepsThatTakeTurnsAreModelledOneByOne) {
+  const Scratch scratch;
+  const std::string steps =
+      "- {name: d, repeat: 2, loss: {type: network, outputs: {discriminator_loss: 1}},\n"
+      "   trainable: {train: ['discriminator.*']}, optimizer: adam}\n"
+      "- {name: g, loss: {type: network, outputs: {generator_loss: 1}},\n"
+      "   trainable: {train: ['generator.*']}, optimizer: adam}\n";
+  const std::string network = repository("tests/fixtures/alternating/gan.onnx");
+  const std::string training = scratch.file("steps.yaml", steps);
+  const std::string experiment =
+      scratch.file("e.yaml", "workload: {network: " + network +
+                                 "}\nhardware: " + repository("data/hardware/edge_tpu.yaml") +
+                                 "\ntraining: steps.yaml\n");
+  const Ran ran = run_monet({"run", experiment, "-o", scratch / "out", "--verify"});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_NE(ran.out.find("an iteration"), std::string::npos) << ran.out;
+  const auto iteration = parse_file(scratch / "out/iteration.json");
+  std::int64_t cycles = 0;
+  for (const auto& step : iteration.at("steps")) {
+    const auto result = parse_file(scratch / ("out/" + step.at("result").get<std::string>()));
+    EXPECT_EQ(result.at("latency_cycles"), step.at("latency_cycles"));
+    EXPECT_GT(step.at("peak_memory_bytes"), result.at("peak_memory_bytes")); // the other's states
+    cycles += step.at("repeat").get<std::int64_t>() * step.at("latency_cycles").get<std::int64_t>();
+  }
+  EXPECT_EQ(iteration.at("latency_cycles"), cycles);
+  const Ran graph = run_monet(
+      {"graph", network, "--training", training, "--execute", "--steps", "2", "--json", "-"});
+  ASSERT_EQ(graph.code, 0) << graph.err;
+  const auto executed = nlohmann::json::parse(graph.out);
+  EXPECT_EQ(executed.at("steps").size(), 2U);
+  EXPECT_EQ(executed.at("execution").at("iterations").size(), 2U);
+  const Ran one = run_monet({"schedule", "--hardware", repository("data/hardware/edge_tpu.yaml"),
+                             "--workload", network, "--training", training});
+  EXPECT_EQ(one.code, 3);
+  EXPECT_NE(one.err.find("is a list of steps that take turns"), std::string::npos) << one.err;
+}
+
 } // namespace
 } // namespace monet::test

@@ -6,6 +6,7 @@
 #include "monet/base/files.hpp"
 #include "monet/base/npy.hpp"
 #include "monet/base/text.hpp"
+#include "monet/execute/alternate.hpp"
 #include "monet/execute/execute.hpp"
 #include "monet/report/text.hpp"
 #include "monet/workload/onnx_weights.hpp"
@@ -53,22 +54,30 @@ public:
   Numbers(Execution& execution, const TrainingGraph& step) : execution_(execution), step_(step) {}
 
   void from_npy(const std::vector<std::string>& pairs) {
-    for (const std::string& pair : pairs) {
-      const std::size_t equals = pair.rfind('=');
-      if (equals == std::string::npos)
-        throw UsageError(fmt::format("--numbers: '{}' is not of the form TENSOR=FILE.npy", pair));
-      const std::string file = pair.substr(equals + 1);
-      const std::string name = pair.substr(0, equals);
-      const std::vector<std::int64_t> shape = shape_of(name);
-      const NpyArray array = read_npy(file);
-      if (array.shape != shape) {
-        throw InputError({file, 0, 0, ""},
-                         fmt::format("has shape [{}], but '{}' has [{}]",
-                                     fmt::join(array.shape, ", "), name, fmt::join(shape, ", ")));
-      }
-      set_by_name(execution_, step_, name, array.numbers());
-      ++given;
+    for (const std::string& pair : pairs)
+      from_npy(pair);
+  }
+
+  /// The tensor that a pair TENSOR=FILE.npy names.
+  static std::string name_in(const std::string& pair) {
+    const std::size_t equals = pair.rfind('=');
+    if (equals == std::string::npos)
+      throw UsageError(fmt::format("--numbers: '{}' is not of the form TENSOR=FILE.npy", pair));
+    return pair.substr(0, equals);
+  }
+
+  void from_npy(const std::string& pair) {
+    const std::string name = name_in(pair);
+    const std::string file = pair.substr(name.size() + 1);
+    const std::vector<std::int64_t> shape = shape_of(name);
+    const NpyArray array = read_npy(file);
+    if (array.shape != shape) {
+      throw InputError({file, 0, 0, ""},
+                       fmt::format("has shape [{}], but '{}' has [{}]",
+                                   fmt::join(array.shape, ", "), name, fmt::join(shape, ", ")));
     }
+    set_by_name(execution_, step_, name, array.numbers());
+    ++given;
   }
 
   void from_network(const std::string& path) {
@@ -216,6 +225,87 @@ Json execute_step(const TrainingGraph& step, const std::string& network,
           {"steps", std::move(steps)},
           {"parameters", parameters_json(step, execution)},
           {"outputs", outputs_json(step, execution)}};
+}
+
+namespace {
+
+/// Each tensor's numbers go to the steps that read it; one that nobody reads is a mistake.
+void give_numbers(AlternatingExecution& execution, const std::string& network,
+                  const ExecuteArguments& arguments) {
+  for (const std::string& pair : arguments.numbers) {
+    const std::string name = Numbers::name_in(pair);
+    bool read = false;
+    for (std::size_t i = 0; i < execution.size(); ++i) {
+      const auto id = execution.graph(i).graph.find_tensor(name);
+      const bool here = id && !execution.graph(i).graph.tensor(*id).producer;
+      if (here || (i + 1 == execution.size() && !read))
+        Numbers(execution.of(i), execution.graph(i)).from_npy(pair);
+      read = read || here;
+    }
+  }
+  for (std::size_t i = 0; i < execution.size(); ++i) {
+    Numbers numbers(execution.of(i), execution.graph(i));
+    numbers.from_network(network);
+    numbers.generate_rest(arguments.seed);
+  }
+  execution.begin();
+}
+
+} // namespace
+
+Json execute_alternating(const std::vector<TrainingGraph>& graphs,
+                         const std::vector<AlternateStep>& steps, const std::string& network,
+                         const ExecuteArguments& arguments, Session& session) {
+  ExecuteOptions options;
+  options.arithmetic = arguments.arithmetic == "fp32" ? Arithmetic::fp32 : Arithmetic::fp64;
+  options.seed = arguments.seed;
+  options.keep_all = false;
+  std::vector<const TrainingGraph*> each;
+  for (const TrainingGraph& graph : graphs)
+    each.push_back(&graph);
+  AlternatingExecution execution(std::move(each), options);
+  give_numbers(execution, network, arguments);
+  Json iterations = Json::array();
+  for (int i = 0; i < arguments.steps; ++i) {
+    session.progress.stage(fmt::format("execute iteration {} of {}", i + 1, arguments.steps));
+    Json row = Json::object();
+    for (std::size_t s = 0; s < steps.size(); ++s) {
+      for (std::int64_t turn = 0; turn < steps[s].repeat; ++turn)
+        execution.run(s);
+      if (graphs[s].loss)
+        row[valid_utf8(steps[s].name)] = number(execution.of(s).get(*graphs[s].loss).at(0));
+    }
+    iterations.push_back(std::move(row));
+  }
+  Json results = Json::array();
+  for (std::size_t s = 0; s < steps.size(); ++s) {
+    if (!arguments.save.empty())
+      save_results(graphs[s], execution.of(s),
+                   (std::filesystem::path(arguments.save) / steps[s].name).string());
+    results.push_back({{"name", valid_utf8(steps[s].name)},
+                       {"parameters", parameters_json(graphs[s], execution.of(s))}});
+  }
+  return {{"arithmetic", arguments.arithmetic},
+          {"seed", arguments.seed},
+          {"iterations", std::move(iterations)},
+          {"steps", std::move(results)}};
+}
+
+std::string alternating_table(const Json& execution) {
+  std::vector<std::vector<std::string>> rows{{"iteration"}};
+  for (const Json& step : execution.at("steps"))
+    rows[0].push_back("loss of " + printable(step.at("name").get_ref<const std::string&>()));
+  for (std::size_t i = 0; i < execution.at("iterations").size(); ++i) {
+    rows.push_back({fmt::format("{}", i + 1)});
+    for (const Json& step : execution.at("steps")) {
+      const Json& losses = execution.at("iterations")[i];
+      const auto loss = losses.find(step.at("name").get<std::string>());
+      rows.back().push_back(loss == losses.end() ? ""
+                            : loss->is_string()  ? loss->get<std::string>()
+                                                 : fmt::format("{:.6g}", loss->get<double>()));
+    }
+  }
+  return aligned_table(rows);
 }
 
 std::string execution_table(const Json& execution) {

@@ -28,6 +28,13 @@ struct ExecuteArguments {
 /// there are none.
 Json execute_step(const TrainingGraph& step, const std::string& network,
                   const ExecuteArguments& arguments, Session& session);
+/// Steps that take turns, each as often in a row as `repeat` says; an iteration is a turn of all.
+/// Results are saved in a folder for each step.
+Json execute_alternating(const std::vector<TrainingGraph>& graphs,
+                         const std::vector<AlternateStep>& steps, const std::string& network,
+                         const ExecuteArguments& arguments, Session& session);
+/// What execute_alternating() gave, for people.
+std::string alternating_table(const Json& execution);
 /// What execute_step() gave, for people.
 std::string execution_table(const Json& execution);
 

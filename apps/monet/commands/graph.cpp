@@ -238,10 +238,58 @@ std::string foreign_table(const ForeignReport& report) {
   return text;
 }
 
+/// Steps that take turns: the statistics of each, and all of them executed on the same weights.
+int run_alternating_graphs(const GraphArguments& arguments, const std::vector<AlternateStep>& steps,
+                           Session& session) {
+  if (!arguments.output.empty() || !arguments.picture.empty())
+    throw UsageError("-o and --svg write one step; the training file has a list of them");
+  if (!arguments.options.precision.empty())
+    throw UsageError("--precision: the training file has 'precision:'");
+  OnnxReadOptions reading = arguments.options.options();
+  for (const AlternateStep& step : steps) {
+    const TrainableOptions& named = step.options.trainable;
+    reading.parameters.insert(reading.parameters.end(), named.parameters.begin(),
+                              named.parameters.end());
+    reading.buffers.insert(reading.buffers.end(), named.buffers.begin(), named.buffers.end());
+  }
+  const Graph network = read_network(arguments.network, reading);
+  const auto check = [](const TrainingGraph& made) { verify(made); };
+  std::vector<TrainingGraph> graphs;
+  Json all = Json::array();
+  std::string text;
+  for (const AlternateStep& step : steps) {
+    graphs.push_back(session.stage(
+        step.name + ": graph", [&] { return make_training_graph(network, step.options); }, check));
+    const TrainingGraph folded = session.stage(
+        step.name + ": fold views", [&] { return fold_views(graphs.back()); }, check);
+    Json json = statistics_json(graphs.back(), folded, arguments.in_place,
+                                provenance_of({arguments.network, arguments.training}));
+    text += fmt::format("step '{}', {} in a row\n", printable(step.name), step.repeat) +
+            statistics_table(json) + "\n";
+    all.push_back({{"step", valid_utf8(step.name)}, {"repeat", step.repeat}});
+    all.back().update(json);
+  }
+  Json result = {{"schema_version", 1},
+                 {"name", valid_utf8(network.name)},
+                 {"kind", "alternating"},
+                 {"steps", std::move(all)}};
+  if (arguments.execute.execute) {
+    result["execution"] =
+        execute_alternating(graphs, steps, arguments.network, arguments.execute, session);
+    text += alternating_table(result["execution"]);
+  }
+  write_output(arguments.json, result, text);
+  return kExitOk;
+}
+
 int run_graph(const GraphArguments& arguments, Session& session) {
   if (arguments.operators) {
     print_result(operator_table());
     return kExitOk;
+  }
+  if (!arguments.training.empty()) {
+    if (const auto steps = load_alternate_steps(arguments.training); !steps.empty())
+      return run_alternating_graphs(arguments, steps, session);
   }
   std::vector<std::string> files{arguments.network};
   if (!arguments.training.empty())

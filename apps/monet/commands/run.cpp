@@ -1,4 +1,5 @@
 // monet run EXPERIMENT.yaml: models the experiment and writes everything there is to see.
+#include "commands/alternate.hpp"
 #include "commands/commands.hpp"
 #include "commands/optimise.hpp"
 #include "options/network_options.hpp"
@@ -43,6 +44,8 @@ int run_experiment(const RunArguments& arguments, Session& session) {
       arguments.folder.empty()
           ? std::filesystem::path("out") / std::filesystem::path(arguments.experiment).stem()
           : std::filesystem::path(arguments.folder);
+  if (!experiment.alternate.empty())
+    return run_alternating(experiment, folder.string(), session);
   if (experiment.optimise)
     return run_optimised(experiment, folder.string(), session);
   const Model model = make_model(experiment, session);

@@ -79,6 +79,28 @@ OptimiseRequest read_optimise(const YamlNode& node, ProblemList& problems) {
   return request;
 }
 
+/// A list of steps that take turns, here or in a file of its own; false where it is one step.
+bool read_steps(const YamlNode& node, const std::string& path, Experiment& experiment,
+                ProblemList& problems) {
+  if (node.kind == YamlNode::Kind::sequence) {
+    experiment.alternate = read_alternate_steps(node, problems);
+    return true;
+  }
+  const std::string file =
+      node.kind == YamlNode::Kind::scalar ? resolve_beside(path, node.scalar) : std::string();
+  std::error_code ignored;
+  if (file.empty() || !std::filesystem::is_regular_file(file, ignored))
+    return false; // what is wrong with it is said where one step is read
+  try {
+    experiment.alternate = load_alternate_steps(file);
+  } catch (const InputError&) {
+    return false;
+  }
+  if (!experiment.alternate.empty())
+    experiment.files.push_back(file);
+  return !experiment.alternate.empty();
+}
+
 } // namespace
 
 Experiment read_experiment(const std::string& path) {
@@ -92,7 +114,8 @@ Experiment read_experiment(const std::string& path) {
     read_network_section(*workload, path, experiment, problems);
   }
   if (const YamlNode* training = map.find("training")) {
-    read_training_section(*training, path, experiment, problems);
+    if (!read_steps(*training, path, experiment, problems))
+      read_training_section(*training, path, experiment, problems);
   }
   if (const YamlNode* precision = map.find("precision"))
     experiment.precision = read_precision_options(*precision, problems);
@@ -105,7 +128,10 @@ Experiment read_experiment(const std::string& path) {
   }
   if (const YamlNode* optimise = map.find("optimise"))
     experiment.optimise = read_optimise(*optimise, problems);
-  if (experiment.optimise && experiment.optimise->checkpointing && !experiment.training) {
+  if (experiment.optimise && !experiment.alternate.empty())
+    problems.add(root.where, "'optimise' is of one step, 'training' a list of them");
+  if (experiment.optimise && experiment.optimise->checkpointing && !experiment.training &&
+      experiment.alternate.empty()) {
     problems.add(experiment.optimise->checkpointing->where,
                  "inference stores no activations to make again", "add 'training:'");
   }

@@ -35,6 +35,7 @@ struct Experiment : StepSettings {
   std::string hardware;
   bool inference_only = false; ///< of `training` the formats of numbers alone count
   std::optional<OptimiseRequest> optimise;
+  std::vector<AlternateStep> alternate; ///< steps that take turns; then there is no `training`
 };
 
 /// Throws one InputError with every problem of the file and of the training file it names.

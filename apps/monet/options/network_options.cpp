@@ -192,6 +192,16 @@ Experiment StepArguments::experiment() const {
   return experiment;
 }
 
+std::vector<AlternateStep> load_alternate_steps(const std::string& path) {
+  const YamlNode root = load_yaml(path);
+  if (root.kind != YamlNode::Kind::sequence)
+    return {};
+  ProblemList problems;
+  std::vector<AlternateStep> steps = read_alternate_steps(root, problems);
+  problems.throw_if_any();
+  return steps;
+}
+
 TrainingOptions load_training_options(const std::string& path) {
   ProblemList problems;
   const TrainingOptions options = read_training_options(load_yaml(path), problems);

@@ -71,5 +71,7 @@ struct StepArguments {
 
 /// A training.yaml, located problems thrown.
 TrainingOptions load_training_options(const std::string& path);
+/// The steps of a training.yaml that is a list of them; empty where it is one step.
+std::vector<AlternateStep> load_alternate_steps(const std::string& path);
 
 } // namespace monet::cli

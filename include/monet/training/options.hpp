@@ -286,8 +286,18 @@ struct TrainingOptions {
   AttentionForm attention = AttentionForm::exported;
   bool frozen_batch_norm = false; ///< normalises with its running statistics and leaves them
   std::int64_t micro_batches = 1; ///< of the network's batch each; one update for all of them
+  /// Leaves out what the loss does not need: other outputs of the network, and the statistics of
+  /// batch normalisations on the way to them.
+  bool only_loss = false;
   /// Glob patterns of embeddings whose gradient holds only the rows that were read.
   std::vector<std::string> sparse_gradients;
+};
+
+/// One of several steps that take turns on the same weights, as those of a GAN's two players.
+struct AlternateStep {
+  std::string name;
+  std::int64_t repeat = 1; ///< times in a row
+  TrainingOptions options;
 };
 
 } // namespace monet

@@ -16,6 +16,9 @@ struct YamlNode;
 /// Reads the `training:` part of an experiment or a training.yaml; every key has a default, unknown
 /// keys are errors.
 TrainingOptions read_training_options(const YamlNode& node, ProblemList& problems);
+/// A list of them, each with a `name` and perhaps `repeat`; what a loss does not need is left out
+/// unless `outputs: all` says otherwise.
+std::vector<AlternateStep> read_alternate_steps(const YamlNode& node, ProblemList& problems);
 
 /// Reads a `precision:` part: one type for weights, activations, gradients and states, or a map of
 /// roles.

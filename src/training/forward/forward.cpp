@@ -241,11 +241,14 @@ std::vector<Adapted> without_unread(const Graph& network, std::vector<Adapted> o
   std::vector<Adapted> kept;
   for (std::size_t i = operators.size(); i-- > 0;) {
     Adapted& adapted = operators[i];
+    // Statistics follow from what is normalised: where that is not read, they stay as they are.
+    const bool statistics = !adapted.in_place.empty();
     const auto wanted = [&](std::optional<TensorId> id) {
-      return id && (read[id->index()] || network.tensor(*id).alias_of.has_value());
+      return id && (read[id->index()] || (!statistics && network.tensor(*id).alias_of));
     };
     const auto& outputs = adapted.op.outputs;
-    if (adapted.in_place.empty() && std::none_of(outputs.begin(), outputs.end(), wanted))
+    if (std::none_of(outputs.begin(),
+                     outputs.begin() + (statistics ? 1 : outputs.end() - outputs.begin()), wanted))
       continue;
     for (const TensorId id : present(adapted.op.inputs))
       read[id.index()] = true;

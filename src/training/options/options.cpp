@@ -199,11 +199,13 @@ Precision read_precision_options(const YamlNode& node, ProblemList& problems) {
   return precision;
 }
 
-TrainingOptions read_training_options(const YamlNode& node, ProblemList& problems) {
+namespace {
+
+constexpr std::array kOutputs{Choice<bool>{"all", false}, Choice<bool>{"loss", true}};
+
+TrainingOptions read_options(YamlMap& map, ProblemList& problems, bool only_loss) {
   TrainingOptions options;
-  if (node.kind == YamlNode::Kind::null)
-    return options;
-  YamlMap map(node, problems);
+  options.only_loss = only_loss;
   const auto key = [&](std::string_view name, auto read, auto& target) {
     if (const YamlNode* at = map.find(name))
       read(*at, problems, target);
@@ -226,8 +228,51 @@ TrainingOptions read_training_options(const YamlNode& node, ProblemList& problem
   key("loss_scale", read_loss_scale, options.update.loss_scale);
   choice("batch_norm", kBatchNorms, options.frozen_batch_norm);
   key("micro_batches", read_micro_batches, options.micro_batches);
+  choice("outputs", kOutputs, options.only_loss);
+  return options;
+}
+
+} // namespace
+
+TrainingOptions read_training_options(const YamlNode& node, ProblemList& problems) {
+  if (node.kind == YamlNode::Kind::null)
+    return {};
+  if (node.kind == YamlNode::Kind::sequence) {
+    problems.add(node.where, "is a list of steps that take turns, where one step is expected",
+                 "'monet run' and 'monet graph' take several");
+    return {};
+  }
+  YamlMap map(node, problems);
+  TrainingOptions options = read_options(map, problems, false);
   map.finish();
   return options;
+}
+
+std::vector<AlternateStep> read_alternate_steps(const YamlNode& node, ProblemList& problems) {
+  constexpr std::int64_t kMost = 1'000'000;
+  std::vector<AlternateStep> steps;
+  for (const YamlNode& item : node.items) {
+    YamlMap map(item, problems);
+    AlternateStep step;
+    step.name = map.require_string("name");
+    const bool plain = !step.name.empty() && step.name.front() != '.' &&
+                       step.name.find_first_of("/\\:") == std::string::npos;
+    if (map.find("name") != nullptr && !plain)
+      problems.add(item.where, "the name of a step is that of a folder");
+    for (const AlternateStep& other : steps) {
+      if (other.name == step.name)
+        problems.add(item.where, fmt::format("two steps are called '{}'", step.name));
+    }
+    step.repeat = map.integer_or("repeat", 1);
+    if (step.repeat < 1 || step.repeat > kMost)
+      problems.add(item.where, fmt::format("'repeat' is {}, outside [1, {}]", step.repeat, kMost));
+    step.options = read_options(map, problems, true);
+    map.finish();
+    steps.push_back(std::move(step));
+  }
+  if (steps.empty())
+    problems.add(node.where, "a list of steps is expected, each with a 'name'");
+  return steps;
 }
 
 } // namespace monet
