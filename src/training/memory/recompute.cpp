@@ -144,13 +144,14 @@ Graph recompute_scaled(const Graph& graph) {
 
 namespace {
 
-/// Element by element, without random numbers and side effects: as good as free beside what is
-/// read.
+/// Element by element, or rows of a table, without random numbers and side effects: as good as free
+/// beside what is read.
 bool is_cheap(const Graph& graph, const Operator& op) {
   const LoopNest& nest = op.nest;
+  const bool looks_up = op.domain.empty() && op.op_type == "Gather";
   const bool alone = std::count_if(op.outputs.begin(), op.outputs.end(),
                                    [](const auto& output) { return output.has_value(); }) == 1;
-  return alone && op.phase == Phase::forward && nest.compute == ComputeKind::vector &&
+  return alone && op.phase == Phase::forward && (nest.compute == ComputeKind::vector || looks_up) &&
          std::none_of(nest.dims.begin(), nest.dims.end(),
                       [](const LoopDim& dim) { return dim.coupled; }) &&
          std::all_of(nest.operands.begin(), nest.operands.end(),
