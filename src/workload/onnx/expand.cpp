@@ -84,10 +84,13 @@ std::vector<Node> split_cross_entropy(const Node& node, Values& values) {
 } // namespace
 
 bool expands(const Node& node) {
-  return is_recurrent(node) || is_cross_entropy(node) || is_long_einsum(node);
+  return is_recurrent(node) || is_cross_entropy(node) || is_long_einsum(node) ||
+         is_newer_operator(node);
 }
 
 std::vector<Node> expand_node(const Model& model, const Node& node, Values& values) {
+  if (is_newer_operator(node))
+    return write_newer_operator(model, node, values);
   if (is_cross_entropy(node))
     return split_cross_entropy(node, values);
   return is_recurrent(node) ? unroll_recurrent(model, node, values)

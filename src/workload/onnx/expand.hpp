@@ -21,6 +21,10 @@ std::vector<Node> expand_node(const Model& model, const Node& node, Values& valu
 /// LSTM, GRU and RNN.
 std::vector<Node> unroll_recurrent(const Model& model, const Node& node, Values& values);
 
+/// AffineGrid, CenterCropPad, Col2Im.
+bool is_newer_operator(const Node& node);
+std::vector<Node> write_newer_operator(const Model& model, const Node& node, Values& values);
+
 /// Writes nodes in the form of opset 17 into a list.
 class NodeWriter {
 public:
