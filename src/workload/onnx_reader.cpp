@@ -98,10 +98,9 @@ private:
       return;
     }
     record(node);
-    if (reads_sequence(node))
-      return;
     if (expands(node)) {
-      visit_parts(node);
+      if (!reads_sequence(node))
+        visit_parts(node);
       return;
     }
     if (!node.unsupported_attribute.empty()) {
@@ -117,6 +116,8 @@ private:
       unsupported(node);
       return;
     }
+    if (reads_sequence(node))
+      return;
     if (has_unknown_input(node)) {
       // The shapes cannot be had because of an earlier problem; a missing rule is still worth
       // telling.

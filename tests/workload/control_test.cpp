@@ -255,6 +255,17 @@ TEST(Loop, UnknownOperatorsWithinAreReportedOnce) {
   EXPECT_THROW(read_onnx_bytes(model.bytes(), "net.onnx", options), InputError);
 }
 
+TEST(Loop, OtherOperatorsWithGraphsAreRefused) {
+  ModelMaker model;
+  model.input("x", {2}).output("y").node("SequenceConstruct", {"x"}, {"s"});
+  Inner body = inner(model.node("SequenceMap", {"s"}, {"t"}));
+  body.inputs({"a"}).outputs({"b"}).node("Sin", {"a"}, {"b"});
+  model.node("SequenceAt", {"t", "zero"}, {"y"});
+  model.integers("zero", {0});
+  EXPECT_EQ(error_of(model), "net.onnx [node 'SequenceMap_1' (SequenceMap), attribute 'body']: "
+                             "operators with subgraphs are not supported");
+}
+
 // --- Scan ---
 
 TEST(Scan, WalksAlongItsInputs) {

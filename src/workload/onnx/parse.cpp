@@ -199,6 +199,8 @@ InnerGraph read_inner_graph(const onnx::GraphProto& proto, const Model& model, c
 void read_inner_graphs(const onnx::NodeProto& proto, const Model& model, const Opsets& opsets,
                        int depth, Node& node) {
   const std::vector<std::string_view> wanted = graph_attributes(node.op_type);
+  if (wanted.empty())
+    return;
   auto inner = std::make_shared<InnerGraphs>();
   inner->own_inputs = node.inputs.size();
   for (const std::string_view name : wanted) {
