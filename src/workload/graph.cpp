@@ -198,9 +198,16 @@ void check(bool condition, Words words) {
 }
 
 void verify_nest(const Graph& graph, const Operator& op) {
+  std::size_t place = 0; // accesses mostly have the order of the operands
   for (const Access& access : op.nest.operands) {
     const auto& side = access.mode == AccessMode::read ? op.inputs : op.outputs;
-    check(std::find(side.begin(), side.end(), access.tensor) != side.end(), [&] {
+    const auto middle = side.begin() + static_cast<std::ptrdiff_t>(std::min(place, side.size()));
+    auto found = std::find(middle, side.end(), access.tensor);
+    if (found == side.end())
+      found = std::find(side.begin(), middle, access.tensor);
+    const bool known = found != side.end() && *found == access.tensor;
+    place = static_cast<std::size_t>(found - side.begin());
+    check(known, [&] {
       return fmt::format("nest of '{}' touches a tensor that is not its operand", op.name);
     });
     check(access.opaque || access.axes.size() == graph.tensor(access.tensor).shape.size(),

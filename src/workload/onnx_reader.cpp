@@ -2,8 +2,10 @@
 // constants, then the graph with its nests. See onnx/model.hpp for the parts.
 #include "monet/workload/onnx_reader.hpp"
 
+#include "workload/onnx/control.hpp"
 #include "workload/onnx/expand.hpp"
 #include "workload/onnx/model.hpp"
+#include "workload/onnx/sequences.hpp"
 
 #include "monet/base/checked.hpp"
 #include "monet/base/files.hpp"
@@ -15,6 +17,7 @@
 #include <array>
 #include <string_view>
 #include <unordered_set>
+#include <utility>
 
 namespace monet {
 
@@ -35,7 +38,14 @@ class Inference {
 public:
   Inference(Model& model, const OnnxReadOptions& options)
       : model_(model), options_(options),
-        rewrites_(options.recognise && model.metadata.count("monet.tensors") == 0) {}
+        rewrites_(options.recognise && model.metadata.count("monet.tensors") == 0),
+        control_(model, values, second_names_, [this](Node& node) {
+          visit(node);
+          return is_known(node.outputs);
+        }) {
+    for (const Declared& output : model.outputs)
+      graph_outputs_.insert(output.name);
+  }
 
   Inferred result;
   ProblemList problems;
@@ -61,6 +71,11 @@ public:
     }
     for (Node& node : model_.nodes)
       visit(node);
+    for (const Declared& output : model_.outputs) {
+      if (sequences_.has(second_names_.of(output.name)))
+        problems.add(at_tensor(model_, output.name), "this graph output is a sequence",
+                     "return its tensors one by one");
+    }
     report();
   }
 
@@ -68,6 +83,7 @@ private:
   /// Throws everything that was found; unsupported operators in the words of the options.
   void report() {
     if (!result.unsupported.empty() && options_.explain) {
+      model_.nodes = std::move(visited_);
       for (const InputProblem& problem : options_.explain(outline(model_, result, problems)))
         problems.add(problem.where, problem.what, problem.hint);
     }
@@ -75,8 +91,16 @@ private:
   }
 
   void visit(Node& node) {
-    if (expands(node, values)) {
-      visit_parts(node);
+    for (std::string& name : node.inputs)
+      name = second_names_.of(name);
+    if (sequences_.handles(node) || ControlFlow::handles(node)) {
+      resolve(node);
+      return;
+    }
+    record(node);
+    if (expands(node)) {
+      if (!reads_sequence(node))
+        visit_parts(node);
       return;
     }
     if (!node.unsupported_attribute.empty()) {
@@ -92,6 +116,8 @@ private:
       unsupported(node);
       return;
     }
+    if (reads_sequence(node))
+      return;
     if (has_unknown_input(node)) {
       // The shapes cannot be had because of an earlier problem; a missing rule is still worth
       // telling.
@@ -112,16 +138,81 @@ private:
     }
   }
 
+  /// Control flow and sequences, of which nothing is left but the nodes that compute tensors.
+  void resolve(const Node& node) {
+    if (!is_known(node.inputs)) {
+      record(node);
+      return;
+    }
+    try {
+      if (ControlFlow::handles(node)) {
+        const auto made = control_.run(node);
+        if (made && !made->depends.empty()) {
+          record(node);
+          unsupported(node, "", made->depends);
+        }
+        for (std::size_t i = 0; made && i < made->results.size(); ++i)
+          name_result(node, i, made->results[i]);
+        return;
+      }
+      Sequences::Resolved made = sequences_.resolve(model_, node, values);
+      for (Node& part : made.nodes)
+        visit(part);
+      name_result(node, 0, made.result);
+    } catch (const InputError& error) {
+      add_problems(error, node);
+    }
+  }
+
+  void record(const Node& node) {
+    if (options_.explain && records_)
+      visited_.push_back(node);
+  }
+
+  /// Output `i` of a node is another value, or nothing is to be done.
+  void name_result(const Node& node, std::size_t i, const std::string& value) {
+    if (value.empty() || node.outputs[i].empty())
+      return;
+    second_names_.add(node.outputs[i], value);
+    if (graph_outputs_.count(node.outputs[i]) == 0 || sequences_.has(value))
+      return;
+    Node copy{.name = i == 0 ? node.name : control_.unused(fmt::format("{}/{}", node.name, i)),
+              .op_type = "Identity",
+              .opset = 17,
+              .inputs = {value},
+              .outputs = {node.outputs[i]}};
+    visit(copy);
+  }
+
+  bool reads_sequence(const Node& node) {
+    const auto found = std::find_if(node.inputs.begin(), node.inputs.end(),
+                                    [&](const auto& name) { return sequences_.has(name); });
+    if (found != node.inputs.end())
+      problems.add(at_node(model_, node),
+                   fmt::format("input '{}' is a sequence where a tensor is expected", *found));
+    return found != node.inputs.end();
+  }
+
+  /// All of them are tensors or sequences that something is known of, or left out.
+  bool is_known(const std::vector<std::string>& names) const {
+    return std::all_of(names.begin(), names.end(), [&](const std::string& name) {
+      const std::string& value = second_names_.of(name);
+      return name.empty() || values.count(value) != 0 || sequences_.has(value);
+    });
+  }
+
   /// A node that stands for several. Unknown inputs have been reported where they were made.
   void visit_parts(const Node& node) {
     if (has_unknown_input(node))
       return;
+    const bool records = std::exchange(records_, false);
     try {
       for (Node& part : expand_node(model_, node, values))
         visit(part);
     } catch (const InputError& error) {
       add_problems(error, node);
     }
+    records_ = records;
   }
 
   void add_problems(const InputError& error, const Node& node) {
@@ -313,6 +404,12 @@ private:
   std::map<std::string, std::int64_t> dimensions_;
   Values& values = result.values;
   std::int64_t folded_ = 0;
+  std::unordered_set<std::string_view> graph_outputs_;
+  std::vector<Node> visited_; ///< for explanations; those within nodes instead of these
+  bool records_ = true;       ///< not the parts of a layer
+  SecondNames second_names_;
+  Sequences sequences_;
+  ControlFlow control_;
 };
 
 } // namespace

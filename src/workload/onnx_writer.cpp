@@ -114,6 +114,11 @@ private:
   std::map<std::string, onnx::DataType> bound_; ///< by letter
 };
 
+/// Average pooling may be dilated since opset 19.
+bool has_newer_attributes(const Operator& op, const onnx::OpSchema& schema) {
+  return op.attributes.has("dilations") && schema.attributes().count("dilations") == 0;
+}
+
 /// Operators of ONNX that have more operands here than ONNX allows, or operands of types that it
 /// does not, are written in our domain.
 std::string domain_of(const Graph& graph, const Operator& op) {
@@ -123,7 +128,7 @@ std::string domain_of(const Graph& graph, const Operator& op) {
   const bool fits = schema != nullptr &&
                     static_cast<int>(op.inputs.size()) <= schema->max_input() &&
                     static_cast<int>(op.outputs.size()) <= schema->max_output();
-  if (!fits)
+  if (!fits || has_newer_attributes(op, *schema))
     return std::string(kMonetDomain);
   if (!op.nest.operands.empty()) {
     for (const auto* side : {&op.inputs, &op.outputs}) {

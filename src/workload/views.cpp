@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <set>
 
 namespace monet {
 
@@ -197,9 +198,10 @@ private:
     Operator op = graph_.op(id);
     // Inputs that the nest touches become what it now reads; the k-th access of a tensor belongs to
     // its k-th input.
+    std::size_t place = 0;
     for (auto& input : op.inputs) {
       if (input)
-        input = renamed(follow(id, *input));
+        input = renamed(follow(id, *input, place));
     }
     for (auto& output : op.outputs) {
       if (output)
@@ -214,13 +216,17 @@ private:
   }
 
   /// Where the operator's own accesses to `input` ended; a view may be folded by one reader and
-  /// copied for another.
-  TensorId follow(OpId id, TensorId input) const {
+  /// copied for another. `place`: where the search begins, since most accesses have the order of
+  /// the inputs; then where it ended.
+  TensorId follow(OpId id, TensorId input, std::size_t& place) const {
     const auto& before = graph_.op(id).nest.operands;
     const auto& after = nests_[id.index()].operands;
-    for (std::size_t i = 0; i < before.size(); ++i) {
-      if (before[i].tensor == input && before[i].mode == AccessMode::read)
+    for (std::size_t k = 0; k < before.size(); ++k) {
+      const std::size_t i = (place + k) % before.size();
+      if (before[i].tensor == input && before[i].mode == AccessMode::read) {
+        place = i + 1;
         return after[i].tensor;
+      }
     }
     return input;
   }
@@ -250,13 +256,12 @@ private:
   /// Two accesses of one view may have ended at different tensors: every read tensor must be an
   /// input.
   static void relink(Operator& op) {
+    const std::set<std::optional<TensorId>> inputs(op.inputs.begin(), op.inputs.end());
+    std::set<TensorId> added;
     for (const Access& access : op.nest.operands) {
-      if (access.mode != AccessMode::read)
-        continue;
-      const std::optional<TensorId> tensor = access.tensor;
-      if (std::find(op.inputs.begin(), op.inputs.end(), tensor) == op.inputs.end()) {
-        op.inputs.push_back(tensor);
-      }
+      if (access.mode == AccessMode::read && inputs.count(access.tensor) == 0 &&
+          added.insert(access.tensor).second)
+        op.inputs.emplace_back(access.tensor);
     }
   }
 

@@ -189,5 +189,43 @@ TEST(Recognise, ExportedGpt2HasOneGeluALayer) {
   EXPECT_EQ(gelus, 2);
 }
 
+/// Bags [0, 2) and [2, `end`) of five indices, as a loop leaves them.
+ModelMaker bags(std::int64_t end) {
+  ModelMaker model;
+  model.weight("table", {9, 4}).input("x", {5}, onnx::TensorProto::INT64).output("y");
+  model.integers("zero", {0}).integers("first", {0}).integers("second", {2}).integers("end", {end});
+  for (const char* bag : {"a", "b"}) {
+    const std::string name = bag;
+    const bool before = name == "a";
+    model.node("Slice", {"x", before ? "first" : "second", before ? "second" : "end", "zero"},
+               {name + "_indices"});
+    model.node("Gather", {"table", name + "_indices"}, {name + "_rows"});
+    auto& mean = model.node("ReduceMean", {name + "_rows"}, {name + "_mean"});
+    ModelMaker::set(mean, "axes", test::Shape{0});
+    ModelMaker::set(mean, "keepdims", std::int64_t{0});
+    model.node("Unsqueeze", {name + "_mean", "zero"}, {name + "_row"});
+  }
+  ModelMaker::set(model.node("Concat", {"a_row", "b_row"}, {"y"}), "axis", std::int64_t{0});
+  return model;
+}
+
+TEST(Recognise, BagsOfEqualLengthAreLookedUpAtOnce) {
+  ModelMaker model = bags(4);
+  model.graph()
+      .mutable_input(0)
+      ->mutable_type()
+      ->mutable_tensor_type()
+      ->mutable_shape()
+      ->mutable_dim(0)
+      ->set_dim_value(4);
+  const Graph graph = read(model);
+  verify(graph);
+  EXPECT_EQ(types(graph), "Reshape Gather ReduceMean");
+  EXPECT_EQ(graph.tensor(graph.outputs[0]).shape, (test::Shape{2, 4}));
+  // Of different lengths, or when an index is in no bag, they stay apart.
+  EXPECT_EQ(types(read(bags(5))).find("Reshape"), std::string::npos);
+  EXPECT_EQ(types(read(bags(4))).find("Reshape"), std::string::npos);
+}
+
 } // namespace
 } // namespace monet

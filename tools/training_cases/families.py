@@ -15,6 +15,7 @@ FAMILIES = (
     "recurrent",
     "scans",
     "routing",
+    "control",
     "convolutions",
     "products",
     "generative",

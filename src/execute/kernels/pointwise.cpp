@@ -38,6 +38,23 @@ Real sum(std::span<const Real> v) {
   return total;
 }
 
+template <class Real>
+std::int64_t whole(Real value) {
+  return static_cast<std::int64_t>(value);
+}
+
+/// Of unsigned numbers the bits that their type has.
+constexpr auto kBitwiseNot = []<class Real>(KernelContext<Real>& context) {
+  const ElementType type = context.graph().tensor(*context.op().inputs[0]).type;
+  const std::int64_t mask = type == ElementType::uint8    ? 0xFF
+                            : type == ElementType::uint16 ? 0xFFFF
+                            : type == ElementType::uint32 ? std::int64_t{0xFFFF'FFFF}
+                                                          : -1;
+  context.for_each_iteration([&](std::span<const Real> v, std::span<Real> y) {
+    y[0] = static_cast<Real>(~whole(v[0]) & mask);
+  });
+};
+
 /// Clip, whose bounds may be left out.
 constexpr auto kClip = []<class Real>(KernelContext<Real>& context) {
   const bool low = context.has_input(1);
@@ -88,6 +105,10 @@ std::vector<KernelEntry> pointwise_kernels() {
       pointwise("", "Asinh", [](auto v) { return std::asinh(v[0]); }),
       pointwise("", "Atan", [](auto v) { return std::atan(v[0]); }),
       pointwise("", "Atanh", [](auto v) { return std::atanh(v[0]); }),
+      pointwise("", "BitwiseAnd", [](auto v) { return whole(v[0]) & whole(v[1]); }),
+      kernel("", "BitwiseNot", kBitwiseNot),
+      pointwise("", "BitwiseOr", [](auto v) { return whole(v[0]) | whole(v[1]); }),
+      pointwise("", "BitwiseXor", [](auto v) { return whole(v[0]) ^ whole(v[1]); }),
       pointwise("", "Ceil", [](auto v) { return std::ceil(v[0]); }),
       kernel("", "Clip", kClip),
       pointwise("", "Cos", [](auto v) { return std::cos(v[0]); }),

@@ -10,10 +10,10 @@ namespace monet {
 namespace {
 
 /// Their results are indices or truth values.
-constexpr std::array kDiscrete{
-    "And",   "ArgMax", "ArgMin",  "Equal", "Greater",     "GreaterOrEqual",
-    "IsInf", "IsNaN",  "NonZero", "Less",  "LessOrEqual", "Not",
-    "Or",    "Xor"};
+constexpr std::array kDiscrete{"And",    "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor",
+                               "ArgMax", "ArgMin",     "Equal",      "Greater",   "GreaterOrEqual",
+                               "IsInf",  "IsNaN",      "NonZero",    "Less",      "LessOrEqual",
+                               "Not",    "Or",         "Xor"};
 
 } // namespace
 

@@ -144,13 +144,14 @@ Graph recompute_scaled(const Graph& graph) {
 
 namespace {
 
-/// Element by element or a sum, without random numbers and side effects: as good as free beside
-/// what is read.
+/// Element by element, a sum, or rows of a table, without random numbers and side effects: as good
+/// as free beside what is read.
 bool is_cheap(const Graph& graph, const Operator& op) {
   const LoopNest& nest = op.nest;
+  const bool looks_up = op.domain.empty() && op.op_type == "Gather";
   const bool alone = std::count_if(op.outputs.begin(), op.outputs.end(),
                                    [](const auto& output) { return output.has_value(); }) == 1;
-  if (!alone || op.phase != Phase::forward || nest.compute != ComputeKind::vector)
+  if (!alone || op.phase != Phase::forward || (nest.compute != ComputeKind::vector && !looks_up))
     return false;
   const bool sums = op.op_type == "ReduceSum" || op.op_type == "ReduceMean";
   const TensorId whole = sums ? *op.inputs[0] : *op.outputs[0];

@@ -19,8 +19,8 @@ Graph recompute(const Graph& graph, const std::vector<std::string>& patterns,
 /// Recomputes tensors that are another stored tensor times, plus or over a number: what is stored
 /// anyway is enough.
 Graph recompute_scaled(const Graph& graph);
-/// Computes every stored result of element-wise operators and sums again that follow, a few
-/// operators on, from what is stored, too, or need not be made.
+/// Computes every stored result of element-wise operators, sums and look-ups in tables again that
+/// follow, a few operators on, from what is stored, too, or need not be made.
 Graph recompute_cheap(const Graph& graph);
 
 /// Makes stored copies again of what is stored, too, or need not be made; of a folded graph.

@@ -63,37 +63,6 @@ std::vector<Node> contract_in_pairs(const Model& model, const Node& node, Values
   return writer.take();
 }
 
-/// The nodes of the branch that an If with a known condition takes. Their values keep their names,
-/// which ONNX wants to be different from all others.
-std::vector<Node> taken_branch(const Node& node, bool condition, Values& values) {
-  const Branch& branch = (*node.branches)[condition ? 1 : 0];
-  for (const auto& [name, value] : branch.initializers) {
-    const auto [at, added] = values.emplace(name, value);
-    at->second.is_constant = at->second.is_constant || added;
-  }
-  std::vector<Node> nodes = branch.nodes;
-  for (std::size_t i = 0; i < nodes.size(); ++i)
-    nodes[i].name = fmt::format("{}/{}:{}", node.name, i, nodes[i].name);
-  for (std::size_t i = 0; i < node.outputs.size(); ++i) {
-    if (!node.outputs[i].empty())
-      nodes.push_back({.name = fmt::format("{}/{}", node.name, nodes.size()),
-                       .op_type = "Identity",
-                       .opset = node.opset,
-                       .inputs = {branch.outputs[i]},
-                       .outputs = {node.outputs[i]}});
-  }
-  return nodes;
-}
-
-std::optional<bool> known_condition(const Node& node, const Values& values) {
-  const Value* condition = node.branches ? input_value(node, 0, values) : nullptr;
-  if (condition == nullptr || !condition->values)
-    return std::nullopt;
-  const auto* numbers = std::get_if<std::vector<std::int64_t>>(&*condition->values);
-  return numbers != nullptr && numbers->size() == 1 ? std::optional(numbers->front() != 0)
-                                                    : std::nullopt;
-}
-
 /// Of which nobody reads the log-probabilities, as in a network; training steps of others do.
 bool is_cross_entropy(const Node& node) {
   return node.domain.empty() && node.op_type == "SoftmaxCrossEntropyLoss" &&
@@ -114,14 +83,14 @@ std::vector<Node> split_cross_entropy(const Node& node, Values& values) {
 
 } // namespace
 
-bool expands(const Node& node, const Values& values) {
+bool expands(const Node& node) {
   return is_recurrent(node) || is_cross_entropy(node) || is_long_einsum(node) ||
-         known_condition(node, values).has_value();
+         is_newer_operator(node);
 }
 
 std::vector<Node> expand_node(const Model& model, const Node& node, Values& values) {
-  if (const auto condition = known_condition(node, values))
-    return taken_branch(node, *condition, values);
+  if (is_newer_operator(node))
+    return write_newer_operator(model, node, values);
   if (is_cross_entropy(node))
     return split_cross_entropy(node, values);
   return is_recurrent(node) ? unroll_recurrent(model, node, values)

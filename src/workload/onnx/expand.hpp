@@ -12,14 +12,18 @@
 
 namespace monet::onnx_file {
 
-/// The operator is one that expand_node replaces: a layer, or an If whose condition is known.
-bool expands(const Node& node, const Values& values);
+/// The operator is one that expand_node replaces.
+bool expands(const Node& node);
 /// The nodes that replace it, in topological order; the last ones make its outputs. All inputs are
 /// in `values`; constants made on the way are added there. Throws InputError located at the node.
 std::vector<Node> expand_node(const Model& model, const Node& node, Values& values);
 
 /// LSTM, GRU and RNN.
 std::vector<Node> unroll_recurrent(const Model& model, const Node& node, Values& values);
+
+/// AffineGrid, CenterCropPad, Col2Im.
+bool is_newer_operator(const Node& node);
+std::vector<Node> write_newer_operator(const Model& model, const Node& node, Values& values);
 
 /// Writes nodes in the form of opset 17 into a list.
 class NodeWriter {

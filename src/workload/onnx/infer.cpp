@@ -232,6 +232,7 @@ struct SameAs {
 };
 
 constexpr SameAs kSameAs[]{
+    {"", "BitwiseNot", 0},
     {"", "Gelu", 0},
     {"", "GroupNormalization", 0},
     {"", "Mish", 0},
@@ -384,9 +385,37 @@ std::vector<std::optional<Value>> infer_sized_unpool(const Node& node, const Val
   return outputs;
 }
 
+/// Operators whose shapes another one shares that libonnx 1.12 can infer; empty for all others.
+std::string_view inferred_as(const Node& node) {
+  if (!node.domain.empty())
+    return {};
+  const std::string& op = node.op_type;
+  if (op == "GreaterOrEqual" || op == "LessOrEqual")
+    return "Greater"; // defined by functions, without inference
+  if (op == "BitwiseAnd" || op == "BitwiseOr" || op == "BitwiseXor")
+    return "Mod";
+  return {};
+}
+
 bool is_pool(const Node& node) {
   return node.domain.empty() &&
          (node.op_type == "MaxPool" || node.op_type == "AveragePool" || node.op_type == "LpPool");
+}
+
+/// libonnx 1.12 knows dilations, and for LpPool rounding up, of MaxPool alone.
+std::optional<Node> as_max_pool(const Node& node) {
+  const bool newer = node.attributes.has("dilations") ||
+                     (node.op_type == "LpPool" && node.attributes.has("ceil_mode"));
+  if (!is_pool(node) || node.op_type == "MaxPool" || !newer)
+    return std::nullopt;
+  Node pool = node;
+  pool.op_type = "MaxPool";
+  pool.attributes = {};
+  for (const auto& [name, value] : node.attributes.all()) {
+    if (name != "p" && name != "count_include_pad")
+      pool.attributes.set(name, value);
+  }
+  return pool;
 }
 
 /// Rounded up, a last window may begin beyond the input and its padding at the front: it is left
@@ -452,7 +481,7 @@ std::optional<Value> infer_places(const Model& model, const Node& node, const Va
 }
 
 bool can_infer(const Node& node) {
-  if (schema_of(node) != nullptr || is_fused_matmul(node))
+  if (schema_of(node) != nullptr || is_fused_matmul(node) || !inferred_as(node).empty())
     return true;
   return std::any_of(std::begin(kSameAs), std::end(kSameAs),
                      [&](const SameAs& row) { return is_for(row, node); });
@@ -462,12 +491,13 @@ std::vector<std::optional<Value>> infer_outputs(const Model& model, const Node& 
                                                 const Values& values) {
   check_ranks(model, node, values);
   check_attributes(model, node, values);
-  // libonnx defines these two by functions, without inference.
-  if (node.domain.empty() && (node.op_type == "GreaterOrEqual" || node.op_type == "LessOrEqual")) {
-    Node comparison = node;
-    comparison.op_type = "Greater";
-    return infer_outputs(model, comparison, values);
+  if (const std::string_view other = inferred_as(node); !other.empty()) {
+    Node same = node;
+    same.op_type = other;
+    return infer_outputs(model, same, values);
   }
+  if (const auto pool = as_max_pool(node))
+    return infer_outputs(model, *pool, values);
   const onnx::OpSchema* schema = schema_of(node);
   if (schema == nullptr)
     return infer_own(model, node, values);

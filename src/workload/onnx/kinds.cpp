@@ -105,13 +105,36 @@ bool is_single(const Value& value) {
 
 using Readers = std::unordered_map<std::string_view, std::vector<Use>>;
 
-Readers find_readers(const Model& model) {
-  Readers readers;
-  for (const Node& node : model.nodes) {
-    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-      readers[node.inputs[i]].push_back({&node, i});
+/// What names within a graph stand for around it.
+using Outside = std::unordered_map<std::string_view, std::string_view>;
+
+void add_readers(const std::vector<Node>& nodes, const Outside& outside, Readers& readers) {
+  const auto outer = [&](const std::string& name) {
+    const auto found = outside.find(name);
+    return found == outside.end() ? std::string_view(name) : found->second;
+  };
+  for (const Node& node : nodes) {
+    for (std::size_t i = 0; i < node.inputs.size(); ++i)
+      readers[outer(node.inputs[i])].push_back({&node, i});
+    if (!node.inner)
+      continue;
+    const InnerGraphs& inner = *node.inner;
+    for (const InnerGraph& graph : inner.graphs) {
+      Outside names;
+      for (std::size_t i = 0; i < inner.captured.size(); ++i)
+        names[inner.captured[i]] = outer(node.inputs[inner.own_inputs + i]);
+      // The graph's inputs are the node's, but for a loop's counter and condition.
+      for (std::size_t i = node.op_type == "Loop" ? 2 : 0;
+           i < std::min(graph.inputs.size(), inner.own_inputs); ++i)
+        names[graph.inputs[i]] = outer(node.inputs[i]);
+      add_readers(graph.nodes, names, readers);
     }
   }
+}
+
+Readers find_readers(const Model& model) {
+  Readers readers;
+  add_readers(model.nodes, {}, readers);
   return readers;
 }
 

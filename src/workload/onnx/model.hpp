@@ -7,7 +7,6 @@
 #include "monet/workload/graph.hpp"
 #include "monet/workload/onnx_reader.hpp"
 
-#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -49,7 +48,7 @@ inline Value integer_constant(std::vector<std::int64_t> list) {
   return {ElementType::int64, {static_cast<std::int64_t>(list.size())}, std::move(list), true};
 }
 
-struct Branch;
+struct InnerGraphs;
 
 struct Node {
   std::string name;
@@ -64,16 +63,28 @@ struct Node {
       attribute_references;          ///< in a function: attribute -> its parameter
   std::string unsupported_attribute; ///< name of a graph-valued (or other) attribute
   bool has_subgraph = false;
-  /// Of an If: what runs when its condition does not hold, and when it does. Values that branches
-  /// take from outside are inputs of the If after the condition.
-  std::shared_ptr<const std::array<Branch, 2>> branches;
+  /// Of If, Loop and Scan; null where a graph is missing or they are nested too deeply.
+  std::shared_ptr<const InnerGraphs> inner;
   std::string documentation;
 };
 
-struct Branch {
+/// A graph within a node. Names mean what they mean at that place of the file: the graph's own
+/// values first, then those of the graphs around it.
+struct InnerGraph {
+  std::vector<std::string> inputs;
   std::vector<Node> nodes;
   std::vector<std::string> outputs;
   std::map<std::string, Value> initializers;
+};
+
+/// Of an If what runs when its condition does not hold, then what runs when it does; of a Loop or
+/// Scan the body.
+struct InnerGraphs {
+  std::vector<InnerGraph> graphs;
+  /// What they take from outside. The node has these values as inputs after its own, where they are
+  /// renamed with all others.
+  std::vector<std::string> captured;
+  std::size_t own_inputs = 0;
 };
 
 struct Function {
@@ -100,6 +111,11 @@ struct Model {
 SourceLoc at_node(const Model& model, const Node& node, std::string_view detail = {});
 SourceLoc at_tensor(const Model& model, std::string_view name);
 
+/// PyTorch (1.13, say) writes repeat_interleave over axes whose sizes are not fixed as a Loop:
+/// every slice of one element gets a new axis after its own, is repeated along that, and is
+/// reshaped by [0, .., -1, 0, ..] to the axes from before, which ONNX reads as others. It becomes
+/// the Squeeze that is meant.
+void mend_repeat_interleave(InnerGraph& body);
 Model parse_model(std::string_view bytes, const std::string& origin);
 /// Replaces nodes that call model-local functions by the functions' nodes.
 void inline_functions(Model& model);

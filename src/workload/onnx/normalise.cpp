@@ -1,6 +1,7 @@
 // Nodes of other opsets in the form of opset 17, so that each operator has one form downstream.
+#include "workload/onnx/normalise.hpp"
+
 #include "workload/onnx/expand.hpp"
-#include "workload/onnx/model.hpp"
 
 #include "monet/base/checked.hpp"
 
@@ -13,17 +14,6 @@
 namespace monet::onnx_file {
 
 namespace {
-
-constexpr std::int64_t kNewestOpset = 22;
-
-Attributes without(const Attributes& attributes, std::initializer_list<std::string_view> dropped) {
-  Attributes kept;
-  for (const auto& [name, value] : attributes.all()) {
-    if (std::find(dropped.begin(), dropped.end(), name) == dropped.end())
-      kept.set(name, value);
-  }
-  return kept;
-}
 
 /// Moves an attribute to input `index` as a constant.
 void to_input(Node& node, std::string_view attribute, std::size_t index, Values& values,
@@ -104,10 +94,6 @@ void legacy_resize(Node& node, Values& values) {
   }
 }
 
-bool is_reduction_op(const std::string& op_type) {
-  return op_type.rfind("Reduce", 0) == 0 && op_type != "ReduceSum";
-}
-
 /// Attributes that an operator set made inputs.
 struct BecameInput {
   std::int64_t since;
@@ -165,162 +151,6 @@ void from_older(const Model& model, Node& node, Values& values) {
     node.outputs.resize(training ? 3 : 1); // without the saved statistics
     if (training)
       node.attributes.set("training_mode", std::int64_t{1});
-  }
-}
-
-void set_integers(Node& node, std::size_t index, std::string_view name,
-                  std::vector<std::int64_t> list, Values& values) {
-  const std::string full = fmt::format("{}/{}", node.name, name);
-  values[full] = integer_constant(std::move(list));
-  if (node.inputs.size() <= index)
-    node.inputs.resize(index + 1);
-  node.inputs[index] = full;
-}
-
-/// Pads of some axes as pads of all axes. Returns false when they are not known.
-bool spread_pads(Node& node, const std::vector<std::int64_t>* axes,
-                 const std::vector<std::int64_t>* pads, Values& values) {
-  const Value* input = input_value(node, 0, values);
-  if (axes == nullptr || pads == nullptr || input == nullptr || pads->size() != 2 * axes->size())
-    return false;
-  const auto rank = static_cast<std::int64_t>(input->shape.size());
-  std::vector<std::int64_t> all(static_cast<std::size_t>(2 * rank), 0);
-  for (std::size_t i = 0; i < axes->size(); ++i) {
-    const std::int64_t axis = (*axes)[i] < 0 ? (*axes)[i] + rank : (*axes)[i];
-    if (axis < 0 || axis >= rank)
-      return false;
-    all[static_cast<std::size_t>(axis)] = (*pads)[i];
-    all[static_cast<std::size_t>(axis + rank)] = (*pads)[i + axes->size()];
-  }
-  node.inputs.resize(3);
-  set_integers(node, 1, "all_pads", std::move(all), values);
-  return true;
-}
-
-/// From opset 18 on, a Split without sizes makes equal parts and a smaller last one.
-void split_evenly(Node& node, Values& values) {
-  const Value* input = input_value(node, 0, values);
-  const bool sized = node.inputs.size() > 1 && !node.inputs[1].empty();
-  if (sized || input == nullptr || node.outputs.empty())
-    return;
-  const auto& shape = input->shape;
-  const auto rank = static_cast<std::int64_t>(shape.size());
-  std::int64_t axis = node.attributes.integer("axis", 0);
-  axis = axis < 0 ? axis + rank : axis;
-  if (axis < 0 || axis >= rank)
-    return;
-  const auto parts = static_cast<std::int64_t>(node.outputs.size());
-  std::int64_t left = shape[static_cast<std::size_t>(axis)];
-  const std::int64_t each = (left + parts - 1) / parts;
-  std::vector<std::int64_t> sizes;
-  for (std::int64_t i = 0; i < parts; ++i) {
-    sizes.push_back(std::min(each, left));
-    left -= sizes.back();
-  }
-  set_integers(node, 1, "sizes", std::move(sizes), values);
-}
-
-/// A list for some axes as one for all axes, by `fallback` elsewhere.
-template <class T>
-std::vector<T> for_all_axes(const std::vector<T>& some, const std::vector<std::int64_t>& axes,
-                            std::vector<T> fallback) {
-  for (std::size_t i = 0; i < axes.size(); ++i) {
-    const auto rank = static_cast<std::int64_t>(fallback.size());
-    fallback[static_cast<std::size_t>(axes[i] < 0 ? axes[i] + rank : axes[i])] = some[i];
-  }
-  return fallback;
-}
-
-/// Resize of opset 18 without what opset 17 lacks. False where that is needed.
-bool resize_all_axes(Node& node, Values& values) {
-  if (node.attributes.integer("antialias", 0) != 0 ||
-      node.attributes.text("keep_aspect_ratio_policy", "stretch") != "stretch")
-    return false;
-  const auto axes = node.attributes.integers("axes");
-  node.attributes = without(node.attributes, {"antialias", "keep_aspect_ratio_policy", "axes"});
-  const Value* input = input_value(node, 0, values);
-  if (axes.empty() || input == nullptr)
-    return true;
-  const std::vector<std::int64_t> shape = input->shape;
-  const auto rank = static_cast<std::int64_t>(shape.size());
-  if (std::any_of(axes.begin(), axes.end(), [&](std::int64_t a) { return a < -rank || a >= rank; }))
-    return false;
-  for (const std::size_t list : {std::size_t{2}, std::size_t{3}}) {
-    if (list >= node.inputs.size() || node.inputs[list].empty())
-      continue;
-    Value whole = values.at(node.inputs[list]);
-    auto* sizes = whole.values ? std::get_if<std::vector<std::int64_t>>(&*whole.values) : nullptr;
-    auto* scales = whole.values ? std::get_if<std::vector<double>>(&*whole.values) : nullptr;
-    if (sizes != nullptr && sizes->size() == axes.size()) {
-      *sizes = for_all_axes(*sizes, axes, shape);
-    } else if (scales != nullptr && scales->size() == axes.size()) {
-      *scales = for_all_axes(*scales, axes, std::vector<double>(shape.size(), 1.0));
-    } else {
-      return false;
-    }
-    whole.shape = {rank};
-    node.inputs[list] = fmt::format("{}/of_all_axes_{}", node.name, list);
-    values[node.inputs[list]] = std::move(whole);
-  }
-  return true;
-}
-
-/// Opset 20 gave GridSample's modes the names that they have for any number of axes.
-void name_as_before(Node& node) {
-  const std::string mode = node.attributes.text("mode", "linear");
-  if (mode == "linear" || mode == "cubic")
-    node.attributes.set("mode", "bi" + mode);
-}
-
-void from_newer(const Model& model, Node& node, Values& values) {
-  const auto refuse = [&](std::string_view what) {
-    throw InputError(at_node(model, node),
-                     fmt::format("{} of opset {} is not supported", what, node.opset),
-                     "export with opset 17");
-  };
-  const auto integers = [&](std::size_t i) -> const std::vector<std::int64_t>* {
-    const Value* value = input_value(node, i, values);
-    return value != nullptr && value->values
-               ? std::get_if<std::vector<std::int64_t>>(&*value->values)
-               : nullptr;
-  };
-  if (node.opset > kNewestOpset)
-    refuse("an operator");
-  if (is_reduction_op(node.op_type) && node.inputs.size() > 1) {
-    const auto* axes = integers(1);
-    if (axes == nullptr && !node.inputs[1].empty())
-      refuse("a reduction over computed axes");
-    node.inputs.resize(1);
-    const bool noop = node.attributes.integer("noop_with_empty_axes", 0) != 0;
-    if ((axes == nullptr || axes->empty()) && noop)
-      refuse("noop_with_empty_axes");
-    if (axes != nullptr && !axes->empty())
-      node.attributes.set("axes", *axes);
-  }
-  if (is_reduction_op(node.op_type)) {
-    node.attributes = without(node.attributes, {"noop_with_empty_axes"});
-  }
-  if (node.op_type == "Split") {
-    node.attributes = without(node.attributes, {"num_outputs"});
-    split_evenly(node, values);
-  }
-  if (node.op_type == "Pad" && node.inputs.size() > 3 &&
-      !spread_pads(node, integers(3), integers(1), values))
-    refuse("Pad along computed axes");
-  if (node.op_type == "Resize" && !resize_all_axes(node, values))
-    refuse("antialias, keep_aspect_ratio_policy or computed axes");
-  if (node.op_type == "AveragePool" && node.attributes.has("dilations")) {
-    const auto dilations = node.attributes.integers("dilations");
-    if (std::any_of(dilations.begin(), dilations.end(), [](std::int64_t d) { return d != 1; }))
-      refuse("dilated average pooling");
-    node.attributes = without(node.attributes, {"dilations"});
-  }
-  if (node.op_type == "GridSample")
-    name_as_before(node);
-  if (node.op_type == "Reshape")
-    return;
-  if (node.op_type == "Cast" || node.op_type == "CastLike" || node.op_type == "QuantizeLinear") {
-    node.attributes = without(node.attributes, {"saturate", "round_mode", "output_dtype"});
   }
 }
 
@@ -390,6 +220,24 @@ std::vector<Node> expand_microsoft(const Node& node) {
 
 } // namespace
 
+Attributes without(const Attributes& attributes, std::initializer_list<std::string_view> dropped) {
+  Attributes kept;
+  for (const auto& [name, value] : attributes.all()) {
+    if (std::find(dropped.begin(), dropped.end(), name) == dropped.end())
+      kept.set(name, value);
+  }
+  return kept;
+}
+
+void set_integers(Node& node, std::size_t index, std::string_view name,
+                  std::vector<std::int64_t> list, Values& values) {
+  const std::string full = fmt::format("{}/{}", node.name, name);
+  values[full] = integer_constant(std::move(list));
+  if (node.inputs.size() <= index)
+    node.inputs.resize(index + 1);
+  node.inputs[index] = full;
+}
+
 void normalise(const Model& model, Node& node, Values& values) {
   if (!node.domain.empty())
     return;
@@ -399,6 +247,7 @@ void normalise(const Model& model, Node& node, Values& values) {
     from_older(model, node, values);
   if (node.opset > 17)
     from_newer(model, node, values);
+  settle_axes(model, node, values);
 }
 
 namespace {

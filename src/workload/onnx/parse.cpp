@@ -124,14 +124,14 @@ std::string plain_domain(const std::string& domain) {
   return domain == "ai.onnx" ? "" : domain;
 }
 
-/// Branches within branches, at most.
-constexpr int kMaxBranchDepth = 8;
+/// Graphs within graphs, at most.
+constexpr int kMaxGraphDepth = 8;
 
 using Opsets = std::map<std::string, std::int64_t>;
-void read_branches(const onnx::NodeProto& proto, const Model& model, const Opsets& opsets,
-                   int depth, Node& node);
+void read_inner_graphs(const onnx::NodeProto& proto, const Model& model, const Opsets& opsets,
+                       int depth, Node& node);
 
-/// `depth`: branches around the node.
+/// `depth`: graphs around the node.
 Node read_node(const onnx::NodeProto& proto, const Model& model, const Opsets& opsets,
                int depth = 0) {
   Node node;
@@ -149,50 +149,74 @@ Node read_node(const onnx::NodeProto& proto, const Model& model, const Opsets& o
     read_attribute(attribute, node,
                    at_node(model, node, fmt::format("attribute '{}'", attribute.name())));
   }
-  if (node.domain.empty() && node.op_type == "If" && depth < kMaxBranchDepth)
-    read_branches(proto, model, opsets, depth, node);
+  if (node.domain.empty() && node.has_subgraph && depth < kMaxGraphDepth)
+    read_inner_graphs(proto, model, opsets, depth, node);
   return node;
 }
 
-/// Names that a branch reads and does not make.
-void add_captured(const Branch& branch, std::vector<std::string>& names) {
-  std::unordered_set<std::string> known;
-  for (const auto& [name, value] : branch.initializers)
-    known.insert(name);
+/// Adds names that a graph reads and does not make; `known`: those that are listed already.
+void add_captured(const InnerGraph& graph, std::unordered_set<std::string_view>& listed,
+                  std::vector<std::string>& names) {
+  std::unordered_set<std::string_view> own(graph.inputs.begin(), graph.inputs.end());
+  for (const auto& [name, value] : graph.initializers)
+    own.insert(name);
   const auto read = [&](const std::string& name) {
-    const bool outside = !name.empty() && known.insert(name).second;
-    if (outside && std::find(names.begin(), names.end(), name) == names.end())
+    if (!name.empty() && own.count(name) == 0 && listed.insert(name).second)
       names.push_back(name);
   };
-  for (const Node& node : branch.nodes) {
+  for (const Node& node : graph.nodes) {
     std::for_each(node.inputs.begin(), node.inputs.end(), read);
-    known.insert(node.outputs.begin(), node.outputs.end());
+    own.insert(node.outputs.begin(), node.outputs.end());
   }
-  std::for_each(branch.outputs.begin(), branch.outputs.end(), read);
+  std::for_each(graph.outputs.begin(), graph.outputs.end(), read);
 }
 
-void read_branches(const onnx::NodeProto& proto, const Model& model, const Opsets& opsets,
-                   int depth, Node& node) {
-  auto branches = std::make_shared<std::array<Branch, 2>>();
-  int found = 0;
-  for (const auto& attribute : proto.attribute()) {
-    const bool then = attribute.name() == "then_branch";
-    if (!attribute.has_g() || (!then && attribute.name() != "else_branch"))
-      continue;
-    Branch& branch = (*branches)[then ? 1 : 0];
-    for (const auto& tensor : attribute.g().initializer())
-      branch.initializers[tensor.name()] = read_tensor(tensor, at_tensor(model, tensor.name()));
-    for (const auto& inner : attribute.g().node())
-      branch.nodes.push_back(read_node(inner, model, opsets, depth + 1));
-    for (const auto& output : attribute.g().output())
-      branch.outputs.push_back(output.name());
-    found += branch.outputs.size() == node.outputs.size() ? 1 : 0;
-  }
-  if (found != 2 || node.inputs.size() != 1)
+/// Names of the attributes that hold an operator's graphs, in the order of InnerGraphs.
+std::vector<std::string_view> graph_attributes(const std::string& op_type) {
+  if (op_type == "If")
+    return {"else_branch", "then_branch"};
+  if (op_type == "Loop" || op_type == "Scan")
+    return {"body"};
+  return {};
+}
+
+InnerGraph read_inner_graph(const onnx::GraphProto& proto, const Model& model, const Opsets& opsets,
+                            int depth) {
+  InnerGraph graph;
+  for (const auto& input : proto.input())
+    graph.inputs.push_back(input.name());
+  for (const auto& tensor : proto.initializer())
+    graph.initializers[tensor.name()] = read_tensor(tensor, at_tensor(model, tensor.name()));
+  for (const auto& node : proto.node())
+    graph.nodes.push_back(read_node(node, model, opsets, depth + 1));
+  for (const auto& output : proto.output())
+    graph.outputs.push_back(output.name());
+  if (model.producer == "pytorch")
+    mend_repeat_interleave(graph);
+  return graph;
+}
+
+void read_inner_graphs(const onnx::NodeProto& proto, const Model& model, const Opsets& opsets,
+                       int depth, Node& node) {
+  const std::vector<std::string_view> wanted = graph_attributes(node.op_type);
+  if (wanted.empty())
     return;
-  for (const Branch& branch : *branches)
-    add_captured(branch, node.inputs);
-  node.branches = std::move(branches);
+  auto inner = std::make_shared<InnerGraphs>();
+  inner->own_inputs = node.inputs.size();
+  for (const std::string_view name : wanted) {
+    const auto& all = proto.attribute();
+    const auto found = std::find_if(all.begin(), all.end(), [&](const auto& attribute) {
+      return attribute.name() == name && attribute.has_g();
+    });
+    if (found == all.end())
+      return;
+    inner->graphs.push_back(read_inner_graph(found->g(), model, opsets, depth));
+  }
+  std::unordered_set<std::string_view> listed;
+  for (const InnerGraph& graph : inner->graphs)
+    add_captured(graph, listed, inner->captured);
+  node.inputs.insert(node.inputs.end(), inner->captured.begin(), inner->captured.end());
+  node.inner = std::move(inner);
 }
 
 template <class Imports>
@@ -211,7 +235,7 @@ void read_functions(const onnx::ModelProto& proto, Model& model) {
     read.inputs.assign(function.input().begin(), function.input().end());
     read.outputs.assign(function.output().begin(), function.output().end());
     for (const auto& node : function.node())
-      read.nodes.push_back(read_node(node, model, opsets, kMaxBranchDepth));
+      read.nodes.push_back(read_node(node, model, opsets, kMaxGraphDepth));
   }
 }
 

@@ -1,6 +1,6 @@
 #include "workload/onnx/recognise.hpp"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -182,18 +182,31 @@ void Chains::replace(std::size_t result, const Members& members, Replacement by)
 
 std::string Chains::reshaped(const std::string& from, const std::vector<std::int64_t>& shape,
                              std::size_t at) {
-  const std::string base = fmt::format("{}/{}", node(at).name, inserted_.size());
-  Node made{.name = base + "/Reshape",
-            .op_type = "Reshape",
-            .opset = node(at).opset,
-            .inputs = {from, base + "/shape"},
-            .outputs = {base + "/reshaped"}};
   Value result = value(from);
   result.shape = shape;
-  (*values_)[made.inputs[1]] = integer_constant(shape);
+  const std::string sizes = integers(shape, at);
+  return inserted("Reshape", {from, sizes}, {}, std::move(result), at);
+}
+
+std::string Chains::inserted(std::string_view op_type, std::vector<std::string> inputs,
+                             Attributes attributes, Value result, std::size_t at) {
+  const std::string base = fmt::format("{}/{}", node(at).name, inserted_.size());
+  Node made{.name = fmt::format("{}/{}", base, op_type),
+            .op_type = std::string(op_type),
+            .opset = node(at).opset,
+            .inputs = std::move(inputs),
+            .outputs = {base + "/made"},
+            .attributes = std::move(attributes)};
   (*values_)[made.outputs[0]] = std::move(result);
   inserted_.emplace_back(at, made);
   return made.outputs[0];
+}
+
+std::string Chains::integers(std::vector<std::int64_t> list, std::size_t at) {
+  const std::string name =
+      fmt::format("{}/{}/ints_{}", node(at).name, inserted_.size(), fmt::join(list, "_"));
+  (*values_)[name] = integer_constant(std::move(list));
+  return name;
 }
 
 std::string Chains::filled(const std::string& like, std::int64_t count, double number,
@@ -248,7 +261,8 @@ void recognise(const Model& model, std::vector<Node>& nodes, Values& values) {
   for (std::size_t i = chains.size(); i-- > 0;) {
     const bool found = recognise_fake_quantization(chains, i) || recognise_activation(chains, i) ||
                        recognise_row_normalization(chains, i) ||
-                       recognise_group_normalization(chains, i);
+                       recognise_group_normalization(chains, i) ||
+                       recognise_embedding_bags(chains, i);
     static_cast<void>(found);
   }
   chains.finish();

@@ -65,6 +65,11 @@ public:
   /// A value and the node that makes it (a Reshape of `from`), put before node `at` when done.
   std::string reshaped(const std::string& from, const std::vector<std::int64_t>& shape,
                        std::size_t at);
+  /// A value and the node that makes it, likewise.
+  std::string inserted(std::string_view op_type, std::vector<std::string> inputs,
+                       Attributes attributes, Value result, std::size_t at);
+  /// A constant vector.
+  std::string integers(std::vector<std::int64_t> list, std::size_t at);
   /// A constant of one axis, all elements `number`, of the element type of `like`.
   std::string filled(const std::string& like, std::int64_t count, double number, std::size_t at);
   /// Inserts the nodes that `reshaped` has made and drops replaced ones. Indices are invalid
@@ -93,5 +98,6 @@ bool recognise_activation(Chains& chains, std::size_t at);
 bool recognise_fake_quantization(Chains& chains, std::size_t at);
 bool recognise_row_normalization(Chains& chains, std::size_t at);
 bool recognise_group_normalization(Chains& chains, std::size_t at);
+bool recognise_embedding_bags(Chains& chains, std::size_t at);
 
 } // namespace monet::onnx_file

@@ -69,10 +69,13 @@ constexpr Elementwise kTable[]{
 
 /// Of ONNX, with one comparison.
 constexpr std::string_view kComparing[]{
-    "Abs",         "And",   "Bernoulli", "BitShift",       "Cast",  "CastLike",        "Ceil",
-    "Equal",       "Floor", "Greater",   "GreaterOrEqual", "IsInf", "IsNaN",           "Less",
-    "LessOrEqual", "Not",   "Or",        "Relu",           "Round", "ThresholdedRelu", "Where",
-    "Xor"};
+    "Abs",        "And",        "Bernoulli",      "BitShift",
+    "BitwiseAnd", "BitwiseNot", "BitwiseOr",      "BitwiseXor",
+    "Cast",       "CastLike",   "Ceil",           "Equal",
+    "Floor",      "Greater",    "GreaterOrEqual", "IsInf",
+    "IsNaN",      "Less",       "LessOrEqual",    "Not",
+    "Or",         "Relu",       "Round",          "ThresholdedRelu",
+    "Where",      "Xor"};
 /// Of ONNX, with one function of the exponential family.
 constexpr std::string_view kTranscendental[]{"Acos", "Acosh", "Asin", "Asinh",
                                              "Atan", "Atanh", "Cos",  "Cosh",

@@ -304,26 +304,39 @@ void split_loop(LoopNest& nest, std::size_t dim, std::int64_t inner_size) {
   }
 }
 
+namespace {
+
+bool compose(LoopNest& nest, std::size_t operand, const ViewStep& step,
+             std::span<const std::int64_t> viewed, std::span<const std::int64_t> view) {
+  switch (step.kind) {
+  case ViewStep::Kind::reshape:
+    return compose_reshape(nest, operand, viewed, view);
+  case ViewStep::Kind::transpose:
+    return compose_transpose(nest, operand, step);
+  case ViewStep::Kind::slice:
+    return compose_slice(nest, operand, step, viewed, view);
+  case ViewStep::Kind::expand:
+    return compose_expand(nest, operand, viewed, view);
+  }
+  return false;
+}
+
+} // namespace
+
 bool compose_view(LoopNest& nest, std::size_t operand, const ViewStep& step,
                   std::span<const std::int64_t> viewed, std::span<const std::int64_t> view) {
   if (nest.operands[operand].opaque)
     return false; // nothing says which element is touched when: it must lie as the operator has it
-  LoopNest trial = nest;
-  bool done = false;
-  switch (step.kind) {
-  case ViewStep::Kind::reshape:
-    done = compose_reshape(trial, operand, viewed, view);
-    break;
-  case ViewStep::Kind::transpose:
-    done = compose_transpose(trial, operand, step);
-    break;
-  case ViewStep::Kind::slice:
-    done = compose_slice(trial, operand, step, viewed, view);
-    break;
-  case ViewStep::Kind::expand:
-    done = compose_expand(trial, operand, viewed, view);
-    break;
+  // Only loops that are split change other operands, of which a concatenation may have thousands.
+  LoopNest alone{nest.compute, nest.dims, {nest.operands[operand]}, nest.work};
+  if (!compose(alone, 0, step, viewed, view))
+    return false;
+  if (alone.dims.size() == nest.dims.size()) {
+    nest.operands[operand] = std::move(alone.operands[0]);
+    return true;
   }
+  LoopNest trial = nest;
+  const bool done = compose(trial, operand, step, viewed, view);
   if (done)
     nest = std::move(trial);
   return done;

@@ -1,0 +1,76 @@
+// What an exporter is known to write wrongly, where what it means is certain.
+#include "workload/onnx/model.hpp"
+
+#include <algorithm>
+
+namespace monet::onnx_file {
+
+namespace {
+
+/// The nodes of a graph by what they make.
+class Makers {
+public:
+  explicit Makers(const InnerGraph& graph) {
+    for (const Node& node : graph.nodes) {
+      if (node.domain.empty() && node.outputs.size() == 1)
+        nodes_.emplace(node.outputs[0], &node);
+    }
+  }
+
+  /// The node of that type that makes a node's input; nullptr where there is none.
+  const Node* input(const Node* node, std::size_t i, std::string_view op_type) const {
+    if (node == nullptr || i >= node->inputs.size())
+      return nullptr;
+    const auto found = nodes_.find(node->inputs[i]);
+    return found == nodes_.end() || found->second->op_type != op_type ? nullptr : found->second;
+  }
+  /// The integers of the Constant that is a node's input.
+  std::vector<std::int64_t> integers(const Node* node, std::size_t i) const {
+    const Node* constant = input(node, i, "Constant");
+    if (constant == nullptr)
+      return {};
+    const auto tensor = constant->tensors.find("value");
+    if (tensor == constant->tensors.end() || !tensor->second.values)
+      return {};
+    const auto* list = std::get_if<std::vector<std::int64_t>>(&*tensor->second.values);
+    return list == nullptr ? std::vector<std::int64_t>{} : *list;
+  }
+
+private:
+  std::unordered_map<std::string_view, const Node*> nodes_;
+};
+
+/// The axis of a Reshape by [0, .., -1, 0, ..] of what was repeated along a new axis after this
+/// one, when the zeros behind the -1 stand for the axes before the new one came.
+std::optional<std::int64_t> repeated_axis(const Makers& makers, const Node& node) {
+  const Node* repeated = makers.input(&node, 0, "Expand");
+  const Node* apart = makers.input(repeated, 0, "Unsqueeze");
+  if (node.op_type != "Reshape" || makers.input(apart, 0, "SequenceAt") == nullptr)
+    return std::nullopt;
+  const std::vector<std::int64_t> shape = makers.integers(&node, 1);
+  const auto open = std::find(shape.begin(), shape.end(), -1);
+  const std::int64_t axis = open - shape.begin();
+  const std::vector<std::int64_t> axes =
+      apart->inputs.size() > 1 ? makers.integers(apart, 1) : apart->attributes.integers("axes");
+  const bool meant = std::count(open, shape.end(), 0) > 0 && axes == std::vector{axis + 1};
+  return meant ? std::optional(axis) : std::nullopt;
+}
+
+} // namespace
+
+void mend_repeat_interleave(InnerGraph& body) {
+  const Makers makers(body);
+  for (Node& node : body.nodes) {
+    const auto axis = repeated_axis(makers, node);
+    if (!axis)
+      continue;
+    const std::string axes = node.outputs.at(0) + "/axis";
+    body.initializers[axes] = integer_constant({*axis});
+    node.op_type = "Squeeze";
+    node.opset = 13;
+    node.attributes = {};
+    node.inputs[1] = axes;
+  }
+}
+
+} // namespace monet::onnx_file

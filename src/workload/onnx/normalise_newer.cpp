@@ -1,0 +1,317 @@
+// Nodes of opsets 18 to 22 in the form of opset 17. Operators that opset 17 lacks altogether are
+// in newer_operators.cpp.
+#include "workload/onnx/normalise.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <iterator>
+
+namespace monet::onnx_file {
+
+namespace {
+
+constexpr std::int64_t kNewestOpset = 22;
+
+/// The node at hand.
+struct Newer {
+  const Model& model;
+  Node& node;
+  Values& values;
+
+  [[noreturn]] void refuse(std::string_view what) const {
+    throw InputError(at_node(model, node),
+                     fmt::format("{} of opset {} is not supported", what, node.opset),
+                     "export with opset 17");
+  }
+  bool has(std::size_t i) const { return i < node.inputs.size() && !node.inputs[i].empty(); }
+  const std::vector<std::int64_t>* integers(std::size_t i) const {
+    const Value* value = input_value(node, i, values);
+    return value != nullptr && value->values
+               ? std::get_if<std::vector<std::int64_t>>(&*value->values)
+               : nullptr;
+  }
+  void drop(std::initializer_list<std::string_view> names) const {
+    node.attributes = without(node.attributes, names);
+  }
+};
+
+/// Pads of some axes as pads of all axes. Returns false when they are not known.
+bool spread_pads(const Newer& at) {
+  const auto* axes = at.integers(3);
+  const auto* pads = at.integers(1);
+  const Value* input = input_value(at.node, 0, at.values);
+  if (axes == nullptr || pads == nullptr || input == nullptr || pads->size() != 2 * axes->size())
+    return false;
+  const auto rank = static_cast<std::int64_t>(input->shape.size());
+  std::vector<std::int64_t> all(static_cast<std::size_t>(2 * rank), 0);
+  for (std::size_t i = 0; i < axes->size(); ++i) {
+    const std::int64_t axis = (*axes)[i] < 0 ? (*axes)[i] + rank : (*axes)[i];
+    if (axis < 0 || axis >= rank)
+      return false;
+    all[static_cast<std::size_t>(axis)] = (*pads)[i];
+    all[static_cast<std::size_t>(axis + rank)] = (*pads)[i + axes->size()];
+  }
+  set_integers(at.node, 1, "all_pads", std::move(all), at.values);
+  return true;
+}
+
+void pad(const Newer& at) {
+  if (at.has(3) && !spread_pads(at))
+    at.refuse("Pad along computed axes");
+  at.node.inputs.resize(std::min<std::size_t>(at.node.inputs.size(), 3));
+  if (at.node.attributes.text("mode", "constant") == "wrap")
+    at.refuse("Pad that wraps around");
+}
+
+/// A Split without sizes makes equal parts and a smaller last one.
+void split(const Newer& at) {
+  Node& node = at.node;
+  const auto parts = static_cast<std::int64_t>(node.outputs.size());
+  const std::int64_t wanted = node.attributes.integer("num_outputs", parts);
+  at.drop({"num_outputs"});
+  const Value* input = input_value(node, 0, at.values);
+  if (at.has(1) || input == nullptr || node.outputs.empty())
+    return;
+  const auto& shape = input->shape;
+  const auto rank = static_cast<std::int64_t>(shape.size());
+  std::int64_t axis = node.attributes.integer("axis", 0);
+  axis = axis < 0 ? axis + rank : axis;
+  if (axis < 0 || axis >= rank)
+    return;
+  if (wanted != parts)
+    throw InputError(at_node(at.model, node, "attribute 'num_outputs'"),
+                     fmt::format("{} parts do not fit {} outputs", wanted, parts));
+  std::int64_t left = shape[static_cast<std::size_t>(axis)];
+  const std::int64_t each = (left + parts - 1) / parts;
+  std::vector<std::int64_t> sizes;
+  for (std::int64_t i = 0; i < parts; ++i) {
+    sizes.push_back(std::min(each, left));
+    left -= sizes.back();
+  }
+  set_integers(node, 1, "sizes", std::move(sizes), at.values);
+}
+
+// --- Resize ---
+
+/// A list for some axes as one for all axes, by `fallback` elsewhere.
+template <class T>
+std::vector<T> for_all_axes(const std::vector<T>& some, const std::vector<std::int64_t>& axes,
+                            std::vector<T> fallback) {
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    const auto rank = static_cast<std::int64_t>(fallback.size());
+    fallback[static_cast<std::size_t>(axes[i] < 0 ? axes[i] + rank : axes[i])] = some[i];
+  }
+  return fallback;
+}
+
+/// The sizes that keep the aspect ratio of the resized axes, within those given or around them;
+/// empty where one scale for all axes does not lead to them.
+std::vector<std::int64_t> keep_aspect(const std::vector<std::int64_t>& shape,
+                                      std::vector<std::int64_t> sizes,
+                                      const std::vector<std::int64_t>& axes, bool within) {
+  const auto rank = static_cast<std::int64_t>(shape.size());
+  std::vector<std::size_t> resized;
+  for (const std::int64_t axis : axes)
+    resized.push_back(static_cast<std::size_t>(axis < 0 ? axis + rank : axis));
+  const auto scale_of = [&](std::size_t axis) {
+    return static_cast<double>(sizes[axis]) / static_cast<double>(shape[axis]);
+  };
+  const auto less = [&](std::size_t a, std::size_t b) { return scale_of(a) < scale_of(b); };
+  if (resized.empty() || std::any_of(resized.begin(), resized.end(), [&](std::size_t axis) {
+        return shape[axis] < 1 || sizes[axis] < 1;
+      }))
+    return {};
+  const double scale = scale_of(within ? *std::min_element(resized.begin(), resized.end(), less)
+                                       : *std::max_element(resized.begin(), resized.end(), less));
+  for (const std::size_t axis : resized) {
+    constexpr double kRounding = 1e-9;
+    const double size = scale * static_cast<double>(shape[axis]);
+    if (std::abs(size - std::round(size)) > kRounding * size)
+      return {}; // the scale would not be size by size
+    sizes[axis] = static_cast<std::int64_t>(std::round(size));
+  }
+  return sizes;
+}
+
+/// Sizes and scales of some axes as those of all. False where they depend on data, or do not fit.
+bool spread_sizes(const Newer& at, const std::vector<std::int64_t>& shape,
+                  const std::vector<std::int64_t>& axes, const std::string& policy) {
+  for (const std::size_t list : {std::size_t{2}, std::size_t{3}}) {
+    if (!at.has(list))
+      continue;
+    Value whole = at.values.at(at.node.inputs[list]);
+    auto* sizes = whole.values ? std::get_if<std::vector<std::int64_t>>(&*whole.values) : nullptr;
+    auto* scales = whole.values ? std::get_if<std::vector<double>>(&*whole.values) : nullptr;
+    if (list == 2 && scales != nullptr && scales->empty())
+      continue;
+    if (list == 3 && sizes != nullptr && sizes->size() == axes.size()) {
+      *sizes = for_all_axes(*sizes, axes, shape);
+      if (policy != "stretch")
+        *sizes = keep_aspect(shape, std::move(*sizes), axes, policy == "not_larger");
+      if (sizes->empty())
+        return false;
+    } else if (list == 2 && scales != nullptr && scales->size() == axes.size()) {
+      *scales = for_all_axes(*scales, axes, std::vector<double>(shape.size(), 1.0));
+    } else {
+      return false;
+    }
+    whole.shape = {static_cast<std::int64_t>(shape.size())};
+    at.node.inputs[list] = fmt::format("{}/of_all_axes_{}", at.node.name, list);
+    at.values[at.node.inputs[list]] = std::move(whole);
+  }
+  return true;
+}
+
+/// Nothing becomes smaller: then there is nothing to smooth.
+bool only_enlarges(const Newer& at, const std::vector<std::int64_t>& shape) {
+  for (const std::size_t list : {std::size_t{2}, std::size_t{3}}) {
+    const Value* value = at.has(list) ? input_value(at.node, list, at.values) : nullptr;
+    if (value == nullptr)
+      continue;
+    const auto* sizes =
+        value->values ? std::get_if<std::vector<std::int64_t>>(&*value->values) : nullptr;
+    const auto* scales =
+        value->values ? std::get_if<std::vector<double>>(&*value->values) : nullptr;
+    if (sizes == nullptr && scales == nullptr)
+      return false;
+    for (std::size_t i = 0; sizes != nullptr && i < sizes->size(); ++i) {
+      if (i >= shape.size() || (*sizes)[i] < shape[i])
+        return false;
+    }
+    if (scales != nullptr &&
+        std::any_of(scales->begin(), scales->end(), [](double scale) { return scale < 1.0; }))
+      return false;
+  }
+  return true;
+}
+
+void resize(const Newer& at) {
+  Node& node = at.node;
+  const bool antialias = node.attributes.integer("antialias", 0) != 0;
+  const std::string policy = node.attributes.text("keep_aspect_ratio_policy", "stretch");
+  std::vector<std::int64_t> axes = node.attributes.integers("axes");
+  at.drop({"antialias", "keep_aspect_ratio_policy", "axes"});
+  if (node.attributes.text("coordinate_transformation_mode", "") == "half_pixel_symmetric")
+    at.refuse("Resize with half_pixel_symmetric");
+  const Value* input = input_value(node, 0, at.values);
+  if (input == nullptr)
+    return;
+  const std::vector<std::int64_t> shape = input->shape;
+  const auto rank = static_cast<std::int64_t>(shape.size());
+  const bool all = axes.empty();
+  for (std::int64_t i = 0; all && i < rank; ++i)
+    axes.push_back(i);
+  const bool inside =
+      std::all_of(axes.begin(), axes.end(), [&](std::int64_t a) { return a >= -rank && a < rank; });
+  if ((!all || policy != "stretch") && (!inside || !spread_sizes(at, shape, axes, policy)))
+    at.refuse(policy == "stretch" ? "Resize along computed axes"
+                                  : "Resize with this keep_aspect_ratio_policy and these sizes");
+  if (antialias && !only_enlarges(at, shape))
+    at.refuse("Resize with antialias that makes something smaller");
+}
+
+// --- others ---
+
+/// Tensors quantised block by block.
+void quantize(const Newer& at) {
+  if (at.node.attributes.integer("block_size", 0) != 0)
+    at.refuse("quantisation in blocks (attribute 'block_size')");
+  at.drop({"block_size", "output_dtype", "precision", "saturate"});
+}
+
+void cast(const Newer& at) {
+  at.drop({"saturate", "round_mode"});
+}
+
+/// Dilations of one are none.
+void pool(const Newer& at) {
+  const auto dilations = at.node.attributes.integers("dilations");
+  if (std::all_of(dilations.begin(), dilations.end(), [](std::int64_t d) { return d == 1; }))
+    at.drop({"dilations"});
+}
+
+/// Opset 20 gave the modes the names that they have for any number of axes.
+void grid_sample(const Newer& at) {
+  const std::string mode = at.node.attributes.text("mode", "linear");
+  if (mode == "linear" || mode == "cubic")
+    at.node.attributes.set("mode", "bi" + mode);
+}
+
+struct NewerRule {
+  std::string_view op_type;
+  void (*rewrite)(const Newer&);
+};
+constexpr NewerRule kNewerRules[]{
+    {"AveragePool", pool},
+    {"Cast", cast},
+    {"CastLike", cast},
+    {"LpPool", pool},
+    {"Pad", pad},
+    {"DequantizeLinear", quantize},
+    {"Resize", resize},
+    {"Split", split},
+    {"QuantizeLinear", quantize},
+    {"GridSample", grid_sample},
+};
+
+} // namespace
+
+void from_newer(const Model& model, Node& node, Values& values) {
+  const Newer at{model, node, values};
+  if (node.opset > kNewestOpset)
+    at.refuse("an operator");
+  const auto* rule =
+      std::find_if(std::begin(kNewerRules), std::end(kNewerRules),
+                   [&](const NewerRule& row) { return row.op_type == node.op_type; });
+  if (rule != std::end(kNewerRules))
+    rule->rewrite(at);
+}
+
+// --- reductions ---
+
+namespace {
+
+/// Of one element they are the element.
+constexpr std::array<std::string_view, 6> kKeepOneElement{
+    "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum"};
+
+} // namespace
+
+void settle_axes(const Model& model, Node& node, Values& values) {
+  if (node.op_type.rfind("Reduce", 0) != 0 || node.inputs.empty())
+    return;
+  std::vector<std::int64_t> axes = node.attributes.integers("axes");
+  const bool is_input = node.inputs.size() > 1 && !node.inputs[1].empty();
+  if (is_input) {
+    const Value* value = input_value(node, 1, values);
+    const auto* known = value != nullptr && value->values && value->is_constant
+                            ? std::get_if<std::vector<std::int64_t>>(&*value->values)
+                            : nullptr;
+    if (known == nullptr)
+      throw InputError(at_node(model, node, "input 1"), "the axes depend on data",
+                       "export the network with constant axes");
+    axes = *known;
+  }
+  const bool none = axes.empty() && node.attributes.integer("noop_with_empty_axes", 0) != 0;
+  if (none) {
+    if (std::find(kKeepOneElement.begin(), kKeepOneElement.end(), node.op_type) ==
+        kKeepOneElement.end())
+      throw InputError(at_node(model, node, "attribute 'noop_with_empty_axes'"),
+                       "over no axes, this reduction is not supported");
+    node.op_type = "Identity";
+    node.inputs.resize(1);
+    node.attributes = {};
+    return;
+  }
+  node.attributes = without(node.attributes, {"noop_with_empty_axes"});
+  if (node.op_type == "ReduceSum")
+    return;
+  node.inputs.resize(1);
+  if (!axes.empty())
+    node.attributes.set("axes", std::move(axes));
+}
+
+} // namespace monet::onnx_file
