@@ -267,7 +267,8 @@ private:
   /// True when the node needs not run: its outputs are constants.
   bool fold(const Node& node, std::vector<Value>& outputs) {
     const bool asks_shape =
-        node.domain == "" && (node.op_type == "Shape" || node.op_type == "Size");
+        node.domain == "" &&
+        (node.op_type == "Shape" || node.op_type == "Size" || node.op_type == "EyeLike");
     const bool constant_inputs =
         std::all_of(node.inputs.begin(), node.inputs.end(), [&](const std::string& name) {
           return name.empty() || values.at(name).is_constant;

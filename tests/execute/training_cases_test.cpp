@@ -36,8 +36,12 @@ public:
       const TrainingGraph plain = step("minimal", true);
       const TrainingGraph eager = step("pytorch-eager", true);
       figures(plain, eager);
-      if (facts_.at("compare").get<bool>())
+      if (facts_.at("compare").get<bool>()) {
         numbers(plain, eager);
+      } else {
+        gradients_of(plain);
+        gradients_of(eager);
+      }
     } catch (const InputError& error) {
       add("refused", error.problems().front().what);
     }

@@ -20,10 +20,12 @@ template <class Real>
 class IterationGroup {
 public:
   std::size_t size() const { return size_; }
+  /// Integers as real numbers, too.
   std::span<const Real> in(std::size_t input) const { return inputs_[input].real; }
   std::span<const std::int64_t> integers(std::size_t input) const { return inputs_[input].whole; }
   /// Element of the tensor that each entry of in() came from; -1 outside of it (padding).
   std::span<const std::int64_t> address(std::size_t input) const { return inputs_[input].address; }
+  /// A kernel writes one of these two, whichever the tensor holds: integers are cut off.
   std::span<Real> out(std::size_t output) { return outputs_[output].real; }
   std::span<std::int64_t> out_integers(std::size_t output) { return outputs_[output].whole; }
 
@@ -37,7 +39,8 @@ private:
     std::optional<OperandMap> map;
     std::vector<std::int64_t> table; ///< offsets of the inner iterations, if never outside
     TensorNumbers<Real>* numbers = nullptr;
-    bool summed = false; ///< other groups add into the same elements
+    bool integral = false; ///< the tensor holds integers
+    bool summed = false;   ///< other groups add into the same elements
   };
   std::size_t size_ = 0;
   std::vector<Row> inputs_;

@@ -176,11 +176,10 @@ auto KernelContext<Real>::make_group(const std::vector<bool>& inner) const -> Gr
       }
       if (row.map->bounds.empty())
         row.table = inner_offsets(*row.map, inner, length);
-      if (row.numbers->real.empty()) {
+      row.integral = row.numbers->real.empty();
+      row.real.resize(length);
+      if (row.integral || outputs)
         row.whole.resize(length);
-      } else {
-        row.real.resize(length);
-      }
       if (!outputs)
         row.address.resize(length);
     }
@@ -251,10 +250,11 @@ void KernelContext<Real>::gather(Group& group, std::vector<std::int64_t>& point,
                     [&](std::size_t i, std::int64_t element) {
                       row.address[i] = element;
                       const auto at = static_cast<std::size_t>(element);
-                      if (!row.real.empty()) {
+                      if (!row.integral) {
                         row.real[i] = element < 0 ? Real{0} : numbers.real[at];
                       } else {
                         row.whole[i] = element < 0 ? 0 : numbers.whole[at];
+                        row.real[i] = static_cast<Real>(row.whole[i]);
                       }
                     });
   }
@@ -267,19 +267,20 @@ void KernelContext<Real>::scatter(Group& group, std::vector<std::int64_t>& point
   for (auto& row : group.outputs_) {
     if (!row.map)
       continue;
-    const std::size_t length = std::max(row.real.size(), row.whole.size());
-    for_each_of_row(row, length, point, inner, inner_sizes,
-                    [&](std::size_t i, std::int64_t element) {
-                      if (element < 0)
-                        return;
-                      const auto at = static_cast<std::size_t>(element);
-                      if (row.real.empty()) {
-                        row.numbers->whole[at] = row.whole[i];
-                      } else {
-                        Real& target = row.numbers->real[at];
-                        target = row.summed ? target + row.real[i] : row.real[i];
-                      }
-                    });
+    for_each_of_row(
+        row, row.real.size(), point, inner, inner_sizes, [&](std::size_t i, std::int64_t element) {
+          if (element < 0)
+            return;
+          const auto at = static_cast<std::size_t>(element);
+          // The one that the kernel left alone is zero.
+          if (row.integral) {
+            row.numbers->whole[at] = row.whole[i] + static_cast<std::int64_t>(row.real[i]);
+          } else {
+            const Real made = row.real[i] + static_cast<Real>(row.whole[i]);
+            Real& target = row.numbers->real[at];
+            target = row.summed ? target + made : made;
+          }
+        });
   }
 }
 

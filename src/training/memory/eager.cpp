@@ -9,6 +9,8 @@
 #include "monet/workload/views.hpp"
 
 #include <algorithm>
+#include <array>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -72,7 +74,6 @@ constexpr Kept kKept[]{
     {"Mish", kX},
     {"Neg", 0},
     {"PRelu", kX | kX1},
-    {"RMSNormalization", kX | kStatistics},
     {"Reciprocal", kY},
     {"ReduceL1", kX | kY},
     {"ReduceL2", kX | kY},
@@ -108,7 +109,9 @@ constexpr Kept kKept[]{
 class EagerModel {
 public:
   EagerModel(const Graph& graph, const std::vector<bool>& requires_grad)
-      : graph_(graph), requires_grad_(requires_grad), layouts_(graph) {}
+      : graph_(graph), requires_grad_(requires_grad), layouts_(graph) {
+    add_flat_gradients();
+  }
 
   EagerStorage run() {
     const std::vector<EagerFused> fused = find_eager_fused(graph_, requires_grad_);
@@ -125,7 +128,7 @@ public:
     storage.bytes = copied_bytes_;
     std::set<TensorId> roots(copied_.begin(), copied_.end());
     for (const TensorId id : kept_) {
-      storage.bytes += bytes_of(size_of(graph_.tensor(id)));
+      storage.bytes += kept_bytes(graph_.tensor(id));
       roots.insert(storage_root(graph_, id));
     }
     storage.tensors.assign(roots.begin(), roots.end());
@@ -259,12 +262,14 @@ private:
     } else if (op.op_type == "FakeQuantize") {
       keep_rounding(op);
     } else if (op.op_type == "Gather") {
-      keep(op.inputs, 1);
+      keep_places(*op.inputs[1]);
       if (is_embedding(op))
         keep(op.inputs, 0);
     } else if (op.op_type == "Max" || op.op_type == "Min") {
       for (std::size_t i = 0; i < op.inputs.size() && op.inputs.size() > 1; ++i)
         keep(op.inputs, i);
+    } else if (op.op_type == "RMSNormalization") {
+      keep_squares(op);
     } else if (op.op_type == "Softsign") { // x, and 1 + |x| that it is divided by
       keep(op.inputs, 0);
       copied_bytes_ += bytes_of(size_of(tensor(*op.outputs[0])));
@@ -287,10 +292,11 @@ private:
       if (entry == std::end(kKept))
         return false;
       keep_flags(op, entry->what);
+      if ((entry->what & kStatistics) && op.inputs.size() > 1 && op.inputs[1] &&
+          tensor(*op.inputs[1]).producer)
+        keep(op.inputs, 1); // a scale that is computed
       if (op.op_type == "InstanceNormalization")
         keep_repeated_scale(op);
-      if (op.op_type == "RMSNormalization")
-        keep_squares(op);
       if (op.op_type == "RoiAlign")
         keep_regions(op);
     }
@@ -390,6 +396,43 @@ private:
     copied_bytes_ += 4 * element_count(tensor(*op.inputs[1]));
   }
 
+  /// Indices that repeat along an axis were expanded, which an export of constants spells out.
+  static std::int64_t kept_bytes(const Tensor& one) {
+    const std::int64_t all = bytes_of(size_of(one));
+    const auto* list = one.kind == TensorKind::constant && one.values && one.shape.size() > 1
+                           ? std::get_if<std::vector<std::int64_t>>(&*one.values)
+                           : nullptr;
+    if (!list ||
+        std::adjacent_find(list->begin(), list->end(), std::not_equal_to<>()) == list->end())
+      return all;
+    std::int64_t bytes = all;
+    std::size_t stride = 1;
+    for (std::size_t axis = one.shape.size(); axis-- > 0;) {
+      const auto length = static_cast<std::size_t>(one.shape[axis]);
+      bool repeats = length > 1;
+      for (std::size_t i = 0; repeats && i < list->size(); ++i)
+        repeats = (*list)[i] == (*list)[i - i / stride % length * stride];
+      bytes = repeats ? bytes / one.shape[axis] : bytes;
+      stride *= length;
+    }
+    return bytes;
+  }
+
+  /// An export joins the indices of x[i, j] to one, i * n + j, which PyTorch does not.
+  void keep_places(TensorId id) {
+    const auto producer = tensor(id).producer;
+    const Operator* op = producer ? &graph_.op(*producer) : nullptr;
+    const auto is_number = [&](TensorId input) {
+      return tensor(input).kind == TensorKind::constant && element_count(tensor(input)) == 1;
+    };
+    if (!op || (op->op_type != "Add" && op->op_type != "Mul") || op->inputs.size() != 2)
+      return keep(id);
+    for (const TensorId input : present(op->inputs)) {
+      if (!is_number(input))
+        keep_places(input);
+    }
+  }
+
   /// Rows of a table that no data flows into: torch's embedding() keeps the table, indexing does
   /// not.
   bool is_embedding(const Operator& op) {
@@ -424,10 +467,14 @@ private:
   }
 
   /// PyTorch 1.13 has no such operator: its mean keeps the squares, the product with the scale what
-  /// is scaled.
+  /// is scaled; of data that needs no gradient that alone.
   void keep_squares(const Operator& op) {
     const std::int64_t bytes = bytes_of(size_of(tensor(*op.inputs[0])));
-    copied_bytes_ += requires_grad(op, 1) ? 2 * bytes : bytes;
+    copied_bytes_ += requires_grad(op, 1) ? bytes : 0;
+    if (!requires_grad(op, 0))
+      return;
+    keep_flags(op, kX | kStatistics);
+    copied_bytes_ += bytes;
   }
 
   /// Instance normalisation is a batch normalisation of one image with every image's channels, for
@@ -481,8 +528,13 @@ private:
       const TensorId factor = *op.inputs[i];
       const Shape& shape = tensor(factor).shape;
       const std::size_t other = tensor(*op.inputs[1 - i]).shape.size();
-      if (shape.size() < 3 || (other < 3 && (i == 1 || is_transposed_stack(factor)))) {
+      if (shape.size() < 3 || (other < 3 && is_transposed_stack(factor))) {
         keep(factor);
+        continue;
+      }
+      if (other < 3 &&
+          i == 1) { // a matrix times a stack is the stack's transpose times the matrix's
+        keep_stack_transposed(factor);
         continue;
       }
       Shape wide = shape;
@@ -512,6 +564,16 @@ private:
     const Shape& shape = tensor(id).shape;
     const Shape& strides = layouts_[id].strides;
     return shape.size() == 3 && strides[2] != 1 && strides[0] == shape[1] * shape[2];
+  }
+
+  void keep_stack_transposed(TensorId stack) {
+    EagerLayout seen = layouts_[stack];
+    Shape shape = tensor(stack).shape;
+    const std::size_t last = shape.size() - 1;
+    std::swap(shape[last], shape[last - 1]);
+    std::swap(seen.strides[last], seen.strides[last - 1]);
+    const std::int64_t rows = element_count(tensor(stack)) / std::max<std::int64_t>(shape[last], 1);
+    keep_reshaped(stack, seen, shape, {rows, shape[last]});
   }
 
   /// Kept where it lies if it can be seen like that, else as a copy.
@@ -561,8 +623,29 @@ private:
            graph_.op(*backward.forward_op).phase == Phase::loss;
   }
 
+  /// What is rounded or a sign has a gradient of zero in PyTorch, which asks for what stands beside
+  /// it.
+  void add_flat_gradients() {
+    static constexpr std::array<std::string_view, 4> kFlat{"Ceil", "Floor", "Round", "Sign"};
+    requires_grad_.resize(graph_.tensors().size(), false);
+    std::vector<bool> flat(graph_.tensors().size(), false);
+    const auto any = [](const Operator& op, const std::vector<bool>& of) {
+      return std::any_of(op.inputs.begin(), op.inputs.end(),
+                         [&](const auto& id) { return id && of[id->index()]; });
+    };
+    for (const Operator& op : graph_.operators()) {
+      const bool is_flat = std::find(kFlat.begin(), kFlat.end(), op.op_type) != kFlat.end();
+      if (op.phase != Phase::forward || !(any(op, flat) || (is_flat && any(op, requires_grad_))))
+        continue;
+      for (const TensorId id : present(op.outputs))
+        flat[id.index()] = is_floating(tensor(id).type);
+    }
+    for (std::size_t i = 0; i < flat.size(); ++i)
+      requires_grad_[i] = requires_grad_[i] || flat[i];
+  }
+
   const Graph& graph_;
-  const std::vector<bool>& requires_grad_;
+  std::vector<bool> requires_grad_;
   EagerLayouts layouts_;
   std::set<TensorId> kept_;       ///< storages, by the tensor they were made for
   std::vector<TensorId> numbers_; ///< constants and buffers among them, of known numbers

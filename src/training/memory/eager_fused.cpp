@@ -40,6 +40,12 @@ public:
         Row{"Gather", &FusedChains::unfold},
         Row{"Gather", &FusedChains::corners},
         Row{"Sub", &FusedChains::remainder},
+        Row{"ReduceSum", &FusedChains::embedding_bag},
+        Row{"ReduceMean", &FusedChains::embedding_bag},
+        Row{"ReduceMean", &FusedChains::variance},
+        Row{"Where", &FusedChains::hard_shrink},
+        Row{"Reciprocal", &FusedChains::one_over},
+        Row{"ReduceMax", &FusedChains::embedding_bag},
     };
     for (const Operator& op : graph_.operators()) {
       if (op.phase != Phase::forward || !op.domain.empty())
@@ -100,7 +106,7 @@ private:
     return values && values->size() == 1 ? std::optional(values->front()) : std::nullopt;
   }
 
-  bool add(std::initializer_list<const Operator*> parts, std::vector<TensorId> kept,
+  bool add(const std::vector<const Operator*>& parts, std::vector<TensorId> kept,
            std::int64_t copied = 0) {
     EagerFused fused{{}, std::move(kept), copied};
     for (const Operator* part : parts)
@@ -129,13 +135,30 @@ private:
     return add({&op, factors->made}, {*halves->inputs[0]});
   }
 
-  /// The exporter scales both terms of baddbmm() by one; 1 / x is a product, too, that keeps it.
+  /// The exporter scales both terms of baddbmm() by one.
   bool multiplied_by_one(const Operator& op) {
+    const auto term = scaled_by_one(op);
+    const std::vector<OpId>& readers = tensor(*op.outputs[0]).consumers;
+    const auto adds_product = [&](OpId id) {
+      const Operator& reader = graph_.op(id);
+      if (reader.op_type != "Add" || reader.phase != Phase::forward)
+        return false;
+      return std::any_of(reader.inputs.begin(), reader.inputs.end(), [&](Id input) {
+        const Operator* scaled = maker(input, "Mul");
+        const auto other = scaled ? scaled_by_one(*scaled) : std::nullopt;
+        return other && maker(*other, "MatMul");
+      });
+    };
+    return term && std::any_of(readers.begin(), readers.end(), adds_product) && add({&op}, {});
+  }
+
+  /// What a product with the number one multiplies.
+  Id scaled_by_one(const Operator& op) const {
     for (std::size_t i = 0; i < 2 && op.inputs.size() == 2; ++i) {
-      if (number(op.inputs[i]) == 1.0 && !maker(op.inputs[1 - i], "Reciprocal"))
-        return add({&op}, {});
+      if (number(op.inputs[i]) == 1.0)
+        return op.inputs[1 - i];
     }
-    return false;
+    return std::nullopt;
   }
 
   /// n + z * (h - n) with n = tanh(x + r * y): the gates of a step are made where the product with
@@ -316,6 +339,89 @@ private:
     if (requires_grad(quotient->inputs[1]))
       kept = {*quotient->inputs[0], *quotient->inputs[1]};
     return add({&op, maker(op.inputs[1], "Mul"), product->made, quotient}, std::move(kept));
+  }
+
+  /// The mean of (x - mean x)^2, scaled by n / (n - 1) where it is unbiased: x is kept. A
+  /// normalisation written by hand reads the difference again.
+  bool variance(const Operator& op) {
+    const Operator* square = maker(op.inputs[0], "Mul");
+    const Operator* difference = square ? maker(square->inputs[0], "Sub") : nullptr;
+    const Operator* mean = difference ? maker(difference->inputs[1], "ReduceMean") : nullptr;
+    if (!mean || square->inputs[0] != square->inputs[1] ||
+        mean->inputs[0] != difference->inputs[0] || forward_readers(*difference->outputs[0]) != 1 ||
+        !requires_grad(op.outputs[0]))
+      return false;
+    std::vector<const Operator*> parts{&op, square, difference};
+    if (forward_readers(*mean->outputs[0]) == 1)
+      parts.push_back(mean);
+    const Operator* scaled = only_reader(*op.outputs[0], "Mul");
+    const Operator* unbiased = scaled ? only_reader(*scaled->outputs[0], "Div") : nullptr;
+    const auto count = scaled ? number(scaled->inputs[1]) : std::nullopt;
+    const auto less = unbiased ? number(unbiased->inputs[1]) : std::nullopt;
+    if (count && less && *count == *less + 1.0)
+      parts.insert(parts.end(), {scaled, unbiased});
+    return add(parts, {*difference->inputs[0]});
+  }
+
+  /// The operator that alone reads a tensor forward.
+  const Operator* only_reader(TensorId id, std::string_view op_type) const {
+    if (forward_readers(id) != 1)
+      return nullptr;
+    for (const OpId reader : tensor(id).consumers) {
+      const Operator& op = graph_.op(reader);
+      if (op.phase == Phase::forward)
+        return op.op_type == op_type ? &op : nullptr;
+    }
+    return nullptr;
+  }
+
+  /// 1 / x is a reciprocal times one, which an export leaves out: both results and the number.
+  bool one_over(const Operator& op) {
+    const TensorId result = *op.outputs[0];
+    const Operator* product = only_reader(result, "Mul");
+    const bool scaled = product && (number(product->inputs[0]) || number(product->inputs[1]));
+    if (!requires_grad(result) || scaled)
+      return false;
+    return add({&op}, {result}, bytes(result) + 8);
+  }
+
+  /// x where |x| is large, written with two comparisons.
+  bool hard_shrink(const Operator& op) {
+    const Operator* either = maker(op.inputs[0], "Or");
+    const auto compared = [&](std::size_t i, std::string_view comparison) -> const Operator* {
+      const Operator* cast = either ? maker(either->inputs[i], "Cast") : nullptr;
+      return either ? maker(cast ? cast->inputs[0] : either->inputs[i], comparison) : nullptr;
+    };
+    const Operator* above = compared(0, "Greater");
+    const Operator* below = compared(1, "Less");
+    if (!above || !below || above->inputs[0] != below->inputs[0] ||
+        above->inputs[0] != op.inputs[1])
+      return false;
+    return add({&op, either, above, below}, {*op.inputs[1]});
+  }
+
+  /// What an exported embedding_bag() is read as: its operators are called after its loop. Beside
+  /// indices and weights PyTorch keeps where bags begin, how long they are, which rows were largest
+  /// and, but for sums, the bag of every row and of the end: all as int64.
+  bool embedding_bag(const Operator& op) {
+    const Operator* weighted = maker(op.inputs[0], "Mul");
+    const Operator* rows = maker(weighted ? weighted->inputs[0] : op.inputs[0], "Gather");
+    if (!rows || rows->name.rfind(op.name + "/", 0) != 0 || !is_parameter(rows->inputs[0]))
+      return false;
+    const Tensor& result = tensor(*op.outputs[0]);
+    const Tensor& indices = tensor(*rows->inputs[1]);
+    const std::int64_t bags = result.shape.empty() ? 1 : result.shape[0];
+    const bool largest = op.op_type == "ReduceMax";
+    const bool sums = op.op_type == "ReduceSum";
+    const std::int64_t places = largest ? element_count(result) : bags;
+    const std::int64_t bag_of_row = sums ? 0 : element_count(indices) + 1;
+    std::vector<TensorId> kept{*rows->inputs[1]};
+    std::vector<const Operator*> parts{&op, rows};
+    if (weighted) {
+      kept.push_back(*weighted->inputs[1]);
+      parts.push_back(weighted);
+    }
+    return add(parts, std::move(kept), 8 * (2 * bags + places + bag_of_row));
   }
 
   const Graph& graph_;

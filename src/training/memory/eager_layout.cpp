@@ -69,6 +69,19 @@ void EagerLayouts::add_view(const Operator& op) {
   } // without strides: a copy, a storage of its own
 }
 
+/// Steps that are not one widen strides; backwards, as flip() is exported, PyTorch copies.
+std::optional<Shape> EagerLayouts::sliced(const Operator& op, Shape strides) const {
+  const auto steps = known_integers(*graph_, op, 4);
+  const auto axes = known_integers(*graph_, op, 3);
+  for (std::size_t i = 0; steps && i < steps->size(); ++i) {
+    const std::size_t axis = axes ? normal_axis(axes->at(i), strides.size()) : i;
+    if ((*steps)[i] < 0)
+      return std::nullopt;
+    strides.at(axis) *= (*steps)[i];
+  }
+  return strides;
+}
+
 std::optional<Shape> EagerLayouts::through(const Operator& op, const EagerLayout& source,
                                            const Shape& to) const {
   const Shape& from = graph_->tensor(*op.inputs[0]).shape;
@@ -81,7 +94,9 @@ std::optional<Shape> EagerLayouts::through(const Operator& op, const EagerLayout
               .strides[order.empty() ? strides.size() - 1 - i : static_cast<std::size_t>(order[i])];
     return strides;
   }
-  if (op.op_type == "Slice" || op.op_type == "Split")
+  if (op.op_type == "Slice")
+    return sliced(op, std::move(strides));
+  if (op.op_type == "Split")
     return strides;
   if (op.op_type == "Gather") {
     const std::size_t axis = normal_axis(op.attributes.integer("axis", 0), from.size());

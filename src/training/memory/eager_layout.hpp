@@ -35,6 +35,8 @@ public:
 private:
   std::optional<std::vector<std::int64_t>> through(const Operator& op, const EagerLayout& source,
                                                    const std::vector<std::int64_t>& to) const;
+  std::optional<std::vector<std::int64_t>> sliced(const Operator& op,
+                                                  std::vector<std::int64_t> strides) const;
 
   const Graph* graph_;
   std::vector<std::optional<EagerLayout>> of_;

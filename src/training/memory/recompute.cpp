@@ -125,12 +125,27 @@ std::optional<TensorId> scaled_operand(const Graph& graph, const Operator& op) {
 
 } // namespace
 
+namespace {
+
+/// A cast from a narrower type (a mask, indices, half precision): what it was made of is kept.
+bool widens(const Graph& graph, TensorId id) {
+  const Operator& op = graph.op(*graph.tensor(id).producer);
+  return op.op_type == "Cast" && op.inputs.size() == 1 && op.inputs[0] &&
+         bits_of(graph.tensor(*op.inputs[0]).type) < bits_of(graph.tensor(id).type);
+}
+
+} // namespace
+
 Graph recompute_scaled(const Graph& graph) {
   const std::vector<TensorId> stored = tensors_read_by_backward(graph);
   std::set<TensorId> chosen;
   for (const TensorId id : stored) {
     if (!is_forward(graph, id))
       continue;
+    if (widens(graph, id)) {
+      chosen.insert(id);
+      continue;
+    }
     const auto operand = scaled_operand(graph, graph.op(*graph.tensor(id).producer));
     if (!operand)
       continue;

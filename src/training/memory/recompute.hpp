@@ -16,8 +16,8 @@ namespace monet {
 Graph recompute(const Graph& graph, const std::vector<std::string>& patterns,
                 ProblemList& problems);
 
-/// Recomputes tensors that are another stored tensor times, plus or over a number: what is stored
-/// anyway is enough.
+/// Recomputes tensors that are another stored tensor times, plus or over a number, for which what is
+/// stored anyway is enough, and casts to wider types.
 Graph recompute_scaled(const Graph& graph);
 /// Computes every stored result of element-wise operators, sums and look-ups in tables again that
 /// follow, a few operators on, from what is stored, too, or need not be made.

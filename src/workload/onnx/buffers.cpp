@@ -37,19 +37,76 @@ bool one_of(std::string_view word, const std::array<std::string_view, N>& words)
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-constexpr std::array<std::string_view, 42> kBufferNames{
-    "running_mean",       "running_var", "running_std",  "num_batches_tracked",
-    "inv_freq",           "inv_freqs",   "cos_cached",   "sin_cached",
-    "cos_cache",          "sin_cache",   "freqs_cos",    "freqs_sin",
-    "freqs_cis",          "rope_cache",  "causal_mask",  "attn_mask",
-    "masked_bias",        "tril",        "triu",         "anchors",
-    "anchor_grid",        "alibi",       "alibi_slopes", "slopes",
-    "position_ids",       "embed_avg",   "cluster_size", "pixel_mean",
-    "pixel_std",          "image_mean",  "image_std",    "mel_basis",
+constexpr auto kBufferNames = std::to_array<std::string_view>({"running_mean",
+                                                               "running_var",
+                                                               "running_std",
+                                                               "num_batches_tracked",
+                                                               "inv_freq",
+                                                               "inv_freqs",
+                                                               "cos_cached",
+                                                               "sin_cached",
+                                                               "cos_cache",
+                                                               "sin_cache",
+                                                               "freqs_cos",
+                                                               "freqs_sin",
+                                                               "freqs_cis",
+                                                               "rope_cache",
+                                                               "causal_mask",
+                                                               "attn_mask",
+                                                               "masked_bias",
+                                                               "tril",
+                                                               "triu",
+                                                               "anchors",
+                                                               "anchor_grid",
+                                                               "alibi",
+                                                               "alibi_slopes",
+                                                               "slopes",
+                                                               "position_ids",
+                                                               "embed_avg",
+                                                               "cluster_size",
+                                                               "pixel_mean",
+                                                               "pixel_std",
+                                                               "image_mean",
+                                                               "image_std",
+                                                               "mel_basis",
 
-    "laplacian",          "frequencies", "freqs",        "freq_bands",
-    "projection_matrix",  "betas",       "alphas",       "alphas_cumprod",
-    "posterior_variance", "eye"};
+                                                               "laplacian",
+                                                               "frequencies",
+                                                               "freqs",
+                                                               "freq_bands",
+                                                               "projection_matrix",
+                                                               "betas",
+                                                               "alphas",
+                                                               "alphas_cumprod",
+                                                               "posterior_variance",
+                                                               "eye",
+                                                               "mean",
+                                                               "std",
+                                                               "target_mean",
+                                                               "target_std",
+                                                               "hann_window",
+                                                               "hamming_window",
+                                                               "dct",
+                                                               "idct",
+                                                               "blur_kernel",
+                                                               "sigmas",
+                                                               "levels",
+                                                               "strides",
+                                                               "class_weight",
+                                                               "class_weights",
+                                                               "pos_weight",
+                                                               "loss_weight",
+                                                               "loss_weights",
+                                                               "lut",
+                                                               "queue",
+                                                               "log_prior",
+                                                               "class_prior",
+                                                               "coords",
+                                                               "x_coords",
+                                                               "y_coords",
+                                                               "anchors_wh",
+                                                               "count",
+                                                               "time_scale"});
 
 /// What modules call parameters, too; they count where there are no numbers, or but two of them.
 constexpr std::array<std::string_view, 13> kLikelyBufferNames{
@@ -275,11 +332,60 @@ bool is_table_of_waves(const Numbers& numbers) {
 
 /// Also powers: 1, t, t^2, ... of every t.
 bool is_table_of_sequences(const Numbers& numbers) {
-  constexpr std::int64_t kLeast = 4;
+  const std::int64_t least = numbers.axes.size() == 1 ? 3 : 4;
   if (numbers.axes.size() == 1 && numbers.size() > 1 && numbers.all[1] == 0.0 &&
       numbers.all.back() == 0.0)
     return false; // how a weight may begin: 1 0 0 0
-  return along_an_axis(numbers, kLeast, is_sequence, /*varying=*/true);
+  return along_an_axis(numbers, least, is_sequence, /*varying=*/true);
+}
+
+/// A window: a vector that mirrors itself, zero at its ends at most.
+bool is_window(const Numbers& numbers) {
+  const std::vector<double>& all = numbers.all;
+  if (numbers.axes.size() != 1 || all.size() < 3 || all_equal(all))
+    return false;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const double other = all[all.size() - 1 - i];
+    const bool inside = i > 0 && i + 1 < all.size();
+    if (std::abs(all[i] - other) > 1e-6 * std::abs(other) || (inside && all[i] == 0.0))
+      return false;
+  }
+  return true;
+}
+
+/// Zero on one side of the diagonal and nowhere else: the matrix of a recurrence (HiPPO, say).
+bool is_triangular(const double* matrix, std::int64_t n) {
+  bool lower = true;
+  bool upper = true;
+  for (std::int64_t i = 0; i < n * n; ++i) {
+    const bool zero = matrix[i] == 0.0;
+    lower = lower && zero == (i / n < i % n);
+    upper = upper && zero == (i / n > i % n);
+  }
+  return lower || upper;
+}
+
+/// Rows at right angles to each other of which the first is one number: a cosine transform.
+bool is_transform(const double* matrix, std::int64_t n) {
+  for (std::int64_t i = 1; i < n; ++i) {
+    if (std::abs(matrix[i] - matrix[0]) > 1e-6 * std::abs(matrix[0]))
+      return false;
+  }
+  const auto product = [&](std::int64_t a, std::int64_t b) {
+    double sum = 0.0;
+    for (std::int64_t i = 0; i < n; ++i)
+      sum += matrix[a * n + i] * matrix[b * n + i];
+    return sum;
+  };
+  for (std::int64_t a = 0; a < n; ++a) {
+    for (std::int64_t b = 0; b < a; ++b) {
+      if (std::abs(product(a, b)) > 1e-5 * std::sqrt(product(a, a) * product(b, b)))
+        return false;
+    }
+    if (product(a, a) == 0.0)
+      return false;
+  }
+  return true;
 }
 
 // --- filters ---
@@ -296,9 +402,10 @@ bool is_fixed_filter(const Value& value, const std::vector<double>& numbers) {
   bool same = value.shape[0] > 1;
   for (std::size_t i = filter; same && i < numbers.size(); ++i)
     same = numbers[i] == numbers[i - filter];
-  if (all_equal(numbers)) // a mean, or how some weight begins
-    return window > 1 && static_cast<float>(numbers.front()) ==
-                             static_cast<float>(1.0 / static_cast<double>(window));
+  if (all_equal(numbers)) { // a mean or a sum, or how some weight begins
+    const auto mean = static_cast<float>(1.0 / static_cast<double>(window));
+    return window > 1 && (static_cast<float>(numbers.front()) == mean || numbers.front() == 1.0);
+  }
   if (same)
     return true;
   if (window < 3 || value.shape.size() > 4)
@@ -368,6 +475,12 @@ std::string buffer_by_numbers(const Value& value, const std::vector<Use>& uses) 
     return "sines of its position";
   if (is_monotone(numbers, uses))
     return "numbers in order";
+  if (is_window(numbers))
+    return "numbers that mirror themselves";
+  if (is_square(numbers, 3) && numbers.axes.size() == 2 && every_matrix(numbers, is_triangular))
+    return "a triangular matrix";
+  if (is_square(numbers, 3) && numbers.size() <= 1 << 16 && every_matrix(numbers, is_transform))
+    return "rows of a transform";
   if (is_weight_of_layer(uses))
     return {};
   if (is_mask(numbers, uses))

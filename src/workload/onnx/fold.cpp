@@ -212,10 +212,28 @@ constexpr FoldRule kRules[] = {
     {"Where", fold_where, 3},
 };
 
+/// Ones on a diagonal, whatever the input holds.
+bool fold_eye(const Node& node, Value& out) {
+  if (out.shape.size() != 2)
+    return false;
+  Reals numbers(total(out.shape), 0.0);
+  const std::int64_t columns = out.shape[1];
+  const std::int64_t above = node.attributes.integer("k", 0);
+  for (std::int64_t row = 0; row < out.shape[0]; ++row) {
+    if (above > columns || above < -out.shape[0] || row + above < 0 || row + above >= columns)
+      continue;
+    numbers[static_cast<std::size_t>(row * columns + row + above)] = 1.0;
+  }
+  out.values = as_stored(out.type, std::move(numbers));
+  return true;
+}
+
 bool fold_shape(const Node& node, const Inputs& in, Value& out) {
   if (in.get(0) == nullptr)
     return false;
   const auto& shape = in.get(0)->shape;
+  if (node.op_type == "EyeLike")
+    return fold_eye(node, out);
   if (node.op_type == "Size") {
     out.values = Integers{checked_product(shape)};
     return true;
@@ -286,7 +304,7 @@ bool fold_constant(const Node& node, const Values& values, std::vector<Value>& o
   Inputs in;
   for (std::size_t i = 0; i < node.inputs.size(); ++i)
     in.list.push_back(input_value(node, i, values));
-  if (node.op_type == "Shape" || node.op_type == "Size")
+  if (node.op_type == "Shape" || node.op_type == "Size" || node.op_type == "EyeLike")
     return fold_shape(node, in, out);
   const auto known = [&](std::size_t inputs) {
     return in.list.size() >= inputs &&

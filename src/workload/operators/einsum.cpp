@@ -21,10 +21,17 @@ std::string loop_name(bool in_result, bool in_first, bool in_second, std::map<ch
   return serial == 0 ? std::string(1, name) : fmt::format("{}{}", name, serial);
 }
 
+/// Two operands of which nothing is summed are multiplied element by element.
 ComputeKind compute_of(std::size_t operands, bool sums) {
   if (operands == 2)
-    return ComputeKind::mac;
+    return sums ? ComputeKind::mac : ComputeKind::vector;
   return sums ? ComputeKind::vector : ComputeKind::copy;
+}
+
+VectorWork work_of(std::size_t operands, bool sums) {
+  if (operands == 2)
+    return sums ? VectorWork{} : VectorWork{0, 1, 0, 0, 0, 0};
+  return sums ? VectorWork{1, 0, 0, 0, 0, 0} : VectorWork{};
 }
 
 std::vector<AxisExpr> operand_axes(const std::string& letters,
@@ -67,8 +74,7 @@ LoopNest build_einsum(const Graph& graph, const Operator& op) {
     }
   }
   const bool sums = letters.size() > equation.result.size();
-  LoopNestBuilder nest(graph, op, compute_of(shapes.size(), sums),
-                       shapes.size() == 1 && sums ? VectorWork{1, 0, 0, 0, 0, 0} : VectorWork{});
+  LoopNestBuilder nest(graph, op, compute_of(shapes.size(), sums), work_of(shapes.size(), sums));
   std::map<char, LoopIndex> loops;
   std::map<char, int> used;
   for (const char letter : letters) {
