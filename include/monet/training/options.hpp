@@ -286,6 +286,9 @@ struct TrainingOptions {
   AttentionForm attention = AttentionForm::exported;
   bool frozen_batch_norm = false; ///< normalises with its running statistics and leaves them
   std::int64_t micro_batches = 1; ///< of the network's batch each; one update for all of them
+  /// Sharpness-aware minimisation (Foret et al. 2021): how far weights are moved along their
+  /// gradient before the gradient that updates them is taken.
+  std::optional<double> sam_rho;
   /// Glob patterns of embeddings whose gradient holds only the rows that were read.
   std::vector<std::string> sparse_gradients;
 };
