@@ -248,6 +248,19 @@ TEST(Sharpness, NothingMovesAlongNothing) {
   }
 }
 
+/// Labels of sequences are reshaped; what is fed in is there once.
+TEST(Sharpness, LabelsOfSequencesAreShared) {
+  TinyNetwork n;
+  n.output(n.op("MatMul", {n.input("x", {2, 3, 4}), n.parameter("w", {4, 5})}, {2, 3, 5}));
+  const TrainingGraph step = make_training_graph(n.graph, read("{loss: cross_entropy, sam: 0.5}"));
+  verify(step);
+  verify(fold_views(step));
+  std::vector<std::string> fed;
+  for (const TensorId id : step.graph.inputs)
+    fed.push_back(step.graph.tensor(id).name);
+  EXPECT_EQ(fed, (std::vector<std::string>{"x", "labels", "learning_rate", "step"}));
+}
+
 /// Every gradient of an output is fed in, once for each pass.
 TEST(Sharpness, GradientsThatAreFedInAreFedInTwice) {
   const Json facts = fixture();

@@ -108,7 +108,8 @@ private:
     std::map<TensorId, TensorId> given;
     for (std::size_t i = 0; i < source().tensors().size(); ++i) {
       const Tensor& tensor = source().tensors()[i];
-      if (tensor.kind == TensorKind::input || tensor.kind == TensorKind::label)
+      const bool fed = tensor.kind == TensorKind::input || tensor.kind == TensorKind::label;
+      if (fed && !tensor.producer) // reshaped ones are made again
         given.emplace(TensorId(i), TensorId(i));
     }
     for (const auto& [weight, gradient] : first_.gradients) {
