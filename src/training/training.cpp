@@ -102,6 +102,18 @@ row_gradients(StepBuilder& builder, const Differentiator& differentiator) {
   return gradients;
 }
 
+/// Forward, loss and backward as often as a step runs them.
+AccumulatedStep all_passes(AccumulatedStep one, const TrainingOptions& options,
+                           const LossScale& scale, TrainingGraph& step) {
+  const ElementType type = options.precision.reduction_type();
+  step.micro_batches = step.passes = options.micro_batches;
+  AccumulatedStep whole = accumulate_micro_batches(std::move(one), options.micro_batches, type);
+  if (!options.sam_rho)
+    return whole;
+  step.passes *= 2;
+  return sharpen(std::move(whole), {*options.sam_rho, type, scale.scale});
+}
+
 Graph add_updates(AccumulatedStep whole, const TrainingOptions& options, const LossScale& scale,
                   TrainingGraph& step) {
   StepBuilder builder(std::move(whole.graph), options.precision);
@@ -305,7 +317,6 @@ TrainingGraph make_training_graph(const Graph& original, const TrainingOptions& 
   TrainingGraph step;
   step.training = true;
   step.accumulate = options.precision.accumulate;
-  step.micro_batches = options.micro_batches;
   if (adapted)
     step.parts = adapted->parts;
   StepBuilder builder(std::move(forward.graph), options.precision);
@@ -339,8 +350,7 @@ TrainingGraph make_training_graph(const Graph& original, const TrainingOptions& 
   one.kept = stored.tensors;
   if (!std::holds_alternative<NoLoss>(chosen))
     one.graph.outputs.clear();
-  AccumulatedStep whole = accumulate_micro_batches(std::move(one), options.micro_batches,
-                                                   options.precision.reduction_type());
+  AccumulatedStep whole = all_passes(std::move(one), options, scale, step);
   step.loss = whole.loss;
   const std::vector<TensorId> kept = whole.kept;
   step.graph = add_updates(std::move(whole), options, scale, step);

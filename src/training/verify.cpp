@@ -12,8 +12,8 @@ namespace monet {
 
 namespace {
 
-/// Phases follow each other, once for every micro-batch, then the update.
-void verify_phases(const Graph& graph, std::int64_t micro_batches) {
+/// Phases follow each other, once for every pass, then the update.
+void verify_phases(const Graph& graph, std::int64_t passes) {
   Phase reached = Phase::forward;
   std::int64_t begun = 1;
   for (const Operator& op : graph.operators()) {
@@ -28,7 +28,7 @@ void verify_phases(const Graph& graph, std::int64_t micro_batches) {
     internal_check(op.gradient_of == GradientOf::none || op.phase == Phase::backward,
                    fmt::format("'{}' computes a gradient outside the backward phase", op.name));
   }
-  internal_check(begun <= micro_batches, "more forward phases than micro-batches");
+  internal_check(begun <= passes, "more forward phases than passes");
 }
 
 void verify_record(const Graph& graph, const ParameterRecord& record) {
@@ -58,7 +58,7 @@ void verify_record(const Graph& graph, const ParameterRecord& record) {
 
 void verify(const TrainingGraph& step) {
   verify(step.graph);
-  verify_phases(step.graph, step.micro_batches);
+  verify_phases(step.graph, step.passes);
   std::set<TensorId> weights;
   for (const ParameterRecord& record : step.parameters) {
     internal_check(weights.insert(record.weight).second,

@@ -54,6 +54,7 @@ public:
     options["optimizer"] = chance(2) ? "sgd" : "adagrad";
     options.erase("clip_value");
     options.erase("trainable");
+    options.erase("sam");
     return options;
   }
 
@@ -84,6 +85,8 @@ private:
       options["optimizer"]["amsgrad"] = true; // where there is such a thing
     if (one_in(3))
       options["ema"] = {{"decay", 0.9}};
+    if (one_in(4))
+      options["sam"] = {{"rho", 0.05}};
   }
 
   void trainable(json& options) {

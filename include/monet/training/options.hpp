@@ -289,6 +289,9 @@ struct TrainingOptions {
   /// Leaves out what the loss does not need: other outputs of the network, and the statistics of
   /// batch normalisations on the way to them.
   bool only_loss = false;
+  /// Sharpness-aware minimisation (Foret et al. 2021): how far weights are moved along their
+  /// gradient before the gradient that updates them is taken.
+  std::optional<double> sam_rho;
   /// Glob patterns of embeddings whose gradient holds only the rows that were read.
   std::vector<std::string> sparse_gradients;
 };

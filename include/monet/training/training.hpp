@@ -76,10 +76,13 @@ struct TrainingGraph {
   std::optional<TensorId> loss_scale;    ///< state: what the loss's gradient is multiplied by
   std::optional<TensorId> found_inf;     ///< 1 in a step that is skipped, else 0
   std::int64_t micro_batches = 1;
+  /// Forward and backward passes before the update: one for every micro-batch, with
+  /// sharpness-aware minimisation twice as many.
+  std::int64_t passes = 1;
   std::optional<TensorId> gradient_norm; ///< of all gradients together, when it is clipped
   /// Forward tensors kept for the backward part: those that it reads, or what PyTorch keeps.
   std::vector<TensorId> stored_activations;
-  /// Their bytes in one micro-batch. With pytorch-eager as autograd counts them: a copied view
+  /// Their bytes in one pass. With pytorch-eager as autograd counts them: a copied view
   /// apart from its source, a number as a tensor of eight bytes.
   std::int64_t stored_bytes = 0;
   /// What PyTorch's autograd would keep, whatever is stored here.

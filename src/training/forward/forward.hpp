@@ -91,4 +91,18 @@ struct AccumulatedStep {
 AccumulatedStep accumulate_micro_batches(AccumulatedStep one, std::int64_t count,
                                          ElementType loss_type);
 
+/// Sharpness-aware minimisation (Foret et al. 2021, algorithm 1 with p = 2).
+struct Sharpness {
+  double rho = 0.0; ///< length of the way from w to w', over all weights together
+  ElementType type = ElementType::fp32; ///< of the norm
+  std::optional<TensorId> loss_scale;   ///< what all gradients have been multiplied by
+};
+
+/// Moves every weight w that has a gradient g to w' = w + rho / (norm of all g + 1e-12) * g, and
+/// repeats the operators with w' read in place of w. w' is called "w.moved", like all results of
+/// the second pass. Inputs, labels, constants and states are shared, running statistics pass on.
+/// The loss stays the first pass's, gradients are the second's; those of the first,
+/// "w.grad.ascent", are temporaries. InputError for sparse gradients.
+AccumulatedStep sharpen(AccumulatedStep first, const Sharpness& sharpness);
+
 } // namespace monet

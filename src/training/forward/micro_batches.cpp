@@ -1,5 +1,6 @@
 #include "training/build/rebuild.hpp"
 #include "training/forward/forward.hpp"
+#include "training/forward/repeat_pass.hpp"
 
 #include <fmt/core.h>
 
@@ -12,7 +13,8 @@ namespace {
 class Accumulator {
 public:
   Accumulator(AccumulatedStep one, std::int64_t count, ElementType loss_type)
-      : one_(std::move(one)), count_(count), loss_type_(loss_type), rewriter_(one_.graph) {}
+      : one_(std::move(one)), count_(count), loss_type_(loss_type), rewriter_(one_.graph),
+        pass_(rewriter_) {}
 
   AccumulatedStep run() {
     name_first();
@@ -36,8 +38,6 @@ private:
 
   /// The first micro-batch has the tensors of the single one.
   void name_first() {
-    for (std::size_t i = 0; i < source().tensors().size(); ++i)
-      now_.emplace_back(i);
     if (one_.loss)
       rename(*one_.loss, ".micro_1");
     for (const auto& [weight, gradient] : one_.gradients)
@@ -56,48 +56,17 @@ private:
       rewriter_.rename(id, name + std::string(suffix));
   }
 
-  /// Kept from one micro-batch to the next, or the same for all.
-  static bool is_shared(const Tensor& tensor) {
-    switch (tensor.kind) {
-    case TensorKind::parameter:
-    case TensorKind::buffer:
-    case TensorKind::constant:
-    case TensorKind::optimizer_state:
-      return !tensor.producer;
-    default:
-      return false;
-    }
-  }
-
   TensorId add_copy(const Tensor& like, const std::string& name) {
     Tensor tensor = like;
     tensor.name = name;
     return rewriter_.add_tensor(std::move(tensor));
   }
 
-  /// Tensors of a further micro-batch; buffers are read as the one before left them.
   void begin(std::int64_t micro) {
-    std::map<TensorId, TensorId> left; // buffer -> its last version
-    for (std::size_t i = 0; i < now_.size(); ++i) {
-      if (const auto root = source().tensors()[i].alias_of)
-        left.insert_or_assign(*root, now_[i]);
-    }
-    for (std::size_t i = 0; i < now_.size(); ++i) {
-      const Tensor& tensor = source().tensors()[i];
-      if (is_shared(tensor)) {
-        const auto last = left.find(TensorId(i));
-        now_[i] = last == left.end() ? TensorId(i) : last->second;
-        continue;
-      }
-      now_[i] = add_copy(tensor, fmt::format("{}.micro_{}", tensor.name, micro));
-    }
-    for (const std::vector<TensorId>* list : {&source().inputs, &source().outputs}) {
-      for (const TensorId id : *list)
-        (list == &source().inputs ? graph().inputs : graph().outputs).push_back(now_[id.index()]);
-    }
+    pass_.begin(fmt::format(".micro_{}", micro));
     for (const TensorId id : one_.kept) {
-      if (!is_shared(source().tensor(id)))
-        made_.kept.push_back(now_[id.index()]);
+      if (pass_.own(id))
+        made_.kept.push_back(pass_.now(id));
     }
   }
 
@@ -105,24 +74,22 @@ private:
     if (micro > 1)
       begin(micro);
     if (one_.loss)
-      losses_.emplace_back(now_[one_.loss->index()]);
+      losses_.emplace_back(pass_.now(*one_.loss));
     bool mean_made = false;
-    std::vector<OpId> place;
     for (const Operator& op : source().operators()) {
       if (op.phase == Phase::backward && micro == count_ && !mean_made && one_.loss) {
         append_mean_loss();
         mean_made = true;
       }
-      place.emplace_back(graph().operators().size());
-      append(op, micro, place);
+      const OpId appended = pass_.append(op);
       for (const auto& output : op.outputs) {
         if (output && micro > 1)
-          add_to_sum(*output, micro, place.back());
+          add_to_sum(*output, micro, appended);
       }
     }
     for (std::size_t i = 0; i < rows_.size(); ++i) { // joined by the update
       for (const RowGradient& part : one_.row_gradients[i].second)
-        rows_[i].second.push_back({now_[part.values.index()], now_[part.rows.index()]});
+        rows_[i].second.push_back({pass_.now(part.values), pass_.now(part.rows)});
     }
     if (micro == 1)
       return;
@@ -130,24 +97,6 @@ private:
       if (!source().tensor(gradient).producer)
         add_to_sum(gradient, micro, std::nullopt);
     }
-  }
-
-  void append(const Operator& source_op, std::int64_t micro, const std::vector<OpId>& place) {
-    Operator op = source_op;
-    if (micro > 1)
-      op.name = rewriter_.free_op_name(fmt::format("{}.micro_{}", op.name, micro));
-    const auto follow = [&](TensorId& id) { id = now_[id.index()]; };
-    for (auto* list : {&op.inputs, &op.outputs}) {
-      for (auto& id : *list) {
-        if (id)
-          follow(*id);
-      }
-    }
-    for (Access& access : op.nest.operands)
-      follow(access.tensor);
-    if (op.forward_op)
-      op.forward_op = place[op.forward_op->index()];
-    graph().add_operator(std::move(op));
   }
 
   void add_to_sum(TensorId gradient, std::int64_t micro, std::optional<OpId> after) {
@@ -158,10 +107,10 @@ private:
     const std::string suffix = micro == count_ ? "" : fmt::format(".sum_{}", micro);
     const TensorId added = add_copy(tensor, tensor.name + suffix);
     // What is added is freed at once; the sum stays until the update.
-    graph().tensor(now_[gradient.index()]).kind = TensorKind::gradient;
+    graph().tensor(pass_.now(gradient)).kind = TensorKind::gradient;
     rewriter_.add_operator({.name = fmt::format("{}.accumulate_{}", tensor.name, micro),
                             .op_type = "Add",
-                            .inputs = {sum->second, now_[gradient.index()]},
+                            .inputs = {sum->second, pass_.now(gradient)},
                             .outputs = {added},
                             .phase = Phase::backward,
                             .forward_op = after ? graph().op(*after).forward_op : std::nullopt});
@@ -181,8 +130,8 @@ private:
   std::int64_t count_;
   ElementType loss_type_;
   GraphRewriter rewriter_; ///< of one_
+  PassRepeater pass_;
   AccumulatedStep made_;
-  std::vector<TensorId> now_;         ///< by tensor of the single micro-batch: its version at hand
   std::map<TensorId, TensorId> sums_; ///< by gradient of the single micro-batch
   std::vector<std::optional<TensorId>> losses_;
   std::vector<std::pair<TensorId, std::vector<RowGradient>>> rows_;

@@ -342,18 +342,16 @@ private:
   }
 
   /// The mean of (x - mean x)^2, scaled by n / (n - 1) where it is unbiased: x is kept. A
-  /// normalisation written by hand reads the difference again.
+  /// normalisation written by hand reads difference or mean again.
   bool variance(const Operator& op) {
     const Operator* square = maker(op.inputs[0], "Mul");
     const Operator* difference = square ? maker(square->inputs[0], "Sub") : nullptr;
     const Operator* mean = difference ? maker(difference->inputs[1], "ReduceMean") : nullptr;
     if (!mean || square->inputs[0] != square->inputs[1] ||
-        mean->inputs[0] != difference->inputs[0] || forward_readers(*difference->outputs[0]) != 1 ||
-        !requires_grad(op.outputs[0]))
+        mean->inputs[0] != difference->inputs[0] || !requires_grad(op.outputs[0]) ||
+        forward_readers(*difference->outputs[0]) != 1 || forward_readers(*mean->outputs[0]) != 1)
       return false;
-    std::vector<const Operator*> parts{&op, square, difference};
-    if (forward_readers(*mean->outputs[0]) == 1)
-      parts.push_back(mean);
+    std::vector<const Operator*> parts{&op, square, difference, mean};
     const Operator* scaled = only_reader(*op.outputs[0], "Mul");
     const Operator* unbiased = scaled ? only_reader(*scaled->outputs[0], "Div") : nullptr;
     const auto count = scaled ? number(scaled->inputs[1]) : std::nullopt;

@@ -166,7 +166,7 @@ std::int64_t bytes_read(const Graph& graph) {
 /// the copies are made again.
 Graph fold_step(const TrainingGraph& step) {
   Graph folded = fold_views(step.graph);
-  const bool least = step.training && step.store == StorePolicy::minimal && step.micro_batches == 1;
+  const bool least = step.training && step.store == StorePolicy::minimal && step.passes == 1;
   return least && bytes_read(folded) > step.eager_bytes ? recompute_copies(folded) : folded;
 }
 
@@ -194,6 +194,7 @@ TrainingGraph fold_views(const TrainingGraph& step) {
     folded.learning_rates.push_back({map(rate.tensor), rate.value});
   folded.step_number = map_any(step.step_number);
   folded.micro_batches = step.micro_batches;
+  folded.passes = step.passes;
   folded.loss_scale = map_any(step.loss_scale);
   folded.found_inf = map_any(step.found_inf);
   folded.gradient_norm = map_any(step.gradient_norm);
@@ -214,7 +215,7 @@ TrainingGraph fold_views(const TrainingGraph& step) {
   }
   folded.stored_activations.assign(stored.begin(), stored.end());
   folded.stored_bytes = step.stored_bytes;
-  if (step.store == StorePolicy::minimal && step.micro_batches == 1) {
+  if (step.store == StorePolicy::minimal && step.passes == 1) {
     folded.stored_bytes = 0;
     for (const TensorId id : stored)
       folded.stored_bytes += bytes_of(size_of(folded.graph.tensor(id)));

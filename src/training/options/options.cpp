@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cmath>
 #include <span>
 
 namespace monet {
@@ -176,6 +177,23 @@ void read_micro_batches(const YamlNode& node, ProblemList& problems, std::int64_
   }
 }
 
+/// `sam: 0.05` or `{rho: 0.05}`.
+void read_sam(const YamlNode& node, ProblemList& problems, std::optional<double>& rho) {
+  if (node.kind == YamlNode::Kind::null)
+    return;
+  const YamlNode* number = &node;
+  if (node.kind == YamlNode::Kind::map) {
+    YamlMap map(node, problems);
+    number = map.find("rho");
+    if (!number)
+      problems.add(node.where, "'rho' is missing: how far weights move before the second pass");
+    map.finish();
+  }
+  rho = number ? as_number(*number, problems) : std::nullopt;
+  if (rho && !(*rho > 0.0 && std::isfinite(*rho)))
+    problems.add(number->where, fmt::format("'rho' is {}, but weights move by more than 0", *rho));
+}
+
 } // namespace
 
 void report_unknown(const YamlNode& node, ProblemList& problems, std::string_view wrong,
@@ -228,6 +246,11 @@ TrainingOptions read_options(YamlMap& map, ProblemList& problems, bool only_loss
   key("loss_scale", read_loss_scale, options.update.loss_scale);
   choice("batch_norm", kBatchNorms, options.frozen_batch_norm);
   key("micro_batches", read_micro_batches, options.micro_batches);
+  key("sam", read_sam, options.sam_rho);
+  if (options.sam_rho && !options.sparse_gradients.empty())
+    problems.add(
+        map.find("sam")->where,
+        "'sam' moves whole weights along their gradients; 'sparse_gradients' has rows only");
   choice("outputs", kOutputs, options.only_loss);
   return options;
 }

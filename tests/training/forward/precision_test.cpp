@@ -154,8 +154,11 @@ TEST(Writing, EveryPrecisionPassesTheInferenceOfOnnx) {
         "precision: {activations: fp16, gradients: fp16}, loss_scale: dynamic, update: unfused",
         "precision: {weights: fp8_e4m3, activations: fp8_e4m3, gradients: fp8_e5m2}",
         "precision: {weights: int8, activations: mxint8, gradients: bf16}",
-        "micro_batches: 2, clip_global_norm: 1", "optimizer: muon, update: unfused",
-        "optimizer: adafactor, trainable: {lora: {rank: 2}}"}) {
+        "micro_batches: 2, clip_global_norm: 1",
+        "sam: 0.05, loss_scale: dynamic, precision: {weights: bf16, master_weights: fp32, "
+        "activations: bf16, gradients: bf16}",
+        "sam: 0.05, precision: {weights: int8, activations: mxint8, gradients: fp8_e5m2}",
+        "optimizer: muon, update: unfused", "optimizer: adafactor, trainable: {lora: {rank: 2}}"}) {
     onnx::ModelProto model;
     ASSERT_TRUE(model.ParseFromString(write_onnx(step_of(options).graph)));
     const onnx::ShapeInferenceOptions strict{true, 1, false};

@@ -101,7 +101,8 @@ TEST(TrainingOptionsFile, LossesOfElementsHaveThresholdsAndReductions) {
             std::string::npos);
   EXPECT_NE(message("loss: {type: nll, label_smoothing: 0.1}").find("a setting of cross_entropy"),
             std::string::npos);
-  EXPECT_NE(message("loss: {reduction: batchmean}").find("a mean over labels, or a sum"), std::string::npos);
+  EXPECT_NE(message("loss: {reduction: batchmean}").find("a mean over labels, or a sum"),
+            std::string::npos);
   EXPECT_NE(message("loss: {type: none, reduction: sum}").find("taken of an output"),
             std::string::npos);
 }
@@ -216,6 +217,10 @@ TEST(TrainingOptionsFile, WrongValuesAreLocatedAndToldWhatIsPossible) {
       {"ema: {rate: 0.5}", "'decay' is missing"},
       {"optimizer: {type: adam, amsgrad: 3}", "t.yaml:1:34: "},
       {"sparse_gradients: {table: true}", "t.yaml:1:19: "},
+      {"sam: 0", "t.yaml:1:6: 'rho' is 0, but weights move by more than 0"},
+      {"sam: {radius: 1}", "'rho' is missing"},
+      {"sam: {rho: -1}", "t.yaml:1:12: 'rho' is -1"},
+      {"{sam: 0.05, sparse_gradients: true}", "t.yaml:1:7: 'sam' moves whole weights"},
       {"update: chain", "one of: fused, unfused"},
       {"optimizer: {beta1: 1.5}", "'beta1' is 1.5, outside [0, 1)"},
       {"optimizer: {betas: [0.9]}", "'betas' is a list of two numbers"},

@@ -1,0 +1,80 @@
+#include "training/forward/repeat_pass.hpp"
+
+namespace monet {
+
+namespace {
+
+/// Kept from one pass to the next, or the same for all.
+bool is_shared(const Tensor& tensor) {
+  switch (tensor.kind) {
+  case TensorKind::parameter:
+  case TensorKind::buffer:
+  case TensorKind::constant:
+  case TensorKind::optimizer_state:
+    return !tensor.producer;
+  default:
+    return false;
+  }
+}
+
+} // namespace
+
+PassRepeater::PassRepeater(GraphRewriter& rewriter) : rewriter_(&rewriter) {
+  const std::size_t tensors = rewriter.source().tensors().size();
+  for (std::size_t i = 0; i < tensors; ++i)
+    now_.emplace_back(i);
+  own_.assign(tensors, true);
+}
+
+void PassRepeater::begin(std::string suffix, const std::map<TensorId, TensorId>& given) {
+  const Graph& source = rewriter_->source();
+  suffix_ = std::move(suffix);
+  place_.clear();
+  std::map<TensorId, TensorId> left; // buffer -> its last version
+  for (std::size_t i = 0; i < now_.size(); ++i) {
+    if (const auto root = source.tensors()[i].alias_of)
+      left.insert_or_assign(*root, now_[i]);
+  }
+  for (std::size_t i = 0; i < now_.size(); ++i) {
+    Tensor tensor = source.tensors()[i];
+    const auto instead = given.find(TensorId(i));
+    own_[i] = instead == given.end() && !is_shared(tensor);
+    if (instead != given.end()) {
+      now_[i] = instead->second;
+    } else if (own_[i]) {
+      tensor.name += suffix_;
+      now_[i] = rewriter_->add_tensor(std::move(tensor));
+    } else {
+      const auto last = left.find(TensorId(i));
+      now_[i] = last == left.end() ? TensorId(i) : last->second;
+    }
+  }
+  for (const TensorId id : source.inputs) {
+    if (own(id))
+      rewriter_->graph().inputs.push_back(now(id));
+  }
+  for (const TensorId id : source.outputs) {
+    if (own(id))
+      rewriter_->graph().outputs.push_back(now(id));
+  }
+}
+
+OpId PassRepeater::append(const Operator& of_source) {
+  Operator op = of_source;
+  if (!suffix_.empty())
+    op.name = rewriter_->free_op_name(op.name + suffix_);
+  for (auto* list : {&op.inputs, &op.outputs}) {
+    for (auto& id : *list) {
+      if (id)
+        id = now(*id);
+    }
+  }
+  for (Access& access : op.nest.operands)
+    access.tensor = now(access.tensor);
+  if (op.forward_op)
+    op.forward_op = place_[op.forward_op->index()];
+  place_.push_back(rewriter_->graph().add_operator(std::move(op)));
+  return place_.back();
+}
+
+} // namespace monet
