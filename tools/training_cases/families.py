@@ -24,6 +24,7 @@ FAMILIES = (
     "chosen_losses",
     "precision",
     "quantised",
+    "borders",
     "sampled",
 )
 
