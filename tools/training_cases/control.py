@@ -224,7 +224,7 @@ class ScriptedList(nn.Module):
         self.weight = nn.Parameter(torch.zeros(4))
 
     def forward(self, x: Tensor) -> Tensor:
-        return picked(x, self.weight)
+        return picked(x, self.weight).flatten(1)
 
 
 class TensorSplit(nn.Module):

@@ -1,9 +1,9 @@
 #include "training/memory/eager.hpp"
 
 #include "training/build/step_builder.hpp"
-#include "training/memory/eager_einsum.hpp"
 #include "training/memory/eager_fused.hpp"
-#include "training/memory/eager_layout.hpp"
+#include "training/memory/eager_kept.hpp"
+#include "training/memory/eager_products.hpp"
 
 #include "monet/workload/operators.hpp"
 #include "monet/workload/views.hpp"
@@ -109,7 +109,7 @@ constexpr Kept kKept[]{
 class EagerModel {
 public:
   EagerModel(const Graph& graph, const std::vector<bool>& requires_grad)
-      : graph_(graph), requires_grad_(requires_grad), layouts_(graph) {
+      : graph_(graph), requires_grad_(requires_grad), kept_(graph) {
     add_flat_gradients();
   }
 
@@ -122,84 +122,20 @@ public:
     for (const EagerFused& one : fused) {
       for (const TensorId id : one.kept)
         keep(id);
-      copied_bytes_ += one.copied_bytes;
+      kept_.add_copies(one.copied_bytes);
     }
-    EagerStorage storage;
-    storage.bytes = copied_bytes_;
-    std::set<TensorId> roots(copied_.begin(), copied_.end());
-    for (const TensorId id : kept_) {
-      storage.bytes += kept_bytes(graph_.tensor(id));
-      roots.insert(storage_root(graph_, id));
-    }
-    storage.tensors.assign(roots.begin(), roots.end());
-    return storage;
+    return kept_.storage();
   }
 
 private:
   const Tensor& tensor(TensorId id) const { return graph_.tensor(id); }
+  void keep(TensorId id) { kept_.keep(id); }
+  void keep(const std::vector<std::optional<TensorId>>& ids, std::size_t i) { kept_.keep(ids, i); }
   bool requires_grad(TensorId id) const {
     return id.index() < requires_grad_.size() && requires_grad_[id.index()];
   }
   bool requires_grad(const Operator& op, std::size_t input) const {
     return input < op.inputs.size() && op.inputs[input] && requires_grad(*op.inputs[input]);
-  }
-
-  void keep(TensorId id) {
-    TensorId storage = layouts_[id].storage;
-    while (tensor(storage).alias_of) // statistics are updated where they lie
-      storage = *tensor(storage).alias_of;
-    if (tensor(storage).kind != TensorKind::parameter)
-      kept_.insert(first_of_numbers(storage));
-  }
-
-  /// PyTorch's exporter writes a constant once for every reader, and folds a transposed buffer:
-  /// both are one tensor.
-  TensorId first_of_numbers(TensorId id) {
-    const Tensor& own = tensor(id);
-    if (!own.values || own.shape.empty() ||
-        (own.kind != TensorKind::buffer && own.kind != TensorKind::constant))
-      return id;
-    const auto found = std::find_if(numbers_.begin(), numbers_.end(), [&](TensorId other) {
-      return other == id || is_copy(own, tensor(other)) || is_copy(tensor(other), own);
-    });
-    if (found != numbers_.end())
-      return *found;
-    numbers_.push_back(id);
-    return id;
-  }
-
-  static bool is_copy(const Tensor& copy, const Tensor& of) {
-    const auto is_constant_node = [](const Tensor& one) {
-      return one.name.substr(one.name.rfind('/') + 1).rfind("Constant", 0) == 0;
-    };
-    if (copy.kind != TensorKind::constant || copy.type != of.type ||
-        copy.values->index() != of.values->index())
-      return false;
-    return of.kind == TensorKind::buffer ? is_transposed(copy, of)
-                                         : copy.shape == of.shape && copy.values == of.values &&
-                                               is_constant_node(copy) && is_constant_node(of);
-  }
-
-  static bool is_transposed(const Tensor& a, const Tensor& b) {
-    if (a.shape.size() != 2 || b.shape.size() != 2 || a.shape[0] != b.shape[1] ||
-        a.shape[1] != b.shape[0])
-      return false;
-    const auto columns = static_cast<std::size_t>(a.shape[1]);
-    const auto rows = static_cast<std::size_t>(a.shape[0]);
-    return std::visit(
-        [&](const auto& list) {
-          const auto& other = std::get<std::decay_t<decltype(list)>>(*b.values);
-          for (std::size_t i = 0; i < list.size(); ++i) {
-            if (list[i] != other[i % columns * rows + i / columns])
-              return false;
-          }
-          return true;
-        },
-        *a.values);
-  }
-  void keep(const std::vector<std::optional<TensorId>>& ids, std::size_t i) {
-    if (i < ids.size() && ids[i])
-      keep(*ids[i]);
   }
 
   void visit(OpId id) {
@@ -208,7 +144,7 @@ private:
       return;
     if (op.phase == Phase::forward) {
       if (is_selection(op) || is_view(graph_, op))
-        layouts_.add_view(op);
+        kept_.layouts().add_view(op);
       else if (requires_grad_by_output(op) && !keep_by_type(op))
         unknown_.insert(id);
     } else if (op.phase == Phase::loss) {
@@ -232,9 +168,9 @@ private:
 
   bool keep_by_type(const Operator& op) {
     if (op.op_type == "MatMul") {
-      keep_factors(op);
+      keep_factors(kept_, graph_, op, requires_grad_);
     } else if (op.op_type == "Einsum") {
-      return keep_einsum(op);
+      return keep_einsum(kept_, graph_, op, requires_grad_);
     } else if (op.op_type == "Gemm") {
       keep_other(op, 0);
       keep_other(op, 1);
@@ -248,7 +184,7 @@ private:
       keep_flags(op, kX | kX1 | kY1);
       keep(op.inputs, 2);
       if (op.outputs.size() < 2) // what it divides by, or would
-        copied_bytes_ += bits_of(tensor(*op.outputs[0]).type) / 8;
+        kept_.add_copies(bits_of(tensor(*op.outputs[0]).type) / 8);
     } else if (op.op_type == "Mod") {
       keep_remainder(op);
     } else if (op.op_type == "Pad") {
@@ -272,7 +208,7 @@ private:
       keep_squares(op);
     } else if (op.op_type == "Softsign") { // x, and 1 + |x| that it is divided by
       keep(op.inputs, 0);
-      copied_bytes_ += bytes_of(size_of(tensor(*op.outputs[0])));
+      kept_.add_copies(bytes_of(size_of(tensor(*op.outputs[0]))));
     } else if (op.op_type == "Silu") {
       keep_scaled_gate(op);
     } else if (op.op_type == "AveragePool") {
@@ -347,7 +283,7 @@ private:
         if (graph_.op(reader).op_type == place)
           return keep(graph_.op(reader).outputs, 0);
       }
-      copied_bytes_ += 8 * element_count(tensor(*op.outputs[0]));
+      kept_.add_copies(8 * element_count(tensor(*op.outputs[0])));
       return;
     }
     keep(op.inputs, 0);
@@ -358,23 +294,23 @@ private:
   /// divided by a number; the others keep what their gradient reads here.
   void keep_loss(const Operator& op, OpId id) {
     if (op.op_type == "L1Loss") {
-      copied_bytes_ += bytes_of(size_of(tensor(*op.inputs[0])));
+      kept_.add_copies(bytes_of(size_of(tensor(*op.inputs[0]))));
       return;
     }
     if (op.op_type == "Mul") { // by its share of the sum
-      copied_bytes_ += 8;
+      kept_.add_copies(8);
       return;
     }
     if (op.op_type == "CtcLoss") { // lengths as real numbers; which samples do not count
       const std::int64_t samples = element_count(tensor(*op.inputs[1])) /
                                    std::max<std::int64_t>(tensor(*op.inputs[1]).shape.back(), 1);
-      copied_bytes_ += op.attributes.text("reduction", "mean") == "mean" ? 4 * samples : 0;
-      copied_bytes_ += op.attributes.integer("zero_infinity", 0) * samples;
+      kept_.add_copies(op.attributes.text("reduction", "mean") == "mean" ? 4 * samples : 0);
+      kept_.add_copies(op.attributes.integer("zero_infinity", 0) * samples);
     }
     if (op.op_type == "LabelSmoothingLoss")
-      copied_bytes_ += smoothing_bytes(op);
+      kept_.add_copies(smoothing_bytes(op));
     if (op.op_type == "KlDivLoss" && op.attributes.integer("divisor", 1) != 1)
-      copied_bytes_ += 8;
+      kept_.add_copies(8);
     unknown_.insert(id);
   }
 
@@ -393,29 +329,7 @@ private:
     if (!requires_grad(op, 1))
       return keep(op.outputs, 1);
     keep(op.inputs, 0);
-    copied_bytes_ += 4 * element_count(tensor(*op.inputs[1]));
-  }
-
-  /// Indices that repeat along an axis were expanded, which an export of constants spells out.
-  static std::int64_t kept_bytes(const Tensor& one) {
-    const std::int64_t all = bytes_of(size_of(one));
-    const auto* list = one.kind == TensorKind::constant && one.values && one.shape.size() > 1
-                           ? std::get_if<std::vector<std::int64_t>>(&*one.values)
-                           : nullptr;
-    if (!list ||
-        std::adjacent_find(list->begin(), list->end(), std::not_equal_to<>()) == list->end())
-      return all;
-    std::int64_t bytes = all;
-    std::size_t stride = 1;
-    for (std::size_t axis = one.shape.size(); axis-- > 0;) {
-      const auto length = static_cast<std::size_t>(one.shape[axis]);
-      bool repeats = length > 1;
-      for (std::size_t i = 0; repeats && i < list->size(); ++i)
-        repeats = (*list)[i] == (*list)[i - i / stride % length * stride];
-      bytes = repeats ? bytes / one.shape[axis] : bytes;
-      stride *= length;
-    }
-    return bytes;
+    kept_.add_copies(4 * element_count(tensor(*op.inputs[1])));
   }
 
   /// An export joins the indices of x[i, j] to one, i * n + j, which PyTorch does not.
@@ -456,7 +370,7 @@ private:
   void keep_scaled_gate(const Operator& op) {
     keep(op.inputs, 0);
     if (op.attributes.number("alpha", 1.0) != 1.0)
-      copied_bytes_ += bytes_of(size_of(tensor(*op.outputs[0]))) + 8;
+      kept_.add_copies(bytes_of(size_of(tensor(*op.outputs[0]))) + 8);
   }
 
   /// The exporter spells a padded average as Pad and AveragePool.
@@ -470,11 +384,11 @@ private:
   /// is scaled; of data that needs no gradient that alone.
   void keep_squares(const Operator& op) {
     const std::int64_t bytes = bytes_of(size_of(tensor(*op.inputs[0])));
-    copied_bytes_ += requires_grad(op, 1) ? bytes : 0;
+    kept_.add_copies(requires_grad(op, 1) ? bytes : 0);
     if (!requires_grad(op, 0))
       return;
     keep_flags(op, kX | kStatistics);
-    copied_bytes_ += bytes;
+    kept_.add_copies(bytes);
   }
 
   /// Instance normalisation is a batch normalisation of one image with every image's channels, for
@@ -484,13 +398,13 @@ private:
         tensor(*op.inputs[1]).kind != TensorKind::parameter)
       return;
     const Shape& shape = tensor(*op.inputs[0]).shape;
-    copied_bytes_ += shape.at(0) * bytes_of(size_of(tensor(*op.inputs[1])));
+    kept_.add_copies(shape.at(0) * bytes_of(size_of(tensor(*op.inputs[1]))));
   }
 
   /// torchvision's regions hold the number of their image as a fifth number.
   void keep_regions(const Operator& op) {
     const Tensor& corners = tensor(*op.inputs[1]);
-    copied_bytes_ += bytes_of(size_of(corners)) / 4 * 5;
+    kept_.add_copies(bytes_of(size_of(corners)) / 4 * 5);
   }
 
   /// The other operand of a product is kept when this one requires a gradient.
@@ -503,7 +417,7 @@ private:
   void keep_number_or_tensor(const Operator& op, std::size_t input) {
     const Tensor& operand = tensor(*op.inputs[input]);
     if (operand.kind == TensorKind::constant && operand.shape.empty())
-      copied_bytes_ += 8;
+      kept_.add_copies(8);
     else
       keep(op.inputs, input);
   }
@@ -515,93 +429,7 @@ private:
     const Tensor& result = tensor(*op.outputs[0]);
     keep(op.outputs, 1);
     if (bits_of(result.type) >= 32)
-      copied_bytes_ += bytes_of(size_of(result)) - bytes_of(size_of(tensor(*op.outputs[1])));
-  }
-
-  /// Batched factors are expanded and reshaped to three axes, a stack of rows times a matrix to
-  /// two; that copies what does not lie in memory like that.
-  void keep_factors(const Operator& op) {
-    const Shape& result = tensor(*op.outputs[0]).shape;
-    for (std::size_t i = 0; i < 2; ++i) {
-      if (!requires_grad(op, 1 - i))
-        continue;
-      const TensorId factor = *op.inputs[i];
-      const Shape& shape = tensor(factor).shape;
-      const std::size_t other = tensor(*op.inputs[1 - i]).shape.size();
-      if (shape.size() < 3 || (other < 3 && is_transposed_stack(factor))) {
-        keep(factor);
-        continue;
-      }
-      if (other < 3 &&
-          i == 1) { // a matrix times a stack is the stack's transpose times the matrix's
-        keep_stack_transposed(factor);
-        continue;
-      }
-      Shape wide = shape;
-      EagerLayout seen = layouts_[factor];
-      if (other >= 3) {
-        wide.assign(result.begin(), result.end() - 2);
-        wide.insert(wide.end(), shape.end() - 2, shape.end());
-        Shape strides(wide.size(), 0);
-        const std::size_t added = wide.size() - shape.size();
-        for (std::size_t k = 0; k < shape.size(); ++k)
-          strides[k + added] = shape[k] == wide[k + added] ? seen.strides[k] : 0;
-        seen.strides = strides;
-      }
-      std::int64_t rows = 1;
-      const std::size_t joined = other >= 3 ? wide.size() - 2 : wide.size() - 1;
-      for (std::size_t k = 0; k < joined; ++k)
-        rows *= wide[k];
-      Shape flat{rows};
-      flat.insert(flat.end(), wide.begin() + static_cast<std::ptrdiff_t>(joined), wide.end());
-      keep_reshaped(factor, seen, wide, flat);
-    }
-  }
-
-  /// Images one after the other, rows and columns of each exchanged: such a stack is multiplied
-  /// matrix by matrix, as it lies.
-  bool is_transposed_stack(TensorId id) {
-    const Shape& shape = tensor(id).shape;
-    const Shape& strides = layouts_[id].strides;
-    return shape.size() == 3 && strides[2] != 1 && strides[0] == shape[1] * shape[2];
-  }
-
-  void keep_stack_transposed(TensorId stack) {
-    EagerLayout seen = layouts_[stack];
-    Shape shape = tensor(stack).shape;
-    const std::size_t last = shape.size() - 1;
-    std::swap(shape[last], shape[last - 1]);
-    std::swap(seen.strides[last], seen.strides[last - 1]);
-    const std::int64_t rows = element_count(tensor(stack)) / std::max<std::int64_t>(shape[last], 1);
-    keep_reshaped(stack, seen, shape, {rows, shape[last]});
-  }
-
-  /// Kept where it lies if it can be seen like that, else as a copy.
-  void keep_reshaped(TensorId factor, const EagerLayout& seen, const Shape& from,
-                     const Shape& flat) {
-    if (reshaped_strides(seen, from, flat)) {
-      keep(factor);
-      return;
-    }
-    Tensor copy = tensor(factor);
-    copy.shape = flat;
-    copied_bytes_ += bytes_of(size_of(copy));
-    copied_.insert(storage_root(graph_, factor));
-  }
-
-  /// False for what is no product of two stacks of matrices.
-  bool keep_einsum(const Operator& op) {
-    const auto product = einsum_product(graph_, op, layouts_);
-    if (!product)
-      return false;
-    for (std::size_t i = 0; i < 2; ++i) {
-      const EinsumFactor& factor = product->factors[i];
-      const TensorId id = *op.inputs[i];
-      if (requires_grad(op, 1 - i))
-        keep_reshaped(id, {layouts_[id].storage, factor.strides}, factor.shape, factor.stack);
-    }
-    layouts_.set(*op.outputs[0], product->result_strides);
-    return true;
+      kept_.add_copies(bytes_of(size_of(result)) - bytes_of(size_of(tensor(*op.outputs[1]))));
   }
 
   /// Operators of which PyTorch's node is not known keep what our backward reads of the forward.
@@ -646,11 +474,7 @@ private:
 
   const Graph& graph_;
   std::vector<bool> requires_grad_;
-  EagerLayouts layouts_;
-  std::set<TensorId> kept_;       ///< storages, by the tensor they were made for
-  std::vector<TensorId> numbers_; ///< constants and buffers among them, of known numbers
-  std::set<TensorId> copied_;     ///< tensors of which products made copies
-  std::int64_t copied_bytes_ = 0;
+  EagerKept kept_;
   std::vector<bool> fed_; ///< tensors that follow from inputs of the step; made when asked for
   std::set<OpId> unknown_;
   std::set<OpId> fused_; ///< parts of what is one operator in PyTorch
