@@ -41,6 +41,8 @@ public:
       options["loss_scale"] = 1024;
     if (chance(3))
       options["precision"] = precision();
+    else if (chance(3))
+      options["precision"] = products();
     if (chance(2))
       trainable(options);
     return options;
@@ -61,6 +63,22 @@ private:
       made["master_weights"] = "fp32";
     if (chance(3))
       made["accumulate"] = "fp16";
+    return made;
+  }
+
+  /// Products of layers in fp8.
+  json products() {
+    json made = json::object();
+    if (chance(2))
+      made = {{"weights", "bf16"}, {"activations", "bf16"}, {"gradients", "bf16"}};
+    json products = json::object();
+    if (chance(2))
+      products["scaling"] = "current";
+    else
+      products["amax_history"] = 4;
+    if (chance(4))
+      products["keep_first_and_last"] = true;
+    made["products"] = products;
     return made;
   }
 

@@ -10,11 +10,12 @@ namespace monet {
 namespace {
 
 constexpr std::array kFamilies{
-    &product_kernels,   &pointwise_kernels,    &row_kernels,           &activation_kernels,
-    &reduction_kernels, &movement_kernels,     &normalization_kernels, &update_kernels,
-    &pooling_kernels,   &parts_kernels,        &indexing_kernels,      &resize_kernels,
-    &attention_kernels, &microsoft_kernels,    &random_kernels,        &masked_kernels,
-    &loss_kernels,      &quantization_kernels, &grid_sample_kernels,   &roi_align_kernels,
+    &product_kernels,     &pointwise_kernels,    &row_kernels,           &activation_kernels,
+    &reduction_kernels,   &movement_kernels,     &normalization_kernels, &update_kernels,
+    &pooling_kernels,     &parts_kernels,        &indexing_kernels,      &resize_kernels,
+    &attention_kernels,   &microsoft_kernels,    &random_kernels,        &masked_kernels,
+    &loss_kernels,        &quantization_kernels, &grid_sample_kernels,   &roi_align_kernels,
+    &scaled_cast_kernels,
 };
 
 std::string_view domain_of(const Operator& op) {

@@ -27,6 +27,12 @@ struct NewOperator {
   std::optional<OpId> forward_op;
 };
 
+/// Gradients that products take in fp8.
+struct ScaledGradients {
+  std::map<TensorId, TensorId> casts;                 ///< by the gradient itself
+  std::map<TensorId, std::optional<TensorId>> scales; ///< states, by the weight of the product
+};
+
 class StepBuilder {
 public:
   StepBuilder(Graph graph, const Precision& precision);
@@ -52,6 +58,10 @@ public:
   TensorId expand(TensorId tensor, const std::vector<std::int64_t>& shape, NewOperator like);
 
   std::vector<std::int64_t> shape(TensorId tensor) const { return graph_.tensor(tensor).shape; }
+  /// Of the gradient of a tensor; one in fp8 has the gradient of what was cast.
+  ElementType gradient_type(TensorId of) const;
+  ScaledGradients& scaled_gradients() { return scaled_gradients_; }
+
   Graph release() { return std::move(graph_); }
 
   /// Frees a tensor's name for another: "x" becomes "x_part" and a number.
@@ -75,6 +85,7 @@ private:
   std::map<std::vector<std::int64_t>, TensorId> integers_;
   std::map<std::pair<double, ElementType>, TensorId> scalars_;
   std::map<std::pair<TensorId, ElementType>, TensorId> casts_;
+  ScaledGradients scaled_gradients_;
 };
 
 /// Integers known at compile time, or nullopt.

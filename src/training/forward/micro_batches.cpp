@@ -1,8 +1,10 @@
 #include "training/build/rebuild.hpp"
+#include "training/build/scaled_casts.hpp"
 #include "training/forward/forward.hpp"
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <map>
 
 namespace monet {
@@ -16,6 +18,7 @@ public:
 
   AccumulatedStep run() {
     name_first();
+    find_once();
     for (const auto& [weight, gradient] : one_.gradients)
       sums_.try_emplace(gradient, gradient);
     made_.kept = one_.kept;
@@ -60,6 +63,26 @@ private:
     }
   }
 
+  /// Weights are cast to fp8 by the first micro-batch, for all.
+  void find_once() {
+    const Graph& graph = source();
+    std::vector<bool> of_weights(graph.tensors().size());
+    for (std::size_t i = 0; i < of_weights.size(); ++i)
+      of_weights[i] = is_shared(graph.tensors()[i]);
+    once_.resize(graph.operators().size());
+    once_made_.resize(graph.tensors().size());
+    for (std::size_t i = 0; i < once_.size(); ++i) {
+      const Operator& op = graph.operators()[i];
+      const bool follows = std::ranges::all_of(present(op.inputs),
+                                               [&](TensorId id) { return of_weights[id.index()]; });
+      once_[i] = follows && op.phase == Phase::forward && casts_scaled(op);
+      for (const TensorId output : present(op.outputs)) {
+        of_weights[output.index()] = follows;
+        once_made_[output.index()] = once_[i];
+      }
+    }
+  }
+
   TensorId add_copy(const Tensor& like, const std::string& name) {
     Tensor tensor = like;
     tensor.name = name;
@@ -75,6 +98,8 @@ private:
     }
     for (std::size_t i = 0; i < now_.size(); ++i) {
       const Tensor& tensor = source().tensors()[i];
+      if (once_made_[i])
+        continue;
       if (is_shared(tensor)) {
         const auto last = left.find(TensorId(i));
         now_[i] = last == left.end() ? TensorId(i) : last->second;
@@ -87,7 +112,7 @@ private:
         (list == &source().inputs ? graph().inputs : graph().outputs).push_back(now_[id.index()]);
     }
     for (const TensorId id : one_.kept) {
-      if (!is_shared(source().tensor(id)))
+      if (!is_shared(source().tensor(id)) && !once_made_[id.index()])
         made_.kept.push_back(now_[id.index()]);
     }
   }
@@ -99,13 +124,20 @@ private:
       losses_.emplace_back(now_[one_.loss->index()]);
     bool mean_made = false;
     std::vector<OpId> place;
-    for (const Operator& op : source().operators()) {
+    for (std::size_t i = 0; i < source().operators().size(); ++i) {
+      const Operator& op = source().operators()[i];
+      if (micro > 1 && once_[i]) {
+        place.push_back(first_place_[i]);
+        continue;
+      }
       if (op.phase == Phase::backward && micro == count_ && !mean_made && one_.loss) {
         append_mean_loss();
         mean_made = true;
       }
       place.emplace_back(graph().operators().size());
       append(op, micro, place);
+      if (micro == 1)
+        first_place_.push_back(place.back());
       for (const auto& output : op.outputs) {
         if (output && micro > 1)
           add_to_sum(*output, micro, place.back());
@@ -170,6 +202,9 @@ private:
   GraphRewriter rewriter_; ///< of one_
   AccumulatedStep made_;
   std::vector<TensorId> now_;         ///< by tensor of the single micro-batch: its version at hand
+  std::vector<bool> once_;            ///< by operator of the single one: for all micro-batches
+  std::vector<bool> once_made_;       ///< by tensor: made by such an operator
+  std::vector<OpId> first_place_;     ///< by operator: in the first micro-batch
   std::map<TensorId, TensorId> sums_; ///< by gradient of the single micro-batch
   std::vector<std::optional<TensorId>> losses_;
 };

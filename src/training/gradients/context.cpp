@@ -1,3 +1,4 @@
+#include "training/build/scaled_casts.hpp"
 #include "training/gradients/differentiate.hpp"
 #include "training/gradients/rules.hpp"
 
@@ -32,6 +33,9 @@ std::optional<TensorId> GradientContext::gradient_of_output(std::size_t output) 
   if (output >= op().outputs.size() || !op().outputs[output])
     return std::nullopt;
   return owner_->gradient(*op().outputs[output]);
+}
+TensorId GradientContext::dy_of_product() {
+  return scaled_gradient(builder(), dy(), forward_);
 }
 TensorId GradientContext::input(std::size_t i) const {
   internal_check(has_input(i), fmt::format("'{}' lacks input {}", op().name, i));
@@ -83,7 +87,7 @@ void GradientContext::emit(Emit what, const Targets& targets) {
     }
     const Tensor source = graph().tensor(input(*target));
     made.outputs.emplace_back(builder().add_tensor(source.name + ".grad", source.shape,
-                                                   builder().precision().gradient_type(source.type),
+                                                   builder().gradient_type(input(*target)),
                                                    TensorKind::gradient));
   }
   const std::vector<std::optional<TensorId>> outputs = made.outputs;

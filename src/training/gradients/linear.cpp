@@ -1,6 +1,7 @@
 // Products: the gradient of a multiply-accumulate nest with respect to one operand is the same nest
 // with that operand written instead of the result, so every gradient costs exactly the forward
 // MACs. Weights first: their operand can be freed before the gradient of the input is made.
+#include "training/build/scaled_casts.hpp"
 #include "training/gradients/rules.hpp"
 
 #include "monet/base/errors.hpp"
@@ -21,7 +22,7 @@ struct Product {
 /// The trained part of a weight that is joined from it and a part that is not (sparse.cpp).
 std::optional<TensorId> trained_part(const GradientContext& context) {
   const Graph& graph = context.graph();
-  const auto producer = graph.tensor(context.input(1)).producer;
+  const auto producer = graph.tensor(before_scaling(graph, context.input(1))).producer;
   if (!producer || graph.op(*producer).op_type != "Concat")
     return std::nullopt;
   const auto& parts = graph.op(*producer).inputs;
@@ -47,7 +48,8 @@ TensorId leading(GradientContext& context, TensorId tensor, std::size_t axis, st
 
 /// The gradient of the first output channels of a weight from those of dY; of a convolution with
 /// groups, whole groups and the inputs that they read.
-void leading_channels(GradientContext& context, const std::string& op_type, TensorId part) {
+void leading_channels(GradientContext& context, const std::string& op_type, TensorId of_result,
+                      TensorId part) {
   const std::vector<std::int64_t> shape = context.graph().tensor(part).shape;
   const std::vector<std::int64_t> whole = context.input_shape(1);
   Attributes attributes = context.op().attributes;
@@ -63,7 +65,7 @@ void leading_channels(GradientContext& context, const std::string& op_type, Tens
     x = leading(context, x, 1, kept * whole[1]);
     attributes.set("group", kept);
   }
-  const TensorId dy = leading(context, context.dy(), convolution ? 1 : rank - 1, shape[axis]);
+  const TensorId dy = leading(context, of_result, convolution ? 1 : rank - 1, shape[axis]);
   const TensorId gradient =
       context.emit_value({op_type, {x, dy}, std::move(attributes), GradientOf::weight}, shape);
   context.give_to(part, gradient);
@@ -71,12 +73,13 @@ void leading_channels(GradientContext& context, const std::string& op_type, Tens
 
 void product(GradientContext& context, const Product& types) {
   const Attributes attributes = context.op().attributes;
-  const TensorId dy = context.dy();
+  const bool any = context.wants(0) || context.wants(1);
+  const TensorId dy = any ? context.dy_of_product() : context.dy();
   const bool channels = types.second == "ConvGradWeight" || types.second == "GemmGradB" ||
                         types.second == "MatMulGradB";
   const auto part = channels && context.wants(1) ? trained_part(context) : std::nullopt;
   if (part) {
-    leading_channels(context, types.second, *part);
+    leading_channels(context, types.second, dy, *part);
   } else if (context.wants(1)) {
     context.emit({types.second, {context.input(0), dy}, attributes, context.kind_of(1)}, {1});
   }

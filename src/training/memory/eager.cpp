@@ -84,6 +84,7 @@ constexpr Kept kKept[]{
     {"Resize", 0},
     {"RoiAlign", 0},
     {"Round", 0},
+    {"ScaledCast", 0},
     {"ScatterElements", kX1},
     {"Selu", kX},
     {"Shrink", kX},
