@@ -22,7 +22,7 @@ constexpr int kSets = 16;
 
 class Options {
 public:
-  explicit Options(std::uint64_t seed) : rng_(seed) {}
+  explicit Options(std::uint64_t seed) : rng_(seed), products_(~seed) {}
 
   json draw() {
     json options = json::object();
@@ -41,10 +41,10 @@ public:
       options["loss_scale"] = 1024;
     if (chance(3))
       options["precision"] = precision();
-    else if (chance(3))
-      options["precision"] = products();
     if (chance(2))
       trainable(options);
+    if (!options.contains("precision") && products_.below(3) == 0)
+      options["precision"] = products();
     return options;
   }
 
@@ -69,14 +69,14 @@ private:
   /// Products of layers in fp8.
   json products() {
     json made = json::object();
-    if (chance(2))
+    if (products_.below(2) == 0)
       made = {{"weights", "bf16"}, {"activations", "bf16"}, {"gradients", "bf16"}};
     json products = json::object();
-    if (chance(2))
+    if (products_.below(2) == 0)
       products["scaling"] = "current";
     else
       products["amax_history"] = 4;
-    if (chance(4))
+    if (products_.below(4) == 0)
       products["keep_first_and_last"] = true;
     made["products"] = products;
     return made;
@@ -99,6 +99,7 @@ private:
   }
 
   RandomStream rng_;
+  RandomStream products_; ///< draws of its own, which leave the others as they are
 };
 
 class Trial {
