@@ -199,8 +199,9 @@ TEST(ScaledProducts, GradientsAreThoseWithout) {
     const auto expected = gradients(
         make_training_graph(perceptron().graph, read(casts ? "{loss: cross_entropy" + sgd : plain)),
         3);
-    for (const std::string products : {"fp8_e4m3", "{scaling: delayed, amax_history: 3}",
-                                       "{scaling: current}", "{layers: ['w*']}"}) {
+    for (const std::string products :
+         {"fp8_e4m3", "{scaling: delayed, amax_history: 3}", "{scaling: current}",
+          "{scaling: block}", "{layers: ['w*']}"}) {
       const TrainingGraph step =
           make_training_graph(perceptron().graph, read("{loss: cross_entropy, " +
                                                        (kTypes + products) + "}" + more + sgd));
@@ -253,14 +254,49 @@ TEST(ScaledProducts, MicroBatchesShareWeightsAndHistories) {
   }
 }
 
+/// Each copy keeps the numbers, the one for dW transposed.
+TEST(BlockScaling, CopiesAreTheTensor) {
+  TinyNetwork n;
+  const TensorId x = n.input("x", {2, 70, 131});
+  const TensorId h = n.op("MatMul", {x, n.parameter("w1", {131, 5})}, {2, 70, 5});
+  n.output(n.op("MatMul", {n.op("Tanh", {h}, {2, 70, 5}), n.parameter("w2", {5, 4})}, {2, 70, 4}));
+  const std::string sgd = ", loss: {type: mse}, optimizer: {type: sgd, learning_rate: 0.1}";
+  const TrainingGraph plain =
+      make_training_graph(n.graph, read("{batch_norm: training" + sgd + "}"));
+  const TrainingGraph step = make_training_graph(
+      n.graph, read(std::string("{") + kTypes + "{scaling: block}}" + sgd + "}"));
+  for (const TrainingGraph& form : {step, fold_views(step)}) {
+    verify(form);
+    Execution expected(plain.graph);
+    Execution execution(form.graph, {.keep_all = true});
+    for (Execution* each : {&expected, &execution})
+      fill(*each, each == &expected ? plain : form, 3);
+    expected.run();
+    execution.run();
+    for (std::size_t i = 0; i < plain.parameters.size(); ++i)
+      expect_near(execution.get(form.parameters[i].gradient),
+                  expected.get(plain.parameters[i].gradient), 1e-12, "gradient");
+    const Numbers numbers = numbers_of(execution, form.graph, "x");
+    const Numbers columns = numbers_of(execution, form.graph, "x.fp8.columns");
+    expect_near(numbers_of(execution, form.graph, "x.fp8"), numbers, 1e-15, "rows");
+    for (std::size_t row = 0; row < 140; ++row) {
+      for (std::size_t column = 0; column < 131; ++column)
+        EXPECT_NEAR(columns[column * 140 + row], numbers[row * 131 + column], 1e-15);
+    }
+  }
+}
+
 TEST(ScaledProducts, InferenceCastsAndLooksForNoMaxima) {
-  for (const std::string products : {"{}", "{scaling: current}"}) {
+  for (const std::string products : {"{}", "{scaling: current}", "{scaling: block}"}) {
     const Precision precision = read(std::string("{") + kTypes + products + "}}").precision;
     const TrainingGraph step = make_inference_graph(perceptron().graph, precision);
     const TrainingGraph plain = make_inference_graph(perceptron().graph);
     verify(step);
-    EXPECT_EQ(count_ops(step.graph, "ScaledCast", Phase::forward), 4);
-    EXPECT_EQ(count_ops(step.graph, "Amax", Phase::forward), products == "{}" ? 0 : 4);
+    const bool blocks = products == "{scaling: block}";
+    EXPECT_EQ(count_ops(step.graph, "ScaledCast", Phase::forward), blocks ? 0 : 4);
+    EXPECT_EQ(count_ops(step.graph, "BlockCast", Phase::forward), blocks ? 4 : 0);
+    EXPECT_EQ(count_ops(step.graph, "Amax", Phase::forward),
+              products == "{scaling: current}" ? 4 : 0);
     Numbers results[2];
     for (const TrainingGraph* each : {&plain, &step}) {
       Execution execution(each->graph);

@@ -72,8 +72,9 @@ private:
     if (products_.below(2) == 0)
       made = {{"weights", "bf16"}, {"activations", "bf16"}, {"gradients", "bf16"}};
     json products = json::object();
-    if (products_.below(2) == 0)
-      products["scaling"] = "current";
+    const auto scaling = products_.below(3);
+    if (scaling != 0)
+      products["scaling"] = scaling == 1 ? "current" : "block";
     else
       products["amax_history"] = 4;
     if (products_.below(4) == 0)

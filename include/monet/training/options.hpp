@@ -176,6 +176,7 @@ struct ScaledProducts {
   enum class Scaling {
     delayed, ///< one scale a tensor, from the maxima of the steps before
     current, ///< one scale a tensor, from its own maximum: one more sweep over it
+    block,   ///< scales of 1x128 numbers, of 128x128 of a weight, from their own maxima
   };
   ElementType forward = ElementType::fp8_e4m3;  ///< operands of forward products
   ElementType backward = ElementType::fp8_e5m2; ///< gradients of their results

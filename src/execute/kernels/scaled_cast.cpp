@@ -53,6 +53,59 @@ constexpr auto kScaledCast = []<class Real>(KernelContext<Real>& context) {
   });
 };
 
+/// A matrix by rows, as it is or transposed.
+struct BlockMatrix {
+  std::size_t rows = 1;
+  std::size_t columns = 1;
+  bool transposed = false;
+  std::size_t at(std::size_t row, std::size_t column) const {
+    return transposed ? column * rows + row : row * columns + column;
+  }
+};
+
+/// Every block by its own maximum. x and y lie as the matrix does.
+template <class Real>
+void cast_blocks(const BlockMatrix& matrix, BlockFormat block, std::span<const Real> x,
+                 std::span<Real> y, const Attributes& attributes) {
+  const auto height = static_cast<std::size_t>(block.rows);
+  const auto width = static_cast<std::size_t>(block.size);
+  std::vector<std::size_t> members;
+  for (std::size_t row = 0; row < matrix.rows; row += height) {
+    for (std::size_t column = 0; column < matrix.columns; column += width) {
+      members.clear();
+      Real amax = 0;
+      for (std::size_t r = row; r < std::min(row + height, matrix.rows); ++r) {
+        for (std::size_t c = column; c < std::min(column + width, matrix.columns); ++c) {
+          members.push_back(matrix.at(r, c));
+          amax = larger(amax, x[members.back()]);
+        }
+      }
+      const Real scale = scale_for(amax, Real{1}, attributes);
+      for (const std::size_t i : members)
+        y[i] = x[i] * scale / scale;
+    }
+  }
+}
+
+constexpr auto kBlockCast = []<class Real>(KernelContext<Real>& context) {
+  const std::vector<bool> all(context.op().nest.dims.size(), true);
+  const auto columns = static_cast<std::size_t>(context.op().nest.dims.back().size);
+  context.for_each_group(all, [&](auto& group) {
+    const std::span<const Real> x = group.in(0); // in the order of its own shape
+    if (x.empty())
+      return;
+    const std::size_t rows = x.size() / columns;
+    for (std::size_t i = 0; i < 2; ++i) {
+      if (!context.has_output(i))
+        continue;
+      const BlockFormat block = block_of(context.graph().tensor(*context.op().outputs[i]).type);
+      const BlockMatrix matrix =
+          i == 0 ? BlockMatrix{rows, columns} : BlockMatrix{columns, rows, true};
+      cast_blocks<Real>(matrix, block, x, group.out(i), context.attributes());
+    }
+  });
+};
+
 constexpr auto kAmax = []<class Real>(KernelContext<Real>& context) {
   context.for_each_group([](auto& group) { group.out(0)[0] = amax_of<Real>(group.in(0)); });
 };
@@ -82,6 +135,7 @@ constexpr auto kAmaxUpdate = []<class Real>(KernelContext<Real>& context) {
 
 std::vector<KernelEntry> scaled_cast_kernels() {
   return {kernel(kMonetDomain, "ScaledCast", kScaledCast), kernel(kMonetDomain, "Amax", kAmax),
+          kernel(kMonetDomain, "BlockCast", kBlockCast),
           kernel(kMonetDomain, "AmaxScale", kAmaxScale),
           kernel(kMonetDomain, "AmaxUpdate", kAmaxUpdate)};
 }

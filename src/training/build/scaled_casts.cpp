@@ -1,8 +1,10 @@
 #include "training/build/scaled_casts.hpp"
 
+#include "training/build/layer_products.hpp"
 #include "training/build/precision.hpp"
 #include "training/build/rebuild.hpp"
 
+#include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
 #include "monet/workload/operators.hpp"
 #include "monet/workload/views.hpp"
@@ -19,125 +21,6 @@ namespace monet {
 
 namespace {
 
-constexpr std::array<std::string_view, 5> kProducts{"Conv", "ConvTranspose", "Einsum", "Gemm",
-                                                    "MatMul"};
-/// What adapters and sparse updates call the parts of a layer's weight.
-constexpr std::array<std::string_view, 4> kParts{".lora_A", ".lora_B", ".trained", ".frozen"};
-
-std::string layer_name(const std::string& weight) {
-  for (const std::string_view part : kParts) {
-    if (weight.ends_with(part))
-      return weight.substr(0, weight.size() - part.size());
-  }
-  return weight;
-}
-
-/// A product of a layer: one operand is computed from parameters alone, the other is not.
-struct LayerProduct {
-  OpId op;
-  std::size_t weight = 1;              ///< its input
-  std::vector<std::string> parameters; ///< names of layers
-};
-
-class LayerProducts {
-public:
-  explicit LayerProducts(const Graph& network)
-      : network_(network), data_(network.tensors().size()), trained_(network.tensors().size()) {
-    for (std::size_t i = 0; i < data_.size(); ++i) {
-      const TensorKind kind = network.tensors()[i].kind;
-      data_[i] = kind == TensorKind::input || kind == TensorKind::label;
-      trained_[i] = kind == TensorKind::parameter;
-    }
-    for (const Operator& op : network.operators())
-      visit(op);
-  }
-
-  std::vector<LayerProduct> find() const {
-    std::vector<LayerProduct> found;
-    for (std::size_t i = 0; i < network_.operators().size(); ++i) {
-      const Operator& op = network_.op(OpId(i));
-      const bool listed = std::ranges::find(kProducts, op.op_type) != kProducts.end();
-      if (!listed || !op.domain.empty() || op.nest.compute != ComputeKind::mac ||
-          op.inputs.size() < 2 || !op.inputs[0] || !op.inputs[1])
-        continue;
-      for (const std::size_t weight : {1U, 0U}) {
-        if (!is_weight(*op.inputs[weight]) || !is_data(*op.inputs[1 - weight]))
-          continue;
-        found.push_back({OpId(i), weight, parameters_of(*op.inputs[weight])});
-        break;
-      }
-    }
-    return found;
-  }
-
-private:
-  void visit(const Operator& op) {
-    const auto any = [&](const std::vector<bool>& property) {
-      return std::ranges::any_of(present(op.inputs),
-                                 [&](TensorId id) { return property[id.index()]; });
-    };
-    const bool data = any(data_);
-    const bool trained = any(trained_);
-    for (const TensorId id : present(op.outputs)) {
-      data_[id.index()] = data;
-      trained_[id.index()] = trained;
-    }
-  }
-
-  bool is_real(TensorId id) const { return is_floating(network_.tensor(id).type); }
-  bool is_weight(TensorId id) const {
-    return is_real(id) && trained_[id.index()] && !data_[id.index()];
-  }
-  bool is_data(TensorId id) const { return is_real(id) && data_[id.index()]; }
-
-  std::vector<std::string> parameters_of(TensorId weight) const {
-    std::vector<std::string> names;
-    std::set<TensorId> seen{weight};
-    std::vector<TensorId> open{weight};
-    while (!open.empty()) {
-      const Tensor& tensor = network_.tensor(open.back());
-      open.pop_back();
-      if (tensor.kind == TensorKind::parameter)
-        names.push_back(layer_name(tensor.name));
-      if (!tensor.producer)
-        continue;
-      for (const TensorId input : present(network_.op(*tensor.producer).inputs)) {
-        if (seen.insert(input).second)
-          open.push_back(input);
-      }
-    }
-    return names;
-  }
-
-  const Graph& network_;
-  std::vector<bool> data_;    ///< depends on what is fed in
-  std::vector<bool> trained_; ///< depends on a parameter
-};
-
-/// Those that the options choose.
-std::vector<LayerProduct> chosen_products(const Graph& network, const ScaledProducts& options) {
-  std::vector<LayerProduct> products = LayerProducts(network).find();
-  Patterns patterns(options.layers);
-  ProblemList problems;
-  const auto kept = [&, first = products.empty() ? "" : products.front().parameters.front(),
-                     last = products.empty() ? "" : products.back().parameters.front()](
-                        const LayerProduct& product) {
-    bool matches = options.layers.empty();
-    for (const std::string& name : product.parameters)
-      matches = patterns.match(name) || matches;
-    const std::string& name = product.parameters.front();
-    return !matches || (options.keep_first_and_last && (name == first || name == last));
-  };
-  std::erase_if(products, kept);
-  patterns.report(network, "no weight of a product matches the pattern '{}' of 'products'",
-                  problems);
-  problems.throw_if_any();
-  if (products.empty())
-    throw InputError({network.origin, 0, 0, ""}, "there is no product of a layer to compute in fp8",
-                     "'products' under 'precision' chooses products with a weight");
-  return products;
-}
-
 /// How a cast gets into a graph under construction.
 struct Sink {
   std::function<TensorId(Tensor)> add_tensor;
@@ -151,15 +34,31 @@ struct ScaledCast {
   std::optional<OpId> forward_op;
   bool training = true;
   bool weight = false;
+  bool rows = true;     ///< of blocks: the copy along the last axis is wanted
+  bool columns = false; ///< the one along all others is
 };
+
+/// A tensor in fp8; in blocks, two of them.
+struct ScaledCopies {
+  std::optional<TensorId> rows;    ///< of the tensor's shape
+  std::optional<TensorId> columns; ///< [last axis, the others as one]
+};
+
+ElementType block_type(ElementType type, bool square) {
+  if (type == ElementType::fp8_e5m2)
+    return square ? ElementType::fp8_e5m2_128x128 : ElementType::fp8_e5m2_1x128;
+  return square ? ElementType::fp8_e4m3_128x128 : ElementType::fp8_e4m3_1x128;
+}
 
 class CastEmitter {
 public:
   CastEmitter(const Graph& graph, const ScaledProducts& options, Sink sink, const ScaledCast& cast)
       : options_(options), sink_(std::move(sink)), cast_(cast), source_(graph.tensor(cast.from)) {}
 
-  /// The tensor in fp8. `scale`: the state of delayed scaling, made where there is none yet.
-  TensorId run(std::optional<TensorId>& scale) {
+  /// `scale`: the state of delayed scaling, made where there is none yet.
+  ScaledCopies run(std::optional<TensorId>& scale) {
+    if (options_.scaling == ScaledProducts::Scaling::block)
+      return in_blocks();
     const bool delayed = options_.scaling == ScaledProducts::Scaling::delayed;
     if (delayed && !scale) {
       Tensor state = tensor(".fp8.scale", {}, ElementType::fp32);
@@ -174,7 +73,7 @@ public:
     if (delayed && cast_.training)
       op.outputs.emplace_back(sink_.add_tensor(amax()));
     sink_.add_operator(std::move(op));
-    return result;
+    return {result, std::nullopt};
   }
 
 private:
@@ -204,6 +103,28 @@ private:
     return op;
   }
 
+  /// Blocks of a weight are squares: they lie as well along either axis.
+  ScaledCopies in_blocks() {
+    const ElementType type = block_type(cast_.type, cast_.weight);
+    ScaledCopies copies;
+    if (cast_.rows)
+      copies.rows = sink_.add_tensor(tensor(".fp8", source_.shape, type));
+    if (cast_.columns) {
+      const std::int64_t last = source_.shape.back();
+      const std::vector<std::int64_t> rows(source_.shape.begin(), source_.shape.end() - 1);
+      copies.columns =
+          sink_.add_tensor(tensor(".fp8.columns", {last, checked_product(rows)}, type));
+    }
+    Operator op = named("BlockCast", {cast_.from}, {copies.rows});
+    if (copies.columns)
+      op.outputs.emplace_back(copies.columns);
+    op.attributes.set("largest", largest_of(cast_.type));
+    if (cast_.weight)
+      op.attributes.set("weight", std::int64_t{1});
+    sink_.add_operator(std::move(op));
+    return copies;
+  }
+
   TensorId current_scale() {
     const TensorId maxima = sink_.add_tensor(amax());
     sink_.add_operator(named("Amax", {cast_.from}, {maxima}));
@@ -229,6 +150,13 @@ public:
 
   Graph run() {
     const std::vector<LayerProduct> products = chosen_products(network_, *precision_.products);
+    for (const LayerProduct& product : products) {
+      const bool trains = training_ && std::ranges::any_of(product.parameters, [&](TensorId id) {
+                            return trained_[id.index()];
+                          });
+      if (trains)
+        for_weights_.insert(*network_.op(product.op).inputs[1 - product.weight]);
+    }
     auto next = products.begin();
     for (std::size_t i = 0; i < network_.operators().size(); ++i) {
       Operator op = network_.op(OpId(i));
@@ -283,13 +211,14 @@ private:
     const ScaledCast what{.from = from,
                           .type = precision_.products->forward,
                           .training = training_,
-                          .weight = is_weight};
+                          .weight = is_weight,
+                          .columns = !is_weight && for_weights_.contains(from)};
     std::optional<TensorId> of_weight;
     std::optional<TensorId>& scale =
         is_weight ? of_weight : input_scales_[storage_root(network_, weight)];
-    const TensorId to = CastEmitter(made_.graph(), *precision_.products, sink, what).run(scale);
-    casts_.emplace(from, to);
-    return to;
+    const ScaledCopies to = CastEmitter(made_.graph(), *precision_.products, sink, what).run(scale);
+    casts_.emplace(from, *to.rows);
+    return *to.rows;
   }
 
   const Graph& network_;
@@ -297,6 +226,7 @@ private:
   const std::vector<bool>& trained_;
   bool training_;
   GraphRewriter made_;
+  std::set<TensorId> for_weights_; ///< read by a gradient of a weight too
   std::map<TensorId, TensorId> casts_;
   std::map<TensorId, std::optional<TensorId>> input_scales_; ///< by the weight it is multiplied by
 };
@@ -304,7 +234,9 @@ private:
 const Operator* scaling_cast(const Graph& graph, TensorId id) {
   const auto producer = graph.tensor(id).producer;
   const Operator* op = producer ? &graph.op(*producer) : nullptr;
-  return op && op->op_type == "ScaledCast" && op->domain == kMonetDomain ? op : nullptr;
+  const bool casts = op && op->domain == kMonetDomain &&
+                     (op->op_type == "ScaledCast" || op->op_type == "BlockCast");
+  return casts ? op : nullptr;
 }
 
 /// The weight in fp8 that a forward product reads.
@@ -324,7 +256,7 @@ double largest_of(ElementType type) {
 }
 
 bool casts_scaled(const Operator& op) {
-  constexpr std::array<std::string_view, 3> kCasts{"Amax", "AmaxScale", "ScaledCast"};
+  constexpr std::array<std::string_view, 4> kCasts{"Amax", "AmaxScale", "BlockCast", "ScaledCast"};
   return op.domain == kMonetDomain && std::ranges::find(kCasts, op.op_type) != kCasts.end();
 }
 
@@ -349,34 +281,91 @@ Graph add_scaled_casts(const Graph& network, const Precision& precision,
   return ProductScaler(network, precision, trained, training).run();
 }
 
-TensorId scaled_gradient(StepBuilder& builder, TensorId dy, OpId product) {
-  const auto& options = builder.precision().products;
-  const auto weight = scaled_weight(builder.graph(), builder.graph().op(product));
-  if (!options || !weight)
-    return dy;
+TensorId copy_for_weight(const Graph& graph, TensorId id) {
+  const Operator* cast = scaling_cast(graph, id);
+  const bool both = cast && cast->op_type == "BlockCast" && cast->outputs.size() > 1 &&
+                    cast->outputs[1] && cast->outputs[0] == id;
+  return both ? *cast->outputs[1] : id;
+}
+
+namespace {
+
+Sink sink_of(StepBuilder& builder) {
+  return {[&](Tensor tensor) {
+            return builder.add_tensor(std::move(tensor.name), std::move(tensor.shape), tensor.type,
+                                      tensor.kind);
+          },
+          [&](Operator op) {
+            builder.add_operator({.name = op.name,
+                                  .op_type = op.op_type,
+                                  .domain = op.domain,
+                                  .inputs = op.inputs,
+                                  .outputs = op.outputs,
+                                  .attributes = op.attributes,
+                                  .phase = op.phase,
+                                  .forward_op = op.forward_op});
+          }};
+}
+
+/// The copy along columns as the tensor that was cast, through views.
+TensorId as_it_was(StepBuilder& builder, TensorId columns, const std::vector<std::int64_t>& shape,
+                   OpId product) {
   ScaledGradients& made = builder.scaled_gradients();
-  if (const auto known = made.casts.find(dy); known != made.casts.end())
+  if (const auto known = made.views.find(columns); known != made.views.end())
     return known->second;
-  const Sink sink{[&](Tensor tensor) {
-                    return builder.add_tensor(std::move(tensor.name), std::move(tensor.shape),
-                                              tensor.type, tensor.kind);
-                  },
-                  [&](Operator op) {
-                    builder.add_operator({.name = op.name,
-                                          .op_type = op.op_type,
-                                          .domain = op.domain,
-                                          .inputs = op.inputs,
-                                          .outputs = op.outputs,
-                                          .attributes = op.attributes,
-                                          .phase = op.phase,
-                                          .forward_op = op.forward_op});
-                  }};
-  const ScaledCast what{
-      .from = dy, .type = options->backward, .phase = Phase::backward, .forward_op = product};
-  std::optional<TensorId>& scale = made.scales[before_scaling(builder.graph(), *weight)];
-  const TensorId to = CastEmitter(builder.graph(), *options, sink, what).run(scale);
-  made.casts.emplace(dy, to);
-  return to;
+  const Tensor source = builder.graph().tensor(columns);
+  const TensorId rows =
+      builder.add_tensor(source.name + ".transposed", {source.shape.at(1), source.shape.at(0)},
+                         source.type, source.kind);
+  builder.add_operator({.name = source.name + ".Transpose",
+                        .op_type = "Transpose",
+                        .inputs = {columns},
+                        .outputs = {rows},
+                        .attributes = {{"perm", std::vector<std::int64_t>{1, 0}}},
+                        .forward_op = product});
+  const TensorId whole =
+      builder.reshape(rows, shape, {.name = source.name + ".Reshape", .forward_op = product});
+  made.views.emplace(columns, whole);
+  return whole;
+}
+
+} // namespace
+
+ProductOperands backward_operands(StepBuilder& builder, TensorId dy, OpId product, bool wants_input,
+                                  bool wants_weight) {
+  const Operator& op = builder.graph().op(product);
+  ProductOperands operands{op.inputs.at(0).value(), dy, dy};
+  const TensorId forward = operands.x;
+  const auto& options = builder.precision().products;
+  const auto weight = scaled_weight(builder.graph(), op);
+  if (!options || !weight || !(wants_input || wants_weight))
+    return operands;
+  const bool blocks = options->scaling == ScaledProducts::Scaling::block;
+  ScaledGradients& made = builder.scaled_gradients();
+  auto& [rows, columns] = made.casts[dy];
+  const bool add_rows = !rows && (wants_input || !blocks);
+  const bool add_columns = blocks && !columns && wants_weight;
+  if (add_rows || add_columns) {
+    const ScaledCast what{.from = dy,
+                          .type = options->backward,
+                          .phase = Phase::backward,
+                          .forward_op = product,
+                          .rows = add_rows,
+                          .columns = add_columns};
+    std::optional<TensorId>& scale = made.scales[before_scaling(builder.graph(), *weight)];
+    const ScaledCopies to =
+        CastEmitter(builder.graph(), *options, sink_of(builder), what).run(scale);
+    rows = add_rows ? to.rows : rows;
+    columns = add_columns ? to.columns : columns;
+  }
+  operands.dy_for_input = rows.value_or(dy);
+  operands.dy_for_weight = operands.dy_for_input;
+  if (blocks && wants_weight) {
+    operands.dy_for_weight = as_it_was(builder, *columns, builder.shape(dy), product);
+    operands.x = as_it_was(builder, copy_for_weight(builder.graph(), forward),
+                           builder.shape(forward), product);
+  }
+  return operands;
 }
 
 } // namespace monet

@@ -23,9 +23,20 @@ TensorId before_scaling(const Graph& graph, TensorId id);
 Graph add_scaled_casts(const Graph& network, const Precision& precision,
                        const std::vector<bool>& trained, bool training);
 
-/// dY in fp8, once for all that read it, where the operands of the forward product are; dY itself
-/// elsewhere.
-TensorId scaled_gradient(StepBuilder& builder, TensorId dy, OpId product);
+/// What the backward products of Y = X * W read.
+struct ProductOperands {
+  TensorId x; ///< for dW
+  TensorId dy_for_weight;
+  TensorId dy_for_input;
+};
+/// Where the operands of the forward product are in fp8, dY is as well, cast once for all that read
+/// it. Blocks lie along the axis that a product sums over, so that dW takes copies of its own.
+/// Elsewhere X and dY themselves.
+ProductOperands backward_operands(StepBuilder& builder, TensorId dy, OpId product, bool wants_input,
+                                  bool wants_weight);
+/// Of a tensor in blocks that lie along its last axis: the copy that a gradient of a weight reads,
+/// where there is one. Any other tensor itself.
+TensorId copy_for_weight(const Graph& graph, TensorId id);
 
 /// States and buffers that tensors are scaled by, each once.
 std::vector<TensorId> delayed_scales(const Graph& graph);

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 namespace monet {
@@ -29,7 +30,9 @@ struct NewOperator {
 
 /// Gradients that products take in fp8.
 struct ScaledGradients {
-  std::map<TensorId, TensorId> casts;                 ///< by the gradient itself
+  /// By the gradient itself: its copy, and that in blocks along its columns.
+  std::map<TensorId, std::pair<std::optional<TensorId>, std::optional<TensorId>>> casts;
+  std::map<TensorId, TensorId> views;                 ///< of copies along columns, as what was cast
   std::map<TensorId, std::optional<TensorId>> scales; ///< states, by the weight of the product
 };
 

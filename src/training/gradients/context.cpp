@@ -1,4 +1,3 @@
-#include "training/build/scaled_casts.hpp"
 #include "training/gradients/differentiate.hpp"
 #include "training/gradients/rules.hpp"
 
@@ -34,8 +33,8 @@ std::optional<TensorId> GradientContext::gradient_of_output(std::size_t output) 
     return std::nullopt;
   return owner_->gradient(*op().outputs[output]);
 }
-TensorId GradientContext::dy_of_product() {
-  return scaled_gradient(builder(), dy(), forward_);
+ProductOperands GradientContext::product_operands() {
+  return backward_operands(builder(), dy(), forward_, wants(0), wants(1));
 }
 TensorId GradientContext::input(std::size_t i) const {
   internal_check(has_input(i), fmt::format("'{}' lacks input {}", op().name, i));

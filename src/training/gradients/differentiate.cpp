@@ -42,8 +42,8 @@ bool passes_weight(const Graph& graph, const Operator& op, const GradientNeeds& 
   const bool slice = op.op_type == "Gather" && op.inputs.size() > 1 && op.inputs[1] &&
                      graph.tensor(*op.inputs[1]).values &&
                      element_count(graph.tensor(*op.inputs[1])) == 1;
-  const bool rounds =
-      op.op_type == "Cast" || op.op_type == "FakeQuantize" || op.op_type == "ScaledCast";
+  const bool rounds = op.op_type == "Cast" || op.op_type == "FakeQuantize" ||
+                      op.op_type == "ScaledCast" || op.op_type == "BlockCast";
   return (has_view_rule(op) || rounds || slice) && is_trained(op.inputs[0]);
 }
 

@@ -1,7 +1,6 @@
 // Products: the gradient of a multiply-accumulate nest with respect to one operand is the same nest
 // with that operand written instead of the result, so every gradient costs exactly the forward
 // MACs. Weights first: their operand can be freed before the gradient of the input is made.
-#include "training/build/scaled_casts.hpp"
 #include "training/gradients/rules.hpp"
 
 #include "monet/base/errors.hpp"
@@ -48,8 +47,8 @@ TensorId leading(GradientContext& context, TensorId tensor, std::size_t axis, st
 
 /// The gradient of the first output channels of a weight from those of dY; of a convolution with
 /// groups, whole groups and the inputs that they read.
-void leading_channels(GradientContext& context, const std::string& op_type, TensorId of_result,
-                      TensorId part) {
+void leading_channels(GradientContext& context, const std::string& op_type,
+                      const ProductOperands& operands, TensorId part) {
   const std::vector<std::int64_t> shape = context.graph().tensor(part).shape;
   const std::vector<std::int64_t> whole = context.input_shape(1);
   Attributes attributes = context.op().attributes;
@@ -58,14 +57,15 @@ void leading_channels(GradientContext& context, const std::string& op_type, Tens
   std::size_t axis = 0;
   while (shape[axis] == whole[axis])
     ++axis;
-  TensorId x = context.input(0);
+  TensorId x = operands.x;
   const std::int64_t groups = convolution ? attributes.integer("group", 1) : 1;
   if (groups > 1) {
     const std::int64_t kept = shape[axis] / (whole[axis] / groups);
     x = leading(context, x, 1, kept * whole[1]);
     attributes.set("group", kept);
   }
-  const TensorId dy = leading(context, of_result, convolution ? 1 : rank - 1, shape[axis]);
+  const TensorId dy =
+      leading(context, operands.dy_for_weight, convolution ? 1 : rank - 1, shape[axis]);
   const TensorId gradient =
       context.emit_value({op_type, {x, dy}, std::move(attributes), GradientOf::weight}, shape);
   context.give_to(part, gradient);
@@ -73,18 +73,19 @@ void leading_channels(GradientContext& context, const std::string& op_type, Tens
 
 void product(GradientContext& context, const Product& types) {
   const Attributes attributes = context.op().attributes;
-  const bool any = context.wants(0) || context.wants(1);
-  const TensorId dy = any ? context.dy_of_product() : context.dy();
+  const ProductOperands operands = context.product_operands();
   const bool channels = types.second == "ConvGradWeight" || types.second == "GemmGradB" ||
                         types.second == "MatMulGradB";
   const auto part = channels && context.wants(1) ? trained_part(context) : std::nullopt;
   if (part) {
-    leading_channels(context, types.second, dy, *part);
+    leading_channels(context, types.second, operands, *part);
   } else if (context.wants(1)) {
-    context.emit({types.second, {context.input(0), dy}, attributes, context.kind_of(1)}, {1});
+    context.emit(
+        {types.second, {operands.x, operands.dy_for_weight}, attributes, context.kind_of(1)}, {1});
   }
   if (context.wants(0)) {
-    context.emit({types.first, {dy, context.input(1)}, attributes, context.kind_of(0)});
+    context.emit(
+        {types.first, {operands.dy_for_input, context.input(1)}, attributes, context.kind_of(0)});
   }
 }
 

@@ -27,6 +27,7 @@ void scaled_cast(GradientContext& context) {
 std::vector<GradientRule> quantization_gradients() {
   return {{"FakeQuantize", fake_quantize, nullptr, 1},
           {"ScaledCast", scaled_cast, nullptr, 1, 1}, // scales are settings
+          {"BlockCast", scaled_cast, nullptr, 1, 1},
           {"Amax"},
           {"AmaxScale"}};
 }

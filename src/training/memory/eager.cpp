@@ -1,5 +1,6 @@
 #include "training/memory/eager.hpp"
 
+#include "training/build/scaled_casts.hpp"
 #include "training/build/step_builder.hpp"
 #include "training/memory/eager_einsum.hpp"
 #include "training/memory/eager_fused.hpp"
@@ -39,6 +40,7 @@ constexpr Kept kKept[]{
     {"Atan", kX},
     {"Atanh", kX},
     {"BatchNormalization", kX | kRunning | kStatistics},
+    {"BlockCast", 0},
     {"Cast", 0},
     {"Ceil", 0},
     {"Celu", kX},
@@ -143,7 +145,7 @@ private:
   }
 
   void keep(TensorId id) {
-    TensorId storage = layouts_[id].storage;
+    TensorId storage = copy_for_weight(graph_, layouts_[id].storage);
     while (tensor(storage).alias_of) // statistics are updated where they lie
       storage = *tensor(storage).alias_of;
     if (tensor(storage).kind != TensorKind::parameter)

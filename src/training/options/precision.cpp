@@ -19,8 +19,9 @@ void read_named_type(const YamlNode& node, ProblemList& problems, std::string_vi
     return;
   const bool scaled = *text == "int8"; // 8-bit numbers of real value have a scale
   const auto named = scaled ? ElementType::qint8 : element_type_named(*text);
-  const bool plain = named && is_floating(*named) && block_of(*named).size == 1 && !scaled;
-  if (named && is_floating(*named) && (plain || formats == Formats::all)) {
+  const bool number = named && is_floating(*named) && !block_of(*named).beside;
+  const bool plain = number && block_of(*named).size == 1 && !scaled;
+  if (number && (plain || formats == Formats::all)) {
     type = *named;
     return;
   }
@@ -42,6 +43,7 @@ constexpr std::array kFp8{Choice<ElementType>{"fp8_e4m3", ElementType::fp8_e4m3}
 constexpr std::array kScalings{
     Choice<ScaledProducts::Scaling>{"delayed", ScaledProducts::Scaling::delayed},
     Choice<ScaledProducts::Scaling>{"current", ScaledProducts::Scaling::current},
+    Choice<ScaledProducts::Scaling>{"block", ScaledProducts::Scaling::block},
 };
 constexpr std::array kAmaxChoices{Choice<bool>{"max", false}, Choice<bool>{"most_recent", true}};
 
@@ -80,10 +82,12 @@ void read_products(const YamlNode& node, ProblemList& problems, Precision& preci
   YamlMap map(node, problems);
   if (const YamlNode* type = map.find("forward"))
     read_choice(*type, problems, kFp8, products.forward);
-  if (const YamlNode* type = map.find("backward"))
-    read_choice(*type, problems, kFp8, products.backward);
   if (const YamlNode* scaling = map.find("scaling"))
     read_choice(*scaling, problems, kScalings, products.scaling);
+  if (const YamlNode* type = map.find("backward"))
+    read_choice(*type, problems, kFp8, products.backward);
+  else if (products.scaling == ScaledProducts::Scaling::block)
+    products.backward = products.forward; // small blocks need no wider range
   read_history(map, problems, products);
   if (const YamlNode* layers = map.find("layers"))
     products.layers = as_strings(*layers, problems, true);

@@ -20,7 +20,7 @@ std::vector<DelayedScale> find_scales(const Graph& graph) {
   for (const Operator& op : graph.operators()) {
     // What is cast again has the same maxima.
     if (op.op_type != "ScaledCast" || op.domain != kMonetDomain || op.phase == Phase::recompute ||
-        op.outputs.size() < 2)
+        op.outputs.size() < 2 || !op.outputs[1])
       continue;
     const auto [place, added] = at.try_emplace(*op.inputs[1], found.size());
     if (added)

@@ -199,7 +199,7 @@ TEST(ScaledProducts, AreRefusedWithWords) {
   refused("{precision: {weights: int8, products: {}}}", "'products' casts to fp8");
   refused("{precision: {gradients: mxfp8_e5m2, products: {}}}", "'products' casts to fp8");
   refused("{precision: {products: {forward: bf16}}}", "one of: fp8_e4m3, fp8_e5m2");
-  refused("{precision: {products: {scaling: never}}}", "one of: delayed, current");
+  refused("{precision: {products: {scaling: never}}}", "one of: delayed, current, block");
   refused("{precision: {products: {scaling: current, amax_history: 2}}}", "is of delayed scaling");
   refused("{precision: {products: {amax_history: 0}}}", "a history of 0 steps");
   refused("{precision: {products: {amax_history: 1e9}}}", "outside [1, 1048576]");
@@ -210,6 +210,80 @@ TEST(ScaledProducts, AreRefusedWithWords) {
     low.tensor(TensorId(i)).type = ElementType::fp8_e5m2;
   EXPECT_THROW(static_cast<void>(make_training_graph(low, read("{precision: {products: {}}}"))),
                InputError);
+}
+
+TEST(BlockScaling, ScalesLieBesideTheElements) {
+  Tensor tensor;
+  tensor.type = ElementType::fp8_e4m3_1x128;
+  const auto bytes = [&](std::vector<std::int64_t> shape) {
+    tensor.shape = std::move(shape);
+    return bytes_of(size_of(tensor));
+  };
+  EXPECT_EQ(bytes({3, 128}), 3 * 128 + 3 * 4);
+  EXPECT_EQ(bytes({3, 129}), 3 * 129 + 3 * 2 * 4);
+  EXPECT_EQ(bytes({5, 3, 64}), 15 * 64 + 15 * 4); // a scale for each row, however short
+  EXPECT_EQ(bytes({}), 1 + 4);
+  EXPECT_EQ(bytes({0, 7}), 0);
+  tensor.type = ElementType::fp8_e5m2_128x128;
+  EXPECT_EQ(bytes({300, 200}), 300 * 200 + 3 * 2 * 4);
+  EXPECT_EQ(core_bits_of(ElementType::fp8_e4m3_1x128), 8);
+  EXPECT_EQ(core_bits_of(ElementType::mxfp4_e2m1), 5);
+  EXPECT_EQ(storage_of(ElementType::fp8_e4m3_1x128, 256).value, 256 * 8 + 2 * 32);
+  EXPECT_EQ(storage_of(ElementType::fp8_e4m3_128x128, 2 * 128 * 128).value,
+            2 * (128 * 128 * 8 + 32));
+}
+
+/// Tokens t = 130 of width 200 through layers of 300 and 3, by hand: forward products read blocks
+/// along the width, dW's blocks along the tokens, weights squares for both.
+TEST(BlockScaling, CopiesLieAlongTheSummedAxis) {
+  TinyNetwork n;
+  const TensorId x = n.op("Tanh", {n.input("x", {10, 13, 200})}, {10, 13, 200});
+  const TensorId h = n.op(
+      "Tanh", {n.op("MatMul", {x, n.parameter("w1", {200, 300})}, {10, 13, 300})}, {10, 13, 300});
+  n.output(n.op("MatMul", {h, n.parameter("w2", {300, 3})}, {10, 13, 3}));
+  const TrainingGraph step =
+      step_of(n.graph, in_types("{scaling: block}") + ", store: minimal, optimizer: sgd}");
+  const auto bytes = [&](const char* name) { return bytes_of(size_of(named(step, name))); };
+  EXPECT_EQ(named(step, "Tanh_0.fp8").type, ElementType::fp8_e4m3_1x128);
+  EXPECT_EQ(named(step, "w1.fp8").type, ElementType::fp8_e4m3_128x128);
+  EXPECT_EQ(named(step, "MatMul_3.grad.fp8").type, ElementType::fp8_e4m3_1x128); // no wider range
+  EXPECT_EQ(bytes("Tanh_0.fp8"), 130 * 200 + 130 * 2 * 4);
+  EXPECT_EQ(bytes("Tanh_0.fp8.columns"), 200 * 130 + 200 * 2 * 4);
+  EXPECT_EQ(bytes("w1.fp8"), 200 * 300 + 2 * 3 * 4);
+  EXPECT_EQ(bytes("w2.fp8"), 300 * 3 + 3 * 1 * 4);
+  EXPECT_EQ(bytes("MatMul_1.grad.fp8.columns"), 300 * 130 + 300 * 2 * 4);
+  // The first layer's input wants no gradient: its dY is cast for dW alone.
+  EXPECT_FALSE(step.graph.find_tensor("MatMul_1.grad.fp8"));
+  EXPECT_EQ(bytes("MatMul_3.grad.fp8"), 130 * 3 + 130 * 4);
+  // Stored: the copies that dW reads, w2 for dX, what Tanh's gradient reads (bf16), and of the loss
+  // log-probabilities and labels.
+  EXPECT_EQ(step.stored_bytes, 200 * 130 + 200 * 8 + 300 * 130 + 300 * 8 + 900 + 12 +
+                                   2 * 130 * 300 + 4 * 130 * 3 + 8 * 130);
+  EXPECT_EQ(bytes_owned(step, MemoryOwner::optimizer_state), 0);
+  const TrainingGraph eager =
+      step_of(n.graph, in_types("{scaling: block}") + ", store: pytorch-eager, optimizer: sgd}");
+  EXPECT_EQ(eager.stored_bytes, step.stored_bytes + 4); // what the mean is divided by
+  // Nothing is stored of one layer for the other: the views of the copies fold away.
+  EXPECT_EQ(count_ops(fold_views(step).graph, "Transpose", Phase::backward), 0);
+  EXPECT_EQ(count_ops(fold_views(step).graph, "Copy", Phase::backward), 0);
+  EXPECT_EQ(find_op(step.graph, "BlockCast", Phase::forward)->nest.work,
+            (VectorWork{0, 2, 0, 2, 0, 0}));
+}
+
+/// Convolutions, stacks of weights and transposed inputs are left; adapters' bases need no copy.
+TEST(BlockScaling, TakesMatrices) {
+  TinyNetwork n;
+  const TensorId c =
+      n.op("Conv", {n.input("x", {1, 4, 6, 6}), n.parameter("k", {5, 4, 3, 3})}, {1, 5, 4, 4});
+  n.output(
+      n.op("MatMul", {n.op("Relu", {c}, {1, 5, 4, 4}), n.parameter("w", {4, 4})}, {1, 5, 4, 4}));
+  const TrainingGraph step = step_of(n.graph, in_types("{scaling: block}") + "}");
+  EXPECT_EQ(count_ops(step.graph, "BlockCast", Phase::forward), 2);
+  EXPECT_THROW(step_of(n.graph, in_types("{scaling: block, layers: [k]}") + "}"), InputError);
+  const TrainingGraph adapted =
+      step_of(perceptron().graph, in_types("{scaling: block, layers: [w1]}") +
+                                      ", trainable: {lora: {rank: 2, targets: [w2]}}}");
+  EXPECT_FALSE(adapted.graph.find_tensor("x.fp8.columns"));
 }
 
 /// GPT-2 of two layers of width h = 64, s = 64 tokens, 256 words: of the operands of its products
@@ -234,12 +308,58 @@ TEST(ScaledProducts, ATransformerLayer) {
     EXPECT_EQ(bytes_owned(step, MemoryOwner::optimizer_state),
               bytes_owned(plain, MemoryOwner::optimizer_state) + 27 * (8 + 1) * 4);
     EXPECT_EQ(fold_views(step).stored_bytes, step.stored_bytes);
+    // In blocks along the tokens, a scale for each of h (h, h, 4 h) rows; a weight of [n, h] has
+    // n / 128 squares: 2 and 1 and 2 and 2 in a layer, 2 in the head.
+    const TrainingGraph blocks = step_of(network, types + ", products: {scaling: block}" + rest);
+    EXPECT_EQ(blocks.stored_bytes, step.stored_bytes + 4 * 15 * h + 4 * (2 * 7 + 2)) << store;
+    EXPECT_EQ(fold_views(blocks).stored_bytes, blocks.stored_bytes);
   }
+}
+
+/// Operators as a file may have them.
+TEST(ScaledProducts, MalformedOperatorsAreRefused) {
+  using Shapes = std::vector<std::vector<std::int64_t>>;
+  const auto build = [](const std::string& op_type, const Shapes& inputs, const Shapes& outputs,
+                        ElementType type = ElementType::fp32) {
+    TinyNetwork n;
+    Operator op;
+    op.name = "only";
+    op.op_type = op_type;
+    op.domain = kMonetDomain;
+    for (const auto& shape : inputs)
+      op.inputs.emplace_back(n.input(fmt::format("i{}", op.inputs.size()), shape, type));
+    for (const auto& shape : outputs) {
+      Tensor tensor;
+      tensor.name = fmt::format("o{}", op.outputs.size());
+      tensor.shape = shape;
+      op.outputs.emplace_back(n.graph.add_tensor(std::move(tensor)));
+    }
+    build_nest(n.graph, n.graph.add_operator(std::move(op)));
+  };
+  EXPECT_NO_THROW(build("ScaledCast", {{4, 6}, {}}, {{4, 6}, {4}}));
+  EXPECT_THROW(build("ScaledCast", {{4, 6}, {}}, {{4, 6}, {5}}), InputError);
+  EXPECT_THROW(build("ScaledCast", {{4, 6}, {2}}, {{4, 6}}), InputError);
+  EXPECT_THROW(build("ScaledCast", {{4, 6}}, {{4, 6}}), InputError);
+  EXPECT_THROW(build("ScaledCast", {{4, 6}, {}}, {{6, 4}}), InputError);
+  EXPECT_THROW(build("ScaledCast", {{4}, {}}, {{4}}, ElementType::int64), InputError);
+  EXPECT_THROW(build("ScaledCast", {}, {{4}}), InputError);
+  EXPECT_NO_THROW(build("BlockCast", {{2, 4, 6}}, {{2, 4, 6}, {6, 8}}));
+  EXPECT_THROW(build("BlockCast", {{2, 4, 6}}, {{2, 4, 6}, {8, 6}}), InputError);
+  EXPECT_THROW(build("BlockCast", {{6}}, {{6}}), InputError);
+  EXPECT_THROW(build("BlockCast", {{4, 6}}, {}), InputError);
+  EXPECT_THROW(build("Amax", {{4, 6}}, {{6}}), InputError);
+  EXPECT_THROW(build("Amax", {{4}}, {{4, 6}}), InputError);
+  EXPECT_THROW(build("AmaxScale", {{4}}, {{4}}), InputError);
+  EXPECT_NO_THROW(build("AmaxUpdate", {{4}, {}, {3}, {2, 5}}, {{4}, {}}));
+  EXPECT_THROW(build("AmaxUpdate", {{0}, {}, {3}}, {{0}, {}}), InputError);
+  EXPECT_THROW(build("AmaxUpdate", {{4}, {}}, {{4}, {}}), InputError);
+  EXPECT_THROW(build("AmaxUpdate", {{4}, {}, {3}}, {{5}, {}}), InputError);
 }
 
 /// The step as a file says the same again.
 TEST(ScaledProducts, AreWrittenAndReadAgain) {
-  for (const std::string products : {"{amax_history: 4}", "{scaling: current}"}) {
+  for (const std::string products :
+       {"{amax_history: 4}", "{scaling: current}", "{scaling: block}"}) {
     const TrainingGraph step = step_of(perceptron().graph, in_types(products) + "}");
     const Graph again = read_onnx_bytes(write_onnx(step.graph), "again.onnx");
     verify(again);
