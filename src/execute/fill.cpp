@@ -17,12 +17,27 @@ bool is_normalisation(const Operator& op) {
   return op.op_type.find("Norm") != std::string::npos;
 }
 
+/// The first operator that computes with a tensor, behind casts with a scale.
+const Operator& first_reader(const Graph& graph, const Tensor& tensor) {
+  for (const OpId id : tensor.consumers) {
+    const Operator& op = graph.op(id);
+    if (op.op_type == "Amax") // its scale is found
+      continue;
+    const bool casts = op.op_type == "ScaledCast" || op.op_type == "BlockCast";
+    if (!casts || op.outputs.empty() || !op.outputs[0] ||
+        graph.tensor(*op.outputs[0]).consumers.empty())
+      return op;
+    return graph.op(graph.tensor(*op.outputs[0]).consumers.front());
+  }
+  return graph.op(tensor.consumers.front());
+}
+
 /// Inputs of a weight's first reader that one output element sums over.
 std::int64_t fan_in(const Graph& graph, const Tensor& weight) {
   const std::int64_t count = element_count(weight);
   if (weight.consumers.empty() || weight.shape.empty())
     return 1;
-  const Operator& reader = graph.op(weight.consumers.front());
+  const Operator& reader = first_reader(graph, weight);
   if (reader.op_type == "Gather") // an embedding: rows are picked, nothing is summed
     return 1;
   const std::size_t rank = weight.shape.size();

@@ -1,6 +1,7 @@
 #include "monet/training/training.hpp"
 
 #include "training/build/precision.hpp"
+#include "training/build/scaled_casts.hpp"
 #include "training/forward/forward.hpp"
 #include "training/forward/loss.hpp"
 #include "training/gradients/differentiate.hpp"
@@ -131,6 +132,7 @@ Graph add_updates(AccumulatedStep whole, const TrainingOptions& options, const L
   for (const auto& [table, gradient] : of_rows)
     updates.add(table, gradient.values, gradient.rows);
   updates.check_groups();
+  update_scales(builder, step);
   return builder.release();
 }
 
@@ -210,6 +212,14 @@ StoredActivations choose_stored(Graph& graph, const StorageOptions& options,
   return stored;
 }
 
+/// The casts before products: operands to fp8, weights to the type of activations.
+Graph add_casts(Graph network, const Precision& precision, const std::vector<bool>& trained,
+                bool training) {
+  if (precision.products)
+    network = add_scaled_casts(network, precision, trained, training);
+  return casts_weights(precision) ? add_weight_casts(network, precision, trained) : network;
+}
+
 /// A network may be a training step that was written as ONNX; its phases follow each other.
 void check_phases(const Graph& network) {
   const Operator* previous = nullptr;
@@ -278,22 +288,20 @@ TrainingGraph make_training_graph(const Graph& original, const TrainingOptions& 
   const Graph& to_train = adapted ? adapted->graph : original;
   std::vector<bool> trained = trained_parameters(
       to_train, options.trainable, adapted ? adapted->adapters : std::vector<TensorId>{});
-  std::optional<Graph> cast;
-  if (casts_weights(options.precision))
-    cast = add_weight_casts(to_train, options.precision, trained);
-  DetachedNetwork detached = detach(cast ? *cast : to_train, options.detach);
-  const Graph& network = detached.graph;
+  DetachedNetwork detached = detach(to_train, options.detach);
+  Graph network = add_casts(std::move(detached.graph), options.precision, trained, true);
   trained.resize(network.tensors().size(), false);
+  detached.tensors.resize(network.tensors().size(), false);
   const Loss chosen = resolve_loss(network, options.loss);
   const std::vector<TensorId> outputs = differentiated_outputs(network, chosen);
   if (outputs.empty())
     throw InputError({network.origin, 0, 0, ""},
                      "the network has no floating-point output to train");
   if (options.only_loss && !std::holds_alternative<NoLoss>(chosen)) {
-    detached.graph.outputs = outputs;
-    std::sort(detached.graph.outputs.begin(), detached.graph.outputs.end());
-    const auto last = std::unique(detached.graph.outputs.begin(), detached.graph.outputs.end());
-    detached.graph.outputs.erase(last, detached.graph.outputs.end());
+    network.outputs = outputs;
+    std::sort(network.outputs.begin(), network.outputs.end());
+    network.outputs.erase(std::unique(network.outputs.begin(), network.outputs.end()),
+                          network.outputs.end());
   }
   const GradientNeeds needs = find_needs(network, trained, outputs, detached.tensors);
   const bool any = std::any_of(outputs.begin(), outputs.end(),
@@ -368,12 +376,11 @@ TrainingGraph make_inference_graph(const Graph& network, const Precision& precis
     return make_inference_graph(*single, precision);
   TrainingGraph step;
   step.accumulate = precision.accumulate;
-  std::optional<Graph> cast;
-  if (casts_weights(precision)) {
-    const std::vector<bool> trained(network.tensors().size(), true);
-    cast = add_weight_casts(network, precision, trained);
-  }
-  step.graph = prepare_forward(cast ? *cast : network, precision, nullptr).graph;
+  const std::vector<bool> trained(network.tensors().size(), true);
+  step.graph =
+      prepare_forward(add_casts(network, precision, trained, false), precision, nullptr).graph;
+  for (const TensorId scale : delayed_scales(step.graph))
+    step.initial.push_back({scale, 1.0, {}});
   // A step that somebody else made reads what it stores.
   StoredActivations stored = find_stored(step.graph, StorePolicy::minimal, {}, {});
   step.stored_activations = std::move(stored.tensors);

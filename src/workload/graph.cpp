@@ -22,6 +22,8 @@ struct ElementInfo {
 };
 
 constexpr BlockFormat kMicroscaling{32, 8};
+constexpr BlockFormat kRowBlock{128, 32, 1, true};
+constexpr BlockFormat kSquareBlock{128, 32, 128, true};
 
 constexpr std::array kElements{
     ElementInfo{ElementType::fp64, "fp64", 64, true},
@@ -49,6 +51,10 @@ constexpr std::array kElements{
     ElementInfo{ElementType::mxfp6_e3m2, "mxfp6_e3m2", 6, true, kMicroscaling},
     ElementInfo{ElementType::mxfp6_e2m3, "mxfp6_e2m3", 6, true, kMicroscaling},
     ElementInfo{ElementType::mxfp4_e2m1, "mxfp4_e2m1", 4, true, kMicroscaling},
+    ElementInfo{ElementType::fp8_e4m3_1x128, "fp8_e4m3_1x128", 8, true, kRowBlock},
+    ElementInfo{ElementType::fp8_e5m2_1x128, "fp8_e5m2_1x128", 8, true, kRowBlock},
+    ElementInfo{ElementType::fp8_e4m3_128x128, "fp8_e4m3_128x128", 8, true, kSquareBlock},
+    ElementInfo{ElementType::fp8_e5m2_128x128, "fp8_e5m2_128x128", 8, true, kSquareBlock},
 };
 
 const ElementInfo& info(ElementType type) {
@@ -74,11 +80,15 @@ std::int64_t bits_of(ElementType type) {
 BlockFormat block_of(ElementType type) {
   return info(type).block;
 }
+std::int64_t core_bits_of(ElementType type) {
+  const BlockFormat block = block_of(type);
+  return bits_of(type) + (block.beside ? 0 : ceil_div(block.scale_bits, block.size));
+}
 Bits storage_of(ElementType type, std::int64_t elements) {
   const BlockFormat block = block_of(type);
   const std::int64_t numbers = checked_multiply(elements, bits_of(type));
   const std::int64_t scales =
-      block.scale_bits == 0 ? 0 : ceil_div(elements, block.size) * block.scale_bits;
+      block.scale_bits == 0 ? 0 : ceil_div(elements, block.size * block.rows) * block.scale_bits;
   return {checked_add(numbers, scales)};
 }
 std::string_view name_of(ElementType type) {
@@ -117,8 +127,14 @@ Bits size_of(const Tensor& tensor) {
   const std::int64_t count = element_count(tensor);
   if (block.size == 1 || count == 0)
     return {checked_multiply(count, bits_of(tensor.type))};
-  // Rows shorter than a block (3 of a kernel) share blocks.
   const std::int64_t last = tensor.shape.empty() ? 1 : tensor.shape.back();
+  if (block.beside) {
+    const std::int64_t scales =
+        checked_multiply(ceil_div(count / last, block.rows), ceil_div(last, block.size));
+    return {checked_add(checked_multiply(count, bits_of(tensor.type)),
+                        checked_multiply(scales, block.scale_bits))};
+  }
+  // Rows shorter than a block (3 of a kernel) share blocks.
   const std::int64_t row = last < block.size ? count : last;
   const std::int64_t blocks = checked_multiply(count / row, ceil_div(row, block.size));
   return {checked_multiply(blocks, block.size * bits_of(tensor.type) + block.scale_bits)};

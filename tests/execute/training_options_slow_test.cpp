@@ -22,7 +22,7 @@ constexpr int kSets = 16;
 
 class Options {
 public:
-  explicit Options(std::uint64_t seed) : rng_(seed), update_rng_(seed, 1) {}
+  explicit Options(std::uint64_t seed) : rng_(seed), update_rng_(seed, 1), products_(~seed) {}
 
   json draw() {
     json options = json::object();
@@ -44,6 +44,8 @@ public:
     if (chance(2))
       trainable(options);
     around_the_optimizer(options);
+    if (!options.contains("precision") && products_.below(3) == 0)
+      options["precision"] = products();
     return options;
   }
 
@@ -89,6 +91,23 @@ private:
       options["sam"] = {{"rho", 0.05}};
   }
 
+  /// Products of layers in fp8.
+  json products() {
+    json made = json::object();
+    if (products_.below(2) == 0)
+      made = {{"weights", "bf16"}, {"activations", "bf16"}, {"gradients", "bf16"}};
+    json products = json::object();
+    const auto scaling = products_.below(3);
+    if (scaling != 0)
+      products["scaling"] = scaling == 1 ? "current" : "block";
+    else
+      products["amax_history"] = 4;
+    if (products_.below(4) == 0)
+      products["keep_first_and_last"] = true;
+    made["products"] = products;
+    return made;
+  }
+
   void trainable(json& options) {
     switch (below(4)) {
     case 0:
@@ -107,6 +126,7 @@ private:
 
   RandomStream rng_;
   RandomStream update_rng_;
+  RandomStream products_; ///< draws of its own, which leave the others as they are
 };
 
 class Trial {

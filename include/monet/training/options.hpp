@@ -190,6 +190,25 @@ struct UpdateOptions {
   bool fused = true; ///< one operator per parameter; false: a chain of element-wise ones
 };
 
+/// Products of layers in fp8, their operands scaled to its range (Micikevicius et al. 2022, "FP8
+/// formats for deep learning"), by the recipes of NVIDIA's Transformer Engine. A scale is the
+/// largest number of the format over the largest magnitude ("amax") of the tensor.
+struct ScaledProducts {
+  enum class Scaling {
+    delayed, ///< one scale a tensor, from the maxima of the steps before
+    current, ///< one scale a tensor, from its own maximum: one more sweep over it
+    block,   ///< scales of 1x128 numbers, of 128x128 of a weight, from their own maxima
+  };
+  ElementType forward = ElementType::fp8_e4m3;  ///< operands of forward products
+  ElementType backward = ElementType::fp8_e5m2; ///< gradients of their results
+  Scaling scaling = Scaling::delayed;
+  std::int64_t amax_history = 1024; ///< steps whose maxima are kept; of delayed scaling
+  bool most_recent = false;         ///< the last maximum decides, not the largest of the history
+  std::int64_t margin = 0;          ///< scales are 2^margin times smaller; of delayed scaling
+  std::vector<std::string> layers;  ///< glob patterns of weights; empty: all
+  bool keep_first_and_last = false; ///< those layers stay in the types of their roles
+};
+
 /// Element type of each role; none: as the network's file has the tensor; a
 /// network of which every parameter is fp64, as one is written for its numbers, counts as fp32.
 /// Where weights or activations are given, what is derived from them is fp32 unless given as well.
@@ -205,6 +224,7 @@ struct Precision {
   /// accumulate, or fp32 where that is an integer.
   std::optional<ElementType> reductions;
   std::optional<ElementType> frozen_weights; ///< parameters that are not trained; none: as weights
+  std::optional<ScaledProducts> products;    ///< none: in the types of their operands
 
   ElementType reduction_type() const {
     return reductions.value_or(is_floating(accumulate) ? accumulate : ElementType::fp32);

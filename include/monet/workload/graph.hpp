@@ -44,16 +44,25 @@ enum class ElementType {
   mxfp6_e3m2,
   mxfp6_e2m3,
   mxfp4_e2m1,
+  fp8_e4m3_1x128,   ///< from here on: blocks that share a 32-bit scale, of 128 elements along the
+                    ///< last
+  fp8_e5m2_1x128,   ///< axis or of 128 rows of as many (DeepSeek-AI 2024, "DeepSeek-V3 technical
+  fp8_e4m3_128x128, ///< report")
+  fp8_e5m2_128x128,
 };
 /// One element without the scale it shares. boolean takes 8 bits, as frameworks store it; tf32
 /// takes 32.
 std::int64_t bits_of(ElementType type);
-/// Elements that share a scale, and the scale's bits; {1, 0} for types without.
+/// Elements along the last axis that share a scale, and the scale's bits; {1, 0} for types without.
 struct BlockFormat {
   std::int64_t size = 1;
   std::int64_t scale_bits = 0;
+  std::int64_t rows = 1; ///< of so many elements each
+  bool beside = false; ///< scales lie beside the elements, and blocks at an edge are not filled up
 };
 BlockFormat block_of(ElementType type);
+/// An element inside a core: with its share of a scale that lies with it, in whole bits.
+std::int64_t core_bits_of(ElementType type);
 /// Storage of some elements of a tensor with the scales of as many blocks as hold them.
 Bits storage_of(ElementType type, std::int64_t elements);
 std::string_view name_of(ElementType type);
@@ -90,7 +99,8 @@ struct Tensor {
   std::optional<ConstantValues> values;
 };
 std::int64_t element_count(const Tensor& tensor);
-/// Whole blocks along the last axis; an axis shorter than a block shares blocks between rows.
+/// Whole blocks along the last axis, one shorter than a block sharing them between rows; where
+/// scales lie beside the elements, a scale for every block of a row, or of rows, that is begun.
 Bits size_of(const Tensor& tensor);
 
 using AttributeValue = std::variant<std::int64_t, double, std::string, std::vector<std::int64_t>,

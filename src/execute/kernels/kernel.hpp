@@ -44,6 +44,7 @@ std::vector<KernelEntry> grid_sample_kernels();
 std::vector<KernelEntry> roi_align_kernels();
 std::vector<KernelEntry> masked_kernels();
 std::vector<KernelEntry> quantization_kernels();
+std::vector<KernelEntry> scaled_cast_kernels();
 std::vector<KernelEntry> attention_kernels();
 std::vector<KernelEntry> update_kernels();
 std::vector<KernelEntry> microsoft_kernels();

@@ -15,7 +15,7 @@ constexpr std::array kFamilies{
     &pooling_kernels,   &parts_kernels,        &indexing_kernels,      &resize_kernels,
     &attention_kernels, &microsoft_kernels,    &random_kernels,        &masked_kernels,
     &loss_kernels,      &quantization_kernels, &grid_sample_kernels,   &roi_align_kernels,
-    &ctc_kernels,
+    &ctc_kernels,       &scaled_cast_kernels,
 };
 
 std::string_view domain_of(const Operator& op) {

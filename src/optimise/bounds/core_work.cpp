@@ -226,9 +226,7 @@ std::vector<ArrayOperand> array_operands(const TrainingGraph& step, const Operat
   std::size_t reads = 0;
   for (const Access& access : op.nest.operands) {
     ArrayOperand operand;
-    const ElementType type = step.graph.tensor(access.tensor).type;
-    const BlockFormat block = block_of(type);
-    operand.bits = bits_of(type) + ceil_div(block.scale_bits, block.size);
+    operand.bits = core_bits_of(step.graph.tensor(access.tensor).type);
     operand.least_bits = operand.bits;
     if (access.mode == AccessMode::read) {
       const bool weight = access.role == "W" || (access.role != "I" && reads > 0);

@@ -54,9 +54,7 @@ ProblemOperand problem_operand(const Operator& op, std::span<const Interval> til
   const Tensor& tensor = step.graph.tensor(access.tensor);
   ProblemOperand operand;
   operand.mode = access.mode;
-  // Whole bits that hold an element and its share of the block's scale.
-  const BlockFormat block = block_of(tensor.type);
-  operand.bits = bits_of(tensor.type) + ceil_div(block.scale_bits, block.size);
+  operand.bits = core_bits_of(tensor.type);
   const bool partial = access.mode == AccessMode::accumulate ||
                        (access.mode == AccessMode::write && sums_up(op.nest));
   operand.partial_bits = partial ? std::max(operand.bits, bits_of(step.accumulate)) : operand.bits;

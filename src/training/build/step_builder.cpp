@@ -1,6 +1,7 @@
 #include "training/build/step_builder.hpp"
 
 #include "training/build/precision.hpp"
+#include "training/build/scaled_casts.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/workload/operators.hpp"
@@ -92,6 +93,10 @@ void StepBuilder::cast_operands(Operator& op) {
     if (input && !multiplies_with(graph_.tensor(*input).type, *widest))
       input = cast(*input, *widest, op);
   }
+}
+
+ElementType StepBuilder::gradient_type(TensorId of) const {
+  return precision_.gradient_type(graph_.tensor(before_scaling(graph_, of)).type);
 }
 
 TensorId StepBuilder::cast(TensorId tensor, ElementType type, const Operator& reader) {

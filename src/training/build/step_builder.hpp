@@ -10,6 +10,7 @@
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 namespace monet {
@@ -25,6 +26,14 @@ struct NewOperator {
   Phase phase = Phase::backward;
   GradientOf gradient_of = GradientOf::none;
   std::optional<OpId> forward_op;
+};
+
+/// Gradients that products take in fp8.
+struct ScaledGradients {
+  /// By the gradient itself: its copy, and that in blocks along its columns.
+  std::map<TensorId, std::pair<std::optional<TensorId>, std::optional<TensorId>>> casts;
+  std::map<TensorId, TensorId> views;                 ///< of copies along columns, as what was cast
+  std::map<TensorId, std::optional<TensorId>> scales; ///< states, by the weight of the product
 };
 
 class StepBuilder {
@@ -52,6 +61,10 @@ public:
   TensorId expand(TensorId tensor, const std::vector<std::int64_t>& shape, NewOperator like);
 
   std::vector<std::int64_t> shape(TensorId tensor) const { return graph_.tensor(tensor).shape; }
+  /// Of the gradient of a tensor; one in fp8 has the gradient of what was cast.
+  ElementType gradient_type(TensorId of) const;
+  ScaledGradients& scaled_gradients() { return scaled_gradients_; }
+
   Graph release() { return std::move(graph_); }
 
   /// Frees a tensor's name for another: "x" becomes "x_part" and a number.
@@ -75,6 +88,7 @@ private:
   std::map<std::vector<std::int64_t>, TensorId> integers_;
   std::map<std::pair<double, ElementType>, TensorId> scalars_;
   std::map<std::pair<TensorId, ElementType>, TensorId> casts_;
+  ScaledGradients scaled_gradients_;
 };
 
 /// Integers known at compile time, or nullopt.

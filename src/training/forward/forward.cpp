@@ -1,6 +1,7 @@
 #include "training/forward/forward.hpp"
 
 #include "training/build/precision.hpp"
+#include "training/build/scaled_casts.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/workload/operators.hpp"
@@ -258,6 +259,14 @@ std::vector<Adapted> without_unread(const Graph& network, std::vector<Adapted> o
   return kept;
 }
 
+/// Tensors of casts to fp8: results, maxima and scales are what they are.
+bool has_own_type(const Graph& network, const Tensor& tensor) {
+  const auto casts = [&](OpId id) { return casts_scaled(network.op(id)); };
+  return (tensor.producer && casts(*tensor.producer)) ||
+         (tensor.kind == TensorKind::optimizer_state &&
+          std::ranges::any_of(tensor.consumers, casts));
+}
+
 std::vector<bool> used_tensors(const Graph& network, const std::vector<Adapted>& operators) {
   std::vector<bool> used(network.tensors().size(), false);
   for (const TensorId id : network.inputs)
@@ -350,7 +359,8 @@ PreparedForward prepare_forward(const Graph& network, const Precision& precision
     if (!used[i])
       continue;
     Tensor tensor = network.tensors()[i];
-    tensor.type = type_for_role(tensor, precision, needs == nullptr || needs->depends[i]);
+    if (!has_own_type(network, network.tensors()[i]))
+      tensor.type = type_for_role(tensor, precision, needs == nullptr || needs->depends[i]);
     tensor.producer.reset();
     tensor.consumers.clear();
     made.to_step[i] = made.graph.add_tensor(std::move(tensor));

@@ -1,9 +1,11 @@
 #include "training/build/rebuild.hpp"
+#include "training/build/scaled_casts.hpp"
 #include "training/forward/forward.hpp"
 #include "training/forward/repeat_pass.hpp"
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <map>
 
 namespace monet {
@@ -18,6 +20,7 @@ public:
 
   AccumulatedStep run() {
     name_first();
+    find_once();
     for (const auto& [weight, gradient] : one_.gradients)
       sums_.try_emplace(gradient, gradient);
     for (const auto& [weight, parts] : one_.row_gradients)
@@ -56,6 +59,26 @@ private:
       rewriter_.rename(id, name + std::string(suffix));
   }
 
+  /// Weights are cast to fp8 by the first micro-batch, for all.
+  void find_once() {
+    const Graph& graph = source();
+    std::vector<bool> of_weights(graph.tensors().size());
+    for (std::size_t i = 0; i < of_weights.size(); ++i)
+      of_weights[i] = PassRepeater::is_shared(graph.tensors()[i]);
+    once_.resize(graph.operators().size());
+    once_made_.resize(graph.tensors().size());
+    for (std::size_t i = 0; i < once_.size(); ++i) {
+      const Operator& op = graph.operators()[i];
+      const bool follows = std::ranges::all_of(present(op.inputs),
+                                               [&](TensorId id) { return of_weights[id.index()]; });
+      once_[i] = follows && op.phase == Phase::forward && casts_scaled(op);
+      for (const TensorId output : present(op.outputs)) {
+        of_weights[output.index()] = follows;
+        once_made_[output.index()] = once_[i];
+      }
+    }
+  }
+
   TensorId add_copy(const Tensor& like, const std::string& name) {
     Tensor tensor = like;
     tensor.name = name;
@@ -63,7 +86,12 @@ private:
   }
 
   void begin(std::int64_t micro) {
-    pass_.begin(fmt::format(".micro_{}", micro));
+    std::map<TensorId, TensorId> once;
+    for (std::size_t i = 0; i < once_made_.size(); ++i) {
+      if (once_made_[i])
+        once.emplace(TensorId(i), TensorId(i)); // as the first micro-batch has it
+    }
+    pass_.begin(fmt::format(".micro_{}", micro), once);
     for (const TensorId id : one_.kept) {
       if (pass_.own(id))
         made_.kept.push_back(pass_.now(id));
@@ -76,12 +104,19 @@ private:
     if (one_.loss)
       losses_.emplace_back(pass_.now(*one_.loss));
     bool mean_made = false;
-    for (const Operator& op : source().operators()) {
+    for (std::size_t i = 0; i < source().operators().size(); ++i) {
+      const Operator& op = source().operators()[i];
+      if (micro > 1 && once_[i]) {
+        pass_.skip(first_place_[i]);
+        continue;
+      }
       if (op.phase == Phase::backward && micro == count_ && !mean_made && one_.loss) {
         append_mean_loss();
         mean_made = true;
       }
       const OpId appended = pass_.append(op);
+      if (micro == 1)
+        first_place_.push_back(appended);
       for (const auto& output : op.outputs) {
         if (output && micro > 1)
           add_to_sum(*output, micro, appended);
@@ -132,6 +167,9 @@ private:
   GraphRewriter rewriter_; ///< of one_
   PassRepeater pass_;
   AccumulatedStep made_;
+  std::vector<bool> once_;            ///< by operator of the single one: for all micro-batches
+  std::vector<bool> once_made_;       ///< by tensor: made by such an operator
+  std::vector<OpId> first_place_;     ///< by operator: in the first micro-batch
   std::map<TensorId, TensorId> sums_; ///< by gradient of the single micro-batch
   std::vector<std::optional<TensorId>> losses_;
   std::vector<std::pair<TensorId, std::vector<RowGradient>>> rows_;

@@ -2,10 +2,7 @@
 
 namespace monet {
 
-namespace {
-
-/// Kept from one pass to the next, or the same for all.
-bool is_shared(const Tensor& tensor) {
+bool PassRepeater::is_shared(const Tensor& tensor) {
   switch (tensor.kind) {
   case TensorKind::parameter:
   case TensorKind::buffer:
@@ -16,8 +13,6 @@ bool is_shared(const Tensor& tensor) {
     return false;
   }
 }
-
-} // namespace
 
 PassRepeater::PassRepeater(GraphRewriter& rewriter) : rewriter_(&rewriter) {
   const std::size_t tensors = rewriter.source().tensors().size();

@@ -23,6 +23,11 @@ public:
 
   /// An operator of the source, in its order.
   OpId append(const Operator& op);
+  /// In place of one: an operator of an earlier pass that stands for it.
+  void skip(OpId earlier) { place_.push_back(earlier); }
+
+  /// Kept from one pass to the next, or the same for all.
+  static bool is_shared(const Tensor& tensor);
 
   /// The tensor of this pass that stands for one of the source.
   TensorId now(TensorId id) const { return now_[id.index()]; }

@@ -33,6 +33,9 @@ std::optional<TensorId> GradientContext::gradient_of_output(std::size_t output) 
     return std::nullopt;
   return owner_->gradient(*op().outputs[output]);
 }
+ProductOperands GradientContext::product_operands() {
+  return backward_operands(builder(), dy(), forward_, wants(0), wants(1));
+}
 TensorId GradientContext::input(std::size_t i) const {
   internal_check(has_input(i), fmt::format("'{}' lacks input {}", op().name, i));
   return *op().inputs[i];
@@ -91,7 +94,7 @@ void GradientContext::emit(Emit what, const Targets& targets) {
     }
     const Tensor source = graph().tensor(input(*target));
     made.outputs.emplace_back(builder().add_tensor(source.name + ".grad", source.shape,
-                                                   builder().precision().gradient_type(source.type),
+                                                   builder().gradient_type(input(*target)),
                                                    TensorKind::gradient));
   }
   const std::vector<std::optional<TensorId>> outputs = made.outputs;

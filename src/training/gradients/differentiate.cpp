@@ -42,7 +42,9 @@ bool passes_weight(const Graph& graph, const Operator& op, const GradientNeeds& 
   const bool slice = op.op_type == "Gather" && op.inputs.size() > 1 && op.inputs[1] &&
                      graph.tensor(*op.inputs[1]).values &&
                      element_count(graph.tensor(*op.inputs[1])) == 1;
-  const bool rounds = op.op_type == "Cast" || op.op_type == "FakeQuantize" || op.op_type == "Tile";
+  const bool rounds = op.op_type == "Cast" || op.op_type == "FakeQuantize" ||
+                      op.op_type == "Tile" || op.op_type == "ScaledCast" ||
+                      op.op_type == "BlockCast";
   return (has_view_rule(op) || rounds || slice) && is_trained(op.inputs[0]);
 }
 
@@ -300,7 +302,7 @@ void Differentiator::give(TensorId tensor, TensorId gradient) {
     builder_->give_way(*slot); // the whole gradient is called after the parameter
   const TensorId sum =
       builder_->add_tensor(source.name + (of_parameter ? ".grad" : ".grad_sum"), source.shape,
-                           builder_->precision().gradient_type(source.type), TensorKind::gradient);
+                           builder_->gradient_type(tensor), TensorKind::gradient);
   builder_->add_operator({.name = source.name + ".accumulate",
                           .op_type = "Add",
                           .inputs = {*slot, gradient},

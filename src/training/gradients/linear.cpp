@@ -21,7 +21,7 @@ struct Product {
 /// The trained part of a weight that is joined from it and a part that is not (sparse.cpp).
 std::optional<TensorId> trained_part(const GradientContext& context) {
   const Graph& graph = context.graph();
-  const auto producer = graph.tensor(context.input(1)).producer;
+  const auto producer = graph.tensor(before_scaling(graph, context.input(1))).producer;
   if (!producer || graph.op(*producer).op_type != "Concat")
     return std::nullopt;
   const auto& parts = graph.op(*producer).inputs;
@@ -47,7 +47,8 @@ TensorId leading(GradientContext& context, TensorId tensor, std::size_t axis, st
 
 /// The gradient of the first output channels of a weight from those of dY; of a convolution with
 /// groups, whole groups and the inputs that they read.
-void leading_channels(GradientContext& context, const std::string& op_type, TensorId part) {
+void leading_channels(GradientContext& context, const std::string& op_type,
+                      const ProductOperands& operands, TensorId part) {
   const std::vector<std::int64_t> shape = context.graph().tensor(part).shape;
   const std::vector<std::int64_t> whole = context.input_shape(1);
   Attributes attributes = context.op().attributes;
@@ -56,14 +57,15 @@ void leading_channels(GradientContext& context, const std::string& op_type, Tens
   std::size_t axis = 0;
   while (shape[axis] == whole[axis])
     ++axis;
-  TensorId x = context.input(0);
+  TensorId x = operands.x;
   const std::int64_t groups = convolution ? attributes.integer("group", 1) : 1;
   if (groups > 1) {
     const std::int64_t kept = shape[axis] / (whole[axis] / groups);
     x = leading(context, x, 1, kept * whole[1]);
     attributes.set("group", kept);
   }
-  const TensorId dy = leading(context, context.dy(), convolution ? 1 : rank - 1, shape[axis]);
+  const TensorId dy =
+      leading(context, operands.dy_for_weight, convolution ? 1 : rank - 1, shape[axis]);
   const TensorId gradient =
       context.emit_value({op_type, {x, dy}, std::move(attributes), GradientOf::weight}, shape);
   context.give_to(part, gradient);
@@ -71,17 +73,19 @@ void leading_channels(GradientContext& context, const std::string& op_type, Tens
 
 void product(GradientContext& context, const Product& types) {
   const Attributes attributes = context.op().attributes;
-  const TensorId dy = context.dy();
+  const ProductOperands operands = context.product_operands();
   const bool channels = types.second == "ConvGradWeight" || types.second == "GemmGradB" ||
                         types.second == "MatMulGradB";
   const auto part = channels && context.wants(1) ? trained_part(context) : std::nullopt;
   if (part) {
-    leading_channels(context, types.second, *part);
+    leading_channels(context, types.second, operands, *part);
   } else if (context.wants(1)) {
-    context.emit({types.second, {context.input(0), dy}, attributes, context.kind_of(1)}, {1});
+    context.emit(
+        {types.second, {operands.x, operands.dy_for_weight}, attributes, context.kind_of(1)}, {1});
   }
   if (context.wants(0)) {
-    context.emit({types.first, {dy, context.input(1)}, attributes, context.kind_of(0)});
+    context.emit(
+        {types.first, {operands.dy_for_input, context.input(1)}, attributes, context.kind_of(0)});
   }
 }
 

@@ -17,10 +17,19 @@ void fake_quantize(GradientContext& context) {
     context.emit({"MaskGrad", {context.dy(), context.output(1)}});
 }
 
+/// What a tensor in fp8 stands for is what was cast.
+void scaled_cast(GradientContext& context) {
+  context.give(0, context.dy());
+}
+
 } // namespace
 
 std::vector<GradientRule> quantization_gradients() {
-  return {{"FakeQuantize", fake_quantize, nullptr, 1}};
+  return {{"FakeQuantize", fake_quantize, nullptr, 1},
+          {"ScaledCast", scaled_cast, nullptr, 1, 1}, // scales are settings
+          {"BlockCast", scaled_cast, nullptr, 1, 1},
+          {"Amax"},
+          {"AmaxScale"}};
 }
 
 } // namespace monet

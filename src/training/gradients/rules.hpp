@@ -2,6 +2,7 @@
 // family is a file here and a line in table.cpp. Read elementwise.cpp for the pattern.
 #pragma once
 
+#include "training/build/scaled_casts.hpp"
 #include "training/build/step_builder.hpp"
 
 namespace monet {
@@ -22,6 +23,8 @@ public:
   /// Gradient of an output, or nullopt when the loss does not depend on it.
   std::optional<TensorId> gradient_of_output(std::size_t output) const;
   TensorId dy() const { return gradient_of_output(0).value(); }
+  /// As the products of the backward part take them: in fp8 where the forward product does.
+  ProductOperands product_operands();
   TensorId input(std::size_t i) const;
   TensorId output(std::size_t i) const;
   std::vector<std::int64_t> input_shape(std::size_t i) const { return shape_of(input(i)); }

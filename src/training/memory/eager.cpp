@@ -1,5 +1,6 @@
 #include "training/memory/eager.hpp"
 
+#include "training/build/scaled_casts.hpp"
 #include "training/build/step_builder.hpp"
 #include "training/memory/eager_fused.hpp"
 #include "training/memory/eager_kept.hpp"
@@ -41,6 +42,7 @@ constexpr Kept kKept[]{
     {"Atan", kX},
     {"Atanh", kX},
     {"BatchNormalization", kX | kRunning | kStatistics},
+    {"BlockCast", 0},
     {"Cast", 0},
     {"Ceil", 0},
     {"Celu", kX},
@@ -85,6 +87,7 @@ constexpr Kept kKept[]{
     {"Resize", 0},
     {"RoiAlign", 0},
     {"Round", 0},
+    {"ScaledCast", 0},
     {"ScatterElements", kX1},
     {"Selu", kX},
     {"Shrink", kX},

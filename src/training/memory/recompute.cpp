@@ -159,8 +159,14 @@ Graph recompute_scaled(const Graph& graph) {
 
 namespace {
 
-/// Element by element, a sum, or rows of a table, without random numbers and side effects: as good
-/// as free beside what is read.
+/// One number from a row.
+bool reduces(const Operator& op) {
+  return op.op_type == "ReduceSum" || op.op_type == "ReduceMean" || op.op_type == "ReduceMax" ||
+         op.op_type == "ReduceMin";
+}
+
+/// Element by element, a reduction, or rows of a table, without random numbers and side effects: as
+/// good as free beside what is read.
 bool is_cheap(const Graph& graph, const Operator& op) {
   const LoopNest& nest = op.nest;
   const bool looks_up = op.domain.empty() && op.op_type == "Gather";
@@ -168,7 +174,7 @@ bool is_cheap(const Graph& graph, const Operator& op) {
                                    [](const auto& output) { return output.has_value(); }) == 1;
   if (!alone || op.phase != Phase::forward || (nest.compute != ComputeKind::vector && !looks_up))
     return false;
-  const bool sums = op.op_type == "ReduceSum" || op.op_type == "ReduceMean";
+  const bool sums = reduces(op);
   const TensorId whole = sums ? *op.inputs[0] : *op.outputs[0];
   return std::none_of(nest.dims.begin(), nest.dims.end(),
                       [](const LoopDim& dim) { return dim.coupled; }) &&

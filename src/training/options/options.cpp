@@ -76,61 +76,6 @@ void read_average(const YamlNode& node, ProblemList& problems, std::optional<dou
     problems.add(number->where, fmt::format("'decay' is {}, outside [0, 1)", *decay));
 }
 
-/// What a role may be kept in: formats of single elements where arithmetic is done in it.
-enum class Formats { plain, all };
-
-void read_named_type(const YamlNode& node, ProblemList& problems, std::string_view key,
-                     Formats formats, std::optional<ElementType>& type) {
-  const auto text = as_string(node, problems);
-  if (!text)
-    return;
-  const bool scaled = *text == "int8"; // 8-bit numbers of real value have a scale
-  const auto named = scaled ? ElementType::qint8 : element_type_named(*text);
-  const bool plain = named && is_floating(*named) && block_of(*named).size == 1 && !scaled;
-  if (named && is_floating(*named) && (plain || formats == Formats::all)) {
-    type = *named;
-    return;
-  }
-  std::string hint = "one of: fp64, fp32, tf32, fp16, bf16, fp8_e4m3, fp8_e5m2";
-  if (formats == Formats::all)
-    hint += ", int8, mxint8, mxfp8_e5m2, mxfp8_e4m3, mxfp6_e3m2, mxfp6_e2m3, mxfp4_e2m1";
-  problems.add(node.where, fmt::format("'{}' is no element type for '{}'", *text, key), hint);
-}
-
-void read_type(YamlMap& map, ProblemList& problems, std::string_view key, Formats formats,
-               std::optional<ElementType>& type) {
-  const YamlNode* node = map.find(key);
-  if (node && node->kind != YamlNode::Kind::null && node->scalar != "none")
-    read_named_type(*node, problems, key, formats, type);
-}
-
-void read_precision(const YamlNode& node, ProblemList& problems, Precision& precision) {
-  if (node.kind == YamlNode::Kind::scalar) {
-    std::optional<ElementType> type;
-    read_named_type(node, problems, "precision", Formats::all, type);
-    precision.weights = precision.activations = precision.gradients = precision.optimizer_state =
-        type;
-    return;
-  }
-  YamlMap map(node, problems);
-  read_type(map, problems, "weights", Formats::all, precision.weights);
-  read_type(map, problems, "activations", Formats::all, precision.activations);
-  read_type(map, problems, "gradients", Formats::all, precision.gradients);
-  read_type(map, problems, "optimizer_state", Formats::all, precision.optimizer_state);
-  const YamlNode* sums = map.find("accumulate");
-  if (sums && (sums->scalar == "int32" || sums->scalar == "int16"))
-    precision.accumulate = *element_type_named(sums->scalar);
-  else {
-    std::optional<ElementType> type;
-    read_type(map, problems, "accumulate", Formats::plain, type);
-    precision.accumulate = type.value_or(precision.accumulate);
-  }
-  read_type(map, problems, "master_weights", Formats::plain, precision.master_weights);
-  read_type(map, problems, "reductions", Formats::plain, precision.reductions);
-  read_type(map, problems, "frozen_weights", Formats::all, precision.frozen_weights);
-  map.finish();
-}
-
 /// A policy, or `{default: policy, keep: patterns, recompute: patterns}`.
 void read_store(const YamlNode& node, ProblemList& problems, StorageOptions& options) {
   if (node.kind != YamlNode::Kind::map) {
@@ -209,12 +154,6 @@ void check_range(const YamlMap& map, ProblemList& problems, std::string_view key
     return;
   problems.add(map.node().where,
                fmt::format("'{}' is {}, outside [{}, {})", key, value, low, high));
-}
-
-Precision read_precision_options(const YamlNode& node, ProblemList& problems) {
-  Precision precision;
-  read_precision(node, problems, precision);
-  return precision;
 }
 
 namespace {

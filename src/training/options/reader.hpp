@@ -49,6 +49,8 @@ void read_optimizer(const YamlNode& node, ProblemList& problems, UpdateOptions& 
 
 /// Which parameters are trained: `all`, or patterns, layers, adapters, channels.
 void read_trainable(const YamlNode& node, ProblemList& problems, TrainableOptions& options);
+/// One element type, or a map of roles.
+void read_precision(const YamlNode& node, ProblemList& problems, Precision& precision);
 /// A number, `dynamic`, or a map.
 void read_loss_scale(const YamlNode& node, ProblemList& problems,
                      std::optional<LossScaleOptions>& result);

@@ -68,6 +68,10 @@ void control_gradients(StepBuilder& builder, UpdateEmitter& updates,
                        const std::vector<std::pair<TensorId, TensorId>>& gradients,
                        const UpdateOptions& options, const LossScale& scale, TrainingGraph& step);
 
+/// Histories and scales of products in fp8 with delayed scaling (ScaledProducts): a state of each
+/// for every scale, which begins as 1.
+void update_scales(StepBuilder& builder, TrainingGraph& step);
+
 /// An operator of the update phase; returns its output.
 TensorId append_update(StepBuilder& builder, std::string_view op_type, std::string_view name,
                        std::vector<std::optional<TensorId>> inputs, TensorId output,

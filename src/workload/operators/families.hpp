@@ -38,6 +38,7 @@ std::vector<OperatorRule> reduction_rules();
 std::vector<OperatorRule> reduction_grad_rules();
 std::vector<OperatorRule> pooling_rules();
 std::vector<OperatorRule> quantization_rules();
+std::vector<OperatorRule> scaled_cast_rules();
 std::vector<OperatorRule> gather_rules();
 std::vector<OperatorRule> movement_rules();
 std::vector<OperatorRule> resize_rules();

@@ -32,6 +32,7 @@ constexpr std::array kFamilies{
     &normalization_grad_rules,
     &indexing_grad_rules,
     &quantization_rules,
+    &scaled_cast_rules,
     &loss_rules,
     &ctc_rules,
     &update_rules,

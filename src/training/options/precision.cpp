@@ -1,0 +1,148 @@
+// The `precision:` part of a training file: an element type for each role, and products in fp8.
+#include "training/options/reader.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+
+namespace monet {
+
+namespace {
+
+/// What a role may be kept in: formats of single elements where arithmetic is done in it.
+enum class Formats { plain, all };
+
+void read_named_type(const YamlNode& node, ProblemList& problems, std::string_view key,
+                     Formats formats, std::optional<ElementType>& type) {
+  const auto text = as_string(node, problems);
+  if (!text)
+    return;
+  const bool scaled = *text == "int8"; // 8-bit numbers of real value have a scale
+  const auto named = scaled ? ElementType::qint8 : element_type_named(*text);
+  const bool number = named && is_floating(*named) && !block_of(*named).beside;
+  const bool plain = number && block_of(*named).size == 1 && !scaled;
+  if (number && (plain || formats == Formats::all)) {
+    type = *named;
+    return;
+  }
+  std::string hint = "one of: fp64, fp32, tf32, fp16, bf16, fp8_e4m3, fp8_e5m2";
+  if (formats == Formats::all)
+    hint += ", int8, mxint8, mxfp8_e5m2, mxfp8_e4m3, mxfp6_e3m2, mxfp6_e2m3, mxfp4_e2m1";
+  problems.add(node.where, fmt::format("'{}' is no element type for '{}'", *text, key), hint);
+}
+
+void read_type(YamlMap& map, ProblemList& problems, std::string_view key, Formats formats,
+               std::optional<ElementType>& type) {
+  const YamlNode* node = map.find(key);
+  if (node && node->kind != YamlNode::Kind::null && node->scalar != "none")
+    read_named_type(*node, problems, key, formats, type);
+}
+
+constexpr std::array kFp8{Choice<ElementType>{"fp8_e4m3", ElementType::fp8_e4m3},
+                          Choice<ElementType>{"fp8_e5m2", ElementType::fp8_e5m2}};
+constexpr std::array kScalings{
+    Choice<ScaledProducts::Scaling>{"delayed", ScaledProducts::Scaling::delayed},
+    Choice<ScaledProducts::Scaling>{"current", ScaledProducts::Scaling::current},
+    Choice<ScaledProducts::Scaling>{"block", ScaledProducts::Scaling::block},
+};
+constexpr std::array kAmaxChoices{Choice<bool>{"max", false}, Choice<bool>{"most_recent", true}};
+
+/// Settings of delayed scaling; said elsewhere they would be ignored.
+void read_history(YamlMap& map, ProblemList& problems, ScaledProducts& products) {
+  constexpr std::int64_t kLongest = 1 << 20;
+  constexpr std::int64_t kMargins = 64;
+  const auto find = [&](std::string_view key) {
+    const YamlNode* node = map.find(key);
+    if (node && products.scaling != ScaledProducts::Scaling::delayed)
+      problems.add(node->where, fmt::format("'{}' is of delayed scaling", key));
+    return node;
+  };
+  if (const YamlNode* length = find("amax_history")) {
+    products.amax_history = as_integer(*length, problems).value_or(1);
+    if (products.amax_history < 1 || products.amax_history > kLongest)
+      problems.add(length->where, fmt::format("a history of {} steps, outside [1, {}]",
+                                              products.amax_history, kLongest));
+  }
+  if (const YamlNode* choice = find("amax_compute"))
+    read_choice(*choice, problems, kAmaxChoices, products.most_recent);
+  if (const YamlNode* margin = find("margin")) {
+    products.margin = as_integer(*margin, problems).value_or(0);
+    check_range(map, problems, "margin", static_cast<double>(products.margin), -kMargins, kMargins);
+  }
+}
+
+/// An element type for all operands, or a map.
+void read_products(const YamlNode& node, ProblemList& problems, Precision& precision) {
+  ScaledProducts& products = precision.products.emplace();
+  if (node.kind == YamlNode::Kind::scalar) {
+    read_choice(node, problems, kFp8, products.forward);
+    products.backward = products.forward;
+    return;
+  }
+  YamlMap map(node, problems);
+  if (const YamlNode* type = map.find("forward"))
+    read_choice(*type, problems, kFp8, products.forward);
+  if (const YamlNode* scaling = map.find("scaling"))
+    read_choice(*scaling, problems, kScalings, products.scaling);
+  if (const YamlNode* type = map.find("backward"))
+    read_choice(*type, problems, kFp8, products.backward);
+  else if (products.scaling == ScaledProducts::Scaling::block)
+    products.backward = products.forward; // small blocks need no wider range
+  read_history(map, problems, products);
+  if (const YamlNode* layers = map.find("layers"))
+    products.layers = as_strings(*layers, problems, true);
+  if (const YamlNode* keep = map.find("keep_first_and_last"))
+    products.keep_first_and_last = as_boolean(*keep, problems).value_or(false);
+  map.finish();
+}
+
+/// Casts make tensors narrower.
+void check_wider(const YamlNode& node, ProblemList& problems, const Precision& precision) {
+  for (const auto& type : {precision.weights, precision.activations, precision.gradients}) {
+    if (type && bits_of(*type) <= 8)
+      problems.add(node.where,
+                   fmt::format("'products' casts to fp8, and {} is no wider", name_of(*type)));
+  }
+}
+
+} // namespace
+
+void read_precision(const YamlNode& node, ProblemList& problems, Precision& precision) {
+  if (node.kind == YamlNode::Kind::scalar) {
+    std::optional<ElementType> type;
+    read_named_type(node, problems, "precision", Formats::all, type);
+    precision.weights = precision.activations = precision.gradients = precision.optimizer_state =
+        type;
+    return;
+  }
+  YamlMap map(node, problems);
+  read_type(map, problems, "weights", Formats::all, precision.weights);
+  read_type(map, problems, "activations", Formats::all, precision.activations);
+  read_type(map, problems, "gradients", Formats::all, precision.gradients);
+  read_type(map, problems, "optimizer_state", Formats::all, precision.optimizer_state);
+  const YamlNode* sums = map.find("accumulate");
+  if (sums && (sums->scalar == "int32" || sums->scalar == "int16"))
+    precision.accumulate = *element_type_named(sums->scalar);
+  else {
+    std::optional<ElementType> type;
+    read_type(map, problems, "accumulate", Formats::plain, type);
+    precision.accumulate = type.value_or(precision.accumulate);
+  }
+  read_type(map, problems, "master_weights", Formats::plain, precision.master_weights);
+  read_type(map, problems, "reductions", Formats::plain, precision.reductions);
+  read_type(map, problems, "frozen_weights", Formats::all, precision.frozen_weights);
+  const YamlNode* products = map.find("products");
+  if (products && products->kind != YamlNode::Kind::null && products->scalar != "none") {
+    read_products(*products, problems, precision);
+    check_wider(*products, problems, precision);
+  }
+  map.finish();
+}
+
+Precision read_precision_options(const YamlNode& node, ProblemList& problems) {
+  Precision precision;
+  read_precision(node, problems, precision);
+  return precision;
+}
+
+} // namespace monet

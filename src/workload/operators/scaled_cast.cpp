@@ -1,0 +1,131 @@
+// Casts to fp8 with a scale, after NVIDIA's Transformer Engine. Magnitudes are found where a tensor
+// is swept anyway, one maximum for each index of the first two axes (one axis of a matrix, none of
+// a vector), so that tiles need not wait for each other; what reads them takes the largest.
+#include "workload/operators/families.hpp"
+#include "workload/operators/nest_builder.hpp"
+
+#include "monet/base/checked.hpp"
+
+#include <algorithm>
+
+namespace monet {
+
+namespace {
+
+// Order of work: add, multiply, divide, compare, square_root, transcendental.
+constexpr VectorWork kCast{0, 1, 0, 0, 0, 0};
+constexpr VectorWork kCastCompared{0, 1, 0, 1, 0, 0};
+constexpr VectorWork kLargest{0, 0, 0, 1, 0, 0};
+constexpr VectorWork kFindScale{0, 1, 1, 1, 0, 0};
+
+/// The axes of a maximum: the first ones of what it is found in.
+std::vector<AxisExpr> leading_axes(const Graph& graph, const Operator& op, std::size_t output,
+                                   std::span<const LoopIndex> loops) {
+  const auto& shape = output_shape(graph, op, output);
+  const auto& whole = input_shape(graph, op, 0);
+  if (shape.size() > whole.size() || !std::equal(shape.begin(), shape.end(), whole.begin()))
+    fail(graph, op, "the maxima are not those of the first axes");
+  return axes_of(loops.first(shape.size()));
+}
+
+/// (X, scale) -> (X in the type of the result, maxima of the magnitudes).
+LoopNest build_scaled_cast(const Graph& graph, const Operator& op) {
+  expect_real(graph, op, 0);
+  if (!has_input(op, 1) || !input_shape(graph, op, 1).empty())
+    fail(graph, op, "the scale is not a scalar");
+  if (output_shape(graph, op, 0) != input_shape(graph, op, 0))
+    fail(graph, op, "the result has another shape");
+  LoopNestBuilder nest(graph, op, ComputeKind::vector, has_output(op, 1) ? kCastCompared : kCast);
+  const std::vector<LoopIndex> loops = nest.loops_over(output_shape(graph, op, 0));
+  nest.output(0, "O", axes_of(loops));
+  if (has_output(op, 1))
+    nest.output(1, "amax", leading_axes(graph, op, 1, loops));
+  nest.input(0, "I", axes_of(loops));
+  nest.input(1, "scale", {});
+  return nest.finish();
+}
+
+/// X [..., C] of R rows -> (X in blocks along its last axis, the same [C, R] in blocks along its
+/// rows). A block is within a core when its maximum is known: one sweep.
+LoopNest build_block_cast(const Graph& graph, const Operator& op) {
+  expect_real(graph, op, 0);
+  const std::vector<std::int64_t> shape = input_shape(graph, op, 0);
+  if (shape.size() < 2)
+    fail(graph, op, "a matrix or a stack of them is expected");
+  if (!has_output(op, 0) && !has_output(op, 1))
+    fail(graph, op, "neither result is there");
+  const bool both = has_output(op, 0) && has_output(op, 1);
+  const int copies = both ? 2 : 1;
+  LoopNestBuilder nest(graph, op, ComputeKind::vector, {0, copies, 0, copies, 0, 0});
+  const std::vector<LoopIndex> loops = nest.loops_over(shape);
+  std::vector<AffineTerm> row;
+  std::int64_t rows = 1;
+  for (std::size_t i = shape.size() - 1; i-- > 0;) {
+    row.push_back({loops[i], rows});
+    rows = checked_multiply(rows, shape[i]);
+  }
+  if (has_output(op, 0) && output_shape(graph, op, 0) != shape)
+    fail(graph, op, "the result has another shape");
+  if (has_output(op, 1) && output_shape(graph, op, 1) != std::vector{shape.back(), rows})
+    fail(graph, op, "the transposed result has another shape");
+  nest.output(0, "O", axes_of(loops));
+  if (has_output(op, 1))
+    nest.output(1, "transposed", {axis(loops.back()), axis_sum(std::move(row))});
+  nest.input(0, "I", axes_of(loops));
+  return nest.finish();
+}
+
+/// X -> maxima of its magnitudes.
+LoopNest build_amax(const Graph& graph, const Operator& op) {
+  expect_real(graph, op, 0);
+  LoopNestBuilder nest(graph, op, ComputeKind::vector, kLargest);
+  const std::vector<LoopIndex> loops = nest.loops_over(input_shape(graph, op, 0));
+  nest.output(0, "O", leading_axes(graph, op, 0, loops));
+  nest.input(0, "I", axes_of(loops));
+  return nest.finish();
+}
+
+/// Maxima -> scale.
+LoopNest build_amax_scale(const Graph& graph, const Operator& op) {
+  expect_real(graph, op, 0);
+  if (!output_shape(graph, op, 0).empty())
+    fail(graph, op, "the scale is not a scalar");
+  LoopNestBuilder nest(graph, op, ComputeKind::vector, kLargest);
+  const std::vector<LoopIndex> loops = nest.loops_over(input_shape(graph, op, 0));
+  nest.output(0, "O", {});
+  nest.input(0, "I", axes_of(loops));
+  return nest.finish();
+}
+
+/// (history, scale, maxima of this step...) -> (history, scale), in place.
+LoopNest build_amax_update(const Graph& graph, const Operator& op) {
+  if (op.inputs.size() < 3 || input_shape(graph, op, 0).size() != 1 ||
+      input_shape(graph, op, 0)[0] < 1 || !input_shape(graph, op, 1).empty())
+    fail(graph, op, "a history, a scale and maxima are expected");
+  if (output_shape(graph, op, 0) != input_shape(graph, op, 0) ||
+      !output_shape(graph, op, 1).empty())
+    fail(graph, op, "the results are not another history and scale");
+  for (std::size_t i = 0; i < op.inputs.size(); ++i)
+    expect_real(graph, op, i);
+  LoopNestBuilder nest(graph, op, ComputeKind::vector, kFindScale);
+  const std::vector<LoopIndex> loops = nest.loops_over(input_shape(graph, op, 0));
+  nest.output(0, "O", axes_of(loops));
+  nest.output(1, "scale", {});
+  nest.input(0, "I", axes_of(loops));
+  nest.input(1, "scale", {});
+  for (std::size_t i = 2; i < op.inputs.size(); ++i)
+    nest.opaque_input(i, "amax");
+  return nest.finish();
+}
+
+} // namespace
+
+std::vector<OperatorRule> scaled_cast_rules() {
+  return {{kMonetDomain, "ScaledCast", build_scaled_cast},
+          {kMonetDomain, "BlockCast", build_block_cast},
+          {kMonetDomain, "Amax", build_amax},
+          {kMonetDomain, "AmaxScale", build_amax_scale},
+          {kMonetDomain, "AmaxUpdate", build_amax_update}};
+}
+
+} // namespace monet
