@@ -168,14 +168,15 @@ std::vector<TensorId> stored_tensors(const Graph& graph, std::vector<TensorId> k
   return kept;
 }
 
-Graph packed(Graph graph) {
-  graph = keep_parts(graph);
+Graph packed(Graph graph, bool any_part = false) {
+  graph = keep_parts(graph, any_part);
   pack_stored(graph);
   return graph;
 }
 
 /// What backward reads in its smallest form. PyTorch's fused operators may still keep less than
-/// their parts do: then element-wise operators run again as well.
+/// their parts do, and a copy where a view does not lie as it is read: then element-wise operators
+/// run again as well, and parts are copied.
 Graph store_least(const Graph& graph, const std::vector<bool>& requires_grad,
                   std::int64_t eager_bytes) {
   const auto bytes = [&](const Graph& of) {
@@ -185,8 +186,15 @@ Graph store_least(const Graph& graph, const std::vector<bool>& requires_grad,
   Graph least = packed(scaled);
   if (bytes(least) <= eager_bytes)
     return least;
-  Graph again = packed(recompute_cheap(scaled));
-  return bytes(again) < bytes(least) ? again : least;
+  const Graph cheap = recompute_cheap(scaled);
+  for (const bool any_part : {false, true}) {
+    Graph again = packed(cheap, any_part);
+    if (bytes(again) < bytes(least))
+      least = std::move(again);
+    if (bytes(least) <= eager_bytes)
+      break;
+  }
+  return least;
 }
 
 /// Recomputes and packs what the options say, and finds what is left to be stored.

@@ -28,8 +28,9 @@ TensorId smallest_view(const Graph& graph, TensorId tensor) {
   }
 }
 
-/// Per storage that a forward operator makes: the parts of it that backward operators read.
-std::map<TensorId, std::set<TensorId>> parts_read(const Graph& graph) {
+/// Per storage that a forward operator makes, or that is fed in: the parts of it that backward
+/// operators read.
+std::map<TensorId, std::set<TensorId>> parts_read(const Graph& graph, bool of_inputs) {
   std::map<TensorId, std::set<TensorId>> parts;
   const std::vector<bool> backward = in_backward_part(graph);
   for (std::size_t i = 0; i < backward.size(); ++i) {
@@ -39,7 +40,8 @@ std::map<TensorId, std::set<TensorId>> parts_read(const Graph& graph) {
     for (const TensorId input : present(op.inputs)) {
       const TensorId root = storage_root(graph, input);
       const Tensor& whole = graph.tensor(root);
-      if (whole.producer && !backward[whole.producer->index()])
+      const bool fed = whole.kind == TensorKind::input || whole.kind == TensorKind::label;
+      if (whole.producer ? !backward[whole.producer->index()] : of_inputs && fed)
         parts[root].insert(smallest_view(graph, input));
     }
   }
@@ -47,13 +49,13 @@ std::map<TensorId, std::set<TensorId>> parts_read(const Graph& graph) {
 }
 
 /// Parts worth a copy. Several of one storage may overlap; then they only seem larger.
-std::set<TensorId> parts_to_copy(const Graph& graph) {
+std::set<TensorId> parts_to_copy(const Graph& graph, bool any) {
   std::set<TensorId> chosen;
-  for (const auto& [root, parts] : parts_read(graph)) {
+  for (const auto& [root, parts] : parts_read(graph, any)) {
     std::int64_t elements = 0;
     for (const TensorId part : parts)
       elements += element_count(graph.tensor(part));
-    if (2 * elements < element_count(graph.tensor(root)))
+    if ((any ? 1 : 2) * elements < element_count(graph.tensor(root)))
       chosen.insert(parts.begin(), parts.end());
   }
   return chosen;
@@ -117,8 +119,8 @@ private:
 
 } // namespace
 
-Graph keep_parts(const Graph& graph) {
-  const std::set<TensorId> parts = parts_to_copy(graph);
+Graph keep_parts(const Graph& graph, bool any) {
+  const std::set<TensorId> parts = parts_to_copy(graph, any);
   return parts.empty() ? graph : PartKeeper(graph, parts).run();
 }
 
