@@ -279,15 +279,27 @@ void read_for(OnnxReadOptions& reading, const TrainingOptions& training) {
   };
 }
 
-TrainingGraph make_training_graph(const Graph& original, const TrainingOptions& options) {
-  if (options.attention == AttentionForm::fused) {
-    TrainingOptions exported = options;
-    exported.attention = AttentionForm::exported;
-    return make_training_graph(
-        fuse_attention(original, may_be_trained(original, options.trainable)), exported);
-  }
-  if (const auto single = in_single_precision(original))
-    return make_training_graph(*single, options);
+namespace {
+
+/// What a step is made of: the network with adapters, casts and what is detached, and which of its
+/// tensors need gradients.
+struct ToTrain {
+  Graph network;
+  Loss loss;
+  std::vector<TensorId> outputs; ///< that the loss is a function of
+  GradientNeeds needs;
+  std::vector<WeightPart> parts; ///< of weights that were split
+};
+
+void leave_loss_alone(Graph& network, const std::vector<TensorId>& outputs) {
+  network.outputs = outputs;
+  std::sort(network.outputs.begin(), network.outputs.end());
+  network.outputs.erase(std::unique(network.outputs.begin(), network.outputs.end()),
+                        network.outputs.end());
+}
+
+ToTrain find_what_to_train(const Graph& original, const TrainingOptions& options) {
+  ToTrain made;
   std::optional<AdaptedNetwork> adapted;
   if (options.trainable.lora)
     adapted = add_adapters(original, *options.trainable.lora);
@@ -297,52 +309,68 @@ TrainingGraph make_training_graph(const Graph& original, const TrainingOptions& 
   std::vector<bool> trained = trained_parameters(
       to_train, options.trainable, adapted ? adapted->adapters : std::vector<TensorId>{});
   DetachedNetwork detached = detach(to_train, options.detach);
-  Graph network = add_casts(std::move(detached.graph), options.precision, trained, true);
-  trained.resize(network.tensors().size(), false);
-  detached.tensors.resize(network.tensors().size(), false);
-  const Loss chosen = resolve_loss(network, options.loss);
-  const std::vector<TensorId> outputs = differentiated_outputs(network, chosen);
-  if (outputs.empty())
-    throw InputError({network.origin, 0, 0, ""},
+  made.network = add_casts(std::move(detached.graph), options.precision, trained, true);
+  trained.resize(made.network.tensors().size(), false);
+  detached.tensors.resize(made.network.tensors().size(), false);
+  made.loss = resolve_loss(made.network, options.loss);
+  made.outputs = differentiated_outputs(made.network, made.loss);
+  if (made.outputs.empty())
+    throw InputError({made.network.origin, 0, 0, ""},
                      "the network has no floating-point output to train");
-  if (options.only_loss && !std::holds_alternative<NoLoss>(chosen)) {
-    network.outputs = outputs;
-    std::sort(network.outputs.begin(), network.outputs.end());
-    network.outputs.erase(std::unique(network.outputs.begin(), network.outputs.end()),
-                          network.outputs.end());
-  }
-  const GradientNeeds needs = find_needs(network, trained, outputs, detached.tensors);
-  const bool any = std::any_of(outputs.begin(), outputs.end(),
-                               [&](TensorId id) { return needs.depends[id.index()]; });
+  if (options.only_loss && !std::holds_alternative<NoLoss>(made.loss))
+    leave_loss_alone(made.network, made.outputs);
+  made.needs = find_needs(made.network, trained, made.outputs, detached.tensors);
+  const bool any = std::any_of(made.outputs.begin(), made.outputs.end(),
+                               [&](TensorId id) { return made.needs.depends[id.index()]; });
   if (!any)
-    refuse_untrained(network, needs, outputs);
+    refuse_untrained(made.network, made.needs, made.outputs);
+  if (adapted)
+    made.parts = std::move(adapted->parts);
+  return made;
+}
 
+/// Chooses what the pass stores.
+void store_pass(AccumulatedStep& one, const StepLoss& loss, const std::vector<bool>& requires_grad,
+                const StorageOptions& options, TrainingGraph& step) {
+  // A mean's divisor is kept beside it, unless it is there already.
+  std::vector<TensorId> divisors;
+  for (const LossParts& term : loss.terms) {
+    if (!loss.is_own && !term.keeps_divisor)
+      divisors.push_back(*term.loss);
+  }
+  if (options.policy == StorePolicy::pytorch_eager)
+    widen_dropout_masks(one.graph);
+  step.store = options.policy;
+  step.eager_bytes =
+      find_stored(one.graph, StorePolicy::pytorch_eager, requires_grad, divisors).bytes;
+  StoredActivations stored =
+      choose_stored(one.graph, options, requires_grad, step.eager_bytes, divisors);
+  one.kept = std::move(stored.tensors);
+  step.stored_bytes = stored.bytes;
+}
+
+/// Forward, loss and backward once.
+AccumulatedStep make_pass(const ToTrain& what, const TrainingOptions& options, TrainingGraph& step,
+                          LossScale& scale) {
   PreparedForward forward =
-      prepare_forward(network, options.precision, &needs, options.frozen_batch_norm);
+      prepare_forward(what.network, options.precision, &what.needs, options.frozen_batch_norm);
   if (options.only_loss) {
     std::erase_if(forward.graph.inputs,
                   [&](TensorId id) { return forward.graph.tensor(id).consumers.empty(); });
   }
-  const GradientNeeds step_needs = follow(needs, forward);
+  const GradientNeeds needs = follow(what.needs, forward);
   const std::size_t forward_tensors = forward.graph.tensors().size();
   const std::size_t forward_operators = forward.graph.operators().size();
-  std::vector<TensorId> step_results;
-  for (const TensorId id : outputs)
-    step_results.push_back(*forward.to_step[id.index()]);
-
-  TrainingGraph step;
-  step.training = true;
-  step.accumulate = options.precision.accumulate;
-  if (adapted)
-    step.parts = adapted->parts;
+  std::vector<TensorId> results;
+  for (const TensorId id : what.outputs)
+    results.push_back(*forward.to_step[id.index()]);
   StepBuilder builder(std::move(forward.graph), options.precision);
-  const StepLoss loss = add_loss(builder, chosen, step_results);
-  Differentiator differentiator(builder, step_needs, forward_operators, options.storage.policy);
+  const StepLoss loss = add_loss(builder, what.loss, results);
+  Differentiator differentiator(builder, needs, forward_operators, options.storage.policy);
   if (!options.sparse_gradients.empty())
-    differentiator.keep_rows_of(
-        tables_of_rows(builder.graph(), step_needs, options.sparse_gradients));
-  const LossScale scale = add_loss_scale(builder, options.update, step);
-  start_backward(builder, differentiator, loss, step_results,
+    differentiator.keep_rows_of(tables_of_rows(builder.graph(), needs, options.sparse_gradients));
+  scale = add_loss_scale(builder, options.update, step);
+  start_backward(builder, differentiator, loss, results,
                  loss_seed(builder, options.micro_batches, scale));
   differentiator.run();
   AccumulatedStep one;
@@ -350,30 +378,36 @@ TrainingGraph make_training_graph(const Graph& original, const TrainingOptions& 
   one.row_gradients = row_gradients(builder, differentiator);
   one.loss = loss.loss;
   one.graph = builder.release();
-  step.store = options.storage.policy;
-  // A mean's divisor is kept beside it, unless it is there already.
-  std::vector<TensorId> divisors;
-  for (const LossParts& term : loss.terms) {
-    if (!loss.is_own && !term.keeps_divisor)
-      divisors.push_back(*term.loss);
-  }
-  if (step.store == StorePolicy::pytorch_eager)
-    widen_dropout_masks(one.graph);
-  step.eager_bytes =
-      find_stored(one.graph, StorePolicy::pytorch_eager, step_needs.depends, divisors).bytes;
-  const StoredActivations stored =
-      choose_stored(one.graph, options.storage, step_needs.depends, step.eager_bytes, divisors);
-  one.kept = stored.tensors;
-  if (!std::holds_alternative<NoLoss>(chosen))
+  store_pass(one, loss, needs.depends, options.storage, step);
+  if (!std::holds_alternative<NoLoss>(what.loss))
     one.graph.outputs.clear();
-  AccumulatedStep whole = all_passes(std::move(one), options, scale, step);
+  return one;
+}
+
+} // namespace
+
+TrainingGraph make_training_graph(const Graph& original, const TrainingOptions& options) {
+  if (options.attention == AttentionForm::fused) {
+    TrainingOptions exported = options;
+    exported.attention = AttentionForm::exported;
+    return make_training_graph(
+        fuse_attention(original, may_be_trained(original, options.trainable)), exported);
+  }
+  if (const auto single = in_single_precision(original))
+    return make_training_graph(*single, options);
+  const ToTrain what = find_what_to_train(original, options);
+  TrainingGraph step;
+  step.training = true;
+  step.accumulate = options.precision.accumulate;
+  step.parts = what.parts;
+  LossScale scale;
+  AccumulatedStep whole = all_passes(make_pass(what, options, step, scale), options, scale, step);
   step.loss = whole.loss;
   const std::vector<TensorId> kept = whole.kept;
   step.graph = add_updates(std::move(whole), options, scale, step);
   for (const TensorId id : step_outputs(step.graph, step))
     step.graph.outputs.push_back(id);
   step.stored_activations = stored_tensors(step.graph, kept, options.storage.policy);
-  step.stored_bytes = stored.bytes;
   step.owner = find_owners(step.graph, step.stored_activations);
   return step;
 }

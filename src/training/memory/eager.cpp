@@ -4,6 +4,7 @@
 #include "training/build/step_builder.hpp"
 #include "training/memory/eager_fused.hpp"
 #include "training/memory/eager_kept.hpp"
+#include "training/memory/eager_loss.hpp"
 #include "training/memory/eager_products.hpp"
 
 #include "monet/workload/operators.hpp"
@@ -172,74 +173,114 @@ private:
   bool keep_by_type(const Operator& op) {
     if (op.op_type == "MatMul") {
       keep_factors(kept_, graph_, op, requires_grad_);
-    } else if (op.op_type == "Einsum") {
-      return keep_einsum(kept_, graph_, op, requires_grad_);
-    } else if (op.op_type == "Gemm") {
-      keep_other(op, 0);
-      keep_other(op, 1);
-    } else if (op.op_type == "Mul") {
-      keep_other(op, 0);
-      keep_other(op, 1);
-    } else if (op.op_type == "Div") {
-      keep_number_or_tensor(op, 1);
-      keep_other(op, 1);
-    } else if (op.op_type == "NegativeLogLikelihoodLoss") {
-      keep_flags(op, kX | kX1 | kY1);
-      keep(op.inputs, 2);
-      if (op.outputs.size() < 2) // what it divides by, or would
-        kept_.add_copies(bits_of(tensor(*op.outputs[0]).type) / 8);
-    } else if (op.op_type == "Mod") {
-      keep_remainder(op);
-    } else if (op.op_type == "Pad") {
-      if (op.attributes.text("mode", "constant") != "constant")
-        keep(op.inputs, 0);
-    } else if (op.op_type == "ReduceMean") {
-      if (reduced_axes(op) < tensor(*op.inputs[0]).shape.size()) // of everything, only sizes
-        keep(op.inputs, 0);
-    } else if (op.op_type == "ReduceMax" || op.op_type == "ReduceMin") {
-      keep_extremum(op);
-    } else if (op.op_type == "FakeQuantize") {
-      keep_rounding(op);
-    } else if (op.op_type == "Gather") {
-      keep_places(*op.inputs[1]);
-      if (is_embedding(op))
-        keep(op.inputs, 0);
-    } else if (op.op_type == "Max" || op.op_type == "Min") {
-      for (std::size_t i = 0; i < op.inputs.size() && op.inputs.size() > 1; ++i)
-        keep(op.inputs, i);
-    } else if (op.op_type == "RMSNormalization") {
-      keep_squares(op);
-    } else if (op.op_type == "Softsign") { // x, and 1 + |x| that it is divided by
-      keep(op.inputs, 0);
-      kept_.add_copies(bytes_of(size_of(tensor(*op.outputs[0]))));
-    } else if (op.op_type == "Silu") {
-      keep_scaled_gate(op);
-    } else if (op.op_type == "AveragePool") {
-      keep_unpadded(op);
-    } else if (op.op_type == "Dropout") {
-      keep_mask(op);
-    } else if (op.op_type == "Pow") {
-      keep(op.inputs, 0);
-      if (requires_grad(op, 1)) {
-        keep(op.inputs, 1);
-        keep(op.outputs, 0);
-      }
-    } else {
-      const auto* entry = std::find_if(std::begin(kKept), std::end(kKept), [&](const Kept& kept) {
-        return kept.op_type == op.op_type;
-      });
-      if (entry == std::end(kKept))
-        return false;
-      keep_flags(op, entry->what);
-      if ((entry->what & kStatistics) && op.inputs.size() > 1 && op.inputs[1] &&
-          tensor(*op.inputs[1]).producer)
-        keep(op.inputs, 1); // a scale that is computed
-      if (op.op_type == "InstanceNormalization")
-        keep_repeated_scale(op);
-      if (op.op_type == "RoiAlign")
-        keep_regions(op);
+      return true;
     }
+    if (op.op_type == "Einsum")
+      return keep_einsum(kept_, graph_, op, requires_grad_);
+    using Rule = void (EagerModel::*)(const Operator&);
+    struct Row {
+      std::string_view op_type;
+      Rule rule;
+    };
+    static constexpr std::array kRules{
+        Row{"AveragePool", &EagerModel::keep_unpadded},
+        Row{"Div", &EagerModel::keep_quotient},
+        Row{"Dropout", &EagerModel::keep_mask},
+        Row{"FakeQuantize", &EagerModel::keep_rounding},
+        Row{"Gather", &EagerModel::keep_gathered},
+        Row{"Gemm", &EagerModel::keep_others},
+        Row{"Max", &EagerModel::keep_compared},
+        Row{"Min", &EagerModel::keep_compared},
+        Row{"Mod", &EagerModel::keep_remainder},
+        Row{"Mul", &EagerModel::keep_others},
+        Row{"NegativeLogLikelihoodLoss", &EagerModel::keep_likelihood},
+        Row{"Pad", &EagerModel::keep_padded},
+        Row{"Pow", &EagerModel::keep_power},
+        Row{"RMSNormalization", &EagerModel::keep_squares},
+        Row{"ReduceMax", &EagerModel::keep_extremum},
+        Row{"ReduceMean", &EagerModel::keep_averaged},
+        Row{"ReduceMin", &EagerModel::keep_extremum},
+        Row{"Silu", &EagerModel::keep_scaled_gate},
+        Row{"Softsign", &EagerModel::keep_soft_sign},
+    };
+    for (const Row& row : kRules) {
+      if (row.op_type == op.op_type) {
+        (this->*row.rule)(op);
+        return true;
+      }
+    }
+    return keep_by_table(op);
+  }
+
+  bool keep_by_table(const Operator& op) {
+    const auto* entry = std::find_if(std::begin(kKept), std::end(kKept),
+                                     [&](const Kept& kept) { return kept.op_type == op.op_type; });
+    if (entry == std::end(kKept))
+      return false;
+    keep_flags(op, entry->what);
+    if ((entry->what & kStatistics) && op.inputs.size() > 1 && op.inputs[1] &&
+        tensor(*op.inputs[1]).producer)
+      keep(op.inputs, 1); // a scale that is computed
+    if (op.op_type == "InstanceNormalization")
+      keep_repeated_scale(op);
+    if (op.op_type == "RoiAlign")
+      keep_regions(op);
     return true;
+  }
+
+  /// Of a product: each factor for the other's gradient.
+  void keep_others(const Operator& op) {
+    keep_other(op, 0);
+    keep_other(op, 1);
+  }
+
+  void keep_quotient(const Operator& op) {
+    keep_number_or_tensor(op, 1);
+    keep_other(op, 1);
+  }
+
+  void keep_likelihood(const Operator& op) {
+    keep_flags(op, kX | kX1 | kY1);
+    keep(op.inputs, 2);
+    if (op.outputs.size() < 2) // what it divides by, or would
+      kept_.add_copies(bits_of(tensor(*op.outputs[0]).type) / 8);
+  }
+
+  /// Of zeros only sizes are kept.
+  void keep_padded(const Operator& op) {
+    if (op.attributes.text("mode", "constant") != "constant")
+      keep(op.inputs, 0);
+  }
+
+  /// Of a mean of everything, too.
+  void keep_averaged(const Operator& op) {
+    if (reduced_axes(op) < tensor(*op.inputs[0]).shape.size())
+      keep(op.inputs, 0);
+  }
+
+  void keep_gathered(const Operator& op) {
+    keep_places(*op.inputs[1]);
+    if (is_embedding(op))
+      keep(op.inputs, 0);
+  }
+
+  void keep_compared(const Operator& op) {
+    for (std::size_t i = 0; i < op.inputs.size() && op.inputs.size() > 1; ++i)
+      keep(op.inputs, i);
+  }
+
+  /// x, and 1 + |x| that it is divided by.
+  void keep_soft_sign(const Operator& op) {
+    keep(op.inputs, 0);
+    kept_.add_copies(bytes_of(size_of(tensor(*op.outputs[0]))));
+  }
+
+  void keep_power(const Operator& op) {
+    keep(op.inputs, 0);
+    if (!requires_grad(op, 1))
+      return;
+    keep(op.inputs, 1);
+    keep(op.outputs, 0);
   }
 
   /// How often the divisor fits is found again for the divisor's gradient.
@@ -293,38 +334,11 @@ private:
     keep(op.outputs, 0);
   }
 
-  /// l1_loss() is the absolute value of a difference, kl_div() a product with the target that is
-  /// divided by a number; the others keep what their gradient reads here.
   void keep_loss(const Operator& op, OpId id) {
-    if (op.op_type == "L1Loss") {
-      kept_.add_copies(bytes_of(size_of(tensor(*op.inputs[0]))));
-      return;
-    }
-    if (op.op_type == "Mul") { // by its share of the sum
-      kept_.add_copies(8);
-      return;
-    }
-    if (op.op_type == "CtcLoss") { // lengths as real numbers; which samples do not count
-      const std::int64_t samples = element_count(tensor(*op.inputs[1])) /
-                                   std::max<std::int64_t>(tensor(*op.inputs[1]).shape.back(), 1);
-      kept_.add_copies(op.attributes.text("reduction", "mean") == "mean" ? 4 * samples : 0);
-      kept_.add_copies(op.attributes.integer("zero_infinity", 0) * samples);
-    }
-    if (op.op_type == "LabelSmoothingLoss")
-      kept_.add_copies(smoothing_bytes(op));
-    if (op.op_type == "KlDivLoss" && op.attributes.integer("divisor", 1) != 1)
-      kept_.add_copies(8);
-    unknown_.insert(id);
-  }
-
-  /// Where labels are ignored, which is asked of every label, once more where a mean counts them
-  /// without weights; the divisor of the likelihood; and of the mean, where it is a tensor.
-  std::int64_t smoothing_bytes(const Operator& op) const {
-    const std::int64_t labels = element_count(tensor(*op.inputs[1]));
-    const bool mean = op.attributes.text("reduction", "mean") == "mean";
-    const bool weighted = op.inputs.size() > 2;
-    const std::int64_t divisor = mean && op.outputs.size() > 1 ? 0 : 4;
-    return labels + divisor + (!mean ? 0 : weighted ? 4 : 5 * labels);
+    const EagerLoss loss = eager_loss(graph_, op);
+    kept_.add_copies(loss.copied_bytes);
+    if (loss.keeps_reads)
+      unknown_.insert(id);
   }
 
   /// With a learned scale, what is rounded and the zero point, in single precision; else the mask.
