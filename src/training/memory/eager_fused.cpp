@@ -42,6 +42,7 @@ public:
         Row{"Sub", &FusedChains::remainder},
         Row{"ReduceSum", &FusedChains::embedding_bag},
         Row{"ReduceMean", &FusedChains::embedding_bag},
+        Row{"Concat", &FusedChains::ragged_bags},
         Row{"ReduceMean", &FusedChains::variance},
         Row{"Where", &FusedChains::hard_shrink},
         Row{"Reciprocal", &FusedChains::one_over},
@@ -398,28 +399,51 @@ private:
     return add({&op, either, above, below}, {*op.inputs[1]});
   }
 
-  /// What an exported embedding_bag() is read as: its operators are called after its loop. Beside
-  /// indices and weights PyTorch keeps where bags begin, how long they are, which rows were largest
-  /// and, but for sums, the bag of every row and of the end: all as int64.
+  /// Beside indices and weights embedding_bag() keeps where bags begin, how long they are, which
+  /// rows were largest and, but for sums, the bag of every row and of the end: all as int64.
+  std::int64_t bag_bytes(const Operator& reduction, const Tensor& result, std::int64_t rows) const {
+    const std::int64_t bags = result.shape.empty() ? 1 : result.shape[0];
+    const std::int64_t places = reduction.op_type == "ReduceMax" ? element_count(result) : bags;
+    return 8 * (2 * bags + places + (reduction.op_type == "ReduceSum" ? 0 : rows + 1));
+  }
+
+  /// Bags of one length: what their export is read as is called after its loop.
   bool embedding_bag(const Operator& op) {
     const Operator* weighted = maker(op.inputs[0], "Mul");
     const Operator* rows = maker(weighted ? weighted->inputs[0] : op.inputs[0], "Gather");
     if (!rows || rows->name.rfind(op.name + "/", 0) != 0 || !is_parameter(rows->inputs[0]))
       return false;
-    const Tensor& result = tensor(*op.outputs[0]);
-    const Tensor& indices = tensor(*rows->inputs[1]);
-    const std::int64_t bags = result.shape.empty() ? 1 : result.shape[0];
-    const bool largest = op.op_type == "ReduceMax";
-    const bool sums = op.op_type == "ReduceSum";
-    const std::int64_t places = largest ? element_count(result) : bags;
-    const std::int64_t bag_of_row = sums ? 0 : element_count(indices) + 1;
     std::vector<TensorId> kept{*rows->inputs[1]};
     std::vector<const Operator*> parts{&op, rows};
     if (weighted) {
       kept.push_back(*weighted->inputs[1]);
       parts.push_back(weighted);
     }
-    return add(parts, std::move(kept), 8 * (2 * bags + places + bag_of_row));
+    return add(parts, std::move(kept),
+               bag_bytes(op, tensor(*op.outputs[0]), element_count(tensor(*rows->inputs[1]))));
+  }
+
+  /// Bags of other lengths, which a loop takes one by one.
+  bool ragged_bags(const Operator& op) {
+    const std::size_t end = op.name.rfind("/out");
+    std::vector<const Operator*> parts{&op};
+    const Operator* reduction = nullptr;
+    std::vector<TensorId> kept;
+    std::int64_t rows = 0;
+    for (const auto& input : op.inputs) {
+      const auto made = graph_.tensor(storage_root(graph_, *input)).producer;
+      reduction = made ? &graph_.op(*made) : nullptr;
+      const Operator* looked_up = reduction ? maker(reduction->inputs[0], "Gather") : nullptr;
+      if (end == std::string::npos || !looked_up || !is_parameter(looked_up->inputs[0]) ||
+          reduction->op_type.rfind("Reduce", 0) != 0 ||
+          looked_up->name.rfind(op.name.substr(0, end + 1), 0) != 0)
+        return false;
+      parts.insert(parts.end(), {reduction, looked_up});
+      rows += element_count(tensor(*looked_up->inputs[1]));
+      kept.push_back(storage_root(graph_, *looked_up->inputs[1]));
+    }
+    return reduction &&
+           add(parts, std::move(kept), bag_bytes(*reduction, tensor(*op.outputs[0]), rows));
   }
 
   const Graph& graph_;
