@@ -17,6 +17,12 @@ Shape row_major(const Shape& shape) {
   return strides;
 }
 
+/// The reader of networks calls the states that a recurrent layer begins with so.
+bool begins_recurrence(const Operator& op) {
+  const std::string leaf = op.name.substr(op.name.rfind('/') + 1);
+  return op.op_type == "Squeeze" && (leaf.rfind("h0", 0) == 0 || leaf.rfind("c0", 0) == 0);
+}
+
 } // namespace
 
 std::optional<Shape> reshaped_strides(const EagerLayout& layout, const Shape& from,
@@ -96,6 +102,8 @@ std::optional<Shape> EagerLayouts::through(const Operator& op, const EagerLayout
   }
   if (op.op_type == "Slice")
     return sliced(op, std::move(strides));
+  if (begins_recurrence(op) && std::count(strides.begin(), strides.end(), 0) != 0)
+    return std::nullopt; // an expanded state is copied for the layer
   if (op.op_type == "Split")
     return strides;
   if (op.op_type == "Gather") {
