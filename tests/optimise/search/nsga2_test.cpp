@@ -8,6 +8,7 @@
 #include <atomic>
 #include <numeric>
 #include <set>
+#include <thread>
 
 namespace monet {
 namespace {
@@ -180,8 +181,11 @@ TEST(Nsga2, InterruptedAtAnyEvaluationItHasAFront) {
       std::atomic<int> count{0};
       Nsga2Problem problem = mixed_problem();
       problem.evaluate = [&](const Genome& genome) {
-        if (++count == at)
+        const int now = ++count;
+        if (now == at)
           stop = true;
+        while (now > at && !stop) // the thread that stops the search may be held up
+          std::this_thread::yield();
         Evaluation value = mixed(genome);
         value.violation = 0;
         return value;
