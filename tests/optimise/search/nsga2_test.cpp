@@ -9,6 +9,7 @@
 #include <numeric>
 #include <set>
 #include <thread>
+#include <thread>
 
 namespace monet {
 namespace {
