@@ -16,7 +16,7 @@ UNKNOWN = ("matmul", "linear", "_trilinear", "lstm", "gru", "addbmm", "mv", "add
 VIEWS = (
     *("T", "Transpose", "Permute", "View", "ReshapeAlias", "UnsafeView", "Expand", "Unsqueeze"),
     *("Squeeze", "Slice", "Select", "Split", "SplitWithSizes", "UnsafeSplit", "Unbind", "Cat"),
-    *("Stack", "Clone", "Alias", "AsStrided", "ToCopy"),
+    *("Stack", "Clone", "Alias", "AsStrided", "ToCopy", "Repeat"),
     *("FakeQuantizePerTensorAffineCachemask", "FakeQuantizePerChannelAffineCachemask"),
     "FakeQuantizePerTensorAffineCachemaskTensorQparams",
 )
