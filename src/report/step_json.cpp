@@ -219,6 +219,7 @@ Json step_json(const StepResult& result, const Chip& chip) {
                {"peak_memory_bytes", total(timeline.peak.live)},
                {"area_mm2", chip.area_mm2()}};
   if (chip.frequency_hz > 0) {
+    json["frequency_hz"] = chip.frequency_hz;
     json["latency_seconds"] = static_cast<double>(timeline.makespan.value) / chip.frequency_hz;
   }
   json["parameters"] = parameter_count(graph);

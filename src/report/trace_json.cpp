@@ -1,5 +1,14 @@
-// Trace Event Format (Chrome, Perfetto). Written as text: a timeline has millions of numbers and
-// few names.
+// Trace Event Format, as Perfetto and chrome://tracing read it. Written as text: a timeline has
+// millions of numbers and few names.
+//
+// What the viewers ask for: times are microseconds, of which Perfetto keeps whole nanoseconds; the
+// slices of a thread nest or lie apart, and one that partly overlaps another is dropped. Slices
+// here never call each other, so no two of a thread overlap at all: what runs at the same time on a
+// link or a port is spread over lanes, each a thread of its own. A thread's number is its own in
+// the whole trace and no process has it: Perfetto takes a thread with its process's number for the
+// main one, and 0 for an idle processor's.
+// Source: perfetto.dev, "Visualizing external trace formats" and the FAQ on overlapping events;
+// Trace Event Format, "Duration Events" and "Complete Events".
 #include "report/timeline_json.hpp"
 
 #include "monet/report/result.hpp"
@@ -10,6 +19,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <cstdint>
 #include <iterator>
 
 namespace monet {
@@ -19,17 +30,130 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 enum Process { kCores = 1, kLinks = 2, kMemory = 3, kPorts = 4, kPath = 5, kCoreMemories = 6 };
+constexpr std::size_t kFirstThread = 101; ///< above every process's number
+
+/// Cycles as whole nanoseconds where the chip gives its frequency, else as they are.
+class Clock {
+public:
+  explicit Clock(const Json& result) : frequency_hz_(result.value("frequency_hz", 0.0)) {
+    // Of later times a JSON number holds no nanoseconds any more.
+    constexpr double kExact = 9007199254740992.0;
+    if (frequency_hz_ <= 0 ||
+        result.at("latency_cycles").get<double>() / frequency_hz_ * 1e9 > kExact)
+      frequency_hz_ = 0;
+  }
+  std::int64_t ticks(std::int64_t cycle) const {
+    return frequency_hz_ > 0 ? std::llround(static_cast<double>(cycle) * (1e9 / frequency_hz_))
+                             : cycle;
+  }
+  /// What the format calls a microsecond.
+  std::string microseconds(std::int64_t ticks) const {
+    if (frequency_hz_ <= 0)
+      return fmt::format("{}", ticks);
+    return fmt::format("{}.{:03}", ticks / 1000, ticks % 1000);
+  }
+  Json describe() const {
+    if (frequency_hz_ <= 0)
+      return {{"time_unit", "cycles: 1 us shown = 1 cycle"}};
+    return {{"time_unit", "microseconds"}, {"frequency_hz", frequency_hz_}};
+  }
+  const char* display_unit() const { return frequency_hz_ > 0 ? "ns" : "ms"; }
+
+private:
+  double frequency_hz_;
+};
+
+/// A bar [start, end), in ticks; `row` tells its process what it stands for.
+struct Slice {
+  std::int64_t start = 0;
+  std::int64_t end = 0;
+  std::size_t row = 0;
+};
+
+/// What has a name, and slices that may overlap.
+struct Track {
+  std::string name; ///< JSON text, quotes included
+  std::vector<Slice> slices;
+};
+
+/// Slices in lanes in which none overlap: each in the first that is free at its start, which takes
+/// as few lanes as there are slices at one time at most.
+std::vector<std::vector<Slice>> in_lanes(std::vector<Slice> slices) {
+  std::stable_sort(slices.begin(), slices.end(),
+                   [](const Slice& a, const Slice& b) { return a.start < b.start; });
+  std::vector<std::vector<Slice>> lanes;
+  for (const Slice& slice : slices) {
+    const auto free = std::find_if(lanes.begin(), lanes.end(), [&](const std::vector<Slice>& lane) {
+      return lane.back().end <= slice.start;
+    });
+    if (free == lanes.end())
+      lanes.push_back({slice});
+    else
+      free->push_back(slice);
+  }
+  return lanes;
+}
 
 class TraceWriter {
 public:
+  explicit TraceWriter(const Clock& clock) : clock_(clock) {}
+
+  /// Before its first thread, whose number it is told with.
   void name_process(int pid, std::string_view name) {
-    add(R"("ph":"M","name":"process_name","pid":{},"tid":0,"args":{{"name":"{}"}})", pid, name);
-    add(R"("ph":"M","name":"process_sort_index","pid":{},"tid":0,"args":{{"sort_index":{}}})", pid,
-        pid);
+    add(R"("ph":"M","name":"process_name","pid":{},"tid":{},"args":{{"name":"{}"}})", pid, thread_,
+        name);
+    add(R"("ph":"M","name":"process_sort_index","pid":{},"tid":{},"args":{{"sort_index":{}}})", pid,
+        thread_, pid);
   }
-  /// `name` is JSON text, quotes included.
-  void name_thread(int pid, std::size_t tid, std::string_view name) {
-    add(R"("ph":"M","name":"thread_name","pid":{},"tid":{},"args":{{"name":{}}})", pid, tid, name);
+  /// A new thread, shown after those before it. `name` is JSON text, quotes included.
+  std::size_t add_thread(int pid, std::string_view name) {
+    add(R"("ph":"M","name":"thread_name","pid":{},"tid":{},"args":{{"name":{}}})", pid, thread_,
+        name);
+    add(R"("ph":"M","name":"thread_sort_index","pid":{0},"tid":{1},"args":{{"sort_index":{1}}})",
+        pid, thread_);
+    return thread_++;
+  }
+  Slice slice(const Json& row, std::size_t start, std::size_t end, std::size_t index) const {
+    const std::int64_t from = clock_.ticks(row.at(start).get<std::int64_t>());
+    // Cycles of more than 1 GHz may round to nothing, and Perfetto stacks slices without length.
+    return {from, std::max(clock_.ticks(row.at(end).get<std::int64_t>()), from + 1), index};
+  }
+  /// `describe` gives the name, category and arguments of a row, as JSON members.
+  template <class Describe>
+  void write(int pid, std::string_view process, const std::vector<Track>& tracks,
+             const Describe& describe) {
+    if (!tracks.empty())
+      name_process(pid, process);
+    for (const Track& track : tracks) {
+      const std::vector<std::vector<Slice>> lanes = in_lanes(track.slices);
+      for (std::size_t i = 0; i < std::max<std::size_t>(lanes.size(), 1); ++i) {
+        const std::size_t thread = add_thread(pid, lane_name(track.name, i, lanes.size()));
+        if (i < lanes.size())
+          write_lane(pid, thread, lanes[i], describe);
+      }
+    }
+  }
+  /// `values` are JSON members.
+  void count(int pid, std::size_t thread, std::string_view name, std::int64_t cycle,
+             std::string_view values) {
+    add(R"("ph":"C","name":"{}","pid":{},"tid":{},"ts":{},"args":{{{}}})", name, pid, thread,
+        clock_.microseconds(clock_.ticks(cycle)), values);
+  }
+  std::string take() { return std::move(text_); }
+
+private:
+  static std::string lane_name(const std::string& name, std::size_t lane, std::size_t lanes) {
+    if (lanes <= 1)
+      return name;
+    return fmt::format("{} ({} of {})\"", std::string_view(name).substr(0, name.size() - 1),
+                       lane + 1, lanes);
+  }
+  template <class Describe>
+  void write_lane(int pid, std::size_t thread, const std::vector<Slice>& lane,
+                  const Describe& describe) {
+    for (const Slice& slice : lane)
+      add(R"("ph":"X",{},"pid":{},"tid":{},"ts":{},"dur":{})", describe(slice.row), pid, thread,
+          clock_.microseconds(slice.start), clock_.microseconds(slice.end - slice.start));
   }
   template <class... Args>
   void add(fmt::format_string<Args...> format, Args&&... args) {
@@ -38,10 +162,10 @@ public:
     fmt::format_to(std::back_inserter(text_), format, std::forward<Args>(args)...);
     text_ += '}';
   }
-  std::string take() { return std::move(text_); }
 
-private:
+  const Clock& clock_;
   std::string text_;
+  std::size_t thread_ = kFirstThread;
   bool first_ = true;
 };
 
@@ -52,96 +176,111 @@ std::vector<std::string> quoted(const Json& list, const char* key) {
   return names;
 }
 
-void write_threads(TraceWriter& trace, int pid, const std::vector<std::string>& names) {
-  for (std::size_t i = 0; i < names.size(); ++i)
-    trace.name_thread(pid, i, names[i]);
+std::vector<Track> tracks_of(const Json& list) {
+  std::vector<Track> tracks;
+  for (std::string& name : quoted(list, "name"))
+    tracks.push_back({std::move(name), {}});
+  return tracks;
 }
 
-void write_runs(TraceWriter& trace, const Json& result, const std::vector<std::string>& layers) {
-  for (const Json& run : result.at("timeline").at("runs")) {
-    const auto layer = run.at(run_column::layer).get<std::size_t>();
-    const auto start = run.at(run_column::start).get<std::int64_t>();
-    trace.add(R"("ph":"X","name":{},"cat":{},"pid":{},"tid":{},"ts":{},"dur":{})", layers.at(layer),
-              json_text(result.at("layers").at(layer).at("phase")), static_cast<int>(kCores),
-              run.at(run_column::core).get<std::size_t>(), start,
-              run.at(run_column::end).get<std::int64_t>() - start);
-  }
+/// Names of a result's lists as JSON text.
+struct Names {
+  std::vector<std::string> layers;
+  std::vector<std::string> phases; ///< of layers
+  std::vector<std::string> tensors;
+};
+
+void write_runs(TraceWriter& trace, const Json& result, const Names& names) {
+  const Json& runs = result.at("timeline").at("runs");
+  std::vector<Track> cores = tracks_of(result.at("cores"));
+  for (std::size_t i = 0; i < runs.size(); ++i)
+    cores.at(runs[i].at(run_column::core).get<std::size_t>())
+        .slices.push_back(trace.slice(runs[i], run_column::start, run_column::end, i));
+  trace.write(kCores, "cores", cores, [&](std::size_t row) {
+    const auto layer = runs[row].at(run_column::layer).get<std::size_t>();
+    return fmt::format(R"("name":{},"cat":{})", names.layers.at(layer), names.phases.at(layer));
+  });
 }
 
-/// A transfer as a bar on a row.
-void write_transfer(TraceWriter& trace, const Json& transfer, Process pid, std::size_t row,
-                    std::string_view kind, const std::vector<std::string>& tensors,
-                    const std::vector<std::string>& layers) {
-  const auto start = transfer.at(transfer_column::start).get<std::int64_t>();
-  trace.add(
-      R"("ph":"X","name":{},"cat":"{}","pid":{},"tid":{},"ts":{},"dur":{},"args":{{"bits":{},"layer":{}}})",
-      tensors.at(transfer.at(transfer_column::tensor).get<std::size_t>()), kind,
-      static_cast<int>(pid), row, start,
-      transfer.at(transfer_column::end).get<std::int64_t>() - start,
-      transfer.at(transfer_column::bits).get<std::int64_t>(),
-      layers.at(transfer.at(transfer_column::layer).get<std::size_t>()));
+/// Name, category and arguments of a transfer.
+std::string transfer_text(const Json& transfer, std::string_view kind, const Names& names) {
+  return fmt::format(R"("name":{},"cat":"{}","args":{{"bits":{},"layer":{}}})",
+                     names.tensors.at(transfer.at(transfer_column::tensor).get<std::size_t>()),
+                     kind, transfer.at(transfer_column::bits).get<std::int64_t>(),
+                     names.layers.at(transfer.at(transfer_column::layer).get<std::size_t>()));
 }
 
-/// On the rows of all links it passes.
-void write_transfers(TraceWriter& trace, const Json& result,
-                     const std::vector<std::string>& layers) {
+/// On the tracks of all links it passes.
+void write_transfers(TraceWriter& trace, const Json& result, const Names& names) {
   constexpr std::array kKinds{"fetch", "stream", "write_back", "spill"};
-  const std::vector<std::string> tensors = quoted(result.at("timeline").at("tensors"), nullptr);
-  for (const Json& transfer : result.at("timeline").at("transfers")) {
-    for (const Json& link : transfer.at(transfer_column::links))
-      write_transfer(trace, transfer, kLinks, link.get<std::size_t>(),
-                     kKinds.at(transfer.at(transfer_column::kind).get<std::size_t>()), tensors,
-                     layers);
+  const Json& transfers = result.at("timeline").at("transfers");
+  std::vector<Track> links = tracks_of(result.at("links"));
+  for (std::size_t i = 0; i < transfers.size(); ++i) {
+    const Slice slice = trace.slice(transfers[i], transfer_column::start, transfer_column::end, i);
+    for (const Json& link : transfers[i].at(transfer_column::links))
+      links.at(link.get<std::size_t>()).slices.push_back(slice);
   }
+  trace.write(kLinks, "links", links, [&](std::size_t row) {
+    const auto kind = transfers[row].at(transfer_column::kind).get<std::size_t>();
+    return transfer_text(transfers[row], kKinds.at(kind), names);
+  });
 }
 
-/// Every transfer from or to the off-chip memory on the row of the port it passes.
-void write_ports(TraceWriter& trace, const Json& result, const std::vector<std::string>& layers) {
-  const std::size_t ports = result.at("ports").size();
-  if (ports == 0)
+/// Every transfer from or to the off-chip memory on the track of the port it passes.
+void write_ports(TraceWriter& trace, const Json& result, const Names& names) {
+  std::vector<Track> ports = tracks_of(result.at("ports"));
+  if (ports.empty())
     return;
-  const std::vector<std::string> tensors = quoted(result.at("timeline").at("tensors"), nullptr);
+  const Json& transfers = result.at("timeline").at("transfers");
   const std::size_t offchip = result.at("cores").size() - 1;
-  for (const Json& transfer : result.at("timeline").at("transfers")) {
-    const bool reads = transfer.at(transfer_column::from).get<std::size_t>() == offchip;
-    if (reads || transfer.at(transfer_column::to).get<std::size_t>() == offchip)
-      write_transfer(trace, transfer, kPorts, reads ? 0 : ports - 1, reads ? "read" : "write",
-                     tensors, layers);
+  const auto reads = [&](std::size_t row) {
+    return transfers[row].at(transfer_column::from).get<std::size_t>() == offchip;
+  };
+  for (std::size_t i = 0; i < transfers.size(); ++i) {
+    if (reads(i) || transfers[i].at(transfer_column::to).get<std::size_t>() == offchip)
+      (reads(i) ? ports.front() : ports.back())
+          .slices.push_back(
+              trace.slice(transfers[i], transfer_column::start, transfer_column::end, i));
   }
+  trace.write(kPorts, "memory ports", ports, [&](std::size_t row) {
+    return transfer_text(transfers[row], reads(row) ? "read" : "write", names);
+  });
 }
 
 /// What bounds the step, segment by segment.
-void write_path(TraceWriter& trace, const Json& path, const std::vector<std::string>& layers) {
+void write_path(TraceWriter& trace, const Json& path, const Names& names) {
   constexpr std::array kLimitNames{"compute", "link", "offchip", "capacity", "order"};
-  for (const Json& segment : path.at("segments")) {
-    const auto start = segment.at(segment_column::start).get<std::int64_t>();
-    const std::string layer = segment.at(segment_column::layer).is_null()
-                                  ? std::string(R"("")")
-                                  : layers.at(segment.at(segment_column::layer).get<std::size_t>());
-    trace.add(
-        R"("ph":"X","name":"{}","cat":"critical path","pid":{},"tid":0,"ts":{},"dur":{},"args":{{"layer":{}}})",
-        kLimitNames.at(segment.at(segment_column::limit).get<std::size_t>()),
-        static_cast<int>(kPath), start, segment.at(segment_column::end).get<std::int64_t>() - start,
-        layer);
-  }
+  const Json& segments = path.at("segments");
+  Track track{R"("critical path")", {}};
+  for (std::size_t i = 0; i < segments.size(); ++i)
+    track.slices.push_back(trace.slice(segments[i], segment_column::start, segment_column::end, i));
+  trace.write(kPath, "critical path", {track}, [&](std::size_t row) {
+    const Json& layer = segments[row].at(segment_column::layer);
+    return fmt::format(R"("name":"{}","cat":"critical path","args":{{"layer":{}}})",
+                       kLimitNames.at(segments[row].at(segment_column::limit).get<std::size_t>()),
+                       layer.is_null() ? R"("")" : names.layers.at(layer.get<std::size_t>()));
+  });
 }
 
 /// One counter per core's memory.
 void write_memories(TraceWriter& trace, const Json& onchip) {
   const Json& cycles = onchip.at("cycles");
+  if (!onchip.at("memories").empty())
+    trace.name_process(kCoreMemories, "memories of cores");
   for (const Json& memory : onchip.at("memories")) {
-    const auto core = memory.at("core").get<std::size_t>();
+    const std::string name = fmt::format("memory of core {}", memory.at("core").get<std::size_t>());
+    const std::size_t thread = trace.add_thread(kCoreMemories, '"' + name + '"');
     for (std::size_t i = 0; i < cycles.size(); ++i) {
-      trace.add(
-          R"("ph":"C","name":"memory of core {}","pid":{},"tid":{},"ts":{},"args":{{"bytes":{}}})",
-          core, static_cast<int>(kCoreMemories), core, cycles[i].get<std::int64_t>(),
-          memory.at("bytes").at(i).get<std::int64_t>());
+      trace.count(kCoreMemories, thread, name, cycles[i].get<std::int64_t>(),
+                  fmt::format(R"("bytes":{})", memory.at("bytes").at(i).get<std::int64_t>()));
     }
   }
 }
 
 void write_memory(TraceWriter& trace, const Json& memory) {
   const Json& cycles = memory.at("cycles");
+  trace.name_process(kMemory, "memory");
+  const std::size_t thread = trace.add_thread(kMemory, R"("live bytes")");
   for (std::size_t i = 0; i < cycles.size(); ++i) {
     std::string values;
     for (const auto& [key, bytes] : memory.items()) {
@@ -151,37 +290,30 @@ void write_memory(TraceWriter& trace, const Json& memory) {
       values += fmt::format(R"({}"{}":{})", values.empty() ? "" : ",", owner,
                             bytes.at(i).get<std::int64_t>());
     }
-    trace.add(R"("ph":"C","name":"live bytes","pid":{},"tid":0,"ts":{},"args":{{{}}})",
-              static_cast<int>(kMemory), cycles[i].get<std::int64_t>(), values);
+    trace.count(kMemory, thread, "live bytes", cycles[i].get<std::int64_t>(), values);
   }
 }
 
 } // namespace
 
 std::string trace_json(const Json& result) {
-  TraceWriter trace;
-  trace.name_process(kCores, "cores");
-  trace.name_process(kLinks, "links");
-  trace.name_process(kMemory, "memory");
-  trace.name_process(kPorts, "memory ports");
-  trace.name_process(kPath, "critical path");
-  trace.name_process(kCoreMemories, "memories of cores");
-  const std::vector<std::string> layers = quoted(result.at("layers"), "name");
-  write_threads(trace, kCores, quoted(result.at("cores"), "name"));
-  write_threads(trace, kLinks, quoted(result.at("links"), "name"));
-  write_threads(trace, kPorts, quoted(result.at("ports"), "name"));
-  write_runs(trace, result, layers);
-  write_transfers(trace, result, layers);
-  write_ports(trace, result, layers);
+  const Clock clock(result);
+  TraceWriter trace(clock);
+  const Json& layers = result.at("layers");
+  const Names names{quoted(layers, "name"), quoted(layers, "phase"),
+                    quoted(result.at("timeline").at("tensors"), nullptr)};
+  write_runs(trace, result, names);
+  write_transfers(trace, result, names);
+  write_ports(trace, result, names);
   write_memory(trace, result.at("timeline").at("memory"));
   write_memories(trace, result.at("timeline").at("onchip"));
-  write_path(trace, result.at("critical_path"), layers);
+  write_path(trace, result.at("critical_path"), names);
 
-  const Json other = {{"time_unit", "1 us shown = 1 cycle"},
-                      {"name", result.at("name")},
-                      {"kind", result.at("kind")}};
-  return fmt::format("{{\"displayTimeUnit\":\"ms\",\"otherData\":{},\"traceEvents\":[{}\n]}}\n",
-                     json_text(other), trace.take());
+  Json other = clock.describe();
+  other["name"] = result.at("name");
+  other["kind"] = result.at("kind");
+  return fmt::format("{{\"displayTimeUnit\":\"{}\",\"otherData\":{},\"traceEvents\":[{}\n]}}\n",
+                     clock.display_unit(), json_text(other), trace.take());
 }
 
 } // namespace monet

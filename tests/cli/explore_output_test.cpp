@@ -1,5 +1,6 @@
 #include "cli/run_monet.hpp"
 #include "report/json_schema.hpp"
+#include "report/trace_rules.hpp"
 
 #include "monet/base/files.hpp"
 
@@ -63,6 +64,8 @@ TEST(ExploreOutput, WritesTheResultItsPageAndTheBestDesignsInFull) {
         EXPECT_EQ(figures_of(result, run).at(key), best.at(key)) << id << " " << run << " " << key;
       for (const char* file : {"report.html", "trace.json", "system.yaml", "element.yaml"})
         EXPECT_TRUE(fs::is_regular_file(scratch / ("out/designs/" + id + "/" + file))) << file;
+      EXPECT_EQ(trace_violations(parse_file(scratch / ("out/designs/" + id + "/trace.json"))),
+                std::vector<std::string>{});
     }
   }
   EXPECT_NE(read_file(scratch / "out/report.html").find("\"kind\":\"explore\""), std::string::npos);

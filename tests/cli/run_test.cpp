@@ -1,5 +1,6 @@
 #include "cli/run_monet.hpp"
 #include "report/json_schema.hpp"
+#include "report/trace_rules.hpp"
 
 #include "monet/base/files.hpp"
 
@@ -78,6 +79,7 @@ TEST_P(Example, WritesAConsistentResult) {
   if (result.contains("inference"))
     expect_conserved(result.at("inference"));
   const auto trace = parse_file(scratch / (folder + "trace.json"));
+  EXPECT_EQ(trace_violations(trace), std::vector<std::string>{});
   EXPECT_GE(trace.at("traceEvents").size(), result.at("timeline").at("runs").size());
   EXPECT_GT(read_file(scratch / (folder + "training.onnx")).size(), 0U);
   // No path of this machine in the provenance.

@@ -27,6 +27,7 @@ TEST(StepJson, FiguresAreThoseAddedUpByHand) {
   EXPECT_EQ(json["kind"], "training");
   EXPECT_EQ(json["latency_cycles"], 90);
   EXPECT_EQ(json["latency_seconds"], 90e-9);
+  EXPECT_EQ(json["frequency_hz"], 1e9);
   EXPECT_EQ(json["parameters"], 8); // w is 2 x 4; the updated weight is the same memory
   EXPECT_EQ(json["macs"].dump(),
             R"({"forward":8,"backward_input":0,"backward_weight":8,"total":16})");

@@ -62,7 +62,8 @@ nlohmann::ordered_json result_json(const std::string& name, const StepResult& st
 /// and update, next to inference alone.
 std::string summary_table(const nlohmann::ordered_json& result);
 
-/// Trace Event JSON for Perfetto: a process per kind (cores, links, memory), 1 cycle = 1 us.
+/// Trace Event JSON for Perfetto: a process per kind (cores, links, memory), a thread per core,
+/// link and lane of it; microseconds where the chip gives its frequency, else 1 us = 1 cycle.
 std::string trace_json(const nlohmann::ordered_json& result);
 
 /// A self-contained page. Every name is data (escaped), never markup.
