@@ -1,3 +1,4 @@
+#include "execute/host_memory.hpp"
 #include "execute/kernels/kernel.hpp"
 
 #include "monet/base/errors.hpp"
@@ -147,16 +148,8 @@ struct Execution::Machine {
   /// Forgets intermediate tensors whose last reader has run.
   template <class Real>
   void free_after(TensorStore<Real>& store, OpId op) {
-    const auto is_output = [&](TensorId id) {
-      return std::find(graph.outputs.begin(), graph.outputs.end(), id) != graph.outputs.end();
-    };
-    for (const TensorId id : present(graph.op(op).inputs)) {
-      const Tensor& tensor = graph.tensor(id);
-      if (tensor.kind == TensorKind::parameter_gradient || !tensor.producer || tensor.alias_of)
-        continue;
-      if (tensor.consumers.back() == op && !is_output(id))
-        store.free(id);
-    }
+    for (const TensorId id : freed_after(graph, op))
+      store.free(id);
   }
 
   void check_inputs() const {
@@ -184,6 +177,7 @@ struct Execution::Machine {
 
 Execution::Execution(const Graph& graph, const ExecuteOptions& options) {
   check_kernels(graph);
+  check_memory(graph, options);
   machine_ = std::make_unique<Machine>(graph, options);
 }
 Execution::~Execution() = default;

@@ -100,6 +100,20 @@ TEST(Graph, NumbersOfAnotherShapeAreBadInput) {
   EXPECT_EQ(with("nonsense").code, 2);
 }
 
+TEST(Graph, ExecutingBeyondTheMemoryLimitIsInfeasible) {
+  const auto executed = [](const char* batch, const char* limit) {
+    return run_monet({"graph", repository("data/workload/resnet18_cifar.onnx"), "--batch", batch,
+                      "--inference", "--execute", "--memory-limit", limit});
+  };
+  const Ran refused = executed("1000000", "80%"); // of any machine's
+  EXPECT_EQ(refused.code, 4);
+  EXPECT_NE(refused.err.find("takes"), std::string::npos) << refused.err;
+  EXPECT_NE(refused.err.find("memory limit"), std::string::npos) << refused.err;
+  EXPECT_EQ(executed("1", "1MiB").code, 4);
+  EXPECT_EQ(executed("1", "1GiB").code, 0);
+  EXPECT_EQ(executed("1", "plenty").code, 2);
+}
+
 /// Element types without a training file: half the bytes, and unknown ones are refused.
 TEST(Graph, PrecisionOfInference) {
   const auto with = [](const std::string& types) {

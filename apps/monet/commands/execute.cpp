@@ -1,6 +1,7 @@
 #include "commands/execute.hpp"
 
 #include "options/command_line.hpp"
+#include "options/memory_budget.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
@@ -118,6 +119,16 @@ private:
   const TrainingGraph& step_;
 };
 
+ExecuteOptions options_of(const ExecuteArguments& arguments) {
+  ExecuteOptions options;
+  options.arithmetic = arguments.arithmetic == "fp32" ? Arithmetic::fp32 : Arithmetic::fp64;
+  options.seed = arguments.seed;
+  options.keep_all = false;
+  options.memory_limit_bytes =
+      parse_budget(arguments.memory_limit, machine_memory_bytes(), "--memory-limit");
+  return options;
+}
+
 Json parameters_json(const TrainingGraph& step, const Execution& execution) {
   Json rows = Json::array();
   for (const ParameterRecord& record : step.parameters) {
@@ -185,16 +196,16 @@ void ExecuteArguments::add_to(Command& command) {
   command.add("--numbers", &numbers,
               "Numbers of a weight, input or state for --execute; may be repeated",
               {.type = "TENSOR=FILE.npy", .needs = "--execute"});
+  command.add("--memory-limit", &memory_limit,
+              "Memory of this machine that --execute may take: bytes, MiB, GiB, or a share of all",
+              {.type = "BYTES", .needs = "--execute"});
   command.add("--save", &save, "Write outputs, gradients and updated tensors as .npy files",
               {.type = "DIR", .needs = "--execute"});
 }
 
 Json execute_step(const TrainingGraph& step, const std::string& network,
                   const ExecuteArguments& arguments, Session& session) {
-  ExecuteOptions options;
-  options.arithmetic = arguments.arithmetic == "fp32" ? Arithmetic::fp32 : Arithmetic::fp64;
-  options.seed = arguments.seed;
-  options.keep_all = false;
+  const ExecuteOptions options = options_of(arguments);
   Execution execution(step.graph, options);
   Numbers numbers(execution, step);
   numbers.from_npy(arguments.numbers);
@@ -256,10 +267,7 @@ void give_numbers(AlternatingExecution& execution, const std::string& network,
 Json execute_alternating(const std::vector<TrainingGraph>& graphs,
                          const std::vector<AlternateStep>& steps, const std::string& network,
                          const ExecuteArguments& arguments, Session& session) {
-  ExecuteOptions options;
-  options.arithmetic = arguments.arithmetic == "fp32" ? Arithmetic::fp32 : Arithmetic::fp64;
-  options.seed = arguments.seed;
-  options.keep_all = false;
+  const ExecuteOptions options = options_of(arguments);
   std::vector<const TrainingGraph*> each;
   for (const TrainingGraph& graph : graphs)
     each.push_back(&graph);

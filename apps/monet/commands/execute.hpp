@@ -20,6 +20,7 @@ struct ExecuteArguments {
   int steps = 1;
   std::vector<std::string> numbers; ///< "tensor=file.npy"
   std::string save;                 ///< folder for results as .npy
+  std::string memory_limit = "80%"; ///< of the machine's, or as bytes
 
   void add_to(Command& command);
 };

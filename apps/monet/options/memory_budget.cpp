@@ -3,10 +3,13 @@
 #include "console.hpp"
 
 #include <fmt/core.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <fstream>
 
 namespace monet::cli {
 
@@ -47,6 +50,13 @@ std::int64_t parse_budget(std::string_view text, std::int64_t whole, std::string
   }
   throw UsageError(fmt::format(
       "{} '{}': a number of bytes, KiB, MiB or GiB, or a percentage is expected", option, text));
+}
+
+std::int64_t machine_memory_bytes() {
+  const std::int64_t bytes = std::int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE);
+  std::int64_t limit = 0; // the file holds "max" where there is none
+  std::ifstream group("/sys/fs/cgroup/memory.max");
+  return group >> limit && limit > 0 ? std::min(bytes, limit) : bytes;
 }
 
 } // namespace monet::cli

@@ -10,4 +10,7 @@ namespace monet::cli {
 /// names `option`, for anything else.
 std::int64_t parse_budget(std::string_view text, std::int64_t whole, std::string_view option);
 
+/// What this process may use: the machine's memory, or less where a control group says so.
+std::int64_t machine_memory_bytes();
+
 } // namespace monet::cli

@@ -6,6 +6,7 @@
 #include "monet/workload/graph.hpp"
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -22,14 +23,20 @@ struct ExecuteOptions {
   Arithmetic arithmetic = Arithmetic::fp64;
   std::uint64_t seed = 0; ///< of random masks
   bool keep_all = true;   ///< false: intermediate tensors are freed after their last reader
+  /// InfeasibleError, before anything is allocated, where execution_bytes() is more.
+  std::int64_t memory_limit_bytes = std::numeric_limits<std::int64_t>::max();
 };
+
+/// Most bytes of this machine that the numbers of all tensors take at once, with the copies that
+/// kernels make of their operands. The largest number where it is more.
+std::int64_t execution_bytes(const Graph& graph, const ExecuteOptions& options = {});
 
 /// The numbers of all tensors of one graph. Numbers are row-major; integers and booleans are held
 /// exactly. Works on graphs with views and on folded ones.
 class Execution {
 public:
-  /// InputError listing every operator that cannot be executed, each at its node. The graph must
-  /// outlive the execution.
+  /// InputError listing every operator that cannot be executed, each at its node; InfeasibleError
+  /// beyond the memory limit. The graph must outlive the execution.
   explicit Execution(const Graph& graph, const ExecuteOptions& options = {});
   ~Execution();
   Execution(Execution&&) noexcept;
