@@ -94,7 +94,7 @@ struct Execution::Machine {
   using Stores = std::variant<TensorStore<double>, TensorStore<float>>;
 
   Machine(const Graph& of, const ExecuteOptions& with)
-      : graph(of), options(with), meter(of),
+      : graph(of), options(with), check_stop(with.stop), meter(of),
         stores(with.arithmetic == Arithmetic::fp64 ? Stores(TensorStore<double>(of))
                                                    : Stores(TensorStore<float>(of))) {
     for (std::size_t i = 0; i < graph.tensors().size(); ++i) {
@@ -113,6 +113,7 @@ struct Execution::Machine {
         [&](auto& store) {
           auto& to = store.allocate(id);
           for (std::size_t i = 0; i < numbers.size(); ++i) {
+            check_stop();
             if (!to.real.empty()) {
               to.real[i] = static_cast<std::decay_t<decltype(to.real[0])>>(numbers[i]);
             } else {
@@ -135,9 +136,10 @@ struct Execution::Machine {
     meter.begin();
     for (std::size_t i = 0; i < graph.operators().size(); ++i) {
       const Operator& op = graph.operators()[i];
+      check_stop();
       for (const TensorId output : present(op.outputs))
         store.allocate(output);
-      KernelContext<Real> context(store, op, options.seed + step);
+      KernelContext<Real> context(store, op, options.seed + step, check_stop);
       run_kernel(*find_kernel(op), context);
       meter.run(OpId(i));
       if (!options.keep_all)
@@ -170,6 +172,7 @@ struct Execution::Machine {
 
   const Graph& graph;
   ExecuteOptions options;
+  StopCheck check_stop;
   MemoryMeter meter;
   std::uint64_t step = 0;
   Stores stores;
@@ -213,6 +216,10 @@ std::vector<double> Execution::get(TensorId tensor) const {
 void Execution::run() {
   machine_->check_inputs();
   std::visit([&](auto& store) { machine_->run(store); }, machine_->stores);
+}
+
+const std::atomic<bool>* Execution::stop() const {
+  return machine_->options.stop;
 }
 
 std::int64_t Execution::peak_bytes() const {

@@ -1,4 +1,6 @@
 // Random numbers for the tensors that a graph expects from outside.
+#include "execute/walk/stop.hpp"
+
 #include "monet/base/errors.hpp"
 #include "monet/execute/execute.hpp"
 #include "monet/execute/generator.hpp"
@@ -110,10 +112,13 @@ FillRule default_fill(const TrainingGraph& step, TensorId id) {
   return {};
 }
 
-std::vector<double> generate(const Tensor& tensor, const FillRule& rule, std::uint64_t seed) {
+std::vector<double> generate(const Tensor& tensor, const FillRule& rule, std::uint64_t seed,
+                             const std::atomic<bool>* stop) {
+  const StopCheck check_stop(stop);
   const NumberGenerator generator(tensor.name, seed);
   std::vector<double> numbers(static_cast<std::size_t>(element_count(tensor)));
   for (std::size_t i = 0; i < numbers.size(); ++i) {
+    check_stop();
     numbers[i] = rule.range > 0 ? static_cast<double>(generator.index(i, rule.range))
                                 : rule.offset + rule.scale * generator.uniform(i);
   }
@@ -145,7 +150,7 @@ void fill(Execution& execution, const TrainingGraph& step, std::uint64_t seed) {
       const auto count = static_cast<std::size_t>(element_count(tensor));
       execution.set(id, std::vector<double>(count, initial->value));
     } else if (!is_lost_constant(tensor)) {
-      execution.set(id, generate(tensor, default_fill(step, id), seed));
+      execution.set(id, generate(tensor, default_fill(step, id), seed, execution.stop()));
     }
   }
   for (const InitialState& state : step.initial) {

@@ -114,6 +114,15 @@ TEST(Graph, ExecutingBeyondTheMemoryLimitIsInfeasible) {
   EXPECT_EQ(executed("1", "plenty").code, 2);
 }
 
+TEST(Graph, ExecutingEndsWithCtrlC) {
+  const Ran ran = run_interrupted_at_work({"graph", repository("data/workload/gpt2_nano.onnx"),
+                                           "--batch", "8", "--execute", "--steps", "1000000"},
+                                          0.5);
+  EXPECT_EQ(ran.code, 130) << ran.err;
+  EXPECT_NE(ran.err.find("stopped while the graph was executed"), std::string::npos) << ran.err;
+  EXPECT_EQ(ran.out, "");
+}
+
 /// Element types without a training file: half the bytes, and unknown ones are refused.
 TEST(Graph, PrecisionOfInference) {
   const auto with = [](const std::string& types) {

@@ -1,10 +1,13 @@
-// What executing may take: memory known before anything is allocated.
+// What executing may take: memory known before anything is allocated, and an end when asked.
+#include "execute/kernels/kernel.hpp"
 #include "training/tiny_network.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/execute/execute.hpp"
 
 #include <gtest/gtest.h>
+
+#include <atomic>
 
 namespace monet::test {
 namespace {
@@ -73,6 +76,47 @@ TEST(MemoryLimit, SizesBeyond64BitsAreRefusedToo) {
   const TrainingGraph step = make_inference_graph(net.graph, {});
   EXPECT_THROW(Execution(step.graph, {.memory_limit_bytes = std::int64_t{1} << 60}),
                InfeasibleError);
+}
+
+TEST(ExecutionStops, BeforeAnOperator) {
+  const TrainingGraph step = two_relus();
+  std::atomic<bool> stop{false};
+  Execution execution(step.graph, {.stop = &stop});
+  fill(execution, step, 0);
+  EXPECT_NO_THROW(execution.run());
+  stop = true;
+  EXPECT_THROW(execution.run(), Stopped);
+}
+
+TEST(ExecutionStops, WhileNumbersAreMade) {
+  const TrainingGraph step = two_relus();
+  std::atomic<bool> stop{true};
+  Execution execution(step.graph, {.stop = &stop});
+  EXPECT_THROW(fill(execution, step, 0), Stopped);
+}
+
+/// One operator of each way in which kernels walk.
+TEST(ExecutionStops, InsideKernels) {
+  TinyNetwork net;
+  const TensorId a = net.input("a", {4, 8});
+  const TensorId b = net.input("b", {8, 2});
+  const TensorId image = net.input("image", {1, 2, 4, 4});
+  net.output(net.op("MatMul", {a, b}, {4, 2}));
+  net.output(net.op("Relu", {a}, {4, 8}));
+  net.output(net.op("Softmax", {a}, {4, 8}));
+  net.output(net.op("Transpose", {a}, {8, 4}));
+  net.output(net.op("AveragePool", {image}, {1, 2, 2, 2},
+                    {{"kernel_shape", std::vector<std::int64_t>{3, 3}}}));
+  const std::atomic<bool> stop{true};
+  for (const Operator& op : net.graph.operators()) {
+    TensorStore<double> store(net.graph);
+    for (std::size_t i = 0; i < net.graph.tensors().size(); ++i)
+      store.allocate(TensorId(i));
+    KernelContext<double> goes(store, op, 0);
+    EXPECT_NO_THROW(find_kernel(op)->fp64(goes)) << op.op_type;
+    KernelContext<double> stops(store, op, 0, StopCheck(&stop));
+    EXPECT_THROW(find_kernel(op)->fp64(stops), Stopped) << op.op_type;
+  }
 }
 
 } // namespace

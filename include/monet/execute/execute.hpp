@@ -5,6 +5,7 @@
 #include "monet/training/training.hpp"
 #include "monet/workload/graph.hpp"
 
+#include <atomic>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -25,6 +26,7 @@ struct ExecuteOptions {
   bool keep_all = true;   ///< false: intermediate tensors are freed after their last reader
   /// InfeasibleError, before anything is allocated, where execution_bytes() is more.
   std::int64_t memory_limit_bytes = std::numeric_limits<std::int64_t>::max();
+  const std::atomic<bool>* stop = nullptr; ///< ends fill(), set() and run() with Stopped
 };
 
 /// Most bytes of this machine that the numbers of all tensors take at once, with the copies that
@@ -59,6 +61,8 @@ public:
   /// Puts results that overwrite a tensor in place (updated weights, states, running statistics)
   /// into that tensor: the start of the next step. Masks then come from the next step's seed.
   void advance();
+  /// That of the options.
+  const std::atomic<bool>* stop() const;
 
 private:
   struct Machine;
@@ -88,6 +92,7 @@ void set_step_number(Execution& execution, const TrainingGraph& step, std::int64
 std::int64_t set_by_name(Execution& execution, const TrainingGraph& step, std::string_view name,
                          std::span<const double> numbers);
 /// The numbers of one tensor by a rule.
-std::vector<double> generate(const Tensor& tensor, const FillRule& rule, std::uint64_t seed);
+std::vector<double> generate(const Tensor& tensor, const FillRule& rule, std::uint64_t seed,
+                             const std::atomic<bool>* stop = nullptr);
 
 } // namespace monet

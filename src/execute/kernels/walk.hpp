@@ -28,6 +28,27 @@ void for_each_point(const LoopNest& nest, F f, const std::vector<bool>* taken = 
   for_each_place(sizes, f);
 }
 
+/// The same, ended where the user asks to stop.
+template <class Real, class F>
+void for_each_place(const KernelContext<Real>& context, std::span<const std::int64_t> shape, F f) {
+  for_each_place(shape, [&](const std::vector<std::int64_t>& place) {
+    context.check_stop();
+    f(place);
+  });
+}
+/// Of the operator's nest.
+template <class Real, class F>
+void for_each_point(const KernelContext<Real>& context, F f,
+                    const std::vector<bool>* taken = nullptr) {
+  for_each_point(
+      context.op().nest,
+      [&](const std::vector<std::int64_t>& point) {
+        context.check_stop();
+        f(point);
+      },
+      taken);
+}
+
 /// An element of one tensor becomes an element of another, whatever their type.
 template <class Real>
 void move_element(KernelContext<Real>& context, std::size_t input, std::size_t from,

@@ -74,6 +74,7 @@ void KernelContext<Real>::for_each_iteration(F f) {
   if (!loop_sizes.empty())
     loop_sizes.back() = 1; // the last loop is walked below
   do {
+    check_stop();
     for (auto& slot : in)
       begin_run(slot, point);
     for (auto& slot : out)
@@ -307,6 +308,7 @@ void KernelContext<Real>::for_each_group(const std::vector<bool>& inner, F f) {
   std::vector<std::int64_t> point(inner.size(), 0);
   std::vector<std::int64_t> outer(outer_index.size(), 0);
   do {
+    check_stop();
     for (std::size_t d = 0; d < outer.size(); ++d)
       point[outer_index[d]] = outer[d];
     for (auto& row : group.outputs_) {

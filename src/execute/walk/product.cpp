@@ -4,6 +4,8 @@
 
 #include "execute/walk/operand.hpp"
 
+#include "monet/base/errors.hpp"
+
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -218,10 +220,11 @@ struct Operands {
 
 /// Both factors have the vector loop (depth-wise convolutions), or neither.
 template <class Real>
-void multiply_pairs(const Plan& plan, const Operands<Real>& at, std::int64_t low,
-                    std::int64_t high) {
+void multiply_pairs(const Plan& plan, const Operands<Real>& at, std::int64_t low, std::int64_t high,
+                    const StopCheck& check_stop) {
   const std::int64_t step = plan.left_is_vector ? 1 : 0;
   for (std::int64_t d = low; d < high; ++d) {
+    check_stop();
     Real* __restrict out = at.output + d * plan.by_row.output;
     for (std::int64_t r = 0; r < plan.reduced_size; ++r) {
       const Real* a = at.left + d * plan.by_row.left + r * plan.by_reduced.left;
@@ -233,10 +236,10 @@ void multiply_pairs(const Plan& plan, const Operands<Real>& at, std::int64_t low
 }
 
 template <class Real>
-void multiply_block(const Plan& plan, const Operands<Real>& at, std::int64_t low,
-                    std::int64_t high) {
+void multiply_block(const Plan& plan, const Operands<Real>& at, std::int64_t low, std::int64_t high,
+                    const StopCheck& check_stop) {
   if (plan.left_is_vector == plan.right_is_vector) {
-    multiply_pairs(plan, at, low, high);
+    multiply_pairs(plan, at, low, high, check_stop);
     return;
   }
   Strides row = plan.by_row;
@@ -252,6 +255,7 @@ void multiply_block(const Plan& plan, const Operands<Real>& at, std::int64_t low
     const std::int64_t chunk = std::min(kVectorChunk, plan.vector_size - v);
     std::int64_t d = low;
     for (; d + kRows <= high; d += kRows) {
+      check_stop();
       multiply_rows<Real, kRows>(plan, at.output + d * row.output + v, scalars + d * row.left,
                                  vectors + v, row, reduced, chunk);
     }
@@ -286,9 +290,10 @@ void clip_rows(const Plan& plan, const AxisBound& bound, std::span<const std::in
 }
 
 template <class Real>
-void run_plan(const Plan& plan, const Operands<Real>& start) {
+void run_plan(const Plan& plan, const Operands<Real>& start, const StopCheck& check_stop) {
   std::vector<std::int64_t> point(plan.outer.size(), 0);
   do {
+    check_stop();
     std::int64_t low = 0;
     std::int64_t high = plan.row_size;
     for (const AxisBound& bound : plan.bounds)
@@ -303,7 +308,7 @@ void run_plan(const Plan& plan, const Operands<Real>& start) {
     }
     multiply_block(plan,
                    Operands<Real>{start.output + at[0], start.left + at[1], start.right + at[2]},
-                   low, high);
+                   low, high, check_stop);
   } while (next_point(point, plan.outer_sizes));
 }
 
@@ -311,7 +316,8 @@ void run_plan(const Plan& plan, const Operands<Real>& start) {
 
 template <class Real>
 void multiply_accumulate(const Graph& graph, const LoopNest& nest, std::vector<Real>& output,
-                         const std::vector<Real>& left, const std::vector<Real>& right) {
+                         const std::vector<Real>& left, const std::vector<Real>& right,
+                         const StopCheck& check_stop) {
   if (iterations(nest) == 0 || output.empty())
     return;
   Plan plan;
@@ -344,18 +350,20 @@ void multiply_accumulate(const Graph& graph, const LoopNest& nest, std::vector<R
   const Real* a = pack(1, left);
   const Real* b = pack(2, right);
   if (!moved[0]) {
-    run_plan(plan, Operands<Real>{output.data(), a, b});
+    run_plan(plan, Operands<Real>{output.data(), a, b}, check_stop);
     return;
   }
   packed[0].assign(output.size(), Real{0});
-  run_plan(plan, Operands<Real>{packed[0].data(), a, b});
+  run_plan(plan, Operands<Real>{packed[0].data(), a, b}, check_stop);
   for_each_packed<Real>(shapes[0], axis_strides[0],
                         [&](std::size_t plain, std::size_t at) { output[plain] += packed[0][at]; });
 }
 
 template void multiply_accumulate<double>(const Graph&, const LoopNest&, std::vector<double>&,
-                                          const std::vector<double>&, const std::vector<double>&);
+                                          const std::vector<double>&, const std::vector<double>&,
+                                          const StopCheck&);
 template void multiply_accumulate<float>(const Graph&, const LoopNest&, std::vector<float>&,
-                                         const std::vector<float>&, const std::vector<float>&);
+                                         const std::vector<float>&, const std::vector<float>&,
+                                         const StopCheck&);
 
 } // namespace monet

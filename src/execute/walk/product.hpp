@@ -1,6 +1,8 @@
 // O[...] += A[...] * B[...] over an affine nest, fast enough for whole networks.
 #pragma once
 
+#include "execute/walk/stop.hpp"
+
 #include "monet/workload/graph.hpp"
 
 #include <vector>
@@ -11,13 +13,14 @@ namespace monet {
 /// the other in an order that depends on the nest alone. Accesses outside a tensor are left out.
 template <class Real>
 void multiply_accumulate(const Graph& graph, const LoopNest& nest, std::vector<Real>& output,
-                         const std::vector<Real>& left, const std::vector<Real>& right);
+                         const std::vector<Real>& left, const std::vector<Real>& right,
+                         const StopCheck& check_stop = {});
 
 extern template void multiply_accumulate<double>(const Graph&, const LoopNest&,
                                                  std::vector<double>&, const std::vector<double>&,
-                                                 const std::vector<double>&);
+                                                 const std::vector<double>&, const StopCheck&);
 extern template void multiply_accumulate<float>(const Graph&, const LoopNest&, std::vector<float>&,
                                                 const std::vector<float>&,
-                                                const std::vector<float>&);
+                                                const std::vector<float>&, const StopCheck&);
 
 } // namespace monet
