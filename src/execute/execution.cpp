@@ -139,11 +139,27 @@ struct Execution::Machine {
       check_stop();
       for (const TensorId output : present(op.outputs))
         store.allocate(output);
+      check_numbers(store, op);
       KernelContext<Real> context(store, op, options.seed + step, check_stop);
       run_kernel(*find_kernel(op), context);
       meter.run(OpId(i));
       if (!options.keep_all)
         free_after(store, OpId(i));
+    }
+  }
+
+  /// Kernels rely on it: every tensor has as many numbers as elements, of its own kind.
+  template <class Real>
+  void check_numbers(const TensorStore<Real>& store, const Operator& op) const {
+    for (const auto* list : {&op.inputs, &op.outputs}) {
+      for (const TensorId id : present(*list)) {
+        const Tensor& tensor = graph.tensor(id);
+        const bool real = is_floating(tensor.type);
+        const std::size_t count = real ? store[id].real.size() : store[id].whole.size();
+        internal_check(static_cast<std::int64_t>(count) == element_count(tensor),
+                       fmt::format("'{}' has {} numbers for {} elements at '{}'", tensor.name,
+                                   count, element_count(tensor), op.name));
+      }
     }
   }
 

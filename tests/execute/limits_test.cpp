@@ -1,5 +1,6 @@
 // What executing may take: memory known before anything is allocated, and an end when asked.
 #include "execute/kernels/kernel.hpp"
+#include "execute/walk/product.hpp"
 #include "training/tiny_network.hpp"
 
 #include "monet/base/errors.hpp"
@@ -117,6 +118,18 @@ TEST(ExecutionStops, InsideKernels) {
     KernelContext<double> stops(store, op, 0, StopCheck(&stop));
     EXPECT_THROW(find_kernel(op)->fp64(stops), Stopped) << op.op_type;
   }
+}
+
+TEST(ProductNumbers, AsManyAsElements) {
+  TinyNetwork net;
+  net.op("MatMul", {net.input("a", {4, 8}), net.input("b", {8, 2})}, {4, 2});
+  const LoopNest& nest = net.graph.operators().front().nest;
+  std::vector<double> out(8);
+  const std::vector<double> left(32);
+  EXPECT_NO_THROW(multiply_accumulate<double>(net.graph, nest, out, left, std::vector<double>(16)));
+  EXPECT_THROW(multiply_accumulate<double>(net.graph, nest, out, left, std::vector<double>(15)),
+               InternalError);
+  EXPECT_THROW(multiply_accumulate<double>(net.graph, nest, out, left, {}), InternalError);
 }
 
 } // namespace

@@ -320,6 +320,11 @@ void multiply_accumulate(const Graph& graph, const LoopNest& nest, std::vector<R
                          const StopCheck& check_stop) {
   if (iterations(nest) == 0 || output.empty())
     return;
+  const std::array<std::size_t, 3> sizes{output.size(), left.size(), right.size()};
+  for (std::size_t k = 0; k < sizes.size(); ++k)
+    internal_check(static_cast<std::int64_t>(sizes[k]) ==
+                       element_count(graph.tensor(nest.operands.at(k).tensor)),
+                   "a factor or a product has not as many numbers as elements");
   Plan plan;
   plan.vector = choose_vector_loop(graph, nest);
   std::array<std::vector<std::int64_t>, 3> shapes;
