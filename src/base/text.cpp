@@ -77,6 +77,16 @@ bool glob_match(std::string_view pattern, std::string_view text) {
   return p == pattern.size();
 }
 
+std::vector<std::string_view> split(std::string_view text, char separator, std::size_t most) {
+  std::vector<std::string_view> parts;
+  while (parts.size() + 1 < most && text.find(separator) != text.npos) {
+    parts.push_back(text.substr(0, text.find(separator)));
+    text.remove_prefix(text.find(separator) + 1);
+  }
+  parts.push_back(text);
+  return parts;
+}
+
 std::string group_digits(std::int64_t value) {
   std::string digits = fmt::format("{}", value);
   const std::size_t first = value < 0 ? 1 : 0;

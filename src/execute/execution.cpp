@@ -24,11 +24,27 @@ void run_kernel(const KernelEntry& entry, KernelContext<Real>& context) {
   }
 }
 
+/// An operand of one of ONNX's products that is not real: kernels multiply real numbers only.
+const Tensor* integer_factor(const Graph& graph, const Operator& op) {
+  if (op.nest.compute != ComputeKind::mac || !op.domain.empty())
+    return nullptr;
+  for (const Access& access : op.nest.operands) {
+    if (!is_floating(graph.tensor(access.tensor).type))
+      return &graph.tensor(access.tensor);
+  }
+  return nullptr;
+}
+
 void check_kernels(const Graph& graph) {
   ProblemList problems;
   for (const Operator& op : graph.operators()) {
-    if (is_executable(op))
+    if (is_executable(op)) {
+      if (const Tensor* factor = integer_factor(graph, op))
+        problems.add(location_of(graph, op),
+                     fmt::format("'{}' is {}, only products of real numbers can be executed",
+                                 factor->name, name_of(factor->type)));
       continue;
+    }
     problems.add(location_of(graph, op),
                  fmt::format("operator type '{}' of domain '{}' cannot be executed", op.op_type,
                              op.domain.empty() ? "ai.onnx" : op.domain));

@@ -1,5 +1,7 @@
 #include "monet/workload/graph.hpp"
 
+#include "workload/operators/contract.hpp"
+
 #include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
 
@@ -213,6 +215,11 @@ void check(bool condition, Words words) {
     throw InternalError(words());
 }
 
+std::int64_t count_of(const ConstantValues& values) {
+  return std::visit([](const auto& list) { return static_cast<std::int64_t>(list.size()); },
+                    values);
+}
+
 void verify_nest(const Graph& graph, const Operator& op) {
   std::size_t place = 0; // accesses mostly have the order of the operands
   for (const Access& access : op.nest.operands) {
@@ -244,6 +251,8 @@ void verify(const Graph& graph) {
   for (const Tensor& tensor : graph.tensors()) {
     check(names.insert(tensor.name).second,
           [&] { return "two tensors are called '" + tensor.name + "'"; });
+    check(!tensor.values || count_of(*tensor.values) == element_count(tensor),
+          [&] { return fmt::format("'{}' has numbers for another shape", tensor.name); });
   }
   names.clear();
   for (std::size_t i = 0; i < graph.operators().size(); ++i) {
@@ -261,6 +270,11 @@ void verify(const Graph& graph) {
     for (const auto& output : op.outputs) {
       check(!output || graph.tensor(*output).producer == OpId(i),
             [&] { return fmt::format("an output of '{}' names another producer", op.name); });
+    }
+    try {
+      check_contract(graph, op);
+    } catch (const InputError& error) {
+      throw InternalError(error.what());
     }
     verify_nest(graph, op);
   }

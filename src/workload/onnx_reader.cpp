@@ -126,6 +126,7 @@ private:
       return;
     }
     try {
+      check_attributes(model_, node);
       std::vector<Node> parts = expand(model_, node, values, rewrites_);
       for (Node& part : parts)
         infer(part);
@@ -145,6 +146,7 @@ private:
       return;
     }
     try {
+      check_attributes(model_, node);
       if (ControlFlow::handles(node)) {
         const auto made = control_.run(node);
         if (made && !made->depends.empty()) {
@@ -207,6 +209,7 @@ private:
       return;
     const bool records = std::exchange(records_, false);
     try {
+      check_attributes(model_, node);
       for (Node& part : expand_node(model_, node, values))
         visit(part);
     } catch (const InputError& error) {

@@ -1,6 +1,7 @@
 // Small helpers on names: nearest-name hints, glob patterns, number formatting for people.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -18,6 +19,9 @@ bool glob_match(std::string_view pattern, std::string_view text);
 
 /// Without spaces and tabs at either end.
 std::string_view trimmed(std::string_view text);
+
+/// The parts of a text between separators, at most `most`: the last has whatever is left.
+std::vector<std::string_view> split(std::string_view text, char separator, std::size_t most);
 
 /// 1234567 -> "1,234,567".
 std::string group_digits(std::int64_t value);

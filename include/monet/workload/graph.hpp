@@ -191,8 +191,9 @@ private:
   std::vector<Operator> operators_;
 };
 
-/// Invariants, thrown as InternalError: topological order, links both ways, unique names, nests
-/// whose operands are the operator's tensors with one axis expression per axis.
+/// Invariants, thrown as InternalError: topological order, links both ways, unique names, constants
+/// with a number for each element, operands that keep the operator's contract (their count and
+/// kinds), nests whose operands are the operator's tensors with one axis expression per axis.
 void verify(const Graph& graph);
 
 /// Elements of all parameters (each once, however often it is used).

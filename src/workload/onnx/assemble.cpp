@@ -1,6 +1,7 @@
 // Nodes and values whose shapes are known -> Graph, with its nests.
 #include "workload/onnx/model.hpp"
 
+#include "monet/base/text.hpp"
 #include "monet/workload/operators.hpp"
 
 #include <algorithm>
@@ -16,16 +17,6 @@ struct Annotations {
   std::unordered_map<std::string, std::pair<TensorKind, ElementType>> tensors;
   std::unordered_map<std::string, std::string> aliases;
 };
-
-std::vector<std::string_view> split(std::string_view text, char separator, std::size_t most) {
-  std::vector<std::string_view> parts;
-  while (parts.size() + 1 < most && text.find(separator) != text.npos) {
-    parts.push_back(text.substr(0, text.find(separator)));
-    text.remove_prefix(text.find(separator) + 1);
-  }
-  parts.push_back(text);
-  return parts;
-}
 
 std::optional<TensorKind> kind_named(std::string_view name) {
   for (int i = 0; i <= static_cast<int>(TensorKind::optimizer_state); ++i) {

@@ -156,72 +156,6 @@ std::optional<Value> read_output(const onnx::TypeProto& type) {
   return value;
 }
 
-/// The weight's input position of operators whose kernel libonnx takes from the weight, without
-/// comparing ranks.
-std::optional<std::size_t> weight_position(const std::string& op_type) {
-  if (op_type == "Conv" || op_type == "ConvTranspose" || op_type == "ConvInteger")
-    return 1;
-  if (op_type == "QLinearConv")
-    return 3;
-  return std::nullopt;
-}
-
-void check_ranks(const Model& model, const Node& node, const Values& values) {
-  const auto weight = weight_position(node.op_type);
-  if (!weight || *weight >= node.inputs.size())
-    return;
-  const Value* x = input_value(node, 0, values);
-  const Value* w = input_value(node, *weight, values);
-  if (x == nullptr || w == nullptr)
-    return;
-  const std::size_t rank = x->shape.size();
-  if (rank < 3 || w->shape.size() != rank) {
-    throw InputError(
-        at_node(model, node),
-        fmt::format("input and weight have {} and {} axes; equal numbers of at least 3 "
-                    "are expected",
-                    rank, w->shape.size()));
-  }
-}
-
-/// libonnx divides by strides and walks over permutations without looking.
-void check_attributes(const Model& model, const Node& node, const Values& values) {
-  for (const char* name : {"strides", "dilations", "kernel_shape"}) {
-    const auto steps = node.attributes.integers(name);
-    if (std::any_of(steps.begin(), steps.end(),
-                    [](std::int64_t v) { return v < 1 || v > (std::int64_t{1} << 31); })) {
-      throw InputError(at_node(model, node, fmt::format("attribute '{}'", name)),
-                       "values of at least 1 are expected");
-    }
-  }
-  if (node.attributes.integer("group", 1) < 1) {
-    throw InputError(at_node(model, node, "attribute 'group'"), "at least 1 is expected");
-  }
-  if (node.op_type == "LayerNormalization" && !node.inputs.empty()) {
-    const Value* input = input_value(node, 0, values);
-    const std::int64_t axis = node.attributes.integer("axis", -1);
-    const auto rank =
-        input == nullptr ? std::int64_t{0} : static_cast<std::int64_t>(input->shape.size());
-    if (axis < -rank || axis >= rank) {
-      throw InputError(at_node(model, node, "attribute 'axis'"),
-                       fmt::format("axis {} is outside a tensor of {} axes", axis, rank));
-    }
-  }
-  if (node.op_type == "Transpose" && node.attributes.has("perm")) {
-    auto perm = node.attributes.integers("perm");
-    const Value* input = input_value(node, 0, values);
-    std::sort(perm.begin(), perm.end());
-    bool ok = input == nullptr || perm.size() == input->shape.size();
-    for (std::size_t i = 0; i < perm.size(); ++i) {
-      ok = ok && perm[i] == static_cast<std::int64_t>(i);
-    }
-    if (!ok) {
-      throw InputError(at_node(model, node, "attribute 'perm'"),
-                       "this is no permutation of the input's axes");
-    }
-  }
-}
-
 // --- operators that libonnx does not know ---
 
 /// Output i has the shape (and type) of input `like[i]`.
@@ -489,8 +423,7 @@ bool can_infer(const Node& node) {
 
 std::vector<std::optional<Value>> infer_outputs(const Model& model, const Node& node,
                                                 const Values& values) {
-  check_ranks(model, node, values);
-  check_attributes(model, node, values);
+  check_node(model, node, values);
   if (const std::string_view other = inferred_as(node); !other.empty()) {
     Node same = node;
     same.op_type = other;

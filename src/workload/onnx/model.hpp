@@ -185,6 +185,11 @@ std::vector<Node> expand(const Model& model, const Node& node, Values& values, b
 /// recognise.hpp). `nodes` are in topological order and stay so; values may be added.
 void recognise(const Model& model, std::vector<Node>& nodes, Values& values);
 
+/// Refuses attributes of another kind than every operator that has them expects, and integers that
+/// are too large to be axes, sizes of windows or element types. Attributes as the file has them.
+void check_attributes(const Model& model, const Node& node);
+/// Refuses a node that libonnx's inference function of it would do harm with.
+void check_node(const Model& model, const Node& node, const Values& values);
 /// Types and shapes of a node's outputs, in order; nullopt where they cannot be known.
 /// Throws InputError when the inputs contradict the operator.
 std::vector<std::optional<Value>> infer_outputs(const Model& model, const Node& node,

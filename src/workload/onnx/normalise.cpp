@@ -238,6 +238,23 @@ void set_integers(Node& node, std::size_t index, std::string_view name,
   node.inputs[index] = full;
 }
 
+namespace {
+
+/// Parts without elements (a roll by nothing) add nothing to what is joined. One part is left.
+void drop_empty_parts(Node& node, const Values& values) {
+  if (node.op_type != "Concat")
+    return;
+  const auto is_empty = [&](const std::string& name) {
+    const auto part = values.find(name);
+    return part != values.end() && std::find(part->second.shape.begin(), part->second.shape.end(),
+                                             0) != part->second.shape.end();
+  };
+  if (!std::all_of(node.inputs.begin(), node.inputs.end(), is_empty))
+    std::erase_if(node.inputs, is_empty);
+}
+
+} // namespace
+
 void normalise(const Model& model, Node& node, Values& values) {
   if (!node.domain.empty())
     return;
@@ -248,6 +265,7 @@ void normalise(const Model& model, Node& node, Values& values) {
   if (node.opset > 17)
     from_newer(model, node, values);
   settle_axes(model, node, values);
+  drop_empty_parts(node, values);
 }
 
 namespace {

@@ -17,8 +17,6 @@ void check_shapes(const Graph& graph, const Operator& op) {
   const auto& labels = input_shape(graph, op, 1);
   if (scores.size() != 3 || labels.size() != 2 || scores[1] != labels[0])
     fail(graph, op, "log-probabilities are [T, B, C], labels [B, S]");
-  expect_real(graph, op, 0);
-  expect_integers(graph, op, 1);
 }
 
 /// (log-probabilities [T, B, C], labels [B, S]) -> (loss [], negative log-likelihoods [B],

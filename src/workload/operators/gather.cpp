@@ -50,7 +50,6 @@ LoopNest build_gather(const Graph& graph, const Operator& op) {
   if (out.size() + 1 != data.size() + indices.size()) {
     fail(graph, op, "the output's axes are not those of data and indices");
   }
-  expect_integers(graph, op, 1);
   LoopNestBuilder nest(graph, op, ComputeKind::copy);
   const std::vector<LoopIndex> loops = nest.loops_over(out);
   const auto constant = constant_integers(graph, op, 1);
@@ -84,7 +83,6 @@ LoopNest build_gather_elements(const Graph& graph, const Operator& op) {
   const std::vector<LoopIndex> loops = nest.loops_over(output_shape(graph, op, 0));
   if (loops.size() != data.size())
     fail(graph, op, "data and indices have different axes");
-  expect_integers(graph, op, 1);
   const std::vector<AxisExpr> place = axes_of(loops);
   std::vector<AxisExpr> from = place;
   from[at] = axis_data_dependent();
@@ -95,7 +93,6 @@ LoopNest build_gather_elements(const Graph& graph, const Operator& op) {
 }
 
 LoopNest build_gather_nd(const Graph& graph, const Operator& op) {
-  expect_integers(graph, op, 1);
   LoopNestBuilder nest(graph, op, ComputeKind::copy);
   const std::vector<LoopIndex> loops = nest.loops_over(output_shape(graph, op, 0));
   nest.output(0, "O", nest.broadcast(output_shape(graph, op, 0), loops));
@@ -120,7 +117,6 @@ LoopNest build_nonzero(const Graph& graph, const Operator& op) {
 
 /// The data is copied, then overwritten at places that depend on the indices.
 LoopNest build_scatter(const Graph& graph, const Operator& op) {
-  expect_integers(graph, op, 1);
   LoopNestBuilder nest(graph, op, ComputeKind::copy);
   const std::vector<LoopIndex> loops = nest.loops_over(output_shape(graph, op, 0));
   nest.output(0, "O", nest.broadcast(output_shape(graph, op, 0), loops));

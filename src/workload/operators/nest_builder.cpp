@@ -56,26 +56,6 @@ std::string input_role(std::size_t index) {
   return index == 0 ? "I" : index == 1 ? "W" : fmt::format("I{}", index);
 }
 
-namespace {
-
-void expect_kind(const Graph& graph, const Operator& op, std::size_t input, bool real) {
-  static_cast<void>(input_shape(graph, op, input)); // it is there
-  const Tensor& operand = graph.tensor(*op.inputs[input]);
-  if (is_floating(operand.type) != real)
-    fail(graph, op,
-         fmt::format("'{}' is {}, {} are expected", operand.name, name_of(operand.type),
-                     real ? "real numbers" : "integers"));
-}
-
-} // namespace
-
-void expect_real(const Graph& graph, const Operator& op, std::size_t input) {
-  expect_kind(graph, op, input, true);
-}
-void expect_integers(const Graph& graph, const Operator& op, std::size_t input) {
-  expect_kind(graph, op, input, false);
-}
-
 void fail(const Graph& graph, const Operator& op, std::string_view what, std::string_view detail) {
   throw InputError(location_of(graph, op, detail), what);
 }

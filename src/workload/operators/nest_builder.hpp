@@ -51,9 +51,6 @@ const std::vector<std::int64_t>& output_shape(const Graph& graph, const Operator
                                               std::size_t index);
 bool has_input(const Operator& op, std::size_t index);
 bool has_output(const Operator& op, std::size_t index);
-/// Fails where an operand is of the other kind, which nobody computes with: real numbers, integers.
-void expect_real(const Graph& graph, const Operator& op, std::size_t input);
-void expect_integers(const Graph& graph, const Operator& op, std::size_t input);
 /// `axis` counted from the front; fails when it is outside [-rank, rank).
 std::size_t normal_axis(const Graph& graph, const Operator& op, std::int64_t axis,
                         std::size_t rank);

@@ -52,7 +52,6 @@ std::int64_t checked_norm(const Graph& graph, const Operator& op) {
 /// The p-norm of a window, or of everything.
 LoopNest build_lp_pool(const Graph& graph, const Operator& op) {
   checked_norm(graph, op);
-  expect_real(graph, op, 0);
   return op.op_type == "LpPool" ? build_pool<kPower>(graph, op)
                                 : build_global_pool<kPower>(graph, op);
 }
@@ -80,7 +79,6 @@ LoopNest build_unpool(const Graph& graph, const Operator& op) {
   if (small.size() < 3 || large.size() != small.size() || large[0] != small[0] ||
       large[1] != small[1] || input_shape(graph, op, 1) != small)
     fail(graph, op, "images of as many channels, and an index for every element, are expected");
-  expect_integers(graph, op, 1);
   LoopNestBuilder nest(graph, op, ComputeKind::copy);
   std::vector<AxisExpr> place{axis(nest.loop("B", small[0])), axis(nest.loop("C", small[1]))};
   for (std::size_t i = 2; i < small.size(); ++i)

@@ -1,4 +1,6 @@
+#include "workload/operators/contract.hpp"
 #include "workload/operators/families.hpp"
+#include "workload/operators/relations.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/workload/operators.hpp"
@@ -88,6 +90,8 @@ void build_nest(Graph& graph, OpId id) {
   const OperatorRule* rule = find_rule(op.domain, op.op_type);
   internal_check(rule != nullptr,
                  fmt::format("no loop nest for '{}' of domain '{}'", op.op_type, op.domain));
+  check_contract(graph, op);
+  check_relations(graph, op);
   if (rule->build == nullptr)
     return;
   op.nest = rule->build(graph, op);

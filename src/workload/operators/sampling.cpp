@@ -75,8 +75,6 @@ LoopNest build_grid_sample(const Graph& graph, const Operator& op) {
   const Shape& image = input_shape(graph, op, 0);
   const Shape& out = output_shape(graph, op, 0);
   check_grid(graph, op, image, input_shape(graph, op, 1), out);
-  expect_real(graph, op, 0);
-  expect_real(graph, op, 1);
   const int taps = grid_taps(graph, op);
   LoopNestBuilder nest(graph, op, taps > 1 ? ComputeKind::vector : ComputeKind::copy,
                        taps > 1 ? weighted_sum(taps) : VectorWork{});
@@ -181,9 +179,6 @@ LoopNest build_roi_align(const Graph& graph, const Operator& op) {
   const Shape& bins = output_shape(graph, op, 0);
   check_regions(graph, op, input_shape(graph, op, 0), input_shape(graph, op, 1),
                 input_shape(graph, op, 2), bins);
-  expect_real(graph, op, 0);
-  expect_real(graph, op, 1);
-  expect_integers(graph, op, 2);
   const std::int64_t per_axis = samples_per_axis(graph, op);
   const int samples = static_cast<int>(per_axis * per_axis);
   LoopNestBuilder nest(graph, op, ComputeKind::vector, region_work(op, samples));

@@ -30,7 +30,6 @@ std::vector<AxisExpr> leading_axes(const Graph& graph, const Operator& op, std::
 
 /// (X, scale) -> (X in the type of the result, maxima of the magnitudes).
 LoopNest build_scaled_cast(const Graph& graph, const Operator& op) {
-  expect_real(graph, op, 0);
   if (!has_input(op, 1) || !input_shape(graph, op, 1).empty())
     fail(graph, op, "the scale is not a scalar");
   if (output_shape(graph, op, 0) != input_shape(graph, op, 0))
@@ -48,7 +47,6 @@ LoopNest build_scaled_cast(const Graph& graph, const Operator& op) {
 /// X [..., C] of R rows -> (X in blocks along its last axis, the same [C, R] in blocks along its
 /// rows). A block is within a core when its maximum is known: one sweep.
 LoopNest build_block_cast(const Graph& graph, const Operator& op) {
-  expect_real(graph, op, 0);
   const std::vector<std::int64_t> shape = input_shape(graph, op, 0);
   if (shape.size() < 2)
     fail(graph, op, "a matrix or a stack of them is expected");
@@ -77,7 +75,6 @@ LoopNest build_block_cast(const Graph& graph, const Operator& op) {
 
 /// X -> maxima of its magnitudes.
 LoopNest build_amax(const Graph& graph, const Operator& op) {
-  expect_real(graph, op, 0);
   LoopNestBuilder nest(graph, op, ComputeKind::vector, kLargest);
   const std::vector<LoopIndex> loops = nest.loops_over(input_shape(graph, op, 0));
   nest.output(0, "O", leading_axes(graph, op, 0, loops));
@@ -87,7 +84,6 @@ LoopNest build_amax(const Graph& graph, const Operator& op) {
 
 /// Maxima -> scale.
 LoopNest build_amax_scale(const Graph& graph, const Operator& op) {
-  expect_real(graph, op, 0);
   if (!output_shape(graph, op, 0).empty())
     fail(graph, op, "the scale is not a scalar");
   LoopNestBuilder nest(graph, op, ComputeKind::vector, kLargest);
@@ -105,8 +101,6 @@ LoopNest build_amax_update(const Graph& graph, const Operator& op) {
   if (output_shape(graph, op, 0) != input_shape(graph, op, 0) ||
       !output_shape(graph, op, 1).empty())
     fail(graph, op, "the results are not another history and scale");
-  for (std::size_t i = 0; i < op.inputs.size(); ++i)
-    expect_real(graph, op, i);
   LoopNestBuilder nest(graph, op, ComputeKind::vector, kFindScale);
   const std::vector<LoopIndex> loops = nest.loops_over(input_shape(graph, op, 0));
   nest.output(0, "O", axes_of(loops));

@@ -372,21 +372,23 @@ std::optional<ViewStep> slice_step(const Graph& graph, const Operator& op) {
   const bool has_steps = op.inputs.size() > 4 && op.inputs[4];
   const auto* axes = known_integers(graph, op, 3);
   const auto* steps = known_integers(graph, op, 4);
-  if ((has_axes && axes == nullptr) || (has_steps && steps == nullptr))
+  const auto fits_starts = [&](bool given, const std::vector<std::int64_t>* list) {
+    return !given || (list != nullptr && list->size() == starts->size());
+  };
+  if (!fits_starts(has_axes, axes) || !fits_starts(has_steps, steps))
     return std::nullopt;
   ViewStep step{ViewStep::Kind::slice,
                 {},
                 std::vector<std::int64_t>(shape.size(), 0),
                 std::vector<std::int64_t>(shape.size(), 1)};
   for (std::size_t i = 0; i < starts->size(); ++i) {
-    std::int64_t axis =
-        axes != nullptr && i < axes->size() ? (*axes)[i] : static_cast<std::int64_t>(i);
+    std::int64_t axis = axes != nullptr ? (*axes)[i] : static_cast<std::int64_t>(i);
     if (axis < 0)
       axis += rank;
     if (axis < 0 || axis >= rank)
       return std::nullopt;
     const auto at = static_cast<std::size_t>(axis);
-    step.steps[at] = steps != nullptr && i < steps->size() ? (*steps)[i] : 1;
+    step.steps[at] = steps != nullptr ? (*steps)[i] : 1;
     const std::int64_t last = step.steps[at] > 0 ? shape[at] : shape[at] - 1;
     const std::int64_t start = (*starts)[i] < 0 ? (*starts)[i] + shape[at] : (*starts)[i];
     step.starts[at] = std::clamp<std::int64_t>(start, 0, std::max<std::int64_t>(last, 0));

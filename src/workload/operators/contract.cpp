@@ -1,0 +1,345 @@
+#include "workload/operators/contract.hpp"
+
+#include "monet/base/errors.hpp"
+#include "monet/base/text.hpp"
+#include "monet/workload/operators.hpp"
+#include "monet/workload/update_formula.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <optional>
+#include <tuple>
+
+namespace monet {
+
+namespace {
+
+/// Operators of one domain whose operands are alike. Signatures are lists of kinds, inputs before
+/// the arrow: r real, i integer, b truth, w whole, n number, s same as the first n; behind it ? for
+/// one that may be left out, * for any count (also none) of them, 0 where it may have no elements.
+struct Signatures {
+  std::string_view domain;
+  std::string_view signature;
+  std::string_view op_types; ///< apart by blanks
+};
+
+constexpr Signatures kSignatures[]{
+    // element by element
+    {"", "n > s", "Abs Identity Neg Relu Sign"},
+    {"", "r > r",
+     "Acos Acosh Asin Asinh Atan Atanh Ceil Celu Cos Cosh Elu Erf Exp Floor Gelu HardSigmoid "
+     "HardSwish LeakyRelu Log Mish Reciprocal Round Selu Shrink Sigmoid Sin Sinh Softplus Softsign "
+     "Sqrt Tan Tanh ThresholdedRelu"},
+    {"", "r r > r", "PRelu"},
+    {"", "n s > s", "Add Div Mod Mul Sub"},
+    {"", "n n > s", "Pow"},
+    {"", "n s* > s", "Max Mean Min Sum"},
+    {"", "n s? s? > s", "Clip"},
+    {"", "n s > w", "Equal Greater GreaterOrEqual Less LessOrEqual"},
+    {"", "w w > w", "And BitShift BitwiseAnd BitwiseOr BitwiseXor Or Xor"},
+    {"", "w > w", "BitwiseNot Not"},
+    {"", "r > w", "IsInf IsNaN"},
+    {"", "w n s > s", "Where"},
+    {"", "n > n", "Bernoulli Cast RandomNormalLike RandomUniformLike"},
+    {"", "n n > n", "CastLike"},
+    {"", "> r", "RandomNormal RandomUniform"},
+    {"", "r r? w? > r n?", "Dropout"},
+    {"", "n r n? > n", "QuantizeLinear"},
+    {"", "n r n? > r", "DequantizeLinear"},
+    {kMonetDomain, "r r n? > r n?", "FakeQuantize"},
+    {kMonetDomain, "r r r n? > r", "FakeQuantizeGradScale"},
+    {kMonetDomain, "r > r", "Silu"},
+    {kMonetDomain, "n s? s? > s n?", "Clip"},
+    {kMonetDomain, "r > r n?", "HardSigmoid LeakyRelu Relu"},
+    {"com.microsoft", "r r > r", "BiasGelu ReluGrad SoftmaxGrad SoftmaxGrad_13"},
+    {"com.microsoft", "r r? > r", "FastGelu"},
+    {"com.microsoft", "r > r", "Gelu QuickGelu"},
+    // products
+    {"", "n s s? > s", "Conv ConvTranspose Gemm"},
+    {"", "n s > s", "MatMul"},
+    {"", "n s* > s", "Einsum"},
+    {"", "w w w? w? > w", "ConvInteger MatMulInteger"},
+    {"", "n r n n r n r n n? > n", "QLinearConv"},
+    {"", "n r n n r n r n > n", "QLinearMatMul"},
+    {"com.microsoft", "r r > r", "FusedMatMul TransposeMatMul"},
+    {kMonetDomain, "r* > r",
+     "ConvGradInput ConvGradWeight ConvTransposeGradInput ConvTransposeGradWeight EinsumGradA "
+     "EinsumGradB GemmGradA GemmGradB MatMulGradA MatMulGradB"},
+    {kMonetDomain, "r r r n? n? > r r?", "Attention"},
+    {kMonetDomain, "r r r r r r n? n? > r? r? r?", "AttentionGrad"},
+    // rows
+    {"", "r > r", "Hardmax LogSoftmax LpNormalization LRN MeanVarianceNormalization Softmax"},
+    {kMonetDomain, "r r > r", "LogSoftmaxGrad SoftmaxGrad"},
+    {"", "n > i", "ArgMax ArgMin"},
+    {"", "n i?0 > s",
+     "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd "
+     "ReduceSum ReduceSumSquare"},
+    {"", "n i > s", "CumSum"},
+    {"", "n i? > s? i?", "TopK"},
+    // normalisation
+    {"", "r r? r? r? r? > r r? r? r? r?", "BatchNormalization"},
+    {"", "r r? r? > r r? r?", "LayerNormalization"},
+    {"", "r r? r? > r r? r?", "GroupNormalization InstanceNormalization"},
+    {"", "r r? > r r?", "RMSNormalization"},
+    // windows
+    {"", "n > s", "AveragePool GlobalMaxPool"},
+    {"", "r > r", "GlobalAveragePool GlobalLpPool LpPool"},
+    {"", "n > s i?", "MaxPool"},
+    {kMonetDomain, "n > s i?", "MaxPool"},
+    {"", "n i i? > s", "MaxUnpool"},
+    {kMonetDomain, "r i > r", "MaxPoolGrad MaxUnpoolGrad"},
+    {kMonetDomain, "r > r", "AveragePoolGrad"},
+    {kMonetDomain, "r r r > r", "LpPoolGrad"},
+    {"com.microsoft", "r > r", "AveragePoolGrad"},
+    {kMonetDomain, "r r > r", "LRNGrad LpNormalizationGrad"},
+    // indices
+    {"", "n i > s", "Gather GatherElements GatherND"},
+    {"", "n i s > s", "Scatter ScatterElements ScatterND"},
+    {"", "n > i", "NonZero"},
+    {"", "n n n > n", "OneHot"},
+    {"", "n i > s", "ReverseSequence"},
+    {kMonetDomain, "r i > r", "GatherElementsGrad GatherGrad GatherNDGrad"},
+    {kMonetDomain, "i > i i", "DistinctIndices"},
+    {kMonetDomain, "r i > r", "PutRows TakeRows"},
+    // movement and views
+    {"", "n s* > s", "Concat"},
+    {"", "n > s", "DepthToSpace Flatten SpaceToDepth Transpose"},
+    {"", "n > n", "EyeLike"},
+    {"", "n i?0 s? i?0 > s", "Pad"},
+    {"", "n i?0 > s", "Expand Tile"},
+    {"", "n i?0 > s", "Reshape"},
+    {"", "n i?0 > s", "Squeeze Unsqueeze"},
+    {"", "n i?0 i?0 i?0 i?0 > s", "Slice"},
+    {"", "n i? > s*", "Split"},
+    {"", "n i? > s", "Trilu"},
+    {"", "n r?0 r?0 i?0 > s", "Resize"},
+    {kMonetDomain, "r > r", "PadGrad ResizeGrad SliceGrad"},
+    {kMonetDomain, "n i*0 > s", "Copy"},
+    // sampling
+    {"", "r r > r", "GridSample"},
+    {"", "r r i > r", "RoiAlign"},
+    {kMonetDomain, "r r > r", "GridSampleGradInput"},
+    {kMonetDomain, "r r r > r", "GridSampleGradGrid"},
+    {kMonetDomain, "r r i r? > r", "RoiAlignGrad"},
+    // losses
+    {"", "r i r? > r r?", "NegativeLogLikelihoodLoss SoftmaxCrossEntropyLoss"},
+    {kMonetDomain, "r i r? r? > r", "NegativeLogLikelihoodLossGrad"},
+    {kMonetDomain, "r i r? > r r?", "LabelSmoothingLoss"},
+    {kMonetDomain, "r i r? r? > r", "SoftmaxCrossEntropyGrad"},
+    {"com.microsoft", "r r i r? > r", "SoftmaxCrossEntropyLossGrad"},
+    {kMonetDomain, "r i > r r? r?", "CtcLoss"},
+    {kMonetDomain, "r i r r > r", "CtcLossGrad"},
+    // casts with a scale, updates
+    {kMonetDomain, "r r > r r?", "ScaledCast"},
+    {kMonetDomain, "r > r? r?", "BlockCast"},
+    {kMonetDomain, "r > r", "Amax AmaxScale"},
+    {kMonetDomain, "r r r* > r r", "AmaxUpdate"},
+    {kMonetDomain, "r > n", "NonFinite"},
+    {kMonetDomain, "r n n > r n", "LossScaleUpdate"},
+    // gradients of normalisations and of element-wise operators, losses by name
+    {kMonetDomain, "r r? r? r? r? > r r? r? r? r?", "BatchNormalization"},
+    {kMonetDomain, "r* > r? r? r?",
+     "BatchNormGrad BatchNormInferenceGrad BatchNormInferenceGradWeight GroupNormGrad "
+     "GroupNormGradWeight LayerNormGrad LayerNormGradWeight RMSNormGrad RMSNormGradWeight"},
+    {kMonetDomain, "r r r? > r n?",
+     "BceLoss BceWithLogitsLoss HuberLoss KlDivLoss L1Loss MseLoss SmoothL1Loss"},
+    {kMonetDomain, "n* > r",
+     "BceLossGrad BceWithLogitsLossGrad HuberLossGrad KlDivLossGrad L1LossGrad MseLossGrad "
+     "SmoothL1LossGrad"},
+    {kMonetDomain, "r r r? > r",
+     "ReduceExtremumGrad ReduceL1Grad ReduceL2Grad ReduceLogSumExpGrad ReduceProdGrad "
+     "ReduceSumSquareGrad"},
+    {kMonetDomain, "r n* > r*", "ClipGrad MaxGrad MinGrad"},
+    {kMonetDomain, "r n* > r? r?",
+     "AbsGrad AcosGrad AcoshGrad AsinGrad AsinhGrad AtanGrad AtanhGrad CeluGrad CosGrad "
+     "CoshGrad DivGrad DropoutGrad EluGrad ErfGrad GeluGrad HardSigmoidGrad HardSwishGrad "
+     "LeakyReluGrad MaskGrad MishGrad ModGrad MulGrad PReluGrad PowGrad "
+     "ReciprocalGrad ReluGrad SeluGrad ShrinkGrad SigmoidGrad SiluGrad SinGrad SinhGrad "
+     "SoftplusGrad SoftsignGrad SqrtGrad SquareGrad TanGrad TanhGrad ThresholdedReluGrad "
+     "WhereGrad"},
+};
+
+OperandKind kind_of(char letter) {
+  switch (letter) {
+  case 'r':
+    return OperandKind::real;
+  case 'i':
+    return OperandKind::integer;
+  case 'b':
+    return OperandKind::truth;
+  case 'w':
+    return OperandKind::whole;
+  case 's':
+    return OperandKind::same;
+  default:
+    internal_check(letter == 'n', "a signature has a letter that stands for nothing");
+    return OperandKind::number;
+  }
+}
+
+std::vector<OperandContract> parse_operands(std::string_view list) {
+  std::vector<OperandContract> operands;
+  for (const char letter : list) {
+    if (letter == ' ')
+      continue;
+    if (letter == '?') {
+      operands.back().optional = true;
+    } else if (letter == '*') {
+      operands.back().optional = operands.back().any_count = true;
+    } else if (letter == '0') {
+      operands.back().may_be_empty = true;
+    } else {
+      operands.push_back({kind_of(letter)});
+    }
+  }
+  return operands;
+}
+
+auto contract_key(const Contract& contract) {
+  return std::tuple(contract.domain, contract.op_type);
+}
+
+void add_group(const Signatures& group, std::vector<Contract>& rows) {
+  const std::size_t arrow = group.signature.find('>');
+  const auto inputs = parse_operands(group.signature.substr(0, arrow));
+  const auto outputs = parse_operands(group.signature.substr(arrow + 1));
+  for (const std::string_view op_type : split(group.op_types, ' ', group.op_types.size()))
+    rows.push_back({group.domain, op_type, inputs, outputs});
+}
+
+std::vector<Contract> collect_contracts() {
+  std::vector<Contract> rows;
+  for (const Signatures& group : kSignatures)
+    add_group(group, rows);
+  std::sort(rows.begin(), rows.end(),
+            [](const Contract& a, const Contract& b) { return contract_key(a) < contract_key(b); });
+  const auto twice = std::adjacent_find(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
+    return contract_key(a) == contract_key(b);
+  });
+  internal_check(twice == rows.end(), "two contracts for one operator");
+  return rows;
+}
+
+bool is_truth(ElementType type) {
+  return type == ElementType::boolean || type == ElementType::bit;
+}
+
+bool fits(ElementType type, OperandKind kind) {
+  const bool real = is_floating(type);
+  switch (kind) {
+  case OperandKind::real:
+    return real;
+  case OperandKind::integer:
+    return !real && !is_truth(type);
+  case OperandKind::truth:
+    return is_truth(type);
+  case OperandKind::whole:
+    return !real;
+  default:
+    return true;
+  }
+}
+
+std::string_view words_for(OperandKind kind) {
+  switch (kind) {
+  case OperandKind::real:
+    return "real numbers";
+  case OperandKind::integer:
+    return "integers";
+  case OperandKind::truth:
+    return "truth values";
+  case OperandKind::whole:
+    return "integers or truth values";
+  default:
+    return "numbers";
+  }
+}
+
+/// Checks one list of operands of one operator.
+class ContractCheck {
+public:
+  ContractCheck(const Graph& graph, const Operator& op) : graph_(graph), op_(op) {}
+
+  void check(const std::vector<OperandContract>& rows,
+             const std::vector<std::optional<TensorId>>& operands, std::string_view side) {
+    for (std::size_t i = 0; i < std::max(rows.size(), operands.size()); ++i) {
+      const OperandContract* row = row_for(rows, i);
+      const bool there = i < operands.size() && operands[i];
+      const auto detail = [&] { return fmt::format("{} {}", side, i); };
+      if (row == nullptr && there)
+        refuse(fmt::format("at most {} are expected", rows.size()), detail());
+      if (row != nullptr && !there && !row->optional)
+        refuse("it is missing", detail());
+      if (row != nullptr && there)
+        check_operand(*row, graph_.tensor(*operands[i]), detail);
+    }
+  }
+
+private:
+  static const OperandContract* row_for(const std::vector<OperandContract>& rows, std::size_t i) {
+    if (i < rows.size())
+      return &rows[i];
+    return !rows.empty() && rows.back().any_count ? &rows.back() : nullptr;
+  }
+
+  template <class Detail>
+  void check_operand(const OperandContract& row, const Tensor& tensor, Detail detail) {
+    if (tensor.type == ElementType::string)
+      refuse(fmt::format("'{}' holds strings, numbers are expected", tensor.name), detail());
+    OperandKind kind = row.kind;
+    if (kind == OperandKind::number && !real_)
+      real_ = is_floating(tensor.type);
+    if (kind == OperandKind::same)
+      kind = real_.value_or(true) ? OperandKind::real : OperandKind::whole;
+    if (!fits(tensor.type, kind)) {
+      refuse(fmt::format("'{}' is {}, {} are expected", tensor.name, name_of(tensor.type),
+                         words_for(kind)),
+             detail());
+    }
+    if (!row.may_be_empty &&
+        std::find(tensor.shape.begin(), tensor.shape.end(), 0) != tensor.shape.end())
+      refuse(fmt::format("'{}' has no elements", tensor.name), detail());
+  }
+
+  [[noreturn]] void refuse(const std::string& what, const std::string& detail) const {
+    throw InputError(location_of(graph_, op_, detail), what);
+  }
+
+  const Graph& graph_;
+  const Operator& op_;
+  std::optional<bool> real_; ///< of the first `number` operand
+};
+
+/// Weights, gradients and states in an optimiser's own order; numbers of rows among them.
+const Contract& update_contract() {
+  static const Contract contract{kMonetDomain, {}, parse_operands("n*"), parse_operands("n*")};
+  return contract;
+}
+
+} // namespace
+
+const Contract* contract_of(const Operator& op) {
+  static const std::vector<Contract> rows = collect_contracts();
+  const auto wanted = std::tuple(std::string_view(op.domain), std::string_view(op.op_type));
+  const auto at = std::lower_bound(
+      rows.begin(), rows.end(), wanted,
+      [](const Contract& row, const auto& target) { return contract_key(row) < target; });
+  if (at != rows.end() && contract_key(*at) == wanted)
+    return &*at;
+  const auto updates = formula_operators();
+  const bool is_update = op.domain == kMonetDomain &&
+                         std::find(updates.begin(), updates.end(), op.op_type) != updates.end();
+  return is_update ? &update_contract() : nullptr;
+}
+
+void check_contract(const Graph& graph, const Operator& op) {
+  const Contract* contract = contract_of(op);
+  internal_check(contract != nullptr,
+                 fmt::format("no contract for '{}' of domain '{}'", op.op_type, op.domain));
+  ContractCheck checker(graph, op);
+  checker.check(contract->inputs, op.inputs, "input");
+  checker.check(contract->outputs, op.outputs, "output");
+}
+
+} // namespace monet
