@@ -442,6 +442,21 @@ TEST(ForwardPart, InferenceOfATrainingStepKeepsItsPhases) {
   EXPECT_THROW(make_inference_graph(made.graph), InputError);
 }
 
+/// Statistics of the batch, which update the running ones, and masks are a part of the step.
+TEST(ForwardPart, InferenceOfATrainingStepNormalisesAndDropsAsTheStepDoes) {
+  const TrainingGraph made = make_training_graph(regularised().graph, plain());
+  const TrainingGraph step = make_inference_graph(made.graph);
+  verify(step);
+  ASSERT_EQ(step.graph.operators().size(), made.graph.operators().size());
+  for (std::size_t i = 0; i < made.graph.operators().size(); ++i) {
+    const Operator& wanted = made.graph.operators()[i];
+    const Operator& op = step.graph.operators()[i];
+    EXPECT_EQ(op.op_type, wanted.op_type);
+    EXPECT_EQ(op.outputs.size(), wanted.outputs.size()) << wanted.name;
+    EXPECT_EQ(op.nest.operands.size(), wanted.nest.operands.size()) << wanted.name;
+  }
+}
+
 TEST(ForwardPart, InferenceHasRunningStatisticsAndNoDropout) {
   const TrainingGraph step = make_inference_graph(regularised().graph);
   verify(step);

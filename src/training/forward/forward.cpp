@@ -342,10 +342,16 @@ void add_adapted(Adapted adapted, PreparedForward& made, LastVersions& last) {
 
 PreparedForward prepare_forward(const Graph& network, const Precision& precision,
                                 const GradientNeeds* needs, bool frozen_batch_norm) {
+  // A training step that is run as it is normalises by its batch and drops as it says.
+  const bool is_step = needs == nullptr && std::ranges::any_of(network.operators(), [](auto& op) {
+                         return op.phase == Phase::backward || op.phase == Phase::update;
+                       });
   std::vector<Adapted> operators;
   operators.reserve(network.operators().size());
-  for (const Operator& op : network.operators())
-    operators.push_back(Adapter(network, op, precision, needs).adapt(frozen_batch_norm));
+  for (const Operator& op : network.operators()) {
+    operators.push_back(is_step ? Adapted{op, {}, {}, false, {}}
+                                : Adapter(network, op, precision, needs).adapt(frozen_batch_norm));
+  }
   if (needs != nullptr)
     operators = without_unread(network, std::move(operators));
   const std::vector<bool> used = used_tensors(network, operators);
