@@ -45,7 +45,8 @@ struct StepBounds {
   Bits spilled_written;
   std::optional<OpId> separator; ///< where most is live; none where nothing spills
   /// Live at some moment, as Timeline::peak counts: what lasts, and what was begun before a point
-  /// and is read after it. Does not depend on the chip.
+  /// and is read after it (where things are made twice: of that, only what nothing makes). Does not
+  /// depend on the chip.
   std::int64_t peak_memory_bytes = 0;
 
   double compute_pj = 0; ///< products and lane operations

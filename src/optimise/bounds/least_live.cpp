@@ -17,17 +17,20 @@ bool lasts(const Tensor& tensor) {
 
 } // namespace
 
-std::int64_t least_live(const Graph& graph, OpId op, const StepCone& before,
-                        const StepCone& after) {
+std::int64_t least_live(const Graph& graph, OpId op, const StepCone& before, const StepCone& after,
+                        bool made_once) {
   const std::size_t tensors = graph.tensors().size();
   std::vector<bool> wanted(tensors, false); // per root: at that moment or later
+  const auto kept = [&](TensorId root) { return made_once || !graph.tensor(root).producer; };
   for (const TensorId output : graph.outputs)
-    wanted[root_of(graph, output).index()] = true;
+    if (const TensorId root = root_of(graph, output); kept(root))
+      wanted[root.index()] = true;
   for (std::size_t t = 0; t < tensors; ++t) {
     const Tensor& tensor = graph.tensors()[t];
+    const bool later = kept(root_of(graph, TensorId(t)));
     bool used = lasts(tensor) && !tensor.alias_of;
     for (const OpId reader : tensor.consumers)
-      used = used || reader == op || !after.loops[reader.index()].empty();
+      used = used || reader == op || (later && !after.loops[reader.index()].empty());
     if (used)
       wanted[root_of(graph, TensorId(t)).index()] = true;
   }

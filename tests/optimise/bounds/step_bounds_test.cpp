@@ -3,10 +3,15 @@
 #include "schedule/random_cases.hpp"
 #include "schedule/schedule_alone.hpp"
 #include "tiling/shared/grid.hpp"
+#include "training/tiny_network.hpp"
 
 #include "monet/hardware/read_hardware.hpp"
+#include "monet/model/model_step.hpp"
+#include "monet/optimise/checkpoint_search.hpp"
+#include "monet/optimise/recompute_search.hpp"
 #include "monet/optimise/step_bounds.hpp"
 #include "monet/schedule/bounds.hpp"
+#include "monet/training/insert_recompute.hpp"
 #include "monet/workload/onnx_reader.hpp"
 
 #include <gtest/gtest.h>
@@ -94,6 +99,34 @@ TEST(StepBounds, RandomStepsOnRandomChipsAreNoBetter) {
     if (HasFailure())
       return;
   }
+}
+
+TEST(StepBounds, HoldWhereThingsAreMadeAgain) {
+  TinyNetwork n;
+  TensorId x = n.input("x", {256, 16});
+  for (int i = 0; i < 6; ++i) {
+    x = n.op("MatMul", {x, n.parameter("w" + std::to_string(i), {16, 16})}, {256, 16});
+    x = n.op("Tanh", {x}, {256, 16});
+  }
+  n.output(x);
+  const TrainingGraph step = fold_views(make_training_graph(n.graph, {}));
+  const Chip chip = read_chip(MONET_SOURCE_DIR "/data/hardware/edge_tpu.yaml");
+  const std::vector<std::int64_t> costs(step.graph.operators().size(), 1);
+  const CheckpointSpace space = checkpoint_space(step, costs);
+  const RecomputeResult least =
+      search_recompute(space.problem, least_memory(space, CheckpointMemory::peak) * 5 / 4, {}, {});
+  ASSERT_TRUE(least.plan);
+  const TrainingGraph again = with_recomputation(step, runs_of(*least.plan));
+  ASSERT_GT(again.graph.operators().size(), step.graph.operators().size());
+  StepOptions options;
+  options.tiling.mode = TilingMode::layer_by_layer;
+  options.schedule.priority = Priority::order;
+  CoreCostCache cache;
+  const ModelledStep modelled = model_step(again, chip, options, {cache});
+  StepBoundOptions bounded;
+  bounded.made_once = false;
+  expect_no_better(step_bounds(step, chip, bounded), modelled.timeline, chip);
+  EXPECT_LT(modelled.figures.peak_memory_bytes, step_bounds(step, chip).peak_memory_bytes);
 }
 
 /// Gradients clipped by their norm, where a step is trained, so that all wait for all.
