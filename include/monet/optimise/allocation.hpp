@@ -5,6 +5,7 @@
 #include "monet/optimise/search.hpp"
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -110,6 +111,8 @@ struct AllocationSearchOptions {
   std::size_t generations = 0;    ///< 0: as many as take a third of the evaluations (all: front)
   double exact_plans = 50000;     ///< spaces up to this size are searched to the end
   std::vector<AllocationPlan> starts; ///< tried first
+  /// Plans with more bytes alive at once, every tensor counted once, are none.
+  std::int64_t most_live_bytes = std::numeric_limits<std::int64_t>::max();
 };
 
 /// One line per step of the search.
@@ -134,7 +137,7 @@ struct AllocationResult {
 /// Small spaces: branch and bound over operators. Others: NSGA-II from automatic, balanced and
 /// single-core starts, then local search from its best. Never worse than the automatic choice or a
 /// start. The same seed gives the same result for any number of jobs. InfeasibleError when no plan
-/// tried is feasible.
+/// tried is feasible and within the limit of memory, with which no space is searched to the end.
 AllocationResult search_allocation(AllocationEvaluator& evaluator,
                                    const AllocationSearchOptions& options,
                                    const SearchControl& control);

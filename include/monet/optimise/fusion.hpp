@@ -92,6 +92,13 @@ struct FusionResult {
   /// layer by layer, be it found or not.
   Certificate certificate;
   bool complete = false; ///< every plan of the space was scheduled: none is better
+  struct Point {
+    FusionPlan plan;
+    StepFigures figures;
+  };
+  /// Of all plans that were scheduled and are within the limit, those that no other is as good as
+  /// in the objective and in peak memory; by the objective.
+  std::vector<Point> front;
   std::vector<FusionAnswer> compared;
   std::vector<KeepRate> kept;
   std::vector<std::string> ends; ///< per stack of the plan: why it has no further operator

@@ -5,6 +5,7 @@
 
 #include "monet/base/errors.hpp"
 #include "monet/base/rng.hpp"
+#include "monet/base/stage.hpp"
 #include "monet/optimise/allocation.hpp"
 
 #include <algorithm>
@@ -20,6 +21,7 @@ constexpr std::size_t kBatch = 16;
 constexpr int kPatience = 12;
 /// Neighbours made per evaluation left, bounds having ruled out the others.
 constexpr std::size_t kMostTries = 64;
+constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
 
 class AllocationSearch {
 public:
@@ -29,13 +31,22 @@ public:
         before_(evaluator.evaluations()), moves_(evaluator) {}
 
   AllocationResult run() {
+    try {
+      search();
+    } catch (const Stopped&) { // with the best so far
+    }
+    return finish();
+  }
+
+private:
+  void search() {
     try_starts();
     const AllocationBounds bounds(evaluator_, control_);
     bounds_ = &bounds;
     result_.certificate.bound = bounds.bound(options_.objective);
     for (const AllocationPlan& plan : {bounds.balanced(), bounds.fastest()})
       try_plan(plan);
-    if (!options_.front && evaluator_.plans() <= options_.exact_plans) {
+    if (!options_.front && !limited() && evaluator_.plans() <= options_.exact_plans) {
       search_space();
     } else if (options_.front && evaluator_.plans() <= static_cast<double>(left())) {
       try_everything();
@@ -46,11 +57,16 @@ public:
       else
         improve();
     }
-    return finish();
   }
 
-private:
-  double value(const StepFigures& cost) const { return cost.value(options_.objective); }
+  bool limited() const { return options_.most_live_bytes != kNoLimit; }
+  bool fits(const StepFigures& cost) const {
+    return cost.feasible && cost.peak_memory_bytes <= options_.most_live_bytes;
+  }
+  /// Infinite for what is none.
+  double value(const StepFigures& cost) const {
+    return fits(cost) ? cost.value(options_.objective) : std::numeric_limits<double>::infinity();
+  }
   double best() const { return value(result_.best.figures); }
   std::size_t used() const { return evaluator_.evaluations() - before_; }
   std::size_t left() const { return options_.evaluations - std::min(options_.evaluations, used()); }
@@ -140,7 +156,9 @@ private:
     problem.evaluate = [this](const Genome& genome) -> Evaluation {
       const StepFigures cost = evaluator_.evaluate(genome.choices);
       if (!cost.feasible)
-        return {{}, 1};
+        return {{}, std::numeric_limits<double>::max()};
+      if (!fits(cost))
+        return {{}, static_cast<double>(cost.peak_memory_bytes - options_.most_live_bytes)};
       return {options_.front ? objectives_of(cost) : Objectives{value(cost)}, 0};
     };
     Nsga2Options how;
@@ -258,7 +276,7 @@ private:
     result_.evaluations = used();
     result_.certificate.interrupted = control_.interrupted() && !result_.exact;
     result_.front = evaluator_.front();
-    if (!result_.best.figures.feasible) {
+    if (result_.best.plan.empty() || !fits(result_.best.figures)) {
       throw InfeasibleError("no allocation of operators to cores that was tried can be scheduled: "
                             "operands are too large for their cores' memories");
     }

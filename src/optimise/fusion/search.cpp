@@ -7,6 +7,7 @@
 #include "optimise/fusion/original.hpp"
 
 #include "monet/base/errors.hpp"
+#include "monet/base/stage.hpp"
 #include "monet/optimise/fusion.hpp"
 #include "monet/optimise/step_bounds.hpp"
 #include "monet/optimise/step_mode.hpp"
@@ -37,6 +38,16 @@ public:
   }
 
   FusionResult run() {
+    try {
+      search();
+    } catch (const Stopped&) { // with the best so far
+    }
+    finish();
+    return std::move(result_);
+  }
+
+private:
+  void search() {
     bound(FusionEvaluator::kMostTiles);
     layer_by_layer();
     if (problem_.tiling.stacks && options_.method == FusionMethod::cost && !stopped())
@@ -49,11 +60,8 @@ public:
     }
     if (options_.method == FusionMethod::cost)
       by_cost();
-    finish();
-    return std::move(result_);
   }
 
-private:
   bool wanted(FusionMethod method) const {
     return (options_.method == FusionMethod::cost || options_.method == method) && !stopped();
   }
@@ -70,8 +78,26 @@ private:
         step_bounds(problem_.step, problem_.chip, options).least(options_.objective);
   }
 
+  /// Keeps it on the front where nothing there is as good.
+  void add_to_front(const FusionPlan& plan, const StepFigures& figures) {
+    const auto as_good = [&](const StepFigures& a, const StepFigures& b) {
+      return a.value(options_.objective) <= b.value(options_.objective) &&
+             a.peak_memory_bytes <= b.peak_memory_bytes;
+    };
+    std::vector<FusionResult::Point>& front = result_.front;
+    if (std::ranges::any_of(front, [&](const auto& at) { return as_good(at.figures, figures); }))
+      return;
+    std::erase_if(front, [&](const auto& at) { return as_good(figures, at.figures); });
+    const auto next =
+        std::ranges::upper_bound(front, figures.value(options_.objective), {}, [&](const auto& at) {
+          return at.figures.value(options_.objective);
+        });
+    front.insert(next, {plan, figures});
+  }
+
   /// Takes the answer over if it is the best.
   bool offer(FusionMethod method, const FusionPlan& plan, const StepFigures& figures) {
+    add_to_front(plan, figures);
     const double value = figures.value(options_.objective);
     const bool better = !best_ || value < best_value_;
     if (better) {
