@@ -36,8 +36,9 @@ Json result_of(const Ran& ran) {
 }
 
 TEST(OptimiseJoint, CornersAreNoWorseTogetherThanAlone) {
-  const Ran ran = run_monet(
-      search("joint", {"--budget", "95%", "--jobs", "2", "--verify", "--core-evaluations", "20"}));
+  const Ran ran =
+      run_monet(search("joint", {"--budget", "95%", "--jobs", "2", "--verify", "--evaluations",
+                                 "10", "--levels", "2", "--rounds", "1"}));
   ASSERT_EQ(ran.code, 0) << ran.err;
   const Json json = result_of(ran);
   const Json& corners = json.at("compared");
@@ -60,7 +61,7 @@ TEST(OptimiseJoint, CornersAreNoWorseTogetherThanAlone) {
 
 TEST(OptimiseJoint, IsTheSameForAnyNumberOfThreads) {
   const std::vector<std::string> options{
-      "--objective",         "energy", "--levels", "3", "--core-evaluations", "20",
+      "--objective",         "energy", "--levels", "1", "--rounds", "1", "--core-evaluations", "20",
       "--group-evaluations", "10"};
   const Ran one = run_monet(search("joint", options));
   std::vector<std::string> more = options;
@@ -75,8 +76,8 @@ TEST(OptimiseJoint, ItsPlanIsRepeatedByTheScheduleCommand) {
     const Scratch scratch;
     const std::string folder = scratch / "plan";
     const Ran ran = run_monet(search(
-        "joint", {"--budget", "95%", "--plan-out", folder, "--objective", objective, "--rounds",
-                  "1", "--core-evaluations", "15", "--group-evaluations", "10"}));
+        "joint", {"--budget", "95%", "--plan-out", folder, "--objective", objective, "--levels",
+                  "1", "--rounds", "1", "--core-evaluations", "15", "--group-evaluations", "10"}));
     ASSERT_EQ(ran.code, 0) << ran.err;
     const Json json = result_of(ran);
     std::istringstream words(json.at("repeat").get<std::string>());

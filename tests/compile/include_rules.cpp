@@ -32,7 +32,7 @@ const std::vector<StageRooms> kHouse{
     {"tiling", {"cut", "fuse", "cover", "edges"}},
     {"schedule", {"cost", "place", "check"}},
     {"model", {}},
-    {"optimise", {"search", "programs", "bounds", "recompute", "allocation", "fusion"}},
+    {"optimise", {"search", "programs", "bounds", "recompute", "allocation", "fusion", "joint"}},
     {"explore", {"space", "store", "evaluate", "strategy", "run"}},
     {"reference", {"stream/tiles", "stream/costs", "stream/schedule", "einsum"}},
     {"report", {"search"}},

@@ -22,10 +22,13 @@ using testing::Random;
 JointOptions small_effort(std::uint64_t seed) {
   JointOptions options;
   options.objective = static_cast<Objective>(seed % 4);
-  options.levels = 3;
+  options.levels = 2;
   options.plan_effort = 200'000;
-  options.fusion_evaluations = 6;
-  options.allocation_evaluations = 6;
+  options.fusion.evaluations = 4;
+  options.fusion.group_evaluations = 20;
+  options.allocation_evaluations = 4;
+  options.checkpointing.effort = 200'000;
+  options.checkpointing.nodes = 20;
   return options;
 }
 
@@ -35,7 +38,7 @@ double scheduled(const JointPoint& point, const Chip& chip, Objective objective)
   options.priority = point.priority;
   const StepFigures figures =
       model_step(*point.step, chip, {point.tiling, options, {}}, {costs}).figures;
-  EXPECT_EQ(figures, point.modelled.figures);
+  EXPECT_EQ(figures, point.figures);
   return figures.value(objective);
 }
 
@@ -58,21 +61,19 @@ TEST(Joint, CornersAreWhatTheScheduleSaysAndBothIsTheBest) {
     const Chip chip = testing::random_chip(random, {.cores = 3});
     JointOptions options = small_effort(seed);
     if (seed % 3 != 0)
-      options.budget = [&](std::int64_t peak) { return peak * (seed % 3 == 1 ? 9 : 7) / 10; };
+      options.budget = [&](std::int64_t peak) { return peak * (seed % 3 == 1 ? 10 : 9) / 10; };
     const auto found = search(step, chip, options, 1);
     if (!found)
       continue;
     ++run;
     const auto value = [&](const JointPoint& point) {
-      return point.modelled.figures.value(options.objective);
+      return point.figures.value(options.objective);
     };
     for (const JointPoint* corner :
          {&found->base, &found->fused, &found->checkpointed, &found->both}) {
       EXPECT_EQ(scheduled(*corner, chip, options.objective), value(*corner)) << seed;
       EXPECT_GE(value(*corner), found->found.bound) << seed;
-      const bool within = found->budget_bytes == 0 ||
-                          corner->modelled.figures.peak_memory_bytes <= found->budget_bytes;
-      if (within) {
+      if (found->within_budget(corner->figures)) {
         EXPECT_LE(value(found->both), value(*corner)) << seed;
       }
     }
@@ -98,14 +99,14 @@ TEST(Joint, RecomputesWhereTheBudgetAsksForIt) {
     const auto found = search(step, chip, options, 1);
     ASSERT_TRUE(found);
     const auto value = [&](const JointPoint& point) {
-      return point.modelled.figures.value(options.objective);
+      return point.figures.value(options.objective);
     };
-    EXPECT_GT(found->base.modelled.figures.peak_memory_bytes, found->budget_bytes);
-    EXPECT_LE(found->both.modelled.figures.peak_memory_bytes, found->budget_bytes);
+    EXPECT_FALSE(found->within_budget(found->base.figures));
+    EXPECT_TRUE(found->within_budget(found->both.figures));
     EXPECT_FALSE(found->both.runs.empty());
     EXPECT_EQ(found->found.best, value(found->both));
     // Nothing without recomputation fits: there the objective alone counts.
-    EXPECT_GT(found->fused.modelled.figures.peak_memory_bytes, found->budget_bytes);
+    EXPECT_FALSE(found->within_budget(found->fused.figures));
     EXPECT_LE(value(found->fused), value(found->base));
   }
 }

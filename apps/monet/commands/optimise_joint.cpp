@@ -2,6 +2,7 @@
 #include "commands/optimise.hpp"
 #include "options/memory_budget.hpp"
 
+#include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
 #include "monet/base/text.hpp"
 #include "monet/optimise/joint.hpp"
@@ -16,8 +17,10 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 namespace monet::cli {
 
@@ -29,13 +32,45 @@ struct JointArguments {
   std::string budget;
   std::int64_t levels = JointOptions{}.levels;
   std::int64_t rounds = JointOptions{}.rounds;
-  std::int64_t groups = JointOptions{}.fusion_evaluations;
-  std::int64_t cores = JointOptions{}.allocation_evaluations;
+  std::optional<std::int64_t> evaluations; ///< of each part
+  std::optional<std::int64_t> groups;
+  std::optional<std::int64_t> cores;
   std::string plan_out; ///< folder; empty: none
+
+  /// As `monet optimise fusion` and `allocation` have them.
+  void set_efforts(JointOptions& options) const {
+    options.levels = levels;
+    options.rounds = rounds;
+    options.fusion.tiles = 6e6;
+    if (const auto given = groups ? groups : evaluations) {
+      options.fusion.tiles = 0;
+      options.fusion.evaluations = *given;
+      options.fusion.group_evaluations = std::min<std::int64_t>(20 * *given, 1'000'000);
+    }
+    if (const auto given = cores ? cores : evaluations)
+      options.allocation_evaluations = *given;
+  }
 };
 
-StepResult result_of(const JointPoint& point) {
-  return result_of(*point.step, point.modelled);
+StepOptions step_options(const JointPoint& point, const ScheduleOptions& schedule) {
+  StepOptions options{point.tiling, schedule, {}};
+  options.schedule.priority = point.priority;
+  return options;
+}
+
+/// --report: the base next to the best.
+void write_report(const OptimiseArguments& common, const SearchInputs& inputs,
+                  const JointResult& result, const ScheduleOptions& schedule, const Json& json) {
+  if (common.report.empty())
+    return;
+  CoreCostCache costs;
+  const auto modelled = [&](const JointPoint& point) {
+    return model_step(*point.step, inputs.files.chip, step_options(point, schedule), {costs});
+  };
+  const ModelledStep base = modelled(result.base);
+  const ModelledStep best = modelled(result.both);
+  write_search_report(common, inputs, json,
+                      {result_of(*result.base.step, base), result_of(*result.both.step, best)});
 }
 
 /// Those that monet schedule would choose otherwise.
@@ -95,10 +130,10 @@ int run_joint(const JointArguments& arguments, Session& session) {
   const SearchInputs inputs = prepare(common, arguments.objective, session);
   JointOptions options;
   options.objective = *objective_named(arguments.objective);
-  options.levels = inputs.experiment.training ? arguments.levels : 0;
-  options.rounds = arguments.rounds;
-  options.fusion_evaluations = arguments.groups;
-  options.allocation_evaluations = arguments.cores;
+  arguments.set_efforts(options);
+  if (!inputs.experiment.training)
+    options.levels = 0;
+  options.fusion.recomputed_halos = inputs.experiment.halo == Halo::recomputed;
   options.tiling = inputs.tiling_options();
   options.schedule = inputs.schedule_options(1);
   if (!arguments.budget.empty()) {
@@ -110,24 +145,17 @@ int run_joint(const JointArguments& arguments, Session& session) {
   const JointResult result = session.stage(
       "search", [&] { return optimise_jointly(inputs.step, inputs.files.chip, options, control); },
       [&](const JointResult& found) {
-        StepOptions best{found.both.tiling, options.schedule, {}};
-        best.schedule.priority = found.both.priority;
-        check_answer(inputs, *found.both.step, best, found.both.modelled.figures, found.found);
+        check_answer(inputs, *found.both.step, step_options(found.both, options.schedule),
+                     found.both.figures, found.found);
+        internal_check(found.within_budget(found.both.figures), "a plan is above its budget");
       });
-  const std::int64_t peak = result.both.modelled.figures.peak_memory_bytes;
-  const bool within = result.budget_bytes == 0 || peak <= result.budget_bytes;
-  if (!within && !result.found.interrupted) {
-    throw InfeasibleError(fmt::format(
-        "no way to run the step within {} bytes was found: the least has a peak of {}, {} more",
-        result.budget_bytes, peak, peak - result.budget_bytes));
-  }
   Json json = joint_json({"joint", inputs.experiment.name, arguments.objective, result.found,
                           session.progress.seconds()},
                          result);
   if (!arguments.plan_out.empty())
     json["repeat"] = valid_utf8(write_plan(arguments.plan_out, result.both, inputs));
   json["provenance"] = search_provenance(inputs, common);
-  write_search_report(common, inputs, json, {result_of(result.base), result_of(result.both)});
+  write_report(common, inputs, result, options.schedule, json);
   return finish_search(common, json, joint_table(json, result.found), result.found, session);
 }
 
@@ -144,16 +172,20 @@ void add_optimise_joint(Command& optimise) {
               "layer by layer; without it, as much as it takes",
               {.type = "BYTES|MiB|%"});
   command.add("--levels", &arguments->levels,
-              "Limits of memory for which recomputation is planned; 0 = none runs again",
+              "Amounts of memory for which recomputation is planned; 0 = none runs again",
               {.range = Range{0, 1000}});
   command.add("--rounds", &arguments->rounds,
               "Rounds of planning, each with the costs of the best schedule so far",
               {.range = Range{1, 100}});
+  command.add("--evaluations", &arguments->evaluations,
+              "Schedules of the search for groups, and of the one for cores; without it as many as "
+              "optimise fusion and allocation make",
+              {.range = Range{1, 1'000'000}});
   command.add("--group-evaluations", &arguments->groups,
-              "Schedules of each search for fused groups; 0 = the tool's usual groups",
+              "Of the search for groups; 0 = the tool's usual groups",
               {.range = Range{0, 1'000'000}});
   command.add("--core-evaluations", &arguments->cores,
-              "Schedules of each search for the operators' cores; 0 = the tool's usual cores",
+              "Of the search for the operators' cores; 0 = the tool's usual cores",
               {.range = Range{0, 1'000'000}});
   command.add("--plan-out", &arguments->plan_out,
               "Folder for the best way as files that monet schedule takes: step.onnx, "

@@ -22,11 +22,10 @@ Json corners_json(const JointResult& result) {
                                                            {"checkpointed", &result.checkpointed},
                                                            {"both", &result.both}};
   for (const auto& [name, point] : all) {
-    const StepFigures& figures = point->modelled.figures;
+    const StepFigures& figures = point->figures;
     Json corner = figures_json(name, figures);
     corner["way"] = point->name;
-    corner["within_budget"] =
-        result.budget_bytes == 0 || figures.peak_memory_bytes <= result.budget_bytes;
+    corner["within_budget"] = result.within_budget(figures);
     corners.push_back(std::move(corner));
   }
   return corners;
@@ -55,20 +54,22 @@ Json joint_front_json(const JointResult& result) {
                       {"offchip_bytes", bytes_of(Bits{trial->figures.offchip_bits})},
                       {"stored_activations_bytes", trial->figures.stored_bytes},
                       {"name", valid_utf8(trial->name)},
-                      {"chosen", trial->name == result.both.name}});
+                      {"chosen", trial->figures.totals() == result.both.figures.totals()}});
   }
   return points;
 }
 
 Json joint_groups_json(const JointPoint& point) {
-  const std::vector<std::uint32_t> group = groups_of(point.modelled.tiles);
   Json groups = Json::array();
-  for (std::size_t i = 0; i < group.size(); ++i) {
-    if (group[i] == kAlone)
+  if (!point.tiling.stacks)
+    return groups; // layer by layer
+  for (const std::vector<OpId>& stack : *point.tiling.stacks) {
+    if (stack.size() < 2)
       continue;
-    while (groups.size() <= group[i])
-      groups.push_back({{"operators", Json::array()}});
-    groups[group[i]]["operators"].push_back(valid_utf8(point.step->graph.operators()[i].name));
+    Json names = Json::array();
+    for (const OpId member : stack)
+      names.push_back(valid_utf8(point.step->graph.op(member).name));
+    groups.push_back({{"operators", std::move(names)}});
   }
   return groups;
 }
@@ -87,10 +88,10 @@ Json joint_recomputed_json(const JointPoint& point) {
 
 Json joint_json(const SearchHead& head, const JointResult& result) {
   Json json = search_json(head);
-  json["peak_bytes"] = result.both.modelled.figures.peak_memory_bytes;
-  if (result.budget_bytes > 0)
-    json["budget_bytes"] = result.budget_bytes;
-  json["evaluations"] = result.trials.size();
+  json["peak_bytes"] = result.both.figures.peak_memory_bytes;
+  if (result.budget_bytes)
+    json["budget_bytes"] = *result.budget_bytes;
+  json["evaluations"] = result.evaluations;
   json["compared"] = corners_json(result);
   json["front"] = joint_front_json(result);
   json["groups"] = joint_groups_json(result.both);

@@ -1,0 +1,101 @@
+#include "optimise/joint/plans.hpp"
+
+#include "monet/optimise/checkpoint_search.hpp"
+#include "monet/optimise/recompute_search.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace monet {
+
+namespace {
+
+/// Amounts of memory strictly between `low` and `high`, for which nothing was asked yet.
+struct Open {
+  std::int64_t low = 0;
+  std::int64_t high = 0;
+
+  bool empty() const { return low + 1 >= high; }
+};
+
+class Ladder {
+public:
+  Ladder(const CheckpointSpace& space, const LadderOptions& options, const SearchControl& control,
+         const std::function<void(const RecomputePlan&)>& found)
+      : space_(space), options_(options), control_(control), found_(found) {
+    plans_.push_back(store_everything(space.problem));
+  }
+
+  void run() {
+    descend(CheckpointMemory::stored, [&](std::int64_t bytes) { return storing(bytes); });
+    descend(CheckpointMemory::peak, [&](std::int64_t bytes) { return peaking(bytes); });
+  }
+
+private:
+  /// Asks for a plan within an amount, `levels` times: the least first, then the middle of what is
+  /// widest open.
+  template <class PlanWithin>
+  void descend(CheckpointMemory memory, const PlanWithin& plan_within) {
+    const std::int64_t most = evaluate(space_, plans_.front()).memory(memory);
+    const std::int64_t least = least_memory(space_, memory);
+    std::vector<Open> open{{least - 1, most}};
+    std::int64_t asked = least;
+    for (std::int64_t i = 0; i < options_.levels && !control_.interrupted(); ++i) {
+      const auto widest = std::ranges::max_element(
+          open, {}, [](const Open& part) { return part.empty() ? 0 : part.high - part.low; });
+      if (widest == open.end() || widest->empty())
+        return;
+      const Open part = *widest;
+      open.erase(widest);
+      if (i > 0)
+        asked = part.low + (part.high - part.low) / 2;
+      open.push_back({asked, part.high});
+      const std::optional<std::int64_t> found = take(plan_within(asked), memory);
+      if (found)
+        open.push_back({part.low, std::min(*found, asked)});
+    }
+  }
+
+  /// What the plan needs; none where there is no plan.
+  std::optional<std::int64_t> take(std::optional<RecomputePlan> plan, CheckpointMemory memory) {
+    if (!plan)
+      return std::nullopt;
+    *plan = without_idle_runs(space_.problem, *plan);
+    const std::int64_t bytes = evaluate(space_, *plan).memory(memory);
+    if (std::ranges::find(plans_, *plan) == plans_.end()) {
+      found_(*plan);
+      plans_.push_back(std::move(*plan));
+    }
+    return bytes;
+  }
+
+  std::optional<RecomputePlan> storing(std::int64_t bytes) const {
+    StoredOptions rough;
+    rough.nodes = 100;
+    rough.gap = 5e-3;
+    return solve_stored(space_, bytes, control_, rough).plan;
+  }
+
+  std::optional<RecomputePlan> peaking(std::int64_t bytes) const {
+    RecomputeSearchOptions search;
+    search.effort = options_.effort;
+    search.starts.assign(plans_.begin() + 1, plans_.end());
+    return search_recompute(space_.problem, bytes, search, control_).plan;
+  }
+
+  const CheckpointSpace& space_;
+  const LadderOptions& options_;
+  const SearchControl& control_;
+  const std::function<void(const RecomputePlan&)>& found_;
+  std::vector<RecomputePlan> plans_; ///< the first runs everything once
+};
+
+} // namespace
+
+void plan_ladder(const CheckpointSpace& space, const LadderOptions& options,
+                 const SearchControl& control,
+                 const std::function<void(const RecomputePlan&)>& found) {
+  Ladder(space, options, control, found).run();
+}
+
+} // namespace monet

@@ -1,0 +1,504 @@
+// The joint search: what is known without a search, plans of recomputation, the searches for groups
+// and cores alone, and then both for the best of all these at falling amounts of memory. The budget
+// chooses from it in the end.
+#include "optimise/joint/archive.hpp"
+#include "optimise/joint/plans.hpp"
+
+#include "monet/base/errors.hpp"
+#include "monet/base/parallel.hpp"
+#include "monet/base/stage.hpp"
+#include "monet/optimise/allocation.hpp"
+#include "monet/optimise/checkpointing.hpp"
+#include "monet/optimise/joint.hpp"
+#include "monet/optimise/step_bounds.hpp"
+#include "monet/optimise/step_mode.hpp"
+#include "monet/tiling/allocation.hpp"
+#include "monet/training/insert_recompute.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
+
+namespace monet {
+
+namespace {
+
+using Tried = JointArchive::Tried;
+
+bool once(const JointWay& way) {
+  return way.once();
+}
+bool recomputed(const JointWay& way) {
+  return !way.once();
+}
+
+class JointSearch {
+public:
+  JointSearch(const TrainingGraph& step, const Chip& chip, const JointOptions& options,
+              const SearchControl& control)
+      : chip_(chip), options_(options), control_(control), quiet_(control),
+        step_(std::make_shared<const TrainingGraph>(step)), archive_(options.objective),
+        for_budget_(options.objective) {
+    quiet_.progress = nullptr;
+  }
+
+  JointResult run() {
+    try {
+      search();
+    } catch (const Stopped&) { // with what was tried so far
+    }
+    choose();
+    return std::move(result_);
+  }
+
+private:
+  bool interrupted() const { return control_.interrupted(); }
+
+  void search() {
+    base();
+    set_bound();
+    try_each(archive_, other_orders(base_way()));
+    try_fused(archive_, base_way(), true);
+    const bool is_needed = archive_.best(budget()) == nullptr;
+    if (is_needed)
+      plan_for_budget(); // at once: time may be short
+    plan(base_way(), "");
+    if (!is_needed)
+      plan_for_budget();
+    groups_alone();
+    cores_alone();
+    for (std::int64_t round = 1; round < options_.rounds && !interrupted(); ++round)
+      plan(JointWay(archive_.best(JointArchive::kAnyMemory)->way),
+           fmt::format(", round {}", round + 1));
+    refine();
+  }
+
+  JointWay base_way() const {
+    JointWay way;
+    way.name = "base";
+    way.step = step_;
+    way.priority = options_.schedule.priority;
+    return way;
+  }
+
+  /// What percentages of the budget are of.
+  void base() {
+    const StepFigures figures = model(base_way()).figures;
+    archive_.add(base_way(), figures);
+    if (options_.budget)
+      result_.budget_bytes = options_.budget(figures.peak_memory_bytes);
+    tell();
+  }
+
+  /// With recomputation and any halo, every operator runs at least once, every operand that nobody
+  /// makes is read and every result written.
+  void set_bound() {
+    if (interrupted())
+      return;
+    StepBoundOptions options;
+    options.made_once = false;
+    const TilePlanner planner(*step_, chip_, tiling_of(base_way()));
+    for (std::size_t i = 0; i < step_->graph.operators().size(); ++i)
+      options.cores.push_back(planner.cores(OpId(i)));
+    const StepBounds bounds = step_bounds(*step_, chip_, options);
+    result_.found.bound = bounds.least(options_.objective);
+    least_bytes_ = bounds.peak_memory_bytes;
+    if (result_.budget_bytes && *result_.budget_bytes < least_bytes_)
+      throw InfeasibleError(fmt::format(
+          "no way to run the step within {} bytes exists: in each, {} bytes live at some moment",
+          *result_.budget_bytes, least_bytes_));
+  }
+
+  TilingOptions tiling_of(const JointWay& way) const {
+    TilingOptions tiling = options_.tiling;
+    tiling.mode = way.mode;
+    if (way.mode == TilingMode::layer_by_layer || !way.once()) {
+      tiling.stacks.reset(); // those given are of the step as it was
+      tiling.slices.clear();
+    }
+    if (way.fusion)
+      tiling = tiling.with(*way.fusion);
+    tiling.allocation = way.allocation.get();
+    return tiling;
+  }
+  ScheduleOptions schedule_of(const JointWay& way) const {
+    ScheduleOptions schedule = options_.schedule;
+    schedule.priority = way.priority;
+    return schedule;
+  }
+  ModelledStep model(const JointWay& way) {
+    return model_step(*way.step, chip_, {tiling_of(way), schedule_of(way), {}}, {costs_});
+  }
+
+  /// The best that choose_step() finds; none where nothing fused can be scheduled. With
+  /// `idle_cores` some of them may have nothing to do.
+  std::optional<JointWay> fused(JointWay way, bool idle_cores) {
+    if (interrupted())
+      return std::nullopt;
+    way.name = way.name == "base" ? "fused" : way.name + ", fused";
+    way.mode = TilingMode::fused;
+    StepOptions options{tiling_of(way), schedule_of(way), {}};
+    if (!idle_cores)
+      options.tiling.idle.assign(chip_.cores.size(), false);
+    try {
+      TilingOptions chosen =
+          choose_step(*way.step, chip_, options, StepMode::fused, options_.objective, {costs_})
+              .tiling;
+      if (std::ranges::find(chosen.idle, true) != chosen.idle.end()) {
+        way.name += ", cores idle";
+        way.allocation = std::make_shared<const CoreAllocation>(
+            allocation_of(make_tiles(*way.step, chip_, chosen)));
+      }
+      if (!chosen.stacks) {
+        way.fusion = automatic_fusion(*way.step, chip_, chosen);
+      } else {
+        way.fusion = FusionPlan{std::move(*chosen.stacks), std::move(chosen.slices)};
+      }
+      return way;
+    } catch (const InfeasibleError&) {
+      return std::nullopt;
+    }
+  }
+
+  /// Work that is done as soon as it can be makes early what is wanted late: in other orders less
+  /// lives at a time.
+  std::vector<JointWay> other_orders(const JointWay& way) const {
+    std::vector<JointWay> others;
+    for (const auto& [order, name] :
+         {std::pair(Priority::order, "order"), std::pair(Priority::memory, "memory"),
+          std::pair(Priority::latency, "latency")}) {
+      if (order == way.priority)
+        continue;
+      JointWay& other = others.emplace_back(way);
+      other.priority = order;
+      other.name += fmt::format(", priority {}", name);
+    }
+    return others;
+  }
+  std::vector<JointWay> all_orders(const JointWay& way) const {
+    std::vector<JointWay> all = other_orders(way);
+    all.insert(all.begin(), way);
+    return all;
+  }
+
+  /// Fused, in all orders; groups are chosen for the way's own.
+  void try_fused(JointArchive& archive, const JointWay& way, bool idle_cores) {
+    const std::optional<JointWay> best = fused(way, false);
+    if (way.name == base_way().name)
+      automatic_ = best;
+    if (best)
+      try_each(archive, all_orders(*best));
+    if (!idle_cores)
+      return;
+    if (const std::optional<JointWay> some = fused(way, true); some && some->allocation)
+      try_each(archive, all_orders(*some));
+  }
+
+  /// Layer by layer and fused.
+  void try_step(JointArchive& archive, const JointWay& way, bool idle_cores) {
+    try_each(archive, all_orders(way));
+    try_fused(archive, way, idle_cores);
+  }
+
+  /// Models all of them; those that cannot be scheduled, or come too late, are left out.
+  void try_each(JointArchive& archive, const std::vector<JointWay>& ways) {
+    std::vector<std::optional<StepFigures>> trials(ways.size());
+    parallel_for(ways.size(), control_.jobs, [&](std::size_t i) {
+      if (interrupted())
+        return;
+      try {
+        trials[i] = model(ways[i]).figures;
+      } catch (const InfeasibleError&) { // something does not fit this way
+        return;
+      } catch (const Stopped&) {
+        return;
+      }
+    });
+    for (std::size_t i = 0; i < ways.size(); ++i) {
+      if (trials[i])
+        archive.add(ways[i], *trials[i]);
+    }
+    tell();
+  }
+
+  void tell() const {
+    SearchProgress state{"joint", evaluations(), 0, {}, result_.found.bound};
+    state.best = std::numeric_limits<double>::infinity();
+    for (const JointArchive* archive : {&archive_, &for_budget_})
+      if (const Tried* best = archive->best(budget()))
+        state.best = std::min(state.best, archive->value(*best));
+    if (std::isinf(state.best))
+      state.best = SearchProgress{}.best;
+    control_.tell(state);
+  }
+  std::int64_t evaluations() const {
+    return static_cast<std::int64_t>(archive_.tried().size() + for_budget_.tried().size()) +
+           searched_;
+  }
+  std::int64_t budget() const { return result_.budget_bytes.value_or(JointArchive::kAnyMemory); }
+
+  /// A way for a plan, in whose order it runs; none where nothing runs again.
+  std::optional<JointWay> way_of(const RecomputePlan& plan, std::string_view suffix) {
+    JointWay way;
+    way.runs = runs_of(plan);
+    const std::size_t again = way.runs.size() - step_->graph.operators().size();
+    if (again == 0)
+      return std::nullopt;
+    way.name = fmt::format("{} runs again{}", again, suffix);
+    if (const int number = ++names_[way.name]; number > 1)
+      way.name += fmt::format(" ({})", number);
+    way.step = std::make_shared<const TrainingGraph>(with_recomputation(*step_, way.runs));
+    way.priority = Priority::order;
+    return way;
+  }
+
+  const std::vector<std::int64_t>& used(const OperatorCosts& costs) const {
+    return options_.objective == Objective::latency ? costs.cycles : costs.energy;
+  }
+
+  /// Plans of recomputation with the costs of a way's schedule.
+  void plan(const JointWay& costed, std::string_view suffix) {
+    if (interrupted() || options_.levels == 0)
+      return;
+    const CheckpointSpace space = checkpoint_space(*step_, used(costs_of(costed)));
+    plan_ladder(space, {options_.levels, options_.plan_effort}, quiet_.share(3),
+                [&](const RecomputePlan& plan) {
+                  const bool is_new = seen_.insert(runs_of(plan)).second;
+                  if (const auto way = is_new ? way_of(plan, suffix) : std::nullopt)
+                    try_step(archive_, *way, false);
+                });
+  }
+
+  /// What the search for checkpoints alone finds for the budget.
+  void plan_for_budget() {
+    if (interrupted() || options_.levels == 0 || !result_.budget_bytes)
+      return;
+    JointWay in_order = base_way();
+    in_order.priority = Priority::order; // plans are orders
+    const CheckpointSpace space = checkpoint_space(*step_, used(costs_of(in_order)));
+    const std::int64_t budget = *result_.budget_bytes;
+    const RecomputeResult found =
+        checkpoint_front(space, {&budget, 1}, options_.checkpointing, quiet_.share(4)).front();
+    if (!found.plan)
+      return;
+    if (const auto way = way_of(*found.plan, ", for the budget"))
+      try_step(for_budget_, *way, true);
+  }
+
+  /// Of the operators of the step given: the first run of each, which keeps its name.
+  OperatorCosts costs_of(const JointWay& way) {
+    OperatorCosts all = operator_costs(model(way).timeline, *way.step);
+    if (way.once())
+      return all;
+    std::map<std::string_view, std::size_t> place;
+    for (std::size_t i = 0; i < all.cycles.size(); ++i)
+      place[way.step->graph.operators()[i].name] = i;
+    OperatorCosts first;
+    for (const Operator& op : step_->graph.operators()) {
+      const std::size_t i = place.at(op.name);
+      first.cycles.push_back(all.cycles[i]);
+      first.energy.push_back(all.energy[i]);
+    }
+    return first;
+  }
+
+  /// The searches for groups and cores, as they are alone.
+  void groups_alone() {
+    if (options_.fusion.evaluations > 0 && !interrupted())
+      groups(base_way(), JointArchive::kAnyMemory, options_.fusion, quiet_.share(2));
+  }
+  void cores_alone() {
+    if (options_.allocation_evaluations == 0 || interrupted())
+      return;
+    JointWay way = base_way();
+    const auto value = [&](const std::string& name) {
+      const auto found = std::ranges::find(archive_.tried(), name,
+                                           [](const Tried& tried) { return tried.way.name; });
+      return found == archive_.tried().end() ? std::numeric_limits<double>::infinity()
+                                             : archive_.value(*found);
+    };
+    if (automatic_ && value(automatic_->name) < value(way.name))
+      way = *automatic_;
+    cores(way, JointArchive::kAnyMemory, options_.allocation_evaluations, quiet_.share(2));
+  }
+
+  /// Searches groups and then cores, for falling amounts of memory: for the best within each with
+  /// and without recomputation.
+  void refine() {
+    const std::int64_t most = archive_.best(JointArchive::kAnyMemory)->figures.peak_memory_bytes;
+    const std::int64_t least = archive_.least()->figures.peak_memory_bytes;
+    std::vector<std::int64_t> limits{JointArchive::kAnyMemory};
+    for (std::int64_t i = 1; i <= options_.levels; ++i)
+      limits.push_back(most - (most - least) * i / options_.levels);
+    limits.erase(std::unique(limits.begin(), limits.end()), limits.end());
+    const auto searches = static_cast<std::int64_t>(2 * limits.size());
+    FusionOptions fusion = options_.fusion;
+    fusion.tiles = 0;
+    fusion.evaluations = (fusion.evaluations + searches - 1) / searches;
+    fusion.group_evaluations = std::min(fusion.group_evaluations, 15 * fusion.evaluations);
+    const std::int64_t allocations =
+        (options_.allocation_evaluations + 2 * searches - 1) / (2 * searches);
+    std::int64_t left = searches;
+    for (const std::int64_t limit : limits) {
+      for (const auto& allowed : {once, recomputed}) {
+        const SearchControl share = quiet_.share(static_cast<int>(left--));
+        refine(limit, allowed, fusion, allocations, share);
+        tell();
+      }
+    }
+  }
+
+  void refine(std::int64_t limit, const JointArchive::Allowed& allowed, const FusionOptions& fusion,
+              std::int64_t allocations, const SearchControl& control) {
+    const Tried* from = archive_.best(limit, allowed);
+    if (from == nullptr || interrupted())
+      return;
+    const bool done = limit == JointArchive::kAnyMemory && from->way.once();
+    if (fusion.evaluations > 0 && !done)
+      groups(JointWay(from->way), limit, fusion, control.share(2));
+    from = archive_.best(limit, allowed);
+    if (allocations > 0 && !interrupted())
+      cores(JointWay(from->way), limit, allocations, control);
+  }
+
+  static void say(std::string_view what, std::string& name) {
+    if (name.find(what) == name.npos)
+      name += what;
+  }
+
+  /// Adds the front of a search for groups of the way's step that begins with its groups.
+  void groups(const JointWay& way, std::int64_t limit, FusionOptions options,
+              const SearchControl& control) {
+    options.objective = options_.objective;
+    TilingOptions tiling = options_.tiling;
+    if (!way.once()) {
+      tiling.stacks.reset();
+      tiling.slices.clear();
+    }
+    if (way.fusion)
+      tiling = tiling.with(*way.fusion);
+    FusionProblem problem{*way.step, chip_, costs_, tiling, schedule_of(way)};
+    problem.most_live_bytes = limit == JointArchive::kAnyMemory ? 0 : limit;
+    try {
+      const FusionResult found = optimise_fusion(problem, options, control);
+      searched_ += found.evaluations;
+      for (const FusionResult::Point& point : found.front) {
+        if (point.plan.stacks.empty())
+          continue; // layer by layer
+        JointWay made = way;
+        say(made.name == "base" ? ", fused, groups searched" : ", groups searched", made.name);
+        made.mode = TilingMode::fused;
+        made.fusion = point.plan;
+        made.allocation = nullptr;
+        archive_.add(std::move(made), point.figures);
+      }
+    } catch (const InfeasibleError&) { // no groups within the limit
+    }
+    tell();
+  }
+
+  /// The same of a search for cores.
+  void cores(const JointWay& way, std::int64_t limit, std::int64_t evaluations,
+             const SearchControl& control) {
+    try {
+      AllocationEvaluator evaluator(*way.step, chip_, tiling_of(way), schedule_of(way));
+      AllocationSearchOptions search;
+      search.objective = options_.objective;
+      search.evaluations = static_cast<std::size_t>(evaluations);
+      search.most_live_bytes = limit;
+      AllocationResult found = search_allocation(evaluator, search, control);
+      searched_ += static_cast<std::int64_t>(found.evaluations);
+      found.front.push_back(found.best);
+      for (const AllocationPoint& point : found.front) {
+        JointWay made = way;
+        say(", cores searched", made.name);
+        made.allocation = std::make_shared<const CoreAllocation>(evaluator.allocation(point.plan));
+        archive_.add(std::move(made), point.figures);
+      }
+    } catch (const InfeasibleError&) { // none within the limit
+    }
+    tell();
+  }
+
+  JointPoint point_of(const Tried& tried) const {
+    JointPoint point;
+    point.name = tried.way.name;
+    point.step = tried.way.step;
+    point.runs = tried.way.runs;
+    point.allocation = tried.way.allocation;
+    point.tiling = tiling_of(tried.way);
+    point.priority = tried.way.priority;
+    point.figures = tried.figures;
+    return point;
+  }
+
+  void choose() {
+    result_.found.interrupted = interrupted();
+    for (const Tried& tried : for_budget_.tried())
+      archive_.add(tried.way, tried.figures);
+    for_budget_ = JointArchive(options_.objective);
+    const Tried* best = archive_.best(budget());
+    if (best == nullptr)
+      nothing_found();
+    const auto apart = [](const JointWay& way) { return way.mode == TilingMode::layer_by_layer; };
+    const Tried* fused = archive_.best(budget(), once);
+    if (fused == nullptr)
+      fused = archive_.best(JointArchive::kAnyMemory, once);
+    const Tried* checkpointed = archive_.best(budget(), apart);
+    if (checkpointed == nullptr)
+      checkpointed = archive_.least(apart);
+    result_.base = point_of(archive_.tried().front());
+    result_.fused = point_of(*fused);
+    result_.checkpointed = point_of(*checkpointed);
+    result_.both = point_of(*best);
+    for (const Tried& tried : archive_.tried())
+      result_.trials.push_back({tried.way.name, tried.figures});
+    result_.evaluations = evaluations();
+    result_.found.best = archive_.value(*best);
+  }
+
+  [[noreturn]] void nothing_found() const {
+    const std::string when = interrupted() ? " before the search was ended" : "";
+    if (control_.stop != nullptr && control_.stop->load())
+      throw Stopped("interrupted before a way to run the step within the budget was found");
+    const Tried* least = archive_.least();
+    if (least == nullptr)
+      throw InfeasibleError("no way to run the step was scheduled" + when);
+    const std::int64_t peak = least->figures.peak_memory_bytes;
+    throw InfeasibleError(fmt::format(
+        "no way to run the step within {} bytes was found{}: the least of {} tried has a peak of "
+        "{}, {} more ({}); {} bytes live in each at some moment",
+        budget(), when, evaluations(), peak, peak - budget(), least->way.name, least_bytes_));
+  }
+
+  const Chip& chip_;
+  const JointOptions& options_;
+  const SearchControl& control_;
+  SearchControl quiet_; ///< of the parts
+  std::shared_ptr<const TrainingGraph> step_;
+  CoreCostCache costs_;
+  JointArchive archive_;              ///< the base first; does not depend on the budget
+  JointArchive for_budget_;           ///< does, and nothing else begins with it
+  std::optional<JointWay> automatic_; ///< what choose_step() fuses, on all cores
+  std::set<std::vector<OpId>> seen_;  ///< plans of recomputation
+  std::map<std::string, int> names_;  ///< how often they were given
+  std::int64_t searched_ = 0;         ///< schedules of the parts
+  std::int64_t least_bytes_ = 0;      ///< live in every way
+  JointResult result_;
+};
+
+} // namespace
+
+JointResult optimise_jointly(const TrainingGraph& step, const Chip& chip,
+                             const JointOptions& options, const SearchControl& control) {
+  return JointSearch(step, chip, options, control).run();
+}
+
+} // namespace monet
