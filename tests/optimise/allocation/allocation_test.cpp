@@ -291,6 +291,34 @@ TEST(AllocationSearch, IsTheSameOnAnyNumberOfThreadsAndNoWorseThanAutomatic) {
   }
 }
 
+TEST(AllocationSearch, FindsPlansWithinALimitOfMemoryOrNone) {
+  int limited = 0;
+  int none = 0;
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    const RandomCase c = small_case(7000 + seed, true, 6, seed % 3 == 0);
+    SCOPED_TRACE(seed);
+    AllocationEvaluator free(c.step, c.chip, options_of(c), schedule_of(c));
+    AllocationSearchOptions options;
+    options.evaluations = 60;
+    const StepFigures any = search_allocation(free, options, {}).best.figures;
+    for (const std::int64_t percent : {100, 98, 1}) {
+      options.most_live_bytes = any.peak_memory_bytes * percent / 100;
+      AllocationEvaluator evaluator(c.step, c.chip, options_of(c), schedule_of(c));
+      try {
+        const AllocationResult found = search_allocation(evaluator, options, {});
+        EXPECT_LE(found.best.figures.peak_memory_bytes, options.most_live_bytes);
+        EXPECT_EQ(evaluator.evaluate(found.best.plan), found.best.figures);
+        limited += percent < 100 ? 1 : 0;
+      } catch (const InfeasibleError&) {
+        EXPECT_LT(percent, 100);
+        ++none;
+      }
+    }
+  }
+  EXPECT_GT(limited, 0);
+  EXPECT_GE(none, 10);
+}
+
 TEST(AllocationSearch, StoppedAnywhereItHasAPlanAndABound) {
   const RandomCase c = small_case(7003, true, 7, true);
   for (int after = 0; after < 40; after += 3) {

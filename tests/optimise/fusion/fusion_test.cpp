@@ -190,7 +190,25 @@ private:
   std::int64_t plans_ = 0;
 };
 
+/// Points as they are scheduled; the better, the more memory.
+void expect_front(Case& c, const FusionResult& result) {
+  ASSERT_FALSE(result.front.empty());
+  const auto value = [&](const FusionResult::Point& at) {
+    return at.figures.value(c.options.objective);
+  };
+  EXPECT_EQ(value(result.front.front()), result.certificate.best);
+  for (std::size_t i = 0; i < result.front.size(); ++i) {
+    const FusionResult::Point& at = result.front[i];
+    EXPECT_DOUBLE_EQ(value_of(c, at.plan), value(at));
+    if (i > 0) {
+      EXPECT_LT(value(result.front[i - 1]), value(at));
+      EXPECT_GT(result.front[i - 1].figures.peak_memory_bytes, at.figures.peak_memory_bytes);
+    }
+  }
+}
+
 void expect_consistent(Case& c, const FusionResult& result) {
+  expect_front(c, result);
   const double best = result.figures.value(c.options.objective);
   EXPECT_DOUBLE_EQ(best, result.certificate.best);
   EXPECT_LE(result.certificate.bound, best);
