@@ -123,20 +123,29 @@ TEST(Explore, StopsWithWhatIsUnderWayAndGoesOnLater) {
 /// Processes that share a store and a log of what they evaluated.
 class Processes : public ::testing::Test {
 protected:
-  pid_t begin(int microseconds) {
+  /// With `held_after`, all its threads stop after so many designs, and it holds what it claimed
+  /// until it is killed.
+  pid_t begin(int microseconds, int held_after = -1) {
     const pid_t child = ::fork();
     if (child != 0)
       return child;
     int code = 1;
     try {
       const int log = ::open((folder_ / "log").c_str(), O_WRONLY | O_CREAT | O_APPEND, 0666);
+      std::atomic<int> begun{0};
       ToyEvaluator evaluator([&](DesignId id) {
+        if (const int before = begun++; held_after >= 0 && before >= held_after) {
+          if (before == held_after)
+            write_file_atomically(folder_ / "held", "");
+          ::pause();
+        }
         std::this_thread::sleep_for(std::chrono::microseconds(microseconds));
         const std::string line = fmt::format("{}\n", id);
         if (::write(log, line.data(), line.size()) < 0)
           ::_exit(2);
       });
       const auto store = open_store(folder_ / "s.db", space_, resume());
+      write_file_atomically(folder_ / fmt::format("open{}", ::getpid()), "");
       const ExplorationResult result = explore_toy(space_, *store, evaluator, 2);
       if (!HasFailure() && result.results == toy_results(space_.size()))
         code = 0;
@@ -151,6 +160,8 @@ protected:
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
   std::vector<DesignId> logged() const {
+    if (!std::filesystem::exists(folder_ / "log"))
+      return {};
     std::vector<DesignId> ids;
     DesignId id = 0;
     for (const char c : read_file(folder_ / "log")) {
@@ -181,9 +192,11 @@ TEST_F(Processes, ShareAStoreAndEvaluateNothingTwice) {
 }
 
 TEST_F(Processes, TakeOverWhatAKilledOneHeld) {
-  const pid_t first = begin(3000);
-  const pid_t second = begin(3000);
-  std::this_thread::sleep_for(std::chrono::milliseconds(150));
+  const pid_t first = begin(100, 20);
+  const pid_t second = begin(100);
+  while (!std::filesystem::exists(folder_ / "held") ||
+         !std::filesystem::exists(folder_ / fmt::format("open{}", second)))
+    std::this_thread::yield();
   ::kill(first, SIGKILL);
   EXPECT_EQ(end(first), 128 + SIGKILL);
   EXPECT_EQ(end(second), 0);
@@ -195,13 +208,14 @@ TEST_F(Processes, LoseNothingStoredAtAnyKill) {
   std::vector<DesignResult> before;
   int killed = 0;
   for (int round = 0; round < 20; ++round) {
-    const std::size_t evaluated = round == 0 ? 0 : logged().size();
-    const pid_t child = begin(2000);
-    std::this_thread::sleep_for(std::chrono::microseconds(5000 + random.below(60000)));
+    const std::size_t evaluated = logged().size();
+    const pid_t child = begin(500);
+    const std::size_t enough = evaluated + random.below(12);
+    while (logged().size() < enough)
+      std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::microseconds(random.below(2000)));
     ::kill(child, SIGKILL);
     killed += end(child) == 128 + SIGKILL ? 1 : 0;
-    if (!std::filesystem::exists(folder_ / "log"))
-      write_file_atomically(folder_ / "log", "");
     const std::vector<DesignId> ids = logged();
     for (const DesignResult& row : before)
       EXPECT_EQ(std::count(ids.begin() + static_cast<std::ptrdiff_t>(evaluated), ids.end(), row.id),

@@ -79,6 +79,21 @@ Space toy_space_with_a_front() {
   return space;
 }
 
+/// Designs that this process of the job evaluated, in order.
+std::vector<std::string> logged_in(const std::filesystem::path& folder, int rank) {
+  const std::string path = (folder / fmt::format("log{}", rank)).string();
+  if (!std::filesystem::exists(path))
+    return {};
+  std::vector<std::string> ids;
+  const std::string text = read_file(path);
+  for (std::size_t at = 0, line = 0; (line = text.find('\n', at)) != std::string::npos;
+       at = line + 1)
+    ids.push_back(text.substr(at, line - at));
+  return ids;
+}
+
+constexpr std::size_t kBeforeHeld = 11;
+
 /// What a process of the job does; writes "ok" and the figures, or the error, to the folder's file
 /// "said". Each process logs the designs that it evaluates.
 int take_part(const std::string& what, const std::filesystem::path& folder) {
@@ -92,7 +107,9 @@ int take_part(const std::string& what, const std::filesystem::path& folder) {
     MpiWorker worker;
     worker.identity = what == "other_space" && session->rank() == 2 ? "b" : "a";
     worker.evaluator = std::make_shared<ToyEvaluator>([&, log](DesignId id) {
-      std::this_thread::sleep_for(std::chrono::microseconds(what == "slow" ? 5000 : 500));
+      if (what == "held" && session->rank() == 1 && logged_in(folder, 1).size() == kBeforeHeld)
+        ::pause(); // until it is killed
+      std::this_thread::sleep_for(std::chrono::microseconds(500));
       if (what == "failing" && (id == 100 || id == 101 || id == 99))
         throw InputError({fmt::format("core_{}.yaml", id)}, "is bad");
       const std::string line = fmt::format("{}\n", id);
@@ -159,14 +176,7 @@ protected:
   }
   std::string said() const { return read_file(folder_ / "said"); }
   /// Designs evaluated by rank 0, 1, 2, in order.
-  std::vector<std::string> logged(int rank) const {
-    std::vector<std::string> ids;
-    std::string text = read_file(folder_ / fmt::format("log{}", rank));
-    for (std::size_t at = 0, line = 0; (line = text.find('\n', at)) != std::string::npos;
-         at = line + 1)
-      ids.push_back(text.substr(at, line - at));
-    return ids;
-  }
+  std::vector<std::string> logged(int rank) const { return logged_in(folder_.path(), rank); }
   std::vector<DesignResult> stored() const {
     return rows_of(*open_store(folder_ / "s.db", toy_space_with_a_front(), {.read_only = true}));
   }
@@ -248,11 +258,12 @@ pid_t process_of(const std::filesystem::path& folder, int rank) {
 }
 
 TEST_F(MpiJob, LosesNothingStoredWhenAWorkerIsKilled) {
-  const pid_t job = begin("slow");
-  for (int look = 0; look < 2000; ++look) {
+  const pid_t job = begin("held");
+  // Process 1 does not go on, and holds up the second batch at the latest.
+  while (logged(1).size() < kBeforeHeld || !std::filesystem::exists(folder_ / "s.db") ||
+         stored().size() < 50) {
+    ASSERT_FALSE(std::filesystem::exists(folder_ / "said")) << said();
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    if (std::filesystem::exists(folder_ / "log1") && logged(1).size() > 20)
-      break;
   }
   const pid_t worker = process_of(folder_.path(), 1);
   ASSERT_GT(worker, 0);
@@ -261,7 +272,7 @@ TEST_F(MpiJob, LosesNothingStoredWhenAWorkerIsKilled) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / "said"));
   const std::vector<DesignResult> before =
       rows_of(*open_store(folder_ / "s.db", toy_space_with_a_front(), {.resume = true}));
-  EXPECT_GT(before.size(), 20U);
+  EXPECT_GE(before.size(), 50U);
   EXPECT_LT(before.size(), kDesigns);
   for (int rank = 0; rank < 3; ++rank)
     write_file_atomically(folder_ / fmt::format("log{}", rank), "");
