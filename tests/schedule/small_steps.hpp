@@ -110,7 +110,7 @@ public:
     const TensorId out = add(name, shape, TensorKind::activation, owner);
     Operator op;
     op.name = "op_" + name;
-    op.op_type = "Add";
+    op.op_type = "Sum";
     op.phase = phase;
     op.outputs = {out};
     op.nest.compute = ComputeKind::vector;
