@@ -1,11 +1,9 @@
 #include "training/build/rebuild.hpp"
-#include "training/build/scaled_casts.hpp"
 #include "training/forward/forward.hpp"
 #include "training/forward/repeat_pass.hpp"
 
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <map>
 
 namespace monet {
@@ -59,23 +57,12 @@ private:
       rewriter_.rename(id, name + std::string(suffix));
   }
 
-  /// Weights are cast to fp8 by the first micro-batch, for all.
   void find_once() {
-    const Graph& graph = source();
-    std::vector<bool> of_weights(graph.tensors().size());
-    for (std::size_t i = 0; i < of_weights.size(); ++i)
-      of_weights[i] = PassRepeater::is_shared(graph.tensors()[i]);
-    once_.resize(graph.operators().size());
-    once_made_.resize(graph.tensors().size());
+    once_ = made_once(source());
+    once_made_.resize(source().tensors().size());
     for (std::size_t i = 0; i < once_.size(); ++i) {
-      const Operator& op = graph.operators()[i];
-      const bool follows = std::ranges::all_of(present(op.inputs),
-                                               [&](TensorId id) { return of_weights[id.index()]; });
-      once_[i] = follows && op.phase == Phase::forward && casts_scaled(op);
-      for (const TensorId output : present(op.outputs)) {
-        of_weights[output.index()] = follows;
+      for (const TensorId output : present(source().op(OpId(i)).outputs))
         once_made_[output.index()] = once_[i];
-      }
     }
   }
 

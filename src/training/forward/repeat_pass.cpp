@@ -1,5 +1,9 @@
 #include "training/forward/repeat_pass.hpp"
 
+#include "training/build/scaled_casts.hpp"
+
+#include <algorithm>
+
 namespace monet {
 
 bool PassRepeater::is_shared(const Tensor& tensor) {
@@ -70,6 +74,22 @@ OpId PassRepeater::append(const Operator& of_source) {
     op.forward_op = place_[op.forward_op->index()];
   place_.push_back(rewriter_->graph().add_operator(std::move(op)));
   return place_.back();
+}
+
+std::vector<bool> made_once(const Graph& pass) {
+  std::vector<bool> of_weights(pass.tensors().size());
+  for (std::size_t i = 0; i < of_weights.size(); ++i)
+    of_weights[i] = PassRepeater::is_shared(pass.tensors()[i]);
+  std::vector<bool> once(pass.operators().size());
+  for (std::size_t i = 0; i < once.size(); ++i) {
+    const Operator& op = pass.operators()[i];
+    const bool follows = std::ranges::all_of(present(op.inputs),
+                                             [&](TensorId id) { return of_weights[id.index()]; });
+    once[i] = follows && op.phase == Phase::forward && casts_scaled(op);
+    for (const TensorId output : present(op.outputs))
+      of_weights[output.index()] = follows;
+  }
+  return once;
 }
 
 } // namespace monet

@@ -42,4 +42,7 @@ private:
   std::vector<OpId> place_; ///< by operator of the source, in this pass
 };
 
+/// Per operator of a pass: it casts weights to fp8, which the first micro-batch does for all.
+std::vector<bool> made_once(const Graph& pass);
+
 } // namespace monet
