@@ -47,9 +47,9 @@ std::string owner_key(std::size_t owner) {
   return std::string(name_of(static_cast<MemoryOwner>(owner))) + "_bytes";
 }
 
-Json memory_json(const MemorySample& sample) {
+Json memory_json(const MemorySample& sample, std::size_t owners) {
   Json json = Json::object();
-  for (std::size_t i = 0; i < sample.live.size(); ++i)
+  for (std::size_t i = 0; i < owners; ++i)
     json[owner_key(i)] = sample.live[i];
   json["peak_cycle"] = sample.time.value;
   return json;
@@ -106,7 +106,7 @@ Json phases_json(const StepResult& result, const Ledger& ledger) {
                       {"energy_pj", picojoules(energy.total())},
                       {"macs", mac_count},
                       {"peak_memory_bytes", total(peak.live)},
-                      {"memory", memory_json(peak)},
+                      {"memory", memory_json(peak, reported_owners(*result.step))},
                       {"energy", energy_json(energy)}});
   }
   internal_check(booked.total() == energy_of(*result.timeline).total(),
@@ -231,7 +231,7 @@ Json step_json(const StepResult& result, const Chip& chip) {
   if (const std::int64_t again = result.tiles ? recomputed_macs(*result.tiles, graph) : 0;
       again > 0)
     json["macs"]["recomputed"] = again;
-  json["memory"] = memory_json(timeline.peak);
+  json["memory"] = memory_json(timeline.peak, reported_owners(*result.step));
   json["energy"] = energy_json(energy);
   json["phases"] = phases_json(result, ledger);
   json["cores"] = cores_json(ledger, chip, timeline.makespan);

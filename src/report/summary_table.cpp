@@ -31,7 +31,8 @@ std::vector<TableRow> rows_of_table() {
           {"  gradients", "/memory/gradients_bytes", TableRow::Unit::bytes},
           {"  optimizer state", "/memory/optimizer_state_bytes", TableRow::Unit::bytes},
           {"  stored activations", "/memory/stored_activations_bytes", TableRow::Unit::bytes},
-          {"  temporaries", "/memory/temporaries_bytes", TableRow::Unit::bytes}};
+          {"  temporaries", "/memory/temporaries_bytes", TableRow::Unit::bytes},
+          {"offloaded activations", "/memory/offloaded_activations_bytes", TableRow::Unit::bytes}};
 }
 
 std::string cell(const Json& value, TableRow::Unit unit) {
@@ -142,8 +143,10 @@ std::string summary_table(const Json& result) {
   for (const TableRow& row : rows_of_table()) {
     std::vector<std::string> line{row.label};
     const Json::json_pointer where(row.where);
+    if (!columns.front().second->contains(where)) // what not every step has
+      continue;
     for (const auto& [label, column] : columns)
-      line.push_back(cell(column->at(where), row.unit));
+      line.push_back(cell(column->value(where, Json(0)), row.unit));
     table.push_back(std::move(line));
   }
   return heading(result) + aligned_table(table);

@@ -222,6 +222,12 @@ private:
   std::int64_t total_ = 0;
 };
 
+bool offloads(const Timeline& timeline) {
+  constexpr auto kHost = static_cast<std::size_t>(MemoryOwner::offloaded_activations);
+  return std::ranges::any_of(timeline.live,
+                             [](const MemorySample& sample) { return sample.live[kHost] > 0; });
+}
+
 } // namespace
 
 Json live_json(const Timeline& timeline, std::size_t merge) {
@@ -240,8 +246,12 @@ Json live_json(const Timeline& timeline, std::size_t merge) {
       bytes[owner].push_back(most->live[owner]);
   }
   Json json = {{"cycles", std::move(cycles)}};
-  for (std::size_t i = 0; i < bytes.size(); ++i)
-    json[std::string(name_of(static_cast<MemoryOwner>(i))) + "_bytes"] = std::move(bytes[i]);
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    const auto owner = static_cast<MemoryOwner>(i);
+    if (owner == MemoryOwner::offloaded_activations && !offloads(timeline))
+      continue;
+    json[std::string(name_of(owner)) + "_bytes"] = std::move(bytes[i]);
+  }
   return json;
 }
 

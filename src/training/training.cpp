@@ -8,6 +8,7 @@
 #include "training/gradients/row_gradients.hpp"
 #include "training/memory/eager.hpp"
 #include "training/memory/keep_parts.hpp"
+#include "training/memory/offload.hpp"
 #include "training/memory/pack_stored.hpp"
 #include "training/memory/recompute.hpp"
 #include "training/memory/storage.hpp"
@@ -24,6 +25,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <numeric>
 
 namespace monet {
 
@@ -251,8 +253,14 @@ void check_phases(const Graph& network) {
 
 std::string_view name_of(MemoryOwner owner) {
   static constexpr std::array<std::string_view, kMemoryOwners> kNames{
-      "parameters", "gradients", "optimizer_state", "stored_activations", "temporaries"};
+      "parameters",         "gradients",   "optimizer_state",
+      "stored_activations", "temporaries", "offloaded_activations"};
   return kNames.at(static_cast<std::size_t>(owner));
+}
+
+std::int64_t total(const std::array<std::int64_t, kMemoryOwners>& bytes) {
+  constexpr auto kHost = static_cast<std::size_t>(MemoryOwner::offloaded_activations);
+  return std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0}) - bytes[kHost];
 }
 
 std::vector<InputProblem> explain_operators(const NetworkOutline& outline,
@@ -345,6 +353,16 @@ void store_pass(AccumulatedStep& one, const StepLoss& loss, const std::vector<bo
       find_stored(one.graph, StorePolicy::pytorch_eager, requires_grad, divisors).bytes;
   StoredActivations stored =
       choose_stored(one.graph, options, requires_grad, step.eager_bytes, divisors);
+  if (!options.offload.empty()) {
+    std::vector<TensorId> losses;
+    for (const LossParts& term : loss.terms) {
+      if (term.loss)
+        losses.push_back(*term.loss);
+    }
+    if (one.loss)
+      losses.push_back(*one.loss);
+    one.graph = offload(one.graph, options.offload, losses, stored.tensors);
+  }
   one.kept = std::move(stored.tensors);
   step.stored_bytes = stored.bytes;
 }
@@ -429,6 +447,12 @@ TrainingGraph make_inference_graph(const Graph& network, const Precision& precis
   step.stored_bytes = stored.bytes;
   step.owner = find_owners(step.graph, step.stored_activations);
   return step;
+}
+
+std::size_t reported_owners(const TrainingGraph& step) {
+  const bool host =
+      std::ranges::find(step.owner, MemoryOwner::offloaded_activations) != step.owner.end();
+  return static_cast<std::size_t>(kMemoryOwners - (host ? 0 : 1));
 }
 
 std::int64_t trained_count(const TrainingGraph& step) {

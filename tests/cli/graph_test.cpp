@@ -165,6 +165,32 @@ TEST(Graph, SaysWhatWasTakenForABuffer) {
             json.at("trained_parameters"));
 }
 
+TEST(Graph, SaysWhatWaitsInTheHost) {
+  const Scratch scratch;
+  const auto with = [&](const std::string& training, const std::string& json) {
+    write_file_atomically(scratch / "t.yaml", training);
+    return run_monet({"graph", repository("data/workload/gpt2_nano.onnx"), "--batch", "1",
+                      "--training", "t.yaml", "--json", json},
+                     scratch.path());
+  };
+  const auto kept = nlohmann::json::parse(with("offload: []", "-").out);
+  const auto json = nlohmann::json::parse(with("offload: all", "-").out);
+  EXPECT_FALSE(kept.at("memory").at("peak").contains("offloaded_activations_bytes"));
+  EXPECT_EQ(json.at("stored_activations_bytes"), kept.at("stored_activations_bytes"));
+  EXPECT_LT(json.at("memory").at("peak_bytes"), kept.at("memory").at("peak_bytes"));
+  std::int64_t sum = -json.at("memory").at("peak_bytes").get<std::int64_t>();
+  for (const auto& [owner, bytes] : json.at("memory").at("peak").items())
+    sum += owner == "offloaded_activations_bytes" ? 0 : bytes.get<std::int64_t>();
+  EXPECT_EQ(sum, 0);
+  const Ran table = with("offload: all", "g.json");
+  EXPECT_NE(table.out.find("\n  besides, in the host "), std::string::npos) << table.out;
+  const Ran wrong = with("offload: [nothing]", "g.json");
+  EXPECT_EQ(wrong.code, 3);
+  EXPECT_NE(wrong.err.find("gpt2_nano.onnx: no stored tensor matches the pattern 'nothing'"),
+            std::string::npos)
+      << wrong.err;
+}
+
 TEST(Graph, AnUnboundBatchIsBadInput) {
   const Ran ran = run_monet({"graph", repository("data/workload/gpt2_nano.onnx")});
   EXPECT_EQ(ran.code, 3);

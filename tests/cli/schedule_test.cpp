@@ -42,6 +42,39 @@ TEST(Schedule, TrainingComesFromAFile) {
   EXPECT_TRUE(json.at("provenance").at("inputs").contains("t.yaml"));
 }
 
+// Bits that the copies move: as many in as out, and as many as is stored and not on the device.
+TEST(Schedule, WhatIsOffloadedCrossesThePortBothWays) {
+  const Scratch scratch;
+  const std::string training = scratch.file("t.yaml", "offload: all\n");
+  const Ran ran =
+      run_monet(arguments({"--training", training, "--json", scratch / "r.json", "--verify"}));
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_NE(ran.out.find("\noffloaded activations "), std::string::npos) << ran.out;
+  const auto json = parse_file(scratch / "r.json");
+  EXPECT_EQ(schema_violations(parse_file(repository("docs/result.schema.json")), json),
+            std::vector<std::string>{});
+  std::int64_t out = 0;
+  std::int64_t in = 0;
+  const auto& timeline = json.at("timeline");
+  for (const auto& row : timeline.at("transfers")) {
+    const auto& layer = json.at("layers").at(row.at(2).get<std::size_t>());
+    const std::string tensor = timeline.at("tensors").at(row.at(8).get<std::size_t>());
+    if (tensor.ends_with(".offloaded"))
+      (layer.at("op_type") == "Offload" ? out : in) += row.at(5).get<std::int64_t>();
+  }
+  std::int64_t most = 0;
+  for (const auto& bytes : timeline.at("memory").at("offloaded_activations_bytes"))
+    most = std::max(most, bytes.get<std::int64_t>());
+  EXPECT_EQ(out, in);
+  EXPECT_EQ(out, 8 * most); // all wait at one moment, between the forward and the backward part
+  EXPECT_GT(most, 0);
+  for (const auto& layer : json.at("layers")) {
+    if (layer.at("op_type") == "Offload" || layer.at("op_type") == "Fetch") {
+      EXPECT_GT(layer.at("energy").at("offchip_pj"), 0.0) << layer.at("name");
+    }
+  }
+}
+
 // Columns that do not divide over the array, in a type narrower than the partial sums.
 TEST(Schedule, StreamedResultsInHalfPrecisionAreWrittenWhole) {
   const Scratch scratch;

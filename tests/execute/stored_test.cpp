@@ -36,8 +36,10 @@ Graph network() {
 }
 
 std::map<std::string, std::vector<double>> gradients(StorePolicy policy, bool folded,
-                                                     const std::string& recompute = "") {
+                                                     const std::string& recompute = "",
+                                                     std::vector<std::string> offload = {}) {
   TrainingOptions options;
+  options.storage.offload = std::move(offload);
   if (!recompute.empty())
     options.storage.recompute = {recompute};
   options.loss = NoLoss{}; // the gradient of the result is fed in
@@ -76,6 +78,18 @@ TEST(StorePolicies, RecomputedTensorsGiveTheSameGradients) {
   for (const char* pattern : {"*", "Relu_*", "MaxPool_*", "Clip_*", "Add_*"}) {
     for (const bool folded : {false, true})
       EXPECT_EQ(gradients(StorePolicy::minimal, folded, pattern), eager) << pattern;
+  }
+}
+
+TEST(StorePolicies, OffloadedTensorsGiveTheSameGradients) {
+  for (const bool folded : {false, true}) {
+    for (const StorePolicy policy : {StorePolicy::minimal, StorePolicy::pytorch_eager}) {
+      const auto kept = gradients(policy, folded);
+      for (const char* pattern : {"*", "x", "MaxPool_*"})
+        EXPECT_EQ(gradients(policy, folded, "", {pattern}), kept) << pattern;
+    }
+    EXPECT_EQ(gradients(StorePolicy::minimal, folded, "MaxPool_*", {"*"}),
+              gradients(StorePolicy::minimal, folded));
   }
 }
 

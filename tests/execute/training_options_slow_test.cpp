@@ -1,7 +1,9 @@
 // Random training options on every small network: a step is made, folded and executed, or refused
 // with words; nothing is an internal error or no number, minimal storage is no larger than
-// PyTorch's, and how results are stored, views folded or updates written changes no gradient.
+// PyTorch's, and how results are stored, offloaded, views folded or updates written changes no
+// gradient.
 #include "execute/training_case.hpp"
+#include "training/host_traffic.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/base/rng.hpp"
@@ -22,7 +24,8 @@ constexpr int kSets = 16;
 
 class Options {
 public:
-  explicit Options(std::uint64_t seed) : rng_(seed), update_rng_(seed, 1), products_(~seed) {}
+  explicit Options(std::uint64_t seed)
+      : rng_(seed), update_rng_(seed, 1), products_(~seed), offload_(seed, 2) {}
 
   json draw() {
     json options = json::object();
@@ -46,6 +49,8 @@ public:
     around_the_optimizer(options);
     if (!options.contains("precision") && products_.below(3) == 0)
       options["precision"] = products();
+    if (offload_.below(3) == 0)
+      options["offload"] = "all";
     return options;
   }
 
@@ -127,6 +132,7 @@ private:
   RandomStream rng_;
   RandomStream update_rng_;
   RandomStream products_; ///< draws of its own, which leave the others as they are
+  RandomStream offload_;  ///< likewise
 };
 
 class Trial {
@@ -152,7 +158,11 @@ private:
     json more = options_;
     more["store"] = store;
     more["update"] = fused ? "fused" : "unfused";
-    TrainingGraph made = test::make_training_case(name_, facts_, more);
+    return made_with(more);
+  }
+
+  TrainingGraph made_with(const json& options) const {
+    TrainingGraph made = test::make_training_case(name_, facts_, options);
     verify(made);
     return made;
   }
@@ -187,10 +197,26 @@ private:
     }
     const Gradients gradients = gradients_of(minimal);
     const Gradients of_eager = gradients_of(eager);
+    if (options_.contains("offload"))
+      compare_offloaded(minimal, eager, gradients);
     if (!facts_.at("compare").get<bool>())
       return; // dropout: another mask where tensors are called differently
     EXPECT_EQ(of_eager, gradients) << where();
     EXPECT_EQ(gradients_of(step("minimal", false)), gradients) << where();
+  }
+
+  /// Masks of dropout too are those of the step that keeps all on the device.
+  void compare_offloaded(const TrainingGraph& minimal, const TrainingGraph& eager,
+                         const Gradients& gradients) const {
+    json kept = options_;
+    kept.erase("offload");
+    EXPECT_EQ(gradients_of(made_with(kept)), gradients) << where();
+    for (const TrainingGraph* made : {&minimal, &eager}) {
+      const test::HostTraffic traffic = test::host_traffic(made->graph);
+      EXPECT_EQ(traffic.out, traffic.in) << where();
+      EXPECT_EQ(traffic.late_readers, 0) << where();
+      EXPECT_GT(traffic.out, 0) << where();
+    }
   }
 
   std::string name_;

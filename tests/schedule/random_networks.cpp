@@ -291,8 +291,10 @@ private:
   }
 };
 
-TrainingOptions random_training(Random& random) {
+TrainingOptions random_training(Random& random, const NetworkShape& shape) {
   TrainingOptions options;
+  if (shape.offload)
+    options.storage.offload = {"*"};
   options.loss = random.one_of<Loss>({CrossEntropy{}, Mse{}});
   options.update.optimizer = random.one_of<Optimizer>({Sgd{}, Sgd{.momentum = 0.9}, Adam{}});
   options.update.fused = random.chance(80);
@@ -307,7 +309,7 @@ TrainingGraph random_step(Random& random, const NetworkShape& shape) {
       random.chance(65) ? Images(random).grow(operators) : Sequences(random).grow(operators);
   verify(network);
   TrainingGraph step =
-      fold_views(shape.training ? make_training_graph(network, random_training(random))
+      fold_views(shape.training ? make_training_graph(network, random_training(random, shape))
                                 : make_inference_graph(network));
   verify(step);
   return step;

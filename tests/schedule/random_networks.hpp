@@ -10,6 +10,7 @@ namespace monet::testing {
 struct NetworkShape {
   int operators = 6;     ///< at most
   bool training = false; ///< the step of a random optimiser instead of inference
+  bool offload = false;  ///< what it stores waits in the host
 };
 
 /// Images (convolutions with stride, padding, dilation and groups, pooling, normalisation,

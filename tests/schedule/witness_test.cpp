@@ -12,6 +12,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 namespace monet {
 namespace {
 
@@ -53,9 +55,36 @@ void check_tiles(const RandomCase& c) {
   }
 }
 
+/// Every copy between device and host moves all bits of its tensor, once.
+void check_host(const PlainTimeline& timeline, const RandomCase& c) {
+  const Graph& graph = c.step.graph;
+  std::map<OpId, std::int64_t> moved;
+  for (const testing::PlainTransfer& t : timeline.transfers) {
+    const Operator& op = graph.op(t.op);
+    const bool out = op.op_type == "Offload" && t.tensor == *op.outputs[0];
+    const bool in = op.op_type == "Fetch" && t.tensor == *op.inputs[0];
+    if (!out && !in)
+      continue;
+    const CoreId end = out ? t.to.front() : t.from;
+    EXPECT_EQ(end, *c.chip.offchip) << op.name;
+    moved[t.op] += t.bits;
+  }
+  const bool once = c.options.halo != Halo::recomputed;
+  for (std::size_t i = 0; i < graph.operators().size(); ++i) {
+    const Operator& op = graph.operators()[i];
+    if (op.op_type != "Offload" && op.op_type != "Fetch")
+      continue;
+    const Tensor& tensor = graph.tensor(*op.outputs[0]);
+    const std::int64_t bits = element_count(tensor) * core_bits_of(tensor.type);
+    EXPECT_TRUE(once ? moved[OpId(i)] == bits : moved[OpId(i)] >= bits)
+        << op.name << " moves " << moved[OpId(i)] << " of " << bits << " bits";
+  }
+}
+
 void check_timeline(const Timeline& timeline, const RandomCase& c) {
   verify(timeline, c.tiles, c.step, c.chip);
   const PlainTimeline plain = testing::plain(timeline);
+  check_host(plain, c);
   const auto problem = testing::impossible(plain, testing::plain(c.tiles), c.step, c.chip);
   EXPECT_FALSE(problem) << *problem;
   if (testing::effort_of_edges(c.step.graph) > kMostEffort)
@@ -95,6 +124,17 @@ TEST(Witness, training) {
   CaseShape shape;
   shape.network = {.operators = 4, .training = true};
   check_cases(100001, MONET_WITNESS_CASES / 2, shape);
+}
+
+TEST(Witness, activations_in_the_host) {
+  for (const bool fused : {false, true}) {
+    CaseShape shape;
+    shape.fused = fused;
+    shape.network = {.operators = 4, .training = true, .offload = true};
+    check_cases(1200001, MONET_WITNESS_CASES / 8, shape);
+    shape.system = {.cores = 4, .least_bits = 1 << 13, .most_bits = 1 << 14};
+    check_cases(1300001, MONET_WITNESS_CASES / 8, shape);
+  }
 }
 
 TEST(Witness, memories_as_small_as_can_be) {

@@ -55,9 +55,16 @@ Json operators_json(const Graph& graph) {
   return json;
 }
 
+Json owners_json(const LiveBytes& bytes, std::size_t owners) {
+  Json json = Json::object();
+  for (std::size_t i = 0; i < owners; ++i)
+    json[std::string(monet::name_of(static_cast<MemoryOwner>(i))) + "_bytes"] = bytes[i];
+  return json;
+}
+
 /// Bytes of all tensors by owner, each storage once.
 Json tensor_bytes_json(const TrainingGraph& folded) {
-  std::array<std::int64_t, kMemoryOwners> bytes{};
+  LiveBytes bytes{};
   const std::vector<Tensor>& tensors = folded.graph.tensors();
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const Tensor& tensor = tensors[i];
@@ -66,11 +73,7 @@ Json tensor_bytes_json(const TrainingGraph& folded) {
       bytes[static_cast<std::size_t>(folded.owner.at(i))] += bytes_of(size_of(tensor));
     }
   }
-  Json json = Json::object();
-  for (std::size_t i = 0; i < bytes.size(); ++i) {
-    json[std::string(monet::name_of(static_cast<MemoryOwner>(i))) + "_bytes"] = bytes[i];
-  }
-  return json;
+  return owners_json(bytes, reported_owners(folded));
 }
 
 Json stored_json(const TrainingGraph& folded) {
@@ -83,30 +86,24 @@ Json stored_json(const TrainingGraph& folded) {
   return stored;
 }
 
-Json live_json(const LiveBytes& live) {
-  Json json = Json::object();
-  for (std::size_t i = 0; i < live.size(); ++i)
-    json[std::string(monet::name_of(static_cast<MemoryOwner>(i))) + "_bytes"] = live[i];
-  return json;
-}
-
 /// Live memory with the operators run in order, and addresses for all that is not permanent.
 Json graph_memory_json(const TrainingGraph& folded, bool reuse_operands) {
   const Liveness liveness = find_liveness(folded, {reuse_operands});
   AllocationOptions effort;
   effort.max_work = 50'000'000;
   const AddressPlan plan = plan_addresses(liveness, kAddressGranule, effort);
+  const std::size_t owners = reported_owners(folded);
   Json operators = Json::array();
   for (std::size_t i = 0; i < liveness.live.size(); ++i) {
     operators.push_back({{"name", valid_utf8(folded.graph.op(OpId(i)).name)},
-                         {"live", live_json(liveness.live[i])}});
+                         {"live", owners_json(liveness.live[i], owners)}});
   }
-  Json json = {{"peak_bytes", 0}, {"peak_operator", ""}, {"peak", live_json({})}};
+  Json json = {{"peak_bytes", 0}, {"peak_operator", ""}, {"peak", owners_json({}, owners)}};
   if (!liveness.live.empty()) {
     const LiveBytes& peak = liveness.live[liveness.peak];
     json = {{"peak_bytes", total(peak)},
             {"peak_operator", valid_utf8(folded.graph.op(OpId(liveness.peak)).name)},
-            {"peak", live_json(peak)}};
+            {"peak", owners_json(peak, owners)}};
   }
   json["arena_bytes"] = plan.arena_bytes;
   json["arena_bound_bytes"] = plan.bound_bytes;
@@ -157,9 +154,12 @@ void add_memory_rows(const Json& memory, std::vector<std::vector<std::string>>& 
     return human_bytes(memory.at(key).get<std::int64_t>());
   };
   rows.push_back({"peak of live memory", bytes("peak_bytes")});
-  for (const auto& [key, value] : memory.at("peak").items())
-    rows.push_back(
-        {"  " + key.substr(0, key.rfind("_bytes")), human_bytes(value.get<std::int64_t>())});
+  const std::string host = std::string(monet::name_of(MemoryOwner::offloaded_activations));
+  for (const auto& [key, value] : memory.at("peak").items()) {
+    const std::string owner = key.substr(0, key.rfind("_bytes"));
+    rows.push_back({owner == host ? "  besides, in the host" : "  " + owner,
+                    human_bytes(value.get<std::int64_t>())});
+  }
   rows.push_back({"  at", printable(memory.at("peak_operator").get_ref<const std::string&>())});
   rows.push_back(
       {"arena without parameters and states",

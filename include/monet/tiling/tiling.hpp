@@ -46,7 +46,8 @@ struct OperatorTiling {
   std::uint32_t size() const { return last - first; }
 };
 
-/// An operator that writes into the storage of what another one reads: it comes after.
+/// An operator that writes into the storage of what another one reads: it comes after. So does what
+/// is fetched from the host, after an operator shortly before it.
 struct AntiDependence {
   OpId reader;
   OpId writer;
@@ -59,11 +60,11 @@ struct AntiDependence {
 struct TileGraph {
   std::vector<Tile> tiles; ///< in topological order, tiles of an operator side by side
   std::vector<OperatorTiling> operators;
-  std::vector<std::uint32_t> first_edge{0}; ///< per tile and one more: where its edges begin
-  std::vector<TileEdge> edges;              ///< of one tile: sorted by (from, tensor)
+  std::vector<std::uint32_t> first_edge{0};     ///< per tile and one more: where its edges begin
+  std::vector<TileEdge> edges;                  ///< of one tile: sorted by (from, tensor)
   std::vector<AntiDependence> anti_dependences; ///< by writer
-  std::vector<std::uint32_t> rank;          ///< per tile: its place in the order of scheduling
-  std::vector<std::uint32_t> stack_of;      ///< per operator; operators of a stack are fused
+  std::vector<std::uint32_t> rank;              ///< per tile: its place in the order of scheduling
+  std::vector<std::uint32_t> stack_of;          ///< per operator; operators of a stack are fused
 
   /// What the tile reads of others.
   std::span<const TileEdge> edges_into(TileId tile) const {

@@ -15,7 +15,6 @@ namespace monet {
 
 /// Bytes by MemoryOwner.
 using LiveBytes = std::array<std::int64_t, kMemoryOwners>;
-std::int64_t total(const LiveBytes& bytes);
 
 struct LivenessOptions {
   /// An element-wise operator writes its result over an operand that nobody reads any more.
@@ -44,9 +43,9 @@ struct Liveness {
 /// and its producer have run.
 Liveness find_liveness(const TrainingGraph& step, const LivenessOptions& options = {});
 
-/// Addresses in one arena of everything that is not permanent.
+/// Addresses in one arena of everything on the device that is not permanent.
 struct AddressPlan {
-  std::vector<std::int64_t> offsets; ///< per buffer; -1 for a permanent one
+  std::vector<std::int64_t> offsets; ///< per buffer; -1 for one that is permanent or in the host
   std::int64_t arena_bytes = 0;
   std::int64_t bound_bytes = 0; ///< no arena is smaller
   bool proven = false;          ///< nor than this one

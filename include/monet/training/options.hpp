@@ -246,6 +246,7 @@ struct StorageOptions {
   StorePolicy policy = StorePolicy::minimal;
   std::vector<std::string> keep;      ///< patterns of tensors that are stored though nobody asks
   std::vector<std::string> recompute; ///< patterns of tensors that are computed again instead
+  std::vector<std::string> offload;   ///< patterns of those that wait in the host's memory
 };
 
 /// Layers that are trained, counted from 0 in the order of the network; negative from its end. A

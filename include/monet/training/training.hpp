@@ -4,6 +4,7 @@
 #include "monet/training/options.hpp"
 #include "monet/workload/graph.hpp"
 
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,9 +26,20 @@ std::vector<AlternateStep> read_alternate_steps(const YamlNode& node, ProblemLis
 Precision read_precision_options(const YamlNode& node, ProblemList& problems);
 
 /// Who a tensor's bytes belong to in the memory report.
-enum class MemoryOwner { parameters, gradients, optimizer_state, stored_activations, temporaries };
+/// The last lies in the host's memory; sums over owners, of live bytes and their peak, leave it
+/// out.
+enum class MemoryOwner {
+  parameters,
+  gradients,
+  optimizer_state,
+  stored_activations,
+  temporaries,
+  offloaded_activations,
+};
 std::string_view name_of(MemoryOwner owner);
-inline constexpr int kMemoryOwners = 5;
+inline constexpr int kMemoryOwners = 6;
+/// Bytes by owner that lie in the device's memory.
+std::int64_t total(const std::array<std::int64_t, kMemoryOwners>& bytes);
 
 /// A trained parameter and everything kept for it.
 struct ParameterRecord {
@@ -107,6 +119,9 @@ TrainingGraph fold_views(const TrainingGraph& step);
 /// Invariants as InternalError: verify(graph), every parameter trained has one gradient and one
 /// update, phases in order, every owner consistent with the tensor's kind.
 void verify(const TrainingGraph& step);
+
+/// Owners that reports name, the first so many: the host's only where something is offloaded.
+std::size_t reported_owners(const TrainingGraph& step);
 
 /// Elements of all trained parameters.
 std::int64_t trained_count(const TrainingGraph& step);

@@ -28,6 +28,12 @@ bool has_view_rule(const Operator& op);
 /// All rules, sorted by domain and type (for documentation and messages).
 const std::vector<OperatorRule>& all_rules();
 
+/// ai.monet.Offload copies a tensor from the device to the host's memory, ai.monet.Fetch back.
+bool is_offload(const Operator& op);
+bool is_fetch(const Operator& op);
+/// The copy that an Offload makes: it takes no memory of the device.
+bool lies_in_host(const Graph& graph, TensorId tensor);
+
 /// Fills op.nest by the rule. The rule must exist.
 void build_nest(Graph& graph, OpId op);
 

@@ -126,11 +126,18 @@ void copy_as_view(KernelContext<Real>& context) {
 
 std::vector<KernelEntry> movement_kernels() {
   return {
-      kernel("", "Reshape", kSameOrder),  kernel("", "Flatten", kSameOrder),
-      kernel("", "Squeeze", kSameOrder),  kernel("", "Unsqueeze", kSameOrder),
-      kernel("", "Identity", kSameOrder), kernel("", "Cast", kCast),
-      kernel("", "CastLike", kCast),      kernel("", "Transpose", kTranspose),
-      kernel("", "Expand", kExpand),      kernel(kMonetDomain, "Copy", kCopyThroughNest),
+      kernel("", "Reshape", kSameOrder),
+      kernel("", "Flatten", kSameOrder),
+      kernel("", "Squeeze", kSameOrder),
+      kernel("", "Unsqueeze", kSameOrder),
+      kernel("", "Identity", kSameOrder),
+      kernel("", "Cast", kCast),
+      kernel("", "CastLike", kCast),
+      kernel("", "Transpose", kTranspose),
+      kernel("", "Expand", kExpand),
+      kernel(kMonetDomain, "Copy", kCopyThroughNest),
+      kernel(kMonetDomain, "Fetch", kSameOrder),
+      kernel(kMonetDomain, "Offload", kSameOrder),
   };
 }
 

@@ -3,6 +3,7 @@
 
 #include "monet/base/units.hpp"
 #include "monet/optimise/step_bounds.hpp"
+#include "monet/workload/operators.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -56,7 +57,7 @@ private:
   void add(TensorId id, std::vector<std::int64_t>& bytes) const {
     const Tensor& tensor = graph_.tensor(id);
     const std::int64_t size = bytes_of(size_of(tensor));
-    if (tensor.alias_of || size == 0)
+    if (tensor.alias_of || size == 0 || lies_in_host(graph_, id))
       return;
     const bool kept = tensor.kind == TensorKind::parameter || tensor.kind == TensorKind::buffer ||
                       tensor.kind == TensorKind::optimizer_state ||

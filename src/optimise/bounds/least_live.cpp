@@ -1,5 +1,7 @@
 #include "optimise/bounds/least_live.hpp"
 
+#include "monet/workload/operators.hpp"
+
 namespace monet {
 
 namespace {
@@ -37,7 +39,7 @@ std::int64_t least_live(const Graph& graph, OpId op, const StepCone& before, con
   std::int64_t live = 0;
   for (std::size_t t = 0; t < tensors; ++t) {
     const Tensor& tensor = graph.tensors()[t];
-    if (tensor.alias_of)
+    if (tensor.alias_of || lies_in_host(graph, TensorId(t)))
       continue;
     const bool here = tensor.producer == op;
     const bool begun = !tensor.producer || here || !before.loops[tensor.producer->index()].empty();

@@ -79,6 +79,10 @@ private:
     }
   }
 
+  static std::int64_t on_device(const LiveBuffer& live) {
+    return live.owner == MemoryOwner::offloaded_activations ? 0 : live.bytes;
+  }
+
   void add_buffers() {
     std::vector<bool> output(live_.buffers.size(), false);
     for (const TensorId id : graph_.outputs) {
@@ -88,7 +92,7 @@ private:
     for (std::size_t b = 0; b < live_.buffers.size(); ++b) {
       const LiveBuffer& live = live_.buffers[b];
       const Tensor& tensor = graph_.tensor(live.tensor);
-      RecomputeProblem::Buffer buffer{tensor.name, live.bytes, std::nullopt, false};
+      RecomputeProblem::Buffer buffer{tensor.name, on_device(live), std::nullopt, false};
       buffer_[b] = static_cast<std::uint32_t>(space_.problem.buffers.size());
       if (!live.permanent) {
         const std::size_t producer = tensor.producer ? tensor.producer->index() + 1 : 0;

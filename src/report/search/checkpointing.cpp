@@ -133,7 +133,7 @@ Json live_memory_json(const std::string& name, const TrainingGraph& step) {
   Json json = {{"name", name}, {"unit", "operator"}, {"at", Json::array()}};
   for (std::size_t i = 0; i < liveness.live.size(); ++i)
     json["at"].push_back(i);
-  for (std::size_t owner = 0; owner < kMemoryOwners; ++owner) {
+  for (std::size_t owner = 0; owner < reported_owners(step); ++owner) {
     Json& bytes = json[std::string(name_of(static_cast<MemoryOwner>(owner))) + "_bytes"];
     bytes = Json::array();
     for (const LiveBytes& live : liveness.live)

@@ -8,6 +8,7 @@
 #include "monet/schedule/bounds.hpp"
 #include "monet/schedule/critical_path.hpp"
 #include "monet/schedule/schedule.hpp"
+#include "monet/workload/operators.hpp"
 
 #include <fmt/core.h>
 
@@ -33,6 +34,7 @@ public:
     check_cores();
     check_edges();
     check_order_of_operators();
+    check_fetches();
     verify_transfers(timeline_, graph_, chip_);
     verify_rows(timeline_, tiles_, graph_, chip_);
     check_memories();
@@ -124,6 +126,21 @@ private:
                   fmt::format("'{}' overwrites what '{}' still reads", op.name,
                               graph_.op(reader).name));
         }
+      }
+    }
+  }
+
+  /// What is fetched from the host waits for the operator that its tiles name.
+  void check_fetches() {
+    for (const AntiDependence& order : tiles_.anti_dependences) {
+      if (!is_fetch(graph_.op(order.writer)))
+        continue;
+      const auto [first, last] = tiles_.tiles_of(order.writer);
+      for (std::uint32_t t = first; t < last; ++t) {
+        const auto [from, to] = tiles_.tiles_of(order.reader);
+        for (std::uint32_t before = from; before < to; ++before)
+          require(run_of_[t]->start >= run_of_[before]->end,
+                  fmt::format("'{}' begins too early", graph_.op(order.writer).name));
       }
     }
   }
@@ -350,7 +367,7 @@ private:
     for (const auto& [root, group] : sharing) {
       const Span life = life_of(root, group);
       const std::int64_t bytes = bytes_of(size_of(graph_.tensor(root)));
-      if (life.second > life.first) {
+      if (life.second > life.first && !lies_in_host(graph_, root)) {
         by_tensor += static_cast<std::uint64_t>(bytes) *
                      static_cast<std::uint64_t>(life.second - life.first);
       }
@@ -368,6 +385,7 @@ private:
         require(bytes >= 0, "an owner has less than nothing");
         sum += bytes;
       }
+      sum -= sample.live[static_cast<std::size_t>(MemoryOwner::offloaded_activations)];
       by_sample +=
           static_cast<std::uint64_t>(sum) * static_cast<std::uint64_t>(next - sample.time.value);
       if (sum > most) {

@@ -1,10 +1,12 @@
 #include "schedule/check/network_invariants.hpp"
 
 #include "monet/base/errors.hpp"
+#include "monet/workload/operators.hpp"
 
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
 
 namespace monet {
 
@@ -20,6 +22,7 @@ public:
     check_latencies();
     check_order_and_speed();
     check_sharing();
+    check_host();
   }
 
 private:
@@ -189,6 +192,28 @@ private:
           throw InternalError(fmt::format("link {} carries {} bits in cycle {}, more than its {}",
                                           resource, taken, change.time, bandwidth));
       }
+    }
+  }
+
+  /// What lies in the host crosses the off-chip port both ways, by its own operators.
+  void check_host() const {
+    std::map<std::pair<OpId, TensorId>, std::int64_t> bits;
+    for (const Transfer& t : timeline_.transfers) {
+      if (!lies_in_host(graph_, t.tensor))
+        continue;
+      const bool out = timeline_.route_of(t).to.front() == chip_.offchip;
+      internal_check(t.kind == TransferKind::stream && out == is_offload(graph_.op(t.op)),
+                     "what lies in the host is moved by others");
+      bits[{t.op, t.tensor}] += timeline_.bits_of(t).value;
+    }
+    for (std::size_t i = 0; i < graph_.operators().size(); ++i) {
+      const Operator& op = graph_.operators()[i];
+      if (!is_offload(op) && !is_fetch(op))
+        continue;
+      const TensorId id = is_offload(op) ? *op.outputs[0] : *op.inputs[0];
+      const Tensor& tensor = graph_.tensor(id);
+      internal_check(bits[{OpId(i), id}] >= element_count(tensor) * core_bits_of(tensor.type),
+                     fmt::format("'{}' moves less than its tensor", op.name));
     }
   }
 

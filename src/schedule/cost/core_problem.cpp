@@ -3,6 +3,7 @@
 #include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
 #include "monet/schedule/schedule.hpp"
+#include "monet/workload/operators.hpp"
 
 #include <fmt/core.h>
 
@@ -152,6 +153,8 @@ Placed place_operands(const Tile& tile, std::span<const Interval> ranges, const 
     problem.operands.push_back(std::move(operand));
   }
   stream_tables(problem.operands);
+  for (std::size_t i = 0; i < problem.operands.size(); ++i) // what lies in the host passes by
+    problem.operands[i].offchip |= lies_in_host(step.graph, op.nest.operands[i].tensor);
   for (const Memory& memory : core.memories)
     placed.capacity.push_back(checked_multiply(memory.size.value, instances(core, memory)));
   return placed;

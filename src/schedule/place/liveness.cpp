@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <numeric>
 
 namespace monet {
 
@@ -64,10 +63,6 @@ std::vector<Life> lives(const Graph& graph, const Timeline& timeline) {
   for (const TensorId output : graph.outputs)
     result[root_of(graph, output).index()].end = timeline.makespan.value;
   return result;
-}
-
-std::int64_t total(const OwnerBytes& bytes) {
-  return std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0});
 }
 
 } // namespace

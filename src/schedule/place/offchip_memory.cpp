@@ -2,6 +2,7 @@
 
 #include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
+#include "monet/workload/operators.hpp"
 
 #include <fmt/core.h>
 
@@ -61,9 +62,10 @@ void OffchipMemory::retire(PieceId piece) {
   place = kNone;
 }
 
-/// Tensors that share storage with another take no room of their own.
+/// Tensors that share storage with another take no room of their own, and what goes on to the host
+/// takes none here.
 void OffchipMemory::write_stay(const Stored& stored, Cycles end) {
-  if (graph_.tensor(stored.tensor).alias_of)
+  if (graph_.tensor(stored.tensor).alias_of || lies_in_host(graph_, stored.tensor))
     return;
   timeline_->add_stay(memory_, stored.tensor, stored.bits, {stored.start}, end);
   ever_ = checked_add(ever_, stored.bits.value);

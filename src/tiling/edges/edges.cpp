@@ -4,6 +4,7 @@
 
 #include "monet/base/errors.hpp"
 #include "monet/base/union_volume.hpp"
+#include "monet/workload/operators.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -65,6 +66,8 @@ public:
     for (std::size_t i = 0; i < tiles_.operators.size(); ++i) {
       add_operator(OpId(i));
       add_anti_dependences(OpId(i));
+      if (is_fetch(graph_.op(OpId(i))))
+        add_wait_of_fetch(OpId(i));
     }
   }
 
@@ -335,6 +338,19 @@ private:
       });
       order.tiles.erase(std::unique(order.tiles.begin(), order.tiles.end()), order.tiles.end());
       tiles_.anti_dependences.push_back(std::move(order));
+    }
+  }
+
+  /// What waits in the host comes back beside the operator in front of it, not while there is much
+  /// else to run: it waits for the one before that. Others that come back do not count, nor do
+  /// operators of the same stack.
+  void add_wait_of_fetch(OpId fetch) {
+    std::size_t beside = 1;
+    for (std::size_t i = fetch.index(); i-- > 0;) {
+      if (is_fetch(graph_.op(OpId(i))) || together(OpId(i), fetch) || beside-- > 0)
+        continue;
+      tiles_.anti_dependences.push_back({OpId(i), fetch, {}});
+      return;
     }
   }
 

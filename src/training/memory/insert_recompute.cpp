@@ -110,6 +110,8 @@ TrainingGraph finished(const TrainingGraph& step, Graph graph) {
 std::string recompute_obstacle(const Graph& graph, const Operator& op) {
   if (op.phase == Phase::backward || op.phase == Phase::update)
     return "belongs to the backward part";
+  if (is_offload(op))
+    return "has moved its operand out of the device";
   if (op.op_type == "Dropout" || op.op_type == "Multinomial" || op.op_type == "Bernoulli" ||
       op.op_type.rfind("Random", 0) == 0)
     return "draws random numbers, which are not drawn twice";

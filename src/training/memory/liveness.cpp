@@ -3,6 +3,7 @@
 #include "training/memory/storage.hpp"
 
 #include "monet/base/errors.hpp"
+#include "monet/workload/operators.hpp"
 #include "monet/workload/views.hpp"
 
 #include <algorithm>
@@ -145,17 +146,27 @@ private:
     }
     const std::vector<TensorId> read = tensors_read_by_backward(graph_);
     for (const TensorId stored : step_.stored_activations) {
-      if (step_.store == StorePolicy::minimal &&
-          std::binary_search(read.begin(), read.end(), stored))
+      const auto [made, held] = ends_of(stored);
+      const bool is_read = held == stored ? std::binary_search(read.begin(), read.end(), stored)
+                                          : !graph_.tensor(held).consumers.empty();
+      if (step_.store == StorePolicy::minimal && is_read)
         continue;
-      const Tensor& tensor = graph_.tensor(stored);
+      const Tensor& tensor = graph_.tensor(made);
       std::int64_t until = tensor.producer ? last_gradient[tensor.producer->index()] : -1;
       for (const OpId reader : tensor.consumers)
         until = std::max(until, last_gradient[original_of(reader).index()]);
-      const bool touched = first_[memory_[stored.index()].index()] >= 0;
-      if (until >= 0 && touched && !is_for_recomputing(stored, until))
-        touch(stored, until, until);
+      const bool touched = first_[memory_[held.index()].index()] >= 0;
+      if (until >= 0 && touched && !is_for_recomputing(made, until))
+        touch(held, until, until);
     }
+  }
+
+  /// Of a copy in the host, what it was made of and what is made of it; else the tensor twice.
+  std::pair<TensorId, TensorId> ends_of(TensorId stored) const {
+    if (!lies_in_host(graph_, stored))
+      return {stored, stored};
+    const Tensor& copy = graph_.tensor(stored);
+    return {*graph_.op(*copy.producer).inputs[0], *graph_.op(copy.consumers.front()).outputs[0]};
   }
 
   OpId original_of(OpId id) const {
@@ -247,10 +258,6 @@ private:
 
 } // namespace
 
-std::int64_t total(const LiveBytes& bytes) {
-  return std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0});
-}
-
 Liveness find_liveness(const TrainingGraph& step, const LivenessOptions& options) {
   return LivenessFinder(step, options).run();
 }
@@ -262,7 +269,7 @@ AddressPlan plan_addresses(const Liveness& liveness, std::int64_t granule,
   std::vector<std::size_t> buffer;
   for (std::size_t i = 0; i < liveness.buffers.size(); ++i) {
     const LiveBuffer& live = liveness.buffers[i];
-    if (live.permanent)
+    if (live.permanent || live.owner == MemoryOwner::offloaded_activations)
       continue;
     requests.push_back({live.start, live.end, ceil_div(live.bytes, granule) * granule, 1, {}});
     buffer.push_back(i);

@@ -3,6 +3,8 @@
 #include "monet/base/errors.hpp"
 #include "monet/workload/views.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -114,6 +116,23 @@ void RunSequence::run(OpId id) {
   note_written(id, written);
 }
 
+TensorId RunSequence::copy(TensorId tensor, std::string_view op_type, std::string_view suffix,
+                           Phase phase) {
+  const TensorId from = current_[tensor.index()];
+  Tensor like = graph_.tensor(tensor);
+  const std::string name = like.name;
+  like.name += suffix;
+  like.kind = TensorKind::activation;
+  const TensorId made = made_.add_tensor(std::move(like));
+  made_.add_operator({.name = fmt::format("{}.{}", name, op_type),
+                      .op_type = std::string(op_type),
+                      .domain = std::string(kMonetDomain),
+                      .inputs = {from},
+                      .outputs = {made},
+                      .phase = phase});
+  return made;
+}
+
 void RunSequence::run_again(Operator op, OpId id) {
   op.name = made_.free_op_name(without_suffix(op.name) + std::string(kSuffix));
   if (op.phase != Phase::recompute)
@@ -137,6 +156,7 @@ void RunSequence::run_view_again(OpId id, TensorId source) {
     op.forward_op = id;
     op.phase = Phase::recompute;
   }
+  replace(op, *op.inputs[0], source); // casts that change nothing have a nest
   op.inputs[0] = source;
   std::vector<std::pair<TensorId, TensorId>> written;
   write_copies(op, written);

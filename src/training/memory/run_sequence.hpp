@@ -31,6 +31,11 @@ public:
 
   /// Appends a run. The first one is the operator itself; its tensors keep their ids.
   void run(OpId id);
+  /// Appends a copy, by this operator of ai.monet, of what `tensor` is now; called like it with
+  /// the suffix.
+  TensorId copy(TensorId tensor, std::string_view op_type, std::string_view suffix, Phase phase);
+  /// Who reads `tensor` from now on reads `instead`.
+  void read_instead(TensorId tensor, TensorId instead) { current_[tensor.index()] = instead; }
   bool has_run(OpId id) const { return made_.first_copy(id).has_value(); }
   Graph release() { return made_.release(); }
 

@@ -112,6 +112,12 @@ std::vector<MemoryOwner> find_owners(const Graph& graph, const std::vector<Tenso
     if (owner == MemoryOwner::temporaries)
       owner = MemoryOwner::stored_activations;
   }
+  for (const Operator& op : graph.operators()) {
+    if (is_offload(op))
+      owners[op.outputs[0]->index()] = MemoryOwner::offloaded_activations;
+    if (is_fetch(op)) // stored again
+      owners[op.outputs[0]->index()] = MemoryOwner::stored_activations;
+  }
   return owners;
 }
 

@@ -27,7 +27,8 @@ StoredActivations find_stored(const Graph& graph, StorePolicy policy,
                               const std::vector<bool>& requires_grad,
                               const std::vector<TensorId>& losses);
 
-/// Owner of every tensor: by kind, except that stored activations are apart from other temporaries.
+/// Owner of every tensor: by kind, except that stored activations are apart from other temporaries,
+/// and what lies in the host from both.
 std::vector<MemoryOwner> find_owners(const Graph& graph, const std::vector<TensorId>& stored);
 
 } // namespace monet

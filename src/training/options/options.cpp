@@ -95,6 +95,16 @@ void read_store(const YamlNode& node, ProblemList& problems, StorageOptions& opt
   map.finish();
 }
 
+/// `all` or patterns.
+void read_offload(const YamlNode& node, ProblemList& problems, StorageOptions& options) {
+  if (node.kind == YamlNode::Kind::null)
+    return;
+  if (node.scalar == "all")
+    options.offload = {"*"};
+  else
+    options.offload = as_strings(node, problems, true);
+}
+
 /// A pattern, a map {tensor, before}, or a list of these.
 void read_detach(const YamlNode& node, ProblemList& problems, std::vector<Detach>& detach) {
   const bool list = node.kind == YamlNode::Kind::sequence;
@@ -180,6 +190,7 @@ TrainingOptions read_options(YamlMap& map, ProblemList& problems, bool only_loss
   key("ema", read_average, options.update.average_decay);
   key("precision", read_precision, options.precision);
   key("store", read_store, options.storage);
+  key("offload", read_offload, options.storage);
   choice("attention", kAttention, options.attention);
   key("trainable", read_trainable, options.trainable);
   key("loss_scale", read_loss_scale, options.update.loss_scale);

@@ -116,6 +116,7 @@ constexpr Signatures kSignatures[]{
     {"", "n r?0 r?0 i?0 > s", "Resize"},
     {kMonetDomain, "r > r", "PadGrad ResizeGrad SliceGrad"},
     {kMonetDomain, "n i*0 > s", "Copy"},
+    {kMonetDomain, "n > s", "Fetch Offload"},
     // sampling
     {"", "r r > r", "GridSample"},
     {"", "r r i > r", "RoiAlign"},

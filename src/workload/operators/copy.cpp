@@ -1,5 +1,5 @@
-// ai.monet.Copy: a view that could not be folded, as data movement. Attribute `view` names the
-// view.
+// Data movement. ai.monet.Copy: a view that could not be folded; attribute `view` names the view.
+// ai.monet.Offload and ai.monet.Fetch: to the host's memory and back.
 #include "workload/operators/families.hpp"
 #include "workload/operators/nest_builder.hpp"
 #include "workload/operators/view_map.hpp"
@@ -28,10 +28,35 @@ LoopNest build_copy(const Graph& graph, const Operator& op) {
   return made;
 }
 
+LoopNest build_move(const Graph& graph, const Operator& op) {
+  if (input_shape(graph, op, 0) != output_shape(graph, op, 0))
+    fail(graph, op, "moves a tensor into one of another shape");
+  LoopNestBuilder nest(graph, op, ComputeKind::copy);
+  const std::vector<LoopIndex> loops = nest.loops_over(output_shape(graph, op, 0));
+  nest.output(0, "O", axes_of(loops));
+  nest.input(0, "I", axes_of(loops));
+  return nest.finish();
+}
+
 } // namespace
 
 std::vector<OperatorRule> copy_rules() {
-  return {{kMonetDomain, "Copy", build_copy}};
+  return {{kMonetDomain, "Copy", build_copy},
+          {kMonetDomain, "Fetch", build_move},
+          {kMonetDomain, "Offload", build_move}};
+}
+
+bool is_offload(const Operator& op) {
+  return op.domain == kMonetDomain && op.op_type == "Offload";
+}
+
+bool is_fetch(const Operator& op) {
+  return op.domain == kMonetDomain && op.op_type == "Fetch";
+}
+
+bool lies_in_host(const Graph& graph, TensorId tensor) {
+  const auto producer = graph.tensor(tensor).producer;
+  return producer && is_offload(graph.op(*producer));
 }
 
 } // namespace monet

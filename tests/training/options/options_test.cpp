@@ -140,6 +140,16 @@ TEST(TrainingOptionsFile, DetachTakesPatternsOfTensorsAndOfTheirReaders) {
   EXPECT_NE(message("detach: [{before: x}]").find("'tensor' is missing"), std::string::npos);
 }
 
+TEST(TrainingOptionsFile, OffloadTakesAllOrPatterns) {
+  const auto patterns = [](const char* text) { return read(text).storage.offload; };
+  EXPECT_TRUE(patterns("offload:").empty());
+  EXPECT_EQ(patterns("offload: all"), std::vector<std::string>{"*"});
+  EXPECT_EQ(patterns("offload: h"), std::vector<std::string>{"h"});
+  EXPECT_EQ(patterns("offload: [h, layer1.*]"), (std::vector<std::string>{"h", "layer1.*"}));
+  EXPECT_NE(message("offload: {keep: h}").find(":1:10: expected a list"), std::string::npos);
+  EXPECT_NE(message("offload: [[h]]").find(":1:11: "), std::string::npos);
+}
+
 TEST(TrainingOptionsFile, GroupsInheritWhatTheyDoNotChange) {
   const TrainingOptions options = read(R"(
 optimizer:
