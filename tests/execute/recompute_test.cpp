@@ -112,6 +112,34 @@ TEST(InsertRecompute, AnyRunsGiveTheSameNumbers) {
   }
 }
 
+/// Folding copies what a local response normalisation reads, and again for its gradient.
+TEST(InsertRecompute, CopiesThatFoldingRunsAgainRunOften) {
+  TinyNetwork n;
+  const TensorId scaled = n.op("Mul", {n.input("x", {6}), n.parameter("w", {6})}, {6});
+  const TensorId x = n.op("Relu", {scaled}, {6});
+  const TensorId image = n.op("Reshape", {x, n.integers("shape", {1, 3, 2, 1})}, {1, 3, 2, 1});
+  n.output(n.op("LRN", {image}, {1, 3, 2, 1}, with("size", std::int64_t{3})));
+  TrainingOptions options;
+  options.loss = Mse{};
+  const TrainingGraph step = make_training_graph(n.graph, options);
+  const TrainingGraph folded = fold_views(step);
+  ASSERT_EQ(count_ops(folded.graph, "Copy", Phase::recompute), 1);
+  ASSERT_EQ(count_ops(step.graph, "Reshape", Phase::recompute), 0);
+  const auto expected = results(step);
+  Random random{5};
+  for (int k = 0; k < 40; ++k) {
+    const std::vector<OpId> runs = random_runs(folded.graph, k, random);
+    const TrainingGraph both[]{with_recomputation(folded, runs),
+                               with_recomputation(step, folded, runs)};
+    for (const TrainingGraph& made : both) {
+      verify(made);
+      EXPECT_EQ(results(made), expected);
+    }
+  }
+  const TrainingGraph same = with_recomputation(step, folded, once(folded.graph));
+  EXPECT_EQ(find_liveness(fold_views(same)).live, find_liveness(folded).live);
+}
+
 TEST(InsertRecompute, ABatchNormalisationLeavesItsRunningStatistics) {
   const TrainingGraph step = make_training_graph(residual_network(), {});
   std::vector<OpId> runs = once(step.graph);

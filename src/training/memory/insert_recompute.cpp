@@ -135,7 +135,7 @@ TrainingGraph with_recomputation(const TrainingGraph& step, const std::vector<Op
 TrainingGraph with_recomputation(const TrainingGraph& step, const TrainingGraph& folded,
                                  const std::vector<OpId>& folded_runs) {
   check_runs(folded.graph, folded_runs);
-  const UnfoldedNames ops(step.graph);
+  const Unfolded unfolded(step.graph, folded.graph);
   RunSequence sequence(step.graph, &folded.graph);
   std::vector<bool> ran(folded.graph.operators().size(), false);
   std::size_t next = 0;
@@ -144,11 +144,11 @@ TrainingGraph with_recomputation(const TrainingGraph& step, const TrainingGraph&
       sequence.run(OpId(next));
   };
   for (const OpId id : folded_runs) {
-    const OpId own = ops[folded.graph.op(id)];
-    if (ran[id.index()])
-      sequence.run(own);
+    const Unfolded::Run own = unfolded[id];
+    if (ran[id.index()] || own.again)
+      sequence.run(own.op);
     else
-      run_first(own.index() + 1);
+      run_first(own.op.index() + 1);
     ran[id.index()] = true;
   }
   run_first(step.graph.operators().size());

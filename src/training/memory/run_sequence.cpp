@@ -32,18 +32,41 @@ void replace(Operator& op, TensorId from, TensorId to) {
 
 } // namespace
 
-UnfoldedNames::UnfoldedNames(const Graph& graph) {
+Unfolded::Unfolded(const Graph& graph, const Graph& folded) : folded_(folded) {
   for (std::size_t i = 0; i < graph.operators().size(); ++i)
     ops_.emplace(graph.operators()[i].name, OpId(i));
+  for (std::size_t t = 0; t < graph.tensors().size(); ++t)
+    tensors_.emplace(graph.tensors()[t].name, TensorId(t));
 }
 
-OpId UnfoldedNames::operator[](const Operator& folded) const {
-  const std::string_view name = folded.name;
+/// Parts of a view with several results are called after it and their places.
+std::optional<OpId> Unfolded::named(const Operator& op) const {
+  const std::string_view name = op.name;
   auto found = ops_.find(name);
   if (found == ops_.end())
     found = ops_.find(name.substr(0, name.rfind('/')));
-  internal_check(found != ops_.end(), "a folded operator has another name");
-  return found->second;
+  return found == ops_.end() ? std::nullopt : std::optional(found->second);
+}
+
+Unfolded::Run Unfolded::operator[](OpId folded) const {
+  const Operator& op = folded_.op(folded);
+  if (const auto own = named(op))
+    return {*own, false};
+  const auto copied = op.forward_op ? named(folded_.op(*op.forward_op)) : std::nullopt;
+  internal_check(copied.has_value(), "folding made an operator of its own, '" + op.name + "'");
+  return {*copied, true};
+}
+
+TensorId Unfolded::operator[](TensorId folded) const {
+  const Tensor& tensor = folded_.tensor(folded);
+  if (const auto found = tensors_.find(tensor.name); found != tensors_.end())
+    return found->second;
+  internal_check(tensor.producer && folded_.op(*tensor.producer).forward_op,
+                 "folding made a tensor of its own, '" + tensor.name + "'");
+  const Operator& op = folded_.op(*tensor.producer);
+  const auto place = std::find(op.outputs.begin(), op.outputs.end(), folded) - op.outputs.begin();
+  const Operator& first = folded_.op(*op.forward_op);
+  return tensors_.at(folded_.tensor(*first.outputs.at(static_cast<std::size_t>(place))).name);
 }
 
 RunSequence::RunSequence(const Graph& graph, const Graph* as_read)
@@ -56,14 +79,11 @@ RunSequence::RunSequence(const Graph& graph, const Graph* as_read)
 
 void RunSequence::name_folded(const Graph& as_read) {
   read_as_is_.resize(graph_.operators().size());
-  const UnfoldedNames ops(graph_);
-  std::map<std::string_view, TensorId> tensors;
-  for (std::size_t t = 0; t < graph_.tensors().size(); ++t)
-    tensors.emplace(graph_.tensors()[t].name, TensorId(t));
-  for (const Operator& op : as_read.operators()) {
-    std::vector<TensorId>& read = read_as_is_[ops[op].index()];
-    for (const TensorId input : present(op.inputs))
-      read.push_back(tensors.at(as_read.tensor(input).name));
+  const Unfolded unfolded(graph_, as_read);
+  for (std::size_t i = 0; i < as_read.operators().size(); ++i) {
+    std::vector<TensorId>& read = read_as_is_[unfolded[OpId(i)].op.index()];
+    for (const TensorId input : present(as_read.op(OpId(i)).inputs))
+      read.push_back(unfolded[input]);
     std::sort(read.begin(), read.end());
   }
 }

@@ -10,17 +10,25 @@
 
 namespace monet {
 
-/// The operators of a graph with views by the names that folding gives them: the parts of a view
-/// with several results are copied one by one.
-class UnfoldedNames {
+/// What the operators and tensors of a graph with folded views are in the graph with views.
+class Unfolded {
 public:
-  /// Keeps references to the names.
-  explicit UnfoldedNames(const Graph& graph);
-  /// The operator that became this one.
-  OpId operator[](const Operator& folded) const;
+  /// Keeps references to the graphs.
+  Unfolded(const Graph& graph, const Graph& folded);
+
+  struct Run {
+    OpId op;            ///< that became this one; of a view with several results, all copies' one
+    bool again = false; ///< a copy that folding has run once more
+  };
+  Run operator[](OpId folded) const;
+  TensorId operator[](TensorId folded) const;
 
 private:
+  std::optional<OpId> named(const Operator& op) const;
+
+  const Graph& folded_;
   std::map<std::string_view, OpId> ops_;
+  std::map<std::string_view, TensorId> tensors_;
 };
 
 class RunSequence {
