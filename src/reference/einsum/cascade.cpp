@@ -42,7 +42,7 @@ std::int64_t element_bits(const Tensor& tensor) {
   return count == 0 ? 0 : (size_of(tensor).value + count - 1) / count;
 }
 
-Einsum einsum_of(const Operator& op) {
+Einsum einsum_of(const Graph& graph, const Operator& op) {
   Einsum einsum;
   einsum.name = op.name;
   for (const LoopDim& dim : op.nest.dims) {
@@ -54,8 +54,8 @@ Einsum einsum_of(const Operator& op) {
     operand.tensor = static_cast<std::uint32_t>(access.tensor.index());
     operand.written = access.mode != AccessMode::read;
     operand.axes = access.axes;
-    if (access.opaque)
-      std::fill(operand.axes.begin(), operand.axes.end(), AxisExpr{{}, 0, true}); // all of each
+    if (access.opaque) // all of each axis, of which the access need not say anything
+      operand.axes.assign(graph.tensor(access.tensor).shape.size(), AxisExpr{{}, 0, true});
     const bool known = std::ranges::any_of(einsum.operands, [&](auto& o) {
       return o.tensor == operand.tensor && o.axes == operand.axes;
     });
@@ -174,7 +174,7 @@ EinsumCascade make_cascade(const Graph& graph, std::optional<std::int64_t> bits)
   }
   ProblemList problems;
   for (const Operator& op : graph.operators()) {
-    Einsum einsum = einsum_of(op);
+    Einsum einsum = einsum_of(graph, op);
     if (einsum.operands.empty()) // a view
       continue;
     if (einsum.operands.size() > kMaxOperands || einsum.bounds.size() > kMaxRanks) {

@@ -172,6 +172,26 @@ TEST(EinsumMapper, ReadsNetworks) {
   EXPECT_EQ(least(make_cascade(graph, 4), std::nullopt, false), 4 * 8 * 4 * 4);
 }
 
+/// What is picked by index says nothing of the axes of what it is picked from.
+TEST(EinsumMapper, FetchesTheWholeOfWhatIsPickedFrom) {
+  Graph graph;
+  const TensorId table = graph.add_tensor({"table", {8, 4}, ElementType::fp16, TensorKind::input});
+  const TensorId indices = graph.add_tensor({"i", {2}, ElementType::int64, TensorKind::input});
+  const TensorId rows = graph.add_tensor({"rows", {2, 4}, ElementType::fp16});
+  LoopNest nest;
+  nest.dims = {{"B", 2, false}, {"K", 4, false}};
+  nest.operands = {{rows, AccessMode::write, "O", {axis(0), axis(1)}},
+                   {table, AccessMode::read, "I", {}, 1, true},
+                   {indices, AccessMode::read, "indices", {axis(0)}}};
+  graph.add_operator(
+      {"pick", "Gather", "", {}, {table, indices}, {rows}, Phase::forward, {}, {}, nest});
+  graph.inputs = {table, indices};
+  graph.outputs = {rows};
+  const EinsumCascade cascade = make_cascade(graph);
+  ASSERT_EQ(cascade.einsums[0].operands[1].axes.size(), 2U);
+  EXPECT_EQ(least(cascade), 8 * 4 * 16 + 2 * 64 + 2 * 4 * 16);
+}
+
 TEST(EinsumMapper, SaysWhenTheBufferIsTooSmall) {
   EinsumOptions options;
   options.buffer_bits = 23;
