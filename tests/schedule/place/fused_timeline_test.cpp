@@ -183,6 +183,20 @@ TEST(FusedTimeline, a_sum_on_two_cores_moves_partial_sums) {
   EXPECT_EQ(moved(timeline, TransferKind::write_back, sum.out), 2048); // once, after the last
 }
 
+/// Its sums in fp32 turn into a result in bf16 at the moment in which that is of no use.
+TEST(FusedTimeline, sums_that_nobody_reads_leave_nothing_behind) {
+  StepBuilder builder;
+  const TensorId x = builder.source("x", {8, 8}, TensorKind::input);
+  const TensorId w = builder.source("w", {8, 8});
+  const TensorId sum = builder.product("sum", x, w);
+  for (const TensorId id : {x, w, sum})
+    builder.graph().tensor(id).type = ElementType::bf16;
+  const TileGraph tiles = interleaved(builder.step(), {{{{2, 2}}, {0}}});
+  const Timeline timeline = run(builder.step(), tiles, make_chip({}));
+  for (const Stay& stay : timeline.stays)
+    EXPECT_LT(stay.start, stay.end);
+}
+
 TEST(FusedTimeline, one_read_feeds_all_cores) {
   StepBuilder builder;
   const TensorId x = builder.source("x", {8, 8}, TensorKind::input);
