@@ -31,7 +31,14 @@ std::vector<std::int64_t> random_cores(Random& random, const Chip& chip) {
   return cores;
 }
 
-/// Runs of operators, with some left out here and there; or any operators at all.
+bool runs_on(const Operator& op, const Chip& chip, const std::vector<std::int64_t>& cores) {
+  return std::any_of(cores.begin(), cores.end(), [&](std::int64_t core) {
+    return can_run(chip.cores[static_cast<std::size_t>(core)], op.nest.compute, op.op_type);
+  });
+}
+
+} // namespace
+
 std::vector<std::vector<OpId>> random_stacks(Random& random, const Graph& graph) {
   std::vector<std::vector<OpId>> stacks(1);
   const bool anyhow = random.chance(20);
@@ -48,14 +55,6 @@ std::vector<std::vector<OpId>> random_stacks(Random& random, const Graph& graph)
   std::erase_if(stacks, [](const auto& stack) { return stack.empty(); });
   return stacks;
 }
-
-bool runs_on(const Operator& op, const Chip& chip, const std::vector<std::int64_t>& cores) {
-  return std::any_of(cores.begin(), cores.end(), [&](std::int64_t core) {
-    return can_run(chip.cores[static_cast<std::size_t>(core)], op.nest.compute, op.op_type);
-  });
-}
-
-} // namespace
 
 MappingFile random_mapping(Random& random, const Graph& graph, const Chip& chip) {
   MappingFile mapping;

@@ -39,6 +39,9 @@ RandomCase random_case(std::uint64_t seed, const CaseShape& shape);
 /// have and some that they have not.
 MappingFile random_mapping(Random& random, const Graph& graph, const Chip& chip);
 
+/// Runs of operators, with some left out here and there; or any operators at all.
+std::vector<std::vector<OpId>> random_stacks(Random& random, const Graph& graph);
+
 /// Grids made without the choices of make_tiles(): every loop that may be cut is, now and then,
 /// sums included; each tile anywhere. Layer by layer, in the order of operators.
 TileGraph random_grids(Random& random, const TrainingGraph& step, const Chip& chip);
