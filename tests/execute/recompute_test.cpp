@@ -140,6 +140,27 @@ TEST(InsertRecompute, CopiesThatFoldingRunsAgainRunOften) {
   EXPECT_EQ(find_liveness(fold_views(same)).live, find_liveness(folded).live);
 }
 
+/// A cast to the type that its operand has is a view, and has a nest all the same.
+TEST(InsertRecompute, CastsToTheSameTypeReadWhatIsMadeAgain) {
+  TinyNetwork n;
+  constexpr std::int64_t kFloat = 1; // ONNX's numbers of types
+  constexpr std::int64_t kBfloat16 = 16;
+  const TensorId x = n.op("Mul", {n.input("x", {6}), n.parameter("w", {6})}, {6});
+  const TensorId narrow = n.op("Cast", {x}, {6}, with("to", kBfloat16), ElementType::bf16);
+  const TensorId wide = n.op("Cast", {narrow}, {6}, with("to", kFloat));
+  const TensorId same = n.op("Cast", {wide}, {6}, with("to", kFloat));
+  n.output(n.op("Mul", {same, n.op("Exp", {same}, {6})}, {6}));
+  TrainingOptions options;
+  options.loss = Mse{};
+  const TrainingGraph again = make_training_graph(n.graph, options);
+  verify(again);
+  EXPECT_EQ(count_ops(again.graph, "Cast", Phase::recompute), 2);
+  options.storage.policy = StorePolicy::pytorch_eager;
+  const TrainingGraph kept = make_training_graph(n.graph, options);
+  EXPECT_EQ(count_ops(kept.graph, "Cast", Phase::recompute), 0);
+  EXPECT_EQ(results(again), results(kept));
+}
+
 TEST(InsertRecompute, ABatchNormalisationLeavesItsRunningStatistics) {
   const TrainingGraph step = make_training_graph(residual_network(), {});
   std::vector<OpId> runs = once(step.graph);
