@@ -2,6 +2,7 @@
 
 #include "monet/base/errors.hpp"
 #include "monet/training/training.hpp"
+#include "monet/workload/views.hpp"
 
 #include <fmt/core.h>
 
@@ -37,7 +38,8 @@ void verify_record(const Graph& graph, const ParameterRecord& record) {
   const Tensor& updated = graph.tensor(record.updated);
   internal_check(weight.kind == TensorKind::parameter,
                  fmt::format("'{}' is not a parameter", weight.name));
-  internal_check(gradient.kind == TensorKind::parameter_gradient || !gradient.producer,
+  const Tensor& given = graph.tensor(storage_root(graph, record.gradient)); // a loss's share
+  internal_check(gradient.kind == TensorKind::parameter_gradient || !given.producer,
                  fmt::format("gradient '{}' of '{}' has another kind", gradient.name, weight.name));
   internal_check(updated.alias_of == record.weight,
                  fmt::format("'{}' does not overwrite '{}'", updated.name, weight.name));

@@ -401,6 +401,19 @@ TEST(Losses, NoneTakesTheGradientAsAnInput) {
   EXPECT_EQ(step.parameters.size(), 4U);
 }
 
+/// The gradient of a sum's second operand is the loss's own share, a constant.
+TEST(Losses, OfOneElementMayBeTheGradientOfAParameter) {
+  TinyNetwork n;
+  const TensorId sum = n.op("Add", {n.input("x", {1, 1}), n.parameter("b", {1, 1})}, {1, 1});
+  n.output(n.op("Add", {sum, n.parameter("c", {1, 1})}, {1, 1}));
+  TrainingOptions options;
+  options.loss = NetworkLoss{};
+  const TrainingGraph step = make_training_graph(n.graph, options);
+  verify(step);
+  EXPECT_EQ(step.parameters.size(), 2U);
+  verify(fold_views(step));
+}
+
 TinyNetwork regularised() {
   TinyNetwork n;
   const TensorId x = n.input("x", {2, 3, 4, 4});
