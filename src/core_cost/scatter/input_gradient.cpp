@@ -30,6 +30,15 @@ std::int64_t multiples(std::int64_t begin, std::int64_t size, std::int64_t step)
   return ceil_div(begin + size, step) - ceil_div(begin, step);
 }
 
+/// Everything that the loops range over flows by, also what no tap brings into the result.
+void read_all(const Forms& f, CoreCost& cost) {
+  for (std::size_t i = 0; i < cost.offchip.size(); ++i) {
+    const ProblemOperand& whole = f.problem.operands[i];
+    if (whole.offchip && whole.mode == AccessMode::read)
+      cost.offchip[i].read = std::max(cost.offchip[i].read, Bits{region_bits(whole)});
+  }
+}
+
 // ---------------------------------------------------------------- zero-inserted
 
 /// Elements of the expanded dY that are not inserted zeros.
@@ -78,6 +87,7 @@ CoreCost with_zeros(const Forms& f, const CoreProblem& gather, CoreCost cost) {
   } else {
     charge_zeros(f, all - real, cost);
   }
+  read_all(f, cost);
   std::int64_t& written = cost.offchip[f.transposed.output].write.value;
   if (f.problem.operands[f.transposed.output].offchip)
     written = std::max(written, region_bits(f.problem.operands[f.transposed.output]));
@@ -209,6 +219,7 @@ CoreCost cost_decomposed(const Forms& f) {
     else if (whole.mode != AccessMode::read) // elements that no tap meets are zeros
       sum.offchip[i].write = std::max(sum.offchip[i].write, stored);
   }
+  read_all(f, sum);
   sum.variant = f.transposed.strided ? "decomposed" : "gather";
   return sum;
 }

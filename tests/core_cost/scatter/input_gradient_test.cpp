@@ -1,7 +1,7 @@
 // The forms of a scattering problem: what each costs, and which one is taken.
-#include "core_cost/scatter/input_gradient.hpp"
 #include "core_cost/cores.hpp"
 #include "core_cost/random_problems.hpp"
+#include "core_cost/scatter/input_gradient.hpp"
 
 #include "monet/base/errors.hpp"
 
@@ -178,6 +178,22 @@ TEST(InputGradient, UnreachedElementsAreWritten) {
   for (const InputGradient form :
        {InputGradient::scatter, InputGradient::decomposed, InputGradient::zero_inserted}) {
     EXPECT_GE(cost_of(problem, tpu_like(false), form).offchip[0].write.value, 4 * 256 * 8);
+  }
+}
+
+// Padding of two and a kernel of one: the first and the last of eight positions of dY along each
+// axis meet nothing. A tile brings them all the same.
+TEST(InputGradient, WhatMeetsNothingIsReadToo) {
+  CoreProblem problem =
+      convolution({.k = 4, .ox = 8, .oy = 8, .c = 4, .stride = 2, .padding = 2, .ix = 12, .iy = 12},
+                  ConvProduct::input_gradient);
+  for (ProblemOperand& operand : problem.operands)
+    operand.offchip = operand.mode == AccessMode::read;
+  for (const InputGradient form :
+       {InputGradient::scatter, InputGradient::decomposed, InputGradient::zero_inserted}) {
+    const CoreCost cost = cost_of(problem, tpu_like(false), form);
+    EXPECT_GE(cost.offchip[1].read.value, 4 * 4 * 8) << cost.variant;
+    EXPECT_GE(cost.offchip[2].read.value, 4 * 64 * 8) << cost.variant;
   }
 }
 
