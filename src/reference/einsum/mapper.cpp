@@ -174,7 +174,7 @@ std::int64_t compulsory(const EinsumCascade& cascade, bool resident) {
       const std::uint32_t t = cascade.einsums[e].operands[o].tensor;
       const bool counts =
           cascade.tensors[t].external && (!following.may_stay[t] || following.uses[t].front() == e);
-      sum += counts ? tile_bits(shape.operands[o], shape.bounds.data()) : 0;
+      sum += counts ? least_bits(shape, o) : 0;
     }
   }
   return sum;

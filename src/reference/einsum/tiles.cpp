@@ -1,6 +1,7 @@
 #include "reference/einsum/rows.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 namespace monet::einsum {
@@ -14,6 +15,32 @@ std::int64_t axis_size(const AxisExpr& axis, std::int64_t extent, const std::int
   for (const AffineTerm& term : axis.terms)
     size += std::abs(term.coefficient) * (tiles[term.dim] - 1);
   return std::min(size, extent);
+}
+
+constexpr std::size_t kMostTerms = 10;
+
+/// No more elements along an axis than the tiles of any sizes hold: what all tiles hold is concave
+/// in the number of tiles of each rank, so the least is where each rank is cut fully or not at all.
+std::int64_t least_held(const Shape& shape, const AxisExpr& axis, std::int64_t extent) {
+  if (axis.data_dependent)
+    return extent;
+  if (axis.terms.size() > kMostTerms)
+    return 1;
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
+  for (std::uint32_t cut = 0; cut < 1U << axis.terms.size(); ++cut) {
+    std::int64_t tiles = 1;
+    std::int64_t size = 1;
+    for (std::size_t t = 0; t < axis.terms.size(); ++t) {
+      const AffineTerm& term = axis.terms[t];
+      const std::int64_t bound = shape.bounds[term.dim];
+      if ((cut >> t & 1U) != 0)
+        tiles *= bound;
+      else
+        size += std::abs(term.coefficient) * (bound - 1);
+    }
+    least = std::min(least, tiles * std::min(size, extent));
+  }
+  return least;
 }
 
 } // namespace
@@ -39,6 +66,24 @@ std::int64_t tile_bits(const Shape::Operand& operand, const std::int64_t* tiles)
   for (std::size_t a = 0; a < operand.axes.size(); ++a)
     bits *= axis_size(operand.axes[a], operand.extents[a], tiles);
   return bits;
+}
+
+std::int64_t least_bits(const Shape& shape, std::size_t operand) {
+  const Shape::Operand& o = shape.operands[operand];
+  std::vector<int> axes_of(shape.bounds.size(), 0);
+  bool diagonal = false; // tiles of one rank are counted once for all its axes
+  for (const AxisExpr& axis : o.axes) {
+    for (const AffineTerm& term : axis.terms)
+      diagonal = diagonal || ++axes_of[term.dim] > 1;
+  }
+  std::int64_t all = 1;
+  std::int64_t most = 1;
+  for (std::size_t a = 0; a < o.axes.size(); ++a) {
+    const std::int64_t held = least_held(shape, o.axes[a], o.extents[a]);
+    all *= held;
+    most = std::max(most, held);
+  }
+  return o.bits * (diagonal ? most : all);
 }
 
 void keep_pareto(const std::vector<std::int64_t>& values, std::size_t stride, std::size_t columns,

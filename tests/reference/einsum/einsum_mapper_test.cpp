@@ -210,6 +210,18 @@ TEST(EinsumMapper, StopsWithWhatItHas) {
   EXPECT_LE(result.bound_dram_bits, 163840);
 }
 
+/// y[i] = x[3 i]: tiles of one element leave out what lies between them, which is then no bound of
+/// a search that stops at once.
+TEST(EinsumMapper, BoundsLeaveOutWhatStridesSkip) {
+  EinsumCascade cascade;
+  cascade.tensors = {{"x", {10}, 8, true}, {"y", {4}, 8, true}};
+  cascade.einsums = {{"pick", {4}, {}, {{1, true, {axis(0)}}, {0, false, {{{{0, 3}}, 0, false}}}}}};
+  EXPECT_EQ(least(cascade), (4 + 4) * 8);
+  SearchControl control;
+  control.deadline = std::chrono::steady_clock::now();
+  EXPECT_EQ(map_einsums(cascade, {}, control).bound_dram_bits, (4 + 4) * 8);
+}
+
 /// A random cascade of products, products of columns and element-wise Einsums that read what is
 /// there already, given or made.
 class RandomCascade {
