@@ -4,6 +4,7 @@
 #include "schedule/random_cases.hpp"
 
 #include "monet/base/errors.hpp"
+#include "monet/base/stage.hpp"
 #include "monet/base/yaml.hpp"
 #include "monet/report/result.hpp"
 #include "monet/workload/foreign.hpp"
@@ -13,6 +14,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
+#include <rapidcheck.h>
 
 #include <ctime>
 
@@ -209,6 +211,9 @@ Answer ask(const Question& question) {
   } catch (const InfeasibleError& error) {
     made.kind = Answer::Kind::infeasible;
     made.why = error.what();
+  } catch (const Stopped& error) { // before there was anything to give
+    made.kind = Answer::Kind::stopped;
+    made.why = error.what();
   } catch (const std::exception& error) {
     made.kind = Answer::Kind::broken;
     made.why = error.what();
@@ -267,19 +272,9 @@ std::vector<Question> smaller(const Question& q) {
 } // namespace
 
 Question shrunk(Question question, const std::function<bool(const Question&)>& fails) {
-  for (int round = 0; round < 40; ++round) {
-    bool found = false;
-    for (const Question& next : smaller(question)) {
-      if (!fails(next))
-        continue;
-      question = next;
-      found = true;
-      break;
-    }
-    if (!found)
-      break;
-  }
-  return question;
+  const auto tree = rc::shrinkable::shrinkRecur(
+      std::move(question), [](const Question& q) { return rc::seq::fromContainer(smaller(q)); });
+  return rc::shrinkable::findLocalMin(tree, fails).first;
 }
 
 std::string in_words(const Question& q) {

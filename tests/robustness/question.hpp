@@ -44,6 +44,7 @@ struct Answer {
     found,
     refused,    ///< InputError
     infeasible, ///< InfeasibleError
+    stopped,    ///< Stopped: the search was ended before it found anything
     broken,     ///< anything else: our bug
   };
   Kind kind = Kind::found;

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -22,7 +23,7 @@ using testing::Question;
 using testing::Search;
 
 constexpr double kLongest = 10;    ///< seconds of processor time
-constexpr unsigned kHang = 120;    ///< seconds after which a question is taken to be endless
+constexpr time_t kHang = 120;      ///< likewise; a question is taken to be endless then
 volatile std::sig_atomic_t asking; ///< low bits of the seed
 
 /// Says which question ended the process.
@@ -73,12 +74,19 @@ void explain(std::uint64_t seed, const Question& question, const Answer& answer)
                 << in_words(least);
 }
 
+/// Of processor time; 0: never.
+void end_after(time_t seconds) {
+  itimerval timer{};
+  timer.it_value.tv_sec = seconds;
+  setitimer(ITIMER_PROF, &timer, nullptr);
+}
+
 void ask_all(std::uint64_t first, std::uint64_t count, Tally& tally) {
-  for (const int signal : {SIGALRM, SIGSEGV, SIGABRT, SIGFPE})
+  for (const int signal : {SIGPROF, SIGSEGV, SIGABRT, SIGFPE})
     std::signal(signal, on_end);
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
     asking = static_cast<std::sig_atomic_t>(seed);
-    alarm(kHang);
+    end_after(kHang);
     const Question question = testing::random_question(seed);
     const Answer answer = ask(question);
     const std::string what =
@@ -98,7 +106,7 @@ void ask_all(std::uint64_t first, std::uint64_t count, Tally& tally) {
     if (fails(answer))
       explain(seed, question, answer);
   }
-  alarm(0);
+  end_after(0);
 }
 
 TEST(Questions, have_answers) {
@@ -112,8 +120,9 @@ TEST(Questions, have_answers) {
       const auto found = kinds.find(kind);
       return found == kinds.end() ? 0 : found->second;
     };
-    std::printf(" answered %5d refused %5d infeasible %5d broken %5d\n", of(Answer::Kind::found),
-                of(Answer::Kind::refused), of(Answer::Kind::infeasible), of(Answer::Kind::broken));
+    std::printf(" answered %5d refused %5d infeasible %5d stopped %5d broken %5d\n",
+                of(Answer::Kind::found), of(Answer::Kind::refused), of(Answer::Kind::infeasible),
+                of(Answer::Kind::stopped), of(Answer::Kind::broken));
   }
   std::printf("questions %lu to %lu: %d answered, longest %.2f s (%lu)\n",
               static_cast<unsigned long>(first), static_cast<unsigned long>(first + count - 1),

@@ -8,6 +8,8 @@
 #include "monet/reference/einsum_mapper.hpp"
 #include "monet/training/insert_recompute.hpp"
 
+#include <atomic>
+
 namespace monet::testing {
 
 namespace {
@@ -113,7 +115,11 @@ void search_jointly(Asked& asked, const SearchControl& control, Random& random) 
   options.levels = random.between(0, 2);
   options.plan_effort = 100'000;
   options.rounds = random.between(1, 2);
-  options.fusion_evaluations = random.between(0, 2);
+  options.fusion.evaluations = random.between(0, 2);
+  options.fusion.group_evaluations = 20;
+  options.checkpointing.genetic = {4, 2};
+  options.checkpointing.effort = 200'000;
+  options.checkpointing.nodes = 3;
   options.allocation_evaluations = random.between(0, 2);
   if (random.chance(60)) {
     const std::int64_t percent = random.between(40, 100);
@@ -122,7 +128,8 @@ void search_jointly(Asked& asked, const SearchControl& control, Random& random) 
   const JointResult found = optimise_jointly(asked.step, asked.chip, options, control);
   StepOptions best{found.both.tiling, options.schedule, {}};
   best.schedule.priority = found.both.priority;
-  check(asked, *found.both.step, best, found.both.modelled.figures, found.found);
+  check(asked, *found.both.step, best, found.both.figures, found.found);
+  internal_check(found.within_budget(found.both.figures), "a joint plan above its budget");
   if (!found.both.runs.empty())
     verify(with_recomputation(asked.graph, asked.step, found.both.runs));
 }
@@ -159,8 +166,14 @@ ModelledStep model(Asked& asked, StepMode mode, const TrainingGraph& step) {
 }
 
 void search(Search search, Asked& asked, Random& random) {
+  // As if the user grew impatient, at a moment that does not depend on the machine.
+  std::atomic<bool> stop = false;
+  const std::int64_t most = random.one_of<std::int64_t>({3, 30, 300});
+  std::int64_t told = 0;
   SearchControl control;
   control.seed = random.raw();
+  control.stop = &stop;
+  control.progress = [&](const SearchProgress&) { stop = ++told > most; };
   switch (search) {
   case Search::fusion:
     return search_fusion(asked, control, random);
