@@ -72,12 +72,13 @@ public:
     const std::size_t every = pairs / allowed_.max_pairs + 1;
     complete = complete && every == 1;
     for (std::uint32_t n = 0; n < before_.size(); n += static_cast<std::uint32_t>(every)) {
-      if ((n & 63U) == 0 && control.interrupted())
-        break;
       if (fitting[n] == nullptr)
         continue;
-      for (const std::uint32_t group : *fitting[n])
+      for (const std::uint32_t group : *fitting[n]) {
+        if ((joined_++ & 1023U) == 0 && control.interrupted())
+          return {};
         join(n, group);
+      }
     }
     return std::move(layer_);
   }
@@ -217,6 +218,7 @@ private:
   std::vector<std::vector<View>> views_; ///< [group][use]
   std::map<Key, std::vector<std::uint32_t>> index_;
   Layer layer_;
+  std::uint64_t joined_ = 0;                              ///< pairs
   std::unordered_map<Key, std::uint32_t, KeyHash> known_; ///< looked up only
 };
 

@@ -143,10 +143,11 @@ private:
     kept_ = step_.layer.nodes[edge.to].trips.size();
     out_.resize(to.stride);
     for (std::uint32_t i = 0; i < left.size() && !joined.interrupted && !too_many(); ++i) {
-      if ((i & 255U) == 255U && control.interrupted())
-        joined.interrupted = true;
       for (std::uint32_t j = 0; j < group.size(); ++j) {
-        ++statistics_.joined;
+        if ((++statistics_.joined & 0xFFF) == 0 && control.interrupted()) {
+          joined.interrupted = true;
+          return;
+        }
         if (!combine(left.row(i), group.row(j)))
           continue;
         ++statistics_.fitting;

@@ -154,11 +154,13 @@ JoinGraph make_graph(const EinsumCascade& cascade, const Following& following,
                            std::clamp<std::size_t>(promise.count, 1, kMostPairs / kPairs) * kPairs};
     step.layer = next_layer(before, *step.shape, *step.rows, step.uses, rules, control,
                             futures.layers, futures.complete);
+    if (control.interrupted())
+      return {};
     if (keep_cheapest(step.layer, *step.rows, sizes, promise, so_far) > 0)
       futures.complete = false;
     graph.steps.push_back(std::move(step));
     control.tell({"einsums: futures", e + 1, static_cast<std::int64_t>(cascade.einsums.size())});
-    if (control.interrupted() || (futures.only_complete && !futures.complete))
+    if (futures.only_complete && !futures.complete)
       return {};
   }
   return graph;
@@ -194,6 +196,20 @@ void map_simply(const EinsumCascade& cascade, EinsumOptions options, int loops,
   Search search(options, control, result);
   if (!graph.steps.empty())
     search.run(graph);
+}
+
+/// Some mapping, every tensor through DRAM, where there was no time for anything better.
+void map_coarsely(const EinsumCascade& cascade, EinsumOptions options, EinsumResult& result) {
+  options.fuse = false;
+  options.front = false;
+  const SearchControl unlimited; // it takes milliseconds
+  const Following following = follow(cascade, false);
+  const RowTable table = make_table(cascade, following, options, unlimited, Tiles::coarse);
+  Futures futures;
+  const JoinGraph graph = make_graph(cascade, following, table, options, unlimited, futures);
+  EinsumResult found;
+  Search(options, unlimited, found).run(graph);
+  merge(result.front, std::move(found.front));
 }
 
 /// A bound on DRAM bits where not every future can be followed; `known` when nothing is better.
@@ -356,15 +372,16 @@ EinsumResult map_einsums(const EinsumCascade& cascade, const EinsumOptions& opti
                          const SearchControl& control) {
   verify(cascade);
   EinsumResult result;
-  const SearchControl unlimited; // it takes milliseconds
   if (options.fuse)
-    map_simply(cascade, options, 0, unlimited, result);
+    map_simply(cascade, options, 0, control, result);
   if (options.fuse && options.max_fused_loops > 1 && !control.interrupted())
     map_simply(cascade, options, 1, control, result);
   result.exact = false;
   result.bound_dram_bits = compulsory(cascade, options.resident);
   if (!control.interrupted())
     map_fully(cascade, options, control, result);
+  if (result.front.empty() && control.interrupted())
+    map_coarsely(cascade, options, result);
   result.interrupted = result.interrupted || (!result.exact && control.interrupted());
   if (result.front.empty()) {
     if (!result.exact)

@@ -9,8 +9,9 @@ namespace monet::einsum {
 
 namespace {
 
-/// Candidates of one Einsum before the enumeration gives up: a few seconds.
+/// Candidates of one Einsum before the enumeration gives up: a few seconds, or milliseconds.
 constexpr std::int64_t kMaxCandidates = 60'000'000;
+constexpr std::int64_t kMaxCoarse = 20'000;
 
 using Mask = std::uint32_t; ///< of ranks or operands
 
@@ -32,14 +33,22 @@ std::vector<std::int64_t> divisors(std::int64_t n) {
   return {found.begin(), found.end()};
 }
 
+/// One, all, and about the root.
+std::vector<std::int64_t> coarse(const std::vector<std::int64_t>& divisors) {
+  std::set<std::int64_t> some{divisors.front(), divisors[divisors.size() / 2], divisors.back()};
+  return {some.begin(), some.end()};
+}
+
 class Builder {
 public:
-  Builder(const Shape& shape, const EinsumOptions& options, const SearchControl& control)
+  Builder(const Shape& shape, const EinsumOptions& options, const SearchControl& control,
+          Tiles tiles)
       : shape_(shape), options_(options), control_(control),
+        most_(tiles == Tiles::coarse ? kMaxCoarse : kMaxCandidates),
         budget_(options.buffer_bits.value_or(std::numeric_limits<std::int64_t>::max())) {
     const std::size_t ranks = shape.bounds.size();
     for (const std::int64_t bound : shape.bounds) {
-      divisors_.push_back(divisors(bound));
+      divisors_.push_back(tiles == Tiles::coarse ? coarse(divisors(bound)) : divisors(bound));
       cuttable_ |= bound > 1 ? Mask{1} << (divisors_.size() - 1) : 0U;
     }
     for (std::size_t r = 0; r < shape.whole.size(); ++r)
@@ -63,6 +72,19 @@ public:
   }
 
   Rows build() {
+    list();
+    if (most_ == kMaxCoarse) { // the smallest tiles fit if any do; the largest move least
+      for (std::vector<std::int64_t>& sizes : divisors_)
+        std::ranges::reverse(sizes);
+      visits_ = 0;
+      complete_ = true;
+      list();
+    }
+    return finish();
+  }
+
+private:
+  void list() {
     const Mask all = (Mask{1} << shape_.operands.size()) - 1;
     Mask sharable = 0;
     for (std::size_t o = 0; o < shape_.operands.size(); ++o)
@@ -74,10 +96,8 @@ public:
       if (shared == 0)
         break;
     }
-    return finish();
   }
 
-private:
   using Key = std::vector<std::int64_t>;
   struct Pending { ///< rows of one path, loops that stand together in any order
     std::vector<std::vector<PathLoop>> blocks;
@@ -243,7 +263,7 @@ private:
     }
     const std::int64_t outer = tiles(position)[rank];
     for (const std::int64_t tile : divisors_[rank]) {
-      if (tile > outer || outer % tile != 0)
+      if (tile > outer || outer % tile != 0 || !complete_)
         continue;
       const bool loop = fused && tile != outer;
       if (loop && (fused_loops_[rank] == options_.fused_loops_per_rank ||
@@ -264,8 +284,11 @@ private:
             std::int64_t dram) {
     const std::int64_t bits = einsum::tile_bits(shape_.operands[o], tiles(position + 1));
     ++seen_;
-    if (bits > budget_ - used_)
+    if (bits > budget_ - used_) {
+      if ((seen_ & 0xFFF) == 0 && control_.interrupted())
+        complete_ = false;
       return;
+    }
     ++kept_;
     const std::size_t blocks = blocks_.size();
     if (fused && gap != 0)
@@ -358,7 +381,7 @@ private:
   bool out_of_work() {
     if (!complete_)
       return true;
-    if ((visits_++ & 0x3FF) == 0 && (visits_ > kMaxCandidates || control_.interrupted()))
+    if ((visits_++ & 0x3FF) == 0 && (visits_ > most_ || control_.interrupted()))
       complete_ = false;
     return !complete_;
   }
@@ -392,6 +415,10 @@ private:
   Rows finish() {
     Rows rows;
     rows.complete = complete_;
+    if (control_.interrupted()) { // there is no time for more
+      rows.complete = false;
+      return rows;
+    }
     std::map<Key, RowGroup> groups;
     for (auto& [key, pending] : pending_) {
       thin(pending.group);
@@ -420,6 +447,7 @@ private:
   const Shape& shape_;
   const EinsumOptions& options_;
   const SearchControl& control_;
+  std::int64_t most_; ///< candidates
   std::int64_t budget_;
   std::vector<std::vector<std::int64_t>> divisors_;
   Mask cuttable_ = 0;
@@ -454,8 +482,9 @@ private:
 
 } // namespace
 
-Rows make_rows(const Shape& shape, const EinsumOptions& options, const SearchControl& control) {
-  return Builder(shape, options, control).build();
+Rows make_rows(const Shape& shape, const EinsumOptions& options, const SearchControl& control,
+               Tiles tiles) {
+  return Builder(shape, options, control, tiles).build();
 }
 
 } // namespace monet::einsum

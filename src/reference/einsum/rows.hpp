@@ -72,7 +72,13 @@ std::int64_t tile_bits(const Shape::Operand& operand, const std::int64_t* tiles)
 /// small tiles skip.
 std::int64_t least_bits(const Shape& shape, std::size_t operand);
 
-Rows make_rows(const Shape& shape, const EinsumOptions& options, const SearchControl& control);
+enum class Tiles {
+  all,
+  coarse, ///< few sizes, of few candidates: some mapping within milliseconds, if there is one
+};
+
+Rows make_rows(const Shape& shape, const EinsumOptions& options, const SearchControl& control,
+               Tiles tiles = Tiles::all);
 
 /// Keeps the rows that no other row is at most as large as in each of the first `columns`; equal
 /// rows once, the first. `order` receives the indices of what is left, by rising first column.

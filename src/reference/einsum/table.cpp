@@ -117,7 +117,7 @@ Uses uses_of(const EinsumCascade& cascade, const Following& follow, std::uint32_
 }
 
 RowTable make_table(const EinsumCascade& cascade, const Following& follow,
-                    const EinsumOptions& options, const SearchControl& control) {
+                    const EinsumOptions& options, const SearchControl& control, Tiles tiles) {
   RowTable table;
   for (std::uint32_t e = 0; e < cascade.einsums.size(); ++e) {
     Shape shape = shape_of(cascade, follow, e);
@@ -125,7 +125,7 @@ RowTable make_table(const EinsumCascade& cascade, const Following& follow,
     table.of.push_back(static_cast<std::uint32_t>(known - table.shapes.begin()));
     if (known != table.shapes.end())
       continue;
-    table.rows.push_back(make_rows(shape, options, control));
+    table.rows.push_back(make_rows(shape, options, control, tiles));
     table.shapes.push_back(std::move(shape));
     if (table.rows.back().groups.empty() && table.rows.back().complete)
       throw InfeasibleError(fmt::format("Einsum '{}' has no mapping within a buffer of {} bits",

@@ -37,7 +37,8 @@ struct RowTable {
 
 /// InfeasibleError when an Einsum has no mapping within the buffer.
 RowTable make_table(const EinsumCascade& cascade, const Following& follow,
-                    const EinsumOptions& options, const SearchControl& control);
+                    const EinsumOptions& options, const SearchControl& control,
+                    Tiles tiles = Tiles::all);
 
 /// The mapping whose last row is `row` of the one node after the last Einsum.
 std::vector<EinsumMapping> trace(const JoinGraph& graph, const Joined& joined, std::uint32_t row);

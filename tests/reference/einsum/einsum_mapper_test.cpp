@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
 #include <fstream>
 
 namespace monet {
@@ -208,6 +209,35 @@ TEST(EinsumMapper, StopsWithWhatItHas) {
   EXPECT_FALSE(result.exact);
   EXPECT_EQ(result.front.back().dram_bits, 294912); // unfused
   EXPECT_LE(result.bound_dram_bits, 163840);
+}
+
+/// The mappings of one convolution of 7 x 210 x 210 pixels take seconds to list.
+TEST(EinsumMapper, StoppedWhileItListsTheMappingsOfOneItGivesSome) {
+  const AxisExpr row{{{3, 1}, {5, 1}}, -1, false};
+  const AxisExpr column{{{4, 1}, {6, 1}}, -1, false};
+  EinsumCascade cascade;
+  cascade.tensors = {{"x", {7, 64, 210, 210}, 8, true},
+                     {"w", {64, 64, 3, 3}, 8, true},
+                     {"y", {7, 64, 210, 210}, 8, true}};
+  cascade.einsums = {{"conv",
+                      {7, 64, 64, 210, 210, 3, 3},
+                      {},
+                      {{2, true, {axis(0), axis(1), axis(3), axis(4)}},
+                       {0, false, {axis(0), axis(2), row, column}},
+                       {1, false, {axis(1), axis(2), axis(5), axis(6)}}}}};
+  const std::atomic<bool> stop = true;
+  SearchControl control;
+  control.stop = &stop;
+  EinsumOptions options;
+  options.buffer_bits = 100'000;
+  const EinsumResult result = map_einsums(cascade, options, control);
+  ASSERT_EQ(result.front.size(), 1U);
+  EXPECT_TRUE(result.interrupted);
+  EXPECT_LE(result.front[0].buffer_bits, 100'000);
+  EXPECT_GE(result.front[0].dram_bits, result.bound_dram_bits);
+  EXPECT_EQ(result.statistics.rows, 0U); // of all mappings none was kept
+  options.buffer_bits = 23;
+  EXPECT_THROW(map_einsums(cascade, options, control), InfeasibleError);
 }
 
 /// y[i] = x[3 i]: tiles of one element leave out what lies between them, which is then no bound of
