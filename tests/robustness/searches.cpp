@@ -120,7 +120,12 @@ void search_jointly(Asked& asked, const SearchControl& control, Random& random) 
   options.checkpointing.genetic = {4, 2};
   options.checkpointing.effort = 200'000;
   options.checkpointing.nodes = 3;
-  options.allocation_evaluations = random.between(0, 2);
+  const std::int64_t most = random.between(0, 2);
+  // Small spaces are searched to the end, which is tens of thousands of schedules.
+  if (asked.chip.compute_cores() <= 2 && asked.step.graph.operators().size() <= 8)
+    options.allocation_evaluations = most;
+  else
+    options.allocation_evaluations = 0;
   if (random.chance(60)) {
     const std::int64_t percent = random.between(40, 100);
     options.budget = [percent](std::int64_t whole) { return whole * percent / 100; };
