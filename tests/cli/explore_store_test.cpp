@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdlib>
 #include <regex>
 
@@ -80,10 +81,10 @@ TEST_F(ExploreStore, KilledAtAnyMomentAndResumedGivesTheSameTable) {
   const std::string store = scratch_ / "s.db";
   int killed = 0;
   for (int kill = 0; kill < 20; ++kill) {
-    const int code = behind(fmt::format("timeout -s KILL {}", 0.01 + 0.5 * random.unit()),
-                            {"--store", store, "--resume", "--jobs", "1"});
-    EXPECT_TRUE(code == 0 || code == 137) << err_;
-    killed += code == 137 ? 1 : 0;
+    const Ran ran = run_signalled(arguments({"--store", store, "--resume", "--jobs", "1"}), SIGKILL,
+                                  0.01 + 0.5 * random.unit());
+    EXPECT_TRUE(ran.code == 0 || ran.code == 137) << ran.err;
+    killed += ran.code == 137 ? 1 : 0;
   }
   EXPECT_GT(killed, 5);
   const std::string csv = scratch_ / "resumed.csv";

@@ -2,12 +2,16 @@
 
 #include "monet/base/files.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+#include <csignal>
 #include <cstdio>
-#include <memory>
+#include <ctime>
+#include <fstream>
 
 namespace monet::test {
 
@@ -22,8 +26,49 @@ std::string quoted(const std::string& argument) {
   return text + "'";
 }
 
-Ran run_behind(const std::string& prefix, const std::vector<std::string>& arguments,
-               const fs::path& folder);
+int exit_code(int status) {
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+bool has_ended(pid_t child) {
+  siginfo_t info{};
+  return ::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+         info.si_pid == child;
+}
+
+/// Whether a process catches a signal, or holds it back to wait for it.
+bool listens(pid_t child, int signal) {
+  std::ifstream status("/proc/" + std::to_string(child) + "/status");
+  for (std::string line; std::getline(status, line);) {
+    if ((line.rfind("SigCgt:", 0) == 0 || line.rfind("SigBlk:", 0) == 0) &&
+        ((std::stoull(line.substr(7), nullptr, 16) >> (signal - 1)) & 1) != 0)
+      return true;
+  }
+  return false;
+}
+
+/// CPU time of all threads of a process, in seconds.
+double worked(pid_t child) {
+  clockid_t clock{};
+  timespec time{};
+  if (::clock_getcpuclockid(child, &clock) != 0 || ::clock_gettime(clock, &time) != 0)
+    return 0;
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+void execute(const std::vector<std::string>& arguments, const std::string& out,
+             const std::string& err) {
+  std::vector<char*> words;
+  std::vector<std::string> all{MONET_BINARY};
+  all.insert(all.end(), arguments.begin(), arguments.end());
+  for (std::string& word : all)
+    words.push_back(word.data());
+  words.push_back(nullptr);
+  ::dup2(::creat(out.c_str(), 0600), STDOUT_FILENO);
+  ::dup2(::creat(err.c_str(), 0600), STDERR_FILENO);
+  ::execv(MONET_BINARY, words.data());
+  ::_exit(127);
+}
 
 bool& updating() {
   static bool update = false;
@@ -33,34 +78,8 @@ bool& updating() {
 } // namespace
 
 Ran run_monet(const std::vector<std::string>& arguments, const fs::path& folder) {
-  return run_behind("", arguments, folder);
-}
-
-Ran run_interrupted(const std::vector<std::string>& arguments, double seconds) {
-  return run_behind("timeout --preserve-status -s INT " + std::to_string(seconds) + " ", arguments,
-                    ".");
-}
-
-Ran run_interrupted_at_work(const std::vector<std::string>& arguments, double seconds,
-                            const std::function<void()>& before) {
-  const auto too_early = [](const Ran& ran) {
-    return ran.code == 130 && ran.out.empty() &&
-           (ran.err.empty() || ran.err.find("stopped before stage") != std::string::npos);
-  };
-  Ran ran = run_interrupted(arguments, seconds);
-  while (too_early(ran)) {
-    before();
-    ran = run_interrupted(arguments, seconds *= 2);
-  }
-  return ran;
-}
-
-namespace {
-
-Ran run_behind(const std::string& prefix, const std::vector<std::string>& arguments,
-               const fs::path& folder) {
   const Scratch scratch;
-  std::string command = "cd " + quoted(folder.string()) + " && " + prefix + quoted(MONET_BINARY);
+  std::string command = "cd " + quoted(folder.string()) + " && " + quoted(MONET_BINARY);
   for (const std::string& argument : arguments)
     command += " " + quoted(argument);
   command += " 2>" + quoted(scratch / "err");
@@ -70,13 +89,39 @@ Ran run_behind(const std::string& prefix, const std::vector<std::string>& argume
   for (std::size_t n = 0; (n = std::fread(block.data(), 1, block.size(), pipe)) > 0;) {
     ran.out.append(block.data(), n);
   }
-  const int status = ::pclose(pipe);
-  ran.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  ran.code = exit_code(::pclose(pipe));
   ran.err = read_file(scratch / "err");
   return ran;
 }
 
-} // namespace
+Ran run_signalled(const std::vector<std::string>& arguments, int signal, double cpu_seconds) {
+  const Scratch scratch;
+  const pid_t child = ::fork();
+  if (child == 0)
+    execute(arguments, scratch / "out", scratch / "err");
+  const bool can_listen = signal != SIGKILL;
+  while (!has_ended(child) &&
+         ((can_listen && !listens(child, signal)) || worked(child) < cpu_seconds))
+    ::usleep(500);
+  ::kill(child, signal);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return {exit_code(status), read_file(scratch / "out"), read_file(scratch / "err")};
+}
+
+Ran run_interrupted_at_work(const std::vector<std::string>& arguments, double cpu_seconds,
+                            const std::function<void()>& before) {
+  const auto too_early = [](const Ran& ran) {
+    return ran.code == 130 && ran.out.empty() &&
+           (ran.err == "stopped\n" || ran.err.rfind("stopped before stage", 0) == 0);
+  };
+  Ran ran = run_signalled(arguments, SIGINT, cpu_seconds);
+  while (too_early(ran)) {
+    before();
+    ran = run_signalled(arguments, SIGINT, cpu_seconds *= 2);
+  }
+  return ran;
+}
 
 Scratch::Scratch() {
   std::string name = (fs::temp_directory_path() / "monet_cli_XXXXXX").string();

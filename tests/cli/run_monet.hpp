@@ -19,14 +19,14 @@ struct Ran {
 /// Arguments are passed as they are, without a shell's interpretation; runs in `folder`.
 Ran run_monet(const std::vector<std::string>& arguments, const std::filesystem::path& folder = ".");
 
-/// The same, with Ctrl-C after so many seconds.
-Ran run_interrupted(const std::vector<std::string>& arguments, double seconds);
+/// The same with this signal, once: after the tool listens to it, where it can be listened to, and
+/// has worked for so many seconds of its own CPU time, of which a busy machine takes nothing.
+Ran run_signalled(const std::vector<std::string>& arguments, int signal, double cpu_seconds);
 
-/// The same, and again with twice the time while the signal comes too early to leave a result, as
-/// it may on a busy machine: before the tool listens, or while its inputs are being prepared.
-/// `before` runs before each further try.
+/// With Ctrl-C; again with twice the time while it comes too early to leave a result: while inputs
+/// are being prepared. `before` runs before each further try.
 Ran run_interrupted_at_work(
-    const std::vector<std::string>& arguments, double seconds,
+    const std::vector<std::string>& arguments, double cpu_seconds,
     const std::function<void()>& before = [] {});
 
 /// A folder of its own for the running test, empty at first, removed at the end.
