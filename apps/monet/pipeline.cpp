@@ -7,6 +7,7 @@
 #include "monet/base/sha512.hpp"
 #include "monet/core_cost/mapping_file.hpp"
 #include "monet/hardware/read_hardware.hpp"
+#include "monet/tiling/mapping_check.hpp"
 #include "monet/tiling/stacks_file.hpp"
 #include "monet/training/explain.hpp"
 #include "monet/workload/foreign.hpp"
@@ -39,6 +40,11 @@ ModelInputs read_inputs(const Experiment& experiment) {
   std::optional<StacksFile> stacks;
   if (!experiment.stacks.empty())
     stacks = collecting(problems, [&] { return read_stacks(experiment.stacks); });
+  if (network && chip) {
+    MappingSubjects subjects;
+    subjects.add(*network);
+    check_loops(*chip, subjects.loops, problems);
+  }
   problems.throw_if_any();
   return {std::move(*network), std::move(*chip), std::move(mapping), std::move(stacks)};
 }
@@ -46,8 +52,13 @@ ModelInputs read_inputs(const Experiment& experiment) {
 TilingOptions tiling_options(const Experiment& experiment, const ModelInputs& inputs,
                              const TrainingGraph& step, const TrainingGraph* training) {
   TilingOptions options;
-  if (inputs.mapping)
+  if (inputs.mapping) {
+    std::vector<const Graph*> graphs{&inputs.network, &step.graph};
+    if (training)
+      graphs.push_back(&training->graph);
+    check_mapping(*inputs.mapping, inputs.chip, graphs);
     options.mapping = &*inputs.mapping;
+  }
   options.halo = experiment.halo;
   if (inputs.stacks) {
     std::vector<const Graph*> others;

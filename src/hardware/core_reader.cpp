@@ -7,6 +7,7 @@
 #include "monet/base/files.hpp"
 #include "monet/base/text.hpp"
 #include "monet/hardware/arithmetic_model.hpp"
+#include "monet/hardware/dataflow.hpp"
 #include "monet/hardware/read_hardware.hpp"
 
 #include <fmt/core.h>
@@ -175,6 +176,7 @@ parse_dataflow(const YamlNode& node, const std::vector<ArrayDim>& array, Problem
       if (auto unrolling = parse_unrolling(item, problems))
         dataflow[i].push_back(std::move(*unrolling));
     }
+    check_width(dataflow[i], array[i], list->where, problems);
   }
   map.finish();
   return dataflow;
@@ -243,6 +245,7 @@ Core parse_core_node(const YamlNode& root, ProblemList& problems, bool offchip) 
   const YamlNode* dataflow = map.find("dataflows");
   if (dataflow != nullptr && dataflow->kind != YamlNode::Kind::null) {
     core.dataflow = parse_dataflow(*dataflow, core.array, problems);
+    core.dataflow_where = dataflow->where;
   }
   read_kind(map, problems, offchip, core);
   read_vector_figures(map, problems, core);

@@ -25,16 +25,6 @@ constexpr std::int64_t kMostTilesPerOperator = 65536;
 /// And more than this of all are more than anybody waits for.
 constexpr std::size_t kMostTiles = std::size_t{1} << 24;
 
-bool is_compute_core(const Chip& chip, std::size_t core) {
-  return !chip.offchip || chip.offchip->index() != core;
-}
-
-/// Weights and inputs can come from the off-chip memory, where there is one, and results go there.
-bool has_offchip_path(const Chip& chip, std::size_t core) {
-  return !chip.offchip || (chip.connected(*chip.offchip, CoreId(core)) &&
-                           chip.connected(CoreId(core), *chip.offchip));
-}
-
 std::vector<CoreId> capable_cores(const Operator& op, const Chip& chip) {
   std::vector<CoreId> cores;
   for (std::size_t c = 0; c < chip.cores.size(); ++c) {
@@ -46,26 +36,9 @@ std::vector<CoreId> capable_cores(const Operator& op, const Chip& chip) {
   return cores;
 }
 
-/// The cores of the mapping entry, in its order and as often as it has them. Unknown ids are the
-/// user's mistake.
 std::vector<CoreId> listed_cores(const MappingEntry& entry, const Chip& chip) {
-  std::vector<CoreId> cores;
   ProblemList problems;
-  for (const std::int64_t id : *entry.core_allocation) {
-    const auto index = static_cast<std::size_t>(id);
-    if (id < 0 || index >= chip.cores.size() || !is_compute_core(chip, index)) {
-      problems.add(entry.where,
-                   fmt::format("entry '{}' allocates core {}, which is no compute core of '{}'",
-                               entry.name, id, chip.name));
-    } else if (!has_offchip_path(chip, index)) {
-      problems.add(entry.where,
-                   fmt::format("entry '{}' allocates core {} ('{}'), which has no path from and to "
-                               "the off-chip memory of '{}'",
-                               entry.name, id, chip.cores[index].name, chip.name));
-    } else {
-      cores.push_back(CoreId(index));
-    }
-  }
+  std::vector<CoreId> cores = listed_cores(entry, chip, problems);
   problems.throw_if_any();
   return cores;
 }

@@ -246,5 +246,24 @@ TEST(Core, MemoriesAreShownWithoutAWorkload) {
   EXPECT_NE(neither.err.find("--workload is required"), std::string::npos) << neither.err;
 }
 
+TEST(Core, RefusesMappingsOfWhatIsNotThere) {
+  const Scratch scratch;
+  const std::string map =
+      scratch.file("map.yaml", "- {name: default, spatial_mapping: {D1: ['K, 4096']}}\n"
+                               "- {name: matmul9, spatial_mapping: {D1: ['ZZ, 2']}}\n");
+  const Ran ran =
+      run_monet({"core", "--hardware", repository("data/hardware/cores/mcu.yaml"), "--workload",
+                 repository("examples/core/four_matmuls.yaml"), "--mapping", map});
+  EXPECT_EQ(ran.code, 3);
+  EXPECT_NE(ran.err.find("map.yaml:2:3: there is no layer 'matmul9', nor a type of operators (did "
+                         "you mean 'matmul"),
+            std::string::npos)
+      << ran.err;
+  EXPECT_NE(ran.err.find("map.yaml:2:3: no layer has a loop 'ZZ'"), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find("map.yaml:1:3: 'K, 4096' do not fit on 'D1' of the array"),
+            std::string::npos)
+      << ran.err;
+}
+
 } // namespace
 } // namespace monet::test

@@ -70,6 +70,27 @@ TEST_F(SmallSystem, SaysWhichOperandsDoNotFitAndByHowMuch) {
   expect(schedule(), 4, {"infeasible: inference: '", "'sram_256KB'", "160 bits", "holds 64"});
 }
 
+// An entry of a layer or a core that is not there would be passed over.
+TEST_F(SmallSystem, RefusesMappingsOfWhatIsNotThere) {
+  write_system(2, 2);
+  scratch_.file("map.yaml", "- {name: default, core_allocation: [0]}\n"
+                            "- {name: fc1, core_allocation: [1]}\n"
+                            "- {name: LSTM, core_allocation: [7]}\n"
+                            "- {name: MatMul, inter_core_tiling: ['Q, 2']}\n");
+  expect(schedule({"--mapping", "map.yaml"}), 3,
+         {"map.yaml:2:3: there is no layer 'fc1'", "map.yaml:3:3: entry 'LSTM' allocates core 7",
+          "map.yaml:4:3: no layer has a loop 'Q'"});
+  expect(schedule({"--mapping", "map.yaml", "--model", "stream-coala"}), 3,
+         {"map.yaml:2:3: there is no layer 'fc1'"});
+}
+
+TEST_F(SmallSystem, RefusesDataflowsOverUnknownLoops) {
+  write_system(2, 2);
+  const std::string core = read_file(scratch_ / "cores/core.yaml");
+  scratch_.file("cores/core.yaml", core + "\ndataflows: {D1: ['OXX, 1']}\n");
+  expect(schedule(), 3, {"core.yaml:", "no layer has a loop 'OXX' (did you mean 'OX'?)"});
+}
+
 TEST_F(SmallSystem, ComplainsAboutACoreWithoutAPathToTheOffchipMemory) {
   write_system(2, 1);
   scratch_.file("map.yaml", "- {name: default, core_allocation: [1]}\n");

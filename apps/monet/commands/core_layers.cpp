@@ -82,6 +82,32 @@ void link_memories(const MappingEntry& entry, const std::vector<std::string>& ro
   }
 }
 
+/// What the mapping and the core's dataflow say, against the layers and the array.
+void check_names(const CoreInputs& inputs, ProblemList& problems) {
+  MappingSubjects subjects;
+  for (const Layer& layer : inputs.layers) {
+    subjects.layers.insert(layer.name);
+    subjects.types.insert(layer.op_type);
+    for (const LoopDim& dim : layer.problem.dims)
+      subjects.loops.insert(dim.name);
+  }
+  for (const SkippedOperator& layer : inputs.skipped) {
+    subjects.layers.insert(layer.name);
+    subjects.types.insert(layer.op_type);
+  }
+  check_loops(inputs.chip, subjects.loops, problems);
+  if (!inputs.mapping)
+    return;
+  check_subjects(*inputs.mapping, subjects, problems);
+  for (const MappingEntry& entry : inputs.mapping->entries) {
+    for (const ArrayDim& dim : inputs.core().array) {
+      const auto unrolled = entry.spatial_mapping.find(dim.name);
+      if (unrolled != entry.spatial_mapping.end())
+        check_width(unrolled->second, dim, entry.where, problems);
+    }
+  }
+}
+
 /// Replaces the core's own dataflow. An array dimension that the entry names without loops stays
 /// unused: one iteration of no loop says so, where an empty list would leave it open.
 void set_dataflow(const MappingEntry& entry, Core& core, ProblemList& problems) {
@@ -134,6 +160,8 @@ CoreInputs read_core_inputs(const CoreArguments& arguments) {
     add_operators(
         fold_views(make_inference_graph(*network, arguments.network.precision_or_files())), inputs);
   }
+  check_names(inputs, problems);
+  problems.throw_if_any();
   return inputs;
 }
 

@@ -7,6 +7,7 @@
 #include "monet/hardware/read_hardware.hpp"
 #include "monet/reference/stream_costs.hpp"
 #include "monet/report/stream_result.hpp"
+#include "monet/tiling/mapping_check.hpp"
 #include "monet/tiling/stacks_file.hpp"
 
 #include <fmt/core.h>
@@ -60,6 +61,8 @@ Inputs read_inputs(const ScheduleArguments& arguments) {
   if (!arguments.core_costs.empty())
     costs = collecting(problems, [&] { return stream::read_core_costs(arguments.core_costs); });
   problems.throw_if_any();
+  const std::vector<const Graph*> graphs{&*network};
+  check_mapping(*mapping, *chip, graphs);
   return {std::move(*network), std::move(*chip), std::move(*mapping), std::move(stacks),
           std::move(costs)};
 }

@@ -4,9 +4,12 @@
 
 #include "monet/base/yaml.hpp"
 #include "monet/core_cost/core_cost.hpp"
+#include "monet/hardware/dataflow.hpp"
+#include "monet/workload/graph.hpp"
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -47,6 +50,20 @@ struct MappingFile {
   /// The node's entry with `allocation_only`, or null.
   const MappingEntry* find_allocation(std::string_view node) const;
 };
+
+/// What entries may be about.
+struct MappingSubjects {
+  std::set<std::string, std::less<>> layers; ///< their names
+  std::set<std::string, std::less<>> types;  ///< of operators, beside those that we know
+  LoopNames loops;
+
+  void add(const Graph& graph);
+};
+
+/// A problem for each entry that is neither of a layer nor of a type of operators, and for each one
+/// that names a loop that no layer has.
+void check_subjects(const MappingFile& mapping, const MappingSubjects& subjects,
+                    ProblemList& problems);
 
 /// Throws one InputError with every problem found.
 MappingFile read_mapping(const std::string& path);

@@ -2,6 +2,7 @@
 // format and the meaning of every field are those of ZigZag 3.8; what we add is optional.
 #pragma once
 
+#include "monet/base/errors.hpp"
 #include "monet/base/ids.hpp"
 #include "monet/base/units.hpp"
 #include "monet/hardware/dram_rows.hpp"
@@ -110,6 +111,7 @@ struct Core {
   double technology_nm = 0;          ///< 0 = not given
   std::vector<ArrayDim> array;
   std::vector<std::vector<Unrolling>> dataflow; ///< per array dim; empty = free
+  SourceLoc dataflow_where;                     ///< where a file gives it
   std::vector<std::string> operator_types;      ///< only these, when given
   bool runs_vector_operators = false; ///< an array core whose lanes also do element-wise work
   double cycles_per_transcendental = 4;

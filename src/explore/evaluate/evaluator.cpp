@@ -60,6 +60,13 @@ public:
       floors_.push_back(std::make_unique<StepFloors>(steps_.back(), workload.halo == Halo::cached));
       covers_.push_back(std::make_unique<FusionCovers>(steps_.back(), workload.halo));
     }
+    subjects_.add(network);
+    for (const TrainingGraph& step : steps_)
+      subjects_.add(step.graph);
+    ProblemList problems;
+    if (mapping_)
+      check_subjects(*mapping_, subjects_, problems);
+    problems.throw_if_any();
   }
 
   DesignResult evaluate(DesignId id) override { return *evaluate_unless(id, nullptr); }
@@ -102,6 +109,12 @@ private:
         return over("off-chip bandwidth", bits, budgets.offchip_bits_per_cycle, "bits per cycle");
     }
     return {};
+  }
+
+  void check_dataflows(const Chip& chip) const {
+    ProblemList problems;
+    check_loops(chip, subjects_.loops, problems);
+    problems.throw_if_any();
   }
 
   SearchControl search_control() const {
@@ -207,6 +220,7 @@ private:
     bound.runs.resize(steps_.size());
     try {
       const Chip chip = space_.chip(id);
+      check_dataflows(chip);
       result.reason = judge_chip(chip, result);
       bound.area_mm2 = result.area_mm2;
       bound.peak_power_w = result.peak_power_w;
@@ -228,6 +242,7 @@ private:
 
   const Space& space_;
   std::optional<MappingFile> mapping_;
+  MappingSubjects subjects_;
   std::vector<TrainingGraph> steps_;                  ///< per run, views folded
   std::vector<std::unique_ptr<StepFloors>> floors_;   ///< per run
   std::vector<std::unique_ptr<FusionCovers>> covers_; ///< per run

@@ -1,5 +1,7 @@
 #include "tiling/cut/mapping_factors.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -35,6 +37,36 @@ std::size_t find_mapped_dim(const LoopNest& nest, std::string_view name) {
     return nest.dims.size();
   return loop_of_axis(nest, static_cast<std::size_t>(at - kFromTheLeft.begin()))
       .value_or(nest.dims.size());
+}
+
+bool is_compute_core(const Chip& chip, std::size_t core) {
+  return !chip.offchip || chip.offchip->index() != core;
+}
+
+bool has_offchip_path(const Chip& chip, std::size_t core) {
+  return !chip.offchip || (chip.connected(*chip.offchip, CoreId(core)) &&
+                           chip.connected(CoreId(core), *chip.offchip));
+}
+
+std::vector<CoreId> listed_cores(const MappingEntry& entry, const Chip& chip,
+                                 ProblemList& problems) {
+  std::vector<CoreId> cores;
+  for (const std::int64_t id : *entry.core_allocation) {
+    const auto index = static_cast<std::size_t>(id);
+    if (id < 0 || index >= chip.cores.size() || !is_compute_core(chip, index)) {
+      problems.add(entry.where,
+                   fmt::format("entry '{}' allocates core {}, which is no compute core of '{}'",
+                               entry.name, id, chip.name));
+    } else if (!has_offchip_path(chip, index)) {
+      problems.add(entry.where,
+                   fmt::format("entry '{}' allocates core {} ('{}'), which has no path from and to "
+                               "the off-chip memory of '{}'",
+                               entry.name, id, chip.cores[index].name, chip.name));
+    } else {
+      cores.push_back(CoreId(index));
+    }
+  }
+  return cores;
 }
 
 std::vector<SplitFactor> usable_factors(const LoopNest& nest, std::span<const TilingFactor> given,

@@ -123,5 +123,43 @@ TEST(MappingFile, RejectsWhatIsNoList) {
             "map.yaml:1:32: 'intra_core_tiling' must be a list");
 }
 
+TEST(MappingFile, EntriesAreOfLayersOrTypesAndOverTheirLoops) {
+  MappingSubjects subjects;
+  subjects.layers = {"conv1", "scores"};
+  subjects.types = {"Mine"};
+  subjects.loops = {"Q"};
+  const auto problems_of = [&](const std::string& text) {
+    ProblemList problems;
+    check_subjects(parse_mapping(text, "m.yaml"), subjects, problems);
+    try {
+      problems.throw_if_any();
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(problems_of("- {name: default, inter_core_tiling: ['K, 4']}\n"
+                        "- {name: conv1, spatial_mapping: {D1: ['Q, 4']}}\n"
+                        "- {name: Conv, temporal_ordering: [[OX, 4], ['*', '*']]}\n"
+                        "- {name: Mine, layer_dimension_names: [V], intra_core_tiling: ['V, 2']}\n"
+                        "- {name: scores, allocation_only: true}\n"),
+            "");
+  EXPECT_EQ(
+      problems_of("- name: default\n"
+                  "- name: conv2\n"
+                  "- {name: Con, inter_core_tiling: ['Z, 4']}\n"
+                  "- {name: Gemm, spatial_mapping: {D1: ['OXX, 2']}}\n"
+                  "- {name: Conv, allocation_only: true}\n"
+                  "- {name: MatMul, spatial_mapping_hint: {D1: [U]}, "
+                  "temporal_ordering: [[V, 2]]}\n"),
+      "m.yaml:2:3: there is no layer 'conv2', nor a type of operators (did you mean 'conv1'?)\n"
+      "m.yaml:3:3: there is no layer 'Con', nor a type of operators (did you mean 'Conv'?)\n"
+      "m.yaml:3:3: no layer has a loop 'Z'\n"
+      "m.yaml:4:3: no layer has a loop 'OXX' (did you mean 'OX'?)\n"
+      "m.yaml:5:3: there is no layer 'Conv'\n"
+      "m.yaml:6:3: no layer has a loop 'U'\n"
+      "m.yaml:6:3: no layer has a loop 'V'");
+}
+
 } // namespace
 } // namespace monet

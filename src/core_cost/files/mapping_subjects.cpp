@@ -1,0 +1,95 @@
+#include "monet/base/text.hpp"
+#include "monet/core_cost/mapping_file.hpp"
+#include "monet/workload/operators.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+
+namespace monet {
+
+namespace {
+
+/// Names that stand for no operator of ONNX: everything, and ZigZag's word for all poolings.
+constexpr std::array<std::string_view, 2> kOtherNames{"default", "Pooling"};
+
+class Check {
+public:
+  Check(const MappingSubjects& subjects, ProblemList& problems)
+      : subjects_(subjects), problems_(problems) {}
+
+  void check(const MappingEntry& entry) {
+    if (!is_subject(entry))
+      problems_.add(entry.where,
+                    fmt::format("there is no layer '{}'{}", entry.name,
+                                entry.allocation_only ? "" : ", nor a type of operators"),
+                    hint(entry));
+    for (const auto* tiling : {&entry.intra_core_tiling, &entry.inter_core_tiling}) {
+      for (const TilingFactor& factor : *tiling)
+        check_loop(entry, factor.dim);
+    }
+    for (const auto& [dim, unrollings] : entry.spatial_mapping) {
+      for (const Unrolling& unrolling : unrollings)
+        check_loop(entry, unrolling.dim);
+    }
+    for (const auto& [dim, loops] : entry.spatial_mapping_hint) {
+      for (const std::string& loop : loops)
+        check_loop(entry, loop);
+    }
+    for (const auto& [loop, size] : entry.temporal_ordering) {
+      if (loop != "*")
+        check_loop(entry, loop);
+    }
+  }
+
+private:
+  bool is_subject(const MappingEntry& entry) const {
+    if (subjects_.layers.contains(entry.name))
+      return true;
+    return !entry.allocation_only &&
+           (subjects_.types.contains(entry.name) ||
+            std::ranges::find(kOtherNames, entry.name) != kOtherNames.end() ||
+            std::ranges::any_of(
+                all_rules(), [&](const OperatorRule& rule) { return rule.op_type == entry.name; }));
+  }
+
+  std::string hint(const MappingEntry& entry) const {
+    std::vector<std::string> names(subjects_.layers.begin(), subjects_.layers.end());
+    if (!entry.allocation_only) {
+      names.insert(names.end(), kOtherNames.begin(), kOtherNames.end());
+      names.insert(names.end(), subjects_.types.begin(), subjects_.types.end());
+      for (const OperatorRule& rule : all_rules())
+        names.emplace_back(rule.op_type);
+    }
+    return nearest_name_hint(entry.name, names);
+  }
+
+  void check_loop(const MappingEntry& entry, const std::string& loop) {
+    if (std::ranges::find(entry.layer_dimension_names, loop) == entry.layer_dimension_names.end())
+      check_loops(std::array{Unrolling{loop, 1}}, subjects_.loops, entry.where, problems_);
+  }
+
+  const MappingSubjects& subjects_;
+  ProblemList& problems_;
+};
+
+} // namespace
+
+void MappingSubjects::add(const Graph& graph) {
+  for (const Operator& op : graph.operators()) {
+    layers.insert(op.name);
+    types.insert(op.op_type);
+    for (const LoopDim& dim : op.nest.dims)
+      loops.insert(dim.name);
+  }
+}
+
+void check_subjects(const MappingFile& mapping, const MappingSubjects& subjects,
+                    ProblemList& problems) {
+  Check check(subjects, problems);
+  for (const MappingEntry& entry : mapping.entries)
+    check.check(entry);
+}
+
+} // namespace monet
