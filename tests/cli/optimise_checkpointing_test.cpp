@@ -14,7 +14,8 @@ std::vector<std::string> checkpointing(const std::vector<std::string>& more) {
       "optimise",   "checkpointing",
       "--hardware", repository("data/hardware/tpu_like_quad_core.yaml"),
       "--workload", repository("data/workload/gpt2_nano.onnx"),
-      "--batch",    "1"};
+      "--batch",    "1",
+      "--training", repository("data/training/sgd.yaml")};
   arguments.insert(arguments.end(), more.begin(), more.end());
   return arguments;
 }
@@ -106,6 +107,21 @@ TEST(OptimiseCheckpointing, FailuresHaveTheirExitCodes) {
   const Ran less = run_monet(checkpointing({"--budget", "1 KiB"}));
   EXPECT_EQ(less.code, 4);
   EXPECT_NE(less.err.find("are the least that are proven"), std::string::npos) << less.err;
+  const Scratch scratch;
+  const std::string network = repository("data/workload/gpt2_nano.onnx");
+  const std::string chip = repository("data/hardware/tpu_like_quad_core.yaml");
+  const std::string inference = scratch.file("e.yaml", "workload: {network: " + network +
+                                                           ", batch: 1}\nhardware: " + chip + "\n");
+  const Ran of_file = run_monet({"optimise", "checkpointing", inference, "--budget", "80%"});
+  EXPECT_EQ(of_file.code, 3);
+  EXPECT_EQ(of_file.err, "error: " + inference +
+                             ": inference stores no activations to make again (add 'training:')\n");
+  const Ran of_options = run_monet({"optimise", "checkpointing", "--hardware", chip, "--workload",
+                                    network, "--batch", "1", "--budget", "80%"});
+  EXPECT_EQ(of_options.code, 3);
+  EXPECT_EQ(of_options.err,
+            "error: " + network +
+                ": inference stores no activations to make again (give --training)\n");
   EXPECT_EQ(run_monet(checkpointing({"--budget", "half"})).code, 2);
   EXPECT_EQ(run_monet(checkpointing({"--budget", "-5%"})).code, 2);
   EXPECT_EQ(run_monet(checkpointing({"--sweep", "--budget", "50%"})).code, 2);

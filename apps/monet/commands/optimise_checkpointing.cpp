@@ -32,13 +32,18 @@ double seconds_now() {
   return std::chrono::duration<double>(now).count();
 }
 
-/// A step is trained, by the usual options if none are given; what is pinned is stored. A plan is
-/// an order, which the scheduler keeps to unless it is told otherwise.
-void adapt(const CheckpointingArguments& own, bool in_order, Experiment& experiment) {
+/// What is pinned is stored. A plan is an order, which the scheduler keeps to unless it is told
+/// otherwise.
+void adapt(const CheckpointingCommand& arguments, bool in_order, Experiment& experiment) {
+  const CheckpointingArguments& own = arguments.own;
   if (in_order && experiment.priority == Priority::latency)
     experiment.priority = Priority::order;
-  if (!experiment.training)
-    experiment.training.emplace();
+  if (!experiment.training) {
+    const std::string& file = arguments.common.experiment;
+    throw InputError({file.empty() ? experiment.network : file},
+                     "inference stores no activations to make again",
+                     file.empty() ? "give --training" : "add 'training:'");
+  }
   StorageOptions& options = experiment.training->storage;
   options.keep.insert(options.keep.end(), own.keep.begin(), own.keep.end());
   options.recompute.insert(options.recompute.end(), own.recompute.begin(), own.recompute.end());
@@ -294,7 +299,8 @@ void add_optimise_checkpointing(Command& optimise) {
   add_checkpointing_options(command, arguments->own);
   command.footer =
       "Example: monet optimise checkpointing --hardware data/hardware/tpu_like_quad_core.yaml "
-      "--workload data/workload/resnet18_cifar.onnx --batch 1 --memory stored --budget 50%";
+      "--workload data/workload/resnet18_cifar.onnx --batch 1 --training data/training/adam.yaml "
+      "--memory stored --budget 50%";
   command.action = [arguments, &command](Session& session) -> int {
     if (!arguments->own.log.empty() && !arguments->common.report.empty())
       throw UsageError("--report is for steps: an operator log has no schedule to show");
@@ -307,8 +313,8 @@ void add_optimise_checkpointing(Command& optimise) {
     if (std::find(of_steps.begin(), of_steps.end(), own.method) == of_steps.end())
       throw UsageError("--method " + own.method + " is for --log");
     const bool in_order = !command.given("--priority");
-    arguments->common.adapt = [&own, in_order](Experiment& experiment) {
-      adapt(own, in_order, experiment);
+    arguments->common.adapt = [arguments = arguments.get(), in_order](Experiment& experiment) {
+      adapt(*arguments, in_order, experiment);
     };
     const SearchInputs inputs = prepare(arguments->common, own.objective, session);
     return Checkpointing(*arguments, inputs, session).run();
