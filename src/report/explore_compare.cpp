@@ -34,9 +34,9 @@ double figure(const Json& design, const std::string& objective, bool in_seconds)
   return design.at(explore_text::key_of(objective)).get<double>();
 }
 
-bool has_seconds(const Json& designs) {
-  return std::all_of(designs.begin(), designs.end(),
-                     [](const Json& design) { return design.contains("latency_seconds"); });
+/// All feasible designs have a frequency.
+bool has_seconds(const Json& front) {
+  return front.at("designs").empty() || front.at("box").contains("latency_seconds");
 }
 
 std::vector<Point> points_of(const Json& designs, const Json& objectives, bool in_seconds) {
@@ -81,21 +81,30 @@ Json side_json(const std::vector<Point>& points, const std::vector<Point>& other
           {"designs", json_list(points, [](const Point& point) { return *point.design; })}};
 }
 
+/// The box from `best` to `worst` takes in that of all designs of the front's exploration, so that
+/// fronts of any two have parts of one box.
+void widen(const Json& front, bool in_seconds, Objectives& best, Objectives& worst) {
+  const Json& objectives = front.at("objectives");
+  for (std::size_t i = 0; i < objectives.size(); ++i) {
+    const auto objective = objectives[i].get<std::string>();
+    const auto range = front.at("box").find(
+        in_seconds && objective == "latency" ? "latency_seconds" : explore_text::key_of(objective));
+    if (range == front.at("box").end())
+      continue; // no feasible design
+    best[i] = std::min(best[i], range->at(0).get<double>());
+    worst[i] = std::max(worst[i], range->at(1).get<double>());
+  }
+}
+
 Json front_json(const Json& a, const Json& b) {
   const Json& objectives = a.at("objectives");
-  const bool in_seconds = has_seconds(a.at("designs")) && has_seconds(b.at("designs"));
+  const bool in_seconds = has_seconds(a) && has_seconds(b);
   const std::vector<Point> of_a = points_of(a.at("designs"), objectives, in_seconds);
   const std::vector<Point> of_b = points_of(b.at("designs"), objectives, in_seconds);
   Objectives best(objectives.size(), INFINITY);
   Objectives worst(objectives.size(), -INFINITY);
-  for (const auto* points : {&of_a, &of_b}) {
-    for (const Point& point : *points) {
-      for (std::size_t i = 0; i < best.size(); ++i) {
-        best[i] = std::min(best[i], point.values[i]);
-        worst[i] = std::max(worst[i], point.values[i]);
-      }
-    }
-  }
+  for (const Json* front : {&a, &b})
+    widen(*front, in_seconds, best, worst);
   std::set<std::string> in_b;
   for (const Point& point : of_b)
     in_b.insert(key_of(point.design->at("parameters")));

@@ -89,6 +89,37 @@ const DesignResult& result_of(Results results, DesignId id) {
   return *at;
 }
 
+/// Best and worst values over all feasible designs, by figure; of the latency in cycles, and in
+/// seconds where all have a frequency.
+Json box_json(Results results, const FrontRequest& request) {
+  Json box = Json::object();
+  const auto take = [&](const char* key, double value) {
+    const auto at = box.find(key);
+    if (at == box.end())
+      box[key] = {value, value};
+    else
+      *at = {std::min(at->at(0).get<double>(), value), std::max(at->at(1).get<double>(), value)};
+  };
+  bool in_seconds = true;
+  for (const DesignResult& result : results) {
+    if (!result.feasible)
+      continue;
+    const std::vector<double> values = objective_values(result, request);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const bool latency = request.objectives[i] == Objective::latency;
+      take(latency ? "latency_cycles"
+                   : explore_text::key_of(std::string(name_of(request.objectives[i]))),
+           latency ? static_cast<double>(result.runs.at(request.run).latency_cycles) : values[i]);
+      in_seconds = in_seconds && result.frequency_hz > 0;
+      if (latency && in_seconds)
+        take("latency_seconds", values[i]);
+    }
+  }
+  if (!in_seconds)
+    box.erase("latency_seconds");
+  return box;
+}
+
 /// Of the box from the best to the worst value of each objective over all feasible designs, the
 /// part that the front dominates. An objective in which all are equal does not count.
 Json volume_json(Results results, std::span<const DesignId> front, const FrontRequest& request) {
@@ -129,6 +160,7 @@ Json fronts_json(const Space& space, Results results, std::set<DesignId>& kept) 
         {"run", space.workload.runs.at(request.run)},
         {"objectives",
          json_list(request.objectives, [](Objective objective) { return name_of(objective); })},
+        {"box", box_json(results, request)},
         {"hypervolume", volume_json(results, front, request)},
         {"designs", json_list(front, [&](DesignId id) {
            return design_json(space, result_of(results, id), request.run);

@@ -127,9 +127,13 @@ TEST(ExploreCompare, RunsOfOneFileAndOfTwo) {
   ASSERT_EQ(two.code, 0) << two.err;
   const Json json = Json::parse(two.out);
   EXPECT_EQ(json.at("pairs").size(), 2U);
+  const Json whole = parse_file(scratch / "a.json");
   for (const Json& pair : json.at("pairs")) {
-    for (const Json& front : pair.at("fronts")) { // nothing beats the front of all designs
+    const auto run = pair.at("a").at("run").get<std::string>();
+    for (const auto& [name, front] : pair.at("fronts").items()) { // nothing beats that of all
       EXPECT_EQ(front.at("a").at("dominated"), 0);
+      EXPECT_EQ(front.at("a").at("hypervolume"),
+                whole.at("fronts").at(run + ": " + name).at("hypervolume"));
       EXPECT_GE(front.at("a").at("hypervolume"), front.at("b").at("hypervolume"));
     }
   }

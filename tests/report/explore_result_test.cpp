@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 namespace monet::test {
@@ -212,9 +213,9 @@ TEST(ExploreResult, TableHasFrontsBestDesignsAndReasons) {
 TEST(ExploreComparison, CountsWhatEachFrontDominates) {
   const Space space = space_of({numbers("a", 5), numbers("b", 6)});
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
-    const Json one = explore_json(space, random_result(space, seed, 20), {"nsga2", 1, 0, ""}, {});
-    const Json two =
-        explore_json(space, random_result(space, seed + 999, 20), {"lhs", 1, 0, ""}, {});
+    const std::array sides{random_result(space, seed, 20), random_result(space, seed + 999, 20)};
+    const Json one = explore_json(space, sides[0], {"nsga2", 1, 0, ""}, {});
+    const Json two = explore_json(space, sides[1], {"lhs", 1, 0, ""}, {});
     const Json json =
         compared({&one, "training", "one"}, {&two, "training", "two"}).at("pairs").at(0);
     EXPECT_EQ(json.at("fronts").size(), 2U);
@@ -236,13 +237,21 @@ TEST(ExploreComparison, CountsWhatEachFrontDominates) {
     };
     EXPECT_EQ(front.at("a").at("dominated"), beaten(a, b));
     EXPECT_EQ(front.at("b").at("dominated"), beaten(b, a));
-    std::vector<Objectives> all = a;
-    all.insert(all.end(), b.begin(), b.end());
-    for (std::size_t i = 0; i < 2; ++i) {
-      const auto worst =
-          std::max_element(all.begin(), all.end(), [&](auto& p, auto& q) { return p[i] < q[i]; });
-      EXPECT_EQ(front.at("reference").at(i), (*worst)[i]);
+    // Of all designs, as the box of one exploration is.
+    Objectives worst(2, 0);
+    for (const ExplorationResult& side : sides) {
+      for (const DesignResult& design : side.results) {
+        const Objectives values =
+            design.feasible ? objective_values(design, space.fronts[1]) : Objectives(2, 0);
+        for (std::size_t i = 0; i < 2; ++i)
+          worst[i] = std::max(worst[i], values[i]);
+      }
     }
+    EXPECT_EQ(front.at("reference"), Json(worst));
+    const Json itself =
+        compared({&one, "training", "one"}, {&one, "training", "one"}).at("pairs").at(0);
+    EXPECT_EQ(itself.at("fronts").at("latency, energy").at("a").at("hypervolume"),
+              one.at("fronts").at("training: latency, energy").at("hypervolume"));
     if (front.at("a").at("dominated") == a.size()) { // then B's volume is the larger
       EXPECT_GT(front.at("b").at("hypervolume"), front.at("a").at("hypervolume"));
     }
@@ -262,6 +271,22 @@ TEST(ExploreComparison, SaysWhatTheBestDesignOfARunComesToInTheOther) {
   const std::string table = comparison_table(both);
   for (const char* part : {"A: toy: inference", "latency, energy", "4.000x", "pe 2, kind large"})
     EXPECT_NE(table.find(part), std::string::npos) << part << "\n" << table;
+}
+
+// Latencies in seconds are compared in a box in seconds, others in one in cycles.
+TEST(ExploreComparison, BoxesHaveTheUnitOfTheComparison) {
+  ExplorationResult with_frequency = toy_result();
+  for (DesignResult& design : with_frequency.results)
+    design.frequency_hz = 1e6;
+  const Json seconds = explore_json(toy_space(), with_frequency, {"lhs", 1, 0, ""}, {});
+  const Json cycles = toy_json();
+  const auto reference = [](const Json& a, const Json& b) {
+    const Json both = compared({&a, "inference", "a"}, {&b, "inference", "b"});
+    const Json& front = both.at("pairs").at(0).at("fronts").at("latency, energy");
+    return front.at("latency_in").get<std::string>() + " " + json_text(front.at("reference"));
+  };
+  EXPECT_EQ(reference(seconds, seconds), "seconds [0.0006,2000.0]");
+  EXPECT_EQ(reference(seconds, cycles), "cycles [600.0,2000.0]");
 }
 
 TEST(ExploreComparison, RefusesRunsThatAreNotThere) {

@@ -42,7 +42,7 @@ struct ComparedRun {
 };
 
 /// Two runs over each other, pair by pair. `fronts`, for every set of objectives that both have:
-/// hypervolumes to one reference (the worst of both fronts in each objective), the part of each
+/// hypervolumes in one box (from the best to the worst of all designs of both), the part of each
 /// front that a design of the other dominates, designs that both have on it; and per objective the
 /// best of each, and what the other's best comes to here. Designs are the same where their
 /// parameters have the same names and values. InputError, naming the label, where there is no such
