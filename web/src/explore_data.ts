@@ -275,17 +275,15 @@ export function axis_of(axes: Axis[], run: string, objective: Objective): Axis |
   return axes.find((axis) => axis.objective === objective && (axis.run === run || axis.run === "")) ?? null;
 }
 
-/// Rows that no other is below in both, along the first; equal ones by their first row. `kept` leaves rows out.
+/// Rows that no other dominates, equal ones included, along the first. `kept` leaves rows out.
 export function front_of(x: Float64Array, y: Float64Array, kept: (row: number) => boolean): number[] {
   const rows: number[] = [];
   for (let i = 0; i < x.length; ++i) if (x[i]! <= Infinity && y[i]! <= Infinity && kept(i)) rows.push(i);
   rows.sort((a, b) => x[a]! - x[b]! || y[a]! - y[b]! || a - b);
   const front: number[] = [];
-  let least = Infinity;
   for (const row of rows) {
-    if (y[row]! >= least) continue;
-    least = y[row]!;
-    front.push(row);
+    const last = front[front.length - 1];
+    if (last === undefined || y[row]! < y[last]! || (x[row] === x[last] && y[row] === y[last])) front.push(row);
   }
   return front;
 }
