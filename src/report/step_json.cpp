@@ -83,6 +83,25 @@ Energy leaked(const Timeline& timeline, Cycles until) {
   return {static_cast<std::int64_t>(static_cast<double>(all.units) * part)};
 }
 
+/// What is computed again runs as part of the backward phase.
+Phase span_of(const Operator& op) {
+  return op.phase == Phase::recompute ? Phase::backward : op.phase;
+}
+
+/// Cycles in which a tile of the phase runs. Phases share time, but each ends no earlier than the
+/// one before it: what ends before that has no cycles of its own, however long it works.
+Cycles working(const StepResult& result, Phase phase) {
+  Cycles sum;
+  Cycles end;
+  for (const TileRun& run : result.timeline->runs) { // by start
+    if (span_of(result.step->graph.op(run.op)) != phase || run.end <= end)
+      continue;
+    sum = sum + (run.end - std::max(run.start, end));
+    end = run.end;
+  }
+  return sum;
+}
+
 Json phases_json(const StepResult& result, const Ledger& ledger) {
   const std::vector<Operator>& ops = result.step->graph.operators();
   Json phases = Json::array();
@@ -91,9 +110,7 @@ Json phases_json(const StepResult& result, const Ledger& ledger) {
     EnergySplit energy;
     std::int64_t mac_count = 0;
     for (std::size_t i = 0; i < ops.size(); ++i) {
-      // What is computed again runs as part of the backward phase.
-      const Phase of_op = ops[i].phase == Phase::recompute ? Phase::backward : ops[i].phase;
-      if (of_op != span.phase)
+      if (span_of(ops[i]) != span.phase)
         continue;
       energy += ledger.layers[i].energy;
       mac_count += macs(ops[i].nest);
@@ -103,6 +120,7 @@ Json phases_json(const StepResult& result, const Ledger& ledger) {
     const MemorySample peak = peak_between(result.timeline->live, span.start, span.end);
     phases.push_back({{"phase", name_of(span.phase)},
                       {"latency_cycles", (span.end - span.start).value},
+                      {"busy_cycles", working(result, span.phase).value},
                       {"energy_pj", picojoules(energy.total())},
                       {"macs", mac_count},
                       {"peak_memory_bytes", total(peak.live)},

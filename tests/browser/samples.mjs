@@ -76,6 +76,7 @@ function add_phase(step, phase, count) {
   step.phases.push({
     phase,
     latency_cycles: step.now - from,
+    busy_cycles: step.now - from,
     energy_pj: sum(mine, "energy_pj"),
     macs: sum(mine, "macs"),
     peak_memory_bytes: total(peak),

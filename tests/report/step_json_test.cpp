@@ -59,6 +59,32 @@ TEST(StepJson, PhasesHaveTheirOwnPeaks) {
   EXPECT_EQ(phases[2]["memory"]["peak_cycle"], 70);
 }
 
+// A phase that runs behind an earlier one has no latency of its own, but works.
+TEST(StepJson, PhasesAreBusyWhileTheirTilesRun) {
+  HandMade made = hand_made_step();
+  const auto busy = [&] {
+    std::vector<std::int64_t> cycles;
+    const Json json = step_json(made.result(), made.chip);
+    for (const Json& phase : json.at("phases"))
+      cycles.push_back(phase.at("busy_cycles").get<std::int64_t>());
+    return cycles;
+  };
+  EXPECT_EQ(busy(), (std::vector<std::int64_t>{20, 30, 6}));
+  // Further tiles of the forward phase: one inside the first, one over its end, one at the end.
+  std::vector<TileRun>& runs = made.timeline.runs;
+  TileRun run = runs.front();
+  for (const auto& [start, end] : {std::pair{12, 20}, std::pair{25, 45}, std::pair{80, 89}}) {
+    run.start = {start};
+    run.end = {end};
+    runs.push_back(run);
+  }
+  std::ranges::sort(runs, {}, [](const TileRun& r) { return r.start; });
+  std::vector<PhaseSpan>& phases = made.timeline.phases;
+  phases[0].end = phases[1].start = phases[1].end = phases[2].start = {89};
+  EXPECT_EQ(busy(), (std::vector<std::int64_t>{35 + 9, 30, 6}));
+  EXPECT_EQ(step_json(made.result(), made.chip).at("phases")[1].at("latency_cycles"), 0);
+}
+
 TEST(StepJson, NamesHowLayersScatter) {
   HandMade made = hand_made_step();
   EXPECT_FALSE(step_json(made.result(), made.chip).at("layers")[0].contains("variant"));

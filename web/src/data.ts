@@ -20,6 +20,7 @@ export interface Phase {
   phase: string;
   start_cycle: number; // phases follow one another without gap
   latency_cycles: number;
+  busy_cycles: number;
   energy_pj: number;
   macs: number;
   peak_memory_bytes: number;
@@ -192,6 +193,7 @@ function read_phases(value: unknown): Phase[] {
       phase: text(from["phase"]),
       start_cycle,
       latency_cycles: number(from["latency_cycles"]),
+      busy_cycles: number(from["busy_cycles"]),
       energy_pj: number(from["energy_pj"]),
       macs: number(from["macs"]),
       peak_memory_bytes: number(from["peak_memory_bytes"]),
