@@ -17,6 +17,7 @@
 #include <onnx/onnx_pb.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 
@@ -114,9 +115,11 @@ private:
   std::map<std::string, onnx::DataType> bound_; ///< by letter
 };
 
-/// Average pooling may be dilated since opset 19.
+/// Average pooling may be dilated since opset 19, LpPool too and rounded up since 18.
 bool has_newer_attributes(const Operator& op, const onnx::OpSchema& schema) {
-  return op.attributes.has("dilations") && schema.attributes().count("dilations") == 0;
+  return std::ranges::any_of(std::array{"dilations", "ceil_mode"}, [&](const char* name) {
+    return op.attributes.has(name) && schema.attributes().count(name) == 0;
+  });
 }
 
 /// Operators of ONNX that have more operands here than ONNX allows, or operands of types that it

@@ -155,6 +155,105 @@ TEST(Opsets, WhatIsLeftOutIsNamed) {
   EXPECT_NE(error_of(uneven).find("keep_aspect_ratio_policy"), std::string::npos); // 5.33 rows
 }
 
+// What an opset does not have is not read as another one has it.
+TEST(Opsets, AttributesAreThoseOfTheOpset) {
+  for (const std::int64_t opset : {17, 18, 19, 20, 21, 22}) {
+    const auto refused = [&](std::string_view op, std::string_view attribute, const auto& value,
+                             std::vector<std::string> inputs = {"x"}) {
+      ModelMaker model(opset);
+      model.input("x", {1, 4, 6, 6})
+          .output("y")
+          .integers("axes", {1})
+          .integers("sizes", {1, 4, 9, 9});
+      model.integers("pads", {0, 0, 1, 1, 0, 0, 1, 1});
+      auto& node = model.node(std::string(op), inputs, {"y"});
+      if (op.ends_with("Pool"))
+        ModelMaker::set(node, "kernel_shape", Shape{2, 2});
+      if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::string>)
+        set_text(node, std::string(attribute), value);
+      else
+        ModelMaker::set(node, std::string(attribute), value);
+      const std::string error = error_of(model);
+      const std::string place = fmt::format("attribute '{}']: ", attribute);
+      return error.find(place) != std::string::npos &&
+             error.ends_with(fmt::format(" in opset {}", opset));
+    };
+    EXPECT_EQ(refused("AveragePool", "dilations", Shape{2, 2}), opset < 19) << opset;
+    EXPECT_EQ(refused("LpPool", "dilations", Shape{2, 2}), opset < 18) << opset;
+    EXPECT_EQ(refused("LpPool", "ceil_mode", std::int64_t{1}), opset < 18) << opset;
+    EXPECT_EQ(refused("ReduceMean", "axes", Shape{1}), opset > 17) << opset;
+    EXPECT_EQ(refused("ReduceMax", "axes", Shape{1}, {"x", "axes"}), opset > 17) << opset;
+    EXPECT_EQ(refused("Pad", "mode", std::string("wrap"), {"x", "pads"}), opset < 19) << opset;
+    EXPECT_EQ(refused("Resize", "coordinate_transformation_mode",
+                      std::string("half_pixel_symmetric"), {"x", "", "", "sizes"}),
+              opset < 19)
+        << opset;
+  }
+}
+
+TEST(Opsets, ASplitHasSizesOrANumberOfParts) {
+  for (const bool number : {false, true}) {
+    for (const bool sizes : {false, true}) {
+      ModelMaker model(18);
+      model.input("x", {5, 3}).output("y").output("z").integers("sizes", {1, 4});
+      auto& node = model.node(
+          "Split", sizes ? std::vector<std::string>{"x", "sizes"} : std::vector<std::string>{"x"},
+          {"y", "z"});
+      if (number)
+        ModelMaker::set(node, "num_outputs", std::int64_t{2});
+      EXPECT_EQ(error_of(model),
+                number != sizes ? ""
+                                : "net.onnx [node 'Split_0' (Split)]: a Split has either sizes "
+                                  "or a 'num_outputs' since opset 18");
+    }
+  }
+}
+
+// Per group in opsets 18 to 20, per channel since.
+TEST(Opsets, ScalesOfGroupNormalizationsAreThoseOfTheOpset) {
+  for (const std::int64_t opset : {18, 20, 21, 22}) {
+    for (const std::int64_t size : {2, 6}) {
+      ModelMaker model(opset);
+      model.input("x", {1, 6, 4, 4}).weight("s", {size}).weight("b", {size}).output("y");
+      auto& node = model.node("GroupNormalization", {"x", "s", "b"}, {"y"});
+      ModelMaker::set(node, "num_groups", std::int64_t{2});
+      if (opset > 20)
+        ModelMaker::set(node, "stash_type", std::int64_t{1});
+      const bool fits = (opset > 20) == (size == 6);
+      EXPECT_EQ(error_of(model),
+                fits ? ""
+                     : fmt::format("net.onnx [node 'GroupNormalization_0' (GroupNormalization), "
+                                   "input 1]: one value per {} is expected in opset {}: {}",
+                                   opset > 20 ? "channel" : "group", opset, opset > 20 ? 6 : 2));
+    }
+  }
+}
+
+// Opset 21 says the type of what is quantised by an attribute, too.
+TEST(Opsets, TheTypeOfAQuantisationMayBeAnAttribute) {
+  for (const auto& [number, type] : {std::pair{onnx::TensorProto::INT8, ElementType::int8},
+                                     std::pair{onnx::TensorProto::UINT8, ElementType::uint8}}) {
+    ModelMaker model(21);
+    model.input("x", {4, 6}).input("s", {}).output("y");
+    auto& node = model.node("QuantizeLinear", {"x", "s"}, {"y"});
+    ModelMaker::set(node, "output_dtype", static_cast<std::int64_t>(number));
+    const Graph graph = read_onnx_bytes(model.bytes(), "net.onnx");
+    EXPECT_EQ(graph.tensor(graph.outputs.at(0)).type, type);
+  }
+}
+
+TEST(Opsets, ThoseThatAreNotKnownAreRefused) {
+  for (const std::int64_t opset : {23, 99}) {
+    ModelMaker model(opset);
+    model.input("x", {4, 6}).output("y").node("Relu", {"x"}, {"y"});
+    EXPECT_EQ(
+        error_of(model),
+        fmt::format("net.onnx [node 'Relu_0' (Relu)]: an operator of opset {} is not supported "
+                    "(export with opset 17)",
+                    opset));
+  }
+}
+
 TEST(Opsets, NewOperatorsThatDoNotFitTheirInputs) {
   ModelMaker blocks(18);
   blocks.input("x", {1, 8, 5}).output("y").integers("image", {4, 4}).integers("block", {2, 2});

@@ -93,5 +93,25 @@ TEST(Writer, KeepsWhatOnnxCannotSay) {
   EXPECT_EQ(again.tensor(again.find_tensor("dy").value()).type, ElementType::fp8_e5m2);
 }
 
+// Files are written in opset 17, whose poolings have no dilations, and whose LpPool does not round
+// up.
+TEST(Writer, AttributesThatItsOpsetLacksAreReadBack) {
+  for (const char* attribute : {"dilations", "ceil_mode"}) {
+    test::ModelMaker model(19);
+    model.input("x", {1, 2, 7, 7}).output("y");
+    auto& node = model.node("LpPool", {"x"}, {"y"});
+    test::ModelMaker::set(node, "kernel_shape", test::Shape{2, 2});
+    test::ModelMaker::set(node, "strides", test::Shape{2, 2});
+    if (attribute == std::string("dilations"))
+      test::ModelMaker::set(node, attribute, test::Shape{2, 2});
+    else
+      test::ModelMaker::set(node, attribute, std::int64_t{1});
+    const Graph graph = read_onnx_bytes(model.bytes(), "net.onnx");
+    const Graph again = read_onnx_bytes(write_onnx(graph), "again.onnx");
+    EXPECT_EQ(again.tensor(again.outputs.at(0)).shape, graph.tensor(graph.outputs.at(0)).shape);
+    EXPECT_EQ(again.operators().at(0).nest.dims, graph.operators().at(0).nest.dims) << attribute;
+  }
+}
+
 } // namespace
 } // namespace monet

@@ -260,6 +260,7 @@ void normalise(const Model& model, Node& node, Values& values) {
     return;
   if (node.opset < 1)
     throw InputError(at_node(model, node), "the model imports no opset for it");
+  check_opset(model, node);
   if (node.opset < 17)
     from_older(model, node, values);
   if (node.opset > 17)

@@ -1,6 +1,9 @@
 // Nodes of opsets 18 to 22 in the form of opset 17. Operators that opset 17 lacks altogether are
 // in newer_operators.cpp.
 #include "workload/onnx/normalise.hpp"
+#include "workload/onnx/proto.hpp"
+
+#include "monet/base/checked.hpp"
 
 #include <fmt/core.h>
 
@@ -8,6 +11,10 @@
 #include <array>
 #include <cmath>
 #include <iterator>
+#include <limits>
+#include <optional>
+#include <span>
+#include <utility>
 
 namespace monet::onnx_file {
 
@@ -70,8 +77,12 @@ void pad(const Newer& at) {
 void split(const Newer& at) {
   Node& node = at.node;
   const auto parts = static_cast<std::int64_t>(node.outputs.size());
+  const bool has_number = node.attributes.has("num_outputs");
   const std::int64_t wanted = node.attributes.integer("num_outputs", parts);
   at.drop({"num_outputs"});
+  if (at.has(1) == has_number)
+    throw InputError(at_node(at.model, node),
+                     "a Split has either sizes or a 'num_outputs' since opset 18");
   const Value* input = input_value(node, 0, at.values);
   if (at.has(1) || input == nullptr || node.outputs.empty())
     return;
@@ -215,11 +226,46 @@ void resize(const Newer& at) {
 
 // --- others ---
 
-/// Tensors quantised block by block.
+/// Tensors quantised block by block. The type of the result may be an attribute in place of the
+/// zero point's.
 void quantize(const Newer& at) {
   if (at.node.attributes.integer("block_size", 0) != 0)
     at.refuse("quantisation in blocks (attribute 'block_size')");
+  const std::int64_t type = at.node.attributes.integer("output_dtype", 0);
   at.drop({"block_size", "output_dtype", "precision", "saturate"});
+  if (type == 0 || at.has(2) || at.node.op_type != "QuantizeLinear")
+    return;
+  const std::optional<ElementType> element = element_type(type);
+  const Value* scale = input_value(at.node, 1, at.values);
+  if (!element || scale == nullptr)
+    at.refuse("quantisation to this 'output_dtype'");
+  Value zero;
+  zero.is_constant = true;
+  zero.type = *element;
+  zero.shape = scale->shape;
+  const std::int64_t count = checked_product(std::span(std::as_const(zero.shape)));
+  zero.values = std::vector<std::int64_t>(static_cast<std::size_t>(count), 0);
+  at.node.inputs.resize(3);
+  at.node.inputs[2] = at.node.name + "/zero_point";
+  at.values[at.node.inputs[2]] = std::move(zero);
+}
+
+/// Scale and bias are per group up to opset 20, per channel since.
+void group_normalization(const Newer& at) {
+  const Value* data = input_value(at.node, 0, at.values);
+  if (data == nullptr || data->shape.size() < 2)
+    return;
+  const bool per_channel = at.node.opset > 20;
+  const std::int64_t wanted =
+      per_channel ? data->shape[1] : at.node.attributes.integer("num_groups", data->shape[1]);
+  for (const std::size_t i : {std::size_t{1}, std::size_t{2}}) {
+    const Value* own = input_value(at.node, i, at.values);
+    if (own != nullptr && own->shape != std::vector{wanted})
+      throw InputError(at_node(at.model, at.node, fmt::format("input {}", i)),
+                       fmt::format("one value per {} is expected in opset {}: {}",
+                                   per_channel ? "channel" : "group", at.node.opset, wanted));
+  }
+  at.drop({"stash_type"});
 }
 
 void cast(const Newer& at) {
@@ -248,6 +294,7 @@ constexpr NewerRule kNewerRules[]{
     {"AveragePool", pool},
     {"Cast", cast},
     {"CastLike", cast},
+    {"GroupNormalization", group_normalization},
     {"LpPool", pool},
     {"Pad", pad},
     {"DequantizeLinear", quantize},
@@ -257,7 +304,51 @@ constexpr NewerRule kNewerRules[]{
     {"GridSample", grid_sample},
 };
 
+/// Attributes that an operator has since an opset, or had up to one. Others are known to libonnx.
+struct Dated {
+  std::string_view op_type; ///< or how it begins
+  std::string_view attribute;
+  std::int64_t first;
+  std::int64_t last;
+};
+constexpr std::int64_t kNoEnd = std::numeric_limits<std::int64_t>::max();
+constexpr Dated kDated[]{
+    {"AveragePool", "dilations", 19, kNoEnd},
+    {"LpPool", "dilations", 18, kNoEnd},
+    {"LpPool", "ceil_mode", 18, kNoEnd},
+    {"Reduce", "axes", 1, 17}, // then an input
+};
+
+/// Words that an attribute may be since an opset.
+struct Word {
+  std::string_view op_type;
+  std::string_view attribute;
+  std::string_view word;
+  std::int64_t first;
+};
+constexpr Word kWords[]{
+    {"Pad", "mode", "wrap", 19},
+    {"Resize", "coordinate_transformation_mode", "half_pixel_symmetric", 19},
+};
+
 } // namespace
+
+void check_opset(const Model& model, const Node& node) {
+  const auto refuse = [&](std::string_view attribute, std::string_view what) {
+    throw InputError(at_node(model, node, fmt::format("attribute '{}'", attribute)),
+                     fmt::format("{} in opset {}", what, node.opset));
+  };
+  for (const Dated& dated : kDated) {
+    if (node.op_type.starts_with(dated.op_type) && node.attributes.has(dated.attribute) &&
+        (node.opset < dated.first || node.opset > dated.last))
+      refuse(dated.attribute, fmt::format("{} has no such attribute", node.op_type));
+  }
+  for (const Word& word : kWords) {
+    if (node.op_type == word.op_type && node.opset < word.first &&
+        node.attributes.text(word.attribute, "") == word.word)
+      refuse(word.attribute, fmt::format("'{}' is none of its values", word.word));
+  }
+}
 
 void from_newer(const Model& model, Node& node, Values& values) {
   const Newer at{model, node, values};
