@@ -118,11 +118,11 @@ async function check_choices(page, data, { equal }) {
   await page.selectOption("#scatter-x", has_area ? "area" : "memory");
   await settle(page);
   const across = column(data, has_area ? "area_mm2" : `${data.runs[0]} peak_memory_bytes`);
-  const points = data.rows
+  const costs = data.rows
     .filter((row) => row[data.space.parameters.length + 1] === null)
     .map((row) => [row[across], row[column(data, `${data.runs[0]} energy_pj`)]]);
   const beats = (a, b) => a[0] <= b[0] && a[1] <= b[1] && (a[0] < b[0] || a[1] < b[1]);
-  const count = points.filter((point) => !points.some((other) => beats(other, point))).length;
+  const count = costs.filter((point) => !costs.some((other) => beats(other, point))).length;
   equal(await front(), count, "of other objectives it is theirs");
   await page.selectOption("#scatter-colour", data.space.parameters[0].name);
   await page.selectOption("#scatter-x", "latency");
