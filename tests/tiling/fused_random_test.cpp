@@ -16,21 +16,6 @@ using testing::Random;
 /// Iterations of the element by element witness that a case may take.
 constexpr std::int64_t kMostEffort = 100000;
 
-/// Some of the operators in stacks, neighbours or not.
-std::vector<std::vector<OpId>> random_stacks(Random& random, const Graph& graph) {
-  std::vector<std::vector<OpId>> stacks(static_cast<std::size_t>(random.between(1, 3)));
-  const bool neighbours = random.chance(60);
-  std::size_t at = 0;
-  for (std::size_t i = 0; i < graph.operators().size(); ++i) {
-    if (random.chance(neighbours ? 20 : 0))
-      at = std::min(at + 1, stacks.size());
-    const std::size_t stack = neighbours ? at : random.index(stacks.size() + 1);
-    if (stack < stacks.size())
-      stacks[stack].emplace_back(i);
-  }
-  return stacks;
-}
-
 /// Slices of some of the stacks.
 std::vector<std::optional<StackSlices>>
 random_slices(Random& random, const Graph& graph, const std::vector<std::vector<OpId>>& stacks) {
