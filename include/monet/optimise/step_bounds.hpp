@@ -17,6 +17,9 @@ struct StepBoundOptions {
   /// Nothing is made twice: no recomputed halos (Halo::cached) and no recomputation beyond what the
   /// step has as operators. Off: bounds that hold with both.
   bool made_once = true;
+  /// No operator runs again because its result was dropped: what is made is kept for its last
+  /// reader, as with recomputed halos.
+  bool kept = true;
   /// Per operator, the cores that it may run on; empty: all that can, or whole vector empty. A
   /// mapping that sends element-wise work to other cores must be told here.
   std::vector<std::vector<CoreId>> cores;
@@ -45,7 +48,7 @@ struct StepBounds {
   Bits spilled_written;
   std::optional<OpId> separator; ///< where most is live; none where nothing spills
   /// Live at some moment, as Timeline::peak counts: what lasts, and what was begun before a point
-  /// and is read after it (where things are made twice: of that, only what nothing makes). Does not
+  /// and is read after it (without `kept`: of that, only what nothing makes). Does not
   /// depend on the chip.
   std::int64_t peak_memory_bytes = 0;
 

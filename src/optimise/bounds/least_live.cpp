@@ -20,10 +20,10 @@ bool lasts(const Tensor& tensor) {
 } // namespace
 
 std::int64_t least_live(const Graph& graph, OpId op, const StepCone& before, const StepCone& after,
-                        bool made_once) {
+                        bool all_kept) {
   const std::size_t tensors = graph.tensors().size();
   std::vector<bool> wanted(tensors, false); // per root: at that moment or later
-  const auto kept = [&](TensorId root) { return made_once || !graph.tensor(root).producer; };
+  const auto kept = [&](TensorId root) { return all_kept || !graph.tensor(root).producer; };
   for (const TensorId output : graph.outputs)
     if (const TensorId root = root_of(graph, output); kept(root))
       wanted[root.index()] = true;

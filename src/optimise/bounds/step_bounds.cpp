@@ -159,7 +159,7 @@ private:
       last = o;
       Separator at{OpId(o), needed_by(graph_, OpId(o)), depending_on(graph_, OpId(o))};
       measure(at);
-      const std::int64_t live = least_live(graph_, at.op, at.before, at.after, options_.made_once);
+      const std::int64_t live = least_live(graph_, at.op, at.before, at.after, options_.kept);
       bounds_.peak_memory_bytes = std::max(bounds_.peak_memory_bytes, live);
       separators_.push_back(std::move(at));
     }

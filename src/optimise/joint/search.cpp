@@ -103,7 +103,7 @@ private:
     if (interrupted())
       return;
     StepBoundOptions options;
-    options.made_once = false;
+    options.made_once = options.kept = false;
     const TilePlanner planner(*step_, chip_, tiling_of(base_way()));
     for (std::size_t i = 0; i < step_->graph.operators().size(); ++i)
       options.cores.push_back(planner.cores(OpId(i)));

@@ -124,7 +124,7 @@ TEST(StepBounds, HoldWhereThingsAreMadeAgain) {
   CoreCostCache cache;
   const ModelledStep modelled = model_step(again, chip, options, {cache});
   StepBoundOptions bounded;
-  bounded.made_once = false;
+  bounded.made_once = bounded.kept = false;
   expect_no_better(step_bounds(step, chip, bounded), modelled.timeline, chip);
   EXPECT_LT(modelled.figures.peak_memory_bytes, step_bounds(step, chip).peak_memory_bytes);
 }
