@@ -187,9 +187,9 @@ private:
     return key;
   }
 
-  GroupKind measure(const std::vector<OpId>& members) {
+  NeighbourGroupKind measure(const std::vector<OpId>& members) {
     const StackSlicer slicer(graph_, members, scratch_);
-    GroupKind kind;
+    NeighbourGroupKind kind;
     kind.ways.push_back(way(slicer, members, {}));
     std::size_t last = members.size() - 1; // the last that is no update
     while (last > 0 && graph_.op(members[last]).phase == Phase::update)
@@ -244,7 +244,7 @@ private:
 
   /// A short first loop cut into single iterations, and each of the others inside.
   void add_second_loops(const StackSlicer& slicer, const std::vector<OpId>& members,
-                        const std::vector<Seed>& seeds, GroupKind& kind) const {
+                        const std::vector<Seed>& seeds, NeighbourGroupKind& kind) const {
     for (const Seed& outer : seeds) {
       const std::int64_t batch = size_of(members, outer);
       if (outer.dim != 0 || batch > kMostSlices)

@@ -33,7 +33,7 @@ struct GroupSlices {
 };
 
 /// Groups that are equal but for which tensors they have.
-struct GroupKind {
+struct NeighbourGroupKind {
   std::vector<GroupSlices> ways; ///< the first one leaves every member whole
 };
 
@@ -57,14 +57,14 @@ public:
   const std::vector<OpId>& sequence() const { return sequence_; }
   const std::vector<OpId>& updates_of(OpId op) const { return updates_of_[op.index()]; }
   const std::vector<NeighbourGroup>& groups() const { return groups_; } ///< by end
-  const GroupKind& kind(const NeighbourGroup& group) const { return kinds_[group.kind]; }
+  const NeighbourGroupKind& kind(const NeighbourGroup& group) const { return kinds_[group.kind]; }
 
 private:
   class Builder;
   std::vector<OpId> sequence_;
   std::vector<std::vector<OpId>> updates_of_; ///< per operator
   std::vector<NeighbourGroup> groups_;
-  std::vector<GroupKind> kinds_;
+  std::vector<NeighbourGroupKind> kinds_;
 };
 
 } // namespace monet
