@@ -54,6 +54,8 @@ Json read_json(const std::string& path) {
     });
   } catch (const Json::parse_error& error) {
     throw InputError(location_in(path, text, error.byte), "is not valid JSON");
+  } catch (const Json::out_of_range&) { // 1e400
+    throw InputError({path}, "is not a result: it has a number that is too large");
   }
 }
 

@@ -15,13 +15,14 @@ struct Wrong {
 TEST(Report, RefusesWhatIsNoResult) {
   const Scratch scratch;
   const std::string deep(100000, '[');
-  for (const Wrong& wrong :
-       std::vector<Wrong>{{"{\n \"name\": oops}", "r.json:2:10: is not valid JSON"},
-                          {"", "r.json:1:1: is not valid JSON"},
-                          {deep, "r.json: is not a result: nested too deeply"},
-                          {"[]", "r.json: is not a result: not a JSON object"},
-                          {"{\"schema_version\": 2}", "schema_version is not 1"},
-                          {"{\"schema_version\": 1, \"name\": 3}", "'name' is not a string"}}) {
+  for (const Wrong& wrong : std::vector<Wrong>{
+           {"{\n \"name\": oops}", "r.json:2:10: is not valid JSON"},
+           {"", "r.json:1:1: is not valid JSON"},
+           {deep, "r.json: is not a result: nested too deeply"},
+           {"{\"x\": 1e400}", "r.json: is not a result: it has a number that is too large"},
+           {"[]", "r.json: is not a result: not a JSON object"},
+           {"{\"schema_version\": 2}", "schema_version is not 1"},
+           {"{\"schema_version\": 1, \"name\": 3}", "'name' is not a string"}}) {
     scratch.file("r.json", wrong.text);
     const Ran ran = run_monet({"report", "r.json", "-o", "r.html"}, scratch.path());
     EXPECT_EQ(ran.code, 3);
