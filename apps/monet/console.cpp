@@ -2,6 +2,7 @@
 
 #include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
+#include "monet/base/text.hpp"
 #include "monet/report/text.hpp"
 
 #include <fmt/core.h>
@@ -46,12 +47,10 @@ void print_message(std::string_view prefix, std::string_view text) {
 
 Json read_json(const std::string& path) {
   const std::string text = read_file(path);
+  if (json_depth(text) > kDeepest)
+    throw InputError({path}, "is not a result: nested too deeply");
   try {
-    return Json::parse(text, [&](int depth, Json::parse_event_t, Json&) {
-      if (depth > kDeepest)
-        throw InputError({path}, "is not a result: nested too deeply");
-      return true;
-    });
+    return Json::parse(text);
   } catch (const Json::parse_error& error) {
     throw InputError(location_in(path, text, error.byte), "is not valid JSON");
   } catch (const Json::out_of_range&) { // 1e400

@@ -60,6 +60,14 @@ TEST(Text, HintsAtTheNearestName) {
   EXPECT_EQ(nearest_name_hint("frequency", names), "");
 }
 
+TEST(Text, JsonDepthCountsBracketsOutsideOfQuotes) {
+  EXPECT_EQ(json_depth(""), 0);
+  EXPECT_EQ(json_depth("[{}, {\"a\": [1]}]"), 3);
+  EXPECT_EQ(json_depth("[\"[[[\", \"\\\"[[\"]"), 1);
+  EXPECT_EQ(json_depth("]]"), 0);
+  EXPECT_EQ(json_depth("[[["), 3);
+}
+
 TEST(Text, GlobsMatchWholeNames) {
   EXPECT_TRUE(glob_match("layer*.weight", "layer1.0.weight"));
   EXPECT_FALSE(glob_match("layer*.weight", "layer1.0.weights"));

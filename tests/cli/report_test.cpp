@@ -3,6 +3,7 @@
 #include "monet/base/files.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 namespace monet::test {
 namespace {
@@ -29,6 +30,27 @@ TEST(Report, RefusesWhatIsNoResult) {
     EXPECT_NE(ran.err.find(wrong.message), std::string::npos) << ran.err;
     EXPECT_FALSE(std::filesystem::exists(scratch.path() / "r.html"));
   }
+}
+
+/// Of processes that have ended.
+double processor_seconds() {
+  rusage usage{};
+  getrusage(RUSAGE_CHILDREN, &usage);
+  return static_cast<double>(usage.ru_utime.tv_sec) +
+         1e-6 * static_cast<double>(usage.ru_utime.tv_usec);
+}
+
+TEST(Report, ReadsAMegabyteOfNestedListsAtOnce) {
+  const Scratch scratch;
+  std::string text = "[";
+  for (int i = 0; i < 300'000; ++i)
+    text += "{},";
+  scratch.file("r.json", text + "{}]");
+  const double before = processor_seconds();
+  const Ran ran = run_monet({"report", "r.json", "-o", "r.html"}, scratch.path());
+  EXPECT_EQ(ran.code, 3);
+  EXPECT_NE(ran.err.find("not a JSON object"), std::string::npos) << ran.err;
+  EXPECT_LT(processor_seconds() - before, 3.0); // 24 s where each bracket looked at all before it
 }
 
 } // namespace

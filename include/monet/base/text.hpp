@@ -1,4 +1,5 @@
-// Small helpers on names: nearest-name hints, glob patterns, number formatting for people.
+// Small helpers on text: nearest-name hints, glob patterns, depth of JSON, number formatting for
+// people.
 #pragma once
 
 #include <cstddef>
@@ -22,6 +23,10 @@ std::string_view trimmed(std::string_view text);
 
 /// The parts of a text between separators, at most `most`: the last has whatever is left.
 std::vector<std::string_view> split(std::string_view text, char separator, std::size_t most);
+
+/// Deepest nesting of brackets and braces outside of quotes, as JSON has them: before a parser runs,
+/// and in one walk over the text. (nlohmann's own callback takes quadratic time on long lists.)
+int json_depth(std::string_view text);
 
 /// 1234567 -> "1,234,567".
 std::string group_digits(std::int64_t value);

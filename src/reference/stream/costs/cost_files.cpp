@@ -1,5 +1,6 @@
 // Core costs from JSON: one table from several files.
 #include "monet/base/files.hpp"
+#include "monet/base/text.hpp"
 #include "monet/reference/stream_costs.hpp"
 
 #include <fmt/core.h>
@@ -239,32 +240,10 @@ SourceLoc place(std::string_view text, const std::string& origin, std::size_t by
   return where;
 }
 
-/// Deepest nesting of brackets; no JSON is needed for it.
-int depth_of(std::string_view text) {
-  int depth = 0;
-  int deepest = 0;
-  bool quoted = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (quoted) {
-      i += c == '\\' ? 1 : 0;
-      quoted = c != '"';
-    } else if (c == '"') {
-      quoted = true;
-    } else if (c == '[' || c == '{') {
-      deepest = std::max(deepest, ++depth);
-    } else if (c == ']' || c == '}') {
-      --depth;
-    }
-  }
-  return deepest;
-}
-
 json parse_json(std::string_view text, const std::string& origin) {
-  // Deep nesting costs the parser memory but no stack; rows are flat, so it is refused early. Not
-  // by the parser's callback, with which long lists take quadratic time.
+  // Deep nesting costs the parser memory but no stack; rows are flat, so it is refused early.
   constexpr int kDeepest = 8;
-  if (depth_of(text) > kDeepest)
+  if (json_depth(text) > kDeepest)
     throw InputError({origin}, "this is nested too deeply for a list of core costs");
   try {
     return json::parse(text);
