@@ -1,6 +1,7 @@
 #include "execute/host_memory.hpp"
 #include "execute/kernels/kernel.hpp"
 
+#include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
 #include "monet/execute/execute.hpp"
 #include "monet/workload/operators.hpp"
@@ -140,7 +141,7 @@ struct Execution::Machine {
         stores);
   }
 
-  static std::int64_t whole_of(double value) { return std::llround(value); }
+  static std::int64_t whole_of(double value) { return saturated_integer(std::round(value)); }
   static std::int64_t whole_of(std::int64_t value) { return value; }
 
   void set_constant(TensorId id) {

@@ -68,6 +68,18 @@ TEST(Text, JsonDepthCountsBracketsOutsideOfQuotes) {
   EXPECT_EQ(json_depth("[[["), 3);
 }
 
+TEST(Checked, FloatingNumbersBecomeTheNearestIntegerThereIs) {
+  constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
+  constexpr double kInfinite = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(saturated_integer(-2.9), -2);
+  EXPECT_EQ(saturated_integer(std::numeric_limits<double>::quiet_NaN()), 0);
+  EXPECT_EQ(saturated_integer(kInfinite), kMost);
+  EXPECT_EQ(saturated_integer(-kInfinite), kLeast);
+  EXPECT_EQ(saturated_integer(0x1p63), kMost);
+  EXPECT_EQ(saturated_integer(-0x1p63), kLeast);
+  EXPECT_EQ(saturated_integer(0x1.fffffffffffffp62), 0x7ffffffffffffc00); // both sides of the edge
+}
+
 TEST(Text, GlobsMatchWholeNames) {
   EXPECT_TRUE(glob_match("layer*.weight", "layer1.0.weight"));
   EXPECT_FALSE(glob_match("layer*.weight", "layer1.0.weights"));

@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
+#include <vector>
 
 namespace monet::test {
 namespace {
@@ -69,6 +71,19 @@ TEST(Execution, GradientsAreDifferenceQuotients) {
       EXPECT_NEAR((losses[1] - losses[0]) / (2 * kStep), gradient[i], 1e-8);
     }
   }
+}
+
+TEST(Execution, CastsGiveTheNearestIntegerAndZeroForNaN) {
+  TinyNetwork net;
+  const TensorId x = net.input("x", {5});
+  const TensorId whole = net.op("Cast", {x}, {5}, {{"to", std::int64_t{7}}}, ElementType::int64);
+  net.output(whole);
+  const TrainingGraph step = make_inference_graph(net.graph, {});
+  Execution execution(step.graph);
+  const double infinite = std::numeric_limits<double>::infinity();
+  execution.set(x, std::vector<double>{std::nan(""), infinite, -infinite, 1e19, -2.9});
+  execution.run();
+  EXPECT_EQ(execution.get(whole), (std::vector<double>{0, 0x1p63, -0x1p63, 0x1p63, -2}));
 }
 
 TEST(Execution, FreesWhatNobodyReadsAnyMore) {

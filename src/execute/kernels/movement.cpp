@@ -1,6 +1,8 @@
 // Views and copies: every element of the result is an element of the input, or zero.
 #include "execute/kernels/walk.hpp"
 
+#include "monet/base/checked.hpp"
+
 #include <numeric>
 
 namespace monet {
@@ -24,7 +26,7 @@ constexpr auto kSameOrder = []<class Real>(KernelContext<Real>& context) {
   auto& whole = context.output_integers(0);
   if (from_real) {
     std::transform(context.input(0).begin(), context.input(0).end(), whole.begin(),
-                   [](Real value) { return static_cast<std::int64_t>(value); });
+                   [](Real value) { return saturated_integer(value); });
   } else {
     whole = context.integers(0);
   }
@@ -40,16 +42,19 @@ constexpr auto kCast = []<class Real>(KernelContext<Real>& context) {
   for_each_point(context, [&](const auto& point) {
     const auto target = static_cast<std::size_t>(to.at(point).value());
     const auto source = static_cast<std::size_t>(from.at(point).value());
-    const auto put = [&](auto value) {
+    const auto put = [&](auto value, std::int64_t whole) {
       if (to_real)
         context.output(0)[target] = static_cast<Real>(value);
       else
-        context.output_integers(0)[target] = truth ? value != 0 : static_cast<std::int64_t>(value);
+        context.output_integers(0)[target] = truth ? value != 0 : whole;
     };
-    if (from_real)
-      put(context.input(0)[source]);
-    else
-      put(context.integers(0)[source]);
+    if (from_real) {
+      const Real value = context.input(0)[source];
+      put(value, saturated_integer(value));
+    } else {
+      const std::int64_t value = context.integers(0)[source];
+      put(value, value);
+    }
   });
 };
 

@@ -1,6 +1,8 @@
 // Operators that cut, join, pad, repeat or rearrange.
 #include "execute/kernels/walk.hpp"
 
+#include "monet/base/checked.hpp"
+
 #include <numeric>
 
 namespace monet {
@@ -157,7 +159,7 @@ constexpr auto kTrilu = []<class Real>(KernelContext<Real>& context) {
   const auto& shape = context.output_shape(0);
   const std::int64_t columns = shape.back();
   const std::int64_t rows = shape[shape.size() - 2];
-  const auto diagonal = static_cast<std::int64_t>(context.scalar(1, 0.0));
+  const auto diagonal = saturated_integer(context.scalar(1, 0.0));
   const bool upper = context.attributes().integer("upper", 1) != 0;
   for_each_point(context, [&](const auto& point) {
     const std::int64_t target = to.at(point).value();
@@ -178,9 +180,8 @@ constexpr auto kOneHot = []<class Real>(KernelContext<Real>& context) {
   for_each_point(context, [&](const auto& point) {
     const auto target = static_cast<std::size_t>(to.at(point).value());
     const auto source = static_cast<std::size_t>(from.at(point).value());
-    std::int64_t hot = context.is_real_input(0)
-                           ? static_cast<std::int64_t>(context.input(0)[source])
-                           : context.integers(0)[source];
+    std::int64_t hot = context.is_real_input(0) ? saturated_integer(context.input(0)[source])
+                                                : context.integers(0)[source];
     hot = hot < 0 ? hot + shape[axis] : hot;
     const bool on = static_cast<std::int64_t>(target) / stride % shape[axis] == hot;
     move_element(context, 2, on ? 1 : 0, 0, target);

@@ -4,6 +4,8 @@
 // kernels_pointwise_activation.cpp.
 #include "execute/kernels/pointwise.hpp"
 
+#include "monet/base/checked.hpp"
+
 #include <numbers>
 
 namespace monet {
@@ -40,7 +42,7 @@ Real sum(std::span<const Real> v) {
 
 template <class Real>
 std::int64_t whole(Real value) {
-  return static_cast<std::int64_t>(value);
+  return saturated_integer(value);
 }
 
 /// Of unsigned numbers the bits that their type has.

@@ -3,10 +3,12 @@
 #include "execute/kernels/cubic.hpp"
 #include "execute/kernels/walk.hpp"
 
+#include "monet/base/checked.hpp"
 #include "monet/workload/operators.hpp"
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace monet {
@@ -64,9 +66,11 @@ double rounded(const Interpolation& how, double x) {
 }
 
 std::vector<Tap> taps_of(const Interpolation& how, double x, std::int64_t in) {
+  constexpr double kOutside = 4; // from here on every tap is at the border
+  x = std::clamp(x, -kOutside, static_cast<double>(in) + kOutside);
   if (how.mode == "nearest")
-    return {{static_cast<std::int64_t>(rounded(how, x)), 1.0}};
-  const auto low = static_cast<std::int64_t>(std::floor(x));
+    return {{saturated_integer(rounded(how, x)), 1.0}};
+  const auto low = saturated_integer(std::floor(x));
   const double t = x - static_cast<double>(low);
   if (how.mode == "linear")
     return {{low, 1.0 - t}, {low + 1, t}};

@@ -1,6 +1,8 @@
 // Reductions and their gradients. A row is what is reduced to one element.
 #include "execute/kernels/kernel.hpp"
 
+#include "monet/base/checked.hpp"
+
 #include <cmath>
 
 namespace monet {
@@ -68,7 +70,7 @@ std::vector<bool> summed_along(const KernelContext<Real>& context) {
     inner.push_back(dim.coupled);
   if (std::count(inner.begin(), inner.end(), true) < 2)
     return inner;
-  const auto axis = static_cast<std::int64_t>(context.scalar(1, 0));
+  const auto axis = saturated_integer(context.scalar(1, 0));
   const auto rank = static_cast<std::int64_t>(dims.size());
   inner.assign(dims.size(), false);
   inner.at(static_cast<std::size_t>(axis < 0 ? axis + rank : axis)) = true;

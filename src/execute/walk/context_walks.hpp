@@ -3,6 +3,8 @@
 
 #include "execute/walk/context.hpp"
 
+#include "monet/base/checked.hpp"
+
 #include <algorithm>
 
 namespace monet {
@@ -132,7 +134,7 @@ void KernelContext<Real>::store(const Slot& slot, std::int64_t step,
     return;
   const auto at = static_cast<std::size_t>(element);
   if (slot.numbers->real.empty()) {
-    slot.numbers->whole[at] = static_cast<std::int64_t>(result);
+    slot.numbers->whole[at] = saturated_integer(result);
   } else {
     Real& target = slot.numbers->real[at];
     target = slot.summed ? target + result : result;
@@ -268,20 +270,20 @@ void KernelContext<Real>::scatter(Group& group, std::vector<std::int64_t>& point
   for (auto& row : group.outputs_) {
     if (!row.map)
       continue;
-    for_each_of_row(
-        row, row.real.size(), point, inner, inner_sizes, [&](std::size_t i, std::int64_t element) {
-          if (element < 0)
-            return;
-          const auto at = static_cast<std::size_t>(element);
-          // The one that the kernel left alone is zero.
-          if (row.integral) {
-            row.numbers->whole[at] = row.whole[i] + static_cast<std::int64_t>(row.real[i]);
-          } else {
-            const Real made = row.real[i] + static_cast<Real>(row.whole[i]);
-            Real& target = row.numbers->real[at];
-            target = row.summed ? target + made : made;
-          }
-        });
+    for_each_of_row(row, row.real.size(), point, inner, inner_sizes,
+                    [&](std::size_t i, std::int64_t element) {
+                      if (element < 0)
+                        return;
+                      const auto at = static_cast<std::size_t>(element);
+                      // The one that the kernel left alone is zero.
+                      if (row.integral) {
+                        row.numbers->whole[at] = row.whole[i] + saturated_integer(row.real[i]);
+                      } else {
+                        const Real made = row.real[i] + static_cast<Real>(row.whole[i]);
+                        Real& target = row.numbers->real[at];
+                        target = row.summed ? target + made : made;
+                      }
+                    });
   }
 }
 

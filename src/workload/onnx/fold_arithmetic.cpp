@@ -2,6 +2,8 @@
 // wrapping); everything else is computed in double.
 #include "workload/onnx/fold_kernels.hpp"
 
+#include "monet/base/checked.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -109,17 +111,6 @@ std::optional<std::int64_t> divide(const Binary& row, std::int64_t a, std::int64
   return below ? result + b : result;
 }
 
-std::int64_t saturate(double value) {
-  constexpr double kEdge = 9223372036854775807.0;
-  if (std::isnan(value))
-    return 0;
-  if (value >= kEdge)
-    return std::numeric_limits<std::int64_t>::max();
-  if (value <= -kEdge)
-    return std::numeric_limits<std::int64_t>::min();
-  return static_cast<std::int64_t>(value);
-}
-
 } // namespace
 
 ConstantValues as_stored(ElementType type, Reals numbers) {
@@ -128,7 +119,7 @@ ConstantValues as_stored(ElementType type, Reals numbers) {
   Integers integers(numbers.size());
   const bool boolean = type == ElementType::boolean;
   std::transform(numbers.begin(), numbers.end(), integers.begin(), [&](double value) {
-    return boolean ? static_cast<std::int64_t>(value != 0.0) : saturate(value);
+    return boolean ? static_cast<std::int64_t>(value != 0.0) : saturated_integer(value);
   });
   return integers;
 }

@@ -142,7 +142,7 @@ std::vector<std::int64_t> keep_aspect(const std::vector<std::int64_t>& shape,
     const double size = scale * static_cast<double>(shape[axis]);
     if (std::abs(size - std::round(size)) > kRounding * size)
       return {}; // the scale would not be size by size
-    sizes[axis] = static_cast<std::int64_t>(std::round(size));
+    sizes[axis] = saturated_integer(std::round(size));
   }
   return sizes;
 }

@@ -2,6 +2,8 @@
 // ones, as exporters write the fake quantisation of quantisation-aware training.
 #include "workload/onnx/recognise.hpp"
 
+#include "monet/base/checked.hpp"
+
 #include <algorithm>
 #include <cmath>
 
@@ -55,8 +57,10 @@ bool recognise_fake_quantization(Chains& chains, std::size_t at) {
   if (const Node* clip = chains.made_by(rounded, "Clip", members); clip && range) {
     const auto low = clip->inputs.size() > 1 ? chains.number(clip->inputs[1]) : std::nullopt;
     const auto high = clip->inputs.size() > 2 ? chains.number(clip->inputs[2]) : std::nullopt;
-    range->low = std::max<std::int64_t>(range->low, low ? std::llround(*low) : range->low);
-    range->high = std::min<std::int64_t>(range->high, high ? std::llround(*high) : range->high);
+    range->low =
+        std::max<std::int64_t>(range->low, low ? saturated_integer(std::round(*low)) : range->low);
+    range->high = std::min<std::int64_t>(range->high,
+                                         high ? saturated_integer(std::round(*high)) : range->high);
     rounded = clip->inputs[0];
   }
   const Node* forth = chains.made_by(rounded, "QuantizeLinear", members);
