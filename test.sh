@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Runs the tests: the fast and medium suites, the parsers under sanitizers, a minute of fuzzing, and the
-# report in a browser. `--slow` adds the slow suite, the thread sanitizer and the fuzzing of core costs. Installs what it needs on Debian 12.
+# report in a browser. `--slow` adds the slow suite, the thread sanitizer and half an hour of fuzzing all that the command line does.
+# `--fuzz-seconds` sets how long is fuzzed. Installs what it needs on Debian 12.
 set -euo pipefail
 cd "$(dirname "$0")"
 . scripts/common.sh
 
 slow=no
-fuzz_seconds=60
+fuzz_seconds=
 usage() { echo "usage: ./test.sh [--slow] [--fuzz-seconds N]"; }
 while [ $# -gt 0 ]; do
   case $1 in
@@ -28,11 +29,14 @@ say "parsers under address and undefined-behaviour sanitizers (build/asan-ubsan)
 build asan-ubsan --target base_test hardware_test mapping_file_test workload_test robustness_test
 run_tests --preset asan-ubsan -j2 -R '^(base|hardware|mapping_file|workload|robustness)\.'
 
-say "fuzzing the readers for $fuzz_seconds s (build/fuzz)"
-readers=(yaml onnx npy operator_log space)
-[ "$slow" = no ] || readers+=(core_costs) # needs nearly every stage built once more
-build fuzz --target "${readers[@]/#/fuzz_}"
-scripts/fuzz.sh "$fuzz_seconds" "${readers[@]}"
+say "fuzzing (build/fuzz)"
+if [ "$slow" = yes ]; then # fuzz_pipeline needs every stage built once more
+  build fuzz --target fuzz_readers fuzz_pipeline
+  scripts/fuzz.sh --structured "${fuzz_seconds:-1800}"
+else
+  build fuzz --target fuzz_readers
+  scripts/fuzz.sh "${fuzz_seconds:-60}"
+fi
 
 say "viewer bundle rebuilt and compared"
 web/check_bundle.sh

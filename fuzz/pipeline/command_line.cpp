@@ -1,0 +1,91 @@
+#include "pipeline/command_line.hpp"
+
+#include "stopping.hpp"
+
+#include "monet/base/errors.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <sstream>
+
+namespace monet::fuzz {
+
+namespace {
+
+cli::Action parsed; ///< run_program() takes a plain function
+
+int keep(const cli::Action& action) {
+  parsed = action;
+  return cli::kExitOk;
+}
+
+std::unique_ptr<cli::Command> program() {
+  auto monet = std::make_unique<cli::Command>();
+  monet->name = "monet";
+  cli::add_run_command(*monet);
+  cli::add_graph_command(*monet);
+  cli::add_core_command(*monet);
+  cli::add_schedule_command(*monet);
+  cli::add_optimise_command(*monet);
+  cli::add_explore_command(*monet);
+  cli::add_report_command(*monet);
+  return monet;
+}
+
+std::vector<std::string> words_of(const std::string& text, const std::string& input) {
+  std::vector<std::string> words{"monet"};
+  std::istringstream stream(text);
+  for (std::string word; stream >> word;) {
+    if (word == "@")
+      word = input;
+    else if (word.front() == '$')
+      word = MONET_SOURCE_DIR + word.substr(1);
+    words.push_back(word);
+  }
+  return words;
+}
+
+} // namespace
+
+InputFile::InputFile() : file_(memfd_create("input", 0)) {
+  internal_check(file_ >= 0, "no file in memory");
+  path_ = "/proc/self/fd/" + std::to_string(file_);
+}
+
+InputFile::~InputFile() {
+  close(file_);
+}
+
+void InputFile::write(std::string_view contents) {
+  const bool written =
+      ftruncate(file_, 0) == 0 &&
+      pwrite(file_, contents.data(), contents.size(), 0) == static_cast<ssize_t>(contents.size());
+  internal_check(written, "the input cannot be written");
+}
+
+CommandLine::CommandLine(const std::string& words, const std::string& input) : program_(program()) {
+  const std::vector<std::string> list = words_of(words, input);
+  std::vector<const char*> arguments;
+  for (const std::string& word : list)
+    arguments.push_back(word.c_str());
+  const int code = cli::run_program(*program_, "fuzz", static_cast<int>(arguments.size()),
+                                    arguments.data(), keep);
+  internal_check(code == cli::kExitOk, "a target's command line is wrong: " + words);
+  action_ = parsed;
+}
+
+void CommandLine::run() const {
+  const StopAfter stop;
+  cli::Session session;
+  session.interrupted = stop.flag();
+  session.context.stop = stop.flag();
+  try {
+    internal_check(action_(session) != cli::kExitInternal, "exit code 70");
+  } catch (const cli::UsageError&) {
+    // Of options that this network does not allow.
+  }
+}
+
+} // namespace monet::fuzz

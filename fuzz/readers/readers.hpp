@@ -1,0 +1,15 @@
+// The targets of fuzz_readers that are longer than a line.
+#pragma once
+
+#include <string_view>
+
+namespace monet::fuzz {
+
+/// Every reader of YAML but that of spaces.
+void read_yaml(std::string_view text);
+/// Expressions and counted items, as space files have them.
+void read_space(std::string_view text);
+/// A network's step, in numbers.
+void execute_network(std::string_view model);
+
+} // namespace monet::fuzz
