@@ -8,6 +8,8 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <set>
+#include <string_view>
 
 namespace monet {
 namespace {
@@ -130,6 +132,28 @@ const Broken kBroken[]{
        m.input("x", {2, 3}).output("y").node("Add", {"x"}, {"y"});
      },
      {"Add"}},
+    {"GradientWithoutStatistics",
+     [](ModelMaker& m) {
+       m.input("x", {2, 3});
+       own_operator(m, "RMSNormGrad", {"x", "x", "x"});
+       stated(m, "y", {2, 3});
+     },
+     {"RMSNormGrad", "input 3", "it is missing"}},
+    {"MoreGradientsThanOperands",
+     [](ModelMaker& m) {
+       m.input("x", {2, 3}).import("ai.monet", 1);
+       m.node("MaxGrad", {"x", "x"}, {"y", "z"}, "ai.monet");
+       stated(m, "y", {2, 3});
+       stated(m, "z", {2, 3});
+     },
+     {"MaxGrad", "more gradients than operands"}},
+    {"ProductGradientOfNothing",
+     [](ModelMaker& m) {
+       m.input("x", {2, 3});
+       own_operator(m, "MulGrad", {"x"});
+       stated(m, "y", {2, 3});
+     },
+     {"MulGrad", "no factor"}},
     // attributes
     {"AxisOfASplitBeyond32Bits",
      [](ModelMaker& m) { with_integer(m, "Split", "axis", kBeyond32Bits + 1); },
@@ -259,6 +283,22 @@ const Broken kBroken[]{
      },
      {"ReverseSequence", "[1] is its shape, [2] is expected"}},
 };
+
+/// All but those that are copies read what they differentiate, or what came of it.
+TEST(Contract, GradientsNeedMoreThanOneOperand) {
+  const std::set<std::string_view> copies{"AveragePoolGrad", "PadGrad",     "ResizeGrad",
+                                          "SliceGrad",       "EinsumGradA", "EinsumGradB"};
+  for (const OperatorRule& rule : all_rules()) {
+    const bool is_gradient = rule.op_type.find("Grad") != std::string_view::npos;
+    if (!is_gradient || copies.contains(rule.op_type) || rule.op_type.ends_with("LossGrad"))
+      continue;
+    ModelMaker model;
+    model.input("x", {2, 3, 4, 4}).import(std::string(rule.domain), 1);
+    model.node(std::string(rule.op_type), {"x"}, {"y"}, std::string(rule.domain));
+    stated(model, "y", {2, 3, 4, 4});
+    EXPECT_THROW(read_onnx_bytes(model.bytes(), "net.onnx", {}), InputError) << rule.op_type;
+  }
+}
 
 class BrokenModels : public testing::TestWithParam<Broken> {};
 

@@ -63,9 +63,10 @@ constexpr Signatures kSignatures[]{
     {"", "n r n n r n r n n? > n", "QLinearConv"},
     {"", "n r n n r n r n > n", "QLinearMatMul"},
     {"com.microsoft", "r r > r", "FusedMatMul TransposeMatMul"},
-    {kMonetDomain, "r* > r",
-     "ConvGradInput ConvGradWeight ConvTransposeGradInput ConvTransposeGradWeight EinsumGradA "
-     "EinsumGradB GemmGradA GemmGradB MatMulGradA MatMulGradB"},
+    {kMonetDomain, "r r > r",
+     "ConvGradInput ConvGradWeight ConvTransposeGradInput ConvTransposeGradWeight GemmGradA "
+     "GemmGradB MatMulGradA MatMulGradB"},
+    {kMonetDomain, "r r? > r", "EinsumGradA EinsumGradB"},
     {kMonetDomain, "r r r n? n? > r r?", "Attention"},
     {kMonetDomain, "r r r r r r n? n? > r? r? r?", "AttentionGrad"},
     // rows
@@ -140,25 +141,34 @@ constexpr Signatures kSignatures[]{
     {kMonetDomain, "r n n > r n", "LossScaleUpdate"},
     // gradients of normalisations and of element-wise operators, losses by name
     {kMonetDomain, "r r? r? r? r? > r r? r? r? r?", "BatchNormalization"},
-    {kMonetDomain, "r* > r? r? r?",
-     "BatchNormGrad BatchNormInferenceGrad BatchNormInferenceGradWeight GroupNormGrad "
-     "GroupNormGradWeight LayerNormGrad LayerNormGradWeight RMSNormGrad RMSNormGradWeight"},
+    {kMonetDomain, "r r r? r r > r? r? r?", "BatchNormGrad"},
+    {kMonetDomain, "r r r > r", "BatchNormInferenceGrad RMSNormGradWeight"},
+    {kMonetDomain, "r r r r > r? r?",
+     "BatchNormInferenceGradWeight GroupNormGradWeight LayerNormGradWeight"},
+    {kMonetDomain, "r r r? r r > r", "GroupNormGrad LayerNormGrad"},
+    {kMonetDomain, "r r r? r > r", "RMSNormGrad"},
     {kMonetDomain, "r r r? > r n?",
      "BceLoss BceWithLogitsLoss HuberLoss KlDivLoss L1Loss MseLoss SmoothL1Loss"},
-    {kMonetDomain, "n* > r",
+    {kMonetDomain, "n n? n? > r",
      "BceLossGrad BceWithLogitsLossGrad HuberLossGrad KlDivLossGrad L1LossGrad MseLossGrad "
      "SmoothL1LossGrad"},
     {kMonetDomain, "r r r? > r",
      "ReduceExtremumGrad ReduceL1Grad ReduceL2Grad ReduceLogSumExpGrad ReduceProdGrad "
      "ReduceSumSquareGrad"},
-    {kMonetDomain, "r n* > r*", "ClipGrad MaxGrad MinGrad"},
-    {kMonetDomain, "r n* > r? r?",
+    {kMonetDomain, "r n n? n? > r? r? r?", "ClipGrad"},
+    {kMonetDomain, "r n n* > r? r*", "MaxGrad MinGrad"},
+    {kMonetDomain, "r n > r",
      "AbsGrad AcosGrad AcoshGrad AsinGrad AsinhGrad AtanGrad AtanhGrad CeluGrad CosGrad "
-     "CoshGrad DivGrad DropoutGrad EluGrad ErfGrad GeluGrad HardSigmoidGrad HardSwishGrad "
-     "LeakyReluGrad MaskGrad MishGrad ModGrad MulGrad PReluGrad PowGrad "
-     "ReciprocalGrad ReluGrad SeluGrad ShrinkGrad SigmoidGrad SiluGrad SinGrad SinhGrad "
-     "SoftplusGrad SoftsignGrad SqrtGrad SquareGrad TanGrad TanhGrad ThresholdedReluGrad "
-     "WhereGrad"},
+     "CoshGrad DropoutGrad EluGrad ErfGrad GeluGrad HardSigmoidGrad HardSwishGrad "
+     "LeakyReluGrad MaskGrad MishGrad ReciprocalGrad ReluGrad SeluGrad ShrinkGrad SigmoidGrad "
+     "SiluGrad SinGrad SinhGrad SoftplusGrad SoftsignGrad SqrtGrad SquareGrad TanGrad TanhGrad "
+     "ThresholdedReluGrad"},
+    {kMonetDomain, "r n > r? r?", "WhereGrad"},
+    {kMonetDomain, "r n? n? > r? r?", "MulGrad"},
+    {kMonetDomain, "r n? n > r? r?", "DivGrad"},
+    {kMonetDomain, "r n n > r? r?", "ModGrad"},
+    {kMonetDomain, "r n n? > r? r?", "PReluGrad"},
+    {kMonetDomain, "r n n n? > r? r?", "PowGrad"},
 };
 
 OperandKind kind_of(char letter) {
@@ -338,6 +348,9 @@ void check_contract(const Graph& graph, const Operator& op) {
   const Contract* contract = contract_of(op);
   internal_check(contract != nullptr,
                  fmt::format("no contract for '{}' of domain '{}'", op.op_type, op.domain));
+  const auto is_there = [](const auto& operand) { return operand.has_value(); };
+  if (std::none_of(op.outputs.begin(), op.outputs.end(), is_there))
+    throw InputError(location_of(graph, op), "it has no result");
   ContractCheck checker(graph, op);
   checker.check(contract->inputs, op.inputs, "input");
   checker.check(contract->outputs, op.outputs, "output");

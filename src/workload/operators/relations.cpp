@@ -232,6 +232,17 @@ void check_top_k(const Graph& graph, const Operator& op) {
   }
 }
 
+/// (dY, operands) -> a gradient for each of some of them.
+void check_gradients(const Graph& graph, const Operator& op) {
+  expect(graph, op, op.outputs.size() < op.inputs.size(),
+         "it has more gradients than operands to make them for");
+}
+
+/// (dY, B), (dY, A, B) or (dY, nothing, B).
+void check_product_gradients(const Graph& graph, const Operator& op) {
+  expect(graph, op, op.inputs.size() > 1 && op.inputs.back(), "it reads no factor");
+}
+
 struct Relation {
   std::string_view domain;
   std::string_view op_type;
@@ -260,6 +271,9 @@ constexpr Relation kRelations[]{
     {"", "Unsqueeze", check_views},
     {kMonetDomain, "Copy", check_views},
     {kMonetDomain, "GatherNDGrad", check_gather_nd_grad},
+    {kMonetDomain, "MaxGrad", check_gradients},
+    {kMonetDomain, "MinGrad", check_gradients},
+    {kMonetDomain, "MulGrad", check_product_gradients},
     {kMonetDomain, "PadGrad", check_pad_grad},
     {kMonetDomain, "SliceGrad", check_slice_grad},
 };
