@@ -34,7 +34,7 @@ private:
   std::deque<CommandLine> lines_;
 };
 
-constexpr const char* kPair = " --verify --hardware $/fuzz/chips/pair.yaml --lpf-limit 3";
+constexpr const char* kPair = " --verify --hardware $/fuzz/chips/pair.yaml --lpf-limit 2";
 constexpr const char* kOthers[]{
     " --verify --lpf-limit 2 --hardware $/data/hardware/single_core_mcu.yaml",
     " --verify --lpf-limit 2 --hardware $/data/hardware/tpu_like_quad_core.yaml"};
