@@ -5,17 +5,26 @@
 #include "monet/base/text.hpp"
 #include "monet/report/text.hpp"
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
+#include <csignal>
 #include <cstdio>
+#include <cstring>
 
 namespace monet::cli {
 
 namespace {
+
+/// To stderr. Who cannot be told is not told.
+void say(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stderr);
+}
 
 /// Deeper than any result; nested values are written recursively.
 constexpr int kDeepest = 64;
@@ -29,10 +38,27 @@ SourceLoc location_in(const std::string& path, const std::string& text, std::siz
 
 } // namespace
 
-void print_result(std::string_view text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
-    throw InputError({"standard output"}, "cannot be written");
+void prepare_streams() {
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(stream, F_GETFD) < 0)
+      ::open("/dev/null", O_RDONLY); // takes the lowest number, and cannot be written
   }
+}
+
+void check_standard_output() {
+  const int mode = ::fcntl(STDOUT_FILENO, F_GETFL);
+  if (mode < 0 || (mode & O_ACCMODE) == O_RDONLY)
+    throw OutputError("standard output", "is closed");
+}
+
+void print_result(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0)
+    return;
+  if (errno == EPIPE)
+    throw ClosedPipe();
+  throw OutputError("standard output", fmt::format("cannot be written: {}", std::strerror(errno)));
 }
 
 void print_message(std::string_view prefix, std::string_view text) {
@@ -40,7 +66,7 @@ void print_message(std::string_view prefix, std::string_view text) {
   std::string_view rest = clean;
   while (!rest.empty()) {
     const std::string_view line = rest.substr(0, rest.find('\n'));
-    fmt::print(stderr, "{}{}\n", prefix, line);
+    say(fmt::format("{}{}\n", prefix, line));
     rest.remove_prefix(std::min(rest.size(), line.size() + 1));
   }
 }
@@ -85,7 +111,7 @@ Progress::~Progress() {
 
 void Progress::stage(std::string_view name) {
   const std::lock_guard lock(mutex_);
-  stage_ = name;
+  stage_ = printable(name);
   search_.reset();
   clear_line();
   changed_.notify_all();
@@ -106,7 +132,7 @@ double Progress::seconds() const {
 
 void Progress::clear_line() {
   if (line_drawn_)
-    fmt::print(stderr, "\r\x1b[K");
+    say("\r\x1b[K");
   line_drawn_ = false;
 }
 
@@ -152,13 +178,13 @@ void Progress::watch(const std::stop_token& stop) {
   double next_line = 0; // of a search, where lines cannot be drawn over
   while (!stop.stop_requested()) {
     if (search_ && terminal_) {
-      fmt::print(stderr, "\r{}\x1b[K", search_line());
+      say(fmt::format("\r{}\x1b[K", search_line()));
       line_drawn_ = true;
     } else if (search_ && seconds() >= next_line) {
-      fmt::print(stderr, "{}\n", search_line());
+      say(search_line() + "\n");
       next_line = seconds() + std::max(5.0, seconds() / 10);
     } else if (terminal_ && !search_ && stage_ != shown) {
-      fmt::print(stderr, "[{:5.1f} s] {}\n", seconds(), stage_);
+      say(fmt::format("[{:5.1f} s] {}\n", seconds(), stage_));
     }
     shown = stage_;
     changed_.wait_for(lock, stop, kFrame, [&] { return stage_ != shown; });

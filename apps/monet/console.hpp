@@ -2,6 +2,8 @@
 // or not at all.
 #pragma once
 
+#include "outputs.hpp"
+
 #include "monet/base/stage.hpp"
 #include "monet/optimise/search.hpp"
 
@@ -24,8 +26,10 @@ inline constexpr int kExitOk = 0;
 inline constexpr int kExitUsage = 2;
 inline constexpr int kExitInput = 3;
 inline constexpr int kExitInfeasible = 4;
+inline constexpr int kExitOutput = 5;
 inline constexpr int kExitInternal = 70;
 inline constexpr int kExitInterrupted = 130;
+inline constexpr int kExitClosedPipe = 141; // as of a program that SIGPIPE ends
 
 /// The command line is wrong (exit code 2).
 class UsageError : public std::runtime_error {
@@ -33,7 +37,20 @@ public:
   using std::runtime_error::runtime_error;
 };
 
-/// To stdout; InputError when it cannot be written (a closed pipe, a full disk).
+/// Nobody reads what is printed any more, as behind `| head` (exit code 141, without a message).
+class ClosedPipe : public std::runtime_error {
+public:
+  ClosedPipe() : std::runtime_error("nobody reads standard output") {}
+};
+
+/// Writes that fail return an error in place of ending the process, and no file that is opened is
+/// taken for a standard stream that the caller has closed. First of all.
+void prepare_streams();
+/// OutputError where standard output is closed or only open for reading.
+void check_standard_output();
+
+/// To stdout; OutputError when it cannot be written (a full disk), ClosedPipe where nobody reads
+/// it.
 void print_result(std::string_view text);
 
 /// To stderr, each line with the prefix; control characters of user files do not reach the
@@ -95,6 +112,7 @@ struct Session {
   }
 
   StageContext context; ///< tells the progress display
+  Outputs outputs;
   /// Ctrl-C. Where searches run, context.stop is null: they end by themselves, with what they have.
   const std::atomic<bool>* interrupted = nullptr;
   Progress progress;

@@ -1,5 +1,5 @@
-// monet: the command line. Exit codes: 0 ok, 2 usage, 3 bad input, 4 infeasible, 70 our bug, 130
-// interrupted.
+// monet: the command line. Exit codes: 0 ok, 2 usage, 3 bad input, 4 infeasible, 5 output that
+// cannot be written, 70 our bug, 130 interrupted, 141 nobody reads standard output.
 #include "commands/commands.hpp"
 #include "version.hpp"
 
@@ -39,6 +39,10 @@ int run(const Action& action) {
     return report_failure(error, kExitInput);
   } catch (const monet::InfeasibleError& error) {
     return report_failure(error, kExitInfeasible, "infeasible: ");
+  } catch (const monet::OutputError& error) {
+    return report_failure(error, kExitOutput);
+  } catch (const ClosedPipe&) {
+    return kExitClosedPipe;
   } catch (const monet::Stopped& error) {
     return report_failure(error, kExitInterrupted, "");
   } catch (const std::bad_alloc&) {
@@ -52,11 +56,13 @@ int run(const Action& action) {
 } // namespace
 
 int main(int argc, char** argv) {
+  prepare_streams();
   std::signal(SIGINT, on_interrupt);
   Command monet{"monet", "Models one training step of a neural network on an accelerator: latency, "
                          "energy and memory."};
   monet.footer =
-      "Exit codes: 0 ok, 2 usage, 3 bad input, 4 infeasible, 70 internal error, 130 interrupted.\n"
+      "Exit codes: 0 ok, 2 usage, 3 bad input, 4 infeasible, 5 output that cannot be written,\n"
+      "70 internal error, 130 interrupted, 141 nobody reads standard output.\n"
       "Example: monet run examples/edge_resnet18_cifar.yaml";
   add_run_command(monet);
   add_graph_command(monet);

@@ -160,7 +160,7 @@ void make_folder(const std::string& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error)
-    throw InputError({folder}, "cannot be created: " + error.message());
+    throw OutputError(folder, "cannot be created: " + error.message());
 }
 
 std::string path_in(const std::string& folder, const char* name) {

@@ -62,7 +62,7 @@ StepChoice choose_step(const Experiment& experiment, const Chip& chip, const Tra
                        const std::string& what);
 Provenance provenance_of(const Experiment& experiment, const Chip& chip);
 
-/// InputError where it cannot be made; no error where it is there.
+/// OutputError where it cannot be made; no error where it is there.
 void make_folder(const std::string& folder);
 std::string path_in(const std::string& folder, const char* name);
 

@@ -50,6 +50,9 @@ InputError::InputError(SourceLoc where, std::string_view what, std::string_view 
 InputError::InputError(std::vector<InputProblem> problems)
     : std::runtime_error(list_of(problems)), problems_(std::move(problems)) {}
 
+OutputError::OutputError(const std::string& place, std::string_view what)
+    : std::runtime_error(fmt::format("{}: {}", place, what)) {}
+
 InternalError::InternalError(std::string_view what, std::source_location at)
     : std::logic_error(bug_report(what, at)) {}
 

@@ -2,60 +2,138 @@
 
 #include "monet/base/errors.hpp"
 
+#include <fcntl.h>
 #include <fmt/core.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <system_error>
 
 namespace monet {
 
 namespace fs = std::filesystem;
 
-std::string read_file(const std::string& path, std::size_t max_bytes) {
-  std::error_code error;
-  if (fs::is_directory(path, error))
-    throw InputError({path}, "is a folder, not a file");
-  std::ifstream file(path, std::ios::binary);
-  if (!file)
-    throw InputError({path}, fmt::format("cannot be opened: {}", std::strerror(errno)));
-  std::string contents;
-  constexpr std::size_t kBlock = std::size_t{1} << 16;
-  std::string block(kBlock, '\0');
-  while (file.read(block.data(), kBlock), file.gcount() > 0) {
-    contents.append(block, 0, static_cast<std::size_t>(file.gcount()));
-    if (contents.size() > max_bytes) {
-      throw InputError({path}, fmt::format("is larger than {} bytes", max_bytes));
+namespace {
+
+/// What a file is that is no regular one.
+std::string_view kind_of(mode_t mode) {
+  if (S_ISDIR(mode))
+    return "a folder";
+  if (S_ISFIFO(mode))
+    return "a pipe";
+  return S_ISSOCK(mode) ? "a socket" : "a device";
+}
+
+/// A file that is open for reading.
+class InputFile {
+public:
+  explicit InputFile(const std::string& path) : path_(path) {
+    struct stat status {};
+    if (::stat(path.c_str(), &status) != 0)
+      fail();
+    check(status); // before it is opened, which may wait for a writer or wake a device
+    file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (file_ < 0)
+      fail();
+    if (::fstat(file_, &status) != 0 || !S_ISREG(status.st_mode)) {
+      ::close(file_);
+      check(status);
+      fail();
     }
+    size_ = static_cast<std::size_t>(status.st_size);
   }
-  if (file.bad())
-    throw InputError({path}, "cannot be read to its end");
+  ~InputFile() { ::close(file_); }
+  InputFile(const InputFile&) = delete;
+  InputFile& operator=(const InputFile&) = delete;
+
+  /// As the file system has it; files of /proc have none.
+  std::size_t size() const { return size_; }
+
+  /// Up to `bytes` more, fewer at the end alone.
+  std::string read(std::size_t bytes) {
+    constexpr std::size_t kBlock = std::size_t{1} << 16;
+    std::string contents;
+    contents.reserve(std::min(bytes, size_ + kBlock));
+    while (contents.size() < bytes) {
+      const std::size_t before = contents.size();
+      contents.resize(before + std::min(kBlock, bytes - before));
+      const ssize_t got = ::read(file_, contents.data() + before, contents.size() - before);
+      if (got < 0 && errno != EINTR)
+        throw InputError({path_}, fmt::format("cannot be read: {}", std::strerror(errno)));
+      contents.resize(before + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+      if (got == 0)
+        break;
+    }
+    return contents;
+  }
+
+private:
+  void check(const struct stat& status) const {
+    if (!S_ISREG(status.st_mode))
+      throw InputError({path_}, fmt::format("is {}, not a file", kind_of(status.st_mode)));
+  }
+  [[noreturn]] void fail() const {
+    throw InputError({path_}, fmt::format("cannot be opened: {}", std::strerror(errno)));
+  }
+
+  std::string path_;
+  int file_ = -1;
+  std::size_t size_ = 0;
+};
+
+} // namespace
+
+std::string read_file(const std::string& path, std::size_t max_bytes) {
+  InputFile file(path);
+  std::string contents;
+  if (file.size() <= max_bytes)
+    contents = file.read(max_bytes + 1);
+  if (file.size() > max_bytes || contents.size() > max_bytes)
+    throw InputError({path}, fmt::format("is larger than {} bytes", max_bytes));
   return contents;
+}
+
+std::string read_beginning(const std::string& path, std::size_t bytes) {
+  return InputFile(path).read(bytes);
 }
 
 namespace {
 
-[[noreturn]] void fail_to_write(const std::string& path, const char* doing, int reason) {
-  throw InputError({path}, fmt::format("cannot be {}: {}", doing, std::strerror(reason)));
+/// What could not be done, and why.
+struct Failure {
+  const char* doing = "";
+  int reason = 0; ///< errno; 0: nothing failed
+};
+
+void throw_if(const Failure& failure, const std::string& path) {
+  if (failure.reason != 0)
+    throw OutputError(
+        path, fmt::format("cannot be {}: {}", failure.doing, std::strerror(failure.reason)));
 }
 
-/// Writes and closes `path`; the reason when it cannot.
-int write_in_place(const std::string& path, std::string_view contents, const char*& doing) {
-  doing = "created";
-  std::FILE* file = std::fopen(path.c_str(), "wb");
-  if (file == nullptr)
-    return errno;
-  doing = "written";
-  int reason = 0;
-  if (std::fwrite(contents.data(), 1, contents.size(), file) != contents.size())
-    reason = errno;
-  if (std::fclose(file) != 0 && reason == 0)
-    reason = errno;
-  return reason;
+Failure write_all(int file, std::string_view contents) {
+  while (!contents.empty()) {
+    const ssize_t written = ::write(file, contents.data(), contents.size());
+    if (written < 0 && errno != EINTR)
+      return {"written", errno};
+    contents.remove_prefix(static_cast<std::size_t>(std::max<ssize_t>(written, 0)));
+  }
+  return {};
+}
+
+/// Opens, writes and closes.
+Failure write_in_place(const std::string& path, std::string_view contents, int flags) {
+  constexpr mode_t kAll = 0666; // less what the user's umask takes
+  const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | flags, kAll);
+  if (file < 0)
+    return {"created", errno};
+  Failure failure = write_all(file, contents);
+  if (::close(file) != 0 && failure.reason == 0)
+    failure = {"written", errno};
+  return failure;
 }
 
 /// The file that `path` names, through symbolic links.
@@ -67,31 +145,53 @@ std::string target_of(const std::string& path) {
   return error ? path : target.string();
 }
 
+std::string aside_of(const std::string& target) {
+  return fmt::format("{}.{}.tmp", target, ::getpid());
+}
+
+/// A file that was not there before: never through a link that somebody has put in its place.
+Failure write_aside(const std::string& aside, std::string_view contents) {
+  ::unlink(aside.c_str()); // of a process of this number that was killed
+  return write_in_place(aside, contents, O_CREAT | O_EXCL);
+}
+
+/// Of a place for a file: whether it is written as it stands, since it is a device or a pipe.
+bool is_special(const std::string& target, const std::string& path) {
+  std::error_code ignored;
+  const fs::file_status status = fs::status(target, ignored);
+  if (fs::is_directory(status))
+    throw OutputError(path, "is a folder, not a file");
+  return fs::exists(status) && !fs::is_regular_file(status);
+}
+
 } // namespace
 
 void write_file_atomically(const std::string& path, std::string_view contents) {
   const std::string target = target_of(path);
-  std::error_code ignored;
-  const fs::file_status status = fs::status(target, ignored);
-  if (fs::is_directory(status))
-    throw InputError({path}, "is a folder, not a file");
-  const char* doing = "written";
-  if (fs::exists(status) && !fs::is_regular_file(status)) {
-    // A rename would replace the device or pipe itself.
-    if (const int reason = write_in_place(target, contents, doing))
-      fail_to_write(path, doing, reason);
+  if (is_special(target, path)) { // a rename would replace the device or pipe itself
+    throw_if(write_in_place(target, contents, 0), path);
     return;
   }
-  const std::string aside = fmt::format("{}.{}.tmp", target, ::getpid());
-  int reason = write_in_place(aside, contents, doing);
-  if (reason == 0 && std::rename(aside.c_str(), target.c_str()) != 0) {
-    reason = errno;
-    doing = "put in place";
+  const std::string aside = aside_of(target);
+  Failure failure = write_aside(aside, contents);
+  if (failure.reason == 0 && std::rename(aside.c_str(), target.c_str()) != 0)
+    failure = {"put in place", errno};
+  if (failure.reason != 0)
+    ::unlink(aside.c_str());
+  throw_if(failure, path);
+}
+
+void try_to_write(const std::string& path) {
+  const std::string target = target_of(path);
+  if (is_special(target, path)) { // opening a pipe would wait for its reader
+    if (::access(target.c_str(), W_OK) != 0)
+      throw_if({"written", errno}, path);
+    return;
   }
-  if (reason != 0) {
-    fs::remove(aside, ignored);
-    fail_to_write(path, doing, reason);
-  }
+  const std::string aside = aside_of(target);
+  const Failure failure = write_aside(aside, "."); // of a full disk the first byte is too much
+  ::unlink(aside.c_str());
+  throw_if(failure, path);
 }
 
 std::string resolve_beside(const std::string& file, const std::string& path) {

@@ -11,10 +11,13 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
+#include <csignal>
 #include <filesystem>
+#include <functional>
 #include <limits>
 
 namespace monet {
@@ -120,7 +123,7 @@ TEST(Files, WriteThroughLinksAndIntoDevices) {
 
   // A link to the device, so that a fault replaces the link and not the machine's device.
   std::filesystem::create_symlink("/dev/full", folder / "full");
-  EXPECT_THROW(write_file_atomically((folder / "full").string(), "three"), InputError);
+  EXPECT_THROW(write_file_atomically((folder / "full").string(), "three"), OutputError);
   EXPECT_TRUE(std::filesystem::is_symlink(folder / "full"));
   const std::string pipe = (folder / "pipe").string();
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
@@ -132,8 +135,121 @@ TEST(Files, WriteThroughLinksAndIntoDevices) {
   ::close(reader);
   EXPECT_TRUE(std::filesystem::is_fifo(pipe));
 
-  EXPECT_THROW(write_file_atomically(folder.string(), "five"), InputError);
+  EXPECT_THROW(write_file_atomically(folder.string(), "five"), OutputError);
   std::filesystem::remove_all(folder);
+}
+
+/// What `act` throws says; "" without.
+template <class Error>
+std::string said_by(const std::function<void()>& act) {
+  try {
+    act();
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+class Places : public ::testing::Test {
+protected:
+  Places() : folder_(std::filesystem::path(::testing::TempDir()) / "monet_places_test") {
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directory(folder_);
+    write_file_atomically(at("file"), "text");
+  }
+  ~Places() override { std::filesystem::remove_all(folder_); }
+
+  std::string at(const std::string& name) const { return (folder_ / name).string(); }
+  std::size_t files() const {
+    const auto all = std::filesystem::recursive_directory_iterator(folder_);
+    return static_cast<std::size_t>(std::distance(begin(all), end(all)));
+  }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(Places, OnlyFilesAreRead) {
+  const auto refusal = [](const std::string& path) {
+    return said_by<InputError>([&] { read_file(path); });
+  };
+  EXPECT_EQ(refusal(folder_.string()), folder_.string() + ": is a folder, not a file");
+  EXPECT_EQ(refusal("/dev/zero"), "/dev/zero: is a device, not a file");
+  std::filesystem::create_symlink("/dev/zero", at("link"));
+  EXPECT_EQ(refusal(at("link")), at("link") + ": is a device, not a file");
+  ASSERT_EQ(::mkfifo(at("pipe").c_str(), 0600), 0);
+  EXPECT_EQ(refusal(at("pipe")), at("pipe") + ": is a pipe, not a file"); // does not wait
+  EXPECT_EQ(refusal(at("none")), at("none") + ": cannot be opened: No such file or directory");
+  EXPECT_NE(read_file("/proc/self/status"), ""); // of size 0, as the file system has it
+  EXPECT_EQ(said_by<InputError>([&] { read_file("/proc/self/status", 3); }),
+            "/proc/self/status: is larger than 3 bytes");
+  EXPECT_EQ(read_file(at("file"), 4), "text");
+  std::filesystem::resize_file(at("file"), std::uintmax_t{1} << 32); // takes no space
+  EXPECT_EQ(refusal(at("file")), at("file") + ": is larger than 2147483648 bytes");
+  EXPECT_EQ(read_beginning(at("file"), 6), std::string("text\0\0", 6));
+}
+
+TEST_F(Places, AreTriedWithoutATrace) {
+  const auto refusal = [](const std::string& path) {
+    return said_by<OutputError>([&] { try_to_write(path); });
+  };
+  EXPECT_EQ(refusal(at("new")), "");
+  EXPECT_EQ(refusal(at("file")), "");
+  EXPECT_EQ(refusal("/dev/null"), "");
+  EXPECT_EQ(files(), 1U);
+  EXPECT_EQ(read_file(at("file")), "text");
+  EXPECT_EQ(refusal(folder_.string()), folder_.string() + ": is a folder, not a file");
+  EXPECT_EQ(refusal(at("none/new")),
+            at("none/new") + ": cannot be created: No such file or directory");
+  EXPECT_EQ(refusal(at("file/new")), at("file/new") + ": cannot be created: Not a directory");
+  EXPECT_NE(refusal("/proc/new"), "");
+}
+
+TEST_F(Places, AFileAsideIsNeverALinkOfSomebodyElses) {
+  const std::string aside = at("out") + "." + std::to_string(::getpid()) + ".tmp";
+  std::filesystem::create_symlink("file", aside);
+  write_file_atomically(at("out"), "mine");
+  EXPECT_EQ(read_file(at("out")), "mine");
+  EXPECT_EQ(read_file(at("file")), "text");
+}
+
+TEST_F(Places, AHeldFolderIsForOne) {
+  {
+    const HeldFolder one(at("a/b"));
+    EXPECT_EQ(said_by<OutputError>([&] { const HeldFolder two(at("a/b")); }),
+              at("a/b") + ": is in use by another run: " + read_file(at("a/b/.monet.lock")));
+    const HeldFolder other(at("a"));
+  }
+  EXPECT_EQ(files(), 1U); // nothing was written, so nothing stays
+  {
+    const HeldFolder again(at("a/b"));
+    write_file_atomically(at("a/b/result"), "text");
+  }
+  EXPECT_EQ(files(), 4U);
+  EXPECT_NE(said_by<OutputError>([&] { const HeldFolder held(at("file/b")); }), "");
+  EXPECT_NE(said_by<OutputError>([&] { const HeldFolder held("/proc/b"); }), "");
+}
+
+TEST_F(Places, AHeldFolderIsFreeAfterAKill) {
+  std::array<int, 2> said{};
+  ASSERT_EQ(::pipe(said.data()), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const HeldFolder held(at("a"));
+    if (::write(said[1], "y", 1) == 1)
+      ::pause();
+    ::_exit(1);
+  }
+  char got = 0;
+  ASSERT_EQ(::read(said[0], &got, 1), 1);
+  const std::string refused = said_by<OutputError>([&] { const HeldFolder held(at("a")); });
+  EXPECT_NE(refused.find("is in use by another run: process " + std::to_string(child)),
+            std::string::npos)
+      << refused;
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  const HeldFolder held(at("a"));
+  ::close(said[0]);
+  ::close(said[1]);
 }
 
 TEST(Files, PathsAreSeenFromTheFileThatNamesThem) {

@@ -343,7 +343,7 @@ void add_core_command(Command& monet) {
   arguments->cost.add_to(command);
   arguments->model.add_to(command);
   command.add("--json", &arguments->json, "Write the costs as JSON; - for standard output",
-              {.type = "FILE"});
+              {.type = "FILE", .output = Output::file});
   command.footer = describe_choices() +
                    "\nExample: monet core --hardware data/hardware/cores/edge_tpu_pe.yaml "
                    "--workload data/workload/resnet18_cifar.onnx --batch 1";

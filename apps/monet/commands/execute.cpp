@@ -2,6 +2,7 @@
 
 #include "options/command_line.hpp"
 #include "options/memory_budget.hpp"
+#include "pipeline.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
@@ -165,7 +166,7 @@ double global_gradient_norm(const TrainingGraph& step, const Execution& executio
 /// Loss, outputs, gradients and updated tensors, one file each.
 void save_results(const TrainingGraph& step, const Execution& execution,
                   const std::string& folder) {
-  std::filesystem::create_directories(folder);
+  make_folder(folder);
   std::vector<TensorId> wanted = step.graph.outputs;
   for (const ParameterRecord& record : step.parameters)
     wanted.push_back(record.gradient);
@@ -201,7 +202,7 @@ void ExecuteArguments::add_to(Command& command) {
               "Memory of this machine that --execute may take: bytes, MiB, GiB, or a share of all",
               {.type = "BYTES", .needs = "--execute"});
   command.add("--save", &save, "Write outputs, gradients and updated tensors as .npy files",
-              {.type = "DIR", .needs = "--execute"});
+              {.type = "DIR", .needs = "--execute", .output = Output::folder});
 }
 
 Json execute_step(const TrainingGraph& step, const std::string& network,

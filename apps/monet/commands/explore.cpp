@@ -111,10 +111,10 @@ int exit_code(const ExplorationResult& result) {
 void write_outputs(const ExploreArguments& arguments, const Exploration& exploration,
                    Session& session) {
   session.progress.stage("write results");
+  write_exploration(arguments, exploration, session);
   if (!arguments.csv.empty())
     write_file_atomically(arguments.csv,
                           designs_csv(exploration.result.results, exploration.space));
-  write_exploration(arguments, exploration, session);
 }
 
 /// What all processes of a job must have in common.
@@ -163,15 +163,18 @@ int serve(const ExploreArguments& arguments, MpiSession& mpi) {
   return kExitOk;
 }
 
-int run_explore(ExploreArguments arguments, Session& session) {
+int run_explore(ExploreArguments arguments, const Command& command, Session& session) {
   check(arguments);
-  if (!arguments.compare.empty())
+  if (!arguments.compare.empty()) {
+    try_outputs(command, session);
     return compare_explorations(arguments, session);
+  }
   session.context.stop = nullptr; // Ctrl-C ends the exploration with what it has
   const std::unique_ptr<MpiSession> mpi = is_started_by_mpi() ? mpi_session() : nullptr;
   arguments.strategy.jobs = arguments.jobs == 0 && mpi ? 1 : arguments.jobs;
   if (mpi && mpi->rank() > 0)
-    return serve(arguments, *mpi);
+    return serve(arguments, *mpi); // writes nothing
+  try_outputs(command, session);
   return coordinate(arguments, mpi.get(), session);
 }
 
@@ -207,14 +210,15 @@ void add_output_options(Command& command, ExploreArguments& arguments) {
   command.add("--store", &arguments.store,
               "Keep every design in this SQLite file as soon as it is evaluated; several "
               "processes may share it",
-              {.type = "FILE"});
+              {.type = "FILE", .output = Output::file});
   command.add("--resume", &arguments.resume, "Go on with the designs that the store holds");
   command.add("--json", &arguments.json, "Write the result as JSON; - for standard output",
-              {.type = "FILE"});
+              {.type = "FILE", .output = Output::file});
   command.add("-o,--out", &arguments.folder,
               "Folder for explore.json, report.html and reports of the best designs",
-              {.type = "DIR"});
-  command.add("--export-csv", &arguments.csv, "Write a line per design", {.type = "FILE"});
+              {.type = "DIR", .output = Output::folder});
+  command.add("--export-csv", &arguments.csv, "Write a line per design",
+              {.type = "FILE", .output = Output::file});
   command.add("--design", &arguments.designs, "With -o: a report of this design, too",
               {.type = "ID"});
   command.add("--compare", &arguments.compare,
@@ -238,7 +242,10 @@ void add_explore_command(Command& monet) {
                    "Processes of a cluster: mpirun -n N monet explore ...\n"
                    "Example: monet explore data/spaces/edge_study.yaml --strategy random --budget "
                    "100 --store edge.sqlite -o out/edge";
-  command.action = [arguments](Session& session) { return run_explore(*arguments, session); };
+  command.action_tries_outputs = true;
+  command.action = [arguments, &command](Session& session) {
+    return run_explore(*arguments, command, session);
+  };
 }
 
 } // namespace monet::cli

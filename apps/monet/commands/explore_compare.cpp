@@ -10,7 +10,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <fstream>
 
 namespace monet::cli {
 
@@ -36,9 +35,7 @@ void check_exploration(const Json& json, const std::string& path) {
 /// What every SQLite file begins with.
 bool is_store(const std::string& path) {
   constexpr std::string_view kMagic{"SQLite format 3"};
-  std::ifstream file(path, std::ios::binary);
-  std::string head(kMagic.size(), '\0');
-  return file.read(head.data(), static_cast<std::streamsize>(head.size())) && head == kMagic;
+  return read_beginning(path, kMagic.size()) == kMagic;
 }
 
 /// The designs that a store holds, as an exploration.

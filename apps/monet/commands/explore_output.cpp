@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -138,12 +139,19 @@ void write_exploration(const ExploreArguments& arguments, const Exploration& exp
                        Session& session) {
   Json json = exploration_json(exploration);
   std::vector<std::string> problems;
-  if (!arguments.folder.empty())
-    problems = write_folder(arguments, exploration, json, session);
+  std::optional<OutputError> unwritten; // what was found is printed all the same
+  try {
+    if (!arguments.folder.empty())
+      problems = write_folder(arguments, exploration, json, session);
+  } catch (const OutputError& error) {
+    unwritten = error;
+  }
   std::string text = exploration_table(json);
   if (!arguments.folder.empty())
     text += fmt::format("\nreport: {}\n", path_in(arguments.folder, "report.html"));
   write_output(arguments.json, json, text);
+  if (unwritten)
+    throw OutputError(*unwritten);
   if (!problems.empty())
     throw InfeasibleError(fmt::format("{}", fmt::join(problems, "\n")));
 }

@@ -358,12 +358,14 @@ void add_graph_command(Command& monet) {
   command.add("--inference", &arguments->inference, "The forward pass alone",
               {.excludes = "--training"});
   arguments->options.add_to(command);
-  command.add("-o,--output", &arguments->output, "Write the graph as ONNX", {.type = "OUT.onnx"});
+  command.add("-o,--output", &arguments->output, "Write the graph as ONNX",
+              {.type = "OUT.onnx", .output = Output::file});
   command.add("--in-place", &arguments->in_place,
               "Let element-wise operators write over operands that nobody reads any more");
-  command.add("--svg", &arguments->picture, "Draw the graph", {.type = "OUT.svg"});
+  command.add("--svg", &arguments->picture, "Draw the graph",
+              {.type = "OUT.svg", .output = Output::file});
   command.add("--json", &arguments->json, "Write the statistics as JSON; - for standard output",
-              {.type = "FILE"});
+              {.type = "FILE", .output = Output::file});
   arguments->execute.add_to(command);
   command.footer =
       "Example: monet graph data/workload/resnet18_cifar.onnx --batch 4 -o training.onnx";

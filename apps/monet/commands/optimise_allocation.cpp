@@ -128,7 +128,8 @@ void add_allocation_options(Command& command, AllocationArguments& own) {
               "Afterwards, compare with the best of so many random allocations",
               {.range = Range{0, 100000000}, .hides_default = true});
   command.add("--mapping-out", &own.mapping_out,
-              "Write the best as a mapping file that monet schedule takes", {.type = "MAP.yaml"});
+              "Write the best as a mapping file that monet schedule takes",
+              {.type = "MAP.yaml", .output = Output::file});
 }
 
 } // namespace

@@ -285,7 +285,7 @@ void add_checkpointing_options(Command& command, CheckpointingArguments& own) {
               "Tensors (pattern) that are made again in any case; may be repeated",
               {.type = "PATTERN", .repeated = true});
   command.add("-o,--output", &own.output, "Write the step with the plan as ONNX",
-              {.type = "OUT.onnx"});
+              {.type = "OUT.onnx", .output = Output::file});
 }
 
 } // namespace

@@ -112,7 +112,8 @@ void add_optimise_fusion(Command& optimise) {
               "Schedules of the whole step; groups on their own: 20 times as many",
               {.range = Range{1, 1'000'000}, .hides_default = true});
   command.add("--stacks-out", &own.stacks_out,
-              "Write the plan for monet schedule --mode fused --stacks", {.type = "S.yaml"});
+              "Write the plan for monet schedule --mode fused --stacks",
+              {.type = "S.yaml", .output = Output::file});
   command.footer =
       "Example: monet optimise fusion --hardware data/hardware/tpu_like_quad_core.yaml "
       "--workload data/workload/resnet18_cifar.onnx --batch 1";

@@ -190,7 +190,7 @@ void add_optimise_joint(Command& optimise) {
   command.add("--plan-out", &arguments->plan_out,
               "Folder for the best way as files that monet schedule takes: step.onnx, "
               "stacks.yaml, mapping.yaml",
-              {.type = "DIR"});
+              {.type = "DIR", .output = Output::folder});
   command.footer = "Example: monet optimise joint --hardware data/hardware/tpu_like_quad_core.yaml "
                    "--workload data/workload/resnet18_cifar.onnx --batch 1 --training "
                    "data/training/adam.yaml --budget 90%";

@@ -63,7 +63,7 @@ void add_report_command(Command& monet) {
   command.add("result", &arguments->result, "Result of monet run or monet schedule",
               {.type = "RESULT.json", .required = true});
   command.add("-o,--output", &arguments->output, "Page to write",
-              {.type = "report.html", .required = true});
+              {.type = "report.html", .required = true, .output = Output::file});
   command.footer = "Example: monet report out/edge/result.json -o report.html";
   command.action = [arguments](Session&) {
     const Json result = read_json(arguments->result);

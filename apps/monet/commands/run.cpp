@@ -39,11 +39,12 @@ Experiment read_with(const RunArguments& arguments) {
 int run_experiment(const RunArguments& arguments, Session& session) {
   session.context.jobs = arguments.jobs;
   session.context.verify = arguments.verify;
-  const Experiment experiment = read_with(arguments);
   const std::filesystem::path folder =
       arguments.folder.empty()
           ? std::filesystem::path("out") / std::filesystem::path(arguments.experiment).stem()
           : std::filesystem::path(arguments.folder);
+  session.outputs.folder(folder.string());
+  const Experiment experiment = read_with(arguments);
   if (!experiment.alternate.empty())
     return run_alternating(experiment, folder.string(), session);
   if (experiment.optimise)
@@ -69,7 +70,7 @@ void add_run_command(Command& monet) {
   command.add("-o,--output", &arguments->folder,
               "Folder for result.json, report.html, trace.json and training.onnx; "
               "default: out/<name of the experiment file>",
-              {.type = "DIR"});
+              {.type = "DIR", .output = Output::folder});
   arguments->network.add_to(command);
   command.add("--jobs", &arguments->jobs, "Threads (0 = all cores); results do not depend on it",
               {.range = Range{0, 4096}});

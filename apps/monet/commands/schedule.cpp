@@ -216,7 +216,7 @@ void add_schedule_command(Command& monet) {
               {.type = "COSTS.json|DIR"});
   arguments->step.cost.add_to(command);
   command.add("--json", &arguments->json, "Write the result as JSON; - for standard output",
-              {.type = "FILE"});
+              {.type = "FILE", .output = Output::file});
   command.add("--jobs", &arguments->jobs, "Threads (0 = all cores); results do not depend on it",
               {.range = Range{0, 4096}});
   command.add("--verify", &arguments->verify, "Check the invariants of every stage's product");

@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <sstream>
 
 namespace monet::cli {
 
@@ -103,6 +104,18 @@ bool Command::given(std::string_view option) const {
                      [&](const Option& one) { return one.given && one.name() == option; });
 }
 
+void try_outputs(const Command& command, Session& session) {
+  check_standard_output();
+  const auto each = [&](Output kind, void (Outputs::*attempt)(const std::string&)) {
+    for (const Option& option : command.options) {
+      if (option.rules.output == kind)
+        (session.outputs.*attempt)(*std::get<std::string*>(option.target));
+    }
+  };
+  each(Output::folder, &Outputs::folder);
+  each(Output::file, &Outputs::file);
+}
+
 int run_program(Command& program, const std::string& version, int argc, const char* const* argv,
                 int (*run)(const Action&)) {
   CLI::App app{program.about, program.name};
@@ -112,8 +125,17 @@ int run_program(Command& program, const std::string& version, int argc, const ch
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (argc == 1 || error.get_name() != "RequiredError" || !app.get_subcommands().empty())
-      return app.exit(error) == 0 ? kExitOk : kExitUsage;
+    if (argc == 1 || error.get_name() != "RequiredError" || !app.get_subcommands().empty()) {
+      std::ostringstream asked, complaint;
+      const bool good = app.exit(error, asked, complaint) == 0;
+      print_message("", complaint.str());
+      if (!good)
+        return kExitUsage;
+      return run([text = asked.str()](Session&) {
+        print_result(text);
+        return kExitOk;
+      });
+    }
     std::vector<std::string> names;
     for (const Command& command : program.commands)
       names.push_back(command.name);
@@ -122,7 +144,11 @@ int run_program(Command& program, const std::string& version, int argc, const ch
                                  (hint.empty() ? "; see --help" : ": " + hint));
     return kExitUsage;
   }
-  return run(chosen->action);
+  return run([chosen](Session& session) {
+    if (!chosen->action_tries_outputs)
+      try_outputs(*chosen, session);
+    return chosen->action(session);
+  });
 }
 
 } // namespace monet::cli

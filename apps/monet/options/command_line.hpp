@@ -31,6 +31,9 @@ struct Range {
   double most = std::numeric_limits<double>::infinity();
 };
 
+/// What an option names that results are written to.
+enum class Output { none, file, folder };
+
 /// What else there is to say of an option. Other options are named as on the command line.
 struct OptionRules {
   std::string type;                 ///< of the value, in --help; empty: the target's
@@ -47,6 +50,7 @@ struct OptionRules {
   bool repeated = false; ///< a list takes one value each time
   bool required = false;
   bool hides_default = false;
+  Output output = Output::none;
 };
 
 struct Option {
@@ -63,10 +67,11 @@ struct Option {
 struct Command {
   std::string name;
   std::string about;
-  std::string footer;          ///< below the options in --help
-  std::list<Option> options;   ///< in the order of --help
-  std::list<Command> commands; ///< one of them must be given, if there are any
-  Action action;               ///< of a command without subcommands
+  std::string footer;                ///< below the options in --help
+  std::list<Option> options;         ///< in the order of --help
+  std::list<Command> commands;       ///< one of them must be given, if there are any
+  Action action;                     ///< of a command without subcommands
+  bool action_tries_outputs = false; ///< it calls try_outputs(); else that comes before it
   /// The name of what this command line lacks; empty: nothing. For what is not always required.
   std::function<std::string()> missing;
 
@@ -74,6 +79,9 @@ struct Command {
   Command& add_command(std::string command_name, std::string what);
   bool given(std::string_view option) const;
 };
+
+/// Tries every place that the options name for results: folders first, which files may lie in.
+void try_outputs(const Command& command, Session& session);
 
 /// Runs the subcommand that the command line names, or tells the user what there is to tell:
 /// --help,

@@ -32,10 +32,11 @@ void OptimiseArguments::add_to(Command& command) {
               {.type = "SECONDS", .range = Range{0, kLongest}});
   command.add("--jobs", &jobs, "Threads (0 = all cores); results do not depend on it",
               {.range = Range{0, 4096}});
-  command.add("--json", &json, "Write the result as JSON; - for standard output", {.type = "FILE"});
+  command.add("--json", &json, "Write the result as JSON; - for standard output",
+              {.type = "FILE", .output = Output::file});
   command.add("--report", &report,
               "Folder for result.json, report.html, trace.json and training.onnx of the best",
-              {.type = "DIR"});
+              {.type = "DIR", .output = Output::folder});
   command.add("--verify", &verify, "Check the invariants of every stage's product");
 }
 

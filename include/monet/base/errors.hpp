@@ -1,4 +1,4 @@
-// The three families of failure. The library never prints, exits or aborts: it throws one of these.
+// The four families of failure. The library never prints, exits or aborts: it throws one of these.
 #pragma once
 
 #include <source_location>
@@ -45,6 +45,13 @@ private:
 class InfeasibleError : public std::runtime_error {
 public:
   using std::runtime_error::runtime_error;
+};
+
+/// A result cannot be written (exit code 5): an unwritable or vanished place, a full disk. what()
+/// begins with the place.
+class OutputError : public std::runtime_error {
+public:
+  OutputError(const std::string& place, std::string_view what);
 };
 
 /// Our bug (exit code 70).

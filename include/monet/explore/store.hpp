@@ -39,8 +39,8 @@ public:
   virtual std::uint64_t size() = 0;
 };
 
-/// Opens or makes the file. InputError naming it: no space of this kind, of another space, damaged,
-/// newer than this version, not writable, disk full.
+/// Opens or makes the file. InputError naming it: no store, of another space, damaged, newer than
+/// this version. OutputError: not writable, disk full; so do all functions that write.
 std::unique_ptr<DesignStore> open_store(const std::string& path, const Space& space,
                                         const StoreOptions& options);
 /// What a store says of its space, without the space's files: name, content_hash, parameters,

@@ -165,7 +165,7 @@ void use_write_ahead_log(Database& database) {
     try {
       database.execute("PRAGMA journal_mode = WAL");
       break;
-    } catch (const InputError&) {
+    } catch (const OutputError&) {
       // Another process that makes the same file holds it for a moment; SQLite does not wait here.
       if (tries == kTries)
         throw;

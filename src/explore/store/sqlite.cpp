@@ -58,7 +58,7 @@ std::string quoted_name(std::string_view name) {
   return out + '"';
 }
 
-Database::Database(const std::string& path, Access access) : path_(path) {
+Database::Database(const std::string& path, Access access) : path_(path), access_(access) {
   const int flags = access == Access::read_write ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
                                                  : SQLITE_OPEN_READONLY;
   const int code = sqlite3_open_v2(uri_of(path, access).c_str(), &handle_,
@@ -84,7 +84,8 @@ Database::~Database() {
 }
 
 Database::Database(Database&& other) noexcept
-    : path_(std::move(other.path_)), handle_(std::exchange(other.handle_, nullptr)) {}
+    : path_(std::move(other.path_)), access_(other.access_),
+      handle_(std::exchange(other.handle_, nullptr)) {}
 
 void Database::fail(int code) const {
   const int reason = handle_ != nullptr ? sqlite3_system_errno(handle_) : 0;
@@ -95,9 +96,14 @@ void Database::fail(int code) const {
   if (kind == SQLITE_CONSTRAINT || kind == SQLITE_MISUSE || kind == SQLITE_RANGE)
     throw InternalError(fmt::format("store {}: {}", path_, said));
   const bool system = kind == SQLITE_IOERR || kind == SQLITE_CANTOPEN || kind == SQLITE_FULL;
-  throw InputError({path_}, fmt::format("{} ({}{}{})", meaning_of(code), said,
-                                        system && reason != 0 ? ": " : "",
-                                        system && reason != 0 ? std::strerror(reason) : ""));
+  const std::string what =
+      fmt::format("{} ({}{}{})", meaning_of(code), said, system && reason != 0 ? ": " : "",
+                  system && reason != 0 ? std::strerror(reason) : "");
+  const bool output = system || kind == SQLITE_READONLY || kind == SQLITE_BUSY ||
+                      kind == SQLITE_LOCKED; // else it is the contents that are wrong
+  if (access_ == Access::read_write && output)
+    throw OutputError(path_, what);
+  throw InputError({path_}, what);
 }
 
 void Database::execute(const std::string& sql) {

@@ -19,7 +19,7 @@ enum class Access : std::uint8_t {
 /// One connection. Not for several threads at once.
 class Database {
 public:
-  /// Makes the file when it is not there and access is read_write. InputError naming it.
+  /// Makes the file when it is not there and access is read_write. Fails naming it.
   Database(const std::string& path, Access access);
   ~Database();
   Database(Database&& other) noexcept;
@@ -35,11 +35,13 @@ public:
   std::string text(const std::string& sql);
   const std::string& path() const { return path_; }
   sqlite3* handle() const { return handle_; }
-  /// InputError that says in the user's words what `code` means.
+  /// Says in the user's words what `code` means: InputError, or OutputError where a file that shall
+  /// be written cannot be.
   [[noreturn]] void fail(int code) const;
 
 private:
   std::string path_;
+  Access access_;
   sqlite3* handle_ = nullptr;
 };
 

@@ -42,19 +42,24 @@ std::string places(std::size_t count) {
 
 /// What SQLite would only call "unable to open database file".
 void check_path(const std::string& path, bool read_only) {
+  const auto refuse = [&](const char* why) {
+    if (read_only)
+      throw InputError({path}, why);
+    throw OutputError(path, why);
+  };
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (fs::is_directory(status))
-    throw InputError({path}, "is a folder, not a file");
+    refuse("is a folder, not a file");
   if (fs::exists(status) && !fs::is_regular_file(status))
-    throw InputError({path}, "is no regular file");
+    refuse("is no regular file");
   if (fs::exists(status))
     return;
   if (read_only)
-    throw InputError({path}, "does not exist");
+    refuse("does not exist");
   const fs::path folder = fs::path(path).parent_path();
   if (!folder.empty() && !fs::is_directory(folder, error))
-    throw InputError({path}, "cannot be created: its folder does not exist");
+    refuse("cannot be created: its folder does not exist");
 }
 
 /// Through symbolic links, as SQLite names its own files: all processes must meet at one.
@@ -79,23 +84,22 @@ struct flock byte_at(std::int64_t number, short kind) {
 /// own locks, on the store itself, would be lost when another descriptor of it is closed.)
 class StoreOwner {
 public:
-  /// Inside no transaction. InputError when the file cannot be made or locked.
+  /// Inside no transaction. OutputError when the file cannot be made or locked.
   explicit StoreOwner(Database& database)
       : database_(database), path_(file_beside(database.path())) {
     // The write lock of the store keeps the last to leave from removing the file under our hands.
     Transaction transaction(database, Transaction::Kind::write);
     file_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (file_ < 0)
-      throw InputError({path_}, fmt::format("cannot be created: {}", std::strerror(errno)));
+      throw OutputError(path_, fmt::format("cannot be created: {}", std::strerror(errno)));
     try {
       database.execute("INSERT INTO owners DEFAULT VALUES");
       number_ = database.integer("SELECT last_insert_rowid()");
       struct flock lock = byte_at(number_, F_WRLCK);
       if (::fcntl(file_, F_OFD_SETLK, &lock) != 0)
-        throw InputError({path_},
-                         fmt::format("cannot be locked, which several processes need to share "
-                                     "a store: {}",
-                                     std::strerror(errno)));
+        throw OutputError(path_, fmt::format("cannot be locked, which several processes need to "
+                                             "share a store: {}",
+                                             std::strerror(errno)));
       forget_the_dead();
       came_to_others_ = database.integer("SELECT count(*) FROM owners") > 1;
       transaction.commit();
