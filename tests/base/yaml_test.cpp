@@ -1,3 +1,5 @@
+#include "base/shared/yaml_text.hpp"
+
 #include "monet/base/yaml.hpp"
 
 #include <gtest/gtest.h>
@@ -241,6 +243,14 @@ TEST(YamlMapTest, WhatIsNoMapIsReportedOnce) {
   map.require("a");
   map.finish();
   EXPECT_EQ(joined(problems), "f.yaml:1:1: expected a map, found a list\n");
+}
+
+TEST(YamlQuoted, IsReadBackWhateverTheTextIs) {
+  for (const std::string text : {"", "plain", "a: [b, {c}] # d", "\"quoted\\ \x1B[2J\n\r\t\x7F",
+                                 "\xE5\xBC\xA0 \xE2\x80\xAE"}) {
+    const YamlNode read = parse("key: " + yaml_quoted(text) + "\n");
+    EXPECT_EQ(read.entries.at(0).value.scalar, text);
+  }
 }
 
 } // namespace

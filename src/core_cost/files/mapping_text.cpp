@@ -1,4 +1,6 @@
 // Mapping files as text.
+#include "base/shared/yaml_text.hpp"
+
 #include "monet/core_cost/mapping_file.hpp"
 
 #include <fmt/core.h>
@@ -6,22 +8,6 @@
 namespace monet {
 
 namespace {
-
-/// A double-quoted scalar, whatever is in the name.
-std::string quoted(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
-      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
-    } else {
-      out += c;
-    }
-  }
-  return out + '"';
-}
 
 template <class Items, class Format>
 std::string listed(const Items& items, Format format) {
@@ -34,44 +20,44 @@ std::string listed(const Items& items, Format format) {
 std::string text_of(const TilingFactor& factor) {
   switch (factor.amount) {
   case TilingFactor::Amount::all:
-    return quoted(factor.dim + ", all");
+    return yaml_quoted(factor.dim + ", all");
   case TilingFactor::Amount::chosen:
-    return quoted(factor.dim + ", *");
+    return yaml_quoted(factor.dim + ", *");
   case TilingFactor::Amount::number:
     break;
   }
-  return quoted(fmt::format("{}, {}", factor.dim, factor.factor));
+  return yaml_quoted(fmt::format("{}, {}", factor.dim, factor.factor));
 }
 
 void add_details(const MappingEntry& entry, std::string& out) {
   if (!entry.spatial_mapping.empty()) {
     out += "  spatial_mapping:\n";
     for (const auto& [dim, unrolled] : entry.spatial_mapping) {
-      out += fmt::format("    {}: {}\n", quoted(dim), listed(unrolled, [](const Unrolling& u) {
-                           return quoted(fmt::format("{}, {}", u.dim, u.factor));
+      out += fmt::format("    {}: {}\n", yaml_quoted(dim), listed(unrolled, [](const Unrolling& u) {
+                           return yaml_quoted(fmt::format("{}, {}", u.dim, u.factor));
                          }));
     }
   }
   if (!entry.spatial_mapping_hint.empty()) {
     out += "  spatial_mapping_hint:\n";
     for (const auto& [dim, hints] : entry.spatial_mapping_hint)
-      out += fmt::format("    {}: {}\n", quoted(dim), listed(hints, quoted));
+      out += fmt::format("    {}: {}\n", yaml_quoted(dim), listed(hints, yaml_quoted));
   }
   if (!entry.memory_operand_links.empty()) {
     out += "  memory_operand_links:\n";
     for (const auto& [name, operand] : entry.memory_operand_links)
-      out += fmt::format("    {}: {}\n", quoted(name), name_of(operand));
+      out += fmt::format("    {}: {}\n", yaml_quoted(name), name_of(operand));
   }
   if (!entry.temporal_ordering.empty()) {
     out +=
         fmt::format("  temporal_ordering: {}\n", listed(entry.temporal_ordering, [](auto& loop) {
-                      return quoted(fmt::format("{}, {}", loop.first,
-                                                loop.second ? std::to_string(*loop.second) : "*"));
+                      return yaml_quoted(fmt::format(
+                          "{}, {}", loop.first, loop.second ? std::to_string(*loop.second) : "*"));
                     }));
   }
   if (!entry.layer_dimension_names.empty())
-    out +=
-        fmt::format("  layer_dimension_names: {}\n", listed(entry.layer_dimension_names, quoted));
+    out += fmt::format("  layer_dimension_names: {}\n",
+                       listed(entry.layer_dimension_names, yaml_quoted));
 }
 
 } // namespace
@@ -79,7 +65,7 @@ void add_details(const MappingEntry& entry, std::string& out) {
 std::string mapping_text(const MappingFile& mapping) {
   std::string out;
   for (const MappingEntry& entry : mapping.entries) {
-    out += fmt::format("- name: {}\n", quoted(entry.name));
+    out += fmt::format("- name: {}\n", yaml_quoted(entry.name));
     if (entry.allocation_only)
       out += "  allocation_only: true\n";
     if (entry.core_allocation) {

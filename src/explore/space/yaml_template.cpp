@@ -1,5 +1,7 @@
 #include "explore/space/yaml_template.hpp"
 
+#include "base/shared/yaml_text.hpp"
+
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -187,16 +189,7 @@ std::string scalar_text(const std::string& text, bool quoted) {
       text != "Null" && text != "NULL";
   if (plain)
     return text;
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\')
-      out += '\\';
-    if (c == '\n')
-      out += "\\n";
-    else
-      out += c;
-  }
-  return out + "\"";
+  return yaml_quoted(text);
 }
 
 constexpr std::size_t kLineWidth = 100;

@@ -1,5 +1,7 @@
 #include "monet/tiling/stacks_file.hpp"
 
+#include "base/shared/yaml_text.hpp"
+
 #include "monet/base/text.hpp"
 #include "monet/base/yaml.hpp"
 
@@ -92,17 +94,6 @@ StacksFile read(const YamlNode& root, const std::string& origin) {
   }
   problems.throw_if_any();
   return file;
-}
-
-/// As YAML writes a string of any characters.
-std::string quoted(const std::string& text) {
-  std::string result = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\')
-      result += '\\';
-    result += c;
-  }
-  return result + '"';
 }
 
 class Resolver {
@@ -244,7 +235,7 @@ std::string stacks_yaml(const FusionPlan& plan, const Graph& step) {
   for (std::size_t s = 0; s < plan.stacks.size(); ++s) {
     std::string members;
     for (const OpId member : plan.stacks[s])
-      members += (members.empty() ? "" : ", ") + quoted(step.op(member).name);
+      members += (members.empty() ? "" : ", ") + yaml_quoted(step.op(member).name);
     const bool sliced = s < plan.slices.size() && plan.slices[s];
     text += fmt::format("  - {}[{}]\n", sliced ? "operators: " : "", members);
     if (!sliced)
@@ -252,8 +243,8 @@ std::string stacks_yaml(const FusionPlan& plan, const Graph& step) {
     std::string cuts;
     for (const StackSlices::Cut& cut : plan.slices[s]->cuts)
       cuts += fmt::format("{}{{operator: {}, loop: {}, count: {}}}", cuts.empty() ? "" : ", ",
-                          quoted(step.op(cut.op).name),
-                          quoted(step.op(cut.op).nest.dims[cut.dim].name), cut.count);
+                          yaml_quoted(step.op(cut.op).name),
+                          yaml_quoted(step.op(cut.op).nest.dims[cut.dim].name), cut.count);
     text += fmt::format("    slices: [{}]\n", cuts);
     if (plan.slices[s]->halo)
       text += fmt::format("    halo: {}\n",
