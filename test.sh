@@ -45,6 +45,8 @@ say "the report in a browser"
 build/dev/apps/monet/monet run examples/edge_resnet18_cifar.yaml -o build/browser_report >/dev/null
 tests/browser/run.sh
 tests/browser/run.sh build/browser_report/report.html
+build/dev/tests/cli/cli_test --gtest_brief=1 --gtest_filter='HostilePages.*' # leaves pages
+tests/browser/run.sh --hostile build/dev/hostile_pages
 
 labels='fast|medium'
 if [ "$slow" = yes ]; then

@@ -1,6 +1,5 @@
 #include "console.hpp"
 
-#include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
 #include "monet/base/text.hpp"
 #include "monet/report/text.hpp"
@@ -53,12 +52,25 @@ void check_standard_output() {
     throw OutputError("standard output", "is closed");
 }
 
-void print_result(std::string_view text) {
+namespace {
+
+void print_bytes(std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0)
     return;
   if (errno == EPIPE)
     throw ClosedPipe();
   throw OutputError("standard output", fmt::format("cannot be written: {}", std::strerror(errno)));
+}
+
+} // namespace
+
+void print_result(std::string_view text) {
+  print_bytes(printable(text, true));
+}
+
+void print_problems(const InputError& error) {
+  for (const InputProblem& problem : error.problems())
+    print_message("error: ", printable(problem.to_string()));
 }
 
 void print_message(std::string_view prefix, std::string_view text) {
@@ -85,12 +97,10 @@ Json read_json(const std::string& path) {
 }
 
 void write_json(const std::string& path, const Json& json) {
-  const std::string text = json_text(json) + "\n";
-  if (path == "-") {
-    print_result(text);
-  } else {
-    write_file_atomically(path, text);
-  }
+  if (path == "-") // in ASCII, which says the same and which no terminal obeys
+    print_bytes(json.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n");
+  else
+    write_file_atomically(path, json_text(json) + "\n");
 }
 
 void write_output(const std::string& json_path, const Json& json, std::string_view table) {

@@ -4,6 +4,7 @@
 
 #include "outputs.hpp"
 
+#include "monet/base/errors.hpp"
 #include "monet/base/stage.hpp"
 #include "monet/optimise/search.hpp"
 
@@ -49,13 +50,16 @@ void prepare_streams();
 /// OutputError where standard output is closed or only open for reading.
 void check_standard_output();
 
-/// To stdout; OutputError when it cannot be written (a full disk), ClosedPipe where nobody reads
-/// it.
+/// To stdout, made printable; OutputError when it cannot be written (a full disk), ClosedPipe where
+/// nobody reads it.
 void print_result(std::string_view text);
 
 /// To stderr, each line with the prefix; control characters of user files do not reach the
 /// terminal.
 void print_message(std::string_view prefix, std::string_view text);
+
+/// Each problem as a message of one line, whatever the names in it.
+void print_problems(const InputError& error);
 
 /// InputError with the place where it is not JSON, or is nested deeper than any result.
 Json read_json(const std::string& path);

@@ -4,6 +4,7 @@
 #include "version.hpp"
 
 #include "monet/base/errors.hpp"
+#include "monet/report/text.hpp"
 
 #include <atomic>
 #include <csignal>
@@ -36,11 +37,14 @@ int run(const Action& action) {
   } catch (const UsageError& error) {
     return report_failure(error, kExitUsage);
   } catch (const monet::InputError& error) {
-    return report_failure(error, kExitInput);
+    print_problems(error);
+    return kExitInput;
   } catch (const monet::InfeasibleError& error) {
     return report_failure(error, kExitInfeasible, "infeasible: ");
   } catch (const monet::OutputError& error) {
-    return report_failure(error, kExitOutput);
+    print_message("error: ",
+                  monet::printable(error.what())); // one line, whatever the place is called
+    return kExitOutput;
   } catch (const ClosedPipe&) {
     return kExitClosedPipe;
   } catch (const monet::Stopped& error) {

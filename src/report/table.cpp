@@ -9,26 +9,23 @@ namespace monet {
 
 namespace {
 
-/// Terminal columns of UTF-8 text: one per code point, which is right for the names and units
-/// printed here.
-std::size_t width_of(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
-  }));
-}
+constexpr std::size_t kMostColumns = 100; ///< of a cell
 
 std::string padded(std::string_view text, std::size_t width, bool right) {
-  const std::string fill(width - std::min(width, width_of(text)), ' ');
+  const std::string fill(width - std::min(width, terminal_columns(text)), ' ');
   return right ? fill + std::string(text) : std::string(text) + fill;
 }
 
 } // namespace
 
-std::string aligned_table(const std::vector<std::vector<std::string>>& rows) {
+std::string aligned_table(const std::vector<std::vector<std::string>>& given) {
+  std::vector<std::vector<std::string>> rows = given;
   std::vector<std::size_t> widths(rows.front().size());
-  for (const auto& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i)
-      widths[i] = std::max(widths[i], width_of(row[i]));
+  for (auto& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      row[i] = clipped(printable(row[i]), kMostColumns);
+      widths[i] = std::max(widths[i], terminal_columns(row[i]));
+    }
   }
   std::string text;
   for (std::size_t r = 0; r < rows.size(); ++r) {

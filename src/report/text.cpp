@@ -2,7 +2,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cstddef>
+#include <iterator>
 
 namespace monet {
 
@@ -36,11 +38,47 @@ std::size_t sequence_length(std::string_view s) {
   return 0;
 }
 
-bool is_control(std::string_view sequence) {
-  const auto first = static_cast<unsigned char>(sequence[0]);
-  if (sequence.size() == 1)
-    return first < 0x20 || first == 0x7F;
-  return sequence.size() == 2 && first == 0xC2 && static_cast<unsigned char>(sequence[1]) < 0xA0;
+/// Of a well-formed sequence.
+char32_t code_point(std::string_view sequence) {
+  constexpr unsigned kOfFirst[]{0x7F, 0x1F, 0x0F, 0x07};
+  char32_t code = static_cast<unsigned char>(sequence[0]) & kOfFirst[sequence.size() - 1];
+  for (const char c : sequence.substr(1))
+    code = (code << 6) | (static_cast<unsigned char>(c) & 0x3FU);
+  return code;
+}
+
+struct CodeRange {
+  char32_t first, last;
+};
+
+template <std::size_t n>
+bool is_in(const CodeRange (&ranges)[n], char32_t code) {
+  return std::any_of(std::begin(ranges), std::end(ranges), [code](const CodeRange& range) {
+    return code >= range.first && code <= range.last;
+  });
+}
+
+/// Controls; marks and overrides of direction; separators of lines; what has no width.
+constexpr CodeRange kUnseen[]{{0, 0x1F},        {0x7F, 0x9F},     {0x61C, 0x61C},
+                              {0x200B, 0x200F}, {0x2028, 0x202E}, {0x2060, 0x206F},
+                              {0xFEFF, 0xFEFF}, {0xFFF9, 0xFFFB}, {0xE0000, 0xE007F}};
+
+/// The large blocks of Unicode 15 whose characters are wide, and of those that have no width.
+constexpr CodeRange kWide[]{
+    {0x1100, 0x115F},   {0x2E80, 0x303E},   {0x3041, 0xA4CF},  {0xA960, 0xA97C}, {0xAC00, 0xD7A3},
+    {0xF900, 0xFAFF},   {0xFE30, 0xFE6F},   {0xFF00, 0xFF60},  {0xFFE0, 0xFFE6}, {0x1F300, 0x1F64F},
+    {0x1F680, 0x1F6FF}, {0x1F900, 0x1F9FF}, {0x20000, 0x3FFFD}};
+constexpr CodeRange kMarks[]{{0x300, 0x36F},   {0x483, 0x489},    {0x591, 0x5BD},
+                             {0x610, 0x61A},   {0x64B, 0x65F},    {0x1AB0, 0x1AFF},
+                             {0x1DC0, 0x1DFF}, {0x20D0, 0x20FF},  {0xFE00, 0xFE0F},
+                             {0xFE20, 0xFE2F}, {0xE0100, 0xE01EF}};
+
+std::size_t columns_of_code(char32_t code) {
+  if (code < kMarks[0].first)
+    return 1;
+  if (is_in(kMarks, code))
+    return 0;
+  return is_in(kWide, code) ? 2 : 1;
 }
 
 template <class Keep>
@@ -64,8 +102,40 @@ std::string valid_utf8(std::string_view bytes) {
 
 std::string printable(std::string_view bytes, bool lines) {
   return cleaned(bytes, [lines](std::string_view sequence) {
-    return !is_control(sequence) || (lines && sequence == "\n");
+    return !is_in(kUnseen, code_point(sequence)) || (lines && sequence == "\n");
   });
+}
+
+std::size_t terminal_columns(std::string_view text) {
+  std::size_t columns = 0;
+  for (std::size_t length = 0; !text.empty(); text.remove_prefix(length)) {
+    length = std::max<std::size_t>(1, sequence_length(text));
+    columns += columns_of_code(code_point(text.substr(0, length)));
+  }
+  return columns;
+}
+
+std::string clipped(std::string_view text, std::size_t columns) {
+  if (terminal_columns(text) <= columns)
+    return std::string(text);
+  constexpr std::string_view kGap = "..";
+  const std::size_t head = (columns - kGap.size()) / 2;
+  std::size_t begin = 0; // bytes of the head
+  for (std::size_t used = 0; begin < text.size();) {
+    const std::size_t length = std::max<std::size_t>(1, sequence_length(text.substr(begin)));
+    used += columns_of_code(code_point(text.substr(begin, length)));
+    if (used > head)
+      break;
+    begin += length;
+  }
+  std::size_t end = begin; // where the tail begins
+  const std::size_t tail = columns - kGap.size() - head;
+  for (std::size_t left = terminal_columns(text.substr(end)); left > tail;) {
+    const std::size_t length = std::max<std::size_t>(1, sequence_length(text.substr(end)));
+    left -= columns_of_code(code_point(text.substr(end, length)));
+    end += length;
+  }
+  return std::string(text.substr(0, begin)).append(kGap).append(text.substr(end));
 }
 
 std::string html_escaped(std::string_view text) {

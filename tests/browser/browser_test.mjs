@@ -1,5 +1,5 @@
 // Opens each report from file:// in headless Chromium, uses it as a person would, and checks what it shows.
-// Usage: node browser_test.mjs [--screenshot OUT.png] [--dark] [REPORT.html]...; run.sh gives it playwright-core.
+// Usage: node browser_test.mjs [--screenshot OUT.png] [--dark] [REPORT.html]..., or --hostile FOLDER; run.sh gives it playwright-core.
 import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -10,6 +10,7 @@ import { assemble } from "./assemble.mjs";
 import { settle } from "./browser_tools.mjs";
 import { check_brush_speed, check_comparison, check_exploration } from "./explore_checks.mjs";
 import * as explorations from "./explore_samples.mjs";
+import { check_hostile } from "./hostile_checks.mjs";
 import * as samples from "./samples.mjs";
 
 const require = createRequire(path.resolve(process.env.MODULES ?? "node_modules", "x.js"));
@@ -493,10 +494,11 @@ function make_samples(folder) {
 }
 
 function read_arguments() {
-  const options = { screenshot: null, dark: false, files: [] };
+  const options = { screenshot: null, dark: false, hostile: null, files: [] };
   for (let i = 2; i < process.argv.length; ++i) {
     if (process.argv[i] === "--screenshot") options.screenshot = process.argv[++i];
     else if (process.argv[i] === "--dark") options.dark = true;
+    else if (process.argv[i] === "--hostile") options.hostile = path.resolve(process.argv[++i]);
     else options.files.push(path.resolve(process.argv[i]));
   }
   return options;
@@ -515,8 +517,9 @@ async function main() {
   let failures = 0;
   try {
     await check_the_checks(context, folder);
-    await check_malformed(context, folder);
-    const files = options.files.length > 0 ? options.files : make_samples(folder);
+    if (options.hostile !== null) await check_hostile(context, options.hostile, open, { check, equal });
+    else await check_malformed(context, folder);
+    const files = options.files.length > 0 ? options.files : options.hostile === null ? make_samples(folder) : [];
     for (const [i, file] of files.entries()) {
       const began = Date.now();
       try {

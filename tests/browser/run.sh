@@ -1,6 +1,6 @@
 #!/bin/sh
 # Opens reports in headless Chromium and checks what they show. With no report: only the made-up ones.
-# Usage: tests/browser/run.sh [--screenshot OUT.png] [REPORT.html]...
+# Usage: tests/browser/run.sh [--screenshot OUT.png] [REPORT.html]..., or --hostile FOLDER with pages of hostile names.
 # Needs node, npm (the registry, the first time) and Debian's chromium. Packages go to BUILD_DIR (default build/browser).
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)

@@ -33,6 +33,30 @@ TEST(Printable, RemovesControlCharacters) {
   EXPECT_EQ(printable("a\nb", true), "a\nb");
 }
 
+TEST(Printable, RemovesWhatCannotBeSeenOrTurnsTheText) {
+  for (const char* hidden : {"\xE2\x80\xAE", "\xE2\x81\xA6", "\xE2\x80\x8B", "\xE2\x80\xA8",
+                             "\xD8\x9C", "\xEF\xBB\xBF", "\xF3\xA0\x80\x81"})
+    EXPECT_EQ(printable(hidden), kReplaced);
+  const std::string seen =
+      "\xD7\xA9\xD7\x9C \xE5\xBC\xA0 e\xCC\x81 \xF0\x9F\x98\x80"; // Hebrew, Han, a mark, a face
+  EXPECT_EQ(printable(seen), seen);
+}
+
+TEST(Clipped, KeepsBothEnds) {
+  EXPECT_EQ(clipped("abcdefg", 7), "abcdefg");
+  EXPECT_EQ(clipped("abcdefgh", 7), "ab..fgh");
+  // Three wide characters and a narrow one, and marks that take no column.
+  EXPECT_EQ(terminal_columns("\xE5\xBC\xA0\xE5\xBC\xA0\xE5\xBC\xA0z"), 7U);
+  EXPECT_EQ(terminal_columns("e\xCC\x81"), 1U);
+  EXPECT_EQ(clipped("\xE5\xBC\xA0\xE5\xBC\xA0\xE5\xBC\xA0yz", 7), "\xE5\xBC\xA0..yz");
+}
+
+RC_GTEST_PROP(Clipped, IsPrintableAndFits, (std::string bytes)) {
+  const std::string text = clipped(printable(bytes), 7);
+  RC_ASSERT(terminal_columns(text) <= 7);
+  RC_ASSERT(printable(text) == text);
+}
+
 TEST(HtmlEscaped, LeavesNoMarkup) {
   EXPECT_EQ(html_escaped("<a href=\"x\">&'"), "&lt;a href=&quot;x&quot;&gt;&amp;&#39;");
 }
@@ -64,6 +88,11 @@ TEST(JsonText, DoublesReadBackTheSame) {
 TEST(AlignedTable, AlignsByCodePointsAndTrimsLines) {
   EXPECT_EQ(aligned_table({{"name", "n"}, {"\xC3\xA9t\xC3\xA9", "12"}, {"longer", ""}}),
             "name     n\n----------\n\xC3\xA9t\xC3\xA9     12\nlonger\n");
+  EXPECT_EQ(aligned_table({{"name", "n"}, {"a\nb\x1B", "12"}, {"\xE5\xBC\xA0", "1"}}),
+            "name   n\n--------\na\xEF\xBF\xBD"
+            "b\xEF\xBF\xBD  12\n\xE5\xBC\xA0     1\n");
+  const std::string wide = aligned_table({{std::string(5000, 'x'), "n"}});
+  EXPECT_EQ(wide.substr(0, 104), std::string(49, 'x') + ".." + std::string(49, 'x') + "  n\n");
 }
 
 TEST(HumanEnergy, ChoosesThePrefix) {

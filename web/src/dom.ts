@@ -34,6 +34,6 @@ function append(element: Element, children: Child[]): void {
 
 /// A name as it may be shown: control and direction-changing characters become visible, long names are cut.
 export function shown(name: string, longest = 200): string {
-  const clean = name.replace(/[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]/g, "\ufffd");
+  const clean = name.replace(/[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g, "\ufffd");
   return clean.length > longest ? clean.slice(0, longest - 1) + "\u2026" : clean;
 }

@@ -109,7 +109,8 @@ int run_alternating(const Experiment& experiment, const std::string& folder, Ses
   const Json iteration = iteration_json(experiment.name, turns);
   write_json(path_in(folder, "iteration.json"), iteration);
   print_result(fmt::format("{}\n\n{}\niteration: {}\n", printable(experiment.name),
-                           iteration_table(iteration), path_in(folder, "iteration.json")));
+                           iteration_table(iteration),
+                           printable(path_in(folder, "iteration.json"))));
   return kExitOk;
 }
 

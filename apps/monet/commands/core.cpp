@@ -150,23 +150,6 @@ Json layer_json(const LayerCost& layer, const Core& core, Objective objective) {
           {"gap", gap_json(cost, objective)}};
 }
 
-/// The beginning and the end of a text that is too long for its column.
-std::string clipped(std::string text, std::size_t columns) {
-  if (text.size() <= columns)
-    return text;
-  constexpr std::string_view kGap = "..";
-  std::size_t head = (columns - kGap.size()) / 2;
-  std::size_t tail = text.size() - (columns - kGap.size() - head);
-  const auto inside = [&](std::size_t i) { // of a UTF-8 character
-    return i < text.size() && (static_cast<unsigned char>(text[i]) & 0xC0U) == 0x80U;
-  };
-  while (inside(head))
-    --head;
-  while (inside(tail))
-    ++tail;
-  return text.substr(0, head).append(kGap).append(text.substr(tail));
-}
-
 std::string spatial_text(const Json& spatial) {
   std::string text;
   for (const auto& [dim, loops] : spatial.items()) {

@@ -85,7 +85,7 @@ void say_how_it_went(const ExploreArguments& arguments, const Exploration& explo
   const std::uint64_t before = result.results.size() - result.evaluated_now;
   if (!arguments.store.empty())
     print_message("", fmt::format("{} designs evaluated now, {} from {}", result.evaluated_now,
-                                  before, arguments.store));
+                                  before, printable(arguments.store)));
   if (!exploration.ended_early.empty())
     print_message("", exploration.ended_early);
   if (result.interrupted)

@@ -5,6 +5,7 @@
 #include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
 #include "monet/report/explore_result.hpp"
+#include "monet/report/text.hpp"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
@@ -106,7 +107,7 @@ int compare_explorations(const ExploreArguments& arguments, Session& session) {
     make_folder(arguments.folder);
     write_json(path_in(arguments.folder, "compare.json"), comparison);
     write_file_atomically(path_in(arguments.folder, "compare.html"), report_html(comparison));
-    text += "\nreport: " + path_in(arguments.folder, "compare.html") + "\n";
+    text += "\nreport: " + printable(path_in(arguments.folder, "compare.html")) + "\n";
   }
   write_output(arguments.json, comparison, text);
   return kExitOk;

@@ -5,6 +5,7 @@
 #include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
 #include "monet/report/explore_result.hpp"
+#include "monet/report/text.hpp"
 
 #include <fmt/core.h>
 #include <fmt/format.h>
@@ -147,8 +148,8 @@ void write_exploration(const ExploreArguments& arguments, const Exploration& exp
     unwritten = error;
   }
   std::string text = exploration_table(json);
-  if (!arguments.folder.empty())
-    text += fmt::format("\nreport: {}\n", path_in(arguments.folder, "report.html"));
+  if (!arguments.folder.empty() && !unwritten)
+    text += fmt::format("\nreport: {}\n", printable(path_in(arguments.folder, "report.html")));
   write_output(arguments.json, json, text);
   if (unwritten)
     throw OutputError(*unwritten);

@@ -8,6 +8,7 @@
 #include "monet/optimise/checkpoint_search.hpp"
 #include "monet/optimise/fusion.hpp"
 #include "monet/report/optimise_result.hpp"
+#include "monet/report/text.hpp"
 #include "monet/training/insert_recompute.hpp"
 
 #include <fmt/core.h>
@@ -169,7 +170,8 @@ private:
         optimise_json({searches_, base_.step.result(), result_of(step_, best)}, chip());
     const Graph& graph = export_ ? export_->graph : inputs_.graph.graph;
     const std::string report = write_results(folder, json, graph);
-    print_result(fmt::format("{}\n{}\nreport: {}\n", summary_table(json), outcome(json), report));
+    print_result(
+        fmt::format("{}\n{}\nreport: {}\n", summary_table(json), outcome(json), printable(report)));
     const bool stopped = session_.interrupted != nullptr && session_.interrupted->load();
     if (interrupted_)
       print_message("", stopped ? "interrupted: this is the best so far"

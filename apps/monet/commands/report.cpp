@@ -4,6 +4,7 @@
 #include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
 #include "monet/report/result.hpp"
+#include "monet/report/text.hpp"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
@@ -69,7 +70,7 @@ void add_report_command(Command& monet) {
     const Json result = read_json(arguments->result);
     check_result(result, arguments->result);
     write_file_atomically(arguments->output, report_html(result));
-    print_result("report: " + arguments->output + "\n");
+    print_result("report: " + printable(arguments->output) + "\n");
     return kExitOk;
   };
 }

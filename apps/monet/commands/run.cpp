@@ -5,6 +5,8 @@
 #include "options/network_options.hpp"
 #include "pipeline.hpp"
 
+#include "monet/report/text.hpp"
+
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
@@ -56,7 +58,7 @@ int run_experiment(const RunArguments& arguments, Session& session) {
         model.training_graph ? model.training_graph->graph : model.step.graph.graph;
     return std::pair(summary_table(result), write_results(folder.string(), result, graph));
   });
-  print_result(fmt::format("{}\nreport: {}\n", table, report));
+  print_result(fmt::format("{}\nreport: {}\n", table, printable(report)));
   return kExitOk;
 }
 

@@ -1,5 +1,6 @@
 #include "monet/report/optimise_result.hpp"
 #include "monet/report/search_result.hpp"
+#include "monet/report/text.hpp"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
@@ -96,8 +97,9 @@ Json allocation_json(const SearchHead& head, const AllocationOutcome& outcome, c
 
 std::string allocation_table(const Json& json, const AllocationOutcome& outcome) {
   const AllocationResult& result = outcome.result;
-  std::string out = fmt::format("{} by {}\n\n", json.at("name").get<std::string>(),
-                                json.at("objective").get<std::string>());
+  std::string out =
+      fmt::format("{} by {}\n\n", printable(json.at("name").get_ref<const std::string&>()),
+                  json.at("objective").get<std::string>());
   out += fmt::format("{:<24}{:>18}{:>18}{:>18}\n", "", "latency (cycles)", "energy (mJ)",
                      "peak (MiB)");
   for (const Json& row : json["compared"]) {

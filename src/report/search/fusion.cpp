@@ -143,7 +143,7 @@ std::string fusion_table(const FusionResult& result, Objective objective) {
     if (answer.figures)
       row(name_of(answer.method), *answer.figures);
     else
-      table += fmt::format("{:<16}  {}\n", name_of(answer.method), answer.why_not);
+      table += fmt::format("{:<16}  {}\n", name_of(answer.method), printable(answer.why_not));
   }
   if (!result.kept.empty())
     table += "\nkept of the candidates:\n";

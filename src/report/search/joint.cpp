@@ -100,7 +100,7 @@ Json joint_json(const SearchHead& head, const JointResult& result) {
 }
 
 std::string joint_table(const Json& json, const Certificate& found) {
-  std::string text = json.at("name").get<std::string>() + "\n\n" +
+  std::string text = printable(json.at("name").get_ref<const std::string&>()) + "\n\n" +
                      compared_table(json.at("compared")) + "\n" +
                      "best way: " + json.at("compared").back().at("way").get<std::string>() + "\n";
   if (json.contains("budget_bytes"))
@@ -108,8 +108,9 @@ std::string joint_table(const Json& json, const Certificate& found) {
                         human_bytes(json.at("budget_bytes").get<std::int64_t>()),
                         human_bytes(json.at("peak_bytes").get<std::int64_t>()));
   text += fmt::format("gap to the bound: {}\n", gap_text(found));
-  return json.contains("repeat") ? text + "repeat: " + json.at("repeat").get<std::string>() + "\n"
-                                 : text;
+  return json.contains("repeat")
+             ? text + "repeat: " + printable(json.at("repeat").get_ref<const std::string&>()) + "\n"
+             : text;
 }
 
 } // namespace monet

@@ -85,7 +85,7 @@ std::string log_table(const Json& json, const std::string& name, const OperatorL
   std::string text = fmt::format(
       "{}: {} operators, {:.1f} ms, peak {} as recorded, {} with buffers freed after their last "
       "use\n\n",
-      name, group_digits(static_cast<std::int64_t>(log.problem.ops.size())), base / 1e6,
+      printable(name), group_digits(static_cast<std::int64_t>(log.problem.ops.size())), base / 1e6,
       human_bytes(log.recorded_peak_bytes),
       human_bytes(json.at("freed_early_peak_bytes").get<std::int64_t>()));
   text += fmt::format("{:>8} {:>10} {:>10} {:>9} {:>9} {:>8} {:>8}", "budget", "", "peak",
