@@ -29,7 +29,8 @@ inline constexpr int kExitInput = 3;
 inline constexpr int kExitInfeasible = 4;
 inline constexpr int kExitOutput = 5;
 inline constexpr int kExitInternal = 70;
-inline constexpr int kExitInterrupted = 130;
+inline constexpr int kExitInterrupted = 130; ///< by SIGINT; commands return it for SIGTERM, too
+inline constexpr int kExitTerminated = 143;
 inline constexpr int kExitClosedPipe = 141; // as of a program that SIGPIPE ends
 
 /// The command line is wrong (exit code 2).
@@ -117,7 +118,8 @@ struct Session {
 
   StageContext context; ///< tells the progress display
   Outputs outputs;
-  /// Ctrl-C. Where searches run, context.stop is null: they end by themselves, with what they have.
+  /// Ctrl-C or SIGTERM. Where searches run, context.stop is empty: they end by themselves, with what
+  /// they have.
   const std::atomic<bool>* interrupted = nullptr;
   Progress progress;
 

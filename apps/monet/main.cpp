@@ -1,5 +1,5 @@
 // monet: the command line. Exit codes: 0 ok, 2 usage, 3 bad input, 4 infeasible, 5 output that
-// cannot be written, 70 our bug, 130 interrupted, 141 nobody reads standard output.
+// cannot be written, 70 our bug, 130 interrupted, 141 nobody reads standard output, 143 terminated.
 #include "commands/commands.hpp"
 #include "version.hpp"
 
@@ -16,11 +16,14 @@ using namespace monet::cli;
 
 /// Set by the signal handler, which can reach nothing but static storage.
 std::atomic<bool> interrupted{false};
+std::atomic<bool> terminated{false};
 static_assert(std::atomic<bool>::is_always_lock_free);
 
+/// Ctrl-C, or a job scheduler that wants its machine back.
 extern "C" void on_interrupt(int signal) {
+  terminated.store(signal == SIGTERM);
   interrupted.store(true);
-  std::signal(signal, SIG_DFL); // a second Ctrl-C ends the process at once
+  std::signal(signal, SIG_DFL); // a second one ends the process at once
 }
 
 int report_failure(const std::exception& error, int code, const char* prefix = "error: ") {
@@ -28,12 +31,18 @@ int report_failure(const std::exception& error, int code, const char* prefix = "
   return code;
 }
 
+int interrupted_code() {
+  return terminated.load() ? kExitTerminated : kExitInterrupted;
+}
+
 int run(const Action& action) {
   try {
     Session session;
     session.interrupted = &interrupted;
-    session.context.stop = &interrupted;
-    return action(session);
+    session.context.stop.flag = &interrupted;
+    const monet::StopScope scope(&session.context.stop);
+    const int code = action(session);
+    return code == kExitInterrupted ? interrupted_code() : code;
   } catch (const UsageError& error) {
     return report_failure(error, kExitUsage);
   } catch (const monet::InputError& error) {
@@ -48,7 +57,9 @@ int run(const Action& action) {
   } catch (const ClosedPipe&) {
     return kExitClosedPipe;
   } catch (const monet::Stopped& error) {
-    return report_failure(error, kExitInterrupted, "");
+    if (error.by_clock())
+      return report_failure(error, kExitInfeasible, "infeasible: ");
+    return report_failure(error, interrupted_code(), "");
   } catch (const std::bad_alloc&) {
     print_message("error: ", "out of memory");
     return kExitInternal;
@@ -62,11 +73,12 @@ int run(const Action& action) {
 int main(int argc, char** argv) {
   prepare_streams();
   std::signal(SIGINT, on_interrupt);
+  std::signal(SIGTERM, on_interrupt);
   Command monet{"monet", "Models one training step of a neural network on an accelerator: latency, "
                          "energy and memory."};
   monet.footer =
       "Exit codes: 0 ok, 2 usage, 3 bad input, 4 infeasible, 5 output that cannot be written,\n"
-      "70 internal error, 130 interrupted, 141 nobody reads standard output.\n"
+      "70 internal error, 130 interrupted, 141 nobody reads standard output, 143 terminated.\n"
       "Example: monet run examples/edge_resnet18_cifar.yaml";
   add_run_command(monet);
   add_graph_command(monet);

@@ -1,5 +1,7 @@
 #include "monet/base/parallel.hpp"
 
+#include "monet/base/stop.hpp"
+
 #include <algorithm>
 #include <atomic>
 #include <exception>
@@ -17,6 +19,7 @@ void parallel_for(std::size_t count, int jobs, const std::function<void(std::siz
   std::mutex mutex;
   std::size_t failed_at = count;
   std::exception_ptr failure;
+  const StopScope* const scope = StopScope::current();
 
   const auto work = [&] {
     for (std::size_t i = next.fetch_add(1); i < count; i = next.fetch_add(1)) {
@@ -33,7 +36,10 @@ void parallel_for(std::size_t count, int jobs, const std::function<void(std::siz
   };
   std::vector<std::jthread> pool;
   for (std::size_t t = 1; t < threads; ++t)
-    pool.emplace_back(work);
+    pool.emplace_back([&] {
+      const StopScope::Adopt adopted(scope);
+      work();
+    });
   work();
   pool.clear(); // joins
   if (failure)

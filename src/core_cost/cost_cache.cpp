@@ -1,5 +1,6 @@
 #include "core_cost/scatter/input_gradient.hpp"
 
+#include "monet/base/stop.hpp"
 #include "monet/core_cost/core_cost.hpp"
 #include "monet/core_cost/front.hpp"
 
@@ -7,6 +8,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -16,7 +18,7 @@ namespace monet {
 namespace {
 
 /// Values by key, each computed once. Whoever asks for one that is being computed waits for it. A
-/// failure is kept and thrown again.
+/// failure is kept and thrown again, unless it is one of the moment: a stop, or want of memory.
 template <class Value>
 class Memo {
 public:
@@ -30,13 +32,8 @@ public:
         slot = std::make_unique<Entry>();
       entry = slot.get();
     }
-    std::call_once(entry->once, [&] { // outside the lock
-      try {
-        entry->value = compute();
-      } catch (...) {
-        entry->failure = std::current_exception();
-      }
-    });
+    if (!entry->is_done.load(std::memory_order_acquire))
+      fill(*entry, compute); // outside the lock
     if (entry->failure)
       std::rethrow_exception(entry->failure);
     return entry->value;
@@ -49,10 +46,28 @@ public:
 
 private:
   struct Entry {
-    std::once_flag once;
+    std::atomic<bool> is_done{false};
+    std::mutex mutex;
     Value value;
     std::exception_ptr failure;
   };
+
+  template <class Compute>
+  static void fill(Entry& entry, Compute& compute) {
+    const std::lock_guard lock(entry.mutex);
+    if (entry.is_done.load(std::memory_order_relaxed))
+      return;
+    try {
+      entry.value = compute();
+    } catch (const Stopped&) {
+      throw;
+    } catch (const std::bad_alloc&) {
+      throw;
+    } catch (...) {
+      entry.failure = std::current_exception();
+    }
+    entry.is_done.store(true, std::memory_order_release);
+  }
 
   mutable std::mutex mutex_;
   std::unordered_map<std::string, std::unique_ptr<Entry>> entries_;

@@ -1,6 +1,7 @@
 // The invariants of a tile graph, recomputed from boxes alone, without the code that makes it.
 
 #include "monet/base/errors.hpp"
+#include "monet/base/stop.hpp"
 #include "monet/base/union_volume.hpp"
 #include "monet/tiling/tiling.hpp"
 
@@ -41,6 +42,7 @@ public:
   void check() {
     check_shape();
     for (std::size_t i = 0; i < tiles_.operators.size(); ++i) {
+      check_stop();
       check_grid(OpId(i));
       check_edges(OpId(i));
     }
@@ -270,6 +272,7 @@ private:
     const bool every_pair = pieces.last.size() * tiling.size() <= kMostPairs;
     std::size_t found = 0;
     for (std::uint32_t t = tiling.first; t < tiling.last; ++t) {
+      check_stop();
       const std::vector<Box> reads = read_boxes(op, t, tensor);
       std::vector<const Box*> chosen;
       for (const TileEdge& edge : tiles_.edges_into(TileId(t))) {

@@ -3,9 +3,11 @@
 
 #include "monet/base/errors.hpp"
 #include "monet/base/parallel.hpp"
+#include "monet/base/stop.hpp"
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <bit>
 #include <string>
 #include <vector>
@@ -124,6 +126,25 @@ TEST(Threads, ManyFindWhatOneFinds) {
   EXPECT_EQ(answers(all, 4, false), alone);
   EXPECT_EQ(answers(all, 4, true), alone);
   EXPECT_EQ(answers(all, 1, true), alone);
+}
+
+TEST(Threads, AStopIsNotKeptAsAnAnswer) {
+  const std::vector<Question> all = questions();
+  const std::vector<std::string> expected = answers(all, 1, false);
+  CoreCostCache cache;
+  int stopped = 0;
+  for (const Question& question : all) {
+    const std::atomic<bool> flag{true};
+    const StopScope scope({&flag});
+    try {
+      (void)answer(cache, question);
+    } catch (const Stopped&) {
+      ++stopped;
+    }
+  }
+  EXPECT_GT(stopped, 0);
+  for (std::size_t i = 0; i < all.size(); ++i)
+    EXPECT_EQ(answer(cache, all[i]), expected[i]);
 }
 
 } // namespace

@@ -296,7 +296,7 @@ int run_core(const CoreArguments& arguments, Session& session) {
   std::vector<LayerCost> costs;
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     const Layer& layer = inputs.layers[i];
-    session.context.check_stop("core cost");
+    check_stop();
     session.progress.stage("core cost: " + printable(layer.name));
     const CoreTask& task = tasks[i];
     const Core& core = task.core ? *task.core : inputs.core();

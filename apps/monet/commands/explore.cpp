@@ -143,6 +143,7 @@ int coordinate(const ExploreArguments& arguments, MpiSession* mpi, Session& sess
   const std::unique_ptr<Strategy> strategy = session.stage(
       "strategy", [&] { return make_strategy(space, *evaluator, arguments.strategy); });
   session.progress.stage("explore");
+  session.context.stop = {}; // from here on Ctrl-C ends the exploration, with what it has
   DesignRunner& runner = processes ? *processes : *threads;
   exploration.result =
       explore(space, *strategy, *store, runner, control_of(arguments.strategy, session));
@@ -169,8 +170,9 @@ int run_explore(ExploreArguments arguments, const Command& command, Session& ses
     try_outputs(command, session);
     return compare_explorations(arguments, session);
   }
-  session.context.stop = nullptr; // Ctrl-C ends the exploration with what it has
   const std::unique_ptr<MpiSession> mpi = is_started_by_mpi() ? mpi_session() : nullptr;
+  if (mpi)
+    session.context.stop = {}; // the first process tells the others when to end
   arguments.strategy.jobs = arguments.jobs == 0 && mpi ? 1 : arguments.jobs;
   if (mpi && mpi->rank() > 0)
     return serve(arguments, *mpi); // writes nothing

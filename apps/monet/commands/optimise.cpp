@@ -13,7 +13,8 @@ void add_optimise_command(Command& monet) {
   add_optimise_joint(command);
   for (Command& search : command.commands) {
     search.action = [action = search.action](Session& session) {
-      session.context.stop = nullptr; // Ctrl-C ends the search, not what leads up to it
+      // What leads up to a search may come to its end, if that is near: then there is a result.
+      session.context.stop.grace = kFirstPlanGrace;
       return action(session);
     };
   }

@@ -95,6 +95,7 @@ public:
     search(control);
     if (own_.method == "genetic")
       search_genetic(control);
+    is_cut_short_ = control.interrupted();
     choose();
     write_graph();
     return write();
@@ -200,12 +201,12 @@ private:
       write_file_atomically(own_.output, write_onnx(export_->graph));
   }
 
-  /// The chosen plan in the real scheduler.
+  /// The chosen plan in the real scheduler; fused only where time is not over.
   Json compare() {
     session_.progress.stage("schedule the plan");
     Json rows = Json::array();
     std::vector<StepMode> modes{StepMode::layer_by_layer};
-    if (inputs_.experiment.mode != StepMode::layer_by_layer)
+    if (inputs_.experiment.mode != StepMode::layer_by_layer && !is_cut_short_)
       modes.push_back(inputs_.experiment.mode);
     for (const StepMode mode : modes) {
       const bool apart = mode == StepMode::layer_by_layer;
@@ -252,6 +253,7 @@ private:
   std::vector<std::int64_t> second_; ///< the other cost, per operator of the space
   CheckpointOutcome outcome_;
   std::optional<TrainingGraph> after_, export_;
+  bool is_cut_short_ = false; ///< by the user or the time limit
 };
 
 void add_checkpointing_options(Command& command, CheckpointingArguments& own) {

@@ -96,6 +96,7 @@ void EinsumArguments::add_to(Command& command) {
 int optimise_einsum(const OptimiseArguments& common, const FusionArguments& fusion,
                     Session& session) {
   const EinsumArguments& own = fusion.einsum;
+  limit_time(common, session);
   session.context.jobs = common.jobs;
   const EinsumCascade cascade =
       session.stage("read files", [&] { return read_cascade(common, own); });

@@ -39,12 +39,20 @@ public:
   }
 
   int run(const std::string& folder) {
+    // A search that has no time for a first plan leaves the step as it is.
+    const auto attempt = [&](const auto& search) {
+      try {
+        search();
+      } catch (const Stopped&) {
+        interrupted_ = true;
+      }
+    };
     if (request_.checkpointing)
-      checkpoint(*request_.checkpointing);
+      attempt([&] { checkpoint(*request_.checkpointing); });
     if (request_.fusion)
-      fuse(*request_.fusion);
+      attempt([&] { fuse(*request_.fusion); });
     if (request_.allocation)
-      allocate(*request_.allocation);
+      attempt([&] { allocate(*request_.allocation); });
     return write(folder);
   }
 

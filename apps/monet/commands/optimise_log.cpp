@@ -72,6 +72,7 @@ int optimise_log(const OptimiseArguments& common, const CheckpointingArguments& 
   for (const Option* option : common.of_step)
     if (option->given)
       throw UsageError(option->name() + " is of no use with --log");
+  limit_time(common, session);
   const OperatorLog log = session.stage("read the log", [&] { return read_operator_log(own.log); });
   const SearchControl control = search_control(common, session);
   const std::vector<LogRow> rows = session.stage(

@@ -63,6 +63,7 @@ ScheduleOptions SearchInputs::schedule_options(int jobs) const {
 
 SearchInputs prepare(const OptimiseArguments& arguments, const std::string& objective,
                      Session& session) {
+  limit_time(arguments, session);
   session.context.jobs = arguments.jobs;
   session.context.verify = arguments.verify;
   Experiment experiment = arguments.read();
@@ -94,18 +95,23 @@ SearchInputs prepare(Experiment experiment, Session& session) {
   return inputs;
 }
 
+void limit_time(const OptimiseArguments& arguments, Session& session) {
+  if (arguments.time_limit <= 0)
+    return;
+  const double left = std::max(0.0, arguments.time_limit - session.progress.seconds());
+  session.context.stop.deadline =
+      StopRequest::Clock::now() +
+      std::chrono::duration_cast<StopRequest::Clock::duration>(std::chrono::duration<double>(left));
+}
+
 SearchControl search_control(const OptimiseArguments& arguments, Session& session) {
-  session.context.stop = nullptr; // from here on Ctrl-C ends the search, not the command
+  limit_time(arguments, session);
   SearchControl control;
   control.seed = arguments.seed;
   control.jobs = arguments.jobs;
   control.stop = session.interrupted;
-  if (arguments.time_limit > 0) {
-    const double left = std::max(0.0, arguments.time_limit - session.progress.seconds());
-    control.deadline = std::chrono::steady_clock::now() +
-                       std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-                           std::chrono::duration<double>(left));
-  }
+  control.deadline = session.context.stop.deadline;
+  session.context.stop = {}; // from here on both end the search, not the command
   const auto deadline = control.deadline;
   control.progress = [&session, deadline](const SearchProgress& state) {
     SearchControl limit;

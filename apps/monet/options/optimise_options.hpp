@@ -69,6 +69,8 @@ struct SearchSteps {
 
 /// Seed, threads, time limit (since the command began) and progress for a search, which Ctrl-C ends
 /// from now on in place of the command.
+/// From here on stages end with the time limit; counted from the beginning of the command.
+void limit_time(const OptimiseArguments& arguments, Session& session);
 SearchControl search_control(const OptimiseArguments& arguments, Session& session);
 
 /// Provenance of a search: files and options of the step, seed and limits.

@@ -2,10 +2,10 @@
 // place.
 #pragma once
 
-#include <atomic>
+#include "monet/base/stop.hpp"
+
 #include <chrono>
 #include <functional>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,21 +18,13 @@ struct StageTiming {
   double seconds = 0;
 };
 
-/// The user asked to stop (Ctrl-C). What was finished before stays valid.
-class Stopped : public std::runtime_error {
-public:
-  using std::runtime_error::runtime_error;
-};
-
-/// What a run carries through its stages. `stop` may be null; `timings` grows by one entry a stage.
+/// What a run carries through its stages. `timings` grows by one entry a stage.
 struct StageContext {
-  const std::atomic<bool>* stop = nullptr;
+  StopRequest stop;    ///< ends stages with Stopped, between their loops and inside
   bool verify = false; ///< check each product's invariants (always on in developer builds)
   int jobs = 1;        ///< threads; results are the same for any number
   std::function<void(std::string_view)> begins; ///< told every stage's name; may be empty
   std::vector<StageTiming> timings;
-
-  void check_stop(std::string_view stage) const;
 };
 
 #ifdef MONET_VERIFY_STAGES
@@ -44,7 +36,8 @@ inline constexpr bool kVerifyStages = false;
 /// Runs `make()`, times it as `name`, and then `verify(product)` when asked to.
 template <class Make, class Verify>
 auto run_stage(StageContext& context, std::string_view name, Make&& make, Verify&& verify) {
-  context.check_stop(name);
+  const StopScope scope(&context.stop);
+  check_stop();
   if (context.begins)
     context.begins(name);
   const auto begin = std::chrono::steady_clock::now();

@@ -2,11 +2,14 @@
 // claim about its answer.
 #pragma once
 
+#include "monet/base/stop.hpp"
+
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <string>
 #include <string_view>
 
 namespace monet {
@@ -30,6 +33,12 @@ struct SearchControl {
   std::function<void(const SearchProgress&)> progress; ///< may be empty
 
   bool interrupted() const;
+  /// For what check_stop() heeds, see StopScope. The first plan of a search, without which there is
+  /// no answer, has some grace.
+  StopRequest stop_request() const { return {stop, deadline}; }
+  StopRequest first_plan_request() const { return {stop, deadline, kFirstPlanGrace}; }
+  /// What a search throws that was interrupted and has nothing to give.
+  Stopped stopped(const std::string& when) const;
   /// Seconds until the deadline, at least 0; infinite without one.
   double seconds_left() const;
   /// The same for one of so many parts of the time that is left.

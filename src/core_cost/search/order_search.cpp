@@ -2,6 +2,8 @@
 
 #include "core_cost/search/order_rank.hpp"
 
+#include "monet/base/stop.hpp"
+
 #include <algorithm>
 #include <array>
 
@@ -232,6 +234,7 @@ void OrderSearch::sweep(std::size_t width, bool dive) {
     next_.clear();
     table_.clear();
     for (const Beginning& from : now_) {
+      check_stop();
       extend(from, length, dive);
       if (next_.size() > 2 * width)
         trim(width, dive, length + 1);

@@ -2,6 +2,8 @@
 
 #include "core_cost/model/divisors.hpp"
 
+#include "monet/base/stop.hpp"
+
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -85,6 +87,7 @@ private:
         price(kept);
       return;
     }
+    check_stop();
     const std::vector<Footprint> before = slice_;
     for (const std::int64_t part : loops_[depth].inside) {
       slice_ = before;

@@ -9,6 +9,7 @@
 #include "core_cost/zigzag/spatial_generator.hpp"
 
 #include "monet/base/errors.hpp"
+#include "monet/base/stop.hpp"
 
 #include <fmt/core.h>
 
@@ -140,6 +141,7 @@ public:
       order.insert(order.end(), static_cast<std::size_t>(kinds.count[k]),
                    static_cast<std::uint8_t>(k));
     do {
+      check_stop();
       visit(spatial, kinds, order);
     } while (std::next_permutation(order.begin(), order.end()));
   }

@@ -5,6 +5,7 @@
 #include "explore/run/worker_pool.hpp"
 
 #include "monet/base/errors.hpp"
+#include "monet/base/stop.hpp"
 
 #include <fmt/core.h>
 
@@ -94,6 +95,20 @@ public:
       : space_(space), strategy_(strategy), store_(store), runner_(runner), control_(control) {}
 
   ExplorationResult run() {
+    try {
+      explore();
+    } catch (const Stopped&) {
+      if (!control_.interrupted())
+        throw;
+      result_.interrupted = true;
+    }
+    finish();
+    return std::move(result_);
+  }
+
+private:
+  void explore() {
+    const StopScope scope(control_.stop_request());
     for (;;) {
       const std::vector<DesignId> ids = strategy_.ask();
       if (ids.empty() && strategy_.ended())
@@ -111,11 +126,8 @@ public:
         told.push_back(known_.at(id));
       strategy_.tell(told);
     }
-    finish();
-    return std::move(result_);
   }
 
-private:
   /// Whether all racers came to their end, or were given up; else the run is cut short. What is
   /// stored is not raced again.
   bool race() {

@@ -2,6 +2,8 @@
 
 #include "explore/strategy/design_fronts.hpp"
 
+#include "monet/base/stop.hpp"
+
 #include <algorithm>
 #include <ctime>
 #include <utility>
@@ -22,9 +24,9 @@ WorkerPool::WorkerPool(DesignEvaluator& evaluator, int jobs) : evaluator_(evalua
 }
 
 WorkerPool::~WorkerPool() {
+  drop();
   const std::lock_guard lock(mutex_);
   ending_ = true;
-  queue_.clear();
   queued_.notify_all();
 }
 
@@ -39,6 +41,7 @@ void WorkerPool::add(std::span<const DesignId> ids, const SharedFronts& fronts,
 void WorkerPool::drop() {
   const std::lock_guard lock(mutex_);
   queue_.clear();
+  dropping_ = under_way_ > 0;
   if (under_way_ == 0)
     finished_.notify_all();
 }
@@ -70,6 +73,7 @@ double WorkerPool::busy_seconds() {
 }
 
 DesignResult WorkerPool::evaluate(const Job& job) {
+  const StopScope scope({&dropping_});
   if (!job.fronts)
     return evaluator_.evaluate(job.id);
   DesignResult given_up;
@@ -82,18 +86,19 @@ DesignResult WorkerPool::evaluate(const Job& job) {
 void WorkerPool::work() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    queued_.wait(lock, [&] { return ending_ || !queue_.empty(); });
+    queued_.wait(lock, [&] { return ending_ || (!queue_.empty() && !dropping_); });
     if (ending_)
       return;
     const Job job = queue_.front();
     queue_.pop_front();
     ++under_way_;
     lock.unlock();
-    DesignResult result;
+    std::optional<DesignResult> result;
     std::exception_ptr error;
     const double begin = thread_seconds();
     try {
       result = evaluate(job);
+    } catch (const Stopped&) { // dropped
     } catch (...) {
       error = std::current_exception();
     }
@@ -104,10 +109,15 @@ void WorkerPool::work() {
   }
 }
 
-void WorkerPool::finish(const Job& job, DesignResult&& result, std::exception_ptr error) {
+void WorkerPool::finish(const Job& job, std::optional<DesignResult>&& result,
+                        std::exception_ptr error) {
   --under_way_;
-  if (!error) {
-    results_.push_back(std::move(result));
+  if (under_way_ == 0 && dropping_.exchange(false))
+    queued_.notify_all();
+  if (result) {
+    results_.push_back(std::move(*result));
+  } else if (!error) {
+    // Dropped.
   } else if (!failure_ || job.position < failure_->position) {
     // What was queued before it has begun already.
     failure_ = PoolFailure{job.position, std::move(error)};

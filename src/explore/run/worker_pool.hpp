@@ -5,6 +5,7 @@
 #include "monet/explore/evaluator.hpp"
 #include "monet/explore/strategy.hpp"
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
@@ -32,7 +33,7 @@ class WorkerPool {
 public:
   /// jobs: threads; 0 = all cores.
   WorkerPool(DesignEvaluator& evaluator, int jobs);
-  /// Forgets what has not begun, and waits for the rest.
+  /// Drops everything.
   ~WorkerPool();
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
@@ -41,7 +42,7 @@ public:
   /// Queues designs, first in first out; `position` of the first is what a failure gives. With
   /// fronts they are raced: given up when beaten.
   void add(std::span<const DesignId> ids, const SharedFronts& fronts, std::size_t position = 0);
-  /// Forgets what has not begun.
+  /// Forgets what is queued, and gives up what is under way, which has no result then.
   void drop();
   /// Queued or under way.
   std::size_t unfinished();
@@ -63,7 +64,7 @@ private:
   };
   DesignResult evaluate(const Job& job);
   void work();
-  void finish(const Job& job, DesignResult&& result, std::exception_ptr error);
+  void finish(const Job& job, std::optional<DesignResult>&& result, std::exception_ptr error);
 
   DesignEvaluator& evaluator_;
   std::mutex mutex_;
@@ -75,6 +76,7 @@ private:
   std::size_t under_way_ = 0;
   double busy_seconds_ = 0;
   bool ending_ = false;
+  std::atomic<bool> dropping_{false}; ///< until nothing that was dropped is under way
   std::vector<std::jthread> threads_; ///< last, so that they end before the rest goes
 };
 

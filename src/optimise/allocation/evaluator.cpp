@@ -2,6 +2,7 @@
 
 #include "monet/base/errors.hpp"
 #include "monet/base/parallel.hpp"
+#include "monet/base/stop.hpp"
 #include "monet/optimise/allocation.hpp"
 
 #include <algorithm>
@@ -81,8 +82,14 @@ std::vector<std::optional<StepFigures>>
 AllocationEvaluator::evaluate(std::span<const AllocationPlan> plans, const SearchControl& control) {
   std::vector<std::optional<StepFigures>> costs(plans.size());
   parallel_for(plans.size(), control.jobs, [&](std::size_t i) {
-    if (!control.interrupted())
+    if (control.interrupted())
+      return;
+    try {
       costs[i] = evaluate(plans[i]);
+    } catch (const Stopped&) { // the others of the batch may have ended
+      if (!control.interrupted())
+        throw;
+    }
   });
   return costs;
 }

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 
 namespace monet {
 
@@ -34,16 +35,17 @@ public:
     try {
       search();
     } catch (const Stopped&) { // with the best so far
+      if (!control_.interrupted())
+        throw;
     }
     return finish();
   }
 
 private:
   void search() {
-    try_starts();
-    const AllocationBounds bounds(evaluator_, control_);
-    bounds_ = &bounds;
-    result_.certificate.bound = bounds.bound(options_.objective);
+    begin();
+    const StopScope scope(control_.stop_request());
+    const AllocationBounds& bounds = *bounds_;
     for (const AllocationPlan& plan : {bounds.balanced(), bounds.fastest()})
       try_plan(plan);
     if (!options_.front && !limited() && evaluator_.plans() <= options_.exact_plans) {
@@ -57,6 +59,14 @@ private:
       else
         improve();
     }
+  }
+
+  /// A plan and a bound, without which nothing can be said.
+  void begin() {
+    const StopScope scope(control_.first_plan_request());
+    try_starts();
+    bounds_ = std::make_unique<AllocationBounds>(evaluator_, control_);
+    result_.certificate.bound = bounds_->bound(options_.objective);
   }
 
   bool limited() const { return options_.most_live_bytes != kNoLimit; }
@@ -276,6 +286,8 @@ private:
     result_.evaluations = used();
     result_.certificate.interrupted = control_.interrupted() && !result_.exact;
     result_.front = evaluator_.front();
+    if (result_.best.plan.empty() && control_.interrupted())
+      throw control_.stopped("before any plan was found");
     if (result_.best.plan.empty() || !fits(result_.best.figures)) {
       throw InfeasibleError("no allocation of operators to cores that was tried can be scheduled: "
                             "operands are too large for their cores' memories");
@@ -290,7 +302,7 @@ private:
   const SearchControl& control_;
   std::size_t before_;
   AllocationMoves moves_;
-  const AllocationBounds* bounds_ = nullptr;
+  std::unique_ptr<const AllocationBounds> bounds_;
   std::vector<AllocationPlan> starts_;
   AllocationPoint last_;               ///< best of the last batch
   std::vector<AllocationPoint> newly_; ///< feasible ones of the last batch

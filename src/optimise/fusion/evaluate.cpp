@@ -2,6 +2,7 @@
 
 #include "monet/base/errors.hpp"
 #include "monet/base/parallel.hpp"
+#include "monet/base/stop.hpp"
 #include "monet/tiling/allocation.hpp"
 
 #include <fmt/core.h>
@@ -121,6 +122,9 @@ FusionEvaluator::try_all(std::span<const FusionPlan> plans, const SearchControl&
       figures[i] = run_step(problem_.tiling.with(plans[i]), most_tiles_);
     } catch (const InfeasibleError&) {
       figures[i].reset();
+    } catch (const Stopped&) { // the others of the batch may have ended
+      if (!control.interrupted())
+        throw;
     }
   });
   return figures;

@@ -41,6 +41,8 @@ public:
     try {
       search();
     } catch (const Stopped&) { // with the best so far
+      if (!stopped())
+        throw;
     }
     finish();
     return std::move(result_);
@@ -48,8 +50,12 @@ public:
 
 private:
   void search() {
-    bound(FusionEvaluator::kMostTiles);
-    layer_by_layer();
+    {
+      const StopScope scope(control_.first_plan_request());
+      bound(FusionEvaluator::kMostTiles);
+      layer_by_layer();
+    }
+    const StopScope scope(control_.stop_request());
     if (problem_.tiling.stacks && options_.method == FusionMethod::cost && !stopped())
       given();
     if (wanted(FusionMethod::automatic))
@@ -350,20 +356,31 @@ private:
   void finish() {
     if (!best_) {
       if (stopped())
-        throw InfeasibleError("interrupted before any plan was found");
+        throw control_.stopped("before any plan was found");
       throw InfeasibleError(why_not_);
     }
     if (options_.method != FusionMethod::cost)
       take_asked();
     result_.certificate.best = best_value_;
     result_.certificate.interrupted = stopped() && !proven() && !result_.complete;
-    if (segments_ == nullptr)
-      segments_ = std::make_unique<FusionSegments>(problem_, evaluator_, options_, order_);
     weights_ = weights(options_.objective);
     if (scheduled_.candidates > 0)
       result_.kept.push_back(scheduled_);
     if (!result_.certificate.interrupted)
+      explain_ends();
+  }
+
+  /// As far as there is time.
+  void explain_ends() {
+    try {
+      const StopScope scope(control_.stop_request());
+      if (segments_ == nullptr)
+        segments_ = std::make_unique<FusionSegments>(problem_, evaluator_, options_, order_);
       result_.ends = why_they_end(problem_, *segments_, order_, result_.plan, weights_, control_);
+    } catch (const Stopped&) {
+      if (!stopped())
+        throw;
+    }
   }
 
   /// The answer of the one method that was asked for.

@@ -6,7 +6,7 @@
 
 #include "monet/base/errors.hpp"
 #include "monet/base/parallel.hpp"
-#include "monet/base/stage.hpp"
+#include "monet/base/stop.hpp"
 #include "monet/optimise/allocation.hpp"
 #include "monet/optimise/checkpointing.hpp"
 #include "monet/optimise/joint.hpp"
@@ -53,6 +53,8 @@ public:
     try {
       search();
     } catch (const Stopped&) { // with what was tried so far
+      if (!interrupted())
+        throw;
     }
     choose();
     return std::move(result_);
@@ -62,8 +64,12 @@ private:
   bool interrupted() const { return control_.interrupted(); }
 
   void search() {
-    base();
-    set_bound();
+    {
+      const StopScope scope(control_.first_plan_request());
+      base();
+      set_bound();
+    }
+    const StopScope scope(control_.stop_request());
     try_each(archive_, other_orders(base_way()));
     try_fused(archive_, base_way(), true);
     const bool is_needed = archive_.best(budget()) == nullptr;
@@ -217,8 +223,9 @@ private:
         trials[i] = model(ways[i]).figures;
       } catch (const InfeasibleError&) { // something does not fit this way
         return;
-      } catch (const Stopped&) {
-        return;
+      } catch (const Stopped&) { // the others may have ended
+        if (!interrupted())
+          throw;
       }
     });
     for (std::size_t i = 0; i < ways.size(); ++i) {
@@ -400,6 +407,9 @@ private:
         archive_.add(std::move(made), point.figures);
       }
     } catch (const InfeasibleError&) { // no groups within the limit
+    } catch (const Stopped&) {         // its part of the time is over
+      if (interrupted())
+        throw;
     }
     tell();
   }
@@ -423,6 +433,9 @@ private:
         archive_.add(std::move(made), point.figures);
       }
     } catch (const InfeasibleError&) { // none within the limit
+    } catch (const Stopped&) {         // its part of the time is over
+      if (interrupted())
+        throw;
     }
     tell();
   }
@@ -467,7 +480,7 @@ private:
   [[noreturn]] void nothing_found() const {
     const std::string when = interrupted() ? " before the search was ended" : "";
     if (control_.stop != nullptr && control_.stop->load())
-      throw Stopped("interrupted before a way to run the step within the budget was found");
+      throw control_.stopped("before a way to run the step within the budget was found");
     const Tried* least = archive_.least();
     if (least == nullptr)
       throw InfeasibleError("no way to run the step was scheduled" + when);

@@ -233,8 +233,13 @@ private:
     parallel_for(which.size(), control_.jobs, [&](std::size_t i) {
       if (which[i] != 0 && control_.interrupted())
         return;
-      all_[which[i]].evaluation = problem_.evaluate(all_[which[i]].genome);
-      done[i] = 1;
+      try {
+        all_[which[i]].evaluation = problem_.evaluate(all_[which[i]].genome);
+        done[i] = 1;
+      } catch (const Stopped&) { // the others may have ended; without the first there is nothing
+        if (which[i] == 0 || !control_.interrupted())
+          throw;
+      }
     });
     candidates_.clear();
     for (std::size_t i = 0; i < which.size(); ++i) {

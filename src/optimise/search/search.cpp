@@ -10,6 +10,11 @@ bool SearchControl::interrupted() const {
          std::chrono::steady_clock::now() >= deadline;
 }
 
+Stopped SearchControl::stopped(const std::string& when) const {
+  const bool is_asked = stop != nullptr && stop->load(std::memory_order_relaxed);
+  return Stopped((is_asked ? "stopped " : "the time limit was reached ") + when, !is_asked);
+}
+
 double SearchControl::seconds_left() const {
   if (deadline == std::chrono::steady_clock::time_point::max())
     return std::numeric_limits<double>::infinity();

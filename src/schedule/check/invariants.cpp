@@ -5,6 +5,7 @@
 #include "schedule/check/row_invariants.hpp"
 
 #include "monet/base/errors.hpp"
+#include "monet/base/stop.hpp"
 #include "monet/schedule/bounds.hpp"
 #include "monet/schedule/critical_path.hpp"
 #include "monet/schedule/schedule.hpp"
@@ -91,6 +92,7 @@ private:
 
   void check_edges() {
     for (std::size_t t = 0; t < tiles_.tiles.size(); ++t) {
+      check_stop();
       for (const TileEdge& edge : tiles_.edges_into(TileId(t))) {
         require(run_of_[t]->start >= run_of_[edge.from.index()]->end,
                 fmt::format("tile {} starts before tile {}, whose results it reads, ends", t,
@@ -251,6 +253,7 @@ private:
       streams[{t.op, t.tensor, chip_.memory_of(core)}].emplace_back(t.start.value, t.end.value);
     }
     for (const TileRun& run : timeline_.runs) {
+      check_stop();
       const CoreId memory = chip_.memory_of(run.core);
       const Span span{run.start.value, run.end.value};
       for (const Access& access : graph_.op(run.op).nest.operands) {

@@ -2,6 +2,7 @@
 
 #include "schedule/cost/intern_table.hpp"
 
+#include "monet/base/stop.hpp"
 #include "monet/workload/loop_nest.hpp"
 
 #include <algorithm>
@@ -112,8 +113,10 @@ public:
 
   TileClasses classify(std::span<const OpId> ops) {
     result_.class_of.resize(tiles_.tiles.size());
-    for (const OpId op : ops)
+    for (const OpId op : ops) {
+      check_stop();
       add_operator(op);
+    }
     return std::move(result_);
   }
 

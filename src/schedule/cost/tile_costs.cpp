@@ -5,6 +5,7 @@
 
 #include "monet/base/errors.hpp"
 #include "monet/base/parallel.hpp"
+#include "monet/base/stop.hpp"
 
 #include <fmt/core.h>
 
@@ -55,6 +56,7 @@ public:
       std::size_t last = first + 1;
       while (last < choices_.size() && tile_of(last).op == tile_of(first).op)
         ++last;
+      check_stop();
       add_operator(first, last);
       first = last;
     }

@@ -4,6 +4,7 @@
 #include "schedule/place/tile_queue.hpp"
 
 #include "monet/base/errors.hpp"
+#include "monet/base/stop.hpp"
 
 #include <fmt/core.h>
 
@@ -67,6 +68,7 @@ public:
       const std::size_t between = 1 + tiles_.tiles.size() / 128;
       if (floor_ != nullptr && placed++ % between == 0 && (*hopeless_)(floor_->floor()))
         return {.complete = false};
+      check_stop();
       place(*tile);
       resume_cores();
     }

@@ -5,6 +5,7 @@
 #include "tiling/shared/outermost.hpp"
 
 #include "monet/base/checked.hpp"
+#include "monet/base/stop.hpp"
 
 #include <fmt/format.h>
 
@@ -386,6 +387,7 @@ bool GroupPricer::tiles_fit(const NeighbourGroup& group, const GroupSlices& way)
 /// Whether what the group keeps fits, when what costs least to bring again is brought once a slice.
 bool GroupPricer::keep(const NeighbourGroup& group, const GroupSlices& way) {
   std::vector<bool> used(chip_.cores.size(), false);
+  check_stop();
   for (const OpId op : group.members) {
     if (graph_.op(op).phase == Phase::update)
       continue;

@@ -3,6 +3,7 @@
 #include "tiling/shared/grid.hpp"
 
 #include "monet/base/errors.hpp"
+#include "monet/base/stop.hpp"
 #include "monet/base/union_volume.hpp"
 #include "monet/workload/operators.hpp"
 
@@ -64,6 +65,7 @@ public:
     tiles_.first_edge.reserve(tiles_.tiles.size() + 1);
     tiles_.anti_dependences.clear();
     for (std::size_t i = 0; i < tiles_.operators.size(); ++i) {
+      check_stop();
       add_operator(OpId(i));
       add_anti_dependences(OpId(i));
       if (is_fetch(graph_.op(OpId(i))))
@@ -166,6 +168,7 @@ private:
     std::vector<Overlap> overlaps;
     std::vector<std::uint32_t> preferred;
     for (std::uint32_t combo = 0; combo < result.combos.size(); ++combo) {
+      check_stop();
       result.combos.parts_of(combo, parts);
       for (const std::uint32_t dim : result.combos.dims())
         ranges[dim] = tiling(reader).parts[dim][parts[dim]];
@@ -375,6 +378,7 @@ private:
     const std::size_t most = kMostPairs * (reader.size() + tiling(order.writer).size());
     parts_.assign(graph_.op(order.reader).nest.dims.size(), 0);
     for (std::uint32_t number = 0; number < reader.size() && order.tiles.size() <= most; ++number) {
+      check_stop();
       index(order.reader).parts_of(number, parts_);
       for (const ReadPlan& read : plan.reads) {
         for_each_overlap(plan, read, [&](std::uint32_t tile, std::int64_t /*volume*/) {

@@ -4,6 +4,7 @@
 
 #include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
+#include "monet/base/stop.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -256,6 +257,7 @@ bool SliceFinder::fits_as_given(const StackSlicer& slicer, std::span<const OpId>
 /// End of the longest stack from `first` that some seed slices as a whole so that it fits; without
 /// operators at its end that would fit anyway.
 std::size_t SliceFinder::grow(std::size_t first, Halo halo) {
+  check_stop();
   std::vector<OpId> members{OpId(first)};
   std::vector<std::pair<Seed, std::int64_t>> alive; // with the slices it takes so far
   if (!any_given_) {

@@ -340,20 +340,20 @@ Kinds decide_kinds(const Model& model, const OnnxReadOptions& options, ProblemLi
   Kinds kinds;
   for (const Declared& input : model.inputs)
     kinds.of[input.name] = rules.of_input(input);
-  std::optional<std::string_view> buffer_module; ///< of the buffer met last
+  const std::string* buffer = nullptr; // the last one met, while its module goes on
   for (const std::string& name : model.initializer_order) {
     const Value& value = model.initializers.at(name);
     std::string why;
     TensorKind kind = rules.of_initializer(name, value, why);
-    if (buffer_module && module_of(name) != *buffer_module)
-      buffer_module.reset();
-    if (kind == TensorKind::parameter && buffer_module && is_floating(value.type) &&
-        rules.follows_buffer(name, *buffer_module)) {
+    if (buffer != nullptr && module_of(name) != module_of(*buffer))
+      buffer = nullptr;
+    if (kind == TensorKind::parameter && buffer != nullptr && is_floating(value.type) &&
+        rules.follows_buffer(name, module_of(*buffer))) {
       kind = TensorKind::buffer;
       why = "its place behind a buffer of its module";
     }
     if (kind == TensorKind::buffer || kind == TensorKind::constant)
-      buffer_module = module_of(name);
+      buffer = &name;
     if (!why.empty())
       kinds.buffers.push_back({name, why});
     kinds.of[name] = kind;

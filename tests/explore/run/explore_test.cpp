@@ -3,6 +3,7 @@
 
 #include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
+#include "monet/base/stop.hpp"
 
 #include <fcntl.h>
 #include <sys/wait.h>
@@ -118,6 +119,30 @@ TEST(Explore, StopsWithWhatIsUnderWayAndGoesOnLater) {
   ASSERT_FALSE(told.empty());
   EXPECT_EQ(told.back().done, 100);
   EXPECT_EQ(told.back().total, 100);
+}
+
+TEST(Explore, GivesUpDesignsThatTakeLong) {
+  const Space space = toy_space({100});
+  std::atomic<bool> stop{false};
+  ToyEvaluator evaluator([&](DesignId id) {
+    if (id % 37 != 20) // the first batch is 36 down to 0
+      return;
+    stop = true;
+    for (;;) // whoever asks, ends it
+      check_stop();
+  });
+  SearchControl control;
+  control.stop = &stop;
+  for (const int jobs : {1, 3}) {
+    stop = false;
+    const auto store = memory_store();
+    const ExplorationResult result = explore_toy(space, *store, evaluator, jobs, control);
+    EXPECT_TRUE(result.interrupted);
+    EXPECT_GE(result.results.size(), 16U);
+    EXPECT_EQ(rows_of(*store), result.results);
+    for (const DesignResult& row : result.results)
+      EXPECT_NE(row.id, 20U);
+  }
 }
 
 /// Processes that share a store and a log of what they evaluated.
