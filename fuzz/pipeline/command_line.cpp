@@ -80,7 +80,8 @@ void CommandLine::run() const {
   const StopAfter stop;
   cli::Session session;
   session.interrupted = stop.flag();
-  session.context.stop = stop.flag();
+  session.context.stop.flag = stop.flag();
+  const StopScope scope(&session.context.stop);
   try {
     internal_check(action_(session) != cli::kExitInternal, "exit code 70");
   } catch (const cli::UsageError&) {

@@ -112,7 +112,8 @@ Ran run_signalled(const std::vector<std::string>& arguments, int signal, double 
 Ran run_interrupted_at_work(const std::vector<std::string>& arguments, double cpu_seconds,
                             const std::function<void()>& before) {
   const auto too_early = [](const Ran& ran) {
-    return ran.code == 130 && ran.out.empty() && ran.err.rfind("stopped", 0) == 0;
+    return ran.code == 130 && ran.out.empty() &&
+           (ran.err == "stopped\n" || ran.err.rfind("stopped before", 0) == 0);
   };
   Ran ran = run_signalled(arguments, SIGINT, cpu_seconds);
   while (too_early(ran)) {
