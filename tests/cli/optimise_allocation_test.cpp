@@ -56,7 +56,7 @@ TEST(OptimiseAllocation, FrontsAreTheSameOnOneThreadAndOnTwo) {
 }
 
 TEST(OptimiseAllocation, ATimeLimitLeavesAResultWithItsGap) {
-  const Ran ran = run_monet(search({"--time-limit", "0.4", "--json", "-"}, "1000000"));
+  const Ran ran = run_limited(search({"--json", "-"}, "1000000"), 0.4);
   ASSERT_EQ(ran.code, 0) << ran.err;
   const nlohmann::json json = nlohmann::json::parse(ran.out);
   EXPECT_EQ(json["interrupted"], true);

@@ -94,8 +94,8 @@ TEST(OptimiseLog, CutShortItGivesTheBestSoFar) {
     if (ran.code == 130)
       expect_schema(json::parse(ran.out));
   }
-  const Ran limited = run_monet(
-      checkpointing(kConvolutions, {"--budget", "50%", "--time-limit", "0.3", "--json", "-"}));
+  const Ran limited =
+      run_limited(checkpointing(kConvolutions, {"--budget", "50%", "--json", "-"}), 0.3);
   ASSERT_EQ(limited.code, 0) << limited.err;
   const json result = json::parse(limited.out);
   expect_schema(result);

@@ -130,7 +130,7 @@ TEST_P(EverySearch, InterruptedGivesAValidResult) {
 }
 
 TEST_P(EverySearch, ATimeLimitEndsItWithTheBestSoFar) {
-  const Ran ran = run_monet(search(GetParam(), {"--time-limit", "0.05"}));
+  const Ran ran = run_limited(search(GetParam(), {}), 0.05);
   EXPECT_EQ(ran.code, 0) << ran.err;
   const Json json = result_of(ran);
   if (json.at("interrupted")) {
@@ -202,8 +202,7 @@ TEST_F(OptimiseExperiment, MistakesAreSaidWithTheirPlaces) {
 
 TEST_P(EverySearch, ShowsInAReportTheStepsItCompared) {
   const Scratch scratch;
-  const Ran ran =
-      run_monet(search(GetParam(), {"--time-limit", "0.3", "--report", scratch / "out"}));
+  const Ran ran = run_limited(search(GetParam(), {"--report", scratch / "out"}), 0.3);
   ASSERT_EQ(ran.code, 0) << ran.err;
   const Json result = parse_file(scratch / "out/result.json");
   EXPECT_EQ(schema_violations(parse_file(repository("docs/result.schema.json")), result),

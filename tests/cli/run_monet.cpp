@@ -123,6 +123,16 @@ Ran run_interrupted_at_work(const std::vector<std::string>& arguments, double cp
   return ran;
 }
 
+Ran run_limited(std::vector<std::string> arguments, double seconds) {
+  arguments.insert(arguments.end(), {"--time-limit", std::to_string(seconds)});
+  Ran ran = run_monet(arguments);
+  while (ran.code == 4 && ran.err.find("time limit") != std::string::npos) {
+    arguments.back() = std::to_string(seconds *= 2);
+    ran = run_monet(arguments);
+  }
+  return ran;
+}
+
 Scratch::Scratch() {
   std::string name = (fs::temp_directory_path() / "monet_cli_XXXXXX").string();
   path_ = ::mkdtemp(name.data());

@@ -29,6 +29,10 @@ Ran run_interrupted_at_work(
     const std::vector<std::string>& arguments, double cpu_seconds,
     const std::function<void()>& before = [] {});
 
+/// With a time limit; again with twice the time while it is over before there is any plan, as it may
+/// be on a busy machine.
+Ran run_limited(std::vector<std::string> arguments, double seconds);
+
 /// A folder of its own for the running test, empty at first, removed at the end.
 class Scratch {
 public:
