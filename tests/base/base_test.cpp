@@ -152,7 +152,9 @@ std::string said_by(const std::function<void()>& act) {
 
 class Places : public ::testing::Test {
 protected:
-  Places() : folder_(std::filesystem::path(::testing::TempDir()) / "monet_places_test") {
+  Places()
+      : folder_(std::filesystem::path(::testing::TempDir()) /
+                ("monet_places_test_" + std::to_string(::getpid()))) {
     std::filesystem::remove_all(folder_);
     std::filesystem::create_directory(folder_);
     write_file_atomically(at("file"), "text");

@@ -76,7 +76,7 @@ protected:
 
   std::string explore(const std::string& more) const {
     return fmt::format(
-        "'{}' explore '{}' --strategy random --budget 30 --store '{}/s.db' --resume {}",
+        "'{}' explore '{}' --strategy random --budget 12 --store '{}/s.db' --resume {}",
         MONET_BINARY, space_, out(), more);
   }
 
@@ -88,7 +88,7 @@ protected:
     const std::string command = before + explore(outputs) + "; code=$?; wait; exit $code";
     const std::string table = scratch_ / "expected.csv";
     const Ran ran = run_monet(
-        {"explore", space_, "--strategy", "random", "--budget", "30", "--export-csv", table});
+        {"explore", space_, "--strategy", "random", "--budget", "12", "--export-csv", table});
     ASSERT_EQ(ran.code, 0) << ran.err;
     for (int kill = 0; kill < MONET_KILLS; ++kill) {
       run_killed(command, random_.unit() * longest_);
@@ -105,7 +105,7 @@ protected:
   Scratch scratch_;
   RandomStream random_{11};
   std::string space_;
-  double longest_ = 3; ///< seconds
+  double longest_ = 2; ///< seconds
   int files_ = 0;
 };
 
