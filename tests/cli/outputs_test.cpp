@@ -126,12 +126,29 @@ TEST_F(OutputPlaces, NothingIsLeftOfThoseOfAnotherFailure) {
 
 // One folder for two options, and a file in a folder that is not there yet.
 TEST_F(OutputPlaces, MayLieInEachOther) {
-  const Ran ran =
-      run_monet(with({"optimise", "joint", "--rounds", "1", "--levels", "0", "--evaluations", "1",
-                      "--group-evaluations", "1", "--core-evaluations", "1", "--report", "out",
-                      "--plan-out", "out/"},
-                     true, "--json", "out/joint.json"),
-                scratch_.path());
+  const Ran ran = run_monet({"optimise",
+                             "joint",
+                             "--hardware",
+                             step()[1],
+                             "--workload",
+                             network_,
+                             "--batch",
+                             "1",
+                             "--rounds",
+                             "1",
+                             "--levels",
+                             "0",
+                             "--group-evaluations",
+                             "0",
+                             "--core-evaluations",
+                             "0",
+                             "--report",
+                             "out",
+                             "--plan-out",
+                             "out/",
+                             "--json",
+                             "out/joint.json"},
+                            scratch_.path());
   EXPECT_EQ(ran.code, 0) << ran.err;
   for (const char* name : {"result.json", "step.onnx", "joint.json"})
     EXPECT_TRUE(fs::is_regular_file(scratch_ / ("out/" + std::string(name)))) << name;

@@ -1,0 +1,11 @@
+# monet_harden(options): what links the interface target is built as releases are. An index past the end of a vector, span
+# or string ends the program in place of reading on, and so do smashed stacks and overflows that glibc can see; code,
+# libraries and heap are where nobody can foresee them, and the tables of functions cannot be written.
+include(CheckPIESupported)
+check_pie_supported()
+function(monet_harden options)
+  target_compile_definitions(${options} INTERFACE _GLIBCXX_ASSERTIONS)
+  target_compile_options(${options} INTERFACE -fstack-protector-strong -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
+  target_link_options(${options} INTERFACE LINKER:-z,relro,-z,now,-z,noexecstack)
+  set_target_properties(${options} PROPERTIES INTERFACE_POSITION_INDEPENDENT_CODE ON)
+endfunction()
