@@ -8,7 +8,6 @@ time limit. Prints the longest delay of each and fails where one is above half a
 code is not one of those documented.
 """
 import argparse
-import json
 import os
 import random
 import signal
@@ -43,8 +42,9 @@ def commands(folder):
     others = {
         "schedule": ["schedule"] + QUAD + network("resnet18_cifar", 32) + ADAM + ["--mode", "fused"],
         "execute": ["graph", "data/workload/resnet18_cifar.onnx", "--batch", "16", "--execute"],
-        "core": ["core", "--hardware", "data/hardware/tpu_like_quad_core.yaml", "--workload", "data/workload/resnet18_cifar.onnx"],
-        "explore": ["explore", "examples/edge_space.yaml", "-o", os.path.join(folder, "explore")],
+        "core": ["core", "--model", "zigzag-3.8", "--hardware", "examples/core/two_by_two.yaml", "--workload", "examples/core/product.yaml",
+                 "--mapping", "examples/core/dataflow.yaml"],
+        "explore": ["explore", "data/spaces/edge_study.yaml", "--strategy", "random", "--budget", "2000", "-o", os.path.join(folder, "explore")],
         "run": ["run", "examples/edge_resnet18_cifar_optimised.yaml", "-o", os.path.join(folder, "run")],
     }
     return searches, others
