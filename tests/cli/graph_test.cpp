@@ -123,6 +123,19 @@ TEST(Graph, ExecutingEndsWithCtrlC) {
   EXPECT_EQ(ran.out, "");
 }
 
+TEST(Graph, AStepThatWasWrittenIsNotDifferentiatedAgain) {
+  const Scratch scratch;
+  const std::string step = scratch / "step.onnx";
+  ASSERT_EQ(run_monet({"graph", repository("data/workload/resnet18_cifar.onnx"), "--batch", "1",
+                       "-o", step})
+                .code,
+            0);
+  EXPECT_EQ(run_monet({"graph", step}).code, 0);
+  const Ran again = run_monet({"graph", step, "--training", repository("data/training/sgd.yaml")});
+  EXPECT_EQ(again.code, 3);
+  EXPECT_NE(again.err.find("is a training step already"), std::string::npos) << again.err;
+}
+
 /// Element types without a training file: half the bytes, and unknown ones are refused.
 TEST(Graph, PrecisionOfInference) {
   const auto with = [](const std::string& types) {

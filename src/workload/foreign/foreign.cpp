@@ -242,6 +242,10 @@ bool in_order_of_phases(const Graph& graph, const std::vector<Phase>& phases) {
 
 Graph recognise_training_step(const Graph& graph, ForeignReport& report) {
   report = {};
+  report.is_training_step = std::ranges::any_of(
+      graph.operators(), [](const Operator& op) { return op.phase != Phase::forward; });
+  if (report.is_training_step) // written by us: the file says what is what
+    return graph;
   const std::vector<Phase> phases = find_phases(graph);
   if (phases.empty() || !in_order_of_phases(graph, phases))
     return graph;
