@@ -58,6 +58,12 @@ StepOptions step_options(const JointPoint& point, const ScheduleOptions& schedul
   return options;
 }
 
+/// With the views, as ONNX has them.
+TrainingGraph export_of(const JointPoint& point, const SearchInputs& inputs) {
+  return point.runs.empty() ? inputs.graph
+                            : with_recomputation(inputs.graph, inputs.step, point.runs);
+}
+
 /// --report: the base next to the best.
 void write_report(const OptimiseArguments& common, const SearchInputs& inputs,
                   const JointResult& result, const ScheduleOptions& schedule, const Json& json) {
@@ -69,8 +75,10 @@ void write_report(const OptimiseArguments& common, const SearchInputs& inputs,
   };
   const ModelledStep base = modelled(result.base);
   const ModelledStep best = modelled(result.both);
-  write_search_report(common, inputs, json,
-                      {result_of(*result.base.step, base), result_of(*result.both.step, best)});
+  const TrainingGraph step = export_of(result.both, inputs);
+  write_search_report(
+      common, inputs, json,
+      {result_of(*result.base.step, base), result_of(*result.both.step, best), &step.graph});
 }
 
 /// Those that monet schedule would choose otherwise.
@@ -96,9 +104,7 @@ std::string write_plan(const std::string& folder, const JointPoint& point,
   };
   std::string command = fmt::format("monet schedule --hardware {} --workload {}",
                                     inputs.experiment.hardware, path("step.onnx"));
-  const TrainingGraph step =
-      point.runs.empty() ? inputs.graph : with_recomputation(inputs.graph, inputs.step, point.runs);
-  write_file_atomically(path("step.onnx"), write_onnx(step.graph));
+  write_file_atomically(path("step.onnx"), write_onnx(export_of(point, inputs).graph));
   if (point.tiling.mode == TilingMode::fused) {
     const FusionPlan plan = point.tiling.stacks
                                 ? FusionPlan{*point.tiling.stacks, point.tiling.slices}

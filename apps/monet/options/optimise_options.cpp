@@ -147,7 +147,7 @@ void write_search_report(const OptimiseArguments& arguments, const SearchInputs&
   result["provenance"] = search.at("provenance");
   result["optimise"] = optimise_json({{search}, steps.before, steps.best}, chip);
   const std::string report =
-      write_results(arguments.report, result, steps.graph ? *steps.graph : steps.best.step->graph);
+      write_results(arguments.report, result, steps.graph ? *steps.graph : inputs.graph.graph);
   print_message("", "report: " + report);
 }
 

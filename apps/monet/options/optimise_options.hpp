@@ -64,13 +64,13 @@ SearchInputs prepare(Experiment experiment, Session& session);
 struct SearchSteps {
   StepResult before;
   StepResult best;
-  const Graph* graph = nullptr; ///< of the best, with its views; null: as modelled
+  const Graph* graph = nullptr; ///< of the best, with its views; null: nothing runs again
 };
 
-/// Seed, threads, time limit (since the command began) and progress for a search, which Ctrl-C ends
-/// from now on in place of the command.
 /// From here on stages end with the time limit; counted from the beginning of the command.
 void limit_time(const OptimiseArguments& arguments, Session& session);
+/// Seed, threads, time limit (since the command began) and progress for a search, which Ctrl-C ends
+/// from now on in place of the command.
 SearchControl search_control(const OptimiseArguments& arguments, Session& session);
 
 /// Provenance of a search: files and options of the step, seed and limits.
