@@ -25,16 +25,15 @@ ensure_node
 say "building (build/dev)"
 build dev
 
-say "parsers under address and undefined-behaviour sanitizers (build/asan-ubsan)"
-build asan-ubsan --target base_test hardware_test mapping_file_test workload_test robustness_test
-run_tests --preset asan-ubsan -j2 -R '^(base|hardware|mapping_file|workload|robustness)\.'
+say "parsers under address and undefined-behaviour sanitizers (build/fuzz)"
+build fuzz --target base_test hardware_test mapping_file_test workload_test robustness_test fuzz_readers
+run_tests --preset fuzz -j2 -R '^(base|hardware|mapping_file|workload|robustness)\.'
 
 say "fuzzing (build/fuzz)"
 if [ "$slow" = yes ]; then # fuzz_pipeline needs every stage built once more
-  build fuzz --target fuzz_readers fuzz_pipeline
+  build fuzz --target fuzz_pipeline
   scripts/fuzz.sh --structured "${fuzz_seconds:-1800}"
 else
-  build fuzz --target fuzz_readers
   scripts/fuzz.sh "${fuzz_seconds:-60}"
 fi
 

@@ -1,14 +1,15 @@
 // What `monet graph --execute` does with a network: its numbers, and those of a training step.
-#include "monet/base/yaml.hpp"
 #include "monet/execute/execute.hpp"
 
 #include "readers/readers.hpp"
-#include "stopping.hpp"
 #include "target.hpp"
 
+#include "monet/base/stop.hpp"
+#include "monet/base/yaml.hpp"
 #include "monet/workload/onnx_reader.hpp"
 #include "monet/workload/onnx_weights.hpp"
 
+#include <chrono>
 #include <iterator>
 #include <variant>
 #include <vector>
@@ -83,12 +84,11 @@ void execute_network(std::string_view model) {
   verify(step);
   if (takes_long(step.graph))
     return;
-  const StopAfter stop;
+  const StopScope scope(StopRequest{nullptr, StopRequest::Clock::now() + std::chrono::seconds(3)});
   ExecuteOptions options;
   options.arithmetic = choice % 2 == 0 ? Arithmetic::fp64 : Arithmetic::fp32;
   options.keep_all = false;
   options.memory_limit_bytes = std::int64_t{1} << 26;
-  options.stop = stop.flag();
   run_step(step, model, options);
 }
 

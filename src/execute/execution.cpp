@@ -3,6 +3,7 @@
 
 #include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
+#include "monet/base/stop.hpp"
 #include "monet/execute/execute.hpp"
 #include "monet/workload/operators.hpp"
 
@@ -111,7 +112,7 @@ struct Execution::Machine {
   using Stores = std::variant<TensorStore<double>, TensorStore<float>>;
 
   Machine(const Graph& of, const ExecuteOptions& with)
-      : graph(of), options(with), check_stop(with.stop), meter(of),
+      : graph(of), options(with), meter(of),
         stores(with.arithmetic == Arithmetic::fp64 ? Stores(TensorStore<double>(of))
                                                    : Stores(TensorStore<float>(of))) {
     for (std::size_t i = 0; i < graph.tensors().size(); ++i) {
@@ -129,16 +130,24 @@ struct Execution::Machine {
     std::visit(
         [&](auto& store) {
           auto& to = store.allocate(id);
-          for (std::size_t i = 0; i < numbers.size(); ++i) {
-            check_stop();
-            if (!to.real.empty()) {
-              to.real[i] = static_cast<std::decay_t<decltype(to.real[0])>>(numbers[i]);
-            } else {
-              to.whole[i] = whole_of(numbers[i]);
-            }
-          }
+          if (to.real.empty())
+            copy(numbers, to.whole, [](T number) { return whole_of(number); });
+          else
+            copy(numbers, to.real,
+                 [](T number) { return static_cast<std::decay_t<decltype(to.real[0])>>(number); });
         },
         stores);
+  }
+
+  /// Both have as many numbers.
+  template <class T, class To, class Convert>
+  static void copy(std::span<const T> from, std::vector<To>& to, Convert convert) {
+    constexpr std::size_t kPiece = 4096; // between looks at the clock
+    for (std::size_t begin = 0; begin < from.size(); begin += kPiece) {
+      check_stop();
+      const auto piece = from.subspan(begin, std::min(kPiece, from.size() - begin));
+      std::ranges::transform(piece, to.begin() + static_cast<std::ptrdiff_t>(begin), convert);
+    }
   }
 
   static std::int64_t whole_of(double value) { return saturated_integer(std::round(value)); }
@@ -157,7 +166,7 @@ struct Execution::Machine {
       for (const TensorId output : present(op.outputs))
         store.allocate(output);
       check_numbers(store, op);
-      KernelContext<Real> context(store, op, options.seed + step, check_stop);
+      KernelContext<Real> context(store, op, options.seed + step);
       run_kernel(*find_kernel(op), context);
       meter.run(OpId(i));
       if (!options.keep_all)
@@ -205,7 +214,6 @@ struct Execution::Machine {
 
   const Graph& graph;
   ExecuteOptions options;
-  StopCheck check_stop;
   MemoryMeter meter;
   std::uint64_t step = 0;
   Stores stores;
@@ -249,10 +257,6 @@ std::vector<double> Execution::get(TensorId tensor) const {
 void Execution::run() {
   machine_->check_inputs();
   std::visit([&](auto& store) { machine_->run(store); }, machine_->stores);
-}
-
-const std::atomic<bool>* Execution::stop() const {
-  return machine_->options.stop;
 }
 
 std::int64_t Execution::peak_bytes() const {

@@ -1,7 +1,7 @@
 // Random numbers for the tensors that a graph expects from outside.
-#include "execute/walk/stop.hpp"
 
 #include "monet/base/errors.hpp"
+#include "monet/base/stop.hpp"
 #include "monet/execute/execute.hpp"
 #include "monet/execute/generator.hpp"
 
@@ -112,13 +112,12 @@ FillRule default_fill(const TrainingGraph& step, TensorId id) {
   return {};
 }
 
-std::vector<double> generate(const Tensor& tensor, const FillRule& rule, std::uint64_t seed,
-                             const std::atomic<bool>* stop) {
-  const StopCheck check_stop(stop);
+std::vector<double> generate(const Tensor& tensor, const FillRule& rule, std::uint64_t seed) {
   const NumberGenerator generator(tensor.name, seed);
   std::vector<double> numbers(static_cast<std::size_t>(element_count(tensor)));
   for (std::size_t i = 0; i < numbers.size(); ++i) {
-    check_stop();
+    if (i % 1024 == 0)
+      check_stop();
     numbers[i] = rule.range > 0 ? static_cast<double>(generator.index(i, rule.range))
                                 : rule.offset + rule.scale * generator.uniform(i);
   }
@@ -150,7 +149,7 @@ void fill(Execution& execution, const TrainingGraph& step, std::uint64_t seed) {
       const auto count = static_cast<std::size_t>(element_count(tensor));
       execution.set(id, std::vector<double>(count, initial->value));
     } else if (!is_lost_constant(tensor)) {
-      execution.set(id, generate(tensor, default_fill(step, id), seed, execution.stop()));
+      execution.set(id, generate(tensor, default_fill(step, id), seed));
     }
   }
   for (const InitialState& state : step.initial) {

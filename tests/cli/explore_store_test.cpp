@@ -21,15 +21,7 @@ using Json = nlohmann::json;
 
 class ExploreStore : public ::testing::Test {
 protected:
-  /// The shipped space of edge chips with a small network.
-  ExploreStore() {
-    std::string text = read_file(repository("data/spaces/edge_study.yaml"));
-    const std::string shipped = "../workload/resnet18_cifar.onnx, batch: 4";
-    const std::size_t at = text.find(shipped);
-    EXPECT_NE(at, std::string::npos);
-    text.replace(at, shipped.size(), repository("data/workload/gpt2_nano.onnx") + ", batch: 1");
-    space_ = scratch_.file("space.yaml", text);
-  }
+  ExploreStore() { space_ = small_study(scratch_); }
 
   std::vector<std::string> arguments(const std::vector<std::string>& more) const {
     std::vector<std::string> all{"explore", space_,     "--strategy",

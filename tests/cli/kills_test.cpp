@@ -22,12 +22,7 @@ namespace fs = std::filesystem;
 class Kills : public ::testing::Test {
 protected:
   Kills() {
-    std::string text = read_file(repository("data/spaces/edge_study.yaml"));
-    const std::string shipped = "../workload/resnet18_cifar.onnx, batch: 4";
-    const std::size_t at = text.find(shipped);
-    EXPECT_NE(at, std::string::npos);
-    text.replace(at, shipped.size(), repository("data/workload/gpt2_nano.onnx") + ", batch: 1");
-    space_ = scratch_.file("space.yaml", text);
+    space_ = small_study(scratch_);
     fs::create_directory(out());
   }
 

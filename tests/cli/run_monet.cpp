@@ -148,6 +148,15 @@ std::string Scratch::file(const std::string& name, const std::string& text) cons
   return *this / name;
 }
 
+std::string small_study(const Scratch& folder) {
+  std::string text = read_file(repository("data/spaces/edge_study.yaml"));
+  const std::string shipped = "../workload/resnet18_cifar.onnx, batch: 4";
+  const std::size_t at = text.find(shipped);
+  EXPECT_NE(at, std::string::npos);
+  text.replace(at, shipped.size(), repository("data/workload/gpt2_nano.onnx") + ", batch: 1");
+  return folder.file("space.yaml", text);
+}
+
 std::string repository(const std::string& path) {
   return MONET_SOURCE_DIR "/" + path;
 }

@@ -29,8 +29,8 @@ Ran run_interrupted_at_work(
     const std::vector<std::string>& arguments, double cpu_seconds,
     const std::function<void()>& before = [] {});
 
-/// With a time limit; again with twice the time while it is over before there is any plan, as it may
-/// be on a busy machine.
+/// With a time limit; again with twice the time while it is over before there is any plan, as it
+/// may be on a busy machine.
 Ran run_limited(std::vector<std::string> arguments, double seconds);
 
 /// A folder of its own for the running test, empty at first, removed at the end.
@@ -48,6 +48,9 @@ public:
 private:
   std::filesystem::path path_;
 };
+
+/// The shipped space of edge chips with a small network, as a file of the folder.
+std::string small_study(const Scratch& folder);
 
 /// A file of the repository.
 std::string repository(const std::string& path);

@@ -4,6 +4,7 @@
 #include "training/tiny_network.hpp"
 
 #include "monet/base/errors.hpp"
+#include "monet/base/stop.hpp"
 #include "monet/execute/execute.hpp"
 
 #include <gtest/gtest.h>
@@ -82,7 +83,8 @@ TEST(MemoryLimit, SizesBeyond64BitsAreRefusedToo) {
 TEST(ExecutionStops, BeforeAnOperator) {
   const TrainingGraph step = two_relus();
   std::atomic<bool> stop{false};
-  Execution execution(step.graph, {.stop = &stop});
+  const StopScope scope(StopRequest{&stop});
+  Execution execution(step.graph);
   fill(execution, step, 0);
   EXPECT_NO_THROW(execution.run());
   stop = true;
@@ -91,8 +93,9 @@ TEST(ExecutionStops, BeforeAnOperator) {
 
 TEST(ExecutionStops, WhileNumbersAreMade) {
   const TrainingGraph step = two_relus();
-  std::atomic<bool> stop{true};
-  Execution execution(step.graph, {.stop = &stop});
+  const std::atomic<bool> stop{true};
+  Execution execution(step.graph);
+  const StopScope scope(StopRequest{&stop});
   EXPECT_THROW(fill(execution, step, 0), Stopped);
 }
 
@@ -115,7 +118,8 @@ TEST(ExecutionStops, InsideKernels) {
       store.allocate(TensorId(i));
     KernelContext<double> goes(store, op, 0);
     EXPECT_NO_THROW(find_kernel(op)->fp64(goes)) << op.op_type;
-    KernelContext<double> stops(store, op, 0, StopCheck(&stop));
+    KernelContext<double> stops(store, op, 0);
+    const StopScope scope(StopRequest{&stop});
     EXPECT_THROW(find_kernel(op)->fp64(stops), Stopped) << op.op_type;
   }
 }

@@ -120,14 +120,13 @@ private:
   const TrainingGraph& step_;
 };
 
-ExecuteOptions options_of(const ExecuteArguments& arguments, const Session& session) {
+ExecuteOptions options_of(const ExecuteArguments& arguments) {
   ExecuteOptions options;
   options.arithmetic = arguments.arithmetic == "fp32" ? Arithmetic::fp32 : Arithmetic::fp64;
   options.seed = arguments.seed;
   options.keep_all = false;
   options.memory_limit_bytes =
       parse_budget(arguments.memory_limit, machine_memory_bytes(), "--memory-limit");
-  options.stop = session.interrupted;
   return options;
 }
 
@@ -207,7 +206,7 @@ void ExecuteArguments::add_to(Command& command) {
 
 Json execute_step(const TrainingGraph& step, const std::string& network,
                   const ExecuteArguments& arguments, Session& session) {
-  const ExecuteOptions options = options_of(arguments, session);
+  const ExecuteOptions options = options_of(arguments);
   Execution execution(step.graph, options);
   Numbers numbers(execution, step);
   numbers.from_npy(arguments.numbers);
@@ -269,7 +268,7 @@ void give_numbers(AlternatingExecution& execution, const std::string& network,
 Json execute_alternating(const std::vector<TrainingGraph>& graphs,
                          const std::vector<AlternateStep>& steps, const std::string& network,
                          const ExecuteArguments& arguments, Session& session) {
-  const ExecuteOptions options = options_of(arguments, session);
+  const ExecuteOptions options = options_of(arguments);
   std::vector<const TrainingGraph*> each;
   for (const TrainingGraph& graph : graphs)
     each.push_back(&graph);

@@ -5,7 +5,6 @@
 #include "monet/training/training.hpp"
 #include "monet/workload/graph.hpp"
 
-#include <atomic>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -26,7 +25,6 @@ struct ExecuteOptions {
   bool keep_all = true;   ///< false: intermediate tensors are freed after their last reader
   /// InfeasibleError, before anything is allocated, where execution_bytes() is more.
   std::int64_t memory_limit_bytes = std::numeric_limits<std::int64_t>::max();
-  const std::atomic<bool>* stop = nullptr; ///< ends fill(), set() and run() with Stopped
 };
 
 /// Most bytes of this machine that the numbers of all tensors take at once, with the copies that
@@ -34,7 +32,7 @@ struct ExecuteOptions {
 std::int64_t execution_bytes(const Graph& graph, const ExecuteOptions& options = {});
 
 /// The numbers of all tensors of one graph. Numbers are row-major; integers and booleans are held
-/// exactly. Works on graphs with views and on folded ones.
+/// exactly. Works on graphs with views and on folded ones. What takes long heeds check_stop().
 class Execution {
 public:
   /// InputError listing every operator that cannot be executed, each at its node; InfeasibleError
@@ -61,8 +59,6 @@ public:
   /// Puts results that overwrite a tensor in place (updated weights, states, running statistics)
   /// into that tensor: the start of the next step. Masks then come from the next step's seed.
   void advance();
-  /// That of the options.
-  const std::atomic<bool>* stop() const;
 
 private:
   struct Machine;
@@ -92,7 +88,6 @@ void set_step_number(Execution& execution, const TrainingGraph& step, std::int64
 std::int64_t set_by_name(Execution& execution, const TrainingGraph& step, std::string_view name,
                          std::span<const double> numbers);
 /// The numbers of one tensor by a rule.
-std::vector<double> generate(const Tensor& tensor, const FillRule& rule, std::uint64_t seed,
-                             const std::atomic<bool>* stop = nullptr);
+std::vector<double> generate(const Tensor& tensor, const FillRule& rule, std::uint64_t seed);
 
 } // namespace monet

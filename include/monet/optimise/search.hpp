@@ -11,6 +11,7 @@
 #include <limits>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace monet {
 
@@ -37,6 +38,19 @@ struct SearchControl {
   /// no answer, has some grace.
   StopRequest stop_request() const { return {stop, deadline}; }
   StopRequest first_plan_request() const { return {stop, deadline, kFirstPlanGrace}; }
+  /// Runs the body; false where it was these limits that ended it. What ends for another reason
+  /// throws on.
+  template <class Body>
+  bool finishes(Body&& body) const {
+    try {
+      std::forward<Body>(body)();
+      return true;
+    } catch (const Stopped&) {
+      if (!interrupted())
+        throw;
+      return false;
+    }
+  }
   /// What a search throws that was interrupted and has nothing to give.
   Stopped stopped(const std::string& when) const;
   /// Seconds until the deadline, at least 0; infinite without one.

@@ -73,7 +73,8 @@ double onchip_bits(const Chip& chip);
 
 /// Bounds for a step whose views are folded. They hold for schedule() with any tiles that
 /// make_tiles() or a search may give it, with any core cost options. InfeasibleError naming an
-/// operator that no core can run.
+/// operator that no core can run. Where check_stop() would end it, the bounds are what is known by
+/// then.
 StepBounds step_bounds(const TrainingGraph& step, const Chip& chip,
                        const StepBoundOptions& options = {});
 

@@ -44,7 +44,7 @@ std::vector<Real> dense(const KernelContext<Real>& context, std::size_t input, P
   }
   std::vector<Real> values;
   for_each_point(
-      context,
+      context.op().nest,
       [&](const auto& point) {
         const auto at = static_cast<std::size_t>(map.at(point).value());
         values.push_back(context.is_real_input(input)
@@ -117,7 +117,7 @@ constexpr auto kAttention = []<class Real>(KernelContext<Real>& context) {
   auto& out = context.output(0);
   std::vector<Real> score;
   for (std::size_t row = 0; row < a.batches * a.rows; ++row) {
-    context.check_stop();
+    check_stop();
     a.scores(row, score);
     const Real shift = *std::max_element(score.begin(), score.end());
     Real sum = 0;
@@ -153,7 +153,7 @@ constexpr auto kAttentionGrad = []<class Real>(KernelContext<Real>& context) {
   const std::vector<Real> logarithm = dense(context, 5, Part::row, Part::row);
   std::vector<Real> score;
   for (std::size_t row = 0; row < a.batches * a.rows; ++row) {
-    context.check_stop();
+    check_stop();
     a.scores(row, score);
     const Real* dy_row = &dy[row * a.width];
     const Real mean = a.dot(dy_row, &y[row * a.width], a.width);

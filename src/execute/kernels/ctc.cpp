@@ -123,7 +123,7 @@ constexpr auto kCtc = []<class Real>(KernelContext<Real>& context) {
     sample.check(context.graph(), op, context.graph().tensor(*op.inputs[0]).shape.back());
     std::vector<Real> before(sample.states(), kNever<Real>);
     for (std::int64_t t = 0; t < times; ++t) {
-      context.check_stop();
+      check_stop();
       std::vector<Real> now(sample.states());
       for (std::size_t l = 0; l < now.size(); ++l) {
         const Real score = context.input(0)[scores.at({b, t, 0}, sample.state_class(l))];
@@ -173,7 +173,7 @@ constexpr auto kCtcGrad = []<class Real>(KernelContext<Real>& context) {
         drops && !std::isfinite(nll) ? Real{0} : 1 / share_of(context, batch, labels);
     std::vector<Real> behind(sample.states(), kNever<Real>);
     for (std::int64_t t = times; t-- > 0;) {
-      context.check_stop();
+      check_stop();
       std::vector<Real> now(sample.states());
       std::vector<Real> of_class(static_cast<std::size_t>(classes), kNever<Real>);
       for (std::size_t l = 0; l < now.size(); ++l) {

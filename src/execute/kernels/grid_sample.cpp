@@ -131,7 +131,7 @@ void for_each_grid_tap(const KernelContext<Real>& context, std::size_t image_ope
   const IndexedOperand image = indexed_operand(context.graph(), context.op(), image_operand);
   const Coordinate<Real> column(context, "x");
   const Coordinate<Real> row(context, "y");
-  for_each_point(context, [&](const auto& point) {
+  for_each_point(context.op().nest, [&](const auto& point) {
     const GridTaps rows = how.taps(row.at(point), image.sizes[0]);
     const GridTaps columns = how.taps(column.at(point), image.sizes[1]);
     const std::int64_t first = image.map.at(point).value();

@@ -34,7 +34,7 @@ void for_each_indexed(KernelContext<Real>& context, F f) {
     index = context.map_of(context.operand_index().inputs.at(1).value());
   const bool puts = !to.sizes.empty();
   const IndexedOperand& indexed = puts ? to : from;
-  for_each_point(context, [&](const auto& point) {
+  for_each_point(context.op().nest, [&](const auto& point) {
     std::int64_t shift = 0;
     if (index) {
       const auto at = static_cast<std::size_t>(index->at(point).value());
@@ -117,7 +117,7 @@ constexpr auto kNonZero = []<class Real>(KernelContext<Real>& context) {
       names.push_back(own_loop(dim.name));
   }
   std::int64_t found = 0;
-  for_each_point(context, [&](const auto& point) {
+  for_each_point(context.op().nest, [&](const auto& point) {
     const auto at = static_cast<std::size_t>(map.at(point).value());
     if (context.is_real_input(0) ? context.input(0)[at] == 0 : context.integers(0)[at] == 0)
       return;
@@ -174,7 +174,7 @@ constexpr auto kScatterElements = []<class Real>(KernelContext<Real>& context) {
   const Integers strides = strides_of(shape);
   const std::size_t axis = front_axis(context.attributes().integer("axis", 0), shape.size());
   std::size_t from = 0;
-  for_each_place(context, context.input_shape(2), [&](Integers target) {
+  for_each_place(context.input_shape(2), [&](Integers target) {
     target[axis] =
         checked_index(context.graph(), context.op(), context.integers(1)[from], shape[axis]);
     put_update(context, from++, static_cast<std::size_t>(position_of(target, strides)));
@@ -197,7 +197,7 @@ constexpr auto kTopK = []<class Real>(KernelContext<Real>& context) {
   };
   Integers lines = in;
   lines[axis] = 1;
-  for_each_place(context, lines, [&](const Integers& place) {
+  for_each_place(lines, [&](const Integers& place) {
     const std::int64_t from = position_of(place, strides_of(in));
     const std::int64_t to = position_of(place, strides_of(context.output_shape(out)));
     Integers order(static_cast<std::size_t>(in[axis]));
@@ -224,7 +224,7 @@ constexpr auto kReverseSequence = []<class Real>(KernelContext<Real>& context) {
   const std::size_t batch = front_axis(context.attributes().integer("batch_axis", 1), shape.size());
   const std::size_t time = front_axis(context.attributes().integer("time_axis", 0), shape.size());
   const Integers strides = strides_of(shape);
-  for_each_place(context, shape, [&](const Integers& place) {
+  for_each_place(shape, [&](const Integers& place) {
     const std::int64_t length = context.integers(1)[static_cast<std::size_t>(place[batch])];
     if (length < 0 || length > shape[time])
       throw InputError(location_of(context.graph(), context.op()),

@@ -56,7 +56,7 @@ double count_labels(KernelContext<Real>& context, const std::vector<bool>& inner
   std::vector<bool> outer = inner;
   outer.flip();
   for_each_point(
-      context,
+      context.op().nest,
       [&](const auto& point) {
         const std::int64_t element = map.at(point).value();
         counted += rule.counts(context.integers(1)[static_cast<std::size_t>(element)]) ? 1 : 0;
@@ -85,7 +85,7 @@ constexpr auto kNegativeLogLikelihood = []<class Real>(KernelContext<Real>& cont
   const OperandMap result = context.map_of(context.operand_index().outputs.at(0).value());
   Real loss = 0;
   Real weights = 0;
-  for_each_point(context, [&](const auto& point) {
+  for_each_point(context.op().nest, [&](const auto& point) {
     const auto at = static_cast<std::size_t>(labels.at(point).value());
     const std::int64_t label = context.integers(1)[at];
     Real& own = context.output(0)[static_cast<std::size_t>(result.at(point).value())];

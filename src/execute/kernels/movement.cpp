@@ -39,7 +39,7 @@ constexpr auto kCast = []<class Real>(KernelContext<Real>& context) {
   const bool from_real = context.is_real_input(0);
   const bool to_real = !context.output(0).empty();
   const bool truth = context.graph().tensor(*context.op().outputs[0]).type == ElementType::boolean;
-  for_each_point(context, [&](const auto& point) {
+  for_each_point(context.op().nest, [&](const auto& point) {
     const auto target = static_cast<std::size_t>(to.at(point).value());
     const auto source = static_cast<std::size_t>(from.at(point).value());
     const auto put = [&](auto value, std::int64_t whole) {
@@ -78,7 +78,7 @@ template <class Real, class F>
 void gather_axes(KernelContext<Real>& context, F source_of) {
   const auto from_strides = strides_of(context.input_shape(0));
   std::size_t i = 0;
-  for_each_place(context, context.output_shape(0), [&](const auto& place) {
+  for_each_place(context.output_shape(0), [&](const auto& place) {
     move_element(context, 0, static_cast<std::size_t>(source_of(place, from_strides)), 0, i++);
   });
 }

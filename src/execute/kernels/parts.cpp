@@ -20,7 +20,7 @@ void move_integers(KernelContext<Real>& context) {
     if (!operand)
       continue;
     const OperandMap from = context.map_of(*operand);
-    for_each_point(context, [&](const auto& point) {
+    for_each_point(context.op().nest, [&](const auto& point) {
       const auto source = from.at(point);
       if (source)
         context.output_integers(0)[static_cast<std::size_t>(to.at(point).value())] =
@@ -54,7 +54,7 @@ void copy_slice(KernelContext<Real>& context, std::size_t output, const Integers
                 const Integers& steps) {
   const Integers strides = strides_of(context.input_shape(0));
   std::size_t to = 0;
-  for_each_place(context, context.output_shape(output), [&](const Integers& place) {
+  for_each_place(context.output_shape(output), [&](const Integers& place) {
     std::int64_t from = 0;
     for (std::size_t d = 0; d < place.size(); ++d)
       from += (starts[d] + steps[d] * place[d]) * strides[d];
@@ -104,12 +104,12 @@ std::int64_t source_index(const std::string& mode, std::int64_t index, std::int6
 }
 
 /// f(inner, outer): element `outer` of the padded tensor is element `inner` of the one inside.
-template <class Real, class F>
-void for_each_padded(const KernelContext<Real>& context, const Integers& inside,
-                     const Integers& padded, const Integers& pads, const std::string& mode, F f) {
+template <class F>
+void for_each_padded(const Integers& inside, const Integers& padded, const Integers& pads,
+                     const std::string& mode, F f) {
   const Integers strides = strides_of(inside);
   std::size_t outer = 0;
-  for_each_place(context, padded, [&](const Integers& place) {
+  for_each_place(padded, [&](const Integers& place) {
     std::int64_t inner = 0;
     for (std::size_t d = 0; d < place.size(); ++d)
       inner += source_index(mode, place[d] - pads[d], inside[d]) * strides[d];
@@ -121,7 +121,7 @@ constexpr auto kPad = []<class Real>(KernelContext<Real>& context) {
   const std::string mode = context.attributes().text("mode", "constant");
   if (mode != "constant") {
     for_each_padded(
-        context, context.input_shape(0), context.output_shape(0), context.integers(1), mode,
+        context.input_shape(0), context.output_shape(0), context.integers(1), mode,
         [&](std::size_t inner, std::size_t outer) { move_element(context, 0, inner, 0, outer); });
     return;
   }
@@ -131,7 +131,7 @@ constexpr auto kPad = []<class Real>(KernelContext<Real>& context) {
   const OperandMap from = context.map_of(input);
   const OperandMap to = context.map_of(0);
   const double border = context.scalar(2, 0.0);
-  for_each_point(context, [&](const auto& point) {
+  for_each_point(context.op().nest, [&](const auto& point) {
     const auto target = static_cast<std::size_t>(to.at(point).value());
     if (const auto source = from.at(point)) {
       move_element(context, 0, static_cast<std::size_t>(*source), 0, target);
@@ -145,7 +145,7 @@ constexpr auto kPad = []<class Real>(KernelContext<Real>& context) {
 
 /// Attributes `pads` and `mode` of the forward operator.
 constexpr auto kPadGrad = []<class Real>(KernelContext<Real>& context) {
-  for_each_padded(context, context.output_shape(0), context.input_shape(0),
+  for_each_padded(context.output_shape(0), context.input_shape(0),
                   context.attributes().integers("pads"), context.attributes().text("mode", ""),
                   [&](std::size_t inner, std::size_t outer) {
                     context.output(0)[inner] += context.input(0)[outer];
@@ -161,7 +161,7 @@ constexpr auto kTrilu = []<class Real>(KernelContext<Real>& context) {
   const std::int64_t rows = shape[shape.size() - 2];
   const auto diagonal = saturated_integer(context.scalar(1, 0.0));
   const bool upper = context.attributes().integer("upper", 1) != 0;
-  for_each_point(context, [&](const auto& point) {
+  for_each_point(context.op().nest, [&](const auto& point) {
     const std::int64_t target = to.at(point).value();
     const std::int64_t distance = target % columns - target / columns % rows;
     if (upper ? distance >= diagonal : distance <= diagonal)
@@ -177,7 +177,7 @@ constexpr auto kOneHot = []<class Real>(KernelContext<Real>& context) {
   const std::int64_t stride = strides_of(shape)[axis];
   const OperandMap from = context.map_of(*context.operand_index().inputs[0]);
   const OperandMap to = context.map_of(0);
-  for_each_point(context, [&](const auto& point) {
+  for_each_point(context.op().nest, [&](const auto& point) {
     const auto target = static_cast<std::size_t>(to.at(point).value());
     const auto source = static_cast<std::size_t>(from.at(point).value());
     std::int64_t hot = context.is_real_input(0) ? saturated_integer(context.input(0)[source])

@@ -70,7 +70,7 @@ void add_by_address(KernelContext<Real>& context) {
   std::vector<bool> outputs = loops_without(nest, from);
   outputs.flip();
   for_each_point(
-      context,
+      context.op().nest,
       [&](const auto& point) {
         const auto at = context.integers(1)[static_cast<std::size_t>(index.at(point).value())];
         context.output(0)[static_cast<std::size_t>(at)] +=
@@ -155,7 +155,7 @@ void average(KernelContext<Real>& context, bool backward) {
   auto& out = context.output(0);
   const auto& in = context.input(0);
   for_each_point(
-      context,
+      context.op().nest,
       [&](const auto& place) {
         const Real divisor = count.at(place);
         const auto one = static_cast<std::size_t>(small.at(place).value());
@@ -229,7 +229,7 @@ void for_each_unpooled(KernelContext<Real>& context, std::size_t small_operand,
   std::int64_t plane = 1;
   for (const std::int64_t extent : large.subspan(2))
     plane *= extent;
-  for_each_point(context, [&](const auto& point) {
+  for_each_point(context.op().nest, [&](const auto& point) {
     const std::int64_t begin =
         (loop_value(nest, "B", point) * large[1] + loop_value(nest, "C", point)) * plane;
     const std::int64_t at = context.integers(1)[static_cast<std::size_t>(index.at(point).value())];
@@ -292,7 +292,7 @@ constexpr auto kLocalResponseGrad = []<class Real>(KernelContext<Real>& context)
   const auto& x = context.input(1);
   auto& dx = context.output(0);
   for (std::int64_t outer = 0; outer < shape[0] * pixels; ++outer) {
-    context.check_stop();
+    check_stop();
     const std::int64_t image = outer / pixels;
     const std::int64_t pixel = outer % pixels;
     for (std::int64_t j = 0; j < channels; ++j) {

@@ -19,7 +19,7 @@ void start_from_bias(KernelContext<Real>& context, std::size_t operand, double b
   const auto& bias = context.tensor(nest.operands[operand].tensor);
   auto& out = context.output(0);
   for_each_point(
-      context,
+      context.op().nest,
       [&](const auto& point) {
         const auto target = to.at(point);
         const auto source = from.at(point);
@@ -48,7 +48,7 @@ constexpr auto kProduct = []<class Real>(KernelContext<Real>& context) {
   internal_check(nest.operands.size() >= 3, "a product has two operands and a result");
   auto& out = context.output(0);
   multiply_accumulate<Real>(context.graph(), nest, out, context.tensor(nest.operands[1].tensor),
-                            context.tensor(nest.operands[2].tensor), context.check_stop);
+                            context.tensor(nest.operands[2].tensor));
   const double alpha = context.attributes().number("alpha", 1.0);
   if (alpha != 1.0) {
     for (Real& value : out)

@@ -118,13 +118,12 @@ std::vector<AxisTaps> all_taps(const Operator& op, const Graph& graph, const Int
 
 /// f(small, large, weight): element `large` of the output takes `weight` of element `small` of the
 /// input.
-template <class Real, class F>
-void for_each_tap(const KernelContext<Real>& context, const std::vector<AxisTaps>& taps,
-                  const Integers& in, const Integers& out, F f) {
+template <class F>
+void for_each_tap(const std::vector<AxisTaps>& taps, const Integers& in, const Integers& out, F f) {
   const Integers strides = strides_of(in);
   Integers counts(out.size());
   std::size_t large = 0;
-  for_each_place(context, out, [&](const Integers& place) {
+  for_each_place(out, [&](const Integers& place) {
     const auto taps_at = [&](std::size_t d) -> const std::vector<Tap>& {
       return taps[d][static_cast<std::size_t>(place[d])];
     };
@@ -150,11 +149,10 @@ void interpolate(KernelContext<Real>& context, bool backward, const std::vector<
   const Integers& small = backward ? context.output_shape(0) : context.input_shape(0);
   const Integers& large = backward ? context.input_shape(0) : context.output_shape(0);
   const auto taps = all_taps(context.op(), context.graph(), small, large, scales);
-  for_each_tap(context, taps, small, large,
-               [&](std::size_t of_small, std::size_t of_large, double weight) {
-                 context.output(0)[backward ? of_small : of_large] +=
-                     static_cast<Real>(weight) * context.input(0)[backward ? of_large : of_small];
-               });
+  for_each_tap(taps, small, large, [&](std::size_t of_small, std::size_t of_large, double weight) {
+    context.output(0)[backward ? of_small : of_large] +=
+        static_cast<Real>(weight) * context.input(0)[backward ? of_large : of_small];
+  });
 }
 
 constexpr auto kResize = []<class Real>(KernelContext<Real>& context) {

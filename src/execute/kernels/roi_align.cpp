@@ -78,7 +78,7 @@ public:
   template <class F>
   void for_each_bin(F f) const {
     std::vector<Sample> samples;
-    for_each_point(context_, [&](const auto& point) {
+    for_each_point(context_.op().nest, [&](const auto& point) {
       const BinAxis rows = bins(point, 1, context_.attributes().integer("output_height", 1));
       const BinAxis columns = bins(point, 0, context_.attributes().integer("output_width", 1));
       const std::int64_t first = image_.map.at(point).value() + image_at(point);

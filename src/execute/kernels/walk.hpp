@@ -3,18 +3,22 @@
 
 #include "execute/kernels/kernel.hpp"
 
+#include "monet/base/stop.hpp"
+
 #include <string_view>
 #include <vector>
 
 namespace monet {
 
 /// f(place) for every index of a tensor of that shape, the last axis fastest.
+/// Heeds check_stop().
 template <class F>
 void for_each_place(std::span<const std::int64_t> shape, F f) {
   if (std::find(shape.begin(), shape.end(), 0) != shape.end())
     return;
   std::vector<std::int64_t> place(shape.size(), 0);
   do {
+    check_stop();
     f(place);
   } while (next_point(place, shape));
 }
@@ -26,27 +30,6 @@ void for_each_point(const LoopNest& nest, F f, const std::vector<bool>* taken = 
   for (std::size_t d = 0; d < nest.dims.size(); ++d)
     sizes.push_back(taken == nullptr || (*taken)[d] ? nest.dims[d].size : 1);
   for_each_place(sizes, f);
-}
-
-/// The same, ended where the user asks to stop.
-template <class Real, class F>
-void for_each_place(const KernelContext<Real>& context, std::span<const std::int64_t> shape, F f) {
-  for_each_place(shape, [&](const std::vector<std::int64_t>& place) {
-    context.check_stop();
-    f(place);
-  });
-}
-/// Of the operator's nest.
-template <class Real, class F>
-void for_each_point(const KernelContext<Real>& context, F f,
-                    const std::vector<bool>* taken = nullptr) {
-  for_each_point(
-      context.op().nest,
-      [&](const std::vector<std::int64_t>& point) {
-        context.check_stop();
-        f(point);
-      },
-      taken);
 }
 
 /// An element of one tensor becomes an element of another, whatever their type.

@@ -2,10 +2,10 @@
 #pragma once
 
 #include "execute/walk/operand.hpp"
-#include "execute/walk/stop.hpp"
 #include "execute/walk/tensor_store.hpp"
 
 #include "monet/base/errors.hpp"
+#include "monet/base/stop.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -54,11 +54,8 @@ public:
   using Shape = std::vector<std::int64_t>;
   using Group = IterationGroup<Real>;
 
-  KernelContext(TensorStore<Real>& store, const Operator& op, std::uint64_t seed,
-                const StopCheck& asks = {})
-      : check_stop(asks), store_(store), op_(op), seed_(seed), index_(index_operands(op)) {}
-
-  const StopCheck check_stop; ///< asked by the walks below
+  KernelContext(TensorStore<Real>& store, const Operator& op, std::uint64_t seed)
+      : store_(store), op_(op), seed_(seed), index_(index_operands(op)) {}
 
   const Graph& graph() const { return store_.graph(); }
   const Operator& op() const { return op_; }

@@ -5,6 +5,7 @@
 #include "execute/walk/operand.hpp"
 
 #include "monet/base/errors.hpp"
+#include "monet/base/stop.hpp"
 
 #include <algorithm>
 #include <array>
@@ -220,8 +221,8 @@ struct Operands {
 
 /// Both factors have the vector loop (depth-wise convolutions), or neither.
 template <class Real>
-void multiply_pairs(const Plan& plan, const Operands<Real>& at, std::int64_t low, std::int64_t high,
-                    const StopCheck& check_stop) {
+void multiply_pairs(const Plan& plan, const Operands<Real>& at, std::int64_t low,
+                    std::int64_t high) {
   const std::int64_t step = plan.left_is_vector ? 1 : 0;
   for (std::int64_t d = low; d < high; ++d) {
     check_stop();
@@ -236,10 +237,10 @@ void multiply_pairs(const Plan& plan, const Operands<Real>& at, std::int64_t low
 }
 
 template <class Real>
-void multiply_block(const Plan& plan, const Operands<Real>& at, std::int64_t low, std::int64_t high,
-                    const StopCheck& check_stop) {
+void multiply_block(const Plan& plan, const Operands<Real>& at, std::int64_t low,
+                    std::int64_t high) {
   if (plan.left_is_vector == plan.right_is_vector) {
-    multiply_pairs(plan, at, low, high, check_stop);
+    multiply_pairs(plan, at, low, high);
     return;
   }
   Strides row = plan.by_row;
@@ -290,7 +291,7 @@ void clip_rows(const Plan& plan, const AxisBound& bound, std::span<const std::in
 }
 
 template <class Real>
-void run_plan(const Plan& plan, const Operands<Real>& start, const StopCheck& check_stop) {
+void run_plan(const Plan& plan, const Operands<Real>& start) {
   std::vector<std::int64_t> point(plan.outer.size(), 0);
   do {
     check_stop();
@@ -308,7 +309,7 @@ void run_plan(const Plan& plan, const Operands<Real>& start, const StopCheck& ch
     }
     multiply_block(plan,
                    Operands<Real>{start.output + at[0], start.left + at[1], start.right + at[2]},
-                   low, high, check_stop);
+                   low, high);
   } while (next_point(point, plan.outer_sizes));
 }
 
@@ -316,8 +317,7 @@ void run_plan(const Plan& plan, const Operands<Real>& start, const StopCheck& ch
 
 template <class Real>
 void multiply_accumulate(const Graph& graph, const LoopNest& nest, std::vector<Real>& output,
-                         const std::vector<Real>& left, const std::vector<Real>& right,
-                         const StopCheck& check_stop) {
+                         const std::vector<Real>& left, const std::vector<Real>& right) {
   if (iterations(nest) == 0 || output.empty())
     return;
   const std::array<std::size_t, 3> sizes{output.size(), left.size(), right.size()};
@@ -348,27 +348,31 @@ void multiply_accumulate(const Graph& graph, const LoopNest& nest, std::vector<R
     if (!moved[k])
       return plain.data();
     packed[k].resize(plain.size());
-    for_each_packed<Real>(shapes[k], axis_strides[k],
-                          [&](std::size_t from, std::size_t to) { packed[k][to] = plain[from]; });
-    return static_cast<const Real*>(packed[k].data());
+    const Real* source = plain.data();
+    Real* target = packed[k].data();
+    for_each_packed<Real>(
+        shapes[k], axis_strides[k],
+        [source, target](std::size_t from, std::size_t to) { target[to] = source[from]; });
+    return static_cast<const Real*>(target);
   };
   const Real* a = pack(1, left);
   const Real* b = pack(2, right);
   if (!moved[0]) {
-    run_plan(plan, Operands<Real>{output.data(), a, b}, check_stop);
+    run_plan(plan, Operands<Real>{output.data(), a, b});
     return;
   }
   packed[0].assign(output.size(), Real{0});
-  run_plan(plan, Operands<Real>{packed[0].data(), a, b}, check_stop);
-  for_each_packed<Real>(shapes[0], axis_strides[0],
-                        [&](std::size_t plain, std::size_t at) { output[plain] += packed[0][at]; });
+  run_plan(plan, Operands<Real>{packed[0].data(), a, b});
+  const Real* source = packed[0].data();
+  Real* target = output.data();
+  for_each_packed<Real>(
+      shapes[0], axis_strides[0],
+      [source, target](std::size_t to, std::size_t from) { target[to] += source[from]; });
 }
 
 template void multiply_accumulate<double>(const Graph&, const LoopNest&, std::vector<double>&,
-                                          const std::vector<double>&, const std::vector<double>&,
-                                          const StopCheck&);
+                                          const std::vector<double>&, const std::vector<double>&);
 template void multiply_accumulate<float>(const Graph&, const LoopNest&, std::vector<float>&,
-                                         const std::vector<float>&, const std::vector<float>&,
-                                         const StopCheck&);
+                                         const std::vector<float>&, const std::vector<float>&);
 
 } // namespace monet

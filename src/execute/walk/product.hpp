@@ -1,8 +1,6 @@
 // O[...] += A[...] * B[...] over an affine nest, fast enough for whole networks.
 #pragma once
 
-#include "execute/walk/stop.hpp"
-
 #include "monet/workload/graph.hpp"
 
 #include <vector>
@@ -14,14 +12,13 @@ namespace monet {
 /// InternalError where numbers are not as many as their tensor's elements.
 template <class Real>
 void multiply_accumulate(const Graph& graph, const LoopNest& nest, std::vector<Real>& output,
-                         const std::vector<Real>& left, const std::vector<Real>& right,
-                         const StopCheck& check_stop = {});
+                         const std::vector<Real>& left, const std::vector<Real>& right);
 
 extern template void multiply_accumulate<double>(const Graph&, const LoopNest&,
                                                  std::vector<double>&, const std::vector<double>&,
-                                                 const std::vector<double>&, const StopCheck&);
+                                                 const std::vector<double>&);
 extern template void multiply_accumulate<float>(const Graph&, const LoopNest&, std::vector<float>&,
                                                 const std::vector<float>&,
-                                                const std::vector<float>&, const StopCheck&);
+                                                const std::vector<float>&);
 
 } // namespace monet

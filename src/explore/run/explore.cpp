@@ -95,13 +95,8 @@ public:
       : space_(space), strategy_(strategy), store_(store), runner_(runner), control_(control) {}
 
   ExplorationResult run() {
-    try {
-      explore();
-    } catch (const Stopped&) {
-      if (!control_.interrupted())
-        throw;
+    if (!control_.finishes([&] { explore(); }))
       result_.interrupted = true;
-    }
     finish();
     return std::move(result_);
   }

@@ -82,14 +82,8 @@ std::vector<std::optional<StepFigures>>
 AllocationEvaluator::evaluate(std::span<const AllocationPlan> plans, const SearchControl& control) {
   std::vector<std::optional<StepFigures>> costs(plans.size());
   parallel_for(plans.size(), control.jobs, [&](std::size_t i) {
-    if (control.interrupted())
-      return;
-    try {
-      costs[i] = evaluate(plans[i]);
-    } catch (const Stopped&) { // the others of the batch may have ended
-      if (!control.interrupted())
-        throw;
-    }
+    if (!control.interrupted())
+      control.finishes([&] { costs[i] = evaluate(plans[i]); });
   });
   return costs;
 }

@@ -248,13 +248,10 @@ AllocationLoads allocation_loads(AllocationEvaluator& evaluator, const SearchCon
   const LoadMaker maker(evaluator, ports, loads.cores);
   std::atomic<std::int64_t> done{0};
   parallel_for(rounds, control.jobs, [&](std::size_t number) {
-    try {
+    control.finishes([&] {
       if (maker.make(static_cast<std::uint32_t>(number), control, loads.of))
         ++done;
-    } catch (const Stopped&) {
-      if (!control.interrupted())
-        throw;
-    }
+    });
   });
   loads.complete = done == static_cast<std::int64_t>(rounds);
   control.tell({"allocation: core costs", done, static_cast<std::int64_t>(rounds)});

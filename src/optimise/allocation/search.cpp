@@ -32,13 +32,8 @@ public:
         before_(evaluator.evaluations()), moves_(evaluator) {}
 
   AllocationResult run() {
-    try {
-      search();
-    } catch (const Stopped&) { // with the best so far
-      if (!control_.interrupted())
-        throw;
-    }
-    return finish();
+    control_.finishes([&] { search(); });
+    return finish(); // with the best so far
   }
 
 private:

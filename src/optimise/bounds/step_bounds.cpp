@@ -6,6 +6,7 @@
 #include "optimise/bounds/step_cone.hpp"
 #include "tiling/shared/outermost.hpp"
 
+#include "monet/base/stop.hpp"
 #include "monet/schedule/bounds.hpp"
 
 #include <algorithm>
@@ -106,10 +107,12 @@ public:
       bounds_.compulsory_written.value += traffic_.written[i];
     }
     bounds_.work = work_.all();
-    place_separators();
+    while_there_is_time([&] { place_separators(); });
     spill();
-    follow_windows();
-    follow_paths();
+    while_there_is_time([&] {
+      follow_windows();
+      follow_paths();
+    });
     split_phases();
     const auto read = static_cast<double>(bounds_.offchip_read().value);
     const auto written = static_cast<double>(bounds_.offchip_written().value);
@@ -122,6 +125,16 @@ public:
   }
 
 private:
+  /// What is known at any moment is a bound: a stop leaves a weaker one.
+  template <class Look>
+  static void while_there_is_time(Look look) {
+    try {
+      look();
+    } catch (const Stopped&) {
+      return;
+    }
+  }
+
   /// Of each operator on the core that takes least: at any size of tiles, or less what tiles lose
   /// by rounding.
   void add_core_energy() {
@@ -157,6 +170,7 @@ private:
       if (o == last)
         continue;
       last = o;
+      check_stop();
       Separator at{OpId(o), needed_by(graph_, OpId(o)), depending_on(graph_, OpId(o))};
       measure(at);
       const std::int64_t live = least_live(graph_, at.op, at.before, at.after, options_.kept);
@@ -299,6 +313,7 @@ private:
       writes[j] =
           options_.made_once ? std::max(0.0, not_left_behind(at(j), at(j).dirty) - room_) : 0;
       for (std::size_t i = 0; i < j; ++i) {
+        check_stop();
         if (!passes(at(i), at(j)))
           continue;
         const std::vector<double> read = read_between(at(i), at(j));
@@ -368,6 +383,7 @@ private:
         if (separators_[j].before.loops[from.op.index()].empty() ||
             from.after.loops[separators_[j].op.index()].empty() || !passes(from, separators_[j]))
           continue;
+        check_stop();
         cycles[j][back] = between(from, separators_[j]);
         separators_[j].begin = std::max(separators_[j].begin, from.begin + cycles[j][back]);
       }

@@ -118,14 +118,13 @@ FusionEvaluator::try_all(std::span<const FusionPlan> plans, const SearchControl&
   parallel_for(plans.size(), control.jobs, [&](std::size_t i) {
     if (control.interrupted())
       return;
-    try {
-      figures[i] = run_step(problem_.tiling.with(plans[i]), most_tiles_);
-    } catch (const InfeasibleError&) {
-      figures[i].reset();
-    } catch (const Stopped&) { // the others of the batch may have ended
-      if (!control.interrupted())
-        throw;
-    }
+    control.finishes([&] {
+      try {
+        figures[i] = run_step(problem_.tiling.with(plans[i]), most_tiles_);
+      } catch (const InfeasibleError&) {
+        figures[i].reset();
+      }
+    });
   });
   return figures;
 }

@@ -38,13 +38,8 @@ public:
   }
 
   FusionResult run() {
-    try {
-      search();
-    } catch (const Stopped&) { // with the best so far
-      if (!stopped())
-        throw;
-    }
-    finish();
+    control_.finishes([&] { search(); });
+    finish(); // with the best so far
     return std::move(result_);
   }
 
@@ -52,8 +47,8 @@ private:
   void search() {
     {
       const StopScope scope(control_.first_plan_request());
-      bound(FusionEvaluator::kMostTiles);
       layer_by_layer();
+      bound(std::max(kMoreTiles * alone_.tiles, FusionEvaluator::kMostTiles));
     }
     const StopScope scope(control_.stop_request());
     if (problem_.tiling.stacks && options_.method == FusionMethod::cost && !stopped())
@@ -142,8 +137,6 @@ private:
       }
       const std::size_t tiles = alone_.tiles;
       evaluator_.limit_tiles(std::max(kMoreTiles * tiles, kSomeTiles));
-      if (kMoreTiles * tiles > FusionEvaluator::kMostTiles)
-        bound(kMoreTiles * tiles);
     } catch (const InfeasibleError& error) {
       answer.why_not = why_not_ = error.what();
     }
@@ -372,15 +365,12 @@ private:
 
   /// As far as there is time.
   void explain_ends() {
-    try {
+    control_.finishes([&] {
       const StopScope scope(control_.stop_request());
       if (segments_ == nullptr)
         segments_ = std::make_unique<FusionSegments>(problem_, evaluator_, options_, order_);
       result_.ends = why_they_end(problem_, *segments_, order_, result_.plan, weights_, control_);
-    } catch (const Stopped&) {
-      if (!stopped())
-        throw;
-    }
+    });
   }
 
   /// The answer of the one method that was asked for.

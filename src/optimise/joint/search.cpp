@@ -50,13 +50,8 @@ public:
   }
 
   JointResult run() {
-    try {
-      search();
-    } catch (const Stopped&) { // with what was tried so far
-      if (!interrupted())
-        throw;
-    }
-    choose();
+    control_.finishes([&] { search(); });
+    choose(); // from what was tried so far
     return std::move(result_);
   }
 
@@ -219,14 +214,13 @@ private:
     parallel_for(ways.size(), control_.jobs, [&](std::size_t i) {
       if (interrupted())
         return;
-      try {
-        trials[i] = model(ways[i]).figures;
-      } catch (const InfeasibleError&) { // something does not fit this way
-        return;
-      } catch (const Stopped&) { // the others may have ended
-        if (!interrupted())
-          throw;
-      }
+      control_.finishes([&] {
+        try {
+          trials[i] = model(ways[i]).figures;
+        } catch (const InfeasibleError&) { // something does not fit this way
+          trials[i].reset();
+        }
+      });
     });
     for (std::size_t i = 0; i < ways.size(); ++i) {
       if (trials[i])

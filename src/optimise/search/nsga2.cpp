@@ -231,14 +231,14 @@ private:
   void evaluate(const Indices& which) {
     std::vector<std::uint8_t> done(which.size());
     parallel_for(which.size(), control_.jobs, [&](std::size_t i) {
-      if (which[i] != 0 && control_.interrupted())
-        return;
-      try {
+      const auto evaluate_it = [&] {
         all_[which[i]].evaluation = problem_.evaluate(all_[which[i]].genome);
         done[i] = 1;
-      } catch (const Stopped&) { // the others may have ended; without the first there is nothing
-        if (which[i] == 0 || !control_.interrupted())
-          throw;
+      };
+      if (which[i] == 0) { // without the first there is nothing
+        evaluate_it();
+      } else if (!control_.interrupted()) {
+        control_.finishes(evaluate_it);
       }
     });
     candidates_.clear();

@@ -3,6 +3,7 @@
 #include "tiling/cut/split.hpp"
 #include "tiling/shared/grid.hpp"
 
+#include "monet/base/stop.hpp"
 #include "monet/tiling/covers.hpp"
 
 #include <algorithm>
@@ -275,6 +276,7 @@ private:
 
   GroupSlices way(const StackSlicer& slicer, const std::vector<OpId>& members,
                   const Cuts& cuts) const {
+    check_stop();
     GroupSlices result;
     std::vector<Slices> slices(members.size());
     const std::vector<bool> fixed(members.size(), false);
