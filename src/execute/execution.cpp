@@ -256,7 +256,11 @@ std::vector<double> Execution::get(TensorId tensor) const {
 
 void Execution::run() {
   machine_->check_inputs();
-  std::visit([&](auto& store) { machine_->run(store); }, machine_->stores);
+  try {
+    std::visit([&](auto& store) { machine_->run(store); }, machine_->stores);
+  } catch (const Stopped& stopped) {
+    throw Stopped("stopped while the graph was executed", stopped.by_clock());
+  }
 }
 
 std::int64_t Execution::peak_bytes() const {

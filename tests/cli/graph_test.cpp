@@ -119,7 +119,7 @@ TEST(Graph, ExecutingEndsWithCtrlC) {
                                            "--batch", "8", "--execute", "--steps", "1000000"},
                                           0.5);
   EXPECT_EQ(ran.code, 130) << ran.err;
-  EXPECT_NE(ran.err.find("stopped"), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find("stopped while the graph was executed"), std::string::npos) << ran.err;
   EXPECT_EQ(ran.out, "");
 }
 
