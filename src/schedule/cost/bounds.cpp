@@ -11,34 +11,74 @@ namespace monet {
 
 namespace {
 
+/// Values that a sum of terms takes: equal teeth, the first of them at `begin`.
+struct Comb {
+  std::int64_t begin = 0;
+  std::int64_t step = 1; ///< at least the width
+  std::int64_t teeth = 1;
+  std::int64_t width = 1;
+};
+
+/// How many of them lie in [0, extent).
+std::int64_t inside(const Comb& comb, std::int64_t extent) {
+  const auto floored = [](std::int64_t a, std::int64_t b) { return a / b - (a % b < 0 ? 1 : 0); };
+  const std::int64_t first =
+      std::max<std::int64_t>(0, floored(-comb.begin - comb.width, comb.step) + 1);
+  const std::int64_t last = std::min(comb.teeth - 1, floored(extent - 1 - comb.begin, comb.step));
+  if (extent <= 0 || first > last)
+    return 0;
+  const std::int64_t before = -(comb.begin + comb.step * first);
+  const std::int64_t behind = comb.begin + comb.step * last + comb.width - extent;
+  return (last - first + 1) * comb.width - std::max<std::int64_t>(0, before) -
+         std::max<std::int64_t>(0, behind);
+}
+
+/// A term without its sign and the beginning of its loop.
+struct Step {
+  std::int64_t step = 0;
+  std::int64_t size = 1;
+};
+
+/// The most that a comb of one term has inside where the others are left at one value each.
+std::int64_t touched_with_gaps(std::span<const Step> steps, std::int64_t begin,
+                               std::int64_t extent) {
+  constexpr std::int64_t kMostValues = 16; // of another term that are tried
+  std::int64_t most = 0;
+  for (std::size_t t = 0; t < steps.size(); ++t) {
+    most = std::max(most, inside({begin, steps[t].step, steps[t].size, 1}, extent));
+    for (std::size_t other = 0; other < steps.size(); ++other) {
+      const std::int64_t tried = other == t ? 0 : std::min(steps[other].size, kMostValues);
+      for (std::int64_t i = 1; i < tried; ++i) {
+        const std::int64_t value = i * (steps[other].size - 1) / (tried - 1);
+        const std::int64_t moved = begin + steps[other].step * value;
+        most = std::max(most, inside({moved, steps[t].step, steps[t].size, 1}, extent));
+      }
+    }
+  }
+  return most;
+}
+
 /// No more than the number of different elements along an axis that the loops touch.
 std::int64_t touched(const AxisExpr& axis, std::span<const Interval> box, std::int64_t extent) {
   const Interval range = axis_range(axis, box, extent);
   if (axis.data_dependent || range.empty())
     return std::min<std::int64_t>(1, range.size());
-  std::vector<AffineTerm> terms = axis.terms;
-  std::ranges::sort(terms, [](const AffineTerm& a, const AffineTerm& b) {
-    return std::abs(a.coefficient) < std::abs(b.coefficient);
-  });
-  std::int64_t span = 1;   // from the least value that the terms take to the greatest
-  std::int64_t most = 1;   // values of one term
-  std::int64_t widest = 1; // step between them
-  bool gaps = false;
-  for (const AffineTerm& term : terms) {
-    const std::int64_t step = std::abs(term.coefficient);
-    const std::int64_t size = box[term.dim].size();
-    gaps = gaps || (step > span && size > 1);
-    span = checked_add(span, checked_multiply(step, size - 1));
-    if (step > 0 && size > most) {
-      most = size;
-      widest = step;
-    }
+  std::int64_t begin = axis.offset;
+  std::vector<Step> steps;
+  for (const AffineTerm& term : axis.terms) {
+    const Interval& loop = box[term.dim];
+    begin += term.coefficient * (term.coefficient > 0 ? loop.begin : loop.end - 1);
+    if (term.coefficient != 0 && loop.size() > 1)
+      steps.push_back({std::abs(term.coefficient), loop.size()});
   }
-  if (!gaps)
-    return range.size();
-  if (range.size() == span)
-    return most; // nothing lies outside the tensor
-  return terms.size() == 1 ? range.size() / widest : 1;
+  std::ranges::sort(steps, {}, &Step::step);
+  std::int64_t span = 1; // of values without a gap
+  for (const Step& step : steps) {
+    if (step.step > span)
+      return touched_with_gaps(steps, begin, extent);
+    span = checked_add(span, checked_multiply(step.step, step.size - 1));
+  }
+  return range.size();
 }
 
 } // namespace

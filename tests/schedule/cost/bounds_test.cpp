@@ -9,6 +9,10 @@
 #include "monet/schedule/bounds.hpp"
 
 #include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <set>
 
 namespace monet {
 namespace {
@@ -55,6 +59,48 @@ TEST(Bounds, tiles_of_one_core_need_every_part_once) {
   const Bounds bounds = bounds_of(tiles, builder.step(), chip);
   EXPECT_EQ(bounds.busiest_links.value, (2 * 16 + 16 * 8) * 32);
   EXPECT_EQ(bounds.offchip_port.value, (4 * 16 + 16 * 8 + 4 * 8) * 32);
+}
+
+/// Values in [0, extent) that an axis takes, counted one by one.
+std::size_t count_touched(const AxisExpr& axis, const std::vector<Interval>& box,
+                          std::int64_t extent) {
+  std::set<std::int64_t> values{axis.offset};
+  for (const AffineTerm& term : axis.terms) {
+    std::set<std::int64_t> next;
+    for (const std::int64_t value : values) {
+      for (std::int64_t i = box[term.dim].begin; i < box[term.dim].end; ++i)
+        next.insert(value + term.coefficient * i);
+    }
+    values = std::move(next);
+  }
+  return static_cast<std::size_t>(std::ranges::count_if(
+      values, [&](std::int64_t value) { return value >= 0 && value < extent; }));
+}
+
+// A window of two values three apart, one before the tensor and one behind it, touches nothing.
+TEST(Bounds, a_window_that_straddles_the_tensor_touches_nothing) {
+  const Access access{TensorId(0U), AccessMode::read, "I", {{{{0, 1}, {1, 3}}, -1}}};
+  const std::vector<Interval> box{{0, 1}, {0, 2}};
+  EXPECT_EQ(touched_elements(access, box, std::vector<std::int64_t>{2}), 0);
+  EXPECT_EQ(touched_elements(access, box, std::vector<std::int64_t>{3}), 1);
+}
+
+RC_GTEST_PROP(Bounds, touch_no_more_than_there_is, ()) {
+  AxisExpr axis;
+  std::vector<Interval> box;
+  const auto terms = static_cast<std::uint32_t>(*rc::gen::inRange(1, 4));
+  for (std::uint32_t t = 0; t < terms; ++t) {
+    axis.terms.push_back({t, *rc::gen::inRange<std::int64_t>(-6, 7)});
+    const auto begin = *rc::gen::inRange<std::int64_t>(0, 4);
+    box.push_back({begin, begin + *rc::gen::inRange<std::int64_t>(1, 6)});
+  }
+  axis.offset = *rc::gen::inRange<std::int64_t>(-12, 13);
+  const auto extent = *rc::gen::inRange<std::int64_t>(1, 20);
+  const Access access{TensorId(0U), AccessMode::read, "I", {axis}};
+  const auto most = static_cast<std::int64_t>(count_touched(axis, box, extent));
+  const std::int64_t bound = touched_elements(access, box, std::vector<std::int64_t>{extent});
+  RC_ASSERT(bound <= most);
+  RC_ASSERT(bound >= (most + 15) / 16); // of axes as short as these one comb is not far off
 }
 
 } // namespace
