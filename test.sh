@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the tests: the fast and medium suites, the parsers under sanitizers, a minute of fuzzing, and the
-# report in a browser. `--slow` adds the slow suite, the thread sanitizer and half an hour of fuzzing all that the command line does.
+# report in a browser. `--slow` adds the slow suite, the benches' compilation, the thread sanitizer and half an hour of fuzzing all that the command line does.
 # `--fuzz-seconds` sets how long is fuzzed. Installs what it needs on Debian 12.
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -22,6 +22,7 @@ done
 ensure_packages "${packages_build[@]}" "${packages_test[@]}" "${packages_fuzz[@]}" "${packages_browser[@]}"
 ensure_node
 
+if [ "$slow" = yes ]; then export MONET_SLOW=ON; else export MONET_SLOW=OFF; fi
 say "building (build/dev)"
 build dev
 

@@ -62,6 +62,11 @@ else()
   set(monet_unity_default ON)
 endif()
 option(MONET_UNITY "Compile each room as one file, with precompiled headers" ${monet_unity_default})
+# Slow tests and benches: not for who runs neither. Not cached, so that ./test.sh leaves no trace in a developer's build.
+set(MONET_SLOW ON)
+if(DEFINED ENV{MONET_SLOW})
+  set(MONET_SLOW $ENV{MONET_SLOW})
+endif()
 set(monet_common_headers <algorithm> <array> <cmath> <cstdint> <functional> <limits> <map> <memory> <numeric> <optional>
   <set> <span> <string> <variant> <vector> <fmt/core.h>)
 set(monet_test_headers ${monet_common_headers} <chrono> <filesystem> <fstream> <sstream> <gtest/gtest.h> <nlohmann/json.hpp>)
@@ -82,10 +87,8 @@ function(monet_precompile target)
   # g++ 12 then takes concatenated strings for overflows (GCC bug 105651).
   target_compile_options(${target} PRIVATE "$<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds;-Wno-stringop-overflow>")
 endfunction()
-# monet_join_rooms(target [APART room ...]): the target's sources of one folder become one. Those of the rooms APART stay
-# as they are in releases: inner loops of all searches, which g++ lays out slower as one file.
+# monet_join_rooms(target): the target's sources of one folder become one.
 function(monet_join_rooms target)
-  cmake_parse_arguments(ARG "" "" "APART" ${ARGN})
   if(NOT MONET_UNITY)
     return()
   endif()
@@ -93,9 +96,6 @@ function(monet_join_rooms target)
   get_target_property(sources ${target} SOURCES)
   foreach(source ${sources})
     cmake_path(GET source PARENT_PATH room)
-    if(room IN_LIST ARG_APART AND CMAKE_BUILD_TYPE STREQUAL "Release")
-      set_property(SOURCE ${source} PROPERTY SKIP_UNITY_BUILD_INCLUSION ON)
-    endif()
     string(MAKE_C_IDENTIFIER "room_${room}" room)
     set_property(SOURCE ${source} PROPERTY UNITY_GROUP ${room})
   endforeach()

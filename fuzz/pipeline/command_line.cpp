@@ -1,6 +1,6 @@
 #include "pipeline/command_line.hpp"
 
-#include "stopping.hpp"
+#include "pipeline/stopping.hpp"
 
 #include "monet/base/errors.hpp"
 

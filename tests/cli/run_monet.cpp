@@ -109,6 +109,12 @@ Ran run_signalled(const std::vector<std::string>& arguments, int signal, double 
   return {exit_code(status), read_file(scratch / "out"), read_file(scratch / "err")};
 }
 
+namespace {
+
+constexpr double kLongest = 60; // seconds; then it is no matter of the machine
+
+}
+
 Ran run_interrupted_at_work(const std::vector<std::string>& arguments, double cpu_seconds,
                             const std::function<void()>& before) {
   const auto too_early = [](const Ran& ran) {
@@ -116,7 +122,6 @@ Ran run_interrupted_at_work(const std::vector<std::string>& arguments, double cp
            (ran.err == "stopped\n" || ran.err.rfind("stopped before", 0) == 0);
   };
   Ran ran = run_signalled(arguments, SIGINT, cpu_seconds);
-  constexpr double kLongest = 60; // of CPU time; then it is no matter of the machine
   while (too_early(ran) && cpu_seconds < kLongest) {
     before();
     ran = run_signalled(arguments, SIGINT, cpu_seconds *= 2);
@@ -127,7 +132,7 @@ Ran run_interrupted_at_work(const std::vector<std::string>& arguments, double cp
 Ran run_limited(std::vector<std::string> arguments, double seconds) {
   arguments.insert(arguments.end(), {"--time-limit", std::to_string(seconds)});
   Ran ran = run_monet(arguments);
-  while (ran.code == 4 && ran.err.find("time limit") != std::string::npos) {
+  while (ran.code == 4 && ran.err.find("time limit") != std::string::npos && seconds < kLongest) {
     arguments.back() = std::to_string(seconds *= 2);
     ran = run_monet(arguments);
   }

@@ -9,6 +9,7 @@
 #include "monet/training/insert_recompute.hpp"
 
 #include <atomic>
+#include <chrono>
 
 namespace monet::testing {
 
@@ -179,6 +180,8 @@ void search(Search search, Asked& asked, Random& random) {
   control.seed = random.raw();
   control.stop = &stop;
   control.progress = [&](const SearchProgress&) { stop = ++told > most; };
+  // Or set a time limit: what cannot be ended is a hang, not what takes its time.
+  control.deadline = std::chrono::steady_clock::now() + std::chrono::seconds(5);
   switch (search) {
   case Search::fusion:
     return search_fusion(asked, control, random);

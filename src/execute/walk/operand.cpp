@@ -84,13 +84,13 @@ OperandIndex index_operands(const Operator& op) {
 }
 
 bool next_point(std::vector<std::int64_t>& point, std::span<const std::int64_t> sizes) {
-  if (sizes.size() < point.size())
-    internal_check(false, "a point has more axes than there are");
-  std::int64_t* at = point.data(); // in every inner loop
-  for (std::size_t d = point.size(); d-- > 0;) {
-    if (++at[d] < sizes.data()[d])
+  if (sizes.size() != point.size())
+    internal_check(false, "a point has other axes than there are");
+  auto size = sizes.rbegin(); // iterators: this is in every inner loop
+  for (auto at = point.rbegin(); at != point.rend(); ++at, ++size) {
+    if (++*at < *size)
       return true;
-    at[d] = 0;
+    *at = 0;
   }
   return false;
 }

@@ -1,6 +1,7 @@
 #include "explore/evaluate/step_floors.hpp"
 
 #include "monet/base/errors.hpp"
+#include "monet/base/stop.hpp"
 #include "monet/optimise/step_bounds.hpp"
 
 #include <algorithm>
@@ -29,6 +30,7 @@ StepFloors::Traffic StepFloors::traffic(const Chip& chip) {
   } catch (const InfeasibleError&) {
     return found; // of this chip: it has no core for some operator
   }
+  check_stop(); // bounds that were cut short are bounds, but not those of the next run
   return known_.emplace(step, found).first->second;
 }
 
