@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace monet {
 namespace {
 
@@ -187,6 +189,35 @@ TEST(DataHardware, Fusemax) {
   // The memory gives all that the bus can carry.
   EXPECT_EQ(port.read_bits_per_cycle, 2048);
   EXPECT_EQ(chip.links[2].bandwidth_bits_per_cycle, 2048);
+}
+
+// 22 GB/s at 1 GHz, 150 GB/s and eight times that at 1.05 GHz, in whole bits per cycle.
+TEST(DataHardware, Npus) {
+  struct Case {
+    const char* file;
+    std::size_t arrays;
+    std::int64_t side;
+    std::int64_t scratchpad_bytes;
+    double bytes_per_second;
+  };
+  constexpr std::int64_t kMiB = 1 << 20;
+  for (const Case& one :
+       {Case{"npu_small.yaml", 1, 45, kMiB, 22e9}, Case{"npu_large.yaml", 1, 128, 8 * kMiB, 150e9},
+        Case{"npu_large_octa.yaml", 8, 128, 64 * kMiB, 1200e9}}) {
+    const Chip chip = read_chip(kData + one.file);
+    verify(chip);
+    ASSERT_EQ(chip.compute_cores(), one.arrays + 1) << one.file;
+    for (std::size_t i = 0; i < one.arrays; ++i) {
+      EXPECT_EQ(chip.cores[i].kind, CoreKind::array);
+      EXPECT_EQ(chip.cores[i].lanes(), one.side * one.side);
+      EXPECT_EQ(chip.cores[i].top(MemoryOperand::I1)->size.value, 8 * one.scratchpad_bytes);
+      EXPECT_EQ(chip.memory_of(CoreId(i)), CoreId(std::size_t{0})) << "one scratchpad for all";
+    }
+    EXPECT_EQ(chip.cores[one.arrays].kind, CoreKind::vector);
+    const double bits_per_cycle = one.bytes_per_second * 8 / chip.frequency_hz;
+    EXPECT_EQ(offchip_port(chip).read_bits_per_cycle, std::ceil(bits_per_cycle)) << one.file;
+    EXPECT_TRUE(offchip_port(chip).shared);
+  }
 }
 
 TEST(DataHardware, SingleCoreMcu) {
