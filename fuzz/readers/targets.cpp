@@ -3,6 +3,7 @@
 #include "target.hpp"
 
 #include "monet/base/npy.hpp"
+#include "monet/core_cost/gemms.hpp"
 #include "monet/optimise/operator_log.hpp"
 #include "monet/reference/stream_costs.hpp"
 #include "monet/workload/onnx_reader.hpp"
@@ -39,6 +40,13 @@ void read_log(std::string_view text) {
   replay(log.problem, store_everything(log.problem));
 }
 
+/// Any table that is read has layers for a few samples, or says which one is too large.
+void read_gemms(std::string_view text) {
+  const GemmTable table = parse_gemm_table(text, "fuzz.yaml");
+  for (const std::int64_t batch : {1, 8})
+    gemm_pairs(table, batch);
+}
+
 constexpr Target kTargets[]{
     {"yaml", Format::yaml, read_yaml},
     {"onnx", Format::onnx, read_model},
@@ -46,6 +54,7 @@ constexpr Target kTargets[]{
     {"operator_log", Format::json, read_log},
     {"core_costs", Format::json, read_core_costs},
     {"space", Format::yaml, read_space},
+    {"gemms", Format::yaml, read_gemms},
     {"execute", Format::onnx, execute_network},
 };
 
