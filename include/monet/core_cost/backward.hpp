@@ -73,7 +73,13 @@ enum class TilePolicy {
 /// `t` of what streams: ceil(r / R) * ceil(c / C) * (t + 2R + C - 2), with fill and drain
 /// (SCALE-Sim, Samajdar et al. 2018). Spread over the array are the result (os), the right factor
 /// (ws: W for dX, dY for dW) or the left one (is: dY for dX, X for dW).
-enum class TileTiming { systolic_os, systolic_ws, systolic_is, core };
+enum class TileTiming {
+  systolic_os,
+  systolic_ws,
+  systolic_is,
+  core, ///< BackwardOptions::tile_cycles
+  none, ///< the array takes no time: what is left is traffic. Tiles pass through it in slices
+};
 
 /// Traffic of X and dX of a convolution: of the matrix, or of the feature map it is made of.
 enum class Im2col { expanded, raw };

@@ -1,0 +1,204 @@
+#include "monet/core_cost/backward.hpp"
+
+#include "core_cost/joint_mapping/techniques.hpp"
+
+#include "monet/base/errors.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace monet {
+namespace {
+
+using namespace joint_mapping;
+
+constexpr std::array<std::string_view, kTechniques> kTechniqueNames{
+    "sequential",  "best-sequential", "interleave", "dx-major",    "dw-major",
+    "algorithm-1", "best-of-three",   "joint",      "joint-update"};
+
+std::int64_t whole_bits(std::int64_t fine, std::int64_t repeats) {
+  return static_cast<std::int64_t>((static_cast<Wide>(fine) * repeats + kFine - 1) / kFine);
+}
+
+BackwardTraffic in_bits(const FineTraffic& fine, std::int64_t repeats) {
+  const auto read = [&](BackwardOperand o) {
+    return whole_bits(fine.read[static_cast<std::size_t>(o)], repeats);
+  };
+  const auto write = [&](BackwardOperand o) {
+    return whole_bits(fine.write[static_cast<std::size_t>(o)], repeats);
+  };
+  BackwardTraffic traffic;
+  traffic.dy_read = read(BackwardOperand::dy);
+  traffic.w_read = read(BackwardOperand::w);
+  traffic.x_read = read(BackwardOperand::x);
+  traffic.dx_read = read(BackwardOperand::dx);
+  traffic.dx_write = write(BackwardOperand::dx);
+  traffic.dw_read = read(BackwardOperand::dw);
+  traffic.dw_write = write(BackwardOperand::dw);
+  traffic.update_read = whole_bits(fine.update_read, repeats);
+  traffic.update_write = whole_bits(fine.update_write, repeats);
+  return traffic;
+}
+
+BackwardMapping::Product describe(const Structure& s, const Tile& tile, int product) {
+  BackwardMapping::Product out;
+  out.block = tile;
+  for (std::size_t q = 0; q < kDims; ++q)
+    out.order[q] = static_cast<GemmDim>(s.order[static_cast<std::size_t>(product)][q]);
+  for (int place = 0; place < 3; ++place) {
+    const BackwardOperand operand = operand_of(product, place);
+    const int loop = position(s, product, absent_dim(operand));
+    bool once = s.once[static_cast<std::size_t>(product)][static_cast<std::size_t>(place)];
+    int depth = once ? loop : kDims;
+    if (operand == BackwardOperand::dy && s.dy != DyUse::apart) {
+      const bool whole = s.form != Form::shared;
+      depth = whole ? 0 : s.dy == DyUse::block ? s.shared : std::min(loop, s.shared);
+    }
+    out.depth[static_cast<std::size_t>(place)] = depth;
+  }
+  return out;
+}
+
+bool spills(const Structure& s, const std::array<std::int64_t, 3>& parts) {
+  for (const int product : {kDx, kDw}) {
+    const auto absent = static_cast<std::size_t>(absent_dim(operand_of(product, kResult)));
+    if (s.uses(product) && !s.once[static_cast<std::size_t>(product)][kResult] && parts[absent] > 1)
+      return true;
+  }
+  return false;
+}
+
+BackwardMapping mapping_of(const PairProblem& problem, const Chosen& chosen) {
+  BackwardMapping mapping;
+  const Structure& first = chosen.programs.front().structure;
+  mapping.form = first.form == Form::single ? BackwardMapping::Form::sequence
+                 : first.form == Form::lockstep || first.shared == kDims
+                     ? BackwardMapping::Form::interleaved
+                     : BackwardMapping::Form::shared;
+  mapping.shared = first.form == Form::shared ? first.shared : 0;
+  mapping.dw_first = first.first() == kDw;
+  mapping.dy_kept = first.dy != DyUse::apart;
+  for (const Choice& choice : chosen.programs) {
+    const Structure& s = choice.structure;
+    if (s.uses(kDx))
+      mapping.dx = describe(s, choice.tile, kDx);
+    if (s.uses(kDw))
+      mapping.dw = describe(s, choice.tile, kDw);
+    if (spills(s, Plan(problem, s, choice.tile).parts()))
+      mapping.partials_spilled = true;
+  }
+  return mapping;
+}
+
+std::string order_text(const BackwardMapping::Product& product) {
+  std::string text;
+  for (const GemmDim dim : product.order)
+    text += name_of(dim);
+  return text;
+}
+
+std::string variant_of(Technique technique, const BackwardMapping& mapping, bool has_dx) {
+  std::string text(name_of(technique));
+  if (!has_dx) {
+    text += " dW alone";
+  } else if (mapping.form == BackwardMapping::Form::sequence) {
+    text += mapping.dw_first ? " dW then dX" : " dX then dW";
+  } else if (mapping.shared == 0) {
+    text += fmt::format(" {} with {}", order_text(mapping.dx), order_text(mapping.dw));
+  } else {
+    const auto place = [&](GemmDim dim) {
+      return std::find(mapping.dx.order.begin(), mapping.dx.order.end(), dim);
+    };
+    const std::string major = place(GemmDim::m) < place(GemmDim::n) ? "dx-major" : "dw-major";
+    if (technique == Technique::joint || technique == Technique::joint_update)
+      text += " " + (mapping.shared == 1 && mapping.dx.order[0] == GemmDim::k ? "k-major" : major);
+  }
+  if (has_dx && mapping.dy_kept)
+    text += ", dY kept";
+  if (mapping.partials_spilled)
+    text += ", partial sums spilled";
+  return text;
+}
+
+std::int64_t cycles_of(Wide time, std::int64_t units) {
+  return static_cast<std::int64_t>((time + units - 1) / units);
+}
+
+} // namespace
+
+std::string_view name_of(Technique technique) {
+  return kTechniqueNames[static_cast<std::size_t>(technique)];
+}
+
+const std::vector<std::string>& technique_names() {
+  static const std::vector<std::string> names(kTechniqueNames.begin(), kTechniqueNames.end());
+  return names;
+}
+
+std::optional<Technique> technique_named(std::string_view name) {
+  const auto found = std::find(kTechniqueNames.begin(), kTechniqueNames.end(), name);
+  if (found == kTechniqueNames.end())
+    return std::nullopt;
+  return static_cast<Technique>(found - kTechniqueNames.begin());
+}
+
+std::string_view name_of(GemmDim dim) {
+  constexpr std::array<std::string_view, 3> kNames{"m", "k", "n"};
+  return kNames[static_cast<std::size_t>(dim)];
+}
+
+std::string_view name_of(BackwardOperand operand) {
+  constexpr std::array<std::string_view, 5> kNames{"dY", "W", "X", "dX", "dW"};
+  return kNames[static_cast<std::size_t>(operand)];
+}
+
+std::int64_t BackwardTraffic::reads() const {
+  return dy_read + w_read + x_read + dx_read + dw_read + update_read;
+}
+
+std::int64_t BackwardTraffic::writes() const {
+  return dx_write + dw_write + update_write;
+}
+
+BackwardTraffic& BackwardTraffic::operator+=(const BackwardTraffic& other) {
+  dy_read += other.dy_read;
+  w_read += other.w_read;
+  x_read += other.x_read;
+  dx_read += other.dx_read;
+  dx_write += other.dx_write;
+  dw_read += other.dw_read;
+  dw_write += other.dw_write;
+  update_read += other.update_read;
+  update_write += other.update_write;
+  return *this;
+}
+
+BackwardCost backward_cost(const GemmPair& pair, const NpuMachine& machine, Technique technique,
+                           const BackwardOptions& options) {
+  const bool update = technique == Technique::joint_update;
+  const PairProblem problem = make_problem(pair, machine, options, update);
+  const Chosen chosen = choose(problem, technique, options);
+  BackwardCost cost;
+  cost.technique = technique;
+  cost.latency_cycles = cycles_of(chosen.time() * pair.repeats, problem.cycle_units);
+  Wide moved = 0;
+  for (const Choice& choice : chosen.programs) {
+    const Plan plan(problem, choice.structure, choice.tile);
+    cost.compute_cycles += static_cast<std::int64_t>(plan.compute_cycles() * pair.repeats);
+    cost.traffic += in_bits(traffic_of(problem, choice.structure, plan.parts()), pair.repeats);
+    moved += choice.moved;
+  }
+  cost.transfer_cycles = cycles_of(moved * problem.move_units * pair.repeats, problem.cycle_units);
+  cost.mapping = mapping_of(problem, chosen);
+  cost.variant = variant_of(technique, cost.mapping, pair.has_dx);
+  if (!update) {
+    // dW, the weight and its state come; the weight and its state go.
+    const std::int64_t weights = pair.k * pair.n * pair.repeats;
+    cost.separate_update_bits = weights * (3 * options.element_bits + 2 * options.state_bits);
+  }
+  return cost;
+}
+
+} // namespace monet

@@ -1,0 +1,67 @@
+// Bounds of any schedule, by the argument of docs/backward-dataflow.md#bounds.
+#include "core_cost/joint_mapping/problem.hpp"
+
+#include "monet/base/units.hpp"
+#include "monet/core_cost/backward.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace monet {
+namespace {
+
+using namespace joint_mapping;
+
+/// Words that cross between a memory of `words` and DRAM, at least, for so many products, each of
+/// two factors into one sum: 2 macs / sqrt(words) - 2 words. In bits of the narrowest word.
+double pebble_words(double macs, double words) {
+  return 2 * macs / std::sqrt(words) - 2 * words;
+}
+
+} // namespace
+
+BackwardBound backward_bound(const GemmPair& pair, const NpuMachine& machine,
+                             const BackwardOptions& options) {
+  const PairProblem problem = make_problem(pair, machine, options, false);
+  const auto once = [&](BackwardOperand operand) {
+    return static_cast<Wide>(problem.elements(operand)) *
+           problem.moved[static_cast<std::size_t>(operand)];
+  };
+  Wide fine = once(BackwardOperand::dy) + once(BackwardOperand::x) + once(BackwardOperand::dw);
+  if (pair.has_dx)
+    fine += once(BackwardOperand::w) + once(BackwardOperand::dx);
+  BackwardBound bound;
+  bound.compulsory_bits = static_cast<std::int64_t>(fine * pair.repeats / kFine);
+
+  // A raw feature map makes several elements of one that was moved: then there is no such bound.
+  const bool raw = options.im2col == Im2col::raw && pair.raw_elements > 0;
+  const std::int64_t word = std::min(options.element_bits, options.partial_bits);
+  const auto words = static_cast<double>(machine.buffer_bits / word);
+  if (!raw && words >= 1) {
+    const double macs = static_cast<double>(pair.m) * static_cast<double>(pair.k) *
+                        static_cast<double>(pair.n) * (pair.has_dx ? 2 : 1);
+    const double bits =
+        pebble_words(macs, words) * static_cast<double>(word) * static_cast<double>(pair.repeats);
+    // The last digits of a double may be too large.
+    bound.pebble_bits = std::max<std::int64_t>(0, static_cast<std::int64_t>(bits * (1 - 1e-12)));
+  }
+  bound.dram_bits = std::max(bound.compulsory_bits, bound.pebble_bits);
+
+  Wide cycles = 0;
+  if (options.timing == TileTiming::core) {
+    const std::int64_t lanes = machine.rows * machine.columns;
+    const std::int64_t macs = pair.m * pair.k * pair.n * (pair.has_dx ? 2 : 1);
+    cycles = macs / lanes;
+  } else {
+    cycles = problem.cycles(kDw, problem.size);
+    if (pair.has_dx)
+      cycles += problem.cycles(kDx, problem.size);
+  }
+  const Wide transfer =
+      (static_cast<Wide>(bound.dram_bits) * machine.bandwidth_cycles + machine.bandwidth_bits - 1) /
+      machine.bandwidth_bits;
+  bound.latency_cycles = static_cast<std::int64_t>(std::max(cycles * pair.repeats, transfer));
+  return bound;
+}
+
+} // namespace monet

@@ -1,0 +1,300 @@
+#include "core_cost/joint_mapping/plan.hpp"
+
+#include "monet/base/units.hpp"
+
+#include <algorithm>
+
+namespace monet::joint_mapping {
+namespace {
+
+std::size_t at(BackwardOperand operand) {
+  return static_cast<std::size_t>(operand);
+}
+std::size_t at(int i) {
+  return static_cast<std::size_t>(i);
+}
+/// Of dY in a product.
+constexpr int dy_place(int product) {
+  return product == kDx ? 0 : 1;
+}
+
+} // namespace
+
+Plan::Plan(const PairProblem& problem, const Structure& structure, const Tile& tile)
+    : problem_(problem), structure_(structure), tile_(tile) {
+  Tile last{};
+  for (std::size_t d = 0; d < kDims; ++d) {
+    parts_[d] = ceil_div(problem.size[d], tile[d]);
+    last[d] = problem.size[d] - (parts_[d] - 1) * tile[d];
+  }
+  for (unsigned mask = 0; mask < 8; ++mask) {
+    Tile extents{};
+    for (unsigned d = 0; d < kDims; ++d)
+      extents[d] = (mask >> d & 1U) != 0 ? last[d] : tile[d];
+    for (const int product : {kDx, kDw}) {
+      if (structure.uses(product))
+        cycles_[at(product)][mask] = problem.cycles(product, extents);
+    }
+    for (int o = 0; o < 5; ++o) {
+      const int absent = absent_dim(static_cast<BackwardOperand>(o));
+      elements_[at(o)][mask] = extents[0] * extents[1] * extents[2] / extents[at(absent)];
+    }
+  }
+  for (const int product : {kDx, kDw}) {
+    std::int64_t stride = 1;
+    for (int q = kDims - 1; q >= 0; --q) {
+      const int dim = structure.order[at(product)][at(q)];
+      position_[at(product)][at(dim)] = q;
+      stride_[at(product)][at(dim)] = stride;
+      stride *= parts_[at(dim)];
+    }
+  }
+}
+
+double Plan::steps() const {
+  return static_cast<double>(parts_[0]) * static_cast<double>(parts_[1]) *
+         static_cast<double>(parts_[2]);
+}
+
+Wide Plan::compute_cycles() const {
+  Wide sum = 0;
+  for (const int product : {kDx, kDw}) {
+    for (unsigned mask = 0; mask < 8; ++mask) {
+      Wide tiles = 1;
+      for (unsigned d = 0; d < kDims; ++d)
+        tiles *= (mask >> d & 1U) != 0 ? 1 : parts_[d] - 1;
+      sum += tiles * cycles_[at(product)][mask];
+    }
+  }
+  return sum;
+}
+
+/// With all of dY kept while both run in their own orders, who needs a part first brings it.
+bool Plan::first_touch(const Place& place) const {
+  std::array<std::int64_t, 2> when{};
+  for (const int product : {kDx, kDw}) {
+    when[at(product)] =
+        stride_[at(product)][0] * place.index[0] + stride_[at(product)][2] * place.index[2];
+  }
+  const std::int64_t own = when[at(place.product)];
+  const std::int64_t other = when[at(1 - place.product)];
+  return own < other || (own == other && place.product == structure_.first());
+}
+
+bool Plan::reads_dy(const Place& place) const {
+  const bool starts = place.index[1] == 0;
+  switch (structure_.dy) {
+  case DyUse::apart:
+    return starts || !structure_.once[at(place.product)][at(dy_place(place.product))];
+  case DyUse::block:
+    return place.product == structure_.first() && (starts || position_[kDx][1] < structure_.shared);
+  case DyUse::once:
+    return starts && (structure_.form == Form::lockstep ? first_touch(place)
+                                                        : place.product == structure_.first());
+  default:
+    return false;
+  }
+}
+
+bool Plan::reads(const Place& place, int operand_place) const {
+  const BackwardOperand operand = operand_of(place.product, operand_place);
+  if (operand == BackwardOperand::dy)
+    return reads_dy(place);
+  return !structure_.once[at(place.product)][at(operand_place)] ||
+         place.index[at(absent_dim(operand))] == 0;
+}
+
+Step Plan::step(const Place& place) const {
+  unsigned last = 0;
+  for (unsigned d = 0; d < kDims; ++d)
+    last |= (place.index[d] == parts_[d] - 1 ? 1U : 0U) << d;
+  Step step;
+  step.cycles = cycles_[at(place.product)][last];
+  for (int p = 0; p < kResult; ++p) {
+    const BackwardOperand operand = operand_of(place.product, p);
+    if (reads(place, p))
+      step.read += elements_[at(operand)][last] * problem_.moved[at(operand)];
+  }
+  read_write(step, place, kResult, last);
+  return step;
+}
+
+/// Of the result: sums that are not complete come and go where they are not kept.
+void Plan::read_write(Step& step, const Place& place, int operand_place, unsigned last) const {
+  const BackwardOperand result = operand_of(place.product, operand_place);
+  const int absent = absent_dim(result);
+  const std::int64_t elements = elements_[at(result)][last];
+  const bool once = structure_.once[at(place.product)][at(operand_place)];
+  if (!once && place.index[at(absent)] > 0)
+    step.read += elements * problem_.moved_partial[at(result)];
+  const bool complete = (last >> static_cast<unsigned>(absent) & 1U) != 0;
+  if (!complete) {
+    if (!once)
+      step.write += elements * problem_.moved_partial[at(result)];
+  } else if (problem_.update && place.product == kDw) {
+    step.read += elements * problem_.update_read;
+    step.write += elements * problem_.update_write;
+  } else {
+    step.write += elements * problem_.moved[at(result)];
+  }
+}
+
+bool Plan::advance(Place& place) const {
+  const int shared = structure_.form == Form::shared ? structure_.shared : 0;
+  const std::array<int, kDims>& order = structure_.order[at(place.product)];
+  for (int q = kDims - 1; q >= shared; --q) {
+    const std::size_t dim = at(order[at(q)]);
+    if (++place.index[dim] < parts_[dim])
+      return true;
+    place.index[dim] = 0;
+  }
+  if (structure_.form != Form::shared)
+    return false;
+  const int first = structure_.first();
+  if (place.product == first) {
+    place.product = 1 - first;
+    return true;
+  }
+  place.product = first;
+  for (int q = shared - 1; q >= 0; --q) {
+    const std::size_t dim = at(order[at(q)]);
+    if (++place.index[dim] < parts_[dim])
+      return true;
+    place.index[dim] = 0;
+  }
+  return false;
+}
+
+bool Plan::retreat(Place& place) const {
+  const int shared = structure_.form == Form::shared ? structure_.shared : 0;
+  const std::array<int, kDims>& order = structure_.order[at(place.product)];
+  for (int q = kDims - 1; q >= shared; --q) {
+    const std::size_t dim = at(order[at(q)]);
+    if (--place.index[dim] >= 0)
+      return true;
+    place.index[dim] = parts_[dim] - 1;
+  }
+  if (structure_.form != Form::shared)
+    return false;
+  const int first = structure_.first();
+  if (place.product != first) {
+    place.product = first;
+    return true;
+  }
+  place.product = 1 - first;
+  for (int q = shared - 1; q >= 0; --q) {
+    const std::size_t dim = at(order[at(q)]);
+    if (--place.index[dim] >= 0)
+      return true;
+    place.index[dim] = parts_[dim] - 1;
+  }
+  return false;
+}
+
+Wide Plan::longer(std::int64_t cycles, std::int64_t reads, std::int64_t writes) const {
+  const Wide compute = static_cast<Wide>(cycles) * problem_.cycle_units;
+  if (problem_.hide_writes)
+    return std::max(compute, (static_cast<Wide>(reads) + writes) * problem_.move_units);
+  return std::max(compute, static_cast<Wide>(reads) * problem_.move_units) +
+         static_cast<Wide>(writes) * problem_.move_units;
+}
+
+Wide Plan::ends(const Step& first, const Step& last) const {
+  return (static_cast<Wide>(first.read) + last.write) * problem_.move_units;
+}
+
+namespace {
+
+/// Indices of which each stands for `count` equal ones: what a step reads depends on whether an
+/// index is 0, how large its part is on whether it is the last, and the step after it on whether it
+/// is the last but one.
+struct Kinds {
+  std::array<std::int64_t, 4> index{};
+  std::array<std::int64_t, 4> count{};
+  std::size_t size = 0;
+
+  explicit Kinds(std::int64_t parts) {
+    const auto add = [&](std::int64_t i, std::int64_t n) {
+      index[size] = i;
+      count[size++] = n;
+    };
+    add(0, 1);
+    if (parts > 3)
+      add(1, parts - 3);
+    if (parts > 2)
+      add(parts - 2, 1);
+    if (parts > 1)
+      add(parts - 1, 1);
+  }
+};
+
+} // namespace
+
+Wide Plan::grouped(int product) const {
+  const std::array<int, kDims>& order = structure_.order[at(product)];
+  const Kinds outer(parts_[at(order[0])]);
+  const Kinds middle(parts_[at(order[1])]);
+  const Kinds inner(parts_[at(order[2])]);
+  Wide sum = 0;
+  Place place{product, {}};
+  for (std::size_t a = 0; a < outer.size; ++a) {
+    for (std::size_t b = 0; b < middle.size; ++b) {
+      for (std::size_t c = 0; c < inner.size; ++c) {
+        place.index[at(order[0])] = outer.index[a];
+        place.index[at(order[1])] = middle.index[b];
+        place.index[at(order[2])] = inner.index[c];
+        Place after = place;
+        Place before = place;
+        const std::int64_t reads = advance(after) ? step(after).read : 0;
+        const std::int64_t writes = retreat(before) ? step(before).write : 0;
+        const Wide count = static_cast<Wide>(outer.count[a]) * middle.count[b] * inner.count[c];
+        sum += count * longer(step(place).cycles, reads, writes);
+      }
+    }
+  }
+  return sum;
+}
+
+Wide Plan::grouped() const {
+  Wide sum = 0;
+  for (const int product : {kDx, kDw}) {
+    if (structure_.uses(product))
+      sum += grouped(product);
+  }
+  Place first{structure_.first(), {}};
+  Place last = first;
+  retreat(last);
+  for (std::size_t d = 0; d < kDims; ++d)
+    last.index[d] = parts_[d] - 1;
+  return sum + ends(step(first), step(last));
+}
+
+Wide Plan::walked() const {
+  const int leads = structure_.first();
+  std::array<Place, 2> places{Place{kDx, {}}, Place{kDw, {}}};
+  Step before;
+  Step now = step(places[at(leads)]);
+  Wide sum = ends(now, {});
+  for (int turn = leads;; turn = 1 - turn) {
+    const bool follower = turn != leads;
+    // The other one's next step; the leader's comes after its own has advanced.
+    if (follower) {
+      const bool more = advance(places[at(leads)]);
+      advance(places[at(turn)]);
+      if (!more) {
+        sum += longer(now.cycles, 0, before.write);
+        return sum + ends({}, now);
+      }
+    }
+    const Step next = step(places[at(1 - turn)]);
+    sum += longer(now.cycles, next.read, before.write);
+    before = now;
+    now = next;
+  }
+}
+
+Wide Plan::time() const {
+  return structure_.form == Form::lockstep ? walked() : grouped();
+}
+
+} // namespace monet::joint_mapping

@@ -1,0 +1,147 @@
+// How one or both products run, and what that moves and holds, in closed form for any tiles.
+#pragma once
+
+#include "core_cost/joint_mapping/problem.hpp"
+
+#include <array>
+#include <cstdint>
+
+namespace monet::joint_mapping {
+
+enum class Form {
+  single,  ///< one product alone
+  shared,  ///< outer loops in common; inside, the rest of one product, then the rest of the other
+  lockstep ///< two orders, a tile of each in turn
+};
+
+/// Who fetches dY.
+enum class DyUse {
+  apart,  ///< each product for itself, by its flag `once`
+  block,  ///< once per iteration of the shared loops, for both: their part of dY stays meanwhile
+  once,   ///< once at all: it stays as long as the loop over k runs. In `single` and `lockstep`
+          ///< all of it stays all the time
+  present ///< `single` only: it is there, all of it, since the product before
+};
+
+/// All but the sizes of tiles.
+struct Structure {
+  Form form = Form::single;
+  int product = kDx; ///< of `single`
+  int shared = 0;    ///< loops of `shared` in common, 1 .. 3
+  bool dw_first = false;
+  std::array<std::array<int, kDims>, 2> order{{{0, 1, 2}, {0, 1, 2}}}; ///< outermost first
+  /// By product and place: true, every element is moved once while the loop over the dimension it
+  /// does not have runs (and is held as long); false, it is moved in every step.
+  std::array<std::array<bool, 3>, 2> once{};
+  DyUse dy = DyUse::apart;
+  /// Without time (TileTiming::none): order of the elements inside a tile, outermost first, for
+  /// what is moved in every step. Then only what those loops need at a time is held.
+  std::array<std::array<int, kDims>, 2> inner{};
+  bool sliced = false;
+
+  bool uses(int p) const { return form != Form::single || product == p; }
+  int first() const { return form == Form::single ? product : dw_first ? kDw : kDx; }
+};
+
+using Tile = std::array<std::int64_t, kDims>;
+
+/// Where a loop over a dimension stands in the order of a product.
+int position(const Structure& structure, int product, int dim);
+
+/// What depends on the structure alone.
+class Shape {
+public:
+  Shape(const PairProblem& problem, const Structure& structure);
+
+  /// Bits in the memory with tiles of these sizes.
+  std::int64_t held(const Tile& tile) const;
+  /// Traffic in 1/256 bit with so many parts by dimension. Exact for parts of any size.
+  std::int64_t moved(const std::array<std::int64_t, kDims>& parts) const {
+    return base_ + more_[0] * (parts[0] - 1) + more_[1] * (parts[1] - 1) +
+           more_[2] * (parts[2] - 1);
+  }
+
+private:
+  enum class Extent : std::uint8_t { tile, full, unit };
+  struct Term {
+    std::int64_t bits = 0;
+    std::array<std::uint8_t, 2> dims{};
+    std::array<Extent, 2> extents{};
+    std::uint8_t group = 0; ///< 0: always, 1: while dX runs, 2: while dW runs
+  };
+
+  void add_term(BackwardOperand operand, std::int64_t bits, int group,
+                const std::array<Extent, kDims>& extents);
+  void hold_own(const Structure& structure, int product, int place);
+  void hold_dy(const Structure& structure);
+  void count_traffic(const Structure& structure);
+
+  const PairProblem* problem_;
+  std::array<Term, 8> terms_{};
+  std::size_t size_ = 0;
+  std::int64_t base_ = 0;
+  std::array<std::int64_t, kDims> more_{};
+};
+
+/// Traffic by operand, in 1/256 bit.
+struct FineTraffic {
+  std::array<std::int64_t, 5> read{}; ///< by BackwardOperand
+  std::array<std::int64_t, 5> write{};
+  std::int64_t update_read = 0;
+  std::int64_t update_write = 0;
+  std::int64_t total() const;
+};
+FineTraffic traffic_of(const PairProblem& problem, const Structure& structure,
+                       const std::array<std::int64_t, kDims>& parts);
+
+/// What a position of the loops asks for: in its step, before it, and after it.
+struct Step {
+  std::int64_t cycles = 0;
+  std::int64_t read = 0; ///< 1/256 bit
+  std::int64_t write = 0;
+};
+
+/// A structure with tiles.
+class Plan {
+public:
+  Plan(const PairProblem& problem, const Structure& structure, const Tile& tile);
+
+  const std::array<std::int64_t, kDims>& parts() const { return parts_; }
+  /// Sum over all steps of the longer of computing and of moving what the next one reads and the
+  /// last one wrote, in 1 / cycle_units of a cycle. Equal steps are taken together, but for
+  /// `lockstep`, which is walked.
+  Wide time() const;
+  /// Steps of one product.
+  double steps() const;
+  Wide compute_cycles() const;
+
+private:
+  struct Place {
+    int product = kDx;
+    std::array<std::int64_t, kDims> index{}; ///< by dimension
+  };
+
+  Step step(const Place& place) const;
+  void read_write(Step& step, const Place& place, int operand_place, unsigned last) const;
+  bool reads(const Place& place, int operand_place) const;
+  bool reads_dy(const Place& place) const;
+  bool first_touch(const Place& place) const;
+  bool advance(Place& place) const;
+  bool retreat(Place& place) const;
+  Wide longer(std::int64_t cycles, std::int64_t reads, std::int64_t writes) const;
+  Wide ends(const Step& first, const Step& last) const;
+  Wide grouped() const;
+  Wide grouped(int product) const;
+  Wide walked() const;
+
+  const PairProblem& problem_;
+  const Structure& structure_;
+  Tile tile_;
+  std::array<std::int64_t, kDims> parts_{};
+  std::array<std::array<std::int64_t, 8>, 2> cycles_{}; ///< by product and which indices are last
+  std::array<std::array<std::int64_t, 8>, 5> elements_{};
+  std::array<std::array<int, kDims>, 2> position_{};
+  std::array<std::array<std::int64_t, kDims>, 2> stride_{}; ///< of steps, in `lockstep`
+};
+
+} // namespace monet::joint_mapping

@@ -1,0 +1,79 @@
+// A pair of products as the search sees it: whole numbers only, so that closed forms and
+// simulations agree to the last digit.
+#pragma once
+
+#include "monet/core_cost/backward.hpp"
+
+#include <array>
+#include <cstdint>
+
+namespace monet::joint_mapping {
+
+/// Sums of times: a 2^-28 of a cycle times 2^54 cycles does not fit 64 bits.
+__extension__ using Wide = __int128;
+
+inline constexpr int kDims = 3;            ///< as GemmDim: m, k, n
+inline constexpr std::int64_t kFine = 256; ///< what is moved counts in 1/256 bit (raw feature maps)
+
+inline constexpr int kDx = 0; ///< products
+inline constexpr int kDw = 1;
+inline constexpr int kResult = 2; ///< operands of a product: left factor, right factor, result
+
+/// Operand `place` of a product, and the dimension that it does not have.
+constexpr BackwardOperand operand_of(int product, int place) {
+  constexpr BackwardOperand kOperands[2][3] = {
+      {BackwardOperand::dy, BackwardOperand::w, BackwardOperand::dx},
+      {BackwardOperand::x, BackwardOperand::dy, BackwardOperand::dw}};
+  return kOperands[product][place];
+}
+constexpr int absent_dim(BackwardOperand operand) {
+  switch (operand) {
+  case BackwardOperand::dy:
+    return 1;
+  case BackwardOperand::w:
+  case BackwardOperand::dw:
+    return 0;
+  default:
+    return 2;
+  }
+}
+
+struct PairProblem {
+  std::array<std::int64_t, kDims> size{1, 1, 1};
+  bool has_dx = true;
+  std::int64_t room = 0;                       ///< bits of the memory that a step may use
+  std::array<std::int64_t, 5> held{};          ///< bits of an element on the chip, by operand
+  std::array<std::int64_t, 5> moved{};         ///< of a factor or a finished result, 1/256 bit
+  std::array<std::int64_t, 5> moved_partial{}; ///< of a sum that is not complete, 1/256 bit
+  /// Of an update on the chip, per element of dW; it replaces the write of dW.
+  bool update = false;
+  std::int64_t update_held = 0;
+  std::int64_t update_read = 0; ///< 1/256 bit
+  std::int64_t update_write = 0;
+  /// Times count in 1 / cycle_units of a cycle: so many take a cycle, moving 1/256 bit takes
+  /// move_units.
+  std::int64_t cycle_units = 1;
+  std::int64_t move_units = 1;
+  bool hide_writes = true;
+  TileTiming timing = TileTiming::systolic_os;
+  std::int64_t rows = 1;
+  std::int64_t columns = 1;
+  std::function<std::int64_t(std::int64_t, std::int64_t, std::int64_t)> tile_cycles;
+
+  std::int64_t elements(BackwardOperand operand) const;
+  /// Cycles of the array for a tile of a product.
+  std::int64_t cycles(int product, const std::array<std::int64_t, kDims>& tile) const;
+};
+
+/// Which dimensions of a product are spread over rows and columns and which streams.
+std::array<int, 3> array_roles(int product, TileTiming timing);
+/// Cycles that filling and draining add to what streams.
+constexpr std::int64_t fill_and_drain(std::int64_t rows, std::int64_t columns) {
+  return 2 * rows + columns - 2;
+}
+
+/// Checks what backward_cost() promises to check.
+PairProblem make_problem(const GemmPair& pair, const NpuMachine& machine,
+                         const BackwardOptions& options, bool update);
+
+} // namespace monet::joint_mapping

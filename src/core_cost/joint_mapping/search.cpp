@@ -1,0 +1,205 @@
+#include "core_cost/joint_mapping/search.hpp"
+
+#include "monet/base/units.hpp"
+
+#include <algorithm>
+#include <queue>
+
+namespace monet::joint_mapping {
+namespace {
+
+/// Doubles of bounds may be too large by rounding.
+constexpr double kRounding = 1 - 1e-12;
+
+/// Ranges of tiles by dimension, of one structure.
+struct Box {
+  double bound = 0;
+  std::uint32_t structure = 0;
+  std::array<std::uint32_t, kDims> nodes{};
+  std::uint64_t number = 0; ///< of equal bounds the newest first: it is the smallest
+
+  friend bool operator<(const Box& a, const Box& b) {
+    if (a.bound != b.bound)
+      return a.bound > b.bound;
+    return a.number < b.number;
+  }
+};
+
+class Search {
+public:
+  Search(const PairProblem& problem, const std::vector<Structure>& structures,
+         const TileSpace& tiles, double walked)
+      : problem_(problem), structures_(structures), tiles_(tiles), walked_(walked) {
+    shapes_.reserve(structures.size());
+    for (const Structure& s : structures)
+      shapes_.emplace_back(problem, s);
+  }
+
+  std::optional<Choice> run(std::optional<Wide> known) {
+    if (known)
+      limit_ = static_cast<double>(*known);
+    best_time_ = known;
+    for (std::uint32_t s = 0; s < structures_.size(); ++s)
+      push(s, {0, 0, 0});
+    while (!queue_.empty()) {
+      const Box box = queue_.top();
+      queue_.pop();
+      if (best_time_ && box.bound >= limit_)
+        break;
+      split(box);
+    }
+    return std::move(best_);
+  }
+
+private:
+  void push(std::uint32_t structure, const std::array<std::uint32_t, kDims>& nodes) {
+    Tile tile{};
+    std::array<std::int64_t, kDims> parts{};
+    bool single = true;
+    double steps = 1;
+    for (std::size_t d = 0; d < kDims; ++d) {
+      const TileRanges::Node& node = tiles_[d][nodes[d]];
+      tile[d] = node.least_tile;
+      parts[d] = node.least_parts;
+      single = single && node.single();
+      steps *= static_cast<double>(node.least_parts);
+    }
+    const Structure& s = structures_[structure];
+    if (s.form == Form::lockstep && steps > walked_)
+      return;
+    if (shapes_[structure].held(tile) > problem_.room)
+      return;
+    const double bound = this->bound(structure, nodes, tile, parts);
+    if (best_time_ && bound >= limit_)
+      return;
+    if (single)
+      evaluate(structure, tile);
+    else
+      queue_.push({bound, structure, nodes, number_++});
+  }
+
+  /// The longer of computing and moving, where the first reads hide behind nothing.
+  double bound(std::uint32_t structure, const std::array<std::uint32_t, kDims>& nodes,
+               const Tile& tile, const std::array<std::int64_t, kDims>& parts) const {
+    const Structure& s = structures_[structure];
+    double cycles = 0;
+    for (const int product : {kDx, kDw}) {
+      if (s.uses(product)) {
+        double own = 1;
+        for (std::size_t d = 0; d < kDims; ++d)
+          own *= tiles_[d][nodes[d]].least_cycles[static_cast<std::size_t>(product)];
+        cycles += own;
+      }
+    }
+    const double moving = static_cast<double>(shapes_[structure].moved(parts)) *
+                          static_cast<double>(problem_.move_units);
+    const double start = first_read(s, tile) * static_cast<double>(problem_.move_units);
+    return std::max(cycles * static_cast<double>(problem_.cycle_units) + start, moving) * kRounding;
+  }
+
+  /// 1/256 bit that the first step reads, with tiles of at least these sizes.
+  double first_read(const Structure& s, const Tile& tile) const {
+    const int product = s.first();
+    double sum = 0;
+    for (int place = 0; place < kResult; ++place) {
+      const BackwardOperand operand = operand_of(product, place);
+      if (operand == BackwardOperand::dy && s.dy == DyUse::present)
+        continue;
+      double elements = 1;
+      for (int d = 0; d < kDims; ++d) {
+        if (d != absent_dim(operand))
+          elements *= static_cast<double>(tile[static_cast<std::size_t>(d)]);
+      }
+      sum += elements * static_cast<double>(problem_.moved[static_cast<std::size_t>(operand)]);
+    }
+    return sum;
+  }
+
+  void evaluate(std::uint32_t structure, const Tile& tile) {
+    const Plan plan(problem_, structures_[structure], tile);
+    const Wide time = plan.time();
+    if (best_time_ && time >= *best_time_)
+      return;
+    best_time_ = time;
+    limit_ = static_cast<double>(time);
+    best_ = Choice{structures_[structure], tile, time, shapes_[structure].moved(plan.parts())};
+  }
+
+  void split(const Box& box) {
+    std::size_t widest = 0;
+    std::uint32_t width = 0;
+    for (std::size_t d = 0; d < kDims; ++d) {
+      const TileRanges::Node& node = tiles_[d][box.nodes[d]];
+      if (node.end - node.begin > width) {
+        width = node.end - node.begin;
+        widest = d;
+      }
+    }
+    // Large tiles first: they move less.
+    for (const std::uint32_t half : {2U, 1U}) {
+      std::array<std::uint32_t, kDims> nodes = box.nodes;
+      nodes[widest] = 2 * nodes[widest] + half;
+      push(box.structure, nodes);
+    }
+  }
+
+  const PairProblem& problem_;
+  const std::vector<Structure>& structures_;
+  const TileSpace& tiles_;
+  double walked_;
+  std::vector<Shape> shapes_;
+  std::priority_queue<Box> queue_;
+  std::uint64_t number_ = 0;
+  std::optional<Wide> best_time_;
+  double limit_ = 0;
+  std::optional<Choice> best_;
+};
+
+} // namespace
+
+Tile array_tile(const PairProblem& problem) {
+  return {std::min(problem.size[0], problem.rows), std::min(problem.size[1], problem.columns),
+          std::min(problem.size[2], problem.columns)};
+}
+
+TileSpace array_tiles(const PairProblem& problem) {
+  const Tile tile = array_tile(problem);
+  TileSpace space;
+  for (int d = 0; d < kDims; ++d)
+    space[static_cast<std::size_t>(d)] =
+        TileRanges(problem, d, {tile[static_cast<std::size_t>(d)]});
+  return space;
+}
+
+TileSpace searched_tiles(const PairProblem& problem) {
+  TileSpace space;
+  for (int d = 0; d < kDims; ++d) {
+    const std::int64_t size = problem.size[static_cast<std::size_t>(d)];
+    std::vector<std::int64_t> grains;
+    if (problem.timing != TileTiming::none)
+      grains = {problem.rows, problem.columns};
+    std::vector<std::int64_t> tiles = tile_sizes(size, grains);
+    if (problem.timing == TileTiming::core) {
+      const std::int64_t side = array_tile(problem)[static_cast<std::size_t>(d)];
+      tiles.clear();
+      std::int64_t tile = size;
+      for (int i = 0; i < 5; ++i) {
+        tiles.push_back(tile);
+        tile =
+            std::min(size, ceil_div(ceil_div(size, side), std::int64_t{1} << (2 * (i + 1))) * side);
+      }
+      std::sort(tiles.begin(), tiles.end());
+      tiles.erase(std::unique(tiles.begin(), tiles.end()), tiles.end());
+    }
+    space[static_cast<std::size_t>(d)] = TileRanges(problem, d, std::move(tiles));
+  }
+  return space;
+}
+
+std::optional<Choice> best_choice(const PairProblem& problem,
+                                  const std::vector<Structure>& structures, const TileSpace& tiles,
+                                  std::optional<Wide> known, double walked) {
+  return Search(problem, structures, tiles, walked).run(known);
+}
+
+} // namespace monet::joint_mapping

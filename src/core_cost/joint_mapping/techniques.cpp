@@ -1,0 +1,241 @@
+#include "core_cost/joint_mapping/techniques.hpp"
+
+#include "core_cost/joint_mapping/structures.hpp"
+
+#include "monet/base/errors.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace monet::joint_mapping {
+namespace {
+
+using Structures = std::vector<Structure>;
+
+std::vector<Order> some_orders(const Order& order) {
+  return {order};
+}
+std::vector<Order> every_order() {
+  return {all_orders().begin(), all_orders().end()};
+}
+
+Structures singles(const PairProblem& problem, int product, const std::vector<Order>& orders,
+                   DyUse dy) {
+  Structures out;
+  for (const Order& order : orders) {
+    const Structures more = single_structures(problem, product, order, dy);
+    out.insert(out.end(), more.begin(), more.end());
+  }
+  return out;
+}
+
+std::string_view text_of(BackwardOperand operand) {
+  constexpr std::array<std::string_view, 5> kNames{"dY", "W", "X", "dX", "dW"};
+  return kNames[static_cast<std::size_t>(operand)];
+}
+
+/// Which product's smallest tiles do not fit, and by how much.
+[[noreturn]] void report_no_room(const PairProblem& problem, const Structures& structures,
+                                 const Tile& tile) {
+  const Structure* smallest = nullptr;
+  std::int64_t needs = std::numeric_limits<std::int64_t>::max();
+  for (const Structure& s : structures) {
+    const std::int64_t held = Shape(problem, s).held(tile);
+    if (held < needs) {
+      needs = held;
+      smallest = &s;
+    }
+  }
+  BackwardOperand largest = BackwardOperand::dw;
+  Wide most = 0;
+  for (const int product : {kDx, kDw}) {
+    for (int place = 0; place < 3 && smallest && smallest->uses(product); ++place) {
+      const BackwardOperand operand = operand_of(product, place);
+      Wide bits = problem.held[static_cast<std::size_t>(operand)];
+      for (int d = 0; d < kDims; ++d)
+        bits *= d == absent_dim(operand) ? 1 : tile[static_cast<std::size_t>(d)];
+      if (bits > most) {
+        most = bits;
+        largest = operand;
+      }
+    }
+  }
+  throw InfeasibleError(fmt::format(
+      "tiles of {} x {} x {} (m, k, n) do not fit in the {} bits that a step may use: {} bits are "
+      "missing, the largest of them {}'s ({} bits)",
+      tile[0], tile[1], tile[2], problem.room, needs - problem.room, text_of(largest),
+      static_cast<std::int64_t>(most)));
+}
+
+class Chooser {
+public:
+  Chooser(const PairProblem& problem, const BackwardOptions& options)
+      : problem_(problem), options_(options) {}
+
+  Chosen named(Technique technique) {
+    if (!problem_.has_dx && technique != Technique::sequential && !searches(technique))
+      return named(Technique::sequential);
+    switch (technique) {
+    case Technique::sequential:
+      return sequence(some_orders(kRowsOfDx), some_orders(kRowsOfDw), given());
+    case Technique::best_sequential:
+      return sequence(every_order(), every_order(), searched());
+    case Technique::interleave:
+      return together(interleaved_structures(problem_, kRowsOfDx, kRowsOfDw, false));
+    case Technique::dx_major:
+      return together(interleaved_structures(problem_, kRowsOfDx, kRowsOfDx, false));
+    case Technique::dw_major:
+      return together(interleaved_structures(problem_, kColumnsOfDy, kColumnsOfDy, false));
+    case Technique::algorithm_1:
+      return named(by_rule(problem_, options_.rule));
+    case Technique::best_of_three:
+      return best_of_three();
+    default:
+      return joint();
+    }
+  }
+
+private:
+  static bool searches(Technique technique) {
+    return technique == Technique::best_sequential || technique == Technique::joint ||
+           technique == Technique::joint_update;
+  }
+
+  const TileSpace& searched() {
+    if (!searched_)
+      searched_ = searched_tiles(problem_);
+    return *searched_;
+  }
+  const TileSpace& given() {
+    if (options_.tiles == TilePolicy::searched)
+      return searched();
+    if (!array_)
+      array_ = array_tiles(problem_);
+    return *array_;
+  }
+
+  Choice required(const Structures& structures, const TileSpace& tiles, double walked) {
+    auto choice = best_choice(problem_, structures, tiles, std::nullopt, walked);
+    if (!choice)
+      report_no_room(problem_, structures, {tiles[0].tile(0), tiles[1].tile(0), tiles[2].tile(0)});
+    return *choice;
+  }
+
+  Chosen sequence(const std::vector<Order>& dx, const std::vector<Order>& dw,
+                  const TileSpace& tiles) {
+    Chosen chosen;
+    if (problem_.has_dx)
+      chosen.programs.push_back(
+          required(singles(problem_, kDx, dx, DyUse::apart), tiles, kMostWalked));
+    chosen.programs.push_back(
+        required(singles(problem_, kDw, dw, DyUse::apart), tiles, kMostWalked));
+    return chosen;
+  }
+
+  Chosen together(const Structures& structures) {
+    const bool fixed = options_.tiles == TilePolicy::array;
+    return {{required(structures, given(), fixed ? kMostWalkedGiven : kMostWalked)}};
+  }
+
+  Chosen best_of_three() {
+    Chosen best;
+    std::optional<InfeasibleError> missing;
+    for (const Technique t : {Technique::interleave, Technique::dx_major, Technique::dw_major}) {
+      try {
+        Chosen next = named(t);
+        if (best.programs.empty() || next.time() < best.time())
+          best = std::move(next);
+      } catch (const InfeasibleError& e) {
+        missing = e;
+      }
+    }
+    if (best.programs.empty())
+      throw *missing;
+    return best;
+  }
+
+  /// One after the other while all of dY stays.
+  void keep_dy_whole(Chosen& best) {
+    const std::array<DyUse, 2> uses{DyUse::once, DyUse::present};
+    for (const bool dw_first : {false, true}) {
+      if (dw_first && problem_.update)
+        continue;
+      Chosen next;
+      for (std::size_t turn = 0; turn < 2; ++turn) {
+        const int product = (turn == 0) == dw_first ? kDw : kDx;
+        const Wide left = best.time() - next.time();
+        if (auto choice = best_choice(
+                problem_, singles(problem_, product, every_order(), uses[turn]), searched(), left))
+          next.programs.push_back(*choice);
+        else
+          break;
+      }
+      if (next.programs.size() == 2 && next.time() < best.time())
+        best = std::move(next);
+    }
+  }
+
+  Chosen joint() {
+    Chosen best = sequence(every_order(), every_order(), searched());
+    if (!problem_.has_dx)
+      return best;
+    keep_dy_whole(best);
+    if (!problem_.update)
+      try_fixed(best);
+    if (auto choice = best_choice(problem_, joint_structures(problem_), searched(), best.time()))
+      best = {{*choice}};
+    return best;
+  }
+
+  /// What walks further than the search does.
+  void try_fixed(Chosen& best) {
+    if (auto choice = best_choice(
+            problem_, interleaved_structures(problem_, kRowsOfDx, kRowsOfDw, false), given(),
+            best.time(), options_.tiles == TilePolicy::array ? kMostWalkedGiven : kMostWalked))
+      best = {{*choice}};
+  }
+
+  const PairProblem& problem_;
+  const BackwardOptions& options_;
+  std::optional<TileSpace> searched_;
+  std::optional<TileSpace> array_;
+};
+
+} // namespace
+
+Wide Chosen::time() const {
+  Wide sum = 0;
+  for (const Choice& program : programs)
+    sum += program.time;
+  return sum;
+}
+
+Technique by_rule(const PairProblem& problem, MajorRule rule) {
+  const auto [m, k, n] = problem.size;
+  const std::int64_t largest = std::max({m, k, n});
+  const std::int64_t least = std::min({m, k, n});
+  if (largest / 4 < least && largest < 4 * least)
+    return Technique::interleave;
+  bool dw_major = false;
+  switch (rule) {
+  case MajorRule::dimensions:
+    dw_major = k > n && k > m;
+    break;
+  case MajorRule::sizes:
+    dw_major = m > n;
+    break;
+  case MajorRule::columns:
+    dw_major = n < k;
+    break;
+  }
+  return dw_major ? Technique::dw_major : Technique::dx_major;
+}
+
+Chosen choose(const PairProblem& problem, Technique technique, const BackwardOptions& options) {
+  return Chooser(problem, options).named(technique);
+}
+
+} // namespace monet::joint_mapping

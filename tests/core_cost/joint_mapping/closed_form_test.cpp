@@ -1,0 +1,49 @@
+// The closed forms of traffic, room and time against a simulator of tiles, and that against LRU and
+// Belady's replacement.
+#include "core_cost/joint_mapping/random_pairs.hpp"
+#include "core_cost/joint_mapping/simulator.hpp"
+
+#include <gtest/gtest.h>
+
+namespace monet::test {
+namespace {
+
+using namespace joint_mapping;
+
+std::int64_t sum_of(const std::array<std::int64_t, 5>& values) {
+  return values[0] + values[1] + values[2] + values[3] + values[4];
+}
+
+TEST(JointClosedForm, EqualsSimulationOfTiles) {
+  RandomStream random(20);
+  for (int i = 0; i < 10'000; ++i) {
+    const RandomQuestion q = random_question(random, 9);
+    const PairProblem problem = make_problem(q.pair, q.machine, q.options, random.chance(0.2));
+    std::vector<Structure> structures =
+        random.chance(0.3) ? random_singles(problem) : joint_structures(problem);
+    const Structure& s = structures[random.below(structures.size())];
+    Tile tile{};
+    for (std::size_t d = 0; d < 3; ++d)
+      tile[d] = from_to(random, 1, problem.size[d]);
+    const SimulatedRun run = StaticSimulator(problem, s, tile).run();
+    const Plan plan(problem, s, tile);
+    const Shape shape(problem, s);
+    const FineTraffic traffic = traffic_of(problem, s, plan.parts());
+    ASSERT_EQ(traffic.read, run.read) << i;
+    ASSERT_EQ(traffic.write, run.write) << i;
+    ASSERT_EQ(traffic.update_read + traffic.update_write, run.update) << i;
+    ASSERT_EQ(shape.moved(plan.parts()), sum_of(run.read) + sum_of(run.write) + run.update) << i;
+    ASSERT_TRUE(plan.time() == run.time) << i;
+    ASSERT_TRUE(plan.compute_cycles() == run.cycles) << i;
+    ASSERT_GE(shape.held(tile), run.peak) << i;
+    bool whole = true;
+    for (std::size_t d = 0; d < 3; ++d)
+      whole = whole && problem.size[d] % tile[d] == 0 && plan.parts()[d] > 1;
+    if (whole) {
+      ASSERT_EQ(shape.held(tile), run.peak) << i;
+    }
+  }
+}
+
+} // namespace
+} // namespace monet::test
