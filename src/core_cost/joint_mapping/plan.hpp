@@ -57,11 +57,22 @@ public:
   std::int64_t held(const Tile& tile) const;
   /// Traffic in 1/256 bit with so many parts by dimension. Exact for parts of any size.
   std::int64_t moved(const std::array<std::int64_t, kDims>& parts) const {
-    return base_ + more_[0] * (parts[0] - 1) + more_[1] * (parts[1] - 1) +
-           more_[2] * (parts[2] - 1);
+    return all_.base + all_.more[0] * (parts[0] - 1) + all_.more[1] * (parts[1] - 1) +
+           all_.more[2] * (parts[2] - 1);
+  }
+
+  /// Of one product alone, at most: dY counts where its steps are known to read it.
+  std::int64_t moved_by(int product, const std::array<std::int64_t, kDims>& parts) const {
+    const Linear& own = by_product_[static_cast<std::size_t>(product)];
+    return own.base + own.more[0] * (parts[0] - 1) + own.more[1] * (parts[1] - 1) +
+           own.more[2] * (parts[2] - 1);
   }
 
 private:
+  struct Linear {
+    std::int64_t base = 0;
+    std::array<std::int64_t, kDims> more{}; ///< per part of a dimension beyond the first
+  };
   enum class Extent : std::uint8_t { tile, full, unit };
   struct Term {
     std::int64_t bits = 0;
@@ -79,8 +90,8 @@ private:
   const PairProblem* problem_;
   std::array<Term, 8> terms_{};
   std::size_t size_ = 0;
-  std::int64_t base_ = 0;
-  std::array<std::int64_t, kDims> more_{};
+  Linear all_;
+  std::array<Linear, 2> by_product_;
 };
 
 /// Traffic by operand, in 1/256 bit.
@@ -89,7 +100,10 @@ struct FineTraffic {
   std::array<std::int64_t, 5> write{};
   std::int64_t update_read = 0;
   std::int64_t update_write = 0;
+  /// Of `read` of dY, what the steps of each product surely read.
+  std::array<std::int64_t, 2> dy_of{};
   std::int64_t total() const;
+  std::int64_t of(int product) const;
 };
 FineTraffic traffic_of(const PairProblem& problem, const Structure& structure,
                        const std::array<std::int64_t, kDims>& parts);

@@ -25,11 +25,63 @@ struct Box {
   }
 };
 
+std::size_t at(int i) {
+  return static_cast<std::size_t>(i);
+}
+
+/// Where a dimension has one part, its loop may stand anywhere: structures that differ in that
+/// alone take and move the same. Of them, those hold least in which the loop is innermost and not
+/// shared (where it is the only shared one it stays) and what does not depend on it counts as moved
+/// once. True for those, `single` telling which dimensions have one part, `several` which have
+/// more.
+bool stands_for_others(const Structure& s, const std::array<bool, kDims>& single,
+                       const std::array<bool, kDims>& several) {
+  const int shared = s.form == Form::shared ? s.shared : 0;
+  for (const int product : {kDx, kDw}) {
+    if (!s.uses(product))
+      continue;
+    const std::array<int, kDims>& order = s.order[at(product)];
+    for (int q = 0; q < kDims; ++q) {
+      const int dim = order[at(q)];
+      if (!single[at(dim)])
+        continue;
+      if (q < shared) {
+        if (shared > 1)
+          return false;
+        for (int other = 0; other < dim; ++other) {
+          if (single[at(other)])
+            return false;
+        }
+        for (int place = 0; place < 3; ++place) {
+          const BackwardOperand operand = operand_of(product, place);
+          if (absent_dim(operand) == dim && operand != BackwardOperand::dy &&
+              s.once[at(product)][at(place)])
+            return false; // moved in every step, which is once, it need not stay
+        }
+        continue;
+      }
+      // Behind it come only others with one part, by their numbers.
+      for (int r = q + 1; r < kDims; ++r) {
+        const int behind = order[at(r)];
+        if (several[at(behind)] || (single[at(behind)] && behind < dim))
+          return false;
+      }
+      for (int place = 0; place < 3; ++place) {
+        const BackwardOperand operand = operand_of(product, place);
+        if (absent_dim(operand) == dim && !s.once[at(product)][at(place)] && !s.sliced)
+          return false;
+      }
+    }
+  }
+  return true;
+}
+
 class Search {
 public:
   Search(const PairProblem& problem, const std::vector<Structure>& structures,
-         const TileSpace& tiles, double walked)
-      : problem_(problem), structures_(structures), tiles_(tiles), walked_(walked) {
+         const TileSpace& tiles, double walked, bool complete)
+      : problem_(problem), structures_(structures), tiles_(tiles), walked_(walked),
+        complete_(complete) {
     shapes_.reserve(structures.size());
     for (const Structure& s : structures)
       shapes_.emplace_back(problem, s);
@@ -55,6 +107,8 @@ private:
   void push(std::uint32_t structure, const std::array<std::uint32_t, kDims>& nodes) {
     Tile tile{};
     std::array<std::int64_t, kDims> parts{};
+    std::array<bool, kDims> whole{};
+    std::array<bool, kDims> cut{};
     bool single = true;
     double steps = 1;
     for (std::size_t d = 0; d < kDims; ++d) {
@@ -62,10 +116,14 @@ private:
       tile[d] = node.least_tile;
       parts[d] = node.least_parts;
       single = single && node.single();
+      whole[d] = node.least_tile == problem_.size[d];
+      cut[d] = node.least_parts > 1;
       steps *= static_cast<double>(node.least_parts);
     }
     const Structure& s = structures_[structure];
     if (s.form == Form::lockstep && steps > walked_)
+      return;
+    if (complete_ && !stands_for_others(s, whole, cut))
       return;
     if (shapes_[structure].held(tile) > problem_.room)
       return;
@@ -78,23 +136,67 @@ private:
       queue_.push({bound, structure, nodes, number_++});
   }
 
-  /// The longer of computing and moving, where the first reads hide behind nothing.
+  /// The longer of computing and moving, where the first reads hide behind nothing. Taking turns,
+  /// each product's moves hide behind the other one's computing.
   double bound(std::uint32_t structure, const std::array<std::uint32_t, kDims>& nodes,
                const Tile& tile, const std::array<std::int64_t, kDims>& parts) const {
     const Structure& s = structures_[structure];
-    double cycles = 0;
+    const Shape& shape = shapes_[structure];
+    const auto move_units = static_cast<double>(problem_.move_units);
+    std::array<double, 2> cycles{};
     for (const int product : {kDx, kDw}) {
       if (s.uses(product)) {
-        double own = 1;
+        double own = static_cast<double>(problem_.cycle_units);
         for (std::size_t d = 0; d < kDims; ++d)
-          own *= tiles_[d][nodes[d]].least_cycles[static_cast<std::size_t>(product)];
-        cycles += own;
+          own *= tiles_[d][nodes[d]].least_cycles[at(product)];
+        cycles[at(product)] = own;
       }
     }
-    const double moving = static_cast<double>(shapes_[structure].moved(parts)) *
-                          static_cast<double>(problem_.move_units);
-    const double start = first_read(s, tile) * static_cast<double>(problem_.move_units);
-    return std::max(cycles * static_cast<double>(problem_.cycle_units) + start, moving) * kRounding;
+    const double start = first_read(s, tile) * move_units;
+    double most = std::max(cycles[kDx] + cycles[kDw] + start,
+                           static_cast<double>(shape.moved(parts)) * move_units);
+    const auto moving = [&](int product) {
+      return static_cast<double>(shape.moved_by(product, parts)) * move_units;
+    };
+    if (s.form == Form::lockstep || s.shared == kDims)
+      most =
+          std::max(most, std::max(cycles[kDx], moving(kDw)) + std::max(cycles[kDw], moving(kDx)));
+    else if (s.form == Form::shared) {
+      double sum = 0;
+      for (const int product : {kDx, kDw})
+        sum += std::max(cycles[at(product)],
+                        moving(product) - crossing(s, product, nodes) * move_units);
+      most = std::max(most, sum);
+    }
+    return most * kRounding;
+  }
+
+  /// 1/256 bit, at most, that one product moves while the other one computes: what the first step
+  /// of each of its turns reads and the last one writes.
+  double crossing(const Structure& s, int product,
+                  const std::array<std::uint32_t, kDims>& nodes) const {
+    double turns = 1;
+    for (int q = 0; q < s.shared; ++q) {
+      const int dim = s.order[kDx][at(q)];
+      turns *= static_cast<double>(tiles_[at(dim)][nodes[at(dim)]].most_parts);
+    }
+    double bits = 0;
+    for (int place = 0; place < 3; ++place) {
+      const BackwardOperand operand = operand_of(product, place);
+      double elements = 1;
+      for (int d = 0; d < kDims; ++d) {
+        if (d != absent_dim(operand))
+          elements *= static_cast<double>(tiles_[at(d)][nodes[at(d)]].most_tile);
+      }
+      const auto moved = static_cast<double>(problem_.moved[at(static_cast<int>(operand))]);
+      const auto partial =
+          static_cast<double>(problem_.moved_partial[at(static_cast<int>(operand))]);
+      const auto update = static_cast<double>(problem_.update_read + problem_.update_write);
+      bits += elements * (place < kResult ? moved
+                                          : partial + std::max(moved, partial) +
+                                                (product == kDw ? update : 0.0));
+    }
+    return turns * bits;
   }
 
   /// 1/256 bit that the first step reads, with tiles of at least these sizes.
@@ -118,11 +220,13 @@ private:
   void evaluate(std::uint32_t structure, const Tile& tile) {
     const Plan plan(problem_, structures_[structure], tile);
     const Wide time = plan.time();
-    if (best_time_ && time >= *best_time_)
+    const std::int64_t moved = shapes_[structure].moved(plan.parts());
+    const bool equal = best_ && time == best_->time && moved < best_->moved;
+    if (best_time_ && time >= *best_time_ && !equal)
       return;
     best_time_ = time;
     limit_ = static_cast<double>(time);
-    best_ = Choice{structures_[structure], tile, time, shapes_[structure].moved(plan.parts())};
+    best_ = Choice{structures_[structure], tile, time, moved};
   }
 
   void split(const Box& box) {
@@ -147,6 +251,7 @@ private:
   const std::vector<Structure>& structures_;
   const TileSpace& tiles_;
   double walked_;
+  bool complete_;
   std::vector<Shape> shapes_;
   std::priority_queue<Box> queue_;
   std::uint64_t number_ = 0;
@@ -198,8 +303,8 @@ TileSpace searched_tiles(const PairProblem& problem) {
 
 std::optional<Choice> best_choice(const PairProblem& problem,
                                   const std::vector<Structure>& structures, const TileSpace& tiles,
-                                  std::optional<Wide> known, double walked) {
-  return Search(problem, structures, tiles, walked).run(known);
+                                  std::optional<Wide> known, double walked, bool complete) {
+  return Search(problem, structures, tiles, walked, complete).run(known);
 }
 
 } // namespace monet::joint_mapping

@@ -35,10 +35,11 @@ Tile array_tile(const PairProblem& problem);
 
 /// The fastest choice, of equally fast ones the first found; nothing where none fits, or none is
 /// faster than `known`. Exact: ranges of tiles are split, those with the least bound first, until
-/// no bound is below the best. `walked`: largest number of steps that is walked.
+/// no bound is below the best. `walked`: largest number of steps that is walked. `complete`: with a
+/// structure, all that differ from it in orders and flags are there.
 std::optional<Choice> best_choice(const PairProblem& problem,
                                   const std::vector<Structure>& structures, const TileSpace& tiles,
                                   std::optional<Wide> known = std::nullopt,
-                                  double walked = kMostWalked);
+                                  double walked = kMostWalked, bool complete = false);
 
 } // namespace monet::joint_mapping

@@ -104,12 +104,29 @@ std::int64_t Shape::held(const Tile& tile) const {
 }
 
 void Shape::count_traffic(const Structure& structure) {
-  base_ = traffic_of(*problem_, structure, {1, 1, 1}).total();
-  for (std::size_t d = 0; d < kDims; ++d) {
+  const auto add = [](Linear& linear, std::size_t parts_of, std::int64_t value) {
+    if (parts_of == kDims)
+      linear.base = value;
+    else
+      linear.more[parts_of] = value - linear.base;
+  };
+  for (const std::size_t d : {std::size_t{kDims}, std::size_t{0}, std::size_t{1}, std::size_t{2}}) {
     std::array<std::int64_t, kDims> parts{1, 1, 1};
-    parts[d] = 2;
-    more_[d] = traffic_of(*problem_, structure, parts).total() - base_;
+    if (d < kDims)
+      parts[d] = 2;
+    const FineTraffic traffic = traffic_of(*problem_, structure, parts);
+    add(all_, d, traffic.total());
+    for (const int product : {kDx, kDw})
+      add(by_product_[at(product)], d, traffic.of(product));
   }
+}
+
+std::int64_t FineTraffic::of(int product) const {
+  const auto both = [&](BackwardOperand o) { return read[at(o)] + write[at(o)]; };
+  if (product == kDx)
+    return dy_of[kDx] + both(BackwardOperand::w) + both(BackwardOperand::dx);
+  return dy_of[kDw] + both(BackwardOperand::x) + both(BackwardOperand::dw) + update_read +
+         update_write;
 }
 
 std::int64_t FineTraffic::total() const {
@@ -121,20 +138,31 @@ std::int64_t FineTraffic::total() const {
 
 namespace {
 
-std::int64_t dy_passes(const Structure& s, std::int64_t parts_of_k) {
-  const auto of_flag = [&](int product, int place) -> std::int64_t {
-    return !s.uses(product) ? 0 : s.once[at(product)][at(place)] ? 1 : parts_of_k;
-  };
+/// Passes over dY: of both products' steps, and beside them where either may be the one that reads.
+struct DyPasses {
+  std::array<std::int64_t, 2> by{};
+  std::int64_t either = 0;
+};
+
+DyPasses dy_passes(const Structure& s, std::int64_t parts_of_k) {
+  DyPasses passes;
   switch (s.dy) {
   case DyUse::apart:
-    return of_flag(kDx, 0) + of_flag(kDw, 1);
+    if (s.uses(kDx))
+      passes.by[kDx] = s.once[kDx][0] ? 1 : parts_of_k;
+    if (s.uses(kDw))
+      passes.by[kDw] = s.once[kDw][1] ? 1 : parts_of_k;
+    break;
   case DyUse::block: // a loop over k among the shared ones fetches it anew each time
-    return position(s, kDx, 1) < s.shared ? parts_of_k : 1;
+    passes.by[at(s.first())] = position(s, kDx, 1) < s.shared ? parts_of_k : 1;
+    break;
   case DyUse::once:
-    return 1;
-  default:
-    return 0;
+    (s.form == Form::lockstep ? passes.either : passes.by[at(s.first())]) = 1;
+    break;
+  case DyUse::present:
+    break;
   }
+  return passes;
 }
 
 } // namespace
@@ -142,9 +170,11 @@ std::int64_t dy_passes(const Structure& s, std::int64_t parts_of_k) {
 FineTraffic traffic_of(const PairProblem& problem, const Structure& structure,
                        const std::array<std::int64_t, kDims>& parts) {
   FineTraffic traffic;
-  const std::int64_t dy = problem.elements(BackwardOperand::dy);
-  traffic.read[at(BackwardOperand::dy)] =
-      dy_passes(structure, parts[1]) * dy * problem.moved[at(BackwardOperand::dy)];
+  const DyPasses dy = dy_passes(structure, parts[1]);
+  const std::int64_t once =
+      problem.elements(BackwardOperand::dy) * problem.moved[at(BackwardOperand::dy)];
+  traffic.dy_of = {dy.by[0] * once, dy.by[1] * once};
+  traffic.read[at(BackwardOperand::dy)] = traffic.dy_of[0] + traffic.dy_of[1] + dy.either * once;
   for (const int product : {kDx, kDw}) {
     if (!structure.uses(product))
       continue;

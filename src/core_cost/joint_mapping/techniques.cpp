@@ -117,8 +117,8 @@ private:
     return *array_;
   }
 
-  Choice required(const Structures& structures, const TileSpace& tiles, double walked) {
-    auto choice = best_choice(problem_, structures, tiles, std::nullopt, walked);
+  Choice required(const Structures& structures, const TileSpace& tiles, bool complete) {
+    auto choice = best_choice(problem_, structures, tiles, std::nullopt, kMostWalked, complete);
     if (!choice)
       report_no_room(problem_, structures, {tiles[0].tile(0), tiles[1].tile(0), tiles[2].tile(0)});
     return *choice;
@@ -129,15 +129,19 @@ private:
     Chosen chosen;
     if (problem_.has_dx)
       chosen.programs.push_back(
-          required(singles(problem_, kDx, dx, DyUse::apart), tiles, kMostWalked));
+          required(singles(problem_, kDx, dx, DyUse::apart), tiles, dx.size() > 1));
     chosen.programs.push_back(
-        required(singles(problem_, kDw, dw, DyUse::apart), tiles, kMostWalked));
+        required(singles(problem_, kDw, dw, DyUse::apart), tiles, dw.size() > 1));
     return chosen;
   }
 
   Chosen together(const Structures& structures) {
-    const bool fixed = options_.tiles == TilePolicy::array;
-    return {{required(structures, given(), fixed ? kMostWalkedGiven : kMostWalked)}};
+    // Of orders that are walked, those with few tiles first; small memories need many.
+    for (double walked = kMostWalked; walked < kMostWalkedGiven; walked *= 16) {
+      if (auto choice = best_choice(problem_, structures, given(), std::nullopt, walked))
+        return {{*choice}};
+    }
+    return {{required(structures, given(), false)}};
   }
 
   Chosen best_of_three() {
@@ -167,8 +171,9 @@ private:
       for (std::size_t turn = 0; turn < 2; ++turn) {
         const int product = (turn == 0) == dw_first ? kDw : kDx;
         const Wide left = best.time() - next.time();
-        if (auto choice = best_choice(
-                problem_, singles(problem_, product, every_order(), uses[turn]), searched(), left))
+        if (auto choice =
+                best_choice(problem_, singles(problem_, product, every_order(), uses[turn]),
+                            searched(), left, kMostWalked, true))
           next.programs.push_back(*choice);
         else
           break;
@@ -185,7 +190,8 @@ private:
     keep_dy_whole(best);
     if (!problem_.update)
       try_fixed(best);
-    if (auto choice = best_choice(problem_, joint_structures(problem_), searched(), best.time()))
+    if (auto choice = best_choice(problem_, joint_structures(problem_), searched(), best.time(),
+                                  kMostWalked, true))
       best = {{*choice}};
     return best;
   }

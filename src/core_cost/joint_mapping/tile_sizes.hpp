@@ -21,7 +21,9 @@ public:
     std::uint32_t begin = 0;
     std::uint32_t end = 0;
     std::int64_t least_tile = 0;
+    std::int64_t most_tile = 0;
     std::int64_t least_parts = 0;
+    std::int64_t most_parts = 0;
     /// By product: the least that this dimension contributes to its cycles.
     std::array<double, 2> least_cycles{};
     bool single() const { return end - begin == 1; }
