@@ -58,10 +58,10 @@ struct NpuMachine {
 };
 
 /// `cores` of the chip's first array core: its dimensions (all but the first multiplied are the
-/// columns), its outermost memory and the narrower of the off-chip links and the DRAM's port.
-/// Memory and bandwidth are those of the chip times `cores` over the array cores that share them
-/// (so that two cores of a chip of eight have a quarter, and four of a chip of one four times as
-/// much), rounded down. InputError at the chip's file when it has no array core or no DRAM.
+/// columns), its outermost memory and the narrowest of the DRAM's port and the links on the way.
+/// Memory (rounded down) and bandwidth are those of the chip times `cores` over the array cores
+/// that share them: two cores of a chip of eight have a quarter, and four of a chip of one four
+/// times as much. InputError at the chip's file when it has no array core or no DRAM.
 NpuMachine npu_machine(const Chip& chip, std::int64_t cores = 1);
 
 enum class TilePolicy {
@@ -228,10 +228,11 @@ struct PartitionedCost {
 };
 
 /// The pair in `parts` parts of a scheme. On one core one part after another, each with all of the
-/// memory; on machine.cores > 1 side by side, one part per core (parts = cores), each with its
-/// share of memory and bandwidth, while the factor that all of them read crosses once where all of
-/// it is read once by each. Partial results are written as partial sums, read and added up at the
-/// rate of DRAM. InfeasibleError as backward_cost().
+/// memory. On machine.cores > 1 side by side, one part per core, each with its share of memory and
+/// bandwidth; the cores run in step, so that what all of them read (W, X or dY) crosses once for
+/// all and is held once. Results that are added up are written by each part as partial sums, read
+/// and written once more at the rate of DRAM, after everything else. InfeasibleError as
+/// backward_cost(), and for weight-sharing with `joint_update`.
 PartitionedCost partitioned(const GemmPair& pair, const NpuMachine& machine, Technique technique,
                             PartitionScheme scheme, std::int64_t parts,
                             const BackwardOptions& options = {});

@@ -1,5 +1,6 @@
 #include "monet/core_cost/backward.hpp"
 
+#include "core_cost/joint_mapping/pair_cost.hpp"
 #include "core_cost/joint_mapping/techniques.hpp"
 
 #include "monet/base/errors.hpp"
@@ -122,10 +123,6 @@ std::string variant_of(Technique technique, const BackwardMapping& mapping, bool
   return text;
 }
 
-std::int64_t cycles_of(Wide time, std::int64_t units) {
-  return static_cast<std::int64_t>((time + units - 1) / units);
-}
-
 } // namespace
 
 std::string_view name_of(Technique technique) {
@@ -151,7 +148,7 @@ std::string_view name_of(GemmDim dim) {
 
 std::string_view name_of(BackwardOperand operand) {
   constexpr std::array<std::string_view, 5> kNames{"dY", "W", "X", "dX", "dW"};
-  return kNames[static_cast<std::size_t>(operand)];
+  return kNames[at(operand)];
 }
 
 std::int64_t BackwardTraffic::reads() const {
@@ -175,10 +172,18 @@ BackwardTraffic& BackwardTraffic::operator+=(const BackwardTraffic& other) {
   return *this;
 }
 
-BackwardCost backward_cost(const GemmPair& pair, const NpuMachine& machine, Technique technique,
-                           const BackwardOptions& options) {
-  const bool update = technique == Technique::joint_update;
-  const PairProblem problem = make_problem(pair, machine, options, update);
+namespace joint_mapping {
+
+std::int64_t cycles_of(Wide time, std::int64_t units) {
+  return static_cast<std::int64_t>((time + units - 1) / units);
+}
+
+std::int64_t transfer_cycles(Wide bits, const NpuMachine& machine) {
+  return cycles_of(bits * machine.bandwidth_cycles, machine.bandwidth_bits);
+}
+
+BackwardCost pair_cost(const PairProblem& problem, const GemmPair& pair, Technique technique,
+                       const BackwardOptions& options) {
   const Chosen chosen = choose(problem, technique, options);
   BackwardCost cost;
   cost.technique = technique;
@@ -193,12 +198,20 @@ BackwardCost backward_cost(const GemmPair& pair, const NpuMachine& machine, Tech
   cost.transfer_cycles = cycles_of(moved * problem.move_units * pair.repeats, problem.cycle_units);
   cost.mapping = mapping_of(problem, chosen);
   cost.variant = variant_of(technique, cost.mapping, pair.has_dx);
-  if (!update) {
+  if (!problem.update) {
     // dW, the weight and its state come; the weight and its state go.
     const std::int64_t weights = pair.k * pair.n * pair.repeats;
     cost.separate_update_bits = weights * (3 * options.element_bits + 2 * options.state_bits);
   }
   return cost;
+}
+
+} // namespace joint_mapping
+
+BackwardCost backward_cost(const GemmPair& pair, const NpuMachine& machine, Technique technique,
+                           const BackwardOptions& options) {
+  const bool update = technique == Technique::joint_update;
+  return pair_cost(make_problem(pair, machine, options, update), pair, technique, options);
 }
 
 } // namespace monet

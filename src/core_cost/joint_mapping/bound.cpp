@@ -24,8 +24,7 @@ BackwardBound backward_bound(const GemmPair& pair, const NpuMachine& machine,
                              const BackwardOptions& options) {
   const PairProblem problem = make_problem(pair, machine, options, false);
   const auto once = [&](BackwardOperand operand) {
-    return static_cast<Wide>(problem.elements(operand)) *
-           problem.moved[static_cast<std::size_t>(operand)];
+    return static_cast<Wide>(problem.elements(operand)) * problem.moved[at(operand)];
   };
   Wide fine = once(BackwardOperand::dy) + once(BackwardOperand::x) + once(BackwardOperand::dw);
   if (pair.has_dx)

@@ -7,12 +7,6 @@
 namespace monet::joint_mapping {
 namespace {
 
-std::size_t at(BackwardOperand operand) {
-  return static_cast<std::size_t>(operand);
-}
-std::size_t at(int i) {
-  return static_cast<std::size_t>(i);
-}
 /// Of dY in a product.
 constexpr int dy_place(int product) {
   return product == kDx ? 0 : 1;

@@ -68,10 +68,6 @@ void check_question(const GemmPair& pair, const NpuMachine& machine,
                                       pair.repeats > 1 ? fmt::format(" x {}", pair.repeats) : ""));
 }
 
-std::size_t at(BackwardOperand operand) {
-  return static_cast<std::size_t>(operand);
-}
-
 /// 1/256 bit per element of an expanded matrix of which `raw` elements are moved, rounded up.
 std::int64_t share(std::int64_t bits, std::int64_t raw, std::int64_t elements) {
   const Wide product = static_cast<Wide>(bits) * kFine * raw;

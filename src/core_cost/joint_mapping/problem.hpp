@@ -15,6 +15,13 @@ __extension__ using Wide = __int128;
 inline constexpr int kDims = 3;            ///< as GemmDim: m, k, n
 inline constexpr std::int64_t kFine = 256; ///< what is moved counts in 1/256 bit (raw feature maps)
 
+constexpr std::size_t at(int i) {
+  return static_cast<std::size_t>(i);
+}
+constexpr std::size_t at(BackwardOperand operand) {
+  return static_cast<std::size_t>(operand);
+}
+
 inline constexpr int kDx = 0; ///< products
 inline constexpr int kDw = 1;
 inline constexpr int kResult = 2; ///< operands of a product: left factor, right factor, result

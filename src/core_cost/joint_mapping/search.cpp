@@ -25,10 +25,6 @@ struct Box {
   }
 };
 
-std::size_t at(int i) {
-  return static_cast<std::size_t>(i);
-}
-
 /// Where a dimension has one part, its loop may stand anywhere: structures that differ in that
 /// alone take and move the same. Of them, those hold least in which the loop is innermost and not
 /// shared (where it is the only shared one it stays) and what does not depend on it counts as moved
@@ -188,9 +184,8 @@ private:
         if (d != absent_dim(operand))
           elements *= static_cast<double>(tiles_[at(d)][nodes[at(d)]].most_tile);
       }
-      const auto moved = static_cast<double>(problem_.moved[at(static_cast<int>(operand))]);
-      const auto partial =
-          static_cast<double>(problem_.moved_partial[at(static_cast<int>(operand))]);
+      const auto moved = static_cast<double>(problem_.moved[at(operand)]);
+      const auto partial = static_cast<double>(problem_.moved_partial[at(operand)]);
       const auto update = static_cast<double>(problem_.update_read + problem_.update_write);
       bits += elements * (place < kResult ? moved
                                           : partial + std::max(moved, partial) +
@@ -212,7 +207,7 @@ private:
         if (d != absent_dim(operand))
           elements *= static_cast<double>(tile[static_cast<std::size_t>(d)]);
       }
-      sum += elements * static_cast<double>(problem_.moved[static_cast<std::size_t>(operand)]);
+      sum += elements * static_cast<double>(problem_.moved[at(operand)]);
     }
     return sum;
   }

@@ -6,13 +6,6 @@
 namespace monet::joint_mapping {
 namespace {
 
-std::size_t at(BackwardOperand operand) {
-  return static_cast<std::size_t>(operand);
-}
-std::size_t at(int i) {
-  return static_cast<std::size_t>(i);
-}
-
 int place_in(const std::array<int, kDims>& order, int dim) {
   return static_cast<int>(std::find(order.begin(), order.end(), dim) - order.begin());
 }

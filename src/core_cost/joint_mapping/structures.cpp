@@ -5,10 +5,6 @@
 namespace monet::joint_mapping {
 namespace {
 
-std::size_t at(int i) {
-  return static_cast<std::size_t>(i);
-}
-
 /// A flag of a structure that may be either way.
 struct Flag {
   int product = kDx;

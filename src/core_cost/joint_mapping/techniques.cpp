@@ -34,7 +34,7 @@ Structures singles(const PairProblem& problem, int product, const std::vector<Or
 
 std::string_view text_of(BackwardOperand operand) {
   constexpr std::array<std::string_view, 5> kNames{"dY", "W", "X", "dX", "dW"};
-  return kNames[static_cast<std::size_t>(operand)];
+  return kNames[at(operand)];
 }
 
 /// Which product's smallest tiles do not fit, and by how much.
@@ -54,7 +54,7 @@ std::string_view text_of(BackwardOperand operand) {
   for (const int product : {kDx, kDw}) {
     for (int place = 0; place < 3 && smallest && smallest->uses(product); ++place) {
       const BackwardOperand operand = operand_of(product, place);
-      Wide bits = problem.held[static_cast<std::size_t>(operand)];
+      Wide bits = problem.held[at(operand)];
       for (int d = 0; d < kDims; ++d)
         bits *= d == absent_dim(operand) ? 1 : tile[static_cast<std::size_t>(d)];
       if (bits > most) {

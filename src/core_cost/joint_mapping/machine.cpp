@@ -1,0 +1,74 @@
+// An NPU out of the cores of a chip.
+#include "core_cost/joint_mapping/pair_cost.hpp"
+
+#include "monet/base/errors.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace monet {
+namespace {
+
+constexpr std::int64_t kMostRate = std::int64_t{1} << 20;
+
+const Memory& outermost(const Core& core) {
+  const Memory* largest = nullptr;
+  for (const MemoryOperand operand : {MemoryOperand::I1, MemoryOperand::I2, MemoryOperand::O}) {
+    const Memory* top = core.top(operand);
+    if (top && (!largest || top->size > largest->size))
+      largest = top;
+  }
+  internal_check(largest != nullptr, "a core of a chip has a memory");
+  return *largest;
+}
+
+/// Bits a cycle between DRAM and the core, reads and writes in turn: the narrowest on the way.
+std::int64_t offchip_rate(const Chip& chip, CoreId core) {
+  const OffchipPort port = offchip_port(chip);
+  std::int64_t rate = std::min(port.read_bits_per_cycle, port.write_bits_per_cycle);
+  for (const auto& [from, to] : {std::pair(*chip.offchip, core), std::pair(core, *chip.offchip)}) {
+    for (const LinkId link : chip.route(from, to))
+      rate = std::min(rate, chip.links[link.index()].bandwidth_bits_per_cycle);
+  }
+  return rate;
+}
+
+} // namespace
+
+NpuMachine npu_machine(const Chip& chip, std::int64_t cores) {
+  internal_check(cores >= 1 && cores <= kMostRate, "an NPU has cores");
+  std::vector<CoreId> arrays;
+  for (std::size_t c = 0; c < chip.compute_cores(); ++c) {
+    if (chip.cores[c].kind == CoreKind::array && !chip.cores[c].array.empty())
+      arrays.emplace_back(c);
+  }
+  if (arrays.empty())
+    throw InputError({chip.origin}, "no core has an array of multipliers, which products need");
+  if (!chip.offchip)
+    throw InputError({chip.origin}, "no off-chip memory, which holds what products read and write");
+  const Core& core = chip.cores[arrays.front().index()];
+  const auto sharing =
+      static_cast<std::int64_t>(std::count_if(arrays.begin(), arrays.end(), [&](CoreId other) {
+        return chip.memory_of(other) == chip.memory_of(arrays.front());
+      }));
+
+  NpuMachine machine;
+  machine.name = chip.name;
+  machine.rows = core.array.front().size;
+  machine.columns = core.lanes() / machine.rows;
+  const Memory& memory = outermost(core);
+  const Wide bits =
+      static_cast<Wide>(memory.size.value) * instances(core, memory) * cores / sharing;
+  constexpr Wide kMost = std::numeric_limits<std::int64_t>::max();
+  machine.buffer_bits = static_cast<std::int64_t>(std::min(bits, kMost));
+  const std::int64_t rate = offchip_rate(chip, arrays.front());
+  if (rate > kMostRate / cores)
+    throw InputError({chip.origin}, "more than 2^20 bits a cycle cross between DRAM and cores");
+  machine.bandwidth_bits = rate * cores;
+  machine.bandwidth_cycles = static_cast<std::int64_t>(arrays.size());
+  machine.cores = cores;
+  machine.frequency_hz = chip.frequency_hz;
+  return machine;
+}
+
+} // namespace monet
