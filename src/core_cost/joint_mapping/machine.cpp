@@ -9,6 +9,8 @@
 namespace monet {
 namespace {
 
+using joint_mapping::Wide;
+
 constexpr std::int64_t kMostRate = std::int64_t{1} << 20;
 
 const Memory& outermost(const Core& core) {
@@ -43,9 +45,11 @@ NpuMachine npu_machine(const Chip& chip, std::int64_t cores) {
       arrays.emplace_back(c);
   }
   if (arrays.empty())
-    throw InputError({chip.origin}, "no core has an array of multipliers, which products need");
+    throw InputError(SourceLoc{chip.origin, 0, 0, {}},
+                     "no core has an array of multipliers, which products need");
   if (!chip.offchip)
-    throw InputError({chip.origin}, "no off-chip memory, which holds what products read and write");
+    throw InputError(SourceLoc{chip.origin, 0, 0, {}},
+                     "no off-chip memory, which holds what products read and write");
   const Core& core = chip.cores[arrays.front().index()];
   const auto sharing =
       static_cast<std::int64_t>(std::count_if(arrays.begin(), arrays.end(), [&](CoreId other) {
@@ -63,7 +67,8 @@ NpuMachine npu_machine(const Chip& chip, std::int64_t cores) {
   machine.buffer_bits = static_cast<std::int64_t>(std::min(bits, kMost));
   const std::int64_t rate = offchip_rate(chip, arrays.front());
   if (rate > kMostRate / cores)
-    throw InputError({chip.origin}, "more than 2^20 bits a cycle cross between DRAM and cores");
+    throw InputError(SourceLoc{chip.origin, 0, 0, {}},
+                     "more than 2^20 bits a cycle cross between DRAM and cores");
   machine.bandwidth_bits = rate * cores;
   machine.bandwidth_cycles = static_cast<std::int64_t>(arrays.size());
   machine.cores = cores;
