@@ -67,6 +67,7 @@ NpuMachine npu_machine(const Chip& chip, std::int64_t cores = 1);
 enum class TilePolicy {
   array,    ///< a tile is what fills the array in each of its three dimensions
   searched, ///< any tile that gives another count of parts
+  divisors, ///< of those, tiles that divide: what mappers without ragged tiles know
 };
 
 /// Cycles of a tile: `r` rows by `c` columns of what is spread over an R x C array, and the length
@@ -92,9 +93,28 @@ enum class MajorRule {
   columns,    ///< its prose: dX-major where N >= K ("columns of dW"), else dW-major
 };
 
+/// What techniques with given orders (all but `best_sequential` and the joint ones) keep on the
+/// chip.
+enum class Retention {
+  chosen, ///< of each operand whatever is fastest of all that fits
+  steps,  ///< factors from one step to the next; sums that are not complete where all of them fit
+};
+
+/// The loops of `dx_major` and `dw_major`, outermost first.
+enum class MajorLoops {
+  results,   ///< (m,k,n) and (n,k,m): the usual order of one product, taken by both
+  gradients, ///< (m,n,k) and (n,m,k): a tile of dY stays until both products are through with it
+};
+
 struct BackwardOptions {
+  /// Of techniques in fixed orders; `best_sequential` and `joint` search in any case.
   TilePolicy tiles = TilePolicy::searched;
+  Retention retention = Retention::chosen;
+  MajorLoops major_loops = MajorLoops::results;
   TileTiming timing = TileTiming::systolic_os;
+  /// False: the array is filled while the tile before drains, and a systolic tile takes
+  /// ceil(r / R) * ceil(c / C) * t cycles.
+  bool fill_and_drain = true;
   /// For TileTiming::core: cycles of a product of r x t by t x c elements. Must not depend on when
   /// it is asked.
   std::function<std::int64_t(std::int64_t r, std::int64_t c, std::int64_t t)> tile_cycles;
@@ -112,7 +132,7 @@ enum class Technique {
   sequential,      ///< dX, then dW, each in its usual order: dX by rows (m,k,n), dW by rows (k,n,m)
   best_sequential, ///< the best of 6 x 6 orders with tiles searched for each
   interleave,      ///< a tile of dX, a tile of dW in turn, orders as `sequential`
-  dx_major,        ///< in turn, both in the order of dX: rows of dY
+  dx_major,        ///< in turn, both in the order of dX: rows of dY (MajorLoops)
   dw_major,        ///< in turn, both in the order of dW: columns of dY (n,k,m)
   algorithm_1,     ///< one of the last three by MajorRule
   best_of_three,   ///< the fastest of `interleave`, `dx_major` and `dw_major`

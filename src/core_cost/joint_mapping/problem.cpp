@@ -36,8 +36,7 @@ std::int64_t PairProblem::cycles(int product, const std::array<std::int64_t, kDi
   case TileTiming::core:
     return tile_cycles(in_rows, in_columns, streams);
   default:
-    return ceil_div(in_rows, rows) * ceil_div(in_columns, columns) *
-           (streams + fill_and_drain(rows, columns));
+    return ceil_div(in_rows, rows) * ceil_div(in_columns, columns) * (streams + fill);
   }
 }
 
@@ -105,6 +104,7 @@ PairProblem make_problem(const GemmPair& pair, const NpuMachine& machine,
   p.timing = options.timing;
   p.rows = machine.rows;
   p.columns = machine.columns;
+  p.fill = options.fill_and_drain ? fill_and_drain(machine.rows, machine.columns) : 0;
   p.tile_cycles = options.tile_cycles;
   return p;
 }

@@ -65,6 +65,7 @@ struct PairProblem {
   TileTiming timing = TileTiming::systolic_os;
   std::int64_t rows = 1;
   std::int64_t columns = 1;
+  std::int64_t fill = 0; ///< cycles that filling and draining add to what streams through the array
   std::function<std::int64_t(std::int64_t, std::int64_t, std::int64_t)> tile_cycles;
 
   std::int64_t elements(BackwardOperand operand) const;

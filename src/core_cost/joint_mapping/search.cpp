@@ -161,37 +161,53 @@ private:
       double sum = 0;
       for (const int product : {kDx, kDw})
         sum += std::max(cycles[at(product)],
-                        moving(product) - crossing(s, product, nodes) * move_units);
+                        moving(product) + (crossing(s, 1 - product, nodes, false) -
+                                           crossing(s, product, nodes, true)) *
+                                              move_units);
       most = std::max(most, sum);
     }
     return most * kRounding;
   }
 
-  /// 1/256 bit, at most, that one product moves while the other one computes: what the first step
-  /// of each of its turns reads and the last one writes.
-  double crossing(const Structure& s, int product,
-                  const std::array<std::uint32_t, kDims>& nodes) const {
-    double turns = 1;
-    for (int q = 0; q < s.shared; ++q) {
-      const int dim = s.order[kDx][at(q)];
-      turns *= static_cast<double>(tiles_[at(dim)][nodes[at(dim)]].most_parts);
-    }
+  /// 1/256 bit that one product moves while the other one computes: what the first step of each of
+  /// its turns reads and the last one writes. At most that in the range of tiles; or at least,
+  /// without writes.
+  double crossing(const Structure& s, int product, const std::array<std::uint32_t, kDims>& nodes,
+                  bool most) const {
     double bits = 0;
     for (int place = 0; place < 3; ++place) {
       const BackwardOperand operand = operand_of(product, place);
+      const int absent = absent_dim(operand);
+      const bool dy = operand == BackwardOperand::dy && s.dy != DyUse::apart;
+      if (dy && product != s.first())
+        continue;
       double elements = 1;
       for (int d = 0; d < kDims; ++d) {
-        if (d != absent_dim(operand))
-          elements *= static_cast<double>(tiles_[at(d)][nodes[at(d)]].most_tile);
+        const TileRanges::Node& node = tiles_[at(d)][nodes[at(d)]];
+        if (d != absent)
+          elements *= static_cast<double>(position(s, product, d) < s.shared ? problem_.size[at(d)]
+                                          : most                             ? node.most_tile
+                                                                             : node.least_tile);
       }
+      const bool repeated = position(s, product, absent) < s.shared &&
+                            (dy ? s.dy == DyUse::block : !s.once[at(product)][at(place)]);
+      const TileRanges::Node& turns = tiles_[at(absent)][nodes[at(absent)]];
+      const auto times =
+          static_cast<double>(repeated ? most ? turns.most_parts : turns.least_parts : 1);
       const auto moved = static_cast<double>(problem_.moved[at(operand)]);
       const auto partial = static_cast<double>(problem_.moved_partial[at(operand)]);
-      const auto update = static_cast<double>(problem_.update_read + problem_.update_write);
-      bits += elements * (place < kResult ? moved
-                                          : partial + std::max(moved, partial) +
-                                                (product == kDw ? update : 0.0));
+      if (place < kResult)
+        bits += elements * times * moved;
+      else {
+        bits += elements * (times - 1) * partial * (most ? 2 : 1);
+        if (most)
+          bits +=
+              elements * (problem_.update && product == kDw
+                              ? static_cast<double>(problem_.update_read + problem_.update_write)
+                              : moved);
+      }
     }
-    return turns * bits;
+    return bits;
   }
 
   /// 1/256 bit that the first step reads, with tiles of at least these sizes.
@@ -271,7 +287,7 @@ TileSpace array_tiles(const PairProblem& problem) {
   return space;
 }
 
-TileSpace searched_tiles(const PairProblem& problem) {
+TileSpace searched_tiles(const PairProblem& problem, bool divisors) {
   TileSpace space;
   for (int d = 0; d < kDims; ++d) {
     const std::int64_t size = problem.size[static_cast<std::size_t>(d)];
@@ -291,7 +307,9 @@ TileSpace searched_tiles(const PairProblem& problem) {
       std::sort(tiles.begin(), tiles.end());
       tiles.erase(std::unique(tiles.begin(), tiles.end()), tiles.end());
     }
-    space[static_cast<std::size_t>(d)] = TileRanges(problem, d, std::move(tiles));
+    if (divisors)
+      std::erase_if(tiles, [&](std::int64_t tile) { return size % tile != 0; });
+    space[at(d)] = TileRanges(problem, d, std::move(tiles));
   }
   return space;
 }

@@ -26,9 +26,9 @@ struct Choice {
 /// Tiles to choose from, by dimension.
 using TileSpace = std::array<TileRanges, kDims>;
 
-/// Every tile of the space (see tile_sizes()). With TileTiming::core, at most five a dimension:
-/// 1, 4, 16, ... parts of multiples of the array.
-TileSpace searched_tiles(const PairProblem& problem);
+/// Every tile of the space (see tile_sizes()), or those that divide. With TileTiming::core, at most
+/// five a dimension: 1, 4, 16, ... parts of multiples of the array.
+TileSpace searched_tiles(const PairProblem& problem, bool divisors = false);
 /// That of the array alone: rows of m, columns of k and of n.
 TileSpace array_tiles(const PairProblem& problem);
 Tile array_tile(const PairProblem& problem);

@@ -57,6 +57,17 @@ void add_choices(const PairProblem& problem, const Structure& base, std::vector<
   }
 }
 
+/// A factor that stays longer than from one step to the next.
+bool keeps_factor(const Structure& s, int product, int place) {
+  const BackwardOperand operand = operand_of(product, place);
+  const int loop = position(s, product, absent_dim(operand));
+  const bool between_steps = loop == kDims - 1 && s.form != Form::shared;
+  const bool shared_step = loop == kDims - 1 && s.shared == kDims;
+  if (operand == BackwardOperand::dy && s.dy != DyUse::apart)
+    return s.dy == DyUse::once && !shared_step;
+  return s.once[at(product)][at(place)] && !between_steps && !shared_step;
+}
+
 bool same_beginning(const Order& a, const Order& b, int length) {
   return std::equal(a.begin(), a.begin() + length, b.begin());
 }
@@ -67,6 +78,19 @@ const std::array<Order, 6>& all_orders() {
   static const std::array<Order, 6> orders{
       {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}}};
   return orders;
+}
+
+std::vector<Structure> kept_by_steps(std::vector<Structure> structures) {
+  std::erase_if(structures, [](const Structure& s) {
+    for (const int product : {kDx, kDw}) {
+      for (int place = 0; place < kResult && s.uses(product); ++place) {
+        if (keeps_factor(s, product, place))
+          return true;
+      }
+    }
+    return false;
+  });
+  return structures;
 }
 
 std::vector<Structure> single_structures(const PairProblem& problem, int product,

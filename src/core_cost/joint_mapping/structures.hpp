@@ -17,6 +17,12 @@ inline constexpr Order kRowsOfDx{0, 1, 2};    ///< m, k, n: rows of dX, rows of 
 inline constexpr Order kRowsOfDw{1, 2, 0};    ///< k, n, m: rows of dW, columns of dY
 inline constexpr Order kColumnsOfDy{2, 1, 0}; ///< n, k, m: columns of dW and of dY
 
+inline constexpr Order kTilesOfRows{0, 2, 1};    ///< m, n, k: rows of dY, a tile for all of k
+inline constexpr Order kTilesOfColumns{2, 0, 1}; ///< n, m, k: columns of dY, a tile for all of k
+
+/// Those that keep factors from one step to the next only (Retention::steps).
+std::vector<Structure> kept_by_steps(std::vector<Structure> structures);
+
 /// One product in one order, with all choices of what stays. `dy`: apart, once or present.
 std::vector<Structure> single_structures(const PairProblem& problem, int product,
                                          const Order& order, DyUse dy);

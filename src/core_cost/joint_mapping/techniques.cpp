@@ -80,15 +80,15 @@ public:
       return named(Technique::sequential);
     switch (technique) {
     case Technique::sequential:
-      return sequence(some_orders(kRowsOfDx), some_orders(kRowsOfDw), given());
+      return sequence(some_orders(kRowsOfDx), some_orders(kRowsOfDw), given(), true);
     case Technique::best_sequential:
       return sequence(every_order(), every_order(), searched());
     case Technique::interleave:
       return together(interleaved_structures(problem_, kRowsOfDx, kRowsOfDw, false));
     case Technique::dx_major:
-      return together(interleaved_structures(problem_, kRowsOfDx, kRowsOfDx, false));
+      return together(both_in(by_gradients() ? kTilesOfRows : kRowsOfDx));
     case Technique::dw_major:
-      return together(interleaved_structures(problem_, kColumnsOfDy, kColumnsOfDy, false));
+      return together(both_in(by_gradients() ? kTilesOfColumns : kColumnsOfDy));
     case Technique::algorithm_1:
       return named(by_rule(problem_, options_.rule));
     case Technique::best_of_three:
@@ -106,11 +106,11 @@ private:
 
   const TileSpace& searched() {
     if (!searched_)
-      searched_ = searched_tiles(problem_);
+      searched_ = searched_tiles(problem_, options_.tiles == TilePolicy::divisors);
     return *searched_;
   }
   const TileSpace& given() {
-    if (options_.tiles == TilePolicy::searched)
+    if (options_.tiles != TilePolicy::array)
       return searched();
     if (!array_)
       array_ = array_tiles(problem_);
@@ -124,18 +124,35 @@ private:
     return *choice;
   }
 
+  bool by_gradients() const { return options_.major_loops == MajorLoops::gradients; }
+
+  Structures both_in(const Order& order) const {
+    return interleaved_structures(problem_, order, order, false);
+  }
+
+  Structures kept(Structures structures) const {
+    return options_.retention == Retention::steps ? kept_by_steps(std::move(structures))
+                                                  : structures;
+  }
+
+  /// `given_retention`: what stays is as the options say.
   Chosen sequence(const std::vector<Order>& dx, const std::vector<Order>& dw,
-                  const TileSpace& tiles) {
+                  const TileSpace& tiles, bool given_retention = false) {
     Chosen chosen;
+    const auto add = [&](int product, const std::vector<Order>& orders) {
+      Structures structures = singles(problem_, product, orders, DyUse::apart);
+      if (given_retention)
+        structures = kept(std::move(structures));
+      chosen.programs.push_back(required(structures, tiles, orders.size() > 1));
+    };
     if (problem_.has_dx)
-      chosen.programs.push_back(
-          required(singles(problem_, kDx, dx, DyUse::apart), tiles, dx.size() > 1));
-    chosen.programs.push_back(
-        required(singles(problem_, kDw, dw, DyUse::apart), tiles, dw.size() > 1));
+      add(kDx, dx);
+    add(kDw, dw);
     return chosen;
   }
 
-  Chosen together(const Structures& structures) {
+  Chosen together(const Structures& all) {
+    const Structures structures = kept(all);
     // Of orders that are walked, those with few tiles first; small memories need many.
     for (double walked = kMostWalked; walked < kMostWalkedGiven; walked *= 16) {
       if (auto choice = best_choice(problem_, structures, given(), std::nullopt, walked))

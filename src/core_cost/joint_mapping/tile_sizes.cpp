@@ -34,8 +34,7 @@ double share_of_cycles(const PairProblem& problem, int product, int dim, std::in
   const std::int64_t last = size - (parts - 1) * tile;
   if (roles[2] == dim)
     return static_cast<double>(size) +
-           static_cast<double>(parts) *
-               static_cast<double>(fill_and_drain(problem.rows, problem.columns));
+           static_cast<double>(parts) * static_cast<double>(problem.fill);
   const std::int64_t side = roles[0] == dim ? problem.rows : problem.columns;
   return static_cast<double>(parts - 1) * static_cast<double>(ceil_div(tile, side)) +
          static_cast<double>(ceil_div(last, side));
