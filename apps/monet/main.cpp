@@ -83,6 +83,7 @@ int main(int argc, char** argv) {
   add_run_command(monet);
   add_graph_command(monet);
   add_core_command(monet);
+  add_backward_command(monet);
   add_schedule_command(monet);
   add_optimise_command(monet);
   add_explore_command(monet);

@@ -9,6 +9,7 @@ namespace monet::cli {
 void add_run_command(Command& monet);
 void add_graph_command(Command& monet);
 void add_core_command(Command& monet);
+void add_backward_command(Command& monet);
 void add_schedule_command(Command& monet);
 void add_optimise_command(Command& monet);
 void add_explore_command(Command& monet);

@@ -20,16 +20,6 @@ namespace {
 /// ONNX files begin with the number of their first field.
 constexpr char kFirstOnnxByte = 0x08;
 
-bool is_yaml_workload(const std::string& path) {
-  const std::string extension = std::filesystem::path(path).extension().string();
-  if (extension == ".yaml" || extension == ".yml")
-    return true;
-  if (extension == ".onnx")
-    return false;
-  const std::string bytes = read_file(path);
-  return bytes.empty() || bytes.front() != kFirstOnnxByte;
-}
-
 void read_yaml(const CoreArguments& arguments, CoreInputs& inputs) {
   if (arguments.network.batch || !arguments.network.dimensions.empty())
     throw UsageError("--batch and --dim are for ONNX networks, not for YAML workloads");
@@ -132,6 +122,16 @@ void set_hints(const MappingEntry& entry, const Core& core, CoreCostOptions& opt
 }
 
 } // namespace
+
+bool is_yaml_workload(const std::string& path) {
+  const std::string extension = std::filesystem::path(path).extension().string();
+  if (extension == ".yaml" || extension == ".yml")
+    return true;
+  if (extension == ".onnx")
+    return false;
+  const std::string bytes = read_file(path);
+  return bytes.empty() || bytes.front() != kFirstOnnxByte;
+}
 
 CoreInputs read_core_inputs(const CoreArguments& arguments) {
   ProblemList problems;

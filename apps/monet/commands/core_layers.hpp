@@ -36,6 +36,9 @@ struct CoreInputs {
   const Core& core() const { return chip.cores[0]; }
 };
 
+/// By its name's ending, else by how it begins.
+bool is_yaml_workload(const std::string& path);
+
 /// All files, or one InputError with the problems of all of them.
 CoreInputs read_core_inputs(const CoreArguments& arguments);
 

@@ -1,0 +1,66 @@
+// What a study of `monet backward` costs: all networks on one machine with one set of choices.
+#pragma once
+
+#include "commands/backward_study.hpp"
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace monet::cli {
+
+struct StudySetting {
+  std::string machine;
+  std::int64_t cores = 1;
+  double gb_per_s = 0;         ///< of one core; 0 = as the file has it
+  std::int64_t batch = 1;      ///< of one core
+  bool all_techniques = false; ///< else those of the paper's last step
+  StudyChoices choices;
+};
+
+/// Techniques of a sheet, in the order of NetworkSheet::backward. The last is no technique of one
+/// pair: the best of three with the best partition.
+inline const std::vector<Technique> kStudyTechniques{
+    Technique::sequential,    Technique::best_sequential,
+    Technique::interleave,    Technique::dx_major,
+    Technique::dw_major,      Technique::algorithm_1,
+    Technique::best_of_three, Technique::joint};
+
+struct NetworkSheet {
+  std::string name;
+  std::string table;
+  std::int64_t forward = 0;                 ///< cycles
+  std::map<Technique, std::int64_t> cycles; ///< of the backward pass; `sequential` always
+  std::map<Technique, BackwardTraffic> traffic;
+  std::int64_t partitioned = 0; ///< cycles of the best of three, each layer cut as is fastest
+  std::int64_t dy_once = 0;     ///< cycles of `sequential` if dY passed once
+  std::int64_t bound_cycles = 0;
+  std::int64_t bound_bits = 0;
+};
+
+struct StudySheet {
+  std::vector<NetworkSheet> networks;
+  std::optional<NeighbourGuess> guess; ///< of several cores
+  std::string infeasible;              ///< why there is nothing
+};
+
+/// Sheets that were asked for before are not made again.
+class StudySheets {
+public:
+  StudySheets(const Study& study, int jobs) : study_(study), jobs_(jobs) {}
+  /// `tell` hears how many of how many layers are done.
+  const StudySheet& sheet(const StudySetting& setting,
+                          const std::function<void(std::int64_t, std::int64_t)>& tell);
+
+private:
+  StudySheet make(const StudySetting& setting,
+                  const std::function<void(std::int64_t, std::int64_t)>& tell) const;
+
+  const Study& study_;
+  int jobs_;
+  std::map<std::string, StudySheet> known_;
+};
+
+} // namespace monet::cli

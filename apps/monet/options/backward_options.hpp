@@ -1,0 +1,47 @@
+// How a pair of gradients is costed: the words of `monet backward` and of its studies.
+#pragma once
+
+#include "monet/core_cost/backward.hpp"
+
+#include <string>
+#include <vector>
+
+namespace monet::cli {
+
+struct Command;
+
+inline const std::vector<std::string> kTileWords{"array", "searched", "divisors"};
+inline const std::vector<std::string> kKeepWords{"chosen", "steps"};
+inline const std::vector<std::string> kMajorWords{"results", "gradients"};
+inline const std::vector<std::string> kTimingWords{"systolic-os", "systolic-ws", "systolic-is",
+                                                   "core", "none"};
+inline const std::vector<std::string> kIm2colWords{"expanded", "raw"};
+inline const std::vector<std::string> kRuleWords{"dimensions", "sizes", "columns"};
+inline const std::vector<std::string> kPartitionWords{"none", "auto", "weight-sharing",
+                                                      "dy-sharing", "ifmap-sharing"};
+inline constexpr std::int64_t kMostElementBits = 64;
+
+/// Each word is one of its list.
+struct BackwardChoices {
+  std::string tiles = "searched";
+  std::string keep = "chosen";
+  std::string major = "results";
+  std::string timing = "systolic-os";
+  std::string im2col = "expanded";
+  std::string rule = "dimensions";
+  std::int64_t element_bits = 16;
+  std::int64_t partial_bits = 32;
+  std::int64_t state_bits = 0;
+  bool pipelined = false; ///< no filling and draining between tiles
+  bool wait_for_writes = false;
+  bool single_buffer = false;
+
+  void add_to(Command& command);
+  /// For the machine, whose buffer it decides on, too; `chip` has the core of TileTiming::core.
+  BackwardOptions options(const Chip& chip, NpuMachine& machine) const;
+};
+
+/// The technique of that name; InputError with the nearest one.
+Technique technique_option(const std::string& name);
+
+} // namespace monet::cli
