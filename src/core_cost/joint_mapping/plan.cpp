@@ -232,21 +232,35 @@ Wide Plan::grouped(int product) const {
   Wide sum = 0;
   Place place{product, {}};
   for (std::size_t a = 0; a < outer.size; ++a) {
+    place.index[at(order[0])] = outer.index[a];
     for (std::size_t b = 0; b < middle.size; ++b) {
+      place.index[at(order[1])] = middle.index[b];
       for (std::size_t c = 0; c < inner.size; ++c) {
-        place.index[at(order[0])] = outer.index[a];
-        place.index[at(order[1])] = middle.index[b];
         place.index[at(order[2])] = inner.index[c];
         Place after = place;
         Place before = place;
-        const std::int64_t reads = advance(after) ? step(after).read : 0;
-        const std::int64_t writes = retreat(before) ? step(before).write : 0;
+        const std::int64_t reads = advance(after) ? known(after).read : 0;
+        const std::int64_t writes = retreat(before) ? known(before).write : 0;
         const Wide count = static_cast<Wide>(outer.count[a]) * middle.count[b] * inner.count[c];
-        sum += count * longer(step(place).cycles, reads, writes);
+        sum += count * longer(known(place).cycles, reads, writes);
       }
     }
   }
   return sum;
+}
+
+/// Without orders of their own for both, steps differ by which indices are 0 and which are last.
+const Step& Plan::known(const Place& place) const {
+  unsigned kind = place.product == kDx ? 0 : 64;
+  for (unsigned d = 0; d < kDims; ++d) {
+    kind |= (place.index[d] == 0 ? 1U : 0U) << d;
+    kind |= (place.index[d] == parts_[d] - 1 ? 8U : 0U) << d;
+  }
+  if (!is_known_[kind]) {
+    is_known_[kind] = true;
+    known_[kind] = step(place);
+  }
+  return known_[kind];
 }
 
 Wide Plan::grouped() const {
@@ -258,9 +272,7 @@ Wide Plan::grouped() const {
   Place first{structure_.first(), {}};
   Place last = first;
   retreat(last);
-  for (std::size_t d = 0; d < kDims; ++d)
-    last.index[d] = parts_[d] - 1;
-  return sum + ends(step(first), step(last));
+  return sum + ends(known(first), known(last));
 }
 
 Wide Plan::walked() const {

@@ -55,17 +55,12 @@ public:
 
   /// Bits in the memory with tiles of these sizes.
   std::int64_t held(const Tile& tile) const;
+  /// The same as a floating number: exact below 2^53, and above it where that is.
+  double held(const std::array<double, kDims>& tile) const;
   /// Traffic in 1/256 bit with so many parts by dimension. Exact for parts of any size.
   std::int64_t moved(const std::array<std::int64_t, kDims>& parts) const {
     return all_.base + all_.more[0] * (parts[0] - 1) + all_.more[1] * (parts[1] - 1) +
            all_.more[2] * (parts[2] - 1);
-  }
-
-  /// Of one product alone, at most: dY counts where its steps are known to read it.
-  std::int64_t moved_by(int product, const std::array<std::int64_t, kDims>& parts) const {
-    const Linear& own = by_product_[static_cast<std::size_t>(product)];
-    return own.base + own.more[0] * (parts[0] - 1) + own.more[1] * (parts[1] - 1) +
-           own.more[2] * (parts[2] - 1);
   }
 
 private:
@@ -81,6 +76,8 @@ private:
     std::uint8_t group = 0; ///< 0: always, 1: while dX runs, 2: while dW runs
   };
 
+  template <class Number>
+  Number sum_of_terms(const std::array<Number, kDims>& tile) const;
   void add_term(BackwardOperand operand, std::int64_t bits, int group,
                 const std::array<Extent, kDims>& extents);
   void hold_own(const Structure& structure, int product, int place);
@@ -91,7 +88,6 @@ private:
   std::array<Term, 8> terms_{};
   std::size_t size_ = 0;
   Linear all_;
-  std::array<Linear, 2> by_product_;
 };
 
 /// Traffic by operand, in 1/256 bit.
@@ -136,6 +132,7 @@ private:
   };
 
   Step step(const Place& place) const;
+  const Step& known(const Place& place) const;
   void read_write(Step& step, const Place& place, int operand_place, unsigned last) const;
   bool reads(const Place& place, int operand_place) const;
   bool reads_dy(const Place& place) const;
@@ -156,6 +153,8 @@ private:
   std::array<std::array<std::int64_t, 8>, 5> elements_{};
   std::array<std::array<int, kDims>, 2> position_{};
   std::array<std::array<std::int64_t, kDims>, 2> stride_{}; ///< of steps, in `lockstep`
+  mutable std::array<Step, 128> known_; ///< by kind, as far as they were asked for
+  mutable std::array<bool, 128> is_known_{};
 };
 
 } // namespace monet::joint_mapping

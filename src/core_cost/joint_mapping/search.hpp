@@ -1,8 +1,7 @@
 // The best tiles of the best of several structures.
 #pragma once
 
-#include "core_cost/joint_mapping/plan.hpp"
-#include "core_cost/joint_mapping/tile_sizes.hpp"
+#include "core_cost/joint_mapping/box_bound.hpp"
 
 #include <array>
 #include <cstdint>
@@ -23,9 +22,6 @@ struct Choice {
   std::int64_t moved = 0; ///< 1/256 bit
 };
 
-/// Tiles to choose from, by dimension.
-using TileSpace = std::array<TileRanges, kDims>;
-
 /// Every tile of the space (see tile_sizes()), or those that divide. With TileTiming::core, at most
 /// five a dimension: 1, 4, 16, ... parts of multiples of the array.
 TileSpace searched_tiles(const PairProblem& problem, bool divisors = false);
@@ -33,13 +29,19 @@ TileSpace searched_tiles(const PairProblem& problem, bool divisors = false);
 TileSpace array_tiles(const PairProblem& problem);
 Tile array_tile(const PairProblem& problem);
 
-/// The fastest choice, of equally fast ones the first found; nothing where none fits, or none is
-/// faster than `known`. Exact: ranges of tiles are split, those with the least bound first, until
-/// no bound is below the best. `walked`: largest number of steps that is walked. `complete`: with a
-/// structure, all that differ from it in orders and flags are there.
+struct SearchSpace {
+  double walked = kMostWalked; ///< steps of one product, of orders that are walked
+  /// With a structure, all are there that differ from it in orders and flags.
+  bool complete = false;
+  bool both_turns = false; ///< each structure also with the other product first
+};
+
+/// The fastest choice, of equally fast ones that are met the one that moves least; nothing where
+/// none fits, or none is faster than `known`. Exact: ranges of tiles are split, those with the
+/// least bound first, until no bound is below the best.
 std::optional<Choice> best_choice(const PairProblem& problem,
                                   const std::vector<Structure>& structures, const TileSpace& tiles,
                                   std::optional<Wide> known = std::nullopt,
-                                  double walked = kMostWalked, bool complete = false);
+                                  const SearchSpace& space = {});
 
 } // namespace monet::joint_mapping

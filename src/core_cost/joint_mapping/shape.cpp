@@ -79,21 +79,31 @@ void Shape::hold_dy(const Structure& structure) {
   add_term(BackwardOperand::dy, problem_->held[at(BackwardOperand::dy)], 0, extents);
 }
 
-std::int64_t Shape::held(const Tile& tile) const {
-  Wide always = 0;
-  std::array<Wide, 2> running{};
+template <class Number>
+Number Shape::sum_of_terms(const std::array<Number, kDims>& tile) const {
+  Number always = 0;
+  std::array<Number, 2> running{};
   for (std::size_t i = 0; i < size_; ++i) {
     const Term& term = terms_[i];
-    Wide bits = term.bits;
+    auto bits = static_cast<Number>(term.bits);
     for (std::size_t e = 0; e < 2; ++e) {
       if (term.extents[e] != Extent::unit)
-        bits *= term.extents[e] == Extent::full ? problem_->size[term.dims[e]] : tile[term.dims[e]];
+        bits *= term.extents[e] == Extent::full ? static_cast<Number>(problem_->size[term.dims[e]])
+                                                : tile[term.dims[e]];
     }
     (term.group == 0 ? always : running[term.group - 1U]) += bits;
   }
-  const Wide sum = always + std::max(running[0], running[1]);
+  return always + std::max(running[0], running[1]);
+}
+
+std::int64_t Shape::held(const Tile& tile) const {
   constexpr Wide kMost = INT64_MAX;
-  return static_cast<std::int64_t>(std::min(sum, kMost));
+  return static_cast<std::int64_t>(
+      std::min(sum_of_terms(std::array<Wide, kDims>{tile[0], tile[1], tile[2]}), kMost));
+}
+
+double Shape::held(const std::array<double, kDims>& tile) const {
+  return sum_of_terms(tile);
 }
 
 void Shape::count_traffic(const Structure& structure) {
@@ -109,8 +119,6 @@ void Shape::count_traffic(const Structure& structure) {
       parts[d] = 2;
     const FineTraffic traffic = traffic_of(*problem_, structure, parts);
     add(all_, d, traffic.total());
-    for (const int product : {kDx, kDw})
-      add(by_product_[at(product)], d, traffic.of(product));
   }
 }
 

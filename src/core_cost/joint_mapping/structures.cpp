@@ -37,22 +37,45 @@ void add_flags(const PairProblem& problem, Structure base, std::vector<Structure
   }
 }
 
-/// Without time, the order of elements inside of tiles is free.
+/// Orders of the elements inside of tiles, without time. What is moved in every step needs least
+/// room when its loops come last: one element where the loop that it does not depend on is the
+/// innermost.
+std::vector<Order> inner_orders(const Structure& s, int product) {
+  std::array<bool, kDims> again{};
+  for (int place = 0; place < 3 && s.uses(product); ++place) {
+    const BackwardOperand operand = operand_of(product, place);
+    const bool own = operand != BackwardOperand::dy || s.dy == DyUse::apart;
+    if (own && !s.once[at(product)][at(place)])
+      again[at(absent_dim(operand))] = true;
+  }
+  std::vector<Order> out;
+  for (const Order& order : all_orders()) {
+    bool sorted = true;
+    for (std::size_t q = 0; q + 1 < kDims; ++q) {
+      const bool here = again[at(order[q])];
+      const bool next = again[at(order[q + 1])];
+      sorted = sorted && (!here || next) && (here || next || order[q] < order[q + 1]);
+    }
+    if (sorted)
+      out.push_back(order);
+  }
+  return out;
+}
+
 void add_choices(const PairProblem& problem, const Structure& base, std::vector<Structure>& out) {
   if (problem.timing != TileTiming::none) {
     add_flags(problem, base, out);
     return;
   }
-  for (const Order& dx : all_orders()) {
-    for (const Order& dw : all_orders()) {
-      const bool unused =
-          (!base.uses(kDx) && dx != all_orders()[0]) || (!base.uses(kDw) && dw != all_orders()[0]);
-      if (unused)
-        continue;
-      Structure s = base;
-      s.sliced = true;
-      s.inner = {dx, dw};
-      add_flags(problem, s, out);
+  std::vector<Structure> flagged;
+  add_flags(problem, base, flagged);
+  for (Structure& s : flagged) {
+    s.sliced = true;
+    for (const Order& dx : inner_orders(s, kDx)) {
+      for (const Order& dw : inner_orders(s, kDw)) {
+        s.inner = {dx, dw};
+        out.push_back(s);
+      }
     }
   }
 }
@@ -149,20 +172,16 @@ std::vector<Structure> joint_structures(const PairProblem& problem) {
   const auto append = [&](const std::vector<Structure>& more) {
     out.insert(out.end(), more.begin(), more.end());
   };
-  for (const bool dw_first : {false, true}) {
-    if (dw_first && (problem.update || problem.timing == TileTiming::none))
-      continue; // weights would change before they are used; without time the turn does not matter
-    for (const Order& dx : all_orders()) {
-      for (const Order& dw : all_orders()) {
-        for (int shared = 1; shared < kDims; ++shared) {
-          // The last two loops of each, or only the last, are its own.
-          if (same_beginning(dx, dw, shared))
-            append(shared_structures(problem, shared, dx, dw, dw_first));
-        }
-        // Of two orders in turn, dW could finish a weight that dX has yet to use.
-        if (dx == dw || (!problem.update && problem.timing != TileTiming::none))
-          append(interleaved_structures(problem, dx, dw, dw_first));
+  for (const Order& dx : all_orders()) {
+    for (const Order& dw : all_orders()) {
+      for (int shared = 1; shared < kDims; ++shared) {
+        // The last two loops of each, or only the last, are its own.
+        if (same_beginning(dx, dw, shared))
+          append(shared_structures(problem, shared, dx, dw, false));
       }
+      // Of two orders in turn, dW could finish a weight that dX has yet to use.
+      if (dx == dw || (!problem.update && problem.timing != TileTiming::none))
+        append(interleaved_structures(problem, dx, dw, false));
     }
   }
   return out;

@@ -35,8 +35,8 @@ std::vector<Structure> shared_structures(const PairProblem& problem, int shared,
 std::vector<Structure> interleaved_structures(const PairProblem& problem, const Order& dx,
                                               const Order& dw, bool dw_first);
 
-/// Every pair of orders with 1, 2 or 3 shared loops, and every pair of interleaved ones; of
-/// updates those in which dX has used a weight before it changes.
+/// Every pair of orders with 1, 2 or 3 shared loops, and every pair of interleaved ones, dX first;
+/// of updates those in which dX has used a weight before it changes.
 std::vector<Structure> joint_structures(const PairProblem& problem);
 
 } // namespace monet::joint_mapping

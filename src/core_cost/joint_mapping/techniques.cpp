@@ -118,7 +118,7 @@ private:
   }
 
   Choice required(const Structures& structures, const TileSpace& tiles, bool complete) {
-    auto choice = best_choice(problem_, structures, tiles, std::nullopt, kMostWalked, complete);
+    auto choice = best_choice(problem_, structures, tiles, std::nullopt, {.complete = complete});
     if (!choice)
       report_no_room(problem_, structures, {tiles[0].tile(0), tiles[1].tile(0), tiles[2].tile(0)});
     return *choice;
@@ -155,7 +155,8 @@ private:
     const Structures structures = kept(all);
     // Of orders that are walked, those with few tiles first; small memories need many.
     for (double walked = kMostWalked; walked < kMostWalkedGiven; walked *= 16) {
-      if (auto choice = best_choice(problem_, structures, given(), std::nullopt, walked))
+      if (auto choice =
+              best_choice(problem_, structures, given(), std::nullopt, {.walked = walked}))
         return {{*choice}};
     }
     return {{required(structures, given(), false)}};
@@ -190,7 +191,7 @@ private:
         const Wide left = best.time() - next.time();
         if (auto choice =
                 best_choice(problem_, singles(problem_, product, every_order(), uses[turn]),
-                            searched(), left, kMostWalked, true))
+                            searched(), left, {.complete = true}))
           next.programs.push_back(*choice);
         else
           break;
@@ -207,8 +208,10 @@ private:
     keep_dy_whole(best);
     if (!problem_.update)
       try_fixed(best);
+    // Weights would change before they are used; without time turns do not matter.
+    const bool both_turns = !problem_.update && problem_.timing != TileTiming::none;
     if (auto choice = best_choice(problem_, joint_structures(problem_), searched(), best.time(),
-                                  kMostWalked, true))
+                                  {.complete = true, .both_turns = both_turns}))
       best = {{*choice}};
     return best;
   }
@@ -217,7 +220,8 @@ private:
   void try_fixed(Chosen& best) {
     if (auto choice = best_choice(
             problem_, interleaved_structures(problem_, kRowsOfDx, kRowsOfDw, false), given(),
-            best.time(), options_.tiles == TilePolicy::array ? kMostWalkedGiven : kMostWalked))
+            best.time(),
+            {.walked = options_.tiles == TilePolicy::array ? kMostWalkedGiven : kMostWalked}))
       best = {{*choice}};
   }
 

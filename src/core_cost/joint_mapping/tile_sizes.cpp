@@ -70,6 +70,7 @@ TileRanges::Node TileRanges::make(const PairProblem& problem, int dim, std::uint
     node.least_tile = node.most_tile = tile;
     node.least_parts = node.most_parts =
         ceil_div(problem.size[static_cast<std::size_t>(dim)], tile);
+    node.least_last = problem.size[static_cast<std::size_t>(dim)] - (node.least_parts - 1) * tile;
     for (const int product : {kDx, kDw})
       node.least_cycles[static_cast<std::size_t>(product)] =
           share_of_cycles(problem, product, dim, tile);
@@ -79,6 +80,7 @@ TileRanges::Node TileRanges::make(const PairProblem& problem, int dim, std::uint
     const Node right = make(problem, dim, middle, end, 2 * at + 2);
     node = left;
     node.most_tile = right.most_tile;
+    node.least_last = std::min(left.least_last, right.least_last);
     node.least_parts = right.least_parts;
     for (std::size_t p = 0; p < 2; ++p)
       node.least_cycles[p] = std::min(left.least_cycles[p], right.least_cycles[p]);

@@ -22,6 +22,7 @@ public:
     std::uint32_t end = 0;
     std::int64_t least_tile = 0;
     std::int64_t most_tile = 0;
+    std::int64_t least_last = 0; ///< elements of the last part
     std::int64_t least_parts = 0;
     std::int64_t most_parts = 0;
     /// By product: the least that this dimension contributes to its cycles.

@@ -113,7 +113,7 @@ private:
     for (const std::int64_t m : tiles_[0]) {
       for (const std::int64_t k : tiles_[1]) {
         for (const std::int64_t n : tiles_[2]) {
-          if (shape.held({m, k, n}) <= p_.room)
+          if (shape.held(Tile{m, k, n}) <= p_.room)
             best = std::min(best, evaluate_(p_, s, {m, k, n}));
         }
       }
@@ -163,7 +163,7 @@ TEST(JointOptimum, EqualsSimulatingEveryOrderOfGridsOfEight) {
 
 TEST(JointOptimum, EqualsBruteForce) {
   RandomStream random(9);
-  for (int i = 0; i < 60; ++i) {
+  for (int i = 0; i < 40; ++i) {
     RandomQuestion q = random_question(random, 6);
     q.pair.has_dx = !random.chance(0.1);
     q.machine.buffer_bits = from_to(random, 2, 40) * 2 * q.options.partial_bits;
@@ -173,7 +173,7 @@ TEST(JointOptimum, EqualsBruteForce) {
 
 TEST(JointOptimum, BestSequentialEqualsBruteForce) {
   RandomStream random(10);
-  for (int i = 0; i < 300; ++i) {
+  for (int i = 0; i < 100; ++i) {
     RandomQuestion q = random_question(random, 14);
     q.machine.buffer_bits = from_to(random, 4, 200) * 2 * q.options.partial_bits;
     const PairProblem p = make_problem(q.pair, q.machine, q.options, false);
@@ -186,7 +186,7 @@ TEST(JointOptimum, BestSequentialEqualsBruteForce) {
 /// No weight changes before dX has used it.
 TEST(JointOptimum, UpdatesComeAfterTheLastUseOfAWeight) {
   RandomStream random(11);
-  for (int i = 0; i < 300; ++i) {
+  for (int i = 0; i < 100; ++i) {
     const RandomQuestion q = random_question(random, 5);
     const PairProblem p = make_problem(q.pair, q.machine, q.options, true);
     const std::vector<Structure> structures = joint_structures(p);

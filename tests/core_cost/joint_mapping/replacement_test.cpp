@@ -86,7 +86,7 @@ TEST(JointReplacement, BoundsAreBelowEveryReplacement) {
 // The space's own traffic, with and without raw feature maps; and the bound of time.
 TEST(JointReplacement, BoundsAreBelowThePlansOfEveryTechnique) {
   RandomStream random(32);
-  for (int i = 0; i < 150; ++i) {
+  for (int i = 0; i < 100; ++i) {
     RandomQuestion q = random_question(random, 24);
     q.pair.has_dx = !random.chance(0.2);
     q.pair.repeats = from_to(random, 1, 3);

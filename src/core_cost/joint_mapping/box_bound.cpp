@@ -1,0 +1,220 @@
+#include "core_cost/joint_mapping/box_bound.hpp"
+
+#include <algorithm>
+
+namespace monet::joint_mapping {
+namespace {
+
+/// Doubles of bounds may be too large by rounding.
+constexpr double kRounding = 1 - 1e-12;
+
+constexpr unsigned kOpen = 0;
+constexpr unsigned kWhole = 1;
+constexpr unsigned kCut = 2;
+constexpr std::array<unsigned, kDims> kPlaceOfDim{1, 3, 9};
+constexpr unsigned kCutStates = 27;
+
+unsigned cut_state(unsigned cuts, int dim) {
+  return cuts / kPlaceOfDim[at(dim)] % 3;
+}
+
+} // namespace
+
+Box::Box(const PairProblem& problem, const TileSpace& tiles,
+         const std::array<std::uint32_t, kDims>& at_nodes)
+    : nodes(at_nodes), single(true) {
+  cycles.fill(static_cast<double>(problem.cycle_units));
+  for (std::size_t d = 0; d < kDims; ++d) {
+    const TileRanges::Node& node = tiles[d][nodes[d]];
+    least_tile[d] = static_cast<double>(node.least_tile);
+    most_tile[d] = static_cast<double>(node.most_tile);
+    least_last[d] = static_cast<double>(node.least_last);
+    least_parts[d] = static_cast<double>(node.least_parts);
+    most_parts[d] = static_cast<double>(node.most_parts);
+    for (std::size_t p = 0; p < 2; ++p)
+      cycles[p] *= node.least_cycles[p];
+    single = single && node.single();
+    cuts += kPlaceOfDim[d] * (node.most_parts == 1 ? kWhole : node.least_parts > 1 ? kCut : kOpen);
+  }
+}
+
+Tile Box::tile() const {
+  Tile tile{};
+  for (std::size_t d = 0; d < kDims; ++d)
+    tile[d] = static_cast<std::int64_t>(least_tile[d]);
+  return tile;
+}
+
+StructureBound::StructureBound(const PairProblem& problem, const Structure& structure)
+    : s_(structure), shape_(problem, structure) {
+  for (unsigned cuts = 0; cuts < kCutStates; ++cuts)
+    stands_for_others_ |= (stands(cuts) ? 1U : 0U) << cuts;
+  const auto units = static_cast<double>(problem.move_units);
+  const auto linear = [&](const auto& traffic_of_parts) {
+    Linear out;
+    out.base = static_cast<double>(traffic_of_parts(std::array<std::int64_t, kDims>{1, 1, 1}));
+    for (std::size_t d = 0; d < kDims; ++d) {
+      std::array<std::int64_t, kDims> parts{1, 1, 1};
+      parts[d] = 2;
+      out.more[d] = (static_cast<double>(traffic_of_parts(parts)) - out.base) * units;
+    }
+    out.base *= units;
+    return out;
+  };
+  const bool common = s_.dy != DyUse::apart;
+  all_ = linear([&](const auto& parts) { return shape_.moved(parts); });
+  for (const int product : {kDx, kDw}) {
+    own_[at(product)] = linear([&](const auto& parts) {
+      const FineTraffic traffic = traffic_of(problem, s_, parts);
+      return traffic.of(product) - (common ? traffic.dy_of[at(product)] : 0);
+    });
+    add_crossings(problem, product);
+    finish_[at(product)] =
+        units * static_cast<double>(product == kDw && problem.update
+                                        ? problem.update_write
+                                        : problem.moved[at(operand_of(product, kResult))]);
+    for (int place = 0; place < kResult; ++place) {
+      const BackwardOperand operand = operand_of(product, place);
+      const bool there = operand == BackwardOperand::dy && s_.dy == DyUse::present;
+      start_[at(product)][at(place)] =
+          there ? 0 : static_cast<double>(problem.moved[at(operand)]) * units;
+    }
+  }
+  if (common && s_.form != Form::lockstep) {
+    dy_ = linear([&](const auto& parts) {
+      const FineTraffic traffic = traffic_of(problem, s_, parts);
+      return traffic.dy_of[0] + traffic.dy_of[1];
+    });
+  }
+}
+
+bool StructureBound::stands(unsigned cuts) const {
+  const int shared = s_.form == Form::shared ? s_.shared : 0;
+  for (const int product : {kDx, kDw}) {
+    if (!s_.uses(product))
+      continue;
+    const std::array<int, kDims>& order = s_.order[at(product)];
+    for (int q = 0; q < kDims; ++q) {
+      const int dim = order[at(q)];
+      if (cut_state(cuts, dim) != kWhole)
+        continue;
+      const bool outside = q < shared;
+      if (outside && shared > 1)
+        return false;
+      // Of several only the first; behind the others come only more of them, by their numbers.
+      for (int other = 0; other < dim && outside; ++other) {
+        if (cut_state(cuts, other) == kWhole)
+          return false;
+      }
+      for (int r = q + 1; r < kDims && !outside; ++r) {
+        const unsigned behind = cut_state(cuts, order[at(r)]);
+        if (behind == kCut || (behind == kWhole && order[at(r)] < dim))
+          return false;
+      }
+      for (int place = 0; place < 3; ++place) {
+        const BackwardOperand operand = operand_of(product, place);
+        const bool once = s_.once[at(product)][at(place)];
+        // Outside, what is moved in every step, which is once, need not stay for it.
+        const bool idle = outside ? once && operand != BackwardOperand::dy : !once && !s_.sliced;
+        if (absent_dim(operand) == dim && idle)
+          return false;
+      }
+    }
+  }
+  return true;
+}
+
+void StructureBound::add_crossings(const PairProblem& problem, int product) {
+  const auto units = static_cast<double>(problem.move_units);
+  for (int place = 0; place < 3; ++place) {
+    const BackwardOperand operand = operand_of(product, place);
+    Crossing& c = crossings_[at(product)][at(place)];
+    c.absent = absent_dim(operand);
+    c.common = operand == BackwardOperand::dy && s_.dy != DyUse::apart;
+    c.result = place == kResult;
+    c.elements = 1;
+    for (int d = 0; d < kDims; ++d) {
+      if (d == c.absent)
+        continue;
+      c.tiles[at(d)] = position(s_, product, d) >= s_.shared;
+      if (!c.tiles[at(d)])
+        c.elements *= static_cast<double>(problem.size[at(d)]);
+    }
+    c.repeated = position(s_, product, c.absent) < s_.shared &&
+                 (c.common ? s_.dy == DyUse::block : !s_.once[at(product)][at(place)]);
+    const std::int64_t finished = c.result && product == kDw && problem.update
+                                      ? problem.update_read + problem.update_write
+                                      : problem.moved[at(operand)];
+    c.moved = static_cast<double>(finished) * units;
+    c.partial = static_cast<double>(problem.moved_partial[at(operand)]) * units;
+  }
+}
+
+bool StructureBound::fits(const Box& box, double room) const {
+  return shape_.held(box.least_tile) <= room;
+}
+
+/// What one product moves while the other one computes: what the first step of each of its turns
+/// reads and the last one writes. At most that, or at least, without writes.
+double StructureBound::crossing(const Box& box, int product, int first, bool most) const {
+  const std::array<double, kDims>& tile = most ? box.most_tile : box.least_tile;
+  const std::array<double, kDims>& parts = most ? box.most_parts : box.least_parts;
+  double sum = 0;
+  for (const Crossing& c : crossings_[at(product)]) {
+    if (c.common && product != first)
+      continue;
+    double elements = c.elements;
+    for (std::size_t d = 0; d < kDims; ++d)
+      elements *= c.tiles[d] ? tile[d] : 1;
+    const double times = c.repeated ? parts[at(c.absent)] : 1;
+    if (!c.result)
+      sum += elements * times * c.moved;
+    else
+      sum += elements * ((times - 1) * c.partial * (most ? 2 : 1) + (most ? c.moved : 0));
+  }
+  return sum;
+}
+
+/// What the first step reads and the last one writes.
+double StructureBound::ends(const Box& box, int first) const {
+  double sum = 0;
+  for (int place = 0; place < kResult; ++place) {
+    double elements = 1;
+    for (int d = 0; d < kDims; ++d) {
+      if (d != absent_dim(operand_of(first, place)))
+        elements *= box.least_tile[at(d)];
+    }
+    sum += elements * start_[at(first)][at(place)];
+  }
+  const int last = s_.form == Form::single ? first : 1 - first;
+  double elements = 1;
+  for (int d = 0; d < kDims; ++d) {
+    if (d != absent_dim(operand_of(last, kResult)))
+      elements *= box.least_last[at(d)];
+  }
+  return sum + elements * finish_[at(last)];
+}
+
+double StructureBound::time(const Box& box, int first, double limit) const {
+  std::array<double, 2> cycles{};
+  for (const int product : {kDx, kDw})
+    cycles[at(product)] = s_.uses(product) ? box.cycles[at(product)] : 0;
+  const double most =
+      std::max(cycles[kDx] + cycles[kDw] + ends(box, first), all_.at(box.least_parts)) * kRounding;
+  if (s_.form == Form::single || most >= limit)
+    return most;
+  std::array<double, 2> moves{own_[kDx].at(box.least_parts), own_[kDw].at(box.least_parts)};
+  moves[at(first)] += dy_.at(box.least_parts);
+  if (s_.form == Form::lockstep || s_.shared == kDims) {
+    const double turns = std::max(cycles[kDx], moves[kDw]) + std::max(cycles[kDw], moves[kDx]);
+    return std::max(most, turns * kRounding);
+  }
+  double turns = 0;
+  for (const int product : {kDx, kDw})
+    turns += std::max(cycles[at(product)], moves[at(product)] +
+                                               crossing(box, 1 - product, first, false) -
+                                               crossing(box, product, first, true));
+  return std::max(most, turns * kRounding);
+}
+
+} // namespace monet::joint_mapping
