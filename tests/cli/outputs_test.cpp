@@ -84,6 +84,8 @@ TEST_F(OutputPlaces, OfEveryOptionAreTriedFirst) {
       {{"graph", network_, "--batch", "1"}, false, {"-o", "--svg", "--json"}},
       {{"graph", network_, "--batch", "1", "--execute"}, false, {"--save"}},
       {{"core", "--hardware", "none.yaml", "--memories"}, false, {"--json"}},
+      {{"backward", "--hardware", "none.yaml", "--gemm", "1,1,1"}, false, {"--json"}},
+      {{"backward", "--study", "none.yaml", "-o", "out"}, false, {"--json"}},
       {{"schedule"}, true, {"--json"}},
       {{"optimise", "allocation"}, true, {"--json", "--report", "--mapping-out"}},
       {{"optimise", "fusion"}, true, {"--json", "--report", "--stacks-out"}},
