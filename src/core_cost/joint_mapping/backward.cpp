@@ -100,11 +100,22 @@ std::string order_text(const BackwardMapping::Product& product) {
   return text;
 }
 
-std::string variant_of(Technique technique, const BackwardMapping& mapping, bool has_dx) {
+/// Loops in common that have one part each: one product after the other.
+bool shares_nothing(const BackwardMapping& mapping, const GemmPair& pair) {
+  const std::array<std::int64_t, 3> sizes{pair.m, pair.k, pair.n};
+  for (int q = 0; q < mapping.shared; ++q) {
+    const int dim = static_cast<int>(mapping.dx.order[at(q)]);
+    if (mapping.dx.block[at(dim)] < sizes[at(dim)])
+      return false;
+  }
+  return mapping.form == BackwardMapping::Form::shared;
+}
+
+std::string variant_of(Technique technique, const BackwardMapping& mapping, const GemmPair& pair) {
   std::string text(name_of(technique));
-  if (!has_dx) {
+  if (!pair.has_dx) {
     text += " dW alone";
-  } else if (mapping.form == BackwardMapping::Form::sequence) {
+  } else if (mapping.form == BackwardMapping::Form::sequence || shares_nothing(mapping, pair)) {
     text += mapping.dw_first ? " dW then dX" : " dX then dW";
   } else if (mapping.shared == 0) {
     text += fmt::format(" {} with {}", order_text(mapping.dx), order_text(mapping.dw));
@@ -116,7 +127,7 @@ std::string variant_of(Technique technique, const BackwardMapping& mapping, bool
     if (technique == Technique::joint || technique == Technique::joint_update)
       text += " " + (mapping.shared == 1 && mapping.dx.order[0] == GemmDim::k ? "k-major" : major);
   }
-  if (has_dx && mapping.dy_kept)
+  if (pair.has_dx && mapping.dy_kept)
     text += ", dY kept";
   if (mapping.partials_spilled)
     text += ", partial sums spilled";
@@ -197,7 +208,7 @@ BackwardCost pair_cost(const PairProblem& problem, const GemmPair& pair, Techniq
   }
   cost.transfer_cycles = cycles_of(moved * problem.move_units * pair.repeats, problem.cycle_units);
   cost.mapping = mapping_of(problem, chosen);
-  cost.variant = variant_of(technique, cost.mapping, pair.has_dx);
+  cost.variant = variant_of(technique, cost.mapping, pair);
   if (!problem.update) {
     // dW, the weight and its state come; the weight and its state go.
     const std::int64_t weights = pair.k * pair.n * pair.repeats;

@@ -91,9 +91,9 @@ std::int64_t up_to(RandomStream& random, std::int64_t most) {
 
 Question some_question(RandomStream& random) {
   Question q;
-  q.pair.m = up_to(random, 60);
-  q.pair.k = up_to(random, 60);
-  q.pair.n = up_to(random, 60);
+  q.pair.m = up_to(random, 40);
+  q.pair.k = up_to(random, 40);
+  q.pair.n = up_to(random, 40);
   q.machine.rows = q.machine.columns = up_to(random, 8);
   q.machine.buffer_bits = 2 * 32 * (12 + up_to(random, 3000));
   q.machine.bandwidth_bits = up_to(random, 128);
@@ -102,7 +102,7 @@ Question some_question(RandomStream& random) {
 
 TEST(JointPair, MoreMemoryOrBandwidthIsNeverSlower) {
   RandomStream random(50);
-  for (int i = 0; i < 40; ++i) {
+  for (int i = 0; i < 20; ++i) {
     Question q = some_question(random);
     std::int64_t before = backward_cost(q.pair, q.machine, Technique::joint).latency_cycles;
     q.machine.buffer_bits *= 2;
@@ -120,7 +120,7 @@ TEST(JointPair, MoreMemoryOrBandwidthIsNeverSlower) {
 // the same space, as long as sums of both are equally wide and the array is a square.
 TEST(JointPair, TransposedPairsTakeTheSame) {
   RandomStream random(51);
-  for (int i = 0; i < 40; ++i) {
+  for (int i = 0; i < 20; ++i) {
     const Question q = some_question(random);
     GemmPair transposed = q.pair;
     std::swap(transposed.m, transposed.n);
