@@ -8,16 +8,6 @@ namespace {
 /// Doubles of bounds may be too large by rounding.
 constexpr double kRounding = 1 - 1e-12;
 
-constexpr unsigned kOpen = 0;
-constexpr unsigned kWhole = 1;
-constexpr unsigned kCut = 2;
-constexpr std::array<unsigned, kDims> kPlaceOfDim{1, 3, 9};
-constexpr unsigned kCutStates = 27;
-
-unsigned cut_state(unsigned cuts, int dim) {
-  return cuts / kPlaceOfDim[at(dim)] % 3;
-}
-
 } // namespace
 
 Box::Box(const PairProblem& problem, const TileSpace& tiles,
@@ -34,7 +24,7 @@ Box::Box(const PairProblem& problem, const TileSpace& tiles,
     for (std::size_t p = 0; p < 2; ++p)
       cycles[p] *= node.least_cycles[p];
     single = single && node.single();
-    cuts += kPlaceOfDim[d] * (node.most_parts == 1 ? kWhole : node.least_parts > 1 ? kCut : kOpen);
+    cuts += kPlaceOfCut[d] * (node.most_parts == 1 ? kWhole : node.least_parts > 1 ? kCut : kOpen);
   }
 }
 
@@ -47,27 +37,8 @@ Tile Box::tile() const {
 
 StructureBound::StructureBound(const PairProblem& problem, const Structure& structure)
     : s_(structure), shape_(problem, structure) {
-  for (unsigned cuts = 0; cuts < kCutStates; ++cuts)
-    stands_for_others_ |= (stands(cuts) ? 1U : 0U) << cuts;
   const auto units = static_cast<double>(problem.move_units);
-  const auto linear = [&](const auto& traffic_of_parts) {
-    Linear out;
-    out.base = static_cast<double>(traffic_of_parts(std::array<std::int64_t, kDims>{1, 1, 1}));
-    for (std::size_t d = 0; d < kDims; ++d) {
-      std::array<std::int64_t, kDims> parts{1, 1, 1};
-      parts[d] = 2;
-      out.more[d] = (static_cast<double>(traffic_of_parts(parts)) - out.base) * units;
-    }
-    out.base *= units;
-    return out;
-  };
-  const bool common = s_.dy != DyUse::apart;
-  all_ = linear([&](const auto& parts) { return shape_.moved(parts); });
   for (const int product : {kDx, kDw}) {
-    own_[at(product)] = linear([&](const auto& parts) {
-      const FineTraffic traffic = traffic_of(problem, s_, parts);
-      return traffic.of(product) - (common ? traffic.dy_of[at(product)] : 0);
-    });
     add_crossings(problem, product);
     finish_[at(product)] =
         units * static_cast<double>(product == kDw && problem.update
@@ -80,48 +51,28 @@ StructureBound::StructureBound(const PairProblem& problem, const Structure& stru
           there ? 0 : static_cast<double>(problem.moved[at(operand)]) * units;
     }
   }
-  if (common && s_.form != Form::lockstep) {
-    dy_ = linear([&](const auto& parts) {
-      const FineTraffic traffic = traffic_of(problem, s_, parts);
-      return traffic.dy_of[0] + traffic.dy_of[1];
-    });
-  }
+  count_traffic(problem);
 }
 
-bool StructureBound::stands(unsigned cuts) const {
-  const int shared = s_.form == Form::shared ? s_.shared : 0;
-  for (const int product : {kDx, kDw}) {
-    if (!s_.uses(product))
-      continue;
-    const std::array<int, kDims>& order = s_.order[at(product)];
-    for (int q = 0; q < kDims; ++q) {
-      const int dim = order[at(q)];
-      if (cut_state(cuts, dim) != kWhole)
-        continue;
-      const bool outside = q < shared;
-      if (outside && shared > 1)
-        return false;
-      // Of several only the first; behind the others come only more of them, by their numbers.
-      for (int other = 0; other < dim && outside; ++other) {
-        if (cut_state(cuts, other) == kWhole)
-          return false;
-      }
-      for (int r = q + 1; r < kDims && !outside; ++r) {
-        const unsigned behind = cut_state(cuts, order[at(r)]);
-        if (behind == kCut || (behind == kWhole && order[at(r)] < dim))
-          return false;
-      }
-      for (int place = 0; place < 3; ++place) {
-        const BackwardOperand operand = operand_of(product, place);
-        const bool once = s_.once[at(product)][at(place)];
-        // Outside, what is moved in every step, which is once, need not stay for it.
-        const bool idle = outside ? once && operand != BackwardOperand::dy : !once && !s_.sliced;
-        if (absent_dim(operand) == dim && idle)
-          return false;
-      }
-    }
+void StructureBound::count_traffic(const PairProblem& problem) {
+  const auto units = static_cast<double>(problem.move_units);
+  const bool common = s_.dy != DyUse::apart;
+  for (std::size_t d = kDims + 1; d-- > 0;) {
+    const bool base = d == kDims;
+    std::array<std::int64_t, kDims> parts{1, 1, 1};
+    if (!base)
+      parts[d] = 2;
+    const FineTraffic traffic = traffic_of(problem, s_, parts);
+    const auto set = [&](Linear& linear, std::int64_t moved) {
+      const double time = static_cast<double>(moved) * units;
+      (base ? linear.base : linear.more[base ? 0 : d]) = base ? time : time - linear.base;
+    };
+    set(all_, traffic.total());
+    for (const int product : {kDx, kDw})
+      set(own_[at(product)], traffic.of(product) - (common ? traffic.dy_of[at(product)] : 0));
+    if (common && s_.form != Form::lockstep)
+      set(dy_, traffic.dy_of[0] + traffic.dy_of[1]);
   }
-  return true;
 }
 
 void StructureBound::add_crossings(const PairProblem& problem, int product) {

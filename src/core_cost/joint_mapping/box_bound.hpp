@@ -22,8 +22,7 @@ struct Box {
   std::array<double, kDims> most_parts{};
   std::array<double, 2> cycles{}; ///< by product, at least, in units of time
   bool single = false;            ///< one tile
-  /// By dimension, to the base of 3: 0 as yet open, 1 it has one part, 2 it has several.
-  unsigned cuts = 0;
+  unsigned cuts = 0;              ///< see stands_for_others()
 
   Box(const PairProblem& problem, const TileSpace& tiles,
       const std::array<std::uint32_t, kDims>& at_nodes);
@@ -34,13 +33,6 @@ class StructureBound {
 public:
   StructureBound(const PairProblem& problem, const Structure& structure);
 
-  /// Where a dimension has one part, its loop may stand anywhere: structures that differ in that
-  /// alone take and move the same. Of them, those hold least in which the loop is innermost and not
-  /// shared (where it is the only shared one it stays) and what does not depend on it counts as
-  /// moved once. True for those.
-  bool stands_for_others(const Box& box) const {
-    return (stands_for_others_ >> box.cuts & 1U) != 0;
-  }
   bool fits(const Box& box, double room) const;
 
   /// In units of time: the longer of computing and moving, where the first reads and the last
@@ -73,14 +65,13 @@ private:
     bool common = false; ///< dY that only the first product fetches
   };
 
-  bool stands(unsigned cuts) const;
+  void count_traffic(const PairProblem& problem);
   void add_crossings(const PairProblem& problem, int product);
   double crossing(const Box& box, int product, int first, bool most) const;
   double ends(const Box& box, int first) const;
 
   const Structure& s_;
   Shape shape_;
-  std::uint32_t stands_for_others_ = 0;
   std::array<Linear, 2> own_; ///< without what only the first product fetches
   Linear dy_;
   Linear all_;

@@ -21,7 +21,12 @@ Plan::Plan(const PairProblem& problem, const Structure& structure, const Tile& t
     parts_[d] = ceil_div(problem.size[d], tile[d]);
     last[d] = problem.size[d] - (parts_[d] - 1) * tile[d];
   }
+  unsigned only = 0; // dimensions whose one part is the last
+  for (unsigned d = 0; d < kDims; ++d)
+    only |= (parts_[d] == 1 ? 1U : 0U) << d;
   for (unsigned mask = 0; mask < 8; ++mask) {
+    if ((mask & only) != only)
+      continue;
     Tile extents{};
     for (unsigned d = 0; d < kDims; ++d)
       extents[d] = (mask >> d & 1U) != 0 ? last[d] : tile[d];

@@ -38,12 +38,20 @@ struct Structure {
   /// what is moved in every step. Then only what those loops need at a time is held.
   std::array<std::array<int, kDims>, 2> inner{};
   bool sliced = false;
+  std::uint32_t stands = ~0U; ///< bit by Box::cuts: stands_for_others()
 
   bool uses(int p) const { return form != Form::single || product == p; }
   int first() const { return form == Form::single ? product : dw_first ? kDw : kDx; }
 };
 
 using Tile = std::array<std::int64_t, kDims>;
+
+/// What is known of the parts of the dimensions, to the base of 3.
+inline constexpr unsigned kOpen = 0;
+inline constexpr unsigned kWhole = 1; ///< it has one part
+inline constexpr unsigned kCut = 2;   ///< it has several
+inline constexpr std::array<unsigned, kDims> kPlaceOfCut{1, 3, 9};
+inline constexpr unsigned kCuts = 27;
 
 /// Where a loop over a dimension stands in the order of a product.
 int position(const Structure& structure, int product, int dim);

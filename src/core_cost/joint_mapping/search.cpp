@@ -59,7 +59,7 @@ private:
   void push(std::uint32_t structure, const Box& box) {
     const Structure& s = structures_[structure];
     const StructureBound& bound = bounds_[structure];
-    if (space_.complete && !bound.stands_for_others(box))
+    if (space_.complete && (s.stands >> box.cuts & 1U) == 0)
       return;
     if (s.form == Form::lockstep &&
         box.least_parts[0] * box.least_parts[1] * box.least_parts[2] > space_.walked)

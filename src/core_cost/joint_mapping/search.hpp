@@ -12,7 +12,7 @@ namespace monet::joint_mapping {
 
 /// Interleaved in different orders, tiles are walked one by one: so many of each product at most
 /// are tried in a search, and with given tiles.
-inline constexpr double kMostWalked = 4096;
+inline constexpr double kMostWalked = 1024;
 inline constexpr double kMostWalkedGiven = 1 << 26;
 
 struct Choice {

@@ -19,6 +19,8 @@ bool may_come_again(const PairProblem& problem, const Structure& s, int product,
   return loop < kDims - 1 || interrupted || problem.timing == TileTiming::none;
 }
 
+bool stands_for_others(const Structure& s, unsigned cuts);
+
 void add_flags(const PairProblem& problem, Structure base, std::vector<Structure>& out) {
   std::vector<Flag> open;
   for (const int product : {kDx, kDw}) {
@@ -33,6 +35,9 @@ void add_flags(const PairProblem& problem, Structure base, std::vector<Structure
     Structure s = base;
     for (std::size_t i = 0; i < open.size(); ++i)
       s.once[at(open[i].product)][at(open[i].place)] = (choice >> i & 1U) == 0;
+    s.stands = 0;
+    for (unsigned cuts = 0; cuts < kCuts; ++cuts)
+      s.stands |= (stands_for_others(s, cuts) ? 1U : 0U) << cuts;
     out.push_back(s);
   }
 }
@@ -67,10 +72,11 @@ void add_choices(const PairProblem& problem, const Structure& base, std::vector<
     add_flags(problem, base, out);
     return;
   }
+  Structure sliced = base;
+  sliced.sliced = true;
   std::vector<Structure> flagged;
-  add_flags(problem, base, flagged);
+  add_flags(problem, sliced, flagged);
   for (Structure& s : flagged) {
-    s.sliced = true;
     for (const Order& dx : inner_orders(s, kDx)) {
       for (const Order& dw : inner_orders(s, kDw)) {
         s.inner = {dx, dw};
@@ -93,6 +99,70 @@ bool keeps_factor(const Structure& s, int product, int place) {
 
 bool same_beginning(const Order& a, const Order& b, int length) {
   return std::equal(a.begin(), a.begin() + length, b.begin());
+}
+
+/// Where a dimension has one part, its loop may stand anywhere: structures that differ in that
+/// alone take and move the same. Of them, those hold least in which the loop is innermost and not
+/// shared (where it is the only shared one it stays) and what does not depend on it counts as moved
+/// once. True for those, and as long as it is open which those are.
+bool stands_for_others(const Structure& s, unsigned cuts) {
+  const auto state = [&](int dim) { return cuts / kPlaceOfCut[at(dim)] % 3; };
+  const int shared = s.form == Form::shared ? s.shared : 0;
+  for (const int product : {kDx, kDw}) {
+    if (!s.uses(product))
+      continue;
+    const std::array<int, kDims>& order = s.order[at(product)];
+    for (int q = 0; q < kDims; ++q) {
+      const int dim = order[at(q)];
+      if (state(dim) != kWhole)
+        continue;
+      const bool outside = q < shared;
+      if (outside && shared > 1)
+        return false;
+      // Of several only the first; behind the others come only more of them, by their numbers.
+      for (int other = 0; other < dim && outside; ++other) {
+        if (state(other) == kWhole)
+          return false;
+      }
+      for (int r = q + 1; r < kDims && !outside; ++r) {
+        const unsigned behind = state(order[at(r)]);
+        if (behind == kCut || (behind == kWhole && order[at(r)] < dim))
+          return false;
+      }
+      for (int place = 0; place < 3; ++place) {
+        const BackwardOperand operand = operand_of(product, place);
+        const bool once = s.once[at(product)][at(place)];
+        // Outside, what is moved in every step, which is once, need not stay for it.
+        const bool idle = outside ? once && operand != BackwardOperand::dy : !once && !s.sliced;
+        if (absent_dim(operand) == dim && idle)
+          return false;
+      }
+    }
+  }
+  return true;
+}
+
+std::vector<Structure> make_joint_structures(bool update, bool timed) {
+  PairProblem kind;
+  kind.update = update;
+  kind.timing = timed ? TileTiming::systolic_os : TileTiming::none;
+  std::vector<Structure> out;
+  const auto append = [&](const std::vector<Structure>& more) {
+    out.insert(out.end(), more.begin(), more.end());
+  };
+  for (const Order& dx : all_orders()) {
+    for (const Order& dw : all_orders()) {
+      for (int shared = 1; shared < kDims; ++shared) {
+        // The last two loops of each, or only the last, are its own.
+        if (same_beginning(dx, dw, shared))
+          append(shared_structures(kind, shared, dx, dw, false));
+      }
+      // Of two orders in turn, dW could finish a weight that dX has yet to use.
+      if (dx == dw || (!update && timed))
+        append(interleaved_structures(kind, dx, dw, false));
+    }
+  }
+  return out;
 }
 
 } // namespace
@@ -167,24 +237,12 @@ std::vector<Structure> interleaved_structures(const PairProblem& problem, const 
   return out;
 }
 
-std::vector<Structure> joint_structures(const PairProblem& problem) {
-  std::vector<Structure> out;
-  const auto append = [&](const std::vector<Structure>& more) {
-    out.insert(out.end(), more.begin(), more.end());
-  };
-  for (const Order& dx : all_orders()) {
-    for (const Order& dw : all_orders()) {
-      for (int shared = 1; shared < kDims; ++shared) {
-        // The last two loops of each, or only the last, are its own.
-        if (same_beginning(dx, dw, shared))
-          append(shared_structures(problem, shared, dx, dw, false));
-      }
-      // Of two orders in turn, dW could finish a weight that dX has yet to use.
-      if (dx == dw || (!problem.update && problem.timing != TileTiming::none))
-        append(interleaved_structures(problem, dx, dw, false));
-    }
-  }
-  return out;
+const std::vector<Structure>& joint_structures(const PairProblem& problem) {
+  static const std::array<std::vector<Structure>, 4> kinds{
+      make_joint_structures(false, false), make_joint_structures(false, true),
+      make_joint_structures(true, false), make_joint_structures(true, true)};
+  const bool timed = problem.timing != TileTiming::none;
+  return kinds[(problem.update ? 2U : 0U) + (timed ? 1U : 0U)];
 }
 
 } // namespace monet::joint_mapping

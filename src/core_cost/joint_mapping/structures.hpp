@@ -37,6 +37,6 @@ std::vector<Structure> interleaved_structures(const PairProblem& problem, const 
 
 /// Every pair of orders with 1, 2 or 3 shared loops, and every pair of interleaved ones, dX first;
 /// of updates those in which dX has used a weight before it changes.
-std::vector<Structure> joint_structures(const PairProblem& problem);
+const std::vector<Structure>& joint_structures(const PairProblem& problem);
 
 } // namespace monet::joint_mapping
