@@ -124,7 +124,8 @@ struct BackwardOptions {
   std::int64_t partial_bits = 32; ///< of sums that are not complete, on the chip and in DRAM
   /// Results leave while the next steps compute. False: the array waits for them.
   bool hide_writes = true;
-  /// Of the update: bits per weight beside the weight that are read and written (Adam: 64).
+  /// Of the update: bits per weight beside the weight that are read and written (Adam: 64), at most
+  /// 128.
   std::int64_t state_bits = 0;
 };
 

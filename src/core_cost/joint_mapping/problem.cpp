@@ -55,7 +55,7 @@ void check_question(const GemmPair& pair, const NpuMachine& machine,
                  "an NPU has an array, a memory and a bandwidth");
   internal_check(options.element_bits >= 1 && options.element_bits <= 64 &&
                      options.partial_bits >= 1 && options.partial_bits <= 64 &&
-                     options.state_bits >= 0 && options.state_bits <= 1024,
+                     options.state_bits >= 0 && options.state_bits <= 128,
                  "widths of elements");
   internal_check(options.timing != TileTiming::core || options.tile_cycles != nullptr,
                  "cycles of tiles by core need a function");

@@ -152,14 +152,11 @@ TileSpace searched_tiles(const PairProblem& problem, bool divisors) {
       grains = {problem.rows, problem.columns};
     std::vector<std::int64_t> tiles = tile_sizes(size, grains);
     if (problem.timing == TileTiming::core) {
-      const std::int64_t side = array_tile(problem)[static_cast<std::size_t>(d)];
-      tiles.clear();
-      std::int64_t tile = size;
-      for (int i = 0; i < 5; ++i) {
-        tiles.push_back(tile);
-        tile =
-            std::min(size, ceil_div(ceil_div(size, side), std::int64_t{1} << (2 * (i + 1))) * side);
-      }
+      const std::int64_t side = array_tile(problem)[at(d)];
+      tiles = {size, side};
+      for (int i = 1; i < 5; ++i)
+        tiles.push_back(
+            std::min(size, ceil_div(ceil_div(size, side), std::int64_t{1} << (2 * i)) * side));
       std::sort(tiles.begin(), tiles.end());
       tiles.erase(std::unique(tiles.begin(), tiles.end()), tiles.end());
     }

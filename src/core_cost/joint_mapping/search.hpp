@@ -23,7 +23,7 @@ struct Choice {
 };
 
 /// Every tile of the space (see tile_sizes()), or those that divide. With TileTiming::core, at most
-/// five a dimension: 1, 4, 16, ... parts of multiples of the array.
+/// six a dimension: 1, 4, 16, 64, 256 parts of multiples of the array, and the array's side.
 TileSpace searched_tiles(const PairProblem& problem, bool divisors = false);
 /// That of the array alone: rows of m, columns of k and of n.
 TileSpace array_tiles(const PairProblem& problem);

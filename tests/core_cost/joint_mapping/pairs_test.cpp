@@ -174,6 +174,38 @@ TEST(JointPair, FirstLayersHaveDwAlone) {
   }
 }
 
+// Cycles of tiles may come from elsewhere, here a core without pipeline; of the searched tiles
+// those of the array are some.
+TEST(JointPair, CyclesOfTilesMayComeFromACore) {
+  BackwardOptions options = array_sized();
+  options.timing = TileTiming::core;
+  options.tile_cycles = [](std::int64_t r, std::int64_t c, std::int64_t t) {
+    return r * c * t / 4 + 5;
+  };
+  const GemmPair pair{"", 23, 9, 14};
+  NpuMachine machine = two_by_two();
+  machine.buffer_bits *= 4;
+  const std::int64_t joint = backward_cost(pair, machine, Technique::joint, options).latency_cycles;
+  for (int t = 0; t < kTechniques - 1; ++t) {
+    const BackwardCost cost = backward_cost(pair, machine, static_cast<Technique>(t), options);
+    EXPECT_LE(joint, cost.latency_cycles) << t;
+    EXPECT_GE(cost.compute_cycles, 2 * 23 * 9 * 14 / 4) << t;
+  }
+  EXPECT_GE(joint, backward_bound(pair, machine, options).latency_cycles);
+}
+
+TEST(JointPair, LargestSizesAreAnswered) {
+  for (const GemmPair& pair :
+       {GemmPair{"", kMostGemmDimension, 1, 32}, GemmPair{"", 1, kMostGemmDimension, 32},
+        GemmPair{"", 32, 1, kMostGemmDimension}}) {
+    const BackwardCost cost = backward_cost(pair, two_by_two(), Technique::best_sequential);
+    const BackwardBound bound = backward_bound(pair, two_by_two());
+    EXPECT_LE(bound.latency_cycles, cost.latency_cycles);
+    EXPECT_LE(bound.dram_bits, cost.traffic.bits());
+    EXPECT_GT(bound.dram_bits, kMostGemmDimension);
+  }
+}
+
 TEST(JointPair, SmallMemoriesAreRefusedWithWhatIsMissing) {
   NpuMachine machine = two_by_two();
   // Half of it, 300 bits, for tiles of dY and W (64 bits each) and sums of dX (128): 256 fit.
