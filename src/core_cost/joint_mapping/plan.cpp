@@ -3,6 +3,7 @@
 #include "monet/base/units.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace monet::joint_mapping {
 namespace {
@@ -280,28 +281,47 @@ Wide Plan::grouped() const {
   return sum + ends(known(first), known(last));
 }
 
+/// Turns ahead in which nothing changes: both innermost loops are neither at their beginning nor at
+/// their end, and neither product could be the first to touch a tile of dY.
+std::int64_t Plan::steady(const std::array<Place, 2>& places) const {
+  std::int64_t turns = std::numeric_limits<std::int64_t>::max();
+  for (const Place& place : places) {
+    const int inner = structure_.order[at(place.product)][kDims - 1];
+    const std::int64_t index = place.index[at(inner)];
+    const bool may_touch = structure_.dy == DyUse::once && inner != 1 && place.index[1] == 0;
+    if (index < 1 || may_touch)
+      return 0;
+    turns = std::min(turns, parts_[at(inner)] - 2 - index);
+  }
+  return std::max<std::int64_t>(turns, 0);
+}
+
 Wide Plan::walked() const {
   const int leads = structure_.first();
   std::array<Place, 2> places{Place{kDx, {}}, Place{kDw, {}}};
   Step before;
   Step now = step(places[at(leads)]);
   Wide sum = ends(now, {});
-  for (int turn = leads;; turn = 1 - turn) {
-    const bool follower = turn != leads;
-    // The other one's next step; the leader's comes after its own has advanced.
-    if (follower) {
-      const bool more = advance(places[at(leads)]);
-      advance(places[at(turn)]);
-      if (!more) {
-        sum += longer(now.cycles, 0, before.write);
-        return sum + ends({}, now);
-      }
+  for (bool more = true; more;) {
+    Step follower = step(places[at(1 - leads)]);
+    if (const std::int64_t turns = steady(places)) {
+      sum += turns * (longer(now.cycles, follower.read, follower.write) +
+                      longer(follower.cycles, now.read, now.write));
+      for (Place& place : places)
+        place.index[at(structure_.order[at(place.product)][kDims - 1])] += turns;
+      before = follower;
+      now = step(places[at(leads)]);
+      follower = step(places[at(1 - leads)]);
     }
-    const Step next = step(places[at(1 - turn)]);
-    sum += longer(now.cycles, next.read, before.write);
-    before = now;
+    sum += longer(now.cycles, follower.read, before.write);
+    more = advance(places[at(leads)]);
+    advance(places[at(1 - leads)]);
+    const Step next = more ? step(places[at(leads)]) : Step{};
+    sum += longer(follower.cycles, next.read, now.write);
+    before = follower;
     now = next;
   }
+  return sum + ends({}, before);
 }
 
 Wide Plan::time() const {

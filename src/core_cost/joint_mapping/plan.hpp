@@ -126,8 +126,8 @@ public:
 
   const std::array<std::int64_t, kDims>& parts() const { return parts_; }
   /// Sum over all steps of the longer of computing and of moving what the next one reads and the
-  /// last one wrote, in 1 / cycle_units of a cycle. Equal steps are taken together, but for
-  /// `lockstep`, which is walked.
+  /// last one wrote, in 1 / cycle_units of a cycle. Equal steps are taken together; in
+  /// `lockstep` as far as they follow one another.
   Wide time() const;
   /// Steps of one product.
   double steps() const;
@@ -151,6 +151,7 @@ private:
   Wide ends(const Step& first, const Step& last) const;
   Wide grouped() const;
   Wide grouped(int product) const;
+  std::int64_t steady(const std::array<Place, 2>& places) const;
   Wide walked() const;
 
   const PairProblem& problem_;

@@ -37,9 +37,13 @@ std::string_view text_of(BackwardOperand operand) {
   return kNames[at(operand)];
 }
 
-/// Which product's smallest tiles do not fit, and by how much.
-[[noreturn]] void report_no_room(const PairProblem& problem, const Structures& structures,
-                                 const Tile& tile) {
+Tile smallest_tile(const TileSpace& tiles) {
+  return {tiles[0].tile(0), tiles[1].tile(0), tiles[2].tile(0)};
+}
+
+/// Which product's smallest tiles do not fit, and by how much; or that there are too many.
+[[noreturn]] void report_no_choice(const PairProblem& problem, const Structures& structures,
+                                   const Tile& tile) {
   const Structure* smallest = nullptr;
   std::int64_t needs = std::numeric_limits<std::int64_t>::max();
   for (const Structure& s : structures) {
@@ -49,6 +53,11 @@ std::string_view text_of(BackwardOperand operand) {
       smallest = &s;
     }
   }
+  if (needs <= problem.room)
+    throw InfeasibleError(fmt::format(
+        "dX and dW in turn, each in its own order, are walked tile by tile: in tiles that fit they "
+        "have more than {} steps",
+        static_cast<std::int64_t>(kMostWalkedGiven)));
   BackwardOperand largest = BackwardOperand::dw;
   Wide most = 0;
   for (const int product : {kDx, kDw}) {
@@ -120,7 +129,7 @@ private:
   Choice required(const Structures& structures, const TileSpace& tiles, bool complete) {
     auto choice = best_choice(problem_, structures, tiles, std::nullopt, {.complete = complete});
     if (!choice)
-      report_no_room(problem_, structures, {tiles[0].tile(0), tiles[1].tile(0), tiles[2].tile(0)});
+      report_no_choice(problem_, structures, smallest_tile(tiles));
     return *choice;
   }
 
@@ -159,7 +168,10 @@ private:
               best_choice(problem_, structures, given(), std::nullopt, {.walked = walked}))
         return {{*choice}};
     }
-    return {{required(structures, given(), false)}};
+    if (auto choice =
+            best_choice(problem_, structures, given(), std::nullopt, {.walked = kMostWalkedGiven}))
+      return {{*choice}};
+    report_no_choice(problem_, structures, smallest_tile(given()));
   }
 
   Chosen best_of_three() {
