@@ -95,7 +95,7 @@ std::string key_of(const StudySetting& setting) {
                                          choices.im2col, choices.rule, choices.table_suffix},
                 " "));
   return fmt::format("{} {} {} {} {} {} {} {} {} {} {}", setting.machine, setting.cores,
-                     setting.gb_per_s, setting.batch, setting.all_techniques, words,
+                     setting.gb_per_s, setting.batch, setting.techniques.size(), words,
                      choices.element_bits, choices.partial_bits, choices.pipelined,
                      choices.wait_for_writes, choices.single_buffer);
 }
@@ -120,9 +120,7 @@ public:
 
   StudySheet make(const std::function<void(std::int64_t, std::int64_t)>& tell) {
     add_forward();
-    plan_.techniques = {Technique::sequential};
-    if (setting_.all_techniques)
-      plan_.techniques = kStudyTechniques;
+    plan_.techniques = setting_.techniques;
     if (setting_.cores > 1)
       plan_.scheme = PartitionScheme::weight_sharing; // each core has its samples
     add_techniques(map_backward(all_.network, plan_, tell));

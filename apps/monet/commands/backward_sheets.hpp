@@ -14,19 +14,20 @@ namespace monet::cli {
 struct StudySetting {
   std::string machine;
   std::int64_t cores = 1;
-  double gb_per_s = 0;         ///< of one core; 0 = as the file has it
-  std::int64_t batch = 1;      ///< of one core
-  bool all_techniques = false; ///< else those of the paper's last step
+  double gb_per_s = 0;    ///< of one core; 0 = as the file has it
+  std::int64_t batch = 1; ///< of one core
+  std::vector<Technique> techniques{Technique::sequential};
   StudyChoices choices;
 };
 
-/// Techniques of a sheet, in the order of NetworkSheet::backward. The last is no technique of one
-/// pair: the best of three with the best partition.
+/// The paper's, and with those that search.
+inline const std::vector<Technique> kPaperTechniques{
+    Technique::sequential, Technique::interleave,  Technique::dx_major,
+    Technique::dw_major,   Technique::algorithm_1, Technique::best_of_three};
 inline const std::vector<Technique> kStudyTechniques{
-    Technique::sequential,    Technique::best_sequential,
-    Technique::interleave,    Technique::dx_major,
-    Technique::dw_major,      Technique::algorithm_1,
-    Technique::best_of_three, Technique::joint};
+    Technique::sequential, Technique::interleave,     Technique::dx_major,
+    Technique::dw_major,   Technique::algorithm_1,    Technique::best_of_three,
+    Technique::joint,      Technique::best_sequential};
 
 struct NetworkSheet {
   std::string name;

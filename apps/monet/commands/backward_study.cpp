@@ -59,8 +59,11 @@ double percent(double part) {
 class FigureMaker {
 public:
   using Tell = std::function<void(std::int64_t, std::int64_t)>;
-  FigureMaker(const Study& study, StudySheets& sheets, const StudyChoices& choices, Tell tell)
-      : study_(study), sheets_(sheets), choices_(choices), tell_(std::move(tell)) {}
+  /// `techniques`: of the figures of one core; others' are not there.
+  FigureMaker(const Study& study, StudySheets& sheets, const StudyChoices& choices,
+              const std::vector<Technique>& techniques, Tell tell)
+      : study_(study), sheets_(sheets), choices_(choices), techniques_(techniques),
+        tell_(std::move(tell)) {}
 
   std::vector<StudyFigure> make() {
     for (const char* machine : {"small", "large"})
@@ -75,7 +78,7 @@ public:
 
   const StudySheet& base(const std::string& machine) {
     return sheet(machine, 1, study_.machines.at(machine).gb_per_s,
-                 study_.machines.at(machine).batch, true);
+                 study_.machines.at(machine).batch, techniques_);
   }
 
   double reduction(double forward, double before, double after) const {
@@ -86,13 +89,14 @@ public:
 
 private:
   const StudySheet& sheet(const std::string& machine, std::int64_t cores, double gb_per_s,
-                          std::int64_t batch, bool all) {
+                          std::int64_t batch,
+                          const std::vector<Technique>& techniques = {Technique::sequential}) {
     StudySetting setting;
     setting.machine = machine;
     setting.cores = cores;
     setting.gb_per_s = gb_per_s;
     setting.batch = batch;
-    setting.all_techniques = all;
+    setting.techniques = techniques;
     setting.choices = choices_;
     return sheets_.sheet(setting, tell_);
   }
@@ -137,14 +141,20 @@ private:
         add("partition_" + machine, "best-of-three with partition, " + machine + " NPU",
             average_partitioned(sheet));
       add(name + "_" + machine, name + ", " + machine + " NPU",
-          average(sheet, [&](const NetworkSheet& one) { return one.cycles.at(technique); }));
+          is_left_out(technique)
+              ? std::numeric_limits<double>::quiet_NaN()
+              : average(sheet, [&](const NetworkSheet& one) { return one.cycles.at(technique); }));
     }
+  }
+
+  bool is_left_out(Technique technique) const {
+    return std::ranges::find(techniques_, technique) == techniques_.end();
   }
 
   void add_cores() {
     const StudyMachine& machine = study_.machines.at("large");
     for (const std::int64_t cores : study_.cores) {
-      const StudySheet& many = sheet("large", cores, machine.gb_per_s, machine.batch, false);
+      const StudySheet& many = sheet("large", cores, machine.gb_per_s, machine.batch);
       const std::string id = fmt::format("cores_{}", cores);
       add(id, fmt::format("{} cores, exact choice of partition", cores), average_partitioned(many));
       double right = std::numeric_limits<double>::quiet_NaN();
@@ -182,7 +192,7 @@ private:
       add(fmt::format("bandwidth_{:g}", gb_per_s),
           fmt::format("large NPU with {:g} GB/s", gb_per_s),
           average_partitioned(is_base ? base("large")
-                                      : sheet("large", 1, gb_per_s, machine.batch, false)));
+                                      : sheet("large", 1, gb_per_s, machine.batch)));
     }
   }
 
@@ -194,7 +204,7 @@ private:
       const bool is_base = batch == machine.batch;
       add(fmt::format("batch_{}", batch), fmt::format("large NPU, batch {}", batch),
           average_partitioned(is_base ? base("large")
-                                      : sheet("large", 1, machine.gb_per_s, batch, false)));
+                                      : sheet("large", 1, machine.gb_per_s, batch)));
     }
   }
 
@@ -231,6 +241,7 @@ private:
   const Study& study_;
   StudySheets& sheets_;
   const StudyChoices& choices_;
+  const std::vector<Technique>& techniques_;
   Tell tell_;
   std::vector<StudyFigure> figures_;
 };
@@ -340,7 +351,7 @@ Json study_json(const Study& study, StudySheets& sheets, Session& session) {
     state.total = total;
     session.progress.search(state, SearchControl{}.seconds_left());
   };
-  FigureMaker maker(study, sheets, study.choices, tell);
+  FigureMaker maker(study, sheets, study.choices, kStudyTechniques, tell);
   Json figures = Json::array();
   for (const StudyFigure& figure : maker.make())
     figures.push_back(figure_json(figure));
@@ -355,7 +366,7 @@ Json study_json(const Study& study, StudySheets& sheets, Session& session) {
   }
   for (const StudyAssumption& assumption : study.assumptions) {
     ++done;
-    FigureMaker other(study, sheets, assumption.choices, tell);
+    FigureMaker other(study, sheets, assumption.choices, kPaperTechniques, tell);
     add_assumption(assumption, other.make(), figures);
   }
   Json json{{"schema_version", 1},
