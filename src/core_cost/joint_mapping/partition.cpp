@@ -164,8 +164,9 @@ PartitionedCost partitioned(const GemmPair& pair, const NpuMachine& machine, Tec
   const std::int64_t count = ceil_div(size, elements);
   const bool side_by_side = machine.cores > 1;
   const NpuMachine own = side_by_side ? share_of(machine, count) : machine;
-  const std::optional<BackwardOperand> common =
-      side_by_side && count > 1 ? std::optional(rule.common) : std::nullopt;
+  std::optional<BackwardOperand> common;
+  if (side_by_side && count > 1)
+    common = rule.common;
 
   PartitionedCost cost;
   cost.scheme = scheme;

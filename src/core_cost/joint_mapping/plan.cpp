@@ -16,7 +16,7 @@ constexpr int dy_place(int product) {
 } // namespace
 
 Plan::Plan(const PairProblem& problem, const Structure& structure, const Tile& tile)
-    : problem_(problem), structure_(structure), tile_(tile) {
+    : problem_(problem), structure_(structure) {
   Tile last{};
   for (std::size_t d = 0; d < kDims; ++d) {
     parts_[d] = ceil_div(problem.size[d], tile[d]);

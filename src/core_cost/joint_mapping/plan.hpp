@@ -156,7 +156,6 @@ private:
 
   const PairProblem& problem_;
   const Structure& structure_;
-  Tile tile_;
   std::array<std::int64_t, kDims> parts_{};
   std::array<std::array<std::int64_t, 8>, 2> cycles_{}; ///< by product and which indices are last
   std::array<std::array<std::int64_t, 8>, 5> elements_{};

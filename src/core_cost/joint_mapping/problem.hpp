@@ -10,7 +10,7 @@
 namespace monet::joint_mapping {
 
 /// Sums of times: a 2^-28 of a cycle times 2^54 cycles does not fit 64 bits.
-__extension__ using Wide = __int128;
+__extension__ typedef __int128 Wide;
 
 inline constexpr int kDims = 3;            ///< as GemmDim: m, k, n
 inline constexpr std::int64_t kFine = 256; ///< what is moved counts in 1/256 bit (raw feature maps)

@@ -149,8 +149,15 @@ void expect_optimum(const RandomQuestion& q, bool update, const Evaluate& evalua
 
 TEST(JointOptimum, EqualsSimulatingEveryOrderOfGridsOfEight) {
   RandomStream random(8);
-  for (const std::array<std::int64_t, 3>& size :
-       {std::array<std::int64_t, 3>{2, 2, 2}, {1, 2, 3}, {3, 1, 2}, {2, 4, 1}}) {
+  for (const std::array<std::int64_t, 3>& size : {std::array<std::int64_t, 3>{2, 2, 2},
+                                                  {1, 2, 3},
+                                                  {3, 1, 2},
+                                                  {2, 4, 1},
+                                                  {8, 1, 1},
+                                                  {1, 8, 1},
+                                                  {1, 1, 8},
+                                                  {4, 1, 2},
+                                                  {1, 4, 2}}) {
     RandomQuestion q = random_question(random, 2);
     q.pair.m = size[0];
     q.pair.k = size[1];
