@@ -124,7 +124,7 @@ std::string variant_of(Technique technique, const BackwardMapping& mapping, cons
       return std::find(mapping.dx.order.begin(), mapping.dx.order.end(), dim);
     };
     const std::string major = place(GemmDim::m) < place(GemmDim::n) ? "dx-major" : "dw-major";
-    if (technique == Technique::joint || technique == Technique::joint_update)
+    if (technique != Technique::dx_major && technique != Technique::dw_major)
       text += " " + (mapping.shared == 1 && mapping.dx.order[0] == GemmDim::k ? "k-major" : major);
   }
   if (pair.has_dx && mapping.dy_kept)

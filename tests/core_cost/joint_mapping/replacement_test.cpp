@@ -28,7 +28,7 @@ Tile random_tile(RandomStream& random, const PairProblem& problem) {
 TEST(JointReplacement, BeladyFetchesNoMoreThanStaticRetentionOrLru) {
   RandomStream random(30);
   int fewer_than_static = 0;
-  for (int i = 0; i < 2'000; ++i) {
+  for (int i = 0; i < 10'000; ++i) {
     const RandomQuestion q = random_question(random, 6);
     const PairProblem p = make_problem(q.pair, q.machine, q.options, false);
     const std::vector<Structure> structures = joint_structures(p);
