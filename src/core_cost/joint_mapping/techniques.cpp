@@ -3,6 +3,7 @@
 #include "core_cost/joint_mapping/structures.hpp"
 
 #include "monet/base/errors.hpp"
+#include "monet/base/units.hpp"
 
 #include <fmt/format.h>
 
@@ -218,8 +219,8 @@ private:
     if (!problem_.has_dx)
       return best;
     keep_dy_whole(best);
-    if (!problem_.update)
-      try_fixed(best);
+    if (!problem_.update && (options_.tiles == TilePolicy::array || !few_tiles_fit()))
+      try_interleaved(best);
     // Weights would change before they are used; without time turns do not matter.
     const bool both_turns = !problem_.update && problem_.timing != TileTiming::none;
     if (auto choice = best_choice(problem_, joint_structures(problem_), searched(), best.time(),
@@ -228,13 +229,38 @@ private:
     return best;
   }
 
-  /// What walks further than the search does.
-  void try_fixed(Chosen& best) {
-    if (auto choice = best_choice(
-            problem_, interleaved_structures(problem_, kRowsOfDx, kRowsOfDw, false), given(),
-            best.time(),
-            {.walked = options_.tiles == TilePolicy::array ? kMostWalkedGiven : kMostWalked}))
-      best = {{*choice}};
+  /// With given tiles, or in little room, `interleave` may walk further than the search does.
+  void try_interleaved(Chosen& best) {
+    try {
+      Chosen next = named(Technique::interleave);
+      if (next.time() < best.time())
+        best = std::move(next);
+    } catch (const InfeasibleError&) { // then it is not faster
+    }
+  }
+
+  /// Both products in turn have a plan that the search walks.
+  bool few_tiles_fit() {
+    Structure least; // nothing stays longer than a step
+    least.form = Form::lockstep;
+    least.order = {kRowsOfDx, kRowsOfDw};
+    const Shape shape(problem_, least);
+    const TileSpace& space = searched();
+    for (const std::int64_t m : space[0].falling()) {
+      for (const std::int64_t k : space[1].falling()) {
+        const double steps = static_cast<double>(ceil_div(problem_.size[0], m)) *
+                             static_cast<double>(ceil_div(problem_.size[1], k));
+        if (steps > kMostWalked)
+          break;
+        for (const std::int64_t n : space[2].falling()) {
+          if (steps * static_cast<double>(ceil_div(problem_.size[2], n)) > kMostWalked)
+            break;
+          if (shape.held(Tile{m, k, n}) <= problem_.room)
+            return true;
+        }
+      }
+    }
+    return false;
   }
 
   const PairProblem& problem_;

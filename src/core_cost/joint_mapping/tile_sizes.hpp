@@ -34,6 +34,7 @@ public:
   TileRanges(const PairProblem& problem, int dim, std::vector<std::int64_t> tiles);
 
   const Node& operator[](std::uint32_t node) const { return nodes_[node]; }
+  std::vector<std::int64_t> falling() const { return {tiles_.rbegin(), tiles_.rend()}; }
   std::int64_t tile(std::uint32_t node) const { return nodes_[node].least_tile; }
 
 private:

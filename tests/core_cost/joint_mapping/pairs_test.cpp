@@ -80,6 +80,19 @@ TEST(JointPair, NothingIsFasterThanJoint) {
   EXPECT_EQ(joint, 56);
 }
 
+// In little room `interleave` has more steps than the joint search walks, and joint knows of it.
+TEST(JointPair, InterleavingInLittleRoomIsNotFasterThanJoint) {
+  NpuMachine machine = two_by_two();
+  machine.buffer_bits = 400;
+  for (const std::int64_t size : {24, 40}) {
+    const GemmPair pair{"", size, size + 3, size};
+    const auto latency = [&](Technique technique) {
+      return backward_cost(pair, machine, technique).latency_cycles;
+    };
+    EXPECT_LE(latency(Technique::joint), latency(Technique::interleave));
+  }
+}
+
 struct Question {
   GemmPair pair;
   NpuMachine machine;
