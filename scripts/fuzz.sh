@@ -7,7 +7,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 readers=(yaml onnx npy operator_log core_costs space gemms execute)
-pipeline=(schedule optimise graph core chip training report compare store spaces)
+pipeline=(schedule optimise graph core backward chip training report compare store spaces)
 names=("${readers[@]}")
 if [ "${1:-}" = --structured ]; then
   names+=("${pipeline[@]}")
@@ -30,7 +30,7 @@ program_of() {
 # Seconds that one input may take.
 limit_of() {
   case $1 in
-    schedule | optimise | core | chip) echo 60 ;;
+    schedule | optimise | core | backward | chip) echo 60 ;;
     *) echo 10 ;;
   esac
 }
@@ -38,7 +38,7 @@ limit_of() {
 # The folders that a target starts from. Formats share seeds.
 seeds_of() {
   case $1 in
-    onnx | execute | schedule | optimise | graph | core) echo fuzz/corpus/onnx "$work/networks" fuzz/corpus/execute ;;
+    onnx | execute | schedule | optimise | graph | core | backward) echo fuzz/corpus/onnx "$work/networks" fuzz/corpus/execute ;;
     chip) echo fuzz/corpus/yaml fuzz/chips fuzz/chips/cores data/hardware data/hardware/cores ;;
     training) echo fuzz/training data/training ;;
     yaml) echo fuzz/corpus/yaml fuzz/training data/training ;;

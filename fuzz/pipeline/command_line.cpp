@@ -27,6 +27,7 @@ std::unique_ptr<cli::Command> program() {
   cli::add_run_command(*monet);
   cli::add_graph_command(*monet);
   cli::add_core_command(*monet);
+  cli::add_backward_command(*monet);
   cli::add_schedule_command(*monet);
   cli::add_optimise_command(*monet);
   cli::add_explore_command(*monet);

@@ -107,6 +107,19 @@ void cost_network(std::string_view model) {
   commands.run(model, 0);
 }
 
+/// Of networks with few tiles: those in fixed orders, and the optimum.
+void map_pairs(std::string_view model) {
+  static Commands commands([] {
+    std::vector<std::string> lines;
+    for (const char* technique : {"sequential", "algorithm-1", "joint"})
+      lines.push_back(std::string("backward --tiles array --json /dev/null --hardware "
+                                  "$/data/hardware/npu_small.yaml --workload @ --technique ") +
+                      technique);
+    return lines;
+  }());
+  commands.run(model, variation(model));
+}
+
 /// By its length: the same text for all of them would find less.
 void model_chip(std::string_view text) {
   static Commands commands(
@@ -153,6 +166,7 @@ constexpr Target kTargets[]{
     {"optimise", Format::onnx, optimise_network},
     {"graph", Format::onnx, execute_network},
     {"core", Format::onnx, cost_network},
+    {"backward", Format::onnx, map_pairs},
     {"chip", Format::yaml, model_chip},
     {"training", Format::yaml, train},
     {"report", Format::json, show_report},
