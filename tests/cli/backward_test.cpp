@@ -154,6 +154,10 @@ TEST(Backward, SeveralCoresShareEveryLayer) {
     expect_consistent(result);
     EXPECT_EQ(result.at("machine").at("cores"), std::stoi(cores));
     EXPECT_EQ(result.at("machine").at("buffer_bytes"), std::stoll(cores) << 23);
+    for (const json& layer : result.at("layers")) {
+      for (const auto& [name, technique] : layer.at("techniques").items())
+        EXPECT_GE(technique.at("latency_cycles"), layer.at("bound_latency_cycles")) << name;
+    }
     cycles[cores] = result.at("techniques").at("best-of-three").at("latency_cycles");
     if (cores != "1") {
       EXPECT_EQ(result.at("layers")[0].at("techniques").at("best-of-three").at("parts"),

@@ -59,7 +59,9 @@ BackwardBound backward_bound(const GemmPair& pair, const NpuMachine& machine,
   const Wide transfer =
       (static_cast<Wide>(bound.dram_bits) * machine.bandwidth_cycles + machine.bandwidth_bits - 1) /
       machine.bandwidth_bits;
-  bound.latency_cycles = static_cast<std::int64_t>(std::max(cycles * pair.repeats, transfer));
+  // However a pair is cut, its parts take no fewer cycles together, and some core the mean of them.
+  const Wide compute = (cycles * pair.repeats + machine.cores - 1) / machine.cores;
+  bound.latency_cycles = static_cast<std::int64_t>(std::max(compute, transfer));
   return bound;
 }
 
