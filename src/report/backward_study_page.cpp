@@ -182,7 +182,7 @@ std::string network_table(const Json& study) {
       cell(techniques.at(name).at("reduction_percent"));
     cell(network.at("partition").at("reduction_percent"));
     for (const char* name : {"best-sequential", "joint"})
-      cell(techniques.at(name).at("reduction_percent"));
+      cell(techniques.contains(name) ? techniques.at(name).at("reduction_percent") : Json(nullptr));
     html += "</tr>\n";
   }
   return html + "</table>";

@@ -351,7 +351,8 @@ Json study_json(const Study& study, StudySheets& sheets, Session& session) {
     state.total = total;
     session.progress.search(state, SearchControl{}.seconds_left());
   };
-  FigureMaker maker(study, sheets, study.choices, kStudyTechniques, tell);
+  FigureMaker maker(study, sheets, study.choices,
+                    study.searches ? kStudyTechniques : kPaperTechniques, tell);
   Json figures = Json::array();
   for (const StudyFigure& figure : maker.make())
     figures.push_back(figure_json(figure));

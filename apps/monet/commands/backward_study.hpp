@@ -52,6 +52,7 @@ struct Study {
   std::vector<double> bandwidths;
   std::vector<std::int64_t> batches;
   StudyChoices choices;
+  bool searches = true; ///< `best-sequential` and `joint` with our choices, too
   std::vector<StudyAmbiguity> ambiguities;
   std::vector<StudyAssumption> assumptions;
   std::map<std::string, GemmTable> tables; ///< by name

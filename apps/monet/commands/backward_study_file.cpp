@@ -43,6 +43,7 @@ public:
     read_bandwidths(map.find("bandwidths_gb_per_s"));
     if (const YamlNode* choices = map.find("choices"))
       read_choices(*choices, study_.choices);
+    study_.searches = map.boolean_or("searches", true);
     read_ambiguities(map.find("ambiguities"));
     map.finish();
     read_tables();
