@@ -50,7 +50,7 @@ std::string layers_table(const Json& json) {
     const Json& techniques = layer.at("techniques");
     const auto cycles = techniques.at(first).at("latency_cycles").get<std::int64_t>();
     TextRow row{clipped(printable(layer.at("name").get<std::string>()), kNameColumns),
-            clipped(product_text(layer), kProductColumns), group_digits(cycles)};
+                clipped(product_text(layer), kProductColumns), group_digits(cycles)};
     for (const auto& [name, technique] : techniques.items()) {
       if (name != first)
         row.push_back(fmt::format("{:.3f}", technique.at("latency_cycles").get<double>() /
