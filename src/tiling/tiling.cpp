@@ -84,10 +84,20 @@ public:
       add_tiles(OpId(i), allocation.empty() ? OperatorAllocation{} : allocation[i], result, home);
     make_edges(result, graph_);
     if (options_.mode == TilingMode::fused)
-      rank_tiles(result);
+      rank_tiles(result, turns_, in_turns_);
     else
       rank_in_order(result);
+    free_updates(result);
     return result;
+  }
+
+  /// Updates have their place in turns, but hold nobody up: some wait for all else.
+  void free_updates(TileGraph& tiles) const {
+    for (std::size_t i = 0; !tiles.turn.empty() && i < tiles.operators.size(); ++i) {
+      if (graph_.op(OpId(i)).phase == Phase::update)
+        std::fill(tiles.turn.begin() + tiles.operators[i].first,
+                  tiles.turn.begin() + tiles.operators[i].last, TileGraph::kNoTurn);
+    }
   }
 
   OperatorTiling sliced(OpId id) const {
@@ -195,8 +205,11 @@ private:
     }
     Stacks stacks =
         complete_stacks(graph_, options_.stacks ? *options_.stacks : finder.stacks(options_.halo));
-    for (const auto& members : stacks.members) {
+    in_turns_.assign(stacks.members.size(), false);
+    for (std::size_t s = 0; s < stacks.members.size(); ++s) {
+      const auto& members = stacks.members[s];
       if (const StackSlices* slices = asked[members.front().index()]) {
+        take_turns(s, slices->turns);
         take(members, finder.cut(members, options_.halo, *slices));
         chosen_.stacks.push_back(members);
         chosen_.slices.emplace_back(*slices);
@@ -209,6 +222,14 @@ private:
       }
     }
     result.stack_of = std::move(stacks.stack_of);
+  }
+
+  void take_turns(std::size_t stack, std::int64_t turns) {
+    internal_check(turns > 0 && turns <= StackSlices::kMostTurns &&
+                       (turns == 1 || turns_ == 1 || turns == turns_),
+                   "stacks of one plan have equally many turns");
+    in_turns_[stack] = turns > 1;
+    turns_ = std::max(turns_, turns);
   }
 
   /// Sets the tool's own slices of a stack; none where the mapping has a say.
@@ -367,14 +388,18 @@ private:
     // Rows may interleave in a longer slice where they do not in this one.
     for (std::size_t d = 0; d < slice.dims.size(); ++d)
       slice.dims[d].coupled = !may_split(op.nest, d);
-    std::vector<std::int64_t> sharing;
-    for (const Access& access : op.nest.operands)
-      sharing.push_back(slices_sharing(access, tiling));
+    const std::int64_t turns = in_turns_[planned_.stack_of[id.index()]] ? turns_ : 1;
+    std::vector<std::int64_t> sharing; // none: a turn runs the operator whole
+    for (const Access& access : op.nest.operands) {
+      if (tile_count(tiling) > turns)
+        sharing.push_back(slices_sharing(access, tiling, turns));
+    }
     return choose_split(graph_, slice, sharing, chip_, cores_[id.index()]);
   }
 
-  /// Slices that read the same of the operand; none when it never leaves the chip.
-  std::int64_t slices_sharing(const Access& access, const OperatorTiling& tiling) const {
+  /// Slices of one turn that read the same of the operand; none when it never leaves the chip.
+  std::int64_t slices_sharing(const Access& access, const OperatorTiling& tiling,
+                              std::int64_t turns) const {
     if (graph_.tensor(access.tensor).producer)
       return 0;
     std::int64_t slices = 1;
@@ -383,7 +408,7 @@ private:
       if (std::ranges::none_of(access.axes, along))
         slices = checked_multiply(slices, cut.count);
     }
-    return slices;
+    return ceil_div(slices, turns);
   }
 
   /// Where most of the operator's input bits were made; the lowest id among equals.
@@ -430,6 +455,8 @@ private:
   TileGraph planned_;          ///< nothing but the stacks
   std::vector<Slices> given_;  ///< per operator: by the mapping
   StackSlicer::Loops given_loops_;
+  std::int64_t turns_ = 1;     ///< of the stacks that take turns
+  std::vector<bool> in_turns_; ///< per stack
   FusionPlan chosen_;
 };
 

@@ -3,6 +3,8 @@
 #include "schedule/fixed_costs.hpp"
 #include "tiling/shared/grid.hpp"
 
+#include "monet/tiling/turns.hpp"
+
 #include <set>
 
 namespace monet::testing {
@@ -88,6 +90,23 @@ MappingFile random_mapping(Random& random, const Graph& graph, const Chip& chip)
   return mapping;
 }
 
+namespace {
+
+/// Image by image, or a few at a time: a random plan for a turn, where the step can take turns.
+std::optional<FusionPlan> plan_in_turns(Random& random, const TrainingGraph& step) {
+  const auto turns = find_turns(step);
+  if (!turns)
+    return std::nullopt;
+  std::int64_t count = random.between(2, turns->most);
+  while (turns->most % count != 0)
+    --count;
+  FusionPlan plan{random_stacks(random, step.graph), {}};
+  plan.slices.resize(plan.stacks.size());
+  return count < 2 ? std::nullopt : std::optional(in_turns(plan, step, *turns, count));
+}
+
+} // namespace
+
 RandomCase random_case(std::uint64_t seed, const CaseShape& shape) {
   Random random(seed);
   RandomCase c;
@@ -99,6 +118,10 @@ RandomCase random_case(std::uint64_t seed, const CaseShape& shape) {
     c.options.halo = random.chance(70) ? Halo::cached : Halo::recomputed;
     if (random.chance(70))
       c.options.stacks = random_stacks(random, c.step.graph);
+    Random other(~seed);
+    const auto plan = other.chance(40) ? plan_in_turns(other, c.step) : std::nullopt;
+    if (plan)
+      c.options = c.options.with(*plan);
   }
   if (random.chance(40))
     c.priority = random.one_of({Priority::memory, Priority::order});

@@ -65,6 +65,26 @@ TEST(StacksFile, must_be_lists_of_names) {
   EXPECT_THAT(message_of([] { parse_stacks("stack: []", "s.yaml"); }), HasSubstr("stacks"));
 }
 
+TEST(StacksFile, turns_are_read_written_and_checked) {
+  const StepBuilder builder = chain();
+  const Graph& graph = builder.step().graph;
+  const std::string text = "stacks:\n"
+                           "  - operators: [op_a]\n"
+                           "    slices: [{operator: op_a, loop: B, count: 4}]\n"
+                           "    turns: 2\n";
+  const FusionPlan plan = resolve_stacks(parse_stacks(text, "s.yaml"), graph, graph);
+  EXPECT_EQ(plan.slices.at(0)->turns, 2);
+  EXPECT_EQ(resolve_stacks(parse_stacks(stacks_yaml(plan, graph), "t.yaml"), graph, graph), plan);
+  EXPECT_THAT(message_of([] { parse_stacks("- {operators: [op_a], turns: 2}", "s.yaml"); }),
+              HasSubstr("s.yaml:1:30: 'turns' is of no use without 'slices'"));
+  EXPECT_THAT(
+      message_of([] { parse_stacks("- {operators: [0], slices: [], turns: 0}", "s.yaml"); }),
+      HasSubstr("a stack has 1 to 1024 turns"));
+  EXPECT_THAT(
+      message_of([&] { resolve(text + "  - {operators: [op_b], slices: [], turns: 3}\n"); }),
+      HasSubstr("s.yaml:5:44: 3 turns, and 2 of a stack before"));
+}
+
 TEST(StacksFile, names_of_other_graphs_are_skipped) {
   // The gradient's name is known to the training graph; inference has no use for it.
   const StepBuilder inference = chain();

@@ -42,9 +42,18 @@ std::vector<FusionPlan> fusion_candidates(const TrainingGraph& step, const Chip&
                                           const TilingOptions& tiling,
                                           const ScheduleOptions& schedule, CoreCostCache& costs);
 
+/// The best way for a part of the images, as choose_step() finds it, for all of them in turns: more
+/// images then cost no more each, unless what their gradients add up to does not stay on the chip
+/// from turn to turn. Nothing where the step takes no turns (find_turns()), or its allocation is
+/// given. `options.tiling` is fused.
+std::optional<TilingOptions> best_in_turns(const TrainingGraph& step, const Chip& chip,
+                                           StepOptions options, Objective objective,
+                                           CoreCostCache& costs);
+
 /// Schedules a handful of ways to run the step, and takes the best by the objective, the first of
 /// equals. Layer by layer there is one way; fused these: FusionCovers::plans(), the same on some of
-/// the cores (TilingOptions::idle), and what automatic_fusion() makes of the options; where the
+/// the cores (TilingOptions::idle), best_in_turns(), and what automatic_fusion() makes of the
+/// options; where the
 /// options give stacks, or their mapping gives slices, the latter alone. What cannot become the
 /// best is given up half-way. options.schedule.hopeless is asked with floors of the step, whichever
 /// way it will run. `covers`, for many chips, may be null. With it there is one plan of

@@ -11,6 +11,7 @@
 //     - operators: [/conv1/Conv, /relu1/Relu]
 //       slices: [{operator: /relu1/Relu, loop: H, count: 8}]
 //       halo: recomputed  # else as --halo says
+//       turns: 4          # with all other stacks that have turns: the first two slices of each, ...
 #pragma once
 
 #include "monet/base/errors.hpp"
@@ -42,6 +43,8 @@ struct StacksFile {
     };
     std::optional<std::vector<Cut>> cuts; ///< none: the tool's choice
     std::optional<Halo> halo;             ///< only beside cuts
+    std::int64_t turns = 1;               ///< likewise; all stacks with more than one have as many
+    SourceLoc turns_where;
   };
   std::string origin;
   std::vector<std::vector<StackMember>> stacks;

@@ -65,6 +65,12 @@ struct TileGraph {
   std::vector<AntiDependence> anti_dependences; ///< by writer
   std::vector<std::uint32_t> rank;              ///< per tile: its place in the order of scheduling
   std::vector<std::uint32_t> stack_of;          ///< per operator; operators of a stack are fused
+  /// Per tile of stacks that take turns: which one, and no earlier than those that it waits for. A
+  /// turn begins when all tiles of the one before have their place. kNoTurn for others and for
+  /// updates; empty where no stack takes turns.
+  std::vector<std::uint32_t> turn;
+  static constexpr std::uint32_t kNoTurn = UINT32_MAX;
+  bool takes_turns(TileId tile) const { return !turn.empty() && turn[tile.index()] != kNoTurn; }
 
   /// What the tile reads of others.
   std::span<const TileEdge> edges_into(TileId tile) const {
@@ -113,6 +119,11 @@ struct StackSlices {
   };
   std::vector<Cut> cuts;    ///< the first outermost; none: operators stay whole
   std::optional<Halo> halo; ///< none: as TilingOptions says
+  /// All stacks of a plan with more than one turn, which have equally many, take turns: the first
+  /// slices of each, then the next ones of each. With a slice for every image, the step runs image
+  /// by image.
+  std::int64_t turns = 1;
+  static constexpr std::int64_t kMostTurns = 1024;
   friend bool operator==(const StackSlices&, const StackSlices&) = default;
 };
 

@@ -140,6 +140,8 @@ std::string key_of(const FusionPlan& plan) {
                std::to_string(cut.count);
       if (plan.slices[s]->halo)
         key += *plan.slices[s]->halo == Halo::cached ? 'c' : 'r';
+      if (plan.slices[s]->turns > 1)
+        key += 't' + std::to_string(plan.slices[s]->turns);
     } else {
       key += '?';
     }

@@ -178,6 +178,10 @@ private:
     std::vector<FusionPlan> plans =
         fusion_candidates(problem_.step, problem_.chip, tiling, problem_.schedule, problem_.costs);
     plans.push_back(automatic_fusion(problem_.step, problem_.chip, tiling));
+    tiling.mode = TilingMode::fused;
+    if (auto turns = best_in_turns(problem_.step, problem_.chip, {tiling, problem_.schedule},
+                                   options_.objective, problem_.costs))
+      plans.push_back({std::move(*turns->stacks), std::move(turns->slices)});
     FusionAnswer best{FusionMethod::automatic, {}, std::nullopt, {}};
     for (FusionPlan& plan : plans) {
       ++result_.evaluations;

@@ -1,6 +1,7 @@
 #include "monet/optimise/step_mode.hpp"
 
 #include "monet/base/errors.hpp"
+#include "monet/tiling/turns.hpp"
 
 #include <fmt/format.h>
 
@@ -111,6 +112,19 @@ std::vector<std::vector<bool>> idle_cores(const Chip& chip) {
 /// Schedules of fused plans take about so many times the cycles that closed forms give them.
 constexpr double kMissed = 1.3;
 
+/// Images of the whole over those of a turn: the first of these that leaves no rest.
+constexpr std::array<std::int64_t, 6> kTurns{4, 2, 3, 5, 7, 11};
+/// Steps in turns of more tiles than this are not scheduled.
+constexpr std::size_t kMostTilesInTurns = 250'000;
+
+/// What make_tiles() fuses by the options.
+FusionPlan plan_of(const TrainingGraph& step, const Chip& chip, const TilingOptions& tiling) {
+  if (tiling.mode == TilingMode::layer_by_layer)
+    return {};
+  return tiling.stacks ? FusionPlan{*tiling.stacks, tiling.slices}
+                       : automatic_fusion(step, chip, tiling);
+}
+
 class Choice {
 public:
   Choice(const TrainingGraph& step, const Chip& chip, const StepOptions& options,
@@ -142,6 +156,13 @@ public:
     }
   }
 
+  void add_turns(const TilingOptions& fused) {
+    StepOptions options = options_;
+    options.tiling = fused;
+    if (auto tiling = best_in_turns(step_, chip_, options, objective_, context_.costs))
+      add("turns", std::move(*tiling));
+  }
+
   StepChoice run() {
     for (std::size_t i = 0; i < ways_.size(); ++i) {
       const auto best = static_cast<double>(choice_.figures.latency_cycles);
@@ -155,9 +176,13 @@ public:
 
 private:
   void consider(const std::string& name, const TilingOptions& tiling, bool last) {
+    const bool has_turns = std::ranges::any_of(
+        tiling.slices, [](const auto& slices) { return slices && slices->turns > 1; });
     StepCandidate tried{name, std::nullopt, {}};
     StepOptions options = options_;
     options.tiling = tiling;
+    if (has_turns)
+      options.most_tiles = std::min(options.most_tiles, kMostTilesInTurns);
     bool given_up = false;
     options.schedule.hopeless = [&](const ScheduleFloor& floor) {
       given_up = last && options_.schedule.hopeless && options_.schedule.hopeless(either(floor));
@@ -210,6 +235,27 @@ private:
 
 } // namespace
 
+std::optional<TilingOptions> best_in_turns(const TrainingGraph& step, const Chip& chip,
+                                           StepOptions options, Objective objective,
+                                           CoreCostCache& costs) {
+  const std::optional<StepTurns> turns = find_turns(step);
+  if (!turns || options.tiling.allocation != nullptr)
+    return std::nullopt;
+  const auto* count =
+      std::ranges::find_if(kTurns, [&](std::int64_t n) { return turns->most % n == 0; });
+  if (count == kTurns.end())
+    return std::nullopt;
+  const TrainingGraph one = one_turn(step, *turns, *count);
+  options.schedule.hopeless = {};
+  try {
+    const StepChoice chosen =
+        choose_step(one, chip, options, StepMode::automatic, objective, ModelContext{costs});
+    return chosen.tiling.with(in_turns(plan_of(one, chip, chosen.tiling), step, *turns, *count));
+  } catch (const InfeasibleError&) {
+    return std::nullopt; // nor can all images run
+  }
+}
+
 std::vector<FusionPlan> fusion_candidates(const TrainingGraph& step, const Chip& chip,
                                           const TilingOptions& tiling,
                                           const ScheduleOptions& schedule, CoreCostCache& costs) {
@@ -253,8 +299,10 @@ StepChoice choose_step(const TrainingGraph& step, const Chip& chip, const StepOp
       choice.add("layer by layer", apart);
     if (mode == StepMode::layer_by_layer)
       return choice.run();
-    if (free)
+    if (free) {
       choice.add_groups(fused);
+      choice.add_turns(fused);
+    }
     choice.add("stacks", fused);
     return choice.run();
   }

@@ -38,6 +38,8 @@ Json fusion_groups_json(const FusionResult& result, const Graph& graph) {
                                    {"count", cut.count}});
       if (result.plan.slices[s]->halo)
         group["halo"] = *result.plan.slices[s]->halo == Halo::cached ? "cached" : "recomputed";
+      if (result.plan.slices[s]->turns > 1)
+        group["turns"] = result.plan.slices[s]->turns;
     }
     if (s < result.ends.size())
       group["reason"] = valid_utf8(result.ends[s]);

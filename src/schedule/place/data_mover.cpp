@@ -27,6 +27,7 @@ DataMover::DataMover(const TileGraph& tiles, const TrainingGraph& step, const Ch
       pieces_(pieces), timeline_(timeline), offchip_(step.graph, network.offchip()),
       rows_(tiles, step.graph, chip, pieces) {
   offchip_.attach(pieces, memory, timeline);
+  find_turns();
 }
 
 void DataMover::serve(TileId tile, std::int64_t start) {

@@ -100,6 +100,10 @@ private:
   std::optional<PoolId> other_room(const Copy& copy, TransferRequest request);
   std::optional<CopyId> move_to_a_core(CopyId id);
   void release_if_unused(CopyId id);
+  void find_turns();
+  bool beyond_this_turn(const Copy& copy) const;
+  bool read_in_this_turn(PieceId piece) const;
+  void release_for_this_turn(CopyId id);
   void retire(PieceId piece);
   bool only_offchip(const Need& need) const;
   CoreId gateway(CopyId id) const { return memory_.pool(memory_.copy(id).pool).gateway; }
@@ -123,6 +127,8 @@ private:
   std::vector<Receiver> receivers_;
   std::vector<CoreId> also_;             ///< their cores
   std::vector<std::uint32_t> next_read_; ///< per pool: of other_room(), kept for its storage
+  std::vector<std::uint32_t> turn_ends_; ///< per turn: the last rank of its tiles
+  std::vector<bool> forgets_;            ///< per pool: nothing stays for the next turn
   TileId tile_;
   std::int64_t start_ = 0; ///< of the tile, as far as it is known
   OpId op_;

@@ -123,16 +123,22 @@ private:
     std::vector<std::uint32_t> operators;
     for (std::size_t i = 0; i < tiles_.operators.size(); ++i) {
       const std::uint32_t stack = tiles_.stack_of[i];
-      last_rank_.resize(std::max<std::size_t>(last_rank_.size(), stack + 1), 0);
-      operators.resize(last_rank_.size(), 0);
+      operators.resize(std::max<std::size_t>(operators.size(), stack + 1), 0);
       ++operators[stack];
     }
-    for (std::size_t t = 0; t < tiles_.tiles.size(); ++t) {
-      std::uint32_t& last = last_rank_[tiles_.stack_of[tiles_.tiles[t].op.index()]];
-      last = std::max(last, tiles_.rank[t]);
+    for (std::uint32_t t = 0; t < tiles_.tiles.size(); ++t) {
+      const std::size_t own = stretch_of(TileId(t), operators.size());
+      last_rank_.resize(std::max(last_rank_.size(), own + 1), 0);
+      last_rank_[own] = std::max(last_rank_[own], tiles_.rank[t]);
     }
     for (const std::uint32_t count : operators)
       fused_.push_back(count > 1);
+  }
+
+  /// A stack, or a turn of it.
+  std::size_t stretch_of(TileId id, std::size_t stacks) const {
+    const std::size_t stack = tiles_.stack_of[tiles_.tiles[id.index()].op.index()];
+    return tiles_.takes_turns(id) ? tiles_.turn[id.index()] * stacks + stack : stack;
   }
 
   /// Cores whose next tile has the room now that it waited for.
@@ -156,7 +162,7 @@ private:
     if (pieces_.kind(id).most_bits.value <= room || pool.needed.empty())
       return 0;
     const std::uint32_t farthest = memory_.copy(CopyId(pool.needed.top().index())).next_use;
-    if (farthest != Residency::kNever && farthest > last_rank_[stack])
+    if (farthest != Residency::kNever && farthest > last_rank_[stretch_of(id, fused_.size())])
       return 0;
     read_needs(id);
     std::int64_t wanted = p_.kind->working_space.value;
@@ -458,7 +464,7 @@ private:
   TileQueue queue_;
   std::vector<std::int64_t> core_free_;
   std::vector<bool> fused_;              ///< per stack: it has several operators
-  std::vector<std::uint32_t> last_rank_; ///< per stack
+  std::vector<std::uint32_t> last_rank_; ///< per stack, or turn of it
   bool may_stall_; ///< other priorities place tiles in an order that makes room by itself
   std::vector<Stalled> stalled_;
   std::vector<std::uint64_t> seen_; ///< per source part: the last time that a tile's list had it

@@ -11,6 +11,8 @@ namespace monet {
 namespace {
 /// Of a memory that takes in what has to go elsewhere: this part stays free for its own tiles.
 constexpr std::int64_t kFreePart = 4;
+/// Of a memory that keeps for the next turn what all turns read: no more than this part.
+constexpr std::int64_t kKeptPart = 2;
 } // namespace
 
 std::int64_t DataMover::store(PieceId piece) {
@@ -135,12 +137,87 @@ std::int64_t DataMover::make_room_to_fetch(Bits bits, TensorId tensor, std::int6
   return make_room(bits, tensor, start_ - network_.duration(read));
 }
 
+/// Where the weights of a turn would fill a memory, what stayed of them until the next turn would
+/// only be in the way of what this one has to keep.
+void DataMover::find_turns() {
+  if (tiles_.turn.empty())
+    return;
+  for (std::size_t t = 0; t < tiles_.turn.size(); ++t) {
+    const std::uint32_t turn = tiles_.turn[t];
+    if (turn == TileGraph::kNoTurn)
+      continue;
+    turn_ends_.resize(std::max<std::size_t>(turn_ends_.size(), turn + 1), 0);
+    turn_ends_[turn] = std::max(turn_ends_[turn], tiles_.rank[t]);
+  }
+  std::vector<std::int64_t> kept(memory_.pools(), 0); // bits that several turns read
+  for (std::size_t part = 0; part < pieces_.sources().parts().size(); ++part) {
+    const auto readers = pieces_.readers(pieces_.source(static_cast<std::uint32_t>(part)));
+    for (auto at = readers.begin(); at != readers.end();) {
+      const PoolId pool = pieces_.pool_of(*at);
+      const auto last = std::partition_point(
+          at, readers.end(), [&](TileId tile) { return pieces_.pool_of(tile) <= pool; });
+      if (tiles_.turn[at->index()] != tiles_.turn[(last - 1)->index()])
+        kept[pool.index()] += pieces_.sources().parts()[part].bits.value;
+      at = last;
+    }
+  }
+  for (std::size_t p = 0; p < kept.size(); ++p)
+    forgets_.push_back(kept[p] > memory_.pool(PoolId(p)).capacity / kKeptPart);
+}
+
+bool DataMover::beyond_this_turn(const Copy& copy) const {
+  if (forgets_.empty() || !forgets_[copy.pool.index()])
+    return false;
+  const std::uint32_t turn = tiles_.turn[tile_.index()];
+  return turn != TileGraph::kNoTurn && copy.next_use > turn_ends_[turn];
+}
+
+/// No tile of this turn reads the copy in its own pool any more; others may still do.
+void DataMover::release_for_this_turn(CopyId id) {
+  const PieceId piece = memory_.copy(id).piece;
+  if (memory_.copy(id).whole && read_in_this_turn(piece)) {
+    memory_.set_idle(id);
+    return;
+  }
+  memory_.retire(id);
+  for (CopyId other = memory_.first_copy(piece); Residency::is_copy(other);) {
+    const CopyId next = memory_.copy(other).next;
+    if (memory_.copy(other).idle && memory_.copy(other).pins == 0 && spare(other))
+      memory_.retire(other);
+    other = next;
+  }
+}
+
+bool DataMover::read_in_this_turn(PieceId piece) const {
+  const auto readers = pieces_.readers(piece);
+  const std::uint32_t turn = tiles_.turn[tile_.index()];
+  const std::uint32_t begin = turn == 0 ? 0 : turn_ends_[turn - 1];
+  for (auto at = readers.begin(); at != readers.end();) {
+    const PoolId pool = pieces_.pool_of(*at);
+    const auto place = [&](TileId tile) {
+      return std::pair(pieces_.pool_of(tile), tiles_.rank[tile.index()]);
+    };
+    at = std::partition_point(at, readers.end(),
+                              [&](TileId tile) { return place(tile) < std::pair(pool, begin); });
+    for (; at != readers.end() && place(*at) <= std::pair(pool, turn_ends_[turn]); ++at) {
+      if (!memory_.placed(*at))
+        return true;
+    }
+    at = std::partition_point(at, readers.end(),
+                              [&](TileId tile) { return pieces_.pool_of(tile) <= pool; });
+  }
+  return false;
+}
+
 /// A copy that no later tile of this pool reads may go, but while there is room for it others read
 /// it where it is.
 void DataMover::release_if_unused(CopyId id) {
   memory_.refresh(id);
-  if (memory_.copy(id).next_use != Residency::kNever)
+  if (memory_.copy(id).next_use != Residency::kNever) {
+    if (beyond_this_turn(memory_.copy(id)) && spare(id))
+      release_for_this_turn(id);
     return;
+  }
   if (!memory_.copy(id).whole) {
     memory_.retire(id);
   } else if (spare(id)) {

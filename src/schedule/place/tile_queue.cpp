@@ -36,10 +36,12 @@ TileQueue::TileQueue(const TileGraph& tiles, const Graph& graph, const Pieces& p
   }
   add_updates(graph);
   add_gates(graph);
+  add_turns();
   for (std::size_t t = 0; t < tiles.tiles.size(); ++t) {
     if (blockers_[t] == 0)
       release(TileId(t));
   }
+  begin_turns();
 }
 
 void TileQueue::add_updates(const Graph& graph) {
@@ -68,6 +70,29 @@ void TileQueue::add_gates(const Graph& graph) {
       ++blockers_[t];
   }
   std::ranges::sort(gated_tiles_);
+}
+
+/// Tiles of a turn wait for the turn before: a core with nothing to do would else begin with the
+/// next images, whose results push out those of the first.
+void TileQueue::add_turns() {
+  for (std::size_t t = 0; t < tiles_.turn.size(); ++t) {
+    const std::uint32_t turn = tiles_.turn[t];
+    if (turn == TileGraph::kNoTurn)
+      continue;
+    if (turns_.size() <= turn)
+      turns_.resize(turn + std::size_t{1});
+    turns_[turn].emplace_back(t);
+    blockers_[t] += turn > 0 ? 1 : 0;
+  }
+  for (const auto& tiles : turns_)
+    turn_left_.push_back(tiles.size());
+}
+
+void TileQueue::begin_turns() {
+  while (turn_ + 1 < turns_.size() && turn_left_[turn_] == 0) {
+    for (const TileId tile : turns_[++turn_])
+      unblock(tile, 0);
+  }
 }
 
 void TileQueue::release(TileId tile) {
@@ -165,6 +190,10 @@ void TileQueue::placed(TileId id, std::int64_t end) {
       std::ranges::equal_range(gated_tiles_, id, {}, &std::pair<TileId, TileId>::first);
   for (const auto& [reader, writer] : gated)
     unblock(writer, end);
+  if (tiles_.takes_turns(id)) {
+    --turn_left_[tiles_.turn[id.index()]];
+    begin_turns();
+  }
   end_[tile.op.index()] = std::max(end_[tile.op.index()], end);
   if (--unfinished_[tile.op.index()] == 0)
     finish_operator(tile.op, end_[tile.op.index()]);

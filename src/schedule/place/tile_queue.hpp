@@ -60,6 +60,8 @@ private:
 
   void add_updates(const Graph& graph);
   void add_gates(const Graph& graph);
+  void add_turns();
+  void begin_turns();
   void unblock(TileId tile, std::int64_t at);
   void unblock_operator(OpId op, std::int64_t at);
   void release(TileId tile);
@@ -84,6 +86,9 @@ private:
   std::vector<bool> waits_;     ///< per operator: an update that waits for all others
   std::size_t others_left_ = 0; ///< operators before the updates
   std::int64_t others_end_ = 0;
+  std::vector<std::vector<TileId>> turns_; ///< per turn: its tiles
+  std::vector<std::size_t> turn_left_;     ///< per turn: tiles not placed
+  std::size_t turn_ = 0;                   ///< the last that has begun
   std::size_t left_ = 0;
 };
 

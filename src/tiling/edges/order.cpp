@@ -16,20 +16,26 @@ std::uint32_t slices_of(const OperatorTiling& tiling) {
 
 class Ranker {
 public:
-  explicit Ranker(TileGraph& tiles) : tiles_(tiles), slot_(tiles.tiles.size(), 0) {}
+  Ranker(TileGraph& tiles, std::int64_t turns, const std::vector<bool>& in_turns)
+      : tiles_(tiles), turns_(turns), in_turns_(in_turns), slot_(tiles.tiles.size(), 0) {}
 
   void rank() {
     find_readers();
     find_slots();
+    if (turns_ > 1)
+      find_turns();
     tiles_.rank.assign(tiles_.tiles.size(), kNone);
     for (const std::uint32_t tile : in_slots())
       emit(tile);
+    if (turns_ > 1)
+      delay_turns_by_rank();
   }
 
 private:
   /// Who reads what is overwritten, and comes first.
   void find_readers() {
-    readers_.resize(tiles_.operators.size());
+    readers_.assign(tiles_.operators.size(), {});
+    tile_readers_.clear();
     for (const AntiDependence& order : tiles_.anti_dependences) {
       if (order.tiles.empty())
         readers_[order.writer.index()].push_back(order.reader);
@@ -41,9 +47,9 @@ private:
 
   /// The slice of its stack to which each tile belongs.
   void find_slots() {
-    std::vector<std::uint32_t> most(tiles_.operators.size(), 1); // per stack
+    most_.assign(tiles_.operators.size(), 1);
     for (std::size_t i = 0; i < tiles_.operators.size(); ++i) {
-      std::uint32_t& slices = most[tiles_.stack_of[i]];
+      std::uint32_t& slices = most_[tiles_.stack_of[i]];
       slices = std::max(slices, slices_of(tiles_.operators[i]));
     }
     for (std::size_t i = 0; i < tiles_.operators.size(); ++i) {
@@ -53,7 +59,7 @@ private:
       const auto each = static_cast<std::uint32_t>(op.size() / slices);
       for (std::uint32_t t = op.first; t < op.last; ++t) {
         const std::uint64_t slice = (t - op.first) / each;
-        slot_[t] = static_cast<std::uint32_t>(slice * most[stack] / slices);
+        slot_[t] = static_cast<std::uint32_t>(slice * most_[stack] / slices);
         for (const TileEdge& edge : tiles_.edges_into(TileId(t))) {
           const OpId from = tiles_.tiles[edge.from.index()].op;
           if (tiles_.stack_of[from.index()] == stack)
@@ -63,12 +69,35 @@ private:
     }
   }
 
-  /// Tiles by (stack, slot, operator, number). Within one operator slots never go back.
+  bool takes_turns(std::uint32_t stack) const {
+    return stack < in_turns_.size() && in_turns_[stack];
+  }
+
+  void find_turns() {
+    tiles_.turn.assign(tiles_.tiles.size(), TileGraph::kNoTurn);
+    for (std::size_t t = 0; t < slot_.size(); ++t) {
+      const std::uint32_t stack = tiles_.stack_of[tiles_.tiles[t].op.index()];
+      if (takes_turns(stack))
+        tiles_.turn[t] = static_cast<std::uint32_t>(slot_[t] * static_cast<std::uint64_t>(turns_) /
+                                                    most_[stack]);
+    }
+    std::vector<std::uint32_t> ids(slot_.size());
+    std::iota(ids.begin(), ids.end(), 0U);
+    delay_turns(ids);
+  }
+
+  /// Tiles by (stack, slot, operator, number), where stacks take turns with the first of them and
+  /// the turn before that. Within one operator slots never go back.
   std::vector<std::uint32_t> in_slots() const {
-    std::vector<std::uint64_t> keys(tiles_.tiles.size());
+    using Key = std::pair<std::uint64_t, std::uint64_t>;
+    const auto first =
+        static_cast<std::uint64_t>(std::ranges::find(in_turns_, true) - in_turns_.begin());
+    std::vector<Key> keys(tiles_.tiles.size());
     for (std::size_t t = 0; t < keys.size(); ++t) {
       const std::uint64_t stack = tiles_.stack_of[tiles_.tiles[t].op.index()];
-      keys[t] = stack << 32U | slot_[t];
+      keys[t] = {stack << 32U, stack << 32U | slot_[t]};
+      if (turns_ > 1 && tiles_.turn[t] != TileGraph::kNoTurn)
+        keys[t].first = first << 32U | tiles_.turn[t];
     }
     std::vector<std::uint32_t> order(keys.size());
     std::iota(order.begin(), order.end(), 0U);
@@ -94,6 +123,36 @@ private:
       tiles_.rank[visit.tile] = next_rank_++;
       pending_.pop_back();
     }
+  }
+
+  /// No tile has a turn before those that it waits for, which come before it in `order`.
+  void delay_turns(const std::vector<std::uint32_t>& order) {
+    std::vector<std::uint32_t> turn(order.size(), 0); // of those without one: of what they wait for
+    std::vector<std::uint32_t> of_operator(tiles_.operators.size(), 0); // of all of its tiles
+    for (const std::uint32_t t : order) {
+      const std::size_t op = tiles_.tiles[t].op.index();
+      std::uint32_t& own = turn[t];
+      if (tiles_.turn[t] != TileGraph::kNoTurn)
+        own = tiles_.turn[t];
+      for (const TileEdge& edge : tiles_.edges_into(TileId(t)))
+        own = std::max(own, turn[edge.from.index()]);
+      for (const auto& [writer, reader] : std::ranges::equal_range(
+               tile_readers_, t, {}, &std::pair<std::uint32_t, std::uint32_t>::first))
+        own = std::max(own, turn[reader]);
+      for (const OpId reader : readers_[op])
+        own = std::max(own, of_operator[reader.index()]);
+      of_operator[op] = std::max(of_operator[op], own);
+      if (tiles_.turn[t] != TileGraph::kNoTurn)
+        tiles_.turn[t] = own;
+    }
+  }
+
+  void delay_turns_by_rank() {
+    find_readers(); // emit() has forgotten them
+    std::vector<std::uint32_t> order(tiles_.tiles.size());
+    for (std::uint32_t t = 0; t < order.size(); ++t)
+      order[tiles_.rank[t]] = t;
+    delay_turns(order);
   }
 
   struct Visit {
@@ -130,6 +189,9 @@ private:
   }
 
   TileGraph& tiles_;
+  std::int64_t turns_;
+  const std::vector<bool>& in_turns_;      ///< per stack
+  std::vector<std::uint32_t> most_;        ///< per stack: slices of the operator that has most
   std::vector<std::vector<OpId>> readers_; ///< per operator: those of which all comes first
   std::vector<std::pair<std::uint32_t, std::uint32_t>> tile_readers_; ///< (tile, what comes first)
   std::vector<std::uint32_t> slot_;
@@ -139,8 +201,8 @@ private:
 
 } // namespace
 
-void rank_tiles(TileGraph& tiles) {
-  Ranker(tiles).rank();
+void rank_tiles(TileGraph& tiles, std::int64_t turns, const std::vector<bool>& in_turns) {
+  Ranker(tiles, turns, in_turns).rank();
 }
 
 } // namespace monet

@@ -14,20 +14,6 @@ bool usable(const Access& access, std::size_t axis) {
   return !access.opaque && !access.axes[axis].data_dependent;
 }
 
-/// The loop that goes furthest along the axis in one step.
-std::optional<std::uint32_t> leading_loop(const AxisExpr& axis, const LoopNest& nest) {
-  std::optional<std::uint32_t> best;
-  std::int64_t furthest = 0;
-  for (const AffineTerm& term : axis.terms) {
-    const std::int64_t step = term.coefficient < 0 ? -term.coefficient : term.coefficient;
-    if (step > furthest && nest.dims[term.dim].size > 1) {
-      furthest = step;
-      best = term.dim;
-    }
-  }
-  return best;
-}
-
 /// What the other loops add to coefficient * loop on an axis.
 struct Rest {
   std::int64_t coefficient = 0;
@@ -110,6 +96,19 @@ std::vector<Interval> covering(std::vector<Interval> parts, std::int64_t size) {
 }
 
 } // namespace
+
+std::optional<std::uint32_t> leading_loop(const AxisExpr& axis, const LoopNest& nest) {
+  std::optional<std::uint32_t> best;
+  std::int64_t furthest = 0;
+  for (const AffineTerm& term : axis.terms) {
+    const std::int64_t step = term.coefficient < 0 ? -term.coefficient : term.coefficient;
+    if (step > furthest && nest.dims[term.dim].size > 1) {
+      furthest = step;
+      best = term.dim;
+    }
+  }
+  return best;
+}
 
 SliceCut even_slices(const LoopNest& nest, std::uint32_t dim, std::int64_t parts) {
   const std::int64_t size = nest.dims[dim].size;

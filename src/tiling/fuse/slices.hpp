@@ -17,6 +17,9 @@ struct SliceCut {
 };
 using Slices = std::vector<SliceCut>; ///< of one operator, the first outermost
 
+/// The loop that goes furthest along the axis in one step.
+std::optional<std::uint32_t> leading_loop(const AxisExpr& axis, const LoopNest& nest);
+
 SliceCut even_slices(const LoopNest& nest, std::uint32_t dim, std::int64_t parts);
 
 /// Passes slices on between the operators of one stack.

@@ -70,6 +70,14 @@ std::vector<StackMember> read_sliced(const YamlNode& node, StacksFile::Slices& s
       problems.add(halo->where, "'halo' is of no use without 'slices'");
     slices.halo = name == "recomputed" ? Halo::recomputed : Halo::cached;
   }
+  if (const YamlNode* turns = map.find("turns")) {
+    slices.turns = as_integer(*turns, problems).value_or(1);
+    slices.turns_where = turns->where;
+    if (slices.turns < 1 || slices.turns > StackSlices::kMostTurns)
+      problems.add(turns->where, fmt::format("a stack has 1 to {} turns", StackSlices::kMostTurns));
+    else if (!slices.cuts)
+      problems.add(turns->where, "'turns' is of no use without 'slices'");
+  }
   map.finish();
   return members;
 }
@@ -126,11 +134,24 @@ public:
       plan.stacks.push_back(std::move(stack));
       plan.slices.push_back(std::move(slices));
     }
+    check_turns(file);
     problems_.throw_if_any();
     return plan;
   }
 
 private:
+  void check_turns(const StacksFile& file) {
+    std::int64_t turns = 1;
+    for (const StacksFile::Slices& slices : file.slices) {
+      if (slices.turns > 1 && turns > 1 && slices.turns != turns)
+        problems_.add(slices.turns_where,
+                      fmt::format("{} turns, and {} of a stack before: all stacks that take turns "
+                                  "have equally many",
+                                  slices.turns, turns));
+      turns = std::max(turns, slices.turns);
+    }
+  }
+
   void add_names(const Graph& graph) {
     for (const Operator& op : graph.operators())
       known_.insert(op.name);
@@ -161,7 +182,7 @@ private:
                                        const std::vector<OpId>& stack) {
     if (!given.cuts)
       return std::nullopt;
-    StackSlices slices{{}, given.halo};
+    StackSlices slices{{}, given.halo, given.turns};
     bool complete = true;
     for (const StacksFile::Slices::Cut& cut : *given.cuts) {
       const auto name = name_of(cut.of);
@@ -249,6 +270,8 @@ std::string stacks_yaml(const FusionPlan& plan, const Graph& step) {
     if (plan.slices[s]->halo)
       text += fmt::format("    halo: {}\n",
                           *plan.slices[s]->halo == Halo::cached ? "cached" : "recomputed");
+    if (plan.slices[s]->turns > 1)
+      text += fmt::format("    turns: {}\n", plan.slices[s]->turns);
   }
   return text;
 }
