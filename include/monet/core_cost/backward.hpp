@@ -220,7 +220,7 @@ BackwardCost backward_cost(const GemmPair& pair, const NpuMachine& machine, Tech
 /// No schedule of the pair moves less or is faster, whatever its order, tiles and replacement.
 struct BackwardBound {
   std::int64_t compulsory_bits = 0; ///< each operand once, dY too
-  std::int64_t pebble_bits = 0;     ///< 2MNK/sqrt(S) of both products, less what they share
+  std::int64_t pebble_bits = 0;     ///< 2F/sqrt(S) - 2S words, F multiplications of both products
   std::int64_t dram_bits = 0;       ///< the larger of the two
   std::int64_t latency_cycles = 0;  ///< the longer of moving that and of computing
   std::int64_t dram_bytes() const { return dram_bits / 8; }
