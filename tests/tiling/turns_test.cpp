@@ -93,6 +93,12 @@ TEST(Turns, a_sum_over_images_that_the_rest_needs_allows_none) {
   EXPECT_FALSE(find_turns(builder.step()).has_value());
 }
 
+TEST(Turns, nothing_to_do_takes_none) {
+  StepBuilder builder;
+  builder.output(builder.source("x", {4, 8}, TensorKind::input));
+  EXPECT_FALSE(find_turns(builder.step()).has_value());
+}
+
 /// Operators of the tiles in the order of their ranks.
 std::vector<std::uint32_t> order_of(const TileGraph& tiles) {
   std::vector<std::uint32_t> ops(tiles.tiles.size());

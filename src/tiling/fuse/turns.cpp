@@ -146,7 +146,7 @@ private:
       all += work;
       in_turns += loops_[i] ? work : 0.0;
     }
-    return in_turns >= kEnough * all;
+    return in_turns > 0 && in_turns >= kEnough * all;
   }
 
   const Graph& graph_;
