@@ -99,6 +99,27 @@ TEST(Turns, nothing_to_do_takes_none) {
   EXPECT_FALSE(find_turns(builder.step()).has_value());
 }
 
+TEST(Turns, what_interleaves_over_all_images_is_cut_in_none) {
+  // y[3 n + r][k] = f(x[n][r][k]): rows of one image lie together, those of all with one r do not.
+  StepBuilder builder;
+  const TensorId x = builder.source("x", {2, 3, 4}, TensorKind::input);
+  const TensorId y = builder.elementwise("y", {x});
+  builder.graph().tensor(y).shape = {6, 4};
+  Operator& op = builder.graph().op(OpId(0));
+  op.nest.operands.front().axes = {AxisExpr{{{0, 3}, {1, 1}}}, AxisExpr{{{2, 1}}}};
+  builder.output(y);
+  const auto turns = find_turns(builder.step());
+  ASSERT_TRUE(turns.has_value());
+  ASSERT_TRUE(may_slice(one_turn(builder.step(), *turns, 2).graph.op(OpId(0)).nest, 1));
+  FusionPlan plan;
+  plan.stacks = {{OpId(0)}};
+  plan.slices = {StackSlices{{{OpId(0), 1, 3}}}};
+  const FusionPlan whole = in_turns(plan, builder.step(), *turns, 2);
+  EXPECT_EQ(whole.slices[0]->cuts, (std::vector<StackSlices::Cut>{{OpId(0), 0, 2}}));
+  verify(make_tiles(builder.step(), testing::make_chip({}), TilingOptions{}.with(whole)),
+         builder.step());
+}
+
 /// Operators of the tiles in the order of their ranks.
 std::vector<std::uint32_t> order_of(const TileGraph& tiles) {
   std::vector<std::uint32_t> ops(tiles.tiles.size());

@@ -173,7 +173,7 @@ public:
     for (const StackSlices::Cut& cut : planned.cuts) {
       if (turns_.loops[cut.op.index()] == cut.dim)
         within = std::max(within, cut.count);
-      else if (std::ranges::binary_search(members, cut.op))
+      else if (std::ranges::binary_search(members, cut.op) && may_be_cut(cut))
         others.push_back(cut);
     }
     const StackSlicer slicer(graph_, members, scratch_);
@@ -192,6 +192,12 @@ public:
   }
 
 private:
+  /// Parts that are apart in one turn may interleave over all images: rows of which every image has
+  /// some.
+  bool may_be_cut(const StackSlices::Cut& cut) const {
+    return loop_use(graph_.op(cut.op).nest, cut.dim) != LoopUse::never;
+  }
+
   const Graph& graph_;
   const StepTurns& turns_;
   std::int64_t count_;
