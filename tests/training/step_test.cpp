@@ -47,6 +47,18 @@ TEST(Names, gradients_of_parameters_are_called_after_them) {
   }
 }
 
+TEST(TrainingStep, ASecondPassMayBeginWithTheLoss) {
+  // The forward part is a view of a parameter: folded, nothing of it is left to run again.
+  TinyNetwork n;
+  const TensorId shape = n.integers("shape", {2, 3});
+  n.output(n.op("Reshape", {n.parameter("w", {6}), shape}, {2, 3}));
+  TrainingOptions options = plain(CrossEntropy{});
+  options.sam_rho = 0.05;
+  const TrainingGraph step = fold_views(make_training_graph(n.graph, options));
+  EXPECT_EQ(step.passes, 2);
+  EXPECT_NO_THROW(verify(step));
+}
+
 TEST(TrainingStep, FirstLayerHasNoInputGradient) {
   const TrainingGraph step = make_training_graph(two_layers().graph, plain());
   verify(step);
