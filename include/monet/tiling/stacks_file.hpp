@@ -11,7 +11,7 @@
 //     - operators: [/conv1/Conv, /relu1/Relu]
 //       slices: [{operator: /relu1/Relu, loop: H, count: 8}]
 //       halo: recomputed  # else as --halo says
-//       turns: 4          # with all other stacks that have turns: the first two slices of each, ...
+//       turns: 4          # two of its slices, then two of each other stack that takes turns
 #pragma once
 
 #include "monet/base/errors.hpp"
