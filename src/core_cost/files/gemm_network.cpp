@@ -1,4 +1,6 @@
 // The products of a network as pairs of gradients, see monet/core_cost/gemms.hpp.
+#include "core_cost/files/gemm_limits.hpp"
+
 #include "monet/base/checked.hpp"
 #include "monet/core_cost/gemms.hpp"
 
@@ -113,15 +115,7 @@ bool set_sizes(const LoopNest& nest, const Factors& factors, GemmPair& pair) {
 }
 
 bool pair_is_within_limits(const GemmPair& pair) {
-  if (pair.m > kMostGemmDimension || pair.k > kMostGemmDimension || pair.n > kMostGemmDimension)
-    return false;
-  std::int64_t macs = pair.m;
-  for (const std::int64_t factor : {pair.k, pair.n, pair.repeats}) {
-    if (macs > kMostGemmMacs / factor)
-      return false;
-    macs *= factor;
-  }
-  return true;
+  return gemm_is_within_limits(pair.m, pair.k, pair.n, pair.repeats);
 }
 
 /// The pair of an operator, or why there is none.

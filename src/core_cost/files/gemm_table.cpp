@@ -1,4 +1,6 @@
 // GEMM tables: a network as a list of products, see monet/core_cost/gemms.hpp.
+#include "core_cost/files/gemm_limits.hpp"
+
 #include "monet/base/checked.hpp"
 #include "monet/base/files.hpp"
 #include "monet/base/yaml.hpp"
@@ -16,15 +18,8 @@ namespace {
 constexpr std::size_t kMaxGemmTableBytes = std::size_t{1} << 24;
 
 bool layer_is_within_limits(const GemmLayer& layer, std::int64_t batch) {
-  if (layer.m > kMostGemmDimension / batch)
-    return false;
-  std::int64_t macs = layer.m * batch;
-  for (const std::int64_t factor : {layer.k, layer.n, layer.repeats}) {
-    if (macs > kMostGemmMacs / factor)
-      return false;
-    macs *= factor;
-  }
-  return true;
+  return layer.m <= kMostGemmDimension / batch &&
+         gemm_is_within_limits(layer.m * batch, layer.k, layer.n, layer.repeats);
 }
 
 class GemmReader {
