@@ -110,10 +110,13 @@ private:
   /// Who reads a sum over all images, or all of what takes turns, waits; and so do its readers, and
   /// updates, which may wait for all else.
   void wait_for_sums() {
+    std::vector<std::vector<const StackSlicer::Link*>> into(members_.size());
+    for (const StackSlicer::Link& link : slicer_.links())
+      into[link.consumer].push_back(&link);
     std::vector<bool> waits(members_.size(), false);
     for (std::size_t i = 0; i < members_.size(); ++i) { // in topological order
       waits[i] = graph_.op(OpId(i)).phase == Phase::update;
-      for (const StackSlicer::Link* link : links_into(i)) {
+      for (const StackSlicer::Link* link : into[i]) {
         const std::uint32_t maker = link->producer;
         const bool has_turns = loops_[maker].has_value();
         const bool late =
@@ -125,15 +128,6 @@ private:
       if (waits[i])
         loops_[i].reset();
     }
-  }
-
-  std::vector<const StackSlicer::Link*> links_into(std::size_t reader) {
-    if (into_.empty()) {
-      into_.resize(members_.size());
-      for (const StackSlicer::Link& link : slicer_.links())
-        into_[link.consumer].push_back(&link);
-    }
-    return into_[reader];
   }
 
   bool enough() const {
@@ -154,7 +148,6 @@ private:
   StackSlicer::Scratch scratch_;
   StackSlicer slicer_;
   StackSlicer::Loops loops_;
-  std::vector<std::vector<const StackSlicer::Link*>> into_; ///< per operator
   std::int64_t most_ = 1;
 };
 
