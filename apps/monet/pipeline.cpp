@@ -90,11 +90,11 @@ StepChoice choose_step(const Experiment& experiment, const Chip& chip, const Tra
   }
   const StepOptions options{tiling, schedule_options(experiment, session.context.jobs), what};
   return session.stage(what.empty() ? "fusion" : what + ": fusion", [&] {
-    std::optional<FusionCovers> covers;
+    std::optional<SharedPlans> shared;
     if (experiment.quick)
-      covers.emplace(step, experiment.halo);
+      shared.emplace(step, experiment.halo);
     return monet::choose_step(step, chip, options, experiment.mode, experiment.core_cost.objective,
-                              {costs}, covers ? &*covers : nullptr);
+                              {costs}, shared ? &*shared : nullptr);
   });
 }
 

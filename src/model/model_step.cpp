@@ -38,11 +38,13 @@ Timeline timeline_of(const TileGraph& tiles, const TrainingGraph& step, const Ch
                      const StepOptions& options, const ModelContext& context) {
   const ScheduleOptions& how = options.schedule;
   try {
-    return schedule(tiles, step, chip,
-                    context.tile_costs != nullptr
-                        ? context.tile_costs->of(tiles)
-                        : tile_costs(tiles, step, chip, context.costs, how.core_cost, how.jobs),
-                    how);
+    const TileCosts costs =
+        context.tile_costs != nullptr
+            ? context.tile_costs->of(tiles)
+            : tile_costs(tiles, step, chip, context.costs, how.core_cost, how.jobs);
+    if (context.known && context.known(costs))
+      return {.complete = false};
+    return schedule(tiles, step, chip, costs, how);
   } catch (const InfeasibleError& error) {
     if (options.name.empty())
       throw;

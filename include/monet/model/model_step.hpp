@@ -8,6 +8,7 @@
 #include "monet/tiling/allocation.hpp"
 
 #include <cstddef>
+#include <functional>
 #include <limits>
 #include <string>
 
@@ -30,11 +31,14 @@ struct ModelContext {
   TileCostCache* tile_costs = nullptr;
   /// Of the same step and chip and the options' tiling, whose allocation alone may differ.
   const TilePlanner* planner = nullptr;
+  /// Asked with the costs of the tiles; true: what the schedule comes to is known, and it is not
+  /// made.
+  std::function<bool(const TileCosts&)> known;
 };
 
 struct ModelledStep {
   TileGraph tiles;
-  Timeline timeline;   ///< not complete where options.schedule.hopeless gave it up
+  Timeline timeline;   ///< not complete where it is known, or options.schedule.hopeless gave it up
   StepFigures figures; ///< of a complete timeline
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "monet/model/model_step.hpp"
+#include "monet/optimise/known_schedules.hpp"
 #include "monet/optimise/search.hpp"
 #include "monet/tiling/covers.hpp"
 
@@ -37,6 +38,14 @@ struct StepChoice {
   std::vector<StepCandidate> tried;
 };
 
+/// What many chips share for which one step is chosen with the same options.
+struct SharedPlans {
+  FusionCovers covers;
+  mutable KnownSchedules schedules;
+
+  explicit SharedPlans(const TrainingGraph& step, Halo halo = Halo::cached) : covers(step, halo) {}
+};
+
 /// FusionCovers::plans() with the costs that the plans' tiles have.
 std::vector<FusionPlan> fusion_candidates(const TrainingGraph& step, const Chip& chip,
                                           const TilingOptions& tiling,
@@ -56,12 +65,12 @@ std::optional<TilingOptions> best_in_turns(const TrainingGraph& step, const Chip
 /// options; where the
 /// options give stacks, or their mapping gives slices, the latter alone. What cannot become the
 /// best is given up half-way. options.schedule.hopeless is asked with floors of the step, whichever
-/// way it will run. `covers`, for many chips, may be null. With it there is one plan of
+/// way it will run. `shared`, for many chips, may be null. With it there is one plan of
 /// FusionCovers, from estimates alone, and by latency neither that nor layer by layer is tried
 /// where what is expected of it is above what is known. InfeasibleError, the first way's, where
 /// none can be scheduled.
 StepChoice choose_step(const TrainingGraph& step, const Chip& chip, const StepOptions& options,
                        StepMode mode, Objective objective, const ModelContext& context,
-                       const FusionCovers* covers = nullptr);
+                       const SharedPlans* shared = nullptr);
 
 } // namespace monet

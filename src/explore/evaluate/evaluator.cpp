@@ -58,7 +58,7 @@ public:
                                       ? make_training_graph(network, *workload.training)
                                       : make_inference_graph(network, precision)));
       floors_.push_back(std::make_unique<StepFloors>(steps_.back(), workload.halo == Halo::cached));
-      covers_.push_back(std::make_unique<FusionCovers>(steps_.back(), workload.halo));
+      shared_.push_back(std::make_unique<SharedPlans>(steps_.back(), workload.halo));
     }
     subjects_.add(network);
     for (const TrainingGraph& step : steps_)
@@ -160,7 +160,7 @@ private:
       if (!workload.allocation)
         options.schedule.hopeless = std::move(hopeless);
       StepChoice chosen = choose_step(step, chip, options, workload.mode,
-                                      workload.core_cost.objective, {costs}, covers_[which].get());
+                                      workload.core_cost.objective, {costs}, shared_[which].get());
       if (!workload.allocation)
         return chosen.complete ? std::optional(chosen.figures.totals()) : std::nullopt;
       options.tiling = std::move(chosen.tiling);
@@ -243,9 +243,9 @@ private:
   const Space& space_;
   std::optional<MappingFile> mapping_;
   MappingSubjects subjects_;
-  std::vector<TrainingGraph> steps_;                  ///< per run, views folded
-  std::vector<std::unique_ptr<StepFloors>> floors_;   ///< per run
-  std::vector<std::unique_ptr<FusionCovers>> covers_; ///< per run
+  std::vector<TrainingGraph> steps_;                 ///< per run, views folded
+  std::vector<std::unique_ptr<StepFloors>> floors_;  ///< per run
+  std::vector<std::unique_ptr<SharedPlans>> shared_; ///< per run
   SharedCosts costs_;
 };
 

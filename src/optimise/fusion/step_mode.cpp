@@ -128,8 +128,9 @@ FusionPlan plan_of(const TrainingGraph& step, const Chip& chip, const TilingOpti
 class Choice {
 public:
   Choice(const TrainingGraph& step, const Chip& chip, const StepOptions& options,
-         Objective objective, const ModelContext& context)
-      : step_(step), chip_(chip), options_(options), objective_(objective), context_(context) {}
+         Objective objective, const ModelContext& context, KnownSchedules* known)
+      : step_(step), chip_(chip), options_(options), objective_(objective), context_(context),
+        known_(known) {}
 
   /// With an estimate of its cycles, the way is not tried where another is better than that.
   void add(std::string name, TilingOptions tiling, double cycles = 0) {
@@ -188,12 +189,8 @@ private:
       given_up = last && options_.schedule.hopeless && options_.schedule.hopeless(either(floor));
       return given_up || (best_ && least_value(floor, objective_) >= *best_);
     };
-    ModelContext context{context_.costs};
-    context.tile_costs = context_.tile_costs;
     try {
-      const ModelledStep modelled = model_step(step_, chip_, options, context);
-      if (modelled.timeline.complete)
-        tried.figures = modelled.figures;
+      tried.figures = figures_of(name, options);
     } catch (const InfeasibleError& error) {
       tried.why_not = error.what();
       if (why_not_.empty())
@@ -206,6 +203,29 @@ private:
       choice_.tiling = tiling;
     }
     choice_.tried.push_back(std::move(tried));
+  }
+
+  /// None where it was given up.
+  std::optional<StepFigures> figures_of(const std::string& way, const StepOptions& options) const {
+    ModelContext context{context_.costs};
+    context.tile_costs = context_.tile_costs;
+    std::string key;
+    std::optional<KnownSchedules::Outcome> known;
+    if (known_ != nullptr && !options_.schedule.hopeless) {
+      context.known = [&](const TileCosts& costs) {
+        key = KnownSchedules::key(chip_, costs, way, best_);
+        known = known_->find(key);
+        return known.has_value();
+      };
+    }
+    const ModelledStep modelled = model_step(step_, chip_, options, context);
+    if (known)
+      return known->figures;
+    const auto figures =
+        modelled.timeline.complete ? std::optional(modelled.figures) : std::nullopt;
+    if (!key.empty())
+      known_->add(std::move(key), {figures});
+    return figures;
   }
 
   /// Floors of the better of the last way and the best before it.
@@ -222,6 +242,7 @@ private:
   const StepOptions& options_;
   Objective objective_;
   const ModelContext& context_;
+  KnownSchedules* known_;
   struct Way {
     std::string name;
     TilingOptions tiling;
@@ -285,8 +306,8 @@ std::optional<StepMode> step_mode_named(std::string_view name) {
 
 StepChoice choose_step(const TrainingGraph& step, const Chip& chip, const StepOptions& options,
                        StepMode mode, Objective objective, const ModelContext& context,
-                       const FusionCovers* covers) {
-  Choice choice(step, chip, options, objective, context);
+                       const SharedPlans* shared) {
+  Choice choice(step, chip, options, objective, context, shared ? &shared->schedules : nullptr);
   TilingOptions fused = options.tiling;
   fused.mode = TilingMode::fused;
   TilingOptions apart = options.tiling;
@@ -294,7 +315,7 @@ StepChoice choose_step(const TrainingGraph& step, const Chip& chip, const StepOp
   apart.stacks.reset();
   apart.slices.clear();
   const bool free = !options.tiling.stacks && !gives_slices(options.tiling.mapping);
-  if (mode == StepMode::layer_by_layer || covers == nullptr || !free) {
+  if (mode == StepMode::layer_by_layer || shared == nullptr || !free) {
     if (mode != StepMode::fused)
       choice.add("layer by layer", apart);
     if (mode == StepMode::layer_by_layer)
@@ -306,7 +327,7 @@ StepChoice choose_step(const TrainingGraph& step, const Chip& chip, const StepOp
     choice.add("stacks", fused);
     return choice.run();
   }
-  FusionCovers::Estimates estimates = covers->plans(chip, options.tiling);
+  FusionCovers::Estimates estimates = shared->covers.plans(chip, options.tiling);
   choice.add("stacks", fused);
   if (!estimates.plans.empty())
     choice.add("groups 1", fused.with(std::move(estimates.plans.front())),

@@ -20,9 +20,9 @@ std::string source(const std::string& path) {
 /// The stages one by one, with nothing shared.
 StepFigures alone(const TrainingGraph& step, const Chip& chip, StepMode mode) {
   CoreCostCache costs;
-  const FusionCovers covers(step);
+  const SharedPlans shared(step);
   const TilingOptions tiling =
-      choose_step(step, chip, {}, mode, Objective::latency, {costs}, &covers).tiling;
+      choose_step(step, chip, {}, mode, Objective::latency, {costs}, &shared).tiling;
   const Timeline timeline =
       testing::schedule_alone(make_tiles(step, chip, tiling), step, chip, costs);
   const auto& live = timeline.peak.live;
@@ -50,6 +50,19 @@ TEST(Evaluator, GivesWhatTheStagesGive) {
     EXPECT_EQ(result.runs[1], alone(training, chip, StepMode::fused));
     EXPECT_EQ(make_evaluator(space)->evaluate(id), result);
   }
+}
+
+TEST(Evaluator, KnowsSchedulesOfDesignsThatDifferInRegistersAlone) {
+  const Space space = read_space(source("data/spaces/edge_study.yaml"));
+  const auto evaluator = make_evaluator(space);
+  constexpr DesignId kNextRegisters = 25; // columns and rows change faster
+  std::vector<DesignResult> results;
+  for (DesignId id = 0; id < 5 * kNextRegisters; id += kNextRegisters)
+    results.push_back(evaluator->evaluate(id));
+  // Weights of one tile fit the registers of the last, not those of the first.
+  EXPECT_NE(results.front().runs, results.back().runs);
+  for (const std::size_t i : {std::size_t{1}, results.size() - 1})
+    EXPECT_EQ(make_evaluator(space)->evaluate(results[i].id), results[i]);
 }
 
 /// One core of some KB, 8 bits the least, and an off-chip memory.
