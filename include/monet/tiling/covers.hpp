@@ -50,6 +50,10 @@ public:
   Estimates plans(const Chip& chip, const TilingOptions& options,
                   const PlanCycles& cycles = {}) const;
 
+  /// automatic_fusion(), which is found once for chips whose memories are as large. From any
+  /// thread.
+  FusionPlan stacks_by_memory(const Chip& chip, const TilingOptions& options) const;
+
 private:
   struct Impl;
   std::unique_ptr<Impl> impl_;

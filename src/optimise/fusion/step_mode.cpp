@@ -328,7 +328,7 @@ StepChoice choose_step(const TrainingGraph& step, const Chip& chip, const StepOp
     return choice.run();
   }
   FusionCovers::Estimates estimates = shared->covers.plans(chip, options.tiling);
-  choice.add("stacks", fused);
+  choice.add("stacks", fused.with(shared->covers.stacks_by_memory(chip, options.tiling)));
   if (!estimates.plans.empty())
     choice.add("groups 1", fused.with(std::move(estimates.plans.front())),
                kMissed * estimates.cycles.front());

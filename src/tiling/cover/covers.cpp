@@ -1,7 +1,9 @@
 #include "monet/tiling/covers.hpp"
 
+#include "base/shared/bytes.hpp"
 #include "tiling/cover/groups.hpp"
 #include "tiling/cover/price.hpp"
+#include "tiling/shared/outermost.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/tiling/allocation.hpp"
@@ -207,7 +209,19 @@ struct FusionCovers::Impl {
   const TrainingGraph& step;
   NeighbourGroups groups;
   std::mutex mutex;
-  std::unordered_map<std::string, Estimates> known; ///< by GroupPricer::key()
+  std::unordered_map<std::string, Estimates> known;   ///< by GroupPricer::key()
+  std::unordered_map<std::string, FusionPlan> stacks; ///< by memory_key()
+
+  /// Equal for chips on which stacks by memory are.
+  std::string memory_key(const Chip& chip, const TilePlanner& planner, Halo halo) const {
+    ByteWriter key;
+    key.number(halo);
+    for (std::size_t i = 0; i < step.graph.operators().size(); ++i)
+      key.list(planner.cores(OpId(i)), [&](CoreId core) { key.number(core.value); });
+    for (std::size_t core = 0; core < chip.cores.size(); ++core)
+      key.number(outermost_bits(chip.cores[core]), chip.memory_of(CoreId(core)).value);
+    return key.take();
+  }
 
   static Estimates plans(Cover& cover, double tile, std::size_t most) {
     cover.begin();
@@ -226,8 +240,24 @@ struct FusionCovers::Impl {
 };
 
 FusionCovers::FusionCovers(const TrainingGraph& step, Halo halo)
-    : impl_(new Impl{step, NeighbourGroups(step.graph, halo), {}, {}}) {}
+    : impl_(new Impl{step, NeighbourGroups(step.graph, halo), {}, {}, {}}) {}
 FusionCovers::~FusionCovers() = default;
+
+FusionPlan FusionCovers::stacks_by_memory(const Chip& chip, const TilingOptions& options) const {
+  if (options.mapping != nullptr || options.stacks) // which may say what slices are
+    return automatic_fusion(impl_->step, chip, options);
+  TilingOptions own = options;
+  own.mode = TilingMode::layer_by_layer;
+  std::string key = impl_->memory_key(chip, TilePlanner(impl_->step, chip, own), options.halo);
+  {
+    const std::lock_guard lock(impl_->mutex);
+    if (const auto known = impl_->stacks.find(key); known != impl_->stacks.end())
+      return known->second;
+  }
+  FusionPlan found = automatic_fusion(impl_->step, chip, options);
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->stacks.emplace(std::move(key), std::move(found)).first->second;
+}
 
 FusionCovers::Estimates FusionCovers::plans(const Chip& chip, const TilingOptions& options,
                                             const PlanCycles& cycles) const {
