@@ -77,11 +77,20 @@ private:
   std::vector<std::int64_t> borders_;
 };
 
+std::int64_t shared_volume(const Box& a, const Box& b) {
+  std::int64_t shared = 1; // no more than the volume of either
+  for (std::size_t axis = 0; axis < a.size() && shared > 0; ++axis)
+    shared *= intersect(a[axis], b[axis]).size();
+  return shared;
+}
+
 } // namespace
 
 std::int64_t union_volume(std::span<const Box> boxes) {
   if (boxes.empty())
     return 0;
+  if (boxes.size() == 2)
+    return checked_add(volume(boxes[0]), volume(boxes[1]) - shared_volume(boxes[0], boxes[1]));
   return boxes.size() == 1 ? volume(boxes.front()) : UnionSum(boxes).total();
 }
 
