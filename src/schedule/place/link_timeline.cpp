@@ -24,27 +24,45 @@ LinkTimeline::LinkTimeline(std::int64_t bandwidth) : bandwidth_(bandwidth) {
   groups_.push_back(std::move(group));
 }
 
+std::size_t LinkTimeline::find_step(const Block& block, std::int64_t time) {
+  const auto found = std::partition_point(block.steps.begin() + 1, block.steps.end(),
+                                          [&](const Step& s) { return s.time <= time; }) -
+                     1;
+  return static_cast<std::size_t>(found - block.steps.begin());
+}
+
+/// Several questions about one time follow each other, and others about times near it. Sets last_.
+bool LinkTimeline::find_in_last_block(std::int64_t time) const {
+  if (last_.group >= groups_.size() || last_.block >= groups_[last_.group].blocks.size())
+    return false;
+  const Block& known = groups_[last_.group].blocks[last_.block];
+  const std::vector<Step>& steps = known.steps;
+  if (time < known.begin || time >= steps.back().time)
+    return false;
+  if (last_.step + 1 >= steps.size() || steps[last_.step].time > time ||
+      steps[last_.step + 1].time <= time)
+    last_.step = find_step(known, time);
+  return true;
+}
+
 /// The step in force at the time.
 LinkTimeline::Cursor LinkTimeline::find(std::int64_t time) const {
   // Most questions are about the end.
   const Block& newest = groups_.back().blocks.back();
   if (newest.steps.back().time <= time)
     return {groups_.size() - 1, groups_.back().blocks.size() - 1, newest.steps.size() - 1};
-  const auto group = std::partition_point(groups_.begin() + 1, groups_.end(),
-                                          [&](const Group& g) {
-                                            return g.blocks.front().steps.front().time <= time;
-                                          }) -
-                     1;
-  const auto block =
-      std::partition_point(group->blocks.begin() + 1, group->blocks.end(),
-                           [&](const Block& b) { return b.steps.front().time <= time; }) -
+  if (find_in_last_block(time))
+    return last_;
+  const auto group =
+      std::partition_point(groups_.begin() + 1, groups_.end(),
+                           [&](const Group& g) { return g.blocks.front().begin <= time; }) -
       1;
-  const auto found = std::partition_point(block->steps.begin() + 1, block->steps.end(),
-                                          [&](const Step& s) { return s.time <= time; }) -
+  const auto block = std::partition_point(group->blocks.begin() + 1, group->blocks.end(),
+                                          [&](const Block& b) { return b.begin <= time; }) -
                      1;
-  return {static_cast<std::size_t>(group - groups_.begin()),
-          static_cast<std::size_t>(block - group->blocks.begin()),
-          static_cast<std::size_t>(found - block->steps.begin())};
+  last_ = {static_cast<std::size_t>(group - groups_.begin()),
+           static_cast<std::size_t>(block - group->blocks.begin()), find_step(*block, time)};
+  return last_;
 }
 
 /// To the first step of the next block. There is one.
@@ -206,6 +224,7 @@ bool LinkTimeline::split_if_full(Cursor at) {
   later.bounds = full.bounds;
   later.steps.reserve(kMostSteps + 1);
   later.steps.assign(full.steps.begin() + kept, full.steps.end());
+  later.begin = later.steps.front().time;
   full.steps.resize(kept);
   group.blocks.insert(group.blocks.begin() + static_cast<std::ptrdiff_t>(at.block) + 1,
                       std::move(later));
@@ -224,12 +243,21 @@ bool LinkTimeline::split_if_full(Cursor at) {
 /// Sees to it that a step begins at the time.
 LinkTimeline::Cursor LinkTimeline::cut(std::int64_t time) {
   Cursor at = find(time);
+  cut_after(at, time);
+  return at;
+}
+
+/// The same, in the step that is in force at the time, which moves to the one that begins then.
+void LinkTimeline::cut_after(Cursor& at, std::int64_t time) {
   if (step(at).time == time)
-    return at;
+    return;
   const std::int64_t used = step(at).used;
   std::vector<Step>& steps = block(at).steps;
   steps.insert(steps.begin() + static_cast<std::ptrdiff_t>(at.step) + 1, {time, used});
-  return split_if_full(at) ? find(time) : Cursor{at.group, at.block, at.step + 1};
+  if (split_if_full(at))
+    at = find(time);
+  else
+    ++at.step;
 }
 
 /// Drops a step at which nothing changes. Only within a block, so that none becomes empty.
@@ -240,19 +268,25 @@ void LinkTimeline::merge_with_previous(Cursor at) {
 }
 
 void LinkTimeline::book(std::int64_t start, std::int64_t end, std::int64_t share) {
-  cut(end);
-  Cursor at = cut(start);
-  while (step(at).time < end) {
+  Cursor first = cut(start);
+  Cursor at = first;
+  for (Cursor next = at; advance(next) && step(next).time <= end;)
+    at = next;
+  const std::size_t groups = groups_.size();
+  const std::size_t blocks = groups_[first.group].blocks.size();
+  cut_after(at, end);
+  if (groups != groups_.size() || blocks != groups_[first.group].blocks.size())
+    first = find(start); // steps have moved
+  for (at = first; step(at).time < end; advance(at)) {
     Step& here = step(at);
     here.used += share;
     internal_check(here.used <= bandwidth_, "more bandwidth is booked than there is");
     for (Bounds* bounds : {&block(at).bounds, &groups_[at.group].bounds})
       bounds->most_used = std::max(bounds->most_used, here.used);
-    advance(at);
   }
   note_run(at);
   merge_with_previous(at);
-  merge_with_previous(find(start));
+  merge_with_previous(first);
 }
 
 std::int64_t first_common_fit(std::vector<LinkTimeline>& timelines,

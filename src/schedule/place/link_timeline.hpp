@@ -50,6 +50,7 @@ private:
   struct Block {
     std::vector<Step> steps; ///< never empty
     Bounds bounds;
+    std::int64_t begin = 0; ///< of the first step, which stays
   };
   struct Group {
     std::vector<Block> blocks; ///< never empty
@@ -66,6 +67,8 @@ private:
   Block& block(Cursor at) { return groups_[at.group].blocks[at.block]; }
 
   Cursor find(std::int64_t time) const;
+  bool find_in_last_block(std::int64_t time) const;
+  static std::size_t find_step(const Block& block, std::int64_t time);
   bool advance(Cursor& at) const;
   void next_block(Cursor& at) const;
   bool find_blocked(Cursor& at, std::int64_t limit, std::int64_t end) const;
@@ -73,6 +76,7 @@ private:
   std::int64_t run_length(Cursor at, std::size_t of_class) const;
   void tighten(Cursor at);
   Cursor cut(std::int64_t time);
+  void cut_after(Cursor& at, std::int64_t time);
   bool split_if_full(Cursor at);
   bool is_last(Cursor at) const {
     return at.group + 1 == groups_.size() && at.block + 1 == groups_[at.group].blocks.size() &&
@@ -85,6 +89,7 @@ private:
   std::int64_t bandwidth_;
   std::array<std::int64_t, kClasses> limits_; ///< most that may be booked for a class's least share
   std::vector<Group> groups_;
+  mutable Cursor last_{0, 0, 0}; ///< what was found last, as far as there is such a step
 };
 
 /// First time >= `from` at which `share` is free for `length` cycles on all of them at once.
