@@ -9,6 +9,7 @@
 namespace monet {
 
 void MemoryProfile::sum_up(Block& block) {
+  block.stale = false;
   block.change = 0;
   block.most = std::numeric_limits<std::int64_t>::min();
   for (auto step = block.steps.rbegin(); step != block.steps.rend(); ++step) {
@@ -36,15 +37,13 @@ void MemoryProfile::add(std::int64_t time, std::int64_t change) {
   } else {
     block.steps.insert(at, {time, change});
   }
-  if (block.steps.size() <= kMostSteps) {
-    sum_up(block);
+  block.stale = true;
+  if (block.steps.size() <= kMostSteps)
     return;
-  }
   Block later;
   later.steps.assign(block.steps.begin() + kMostSteps / 2, block.steps.end());
   block.steps.resize(kMostSteps / 2);
-  sum_up(block);
-  sum_up(later);
+  later.stale = true;
   blocks_.insert(blocks_.begin() + static_cast<std::ptrdiff_t>(b) + 1, std::move(later));
   if (blocks_.size() > kMostBlocks)
     forget();
@@ -54,6 +53,8 @@ std::int64_t MemoryProfile::below_from(std::int64_t limit) const {
   internal_check(held_ <= limit, "more is held for ever than is asked for");
   std::int64_t after = held_;
   for (auto block = blocks_.rbegin(); block != blocks_.rend(); ++block) {
+    if (block->stale)
+      sum_up(*block);
     if (after + block->most <= limit) {
       after -= block->change;
       continue;
@@ -72,8 +73,11 @@ std::int64_t MemoryProfile::below_from(std::int64_t limit) const {
 void MemoryProfile::forget() {
   const std::size_t older = blocks_.size() / 2;
   std::int64_t after = held_;
-  for (std::size_t b = older; b < blocks_.size(); ++b)
+  for (std::size_t b = older; b < blocks_.size(); ++b) {
+    if (blocks_[b].stale)
+      sum_up(blocks_[b]);
     after -= blocks_[b].change;
+  }
   std::vector<Step> stairs; // from the last to the first
   std::int64_t most = after;
   std::int64_t now = after;

@@ -35,6 +35,7 @@ private:
     std::int64_t change = 0; ///< sum over the steps
     std::int64_t most = 0;   ///< the most that is taken before one of its steps, less what is after
                              ///< the last of them
+    bool stale = false; ///< both are as they were some steps ago: they are summed up when asked
   };
 
   void add(std::int64_t time, std::int64_t change);
@@ -42,7 +43,7 @@ private:
   static void sum_up(Block& block);
 
   std::int64_t held_ = 0;
-  std::vector<Block> blocks_;
+  mutable std::vector<Block> blocks_; ///< stale ones are summed up when they are asked
 };
 
 } // namespace monet

@@ -423,7 +423,8 @@ std::int64_t Network::arrival(const TransferRequest& request, std::int64_t ready
 std::span<const Booking> Network::reserve(const TransferRequest& request, std::int64_t ready) {
   internal_check(request.bits.value > 0, "a transfer of nothing");
   const Plan chosen = plan(request, ready);
-  planned_ = {};
+  for (Planned& known : planned_)
+    known.ready = -1;
   booked_.clear();
   const Load load{request.bits, request.rows};
   std::int64_t left = ceil_div(load.bits.value, chosen.share); // cycles of bits
