@@ -50,11 +50,12 @@ struct Traffic {
 Traffic traffic(const Graph& graph, const LoopNest& nest, std::span<const std::int64_t> slices,
                 std::int64_t onchip_bits, std::span<const std::vector<Interval>> tiles) {
   Traffic bits;
+  Box box;
   for (const auto& tile : tiles) {
     for (std::size_t i = 0; i < nest.operands.size(); ++i) {
       const Access& access = nest.operands[i];
       const Tensor& tensor = graph.tensor(access.tensor);
-      const Box box = region(access, tile, tensor.shape);
+      region_into(access, tile, tensor.shape, box);
       const std::int64_t touched = storage_of(tensor.type, volume(box)).value;
       bits.all = checked_add(bits.all, touched);
       const std::int64_t sharing = slices.empty() ? 1 : slices[i];
@@ -220,6 +221,7 @@ Split choose_split(const Graph& graph, const LoopNest& nest, std::span<const std
   };
   auto best_key = key_of(alone, one, best.cores);
   for (std::size_t d = 0; d < nest.dims.size(); ++d) {
+    std::vector<Interval> largest = whole;
     const std::int64_t size = nest.dims[d].size;
     if (size < 2 || !may_split(nest, d))
       continue;
@@ -228,10 +230,16 @@ Split choose_split(const Graph& graph, const LoopNest& nest, std::span<const std
       const std::int64_t parts = ceil_div(size, ceil_div(size, std::min(size, count)));
       if (parts < 2)
         continue;
-      const SplitFactor factor{d, parts};
-      const auto tiles = split_ranges(nest, {&factor, 1});
+      largest[d] = even_part(size, parts, 0);
+      const auto too_slow = [&](std::int64_t cycles) { return cycles > std::get<0>(best_key); };
+      if (too_slow(estimated_cycles(nest, largest, chip.cores[ranked.cores.front().index()])))
+        continue; // whatever is moved
       const std::vector<CoreId> chosen = strongest(ranked, parts);
-      const auto key = key_of(slowest(nest, tiles.front(), chip, chosen), tiles, chosen);
+      const std::int64_t cycles = slowest(nest, largest, chip, chosen);
+      if (too_slow(cycles))
+        continue;
+      const SplitFactor factor{d, parts};
+      const auto key = key_of(cycles, split_ranges(nest, {&factor, 1}), chosen);
       if (key < best_key) {
         best_key = key;
         best = {{factor}, chosen};
