@@ -311,8 +311,9 @@ void DataMover::fetch(Need& need) {
     stored = store(need.piece);
   if (source && stored && network_.direct(offchip, core_)) {
     const TransferRequest read{.from = offchip, .to = core_, .bits = need.missing, .rows = rows};
-    const std::int64_t begin = network_.arrival(read, std::max(space, *stored));
-    if (begin < arrival_from(*source, core_, need.missing, space))
+    const std::int64_t from_core = arrival_from(*source, core_, need.missing, space);
+    const std::int64_t ready = std::max(space, *stored);
+    if (network_.soonest(read, ready) < from_core && network_.arrival(read, ready) < from_core)
       source.reset();
   }
   const std::int64_t ready = std::max(space, source ? memory_.copy(*source).available : *stored);
@@ -344,7 +345,11 @@ std::optional<CopyId> DataMover::nearest_copy(const Need& need, CoreId to,
     if (!memory_.copy(id).whole || !network_.direct(gateway(id), to))
       continue;
     ++asked;
-    const std::int64_t end = arrival_from(id, to, need.missing, space);
+    const TransferRequest request{.from = gateway(id), .to = to, .bits = need.missing};
+    const std::int64_t ready = std::max(space, memory_.copy(id).available);
+    if (best && network_.soonest(request, ready) >= best_end)
+      continue;
+    const std::int64_t end = network_.arrival(request, ready);
     if (end < best_end) {
       best = id;
       best_end = end;

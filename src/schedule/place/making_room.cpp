@@ -86,7 +86,8 @@ std::optional<PoolId> DataMover::other_room(const Copy& copy, TransferRequest re
     const std::pair key(next_read_[p], -pool.room());
     request.to = pool.gateway;
     const std::int64_t ready = std::max(copy.available, pool.room_from(copy.bits));
-    if ((best && best_key <= key) || network_.arrival(request, ready) > latest)
+    if ((best && best_key <= key) || network_.soonest(request, ready) > latest ||
+        network_.arrival(request, ready) > latest)
       continue;
     best = PoolId(p);
     best_key = key;

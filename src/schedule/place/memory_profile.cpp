@@ -22,6 +22,7 @@ void MemoryProfile::add(std::int64_t time, std::int64_t change) {
   if (change == 0)
     return;
   held_ += change;
+  last_.limit = -1;
   if (blocks_.empty())
     blocks_.emplace_back();
   // Times are mostly near the last ones: the first block from the end that begins no later.
@@ -51,6 +52,12 @@ void MemoryProfile::add(std::int64_t time, std::int64_t change) {
 
 std::int64_t MemoryProfile::below_from(std::int64_t limit) const {
   internal_check(held_ <= limit, "more is held for ever than is asked for");
+  if (last_.limit != limit)
+    last_ = {limit, search(limit)};
+  return last_.from;
+}
+
+std::int64_t MemoryProfile::search(std::int64_t limit) const {
   std::int64_t after = held_;
   for (auto block = blocks_.rbegin(); block != blocks_.rend(); ++block) {
     if (block->stale)

@@ -40,10 +40,16 @@ private:
 
   void add(std::int64_t time, std::int64_t change);
   void forget();
+  std::int64_t search(std::int64_t limit) const;
   static void sum_up(Block& block);
 
   std::int64_t held_ = 0;
   mutable std::vector<Block> blocks_; ///< stale ones are summed up when they are asked
+  struct Answer {
+    std::int64_t limit = -1; ///< -1: none since the last change
+    std::int64_t from = 0;
+  };
+  mutable Answer last_; ///< of below_from()
 };
 
 } // namespace monet

@@ -229,6 +229,11 @@ std::int64_t Network::duration(const TransferRequest& request) {
   return least;
 }
 
+std::int64_t Network::soonest(const TransferRequest& request, std::int64_t ready) {
+  const std::int64_t least = duration(request);
+  return ready + (request.rows == 0 ? least : 0); // rows depend on pieces and speed
+}
+
 std::int64_t Network::arrival(const Booking& booking, CoreId receiver) const {
   if (!has_latency_)
     return booking.end;

@@ -78,6 +78,8 @@ public:
   /// When the data of the transfer that reserve() makes of the same request would be there, at all
   /// its receivers; nothing is booked.
   std::int64_t arrival(const TransferRequest& request, std::int64_t ready);
+  /// No later than that, in a few steps. One receiver.
+  std::int64_t soonest(const TransferRequest& request, std::int64_t ready);
   /// When a receiver has what was booked.
   std::int64_t arrival(const Booking& booking, CoreId receiver) const;
   /// Books the way on which the request, made no earlier than `ready`, arrives first. In order of

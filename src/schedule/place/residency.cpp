@@ -278,8 +278,10 @@ std::optional<CopyId> Residency::first_unpinned(IndexedHeap<Entry>& heap) {
 std::optional<CopyId> Residency::first_to_go(PoolId id, Bits bits, std::int64_t by) {
   Pool& pool = pools_[id.index()];
   const bool fits = pool.room() >= bits.value;
+  if (fits && pool.idle_copies.empty())
+    return std::nullopt;
   const std::int64_t from = fits ? pool.room_from(bits) : 0;
-  if (fits && (pool.idle_copies.empty() || from <= by))
+  if (fits && from <= by)
     return std::nullopt;
   const auto idle = first_unpinned(pool.idle_copies);
   if (!fits)
