@@ -42,14 +42,15 @@ std::vector<Real> dense(const KernelContext<Real>& context, std::size_t input, P
     const Part part = part_of(dim.name);
     taken.push_back(part == Part::batch || part == outer || part == inner);
   }
+  const bool real = context.is_real_input(input);
+  const auto& reals = context.input(input);
+  const auto& integers = context.integers(input);
   std::vector<Real> values;
   for_each_point(
       context.op().nest,
       [&](const auto& point) {
         const auto at = static_cast<std::size_t>(map.at(point).value());
-        values.push_back(context.is_real_input(input)
-                             ? context.input(input)[at]
-                             : static_cast<Real>(context.integers(input)[at]));
+        values.push_back(real ? reals[at] : static_cast<Real>(integers[at]));
       },
       &taken);
   return values;
@@ -85,24 +86,29 @@ struct AttentionRows {
   bool filled(std::size_t score) const {
     return !condition.empty() && (condition[score] != 0) == (fill_where != 0);
   }
-  static Real dot(const Real* a, const Real* b, std::size_t size) {
+  using Row = std::span<const Real>;
+
+  static Real dot(Row a, Row b) {
+    b = b.first(a.size());
     Real sum = 0;
-    for (std::size_t i = 0; i < size; ++i)
+    for (std::size_t i = 0; i < a.size(); ++i)
       sum += a[i] * b[i];
     return sum;
   }
-  const Real* key(std::size_t batch, std::size_t column) const {
-    return &k[(batch * columns + column) * width];
+  /// Row `row` of all that are as wide.
+  Row row_of(Row all, std::size_t row) const { return all.subspan(row * width, width); }
+  Row key(std::size_t batch, std::size_t column) const {
+    return row_of(k, batch * columns + column);
   }
-  const Real* value(std::size_t batch, std::size_t column) const {
-    return &v[(batch * columns + column) * width];
+  Row value(std::size_t batch, std::size_t column) const {
+    return row_of(v, batch * columns + column);
   }
   /// Row `row` counts through the batches.
   void scores(std::size_t row, std::vector<Real>& result) const {
     result.resize(columns);
     for (std::size_t c = 0; c < columns; ++c) {
       const std::size_t at = row * columns + c;
-      Real score = scale * dot(&q[row * width], key(row / rows, c), width);
+      Real score = scale * dot(row_of(q, row), key(row / rows, c));
       if (filled(at))
         score = fill;
       if (!mask.empty() && !(fill_last && filled(at)))
@@ -114,7 +120,7 @@ struct AttentionRows {
 
 constexpr auto kAttention = []<class Real>(KernelContext<Real>& context) {
   const AttentionRows<Real> a(context, 0, 3);
-  auto& out = context.output(0);
+  const std::span<Real> out = context.output(0);
   std::vector<Real> score;
   for (std::size_t row = 0; row < a.batches * a.rows; ++row) {
     check_stop();
@@ -126,9 +132,11 @@ constexpr auto kAttention = []<class Real>(KernelContext<Real>& context) {
       sum += s;
     }
     for (std::size_t c = 0; c < a.columns; ++c) {
-      const Real* value = a.value(row / a.rows, c);
-      for (std::size_t i = 0; i < a.width; ++i)
-        out[row * a.width + i] += score[c] / sum * value[i];
+      const std::span<const Real> value = a.value(row / a.rows, c);
+      const auto target = out.subspan(row * a.width, value.size());
+      const Real share = score[c] / sum;
+      for (std::size_t i = 0; i < value.size(); ++i)
+        target[i] += share * value[i];
     }
     if (context.has_output(1))
       context.output(1)[row] = shift + std::log(sum);
@@ -137,11 +145,12 @@ constexpr auto kAttention = []<class Real>(KernelContext<Real>& context) {
 
 template <class Real>
 void add_row(KernelContext<Real>& context, std::size_t output, std::size_t row, Real factor,
-             const Real* values, std::size_t width) {
+             std::span<const Real> values) {
   if (!context.has_output(output))
     return;
-  Real* target = &context.output(output)[row * width];
-  for (std::size_t i = 0; i < width; ++i)
+  const auto target =
+      std::span<Real>(context.output(output)).subspan(row * values.size(), values.size());
+  for (std::size_t i = 0; i < values.size(); ++i)
     target[i] += factor * values[i];
 }
 
@@ -155,17 +164,17 @@ constexpr auto kAttentionGrad = []<class Real>(KernelContext<Real>& context) {
   for (std::size_t row = 0; row < a.batches * a.rows; ++row) {
     check_stop();
     a.scores(row, score);
-    const Real* dy_row = &dy[row * a.width];
-    const Real mean = a.dot(dy_row, &y[row * a.width], a.width);
+    const std::span<const Real> dy_row = a.row_of(dy, row);
+    const Real mean = a.dot(dy_row, a.row_of(y, row));
     for (std::size_t c = 0; c < a.columns; ++c) {
       const Real p = std::exp(score[c] - logarithm[row]);
       const std::size_t column = row / a.rows * a.columns + c;
-      add_row(context, 2, column, p, dy_row, a.width);
+      add_row(context, 2, column, p, dy_row);
       if (a.filled(row * a.columns + c))
         continue;
-      const Real ds = a.scale * p * (a.dot(dy_row, a.value(row / a.rows, c), a.width) - mean);
-      add_row(context, 0, row, ds, a.key(row / a.rows, c), a.width);
-      add_row(context, 1, column, ds, &a.q[row * a.width], a.width);
+      const Real ds = a.scale * p * (a.dot(dy_row, a.value(row / a.rows, c)) - mean);
+      add_row(context, 0, row, ds, a.key(row / a.rows, c));
+      add_row(context, 1, column, ds, a.row_of(a.q, row));
     }
   }
 };

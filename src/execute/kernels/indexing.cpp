@@ -34,12 +34,15 @@ void for_each_indexed(KernelContext<Real>& context, F f) {
     index = context.map_of(context.operand_index().inputs.at(1).value());
   const bool puts = !to.sizes.empty();
   const IndexedOperand& indexed = puts ? to : from;
+  const std::int64_t stride = index ? indexed.strides[0] : 0;
+  const std::int64_t size = index ? indexed.sizes[0] : 0;
+  const std::span<const std::int64_t> indices =
+      index ? context.integers(1) : std::span<const std::int64_t>{};
   for_each_point(context.op().nest, [&](const auto& point) {
     std::int64_t shift = 0;
     if (index) {
       const auto at = static_cast<std::size_t>(index->at(point).value());
-      shift = indexed.strides[0] *
-              checked_index(context.graph(), op, context.integers(1)[at], indexed.sizes[0]);
+      shift = stride * checked_index(context.graph(), op, indices[at], size);
     }
     const std::int64_t target = to.map.at(point).value() + (puts ? shift : 0);
     const std::int64_t source = from.map.at(point).value() + (puts ? 0 : shift);
@@ -48,13 +51,13 @@ void for_each_indexed(KernelContext<Real>& context, F f) {
 }
 
 constexpr auto kGather = []<class Real>(KernelContext<Real>& context) {
-  for_each_indexed(
-      context, [&](std::size_t to, std::size_t from) { move_element(context, 0, from, 0, to); });
+  const ElementMover<Real> move(context, 0, 0);
+  for_each_indexed(context, [&](std::size_t to, std::size_t from) { move(from, to); });
 };
 constexpr auto kGatherGrad = []<class Real>(KernelContext<Real>& context) {
-  for_each_indexed(context, [&](std::size_t to, std::size_t from) {
-    context.output(0)[to] += context.input(0)[from];
-  });
+  auto& sums = context.output(0);
+  const auto& parts = context.input(0);
+  for_each_indexed(context, [&](std::size_t to, std::size_t from) { sums[to] += parts[from]; });
 };
 
 /// f(part, whole): element `part` of the picked slices is element `whole` of the data. Input 1
@@ -95,15 +98,15 @@ std::size_t batch_axes(const KernelContext<Real>& context) {
 }
 
 constexpr auto kGatherND = []<class Real>(KernelContext<Real>& context) {
-  for_each_slice(
-      context, context.input_shape(0), batch_axes(context),
-      [&](std::size_t part, std::size_t whole) { move_element(context, 0, whole, 0, part); });
+  const ElementMover<Real> move(context, 0, 0);
+  for_each_slice(context, context.input_shape(0), batch_axes(context),
+                 [&](std::size_t part, std::size_t whole) { move(whole, part); });
 };
 constexpr auto kGatherNDGrad = []<class Real>(KernelContext<Real>& context) {
+  auto& sums = context.output(0);
+  const auto& parts = context.input(0);
   for_each_slice(context, context.output_shape(0), batch_axes(context),
-                 [&](std::size_t part, std::size_t whole) {
-                   context.output(0)[whole] += context.input(0)[part];
-                 });
+                 [&](std::size_t part, std::size_t whole) { sums[whole] += parts[part]; });
 };
 
 /// Places in the order of the tensor; the network was read for a number of them.
@@ -135,7 +138,7 @@ constexpr auto kNonZero = []<class Real>(KernelContext<Real>& context) {
 /// Data first, through the nest.
 template <class Real>
 void copy_data(KernelContext<Real>& context) {
-  context.for_each_iteration([](std::span<const Real> v, std::span<Real> y) { y[0] = v[0]; });
+  context.template for_each_iteration<1, 1>([](auto v, auto y) { y[0] = v[0]; });
 }
 
 /// An update replaces, or joins, an element of output 0.
@@ -177,7 +180,7 @@ constexpr auto kScatterElements = []<class Real>(KernelContext<Real>& context) {
   for_each_place(context.input_shape(2), [&](Integers target) {
     target[axis] =
         checked_index(context.graph(), context.op(), context.integers(1)[from], shape[axis]);
-    put_update(context, from++, static_cast<std::size_t>(position_of(target, strides)));
+    put_update(context, from++, static_cast<std::size_t>(weighted_sum(strides, target)));
   });
 };
 
@@ -195,11 +198,14 @@ constexpr auto kTopK = []<class Real>(KernelContext<Real>& context) {
     return real ? static_cast<double>(context.input(0)[at])
                 : static_cast<double>(context.integers(0)[at]);
   };
+  std::optional<ElementMover<Real>> move;
+  if (context.has_output(0))
+    move.emplace(context, 0, 0);
   Integers lines = in;
   lines[axis] = 1;
   for_each_place(lines, [&](const Integers& place) {
-    const std::int64_t from = position_of(place, strides_of(in));
-    const std::int64_t to = position_of(place, strides_of(context.output_shape(out)));
+    const std::int64_t from = weighted_sum(strides_of(in), place);
+    const std::int64_t to = weighted_sum(strides_of(context.output_shape(out)), place);
     Integers order(static_cast<std::size_t>(in[axis]));
     std::iota(order.begin(), order.end(), std::int64_t{0});
     std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
@@ -210,8 +216,8 @@ constexpr auto kTopK = []<class Real>(KernelContext<Real>& context) {
     for (std::int64_t k = 0; k < chosen; ++k) {
       const auto target = static_cast<std::size_t>(to + k * stride);
       const std::int64_t source = order[static_cast<std::size_t>(k)];
-      if (context.has_output(0))
-        move_element(context, 0, static_cast<std::size_t>(from + source * stride), 0, target);
+      if (move)
+        (*move)(static_cast<std::size_t>(from + source * stride), target);
       if (context.has_output(1))
         context.output_integers(1)[target] = source;
     }
@@ -224,6 +230,7 @@ constexpr auto kReverseSequence = []<class Real>(KernelContext<Real>& context) {
   const std::size_t batch = front_axis(context.attributes().integer("batch_axis", 1), shape.size());
   const std::size_t time = front_axis(context.attributes().integer("time_axis", 0), shape.size());
   const Integers strides = strides_of(shape);
+  const ElementMover<Real> move(context, 0, 0);
   for_each_place(shape, [&](const Integers& place) {
     const std::int64_t length = context.integers(1)[static_cast<std::size_t>(place[batch])];
     if (length < 0 || length > shape[time])
@@ -232,8 +239,8 @@ constexpr auto kReverseSequence = []<class Real>(KernelContext<Real>& context) {
     Integers source = place;
     if (place[time] < length)
       source[time] = length - 1 - place[time];
-    move_element(context, 0, static_cast<std::size_t>(position_of(source, strides)), 0,
-                 static_cast<std::size_t>(position_of(place, strides)));
+    move(static_cast<std::size_t>(weighted_sum(strides, source)),
+         static_cast<std::size_t>(weighted_sum(strides, place)));
   });
 };
 

@@ -179,6 +179,7 @@ constexpr auto kCrossEntropyGrad = []<class Real>(KernelContext<Real>& context) 
       return;
     const std::span<const Real> scores = group.in(0);
     const std::size_t index = rule.index(context.graph(), label, scores.size());
+    const auto dx = group.out(0).first(scores.size());
     const auto e = static_cast<Real>(rule.smoothing);
     const Real spread = e / static_cast<Real>(scores.size());
     const auto wanted = [&](std::size_t i) {
@@ -189,7 +190,7 @@ constexpr auto kCrossEntropyGrad = []<class Real>(KernelContext<Real>& context) 
     for (std::size_t i = 0; i < scores.size() && weighted; ++i)
       sum += wanted(i);
     for (std::size_t i = 0; i < scores.size(); ++i)
-      group.out(0)[i] = (std::exp(scores[i]) * sum - wanted(i)) * scale;
+      dx[i] = (std::exp(scores[i]) * sum - wanted(i)) * scale;
   });
 };
 
@@ -296,9 +297,8 @@ constexpr auto kDropout = []<class Real>(KernelContext<Real>& context) {
 constexpr auto kDropoutGrad = []<class Real>(KernelContext<Real>& context) {
   const double ratio = context.attributes().number("ratio", 0.5);
   const auto scale = static_cast<Real>(ratio < 1 ? 1 / (1 - ratio) : 0.0);
-  context.for_each_iteration([=](std::span<const Real> v, std::span<Real> y) {
-    y[0] = v[1] != 0 ? v[0] * scale : Real{0};
-  });
+  context.template for_each_iteration<2, 1>(
+      [=](auto v, auto y) { y[0] = v[1] != 0 ? v[0] * scale : Real{0}; });
 };
 
 } // namespace

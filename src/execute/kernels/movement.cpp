@@ -37,22 +37,26 @@ constexpr auto kCast = []<class Real>(KernelContext<Real>& context) {
   const OperandMap to = context.map_of(0);
   const OperandMap from = context.map_of(*context.operand_index().inputs[0]);
   const bool from_real = context.is_real_input(0);
-  const bool to_real = !context.output(0).empty();
+  auto& real = context.output(0);
+  auto& integers = context.output_integers(0);
+  const auto& real_source = context.input(0);
+  const auto& integer_source = context.integers(0);
+  const bool to_real = !real.empty();
   const bool truth = context.graph().tensor(*context.op().outputs[0]).type == ElementType::boolean;
   for_each_point(context.op().nest, [&](const auto& point) {
     const auto target = static_cast<std::size_t>(to.at(point).value());
     const auto source = static_cast<std::size_t>(from.at(point).value());
     const auto put = [&](auto value, std::int64_t whole) {
       if (to_real)
-        context.output(0)[target] = static_cast<Real>(value);
+        real[target] = static_cast<Real>(value);
       else
-        context.output_integers(0)[target] = truth ? value != 0 : whole;
+        integers[target] = truth ? value != 0 : whole;
     };
     if (from_real) {
-      const Real value = context.input(0)[source];
+      const Real value = real_source[source];
       put(value, saturated_integer(value));
     } else {
-      const std::int64_t value = context.integers(0)[source];
+      const std::int64_t value = integer_source[source];
       put(value, value);
     }
   });
@@ -73,37 +77,24 @@ constexpr auto kCopyThroughNest = []<class Real>(KernelContext<Real>& context) {
       [](std::span<const Real> v, std::span<Real> y) { std::fill(y.begin(), y.end(), v[0]); });
 };
 
-/// Every element of a result whose source is known axis by axis: source_of(place, strides).
-template <class Real, class F>
-void gather_axes(KernelContext<Real>& context, F source_of) {
-  const auto from_strides = strides_of(context.input_shape(0));
-  std::size_t i = 0;
-  for_each_place(context.output_shape(0), [&](const auto& place) {
-    move_element(context, 0, static_cast<std::size_t>(source_of(place, from_strides)), 0, i++);
-  });
-}
-
 constexpr auto kTranspose = []<class Real>(KernelContext<Real>& context) {
-  std::vector<std::int64_t> order(context.input_shape(0).size());
+  const std::vector<std::int64_t> strides = strides_of(context.input_shape(0));
+  std::vector<std::int64_t> order(strides.size());
   std::iota(order.rbegin(), order.rend(), std::int64_t{0});
   order = context.attributes().integers("perm", order);
-  gather_axes(context, [&](const auto& place, const auto& strides) {
-    std::int64_t from = 0;
-    for (std::size_t d = 0; d < place.size(); ++d)
-      from += place[d] * strides[static_cast<std::size_t>(order[d])];
-    return from;
-  });
+  std::vector<std::int64_t> permuted;
+  for (const std::int64_t axis : order)
+    permuted.push_back(strides.at(static_cast<std::size_t>(axis)));
+  gather_axes(context, 0, 0, permuted);
 };
 
 constexpr auto kExpand = []<class Real>(KernelContext<Real>& context) {
   const auto& shape = context.input_shape(0);
-  gather_axes(context, [&](const auto& place, const auto& strides) {
-    std::int64_t from = 0;
-    const std::size_t dropped = place.size() - shape.size();
-    for (std::size_t d = 0; d < shape.size(); ++d)
-      from += shape[d] == 1 ? 0 : place[dropped + d] * strides[d];
-    return from;
-  });
+  const std::vector<std::int64_t> strides = strides_of(shape);
+  std::vector<std::int64_t> repeated(context.output_shape(0).size() - shape.size(), 0);
+  for (std::size_t d = 0; d < shape.size(); ++d)
+    repeated.push_back(shape[d] == 1 ? 0 : strides[d]);
+  gather_axes(context, 0, 0, repeated);
 };
 
 template <class Real>
@@ -114,14 +105,8 @@ void copy_as_view(KernelContext<Real>& context) {
   } else if (view == "Expand") {
     kExpand(context);
   } else if (view == "Slice") {
-    const auto starts = context.attributes().integers("starts");
-    const auto steps = context.attributes().integers("steps");
-    gather_axes(context, [&](const auto& place, const auto& strides) {
-      std::int64_t from = 0;
-      for (std::size_t d = 0; d < place.size(); ++d)
-        from += (starts[d] + steps[d] * place[d]) * strides[d];
-      return from;
-    });
+    copy_slice(context, 0, context.attributes().integers("starts"),
+               context.attributes().integers("steps"));
   } else {
     kSameOrder(context);
   }

@@ -36,22 +36,30 @@ Statistics<Real> statistics_of(std::span<const Real> x) {
 
 /// An operand of a row that may be left out.
 template <class Real>
-struct Optional {
-  std::span<const Real> row;
-  Real fallback;
-  Real operator[](std::size_t i) const { return row.empty() ? fallback : row[i]; }
+class Optional {
+public:
+  /// `row` is empty or has `size` elements.
+  Optional(std::span<const Real> row, std::size_t size, Real fallback)
+      : row_(row.empty() ? nullptr : row.first(size).data()), fallback_(fallback) {}
+  /// Of an element before `size`.
+  Real operator[](std::size_t i) const { return row_ == nullptr ? fallback_ : row_[i]; }
+
+private:
+  const Real* row_;
+  Real fallback_;
 };
 
 template <class Real, class Group>
 Optional<Real> operand(const KernelContext<Real>& context, const Group& group, std::size_t input,
                        double fallback) {
-  return {context.has_input(input) ? group.in(input) : std::span<const Real>{},
+  return {context.has_input(input) ? group.in(input) : std::span<const Real>{}, group.size(),
           static_cast<Real>(fallback)};
 }
 
 template <class Real>
 void write_scaled(std::span<const Real> x, Real mean, Real inverse, Optional<Real> scale,
                   Optional<Real> bias, std::span<Real> y) {
+  y = y.first(x.size());
   for (std::size_t i = 0; i < x.size(); ++i)
     y[i] = (x[i] - mean) * inverse * scale[i] + bias[i];
 }
@@ -75,6 +83,8 @@ Statistics<Real> normalise(const KernelContext<Real>& context, Group& group, Rea
 template <class Real>
 void write_gradient(std::span<const Real> dy, std::span<const Real> x, Optional<Real> scale,
                     Real mean, Real inverse, std::span<Real> dx) {
+  dy = dy.first(x.size());
+  dx = dx.first(x.size());
   Real sum = 0;
   Real sum_xhat = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
@@ -105,10 +115,9 @@ constexpr auto kNormalizationGrad = []<class Real>(KernelContext<Real>& context)
 
 /// (dY, X, mean, inverse deviation) -> (dscale, dbias).
 constexpr auto kNormalizationGradWeight = []<class Real>(KernelContext<Real>& context) {
-  context.for_each_iteration([&](std::span<const Real> v, std::span<Real> y) {
+  context.template for_each_iteration<4, 2>([](auto v, auto y) {
     y[0] = v[0] * (v[1] - v[2]) * v[3];
-    if (y.size() > 1)
-      y[1] = v[0];
+    y[1] = v[0];
   });
 };
 
@@ -121,7 +130,7 @@ constexpr auto kRmsNormalization = []<class Real>(KernelContext<Real>& context) 
     for (const Real element : x)
       squares += element * element;
     const Real inverse = 1 / std::sqrt(squares / static_cast<Real>(x.size()) + epsilon);
-    write_scaled<Real>(x, 0, inverse, operand(context, group, 1, 1.0), {{}, 0}, group.out(0));
+    write_scaled<Real>(x, 0, inverse, operand(context, group, 1, 1.0), {{}, 0, 0}, group.out(0));
     if (context.has_output(1))
       group.out(1)[0] = inverse;
   });
@@ -130,8 +139,9 @@ constexpr auto kRmsNormalization = []<class Real>(KernelContext<Real>& context) 
 /// (dY, X, scale, 1 / root of the mean square) -> dX.
 constexpr auto kRmsNormalizationGrad = []<class Real>(KernelContext<Real>& context) {
   context.for_each_group([&](auto& group) {
-    const std::span<const Real> dy = group.in(0);
     const std::span<const Real> x = group.in(1);
+    const auto dy = group.in(0).first(x.size());
+    const auto dx = group.out(0).first(x.size());
     const Optional<Real> scale = operand(context, group, 2, 1.0);
     const Real inverse = group.in(3)[0];
     Real sum = 0;
@@ -139,21 +149,19 @@ constexpr auto kRmsNormalizationGrad = []<class Real>(KernelContext<Real>& conte
       sum += dy[i] * scale[i] * x[i] * inverse;
     sum /= static_cast<Real>(x.size());
     for (std::size_t i = 0; i < x.size(); ++i)
-      group.out(0)[i] = inverse * (dy[i] * scale[i] - x[i] * inverse * sum);
+      dx[i] = inverse * (dy[i] * scale[i] - x[i] * inverse * sum);
   });
 };
 
 constexpr auto kRmsNormalizationGradWeight = []<class Real>(KernelContext<Real>& context) {
-  context.for_each_iteration(
-      [](std::span<const Real> v, std::span<Real> y) { y[0] = v[0] * v[1] * v[2]; });
+  context.template for_each_iteration<3, 1>([](auto v, auto y) { y[0] = v[0] * v[1] * v[2]; });
 };
 
 template <class Real>
 void batch_inference(KernelContext<Real>& context) {
   const Real epsilon = epsilon_of(context);
-  context.for_each_iteration([=](std::span<const Real> v, std::span<Real> y) {
-    y[0] = (v[0] - v[3]) / std::sqrt(v[4] + epsilon) * v[1] + v[2];
-  });
+  context.template for_each_iteration<5, 1>(
+      [=](auto v, auto y) { y[0] = (v[0] - v[3]) / std::sqrt(v[4] + epsilon) * v[1] + v[2]; });
 }
 
 /// (X, scale, bias, running mean, running variance) -> (Y, running mean, running variance, mean,
@@ -186,8 +194,8 @@ constexpr auto kBatchNormalization = []<class Real>(KernelContext<Real>& context
 /// (dY, X, scale, mean, inverse deviation) -> (dX, dscale, dbias).
 constexpr auto kBatchNormalizationGrad = []<class Real>(KernelContext<Real>& context) {
   context.for_each_group([&](auto& group) {
-    const std::span<const Real> dy = group.in(0);
     const std::span<const Real> x = group.in(1);
+    const auto dy = group.in(0).first(x.size());
     const Real mean = group.in(3)[0];
     const Real inverse = group.in(4)[0];
     Real sums[]{0, 0};
@@ -207,18 +215,16 @@ constexpr auto kBatchNormalizationGrad = []<class Real>(KernelContext<Real>& con
 /// (dY, scale, running variance) -> dX.
 constexpr auto kFixedBatchNormalizationGrad = []<class Real>(KernelContext<Real>& context) {
   const Real epsilon = epsilon_of(context);
-  context.for_each_iteration([=](std::span<const Real> v, std::span<Real> y) {
-    y[0] = v[0] * v[1] / std::sqrt(v[2] + epsilon);
-  });
+  context.template for_each_iteration<3, 1>(
+      [=](auto v, auto y) { y[0] = v[0] * v[1] / std::sqrt(v[2] + epsilon); });
 };
 
 /// (dY, X, running mean, running variance) -> (dscale, dbias).
 constexpr auto kFixedBatchNormalizationGradWeight = []<class Real>(KernelContext<Real>& context) {
   const Real epsilon = epsilon_of(context);
-  context.for_each_iteration([=](std::span<const Real> v, std::span<Real> y) {
+  context.template for_each_iteration<4, 2>([=](auto v, auto y) {
     y[0] = v[0] * (v[1] - v[2]) / std::sqrt(v[3] + epsilon);
-    if (y.size() > 1)
-      y[1] = v[0];
+    y[1] = v[0];
   });
 };
 
@@ -235,9 +241,10 @@ constexpr auto kLpNormalization = []<class Real>(KernelContext<Real>& context) {
   const bool euclidean = context.attributes().integer("p", 2) == 2;
   context.for_each_group([&](auto& group) {
     const std::span<const Real> x = group.in(0);
+    const auto y = group.out(0).first(x.size());
     const Real norm = norm_of(x, euclidean);
     for (std::size_t i = 0; i < x.size(); ++i)
-      group.out(0)[i] = x[i] / norm;
+      y[i] = x[i] / norm;
   });
 };
 
@@ -245,15 +252,16 @@ constexpr auto kLpNormalization = []<class Real>(KernelContext<Real>& context) {
 constexpr auto kLpNormalizationGrad = []<class Real>(KernelContext<Real>& context) {
   const bool euclidean = context.attributes().integer("p", 2) == 2;
   context.for_each_group([&](auto& group) {
-    const std::span<const Real> dy = group.in(0);
     const std::span<const Real> x = group.in(1);
+    const auto dy = group.in(0).first(x.size());
+    const auto dx = group.out(0).first(x.size());
     const Real norm = norm_of(x, euclidean);
     Real sum = 0;
     for (std::size_t i = 0; i < x.size(); ++i)
       sum += dy[i] * x[i] / norm;
     for (std::size_t i = 0; i < x.size(); ++i) {
       const Real slope = euclidean ? x[i] / norm : static_cast<Real>((x[i] > 0) - (x[i] < 0));
-      group.out(0)[i] = (dy[i] - slope * sum) / norm;
+      dx[i] = (dy[i] - slope * sum) / norm;
     }
   });
 };

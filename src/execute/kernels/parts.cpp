@@ -20,11 +20,11 @@ void move_integers(KernelContext<Real>& context) {
     if (!operand)
       continue;
     const OperandMap from = context.map_of(*operand);
+    const ElementMover<Real> move(context, i, 0);
     for_each_point(context.op().nest, [&](const auto& point) {
       const auto source = from.at(point);
       if (source)
-        context.output_integers(0)[static_cast<std::size_t>(to.at(point).value())] =
-            context.integers(i)[static_cast<std::size_t>(*source)];
+        move(static_cast<std::size_t>(*source), static_cast<std::size_t>(to.at(point).value()));
     });
   }
 }
@@ -45,22 +45,8 @@ constexpr auto kMove = []<class Real>(KernelContext<Real>& context) {
     move_integers(context);
     return;
   }
-  context.for_each_iteration([](std::span<const Real> v, std::span<Real> y) { y[0] = v[0]; });
+  context.template for_each_iteration<1, 1>([](auto v, auto y) { y[0] = v[0]; });
 };
-
-/// Elements of output `output` along every axis: start + step * i of the input.
-template <class Real>
-void copy_slice(KernelContext<Real>& context, std::size_t output, const Integers& starts,
-                const Integers& steps) {
-  const Integers strides = strides_of(context.input_shape(0));
-  std::size_t to = 0;
-  for_each_place(context.output_shape(output), [&](const Integers& place) {
-    std::int64_t from = 0;
-    for (std::size_t d = 0; d < place.size(); ++d)
-      from += (starts[d] + steps[d] * place[d]) * strides[d];
-    move_element(context, 0, static_cast<std::size_t>(from), output, to++);
-  });
-}
 
 constexpr auto kSlice = []<class Real>(KernelContext<Real>& context) {
   const auto& shape = context.input_shape(0);
@@ -119,10 +105,10 @@ void for_each_padded(const Integers& inside, const Integers& padded, const Integ
 
 constexpr auto kPad = []<class Real>(KernelContext<Real>& context) {
   const std::string mode = context.attributes().text("mode", "constant");
+  const ElementMover<Real> move(context, 0, 0);
   if (mode != "constant") {
-    for_each_padded(
-        context.input_shape(0), context.output_shape(0), context.integers(1), mode,
-        [&](std::size_t inner, std::size_t outer) { move_element(context, 0, inner, 0, outer); });
+    for_each_padded(context.input_shape(0), context.output_shape(0), context.integers(1), mode,
+                    move);
     return;
   }
   const LoopNest& nest = context.op().nest;
@@ -134,7 +120,7 @@ constexpr auto kPad = []<class Real>(KernelContext<Real>& context) {
   for_each_point(context.op().nest, [&](const auto& point) {
     const auto target = static_cast<std::size_t>(to.at(point).value());
     if (const auto source = from.at(point)) {
-      move_element(context, 0, static_cast<std::size_t>(*source), 0, target);
+      move(static_cast<std::size_t>(*source), target);
     } else if (context.is_real_input(0)) {
       context.output(0)[target] = static_cast<Real>(border);
     } else {
@@ -147,9 +133,8 @@ constexpr auto kPad = []<class Real>(KernelContext<Real>& context) {
 constexpr auto kPadGrad = []<class Real>(KernelContext<Real>& context) {
   for_each_padded(context.output_shape(0), context.input_shape(0),
                   context.attributes().integers("pads"), context.attributes().text("mode", ""),
-                  [&](std::size_t inner, std::size_t outer) {
-                    context.output(0)[inner] += context.input(0)[outer];
-                  });
+                  [&to = context.output(0), &from = context.input(0)](
+                      std::size_t inner, std::size_t outer) { to[inner] += from[outer]; });
 };
 
 /// Keeps the triangle above (or below) diagonal k of the last two axes.
@@ -161,12 +146,12 @@ constexpr auto kTrilu = []<class Real>(KernelContext<Real>& context) {
   const std::int64_t rows = shape[shape.size() - 2];
   const auto diagonal = saturated_integer(context.scalar(1, 0.0));
   const bool upper = context.attributes().integer("upper", 1) != 0;
+  const ElementMover<Real> move(context, 0, 0);
   for_each_point(context.op().nest, [&](const auto& point) {
     const std::int64_t target = to.at(point).value();
     const std::int64_t distance = target % columns - target / columns % rows;
     if (upper ? distance >= diagonal : distance <= diagonal)
-      move_element(context, 0, static_cast<std::size_t>(from.at(point).value()), 0,
-                   static_cast<std::size_t>(target));
+      move(static_cast<std::size_t>(from.at(point).value()), static_cast<std::size_t>(target));
   });
 };
 
@@ -177,6 +162,7 @@ constexpr auto kOneHot = []<class Real>(KernelContext<Real>& context) {
   const std::int64_t stride = strides_of(shape)[axis];
   const OperandMap from = context.map_of(*context.operand_index().inputs[0]);
   const OperandMap to = context.map_of(0);
+  const ElementMover<Real> move(context, 2, 0);
   for_each_point(context.op().nest, [&](const auto& point) {
     const auto target = static_cast<std::size_t>(to.at(point).value());
     const auto source = static_cast<std::size_t>(from.at(point).value());
@@ -184,7 +170,7 @@ constexpr auto kOneHot = []<class Real>(KernelContext<Real>& context) {
                                                 : context.integers(0)[source];
     hot = hot < 0 ? hot + shape[axis] : hot;
     const bool on = static_cast<std::int64_t>(target) / stride % shape[axis] == hot;
-    move_element(context, 2, on ? 1 : 0, 0, target);
+    move(on ? 1 : 0, target);
   });
 };
 

@@ -134,12 +134,12 @@ std::vector<KernelEntry> pointwise_kernels() {
       pointwise("", "Less", [](auto v) { return v[0] < v[1]; }),
       pointwise("", "LessOrEqual", [](auto v) { return v[0] <= v[1]; }),
       pointwise("", "Log", [](auto v) { return std::log(v[0]); }),
-      pointwise("", "Max", [](auto v) { return extremum<true>(v, 0); }),
-      pointwise("", "Mean",
-                [](auto v) {
-                  return sum(v) / static_cast<std::remove_cvref_t<decltype(v[0])>>(v.size());
-                }),
-      pointwise("", "Min", [](auto v) { return extremum<false>(v, 0); }),
+      pointwise_any("", "Max", [](auto v) { return extremum<true>(v, 0); }),
+      pointwise_any("", "Mean",
+                    [](auto v) {
+                      return sum(v) / static_cast<std::remove_cvref_t<decltype(v[0])>>(v.size());
+                    }),
+      pointwise_any("", "Min", [](auto v) { return extremum<false>(v, 0); }),
       pointwise_with("", "Mod",
                      [](const Attributes& attributes) {
                        const bool truncates = attributes.integer("fmod", 0) != 0;
@@ -161,7 +161,7 @@ std::vector<KernelEntry> pointwise_kernels() {
       pointwise("", "Sinh", [](auto v) { return std::sinh(v[0]); }),
       pointwise("", "Sqrt", [](auto v) { return std::sqrt(v[0]); }),
       pointwise("", "Sub", [](auto v) { return v[0] - v[1]; }),
-      pointwise("", "Sum", [](auto v) { return sum(v); }),
+      pointwise_any("", "Sum", [](auto v) { return sum(v); }),
       pointwise("", "Tan", [](auto v) { return std::tan(v[0]); }),
       pointwise("", "Where", [](auto v) { return v[0] != 0 ? v[1] : v[2]; }),
       pointwise("", "Xor", [](auto v) { return (v[0] != 0) != (v[1] != 0); }),

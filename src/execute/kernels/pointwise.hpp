@@ -8,12 +8,23 @@
 
 namespace monet {
 
+/// The most inputs that a function of one output reads, if it does not count them.
+inline constexpr std::size_t kPointwiseInputs = 3;
+
 /// One output: f(v).
 template <class F>
 constexpr KernelEntry pointwise(std::string_view domain, std::string_view op_type, F) {
   return kernel(domain, op_type, []<class Real>(KernelContext<Real>& context) {
-    context.for_each_iteration(
-        [](std::span<const Real> v, std::span<Real> y) { y[0] = static_cast<Real>(F{}(v)); });
+    context.template for_each_iteration<kPointwiseInputs, 1>(
+        [](auto v, auto y) { y[0] = static_cast<Real>(F{}(v)); });
+  });
+}
+/// One output: f(v) of any number of inputs.
+template <class F>
+constexpr KernelEntry pointwise_any(std::string_view domain, std::string_view op_type, F) {
+  return kernel(domain, op_type, []<class Real>(KernelContext<Real>& context) {
+    context.template for_each_iteration<std::dynamic_extent, 1>(
+        [](auto v, auto y) { y[0] = static_cast<Real>(F{}(v)); });
   });
 }
 /// One output: f(attributes)(v).
@@ -21,8 +32,8 @@ template <class F>
 constexpr KernelEntry pointwise_with(std::string_view domain, std::string_view op_type, F) {
   return kernel(domain, op_type, []<class Real>(KernelContext<Real>& context) {
     const auto function = F{}(context.attributes());
-    context.for_each_iteration(
-        [&](std::span<const Real> v, std::span<Real> y) { y[0] = static_cast<Real>(function(v)); });
+    context.template for_each_iteration<kPointwiseInputs, 1>(
+        [&](auto v, auto y) { y[0] = static_cast<Real>(function(v)); });
   });
 }
 /// Several outputs, any of which may be left out: f(v, y).

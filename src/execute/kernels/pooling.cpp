@@ -46,11 +46,14 @@ constexpr auto kMaxPool = []<class Real>(KernelContext<Real>& context) {
   const auto& shape = context.input_shape(0);
   context.for_each_group([&](auto& group) {
     const auto x = group.in(0);
-    const auto address = group.address(0);
+    const auto address = group.address(0).first(x.size());
     std::size_t best = x.size();
+    Real most = 0;
     for (std::size_t i = 0; i < x.size(); ++i) {
-      if (address[i] >= 0 && (best == x.size() || x[i] > x[best] || std::isnan(x[i])))
-        best = i;
+      if (address[i] < 0 || (best != x.size() && !(x[i] > most || std::isnan(x[i]))))
+        continue;
+      best = i;
+      most = x[i];
     }
     if (best == x.size())
       return;
@@ -69,12 +72,14 @@ void add_by_address(KernelContext<Real>& context) {
   const OperandMap index = context.map_of(*context.operand_index().inputs[1]);
   std::vector<bool> outputs = loops_without(nest, from);
   outputs.flip();
+  const auto& places = context.integers(1);
+  const auto& in = context.input(0);
+  auto& out = context.output(0);
   for_each_point(
       context.op().nest,
       [&](const auto& point) {
-        const auto at = context.integers(1)[static_cast<std::size_t>(index.at(point).value())];
-        context.output(0)[static_cast<std::size_t>(at)] +=
-            context.input(0)[static_cast<std::size_t>(from.at(point).value())];
+        const auto at = places[static_cast<std::size_t>(index.at(point).value())];
+        out[static_cast<std::size_t>(at)] += in[static_cast<std::size_t>(from.at(point).value())];
       },
       &outputs);
 }
@@ -229,10 +234,11 @@ void for_each_unpooled(KernelContext<Real>& context, std::size_t small_operand,
   std::int64_t plane = 1;
   for (const std::int64_t extent : large.subspan(2))
     plane *= extent;
+  const auto& places = context.integers(1);
   for_each_point(context.op().nest, [&](const auto& point) {
     const std::int64_t begin =
         (loop_value(nest, "B", point) * large[1] + loop_value(nest, "C", point)) * plane;
-    const std::int64_t at = context.integers(1)[static_cast<std::size_t>(index.at(point).value())];
+    const std::int64_t at = places[static_cast<std::size_t>(index.at(point).value())];
     if (at < begin || at >= begin + plane)
       throw InputError(
           location_of(context.graph(), context.op()),
@@ -242,14 +248,13 @@ void for_each_unpooled(KernelContext<Real>& context, std::size_t small_operand,
 }
 
 constexpr auto kMaxUnpool = []<class Real>(KernelContext<Real>& context) {
-  for_each_unpooled(
-      context, *context.operand_index().inputs[0], context.output_shape(0),
-      [&](std::size_t small, std::size_t large) { move_element(context, 0, small, 0, large); });
+  for_each_unpooled(context, *context.operand_index().inputs[0], context.output_shape(0),
+                    ElementMover<Real>(context, 0, 0));
 };
 constexpr auto kMaxUnpoolGrad = []<class Real>(KernelContext<Real>& context) {
-  for_each_unpooled(context, 0, context.input_shape(0), [&](std::size_t small, std::size_t large) {
-    move_element(context, 0, large, 0, small);
-  });
+  const ElementMover<Real> move(context, 0, 0);
+  for_each_unpooled(context, 0, context.input_shape(0),
+                    [&](std::size_t small, std::size_t large) { move(large, small); });
 };
 
 /// Local response normalisation: Y = X * s^-beta, s = bias + alpha / size * (squares of the

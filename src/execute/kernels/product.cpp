@@ -34,13 +34,18 @@ void start_from_bias(KernelContext<Real>& context, std::size_t operand, double b
 template <class Real>
 void add_channel_bias(KernelContext<Real>& context) {
   const auto& bias = context.input(2);
-  auto& out = context.output(0);
+  const std::span<Real> out = context.output(0);
   const auto& shape = context.output_shape(0);
+  if (out.empty())
+    return;
   const std::size_t channels = bias.size();
   const std::size_t pixels =
       out.size() / static_cast<std::size_t>(shape[0]) / std::max<std::size_t>(channels, 1);
-  for (std::size_t i = 0; i < out.size(); ++i)
-    out[i] += bias[i / pixels % channels];
+  for (std::size_t begin = 0; begin < out.size(); begin += pixels) {
+    const Real more = bias[begin / pixels % channels];
+    for (Real& value : out.subspan(begin, std::min(pixels, out.size() - begin)))
+      value += more;
+  }
 }
 
 constexpr auto kProduct = []<class Real>(KernelContext<Real>& context) {
@@ -69,7 +74,7 @@ constexpr auto kEinsum = []<class Real>(KernelContext<Real>& context) {
     kProduct(context);
     return;
   }
-  context.for_each_iteration([](std::span<const Real> v, std::span<Real> y) { y[0] = v[0]; });
+  context.template for_each_iteration<1, 1>([](auto v, auto y) { y[0] = v[0]; });
 };
 
 } // namespace

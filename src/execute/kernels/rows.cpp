@@ -24,46 +24,50 @@ Real sum_of_exponentials(std::span<const Real> row, Real shift) {
 constexpr auto kSoftmax = []<class Real>(KernelContext<Real>& context) {
   context.for_each_group([](auto& group) {
     const std::span<const Real> x = group.in(0);
+    const auto y = group.out(0).first(x.size());
     const Real shift = largest(x);
     const Real sum = sum_of_exponentials(x, shift);
     for (std::size_t i = 0; i < x.size(); ++i)
-      group.out(0)[i] = std::exp(x[i] - shift) / sum;
+      y[i] = std::exp(x[i] - shift) / sum;
   });
 };
 
 constexpr auto kLogSoftmax = []<class Real>(KernelContext<Real>& context) {
   context.for_each_group([](auto& group) {
     const std::span<const Real> x = group.in(0);
+    const auto y = group.out(0).first(x.size());
     const Real shift = largest(x);
     const Real logarithm = std::log(sum_of_exponentials(x, shift));
     for (std::size_t i = 0; i < x.size(); ++i)
-      group.out(0)[i] = (x[i] - shift) - logarithm;
+      y[i] = (x[i] - shift) - logarithm;
   });
 };
 
 /// dX = Y * (dY - sum(dY * Y)).
 constexpr auto kSoftmaxGrad = []<class Real>(KernelContext<Real>& context) {
   context.for_each_group([](auto& group) {
-    const std::span<const Real> dy = group.in(0);
     const std::span<const Real> y = group.in(1);
+    const auto dy = group.in(0).first(y.size());
+    const auto dx = group.out(0).first(y.size());
     Real sum = 0;
     for (std::size_t i = 0; i < y.size(); ++i)
       sum += dy[i] * y[i];
     for (std::size_t i = 0; i < y.size(); ++i)
-      group.out(0)[i] = y[i] * (dy[i] - sum);
+      dx[i] = y[i] * (dy[i] - sum);
   });
 };
 
 /// dX = dY - exp(Y) * sum(dY).
 constexpr auto kLogSoftmaxGrad = []<class Real>(KernelContext<Real>& context) {
   context.for_each_group([](auto& group) {
-    const std::span<const Real> dy = group.in(0);
     const std::span<const Real> y = group.in(1);
+    const auto dy = group.in(0).first(y.size());
+    const auto dx = group.out(0).first(y.size());
     Real sum = 0;
     for (const Real g : dy)
       sum += g;
     for (std::size_t i = 0; i < y.size(); ++i)
-      group.out(0)[i] = dy[i] - std::exp(y[i]) * sum;
+      dx[i] = dy[i] - std::exp(y[i]) * sum;
   });
 };
 

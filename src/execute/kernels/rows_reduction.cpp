@@ -83,7 +83,7 @@ constexpr auto kRunningSum = []<class Real>(KernelContext<Real>& context) {
   const bool exclusive = context.attributes().integer("exclusive", 0) != 0;
   context.for_each_group(summed_along(context), [&](auto& group) {
     const std::span<const Real> x = group.in(0);
-    const std::span<Real> y = group.out(0);
+    const auto y = group.out(0).first(x.size());
     Real sum = 0;
     for (std::size_t k = 0; k < x.size(); ++k) {
       const std::size_t i = reverse ? x.size() - 1 - k : k;
@@ -100,9 +100,8 @@ template <class F>
 constexpr KernelEntry gradient(std::string_view op_type, F) {
   return kernel(kMonetDomain, op_type, []<class Real>(KernelContext<Real>& context) {
     const bool has_y = context.has_input(2);
-    context.for_each_iteration([=](std::span<const Real> v, std::span<Real> y) {
-      y[0] = static_cast<Real>(F{}(v[0], v[1], has_y ? v[2] : Real{0}));
-    });
+    context.template for_each_iteration<3, 1>(
+        [=](auto v, auto y) { y[0] = static_cast<Real>(F{}(v[0], v[1], has_y ? v[2] : Real{0})); });
   });
 }
 

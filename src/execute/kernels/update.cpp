@@ -17,51 +17,74 @@ namespace {
 template <class Real>
 class FormulaRun {
 public:
-  FormulaRun(const UpdateFormula& formula)
-      : formula_(formula), results_(formula.instructions.size()) {}
+  /// Of an operator with so many inputs and outputs.
+  FormulaRun(const UpdateFormula& formula, std::size_t inputs, std::size_t outputs)
+      : formula_(formula), results_(formula.instructions.size()), inputs_(inputs),
+        outputs_(outputs) {
+    for (const ScalarInstruction& instruction : formula.instructions) {
+      check(instruction.a);
+      check(instruction.b);
+    }
+    internal_check(formula.kept.size() >= outputs && formula.outputs.size() >= outputs,
+                   "a formula has fewer results than its operator outputs");
+    std::ranges::for_each(formula.kept, [&](const UpdateValue& value) { check(value); });
+    std::ranges::for_each(formula.outputs, [&](const UpdateValue& value) { check(value); });
+  }
 
   /// Values of all outputs for one element.
   void operator()(std::span<const Real> in, std::span<Real> out) {
-    if (skips(in)) {
-      for (std::size_t i = 0; i < out.size(); ++i)
-        out[i] = value(formula_.kept[i], in);
+    if (in.size() != inputs_ || out.size() != outputs_)
+      internal_check(false, "a formula is for another operator");
+    if (inputs_ > kUpdateSkip && in[kUpdateSkip] != Real{0}) {
+      write(formula_.kept, in, out);
       return;
     }
-    for (std::size_t i = 0; i < results_.size(); ++i) {
-      const ScalarInstruction& instruction = formula_.instructions[i];
-      if (instruction.uniform && !first_)
-        continue;
-      results_[i] = apply(instruction.op, value(instruction.a, in), value(instruction.b, in));
+    Real* result = results_.data();
+    for (const ScalarInstruction& instruction : formula_.instructions) {
+      if (!instruction.uniform || first_)
+        *result = apply(instruction.op, value(instruction.a, in), value(instruction.b, in));
+      ++result;
     }
     first_ = false;
-    for (std::size_t i = 0; i < out.size(); ++i)
-      out[i] = value(formula_.outputs[i], in);
+    write(formula_.outputs, in, out);
   }
 
 private:
-  static bool skips(std::span<const Real> in) {
-    return in.size() > kUpdateSkip && in[kUpdateSkip] != Real{0};
+  void check(const UpdateValue& of) const {
+    internal_check(of.kind == UpdateValue::Kind::number ||
+                       of.index < (of.kind == UpdateValue::Kind::input ? inputs_ : results_.size()),
+                   "a formula reads what is not there");
   }
+  void write(const std::vector<UpdateValue>& values, std::span<const Real> in,
+             std::span<Real> out) const {
+    const UpdateValue* of = values.data();
+    for (Real& result : out)
+      result = value(*of++, in);
+  }
+  /// By pointers: indices are checked once, see above.
   Real value(const UpdateValue& of, std::span<const Real> in) const {
     switch (of.kind) {
     case UpdateValue::Kind::number:
       return static_cast<Real>(of.number);
     case UpdateValue::Kind::input:
-      return in[of.index];
+      return in.data()[of.index];
     case UpdateValue::Kind::result:
-      return results_[of.index];
+      return results_.data()[of.index];
     }
     return Real{0};
   }
 
   const UpdateFormula& formula_;
   std::vector<Real> results_;
+  std::size_t inputs_;
+  std::size_t outputs_;
   bool first_ = true; ///< uniform operations are done once
 };
 
 constexpr auto kUpdate = []<class Real>(KernelContext<Real>& context) {
-  const UpdateFormula formula = update_formula(context.graph(), context.op());
-  context.for_each_iteration(FormulaRun<Real>(formula));
+  const Operator& op = context.op();
+  const UpdateFormula formula = update_formula(context.graph(), op);
+  context.for_each_iteration(FormulaRun<Real>(formula, op.inputs.size(), op.outputs.size()));
 };
 
 /// What the outputs overwrite: elements that are not written stay as they are.
@@ -93,7 +116,7 @@ void for_each_in_rows(const KernelContext<Real>& context, std::size_t rows_input
 constexpr auto kRowUpdate = []<class Real>(KernelContext<Real>& context) {
   const Operator& op = context.op();
   const UpdateFormula formula = update_formula(context.graph(), op);
-  FormulaRun<Real> run(formula);
+  FormulaRun<Real> run(formula, op.inputs.size(), op.outputs.size());
   keep_overwritten(context);
   std::vector<Real> in(op.inputs.size(), Real{0});
   std::vector<Real> out(op.outputs.size());
@@ -151,8 +174,8 @@ constexpr auto kDistinctIndices = []<class Real>(KernelContext<Real>& context) {
 
 constexpr auto kNonFinite = []<class Real>(KernelContext<Real>& context) {
   bool found = false;
-  context.for_each_iteration(
-      [&](std::span<const Real> v, std::span<Real>) { found = found || !std::isfinite(v[0]); });
+  context.template for_each_iteration<1>(
+      [&](auto v, auto) { found = found || !std::isfinite(v[0]); });
   context.output(0)[0] = static_cast<Real>(found);
 };
 

@@ -40,8 +40,9 @@ private:
     std::optional<OperandMap> map;
     std::vector<std::int64_t> table; ///< offsets of the inner iterations, if never outside
     TensorNumbers<Real>* numbers = nullptr;
-    bool integral = false; ///< the tensor holds integers
-    bool summed = false;   ///< other groups add into the same elements
+    std::int64_t count = 0; ///< of the tensor's numbers
+    bool integral = false;  ///< the tensor holds integers
+    bool summed = false;    ///< other groups add into the same elements
   };
   std::size_t size_ = 0;
   std::vector<Row> inputs_;
@@ -87,8 +88,10 @@ public:
   const OperandIndex& operand_index() const { return index_; }
   OperandMap map_of(std::size_t operand) const;
   /// f(in, out): the operand values of one iteration by input and output index (0 for what the nest
-  /// does not touch or for padding). Results are stored, or summed where the loops reduce.
-  template <class F>
+  /// does not touch or for padding). Results are stored, or summed where the loops reduce. With
+  /// extents, f sees so many whatever the operator has: 0 for what it lacks, and such results are
+  /// dropped. So nobody has to look at every iteration whether they are there.
+  template <std::size_t kIn = std::dynamic_extent, std::size_t kOut = std::dynamic_extent, class F>
   void for_each_iteration(F f);
   /// f(group): the loops of a group are those that are coupled or that the first output lacks.
   template <class F>
@@ -97,25 +100,34 @@ public:
   void for_each_group(const std::vector<bool>& inner, F f);
 
 private:
+  /// An operand of the nest. Without bounds, all of its elements are known to be inside.
   struct Slot {
+    std::size_t place = 0; ///< among the operator's inputs or outputs
     OperandMap map;
     TensorNumbers<Real>* numbers = nullptr;
+    Real* real = nullptr; ///< null: the tensor holds integers
+    std::int64_t* whole = nullptr;
+    std::int64_t count = 0; ///< of the tensor's numbers
     bool summed = false;
-    std::int64_t begin = 0; ///< element at the start of the last loop
+    Real* value = nullptr;   ///< of the iteration
+    std::int64_t begin = 0;  ///< element at the start of the last loop
+    std::int64_t stride = 0; ///< along the last loop
   };
-  static void begin_run(std::optional<Slot>& slot, std::span<const std::int64_t> point);
+  template <std::size_t kExtent>
+  static std::vector<Real> values_of(std::vector<Slot>& slots, std::size_t count);
+  static void begin_run(std::vector<Slot>& slots, std::span<const std::int64_t> point);
   static std::int64_t element_of(const Slot& slot, std::int64_t step,
                                  std::span<const std::int64_t> point);
   static Real load(const Slot& slot, std::int64_t step, std::span<const std::int64_t> point);
-  static void store(const Slot& slot, std::int64_t step, std::span<const std::int64_t> point,
-                    Real result);
+  static void store(const Slot& slot, std::int64_t step, std::span<const std::int64_t> point);
   std::vector<std::int64_t> inner_offsets(const OperandMap& map, const std::vector<bool>& inner,
                                           std::size_t length) const;
-  template <class F>
-  static void for_each_of_row(const typename Group::Row& row, std::size_t length,
-                              std::vector<std::int64_t>& point, std::span<const std::size_t> inner,
-                              std::span<const std::int64_t> inner_sizes, F f);
-  std::vector<std::optional<Slot>> slots(bool outputs) const;
+  static void find_elements(typename Group::Row& row, std::vector<std::int64_t>& point,
+                            std::span<const std::size_t> inner,
+                            std::span<const std::int64_t> inner_sizes);
+  template <class Number>
+  static void take(std::span<const std::int64_t> address, const Number* from, std::span<Number> to);
+  std::vector<Slot> slots(bool outputs) const;
   std::vector<std::int64_t> sizes() const;
   bool depends_on(const OperandMap& map, const std::vector<bool>& loops) const;
   std::vector<bool> inner_loops() const;

@@ -42,68 +42,82 @@ bool KernelContext<Real>::depends_on(const OperandMap& map, const std::vector<bo
 }
 
 template <class Real>
-auto KernelContext<Real>::slots(bool outputs) const -> std::vector<std::optional<Slot>> {
+auto KernelContext<Real>::slots(bool outputs) const -> std::vector<Slot> {
   const auto& operands = outputs ? index_.outputs : index_.inputs;
   const auto& tensors = outputs ? op_.outputs : op_.inputs;
-  std::vector<std::optional<Slot>> result(operands.size());
+  std::vector<Slot> result;
   for (std::size_t i = 0; i < operands.size(); ++i) {
     if (!operands[i])
       continue;
     const Access& access = op_.nest.operands[*operands[i]];
     if (access.opaque)
       continue;
-    Slot slot{map_of(*operands[i]), &store_[*tensors[i]], access.mode == AccessMode::accumulate};
+    Slot slot{i, map_of(*operands[i]), &store_[*tensors[i]]};
+    slot.summed = access.mode == AccessMode::accumulate;
     for (std::size_t d = 0; d < op_.nest.dims.size(); ++d)
       slot.summed = slot.summed || (op_.nest.dims[d].size > 1 && slot.map.strides[d] == 0);
-    result[i] = std::move(slot);
+    TensorNumbers<Real>& numbers = *slot.numbers;
+    slot.real = numbers.real.empty() ? nullptr : numbers.real.data();
+    slot.whole = numbers.whole.data();
+    slot.count = static_cast<std::int64_t>(numbers.real.empty() ? numbers.whole.size()
+                                                                : numbers.real.size());
+    slot.stride = slot.map.strides.empty() ? 0 : slot.map.strides.back();
+    check_reach(slot.map, op_.nest, slot.count);
+    result.push_back(std::move(slot));
   }
   return result;
 }
 
+/// Room for the values of one iteration, of all inputs or outputs and not less than an extent.
 template <class Real>
-template <class F>
+template <std::size_t kExtent>
+std::vector<Real> KernelContext<Real>::values_of(std::vector<Slot>& slots, std::size_t count) {
+  constexpr std::size_t kLeast = kExtent == std::dynamic_extent ? 0 : kExtent;
+  std::vector<Real> values(std::max(count, kLeast), Real{0});
+  for (Slot& slot : slots)
+    slot.value = &values[slot.place];
+  return values;
+}
+
+template <class Real>
+template <std::size_t kIn, std::size_t kOut, class F>
 void KernelContext<Real>::for_each_iteration(F f) {
-  std::vector<std::optional<Slot>> in = slots(false);
-  std::vector<std::optional<Slot>> out = slots(true);
   std::vector<std::int64_t> loop_sizes = sizes();
   if (std::find(loop_sizes.begin(), loop_sizes.end(), 0) != loop_sizes.end())
     return;
-  std::vector<Real> values(in.size(), Real{0});
-  std::vector<Real> results(out.size(), Real{0});
+  std::vector<Slot> in = slots(false);
+  std::vector<Slot> out = slots(true);
+  std::vector<Real> values = values_of<kIn>(in, index_.inputs.size());
+  std::vector<Real> results = values_of<kOut>(out, index_.outputs.size());
+  const auto seen = std::span<const Real>(values).template subspan<0, kIn>();
+  const auto made = std::span<Real>(results).template subspan<0, kOut>();
   std::vector<std::int64_t> point(loop_sizes.size(), 0);
-  const std::size_t last = loop_sizes.size() - 1; // meaningless without loops
   const std::int64_t run = loop_sizes.empty() ? 1 : loop_sizes.back();
+  std::int64_t none = 0;
+  std::int64_t& last = loop_sizes.empty() ? none : point.back();
   if (!loop_sizes.empty())
     loop_sizes.back() = 1; // the last loop is walked below
   do {
     check_stop();
-    for (auto& slot : in)
-      begin_run(slot, point);
-    for (auto& slot : out)
-      begin_run(slot, point);
-    for (std::int64_t step = 0; step < run; ++step) {
-      if (!loop_sizes.empty())
-        point[last] = step;
-      for (std::size_t i = 0; i < in.size(); ++i) {
-        if (in[i])
-          values[i] = load(*in[i], step, point);
-      }
-      f(std::span<const Real>(values), std::span<Real>(results));
-      for (std::size_t i = 0; i < out.size(); ++i) {
-        if (out[i])
-          store(*out[i], step, point, results[i]);
-      }
+    begin_run(in, point);
+    begin_run(out, point);
+    for (last = 0; last < run; ++last) {
+      for (const Slot& slot : in)
+        *slot.value = load(slot, last, point);
+      f(seen, made);
+      for (const Slot& slot : out)
+        store(slot, last, point);
     }
-    if (!loop_sizes.empty())
-      point[last] = 0;
+    last = 0;
   } while (next_point(point, loop_sizes));
 }
 
 template <class Real>
-void KernelContext<Real>::begin_run(std::optional<Slot>& slot,
-                                    std::span<const std::int64_t> point) {
-  if (slot && slot->map.bounds.empty())
-    slot->begin = *slot->map.at(point);
+void KernelContext<Real>::begin_run(std::vector<Slot>& slots, std::span<const std::int64_t> point) {
+  for (Slot& slot : slots) {
+    if (slot.map.bounds.empty())
+      slot.begin = slot.map.offset + weighted_sum(slot.map.strides, point);
+  }
 }
 
 /// Element at `step` of the last loop, or -1 outside of the tensor.
@@ -111,8 +125,8 @@ template <class Real>
 std::int64_t KernelContext<Real>::element_of(const Slot& slot, std::int64_t step,
                                              std::span<const std::int64_t> point) {
   if (!slot.map.bounds.empty())
-    return slot.map.at(point).value_or(-1);
-  return slot.map.strides.empty() ? slot.begin : slot.begin + step * slot.map.strides.back();
+    return slot.map.element(point, slot.count);
+  return slot.begin + step * slot.stride;
 }
 
 template <class Real>
@@ -121,23 +135,20 @@ Real KernelContext<Real>::load(const Slot& slot, std::int64_t step,
   const std::int64_t element = element_of(slot, step, point);
   if (element < 0)
     return Real{0};
-  const auto at = static_cast<std::size_t>(element);
-  return slot.numbers->real.empty() ? static_cast<Real>(slot.numbers->whole[at])
-                                    : slot.numbers->real[at];
+  return slot.real == nullptr ? static_cast<Real>(slot.whole[element]) : slot.real[element];
 }
 
 template <class Real>
 void KernelContext<Real>::store(const Slot& slot, std::int64_t step,
-                                std::span<const std::int64_t> point, Real result) {
+                                std::span<const std::int64_t> point) {
   const std::int64_t element = element_of(slot, step, point);
   if (element < 0)
     return;
-  const auto at = static_cast<std::size_t>(element);
-  if (slot.numbers->real.empty()) {
-    slot.numbers->whole[at] = saturated_integer(result);
+  if (slot.real == nullptr) {
+    slot.whole[element] = saturated_integer(*slot.value);
   } else {
-    Real& target = slot.numbers->real[at];
-    target = slot.summed ? target + result : result;
+    Real& target = slot.real[element];
+    target = slot.summed ? target + *slot.value : *slot.value;
   }
 }
 
@@ -161,18 +172,17 @@ auto KernelContext<Real>::make_group(const std::vector<bool>& inner) const -> Gr
   }
   std::vector<bool> outer = inner;
   outer.flip();
-  const auto add = [&](std::vector<typename Group::Row>& rows,
-                       std::vector<std::optional<Slot>> from, bool outputs) {
-    rows.resize(from.size());
-    for (std::size_t i = 0; i < from.size(); ++i) {
-      if (!from[i])
-        continue;
-      typename Group::Row& row = rows[i];
-      row.numbers = from[i]->numbers;
-      row.map = std::move(from[i]->map);
+  const auto add = [&](std::vector<typename Group::Row>& rows, bool outputs) {
+    rows.resize(outputs ? index_.outputs.size() : index_.inputs.size());
+    for (Slot& slot : slots(outputs)) {
+      typename Group::Row& row = rows[slot.place];
+      row.numbers = slot.numbers;
+      row.count = slot.count;
+      row.map = std::move(slot.map);
       const bool full = !outputs || depends_on(*row.map, inner);
       const std::size_t length = full ? group.size_ : 1;
-      row.summed = outputs && op_.nest.operands[*index_.outputs[i]].mode == AccessMode::accumulate;
+      row.summed =
+          outputs && op_.nest.operands[*index_.outputs[slot.place]].mode == AccessMode::accumulate;
       for (std::size_t d = 0; d < inner.size(); ++d) {
         const bool repeats = op_.nest.dims[d].size > 1 && row.map->strides[d] == 0;
         row.summed = row.summed || (outer[d] && repeats);
@@ -181,14 +191,13 @@ auto KernelContext<Real>::make_group(const std::vector<bool>& inner) const -> Gr
         row.table = inner_offsets(*row.map, inner, length);
       row.integral = row.numbers->real.empty();
       row.real.resize(length);
+      row.address.resize(length);
       if (row.integral || outputs)
         row.whole.resize(length);
-      if (!outputs)
-        row.address.resize(length);
     }
   };
-  add(group.inputs_, slots(false), false);
-  add(group.outputs_, slots(true), true);
+  add(group.inputs_, false);
+  add(group.outputs_, true);
   return group;
 }
 
@@ -208,37 +217,44 @@ std::vector<std::int64_t> KernelContext<Real>::inner_offsets(const OperandMap& m
   std::vector<std::int64_t> offsets;
   std::vector<std::int64_t> place(strides.size(), 0);
   while (offsets.size() < length) {
-    std::int64_t offset = 0;
-    for (std::size_t d = 0; d < place.size(); ++d)
-      offset += strides[d] * place[d];
-    offsets.push_back(offset);
+    offsets.push_back(weighted_sum(strides, place));
     next_point(place, inner_sizes);
   }
   return offsets;
 }
 
-/// Elements of a row: by table where the row stays inside its tensor, point by point otherwise.
+/// Addresses of a row: by table where the row stays inside its tensor, point by point otherwise.
 template <class Real>
-template <class F>
-void KernelContext<Real>::for_each_of_row(const typename Group::Row& row, std::size_t length,
-                                          std::vector<std::int64_t>& point,
-                                          std::span<const std::size_t> inner,
-                                          std::span<const std::int64_t> inner_sizes, F f) {
+void KernelContext<Real>::find_elements(typename Group::Row& row, std::vector<std::int64_t>& point,
+                                        std::span<const std::size_t> inner,
+                                        std::span<const std::int64_t> inner_sizes) {
   for (const std::size_t d : inner)
     point[d] = 0;
+  const std::span<std::int64_t> address = row.address;
   if (row.map->bounds.empty()) {
-    const std::int64_t first = *row.map->at(point);
-    for (std::size_t i = 0; i < length; ++i)
-      f(i, first + row.table[i]);
+    const std::int64_t first = row.map->offset + weighted_sum(row.map->strides, point);
+    const auto table = std::span<const std::int64_t>(row.table).first(address.size());
+    for (std::size_t i = 0; i < address.size(); ++i)
+      address[i] = first + table[i];
     return;
   }
   std::vector<std::int64_t> place(inner.size(), 0);
-  for (std::size_t i = 0; i < length; ++i) {
+  for (std::int64_t& element : address) {
     for (std::size_t d = 0; d < inner.size(); ++d)
       point[inner[d]] = place[d];
-    f(i, row.map->at(point).value_or(-1));
+    element = row.map->element(point, row.count);
     next_point(place, inner_sizes);
   }
+}
+
+/// Numbers at addresses of find_elements(), which are inside the tensor: 0 for those outside.
+template <class Real>
+template <class Number>
+void KernelContext<Real>::take(std::span<const std::int64_t> address, const Number* from,
+                               std::span<Number> to) {
+  to = to.first(address.size());
+  for (std::size_t i = 0; i < address.size(); ++i)
+    to[i] = address[i] < 0 ? Number{0} : from[address[i]];
 }
 
 template <class Real>
@@ -248,21 +264,18 @@ void KernelContext<Real>::gather(Group& group, std::vector<std::int64_t>& point,
   for (auto& row : group.inputs_) {
     if (!row.map)
       continue;
-    const TensorNumbers<Real>& numbers = *row.numbers;
-    for_each_of_row(row, group.size_, point, inner, inner_sizes,
-                    [&](std::size_t i, std::int64_t element) {
-                      row.address[i] = element;
-                      const auto at = static_cast<std::size_t>(element);
-                      if (!row.integral) {
-                        row.real[i] = element < 0 ? Real{0} : numbers.real[at];
-                      } else {
-                        row.whole[i] = element < 0 ? 0 : numbers.whole[at];
-                        row.real[i] = static_cast<Real>(row.whole[i]);
-                      }
-                    });
+    find_elements(row, point, inner, inner_sizes);
+    if (!row.integral) {
+      take<Real>(row.address, row.numbers->real.data(), row.real);
+      continue;
+    }
+    take<std::int64_t>(row.address, row.numbers->whole.data(), row.whole);
+    std::ranges::transform(row.whole, row.real.begin(),
+                           [](std::int64_t whole) { return static_cast<Real>(whole); });
   }
 }
 
+/// Of a row's two kinds of numbers, the one that the kernel left alone is zero.
 template <class Real>
 void KernelContext<Real>::scatter(Group& group, std::vector<std::int64_t>& point,
                                   std::span<const std::size_t> inner,
@@ -270,20 +283,23 @@ void KernelContext<Real>::scatter(Group& group, std::vector<std::int64_t>& point
   for (auto& row : group.outputs_) {
     if (!row.map)
       continue;
-    for_each_of_row(row, row.real.size(), point, inner, inner_sizes,
-                    [&](std::size_t i, std::int64_t element) {
-                      if (element < 0)
-                        return;
-                      const auto at = static_cast<std::size_t>(element);
-                      // The one that the kernel left alone is zero.
-                      if (row.integral) {
-                        row.numbers->whole[at] = row.whole[i] + saturated_integer(row.real[i]);
-                      } else {
-                        const Real made = row.real[i] + static_cast<Real>(row.whole[i]);
-                        Real& target = row.numbers->real[at];
-                        target = row.summed ? target + made : made;
-                      }
-                    });
+    find_elements(row, point, inner, inner_sizes);
+    const std::span<const std::int64_t> address = row.address;
+    const auto real = std::span<const Real>(row.real).first(address.size());
+    const auto whole = std::span<const std::int64_t>(row.whole).first(address.size());
+    Real* const to_real = row.numbers->real.data(); // addresses are inside
+    std::int64_t* const to_whole = row.numbers->whole.data();
+    for (std::size_t i = 0; i < address.size(); ++i) {
+      if (address[i] < 0)
+        continue;
+      if (row.integral) {
+        to_whole[address[i]] = whole[i] + saturated_integer(real[i]);
+      } else {
+        const Real made = real[i] + static_cast<Real>(whole[i]);
+        Real& target = to_real[address[i]];
+        target = row.summed ? target + made : made;
+      }
+    }
   }
 }
 

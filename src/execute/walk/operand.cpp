@@ -1,21 +1,49 @@
 #include "execute/walk/operand.hpp"
 
+#include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
+
+#include <algorithm>
 
 namespace monet {
 
+std::int64_t weighted_sum(std::span<const std::int64_t> weights,
+                          std::span<const std::int64_t> numbers) {
+  weights = weights.first(numbers.size());
+  std::int64_t sum = 0;
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    sum += weights[i] * numbers[i];
+  return sum;
+}
+
 std::optional<std::int64_t> OperandMap::at(std::span<const std::int64_t> point) const {
   for (const AxisBound& bound : bounds) {
-    std::int64_t index = bound.offset;
-    for (std::size_t d = 0; d < point.size(); ++d)
-      index += bound.coefficients[d] * point[d];
+    const std::int64_t index = bound.offset + weighted_sum(bound.coefficients, point);
     if (index < 0 || index >= bound.extent)
       return std::nullopt;
   }
-  std::int64_t element = offset;
-  for (std::size_t d = 0; d < point.size(); ++d)
-    element += strides[d] * point[d];
+  return offset + weighted_sum(strides, point);
+}
+
+std::int64_t OperandMap::element(std::span<const std::int64_t> point, std::int64_t count) const {
+  const std::int64_t element = at(point).value_or(-1);
+  if (element < -1 || element >= count)
+    internal_check(false, "an operand's element is outside of its tensor");
   return element;
+}
+
+void check_reach(const OperandMap& map, const LoopNest& nest, std::int64_t count) {
+  if (!map.bounds.empty())
+    return;
+  std::int64_t low = map.offset;
+  std::int64_t high = map.offset;
+  for (std::size_t d = 0; d < nest.dims.size(); ++d) {
+    const std::int64_t reach =
+        checked_multiply(map.strides[d], std::max<std::int64_t>(nest.dims[d].size, 1) - 1);
+    std::int64_t& end = reach < 0 ? low : high;
+    end = checked_add(end, reach);
+  }
+  internal_check(low >= 0 && high < count, "a loop leaves its tensor");
 }
 
 std::vector<std::int64_t> strides_of(std::span<const std::int64_t> shape) {

@@ -25,7 +25,17 @@ struct OperandMap {
 
   /// Element index at a point of the loops, or nullopt outside the tensor.
   std::optional<std::int64_t> at(std::span<const std::int64_t> point) const;
+  /// The same, -1 outside. InternalError if it is none of the tensor's `count` elements.
+  std::int64_t element(std::span<const std::int64_t> point, std::int64_t count) const;
 };
+
+/// Sum of weight * number; there are as many weights, or more.
+std::int64_t weighted_sum(std::span<const std::int64_t> weights,
+                          std::span<const std::int64_t> numbers);
+
+/// All elements that a map without bounds reaches are among the tensor's `count`: walks look at
+/// none of them again. An error otherwise.
+void check_reach(const OperandMap& map, const LoopNest& nest, std::int64_t count);
 
 /// Row-major strides of a shape.
 std::vector<std::int64_t> strides_of(std::span<const std::int64_t> shape);

@@ -96,9 +96,7 @@ void for_each_packed(std::span<const std::int64_t> shape, std::span<const std::i
     outer.back() = 1;
   std::size_t plain = 0;
   do {
-    std::int64_t packed = 0;
-    for (std::size_t i = 0; i < place.size(); ++i)
-      packed += place[i] * strides[i];
+    const std::int64_t packed = weighted_sum(strides, place);
     const std::int64_t step = strides.empty() ? 0 : strides.back();
     for (std::int64_t i = 0; i < run; ++i)
       f(plain++, static_cast<std::size_t>(packed + i * step));
@@ -111,12 +109,22 @@ struct Strides {
   std::int64_t right = 0;
 };
 
+/// A bound by the outer loops and the rows.
+struct PlanBound {
+  std::int64_t offset = 0;
+  std::int64_t extent = 0;
+  std::int64_t by_row = 0;
+  std::vector<std::int64_t> by_outer;
+};
+
 /// The nest as four kinds of loops: outer ones, rows, reduced ones, and the vector loop.
 struct Plan {
   std::array<OperandMap, 3> maps;
   std::vector<AxisBound> bounds;
   std::vector<std::size_t> outer;
   std::vector<std::int64_t> outer_sizes;
+  std::array<std::vector<std::int64_t>, 3> outer_strides;
+  std::vector<PlanBound> outer_bounds;
   std::optional<std::size_t> vector;
   std::optional<std::size_t> row;
   std::optional<std::size_t> reduced;
@@ -172,6 +180,23 @@ void choose_inner_loops(const LoopNest& nest, Plan& plan) {
       plan.outer.push_back(d);
       plan.outer_sizes.push_back(nest.dims[d].size);
     }
+  }
+}
+
+/// What is known of each outer loop, side by side.
+void gather_outer_loops(Plan& plan) {
+  const auto of_outer = [&](const std::vector<std::int64_t>& by_loop) {
+    std::vector<std::int64_t> result;
+    for (const std::size_t loop : plan.outer)
+      result.push_back(by_loop[loop]);
+    return result;
+  };
+  for (std::size_t k = 0; k < plan.maps.size(); ++k)
+    plan.outer_strides[k] = of_outer(plan.maps[k].strides);
+  for (const AxisBound& bound : plan.bounds) {
+    plan.outer_bounds.push_back({bound.offset, bound.extent,
+                                 plan.row ? bound.coefficients[*plan.row] : 0,
+                                 of_outer(bound.coefficients)});
   }
 }
 
@@ -272,12 +297,10 @@ std::int64_t divide_up(std::int64_t a, std::int64_t b) { // b > 0
 }
 
 /// Rows [low, high) for which a bound holds at an outer point.
-void clip_rows(const Plan& plan, const AxisBound& bound, std::span<const std::int64_t> point,
-               std::int64_t& low, std::int64_t& high) {
-  std::int64_t base = bound.offset;
-  for (std::size_t i = 0; i < plan.outer.size(); ++i)
-    base += bound.coefficients[plan.outer[i]] * point[i];
-  const std::int64_t step = plan.row ? bound.coefficients[*plan.row] : 0;
+void clip_rows(const PlanBound& bound, std::span<const std::int64_t> point, std::int64_t& low,
+               std::int64_t& high) {
+  const std::int64_t base = bound.offset + weighted_sum(bound.by_outer, point);
+  const std::int64_t step = bound.by_row;
   if (step == 0) {
     if (base < 0 || base >= bound.extent)
       high = low;
@@ -297,16 +320,13 @@ void run_plan(const Plan& plan, const Operands<Real>& start) {
     check_stop();
     std::int64_t low = 0;
     std::int64_t high = plan.row_size;
-    for (const AxisBound& bound : plan.bounds)
-      clip_rows(plan, bound, point, low, high);
+    for (const PlanBound& bound : plan.outer_bounds)
+      clip_rows(bound, point, low, high);
     if (low >= high)
       continue;
     std::array<std::int64_t, 3> at{};
-    for (std::size_t k = 0; k < 3; ++k) {
-      at[k] = plan.maps[k].offset;
-      for (std::size_t i = 0; i < plan.outer.size(); ++i)
-        at[k] += plan.maps[k].strides[plan.outer[i]] * point[i];
-    }
+    for (std::size_t k = 0; k < 3; ++k)
+      at[k] = plan.maps[k].offset + weighted_sum(plan.outer_strides[k], point);
     multiply_block(plan,
                    Operands<Real>{start.output + at[0], start.left + at[1], start.right + at[2]},
                    low, high);
@@ -342,6 +362,7 @@ void multiply_accumulate(const Graph& graph, const LoopNest& nest, std::vector<R
   plan.left_is_vector = plan.vector && plan.maps[1].strides[*plan.vector] != 0;
   plan.right_is_vector = plan.vector && plan.maps[2].strides[*plan.vector] != 0;
   choose_inner_loops(nest, plan);
+  gather_outer_loops(plan);
 
   std::array<std::vector<Real>, 3> packed;
   const auto pack = [&](std::size_t k, const std::vector<Real>& plain) {
