@@ -2,22 +2,12 @@
 
 #include "monet/base/errors.hpp"
 
+#include <fmt/core.h>
+
 namespace monet {
 
-std::int64_t checked_multiply(std::int64_t a, std::int64_t b) {
-  std::int64_t result = 0;
-  if (__builtin_mul_overflow(a, b, &result)) {
-    throw InputError({}, "a product of sizes overflows 64 bits");
-  }
-  return result;
-}
-
-std::int64_t checked_add(std::int64_t a, std::int64_t b) {
-  std::int64_t result = 0;
-  if (__builtin_add_overflow(a, b, &result)) {
-    throw InputError({}, "a sum of sizes overflows 64 bits");
-  }
-  return result;
+void throw_overflow(std::string_view what) {
+  throw InputError({}, fmt::format("a {} of sizes overflows 64 bits", what));
 }
 
 std::int64_t checked_product(std::span<const std::int64_t> factors) {

@@ -1,6 +1,7 @@
 #include "monet/base/union_volume.hpp"
 
 #include "monet/base/checked.hpp"
+#include "monet/base/errors.hpp"
 
 #include <algorithm>
 #include <vector>
@@ -15,10 +16,14 @@ class UnionSum {
 public:
   explicit UnionSum(std::span<const Box> boxes) : boxes_(boxes) {
     const std::size_t axes = boxes.front().size();
+    for (const Box& box : boxes) {
+      if (box.size() != axes)
+        internal_check(false, "boxes of one union have other axes");
+    }
     for (std::size_t axis = 0; axis < axes; ++axis) {
-      const Interval first = boxes.front()[axis];
+      const Interval first = side(boxes.front(), axis);
       const bool equal = std::all_of(boxes.begin(), boxes.end(),
-                                     [&](const Box& box) { return box[axis] == first; });
+                                     [&](const Box& box) { return side(box, axis) == first; });
       if (equal)
         shared_ = checked_multiply(shared_, first.size());
       else
@@ -36,6 +41,11 @@ public:
   }
 
 private:
+  /// Of boxes that all have the axis, see the constructor: by iterator, which nobody checks again.
+  static Interval side(const Box& box, std::size_t axis) {
+    return box.begin()[static_cast<std::ptrdiff_t>(axis)];
+  }
+
   /// Cuts the axis at every border and adds up the slices, of the boxes inside_[first, last).
   std::int64_t slices(std::size_t depth, std::size_t first, std::size_t last) {
     if (first == last)
@@ -44,10 +54,10 @@ private:
       return 1;
     const std::size_t axis = axes_[depth];
     const std::size_t begin = borders_.size();
-    for (std::size_t i = first; i < last; ++i) {
-      const Interval side = boxes_[inside_[i]][axis];
-      borders_.push_back(side.begin);
-      borders_.push_back(side.end);
+    for (const std::uint32_t box : std::span(inside_).subspan(first, last - first)) {
+      const Interval own = side(boxes_[box], axis);
+      borders_.push_back(own.begin);
+      borders_.push_back(own.end);
     }
     const auto from = borders_.begin() + static_cast<std::ptrdiff_t>(begin);
     std::sort(from, borders_.end());
@@ -58,9 +68,10 @@ private:
       const Interval slice{borders_[b], borders_[b + 1]};
       const std::size_t kept = inside_.size();
       for (std::size_t i = first; i < last; ++i) {
-        const Interval side = boxes_[inside_[i]][axis];
-        if (side.begin <= slice.begin && side.end >= slice.end)
-          inside_.push_back(inside_[i]);
+        const std::uint32_t box = inside_[i];
+        const Interval own = side(boxes_[box], axis);
+        if (own.begin <= slice.begin && own.end >= slice.end)
+          inside_.push_back(box);
       }
       const std::int64_t rest = slices(depth + 1, kept, inside_.size());
       inside_.resize(kept);

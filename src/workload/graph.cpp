@@ -87,8 +87,9 @@ std::int64_t core_bits_of(ElementType type) {
   return bits_of(type) + (block.beside ? 0 : ceil_div(block.scale_bits, block.size));
 }
 Bits storage_of(ElementType type, std::int64_t elements) {
-  const BlockFormat block = block_of(type);
-  const std::int64_t numbers = checked_multiply(elements, bits_of(type));
+  const ElementInfo& element = info(type);
+  const BlockFormat& block = element.block;
+  const std::int64_t numbers = checked_multiply(elements, element.bits);
   const std::int64_t scales =
       block.scale_bits == 0 ? 0 : ceil_div(elements, block.size * block.rows) * block.scale_bits;
   return {checked_add(numbers, scales)};

@@ -66,8 +66,15 @@ Box region(const Access& access, std::span<const Interval> tile,
 void region_into(const Access& access, std::span<const Interval> tile,
                  std::span<const std::int64_t> shape, Box& box) {
   box.resize(shape.size());
-  for (std::size_t i = 0; i < shape.size(); ++i)
-    box[i] = access.opaque ? Interval{0, shape[i]} : axis_range(access.axes[i], tile, shape[i]);
+  auto side = box.begin(); // iterators: this is in inner loops
+  if (access.opaque) {
+    for (const std::int64_t extent : shape)
+      *side++ = {0, extent};
+    return;
+  }
+  auto extent = shape.begin();
+  for (const AxisExpr& axis : std::span(access.axes).first(shape.size()))
+    *side++ = axis_range(axis, tile, *extent++);
 }
 
 std::vector<Interval> full_tile(const LoopNest& nest) {

@@ -5,12 +5,27 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <string_view>
 
 namespace monet {
 
+/// Throws InputError("a `what` of sizes overflows 64 bits"). Apart, so that nothing of it is in the
+/// functions below, which are in inner loops.
+[[noreturn]] void throw_overflow(std::string_view what);
+
 /// Product or sum as int64; throws InputError("... overflows 64 bits") when it does not fit.
-std::int64_t checked_multiply(std::int64_t a, std::int64_t b);
-std::int64_t checked_add(std::int64_t a, std::int64_t b);
+inline std::int64_t checked_multiply(std::int64_t a, std::int64_t b) {
+  std::int64_t result = 0;
+  if (__builtin_mul_overflow(a, b, &result))
+    throw_overflow("product");
+  return result;
+}
+inline std::int64_t checked_add(std::int64_t a, std::int64_t b) {
+  std::int64_t result = 0;
+  if (__builtin_add_overflow(a, b, &result))
+    throw_overflow("sum");
+  return result;
+}
 /// Product of all factors, 1 for none.
 std::int64_t checked_product(std::span<const std::int64_t> factors);
 

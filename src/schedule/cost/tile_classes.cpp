@@ -141,37 +141,42 @@ private:
       stride *= count; // tiles are fewer than 2^32, and shapes are no more
     }
     InternTable known;
-    for (std::uint32_t t = tiling.first; t < tiling.last; ++t)
-      result_.class_of[t] = class_of(tiling, loops, TileId(t), known);
+    std::uint32_t next = tiling.first;
+    for (std::uint32_t& found :
+         std::span(result_.class_of).subspan(tiling.first, tiling.last - tiling.first))
+      found = class_of(tiling, loops, TileId(next++), known);
   }
 
-  std::uint32_t class_of(const OperatorTiling& tiling, const std::vector<Loop>& loops, TileId tile,
+  std::uint32_t class_of(const OperatorTiling& tiling, std::span<const Loop> loops, TileId tile,
                          InternTable& known) {
     digits_.assign(loops.size(), 0);
+    const std::span<std::uint32_t> digits = digits_;
     std::uint32_t below = tiling.size();
     std::uint32_t index = tile.value - tiling.first;
     for (const LoopCut& cut : tiling.cuts) {
       below /= cut.count;
-      digits_[cut.dim] = digits_[cut.dim] * cut.count + index / below;
+      std::uint32_t& digit = digits[cut.dim];
+      digit = digit * cut.count + index / below;
       index %= below;
     }
     std::uint64_t shape = 0;
     for (const LoopCut& cut : tiling.cuts) {
-      const Loop& loop = loops[cut.dim];
-      if (digits_[cut.dim] == kCounted)
+      std::uint32_t& digit = digits[cut.dim];
+      if (digit == kCounted)
         continue;
-      shape += loop.stride * loop.classes[digits_[cut.dim]];
-      digits_[cut.dim] = kCounted; // a loop that is cut twice counts once
+      const Loop& loop = loops[cut.dim];
+      shape += loop.stride * loop.classes[digit];
+      digit = kCounted; // a loop that is cut twice counts once
     }
     const CoreId core = tiles_.tiles[tile.index()].core;
     const auto next = static_cast<std::uint32_t>(result_.example.size());
     const std::uint64_t hash = mix(mix(shape, core.value), 0);
-    const std::uint32_t found = known.find(hash, next, [&](std::uint32_t c) {
-      return result_.shape[c] == shape && tiles_.tiles[result_.example[c].index()].core == core;
-    });
+    const std::uint32_t found =
+        known.find(hash, next, [&](std::uint32_t c) { return seen_[c] == std::pair(shape, core); });
     if (found == next) {
       result_.example.push_back(tile);
       result_.shape.push_back(shape);
+      seen_.emplace_back(shape, core);
     }
     return found;
   }
@@ -180,7 +185,8 @@ private:
   const TileGraph& tiles_;
   const Graph& graph_;
   TileClasses result_;
-  std::vector<std::uint32_t> digits_; ///< per loop: which part
+  std::vector<std::pair<std::uint64_t, CoreId>> seen_; ///< per class: shape and core
+  std::vector<std::uint32_t> digits_;                  ///< per loop: which part
 };
 
 } // namespace

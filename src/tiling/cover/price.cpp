@@ -97,6 +97,7 @@ GroupPricer::GroupPricer(const Graph& graph, const Chip& chip, CoreLists cores)
     for (const CoreId core : list)
       least = std::min(least, outermost_bits(chip.cores[core.index()]));
     core_bits_.push_back(least);
+    tile_bits_.push_back(room_.of_a_tile(list));
   }
   for (std::size_t core = 0; core < chip.compute_cores(); ++core)
     onchip_ = checked_add(onchip_, outermost_bits(chip.cores[core]));
@@ -204,13 +205,16 @@ double GroupPricer::port_cycles(double read, double written) const {
   return shared_port_ ? reads + writes : std::max(reads, writes);
 }
 
-/// As choose_split() decides, over all of the cores or half of them and so on.
 const GroupPricer::Share&
 GroupPricer::share(OpId op, const std::vector<std::pair<std::uint32_t, std::int64_t>>& parts) {
-  std::vector<Share>& known = known_[op.index()];
+  const std::vector<Share>& known = known_[op.index()];
   const auto found = std::ranges::find(known, parts, &Share::parts);
-  if (found != known.end())
-    return *found;
+  return found != known.end() ? *found : add_share(op, parts);
+}
+
+/// As choose_split() decides, over all of the cores or half of them and so on.
+const GroupPricer::Share&
+GroupPricer::add_share(OpId op, const std::vector<std::pair<std::uint32_t, std::int64_t>>& parts) {
   const LoopNest& nest = graph_.op(op).nest;
   const auto& list = cores_[op.index()];
   const Core& core = weakest(op.index());
@@ -285,8 +289,7 @@ GroupPricer::share(OpId op, const std::vector<std::pair<std::uint32_t, std::int6
     }
     tile[d] = whole;
   }
-  known.push_back(std::move(best));
-  return known.back();
+  return known_[op.index()].emplace_back(std::move(best));
 }
 
 bool GroupPricer::learn(OpId op, const GroupSlices::Member& slices, double cycles) {
@@ -373,7 +376,7 @@ bool GroupPricer::tiles_fit(const NeighbourGroup& group, const GroupSlices& way)
     if (graph_.op(op).phase == Phase::update)
       continue; // cut as far as it takes
     const auto& list = cores_[op.index()];
-    const std::int64_t room = part(room_.of_a_tile(list));
+    const std::int64_t room = part(tile_bits_[pool_[op.index()]]);
     const bool fits = std::ranges::any_of(way.members[m].splits, [&](const auto& split) {
       const std::int64_t parts = std::min<std::int64_t>(std::ssize(list), split.extent);
       return split.fixed + ceil_div(split.moved, parts) <= room;

@@ -77,6 +77,8 @@ private:
   double link_cycles(OpId reader, const Access& access, const Share& own) const;
   double port_cycles(double read, double written) const;
   const Share& share(OpId op, const std::vector<std::pair<std::uint32_t, std::int64_t>>& parts);
+  const Share& add_share(OpId op,
+                         const std::vector<std::pair<std::uint32_t, std::int64_t>>& parts);
   double cycles(OpId op, const std::vector<std::pair<std::uint32_t, std::int64_t>>& parts);
   std::int64_t part(std::int64_t bits) const {
     return static_cast<std::int64_t>(share_ * static_cast<double>(bits));
@@ -97,6 +99,7 @@ private:
   std::vector<std::vector<bool>> used_; ///< per pool: per core
   std::vector<std::int64_t> pool_bits_; ///< per pool: of all its cores
   std::vector<std::int64_t> core_bits_; ///< per pool: of the smallest core
+  std::vector<std::int64_t> tile_bits_; ///< per pool: that a tile may take
   std::int64_t onchip_ = 0;
   std::vector<OperatorSpread> spread_; ///< per operator that runs whole
   StepTraffic alone_;

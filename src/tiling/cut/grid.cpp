@@ -20,16 +20,20 @@ void TileGraph::ranges(TileId tile, std::vector<Interval>& out) const {
   // Which part of each loop: digits of the index, outermost cut first. The begin of a range holds
   // the digits until all are known.
   out.assign(tiling.parts.size(), Interval{0, 0});
+  const std::span<Interval> ranges = out;
   std::uint32_t below = tiling.size();
   std::uint32_t index = tile.value - tiling.first;
   for (const LoopCut& cut : tiling.cuts) {
     below /= cut.count;
-    std::int64_t& part = out[cut.dim].begin;
+    std::int64_t& part = ranges[cut.dim].begin;
     part = part * cut.count + index / below;
     index %= below;
   }
-  for (std::size_t d = 0; d < out.size(); ++d)
-    out[d] = tiling.parts[d][static_cast<std::size_t>(out[d].begin)];
+  auto parts = tiling.parts.begin();
+  for (Interval& range : ranges) { // no loop is without parts, and most have only one
+    range = range.begin == 0 ? *parts->begin() : (*parts)[static_cast<std::size_t>(range.begin)];
+    ++parts;
+  }
 }
 
 OperatorTiling uncut(const LoopNest& nest) {

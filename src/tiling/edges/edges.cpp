@@ -215,29 +215,35 @@ private:
       preferred.push_back(slice * from_each + i);
   }
 
+  /// A place in the overlaps of one group.
+  struct Cursor {
+    const GroupOverlaps::Entry* begin = nullptr;
+    const GroupOverlaps::Entry* at = nullptr;
+    const GroupOverlaps::Entry* end = nullptr;
+  };
+
   /// Calls `found(number, volume)` for every tile of the producer that the tile's read meets.
   template <class Found>
   void for_each_overlap(const TensorPlan& plan, const ReadPlan& read, Found found) {
-    const std::size_t groups = read.groups.size();
-    lists_.clear();
+    cursors_.clear();
     for (const GroupOverlaps& group : read.groups) {
-      lists_.push_back(group.of(parts_));
-      if (lists_.back().empty())
+      const std::span<const GroupOverlaps::Entry> list = group.of(parts_);
+      if (list.empty())
         return;
+      cursors_.push_back({list.data(), list.data(), list.data() + list.size()});
     }
-    at_.assign(groups, 0);
     while (true) {
       std::uint32_t number = plan.base;
       std::int64_t volume = 1;
-      for (std::size_t g = 0; g < groups; ++g) {
-        number += lists_[g][at_[g]].offset;
-        volume *= lists_[g][at_[g]].volume;
+      for (const Cursor& cursor : cursors_) {
+        number += cursor.at->offset;
+        volume *= cursor.at->volume;
       }
       found(number, volume);
-      std::size_t g = groups;
-      while (g > 0 && ++at_[g - 1] == lists_[g - 1].size())
-        at_[--g] = 0;
-      if (g == 0)
+      auto cursor = cursors_.rbegin();
+      for (; cursor != cursors_.rend() && ++cursor->at == cursor->end; ++cursor)
+        cursor->at = cursor->begin;
+      if (cursor == cursors_.rend())
         return;
     }
   }
@@ -393,8 +399,7 @@ private:
   const Graph& graph_;
   std::vector<PartIndex> indices_;   ///< per operator
   std::vector<std::uint32_t> parts_; ///< of the tile at hand, per loop
-  std::vector<std::span<const GroupOverlaps::Entry>> lists_;
-  std::vector<std::size_t> at_;
+  std::vector<Cursor> cursors_;      ///< per group of a read
   std::vector<std::uint32_t> sources_;
   std::vector<Interval> ranges_;
 };

@@ -55,16 +55,18 @@ private:
     for (std::size_t i = 0; i < tiles_.operators.size(); ++i) {
       const OperatorTiling& op = tiles_.operators[i];
       const std::uint32_t stack = tiles_.stack_of[i];
+      const std::uint32_t most = most_[stack];
       const std::uint64_t slices = slices_of(op);
       const auto each = static_cast<std::uint32_t>(op.size() / slices);
       for (std::uint32_t t = op.first; t < op.last; ++t) {
         const std::uint64_t slice = (t - op.first) / each;
-        slot_[t] = static_cast<std::uint32_t>(slice * most_[stack] / slices);
+        auto slot = static_cast<std::uint32_t>(slice * most / slices);
         for (const TileEdge& edge : tiles_.edges_into(TileId(t))) {
           const OpId from = tiles_.tiles[edge.from.index()].op;
           if (tiles_.stack_of[from.index()] == stack)
-            slot_[t] = std::max(slot_[t], slot_[edge.from.index()]);
+            slot = std::max(slot, slot_[edge.from.index()]);
         }
+        slot_[t] = slot;
       }
     }
   }
@@ -164,11 +166,10 @@ private:
 
   /// A tile without a rank that must come before.
   std::optional<std::uint32_t> next_before(Visit& visit) {
-    const auto edges = tiles_.edges_into(TileId(visit.tile));
-    for (; visit.edge < edges.size(); ++visit.edge) {
-      const std::uint32_t from = edges[visit.edge].from.value;
-      if (tiles_.rank[from] == kNone)
-        return from;
+    for (const TileEdge& edge : tiles_.edges_into(TileId(visit.tile)).subspan(visit.edge)) {
+      if (tiles_.rank[edge.from.index()] == kNone)
+        return edge.from.value;
+      ++visit.edge;
     }
     const auto read_by = std::ranges::equal_range(tile_readers_, visit.tile, {},
                                                   &std::pair<std::uint32_t, std::uint32_t>::first);

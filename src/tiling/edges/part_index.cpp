@@ -30,7 +30,8 @@ void PartIndex::parts_of(std::uint32_t number, std::span<std::uint32_t> parts) c
   std::uint32_t below = tiles_;
   for (const LoopCut& cut : cuts_) {
     below /= cut.count;
-    parts[cut.dim] = parts[cut.dim] * cut.count + number / below;
+    std::uint32_t& part = parts[cut.dim];
+    part = part * cut.count + number / below;
     number %= below;
   }
 }
@@ -39,11 +40,12 @@ PartCombos::PartCombos(const PartIndex& index, std::vector<std::uint32_t> dims)
     : dims_(std::move(dims)) {
   offsets_ = {0};
   for (const std::uint32_t dim : dims_) {
-    counts_.push_back(index.parts(dim));
+    const std::uint32_t count = index.parts(dim);
+    counts_.push_back(count);
     std::vector<std::uint32_t> finer;
-    finer.reserve(offsets_.size() * counts_.back());
+    finer.reserve(offsets_.size() * count);
     for (const std::uint32_t offset : offsets_) {
-      for (std::uint32_t part = 0; part < counts_.back(); ++part)
+      for (std::uint32_t part = 0; part < count; ++part)
         finer.push_back(offset + index.offset(dim, part));
     }
     offsets_ = std::move(finer);
@@ -53,15 +55,17 @@ PartCombos::PartCombos(const PartIndex& index, std::vector<std::uint32_t> dims)
 
 std::uint32_t PartCombos::combo_of(std::span<const std::uint32_t> parts) const {
   std::uint32_t combo = 0;
-  for (std::size_t i = 0; i < dims_.size(); ++i)
-    combo = combo * counts_[i] + parts[dims_[i]];
+  auto count = counts_.begin(); // iterators: this is in inner loops
+  for (const std::uint32_t dim : dims_)
+    combo = combo * *count++ + parts[dim];
   return combo;
 }
 
 void PartCombos::parts_of(std::uint32_t combo, std::span<std::uint32_t> parts) const {
-  for (std::size_t i = dims_.size(); i-- > 0;) {
-    parts[dims_[i]] = combo % counts_[i];
-    combo /= counts_[i];
+  auto count = counts_.rbegin();
+  for (auto dim = dims_.rbegin(); dim != dims_.rend(); ++dim, ++count) {
+    parts[*dim] = combo % *count;
+    combo /= *count;
   }
 }
 

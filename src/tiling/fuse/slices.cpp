@@ -204,11 +204,16 @@ SliceCut StackSlicer::pulled(std::uint32_t member, std::uint32_t dim, std::int64
   std::vector<Pull> pulls;
   std::size_t most = 0;
   for (const Link& link : links_from(member)) {
-    for (std::size_t a = 0; a < link.write->axes.size(); ++a) {
-      if (!usable(*link.read, a) || !usable(*link.write, a))
+    if (link.read->opaque || link.write->opaque)
+      continue;
+    const std::span<const AxisExpr> written = link.write->axes;
+    const auto read = std::span<const AxisExpr>(link.read->axes).first(written.size());
+    const Slices& of_reader = slices[link.consumer];
+    for (std::size_t a = 0; a < written.size(); ++a) {
+      if (read[a].data_dependent || written[a].data_dependent)
         continue;
-      const Rest rest = rest_of(link.write->axes[a], own, dim);
-      const SliceCut* cut = moving_cut(slices[link.consumer], link.read->axes[a]);
+      const Rest rest = rest_of(written[a], own, dim);
+      const SliceCut* cut = moving_cut(of_reader, read[a]);
       if (rest.coefficient <= 0 || cut == nullptr)
         continue;
       pulls.push_back({&link, a, cut, rest});
@@ -223,14 +228,17 @@ SliceCut StackSlicer::pulled(std::uint32_t member, std::uint32_t dim, std::int64
   for (const Pull& pull : pulls) {
     const LoopNest& reader = nest(pull.link->consumer);
     const std::int64_t extent = graph_.tensor(pull.link->read->tensor).shape[pull.axis];
+    const AxisExpr& axis = pull.link->read->axes[pull.axis];
+    const std::span<const Interval> parts = pull.cut->parts;
     std::vector<Interval> ranges = full_tile(reader);
-    for (std::size_t i = 0; i < most; ++i) {
-      ranges[pull.cut->dim] = pull.cut->parts[i * pull.cut->parts.size() / most];
-      const Interval need =
-          writers(pull.rest, axis_range(pull.link->read->axes[pull.axis], ranges, extent), size);
+    Interval& range = ranges[pull.cut->dim];
+    std::size_t i = 0;
+    for (Interval& all : needs) {
+      range = parts[i++ * parts.size() / most];
+      const Interval need = writers(pull.rest, axis_range(axis, ranges, extent), size);
       if (need.empty())
         continue;
-      needs[i] = {std::min(needs[i].begin, need.begin), std::max(needs[i].end, need.end)};
+      all = {std::min(all.begin, need.begin), std::max(all.end, need.end)};
     }
   }
   if (halo == Halo::recomputed)

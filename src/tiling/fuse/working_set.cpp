@@ -92,18 +92,20 @@ GroupSpace group_space(const Graph& graph, std::span<const OpId> members, const 
     if (left_out[m])
       continue;
     std::int64_t passing = 0;
-    const auto& operands = graph.op(members[m]).nest.operands;
-    for (std::uint32_t i = 0; i < operands.size(); ++i) {
-      const Access& access = operands[i];
+    const LoopNest& nest = graph.op(members[m]).nest;
+    const Slices& own = slices[m];
+    std::uint32_t next = 0;
+    for (const Access& access : nest.operands) {
+      const std::uint32_t i = next++;
       const std::int64_t bits = touched_bits(graph, access, ranges[m]);
       const bool reads = access.mode == AccessMode::read;
       if (reads && inside.contains(access.tensor))
         continue; // counted where it is made
-      const Sweep sweep = sweep_of(access, slices[m]);
+      const Sweep sweep = sweep_of(access, own);
       if (sweep.times > 1) {
         std::vector<Interval> swept = ranges[m];
-        for (std::size_t s = sweep.first; s < slices[m].size(); ++s)
-          swept[slices[m][s].dim] = {0, graph.op(members[m]).nest.dims[slices[m][s].dim].size};
+        for (const SliceCut& cut : std::span(own).subspan(sweep.first))
+          swept[cut.dim] = {0, nest.dims[cut.dim].size};
         if (kept_tensors.insert(access.tensor).second)
           space.kept.push_back({touched_bits(graph, access, swept), sweep.times, m, i, !reads});
         continue;
@@ -195,20 +197,24 @@ Room::Room(const Chip& chip) {
 
 std::int64_t Room::together(const std::vector<bool>& cores) const {
   std::vector<bool> counted(bits_.size(), false);
+  const std::span memory = memory_;
   std::int64_t bits = 0;
   for (std::size_t c = 0; c < cores.size(); ++c) {
-    if (!cores[c] || counted[memory_[c]])
+    if (!cores[c])
       continue;
-    counted[memory_[c]] = true;
-    bits = checked_add(bits, bits_[c]);
+    auto known = counted[memory[c]];
+    if (!known)
+      bits = checked_add(bits, bits_[c]);
+    known = true;
   }
   return bits - bits / 4;
 }
 
 std::int64_t Room::of_a_tile(std::span<const CoreId> cores) const {
-  std::int64_t least = bits_[cores.front().index()];
+  const std::span<const std::int64_t> bits = bits_;
+  std::int64_t least = bits[cores.front().index()];
   for (const CoreId core : cores)
-    least = std::min(least, bits_[core.index()]);
+    least = std::min(least, bits[core.index()]);
   return least / 2;
 }
 
