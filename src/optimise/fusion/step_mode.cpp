@@ -84,8 +84,22 @@ std::size_t distance(const Chip& chip, CoreId core) {
   return sum;
 }
 
-/// Which cores may idle: of each kind of which there are several, all but the half that is nearest
-/// to the others, or all but the largest power of two.
+/// Numbers of cores that plans are made for: powers of two and three times them, so that what a chip
+/// of fewer cores does is looked at on a larger one, too.
+std::vector<std::size_t> nominal_counts(std::size_t below) {
+  constexpr std::size_t kMost = 5;
+  std::vector<std::size_t> counts;
+  for (std::size_t power = std::bit_ceil(below); power > 0; power /= 2) {
+    for (const std::size_t count : {power, power / 4 * 3}) {
+      if (count > 0 && count < below && counts.size() < kMost)
+        counts.push_back(count);
+    }
+  }
+  return counts;
+}
+
+/// Which cores may idle: of each kind of which there are several, all but a nominal number of those
+/// that are nearest to the others.
 std::vector<std::vector<bool>> idle_cores(const Chip& chip) {
   std::vector<std::vector<bool>> choices;
   const std::size_t cores = chip.compute_cores();
@@ -98,12 +112,11 @@ std::vector<std::vector<bool>> idle_cores(const Chip& chip) {
     if (same.size() < 2 || same.front() != first)
       continue;
     std::ranges::stable_sort(same, {}, [&](std::size_t c) { return distance(chip, CoreId(c)); });
-    for (const std::size_t kept : {same.size() - same.size() / 2, std::bit_floor(same.size())}) {
+    for (const std::size_t kept : nominal_counts(same.size())) {
       std::vector<bool> idle(chip.cores.size(), false);
       for (std::size_t i = kept; i < same.size(); ++i)
         idle[same[i]] = true;
-      if (kept < same.size() && std::ranges::find(choices, idle) == choices.end())
-        choices.push_back(std::move(idle));
+      choices.push_back(std::move(idle));
     }
   }
   return choices;

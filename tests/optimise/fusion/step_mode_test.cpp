@@ -4,10 +4,14 @@
 #include "schedule/schedule_alone.hpp"
 
 #include "monet/base/errors.hpp"
+#include "monet/hardware/read_hardware.hpp"
 #include "monet/optimise/step_mode.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
 
 namespace monet {
 namespace {
@@ -95,6 +99,22 @@ TEST(StepMode, gives_up_with_a_floor_of_all_ways) {
   options.schedule.hopeless = [](const ScheduleFloor&) { return true; };
   EXPECT_FALSE(
       choose_step(step, chip, options, StepMode::automatic, Objective::latency, {costs}).complete);
+}
+
+/// What a chip with two of the cores, or with three, does best is looked at on four.
+TEST(StepMode, looks_at_what_fewer_cores_do) {
+  Random random(7);
+  const TrainingGraph step = testing::random_step(random, {.operators = 6, .training = true});
+  const Chip chip =
+      read_chip(MONET_SOURCE_DIR "/data/hardware/tpu_like_quad_core.yaml");
+  CoreCostCache costs;
+  const StepChoice chosen =
+      choose_step(step, chip, {}, StepMode::automatic, Objective::energy, {costs});
+  for (int idle = 1; idle <= 3; ++idle) {
+    const std::string name = fmt::format("groups 1, {} cores idle", idle);
+    EXPECT_NE(std::ranges::find(chosen.tried, name, &StepCandidate::name), chosen.tried.end())
+        << name;
+  }
 }
 
 TEST(StepMode, has_names) {
