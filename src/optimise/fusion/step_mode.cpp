@@ -84,8 +84,8 @@ std::size_t distance(const Chip& chip, CoreId core) {
   return sum;
 }
 
-/// Numbers of cores that plans are made for: powers of two and three times them, so that what a chip
-/// of fewer cores does is looked at on a larger one, too.
+/// Numbers of cores that plans are made for: powers of two and three times them, so that what a
+/// chip of fewer cores does is looked at on a larger one, too.
 std::vector<std::size_t> nominal_counts(std::size_t below) {
   constexpr std::size_t kMost = 5;
   std::vector<std::size_t> counts;

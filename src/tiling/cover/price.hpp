@@ -77,8 +77,7 @@ private:
   double link_cycles(OpId reader, const Access& access, const Share& own) const;
   double port_cycles(double read, double written) const;
   const Share& share(OpId op, const std::vector<std::pair<std::uint32_t, std::int64_t>>& parts);
-  const Share& add_share(OpId op,
-                         const std::vector<std::pair<std::uint32_t, std::int64_t>>& parts);
+  const Share& add_share(OpId op, const std::vector<std::pair<std::uint32_t, std::int64_t>>& parts);
   double cycles(OpId op, const std::vector<std::pair<std::uint32_t, std::int64_t>>& parts);
   std::int64_t part(std::int64_t bits) const {
     return static_cast<std::int64_t>(share_ * static_cast<double>(bits));

@@ -105,8 +105,7 @@ TEST(StepMode, gives_up_with_a_floor_of_all_ways) {
 TEST(StepMode, looks_at_what_fewer_cores_do) {
   Random random(7);
   const TrainingGraph step = testing::random_step(random, {.operators = 6, .training = true});
-  const Chip chip =
-      read_chip(MONET_SOURCE_DIR "/data/hardware/tpu_like_quad_core.yaml");
+  const Chip chip = read_chip(MONET_SOURCE_DIR "/data/hardware/tpu_like_quad_core.yaml");
   CoreCostCache costs;
   const StepChoice chosen =
       choose_step(step, chip, {}, StepMode::automatic, Objective::energy, {costs});
