@@ -51,6 +51,8 @@ tests/browser/run.sh --hostile build/dev/hostile_pages
 labels='fast|medium'
 if [ "$slow" = yes ]; then
   labels="$labels|slow"
+  say "properties on cases of 40 other seeds"
+  scripts/properties.sh 40
   say "own threads under the thread sanitizer (build/tsan)"
   build tsan --target base_test core_cost_test schedule_test optimise_core_test optimise_exact_test explore_store_test
   run_tests --preset tsan -R '^(base|core_cost|schedule|optimise_core|optimise_exact|explore_store)\.'

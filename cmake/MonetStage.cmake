@@ -32,6 +32,7 @@ endfunction()
 # monet_add_tests(stage SOURCES a_test.cpp ... [APART a_test.cpp ...] [DEPENDS stage ...] [LIBRARIES ...]
 #                 [DEFINITIONS X=1 ...] [LINK_DEPENDS file ...] [LABEL fast|medium|slow] [TIMEOUT seconds])
 # One gtest binary per stage; TIMEOUT is that of each test in it. Tests read the repository's files through MONET_SOURCE_DIR.
+# Properties draw the same cases every time; scripts/properties.sh draws others.
 # Slow tests are left out where MONET_SLOW says so. Those APART are not joined with others: they have names of their own that others have, too.
 function(monet_add_tests name)
   cmake_parse_arguments(ARG "" "LABEL;TIMEOUT" "SOURCES;APART;DEPENDS;LIBRARIES;DEFINITIONS;LINK_DEPENDS" ${ARGN})
@@ -59,5 +60,6 @@ function(monet_add_tests name)
     set(limit TIMEOUT ${ARG_TIMEOUT})
   endif()
   include(GoogleTest)
-  gtest_discover_tests(${name}_test TEST_PREFIX "${name}." PROPERTIES LABELS ${ARG_LABEL} ${limit} DISCOVERY_TIMEOUT 120)
+  gtest_discover_tests(${name}_test TEST_PREFIX "${name}." PROPERTIES LABELS ${ARG_LABEL} ${limit}
+    ENVIRONMENT "RC_PARAMS=seed=1" DISCOVERY_TIMEOUT 120)
 endfunction()

@@ -3,7 +3,9 @@
 #include "monet/base/checked.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -39,9 +41,37 @@ struct Step {
   std::int64_t size = 1;
 };
 
-/// The most that a comb of one term has inside where the others are left at one value each.
+/// The number of different values in [0, extent), counted one by one, where the loops are short.
+std::optional<std::int64_t> counted(std::span<const Step> steps, std::int64_t begin,
+                                    std::int64_t extent) {
+  constexpr std::int64_t kFew = 256;
+  std::int64_t combinations = 1;
+  for (const Step& step : steps) {
+    if (step.size > kFew / combinations)
+      return std::nullopt;
+    combinations *= step.size;
+  }
+  std::array<std::int64_t, kFew> values{begin};
+  std::size_t count = 1;
+  for (const Step& step : steps) {
+    const std::size_t before = count;
+    for (std::int64_t i = 1; i < step.size; ++i) {
+      for (std::size_t v = 0; v < before; ++v)
+        values[count++] = values[v] + step.step * i;
+    }
+  }
+  const auto end = values.begin() + static_cast<std::ptrdiff_t>(count);
+  std::sort(values.begin(), end);
+  return std::count_if(values.begin(), std::unique(values.begin(), end),
+                       [&](std::int64_t value) { return value >= 0 && value < extent; });
+}
+
+/// The most that a comb of one term has inside where the others are left at one value each; short
+/// loops are counted.
 std::int64_t touched_with_gaps(std::span<const Step> steps, std::int64_t begin,
                                std::int64_t extent) {
+  if (const auto count = counted(steps, begin, extent))
+    return *count;
   constexpr std::int64_t kMostValues = 16; // of another term that are tried
   std::int64_t most = 0;
   for (std::size_t t = 0; t < steps.size(); ++t) {
