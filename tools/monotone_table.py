@@ -190,7 +190,8 @@ def mode_table(arguments: argparse.Namespace, pool: concurrent.futures.Executor)
             marks += " **grows**" if least is not None and auto / batch > SLACK * least else ""
             good = good and not marks
             least = min(least or auto / batch, auto / batch)
-            cell = f"{auto / batch / 1e6:.3f} ({auto / row['layer-by-layer']:.2f}"
+            layers = row["layer-by-layer"]  # nothing where a layer does not fit as a whole
+            cell = f"{auto / batch / 1e6:.3f} ({auto / layers:.2f}" if layers else f"{auto / batch / 1e6:.3f} (-"
             if row.get("searched"):
                 ratios.append(auto / row["searched"])
                 cell += f", {ratios[-1]:.2f}"
