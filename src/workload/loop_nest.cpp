@@ -15,8 +15,28 @@ std::int64_t iterations(const LoopNest& nest) {
   return product;
 }
 
+LoopNest product_nest(const LoopNest& nest, const NestProduct& product) {
+  LoopNest alone{nest.compute, nest.dims, {}, nest.work, {}};
+  const auto add = [&](std::optional<std::uint32_t> operand, const char* role) {
+    alone.operands.push_back(nest.operands.at(operand.value()));
+    alone.operands.back().role = role;
+  };
+  add(product.result, "O");
+  add(product.first, "I");
+  add(product.second, "W");
+  return alone;
+}
+
+std::int64_t products(const LoopNest& nest) {
+  return std::max<std::int64_t>(1, std::ssize(nest.products));
+}
+
+std::int64_t body_count(const LoopNest& nest) {
+  return checked_multiply(iterations(nest), products(nest));
+}
+
 std::int64_t macs(const LoopNest& nest) {
-  return nest.compute == ComputeKind::mac ? iterations(nest) : 0;
+  return nest.compute == ComputeKind::mac ? body_count(nest) : 0;
 }
 
 bool is_reduction(const LoopNest& nest, std::size_t dim) {

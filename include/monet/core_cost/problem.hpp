@@ -32,6 +32,7 @@ struct CoreProblem {
   std::vector<LoopDim> dims; ///< sizes of the tile
   std::vector<ProblemOperand> operands;
   VectorWork work;
+  std::vector<NestProduct> products; ///< as LoopNest::products; indices into `operands`
 
   friend bool operator==(const CoreProblem&, const CoreProblem&) = default;
 };

@@ -13,6 +13,7 @@
 #include "monet/base/units.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -84,18 +85,38 @@ struct VectorWork {
   friend bool operator==(const VectorWork&, const VectorWork&) = default;
 };
 
+/// result += first * second, in every iteration of a mac nest that has several products. Operands
+/// are indices into LoopNest::operands; none: a value that does not leave the operator (the scores
+/// of attention), or a result that nobody wants.
+struct NestProduct {
+  std::optional<std::uint32_t> result;
+  std::optional<std::uint32_t> first;
+  std::optional<std::uint32_t> second;
+
+  friend bool operator==(const NestProduct&, const NestProduct&) = default;
+};
+
 struct LoopNest {
   ComputeKind compute = ComputeKind::copy;
   std::vector<LoopDim> dims;
   std::vector<Access> operands; ///< outputs first, then inputs
   VectorWork work;
+  /// Of a mac nest with more than one product over the same loops. Empty: one, of all that is read.
+  std::vector<NestProduct> products;
 
   friend bool operator==(const LoopNest&, const LoopNest&) = default;
 };
 
 /// Product of all loop sizes.
 std::int64_t iterations(const LoopNest& nest);
-/// iterations() of a mac nest, 0 of any other.
+/// One of the nest's products with the loops of all of them: result, first and second factor as O,
+/// I and W. All three must be operands.
+LoopNest product_nest(const LoopNest& nest, const NestProduct& product);
+/// Products of one iteration of a mac nest: at least 1.
+std::int64_t products(const LoopNest& nest);
+/// What there is to do, in units of one loop's body: iterations() times products().
+std::int64_t body_count(const LoopNest& nest);
+/// body_count() of a mac nest, 0 of any other.
 std::int64_t macs(const LoopNest& nest);
 /// True when no output (written or accumulated operand) depends on the dim.
 bool is_reduction(const LoopNest& nest, std::size_t dim);

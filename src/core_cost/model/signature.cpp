@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <optional>
 #include <set>
 #include <string_view>
 
@@ -59,6 +60,15 @@ void add(ByteWriter& out, const VectorWork& work) {
              work.transcendental);
 }
 
+void add(ByteWriter& out, const std::vector<NestProduct>& products) {
+  const auto place = [](const std::optional<std::uint32_t>& operand) {
+    return operand ? std::int64_t{*operand} : -1;
+  };
+  out.list(products, [&](const NestProduct& product) {
+    out.number(place(product.result), place(product.first), place(product.second));
+  });
+}
+
 using Names = std::set<std::string_view>;
 
 void add_names(const std::vector<std::vector<Unrolling>>& unrollings, Names& names) {
@@ -95,10 +105,9 @@ void add_dims(ByteWriter& out, const CoreProblem& problem, const Names& named) {
     if (known)
       out.text(dim.name);
     if (dim.size > 1) {
-      out.number(
-          std::count_if(problem.dims.begin(), problem.dims.end(), [&](const LoopDim& other) {
-            return other.size > 1 && other.name < dim.name;
-          }));
+      out.number(std::count_if(problem.dims.begin(), problem.dims.end(), [&](const LoopDim& other) {
+        return other.size > 1 && other.name < dim.name;
+      }));
     }
   });
 }
@@ -149,6 +158,7 @@ std::string signature(const CoreProblem& problem) {
   });
   out.list(problem.operands, [&](const ProblemOperand& operand) { add_whole(out, operand); });
   add(out, problem.work);
+  add(out, problem.products);
   return out.take();
 }
 
@@ -179,13 +189,14 @@ std::string signature(const CoreProblem& problem, const Core& core,
       add_seen_by_array(out, operand);
   });
   add(out, problem.work);
+  add(out, problem.products);
   return out.take();
 }
 
 std::string signature(const OffchipRate& rate) {
   ByteWriter out;
-  out.number(rate.read_bits_per_cycle, rate.write_bits_per_cycle, rate.shared,
-             rate.read_pj_per_bit, rate.write_pj_per_bit);
+  out.number(rate.read_bits_per_cycle, rate.write_bits_per_cycle, rate.shared, rate.read_pj_per_bit,
+             rate.write_pj_per_bit);
   return out.take();
 }
 

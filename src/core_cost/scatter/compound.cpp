@@ -10,20 +10,9 @@ namespace monet::core_cost_detail {
 
 namespace {
 
-/// The last loop, if no operand depends on it.
-std::optional<std::uint32_t> product_loop(const CoreProblem& problem) {
-  if (problem.dims.empty())
-    return std::nullopt;
-  const auto last = static_cast<std::uint32_t>(problem.dims.size() - 1);
-  for (const ProblemOperand& operand : problem.operands) {
-    for (const AxisExpr& axis : operand.axes) {
-      for (const AffineTerm& term : axis.terms) {
-        if (term.dim == last)
-          return std::nullopt;
-      }
-    }
-  }
-  return last;
+/// A product of which a value does not leave the operator.
+bool stays_inside(const NestProduct& product) {
+  return !product.result || !product.first || !product.second;
 }
 
 using Group = std::vector<std::size_t>;
@@ -76,21 +65,29 @@ ProblemOperand merged(const CoreProblem& problem, const Group& group, std::uint3
 } // namespace
 
 std::optional<Compound> find_compound(const CoreProblem& problem) {
-  const auto outputs = std::ranges::count_if(
-      problem.operands, [](const ProblemOperand& o) { return o.mode != AccessMode::read; });
-  const auto products = product_loop(problem);
-  if ((outputs <= 1 && problem.operands.size() <= kMaxOperands) || !products)
+  if (std::ranges::none_of(problem.products, stays_inside))
     return std::nullopt;
+  const std::size_t count = problem.operands.size();
+  const auto products = static_cast<std::uint32_t>(problem.dims.size());
   Compound compound;
   compound.problem = problem;
+  compound.problem.products.clear();
+  compound.problem.dims.push_back({"P", std::ssize(problem.products), true});
+  const auto outputs = std::ranges::count_if(
+      problem.operands, [](const ProblemOperand& o) { return o.mode != AccessMode::read; });
+  if (outputs <= 1 && count <= kMaxOperands) {
+    for (std::size_t i = 0; i < count; ++i)
+      compound.part_of.emplace_back(i);
+    return compound;
+  }
   compound.problem.operands = {problem.operands[0]};
-  compound.part_of.assign(problem.operands.size(), std::nullopt);
+  compound.part_of.assign(count, std::nullopt);
   compound.part_of[0] = 0;
   for (const Group& group : group_alike(problem)) {
     const std::size_t place = compound.problem.operands.size();
     if (place == kMaxOperands)
       break;
-    compound.problem.operands.push_back(merged(problem, group, *products));
+    compound.problem.operands.push_back(merged(problem, group, products));
     for (const std::size_t i : group)
       compound.part_of[i] = place;
   }

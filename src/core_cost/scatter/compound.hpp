@@ -8,9 +8,11 @@
 
 namespace monet::core_cost_detail {
 
-/// A compound problem as one product. Operands that the loops touch alike (keys and values;
-/// queries, results and their gradients) become one with an axis of its own for the loop over the
-/// products: as large as they are together, each part moved for the product that needs it.
+/// Products that share values which do not leave the operator (the scores of attention) as one
+/// product, with a loop P that counts them behind the others. Operands that the loops touch alike
+/// (keys and values; queries, results and their gradients) become one with an axis of its own for
+/// the loop over the products, unless there are few: as large as they are together, each part moved
+/// for the product that needs it.
 struct Compound {
   CoreProblem problem;
   /// Operand of `problem` that an operand of the compound problem is part of; none for small ones
@@ -18,7 +20,7 @@ struct Compound {
   std::vector<std::optional<std::size_t>> part_of;
 };
 
-/// nullopt when the problem is one product, or no loop counts its products.
+/// nullopt when the problem is one product, or all operands of all products are the problem's.
 std::optional<Compound> find_compound(const CoreProblem& problem);
 
 /// The cost of `compound.problem` with traffic and room shared out to the operands of `problem`.

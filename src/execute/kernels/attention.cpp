@@ -9,7 +9,7 @@ namespace monet {
 namespace {
 
 /// Part of a loop in attention; loops that views have split keep their part.
-enum class Part { batch, row, column, inner, product };
+enum class Part { batch, row, column, inner };
 
 Part part_of(std::string_view name) {
   name = own_loop(name);
@@ -17,9 +17,7 @@ Part part_of(std::string_view name) {
     return Part::row;
   if (name == "C")
     return Part::column;
-  if (name == "K")
-    return Part::inner;
-  return name == "P" ? Part::product : Part::batch;
+  return name == "K" ? Part::inner : Part::batch;
 }
 
 std::int64_t extent(const LoopNest& nest, Part part) {

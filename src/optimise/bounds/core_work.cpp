@@ -199,9 +199,10 @@ CoreWork product_work(const TrainingGraph& step, const Operator& op, double iter
                       const Core& core, ProductMemo& memo) {
   CoreWork work;
   work.able = true;
-  work.per_iteration = 1 / usable_lanes(step, op, core);
+  const auto each = static_cast<double>(products(op.nest));
+  work.per_iteration = each / usable_lanes(step, op, core);
   work.cycles = iterations * work.per_iteration;
-  work.compute_pj = iterations * core.mac_energy_pj;
+  work.compute_pj = iterations * each * core.mac_energy_pj;
   const ProductEnergy energy = least_product_energy(step, op, core, memo);
   work.memory_pj = energy.certain;
   work.tiled_pj = energy.in_all;
@@ -219,6 +220,8 @@ bool reaches_offchip(const Chip& chip, CoreId core) {
 std::vector<ArrayOperand> array_operands(const TrainingGraph& step, const Operator& op,
                                          const Core& core) {
   constexpr std::size_t most = 4;
+  if (op.nest.products.size() > 1)
+    return {};
   std::vector<ArrayOperand> operands;
   bool sums = false;
   for (std::size_t d = 0; d < op.nest.dims.size(); ++d)

@@ -45,6 +45,7 @@ void append_nest(std::string& key, const LoopNest& nest,
   for (const int work : {nest.work.add, nest.work.multiply, nest.work.divide, nest.work.compare,
                          nest.work.square_root, nest.work.transcendental})
     append(key, work);
+  append(key, products(nest));
   for (const Access& access : nest.operands) {
     key += access.role + (access.opaque ? "?" : ":");
     append(key, static_cast<std::int64_t>(number.at(access.tensor)));

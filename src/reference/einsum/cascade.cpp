@@ -49,6 +49,10 @@ Einsum einsum_of(const Graph& graph, const Operator& op) {
     einsum.bounds.push_back(dim.size);
     einsum.whole.push_back(dim.coupled);
   }
+  if (op.nest.products.size() > 1) { // of one operator, counted by a loop of their own
+    einsum.bounds.push_back(products(op.nest));
+    einsum.whole.push_back(true);
+  }
   for (const Access& access : op.nest.operands) {
     EinsumOperand operand;
     operand.tensor = static_cast<std::uint32_t>(access.tensor.index());

@@ -17,6 +17,8 @@ namespace {
 constexpr std::int64_t kStreamShare = 8;
 /// Operands of a problem up to which other choices of what to stream are tried.
 constexpr std::size_t kMostChoosing = 4;
+/// The same of both gradients of a product.
+constexpr std::size_t kMostOfPair = 5;
 
 MemoryOperand memory_operand(const LoopNest& nest, const Access& access, std::size_t read_index,
                              const Core& core) {
@@ -43,6 +45,8 @@ AxisExpr relative(const AxisExpr& axis, std::span<const Interval> tile, std::int
 }
 
 bool sums_up(const LoopNest& nest) {
+  if (nest.products.size() > 1)
+    return true;
   for (std::size_t d = 0; d < nest.dims.size(); ++d) {
     if (nest.dims[d].size > 1 && is_reduction(nest, d))
       return true;
@@ -133,6 +137,7 @@ Placed place_operands(const Tile& tile, std::span<const Interval> ranges, const 
   CoreProblem& problem = placed.problem;
   problem.compute = op.nest.compute;
   problem.work = op.nest.work;
+  problem.products = op.nest.products;
   for (std::size_t d = 0; d < op.nest.dims.size(); ++d) {
     problem.dims.push_back({op.nest.dims[d].name, ranges[d].size()});
   }
@@ -191,6 +196,14 @@ bool fits(const Placed& placed, const std::vector<ProblemOperand>& operands) {
   return true;
 }
 
+/// Products that run one after the other: what stays for one of them takes room of the others.
+bool runs_apart(const CoreProblem& problem) {
+  return !problem.products.empty() &&
+         std::ranges::all_of(problem.products, [](const NestProduct& product) {
+           return product.result && product.first && product.second;
+         });
+}
+
 /// No streamed operand could stay beside the others.
 bool smallest(const Placed& placed, std::vector<ProblemOperand> operands) {
   for (ProblemOperand& operand : operands) {
@@ -222,7 +235,9 @@ std::vector<CoreProblem> streaming_choices(const Tile& tile, std::span<const Int
   std::vector<CoreProblem> choices{core_problem(tile, ranges, step, chip)};
   const CoreProblem& first = choices.front();
   const std::size_t n = first.operands.size();
-  if (first.compute != ComputeKind::mac || n > kMostChoosing || !streams(first))
+  const bool pair = runs_apart(first);
+  const std::size_t most = pair ? kMostOfPair : kMostChoosing;
+  if (first.compute != ComputeKind::mac || n > most || !streams(first))
     return choices;
   const Placed placed = place_operands(tile, ranges, step, chip);
   CoreProblem problem = placed.problem;
@@ -232,7 +247,7 @@ std::vector<CoreProblem> streaming_choices(const Tile& tile, std::span<const Int
     stream_together(step.graph.op(tile.op).nest, problem.operands);
     const bool all = set + 1 == 1U << n;
     const bool wanted =
-        all || (fits(placed, problem.operands) && smallest(placed, problem.operands));
+        all || (fits(placed, problem.operands) && (pair || smallest(placed, problem.operands)));
     if (wanted && std::ranges::find(choices, problem) == choices.end())
       choices.push_back(problem);
   }

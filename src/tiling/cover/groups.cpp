@@ -35,6 +35,7 @@ std::string form_of(const Graph& graph, const Operator& op) {
     append(key, dim.size);
   }
   append(key, op.nest.work.total());
+  append(key, products(op.nest));
   for (const Access& access : op.nest.operands) {
     append(key, static_cast<std::int64_t>(access.mode) * 2 + (access.opaque ? 1 : 0));
     const Tensor& tensor = graph.tensor(access.tensor);

@@ -98,7 +98,8 @@ std::int64_t recomputed_macs(const TileGraph& tiles, const Graph& graph) {
     const LoopNest& nest = graph.op(OpId(i)).nest;
     if (nest.compute != ComputeKind::mac)
       continue;
-    std::int64_t done = 1; // tiles are a grid: the sum of products is the product of sums
+    std::int64_t done =
+        products(nest); // tiles are a grid: the sum of products is the product of sums
     for (const auto& parts : tiles.operators[i].parts) {
       std::int64_t sum = 0;
       for (const Interval part : parts)

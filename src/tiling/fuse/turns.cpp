@@ -136,7 +136,7 @@ private:
     for (std::size_t i = 0; i < members_.size(); ++i) {
       if (graph_.op(OpId(i)).phase == Phase::update)
         continue;
-      const auto work = static_cast<double>(iterations(nest(i)));
+      const auto work = static_cast<double>(body_count(nest(i)));
       all += work;
       in_turns += loops_[i] ? work : 0.0;
     }

@@ -5,8 +5,8 @@
 // recomputes the scores.
 //   Attention     (Q [.., D, K], K [.., C, K], V [.., C, K], mask, condition) -> O [.., D, K], lse
 //   [.., D] AttentionGrad (dO, Q, K, V, O, lse, mask, condition) -> dQ, dK, dV
-// Loop P counts the products over D, C and K: Q K^T and P V; backward Q K^T, dO V^T, dV, dQ, dK.
-// No result is final before the last step of K and P.
+// Products over D, C and K: scores Q K^T and O = P V; backward the scores, dO V^T, dV = P^T dO, dQ
+// = dS K and dK = dS^T Q. No result is final before the last step of K.
 #include "workload/operators/families.hpp"
 #include "workload/operators/nest_builder.hpp"
 
@@ -14,8 +14,7 @@ namespace monet {
 
 namespace {
 
-constexpr std::int64_t kForwardProducts = 2;
-constexpr std::int64_t kBackwardProducts = 5;
+constexpr const char* kScores = ""; ///< no operand: they stay inside
 
 /// The loops, and the accesses that several operands share.
 struct AttentionAxes {
@@ -26,7 +25,7 @@ struct AttentionAxes {
 };
 
 AttentionAxes attention_axes(const Graph& graph, const Operator& op, LoopNestBuilder& nest,
-                             std::size_t query_input, std::int64_t products) {
+                             std::size_t query_input) {
   const auto& q = input_shape(graph, op, query_input);
   const auto& k = input_shape(graph, op, query_input + 1);
   const auto& v = input_shape(graph, op, query_input + 2);
@@ -43,8 +42,6 @@ AttentionAxes attention_axes(const Graph& graph, const Operator& op, LoopNestBui
   const LoopIndex c = nest.loop("C", k[batch]);
   const LoopIndex inner = nest.loop("K", q.back());
   nest.couple(inner);
-  const LoopIndex product = nest.loop("P", products);
-  nest.couple(product);
   axes.row = axes_of(axes.score);
   axes.key = axes.row;
   axes.row.push_back(axis(d));
@@ -59,18 +56,20 @@ AttentionAxes attention_axes(const Graph& graph, const Operator& op, LoopNestBui
 
 LoopNest build_attention(const Graph& graph, const Operator& op) {
   LoopNestBuilder nest(graph, op, ComputeKind::mac);
-  const AttentionAxes axes = attention_axes(graph, op, nest, 0, kForwardProducts);
+  const AttentionAxes axes = attention_axes(graph, op, nest, 0);
   nest.output(0, "O", axes.query);
   nest.output(1, "lse", axes.row);
   nest.input(0, "I", axes.query);
   nest.inputs(1, {"W", "W2"}, axes.key);
   nest.inputs_over(axes.score, 3, {"mask", "condition"});
+  nest.product(kScores, "I", "W");
+  nest.product("O", kScores, "W2");
   return nest.finish();
 }
 
 LoopNest build_attention_grad(const Graph& graph, const Operator& op) {
   LoopNestBuilder nest(graph, op, ComputeKind::mac);
-  const AttentionAxes axes = attention_axes(graph, op, nest, 1, kBackwardProducts);
+  const AttentionAxes axes = attention_axes(graph, op, nest, 1);
   nest.output(0, "O", axes.query);
   nest.outputs(1, {"dK", "dV"}, axes.key);
   nest.inputs(0, {"I", "Q"}, axes.query);
@@ -78,6 +77,11 @@ LoopNest build_attention_grad(const Graph& graph, const Operator& op) {
   nest.input(4, "result", axes.query);
   nest.input(5, "lse", axes.row);
   nest.inputs_over(axes.score, 6, {"mask", "condition"});
+  nest.product(kScores, "Q", "W");
+  nest.product(kScores, "I", "W2");
+  nest.product("dV", kScores, "I");
+  nest.product("O", kScores, "W");
+  nest.product("dK", kScores, "Q");
   return nest.finish();
 }
 

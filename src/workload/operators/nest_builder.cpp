@@ -243,6 +243,17 @@ std::vector<AxisExpr> LoopNestBuilder::broadcast(std::span<const std::int64_t> s
   return axes;
 }
 
+void LoopNestBuilder::product(std::string_view result, std::string_view first,
+                              std::string_view second) {
+  const auto operand = [&](std::string_view role) -> std::optional<std::uint32_t> {
+    const auto found = std::ranges::find(nest_.operands, role, &Access::role);
+    if (found == nest_.operands.end())
+      return std::nullopt;
+    return static_cast<std::uint32_t>(found - nest_.operands.begin());
+  };
+  nest_.products.push_back({operand(result), operand(first), operand(second)});
+}
+
 LoopNest LoopNestBuilder::finish() {
   return std::move(nest_);
 }

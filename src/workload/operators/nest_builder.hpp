@@ -93,6 +93,10 @@ public:
   void opaque_output(std::size_t index, std::string role, AccessMode mode = AccessMode::write);
   void opaque_input(std::size_t index, std::string role);
 
+  /// One of several products of the nest (see LoopNest::products), its operands by their roles; an
+  /// operand that is not there stays inside.
+  void product(std::string_view result, std::string_view first, std::string_view second);
+
   /// Axes of a tensor that is broadcast, numpy's way, to `loops` (aligned at the last axis).
   std::vector<AxisExpr> broadcast(std::span<const std::int64_t> shape,
                                   std::span<const LoopIndex> loops) const;

@@ -1,14 +1,14 @@
 // Attention and its gradient: several products over the same loops, with more operands than an
 // array knows.
-#include "core_cost/scatter/compound.hpp"
 #include "core_cost/cores.hpp"
+#include "core_cost/scatter/compound.hpp"
 
 #include <gtest/gtest.h>
 
 namespace monet::core_cost_detail {
 namespace {
 
-enum Loop : std::uint32_t { kHead, kRow, kColumn, kInner, kProduct };
+enum Loop : std::uint32_t { kHead, kRow, kColumn, kInner };
 
 ProblemOperand operand(const CoreProblem& problem, AccessMode mode, MemoryOperand memory,
                        std::initializer_list<std::uint32_t> loops) {
@@ -27,7 +27,8 @@ CoreProblem attention(std::int64_t products) {
   using enum MemoryOperand;
   constexpr AccessMode in = AccessMode::read, out = AccessMode::write;
   CoreProblem problem;
-  problem.dims = {{"H", 2}, {"D", 32}, {"C", 64}, {"K", 16}, {"P", products}};
+  problem.dims = {{"H", 2}, {"D", 32}, {"C", 64}, {"K", 16}};
+  problem.products.resize(static_cast<std::size_t>(products)); // of scores, among others
   const bool backward = products == 5;
   const auto add = [&](AccessMode mode, MemoryOperand memory,
                        std::initializer_list<std::uint32_t> loops) {
@@ -70,7 +71,18 @@ TEST(Compound, OneProductIsNone) {
   CoreProblem product = attention(2);
   product.operands.resize(3);
   product.operands.erase(product.operands.begin() + 1);
+  product.products.clear();
   EXPECT_FALSE(find_compound(product));
+}
+
+TEST(Compound, FewOperandsStayAsTheyAre) {
+  CoreProblem problem = attention(2);
+  problem.operands.erase(problem.operands.begin() + 1); // no logarithms
+  const auto compound = find_compound(problem);
+  ASSERT_TRUE(compound);
+  EXPECT_EQ(compound->problem.operands, problem.operands);
+  ASSERT_EQ(compound->problem.dims.size(), 5U);
+  EXPECT_EQ(compound->problem.dims.back().size, 2);
 }
 
 TEST(Compound, CostsEveryProductAndMovesEveryOperand) {
