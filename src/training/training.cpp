@@ -5,6 +5,7 @@
 #include "training/forward/forward.hpp"
 #include "training/forward/loss.hpp"
 #include "training/gradients/differentiate.hpp"
+#include "training/gradients/pairs.hpp"
 #include "training/gradients/row_gradients.hpp"
 #include "training/memory/eager.hpp"
 #include "training/memory/keep_parts.hpp"
@@ -397,6 +398,7 @@ AccumulatedStep make_pass(const ToTrain& what, const TrainingOptions& options, T
   one.loss = loss.loss;
   one.graph = builder.release();
   store_pass(one, loss, needs.depends, options.storage, step);
+  one.graph = with_paired_gradients(one.graph, options.paired_gradients);
   if (!std::holds_alternative<NoLoss>(what.loss))
     one.graph.outputs.clear();
   return one;
@@ -479,6 +481,10 @@ MacSplit count_macs(const Graph& graph) {
       break;
     case GradientOf::weight:
       split.backward_weight = checked_add(split.backward_weight, count);
+      break;
+    case GradientOf::both:
+      split.backward_input = checked_add(split.backward_input, count / 2);
+      split.backward_weight = checked_add(split.backward_weight, count / 2);
       break;
     }
   }

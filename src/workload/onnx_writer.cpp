@@ -153,6 +153,8 @@ std::string describe(const Graph& graph, const Operator& op) {
     text += "\ngradient_of: input";
   if (op.gradient_of == GradientOf::weight)
     text += "\ngradient_of: weight";
+  if (op.gradient_of == GradientOf::both)
+    text += "\ngradient_of: both";
   if (op.forward_op)
     text += fmt::format("\nforward_op: {}", graph.op(*op.forward_op).name);
   return text;

@@ -18,6 +18,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <set>
 
 namespace monet {
 namespace {
@@ -32,6 +33,7 @@ struct Variant {
   StorePolicy store;
   bool fold;
   AttentionForm attention = AttentionForm::exported;
+  bool paired = false; ///< both gradients of a product in one operator
 };
 constexpr Variant kVariants[]{
     {"minimal", StorePolicy::minimal, false},
@@ -39,15 +41,22 @@ constexpr Variant kVariants[]{
     {"views folded", StorePolicy::minimal, true},
     {"fused attention", StorePolicy::minimal, false, AttentionForm::fused},
     {"fused attention, views folded", StorePolicy::minimal, true, AttentionForm::fused},
+    {"paired", StorePolicy::minimal, false, AttentionForm::exported, true},
+    {"paired, views folded", StorePolicy::minimal, true, AttentionForm::exported, true},
 };
 
-/// Only a softmax can be part of an attention.
+/// Only a softmax can be part of an attention, and only products have a pair of gradients.
 bool concerns(const Variant& variant, const json& test_case) {
-  if (variant.attention == AttentionForm::exported)
+  std::set<std::string> types;
+  if (variant.attention == AttentionForm::fused)
+    types = {"Softmax"};
+  else if (variant.paired)
+    types = {"Conv", "ConvTranspose", "MatMul", "Gemm", "Einsum"};
+  else
     return true;
   const json& nodes = test_case.at("nodes");
   return std::any_of(nodes.begin(), nodes.end(),
-                     [](const json& node) { return node.at("op_type") == "Softmax"; });
+                     [&](const json& node) { return types.contains(node.at("op_type")); });
 }
 
 /// A batch normalisation that the case does not train uses its running statistics.
@@ -66,6 +75,8 @@ TrainingGraph step_of(const json& test_case, const Variant& variant) {
   options.update.optimizer = Sgd{.learning_rate = 1.0};
   options.storage.policy = variant.store;
   options.attention = variant.attention;
+  if (variant.paired)
+    options.paired_gradients = {"*"};
   options.frozen_batch_norm = has_fixed_statistics(test_case);
   TrainingGraph step = make_training_graph(network, options);
   return variant.fold ? fold_views(step) : step;

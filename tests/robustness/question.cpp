@@ -31,6 +31,7 @@ const std::vector<std::vector<std::string>>& training_choices() {
       {"optimizer: sgd", "optimizer: momentum", "optimizer: adamw", "optimizer: rmsprop",
        "optimizer: adagrad", "optimizer: lion", "optimizer: lamb", "optimizer: adafactor",
        "optimizer: muon", "optimizer: {type: adam, amsgrad: true}"},
+      {"gradients: paired"},
       {"update: unfused"},
       {"clip_global_norm: 1.0", "clip_value: 0.5"},
       {"ema: 0.9"},
@@ -62,7 +63,7 @@ const std::vector<std::vector<std::string>>& training_choices() {
 std::vector<std::string> random_training(Random& random) {
   std::vector<std::string> lines;
   for (std::size_t i = 0; i < training_choices().size(); ++i) {
-    if (random.chance(i == 0 ? 85 : i == 1 ? 50 : 12))
+    if (random.chance(i == 0 ? 85 : i == 1 ? 50 : i == 2 ? 40 : 12))
       lines.push_back(random.pick(training_choices()[i]));
   }
   return lines;

@@ -67,6 +67,81 @@ TEST(GradientNests, ConvolutionReadsAndWritesWhereTheForwardOneDoes) {
   EXPECT_EQ(dw->gradient_of, GradientOf::weight);
 }
 
+/// The loops of the forward convolution, in which every iteration has a product for each gradient.
+TEST(GradientNests, BothGradientsOfAConvolutionShareTheirLoops) {
+  TrainingOptions options;
+  options.loss = Mse{};
+  const Graph network = two_convolutions({}).graph;
+  const TrainingGraph separate = make_training_graph(network, options);
+  options.paired_gradients = {"*"};
+  const TrainingGraph paired = make_training_graph(network, options);
+  EXPECT_EQ(find_op(paired.graph, "ConvGradInput", Phase::backward), nullptr);
+  const Operator* pair = find_op(paired.graph, "ProductGrad", Phase::backward);
+  ASSERT_NE(pair, nullptr);
+  EXPECT_EQ(axes(*pair, "O"), "B, C, 2*OY + FY - 1, 2*OX + FX - 1");
+  EXPECT_EQ(axes(*pair, "dW"), "K, C, FY, FX");
+  EXPECT_EQ(axes(*pair, "I"), "B, K, OY, OX"); // dY
+  EXPECT_EQ(operand(*pair, "O").mode, AccessMode::accumulate);
+  EXPECT_EQ(operand(*pair, "dW").mode, AccessMode::write);
+  EXPECT_EQ(pair->gradient_of, GradientOf::both);
+  EXPECT_EQ(macs(pair->nest), 2 * iterations(pair->nest));
+  ASSERT_EQ(pair->nest.products.size(), 2U);
+  const char* const of[]{"ConvGradInput", "ConvGradWeight"};
+  for (std::size_t p = 0; p < 2; ++p) {
+    const Operator* alone = nullptr; // of the second convolution
+    for (const Operator& op : separate.graph.operators()) {
+      if (op.op_type == of[p] && op.outputs[0] == pair->outputs[p])
+        alone = &op;
+    }
+    ASSERT_NE(alone, nullptr) << of[p];
+    EXPECT_EQ(product_nest(pair->nest, pair->nest.products[p]), alone->nest);
+  }
+  // The first convolution has no gradient of its input.
+  EXPECT_NE(find_op(paired.graph, "ConvGradWeight", Phase::backward), nullptr);
+  const MacSplit a = count_macs(separate.graph);
+  const MacSplit b = count_macs(paired.graph);
+  EXPECT_EQ(a.forward, b.forward);
+  EXPECT_EQ(a.backward_input, b.backward_input);
+  EXPECT_EQ(a.backward_weight, b.backward_weight);
+  EXPECT_EQ(a.update, b.update);
+}
+
+/// A file may say anything of an operator: results are as large as what they are gradients of.
+TEST(GradientNests, APairOfOtherShapesIsRefused) {
+  const auto pair = [](std::vector<std::int64_t> da, const std::string& forward) {
+    TinyNetwork n;
+    Operator op;
+    op.name = "pair";
+    op.op_type = "ProductGrad";
+    op.domain = kMonetDomain;
+    op.attributes.set("forward", forward);
+    op.inputs = {n.input("a", {4, 3}), n.input("b", {3, 5}), n.input("dy", {4, 5})};
+    for (const auto& shape : {da, std::vector<std::int64_t>{3, 5}}) {
+      op.outputs.emplace_back(
+          n.graph.add_tensor({.name = "d" + std::to_string(op.outputs.size()), .shape = shape}));
+    }
+    const OpId id = n.graph.add_operator(std::move(op));
+    build_nest(n.graph, id);
+    return macs(n.graph.op(id).nest);
+  };
+  EXPECT_EQ(pair({4, 3}, "MatMul"), 2 * 4 * 3 * 5);
+  EXPECT_THROW(pair({4, 2}, "MatMul"), InputError);
+  EXPECT_THROW(pair({3, 4}, "MatMul"), InputError);
+  EXPECT_THROW(pair({4, 3}, "Relu"), InputError);
+  EXPECT_THROW(pair({4, 3}, "Conv"), InputError);
+}
+
+TEST(GradientNests, PairsAreMadeWhereAPatternSaysSo) {
+  TrainingOptions options;
+  options.loss = Mse{};
+  const Graph network = two_convolutions({}).graph;
+  options.paired_gradients = {"Conv_1"};
+  EXPECT_NE(find_op(make_training_graph(network, options).graph, "ProductGrad", Phase::backward),
+            nullptr);
+  options.paired_gradients = {"Conv_0"}; // of one gradient only
+  EXPECT_THROW(make_training_graph(network, options), InputError);
+}
+
 /// A patch embedding (kernel = stride) touches every input element once; a strided 1x1 kernel
 /// leaves elements out, which stay zero.
 TEST(GradientNests, InputGradientIsWrittenOnceOnlyWhereWindowsTileTheInput) {

@@ -315,6 +315,9 @@ struct TrainingOptions {
   std::optional<double> sam_rho;
   /// Glob patterns of embeddings whose gradient holds only the rows that were read.
   std::vector<std::string> sparse_gradients;
+  /// Glob patterns of products (operators of the network) of which both gradients are computed by
+  /// one operator, in one sweep of dY.
+  std::vector<std::string> paired_gradients;
 };
 
 /// One of several steps that take turns on the same weights, as those of a GAN's two players.

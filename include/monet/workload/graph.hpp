@@ -130,7 +130,7 @@ enum class Phase { forward, loss, backward, update, recompute };
 std::string_view name_of(Phase phase);
 
 /// Which gradient a backward product computes; splits the MAC count as `macs` in the results does.
-enum class GradientOf { none, input, weight };
+enum class GradientOf { none, input, weight, both };
 
 /// Domain of operators that ONNX does not define: gradients and optimiser updates.
 inline constexpr std::string_view kMonetDomain = "ai.monet";

@@ -1,6 +1,7 @@
 #include "core_cost/scatter/input_gradient.hpp"
 
 #include "core_cost/model/nest_model.hpp"
+#include "core_cost/scatter/apart.hpp"
 #include "core_cost/scatter/compound.hpp"
 #include "core_cost/search/mapping_search.hpp"
 
@@ -326,6 +327,15 @@ std::vector<CoreCost> mappings(const CoreProblem& problem, const Core& core,
                                const CoreCostOptions& options) {
   if (problem.compute != ComputeKind::mac)
     return {vector_cost(problem, core)};
+  if (!problem.products.empty()) { // the best of each product, not all their combinations
+    std::vector<CoreCost> costs;
+    for (const Objective objective : {Objective::latency, Objective::energy, Objective::edp}) {
+      CoreCostOptions wanted = options;
+      wanted.objective = objective;
+      costs.push_back(core_cost(problem, core, wanted));
+    }
+    return costs;
+  }
   const std::optional<Transposed> transposed = find_transposed(problem);
   if (!transposed) {
     std::vector<CoreCost> costs = search_front(problem, core, options);
@@ -367,6 +377,8 @@ CoreCost core_cost_with(const CoreProblem& problem, const Core& core,
     return vector_cost(problem, core);
   if (const auto compound = find_compound(problem))
     return share_out(problem, *compound, solve(compound->problem, core, options));
+  if (!problem.products.empty())
+    return cost_together(problem, core, options, solve);
   const std::optional<Transposed> transposed = find_transposed(problem);
   if (transposed && !keeps_form(options))
     return best_form(problem, *transposed, core, options, solve);

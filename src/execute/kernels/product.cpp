@@ -68,6 +68,22 @@ constexpr auto kProduct = []<class Real>(KernelContext<Real>& context) {
   }
 };
 
+/// Every product of the nest by itself, as its operator alone would compute it.
+constexpr auto kBothGradients = []<class Real>(KernelContext<Real>& context) {
+  const LoopNest& nest = context.op().nest;
+  const double alpha = context.attributes().number("alpha", 1.0);
+  for (std::size_t p = 0; p < nest.products.size(); ++p) {
+    const LoopNest alone = product_nest(nest, nest.products[p]);
+    auto& out = context.output(p);
+    multiply_accumulate<Real>(context.graph(), alone, out, context.tensor(alone.operands[1].tensor),
+                              context.tensor(alone.operands[2].tensor));
+    if (alpha != 1.0) {
+      for (Real& value : out)
+        value *= static_cast<Real>(alpha);
+    }
+  }
+};
+
 /// One operand: a sum, a diagonal or a permutation, as the loops say.
 constexpr auto kEinsum = []<class Real>(KernelContext<Real>& context) {
   if (context.op().inputs.size() > 1) {
@@ -98,6 +114,7 @@ std::vector<KernelEntry> product_kernels() {
       kernel(kMonetDomain, "MatMulGradB", kProduct),
       kernel(kMonetDomain, "GemmGradA", kProduct),
       kernel(kMonetDomain, "GemmGradB", kProduct),
+      kernel(kMonetDomain, "ProductGrad", kBothGradients),
   };
 }
 

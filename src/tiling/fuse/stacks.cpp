@@ -200,7 +200,7 @@ bool SliceFinder::recomputes_much(std::span<const OpId> members,
   double done = 0;
   for (std::size_t m = 0; m < members.size(); ++m) {
     const LoopNest& nest = graph_.op(members[m]).nest;
-    const auto whole = static_cast<double>(iterations(nest));
+    const auto whole = static_cast<double>(body_count(nest));
     double times = 1;
     for (const SliceCut& cut : slices[m]) {
       std::int64_t sum = 0;
@@ -326,7 +326,10 @@ void SliceFinder::join_gradient(OpId id, std::vector<std::vector<OpId>>& stacks)
     if (input && graph_.tensor(*input).producer)
       maker = std::max(maker, graph_.tensor(*input).producer);
   }
-  if (!maker || graph_.op(*maker).gradient_of != GradientOf::weight)
+  if (!maker)
+    return;
+  const GradientOf of = graph_.op(*maker).gradient_of;
+  if (of != GradientOf::weight && of != GradientOf::both)
     return;
   std::uint32_t& stack = stacked_[maker->index()];
   if (stack == kAlone) {

@@ -59,6 +59,25 @@ void read_sparse_gradients(const YamlNode& node, ProblemList& problems,
     patterns = as_strings(node, problems, true);
 }
 
+/// `separate`, `paired` or `{paired: patterns}`.
+void read_gradients(const YamlNode& node, ProblemList& problems,
+                    std::vector<std::string>& patterns) {
+  constexpr std::array kGradients{Choice<bool>{"separate", false}, Choice<bool>{"paired", true}};
+  if (node.kind == YamlNode::Kind::map) {
+    YamlMap map(node, problems);
+    if (const YamlNode* paired = map.find("paired"))
+      patterns = as_strings(*paired, problems, true);
+    else
+      problems.add(node.where, "'paired' is missing: patterns of products");
+    map.finish();
+    return;
+  }
+  bool paired = false;
+  read_choice(node, problems, kGradients, paired);
+  if (paired)
+    patterns = {"*"};
+}
+
 /// `ema: 0.999` or `{decay: 0.999}`.
 void read_average(const YamlNode& node, ProblemList& problems, std::optional<double>& decay) {
   if (node.kind == YamlNode::Kind::null)
@@ -187,6 +206,7 @@ TrainingOptions read_options(YamlMap& map, ProblemList& problems, bool only_loss
   choice("update", kUpdates, options.update.fused);
   read_clipping(map, problems, options.update);
   key("sparse_gradients", read_sparse_gradients, options.sparse_gradients);
+  key("gradients", read_gradients, options.paired_gradients);
   key("ema", read_average, options.update.average_decay);
   key("precision", read_precision, options.precision);
   key("store", read_store, options.storage);

@@ -178,6 +178,8 @@ private:
         op.gradient_of = GradientOf::input;
       if (parts[0] == "gradient_of:" && parts[1] == "weight")
         op.gradient_of = GradientOf::weight;
+      if (parts[0] == "gradient_of:" && parts[1] == "both")
+        op.gradient_of = GradientOf::both;
       if (parts[0] == "forward_op:") {
         const auto forward = names_.find(std::string(parts[1]));
         if (forward != names_.end())

@@ -66,6 +66,7 @@ constexpr Signatures kSignatures[]{
     {kMonetDomain, "r r > r",
      "ConvGradInput ConvGradWeight ConvTransposeGradInput ConvTransposeGradWeight GemmGradA "
      "GemmGradB MatMulGradA MatMulGradB"},
+    {kMonetDomain, "r r r > r r", "ProductGrad"},
     {kMonetDomain, "r r? > r", "EinsumGradA EinsumGradB"},
     {kMonetDomain, "r r r n? n? > r r?", "Attention"},
     {kMonetDomain, "r r r r r r n? n? > r? r? r?", "AttentionGrad"},

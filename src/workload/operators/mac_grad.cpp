@@ -10,8 +10,12 @@
 #include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
+#include <array>
 #include <set>
+#include <span>
 
 namespace monet {
 
@@ -55,6 +59,7 @@ constexpr char kConvTranspose[] = "ConvTranspose";
 constexpr char kMatMul[] = "MatMul";
 constexpr char kGemm[] = "Gemm";
 constexpr char kEinsum[] = "Einsum";
+constexpr std::array kForwards{kConv, kConvTranspose, kMatMul, kGemm, kEinsum};
 
 /// `operand` 0 or 1: the forward input whose gradient this is. An Einsum may have one operand only.
 LoopNest adjoint(const Graph& graph, const Operator& op, std::string_view forward_type,
@@ -87,6 +92,51 @@ LoopNest adjoint(const Graph& graph, const Operator& op, std::string_view forwar
   return nest;
 }
 
+/// The forward product, of which both gradients are computed, in attribute `forward`.
+const OperatorRule& forward_of_pair(const Graph& graph, const Operator& op) {
+  const std::string type = op.attributes.text("forward", "");
+  const bool known = std::ranges::any_of(kForwards, [&](const char* name) { return type == name; });
+  if (!known)
+    fail(graph, op, fmt::format("'{}' is no product", type), "attribute 'forward'");
+  return *find_rule("", type);
+}
+
+/// ProductGrad (A, B, dY) -> dA, dB: the loops of the forward product, dY read by both products.
+LoopNest build_product_grad(const Graph& graph, const Operator& op) {
+  const OperatorRule& rule = forward_of_pair(graph, op);
+  for (std::size_t i = 0; i < 3; ++i) {
+    if (!has_input(op, i) || (i < 2 && !has_output(op, i)))
+      fail(graph, op, "three inputs and two outputs are needed");
+    if (i < 2 && output_shape(graph, op, i) != input_shape(graph, op, i))
+      fail(graph, op, fmt::format("output {} has not the shape of input {}", i, i));
+  }
+  const Operator forward{.name = op.name,
+                         .op_type = std::string(rule.op_type),
+                         .attributes = op.attributes,
+                         .inputs = {op.inputs[0], op.inputs[1]},
+                         .outputs = {op.inputs[2]}};
+  LoopNest nest = rule.build(graph, forward);
+  internal_check(nest.operands.size() == 3, "a product has two operands and a result");
+  if (nest.compute != ComputeKind::mac)
+    fail(graph, op, "nothing is summed", "attribute 'forward'");
+  const std::vector<Access> of = std::move(nest.operands);
+  const auto operand = [&](std::size_t like, TensorId tensor, AccessMode mode, const char* role) {
+    nest.operands.push_back({tensor, mode, role, of[like].axes, of[like].passes, of[like].opaque});
+  };
+  operand(1, *op.outputs[0], AccessMode::write, "O");
+  operand(2, *op.outputs[1], AccessMode::write, "dW");
+  operand(0, *op.inputs[2], AccessMode::read, "I");
+  operand(1, *op.inputs[0], AccessMode::read, "X");
+  operand(2, *op.inputs[1], AccessMode::read, "W");
+  for (Access& result : std::span(nest.operands).first(2)) {
+    const auto& shape = graph.tensor(result.tensor).shape;
+    if (!visits_each_once(result, nest, shape))
+      result.mode = AccessMode::accumulate;
+  }
+  nest.products = {{0, 2, 4}, {1, 3, 2}};
+  return nest;
+}
+
 template <const char* kForward, std::size_t kOperand>
 LoopNest build_mac_grad(const Graph& graph, const Operator& op) {
   return adjoint(graph, op, kForward, kOperand);
@@ -106,6 +156,7 @@ std::vector<OperatorRule> mac_grad_rules() {
       {kMonetDomain, "MatMulGradB", build_mac_grad<kMatMul, 1>},
       {kMonetDomain, "GemmGradA", build_mac_grad<kGemm, 0>},
       {kMonetDomain, "GemmGradB", build_mac_grad<kGemm, 1>},
+      {kMonetDomain, "ProductGrad", build_product_grad},
   };
 }
 
