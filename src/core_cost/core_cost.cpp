@@ -2,6 +2,7 @@
 
 #include "core_cost/scatter/input_gradient.hpp"
 
+#include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
 
 #include <algorithm>
@@ -48,6 +49,11 @@ std::pair<double, double> merit(Objective objective, double latency, double ener
   default:
     throw InternalError("no objective of a mapping on a core");
   }
+}
+
+std::int64_t footprint(const ProblemOperand& operand) {
+  return checked_multiply(checked_product(operand.extents),
+                          std::max(operand.bits, operand.partial_bits));
 }
 
 bool streams(const CoreProblem& problem) {

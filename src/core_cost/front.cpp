@@ -57,10 +57,8 @@ Core with_less_room(const CoreProblem& problem, const Core& core, int halvings) 
       if (smaller.top(operand.memory) != &memory)
         continue;
       slices = slices || operand.offchip;
-      if (!operand.offchip) {
-        kept = checked_add(kept, checked_multiply(checked_product(operand.extents),
-                                                  std::max(operand.bits, operand.partial_bits)));
-      }
+      if (!operand.offchip)
+        kept = checked_add(kept, footprint(operand));
     }
     const std::int64_t whole = ceil_div(kept, instances(core, memory));
     if (slices && whole < memory.size.value)

@@ -59,6 +59,10 @@ std::size_t find_dim(const LoopNest& nest, std::string_view name) {
   return static_cast<std::size_t>(found - nest.dims.begin());
 }
 
+bool has_loop(const AxisExpr& axis, std::size_t dim) {
+  return std::ranges::find(axis.terms, dim, &AffineTerm::dim) != axis.terms.end();
+}
+
 Interval axis_range(const AxisExpr& axis, std::span<const Interval> tile, std::int64_t extent) {
   if (axis.data_dependent)
     return {0, extent};

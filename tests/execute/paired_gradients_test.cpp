@@ -1,15 +1,14 @@
 // Both gradients of a product in one operator: the numbers are those of two, bit for bit, whatever
 // else the step does.
+#include "execute/step_results.hpp"
 #include "training/tiny_network.hpp"
 
-#include "monet/execute/execute.hpp"
 #include "monet/training/training.hpp"
 #include "monet/workload/onnx_reader.hpp"
 #include "monet/workload/onnx_writer.hpp"
 
 #include <gtest/gtest.h>
 
-#include <map>
 #include <string>
 #include <vector>
 
@@ -40,28 +39,10 @@ Graph products_network() {
 }
 constexpr int kPairs = 5; // all but the first convolution
 
-std::map<std::string, std::vector<double>> results(const TrainingGraph& step) {
-  ExecuteOptions options;
-  options.keep_all = false;
-  Execution execution(step.graph, options);
-  fill(execution, step, 3);
-  execution.run();
-  std::map<std::string, std::vector<double>> numbers;
-  const auto note = [&](TensorId id) { numbers[step.graph.tensor(id).name] = execution.get(id); };
-  note(*step.loss);
-  for (const TensorId id : step.graph.outputs)
-    note(id);
-  for (const ParameterRecord& record : step.parameters) {
-    note(record.gradient);
-    note(record.updated);
-  }
-  return numbers;
-}
-
 /// Names of tensors whose numbers differ, or that one step lacks.
 std::vector<std::string> differences(const TrainingGraph& a, const TrainingGraph& b) {
-  const auto left = results(a);
-  auto right = results(b);
+  const auto left = test::results(a);
+  auto right = test::results(b);
   std::vector<std::string> names;
   for (const auto& [name, numbers] : left) {
     const auto found = right.find(name);

@@ -1,17 +1,15 @@
 // Plans of recomputation as operators of the graph: same numbers, bit for bit, and the peak that
 // the plan promises.
+#include "execute/step_results.hpp"
 #include "training/tiny_network.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/base/rng.hpp"
-#include "monet/execute/execute.hpp"
 #include "monet/training/insert_recompute.hpp"
 #include "monet/training/liveness.hpp"
 #include "monet/workload/onnx_writer.hpp"
 
 #include <gtest/gtest.h>
-
-#include <map>
 
 namespace monet {
 namespace {
@@ -66,22 +64,7 @@ std::vector<OpId> random_runs(const Graph& graph, int again, Random& random) {
   return runs;
 }
 
-/// Loss, gradients, updated parameters, states and running statistics by name.
-std::map<std::string, std::vector<double>> results(const TrainingGraph& step) {
-  ExecuteOptions options;
-  options.keep_all = false;
-  Execution execution(step.graph, options);
-  fill(execution, step, 3);
-  execution.run();
-  std::map<std::string, std::vector<double>> numbers;
-  const auto note = [&](TensorId id) { numbers[step.graph.tensor(id).name] = execution.get(id); };
-  note(*step.loss);
-  for (const TensorId id : step.graph.outputs)
-    note(id);
-  for (const ParameterRecord& record : step.parameters)
-    note(record.gradient);
-  return numbers;
-}
+using test::results;
 
 TEST(InsertRecompute, AnyRunsGiveTheSameNumbers) {
   Random random{5};

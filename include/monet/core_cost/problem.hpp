@@ -37,6 +37,8 @@ struct CoreProblem {
   friend bool operator==(const CoreProblem&, const CoreProblem&) = default;
 };
 
+/// Bits the operand takes when it is kept whole, partial sums as wide as they are while running.
+std::int64_t footprint(const ProblemOperand& operand);
 /// An operand passes by from or to the off-chip memory.
 bool streams(const CoreProblem& problem);
 

@@ -93,6 +93,8 @@ struct NestProduct {
   std::optional<std::uint32_t> first;
   std::optional<std::uint32_t> second;
 
+  /// All three are operands.
+  bool is_whole() const { return result && first && second; }
   friend bool operator==(const NestProduct&, const NestProduct&) = default;
 };
 
@@ -123,6 +125,8 @@ bool is_reduction(const LoopNest& nest, std::size_t dim);
 /// Index of the dim called `name`, or dims.size().
 std::size_t find_dim(const LoopNest& nest, std::string_view name);
 
+/// One of the axis' terms is the loop's.
+bool has_loop(const AxisExpr& axis, std::size_t dim);
 /// Range of an axis over a tile: the values the expression takes, clipped to [0, extent).
 Interval axis_range(const AxisExpr& axis, std::span<const Interval> tile, std::int64_t extent);
 /// The smallest box that holds every element the tile touches. `shape` is the tensor's.

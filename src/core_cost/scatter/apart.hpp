@@ -3,7 +3,6 @@
 
 #include "core_cost/scatter/input_gradient.hpp"
 
-#include <span>
 #include <vector>
 
 namespace monet::core_cost_detail {
@@ -15,10 +14,6 @@ struct ProductPart {
 };
 /// Every product of the problem; all three operands of each are the problem's.
 std::vector<ProductPart> products_of(const CoreProblem& problem, const Core& core);
-
-/// Adds what runs after `sum`; operand i of it is `operands[i]` of the sum's problem, which has
-/// room for all of them in `offchip` and `resident`.
-void add_cost(const CoreCost& one, std::span<const std::size_t> operands, CoreCost& sum);
 
 /// One product after the other on the core: times, energies and streamed bits add up; what stays on
 /// the chip stays for both, so that an operand that both read is brought once. InfeasibleError when

@@ -10,11 +10,6 @@ namespace monet::core_cost_detail {
 
 namespace {
 
-/// A product of which a value does not leave the operator.
-bool stays_inside(const NestProduct& product) {
-  return !product.result || !product.first || !product.second;
-}
-
 using Group = std::vector<std::size_t>;
 
 /// Operands after the first, by their accesses; the largest groups come first.
@@ -65,7 +60,7 @@ ProblemOperand merged(const CoreProblem& problem, const Group& group, std::uint3
 } // namespace
 
 std::optional<Compound> find_compound(const CoreProblem& problem) {
-  if (std::ranges::none_of(problem.products, stays_inside))
+  if (std::ranges::all_of(problem.products, &NestProduct::is_whole))
     return std::nullopt;
   const std::size_t count = problem.operands.size();
   const auto products = static_cast<std::uint32_t>(problem.dims.size());

@@ -2,6 +2,7 @@
 
 #include "core_cost/model/nest_model.hpp"
 #include "core_cost/scatter/apart.hpp"
+#include "core_cost/scatter/combine.hpp"
 #include "core_cost/scatter/compound.hpp"
 #include "core_cost/search/mapping_search.hpp"
 
@@ -102,67 +103,13 @@ CoreCost with_zeros(const Forms& f, const CoreProblem& gather, CoreCost cost) {
 /// The core with as much of its outermost memories as one sub-convolution may use: the rest of what
 /// stays lies there all the time.
 Core beside_the_rest(const Forms& f, const CoreProblem& sub) {
-  Core core = f.core;
-  for (Memory& memory : core.memories) {
-    std::int64_t rest = 0;
-    for (std::size_t i = 0; i < sub.operands.size(); ++i) {
-      const ProblemOperand& whole = f.problem.operands[i];
-      if (!whole.offchip && core.top(whole.memory) == &memory)
-        rest = checked_add(rest, region_bits(whole) - region_bits(sub.operands[i]));
-    }
-    const std::int64_t taken = ceil_div(rest, instances(f.core, memory));
-    if (taken >= memory.size.value && taken > 0) {
-      throw InfeasibleError(
-          fmt::format("core '{}': operands take {} bits, but memory '{}' holds {}", core.name,
-                      taken, memory.name, memory.size.value));
-    }
-    memory.size.value -= std::max<std::int64_t>(0, taken);
-  }
-  return core;
-}
-
-void add_levels(const CoreCost& part, std::int64_t times, CoreCost& sum) {
-  const bool first = sum.levels.empty();
-  for (std::size_t l = 0; l < part.levels.size(); ++l) {
-    const LevelEnergy& level = part.levels[l];
-    if (first)
-      sum.levels.push_back({level.memory, level.operand, {}, {}});
-    internal_check(l < sum.levels.size() && sum.levels[l].operand == level.operand,
-                   "sub-convolutions use the same memories");
-    sum.levels[l].energy += Picojoules{level.energy.value * static_cast<double>(times)};
-    for (std::size_t d = 0; d < level.accesses.size(); ++d)
-      sum.levels[l].accesses[d] += level.accesses[d] * times;
-  }
-}
-
-/// Adds a sub-convolution that runs `times` times, one after another.
-void add(const CoreCost& part, std::int64_t times, CoreCost& sum) {
-  const auto n = static_cast<double>(times);
-  const double before = sum.parts.ideal_temporal;
-  sum.parts.ideal_temporal += part.parts.ideal_temporal * n;
-  sum.parts.stall += part.parts.stall * n;
-  sum.parts.onload += part.parts.onload * n;
-  sum.parts.offload += part.parts.offload * n;
-  sum.spatial_utilisation = (sum.spatial_utilisation * before +
-                             part.spatial_utilisation * part.parts.ideal_temporal * n) /
-                            sum.parts.ideal_temporal;
-  sum.ideal += Cycles{part.ideal.value * times};
-  sum.compute_energy += Picojoules{part.compute_energy.value * n};
-  sum.memory_energy += Picojoules{part.memory_energy.value * n};
-  add_levels(part, times, sum);
-  sum.offchip.resize(part.offchip.size());
-  sum.resident.resize(part.resident.size());
-  for (std::size_t i = 0; i < part.offchip.size(); ++i) {
-    sum.offchip[i].read += Bits{part.offchip[i].read.value * times};
-    sum.offchip[i].write += Bits{part.offchip[i].write.value * times};
-    sum.resident[i] = std::max(sum.resident[i], part.resident[i]);
-  }
-  sum.effort.space += part.effort.space;
-  sum.effort.visited += part.effort.visited;
-  sum.effort.pruned += part.effort.pruned;
-  sum.effort.exact = sum.effort.exact && part.effort.exact;
-  sum.latency_bound += part.latency_bound * n;
-  sum.energy_bound += part.energy_bound * n;
+  return with_less_memory(
+      f.core, f.problem.operands,
+      [&](std::size_t i) {
+        const ProblemOperand& whole = f.problem.operands[i];
+        return whole.offchip ? 0 : region_bits(whole) - region_bits(sub.operands[i]);
+      },
+      "operands");
 }
 
 /// Where a sub-convolution lies in dX or dY does not change its cost.
@@ -199,14 +146,14 @@ CoreCost cost_decomposed(const Forms& f) {
         fmt::format("core '{}': more than {} sub-convolutions", f.core.name, kMaxSubConvolutions));
   }
   CoreCost sum;
+  sum.offchip.resize(f.problem.operands.size());
+  sum.resident.resize(f.problem.operands.size());
   std::int64_t largest = 0;
   for (const Repeated& part : parts) {
     const CoreCost cost = f.solve(part.problem, beside_the_rest(f, part.problem), f.options);
-    add(cost, part.times, sum);
-    const std::int64_t macs = iterations_of(part.problem);
-    sum.macs_executed = checked_add(sum.macs_executed, checked_multiply(macs, part.times));
-    if (macs > largest) {
-      largest = macs;
+    add_cost(cost, part.times, {}, sum);
+    if (cost.macs_executed > largest) {
+      largest = cost.macs_executed;
       sum.spatial = cost.spatial;
       sum.temporal = cost.temporal;
     }
@@ -232,11 +179,6 @@ std::pair<double, double> least_merit(const Forms& f, std::int64_t macs) {
   const auto n = static_cast<double>(macs);
   const double lanes = static_cast<double>(std::max<std::int64_t>(1, f.core.lanes()));
   return merit(f.options.objective, n / lanes, n * f.core.mac_energy_pj);
-}
-
-std::pair<double, double> merit_of(const Forms& f, const CoreCost& cost) {
-  const Priced p = priced(cost, f.options.offchip);
-  return merit(f.options.objective, p.latency, p.energy);
 }
 
 CoreCost cost_form(const Forms& f, InputGradient form) {
@@ -299,28 +241,18 @@ CoreCost best_form(const CoreProblem& problem, const Transposed& transposed, con
   const Forms f{problem, transposed, core, as_is, solve};
   if (options.input_gradient != InputGradient::best)
     return cost_form(f, options.input_gradient);
-  std::optional<CoreCost> best;
-  std::exception_ptr first_failure;
+  BestCost best(as_is);
   const auto consider = [&](InputGradient form) {
-    try {
-      CoreCost cost = cost_form(f, form);
-      if (!best || merit_of(f, cost) < merit_of(f, *best))
-        best = std::move(cost);
-    } catch (const InfeasibleError&) {
-      if (!first_failure)
-        first_failure = std::current_exception();
-    }
+    best.attempt([&] { return cost_form(f, form); });
   };
   consider(InputGradient::scatter);
   consider(InputGradient::decomposed);
   // Most often its zeros alone cost more than what was found.
   if (transposed.strided &&
-      (!best ||
-       least_merit(f, iterations_of(zero_inserted(problem, transposed))) < merit_of(f, *best)))
+      (!best.merit() ||
+       least_merit(f, iterations_of(zero_inserted(problem, transposed))) < *best.merit()))
     consider(InputGradient::zero_inserted);
-  if (!best)
-    std::rethrow_exception(first_failure);
-  return *best;
+  return best.take();
 }
 
 std::vector<CoreCost> mappings(const CoreProblem& problem, const Core& core,

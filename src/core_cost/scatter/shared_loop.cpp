@@ -1,24 +1,19 @@
 #include "core_cost/scatter/shared_loop.hpp"
 
 #include "core_cost/model/nest_model.hpp"
+#include "core_cost/scatter/combine.hpp"
 
 #include "monet/base/checked.hpp"
-#include "monet/base/errors.hpp"
 
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <cstdlib>
-#include <exception>
 #include <utility>
 
 namespace monet::core_cost_detail {
 
 namespace {
-
-bool has_loop(const AxisExpr& axis, std::uint32_t dim) {
-  return std::ranges::any_of(axis.terms, [&](const AffineTerm& term) { return term.dim == dim; });
-}
 
 bool has_loop(const ProblemOperand& operand, std::uint32_t dim) {
   return std::ranges::any_of(operand.axes,
@@ -65,10 +60,6 @@ CoreProblem part_of(const CoreProblem& problem, std::uint32_t dim, std::int64_t 
 std::int64_t elements(const ProblemOperand& operand) {
   return checked_product(operand.extents);
 }
-std::int64_t room(const ProblemOperand& operand) {
-  return checked_multiply(elements(operand), std::max(operand.bits, operand.partial_bits));
-}
-
 class Parts {
 public:
   Parts(const CoreProblem& problem, std::uint32_t dim, const Core& core)
@@ -85,8 +76,8 @@ public:
   std::int64_t room_of(std::size_t i, const CoreProblem& part) const {
     const ProblemOperand& whole = problem_.operands[i];
     if (!passes(i))
-      return room(whole);
-    return checked_multiply(2, room(part.operands[i]));
+      return footprint(whole);
+    return checked_multiply(2, footprint(part.operands[i]));
   }
 
   /// The most iterations of a part that fit; 0 where not even one does.
@@ -102,16 +93,9 @@ public:
 
   /// The core while one part runs: beside the slices that come and go, and what stays.
   Core core_beside(const CoreProblem& part) const {
-    Core smaller = core_;
-    for (Memory& memory : smaller.memories) {
-      std::int64_t others = 0;
-      for (std::size_t i = 0; i < problem_.operands.size(); ++i) {
-        if (smaller.top(problem_.operands[i].memory) == &memory)
-          others = checked_add(others, room_of(i, part) - room(part.operands[i]));
-      }
-      memory.size.value -= ceil_div(others, instances(core_, memory));
-    }
-    return smaller;
+    return with_less_memory(
+        core_, problem_.operands,
+        [&](std::size_t i) { return room_of(i, part) - footprint(part.operands[i]); }, "operands");
   }
 
   /// Streamed operands that have the loop.
@@ -165,31 +149,6 @@ void charge_passing(const CoreProblem& problem, const Core& core, std::size_t i,
   cost.levels.push_back(std::move(level));
 }
 
-/// Adds a part that runs `times` times.
-void add_times(const CoreCost& part, std::int64_t times, CoreCost& sum) {
-  if (times == 0)
-    return;
-  CoreCost many = part;
-  const auto n = static_cast<double>(times);
-  many.parts = {part.parts.ideal_temporal * n, part.parts.stall * n, part.parts.onload * n,
-                part.parts.offload * n};
-  many.ideal.value *= times;
-  many.macs_executed = checked_multiply(part.macs_executed, times);
-  many.compute_energy.value *= n;
-  many.memory_energy.value *= n;
-  many.latency_bound *= n;
-  many.energy_bound *= n;
-  for (LevelEnergy& level : many.levels) {
-    level.energy.value *= n;
-    for (std::int64_t& words : level.accesses)
-      words = checked_multiply(words, times);
-  }
-  std::vector<std::size_t> same(part.offchip.size());
-  for (std::size_t i = 0; i < same.size(); ++i)
-    same[i] = i;
-  add_cost(many, same, sum);
-}
-
 } // namespace
 
 std::optional<CoreCost> cost_in_parts(const CoreProblem& problem, std::uint32_t dim,
@@ -211,11 +170,12 @@ std::optional<CoreCost> cost_in_parts(const CoreProblem& problem, std::uint32_t 
   CoreCost sum;
   sum.offchip.resize(operands);
   sum.resident.resize(operands);
-  add_times(cost_apart(part, parts.core_beside(part), options, solve), whole, sum);
+  const Core beside = parts.core_beside(part);
+  add_cost(cost_apart(part, beside, options, solve), whole, {}, sum);
   std::optional<CoreProblem> last;
   if (rest > 0) {
     last = part_of(problem, dim, rest);
-    add_times(cost_apart(*last, parts.core_beside(part), options, solve), 1, sum);
+    add_cost(cost_apart(*last, beside, options, solve), 1, {}, sum);
   }
   for (std::size_t i = 0; i < operands; ++i) {
     const ProblemOperand& operand = problem.operands[i];
@@ -240,32 +200,11 @@ std::optional<CoreCost> cost_in_parts(const CoreProblem& problem, std::uint32_t 
 
 CoreCost cost_together(const CoreProblem& problem, const Core& core, const CoreCostOptions& options,
                        const Solver& solve) {
-  std::optional<CoreCost> best;
-  std::exception_ptr failure;
-  const auto consider = [&](std::optional<CoreCost> cost) {
-    if (!cost)
-      return;
-    const auto merit_of = [&](const CoreCost& c) {
-      const Priced p = priced(c, options.offchip);
-      return merit(options.objective, p.latency, p.energy);
-    };
-    if (!best || merit_of(*cost) < merit_of(*best))
-      best = std::move(cost);
-  };
-  const auto attempt = [&](auto find) {
-    try {
-      consider(find());
-    } catch (const InfeasibleError&) {
-      if (!failure)
-        failure = std::current_exception();
-    }
-  };
-  attempt([&] { return std::optional(cost_apart(problem, core, options, solve)); });
+  BestCost best(options);
+  best.attempt([&] { return cost_apart(problem, core, options, solve); });
   for (std::uint32_t dim = 0; streams(problem) && dim < problem.dims.size(); ++dim)
-    attempt([&] { return cost_in_parts(problem, dim, core, options, solve); });
-  if (!best)
-    std::rethrow_exception(failure);
-  return *best;
+    best.attempt([&] { return cost_in_parts(problem, dim, core, options, solve); });
+  return best.take();
 }
 
 } // namespace monet::core_cost_detail

@@ -49,7 +49,7 @@ bool looks_up(const ProblemOperand& operand) {
 
 bool touches(const ProblemOperand& operand, std::size_t dim) {
   return operand.opaque || std::ranges::any_of(operand.axes, [&](const AxisExpr& axis) {
-           return std::ranges::find(axis.terms, dim, &AffineTerm::dim) != axis.terms.end();
+           return has_loop(axis, dim);
          });
 }
 

@@ -48,10 +48,9 @@ void add_channel_bias(KernelContext<Real>& context) {
   }
 }
 
-constexpr auto kProduct = []<class Real>(KernelContext<Real>& context) {
-  const LoopNest& nest = context.op().nest;
-  internal_check(nest.operands.size() >= 3, "a product has two operands and a result");
-  auto& out = context.output(0);
+/// A product of two operands, as the nest says, times alpha.
+template <class Real>
+void multiply(KernelContext<Real>& context, const LoopNest& nest, std::vector<Real>& out) {
   multiply_accumulate<Real>(context.graph(), nest, out, context.tensor(nest.operands[1].tensor),
                             context.tensor(nest.operands[2].tensor));
   const double alpha = context.attributes().number("alpha", 1.0);
@@ -59,6 +58,12 @@ constexpr auto kProduct = []<class Real>(KernelContext<Real>& context) {
     for (Real& value : out)
       value *= static_cast<Real>(alpha);
   }
+}
+
+constexpr auto kProduct = []<class Real>(KernelContext<Real>& context) {
+  const LoopNest& nest = context.op().nest;
+  internal_check(nest.operands.size() >= 3, "a product has two operands and a result");
+  multiply(context, nest, context.output(0));
   if (nest.operands.size() < 4)
     return;
   if (context.op().op_type == "ConvTranspose") {
@@ -71,17 +76,8 @@ constexpr auto kProduct = []<class Real>(KernelContext<Real>& context) {
 /// Every product of the nest by itself, as its operator alone would compute it.
 constexpr auto kBothGradients = []<class Real>(KernelContext<Real>& context) {
   const LoopNest& nest = context.op().nest;
-  const double alpha = context.attributes().number("alpha", 1.0);
-  for (std::size_t p = 0; p < nest.products.size(); ++p) {
-    const LoopNest alone = product_nest(nest, nest.products[p]);
-    auto& out = context.output(p);
-    multiply_accumulate<Real>(context.graph(), alone, out, context.tensor(alone.operands[1].tensor),
-                              context.tensor(alone.operands[2].tensor));
-    if (alpha != 1.0) {
-      for (Real& value : out)
-        value *= static_cast<Real>(alpha);
-    }
-  }
+  for (std::size_t p = 0; p < nest.products.size(); ++p)
+    multiply(context, product_nest(nest, nest.products[p]), context.output(p));
 };
 
 /// One operand: a sum, a diagonal or a permutation, as the loops say.

@@ -75,12 +75,6 @@ ProblemOperand problem_operand(const Operator& op, std::span<const Interval> til
   return operand;
 }
 
-/// Bits the operand takes when it is kept whole, partial sums as wide as they are while running.
-std::int64_t footprint(const ProblemOperand& operand) {
-  return checked_multiply(checked_product(operand.extents),
-                          std::max(operand.bits, operand.partial_bits));
-}
-
 bool looks_up(const ProblemOperand& operand) {
   return !operand.opaque && std::ranges::any_of(operand.axes, [](const AxisExpr& axis) {
     return axis.data_dependent;
@@ -198,10 +192,7 @@ bool fits(const Placed& placed, const std::vector<ProblemOperand>& operands) {
 
 /// Products that run one after the other: what stays for one of them takes room of the others.
 bool runs_apart(const CoreProblem& problem) {
-  return !problem.products.empty() &&
-         std::ranges::all_of(problem.products, [](const NestProduct& product) {
-           return product.result && product.first && product.second;
-         });
+  return !problem.products.empty() && std::ranges::all_of(problem.products, &NestProduct::is_whole);
 }
 
 /// No streamed operand could stay beside the others.

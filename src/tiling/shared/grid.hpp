@@ -14,11 +14,6 @@ struct SplitFactor {
   std::int64_t parts = 1;
 };
 
-/// One of the axis' terms is the loop's.
-inline bool has_loop(const AxisExpr& axis, std::size_t dim) {
-  return std::ranges::find(axis.terms, dim, &AffineTerm::dim) != axis.terms.end();
-}
-
 /// Iterations of the loop touch other elements of the operand, as far as its axes tell.
 inline bool moved_by(const Access& access, std::size_t dim) {
   return !access.opaque && std::ranges::any_of(access.axes, [&](const AxisExpr& axis) {

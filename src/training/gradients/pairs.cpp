@@ -146,8 +146,6 @@ private:
 } // namespace
 
 Graph with_paired_gradients(const Graph& graph, const std::vector<std::string>& patterns) {
-  if (patterns.empty())
-    return graph;
   return Pairing(graph, patterns).run();
 }
 

@@ -15,10 +15,6 @@ enum Operand : std::uint32_t { kDx, kDw, kDy, kX, kW };
 
 using test::gradient_pair;
 
-const Solver kSolve = [](const CoreProblem& part, const Core& on, const CoreCostOptions& how) {
-  return core_cost(part, on, how);
-};
-
 struct Alone {
   CoreCost dx;
   CoreCost dw;
@@ -47,7 +43,7 @@ TEST(Apart, CostsAddUp) {
     CoreProblem problem = gradient_pair(64, 48, 32);
     for (ProblemOperand& operand : problem.operands)
       operand.offchip = streamed;
-    const CoreCost both = cost_apart(problem, core, {}, kSolve);
+    const CoreCost both = cost_apart(problem, core, {}, test::solve_alone);
     const auto [dx, dw] = alone(problem, core);
     EXPECT_EQ(both.latency.value, static_cast<std::int64_t>(dx.parts.total() + dw.parts.total()));
     EXPECT_EQ(both.ideal.value, dx.ideal.value + dw.ideal.value);

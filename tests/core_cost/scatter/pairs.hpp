@@ -1,7 +1,7 @@
 // Both gradients of a matrix product as one problem, for tests.
 #pragma once
 
-#include "monet/core_cost/problem.hpp"
+#include "monet/core_cost/core_cost.hpp"
 
 #include <cstdint>
 #include <utility>
@@ -34,6 +34,11 @@ inline CoreProblem gradient_pair(std::int64_t m, std::int64_t k, std::int64_t n)
   add(AccessMode::read, I2, 1, 2);
   problem.products = {{0, 2, 4}, {1, 3, 2}};
   return problem;
+}
+
+/// What core_cost() solves parts with.
+inline CoreCost solve_alone(const CoreProblem& part, const Core& on, const CoreCostOptions& how) {
+  return core_cost(part, on, how);
 }
 
 } // namespace monet::test

@@ -29,10 +29,7 @@ Core with_memory(std::int64_t bits) {
 }
 
 std::optional<CoreCost> in_parts(const CoreProblem& problem, std::uint32_t dim, const Core& core) {
-  return cost_in_parts(problem, dim, core, {},
-                       [](const CoreProblem& part, const Core& on, const CoreCostOptions& how) {
-                         return core_cost(part, on, how);
-                       });
+  return cost_in_parts(problem, dim, core, {}, test::solve_alone);
 }
 
 std::int64_t moved(const CoreCost& cost, std::size_t i) {
@@ -112,11 +109,9 @@ TEST(SharedLoop, TheBestIsTaken) {
   for (const std::int64_t bits : {8 * 4000, 8 * 16000, 8 * 64000}) {
     const Core core = with_memory(bits);
     const CoreProblem problem = streamed(96, 48, 80);
-    const Solver solve = [](const CoreProblem& part, const Core& on, const CoreCostOptions& how) {
-      return core_cost(part, on, how);
-    };
     const double best = priced(core_cost(problem, core, options), options.offchip).latency;
-    const double apart = priced(cost_apart(problem, core, options, solve), options.offchip).latency;
+    const double apart =
+        priced(cost_apart(problem, core, options, test::solve_alone), options.offchip).latency;
     EXPECT_LE(best, apart) << bits;
   }
 }
