@@ -3,10 +3,12 @@
 cost no more each, and a chip that has more of one resource is not worse. Prints Markdown; fails where 2 % is exceeded.
 
     tools/monotone_table.py build/release/apps/monet/monet [--networks NET ...] [--batches N ...] [--chips CHIP ...]
-                            [--searched SECONDS] [--memories SHARE ...] [--pairs N] [--seed N] [--jobs N]
+                            [--searched SECONDS] [--memories SHARE ...] [--pairs N] [--first N] [--seed N]
+                            [--limit SECONDS] [--jobs N]
 
 --searched compares with `monet optimise fusion --time-limit SECONDS`; --memories takes the arrays' memories times each
-share instead of comparing modes; --pairs grows random chips by one resource.
+share instead of comparing modes; --pairs grows random chips by one resource, from number --first on. A schedule that
+takes longer than --limit, and those of more images, are left out (">"). Rows are printed as they are known.
 """
 
 import argparse
@@ -38,12 +40,16 @@ STEPS = ["inference", "sgd", "adam"]
 SLACK = 1.02
 
 
+class TooLongError(Exception):
+    """A schedule that is not waited for."""
+
+
 def latency(command: list[str], limit: float | None = None) -> int | None:
     """Cycles of the step, or nothing where it cannot run."""
     try:
         done = subprocess.run(command, capture_output=True, cwd=ROOT, check=False, timeout=limit)
-    except subprocess.TimeoutExpired:
-        return None
+    except subprocess.TimeoutExpired as error:
+        raise TooLongError from error
     if done.returncode != 0:
         return None
     result = json.loads(done.stdout)
@@ -59,7 +65,7 @@ def modes(case: tuple, arguments: argparse.Namespace) -> dict:
     network, step, chip, batch = case
     common = ["--hardware", f"data/hardware/{chip}.yaml", *step_options(network, batch, step), "--json", "-"]
     found = {
-        mode: latency([arguments.monet, "schedule", *common, "--mode", mode])
+        mode: latency([arguments.monet, "schedule", *common, "--mode", mode], arguments.limit)
         for mode in ("auto", "layer-by-layer", "fused")
     }
     if arguments.searched > 0:
@@ -154,7 +160,10 @@ def pair(number: int, arguments: argparse.Namespace, scratch: pathlib.Path) -> t
     for name, sizes in (("before", chip), ("after", more)):
         system = write_chip(scratch / f"{number}_{name}", sizes)
         options = ["--hardware", str(system), *step_options(network, batch, step), "--json", "-"]
-        taken.append(latency([arguments.monet, "schedule", *options]))
+        try:
+            taken.append(latency([arguments.monet, "schedule", *options], arguments.limit))
+        except TooLongError:
+            taken.append(None)
     what = f"{grown} {chip[grown]} to {more[grown]}, {network} batch {batch} {step}"
     return what, taken[1] / taken[0] if all(taken) else None
 
@@ -169,34 +178,53 @@ def steps_of(arguments: argparse.Namespace) -> list[tuple]:
     ]
 
 
-def mode_table(arguments: argparse.Namespace, pool: concurrent.futures.Executor) -> bool:
-    cases = steps_of(arguments)
-    found = dict(zip(cases, pool.map(lambda case: modes(case, arguments), cases)))
+def row_of(row: tuple, arguments: argparse.Namespace) -> list[dict | None]:
+    """What each batch comes to, the smallest first; nothing from the first on that takes too long."""
+    found: list[dict | None] = []
+    for batch in arguments.batches:
+        try:
+            found.append(modes((*row, batch), arguments))
+        except TooLongError:
+            break
+    return found + [None] * (len(arguments.batches) - len(found))
+
+
+def mode_cells(found: list[dict | None], arguments: argparse.Namespace, ratios: list[float]) -> tuple[list[str], bool]:
+    cells = []
     good = True
-    ratios = []
+    least = None  # cycles per sample so far
+    for batch, row in zip(arguments.batches, found):
+        if row is None:
+            cells.append(">")
+            continue
+        auto = row["auto"]
+        if auto is None:
+            cells.append("-")
+            continue
+        others = [row[mode] for mode in ("layer-by-layer", "fused") if row[mode]]
+        marks = "" if auto <= min(others, default=auto) else " **above**"
+        marks += " **grows**" if least is not None and auto / batch > SLACK * least else ""
+        good = good and not marks
+        least = min(least or auto / batch, auto / batch)
+        layers = row["layer-by-layer"]  # nothing where a layer does not fit as a whole
+        cell = f"{auto / batch / 1e6:.3f} ({auto / layers:.2f}" if layers else f"{auto / batch / 1e6:.3f} (-"
+        if row.get("searched"):
+            ratios.append(auto / row["searched"])
+            cell += f", {ratios[-1]:.2f}"
+        cells.append(cell + ")" + marks)
+    return cells, good
+
+
+def mode_table(arguments: argparse.Namespace, pool: concurrent.futures.Executor) -> bool:
+    rows = list(dict.fromkeys(case[:3] for case in steps_of(arguments)))
+    good = True
+    ratios: list[float] = []
     print("| network | step | chip | " + " | ".join(f"batch {b}" for b in arguments.batches) + " |")
-    print("|---|---|---|" + "---|" * len(arguments.batches))
-    for network, step, chip in dict.fromkeys(case[:3] for case in cases):
-        cells = []
-        least = None  # cycles per sample so far
-        for batch in arguments.batches:
-            row = found[network, step, chip, batch]
-            auto = row["auto"]
-            if auto is None:
-                cells.append("-")
-                continue
-            others = [row[mode] for mode in ("layer-by-layer", "fused") if row[mode]]
-            marks = "" if auto <= min(others, default=auto) else " **above**"
-            marks += " **grows**" if least is not None and auto / batch > SLACK * least else ""
-            good = good and not marks
-            least = min(least or auto / batch, auto / batch)
-            layers = row["layer-by-layer"]  # nothing where a layer does not fit as a whole
-            cell = f"{auto / batch / 1e6:.3f} ({auto / layers:.2f}" if layers else f"{auto / batch / 1e6:.3f} (-"
-            if row.get("searched"):
-                ratios.append(auto / row["searched"])
-                cell += f", {ratios[-1]:.2f}"
-            cells.append(cell + ")" + marks)
-        print(f"| {network} | {step} | {chip} | " + " | ".join(cells) + " |", flush=True)
+    print("|---|---|---|" + "---|" * len(arguments.batches), flush=True)
+    for row, found in zip(rows, pool.map(lambda row: row_of(row, arguments), rows)):
+        cells, row_good = mode_cells(found, arguments, ratios)
+        good = good and row_good
+        print(f"| {' | '.join(row)} | " + " | ".join(cells) + " |", flush=True)
     print("\nMcycles per sample (over layer by layer, over searched)")
     if ratios:
         print(f"over searched: median {statistics.median(ratios):.3f}, most {max(ratios):.3f}")
@@ -255,7 +283,7 @@ def memory_table(arguments: argparse.Namespace, pool: concurrent.futures.Executo
 def pair_table(arguments: argparse.Namespace, pool: concurrent.futures.Executor) -> bool:
     with tempfile.TemporaryDirectory() as folder:
         scratch = pathlib.Path(folder)
-        found = list(pool.map(lambda number: pair(number, arguments, scratch), range(arguments.pairs)))
+        found = list(pool.map(lambda n: pair(arguments.first + n, arguments, scratch), range(arguments.pairs)))
     ratios = sorted((ratio, what) for what, ratio in found if ratio is not None)
     if not ratios:
         return False
@@ -276,6 +304,8 @@ def main() -> None:
     parser.add_argument("--searched", type=float, default=0)
     parser.add_argument("--memories", nargs="+", type=float)
     parser.add_argument("--pairs", type=int, default=0)
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--limit", type=float)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=1)
     arguments = parser.parse_args()
