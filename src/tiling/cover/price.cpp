@@ -375,11 +375,12 @@ bool GroupPricer::tiles_fit(const NeighbourGroup& group, const GroupSlices& way)
     const OpId op = group.members[m];
     if (graph_.op(op).phase == Phase::update)
       continue; // cut as far as it takes
-    const auto& list = cores_[op.index()];
+    const std::int64_t cores = std::ssize(cores_[op.index()]);
     const std::int64_t room = part(tile_bits_[pool_[op.index()]]);
     const bool fits = std::ranges::any_of(way.members[m].splits, [&](const auto& split) {
-      const std::int64_t parts = std::min<std::int64_t>(std::ssize(list), split.extent);
-      return split.fixed + ceil_div(split.moved, parts) <= room;
+      const std::int64_t left = room - split.fixed;
+      return split.moved <= left || // as a rule, and without a division
+             (left >= 0 && ceil_div(split.moved, std::min(cores, split.extent)) <= left);
     });
     if (!fits)
       return false;
@@ -387,50 +388,50 @@ bool GroupPricer::tiles_fit(const NeighbourGroup& group, const GroupSlices& way)
   return true;
 }
 
-/// Whether what the group keeps fits, when what costs least to bring again is brought once a slice.
-bool GroupPricer::keep(const NeighbourGroup& group, const GroupSlices& way) {
-  std::vector<bool> used(chip_.cores.size(), false);
-  check_stop();
+/// What all cores hold together that may run a member, updates aside.
+std::int64_t GroupPricer::together(const NeighbourGroup& group) {
+  used_by_group_.assign(chip_.cores.size(), false);
   for (const OpId op : group.members) {
     if (graph_.op(op).phase == Phase::update)
       continue;
     const auto& own = used_[pool_[op.index()]];
-    for (std::size_t c = 0; c < used.size(); ++c)
-      used[c] = used[c] || own[c];
+    for (std::size_t c = 0; c < own.size(); ++c)
+      used_by_group_[c] = used_by_group_[c] || own[c];
   }
-  std::int64_t left = part(room_.together(used)) - way.space.passing;
+  return part(room_.together(used_by_group_));
+}
+
+/// Whether what the group keeps fits, when what costs least to bring again is brought once a slice.
+bool GroupPricer::keep(const NeighbourGroup& group, const GroupSlices& way) {
+  check_stop();
+  std::int64_t left = together(group) - way.space.passing;
   if (left < 0)
     return false;
-  struct Item {
-    const GroupSpace::Kept* kept;
-    std::uint32_t pool;
-    std::int64_t bits;    ///< on all cores
-    std::int64_t on_core; ///< on each of those that have it
-    double again;
-  };
-  std::vector<Item> items;
-  std::vector<std::int64_t> left_on_core;
+  kept_.clear();
+  left_on_core_.clear();
   for (const std::int64_t bits : core_bits_)
-    left_on_core.push_back(part(bits - bits / 4));
+    left_on_core_.push_back(part(bits - bits / 4));
   for (const GroupSpace::Kept& kept : way.space.kept) {
     const OpId op = group.members[kept.member];
     const Share& own = share(op, way.members[kept.member].parts);
     const bool parted = own.dim && moved_by(graph_.op(op).nest.operands[kept.operand], *own.dim);
     const std::int64_t copies = parted ? 1 : own.cores;
-    items.push_back({&kept, pool_[op.index()], kept.bits * copies,
+    kept_.push_back({&kept, pool_[op.index()], kept.bits * copies,
                      parted ? kept.bits / own.cores : kept.bits,
                      static_cast<double>(kept.bits) * (kept.times - 1) * (kept.made ? 2 : 1)});
-    left -= items.back().bits;
-    left_on_core[items.back().pool] -= items.back().on_core;
+    left -= kept_.back().bits;
+    left_on_core_[kept_.back().pool] -= kept_.back().on_core;
   }
-  std::ranges::stable_sort(items, {}, [](const Item& item) {
+  if (left >= 0 && std::ranges::all_of(left_on_core_, [](std::int64_t bits) { return bits >= 0; }))
+    return true;
+  std::ranges::stable_sort(kept_, {}, [](const KeptItem& item) {
     return item.again / static_cast<double>(std::max<std::int64_t>(1, item.bits));
   });
-  for (const Item& item : items) {
-    if (left >= 0 && left_on_core[item.pool] >= 0)
+  for (const KeptItem& item : kept_) {
+    if (left >= 0 && left_on_core_[item.pool] >= 0)
       continue;
     left += item.bits;
-    left_on_core[item.pool] += item.on_core;
+    left_on_core_[item.pool] += item.on_core;
     Use& use = uses_[item.kept->member];
     if (item.kept->made) {
       use.read += item.again / 2;

@@ -66,6 +66,13 @@ private:
     double cycles = 0;
     double links = 0; ///< cycles of bringing what other operators made to the member's cores
   };
+  struct KeptItem { ///< what a group keeps, or brings again for each slice
+    const GroupSpace::Kept* kept;
+    std::uint32_t pool;
+    std::int64_t bits;    ///< on all cores
+    std::int64_t on_core; ///< on each of those that have it
+    double again;         ///< bits moved when it is not kept
+  };
   /// From the cores of one pool to those of another, in bits per cycle.
   struct Way {
     double parts = 0; ///< to each its own
@@ -85,6 +92,7 @@ private:
   OperatorSpread spread(OpId op);
   void traffic(const std::vector<OpId>& members, bool whole);
   bool tiles_fit(const NeighbourGroup& group, const GroupSlices& way) const;
+  std::int64_t together(const NeighbourGroup& group);
   bool keep(const NeighbourGroup& group, const GroupSlices& way);
   void add_links(const std::vector<OpId>& members, std::size_t m,
                  const std::vector<std::pair<std::uint32_t, std::int64_t>>& parts);
@@ -114,6 +122,9 @@ private:
   std::vector<Use> uses_;    ///< per member of the group at hand
   std::vector<Way> ways_;    ///< [from * pools + to]
   std::vector<double> busy_; ///< per pool, of the group at hand
+  std::vector<KeptItem> kept_;
+  std::vector<std::int64_t> left_on_core_; ///< per pool
+  std::vector<bool> used_by_group_;        ///< per core
 };
 
 } // namespace monet
