@@ -128,7 +128,7 @@ constexpr double kMissed = 1.3;
 /// Images of the whole over those of a turn: the first of these that leaves no rest.
 constexpr std::array<std::int64_t, 6> kTurns{4, 2, 3, 5, 7, 11};
 /// Steps in turns of more tiles than this are not scheduled.
-constexpr std::size_t kMostTilesInTurns = 250'000;
+constexpr std::size_t kMostTilesInTurns = 1'000'000;
 
 /// What make_tiles() fuses by the options.
 FusionPlan plan_of(const TrainingGraph& step, const Chip& chip, const TilingOptions& tiling) {
