@@ -32,6 +32,7 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import small_networks as small
+from bert import Bert, BertShape
 
 OPSET = 17
 TRACE_BATCH = 2  # Not 1: a traced 1 would be mistaken for a broadcast dimension.
@@ -183,6 +184,9 @@ def gpt2_network(shape: Gpt2Shape) -> Network:
 
 IMAGENET = (3, 224, 224)
 NETWORKS: dict[str, Network] = {
+    "bert_large": Network(
+        lambda: Bert(BertShape(24, 1024, 16, 30522, 512)), (128,), input_name="input_ids", vocabulary=30522
+    ),
     "gpt2": gpt2_network(Gpt2Shape(12, 768, 12, 50257, 1024)),
     "gpt2_nano": gpt2_network(Gpt2Shape(2, 64, 2, 256, 64)),
     "gpt_4x512": gpt2_network(Gpt2Shape(4, 512, 4, 4000, 256)),
@@ -195,6 +199,7 @@ NETWORKS: dict[str, Network] = {
     "mobilenet_v2": Network(torchvision.models.mobilenet_v2, IMAGENET),
     "resnet18": Network(torchvision.models.resnet18, IMAGENET),
     "resnet18_cifar": Network(make_resnet18_cifar, (3, 32, 32)),
+    "resnet50": Network(torchvision.models.resnet50, IMAGENET),
     "unet": Network(
         lambda: small.UNet(channels=16, levels=3, classes=1, interpolate=False), (3, 128, 128)
     ),
