@@ -398,8 +398,10 @@ AccumulatedStep make_pass(const ToTrain& what, const TrainingOptions& options, T
   one.loss = loss.loss;
   one.graph = builder.release();
   store_pass(one, loss, needs.depends, options.storage, step);
-  if (!options.paired_gradients.empty())
+  if (!options.paired_gradients.empty()) {
     one.graph = with_paired_gradients(one.graph, options.paired_gradients);
+    step.paired = paired_products(one.graph);
+  }
   if (!std::holds_alternative<NoLoss>(what.loss))
     one.graph.outputs.clear();
   return one;

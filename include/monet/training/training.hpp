@@ -91,6 +91,9 @@ struct TrainingGraph {
   /// Forward and backward passes before the update: one for every micro-batch, with
   /// sharpness-aware minimisation twice as many.
   std::int64_t passes = 1;
+  /// Products whose two gradients are computed by one operator, by name, as they are called before
+  /// micro-batches multiply them; ascending.
+  std::vector<std::string> paired;
   std::optional<TensorId> gradient_norm; ///< of all gradients together, when it is clipped
   /// Forward tensors kept for the backward part: those that it reads, or what PyTorch keeps.
   std::vector<TensorId> stored_activations;

@@ -4,31 +4,19 @@
 
 #include "monet/base/errors.hpp"
 #include "monet/workload/operators.hpp"
+#include "monet/workload/product_gradients.hpp"
 
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <optional>
+#include <set>
 #include <string_view>
 
 namespace monet {
 
 namespace {
-
-struct ProductTypes {
-  std::string_view forward;
-  std::string_view first;  ///< (dY, B) -> dA
-  std::string_view second; ///< (A, dY) -> dB
-};
-constexpr std::array kProductTypes{
-    ProductTypes{"Conv", "ConvGradInput", "ConvGradWeight"},
-    ProductTypes{"ConvTranspose", "ConvTransposeGradInput", "ConvTransposeGradWeight"},
-    ProductTypes{"MatMul", "MatMulGradA", "MatMulGradB"},
-    ProductTypes{"Gemm", "GemmGradA", "GemmGradB"},
-    ProductTypes{"Einsum", "EinsumGradA", "EinsumGradB"},
-};
 
 struct Pair {
   std::string_view forward;
@@ -60,7 +48,7 @@ private:
       const Operator& second = graph_.operators()[i];
       if (second.phase != Phase::backward || second.domain != kMonetDomain || !second.forward_op)
         continue;
-      for (const ProductTypes& types : kProductTypes) {
+      for (const ProductGradients& types : product_gradients()) {
         if (types.second != second.op_type)
           continue;
         const auto first = partner(types, OpId(i));
@@ -72,7 +60,7 @@ private:
   }
 
   /// The gradient of the other operand, from the same dY.
-  std::optional<OpId> partner(const ProductTypes& types, OpId second) const {
+  std::optional<OpId> partner(const ProductGradients& types, OpId second) const {
     const Operator& b = op(second);
     if (b.inputs.size() != 2 || b.nest.compute != ComputeKind::mac)
       return std::nullopt;
@@ -109,9 +97,9 @@ private:
     const Operator& a = op(pair.first);
     const Operator& b = op(pair.second);
     Operator made = b;
-    made.op_type = "ProductGrad";
+    made.op_type = kProductGrad;
     made.attributes.set("forward", std::string(pair.forward));
-    made.name = fmt::format("{}.ProductGrad", op(*b.forward_op).name);
+    made.name = fmt::format("{}.{}", op(*b.forward_op).name, kProductGrad);
     made.inputs = {b.inputs[0], a.inputs[1], b.inputs[1]};
     made.outputs = {a.outputs[0], b.outputs[0]};
     if (a.gradient_of != b.gradient_of)
@@ -147,6 +135,15 @@ private:
 
 Graph with_paired_gradients(const Graph& graph, const std::vector<std::string>& patterns) {
   return Pairing(graph, patterns).run();
+}
+
+std::vector<std::string> paired_products(const Graph& graph) {
+  std::set<std::string> names;
+  for (const Operator& op : graph.operators()) {
+    if (op.op_type == kProductGrad && op.domain == kMonetDomain && op.forward_op)
+      names.insert(graph.op(*op.forward_op).name);
+  }
+  return {names.begin(), names.end()};
 }
 
 } // namespace monet

@@ -15,4 +15,7 @@ namespace monet {
 /// pairs nothing; "*" may.
 Graph with_paired_gradients(const Graph& graph, const std::vector<std::string>& patterns);
 
+/// Names of the products whose gradients are paired, each once, ascending.
+std::vector<std::string> paired_products(const Graph& graph);
+
 } // namespace monet

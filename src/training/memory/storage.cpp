@@ -207,6 +207,7 @@ TrainingGraph fold_views(const TrainingGraph& step) {
   for (const InitialState& state : step.initial)
     folded.initial.push_back({map(state.state), state.value, map_any(state.copy_of)});
   folded.parts = step.parts;
+  folded.paired = step.paired;
   folded.store = step.store;
   const std::vector<TensorId> read = tensors_read_by_backward(step.graph);
   std::set<TensorId> stored; // in a folded graph a copy may be read instead of what it copies
