@@ -56,6 +56,49 @@ TEST(OptimiseFusion, ResultsAreTheSameOnOneThreadAndOnTwo) {
   EXPECT_EQ(found[0], found[1]);
 }
 
+// Pairs are decided layer by layer: the answer is no worse than that without them, and its step is
+// the one that the training options make of the names it says.
+TEST(OptimiseFusion, PairsOfGradientsAreThoseThatPay) {
+  const Scratch scratch;
+  const std::vector<std::string> step{"--hardware", repository("data/hardware/fusemax.yaml"),
+                                      "--workload", repository("data/workload/gpt2_nano.onnx"),
+                                      "--batch",    "1"};
+  const auto found = [&](const std::string& training, std::vector<std::string> more) {
+    std::vector<std::string> arguments{"optimise",   "fusion", "--evaluations", "12",
+                                       "--jobs",     "2",      "--json",        "-",
+                                       "--training", training};
+    arguments.insert(arguments.end(), step.begin(), step.end());
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Ran ran = run_monet(arguments);
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    return nlohmann::json::parse(ran.out);
+  };
+  const nlohmann::json apart = found(repository("data/training/adam.yaml"), {});
+  EXPECT_FALSE(apart.contains("pairing"));
+  const nlohmann::json json = found(repository("data/training/adam_paired.yaml"),
+                                    {"--verify", "--stacks-out", scratch / "best.yaml"});
+  const nlohmann::json& pairing = json.at("pairing");
+  EXPECT_EQ(pairing.at("products"), 13); // six a block, and the head
+  EXPECT_EQ(pairing.at("searched")[0].at("paired"), 0);
+  EXPECT_EQ(pairing.at("searched")[0].at("best"), apart.at("best"));
+  EXPECT_LE(json.at("best"), apart.at("best"));
+  EXPECT_LE(json.at("bound"), apart.at("bound"));
+
+  const std::string training =
+      scratch.file("training.yaml", "gradients: " +
+                                        (pairing.at("paired").empty()
+                                             ? "separate"
+                                             : "{paired: " + pairing.at("paired").dump() + "}") +
+                                        "\n");
+  std::vector<std::string> again{
+      "schedule", "--mode", "fused",      "--stacks", scratch / "best.yaml",
+      "--json",   "-",      "--training", training};
+  again.insert(again.end(), step.begin(), step.end());
+  const Ran scheduled = run_monet(again);
+  ASSERT_EQ(scheduled.code, 0) << scheduled.err;
+  EXPECT_EQ(nlohmann::json::parse(scheduled.out)["latency_cycles"], json["best"]);
+}
+
 TEST(OptimiseFusion, MethodsAreCheckedByName) {
   const Ran ran = run_monet(search({"--method", "guess"}));
   EXPECT_EQ(ran.code, 2);

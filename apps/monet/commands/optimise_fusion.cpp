@@ -1,5 +1,6 @@
 // monet optimise fusion: which operators run together, slice by slice.
 #include "commands/optimise.hpp"
+#include "options/paired_steps.hpp"
 
 #include "monet/base/files.hpp"
 #include "monet/optimise/fusion.hpp"
@@ -59,37 +60,55 @@ void write_report(const FusionCommand& arguments, const SearchInputs& inputs,
       {result_of(inputs.step, before), result_of(inputs.step, best), &inputs.graph.graph});
 }
 
-int run_fusion(const FusionCommand& arguments, Session& session) {
-  const SearchInputs inputs = prepare(arguments.common, arguments.own.objective, session);
-  CoreCostCache costs;
-  FusionProblem problem{inputs.step, inputs.files.chip, costs, inputs.tiling_options(),
-                        inputs.schedule_options(1)};
+FusionOptions options_of(const FusionCommand& arguments, const SearchInputs& inputs) {
   FusionOptions options;
   options.objective = *objective_named(arguments.own.objective);
   options.method = named(kMethods, arguments.own.method);
-  options.recomputed_halos = problem.tiling.halo == Halo::recomputed;
+  options.recomputed_halos = inputs.experiment.halo == Halo::recomputed;
   options.tiles = 6e6;
   if (arguments.own.evaluations > 0) {
     options.tiles = 0;
     options.evaluations = arguments.own.evaluations;
     options.group_evaluations = std::min<std::int64_t>(20 * options.evaluations, 1'000'000);
   }
+  return options;
+}
+
+int run_fusion(const FusionCommand& arguments, Session& session) {
+  const SearchInputs given = prepare(arguments.common, arguments.own.objective, session);
+  CoreCostCache costs;
+  const FusionOptions options = options_of(arguments, given);
+  const auto problem_of = [&](const SearchInputs& of) {
+    return FusionProblem{of.step, of.files.chip, costs, of.tiling_options(),
+                         of.schedule_options(1)};
+  };
   const SearchControl control = search_control(arguments.common, session);
-  const FusionResult result = session.stage(
-      "search", [&] { return optimise_fusion(problem, options, control); },
-      [&](const FusionResult& found) {
-        const StepOptions best{problem.tiling.with(found.plan), problem.schedule, {}};
-        check_answer(inputs, inputs.step, best, found.figures, found.certificate);
-      });
+  PairedSteps steps(given, options.objective, costs, control, session);
+  const auto answer = steps.search(
+      control,
+      [&](const SearchInputs& of, const SearchControl& part) {
+        const FusionProblem problem = problem_of(of);
+        return session.stage(
+            "search", [&] { return optimise_fusion(problem, options, part); },
+            [&](const FusionResult& found) {
+              const StepOptions best{problem.tiling.with(found.plan), problem.schedule, {}};
+              check_answer(of, of.step, best, found.figures, found.certificate);
+            });
+      },
+      [](auto& found) -> auto& { return found.certificate; });
+  const SearchInputs& inputs = *answer.inputs;
+  const FusionResult& result = answer.result;
   if (!arguments.own.stacks_out.empty())
     write_file_atomically(arguments.own.stacks_out, stacks_yaml(result.plan, inputs.step.graph));
   Json json = fusion_json({"fusion", inputs.experiment.name, arguments.own.objective,
                            result.certificate, session.progress.seconds()},
                           result, inputs.step.graph);
+  steps.add_to(json);
   json["provenance"] = search_provenance(inputs, arguments.common);
-  write_report(arguments, inputs, problem, result.plan, json);
-  return finish_search(arguments.common, json, fusion_table(result, options.objective),
-                       result.certificate, session);
+  write_report(arguments, inputs, problem_of(inputs), result.plan, json);
+  return finish_search(arguments.common, json,
+                       fusion_table(result, options.objective) + steps.line(), result.certificate,
+                       session);
 }
 
 } // namespace

@@ -1,6 +1,7 @@
 // monet optimise joint: fusion, checkpointing and allocation together.
 #include "commands/optimise.hpp"
 #include "options/memory_budget.hpp"
+#include "options/paired_steps.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
@@ -129,11 +130,7 @@ std::string write_plan(const std::string& folder, const JointPoint& point,
   return command + cost_options(inputs.experiment);
 }
 
-int run_joint(const JointArguments& arguments, Session& session) {
-  if (!arguments.budget.empty())
-    parse_budget(arguments.budget, 100, "--budget"); // before anything takes time
-  const OptimiseArguments& common = arguments.common;
-  const SearchInputs inputs = prepare(common, arguments.objective, session);
+JointOptions options_of(const JointArguments& arguments, const SearchInputs& inputs) {
   JointOptions options;
   options.objective = *objective_named(arguments.objective);
   arguments.set_efforts(options);
@@ -142,27 +139,50 @@ int run_joint(const JointArguments& arguments, Session& session) {
   options.fusion.recomputed_halos = inputs.experiment.halo == Halo::recomputed;
   options.tiling = inputs.tiling_options();
   options.schedule = inputs.schedule_options(1);
-  if (!arguments.budget.empty()) {
-    options.budget = [&](std::int64_t whole) {
-      return parse_budget(arguments.budget, whole, "--budget");
-    };
-  }
+  return options;
+}
+
+int run_joint(const JointArguments& arguments, Session& session) {
+  if (!arguments.budget.empty())
+    parse_budget(arguments.budget, 100, "--budget"); // before anything takes time
+  const OptimiseArguments& common = arguments.common;
+  const SearchInputs given = prepare(common, arguments.objective, session);
+  CoreCostCache costs;
   const SearchControl control = search_control(common, session);
-  const JointResult result = session.stage(
-      "search", [&] { return optimise_jointly(inputs.step, inputs.files.chip, options, control); },
-      [&](const JointResult& found) {
-        check_answer(inputs, *found.both.step, step_options(found.both, options.schedule),
-                     found.both.figures, found.found);
-        internal_check(found.within_budget(found.both.figures), "a plan is above its budget");
-      });
+  PairedSteps steps(given, *objective_named(arguments.objective), costs, control, session);
+  std::optional<std::int64_t> budget; // of the first step, for all
+  const auto answer = steps.search(
+      control,
+      [&](const SearchInputs& of, const SearchControl& part) {
+        JointOptions options = options_of(arguments, of);
+        if (!arguments.budget.empty()) {
+          options.budget = [&](std::int64_t whole) {
+            if (!budget)
+              budget = parse_budget(arguments.budget, whole, "--budget");
+            return *budget;
+          };
+        }
+        return session.stage(
+            "search", [&] { return optimise_jointly(of.step, of.files.chip, options, part); },
+            [&](const JointResult& found) {
+              check_answer(of, *found.both.step, step_options(found.both, options.schedule),
+                           found.both.figures, found.found);
+              internal_check(found.within_budget(found.both.figures), "a plan is above its budget");
+            });
+      },
+      [](auto& found) -> auto& { return found.found; });
+  const SearchInputs& inputs = *answer.inputs;
+  const JointResult& result = answer.result;
   Json json = joint_json({"joint", inputs.experiment.name, arguments.objective, result.found,
                           session.progress.seconds()},
                          result);
+  steps.add_to(json);
   if (!arguments.plan_out.empty())
     json["repeat"] = valid_utf8(write_plan(arguments.plan_out, result.both, inputs));
   json["provenance"] = search_provenance(inputs, common);
-  write_report(common, inputs, result, options.schedule, json);
-  return finish_search(common, json, joint_table(json, result.found), result.found, session);
+  write_report(common, inputs, result, inputs.schedule_options(1), json);
+  return finish_search(common, json, joint_table(json, result.found) + steps.line(), result.found,
+                       session);
 }
 
 } // namespace
