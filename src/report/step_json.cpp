@@ -1,4 +1,5 @@
 // The JSON of one modelled step; docs/result.md describes every key.
+#include "report/gradient_bytes.hpp"
 #include "report/json_list.hpp"
 #include "report/ledger.hpp"
 #include "report/timeline_json.hpp"
@@ -258,6 +259,8 @@ Json step_json(const StepResult& result, const Chip& chip) {
   json["bounds"] = bounds_json(result, chip);
   json["critical_path"] = critical_path_json(result, chip);
   json["layers"] = layers_json(graph, ledger);
+  if (Json gradients = gradient_bytes_json(result, chip); !gradients.empty())
+    json["backward"] = std::move(gradients);
   json["timeline"] = timeline_json(result, chip);
   return json;
 }

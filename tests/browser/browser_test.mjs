@@ -110,6 +110,15 @@ async function check_rows(page, step) {
   const has_held = (step.timeline.onchip?.cycles.length ?? 0) > 0;
   equal(await page.locator('canvas[data-chart="onchip"]').count(), has_held ? 1 : 0, "what is on the chip has a chart");
   equal(await page.locator("#bounds").count(), step.bounds ? 1 : 0, "bounds are shown where they are given");
+  const moved = (row) => Object.entries(row).reduce((sum, [key, value]) => sum + (key.endsWith("_bytes") ? value : 0), 0);
+  const gradients = (step.backward ?? []).map(moved);
+  const all_moved = gradients.reduce((sum, bytes) => sum + bytes, 0);
+  const panel = page.locator("#gradients");
+  equal(await panel.count(), all_moved > 0 ? 1 : 0, "gradients that pass the port are shown");
+  if (all_moved > 0) {
+    const most = gradients.length > 13 ? 13 : gradients.length;
+    equal(await panel.locator("tr").count(), most, "the products that move most have rows, and the others one together");
+  }
   const lane = await variable(page, "--lane");
   const width = await gantt(page).evaluate((canvas) => canvas.clientWidth - 150);
   for (const row of rows.filter((entry) => entry.bars > 0)) {

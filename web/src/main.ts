@@ -8,6 +8,7 @@ import { energy_chart } from "./energy_chart";
 import { explore_page } from "./explore_page";
 import { label } from "./format";
 import { Gantt } from "./gantt";
+import { gradient_panel } from "./gradient_panel";
 import { LayerTable } from "./layer_table";
 import { live_memory, MemoryChart, onchip_memory } from "./memory_chart";
 import { Overview } from "./overview";
@@ -129,6 +130,7 @@ class Report {
     const held = onchip_memory(step);
     const onchip = held === null ? null : new MemoryChart(held, step.latency_cycles, view, null, signal);
     const bounds = bound_panel(step);
+    const gradients = gradient_panel(step);
     const searches = step === this.result.step ? read_searches(this.result.optimise) : null;
     const overview = new Overview(step, view, signal);
     this.content.replaceChildren(
@@ -136,6 +138,7 @@ class Report {
       h("section", { class: "panel" }, h("h2", {}, "Phases"), phase_table(step, other)),
       timeline_section(step, view, gantt, memory, onchip, overview),
       ...(bounds === null ? [] : [bounds]),
+      ...(gradients === null ? [] : [gradients]),
       ...(searches === null ? [] : [search_panel(searches)]),
       h(
         "div",

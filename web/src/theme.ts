@@ -43,6 +43,11 @@ export function component_variable(component: string): string {
   return `--component-${component.replace(/_/g, "-")}`;
 }
 
+/// `moved` is one of kMoved.
+export function moved_variable(moved: string): string {
+  return `--moved-${moved}`;
+}
+
 /// `limit` is one of kLimits.
 export function limit_variable(limit: string): string {
   return `--limit-${limit}`;
