@@ -1,6 +1,7 @@
 #include "monet/workload/views.hpp"
 
 #include "workload/operators/view_map.hpp"
+#include "workload/part_axes.hpp"
 
 #include "monet/workload/operators.hpp"
 
@@ -277,7 +278,9 @@ private:
 } // namespace
 
 Graph fold_views(const Graph& graph) {
-  return Folding(graph).run();
+  Graph folded = Folding(graph).run();
+  part_interleaved_axes(folded);
+  return folded;
 }
 
 TensorId storage_root(const Graph& graph, TensorId tensor) {

@@ -304,6 +304,63 @@ TEST(FoldViews, StraddlingReshapeIsACopy) {
   EXPECT_TRUE(folded.operators()[0].nest.operands[1].opaque);
 }
 
+/// Attention as PyTorch exports it: rows = position * images + image, a product, and back.
+struct Flattened {
+  Graph graph;
+  TensorId y, z;
+
+  Flattened() {
+    const auto x = add_tensor(graph, "x", {3, 4, 6}, TensorKind::input);
+    const auto rows = add_tensor(graph, "rows", {12, 6});
+    const auto w = add_tensor(graph, "w", {6, 5}, TensorKind::parameter);
+    y = add_tensor(graph, "y", {12, 5});
+    const auto apart = add_tensor(graph, "apart", {3, 4, 5});
+    const auto images = add_tensor(graph, "images", {4, 3, 5});
+    z = add_tensor(graph, "z", {4, 3, 5});
+    add_op(graph, "Reshape", {x}, {rows});
+    add_op(graph, "Gemm", {rows, w}, {y});
+    add_op(graph, "Reshape", {y}, {apart});
+    Attributes perm;
+    perm.set("perm", std::vector<std::int64_t>{1, 0, 2});
+    add_op(graph, "Transpose", {apart}, {images}, perm);
+    add_op(graph, "Relu", {images}, {z});
+    graph.outputs = {z};
+  }
+  const Tensor& folded_y(const Graph& folded) const {
+    return folded.tensor(*folded.find_tensor("y"));
+  }
+};
+
+TEST(FoldViews, AnAxisOfInterleavedLoopsBecomesTwo) {
+  const Flattened made;
+  const Graph folded = fold_views(made.graph);
+  verify(folded);
+  ASSERT_EQ(folded.operators().size(), 2U);
+  EXPECT_EQ(made.folded_y(folded).shape, (Shape{3, 4, 5}));
+  const LoopNest& product = folded.operators()[0].nest;
+  const Access& written = product.operands[0];
+  ASSERT_EQ(written.axes.size(), 3U);
+  EXPECT_EQ(to_string(written.axes[0], product.dims), "D_outer");
+  EXPECT_EQ(to_string(written.axes[1], product.dims), "D");
+  EXPECT_EQ(to_string(written.axes[2], product.dims), "K");
+  const Operator& relu = folded.operators()[1];
+  EXPECT_EQ(folded.tensor(*relu.outputs[0]).shape, (Shape{4, 3, 5}));
+  EXPECT_EQ(volume(region(relu.nest.operands[1], full_tile(relu.nest), Shape{3, 4, 5})), 60);
+}
+
+TEST(FoldViews, AnAxisThatSomebodySeesWholeStaysOne) {
+  Flattened made;
+  const auto all = add_tensor(made.graph, "all", {12, 5});
+  add_op(made.graph, "Relu", {made.y}, {all});
+  EXPECT_EQ(made.folded_y(fold_views(made.graph)).shape, (Shape{12, 5}));
+}
+
+TEST(FoldViews, WhatLeavesTheGraphKeepsItsShape) {
+  Flattened made;
+  made.graph.outputs.push_back(made.y);
+  EXPECT_EQ(made.folded_y(fold_views(made.graph)).shape, (Shape{12, 5}));
+}
+
 TEST(FoldViews, ViewedTensorBecomesTheOutput) {
   Graph graph;
   const auto x = add_tensor(graph, "x", {2, 3}, TensorKind::input);

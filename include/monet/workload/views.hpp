@@ -9,6 +9,8 @@ namespace monet {
 
 /// The same computation without views: every consumer of a view reads the viewed tensor through a
 /// composed map, splitting a loop in two where a reshape needs it (rows = batch * 1024 + position).
+/// An axis of an intermediate tensor in which loops interleave (rows = position * images + image, as
+/// PyTorch's attention flattens them) becomes two, so that each of its loops can be cut.
 /// Tensor and operator names stay. Operators keep phase and gradient_of; total MACs are unchanged.
 Graph fold_views(const Graph& graph);
 
