@@ -1,5 +1,6 @@
 // monet optimise fusion, as users run it.
 #include "cli/run_monet.hpp"
+#include "report/json_schema.hpp"
 
 #include <gtest/gtest.h>
 
@@ -77,6 +78,8 @@ TEST(OptimiseFusion, PairsOfGradientsAreThoseThatPay) {
   EXPECT_FALSE(apart.contains("pairing"));
   const nlohmann::json json = found(repository("data/training/adam_paired.yaml"),
                                     {"--verify", "--stacks-out", scratch / "best.yaml"});
+  EXPECT_EQ(schema_violations(parse_file(repository("docs/optimise.schema.json")), json),
+            std::vector<std::string>{});
   const nlohmann::json& pairing = json.at("pairing");
   EXPECT_EQ(pairing.at("products"), 13); // six a block, and the head
   EXPECT_EQ(pairing.at("searched")[0].at("paired"), 0);
