@@ -49,7 +49,7 @@ public:
         all.bound = std::min(all.bound, own.bound);
         all.interrupted = all.interrupted || own.interrupted;
         searched_.emplace_back(i, own.best);
-        if (own.best < all.best) {
+        if (!best || own.best < all.best) {
           all.best = own.best;
           best.emplace(Answer<Result>{steps_[i], std::move(found)});
         }
