@@ -2,6 +2,7 @@
 
 #include "monet/base/errors.hpp"
 #include "monet/base/parallel.hpp"
+#include "monet/workload/product_gradients.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -76,7 +77,8 @@ private:
     const TrainingGraph all = make_(products_);
     std::map<std::string_view, const Operator*> pair_of;
     for (const Operator& op : all.graph.operators()) {
-      if (op.op_type == "ProductGrad" && op.domain == kMonetDomain && op.forward_op)
+      const auto tensors = gradient_tensors(op);
+      if (tensors && tensors->dx && tensors->dw && op.forward_op)
         pair_of.emplace(all.graph.op(*op.forward_op).name, &op);
     }
     std::vector<std::vector<std::size_t>> kinds;

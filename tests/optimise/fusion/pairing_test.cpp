@@ -92,12 +92,9 @@ TEST(Pairing, IsNeverWorseThanNoneAndAllAndMostlyTheBestOfAllSets) {
     double least = std::numeric_limits<double>::infinity();
     for (std::size_t set = 0; set < std::size_t{1} << products.size(); ++set) {
       std::vector<std::string> paired;
-      std::size_t changes = 0;
       for (std::size_t i = 0; i < products.size(); ++i) {
-        const bool is = (set >> i & 1U) != 0;
-        if (is)
+        if ((set >> i & 1U) != 0)
           paired.push_back(products[i]);
-        changes += is != std::ranges::binary_search(found.paired, products[i]) ? 1 : 0;
       }
       const double other = pairing.value(paired, objective);
       least = std::min(least, other);
