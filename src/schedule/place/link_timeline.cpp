@@ -159,8 +159,11 @@ std::int64_t LinkTimeline::first_fit(std::int64_t from, std::int64_t length, std
       moved();
       start = step(at).time;
     }
-    if (!find_blocked(at, limit, start + length))
+    const Cursor begin = at;
+    if (!find_blocked(at, limit, start + length)) {
+      last_ = begin; // what is asked next is about this time
       return start;
+    }
   }
 }
 

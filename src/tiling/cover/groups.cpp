@@ -4,6 +4,7 @@
 #include "tiling/shared/grid.hpp"
 
 #include "monet/base/stop.hpp"
+#include "monet/base/units.hpp"
 #include "monet/tiling/covers.hpp"
 
 #include <algorithm>
@@ -316,12 +317,14 @@ private:
       whole.fixed += bits.back();
     }
     result.splits.push_back(whole);
+    result.whole = result.least = whole.fixed;
     for (std::uint32_t d = 0; d < ranges.size(); ++d) {
       if (ranges[d].size() < 2 || !may_split(nest, d))
         continue;
       GroupSlices::Split split{ranges[d].size(), 0, 0};
       for (std::size_t i = 0; i < bits.size(); ++i)
         (moved_by(nest.operands[i], d) ? split.moved : split.fixed) += bits[i];
+      result.least = std::min(result.least, split.fixed + ceil_div(split.moved, split.extent));
       result.splits.push_back(split);
     }
     return result;

@@ -25,6 +25,8 @@ struct GroupSlices {
     double work = 1; ///< iterations of all slices over those of the operator
     std::vector<std::pair<std::uint32_t, std::int64_t>> parts; ///< sliced loops and their sizes
     std::vector<Split> splits;                                 ///< the first: not shared out
+    std::int64_t whole = 0; ///< bits of a slice that is not shared out
+    std::int64_t least = 0; ///< of a part of one that is shared out over as many cores as can be
   };
   std::vector<StackSlices::Cut> cuts; ///< the first outermost; `op` is the member's place
   std::vector<Member> members;

@@ -302,9 +302,8 @@ bool GroupPricer::learn(OpId op, const GroupSlices::Member& slices, double cycle
 }
 
 /// Of one slice.
-double GroupPricer::cycles(OpId op,
-                           const std::vector<std::pair<std::uint32_t, std::int64_t>>& parts) {
-  const Share& own = share(op, parts);
+double GroupPricer::cycles(OpId op, const Share& own) const {
+  const auto& parts = own.parts;
   double slowdown = 1;
   double closest = std::numeric_limits<double>::infinity();
   for (const Known& known : slowdowns_[op.index()]) {
@@ -377,10 +376,14 @@ bool GroupPricer::tiles_fit(const NeighbourGroup& group, const GroupSlices& way)
       continue; // cut as far as it takes
     const std::int64_t cores = std::ssize(cores_[op.index()]);
     const std::int64_t room = part(tile_bits_[pool_[op.index()]]);
-    const bool fits = std::ranges::any_of(way.members[m].splits, [&](const auto& split) {
+    const GroupSlices::Member& member = way.members[m];
+    if (member.whole <= room) // as a rule
+      continue;
+    if (member.least > room)
+      return false;
+    const bool fits = std::ranges::any_of(member.splits, [&](const auto& split) {
       const std::int64_t left = room - split.fixed;
-      return split.moved <= left || // as a rule, and without a division
-             (left >= 0 && ceil_div(split.moved, std::min(cores, split.extent)) <= left);
+      return left >= 0 && ceil_div(split.moved, std::min(cores, split.extent)) <= left;
     });
     if (!fits)
       return false;
@@ -413,7 +416,7 @@ bool GroupPricer::keep(const NeighbourGroup& group, const GroupSlices& way) {
     left_on_core_.push_back(part(bits - bits / 4));
   for (const GroupSpace::Kept& kept : way.space.kept) {
     const OpId op = group.members[kept.member];
-    const Share& own = share(op, way.members[kept.member].parts);
+    const Share& own = *shares_[kept.member];
     const bool parted = own.dim && moved_by(graph_.op(op).nest.operands[kept.operand], *own.dim);
     const std::int64_t copies = parted ? 1 : own.cores;
     kept_.push_back({&kept, pool_[op.index()], kept.bits * copies,
@@ -444,11 +447,10 @@ bool GroupPricer::keep(const NeighbourGroup& group, const GroupSlices& way) {
 }
 
 /// What members read that is on the chip, but not on their cores.
-void GroupPricer::add_links(const std::vector<OpId>& members, std::size_t m,
-                            const std::vector<std::pair<std::uint32_t, std::int64_t>>& parts) {
+void GroupPricer::add_links(const std::vector<OpId>& members, std::size_t m) {
   const OpId reader = members[m];
   const auto& operands = graph_.op(reader).nest.operands;
-  const Share& own = share(reader, parts);
+  const Share& own = *shares_[m];
   for (std::size_t i = 0; i < operands.size(); ++i) {
     const auto producer = graph_.tensor(operands[i].tensor).producer;
     if (operands[i].mode != AccessMode::read || !producer)
@@ -490,14 +492,17 @@ std::optional<GroupPrice> GroupPricer::price(const NeighbourGroup& group, const 
   if (!single && !tiles_fit(group, way))
     return std::nullopt;
   traffic(group.members, single);
+  shares_.clear();
+  for (std::size_t m = 0; m < group.members.size(); ++m)
+    shares_.push_back(&share(group.members[m], way.members[m].parts));
   if (!single && !keep(group, way))
     return std::nullopt;
   double tiles = 0;
   for (std::size_t m = 0; m < group.members.size(); ++m) {
     const GroupSlices::Member& member = way.members[m];
-    uses_[m].cycles = cycles(group.members[m], member.parts) * member.slices;
-    add_links(group.members, m, member.parts);
-    tiles += member.slices * static_cast<double>(share(group.members[m], member.parts).cores);
+    uses_[m].cycles = cycles(group.members[m], *shares_[m]) * member.slices;
+    add_links(group.members, m);
+    tiles += member.slices * static_cast<double>(shares_[m]->cores);
   }
   GroupPrice price = total(group, way.most);
   price.tiles = tiles;

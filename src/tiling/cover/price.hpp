@@ -85,7 +85,7 @@ private:
   double port_cycles(double read, double written) const;
   const Share& share(OpId op, const std::vector<std::pair<std::uint32_t, std::int64_t>>& parts);
   const Share& add_share(OpId op, const std::vector<std::pair<std::uint32_t, std::int64_t>>& parts);
-  double cycles(OpId op, const std::vector<std::pair<std::uint32_t, std::int64_t>>& parts);
+  double cycles(OpId op, const Share& own) const;
   std::int64_t part(std::int64_t bits) const {
     return static_cast<std::int64_t>(share_ * static_cast<double>(bits));
   }
@@ -94,8 +94,7 @@ private:
   bool tiles_fit(const NeighbourGroup& group, const GroupSlices& way) const;
   std::int64_t together(const NeighbourGroup& group);
   bool keep(const NeighbourGroup& group, const GroupSlices& way);
-  void add_links(const std::vector<OpId>& members, std::size_t m,
-                 const std::vector<std::pair<std::uint32_t, std::int64_t>>& parts);
+  void add_links(const std::vector<OpId>& members, std::size_t m);
   GroupPrice total(const NeighbourGroup& group, double slices);
 
   const Graph& graph_;
@@ -119,9 +118,10 @@ private:
   std::vector<std::vector<Known>> slowdowns_; ///< per operator
   std::vector<std::uint64_t> seen_;           ///< per tensor
   std::uint64_t sight_ = 0;
-  std::vector<Use> uses_;    ///< per member of the group at hand
-  std::vector<Way> ways_;    ///< [from * pools + to]
-  std::vector<double> busy_; ///< per pool, of the group at hand
+  std::vector<Use> uses_;            ///< per member of the group at hand
+  std::vector<const Share*> shares_; ///< the same
+  std::vector<Way> ways_;            ///< [from * pools + to]
+  std::vector<double> busy_;         ///< per pool, of the group at hand
   std::vector<KeptItem> kept_;
   std::vector<std::int64_t> left_on_core_; ///< per pool
   std::vector<bool> used_by_group_;        ///< per core
