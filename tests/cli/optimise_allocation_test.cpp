@@ -21,8 +21,9 @@ std::vector<std::string> search(const std::vector<std::string>& more,
 
 TEST(OptimiseAllocation, MappingOutIsScheduledToTheSameCycle) {
   const Scratch scratch;
-  const Ran found = run_monet(search({"--mode", "fused", "--mapping-out", scratch / "best.yaml",
-                                      "--random", "20", "--json", scratch / "found.json"}));
+  const Ran found = run_monet(
+      search({"--mode", "fused", "--mapping-out", scratch / "best.yaml", "--stacks-out",
+              scratch / "stacks.yaml", "--random", "20", "--json", scratch / "found.json"}));
   ASSERT_EQ(found.code, 0) << found.err;
   const nlohmann::json json = parse_file(scratch / "found.json");
   EXPECT_EQ(json["best"], json["latency_cycles"]);
@@ -31,10 +32,11 @@ TEST(OptimiseAllocation, MappingOutIsScheduledToTheSameCycle) {
   EXPECT_LE(json["best"], json["compared"][2]["latency_cycles"]); // random
   EXPECT_EQ(json["evaluations"], 60);
 
-  const Ran scheduled = run_monet(
-      {"schedule", "--hardware", repository("data/hardware/tpu_like_quad_core.yaml"), "--workload",
-       repository("data/workload/resnet18_cifar.onnx"), "--batch", "1", "--mode", "fused",
-       "--mapping", scratch / "best.yaml", "--json", scratch / "scheduled.json"});
+  const Ran scheduled =
+      run_monet({"schedule", "--hardware", repository("data/hardware/tpu_like_quad_core.yaml"),
+                 "--workload", repository("data/workload/resnet18_cifar.onnx"), "--batch", "1",
+                 "--mode", "fused", "--mapping", scratch / "best.yaml", "--stacks",
+                 scratch / "stacks.yaml", "--json", scratch / "scheduled.json"});
   ASSERT_EQ(scheduled.code, 0) << scheduled.err;
   const nlohmann::json again = parse_file(scratch / "scheduled.json");
   for (const char* key : {"latency_cycles", "energy_pj", "peak_memory_bytes"})

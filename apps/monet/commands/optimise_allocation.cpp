@@ -4,6 +4,8 @@
 #include "monet/base/files.hpp"
 #include "monet/optimise/allocation.hpp"
 #include "monet/report/optimise_result.hpp"
+#include "monet/tiling/allocation.hpp"
+#include "monet/tiling/stacks_file.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -21,6 +23,7 @@ struct AllocationArguments {
   std::size_t generations = 0;
   std::size_t random = 0;
   std::string mapping_out;
+  std::string stacks_out;
 
   /// What the best is picked by; of a front, latency.
   Objective picked() const { return objective_named(objective).value_or(Objective::latency); }
@@ -69,6 +72,7 @@ public:
     write_search_report(arguments_.common, inputs_, json,
                         {result_of(step_, before), result_of(step_, best)});
     write_mapping();
+    write_stacks();
     return finish_search(arguments_.common, json, allocation_table(json, found_),
                          result.certificate, session_);
   }
@@ -103,6 +107,16 @@ private:
                           mapping_text(mapping_of(found_.allocation, step_.graph, base)));
   }
 
+  void write_stacks() const {
+    if (arguments_.stacks_out.empty())
+      return;
+    FusionPlan plan; // layer by layer: no stacks
+    if (tiling_.mode == TilingMode::fused)
+      plan = tiling_.stacks ? FusionPlan{*tiling_.stacks, tiling_.slices}
+                            : automatic_fusion(step_, chip_, tiling_);
+    write_file_atomically(arguments_.stacks_out, stacks_yaml(plan, step_.graph));
+  }
+
   const AllocationArguments& arguments_;
   const SearchInputs& inputs_;
   Session& session_;
@@ -130,6 +144,9 @@ void add_allocation_options(Command& command, AllocationArguments& own) {
   command.add("--mapping-out", &own.mapping_out,
               "Write the best as a mapping file that monet schedule takes",
               {.type = "MAP.yaml", .output = Output::file});
+  command.add("--stacks-out", &own.stacks_out,
+              "Write the stacks that the allocation is for, for monet schedule --stacks",
+              {.type = "S.yaml", .output = Output::file});
 }
 
 } // namespace
