@@ -89,12 +89,15 @@ StepChoice choose_step(const Experiment& experiment, const Chip& chip, const Tra
     return choice;
   }
   const StepOptions options{tiling, schedule_options(experiment, session.context.jobs), what};
+  const auto told = [&](const SearchProgress& state) {
+    session.progress.search(state, SearchControl{}.seconds_left());
+  };
   return session.stage(what.empty() ? "fusion" : what + ": fusion", [&] {
     std::optional<SharedPlans> shared;
     if (experiment.quick)
       shared.emplace(step, experiment.halo);
     return monet::choose_step(step, chip, options, experiment.mode, experiment.core_cost.objective,
-                              {costs}, shared ? &*shared : nullptr);
+                              {costs}, shared ? &*shared : nullptr, told);
   });
 }
 

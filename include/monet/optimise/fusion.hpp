@@ -44,6 +44,7 @@ struct FusionOptions {
   /// More schedules, up to five times as many, as long as all have no more tiles together.
   double tiles = 0;
   std::int64_t group_evaluations = 7000; ///< of groups on their own
+  double group_tiles = 0;                ///< no more of these once they had so many; 0: no limit
   std::size_t longest = 6;               ///< operators of a group that is looked at on its own
   /// Spaces with no more plans are searched as a whole.
   std::int64_t complete_below = 3000;
@@ -51,6 +52,8 @@ struct FusionOptions {
   std::size_t loops = 2; ///< of the first and of the last operator, from which slices are tried
   /// Also try to make halos again.
   bool recomputed_halos = false;
+  /// Begins with layer by layer and the stacks given alone, and does not explain where groups end.
+  bool brief = false;
 };
 
 /// Slices to try for a group (members ascending): none, then every combination of one of the first
@@ -108,7 +111,8 @@ struct FusionResult {
 };
 
 /// Never worse than layer by layer, the automatic stacks and the original's objectives (those of
-/// them that can be scheduled, in up to 200,000 tiles). Deterministic for a seed, whatever the
+/// them that can be scheduled, in up to 200,000 tiles); by 100 evaluations or more, nor than what
+/// choose_step() finds with all cores. Deterministic for a seed, whatever the
 /// number of threads. InfeasibleError where the step cannot be scheduled at all.
 FusionResult optimise_fusion(const FusionProblem& problem, const FusionOptions& options,
                              const SearchControl& control);

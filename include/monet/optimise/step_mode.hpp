@@ -2,10 +2,11 @@
 #pragma once
 
 #include "monet/model/model_step.hpp"
+#include "monet/optimise/fusion.hpp"
 #include "monet/optimise/known_schedules.hpp"
-#include "monet/optimise/search.hpp"
 #include "monet/tiling/covers.hpp"
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -46,6 +47,9 @@ struct SharedPlans {
   explicit SharedPlans(const TrainingGraph& step, Halo halo = Halo::cached) : covers(step, halo) {}
 };
 
+/// Told how far the choice is; may be empty.
+using StepProgress = std::function<void(const SearchProgress&)>;
+
 /// FusionCovers::plans() with the costs that the plans' tiles have.
 std::vector<FusionPlan> fusion_candidates(const TrainingGraph& step, const Chip& chip,
                                           const TilingOptions& tiling,
@@ -59,18 +63,25 @@ std::optional<TilingOptions> best_in_turns(const TrainingGraph& step, const Chip
                                            StepOptions options, Objective objective,
                                            CoreCostCache& costs);
 
+/// The search with which choose_step() ends: from the stacks that the problem's tiling gives, which
+/// come to these figures, at an effort that is counted in tiles. Nothing where no search goes:
+/// memory as the objective, cores given, more than 40,000 tiles.
+std::optional<FusionResult> search_briefly(const FusionProblem& problem, Objective objective,
+                                           const StepFigures& given, const SearchControl& control);
+
 /// Schedules a handful of ways to run the step, and takes the best by the objective, the first of
 /// equals. Layer by layer there is one way; fused these: FusionCovers::plans(), the same on some of
 /// the cores (TilingOptions::idle), best_in_turns(), and what automatic_fusion() makes of the
-/// options; where the
-/// options give stacks, or their mapping gives slices, the latter alone. What cannot become the
-/// best is given up half-way. options.schedule.hopeless is asked with floors of the step, whichever
-/// way it will run. `shared`, for many chips, may be null. With it there is one plan of
-/// FusionCovers, from estimates alone, and by latency neither that nor layer by layer is tried
-/// where what is expected of it is above what is known. InfeasibleError, the first way's, where
-/// none can be scheduled.
+/// options; where the options give stacks, or their mapping gives slices, the latter alone. What
+/// cannot become the best is given up half-way. From the best fused way search_briefly() goes on.
+/// options.schedule.hopeless is asked with floors of the step, whichever way it will run.
+///
+/// `shared`, for many chips, may be null. With it there is one plan of FusionCovers, from estimates
+/// alone, by latency neither that nor layer by layer is tried where what is expected of it is above
+/// what is known, and there is no search. InfeasibleError, the first way's, where none can be
+/// scheduled.
 StepChoice choose_step(const TrainingGraph& step, const Chip& chip, const StepOptions& options,
                        StepMode mode, Objective objective, const ModelContext& context,
-                       const SharedPlans* shared = nullptr);
+                       const SharedPlans* shared = nullptr, const StepProgress& progress = {});
 
 } // namespace monet

@@ -118,14 +118,18 @@ void FusionSegments::add(std::uint32_t begin, std::uint32_t end, bool updates) {
   segments_.push_back(std::move(segment));
 }
 
-std::int64_t FusionSegments::solve(GroupKind& kind, std::span<const FusionWeights> weights,
-                                   const SearchControl& control) const {
+FusionSegments::Effort FusionSegments::solve(GroupKind& kind,
+                                             std::span<const FusionWeights> weights,
+                                             const SearchControl& control) const {
   kind.evaluated = true;
-  std::int64_t done = 0;
+  Effort done;
   const TrainingGraph step = group_step(problem_.step, kind.example);
   const auto schedule = [&](const FusionPlan& plan) {
-    ++done;
-    return control.interrupted() ? std::nullopt : evaluator_.try_group(step, plan);
+    ++done.schedules;
+    auto figures = control.interrupted() ? std::nullopt : evaluator_.try_group(step, plan);
+    if (figures)
+      done.tiles += static_cast<double>(figures->tiles);
+    return figures;
   };
   kind.apart = schedule({});
   std::vector<OpId> all;
@@ -172,15 +176,19 @@ std::int64_t FusionSegments::evaluate(std::int64_t most, std::span<const FusionW
   });
   constexpr std::size_t kBatch = 16;
   std::int64_t done = 0;
+  double tiles = 0;
   for (std::size_t first = 0; first < order.size() && done < most; first += kBatch) {
-    if (control.interrupted())
+    if (control.interrupted() || (options_.group_tiles > 0 && tiles >= options_.group_tiles))
       break;
     const std::size_t count = std::min(kBatch, order.size() - first);
-    std::vector<std::int64_t> schedules(count, 0);
+    std::vector<Effort> efforts(count);
     parallel_for(count, control.jobs, [&](std::size_t i) {
-      schedules[i] = solve(kinds_[order[first + i]], weights, control);
+      efforts[i] = solve(kinds_[order[first + i]], weights, control);
     });
-    done += std::accumulate(schedules.begin(), schedules.end(), std::int64_t{0});
+    for (const Effort& effort : efforts) {
+      done += effort.schedules;
+      tiles += effort.tiles;
+    }
     control.tell({"fusion: groups", std::min(done, most), most});
   }
   return done;

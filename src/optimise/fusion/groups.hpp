@@ -57,8 +57,8 @@ public:
   FusionSegments(const FusionProblem& problem, const FusionEvaluator& evaluator,
                  const FusionOptions& options, const FusionOrder& order);
 
-  /// Schedules groups on their own, those first that hand on most; so many schedules at most.
-  /// Returns how many it took.
+  /// Schedules groups on their own, those first that hand on most; so many schedules at most, and
+  /// none once they have the options' tiles. Returns how many it took.
   std::int64_t evaluate(std::int64_t most, std::span<const FusionWeights> weights,
                         const SearchControl& control);
 
@@ -76,9 +76,13 @@ public:
   /// Operators without the updates that may join those that make their gradients.
   const std::vector<OpId>& sequence() const { return sequence_; }
   std::vector<KeepRate> rates(const FusionWeights& weights) const;
-  /// Solves one kind, looking for what is best by any of the weights: so many schedules.
-  std::int64_t solve(GroupKind& kind, std::span<const FusionWeights> weights,
-                     const SearchControl& control) const;
+  struct Effort {
+    std::int64_t schedules = 0;
+    double tiles = 0;
+  };
+  /// Solves one kind, looking for what is best by any of the weights.
+  Effort solve(GroupKind& kind, std::span<const FusionWeights> weights,
+               const SearchControl& control) const;
 
 private:
   struct Segment {

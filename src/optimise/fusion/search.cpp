@@ -24,6 +24,8 @@ namespace {
 constexpr std::size_t kMoreTiles = 24;
 constexpr std::size_t kSomeTiles = 20000;
 constexpr std::size_t kBatch = 8;
+/// Searches with fewer schedules spare themselves the brief one.
+constexpr std::int64_t kSpared = 100;
 /// Schedules of small steps are no more times those asked for at least.
 constexpr std::int64_t kMoreEvaluations = 5;
 
@@ -53,10 +55,10 @@ private:
     const StopScope scope(control_.stop_request());
     if (problem_.tiling.stacks && options_.method == FusionMethod::cost && !stopped())
       given();
-    if (wanted(FusionMethod::automatic))
+    if (!options_.brief && wanted(FusionMethod::automatic))
       automatic();
     for (const FusionMethod method : {FusionMethod::fewest_groups, FusionMethod::least_traffic}) {
-      if (wanted(method))
+      if (!options_.brief && wanted(method))
         original(method);
     }
     if (options_.method == FusionMethod::cost)
@@ -177,11 +179,12 @@ private:
     tiling.slices.clear();
     std::vector<FusionPlan> plans =
         fusion_candidates(problem_.step, problem_.chip, tiling, problem_.schedule, problem_.costs);
-    plans.push_back(automatic_fusion(problem_.step, problem_.chip, tiling));
+    const TilingOptions by_memory = tiling;
     tiling.mode = TilingMode::fused;
     if (auto turns = best_in_turns(problem_.step, problem_.chip, {tiling, problem_.schedule},
                                    options_.objective, problem_.costs))
       plans.push_back({std::move(*turns->stacks), std::move(turns->slices)});
+    plans.push_back(automatic_fusion(problem_.step, problem_.chip, by_memory));
     FusionAnswer best{FusionMethod::automatic, {}, std::nullopt, {}};
     for (FusionPlan& plan : plans) {
       ++result_.evaluations;
@@ -199,8 +202,28 @@ private:
     }
     if (!best.figures && why_not_.empty())
       why_not_ = best.why_not;
+    if (best.figures && options_.evaluations >= kSpared && !stopped())
+      briefly(best);
     result_.compared.push_back(std::move(best));
     tell("fusion: known plans");
+  }
+
+  /// As choose_step() goes on from there.
+  void briefly(FusionAnswer& best) {
+    FusionProblem problem = problem_;
+    problem.tiling = problem_.tiling.with(best.plan);
+    SearchControl control = control_;
+    control.progress = {};
+    std::optional<FusionResult> found =
+        search_briefly(problem, options_.objective, *best.figures, control);
+    if (!found)
+      return;
+    result_.evaluations += found->evaluations;
+    if (found->plan.stacks.empty()) // layer by layer
+      return;
+    offer(best.method, found->plan, found->figures);
+    best.figures = found->figures;
+    best.plan = std::move(found->plan);
   }
 
   void original(FusionMethod method) {
@@ -363,7 +386,7 @@ private:
     weights_ = weights(options_.objective);
     if (scheduled_.candidates > 0)
       result_.kept.push_back(scheduled_);
-    if (!result_.certificate.interrupted)
+    if (!result_.certificate.interrupted && !options_.brief)
       explain_ends();
   }
 

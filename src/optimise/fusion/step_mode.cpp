@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <iterator>
+#include <limits>
 #include <utility>
 
 namespace monet {
@@ -141,9 +143,10 @@ FusionPlan plan_of(const TrainingGraph& step, const Chip& chip, const TilingOpti
 class Choice {
 public:
   Choice(const TrainingGraph& step, const Chip& chip, const StepOptions& options,
-         Objective objective, const ModelContext& context, KnownSchedules* known)
+         Objective objective, const ModelContext& context, KnownSchedules* known,
+         const SearchControl& control)
       : step_(step), chip_(chip), options_(options), objective_(objective), context_(context),
-        known_(known) {}
+        known_(known), control_(control) {}
 
   /// With an estimate of its cycles, the way is not tried where another is better than that.
   void add(std::string name, TilingOptions tiling, double cycles = 0) {
@@ -188,7 +191,57 @@ public:
     return std::move(choice_);
   }
 
+  /// The same, and a brief search that begins with the best; layer by layer does not bear on
+  /// either, so that they find what they find without it.
+  StepChoice run_and_search(const std::optional<TilingOptions>& apart) {
+    if (apart)
+      consider("layer by layer", *apart, false);
+    const std::optional<double> apart_value = std::exchange(best_, std::nullopt);
+    const StepFigures figures = choice_.figures;
+    for (std::int64_t i = 0; i < std::ssize(ways_); ++i) {
+      const Way& way = ways_[static_cast<std::size_t>(i)];
+      control_.tell({"fusion: ways", i, std::ssize(ways_), value()});
+      const auto best = static_cast<double>(choice_.figures.latency_cycles);
+      if (!best_ || objective_ != Objective::latency || way.cycles < best)
+        consider(way.name, way.tiling, false);
+    }
+    if (best_)
+      search();
+    if (apart_value && (!best_ || *apart_value <= *best_)) {
+      best_ = apart_value;
+      choice_.figures = figures;
+      choice_.tiling = *apart;
+    }
+    if (!best_)
+      throw InfeasibleError(why_not_);
+    if (options_.schedule.hopeless)
+      choice_.complete = !options_.schedule.hopeless(
+          {Cycles{choice_.figures.latency_cycles}, Picojoules{choice_.figures.energy_pj}});
+    return std::move(choice_);
+  }
+
 private:
+  void search() {
+    FusionProblem problem{step_, chip_, context_.costs, choice_.tiling, options_.schedule};
+    problem.tiling = choice_.tiling.with(plan_of(step_, chip_, choice_.tiling));
+    problem.schedule.hopeless = {};
+    std::optional<FusionResult> found =
+        search_briefly(problem, objective_, choice_.figures, control_);
+    if (found && !found->plan.stacks.empty()) // layer by layer is another way
+      offer("search", problem.tiling.with(std::move(found->plan)), found->figures);
+  }
+
+  void offer(std::string name, TilingOptions tiling, const StepFigures& figures) {
+    if (!best_ || figures.value(objective_) < *best_) {
+      best_ = figures.value(objective_);
+      choice_.figures = figures;
+      choice_.tiling = std::move(tiling);
+    }
+    choice_.tried.push_back({std::move(name), figures, {}});
+  }
+
+  double value() const { return best_.value_or(std::numeric_limits<double>::quiet_NaN()); }
+
   void consider(const std::string& name, const TilingOptions& tiling, bool last) {
     const bool has_turns = std::ranges::any_of(
         tiling.slices, [](const auto& slices) { return slices && slices->turns > 1; });
@@ -256,6 +309,7 @@ private:
   Objective objective_;
   const ModelContext& context_;
   KnownSchedules* known_;
+  const SearchControl& control_;
   struct Way {
     std::string name;
     TilingOptions tiling;
@@ -290,6 +344,25 @@ std::optional<TilingOptions> best_in_turns(const TrainingGraph& step, const Chip
   }
 }
 
+std::optional<FusionResult> search_briefly(const FusionProblem& problem, Objective objective,
+                                           const StepFigures& given, const SearchControl& control) {
+  constexpr std::int64_t kMostTiles = 40'000; // of the given
+  const bool searched = objective == Objective::latency || objective == Objective::energy ||
+                        objective == Objective::edp || objective == Objective::dram;
+  if (!searched || problem.tiling.allocation != nullptr || gives_cores(problem.tiling.mapping) ||
+      given.tiles > kMostTiles)
+    return std::nullopt;
+  FusionOptions options;
+  options.objective = objective;
+  options.brief = true;
+  options.evaluations = 12;
+  options.tiles = 400'000;
+  options.group_evaluations = 1000;
+  options.group_tiles = options.tiles;
+  options.complete_below = 100;
+  return optimise_fusion(problem, options, control);
+}
+
 std::vector<FusionPlan> fusion_candidates(const TrainingGraph& step, const Chip& chip,
                                           const TilingOptions& tiling,
                                           const ScheduleOptions& schedule, CoreCostCache& costs) {
@@ -319,8 +392,12 @@ std::optional<StepMode> step_mode_named(std::string_view name) {
 
 StepChoice choose_step(const TrainingGraph& step, const Chip& chip, const StepOptions& options,
                        StepMode mode, Objective objective, const ModelContext& context,
-                       const SharedPlans* shared) {
-  Choice choice(step, chip, options, objective, context, shared ? &shared->schedules : nullptr);
+                       const SharedPlans* shared, const StepProgress& progress) {
+  SearchControl control;
+  control.jobs = options.schedule.jobs;
+  control.progress = progress;
+  Choice choice(step, chip, options, objective, context, shared ? &shared->schedules : nullptr,
+                control);
   TilingOptions fused = options.tiling;
   fused.mode = TilingMode::fused;
   TilingOptions apart = options.tiling;
@@ -328,17 +405,18 @@ StepChoice choose_step(const TrainingGraph& step, const Chip& chip, const StepOp
   apart.stacks.reset();
   apart.slices.clear();
   const bool free = !options.tiling.stacks && !gives_slices(options.tiling.mapping);
-  if (mode == StepMode::layer_by_layer || shared == nullptr || !free) {
+  if (mode == StepMode::layer_by_layer || !free) {
     if (mode != StepMode::fused)
       choice.add("layer by layer", apart);
-    if (mode == StepMode::layer_by_layer)
-      return choice.run();
-    if (free) {
-      choice.add_groups(fused);
-      choice.add_turns(fused);
-    }
-    choice.add("stacks", fused);
+    if (mode != StepMode::layer_by_layer)
+      choice.add("stacks", fused);
     return choice.run();
+  }
+  if (shared == nullptr) {
+    choice.add_groups(fused);
+    choice.add_turns(fused);
+    choice.add("stacks", fused);
+    return choice.run_and_search(mode == StepMode::automatic ? std::optional(apart) : std::nullopt);
   }
   FusionCovers::Estimates estimates = shared->covers.plans(chip, options.tiling);
   choice.add("stacks", fused.with(shared->covers.stacks_by_memory(chip, options.tiling)));

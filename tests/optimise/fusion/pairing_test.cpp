@@ -74,7 +74,7 @@ private:
 
 TEST(Pairing, IsNeverWorseThanNoneAndAllAndMostlyTheBestOfAllSets) {
   int none = 0, all = 0, mixed = 0, best_of_all = 0, cases = 0;
-  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+  for (std::uint64_t seed = 21; seed <= 28; ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
     Pairing pairing(seed);
     const std::vector<std::string> products = pairing.step({"*"}).paired;
