@@ -58,14 +58,15 @@ std::vector<FusionPlan> fusion_candidates(const TrainingGraph& step, const Chip&
 /// The best way for a part of the images, as choose_step() finds it, for all of them in turns: more
 /// images then cost no more each, unless what their gradients add up to does not stay on the chip
 /// from turn to turn. Nothing where the step takes no turns (find_turns()), or its allocation is
-/// given. `options.tiling` is fused.
+/// given. `options.tiling` is fused; without `search` no search_briefly() is part of it.
 std::optional<TilingOptions> best_in_turns(const TrainingGraph& step, const Chip& chip,
                                            StepOptions options, Objective objective,
-                                           CoreCostCache& costs);
+                                           CoreCostCache& costs, bool search);
 
 /// The search with which choose_step() ends: from the stacks that the problem's tiling gives, which
-/// come to these figures, at an effort that is counted in tiles. Nothing where no search goes:
-/// memory as the objective, cores given, more than 40,000 tiles.
+/// come to these figures. At least 12 schedules of the step and at most 60, as long as they have
+/// 400,000 tiles together; as many tiles of groups on their own, 1,000 schedules at most. Nothing
+/// where no search goes: memory as the objective, cores given, more than 40,000 tiles.
 std::optional<FusionResult> search_briefly(const FusionProblem& problem, Objective objective,
                                            const StepFigures& given, const SearchControl& control);
 
@@ -73,8 +74,10 @@ std::optional<FusionResult> search_briefly(const FusionProblem& problem, Objecti
 /// equals. Layer by layer there is one way; fused these: FusionCovers::plans(), the same on some of
 /// the cores (TilingOptions::idle), best_in_turns(), and what automatic_fusion() makes of the
 /// options; where the options give stacks, or their mapping gives slices, the latter alone. What
-/// cannot become the best is given up half-way. From the best fused way search_briefly() goes on.
-/// options.schedule.hopeless is asked with floors of the step, whichever way it will run.
+/// cannot become the best is given up half-way. From the best fused way search_briefly() goes on;
+/// where the limit of time of a StopScope ends that, what is known counts. Where ways are free,
+/// options.schedule.hopeless is asked once, with the figures of the best, else with floors of the
+/// step, whichever way it will run.
 ///
 /// `shared`, for many chips, may be null. With it there is one plan of FusionCovers, from estimates
 /// alone, by latency neither that nor layer by layer is tried where what is expected of it is above

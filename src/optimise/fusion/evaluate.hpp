@@ -39,7 +39,7 @@ private:
 
   const FusionProblem& problem_;
   std::unique_ptr<TileCostCache> tile_costs_; ///< of whole steps
-  std::size_t most_tiles_ = static_cast<std::size_t>(-1);
+  std::size_t most_tiles_ = kMostTiles;
 };
 
 /// Equal for plans that make the same tiles for certain.

@@ -179,33 +179,38 @@ private:
     tiling.slices.clear();
     std::vector<FusionPlan> plans =
         fusion_candidates(problem_.step, problem_.chip, tiling, problem_.schedule, problem_.costs);
-    const TilingOptions by_memory = tiling;
-    tiling.mode = TilingMode::fused;
-    if (auto turns = best_in_turns(problem_.step, problem_.chip, {tiling, problem_.schedule},
-                                   options_.objective, problem_.costs))
-      plans.push_back({std::move(*turns->stacks), std::move(turns->slices)});
-    plans.push_back(automatic_fusion(problem_.step, problem_.chip, by_memory));
     FusionAnswer best{FusionMethod::automatic, {}, std::nullopt, {}};
-    for (FusionPlan& plan : plans) {
-      ++result_.evaluations;
-      try {
-        const StepFigures figures = evaluator_.must(plan);
-        offer(best.method, plan, figures);
-        if (!best.figures ||
-            figures.value(options_.objective) < best.figures->value(options_.objective)) {
-          best.figures = figures;
-          best.plan = std::move(plan);
-        }
-      } catch (const InfeasibleError& error) {
-        best.why_not = error.what();
-      }
-    }
+    for (FusionPlan& plan : plans)
+      consider(best, std::move(plan));
+    const bool search = options_.evaluations >= kSpared;
+    TilingOptions fused = tiling;
+    fused.mode = TilingMode::fused;
+    if (auto turns = best_in_turns(problem_.step, problem_.chip, {fused, problem_.schedule},
+                                   options_.objective, problem_.costs, search))
+      consider(best, {std::move(*turns->stacks), std::move(turns->slices)});
+    consider(best, automatic_fusion(problem_.step, problem_.chip, tiling));
     if (!best.figures && why_not_.empty())
       why_not_ = best.why_not;
-    if (best.figures && options_.evaluations >= kSpared && !stopped())
-      briefly(best);
+    if (best.figures && search)
+      control_.finishes([&] { briefly(best); });
     result_.compared.push_back(std::move(best));
     tell("fusion: known plans");
+  }
+
+  /// Takes the plan over if it is the best of the method's.
+  void consider(FusionAnswer& best, FusionPlan plan) {
+    ++result_.evaluations;
+    try {
+      const StepFigures figures = evaluator_.must(plan);
+      offer(best.method, plan, figures);
+      if (!best.figures ||
+          figures.value(options_.objective) < best.figures->value(options_.objective)) {
+        best.figures = figures;
+        best.plan = std::move(plan);
+      }
+    } catch (const InfeasibleError& error) {
+      best.why_not = error.what();
+    }
   }
 
   /// As choose_step() goes on from there.
@@ -219,7 +224,13 @@ private:
     if (!found)
       return;
     result_.evaluations += found->evaluations;
-    if (found->plan.stacks.empty()) // layer by layer
+    result_.group_evaluations += found->group_evaluations;
+    for (const double value : found->trace)
+      result_.trace.push_back(std::min(value, best_value_));
+    for (const FusionResult::Point& point : found->front)
+      add_to_front(point.plan, point.figures);
+    if (found->method == FusionMethod::none ||
+        found->figures.value(options_.objective) >= best.figures->value(options_.objective))
       return;
     offer(best.method, found->plan, found->figures);
     best.figures = found->figures;
@@ -249,7 +260,7 @@ private:
     segments_ = std::make_unique<FusionSegments>(problem_, evaluator_, options_, order_);
     weights_ = weights(options_.objective);
     const std::array<FusionWeights, 2> judged{weights_, weights(Objective::dram)};
-    result_.group_evaluations = segments_->evaluate(options_.group_evaluations, judged, control_);
+    result_.group_evaluations += segments_->evaluate(options_.group_evaluations, judged, control_);
     covers();
     improve();
     std::vector<KeepRate> rates = segments_->rates(weights_);

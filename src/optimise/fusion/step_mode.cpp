@@ -1,6 +1,7 @@
 #include "monet/optimise/step_mode.hpp"
 
 #include "monet/base/errors.hpp"
+#include "monet/base/stop.hpp"
 #include "monet/tiling/turns.hpp"
 
 #include <fmt/format.h>
@@ -144,9 +145,9 @@ class Choice {
 public:
   Choice(const TrainingGraph& step, const Chip& chip, const StepOptions& options,
          Objective objective, const ModelContext& context, KnownSchedules* known,
-         const SearchControl& control)
+         const SearchControl& control, bool search)
       : step_(step), chip_(chip), options_(options), objective_(objective), context_(context),
-        known_(known), control_(control) {}
+        known_(known), control_(control), search_(search) {}
 
   /// With an estimate of its cycles, the way is not tried where another is better than that.
   void add(std::string name, TilingOptions tiling, double cycles = 0) {
@@ -176,7 +177,7 @@ public:
   void add_turns(const TilingOptions& fused) {
     StepOptions options = options_;
     options.tiling = fused;
-    if (auto tiling = best_in_turns(step_, chip_, options, objective_, context_.costs))
+    if (auto tiling = best_in_turns(step_, chip_, options, objective_, context_.costs, search_))
       add("turns", std::move(*tiling));
   }
 
@@ -205,7 +206,7 @@ public:
       if (!best_ || objective_ != Objective::latency || way.cycles < best)
         consider(way.name, way.tiling, false);
     }
-    if (best_)
+    if (best_ && search_)
       search();
     if (apart_value && (!best_ || *apart_value <= *best_)) {
       best_ = apart_value;
@@ -225,10 +226,15 @@ private:
     FusionProblem problem{step_, chip_, context_.costs, choice_.tiling, options_.schedule};
     problem.tiling = choice_.tiling.with(plan_of(step_, chip_, choice_.tiling));
     problem.schedule.hopeless = {};
-    std::optional<FusionResult> found =
-        search_briefly(problem, objective_, choice_.figures, control_);
-    if (found && !found->plan.stacks.empty()) // layer by layer is another way
-      offer("search", problem.tiling.with(std::move(found->plan)), found->figures);
+    try {
+      std::optional<FusionResult> found =
+          search_briefly(problem, objective_, choice_.figures, control_);
+      if (found && found->method != FusionMethod::none) // layer by layer is another way
+        offer("search", problem.tiling.with(std::move(found->plan)), found->figures);
+    } catch (const Stopped& stopped) {
+      if (!stopped.by_clock()) // what is known will do
+        throw;
+    }
   }
 
   void offer(std::string name, TilingOptions tiling, const StepFigures& figures) {
@@ -310,6 +316,7 @@ private:
   const ModelContext& context_;
   KnownSchedules* known_;
   const SearchControl& control_;
+  bool search_; ///< at the end
   struct Way {
     std::string name;
     TilingOptions tiling;
@@ -321,11 +328,56 @@ private:
   std::string why_not_;
 };
 
+bool gives_slices(const MappingFile* mapping) {
+  return mapping != nullptr && std::ranges::any_of(mapping->entries, [](const MappingEntry& e) {
+           return !e.intra_core_tiling.empty();
+         });
+}
+
+/// choose_step(), with or without the search at the end.
+StepChoice choose(const TrainingGraph& step, const Chip& chip, const StepOptions& options,
+                  StepMode mode, Objective objective, const ModelContext& context,
+                  const SharedPlans* shared, const StepProgress& progress, bool search) {
+  SearchControl control;
+  control.jobs = options.schedule.jobs;
+  control.progress = progress;
+  Choice choice(step, chip, options, objective, context, shared ? &shared->schedules : nullptr,
+                control, search);
+  TilingOptions fused = options.tiling;
+  fused.mode = TilingMode::fused;
+  TilingOptions apart = options.tiling;
+  apart.mode = TilingMode::layer_by_layer;
+  apart.stacks.reset();
+  apart.slices.clear();
+  const bool free = !options.tiling.stacks && !gives_slices(options.tiling.mapping);
+  if (mode == StepMode::layer_by_layer || !free) {
+    if (mode != StepMode::fused)
+      choice.add("layer by layer", apart);
+    if (mode != StepMode::layer_by_layer)
+      choice.add("stacks", fused);
+    return choice.run();
+  }
+  if (shared == nullptr) {
+    choice.add_groups(fused);
+    choice.add_turns(fused);
+    choice.add("stacks", fused);
+    return choice.run_and_search(mode == StepMode::automatic ? std::optional(apart) : std::nullopt);
+  }
+  FusionCovers::Estimates estimates = shared->covers.plans(chip, options.tiling);
+  choice.add("stacks", fused.with(shared->covers.stacks_by_memory(chip, options.tiling)));
+  if (!estimates.plans.empty())
+    choice.add("groups 1", fused.with(std::move(estimates.plans.front())),
+               kMissed * estimates.cycles.front());
+  if (mode == StepMode::automatic)
+    choice.add("layer by layer", apart, estimates.cycles_apart);
+  return choice.run();
+}
+
 } // namespace
 
 std::optional<TilingOptions> best_in_turns(const TrainingGraph& step, const Chip& chip,
                                            StepOptions options, Objective objective,
-                                           CoreCostCache& costs) {
+                                           CoreCostCache& costs, bool search) {
   const std::optional<StepTurns> turns = find_turns(step);
   if (!turns || options.tiling.allocation != nullptr)
     return std::nullopt;
@@ -337,7 +389,7 @@ std::optional<TilingOptions> best_in_turns(const TrainingGraph& step, const Chip
   options.schedule.hopeless = {};
   try {
     const StepChoice chosen =
-        choose_step(one, chip, options, StepMode::automatic, objective, ModelContext{costs});
+        choose(one, chip, options, StepMode::automatic, objective, {costs}, nullptr, {}, search);
     return chosen.tiling.with(in_turns(plan_of(one, chip, chosen.tiling), step, *turns, *count));
   } catch (const InfeasibleError&) {
     return std::nullopt; // nor can all images run
@@ -370,16 +422,6 @@ std::vector<FusionPlan> fusion_candidates(const TrainingGraph& step, const Chip&
   return estimated(covers, step, chip, tiling, schedule, costs).plans;
 }
 
-namespace {
-
-bool gives_slices(const MappingFile* mapping) {
-  return mapping != nullptr && std::ranges::any_of(mapping->entries, [](const MappingEntry& e) {
-           return !e.intra_core_tiling.empty();
-         });
-}
-
-} // namespace
-
 std::string_view name_of(StepMode mode) {
   return std::ranges::find(kModes, mode, &std::pair<std::string_view, StepMode>::second)->first;
 }
@@ -393,39 +435,7 @@ std::optional<StepMode> step_mode_named(std::string_view name) {
 StepChoice choose_step(const TrainingGraph& step, const Chip& chip, const StepOptions& options,
                        StepMode mode, Objective objective, const ModelContext& context,
                        const SharedPlans* shared, const StepProgress& progress) {
-  SearchControl control;
-  control.jobs = options.schedule.jobs;
-  control.progress = progress;
-  Choice choice(step, chip, options, objective, context, shared ? &shared->schedules : nullptr,
-                control);
-  TilingOptions fused = options.tiling;
-  fused.mode = TilingMode::fused;
-  TilingOptions apart = options.tiling;
-  apart.mode = TilingMode::layer_by_layer;
-  apart.stacks.reset();
-  apart.slices.clear();
-  const bool free = !options.tiling.stacks && !gives_slices(options.tiling.mapping);
-  if (mode == StepMode::layer_by_layer || !free) {
-    if (mode != StepMode::fused)
-      choice.add("layer by layer", apart);
-    if (mode != StepMode::layer_by_layer)
-      choice.add("stacks", fused);
-    return choice.run();
-  }
-  if (shared == nullptr) {
-    choice.add_groups(fused);
-    choice.add_turns(fused);
-    choice.add("stacks", fused);
-    return choice.run_and_search(mode == StepMode::automatic ? std::optional(apart) : std::nullopt);
-  }
-  FusionCovers::Estimates estimates = shared->covers.plans(chip, options.tiling);
-  choice.add("stacks", fused.with(shared->covers.stacks_by_memory(chip, options.tiling)));
-  if (!estimates.plans.empty())
-    choice.add("groups 1", fused.with(std::move(estimates.plans.front())),
-               kMissed * estimates.cycles.front());
-  if (mode == StepMode::automatic)
-    choice.add("layer by layer", apart, estimates.cycles_apart);
-  return choice.run();
+  return choose(step, chip, options, mode, objective, context, shared, progress, true);
 }
 
 } // namespace monet

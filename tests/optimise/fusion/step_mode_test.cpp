@@ -116,6 +116,36 @@ TEST(StepMode, gives_up_with_a_floor_of_all_ways) {
       choose_step(step, chip, options, StepMode::automatic, Objective::latency, {costs}).complete);
 }
 
+/// Where there is a mapping, layer by layer is a plan too, of whole operators, but no way to fuse.
+TEST(StepMode, what_is_fused_under_a_mapping_is_fused) {
+  const MappingFile mapping;
+  int searched = 0;
+  for (std::uint64_t seed = 401; seed <= 440; ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    Random random(seed);
+    const TrainingGraph step =
+        testing::random_step(random, {.operators = 1 + static_cast<int>(seed % 3)});
+    const Chip chip = testing::random_chip(random, {.cores = 3});
+    StepOptions options;
+    options.tiling.mapping = &mapping;
+    CoreCostCache costs;
+    try {
+      const auto choose = [&](StepMode mode) {
+        return choose_step(step, chip, options, mode, Objective::latency, {costs});
+      };
+      const StepChoice fused = choose(StepMode::fused);
+      const auto search = std::ranges::find(fused.tried, "search", &StepCandidate::name);
+      if (search == fused.tried.end())
+        continue;
+      ++searched;
+      EXPECT_LT(search->figures->latency_cycles,
+                choose(StepMode::layer_by_layer).figures.latency_cycles);
+    } catch (const InfeasibleError&) {
+    }
+  }
+  EXPECT_GT(searched, 5);
+}
+
 TEST(StepMode, the_search_for_groups_is_never_above_it) {
   for (std::uint64_t seed = 301; seed <= 312; ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
