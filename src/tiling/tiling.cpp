@@ -500,6 +500,13 @@ FusionPlan automatic_fusion(const TrainingGraph& step, const Chip& chip,
   return Tiler(step, chip, own).plan();
 }
 
+FusionPlan fusion_of(const TrainingGraph& step, const Chip& chip, const TilingOptions& options) {
+  if (options.mode == TilingMode::layer_by_layer)
+    return {};
+  return options.stacks ? FusionPlan{*options.stacks, options.slices}
+                        : automatic_fusion(step, chip, options);
+}
+
 bool may_slice(const LoopNest& nest, std::size_t dim) {
   return loop_use(nest, dim) != LoopUse::never;
 }

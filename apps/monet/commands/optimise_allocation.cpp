@@ -110,11 +110,8 @@ private:
   void write_stacks() const {
     if (arguments_.stacks_out.empty())
       return;
-    FusionPlan plan; // layer by layer: no stacks
-    if (tiling_.mode == TilingMode::fused)
-      plan = tiling_.stacks ? FusionPlan{*tiling_.stacks, tiling_.slices}
-                            : automatic_fusion(step_, chip_, tiling_);
-    write_file_atomically(arguments_.stacks_out, stacks_yaml(plan, step_.graph));
+    write_file_atomically(arguments_.stacks_out,
+                          stacks_yaml(fusion_of(step_, chip_, tiling_), step_.graph));
   }
 
   const AllocationArguments& arguments_;

@@ -107,9 +107,7 @@ std::string write_plan(const std::string& folder, const JointPoint& point,
                                     inputs.experiment.hardware, path("step.onnx"));
   write_file_atomically(path("step.onnx"), write_onnx(export_of(point, inputs).graph));
   if (point.tiling.mode == TilingMode::fused) {
-    const FusionPlan plan = point.tiling.stacks
-                                ? FusionPlan{*point.tiling.stacks, point.tiling.slices}
-                                : automatic_fusion(*point.step, inputs.files.chip, point.tiling);
+    const FusionPlan plan = fusion_of(*point.step, inputs.files.chip, point.tiling);
     write_file_atomically(path("stacks.yaml"), stacks_yaml(plan, point.step->graph));
     command += " --mode fused --stacks " + path("stacks.yaml");
     if (inputs.experiment.halo == Halo::recomputed)

@@ -168,6 +168,9 @@ TileGraph make_tiles(const TrainingGraph& step, const Chip& chip,
 /// tool.
 FusionPlan automatic_fusion(const TrainingGraph& step, const Chip& chip,
                             const TilingOptions& options = {});
+/// What runs together in make_tiles(): nothing layer by layer; else the options' stacks, as they
+/// say it, or automatic_fusion().
+FusionPlan fusion_of(const TrainingGraph& step, const Chip& chip, const TilingOptions& options);
 
 /// Whether the loop may be cut into slices: its parts of the outputs are disjoint, or add up.
 bool may_slice(const LoopNest& nest, std::size_t dim);

@@ -133,14 +133,6 @@ constexpr std::array<std::int64_t, 6> kTurns{4, 2, 3, 5, 7, 11};
 /// Steps in turns of more tiles than this are not scheduled.
 constexpr std::size_t kMostTilesInTurns = 1'000'000;
 
-/// What make_tiles() fuses by the options.
-FusionPlan plan_of(const TrainingGraph& step, const Chip& chip, const TilingOptions& tiling) {
-  if (tiling.mode == TilingMode::layer_by_layer)
-    return {};
-  return tiling.stacks ? FusionPlan{*tiling.stacks, tiling.slices}
-                       : automatic_fusion(step, chip, tiling);
-}
-
 class Choice {
 public:
   Choice(const TrainingGraph& step, const Chip& chip, const StepOptions& options,
@@ -224,7 +216,7 @@ public:
 private:
   void search() {
     FusionProblem problem{step_, chip_, context_.costs, choice_.tiling, options_.schedule};
-    problem.tiling = choice_.tiling.with(plan_of(step_, chip_, choice_.tiling));
+    problem.tiling = choice_.tiling.with(fusion_of(step_, chip_, choice_.tiling));
     problem.schedule.hopeless = {};
     try {
       std::optional<FusionResult> found =
@@ -390,7 +382,7 @@ std::optional<TilingOptions> best_in_turns(const TrainingGraph& step, const Chip
   try {
     const StepChoice chosen =
         choose(one, chip, options, StepMode::automatic, objective, {costs}, nullptr, {}, search);
-    return chosen.tiling.with(in_turns(plan_of(one, chip, chosen.tiling), step, *turns, *count));
+    return chosen.tiling.with(in_turns(fusion_of(one, chip, chosen.tiling), step, *turns, *count));
   } catch (const InfeasibleError&) {
     return std::nullopt; // nor can all images run
   }

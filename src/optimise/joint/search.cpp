@@ -149,7 +149,7 @@ private:
     if (!idle_cores)
       options.tiling.idle.assign(chip_.cores.size(), false);
     try {
-      TilingOptions chosen =
+      const TilingOptions chosen =
           choose_step(*way.step, chip_, options, StepMode::fused, options_.objective, {costs_})
               .tiling;
       if (std::ranges::find(chosen.idle, true) != chosen.idle.end()) {
@@ -157,11 +157,7 @@ private:
         way.allocation = std::make_shared<const CoreAllocation>(
             allocation_of(make_tiles(*way.step, chip_, chosen)));
       }
-      if (!chosen.stacks) {
-        way.fusion = automatic_fusion(*way.step, chip_, chosen);
-      } else {
-        way.fusion = FusionPlan{std::move(*chosen.stacks), std::move(chosen.slices)};
-      }
+      way.fusion = fusion_of(*way.step, chip_, chosen);
       return way;
     } catch (const InfeasibleError&) {
       return std::nullopt;
