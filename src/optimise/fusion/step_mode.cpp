@@ -174,11 +174,7 @@ public:
   }
 
   StepChoice run() {
-    for (std::size_t i = 0; i < ways_.size(); ++i) {
-      const auto best = static_cast<double>(choice_.figures.latency_cycles);
-      if (!best_ || objective_ != Objective::latency || ways_[i].cycles < best)
-        consider(ways_[i].name, ways_[i].tiling, i + 1 == ways_.size());
-    }
+    try_ways(true);
     if (!best_ && choice_.complete)
       throw InfeasibleError(why_not_);
     return std::move(choice_);
@@ -191,13 +187,7 @@ public:
       consider("layer by layer", *apart, false);
     const std::optional<double> apart_value = std::exchange(best_, std::nullopt);
     const StepFigures figures = choice_.figures;
-    for (std::int64_t i = 0; i < std::ssize(ways_); ++i) {
-      const Way& way = ways_[static_cast<std::size_t>(i)];
-      control_.tell({"fusion: ways", i, std::ssize(ways_), value()});
-      const auto best = static_cast<double>(choice_.figures.latency_cycles);
-      if (!best_ || objective_ != Objective::latency || way.cycles < best)
-        consider(way.name, way.tiling, false);
-    }
+    try_ways(false);
     if (best_ && search_)
       search();
     if (apart_value && (!best_ || *apart_value <= *best_)) {
@@ -214,6 +204,17 @@ public:
   }
 
 private:
+  /// `ask`: with the last one, whether the step is hopeless.
+  void try_ways(bool ask) {
+    for (std::int64_t i = 0; i < std::ssize(ways_); ++i) {
+      const Way& way = ways_[static_cast<std::size_t>(i)];
+      control_.tell({"fusion: ways", i, std::ssize(ways_), value()});
+      const auto best = static_cast<double>(choice_.figures.latency_cycles);
+      if (!best_ || objective_ != Objective::latency || way.cycles < best)
+        consider(way.name, way.tiling, ask && i + 1 == std::ssize(ways_));
+    }
+  }
+
   void search() {
     FusionProblem problem{step_, chip_, context_.costs, choice_.tiling, options_.schedule};
     problem.tiling = choice_.tiling.with(fusion_of(step_, chip_, choice_.tiling));
@@ -222,20 +223,21 @@ private:
       std::optional<FusionResult> found =
           search_briefly(problem, objective_, choice_.figures, control_);
       if (found && found->method != FusionMethod::none) // layer by layer is another way
-        offer("search", problem.tiling.with(std::move(found->plan)), found->figures);
+        take({"search", found->figures, {}}, problem.tiling.with(std::move(found->plan)));
     } catch (const Stopped& stopped) {
       if (!stopped.by_clock()) // what is known will do
         throw;
     }
   }
 
-  void offer(std::string name, TilingOptions tiling, const StepFigures& figures) {
-    if (!best_ || figures.value(objective_) < *best_) {
-      best_ = figures.value(objective_);
-      choice_.figures = figures;
-      choice_.tiling = std::move(tiling);
+  /// Notes the way, which the tiling makes, and takes it over if it is the best.
+  void take(StepCandidate tried, const TilingOptions& tiling) {
+    if (tried.figures && (!best_ || tried.figures->value(objective_) < *best_)) {
+      best_ = tried.figures->value(objective_);
+      choice_.figures = *tried.figures;
+      choice_.tiling = tiling;
     }
-    choice_.tried.push_back({std::move(name), figures, {}});
+    choice_.tried.push_back(std::move(tried));
   }
 
   double value() const { return best_.value_or(std::numeric_limits<double>::quiet_NaN()); }
@@ -261,12 +263,7 @@ private:
         why_not_ = tried.why_not;
     }
     choice_.complete = choice_.complete && !given_up;
-    if (tried.figures && (!best_ || tried.figures->value(objective_) < *best_)) {
-      best_ = tried.figures->value(objective_);
-      choice_.figures = *tried.figures;
-      choice_.tiling = tiling;
-    }
-    choice_.tried.push_back(std::move(tried));
+    take(std::move(tried), tiling);
   }
 
   /// None where it was given up.
