@@ -135,41 +135,34 @@ private:
         answer.figures = alone_;
         offer(answer.method, answer.plan, alone_);
       } else {
-        answer.why_not = why_not_ = "more bytes alive at once than the limit";
+        answer.why_not = "more bytes alive at once than the limit";
       }
       const std::size_t tiles = alone_.tiles;
       evaluator_.limit_tiles(std::max(kMoreTiles * tiles, kSomeTiles));
     } catch (const InfeasibleError& error) {
-      answer.why_not = why_not_ = error.what();
+      answer.why_not = error.what();
     }
+    compare(std::move(answer), "fusion: layer by layer");
+  }
+
+  /// The answer of a method counts, or why there is none.
+  void compare(FusionAnswer answer, std::string_view phase) {
+    if (!answer.figures && why_not_.empty())
+      why_not_ = answer.why_not;
     result_.compared.push_back(std::move(answer));
-    tell("fusion: layer by layer");
+    tell(phase);
   }
 
   void known_plan(FusionMethod method, FusionPlan plan) {
-    FusionAnswer answer{method, std::move(plan), std::nullopt, {}};
-    ++result_.evaluations;
-    try {
-      answer.figures = evaluator_.must(answer.plan);
-      offer(method, answer.plan, *answer.figures);
-    } catch (const InfeasibleError& error) {
-      answer.why_not = error.what();
-      if (why_not_.empty())
-        why_not_ = answer.why_not;
-    }
-    result_.compared.push_back(std::move(answer));
-    tell("fusion: known plans");
+    FusionAnswer answer{method, plan, std::nullopt, {}};
+    consider(answer, std::move(plan));
+    compare(std::move(answer), "fusion: known plans");
   }
 
-  /// Stacks that the caller has to begin with.
+  /// Stacks that the caller has to begin with; where they do not fit, others may.
   void given() {
-    ++result_.evaluations;
-    const FusionPlan plan = automatic_fusion(problem_.step, problem_.chip, problem_.tiling);
-    try {
-      offer(FusionMethod::cost, plan, evaluator_.must(plan));
-    } catch (const InfeasibleError&) {
-      return; // others may do
-    }
+    FusionAnswer own{FusionMethod::cost, {}, std::nullopt, {}};
+    consider(own, automatic_fusion(problem_.step, problem_.chip, problem_.tiling));
   }
 
   /// What choose_step() chooses from.
@@ -189,12 +182,9 @@ private:
                                    options_.objective, problem_.costs, search))
       consider(best, {std::move(*turns->stacks), std::move(turns->slices)});
     consider(best, automatic_fusion(problem_.step, problem_.chip, tiling));
-    if (!best.figures && why_not_.empty())
-      why_not_ = best.why_not;
     if (best.figures && search)
       control_.finishes([&] { briefly(best); });
-    result_.compared.push_back(std::move(best));
-    tell("fusion: known plans");
+    compare(std::move(best), "fusion: known plans");
   }
 
   /// Takes the plan over if it is the best of the method's.
