@@ -25,21 +25,11 @@ struct FusionCommand {
 constexpr std::array kMethods{FusionMethod::cost, FusionMethod::fewest_groups,
                               FusionMethod::least_traffic, FusionMethod::automatic,
                               FusionMethod::none};
-constexpr std::array kObjectives{Objective::latency, Objective::energy, Objective::edp,
-                                 Objective::dram};
 
 template <class List>
 auto named(const List& list, const std::string& name) {
   return *std::find_if(list.begin(), list.end(),
                        [&](auto value) { return name_of(value) == name; });
-}
-
-template <class List>
-std::vector<std::string> names_of(const List& list) {
-  std::vector<std::string> names;
-  for (const auto value : list)
-    names.emplace_back(name_of(value));
-  return names;
 }
 
 /// --report: layer by layer next to the plan.
@@ -123,7 +113,7 @@ void add_optimise_fusion(Command& optimise) {
   own.einsum.add_to(command);
   command.add("--objective", &own.objective,
               "What the plan minimises; dram: bytes to and from the off-chip memory",
-              {.choices = names_of(kObjectives)});
+              {.choices = names_of(kFusionObjectives)});
   command.add("--method", &own.method,
               "cost: search; fewest-groups, least-traffic: the original study's objectives",
               {.choices = names_of(kMethods)});

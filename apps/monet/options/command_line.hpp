@@ -53,6 +53,15 @@ struct OptionRules {
   Output output = Output::none;
 };
 
+/// For OptionRules::choices.
+template <class List>
+std::vector<std::string> names_of(const List& list) {
+  std::vector<std::string> names;
+  for (const auto value : list)
+    names.emplace_back(name_of(value));
+  return names;
+}
+
 struct Option {
   std::string names; ///< "-o,--output"; without dashes: a positional argument
   Target target;

@@ -1,12 +1,14 @@
 #include "options/experiment.hpp"
 
 #include "console.hpp"
+#include "options/command_line.hpp"
 #include "options/memory_budget.hpp"
 #include "options/network_options.hpp"
 
 #include "monet/base/files.hpp"
 #include "monet/base/text.hpp"
 #include "monet/base/yaml.hpp"
+#include "monet/optimise/fusion.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -67,7 +69,7 @@ OptimiseRequest read_optimise(const YamlNode& node, ProblemList& problems) {
   OptimiseRequest request;
   if (const YamlNode* checkpointing = map.find("checkpointing"))
     request.checkpointing = read_checkpointing(*checkpointing, problems);
-  request.fusion = read_search(map, "fusion", {"latency", "energy", "edp", "dram"}, problems);
+  request.fusion = read_search(map, "fusion", names_of(kFusionObjectives), problems);
   request.allocation =
       read_search(map, "allocation", {"latency", "energy", "edp", "memory"}, problems);
   const std::int64_t seed = map.integer_or("seed", 1);

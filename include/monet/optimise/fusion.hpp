@@ -8,6 +8,7 @@
 #include "monet/model/model_step.hpp"
 #include "monet/optimise/search.hpp"
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -36,6 +37,10 @@ struct FusionProblem {
   /// Plans with more bytes alive at once, every tensor counted once, are none; 0: no limit.
   std::int64_t most_live_bytes = 0;
 };
+
+/// What fusion may be searched by: memory is none of them.
+inline constexpr std::array kFusionObjectives{Objective::latency, Objective::energy,
+                                              Objective::edp, Objective::dram};
 
 struct FusionOptions {
   Objective objective = Objective::latency;

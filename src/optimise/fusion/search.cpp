@@ -297,8 +297,7 @@ private:
   /// Plans that differ in what groups are judged by.
   void covers() {
     std::vector<FusionPlan> plans{plan_of(segments_->cover(weights_))};
-    for (const Objective other :
-         {Objective::latency, Objective::energy, Objective::edp, Objective::dram}) {
+    for (const Objective other : kFusionObjectives) {
       FusionWeights mixed = weights(other);
       plans.push_back(plan_of(segments_->cover(mixed)));
       mixed.latency += weights_.latency;

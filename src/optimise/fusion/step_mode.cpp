@@ -388,9 +388,8 @@ std::optional<TilingOptions> best_in_turns(const TrainingGraph& step, const Chip
 std::optional<FusionResult> search_briefly(const FusionProblem& problem, Objective objective,
                                            const StepFigures& given, const SearchControl& control) {
   constexpr std::int64_t kMostTiles = 40'000; // of the given
-  const bool searched = objective == Objective::latency || objective == Objective::energy ||
-                        objective == Objective::edp || objective == Objective::dram;
-  if (!searched || problem.tiling.allocation != nullptr || gives_cores(problem.tiling.mapping) ||
+  if (std::ranges::find(kFusionObjectives, objective) == kFusionObjectives.end() ||
+      problem.tiling.allocation != nullptr || gives_cores(problem.tiling.mapping) ||
       given.tiles > kMostTiles)
     return std::nullopt;
   FusionOptions options;
