@@ -167,8 +167,9 @@ FusionSegments::Effort FusionSegments::solve(GroupKind& kind,
   return done;
 }
 
-std::int64_t FusionSegments::evaluate(std::int64_t most, std::span<const FusionWeights> weights,
+std::int64_t FusionSegments::evaluate(std::span<const FusionWeights> weights,
                                       const SearchControl& control) {
+  const std::int64_t most = options_.group_evaluations;
   std::vector<std::uint32_t> order(kinds_.size());
   std::iota(order.begin(), order.end(), 0U);
   std::ranges::stable_sort(order, [&](std::uint32_t a, std::uint32_t b) {

@@ -57,10 +57,9 @@ public:
   FusionSegments(const FusionProblem& problem, const FusionEvaluator& evaluator,
                  const FusionOptions& options, const FusionOrder& order);
 
-  /// Schedules groups on their own, those first that hand on most; so many schedules at most, and
-  /// none once they have the options' tiles. Returns how many it took.
-  std::int64_t evaluate(std::int64_t most, std::span<const FusionWeights> weights,
-                        const SearchControl& control);
+  /// Schedules groups on their own, those first that hand on most, as long as the options let it.
+  /// Returns how many schedules that took.
+  std::int64_t evaluate(std::span<const FusionWeights> weights, const SearchControl& control);
 
   /// The segments that save most together, each operator in one at most.
   FusionGroups cover(const FusionWeights& weights) const;

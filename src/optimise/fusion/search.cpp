@@ -250,7 +250,7 @@ private:
     segments_ = std::make_unique<FusionSegments>(problem_, evaluator_, options_, order_);
     weights_ = weights(options_.objective);
     const std::array<FusionWeights, 2> judged{weights_, weights(Objective::dram)};
-    result_.group_evaluations += segments_->evaluate(options_.group_evaluations, judged, control_);
+    result_.group_evaluations += segments_->evaluate(judged, control_);
     covers();
     improve();
     std::vector<KeepRate> rates = segments_->rates(weights_);
