@@ -12,6 +12,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <limits>
 #include <mutex>
 #include <optional>
 #include <stdexcept>
@@ -81,8 +82,9 @@ public:
 
   /// A stage begins; no search is under way.
   void stage(std::string_view name);
-  /// From any thread, as often as it likes. `seconds_left`: until the search's deadline.
-  void search(const SearchProgress& state, double seconds_left);
+  /// From any thread, as often as it likes. `seconds_left`: until the search's deadline, if any.
+  void search(const SearchProgress& state,
+              double seconds_left = std::numeric_limits<double>::infinity());
   /// Since the command began.
   double seconds() const;
 

@@ -90,7 +90,7 @@ StepChoice choose_step(const Experiment& experiment, const Chip& chip, const Tra
   }
   const StepOptions options{tiling, schedule_options(experiment, session.context.jobs), what};
   const auto told = [&](const SearchProgress& state) {
-    session.progress.search(state, SearchControl{}.seconds_left());
+    session.progress.search(state);
   };
   return session.stage(what.empty() ? "fusion" : what + ": fusion", [&] {
     std::optional<SharedPlans> shared;

@@ -148,7 +148,7 @@ int run_backward(const BackwardArguments& arguments, bool partition_given, Sessi
       state.phase = "pairs";
       state.done = done;
       state.total = total;
-      session.progress.search(state, SearchControl{}.seconds_left());
+      session.progress.search(state);
     });
   });
   std::vector<std::string> files = files_of(inputs.chip);

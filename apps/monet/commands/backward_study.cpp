@@ -349,7 +349,7 @@ Json study_json(const Study& study, StudySheets& sheets, Session& session) {
     state.phase = "choices";
     state.done = done;
     state.total = total;
-    session.progress.search(state, SearchControl{}.seconds_left());
+    session.progress.search(state);
   };
   FigureMaker maker(study, sheets, study.choices,
                     study.searches ? kStudyTechniques : kPaperTechniques, tell);

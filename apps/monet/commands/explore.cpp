@@ -67,7 +67,7 @@ SearchControl control_of(const StrategyOptions& strategy, Session& session) {
         SearchProgress shown = state;
         if (budget > 0)
           shown.total = std::max(shown.done, std::min(shown.total, budget));
-        session.progress.search(shown, SearchControl{}.seconds_left());
+        session.progress.search(shown);
       };
   return control;
 }
