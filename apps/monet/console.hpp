@@ -120,8 +120,8 @@ struct Session {
 
   StageContext context; ///< tells the progress display
   Outputs outputs;
-  /// Ctrl-C or SIGTERM. Where searches run, context.stop is empty: they end by themselves, with what
-  /// they have.
+  /// Ctrl-C or SIGTERM. Where searches run, context.stop is empty: they end by themselves, with
+  /// what they have.
   const std::atomic<bool>* interrupted = nullptr;
   Progress progress;
 

@@ -89,9 +89,7 @@ StepChoice choose_step(const Experiment& experiment, const Chip& chip, const Tra
     return choice;
   }
   const StepOptions options{tiling, schedule_options(experiment, session.context.jobs), what};
-  const auto told = [&](const SearchProgress& state) {
-    session.progress.search(state);
-  };
+  const auto told = [&](const SearchProgress& state) { session.progress.search(state); };
   return session.stage(what.empty() ? "fusion" : what + ": fusion", [&] {
     std::optional<SharedPlans> shared;
     if (experiment.quick)

@@ -121,10 +121,8 @@ private:
     FusionOptions options;
     options.objective = *objective_named(request.objective);
     options.recomputed_halos = tiling_.halo == Halo::recomputed;
-    if (request.evaluations > 0) {
-      options.evaluations = request.evaluations;
-      options.group_evaluations = 20 * request.evaluations;
-    }
+    if (request.evaluations > 0)
+      set_effort(options, request.evaluations);
     const FusionProblem problem{step_, chip(), costs_, tiling_, inputs_.schedule_options(1)};
     const FusionResult found = session_.stage(
         "fusion", [&] { return optimise_fusion(problem, options, control_); },

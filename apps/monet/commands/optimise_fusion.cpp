@@ -55,12 +55,8 @@ FusionOptions options_of(const FusionCommand& arguments, const SearchInputs& inp
   options.objective = *objective_named(arguments.own.objective);
   options.method = named(kMethods, arguments.own.method);
   options.recomputed_halos = inputs.experiment.halo == Halo::recomputed;
-  options.tiles = 6e6;
-  if (arguments.own.evaluations > 0) {
-    options.tiles = 0;
-    options.evaluations = arguments.own.evaluations;
-    options.group_evaluations = std::min<std::int64_t>(20 * options.evaluations, 1'000'000);
-  }
+  const std::int64_t evaluations = arguments.own.evaluations;
+  set_effort(options, evaluations > 0 ? std::optional(evaluations) : std::nullopt);
   return options;
 }
 

@@ -18,7 +18,6 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -42,12 +41,7 @@ struct JointArguments {
   void set_efforts(JointOptions& options) const {
     options.levels = levels;
     options.rounds = rounds;
-    options.fusion.tiles = 6e6;
-    if (const auto given = groups ? groups : evaluations) {
-      options.fusion.tiles = 0;
-      options.fusion.evaluations = *given;
-      options.fusion.group_evaluations = std::min<std::int64_t>(20 * *given, 1'000'000);
-    }
+    set_effort(options.fusion, groups ? groups : evaluations);
     if (const auto given = cores ? cores : evaluations)
       options.allocation_evaluations = *given;
   }

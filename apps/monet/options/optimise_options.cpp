@@ -10,6 +10,8 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+
 namespace monet::cli {
 
 namespace {
@@ -119,6 +121,14 @@ SearchControl search_control(const OptimiseArguments& arguments, Session& sessio
     session.progress.search(state, limit.seconds_left());
   };
   return control;
+}
+
+void set_effort(FusionOptions& options, std::optional<std::int64_t> evaluations) {
+  options.tiles = evaluations ? 0 : 6e6;
+  if (evaluations) {
+    options.evaluations = *evaluations;
+    options.group_evaluations = std::min<std::int64_t>(20 * *evaluations, 1'000'000);
+  }
 }
 
 nlohmann::ordered_json search_provenance(const SearchInputs& inputs,

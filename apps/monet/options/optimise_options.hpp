@@ -6,6 +6,7 @@
 #include "options/network_options.hpp"
 #include "pipeline.hpp"
 
+#include "monet/optimise/fusion.hpp"
 #include "monet/optimise/search.hpp"
 #include "monet/report/search_result.hpp"
 
@@ -72,6 +73,10 @@ void limit_time(const OptimiseArguments& arguments, Session& session);
 /// Seed, threads, time limit (since the command began) and progress for a search, which Ctrl-C ends
 /// from now on in place of the command.
 SearchControl search_control(const OptimiseArguments& arguments, Session& session);
+
+/// Schedules of the whole step that a search for groups makes, and 20 times as many of groups;
+/// none: the search's default, and more as long as they have 6,000,000 tiles together.
+void set_effort(FusionOptions& options, std::optional<std::int64_t> evaluations);
 
 /// Provenance of a search: files and options of the step, seed and limits.
 nlohmann::ordered_json search_provenance(const SearchInputs& inputs,

@@ -39,8 +39,8 @@ struct FusionProblem {
 };
 
 /// What fusion may be searched by: memory is none of them.
-inline constexpr std::array kFusionObjectives{Objective::latency, Objective::energy,
-                                              Objective::edp, Objective::dram};
+inline constexpr std::array kFusionObjectives{Objective::latency, Objective::energy, Objective::edp,
+                                              Objective::dram};
 
 struct FusionOptions {
   Objective objective = Objective::latency;
