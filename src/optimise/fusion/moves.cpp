@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <limits>
+#include <tuple>
 
 namespace monet {
 
@@ -63,7 +65,8 @@ FusionMoves::FusionMoves(const FusionProblem& problem, const FusionOptions& opti
   for (std::size_t w = 0; w < weights.size(); ++w) {
     const auto offers = segments.offers(weights[w]);
     for (std::size_t i = 0; i < std::min(kMostOffers, offers.size()); ++i)
-      offers_.push_back({fmt::format("kind {} {}", offers[i].kind, w),
+      offers_.push_back({Kind::offer,
+                         fmt::format("kind {} {}", offers[i].kind, w),
                          offers[i].gain / static_cast<double>(w + 1),
                          segments.groups_of(offers[i].kind, weights[w]),
                          {}});
@@ -95,9 +98,8 @@ std::vector<FusionMoves::Class> FusionMoves::classes_of(const FusionGroups& plan
 
 void FusionMoves::know(const FusionPlan& plan) {
   const FusionGroups groups = groups_of(plan);
-  constexpr double kSomePromise = 1e-3;
   for (const Class& own : classes_of(groups)) {
-    Move move{fmt::format("known {}", offers_.size()), kSomePromise, {}, {}};
+    Move move{Kind::known, fmt::format("known {}", offers_.size()), 0, {}, {}};
     for (const std::size_t g : own.groups)
       move.add.push_back(groups[g]);
     offers_.push_back(std::move(move));
@@ -138,7 +140,7 @@ void FusionMoves::change_slices(const FusionGroups& plan, const Class& own,
     if (example.slices && choice == *example.slices)
       continue;
     const StackSlices relative = to_group(choice, example.members);
-    Move move{own.signature + text_of(choice, example.members), 0, {}, {}};
+    Move move{Kind::slices, own.signature + text_of(choice, example.members), 0, {}, {}};
     for (const std::size_t g : own.groups)
       move.add.push_back({plan[g].members, from_group(relative, plan[g].members)});
     moves.push_back(std::move(move));
@@ -147,7 +149,7 @@ void FusionMoves::change_slices(const FusionGroups& plan, const Class& own,
 
 void FusionMoves::change(const FusionGroups& plan, const Class& own,
                          std::vector<Move>& moves) const {
-  moves.push_back({own.signature + "!", 0, {}, own.groups});
+  moves.push_back({Kind::dropped, own.signature + "!", 0, {}, own.groups});
   change_slices(plan, own, moves);
   shift_borders(plan, own, moves);
 }
@@ -185,8 +187,8 @@ void FusionMoves::shift_borders(const FusionGroups& plan, const Class& own,
                                 std::vector<Move>& moves) const {
   const std::vector<OpId>& sequence = segments_.sequence();
   for (const bool last : {true, false}) {
-    Move longer{own.signature + (last ? "+" : "-"), 0, {}, {}};
-    Move shorter{own.signature + (last ? "<" : ">"), 0, {}, own.groups};
+    Move longer{Kind::longer, own.signature + (last ? "+" : "-"), 0, {}, {}};
+    Move shorter{Kind::shorter, own.signature + (last ? "<" : ">"), 0, {}, own.groups};
     for (const std::size_t g : own.groups) {
       const auto end = end_of(place_, plan[g].members, last);
       if (!end)
@@ -207,7 +209,7 @@ void FusionMoves::shift_borders(const FusionGroups& plan, const Class& own,
       moves.push_back(std::move(shorter));
   }
   // With the group that comes next.
-  Move joined{own.signature + "&", 0, {}, {}};
+  Move joined{Kind::joined, own.signature + "&", 0, {}, {}};
   for (const std::size_t g : own.groups) {
     const auto end = end_of(place_, plan[g].members, true);
     if (!end || place_[end->index()] + 1 >= sequence.size())
@@ -257,32 +259,42 @@ FusionGroups FusionMoves::apply(const FusionGroups& plan, const Move& move) cons
   return result;
 }
 
-void FusionMoves::next(const FusionPlan& plan, std::size_t most, const std::set<std::string>& seen,
-                       std::vector<FusionPlan>& batch) {
-  const FusionGroups groups = groups_of(plan);
+/// All changes of the plan, in the order in which to try them.
+std::vector<FusionMoves::Move> FusionMoves::in_turn(const FusionGroups& groups) {
   std::vector<Move> moves = offers_;
   const std::vector<Class> classes = classes_of(groups);
   for (const Class& own : classes)
     change(groups, own, moves);
-  const std::size_t alike = moves.size();
+  std::ranges::stable_sort(moves, std::ranges::greater{}, &Move::promise);
+  std::vector<double> turns; // of each: when its kind's share comes to it
+  std::array<double, kShares.size()> before{};
+  for (const Move& move : moves) {
+    const auto kind = static_cast<std::size_t>(move.kind);
+    turns.push_back((before[kind]++ + 0.5) / kShares[kind]);
+  }
   for (const Class& own : classes) {
     for (std::size_t i = 0; own.groups.size() > 1 && i < own.groups.size(); ++i)
       change(groups, {own.signature + std::to_string(i), {own.groups[i]}}, moves);
   }
-  for (std::size_t m = alike; m < moves.size(); ++m)
-    moves[m].promise = -1;
-  std::ranges::stable_sort(moves, [&](const Move& a, const Move& b) {
-    const auto tries = [&](const Move& move) {
-      const auto found = tried_.find(move.id);
-      return found == tried_.end() ? 0 : found->second;
-    };
-    const int first = tries(a);
-    const int second = tries(b);
-    return first != second ? first < second : a.promise > b.promise;
-  });
+  turns.resize(moves.size(), std::numeric_limits<double>::infinity());
+  std::vector<std::tuple<int, double, std::size_t>> order; // tries, turn, place
+  for (std::size_t m = 0; m < moves.size(); ++m) {
+    const auto found = tried_.find(moves[m].id);
+    order.emplace_back(found == tried_.end() ? 0 : found->second, turns[m], m);
+  }
+  std::ranges::sort(order);
+  std::vector<Move> ordered;
+  for (const auto& [tries, turn, place] : order)
+    ordered.push_back(std::move(moves[place]));
+  return ordered;
+}
+
+void FusionMoves::next(const FusionPlan& plan, std::size_t most, const std::set<std::string>& seen,
+                       std::vector<FusionPlan>& batch) {
+  const FusionGroups groups = groups_of(plan);
   std::set<std::string> proposed;
   proposed_.clear();
-  for (const Move& move : moves) {
+  for (const Move& move : in_turn(groups)) {
     if (batch.size() >= most)
       return;
     FusionPlan changed = plan_of(apply(groups, move));

@@ -3,6 +3,7 @@
 
 #include "optimise/fusion/groups.hpp"
 
+#include <array>
 #include <map>
 #include <optional>
 #include <set>
@@ -13,8 +14,9 @@
 namespace monet {
 
 /// Proposes plans next to a given one: equal groups are changed alike. Changes that have not been
-/// tried for long come first, then those that promise most; groups are changed one by one when all
-/// has been tried alike.
+/// tried for long come first. Of these every kind has its share, by what a try of it gains in long
+/// searches, those that promise most before others; groups are changed one by one when all has been
+/// tried alike.
 class FusionMoves {
 public:
   FusionMoves(const FusionProblem& problem, const FusionOptions& options, const FusionOrder& order,
@@ -33,9 +35,13 @@ public:
                                      std::span<const std::size_t> which) const;
 
 private:
+  enum class Kind { offer, known, slices, longer, shorter, joined, dropped };
+  /// Proposals of each kind, of 86.
+  static constexpr std::array<double, 7> kShares{60, 5, 8, 8, 1, 3, 1};
   struct Move {
-    std::string id; ///< equal for the same change of another plan
-    double promise = 0;
+    Kind kind = Kind::offer;
+    std::string id;                ///< equal for the same change of another plan
+    double promise = 0;            ///< among those of its kind
     FusionGroups add;              ///< instead of what they overlap
     std::vector<std::size_t> drop; ///< groups of the plan
   };
@@ -53,6 +59,7 @@ private:
   std::optional<FusionGroup> without(const FusionGroup& group, OpId less) const;
   bool legal(const std::vector<OpId>& members) const;
   FusionGroups apply(const FusionGroups& plan, const Move& move) const;
+  std::vector<Move> in_turn(const FusionGroups& groups);
 
   const FusionProblem& problem_;
   const FusionOptions& options_;
