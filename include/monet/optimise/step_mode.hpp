@@ -64,8 +64,8 @@ std::optional<TilingOptions> best_in_turns(const TrainingGraph& step, const Chip
                                            CoreCostCache& costs, bool search);
 
 /// The search with which choose_step() ends: from the stacks that the problem's tiling gives, which
-/// come to these figures. At least 12 schedules of the step and at most 60, as long as they have
-/// 400,000 tiles together; as many tiles of groups on their own, 1,000 schedules at most. Nothing
+/// come to these figures. At least 20 schedules of the step and at most 100, as long as they have
+/// 500,000 tiles together; of groups on their own 600,000 tiles, 1,500 schedules at most. Nothing
 /// where no search goes: memory as the objective, cores given, more than 40,000 tiles.
 std::optional<FusionResult> search_briefly(const FusionProblem& problem, Objective objective,
                                            const StepFigures& given, const SearchControl& control);

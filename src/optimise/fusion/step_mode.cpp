@@ -395,10 +395,10 @@ std::optional<FusionResult> search_briefly(const FusionProblem& problem, Objecti
   FusionOptions options;
   options.objective = objective;
   options.brief = true;
-  options.evaluations = 12;
-  options.tiles = 400'000;
-  options.group_evaluations = 1000;
-  options.group_tiles = options.tiles;
+  options.evaluations = 20;
+  options.tiles = 500'000;
+  options.group_evaluations = 1500;
+  options.group_tiles = 600'000;
   options.complete_below = 100;
   return optimise_fusion(problem, options, control);
 }
