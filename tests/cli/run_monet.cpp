@@ -117,9 +117,11 @@ constexpr double kLongest = 60; // seconds; then it is no matter of the machine
 
 Ran run_interrupted_at_work(const std::vector<std::string>& arguments, double cpu_seconds,
                             const std::function<void()>& before) {
-  const auto too_early = [](const Ran& ran) {
-    return ran.code == 130 && ran.out.empty() &&
-           (ran.err == "stopped\n" || ran.err.rfind("stopped before", 0) == 0);
+  const auto too_early = [](const Ran& ran) { // its last line, after those that tell progress
+    const std::size_t at = ran.err.rfind("stopped");
+    return ran.code == 130 && ran.out.empty() && at != std::string::npos &&
+           (at == 0 || ran.err[at - 1] == '\n') &&
+           (ran.err.substr(at) == "stopped\n" || ran.err.compare(at, 14, "stopped before") == 0);
   };
   Ran ran = run_signalled(arguments, SIGINT, cpu_seconds);
   while (too_early(ran) && cpu_seconds < kLongest) {
