@@ -1,15 +1,18 @@
 #include "monet/base/npy.hpp"
 
+#include "base/shared/half.hpp"
+
 #include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
-#include "base/shared/half.hpp"
 
 #include <fmt/core.h>
 
+#include <array>
 #include <bit>
 #include <charconv>
 #include <cstring>
+#include <type_traits>
 
 namespace monet {
 
@@ -214,12 +217,43 @@ NpyArray read_npy(const std::string& path) {
   return parse_npy(read_file(path), path);
 }
 
-std::string npy_bytes(std::span<const std::int64_t> shape, std::span<const double> numbers) {
+namespace {
+
+template <class To>
+void append_numbers(std::string& bytes, std::span<const double> numbers) {
+  if constexpr (std::is_same_v<To, double>) {
+    bytes.append(reinterpret_cast<const char*>(numbers.data()), numbers.size_bytes());
+    return;
+  }
+  std::vector<To> converted;
+  converted.reserve(numbers.size());
+  for (const double number : numbers)
+    converted.push_back(static_cast<To>(number));
+  bytes.append(reinterpret_cast<const char*>(converted.data()), converted.size() * sizeof(To));
+}
+
+struct WrittenType {
+  std::string_view name;
+  void (*append)(std::string& bytes, std::span<const double> numbers);
+};
+
+/// In the order of NpyType.
+constexpr std::array kWrittenTypes{WrittenType{"<f8", &append_numbers<double>},
+                                   WrittenType{"<f4", &append_numbers<float>},
+                                   WrittenType{"|u1", &append_numbers<std::uint8_t>},
+                                   WrittenType{"<u2", &append_numbers<std::uint16_t>},
+                                   WrittenType{"<u4", &append_numbers<std::uint32_t>}};
+
+} // namespace
+
+std::string npy_bytes(std::span<const std::int64_t> shape, std::span<const double> numbers,
+                      NpyType type) {
+  const WrittenType& written = kWrittenTypes.at(static_cast<std::size_t>(type));
   std::string sizes;
   for (const std::int64_t size : shape)
     sizes += fmt::format("{},", size);
-  std::string header =
-      fmt::format("{{'descr': '<f8', 'fortran_order': False, 'shape': ({}), }}", sizes);
+  std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}",
+                                   written.name, sizes);
   constexpr std::size_t kPreamble = 10;
   header.append((64 - (kPreamble + header.size() + 1) % 64) % 64, ' '); // data aligned to 64 bytes
   header += '\n';
@@ -228,7 +262,7 @@ std::string npy_bytes(std::span<const std::int64_t> shape, std::span<const doubl
   bytes += static_cast<char>(header.size() & 0xFF);
   bytes += static_cast<char>(header.size() >> 8);
   bytes += header;
-  bytes.append(reinterpret_cast<const char*>(numbers.data()), numbers.size_bytes());
+  written.append(bytes, numbers);
   return bytes;
 }
 

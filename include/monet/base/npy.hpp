@@ -26,7 +26,11 @@ struct NpyArray {
 NpyArray parse_npy(std::string_view bytes, const std::string& origin);
 NpyArray read_npy(const std::string& path);
 
-/// The bytes of a file of 8-byte floats.
-std::string npy_bytes(std::span<const std::int64_t> shape, std::span<const double> numbers);
+/// Element types that files are written in: floats of 8 and 4 bytes, unsigned integers.
+enum class NpyType { f8, f4, u1, u2, u4 };
+
+/// The bytes of a file of these numbers, each converted to the type, which has room for it.
+std::string npy_bytes(std::span<const std::int64_t> shape, std::span<const double> numbers,
+                      NpyType type = NpyType::f8);
 
 } // namespace monet

@@ -1,0 +1,86 @@
+// Tensors in low precision: numbers of a format, alone or in blocks that share a scale
+// (Open Compute Project 2023, "OCP microscaling formats (MX)", version 1.0).
+#pragma once
+
+#include "monet/numerics/rounding.hpp"
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace monet {
+
+/// How a power of two is chosen as a block's scale from the largest magnitude in it, with `e` the
+/// exponent of the format's largest number:
+enum class ScaleMode {
+  floor, ///< 2^(floor(log2 amax) - e), the OCP's: numbers up to twice the largest binade are cut
+  ceil,  ///< 2^(ceil(log2 amax) - e)
+  even,  ///< floor, of amax rounded to as many bits as the format has
+  rceil, ///< the smallest under which amax is at most the largest number (NVIDIA's)
+};
+std::string_view name_of(ScaleMode mode);
+std::optional<ScaleMode> scale_mode_named(std::string_view name);
+
+/// Blocks of `rows` x `columns` elements along two axes, counted from the last where negative;
+/// those at an edge are smaller. A tensor of one axis has one row.
+struct BlockScaling {
+  std::int64_t rows = 1;
+  std::int64_t columns = 32;
+  int row_axis = -2;
+  int column_axis = -1;
+  ScaleMode mode = ScaleMode::floor;
+  /// Of the scale. None: a power of two, E8M0, whose code 255 makes all of the block NaN. Else
+  /// amax / largest number, rounded to the format.
+  std::optional<NumberFormat> scale;
+  /// Two levels: scales are relative to one single-precision scale of the tensor, by which its
+  /// largest magnitude has the largest scale and element.
+  bool of_tensor = false;
+  friend bool operator==(const BlockScaling&, const BlockScaling&) = default;
+};
+
+struct TensorFormat {
+  NumberFormat element;
+  std::optional<BlockScaling> blocks;
+  friend bool operator==(const TensorFormat&, const TensorFormat&) = default;
+};
+
+/// A number format, or one in blocks: the six microscaling types (blocks of 1 x 32), nvfp4
+/// (fp4_e2m1 in blocks of 1 x 16, scales in fp8_e4m3 and one of the tensor), fp8_e4m3 and fp8_e5m2
+/// with _1x128 or _128x128 (single-precision scales). Nothing for other names.
+std::optional<TensorFormat> parse_tensor_format(std::string_view name);
+std::vector<std::string> common_tensor_format_names();
+/// "1x32", "8x8": rows and columns, each at least 1; nothing for other texts.
+std::optional<std::array<std::int64_t, 2>> parse_block_shape(std::string_view text);
+
+/// A tensor's numbers in a format. `values` are what codes and scales stand for, exactly where they
+/// are powers of two, else rounded to double.
+struct QuantisedTensor {
+  std::vector<double> values;
+  std::vector<double> elements;          ///< without scales; NaN in blocks that are NaN
+  std::vector<std::int64_t> scale_shape; ///< of the blocks; empty without blocks
+  std::vector<double> scales;            ///< NaN where the block is
+  double tensor_scale = 1;               ///< what `scales` are relative to
+};
+
+/// Rounds a row-major tensor. In blocks what is too large is cut to the largest number whatever
+/// `rounding` says, and integers do not use their most negative code unless `full_range`. Random
+/// bits of the stochastic mode are those of (seed, `stream`, element). `before`: what the elements
+/// were rounded to last, for hysteresis (empty: zeros). InternalError where numbers are not as many
+/// as elements, or where the axes are none of the shape's.
+QuantisedTensor quantise(std::span<const std::int64_t> shape, std::span<const double> numbers,
+                         const TensorFormat& format, const Rounding& rounding = {},
+                         bool full_range = false, std::uint64_t stream = 0,
+                         std::span<const double> before = {});
+
+/// The power of two by which a block with that largest magnitude is scaled, from 2^-127 to 2^127;
+/// 0 counts as 2^-126 (as in Microsoft's microxcaling), infinity and NaN give NaN.
+double power_scale(const NumberFormat& element, ScaleMode mode, double largest_magnitude);
+/// The byte of such a scale: its exponent + 127, 255 for NaN.
+std::uint8_t e8m0_code(double scale);
+double e8m0_value(std::uint8_t code);
+
+} // namespace monet
