@@ -1,5 +1,6 @@
 // Blocks that share a scale: reference files bit for bit, and what the standard says of the edges.
-#include "monet/base/npy.hpp"
+#include "numerics/fixture.hpp"
+
 #include "monet/numerics/blocks.hpp"
 
 #include <gtest/gtest.h>
@@ -9,10 +10,6 @@
 
 namespace monet {
 namespace {
-
-NpyArray fixture(const std::string& name) {
-  return read_npy(std::string(MONET_SOURCE_DIR) + "/tests/fixtures/numerics/" + name + ".npy");
-}
 
 TensorFormat blocked(const std::string& name, std::int64_t rows, std::int64_t columns) {
   TensorFormat format = *parse_tensor_format(name);
@@ -24,19 +21,19 @@ TensorFormat blocked(const std::string& name, std::int64_t rows, std::int64_t co
 void expect_file(const std::string& element, const std::string& block, std::int64_t rows,
                  std::int64_t columns) {
   const TensorFormat format = blocked(element == "int8" ? "mxint8" : "mx" + element, rows, columns);
-  const NpyArray input = fixture("mx_input_64x96");
+  const NpyArray input = numerics_fixture("mx_input_64x96");
   const QuantisedTensor found = quantise(input.shape, input.real, format);
-  const NpyArray values = fixture("exact_" + element + "_even_" + block);
+  const NpyArray values = numerics_fixture("exact_" + element + "_even_" + block);
   ASSERT_EQ(values.real.size(), found.values.size());
   for (std::size_t i = 0; i < found.values.size(); ++i)
     ASSERT_EQ(found.values[i], values.real[i]) << element << " " << i;
-  const NpyArray scales = fixture("exact_" + element + "_scaleE8M0_" + block);
+  const NpyArray scales = numerics_fixture("exact_" + element + "_scaleE8M0_" + block);
   ASSERT_EQ(found.scale_shape, scales.shape);
   for (std::size_t i = 0; i < found.scales.size(); ++i)
     ASSERT_EQ(e8m0_code(found.scales[i]), scales.whole[i]) << element << " " << i;
   if (block != "row1x32")
     return;
-  const NpyArray codes = fixture("codes_" + element + "_even_" + block);
+  const NpyArray codes = numerics_fixture("codes_" + element + "_even_" + block);
   for (std::size_t i = 0; i < found.elements.size(); ++i)
     ASSERT_EQ(static_cast<std::int64_t>(*encode(format.element, found.elements[i])), codes.whole[i])
         << element << " " << i;
@@ -75,7 +72,7 @@ TEST(Blocks, HaveTheScaleThatTheModeSays) {
 }
 
 TEST(Blocks, NeverExceedTheLargestNumberInModesThatRoundTheScaleUp) {
-  const NpyArray input = fixture("mx_input_64x96");
+  const NpyArray input = numerics_fixture("mx_input_64x96");
   for (const char* name : {"mxfp8_e4m3", "mxfp4_e2m1", "mxfp6_e2m3", "mxint8"}) {
     TensorFormat format = *parse_tensor_format(name);
     format.blocks->mode = ScaleMode::rceil;

@@ -1,0 +1,330 @@
+// Products of matrices by emulated units: packed for the inner loops, or number by number where no
+// loop holds what the unit computes.
+#include "numerics/shared/mac_engine.hpp"
+
+#include "monet/base/checked.hpp"
+#include "monet/base/errors.hpp"
+#include "monet/base/parallel.hpp"
+#include "monet/base/stop.hpp"
+#include "monet/base/units.hpp"
+#include "monet/numerics/exact_sum.hpp"
+#include "monet/numerics/mac.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+namespace monet {
+
+namespace {
+
+constexpr std::int64_t kStrip = 32; ///< columns that are packed together
+constexpr std::int64_t kRowsOfTask = 16;
+
+/// Operands as the multiplier reads them, and the scales of chunks where there are any.
+struct Operands {
+  GemmShape shape;
+  std::vector<double> a; ///< m x k
+  std::vector<double> b; ///< k x n
+  std::int64_t chunk = 1;
+  std::vector<double> a_scales; ///< m x chunks; empty: none
+  std::vector<double> b_scales; ///< chunks x n
+};
+
+std::size_t at(std::int64_t i) {
+  return static_cast<std::size_t>(i);
+}
+
+template <class Real>
+std::vector<Real> converted(const std::vector<double>& numbers) {
+  std::vector<Real> result;
+  result.reserve(numbers.size());
+  for (const double number : numbers)
+    result.push_back(static_cast<Real>(number));
+  return result;
+}
+
+template <class Real>
+class PackedGemm {
+public:
+  PackedGemm(const Operands& operands, const Mac& mac, const MacEngine& engine, int jobs)
+      : shape_(operands.shape), chunk_(operands.chunk), mac_(mac), engine_(engine), jobs_(jobs),
+        a_(converted<Real>(operands.a)), a_scales_(converted<Real>(operands.a_scales)),
+        b_scales_(converted<Real>(operands.b_scales)) {
+    const std::vector<Real> b = converted<Real>(operands.b);
+    const auto [m, n, k] = shape_;
+    b_.resize(b.size());
+    for (std::int64_t column = 0; column < n; column += kStrip) {
+      const std::int64_t width = std::min(kStrip, n - column);
+      Real* to = b_.data() + column * k;
+      for (std::int64_t step = 0; step < k; ++step)
+        to = std::copy_n(b.data() + step * n + column, width, to);
+    }
+  }
+
+  std::vector<double> run() {
+    const auto [m, n, k] = shape_;
+    c_.assign(at(m * n), Real{0});
+    const std::int64_t tasks = ceil_div(m, kRowsOfTask);
+    parallel_for(at(tasks), jobs_, [&](std::size_t task) {
+      const auto row = static_cast<std::int64_t>(task) * kRowsOfTask;
+      run_rows(row, std::min(kRowsOfTask, m - row));
+    });
+    return {c_.begin(), c_.end()};
+  }
+
+private:
+  void run_rows(std::int64_t row, std::int64_t rows) {
+    const auto [m, n, k] = shape_;
+    std::vector<std::uint32_t> low;
+    std::vector<std::uint32_t> high;
+    if (engine_.is_random()) {
+      low.resize(at(rows * n));
+      high.resize(at(rows * n));
+      fill_keys(mac_.rounding.seed, static_cast<std::uint64_t>(row * n), low, high);
+    }
+    for (std::int64_t column = 0; column < n; column += kStrip) {
+      check_stop();
+      lanes::Panel<Real> panel;
+      panel.columns = std::min(kStrip, n - column);
+      panel.rows = rows;
+      panel.steps = k;
+      panel.chunk = chunk_;
+      panel.out = c_.data() + row * n + column;
+      panel.out_row = n;
+      panel.scalars = a_.data() + row * k;
+      panel.scalar_row = k;
+      panel.scalar_step = 1;
+      panel.vectors = b_.data() + column * k;
+      panel.vector_step = panel.columns;
+      if (!a_scales_.empty()) {
+        panel.scale_row = ceil_div(k, chunk_);
+        panel.scalar_scales = a_scales_.data() + row * panel.scale_row;
+        panel.vector_scales = b_scales_.data() + column;
+        panel.vector_scale_step = n;
+      }
+      panel.key_row = n;
+      panel.low_keys = low.data() + column;
+      panel.high_keys = high.data() + column;
+      engine_.panel(panel);
+    }
+  }
+
+  GemmShape shape_;
+  std::int64_t chunk_;
+  const Mac& mac_;
+  const MacEngine& engine_;
+  int jobs_;
+  std::vector<Real> a_;
+  std::vector<Real> b_; ///< strip by strip, each as k rows
+  std::vector<Real> a_scales_;
+  std::vector<Real> b_scales_;
+  std::vector<Real> c_;
+};
+
+/// Number by number, whatever the unit needs.
+class PlainGemm {
+public:
+  PlainGemm(const Operands& operands, const Mac& mac)
+      : operands_(operands), mac_(mac), steps_(steps_of(mac)),
+        zero_wins_(mac.multiplier >= Multiplier::cfg4) {}
+
+  std::vector<double> run(int jobs) const {
+    const auto [m, n, k] = operands_.shape;
+    std::vector<double> c(at(m * n));
+    parallel_for(at(m), jobs, [&](std::size_t i) {
+      check_stop();
+      const auto row = static_cast<std::int64_t>(i);
+      for (std::int64_t j = 0; j < n; ++j)
+        c[at(row * n + j)] = output(row, j);
+    });
+    return c;
+  }
+
+private:
+  double output(std::int64_t i, std::int64_t j) const {
+    const auto [m, n, k] = operands_.shape;
+    const auto index = static_cast<std::uint64_t>(i * n + j);
+    double c = 0;
+    ExactSum all;
+    for (std::int64_t k0 = 0; k0 < k; k0 += operands_.chunk) {
+      const auto step = static_cast<std::uint64_t>(k0);
+      ExactSum chunk;
+      ExactSum& sum = mac_.sum ? chunk : all;
+      for (std::int64_t q = k0; q < std::min(k, k0 + operands_.chunk); ++q)
+        add_product(sum, i, j, q, index);
+      if (!mac_.sum)
+        continue;
+      const double scale = scale_of(i, j, k0 / operands_.chunk);
+      if (steps_.convert || scale != 1) {
+        const double p = chunk.odd() * scale;
+        c = mac_sum(mac_, c, rounded(steps_.convert, p, index, 3 * step + 1), index, step);
+      } else if (mac_.sum == floating_format(11, 52)) {
+        c += chunk.rounded();
+      } else {
+        chunk.add(c);
+        c = rounded(steps_.sum, chunk.odd(), index, 3 * step + 2);
+      }
+    }
+    return mac_.sum ? c : round_to(floating_format(8, 23), all.odd());
+  }
+
+  void add_product(ExactSum& sum, std::int64_t i, std::int64_t j, std::int64_t q,
+                   std::uint64_t output) const {
+    const auto [m, n, k] = operands_.shape;
+    const double a = operands_.a[at(i * k + q)];
+    const double b = operands_.b[at(q * n + j)];
+    const double p = a * b;
+    if (std::isnan(p) && zero_wins_)
+      return;
+    if (steps_.product)
+      sum.add(rounded(steps_.product, p, output, 3 * static_cast<std::uint64_t>(q)));
+    else
+      sum.add_product(a, b);
+  }
+
+  static double rounded(const std::optional<RoundingStep>& step, double p, std::uint64_t output,
+                        std::uint64_t place) {
+    if (!step)
+      return p;
+    return round_to(step->format, p, step->rounding,
+                    {rounding_bits(step->rounding.seed, output, place), 0});
+  }
+
+  double scale_of(std::int64_t i, std::int64_t j, std::int64_t chunk) const {
+    if (operands_.a_scales.empty())
+      return 1;
+    const auto [m, n, k] = operands_.shape;
+    return operands_.a_scales[at(i * ceil_div(k, operands_.chunk) + chunk)] *
+           operands_.b_scales[at(chunk * n + j)];
+  }
+
+  const Operands& operands_;
+  const Mac& mac_;
+  UnitSteps steps_;
+  bool zero_wins_;
+};
+
+void set_scales(ProductRange& range, const std::vector<double>& scales) {
+  int least = std::numeric_limits<int>::max();
+  int largest = std::numeric_limits<int>::min();
+  for (const double scale : scales) {
+    if (!(scale > 0) || std::isinf(scale)) // zeros, or NaN
+      continue;
+    const int exponent = std::ilogb(scale);
+    range.powers_of_two = range.powers_of_two && std::ldexp(1.0, exponent) == scale;
+    least = std::min(least, exponent);
+    largest = std::max(largest, exponent);
+  }
+  if (least > largest)
+    return;
+  range.least_scale += least;
+  range.largest_scale += largest;
+}
+
+std::vector<double> run_gemm(const Operands& operands, const Mac& mac, const GemmOptions& options) {
+  ProductRange range;
+  range.left = facts_of(operands.a);
+  range.right = facts_of(operands.b);
+  range.steps = operands.shape.k;
+  range.chunk = operands.chunk;
+  set_scales(range, operands.a_scales);
+  set_scales(range, operands.b_scales);
+  const MacEngine engine(mac, range, options.instructions);
+  std::vector<double> c;
+  if (engine.is_single())
+    c = PackedGemm<float>(operands, mac, engine, options.jobs).run();
+  else if (engine.is_double())
+    c = PackedGemm<double>(operands, mac, engine, options.jobs).run();
+  else
+    return PlainGemm(operands, mac).run(options.jobs);
+  if (!mac.sum) {
+    for (double& x : c)
+      x = round_to(floating_format(8, 23), x);
+  }
+  return c;
+}
+
+void check_gemm(const GemmShape& shape, std::span<const double> a, std::span<const double> b,
+                const Mac& mac) {
+  if (const auto why = why_not_emulated(mac))
+    throw InputError({}, *why);
+  const auto is = [](std::size_t count, std::int64_t x, std::int64_t y) {
+    return static_cast<std::int64_t>(count) == checked_multiply(x, y);
+  };
+  internal_check(is(a.size(), shape.m, shape.k) && is(b.size(), shape.k, shape.n),
+                 "a matrix has as many numbers as elements");
+}
+
+/// Scales of whole blocks as those of chunks inside them.
+std::vector<double> spread_scales(const QuantisedTensor& tensor, std::int64_t rows,
+                                  std::int64_t columns, std::int64_t by_row,
+                                  std::int64_t by_column) {
+  std::vector<double> result;
+  for (std::int64_t i = 0; i < rows; ++i) {
+    for (std::int64_t j = 0; j < columns; ++j) {
+      const std::int64_t block = i / by_row * tensor.scale_shape[1] + j / by_column;
+      result.push_back(tensor.scales[at(block)] * tensor.tensor_scale);
+    }
+  }
+  return result;
+}
+
+} // namespace
+
+std::vector<double> emulate_gemm(const GemmShape& shape, std::span<const double> a,
+                                 std::span<const double> b, const Mac& mac,
+                                 const GemmOptions& options) {
+  check_gemm(shape, a, b, mac);
+  Operands operands;
+  operands.shape = shape;
+  operands.chunk = mac.lanes;
+  const auto decode_all = [&](std::span<const double> from, std::vector<double>& to) {
+    to.reserve(from.size());
+    for (const double x : from)
+      to.push_back(decoded_operand(mac, x));
+  };
+  decode_all(a, operands.a);
+  decode_all(b, operands.b);
+  return run_gemm(operands, mac, options);
+}
+
+std::vector<double> emulate_block_gemm(const GemmShape& shape, std::span<const double> a,
+                                       std::span<const double> b, const TensorFormat& format,
+                                       const Mac& mac, const GemmOptions& options) {
+  check_gemm(shape, a, b, mac);
+  internal_check(format.blocks.has_value(), "operands of a block product are in blocks");
+  const auto [m, n, k] = shape;
+  TensorFormat left = format;
+  left.blocks->row_axis = 0;
+  left.blocks->column_axis = 1;
+  TensorFormat right = format; // the same blocks, lying the other way
+  right.blocks->row_axis = 1;
+  right.blocks->column_axis = 0;
+  const std::int64_t block = std::min(format.blocks->columns, std::max<std::int64_t>(k, 1));
+  const std::int64_t chunk = mac.lanes == 1 ? block : mac.lanes;
+  if (block % chunk != 0)
+    throw InputError(
+        {}, fmt::format("{} products at a time do not divide a block of {}", chunk, block));
+  Operands operands;
+  operands.shape = shape;
+  operands.chunk = chunk;
+  const std::array<std::int64_t, 2> of_a{m, k};
+  const std::array<std::int64_t, 2> of_b{k, n};
+  QuantisedTensor qa = quantise(of_a, a, left, mac.rounding, false, 0);
+  QuantisedTensor qb = quantise(of_b, b, right, mac.rounding, false, 1);
+  const std::int64_t chunks = ceil_div(k, chunk);
+  const std::int64_t chunks_of_block = block / chunk;
+  operands.a_scales = spread_scales(qa, m, chunks, format.blocks->rows, chunks_of_block);
+  operands.b_scales = spread_scales(qb, chunks, n, chunks_of_block, format.blocks->rows);
+  operands.a = std::move(qa.elements);
+  operands.b = std::move(qb.elements);
+  Mac unit = mac;
+  unit.multiplier = Multiplier::exact;
+  return run_gemm(operands, unit, options);
+}
+
+} // namespace monet

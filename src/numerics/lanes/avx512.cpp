@@ -1,0 +1,6 @@
+#if defined(__x86_64__)
+#define MONET_LANE_BYTES 64
+#define MONET_LANES_NAME "avx512"
+#define MONET_LANES_FUNCTION avx512_kernels
+#include "numerics/lanes/lanes.inl"
+#endif

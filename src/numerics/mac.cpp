@@ -1,0 +1,155 @@
+#include "monet/numerics/mac.hpp"
+
+#include "numerics/shared/mac_engine.hpp"
+
+#include <fmt/core.h>
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+namespace monet {
+
+namespace {
+
+constexpr std::array<std::pair<std::string_view, Multiplier>, 8> kMultipliers{
+    {{"rounded", Multiplier::rounded},
+     {"exact", Multiplier::exact},
+     {"cfg1", Multiplier::cfg1},
+     {"cfg2", Multiplier::cfg2},
+     {"cfg3", Multiplier::cfg3},
+     {"cfg4", Multiplier::cfg4},
+     {"cfg5", Multiplier::cfg5},
+     {"cfg6", Multiplier::cfg6}}};
+
+constexpr std::uint64_t kRoundings = 3; ///< of a product at most: its own, a conversion, the sum
+constexpr int kHybridMantissa = 16;
+constexpr int kHybridLanes = 4;
+
+bool is_variant(Multiplier multiplier) {
+  return multiplier != Multiplier::rounded && multiplier != Multiplier::exact;
+}
+
+/// The code of an operand's magnitude in the format, where top exponents may be numbers.
+std::uint64_t magnitude_code(const NumberFormat& format, double x, bool top_is_numbers) {
+  const double magnitude = std::abs(x);
+  NumberFormat wide = format;
+  if (top_is_numbers) {
+    wide.top = TopCodes::infinity;
+    if (std::isnan(magnitude)) // there is no other code for it
+      return *encode(wide, std::numeric_limits<double>::infinity());
+  }
+  return *encode(wide, round_to(wide, magnitude));
+}
+
+} // namespace
+
+bool operator==(const Mac& a, const Mac& b) {
+  const Rounding& x = a.rounding;
+  const Rounding& y = b.rounding;
+  return a.product == b.product && a.multiplier == b.multiplier && a.sum == b.sum &&
+         a.fma == b.fma && a.lanes == b.lanes && x.mode == y.mode &&
+         x.random_bits == y.random_bits && x.seed == y.seed && x.saturate == y.saturate &&
+         x.flush_subnormals == y.flush_subnormals && x.symmetric == y.symmetric;
+}
+
+std::string_view name_of(Multiplier multiplier) {
+  return kMultipliers.at(static_cast<std::size_t>(multiplier)).first;
+}
+std::optional<Multiplier> multiplier_named(std::string_view name) {
+  for (const auto& [known, multiplier] : kMultipliers) {
+    if (known == name)
+      return multiplier;
+  }
+  return std::nullopt;
+}
+
+std::optional<AccumulatorChoice> parse_accumulator(std::string_view name) {
+  if (name == "exact")
+    return AccumulatorChoice{};
+  if (name == "hybrid")
+    return AccumulatorChoice{floating_format(8, kHybridMantissa), true};
+  const auto format = parse_number_format(name);
+  return format ? std::optional(AccumulatorChoice{format, false}) : std::nullopt;
+}
+void set_accumulator(Mac& mac, const AccumulatorChoice& choice) {
+  mac.sum = choice.format;
+  if (!choice.hybrid)
+    return;
+  mac.rounding.mode = RoundTo::zero;
+  mac.multiplier = Multiplier::exact;
+  mac.lanes = kHybridLanes;
+}
+
+std::optional<std::string> why_not_emulated(const Mac& mac) {
+  if (mac.multiplier != Multiplier::exact && !is_emulated(mac.product))
+    return fmt::format("{} has more than 32 bits, or 11 of exponent", name_of(mac.product));
+  if (mac.sum && !is_emulated(*mac.sum))
+    return fmt::format("{} has more than 32 bits, or 11 of exponent", name_of(*mac.sum));
+  if (is_variant(mac.multiplier) &&
+      (!mac.product.floating || mac.product.top != TopCodes::ieee ||
+       mac.product.exponent_bits < 2 || mac.product.exponent_bits > 7 ||
+       mac.product.mantissa_bits < 1 || mac.product.mantissa_bits > 10))
+    return fmt::format("multiplier {} is for operands in eXmY, X from 2 to 7 and Y from 1 to 10, "
+                       "not {}",
+                       name_of(mac.multiplier), name_of(mac.product));
+  const NumberFormat wide = floating_format(11, 52);
+  const bool is_wide =
+      mac.sum == wide || (mac.multiplier != Multiplier::exact && !mac.fma && mac.product == wide);
+  const Rounding& rounding = mac.rounding;
+  if (is_wide && (rounding.mode != RoundTo::even || rounding.saturate || rounding.flush_subnormals))
+    return "fp64 is the machine's own: to even, with infinity and subnormal numbers";
+  if (rounding.mode == RoundTo::hysteresis)
+    return "sums have no last value that hysteresis could look at";
+  if (mac.lanes < 1)
+    return "a unit adds at least one product at a time";
+  return std::nullopt;
+}
+
+double decoded_operand(const Mac& mac, double x) {
+  if (!is_variant(mac.multiplier))
+    return x;
+  const NumberFormat& format = mac.product;
+  const bool top_is_numbers = mac.multiplier >= Multiplier::cfg4;
+  if (std::isnan(x) && !top_is_numbers)
+    return x;
+  const std::uint64_t code = magnitude_code(format, x, top_is_numbers);
+  NumberFormat read = format;
+  if (top_is_numbers)
+    read.top = TopCodes::infinity;
+  double value = decode(read, code);
+  const bool subnormal = code != 0 && code >> format.mantissa_bits == 0;
+  if (subnormal && mac.multiplier == Multiplier::cfg5)
+    value = std::ldexp(1.0, -format.bias()) + value / 2;
+  if (subnormal && mac.multiplier == Multiplier::cfg6)
+    value = 0;
+  return std::copysign(value, x);
+}
+
+double mac_product(const Mac& mac, double a, double b, std::uint64_t output, std::uint64_t k) {
+  const double x = decoded_operand(mac, a);
+  const double y = decoded_operand(mac, b);
+  double p = x * y;
+  if (std::isnan(p) && mac.multiplier >= Multiplier::cfg4) // infinity times 0
+    p = 0;
+  const UnitSteps steps = steps_of(mac);
+  const auto aid = [&](std::uint64_t part) {
+    return RoundingAid{rounding_bits(mac.rounding.seed, output, kRoundings * k + part), 0};
+  };
+  if (steps.product)
+    p = round_to(steps.product->format, p, steps.product->rounding, aid(0));
+  if (steps.convert)
+    p = round_to(steps.convert->format, p, steps.convert->rounding, aid(1));
+  return p;
+}
+
+double mac_sum(const Mac& mac, double c, double p, std::uint64_t output, std::uint64_t k) {
+  const NumberFormat& format = *mac.sum;
+  if (format == floating_format(11, 52))
+    return c + p;
+  const RoundingAid aid{rounding_bits(mac.rounding.seed, output, kRoundings * k + 2), 0};
+  return round_to(format, odd_sum(c, p), mac.rounding, aid);
+}
+
+} // namespace monet

@@ -1,0 +1,431 @@
+#include "numerics/shared/mac_engine.hpp"
+
+#include "monet/base/errors.hpp"
+#include "monet/base/rng.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+namespace monet {
+
+namespace {
+
+constexpr NumberFormat kSingle{true, 8, 23, 0, TopCodes::ieee, true};
+constexpr NumberFormat kDouble{true, 11, 52, 0, TopCodes::ieee, true};
+
+template <class Real>
+struct Carrier;
+template <>
+struct Carrier<float> {
+  static constexpr int kPrecision = 24;
+  static constexpr int kLowestBit = -149;
+  static constexpr int kSafeExponent = 100; ///< far from where rounding by addition overflows
+  static constexpr int kExponentBits = 7;   ///< of formats
+  static constexpr NumberFormat kNative = kSingle;
+};
+template <>
+struct Carrier<double> {
+  static constexpr int kPrecision = 53;
+  static constexpr int kLowestBit = -1074;
+  static constexpr int kSafeExponent = 960;
+  static constexpr int kExponentBits = 9;
+  static constexpr NumberFormat kNative = kDouble;
+};
+
+bool is_plain(const Rounding& rounding) {
+  return rounding.mode == RoundTo::even && !rounding.saturate && !rounding.flush_subnormals;
+}
+
+int exponent_of(double x) {
+  return x == 0 ? 0 : std::ilogb(x);
+}
+
+/// Bits of the numbers of a format, from the first that is set to the last.
+int precision_of(const NumberFormat& format) {
+  return format.floating ? format.mantissa_bits + 1 : format.bits();
+}
+
+/// Everything that is added lies on a grid with this distance, below this bound.
+struct Added {
+  int bits = 0;       ///< significant ones
+  int lowest_bit = 0; ///< of any
+  double largest = 0;
+  bool finite = true;
+};
+
+/// Chunks of exact products, scaled, before anything is rounded.
+Added exact_products(const ProductRange& range) {
+  Added added;
+  added.finite = range.left.finite && range.right.finite;
+  const double product = range.left.largest * range.right.largest;
+  added.lowest_bit = range.left.lowest_bit + range.right.lowest_bit;
+  added.largest = product * static_cast<double>(range.chunk);
+  added.bits = range.left.significand_bits + range.right.significand_bits;
+  if (range.chunk > 1)
+    added.bits = added.largest == 0 ? 0 : exponent_of(added.largest) + 1 - added.lowest_bit;
+  added.lowest_bit += range.least_scale;
+  added.largest = std::ldexp(added.largest, range.largest_scale);
+  return added;
+}
+
+bool is_on_grid(const Added& added, const NumberFormat& format) {
+  if (!(added.largest <= largest_number(format)))
+    return false;
+  if (!format.floating)
+    return added.lowest_bit >= -format.mantissa_bits;
+  return added.bits <= precision_of(format) &&
+         added.lowest_bit >= smallest_exponent(format) - format.mantissa_bits;
+}
+
+/// Rounding changes nothing of what is added.
+bool is_idle(const RoundingStep& step, const Added& added, const ProductRange& range) {
+  if (!added.finite || !is_on_grid(added, step.format))
+    return false;
+  const double smallest = std::ldexp(range.left.smallest * range.right.smallest, range.least_scale);
+  return !step.rounding.flush_subnormals || range.chunk > 1 ||
+         smallest >= smallest_normal(step.format);
+}
+
+Added rounded(const Added& added, const RoundingStep& to) {
+  const NumberFormat& format = to.format;
+  const bool overflows = format.floating && !(added.largest <= largest_number(format)) &&
+                         !to.rounding.saturate && format.top != TopCodes::numbers;
+  const int step =
+      format.floating ? smallest_exponent(format) - format.mantissa_bits : -format.mantissa_bits;
+  return {std::min(added.bits, precision_of(format)), std::max(added.lowest_bit, step),
+          std::min(added.largest, 2 * largest_number(format)), added.finite && !overflows};
+}
+
+/// Whether numbers of Real can be rounded to the format by the loops.
+template <class Real>
+bool has_grid(const NumberFormat& format, const Rounding& rounding) {
+  using C = Carrier<Real>;
+  const int random = rounding.mode == RoundTo::stochastic ? rounding.random_bits : 0;
+  if (precision_of(format) + random > C::kPrecision - 2)
+    return false;
+  if (!format.floating)
+    return format.whole_bits + 1 < C::kSafeExponent;
+  return format.exponent_bits <= C::kExponentBits;
+}
+
+template <class Real>
+class Planner {
+public:
+  Planner(const Mac& mac, const ProductRange& range)
+      : steps_(steps_of(mac)), mode_(mac.rounding.mode), range_(range),
+        added_(exact_products(range)) {
+    // Without NaN, infinity times 0 is what mac_product() says.
+    if (mac.multiplier >= Multiplier::cfg4 && !(range.left.finite && range.right.finite))
+      possible_ = false;
+    plan_.random_bits = mac.rounding.random_bits;
+    plan_.mode = static_cast<lanes::Mode>(mode_);
+    if (steps_.product)
+      plan_.product_mode = static_cast<lanes::Mode>(steps_.product->rounding.mode);
+  }
+
+  std::optional<lanes::Arithmetic<Real>> plan() {
+    if (!possible_ || !holds_products())
+      return std::nullopt;
+    if (!plan_product(steps_.product, plan_.product, plan_.rounds_product) ||
+        !plan_product(steps_.convert, plan_.convert, plan_.converts) || !plan_sum())
+      return std::nullopt;
+    if (plan_.converts && !plan_.rounds_product && mode_ == RoundTo::even) {
+      plan_.product = plan_.convert; // the fast loops know but one rounding
+      std::swap(plan_.rounds_product, plan_.converts);
+    }
+    return plan_;
+  }
+
+private:
+  using C = Carrier<Real>;
+
+  /// Products, or chunks of them, are exact in Real; or as exact as single precision asks.
+  bool holds_products() {
+    const double largest = std::max(added_.largest, range_.left.largest * range_.right.largest);
+    if (steps_.product && steps_.product->format == C::kNative &&
+        is_plain(steps_.product->rounding) && range_.chunk == 1) {
+      added_ = rounded(added_, *steps_.product);
+      steps_.product.reset();
+      return true;
+    }
+    const int lowest =
+        std::min(added_.lowest_bit, range_.left.lowest_bit + range_.right.lowest_bit);
+    if (added_.bits > C::kPrecision || lowest < C::kLowestBit ||
+        !(largest < std::ldexp(1.0, C::kSafeExponent)))
+      return false;
+    if (!range_.powers_of_two) { // rounded to double
+      added_.bits = C::kPrecision;
+      added_.lowest_bit -= C::kPrecision;
+    }
+    return range_.powers_of_two || std::is_same_v<Real, double>;
+  }
+
+  bool plan_product(const std::optional<RoundingStep>& step, lanes::Grid<Real>& grid, bool& used) {
+    if (!step || is_idle(*step, added_, range_))
+      return true;
+    const bool is_product = &step == &steps_.product;
+    if (!has_grid<Real>(step->format, step->rounding) || (is_product && range_.chunk > 1))
+      return false;
+    grid = grid_of<Real>(step->format, step->rounding);
+    used = true;
+    plan_.flushes = plan_.flushes || grid.smallest_normal > 0;
+    added_ = rounded(added_, *step);
+    return true;
+  }
+
+  bool plan_sum() {
+    if (!steps_.sum) {
+      // Exact to the end, as Real is wide enough for all sums.
+      const double all = added_.largest * static_cast<double>(range_.steps);
+      return std::is_same_v<Real, double> && added_.finite &&
+             (all == 0 || exponent_of(all) + 1 - added_.lowest_bit <= C::kPrecision);
+    }
+    const NumberFormat& format = steps_.sum->format;
+    const Rounding& rounding = steps_.sum->rounding;
+    if (format == C::kNative && is_plain(rounding))
+      return true;
+    if (!has_grid<Real>(format, rounding))
+      return false;
+    plan_.rounds_sum = true;
+    plan_.sum = grid_of<Real>(format, rounding);
+    plan_.flushes = plan_.flushes || plan_.sum.smallest_normal > 0;
+    const int precision = precision_of(format);
+    if (!format.floating && added_.lowest_bit >= -format.mantissa_bits) {
+      plan_.on_grid = added_.largest < std::ldexp(1.0, C::kPrecision - 2 - format.mantissa_bits);
+      plan_.exact_sum = !plan_.on_grid;
+      return true;
+    }
+    // Twice rounded sums are as once where nothing that is added can be halfway between two
+    // numbers of the format by itself, and what is lost lies far below half of their distance.
+    const bool innocuous = mode_ == RoundTo::even && added_.bits <= precision &&
+                           precision + added_.bits < C::kPrecision;
+    plan_.exact_sum = !innocuous;
+    return true;
+  }
+
+  bool possible_ = true;
+  UnitSteps steps_;
+  RoundTo mode_;
+  const ProductRange& range_;
+  Added added_;
+  lanes::Arithmetic<Real> plan_;
+};
+
+Instructions best_instructions() {
+  if (is_available(Instructions::avx512))
+    return Instructions::avx512;
+  return is_available(Instructions::avx2) ? Instructions::avx2 : Instructions::portable;
+}
+
+constexpr std::array<std::pair<std::string_view, Instructions>, 4> kInstructions{
+    {{"best", Instructions::best},
+     {"portable", Instructions::portable},
+     {"avx2", Instructions::avx2},
+     {"avx512", Instructions::avx512}}};
+
+} // namespace
+
+std::optional<Instructions> instructions_named(std::string_view name) {
+  for (const auto& [known, instructions] : kInstructions) {
+    if (known == name)
+      return instructions;
+  }
+  return std::nullopt;
+}
+
+bool is_available(Instructions instructions) {
+#if defined(__x86_64__)
+  if (instructions == Instructions::avx2)
+    return __builtin_cpu_supports("avx2") != 0;
+  if (instructions == Instructions::avx512)
+    return __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512dq") != 0 &&
+           __builtin_cpu_supports("avx512bw") != 0 && __builtin_cpu_supports("avx512vl") != 0;
+#endif
+  return instructions == Instructions::best || instructions == Instructions::portable;
+}
+
+std::string_view name_of_best_instructions() {
+  return kernels_of(Instructions::best).name;
+}
+
+const lanes::Kernels& kernels_of(Instructions instructions) {
+  internal_check(is_available(instructions), "instructions that this machine does not have");
+  const Instructions chosen =
+      instructions == Instructions::best ? best_instructions() : instructions;
+#if defined(__x86_64__)
+  if (chosen == Instructions::avx512)
+    return lanes::avx512_kernels();
+  if (chosen == Instructions::avx2)
+    return lanes::avx2_kernels();
+#endif
+  internal_check(chosen == Instructions::portable, "instructions without inner loops");
+  return lanes::portable_kernels();
+}
+
+OperandFacts facts_of(std::span<const double> numbers) {
+  OperandFacts facts;
+  facts.lowest_bit = std::numeric_limits<int>::max();
+  double smallest = std::numeric_limits<double>::infinity();
+  for (const double number : numbers) {
+    const double magnitude = std::abs(number);
+    if (magnitude == 0)
+      continue;
+    if (!std::isfinite(magnitude)) {
+      facts.finite = false;
+      continue;
+    }
+    facts.largest = std::max(facts.largest, magnitude);
+    smallest = std::min(smallest, magnitude);
+    const auto bits = std::bit_cast<std::uint64_t>(magnitude);
+    const auto field = static_cast<int>(bits >> 52);
+    const std::uint64_t mantissa =
+        (bits & ((std::uint64_t{1} << 52) - 1)) | (field == 0 ? 0 : std::uint64_t{1} << 52);
+    const int zeros = std::countr_zero(mantissa);
+    facts.lowest_bit = std::min(facts.lowest_bit, std::max(field, 1) - 1075 + zeros);
+    facts.significand_bits =
+        std::max(facts.significand_bits, 64 - std::countl_zero(mantissa) - zeros);
+  }
+  if (facts.largest == 0)
+    facts.lowest_bit = 0;
+  else
+    facts.smallest = smallest;
+  return facts;
+}
+
+OperandFacts facts_of(std::span<const float> numbers) {
+  std::uint32_t largest = 0;
+  std::uint32_t smallest = 0x7F800000U;
+  std::uint32_t mantissas = 0;
+  std::uint32_t specials = 0;
+  for (const float number : numbers) {
+    const std::uint32_t bits = std::bit_cast<std::uint32_t>(number) & 0x7FFFFFFFU;
+    const bool special = bits >= 0x7F800000U;
+    specials |= special ? 1U : 0U;
+    largest = std::max(largest, special ? 0 : bits);
+    smallest = std::min(smallest, bits == 0 ? 0x7F800000U : bits);
+    mantissas |= special ? 0 : bits;
+  }
+  OperandFacts facts;
+  facts.finite = specials == 0;
+  facts.largest = static_cast<double>(std::bit_cast<float>(largest));
+  if (largest == 0)
+    return facts;
+  facts.smallest = static_cast<double>(std::bit_cast<float>(smallest));
+  // No number has bits behind the last that any has; subnormal ones may use them all.
+  const int zeros = std::min(std::countr_zero(mantissas | 0x00800000U), 23);
+  const auto field = static_cast<int>(smallest >> 23);
+  facts.significand_bits = field == 0 ? 24 : 24 - zeros;
+  facts.lowest_bit = field == 0 ? -149 : field - 150 + zeros;
+  return facts;
+}
+
+UnitSteps steps_of(const Mac& mac) {
+  UnitSteps steps;
+  const NumberFormat& format = mac.product;
+  Rounding nearest = mac.rounding;
+  nearest.mode = RoundTo::even;
+  const auto wide = [&](TopCodes top) {
+    return floating_format(format.exponent_bits + 1, 2 * format.mantissa_bits + 1, top);
+  };
+  Rounding flushed = nearest;
+  flushed.flush_subnormals = true;
+  switch (mac.multiplier) {
+  case Multiplier::rounded:
+    steps.product = RoundingStep{format, mac.rounding};
+    break;
+  case Multiplier::exact:
+    break;
+  case Multiplier::cfg1:
+    steps.product = RoundingStep{format, nearest};
+    break;
+  case Multiplier::cfg2:
+    steps.product = RoundingStep{format, flushed};
+    break;
+  case Multiplier::cfg3:
+    steps.product = RoundingStep{wide(TopCodes::ieee), flushed};
+    break;
+  case Multiplier::cfg4:
+  case Multiplier::cfg5:
+  case Multiplier::cfg6:
+    steps.product = RoundingStep{wide(TopCodes::infinity), flushed};
+    break;
+  }
+  if (mac.fma)
+    steps.product.reset();
+  if (mac.sum) {
+    steps.sum = RoundingStep{*mac.sum, mac.rounding};
+    const bool same = steps.product && steps.product->format == *mac.sum;
+    if (!mac.sum->floating && !mac.fma && !same)
+      steps.convert = steps.sum;
+  }
+  return steps;
+}
+
+double odd_sum(double a, double b) {
+  const double sum = a + b;
+  const double of_b = sum - a;
+  const double rest = (a - (sum - of_b)) + (b - of_b);
+  if (!(rest < 0 || rest > 0))
+    return sum;
+  auto bits = std::bit_cast<std::uint64_t>(sum);
+  if ((rest < 0) != std::signbit(sum))
+    --bits;
+  return std::bit_cast<double>(bits | 1);
+}
+
+template <class Real>
+lanes::Grid<Real> grid_of(const NumberFormat& format, const Rounding& rounding) {
+  lanes::Grid<Real> grid;
+  const bool full = !rounding.symmetric && format.has_sign;
+  grid.largest = static_cast<Real>(largest_number(format));
+  if (format.floating) {
+    grid.mantissa_bits = format.mantissa_bits;
+    grid.least_exponent = smallest_exponent(format);
+    grid.lowest = -grid.largest;
+    grid.clamps = rounding.saturate || format.top == TopCodes::numbers;
+    grid.overflow = format.top == TopCodes::nan ? std::numeric_limits<Real>::quiet_NaN()
+                                                : std::numeric_limits<Real>::infinity();
+    grid.smallest_normal =
+        rounding.flush_subnormals ? static_cast<Real>(smallest_normal(format)) : Real{0};
+    return grid;
+  }
+  const int binade = format.whole_bits - (format.has_sign ? 2 : 1);
+  grid.mantissa_bits = binade + format.mantissa_bits;
+  grid.least_exponent = binade;
+  grid.lowest = full ? static_cast<Real>(lowest_number(format)) : -grid.largest;
+  if (!format.has_sign)
+    grid.lowest = 0;
+  grid.clamps = true;
+  return grid;
+}
+template lanes::Grid<float> grid_of<float>(const NumberFormat&, const Rounding&);
+template lanes::Grid<double> grid_of<double>(const NumberFormat&, const Rounding&);
+
+MacEngine::MacEngine(const Mac& mac, const ProductRange& range, Instructions instructions)
+    : kernels_(&kernels_of(instructions)) {
+  if (range.chunk > lanes::kLongestChunk)
+    return;
+  single_ = Planner<float>(mac, range).plan();
+  if (!single_)
+    double_ = Planner<double>(mac, range).plan();
+}
+
+bool MacEngine::is_random() const {
+  const lanes::Mode mode = single_ ? single_->mode : double_ ? double_->mode : lanes::Mode::even;
+  return mode == lanes::Mode::stochastic;
+}
+
+void fill_keys(std::uint64_t seed, std::uint64_t first, std::span<std::uint32_t> low,
+               std::span<std::uint32_t> high) {
+  for (std::size_t i = 0; i < low.size(); ++i) {
+    const std::uint64_t key = random_bits(seed, first + i);
+    low[i] = static_cast<std::uint32_t>(key);
+    high[i] = static_cast<std::uint32_t>(key >> 32);
+  }
+}
+
+} // namespace monet
