@@ -41,7 +41,7 @@ std::optional<TensorFormat> parse_wide_blocks(std::string_view name) {
   if (!element || (rest != "1x128" && rest != "128x128"))
     return std::nullopt;
   BlockScaling blocks = of_blocks(rest == "1x128" ? 1 : 128, 128);
-  blocks.scale = floating_format(8, 23);
+  blocks.scale = kSinglePrecision;
   return TensorFormat{*element, blocks};
 }
 
@@ -132,7 +132,7 @@ double scale_of_tensor(const TensorFormat& format, std::span<const double> amax)
     return 1;
   const double room =
       largest_number(format.element) * (blocks.scale ? largest_number(*blocks.scale) : 1.0);
-  const double scale = round_to(floating_format(8, 23), most / room);
+  const double scale = round_to(kSinglePrecision, most / room);
   return scale == 0 ? 1 : scale;
 }
 

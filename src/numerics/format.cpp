@@ -204,7 +204,7 @@ std::vector<std::string> common_format_names() {
 bool is_emulated(const NumberFormat& format) {
   constexpr int kMostEmulated = 32;
   constexpr int kDoubleExponentBits = 11;
-  if (format == floating(kDoubleExponentBits, 52))
+  if (format == kDoublePrecision)
     return true;
   const int exponent_bits = format.exponent_bits + (format.top == TopCodes::ieee ? 0 : 1);
   return format.bits() <= kMostEmulated &&

@@ -162,14 +162,14 @@ private:
       if (steps_.convert || scale != 1) {
         const double p = chunk.odd() * scale;
         c = mac_sum(mac_, c, rounded(steps_.convert, p, index, 3 * step + 1), index, step);
-      } else if (mac_.sum == floating_format(11, 52)) {
+      } else if (mac_.sum == kDoublePrecision) {
         c += chunk.rounded();
       } else {
         chunk.add(c);
         c = rounded(steps_.sum, chunk.odd(), index, 3 * step + 2);
       }
     }
-    return mac_.sum ? c : round_to(floating_format(8, 23), all.odd());
+    return mac_.sum ? c : round_to(kSinglePrecision, all.odd());
   }
 
   void add_product(ExactSum& sum, std::int64_t i, std::int64_t j, std::int64_t q,
@@ -243,7 +243,7 @@ std::vector<double> run_gemm(const Operands& operands, const Mac& mac, const Gem
     return PlainGemm(operands, mac).run(options.jobs);
   if (!mac.sum) {
     for (double& x : c)
-      x = round_to(floating_format(8, 23), x);
+      x = round_to(kSinglePrecision, x);
   }
   return c;
 }
@@ -271,6 +271,64 @@ std::vector<double> spread_scales(const QuantisedTensor& tensor, std::int64_t ro
     }
   }
   return result;
+}
+
+/// Rows of blocks of 32 by vectors: elements and scales, both row by row.
+struct BlockedRows {
+  std::vector<float> elements;
+  std::vector<float> scales;
+};
+BlockedRows block_rows(std::vector<float> rows, const TensorFormat& format,
+                       const lanes::Kernels& kernels) {
+  BlockedRows result;
+  result.scales.resize(rows.size() / 32);
+  Rounding inside;
+  inside.saturate = true;
+  inside.symmetric = true;
+  lanes::BlockRun run;
+  run.in = rows.data();
+  run.out = rows.data();
+  run.scales = result.scales.data();
+  run.blocks = static_cast<std::ptrdiff_t>(result.scales.size());
+  run.elements = true;
+  run.grid = grid_of<float>(format.element, inside);
+  run.largest_exponent = largest_exponent(format.element);
+  run.zero_code = e8m0_code(power_scale(format.element, ScaleMode::floor, 0));
+  kernels.blocks(run);
+  result.elements = std::move(rows);
+  return result;
+}
+
+template <class From, class To>
+std::vector<To> transposed(std::span<const From> from, std::int64_t rows, std::int64_t columns) {
+  std::vector<To> to(from.size());
+  for (std::int64_t i = 0; i < rows; ++i) {
+    for (std::int64_t j = 0; j < columns; ++j)
+      to[at(j * rows + i)] = static_cast<To>(from[at(i * columns + j)]);
+  }
+  return to;
+}
+
+/// Operands in the most usual blocks, if these are.
+bool quantise_fast(Operands& operands, std::span<const double> a, std::span<const double> b,
+                   const TensorFormat& format, const Mac& mac, const GemmOptions& options) {
+  const BlockScaling& blocks = *format.blocks;
+  const auto [m, n, k] = operands.shape;
+  const bool usual = blocks.rows == 1 && blocks.columns == 32 && operands.chunk == 32 &&
+                     k % 32 == 0 && blocks.mode == ScaleMode::floor && !blocks.scale &&
+                     !blocks.of_tensor && mac.rounding.mode == RoundTo::even &&
+                     !mac.rounding.flush_subnormals && format.element.bits() <= 8;
+  if (!usual)
+    return false;
+  const lanes::Kernels& kernels = kernels_of(options.instructions);
+  std::vector<float> rows_of_a(a.begin(), a.end());
+  BlockedRows left = block_rows(std::move(rows_of_a), format, kernels);
+  BlockedRows right = block_rows(transposed<double, float>(b, k, n), format, kernels);
+  operands.a.assign(left.elements.begin(), left.elements.end());
+  operands.a_scales.assign(left.scales.begin(), left.scales.end());
+  operands.b = transposed<float, double>(std::span<const float>(right.elements), n, k);
+  operands.b_scales = transposed<float, double>(std::span<const float>(right.scales), n, k / 32);
+  return true;
 }
 
 } // namespace
@@ -312,16 +370,18 @@ std::vector<double> emulate_block_gemm(const GemmShape& shape, std::span<const d
   Operands operands;
   operands.shape = shape;
   operands.chunk = chunk;
-  const std::array<std::int64_t, 2> of_a{m, k};
-  const std::array<std::int64_t, 2> of_b{k, n};
-  QuantisedTensor qa = quantise(of_a, a, left, mac.rounding, false, 0);
-  QuantisedTensor qb = quantise(of_b, b, right, mac.rounding, false, 1);
-  const std::int64_t chunks = ceil_div(k, chunk);
-  const std::int64_t chunks_of_block = block / chunk;
-  operands.a_scales = spread_scales(qa, m, chunks, format.blocks->rows, chunks_of_block);
-  operands.b_scales = spread_scales(qb, chunks, n, chunks_of_block, format.blocks->rows);
-  operands.a = std::move(qa.elements);
-  operands.b = std::move(qb.elements);
+  if (!quantise_fast(operands, a, b, format, mac, options)) {
+    const std::array<std::int64_t, 2> of_a{m, k};
+    const std::array<std::int64_t, 2> of_b{k, n};
+    QuantisedTensor qa = quantise(of_a, a, left, mac.rounding, false, 0);
+    QuantisedTensor qb = quantise(of_b, b, right, mac.rounding, false, 1);
+    const std::int64_t chunks = ceil_div(k, chunk);
+    const std::int64_t chunks_of_block = block / chunk;
+    operands.a_scales = spread_scales(qa, m, chunks, format.blocks->rows, chunks_of_block);
+    operands.b_scales = spread_scales(qb, chunks, n, chunks_of_block, format.blocks->rows);
+    operands.a = std::move(qa.elements);
+    operands.b = std::move(qb.elements);
+  }
   Mac unit = mac;
   unit.multiplier = Multiplier::exact;
   return run_gemm(operands, unit, options);

@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include <array>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -29,6 +30,16 @@ constexpr int kHybridLanes = 4;
 
 bool is_variant(Multiplier multiplier) {
   return multiplier != Multiplier::rounded && multiplier != Multiplier::exact;
+}
+
+/// A finite number of an IEEE format that is not subnormal: every variant reads it as it is.
+bool is_normal_number(const NumberFormat& format, double x) {
+  constexpr int kMantissa = 52;
+  constexpr int kBias = 1023;
+  const auto bits = std::bit_cast<std::uint64_t>(x);
+  const auto exponent = static_cast<int>(bits >> kMantissa & 0x7FF) - kBias;
+  const std::uint64_t behind = (std::uint64_t{1} << (kMantissa - format.mantissa_bits)) - 1;
+  return (bits & behind) == 0 && exponent >= 1 - format.bias() && exponent <= format.bias();
 }
 
 /// The code of an operand's magnitude in the format, where top exponents may be numbers.
@@ -94,9 +105,8 @@ std::optional<std::string> why_not_emulated(const Mac& mac) {
     return fmt::format("multiplier {} is for operands in eXmY, X from 2 to 7 and Y from 1 to 10, "
                        "not {}",
                        name_of(mac.multiplier), name_of(mac.product));
-  const NumberFormat wide = floating_format(11, 52);
-  const bool is_wide =
-      mac.sum == wide || (mac.multiplier != Multiplier::exact && !mac.fma && mac.product == wide);
+  const bool is_wide = mac.sum == kDoublePrecision || (mac.multiplier != Multiplier::exact &&
+                                                       !mac.fma && mac.product == kDoublePrecision);
   const Rounding& rounding = mac.rounding;
   if (is_wide && (rounding.mode != RoundTo::even || rounding.saturate || rounding.flush_subnormals))
     return "fp64 is the machine's own: to even, with infinity and subnormal numbers";
@@ -108,7 +118,7 @@ std::optional<std::string> why_not_emulated(const Mac& mac) {
 }
 
 double decoded_operand(const Mac& mac, double x) {
-  if (!is_variant(mac.multiplier))
+  if (!is_variant(mac.multiplier) || is_normal_number(mac.product, x))
     return x;
   const NumberFormat& format = mac.product;
   const bool top_is_numbers = mac.multiplier >= Multiplier::cfg4;
@@ -146,7 +156,7 @@ double mac_product(const Mac& mac, double a, double b, std::uint64_t output, std
 
 double mac_sum(const Mac& mac, double c, double p, std::uint64_t output, std::uint64_t k) {
   const NumberFormat& format = *mac.sum;
-  if (format == floating_format(11, 52))
+  if (format == kDoublePrecision)
     return c + p;
   const RoundingAid aid{rounding_bits(mac.rounding.seed, output, kRoundings * k + 2), 0};
   return round_to(format, odd_sum(c, p), mac.rounding, aid);

@@ -14,9 +14,6 @@ namespace monet {
 
 namespace {
 
-constexpr NumberFormat kSingle{true, 8, 23, 0, TopCodes::ieee, true};
-constexpr NumberFormat kDouble{true, 11, 52, 0, TopCodes::ieee, true};
-
 template <class Real>
 struct Carrier;
 template <>
@@ -25,7 +22,7 @@ struct Carrier<float> {
   static constexpr int kLowestBit = -149;
   static constexpr int kSafeExponent = 100; ///< far from where rounding by addition overflows
   static constexpr int kExponentBits = 7;   ///< of formats
-  static constexpr NumberFormat kNative = kSingle;
+  static constexpr NumberFormat kNative = kSinglePrecision;
 };
 template <>
 struct Carrier<double> {
@@ -33,7 +30,7 @@ struct Carrier<double> {
   static constexpr int kLowestBit = -1074;
   static constexpr int kSafeExponent = 960;
   static constexpr int kExponentBits = 9;
-  static constexpr NumberFormat kNative = kDouble;
+  static constexpr NumberFormat kNative = kDoublePrecision;
 };
 
 bool is_plain(const Rounding& rounding) {

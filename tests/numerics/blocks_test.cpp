@@ -1,6 +1,7 @@
 // Blocks that share a scale: reference files bit for bit, and what the standard says of the edges.
 #include "numerics/fixture.hpp"
 
+#include "monet/base/rng.hpp"
 #include "monet/numerics/blocks.hpp"
 
 #include <gtest/gtest.h>
@@ -183,6 +184,51 @@ TEST(Blocks, OfSinglePrecisionScalesAreThoseOfTheirLargest) {
   for (std::size_t i = 0; i < 128; ++i)
     most = std::max(most, std::abs(found.elements[i]));
   EXPECT_EQ(most, 448);
+}
+
+/// By vectors as number by number: signs of zeros, NaN and all edges among them.
+TEST(RoundTensor, IsQuantiseInSinglePrecision) {
+  const std::vector<std::int64_t> shape{3, 21, 64};
+  std::vector<double> numbers;
+  for (std::uint64_t i = 0; i < 3 * 21 * 64; ++i) {
+    double x = (random_unit(1, i) - 0.5) *
+               std::exp2(static_cast<double>(random_bits(2, i / 40) % 300) - 160);
+    if (i % 97 == 0)
+      x = i % 2 == 0 ? -0.0 : std::numeric_limits<double>::infinity();
+    numbers.push_back(static_cast<double>(static_cast<float>(x)));
+  }
+  numbers[700] = std::numeric_limits<double>::quiet_NaN();
+  for (const char* name :
+       {"mxfp8_e5m2", "mxfp8_e4m3", "mxfp6_e3m2", "mxfp4_e2m1", "mxint8", "e5m2", "e4m3_fn", "fp16",
+        "bf16", "tf32", "fp32", "q4.4", "q8.13", "int8", "e3m2_n", "nvfp4", "e6m5"}) {
+    for (int variation = 0; variation < 5; ++variation) {
+      TensorFormat format = *parse_tensor_format(name);
+      Rounding rounding;
+      rounding.saturate = variation == 1;
+      rounding.mode = variation == 2 ? RoundTo::stochastic : RoundTo::even;
+      if (format.blocks && variation > 0) {
+        format.blocks->rows = variation;
+        format.blocks->columns = 8 * variation + variation % 2;
+        format.blocks->mode = variation == 3 ? ScaleMode::rceil : ScaleMode::even;
+      }
+      const QuantisedTensor expected = quantise(shape, numbers, format, rounding, false, 9);
+      for (const Instructions instructions :
+           {Instructions::portable, Instructions::avx2, Instructions::avx512}) {
+        if (!is_available(instructions))
+          continue;
+        std::vector<float> found(numbers.begin(), numbers.end());
+        round_tensor(shape, found, format, rounding, 9, variation, instructions);
+        for (std::size_t i = 0; i < found.size(); ++i) {
+          const auto value = static_cast<float>(expected.values[i]);
+          ASSERT_TRUE(std::isnan(value)
+                          ? std::isnan(found[i])
+                          : found[i] == value && std::signbit(found[i]) == std::signbit(value))
+              << name << " " << variation << " " << i << ": " << numbers[i] << " " << found[i]
+              << " " << value;
+        }
+      }
+    }
+  }
 }
 
 TEST(TensorFormats, AreParsed) {

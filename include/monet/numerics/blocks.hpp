@@ -14,6 +14,13 @@
 
 namespace monet {
 
+/// Vector instructions that the emulation may use; the same bits come out of all.
+enum class Instructions { best, portable, avx2, avx512 };
+std::optional<Instructions> instructions_named(std::string_view name);
+/// Whether this machine has them.
+bool is_available(Instructions instructions);
+std::string_view name_of_best_instructions();
+
 /// How a power of two is chosen as a block's scale from the largest magnitude in it, with `e` the
 /// exponent of the format's largest number:
 enum class ScaleMode {
@@ -75,6 +82,14 @@ QuantisedTensor quantise(std::span<const std::int64_t> shape, std::span<const do
                          const TensorFormat& format, const Rounding& rounding = {},
                          bool full_range = false, std::uint64_t stream = 0,
                          std::span<const double> before = {});
+
+/// The values of quantise() in place, without codes and scales, of a tensor in single precision: by
+/// vectors and on `jobs` threads where the format, the blocks and the mode allow. The format's
+/// numbers are all single-precision numbers, or InternalError.
+void round_tensor(std::span<const std::int64_t> shape, std::span<float> numbers,
+                  const TensorFormat& format, const Rounding& rounding = {},
+                  std::uint64_t stream = 0, int jobs = 1,
+                  Instructions instructions = Instructions::best);
 
 /// The power of two by which a block with that largest magnitude is scaled, from 2^-127 to 2^127;
 /// 0 counts as 2^-126 (as in Microsoft's microxcaling), infinity and NaN give NaN.

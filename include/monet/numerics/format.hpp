@@ -39,6 +39,10 @@ struct NumberFormat {
   friend bool operator==(const NumberFormat&, const NumberFormat&) = default;
 };
 
+/// IEEE's single and double precision, which numbers are computed with.
+inline constexpr NumberFormat kSinglePrecision{true, 8, 23, 0, TopCodes::ieee, true};
+inline constexpr NumberFormat kDoublePrecision{true, 11, 52, 0, TopCodes::ieee, true};
+
 NumberFormat floating_format(int exponent_bits, int mantissa_bits, TopCodes top = TopCodes::ieee);
 NumberFormat fixed_format(int whole_bits, int fraction_bits);
 

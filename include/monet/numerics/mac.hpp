@@ -70,13 +70,6 @@ double mac_product(const Mac& mac, double a, double b, std::uint64_t output = 0,
                    std::uint64_t k = 0);
 double mac_sum(const Mac& mac, double c, double p, std::uint64_t output = 0, std::uint64_t k = 0);
 
-/// Vector instructions that the emulation may use; the same bits come out of all.
-enum class Instructions { best, portable, avx2, avx512 };
-std::optional<Instructions> instructions_named(std::string_view name);
-/// Whether this machine has them.
-bool is_available(Instructions instructions);
-std::string_view name_of_best_instructions();
-
 struct GemmShape {
   std::int64_t m = 0; ///< rows of A and C
   std::int64_t n = 0; ///< columns of B and C

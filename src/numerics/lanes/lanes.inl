@@ -295,6 +295,7 @@ struct GeneralOps {
 };
 
 constexpr int kPanelRows = 4;
+constexpr int kGeneralRows = 2; ///< with all that may have to be decided
 constexpr int kPanelVectors = MONET_LANE_BYTES == 64 ? 2 : 1;
 
 /// Some rows of one strip of columns. `count`: columns of the strip, at most all of its vectors.
@@ -371,9 +372,10 @@ void panel_block(const Panel<Real>& panel, const Ops& ops, std::ptrdiff_t row, s
 template <class Real, class Ops, int kVectors>
 void panel_strip(const Panel<Real>& panel, const Ops& ops, std::ptrdiff_t column,
                  std::ptrdiff_t count, const Real* vectors, std::ptrdiff_t vector_step) {
+  constexpr int kRows = Ops::kRandom ? kGeneralRows : kPanelRows;
   std::ptrdiff_t row = 0;
-  for (; row + kPanelRows <= panel.rows; row += kPanelRows)
-    panel_block<Real, Ops, kPanelRows, kVectors>(panel, ops, row, column, count, vectors,
+  for (; row + kRows <= panel.rows; row += kRows)
+    panel_block<Real, Ops, kRows, kVectors>(panel, ops, row, column, count, vectors,
                                                  vector_step);
   for (; row < panel.rows; ++row)
     panel_block<Real, Ops, 1, kVectors>(panel, ops, row, column, count, vectors, vector_step);
@@ -382,10 +384,11 @@ void panel_strip(const Panel<Real>& panel, const Ops& ops, std::ptrdiff_t column
 template <class Real, class Ops>
 void run_panel(const Panel<Real>& panel, const Ops& ops) {
   constexpr int kWidth = Types<Real>::kWidth;
-  constexpr std::ptrdiff_t kStrip = std::ptrdiff_t{kPanelVectors} * kWidth;
+  constexpr int kVectors = Ops::kRandom ? 1 : kPanelVectors;
+  constexpr std::ptrdiff_t kStrip = std::ptrdiff_t{kVectors} * kWidth;
   std::ptrdiff_t column = 0;
   for (; column + kStrip <= panel.columns; column += kStrip)
-    panel_strip<Real, Ops, kPanelVectors>(panel, ops, column, kStrip, panel.vectors + column,
+    panel_strip<Real, Ops, kVectors>(panel, ops, column, kStrip, panel.vectors + column,
                                           panel.vector_step);
   for (; column + kWidth <= panel.columns; column += kWidth)
     panel_strip<Real, Ops, 1>(panel, ops, column, kWidth, panel.vectors + column,
@@ -475,21 +478,39 @@ void pairs_kernel(const Pairs<Real>& pairs, const Arithmetic<Real>& arithmetic) 
   with_ops(arithmetic, [&](const auto& ops) { run_pairs(pairs, ops); });
 }
 
-std::uint32_t largest_of(Sig<float> bits) {
-  std::int32_t most = 0;
-  for (int i = 0; i < Types<float>::kWidth; ++i)
-    most = bits[i] > most ? bits[i] : most;
-  return static_cast<std::uint32_t>(most);
+/// The largest of the numbers of a vector of so many bytes.
+template <int kBytes>
+inline std::int32_t largest_of(const std::int32_t* numbers) {
+  if constexpr (kBytes == 4) {
+    return numbers[0];
+  } else {
+    typedef std::int32_t Part __attribute__((vector_size(kBytes / 2)));
+    Part a, b;
+    __builtin_memcpy(&a, numbers, sizeof(a));
+    __builtin_memcpy(&b, numbers + kBytes / 8, sizeof(b));
+    a = a > b ? a : b;
+    std::int32_t rest[kBytes / 8];
+    __builtin_memcpy(rest, &a, sizeof(a));
+    return largest_of<kBytes / 2>(rest);
+  }
+}
+inline std::uint32_t largest_of(Sig<float> bits) {
+  std::int32_t numbers[Types<float>::kWidth];
+  __builtin_memcpy(numbers, &bits, sizeof(bits));
+  return static_cast<std::uint32_t>(largest_of<MONET_LANE_BYTES>(numbers));
 }
 
-std::uint32_t largest_kernel(const float* in, std::ptrdiff_t count) {
-  Sig<float> most{};
-  for (std::ptrdiff_t i = 0; i < count; i += Types<float>::kWidth) {
-    const Sig<float> bits =
-        (Sig<float>)magnitude<float>(load_some(in + i, count - i));
-    most = bits > most ? bits : most;
+void largest_kernel(const float* in, std::ptrdiff_t row, std::ptrdiff_t rows,
+                    std::ptrdiff_t columns, std::uint32_t* out) {
+  for (std::ptrdiff_t i = 0; i < columns; i += Types<float>::kWidth) {
+    Sig<float> most{};
+    for (std::ptrdiff_t r = 0; r < rows; ++r) {
+      const Sig<float> bits = (Sig<float>)magnitude<float>(load_some(in + r * row + i, columns - i));
+      most = bits > most ? bits : most;
+    }
+    for (std::ptrdiff_t k = 0; k < Types<float>::kWidth && i + k < columns; ++k)
+      out[i + k] = static_cast<std::uint32_t>(most[k]);
   }
-  return largest_of(most);
 }
 
 inline Vec<float> scaled_rounded(Vec<float> x, Vec<float> inverse, Vec<float> scale,
@@ -498,13 +519,47 @@ inline Vec<float> scaled_rounded(Vec<float> x, Vec<float> inverse, Vec<float> sc
   return with_sign<float>(magnitude<float>(q * scale), x);
 }
 
-void scaled_round_kernel(const float* in, float* out, std::ptrdiff_t count, float inverse,
-                         float scale, const Grid<float>& plain) {
+void scaled_round_kernel(const float* in, float* out, std::ptrdiff_t count, const float* inverse,
+                         const float* scale, const Grid<float>& plain) {
   const LaneGrid<float> grid(plain);
-  const Vec<float> up = all(inverse);
-  const Vec<float> down = all(scale);
-  for (std::ptrdiff_t i = 0; i < count; i += Types<float>::kWidth)
-    store_some(out + i, scaled_rounded(load_some(in + i, count - i), up, down, grid), count - i);
+  for (std::ptrdiff_t i = 0; i < count; i += Types<float>::kWidth) {
+    const std::ptrdiff_t left = count - i;
+    store_some(out + i,
+               scaled_rounded(load_some(in + i, left), load_some(inverse + i, left),
+                              load_some(scale + i, left), grid),
+               left);
+  }
+}
+
+template <bool kClamp>
+void round_all(const float* in, float* out, std::ptrdiff_t count, const LaneGrid<float>& grid) {
+  LaneGrid<float> wide = grid; // twice as large, nothing changes any more but rounds safely
+  wide.largest = grid.largest * 2;
+  wide.lowest = -wide.largest;
+  for (std::ptrdiff_t i = 0; i < count; i += Types<float>::kWidth) {
+    const Vec<float> x = load_some(in + i, count - i);
+    const Vec<float> near = kClamp ? x : clamped<float>(x, wide);
+    const Vec<float> q = magnitude<float>(round_even<float, kClamp>(near, grid));
+    store_some(out + i, with_sign<float>(q, x), count - i);
+  }
+}
+void round_kernel(const float* in, float* out, std::ptrdiff_t count, const Grid<float>& grid) {
+  if (grid.clamps)
+    round_all<true>(in, out, count, LaneGrid<float>(grid));
+  else
+    round_all<false>(in, out, count, LaneGrid<float>(grid));
+}
+
+void round_mantissa_kernel(const float* in, float* out, std::ptrdiff_t count, int mantissa_bits) {
+  const int cut = Lane<float>::kMantissa - mantissa_bits;
+  const std::uint32_t half = (std::uint32_t{1} << (cut - 1)) - 1;
+  const std::uint32_t mask = ~((std::uint32_t{1} << cut) - 1);
+  for (std::ptrdiff_t i = 0; i < count; i += Types<float>::kWidth) {
+    const Vec<float> x = load_some(in + i, count - i);
+    const Uns<float> bits = (Uns<float>)x;
+    const Uns<float> q = (bits + half + ((bits >> cut) & 1)) & mask;
+    store_some(out + i, x == x ? (Vec<float>)q : x, count - i);
+  }
 }
 
 /// 2^exponent for exponents from -127 to 127.
@@ -535,11 +590,10 @@ void blocks_kernel(const BlockRun& run) {
     code = code < 0 ? 0 : code;
     if (amax == 0)
       code = run.zero_code;
-    run.scales[block] = static_cast<std::uint8_t>(field == 255 ? 255 : code);
-    float scale = power(code - 127);
-    if (field == 255)
-      scale = __builtin_nanf("");
-    const Vec<float> down = all(scale);
+    const float scale = field == 255 ? __builtin_nanf("") : power(code - 127);
+    if (run.scales != nullptr)
+      run.scales[block] = scale;
+    const Vec<float> down = all(run.elements && field != 255 ? 1.0F : scale);
     const Vec<float> up = all(power(127 - code));
     for (int v = 0; v < kVectors; ++v)
       store(run.out + block * 32 + v * kWidth, scaled_rounded(x[v], up, down, grid));
@@ -548,7 +602,7 @@ void blocks_kernel(const BlockRun& run) {
 
 constexpr Kernels kKernels{MONET_LANES_NAME,      &panel_kernel<float>,  &panel_kernel<double>,
                            &pairs_kernel<float>,  &pairs_kernel<double>, &blocks_kernel,
-                           &largest_kernel,       &scaled_round_kernel};
+                           &largest_kernel,       &scaled_round_kernel, &round_kernel, &round_mantissa_kernel};
 
 } // namespace
 

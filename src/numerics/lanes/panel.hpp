@@ -88,12 +88,13 @@ struct Pairs {
 };
 
 /// Blocks of 32 neighbours that share a power of two, chosen by the exponent of the largest
-/// magnitude: values, and the codes of the scales (E8M0).
+/// magnitude: values, or elements without their scales, and the scales.
 struct BlockRun {
   const float* in = nullptr;
   float* out = nullptr;
-  std::uint8_t* scales = nullptr;
+  float* scales = nullptr; ///< null: not asked for
   std::ptrdiff_t blocks = 0;
+  bool elements = false;
   Grid<float> grid; ///< that clamps
   std::int32_t largest_exponent = 0;
   std::uint8_t zero_code = 0; ///< of a block of zeros
@@ -107,11 +108,16 @@ struct Kernels {
   void (*pairs_single)(const Pairs<float>&, const Arithmetic<float>&);
   void (*pairs_double)(const Pairs<double>&, const Arithmetic<double>&);
   void (*blocks)(const BlockRun&);
-  /// The bits of the largest magnitude: NaN above infinity above all numbers.
-  std::uint32_t (*largest)(const float* in, std::ptrdiff_t count);
-  /// out = round(in * inverse) * scale, to even, with the sign of zeros.
-  void (*scaled_round)(const float* in, float* out, std::ptrdiff_t count, float inverse,
-                       float scale, const Grid<float>& grid);
+  /// out[column] = the bits of the largest magnitude in the rows: NaN above infinity above numbers.
+  void (*largest)(const float* in, std::ptrdiff_t row, std::ptrdiff_t rows, std::ptrdiff_t columns,
+                  std::uint32_t* out);
+  /// out = round(in * inverse) * scale number by number, to even, with the sign of zeros.
+  void (*scaled_round)(const float* in, float* out, std::ptrdiff_t count, const float* inverse,
+                       const float* scale, const Grid<float>& grid);
+  /// To even, with the sign of zeros.
+  void (*round)(const float* in, float* out, std::ptrdiff_t count, const Grid<float>& grid);
+  /// To so many bits of mantissa and all exponents of single precision, to even, with its infinity.
+  void (*round_mantissa)(const float* in, float* out, std::ptrdiff_t count, int mantissa_bits);
 };
 
 const Kernels& portable_kernels();
