@@ -3,14 +3,18 @@
 
 #include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
+#include "monet/base/rng.hpp"
 #include "monet/base/stop.hpp"
 #include "monet/execute/execute.hpp"
 #include "monet/workload/operators.hpp"
+#include "monet/workload/views.hpp"
 
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <utility>
 #include <variant>
 
 namespace monet {
@@ -54,7 +58,26 @@ void check_kernels(const Graph& graph) {
   problems.throw_if_any();
 }
 
+/// Casts to fp8 with a scale: what they write stands for its numbers over the scale.
+bool rounds_itself(const Operator& op) {
+  return op.domain == kMonetDomain && (op.op_type == "ScaledCast" || op.op_type == "BlockCast");
+}
+
+constexpr std::array<std::pair<std::string_view, Arithmetic>, 3> kArithmetics{
+    {{"fp64", Arithmetic::fp64}, {"fp32", Arithmetic::fp32}, {"formats", Arithmetic::formats}}};
+
 } // namespace
+
+std::string_view name_of(Arithmetic arithmetic) {
+  return kArithmetics.at(static_cast<std::size_t>(arithmetic)).first;
+}
+std::optional<Arithmetic> arithmetic_named(std::string_view name) {
+  for (const auto& [known, arithmetic] : kArithmetics) {
+    if (known == name)
+      return arithmetic;
+  }
+  return std::nullopt;
+}
 
 /// Counts bytes as operators run.
 class MemoryMeter {
@@ -121,6 +144,13 @@ struct Execution::Machine {
     }
   }
 
+  /// How what is given is rounded.
+  Rounding nearest() const {
+    Rounding rounding = options.formats.results;
+    rounding.mode = RoundTo::even;
+    return rounding;
+  }
+
   template <class T>
   void set(TensorId id, std::span<const T> numbers) {
     const Tensor& tensor = graph.tensor(id);
@@ -135,6 +165,10 @@ struct Execution::Machine {
           else
             copy(numbers, to.real,
                  [](T number) { return static_cast<std::decay_t<decltype(to.real[0])>>(number); });
+          if constexpr (std::is_same_v<std::decay_t<decltype(to)>, TensorNumbers<float>>) {
+            if (rounds())
+              round_numbers(to, id, nearest());
+          }
         },
         stores);
   }
@@ -166,12 +200,36 @@ struct Execution::Machine {
       for (const TensorId output : present(op.outputs))
         store.allocate(output);
       check_numbers(store, op);
-      KernelContext<Real> context(store, op, options.seed + step);
+      KernelContext<Real> context(
+          store, op, {options.seed + step, options.jobs, rounds() ? &options.formats : nullptr});
       run_kernel(*find_kernel(op), context);
+      if constexpr (std::is_same_v<Real, float>)
+        round_results(store, op);
       meter.run(OpId(i));
       if (!options.keep_all)
         free_after(store, OpId(i));
     }
+  }
+
+  bool rounds() const { return options.arithmetic == Arithmetic::formats; }
+
+  /// Rounds a tensor to its type; stochastic rounding draws by seed, step and tensor.
+  void round_numbers(TensorNumbers<float>& numbers, TensorId id, const Rounding& by) const {
+    const Tensor& tensor = graph.tensor(id);
+    if (numbers.real.empty() || tensor.type == ElementType::qint8 ||
+        !fits_single(tensor.type.format().element))
+      return;
+    Rounding rounding = by;
+    rounding.seed = random_bits(options.seed, step);
+    round_tensor(tensor.shape, numbers.real, tensor.type.format(), rounding, id.index(),
+                 options.jobs);
+  }
+  /// What an operator wrote: but a view has nothing new, and casts with scales round by themselves.
+  void round_results(TensorStore<float>& store, const Operator& op) const {
+    if (!rounds() || is_view(graph, op) || rounds_itself(op))
+      return;
+    for (const TensorId id : present(op.outputs))
+      round_numbers(store[id], id, options.formats.results);
   }
 
   /// Kernels rely on it: every tensor has as many numbers as elements, of its own kind.

@@ -4,16 +4,11 @@
 #include "monet/hardware/technology.hpp"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cmath>
-#include <utility>
 
 namespace monet {
 
 namespace {
-
-constexpr int kMostBits = 64;
 
 /// pJ of one operation at 45 nm (Horowitz, ISSCC 2014) and at 7 nm (Jouppi et al., ISCA 2021,
 /// table 2), and square micrometres at 45 nm (Horowitz; Dally, NIPS 2015 tutorial), of a narrow and
@@ -51,76 +46,10 @@ double unit_mm2(const UnitPoints& unit, int bits, double node_nm) {
          logic_area_scale(node_nm);
 }
 
-/// A number of decimal digits at the front of the text, taken off it.
-std::optional<int> take_number(std::string_view& text) {
-  int value = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || value < 0)
-    return std::nullopt;
-  text.remove_prefix(static_cast<std::size_t>(stop - text.data()));
-  return value;
-}
-
-bool take(std::string_view& text, std::string_view prefix) {
-  if (!text.starts_with(prefix))
-    return false;
-  text.remove_prefix(prefix.size());
-  return true;
-}
-
-std::optional<FormatShape> integer(int bits) {
-  if (bits < 1 || bits > kMostBits)
-    return std::nullopt;
-  return FormatShape{false, bits, bits};
-}
-
 } // namespace
 
-std::vector<std::string> common_format_names() {
-  return {"fp64", "fp32", "tf32",  "fp16",  "bf16", "fp8",
-          "e4m3", "e5m2", "int32", "int16", "int8", "int4"};
-}
-
-std::optional<FormatShape> parse_format_shape(std::string_view name) {
-  constexpr std::array<std::pair<std::string_view, FormatShape>, 6> kNamed{
-      {{"fp64", {true, 53, 64}},
-       {"fp32", {true, 24, 32}},
-       {"tf32", {true, 11, 19}},
-       {"fp16", {true, 11, 16}},
-       {"bf16", {true, 8, 16}},
-       {"fp8", {true, 4, 8}}}};
-  for (const auto& [known, shape] : kNamed) {
-    if (known == name)
-      return shape;
-  }
-  std::string_view rest = name;
-  if (take(rest, "mxint") || take(rest, "int") || take(rest, "uint")) {
-    const auto bits = take_number(rest);
-    return bits && rest.empty() ? integer(*bits) : std::nullopt;
-  }
-  if (take(rest, "q")) {
-    const auto whole = take_number(rest);
-    const bool point = take(rest, ".");
-    const auto fraction = take_number(rest);
-    if (!whole || !point || !fraction || !rest.empty() || *whole > kMostBits ||
-        *fraction > kMostBits)
-      return std::nullopt;
-    return integer(*whole + *fraction);
-  }
-  if (take(rest, "mxfp") || take(rest, "fp")) { // mxfp8_e4m3: the bits, then the format
-    if (!take_number(rest) || !take(rest, "_"))
-      return std::nullopt;
-  }
-  if (!take(rest, "e"))
-    return std::nullopt;
-  const auto exponent = take_number(rest);
-  const bool middle = take(rest, "m");
-  const auto mantissa = take_number(rest);
-  take(rest, "_fn");
-  if (!exponent || !middle || !mantissa || !rest.empty() || *exponent < 1 ||
-      *exponent > kMostBits || *mantissa > kMostBits || *exponent + *mantissa + 1 > kMostBits)
-    return std::nullopt;
-  return FormatShape{true, *mantissa + 1, *exponent + *mantissa + 1};
+FormatShape shape_of(const NumberFormat& format) {
+  return {format.floating, format.significand_bits(), format.bits()};
 }
 
 FormatShape default_accumulator(const FormatShape& product) {

@@ -29,7 +29,7 @@ std::string read_format(YamlMap& map, const char* key, ProblemList& problems) {
   if (node == nullptr)
     return {};
   const std::string name = as_string(*node, problems).value_or("fp32");
-  if (parse_format_shape(name))
+  if (parse_number_format(name))
     return name;
   problems.add(node->where, "unknown number format '" + name.substr(0, 40) + "'",
                nearest_name_hint(name, common_format_names()));

@@ -73,13 +73,14 @@ void price_sram(Memory& memory, double node_nm) {
 /// One multiply-accumulate; a lane of a vector core works in one format, and one of a pooling core
 /// compares, which is an addition.
 void price_array(Core& core, double node_nm) {
-  const auto product = parse_format_shape(core.array_format);
-  internal_check(product.has_value(), "a number format that the reader let pass");
-  const auto given = parse_format_shape(core.accumulate_format);
-  const FormatShape sum = given                          ? *given
-                          : core.kind == CoreKind::array ? default_accumulator(*product)
-                                                         : *product;
-  ArithmeticCost cost = mac_cost(*product, sum, node_nm);
+  const auto format = parse_number_format(core.array_format);
+  internal_check(format.has_value(), "a number format that the reader let pass");
+  const FormatShape product = shape_of(*format);
+  const auto given = parse_number_format(core.accumulate_format);
+  const FormatShape sum = given                          ? shape_of(*given)
+                          : core.kind == CoreKind::array ? default_accumulator(product)
+                                                         : product;
+  ArithmeticCost cost = mac_cost(product, sum, node_nm);
   if (core.kind == CoreKind::pooling)
     cost.multiply_pj = cost.multiply_mm2 = 0;
   core.mac_energy_pj = cost.energy_pj();

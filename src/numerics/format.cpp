@@ -96,6 +96,14 @@ std::optional<NumberFormat> parse_floating(std::string_view text) {
   return std::nullopt;
 }
 
+/// "8_e3m4", behind fp: the bits, then the format that has so many.
+std::optional<NumberFormat> parse_sized(std::string_view text) {
+  const auto bits = take_number(text);
+  const bool middle = take(text, "_e");
+  const auto format = middle ? parse_floating(text) : std::nullopt;
+  return format && bits == format->bits() ? format : std::nullopt;
+}
+
 std::uint64_t ones(int bits) {
   return bits == 0 ? 0 : ~std::uint64_t{0} >> (kMostBits - bits);
 }
@@ -175,6 +183,8 @@ std::optional<NumberFormat> parse_number_format(std::string_view name) {
     return parse_integer(rest, true);
   if (take(rest, "q"))
     return parse_fixed(rest);
+  if (rest.size() == name.size() && take(rest, "fp"))
+    return parse_sized(rest);
   return rest.size() == name.size() && take(rest, "e") ? parse_floating(rest) : std::nullopt;
 }
 

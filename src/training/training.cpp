@@ -422,6 +422,7 @@ TrainingGraph make_training_graph(const Graph& original, const TrainingOptions& 
   TrainingGraph step;
   step.training = true;
   step.accumulate = options.precision.accumulate;
+  step.arithmetic = options.precision.arithmetic;
   step.parts = what.parts;
   LossScale scale;
   AccumulatedStep whole = all_passes(make_pass(what, options, step, scale), options, scale, step);
@@ -441,6 +442,7 @@ TrainingGraph make_inference_graph(const Graph& network, const Precision& precis
     return make_inference_graph(*single, precision);
   TrainingGraph step;
   step.accumulate = precision.accumulate;
+  step.arithmetic = precision.arithmetic;
   const std::vector<bool> trained(network.tensors().size(), true);
   step.graph =
       prepare_forward(add_casts(network, precision, trained, false), precision, nullptr).graph;

@@ -15,58 +15,6 @@ namespace monet {
 
 namespace {
 
-struct ElementInfo {
-  ElementType type;
-  std::string_view name;
-  std::int64_t bits;
-  bool floating;
-  BlockFormat block = {};
-};
-
-constexpr BlockFormat kMicroscaling{32, 8};
-constexpr BlockFormat kRowBlock{128, 32, 1, true};
-constexpr BlockFormat kSquareBlock{128, 32, 128, true};
-
-constexpr std::array kElements{
-    ElementInfo{ElementType::fp64, "fp64", 64, true},
-    ElementInfo{ElementType::fp32, "fp32", 32, true},
-    ElementInfo{ElementType::tf32, "tf32", 32, true},
-    ElementInfo{ElementType::fp16, "fp16", 16, true},
-    ElementInfo{ElementType::bf16, "bf16", 16, true},
-    ElementInfo{ElementType::int64, "int64", 64, false},
-    ElementInfo{ElementType::int32, "int32", 32, false},
-    ElementInfo{ElementType::int16, "int16", 16, false},
-    ElementInfo{ElementType::int8, "int8", 8, false},
-    ElementInfo{ElementType::uint64, "uint64", 64, false},
-    ElementInfo{ElementType::uint32, "uint32", 32, false},
-    ElementInfo{ElementType::uint16, "uint16", 16, false},
-    ElementInfo{ElementType::uint8, "uint8", 8, false},
-    ElementInfo{ElementType::boolean, "bool", 8, false},
-    ElementInfo{ElementType::bit, "bit", 1, false},
-    ElementInfo{ElementType::fp8_e4m3, "fp8_e4m3", 8, true},
-    ElementInfo{ElementType::fp8_e5m2, "fp8_e5m2", 8, true},
-    ElementInfo{ElementType::string, "string", 64, false},
-    ElementInfo{ElementType::qint8, "qint8", 8, true},
-    ElementInfo{ElementType::mxint8, "mxint8", 8, true, kMicroscaling},
-    ElementInfo{ElementType::mxfp8_e5m2, "mxfp8_e5m2", 8, true, kMicroscaling},
-    ElementInfo{ElementType::mxfp8_e4m3, "mxfp8_e4m3", 8, true, kMicroscaling},
-    ElementInfo{ElementType::mxfp6_e3m2, "mxfp6_e3m2", 6, true, kMicroscaling},
-    ElementInfo{ElementType::mxfp6_e2m3, "mxfp6_e2m3", 6, true, kMicroscaling},
-    ElementInfo{ElementType::mxfp4_e2m1, "mxfp4_e2m1", 4, true, kMicroscaling},
-    ElementInfo{ElementType::fp8_e4m3_1x128, "fp8_e4m3_1x128", 8, true, kRowBlock},
-    ElementInfo{ElementType::fp8_e5m2_1x128, "fp8_e5m2_1x128", 8, true, kRowBlock},
-    ElementInfo{ElementType::fp8_e4m3_128x128, "fp8_e4m3_128x128", 8, true, kSquareBlock},
-    ElementInfo{ElementType::fp8_e5m2_128x128, "fp8_e5m2_128x128", 8, true, kSquareBlock},
-};
-
-const ElementInfo& info(ElementType type) {
-  for (const ElementInfo& element : kElements) {
-    if (element.type == type)
-      return element;
-  }
-  throw InternalError("element type without an entry");
-}
-
 template <class T>
 const T* get_attribute(const std::map<std::string, AttributeValue, std::less<>>& values,
                        std::string_view name) {
@@ -75,39 +23,6 @@ const T* get_attribute(const std::map<std::string, AttributeValue, std::less<>>&
 }
 
 } // namespace
-
-std::int64_t bits_of(ElementType type) {
-  return info(type).bits;
-}
-BlockFormat block_of(ElementType type) {
-  return info(type).block;
-}
-std::int64_t core_bits_of(ElementType type) {
-  const BlockFormat block = block_of(type);
-  return bits_of(type) + (block.beside ? 0 : ceil_div(block.scale_bits, block.size));
-}
-Bits storage_of(ElementType type, std::int64_t elements) {
-  const ElementInfo& element = info(type);
-  const BlockFormat& block = element.block;
-  const std::int64_t numbers = checked_multiply(elements, element.bits);
-  const std::int64_t scales =
-      block.scale_bits == 0 ? 0 : ceil_div(elements, block.size * block.rows) * block.scale_bits;
-  return {checked_add(numbers, scales)};
-}
-std::string_view name_of(ElementType type) {
-  return info(type).name;
-}
-bool is_floating(ElementType type) {
-  return info(type).floating;
-}
-
-std::optional<ElementType> element_type_named(std::string_view name) {
-  for (const ElementInfo& element : kElements) {
-    if (element.name == name && element.type != ElementType::string)
-      return element.type;
-  }
-  return std::nullopt;
-}
 
 std::string_view name_of(TensorKind kind) {
   static constexpr std::array<std::string_view, 9> kNames{

@@ -41,16 +41,16 @@ void write_value_info(const Tensor& tensor, onnx::ValueInfoProto& info) {
 bool can_hold_values(const Tensor& tensor) {
   if (!tensor.values)
     return false;
-  switch (tensor.type) {
-  case ElementType::fp64:
-  case ElementType::fp32:
-  case ElementType::int64:
-  case ElementType::int32:
-  case ElementType::int16:
-  case ElementType::int8:
-  case ElementType::uint16:
-  case ElementType::uint8:
-  case ElementType::boolean:
+  switch (tensor.type.kind()) {
+  case ElementType::Kind::fp64:
+  case ElementType::Kind::fp32:
+  case ElementType::Kind::int64:
+  case ElementType::Kind::int32:
+  case ElementType::Kind::int16:
+  case ElementType::Kind::int8:
+  case ElementType::Kind::uint16:
+  case ElementType::Kind::uint8:
+  case ElementType::Kind::boolean:
     return true;
   default:
     return false;

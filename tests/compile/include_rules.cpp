@@ -24,6 +24,7 @@ struct StageRooms {
 /// rooms, and no room uses it. `shared` is no room: what it declares may be used by later stages.
 const std::vector<StageRooms> kHouse{
     {"base", {}},
+    {"numerics", {"lanes"}},
     {"workload", {"operators", "onnx", "foreign"}},
     {"hardware", {}},
     {"training", {"options", "build", "gradients", "forward", "update", "memory"}},

@@ -116,9 +116,9 @@ TEST(ExecutionStops, InsideKernels) {
     TensorStore<double> store(net.graph);
     for (std::size_t i = 0; i < net.graph.tensors().size(); ++i)
       store.allocate(TensorId(i));
-    KernelContext<double> goes(store, op, 0);
+    KernelContext<double> goes(store, op, {});
     EXPECT_NO_THROW(find_kernel(op)->fp64(goes)) << op.op_type;
-    KernelContext<double> stops(store, op, 0);
+    KernelContext<double> stops(store, op, {});
     const StopScope scope(StopRequest{&stop});
     EXPECT_THROW(find_kernel(op)->fp64(stops), Stopped) << op.op_type;
   }

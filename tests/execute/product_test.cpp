@@ -2,6 +2,7 @@
 // reductions and batch loops.
 #include "execute/walk/operand.hpp"
 #include "execute/walk/product.hpp"
+#include "execute/walk/product_plan.hpp"
 
 #include "monet/base/rng.hpp"
 
@@ -9,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 namespace monet {
 namespace {
@@ -100,6 +102,111 @@ TEST(Product, EqualsTheSumOverEveryIteration) {
     nonzero += std::any_of(expected.begin(), expected.end(), [](double v) { return v != 0; });
   }
   EXPECT_GT(nonzero, 3000U);
+}
+
+/// The unit at every iteration: outer loops, rows and reduced ones as the plan has them.
+std::vector<float> unit_by_unit(const Case& c, const Mac& unit) {
+  const ProductPlan plan = plan_product(c.graph, c.nest);
+  std::vector<std::size_t> order = plan.outer;
+  for (const auto& loop : {plan.row, plan.reduced, plan.vector}) {
+    if (loop)
+      order.push_back(*loop);
+  }
+  for (std::size_t d = 0; d < c.nest.dims.size(); ++d) { // loops of one iteration
+    if (std::find(order.begin(), order.end(), d) == order.end())
+      order.push_back(d);
+  }
+  Shape sizes;
+  for (const std::size_t d : order)
+    sizes.push_back(c.nest.dims[d].size);
+  std::array<OperandMap, 3> maps;
+  for (std::size_t k = 0; k < 3; ++k) {
+    const auto& shape = c.graph.tensor(c.nest.operands[k].tensor).shape;
+    maps[k] = map_operand(c.nest, c.nest.operands[k], shape, strides_of(shape));
+  }
+  std::vector<double> out = c.numbers[0];
+  Shape at(order.size(), 0);
+  Shape point(order.size(), 0);
+  do {
+    for (std::size_t i = 0; i < order.size(); ++i)
+      point[order[i]] = at[i];
+    const auto o = maps[0].at(point), a = maps[1].at(point), b = maps[2].at(point);
+    if (!o || !a || !b)
+      continue;
+    double& sum = out[static_cast<std::size_t>(*o)];
+    sum = mac_sum(unit, sum,
+                  mac_product(unit, c.numbers[1][static_cast<std::size_t>(*a)],
+                              c.numbers[2][static_cast<std::size_t>(*b)]));
+  } while (next_point(at, sizes));
+  return {out.begin(), out.end()};
+}
+
+Mac unit_of(const char* product, const char* sum) {
+  Mac unit;
+  unit.product = *parse_number_format(product);
+  unit.sum = parse_number_format(sum);
+  return unit;
+}
+
+TEST(EmulatedProduct, EqualsTheUnitAtEveryIterationOnAnyThreads) {
+  Rng rng{12};
+  const std::array units{unit_of("e5m2", "e6m5"), unit_of("q4.4", "q4.4"), unit_of("e4m3", "bf16"),
+                         unit_of("e5m2", "e3m2")};
+  std::size_t nonzero = 0;
+  for (int i = 0; i < 3000; ++i) {
+    const Case c = random_case(rng);
+    const Mac& unit = units[static_cast<std::size_t>(i) % units.size()];
+    const std::vector<float> expected = unit_by_unit(c, unit);
+    const std::vector<float> left(c.numbers[1].begin(), c.numbers[1].end());
+    const std::vector<float> right(c.numbers[2].begin(), c.numbers[2].end());
+    for (const int jobs : {1, 3}) {
+      std::vector<float> found(c.numbers[0].begin(), c.numbers[0].end());
+      emulate_product(c.graph, c.nest, found, left, right, unit, jobs);
+      ASSERT_EQ(found.size(), expected.size());
+      for (std::size_t k = 0; k < found.size(); ++k)
+        ASSERT_TRUE(found[k] == expected[k] || (std::isnan(found[k]) && std::isnan(expected[k])))
+            << "case " << i << " " << jobs << ": " << found[k] << " for " << expected[k];
+    }
+    nonzero += std::any_of(expected.begin(), expected.end(), [](float v) { return v != 0; });
+  }
+  EXPECT_GT(nonzero, 1500U);
+}
+
+TEST(Product, IsTheSameOnAnyThreads) {
+  Rng rng{13};
+  for (int i = 0; i < 1000; ++i) {
+    Case c = random_case(rng);
+    for (std::size_t k = 1; k < 3; ++k) {
+      for (double& x : c.numbers[k])
+        x = std::sin(x + 0.1 * static_cast<double>(rng.below(100)));
+    }
+    std::vector<double> one = c.numbers[0];
+    std::vector<double> three = c.numbers[0];
+    multiply_accumulate<double>(c.graph, c.nest, one, c.numbers[1], c.numbers[2], 1);
+    multiply_accumulate<double>(c.graph, c.nest, three, c.numbers[1], c.numbers[2], 3);
+    ASSERT_EQ(one, three) << "case " << i;
+  }
+}
+
+TEST(EmulatedProduct, DrawsRandomBitsByOutputAndStep) {
+  Rng rng{14};
+  Mac unit = unit_of("e5m2", "e4m2");
+  unit.rounding.mode = RoundTo::stochastic;
+  std::size_t different = 0;
+  for (int i = 0; i < 200; ++i) {
+    const Case c = random_case(rng);
+    const std::vector<float> left(c.numbers[1].begin(), c.numbers[1].end());
+    const std::vector<float> right(c.numbers[2].begin(), c.numbers[2].end());
+    const auto run = [&](std::uint64_t seed, int jobs) {
+      unit.rounding.seed = seed;
+      std::vector<float> found(c.numbers[0].begin(), c.numbers[0].end());
+      emulate_product(c.graph, c.nest, found, left, right, unit, jobs);
+      return found;
+    };
+    ASSERT_EQ(run(1, 1), run(1, 3)) << i;
+    different += run(1, 1) != run(2, 1) ? 1 : 0;
+  }
+  EXPECT_GT(different, 30U);
 }
 
 } // namespace

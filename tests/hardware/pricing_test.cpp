@@ -103,8 +103,8 @@ TEST(Pricing, PricesMultipliersAndLanes) {
         core_text(figures, "auto_cost_extraction: true, format: " + format + ", ", top), "c");
   };
   const std::string node = "technology_nm: 45\n";
-  const FormatShape fp16 = *parse_format_shape("fp16");
-  const FormatShape fp32 = *parse_format_shape("fp32");
+  const FormatShape fp16 = shape_of(*parse_number_format("fp16"));
+  const FormatShape fp32 = shape_of(*parse_number_format("fp32"));
   EXPECT_EQ(cost("fp16", node).mac_energy_pj, mac_cost(fp16, fp32, 45).energy_pj());
   EXPECT_EQ(cost("fp16, accumulate: fp16", node).mac_energy_pj,
             mac_cost(fp16, fp16, 45).energy_pj());
@@ -117,7 +117,7 @@ TEST(Pricing, PricesMultipliersAndLanes) {
 
 TEST(Arithmetic, EqualsThePublishedPoints) {
   const auto at = [](const char* format, const char* sum, double node) {
-    return mac_cost(*parse_format_shape(format), *parse_format_shape(sum), node);
+    return mac_cost(shape_of(*parse_number_format(format)), shape_of(*parse_number_format(sum)), node);
   };
   EXPECT_NEAR(at("fp32", "fp32", 45).multiply_pj, 3.7, 1e-12);
   EXPECT_NEAR(at("fp32", "fp32", 45).add_pj, 0.9, 1e-12);
@@ -134,28 +134,28 @@ TEST(Arithmetic, EqualsThePublishedPoints) {
 TEST(Arithmetic, GrowsWithTheFormatAndTheNode) {
   double before = 0;
   for (const char* format : {"e2m1", "e4m3_fn", "bf16", "fp16", "fp32", "fp64"}) {
-    const double energy = mac_cost(*parse_format_shape(format), {}, 22).energy_pj();
+    const double energy = mac_cost(shape_of(*parse_number_format(format)), {}, 22).energy_pj();
     EXPECT_GT(energy, before) << format;
     before = energy;
   }
   before = 0;
   for (const double node : {3.0, 5.0, 7.0, 12.0, 16.0, 22.0, 28.0, 45.0, 65.0, 90.0}) {
-    const double energy = mac_cost(*parse_format_shape("int8"), {false, 32, 32}, node).energy_pj();
+    const double energy = mac_cost(shape_of(*parse_number_format("int8")), {false, 32, 32}, node).energy_pj();
     EXPECT_GT(energy, before) << node;
     before = energy;
   }
 }
 
 TEST(Arithmetic, KnowsFormatsByName) {
-  EXPECT_EQ(parse_format_shape("mxfp8_e4m3")->significand_bits, 4);
-  EXPECT_EQ(parse_format_shape("fp8_e5m2")->significand_bits, 3);
-  EXPECT_EQ(parse_format_shape("q8.8")->bits, 16);
-  EXPECT_FALSE(parse_format_shape("q8.8")->floating);
-  EXPECT_EQ(parse_format_shape("e5m2")->bits, 8);
-  EXPECT_EQ(parse_format_shape("mxint8")->bits, 8);
+  EXPECT_EQ(parse_number_format("mxfp8_e4m3")->significand_bits(), 4);
+  EXPECT_EQ(parse_number_format("fp8_e5m2")->significand_bits(), 3);
+  EXPECT_EQ(parse_number_format("q8.8")->bits(), 16);
+  EXPECT_FALSE(parse_number_format("q8.8")->floating);
+  EXPECT_EQ(parse_number_format("e5m2")->bits(), 8);
+  EXPECT_EQ(parse_number_format("mxint8")->bits(), 8);
   for (const char* wrong : {"", "fp", "fp12", "int", "int0", "int65", "e0m3", "e5", "e5m2x", "q8",
                             "e99999999999m2", "mxfp8", "qq", "int-8"})
-    EXPECT_FALSE(parse_format_shape(wrong)) << wrong;
+    EXPECT_FALSE(parse_number_format(wrong)) << wrong;
 }
 
 /// A chip of two such cores and DRAM, with lines of the system and of the DRAM put in.

@@ -36,16 +36,16 @@ void set(onnx::NodeProto& node, const std::string& name, const AttributeValue& v
 }
 
 int onnx_type(ElementType type) {
-  switch (type) {
-  case ElementType::fp64:
+  switch (type.kind()) {
+  case ElementType::Kind::fp64:
     return onnx::TensorProto::DOUBLE;
-  case ElementType::fp16:
+  case ElementType::Kind::fp16:
     return onnx::TensorProto::FLOAT16;
-  case ElementType::bf16:
+  case ElementType::Kind::bf16:
     return onnx::TensorProto::BFLOAT16;
-  case ElementType::int64:
+  case ElementType::Kind::int64:
     return onnx::TensorProto::INT64;
-  case ElementType::fp32:
+  case ElementType::Kind::fp32:
     return onnx::TensorProto::FLOAT;
   default:
     return onnx::TensorProto::BOOL;

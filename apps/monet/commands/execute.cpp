@@ -120,9 +120,11 @@ private:
   const TrainingGraph& step_;
 };
 
-ExecuteOptions options_of(const ExecuteArguments& arguments) {
+ExecuteOptions options_of(const ExecuteArguments& arguments, const TrainingGraph& step, int jobs) {
   ExecuteOptions options;
-  options.arithmetic = arguments.arithmetic == "fp32" ? Arithmetic::fp32 : Arithmetic::fp64;
+  options.arithmetic = *arithmetic_named(arguments.arithmetic);
+  options.formats = step.arithmetic;
+  options.jobs = jobs;
   options.seed = arguments.seed;
   options.keep_all = false;
   options.memory_limit_bytes =
@@ -188,8 +190,8 @@ void save_results(const TrainingGraph& step, const Execution& execution,
 void ExecuteArguments::add_to(Command& command) {
   command.add("--execute", &execute,
               "Run the graph numerically; prints the loss and gradient norms");
-  command.add("--arithmetic", &arithmetic, "Arithmetic of --execute",
-              {.choices = {"fp64", "fp32"}, .needs = "--execute"});
+  command.add("--arithmetic", &arithmetic, "Arithmetic of --execute; formats: each operator rounds to the types of its tensors",
+              {.choices = {"fp64", "fp32", "formats"}, .needs = "--execute"});
   command.add("--seed", &seed, "Seed of the numbers that --execute generates, and of its masks",
               {.needs = "--execute"});
   command.add("--steps", &steps, "Training steps that --execute takes, on the same batch",
@@ -206,7 +208,7 @@ void ExecuteArguments::add_to(Command& command) {
 
 Json execute_step(const TrainingGraph& step, const std::string& network,
                   const ExecuteArguments& arguments, Session& session) {
-  const ExecuteOptions options = options_of(arguments);
+  const ExecuteOptions options = options_of(arguments, step, session.context.jobs);
   Execution execution(step.graph, options);
   Numbers numbers(execution, step);
   numbers.from_npy(arguments.numbers);
@@ -268,7 +270,7 @@ void give_numbers(AlternatingExecution& execution, const std::string& network,
 Json execute_alternating(const std::vector<TrainingGraph>& graphs,
                          const std::vector<AlternateStep>& steps, const std::string& network,
                          const ExecuteArguments& arguments, Session& session) {
-  const ExecuteOptions options = options_of(arguments);
+  const ExecuteOptions options = options_of(arguments, graphs.at(0), session.context.jobs);
   std::vector<const TrainingGraph*> each;
   for (const TrainingGraph& graph : graphs)
     each.push_back(&graph);

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,16 +16,26 @@
 
 namespace monet {
 
-/// Arithmetic of every operation. Element types of tensors do not round: a bf16 tensor holds what
-/// the arithmetic computed.
-enum class Arithmetic { fp64, fp32 };
+/// Arithmetic of every operation.
+enum class Arithmetic {
+  fp64, ///< element types of tensors do not round: a bf16 tensor holds what was computed
+  fp32, ///< the same in single precision
+  /// Single precision inside operators, and each rounds what it writes to its tensor's type; what
+  /// is given is rounded, too. Views and products' operands are taken as they are, and products may
+  /// have units of their own. fp64 tensors hold single-precision numbers.
+  formats,
+};
+std::string_view name_of(Arithmetic arithmetic);
+std::optional<Arithmetic> arithmetic_named(std::string_view name);
 
 struct ExecuteOptions {
   Arithmetic arithmetic = Arithmetic::fp64;
-  std::uint64_t seed = 0; ///< of random masks
+  std::uint64_t seed = 0; ///< of random masks, and of stochastic rounding
   bool keep_all = true;   ///< false: intermediate tensors are freed after their last reader
   /// InfeasibleError, before anything is allocated, where execution_bytes() is more.
   std::int64_t memory_limit_bytes = std::numeric_limits<std::int64_t>::max();
+  StepArithmetic formats; ///< of arithmetic `formats`
+  int jobs = 1;           ///< threads; results are the same for any number
 };
 
 /// Most bytes of this machine that the numbers of all tensors take at once, with the copies that

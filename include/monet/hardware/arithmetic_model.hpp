@@ -1,10 +1,7 @@
 // What a multiplier, a lane and their registers cost, by number format and node.
 #pragma once
 
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
+#include "monet/numerics/format.hpp"
 
 namespace monet {
 
@@ -15,12 +12,7 @@ struct FormatShape {
   int bits = 32;
 };
 
-/// fp64, fp32, tf32, fp16, bf16, fp8 (e4m3), eXmY and eXmY_fn (also as fp8_eXmY), intN and uintN,
-/// qM.F, and the elements of mxint8, mxfp8_*, mxfp6_*, mxfp4_*. Nothing for other names, or wider
-/// than 64 bits.
-std::optional<FormatShape> parse_format_shape(std::string_view name);
-/// Names for hints and messages.
-std::vector<std::string> common_format_names();
+FormatShape shape_of(const NumberFormat& format);
 
 struct ArithmeticCost {
   double multiply_pj = 0;

@@ -5,6 +5,7 @@
 #include "monet/numerics/rounding.hpp"
 
 #include <array>
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -46,13 +47,17 @@ struct BlockScaling {
   /// Two levels: scales are relative to one single-precision scale of the tensor, by which its
   /// largest magnitude has the largest scale and element.
   bool of_tensor = false;
-  friend bool operator==(const BlockScaling&, const BlockScaling&) = default;
+  friend constexpr bool operator==(const BlockScaling&, const BlockScaling&) = default;
+  friend constexpr auto operator<=>(const BlockScaling&,
+                                    const BlockScaling&) = default; ///< for keys
 };
 
 struct TensorFormat {
   NumberFormat element;
   std::optional<BlockScaling> blocks;
-  friend bool operator==(const TensorFormat&, const TensorFormat&) = default;
+  friend constexpr bool operator==(const TensorFormat&, const TensorFormat&) = default;
+  friend constexpr auto operator<=>(const TensorFormat&,
+                                    const TensorFormat&) = default; ///< for keys
 };
 
 /// A number format, or one in blocks: the six microscaling types (blocks of 1 x 32), nvfp4

@@ -1,6 +1,7 @@
 // Number formats as values: what a code of so many bits stands for.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -30,13 +31,15 @@ struct NumberFormat {
   bool has_sign = true; ///< false: unsigned integers
 
   /// Bits of a code.
-  int bits() const {
+  constexpr int bits() const {
     return floating ? 1 + exponent_bits + mantissa_bits : whole_bits + mantissa_bits;
   }
   /// Bits that multiply: the significand with its hidden one, all bits of an integer.
-  int significand_bits() const { return floating ? mantissa_bits + 1 : bits(); }
-  int bias() const { return (1 << (exponent_bits - 1)) - 1; }
-  friend bool operator==(const NumberFormat&, const NumberFormat&) = default;
+  constexpr int significand_bits() const { return floating ? mantissa_bits + 1 : bits(); }
+  constexpr int bias() const { return (1 << (exponent_bits - 1)) - 1; }
+  friend constexpr bool operator==(const NumberFormat&, const NumberFormat&) = default;
+  /// An order for keys.
+  friend constexpr auto operator<=>(const NumberFormat&, const NumberFormat&) = default;
 };
 
 /// IEEE's single and double precision, which numbers are computed with.
@@ -49,8 +52,8 @@ NumberFormat fixed_format(int whole_bits, int fraction_bits);
 /// fp64, fp32, tf32, fp16, bf16; eXmY with X from 1 to 30, as IEEE has them, or with an ending for
 /// other top codes: _fn (nan), _inf (infinity), _n (numbers); intN, uintN, qM.F (M counts the
 /// sign). Elements of the OCP: fp8_e5m2, fp8_e4m3 (fp8 for short, which is e4m3_fn), fp6_e3m2,
-/// fp6_e2m3, fp4_e2m1, also with "mx" before them, and mxint8, which is q2.6. Nothing for other
-/// names, or more than 64 bits.
+/// fp6_e2m3, fp4_e2m1, also with "mx" before them, and mxint8, which is q2.6; other fpN_eXmY are
+/// eXmY. Nothing for other names, or more than 64 bits.
 std::optional<NumberFormat> parse_number_format(std::string_view name);
 /// The shortest name that parse_number_format() reads as this format.
 std::string name_of(const NumberFormat& format);

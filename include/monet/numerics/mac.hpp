@@ -49,6 +49,16 @@ struct Mac {
   friend bool operator==(const Mac&, const Mac&);
 };
 
+/// The arithmetic of a training step: units of products by what they compute, and how results are
+/// rounded to the types of their tensors.
+struct StepArithmetic {
+  /// None: single precision, or double.
+  std::optional<Mac> forward;
+  std::optional<Mac> input_gradient;
+  std::optional<Mac> weight_gradient;
+  Rounding results;
+};
+
 /// "exact", "hybrid" (e8m16, cut off and not rounded, four products at a time: after Cuyckens et
 /// al., not verified against silicon or its description), or a format.
 struct AccumulatorChoice {

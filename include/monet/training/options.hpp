@@ -1,6 +1,7 @@
 // What a training step is made with, part by part.
 #pragma once
 
+#include "monet/numerics/mac.hpp"
 #include "monet/workload/graph.hpp"
 
 #include <cstdint>
@@ -225,6 +226,7 @@ struct Precision {
   std::optional<ElementType> reductions;
   std::optional<ElementType> frozen_weights; ///< parameters that are not trained; none: as weights
   std::optional<ScaledProducts> products;    ///< none: in the types of their operands
+  StepArithmetic arithmetic; ///< for who executes the step in the formats of its tensors
 
   ElementType reduction_type() const {
     return reductions.value_or(is_floating(accumulate) ? accumulate : ElementType::fp32);

@@ -87,6 +87,8 @@ struct TrainingGraph {
   std::vector<WeightPart> parts;         ///< parameters that are cut out of the file's
   std::optional<TensorId> loss_scale;    ///< state: what the loss's gradient is multiplied by
   std::optional<TensorId> found_inf;     ///< 1 in a step that is skipped, else 0
+  StepArithmetic
+      arithmetic; ///< of its precision, for who executes it in the formats of its tensors
   std::int64_t micro_batches = 1;
   /// Forward and backward passes before the update: one for every micro-batch, with
   /// sharpness-aware minimisation twice as many.

@@ -3,6 +3,7 @@
 
 #include "monet/base/ids.hpp"
 #include "monet/base/units.hpp"
+#include "monet/workload/element_type.hpp"
 #include "monet/workload/loop_nest.hpp"
 
 #include <cstdint>
@@ -17,59 +18,6 @@
 #include <vector>
 
 namespace monet {
-
-enum class ElementType {
-  fp64,
-  fp32,
-  tf32,
-  fp16,
-  bf16,
-  int64,
-  int32,
-  int16,
-  int8,
-  uint64,
-  uint32,
-  uint16,
-  uint8,
-  boolean,
-  bit, ///< a boolean, eight to a byte
-  fp8_e4m3,
-  fp8_e5m2,
-  string,
-  qint8,      ///< real numbers as 8-bit integers, one scale for a tensor
-  mxint8,     ///< from here on: blocks of 32 elements along the last axis with a shared 8-bit scale
-  mxfp8_e5m2, ///< (Open Compute Project 2023, "OCP microscaling formats (MX)", version 1.0)
-  mxfp8_e4m3,
-  mxfp6_e3m2,
-  mxfp6_e2m3,
-  mxfp4_e2m1,
-  fp8_e4m3_1x128,   ///< from here on: blocks that share a 32-bit scale, of 128 elements along the
-                    ///< last
-  fp8_e5m2_1x128,   ///< axis or of 128 rows of as many (DeepSeek-AI 2024, "DeepSeek-V3 technical
-  fp8_e4m3_128x128, ///< report")
-  fp8_e5m2_128x128,
-};
-/// One element without the scale it shares. boolean takes 8 bits, as frameworks store it; tf32
-/// takes 32.
-std::int64_t bits_of(ElementType type);
-/// Elements along the last axis that share a scale, and the scale's bits; {1, 0} for types without.
-struct BlockFormat {
-  std::int64_t size = 1;
-  std::int64_t scale_bits = 0;
-  std::int64_t rows = 1; ///< of so many elements each
-  bool beside = false; ///< scales lie beside the elements, and blocks at an edge are not filled up
-};
-BlockFormat block_of(ElementType type);
-/// An element inside a core: with its share of a scale that lies with it, in whole bits.
-std::int64_t core_bits_of(ElementType type);
-/// Storage of some elements of a tensor with the scales of as many blocks as hold them.
-Bits storage_of(ElementType type, std::int64_t elements);
-std::string_view name_of(ElementType type);
-/// The element type of that name ("fp32"), or nullopt.
-std::optional<ElementType> element_type_named(std::string_view name);
-/// The types of real numbers: fp64 to bf16, fp8, scaled integers and blocks.
-bool is_floating(ElementType type);
 
 enum class TensorKind {
   input,              ///< fed in: images, token ids

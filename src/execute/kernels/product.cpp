@@ -1,7 +1,10 @@
 // Multiply-accumulate nests: every product, convolution and gradient of one.
 #include "execute/walk/product.hpp"
 
+#include "base/shared/fnv1a.hpp"
 #include "execute/kernels/walk.hpp"
+
+#include "monet/base/rng.hpp"
 
 namespace monet {
 
@@ -48,11 +51,32 @@ void add_channel_bias(KernelContext<Real>& context) {
   }
 }
 
+/// The unit of a product; null: the machine's own arithmetic.
+const Mac* unit_of(const StepArithmetic* formats, GradientOf gradient) {
+  if (formats == nullptr)
+    return nullptr;
+  const std::optional<Mac>& unit = gradient == GradientOf::none     ? formats->forward
+                                   : gradient == GradientOf::weight ? formats->weight_gradient
+                                                                    : formats->input_gradient;
+  return unit ? &*unit : nullptr;
+}
+
 /// A product of two operands, as the nest says, times alpha.
 template <class Real>
-void multiply(KernelContext<Real>& context, const LoopNest& nest, std::vector<Real>& out) {
-  multiply_accumulate<Real>(context.graph(), nest, out, context.tensor(nest.operands[1].tensor),
-                            context.tensor(nest.operands[2].tensor));
+void multiply(KernelContext<Real>& context, const LoopNest& nest, GradientOf gradient,
+              std::vector<Real>& out) {
+  const std::vector<Real>& left = context.tensor(nest.operands[1].tensor);
+  const std::vector<Real>& right = context.tensor(nest.operands[2].tensor);
+  const Mac* unit = unit_of(context.formats(), gradient);
+  if constexpr (std::is_same_v<Real, float>) {
+    if (unit != nullptr) {
+      Mac seeded = *unit;
+      seeded.rounding.seed = random_bits(context.seed(), fnv1a(context.op().name));
+      emulate_product(context.graph(), nest, out, left, right, seeded, context.jobs());
+    }
+  }
+  if (unit == nullptr)
+    multiply_accumulate<Real>(context.graph(), nest, out, left, right, context.jobs());
   const double alpha = context.attributes().number("alpha", 1.0);
   if (alpha != 1.0) {
     for (Real& value : out)
@@ -63,7 +87,7 @@ void multiply(KernelContext<Real>& context, const LoopNest& nest, std::vector<Re
 constexpr auto kProduct = []<class Real>(KernelContext<Real>& context) {
   const LoopNest& nest = context.op().nest;
   internal_check(nest.operands.size() >= 3, "a product has two operands and a result");
-  multiply(context, nest, context.output(0));
+  multiply(context, nest, context.op().gradient_of, context.output(0));
   if (nest.operands.size() < 4)
     return;
   if (context.op().op_type == "ConvTranspose") {
@@ -76,8 +100,12 @@ constexpr auto kProduct = []<class Real>(KernelContext<Real>& context) {
 /// Every product of the nest by itself, as its operator alone would compute it.
 constexpr auto kBothGradients = []<class Real>(KernelContext<Real>& context) {
   const LoopNest& nest = context.op().nest;
-  for (std::size_t p = 0; p < nest.products.size(); ++p)
-    multiply(context, product_nest(nest, nest.products[p]), context.output(p));
+  for (std::size_t p = 0; p < nest.products.size(); ++p) {
+    GradientOf gradient = context.op().gradient_of;
+    if (gradient == GradientOf::both)
+      gradient = p == 0 ? GradientOf::input : GradientOf::weight;
+    multiply(context, product_nest(nest, nest.products[p]), gradient, context.output(p));
+  }
 };
 
 /// One operand: a sum, a diagonal or a permutation, as the loops say.

@@ -1,7 +1,7 @@
 // Casts to fp8 with a scale, and where the scales come from: the formulas of NVIDIA's Transformer
 // Engine (_default_sf_compute and _default_get_amax_and_update_history of its PyTorch part). A
-// tensor in fp8 stands for its numbers over the scale, and types do not round here, so what is cast
-// keeps its value.
+// tensor in fp8 stands for its numbers over the scale: what is cast keeps its value, rounded only
+// where types round.
 #include "execute/kernels/kernel.hpp"
 
 #include <cmath>
@@ -36,6 +36,37 @@ Real scale_for(Real amax, Real before, const Attributes& attributes) {
   return std::isinf(scale) ? static_cast<Real>(std::numeric_limits<float>::max()) : scale;
 }
 
+/// x by way of the format of a result: saturating, as Transformer Engine casts.
+template <class Real>
+class ScaledRounder {
+public:
+  ScaledRounder(const KernelContext<Real>& context, std::size_t output) {
+    if (context.formats() == nullptr)
+      return;
+    const TensorId id = *context.op().outputs[output];
+    format_ = context.graph().tensor(id).type.format().element;
+    rounding_ = context.formats()->results;
+    rounding_.saturate = true;
+    rounding_.seed = context.seed();
+    stream_ = id.index();
+  }
+
+  Real operator()(Real x, Real scale, std::size_t place) const {
+    if (!format_)
+      return x * scale / scale;
+    RoundingAid aid;
+    if (rounding_.mode == RoundTo::stochastic)
+      aid.random = rounding_bits(rounding_.seed, stream_, place);
+    const double rounded = round_to(*format_, static_cast<double>(x * scale), rounding_, aid);
+    return static_cast<Real>(rounded) / scale;
+  }
+
+private:
+  std::optional<NumberFormat> format_;
+  Rounding rounding_;
+  std::uint64_t stream_ = 0;
+};
+
 constexpr auto kScaledCast = []<class Real>(KernelContext<Real>& context) {
   const Real scale = context.input(1)[0];
   std::vector<bool> inner(context.op().nest.dims.size(), true);
@@ -43,11 +74,13 @@ constexpr auto kScaledCast = []<class Real>(KernelContext<Real>& context) {
     const std::size_t outer = context.output_shape(1).size();
     std::fill(inner.begin(), inner.begin() + static_cast<std::ptrdiff_t>(outer), false);
   }
+  const ScaledRounder<Real> rounder(context, 0);
+  std::size_t place = 0;
   context.for_each_group(inner, [&](auto& group) {
     const std::span<const Real> x = group.in(0);
     const std::span<Real> y = group.out(0);
     for (std::size_t i = 0; i < x.size(); ++i)
-      y[i] = x[i] * scale / scale;
+      y[i] = rounder(x[i], scale, place++);
     if (context.has_output(1))
       group.out(1)[0] = amax_of<Real>(x);
   });
@@ -66,7 +99,8 @@ struct BlockMatrix {
 /// Every block by its own maximum. x and y lie as the matrix does.
 template <class Real>
 void cast_blocks(const BlockMatrix& matrix, BlockFormat block, std::span<const Real> x,
-                 std::span<Real> y, const Attributes& attributes) {
+                 std::span<Real> y, const Attributes& attributes,
+                 const ScaledRounder<Real>& rounder) {
   const auto height = static_cast<std::size_t>(block.rows);
   const auto width = static_cast<std::size_t>(block.size);
   std::vector<std::size_t> members;
@@ -82,7 +116,7 @@ void cast_blocks(const BlockMatrix& matrix, BlockFormat block, std::span<const R
       }
       const Real scale = scale_for(amax, Real{1}, attributes);
       for (const std::size_t i : members)
-        y[i] = x[i] * scale / scale;
+        y[i] = rounder(x[i], scale, i);
     }
   }
 }
@@ -101,7 +135,8 @@ constexpr auto kBlockCast = []<class Real>(KernelContext<Real>& context) {
       const BlockFormat block = block_of(context.graph().tensor(*context.op().outputs[i]).type);
       const BlockMatrix matrix =
           i == 0 ? BlockMatrix{rows, columns} : BlockMatrix{columns, rows, true};
-      cast_blocks<Real>(matrix, block, x, group.out(i), context.attributes());
+      cast_blocks<Real>(matrix, block, x, group.out(i), context.attributes(),
+                        ScaledRounder<Real>(context, i));
     }
   });
 };

@@ -6,6 +6,7 @@
 
 #include "monet/base/errors.hpp"
 #include "monet/base/stop.hpp"
+#include "monet/numerics/mac.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -49,19 +50,29 @@ private:
   std::vector<Row> outputs_;
 };
 
+/// What every operator of a run is executed with.
+struct KernelSettings {
+  std::uint64_t seed = 0;
+  int jobs = 1;
+  const StepArithmetic* formats = nullptr;
+};
+
 template <class Real>
 class KernelContext {
 public:
   using Shape = std::vector<std::int64_t>;
   using Group = IterationGroup<Real>;
 
-  KernelContext(TensorStore<Real>& store, const Operator& op, std::uint64_t seed)
-      : store_(store), op_(op), seed_(seed), index_(index_operands(op)) {}
+  KernelContext(TensorStore<Real>& store, const Operator& op, const KernelSettings& settings)
+      : store_(store), op_(op), settings_(settings), index_(index_operands(op)) {}
 
   const Graph& graph() const { return store_.graph(); }
   const Operator& op() const { return op_; }
   const Attributes& attributes() const { return op_.attributes; }
-  std::uint64_t seed() const { return seed_; }
+  std::uint64_t seed() const { return settings_.seed; }
+  int jobs() const { return settings_.jobs; }
+  /// What results are rounded by; null where element types do not round.
+  const StepArithmetic* formats() const { return settings_.formats; }
 
   // --- whole tensors, row-major ---
   bool has_input(std::size_t i) const { return i < op_.inputs.size() && op_.inputs[i]; }
@@ -139,7 +150,7 @@ private:
 
   TensorStore<Real>& store_;
   const Operator& op_;
-  std::uint64_t seed_;
+  KernelSettings settings_;
   OperandIndex index_;
 };
 

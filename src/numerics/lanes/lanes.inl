@@ -1,7 +1,7 @@
 // The inner loops, for vectors of MONET_LANE_BYTES. Included by one file for each set of vector
 // instructions, each with compiler options of its own: so no header here may define functions that
 // other files share, and everything is in an anonymous namespace.
-#include "numerics/lanes/panel.hpp"
+#include "numerics/shared/panel.hpp"
 
 namespace monet::lanes {
 namespace {

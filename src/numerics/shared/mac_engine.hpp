@@ -2,7 +2,7 @@
 // nests of their own.
 #pragma once
 
-#include "numerics/lanes/panel.hpp"
+#include "numerics/shared/panel.hpp"
 
 #include "monet/numerics/mac.hpp"
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 namespace monet {
@@ -19,15 +20,17 @@ void read_named_type(const YamlNode& node, ProblemList& problems, std::string_vi
     return;
   const bool scaled = *text == "int8"; // 8-bit numbers of real value have a scale
   const auto named = scaled ? ElementType::qint8 : element_type_named(*text);
-  const bool number = named && is_floating(*named) && !block_of(*named).beside;
+  // Scales in single precision are `products`' business, casts and all.
+  const bool number = named && is_floating(*named) && block_of(*named).scale_bits <= 8;
   const bool plain = number && block_of(*named).size == 1 && !scaled;
   if (number && (plain || formats == Formats::all)) {
     type = *named;
     return;
   }
-  std::string hint = "one of: fp64, fp32, tf32, fp16, bf16, fp8_e4m3, fp8_e5m2";
+  std::string hint = "one of: fp64, fp32, tf32, fp16, bf16, fp8_e4m3, fp8_e5m2, eXmY, qM.F";
   if (formats == Formats::all)
-    hint += ", int8, mxint8, mxfp8_e5m2, mxfp8_e4m3, mxfp6_e3m2, mxfp6_e2m3, mxfp4_e2m1";
+    hint += ", int8, mxint8, mxfp8_e5m2, mxfp8_e4m3, mxfp6_e3m2, mxfp6_e2m3, mxfp4_e2m1, the last "
+            "ones also with a block's shape, as in mxfp8_e4m3_8x8";
   problems.add(node.where, fmt::format("'{}' is no element type for '{}'", *text, key), hint);
 }
 
@@ -71,8 +74,32 @@ void read_history(YamlMap& map, ProblemList& problems, ScaledProducts& products)
   }
 }
 
+/// Units of products rather than casts to fp8. Roles that are left out have the forward one's.
+bool read_units(const YamlNode& node, ProblemList& problems, StepArithmetic& arithmetic) {
+  const auto is_map = [&](std::string_view key) {
+    return std::any_of(node.entries.begin(), node.entries.end(), [&](const auto& entry) {
+      return entry.key == key && entry.value.kind == YamlNode::Kind::map;
+    });
+  };
+  if (node.kind != YamlNode::Kind::map ||
+      !(is_map("forward") || is_map("input_gradient") || is_map("weight_gradient")))
+    return false;
+  YamlMap map(node, problems);
+  const auto read = [&](std::string_view key, const std::optional<Mac>& otherwise) {
+    const YamlNode* unit = map.find(key);
+    return unit ? read_unit(*unit, problems) : otherwise;
+  };
+  arithmetic.forward = read("forward", std::nullopt);
+  arithmetic.input_gradient = read("input_gradient", arithmetic.forward);
+  arithmetic.weight_gradient = read("weight_gradient", arithmetic.forward);
+  map.finish();
+  return true;
+}
+
 /// An element type for all operands, or a map.
 void read_products(const YamlNode& node, ProblemList& problems, Precision& precision) {
+  if (read_units(node, problems, precision.arithmetic))
+    return;
   ScaledProducts& products = precision.products.emplace();
   if (node.kind == YamlNode::Kind::scalar) {
     read_choice(node, problems, kFp8, products.forward);
@@ -134,8 +161,11 @@ void read_precision(const YamlNode& node, ProblemList& problems, Precision& prec
   const YamlNode* products = map.find("products");
   if (products && products->kind != YamlNode::Kind::null && products->scalar != "none") {
     read_products(*products, problems, precision);
-    check_wider(*products, problems, precision);
+    if (precision.products)
+      check_wider(*products, problems, precision);
   }
+  if (const YamlNode* rounding = map.find("rounding"))
+    read_results_rounding(*rounding, problems, precision.arithmetic.results);
   map.finish();
 }
 

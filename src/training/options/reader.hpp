@@ -51,6 +51,10 @@ void read_optimizer(const YamlNode& node, ProblemList& problems, UpdateOptions& 
 void read_trainable(const YamlNode& node, ProblemList& problems, TrainableOptions& options);
 /// One element type, or a map of roles.
 void read_precision(const YamlNode& node, ProblemList& problems, Precision& precision);
+/// A unit of products: {multiply, variant, accumulate, fma, lanes, rounding, ...}.
+std::optional<Mac> read_unit(const YamlNode& node, ProblemList& problems);
+/// How results are rounded: a mode, or a map with its settings.
+void read_results_rounding(const YamlNode& node, ProblemList& problems, Rounding& rounding);
 /// A number, `dynamic`, or a map.
 void read_loss_scale(const YamlNode& node, ProblemList& problems,
                      std::optional<LossScaleOptions>& result);

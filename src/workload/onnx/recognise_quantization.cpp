@@ -17,14 +17,14 @@ struct Range {
 };
 
 std::optional<Range> range_of(ElementType type) {
-  switch (type) {
-  case ElementType::int8:
+  switch (type.kind()) {
+  case ElementType::Kind::int8:
     return Range{-128, 127};
-  case ElementType::uint8:
+  case ElementType::Kind::uint8:
     return Range{0, 255};
-  case ElementType::int16:
+  case ElementType::Kind::int16:
     return Range{-32768, 32767};
-  case ElementType::uint16:
+  case ElementType::Kind::uint16:
     return Range{0, 65535};
   default:
     return std::nullopt;

@@ -38,20 +38,20 @@ std::vector<double> halves(const std::vector<std::int64_t>& bits, bool bfloat) {
 }
 
 std::optional<ConstantValues> typed_values(const onnx::TensorProto& tensor, ElementType type) {
-  switch (type) {
-  case ElementType::fp32:
+  switch (type.kind()) {
+  case ElementType::Kind::fp32:
     return from_field<double>(tensor.float_data());
-  case ElementType::fp64:
+  case ElementType::Kind::fp64:
     return from_field<double>(tensor.double_data());
-  case ElementType::fp16:
-  case ElementType::bf16:
+  case ElementType::Kind::fp16:
+  case ElementType::Kind::bf16:
     return halves(from_field<std::int64_t>(tensor.int32_data()), type == ElementType::bf16);
-  case ElementType::int64:
+  case ElementType::Kind::int64:
     return from_field<std::int64_t>(tensor.int64_data());
-  case ElementType::uint64:
-  case ElementType::uint32:
+  case ElementType::Kind::uint64:
+  case ElementType::Kind::uint32:
     return from_field<std::int64_t>(tensor.uint64_data());
-  case ElementType::string:
+  case ElementType::Kind::string:
     return std::nullopt;
   default:
     return from_field<std::int64_t>(tensor.int32_data());
@@ -77,30 +77,30 @@ double as_written(float value) {
 }
 
 std::optional<ConstantValues> raw_numbers(std::string_view raw, ElementType type) {
-  switch (type) {
-  case ElementType::fp32:
+  switch (type.kind()) {
+  case ElementType::Kind::fp32:
     return from_raw<float, double>(raw);
-  case ElementType::fp64:
+  case ElementType::Kind::fp64:
     return from_raw<double, double>(raw);
-  case ElementType::fp16:
-  case ElementType::bf16:
+  case ElementType::Kind::fp16:
+  case ElementType::Kind::bf16:
     return halves(from_raw<std::uint16_t, std::int64_t>(raw), type == ElementType::bf16);
-  case ElementType::int64:
+  case ElementType::Kind::int64:
     return from_raw<std::int64_t, std::int64_t>(raw);
-  case ElementType::int32:
+  case ElementType::Kind::int32:
     return from_raw<std::int32_t, std::int64_t>(raw);
-  case ElementType::int16:
+  case ElementType::Kind::int16:
     return from_raw<std::int16_t, std::int64_t>(raw);
-  case ElementType::int8:
+  case ElementType::Kind::int8:
     return from_raw<std::int8_t, std::int64_t>(raw);
-  case ElementType::uint64:
+  case ElementType::Kind::uint64:
     return from_raw<std::uint64_t, std::int64_t>(raw);
-  case ElementType::uint32:
+  case ElementType::Kind::uint32:
     return from_raw<std::uint32_t, std::int64_t>(raw);
-  case ElementType::uint16:
+  case ElementType::Kind::uint16:
     return from_raw<std::uint16_t, std::int64_t>(raw);
-  case ElementType::uint8:
-  case ElementType::boolean:
+  case ElementType::Kind::uint8:
+  case ElementType::Kind::boolean:
     return from_raw<std::uint8_t, std::int64_t>(raw);
   default:
     return std::nullopt;

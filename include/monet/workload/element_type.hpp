@@ -1,0 +1,175 @@
+// Element types of tensors, as values: a number format alone or in blocks that share a scale, or
+// integers, booleans and text.
+#pragma once
+
+#include "monet/base/units.hpp"
+#include "monet/numerics/blocks.hpp"
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace monet {
+
+class ElementType {
+public:
+  /// For switches. All real numbers but those with names of their own are `number`.
+  enum class Kind : std::uint8_t {
+    fp64,
+    fp32,
+    tf32,
+    fp16,
+    bf16,
+    int64,
+    int32,
+    int16,
+    int8,
+    uint64,
+    uint32,
+    uint16,
+    uint8,
+    boolean,
+    bit,
+    string,
+    qint8,
+    number,
+  };
+
+  static const ElementType fp64;
+  static const ElementType fp32;
+  static const ElementType tf32;
+  static const ElementType fp16;
+  static const ElementType bf16;
+  static const ElementType int64;
+  static const ElementType int32;
+  static const ElementType int16;
+  static const ElementType int8;
+  static const ElementType uint64;
+  static const ElementType uint32;
+  static const ElementType uint16;
+  static const ElementType uint8;
+  static const ElementType boolean;
+  static const ElementType bit; ///< a boolean, eight to a byte
+  static const ElementType string;
+  static const ElementType qint8; ///< real numbers as 8-bit integers, one scale for a tensor
+  static const ElementType fp8_e4m3;
+  static const ElementType fp8_e5m2;
+  static const ElementType
+      mxint8; ///< blocks of 32 elements along the last axis with a shared 8-bit
+  static const ElementType mxfp8_e5m2; ///< scale
+  static const ElementType mxfp8_e4m3;
+  static const ElementType mxfp6_e3m2;
+  static const ElementType mxfp6_e2m3;
+  static const ElementType mxfp4_e2m1;
+  static const ElementType fp8_e4m3_1x128;   ///< blocks that share a 32-bit scale, of 128 elements
+  static const ElementType fp8_e5m2_1x128;   ///< along the last axis or of 128 rows of as many
+  static const ElementType fp8_e4m3_128x128; ///< (DeepSeek-AI 2024, "DeepSeek-V3 technical report")
+  static const ElementType fp8_e5m2_128x128;
+
+  /// Single precision.
+  constexpr ElementType() : ElementType(Kind::fp32, {kSinglePrecision, {}}) {}
+  /// Real numbers of a format; those with a name are the named ones.
+  explicit ElementType(const TensorFormat& format);
+
+  constexpr Kind kind() const { return kind_; }
+  constexpr operator Kind() const { return kind_; }
+  /// Of real numbers; of others one with as many bits.
+  constexpr const TensorFormat& format() const { return format_; }
+  friend constexpr bool operator==(const ElementType&, const ElementType&) = default;
+  /// An order for keys.
+  friend constexpr std::strong_ordering operator<=>(const ElementType&,
+                                                    const ElementType&) = default;
+
+private:
+  constexpr ElementType(Kind kind, TensorFormat format) : kind_(kind), format_(format) {}
+  static constexpr ElementType whole(Kind kind, int bits, bool has_sign) {
+    return {kind, {{false, 0, 0, bits, TopCodes::numbers, has_sign}, {}}};
+  }
+  static constexpr ElementType real(Kind kind, int exponent, int mantissa) {
+    return {kind, {{true, exponent, mantissa, 0, TopCodes::ieee, true}, {}}};
+  }
+  static constexpr ElementType blocks(NumberFormat element, BlockScaling scaling) {
+    return {Kind::number, {element, scaling}};
+  }
+
+  Kind kind_;
+  TensorFormat format_;
+};
+
+namespace element_formats {
+inline constexpr NumberFormat kE5M2{true, 5, 2, 0, TopCodes::ieee, true};
+inline constexpr NumberFormat kE4M3{true, 4, 3, 0, TopCodes::nan, true};
+inline constexpr NumberFormat kE3M2{true, 3, 2, 0, TopCodes::numbers, true};
+inline constexpr NumberFormat kE2M3{true, 2, 3, 0, TopCodes::numbers, true};
+inline constexpr NumberFormat kE2M1{true, 2, 1, 0, TopCodes::numbers, true};
+inline constexpr NumberFormat kQ2x6{false, 0, 6, 2, TopCodes::numbers, true};
+inline constexpr BlockScaling kMicroscaling{};
+inline constexpr BlockScaling kRows128{.rows = 1, .columns = 128, .scale = kSinglePrecision};
+inline constexpr BlockScaling kSquares128{.rows = 128, .columns = 128, .scale = kSinglePrecision};
+} // namespace element_formats
+
+inline constexpr ElementType ElementType::fp64 = real(Kind::fp64, 11, 52);
+inline constexpr ElementType ElementType::fp32 = real(Kind::fp32, 8, 23);
+inline constexpr ElementType ElementType::tf32 = real(Kind::tf32, 8, 10);
+inline constexpr ElementType ElementType::fp16 = real(Kind::fp16, 5, 10);
+inline constexpr ElementType ElementType::bf16 = real(Kind::bf16, 8, 7);
+inline constexpr ElementType ElementType::int64 = whole(Kind::int64, 64, true);
+inline constexpr ElementType ElementType::int32 = whole(Kind::int32, 32, true);
+inline constexpr ElementType ElementType::int16 = whole(Kind::int16, 16, true);
+inline constexpr ElementType ElementType::int8 = whole(Kind::int8, 8, true);
+inline constexpr ElementType ElementType::uint64 = whole(Kind::uint64, 64, false);
+inline constexpr ElementType ElementType::uint32 = whole(Kind::uint32, 32, false);
+inline constexpr ElementType ElementType::uint16 = whole(Kind::uint16, 16, false);
+inline constexpr ElementType ElementType::uint8 = whole(Kind::uint8, 8, false);
+inline constexpr ElementType ElementType::boolean = whole(Kind::boolean, 8, false);
+inline constexpr ElementType ElementType::bit = whole(Kind::bit, 1, false);
+inline constexpr ElementType ElementType::string = whole(Kind::string, 64, false);
+inline constexpr ElementType ElementType::qint8 = whole(Kind::qint8, 8, true);
+inline constexpr ElementType ElementType::fp8_e4m3{Kind::number, {element_formats::kE4M3, {}}};
+inline constexpr ElementType ElementType::fp8_e5m2{Kind::number, {element_formats::kE5M2, {}}};
+inline constexpr ElementType ElementType::mxint8 =
+    blocks(element_formats::kQ2x6, element_formats::kMicroscaling);
+inline constexpr ElementType ElementType::mxfp8_e5m2 =
+    blocks(element_formats::kE5M2, element_formats::kMicroscaling);
+inline constexpr ElementType ElementType::mxfp8_e4m3 =
+    blocks(element_formats::kE4M3, element_formats::kMicroscaling);
+inline constexpr ElementType ElementType::mxfp6_e3m2 =
+    blocks(element_formats::kE3M2, element_formats::kMicroscaling);
+inline constexpr ElementType ElementType::mxfp6_e2m3 =
+    blocks(element_formats::kE2M3, element_formats::kMicroscaling);
+inline constexpr ElementType ElementType::mxfp4_e2m1 =
+    blocks(element_formats::kE2M1, element_formats::kMicroscaling);
+inline constexpr ElementType ElementType::fp8_e4m3_1x128 =
+    blocks(element_formats::kE4M3, element_formats::kRows128);
+inline constexpr ElementType ElementType::fp8_e5m2_1x128 =
+    blocks(element_formats::kE5M2, element_formats::kRows128);
+inline constexpr ElementType ElementType::fp8_e4m3_128x128 =
+    blocks(element_formats::kE4M3, element_formats::kSquares128);
+inline constexpr ElementType ElementType::fp8_e5m2_128x128 =
+    blocks(element_formats::kE5M2, element_formats::kSquares128);
+
+/// One element without the scale it shares. boolean takes 8 bits, as frameworks store it; tf32
+/// takes 32.
+std::int64_t bits_of(ElementType type);
+/// Elements along the last axis that share a scale, and the scale's bits; {1, 0} for types without.
+struct BlockFormat {
+  std::int64_t size = 1;
+  std::int64_t scale_bits = 0;
+  std::int64_t rows = 1; ///< of so many elements each
+  bool beside = false; ///< scales lie beside the elements, and blocks at an edge are not filled up
+};
+BlockFormat block_of(ElementType type);
+/// An element inside a core: with its share of a scale that lies with it, in whole bits.
+std::int64_t core_bits_of(ElementType type);
+/// Storage of some elements of a tensor with the scales of as many blocks as hold them.
+Bits storage_of(ElementType type, std::int64_t elements);
+std::string name_of(ElementType type);
+/// The element type of that name: "fp32", "int64", any number format ("e5m2", "q8.13") or blocks of
+/// one, with another shape behind them if need be ("mxfp8_e4m3_8x8"); nullopt for others.
+std::optional<ElementType> element_type_named(std::string_view name);
+/// The types of real numbers: formats alone and in blocks, scaled integers.
+bool is_floating(ElementType type);
+
+} // namespace monet

@@ -1,0 +1,159 @@
+#include "execute/walk/product.hpp"
+#include "execute/walk/product_plan.hpp"
+#include "numerics/shared/mac_engine.hpp"
+
+#include "monet/base/errors.hpp"
+
+#include <fmt/core.h>
+
+#include <cmath>
+
+namespace monet {
+
+namespace {
+
+/// One unit at work on one nest.
+template <class Real>
+class UnitWalk {
+public:
+  UnitWalk(const ProductPlan& plan, const Mac& unit, const MacEngine& engine, const Real* output)
+      : plan_(plan), unit_(unit), engine_(engine), output_(output) {}
+
+  void operator()(const ProductOperands<Real>& at, const ProductBlock& block) const {
+    if (plan_.left_is_vector == plan_.right_is_vector) {
+      for (std::int64_t row = block.low; row < block.high; ++row)
+        multiply_pair(at, row, block);
+      return;
+    }
+    multiply_rows(at, block);
+  }
+
+private:
+  /// Keys of the outputs of some rows, one after the other.
+  struct Keys {
+    std::vector<std::uint32_t> low;
+    std::vector<std::uint32_t> high;
+  };
+  Keys keys_of(const Real* first, std::int64_t rows) const {
+    Keys keys;
+    if (!engine_.is_random())
+      return keys;
+    const auto width = static_cast<std::size_t>(plan_.vector_size);
+    keys.low.resize(width * static_cast<std::size_t>(rows));
+    keys.high.resize(keys.low.size());
+    for (std::int64_t row = 0; row < rows; ++row) {
+      const auto output = static_cast<std::uint64_t>(first + row * plan_.by_row.output - output_);
+      const std::size_t begin = static_cast<std::size_t>(row) * width;
+      fill_keys(unit_.rounding.seed, output, std::span(keys.low).subspan(begin, width),
+                std::span(keys.high).subspan(begin, width));
+    }
+    return keys;
+  }
+
+  void multiply_rows(const ProductOperands<Real>& at, const ProductBlock& block) const {
+    const bool swapped = plan_.left_is_vector; // the other factor is the scalar one
+    const auto side = [&](const Strides& strides, bool scalar) {
+      return scalar != swapped ? strides.left : strides.right;
+    };
+    const Real* scalars = swapped ? at.right : at.left;
+    lanes::Panel<Real> panel;
+    panel.rows = block.high - block.low;
+    panel.steps = plan_.reduced_size;
+    panel.columns = plan_.vector_size;
+    panel.chunk = unit_.lanes;
+    panel.out = at.output + block.low * plan_.by_row.output;
+    panel.out_row = plan_.by_row.output;
+    panel.scalar_row = side(plan_.by_row, true);
+    panel.scalar_step = side(plan_.by_reduced, true);
+    panel.scalars = scalars + block.low * panel.scalar_row;
+    panel.vectors = swapped ? at.left : at.right;
+    panel.vector_step = side(plan_.by_reduced, false);
+    const Keys keys = keys_of(panel.out, panel.rows);
+    panel.low_keys = keys.low.data();
+    panel.high_keys = keys.high.data();
+    panel.key_row = plan_.vector_size;
+    panel.first_step = static_cast<std::uint32_t>(block.first_step);
+    engine_.panel(panel);
+  }
+
+  /// Both factors have the vector loop (depth-wise convolutions), or neither.
+  void multiply_pair(const ProductOperands<Real>& at, std::int64_t row,
+                     const ProductBlock& block) const {
+    lanes::Pairs<Real> pairs;
+    pairs.out = at.output + row * plan_.by_row.output;
+    pairs.left = at.left + row * plan_.by_row.left;
+    pairs.right = at.right + row * plan_.by_row.right;
+    pairs.left_step = plan_.by_reduced.left;
+    pairs.right_step = plan_.by_reduced.right;
+    pairs.left_varies = plan_.left_is_vector;
+    pairs.right_varies = plan_.right_is_vector;
+    pairs.steps = plan_.reduced_size;
+    pairs.columns = plan_.vector_size;
+    const Keys keys = keys_of(pairs.out, 1);
+    pairs.low_keys = keys.low.data();
+    pairs.high_keys = keys.high.data();
+    pairs.first_step = static_cast<std::uint32_t>(block.first_step);
+    engine_.pairs(pairs);
+  }
+
+  const ProductPlan& plan_;
+  const Mac& unit_;
+  const MacEngine& engine_;
+  const Real* output_;
+};
+
+template <class Real>
+void walk(const ProductPlan& plan, const Mac& unit, const MacEngine& engine,
+          std::vector<Real>& output, const std::vector<Real>& left, const std::vector<Real>& right,
+          int jobs) {
+  with_packed(plan, output, left, right, [&](const ProductOperands<Real>& start) {
+    for_each_block(plan, start, jobs, UnitWalk<Real>(plan, unit, engine, start.output));
+  });
+}
+
+std::vector<float> decoded(const std::vector<float>& numbers, const Mac& unit) {
+  std::vector<float> result;
+  result.reserve(numbers.size());
+  for (const float x : numbers)
+    result.push_back(static_cast<float>(decoded_operand(unit, static_cast<double>(x))));
+  return result;
+}
+
+std::vector<double> widened(const std::vector<float>& numbers) {
+  return {numbers.begin(), numbers.end()};
+}
+
+} // namespace
+
+void emulate_product(const Graph& graph, const LoopNest& nest, std::vector<float>& output,
+                     const std::vector<float>& left, const std::vector<float>& right,
+                     const Mac& unit, int jobs) {
+  const std::int64_t points = iterations(nest);
+  if (points == 0 || output.empty())
+    return;
+  check_factors(graph, nest, output.size(), left.size(), right.size());
+  const bool decodes = unit.multiplier >= Multiplier::cfg1;
+  const std::vector<float> a = decodes ? decoded(left, unit) : std::vector<float>();
+  const std::vector<float> b = decodes ? decoded(right, unit) : std::vector<float>();
+  const std::vector<float>& x = decodes ? a : left;
+  const std::vector<float>& y = decodes ? b : right;
+  ProductRange range;
+  range.left = facts_of(std::span(x));
+  range.right = facts_of(std::span(y));
+  range.steps = points; // more than any output has
+  range.chunk = unit.lanes;
+  const MacEngine engine(unit, range);
+  const ProductPlan plan = plan_product(graph, nest);
+  if (engine.is_single()) {
+    walk<float>(plan, unit, engine, output, x, y, jobs);
+    return;
+  }
+  if (!engine.is_double())
+    throw InfeasibleError("a unit whose sums are wider than double precision");
+  std::vector<double> wide(output.size());
+  walk<double>(plan, unit, engine, wide, widened(x), widened(y), jobs);
+  for (std::size_t i = 0; i < output.size(); ++i)
+    output[i] = static_cast<float>(wide[i]);
+}
+
+} // namespace monet

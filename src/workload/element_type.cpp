@@ -1,0 +1,164 @@
+#include "monet/workload/element_type.hpp"
+
+#include "monet/base/checked.hpp"
+
+#include <fmt/core.h>
+
+#include <array>
+#include <utility>
+
+namespace monet {
+
+namespace {
+
+struct NamedType {
+  std::string_view name;
+  ElementType type;
+};
+
+constexpr std::array kNamedTypes{
+    NamedType{"fp64", ElementType::fp64},
+    NamedType{"fp32", ElementType::fp32},
+    NamedType{"tf32", ElementType::tf32},
+    NamedType{"fp16", ElementType::fp16},
+    NamedType{"bf16", ElementType::bf16},
+    NamedType{"int64", ElementType::int64},
+    NamedType{"int32", ElementType::int32},
+    NamedType{"int16", ElementType::int16},
+    NamedType{"int8", ElementType::int8},
+    NamedType{"uint64", ElementType::uint64},
+    NamedType{"uint32", ElementType::uint32},
+    NamedType{"uint16", ElementType::uint16},
+    NamedType{"uint8", ElementType::uint8},
+    NamedType{"bool", ElementType::boolean},
+    NamedType{"bit", ElementType::bit},
+    NamedType{"string", ElementType::string},
+    NamedType{"qint8", ElementType::qint8},
+    NamedType{"fp8_e4m3", ElementType::fp8_e4m3},
+    NamedType{"fp8_e5m2", ElementType::fp8_e5m2},
+    NamedType{"mxint8", ElementType::mxint8},
+    NamedType{"mxfp8_e5m2", ElementType::mxfp8_e5m2},
+    NamedType{"mxfp8_e4m3", ElementType::mxfp8_e4m3},
+    NamedType{"mxfp6_e3m2", ElementType::mxfp6_e3m2},
+    NamedType{"mxfp6_e2m3", ElementType::mxfp6_e2m3},
+    NamedType{"mxfp4_e2m1", ElementType::mxfp4_e2m1},
+    NamedType{"fp8_e4m3_1x128", ElementType::fp8_e4m3_1x128},
+    NamedType{"fp8_e5m2_1x128", ElementType::fp8_e5m2_1x128},
+    NamedType{"fp8_e4m3_128x128", ElementType::fp8_e4m3_128x128},
+    NamedType{"fp8_e5m2_128x128", ElementType::fp8_e5m2_128x128},
+};
+
+constexpr std::int64_t kPowerScaleBits = 8; ///< E8M0
+
+/// "mxfp8_e4m3_8x8": a format and its blocks' shape.
+std::optional<TensorFormat> parse_shaped(std::string_view name) {
+  const std::size_t at = name.rfind('_');
+  if (at == name.npos)
+    return std::nullopt;
+  const auto shape = parse_block_shape(name.substr(at + 1));
+  auto format = parse_tensor_format(name.substr(0, at));
+  if (!shape || !format)
+    return std::nullopt;
+  if (!format->blocks)
+    format->blocks.emplace();
+  format->blocks->rows = (*shape)[0];
+  format->blocks->columns = (*shape)[1];
+  return format;
+}
+
+/// Of blocks that have no name of their own.
+std::string name_of_blocks(const TensorFormat& format) {
+  const auto shape = [&] {
+    return fmt::format("_{}x{}", format.blocks->rows, format.blocks->columns);
+  };
+  for (const std::string& name : common_tensor_format_names()) {
+    auto known = parse_tensor_format(name);
+    if (known == format)
+      return name;
+    if (!known || !known->blocks)
+      continue;
+    known->blocks->rows = format.blocks->rows;
+    known->blocks->columns = format.blocks->columns;
+    if (known == format)
+      return name + shape();
+  }
+  return name_of(format.element) + shape();
+}
+
+} // namespace
+
+ElementType::ElementType(const TensorFormat& format) : ElementType(Kind::number, format) {
+  for (const NamedType& known : kNamedTypes) {
+    if (is_floating(known.type) && known.type.kind() != Kind::qint8 &&
+        known.type.format() == format) {
+      *this = known.type;
+      return;
+    }
+  }
+}
+
+std::int64_t bits_of(ElementType type) {
+  return type == ElementType::tf32 ? 32 : type.format().element.bits();
+}
+BlockFormat block_of(ElementType type) {
+  const auto& blocks = type.format().blocks;
+  if (!blocks)
+    return {};
+  if (!blocks->scale)
+    return {blocks->columns, kPowerScaleBits, blocks->rows, blocks->rows > 1};
+  return {blocks->columns, blocks->scale->bits(), blocks->rows, true};
+}
+std::int64_t core_bits_of(ElementType type) {
+  const BlockFormat block = block_of(type);
+  return bits_of(type) + (block.beside ? 0 : ceil_div(block.scale_bits, block.size));
+}
+Bits storage_of(ElementType type, std::int64_t elements) {
+  const BlockFormat block = block_of(type);
+  const std::int64_t numbers = checked_multiply(elements, bits_of(type));
+  const std::int64_t scales =
+      block.scale_bits == 0 ? 0 : ceil_div(elements, block.size * block.rows) * block.scale_bits;
+  return {checked_add(numbers, scales)};
+}
+
+std::string name_of(ElementType type) {
+  for (const NamedType& known : kNamedTypes) {
+    if (known.type == type)
+      return std::string(known.name);
+  }
+  return type.format().blocks ? name_of_blocks(type.format()) : name_of(type.format().element);
+}
+
+std::optional<ElementType> element_type_named(std::string_view name) {
+  for (const NamedType& known : kNamedTypes) {
+    if (known.name == name)
+      return known.type == ElementType::string ? std::nullopt : std::optional(known.type);
+  }
+  if (name.starts_with("int") || name.starts_with("uint")) // no other widths in tensors
+    return std::nullopt;
+  auto format = parse_tensor_format(name);
+  if (!format)
+    format = parse_shaped(name);
+  constexpr std::int64_t kLargestBlock = 1 << 20;
+  if (!format || !is_emulated(format->element) ||
+      (format->blocks &&
+       (format->blocks->rows > kLargestBlock || format->blocks->columns > kLargestBlock)))
+    return std::nullopt;
+  return ElementType(*format);
+}
+
+bool is_floating(ElementType type) {
+  switch (type.kind()) {
+  case ElementType::Kind::fp64:
+  case ElementType::Kind::fp32:
+  case ElementType::Kind::tf32:
+  case ElementType::Kind::fp16:
+  case ElementType::Kind::bf16:
+  case ElementType::Kind::qint8:
+  case ElementType::Kind::number:
+    return true;
+  default:
+    return false;
+  }
+}
+
+} // namespace monet

@@ -1,0 +1,216 @@
+// Steps executed in the formats of their tensors.
+#include "training/tiny_network.hpp"
+
+#include "monet/base/yaml.hpp"
+#include "monet/execute/execute.hpp"
+#include "monet/training/training.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace monet {
+namespace {
+
+using Numbers = std::vector<double>;
+
+TrainingGraph step_of(const TinyNetwork& network, const std::string& text) {
+  ProblemList problems;
+  const TrainingOptions options = read_training_options(parse_yaml(text, "t.yaml"), problems);
+  problems.throw_if_any();
+  return make_training_graph(network.graph, options);
+}
+
+/// x [4, 6] -> Gemm -> Relu -> Gemm: [4, 3].
+TinyNetwork two_layers() {
+  TinyNetwork n;
+  const auto transposed = with("transB", std::int64_t{1});
+  const TensorId x = n.input("x", {4, 6});
+  const TensorId h = n.op("Gemm", {x, n.parameter("w1", {8, 6})}, {4, 8}, transposed);
+  const TensorId r = n.op("Relu", {h}, {4, 8});
+  n.output(n.op("Gemm", {r, n.parameter("w2", {3, 8})}, {4, 3}, transposed));
+  return n;
+}
+
+class Executed {
+public:
+  Executed(const TrainingGraph& step, Arithmetic arithmetic, int jobs = 1, int steps = 1)
+      : step_(step), execution_(step.graph, options(step, arithmetic, jobs)) {
+    fill(execution_, step, 3);
+    for (int i = 0; i < steps; ++i) {
+      if (i > 0)
+        execution_.advance();
+      set_step_number(execution_, step, i + 1);
+      execution_.run();
+    }
+  }
+  Numbers operator[](std::string_view name) const {
+    return execution_.get(step_.graph.find_tensor(name).value());
+  }
+  Numbers all() const {
+    Numbers numbers;
+    for (std::size_t i = 0; i < step_.graph.tensors().size(); ++i) {
+      if (!execution_.has(TensorId(i)))
+        continue;
+      const Numbers more = execution_.get(TensorId(i));
+      numbers.insert(numbers.end(), more.begin(), more.end());
+    }
+    return numbers;
+  }
+
+private:
+  static ExecuteOptions options(const TrainingGraph& step, Arithmetic arithmetic, int jobs) {
+    ExecuteOptions result;
+    result.arithmetic = arithmetic;
+    result.formats = step.arithmetic;
+    result.jobs = jobs;
+    return result;
+  }
+  const TrainingGraph& step_;
+  Execution execution_;
+};
+
+const std::string kMixed =
+    "{optimizer: sgd, precision: {weights: bf16, master_weights: fp32, activations: bf16, "
+    "gradients: e5m2}}";
+
+TEST(Formats, EveryTensorHoldsNumbersOfItsType) {
+  const TrainingGraph step = step_of(two_layers(), kMixed);
+  const Executed run(step, Arithmetic::formats);
+  std::size_t narrow = 0;
+  for (const Tensor& tensor : step.graph.tensors()) {
+    if (!is_floating(tensor.type) || tensor.consumers.empty())
+      continue;
+    for (const double x : run[tensor.name])
+      ASSERT_EQ(round_to(tensor.type.format().element, x), x) << tensor.name;
+    narrow += tensor.type == ElementType::bf16 || bits_of(tensor.type) == 8 ? 1 : 0;
+  }
+  EXPECT_GT(narrow, 5U);
+}
+
+/// The first layer by hand: sums in single precision with k ascending, rounded once to bf16.
+TEST(Formats, OperatorsRoundWhatTheyWrite) {
+  const TrainingGraph step = step_of(two_layers(), kMixed);
+  const Executed run(step, Arithmetic::formats);
+  const auto gemm = std::find_if(step.graph.operators().begin(), step.graph.operators().end(),
+                                 [](const Operator& op) { return op.op_type == "Gemm"; });
+  const auto numbers_of = [&](const std::optional<TensorId>& id) {
+    return run[step.graph.tensor(*id).name];
+  };
+  const Numbers x = numbers_of(gemm->inputs[0]);
+  const Numbers w = numbers_of(gemm->inputs[1]);
+  const Numbers h = numbers_of(gemm->outputs[0]);
+  for (std::size_t i = 0; i < 4; ++i) {
+    for (std::size_t j = 0; j < 8; ++j) {
+      float sum = 0;
+      for (std::size_t k = 0; k < 6; ++k)
+        sum += static_cast<float>(x[i * 6 + k]) * static_cast<float>(w[j * 6 + k]);
+      EXPECT_EQ(h[i * 8 + j],
+                round_to(ElementType::bf16.format().element, static_cast<double>(sum)));
+    }
+  }
+}
+
+TEST(Formats, OfSinglePrecisionAreFp32) {
+  const TrainingGraph step = step_of(two_layers(), "{optimizer: adam}");
+  EXPECT_EQ(Executed(step, Arithmetic::formats, 1, 3).all(),
+            Executed(step, Arithmetic::fp32, 1, 3).all());
+}
+
+TEST(Formats, ProductsHaveTheUnitOfTheirRole) {
+  const std::string units =
+      "{optimizer: sgd, precision: {products: {forward: {multiply: e5m2, accumulate: q4.4}, "
+      "weight_gradient: {accumulate: fp32}}}}";
+  const TrainingGraph step = step_of(two_layers(), units);
+  ASSERT_TRUE(step.arithmetic.forward && step.arithmetic.input_gradient &&
+              step.arithmetic.weight_gradient);
+  EXPECT_EQ(step.arithmetic.forward, step.arithmetic.input_gradient);
+  const Executed run(step, Arithmetic::formats);
+  const Executed plain(step, Arithmetic::fp32);
+  std::size_t on_grid = 0;
+  for (const Operator& op : step.graph.operators()) {
+    if (op.nest.compute != ComputeKind::mac)
+      continue;
+    const std::string& name = step.graph.tensor(*op.outputs[0]).name;
+    const bool forward = op.gradient_of != GradientOf::weight;
+    for (const double y : forward ? run[name] : Numbers())
+      ASSERT_EQ(round_to(fixed_format(4, 4), y), y) << name;
+    on_grid += forward ? 1 : 0;
+  }
+  EXPECT_EQ(on_grid, 3U); // two layers forward, one input gradient
+  EXPECT_NE(run.all(), plain.all());
+}
+
+TEST(Formats, AreTheSameOnAnyThreads) {
+  for (const char* text : {"{optimizer: adam, precision: {weights: fp32, activations: mxfp8_e4m3, "
+                           "gradients: mxfp8_e5m2_8x8, "
+                           "rounding: stochastic:7}}",
+                           "{optimizer: sgd, precision: {activations: e4m3, gradients: e5m2, "
+                           "rounding: {mode: stochastic, saturate: "
+                           "true}, products: {forward: {multiply: e5m2, variant: cfg5, accumulate: "
+                           "e6m5, rounding: stochastic:13}}}}"}) {
+    const TrainingGraph step = step_of(two_layers(), text);
+    const Numbers one = Executed(step, Arithmetic::formats, 1, 3).all();
+    const Numbers three = Executed(step, Arithmetic::formats, 3, 3).all();
+    ASSERT_EQ(one.size(), three.size());
+    for (std::size_t i = 0; i < one.size(); ++i)
+      ASSERT_TRUE(one[i] == three[i] || (std::isnan(one[i]) && std::isnan(three[i]))) << i;
+  }
+}
+
+TEST(Formats, BlocksHoldWhatQuantiseMakesOfThem) {
+  const TrainingGraph step =
+      step_of(two_layers(), "{optimizer: sgd, precision: {activations: mxfp6_e2m3_2x4}}");
+  const Executed run(step, Arithmetic::formats);
+  std::size_t blocks = 0;
+  for (const Tensor& tensor : step.graph.tensors()) {
+    if (!tensor.type.format().blocks || !tensor.producer)
+      continue;
+    const Numbers values = run[tensor.name];
+    EXPECT_EQ(quantise(tensor.shape, values, tensor.type.format()).values, values) << tensor.name;
+    ++blocks;
+  }
+  EXPECT_GT(blocks, 1U);
+}
+
+TEST(Formats, FlushedAndInfiniteGradientsAreSeen) {
+  const TrainingGraph step =
+      step_of(two_layers(), "{optimizer: sgd, loss_scale: 1e9, precision: {gradients: e4m3}}");
+  const Executed run(step, Arithmetic::formats);
+  ASSERT_TRUE(step.found_inf);
+  EXPECT_EQ(run[step.graph.tensor(*step.found_inf).name][0],
+            1); // infinite in e4m3: the step is skipped
+}
+
+TEST(UnitOptions, AreChecked) {
+  const auto problems_of = [](const std::string& text) {
+    ProblemList problems;
+    read_training_options(parse_yaml("precision: " + text, "t.yaml"), problems);
+    std::string all;
+    for (const InputProblem& problem : problems.problems())
+      all += problem.to_string() + "\n";
+    return all;
+  };
+  EXPECT_EQ(problems_of("{products: {forward: {multiply: e5m2, variant: cfg3, accumulate: e6m5}}}"),
+            "");
+  EXPECT_NE(
+      problems_of("{products: {forward: {multiply: e5m2x}}}").find("unknown number format 'e5m2x'"),
+      std::string::npos);
+  EXPECT_NE(problems_of("{products: {forward: {multiply: e5m2, sum: e6m5}}}").find("sum"),
+            std::string::npos);
+  EXPECT_NE(problems_of("{products: {forward: {variant: cfg3}}}").find("needs the format"),
+            std::string::npos);
+  EXPECT_NE(problems_of("{products: {forward: {multiply: q4.4, variant: cfg3}}}").find("cfg3"),
+            std::string::npos);
+  EXPECT_NE(problems_of("{products: {forward: {accumulate: int64}}}").find("int64"),
+            std::string::npos);
+  EXPECT_NE(problems_of("{rounding: hysteresis}").find("remember"), std::string::npos);
+  EXPECT_NE(problems_of("{rounding: evn}").find("no rounding"), std::string::npos);
+  EXPECT_NE(problems_of("{activations: e5m99}").find("no element type"), std::string::npos);
+  EXPECT_NE(problems_of("{activations: mxfp8_e4m3_0x8}").find("no element type"),
+            std::string::npos);
+}
+
+} // namespace
+} // namespace monet
