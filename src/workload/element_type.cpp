@@ -50,13 +50,19 @@ constexpr std::array kNamedTypes{
 
 constexpr std::int64_t kPowerScaleBits = 8; ///< E8M0
 
+/// Splits a text at its last underscore.
+std::pair<std::string_view, std::string_view> split_last(std::string_view text) {
+  const std::size_t at = text.rfind('_');
+  if (at == text.npos)
+    return {text, {}};
+  return {text.substr(0, at), text.substr(at + 1)};
+}
+
 /// "mxfp8_e4m3_8x8": a format and its blocks' shape.
 std::optional<TensorFormat> parse_shaped(std::string_view name) {
-  const std::size_t at = name.rfind('_');
-  if (at == name.npos)
-    return std::nullopt;
-  const auto shape = parse_block_shape(name.substr(at + 1));
-  auto format = parse_tensor_format(name.substr(0, at));
+  const auto [front, back] = split_last(name);
+  const auto shape = parse_block_shape(back);
+  auto format = parse_tensor_format(front);
   if (!shape || !format)
     return std::nullopt;
   if (!format->blocks)
@@ -66,8 +72,28 @@ std::optional<TensorFormat> parse_shaped(std::string_view name) {
   return format;
 }
 
+/// "mxfp8_e4m3_8x8_rceil": the way to a scale comes last.
+std::optional<TensorFormat> parse_blocks(std::string_view name) {
+  const auto [front, back] = split_last(name);
+  const auto mode = scale_mode_named(back);
+  if (!mode)
+    return parse_shaped(name);
+  auto format = parse_tensor_format(front);
+  if (!format)
+    format = parse_shaped(front);
+  if (!format || !format->blocks || format->blocks->scale)
+    return std::nullopt;
+  format->blocks->mode = *mode;
+  return format;
+}
+
 /// Of blocks that have no name of their own.
-std::string name_of_blocks(const TensorFormat& format) {
+std::string name_of_blocks(TensorFormat format) {
+  if (format.blocks->mode != ScaleMode::floor) {
+    const auto mode = name_of(format.blocks->mode);
+    format.blocks->mode = ScaleMode::floor;
+    return fmt::format("{}_{}", name_of(ElementType(format)), mode);
+  }
   const auto shape = [&] {
     return fmt::format("_{}x{}", format.blocks->rows, format.blocks->columns);
   };
@@ -137,7 +163,7 @@ std::optional<ElementType> element_type_named(std::string_view name) {
     return std::nullopt;
   auto format = parse_tensor_format(name);
   if (!format)
-    format = parse_shaped(name);
+    format = parse_blocks(name);
   constexpr std::int64_t kLargestBlock = 1 << 20;
   if (!format || !is_emulated(format->element) ||
       (format->blocks &&

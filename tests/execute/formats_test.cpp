@@ -183,6 +183,29 @@ TEST(Formats, FlushedAndInfiniteGradientsAreSeen) {
             1); // infinite in e4m3: the step is skipped
 }
 
+TEST(ElementTypes, HaveNamesOfTheirOwn) {
+  for (const char* name : {"fp32", "qint8", "bool", "bit", "mxfp8_e4m3", "fp8_e5m2_128x128",
+                           "e5m2_inf", "e4m3", "q8.13", "mxfp8_e4m3_8x8", "mxint8_1x16_even",
+                           "mxfp4_e2m1_rceil", "nvfp4", "nvfp4_2x8", "e4m3_4x4"}) {
+    const auto type = element_type_named(name);
+    ASSERT_TRUE(type) << name;
+    EXPECT_EQ(name_of(*type), name);
+    EXPECT_EQ(element_type_named(name_of(*type)), type);
+  }
+  EXPECT_EQ(element_type_named("e5m2"), ElementType::fp8_e5m2); // two names of one type
+  for (const char* name :
+       {"string", "int4", "e12m3", "fp33", "bf16_rceil", "mxfp8_e4m3_8x", "fp8_e4m3_1x128_even"})
+    EXPECT_FALSE(element_type_named(name)) << name;
+  EXPECT_EQ(
+      size_of(Tensor{.name = "x", .shape = {16, 16}, .type = *element_type_named("mxfp8_e4m3_8x8")})
+          .value,
+      256 * 8 + 4 * 8);
+  EXPECT_EQ(
+      size_of(Tensor{.name = "x", .shape = {9, 9}, .type = *element_type_named("mxfp8_e4m3_8x8")})
+          .value,
+      81 * 8 + 4 * 8);
+}
+
 TEST(UnitOptions, AreChecked) {
   const auto problems_of = [](const std::string& text) {
     ProblemList problems;
@@ -204,6 +227,11 @@ TEST(UnitOptions, AreChecked) {
   EXPECT_NE(problems_of("{products: {forward: {multiply: q4.4, variant: cfg3}}}").find("cfg3"),
             std::string::npos);
   EXPECT_NE(problems_of("{products: {forward: {accumulate: int64}}}").find("int64"),
+            std::string::npos);
+  EXPECT_EQ(problems_of("{activations: mxfp8_e4m3, blocks: {shape: 8x8, scale: rceil}}"), "");
+  EXPECT_NE(problems_of("{activations: bf16, blocks: {shape: 8x8}}").find("no role has blocks"),
+            std::string::npos);
+  EXPECT_NE(problems_of("{activations: mxint8, blocks: {shape: 0x8}}").find("8x8, for example"),
             std::string::npos);
   EXPECT_NE(problems_of("{rounding: hysteresis}").find("remember"), std::string::npos);
   EXPECT_NE(problems_of("{rounding: evn}").find("no rounding"), std::string::npos);

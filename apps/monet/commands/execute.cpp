@@ -120,11 +120,11 @@ private:
   const TrainingGraph& step_;
 };
 
-ExecuteOptions options_of(const ExecuteArguments& arguments, const TrainingGraph& step, int jobs) {
+ExecuteOptions options_of(const ExecuteArguments& arguments, const TrainingGraph& step) {
   ExecuteOptions options;
   options.arithmetic = *arithmetic_named(arguments.arithmetic);
   options.formats = step.arithmetic;
-  options.jobs = jobs;
+  options.jobs = arguments.jobs;
   options.seed = arguments.seed;
   options.keep_all = false;
   options.memory_limit_bytes =
@@ -192,6 +192,8 @@ void ExecuteArguments::add_to(Command& command) {
               "Run the graph numerically; prints the loss and gradient norms");
   command.add("--arithmetic", &arithmetic, "Arithmetic of --execute; formats: each operator rounds to the types of its tensors",
               {.choices = {"fp64", "fp32", "formats"}, .needs = "--execute"});
+  command.add("--jobs", &jobs, "Threads of --execute, 0 for all cores; they change no number",
+              {.range = Range{0, 1024}, .needs = "--execute"});
   command.add("--seed", &seed, "Seed of the numbers that --execute generates, and of its masks",
               {.needs = "--execute"});
   command.add("--steps", &steps, "Training steps that --execute takes, on the same batch",
@@ -208,7 +210,7 @@ void ExecuteArguments::add_to(Command& command) {
 
 Json execute_step(const TrainingGraph& step, const std::string& network,
                   const ExecuteArguments& arguments, Session& session) {
-  const ExecuteOptions options = options_of(arguments, step, session.context.jobs);
+  const ExecuteOptions options = options_of(arguments, step);
   Execution execution(step.graph, options);
   Numbers numbers(execution, step);
   numbers.from_npy(arguments.numbers);
@@ -270,7 +272,7 @@ void give_numbers(AlternatingExecution& execution, const std::string& network,
 Json execute_alternating(const std::vector<TrainingGraph>& graphs,
                          const std::vector<AlternateStep>& steps, const std::string& network,
                          const ExecuteArguments& arguments, Session& session) {
-  const ExecuteOptions options = options_of(arguments, graphs.at(0), session.context.jobs);
+  const ExecuteOptions options = options_of(arguments, graphs.at(0));
   std::vector<const TrainingGraph*> each;
   for (const TrainingGraph& graph : graphs)
     each.push_back(&graph);

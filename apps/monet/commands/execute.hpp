@@ -18,6 +18,7 @@ struct ExecuteArguments {
   std::string arithmetic = "fp64";
   std::uint64_t seed = 0;
   int steps = 1;
+  int jobs = 1;
   std::vector<std::string> numbers; ///< "tensor=file.npy"
   std::string save;                 ///< folder for results as .npy
   std::string memory_limit = "80%"; ///< of the machine's, or as bytes

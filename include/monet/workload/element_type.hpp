@@ -167,7 +167,8 @@ std::int64_t core_bits_of(ElementType type);
 Bits storage_of(ElementType type, std::int64_t elements);
 std::string name_of(ElementType type);
 /// The element type of that name: "fp32", "int64", any number format ("e5m2", "q8.13") or blocks of
-/// one, with another shape behind them if need be ("mxfp8_e4m3_8x8"); nullopt for others.
+/// one, with another shape and another way to the scale behind them if need be
+/// ("mxfp8_e4m3_8x8_rceil"); nullopt for others.
 std::optional<ElementType> element_type_named(std::string_view name);
 /// The types of real numbers: formats alone and in blocks, scaled integers.
 bool is_floating(ElementType type);

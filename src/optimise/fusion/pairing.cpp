@@ -16,14 +16,20 @@ namespace monet {
 namespace {
 
 /// Equal for products whose gradients are computed alike, but for what lies around them.
-std::vector<std::int64_t> form_of(const Graph& graph, const Operator& op) {
-  std::vector<std::int64_t> form;
+struct ProductForm {
+  std::vector<std::int64_t> sizes;
+  std::vector<ElementType> types;
+  friend auto operator<=>(const ProductForm&, const ProductForm&) = default;
+};
+ProductForm form_of(const Graph& graph, const Operator& op) {
+  ProductForm form;
   for (const LoopDim& dim : op.nest.dims)
-    form.push_back(dim.size);
+    form.sizes.push_back(dim.size);
   for (const Access& access : op.nest.operands) {
     const Tensor& tensor = graph.tensor(access.tensor);
-    form.push_back(-1 - static_cast<std::int64_t>(tensor.type));
-    form.insert(form.end(), tensor.shape.begin(), tensor.shape.end());
+    form.types.push_back(tensor.type);
+    form.sizes.push_back(-std::ssize(tensor.shape)); // where a shape begins
+    form.sizes.insert(form.sizes.end(), tensor.shape.begin(), tensor.shape.end());
   }
   return form;
 }
@@ -82,7 +88,7 @@ private:
         pair_of.emplace(all.graph.op(*op.forward_op).name, &op);
     }
     std::vector<std::vector<std::size_t>> kinds;
-    std::map<std::vector<std::int64_t>, std::size_t> known;
+    std::map<ProductForm, std::size_t> known;
     for (std::size_t i = 0; i < products_.size(); ++i) {
       const auto found = pair_of.find(products_[i]);
       if (found == pair_of.end())

@@ -263,7 +263,7 @@ std::string group_signature(const Graph& graph, std::span<const OpId> members, b
   }
   for (const TensorId id : tensors) {
     const Tensor& tensor = graph.tensor(id);
-    append(key, static_cast<int>(tensor.type));
+    key += name_of(tensor.type) + ' ';
     for (const std::int64_t extent : tensor.shape)
       append(key, extent);
     const bool made = tensor.producer && std::ranges::binary_search(members, *tensor.producer);

@@ -40,7 +40,7 @@ std::string form_of(const Graph& graph, const Operator& op) {
   for (const Access& access : op.nest.operands) {
     append(key, static_cast<std::int64_t>(access.mode) * 2 + (access.opaque ? 1 : 0));
     const Tensor& tensor = graph.tensor(access.tensor);
-    append(key, static_cast<std::int64_t>(tensor.type));
+    key += name_of(tensor.type) + ' ';
     for (const std::int64_t extent : tensor.shape)
       append(key, extent);
     for (const AxisExpr& axis : access.axes) {

@@ -74,6 +74,43 @@ void read_history(YamlMap& map, ProblemList& problems, ScaledProducts& products)
   }
 }
 
+/// Another shape of blocks, or another way to their scales, for all roles that have powers of two.
+void read_blocks(const YamlNode& node, ProblemList& problems, Precision& precision) {
+  constexpr std::array kModes{
+      Choice<ScaleMode>{"floor", ScaleMode::floor}, Choice<ScaleMode>{"ceil", ScaleMode::ceil},
+      Choice<ScaleMode>{"even", ScaleMode::even}, Choice<ScaleMode>{"rceil", ScaleMode::rceil}};
+  YamlMap map(node, problems);
+  std::optional<std::array<std::int64_t, 2>> shape;
+  if (const YamlNode* text = map.find("shape")) {
+    shape = parse_block_shape(as_string(*text, problems).value_or(""));
+    if (!shape)
+      problems.add(text->where, "blocks are so many rows by so many columns", "8x8, for example");
+  }
+  const YamlNode* scale = map.find("scale");
+  ScaleMode mode = ScaleMode::floor;
+  if (scale)
+    read_choice(*scale, problems, kModes, mode);
+  map.finish();
+  bool any = false;
+  for (auto* type : {&precision.weights, &precision.activations, &precision.gradients,
+                     &precision.optimizer_state, &precision.frozen_weights}) {
+    if (!*type || !(*type)->format().blocks || (*type)->format().blocks->scale)
+      continue;
+    any = true;
+    TensorFormat format = (*type)->format();
+    if (shape) {
+      format.blocks->rows = (*shape)[0];
+      format.blocks->columns = (*shape)[1];
+    }
+    if (scale)
+      format.blocks->mode = mode;
+    *type = ElementType(format);
+  }
+  if (!any)
+    problems.add(node.where, "no role has blocks with powers of two as scales",
+                 "activations: mxfp8_e4m3, for example");
+}
+
 /// Units of products rather than casts to fp8. Roles that are left out have the forward one's.
 bool read_units(const YamlNode& node, ProblemList& problems, StepArithmetic& arithmetic) {
   const auto is_map = [&](std::string_view key) {
@@ -164,6 +201,8 @@ void read_precision(const YamlNode& node, ProblemList& problems, Precision& prec
     if (precision.products)
       check_wider(*products, problems, precision);
   }
+  if (const YamlNode* blocks = map.find("blocks"))
+    read_blocks(*blocks, problems, precision);
   if (const YamlNode* rounding = map.find("rounding"))
     read_results_rounding(*rounding, problems, precision.arithmetic.results);
   map.finish();
