@@ -8,6 +8,7 @@
 
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -28,11 +29,28 @@ const Case kGradInput{
     "ConvGradInput", "ai.monet", {{{4, 256, 8, 8}, {4, 256, 8, 8}, {256, 256, 3, 3}}}};
 const Case kGradWeight{
     "ConvGradWeight", "ai.monet", {{{256, 256, 3, 3}, {4, 256, 8, 8}, {4, 256, 8, 8}}}};
+// The first block of a ResNet-8 for images of 16x16, 32 of them.
+const Case kSmallConv{"Conv", "", {{{32, 16, 16, 16}, {32, 16, 16, 16}, {16, 16, 3, 3}}}};
+const Case kSmallGradInput{
+    "ConvGradInput", "ai.monet", {{{32, 16, 16, 16}, {32, 16, 16, 16}, {16, 16, 3, 3}}}};
+const Case kSmallGradWeight{
+    "ConvGradWeight", "ai.monet", {{{16, 16, 3, 3}, {32, 16, 16, 16}, {32, 16, 16, 16}}}};
 const Case kMatMul{"MatMul", "", {{{512, 512}, {512, 512}, {512, 512}}}};
 
+/// The operator and its operands' numbers.
 template <class Real>
-void run(benchmark::State& state, const Case& made) {
+struct Product {
   Graph graph;
+  OpId id{0};
+  std::array<std::vector<Real>, 3> numbers;
+};
+
+/// `format`: what the operands are rounded to.
+template <class Real>
+Product<Real> product_of(const Case& made, const NumberFormat& format) {
+  Product<Real> product;
+  Graph& graph = product.graph;
+  auto& numbers = product.numbers;
   Operator op;
   op.name = "op";
   op.op_type = made.op_type;
@@ -41,7 +59,6 @@ void run(benchmark::State& state, const Case& made) {
     op.attributes.set("kernel_shape", Shape{3, 3});
     op.attributes.set("pads", Shape{1, 1, 1, 1});
   }
-  std::array<std::vector<Real>, 3> numbers;
   std::array<TensorId, 3> ids;
   for (std::size_t k = 0; k < 3; ++k) {
     Tensor tensor;
@@ -49,14 +66,22 @@ void run(benchmark::State& state, const Case& made) {
     tensor.shape = made.shapes[k];
     numbers[k].resize(static_cast<std::size_t>(element_count(tensor)));
     for (std::size_t i = 0; k > 0 && i < numbers[k].size(); ++i)
-      numbers[k][i] = static_cast<Real>(random_unit(k, i) - 0.5);
+      numbers[k][i] = static_cast<Real>(round_to(format, random_unit(k, i) - 0.5));
     ids[k] = graph.add_tensor(std::move(tensor));
   }
   op.inputs = {ids[1], ids[2]};
   op.outputs = {ids[0]};
-  const OpId id = graph.add_operator(std::move(op));
-  build_nest(graph, id);
-  const LoopNest& nest = graph.op(id).nest;
+  product.id = graph.add_operator(std::move(op));
+  build_nest(graph, product.id);
+  return product;
+}
+
+template <class Real>
+void run(benchmark::State& state, const Case& made) {
+  Product<Real> product = product_of<Real>(made, kDoublePrecision);
+  const Graph& graph = product.graph;
+  auto& numbers = product.numbers;
+  const LoopNest& nest = graph.op(product.id).nest;
 
   multiply_accumulate<Real>(graph, nest, numbers[0], numbers[1], numbers[2]);
   std::array<OperandMap, 3> maps;
@@ -91,6 +116,34 @@ void run(benchmark::State& state, const Case& made) {
                                               benchmark::Counter::kIsIterationInvariantRate);
 }
 
+/// By an emulated unit: E5M2 operands, exact products, sums in E6M5; first compared with exact sums
+/// in a unit that is wide enough for them.
+void in_unit(benchmark::State& state, const Case& made) {
+  const NumberFormat e5m2 = *parse_number_format("e5m2");
+  Product<float> product = product_of<float>(made, e5m2);
+  const LoopNest& nest = product.graph.op(product.id).nest;
+  auto& numbers = product.numbers;
+  Mac unit;
+  unit.multiplier = Multiplier::exact;
+  unit.sum = kSinglePrecision;
+  std::vector<float> plain = numbers[0];
+  multiply_accumulate<float>(product.graph, nest, plain, numbers[1], numbers[2]);
+  std::vector<float> emulated = numbers[0];
+  emulate_product(product.graph, nest, emulated, numbers[1], numbers[2], unit);
+  if (plain != emulated) {
+    state.SkipWithError("wrong answer");
+    return;
+  }
+  unit.sum = parse_number_format("e6m5");
+  for (auto step : state) {
+    std::fill(emulated.begin(), emulated.end(), 0.0F);
+    emulate_product(product.graph, nest, emulated, numbers[1], numbers[2], unit);
+    benchmark::DoNotOptimize(emulated.data());
+  }
+  state.counters["macs"] = benchmark::Counter(static_cast<double>(iterations(nest)),
+                                              benchmark::Counter::kIsIterationInvariantRate);
+}
+
 void in_double(benchmark::State& state, const Case& made) {
   run<double>(state, made);
 }
@@ -102,6 +155,15 @@ BENCHMARK_CAPTURE(in_double, conv, kConv)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(in_double, conv_grad_input, kGradInput)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(in_double, conv_grad_weight, kGradWeight)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(in_double, matmul, kMatMul)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(in_unit, conv, kConv)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(in_unit, conv_grad_input, kGradInput)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(in_unit, conv_grad_weight, kGradWeight)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(in_unit, small_conv, kSmallConv)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(in_unit, small_grad_input, kSmallGradInput)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(in_unit, small_grad_weight, kSmallGradWeight)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(in_unit, matmul, kMatMul)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(in_single, small_conv, kSmallConv)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(in_single, small_grad_weight, kSmallGradWeight)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(in_single, conv, kConv)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(in_single, matmul, kMatMul)->Unit(benchmark::kMillisecond);
 
