@@ -1,0 +1,220 @@
+// Loops over products. Part of lanes.inl: see there.
+constexpr int kPanelRows = 4;
+constexpr int kGeneralRows = 2; ///< with all that may have to be decided
+constexpr int kPanelVectors = MONET_LANE_BYTES == 64 ? 2 : 1;
+
+/// Some rows of one strip of columns, their sums in registers. `count`: columns of the strip, at
+/// most all of its vectors.
+template <class Real, class Ops, int kRows, int kVectors>
+class PanelBlock {
+public:
+  PanelBlock(const Panel<Real>& panel, const Ops& ops, std::ptrdiff_t row, std::ptrdiff_t column,
+             std::ptrdiff_t count)
+      : panel_(panel), ops_(ops), row_(row), column_(column), count_(count),
+        scalars_(panel.scalars + row * panel.scalar_row) {
+    for (int r = 0; r < kRows; ++r) {
+      for (int v = 0; v < kVectors; ++v) {
+        c_[r][v] = load_some(out(r, v), left(v));
+        if constexpr (Ops::kRandom) {
+          if (ops.is_random()) {
+            const std::ptrdiff_t at = (row + r) * panel.key_row + column + v * kWidth;
+            keys_[r][v] = {load_keys<Real>(panel.low_keys + at, left(v)),
+                           load_keys<Real>(panel.high_keys + at, left(v))};
+          }
+        }
+      }
+    }
+  }
+
+  void run(const Real* vectors, std::ptrdiff_t step) {
+    if (panel_.chunk == 1 && panel_.scalar_scales == nullptr)
+      add_products(vectors, step);
+    else
+      add_chunks(vectors, step);
+    for (int r = 0; r < kRows; ++r) {
+      for (int v = 0; v < kVectors; ++v)
+        store_some(out(r, v), c_[r][v], left(v));
+    }
+  }
+
+private:
+  static constexpr int kWidth = Types<Real>::kWidth;
+
+  Real* out(int r, int v) const {
+    return panel_.out + (row_ + r) * panel_.out_row + column_ + v * kWidth;
+  }
+  std::ptrdiff_t left(int v) const { return count_ - v * kWidth; }
+  Real scalar(int r, std::ptrdiff_t k) const {
+    return scalars_[r * panel_.scalar_row + k * panel_.scalar_step];
+  }
+
+  void add_products(const Real* vectors, std::ptrdiff_t vector_step) {
+    for (std::ptrdiff_t k = 0; k < panel_.steps; ++k) {
+      const auto step = static_cast<std::uint32_t>(k) + panel_.first_step;
+      Vec<Real> b[kVectors];
+      for (int v = 0; v < kVectors; ++v)
+        b[v] = load(vectors + k * vector_step + v * kWidth);
+      for (int r = 0; r < kRows; ++r) {
+        const Real a = scalar(r, k);
+        for (int v = 0; v < kVectors; ++v)
+          add(r, v, a * b[v], step);
+      }
+    }
+  }
+
+  void add_chunks(const Real* vectors, std::ptrdiff_t vector_step) {
+    std::ptrdiff_t number = 0;
+    for (std::ptrdiff_t k0 = 0; k0 < panel_.steps; k0 += panel_.chunk, ++number) {
+      const std::ptrdiff_t end =
+          k0 + panel_.chunk < panel_.steps ? k0 + panel_.chunk : panel_.steps;
+      Vec<Real> s[kRows][kVectors] = {};
+      for (std::ptrdiff_t k = k0; k < end; ++k) {
+        Vec<Real> b[kVectors];
+        for (int v = 0; v < kVectors; ++v)
+          b[v] = load(vectors + k * vector_step + v * kWidth);
+        for (int r = 0; r < kRows; ++r) {
+          const Real a = scalar(r, k);
+          for (int v = 0; v < kVectors; ++v)
+            s[r][v] += a * b[v];
+        }
+      }
+      const auto step = static_cast<std::uint32_t>(k0) + panel_.first_step;
+      for (int r = 0; r < kRows; ++r) {
+        for (int v = 0; v < kVectors; ++v)
+          add(r, v, scaled(s[r][v], r, v, number), step);
+      }
+    }
+  }
+
+  Vec<Real> scaled(Vec<Real> sum, int r, int v, std::ptrdiff_t number) const {
+    if (panel_.scalar_scales == nullptr)
+      return sum;
+    const Real* scales =
+        panel_.vector_scales + number * panel_.vector_scale_step + column_ + v * kWidth;
+    return sum * (load_some(scales, left(v)) *
+                  panel_.scalar_scales[(row_ + r) * panel_.scale_row + number]);
+  }
+
+  void add(int r, int v, Vec<Real> p, std::uint32_t step) {
+    c_[r][v] = ops_.add(c_[r][v], ops_.finish(p, keys_[r][v], step), keys_[r][v], step);
+  }
+
+  const Panel<Real>& panel_;
+  const Ops& ops_;
+  std::ptrdiff_t row_;
+  std::ptrdiff_t column_;
+  std::ptrdiff_t count_;
+  const Real* scalars_;
+  Vec<Real> c_[kRows][kVectors];
+  Keys<Real> keys_[kRows][kVectors];
+};
+
+/// All rows of one strip.
+template <class Real, class Ops, int kVectors>
+void panel_strip(const Panel<Real>& panel, const Ops& ops, std::ptrdiff_t column,
+                 std::ptrdiff_t count, const Real* vectors, std::ptrdiff_t vector_step) {
+  constexpr int kRows = Ops::kRandom ? kGeneralRows : kPanelRows;
+  std::ptrdiff_t row = 0;
+  for (; row + kRows <= panel.rows; row += kRows)
+    PanelBlock<Real, Ops, kRows, kVectors>(panel, ops, row, column, count)
+        .run(vectors, vector_step);
+  for (; row < panel.rows; ++row)
+    PanelBlock<Real, Ops, 1, kVectors>(panel, ops, row, column, count).run(vectors, vector_step);
+}
+
+template <class Real, class Ops>
+void run_panel(const Panel<Real>& panel, const Ops& ops) {
+  constexpr int kWidth = Types<Real>::kWidth;
+  constexpr int kVectors = Ops::kRandom ? 1 : kPanelVectors;
+  constexpr std::ptrdiff_t kStrip = std::ptrdiff_t{kVectors} * kWidth;
+  std::ptrdiff_t column = 0;
+  for (; column + kStrip <= panel.columns; column += kStrip)
+    panel_strip<Real, Ops, kVectors>(panel, ops, column, kStrip, panel.vectors + column,
+                                     panel.vector_step);
+  for (; column + kWidth <= panel.columns; column += kWidth)
+    panel_strip<Real, Ops, 1>(panel, ops, column, kWidth, panel.vectors + column,
+                              panel.vector_step);
+  const std::ptrdiff_t left = panel.columns - column;
+  if (left == 0)
+    return;
+  // The last columns, filled up, some chunks at a time.
+  Real filled[kLongestChunk * kWidth];
+  const std::ptrdiff_t most = kLongestChunk / panel.chunk * panel.chunk;
+  for (std::ptrdiff_t k0 = 0; k0 < panel.steps; k0 += most) {
+    Panel<Real> part = panel;
+    part.steps = panel.steps - k0 < most ? panel.steps - k0 : most;
+    for (std::ptrdiff_t k = 0; k < part.steps; ++k)
+      store(filled + k * kWidth,
+            load_some(panel.vectors + (k0 + k) * panel.vector_step + column, left));
+    part.scalars = panel.scalars + k0 * panel.scalar_step;
+    part.first_step = panel.first_step + static_cast<std::uint32_t>(k0);
+    if (panel.scalar_scales != nullptr) {
+      part.scalar_scales = panel.scalar_scales + k0 / panel.chunk;
+      part.vector_scales = panel.vector_scales + k0 / panel.chunk * panel.vector_scale_step;
+    }
+    panel_strip<Real, Ops, 1>(part, ops, column, left, filled, kWidth);
+  }
+}
+
+template <class Real, class Ops>
+void run_pairs(const Pairs<Real>& pairs, const Ops& ops) {
+  constexpr int kWidth = Types<Real>::kWidth;
+  for (std::ptrdiff_t column = 0; column < pairs.columns; column += kWidth) {
+    const std::ptrdiff_t left = pairs.columns - column;
+    Vec<Real> c = load_some(pairs.out + column, left);
+    Keys<Real> keys;
+    if constexpr (Ops::kRandom) {
+      if (ops.is_random())
+        keys = {load_keys<Real>(pairs.low_keys + column, left),
+                load_keys<Real>(pairs.high_keys + column, left)};
+    }
+    for (std::ptrdiff_t k = 0; k < pairs.steps; ++k) {
+      const auto step = static_cast<std::uint32_t>(k) + pairs.first_step;
+      const Real* a = pairs.left + k * pairs.left_step;
+      const Real* b = pairs.right + k * pairs.right_step;
+      const Vec<Real> x = pairs.left_varies ? load_some(a + column, left) : all<Real>(*a);
+      const Vec<Real> y = pairs.right_varies ? load_some(b + column, left) : all<Real>(*b);
+      c = ops.add(c, ops.finish(x * y, keys, step), keys, step);
+    }
+    store_some(pairs.out + column, c, left);
+  }
+}
+
+/// f(ops) with the fastest operations that do what `arithmetic` says.
+template <class Real, bool kRoundsProduct, bool kClamp, class F>
+void with_sum(const Arithmetic<Real>& arithmetic, F f) {
+  if (!arithmetic.rounds_sum)
+    f(FastOps<Real, kRoundsProduct, Sum::native, kClamp>(arithmetic));
+  else if (arithmetic.exact_sum)
+    f(FastOps<Real, kRoundsProduct, Sum::round_odd, kClamp>(arithmetic));
+  else if (kClamp && arithmetic.on_grid)
+    f(FastOps<Real, kRoundsProduct, Sum::clamp, true>(arithmetic));
+  else
+    f(FastOps<Real, kRoundsProduct, Sum::round, kClamp>(arithmetic));
+}
+template <class Real, class F>
+void with_ops(const Arithmetic<Real>& arithmetic, F f) {
+  const bool clamps = arithmetic.rounds_sum ? arithmetic.sum.clamps : arithmetic.product.clamps;
+  const bool alike = !arithmetic.rounds_product || arithmetic.product.clamps == clamps;
+  if (arithmetic.mode != Mode::even || arithmetic.flushes || arithmetic.converts || !alike) {
+    f(GeneralOps<Real>(arithmetic));
+  } else if (arithmetic.rounds_product) {
+    if (clamps)
+      with_sum<Real, true, true>(arithmetic, f);
+    else
+      with_sum<Real, true, false>(arithmetic, f);
+  } else if (clamps) {
+    with_sum<Real, false, true>(arithmetic, f);
+  } else {
+    with_sum<Real, false, false>(arithmetic, f);
+  }
+}
+
+template <class Real>
+void panel_kernel(const Panel<Real>& panel, const Arithmetic<Real>& arithmetic) {
+  with_ops(arithmetic, [&](const auto& ops) { run_panel(panel, ops); });
+}
+template <class Real>
+void pairs_kernel(const Pairs<Real>& pairs, const Arithmetic<Real>& arithmetic) {
+  with_ops(arithmetic, [&](const auto& ops) { run_pairs(pairs, ops); });
+}

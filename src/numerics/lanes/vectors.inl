@@ -1,0 +1,169 @@
+// Vectors of numbers, grids, and rounding to them. Part of lanes.inl: see there.
+template <class Real>
+struct Lane;
+
+template <>
+struct Lane<float> {
+  using Bits = std::uint32_t;
+  using Signed = std::int32_t;
+  static constexpr int kMantissa = 23;
+  static constexpr Bits kExponentMask = 0x7F800000U;
+  static constexpr Bits kSignMask = 0x80000000U;
+  static constexpr Bits kHalf = 0x00400000U;
+  static constexpr int kBias = 127;
+};
+template <>
+struct Lane<double> {
+  using Bits = std::uint64_t;
+  using Signed = std::int64_t;
+  static constexpr int kMantissa = 52;
+  static constexpr Bits kExponentMask = 0x7FF0000000000000ULL;
+  static constexpr Bits kSignMask = 0x8000000000000000ULL;
+  static constexpr Bits kHalf = 0x0008000000000000ULL;
+  static constexpr int kBias = 1023;
+};
+
+template <class Real>
+struct Types {
+  static constexpr int kWidth = MONET_LANE_BYTES / static_cast<int>(sizeof(Real));
+  typedef Real V __attribute__((vector_size(MONET_LANE_BYTES)));
+  typedef typename Lane<Real>::Bits U __attribute__((vector_size(MONET_LANE_BYTES)));
+  typedef typename Lane<Real>::Signed I __attribute__((vector_size(MONET_LANE_BYTES)));
+  /// 32 bits for every number.
+  typedef std::uint32_t H __attribute__((vector_size(kWidth * 4)));
+  typedef std::int32_t HI __attribute__((vector_size(kWidth * 4)));
+};
+template <class Real>
+using Vec = typename Types<Real>::V;
+template <class Real>
+using Uns = typename Types<Real>::U;
+template <class Real>
+using Sig = typename Types<Real>::I;
+template <class Real>
+using Half = typename Types<Real>::H;
+
+template <class Real>
+inline Vec<Real> all(Real x) {
+  return x - Vec<Real>{};
+}
+template <class Real>
+inline Vec<Real> load(const Real* from) {
+  Vec<Real> v;
+  __builtin_memcpy(&v, from, sizeof(v));
+  return v;
+}
+template <class Real>
+inline void store(Real* to, Vec<Real> v) {
+  __builtin_memcpy(to, &v, sizeof(v));
+}
+/// The first `count` numbers, the others 0.
+template <class Real>
+[[gnu::noinline]] Vec<Real> load_part(const Real* from, std::ptrdiff_t count) {
+  Real numbers[Types<Real>::kWidth] = {};
+  for (std::ptrdiff_t i = 0; i < count; ++i)
+    numbers[i] = from[i];
+  return load(numbers);
+}
+template <class Real>
+[[gnu::noinline]] void store_part(Real* to, const Vec<Real>& v, std::ptrdiff_t count) {
+  Real numbers[Types<Real>::kWidth];
+  store(numbers, v);
+  for (std::ptrdiff_t i = 0; i < count; ++i)
+    to[i] = numbers[i];
+}
+template <class Real>
+inline Vec<Real> load_some(const Real* from, std::ptrdiff_t count) {
+  return count >= Types<Real>::kWidth ? load(from) : load_part(from, count);
+}
+template <class Real>
+inline void store_some(Real* to, Vec<Real> v, std::ptrdiff_t count) {
+  if (count >= Types<Real>::kWidth)
+    store(to, v);
+  else
+    store_part<Real>(to, v, count);
+}
+template <class Real>
+[[gnu::noinline]] Half<Real> load_keys(const std::uint32_t* from, std::ptrdiff_t count) {
+  std::uint32_t keys[Types<Real>::kWidth] = {};
+  for (std::ptrdiff_t i = 0; i < count && i < Types<Real>::kWidth; ++i)
+    keys[i] = from[i];
+  Half<Real> h;
+  __builtin_memcpy(&h, keys, sizeof(h));
+  return h;
+}
+
+/// A grid as vectors.
+template <class Real>
+struct LaneGrid {
+  Uns<Real> least{}; ///< exponent bits
+  typename Lane<Real>::Bits shift = 0;
+  typename Lane<Real>::Bits ulp_shift = 0;
+  bool ulp_up = false;
+  Vec<Real> largest{}, lowest{}, overflow{}, smallest_normal{};
+
+  LaneGrid() = default;
+  explicit LaneGrid(const Grid<Real>& grid) {
+    using L = Lane<Real>;
+    using Bits = typename L::Bits;
+    least = static_cast<Bits>(grid.least_exponent + L::kBias) << L::kMantissa | Uns<Real>{};
+    shift = static_cast<Bits>(L::kMantissa - grid.mantissa_bits) << L::kMantissa;
+    ulp_up = grid.mantissa_bits < 0;
+    const int distance = ulp_up ? -grid.mantissa_bits : grid.mantissa_bits;
+    ulp_shift = static_cast<Bits>(distance) << L::kMantissa;
+    largest = all(grid.largest);
+    lowest = all(grid.lowest);
+    overflow = all(grid.overflow);
+    smallest_normal = all(grid.smallest_normal);
+  }
+};
+
+template <class Real>
+inline Vec<Real> magnitude(Vec<Real> x) {
+  return (Vec<Real>)((Uns<Real>)x & ~Lane<Real>::kSignMask);
+}
+/// With the sign of x; m has none.
+template <class Real>
+inline Vec<Real> with_sign(Vec<Real> m, Vec<Real> x) {
+  return (Vec<Real>)((Uns<Real>)m | ((Uns<Real>)x & Lane<Real>::kSignMask));
+}
+template <class Real>
+inline Uns<Real> exponents(Vec<Real> x, const LaneGrid<Real>& grid) {
+  const Uns<Real> e = (Uns<Real>)x & Lane<Real>::kExponentMask;
+  return e > grid.least ? e : grid.least;
+}
+/// 1.5 times the power of two whose own neighbours are as far apart as the grid's at x: adding it
+/// rounds to even.
+template <class Real>
+inline Vec<Real> rounder(Uns<Real> exponent, const LaneGrid<Real>& grid) {
+  return (Vec<Real>)((exponent + grid.shift) | Lane<Real>::kHalf);
+}
+/// NaN stays NaN.
+template <class Real>
+inline Vec<Real> clamped(Vec<Real> x, const LaneGrid<Real>& grid) {
+  x = x > grid.largest ? grid.largest : x;
+  return x < grid.lowest ? grid.lowest : x;
+}
+
+template <class Real, bool kClamp>
+inline Vec<Real> round_even(Vec<Real> x, const LaneGrid<Real>& grid) {
+  if constexpr (kClamp)
+    x = clamped<Real>(x, grid);
+  const Vec<Real> k = rounder<Real>(exponents<Real>(x, grid), grid);
+  const Vec<Real> q = (x + k) - k;
+  if constexpr (kClamp)
+    return q;
+  return magnitude<Real>(q) > grid.largest ? with_sign<Real>(grid.overflow, x) : q;
+}
+
+/// The sum as Real has it, with its last bit odd where it is not exact: between the same neighbours
+/// of any grid with two bits less, and halfway between them only if the sum is.
+template <class Real>
+inline Vec<Real> odd_sum(Vec<Real> a, Vec<Real> b) {
+  const Vec<Real> s = a + b;
+  const Vec<Real> of_b = s - a;
+  const Vec<Real> rest = (a - (s - of_b)) + (b - of_b);
+  const Sig<Real> inexact = (rest < Vec<Real>{}) | (rest > Vec<Real>{});
+  const Sig<Real> bits = (Sig<Real>)s;
+  const Sig<Real> opposite = (((Sig<Real>)rest ^ bits) < Sig<Real>{}) & inexact; // -1 where true
+  return (Vec<Real>)((bits + opposite) | (inexact & 1));
+}
