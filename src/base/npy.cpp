@@ -6,7 +6,7 @@
 #include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <array>
 #include <bit>
@@ -249,9 +249,8 @@ constexpr std::array kWrittenTypes{WrittenType{"<f8", &append_numbers<double>},
 std::string npy_bytes(std::span<const std::int64_t> shape, std::span<const double> numbers,
                       NpyType type) {
   const WrittenType& written = kWrittenTypes.at(static_cast<std::size_t>(type));
-  std::string sizes;
-  for (const std::int64_t size : shape)
-    sizes += fmt::format("{},", size);
+  const std::string sizes = // as NumPy writes them, so that equal arrays are equal files
+      fmt::format("{}{}", fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
   std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}",
                                    written.name, sizes);
   constexpr std::size_t kPreamble = 10;
