@@ -2,6 +2,7 @@
 
 #include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
+#include "monet/base/stop.hpp"
 #include "monet/base/units.hpp"
 
 #include <charconv>
@@ -105,6 +106,13 @@ std::vector<double> largest_magnitudes(BlockWalk walk, std::span<const double> n
     walk.next();
   }
   return result;
+}
+
+/// Of a loop over elements, every so often.
+void check_stop_at(std::size_t element) {
+  constexpr std::size_t kBetweenChecks = 1 << 12;
+  if (element % kBetweenChecks == 0)
+    check_stop();
 }
 
 /// The scale of one block, relative to the tensor's.
@@ -241,8 +249,10 @@ QuantisedTensor quantise(std::span<const std::int64_t> shape, std::span<const do
   QuantisedTensor result;
   result.values.resize(numbers.size());
   if (!format.blocks) {
-    for (std::size_t i = 0; i < numbers.size(); ++i)
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      check_stop_at(i);
       result.values[i] = round_to(format.element, numbers[i], rounding, aid(i, 1));
+    }
     result.elements = result.values;
     return result;
   }
@@ -257,6 +267,7 @@ QuantisedTensor quantise(std::span<const std::int64_t> shape, std::span<const do
     result.scales.push_back(scale_of(format, one, result.tensor_scale));
   result.elements.resize(numbers.size());
   for (std::size_t i = 0; i < numbers.size(); ++i) {
+    check_stop_at(i);
     const double scale = result.scales[walk.block()];
     const double whole = scale * result.tensor_scale;
     walk.next();

@@ -362,11 +362,12 @@ std::vector<double> emulate_block_gemm(const GemmShape& shape, std::span<const d
   TensorFormat right = format; // the same blocks, lying the other way
   right.blocks->row_axis = 1;
   right.blocks->column_axis = 0;
-  const std::int64_t block = std::min(format.blocks->columns, std::max<std::int64_t>(k, 1));
-  const std::int64_t chunk = mac.lanes == 1 ? block : mac.lanes;
-  if (block % chunk != 0)
+  const std::int64_t block = format.blocks->columns;
+  if (block % mac.lanes != 0)
     throw InputError(
-        {}, fmt::format("{} products at a time do not divide a block of {}", chunk, block));
+        {}, fmt::format("{} products at a time do not divide a block of {}", mac.lanes, block));
+  const std::int64_t chunk =
+      mac.lanes == 1 ? std::min(block, std::max<std::int64_t>(k, 1)) : mac.lanes;
   Operands operands;
   operands.shape = shape;
   operands.chunk = chunk;
