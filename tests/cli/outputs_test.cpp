@@ -92,6 +92,14 @@ TEST_F(OutputPlaces, OfEveryOptionAreTriedFirst) {
       {{"optimise", "checkpointing"}, true, {"--json", "--report", "-o"}},
       {{"optimise", "joint"}, true, {"--json", "--report", "--plan-out"}},
       {{"explore", space}, false, {"--json", "-o", "--export-csv", "--store"}},
+      {{"formats"}, false, {"--json"}},
+      {{"formats", "--quantise", "none.npy", "--format", "fp8", "-o", "out.npy"},
+       false,
+       {"--scales", "--codes", "--json"}},
+      {{"formats", "--quantise", "none.npy", "--format", "fp8"}, false, {"-o"}},
+      {{"formats", "--gemm", "none.npy", "none.npy", "--mul", "fp8", "--acc", "fp32"},
+       false,
+       {"-o"}},
       {{"report", "none.json"}, false, {"-o"}},
   };
   for (const Case& one : cases) {
@@ -264,6 +272,9 @@ TEST_F(OutputPlaces, OnlyFilesAreRead) {
         {"optimise", "checkpointing", "--log", file, "--sweep"},
         {"explore", file},
         {"explore", "--compare", file, file},
+        {"formats", "--quantise", file, "--format", "fp8", "-o", scratch_ / "out.npy"},
+        {"formats", "--gemm", file, file, "--mul", "fp8", "--acc", "fp32", "-o",
+         scratch_ / "out.npy"},
     };
     for (const std::vector<std::string>& command : commands) {
       const Ran ran = run_monet(command);

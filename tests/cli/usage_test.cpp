@@ -5,8 +5,8 @@
 namespace monet::test {
 namespace {
 
-const std::vector<std::string> kSubcommands{"run",      "graph",    "core",
-                                            "schedule", "optimise", "report"};
+const std::vector<std::string> kSubcommands{
+    "run", "graph", "core", "backward", "schedule", "optimise", "explore", "formats", "report"};
 
 TEST(Usage, VersionIsOneLineOnStdout) {
   const Ran ran = run_monet({"--version"});

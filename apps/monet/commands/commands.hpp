@@ -13,6 +13,7 @@ void add_backward_command(Command& monet);
 void add_schedule_command(Command& monet);
 void add_optimise_command(Command& monet);
 void add_explore_command(Command& monet);
+void add_formats_command(Command& monet);
 void add_report_command(Command& monet);
 
 } // namespace monet::cli

@@ -1,0 +1,352 @@
+#include "options/formats_options.hpp"
+
+#include "console.hpp"
+#include "options/command_line.hpp"
+
+#include "monet/base/text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace monet::cli {
+
+namespace {
+
+constexpr unsigned bit(FormatsQuestion question) {
+  return 1U << static_cast<unsigned>(question);
+}
+constexpr unsigned kFormats = bit(FormatsQuestion::formats);
+constexpr unsigned kRound = bit(FormatsQuestion::round);
+constexpr unsigned kQuantise = bit(FormatsQuestion::quantise);
+constexpr unsigned kGemm = bit(FormatsQuestion::gemm);
+
+struct Asked {
+  const char* option;
+  FormatsQuestion question;
+};
+constexpr double kMostLanes = 1 << 20;
+constexpr std::array kQuestions{
+    Asked{"--round", FormatsQuestion::round}, Asked{"--quantise", FormatsQuestion::quantise},
+    Asked{"--gemm", FormatsQuestion::gemm}, Asked{"formats", FormatsQuestion::formats}};
+
+struct Belongs {
+  const char* option;
+  unsigned questions;
+};
+constexpr std::array kBelongs{Belongs{"--format", kRound | kQuantise},
+                              Belongs{"--block", kRound | kQuantise | kGemm},
+                              Belongs{"--axes", kQuantise},
+                              Belongs{"--scale-mode", kRound | kQuantise | kGemm},
+                              Belongs{"--rounding", kRound | kQuantise | kGemm},
+                              Belongs{"--seed", kRound | kQuantise | kGemm},
+                              Belongs{"--saturate", kRound | kQuantise | kGemm},
+                              Belongs{"--flush-subnormals", kRound | kQuantise | kGemm},
+                              Belongs{"--symmetric", kRound | kQuantise | kGemm},
+                              Belongs{"--full-range", kRound | kQuantise},
+                              Belongs{"--before", kQuantise},
+                              Belongs{"--output", kQuantise | kGemm},
+                              Belongs{"--scales", kQuantise},
+                              Belongs{"--codes", kQuantise},
+                              Belongs{"--mul", kGemm},
+                              Belongs{"--acc", kGemm},
+                              Belongs{"--variant", kGemm},
+                              Belongs{"--fma", kGemm},
+                              Belongs{"--lanes", kGemm},
+                              Belongs{"--instructions", kGemm},
+                              Belongs{"--jobs", kGemm}};
+
+/// "--round, --quantise or --gemm".
+std::string names_of(unsigned questions) {
+  std::vector<std::string> names;
+  for (const Asked& one : kQuestions) {
+    if ((bit(one.question) & questions) != 0)
+      names.emplace_back(one.option);
+  }
+  const std::string last = names.back();
+  names.pop_back();
+  return names.empty() ? last : fmt::format("{} or {}", fmt::join(names, ", "), last);
+}
+
+void set_multiplier(Mac& mac, const UnitArguments& unit, const Command& command) {
+  if (command.given("--variant"))
+    mac.multiplier = *multiplier_named(unit.variant);
+  if (!unit.product.empty() && unit.product != "exact")
+    return;
+  if (command.given("--variant") && mac.multiplier != Multiplier::exact)
+    throw UsageError("--variant is of a format that --mul names");
+  mac.multiplier = Multiplier::exact;
+}
+
+/// The accumulator, after the multiplier.
+void set_sum(ParsedUnit& parsed, const UnitArguments& unit, const Command& command) {
+  const auto choice = parse_accumulator(unit.sum);
+  if (!choice) {
+    std::vector<std::string> known = common_format_names();
+    known.insert(known.end(), {"exact", "hybrid"});
+    throw InputError({"--acc"}, fmt::format("there is no format '{}'", unit.sum),
+                     nearest_name_hint(unit.sum, known));
+  }
+  if (choice->format && !is_emulated(*choice->format))
+    throw InputError({"--acc"},
+                     fmt::format("{} has more than 32 bits, or 11 of exponent", unit.sum));
+  parsed.hybrid = choice->hybrid;
+  if (choice->hybrid && (command.given("--rounding") || command.given("--variant") ||
+                         (!parsed.blocks && parsed.mac.multiplier != Multiplier::exact)))
+    throw UsageError("--acc hybrid has exact products and cuts sums off: leave out --rounding and "
+                     "--variant, and let --mul be exact or name a format in blocks");
+  set_accumulator(parsed.mac, *choice);
+  if (!choice->hybrid || command.given("--lanes"))
+    parsed.mac.lanes = static_cast<int>(unit.lanes);
+}
+
+} // namespace
+
+NamedTensorFormat tensor_format_named(const std::string& name, const char* option) {
+  const auto format = parse_tensor_format(name);
+  if (!format)
+    throw InputError({option}, fmt::format("there is no format '{}'", name),
+                     nearest_name_hint(name, common_tensor_format_names()));
+  if (!is_emulated(format->element))
+    throw InputError({option}, fmt::format("{} has more than 32 bits, or 11 of exponent", name));
+  return {name, *format};
+}
+
+void RoundingArguments::add_to(Command& command) {
+  const std::string group = "Formats and rounding";
+  command.add("--format", &format, "Number format, or one in blocks",
+              {.type = "F", .group = group});
+  command.add("--block", &block,
+              "Shape of blocks that share a scale, a power of two where the format has no blocks "
+              "of its own",
+              {.type = "ROWSxCOLUMNS", .group = group});
+  command.add("--axes", &axes,
+              "Axes of a block's rows and columns, counted from the last where negative (-2,-1)",
+              {.type = "ROW,COLUMN", .group = group, .values = 2, .delimiter = ','});
+  command.add("--scale-mode", &scale_mode,
+              "How a power of two is chosen from the largest magnitude of a block",
+              {.choices = {"floor", "ceil", "even", "rceil"}, .group = group});
+  command.add("--rounding", &rounding,
+              "even, away, zero, stochastic[:BITS] (13 random bits) or hysteresis",
+              {.type = "MODE", .group = group});
+  command.add("--seed", &seed, "Of stochastic rounding", {.group = group});
+  command.add("--saturate", &saturate,
+              "The largest number where there would be infinity, as always in blocks",
+              {.group = group});
+  command.add("--flush-subnormals", &flush_subnormals, "Subnormal results become 0",
+              {.group = group});
+  command.add("--symmetric", &symmetric,
+              "Fixed formats do without their most negative code, as always in blocks",
+              {.group = group});
+  command.add("--full-range", &full_range, "In blocks, too, they use it", {.group = group});
+}
+
+Rounding RoundingArguments::parsed_rounding() const {
+  const auto parsed = parse_rounding(rounding);
+  if (!parsed) {
+    const std::vector<std::string> known{"even", "away", "zero", "stochastic", "hysteresis"};
+    throw InputError(
+        {"--rounding"},
+        fmt::format("there is no mode '{}', or it has not so many random bits (1 to 24)", rounding),
+        nearest_name_hint(rounding, known));
+  }
+  Rounding result = *parsed;
+  result.seed = seed;
+  result.saturate = saturate;
+  result.flush_subnormals = flush_subnormals;
+  result.symmetric = symmetric;
+  return result;
+}
+
+NamedTensorFormat RoundingArguments::parsed_format(const std::string& text,
+                                                   const char* option) const {
+  NamedTensorFormat named = tensor_format_named(text, option);
+  auto& blocks = named.format.blocks;
+  if (!block.empty()) {
+    const auto shape = parse_block_shape(block);
+    if (!shape)
+      throw InputError(
+          {"--block"},
+          fmt::format("'{}' is no shape: rows and columns, each at least 1, as in 1x32", block));
+    if (!blocks)
+      blocks.emplace();
+    blocks->rows = shape->front();
+    blocks->columns = shape->back();
+  }
+  if (blocks)
+    blocks->mode = *scale_mode_named(scale_mode);
+  else if (full_range)
+    throw UsageError("--full-range is of formats in blocks");
+  if (full_range && symmetric)
+    throw UsageError("--full-range and --symmetric exclude each other");
+  return named;
+}
+
+NamedTensorFormat RoundingArguments::parsed_format(std::span<const std::int64_t> shape,
+                                                   const std::string& origin) const {
+  NamedTensorFormat named = parsed_format(format, "--format");
+  auto& blocks = named.format.blocks;
+  const auto rank = static_cast<std::int64_t>(shape.size());
+  if (!axes.empty() && !blocks)
+    throw UsageError("--axes is of formats in blocks");
+  if (!axes.empty()) {
+    for (const std::int64_t axis : axes) {
+      if (axis < -rank || axis >= rank)
+        throw InputError({"--axes"}, fmt::format("there is no axis {}: {} has shape [{}]", axis,
+                                                 origin, fmt::join(shape, ", ")));
+    }
+    if ((axes[0] - axes[1]) % rank == 0)
+      throw InputError({"--axes"}, fmt::format("{} and {} are the same axis", axes[0], axes[1]));
+    blocks->row_axis = static_cast<int>(axes[0]);
+    blocks->column_axis = static_cast<int>(axes[1]);
+  }
+  if (blocks && blocks->rows > 1 && rank < 2)
+    throw InputError({block.empty() ? "--format" : "--block"},
+                     fmt::format("blocks of {} x {} need two axes: {} has shape [{}]", blocks->rows,
+                                 blocks->columns, origin, fmt::join(shape, ", ")));
+  return named;
+}
+
+void FormatsArguments::add_to(Command& command) {
+  command.add("formats", &names, "Formats to show in full; none: a table of common ones",
+              {.type = "NAME"});
+  command.add("--round", &round, "Numbers to round, and to show; --round=-inf for infinity below 0",
+              {.type = "X"});
+  command.add("--quantise", &quantise, "Array to round", {.type = "IN.npy"});
+  command.add("--gemm", &gemm, "Two matrices to multiply by an emulated unit",
+              {.type = "A.npy B.npy", .values = 2});
+  command.add("-o,--output", &output,
+              "Result, in 4-byte floats, or in 8-byte ones where the format has numbers that "
+              "single precision has not",
+              {.type = "OUT.npy", .output = Output::file});
+  command.add("--scales", &scales,
+              "Scales of the blocks: bytes of powers of two (255: NaN), 4-byte floats, or codes",
+              {.type = "S.npy", .output = Output::file});
+  command.add("--codes", &codes, "Codes of the elements, unsigned integers",
+              {.type = "C.npy", .output = Output::file});
+  command.add("--json", &json, "Write the answer as JSON; - for standard output",
+              {.type = "FILE", .output = Output::file});
+  numbers.add_to(command);
+  command.add("--before", &before, "Hysteresis: what the numbers were rounded to last",
+              {.type = "FILE.npy", .group = "Formats and rounding"});
+  unit.add_to(command);
+}
+
+FormatsQuestion FormatsArguments::question(const Command& command) const {
+  for (const Asked& one : kQuestions) {
+    if (command.given(one.option))
+      return one.question;
+  }
+  return FormatsQuestion::formats;
+}
+
+void FormatsArguments::check(const Command& command) const {
+  const FormatsQuestion asked = question(command);
+  std::string first;
+  for (const Asked& one : kQuestions) {
+    if (!command.given(one.option))
+      continue;
+    if (!first.empty())
+      throw UsageError(fmt::format("{} and {} exclude each other", first, one.option));
+    first = one.option;
+  }
+  for (const Belongs& one : kBelongs) {
+    if (command.given(one.option) && (one.questions & bit(asked)) == 0)
+      throw UsageError(fmt::format("{} is for {}", one.option, names_of(one.questions)));
+  }
+  if (!before.empty() && numbers.parsed_rounding().mode != RoundTo::hysteresis)
+    throw UsageError("--before is for --rounding hysteresis");
+  const std::array places{&output, &scales, &codes, &json};
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    if (*places[i] == "-" && places[i] != &json)
+      throw UsageError("arrays are written to files, not to standard output");
+    for (std::size_t j = 0; j < i; ++j) {
+      if (!places[i]->empty() && *places[i] != "-" && *places[i] == *places[j])
+        throw UsageError(fmt::format("two results would be written to '{}'", *places[i]));
+    }
+  }
+}
+
+std::string FormatsArguments::missing(const Command& command) const {
+  const FormatsQuestion asked = question(command);
+  const auto lacks = [&](const char* option) { return !command.given(option); };
+  const bool one_format = asked == FormatsQuestion::round || asked == FormatsQuestion::quantise;
+  const bool to_file = asked == FormatsQuestion::quantise || asked == FormatsQuestion::gemm;
+  if (one_format && lacks("--format"))
+    return "--format";
+  if (asked == FormatsQuestion::gemm && lacks("--mul") && lacks("--fma") && unit.sum != "hybrid")
+    return "--mul, or --fma,";
+  if (asked == FormatsQuestion::gemm && lacks("--acc"))
+    return "--acc";
+  return to_file && lacks("--output") ? "--output" : "";
+}
+
+void UnitArguments::add_to(Command& command) {
+  const std::string group = "Multiply-accumulate units";
+  command.add("--mul", &product,
+              "What products are rounded to, exact, or a format in blocks for both operands",
+              {.type = "F", .group = group});
+  command.add("--acc", &sum, "What sums are rounded to, exact, or hybrid (unverified)",
+              {.type = "F", .group = group});
+  command.add("--variant", &variant,
+              "What the multiplier does with operands and products of the format of --mul",
+              {.choices = {"rounded", "exact", "cfg1", "cfg2", "cfg3", "cfg4", "cfg5", "cfg6"},
+               .group = group});
+  command.add("--fma", &fma, "Exact products are added with one rounding", {.group = group});
+  command.add(
+      "--lanes", &lanes,
+      "So many products are added exactly before their sum is added; in blocks 1 stands for "
+      "all of a block",
+      {.range = Range{1, kMostLanes}, .group = group});
+  command.add("--instructions", &instructions,
+              "Vector instructions to emulate with; results do not depend on it",
+              {.choices = {"best", "portable", "avx2", "avx512"}, .group = group});
+  command.add("--jobs", &jobs, "Threads (0 = all cores); results do not depend on it",
+              {.range = Range{0, 4096}, .group = group});
+}
+
+GemmOptions UnitArguments::options() const {
+  GemmOptions options;
+  options.jobs = jobs;
+  options.instructions = *instructions_named(instructions);
+  if (!is_available(options.instructions))
+    throw InputError({"--instructions"},
+                     fmt::format("this machine has no {}: the best it has are {}", instructions,
+                                 name_of_best_instructions()));
+  return options;
+}
+
+ParsedUnit parse_unit(const UnitArguments& unit, const RoundingArguments& numbers,
+                      const Command& command) {
+  ParsedUnit parsed;
+  parsed.mac.rounding = numbers.parsed_rounding();
+  parsed.mac.fma = unit.fma;
+  if (parsed.mac.rounding.mode == RoundTo::hysteresis)
+    throw InputError({"--rounding"}, "sums have no last value that hysteresis could look at");
+  set_multiplier(parsed.mac, unit, command);
+  if (unit.product.empty() || unit.product == "exact") {
+    if (!numbers.block.empty())
+      throw UsageError("--block is of a format that --mul names");
+  } else {
+    const NamedTensorFormat format = numbers.parsed_format(unit.product, "--mul");
+    parsed.mac.product = format.format.element;
+    if (format.format.blocks) {
+      parsed.blocks = format;
+      if (command.given("--variant"))
+        throw UsageError("products of formats in blocks are exact: leave out --variant");
+      parsed.mac.multiplier = Multiplier::exact;
+    }
+  }
+  set_sum(parsed, unit, command);
+  const int lanes = parsed.mac.lanes;
+  if (parsed.blocks && parsed.blocks->format.blocks->columns % lanes != 0)
+    throw InputError({"--lanes"}, fmt::format("{} products at a time do not divide a block of {}",
+                                              lanes, parsed.blocks->format.blocks->columns));
+  if (const auto why = why_not_emulated(parsed.mac))
+    throw InputError({command.given("--variant") ? "--variant" : "--acc"}, *why);
+  return parsed;
+}
+
+} // namespace monet::cli
