@@ -55,6 +55,7 @@ constexpr Target kTargets[]{
     {"core_costs", Format::json, read_core_costs},
     {"space", Format::yaml, read_space},
     {"gemms", Format::yaml, read_gemms},
+    {"formats", Format::bytes, quantise_array},
     {"execute", Format::onnx, execute_network},
 };
 
