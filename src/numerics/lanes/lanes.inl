@@ -6,10 +6,13 @@
 namespace monet::lanes {
 namespace {
 
-#include "numerics/lanes/arrays.inl"
+// Each part uses those before it.
+// clang-format off
+#include "numerics/lanes/vectors.inl"
 #include "numerics/lanes/operations.inl"
 #include "numerics/lanes/panels.inl"
-#include "numerics/lanes/vectors.inl"
+#include "numerics/lanes/arrays.inl"
+// clang-format on
 
 constexpr Kernels kKernels{MONET_LANES_NAME,      &panel_kernel<float>,  &panel_kernel<double>,
                            &pairs_kernel<float>,  &pairs_kernel<double>, &blocks_kernel,
