@@ -199,7 +199,13 @@ NETWORKS: dict[str, Network] = {
     "mobilenet_v2": Network(torchvision.models.mobilenet_v2, IMAGENET),
     "resnet18": Network(torchvision.models.resnet18, IMAGENET),
     "resnet18_cifar": Network(make_resnet18_cifar, (3, 32, 32)),
+    "resnet20_cifar": Network(
+        lambda: small.SmallResNet(blocks=3, classes=10, normalised_shortcut=True), (3, 32, 32)
+    ),
     "resnet50": Network(torchvision.models.resnet50, IMAGENET),
+    "resnet8_16": Network(
+        lambda: small.SmallResNet(blocks=1, classes=10, normalised_shortcut=False), (3, 16, 16)
+    ),
     "unet": Network(
         lambda: small.UNet(channels=16, levels=3, classes=1, interpolate=False), (3, 128, 128)
     ),

@@ -1,4 +1,5 @@
-"""Networks that torchvision has not: a U-Net, an LSTM classifier, and small ones for tests."""
+"""Networks that torchvision has not: a U-Net, an LSTM classifier, residual networks of small images,
+and small ones for tests."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ import math
 import torch
 import torchvision
 from torch import Tensor, nn
+from torchvision.models.resnet import BasicBlock
 
 
 def two_convolutions(channels_in: int, channels: int) -> nn.Sequential:
@@ -55,6 +57,42 @@ class UNet(nn.Module):
         for level in reversed(range(len(self.up))):
             x = self.merge[level](torch.cat([skipped[level], self.up[level](x)], dim=1))
         return self.head(x)
+
+
+def projection(before: int, after: int, *, normalised: bool) -> nn.Sequential:
+    """A 1x1 convolution of stride 2 beside a block: with batch normalisation, or with a bias."""
+    convolution = nn.Conv2d(before, after, kernel_size=1, stride=2, bias=not normalised)
+    return nn.Sequential(convolution, *([nn.BatchNorm2d(after)] if normalised else []))
+
+
+class SmallResNet(nn.Module):
+    """He et al. 2016, section 4.2: three stages of basic blocks with 16, 32 and 64 channels behind
+    a 3x3 stem, the mean over positions, a linear classifier. The second and third stage halve the
+    size and project their shortcut (the paper's option B).
+    """
+
+    def __init__(self, blocks: int, classes: int, *, normalised_shortcut: bool) -> None:
+        super().__init__()
+        widths = (16, 32, 64)
+        self.conv1 = nn.Conv2d(3, widths[0], kernel_size=3, padding=1, bias=False)
+        self.bn1 = nn.BatchNorm2d(widths[0])
+        self.relu = nn.ReLU()
+        stages = []
+        for before, width in zip((widths[0], *widths), widths):
+            shortcut = None
+            if width != before:
+                shortcut = projection(before, width, normalised=normalised_shortcut)
+            stage = [BasicBlock(before, width, 1 if shortcut is None else 2, shortcut)]
+            stage += [BasicBlock(width, width) for _ in range(blocks - 1)]
+            stages.append(nn.Sequential(*stage))
+        self.layer1, self.layer2, self.layer3 = stages
+        self.avgpool = nn.AdaptiveAvgPool2d(1)
+        self.fc = nn.Linear(widths[-1], classes)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.relu(self.bn1(self.conv1(x)))
+        x = self.layer3(self.layer2(self.layer1(x)))
+        return self.fc(torch.flatten(self.avgpool(x), 1))
 
 
 class LstmClassifier(nn.Module):

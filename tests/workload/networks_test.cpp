@@ -53,7 +53,7 @@ TEST_P(Networks, MacsGrowWithTheBatchAndSurviveFolding) {
 INSTANTIATE_TEST_SUITE_P(All, Networks,
                          testing::Values("resnet18", "resnet18_cifar", "mobilenet_v2", "vgg16",
                                          "vit_tiny", "gpt2_nano", "gpt2", "lstm", "unet",
-                                         "resnet50", "bert_large"),
+                                         "resnet50", "bert_large", "resnet20_cifar", "resnet8_16"),
                          [](const auto& param) { return std::string(param.param); });
 
 // Heads are split out of [batch, 64, 64] rows: head h, position t, channel c is element [b, t, 32 h
