@@ -22,20 +22,19 @@ namespace {
 
 constexpr std::string_view kMagic("\x93NUMPY", 6);
 
-/// What the header's dictionary says.
-struct Header {
-  std::string type; ///< "<f8"
-  bool column_major = false;
-  std::vector<std::int64_t> shape;
-};
-
 class Reader {
 public:
   Reader(std::string_view bytes, const std::string& origin) : bytes_(bytes), origin_(origin) {}
 
-  NpyArray read() {
+  NpyLayout layout() {
     const std::size_t begin = read_preamble();
-    const Header header = parse_header(bytes_.substr(begin, data_ - begin));
+    NpyLayout header = parse_header(bytes_.substr(begin, data_ - begin));
+    header.data = data_;
+    return header;
+  }
+
+  NpyArray read() {
+    const NpyLayout header = layout();
     NpyArray array = convert(header);
     if (header.column_major && header.shape.size() > 1)
       to_row_major(array);
@@ -84,13 +83,16 @@ private:
     fail(fmt::format("the header has no '{}'", key));
   }
 
-  Header parse_header(std::string_view text) const {
-    Header header;
+  NpyLayout parse_header(std::string_view text) const {
+    NpyLayout header;
     const std::string_view type = value_of(text, "descr");
     const std::size_t end = type.empty() ? type.npos : type.find(type[0], 1);
     if (end == type.npos || (type[0] != '\'' && type[0] != '"'))
       fail("its element type is not a plain one");
     header.type = type.substr(1, end - 1);
+    if (header.type.starts_with('<') || header.type.starts_with('|') ||
+        header.type.starts_with('='))
+      header.type.erase(0, 1);
     header.column_major = value_of(text, "fortran_order").starts_with("True");
     std::string_view shape = value_of(text, "shape");
     const std::size_t close = shape.find(')');
@@ -126,7 +128,7 @@ private:
     return result;
   }
 
-  NpyArray convert(const Header& header) const {
+  NpyArray convert(const NpyLayout& header) const {
     NpyArray array;
     array.shape = header.shape;
     std::int64_t elements = 0;
@@ -138,9 +140,7 @@ private:
     if (static_cast<std::uint64_t>(elements) > bytes_.size())
       fail("data are missing");
     const auto count = static_cast<std::size_t>(elements);
-    std::string_view type = header.type;
-    if (!type.empty() && (type[0] == '<' || type[0] == '|' || type[0] == '='))
-      type.remove_prefix(1);
+    const std::string_view type = header.type;
     array.is_real = type.starts_with("f");
     if (type == "f8")
       array.real = numbers<double, double>(count);
@@ -207,6 +207,10 @@ private:
 
 std::vector<double> NpyArray::numbers() const {
   return is_real ? real : std::vector<double>(whole.begin(), whole.end());
+}
+
+NpyLayout npy_layout(std::string_view bytes, const std::string& origin) {
+  return Reader(bytes, origin).layout();
 }
 
 NpyArray parse_npy(std::string_view bytes, const std::string& origin) {

@@ -49,6 +49,20 @@ TEST(Npy, ReadsWhatItWrites) {
             std::vector<double>{7.0});
 }
 
+TEST(Npy, TellsTheLayoutBeforeTheElements) {
+  const std::string file =
+      file_of("{'descr': '<f4', 'fortran_order': True, 'shape': (1000000000000, 2), }", "");
+  const NpyLayout layout = npy_layout(file, "l.npy");
+  EXPECT_EQ(layout.type, "f4");
+  EXPECT_TRUE(layout.column_major);
+  EXPECT_EQ(layout.shape, (std::vector<std::int64_t>{1'000'000'000'000, 2}));
+  EXPECT_EQ(layout.data, file.size());
+  EXPECT_EQ(
+      npy_layout(file_of("{'descr': '>u2', 'fortran_order': False, 'shape': (), }", ""), "").type,
+      ">u2");
+  EXPECT_THROW(npy_layout(file.substr(0, 20), "l.npy"), InputError);
+}
+
 TEST(Npy, RefusesWhatIsNone) {
   const std::string good =
       file_of("{'descr': '<f8', 'fortran_order': False, 'shape': (1,), }", "12345678");

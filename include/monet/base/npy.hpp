@@ -22,6 +22,17 @@ struct NpyArray {
   std::vector<double> numbers() const;
 };
 
+/// What a file says of its array before its elements.
+struct NpyLayout {
+  std::string type; ///< as NumPy names it: "f4", "u1"; ">f4" is big-endian
+  bool column_major = false;
+  std::vector<std::int64_t> shape; ///< not held against the size of the file
+  std::size_t data = 0;            ///< byte at which the elements begin
+};
+
+/// InputError naming `origin` where the file does not begin as such an array.
+NpyLayout npy_layout(std::string_view bytes, const std::string& origin);
+
 /// InputError naming `origin` for anything else than such an array; its data must be complete.
 NpyArray parse_npy(std::string_view bytes, const std::string& origin);
 NpyArray read_npy(const std::string& path);
