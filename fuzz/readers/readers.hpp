@@ -12,6 +12,10 @@ void read_space(std::string_view text);
 /// A line "FORMAT ROUNDING BLOCK SCALE_MODE", of which only the first is needed, and behind it an
 /// array.
 void quantise_array(std::string_view bytes);
+/// Images of one file, or of the two that an input holds.
+void read_cifar10(std::string_view bytes);
+void read_idx(std::string_view bytes);
+void read_npy_images(std::string_view bytes);
 /// A network's step, in numbers.
 void execute_network(std::string_view model);
 

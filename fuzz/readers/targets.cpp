@@ -56,6 +56,9 @@ constexpr Target kTargets[]{
     {"space", Format::yaml, read_space},
     {"gemms", Format::yaml, read_gemms},
     {"formats", Format::bytes, quantise_array},
+    {"cifar10", Format::bytes, read_cifar10},
+    {"idx", Format::bytes, read_idx},
+    {"npy_images", Format::bytes, read_npy_images},
     {"execute", Format::onnx, execute_network},
 };
 
