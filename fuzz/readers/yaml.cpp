@@ -6,6 +6,7 @@
 #include "monet/core_cost/mapping_file.hpp"
 #include "monet/hardware/read_hardware.hpp"
 #include "monet/tiling/stacks_file.hpp"
+#include "monet/train/data_options.hpp"
 #include "monet/training/training.hpp"
 
 namespace monet::fuzz {
@@ -49,6 +50,11 @@ void read_yaml(std::string_view text) {
   attempt([&] {
     ProblemList problems;
     read_alternate_steps(parse_yaml(text, "fuzz.yaml"), problems);
+    problems.throw_if_any();
+  });
+  attempt([&] {
+    ProblemList problems;
+    read_data_options(parse_yaml(text, "fuzz.yaml"), "fuzz.yaml", problems);
     problems.throw_if_any();
   });
 }
