@@ -86,6 +86,26 @@ TEST(DataOptions, ReadAugmentationAndNormalisation) {
   EXPECT_EQ(read("{format: generated, normalise: none}").normalise.value, Normalisation{});
 }
 
+TEST(DataOptions, ReadTheDocumentsExample) {
+  const std::string document = read_file(MONET_SOURCE_DIR "/docs/training_runs.md");
+  const std::string fence = "```yaml\n";
+  const std::size_t begin = document.find(fence) + fence.size();
+  const std::string text = document.substr(begin, document.find("```\n", begin) - begin);
+  ProblemList problems;
+  const YamlNode root = parse_yaml(text, "docs/x.yaml");
+  YamlMap map(root, problems);
+  const DataOptions options = read_data_options(*map.require("data"), "docs/x.yaml", problems);
+  map.finish();
+  EXPECT_TRUE(problems.empty());
+  EXPECT_EQ(options.test_files, Names{"data/cifar-10-batches-bin/test_batch.bin"});
+  EXPECT_EQ(options.augment.value, (Augmentation{true, 4}));
+  EXPECT_EQ(options.normalise.value.deviation, (std::vector<double>{0.2470, 0.2435, 0.2616}));
+  // Where the table of errors says that they are.
+  EXPECT_EQ(options.train.where.to_string(), "docs/x.yaml:4:10");
+  EXPECT_EQ(options.augment.where.to_string(), "docs/x.yaml:6:31");
+  EXPECT_EQ(options.normalise.where.to_string(), "docs/x.yaml:7:14");
+}
+
 struct Case {
   const char* text;
   const char* problem;
