@@ -44,9 +44,8 @@ constexpr auto kMaskedLeakyRelu = []<class Real>(KernelContext<Real>& context) {
 constexpr auto kMaskGrad = []<class Real>(KernelContext<Real>& context) {
   const auto inside = static_cast<Real>(context.attributes().number("inside", 1.0));
   const auto outside = static_cast<Real>(context.attributes().number("outside", 0.0));
-  context.for_each_iteration([&](std::span<const Real> v, std::span<Real> y) {
-    y[0] = (v[1] != 0 ? inside : outside) * v[0];
-  });
+  context.template for_each_iteration<2, 1>(
+      [=](auto v, auto y) { y[0] = (v[1] != 0 ? inside : outside) * v[0]; });
 };
 
 } // namespace

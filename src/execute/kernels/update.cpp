@@ -8,6 +8,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace monet {
@@ -81,10 +82,92 @@ private:
   bool first_ = true; ///< uniform operations are done once
 };
 
+/// r = a op b, for every element of a block.
+template <class Real>
+void apply_each(ScalarOp op, const Real* a, const Real* b, std::span<Real> r) {
+  const auto each = [&](auto function) {
+    for (std::size_t i = 0; i < r.size(); ++i)
+      r.data()[i] = function(a[i], b[i]);
+  };
+  switch (op) { // those that vector units have
+  case ScalarOp::add:
+    return each([](Real x, Real y) { return x + y; });
+  case ScalarOp::subtract:
+    return each([](Real x, Real y) { return x - y; });
+  case ScalarOp::multiply:
+    return each([](Real x, Real y) { return x * y; });
+  case ScalarOp::divide:
+    return each([](Real x, Real y) { return x / y; });
+  case ScalarOp::square_root:
+    return each([](Real x, Real) { return std::sqrt(x); });
+  default:
+    return each([&](Real x, Real y) { return apply(op, x, y); });
+  }
+}
+
+/// The same as FormulaRun, operation by operation over blocks of elements.
+template <class Real>
+class FormulaBlocks {
+public:
+  FormulaBlocks(const UpdateFormula& formula, std::size_t inputs, std::size_t outputs)
+      : formula_(formula), inputs_(inputs), outputs_(outputs),
+        results_(formula.instructions.size(), Values(kIterationBlock)) {
+    const FormulaRun<Real> checked(formula, inputs, outputs);
+  }
+
+  void operator()(const std::vector<const Real*>& from, const std::vector<Real*>& to,
+                  std::size_t count) {
+    if (from.size() != inputs_ || to.size() != outputs_)
+      internal_check(false, "a formula is for another operator");
+    if (inputs_ > kUpdateSkip && from[kUpdateSkip][0] != Real{0}) {
+      write(formula_.kept, from, to, count);
+      return;
+    }
+    for (std::size_t i = 0; i < results_.size(); ++i) {
+      const ScalarInstruction& instruction = formula_.instructions[i];
+      if (!instruction.uniform || first_) // no later block is longer than the first
+        apply_each(instruction.op, values(instruction.a, from, 0), values(instruction.b, from, 1),
+                   std::span(results_[i]).first(count));
+    }
+    first_ = false;
+    write(formula_.outputs, from, to, count);
+  }
+
+private:
+  using Values = std::vector<Real>;
+
+  void write(const std::vector<UpdateValue>& of, const std::vector<const Real*>& from,
+             const std::vector<Real*>& to, std::size_t count) {
+    for (std::size_t i = 0; i < to.size(); ++i)
+      std::copy_n(values(of[i], from, 0), count, to[i]);
+  }
+  /// A block of them; of numbers in a place of the operand's own.
+  const Real* values(const UpdateValue& of, const std::vector<const Real*>& from,
+                     std::size_t operand) {
+    switch (of.kind) {
+    case UpdateValue::Kind::number:
+      std::ranges::fill(numbers_[operand], static_cast<Real>(of.number));
+      return numbers_[operand].data();
+    case UpdateValue::Kind::input:
+      return from[of.index];
+    case UpdateValue::Kind::result:
+      return results_[of.index].data();
+    }
+    return nullptr;
+  }
+
+  const UpdateFormula& formula_;
+  std::size_t inputs_;
+  std::size_t outputs_;
+  std::vector<Values> results_; ///< of every operation, for a block
+  std::array<std::array<Real, kIterationBlock>, 2> numbers_{};
+  bool first_ = true; ///< uniform operations are done once
+};
+
 constexpr auto kUpdate = []<class Real>(KernelContext<Real>& context) {
   const Operator& op = context.op();
   const UpdateFormula formula = update_formula(context.graph(), op);
-  context.for_each_iteration(FormulaRun<Real>(formula, op.inputs.size(), op.outputs.size()));
+  context.for_each_block(FormulaBlocks<Real>(formula, op.inputs.size(), op.outputs.size()));
 };
 
 /// What the outputs overwrite: elements that are not written stay as they are.

@@ -26,10 +26,16 @@ public:
   std::span<const Real> in(std::size_t input) const { return inputs_[input].real; }
   std::span<const std::int64_t> integers(std::size_t input) const { return inputs_[input].whole; }
   /// Element of the tensor that each entry of in() came from; -1 outside of it (padding).
-  std::span<const std::int64_t> address(std::size_t input) const { return inputs_[input].address; }
+  std::span<const std::int64_t> address(std::size_t input) {
+    inputs_[input].find_addresses();
+    return inputs_[input].address;
+  }
   /// A kernel writes one of these two, whichever the tensor holds: integers are cut off.
   std::span<Real> out(std::size_t output) { return outputs_[output].real; }
-  std::span<std::int64_t> out_integers(std::size_t output) { return outputs_[output].whole; }
+  std::span<std::int64_t> out_integers(std::size_t output) {
+    outputs_[output].is_whole = true;
+    return outputs_[output].whole;
+  }
 
 private:
   template <class>
@@ -40,15 +46,30 @@ private:
     std::vector<std::int64_t> address;
     std::optional<OperandMap> map;
     std::vector<std::int64_t> table; ///< offsets of the inner iterations, if never outside
+    std::int64_t first = 0;          ///< element that they are offsets from
+    std::size_t run = 1;             ///< offsets that follow each other, one after another
+    bool constant = false;           ///< all offsets are 0
     TensorNumbers<Real>* numbers = nullptr;
     std::int64_t count = 0; ///< of the tensor's numbers
     bool integral = false;  ///< the tensor holds integers
     bool summed = false;    ///< other groups add into the same elements
+    bool is_whole = false;  ///< the kernel writes `whole`
+
+    /// Where the table says them: find_elements() has the others.
+    void find_addresses() {
+      const auto offsets =
+          std::span<const std::int64_t>(table).first(table.empty() ? 0 : address.size());
+      for (std::size_t i = 0; i < offsets.size(); ++i)
+        address[i] = first + offsets[i];
+    }
   };
   std::size_t size_ = 0;
   std::vector<Row> inputs_;
   std::vector<Row> outputs_;
 };
+
+/// Iterations that for_each_block() passes at a time: their values stay in the nearest cache.
+inline constexpr std::size_t kIterationBlock = 256;
 
 /// What every operator of a run is executed with.
 struct KernelSettings {
@@ -95,7 +116,7 @@ public:
   /// A scalar input (fallback when left out), of either kind.
   double scalar(std::size_t i, double fallback) const;
 
-  // --- through the loop nest ---
+  // --- through the loop nest, whose iterations follow each other with the last loop fastest ---
   const OperandIndex& operand_index() const { return index_; }
   OperandMap map_of(std::size_t operand) const;
   /// f(in, out): the operand values of one iteration by input and output index (0 for what the nest
@@ -104,6 +125,10 @@ public:
   /// dropped. So nobody has to look at every iteration whether they are there.
   template <std::size_t kIn = std::dynamic_extent, std::size_t kOut = std::dynamic_extent, class F>
   void for_each_iteration(F f);
+  /// f(in, out, count): the same for `count` iterations at a time, at most kIterationBlock:
+  /// pointers to their values, one for each input and output.
+  template <std::size_t kIn = std::dynamic_extent, std::size_t kOut = std::dynamic_extent, class F>
+  void for_each_block(F f);
   /// f(group): the loops of a group are those that are coupled or that the first output lacks.
   template <class F>
   void for_each_group(F f);
@@ -120,24 +145,30 @@ private:
     std::int64_t* whole = nullptr;
     std::int64_t count = 0; ///< of the tensor's numbers
     bool summed = false;
-    Real* value = nullptr;   ///< of the iteration
     std::int64_t begin = 0;  ///< element at the start of the last loop
     std::int64_t stride = 0; ///< along the last loop
+    std::vector<Real> block; ///< values that do not lie in the tensor one after another
+
+    bool is_plain() const { return real != nullptr && map.bounds.empty() && stride == 1; }
   };
-  template <std::size_t kExtent>
-  static std::vector<Real> values_of(std::vector<Slot>& slots, std::size_t count);
+  /// Iterations [first, first + count) of the last loop.
+  struct Block {
+    std::int64_t first = 0;
+    std::size_t count = 0;
+  };
+  static void join_loops(std::vector<std::int64_t>& sizes, std::vector<Slot>& in,
+                         std::vector<Slot>& out);
   static void begin_run(std::vector<Slot>& slots, std::span<const std::int64_t> point);
-  static std::int64_t element_of(const Slot& slot, std::int64_t step,
-                                 std::span<const std::int64_t> point);
-  static Real load(const Slot& slot, std::int64_t step, std::span<const std::int64_t> point);
-  static void store(const Slot& slot, std::int64_t step, std::span<const std::int64_t> point);
+  static const Real* load(Slot& slot, const Block& block, std::span<const std::int64_t> point);
+  static void store(Slot& slot, const Block& block, std::span<const std::int64_t> point);
   std::vector<std::int64_t> inner_offsets(const OperandMap& map, const std::vector<bool>& inner,
                                           std::size_t length) const;
   static void find_elements(typename Group::Row& row, std::vector<std::int64_t>& point,
                             std::span<const std::size_t> inner,
                             std::span<const std::int64_t> inner_sizes);
+  static void find_run(typename Group::Row& row);
   template <class Number>
-  static void take(std::span<const std::int64_t> address, const Number* from, std::span<Number> to);
+  static void take(const typename Group::Row& row, const Number* from, std::span<Number> to);
   std::vector<Slot> slots(bool outputs) const;
   std::vector<std::int64_t> sizes() const;
   bool depends_on(const OperandMap& map, const std::vector<bool>& loops) const;

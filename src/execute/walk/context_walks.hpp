@@ -6,6 +6,7 @@
 #include "monet/base/checked.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace monet {
 
@@ -62,54 +63,125 @@ auto KernelContext<Real>::slots(bool outputs) const -> std::vector<Slot> {
     slot.count = static_cast<std::int64_t>(numbers.real.empty() ? numbers.whole.size()
                                                                 : numbers.real.size());
     slot.stride = slot.map.strides.empty() ? 0 : slot.map.strides.back();
+    slot.block.resize(kIterationBlock);
     check_reach(slot.map, op_.nest, slot.count);
     result.push_back(std::move(slot));
   }
   return result;
 }
 
-/// Room for the values of one iteration, of all inputs or outputs and not less than an extent.
 template <class Real>
-template <std::size_t kExtent>
-std::vector<Real> KernelContext<Real>::values_of(std::vector<Slot>& slots, std::size_t count) {
-  constexpr std::size_t kLeast = kExtent == std::dynamic_extent ? 0 : kExtent;
-  std::vector<Real> values(std::max(count, kLeast), Real{0});
-  for (Slot& slot : slots)
-    slot.value = &values[slot.place];
-  return values;
+template <std::size_t kIn, std::size_t kOut, class F>
+void KernelContext<Real>::for_each_iteration(F f) {
+  if constexpr (kIn != std::dynamic_extent && kOut != std::dynamic_extent) {
+    for_each_block<kIn, kOut>([&](const auto& from, const auto& to, std::size_t count) {
+      std::array<const Real*, kIn> in{};
+      std::array<Real*, kOut> out{};
+      std::copy_n(from.begin(), kIn, in.begin());
+      std::copy_n(to.begin(), kOut, out.begin());
+      for (std::size_t i = 0; i < count; ++i) { // vectorised where f is
+        std::array<Real, kIn> seen{};
+        std::array<Real, kOut> made{};
+        for (std::size_t k = 0; k < kIn; ++k)
+          seen[k] = in[k][i];
+        f(std::span<const Real, kIn>(seen), std::span<Real, kOut>(made));
+        for (std::size_t k = 0; k < kOut; ++k)
+          out[k][i] = made[k];
+      }
+    });
+    return;
+  }
+  std::vector<Real> values;
+  std::vector<Real> results;
+  for_each_block<kIn, kOut>([&](const auto& from, const auto& to, std::size_t count) {
+    values.resize(from.size());
+    results.resize(to.size());
+    const auto seen = std::span<const Real>(values).template subspan<0, kIn>();
+    const auto made = std::span<Real>(results).template subspan<0, kOut>();
+    for (std::size_t i = 0; i < count; ++i) {
+      for (std::size_t k = 0; k < values.size(); ++k)
+        values[k] = from[k][i];
+      f(seen, made);
+      for (std::size_t k = 0; k < results.size(); ++k)
+        to[k][i] = results[k];
+    }
+  });
 }
 
 template <class Real>
 template <std::size_t kIn, std::size_t kOut, class F>
-void KernelContext<Real>::for_each_iteration(F f) {
+void KernelContext<Real>::for_each_block(F f) {
   std::vector<std::int64_t> loop_sizes = sizes();
   if (std::find(loop_sizes.begin(), loop_sizes.end(), 0) != loop_sizes.end())
     return;
   std::vector<Slot> in = slots(false);
   std::vector<Slot> out = slots(true);
-  std::vector<Real> values = values_of<kIn>(in, index_.inputs.size());
-  std::vector<Real> results = values_of<kOut>(out, index_.outputs.size());
-  const auto seen = std::span<const Real>(values).template subspan<0, kIn>();
-  const auto made = std::span<Real>(results).template subspan<0, kOut>();
+  join_loops(loop_sizes, in, out);
+  constexpr std::size_t kLeastIn = kIn == std::dynamic_extent ? 0 : kIn;
+  constexpr std::size_t kLeastOut = kOut == std::dynamic_extent ? 0 : kOut;
+  const std::vector<Real> zeros(kIterationBlock, Real{0}); // of inputs that are not there
+  std::vector<const Real*> from(std::max(index_.inputs.size(), kLeastIn), zeros.data());
+  std::vector<std::vector<Real>> made(std::max(index_.outputs.size(), kLeastOut));
+  std::vector<Real*> to;
+  for (std::vector<Real>& block : made)
+    to.push_back((block.resize(kIterationBlock), block.data()));
   std::vector<std::int64_t> point(loop_sizes.size(), 0);
   const std::int64_t run = loop_sizes.empty() ? 1 : loop_sizes.back();
-  std::int64_t none = 0;
-  std::int64_t& last = loop_sizes.empty() ? none : point.back();
   if (!loop_sizes.empty())
     loop_sizes.back() = 1; // the last loop is walked below
   do {
-    check_stop();
     begin_run(in, point);
     begin_run(out, point);
-    for (last = 0; last < run; ++last) {
-      for (const Slot& slot : in)
-        *slot.value = load(slot, last, point);
-      f(seen, made);
-      for (const Slot& slot : out)
-        store(slot, last, point);
+    for (std::int64_t first = 0; first < run; first += kIterationBlock) {
+      check_stop();
+      const Block block{
+          first, static_cast<std::size_t>(std::min<std::int64_t>(kIterationBlock, run - first))};
+      for (Slot& slot : in)
+        from[slot.place] = load(slot, block, point);
+      for (Slot& slot : out)
+        to[slot.place] =
+            slot.is_plain() && !slot.summed ? slot.real + slot.begin + first : slot.block.data();
+      f(from, to, block.count);
+      for (Slot& slot : out)
+        store(slot, block, point);
     }
-    last = 0;
   } while (next_point(point, loop_sizes));
+}
+
+/// Neighbouring loops that are one to every operand become one; the order of iterations stays.
+template <class Real>
+void KernelContext<Real>::join_loops(std::vector<std::int64_t>& sizes, std::vector<Slot>& in,
+                                     std::vector<Slot>& out) {
+  std::vector<OperandMap*> maps;
+  for (std::vector<Slot>* slots : {&in, &out}) {
+    for (Slot& slot : *slots)
+      maps.push_back(&slot.map);
+  }
+  if (!std::ranges::all_of(maps, [](const OperandMap* map) { return map->bounds.empty(); }))
+    return;
+  const auto erase = [&](std::size_t loop) {
+    const auto at = static_cast<std::ptrdiff_t>(loop);
+    sizes.erase(sizes.begin() + at);
+    for (OperandMap* map : maps)
+      map->strides.erase(map->strides.begin() + at);
+  };
+  for (std::size_t d = sizes.size(); d-- > 0;) {
+    if (sizes[d] == 1)
+      erase(d);
+  }
+  for (std::size_t d = sizes.size(); d-- > 1;) {
+    const bool one = std::ranges::all_of(maps, [&](const OperandMap* map) {
+      return map->strides[d - 1] == map->strides[d] * sizes[d];
+    });
+    if (!one)
+      continue;
+    sizes[d] *= sizes[d - 1];
+    erase(d - 1);
+  }
+  for (std::vector<Slot>* slots : {&in, &out}) {
+    for (Slot& slot : *slots)
+      slot.stride = slot.map.strides.empty() ? 0 : slot.map.strides.back();
+  }
 }
 
 template <class Real>
@@ -120,36 +192,60 @@ void KernelContext<Real>::begin_run(std::vector<Slot>& slots, std::span<const st
   }
 }
 
-/// Element at `step` of the last loop, or -1 outside of the tensor.
-template <class Real>
-std::int64_t KernelContext<Real>::element_of(const Slot& slot, std::int64_t step,
-                                             std::span<const std::int64_t> point) {
-  if (!slot.map.bounds.empty())
-    return slot.map.element(point, slot.count);
-  return slot.begin + step * slot.stride;
-}
-
-template <class Real>
-Real KernelContext<Real>::load(const Slot& slot, std::int64_t step,
-                               std::span<const std::int64_t> point) {
-  const std::int64_t element = element_of(slot, step, point);
-  if (element < 0)
-    return Real{0};
-  return slot.real == nullptr ? static_cast<Real>(slot.whole[element]) : slot.real[element];
-}
-
-template <class Real>
-void KernelContext<Real>::store(const Slot& slot, std::int64_t step,
-                                std::span<const std::int64_t> point) {
-  const std::int64_t element = element_of(slot, step, point);
-  if (element < 0)
+/// Element of every iteration of a block, -1 outside of the tensor: f(i, element).
+template <class Slot, class Block, class F>
+void for_each_element(const Slot& slot, const Block& block, std::span<const std::int64_t> point,
+                      F f) {
+  if (slot.map.bounds.empty()) {
+    std::int64_t element = slot.begin + block.first * slot.stride;
+    for (std::size_t i = 0; i < block.count; ++i, element += slot.stride)
+      f(i, element);
     return;
-  if (slot.real == nullptr) {
-    slot.whole[element] = saturated_integer(*slot.value);
-  } else {
-    Real& target = slot.real[element];
-    target = slot.summed ? target + *slot.value : *slot.value;
   }
+  std::vector<std::int64_t> place(point.begin(), point.end());
+  for (std::size_t i = 0; i < block.count; ++i) {
+    if (!place.empty())
+      place.back() = block.first + static_cast<std::int64_t>(i);
+    f(i, slot.map.element(place, slot.count));
+  }
+}
+
+/// Where the values of a block are, one after another.
+template <class Real>
+const Real* KernelContext<Real>::load(Slot& slot, const Block& block,
+                                      std::span<const std::int64_t> point) {
+  if (slot.is_plain())
+    return slot.real + slot.begin + block.first;
+  Real* const values = slot.block.data();
+  if (slot.real != nullptr && slot.map.bounds.empty() && slot.stride == 0) {
+    std::fill_n(values, block.count, slot.real[slot.begin]);
+    return values;
+  }
+  for_each_element(slot, block, point, [&](std::size_t i, std::int64_t element) {
+    values[i] = element < 0            ? Real{0}
+                : slot.real == nullptr ? static_cast<Real>(slot.whole[element])
+                                       : slot.real[element];
+  });
+  return values;
+}
+
+/// Puts the values of a block where they belong, unless they were made there.
+template <class Real>
+void KernelContext<Real>::store(Slot& slot, const Block& block,
+                                std::span<const std::int64_t> point) {
+  if (slot.is_plain() && !slot.summed)
+    return;
+  const Real* const values = slot.block.data();
+  for_each_element(slot, block, point, [&](std::size_t i, std::int64_t element) {
+    if (element < 0)
+      return;
+    if (slot.real == nullptr) {
+      slot.whole[element] = saturated_integer(values[i]);
+    } else {
+      Real& target = slot.real[element];
+      target = slot.summed ? target + values[i] : values[i];
+    }
+  });
 }
 
 template <class Real>
@@ -189,6 +285,7 @@ auto KernelContext<Real>::make_group(const std::vector<bool>& inner) const -> Gr
       }
       if (row.map->bounds.empty())
         row.table = inner_offsets(*row.map, inner, length);
+      find_run(row);
       row.integral = row.numbers->real.empty();
       row.real.resize(length);
       row.address.resize(length);
@@ -223,6 +320,20 @@ std::vector<std::int64_t> KernelContext<Real>::inner_offsets(const OperandMap& m
   return offsets;
 }
 
+/// What of a row's table is simple.
+template <class Real>
+void KernelContext<Real>::find_run(typename Group::Row& row) {
+  const std::vector<std::int64_t>& table = row.table;
+  row.constant = std::ranges::all_of(table, [](std::int64_t offset) { return offset == 0; });
+  std::size_t run = 1;
+  while (run < table.size() && table[run] == static_cast<std::int64_t>(run))
+    ++run;
+  bool repeats = !table.empty() && table.size() % run == 0;
+  for (std::size_t i = 0; i < table.size() && repeats; ++i)
+    repeats = table[i] - table[i - i % run] == static_cast<std::int64_t>(i % run);
+  row.run = repeats ? run : 1;
+}
+
 /// Addresses of a row: by table where the row stays inside its tensor, point by point otherwise.
 template <class Real>
 void KernelContext<Real>::find_elements(typename Group::Row& row, std::vector<std::int64_t>& point,
@@ -232,11 +343,8 @@ void KernelContext<Real>::find_elements(typename Group::Row& row, std::vector<st
     point[d] = 0;
   const std::span<std::int64_t> address = row.address;
   if (row.map->bounds.empty()) {
-    const std::int64_t first = row.map->offset + weighted_sum(row.map->strides, point);
-    const auto table = std::span<const std::int64_t>(row.table).first(address.size());
-    for (std::size_t i = 0; i < address.size(); ++i)
-      address[i] = first + table[i];
-    return;
+    row.first = row.map->offset + weighted_sum(row.map->strides, point);
+    return; // whoever wants addresses has find_addresses()
   }
   std::vector<std::int64_t> place(inner.size(), 0);
   for (std::int64_t& element : address) {
@@ -247,14 +355,29 @@ void KernelContext<Real>::find_elements(typename Group::Row& row, std::vector<st
   }
 }
 
-/// Numbers at addresses of find_elements(), which are inside the tensor: 0 for those outside.
+/// Numbers at the elements of find_elements(), which are inside the tensor: 0 for those outside.
 template <class Real>
 template <class Number>
-void KernelContext<Real>::take(std::span<const std::int64_t> address, const Number* from,
+void KernelContext<Real>::take(const typename Group::Row& row, const Number* from,
                                std::span<Number> to) {
-  to = to.first(address.size());
-  for (std::size_t i = 0; i < address.size(); ++i)
-    to[i] = address[i] < 0 ? Number{0} : from[address[i]];
+  to = to.first(row.address.size());
+  if (!row.map->bounds.empty()) {
+    for (std::size_t i = 0; i < to.size(); ++i)
+      to[i] = row.address[i] < 0 ? Number{0} : from[row.address[i]];
+    return;
+  }
+  if (row.constant) {
+    std::ranges::fill(to, to.empty() ? Number{0} : from[row.first]);
+    return;
+  }
+  const auto table = std::span<const std::int64_t>(row.table).first(to.size());
+  if (row.run == 1) {
+    for (std::size_t i = 0; i < to.size(); ++i)
+      to[i] = from[row.first + table[i]];
+    return;
+  }
+  for (std::size_t i = 0; i < to.size(); i += row.run)
+    std::copy_n(from + row.first + table[i], row.run, to.data() + i);
 }
 
 template <class Real>
@@ -266,10 +389,10 @@ void KernelContext<Real>::gather(Group& group, std::vector<std::int64_t>& point,
       continue;
     find_elements(row, point, inner, inner_sizes);
     if (!row.integral) {
-      take<Real>(row.address, row.numbers->real.data(), row.real);
+      take<Real>(row, row.numbers->real.data(), row.real);
       continue;
     }
-    take<std::int64_t>(row.address, row.numbers->whole.data(), row.whole);
+    take<std::int64_t>(row, row.numbers->whole.data(), row.whole);
     std::ranges::transform(row.whole, row.real.begin(),
                            [](std::int64_t whole) { return static_cast<Real>(whole); });
   }
@@ -284,10 +407,19 @@ void KernelContext<Real>::scatter(Group& group, std::vector<std::int64_t>& point
     if (!row.map)
       continue;
     find_elements(row, point, inner, inner_sizes);
-    const std::span<const std::int64_t> address = row.address;
-    const auto real = std::span<const Real>(row.real).first(address.size());
-    const auto whole = std::span<const std::int64_t>(row.whole).first(address.size());
     Real* const to_real = row.numbers->real.data(); // addresses are inside
+    const auto real = std::span<const Real>(row.real).first(row.address.size());
+    if (!row.integral && !row.is_whole && !row.summed && row.map->bounds.empty()) {
+      for (std::size_t i = 0; i < real.size(); i += row.run) {
+        Real* const target = to_real + row.first + row.table[i];
+        for (std::size_t k = 0; k < row.run; ++k)
+          target[k] = real[i + k] + Real{0};
+      }
+      continue;
+    }
+    row.find_addresses();
+    const std::span<const std::int64_t> address = row.address;
+    const auto whole = std::span<const std::int64_t>(row.whole).first(address.size());
     std::int64_t* const to_whole = row.numbers->whole.data();
     for (std::size_t i = 0; i < address.size(); ++i) {
       if (address[i] < 0)
@@ -331,7 +463,8 @@ void KernelContext<Real>::for_each_group(const std::vector<bool>& inner, F f) {
       point[outer_index[d]] = outer[d];
     for (auto& row : group.outputs_) {
       std::fill(row.real.begin(), row.real.end(), Real{0});
-      std::fill(row.whole.begin(), row.whole.end(), 0);
+      if (row.is_whole)
+        std::fill(row.whole.begin(), row.whole.end(), 0);
     }
     gather(group, point, inner_index, inner_sizes);
     f(group);
