@@ -12,12 +12,27 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <utility>
 #include <variant>
 
 namespace monet {
+
+const std::vector<std::string>& arithmetic_names() {
+  static const std::vector<std::string> names{"fp64", "fp32", "formats"};
+  return names;
+}
+
+std::optional<Arithmetic> arithmetic_named(std::string_view name) {
+  const auto found = std::ranges::find(arithmetic_names(), name);
+  if (found == arithmetic_names().end())
+    return std::nullopt;
+  return static_cast<Arithmetic>(found - arithmetic_names().begin());
+}
+
+std::string_view name_of(Arithmetic arithmetic) {
+  return arithmetic_names().at(static_cast<std::size_t>(arithmetic));
+}
 
 namespace {
 
@@ -63,21 +78,7 @@ bool rounds_itself(const Operator& op) {
   return op.domain == kMonetDomain && (op.op_type == "ScaledCast" || op.op_type == "BlockCast");
 }
 
-constexpr std::array<std::pair<std::string_view, Arithmetic>, 3> kArithmetics{
-    {{"fp64", Arithmetic::fp64}, {"fp32", Arithmetic::fp32}, {"formats", Arithmetic::formats}}};
-
 } // namespace
-
-std::string_view name_of(Arithmetic arithmetic) {
-  return kArithmetics.at(static_cast<std::size_t>(arithmetic)).first;
-}
-std::optional<Arithmetic> arithmetic_named(std::string_view name) {
-  for (const auto& [known, arithmetic] : kArithmetics) {
-    if (known == name)
-      return arithmetic;
-  }
-  return std::nullopt;
-}
 
 /// Counts bytes as operators run.
 class MemoryMeter {
@@ -192,7 +193,7 @@ struct Execution::Machine {
   }
 
   template <class Real>
-  void run(TensorStore<Real>& store) {
+  void run(TensorStore<Real>& store, const std::function<void(OpId)>& after) {
     meter.begin();
     for (std::size_t i = 0; i < graph.operators().size(); ++i) {
       const Operator& op = graph.operators()[i];
@@ -206,6 +207,8 @@ struct Execution::Machine {
       if constexpr (std::is_same_v<Real, float>)
         round_results(store, op);
       meter.run(OpId(i));
+      if (after)
+        after(OpId(i));
       if (!options.keep_all)
         free_after(store, OpId(i));
     }
@@ -312,10 +315,20 @@ std::vector<double> Execution::get(TensorId tensor) const {
       machine_->stores);
 }
 
-void Execution::run() {
+bool Execution::is_finite(TensorId tensor) const {
+  internal_check(has(tensor),
+                 fmt::format("'{}' has no numbers", machine_->graph.tensor(tensor).name));
+  return std::visit(
+      [&](const auto& store) {
+        return std::ranges::all_of(store[tensor].real, [](auto x) { return std::isfinite(x); });
+      },
+      machine_->stores);
+}
+
+void Execution::run(const std::function<void(OpId)>& after) {
   machine_->check_inputs();
   try {
-    std::visit([&](auto& store) { machine_->run(store); }, machine_->stores);
+    std::visit([&](auto& store) { machine_->run(store, after); }, machine_->stores);
   } catch (const Stopped& stopped) {
     throw Stopped("stopped while the graph was executed", stopped.by_clock());
   }

@@ -13,13 +13,6 @@
 
 namespace monet {
 
-namespace {
-
-bool is_normalisation(const Operator& op) {
-  return op.op_type.find("Norm") != std::string::npos;
-}
-
-/// The first operator that computes with a tensor, behind casts with a scale.
 const Operator& first_reader(const Graph& graph, const Tensor& tensor) {
   for (const OpId id : tensor.consumers) {
     const Operator& op = graph.op(id);
@@ -34,7 +27,6 @@ const Operator& first_reader(const Graph& graph, const Tensor& tensor) {
   return graph.op(tensor.consumers.front());
 }
 
-/// Inputs of a weight's first reader that one output element sums over.
 std::int64_t fan_in(const Graph& graph, const Tensor& weight) {
   const std::int64_t count = element_count(weight);
   if (weight.consumers.empty() || weight.shape.empty())
@@ -47,6 +39,12 @@ std::int64_t fan_in(const Graph& graph, const Tensor& weight) {
                           (reader.op_type == "Gemm" && reader.attributes.integer("transB", 0) == 0);
   const std::int64_t outputs = by_columns ? weight.shape[rank - 1] : weight.shape[0];
   return std::max<std::int64_t>(1, outputs == 0 ? 1 : count / outputs);
+}
+
+namespace {
+
+bool is_normalisation(const Operator& op) {
+  return op.op_type.find("Norm") != std::string::npos;
 }
 
 std::int64_t classes_of(const TrainingGraph& step, const Tensor& label) {

@@ -191,7 +191,7 @@ void ExecuteArguments::add_to(Command& command) {
   command.add("--execute", &execute,
               "Run the graph numerically; prints the loss and gradient norms");
   command.add("--arithmetic", &arithmetic, "Arithmetic of --execute; formats: each operator rounds to the types of its tensors",
-              {.choices = {"fp64", "fp32", "formats"}, .needs = "--execute"});
+              {.choices = arithmetic_names(), .needs = "--execute"});
   command.add("--jobs", &jobs, "Threads of --execute, 0 for all cores; they change no number",
               {.range = Range{0, 1024}, .needs = "--execute"});
   command.add("--seed", &seed, "Seed of the numbers that --execute generates, and of its masks",

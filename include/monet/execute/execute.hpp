@@ -6,6 +6,7 @@
 #include "monet/workload/graph.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -25,6 +26,8 @@ enum class Arithmetic {
   /// have units of their own. fp64 tensors hold single-precision numbers.
   formats,
 };
+/// Names in options and files, in the order of the enumeration.
+const std::vector<std::string>& arithmetic_names();
 std::string_view name_of(Arithmetic arithmetic);
 std::optional<Arithmetic> arithmetic_named(std::string_view name);
 
@@ -62,7 +65,11 @@ public:
 
   /// Executes all operators in order. Every tensor without a producer that somebody reads must have
   /// numbers (constants with known values have them): InputError naming those without.
-  void run();
+  /// `after` is told every operator that has run; running again before advance() gives the same
+  /// numbers.
+  void run(const std::function<void(OpId)>& after = {});
+  /// None of a tensor's numbers is infinite or NaN. InternalError when it has no numbers.
+  bool is_finite(TensorId tensor) const;
   /// The most bytes that lay in memory at once during the last run, in the element types of the
   /// tensors: what nobody reads any more is gone (with keep_all only as far as this counts), what
   /// overwrites a tensor takes no memory of its own. For a graph without views.
@@ -77,6 +84,11 @@ private:
 };
 
 bool is_executable(const Operator& op);
+
+/// The first operator that computes with a tensor that has readers, behind casts with a scale.
+const Operator& first_reader(const Graph& graph, const Tensor& tensor);
+/// Inputs of a weight's first reader that one output element sums over, at least 1.
+std::int64_t fan_in(const Graph& graph, const Tensor& weight);
 
 /// How fill() chooses the numbers of one tensor: offset + scale * uniform, or integers below
 /// `range`.
