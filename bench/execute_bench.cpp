@@ -1,15 +1,19 @@
-// Multiply-accumulates per second of the executor's products, in double and single precision. Each
-// answer is compared with one output element computed by hand.
+// Multiply-accumulates per second of the executor's products, in double and single precision; each
+// answer is compared with one output element computed by hand. And a whole training step, which
+// should take less than 1.5 times its products.
 #include "execute/walk/operand.hpp"
 #include "execute/walk/product.hpp"
 
 #include "monet/base/rng.hpp"
+#include "monet/execute/execute.hpp"
+#include "monet/workload/onnx_reader.hpp"
 #include "monet/workload/operators.hpp"
 
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
 
 namespace monet {
@@ -166,6 +170,42 @@ BENCHMARK_CAPTURE(in_single, small_conv, kSmallConv)->Unit(benchmark::kMilliseco
 BENCHMARK_CAPTURE(in_single, small_grad_weight, kSmallGradWeight)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(in_single, conv, kConv)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(in_single, matmul, kMatMul)->Unit(benchmark::kMillisecond);
+
+/// ResNet-8 at 32 images, SGD with momentum; the argument is the number of threads.
+void step_in_single(benchmark::State& state) {
+  OnnxReadOptions reading;
+  reading.batch = 32;
+  TrainingOptions options;
+  options.loss = CrossEntropy{};
+  options.update.optimizer = Sgd{.learning_rate = 0.01, .momentum = 0.9};
+  const TrainingGraph step = make_training_graph(
+      read_onnx(MONET_SOURCE_DIR "/data/workload/resnet8_16.onnx", reading), options);
+  ExecuteOptions executing{.arithmetic = Arithmetic::fp32, .keep_all = false};
+  executing.jobs = static_cast<int>(state.range(0));
+  Execution execution(step.graph, executing);
+  fill(execution, step, 1);
+  execution.run();
+  const double before = execution.get(*step.loss).at(0);
+  using Clock = std::chrono::steady_clock;
+  Clock::duration all{}, products{};
+  for (auto round : state) {
+    execution.advance();
+    const auto begin = Clock::now();
+    auto last = begin;
+    execution.run([&](OpId op) {
+      const auto now = Clock::now();
+      products +=
+          step.graph.op(op).nest.compute == ComputeKind::mac ? now - last : Clock::duration{};
+      last = now;
+    });
+    all += last - begin;
+  }
+  if (!(execution.get(*step.loss).at(0) < before)) // of one batch, again and again
+    state.SkipWithError("nothing is learnt");
+  state.counters["step_by_products"] =
+      static_cast<double>(all.count()) / static_cast<double>(products.count());
+}
+BENCHMARK(step_in_single)->Arg(1)->Arg(2)->Unit(benchmark::kMillisecond)->UseRealTime();
 
 } // namespace
 } // namespace monet
