@@ -7,6 +7,7 @@
 #include "monet/hardware/read_hardware.hpp"
 #include "monet/tiling/stacks_file.hpp"
 #include "monet/train/data_options.hpp"
+#include "monet/train/study.hpp"
 #include "monet/training/training.hpp"
 
 namespace monet::fuzz {
@@ -57,6 +58,7 @@ void read_yaml(std::string_view text) {
     read_data_options(parse_yaml(text, "fuzz.yaml"), "fuzz.yaml", problems);
     problems.throw_if_any();
   });
+  attempt([&] { parse_train_study(text, "fuzz.yaml"); });
 }
 
 } // namespace monet::fuzz

@@ -1,0 +1,75 @@
+// An experiment of training runs: what `monet train` reads. Variants of one recipe, each run from
+// several seeds; docs/training_runs.md describes every key.
+#pragma once
+
+#include "monet/execute/execute.hpp"
+#include "monet/train/data_options.hpp"
+#include "monet/train/rate.hpp"
+#include "monet/training/options.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace monet {
+
+struct SavingOptions {
+  std::int64_t every = 0; ///< steps or epochs; 0: where a run ends alone
+  bool epochs = false;
+  std::int64_t keep = 1; ///< the newest so many
+};
+
+/// What the weights of a run begin with.
+struct InitialOptions {
+  enum class Scheme {
+    he_normal,  ///< normal, variance 2 / fan-in (He et al. 2015); biases 0
+    he_uniform, ///< uniform of the same variance; biases 0
+    pytorch,    ///< weights and biases of layers uniform within 1 / sqrt(fan-in)
+    network,    ///< the numbers of the network's file
+    file,       ///< those of a folder of .npy files or of an ONNX file
+  };
+  Scheme scheme = Scheme::he_normal;
+  std::string path; ///< of `file`
+  SourceLoc where;
+};
+
+enum class OnNonFinite {
+  stop, ///< the run ends
+  skip, ///< the step changes nothing
+};
+
+/// Everything a run is made of but its seed.
+struct TrainRecipe {
+  std::string name;
+  Located<std::string> network; ///< path
+  std::optional<std::int64_t> batch;
+  Located<TrainingOptions> training;
+  std::size_t data = 0;    ///< which of the study's
+  std::int64_t epochs = 0; ///< at most; 0: as many as the steps take
+  std::int64_t steps = 0;  ///< at most; 0: as many as the epochs have
+  RateSchedule rate;
+  std::vector<std::uint64_t> seeds{1};
+  Arithmetic arithmetic = Arithmetic::fp32;
+  std::int64_t evaluate_every = 1; ///< epochs; 0: where a run ends alone
+  SavingOptions checkpoint;
+  InitialOptions initial;
+  OnNonFinite on_nonfinite = OnNonFinite::stop;
+  /// What the file says of it, but for seeds and checkpoints: equal for equal runs.
+  std::string text;
+};
+
+struct TrainStudy {
+  std::string name;
+  std::vector<DataOptions> data;
+  std::vector<TrainRecipe> variants; ///< one called "run" where the file has none
+  std::vector<std::string> files;    ///< read for it, besides networks and data
+};
+
+/// Throws one InputError with every problem of the file and of training files that it names.
+TrainStudy read_train_study(const std::string& path);
+/// The same from what `path` holds.
+TrainStudy parse_train_study(std::string_view text, const std::string& path);
+
+} // namespace monet
