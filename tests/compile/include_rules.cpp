@@ -29,7 +29,7 @@ const std::vector<StageRooms> kHouse{
     {"hardware", {}},
     {"training", {"options", "build", "gradients", "forward", "update", "memory"}},
     {"execute", {"walk", "kernels"}},
-    {"train", {"data", "study"}},
+    {"train", {"data", "study", "loop"}},
     {"core_cost", {"model", "zigzag", "search", "scatter", "joint_mapping", "files"}},
     {"tiling", {"cut", "fuse", "cover", "edges"}},
     {"schedule", {"cost", "place", "check"}},
