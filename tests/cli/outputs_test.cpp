@@ -101,6 +101,7 @@ TEST_F(OutputPlaces, OfEveryOptionAreTriedFirst) {
        false,
        {"-o"}},
       {{"report", "none.json"}, false, {"-o"}},
+      {{"train", "none.yaml"}, false, {"-o"}},
   };
   for (const Case& one : cases) {
     for (const std::string& option : one.options) {

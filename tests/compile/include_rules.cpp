@@ -37,7 +37,7 @@ const std::vector<StageRooms> kHouse{
     {"optimise", {"search", "programs", "bounds", "recompute", "allocation", "fusion", "joint"}},
     {"explore", {"space", "store", "evaluate", "strategy", "run"}},
     {"reference", {"stream/tiles", "stream/costs", "stream/schedule", "einsum"}},
-    {"report", {"search"}},
+    {"report", {"search", "train"}},
 };
 const std::vector<std::string_view> kAppRooms{"options", "commands"};
 /// Its engines, the folders that hold its rooms, know nothing of each other.
