@@ -105,7 +105,7 @@ TEST(Walks, BlocksEqualEveryIteration) {
   for (std::uint64_t seed = 0; seed < 3000; ++seed) {
     RandomWalk walk(seed);
     TensorStore<float> store = walk.filled(), plain = walk.filled(), dynamic = walk.filled();
-    KernelContext<float> context(store, walk.op, 0), again(dynamic, walk.op, 0);
+    KernelContext<float> context(store, walk.op, {}), again(dynamic, walk.op, {});
     const OperandMap out = context.map_of(0), a = context.map_of(1), b = context.map_of(2);
     const bool summed = is_summed(walk, out, std::vector<bool>(walk.sizes.size(), true));
     std::vector<std::int64_t> point(walk.sizes.size(), 0);
@@ -141,7 +141,7 @@ TEST(Walks, RowsEqualEveryIteration) {
       outer.push_back(!inner.back());
     }
     TensorStore<float> store = walk.filled(), plain = walk.filled();
-    KernelContext<float> context(store, walk.op, 0);
+    KernelContext<float> context(store, walk.op, {});
     const OperandMap out = context.map_of(0), a = context.map_of(1), b = context.map_of(2);
     std::vector<std::int64_t> inner_sizes, outer_sizes;
     bool full = false;

@@ -61,6 +61,12 @@ const Mac* unit_of(const StepArithmetic* formats, GradientOf gradient) {
   return unit ? &*unit : nullptr;
 }
 
+/// Small products take no longer than threads to begin.
+int threads_for(const LoopNest& nest, int jobs) {
+  constexpr std::int64_t kLeast = 1 << 18;
+  return iterations(nest) < kLeast ? 1 : jobs;
+}
+
 /// A product of two operands, as the nest says, times alpha.
 template <class Real>
 void multiply(KernelContext<Real>& context, const LoopNest& nest, GradientOf gradient,
@@ -68,15 +74,16 @@ void multiply(KernelContext<Real>& context, const LoopNest& nest, GradientOf gra
   const std::vector<Real>& left = context.tensor(nest.operands[1].tensor);
   const std::vector<Real>& right = context.tensor(nest.operands[2].tensor);
   const Mac* unit = unit_of(context.formats(), gradient);
+  const int jobs = threads_for(nest, context.jobs());
   if constexpr (std::is_same_v<Real, float>) {
     if (unit != nullptr) {
       Mac seeded = *unit;
       seeded.rounding.seed = random_bits(context.seed(), fnv1a(context.op().name));
-      emulate_product(context.graph(), nest, out, left, right, seeded, context.jobs());
+      emulate_product(context.graph(), nest, out, left, right, seeded, jobs);
     }
   }
   if (unit == nullptr)
-    multiply_accumulate<Real>(context.graph(), nest, out, left, right, context.jobs());
+    multiply_accumulate<Real>(context.graph(), nest, out, left, right, jobs);
   const double alpha = context.attributes().number("alpha", 1.0);
   if (alpha != 1.0) {
     for (Real& value : out)

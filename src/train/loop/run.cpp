@@ -25,6 +25,7 @@ ExecuteOptions options_of(const TrainSetup& setup, const TrainRunOptions& option
                           std::int64_t advances) {
   ExecuteOptions made;
   made.arithmetic = setup.recipe->arithmetic;
+  made.formats = setup.step.arithmetic;
   made.seed = random_bits(options.seed, kMaskTag) + static_cast<std::uint64_t>(advances);
   made.keep_all = false;
   made.jobs = options.jobs;
