@@ -54,7 +54,7 @@ void multiply_rows(const ProductPlan& plan, Real* output, const Real* scalars, c
 
 /// Both factors have the vector loop (depth-wise convolutions), or neither.
 template <class Real>
-void multiply_pairs(const ProductPlan& plan, const ProductOperands<Real>& at, std::int64_t low,
+void multiply_pairs(const ProductPlan& plan, const FactorPointers<Real>& at, std::int64_t low,
                     std::int64_t high) {
   const std::int64_t step = plan.left_is_vector ? 1 : 0;
   for (std::int64_t d = low; d < high; ++d) {
@@ -70,7 +70,7 @@ void multiply_pairs(const ProductPlan& plan, const ProductOperands<Real>& at, st
 }
 
 template <class Real>
-void multiply_block(const ProductPlan& plan, const ProductOperands<Real>& at, std::int64_t low,
+void multiply_block(const ProductPlan& plan, const FactorPointers<Real>& at, std::int64_t low,
                     std::int64_t high) {
   if (plan.left_is_vector == plan.right_is_vector) {
     multiply_pairs(plan, at, low, high);
@@ -118,9 +118,9 @@ void multiply_accumulate(const Graph& graph, const LoopNest& nest, std::vector<R
     return;
   check_factors(graph, nest, output.size(), left.size(), right.size());
   const ProductPlan plan = plan_product(graph, nest);
-  with_packed(plan, output, left, right, [&](const ProductOperands<Real>& start) {
+  with_packed(plan, output, left, right, [&](const FactorPointers<Real>& start) {
     for_each_block(plan, start, jobs,
-                   [&](const ProductOperands<Real>& at, const ProductBlock& block) {
+                   [&](const FactorPointers<Real>& at, const ProductBlock& block) {
                      multiply_block(plan, at, block.low, block.high);
                    });
   });

@@ -81,7 +81,7 @@ void for_each_packed(std::span<const std::int64_t> shape, std::span<const std::i
 }
 
 template <class Real>
-struct ProductOperands {
+struct FactorPointers {
   Real* output;
   const Real* left;
   const Real* right;
@@ -97,8 +97,7 @@ struct ProductBlock {
 /// block(operands at the block, ProductBlock) for all blocks, those of an output one after the
 /// other; different outputs on up to `jobs` threads.
 template <class Real, class F>
-void for_each_block(const ProductPlan& plan, const ProductOperands<Real>& start, int jobs,
-                    F block) {
+void for_each_block(const ProductPlan& plan, const FactorPointers<Real>& start, int jobs, F block) {
   const std::span sizes(plan.outer_sizes);
   const auto count = [](std::span<const std::int64_t> of) {
     std::int64_t product = 1;
@@ -139,7 +138,7 @@ void for_each_block(const ProductPlan& plan, const ProductOperands<Real>& start,
       std::array<std::int64_t, 3> at{};
       for (std::size_t k = 0; k < 3; ++k)
         at[k] = plan.maps[k].offset + weighted_sum(plan.outer_strides[k], point);
-      block(ProductOperands<Real>{start.output + at[0], start.left + at[1], start.right + at[2]},
+      block(FactorPointers<Real>{start.output + at[0], start.left + at[1], start.right + at[2]},
             rows_here);
     }
   });
@@ -164,11 +163,11 @@ void with_packed(const ProductPlan& plan, std::vector<Real>& output, const std::
   const Real* a = pack(1, left);
   const Real* b = pack(2, right);
   if (!plan.moved[0]) {
-    run(ProductOperands<Real>{output.data(), a, b});
+    run(FactorPointers<Real>{output.data(), a, b});
     return;
   }
   packed[0].assign(output.size(), Real{0});
-  run(ProductOperands<Real>{packed[0].data(), a, b});
+  run(FactorPointers<Real>{packed[0].data(), a, b});
   const Real* source = packed[0].data();
   Real* target = output.data();
   for_each_packed(

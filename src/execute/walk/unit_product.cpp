@@ -19,7 +19,7 @@ public:
   UnitWalk(const ProductPlan& plan, const Mac& unit, const MacEngine& engine, const Real* output)
       : plan_(plan), unit_(unit), engine_(engine), output_(output) {}
 
-  void operator()(const ProductOperands<Real>& at, const ProductBlock& block) const {
+  void operator()(const FactorPointers<Real>& at, const ProductBlock& block) const {
     if (plan_.left_is_vector == plan_.right_is_vector) {
       for (std::int64_t row = block.low; row < block.high; ++row)
         multiply_pair(at, row, block);
@@ -50,7 +50,7 @@ private:
     return keys;
   }
 
-  void multiply_rows(const ProductOperands<Real>& at, const ProductBlock& block) const {
+  void multiply_rows(const FactorPointers<Real>& at, const ProductBlock& block) const {
     const bool swapped = plan_.left_is_vector; // the other factor is the scalar one
     const auto side = [&](const Strides& strides, bool scalar) {
       return scalar != swapped ? strides.left : strides.right;
@@ -77,7 +77,7 @@ private:
   }
 
   /// Both factors have the vector loop (depth-wise convolutions), or neither.
-  void multiply_pair(const ProductOperands<Real>& at, std::int64_t row,
+  void multiply_pair(const FactorPointers<Real>& at, std::int64_t row,
                      const ProductBlock& block) const {
     lanes::Pairs<Real> pairs;
     pairs.out = at.output + row * plan_.by_row.output;
@@ -106,7 +106,7 @@ template <class Real>
 void walk(const ProductPlan& plan, const Mac& unit, const MacEngine& engine,
           std::vector<Real>& output, const std::vector<Real>& left, const std::vector<Real>& right,
           int jobs) {
-  with_packed(plan, output, left, right, [&](const ProductOperands<Real>& start) {
+  with_packed(plan, output, left, right, [&](const FactorPointers<Real>& start) {
     for_each_block(plan, start, jobs, UnitWalk<Real>(plan, unit, engine, start.output));
   });
 }
