@@ -118,6 +118,7 @@ std::string curves_svg(const std::string& name, std::span<const TrainedVariant> 
   }
   loss.fit(1e-3);
   accuracy.fit(100);
+  loss.most_x = accuracy.most_x = std::max(loss.most_x, accuracy.most_x);
   const double width = std::max(accuracy.left + kWidth + 30, at);
   std::string text = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} "
