@@ -373,7 +373,7 @@ TEST_F(Formats, BadInputIsLocatedAndWritesNothing) {
       {{"--quantise", "line.npy", "--format", "fp8_e4m3_128x128", "-o", "out.npy"},
        "error: --format: blocks of 128 x 128 need two axes: line.npy has shape [3]"},
       {{"--quantise", "complex.npy", "--format", "fp8", "-o", "out.npy"},
-       "error: complex.npy: not a .npy array: element type '<c8' is not supported"},
+       "error: complex.npy: not a .npy array: element type 'c8' is not supported"},
       {{"--quantise", "absent.npy", "--format", "fp8", "-o", "out.npy"}, "error: absent.npy: "},
       {multiply("in.npy", "other.npy", {"--mul", "fp8", "--acc", "fp32"}),
        "error: in.npy: has shape [2, 3], which cannot be multiplied by other.npy with [4, 2]"},
