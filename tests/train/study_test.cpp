@@ -145,7 +145,7 @@ TEST_F(Studies, ProblemsHavePlaces) {
             "e.yaml:7:18: unknown schedule 'cosin' (did you mean 'cosine'?)\n"
             "e.yaml:8:8: expected 1 to 1000 different seeds, none below 0");
   EXPECT_EQ(problems_of(kRecipe + "arithmetic: fp16"),
-            "e.yaml:7:13: unknown arithmetic 'fp16' (fp64 or fp32)");
+            "e.yaml:7:13: unknown arithmetic 'fp16' (fp64, fp32 or formats)");
   EXPECT_EQ(problems_of(kRecipe + "checkpoint: {every: 3}"),
             "e.yaml:7:21: '3' is no number of steps or epochs (for example 100 steps, or 1 epoch)");
   EXPECT_EQ(
