@@ -161,11 +161,15 @@ private:
     return range_.powers_of_two || std::is_same_v<Real, double>;
   }
 
+  /// Far from where rounding by addition would overflow.
+  bool is_safe() const { return added_.largest < std::ldexp(1.0, C::kSafeExponent); }
+
   bool plan_product(const std::optional<RoundingStep>& step, lanes::Grid<Real>& grid, bool& used) {
     if (!step || is_idle(*step, added_, range_))
       return true;
     const bool is_product = &step == &steps_.product;
-    if (!has_grid<Real>(step->format, step->rounding) || (is_product && range_.chunk > 1))
+    if (!has_grid<Real>(step->format, step->rounding) || !is_safe() ||
+        (is_product && range_.chunk > 1))
       return false;
     grid = grid_of<Real>(step->format, step->rounding);
     used = true;
@@ -185,7 +189,7 @@ private:
     const Rounding& rounding = steps_.sum->rounding;
     if (format == C::kNative && is_plain(rounding))
       return true;
-    if (!has_grid<Real>(format, rounding))
+    if (!has_grid<Real>(format, rounding) || !is_safe())
       return false;
     plan_.rounds_sum = true;
     plan_.sum = grid_of<Real>(format, rounding);
