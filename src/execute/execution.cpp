@@ -201,8 +201,9 @@ struct Execution::Machine {
       for (const TensorId output : present(op.outputs))
         store.allocate(output);
       check_numbers(store, op);
-      KernelContext<Real> context(
-          store, op, {options.seed + step, options.jobs, rounds() ? &options.formats : nullptr});
+      KernelContext<Real> context(store, op,
+                                  {options.seed + step, options.jobs,
+                                   rounds() ? &options.formats : nullptr, options.instructions});
       run_kernel(*find_kernel(op), context);
       if constexpr (std::is_same_v<Real, float>)
         round_results(store, op);
@@ -225,7 +226,7 @@ struct Execution::Machine {
     Rounding rounding = by;
     rounding.seed = random_bits(options.seed, step);
     round_tensor(tensor.shape, numbers.real, tensor.type.format(), rounding, id.index(),
-                 options.jobs);
+                 options.jobs, options.instructions);
   }
   /// What an operator wrote: but a view has nothing new, and casts with scales round by themselves.
   void round_results(TensorStore<float>& store, const Operator& op) const {

@@ -269,6 +269,27 @@ TEST(TrainLoop, ThreadsChangeNoBit) {
   fs::remove(path);
 }
 
+TEST(TrainLoop, InstructionsAndThreadsChangeNoBitInFormats) {
+  const SmallStudy study(
+      "training: {loss: cross_entropy, optimizer: {type: adam, learning_rate: 0.01}, loss_scale: "
+      "64, precision: {weights: e5m2, master_weights: fp32, activations: e4m3, gradients: e5m2, "
+      "rounding: stochastic:9, products: {forward: {multiply: e5m2, variant: cfg5, accumulate: "
+      "e6m5, rounding: stochastic:13}, weight_gradient: {accumulate: q8.13}}}}\n"
+      "steps: 12\nvariants: {low: {arithmetic: formats}}\n",
+      convolutional());
+  const TrainSetup setup = study.setup();
+  TrainRun best(setup, {.seed = 1});
+  run_to_its_end(best);
+  for (const Instructions instructions :
+       {Instructions::portable, Instructions::avx2, Instructions::avx512}) {
+    if (!is_available(instructions))
+      continue;
+    TrainRun other(setup, {.seed = 1, .jobs = 3, .instructions = instructions});
+    run_to_its_end(other);
+    EXPECT_TRUE(same_bits(best.state(), other.state())) << static_cast<int>(instructions);
+  }
+}
+
 TEST(TrainLoop, SeedsDiffer) {
   const SmallStudy study(kSgd + "steps: 2\n");
   const TrainSetup setup = study.setup();

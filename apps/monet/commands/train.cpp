@@ -1,6 +1,7 @@
 // monet train EXPERIMENT.yaml: trains a network with emulated arithmetic, variant by variant and
 // seed by seed.
 #include "commands/commands.hpp"
+#include "options/instructions.hpp"
 #include "options/memory_budget.hpp"
 #include "pipeline.hpp"
 
@@ -27,6 +28,7 @@ struct TrainArguments {
   std::string folder;
   std::string memory_limit = "80%";
   int jobs = 1;
+  std::string instructions = "best";
   bool resume = false;
 
   std::string results_folder() const {
@@ -71,6 +73,7 @@ private:
       trained_.push_back({&setups_.back(), &study_.data[recipe.data], {}});
     }
     options_.jobs = arguments_.jobs;
+    options_.instructions = instructions_of(arguments_.instructions);
     options_.memory_limit_bytes =
         parse_budget(arguments_.memory_limit, machine_memory_bytes(), "--memory-limit");
     for (const TrainSetup& setup : setups_) { // with memory and weights to begin with
@@ -214,6 +217,7 @@ void add_train_command(Command& monet) {
               "Go on from the checkpoints in the folder; without it they are removed");
   command.add("--jobs", &arguments->jobs, "Threads (0 = all cores); results do not depend on it",
               {.range = Range{0, 4096}});
+  add_instructions(command, arguments->instructions);
   command.add("--memory-limit", &arguments->memory_limit,
               "Memory of this machine that the numbers of a step may take: bytes, MiB, GiB, or a "
               "share of all",

@@ -2,6 +2,7 @@
 
 #include "console.hpp"
 #include "options/command_line.hpp"
+#include "options/instructions.hpp"
 
 #include "monet/base/text.hpp"
 
@@ -300,9 +301,7 @@ void UnitArguments::add_to(Command& command) {
       "So many products are added exactly before their sum is added; in blocks 1 stands for "
       "all of a block",
       {.range = Range{1, kMostLanes}, .group = group});
-  command.add("--instructions", &instructions,
-              "Vector instructions to emulate with; results do not depend on it",
-              {.choices = {"best", "portable", "avx2", "avx512"}, .group = group});
+  add_instructions(command, instructions, group);
   command.add("--jobs", &jobs, "Threads (0 = all cores); results do not depend on it",
               {.range = Range{0, 4096}, .group = group});
 }
@@ -310,11 +309,7 @@ void UnitArguments::add_to(Command& command) {
 GemmOptions UnitArguments::options() const {
   GemmOptions options;
   options.jobs = jobs;
-  options.instructions = *instructions_named(instructions);
-  if (!is_available(options.instructions))
-    throw InputError({"--instructions"},
-                     fmt::format("this machine has no {}: the best it has are {}", instructions,
-                                 name_of_best_instructions()));
+  options.instructions = instructions_of(instructions);
   return options;
 }
 

@@ -39,6 +39,8 @@ struct ExecuteOptions {
   std::int64_t memory_limit_bytes = std::numeric_limits<std::int64_t>::max();
   StepArithmetic formats; ///< of arithmetic `formats`
   int jobs = 1;           ///< threads; results are the same for any number
+  Instructions instructions =
+      Instructions::best; ///< of arithmetic `formats`; they change no result
 };
 
 /// Most bytes of this machine that the numbers of all tensors take at once, with the copies that

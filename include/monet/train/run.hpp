@@ -85,6 +85,7 @@ TrainSetup prepare_training(const TrainRecipe& recipe, const TrainingData& data)
 struct TrainRunOptions {
   std::uint64_t seed = 1;
   int jobs = 1; ///< threads, 0: all cores; the numbers are the same for any
+  Instructions instructions = Instructions::best; ///< of arithmetic `formats`, alike
   std::int64_t memory_limit_bytes = std::numeric_limits<std::int64_t>::max(); ///< of each graph
 };
 

@@ -76,6 +76,7 @@ struct KernelSettings {
   std::uint64_t seed = 0;
   int jobs = 1;
   const StepArithmetic* formats = nullptr;
+  Instructions instructions = Instructions::best;
 };
 
 template <class Real>
@@ -92,6 +93,7 @@ public:
   const Attributes& attributes() const { return op_.attributes; }
   std::uint64_t seed() const { return settings_.seed; }
   int jobs() const { return settings_.jobs; }
+  Instructions instructions() const { return settings_.instructions; }
   /// What results are rounded by; null where element types do not round.
   const StepArithmetic* formats() const { return settings_.formats; }
 

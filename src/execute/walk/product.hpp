@@ -29,7 +29,8 @@ extern template void multiply_accumulate<float>(const Graph&, const LoopNest&, s
 /// where the unit's sums are wider than double precision.
 void emulate_product(const Graph& graph, const LoopNest& nest, std::vector<float>& output,
                      const std::vector<float>& left, const std::vector<float>& right,
-                     const Mac& unit, int jobs = 1);
+                     const Mac& unit, int jobs = 1,
+                     Instructions instructions = Instructions::best);
 
 /// InternalError where numbers are not as many as elements of O, A and B.
 void check_factors(const Graph& graph, const LoopNest& nest, std::size_t output, std::size_t left,

@@ -127,7 +127,7 @@ std::vector<double> widened(const std::vector<float>& numbers) {
 
 void emulate_product(const Graph& graph, const LoopNest& nest, std::vector<float>& output,
                      const std::vector<float>& left, const std::vector<float>& right,
-                     const Mac& unit, int jobs) {
+                     const Mac& unit, int jobs, Instructions instructions) {
   const std::int64_t points = iterations(nest);
   if (points == 0 || output.empty())
     return;
@@ -142,7 +142,7 @@ void emulate_product(const Graph& graph, const LoopNest& nest, std::vector<float
   range.right = facts_of(std::span(y));
   range.steps = points; // more than any output has
   range.chunk = unit.lanes;
-  const MacEngine engine(unit, range);
+  const MacEngine engine(unit, range, instructions);
   const ProductPlan plan = plan_product(graph, nest);
   if (engine.is_single()) {
     walk<float>(plan, unit, engine, output, x, y, jobs);

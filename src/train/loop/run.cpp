@@ -29,6 +29,7 @@ ExecuteOptions options_of(const TrainSetup& setup, const TrainRunOptions& option
   made.seed = random_bits(options.seed, kMaskTag) + static_cast<std::uint64_t>(advances);
   made.keep_all = false;
   made.jobs = options.jobs;
+  made.instructions = options.instructions;
   made.memory_limit_bytes = options.memory_limit_bytes;
   return made;
 }
