@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 namespace monet {
 namespace {
@@ -170,6 +171,21 @@ TEST(EmulatedProduct, EqualsTheUnitAtEveryIterationOnAnyThreads) {
     nonzero += std::any_of(expected.begin(), expected.end(), [](float v) { return v != 0; });
   }
   EXPECT_GT(nonzero, 1500U);
+}
+
+TEST(EmulatedProduct, TakesInfiniteOperandsOfVariantsWithoutNaN) {
+  Rng rng{15};
+  Mac unit = unit_of("e5m2", "q8.8");
+  unit.multiplier = Multiplier::cfg5;
+  for (int i = 0; i < 300; ++i) {
+    Case c = random_case(rng);
+    c.numbers[1][rng.below(c.numbers[1].size())] = -std::numeric_limits<double>::infinity();
+    const std::vector<float> expected = unit_by_unit(c, unit);
+    std::vector<float> found(c.numbers[0].begin(), c.numbers[0].end());
+    emulate_product(c.graph, c.nest, found, {c.numbers[1].begin(), c.numbers[1].end()},
+                    {c.numbers[2].begin(), c.numbers[2].end()}, unit, 2);
+    ASSERT_EQ(found, expected) << i; // infinity times 0 is 0, and sums saturate
+  }
 }
 
 TEST(Product, IsTheSameOnAnyThreads) {

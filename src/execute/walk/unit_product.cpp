@@ -102,6 +102,38 @@ private:
   const Real* output_;
 };
 
+/// Number by number: for operands that no loop takes, infinite ones of variants without NaN.
+class PlainWalk {
+public:
+  PlainWalk(const ProductPlan& plan, const Mac& unit, const double* output)
+      : plan_(plan), unit_(unit), output_(output) {}
+
+  void operator()(const FactorPointers<double>& at, const ProductBlock& block) const {
+    for (std::int64_t row = block.low; row < block.high; ++row) {
+      for (std::int64_t k = 0; k < plan_.reduced_size; ++k)
+        multiply(at, row, k, static_cast<std::uint64_t>(block.first_step + k));
+    }
+  }
+
+private:
+  void multiply(const FactorPointers<double>& at, std::int64_t row, std::int64_t k,
+                std::uint64_t step) const {
+    double* out = at.output + row * plan_.by_row.output;
+    const double* left = at.left + row * plan_.by_row.left + k * plan_.by_reduced.left;
+    const double* right = at.right + row * plan_.by_row.right + k * plan_.by_reduced.right;
+    for (std::int64_t v = 0; v < plan_.vector_size; ++v) {
+      const auto index = static_cast<std::uint64_t>(out + v - output_);
+      const double p = mac_product(unit_, left[plan_.left_is_vector ? v : 0],
+                                   right[plan_.right_is_vector ? v : 0], index, step);
+      out[v] = mac_sum(unit_, out[v], p, index, step);
+    }
+  }
+
+  const ProductPlan& plan_;
+  const Mac& unit_;
+  const double* output_;
+};
+
 template <class Real>
 void walk(const ProductPlan& plan, const Mac& unit, const MacEngine& engine,
           std::vector<Real>& output, const std::vector<Real>& left, const std::vector<Real>& right,
@@ -148,10 +180,18 @@ void emulate_product(const Graph& graph, const LoopNest& nest, std::vector<float
     walk<float>(plan, unit, engine, output, x, y, jobs);
     return;
   }
-  if (!engine.is_double())
-    throw InfeasibleError("a unit whose sums are wider than double precision");
   std::vector<double> wide(output.size());
-  walk<double>(plan, unit, engine, wide, widened(x), widened(y), jobs);
+  if (engine.is_double()) {
+    walk<double>(plan, unit, engine, wide, widened(x), widened(y), jobs);
+  } else {
+    if (!unit.sum || unit.lanes != 1)
+      throw InfeasibleError("a unit whose sums are wider than double precision");
+    // It reads operands itself.
+    with_packed(plan, wide, widened(left), widened(right),
+                [&](const FactorPointers<double>& start) {
+                  for_each_block(plan, start, jobs, PlainWalk(plan, unit, start.output));
+                });
+  }
   for (std::size_t i = 0; i < output.size(); ++i)
     output[i] = static_cast<float>(wide[i]);
 }
