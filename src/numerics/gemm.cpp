@@ -282,18 +282,12 @@ BlockedRows block_rows(std::vector<float> rows, const TensorFormat& format,
                        const lanes::Kernels& kernels) {
   BlockedRows result;
   result.scales.resize(rows.size() / 32);
-  Rounding inside;
-  inside.saturate = true;
-  inside.symmetric = true;
-  lanes::BlockRun run;
+  lanes::BlockRun run = block_run(format.element);
   run.in = rows.data();
   run.out = rows.data();
   run.scales = result.scales.data();
   run.blocks = static_cast<std::ptrdiff_t>(result.scales.size());
   run.elements = true;
-  run.grid = grid_of<float>(format.element, inside);
-  run.largest_exponent = largest_exponent(format.element);
-  run.zero_code = e8m0_code(power_scale(format.element, ScaleMode::floor, 0));
   kernels.blocks(run);
   result.elements = std::move(rows);
   return result;

@@ -420,6 +420,17 @@ bool MacEngine::is_random() const {
   return mode == lanes::Mode::stochastic;
 }
 
+lanes::BlockRun block_run(const NumberFormat& element) {
+  Rounding inside;
+  inside.saturate = true;
+  inside.symmetric = true;
+  lanes::BlockRun run;
+  run.grid = grid_of<float>(element, inside);
+  run.largest_exponent = largest_exponent(element);
+  run.zero_code = e8m0_code(power_scale(element, ScaleMode::floor, 0));
+  return run;
+}
+
 void fill_keys(std::uint64_t seed, std::uint64_t first, std::span<std::uint32_t> low,
                std::span<std::uint32_t> high) {
   for (std::size_t i = 0; i < low.size(); ++i) {

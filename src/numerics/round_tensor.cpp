@@ -62,16 +62,14 @@ bool round_elements(std::span<float> numbers, const NumberFormat& format, const 
 }
 
 /// Rows of blocks of 32 whose scale is the exponent of the largest.
-void round_vector_blocks(std::span<float> numbers, const lanes::Grid<float>& grid,
-                         const NumberFormat& element, int jobs, const lanes::Kernels& kernels) {
+void round_vector_blocks(std::span<float> numbers, const NumberFormat& element, int jobs,
+                         const lanes::Kernels& kernels) {
+  const lanes::BlockRun all = block_run(element);
   for_each_run(numbers.size(), kRun, jobs, [&](std::size_t first, std::size_t count) {
-    lanes::BlockRun run;
+    lanes::BlockRun run = all;
     run.in = numbers.data() + first;
     run.out = numbers.data() + first;
     run.blocks = static_cast<std::ptrdiff_t>(count) / kVectorBlock;
-    run.grid = grid;
-    run.largest_exponent = largest_exponent(element);
-    run.zero_code = e8m0_code(power_scale(element, ScaleMode::floor, 0));
     kernels.blocks(run);
   });
 }
@@ -144,7 +142,7 @@ bool round_blocks(std::span<const std::int64_t> shape, std::span<float> numbers,
   const lanes::Grid<float> grid = grid_of<float>(format.element, inside);
   if (blocks.rows == 1 && blocks.columns == kVectorBlock && shape.back() % kVectorBlock == 0 &&
       blocks.mode == ScaleMode::floor) {
-    round_vector_blocks(numbers, grid, format.element, jobs, kernels);
+    round_vector_blocks(numbers, format.element, jobs, kernels);
     return true;
   }
   BlockRows matrix{1, shape.back(), blocks.rows, blocks.columns};

@@ -82,6 +82,10 @@ lanes::Grid<Real> grid_of(const NumberFormat& format, const Rounding& rounding);
 extern template lanes::Grid<float> grid_of<float>(const NumberFormat&, const Rounding&);
 extern template lanes::Grid<double> grid_of<double>(const NumberFormat&, const Rounding&);
 
+/// Blocks of 32 of these elements, cut and symmetric, by the exponent of the largest: what is
+/// rounded is still to be said.
+lanes::BlockRun block_run(const NumberFormat& element);
+
 /// The two halves of the keys of outputs [first, first + count), as rounding_bits() has them.
 void fill_keys(std::uint64_t seed, std::uint64_t first, std::span<std::uint32_t> low,
                std::span<std::uint32_t> high);
