@@ -28,6 +28,13 @@ constexpr std::uint64_t kRoundings = 3; ///< of a product at most: its own, a co
 constexpr int kHybridMantissa = 16;
 constexpr int kHybridLanes = 4;
 
+/// Random bits where the mode draws any.
+RoundingAid aid_of(const Mac& mac, std::uint64_t output, std::uint64_t k, std::uint64_t part) {
+  if (mac.rounding.mode != RoundTo::stochastic)
+    return {};
+  return {rounding_bits(mac.rounding.seed, output, kRoundings * k + part), 0};
+}
+
 bool is_variant(Multiplier multiplier) {
   return multiplier != Multiplier::rounded && multiplier != Multiplier::exact;
 }
@@ -144,13 +151,10 @@ double mac_product(const Mac& mac, double a, double b, std::uint64_t output, std
   if (std::isnan(p) && mac.multiplier >= Multiplier::cfg4) // infinity times 0
     p = 0;
   const UnitSteps steps = steps_of(mac);
-  const auto aid = [&](std::uint64_t part) {
-    return RoundingAid{rounding_bits(mac.rounding.seed, output, kRoundings * k + part), 0};
-  };
   if (steps.product)
-    p = round_to(steps.product->format, p, steps.product->rounding, aid(0));
+    p = round_to(steps.product->format, p, steps.product->rounding, aid_of(mac, output, k, 0));
   if (steps.convert)
-    p = round_to(steps.convert->format, p, steps.convert->rounding, aid(1));
+    p = round_to(steps.convert->format, p, steps.convert->rounding, aid_of(mac, output, k, 1));
   return p;
 }
 
@@ -158,8 +162,7 @@ double mac_sum(const Mac& mac, double c, double p, std::uint64_t output, std::ui
   const NumberFormat& format = *mac.sum;
   if (format == kDoublePrecision)
     return c + p;
-  const RoundingAid aid{rounding_bits(mac.rounding.seed, output, kRoundings * k + 2), 0};
-  return round_to(format, odd_sum(c, p), mac.rounding, aid);
+  return round_to(format, odd_sum(c, p), mac.rounding, aid_of(mac, output, k, 2));
 }
 
 } // namespace monet
