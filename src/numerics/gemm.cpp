@@ -348,7 +348,8 @@ std::vector<double> emulate_block_gemm(const GemmShape& shape, std::span<const d
                                        std::span<const double> b, const TensorFormat& format,
                                        const Mac& mac, const GemmOptions& options) {
   check_gemm(shape, a, b, mac);
-  internal_check(format.blocks.has_value(), "operands of a block product are in blocks");
+  internal_check(format.blocks.has_value() && !mac.operands,
+                 "operands of a block product are in blocks, and in nothing else");
   const auto [m, n, k] = shape;
   TensorFormat left = format;
   left.blocks->row_axis = 0;

@@ -66,8 +66,8 @@ std::uint64_t magnitude_code(const NumberFormat& format, double x, bool top_is_n
 bool operator==(const Mac& a, const Mac& b) {
   const Rounding& x = a.rounding;
   const Rounding& y = b.rounding;
-  return a.product == b.product && a.multiplier == b.multiplier && a.sum == b.sum &&
-         a.fma == b.fma && a.lanes == b.lanes && x.mode == y.mode &&
+  return a.product == b.product && a.multiplier == b.multiplier && a.operands == b.operands &&
+         a.sum == b.sum && a.fma == b.fma && a.lanes == b.lanes && x.mode == y.mode &&
          x.random_bits == y.random_bits && x.seed == y.seed && x.saturate == y.saturate &&
          x.flush_subnormals == y.flush_subnormals && x.symmetric == y.symmetric;
 }
@@ -103,6 +103,9 @@ void set_accumulator(Mac& mac, const AccumulatorChoice& choice) {
 std::optional<std::string> why_not_emulated(const Mac& mac) {
   if (mac.multiplier != Multiplier::exact && !is_emulated(mac.product))
     return fmt::format("{} has more than 32 bits, or 11 of exponent", name_of(mac.product));
+  if (mac.operands && !(is_emulated(*mac.operands) && fits_single(*mac.operands)))
+    return fmt::format("operands in {}, which has numbers that single precision has not",
+                       name_of(*mac.operands));
   if (mac.sum && !is_emulated(*mac.sum))
     return fmt::format("{} has more than 32 bits, or 11 of exponent", name_of(*mac.sum));
   if (is_variant(mac.multiplier) &&
@@ -125,6 +128,8 @@ std::optional<std::string> why_not_emulated(const Mac& mac) {
 }
 
 double decoded_operand(const Mac& mac, double x) {
+  if (mac.operands)
+    x = round_to(*mac.operands, x, converter_rounding(mac));
   if (!is_variant(mac.multiplier) || is_normal_number(mac.product, x))
     return x;
   const NumberFormat& format = mac.product;

@@ -66,7 +66,7 @@ double overflow(const NumberFormat& format, double x, const Rounding& rounding) 
   if (rounding.saturate || cut || format.top == TopCodes::numbers)
     return sign * largest_number(format);
   if (format.top == TopCodes::nan)
-    return std::numeric_limits<double>::quiet_NaN();
+    return std::copysign(std::numeric_limits<double>::quiet_NaN(), x);
   return sign * std::numeric_limits<double>::infinity();
 }
 

@@ -225,6 +225,7 @@ Json product_json(const ProductResult& result, const Provenance& provenance) {
   constexpr double kGiga = 1e9;
   Json unit = {{"multiplier", name_of(mac.multiplier)},
                {"product", has_product ? Json(name_of(mac.product)) : Json(nullptr)},
+               {"operands", mac.operands ? Json(name_of(*mac.operands)) : Json(nullptr)},
                {"sum", mac.sum ? name_of(*mac.sum) : "exact"},
                {"hybrid", result.hybrid},
                {"fma", mac.fma},

@@ -200,6 +200,8 @@ std::string unit_text(const Json& json) {
     text = fmt::format("products of {} by {}", word(product), multiplier);
   if (!json.at("blocks").is_null())
     text += " of " + in_blocks(word(json.at("format")), json.at("blocks"));
+  if (!unit.at("operands").is_null())
+    text += " of operands in " + word(unit.at("operands"));
   const int lanes = unit.at("lanes").get<int>();
   if (lanes > 1)
     text += fmt::format(", {} at a time", lanes);

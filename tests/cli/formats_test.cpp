@@ -300,6 +300,13 @@ TEST_F(Formats, ProductsAreComparedWithTheExactOne) {
   EXPECT_EQ(product({"--mul", "exact", "--acc", "hybrid"}), 17.125);
   EXPECT_EQ(product({"--mul", "e4m3", "--variant", "exact", "--acc", "e5m2"}), 16);
   EXPECT_EQ(product({"--mul", "e5m2", "--variant", "cfg5", "--acc", "e6m5"}), 17); // 1.125 -> 1
+  EXPECT_EQ(product({"--operands", "e5m2", "--mul", "exact", "--acc", "e6m5"}), 17);
+  EXPECT_EQ(product({"--operands", "q5.1", "--mul", "exact", "--acc", "fp32", "--saturate"}), 16.5);
+  EXPECT_EQ(answer({"--gemm", "a.npy", "b.npy", "--operands", "bf16", "--mul", "exact", "--acc",
+                    "fp32", "-o", "c.npy"})
+                .at("unit")
+                .at("operands"),
+            "bf16");
   EXPECT_EQ(product({"--fma", "--acc", "fp64"}), 17.125);
   EXPECT_EQ(product({"--mul", "mxfp8_e4m3", "--acc", "hybrid"}), 17.125);
   EXPECT_EQ(product({"--mul", "mxfp8_e4m3", "--acc", "fp32", "--lanes", "8"}), 17.125);
@@ -383,6 +390,10 @@ TEST_F(Formats, BadInputIsLocatedAndWritesNothing) {
        "error: complex.npy: not a .npy array"},
       {multiply("in.npy", "other.npy", {"--mul", "fp8", "--acc", "fp31"}),
        "error: --acc: there is no format 'fp31' (did you mean 'fp32'?)"},
+      {multiply("in.npy", "other.npy", {"--operands", "bf17", "--mul", "exact", "--acc", "fp32"}),
+       "error: --operands: there is no number format 'bf17' (did you mean 'bf16'?)"},
+      {multiply("in.npy", "other.npy", {"--operands", "fp64", "--mul", "exact", "--acc", "fp32"}),
+       "error: --operands: fp64 has numbers that single precision has not"},
       {multiply("in.npy", "other.npy", {"--mul", "q40.1", "--acc", "fp32"}),
        "error: --mul: q40.1 has more than 32 bits"},
       {multiply("in.npy", "other.npy", {"--mul", "fp8", "--acc", "q40.1"}),
@@ -433,6 +444,9 @@ TEST_F(Formats, OptionsOfOtherQuestionsAreRefused) {
        "--block is of a format that --mul names"},
       {{"--gemm", "a", "b", "--mul", "mxint8", "--variant", "exact", "--acc", "fp32", "-o", "c"},
        "leave out --variant"},
+      {{"--gemm", "a", "b", "--mul", "mxint8", "--operands", "bf16", "--acc", "fp32", "-o", "c"},
+       "leave out --operands"},
+      {{"--round", "1", "--format", "fp8", "--operands", "fp8"}, "--operands is for --gemm"},
       {{"--gemm", "a", "b", "--mul", "fp8", "--acc", "hybrid", "-o", "c"},
        "--acc hybrid has exact"},
       {{"--gemm", "a", "b", "--mul", "fp8", "--acc", "fp32", "--lanes", "0", "-o", "c"}, "--lanes"},

@@ -142,6 +142,34 @@ TEST(Formats, ProductsHaveTheUnitOfTheirRole) {
   EXPECT_NE(run.all(), plain.all());
 }
 
+/// Tensors in fp32, multiplied as if they were in e4m2: inside the unit, and nowhere else.
+TEST(Formats, UnitsConvertTheirOperands) {
+  const TrainingGraph step =
+      step_of(two_layers(), "{optimizer: sgd, precision: {products: {forward: {operands: e4m2, "
+                            "accumulate: fp32}}}}");
+  const Executed run(step, Arithmetic::formats);
+  const auto gemm = std::find_if(step.graph.operators().begin(), step.graph.operators().end(),
+                                 [](const Operator& op) { return op.op_type == "Gemm"; });
+  const auto numbers_of = [&](const std::optional<TensorId>& id) {
+    return run[step.graph.tensor(*id).name];
+  };
+  const Numbers x = numbers_of(gemm->inputs[0]);
+  const Numbers w = numbers_of(gemm->inputs[1]);
+  const Numbers h = numbers_of(gemm->outputs[0]);
+  const NumberFormat format = floating_format(4, 2);
+  bool wider = false;
+  for (std::size_t i = 0; i < 4; ++i) {
+    for (std::size_t j = 0; j < 8; ++j) {
+      float sum = 0;
+      for (std::size_t k = 0; k < 6; ++k)
+        sum += static_cast<float>(round_to(format, x[i * 6 + k]) * round_to(format, w[j * 6 + k]));
+      EXPECT_EQ(h[i * 8 + j], static_cast<double>(sum));
+      wider = wider || round_to(format, x[i * 6]) != x[i * 6];
+    }
+  }
+  EXPECT_TRUE(wider);
+}
+
 TEST(Formats, AreTheSameOnAnyThreads) {
   for (const char* text : {"{optimizer: adam, precision: {weights: fp32, activations: mxfp8_e4m3, "
                            "gradients: mxfp8_e5m2_8x8, "
@@ -220,6 +248,12 @@ TEST(UnitOptions, AreChecked) {
   EXPECT_NE(
       problems_of("{products: {forward: {multiply: e5m2x}}}").find("unknown number format 'e5m2x'"),
       std::string::npos);
+  EXPECT_EQ(problems_of("{products: {forward: {operands: e4m3, accumulate: fp32}}}"), "");
+  EXPECT_EQ(problems_of("{products: {forward: {operands: bf17, accumulate: fp32}}}"),
+            "t.yaml:1:44: unknown number format 'bf17' (did you mean 'bf16'?)\n");
+  EXPECT_NE(problems_of("{products: {forward: {operands: fp64, accumulate: fp32}}}")
+                .find("single precision has not"),
+            std::string::npos);
   EXPECT_NE(problems_of("{products: {forward: {multiply: e5m2, sum: e6m5}}}").find("sum"),
             std::string::npos);
   EXPECT_NE(problems_of("{products: {forward: {variant: cfg3}}}").find("needs the format"),

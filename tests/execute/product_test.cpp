@@ -188,6 +188,33 @@ TEST(EmulatedProduct, TakesInfiniteOperandsOfVariantsWithoutNaN) {
   }
 }
 
+TEST(EmulatedProduct, ConvertsOperandsAsIfTheTensorsWereRounded) {
+  Rng rng{16};
+  Mac unit = unit_of("e5m2", "e6m5");
+  const NumberFormat format = floating_format(5, 2);
+  for (int i = 0; i < 400; ++i) {
+    Case c = random_case(rng);
+    unit.multiplier = static_cast<Multiplier>(i % 8);
+    std::array<std::vector<float>, 2> plain, rounded;
+    for (std::size_t k = 0; k < 2; ++k) {
+      for (const double x : c.numbers[k + 1]) {
+        plain[k].push_back(static_cast<float>(std::sin(x) * std::exp2(x)));
+        rounded[k].push_back(
+            static_cast<float>(round_to(format, static_cast<double>(plain[k].back()))));
+      }
+    }
+    const auto run = [&](const std::array<std::vector<float>, 2>& operands) {
+      std::vector<float> found(c.numbers[0].begin(), c.numbers[0].end());
+      emulate_product(c.graph, c.nest, found, operands[0], operands[1], unit, 2);
+      return found;
+    };
+    unit.operands.reset();
+    const std::vector<float> expected = run(rounded);
+    unit.operands = format;
+    ASSERT_EQ(run(plain), expected) << i;
+  }
+}
+
 TEST(Product, IsTheSameOnAnyThreads) {
   Rng rng{13};
   for (int i = 0; i < 1000; ++i) {

@@ -1,5 +1,6 @@
 // Units against reference files, exhaustive tables, and the same unit in arithmetic of fractions.
 #include "numerics/fixture.hpp"
+#include "numerics/shared/mac_engine.hpp"
 
 #include "monet/base/rng.hpp"
 #include "monet/numerics/exact_sum.hpp"
@@ -379,6 +380,93 @@ TEST(Mac, IsTheSameOnAnyNumberOfThreads) {
   expect_equal(emulate_gemm(shape, a, b, mac, {1}), emulate_gemm(shape, a, b, mac, {3}), "threads");
 }
 
+constexpr std::array kOperandFormats{"e5m2", "e4m3", "e4m3_fn", "e2m1_n",
+                                     "q4.4", "bf16", "fp16",    "e5m2_inf"};
+
+/// Numbers of single precision of all sizes, some of them special.
+std::vector<double> random_singles(std::size_t count, std::uint64_t seed) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const std::array special{0.0, -0.0, kInfinity, -kInfinity, 0x1p-149, 0x1p127, -0x1.fffffep127};
+  RandomStream stream(seed, 9);
+  std::vector<double> numbers = random_numbers(kSinglePrecision, count, seed, 40);
+  for (double& x : numbers) {
+    if (stream.chance(0.02))
+      x = special[stream.below(special.size())];
+  }
+  return numbers;
+}
+
+/// A row times a column: 1.3 and 2.6 become 1.5 and 3 with one bit of mantissa, 0.8 stays near
+/// 0.75.
+TEST(Operands, OfOneProductByHand) {
+  Mac mac = variant("e5m2", Multiplier::exact);
+  mac.operands = floating_format(4, 1);
+  EXPECT_EQ(
+      emulate_gemm({1, 1, 2}, std::vector<double>{1.3, 0.8}, std::vector<double>{2.6, 1}, mac),
+      std::vector<double>{1.5 * 3 + 0.75});
+  mac.operands = floating_format(2, 1); // to 3
+  EXPECT_EQ(emulate_gemm({1, 1, 1}, std::vector<double>{9}, std::vector<double>{1}, mac)[0],
+            std::numeric_limits<double>::infinity());
+  mac.rounding.saturate = true;
+  EXPECT_EQ(emulate_gemm({1, 1, 1}, std::vector<double>{9}, std::vector<double>{1}, mac)[0], 3);
+}
+
+TEST(Operands, AreConvertedBeforeTheUnitSeesThem) {
+  for (std::uint64_t seed = 0; seed < 160; ++seed) {
+    const RandomMac unit = random_mac(seed);
+    const GemmShape shape{5, 19, 13};
+    const auto a = random_singles(5 * 13, 2 * seed);
+    const auto b = random_singles(13 * 19, 2 * seed + 1);
+    Mac mac = unit.mac;
+    mac.operands = parse_number_format(kOperandFormats[seed % kOperandFormats.size()]);
+    Rounding nearest;
+    nearest.saturate = mac.rounding.saturate;
+    const auto converted = [&](std::vector<double> numbers) {
+      for (double& x : numbers)
+        x = round_to(*mac.operands, x, nearest);
+      return numbers;
+    };
+    const auto expected = emulate_gemm(shape, converted(a), converted(b), unit.mac);
+    expect_equal(by_hand(shape, a, b, mac), by_hand(shape, converted(a), converted(b), unit.mac),
+                 unit.name);
+    for (const Instructions instructions : kAllInstructions) {
+      if (is_available(instructions))
+        expect_equal(emulate_gemm(shape, a, b, mac, {1, instructions}), expected, unit.name);
+    }
+  }
+}
+
+TEST(Operands, OfWholeTensorsAreThoseOfSingleNumbers) {
+  const auto numbers = random_singles(4000, 5);
+  std::vector<float> singles(numbers.begin(), numbers.end());
+  singles.push_back(std::numeric_limits<float>::quiet_NaN());
+  for (int kind = 0; kind < 8; ++kind) {
+    for (const char* operands : kOperandFormats) {
+      for (const bool saturate : {false, true}) {
+        Mac mac = variant(kind % 2 == 0 ? "e5m2" : "e4m3", static_cast<Multiplier>(kind));
+        if (std::string(operands) != "e2m1_n") // else none
+          mac.operands = parse_number_format(operands);
+        mac.rounding.saturate = saturate;
+        mac.rounding.mode = RoundTo::stochastic; // not of the converter
+        for (const Instructions instructions : kAllInstructions) {
+          if (!is_available(instructions))
+            continue;
+          const std::vector<float> found = decoded_operands(singles, mac, 2, instructions);
+          for (std::size_t i = 0; i < singles.size(); ++i) {
+            const double expected = decoded_operand(mac, static_cast<double>(singles[i]));
+            const auto same = static_cast<double>(found[i]);
+            ASSERT_TRUE(std::isnan(expected)
+                            ? std::isnan(same)
+                            : same == expected && std::signbit(same) == std::signbit(expected))
+                << operands << " " << kind << ": " << same << " for " << expected << " of "
+                << singles[i];
+          }
+        }
+      }
+    }
+  }
+}
+
 __extension__ typedef __int128 Wide;
 __extension__ typedef unsigned __int128 UnsignedWide;
 
@@ -423,6 +511,14 @@ TEST(Mac, SaysWhatItCannotDo) {
   EXPECT_TRUE(why_not_emulated(rounded_mac("e11m25", "e6m5")));
   EXPECT_TRUE(why_not_emulated(rounded_mac("e5m2", "int64")));
   EXPECT_TRUE(why_not_emulated(variant("q4.4", Multiplier::cfg3)));
+  Mac converting = rounded_mac("e5m2", "e6m5");
+  converting.operands = floating_format(5, 2);
+  EXPECT_FALSE(why_not_emulated(converting));
+  EXPECT_NE(converting, rounded_mac("e5m2", "e6m5"));
+  for (const char* wide : {"fp64", "int32", "int64", "e9m3"}) {
+    converting.operands = parse_number_format(wide);
+    EXPECT_TRUE(why_not_emulated(converting)) << wide;
+  }
   Mac mac = rounded_mac("e5m2", "e6m5");
   mac.rounding.mode = RoundTo::hysteresis;
   EXPECT_TRUE(why_not_emulated(mac));

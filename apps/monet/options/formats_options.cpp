@@ -51,6 +51,7 @@ constexpr std::array kBelongs{Belongs{"--format", kRound | kQuantise},
                               Belongs{"--output", kQuantise | kGemm},
                               Belongs{"--scales", kQuantise},
                               Belongs{"--codes", kQuantise},
+                              Belongs{"--operands", kGemm},
                               Belongs{"--mul", kGemm},
                               Belongs{"--acc", kGemm},
                               Belongs{"--variant", kGemm},
@@ -79,6 +80,19 @@ void set_multiplier(Mac& mac, const UnitArguments& unit, const Command& command)
   if (command.given("--variant") && mac.multiplier != Multiplier::exact)
     throw UsageError("--variant is of a format that --mul names");
   mac.multiplier = Multiplier::exact;
+}
+
+std::optional<NumberFormat> operands_named(const std::string& name) {
+  if (name.empty())
+    return std::nullopt;
+  const auto format = parse_number_format(name);
+  if (!format)
+    throw InputError({"--operands"}, fmt::format("there is no number format '{}'", name),
+                     nearest_name_hint(name, common_format_names()));
+  if (!is_emulated(*format) || !fits_single(*format))
+    throw InputError({"--operands"},
+                     fmt::format("{} has numbers that single precision has not", name));
+  return format;
 }
 
 /// The accumulator, after the multiplier.
@@ -286,6 +300,9 @@ std::string FormatsArguments::missing(const Command& command) const {
 
 void UnitArguments::add_to(Command& command) {
   const std::string group = "Multiply-accumulate units";
+  command.add("--operands", &operands,
+              "What operands are rounded to first, to even; as they are without it",
+              {.type = "F", .group = group});
   command.add("--mul", &product,
               "What products are rounded to, exact, or a format in blocks for both operands",
               {.type = "F", .group = group});
@@ -321,6 +338,7 @@ ParsedUnit parse_unit(const UnitArguments& unit, const RoundingArguments& number
   if (parsed.mac.rounding.mode == RoundTo::hysteresis)
     throw InputError({"--rounding"}, "sums have no last value that hysteresis could look at");
   set_multiplier(parsed.mac, unit, command);
+  parsed.mac.operands = operands_named(unit.operands);
   if (unit.product.empty() || unit.product == "exact") {
     if (!numbers.block.empty())
       throw UsageError("--block is of a format that --mul names");
@@ -331,6 +349,8 @@ ParsedUnit parse_unit(const UnitArguments& unit, const RoundingArguments& number
       parsed.blocks = format;
       if (command.given("--variant"))
         throw UsageError("products of formats in blocks are exact: leave out --variant");
+      if (parsed.mac.operands)
+        throw UsageError("--mul names the blocks that operands are in: leave out --operands");
       parsed.mac.multiplier = Multiplier::exact;
     }
   }

@@ -44,6 +44,7 @@ struct RoundingArguments {
 
 /// An emulated unit.
 struct UnitArguments {
+  std::string operands;
   std::string product; ///< --mul
   std::string sum;     ///< --acc
   std::string variant;

@@ -34,6 +34,9 @@ struct Mac {
   /// Of products (rounded), or of operands (variants); nothing for exact ones.
   NumberFormat product;
   Multiplier multiplier = Multiplier::rounded;
+  /// What a converter in front of the multiplier rounds operands to: to even, cut to the largest
+  /// number where `rounding.saturate` says so. Nothing: operands are taken as they are.
+  std::optional<NumberFormat> operands;
   /// What sums are rounded to after every addition: floating, or fixed and then always saturating.
   /// Nothing: they are exact until the end (Kulisch) and then rounded to single precision.
   std::optional<NumberFormat> sum;
@@ -71,8 +74,8 @@ void set_accumulator(Mac& mac, const AccumulatorChoice& choice);
 /// What cannot be emulated of a unit, in words; nothing if all can.
 std::optional<std::string> why_not_emulated(const Mac& mac);
 
-/// What a variant's multiplier takes an operand for: its code in the format, IEEE's but for numbers
-/// beyond IEEE's largest from cfg4 on, read as the variant reads it. Others: the number itself.
+/// What the multiplier takes an operand for: converted where there is a converter, and by a variant
+/// read as its code in the format, IEEE's but for numbers beyond IEEE's largest from cfg4 on.
 double decoded_operand(const Mac& mac, double x);
 /// One product as it is added, and one sum, of numbers of the formats. Exact products and sums must
 /// have at most 53 bits; see ExactSum for others. `output` and `k` decide random bits.

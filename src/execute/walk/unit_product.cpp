@@ -143,14 +143,6 @@ void walk(const ProductPlan& plan, const Mac& unit, const MacEngine& engine,
   });
 }
 
-std::vector<float> decoded(const std::vector<float>& numbers, const Mac& unit) {
-  std::vector<float> result;
-  result.reserve(numbers.size());
-  for (const float x : numbers)
-    result.push_back(static_cast<float>(decoded_operand(unit, static_cast<double>(x))));
-  return result;
-}
-
 std::vector<double> widened(const std::vector<float>& numbers) {
   return {numbers.begin(), numbers.end()};
 }
@@ -164,9 +156,12 @@ void emulate_product(const Graph& graph, const LoopNest& nest, std::vector<float
   if (points == 0 || output.empty())
     return;
   check_factors(graph, nest, output.size(), left.size(), right.size());
-  const bool decodes = unit.multiplier >= Multiplier::cfg1;
-  const std::vector<float> a = decodes ? decoded(left, unit) : std::vector<float>();
-  const std::vector<float> b = decodes ? decoded(right, unit) : std::vector<float>();
+  const bool decodes = unit.operands || unit.multiplier >= Multiplier::cfg1;
+  const auto decoded = [&](const std::vector<float>& numbers) {
+    return decodes ? decoded_operands(numbers, unit, jobs, instructions) : std::vector<float>();
+  };
+  const std::vector<float> a = decoded(left);
+  const std::vector<float> b = decoded(right);
   const std::vector<float>& x = decodes ? a : left;
   const std::vector<float>& y = decodes ? b : right;
   ProductRange range;

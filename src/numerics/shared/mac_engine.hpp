@@ -37,6 +37,12 @@ struct UnitSteps {
 };
 UnitSteps steps_of(const Mac& mac);
 
+/// How the converter of operands rounds.
+Rounding converter_rounding(const Mac& mac);
+/// decoded_operand() of all numbers.
+std::vector<float> decoded_operands(std::span<const float> numbers, const Mac& mac, int jobs = 1,
+                                    Instructions instructions = Instructions::best);
+
 /// The sum in double, its last bit odd where it is not exact.
 double odd_sum(double a, double b);
 

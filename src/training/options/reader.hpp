@@ -51,7 +51,7 @@ void read_optimizer(const YamlNode& node, ProblemList& problems, UpdateOptions& 
 void read_trainable(const YamlNode& node, ProblemList& problems, TrainableOptions& options);
 /// One element type, or a map of roles.
 void read_precision(const YamlNode& node, ProblemList& problems, Precision& precision);
-/// A unit of products: {multiply, variant, accumulate, fma, lanes, rounding, ...}.
+/// A unit of products: {operands, multiply, variant, accumulate, fma, lanes, rounding, ...}.
 std::optional<Mac> read_unit(const YamlNode& node, ProblemList& problems);
 /// How results are rounded: a mode, or a map with its settings.
 void read_results_rounding(const YamlNode& node, ProblemList& problems, Rounding& rounding);

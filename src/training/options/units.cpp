@@ -83,6 +83,8 @@ std::optional<Mac> read_unit(const YamlNode& node, ProblemList& problems) {
   YamlMap map(node, problems);
   Mac unit;
   read_multiply(map, problems, unit);
+  if (const YamlNode* operands = map.find("operands"))
+    unit.operands = read_format(*operands, problems);
   unit.sum = kSinglePrecision;
   unit.fma = map.boolean_or("fma", false);
   unit.lanes = static_cast<int>(map.integer_or("lanes", 1));
