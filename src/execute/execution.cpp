@@ -1,5 +1,6 @@
 #include "execute/host_memory.hpp"
 #include "execute/kernels/kernel.hpp"
+#include "execute/walk/nonzeros.hpp"
 
 #include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
@@ -76,6 +77,16 @@ void check_kernels(const Graph& graph) {
 /// Casts to fp8 with a scale: what they write stands for its numbers over the scale.
 bool rounds_itself(const Operator& op) {
   return op.domain == kMonetDomain && (op.op_type == "ScaledCast" || op.op_type == "BlockCast");
+}
+
+/// Not all single-precision numbers are numbers of its type.
+bool is_narrow_gradient(const Tensor& tensor) {
+  const bool is_gradient =
+      tensor.kind == TensorKind::gradient || tensor.kind == TensorKind::parameter_gradient;
+  if (!is_gradient || !is_floating(tensor.type) || tensor.type == ElementType::qint8)
+    return false;
+  const NumberFormat& element = tensor.type.format().element;
+  return element != kSinglePrecision && fits_single(element);
 }
 
 } // namespace
@@ -195,6 +206,7 @@ struct Execution::Machine {
   template <class Real>
   void run(TensorStore<Real>& store, const std::function<void(OpId)>& after) {
     meter.begin();
+    gradients = {};
     for (std::size_t i = 0; i < graph.operators().size(); ++i) {
       const Operator& op = graph.operators()[i];
       check_stop();
@@ -229,11 +241,19 @@ struct Execution::Machine {
                  options.jobs, options.instructions);
   }
   /// What an operator wrote: but a view has nothing new, and casts with scales round by themselves.
-  void round_results(TensorStore<float>& store, const Operator& op) const {
-    if (!rounds() || is_view(graph, op) || rounds_itself(op))
+  void round_results(TensorStore<float>& store, const Operator& op) {
+    if (!rounds() || is_view(graph, op))
       return;
-    for (const TensorId id : present(op.outputs))
-      round_numbers(store[id], id, options.formats.results);
+    const bool is_rounded = rounds_itself(op);
+    for (const TensorId id : present(op.outputs)) {
+      const bool counts = is_narrow_gradient(graph.tensor(id));
+      const std::int64_t before =
+          counts ? nonzeros(store[is_rounded ? *op.inputs[0] : id].real) : 0;
+      if (!is_rounded)
+        round_numbers(store[id], id, options.formats.results);
+      if (counts)
+        gradients.add(before, nonzeros(store[id].real));
+    }
   }
 
   /// Kernels rely on it: every tensor has as many numbers as elements, of its own kind.
@@ -278,8 +298,14 @@ struct Execution::Machine {
   ExecuteOptions options;
   MemoryMeter meter;
   std::uint64_t step = 0;
+  GradientRounding gradients; ///< of the last run
   Stores stores;
 };
+
+void GradientRounding::add(std::int64_t before, std::int64_t after) {
+  numbers += before;
+  flushed += std::max<std::int64_t>(before - after, 0); // a block of NaN has no zeros any more
+}
 
 Execution::Execution(const Graph& graph, const ExecuteOptions& options) {
   check_kernels(graph);
@@ -333,6 +359,10 @@ void Execution::run(const std::function<void(OpId)>& after) {
   } catch (const Stopped& stopped) {
     throw Stopped("stopped while the graph was executed", stopped.by_clock());
   }
+}
+
+const GradientRounding& Execution::gradient_rounding() const {
+  return machine_->gradients;
 }
 
 std::int64_t Execution::peak_bytes() const {

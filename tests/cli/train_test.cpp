@@ -10,6 +10,7 @@
 
 #include <csignal>
 #include <filesystem>
+#include <sstream>
 
 namespace monet::test {
 namespace {
@@ -75,11 +76,13 @@ TEST_F(Train, WritesTablesCurvesAndCheckpoints) {
   const double mean =
       (runs.at(0).at("final_loss").get<double>() + runs.at(1).at("final_loss").get<double>()) / 2;
   EXPECT_NEAR(steady.at("final_loss").at("mean").get<double>(), mean, 1e-12);
+  EXPECT_TRUE(runs.at(0).at("flushed_gradients").is_null()); // of fp32, nothing is rounded
+  EXPECT_EQ(ran.out.find("flushed"), std::string::npos);
   EXPECT_GT(steady.at("final_loss").at("deviation").get<double>(), 0);
   EXPECT_GT(steady.at("seconds_per_step").get<double>(), 0);
   const std::string curves = read_file(out("o/curves.csv"));
   EXPECT_EQ(curves.substr(0, curves.find('\n')),
-            "variant,seed,step,epoch,rate,loss,accuracy,scale,skipped");
+            "variant,seed,step,epoch,rate,loss,accuracy,scale,skipped,flushed");
   EXPECT_EQ(std::count(curves.begin(), curves.end(), '\n'), 17);
   EXPECT_NE(curves.find("\nfalling,2,3,2,0.025,"), std::string::npos) << curves;
   EXPECT_NE(read_file(out("o/curves.svg")).find(">falling</text>"), std::string::npos);
@@ -87,6 +90,36 @@ TEST_F(Train, WritesTablesCurvesAndCheckpoints) {
     EXPECT_TRUE(fs::exists(
         out(std::string("o/checkpoints/") + run + "/step_00000004/tensors/conv1.weight.npy")))
         << run;
+}
+
+// Gradients of e4m3 without a scale of the loss: the share that becomes 0 is said wherever steps
+// are.
+TEST_F(Train, TellsHowManyGradientsAreFlushed) {
+  const Ran ran = train(experiment("steps: 2\narithmetic: formats\nvariants: {fp32: {}, narrow: "
+                                   "{training: {precision: {gradients: e4m3}}}}\n"),
+                        "o");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_NE(ran.out.find("skipped  gradients flushed  seconds a step"), std::string::npos)
+      << ran.out;
+  const auto json = parse_file(out("o/result.json"));
+  EXPECT_EQ(schema_violations(parse_file(repository("docs/train.schema.json")), json),
+            std::vector<std::string>{});
+  const auto share = [&](std::size_t variant) {
+    return json.at("variants").at(variant).at("runs").at(0).at("flushed_gradients");
+  };
+  EXPECT_TRUE(share(0).is_null());
+  EXPECT_GT(share(1).get<double>(), 0.01);
+  EXPECT_LT(share(1).get<double>(), 1.0);
+  std::istringstream curves(read_file(out("o/curves.csv")));
+  double sum = 0;
+  for (std::string line; std::getline(curves, line);) {
+    if (line.starts_with("fp32,")) {
+      EXPECT_TRUE(line.ends_with(",0,")) << line;
+    }
+    if (line.starts_with("narrow,"))
+      sum += std::stod(line.substr(line.rfind(',') + 1));
+  }
+  EXPECT_NEAR(sum / 2, share(1).get<double>(), 1e-12);
 }
 
 // Threads, an interruption and going on: the bits of a run that was left alone.

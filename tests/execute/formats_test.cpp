@@ -211,6 +211,66 @@ TEST(Formats, FlushedAndInfiniteGradientsAreSeen) {
             1); // infinite in e4m3: the step is skipped
 }
 
+/// x [4, 1] -> times 8 -> times 1/8: y = x, with targets that make of the gradient of y what is
+/// wanted.
+class FlushedGradients {
+public:
+  explicit FlushedGradients(const std::string& precision)
+      : step_(step_of(network(), "{optimizer: sgd, loss: {type: mse, reduction: sum}, precision: " +
+                                     precision + "}")) {}
+
+  /// What a run counts; it is run twice, so that nothing is left from the run before.
+  GradientRounding count(Arithmetic arithmetic, int jobs = 1) const {
+    ExecuteOptions options;
+    options.arithmetic = arithmetic;
+    options.formats = step_.arithmetic;
+    options.jobs = jobs;
+    Execution run(step_.graph, options);
+    const auto set = [&](std::string_view name, const Numbers& numbers) {
+      EXPECT_EQ(set_by_name(run, step_, name, numbers), 1) << name;
+    };
+    set("x", {1, 1, 1, 1});
+    set("w1", {8});
+    set("w2", {0.125});
+    for (const Tensor& tensor : step_.graph.tensors()) {
+      if (tensor.kind == TensorKind::label)
+        set(tensor.name, {0.5, 1 - std::ldexp(1, -12), 1, 1 - std::ldexp(1, -9)});
+    }
+    fill(run, step_, 1);
+    set_step_number(run, step_, 1);
+    run.run();
+    run.run();
+    return run.gradient_rounding();
+  }
+
+private:
+  static TinyNetwork network() {
+    TinyNetwork n;
+    const auto transposed = with("transB", std::int64_t{1});
+    const TensorId x = n.input("x", {4, 1});
+    const TensorId h = n.op("Gemm", {x, n.parameter("w1", {1, 1})}, {4, 1}, transposed);
+    n.output(n.op("Gemm", {h, n.parameter("w2", {1, 1})}, {4, 1}, transposed));
+    return n;
+  }
+  TrainingGraph step_;
+};
+
+// The smallest number of e4m3 is 2^-9. dY is 1, 2^-11, 0, 2^-8: three numbers, one of which becomes
+// 0. dH is an eighth of it: 2^-3 and 2^-11, one of which becomes 0. dW1 = 2^-3, dW2 = 8 (1 + 2^-8).
+TEST(Formats, GradientsThatBecomeZeroAreCounted) {
+  const FlushedGradients step("{gradients: e4m3}");
+  for (const int jobs : {1, 2}) {
+    const GradientRounding found = step.count(Arithmetic::formats, jobs);
+    EXPECT_EQ(found.numbers, 7);
+    EXPECT_EQ(found.flushed, 2);
+  }
+  EXPECT_EQ(step.count(Arithmetic::fp32).numbers, 0);
+  EXPECT_EQ(FlushedGradients("{activations: e4m3}").count(Arithmetic::formats).numbers, 0);
+  const GradientRounding wide = FlushedGradients("{gradients: bf16}").count(Arithmetic::formats);
+  EXPECT_EQ(wide.numbers, 8); // dH has three
+  EXPECT_EQ(wide.flushed, 0);
+}
+
 TEST(ElementTypes, HaveNamesOfTheirOwn) {
   for (const char* name : {"fp32", "qint8", "bool", "bit", "mxfp8_e4m3", "fp8_e5m2_128x128",
                            "e5m2_inf", "e4m3", "q8.13", "mxfp8_e4m3_8x8", "mxint8_1x16_even",

@@ -25,7 +25,12 @@ protected:
     made.updates = static_cast<std::int64_t>(steps);
     made.advances = made.updates + 1;
     for (std::size_t i = 0; i < steps; ++i)
-      made.history.steps.push_back({0.1, 1.0 / static_cast<double>(i + 1), {}, 2.0, i % 2 == 0});
+      made.history.steps.push_back({0.1,
+                                    1.0 / static_cast<double>(i + 1),
+                                    {},
+                                    2.0,
+                                    i % 2 == 0,
+                                    i == 1 ? std::optional(0.25) : std::nullopt});
     made.history.steps.back().loss = std::numeric_limits<double>::infinity();
     made.history.tests.push_back({1, {}, 0.5});
     made.history.non_finite.push_back({2, OpId(3), {}});
@@ -67,6 +72,8 @@ TEST_F(Checkpoints, ComeBackAsTheyWere) {
   EXPECT_FALSE(back.history.steps[0].accuracy);
   EXPECT_EQ(back.history.steps[0].scale, 2.0);
   EXPECT_TRUE(back.history.steps[2].skipped);
+  EXPECT_EQ(back.history.steps[1].flushed, 0.25);
+  EXPECT_FALSE(back.history.steps[2].flushed);
   EXPECT_EQ(back.history.tests.at(0).step, 1);
   EXPECT_FALSE(back.history.tests.at(0).loss);
   EXPECT_EQ(back.history.non_finite.at(0).op, OpId(3));
@@ -98,7 +105,7 @@ TEST_F(Checkpoints, OldOnesGo) {
 TEST_F(Checkpoints, HalvesDoNotCount) {
   folder_.write(state(4), 3);
   fs::create_directories(path_ / "step_00000009.tmp/tensors");
-  write_file_atomically((path_ / "step_00000009.tmp/checkpoint.yaml").string(), "version: 1\n");
+  write_file_atomically((path_ / "step_00000009.tmp/checkpoint.yaml").string(), "version: 2\n");
   EXPECT_EQ(folder_.newest()->state.updates, 4);
   fs::rename(path_ / "step_00000004", path_ / "step_00000004.old"); // between two renames
   EXPECT_EQ(folder_.newest()->state.updates, 4);
@@ -119,12 +126,12 @@ TEST_F(Checkpoints, ThatAreNoneAreRefused) {
   folder_.write(state(2), 1);
   const std::string inside = (path_ / "step_00000002/").string();
   write_file_atomically(inside + "checkpoint.yaml",
-                        "version: 2\nexperiment: abc\nupdates: 1\nadvances: 1\n");
+                        "version: 3\nexperiment: abc\nupdates: 1\nadvances: 1\n");
   EXPECT_EQ(refusal(),
             "step_00000002/checkpoint.yaml:1:1: is no checkpoint that this version goes on from");
   folder_.write(state(2), 1);
   fs::copy_file(inside + "tests.npy", inside + "steps.npy", fs::copy_options::overwrite_existing);
-  EXPECT_EQ(refusal(), "step_00000002/steps.npy: is no table of 5 columns");
+  EXPECT_EQ(refusal(), "step_00000002/steps.npy: is no table of 6 columns");
   folder_.write(state(2), 1);
   fs::remove(inside + "steps.npy");
   EXPECT_EQ(refusal(), "step_00000002/steps.npy: cannot be opened: No such file or directory");

@@ -43,6 +43,16 @@ struct ExecuteOptions {
       Instructions::best; ///< of arithmetic `formats`; they change no result
 };
 
+/// Numbers of gradients that were rounded, each as often as it was: when they were written to a
+/// tensor of fewer bits than single precision, or when they entered the multiplier of a product of
+/// a backward part.
+struct GradientRounding {
+  std::int64_t numbers = 0; ///< other than 0
+  std::int64_t flushed = 0; ///< of them, became 0
+
+  void add(std::int64_t before, std::int64_t after);
+};
+
 /// Most bytes of this machine that the numbers of all tensors take at once, with the copies that
 /// kernels make of their operands. The largest number where it is more.
 std::int64_t execution_bytes(const Graph& graph, const ExecuteOptions& options = {});
@@ -70,6 +80,9 @@ public:
   /// `after` is told every operator that has run; running again before advance() gives the same
   /// numbers.
   void run(const std::function<void(OpId)>& after = {});
+  /// What the last run rounded to the formats of gradients. In arithmetic `formats`; nothing in
+  /// others.
+  const GradientRounding& gradient_rounding() const;
   /// None of a tensor's numbers is infinite or NaN. InternalError when it has no numbers.
   bool is_finite(TensorId tensor) const;
   /// The most bytes that lay in memory at once during the last run, in the element types of the

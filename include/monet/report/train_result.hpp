@@ -33,11 +33,12 @@ struct TrainedVariant {
 nlohmann::ordered_json train_json(const std::string& name, std::span<const TrainedVariant> variants,
                                   const Provenance& provenance);
 
-/// A line for each variant, and where numbers that are not finite came from.
+/// A line for each variant, with the share of gradients flushed where there are any, and where
+/// numbers that are not finite came from.
 std::string train_table(const nlohmann::ordered_json& result);
 
 /// A line for every step: variant, seed, step and epoch (from 1), rate, loss, accuracy, scale,
-/// skipped.
+/// skipped, flushed.
 std::string curves_csv(std::span<const TrainedVariant> variants);
 
 /// Loss of the steps and accuracy of the tests.

@@ -22,6 +22,9 @@ struct StepRecord {
   std::optional<double> accuracy; ///< of the batch, where the step gives the network's output
   std::optional<double> scale;    ///< of the loss, in this step
   bool skipped = false;           ///< changed no weight
+  /// Share of the gradients' numbers other than 0 that became 0 when they were rounded to their
+  /// formats; none: nothing was rounded.
+  std::optional<double> flushed;
 };
 
 /// A test of all images for tests.

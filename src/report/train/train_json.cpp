@@ -52,6 +52,17 @@ std::optional<double> final_loss(const TrainedRun& run, std::int64_t steps_of_ep
   return sum / static_cast<double>(last);
 }
 
+/// Mean over the steps that rounded gradients.
+std::optional<double> flushed_gradients(const RunHistory& history) {
+  double sum = 0;
+  std::int64_t count = 0;
+  for (const StepRecord& step : history.steps) {
+    sum += step.flushed.value_or(0);
+    count += step.flushed ? 1 : 0;
+  }
+  return count > 0 ? std::optional(sum / static_cast<double>(count)) : std::nullopt;
+}
+
 Json non_finite_json(const NonFiniteRecord& record, const Graph& graph) {
   Json json{{"step", record.step},
             {"operator", nullptr},
@@ -82,6 +93,7 @@ Json run_json(const TrainedRun& run, const TrainSetup& setup) {
           {"steps", run.history.steps.size()},
           {"is_over", run.is_over},
           {"skipped_steps", skipped},
+          {"flushed_gradients", number(flushed_gradients(run.history))},
           {"final_loss", number(final_loss(run, setup.length.steps_of_epoch))},
           {"tests", std::move(tests)},
           {"non_finite", std::move(wrong)}};
@@ -138,6 +150,18 @@ std::string with_spread(const Json& summary, double scale, const char* unit) {
   return text + unit;
 }
 
+/// Mean of a variant's runs.
+std::string flushed_cell(const Json& variant) {
+  std::vector<double> shares;
+  for (const Json& run : variant.at("runs")) {
+    if (run.at("flushed_gradients").is_number())
+      shares.push_back(run.at("flushed_gradients").get<double>());
+  }
+  const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
+  return shares.empty() ? "-"
+                        : fmt::format("{:.2g} %", 100 * sum / static_cast<double>(shares.size()));
+}
+
 std::string non_finite_lines(const Json& variant) {
   std::string text;
   for (const Json& run : variant.at("runs")) {
@@ -182,6 +206,7 @@ Json train_json(const std::string& name, std::span<const TrainedVariant> variant
 std::string train_table(const Json& result) {
   std::vector<std::vector<std::string>> rows{{"variant", "data", "runs", "steps", "final loss",
                                               "test accuracy", "skipped", "seconds a step"}};
+  std::vector<std::string> flushed{"gradients flushed"};
   std::string wrong;
   for (const Json& variant : result.at("variants")) {
     std::int64_t over = 0, skipped = 0;
@@ -196,13 +221,19 @@ std::string train_table(const Json& result) {
                     with_spread(variant.at("final_loss"), 1, ""),
                     with_spread(variant.at("test_accuracy"), 100, " %"), group_digits(skipped),
                     seconds.is_null() ? "-" : fmt::format("{:.3g}", seconds.get<double>())});
+    flushed.push_back(flushed_cell(variant));
     wrong += non_finite_lines(variant);
+  }
+  if (std::any_of(flushed.begin() + 1, flushed.end(),
+                  [](const std::string& cell) { return cell != "-" && cell != "0 %"; })) {
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      rows[i].insert(rows[i].end() - 1, flushed[i]);
   }
   return aligned_table(rows) + wrong;
 }
 
 std::string curves_csv(std::span<const TrainedVariant> variants) {
-  std::string text = "variant,seed,step,epoch,rate,loss,accuracy,scale,skipped\n";
+  std::string text = "variant,seed,step,epoch,rate,loss,accuracy,scale,skipped,flushed\n";
   const auto cell = [](const std::optional<double>& value) {
     return value ? fmt::format("{}", *value) : std::string();
   };
@@ -211,9 +242,10 @@ std::string curves_csv(std::span<const TrainedVariant> variants) {
     for (const TrainedRun& run : variant.runs) {
       for (std::size_t i = 0; i < run.history.steps.size(); ++i) {
         const StepRecord& step = run.history.steps[i];
-        text += fmt::format("{},{},{},{},{},{},{},{},{}\n", variant.setup->recipe->name, run.seed,
-                            i + 1, i / of_epoch + 1, step.rate, step.loss, cell(step.accuracy),
-                            cell(step.scale), step.skipped ? 1 : 0);
+        text +=
+            fmt::format("{},{},{},{},{},{},{},{},{},{}\n", variant.setup->recipe->name, run.seed,
+                        i + 1, i / of_epoch + 1, step.rate, step.loss, cell(step.accuracy),
+                        cell(step.scale), step.skipped ? 1 : 0, cell(step.flushed));
       }
     }
   }

@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kPrefix = "step_";
 constexpr std::string_view kAside = ".tmp";  ///< being written, or on its way out
 constexpr std::string_view kBefore = ".old"; ///< whole: makes room for another of the same step
-constexpr std::int64_t kVersion = 1;
+constexpr std::int64_t kVersion = 2;
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
 /// Runs what changes the file system; OutputError with the place where it fails.
@@ -63,7 +63,7 @@ Table read_table(const std::string& path, std::int64_t columns) {
   return {columns, array.numbers()};
 }
 
-constexpr std::int64_t kStepColumns = 5;
+constexpr std::int64_t kStepColumns = 6;
 constexpr std::int64_t kTestColumns = 3;
 constexpr std::int64_t kNonFiniteColumns = 3;
 
@@ -71,7 +71,7 @@ void write_history(const std::string& folder, const RunHistory& history) {
   Table steps{kStepColumns, {}};
   for (const StepRecord& step : history.steps)
     steps.add({step.rate, step.loss, step.accuracy.value_or(kNone), step.scale.value_or(kNone),
-               step.skipped ? 1.0 : 0.0});
+               step.skipped ? 1.0 : 0.0, step.flushed.value_or(kNone)});
   write_table(folder + "/steps.npy", steps);
   Table tests{kTestColumns, {}};
   for (const TestRecord& test : history.tests)
@@ -97,7 +97,7 @@ RunHistory read_history(const std::string& folder) {
   const Table steps = read_table(folder + "/steps.npy", kStepColumns);
   for (std::int64_t i = 0; i < steps.rows(); ++i)
     history.steps.push_back({steps.at(i, 0), steps.at(i, 1), steps.known_at(i, 2),
-                             steps.known_at(i, 3), steps.at(i, 4) != 0.0});
+                             steps.known_at(i, 3), steps.at(i, 4) != 0.0, steps.known_at(i, 5)});
   const std::string tests_file = folder + "/tests.npy";
   const Table tests = read_table(tests_file, kTestColumns);
   for (std::int64_t i = 0; i < tests.rows(); ++i)

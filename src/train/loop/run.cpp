@@ -114,6 +114,8 @@ struct TrainRun::Parts {
     if (setup.step.loss_scale)
       made.scale = training.get(*setup.step.loss_scale).at(0);
     made.skipped = overflowed;
+    if (const GradientRounding& rounded = training.gradient_rounding(); rounded.numbers > 0)
+      made.flushed = static_cast<double>(rounded.flushed) / static_cast<double>(rounded.numbers);
     return made;
   }
 
