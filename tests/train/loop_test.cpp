@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <map>
 
 namespace monet::test {
@@ -198,24 +197,6 @@ TEST(TrainLoop, TestsTakeRunningStatistics) {
   }
   EXPECT_NEAR(*run.history().tests.back().loss, loss / 10, 1e-12);
   EXPECT_EQ(run.history().tests.back().accuracy, right / 10);
-}
-
-bool same_bits(const RunState& a, const RunState& b) {
-  const auto same = [](const std::vector<double>& x, const std::vector<double>& y) {
-    return x.size() == y.size() && std::memcmp(x.data(), y.data(), x.size() * sizeof(double)) == 0;
-  };
-  if (a.tensors.size() != b.tensors.size() || a.history.steps.size() != b.history.steps.size() ||
-      a.history.tests.size() != b.history.tests.size())
-    return false;
-  for (std::size_t i = 0; i < a.history.steps.size(); ++i) {
-    if (!same({a.history.steps[i].loss}, {b.history.steps[i].loss}))
-      return false;
-  }
-  for (const SavedTensor& tensor : a.tensors) { // in any order
-    if (!same(tensor.numbers, tensor_of(b, tensor.name).numbers))
-      return false;
-  }
-  return a.updates == b.updates && a.advances == b.advances;
 }
 
 const std::string kScaled =

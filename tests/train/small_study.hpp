@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <filesystem>
 #include <string>
 
@@ -93,6 +94,25 @@ inline const SavedTensor& tensor_of(const RunState& state, const std::string& na
       return tensor;
   }
   throw std::runtime_error("no tensor " + name);
+}
+
+/// States and losses of two runs, bit for bit.
+inline bool same_bits(const RunState& a, const RunState& b) {
+  const auto same = [](const std::vector<double>& x, const std::vector<double>& y) {
+    return x.size() == y.size() && std::memcmp(x.data(), y.data(), x.size() * sizeof(double)) == 0;
+  };
+  if (a.tensors.size() != b.tensors.size() || a.history.steps.size() != b.history.steps.size() ||
+      a.history.tests.size() != b.history.tests.size())
+    return false;
+  for (std::size_t i = 0; i < a.history.steps.size(); ++i) {
+    if (!same({a.history.steps[i].loss}, {b.history.steps[i].loss}))
+      return false;
+  }
+  for (const SavedTensor& tensor : a.tensors) { // in any order
+    if (!same(tensor.numbers, tensor_of(b, tensor.name).numbers))
+      return false;
+  }
+  return a.updates == b.updates && a.advances == b.advances;
 }
 
 } // namespace monet::test
