@@ -215,7 +215,8 @@ struct Execution::Machine {
       check_numbers(store, op);
       KernelContext<Real> context(store, op,
                                   {options.seed + step, options.jobs,
-                                   rounds() ? &options.formats : nullptr, options.instructions});
+                                   rounds() ? &options.formats : nullptr, options.instructions,
+                                   &gradients});
       run_kernel(*find_kernel(op), context);
       if constexpr (std::is_same_v<Real, float>)
         round_results(store, op);

@@ -266,6 +266,16 @@ TEST(Formats, GradientsThatBecomeZeroAreCounted) {
   }
   EXPECT_EQ(step.count(Arithmetic::fp32).numbers, 0);
   EXPECT_EQ(FlushedGradients("{activations: e4m3}").count(Arithmetic::formats).numbers, 0);
+  // Tensors in single precision: dY enters the products for dH, where one of three becomes 0, and
+  // for dW2; dH, which is an eighth of what entered, enters the product for dW1.
+  const FlushedGradients converted("{products: {forward: {operands: e4m3, multiply: exact, "
+                                   "accumulate: fp32}}}");
+  for (const int jobs : {1, 2}) {
+    const GradientRounding found = converted.count(Arithmetic::formats, jobs);
+    EXPECT_EQ(found.numbers, 3 + 3 + 2);
+    EXPECT_EQ(found.flushed, 1 + 1 + 1);
+  }
+  EXPECT_EQ(converted.count(Arithmetic::fp32).numbers, 0);
   const GradientRounding wide = FlushedGradients("{gradients: bf16}").count(Arithmetic::formats);
   EXPECT_EQ(wide.numbers, 8); // dH has three
   EXPECT_EQ(wide.flushed, 0);

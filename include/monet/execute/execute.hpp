@@ -44,8 +44,8 @@ struct ExecuteOptions {
 };
 
 /// Numbers of gradients that were rounded, each as often as it was: when they were written to a
-/// tensor of fewer bits than single precision, or when they entered the multiplier of a product of
-/// a backward part.
+/// tensor of fewer bits than single precision, or when a unit's `operands` converted them at the
+/// entrance of a product of a backward part.
 struct GradientRounding {
   std::int64_t numbers = 0; ///< other than 0
   std::int64_t flushed = 0; ///< of them, became 0

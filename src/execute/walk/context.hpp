@@ -71,12 +71,15 @@ private:
 /// Iterations that for_each_block() passes at a time: their values stay in the nearest cache.
 inline constexpr std::size_t kIterationBlock = 256;
 
+struct GradientRounding;
+
 /// What every operator of a run is executed with.
 struct KernelSettings {
   std::uint64_t seed = 0;
   int jobs = 1;
   const StepArithmetic* formats = nullptr;
   Instructions instructions = Instructions::best;
+  GradientRounding* gradients = nullptr; ///< what converters of operands do to them
 };
 
 template <class Real>
@@ -94,6 +97,7 @@ public:
   std::uint64_t seed() const { return settings_.seed; }
   int jobs() const { return settings_.jobs; }
   Instructions instructions() const { return settings_.instructions; }
+  GradientRounding* gradients() const { return settings_.gradients; }
   /// What results are rounded by; null where element types do not round.
   const StepArithmetic* formats() const { return settings_.formats; }
 

@@ -8,6 +8,8 @@
 
 namespace monet {
 
+struct GradientRounding;
+
 /// Operands 0, 1 and 2 of the nest are O, A and B. Every output element adds its products one after
 /// the other in an order that depends on the nest alone, whatever the number of threads. Accesses
 /// outside a tensor are left out. InternalError where numbers are not as many as their tensor's
@@ -26,11 +28,12 @@ extern template void multiply_accumulate<float>(const Graph&, const LoopNest&, s
 
 /// The same by an emulated unit, in the same order; `output` is 0 before. Chunks of products that
 /// are added exactly are neighbours in the longest reduced loop that no bound cuts. InfeasibleError
-/// where the unit's sums are wider than double precision.
+/// where the unit's sums are wider than double precision. Operands that are gradients and are
+/// converted count in `gradients`.
 void emulate_product(const Graph& graph, const LoopNest& nest, std::vector<float>& output,
                      const std::vector<float>& left, const std::vector<float>& right,
-                     const Mac& unit, int jobs = 1,
-                     Instructions instructions = Instructions::best);
+                     const Mac& unit, int jobs = 1, Instructions instructions = Instructions::best,
+                     GradientRounding* gradients = nullptr);
 
 /// InternalError where numbers are not as many as elements of O, A and B.
 void check_factors(const Graph& graph, const LoopNest& nest, std::size_t output, std::size_t left,

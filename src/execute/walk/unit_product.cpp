@@ -1,8 +1,10 @@
+#include "execute/walk/nonzeros.hpp"
 #include "execute/walk/product.hpp"
 #include "execute/walk/product_plan.hpp"
 #include "numerics/shared/mac_engine.hpp"
 
 #include "monet/base/errors.hpp"
+#include "monet/execute/execute.hpp"
 
 #include <fmt/core.h>
 
@@ -147,11 +149,18 @@ std::vector<double> widened(const std::vector<float>& numbers) {
   return {numbers.begin(), numbers.end()};
 }
 
+void count_gradient(const Tensor& tensor, const std::vector<float>& before,
+                    const std::vector<float>& after, GradientRounding& gradients) {
+  if (tensor.kind == TensorKind::gradient || tensor.kind == TensorKind::parameter_gradient)
+    gradients.add(nonzeros(before), nonzeros(after));
+}
+
 } // namespace
 
 void emulate_product(const Graph& graph, const LoopNest& nest, std::vector<float>& output,
                      const std::vector<float>& left, const std::vector<float>& right,
-                     const Mac& unit, int jobs, Instructions instructions) {
+                     const Mac& unit, int jobs, Instructions instructions,
+                     GradientRounding* gradients) {
   const std::int64_t points = iterations(nest);
   if (points == 0 || output.empty())
     return;
@@ -164,6 +173,10 @@ void emulate_product(const Graph& graph, const LoopNest& nest, std::vector<float
   const std::vector<float> b = decoded(right);
   const std::vector<float>& x = decodes ? a : left;
   const std::vector<float>& y = decodes ? b : right;
+  if (unit.operands && gradients != nullptr) {
+    count_gradient(graph.tensor(nest.operands[1].tensor), left, x, *gradients);
+    count_gradient(graph.tensor(nest.operands[2].tensor), right, y, *gradients);
+  }
   ProductRange range;
   range.left = facts_of(std::span(x));
   range.right = facts_of(std::span(y));
