@@ -5,6 +5,7 @@
 #include "monet/base/stop.hpp"
 #include "monet/base/units.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -21,6 +22,7 @@ constexpr std::array<std::pair<std::string_view, ScaleMode>, 4> kScaleModes{
      {"rceil", ScaleMode::rceil}}};
 
 constexpr int kScaleBias = 127;
+constexpr int kSecondLast = -2;     ///< axis
 constexpr int kZeroExponent = -126; ///< what a block of zeros counts as
 constexpr std::uint8_t kScaleNan = 255;
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -195,6 +197,42 @@ std::optional<std::array<std::int64_t, 2>> parse_block_shape(std::string_view te
     at = stop;
   }
   return at == end ? std::optional(sizes) : std::nullopt;
+}
+
+std::vector<std::int64_t> extents_of(const BlockScaling& blocks) {
+  const int outermost = std::max(
+      {2, blocks.rows > 1 ? -blocks.row_axis : 0, blocks.columns > 1 ? -blocks.column_axis : 0});
+  std::vector<std::int64_t> extents(static_cast<std::size_t>(outermost), 1);
+  const auto set = [&](int axis, std::int64_t size) {
+    if (size > 1)
+      extents.at(static_cast<std::size_t>(outermost + axis)) = size;
+  };
+  set(blocks.row_axis, blocks.rows);
+  set(blocks.column_axis, blocks.columns);
+  return extents;
+}
+
+bool is_vector(const BlockScaling& blocks) {
+  return blocks.rows == 1 || blocks.columns == 1;
+}
+
+int axis_of_vector(const BlockScaling& blocks) {
+  return blocks.rows > 1 ? blocks.row_axis : blocks.column_axis;
+}
+
+BlockScaling along(BlockScaling blocks, int axis, int other) {
+  const std::int64_t length = blocks.rows * blocks.columns;
+  if (!is_vector(blocks)) {
+    blocks.row_axis = std::min(axis, other);
+    blocks.column_axis = std::max(axis, other);
+    return blocks;
+  }
+  const bool is_column = axis == kSecondLast; // as "32x1" has it
+  blocks.rows = is_column ? length : 1;
+  blocks.columns = is_column ? 1 : length;
+  blocks.row_axis = kSecondLast;
+  blocks.column_axis = is_column ? -1 : axis;
+  return blocks;
 }
 
 double power_scale(const NumberFormat& element, ScaleMode mode, double largest_magnitude) {

@@ -10,7 +10,12 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <numeric>
+#include <optional>
+#include <utility>
+#include <vector>
 
 namespace monet {
 
@@ -74,14 +79,6 @@ void round_vector_blocks(std::span<float> numbers, const NumberFormat& element, 
   });
 }
 
-/// A matrix of blocks along the last two axes.
-struct BlockRows {
-  std::int64_t rows = 1;
-  std::int64_t columns = 1;
-  std::int64_t height = 1; ///< of a block
-  std::int64_t width = 1;
-};
-
 /// power_scale() of the bits of a magnitude, most of the time without a logarithm.
 double scale_of_bits(const TensorFormat& format, int largest_exponent, std::uint32_t bits) {
   const auto field = static_cast<int>(bits >> 23);
@@ -95,67 +92,168 @@ double scale_of_bits(const TensorFormat& format, int largest_exponent, std::uint
   return std::bit_cast<double>(static_cast<std::uint64_t>(exponent + kDoubleBias) << 52);
 }
 
-/// One row of blocks: the largest of every column first, so that all loops run along rows.
-void round_band(float* first, std::int64_t height, const BlockRows& matrix,
-                const TensorFormat& format, const lanes::Grid<float>& grid,
-                const lanes::Kernels& kernels) {
-  const auto columns = static_cast<std::size_t>(matrix.columns);
-  const auto width = static_cast<std::size_t>(matrix.width);
-  std::vector<std::uint32_t> largest(columns);
-  std::vector<float> scales(columns);
-  std::vector<float> inverses(columns);
-  kernels.largest(first, matrix.columns, height, matrix.columns, largest.data());
-  const int top = largest_exponent(format.element);
-  for (std::size_t column = 0; column < columns; column += width) {
-    const std::size_t end = std::min(columns, column + width);
-    std::uint32_t bits = 0;
-    for (std::size_t i = column; i < end; ++i)
-      bits = std::max(bits, largest[i]);
-    const double scale = scale_of_bits(format, top, bits);
-    std::fill(scales.begin() + static_cast<std::ptrdiff_t>(column),
-              scales.begin() + static_cast<std::ptrdiff_t>(end), static_cast<float>(scale));
-    std::fill(inverses.begin() + static_cast<std::ptrdiff_t>(column),
-              inverses.begin() + static_cast<std::ptrdiff_t>(end), static_cast<float>(1 / scale));
-  }
-  for (std::int64_t row = 0; row < height; ++row) {
-    float* at = first + row * matrix.columns;
-    kernels.scaled_round(at, at, matrix.columns, inverses.data(), scales.data(), grid);
-  }
+/// Blocks as rows of runs: a block has `height` x `depth` rows, which begin apart by `row` and
+/// `layer`, and `width` neighbours of each run of `length`.
+struct BlockRuns {
+  std::int64_t outer = 1; ///< parts of the tensor that share nothing, one after the other
+  std::int64_t rows = 1;
+  std::int64_t height = 1;
+  std::int64_t row = 0;
+  std::int64_t middle = 1; ///< axes between rows and layers, one after the other
+  std::int64_t layers = 1;
+  std::int64_t depth = 1;
+  std::int64_t layer = 0;
+  std::int64_t length = 1;
+  std::int64_t width = 1;
+
+  std::int64_t row_blocks() const { return ceil_div(rows, height); }
+  std::int64_t layer_blocks() const { return ceil_div(layers, depth); }
+  std::int64_t bands() const { return outer * row_blocks() * middle * layer_blocks(); }
+};
+
+std::int64_t product_of(std::span<const std::int64_t> sizes) {
+  return std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
 }
 
-bool is_axis(int axis, int from_last, std::size_t rank) {
-  return axis == -from_last || axis == static_cast<int>(rank) - from_last;
+/// Axes of extents above 1, the outer one first; nothing where an axis is none of the tensor's.
+std::optional<BlockRuns> runs_of(std::span<const std::int64_t> shape, const BlockScaling& blocks) {
+  struct Extent {
+    std::size_t axis;
+    std::int64_t size;
+  };
+  const auto rank = static_cast<std::int64_t>(shape.size());
+  std::vector<Extent> extents;
+  for (const auto& [axis, size] :
+       {std::pair{blocks.row_axis, blocks.rows}, std::pair{blocks.column_axis, blocks.columns}}) {
+    const std::int64_t at = axis < 0 ? axis + rank : axis;
+    if (size > 1 && (at < 0 || at >= rank))
+      return std::nullopt;
+    if (size > 1)
+      extents.push_back({static_cast<std::size_t>(at), size});
+  }
+  if (extents.empty())
+    return std::nullopt;
+  std::ranges::sort(extents, {}, &Extent::axis);
+  const Extent last = extents.back();
+  BlockRuns runs;
+  const std::int64_t inner = product_of(shape.subspan(last.axis + 1));
+  const bool neighbours = inner == 1;
+  runs.length = neighbours ? shape[last.axis] : inner;
+  runs.width = neighbours ? last.size : 1;
+  runs.layers = neighbours ? 1 : shape[last.axis];
+  runs.depth = neighbours ? 1 : last.size;
+  runs.layer = runs.length;
+  if (extents.size() == 1) {
+    runs.outer = product_of(shape.first(last.axis));
+    return runs;
+  }
+  const Extent first = extents.front();
+  runs.outer = product_of(shape.first(first.axis));
+  runs.rows = shape[first.axis];
+  runs.height = first.size;
+  runs.middle = product_of(shape.subspan(first.axis + 1, last.axis - first.axis - 1));
+  runs.row = runs.middle * runs.layers * runs.layer;
+  return runs;
 }
+
+/// One band of blocks after the other: the largest of every column first, so that all loops run
+/// along neighbours.
+class BandRounder {
+public:
+  BandRounder(const BlockRuns& runs, const TensorFormat& format, const lanes::Grid<float>& grid,
+              const lanes::Kernels& kernels)
+      : runs_(runs), format_(format), grid_(grid), kernels_(kernels),
+        top_(largest_exponent(format.element)), largest_(static_cast<std::size_t>(runs.length)),
+        more_(largest_.size()), scales_(largest_.size()), inverses_(largest_.size()) {}
+
+  void round(float* numbers, std::int64_t band) {
+    const std::int64_t layer = band % runs_.layer_blocks() * runs_.depth;
+    band /= runs_.layer_blocks();
+    const std::int64_t middle = band % runs_.middle;
+    band /= runs_.middle;
+    const std::int64_t row = band % runs_.row_blocks() * runs_.height;
+    const std::int64_t outer = band / runs_.row_blocks();
+    const std::int64_t plane = runs_.layers * runs_.layer;
+    first_ = numbers + ((outer * runs_.rows + row) * runs_.middle + middle) * plane +
+             layer * runs_.layer;
+    height_ = std::min(runs_.height, runs_.rows - row);
+    depth_ = std::min(runs_.depth, runs_.layers - layer);
+    find_largest();
+    find_scales();
+    for (std::int64_t i = 0; i < height_ * depth_; ++i) {
+      float* at = first_ + i / depth_ * runs_.row + i % depth_ * runs_.layer;
+      kernels_.scaled_round(at, at, runs_.length, inverses_.data(), scales_.data(), grid_);
+    }
+  }
+
+private:
+  void find_largest() {
+    if (depth_ == 1) {
+      kernels_.largest(first_, runs_.row, height_, runs_.length, largest_.data());
+      return;
+    }
+    kernels_.largest(first_, runs_.layer, depth_, runs_.length, largest_.data());
+    for (std::int64_t i = 1; i < height_; ++i) {
+      kernels_.largest(first_ + i * runs_.row, runs_.layer, depth_, runs_.length, more_.data());
+      for (std::size_t j = 0; j < largest_.size(); ++j)
+        largest_[j] = std::max(largest_[j], more_[j]);
+    }
+  }
+  void find_scales() {
+    const auto width = static_cast<std::size_t>(runs_.width);
+    for (std::size_t column = 0; column < largest_.size(); column += width) {
+      const std::size_t end = std::min(largest_.size(), column + width);
+      std::uint32_t bits = 0;
+      for (std::size_t i = column; i < end; ++i)
+        bits = std::max(bits, largest_[i]);
+      const double scale = scale_of_bits(format_, top_, bits);
+      for (std::size_t i = column; i < end; ++i) {
+        scales_[i] = static_cast<float>(scale);
+        inverses_[i] = static_cast<float>(1 / scale);
+      }
+    }
+  }
+
+  const BlockRuns& runs_;
+  const TensorFormat& format_;
+  const lanes::Grid<float>& grid_;
+  const lanes::Kernels& kernels_;
+  int top_;
+  std::vector<std::uint32_t> largest_;
+  std::vector<std::uint32_t> more_;
+  std::vector<float> scales_;
+  std::vector<float> inverses_;
+  float* first_ = nullptr; ///< of the band at hand
+  std::int64_t height_ = 0;
+  std::int64_t depth_ = 0;
+};
 
 bool round_blocks(std::span<const std::int64_t> shape, std::span<float> numbers,
                   const TensorFormat& format, const Rounding& rounding, int jobs,
                   const lanes::Kernels& kernels) {
   const BlockScaling& blocks = *format.blocks;
-  const std::size_t rank = shape.size();
-  if (!is_simple(rounding) || blocks.scale || blocks.of_tensor || rank == 0 ||
-      !has_vector_grid(format.element) || !is_axis(blocks.column_axis, 1, rank) ||
-      (blocks.rows > 1 && (rank < 2 || !is_axis(blocks.row_axis, 2, rank))))
+  if (!is_simple(rounding) || blocks.scale || blocks.of_tensor || shape.empty() ||
+      !has_vector_grid(format.element))
+    return false;
+  const auto runs = runs_of(shape, blocks);
+  if (!runs)
     return false;
   Rounding inside = rounding;
   inside.saturate = true;
   inside.symmetric = true;
   const lanes::Grid<float> grid = grid_of<float>(format.element, inside);
-  if (blocks.rows == 1 && blocks.columns == kVectorBlock && shape.back() % kVectorBlock == 0 &&
+  if (runs->width == kVectorBlock && runs->height == 1 && runs->length % kVectorBlock == 0 &&
       blocks.mode == ScaleMode::floor) {
     round_vector_blocks(numbers, format.element, jobs, kernels);
     return true;
   }
-  BlockRows matrix{1, shape.back(), blocks.rows, blocks.columns};
-  matrix.rows = rank < 2 ? 1 : shape[rank - 2];
-  const std::int64_t bands = ceil_div(matrix.rows, matrix.height);
-  const std::int64_t matrices =
-      static_cast<std::int64_t>(numbers.size()) / (matrix.rows * matrix.columns);
-  parallel_for(static_cast<std::size_t>(bands * matrices), jobs, [&](std::size_t band) {
-    const auto number = static_cast<std::int64_t>(band);
-    const std::int64_t row = number % bands * matrix.height;
-    float* first = numbers.data() + (number / bands * matrix.rows + row) * matrix.columns;
-    round_band(first, std::min(matrix.height, matrix.rows - row), matrix, format, grid, kernels);
-  });
+  const auto bands = static_cast<std::size_t>(runs->bands());
+  for_each_run(bands, std::max<std::size_t>(1, bands * kRun / numbers.size()), jobs,
+               [&](std::size_t first, std::size_t count) {
+                 BandRounder rounder(*runs, format, grid, kernels);
+                 for (std::size_t band = first; band < first + count; ++band)
+                   rounder.round(numbers.data(), static_cast<std::int64_t>(band));
+               });
   return true;
 }
 

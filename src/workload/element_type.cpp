@@ -2,10 +2,11 @@
 
 #include "monet/base/checked.hpp"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <array>
 #include <utility>
+#include <vector>
 
 namespace monet {
 
@@ -49,6 +50,7 @@ constexpr std::array kNamedTypes{
 };
 
 constexpr std::int64_t kPowerScaleBits = 8; ///< E8M0
+constexpr std::size_t kMostBlockAxes = 8;   ///< of blocks
 
 /// Splits a text at its last underscore.
 std::pair<std::string_view, std::string_view> split_last(std::string_view text) {
@@ -58,17 +60,49 @@ std::pair<std::string_view, std::string_view> split_last(std::string_view text) 
   return {text.substr(0, at), text.substr(at + 1)};
 }
 
+/// "8x8", or "8x1x8x1": extents along the last axes, of which two at most are above 1.
+std::optional<BlockScaling> parse_extents(std::string_view text, BlockScaling like) {
+  std::vector<std::int64_t> extents;
+  while (true) {
+    const std::size_t end = text.find('x');
+    const auto pair = parse_block_shape(std::string(text.substr(0, end)) + "x1");
+    if (!pair || extents.size() == kMostBlockAxes)
+      return std::nullopt;
+    extents.push_back((*pair)[0]);
+    if (end == text.npos)
+      break;
+    text.remove_prefix(end + 1);
+  }
+  if (extents.size() < 2 || (extents.size() > 2 && extents.front() == 1))
+    return std::nullopt;
+  if (extents.size() == 2) {
+    like.rows = extents[0];
+    like.columns = extents[1];
+    return like;
+  }
+  std::vector<int> axes;
+  like.rows = like.columns = 1;
+  for (std::size_t i = 0; i < extents.size(); ++i) {
+    if (extents[i] == 1)
+      continue;
+    (axes.empty() ? like.rows : like.columns) = extents[i];
+    axes.push_back(static_cast<int>(i) - static_cast<int>(extents.size()));
+  }
+  if (axes.size() > 2)
+    return std::nullopt;
+  return along(like, axes.front(), axes.back());
+}
+
 /// "mxfp8_e4m3_8x8": a format and its blocks' shape.
 std::optional<TensorFormat> parse_shaped(std::string_view name) {
   const auto [front, back] = split_last(name);
-  const auto shape = parse_block_shape(back);
   auto format = parse_tensor_format(front);
-  if (!shape || !format)
+  if (!format)
     return std::nullopt;
-  if (!format->blocks)
-    format->blocks.emplace();
-  format->blocks->rows = (*shape)[0];
-  format->blocks->columns = (*shape)[1];
+  const auto blocks = parse_extents(back, format->blocks.value_or(BlockScaling{}));
+  if (!blocks)
+    return std::nullopt;
+  format->blocks = blocks;
   return format;
 }
 
@@ -94,9 +128,7 @@ std::string name_of_blocks(TensorFormat format) {
     format.blocks->mode = ScaleMode::floor;
     return fmt::format("{}_{}", name_of(ElementType(format)), mode);
   }
-  const auto shape = [&] {
-    return fmt::format("_{}x{}", format.blocks->rows, format.blocks->columns);
-  };
+  const auto shape = [&] { return fmt::format("_{}", fmt::join(extents_of(*format.blocks), "x")); };
   for (const std::string& name : common_tensor_format_names()) {
     auto known = parse_tensor_format(name);
     if (known == format)
@@ -105,6 +137,8 @@ std::string name_of_blocks(TensorFormat format) {
       continue;
     known->blocks->rows = format.blocks->rows;
     known->blocks->columns = format.blocks->columns;
+    known->blocks->row_axis = format.blocks->row_axis;
+    known->blocks->column_axis = format.blocks->column_axis;
     if (known == format)
       return name + shape();
   }
@@ -130,8 +164,10 @@ BlockFormat block_of(ElementType type) {
   const auto& blocks = type.format().blocks;
   if (!blocks)
     return {};
+  if (is_vector(*blocks) && !blocks->scale)
+    return {blocks->rows * blocks->columns, kPowerScaleBits, 1, false};
   if (!blocks->scale)
-    return {blocks->columns, kPowerScaleBits, blocks->rows, blocks->rows > 1};
+    return {blocks->columns, kPowerScaleBits, blocks->rows, true};
   return {blocks->columns, blocks->scale->bits(), blocks->rows, true};
 }
 std::int64_t core_bits_of(ElementType type) {

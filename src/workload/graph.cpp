@@ -40,22 +40,37 @@ std::string_view name_of(Phase phase) {
 std::int64_t element_count(const Tensor& tensor) {
   return checked_product(tensor.shape);
 }
+namespace {
+
+/// Elements along an axis counted from the last; 1 where the tensor has fewer.
+std::int64_t extent_at(const Tensor& tensor, int axis) {
+  const auto from_last = static_cast<std::size_t>(-axis);
+  const std::size_t rank = tensor.shape.size();
+  return from_last > rank ? 1 : tensor.shape[rank - from_last];
+}
+
+} // namespace
+
 Bits size_of(const Tensor& tensor) {
   const BlockFormat block = block_of(tensor.type);
   const std::int64_t count = element_count(tensor);
-  if (block.size == 1 || count == 0)
+  if (block.scale_bits == 0 || count == 0)
     return {checked_multiply(count, bits_of(tensor.type))};
-  const std::int64_t last = tensor.shape.empty() ? 1 : tensor.shape.back();
+  const BlockScaling& blocks = *tensor.type.format().blocks;
   if (block.beside) {
+    const std::int64_t rows = extent_at(tensor, blocks.row_axis);
+    const std::int64_t columns = extent_at(tensor, blocks.column_axis);
     const std::int64_t scales =
-        checked_multiply(ceil_div(count / last, block.rows), ceil_div(last, block.size));
+        checked_multiply(count / (rows * columns), checked_multiply(ceil_div(rows, block.rows),
+                                                                    ceil_div(columns, block.size)));
     return {checked_add(checked_multiply(count, bits_of(tensor.type)),
                         checked_multiply(scales, block.scale_bits))};
   }
   // Rows shorter than a block (3 of a kernel) share blocks.
-  const std::int64_t row = last < block.size ? count : last;
-  const std::int64_t blocks = checked_multiply(count / row, ceil_div(row, block.size));
-  return {checked_multiply(blocks, block.size * bits_of(tensor.type) + block.scale_bits)};
+  const std::int64_t length = extent_at(tensor, axis_of_vector(blocks));
+  const std::int64_t row = length < block.size ? count : length;
+  const std::int64_t filled = checked_multiply(count / row, ceil_div(row, block.size));
+  return {checked_multiply(filled, block.size * bits_of(tensor.type) + block.scale_bits)};
 }
 
 std::int64_t Attributes::integer(std::string_view name, std::int64_t fallback) const {

@@ -188,7 +188,7 @@ TEST(Blocks, OfSinglePrecisionScalesAreThoseOfTheirLargest) {
 
 /// By vectors as number by number: signs of zeros, NaN and all edges among them.
 TEST(RoundTensor, IsQuantiseInSinglePrecision) {
-  const std::vector<std::int64_t> shape{3, 21, 64};
+  const std::vector<std::int64_t> shape{3, 7, 3, 64};
   std::vector<double> numbers;
   for (std::uint64_t i = 0; i < 3 * 21 * 64; ++i) {
     double x = (random_unit(1, i) - 0.5) *
@@ -201,14 +201,22 @@ TEST(RoundTensor, IsQuantiseInSinglePrecision) {
   for (const char* name :
        {"mxfp8_e5m2", "mxfp8_e4m3", "mxfp6_e3m2", "mxfp4_e2m1", "mxint8", "e5m2", "e4m3_fn", "fp16",
         "bf16", "tf32", "fp32", "q4.4", "q8.13", "int8", "e3m2_n", "nvfp4", "e6m5"}) {
-    for (int variation = 0; variation < 5; ++variation) {
+    for (int variation = 0; variation < 13; ++variation) {
       TensorFormat format = *parse_tensor_format(name);
       Rounding rounding;
       rounding.saturate = variation == 1;
       rounding.mode = variation == 2 ? RoundTo::stochastic : RoundTo::even;
       if (format.blocks && variation > 0) {
-        format.blocks->rows = variation;
-        format.blocks->columns = 8 * variation + variation % 2;
+        format.blocks->rows = variation < 5 ? variation : variation % 3 + 1;
+        format.blocks->columns = variation < 5 ? 8 * variation + variation % 2 : variation % 4 + 1;
+        if (variation >= 5) { // any two axes, in either order
+          format.blocks->row_axis = -1 - variation % 4;
+          format.blocks->column_axis = (-2 - variation % 4 - variation / 5) % 4 - (variation == 7);
+          if ((format.blocks->row_axis - format.blocks->column_axis) % 4 == 0)
+            --format.blocks->column_axis;
+          if (format.blocks->column_axis < -4)
+            format.blocks->column_axis += 4;
+        }
         format.blocks->mode = variation == 3 ? ScaleMode::rceil : ScaleMode::even;
       }
       const QuantisedTensor expected = quantise(shape, numbers, format, rounding, false, 9);
@@ -217,7 +225,7 @@ TEST(RoundTensor, IsQuantiseInSinglePrecision) {
         if (!is_available(instructions))
           continue;
         std::vector<float> found(numbers.begin(), numbers.end());
-        round_tensor(shape, found, format, rounding, 9, variation, instructions);
+        round_tensor(shape, found, format, rounding, 9, variation % 5, instructions);
         for (std::size_t i = 0; i < found.size(); ++i) {
           const auto value = static_cast<float>(expected.values[i]);
           ASSERT_TRUE(std::isnan(value)

@@ -68,6 +68,18 @@ std::vector<std::string> common_tensor_format_names();
 /// "1x32", "8x8": rows and columns, each at least 1; nothing for other texts.
 std::optional<std::array<std::int64_t, 2>> parse_block_shape(std::string_view text);
 
+/// Elements of a block along each of the last axes, the last one's last: "1x32" as {1, 32}; two of
+/// them at most are above 1. At least two numbers, the first of more than two above 1.
+std::vector<std::int64_t> extents_of(const BlockScaling& blocks);
+/// The same with the extents that are not 1 along other axes (counted from the last: -1 or less).
+/// Blocks that are a row or a column lie along `axis` alone; others with their rows along the outer
+/// one of the two axes. `other` must differ from `axis`.
+BlockScaling along(BlockScaling blocks, int axis, int other);
+/// Blocks of one row or one column.
+bool is_vector(const BlockScaling& blocks);
+/// Of a vector: the axis that it lies along, counted from the last.
+int axis_of_vector(const BlockScaling& blocks);
+
 /// A tensor's numbers in a format. `values` are what codes and scales stand for, exactly where they
 /// are powers of two, else rounded to double.
 struct QuantisedTensor {

@@ -56,9 +56,8 @@ public:
   static const ElementType qint8; ///< real numbers as 8-bit integers, one scale for a tensor
   static const ElementType fp8_e4m3;
   static const ElementType fp8_e5m2;
-  static const ElementType
-      mxint8; ///< blocks of 32 elements along the last axis with a shared 8-bit
-  static const ElementType mxfp8_e5m2; ///< scale
+  static const ElementType mxint8; ///< blocks of 32 elements along one axis, by default the last,
+  static const ElementType mxfp8_e5m2; ///< with a shared 8-bit scale
   static const ElementType mxfp8_e4m3;
   static const ElementType mxfp6_e3m2;
   static const ElementType mxfp6_e2m3;
@@ -153,11 +152,11 @@ inline constexpr ElementType ElementType::fp8_e5m2_128x128 =
 /// One element without the scale it shares. boolean takes 8 bits, as frameworks store it; tf32
 /// takes 32.
 std::int64_t bits_of(ElementType type);
-/// Elements along the last axis that share a scale, and the scale's bits; {1, 0} for types without.
+/// Elements along an axis that share a scale, and the scale's bits; {1, 0} for types without.
 struct BlockFormat {
   std::int64_t size = 1;
   std::int64_t scale_bits = 0;
-  std::int64_t rows = 1; ///< of so many elements each
+  std::int64_t rows = 1; ///< of so many elements each, above 1 in no vector of powers of two
   bool beside = false; ///< scales lie beside the elements, and blocks at an edge are not filled up
 };
 BlockFormat block_of(ElementType type);
@@ -167,8 +166,8 @@ std::int64_t core_bits_of(ElementType type);
 Bits storage_of(ElementType type, std::int64_t elements);
 std::string name_of(ElementType type);
 /// The element type of that name: "fp32", "int64", any number format ("e5m2", "q8.13") or blocks of
-/// one, with another shape and another way to the scale behind them if need be
-/// ("mxfp8_e4m3_8x8_rceil"); nullopt for others.
+/// one, with another shape (extents along the last axes) and another way to the scale behind them
+/// if need be ("mxfp8_e4m3_8x8_rceil"); nullopt for others.
 std::optional<ElementType> element_type_named(std::string_view name);
 /// The types of real numbers: formats alone and in blocks, scaled integers.
 bool is_floating(ElementType type);
