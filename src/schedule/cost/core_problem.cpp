@@ -91,27 +91,28 @@ void stream_tables(std::vector<ProblemOperand>& operands) {
 }
 
 /// Marks the largest operands of one top memory until the others fit beside the streamed slices.
+/// `sizes` by operand.
 void mark_offchip(const std::vector<std::size_t>& members, std::int64_t capacity,
-                  std::vector<ProblemOperand>& operands) {
+                  const std::vector<std::int64_t>& sizes, std::vector<ProblemOperand>& operands) {
   std::int64_t kept = 0;
   bool streams = false;
   for (const std::size_t i : members) {
     streams = streams || operands[i].offchip;
-    kept = checked_add(kept, operands[i].offchip ? 0 : footprint(operands[i]));
+    kept = checked_add(kept, operands[i].offchip ? 0 : sizes[i]);
   }
   std::int64_t budget = streams ? capacity - capacity / kStreamShare : capacity;
   while (kept > budget) {
     std::size_t largest = operands.size();
     for (const std::size_t i : members) {
-      if (operands[i].offchip || footprint(operands[i]) == 0)
+      if (operands[i].offchip || sizes[i] == 0)
         continue;
-      if (largest == operands.size() || footprint(operands[i]) > footprint(operands[largest]))
+      if (largest == operands.size() || sizes[i] > sizes[largest])
         largest = i;
     }
     if (largest == operands.size())
       return;
     operands[largest].offchip = true;
-    kept -= footprint(operands[largest]);
+    kept -= sizes[largest];
     budget = capacity - capacity / kStreamShare;
   }
 }
@@ -121,7 +122,16 @@ struct Placed {
   CoreProblem problem;
   std::vector<std::vector<std::size_t>> members; ///< [memory of the core]
   std::vector<std::int64_t> capacity;
+  std::vector<std::int64_t> sizes; ///< [operand] with the scales that lie beside it
 };
+
+/// Bits of scales that lie beside the elements of an operand.
+std::int64_t scales_beside(ElementType type, const ProblemOperand& operand) {
+  if (!block_of(type).beside)
+    return 0;
+  const std::int64_t elements = checked_product(operand.extents);
+  return storage_of(type, elements).value - checked_multiply(elements, bits_of(type));
+}
 
 Placed place_operands(const Tile& tile, std::span<const Interval> ranges, const TrainingGraph& step,
                       const Chip& chip) {
@@ -150,6 +160,11 @@ Placed place_operands(const Tile& tile, std::span<const Interval> ranges, const 
     placed.members[static_cast<std::size_t>(top - core.memories.data())].push_back(
         problem.operands.size());
     problem.operands.push_back(std::move(operand));
+  }
+  for (std::size_t i = 0; i < problem.operands.size(); ++i) {
+    const ElementType type = step.graph.tensor(op.nest.operands[i].tensor).type;
+    placed.sizes.push_back(
+        checked_add(footprint(problem.operands[i]), scales_beside(type, problem.operands[i])));
   }
   stream_tables(problem.operands);
   for (std::size_t i = 0; i < problem.operands.size(); ++i) // what lies in the host passes by
@@ -182,7 +197,7 @@ bool fits(const Placed& placed, const std::vector<ProblemOperand>& operands) {
       if (operands[i].offchip)
         room = placed.capacity[m] - placed.capacity[m] / kStreamShare;
       else
-        kept = checked_add(kept, footprint(operands[i]));
+        kept = checked_add(kept, placed.sizes[i]);
     }
     if (kept > room)
       return false;
@@ -215,7 +230,7 @@ CoreProblem core_problem(const Tile& tile, std::span<const Interval> ranges,
   Placed placed = place_operands(tile, ranges, step, chip);
   for (std::size_t m = 0; m < placed.members.size(); ++m) {
     if (!placed.members[m].empty())
-      mark_offchip(placed.members[m], placed.capacity[m], placed.problem.operands);
+      mark_offchip(placed.members[m], placed.capacity[m], placed.sizes, placed.problem.operands);
   }
   stream_together(step.graph.op(tile.op).nest, placed.problem.operands);
   return std::move(placed.problem);

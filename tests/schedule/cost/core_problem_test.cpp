@@ -138,6 +138,21 @@ TEST(CoreProblem, streams_the_largest_operands_until_the_rest_fits) {
   EXPECT_EQ(streamed(100), (std::vector<bool>{true, true, true}));
 }
 
+/// Squares of 8 x 8 have a scale of 8 bits each: 8 of them beside 512 numbers.
+TEST(CoreProblem, scales_beside_the_elements_take_room) {
+  StepBuilder builder;
+  builder.elementwise("o", {builder.source("x", {8, 64}, TensorKind::input)});
+  for (std::size_t i = 0; i < builder.graph().tensors().size(); ++i)
+    builder.graph().tensor(TensorId(i)).type = *element_type_named("mxfp8_e4m3_8x8");
+  const std::int64_t both = 2 * (512 * 8 + 8 * 8);
+  const std::vector<Interval> tile{{0, 8}, {0, 64}};
+  for (const std::int64_t bits : {both, both - 1}) {
+    const CoreProblem problem =
+        core_problem(kTile, tile, builder.step(), make_chip({.core_bits = bits}));
+    EXPECT_EQ(problem.operands[0].offchip || problem.operands[1].offchip, bits < both);
+  }
+}
+
 TEST(CoreProblem, other_operands_may_be_streamed_instead) {
   StepBuilder builder;
   const TensorId x = builder.source("x", {8, 16}, TensorKind::input); // 4096 bits
