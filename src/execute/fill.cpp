@@ -18,7 +18,8 @@ const Operator& first_reader(const Graph& graph, const Tensor& tensor) {
     const Operator& op = graph.op(id);
     if (op.op_type == "Amax") // its scale is found
       continue;
-    const bool casts = op.op_type == "ScaledCast" || op.op_type == "BlockCast";
+    const bool casts = op.op_type == "ScaledCast" || op.op_type == "BlockCast" ||
+                       op.op_type == "Quantise" || op.op_type == "Requantise";
     if (!casts || op.outputs.empty() || !op.outputs[0] ||
         graph.tensor(*op.outputs[0]).consumers.empty())
       return op;

@@ -1,5 +1,6 @@
 #include "monet/training/training.hpp"
 
+#include "training/build/block_copies.hpp"
 #include "training/build/precision.hpp"
 #include "training/build/scaled_casts.hpp"
 #include "training/forward/forward.hpp"
@@ -136,7 +137,13 @@ Graph add_updates(AccumulatedStep whole, const TrainingOptions& options, const L
     updates.add(table, gradient.values, gradient.rows);
   updates.check_groups();
   update_scales(builder, step);
-  return builder.release();
+  std::vector<std::pair<TensorId, TensorId>> masters;
+  for (const ParameterRecord& record : step.parameters) {
+    if (record.master)
+      masters.emplace_back(record.weight, *record.master);
+  }
+  const bool copies = options.precision.transposed == TransposedBlocks::copy && !masters.empty();
+  return copies ? quantise_masters(builder.graph(), masters) : builder.release();
 }
 
 /// What a step produces: the loss and everything it overwrites in place.
@@ -229,6 +236,11 @@ Graph add_casts(Graph network, const Precision& precision, const std::vector<boo
   if (precision.products)
     network = add_scaled_casts(network, precision, trained, training);
   return casts_weights(precision) ? add_weight_casts(network, precision, trained) : network;
+}
+
+/// Casts of `products` lay their blocks themselves.
+Graph lay_blocks(Graph graph, const Precision& precision) {
+  return precision.products ? graph : with_block_copies(graph, precision);
 }
 
 /// A network may be a training step that was written as ONNX; its phases follow each other.
@@ -396,7 +408,7 @@ AccumulatedStep make_pass(const ToTrain& what, const TrainingOptions& options, T
   one.gradients = parameter_gradients(builder, differentiator, forward_tensors);
   one.row_gradients = row_gradients(builder, differentiator);
   one.loss = loss.loss;
-  one.graph = builder.release();
+  one.graph = lay_blocks(builder.release(), options.precision);
   store_pass(one, loss, needs.depends, options.storage, step);
   if (!options.paired_gradients.empty()) {
     one.graph = with_paired_gradients(one.graph, options.paired_gradients);
@@ -444,8 +456,9 @@ TrainingGraph make_inference_graph(const Graph& network, const Precision& precis
   step.accumulate = precision.accumulate;
   step.arithmetic = precision.arithmetic;
   const std::vector<bool> trained(network.tensors().size(), true);
-  step.graph =
-      prepare_forward(add_casts(network, precision, trained, false), precision, nullptr).graph;
+  step.graph = lay_blocks(
+      prepare_forward(add_casts(network, precision, trained, false), precision, nullptr).graph,
+      precision);
   for (const TensorId scale : delayed_scales(step.graph))
     step.initial.push_back({scale, 1.0, {}});
   // A step that somebody else made reads what it stores.

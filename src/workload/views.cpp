@@ -283,6 +283,23 @@ Graph fold_views(const Graph& graph) {
   return folded;
 }
 
+void read_through_views(const Graph& graph, LoopNest& nest, std::size_t operand) {
+  while (true) {
+    const TensorId view = nest.operands[operand].tensor;
+    const auto producer = graph.tensor(view).producer;
+    if (!producer || !is_view(graph, graph.op(*producer)))
+      return;
+    const Operator& op = graph.op(*producer);
+    const auto output = std::find(op.outputs.begin(), op.outputs.end(), view) - op.outputs.begin();
+    const auto step = view_step(graph, op, static_cast<std::size_t>(output));
+    const TensorId viewed = *op.inputs[0];
+    if (!step ||
+        !compose_view(nest, operand, *step, graph.tensor(viewed).shape, graph.tensor(view).shape))
+      return;
+    nest.operands[operand].tensor = viewed;
+  }
+}
+
 TensorId storage_root(const Graph& graph, TensorId tensor) {
   while (const auto producer = graph.tensor(tensor).producer) {
     const Operator& op = graph.op(*producer);

@@ -202,6 +202,74 @@ TEST(Formats, BlocksHoldWhatQuantiseMakesOfThem) {
   EXPECT_GT(blocks, 1U);
 }
 
+/// x [8, 40] -> Gemm -> Relu -> Gemm [8, 3] on blocks of 32: those of rows and columns differ.
+TinyNetwork wide_layers() {
+  TinyNetwork n;
+  const auto transposed = with("transB", std::int64_t{1});
+  const TensorId h =
+      n.op("Gemm", {n.input("x", {8, 40}), n.parameter("w1", {36, 40})}, {8, 36}, transposed);
+  const TensorId r = n.op("Relu", {h}, {8, 36});
+  n.output(n.op("Gemm", {r, n.parameter("w2", {3, 36})}, {8, 3}, transposed));
+  return n;
+}
+
+TensorFormat format_along(const char* type, int axis) {
+  TensorFormat format = element_type_named(type)->format();
+  format.blocks = along(*format.blocks, axis, 0);
+  return format;
+}
+
+/// Both copies of what was computed, or the second of the first one's numbers; and dW from them,
+/// added up in single precision with k ascending.
+TEST(Formats, ProductsReadBlocksAlongTheirSum) {
+  for (const bool again : {false, true}) {
+    const TrainingGraph step =
+        step_of(wide_layers(), std::string("{optimizer: sgd, precision: {activations: mxint8, "
+                                           "weights: mxint8, gradients: mxint8, blocks: "
+                                           "{transposed: ") +
+                                   (again ? "requantise" : "copy") + "}}}");
+    const Executed run(step, Arithmetic::formats);
+    const TensorFormat along_rows = format_along("mxint8", -1);
+    const TensorFormat along_columns = format_along("mxint8", -2);
+    const std::vector<std::int64_t> shape{8, 36};
+    const Numbers rows = run["Relu_1"];
+    const Numbers columns = run["Relu_1.axis0"];
+    const Numbers before = again ? rows : run["Relu_1.wide"];
+    EXPECT_EQ(quantise(shape, before, along_rows).values, rows);
+    EXPECT_EQ(quantise(shape, before, along_columns).values, columns);
+    EXPECT_NE(rows, columns);
+    const TensorId dw = step.graph.find_tensor("w2.grad").value();
+    const Operator& product = step.graph.op(step.graph.tensor(dw).producer.value());
+    const Numbers dy = run[step.graph.tensor(*product.inputs[1]).name];
+    ASSERT_EQ(step.graph.tensor(*product.inputs[0]).name, "Relu_1.axis0");
+    Numbers sums;
+    for (std::size_t i = 0; i < 3; ++i) {
+      for (std::size_t j = 0; j < 36; ++j) {
+        float sum = 0;
+        for (std::size_t m = 0; m < 8; ++m)
+          sum += static_cast<float>(dy[m * 3 + i]) * static_cast<float>(columns[m * 36 + j]);
+        sums.push_back(static_cast<double>(sum));
+      }
+    }
+    EXPECT_EQ(run["w2.grad"], quantise(std::vector<std::int64_t>{3, 36}, sums, along_rows).values);
+  }
+}
+
+/// Copies change nothing where types do not round, and views in front of them neither.
+TEST(Formats, CopiesAreTheSameNumbers) {
+  const std::string types = "{optimizer: sgd, precision: {activations: mxint8, weights: mxint8, "
+                            "gradients: mxint8, master_weights: fp32}}";
+  const TrainingGraph step = step_of(wide_layers(), types);
+  const TrainingGraph plain = step_of(wide_layers(), "{optimizer: sgd}");
+  const Executed copied(step, Arithmetic::fp32, 1, 2);
+  const Executed whole(plain, Arithmetic::fp32, 1, 2);
+  for (const char* name : {"w1.grad", "w2.grad"})
+    EXPECT_EQ(copied[name], whole[name]);
+  const TrainingGraph folded = fold_views(step);
+  EXPECT_EQ(Executed(folded, Arithmetic::formats, 1, 2)["w1.grad"],
+            Executed(step, Arithmetic::formats, 2, 2)["w1.grad"]);
+}
+
 TEST(Formats, FlushedAndInfiniteGradientsAreSeen) {
   const TrainingGraph step =
       step_of(two_layers(), "{optimizer: sgd, loss_scale: 1e9, precision: {gradients: e4m3}}");
@@ -282,9 +350,10 @@ TEST(Formats, GradientsThatBecomeZeroAreCounted) {
 }
 
 TEST(ElementTypes, HaveNamesOfTheirOwn) {
-  for (const char* name : {"fp32", "qint8", "bool", "bit", "mxfp8_e4m3", "fp8_e5m2_128x128",
-                           "e5m2_inf", "e4m3", "q8.13", "mxfp8_e4m3_8x8", "mxint8_1x16_even",
-                           "mxfp4_e2m1_rceil", "nvfp4", "nvfp4_2x8", "e4m3_4x4"}) {
+  for (const char* name :
+       {"fp32", "qint8", "bool", "bit", "mxfp8_e4m3", "fp8_e5m2_128x128", "e5m2_inf", "e4m3",
+        "q8.13", "mxfp8_e4m3_8x8", "mxint8_1x16_even", "mxfp4_e2m1_rceil", "nvfp4", "nvfp4_2x8",
+        "e4m3_4x4", "mxfp8_e4m3_32x1", "mxfp8_e4m3_8x1x8", "mxint8_32x1x1_even", "nvfp4_4x4x1x1"}) {
     const auto type = element_type_named(name);
     ASSERT_TRUE(type) << name;
     EXPECT_EQ(name_of(*type), name);
@@ -292,7 +361,8 @@ TEST(ElementTypes, HaveNamesOfTheirOwn) {
   }
   EXPECT_EQ(element_type_named("e5m2"), ElementType::fp8_e5m2); // two names of one type
   for (const char* name :
-       {"string", "int4", "e12m3", "fp33", "bf16_rceil", "mxfp8_e4m3_8x", "fp8_e4m3_1x128_even"})
+       {"string", "int4", "e12m3", "fp33", "bf16_rceil", "mxfp8_e4m3_8x", "mxfp8_e4m3_2x2x2",
+        "mxfp8_e4m3_1x2x2", "mxfp8_e4m3_8", "fp8_e4m3_1x128_even"})
     EXPECT_FALSE(element_type_named(name)) << name;
   EXPECT_EQ(
       size_of(Tensor{.name = "x", .shape = {16, 16}, .type = *element_type_named("mxfp8_e4m3_8x8")})
@@ -336,6 +406,9 @@ TEST(UnitOptions, AreChecked) {
   EXPECT_NE(problems_of("{activations: bf16, blocks: {shape: 8x8}}").find("no role has blocks"),
             std::string::npos);
   EXPECT_NE(problems_of("{activations: mxint8, blocks: {shape: 0x8}}").find("8x8, for example"),
+            std::string::npos);
+  EXPECT_EQ(problems_of("{activations: mxint8, blocks: {transposed: requantise}}"), "");
+  EXPECT_NE(problems_of("{activations: mxint8, blocks: {transposed: again}}").find("requantise"),
             std::string::npos);
   EXPECT_NE(problems_of("{rounding: hysteresis}").find("remember"), std::string::npos);
   EXPECT_NE(problems_of("{rounding: evn}").find("no rounding"), std::string::npos);

@@ -39,6 +39,10 @@ const std::vector<std::vector<std::string>>& training_choices() {
        "precision: {weights: bf16, master_weights: fp32, activations: bf16, gradients: bf16}",
        "precision: {activations: fp16}", "precision: {weights: int8, activations: fp8_e4m3}",
        "precision: {weights: mxfp4_e2m1, activations: bf16, gradients: mxint8}",
+       "precision: {weights: mxfp8_e4m3, activations: mxfp8_e4m3, gradients: mxfp8_e5m2}",
+       "precision: {weights: mxint8, activations: mxint8, gradients: mxint8, master_weights: fp32, "
+       "blocks: {transposed: requantise}}",
+       "precision: {activations: mxfp6_e3m2, gradients: mxfp6_e3m2, blocks: {shape: 8x8}}",
        "precision: {weights: bf16, activations: bf16, gradients: bf16, products: fp8_e4m3}",
        "precision: {weights: bf16, activations: bf16, gradients: bf16, "
        "products: {scaling: block}}",

@@ -214,6 +214,12 @@ struct ScaledProducts {
 /// network of which every parameter is fp64, as one is written for its numbers, counts as fp32.
 /// Where weights or activations are given, what is derived from them is fp32 unless given as well.
 /// Partial sums of products are held in `accumulate`.
+/// How a product gets an operand whose blocks do not lie along the axis that it adds up.
+enum class TransposedBlocks {
+  copy,       ///< a second copy is made of what was computed, at once with the first
+  requantise, ///< the first copy's numbers are quantised once more, where they are read
+};
+
 struct Precision {
   std::optional<ElementType> weights;
   std::optional<ElementType> master_weights; ///< none: the weights themselves are updated
@@ -226,6 +232,7 @@ struct Precision {
   std::optional<ElementType> reductions;
   std::optional<ElementType> frozen_weights; ///< parameters that are not trained; none: as weights
   std::optional<ScaledProducts> products;    ///< none: in the types of their operands
+  TransposedBlocks transposed = TransposedBlocks::copy;
   StepArithmetic arithmetic; ///< for who executes the step in the formats of its tensors
 
   ElementType reduction_type() const {

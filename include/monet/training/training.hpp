@@ -50,6 +50,7 @@ struct ParameterRecord {
   /// Of a sparse gradient: the row of the weight that each of its rows belongs to.
   std::optional<TensorId> rows;
   std::optional<TensorId> average; ///< state: the moving average of the parameter
+  std::optional<TensorId> master;  ///< state: the weight in full precision
 };
 
 /// A number that is fed into every step.

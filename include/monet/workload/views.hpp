@@ -18,6 +18,10 @@ Graph fold_views(const Graph& graph);
 /// memory.
 bool is_view(const Graph& graph, const Operator& op);
 
+/// Has an operand of a nest read what is viewed instead of a view, through as many views as compose
+/// with its map; loops are split where a reshape needs it.
+void read_through_views(const Graph& graph, LoopNest& nest, std::size_t operand);
+
 /// The tensor whose memory a view shares; the tensor itself when it is no view.
 TensorId storage_root(const Graph& graph, TensorId tensor);
 

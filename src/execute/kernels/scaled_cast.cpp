@@ -141,6 +141,15 @@ constexpr auto kBlockCast = []<class Real>(KernelContext<Real>& context) {
   });
 };
 
+/// The executor rounds what is written.
+constexpr auto kQuantise = []<class Real>(KernelContext<Real>& context) {
+  const std::size_t results = context.op().outputs.size();
+  context.for_each_block([=](const auto& v, const auto& y, std::size_t count) {
+    for (std::size_t i = 0; i < results; ++i)
+      std::copy_n(&v[0][0], count, &y[i][0]);
+  });
+};
+
 constexpr auto kAmax = []<class Real>(KernelContext<Real>& context) {
   context.for_each_group([](auto& group) { group.out(0)[0] = amax_of<Real>(group.in(0)); });
 };
@@ -171,6 +180,8 @@ constexpr auto kAmaxUpdate = []<class Real>(KernelContext<Real>& context) {
 std::vector<KernelEntry> scaled_cast_kernels() {
   return {kernel(kMonetDomain, "ScaledCast", kScaledCast), kernel(kMonetDomain, "Amax", kAmax),
           kernel(kMonetDomain, "BlockCast", kBlockCast),
+          kernel(kMonetDomain, "Quantise", kQuantise),
+          kernel(kMonetDomain, "Requantise", kQuantise),
           kernel(kMonetDomain, "AmaxScale", kAmaxScale),
           kernel(kMonetDomain, "AmaxUpdate", kAmaxUpdate)};
 }

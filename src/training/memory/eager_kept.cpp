@@ -1,5 +1,6 @@
 #include "training/memory/eager_kept.hpp"
 
+#include "training/build/block_copies.hpp"
 #include "training/build/scaled_casts.hpp"
 
 #include "monet/workload/views.hpp"
@@ -65,7 +66,7 @@ std::int64_t kept_bytes(const Tensor& one) {
 } // namespace
 
 void EagerKept::keep(TensorId id) {
-  TensorId storage = copy_for_weight(graph_, layouts_[id].storage);
+  TensorId storage = as_quantised(graph_, copy_for_weight(graph_, layouts_[id].storage));
   while (graph_.tensor(storage).alias_of) // statistics are updated where they lie
     storage = *graph_.tensor(storage).alias_of;
   if (graph_.tensor(storage).kind != TensorKind::parameter)

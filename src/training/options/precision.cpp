@@ -74,6 +74,10 @@ void read_history(YamlMap& map, ProblemList& problems, ScaledProducts& products)
   }
 }
 
+constexpr std::array kTransposed{
+    Choice<TransposedBlocks>{"copy", TransposedBlocks::copy},
+    Choice<TransposedBlocks>{"requantise", TransposedBlocks::requantise}};
+
 /// Another shape of blocks, or another way to their scales, for all roles that have powers of two.
 void read_blocks(const YamlNode& node, ProblemList& problems, Precision& precision) {
   constexpr std::array kModes{
@@ -90,6 +94,8 @@ void read_blocks(const YamlNode& node, ProblemList& problems, Precision& precisi
   ScaleMode mode = ScaleMode::floor;
   if (scale)
     read_choice(*scale, problems, kModes, mode);
+  if (const YamlNode* transposed = map.find("transposed"))
+    read_choice(*transposed, problems, kTransposed, precision.transposed);
   map.finish();
   bool any = false;
   for (auto* type : {&precision.weights, &precision.activations, &precision.gradients,

@@ -57,6 +57,7 @@ public:
     std::visit(update, optimizer);
     if (master_)
       record_.states.push_back(*master_);
+    record_.master = master_;
     if (owner_.options_->average_decay)
       emit_average(*owner_.options_->average_decay);
     return record_;

@@ -136,6 +136,8 @@ constexpr Signatures kSignatures[]{
     // casts with a scale, updates
     {kMonetDomain, "r r > r r?", "ScaledCast"},
     {kMonetDomain, "r > r? r?", "BlockCast"},
+    {kMonetDomain, "r > r r*", "Quantise"},
+    {kMonetDomain, "r > r", "Requantise"},
     {kMonetDomain, "r > r", "Amax AmaxScale"},
     {kMonetDomain, "r r r* > r r", "AmaxUpdate"},
     {kMonetDomain, "r > n", "NonFinite"},

@@ -6,6 +6,8 @@
 
 #include "monet/base/checked.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 namespace monet {
@@ -73,6 +75,20 @@ LoopNest build_block_cast(const Graph& graph, const Operator& op) {
   return nest.finish();
 }
 
+/// X -> X in blocks, once for every result.
+LoopNest build_quantise(const Graph& graph, const Operator& op) {
+  const auto copies = static_cast<int>(op.outputs.size());
+  LoopNestBuilder nest(graph, op, ComputeKind::vector, {0, copies, 0, copies, 0, 0});
+  const std::vector<LoopIndex> loops = nest.loops_over(input_shape(graph, op, 0));
+  for (std::size_t i = 0; i < op.outputs.size(); ++i) {
+    if (!has_output(op, i) || output_shape(graph, op, i) != input_shape(graph, op, 0))
+      fail(graph, op, "a result is left out or has another shape");
+    nest.output(i, i == 0 ? "O" : fmt::format("copy{}", i), axes_of(loops));
+  }
+  nest.input(0, "I", axes_of(loops));
+  return nest.finish();
+}
+
 /// X -> maxima of its magnitudes.
 LoopNest build_amax(const Graph& graph, const Operator& op) {
   LoopNestBuilder nest(graph, op, ComputeKind::vector, kLargest);
@@ -117,6 +133,8 @@ LoopNest build_amax_update(const Graph& graph, const Operator& op) {
 std::vector<OperatorRule> scaled_cast_rules() {
   return {{kMonetDomain, "ScaledCast", build_scaled_cast},
           {kMonetDomain, "BlockCast", build_block_cast},
+          {kMonetDomain, "Quantise", build_quantise},
+          {kMonetDomain, "Requantise", build_quantise},
           {kMonetDomain, "Amax", build_amax},
           {kMonetDomain, "AmaxScale", build_amax_scale},
           {kMonetDomain, "AmaxUpdate", build_amax_update}};
