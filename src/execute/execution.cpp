@@ -237,7 +237,7 @@ struct Execution::Machine {
         !fits_single(tensor.type.format().element))
       return;
     Rounding rounding = by;
-    rounding.seed = random_bits(options.seed, step);
+    rounding.seed = random_bits(options.seed + step, 0); // as if this step were the first
     round_tensor(tensor.shape, numbers.real, tensor.type.format(), rounding, id.index(),
                  options.jobs, options.instructions);
   }

@@ -21,7 +21,7 @@ protected:
     std::filesystem::create_directories(folder_);
     write_file_atomically(path("e.yaml"),
                           "network: " + std::string(MONET_SOURCE_DIR) +
-                              "/data/workload/resnet8_16.onnx\nbatch: 4\nsteps: 100\n"
+                              "/data/workload/resnet8_16.onnx\nbatch: 2\nsteps: 100\n"
                               "evaluate_every: 0\nrate: {schedule: cosine, warmup: 5}\n"
                               "data: {format: generated, train: 120, test: 8, augment: {flip: "
                               "true, crop: 1}, normalise: measured}\n" +
@@ -65,12 +65,12 @@ TEST_P(HundredSteps, AreTheSameBits) {
   EXPECT_EQ(one.history.steps.size(), 100U);
   EXPECT_TRUE(same_bits(one, end_of({.seed = 1, .jobs = 2})));
   EXPECT_TRUE(same_bits(one, end_in_parts(37, {.seed = 1}, {.seed = 1, .jobs = 2})));
-  EXPECT_FALSE(same_bits(one, end_of({.seed = 2})));
   for (const Instructions instructions :
        {Instructions::portable, Instructions::avx2, Instructions::avx512}) {
-    if (is_available(instructions))
-      EXPECT_TRUE(same_bits(one, end_of({.seed = 1, .jobs = 2, .instructions = instructions})))
-          << static_cast<int>(instructions);
+    if (!is_available(instructions))
+      continue;
+    const RunState other = end_of({.seed = 1, .jobs = 2, .instructions = instructions});
+    EXPECT_TRUE(same_bits(one, other)) << static_cast<int>(instructions);
   }
 }
 
