@@ -226,10 +226,13 @@ TEST_F(Train, BadExperimentsLeaveNothing) {
   EXPECT_FALSE(fs::exists(out("o")));
 }
 
-TEST_F(Train, TheShippedStudyIsRead) {
-  const Ran ran = run_monet({"train", repository("examples/numerics/study.yaml"), "-o", out("o"),
-                             "--memory-limit", "100000"});
-  EXPECT_EQ(ran.code, 4) << ran.err;
+TEST_F(Train, ShippedExperimentsAreRead) {
+  for (const char* name : {"study", "findings", "resnet20"}) {
+    const Ran ran = run_monet({"train", repository(fmt::format("examples/numerics/{}.yaml", name)),
+                               "-o", out("o"), "--memory-limit", "100000"});
+    EXPECT_EQ(ran.code, 4) << ran.err;
+    EXPECT_NE(ran.err.find("memory limit is 100000 bytes"), std::string::npos) << ran.err;
+  }
 }
 
 } // namespace
