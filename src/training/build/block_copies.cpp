@@ -89,7 +89,7 @@ private:
     }
   }
 
-  /// The first blocks of every tensor, and which axes are left for copies.
+  /// The first blocks of every tensor; then the axes that are left are those of copies.
   void lay() {
     for (std::size_t i = 0; i < wanted_.size(); ++i) {
       std::vector<int>& axes = wanted_[i];
@@ -100,6 +100,10 @@ private:
           with_blocks(tensor, axes[0], axes.size() > 1 ? axes[1] : neighbour(axes[0], tensor));
       std::erase_if(axes, [&](int axis) { return tensor.shape.size() < 2 || fits(tensor, axis); });
     }
+    for (const Operator& op : source_.operators()) { // casts that change nothing stay so
+      if (op.op_type == "Cast" && is_view(source_, op))
+        made_.graph().tensor(*op.outputs[0]).type = made_.graph().tensor(*op.inputs[0]).type;
+    }
   }
 
   void write(OpId id) {
@@ -108,7 +112,7 @@ private:
     for (const SummedFactor& factor : factors_[id.index()])
       read_copy(before, factor, op);
     std::vector<Operator> behind;
-    if (how_ == TransposedBlocks::copy) {
+    if (how_ == TransposedBlocks::copy && !is_view(source_, before)) {
       for (std::size_t i = 0; i < before.outputs.size(); ++i) {
         const auto& output = before.outputs[i];
         if (output && !wanted_[output->index()].empty() && !source_.tensor(*output).alias_of)
