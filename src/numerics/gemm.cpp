@@ -128,9 +128,7 @@ private:
 /// Number by number, whatever the unit needs.
 class PlainGemm {
 public:
-  PlainGemm(const Operands& operands, const Mac& mac)
-      : operands_(operands), mac_(mac), steps_(steps_of(mac)),
-        zero_wins_(mac.multiplier >= Multiplier::cfg4) {}
+  PlainGemm(const Operands& operands, const Mac& mac) : operands_(operands), unit_(mac) {}
 
   std::vector<double> run(int jobs) const {
     const auto [m, n, k] = operands_.shape;
@@ -151,47 +149,16 @@ private:
     double c = 0;
     ExactSum all;
     for (std::int64_t k0 = 0; k0 < k; k0 += operands_.chunk) {
-      const auto step = static_cast<std::uint64_t>(k0);
       ExactSum chunk;
-      ExactSum& sum = mac_.sum ? chunk : all;
+      ExactSum& sum = unit_.is_exact() ? all : chunk;
       for (std::int64_t q = k0; q < std::min(k, k0 + operands_.chunk); ++q)
-        add_product(sum, i, j, q, index);
-      if (!mac_.sum)
-        continue;
-      const double scale = scale_of(i, j, k0 / operands_.chunk);
-      if (steps_.convert || scale != 1) {
-        const double p = chunk.odd() * scale;
-        c = mac_sum(mac_, c, rounded(steps_.convert, p, index, 3 * step + 1), index, step);
-      } else if (mac_.sum == kDoublePrecision) {
-        c += chunk.rounded();
-      } else {
-        chunk.add(c);
-        c = rounded(steps_.sum, chunk.odd(), index, 3 * step + 2);
-      }
+        unit_.add_product(sum, operands_.a[at(i * k + q)], operands_.b[at(q * n + j)], index,
+                          static_cast<std::uint64_t>(q));
+      if (!unit_.is_exact())
+        c = unit_.add_chunk(c, chunk, scale_of(i, j, k0 / operands_.chunk), index,
+                            static_cast<std::uint64_t>(k0));
     }
-    return mac_.sum ? c : round_to(kSinglePrecision, all.odd());
-  }
-
-  void add_product(ExactSum& sum, std::int64_t i, std::int64_t j, std::int64_t q,
-                   std::uint64_t output) const {
-    const auto [m, n, k] = operands_.shape;
-    const double a = operands_.a[at(i * k + q)];
-    const double b = operands_.b[at(q * n + j)];
-    const double p = a * b;
-    if (std::isnan(p) && zero_wins_)
-      return;
-    if (steps_.product)
-      sum.add(rounded(steps_.product, p, output, 3 * static_cast<std::uint64_t>(q)));
-    else
-      sum.add_product(a, b);
-  }
-
-  static double rounded(const std::optional<RoundingStep>& step, double p, std::uint64_t output,
-                        std::uint64_t place) {
-    if (!step)
-      return p;
-    return round_to(step->format, p, step->rounding,
-                    {rounding_bits(step->rounding.seed, output, place), 0});
+    return unit_.is_exact() ? round_to(kSinglePrecision, all.odd()) : c;
   }
 
   double scale_of(std::int64_t i, std::int64_t j, std::int64_t chunk) const {
@@ -203,9 +170,7 @@ private:
   }
 
   const Operands& operands_;
-  const Mac& mac_;
-  UnitSteps steps_;
-  bool zero_wins_;
+  PlainUnit unit_;
 };
 
 void set_scales(ProductRange& range, const std::vector<double>& scales) {

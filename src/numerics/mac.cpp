@@ -24,16 +24,8 @@ constexpr std::array<std::pair<std::string_view, Multiplier>, 8> kMultipliers{
      {"cfg5", Multiplier::cfg5},
      {"cfg6", Multiplier::cfg6}}};
 
-constexpr std::uint64_t kRoundings = 3; ///< of a product at most: its own, a conversion, the sum
 constexpr int kHybridMantissa = 16;
 constexpr int kHybridLanes = 4;
-
-/// Random bits where the mode draws any.
-RoundingAid aid_of(const Mac& mac, std::uint64_t output, std::uint64_t k, std::uint64_t part) {
-  if (mac.rounding.mode != RoundTo::stochastic)
-    return {};
-  return {rounding_bits(mac.rounding.seed, output, kRoundings * k + part), 0};
-}
 
 bool is_variant(Multiplier multiplier) {
   return multiplier != Multiplier::rounded && multiplier != Multiplier::exact;
@@ -150,24 +142,11 @@ double decoded_operand(const Mac& mac, double x) {
 }
 
 double mac_product(const Mac& mac, double a, double b, std::uint64_t output, std::uint64_t k) {
-  const double x = decoded_operand(mac, a);
-  const double y = decoded_operand(mac, b);
-  double p = x * y;
-  if (std::isnan(p) && mac.multiplier >= Multiplier::cfg4) // infinity times 0
-    p = 0;
-  const UnitSteps steps = steps_of(mac);
-  if (steps.product)
-    p = round_to(steps.product->format, p, steps.product->rounding, aid_of(mac, output, k, 0));
-  if (steps.convert)
-    p = round_to(steps.convert->format, p, steps.convert->rounding, aid_of(mac, output, k, 1));
-  return p;
+  return PlainUnit(mac).product(decoded_operand(mac, a), decoded_operand(mac, b), output, k);
 }
 
 double mac_sum(const Mac& mac, double c, double p, std::uint64_t output, std::uint64_t k) {
-  const NumberFormat& format = *mac.sum;
-  if (format == kDoublePrecision)
-    return c + p;
-  return round_to(format, odd_sum(c, p), mac.rounding, aid_of(mac, output, k, 2));
+  return PlainUnit(mac).sum(c, p, output, k);
 }
 
 } // namespace monet

@@ -80,7 +80,10 @@ bool is_on_grid(const Added& added, const NumberFormat& format) {
 
 /// Rounding changes nothing of what is added.
 bool is_idle(const RoundingStep& step, const Added& added, const ProductRange& range) {
-  if (!added.finite || !is_on_grid(added, step.format))
+  const bool infinity_stays =
+      step.format.floating && !step.rounding.saturate &&
+      (step.format.top == TopCodes::ieee || step.format.top == TopCodes::infinity);
+  if (!(added.finite || infinity_stays) || !is_on_grid(added, step.format))
     return false;
   const double smallest = std::ldexp(range.left.smallest * range.right.smallest, range.least_scale);
   return !step.rounding.flush_subnormals || range.chunk > 1 ||
@@ -89,12 +92,20 @@ bool is_idle(const RoundingStep& step, const Added& added, const ProductRange& r
 
 Added rounded(const Added& added, const RoundingStep& to) {
   const NumberFormat& format = to.format;
-  const bool overflows = format.floating && !(added.largest <= largest_number(format)) &&
-                         !to.rounding.saturate && format.top != TopCodes::numbers;
-  const int step =
-      format.floating ? smallest_exponent(format) - format.mantissa_bits : -format.mantissa_bits;
-  return {std::min(added.bits, precision_of(format)), std::max(added.lowest_bit, step),
-          std::min(added.largest, 2 * largest_number(format)), added.finite && !overflows};
+  const bool floating = format.floating;
+  const double most = largest_number(format);
+  const bool beyond = !added.finite || !(added.largest <= most);
+  const bool clamps = !floating || to.rounding.saturate || format.top == TopCodes::numbers;
+  const bool cuts = to.rounding.mode == RoundTo::zero && added.finite; // but infinity
+  const int least = (floating ? smallest_exponent(format) : 0) - format.mantissa_bits;
+  Added result{std::min(added.bits, precision_of(format)), std::max(added.lowest_bit, least),
+               std::min(added.largest, 2 * most), !beyond || clamps || cuts};
+  if (beyond && (clamps || to.rounding.mode == RoundTo::zero)) {
+    // The largest number, which may have more bits than all that was cut to it.
+    const int last = (floating ? largest_exponent(format) : 0) - format.mantissa_bits;
+    result = {precision_of(format), std::min(result.lowest_bit, last), most, result.finite};
+  }
+  return result;
 }
 
 /// Whether numbers of Real can be rounded to the format by the loops.
@@ -115,9 +126,7 @@ public:
   Planner(const Mac& mac, const ProductRange& range)
       : steps_(steps_of(mac)), mode_(mac.rounding.mode), range_(range),
         added_(exact_products(range)) {
-    // Without NaN, infinity times 0 is what mac_product() says.
-    if (mac.multiplier >= Multiplier::cfg4 && !(range.left.finite && range.right.finite))
-      possible_ = false;
+    plan_.zero_wins = zero_wins(mac) && !(range.left.finite && range.right.finite);
     plan_.random_bits = mac.rounding.random_bits;
     plan_.mode = static_cast<lanes::Mode>(mode_);
     if (steps_.product)
@@ -125,7 +134,7 @@ public:
   }
 
   std::optional<lanes::Arithmetic<Real>> plan() {
-    if (!possible_ || !holds_products())
+    if (!holds_products())
       return std::nullopt;
     if (!plan_product(steps_.product, plan_.product, plan_.rounds_product) ||
         !plan_product(steps_.convert, plan_.convert, plan_.converts) || !plan_sum())
@@ -182,7 +191,7 @@ private:
     if (!steps_.sum) {
       // Exact to the end, as Real is wide enough for all sums.
       const double all = added_.largest * static_cast<double>(range_.steps);
-      return std::is_same_v<Real, double> && added_.finite &&
+      return std::is_same_v<Real, double> &&
              (all == 0 || exponent_of(all) + 1 - added_.lowest_bit <= C::kPrecision);
     }
     const NumberFormat& format = steps_.sum->format;
@@ -208,7 +217,6 @@ private:
     return true;
   }
 
-  bool possible_ = true;
   UnitSteps steps_;
   RoundTo mode_;
   const ProductRange& range_;
@@ -322,60 +330,6 @@ OperandFacts facts_of(std::span<const float> numbers) {
   facts.significand_bits = field == 0 ? 24 : 24 - zeros;
   facts.lowest_bit = field == 0 ? -149 : field - 150 + zeros;
   return facts;
-}
-
-UnitSteps steps_of(const Mac& mac) {
-  UnitSteps steps;
-  const NumberFormat& format = mac.product;
-  Rounding nearest = mac.rounding;
-  nearest.mode = RoundTo::even;
-  const auto wide = [&](TopCodes top) {
-    return floating_format(format.exponent_bits + 1, 2 * format.mantissa_bits + 1, top);
-  };
-  Rounding flushed = nearest;
-  flushed.flush_subnormals = true;
-  switch (mac.multiplier) {
-  case Multiplier::rounded:
-    steps.product = RoundingStep{format, mac.rounding};
-    break;
-  case Multiplier::exact:
-    break;
-  case Multiplier::cfg1:
-    steps.product = RoundingStep{format, nearest};
-    break;
-  case Multiplier::cfg2:
-    steps.product = RoundingStep{format, flushed};
-    break;
-  case Multiplier::cfg3:
-    steps.product = RoundingStep{wide(TopCodes::ieee), flushed};
-    break;
-  case Multiplier::cfg4:
-  case Multiplier::cfg5:
-  case Multiplier::cfg6:
-    steps.product = RoundingStep{wide(TopCodes::infinity), flushed};
-    break;
-  }
-  if (mac.fma)
-    steps.product.reset();
-  if (mac.sum) {
-    steps.sum = RoundingStep{*mac.sum, mac.rounding};
-    const bool same = steps.product && steps.product->format == *mac.sum;
-    if (!mac.sum->floating && !mac.fma && !same)
-      steps.convert = steps.sum;
-  }
-  return steps;
-}
-
-double odd_sum(double a, double b) {
-  const double sum = a + b;
-  const double of_b = sum - a;
-  const double rest = (a - (sum - of_b)) + (b - of_b);
-  if (!(rest < 0 || rest > 0))
-    return sum;
-  auto bits = std::bit_cast<std::uint64_t>(sum);
-  if ((rest < 0) != std::signbit(sum))
-    --bits;
-  return std::bit_cast<double>(bits | 1);
 }
 
 template <class Real>

@@ -467,6 +467,135 @@ TEST(Operands, OfWholeTensorsAreThoseOfSingleNumbers) {
   }
 }
 
+/// Numbers of a variant's format among which every eighth is infinite and many are 0.
+std::vector<double> with_infinities(const NumberFormat& format, std::size_t count,
+                                    std::uint64_t seed) {
+  std::vector<double> numbers = random_numbers(format, count, seed, 8);
+  RandomStream stream(seed, 4);
+  for (double& x : numbers) {
+    const std::uint64_t kind = stream.below(16);
+    if (kind < 2)
+      x = (kind == 0 ? 1 : -1) * std::numeric_limits<double>::infinity();
+    else if (kind < 5)
+      x = 0;
+  }
+  return numbers;
+}
+
+Mac mac_of_seed(std::uint64_t seed, const char* sum) {
+  Mac mac = variant("e4m2", static_cast<Multiplier>(seed % 8));
+  mac.sum = parse_number_format(sum);
+  if (mac.sum == kDoublePrecision)
+    return mac;
+  constexpr std::array kModes{RoundTo::even,       RoundTo::even, RoundTo::even,
+                              RoundTo::stochastic, RoundTo::away, RoundTo::zero};
+  mac.rounding.mode = kModes[seed % kModes.size()];
+  mac.rounding.saturate = seed % 5 == 1;
+  mac.rounding.seed = seed;
+  mac.fma = seed % 11 == 3;
+  return mac;
+}
+
+TEST(InfiniteOperands, AreMultipliedAsNumberByNumber) {
+  constexpr std::array kSums{"e6m5",    "q4.4", "q8.13", "fp32", "e5m2",  "e8m13",
+                             "e4m3_fn", "fp64", "e5m10", "bf16", "e2m1_n"};
+  std::array<int, 2> finite{}; // of the variants without NaN
+  for (std::uint64_t seed = 0; seed < 400; ++seed) {
+    const Mac mac = mac_of_seed(seed, kSums[seed % kSums.size()]);
+    const GemmShape shape{5, 37, static_cast<std::int64_t>(1 + seed % 3)};
+    const auto k = static_cast<std::size_t>(shape.k);
+    const auto a = with_infinities(mac.product, 5 * k, 2 * seed);
+    const auto b = with_infinities(mac.product, k * 37, 2 * seed + 1);
+    const std::vector<double> expected = by_hand(shape, a, b, mac);
+    for (const double x : expected)
+      finite[std::isnan(x) ? 1 : 0] += mac.multiplier >= Multiplier::cfg4 ? 1 : 0;
+    for (const Instructions instructions : kAllInstructions) {
+      if (is_available(instructions))
+        expect_equal(emulate_gemm(shape, a, b, mac, {1, instructions}), expected,
+                     std::to_string(seed));
+    }
+  }
+  EXPECT_GT(finite[0], 20 * finite[1]); // NaN only where infinities of both signs meet
+  EXPECT_GT(finite[1], 0);
+}
+
+TEST(InfiniteOperands, OfChunksAndExactSums) {
+  for (std::uint64_t seed = 0; seed < 120; ++seed) {
+    Mac mac = variant("e4m2", static_cast<Multiplier>(seed % 8));
+    mac.lanes = seed % 3 == 0 ? 1 : 4;
+    if (seed % 2 == 0)
+      mac.sum.reset();
+    const GemmShape shape{3, 19, 6};
+    const auto a = with_infinities(mac.product, 18, 2 * seed);
+    const auto b = with_infinities(mac.product, 114, 2 * seed + 1);
+    std::vector<double> expected;
+    for (std::size_t i = 0; i < 3; ++i) {
+      for (std::size_t j = 0; j < 19; ++j) {
+        double c = 0;
+        ExactSum all;
+        for (std::size_t k0 = 0; k0 < 6; k0 += static_cast<std::size_t>(mac.lanes)) {
+          ExactSum chunk;
+          for (std::size_t k = k0;
+               k < std::min<std::size_t>(6, k0 + static_cast<std::size_t>(mac.lanes)); ++k) {
+            const double p = mac_product(mac, a[i * 6 + k], b[k * 19 + j]);
+            chunk.add(p);
+            all.add(p);
+          }
+          chunk.add(c);
+          c = static_cast<double>(static_cast<float>(chunk.odd()));
+        }
+        expected.push_back(mac.sum ? c : round_to(kSinglePrecision, all.odd()));
+      }
+    }
+    for (const Instructions instructions : kAllInstructions) {
+      if (is_available(instructions))
+        expect_equal(emulate_gemm(shape, a, b, mac, {1, instructions}), expected,
+                     std::to_string(seed));
+    }
+  }
+}
+
+/// The inner loops take them: nothing falls to arithmetic number by number.
+TEST(InfiniteOperands, AreTakenByTheInnerLoops) {
+  ProductRange range;
+  range.left.largest = range.right.largest = 14;
+  range.left.smallest = range.right.smallest = 0.25;
+  range.left.lowest_bit = range.right.lowest_bit = -6;
+  range.left.significand_bits = range.right.significand_bits = 3;
+  range.left.finite = false;
+  for (int kind = 2; kind < 8; ++kind) {
+    for (const char* sum : {"e6m5", "q4.4", "fp32", "bf16", "e5m10"}) {
+      for (const RoundTo mode : {RoundTo::even, RoundTo::stochastic}) {
+        Mac mac = variant("e4m2", static_cast<Multiplier>(kind));
+        mac.sum = parse_number_format(sum);
+        mac.rounding.mode = mode;
+        if (mac.sum == kSinglePrecision && mode != RoundTo::even)
+          continue;
+        const MacEngine engine(mac, range);
+        EXPECT_TRUE(engine.is_single() || engine.is_double()) << kind << " " << sum;
+        if (mac.sum->mantissa_bits < 6) {
+          EXPECT_TRUE(engine.is_single()) << kind << " " << sum;
+        }
+      }
+    }
+  }
+}
+
+/// Powers of two have one bit; what their product is cut to has four. It lies in the middle of two
+/// sums, and something far smaller decides which of them is nearer.
+TEST(Mac, CutProductsHaveMoreBitsThanTheirOperands) {
+  for (const char* product : {"e6m3", "e6m3_n"}) {
+    Mac mac = rounded_mac(product, "e8m2");
+    mac.rounding.saturate = true;
+    const std::vector<double> a{-0x1p-16, 0x1p30};
+    const std::vector<double> b{0x1p-16, 0x1p30};
+    const double most = largest_number(mac.product);
+    const double below = most - std::ldexp(1.0, std::ilogb(most) - 3);
+    EXPECT_EQ(emulate_gemm({1, 1, 2}, a, b, mac)[0], below) << product;
+    expect_equal(emulate_gemm({1, 1, 2}, a, b, mac), by_hand({1, 1, 2}, a, b, mac), product);
+  }
+}
+
 __extension__ typedef __int128 Wide;
 __extension__ typedef unsigned __int128 UnsignedWide;
 

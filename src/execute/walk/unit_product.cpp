@@ -91,6 +91,7 @@ private:
     pairs.right_varies = plan_.right_is_vector;
     pairs.steps = plan_.reduced_size;
     pairs.columns = plan_.vector_size;
+    pairs.chunk = unit_.lanes;
     const Keys keys = keys_of(pairs.out, 1);
     pairs.low_keys = keys.low.data();
     pairs.high_keys = keys.high.data();
@@ -104,35 +105,46 @@ private:
   const Real* output_;
 };
 
-/// Number by number: for operands that no loop takes, infinite ones of variants without NaN.
+/// Number by number: for what no loop holds.
 class PlainWalk {
 public:
   PlainWalk(const ProductPlan& plan, const Mac& unit, const double* output)
-      : plan_(plan), unit_(unit), output_(output) {}
+      : plan_(plan), unit_(unit), chunk_(unit.lanes), output_(output) {}
 
   void operator()(const FactorPointers<double>& at, const ProductBlock& block) const {
     for (std::int64_t row = block.low; row < block.high; ++row) {
-      for (std::int64_t k = 0; k < plan_.reduced_size; ++k)
-        multiply(at, row, k, static_cast<std::uint64_t>(block.first_step + k));
+      for (std::int64_t v = 0; v < plan_.vector_size; ++v) {
+        for (std::int64_t k = 0; k < plan_.reduced_size; k += chunk_)
+          add(at, row, v, k, static_cast<std::uint64_t>(block.first_step + k));
+      }
     }
   }
 
 private:
-  void multiply(const FactorPointers<double>& at, std::int64_t row, std::int64_t k,
-                std::uint64_t step) const {
-    double* out = at.output + row * plan_.by_row.output;
-    const double* left = at.left + row * plan_.by_row.left + k * plan_.by_reduced.left;
-    const double* right = at.right + row * plan_.by_row.right + k * plan_.by_reduced.right;
-    for (std::int64_t v = 0; v < plan_.vector_size; ++v) {
-      const auto index = static_cast<std::uint64_t>(out + v - output_);
-      const double p = mac_product(unit_, left[plan_.left_is_vector ? v : 0],
-                                   right[plan_.right_is_vector ? v : 0], index, step);
-      out[v] = mac_sum(unit_, out[v], p, index, step);
+  /// The chunk of products from k on, the first of which is the step-th of its output.
+  void add(const FactorPointers<double>& at, std::int64_t row, std::int64_t v, std::int64_t k,
+           std::uint64_t step) const {
+    double& out = at.output[row * plan_.by_row.output + v];
+    const auto index = static_cast<std::uint64_t>(&out - output_);
+    const std::int64_t end = std::min(plan_.reduced_size, k + chunk_);
+    const double* left = at.left + row * plan_.by_row.left + (plan_.left_is_vector ? v : 0);
+    const double* right = at.right + row * plan_.by_row.right + (plan_.right_is_vector ? v : 0);
+    const auto [of_output, of_left, of_right] = plan_.by_reduced;
+    if (chunk_ == 1) {
+      const double p = unit_.product(left[k * of_left], right[k * of_right], index, step);
+      out = unit_.sum(out, p, index, step);
+      return;
     }
+    ExactSum chunk;
+    for (std::int64_t q = k; q < end; ++q)
+      unit_.add_product(chunk, left[q * of_left], right[q * of_right], index,
+                        step + static_cast<std::uint64_t>(q - k));
+    out = unit_.add_chunk(out, chunk, 1, index, step);
   }
 
   const ProductPlan& plan_;
-  const Mac& unit_;
+  PlainUnit unit_;
+  std::int64_t chunk_;
   const double* output_;
 };
 
@@ -192,13 +204,11 @@ void emulate_product(const Graph& graph, const LoopNest& nest, std::vector<float
   if (engine.is_double()) {
     walk<double>(plan, unit, engine, wide, widened(x), widened(y), jobs);
   } else {
-    if (!unit.sum || unit.lanes != 1)
+    if (!unit.sum)
       throw InfeasibleError("a unit whose sums are wider than double precision");
-    // It reads operands itself.
-    with_packed(plan, wide, widened(left), widened(right),
-                [&](const FactorPointers<double>& start) {
-                  for_each_block(plan, start, jobs, PlainWalk(plan, unit, start.output));
-                });
+    with_packed(plan, wide, widened(x), widened(y), [&](const FactorPointers<double>& start) {
+      for_each_block(plan, start, jobs, PlainWalk(plan, unit, start.output));
+    });
   }
   for (std::size_t i = 0; i < output.size(); ++i)
     output[i] = static_cast<float>(wide[i]);

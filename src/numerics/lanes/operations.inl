@@ -13,16 +13,24 @@ struct Keys {
   Half<Real> at(std::uint32_t place) const { return mixed<Real>(mixed<Real>(low ^ place) + high); }
 };
 
+template <class Real>
+inline Vec<Real> zero_for_nan(Vec<Real> p) {
+  return p == p ? p : Vec<Real>{};
+}
+
 /// To even, products rounded or exact; sums native, only clamped, rounded, or rounded from odd
 /// ones.
 enum class Sum { native, clamp, round, round_odd };
-template <class Real, bool kRoundsProduct, Sum kSum, bool kClamp>
+template <class Real, bool kRoundsProduct, Sum kSum, bool kClamp, bool kZeroWins>
 struct FastOps {
   static constexpr bool kRandom = false;
   LaneGrid<Real> product, sum;
 
   explicit FastOps(const Arithmetic<Real>& arithmetic)
       : product(arithmetic.product), sum(arithmetic.sum) {}
+  Vec<Real> multiply(Vec<Real> a, Vec<Real> b) const {
+    return kZeroWins ? zero_for_nan<Real>(a * b) : a * b;
+  }
   Vec<Real> finish(Vec<Real> p, const Keys<Real>&, std::uint32_t) const {
     if constexpr (kRoundsProduct)
       return round_even<Real, kClamp>(p, product);
@@ -53,6 +61,10 @@ struct GeneralOps {
     const auto limit = static_cast<Real>(std::uint32_t{1} << given.random_bits);
     random_limit = all<Real>(limit);
     random_step = all<Real>(1 / limit);
+  }
+
+  static std::uint32_t place(std::uint32_t step, Draw draw) {
+    return kDraws * step + static_cast<std::uint32_t>(draw);
   }
 
   bool is_random() const { return arithmetic.mode == Mode::stochastic; }
@@ -102,17 +114,22 @@ struct GeneralOps {
     return magnitude<Real>(q) < grid.smallest_normal ? Vec<Real>{} : q;
   }
 
+  Vec<Real> multiply(Vec<Real> a, Vec<Real> b) const {
+    return arithmetic.zero_wins ? zero_for_nan<Real>(a * b) : a * b;
+  }
   Vec<Real> finish(Vec<Real> p, const Keys<Real>& keys, std::uint32_t step) const {
     if (arithmetic.rounds_product)
-      p = round(arithmetic.product_mode, p, product, arithmetic.product, keys, 3 * step);
+      p = round(arithmetic.product_mode, p, product, arithmetic.product, keys,
+                place(step, Draw::product));
     if (arithmetic.converts)
-      p = round(arithmetic.mode, p, convert, arithmetic.convert, keys, 3 * step + 1);
+      p = round(arithmetic.mode, p, convert, arithmetic.convert, keys,
+                place(step, Draw::convert));
     return p;
   }
   Vec<Real> add(Vec<Real> c, Vec<Real> p, const Keys<Real>& keys, std::uint32_t step) const {
     const Vec<Real> s = arithmetic.exact_sum ? odd_sum<Real>(c, p) : c + p;
     return arithmetic.rounds_sum
-               ? round(arithmetic.mode, s, sum, arithmetic.sum, keys, 3 * step + 2)
+               ? round(arithmetic.mode, s, sum, arithmetic.sum, keys, place(step, Draw::sum))
                : s;
   }
 };

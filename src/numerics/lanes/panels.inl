@@ -55,9 +55,9 @@ private:
       for (int v = 0; v < kVectors; ++v)
         b[v] = load(vectors + k * vector_step + v * kWidth);
       for (int r = 0; r < kRows; ++r) {
-        const Real a = scalar(r, k);
+        const Vec<Real> a = all<Real>(scalar(r, k));
         for (int v = 0; v < kVectors; ++v)
-          add(r, v, a * b[v], step);
+          add(r, v, ops_.multiply(a, b[v]), step);
       }
     }
   }
@@ -73,9 +73,9 @@ private:
         for (int v = 0; v < kVectors; ++v)
           b[v] = load(vectors + k * vector_step + v * kWidth);
         for (int r = 0; r < kRows; ++r) {
-          const Real a = scalar(r, k);
+          const Vec<Real> a = all<Real>(scalar(r, k));
           for (int v = 0; v < kVectors; ++v)
-            s[r][v] += a * b[v];
+            s[r][v] += ops_.multiply(a, b[v]);
         }
       }
       const auto step = static_cast<std::uint32_t>(k0) + panel_.first_step;
@@ -168,46 +168,63 @@ void run_pairs(const Pairs<Real>& pairs, const Ops& ops) {
         keys = {load_keys<Real>(pairs.low_keys + column, left),
                 load_keys<Real>(pairs.high_keys + column, left)};
     }
-    for (std::ptrdiff_t k = 0; k < pairs.steps; ++k) {
-      const auto step = static_cast<std::uint32_t>(k) + pairs.first_step;
+    const auto product = [&](std::ptrdiff_t k) {
       const Real* a = pairs.left + k * pairs.left_step;
       const Real* b = pairs.right + k * pairs.right_step;
       const Vec<Real> x = pairs.left_varies ? load_some(a + column, left) : all<Real>(*a);
       const Vec<Real> y = pairs.right_varies ? load_some(b + column, left) : all<Real>(*b);
-      c = ops.add(c, ops.finish(x * y, keys, step), keys, step);
+      return ops.multiply(x, y);
+    };
+    for (std::ptrdiff_t k0 = 0; k0 < pairs.steps; k0 += pairs.chunk) {
+      const std::ptrdiff_t end = k0 + pairs.chunk < pairs.steps ? k0 + pairs.chunk : pairs.steps;
+      Vec<Real> p = product(k0);
+      for (std::ptrdiff_t k = k0 + 1; k < end; ++k)
+        p += product(k);
+      const auto step = static_cast<std::uint32_t>(k0) + pairs.first_step;
+      c = ops.add(c, ops.finish(p, keys, step), keys, step);
     }
     store_some(pairs.out + column, c, left);
   }
 }
 
 /// f(ops) with the fastest operations that do what `arithmetic` says.
-template <class Real, bool kRoundsProduct, bool kClamp, class F>
+template <class Real, bool kRoundsProduct, bool kClamp, bool kZeroWins, class F>
 void with_sum(const Arithmetic<Real>& arithmetic, F f) {
   if (!arithmetic.rounds_sum)
-    f(FastOps<Real, kRoundsProduct, Sum::native, kClamp>(arithmetic));
+    f(FastOps<Real, kRoundsProduct, Sum::native, kClamp, kZeroWins>(arithmetic));
   else if (arithmetic.exact_sum)
-    f(FastOps<Real, kRoundsProduct, Sum::round_odd, kClamp>(arithmetic));
+    f(FastOps<Real, kRoundsProduct, Sum::round_odd, kClamp, kZeroWins>(arithmetic));
   else if (kClamp && arithmetic.on_grid)
-    f(FastOps<Real, kRoundsProduct, Sum::clamp, true>(arithmetic));
+    f(FastOps<Real, kRoundsProduct, Sum::clamp, true, kZeroWins>(arithmetic));
   else
-    f(FastOps<Real, kRoundsProduct, Sum::round, kClamp>(arithmetic));
+    f(FastOps<Real, kRoundsProduct, Sum::round, kClamp, kZeroWins>(arithmetic));
+}
+template <class Real, bool kZeroWins, class F>
+void with_fast_ops(const Arithmetic<Real>& arithmetic, bool clamps, F f) {
+  if (arithmetic.rounds_product) {
+    if (clamps)
+      with_sum<Real, true, true, kZeroWins>(arithmetic, f);
+    else
+      with_sum<Real, true, false, kZeroWins>(arithmetic, f);
+  } else if (clamps) {
+    with_sum<Real, false, true, kZeroWins>(arithmetic, f);
+  } else {
+    with_sum<Real, false, false, kZeroWins>(arithmetic, f);
+  }
 }
 template <class Real, class F>
 void with_ops(const Arithmetic<Real>& arithmetic, F f) {
+  constexpr bool kSingle = sizeof(Real) == sizeof(float);
   const bool clamps = arithmetic.rounds_sum ? arithmetic.sum.clamps : arithmetic.product.clamps;
   const bool alike = !arithmetic.rounds_product || arithmetic.product.clamps == clamps;
-  if (arithmetic.mode != Mode::even || arithmetic.flushes || arithmetic.converts || !alike) {
+  const bool general = arithmetic.mode != Mode::even || arithmetic.flushes ||
+                       arithmetic.converts || !alike || (arithmetic.zero_wins && !kSingle);
+  if (general)
     f(GeneralOps<Real>(arithmetic));
-  } else if (arithmetic.rounds_product) {
-    if (clamps)
-      with_sum<Real, true, true>(arithmetic, f);
-    else
-      with_sum<Real, true, false>(arithmetic, f);
-  } else if (clamps) {
-    with_sum<Real, false, true>(arithmetic, f);
-  } else {
-    with_sum<Real, false, false>(arithmetic, f);
-  }
+  else if (kSingle && arithmetic.zero_wins)
+    with_fast_ops<Real, kSingle>(arithmetic, clamps, f);
+  else
+    with_fast_ops<Real, false>(arithmetic, clamps, f);
 }
 
 template <class Real>

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "numerics/shared/panel.hpp"
+#include "numerics/shared/plain_unit.hpp"
 
 #include "monet/numerics/mac.hpp"
 
@@ -24,27 +25,11 @@ struct OperandFacts {
 OperandFacts facts_of(std::span<const float> numbers);
 OperandFacts facts_of(std::span<const double> numbers);
 
-/// A rounding to a format.
-struct RoundingStep {
-  NumberFormat format;
-  Rounding rounding;
-};
-/// What a unit does, one after the other.
-struct UnitSteps {
-  std::optional<RoundingStep> product;
-  std::optional<RoundingStep> convert;
-  std::optional<RoundingStep> sum; ///< none: exact
-};
-UnitSteps steps_of(const Mac& mac);
-
 /// How the converter of operands rounds.
 Rounding converter_rounding(const Mac& mac);
 /// decoded_operand() of all numbers.
 std::vector<float> decoded_operands(std::span<const float> numbers, const Mac& mac, int jobs = 1,
                                     Instructions instructions = Instructions::best);
-
-/// The sum in double, its last bit odd where it is not exact.
-double odd_sum(double a, double b);
 
 /// What the operands of a product add to what is known of the unit.
 struct ProductRange {

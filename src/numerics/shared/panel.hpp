@@ -12,6 +12,10 @@ inline constexpr std::ptrdiff_t kLongestChunk = 256;
 
 enum class Mode : std::int32_t { even, away, zero, stochastic };
 
+/// Random bits of the k-th product of an output are those of the places kDraws k + draw.
+enum class Draw : std::uint32_t { product, convert, sum };
+inline constexpr std::uint32_t kDraws = 3;
+
 /// Numbers of a format among those of Real, which has more bits and a wider range. Fixed formats,
 /// too: as one binade with all of their numbers.
 template <class Real>
@@ -39,6 +43,7 @@ struct Arithmetic {
                           ///< that rounding sees on which side they are
   bool on_grid = false;   ///< what is added lies on the sum's grid: no rounding, only clamping
   bool flushes = false;
+  bool zero_wins = false; ///< infinity times 0 is 0
   Mode mode = Mode::even;
   Mode product_mode = Mode::even;
   std::int32_t random_bits = 0;
@@ -82,6 +87,7 @@ struct Pairs {
   bool right_varies = true;
   std::ptrdiff_t steps = 0;
   std::ptrdiff_t columns = 0;
+  std::ptrdiff_t chunk = 1;
   const std::uint32_t* low_keys = nullptr;
   const std::uint32_t* high_keys = nullptr;
   std::uint32_t first_step = 0;
