@@ -249,11 +249,11 @@ struct Execution::Machine {
     for (const TensorId id : present(op.outputs)) {
       const bool counts = is_narrow_gradient(graph.tensor(id));
       const std::int64_t before =
-          counts ? nonzeros(store[is_rounded ? *op.inputs[0] : id].real) : 0;
+          counts ? nonzeros<float>(store[is_rounded ? *op.inputs[0] : id].real) : 0;
       if (!is_rounded)
         round_numbers(store[id], id, options.formats.results);
       if (counts)
-        gradients.add(before, nonzeros(store[id].real));
+        gradients.add(before, nonzeros<float>(store[id].real));
     }
   }
 

@@ -1,6 +1,6 @@
 // Products of matrices by emulated units: packed for the inner loops, or number by number where no
 // loop holds what the unit computes.
-#include "numerics/shared/mac_engine.hpp"
+#include "numerics/packed_operands.hpp"
 
 #include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
@@ -16,68 +16,60 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <memory>
+#include <type_traits>
+#include <utility>
 
 namespace monet {
 
 namespace {
 
-constexpr std::int64_t kStrip = 32; ///< columns that are packed together
 constexpr std::int64_t kRowsOfTask = 16;
-
-/// Operands as the multiplier reads them, and the scales of chunks where there are any.
-struct Operands {
-  GemmShape shape;
-  std::vector<double> a; ///< m x k
-  std::vector<double> b; ///< k x n
-  std::int64_t chunk = 1;
-  std::vector<double> a_scales; ///< m x chunks; empty: none
-  std::vector<double> b_scales; ///< chunks x n
-};
 
 std::size_t at(std::int64_t i) {
   return static_cast<std::size_t>(i);
 }
 
-template <class Real>
-std::vector<Real> converted(const std::vector<double>& numbers) {
-  std::vector<Real> result;
-  result.reserve(numbers.size());
-  for (const double number : numbers)
-    result.push_back(static_cast<Real>(number));
-  return result;
+/// The numbers in another precision, or themselves.
+template <class Real, class From>
+std::unique_ptr<Real[]> in_precision(std::unique_ptr<From[]>& numbers, std::int64_t count,
+                                     int jobs) {
+  if constexpr (std::is_same_v<Real, From>) {
+    return std::move(numbers);
+  } else {
+    constexpr std::int64_t kRun = 1 << 14;
+    auto result = std::make_unique_for_overwrite<Real[]>(at(count));
+    parallel_for(at(ceil_div(count, kRun)), jobs, [&](std::size_t task) {
+      const std::int64_t first = static_cast<std::int64_t>(task) * kRun;
+      std::transform(numbers.get() + first, numbers.get() + std::min(count, first + kRun),
+                     result.get() + first, [](From x) { return static_cast<Real>(x); });
+    });
+    return result;
+  }
 }
 
-template <class Real>
+template <class Real, class From>
 class PackedGemm {
 public:
-  PackedGemm(const Operands& operands, const Mac& mac, const MacEngine& engine, int jobs)
+  PackedGemm(PackedOperands<From>& operands, const Mac& mac, const MacEngine& engine, int jobs)
       : shape_(operands.shape), chunk_(operands.chunk), mac_(mac), engine_(engine), jobs_(jobs),
-        a_(converted<Real>(operands.a)), a_scales_(converted<Real>(operands.a_scales)),
-        b_scales_(converted<Real>(operands.b_scales)) {
-    const std::vector<Real> b = converted<Real>(operands.b);
-    const auto [m, n, k] = shape_;
-    b_.resize(b.size());
-    for (std::int64_t column = 0; column < n; column += kStrip) {
-      const std::int64_t width = std::min(kStrip, n - column);
-      Real* to = b_.data() + column * k;
-      for (std::int64_t step = 0; step < k; ++step)
-        to = std::copy_n(b.data() + step * n + column, width, to);
-    }
-  }
+        a_(in_precision<Real>(operands.a, shape_.m * shape_.k, jobs)),
+        b_(in_precision<Real>(operands.b, shape_.k * shape_.n, jobs)),
+        a_scales_(operands.a_scales.begin(), operands.a_scales.end()),
+        b_scales_(operands.b_scales.begin(), operands.b_scales.end()) {}
 
   std::vector<double> run() {
-    const auto [m, n, k] = shape_;
-    c_.assign(at(m * n), Real{0});
-    const std::int64_t tasks = ceil_div(m, kRowsOfTask);
-    parallel_for(at(tasks), jobs_, [&](std::size_t task) {
+    const std::int64_t m = shape_.m;
+    std::vector<double> c(at(m * shape_.n));
+    parallel_for(at(ceil_div(m, kRowsOfTask)), jobs_, [&](std::size_t task) {
       const auto row = static_cast<std::int64_t>(task) * kRowsOfTask;
-      run_rows(row, std::min(kRowsOfTask, m - row));
+      run_rows(row, std::min(kRowsOfTask, m - row), c.data());
     });
-    return {c_.begin(), c_.end()};
+    return c;
   }
 
 private:
-  void run_rows(std::int64_t row, std::int64_t rows) {
+  void run_rows(std::int64_t row, std::int64_t rows, double* c) const {
     const auto [m, n, k] = shape_;
     std::vector<std::uint32_t> low;
     std::vector<std::uint32_t> high;
@@ -86,6 +78,7 @@ private:
       high.resize(at(rows * n));
       fill_keys(mac_.rounding.seed, static_cast<std::uint64_t>(row * n), low, high);
     }
+    std::vector<Real> sums(at(rows * n));
     for (std::int64_t column = 0; column < n; column += kStrip) {
       check_stop();
       lanes::Panel<Real> panel;
@@ -93,12 +86,12 @@ private:
       panel.rows = rows;
       panel.steps = k;
       panel.chunk = chunk_;
-      panel.out = c_.data() + row * n + column;
+      panel.out = sums.data() + column;
       panel.out_row = n;
-      panel.scalars = a_.data() + row * k;
+      panel.scalars = a_.get() + row * k;
       panel.scalar_row = k;
       panel.scalar_step = 1;
-      panel.vectors = b_.data() + column * k;
+      panel.vectors = b_.get() + column * k;
       panel.vector_step = panel.columns;
       if (!a_scales_.empty()) {
         panel.scale_row = ceil_div(k, chunk_);
@@ -111,6 +104,7 @@ private:
       panel.high_keys = high.data() + column;
       engine_.panel(panel);
     }
+    std::copy(sums.begin(), sums.end(), c + row * n);
   }
 
   GemmShape shape_;
@@ -118,17 +112,18 @@ private:
   const Mac& mac_;
   const MacEngine& engine_;
   int jobs_;
-  std::vector<Real> a_;
-  std::vector<Real> b_; ///< strip by strip, each as k rows
+  std::unique_ptr<Real[]> a_;
+  std::unique_ptr<Real[]> b_; ///< strip by strip, each as k rows
   std::vector<Real> a_scales_;
   std::vector<Real> b_scales_;
-  std::vector<Real> c_;
 };
 
 /// Number by number, whatever the unit needs.
+template <class From>
 class PlainGemm {
 public:
-  PlainGemm(const Operands& operands, const Mac& mac) : operands_(operands), unit_(mac) {}
+  PlainGemm(const PackedOperands<From>& operands, const Mac& mac)
+      : operands_(operands), unit_(mac) {}
 
   std::vector<double> run(int jobs) const {
     const auto [m, n, k] = operands_.shape;
@@ -152,7 +147,8 @@ private:
       ExactSum chunk;
       ExactSum& sum = unit_.is_exact() ? all : chunk;
       for (std::int64_t q = k0; q < std::min(k, k0 + operands_.chunk); ++q)
-        unit_.add_product(sum, operands_.a[at(i * k + q)], operands_.b[at(q * n + j)], index,
+        unit_.add_product(sum, static_cast<double>(operands_.a[at(i * k + q)]),
+                          static_cast<double>(operands_.b_at(q, j)), index,
                           static_cast<std::uint64_t>(q));
       if (!unit_.is_exact())
         c = unit_.add_chunk(c, chunk, scale_of(i, j, k0 / operands_.chunk), index,
@@ -169,7 +165,7 @@ private:
            operands_.b_scales[at(chunk * n + j)];
   }
 
-  const Operands& operands_;
+  const PackedOperands<From>& operands_;
   PlainUnit unit_;
 };
 
@@ -190,10 +186,12 @@ void set_scales(ProductRange& range, const std::vector<double>& scales) {
   range.largest_scale += largest;
 }
 
-std::vector<double> run_gemm(const Operands& operands, const Mac& mac, const GemmOptions& options) {
+template <class From>
+std::vector<double> run_gemm(PackedOperands<From> operands, const Mac& mac,
+                             const GemmOptions& options) {
   ProductRange range;
-  range.left = facts_of(operands.a);
-  range.right = facts_of(operands.b);
+  range.left = operands.left;
+  range.right = operands.right;
   range.steps = operands.shape.k;
   range.chunk = operands.chunk;
   set_scales(range, operands.a_scales);
@@ -201,11 +199,11 @@ std::vector<double> run_gemm(const Operands& operands, const Mac& mac, const Gem
   const MacEngine engine(mac, range, options.instructions);
   std::vector<double> c;
   if (engine.is_single())
-    c = PackedGemm<float>(operands, mac, engine, options.jobs).run();
+    c = PackedGemm<float, From>(operands, mac, engine, options.jobs).run();
   else if (engine.is_double())
-    c = PackedGemm<double>(operands, mac, engine, options.jobs).run();
+    c = PackedGemm<double, From>(operands, mac, engine, options.jobs).run();
   else
-    return PlainGemm(operands, mac).run(options.jobs);
+    return PlainGemm<From>(operands, mac).run(options.jobs);
   if (!mac.sum) {
     for (double& x : c)
       x = round_to(kSinglePrecision, x);
@@ -238,56 +236,37 @@ std::vector<double> spread_scales(const QuantisedTensor& tensor, std::int64_t ro
   return result;
 }
 
-/// Rows of blocks of 32 by vectors: elements and scales, both row by row.
-struct BlockedRows {
-  std::vector<float> elements;
-  std::vector<float> scales;
-};
-BlockedRows block_rows(std::vector<float> rows, const TensorFormat& format,
-                       const lanes::Kernels& kernels) {
-  BlockedRows result;
-  result.scales.resize(rows.size() / 32);
-  lanes::BlockRun run = block_run(format.element);
-  run.in = rows.data();
-  run.out = rows.data();
-  run.scales = result.scales.data();
-  run.blocks = static_cast<std::ptrdiff_t>(result.scales.size());
-  run.elements = true;
-  kernels.blocks(run);
-  result.elements = std::move(rows);
-  return result;
-}
-
-template <class From, class To>
-std::vector<To> transposed(std::span<const From> from, std::int64_t rows, std::int64_t columns) {
-  std::vector<To> to(from.size());
-  for (std::int64_t i = 0; i < rows; ++i) {
-    for (std::int64_t j = 0; j < columns; ++j)
-      to[at(j * rows + i)] = static_cast<To>(from[at(i * columns + j)]);
-  }
-  return to;
-}
-
-/// Operands in the most usual blocks, if these are.
-bool quantise_fast(Operands& operands, std::span<const double> a, std::span<const double> b,
-                   const TensorFormat& format, const Mac& mac, const GemmOptions& options) {
+/// Blocks that are rounded by vectors.
+bool are_usual(const TensorFormat& format, const Mac& mac, std::int64_t k, std::int64_t chunk) {
   const BlockScaling& blocks = *format.blocks;
-  const auto [m, n, k] = operands.shape;
-  const bool usual = blocks.rows == 1 && blocks.columns == 32 && operands.chunk == 32 &&
-                     k % 32 == 0 && blocks.mode == ScaleMode::floor && !blocks.scale &&
-                     !blocks.of_tensor && mac.rounding.mode == RoundTo::even &&
-                     !mac.rounding.flush_subnormals && format.element.bits() <= 8;
-  if (!usual)
-    return false;
-  const lanes::Kernels& kernels = kernels_of(options.instructions);
-  std::vector<float> rows_of_a(a.begin(), a.end());
-  BlockedRows left = block_rows(std::move(rows_of_a), format, kernels);
-  BlockedRows right = block_rows(transposed<double, float>(b, k, n), format, kernels);
-  operands.a.assign(left.elements.begin(), left.elements.end());
-  operands.a_scales.assign(left.scales.begin(), left.scales.end());
-  operands.b = transposed<float, double>(std::span<const float>(right.elements), n, k);
-  operands.b_scales = transposed<float, double>(std::span<const float>(right.scales), n, k / 32);
-  return true;
+  return blocks.rows == 1 && blocks.columns == 32 && chunk == 32 && k % 32 == 0 &&
+         blocks.mode == ScaleMode::floor && !blocks.scale && !blocks.of_tensor &&
+         mac.rounding.mode == RoundTo::even && !mac.rounding.flush_subnormals &&
+         format.element.bits() <= 8;
+}
+
+/// Any blocks.
+PackedOperands<double> pack_blocks(const GemmShape& shape, std::span<const double> a,
+                                   std::span<const double> b, const TensorFormat& format,
+                                   const Mac& mac, const GemmOptions& options) {
+  const auto [m, n, k] = shape;
+  const std::int64_t chunk = mac.lanes;
+  TensorFormat left = format;
+  left.blocks->row_axis = 0;
+  left.blocks->column_axis = 1;
+  TensorFormat right = format; // the same blocks, lying the other way
+  right.blocks->row_axis = 1;
+  right.blocks->column_axis = 0;
+  const std::array<std::int64_t, 2> of_a{m, k};
+  const std::array<std::int64_t, 2> of_b{k, n};
+  const QuantisedTensor qa = quantise(of_a, a, left, mac.rounding, false, 0);
+  const QuantisedTensor qb = quantise(of_b, b, right, mac.rounding, false, 1);
+  PackedOperands<double> operands = pack_doubles(shape, qa.elements, qb.elements, mac, options);
+  const std::int64_t chunks = ceil_div(k, chunk);
+  const std::int64_t chunks_of_block = format.blocks->columns / chunk;
+  operands.a_scales = spread_scales(qa, m, chunks, format.blocks->rows, chunks_of_block);
+  operands.b_scales = spread_scales(qb, chunks, n, chunks_of_block, format.blocks->rows);
+  return operands;
 }
 
 } // namespace
@@ -296,17 +275,9 @@ std::vector<double> emulate_gemm(const GemmShape& shape, std::span<const double>
                                  std::span<const double> b, const Mac& mac,
                                  const GemmOptions& options) {
   check_gemm(shape, a, b, mac);
-  Operands operands;
-  operands.shape = shape;
-  operands.chunk = mac.lanes;
-  const auto decode_all = [&](std::span<const double> from, std::vector<double>& to) {
-    to.reserve(from.size());
-    for (const double x : from)
-      to.push_back(decoded_operand(mac, x));
-  };
-  decode_all(a, operands.a);
-  decode_all(b, operands.b);
-  return run_gemm(operands, mac, options);
+  if (auto singles = pack_singles(shape, a, b, mac, options))
+    return run_gemm(std::move(*singles), mac, options);
+  return run_gemm(pack_doubles(shape, a, b, mac, options), mac, options);
 }
 
 std::vector<double> emulate_block_gemm(const GemmShape& shape, std::span<const double> a,
@@ -315,37 +286,20 @@ std::vector<double> emulate_block_gemm(const GemmShape& shape, std::span<const d
   check_gemm(shape, a, b, mac);
   internal_check(format.blocks.has_value() && !mac.operands,
                  "operands of a block product are in blocks, and in nothing else");
-  const auto [m, n, k] = shape;
-  TensorFormat left = format;
-  left.blocks->row_axis = 0;
-  left.blocks->column_axis = 1;
-  TensorFormat right = format; // the same blocks, lying the other way
-  right.blocks->row_axis = 1;
-  right.blocks->column_axis = 0;
   const std::int64_t block = format.blocks->columns;
   if (block % mac.lanes != 0)
     throw InputError(
         {}, fmt::format("{} products at a time do not divide a block of {}", mac.lanes, block));
   const std::int64_t chunk =
-      mac.lanes == 1 ? std::min(block, std::max<std::int64_t>(k, 1)) : mac.lanes;
-  Operands operands;
-  operands.shape = shape;
-  operands.chunk = chunk;
-  if (!quantise_fast(operands, a, b, format, mac, options)) {
-    const std::array<std::int64_t, 2> of_a{m, k};
-    const std::array<std::int64_t, 2> of_b{k, n};
-    QuantisedTensor qa = quantise(of_a, a, left, mac.rounding, false, 0);
-    QuantisedTensor qb = quantise(of_b, b, right, mac.rounding, false, 1);
-    const std::int64_t chunks = ceil_div(k, chunk);
-    const std::int64_t chunks_of_block = block / chunk;
-    operands.a_scales = spread_scales(qa, m, chunks, format.blocks->rows, chunks_of_block);
-    operands.b_scales = spread_scales(qb, chunks, n, chunks_of_block, format.blocks->rows);
-    operands.a = std::move(qa.elements);
-    operands.b = std::move(qb.elements);
-  }
+      mac.lanes == 1 ? std::min(block, std::max<std::int64_t>(shape.k, 1)) : mac.lanes;
   Mac unit = mac;
   unit.multiplier = Multiplier::exact;
-  return run_gemm(operands, unit, options);
+  unit.lanes = static_cast<int>(chunk);
+  if (are_usual(format, mac, shape.k, chunk)) {
+    if (auto packed = pack_vector_blocks(shape, a, b, format.element, options))
+      return run_gemm(std::move(*packed), unit, options);
+  }
+  return run_gemm(pack_blocks(shape, a, b, format, unit, options), unit, options);
 }
 
 } // namespace monet

@@ -275,63 +275,6 @@ const lanes::Kernels& kernels_of(Instructions instructions) {
   return lanes::portable_kernels();
 }
 
-OperandFacts facts_of(std::span<const double> numbers) {
-  OperandFacts facts;
-  facts.lowest_bit = std::numeric_limits<int>::max();
-  double smallest = std::numeric_limits<double>::infinity();
-  for (const double number : numbers) {
-    const double magnitude = std::abs(number);
-    if (magnitude == 0)
-      continue;
-    if (!std::isfinite(magnitude)) {
-      facts.finite = false;
-      continue;
-    }
-    facts.largest = std::max(facts.largest, magnitude);
-    smallest = std::min(smallest, magnitude);
-    const auto bits = std::bit_cast<std::uint64_t>(magnitude);
-    const auto field = static_cast<int>(bits >> 52);
-    const std::uint64_t mantissa =
-        (bits & ((std::uint64_t{1} << 52) - 1)) | (field == 0 ? 0 : std::uint64_t{1} << 52);
-    const int zeros = std::countr_zero(mantissa);
-    facts.lowest_bit = std::min(facts.lowest_bit, std::max(field, 1) - 1075 + zeros);
-    facts.significand_bits =
-        std::max(facts.significand_bits, 64 - std::countl_zero(mantissa) - zeros);
-  }
-  if (facts.largest == 0)
-    facts.lowest_bit = 0;
-  else
-    facts.smallest = smallest;
-  return facts;
-}
-
-OperandFacts facts_of(std::span<const float> numbers) {
-  std::uint32_t largest = 0;
-  std::uint32_t smallest = 0x7F800000U;
-  std::uint32_t mantissas = 0;
-  std::uint32_t specials = 0;
-  for (const float number : numbers) {
-    const std::uint32_t bits = std::bit_cast<std::uint32_t>(number) & 0x7FFFFFFFU;
-    const bool special = bits >= 0x7F800000U;
-    specials |= special ? 1U : 0U;
-    largest = std::max(largest, special ? 0 : bits);
-    smallest = std::min(smallest, bits == 0 ? 0x7F800000U : bits);
-    mantissas |= special ? 0 : bits;
-  }
-  OperandFacts facts;
-  facts.finite = specials == 0;
-  facts.largest = static_cast<double>(std::bit_cast<float>(largest));
-  if (largest == 0)
-    return facts;
-  facts.smallest = static_cast<double>(std::bit_cast<float>(smallest));
-  // No number has bits behind the last that any has; subnormal ones may use them all.
-  const int zeros = std::min(std::countr_zero(mantissas | 0x00800000U), 23);
-  const auto field = static_cast<int>(smallest >> 23);
-  facts.significand_bits = field == 0 ? 24 : 24 - zeros;
-  facts.lowest_bit = field == 0 ? -149 : field - 150 + zeros;
-  return facts;
-}
-
 template <class Real>
 lanes::Grid<Real> grid_of(const NumberFormat& format, const Rounding& rounding) {
   lanes::Grid<Real> grid;

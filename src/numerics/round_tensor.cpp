@@ -66,15 +66,24 @@ bool round_elements(std::span<float> numbers, const NumberFormat& format, const 
   return true;
 }
 
-/// Rows of blocks of 32 whose scale is the exponent of the largest.
-void round_vector_blocks(std::span<float> numbers, const NumberFormat& element, int jobs,
-                         const lanes::Kernels& kernels) {
-  const lanes::BlockRun all = block_run(element);
+/// The length of blocks that follow each other without a gap, if vectors hold them: 0 if not.
+std::int64_t vector_block(std::int64_t row, std::int64_t width, ScaleMode mode) {
+  const std::int64_t length = std::min(row, width);
+  const bool fits =
+      length > 1 && length <= kVectorBlock && (length & (length - 1)) == 0 && row % length == 0;
+  return fits && mode == ScaleMode::floor ? length : 0;
+}
+
+/// Blocks of so many neighbours whose scale is the exponent of the largest.
+void round_vector_blocks(std::span<float> numbers, const NumberFormat& element, std::int64_t length,
+                         int jobs, const lanes::Kernels& kernels) {
+  lanes::BlockRun all = block_run(element);
+  all.length = length;
   for_each_run(numbers.size(), kRun, jobs, [&](std::size_t first, std::size_t count) {
     lanes::BlockRun run = all;
     run.in = numbers.data() + first;
     run.out = numbers.data() + first;
-    run.blocks = static_cast<std::ptrdiff_t>(count) / kVectorBlock;
+    run.blocks = static_cast<std::ptrdiff_t>(count) / length;
     kernels.blocks(run);
   });
 }
@@ -242,9 +251,11 @@ bool round_blocks(std::span<const std::int64_t> shape, std::span<float> numbers,
   inside.saturate = true;
   inside.symmetric = true;
   const lanes::Grid<float> grid = grid_of<float>(format.element, inside);
-  if (runs->width == kVectorBlock && runs->height == 1 && runs->length % kVectorBlock == 0 &&
-      blocks.mode == ScaleMode::floor) {
-    round_vector_blocks(numbers, format.element, jobs, kernels);
+  const bool in_rows = runs->height == 1 && runs->depth == 1;
+  const std::int64_t length =
+      in_rows ? vector_block(runs->length, runs->width, blocks.mode) : std::int64_t{0};
+  if (length > 0) {
+    round_vector_blocks(numbers, format.element, length, jobs, kernels);
     return true;
   }
   const auto bands = static_cast<std::size_t>(runs->bands());

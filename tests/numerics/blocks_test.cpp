@@ -239,6 +239,49 @@ TEST(RoundTensor, IsQuantiseInSinglePrecision) {
   }
 }
 
+/// Rows that are shorter than a block, and blocks shorter than 32.
+TEST(RoundTensor, OfShortBlocksIsQuantise) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  for (const std::int64_t columns : {1, 2, 4, 8, 12, 16, 32, 64, 320}) {
+    for (const std::int64_t length : {1, 2, 4, 8, 16, 32, 128}) {
+      for (const char* name : {"mxfp8_e4m3", "mxint8", "mxfp4_e2m1"}) {
+        const TensorFormat format = [&] {
+          TensorFormat made = *parse_tensor_format(name);
+          made.blocks->columns = length;
+          return made;
+        }();
+        const std::vector<std::int64_t> shape{7, 9, columns};
+        std::vector<double> numbers;
+        for (std::int64_t i = 0; i < 63 * columns; ++i) {
+          const auto x = static_cast<double>(i);
+          const double spread = std::exp2(std::fmod(x * 0.37, 300) - 150);
+          const bool rare = (i / length) % 5 == 3;
+          numbers.push_back(rare && i % 7 == 1   ? kInfinity
+                            : rare && i % 7 == 2 ? std::nan("")
+                            : (i / length) % 5 == 4
+                                ? 0
+                                : static_cast<double>(static_cast<float>(std::sin(x) * spread)));
+        }
+        const QuantisedTensor expected = quantise(shape, numbers, format);
+        for (const Instructions instructions :
+             {Instructions::portable, Instructions::avx2, Instructions::avx512}) {
+          if (!is_available(instructions))
+            continue;
+          std::vector<float> found(numbers.begin(), numbers.end());
+          round_tensor(shape, found, format, {}, 0, 2, instructions);
+          for (std::size_t i = 0; i < found.size(); ++i) {
+            const auto value = static_cast<float>(expected.values[i]);
+            ASSERT_TRUE(std::isnan(value)
+                            ? std::isnan(found[i])
+                            : found[i] == value && std::signbit(found[i]) == std::signbit(value))
+                << name << " " << columns << " " << length << " " << i << ": " << numbers[i];
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(TensorFormats, AreParsed) {
   EXPECT_FALSE(parse_tensor_format("e5m2")->blocks);
   EXPECT_EQ(parse_tensor_format("mxfp4_e2m1")->blocks->columns, 32);

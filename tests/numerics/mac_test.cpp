@@ -436,8 +436,30 @@ TEST(Operands, AreConvertedBeforeTheUnitSeesThem) {
   }
 }
 
+/// All that is said of the numbers is true of each.
+void expect_facts(const OperandFacts& facts, const std::vector<float>& numbers) {
+  bool finite = true;
+  double largest = 0;
+  double smallest = std::numeric_limits<double>::infinity();
+  for (const float number : numbers) {
+    const double x = std::abs(static_cast<double>(number));
+    finite = finite && std::isfinite(x);
+    if (!std::isfinite(x) || x == 0)
+      continue;
+    largest = std::max(largest, x);
+    smallest = std::min(smallest, x);
+    const double lowest = std::ldexp(x, -facts.lowest_bit);
+    ASSERT_EQ(lowest, std::floor(lowest));
+    const double bits = std::ldexp(x, facts.significand_bits - 1 - std::ilogb(x));
+    ASSERT_EQ(bits, std::floor(bits));
+  }
+  ASSERT_EQ(facts.finite, finite);
+  ASSERT_EQ(facts.largest, largest);
+  ASSERT_EQ(facts.smallest, smallest);
+}
+
 TEST(Operands, OfWholeTensorsAreThoseOfSingleNumbers) {
-  const auto numbers = random_singles(4000, 5);
+  const auto numbers = random_singles(40001, 5);
   std::vector<float> singles(numbers.begin(), numbers.end());
   singles.push_back(std::numeric_limits<float>::quiet_NaN());
   for (int kind = 0; kind < 8; ++kind) {
@@ -451,7 +473,9 @@ TEST(Operands, OfWholeTensorsAreThoseOfSingleNumbers) {
         for (const Instructions instructions : kAllInstructions) {
           if (!is_available(instructions))
             continue;
-          const std::vector<float> found = decoded_operands(singles, mac, 2, instructions);
+          std::vector<float> found = singles;
+          const OperandFacts facts = read_operands(found, mac, 2, instructions);
+          expect_facts(facts, found);
           for (std::size_t i = 0; i < singles.size(); ++i) {
             const double expected = decoded_operand(mac, static_cast<double>(singles[i]));
             const auto same = static_cast<double>(found[i]);

@@ -2,12 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
+#include <span>
 
 namespace monet {
 
 template <class Real>
-std::int64_t nonzeros(const std::vector<Real>& numbers) {
+std::int64_t nonzeros(std::span<const Real> numbers) {
   std::int64_t count = 0;
   for (const Real x : numbers)
     count += x != 0 ? 1 : 0;

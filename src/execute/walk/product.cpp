@@ -118,7 +118,7 @@ void multiply_accumulate(const Graph& graph, const LoopNest& nest, std::vector<R
     return;
   check_factors(graph, nest, output.size(), left.size(), right.size());
   const ProductPlan plan = plan_product(graph, nest);
-  with_packed(plan, output, left, right, [&](const FactorPointers<Real>& start) {
+  with_packed(plan, output, left, right, jobs, [&](const FactorPointers<Real>& start) {
     for_each_block(plan, start, jobs,
                    [&](const FactorPointers<Real>& at, const ProductBlock& block) {
                      multiply_block(plan, at, block.low, block.high);

@@ -73,6 +73,16 @@ std::vector<std::int64_t> packed_strides(std::span<const std::int64_t> shape,
   return strides;
 }
 
+AxisParts parts_of(std::span<const std::int64_t> shape, std::size_t axis) {
+  AxisParts parts;
+  parts.along = shape[axis];
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (i != axis)
+      (i < axis ? parts.before : parts.behind) *= shape[i];
+  }
+  return parts;
+}
+
 Strides strides_along(const ProductPlan& plan, std::optional<std::size_t> loop) {
   if (!loop)
     return {};
@@ -186,11 +196,12 @@ ProductPlan plan_product(const Graph& graph, const LoopNest& nest) {
   ProductPlan plan;
   plan.vector = choose_vector_loop(graph, nest);
   for (std::size_t k = 0; k < 3; ++k) {
-    plan.shapes[k] = graph.tensor(nest.operands[k].tensor).shape;
+    const auto& shape = graph.tensor(nest.operands[k].tensor).shape;
     const auto last = plan.vector ? lone_axis(nest.operands[k], *plan.vector) : std::nullopt;
-    plan.axis_strides[k] = packed_strides(plan.shapes[k], last);
-    plan.moved[k] = last && *last + 1 != plan.shapes[k].size();
-    plan.maps[k] = map_operand(nest, nest.operands[k], plan.shapes[k], plan.axis_strides[k]);
+    plan.moved[k] = last && *last + 1 != shape.size();
+    if (last)
+      plan.packed[k] = parts_of(shape, *last);
+    plan.maps[k] = map_operand(nest, nest.operands[k], shape, packed_strides(shape, last));
     for (const AxisBound& bound : plan.maps[k].bounds)
       plan.bounds.push_back(bound);
   }

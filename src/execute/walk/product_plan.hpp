@@ -1,6 +1,7 @@
 // A product's nest as four kinds of loops, for whatever computes it.
 #pragma once
 
+#include "base/shared/transpose.hpp"
 #include "execute/walk/operand.hpp"
 
 #include "monet/base/parallel.hpp"
@@ -10,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -30,12 +32,18 @@ struct PlanBound {
   std::vector<std::int64_t> by_outer;
 };
 
+/// Numbers of a tensor's axes: before one of them, along it, and behind it.
+struct AxisParts {
+  std::int64_t before = 1;
+  std::int64_t along = 1;
+  std::int64_t behind = 1;
+};
+
 /// Outer loops, rows, reduced ones, and the vector loop. The outer ones come in this order: those
 /// whose values never meet in one element of the output, others that the output has, reduced ones.
 struct ProductPlan {
-  std::array<std::vector<std::int64_t>, 3> shapes;       ///< of the tensors of O, A and B
-  std::array<std::vector<std::int64_t>, 3> axis_strides; ///< as they are packed
-  std::array<bool, 3> moved{};                           ///< their axes are, in packing
+  std::array<AxisParts, 3> packed; ///< of O, A and B: this axis comes last in packing,
+  std::array<bool, 3> moved{};     ///< if it is not the last anyway
   std::array<OperandMap, 3> maps;
   std::vector<AxisBound> bounds;
   std::vector<std::size_t> outer;
@@ -62,22 +70,23 @@ ProductPlan plan_product(const Graph& graph, const LoopNest& nest);
 void clip_rows(const PlanBound& bound, std::span<const std::int64_t> point, std::int64_t& low,
                std::int64_t& high);
 
-/// Copies between row-major order and an order given by strides: f(plain, packed).
+/// f(plain, packed) for all elements of a tensor, on threads: where they lie in row-major order,
+/// and where with the axis last.
 template <class F>
-void for_each_packed(std::span<const std::int64_t> shape, std::span<const std::int64_t> strides,
-                     F f) {
-  std::vector<std::int64_t> place(shape.size(), 0);
-  std::vector<std::int64_t> outer(shape.begin(), shape.end());
-  const std::int64_t run = shape.empty() ? 1 : shape.back();
-  if (!outer.empty())
-    outer.back() = 1;
-  std::size_t plain = 0;
-  do {
-    const std::int64_t packed = weighted_sum(strides, place);
-    const std::int64_t step = strides.empty() ? 0 : strides.back();
-    for (std::int64_t i = 0; i < run; ++i)
-      f(plain++, static_cast<std::size_t>(packed + i * step));
-  } while (next_point(place, outer));
+void for_each_packed(const AxisParts& parts, int jobs, F f) {
+  constexpr std::int64_t kColumns = 256;
+  const auto [before, along, behind] = parts;
+  const std::int64_t pieces = (behind + kColumns - 1) / kColumns;
+  parallel_for(static_cast<std::size_t>(before * pieces), jobs, [&](std::size_t task) {
+    const auto number = static_cast<std::int64_t>(task);
+    const std::int64_t first = number % pieces * kColumns;
+    const std::int64_t start = number / pieces * along * behind;
+    for_each_transposed(along, behind, first, std::min(behind, first + kColumns),
+                        [&](std::int64_t plain, std::int64_t packed) {
+                          f(static_cast<std::size_t>(start + plain),
+                            static_cast<std::size_t>(start + packed));
+                        });
+  });
 }
 
 template <class Real>
@@ -144,35 +153,55 @@ void for_each_block(const ProductPlan& plan, const FactorPointers<Real>& start, 
   });
 }
 
+/// A factor as the plan packs it, copied.
+template <class Real>
+std::unique_ptr<Real[]> pack(const ProductPlan& plan, std::size_t k, const std::vector<Real>& plain,
+                             int jobs) {
+  auto packed = std::make_unique_for_overwrite<Real[]>(plain.size());
+  const Real* source = plain.data();
+  Real* target = packed.get();
+  if (plan.moved[k])
+    for_each_packed(plan.packed[k], jobs,
+                    [=](std::size_t from, std::size_t to) { target[to] = source[from]; });
+  else
+    std::copy(plain.begin(), plain.end(), target);
+  return packed;
+}
+
+/// run(zeros), and what is there then added to the output: as the plan packs it.
+template <class Real, class To, class F>
+void add_packed(const ProductPlan& plan, std::vector<To>& output, int jobs, F run) {
+  const auto packed = std::make_unique<Real[]>(output.size());
+  run(packed.get());
+  const Real* source = packed.get();
+  To* target = output.data();
+  if (plan.moved[0]) {
+    for_each_packed(plan.packed[0], jobs, [=](std::size_t to, std::size_t from) {
+      target[to] += static_cast<To>(source[from]);
+    });
+    return;
+  }
+  for (std::size_t i = 0; i < output.size(); ++i)
+    target[i] += static_cast<To>(source[i]);
+}
+
 /// The operands as the plan packs them, and what is computed put back: run(operands).
 template <class Real, class F>
 void with_packed(const ProductPlan& plan, std::vector<Real>& output, const std::vector<Real>& left,
-                 const std::vector<Real>& right, F run) {
-  std::array<std::vector<Real>, 3> packed;
-  const auto pack = [&](std::size_t k, const std::vector<Real>& plain) {
+                 const std::vector<Real>& right, int jobs, F run) {
+  std::array<std::unique_ptr<Real[]>, 3> packed;
+  const auto factor = [&](std::size_t k, const std::vector<Real>& plain) -> const Real* {
     if (!plan.moved[k])
       return plain.data();
-    packed[k].resize(plain.size());
-    const Real* source = plain.data();
-    Real* target = packed[k].data();
-    for_each_packed(
-        plan.shapes[k], plan.axis_strides[k],
-        [source, target](std::size_t from, std::size_t to) { target[to] = source[from]; });
-    return static_cast<const Real*>(target);
+    packed[k] = pack(plan, k, plain, jobs);
+    return packed[k].get();
   };
-  const Real* a = pack(1, left);
-  const Real* b = pack(2, right);
-  if (!plan.moved[0]) {
+  const Real* a = factor(1, left);
+  const Real* b = factor(2, right);
+  if (!plan.moved[0])
     run(FactorPointers<Real>{output.data(), a, b});
-    return;
-  }
-  packed[0].assign(output.size(), Real{0});
-  run(FactorPointers<Real>{packed[0].data(), a, b});
-  const Real* source = packed[0].data();
-  Real* target = output.data();
-  for_each_packed(
-      plan.shapes[0], plan.axis_strides[0],
-      [source, target](std::size_t to, std::size_t from) { target[to] += source[from]; });
+  else
+    add_packed<Real>(plan, output, jobs, [&](Real* out) { run(FactorPointers<Real>{out, a, b}); });
 }
 
 } // namespace monet

@@ -148,23 +148,37 @@ private:
   const double* output_;
 };
 
-template <class Real>
-void walk(const ProductPlan& plan, const Mac& unit, const MacEngine& engine,
-          std::vector<Real>& output, const std::vector<Real>& left, const std::vector<Real>& right,
-          int jobs) {
-  with_packed(plan, output, left, right, [&](const FactorPointers<Real>& start) {
-    for_each_block(plan, start, jobs, UnitWalk<Real>(plan, unit, engine, start.output));
-  });
-}
+/// A factor as the multiplier reads it, packed: a copy where that changes anything.
+class ReadFactor {
+public:
+  ReadFactor(const ProductPlan& plan, std::size_t k, const std::vector<float>& plain,
+             const Mac& unit, int jobs, Instructions instructions)
+      : numbers_(plain.data()), count_(plain.size()) {
+    const bool reads = unit.operands || unit.multiplier >= Multiplier::cfg1;
+    if (!reads && !plan.moved[k]) {
+      facts_ = facts_of(plain, instructions);
+      return;
+    }
+    copy_ = pack(plan, k, plain, jobs);
+    numbers_ = copy_.get();
+    facts_ = read_operands({copy_.get(), count_}, unit, jobs, instructions);
+  }
 
-std::vector<double> widened(const std::vector<float>& numbers) {
-  return {numbers.begin(), numbers.end()};
-}
+  const OperandFacts& facts() const { return facts_; }
+  const float* numbers() const { return numbers_; }
+  std::vector<double> widened() const { return {numbers_, numbers_ + count_}; }
 
-void count_gradient(const Tensor& tensor, const std::vector<float>& before,
-                    const std::vector<float>& after, GradientRounding& gradients) {
+private:
+  std::unique_ptr<float[]> copy_;
+  const float* numbers_;
+  std::size_t count_;
+  OperandFacts facts_;
+};
+
+void count_gradient(const Tensor& tensor, const std::vector<float>& before, const ReadFactor& after,
+                    GradientRounding& gradients) {
   if (tensor.kind == TensorKind::gradient || tensor.kind == TensorKind::parameter_gradient)
-    gradients.add(nonzeros(before), nonzeros(after));
+    gradients.add(nonzeros<float>(before), nonzeros<float>({after.numbers(), before.size()}));
 }
 
 } // namespace
@@ -177,41 +191,41 @@ void emulate_product(const Graph& graph, const LoopNest& nest, std::vector<float
   if (points == 0 || output.empty())
     return;
   check_factors(graph, nest, output.size(), left.size(), right.size());
-  const bool decodes = unit.operands || unit.multiplier >= Multiplier::cfg1;
-  const auto decoded = [&](const std::vector<float>& numbers) {
-    return decodes ? decoded_operands(numbers, unit, jobs, instructions) : std::vector<float>();
-  };
-  const std::vector<float> a = decoded(left);
-  const std::vector<float> b = decoded(right);
-  const std::vector<float>& x = decodes ? a : left;
-  const std::vector<float>& y = decodes ? b : right;
+  const ProductPlan plan = plan_product(graph, nest);
+  const ReadFactor a(plan, 1, left, unit, jobs, instructions);
+  const ReadFactor b(plan, 2, right, unit, jobs, instructions);
   if (unit.operands && gradients != nullptr) {
-    count_gradient(graph.tensor(nest.operands[1].tensor), left, x, *gradients);
-    count_gradient(graph.tensor(nest.operands[2].tensor), right, y, *gradients);
+    count_gradient(graph.tensor(nest.operands[1].tensor), left, a, *gradients);
+    count_gradient(graph.tensor(nest.operands[2].tensor), right, b, *gradients);
   }
   ProductRange range;
-  range.left = facts_of(std::span(x));
-  range.right = facts_of(std::span(y));
+  range.left = a.facts();
+  range.right = b.facts();
   range.steps = points; // more than any output has
   range.chunk = unit.lanes;
   const MacEngine engine(unit, range, instructions);
-  const ProductPlan plan = plan_product(graph, nest);
   if (engine.is_single()) {
-    walk<float>(plan, unit, engine, output, x, y, jobs);
+    const auto run = [&](float* out) {
+      for_each_block(plan, FactorPointers<float>{out, a.numbers(), b.numbers()}, jobs,
+                     UnitWalk<float>(plan, unit, engine, out));
+    };
+    if (plan.moved[0])
+      add_packed<float>(plan, output, jobs, run);
+    else
+      run(output.data());
     return;
   }
-  std::vector<double> wide(output.size());
-  if (engine.is_double()) {
-    walk<double>(plan, unit, engine, wide, widened(x), widened(y), jobs);
-  } else {
-    if (!unit.sum)
-      throw InfeasibleError("a unit whose sums are wider than double precision");
-    with_packed(plan, wide, widened(x), widened(y), [&](const FactorPointers<double>& start) {
-      for_each_block(plan, start, jobs, PlainWalk(plan, unit, start.output));
-    });
-  }
-  for (std::size_t i = 0; i < output.size(); ++i)
-    output[i] = static_cast<float>(wide[i]);
+  if (!engine.is_double() && !unit.sum)
+    throw InfeasibleError("a unit whose sums are wider than double precision");
+  const std::vector<double> x = a.widened();
+  const std::vector<double> y = b.widened();
+  add_packed<double>(plan, output, jobs, [&](double* out) {
+    const FactorPointers<double> start{out, x.data(), y.data()};
+    if (engine.is_double())
+      for_each_block(plan, start, jobs, UnitWalk<double>(plan, unit, engine, out));
+    else
+      for_each_block(plan, start, jobs, PlainWalk(plan, unit, out));
+  });
 }
 
 } // namespace monet

@@ -93,15 +93,15 @@ inline float power(std::int32_t exponent) {
   return value;
 }
 
-void blocks_kernel(const BlockRun& run) {
+void long_blocks(const BlockRun& run, const LaneGrid<float>& grid) {
   constexpr int kWidth = Types<float>::kWidth;
-  constexpr int kVectors = 32 / kWidth;
-  const LaneGrid<float> grid(run.grid);
+  constexpr int kMost = 32 / kWidth;
+  const int vectors = static_cast<int>(run.length) / kWidth;
   for (std::ptrdiff_t block = 0; block < run.blocks; ++block) {
-    const float* in = run.in + block * 32;
-    Vec<float> x[kVectors];
+    const float* in = run.in + block * run.length;
+    Vec<float> x[kMost];
     Sig<float> most{};
-    for (int v = 0; v < kVectors; ++v) {
+    for (int v = 0; v < vectors; ++v) {
       x[v] = load(in + v * kWidth);
       const Sig<float> bits = (Sig<float>)magnitude<float>(x[v]);
       most = bits > most ? bits : most;
@@ -117,7 +117,58 @@ void blocks_kernel(const BlockRun& run) {
       run.scales[block] = scale;
     const Vec<float> down = all(run.elements && field != 255 ? 1.0F : scale);
     const Vec<float> up = all(power(127 - code));
-    for (int v = 0; v < kVectors; ++v)
-      store(run.out + block * 32 + v * kWidth, scaled_rounded(x[v], up, down, grid));
+    for (int v = 0; v < vectors; ++v)
+      store(run.out + block * run.length + v * kWidth, scaled_rounded(x[v], up, down, grid));
   }
+}
+
+/// 2^exponent for exponents from -127 to 127.
+inline Vec<float> powers(Sig<float> exponent) {
+  const Sig<float> bits = (exponent + 127) << 23;
+  return (Vec<float>)(exponent == -127 ? 0x00400000 + Sig<float>{} : bits);
+}
+
+/// x[place], for each place.
+inline Sig<float> taken(Sig<float> x, Sig<float> place) {
+#if defined(__clang__)
+  Sig<float> result;
+  for (int i = 0; i < Types<float>::kWidth; ++i)
+    result[i] = x[place[i]];
+  return result;
+#else
+  return __builtin_shuffle(x, place);
+#endif
+}
+
+/// Several blocks in a vector.
+void short_blocks(const BlockRun& run, const LaneGrid<float>& grid) {
+  constexpr int kWidth = Types<float>::kWidth;
+  const std::ptrdiff_t count = run.blocks * run.length;
+  const auto length = static_cast<std::int32_t>(run.length);
+  Sig<float> place;
+  for (int i = 0; i < kWidth; ++i)
+    place[i] = i;
+  const Vec<float> nan = all(__builtin_nanf(""));
+  for (std::ptrdiff_t i = 0; i < count; i += kWidth) {
+    const Vec<float> x = load_some(run.in + i, count - i);
+    Sig<float> most = (Sig<float>)magnitude<float>(x);
+    for (std::int32_t apart = 1; apart < length; apart *= 2) {
+      const Sig<float> other = taken(most, place ^ apart);
+      most = other > most ? other : most;
+    }
+    const Sig<float> field = most >> 23;
+    Sig<float> code = field - run.largest_exponent;
+    code = code < 0 ? Sig<float>{} : code;
+    code = most == 0 ? static_cast<std::int32_t>(run.zero_code) + Sig<float>{} : code;
+    const Vec<float> scale = field == 255 ? nan : powers(code - 127);
+    store_some(run.out + i, scaled_rounded(x, powers(127 - code), scale, grid), count - i);
+  }
+}
+
+void blocks_kernel(const BlockRun& run) {
+  const LaneGrid<float> grid(run.grid);
+  if (run.length >= Types<float>::kWidth)
+    long_blocks(run, grid);
+  else
+    short_blocks(run, grid);
 }

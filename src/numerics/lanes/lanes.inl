@@ -3,6 +3,10 @@
 // other files share, and everything is in an anonymous namespace.
 #include "numerics/shared/panel.hpp"
 
+#if MONET_LANE_BYTES == 64
+#include <immintrin.h>
+#endif
+
 namespace monet::lanes {
 namespace {
 
@@ -12,12 +16,14 @@ namespace {
 #include "numerics/lanes/operations.inl"
 #include "numerics/lanes/panels.inl"
 #include "numerics/lanes/arrays.inl"
+#include "numerics/lanes/operands.inl"
 // clang-format on
 
 constexpr Kernels kKernels{MONET_LANES_NAME,      &panel_kernel<float>,  &panel_kernel<double>,
                            &pairs_kernel<float>,  &pairs_kernel<double>, &blocks_kernel,
                            &largest_kernel,       &scaled_round_kernel,  &round_kernel,
-                           &round_mantissa_kernel};
+                           &round_mantissa_kernel, &narrow_kernel,       &facts_kernel,
+                           &read_kernel};
 
 } // namespace
 

@@ -31,6 +31,9 @@ struct FastOps {
   Vec<Real> multiply(Vec<Real> a, Vec<Real> b) const {
     return kZeroWins ? zero_for_nan<Real>(a * b) : a * b;
   }
+  Vec<Real> multiply_exactly(Vec<Real> a, Vec<Real> b, Vec<Real> c) const {
+    return kZeroWins ? c + multiply(a, b) : multiply_add<Real>(a, b, c);
+  }
   Vec<Real> finish(Vec<Real> p, const Keys<Real>&, std::uint32_t) const {
     if constexpr (kRoundsProduct)
       return round_even<Real, kClamp>(p, product);
@@ -116,6 +119,9 @@ struct GeneralOps {
 
   Vec<Real> multiply(Vec<Real> a, Vec<Real> b) const {
     return arithmetic.zero_wins ? zero_for_nan<Real>(a * b) : a * b;
+  }
+  Vec<Real> multiply_exactly(Vec<Real> a, Vec<Real> b, Vec<Real> c) const {
+    return c + multiply(a, b);
   }
   Vec<Real> finish(Vec<Real> p, const Keys<Real>& keys, std::uint32_t step) const {
     if (arithmetic.rounds_product)

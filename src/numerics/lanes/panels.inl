@@ -75,7 +75,7 @@ private:
         for (int r = 0; r < kRows; ++r) {
           const Vec<Real> a = all<Real>(scalar(r, k));
           for (int v = 0; v < kVectors; ++v)
-            s[r][v] += ops_.multiply(a, b[v]);
+            s[r][v] = ops_.multiply_exactly(a, b[v], s[r][v]);
         }
       }
       const auto step = static_cast<std::uint32_t>(k0) + panel_.first_step;

@@ -92,6 +92,19 @@ template <class Real>
   return h;
 }
 
+/// a * b + c, of numbers of which both are exact.
+template <class Real>
+inline Vec<Real> multiply_add(Vec<Real> a, Vec<Real> b, Vec<Real> c) {
+#if MONET_LANE_BYTES == 64
+  if constexpr (sizeof(Real) == sizeof(float))
+    return (Vec<Real>)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+  else
+    return (Vec<Real>)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);
+#else
+  return a * b + c;
+#endif
+}
+
 /// A grid as vectors.
 template <class Real>
 struct LaneGrid {

@@ -22,14 +22,17 @@ struct OperandFacts {
   int significand_bits = 0; ///< most, of any number
   bool finite = true;
 };
-OperandFacts facts_of(std::span<const float> numbers);
+OperandFacts facts_of(std::span<const float> numbers,
+                      Instructions instructions = Instructions::best);
 OperandFacts facts_of(std::span<const double> numbers);
+/// Of all parts of an operand together.
+OperandFacts merged(std::span<const OperandFacts> facts);
 
 /// How the converter of operands rounds.
 Rounding converter_rounding(const Mac& mac);
-/// decoded_operand() of all numbers.
-std::vector<float> decoded_operands(std::span<const float> numbers, const Mac& mac, int jobs = 1,
-                                    Instructions instructions = Instructions::best);
+/// decoded_operand() of all numbers, in place, and what is then known of them.
+OperandFacts read_operands(std::span<float> numbers, const Mac& mac, int jobs = 1,
+                           Instructions instructions = Instructions::best);
 
 /// What the operands of a product add to what is known of the unit.
 struct ProductRange {

@@ -93,17 +93,35 @@ struct Pairs {
   std::uint32_t first_step = 0;
 };
 
-/// Blocks of 32 neighbours that share a power of two, chosen by the exponent of the largest
+/// Blocks of neighbours that share a power of two, chosen by the exponent of the largest
 /// magnitude: values, or elements without their scales, and the scales.
 struct BlockRun {
   const float* in = nullptr;
   float* out = nullptr;
   float* scales = nullptr; ///< null: not asked for
   std::ptrdiff_t blocks = 0;
+  std::ptrdiff_t length = 32; ///< of a block: 1, 2, 4, 8, 16 or 32
   bool elements = false;
   Grid<float> grid; ///< that clamps
   std::int32_t largest_exponent = 0;
   std::uint8_t zero_code = 0; ///< of a block of zeros
+};
+
+/// Of numbers, as bits of magnitudes.
+struct FactBits {
+  std::uint32_t largest = 0;            ///< that is finite
+  std::uint32_t smallest = 0x7F800000U; ///< above 0
+  std::uint32_t mantissas = 0;          ///< of finite ones, any of them
+  std::int32_t lowest = 0;              ///< all are multiples of 2^(this - 150)
+  std::uint32_t specials = 0;           ///< not 0 where any is not finite
+};
+
+/// How multipliers without NaN read numbers of their format: NaN is infinity.
+struct Reading {
+  float least = 0; ///< smaller magnitudes are subnormal:
+  float base = 0;
+  bool as_normal = false; ///< this and half of them
+  bool as_zero = false;
 };
 
 /// Compiled code for one set of instructions.
@@ -124,6 +142,10 @@ struct Kernels {
   void (*round)(const float* in, float* out, std::ptrdiff_t count, const Grid<float>& grid);
   /// To so many bits of mantissa and all exponents of single precision, to even, with its infinity.
   void (*round_mantissa)(const float* in, float* out, std::ptrdiff_t count, int mantissa_bits);
+  /// The same numbers in single precision; false where any is not.
+  bool (*narrow)(const double* in, float* out, std::ptrdiff_t count);
+  void (*facts)(const float* in, std::ptrdiff_t count, FactBits& bits);
+  void (*read)(float* numbers, std::ptrdiff_t count, const Reading& reading);
 };
 
 const Kernels& portable_kernels();

@@ -1,0 +1,197 @@
+#include "numerics/packed_operands.hpp"
+
+#include "base/shared/transpose.hpp"
+
+#include "monet/base/parallel.hpp"
+#include "monet/base/stop.hpp"
+#include "monet/base/units.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <tuple>
+
+namespace monet {
+
+namespace {
+
+constexpr std::int64_t kRowsOfPiece = 32; ///< of A
+
+/// Some rows of A, or a strip of B: what one task packs.
+struct Piece {
+  bool of_a = true;
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+};
+
+/// pack(piece) for all of both operands, on threads; what is known of A and of B, piece by piece.
+/// Nothing where a piece has nothing.
+template <class F>
+std::optional<std::array<OperandFacts, 2>> pack_pieces(const GemmShape& shape, int jobs, F pack) {
+  const std::int64_t of_a = ceil_div(shape.m, kRowsOfPiece);
+  const std::int64_t of_b = ceil_div(shape.n, kStrip);
+  std::vector<OperandFacts> facts(static_cast<std::size_t>(of_a + of_b));
+  std::atomic<bool> packed = true;
+  parallel_for(facts.size(), jobs, [&](std::size_t task) {
+    check_stop();
+    const auto number = static_cast<std::int64_t>(task);
+    Piece piece;
+    piece.of_a = number < of_a;
+    piece.first = piece.of_a ? number * kRowsOfPiece : (number - of_a) * kStrip;
+    piece.count = std::min(piece.of_a ? kRowsOfPiece : kStrip,
+                           (piece.of_a ? shape.m : shape.n) - piece.first);
+    if (!packed || !pack(piece, facts[task]))
+      packed = false;
+  });
+  if (!packed)
+    return std::nullopt;
+  const auto middle = facts.begin() + of_a;
+  return std::array{merged(std::span(facts.begin(), middle)),
+                    merged(std::span(middle, facts.end()))};
+}
+
+/// f(where a row of a strip of B begins, where it is packed) for all of its rows.
+template <class F>
+void for_each_row(const GemmShape& shape, const Piece& strip, F f) {
+  for (std::int64_t q = 0; q < shape.k; ++q)
+    f(q * shape.n + strip.first, q * strip.count);
+}
+
+/// False where a number is not in single precision.
+bool narrow_strip(const GemmShape& shape, const Piece& strip, std::span<const double> b, float* to,
+                  const lanes::Kernels& kernels) {
+  bool singles = true;
+  for_each_row(shape, strip, [&](std::int64_t from, std::int64_t row) {
+    singles = kernels.narrow(b.data() + from, to + row, strip.count) && singles;
+  });
+  return singles;
+}
+
+/// Rounds pieces to blocks along k as it packs them.
+class BlockPacker {
+public:
+  static constexpr std::int64_t kBlock = 32;
+
+  BlockPacker(PackedOperands<float>& packed, std::span<const double> a, std::span<const double> b,
+              const NumberFormat& element, Instructions instructions)
+      : packed_(packed), a_(a), b_(b), usual_(block_run(element)), blocks_(packed.shape.k / kBlock),
+        instructions_(instructions), kernels_(kernels_of(instructions)) {
+    packed.a_scales.resize(static_cast<std::size_t>(packed.shape.m * blocks_));
+    packed.b_scales.resize(static_cast<std::size_t>(packed.shape.n * blocks_));
+  }
+
+  bool pack_rows(const Piece& piece, OperandFacts& facts) const {
+    const std::int64_t k = packed_.shape.k;
+    float* to = packed_.a.get() + piece.first * k;
+    if (!kernels_.narrow(a_.data() + piece.first * k, to, piece.count * k))
+      return false;
+    const std::vector<float> scales = round(to, piece.count * k);
+    std::copy(scales.begin(), scales.end(), packed_.a_scales.begin() + piece.first * blocks_);
+    facts = facts_of({to, static_cast<std::size_t>(piece.count * k)}, instructions_);
+    return true;
+  }
+
+  /// Its columns are rows while they are rounded.
+  bool pack_strip(const Piece& piece, OperandFacts& facts) const {
+    const auto [m, n, k] = packed_.shape;
+    float* to = packed_.b.get() + piece.first * k;
+    if (!narrow_strip(packed_.shape, piece, b_, to, kernels_))
+      return false;
+    std::vector<float> columns(static_cast<std::size_t>(piece.count * k));
+    transpose(to, k, piece.count, columns.data());
+    const std::vector<float> scales = round(columns.data(), piece.count * k);
+    transpose(columns.data(), piece.count, k, to);
+    for (std::int64_t j = 0; j < piece.count; ++j) {
+      for (std::int64_t block = 0; block < blocks_; ++block)
+        packed_.b_scales[static_cast<std::size_t>(block * n + piece.first + j)] =
+            static_cast<double>(scales[static_cast<std::size_t>(j * blocks_ + block)]);
+    }
+    facts = facts_of(columns, instructions_);
+    return true;
+  }
+
+private:
+  /// To elements in place; their scales.
+  std::vector<float> round(float* numbers, std::int64_t count) const {
+    std::vector<float> scales(static_cast<std::size_t>(count / kBlock));
+    lanes::BlockRun run = usual_;
+    run.in = numbers;
+    run.out = numbers;
+    run.scales = scales.data();
+    run.blocks = count / kBlock;
+    run.elements = true;
+    kernels_.blocks(run);
+    return scales;
+  }
+
+  PackedOperands<float>& packed_;
+  std::span<const double> a_;
+  std::span<const double> b_;
+  lanes::BlockRun usual_;
+  std::int64_t blocks_;
+  Instructions instructions_;
+  const lanes::Kernels& kernels_;
+};
+
+} // namespace
+
+std::optional<PackedOperands<float>> pack_singles(const GemmShape& shape, std::span<const double> a,
+                                                  std::span<const double> b, const Mac& mac,
+                                                  const GemmOptions& options) {
+  PackedOperands<float> packed(shape, mac.lanes);
+  const lanes::Kernels& kernels = kernels_of(options.instructions);
+  const auto pack = [&](const Piece& piece, OperandFacts& facts) {
+    float* to = (piece.of_a ? packed.a.get() : packed.b.get()) + piece.first * shape.k;
+    const bool singles =
+        piece.of_a ? kernels.narrow(a.data() + piece.first * shape.k, to, piece.count * shape.k)
+                   : narrow_strip(shape, piece, b, to, kernels);
+    if (singles)
+      facts = read_operands({to, static_cast<std::size_t>(piece.count * shape.k)}, mac, 1,
+                            options.instructions);
+    return singles;
+  };
+  const auto facts = pack_pieces(shape, options.jobs, pack);
+  if (!facts)
+    return std::nullopt;
+  std::tie(packed.left, packed.right) = std::tie((*facts)[0], (*facts)[1]);
+  return packed;
+}
+
+PackedOperands<double> pack_doubles(const GemmShape& shape, std::span<const double> a,
+                                    std::span<const double> b, const Mac& mac,
+                                    const GemmOptions& options) {
+  PackedOperands<double> packed(shape, mac.lanes);
+  const auto read = [&](const double* from, double* to, std::int64_t count) {
+    std::transform(from, from + count, to, [&](double x) { return decoded_operand(mac, x); });
+  };
+  const auto pack = [&](const Piece& piece, OperandFacts& facts) {
+    double* to = (piece.of_a ? packed.a.get() : packed.b.get()) + piece.first * shape.k;
+    if (piece.of_a)
+      read(a.data() + piece.first * shape.k, to, piece.count * shape.k);
+    else
+      for_each_row(shape, piece, [&](std::int64_t from, std::int64_t row) {
+        read(b.data() + from, to + row, piece.count);
+      });
+    facts = facts_of(std::span<const double>(to, static_cast<std::size_t>(piece.count * shape.k)));
+    return true;
+  };
+  const auto facts = pack_pieces(shape, options.jobs, pack);
+  std::tie(packed.left, packed.right) = std::tie((*facts)[0], (*facts)[1]);
+  return packed;
+}
+
+std::optional<PackedOperands<float>>
+pack_vector_blocks(const GemmShape& shape, std::span<const double> a, std::span<const double> b,
+                   const NumberFormat& element, const GemmOptions& options) {
+  PackedOperands<float> packed(shape, BlockPacker::kBlock);
+  const BlockPacker packer(packed, a, b, element, options.instructions);
+  const auto facts = pack_pieces(shape, options.jobs, [&](const Piece& piece, OperandFacts& of) {
+    return piece.of_a ? packer.pack_rows(piece, of) : packer.pack_strip(piece, of);
+  });
+  if (!facts)
+    return std::nullopt;
+  std::tie(packed.left, packed.right) = std::tie((*facts)[0], (*facts)[1]);
+  return packed;
+}
+
+} // namespace monet
