@@ -59,27 +59,30 @@ TEST(OptimiseJoint, CornersAreNoWorseTogetherThanAlone) {
   EXPECT_EQ(std::count_if(front.begin(), front.end(), chosen), 1);
 }
 
-TEST(OptimiseJoint, IsTheSameForAnyNumberOfThreads) {
-  const std::vector<std::string> options{
-      "--objective",         "energy", "--levels", "1", "--rounds", "1", "--core-evaluations", "20",
-      "--group-evaluations", "10"};
-  const Ran one = run_monet(search("joint", options));
-  std::vector<std::string> more = options;
-  more.insert(more.end(), {"--jobs", "2"});
-  const Ran two = run_monet(search("joint", more));
-  ASSERT_EQ(one.code, 0) << one.err;
-  EXPECT_EQ(result_of(one), result_of(two));
-}
-
-TEST(OptimiseJoint, ItsPlanIsRepeatedByTheScheduleCommand) {
+TEST(OptimiseJoint, ItsPlanIsTheSameOnTwoThreadsAndRepeatedByTheScheduleCommand) {
   for (const char* objective : {"latency", "energy"}) {
     const Scratch scratch;
-    const std::string folder = scratch / "plan";
-    const Ran ran = run_monet(search(
-        "joint", {"--budget", "95%", "--plan-out", folder, "--objective", objective, "--levels",
-                  "1", "--rounds", "1", "--core-evaluations", "15", "--group-evaluations", "10"}));
+    std::vector<std::string> options{"--budget",
+                                     "95%",
+                                     "--plan-out",
+                                     scratch / "plan",
+                                     "--objective",
+                                     objective,
+                                     "--levels",
+                                     "1",
+                                     "--rounds",
+                                     "1",
+                                     "--core-evaluations",
+                                     "15",
+                                     "--group-evaluations",
+                                     "10"};
+    const Ran ran = run_monet(search("joint", options));
     ASSERT_EQ(ran.code, 0) << ran.err;
     const Json json = result_of(ran);
+    if (objective == std::string_view("energy")) {
+      options.insert(options.end(), {"--jobs", "2"});
+      EXPECT_EQ(result_of(run_monet(search("joint", options))), json);
+    }
     std::istringstream words(json.at("repeat").get<std::string>());
     std::vector<std::string> command{std::istream_iterator<std::string>(words), {}};
     ASSERT_EQ(command.front(), "monet");

@@ -1,0 +1,67 @@
+// The experiments of examples/, as they are.
+#include "cli/consistent_result.hpp"
+#include "cli/run_monet.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <sstream>
+
+namespace monet::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Those that take longest are left to the slow suite; one has tests of its own (Run).
+bool is_run_here(const std::string& example) {
+  const bool is_slow =
+      example == "edge_resnet18_cifar_optimised" || example == "study/resnet18_fused_checkpointed";
+  return is_slow == (MONET_SLOW_EXAMPLES != 0) && example != "edge_resnet18_cifar";
+}
+
+/// Paths of experiments below examples/, without their extension.
+std::vector<std::string> examples() {
+  std::vector<std::string> names;
+  for (const std::string folder : {"", "study/"}) {
+    for (const auto& entry : fs::directory_iterator(repository("examples/" + folder))) {
+      const std::string name = folder + entry.path().stem().string();
+      if (entry.path().extension() == ".yaml" && is_run_here(name))
+        names.push_back(name);
+    }
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+/// Searches tell how far they are where they take seconds: lines that begin with a time.
+std::string without_progress(const std::string& text) {
+  std::istringstream lines(text);
+  std::string rest;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.rfind('[', 0) != 0)
+      rest += line + "\n";
+  }
+  return rest;
+}
+
+class Example : public testing::TestWithParam<std::string> {};
+
+TEST_P(Example, WritesAConsistentResult) {
+  const Scratch scratch;
+  const Ran ran =
+      run_monet({"run", repository("examples/" + GetParam() + ".yaml")}, scratch.path());
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(without_progress(ran.err), "");
+  const std::string folder = "out/" + fs::path(GetParam()).filename().string() + "/";
+  EXPECT_NE(ran.out.find("\nreport: " + folder + "report.html\n"), std::string::npos) << ran.out;
+  expect_consistent(scratch, folder);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Example, testing::ValuesIn(examples()), [](const auto& example) {
+  std::string name = example.param;
+  std::replace(name.begin(), name.end(), '/', '_');
+  return name;
+});
+
+} // namespace
+} // namespace monet::test
