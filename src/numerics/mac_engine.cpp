@@ -170,6 +170,11 @@ private:
     return range_.powers_of_two || std::is_same_v<Real, double>;
   }
 
+  /// Numbers up to this are not beyond the largest of the format.
+  bool fits(const RoundingStep& step, double largest) const {
+    return added_.finite && step.format.has_sign && largest <= largest_number(step.format);
+  }
+
   /// Far from where rounding by addition would overflow.
   bool is_safe() const { return added_.largest < std::ldexp(1.0, C::kSafeExponent); }
 
@@ -182,6 +187,7 @@ private:
       return false;
     grid = grid_of<Real>(step->format, step->rounding);
     used = true;
+    plan_.product_fits = fits(*step, added_.largest);
     plan_.flushes = plan_.flushes || grid.smallest_normal > 0;
     added_ = rounded(added_, *step);
     return true;
@@ -200,6 +206,8 @@ private:
       return true;
     if (!has_grid<Real>(format, rounding) || !is_safe())
       return false;
+    // A number of the format moves by twice what is added to it at most, and that has been rounded.
+    plan_.sum_fits = fits(*steps_.sum, 4 * added_.largest * static_cast<double>(range_.steps));
     plan_.rounds_sum = true;
     plan_.sum = grid_of<Real>(format, rounding);
     plan_.flushes = plan_.flushes || plan_.sum.smallest_normal > 0;

@@ -579,6 +579,42 @@ TEST(InfiniteOperands, OfChunksAndExactSums) {
   }
 }
 
+/// Sums around the largest number, of products that are each far below it: some of the units take
+/// loops without a look at what overflows.
+TEST(Mac, SumsOverflowWhereTheyDoByHand) {
+  std::array<int, 2> finite{};
+  for (std::uint64_t seed = 0; seed < 500; ++seed) {
+    constexpr std::array kSums{"e4m3", "e4m2", "q6.2", "e4m3_n", "q6.6", "e4m3_fn", "uint8"};
+    Mac mac = variant("e4m3", static_cast<Multiplier>(seed % 3));
+    mac.sum = parse_number_format(kSums[seed % kSums.size()]);
+    mac.rounding.saturate = seed % 4 == 1;
+    const double most = largest_number(*mac.sum);
+    const GemmShape shape{3, 35, static_cast<std::int64_t>(2 + seed % 31)};
+    RandomStream stream(seed, 12);
+    // So that the sum of all products lies between a quarter and four times the largest number.
+    const double size = std::sqrt(most / static_cast<double>(shape.k) * (0.25 + 4 * stream.unit()));
+    const auto some = [&](std::int64_t count, bool negative) {
+      std::vector<double> numbers;
+      for (std::int64_t i = 0; i < count; ++i)
+        numbers.push_back(round_to(mac.product, size * (0.7 + 0.3 * stream.unit()) *
+                                                    (negative && stream.chance(0.2) ? -1 : 1)));
+      return numbers;
+    };
+    const auto a = some(3 * shape.k, true);
+    const auto b = some(shape.k * 35, false);
+    const std::vector<double> expected = by_hand(shape, a, b, mac);
+    for (const double x : expected)
+      ++finite[std::abs(x) < most ? 1 : 0];
+    for (const Instructions instructions : kAllInstructions) {
+      if (is_available(instructions))
+        expect_equal(emulate_gemm(shape, a, b, mac, {1, instructions}), expected,
+                     std::to_string(seed));
+    }
+  }
+  EXPECT_GT(finite[0], 2000);
+  EXPECT_GT(finite[1], 2000);
+}
+
 /// The inner loops take them: nothing falls to arithmetic number by number.
 TEST(InfiniteOperands, AreTakenByTheInnerLoops) {
   ProductRange range;

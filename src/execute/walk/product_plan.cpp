@@ -176,6 +176,13 @@ std::int64_t divide_up(std::int64_t a, std::int64_t b) { // b > 0
 
 } // namespace
 
+std::int64_t most_products(const ProductPlan& plan) {
+  std::int64_t most = plan.reduced_size * (plan.rows_apart ? 1 : plan.row_size);
+  for (std::size_t d = plan.apart_outer; d < plan.outer_sizes.size(); ++d)
+    most *= plan.outer_sizes[d];
+  return most;
+}
+
 void clip_rows(const PlanBound& bound, std::span<const std::int64_t> point, std::int64_t& low,
                std::int64_t& high) {
   const std::int64_t base = bound.offset + weighted_sum(bound.by_outer, point);

@@ -187,8 +187,7 @@ void emulate_product(const Graph& graph, const LoopNest& nest, std::vector<float
                      const std::vector<float>& left, const std::vector<float>& right,
                      const Mac& unit, int jobs, Instructions instructions,
                      GradientRounding* gradients) {
-  const std::int64_t points = iterations(nest);
-  if (points == 0 || output.empty())
+  if (iterations(nest) == 0 || output.empty())
     return;
   check_factors(graph, nest, output.size(), left.size(), right.size());
   const ProductPlan plan = plan_product(graph, nest);
@@ -201,7 +200,7 @@ void emulate_product(const Graph& graph, const LoopNest& nest, std::vector<float
   ProductRange range;
   range.left = a.facts();
   range.right = b.facts();
-  range.steps = points; // more than any output has
+  range.steps = most_products(plan);
   range.chunk = unit.lanes;
   const MacEngine engine(unit, range, instructions);
   if (engine.is_single()) {

@@ -37,7 +37,7 @@ void largest_kernel(const float* in, std::ptrdiff_t row, std::ptrdiff_t rows,
 
 inline Vec<float> scaled_rounded(Vec<float> x, Vec<float> inverse, Vec<float> scale,
                                  const LaneGrid<float>& grid) {
-  const Vec<float> q = round_even<float, true>(x * inverse, grid);
+  const Vec<float> q = round_even<float, Beyond::clamps>(x * inverse, grid);
   return with_sign<float>(magnitude<float>(q * scale), x);
 }
 
@@ -53,23 +53,23 @@ void scaled_round_kernel(const float* in, float* out, std::ptrdiff_t count, cons
   }
 }
 
-template <bool kClamp>
+template <Beyond kBeyond>
 void round_all(const float* in, float* out, std::ptrdiff_t count, const LaneGrid<float>& grid) {
   LaneGrid<float> wide = grid; // twice as large, nothing changes any more but rounds safely
   wide.largest = grid.largest * 2;
   wide.lowest = -wide.largest;
   for (std::ptrdiff_t i = 0; i < count; i += Types<float>::kWidth) {
     const Vec<float> x = load_some(in + i, count - i);
-    const Vec<float> near = kClamp ? x : clamped<float>(x, wide);
-    const Vec<float> q = magnitude<float>(round_even<float, kClamp>(near, grid));
+    const Vec<float> near = kBeyond == Beyond::clamps ? x : clamped<float>(x, wide);
+    const Vec<float> q = magnitude<float>(round_even<float, kBeyond>(near, grid));
     store_some(out + i, with_sign<float>(q, x), count - i);
   }
 }
 void round_kernel(const float* in, float* out, std::ptrdiff_t count, const Grid<float>& grid) {
   if (grid.clamps)
-    round_all<true>(in, out, count, LaneGrid<float>(grid));
+    round_all<Beyond::clamps>(in, out, count, LaneGrid<float>(grid));
   else
-    round_all<false>(in, out, count, LaneGrid<float>(grid));
+    round_all<Beyond::overflows>(in, out, count, LaneGrid<float>(grid));
 }
 
 void round_mantissa_kernel(const float* in, float* out, std::ptrdiff_t count, int mantissa_bits) {

@@ -18,10 +18,11 @@ inline Vec<Real> zero_for_nan(Vec<Real> p) {
   return p == p ? p : Vec<Real>{};
 }
 
-/// To even, products rounded or exact; sums native, only clamped, rounded, or rounded from odd
-/// ones.
+/// To even. Products are exact, or rounded, with none beyond the largest number or in the way of
+/// sums. Sums are native, only clamped, rounded, or rounded from odd ones.
+enum class Product { exact, bounded, round };
 enum class Sum { native, clamp, round, round_odd };
-template <class Real, bool kRoundsProduct, Sum kSum, bool kClamp, bool kZeroWins>
+template <class Real, Product kProduct, Sum kSum, Beyond kBeyond, bool kZeroWins>
 struct FastOps {
   static constexpr bool kRandom = false;
   LaneGrid<Real> product, sum;
@@ -35,9 +36,12 @@ struct FastOps {
     return kZeroWins ? c + multiply(a, b) : multiply_add<Real>(a, b, c);
   }
   Vec<Real> finish(Vec<Real> p, const Keys<Real>&, std::uint32_t) const {
-    if constexpr (kRoundsProduct)
-      return round_even<Real, kClamp>(p, product);
-    return p;
+    if constexpr (kProduct == Product::bounded)
+      return round_even<Real, Beyond::nothing>(p, product);
+    else if constexpr (kProduct == Product::round)
+      return round_even<Real, kBeyond>(p, product);
+    else
+      return p;
   }
   Vec<Real> add(Vec<Real> c, Vec<Real> p, const Keys<Real>&, std::uint32_t) const {
     if constexpr (kSum == Sum::native)
@@ -45,9 +49,9 @@ struct FastOps {
     else if constexpr (kSum == Sum::clamp)
       return clamped<Real>(c + p, sum);
     else if constexpr (kSum == Sum::round)
-      return round_even<Real, kClamp>(c + p, sum);
+      return round_even<Real, kBeyond>(c + p, sum);
     else
-      return round_even<Real, kClamp>(odd_sum<Real>(c, p), sum);
+      return round_even<Real, kBeyond>(odd_sum<Real>(c, p), sum);
   }
 };
 

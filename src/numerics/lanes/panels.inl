@@ -188,43 +188,52 @@ void run_pairs(const Pairs<Real>& pairs, const Ops& ops) {
 }
 
 /// f(ops) with the fastest operations that do what `arithmetic` says.
-template <class Real, bool kRoundsProduct, bool kClamp, bool kZeroWins, class F>
+template <class Real, Product kProduct, Beyond kBeyond, bool kZeroWins, class F>
 void with_sum(const Arithmetic<Real>& arithmetic, F f) {
-  if (!arithmetic.rounds_sum)
-    f(FastOps<Real, kRoundsProduct, Sum::native, kClamp, kZeroWins>(arithmetic));
+  if (!arithmetic.rounds_sum || (kBeyond == Beyond::nothing && arithmetic.on_grid))
+    f(FastOps<Real, kProduct, Sum::native, kBeyond, kZeroWins>(arithmetic));
   else if (arithmetic.exact_sum)
-    f(FastOps<Real, kRoundsProduct, Sum::round_odd, kClamp, kZeroWins>(arithmetic));
-  else if (kClamp && arithmetic.on_grid)
-    f(FastOps<Real, kRoundsProduct, Sum::clamp, true, kZeroWins>(arithmetic));
+    f(FastOps<Real, kProduct, Sum::round_odd, kBeyond, kZeroWins>(arithmetic));
+  else if (kBeyond == Beyond::clamps && arithmetic.on_grid)
+    f(FastOps<Real, kProduct, Sum::clamp, Beyond::clamps, kZeroWins>(arithmetic));
   else
-    f(FastOps<Real, kRoundsProduct, Sum::round, kClamp, kZeroWins>(arithmetic));
+    f(FastOps<Real, kProduct, Sum::round, kBeyond, kZeroWins>(arithmetic));
 }
-template <class Real, bool kZeroWins, class F>
-void with_fast_ops(const Arithmetic<Real>& arithmetic, bool clamps, F f) {
-  if (arithmetic.rounds_product) {
-    if (clamps)
-      with_sum<Real, true, true, kZeroWins>(arithmetic, f);
-    else
-      with_sum<Real, true, false, kZeroWins>(arithmetic, f);
-  } else if (clamps) {
-    with_sum<Real, false, true, kZeroWins>(arithmetic, f);
-  } else {
-    with_sum<Real, false, false, kZeroWins>(arithmetic, f);
+template <class Real, Product kProduct, bool kZeroWins, class F>
+void with_bounds(const Arithmetic<Real>& arithmetic, F f) {
+  if constexpr (kProduct != Product::round && !kZeroWins) {
+    if (arithmetic.sum_fits || !arithmetic.rounds_sum) {
+      with_sum<Real, kProduct, Beyond::nothing, false>(arithmetic, f);
+      return;
+    }
   }
+  const bool clamps = arithmetic.rounds_sum ? arithmetic.sum.clamps : arithmetic.product.clamps;
+  if (clamps)
+    with_sum<Real, kProduct, Beyond::clamps, kZeroWins>(arithmetic, f);
+  else
+    with_sum<Real, kProduct, Beyond::overflows, kZeroWins>(arithmetic, f);
 }
 template <class Real, class F>
 void with_ops(const Arithmetic<Real>& arithmetic, F f) {
   constexpr bool kSingle = sizeof(Real) == sizeof(float);
-  const bool clamps = arithmetic.rounds_sum ? arithmetic.sum.clamps : arithmetic.product.clamps;
-  const bool alike = !arithmetic.rounds_product || arithmetic.product.clamps == clamps;
+  const bool rounds = arithmetic.rounds_product;
+  const bool bounded = rounds && arithmetic.product_fits;
+  const bool alike = !rounds || bounded || !arithmetic.rounds_sum ||
+                     arithmetic.product.clamps == arithmetic.sum.clamps;
   const bool general = arithmetic.mode != Mode::even || arithmetic.flushes ||
                        arithmetic.converts || !alike || (arithmetic.zero_wins && !kSingle);
   if (general)
     f(GeneralOps<Real>(arithmetic));
+  else if (kSingle && arithmetic.zero_wins && rounds)
+    with_bounds<Real, Product::round, kSingle>(arithmetic, f);
   else if (kSingle && arithmetic.zero_wins)
-    with_fast_ops<Real, kSingle>(arithmetic, clamps, f);
+    with_bounds<Real, Product::exact, kSingle>(arithmetic, f);
+  else if (bounded)
+    with_bounds<Real, Product::bounded, false>(arithmetic, f);
+  else if (rounds)
+    with_bounds<Real, Product::round, false>(arithmetic, f);
   else
-    with_fast_ops<Real, false>(arithmetic, clamps, f);
+    with_bounds<Real, Product::exact, false>(arithmetic, f);
 }
 
 template <class Real>

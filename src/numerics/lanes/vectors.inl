@@ -109,7 +109,7 @@ inline Vec<Real> multiply_add(Vec<Real> a, Vec<Real> b, Vec<Real> c) {
 template <class Real>
 struct LaneGrid {
   Uns<Real> least{}; ///< exponent bits
-  typename Lane<Real>::Bits shift = 0;
+  typename Lane<Real>::Bits shift = 0; ///< from a number's exponent to its rounder
   typename Lane<Real>::Bits ulp_shift = 0;
   bool ulp_up = false;
   Vec<Real> largest{}, lowest{}, overflow{}, smallest_normal{};
@@ -119,7 +119,7 @@ struct LaneGrid {
     using L = Lane<Real>;
     using Bits = typename L::Bits;
     least = static_cast<Bits>(grid.least_exponent + L::kBias) << L::kMantissa | Uns<Real>{};
-    shift = static_cast<Bits>(L::kMantissa - grid.mantissa_bits) << L::kMantissa;
+    shift = (static_cast<Bits>(L::kMantissa - grid.mantissa_bits) << L::kMantissa) + L::kHalf;
     ulp_up = grid.mantissa_bits < 0;
     const int distance = ulp_up ? -grid.mantissa_bits : grid.mantissa_bits;
     ulp_shift = static_cast<Bits>(distance) << L::kMantissa;
@@ -148,7 +148,7 @@ inline Uns<Real> exponents(Vec<Real> x, const LaneGrid<Real>& grid) {
 /// rounds to even.
 template <class Real>
 inline Vec<Real> rounder(Uns<Real> exponent, const LaneGrid<Real>& grid) {
-  return (Vec<Real>)((exponent + grid.shift) | Lane<Real>::kHalf);
+  return (Vec<Real>)(exponent + grid.shift);
 }
 /// NaN stays NaN.
 template <class Real>
@@ -157,13 +157,15 @@ inline Vec<Real> clamped(Vec<Real> x, const LaneGrid<Real>& grid) {
   return x < grid.lowest ? grid.lowest : x;
 }
 
-template <class Real, bool kClamp>
+/// What lies beyond the largest number: nothing, or it overflows or is cut.
+enum class Beyond { nothing, overflows, clamps };
+template <class Real, Beyond kBeyond>
 inline Vec<Real> round_even(Vec<Real> x, const LaneGrid<Real>& grid) {
-  if constexpr (kClamp)
+  if constexpr (kBeyond == Beyond::clamps)
     x = clamped<Real>(x, grid);
   const Vec<Real> k = rounder<Real>(exponents<Real>(x, grid), grid);
   const Vec<Real> q = (x + k) - k;
-  if constexpr (kClamp)
+  if constexpr (kBeyond != Beyond::overflows)
     return q;
   return magnitude<Real>(q) > grid.largest ? with_sign<Real>(grid.overflow, x) : q;
 }

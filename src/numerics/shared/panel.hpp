@@ -39,9 +39,11 @@ struct Arithmetic {
   bool rounds_product = false;
   bool converts = false;
   bool rounds_sum = false;
-  bool exact_sum = false; ///< sums of two numbers of Real that Real cannot hold are kept odd, so
-                          ///< that rounding sees on which side they are
-  bool on_grid = false;   ///< what is added lies on the sum's grid: no rounding, only clamping
+  bool exact_sum = false;    ///< sums of two numbers of Real that Real cannot hold are kept odd, so
+                             ///< that rounding sees on which side they are
+  bool on_grid = false;      ///< what is added lies on the sum's grid: no rounding, only clamping
+  bool product_fits = false; ///< none lies beyond the largest number of `product`
+  bool sum_fits = false;     ///< nor does any sum beyond that of `sum`
   bool flushes = false;
   bool zero_wins = false; ///< infinity times 0 is 0
   Mode mode = Mode::even;
