@@ -1,5 +1,7 @@
 #include "monet/numerics/blocks.hpp"
 
+#include "numerics/names.hpp"
+
 #include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
 #include "monet/base/stop.hpp"
@@ -15,11 +17,9 @@ namespace monet {
 
 namespace {
 
-constexpr std::array<std::pair<std::string_view, ScaleMode>, 4> kScaleModes{
-    {{"floor", ScaleMode::floor},
-     {"ceil", ScaleMode::ceil},
-     {"even", ScaleMode::even},
-     {"rceil", ScaleMode::rceil}}};
+constexpr std::array kScaleModes{
+    Named<ScaleMode>{"floor", ScaleMode::floor}, Named<ScaleMode>{"ceil", ScaleMode::ceil},
+    Named<ScaleMode>{"even", ScaleMode::even}, Named<ScaleMode>{"rceil", ScaleMode::rceil}};
 
 constexpr int kScaleBias = 127;
 constexpr int kSecondLast = -2;     ///< axis
@@ -149,14 +149,10 @@ double scale_of_tensor(const TensorFormat& format, std::span<const double> amax)
 } // namespace
 
 std::string_view name_of(ScaleMode mode) {
-  return kScaleModes.at(static_cast<std::size_t>(mode)).first;
+  return name_in(kScaleModes, mode);
 }
 std::optional<ScaleMode> scale_mode_named(std::string_view name) {
-  for (const auto& [known, mode] : kScaleModes) {
-    if (known == name)
-      return mode;
-  }
-  return std::nullopt;
+  return value_named(kScaleModes, name);
 }
 
 std::optional<TensorFormat> parse_tensor_format(std::string_view name) {

@@ -1,5 +1,7 @@
 #include "monet/numerics/format.hpp"
 
+#include "numerics/names.hpp"
+
 #include <fmt/core.h>
 
 #include <array>
@@ -15,10 +17,7 @@ namespace {
 constexpr int kMostBits = 64;
 constexpr int kMostExponentBits = 30;
 
-struct NamedFormat {
-  std::string_view name;
-  NumberFormat format;
-};
+using NamedFormat = Named<NumberFormat>;
 
 constexpr NumberFormat floating(int exponent, int mantissa, TopCodes top = TopCodes::ieee) {
   return {true, exponent, mantissa, 0, top, true};
@@ -173,10 +172,8 @@ std::optional<NumberFormat> parse_number_format(std::string_view name) {
     if (rest.find('_') == rest.npos) // "mxfp8" alone names no element
       return std::nullopt;
   }
-  for (const NamedFormat& known : kNamed) {
-    if (known.name == rest)
-      return known.format;
-  }
+  if (const auto known = value_named(kNamed, rest))
+    return known;
   if (take(rest, "uint"))
     return parse_integer(rest, false);
   if (take(rest, "int"))
@@ -189,10 +186,8 @@ std::optional<NumberFormat> parse_number_format(std::string_view name) {
 }
 
 std::string name_of(const NumberFormat& format) {
-  for (const NamedFormat& known : kNamed) {
-    if (known.format == format)
-      return std::string(known.name);
-  }
+  if (const auto known = name_in(kNamed, format); !known.empty())
+    return std::string(known);
   if (!format.floating && format.mantissa_bits == 0)
     return fmt::format("{}int{}", format.has_sign ? "" : "u", format.whole_bits);
   if (!format.floating)

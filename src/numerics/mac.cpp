@@ -1,5 +1,6 @@
 #include "monet/numerics/mac.hpp"
 
+#include "numerics/names.hpp"
 #include "numerics/shared/mac_engine.hpp"
 
 #include <fmt/core.h>
@@ -14,15 +15,12 @@ namespace monet {
 
 namespace {
 
-constexpr std::array<std::pair<std::string_view, Multiplier>, 8> kMultipliers{
-    {{"rounded", Multiplier::rounded},
-     {"exact", Multiplier::exact},
-     {"cfg1", Multiplier::cfg1},
-     {"cfg2", Multiplier::cfg2},
-     {"cfg3", Multiplier::cfg3},
-     {"cfg4", Multiplier::cfg4},
-     {"cfg5", Multiplier::cfg5},
-     {"cfg6", Multiplier::cfg6}}};
+using NamedMultiplier = Named<Multiplier>;
+constexpr std::array kMultipliers{
+    NamedMultiplier{"rounded", Multiplier::rounded}, NamedMultiplier{"exact", Multiplier::exact},
+    NamedMultiplier{"cfg1", Multiplier::cfg1},       NamedMultiplier{"cfg2", Multiplier::cfg2},
+    NamedMultiplier{"cfg3", Multiplier::cfg3},       NamedMultiplier{"cfg4", Multiplier::cfg4},
+    NamedMultiplier{"cfg5", Multiplier::cfg5},       NamedMultiplier{"cfg6", Multiplier::cfg6}};
 
 constexpr int kHybridMantissa = 16;
 constexpr int kHybridLanes = 4;
@@ -65,14 +63,10 @@ bool operator==(const Mac& a, const Mac& b) {
 }
 
 std::string_view name_of(Multiplier multiplier) {
-  return kMultipliers.at(static_cast<std::size_t>(multiplier)).first;
+  return name_in(kMultipliers, multiplier);
 }
 std::optional<Multiplier> multiplier_named(std::string_view name) {
-  for (const auto& [known, multiplier] : kMultipliers) {
-    if (known == name)
-      return multiplier;
-  }
-  return std::nullopt;
+  return value_named(kMultipliers, name);
 }
 
 std::optional<AccumulatorChoice> parse_accumulator(std::string_view name) {

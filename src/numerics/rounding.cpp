@@ -1,5 +1,7 @@
 #include "monet/numerics/rounding.hpp"
 
+#include "numerics/names.hpp"
+
 #include "monet/base/rng.hpp"
 
 #include <array>
@@ -11,10 +13,7 @@ namespace monet {
 
 namespace {
 
-struct NamedMode {
-  std::string_view name;
-  RoundTo mode;
-};
+using NamedMode = Named<RoundTo>;
 constexpr std::array kModes{NamedMode{"even", RoundTo::even}, NamedMode{"away", RoundTo::away},
                             NamedMode{"zero", RoundTo::zero},
                             NamedMode{"stochastic", RoundTo::stochastic},
@@ -79,29 +78,26 @@ double clamp_fixed(const NumberFormat& format, double q, const Rounding& roundin
 } // namespace
 
 std::string_view name_of(RoundTo mode) {
-  return kModes.at(static_cast<std::size_t>(mode)).name;
+  return name_in(kModes, mode);
 }
 
 std::optional<Rounding> parse_rounding(std::string_view text) {
   Rounding rounding;
   const std::size_t colon = text.find(':');
   const std::string_view name = text.substr(0, colon);
-  for (const NamedMode& known : kModes) {
-    if (known.name != name)
-      continue;
-    rounding.mode = known.mode;
-    if (colon == text.npos)
-      return rounding;
-    const std::string_view bits = text.substr(colon + 1);
-    const auto [stop, error] =
-        std::from_chars(bits.data(), bits.data() + bits.size(), rounding.random_bits);
-    if (known.mode != RoundTo::stochastic || error != std::errc{} ||
-        stop != bits.data() + bits.size() || rounding.random_bits < 1 ||
-        rounding.random_bits > kMostRandomBits)
-      return std::nullopt;
+  const auto mode = value_named(kModes, name);
+  if (!mode)
+    return std::nullopt;
+  rounding.mode = *mode;
+  if (colon == text.npos)
     return rounding;
-  }
-  return std::nullopt;
+  const std::string_view bits = text.substr(colon + 1);
+  const auto [stop, error] =
+      std::from_chars(bits.data(), bits.data() + bits.size(), rounding.random_bits);
+  if (*mode != RoundTo::stochastic || error != std::errc{} || stop != bits.data() + bits.size() ||
+      rounding.random_bits < 1 || rounding.random_bits > kMostRandomBits)
+    return std::nullopt;
+  return rounding;
 }
 
 double round_to(const NumberFormat& format, double x, const Rounding& rounding,

@@ -80,9 +80,7 @@ constexpr std::array kTransposed{
 
 /// Another shape of blocks, or another way to their scales, for all roles that have powers of two.
 void read_blocks(const YamlNode& node, ProblemList& problems, Precision& precision) {
-  constexpr std::array kModes{
-      Choice<ScaleMode>{"floor", ScaleMode::floor}, Choice<ScaleMode>{"ceil", ScaleMode::ceil},
-      Choice<ScaleMode>{"even", ScaleMode::even}, Choice<ScaleMode>{"rceil", ScaleMode::rceil}};
+  constexpr std::array kModes{ScaleMode::floor, ScaleMode::ceil, ScaleMode::even, ScaleMode::rceil};
   YamlMap map(node, problems);
   std::optional<std::array<std::int64_t, 2>> shape;
   if (const YamlNode* text = map.find("shape")) {
@@ -93,7 +91,7 @@ void read_blocks(const YamlNode& node, ProblemList& problems, Precision& precisi
   const YamlNode* scale = map.find("scale");
   ScaleMode mode = ScaleMode::floor;
   if (scale)
-    read_choice(*scale, problems, kModes, mode);
+    read_choice(*scale, problems, choices_of(kModes), mode);
   if (const YamlNode* transposed = map.find("transposed"))
     read_choice(*transposed, problems, kTransposed, precision.transposed);
   map.finish();

@@ -4,6 +4,7 @@
 #include "monet/base/yaml.hpp"
 #include "monet/training/training.hpp"
 
+#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,6 +36,15 @@ void read_choice(const YamlNode& node, ProblemList& problems, const auto& choice
     names.emplace_back(choice.name);
   }
   report_unknown(node, problems, *text, names);
+}
+
+/// Choices by the names that these values have elsewhere.
+template <class T, std::size_t kCount>
+std::array<Choice<T>, kCount> choices_of(const std::array<T, kCount>& values) {
+  std::array<Choice<T>, kCount> choices;
+  for (std::size_t i = 0; i < kCount; ++i)
+    choices[i] = {name_of(values[i]), values[i]};
+  return choices;
 }
 
 /// Reports a number outside [low, high).

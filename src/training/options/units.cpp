@@ -12,14 +12,9 @@ namespace monet {
 
 namespace {
 
-constexpr std::array kMultipliers{Choice<Multiplier>{"rounded", Multiplier::rounded},
-                                  Choice<Multiplier>{"exact", Multiplier::exact},
-                                  Choice<Multiplier>{"cfg1", Multiplier::cfg1},
-                                  Choice<Multiplier>{"cfg2", Multiplier::cfg2},
-                                  Choice<Multiplier>{"cfg3", Multiplier::cfg3},
-                                  Choice<Multiplier>{"cfg4", Multiplier::cfg4},
-                                  Choice<Multiplier>{"cfg5", Multiplier::cfg5},
-                                  Choice<Multiplier>{"cfg6", Multiplier::cfg6}};
+constexpr std::array kMultipliers{Multiplier::rounded, Multiplier::exact, Multiplier::cfg1,
+                                  Multiplier::cfg2,    Multiplier::cfg3,  Multiplier::cfg4,
+                                  Multiplier::cfg5,    Multiplier::cfg6};
 constexpr std::int64_t kMostLanes = 256;
 
 void read_mode(const YamlNode& node, ProblemList& problems, Rounding& rounding) {
@@ -71,7 +66,7 @@ void read_multiply(YamlMap& map, ProblemList& problems, Mac& unit) {
   const YamlNode* variant = map.find("variant");
   if (!variant)
     return;
-  read_choice(*variant, problems, kMultipliers, unit.multiplier);
+  read_choice(*variant, problems, choices_of(kMultipliers), unit.multiplier);
   if (unit.multiplier != Multiplier::exact && (!multiply || multiply->scalar == "exact"))
     problems.add(variant->where, "a variant needs the format that it multiplies in",
                  "multiply: e5m2, for example");

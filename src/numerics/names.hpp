@@ -1,0 +1,36 @@
+// Values and their names, looked up either way.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string_view>
+
+namespace monet {
+
+template <class T>
+struct Named {
+  std::string_view name;
+  T value;
+};
+
+template <class T, std::size_t kCount>
+constexpr std::optional<T> value_named(const std::array<Named<T>, kCount>& table,
+                                       std::string_view name) {
+  for (const Named<T>& known : table) {
+    if (known.name == name)
+      return known.value;
+  }
+  return std::nullopt;
+}
+
+/// The first name of the value; empty: it has none.
+template <class T, std::size_t kCount>
+constexpr std::string_view name_in(const std::array<Named<T>, kCount>& table, const T& value) {
+  for (const Named<T>& known : table) {
+    if (known.value == value)
+      return known.name;
+  }
+  return {};
+}
+
+} // namespace monet
