@@ -83,7 +83,8 @@ bool is_idle(const RoundingStep& step, const Added& added, const ProductRange& r
   const bool infinity_stays =
       step.format.floating && !step.rounding.saturate &&
       (step.format.top == TopCodes::ieee || step.format.top == TopCodes::infinity);
-  if (!(added.finite || infinity_stays) || !is_on_grid(added, step.format))
+  if (!(added.finite || infinity_stays) || !is_on_grid(added, step.format) ||
+      !step.format.has_sign) // what is negative becomes 0
     return false;
   const double smallest = std::ldexp(range.left.smallest * range.right.smallest, range.least_scale);
   return !step.rounding.flush_subnormals || range.chunk > 1 ||
