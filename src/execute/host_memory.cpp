@@ -1,10 +1,12 @@
 #include "execute/host_memory.hpp"
 
 #include "monet/base/errors.hpp"
+#include "monet/numerics/exact_sum.hpp"
 
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 namespace monet {
@@ -23,7 +25,8 @@ public:
   HostMemory(const Graph& graph, const ExecuteOptions& options)
       : graph_(graph),
         real_bytes_(options.arithmetic == Arithmetic::fp64 ? sizeof(double) : sizeof(float)),
-        keeps_all_(options.keep_all), held_(graph.tensors().size()) {}
+        keeps_all_(options.keep_all), sums_exactly_(sums_exactly(options)),
+        held_(graph.tensors().size()) {}
 
   MemoryNeed most() {
     std::int64_t largest = 0;
@@ -64,7 +67,23 @@ private:
     std::int64_t bytes = 0;
     for (const Access& access : op.nest.operands)
       bytes = sum(bytes, bytes_of(access.tensor));
+    if (!sums_exactly_)
+      return bytes;
+    for (const TensorId output : present(op.outputs)) {
+      std::int64_t sums = 0;
+      if (__builtin_mul_overflow(element_count(graph_.tensor(output)), sizeof(ExactSum), &sums))
+        return kEndless;
+      bytes = sum(bytes, sums);
+    }
     return bytes;
+  }
+  /// A unit may hold a sum of as many bits as it takes for every result.
+  static bool sums_exactly(const ExecuteOptions& options) {
+    const StepArithmetic& units = options.formats;
+    return options.arithmetic == Arithmetic::formats &&
+           std::ranges::any_of(
+               std::array{&units.forward, &units.input_gradient, &units.weight_gradient},
+               [](const auto* unit) { return *unit && !(*unit)->sum; });
   }
   /// Other kernels may gather the iterations of a group into rows (IterationGroup), of every
   /// operand one.
@@ -110,6 +129,7 @@ private:
   const Graph& graph_;
   std::size_t real_bytes_;
   bool keeps_all_;
+  bool sums_exactly_;
   std::vector<bool> held_; ///< per tensor
   std::int64_t now_ = 0;
   MemoryNeed most_;

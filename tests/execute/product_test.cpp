@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 namespace monet {
@@ -73,7 +74,8 @@ Case random_case(Rng& rng) {
   return made;
 }
 
-std::vector<double> one_by_one(const Case& c) {
+/// f(element of the result, factors) at every iteration that none of the three pads.
+void for_each_product(const Case& c, const std::function<void(std::size_t, double, double)>& f) {
   std::array<OperandMap, 3> maps;
   Shape sizes;
   for (const LoopDim& dim : c.nest.dims)
@@ -82,14 +84,18 @@ std::vector<double> one_by_one(const Case& c) {
     const auto& shape = c.graph.tensor(c.nest.operands[k].tensor).shape;
     maps[k] = map_operand(c.nest, c.nest.operands[k], shape, strides_of(shape));
   }
-  std::vector<double> out = c.numbers[0];
   Shape point(sizes.size(), 0);
   do {
     const auto o = maps[0].at(point), a = maps[1].at(point), b = maps[2].at(point);
     if (o && a && b)
-      out[static_cast<std::size_t>(*o)] +=
-          c.numbers[1][static_cast<std::size_t>(*a)] * c.numbers[2][static_cast<std::size_t>(*b)];
+      f(static_cast<std::size_t>(*o), c.numbers[1][static_cast<std::size_t>(*a)],
+        c.numbers[2][static_cast<std::size_t>(*b)]);
   } while (next_point(point, sizes));
+}
+
+std::vector<double> one_by_one(const Case& c) {
+  std::vector<double> out = c.numbers[0];
+  for_each_product(c, [&](std::size_t o, double a, double b) { out[o] += a * b; });
   return out;
 }
 
@@ -225,6 +231,32 @@ TEST(EmulatedProduct, AddsChunksExactly) {
     emulate_product(c.graph, c.nest, found, {c.numbers[1].begin(), c.numbers[1].end()},
                     {c.numbers[2].begin(), c.numbers[2].end()}, unit, 2);
     ASSERT_EQ(found, unit_by_unit(c, unit)) << "case " << i;
+  }
+}
+
+/// Whole numbers times 2^-40, 1 or 2^40: whole numbers of 128 bits, in units of 2^-40, hold any
+/// sum.
+TEST(EmulatedProduct, HoldsSumsOfAnyWidth) {
+  __extension__ using Wide = __int128;
+  Rng rng{18};
+  Mac unit;
+  unit.multiplier = Multiplier::exact;
+  for (int i = 0; i < 1000; ++i) {
+    Case c = random_case(rng);
+    for (double& x : c.numbers[1])
+      x = std::ldexp(x, 40 * (static_cast<int>(rng.below(3)) - 1));
+    std::vector<float> found(c.numbers[0].begin(), c.numbers[0].end());
+    emulate_product(c.graph, c.nest, found, {c.numbers[1].begin(), c.numbers[1].end()},
+                    {c.numbers[2].begin(), c.numbers[2].end()}, unit, 2);
+    std::vector<Wide> sums(found.size(), 0);
+    for_each_product(c, [&](std::size_t o, double a, double b) {
+      const double scaled = std::ldexp(a, 40);
+      const int exponent = scaled == 0 ? 0 : std::max(std::ilogb(scaled) - 50, 0);
+      sums[o] += static_cast<Wide>(std::ldexp(scaled, -exponent)) * (Wide{1} << exponent) *
+                 static_cast<Wide>(b);
+    });
+    for (std::size_t k = 0; k < found.size(); ++k)
+      ASSERT_EQ(found[k], std::ldexp(static_cast<float>(sums[k]), -40)) << i;
   }
 }
 

@@ -27,8 +27,7 @@ extern template void multiply_accumulate<float>(const Graph&, const LoopNest&, s
                                                 const std::vector<float>&, int);
 
 /// The same by an emulated unit, in the same order; `output` is 0 before. Chunks of products that
-/// are added exactly are neighbours in the longest reduced loop that no bound cuts. InfeasibleError
-/// where the unit's sums are wider than double precision. Operands that are gradients and are
+/// are added exactly are neighbours in the longest reduced loop that no bound cuts. Operands that are gradients and are
 /// converted count in `gradients`.
 void emulate_product(const Graph& graph, const LoopNest& nest, std::vector<float>& output,
                      const std::vector<float>& left, const std::vector<float>& right,

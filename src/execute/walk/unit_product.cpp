@@ -3,12 +3,12 @@
 #include "execute/walk/product_plan.hpp"
 #include "numerics/shared/mac_engine.hpp"
 
-#include "monet/base/errors.hpp"
 #include "monet/execute/execute.hpp"
+#include "monet/numerics/exact_sum.hpp"
 
-#include <fmt/core.h>
-
-#include <cmath>
+#include <functional>
+#include <memory>
+#include <vector>
 
 namespace monet {
 
@@ -148,6 +148,41 @@ private:
   const double* output_;
 };
 
+/// Sums of as many bits as it takes, one for every output.
+class ExactWalk {
+public:
+  ExactWalk(const ProductPlan& plan, const Mac& unit, const double* output, std::size_t outputs)
+      : plan_(plan), unit_(unit), output_(output), sums_(outputs) {}
+
+  void operator()(const FactorPointers<double>& at, const ProductBlock& block) {
+    const auto [of_output, of_left, of_right] = plan_.by_reduced;
+    for (std::int64_t row = block.low; row < block.high; ++row) {
+      const double* left = at.left + row * plan_.by_row.left;
+      const double* right = at.right + row * plan_.by_row.right;
+      for (std::int64_t v = 0; v < plan_.vector_size; ++v) {
+        const double* out = at.output + row * plan_.by_row.output + v;
+        const auto index = static_cast<std::size_t>(out - output_);
+        for (std::int64_t k = 0; k < plan_.reduced_size; ++k)
+          unit_.add_product(sums_[index], left[k * of_left + (plan_.left_is_vector ? v : 0)],
+                            right[k * of_right + (plan_.right_is_vector ? v : 0)], index,
+                            static_cast<std::uint64_t>(block.first_step + k));
+      }
+    }
+  }
+
+  /// Rounds what was added up.
+  void finish(double* output) const {
+    for (std::size_t i = 0; i < sums_.size(); ++i)
+      output[i] = round_to(kSinglePrecision, sums_[i].odd());
+  }
+
+private:
+  const ProductPlan& plan_;
+  PlainUnit unit_;
+  const double* output_;
+  std::vector<ExactSum> sums_;
+};
+
 /// A factor as the multiplier reads it, packed: a copy where that changes anything.
 class ReadFactor {
 public:
@@ -214,16 +249,19 @@ void emulate_product(const Graph& graph, const LoopNest& nest, std::vector<float
       run(output.data());
     return;
   }
-  if (!engine.is_double() && !unit.sum)
-    throw InfeasibleError("a unit whose sums are wider than double precision");
   const std::vector<double> x = a.widened();
   const std::vector<double> y = b.widened();
   add_packed<double>(plan, output, jobs, [&](double* out) {
     const FactorPointers<double> start{out, x.data(), y.data()};
-    if (engine.is_double())
+    if (engine.is_double()) {
       for_each_block(plan, start, jobs, UnitWalk<double>(plan, unit, engine, out));
-    else
+    } else if (unit.sum) {
       for_each_block(plan, start, jobs, PlainWalk(plan, unit, out));
+    } else {
+      ExactWalk walk(plan, unit, out, output.size());
+      for_each_block(plan, start, jobs, std::ref(walk));
+      walk.finish(out);
+    }
   });
 }
 
