@@ -36,7 +36,8 @@ Json summary(const std::vector<double>& values) {
     double squares = 0;
     for (const double value : values)
       squares += (value - mean) * (value - mean);
-    deviation = std::sqrt(squares / (count - 1));
+    const bool are_equal = std::ranges::count(values, values.front()) == std::ssize(values);
+    deviation = are_equal ? 0 : std::sqrt(squares / (count - 1)); // means are rounded
   }
   return {{"mean", number(mean)}, {"deviation", number(deviation)}};
 }
