@@ -46,4 +46,12 @@ void parallel_for(std::size_t count, int jobs, const std::function<void(std::siz
     std::rethrow_exception(failure);
 }
 
+void parallel_runs(std::size_t count, std::size_t length, int jobs,
+                   const std::function<void(std::size_t, std::size_t)>& body) {
+  parallel_for((count + length - 1) / length, jobs, [&](std::size_t run) {
+    const std::size_t first = run * length;
+    body(first, std::min(length, count - first));
+  });
+}
+
 } // namespace monet

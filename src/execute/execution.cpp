@@ -81,9 +81,7 @@ bool rounds_itself(const Operator& op) {
 
 /// Not all single-precision numbers are numbers of its type.
 bool is_narrow_gradient(const Tensor& tensor) {
-  const bool is_gradient =
-      tensor.kind == TensorKind::gradient || tensor.kind == TensorKind::parameter_gradient;
-  if (!is_gradient || !is_floating(tensor.type) || tensor.type == ElementType::qint8)
+  if (!is_gradient(tensor.kind) || !is_floating(tensor.type) || tensor.type == ElementType::qint8)
     return false;
   const NumberFormat& element = tensor.type.format().element;
   return element != kSinglePrecision && fits_single(element);

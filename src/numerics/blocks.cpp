@@ -1,6 +1,6 @@
 #include "monet/numerics/blocks.hpp"
 
-#include "numerics/names.hpp"
+#include "base/shared/names.hpp"
 
 #include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"

@@ -1,6 +1,6 @@
 #include "monet/numerics/format.hpp"
 
-#include "numerics/names.hpp"
+#include "base/shared/names.hpp"
 
 #include <fmt/core.h>
 

@@ -37,12 +37,11 @@ std::unique_ptr<Real[]> in_precision(std::unique_ptr<From[]>& numbers, std::int6
   if constexpr (std::is_same_v<Real, From>) {
     return std::move(numbers);
   } else {
-    constexpr std::int64_t kRun = 1 << 14;
+    constexpr std::size_t kRun = 1 << 14;
     auto result = std::make_unique_for_overwrite<Real[]>(at(count));
-    parallel_for(at(ceil_div(count, kRun)), jobs, [&](std::size_t task) {
-      const std::int64_t first = static_cast<std::int64_t>(task) * kRun;
-      std::transform(numbers.get() + first, numbers.get() + std::min(count, first + kRun),
-                     result.get() + first, [](From x) { return static_cast<Real>(x); });
+    parallel_runs(at(count), kRun, jobs, [&](std::size_t first, std::size_t length) {
+      std::transform(numbers.get() + first, numbers.get() + first + length, result.get() + first,
+                     [](From x) { return static_cast<Real>(x); });
     });
     return result;
   }

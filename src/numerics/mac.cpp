@@ -1,6 +1,6 @@
 #include "monet/numerics/mac.hpp"
 
-#include "numerics/names.hpp"
+#include "base/shared/names.hpp"
 #include "numerics/shared/mac_engine.hpp"
 
 #include <fmt/core.h>

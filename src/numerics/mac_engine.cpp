@@ -1,5 +1,7 @@
 #include "numerics/shared/mac_engine.hpp"
 
+#include "base/shared/names.hpp"
+
 #include "monet/base/errors.hpp"
 #include "monet/base/rng.hpp"
 
@@ -239,20 +241,15 @@ Instructions best_instructions() {
   return is_available(Instructions::avx2) ? Instructions::avx2 : Instructions::portable;
 }
 
-constexpr std::array<std::pair<std::string_view, Instructions>, 4> kInstructions{
-    {{"best", Instructions::best},
-     {"portable", Instructions::portable},
-     {"avx2", Instructions::avx2},
-     {"avx512", Instructions::avx512}}};
+constexpr std::array kInstructions{Named<Instructions>{"best", Instructions::best},
+                                   Named<Instructions>{"portable", Instructions::portable},
+                                   Named<Instructions>{"avx2", Instructions::avx2},
+                                   Named<Instructions>{"avx512", Instructions::avx512}};
 
 } // namespace
 
 std::optional<Instructions> instructions_named(std::string_view name) {
-  for (const auto& [known, instructions] : kInstructions) {
-    if (known == name)
-      return instructions;
-  }
-  return std::nullopt;
+  return value_named(kInstructions, name);
 }
 
 bool is_available(Instructions instructions) {

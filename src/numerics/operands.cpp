@@ -59,11 +59,10 @@ Rounding converter_rounding(const Mac& mac) {
 OperandFacts read_operands(std::span<float> numbers, const Mac& mac, int jobs,
                            Instructions instructions) {
   std::vector<OperandFacts> facts((numbers.size() + kOperandRun - 1) / kOperandRun);
-  parallel_for(facts.size(), jobs, [&](std::size_t task) {
-    const std::size_t first = task * kOperandRun;
-    const auto run = numbers.subspan(first, std::min(kOperandRun, numbers.size() - first));
+  parallel_runs(numbers.size(), kOperandRun, jobs, [&](std::size_t first, std::size_t count) {
+    const auto run = numbers.subspan(first, count);
     read_run(run, mac, instructions);
-    facts[task] = facts_of(run, instructions);
+    facts[first / kOperandRun] = facts_of(run, instructions);
   });
   return merged(facts);
 }

@@ -7,9 +7,8 @@
 #include "monet/base/units.hpp"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
-#include <tuple>
+#include <utility>
 
 namespace monet {
 
@@ -24,14 +23,15 @@ struct Piece {
   std::int64_t count = 0;
 };
 
-/// pack(piece) for all of both operands, on threads; what is known of A and of B, piece by piece.
-/// Nothing where a piece has nothing.
-template <class F>
-std::optional<std::array<OperandFacts, 2>> pack_pieces(const GemmShape& shape, int jobs, F pack) {
+/// pack(piece, facts of it) for all of both operands, on threads, and what is known of A and of B.
+/// False where a piece cannot be packed.
+template <class Real, class F>
+bool pack_pieces(PackedOperands<Real>& packed, int jobs, F pack) {
+  const GemmShape& shape = packed.shape;
   const std::int64_t of_a = ceil_div(shape.m, kRowsOfPiece);
   const std::int64_t of_b = ceil_div(shape.n, kStrip);
   std::vector<OperandFacts> facts(static_cast<std::size_t>(of_a + of_b));
-  std::atomic<bool> packed = true;
+  std::atomic<bool> all = true;
   parallel_for(facts.size(), jobs, [&](std::size_t task) {
     check_stop();
     const auto number = static_cast<std::int64_t>(task);
@@ -40,14 +40,13 @@ std::optional<std::array<OperandFacts, 2>> pack_pieces(const GemmShape& shape, i
     piece.first = piece.of_a ? number * kRowsOfPiece : (number - of_a) * kStrip;
     piece.count = std::min(piece.of_a ? kRowsOfPiece : kStrip,
                            (piece.of_a ? shape.m : shape.n) - piece.first);
-    if (!packed || !pack(piece, facts[task]))
-      packed = false;
+    if (!all || !pack(piece, facts[task]))
+      all = false;
   });
-  if (!packed)
-    return std::nullopt;
   const auto middle = facts.begin() + of_a;
-  return std::array{merged(std::span(facts.begin(), middle)),
-                    merged(std::span(middle, facts.end()))};
+  packed.left = merged(std::span(facts.begin(), middle));
+  packed.right = merged(std::span(middle, facts.end()));
+  return all;
 }
 
 /// f(where a row of a strip of B begins, where it is packed) for all of its rows.
@@ -150,11 +149,7 @@ std::optional<PackedOperands<float>> pack_singles(const GemmShape& shape, std::s
                             options.instructions);
     return singles;
   };
-  const auto facts = pack_pieces(shape, options.jobs, pack);
-  if (!facts)
-    return std::nullopt;
-  std::tie(packed.left, packed.right) = std::tie((*facts)[0], (*facts)[1]);
-  return packed;
+  return pack_pieces(packed, options.jobs, pack) ? std::optional(std::move(packed)) : std::nullopt;
 }
 
 PackedOperands<double> pack_doubles(const GemmShape& shape, std::span<const double> a,
@@ -175,8 +170,7 @@ PackedOperands<double> pack_doubles(const GemmShape& shape, std::span<const doub
     facts = facts_of(std::span<const double>(to, static_cast<std::size_t>(piece.count * shape.k)));
     return true;
   };
-  const auto facts = pack_pieces(shape, options.jobs, pack);
-  std::tie(packed.left, packed.right) = std::tie((*facts)[0], (*facts)[1]);
+  pack_pieces(packed, options.jobs, pack);
   return packed;
 }
 
@@ -185,13 +179,10 @@ pack_vector_blocks(const GemmShape& shape, std::span<const double> a, std::span<
                    const NumberFormat& element, const GemmOptions& options) {
   PackedOperands<float> packed(shape, BlockPacker::kBlock);
   const BlockPacker packer(packed, a, b, element, options.instructions);
-  const auto facts = pack_pieces(shape, options.jobs, [&](const Piece& piece, OperandFacts& of) {
-    return piece.of_a ? packer.pack_rows(piece, of) : packer.pack_strip(piece, of);
-  });
-  if (!facts)
-    return std::nullopt;
-  std::tie(packed.left, packed.right) = std::tie((*facts)[0], (*facts)[1]);
-  return packed;
+  const auto pack = [&](const Piece& piece, OperandFacts& facts) {
+    return piece.of_a ? packer.pack_rows(piece, facts) : packer.pack_strip(piece, facts);
+  };
+  return pack_pieces(packed, options.jobs, pack) ? std::optional(std::move(packed)) : std::nullopt;
 }
 
 } // namespace monet

@@ -24,15 +24,6 @@ namespace {
 constexpr std::size_t kRun = 1 << 15; ///< numbers of a task
 constexpr std::int64_t kVectorBlock = 32;
 
-template <class F>
-void for_each_run(std::size_t count, std::size_t length, int jobs, F f) {
-  const std::size_t runs = (count + length - 1) / length;
-  parallel_for(runs, jobs, [&](std::size_t run) {
-    const std::size_t first = run * length;
-    f(first, std::min(length, count - first));
-  });
-}
-
 bool is_simple(const Rounding& rounding) {
   return rounding.mode == RoundTo::even && !rounding.flush_subnormals;
 }
@@ -50,7 +41,7 @@ bool round_elements(std::span<float> numbers, const NumberFormat& format, const 
   if (format == kSinglePrecision && !rounding.saturate)
     return true;
   if (format.floating && format.exponent_bits == 8 && !rounding.saturate) {
-    for_each_run(numbers.size(), kRun, jobs, [&](std::size_t first, std::size_t count) {
+    parallel_runs(numbers.size(), kRun, jobs, [&](std::size_t first, std::size_t count) {
       float* at = numbers.data() + first;
       kernels.round_mantissa(at, at, static_cast<std::ptrdiff_t>(count), format.mantissa_bits);
     });
@@ -59,7 +50,7 @@ bool round_elements(std::span<float> numbers, const NumberFormat& format, const 
   if (!has_vector_grid(format))
     return false;
   const lanes::Grid<float> grid = grid_of<float>(format, rounding);
-  for_each_run(numbers.size(), kRun, jobs, [&](std::size_t first, std::size_t count) {
+  parallel_runs(numbers.size(), kRun, jobs, [&](std::size_t first, std::size_t count) {
     float* at = numbers.data() + first;
     kernels.round(at, at, static_cast<std::ptrdiff_t>(count), grid);
   });
@@ -79,7 +70,7 @@ void round_vector_blocks(std::span<float> numbers, const NumberFormat& element, 
                          int jobs, const lanes::Kernels& kernels) {
   lanes::BlockRun all = block_run(element);
   all.length = length;
-  for_each_run(numbers.size(), kRun, jobs, [&](std::size_t first, std::size_t count) {
+  parallel_runs(numbers.size(), kRun, jobs, [&](std::size_t first, std::size_t count) {
     lanes::BlockRun run = all;
     run.in = numbers.data() + first;
     run.out = numbers.data() + first;
@@ -259,12 +250,12 @@ bool round_blocks(std::span<const std::int64_t> shape, std::span<float> numbers,
     return true;
   }
   const auto bands = static_cast<std::size_t>(runs->bands());
-  for_each_run(bands, std::max<std::size_t>(1, bands * kRun / numbers.size()), jobs,
-               [&](std::size_t first, std::size_t count) {
-                 BandRounder rounder(*runs, format, grid, kernels);
-                 for (std::size_t band = first; band < first + count; ++band)
-                   rounder.round(numbers.data(), static_cast<std::int64_t>(band));
-               });
+  parallel_runs(bands, std::max<std::size_t>(1, bands * kRun / numbers.size()), jobs,
+                [&](std::size_t first, std::size_t count) {
+                  BandRounder rounder(*runs, format, grid, kernels);
+                  for (std::size_t band = first; band < first + count; ++band)
+                    rounder.round(numbers.data(), static_cast<std::int64_t>(band));
+                });
   return true;
 }
 

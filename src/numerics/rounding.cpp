@@ -1,6 +1,6 @@
 #include "monet/numerics/rounding.hpp"
 
-#include "numerics/names.hpp"
+#include "base/shared/names.hpp"
 
 #include "monet/base/rng.hpp"
 

@@ -137,13 +137,14 @@ Graph add_updates(AccumulatedStep whole, const TrainingOptions& options, const L
     updates.add(table, gradient.values, gradient.rows);
   updates.check_groups();
   update_scales(builder, step);
+  if (options.precision.transposed == TransposedBlocks::requantise)
+    return builder.release();
   std::vector<std::pair<TensorId, TensorId>> masters;
   for (const ParameterRecord& record : step.parameters) {
     if (record.master)
       masters.emplace_back(record.weight, *record.master);
   }
-  const bool copies = options.precision.transposed == TransposedBlocks::copy && !masters.empty();
-  return copies ? quantise_masters(builder.graph(), masters) : builder.release();
+  return quantise_masters(builder.release(), masters);
 }
 
 /// What a step produces: the loss and everything it overwrites in place.

@@ -1,5 +1,7 @@
 #include "monet/workload/element_type.hpp"
 
+#include "base/shared/names.hpp"
+
 #include "monet/base/checked.hpp"
 
 #include <fmt/format.h>
@@ -12,10 +14,7 @@ namespace monet {
 
 namespace {
 
-struct NamedType {
-  std::string_view name;
-  ElementType type;
-};
+using NamedType = Named<ElementType>;
 
 constexpr std::array kNamedTypes{
     NamedType{"fp64", ElementType::fp64},
@@ -149,9 +148,9 @@ std::string name_of_blocks(TensorFormat format) {
 
 ElementType::ElementType(const TensorFormat& format) : ElementType(Kind::number, format) {
   for (const NamedType& known : kNamedTypes) {
-    if (is_floating(known.type) && known.type.kind() != Kind::qint8 &&
-        known.type.format() == format) {
-      *this = known.type;
+    if (is_floating(known.value) && known.value.kind() != Kind::qint8 &&
+        known.value.format() == format) {
+      *this = known.value;
       return;
     }
   }
@@ -183,18 +182,14 @@ Bits storage_of(ElementType type, std::int64_t elements) {
 }
 
 std::string name_of(ElementType type) {
-  for (const NamedType& known : kNamedTypes) {
-    if (known.type == type)
-      return std::string(known.name);
-  }
+  if (const auto known = name_in(kNamedTypes, type); !known.empty())
+    return std::string(known);
   return type.format().blocks ? name_of_blocks(type.format()) : name_of(type.format().element);
 }
 
 std::optional<ElementType> element_type_named(std::string_view name) {
-  for (const NamedType& known : kNamedTypes) {
-    if (known.name == name)
-      return known.type == ElementType::string ? std::nullopt : std::optional(known.type);
-  }
+  if (const auto known = value_named(kNamedTypes, name))
+    return *known == ElementType::string ? std::nullopt : known;
   if (name.starts_with("int") || name.starts_with("uint")) // no other widths in tensors
     return std::nullopt;
   auto format = parse_tensor_format(name);

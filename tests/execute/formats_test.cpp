@@ -1,4 +1,5 @@
 // Steps executed in the formats of their tensors.
+#include "training/read_options.hpp"
 #include "training/tiny_network.hpp"
 
 #include "monet/base/yaml.hpp"
@@ -8,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace monet {
@@ -16,10 +18,7 @@ namespace {
 using Numbers = std::vector<double>;
 
 TrainingGraph step_of(const TinyNetwork& network, const std::string& text) {
-  ProblemList problems;
-  const TrainingOptions options = read_training_options(parse_yaml(text, "t.yaml"), problems);
-  problems.throw_if_any();
-  return make_training_graph(network.graph, options);
+  return make_training_graph(network.graph, read_options(text));
 }
 
 /// x [4, 6] -> Gemm -> Relu -> Gemm: [4, 3].
@@ -71,6 +70,15 @@ private:
   Execution execution_;
 };
 
+/// X, W and the result of the first product.
+std::array<Numbers, 3> first_layer(const TrainingGraph& step, const Executed& run) {
+  const Operator& gemm = *find_op(step.graph, "Gemm", Phase::forward);
+  const auto numbers_of = [&](const std::optional<TensorId>& id) {
+    return run[step.graph.tensor(*id).name];
+  };
+  return {numbers_of(gemm.inputs[0]), numbers_of(gemm.inputs[1]), numbers_of(gemm.outputs[0])};
+}
+
 const std::string kMixed =
     "{optimizer: sgd, precision: {weights: bf16, master_weights: fp32, activations: bf16, "
     "gradients: e5m2}}";
@@ -93,14 +101,7 @@ TEST(Formats, EveryTensorHoldsNumbersOfItsType) {
 TEST(Formats, OperatorsRoundWhatTheyWrite) {
   const TrainingGraph step = step_of(two_layers(), kMixed);
   const Executed run(step, Arithmetic::formats);
-  const auto gemm = std::find_if(step.graph.operators().begin(), step.graph.operators().end(),
-                                 [](const Operator& op) { return op.op_type == "Gemm"; });
-  const auto numbers_of = [&](const std::optional<TensorId>& id) {
-    return run[step.graph.tensor(*id).name];
-  };
-  const Numbers x = numbers_of(gemm->inputs[0]);
-  const Numbers w = numbers_of(gemm->inputs[1]);
-  const Numbers h = numbers_of(gemm->outputs[0]);
+  const auto [x, w, h] = first_layer(step, run);
   for (std::size_t i = 0; i < 4; ++i) {
     for (std::size_t j = 0; j < 8; ++j) {
       float sum = 0;
@@ -148,14 +149,7 @@ TEST(Formats, UnitsConvertTheirOperands) {
       step_of(two_layers(), "{optimizer: sgd, precision: {products: {forward: {operands: e4m2, "
                             "accumulate: fp32}}}}");
   const Executed run(step, Arithmetic::formats);
-  const auto gemm = std::find_if(step.graph.operators().begin(), step.graph.operators().end(),
-                                 [](const Operator& op) { return op.op_type == "Gemm"; });
-  const auto numbers_of = [&](const std::optional<TensorId>& id) {
-    return run[step.graph.tensor(*id).name];
-  };
-  const Numbers x = numbers_of(gemm->inputs[0]);
-  const Numbers w = numbers_of(gemm->inputs[1]);
-  const Numbers h = numbers_of(gemm->outputs[0]);
+  const auto [x, w, h] = first_layer(step, run);
   const NumberFormat format = floating_format(4, 2);
   bool wider = false;
   for (std::size_t i = 0; i < 4; ++i) {

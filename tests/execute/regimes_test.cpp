@@ -1,4 +1,5 @@
 // Training regimes by their numbers: micro-batches, adapters, scaled losses, skipped steps.
+#include "training/read_options.hpp"
 #include "training/tiny_network.hpp"
 
 #include "monet/base/errors.hpp"
@@ -16,13 +17,6 @@ namespace monet {
 namespace {
 
 using Numbers = std::vector<double>;
-
-TrainingOptions read(const std::string& text) {
-  ProblemList problems;
-  const TrainingOptions options = read_training_options(parse_yaml(text, "t.yaml"), problems);
-  problems.throw_if_any();
-  return options;
-}
 
 /// x [batch, 3] -> Gemm -> Tanh -> MatMul -> Add: [batch, 2].
 TinyNetwork layers(std::int64_t batch) {
@@ -87,7 +81,8 @@ void expect_near(const Numbers& actual, const Numbers& expected, double toleranc
 TEST(MicroBatches, GradientsAreThoseOfTheWholeBatch) {
   const Numbers x = pattern(8 * 3, 0.1);
   const Numbers labels{0, 1, 1, 0, 1, 0, 0, 1};
-  const TrainingGraph whole = make_training_graph(layers(8).graph, read("{loss: cross_entropy}"));
+  const TrainingGraph whole =
+      make_training_graph(layers(8).graph, read_options("{loss: cross_entropy}"));
   Execution one(whole.graph);
   set_weights(one, whole.graph);
   one.set(*whole.graph.find_tensor("x"), x);
@@ -96,7 +91,7 @@ TEST(MicroBatches, GradientsAreThoseOfTheWholeBatch) {
   one.run();
 
   const TrainingGraph unfolded =
-      make_training_graph(layers(2).graph, read("{loss: cross_entropy, micro_batches: 4}"));
+      make_training_graph(layers(2).graph, read_options("{loss: cross_entropy, micro_batches: 4}"));
   for (const TrainingGraph& step : {unfolded, fold_views(unfolded)}) {
     verify(step);
     Execution parts(step.graph);
@@ -133,7 +128,8 @@ TEST(MicroBatches, RunningStatisticsPassFromOneToTheNext) {
                 {x, n.parameter("scale", {3}), n.parameter("bias", {3}), n.buffer("mean", {3}),
                  n.buffer("var", {3})},
                 {2, 3, 2, 2}));
-  const TrainingGraph step = make_training_graph(n.graph, read("{loss: mse, micro_batches: 3}"));
+  const TrainingGraph step =
+      make_training_graph(n.graph, read_options("{loss: mse, micro_batches: 3}"));
   verify(step);
   verify(fold_views(step));
   std::vector<TensorId> readers;
@@ -151,10 +147,11 @@ TEST(MicroBatches, RunningStatisticsPassFromOneToTheNext) {
 
 /// The change of a weight is alpha/rank * B*A; gradients of A and B follow from that of the weight.
 TEST(Lora, GradientsFollowFromThatOfTheWeight) {
-  const TrainingGraph plain = make_training_graph(layers(2).graph, read("{loss: cross_entropy}"));
+  const TrainingGraph plain =
+      make_training_graph(layers(2).graph, read_options("{loss: cross_entropy}"));
   const TrainingGraph step = make_training_graph(
       layers(2).graph,
-      read("{loss: cross_entropy, trainable: {lora: {rank: 2, alpha: 6, targets: [w1]}}}"));
+      read_options("{loss: cross_entropy, trainable: {lora: {rank: 2, alpha: 6, targets: [w1]}}}"));
   verify(step);
   verify(fold_views(step));
   ASSERT_EQ(step.parameters.size(), 2U);
@@ -210,8 +207,8 @@ TEST(Lora, ConvolutionsAndProductsOnEitherSideHaveAdapters) {
   const TensorId right = n.op("MatMul", {c, n.parameter("right", {3, 7})}, {2, 6, 3, 7});
   const TensorId y = n.op("MatMul", {n.parameter("left", {5, 3}), right}, {2, 6, 5, 7});
   n.output(n.op("Reshape", {y, n.integers("shape", {12, 35})}, {12, 35}));
-  const TrainingGraph step =
-      make_training_graph(n.graph, read("{loss: cross_entropy, trainable: {lora: {rank: 3}}}"));
+  const TrainingGraph step = make_training_graph(
+      n.graph, read_options("{loss: cross_entropy, trainable: {lora: {rank: 3}}}"));
   verify(step);
   EXPECT_EQ(step.parameters.size(), 6U);
   // per group of the kernel: 3 x (2*3*3) down, 3 x 3 up
@@ -224,8 +221,9 @@ TEST(Lora, ConvolutionsAndProductsOnEitherSideHaveAdapters) {
 
 TEST(Lora, ATargetWithoutAProductIsAnError) {
   try {
-    make_training_graph(layers(2).graph,
-                        read("{loss: cross_entropy, trainable: {lora: {targets: [w1, b1]}}}"));
+    make_training_graph(
+        layers(2).graph,
+        read_options("{loss: cross_entropy, trainable: {lora: {targets: [w1, b1]}}}"));
     FAIL();
   } catch (const InputError& error) {
     EXPECT_NE(std::string(error.what()).find("matches the LoRA target 'b1'"), std::string::npos);
@@ -243,9 +241,10 @@ TEST(SparseUpdate, SplitsAWeightBeforeItsFirstReader) {
   const TensorId turned =
       n.op("Transpose", {table}, {3, 5}, with("perm", std::vector<std::int64_t>{1, 0}));
   n.output(n.op("MatMul", {h, turned}, {4, 5}));
-  const TrainingGraph whole = make_training_graph(n.graph, read("{loss: mse}"));
+  const TrainingGraph whole = make_training_graph(n.graph, read_options("{loss: mse}"));
   const TrainingGraph split = make_training_graph(
-      n.graph, read("{loss: mse, trainable: {sparse: {biases: false, channels: {w: 0.6}}}}"));
+      n.graph,
+      read_options("{loss: mse, trainable: {sparse: {biases: false, channels: {w: 0.6}}}}"));
   verify(split);
   verify(fold_views(split));
   const Numbers weights = pattern(15, 0.3);
@@ -266,8 +265,8 @@ TEST(SparseUpdate, TakesTheNumbersOfTheFile) {
   TinyNetwork n;
   const TensorId x = n.input("x", {2, 3});
   n.output(n.op("MatMul", {x, n.parameter("w", {3, 4})}, {2, 4}));
-  const TrainingGraph step =
-      make_training_graph(n.graph, read("{loss: mse, trainable: {sparse: {channels: {w: 0.5}}}}"));
+  const TrainingGraph step = make_training_graph(
+      n.graph, read_options("{loss: mse, trainable: {sparse: {channels: {w: 0.5}}}}"));
   Execution execution(step.graph);
   EXPECT_EQ(set_by_name(execution, step, "w", Numbers{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}), 2);
   EXPECT_EQ(execution.get(*step.graph.find_tensor("w.trained")), (Numbers{0, 1, 4, 5, 8, 9}));
@@ -291,11 +290,12 @@ TEST(SparseUpdate, ComputesTheFirstChannelsAndBiasesAlone) {
                            with("perm", std::vector<std::int64_t>{1, 0}));
   n.output(n.op("MatMul", {m, w4}, {2, 6}));
   const TrainingGraph whole = make_training_graph(
-      n.graph, read("{loss: cross_entropy, optimizer: {type: sgd, learning_rate: 1}}"));
+      n.graph, read_options("{loss: cross_entropy, optimizer: {type: sgd, learning_rate: 1}}"));
   const TrainingGraph unfolded = make_training_graph(
-      n.graph, read("{loss: cross_entropy, optimizer: {type: sgd, learning_rate: 1}, trainable: "
-                    "{sparse: {channels: {kernel: 0.4, w2: 0.25, "
-                    "'w3': 0.6, w4: 0.5}}}}"));
+      n.graph,
+      read_options("{loss: cross_entropy, optimizer: {type: sgd, learning_rate: 1}, trainable: "
+                   "{sparse: {channels: {kernel: 0.4, w2: 0.25, "
+                   "'w3': 0.6, w4: 0.5}}}}"));
   for (const TrainingGraph& step : {unfolded, fold_views(unfolded)}) {
     verify(step);
     Execution all(whole.graph);
@@ -344,7 +344,8 @@ TEST(SparseUpdate, ComputesTheFirstChannelsAndBiasesAlone) {
 }
 
 TEST(LossScale, UpdatesAreThoseWithoutIt) {
-  const TrainingGraph plain = make_training_graph(layers(2).graph, read("{loss: cross_entropy}"));
+  const TrainingGraph plain =
+      make_training_graph(layers(2).graph, read_options("{loss: cross_entropy}"));
   Execution expected(plain.graph);
   set_weights(expected, plain.graph);
   fill(expected, plain, 3);
@@ -352,8 +353,9 @@ TEST(LossScale, UpdatesAreThoseWithoutIt) {
   for (const std::string update : {"fused", "unfused"}) {
     const TrainingGraph step = make_training_graph(
         layers(2).graph,
-        read("{loss: cross_entropy, loss_scale: {initial: 1024, growth_interval: 1}, update: " +
-             update + "}"));
+        read_options(
+            "{loss: cross_entropy, loss_scale: {initial: 1024, growth_interval: 1}, update: " +
+            update + "}"));
     verify(step);
     verify(fold_views(step));
     Execution scaled(step.graph);
@@ -374,8 +376,8 @@ TEST(LossScale, AStepThatOverflowsChangesTheScaleAlone) {
   for (const std::string options :
        {"loss_scale: {initial: 1024}", "loss_scale: {initial: 1024}, update: unfused",
         "loss_scale: {initial: 1024}, clip_global_norm: 1"}) {
-    const TrainingGraph step =
-        make_training_graph(layers(2).graph, read("{loss: cross_entropy, " + options + "}"));
+    const TrainingGraph step = make_training_graph(
+        layers(2).graph, read_options("{loss: cross_entropy, " + options + "}"));
     Execution execution(step.graph);
     set_weights(execution, step.graph);
     Numbers x(6, 0.5);

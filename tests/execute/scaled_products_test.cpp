@@ -1,5 +1,6 @@
 // Products in fp8 by their numbers: scaling and unscaling cancel, histories and scales are those of
 // the recipe (tools/make_scaling_fixtures.py).
+#include "training/read_options.hpp"
 #include "training/tiny_network.hpp"
 
 #include "monet/base/errors.hpp"
@@ -24,13 +25,6 @@ using Numbers = std::vector<double>;
 
 constexpr const char* kTypes =
     "precision: {weights: fp32, activations: bf16, gradients: bf16, products: ";
-
-TrainingOptions read(const std::string& text) {
-  ProblemList problems;
-  const TrainingOptions options = read_training_options(parse_yaml(text, "t.yaml"), problems);
-  problems.throw_if_any();
-  return options;
-}
 
 /// x [batch, 6] -> Gemm -> Relu -> Gemm: [batch, 3].
 TinyNetwork perceptron(std::int64_t batch = 4) {
@@ -100,7 +94,7 @@ TEST(DelayedScaling, StatesAreThoseOfTheRecipe) {
                     "loss: cross_entropy, optimizer: {{type: sgd, learning_rate: 0.5}}}}",
                     kTypes, one["backward"].get<std::string>(), one["amax_history"].get<int>(),
                     one["amax_compute"].get<std::string>(), one["margin"].get<int>());
-    const TrainingGraph unfolded = make_training_graph(perceptron().graph, read(options));
+    const TrainingGraph unfolded = make_training_graph(perceptron().graph, read_options(options));
     for (const TrainingGraph& step : {unfolded, fold_views(unfolded)}) {
       verify(step);
       Execution execution(step.graph);
@@ -123,10 +117,10 @@ TEST(DelayedScaling, StatesAreThoseOfTheRecipe) {
 
 TEST(CurrentScaling, ScalesAreThoseOfTheTensors) {
   const json one = cases().at(1);
-  const TrainingGraph step =
-      make_training_graph(perceptron().graph, read(std::string("{") + kTypes +
-                                                   "{scaling: current}}, loss: cross_entropy, "
-                                                   "optimizer: {type: sgd, learning_rate: 0.5}}"));
+  const TrainingGraph step = make_training_graph(
+      perceptron().graph, read_options(std::string("{") + kTypes +
+                                       "{scaling: current}}, loss: cross_entropy, "
+                                       "optimizer: {type: sgd, learning_rate: 0.5}}"));
   Execution execution(step.graph, {.keep_all = true});
   feed(execution, step);
   for (int i = 0; i < one["steps"]; ++i) {
@@ -147,9 +141,9 @@ TEST(CurrentScaling, ScalesAreThoseOfTheTensors) {
 /// Zeros and numbers that are none say nothing about a scale; one that fp32 cannot hold is the
 /// largest that it can.
 TEST(DelayedScaling, KeepsTheScaleWhereTheMaximumSaysNothing) {
-  const TrainingGraph step =
-      make_training_graph(perceptron().graph, read(std::string("{") + kTypes +
-                                                   "{amax_history: 2}}, loss: cross_entropy}"));
+  const TrainingGraph step = make_training_graph(
+      perceptron().graph,
+      read_options(std::string("{") + kTypes + "{amax_history: 2}}, loss: cross_entropy}"));
   const double infinity = std::numeric_limits<double>::infinity();
   const double fp32 = std::numeric_limits<float>::max();
   // The second step's scale follows from the larger of two maxima.
@@ -196,15 +190,16 @@ TEST(ScaledProducts, GradientsAreThoseWithout) {
     const std::string plain = "{loss: cross_entropy" + more + sgd;
     // Nothing is stored to be computed again where the options name casts.
     const bool casts = more.find("fp8") != std::string::npos;
-    const auto expected = gradients(
-        make_training_graph(perceptron().graph, read(casts ? "{loss: cross_entropy" + sgd : plain)),
-        3);
+    const auto expected =
+        gradients(make_training_graph(perceptron().graph,
+                                      read_options(casts ? "{loss: cross_entropy" + sgd : plain)),
+                  3);
     for (const std::string products :
          {"fp8_e4m3", "{scaling: delayed, amax_history: 3}", "{scaling: current}",
           "{scaling: block}", "{layers: ['w*']}"}) {
-      const TrainingGraph step =
-          make_training_graph(perceptron().graph, read("{loss: cross_entropy, " +
-                                                       (kTypes + products) + "}" + more + sgd));
+      const TrainingGraph step = make_training_graph(
+          perceptron().graph,
+          read_options("{loss: cross_entropy, " + (kTypes + products) + "}" + more + sgd));
       for (const TrainingGraph& form : {step, fold_views(step)}) {
         const auto found = gradients(form, 3);
         ASSERT_EQ(found.size(), expected.size());
@@ -219,10 +214,11 @@ TEST(ScaledProducts, GradientsAreThoseWithout) {
 TEST(ScaledProducts, MicroBatchesShareWeightsAndHistories) {
   const std::string options = ", loss: cross_entropy, micro_batches: 3, optimizer: "
                               "{type: sgd, learning_rate: 0.1}}";
-  const TrainingGraph step = make_training_graph(
-      perceptron(2).graph, read(std::string("{") + kTypes + "{amax_history: 2}}" + options));
+  const TrainingGraph step =
+      make_training_graph(perceptron(2).graph,
+                          read_options(std::string("{") + kTypes + "{amax_history: 2}}" + options));
   const TrainingGraph plain =
-      make_training_graph(perceptron(2).graph, read("{batch_norm: training" + options));
+      make_training_graph(perceptron(2).graph, read_options("{batch_norm: training" + options));
   for (const TrainingGraph& form : {step, fold_views(step)}) {
     verify(form);
     EXPECT_EQ(count_ops(form.graph, "ScaledCast", Phase::forward), 2 + 3 * 2);
@@ -262,9 +258,9 @@ TEST(BlockScaling, CopiesAreTheTensor) {
   n.output(n.op("MatMul", {n.op("Tanh", {h}, {2, 70, 5}), n.parameter("w2", {5, 4})}, {2, 70, 4}));
   const std::string sgd = ", loss: {type: mse}, optimizer: {type: sgd, learning_rate: 0.1}";
   const TrainingGraph plain =
-      make_training_graph(n.graph, read("{batch_norm: training" + sgd + "}"));
+      make_training_graph(n.graph, read_options("{batch_norm: training" + sgd + "}"));
   const TrainingGraph step = make_training_graph(
-      n.graph, read(std::string("{") + kTypes + "{scaling: block}}" + sgd + "}"));
+      n.graph, read_options(std::string("{") + kTypes + "{scaling: block}}" + sgd + "}"));
   for (const TrainingGraph& form : {step, fold_views(step)}) {
     verify(form);
     Execution expected(plain.graph);
@@ -288,7 +284,7 @@ TEST(BlockScaling, CopiesAreTheTensor) {
 
 TEST(ScaledProducts, InferenceCastsAndLooksForNoMaxima) {
   for (const std::string products : {"{}", "{scaling: current}", "{scaling: block}"}) {
-    const Precision precision = read(std::string("{") + kTypes + products + "}}").precision;
+    const Precision precision = read_options(std::string("{") + kTypes + products + "}}").precision;
     const TrainingGraph step = make_inference_graph(perceptron().graph, precision);
     const TrainingGraph plain = make_inference_graph(perceptron().graph);
     verify(step);

@@ -1,4 +1,5 @@
 // Sharpness-aware minimisation: steps against PyTorch's, and what a step is made of.
+#include "training/read_options.hpp"
 #include "training/tiny_network.hpp"
 
 #include "monet/base/errors.hpp"
@@ -21,13 +22,6 @@ namespace {
 using Json = nlohmann::json;
 using Numbers = std::vector<double>;
 using Shape = std::vector<std::int64_t>;
-
-TrainingOptions read(const std::string& text) {
-  ProblemList problems;
-  const TrainingOptions options = read_training_options(parse_yaml(text, "t.yaml"), problems);
-  problems.throw_if_any();
-  return options;
-}
 
 Json fixture() {
   std::ifstream file(MONET_SOURCE_DIR "/tests/fixtures/sam.json");
@@ -176,7 +170,7 @@ TEST(Sharpness, StepsEqualPyTorchWhateverElseIsChosen) {
       if (more.starts_with("store: {"))
         text.replace(text.find("'Tanh*', 'Relu*'"), 16,
                      row.at("network") == "mlp" ? "'Tanh*'" : "'Relu*'");
-      const TrainingGraph step = make_training_graph(network, read(text));
+      const TrainingGraph step = make_training_graph(network, read_options(text));
       expect_steps(step, facts, row, text);
       expect_steps(fold_views(step), facts, row, text + ", folded");
       ++cases;
@@ -193,9 +187,9 @@ TEST(Sharpness, MicroBatchesMoveAlongTheirSum) {
   half["input"] = {2, 3};
   const Graph part = Network(half).mlp().graph;
   const TrainingGraph one =
-      make_training_graph(whole, read("{loss: cross_entropy, sam: 0.5, optimizer: sgd}"));
+      make_training_graph(whole, read_options("{loss: cross_entropy, sam: 0.5, optimizer: sgd}"));
   const TrainingGraph two = make_training_graph(
-      part, read("{loss: cross_entropy, sam: 0.5, optimizer: sgd, micro_batches: 2}"));
+      part, read_options("{loss: cross_entropy, sam: 0.5, optimizer: sgd, micro_batches: 2}"));
   EXPECT_EQ(two.passes, 4);
   verify(fold_views(two));
   const Numbers x = numbers("x", 12);
@@ -237,7 +231,7 @@ TEST(Sharpness, NothingMovesAlongNothing) {
   n.output(y);
   for (const std::string more : {"", ", loss_scale: 8", ", precision: {accumulate: fp16}"}) {
     const TrainingGraph step =
-        make_training_graph(n.graph, read("{loss: mse, sam: 0.5" + more + "}"));
+        make_training_graph(n.graph, read_options("{loss: mse, sam: 0.5" + more + "}"));
     Execution execution(step.graph);
     execution.set(*step.graph.find_tensor("x"), Numbers(6, 0.0));
     fill(execution, step, 1);
@@ -252,7 +246,8 @@ TEST(Sharpness, NothingMovesAlongNothing) {
 TEST(Sharpness, LabelsOfSequencesAreShared) {
   TinyNetwork n;
   n.output(n.op("MatMul", {n.input("x", {2, 3, 4}), n.parameter("w", {4, 5})}, {2, 3, 5}));
-  const TrainingGraph step = make_training_graph(n.graph, read("{loss: cross_entropy, sam: 0.5}"));
+  const TrainingGraph step =
+      make_training_graph(n.graph, read_options("{loss: cross_entropy, sam: 0.5}"));
   verify(step);
   verify(fold_views(step));
   std::vector<std::string> fed;
@@ -264,7 +259,7 @@ TEST(Sharpness, LabelsOfSequencesAreShared) {
 /// Every gradient of an output is fed in, once for each pass.
 TEST(Sharpness, GradientsThatAreFedInAreFedInTwice) {
   const Json facts = fixture();
-  TrainingOptions options = read("{sam: 0.5}");
+  TrainingOptions options = read_options("{sam: 0.5}");
   options.loss = NoLoss{};
   const TrainingGraph step = make_training_graph(network(facts, "mlp"), options);
   verify(step);
@@ -279,8 +274,8 @@ TEST(Sharpness, TakesTwiceTheProducts) {
   const Json facts = fixture();
   for (const std::string name : {"mlp", "conv"}) {
     const Graph network = monet::network(facts, name);
-    const MacSplit once = count_macs(make_training_graph(network, read("{}")).graph);
-    const TrainingGraph step = make_training_graph(network, read("{sam: 0.05}"));
+    const MacSplit once = count_macs(make_training_graph(network, read_options("{}")).graph);
+    const TrainingGraph step = make_training_graph(network, read_options("{sam: 0.05}"));
     const MacSplit twice = count_macs(step.graph);
     EXPECT_EQ(twice.forward, 2 * once.forward);
     EXPECT_EQ(twice.backward_input, 2 * once.backward_input);
@@ -295,8 +290,9 @@ TEST(Sharpness, TakesTwiceTheProducts) {
 /// without it.
 TEST(Sharpness, HoldsMovedWeightsAsTemporaries) {
   const Json facts = fixture();
-  const TrainingGraph step = make_training_graph(network(facts, "mlp"), read("{sam: 0.05}"));
-  const TrainingGraph plain = make_training_graph(network(facts, "mlp"), read("{}"));
+  const TrainingGraph step =
+      make_training_graph(network(facts, "mlp"), read_options("{sam: 0.05}"));
+  const TrainingGraph plain = make_training_graph(network(facts, "mlp"), read_options("{}"));
   const std::int64_t trained = 4 * (5 * 3 + 5 + 2 * 5 + 2);
   const Liveness liveness = find_liveness(step);
   const TensorId hidden = step.graph.find_tensor("Gemm_0.moved").value();
@@ -328,7 +324,7 @@ TEST(Sharpness, SparseGradientsAreRefused) {
   TinyNetwork n;
   const TensorId table = n.parameter("table", {5, 4});
   n.output(n.op("Gather", {table, n.input("ids", {2}, ElementType::int64)}, {2, 4}));
-  TrainingOptions options = read("{loss: mse, sparse_gradients: true, optimizer: sgd}");
+  TrainingOptions options = read_options("{loss: mse, sparse_gradients: true, optimizer: sgd}");
   options.sam_rho = 0.05;
   try {
     make_training_graph(n.graph, options);

@@ -1,4 +1,5 @@
 // Sparse gradients of embeddings: steps against PyTorch's, and against dense gradients.
+#include "training/read_options.hpp"
 #include "training/tiny_network.hpp"
 
 #include "monet/base/errors.hpp"
@@ -22,13 +23,6 @@ namespace {
 using Json = nlohmann::json;
 using Numbers = std::vector<double>;
 using Shape = std::vector<std::int64_t>;
-
-TrainingOptions read(const std::string& text) {
-  ProblemList problems;
-  const TrainingOptions options = read_training_options(parse_yaml(text, "t.yaml"), problems);
-  problems.throw_if_any();
-  return options;
-}
 
 Json fixture() {
   std::ifstream file(MONET_SOURCE_DIR "/tests/fixtures/sparse_gradients.json");
@@ -120,7 +114,7 @@ TEST(SparseGradients, StepsEqualPyTorchFusedUnfusedAndFolded) {
   const Graph network = lookups(facts).graph;
   for (const Json& row : facts.at("cases")) {
     const std::string text = row.at("training");
-    TrainingOptions options = read(text);
+    TrainingOptions options = read_options(text);
     options.loss = NoLoss{};
     for (const bool fused : {true, false}) {
       for (const bool master : {false, true}) {
@@ -154,7 +148,7 @@ TinyNetwork classifier(std::int64_t batch) {
 }
 
 std::map<std::string, Numbers> one_step(const std::string& options) {
-  const TrainingGraph step = make_training_graph(classifier(2).graph, read(options));
+  const TrainingGraph step = make_training_graph(classifier(2).graph, read_options(options));
   verify(step);
   verify(fold_views(step));
   Execution execution(step.graph);
@@ -196,9 +190,10 @@ std::int64_t bytes_owned(const TrainingGraph& step, MemoryOwner owner) {
 
 TEST(SparseGradients, AreAsLargeAsWhatWasRead) {
   const std::string optimizer = "{loss: mse, optimizer: {type: adagrad}";
-  const TrainingGraph dense = make_training_graph(classifier(2).graph, read(optimizer + "}"));
-  const TrainingGraph sparse =
-      make_training_graph(classifier(2).graph, read(optimizer + ", sparse_gradients: true}"));
+  const TrainingGraph dense =
+      make_training_graph(classifier(2).graph, read_options(optimizer + "}"));
+  const TrainingGraph sparse = make_training_graph(
+      classifier(2).graph, read_options(optimizer + ", sparse_gradients: true}"));
   EXPECT_EQ(bytes_owned(dense, MemoryOwner::gradients), 64 * 4 * 4 + 8 * 4);
   // 6 rows of 4, and their numbers
   EXPECT_EQ(bytes_owned(sparse, MemoryOwner::gradients), 6 * 4 * 4 + 6 * 8 + 8 * 4);
@@ -212,7 +207,7 @@ TEST(SparseGradients, AreAsLargeAsWhatWasRead) {
 
 std::string message(const std::string& options, const Graph& network) {
   try {
-    make_training_graph(network, read(options));
+    make_training_graph(network, read_options(options));
   } catch (const InputError& error) {
     return error.what();
   }
@@ -244,7 +239,7 @@ TEST(SparseGradients, MalformedUpdatesOfRowsAreErrors) {
   const auto nest_of = [](const std::function<void(Graph&, Operator&)>& spoil) {
     TrainingGraph step = make_training_graph(
         classifier(2).graph,
-        read("{loss: mse, sparse_gradients: true, optimizer: adagrad, update: fused}"));
+        read_options("{loss: mse, sparse_gradients: true, optimizer: adagrad, update: fused}"));
     const Operator* update = find_op(step.graph, "SparseAdagradUpdate", Phase::update);
     Operator op = *update;
     spoil(step.graph, op);

@@ -210,16 +210,16 @@ struct ScaledProducts {
   bool keep_first_and_last = false; ///< those layers stay in the types of their roles
 };
 
-/// Element type of each role; none: as the network's file has the tensor; a
-/// network of which every parameter is fp64, as one is written for its numbers, counts as fp32.
-/// Where weights or activations are given, what is derived from them is fp32 unless given as well.
-/// Partial sums of products are held in `accumulate`.
 /// How a product gets an operand whose blocks do not lie along the axis that it adds up.
 enum class TransposedBlocks {
   copy,       ///< a second copy is made of what was computed, at once with the first
   requantise, ///< the first copy's numbers are quantised once more, where they are read
 };
 
+/// Element type of each role; none: as the network's file has the tensor; a
+/// network of which every parameter is fp64, as one is written for its numbers, counts as fp32.
+/// Where weights or activations are given, what is derived from them is fp32 unless given as well.
+/// Partial sums of products are held in `accumulate`.
 struct Precision {
   std::optional<ElementType> weights;
   std::optional<ElementType> master_weights; ///< none: the weights themselves are updated

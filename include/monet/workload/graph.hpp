@@ -31,6 +31,10 @@ enum class TensorKind {
   optimizer_state,    ///< moments
 };
 std::string_view name_of(TensorKind kind);
+/// Of an activation or a parameter.
+constexpr bool is_gradient(TensorKind kind) {
+  return kind == TensorKind::gradient || kind == TensorKind::parameter_gradient;
+}
 
 /// Numbers known at compile time, row-major: integers exactly, everything else as double.
 using ConstantValues = std::variant<std::vector<std::int64_t>, std::vector<double>>;

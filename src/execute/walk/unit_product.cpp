@@ -105,13 +105,15 @@ private:
   const Real* output_;
 };
 
-/// Number by number: for what no loop holds.
+/// Number by number: for what no loop holds. Exact sums have as many bits as it takes, one for
+/// every output.
 class PlainWalk {
 public:
-  PlainWalk(const ProductPlan& plan, const Mac& unit, const double* output)
-      : plan_(plan), unit_(unit), chunk_(unit.lanes), output_(output) {}
+  PlainWalk(const ProductPlan& plan, const Mac& unit, const double* output, std::size_t outputs)
+      : plan_(plan), unit_(unit), chunk_(unit.lanes), output_(output),
+        sums_(unit_.is_exact() ? outputs : 0) {}
 
-  void operator()(const FactorPointers<double>& at, const ProductBlock& block) const {
+  void operator()(const FactorPointers<double>& at, const ProductBlock& block) {
     for (std::int64_t row = block.low; row < block.high; ++row) {
       for (std::int64_t v = 0; v < plan_.vector_size; ++v) {
         for (std::int64_t k = 0; k < plan_.reduced_size; k += chunk_)
@@ -120,65 +122,42 @@ public:
     }
   }
 
-private:
-  /// The chunk of products from k on, the first of which is the step-th of its output.
-  void add(const FactorPointers<double>& at, std::int64_t row, std::int64_t v, std::int64_t k,
-           std::uint64_t step) const {
-    double& out = at.output[row * plan_.by_row.output + v];
-    const auto index = static_cast<std::uint64_t>(&out - output_);
-    const std::int64_t end = std::min(plan_.reduced_size, k + chunk_);
-    const double* left = at.left + row * plan_.by_row.left + (plan_.left_is_vector ? v : 0);
-    const double* right = at.right + row * plan_.by_row.right + (plan_.right_is_vector ? v : 0);
-    const auto [of_output, of_left, of_right] = plan_.by_reduced;
-    if (chunk_ == 1) {
-      const double p = unit_.product(left[k * of_left], right[k * of_right], index, step);
-      out = unit_.sum(out, p, index, step);
-      return;
-    }
-    ExactSum chunk;
-    for (std::int64_t q = k; q < end; ++q)
-      unit_.add_product(chunk, left[q * of_left], right[q * of_right], index,
-                        step + static_cast<std::uint64_t>(q - k));
-    out = unit_.add_chunk(out, chunk, 1, index, step);
-  }
-
-  const ProductPlan& plan_;
-  PlainUnit unit_;
-  std::int64_t chunk_;
-  const double* output_;
-};
-
-/// Sums of as many bits as it takes, one for every output.
-class ExactWalk {
-public:
-  ExactWalk(const ProductPlan& plan, const Mac& unit, const double* output, std::size_t outputs)
-      : plan_(plan), unit_(unit), output_(output), sums_(outputs) {}
-
-  void operator()(const FactorPointers<double>& at, const ProductBlock& block) {
-    const auto [of_output, of_left, of_right] = plan_.by_reduced;
-    for (std::int64_t row = block.low; row < block.high; ++row) {
-      const double* left = at.left + row * plan_.by_row.left;
-      const double* right = at.right + row * plan_.by_row.right;
-      for (std::int64_t v = 0; v < plan_.vector_size; ++v) {
-        const double* out = at.output + row * plan_.by_row.output + v;
-        const auto index = static_cast<std::size_t>(out - output_);
-        for (std::int64_t k = 0; k < plan_.reduced_size; ++k)
-          unit_.add_product(sums_[index], left[k * of_left + (plan_.left_is_vector ? v : 0)],
-                            right[k * of_right + (plan_.right_is_vector ? v : 0)], index,
-                            static_cast<std::uint64_t>(block.first_step + k));
-      }
-    }
-  }
-
-  /// Rounds what was added up.
+  /// Rounds exact sums.
   void finish(double* output) const {
     for (std::size_t i = 0; i < sums_.size(); ++i)
       output[i] = round_to(kSinglePrecision, sums_[i].odd());
   }
 
 private:
+  /// The chunk of products from k on, the first of which is the step-th of its output.
+  void add(const FactorPointers<double>& at, std::int64_t row, std::int64_t v, std::int64_t k,
+           std::uint64_t step) {
+    double& out = at.output[row * plan_.by_row.output + v];
+    const auto index = static_cast<std::uint64_t>(&out - output_);
+    const std::int64_t end = std::min(plan_.reduced_size, k + chunk_);
+    const double* left = at.left + row * plan_.by_row.left + (plan_.left_is_vector ? v : 0);
+    const double* right = at.right + row * plan_.by_row.right + (plan_.right_is_vector ? v : 0);
+    const auto [of_output, of_left, of_right] = plan_.by_reduced;
+    const auto add_all = [&](ExactSum& sum) {
+      for (std::int64_t q = k; q < end; ++q)
+        unit_.add_product(sum, left[q * of_left], right[q * of_right], index,
+                          step + static_cast<std::uint64_t>(q - k));
+    };
+    if (unit_.is_exact()) {
+      add_all(sums_[index]);
+    } else if (chunk_ == 1) {
+      const double p = unit_.product(left[k * of_left], right[k * of_right], index, step);
+      out = unit_.sum(out, p, index, step);
+    } else {
+      ExactSum chunk;
+      add_all(chunk);
+      out = unit_.add_chunk(out, chunk, 1, index, step);
+    }
+  }
+
   const ProductPlan& plan_;
   PlainUnit unit_;
+  std::int64_t chunk_;
   const double* output_;
   std::vector<ExactSum> sums_;
 };
@@ -212,7 +191,7 @@ private:
 
 void count_gradient(const Tensor& tensor, const std::vector<float>& before, const ReadFactor& after,
                     GradientRounding& gradients) {
-  if (tensor.kind == TensorKind::gradient || tensor.kind == TensorKind::parameter_gradient)
+  if (is_gradient(tensor.kind))
     gradients.add(nonzeros<float>(before), nonzeros<float>({after.numbers(), before.size()}));
 }
 
@@ -255,13 +234,11 @@ void emulate_product(const Graph& graph, const LoopNest& nest, std::vector<float
     const FactorPointers<double> start{out, x.data(), y.data()};
     if (engine.is_double()) {
       for_each_block(plan, start, jobs, UnitWalk<double>(plan, unit, engine, out));
-    } else if (unit.sum) {
-      for_each_block(plan, start, jobs, PlainWalk(plan, unit, out));
-    } else {
-      ExactWalk walk(plan, unit, out, output.size());
-      for_each_block(plan, start, jobs, std::ref(walk));
-      walk.finish(out);
+      return;
     }
+    PlainWalk walk(plan, unit, out, output.size());
+    for_each_block(plan, start, jobs, std::ref(walk));
+    walk.finish(out);
   });
 }
 

@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -26,6 +25,9 @@ constexpr std::string_view kRequantise = "Requantise";
 
 bool is_quantise(const Operator& op) {
   return op.domain == kMonetDomain && op.op_type == kQuantise;
+}
+bool is_requantise(const Operator& op) {
+  return op.domain == kMonetDomain && op.op_type == kRequantise;
 }
 
 const std::optional<BlockScaling>& blocks_of(const Tensor& tensor) {
@@ -45,15 +47,22 @@ int neighbour(int axis, const Tensor& tensor) {
   return -axis < static_cast<int>(tensor.shape.size()) ? axis - 1 : axis + 1;
 }
 
+/// One axis has no other.
+bool is_row(const Tensor& tensor) {
+  return tensor.shape.size() < 2;
+}
+
 ElementType with_blocks(const Tensor& tensor, int axis, int other) {
   TensorFormat format = tensor.type.format();
-  const bool is_row = tensor.shape.size() < 2; // one axis has no other
-  format.blocks = is_row ? *format.blocks : along(*format.blocks, axis, other);
+  if (!is_row(tensor))
+    format.blocks = along(*format.blocks, axis, other);
   return ElementType(format);
 }
 
 bool fits(const Tensor& tensor, int axis) {
   const BlockScaling& blocks = *blocks_of(tensor);
+  if (is_row(tensor))
+    return true;
   return is_vector(blocks) ? axis_of_vector(blocks) == axis
                            : blocks.row_axis == axis || blocks.column_axis == axis;
 }
@@ -73,9 +82,6 @@ public:
   }
 
 private:
-  /// A tensor, an axis of it, and whether a copy is for the forward phase.
-  using CopyKey = std::tuple<TensorId, int, bool>;
-
   void find() {
     factors_.resize(source_.operators().size());
     for (std::size_t i = 0; i < factors_.size(); ++i) {
@@ -98,7 +104,7 @@ private:
       Tensor& tensor = made_.graph().tensor(TensorId(i));
       tensor.type =
           with_blocks(tensor, axes[0], axes.size() > 1 ? axes[1] : neighbour(axes[0], tensor));
-      std::erase_if(axes, [&](int axis) { return tensor.shape.size() < 2 || fits(tensor, axis); });
+      std::erase_if(axes, [&](int axis) { return fits(tensor, axis); });
     }
     for (const Operator& op : source_.operators()) { // casts that change nothing stay so
       if (op.op_type == "Cast" && is_view(source_, op))
@@ -129,7 +135,7 @@ private:
   /// Has the operator read a factor in blocks along the axis that it adds up.
   void read_copy(const Operator& before, const SummedFactor& factor, Operator& op) {
     const Tensor& stored = made_.graph().tensor(factor.stored);
-    if (stored.shape.size() < 2 || fits(stored, factor.axis))
+    if (fits(stored, factor.axis))
       return;
     const TensorId read = before.nest.operands[factor.operand].tensor;
     const TensorId copy = copy_of(factor.stored, factor.axis, before);
@@ -148,21 +154,18 @@ private:
 
   /// Makes one where there is none yet: of the numbers of the first blocks.
   TensorId copy_of(TensorId id, int axis, const Operator& reader) {
-    const bool forward = reader.phase == Phase::forward;
-    for (const bool phase : {true, false}) {
-      const auto known = copies_.find({id, axis, phase});
-      if (known != copies_.end() &&
-          (phase == forward || !copies_by_requantise_.contains(known->second)))
-        return known->second;
-    }
+    if (const auto known = copies_.find({id, axis}); known != copies_.end())
+      return known->second;
+    const std::tuple key{id, axis, reader.phase == Phase::forward};
+    if (const auto known = again_.find(key); known != again_.end())
+      return known->second;
     const TensorId to = add_copy(id, axis, reader.phase);
     const Tensor& from = source_.tensor(id);
     Operator op = beside(reader, from.name, kRequantise);
     op.inputs = {id};
     op.outputs = {to};
     made_.add_operator(std::move(op));
-    copies_by_requantise_.insert(to);
-    copies_.emplace(CopyKey{id, axis, forward}, to);
+    again_.emplace(key, to);
     return to;
   }
 
@@ -197,7 +200,7 @@ private:
     made.outputs = {id};
     for (const int axis : wanted_[id.index()]) {
       const TensorId copy = add_copy(id, axis, op.phase);
-      copies_.emplace(CopyKey{id, axis, op.phase == Phase::forward}, copy);
+      copies_.emplace(std::pair{id, axis}, copy);
       made.outputs.emplace_back(copy);
     }
     if (op.op_type == "Cast" && op.domain.empty()) {
@@ -262,8 +265,9 @@ private:
   GraphRewriter made_;
   std::vector<std::vector<int>> wanted_;           ///< axes of blocks, by tensor
   std::vector<std::vector<SummedFactor>> factors_; ///< by operator
-  std::map<CopyKey, TensorId> copies_;
-  std::set<TensorId> copies_by_requantise_;                 ///< of one phase alone
+  /// By tensor and axis: made at once; and again, in the forward phase or behind it.
+  std::map<std::pair<TensorId, int>, TensorId> copies_;
+  std::map<std::tuple<TensorId, int, bool>, TensorId> again_;
   std::map<std::pair<TensorId, TensorId>, TensorId> views_; ///< by what is shown, and the copy
 };
 
@@ -276,21 +280,21 @@ Graph with_block_copies(const Graph& graph, const Precision& precision) {
   return any ? BlockCopies(graph, precision).run() : graph;
 }
 
-Graph quantise_masters(const Graph& graph,
-                       const std::vector<std::pair<TensorId, TensorId>>& masters) {
+Graph quantise_masters(Graph graph, const std::vector<std::pair<TensorId, TensorId>>& masters) {
+  if (masters.empty() || std::ranges::none_of(graph.operators(), is_requantise))
+    return graph;
   const std::map<TensorId, TensorId> of(masters.begin(), masters.end());
   GraphRewriter made(graph);
   for (std::size_t i = 0; i < graph.operators().size(); ++i) {
     Operator op = graph.op(OpId(i));
-    const bool again = op.domain == kMonetDomain && op.op_type == kRequantise;
-    const auto master = again ? of.find(*op.inputs[0]) : of.end();
-    if (master != of.end()) {
-      op.op_type = kQuantise;
-      op.inputs[0] = master->second;
-      build_nest(made.graph(), made.copy(OpId(i), std::move(op)));
-    } else {
+    const auto master = is_requantise(op) ? of.find(*op.inputs[0]) : of.end();
+    if (master == of.end()) {
       made.copy(OpId(i), std::move(op));
+      continue;
     }
+    op.op_type = kQuantise;
+    op.inputs[0] = master->second;
+    build_nest(made.graph(), made.copy(OpId(i), std::move(op)));
   }
   return made.release();
 }

@@ -23,8 +23,7 @@ Graph with_block_copies(const Graph& graph, const Precision& precision);
 
 /// `requantise` of weights that have a copy in full precision reads that one instead, as Quantise:
 /// (weight, copy). For `copy`.
-Graph quantise_masters(const Graph& graph,
-                       const std::vector<std::pair<TensorId, TensorId>>& masters);
+Graph quantise_masters(Graph graph, const std::vector<std::pair<TensorId, TensorId>>& masters);
 
 /// What stands for a tensor that is only computed to be quantised: its first copy. Else itself.
 TensorId as_quantised(const Graph& graph, TensorId id);

@@ -1,4 +1,5 @@
 // Blocks that share a scale lie along the axes that products add up: which, and what that takes.
+#include "training/read_options.hpp"
 #include "training/tiny_network.hpp"
 
 #include "monet/base/yaml.hpp"
@@ -12,13 +13,6 @@
 namespace monet {
 namespace {
 
-TrainingOptions options_of(const std::string& text) {
-  ProblemList problems;
-  const TrainingOptions options = read_training_options(parse_yaml(text, "t.yaml"), problems);
-  problems.throw_if_any();
-  return options;
-}
-
 /// Weights, activations and gradients in one type.
 std::string all_in(const std::string& type, const std::string& more = "") {
   return "{optimizer: sgd, precision: {weights: " + type + ", activations: " + type +
@@ -26,7 +20,7 @@ std::string all_in(const std::string& type, const std::string& more = "") {
 }
 
 TrainingGraph step_in(const Graph& network, const std::string& text) {
-  TrainingGraph step = make_training_graph(network, options_of(text));
+  TrainingGraph step = make_training_graph(network, read_options(text));
   verify(step);
   verify(fold_views(step));
   return step;
@@ -214,7 +208,7 @@ TEST(BlockCopies, ComeFromWhatIsInFullPrecision) {
 
 TEST(BlockCopies, InferenceNeedsNone) {
   const TrainingGraph step =
-      make_inference_graph(three_products().graph, options_of(all_in("mxfp8_e4m3")).precision);
+      make_inference_graph(three_products().graph, read_options(all_in("mxfp8_e4m3")).precision);
   EXPECT_EQ(type_of(step, "w1"), "mxfp8_e4m3_32x1");
   for (const Operator& op : step.graph.operators())
     EXPECT_EQ(op.op_type, "MatMul");

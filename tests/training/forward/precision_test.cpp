@@ -1,4 +1,5 @@
 // Element types by role: bytes, casts, and that ONNX accepts what is written.
+#include "training/read_options.hpp"
 #include "training/tiny_network.hpp"
 
 #include "monet/base/errors.hpp"
@@ -12,13 +13,6 @@
 
 namespace monet {
 namespace {
-
-TrainingOptions read(const std::string& text) {
-  ProblemList problems;
-  const TrainingOptions options = read_training_options(parse_yaml(text, "t.yaml"), problems);
-  problems.throw_if_any();
-  return options;
-}
 
 /// Three layers of a convolutional network with everything that reduces.
 TinyNetwork network() {
@@ -42,7 +36,8 @@ TinyNetwork network() {
 }
 
 TrainingGraph step_of(const std::string& options) {
-  const TrainingGraph step = make_training_graph(network().graph, read("{" + options + "}"));
+  const TrainingGraph step =
+      make_training_graph(network().graph, read_options("{" + options + "}"));
   verify(step);
   verify(fold_views(step));
   return step;
@@ -182,7 +177,7 @@ Graph written_in(ElementType type) {
 /// Without `precision` types are the file's: gradients and states follow their tensors, sums and
 /// statistics stay fp32.
 TEST(FileTypes, AreKept) {
-  const TrainingGraph step = make_training_graph(written_in(ElementType::fp16), read("{}"));
+  const TrainingGraph step = make_training_graph(written_in(ElementType::fp16), read_options("{}"));
   verify(step);
   verify(fold_views(step));
   for (const char* name : {"w", "x", "Conv_0", "w.grad", "w.first_moment"})
@@ -195,17 +190,19 @@ TEST(FileTypes, AreKept) {
 
 /// Double precision is how networks are written for their numbers.
 TEST(FileTypes, DoublesCountAsSingles) {
-  const TrainingGraph step = make_training_graph(written_in(ElementType::fp64), read("{}"));
+  const TrainingGraph step = make_training_graph(written_in(ElementType::fp64), read_options("{}"));
   EXPECT_EQ(type_named(step.graph, "w"), ElementType::fp32);
   EXPECT_EQ(type_named(step.graph, "Conv_0"), ElementType::fp32);
-  const TrainingGraph wanted = make_training_graph(
-      written_in(ElementType::fp64), read("{precision: {weights: fp64, activations: fp64}}"));
+  const TrainingGraph wanted =
+      make_training_graph(written_in(ElementType::fp64),
+                          read_options("{precision: {weights: fp64, activations: fp64}}"));
   EXPECT_EQ(type_named(wanted.graph, "w"), ElementType::fp64);
 }
 
 TEST(FileTypes, OptionsHaveTheLastWord) {
-  const TrainingGraph step = make_training_graph(
-      written_in(ElementType::fp16), read("{precision: {activations: bf16, accumulate: int16}}"));
+  const TrainingGraph step =
+      make_training_graph(written_in(ElementType::fp16),
+                          read_options("{precision: {activations: bf16, accumulate: int16}}"));
   EXPECT_EQ(type_named(step.graph, "w"), ElementType::fp16);
   EXPECT_EQ(type_named(step.graph, "Conv_0"), ElementType::bf16);
   EXPECT_EQ(type_named(step.graph, "w.grad"), ElementType::fp32);

@@ -1,4 +1,5 @@
 // Products in fp8: which are, what is cast, and the bytes of copies, scales and histories.
+#include "training/read_options.hpp"
 #include "training/tiny_network.hpp"
 
 #include "monet/base/errors.hpp"
@@ -12,13 +13,6 @@
 
 namespace monet {
 namespace {
-
-TrainingOptions read(const std::string& text) {
-  ProblemList problems;
-  const TrainingOptions options = read_training_options(parse_yaml(text, "t.yaml"), problems);
-  problems.throw_if_any();
-  return options;
-}
 
 std::string in_types(const std::string& products) {
   return "{precision: {weights: fp32, activations: bf16, gradients: bf16, optimizer_state: bf16, "
@@ -40,7 +34,7 @@ TinyNetwork perceptron() {
 }
 
 TrainingGraph step_of(const Graph& network, const std::string& options) {
-  TrainingGraph step = make_training_graph(network, read(options));
+  TrainingGraph step = make_training_graph(network, read_options(options));
   verify(step);
   verify(fold_views(step));
   return step;
@@ -187,7 +181,7 @@ TEST(ScaledProducts, LayersAreChosen) {
 TEST(ScaledProducts, AreRefusedWithWords) {
   const auto refused = [&](const std::string& options, const std::string& words) {
     try {
-      static_cast<void>(make_training_graph(perceptron().graph, read(options)));
+      static_cast<void>(make_training_graph(perceptron().graph, read_options(options)));
       ADD_FAILURE() << options;
     } catch (const InputError& error) {
       EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what();
@@ -208,8 +202,9 @@ TEST(ScaledProducts, AreRefusedWithWords) {
   Graph low = perceptron().graph;
   for (std::size_t i = 0; i < low.tensors().size(); ++i)
     low.tensor(TensorId(i)).type = ElementType::fp8_e5m2;
-  EXPECT_THROW(static_cast<void>(make_training_graph(low, read("{precision: {products: {}}}"))),
-               InputError);
+  EXPECT_THROW(
+      static_cast<void>(make_training_graph(low, read_options("{precision: {products: {}}}"))),
+      InputError);
 }
 
 TEST(BlockScaling, ScalesLieBesideTheElements) {

@@ -1,3 +1,5 @@
+#include "training/read_options.hpp"
+
 #include "monet/base/yaml.hpp"
 #include "monet/training/training.hpp"
 
@@ -8,16 +10,9 @@
 namespace monet {
 namespace {
 
-TrainingOptions read(std::string_view text) {
-  ProblemList problems;
-  const TrainingOptions options = read_training_options(parse_yaml(text, "t.yaml"), problems);
-  problems.throw_if_any();
-  return options;
-}
-
 std::string message(std::string_view text) {
   try {
-    read(text);
+    read_options(text);
   } catch (const InputError& error) {
     return error.what();
   }
@@ -25,7 +20,7 @@ std::string message(std::string_view text) {
 }
 
 TEST(TrainingOptionsFile, EveryKeyHasADefault) {
-  const TrainingOptions options = read("{}");
+  const TrainingOptions options = read_options("{}");
   EXPECT_TRUE(std::holds_alternative<CrossEntropy>(options.loss));
   EXPECT_TRUE(std::holds_alternative<Adam>(options.update.optimizer));
   EXPECT_EQ(options.storage.policy, StorePolicy::minimal);
@@ -34,7 +29,7 @@ TEST(TrainingOptionsFile, EveryKeyHasADefault) {
 }
 
 TEST(TrainingOptionsFile, ReadsEveryKey) {
-  const TrainingOptions options = read(R"(
+  const TrainingOptions options = read_options(R"(
 loss: mse
 optimizer: {type: adamw, learning_rate: 2.0e-4, betas: [0.8, 0.95], epsilon: 1.0e-6, weight_decay: 0.1, fused: true}
 precision: {weights: bf16, master_weights: fp32, activations: bf16, gradients: fp16, optimizer_state: fp64, accumulate: fp32}
@@ -58,16 +53,16 @@ trainable: {freeze: ["conv1.*", fc.bias]}
 }
 
 TEST(TrainingOptionsFile, LossesHaveSettings) {
-  const TrainingOptions plain = read("loss: {type: mse}");
+  const TrainingOptions plain = read_options("loss: {type: mse}");
   EXPECT_TRUE(std::holds_alternative<Mse>(plain.loss));
   const auto classes = std::get<CrossEntropy>(
-      read("loss: {label_smoothing: 0.1, ignore_index: -100, class_axis: -1}").loss);
+      read_options("loss: {label_smoothing: 0.1, ignore_index: -100, class_axis: -1}").loss);
   EXPECT_EQ(classes.label_smoothing, 0.1);
   EXPECT_EQ(classes.ignore_index, -100);
   EXPECT_EQ(classes.class_axis, -1);
   const auto weights = [](const std::string& text) {
     return std::get<BceWithLogits>(
-               read("loss: {type: bce_with_logits, pos_weight: " + text + "}").loss)
+               read_options("loss: {type: bce_with_logits, pos_weight: " + text + "}").loss)
         .pos_weight;
   };
   EXPECT_EQ(weights("2"), std::vector<double>{2.0});
@@ -82,7 +77,7 @@ TEST(TrainingOptionsFile, LossesHaveSettings) {
 
 TEST(TrainingOptionsFile, LossesOfElementsHaveThresholdsAndReductions) {
   const auto elements = [](const std::string& text) {
-    return std::get<ElementwiseLoss>(read("loss: " + text).loss);
+    return std::get<ElementwiseLoss>(read_options("loss: " + text).loss);
   };
   EXPECT_EQ(elements("l1").kind, ElementwiseLoss::Kind::l1);
   EXPECT_EQ(elements("{type: huber, delta: 0.5}").threshold, 0.5);
@@ -90,8 +85,8 @@ TEST(TrainingOptionsFile, LossesOfElementsHaveThresholdsAndReductions) {
   EXPECT_EQ(elements("{type: kl_div, log_target: true}").kind,
             ElementwiseLoss::Kind::kl_div_of_logs);
   EXPECT_EQ(elements("{type: kl_div, reduction: batchmean}").reduction, Reduction::batch_mean);
-  const auto nll =
-      std::get<CrossEntropy>(read("loss: {type: nll, weight: [1, 2, 0.5], reduction: sum}").loss);
+  const auto nll = std::get<CrossEntropy>(
+      read_options("loss: {type: nll, weight: [1, 2, 0.5], reduction: sum}").loss);
   EXPECT_TRUE(nll.of_log_probabilities);
   EXPECT_EQ(nll.weight, (std::vector<double>{1.0, 2.0, 0.5}));
   EXPECT_EQ(nll.reduction, Reduction::sum);
@@ -109,7 +104,8 @@ TEST(TrainingOptionsFile, LossesOfElementsHaveThresholdsAndReductions) {
 
 TEST(TrainingOptionsFile, SequencesHaveABlankAndALength) {
   const auto ctc = std::get<Ctc>(
-      read("loss: {type: ctc, target_length: 7, blank: 3, zero_infinity: true, reduction: sum}")
+      read_options(
+          "loss: {type: ctc, target_length: 7, blank: 3, zero_infinity: true, reduction: sum}")
           .loss);
   EXPECT_EQ(ctc.target_length, 7);
   EXPECT_EQ(ctc.blank, 3);
@@ -121,7 +117,8 @@ TEST(TrainingOptionsFile, SequencesHaveABlankAndALength) {
 
 TEST(TrainingOptionsFile, SeveralLossesAreAddedUp) {
   const auto sum = std::get<LossSum>(
-      read("loss: [{type: nll, output: class}, {type: l1, output: box, scale: 0.5}, mse]").loss);
+      read_options("loss: [{type: nll, output: class}, {type: l1, output: box, scale: 0.5}, mse]")
+          .loss);
   ASSERT_EQ(sum.terms.size(), 3U);
   EXPECT_EQ(sum.terms[0].output, "class");
   EXPECT_EQ(sum.terms[1].weight, 0.5);
@@ -132,16 +129,17 @@ TEST(TrainingOptionsFile, SeveralLossesAreAddedUp) {
 }
 
 TEST(TrainingOptionsFile, DetachTakesPatternsOfTensorsAndOfTheirReaders) {
-  const TrainingOptions options = read("detach: [teacher.*, {tensor: h, before: /cell_2/*}]");
+  const TrainingOptions options =
+      read_options("detach: [teacher.*, {tensor: h, before: /cell_2/*}]");
   ASSERT_EQ(options.detach.size(), 2U);
   EXPECT_EQ(options.detach[0].tensor, "teacher.*");
   EXPECT_EQ(options.detach[1].before, "/cell_2/*");
-  EXPECT_EQ(read("detach: h").detach.at(0).tensor, "h");
+  EXPECT_EQ(read_options("detach: h").detach.at(0).tensor, "h");
   EXPECT_NE(message("detach: [{before: x}]").find("'tensor' is missing"), std::string::npos);
 }
 
 TEST(TrainingOptionsFile, OffloadTakesAllOrPatterns) {
-  const auto patterns = [](const char* text) { return read(text).storage.offload; };
+  const auto patterns = [](const char* text) { return read_options(text).storage.offload; };
   EXPECT_TRUE(patterns("offload:").empty());
   EXPECT_EQ(patterns("offload: all"), std::vector<std::string>{"*"});
   EXPECT_EQ(patterns("offload: h"), std::vector<std::string>{"h"});
@@ -151,7 +149,7 @@ TEST(TrainingOptionsFile, OffloadTakesAllOrPatterns) {
 }
 
 TEST(TrainingOptionsFile, GroupsInheritWhatTheyDoNotChange) {
-  const TrainingOptions options = read(R"(
+  const TrainingOptions options = read_options(R"(
 optimizer:
   type: adamw
   learning_rate: 0.5
@@ -172,13 +170,13 @@ update: unfused
   EXPECT_EQ(std::get<AdamW>(options.update.groups[2].optimizer).weight_decay, 0.0);
   EXPECT_EQ(options.update.clip_global_norm, 1.0);
   EXPECT_FALSE(options.update.fused);
-  EXPECT_FALSE(read("optimizer: {type: sgd, fused: false}").update.fused);
+  EXPECT_FALSE(read_options("optimizer: {type: sgd, fused: false}").update.fused);
 }
 
 TEST(TrainingOptionsFile, RolesTakeScaledAndBlockFormats) {
   const Precision precision =
-      read("precision: {weights: mxfp4_e2m1, activations: int8, gradients: fp8_e5m2, "
-           "accumulate: int32, frozen_weights: mxint8}")
+      read_options("precision: {weights: mxfp4_e2m1, activations: int8, gradients: fp8_e5m2, "
+                   "accumulate: int32, frozen_weights: mxint8}")
           .precision;
   EXPECT_EQ(precision.weights, ElementType::mxfp4_e2m1);
   EXPECT_EQ(precision.activations, ElementType::qint8);
@@ -189,7 +187,7 @@ TEST(TrainingOptionsFile, RolesTakeScaledAndBlockFormats) {
 
 TEST(TrainingOptionsFile, DefaultsAreThoseOfPyTorch) {
   const auto optimizer = [](const std::string& text) {
-    return read("optimizer: " + text).update.optimizer;
+    return read_options("optimizer: " + text).update.optimizer;
   };
   EXPECT_EQ(std::get<AdamW>(optimizer("adamw")).weight_decay, 0.01);
   EXPECT_FALSE(std::get<AdamW>(optimizer("adamw")).amsgrad);
@@ -201,7 +199,7 @@ TEST(TrainingOptionsFile, DefaultsAreThoseOfPyTorch) {
 
 TEST(TrainingOptionsFile, WhatMuonLeavesHasItsSettingsButTheEpsilon) {
   const auto muon = std::get<Muon>(
-      read("optimizer: {type: muon, learning_rate: 0.5, epsilon: 0.125, beta1: 0.25}")
+      read_options("optimizer: {type: muon, learning_rate: 0.5, epsilon: 0.125, beta1: 0.25}")
           .update.optimizer);
   EXPECT_EQ(muon.learning_rate, 0.5);
   EXPECT_EQ(muon.epsilon, 0.125);
