@@ -6,8 +6,8 @@ namespace monet {
 
 namespace {
 
-constexpr std::array<std::string_view, 7> kNames{"latency", "energy", "edp",  "dram",
-                                                 "memory",  "area",   "power"};
+constexpr std::array<std::string_view, 8> kNames{"latency", "energy", "edp",   "dram",
+                                                 "memory",  "area",   "power", "error"};
 
 } // namespace
 

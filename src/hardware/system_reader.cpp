@@ -482,24 +482,28 @@ Chip parse_chip(std::string_view text, const std::string& origin, const FileOpen
   return make_chip(parse_yaml(text, origin), origin, parsed);
 }
 
+std::string find_core_file(const std::string& system, const std::string& name,
+                           const SourceLoc& where) {
+  const fs::path folder = fs::path(system).parent_path();
+  const fs::path file = fs::path(name).filename();
+  std::error_code ignored;
+  std::vector<fs::path> candidates{folder / "cores" / file, folder / file,
+                                   folder.parent_path() / "cores" / file};
+  if (file != fs::path(name))
+    candidates.insert(candidates.begin(), folder / name);
+  for (const fs::path& candidate : candidates) {
+    if (!file.empty() && fs::is_regular_file(candidate, ignored))
+      return candidate.lexically_normal().string();
+  }
+  throw InputError(
+      where,
+      fmt::format("core file '{}' is neither beside this file nor in its folder 'cores'", name));
+}
+
 Chip read_chip(const std::string& path) {
   const FileOpener open = [&path](const std::string& name, const SourceLoc& where) {
-    const fs::path folder = fs::path(path).parent_path();
-    const fs::path file = fs::path(name).filename();
-    std::error_code ignored;
-    std::vector<fs::path> candidates{folder / "cores" / file, folder / file,
-                                     folder.parent_path() / "cores" / file};
-    if (file != fs::path(name))
-      candidates.insert(candidates.begin(), folder / name);
-    for (const fs::path& candidate : candidates) {
-      if (!file.empty() && fs::is_regular_file(candidate, ignored)) {
-        return FileText{candidate.lexically_normal().string(),
-                        read_file(candidate.string(), kMaxCoreFileBytes)};
-      }
-    }
-    throw InputError(
-        where,
-        fmt::format("core file '{}' is neither beside this file nor in its folder 'cores'", name));
+    const std::string file = find_core_file(path, name, where);
+    return FileText{file, read_file(file, kMaxCoreFileBytes)};
   };
   return parse_chip(read_file(path, kMaxCoreFileBytes), path, open);
 }

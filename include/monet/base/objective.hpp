@@ -16,13 +16,15 @@ enum class Objective : std::uint8_t {
   memory,  ///< most bytes that live at a time
   area,    ///< mm2, of a chip
   power,   ///< W at the peak, of a chip
+  error,   ///< share of images that a network trained in a design's formats takes for another class
 };
 
 /// What a mapping on one core can minimise, and what a design of a chip can.
 inline constexpr Objective kCoreObjectives[] = {Objective::latency, Objective::energy,
                                                 Objective::edp};
-inline constexpr Objective kDesignObjectives[] = {
-    Objective::latency, Objective::energy, Objective::memory, Objective::area, Objective::power};
+inline constexpr Objective kDesignObjectives[] = {Objective::latency, Objective::energy,
+                                                  Objective::memory,  Objective::area,
+                                                  Objective::power,   Objective::error};
 
 std::string_view name_of(Objective objective);
 /// The one of `among` with that name ("edp"), or nullopt.

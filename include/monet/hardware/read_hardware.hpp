@@ -19,6 +19,9 @@ Core parse_core(std::string_view text, const std::string& origin);
 /// "offchip". A core file named with a folder is looked for there (seen from the system file), then
 /// all are by file name in `cores/`, beside it, and in `../cores/`.
 Chip read_chip(const std::string& path);
+/// The path of a core file that a system file names; InputError, at `where`, when there is none.
+std::string find_core_file(const std::string& system, const std::string& name,
+                           const SourceLoc& where);
 
 /// Finds and opens a core file named in a system file: its path and text. Throws InputError when
 /// there is none.

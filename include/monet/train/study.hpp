@@ -69,7 +69,9 @@ struct TrainStudy {
 
 /// Throws one InputError with every problem of the file and of training files that it names.
 TrainStudy read_train_study(const std::string& path);
-/// The same from what `path` holds.
+/// The same from what `path` holds, parsed already.
+TrainStudy train_study_of(const YamlNode& root, const std::string& path);
+/// The same from its text.
 TrainStudy parse_train_study(std::string_view text, const std::string& path);
 
 } // namespace monet

@@ -1,7 +1,7 @@
 // experiment.yaml of training runs -> TrainStudy.
 #include "monet/train/study.hpp"
 
-#include "train/study/overlay.hpp"
+#include "base/shared/yaml_overlay.hpp"
 
 #include "monet/base/files.hpp"
 #include "monet/base/text.hpp"
@@ -337,6 +337,10 @@ private:
 
 TrainStudy read_train_study(const std::string& path) {
   return StudyReader(path).read(load_yaml(path));
+}
+
+TrainStudy train_study_of(const YamlNode& root, const std::string& path) {
+  return StudyReader(path).read(root);
 }
 
 TrainStudy parse_train_study(std::string_view text, const std::string& path) {

@@ -1,4 +1,4 @@
-#include "train/study/overlay.hpp"
+#include "base/shared/yaml_overlay.hpp"
 
 #include <fmt/core.h>
 
