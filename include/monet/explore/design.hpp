@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace monet {
@@ -16,6 +17,18 @@ namespace monet {
 /// The number of a design in its space: the indices of its parameters' values as the digits of a
 /// mixed-radix number, the first parameter most significant.
 using DesignId = std::uint64_t;
+
+/// A figure with a name, of a design and of none of its runs: a number.
+struct Metric {
+  std::string name;
+  double value = 0;
+  friend bool operator==(const Metric&, const Metric&) = default;
+};
+
+/// What a short training comes to: the share of the images for tests that it takes for another
+/// class, and the share of the gradients' numbers that became 0 when they were rounded (0 where
+/// none was), both 0 to 1 and means over its seeds.
+inline constexpr std::string_view kTrainedMetrics[] = {"error", "gradients_flushed"};
 
 /// What an evaluation came to. A design that cannot run, or breaks a budget, is infeasible with a
 /// reason; area and power are given as far as a chip could be made.
@@ -29,6 +42,8 @@ struct DesignResult {
   /// One per run of the space: latency, energy and peak, which a store keeps. Empty when
   /// infeasible.
   std::vector<StepFigures> runs;
+  /// Those of the space's workload, in its order. Empty when infeasible.
+  std::vector<Metric> metrics{};
 
   /// Neither feasible nor infeasible: a race ended before anybody knew.
   bool given_up() const { return !feasible && reason.empty(); }
@@ -43,6 +58,7 @@ struct DesignBound {
   double peak_power_w = 0;
   double frequency_hz = 0;
   std::vector<StepFigures> runs; ///< lower bounds; one per run of the space
+  std::vector<Metric> metrics{}; ///< lower bounds; those of the space's workload
 };
 
 /// One front that is asked for: of one run, in these objectives.

@@ -3,10 +3,13 @@
 
 #include "monet/explore/design.hpp"
 #include "monet/explore/space.hpp"
+#include "monet/explore/training_record.hpp"
 
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
+#include <vector>
 
 namespace monet {
 
@@ -27,11 +30,17 @@ public:
     static_cast<void>(enough);
     return evaluate(id);
   }
+  /// Short trainings that it knows and has not given before: for other processes, which learn them.
+  virtual std::vector<TrainingRecord> new_trainings() { return {}; }
+  virtual void learn(std::span<const TrainingRecord> trainings) { static_cast<void>(trainings); }
 };
 
+class DesignStore;
+
 /// The evaluator of a space: reads its network, makes the graphs of its runs, and shares what
-/// designs have in common (graphs, costs of equal tiles on equal cores). Keeps a reference.
-/// InputError where files are bad.
-std::unique_ptr<DesignEvaluator> make_evaluator(const Space& space);
+/// designs have in common (graphs, costs of equal tiles on equal cores, short trainings of equal
+/// arithmetic). Short trainings are looked for in the store, and put into it; null: none. Keeps
+/// references. InputError where files are bad.
+std::unique_ptr<DesignEvaluator> make_evaluator(const Space& space, DesignStore* store = nullptr);
 
 } // namespace monet

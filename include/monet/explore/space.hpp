@@ -6,6 +6,7 @@
 #include "monet/explore/design.hpp"
 #include "monet/explore/step_settings.hpp"
 #include "monet/hardware/chip.hpp"
+#include "monet/train/study.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -41,6 +42,9 @@ struct StudiedWorkload : StepSettings {
   std::optional<InnerSearch> fusion;     ///< none: the stacks that the tool chooses
   std::optional<InnerSearch> allocation; ///< after it; none: cores as the tool or the mapping says
   std::uint64_t search_seed = 1;
+  /// What designs come to besides their runs, by name: those of a short training, where the file
+  /// has `accuracy:` (kTrainedMetrics).
+  std::vector<std::string> metrics;
 };
 
 /// Limits on what a design may be; infinite where the file gives none. A design beyond one is
@@ -57,7 +61,7 @@ public:
   std::string name;
   std::string origin;
   std::vector<Parameter> parameters;
-  StudiedWorkload workload;
+  StudiedWorkload workload; ///< where designs differ in their training, with that of the first
   DesignBudgets budgets;
   std::vector<FrontRequest> fronts;
   /// Names everything that decides results: the space's text, and every file it names.
@@ -71,10 +75,20 @@ public:
   DesignId id_of(const std::vector<std::uint32_t>& choices) const;
   /// Which of the file's constraints the design breaks: its text; empty when it is in the space.
   std::string broken_constraint(DesignId id) const;
+  /// The first that constraints keep, of the first few thousand; 0 where they keep none of these.
+  DesignId first_design() const;
   /// system.yaml and the core files it names, with all expressions evaluated: name and text.
   std::vector<std::pair<std::string, std::string>> hardware_files(DesignId id) const;
   /// InputError where the file's expressions do not make a chip.
   Chip chip(DesignId id) const;
+  /// The workload's settings with the training that the design's values choose. InputError where
+  /// they choose none.
+  StepSettings settings(DesignId id) const;
+  /// Equal for designs whose settings are; empty where all are. InputError like settings().
+  std::string settings_key(DesignId id) const;
+  /// The short training that `accuracy:` asks for, of one variant, in the arithmetic of the
+  /// design's `training:`; nullopt without it. InputError like settings().
+  std::optional<TrainStudy> short_training(DesignId id) const;
 
   struct Template;
   std::shared_ptr<const Template> made_of;

@@ -3,6 +3,7 @@
 
 #include "monet/explore/design.hpp"
 #include "monet/explore/space.hpp"
+#include "monet/explore/training_record.hpp"
 
 #include <functional>
 #include <memory>
@@ -37,10 +38,20 @@ public:
   /// Rows in order of id.
   virtual void each(const std::function<void(const DesignResult&)>& row) = 0;
   virtual std::uint64_t size() = 0;
+  /// Short trainings, which designs share: a store without a file need not keep them.
+  virtual std::vector<TrainingRecord> trainings() { return {}; }
+  virtual std::optional<TrainingRecord> find_training(const std::string& key, std::uint64_t seed) {
+    static_cast<void>(key);
+    static_cast<void>(seed);
+    return std::nullopt;
+  }
+  /// What is there already, of equal key and seed, stays.
+  virtual void put_training(const TrainingRecord& record) { static_cast<void>(record); }
 };
 
 /// Opens or makes the file. InputError naming it: no store, of another space, damaged, newer than
-/// this version. OutputError: not writable, disk full; so do all functions that write.
+/// this version; one of an older version becomes one of this when it is written, its rows as they
+/// are. OutputError: not writable, disk full; so do all functions that write.
 std::unique_ptr<DesignStore> open_store(const std::string& path, const Space& space,
                                         const StoreOptions& options);
 /// What a store says of its space, without the space's files: name, content_hash, parameters,

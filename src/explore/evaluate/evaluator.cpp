@@ -1,13 +1,11 @@
 #include "monet/explore/evaluator.hpp"
 
-#include "explore/evaluate/step_floors.hpp"
+#include "explore/evaluate/design_steps.hpp"
+#include "explore/evaluate/short_trainings.hpp"
 
-#include "monet/core_cost/mapping_file.hpp"
 #include "monet/optimise/allocation.hpp"
 #include "monet/optimise/fusion.hpp"
 #include "monet/optimise/step_mode.hpp"
-#include "monet/training/explain.hpp"
-#include "monet/workload/foreign.hpp"
 
 #include <fmt/core.h>
 
@@ -40,33 +38,9 @@ private:
 
 class Evaluator : public DesignEvaluator {
 public:
-  explicit Evaluator(const Space& space) : space_(space) {
-    const StudiedWorkload& workload = space.workload;
-    OnnxReadOptions reading = workload.network_options;
-    if (workload.training)
-      read_for(reading, *workload.training);
-    ForeignReport report;
-    const Graph network =
-        recognise(read_onnx(workload.network, reading), workload.training.has_value(), report,
-                  "leave out 'training:'; the step is then the run 'inference'");
-    if (!workload.mapping.empty())
-      mapping_ = read_mapping(workload.mapping);
-    steps_.reserve(workload.runs.size()); // floors refer to them
-    for (const std::string& run : workload.runs) {
-      const Precision precision = inference_precision(workload);
-      steps_.push_back(fold_views(run == "training"
-                                      ? make_training_graph(network, *workload.training)
-                                      : make_inference_graph(network, precision)));
-      floors_.push_back(std::make_unique<StepFloors>(steps_.back(), workload.halo == Halo::cached));
-      shared_.push_back(std::make_unique<SharedPlans>(steps_.back(), workload.halo));
-    }
-    subjects_.add(network);
-    for (const TrainingGraph& step : steps_)
-      subjects_.add(step.graph);
-    ProblemList problems;
-    if (mapping_)
-      check_subjects(*mapping_, subjects_, problems);
-    problems.throw_if_any();
+  Evaluator(const Space& space, DesignStore* store)
+      : space_(space), steps_(space), trainings_(space, store, space.first_design()) {
+    steps_.of(space.first_design()); // what is wrong with it is the space's fault, not a design's
   }
 
   DesignResult evaluate(DesignId id) override { return *evaluate_unless(id, nullptr); }
@@ -83,6 +57,11 @@ public:
     follow(
         id, [](const DesignBound&) { return true; }, bound, result);
     return bound;
+  }
+
+  std::vector<TrainingRecord> new_trainings() override { return trainings_.cache().take_new(); }
+  void learn(std::span<const TrainingRecord> trainings) override {
+    trainings_.cache().learn(trainings);
   }
 
 private:
@@ -111,9 +90,9 @@ private:
     return {};
   }
 
-  void check_dataflows(const Chip& chip) const {
+  static void check_dataflows(const Chip& chip, const DesignSteps& steps) {
     ProblemList problems;
-    check_loops(chip, subjects_.loops, problems);
+    check_loops(chip, steps.subjects.loops, problems);
     problems.throw_if_any();
   }
 
@@ -144,12 +123,12 @@ private:
   }
 
   /// Nothing when `hopeless` gave it up.
-  std::optional<StepFigures> run(std::size_t which, const Chip& chip, CoreCostCache& costs,
+  std::optional<StepFigures> run(const TrainingGraph& step, const SharedPlans& shared,
+                                 const Chip& chip, CoreCostCache& costs,
                                  std::function<bool(const ScheduleFloor&)> hopeless) const {
     const StudiedWorkload& workload = space_.workload;
-    const TrainingGraph& step = steps_[which];
     StepOptions options;
-    options.tiling.mapping = mapping_ ? &*mapping_ : nullptr;
+    options.tiling.mapping = steps_.mapping();
     options.tiling.halo = workload.halo;
     options.schedule.core_cost = workload.core_cost;
     options.schedule.priority = workload.priority;
@@ -160,7 +139,7 @@ private:
       if (!workload.allocation)
         options.schedule.hopeless = std::move(hopeless);
       StepChoice chosen = choose_step(step, chip, options, workload.mode,
-                                      workload.core_cost.objective, {costs}, shared_[which].get());
+                                      workload.core_cost.objective, {costs}, &shared);
       if (!workload.allocation)
         return chosen.complete ? std::optional(chosen.figures.totals()) : std::nullopt;
       options.tiling = std::move(chosen.tiling);
@@ -178,16 +157,17 @@ private:
     return modelled.figures.totals();
   }
 
-  bool follow_runs(const Chip& chip, const BoundTest& enough, DesignBound& bound,
-                   DesignResult& result) {
+  bool follow_runs(const DesignSteps& steps, const Chip& chip, const BoundTest& enough,
+                   DesignBound& bound, DesignResult& result) {
+    const std::size_t runs = steps.graphs.size();
     if (enough) {
-      for (std::size_t i = 0; i < steps_.size(); ++i)
-        bound.runs[i] = floors_[i]->of(chip);
+      for (std::size_t i = 0; i < runs; ++i)
+        bound.runs[i] = steps.floors[i]->of(chip);
       if (enough(bound))
         return false;
     }
     const std::shared_ptr<CoreCostCache> costs = costs_.get();
-    for (std::size_t i = 0; i < steps_.size(); ++i) {
+    for (std::size_t i = 0; i < runs; ++i) {
       StepFigures& least = bound.runs[i];
       std::function<bool(const ScheduleFloor&)> hopeless;
       if (enough)
@@ -197,7 +177,8 @@ private:
           return enough(bound);
         };
       try {
-        const std::optional<StepFigures> figures = run(i, chip, *costs, std::move(hopeless));
+        const std::optional<StepFigures> figures =
+            run(steps.graphs[i], *steps.shared[i], chip, *costs, std::move(hopeless));
         if (!figures)
           return false;
         least = *figures;
@@ -217,42 +198,49 @@ private:
   /// Evaluates until `enough` is met by the bounds so far; whether it came to the end.
   bool follow(DesignId id, const BoundTest& enough, DesignBound& bound, DesignResult& result) {
     result.id = id;
-    bound.runs.resize(steps_.size());
+    bound.runs.resize(space_.workload.runs.size());
+    for (const std::string& metric : space_.workload.metrics)
+      bound.metrics.push_back({metric, 0}); // the least that shares can be
     try {
       const Chip chip = space_.chip(id);
-      check_dataflows(chip);
+      const DesignSteps& steps = steps_.of(id);
+      check_dataflows(chip, steps);
       result.reason = judge_chip(chip, result);
       bound.area_mm2 = result.area_mm2;
       bound.peak_power_w = result.peak_power_w;
       bound.frequency_hz = result.frequency_hz;
-      if (result.reason.empty() && !follow_runs(chip, enough, bound, result))
-        return false;
+      if (result.reason.empty()) {
+        if (!follow_runs(steps, chip, enough, bound, result))
+          return false;
+        if (!space_.workload.metrics.empty() && enough && enough(bound))
+          return false; // not worth a training
+        result.metrics = bound.metrics = trainings_.metrics_of(id);
+      }
     } catch (const InfeasibleError& error) {
       result.reason = error.what();
     } catch (const InputError& error) { // values that make no chip
       result.reason = error.what();
     }
     result.feasible = result.reason.empty();
-    if (!result.feasible)
+    if (!result.feasible) {
       result.runs.clear();
+      result.metrics.clear();
+    }
     bound.feasible = result.feasible;
     bound.reason = result.reason;
     return true;
   }
 
   const Space& space_;
-  std::optional<MappingFile> mapping_;
-  MappingSubjects subjects_;
-  std::vector<TrainingGraph> steps_;                 ///< per run, views folded
-  std::vector<std::unique_ptr<StepFloors>> floors_;  ///< per run
-  std::vector<std::unique_ptr<SharedPlans>> shared_; ///< per run
+  AllDesignSteps steps_;
+  ShortTrainings trainings_;
   SharedCosts costs_;
 };
 
 } // namespace
 
-std::unique_ptr<DesignEvaluator> make_evaluator(const Space& space) {
-  return std::make_unique<Evaluator>(space);
+std::unique_ptr<DesignEvaluator> make_evaluator(const Space& space, DesignStore* store) {
+  return std::make_unique<Evaluator>(space, store);
 }
 
 } // namespace monet

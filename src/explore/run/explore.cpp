@@ -82,6 +82,10 @@ std::vector<DesignResult> plain(std::span<const DesignResult> results, bool race
       valid = valid && !std::isnan(run.energy_pj);
       run.energy_pj = plain(run.energy_pj);
     }
+    for (Metric& metric : result.metrics) {
+      valid = valid && !std::isnan(metric.value);
+      metric.value = plain(metric.value);
+    }
     internal_check(valid || (race && result.given_up()),
                    fmt::format("the evaluation of design {} is no result", result.id));
   }

@@ -36,6 +36,18 @@ void fields(Io& io, Of<Io, DesignResult>& result) {
   io.text(result.reason);
   io.list(result.runs,
           [&](auto& run) { io.number(run.latency_cycles, run.energy_pj, run.peak_memory_bytes); });
+  io.list(result.metrics, [&](auto& metric) {
+    io.text(metric.name);
+    io.number(metric.value);
+  });
+}
+
+template <class Io>
+void fields(Io& io, Of<Io, std::vector<TrainingRecord>>& trainings) {
+  io.list(trainings, [&](auto& training) {
+    io.text(training.key);
+    io.number(training.seed, training.error, training.gradients_flushed);
+  });
 }
 
 template <class Io>
@@ -56,6 +68,7 @@ void fields(Io& io, Of<Io, WorkMessage>& message) {
   fields(io, fronts);
   if constexpr (std::is_same_v<Io, ByteReader>)
     message.fronts = fronts.fronts.empty() ? nullptr : std::make_shared<KnownFronts>(fronts);
+  fields(io, message.trainings);
 }
 
 template <class Io>
@@ -71,6 +84,7 @@ void fields(Io& io, Of<Io, ResultsMessage>& message) {
   io.number(message.received, message.idle, message.evaluation_seconds,
             message.communication_seconds, message.messages);
   fields(io, message.failure);
+  fields(io, message.trainings);
 }
 
 template <class Io>

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "monet/explore/strategy.hpp"
+#include "monet/explore/training_record.hpp"
 
 #include <cstdint>
 #include <exception>
@@ -23,7 +24,8 @@ struct RemoteFailure {
 struct WorkMessage {
   std::uint64_t position = 0; ///< of the first
   std::vector<DesignId> ids;
-  SharedFronts fronts; ///< to race against; may be null
+  SharedFronts fronts;                   ///< to race against; may be null
+  std::vector<TrainingRecord> trainings; ///< that the process has not heard of
 };
 
 /// To rank 0, once at the beginning.
@@ -40,7 +42,8 @@ struct ResultsMessage {
   bool idle = false;          ///< none of them is left
   double evaluation_seconds = 0;
   double communication_seconds = 0;
-  std::uint64_t messages = 0; ///< that this process sent
+  std::uint64_t messages = 0;            ///< that this process sent
+  std::vector<TrainingRecord> trainings; ///< that it made since the last one
   std::optional<RemoteFailure> failure;
 };
 

@@ -165,6 +165,7 @@ struct Worker {
   double evaluation_seconds = 0;
   double communication_seconds = 0;
   std::uint64_t messages = 0;
+  std::size_t trainings_heard = 0; ///< of those that rank 0 knows
 
   /// Designs that it should have: one per thread, and some that wait.
   std::size_t target(std::size_t rest, std::size_t all_threads) const {
@@ -185,7 +186,8 @@ class Runner final : public MpiRunner {
 public:
   Runner(Session& session, const MpiWorker& worker, int jobs)
       : session_(session), identity_(worker.identity), keeps_(worker),
-        pool_(*worker.evaluator, jobs), workers_(static_cast<std::size_t>(session.processes())) {
+        evaluator_(*worker.evaluator), pool_(*worker.evaluator, jobs),
+        workers_(static_cast<std::size_t>(session.processes())) {
     workers_.front().threads = pool_.threads();
   }
 
@@ -263,12 +265,27 @@ private:
       if (rank == 0)
         pool_.add(batch, fronts, next_);
       else
-        session_.send(static_cast<int>(rank), kWork,
-                      pack(WorkMessage{next_, {batch.begin(), batch.end()}, fronts}));
+        session_.send(
+            static_cast<int>(rank), kWork,
+            pack(WorkMessage{
+                next_, {batch.begin(), batch.end()}, fronts, news_for(static_cast<int>(rank))}));
       worker.sent += count;
       worker.outstanding += count;
       next_ += count;
     }
+  }
+
+  /// Short trainings that others made since it last got work.
+  std::vector<TrainingRecord> news_for(int rank) {
+    for (TrainingRecord& own : evaluator_.new_trainings())
+      trainings_.emplace_back(0, std::move(own));
+    std::vector<TrainingRecord> news;
+    std::size_t& heard = workers_[static_cast<std::size_t>(rank)].trainings_heard;
+    for (; heard < trainings_.size(); ++heard) {
+      if (trainings_[heard].first != rank)
+        news.push_back(trainings_[heard].second);
+    }
+    return news;
   }
 
   void receive() {
@@ -302,6 +319,9 @@ private:
       worker.outstanding = worker.sent - results.received;
     if (results.failure)
       fail(*results.failure, message.rank);
+    evaluator_.learn(results.trainings);
+    for (TrainingRecord& training : results.trainings)
+      trainings_.emplace_back(message.rank, std::move(training));
     std::move(results.results.begin(), results.results.end(), std::back_inserter(results_));
   }
 
@@ -333,11 +353,13 @@ private:
   Session& session_;
   std::string identity_;
   MpiWorker keeps_;
+  DesignEvaluator& evaluator_;
   WorkerPool pool_;
   std::vector<Worker> workers_;
   std::size_t next_ = 0; ///< of the ids of this run
   bool stopping_ = false;
   std::vector<DesignResult> results_;
+  std::vector<std::pair<int, TrainingRecord>> trainings_; ///< and the process that made each
   std::optional<RemoteFailure> failed_;
   int failed_rank_ = 0;
 };
@@ -346,7 +368,7 @@ private:
 class Server {
 public:
   Server(Session& session, DesignEvaluator& evaluator, int jobs)
-      : session_(session), pool_(evaluator, jobs) {}
+      : session_(session), evaluator_(evaluator), pool_(evaluator, jobs) {}
 
   std::size_t threads() const { return pool_.threads(); }
 
@@ -384,6 +406,7 @@ private:
     internal_check(message.tag == kWork, "a message that nobody sends");
     const auto work = unpack<WorkMessage>(message.bytes);
     received_ += work.ids.size();
+    evaluator_.learn(work.trainings);
     pool_.add(work.ids, work.fronts, work.position);
   }
 
@@ -400,6 +423,7 @@ private:
     message.evaluation_seconds = pool_.busy_seconds();
     message.communication_seconds = session_.seconds();
     message.messages = session_.messages() + 1;
+    message.trainings = evaluator_.new_trainings();
     if (const auto failure = pool_.failure(); failure && idle)
       message.failure = RemoteFailure{failure->position, pack_error(failure->error)};
     session_.send(0, tag, pack(message));
@@ -414,6 +438,7 @@ private:
   }
 
   Session& session_;
+  DesignEvaluator& evaluator_;
   std::uint64_t received_ = 0;
   std::vector<DesignResult> results_;
   WorkerPool pool_;

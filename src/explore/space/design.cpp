@@ -11,6 +11,14 @@ namespace monet {
 namespace {
 
 template <class Design>
+double metric_of(const Design& design, std::string_view name) {
+  const auto metric = std::ranges::find(design.metrics, name, &Metric::name);
+  if (metric == design.metrics.end())
+    throw InternalError("a front of a metric that the design does not have");
+  return metric->value;
+}
+
+template <class Design>
 std::vector<double> values_of(const Design& design, const FrontRequest& front) {
   if (front.run >= design.runs.size())
     throw InternalError("a front of a run that the design does not have");
@@ -18,7 +26,9 @@ std::vector<double> values_of(const Design& design, const FrontRequest& front) {
   std::vector<double> values;
   values.reserve(front.objectives.size());
   for (const Objective objective : front.objectives) {
-    if (objective == Objective::area)
+    if (objective == Objective::error)
+      values.push_back(metric_of(design, name_of(objective)));
+    else if (objective == Objective::area)
       values.push_back(design.area_mm2);
     else if (objective == Objective::power)
       values.push_back(design.peak_power_w);

@@ -390,4 +390,11 @@ Expression Expression::parse(std::string_view text, const SourceLoc& where,
   return expression;
 }
 
+void Expression::add_slots(std::set<std::size_t>& slots) const {
+  for (const Node& node : nodes_) {
+    if (node.op == Op::slot)
+      slots.insert(node.slot);
+  }
+}
+
 } // namespace monet

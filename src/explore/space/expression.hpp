@@ -4,7 +4,9 @@
 #include "monet/base/errors.hpp"
 #include "monet/explore/space.hpp"
 
+#include <cstddef>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,6 +40,8 @@ public:
   std::int64_t count(const Values& values, std::int64_t most) const;
 
   const std::string& text() const { return text_; }
+  /// Adds those that its value depends on.
+  void add_slots(std::set<std::size_t>& slots) const;
 
 private:
   enum class Op : std::uint8_t {

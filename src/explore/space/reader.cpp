@@ -1,6 +1,8 @@
 // space.yaml -> Space; docs/exploration.md describes every key.
 #include "base/shared/fnv1a.hpp"
+#include "explore/space/hardware_choice.hpp"
 #include "explore/space/template.hpp"
+#include "explore/space/trained_sections.hpp"
 
 #include "monet/base/files.hpp"
 #include "monet/base/text.hpp"
@@ -41,17 +43,16 @@ public:
       read_derived(*node);
     if (const YamlNode* node = map.find("constraints"))
       read_constraints(*node);
+    read_trained_sections({map, space_, *made_of_, names_, problems_});
     read_runs(map);
     if (const YamlNode* node = map.find("budgets"))
       read_budgets(*node);
     read_fronts(map.find("fronts"));
-    if (const YamlNode* node = map.require("cores"))
-      read_cores(*node);
-    if (const YamlNode* node = map.require("chip"))
-      made_of_->system = YamlTemplate(*node, names_, problems_);
+    read_hardware(map);
     map.finish();
     problems_.throw_if_any();
     space_.made_of = made_of_;
+    trained_files_ = check_trained_sections(space_, *made_of_);
     hash_files(std::string(text));
     try_first_design();
     return std::move(space_);
@@ -163,27 +164,39 @@ private:
     }
   }
 
+  void read_hardware(YamlMap& map) {
+    const YamlNode* chip = map.require("chip");
+    made_of_->system_is_path = chip != nullptr && chip->kind == YamlNode::Kind::scalar;
+    if (chip != nullptr)
+      made_of_->system = YamlTemplate(*chip, names_, problems_);
+    if (!made_of_->system_is_path) {
+      if (const YamlNode* cores = map.require("cores"))
+        read_cores(*cores);
+      return;
+    }
+    if (const YamlNode* cores = map.find("cores"))
+      problems_.add(cores->where, "the cores of a chip of a file are those that it names");
+    read_systems(space_, *made_of_, chip->where, core_files_, problems_);
+  }
+
   void read_cores(const YamlNode& node) {
     if (node.kind != YamlNode::Kind::map || node.entries.empty()) {
       problems_.add(node.where, "expected cores by name: a core, or a core file");
       return;
     }
     for (const YamlNode::Entry& entry : node.entries) {
-      YamlNode core = entry.value;
-      if (core.kind == YamlNode::Kind::scalar) {
-        const std::string file = resolve_beside(path_, core.scalar);
-        core_files_.push_back(file);
-        try {
-          core = load_yaml(file);
-        } catch (const InputError& error) {
-          for (const InputProblem& problem : error.problems())
-            problems_.add(problem.where, problem.what, problem.hint);
-          continue;
-        }
-      }
-      if (!made_of_->cores.emplace(entry.key, YamlTemplate(core, names_, problems_)).second)
+      Space::Template::CoreTemplate core{YamlTemplate(entry.value, names_, problems_)};
+      core.is_path = entry.value.kind == YamlNode::Kind::scalar;
+      if (core.is_path)
+        read_core_files({space_, *made_of_, names_}, core, entry.value.where, core_files_,
+                        problems_);
+      if (!made_of_->cores.emplace(entry.key, std::move(core)).second)
         problems_.add(entry.key_where, fmt::format("core '{}' is there already", entry.key));
     }
+  }
+
+  bool has_training() const {
+    return space_.workload.training.has_value() || made_of_->training.varied.has_value();
   }
 
   void read_runs(YamlMap& map) {
@@ -191,7 +204,7 @@ private:
     const YamlNode* node = map.find("runs");
     if (node == nullptr) {
       runs = {"inference"};
-      if (space_.workload.training)
+      if (has_training())
         runs.emplace_back("training");
       return;
     }
@@ -208,7 +221,7 @@ private:
     }
     if (runs.empty())
       problems_.add(node->where, "nothing to run: inference, training or both");
-    if (!space_.workload.training && !runs.empty() && runs.back() == "training")
+    if (!has_training() && !runs.empty() && runs.back() == "training")
       problems_.add(node->where, "a training run needs 'training:'");
   }
 
@@ -245,6 +258,9 @@ private:
                       nearest_name_hint(name, known));
         continue;
       }
+      if (*objective == Objective::error && space_.workload.metrics.empty())
+        problems_.add(objectives->where, "the objective 'error' needs 'accuracy:'",
+                      "a short training of every design's arithmetic");
       if (std::ranges::find(front.objectives, *objective) != front.objectives.end())
         problems_.add(objectives->where, fmt::format("'{}' is there twice", name));
       front.objectives.push_back(*objective);
@@ -261,6 +277,8 @@ private:
       for (std::size_t run = 0; run < space_.workload.runs.size(); ++run) {
         space_.fronts.push_back({run, {latency, energy}});
         space_.fronts.push_back({run, {latency, energy, area}});
+        if (!space_.workload.metrics.empty())
+          space_.fronts.push_back({run, {error, energy}});
       }
       return;
     }
@@ -281,8 +299,9 @@ private:
     StudiedWorkload& workload = space_.workload;
     if (const YamlNode* node = map.require("workload"))
       read_network_section(*node, path_, workload, problems_);
-    if (const YamlNode* node = map.find("training"))
-      read_training_section(*node, path_, workload, problems_);
+    const YamlNode* training = map.find("training");
+    if (training != nullptr && !is_varied(*training)) // else it waits for the parameters
+      read_training_section(*training, path_, workload, problems_);
     if (const YamlNode* node = map.find("precision"))
       workload.precision = read_precision_options(*node, problems_);
     read_mapping_key(map, path_, workload);
@@ -332,6 +351,8 @@ private:
       space_.files.push_back(space_.workload.mapping);
     for (const std::string& file : core_files_)
       space_.files.push_back(file);
+    for (const std::string& file : trained_files_)
+      space_.files.push_back(file);
     for (std::size_t i = 1; i < space_.files.size(); ++i)
       hashed += hash(read_file(space_.files[i]));
     space_.content_hash = hash(hashed);
@@ -339,13 +360,9 @@ private:
 
   /// A template that makes no chip is the file's fault, not a design's.
   void try_first_design() {
-    constexpr DesignId kTries = 4096;
-    for (DesignId id = 0; id < std::min<DesignId>(space_.size(), kTries); ++id) {
-      if (space_.broken_constraint(id).empty()) {
-        space_.chip(id);
-        return;
-      }
-    }
+    const DesignId id = space_.first_design();
+    if (space_.broken_constraint(id).empty())
+      space_.chip(id);
   }
 
   const YamlNode& root_;
@@ -354,6 +371,7 @@ private:
   std::shared_ptr<Space::Template> made_of_ = std::make_shared<Space::Template>();
   std::vector<std::string> names_; ///< slots of expressions
   std::vector<std::string> core_files_;
+  std::vector<std::string> trained_files_; ///< networks, data and weights of short trainings
   ProblemList problems_;
 };
 

@@ -2,11 +2,15 @@
 #pragma once
 
 #include "explore/space/expression.hpp"
+#include "explore/space/section.hpp"
 #include "explore/space/yaml_template.hpp"
 
 #include "monet/explore/space.hpp"
 
+#include <cstddef>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,15 +21,47 @@ struct Space::Template {
     std::string name;
     Expression value;
   };
+  /// A core: written in the space, or one of the files that its path may name.
+  struct CoreTemplate {
+    YamlTemplate core; ///< where it is written; else the path
+    bool is_path = false;
+    std::map<std::string, YamlTemplate> files{}; ///< by path, as the space says it
+  };
+  /// A system file, with the core files that it names.
+  struct SystemFile {
+    std::string path; ///< as it is opened
+    YamlNode root;
+    std::map<std::string, YamlNode> cores{}; ///< by name, as the system file says it
+  };
+  /// A section that decides what is trained, as it is or with expressions.
+  struct TrainedSection {
+    YamlNode fixed;
+    std::optional<SectionTemplate> varied{};
+    YamlNode of(const Values& values) const { return varied ? varied->expand(values) : fixed; }
+  };
+
   std::vector<Derived> derived; ///< `let:`, in order; slots follow those of the parameters
   std::vector<Expression> constraints;
-  YamlTemplate system; ///< `chip:`, a system file whose cores are a list
-  std::map<std::string, YamlTemplate, std::less<>> cores;
+  YamlTemplate system; ///< `chip:`, a system file whose cores are a list; or the path of one
+  bool system_is_path = false;
+  std::map<std::string, SystemFile> systems; ///< by path, as the space says it
+  std::map<std::string, CoreTemplate, std::less<>> cores;
+  TrainedSection training;
+  std::optional<TrainedSection> accuracy;
+  YamlNode network; ///< of `workload:`, what a short training has where it says nothing else
+  std::optional<YamlNode> batch;
 
   /// Of the parameters and what is derived of them.
   Values values(const Space& space, DesignId id) const;
-  /// The system file: named, and with cores by id.
+  /// Values of one design for every way in which what these slots hold may differ, other slots 0;
+  /// empty: more than `most` of them. InputError where something derived has no value.
+  std::vector<Values> ways(const Space& space, std::set<std::size_t> slots, std::size_t most) const;
+  /// The system file: named, and with cores by id. Of a `chip:` that is written in the space.
   YamlNode system_file(const Space& space, DesignId id, const Values& values) const;
+  /// The file that `chip:` names.
+  const SystemFile& chosen_system(const Values& values) const;
+  /// The recipe of a short training, as `monet train` reads it. `accuracy` is there.
+  YamlNode recipe(const Values& values) const;
 };
 
 } // namespace monet

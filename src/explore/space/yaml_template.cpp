@@ -172,6 +172,22 @@ YamlNode YamlTemplate::expand(const Values& values) const {
   return Expander{values}.expand(root_);
 }
 
+void YamlTemplate::add_slots(const Node& node, std::set<std::size_t>& slots) { // as deep as YAML
+  for (const Expression& expression : node.text.expressions)
+    expression.add_slots(slots);
+  for (const Counter& counter : node.counters) {
+    if (counter.first)
+      counter.first->add_slots(slots);
+    counter.end.add_slots(slots);
+  }
+  if (node.condition)
+    node.condition->add_slots(slots);
+  for (const Node& item : node.items)
+    add_slots(item, slots);
+  for (const Entry& entry : node.entries)
+    add_slots(entry.value, slots);
+}
+
 namespace {
 
 std::string scalar_text(const std::string& text, bool quoted) {

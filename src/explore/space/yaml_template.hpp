@@ -6,7 +6,9 @@
 
 #include "monet/base/yaml.hpp"
 
+#include <cstddef>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,6 +23,8 @@ public:
   /// The tree with these values; InputError where an expression has none, or more than a million
   /// nodes would come of it.
   YamlNode expand(const Values& values) const;
+  /// Adds those that the tree depends on; of counters the slots that they are given.
+  void add_slots(std::set<std::size_t>& slots) const { add_slots(root_, slots); }
 
 private:
   struct Text { ///< pieces[0] expressions[0] pieces[1] ...
@@ -49,6 +53,8 @@ private:
   };
   struct Compiler;
   struct Expander;
+
+  static void add_slots(const Node& node, std::set<std::size_t>& slots);
 
   Node root_;
 };

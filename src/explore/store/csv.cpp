@@ -39,8 +39,9 @@ std::string designs_csv(std::span<const DesignResult> results, const Space& spac
   std::string text = header_of(space);
   auto out = std::back_inserter(text);
   for (const DesignResult& result : results) {
-    internal_check(!result.feasible || result.runs.size() == space.workload.runs.size(),
-                   "a design's result has not the runs of its space");
+    internal_check(!result.feasible || (result.runs.size() == space.workload.runs.size() &&
+                                        result.metrics.size() == space.workload.metrics.size()),
+                   "a design's result has not the runs and metrics of its space");
     fmt::format_to(out, "{}", result.id);
     const std::vector<std::uint32_t> choices = space.choices(result.id);
     for (std::size_t p = 0; p < choices.size(); ++p)
@@ -53,6 +54,12 @@ std::string designs_csv(std::span<const DesignResult> results, const Space& spac
       else
         fmt::format_to(out, ",{},{},{}", result.runs[r].latency_cycles, result.runs[r].energy_pj,
                        result.runs[r].peak_memory_bytes);
+    }
+    for (std::size_t m = 0; m < space.workload.metrics.size(); ++m) {
+      if (!result.feasible)
+        text += ",";
+      else
+        fmt::format_to(out, ",{}", result.metrics[m].value);
     }
     text += '\n';
   }

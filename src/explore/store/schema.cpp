@@ -7,10 +7,12 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <limits>
 #include <map>
+#include <span>
 #include <thread>
 
 namespace monet {
@@ -24,6 +26,7 @@ namespace {
 
 constexpr int kFixedColumns = 6; // id .. frequency_hz
 constexpr int kRunColumns = 3;
+constexpr std::int64_t kOldestSchema = 1; ///< that is read
 
 /// Of what a row says. SQLite sees broken pages, not broken figures.
 std::int64_t checksum_of(const DesignResult& result) {
@@ -33,6 +36,8 @@ std::int64_t checksum_of(const DesignResult& result) {
   row.number(result.area_mm2, result.peak_power_w, result.frequency_hz);
   for (const StepFigures& run : result.runs)
     row.number(run.latency_cycles, run.energy_pj, run.peak_memory_bytes);
+  for (const Metric& metric : result.metrics)
+    row.number(metric.value);
   return static_cast<std::int64_t>(fnv1a(row.take()));
 }
 
@@ -80,6 +85,8 @@ std::string designs_table(const Space& space) {
     sql += fmt::format(", {} INTEGER, {} REAL, {} INTEGER", quoted_name(run + "_latency_cycles"),
                        quoted_name(run + "_energy_pj"), quoted_name(run + "_peak_memory_bytes"));
   }
+  for (const std::string& metric : space.workload.metrics)
+    sql += fmt::format(", {} REAL", quoted_name(metric));
   return sql + ", tool INTEGER NOT NULL, checksum INTEGER NOT NULL)";
 }
 
@@ -104,6 +111,13 @@ void write_parameters(Database& database, const Space& space) {
   }
 }
 
+/// Of version 2 on: what short trainings came to, which designs share.
+void make_trainings_table(Database& database) {
+  database.execute("CREATE TABLE IF NOT EXISTS trainings(key TEXT NOT NULL, seed INTEGER NOT NULL, "
+                   "error REAL NOT NULL, gradients_flushed REAL NOT NULL, tool INTEGER NOT NULL, "
+                   "checksum INTEGER NOT NULL, PRIMARY KEY(key, seed)) WITHOUT ROWID");
+}
+
 /// "training: latency energy".
 std::string front_text(const Space& space, const FrontRequest& front) {
   std::string text = space.workload.runs.at(front.run) + ":";
@@ -126,6 +140,7 @@ void make_tables(Database& database, const Space& space) {
                    "CREATE TABLE claims(id INTEGER PRIMARY KEY, owner INTEGER NOT NULL);");
   database.execute(designs_table(space));
   database.execute(view_of(space));
+  make_trainings_table(database);
   write_parameters(database, space);
   Statement about(database, "INSERT INTO about VALUES(?, ?)");
   about.bind(1, std::string_view("space")).bind(2, space.name).run();
@@ -134,6 +149,8 @@ void make_tables(Database& database, const Space& space) {
     about.bind(1, fmt::format("file_{}", f)).bind(2, space.files[f]).run();
   for (std::size_t f = 0; f < space.fronts.size(); ++f)
     about.bind(1, fmt::format("front_{}", f)).bind(2, front_text(space, space.fronts[f])).run();
+  for (std::size_t m = 0; m < space.workload.metrics.size(); ++m)
+    about.bind(1, fmt::format("metric_{}", m)).bind(2, space.workload.metrics[m]).run();
   database.execute(fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}",
                                kStoreApplication, kStoreSchema));
 }
@@ -155,6 +172,15 @@ void check_store(Database& database, const Space& space) {
                     database.text("SELECT value FROM about WHERE name = 'space'"), hash, space.name,
                     space.content_hash));
   }
+}
+
+/// Within a transaction. Rows are as they were: older versions have all columns that a space of
+/// theirs needs.
+void renew_store(Database& database) {
+  if (database.integer("PRAGMA user_version") >= kStoreSchema)
+    return;
+  make_trainings_table(database);
+  database.execute(fmt::format("PRAGMA user_version = {}", kStoreSchema));
 }
 
 /// Readers do not wait for writers, and a kill loses nothing that was committed. Where the file
@@ -195,7 +221,7 @@ FoundStore look_at_store(Database& database) {
   const std::int64_t application = database.integer("PRAGMA application_id");
   const std::int64_t schema = database.integer("PRAGMA user_version");
   if (application == kStoreApplication) {
-    if (schema == kStoreSchema)
+    if (schema >= kOldestSchema && schema <= kStoreSchema)
       return FoundStore::store;
     throw InputError(
         {database.path()},
@@ -216,6 +242,7 @@ std::vector<std::string> result_columns(const Space& space) {
     for (const char* figure : {"_latency_cycles", "_energy_pj", "_peak_memory_bytes"})
       columns.push_back(run + figure);
   }
+  columns.insert(columns.end(), space.workload.metrics.begin(), space.workload.metrics.end());
   columns.insert(columns.end(), {"tool", "checksum"});
   return columns;
 }
@@ -245,21 +272,29 @@ std::int64_t prepare_store(Database& database, const Space& space, const StoreOp
     else
       check_store(database, space);
   }
+  renew_store(database);
   const std::int64_t tool = number_of_tool(database, options);
   transaction.commit();
   return tool;
 }
 
-void bind_result(Statement& statement, const DesignResult& result, std::size_t runs,
+void bind_result(Statement& statement, const DesignResult& result, const StudiedWorkload& workload,
                  std::int64_t tool) {
-  internal_check(result.runs.size() == (result.feasible ? runs : 0),
-                 "a design's result has not the runs of its space");
+  const std::vector<std::string>& metrics = workload.metrics;
+  internal_check(
+      result.runs.size() == (result.feasible ? workload.runs.size() : 0) &&
+          std::ranges::equal(result.metrics,
+                             std::span(metrics).first(result.feasible ? metrics.size() : 0), {},
+                             &Metric::name),
+      "a design's result has not the runs and metrics of its space");
   DesignResult row = result;
   row.area_mm2 = number(row.area_mm2);
   row.peak_power_w = number(row.peak_power_w);
   row.frequency_hz = number(row.frequency_hz);
   for (StepFigures& run : row.runs)
     run.energy_pj = number(run.energy_pj);
+  for (Metric& metric : row.metrics)
+    metric.value = number(metric.value);
   statement.bind(1, static_cast<std::int64_t>(row.id))
       .bind(2, std::int64_t{row.feasible})
       .bind(3, row.reason)
@@ -272,11 +307,15 @@ void bind_result(Statement& statement, const DesignResult& result, std::size_t r
     statement.bind(at + 2, run.peak_memory_bytes);
     at += kRunColumns;
   }
-  at = kFixedColumns + 1 + kRunColumns * static_cast<int>(runs);
+  at = kFixedColumns + 1 + kRunColumns * static_cast<int>(workload.runs.size());
+  for (std::size_t m = 0; m < row.metrics.size(); ++m)
+    statement.bind(at + static_cast<int>(m), row.metrics[m].value);
+  at += static_cast<int>(metrics.size());
   statement.bind(at, tool).bind(at + 1, checksum_of(row));
 }
 
-DesignResult read_result(const Statement& statement, std::size_t runs, const std::string& path) {
+DesignResult read_result(const Statement& statement, const StudiedWorkload& workload,
+                         const std::string& path) {
   DesignResult result;
   result.id = static_cast<DesignId>(statement.integer(0));
   result.feasible = statement.integer(1) != 0;
@@ -285,13 +324,18 @@ DesignResult read_result(const Statement& statement, std::size_t runs, const std
   result.peak_power_w = statement.real(4);
   result.frequency_hz = statement.real(5);
   int at = kFixedColumns;
-  for (std::size_t r = 0; r < runs; ++r, at += kRunColumns) {
+  for (std::size_t r = 0; r < workload.runs.size(); ++r, at += kRunColumns) {
     if (!result.feasible)
       continue;
     StepFigures& run = result.runs.emplace_back();
     run.latency_cycles = statement.integer(at);
     run.energy_pj = statement.real(at + 1);
     run.peak_memory_bytes = statement.integer(at + 2);
+  }
+  for (const std::string& metric : workload.metrics) {
+    if (result.feasible)
+      result.metrics.push_back({metric, statement.real(at)});
+    ++at;
   }
   if (statement.integer(at + 1) != checksum_of(result))
     throw InputError({path},

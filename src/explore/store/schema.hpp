@@ -8,6 +8,7 @@
 #include "monet/explore/store.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,7 +17,7 @@ namespace monet {
 /// SQLite's application_id of our files: "MONE".
 inline constexpr std::int64_t kStoreApplication = 0x4D4F4E45;
 /// Of the tables; SQLite's user_version.
-inline constexpr std::int64_t kStoreSchema = 1;
+inline constexpr std::int64_t kStoreSchema = 2;
 
 /// Column names of a result in the order of its row; `id` first. The last two are the tool's number
 /// and the row's checksum.
@@ -33,16 +34,23 @@ sqlite::Database open_store_file(const std::string& path, bool read_only);
 /// What look_at_store() found.
 enum class FoundStore : std::uint8_t { nothing, store };
 /// Within a transaction, or another process could make the file in between. InputError for what is
-/// neither empty nor a store of this version.
+/// neither empty nor a store of this version or one before it.
 FoundStore look_at_store(sqlite::Database& database);
 
-/// Binds the columns of result_columns(). InternalError for a result that has not the space's runs,
-/// or is not a number.
-void bind_result(sqlite::Statement& statement, const DesignResult& result, std::size_t runs,
-                 std::int64_t tool);
+/// Binds the columns of result_columns(). InternalError for a result that has not the space's runs
+/// and metrics, or is not a number.
+void bind_result(sqlite::Statement& statement, const DesignResult& result,
+                 const StudiedWorkload& workload, std::int64_t tool);
 /// The row of a SELECT of result_columns(); InputError when its checksum is not that of its
 /// figures.
-DesignResult read_result(const sqlite::Statement& statement, std::size_t runs,
+DesignResult read_result(const sqlite::Statement& statement, const StudiedWorkload& workload,
                          const std::string& path);
+
+/// Of the table of short trainings, in order of key and seed. InputError for a damaged row.
+std::vector<TrainingRecord> read_trainings(sqlite::Database& database);
+std::optional<TrainingRecord> read_training(sqlite::Database& database, const std::string& key,
+                                            std::uint64_t seed);
+/// What is there already stays.
+void write_training(sqlite::Database& database, const TrainingRecord& record, std::int64_t tool);
 
 } // namespace monet

@@ -81,6 +81,8 @@ Space stored_space(const std::string& path) {
   space.files = texts(database, "SELECT value FROM about WHERE name GLOB 'file_*' ORDER BY "
                                 "CAST(substr(name, 6) AS INTEGER)");
   space.workload.runs = runs_of(database);
+  space.workload.metrics = texts(database, "SELECT value FROM about WHERE name GLOB 'metric_*' "
+                                           "ORDER BY CAST(substr(name, 8) AS INTEGER)");
   try {
     space.parameters = parameters_of(database);
   } catch (const std::out_of_range&) {

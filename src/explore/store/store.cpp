@@ -174,7 +174,7 @@ class SqliteStore final : public DesignStore {
 public:
   SqliteStore(const std::string& path, const Space& space, const StoreOptions& options)
       : database_(open_store_file(path, options.read_only)),
-        tool_(prepare_store(database_, space, options)), runs_(space.workload.runs.size()),
+        tool_(prepare_store(database_, space, options)), workload_(space.workload),
         find_(database_,
               fmt::format("SELECT {} FROM designs WHERE id = ?", list_of(result_columns(space)))),
         each_(database_,
@@ -206,7 +206,7 @@ public:
     for (std::size_t i = 0; i < ids.size(); ++i) {
       find_.bind(1, static_cast<std::int64_t>(ids[i]));
       if (find_.step())
-        found[i] = read_result(find_, runs_, database_.path());
+        found[i] = read_result(find_, workload_, database_.path());
       find_.reset();
     }
     transaction.commit();
@@ -237,7 +237,7 @@ public:
     internal_check(owner_.has_value(), "designs are put into a store that is read only");
     Transaction transaction(database_, Transaction::Kind::write);
     for (const DesignResult& result : results) {
-      bind_result(insert_, result, runs_, tool_);
+      bind_result(insert_, result, workload_, tool_);
       insert_.run();
       insert_.clear();
       release_.bind(1, static_cast<std::int64_t>(result.id)).run();
@@ -249,7 +249,7 @@ public:
     const std::lock_guard lock(mutex_);
     Transaction transaction(database_, Transaction::Kind::read);
     while (each_.step())
-      row(read_result(each_, runs_, database_.path()));
+      row(read_result(each_, workload_, database_.path()));
     each_.reset();
     transaction.commit();
   }
@@ -257,6 +257,24 @@ public:
   std::uint64_t size() override {
     const std::lock_guard lock(mutex_);
     return static_cast<std::uint64_t>(database_.integer("SELECT count(*) FROM designs"));
+  }
+
+  std::vector<TrainingRecord> trainings() override {
+    const std::lock_guard lock(mutex_);
+    return read_trainings(database_);
+  }
+
+  std::optional<TrainingRecord> find_training(const std::string& key, std::uint64_t seed) override {
+    const std::lock_guard lock(mutex_);
+    return read_training(database_, key, seed);
+  }
+
+  void put_training(const TrainingRecord& record) override {
+    const std::lock_guard lock(mutex_);
+    internal_check(owner_.has_value(), "a training is put into a store that is read only");
+    Transaction transaction(database_, Transaction::Kind::write);
+    write_training(database_, record, tool_);
+    transaction.commit();
   }
 
 private:
@@ -287,7 +305,7 @@ private:
   std::mutex mutex_;
   Database database_;
   std::int64_t tool_;
-  std::size_t runs_;
+  StudiedWorkload workload_;
   Statement find_, each_, insert_, stored_, claimant_, claim_, release_;
   std::optional<StoreOwner> owner_;
 };

@@ -1,0 +1,173 @@
+#include "explore/space/trained_sections.hpp"
+
+#include "base/shared/yaml_overlay.hpp"
+
+#include "monet/base/files.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+#include <set>
+
+namespace monet {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Of different trainings that are read to see whether they are right, or trained at all.
+constexpr std::size_t kMostTrainings = 1000;
+constexpr std::string_view kFixedKeys[] = {"arithmetic", "checkpoint", "evaluate_every", "name"};
+
+/// A file's name stands for what is in it. What is wrong with the file has been said.
+YamlNode training_node(const YamlNode& node, const std::string& space_file) {
+  if (node.kind != YamlNode::Kind::scalar)
+    return node;
+  try {
+    return load_yaml(resolve_beside(space_file, node.scalar));
+  } catch (const InputError&) {
+    return node;
+  }
+}
+
+void read_training(SpaceFile& file, const YamlNode& node) {
+  if (!is_varied(node)) {
+    file.made_of.training.fixed = training_node(node, file.space.origin);
+  } else if (node.kind == YamlNode::Kind::map) {
+    file.made_of.training.varied =
+        SectionTemplate(node, file.names, file.space.parameters, file.problems);
+  } else {
+    file.problems.add(node.where, "expressions choose no training file",
+                      "write the section here, with 'variants:'");
+  }
+}
+
+void read_accuracy(SpaceFile& file, const YamlNode& node) {
+  if (node.kind != YamlNode::Kind::map) {
+    file.problems.add(node.where, "expected a short training: data, epochs or steps, ...");
+    return;
+  }
+  if (!file.map.has("training"))
+    file.problems.add(node.where, "'accuracy:' trains what 'training:' says, and there is none");
+  for (const YamlNode::Entry& entry : node.entries) {
+    if (std::ranges::find(kFixedKeys, entry.key) != std::end(kFixedKeys))
+      file.problems.add(entry.key_where,
+                        fmt::format("'{}' is not a space's to say: tests come at the end, numbers "
+                                    "are in the formats of 'training:'",
+                                    entry.key));
+  }
+  Space::Template::TrainedSection& section = file.made_of.accuracy.emplace();
+  section.fixed = node;
+  if (is_varied(node))
+    section.varied = SectionTemplate(node, file.names, file.space.parameters, file.problems);
+  file.space.workload.metrics.assign(std::begin(kTrainedMetrics), std::end(kTrainedMetrics));
+}
+
+/// Problems of several trainings, each once.
+class Collected {
+public:
+  template <class Work>
+  void of(const Work& work) {
+    ProblemList problems;
+    try {
+      work(problems);
+    } catch (const InputError& error) {
+      for (const InputProblem& problem : error.problems())
+        problems.add(problem.where, problem.what, problem.hint);
+    }
+    for (const InputProblem& problem : problems.problems()) {
+      if (said_.insert(problem.to_string()).second)
+        once_.add(problem.where, problem.what, problem.hint);
+    }
+  }
+  void throw_if_any() const { once_.throw_if_any(); }
+
+private:
+  std::set<std::string> said_;
+  ProblemList once_;
+};
+
+void add_files(const std::string& path, std::vector<std::string>& files) {
+  std::vector<std::string> found;
+  std::error_code error;
+  if (fs::is_directory(path, error)) {
+    for (const fs::directory_entry& entry : fs::directory_iterator(path, error)) {
+      if (entry.is_regular_file(error))
+        found.push_back(entry.path().string());
+    }
+    std::ranges::sort(found);
+  } else {
+    found.push_back(path);
+  }
+  for (std::string& file : found) {
+    if (std::ranges::find(files, file) == files.end())
+      files.push_back(std::move(file));
+  }
+}
+
+void add_files(const TrainStudy& study, std::vector<std::string>& files) {
+  const TrainRecipe& recipe = study.variants.front();
+  add_files(recipe.network.value, files);
+  for (const DataOptions& data : study.data) {
+    for (const auto* of : {&data.train_files, &data.test_files}) {
+      for (const std::string& file : *of)
+        add_files(file, files);
+    }
+  }
+  if (!recipe.initial.path.empty())
+    add_files(recipe.initial.path, files);
+}
+
+void add_slots(const Space::Template::TrainedSection& section, std::set<std::size_t>& slots) {
+  if (section.varied)
+    section.varied->add_slots(slots);
+}
+
+} // namespace
+
+void read_trained_sections(SpaceFile file) {
+  if (const YamlNode* training = file.map.find("training"))
+    read_training(file, *training);
+  if (const YamlNode* accuracy = file.map.find("accuracy"))
+    read_accuracy(file, *accuracy);
+  const YamlNode* workload = file.map.find("workload");
+  if (workload == nullptr)
+    return;
+  for (const YamlNode::Entry& entry : workload->entries) {
+    if (entry.key == "network")
+      file.made_of.network = entry.value;
+    if (entry.key == "batch")
+      file.made_of.batch = entry.value;
+  }
+}
+
+std::vector<std::string> check_trained_sections(Space& space, const Space::Template& made_of) {
+  Collected problems;
+  std::set<std::size_t> slots;
+  add_slots(made_of.training, slots);
+  if (made_of.training.varied) {
+    for (const Values& values : made_of.ways(space, slots, kMostTrainings))
+      problems.of(
+          [&](ProblemList& list) { read_training_options(made_of.training.of(values), list); });
+    problems.throw_if_any();
+    space.workload.training = space.settings(space.first_design()).training;
+  }
+  std::vector<std::string> files;
+  if (!made_of.accuracy)
+    return files;
+  add_slots(*made_of.accuracy, slots);
+  const std::vector<Values> ways = made_of.ways(space, slots, kMostTrainings);
+  if (ways.empty())
+    throw InputError(made_of.accuracy->fixed.where,
+                     fmt::format("designs have more than {} different trainings", kMostTrainings));
+  for (const Values& values : ways)
+    problems.of([&](ProblemList&) {
+      add_files(train_study_of(made_of.recipe(values), space.origin), files);
+    });
+  problems.throw_if_any();
+  return files;
+}
+
+} // namespace monet
