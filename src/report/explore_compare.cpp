@@ -146,6 +146,11 @@ Json figures_of_row(const Json& row, const Json& columns, std::size_t parameters
   }
   design["area_mm2"] = row.at(parameters + 2);
   design["peak_power_w"] = row.at(parameters + 3);
+  const std::size_t figures = parameters + 5; // a parameter may be called so, too
+  const auto error =
+      std::find(columns.begin() + static_cast<std::ptrdiff_t>(figures), columns.end(), "error");
+  if (error != columns.end())
+    design["error"] = row.at(static_cast<std::size_t>(error - columns.begin()));
   const double frequency = row.at(parameters + 4).get<double>();
   if (frequency > 0)
     design["latency_seconds"] = design["latency_cycles"].get<double>() / frequency;

@@ -77,6 +77,8 @@ Json design_json(const Space& space, const DesignResult& design, std::size_t run
   json["peak_memory_bytes"] = figures.peak_memory_bytes;
   json["area_mm2"] = design.area_mm2;
   json["peak_power_w"] = design.peak_power_w;
+  for (const Metric& metric : design.metrics)
+    json[metric.name] = metric.value;
   return json;
 }
 
@@ -187,8 +189,11 @@ const DesignResult* best_of(Results results, std::size_t run, Objective objectiv
   return best;
 }
 
-/// Areas and powers that the files do not give are all 0.
-bool is_known(Results results, Objective objective) {
+/// Areas and powers that the files do not give are all 0; errors are of spaces with `accuracy:`.
+bool is_known(const Space& space, Results results, Objective objective) {
+  if (objective == Objective::error)
+    return std::ranges::find(space.workload.metrics, name_of(objective)) !=
+           space.workload.metrics.end();
   if (objective != Objective::area && objective != Objective::power)
     return true;
   return std::any_of(results.begin(), results.end(), [&](const DesignResult& result) {
@@ -214,8 +219,9 @@ Json best_json(const Space& space, const ExplorationResult& exploration, std::se
     for (const Objective objective : kDesignObjectives) {
       const bool is_certain =
           exploration.skipped_by_bound == 0 || is_in_a_front(space, run, objective);
-      const DesignResult* found =
-          is_certain && is_known(results, objective) ? best_of(results, run, objective) : nullptr;
+      const DesignResult* found = is_certain && is_known(space, results, objective)
+                                      ? best_of(results, run, objective)
+                                      : nullptr;
       if (found == nullptr)
         continue;
       of_run[std::string(name_of(objective))] = design_json(space, *found, run);
@@ -323,6 +329,8 @@ Json columns_json(const Space& space) {
     for (const char* name : {"latency_cycles", "energy_pj", "peak_memory_bytes"})
       columns.push_back(run + " " + name);
   }
+  for (const std::string& metric : space.workload.metrics)
+    columns.push_back(metric);
   return columns;
 }
 
@@ -349,6 +357,8 @@ Json row_json(const Space& space, const DesignResult& design,
     row.push_back(figures.energy_pj);
     row.push_back(figures.peak_memory_bytes);
   }
+  for (std::size_t m = 0; m < space.workload.metrics.size(); ++m)
+    row.push_back(design.feasible ? Json(design.metrics.at(m).value) : Json(nullptr));
   return row;
 }
 

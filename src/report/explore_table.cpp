@@ -36,6 +36,7 @@ const char* key_of(const std::string& objective) {
          : objective == "energy" ? "energy_pj"
          : objective == "memory" ? "peak_memory_bytes"
          : objective == "area"   ? "area_mm2"
+         : objective == "error"  ? "error"
                                  : "peak_power_w";
 }
 
@@ -59,6 +60,8 @@ std::string value(const Json& design, const std::string& objective) {
     return human_energy(figure.get<double>());
   if (objective == "memory")
     return human_bytes(figure.get<std::int64_t>());
+  if (objective == "error")
+    return fmt::format("{:.4g} %", 100 * figure.get<double>());
   return with_unit(figure.get<double>(), objective == "area" ? " mm2" : " W");
 }
 
@@ -88,7 +91,7 @@ std::string count_of(const Json& value) {
 /// Columns of tables of designs.
 struct Columns {
   std::vector<std::string> parameters;
-  std::vector<std::string> objectives; ///< area and power where some design has them
+  std::vector<std::string> objectives; ///< area, power and error where some design has them
 };
 
 Columns columns_of(const Json& exploration) {
@@ -96,7 +99,7 @@ Columns columns_of(const Json& exploration) {
   for (const Json& parameter : exploration.at("space").at("parameters"))
     columns.parameters.push_back(parameter.at("name").get<std::string>());
   columns.objectives = {"latency", "energy", "memory"};
-  for (const char* objective : {"area", "power"}) {
+  for (const char* objective : {"area", "power", "error"}) {
     const Json& best = exploration.at("best");
     if (std::any_of(best.begin(), best.end(),
                     [&](const Json& of_run) { return of_run.contains(objective); }))

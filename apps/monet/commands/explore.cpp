@@ -132,7 +132,7 @@ int coordinate(const ExploreArguments& arguments, MpiSession* mpi, Session& sess
   const std::unique_ptr<DesignStore> store =
       session.stage("open store", [&] { return store_of(arguments, space); });
   MpiWorker own{identity_of(space), nullptr, nullptr};
-  own.evaluator = session.stage("read network", [&] { return make_evaluator(space); });
+  own.evaluator = session.stage("read network", [&] { return make_evaluator(space, store.get()); });
   DesignEvaluator* const evaluator = own.evaluator.get();
   std::unique_ptr<MpiRunner> processes;
   std::unique_ptr<DesignRunner> threads;

@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 /// What the space's evaluator models, of the hardware that was written.
 Experiment experiment_of(const Space& space, DesignId id, const std::string& hardware) {
   Experiment experiment;
-  static_cast<StepSettings&>(experiment) = space.workload;
+  static_cast<StepSettings&>(experiment) = space.settings(id);
   experiment.quick = true;
   const auto& runs = space.workload.runs;
   experiment.inference_only = std::find(runs.begin(), runs.end(), "training") == runs.end();
