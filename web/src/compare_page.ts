@@ -4,7 +4,7 @@ import { h, shown } from "./dom";
 import { front_of, kObjectives, objective_axis, type Axis, type Objective } from "./explore_data";
 import { Scatter } from "./scatter";
 
-const kKeys: Record<Objective, string> = { latency: "latency_cycles", energy: "energy_pj", memory: "peak_memory_bytes", area: "area_mm2", power: "peak_power_w" };
+const kKeys: Record<Objective, string> = { latency: "latency_cycles", energy: "energy_pj", memory: "peak_memory_bytes", area: "area_mm2", power: "peak_power_w", error: "error" };
 const kSides = ["a", "b"] as const;
 
 function value_of(design: Json, objective: Objective, in_seconds: boolean): number {
@@ -14,7 +14,8 @@ function value_of(design: Json, objective: Objective, in_seconds: boolean): numb
 
 function design_lines(design: Json, axes: Axis[], row: number): [string, string][] {
   const parameters = Object.entries(object(design["parameters"])).map(([name, value]): [string, string] => [name, text(value)]);
-  return [...parameters, ...axes.map((axis): [string, string] => [axis.title, axis.show(axis.values[row]!)])];
+  const known = axes.filter((axis) => !Number.isNaN(axis.values[row]!));
+  return [...parameters, ...known.map((axis): [string, string] => [axis.title, axis.show(axis.values[row]!)])];
 }
 
 function front_picture(name: string, front: Json, labels: string[], signal: AbortSignal): HTMLElement {

@@ -3,7 +3,7 @@
 import { list, number, object, text, type Json } from "./data";
 import { bytes, energy, seconds, si } from "./format";
 
-export const kObjectives = ["latency", "energy", "memory", "area", "power"] as const;
+export const kObjectives = ["latency", "energy", "memory", "area", "power", "error"] as const;
 export type Objective = (typeof kObjectives)[number];
 
 export interface Parameter {
@@ -107,6 +107,7 @@ const kShow: Record<Objective, (value: number) => string> = {
   memory: bytes,
   area: (value) => `${si(value)} mm\u00b2`,
   power: (value) => si(value, "W"),
+  error: (value) => `${(100 * value).toFixed(1)}\u202f%`,
 };
 
 export function objective_axis(run: string, objective: Objective, values: Float64Array, in_seconds: boolean): Axis {
@@ -139,8 +140,9 @@ function parameter_axis(parameter: Parameter, index: number, choices: Int32Array
   };
 }
 
-/// The parameters, then what each run comes to, then area and power where the files give them.
-function read_axes(rows: unknown[][], parameters: Parameter[], choices: Int32Array[], runs: string[]): Axis[] {
+/// The parameters, then what each run comes to, then area and power where the files give them, and the error of a short
+/// training where there is one: `columns` are the names of what is in a row.
+function read_axes(rows: unknown[][], columns: string[], parameters: Parameter[], choices: Int32Array[], runs: string[]): Axis[] {
   const column = (index: number) =>
     Float64Array.from(rows, (row) => (typeof row[index] === "number" ? (row[index] as number) : NaN));
   const base = parameters.length + 1; // reason, area, power, frequency, then three per run
@@ -159,6 +161,8 @@ function read_axes(rows: unknown[][], parameters: Parameter[], choices: Int32Arr
     rows.forEach((row, i) => row[base] !== null && (values[i] = NaN));
     if (range_of(values)[1] > 0) axes.push(objective_axis("", objective, values, false));
   }
+  const error = columns.indexOf("error", base + 4 + 3 * runs.length);
+  if (error >= 0) axes.push(objective_axis("", "error", column(error), false));
   return axes;
 }
 
@@ -254,7 +258,7 @@ export function read_exploration(from: Json): Exploration {
     choices,
     reason: Int32Array.from(rows, (row) => (row[at] === null ? -1 : number(row[at]))),
     reasons: read_reasons(from["reasons"]),
-    axes: read_axes(rows, parameters, choices, runs),
+    axes: read_axes(rows, list(from["columns"]).map(text), parameters, choices, runs),
     fronts: read_fronts(from["fronts"], row_of),
     best: read_best(from["best"], row_of),
     effects: read_effects(from["sensitivity"], parameters),
@@ -270,7 +274,7 @@ export function position(axis: Axis, value: number): number {
     : (value - axis.low) / (axis.high - axis.low);
 }
 
-/// The axis of an objective of a run; area and power are of the design.
+/// The axis of an objective of a run; area, power and error are of the design.
 export function axis_of(axes: Axis[], run: string, objective: Objective): Axis | null {
   return axes.find((axis) => axis.objective === objective && (axis.run === run || axis.run === "")) ?? null;
 }

@@ -68,7 +68,7 @@ export class ExplorePage {
     this.table.show((chosen?.rows ?? []).filter((row) => selection.inside[row] === 1));
   }
 
-  /// An objective's axis in a run; area or power where there is none.
+  /// An objective's axis in a run; the last one where there is none.
   private axis(run: string, objective: Objective): Axis {
     return axis_of(this.found.axes, run, objective) ?? this.found.axes[this.found.axes.length - 1]!;
   }
