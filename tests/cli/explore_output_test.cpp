@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace monet::test {
 namespace {
@@ -83,6 +84,78 @@ TEST(ExploreOutput, DependsOnJobsInItsTimeAlone) {
     return found;
   };
   EXPECT_EQ(json("1"), json("2"));
+}
+
+/// The example of formats and chips, with trainings of six steps.
+std::string formats_space(const Scratch& scratch) {
+  std::string text = read_file(repository("examples/spaces/small_formats.yaml"));
+  replace(text, "train: 640, test: 200", "train: 48, test: 32");
+  replace(text, "../../data/workload", repository("data/workload"));
+  replace(text, "../../data/hardware", repository("data/hardware"));
+  return scratch.file("formats.yaml", text);
+}
+
+TEST(ExploreFormats, GivesTheErrorsOfShortTrainingsWithTheFigures) {
+  const Scratch scratch;
+  const Ran ran = run_monet({"explore", formats_space(scratch), "-o", scratch / "out",
+                             "--export-csv", scratch / "designs.csv", "--jobs", "2"});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_NE(ran.out.find("Front of training: energy, error"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find(" %\n"), std::string::npos) << ran.out;
+  const Json json = parse_file(scratch / "out/explore.json");
+  EXPECT_EQ(schema_violations(parse_file(repository("docs/explore.schema.json")), json),
+            std::vector<std::string>{});
+  EXPECT_EQ(json.at("evaluated"), 6);
+  const std::size_t width = json.at("columns").size();
+  EXPECT_EQ(json.at("columns").at(width - 2), "error");
+  EXPECT_EQ(json.at("columns").at(width - 1), "gradients_flushed");
+  for (std::size_t i = 0; i < 3; ++i) { // chips differ in their figures alone
+    const Json& one = json.at("rows").at(i);
+    const Json& other = json.at("rows").at(i + 3);
+    EXPECT_EQ(one.at(width - 2), other.at(width - 2));
+    EXPECT_NE(one.at(width - 4), other.at(width - 4));
+    EXPECT_GT(one.at(width - 2), 0);
+  }
+  const Json& best = json.at("best").at("training").at("error");
+  const std::string id = best.at("id").dump();
+  const Json result = parse_file(scratch / ("out/designs/" + id + "/result.json"));
+  EXPECT_EQ(result.at("energy_pj"), best.at("energy_pj")) << "in the formats of the design";
+  EXPECT_EQ(json.at("fronts").at("training: energy, error").at("box").at("error").at(0),
+            best.at("error"));
+  EXPECT_TRUE(json.at("sensitivity").at("training").contains("error"));
+  const Ran same = run_monet({"explore", "--compare", "out/explore.json", "out/explore.json",
+                              "--of", "training", "training", "--json", "-"},
+                             scratch.path());
+  ASSERT_EQ(same.code, 0) << same.err;
+  bool is_compared = false;
+  const Json compared = Json::parse(same.out);
+  for (const Json& row : compared.at("pairs").at(0).at("best")) {
+    is_compared = is_compared || row.at("objective") == "error";
+    EXPECT_EQ(row.at("b_over_a"), 1);
+    EXPECT_EQ(row.at("best_of_a_in_b"), 1);
+  }
+  EXPECT_TRUE(is_compared);
+}
+
+TEST(ExploreFormats, IsTheSameForThreadsProcessesAndAfterAnEnd) {
+  const Scratch scratch;
+  const std::string space = formats_space(scratch);
+  const auto table = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments{"explore", space, "--export-csv", scratch / "t.csv"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Ran ran = run_monet(arguments);
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    return read_file(scratch / "t.csv");
+  };
+  const std::string one = table({"--jobs", "1"});
+  EXPECT_EQ(table({"--store", scratch / "s.db", "--budget", "2", "--jobs", "2"}).substr(0, 300),
+            one.substr(0, 300));
+  EXPECT_EQ(table({"--store", scratch / "s.db", "--resume", "--jobs", "2"}), one);
+  const std::string command = std::string("mpirun --allow-run-as-root --oversubscribe -n 2 '") +
+                              MONET_BINARY + "' explore '" + space + "' --export-csv '" +
+                              (scratch / "mpi.csv") + "' >/dev/null 2>&1";
+  EXPECT_EQ(std::system(command.c_str()), 0);
+  EXPECT_EQ(read_file(scratch / "mpi.csv"), one);
 }
 
 TEST(ExploreOutput, RefusesReportsOfDesignsThatAreNotThere) {

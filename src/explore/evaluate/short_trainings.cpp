@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 
 namespace monet {
 
@@ -40,7 +41,9 @@ TrainingRecord train(const TrainStudy& study, const std::string& key, std::uint6
     run.step();
   }
   run.test();
-  return {key, seed, 1 - run.history().tests.back().accuracy, mean_flushed(run.history())};
+  const auto images = static_cast<double>(data.test.size());
+  const double wrong = std::round((1 - run.history().tests.back().accuracy) * images); // a count
+  return {key, seed, wrong / images, mean_flushed(run.history())};
 }
 
 } // namespace

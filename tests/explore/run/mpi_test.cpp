@@ -40,6 +40,8 @@ TEST(MpiMessages, ComeOutAsTheyWentIn) {
   }
   ResultsMessage results;
   results.results = toy_results(50);
+  results.results.front().metrics = {{"error", 0.1}, {"gradients_flushed", 0.2}};
+  results.trainings = {{"a", 1, 0.5, 0.25}, {"b", ~0ULL, 0, 1}};
   results.received = 77;
   results.idle = true;
   results.evaluation_seconds = 0.25;
@@ -47,6 +49,9 @@ TEST(MpiMessages, ComeOutAsTheyWentIn) {
   const std::string bytes = pack(results);
   const auto back = unpack<ResultsMessage>(bytes);
   EXPECT_EQ(back.results, results.results);
+  EXPECT_EQ(back.trainings, results.trainings);
+  work.trainings = results.trainings;
+  EXPECT_EQ(unpack<WorkMessage>(pack(work)).trainings, work.trainings);
   EXPECT_EQ(back.received, 77U);
   EXPECT_TRUE(back.idle);
   EXPECT_EQ(back.failure->position, 3U);

@@ -354,6 +354,117 @@ TEST(Store, KnowsItsSpaceWithoutTheSpacesFiles) {
   EXPECT_THROW(stored_space(folder / "text.db"), InputError);
 }
 
+Space toy_space_of_metrics() {
+  Space space = toy_space({9});
+  space.workload.runs = {"training"};
+  space.workload.metrics = {"error", "gradients_flushed"};
+  space.fronts = {{0, {Objective::error, Objective::energy}}};
+  return space;
+}
+
+std::vector<DesignResult> results_of_metrics() {
+  return {{1, true, "", 1, 0, 0, {{7, 0.1, 9}}, {{"error", 0.1 + 0.2}, {"gradients_flushed", 0}}},
+          {2, false, "cannot run", 1, 0, 0, {}, {}}};
+}
+
+TEST(Store, KeepsMetricsBesideTheRuns) {
+  const Folder folder;
+  const Space space = toy_space_of_metrics();
+  open_store(folder / "s.db", space, {})->put(results_of_metrics());
+  EXPECT_EQ(rows_of(*open_store(folder / "s.db", space, read_only())), results_of_metrics());
+  const Space stored = stored_space(folder / "s.db");
+  EXPECT_EQ(stored.workload.metrics, space.workload.metrics);
+  EXPECT_EQ(stored.workload.runs, space.workload.runs);
+  EXPECT_EQ(stored.fronts, space.fronts);
+  EXPECT_EQ(rows_of(*open_store(folder / "s.db", stored, read_only())), results_of_metrics());
+  {
+    sqlite::Database database(folder / "s.db", sqlite::Access::read_write);
+    EXPECT_EQ(database.text("SELECT error FROM exploration WHERE id = 1"), "0.3");
+    EXPECT_EQ(database.integer("SELECT error IS NULL FROM exploration WHERE id = 2"), 1);
+    database.execute("UPDATE designs SET error = 0.25 WHERE id = 1");
+  }
+  expect_part(refusal(folder / "s.db", space, read_only()), "is damaged: the row of design 1");
+  DesignResult other = results_of_metrics().front();
+  other.id = 3;
+  other.metrics.pop_back();
+  EXPECT_THROW(open_store(folder / "s.db", space, resume())->put({&other, 1}), InternalError);
+  EXPECT_EQ(designs_csv(results_of_metrics(), space),
+            "id,p0,feasible,reason,area_mm2,peak_power_w,frequency_hz,training_latency_cycles,"
+            "training_energy_pj,training_peak_memory_bytes,error,gradients_flushed\n"
+            "1,1,1,,1,0,0,7,0.1,9,0.30000000000000004,0\n"
+            "2,2,0,cannot run,1,0,0,,,,,\n");
+}
+
+TEST(Store, KeepsTrainings) {
+  const Folder folder;
+  const Space space = toy_space_of_metrics();
+  const TrainingRecord first{"abc", 1, 0.1, 0}, second{"abc", 2, 0.3, 1e-300};
+  {
+    const auto store = open_store(folder / "s.db", space, {});
+    EXPECT_EQ(store->find_training("abc", 1), std::nullopt);
+    store->put_training(second);
+    store->put_training(first);
+    store->put_training({"abc", 1, 0.9, 0.9}); // what is there stays
+  }
+  const auto store = open_store(folder / "s.db", space, read_only());
+  EXPECT_EQ(store->trainings(), (std::vector<TrainingRecord>{first, second}));
+  EXPECT_EQ(store->find_training("abc", 2), second);
+  EXPECT_EQ(store->find_training("ab", 2), std::nullopt);
+  EXPECT_THROW(store->put_training(first), InternalError);
+}
+
+/// A store of toy_space({2}) as the first version of the tables wrote it.
+const char* const kFirstVersion = R"(
+CREATE TABLE about(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE tools(number INTEGER PRIMARY KEY, version TEXT NOT NULL, git_hash TEXT NOT NULL, UNIQUE(version, git_hash));
+CREATE TABLE parameters(position INTEGER PRIMARY KEY, name TEXT NOT NULL);
+CREATE TABLE parameter_values(position INTEGER, choice INTEGER, value, PRIMARY KEY(position, choice)) WITHOUT ROWID;
+CREATE TABLE owners(number INTEGER PRIMARY KEY AUTOINCREMENT);
+CREATE TABLE claims(id INTEGER PRIMARY KEY, owner INTEGER NOT NULL);
+CREATE TABLE designs(id INTEGER PRIMARY KEY, feasible INTEGER NOT NULL, reason TEXT NOT NULL, area_mm2 REAL NOT NULL, peak_power_w REAL NOT NULL, frequency_hz REAL NOT NULL, "inference_latency_cycles" INTEGER, "inference_energy_pj" REAL, "inference_peak_memory_bytes" INTEGER, "training_latency_cycles" INTEGER, "training_energy_pj" REAL, "training_peak_memory_bytes" INTEGER, tool INTEGER NOT NULL, checksum INTEGER NOT NULL);
+CREATE VIEW exploration AS SELECT d.id, (SELECT value FROM parameter_values WHERE position = 0 AND choice = d.id / 1 % 2) AS "p0", d."feasible", d."reason", d."area_mm2", d."peak_power_w", d."frequency_hz", d."inference_latency_cycles", d."inference_energy_pj", d."inference_peak_memory_bytes", d."training_latency_cycles", d."training_energy_pj", d."training_peak_memory_bytes", t.version AS tool_version, t.git_hash AS git_hash FROM designs AS d LEFT JOIN tools AS t ON t.number = d.tool;
+INSERT INTO about VALUES('file_0', 'toy.yaml'), ('file_1', 'toy.onnx'), ('space', 'toy'), ('space_hash', 'feed');
+INSERT INTO tools VALUES(1, '0.1', 'old');
+INSERT INTO parameters VALUES(0, 'p0');
+INSERT INTO parameter_values VALUES(0, 0, 0), (0, 1, 1);
+INSERT INTO designs VALUES(0, 1, '', 0.5, 2.0, 1e9, 10, 0.25, 30, 40, 0.125, 60, 1, 6785939949377813229);
+INSERT INTO designs VALUES(1, 0, 'too small', 1.5, 0.0, 0.0, NULL, NULL, NULL, NULL, NULL, NULL, 1, -4622015262354153157);
+PRAGMA application_id = 1297043013;
+PRAGMA user_version = 1;
+)";
+
+TEST(Store, OpensWhatTheVersionBeforeWrote) {
+  const Folder folder;
+  const std::string path = folder / "s.db";
+  sqlite::Database(path, sqlite::Access::read_write).execute(kFirstVersion);
+  const Space space = toy_space({2});
+  const std::vector<DesignResult> rows{
+      {0, true, "", 0.5, 2, 1e9, {{10, 0.25, 30}, {40, 0.125, 60}}},
+      {1, false, "too small", 1.5, 0, 0, {}}};
+  const std::string bytes = read_file(path);
+  {
+    const auto store = open_store(path, space, read_only());
+    EXPECT_EQ(rows_of(*store), rows);
+    EXPECT_EQ(store->trainings(), std::vector<TrainingRecord>{});
+    EXPECT_EQ(store->find_training("a", 1), std::nullopt);
+    EXPECT_EQ(rows_of(*open_store(path, stored_space(path), read_only())), rows);
+  }
+  EXPECT_EQ(read_file(path), bytes) << "read only";
+  {
+    const auto store = open_store(path, space, resume());
+    EXPECT_EQ(rows_of(*store), rows);
+    store->put_training({"a", 1, 0.5, 0});
+  }
+  EXPECT_EQ(rows_of(*open_store(path, space, resume())), rows);
+  sqlite::Database database(path, sqlite::Access::read_write);
+  EXPECT_EQ(database.integer("PRAGMA user_version"), 2);
+  EXPECT_EQ(
+      database.text("SELECT version FROM tools WHERE number = (SELECT min(tool) FROM designs)"),
+      "0.1");
+  database.execute("PRAGMA user_version = 3");
+  expect_part(refusal(path, space), "was written by a newer version");
+}
+
 TEST(DesignsCsv, QuotesAndKeepsEveryBit) {
   Space space = toy_space({2, 2});
   space.parameters[0].name = "a,b";
