@@ -61,7 +61,7 @@ public:
   std::string name;
   std::string origin;
   std::vector<Parameter> parameters;
-  StudiedWorkload workload; ///< where designs differ in their training, with that of the first
+  StudiedWorkload workload; ///< where designs differ in network or training, those of the first
   DesignBudgets budgets;
   std::vector<FrontRequest> fronts;
   /// Names everything that decides results: the space's text, and every file it names.
@@ -81,8 +81,8 @@ public:
   std::vector<std::pair<std::string, std::string>> hardware_files(DesignId id) const;
   /// InputError where the file's expressions do not make a chip.
   Chip chip(DesignId id) const;
-  /// The workload's settings with the training that the design's values choose. InputError where
-  /// they choose none.
+  /// The workload's settings with the network and training that the design's values choose.
+  /// InputError where they choose none.
   StepSettings settings(DesignId id) const;
   /// Equal for designs whose settings are; empty where all are. InputError like settings().
   std::string settings_key(DesignId id) const;

@@ -297,10 +297,12 @@ private:
 
   void read_workload(YamlMap& map) {
     StudiedWorkload& workload = space_.workload;
-    if (const YamlNode* node = map.require("workload"))
-      read_network_section(*node, path_, workload, problems_);
+    const YamlNode* network = map.require("workload");
+    if (network != nullptr &&
+        !is_varied(*network)) // else it waits for the parameters, like `training:`
+      read_network_section(*network, path_, workload, problems_);
     const YamlNode* training = map.find("training");
-    if (training != nullptr && !is_varied(*training)) // else it waits for the parameters
+    if (training != nullptr && !is_varied(*training))
       read_training_section(*training, path_, workload, problems_);
     if (const YamlNode* node = map.find("precision"))
       workload.precision = read_precision_options(*node, problems_);

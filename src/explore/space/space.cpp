@@ -112,10 +112,12 @@ YamlNode Space::Template::recipe(const Values& values) const {
     add("training", std::move(trained));
   else
     own->value = overlaid(trained, own->value);
-  if (entry("network") == recipe.entries.end()) {
-    add("network", network);
-    if (batch && entry("batch") == recipe.entries.end())
-      add("batch", *batch);
+  const YamlNode studied = workload.of(values);
+  const bool has_network = entry("network") != recipe.entries.end();
+  for (const YamlNode::Entry& one : studied.entries) {
+    const bool is_batch = one.key == "batch" && entry("batch") == recipe.entries.end();
+    if (!has_network && (one.key == "network" || is_batch))
+      recipe.entries.push_back(one);
   }
   YamlNode scalar;
   scalar.kind = YamlNode::Kind::scalar;
@@ -248,19 +250,29 @@ std::vector<std::pair<std::string, std::string>> Space::hardware_files(DesignId 
 
 StepSettings Space::settings(DesignId id) const {
   StepSettings settings = workload;
-  if (made_of == nullptr || !made_of->training.varied)
+  if (made_of == nullptr || (!made_of->workload.varied && !made_of->training.varied))
     return settings;
+  const Values values = made_of->values(*this, id);
   ProblemList problems;
-  settings.training =
-      read_training_options(made_of->training.of(made_of->values(*this, id)), problems);
+  if (made_of->workload.varied) {
+    settings.network_options = {};
+    read_network_section(made_of->workload.of(values), origin, settings, problems);
+  }
+  if (made_of->training.varied)
+    settings.training = read_training_options(made_of->training.of(values), problems);
   problems.throw_if_any();
   return settings;
 }
 
 std::string Space::settings_key(DesignId id) const {
-  if (made_of == nullptr || !made_of->training.varied)
-    return {};
-  return canonical_text(made_of->training.of(made_of->values(*this, id)));
+  std::string key;
+  if (made_of == nullptr)
+    return key;
+  for (const Template::VariedSection* section : {&made_of->workload, &made_of->training}) {
+    if (section->varied)
+      key += canonical_text(section->of(made_of->values(*this, id)));
+  }
+  return key;
 }
 
 std::optional<TrainStudy> Space::short_training(DesignId id) const {

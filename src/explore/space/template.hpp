@@ -33,8 +33,8 @@ struct Space::Template {
     YamlNode root;
     std::map<std::string, YamlNode> cores{}; ///< by name, as the system file says it
   };
-  /// A section that decides what is trained, as it is or with expressions.
-  struct TrainedSection {
+  /// A section that decides what is run or trained, as it is or with expressions.
+  struct VariedSection {
     YamlNode fixed;
     std::optional<SectionTemplate> varied{};
     YamlNode of(const Values& values) const { return varied ? varied->expand(values) : fixed; }
@@ -46,10 +46,9 @@ struct Space::Template {
   bool system_is_path = false;
   std::map<std::string, SystemFile> systems; ///< by path, as the space says it
   std::map<std::string, CoreTemplate, std::less<>> cores;
-  TrainedSection training;
-  std::optional<TrainedSection> accuracy;
-  YamlNode network; ///< of `workload:`, what a short training has where it says nothing else
-  std::optional<YamlNode> batch;
+  VariedSection training;
+  std::optional<VariedSection> accuracy;
+  VariedSection workload; ///< its network and batch are those of a short training, too
 
   /// Of the parameters and what is derived of them.
   Values values(const Space& space, DesignId id) const;

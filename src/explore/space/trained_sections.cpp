@@ -44,6 +44,13 @@ void read_training(SpaceFile& file, const YamlNode& node) {
   }
 }
 
+void read_workload(SpaceFile& file, const YamlNode& node) {
+  file.made_of.workload.fixed = node;
+  if (is_varied(node))
+    file.made_of.workload.varied =
+        SectionTemplate(node, file.names, file.space.parameters, file.problems);
+}
+
 void read_accuracy(SpaceFile& file, const YamlNode& node) {
   if (node.kind != YamlNode::Kind::map) {
     file.problems.add(node.where, "expected a short training: data, epochs or steps, ...");
@@ -58,7 +65,7 @@ void read_accuracy(SpaceFile& file, const YamlNode& node) {
                                     "are in the formats of 'training:'",
                                     entry.key));
   }
-  Space::Template::TrainedSection& section = file.made_of.accuracy.emplace();
+  Space::Template::VariedSection& section = file.made_of.accuracy.emplace();
   section.fixed = node;
   if (is_varied(node))
     section.varied = SectionTemplate(node, file.names, file.space.parameters, file.problems);
@@ -120,9 +127,29 @@ void add_files(const TrainStudy& study, std::vector<std::string>& files) {
     add_files(recipe.initial.path, files);
 }
 
-void add_slots(const Space::Template::TrainedSection& section, std::set<std::size_t>& slots) {
+void add_slots(const Space::Template::VariedSection& section, std::set<std::size_t>& slots) {
   if (section.varied)
     section.varied->add_slots(slots);
+}
+
+/// Every network that designs may choose is there.
+void check_workloads(const Space& space, const Space::Template& made_of, Collected& problems,
+                     std::vector<std::string>& files) {
+  if (!made_of.workload.varied)
+    return;
+  std::set<std::size_t> slots;
+  add_slots(made_of.workload, slots);
+  const std::vector<Values> ways = made_of.ways(space, slots, kMostTrainings);
+  if (ways.empty())
+    throw InputError(made_of.workload.fixed.where,
+                     fmt::format("designs have more than {} different workloads", kMostTrainings));
+  for (const Values& values : ways)
+    problems.of([&](ProblemList& list) {
+      StepSettings settings;
+      read_network_section(made_of.workload.of(values), space.origin, settings, list);
+      if (!settings.network.empty())
+        add_files(settings.network, files);
+    });
 }
 
 } // namespace
@@ -132,31 +159,26 @@ void read_trained_sections(SpaceFile file) {
     read_training(file, *training);
   if (const YamlNode* accuracy = file.map.find("accuracy"))
     read_accuracy(file, *accuracy);
-  const YamlNode* workload = file.map.find("workload");
-  if (workload == nullptr)
-    return;
-  for (const YamlNode::Entry& entry : workload->entries) {
-    if (entry.key == "network")
-      file.made_of.network = entry.value;
-    if (entry.key == "batch")
-      file.made_of.batch = entry.value;
-  }
+  if (const YamlNode* workload = file.map.find("workload"))
+    read_workload(file, *workload);
 }
 
 std::vector<std::string> check_trained_sections(Space& space, const Space::Template& made_of) {
   Collected problems;
+  std::vector<std::string> files;
+  check_workloads(space, made_of, problems, files);
   std::set<std::size_t> slots;
   add_slots(made_of.training, slots);
   if (made_of.training.varied) {
     for (const Values& values : made_of.ways(space, slots, kMostTrainings))
       problems.of(
           [&](ProblemList& list) { read_training_options(made_of.training.of(values), list); });
-    problems.throw_if_any();
-    space.workload.training = space.settings(space.first_design()).training;
   }
-  std::vector<std::string> files;
+  problems.throw_if_any();
+  static_cast<StepSettings&>(space.workload) = space.settings(space.first_design());
   if (!made_of.accuracy)
     return files;
+  add_slots(made_of.workload, slots);
   add_slots(*made_of.accuracy, slots);
   const std::vector<Values> ways = made_of.ways(space, slots, kMostTrainings);
   if (ways.empty())

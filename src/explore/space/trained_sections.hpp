@@ -1,5 +1,5 @@
-// `training:` of a space where designs differ in it, and `accuracy:`, the short training of every
-// design's arithmetic.
+// `workload:` and `training:` of a space where designs differ in them, and `accuracy:`, the short
+// training of every design's arithmetic.
 #pragma once
 
 #include "explore/space/template.hpp"
@@ -20,9 +20,9 @@ struct SpaceFile {
 
 void read_trained_sections(SpaceFile file);
 
-/// Every training that designs may choose, read once: InputError with all that is wrong with them.
-/// Gives the space's workload the training of its first design. Returns the files that trainings
-/// read.
+/// Every workload and training that designs may choose, read once: InputError with all that is
+/// wrong with them. Gives the space's workload the settings of its first design. Returns the files
+/// that they read.
 std::vector<std::string> check_trained_sections(Space& space, const Space::Template& made_of);
 
 } // namespace monet

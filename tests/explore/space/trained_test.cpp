@@ -107,6 +107,27 @@ TEST(TrainedSpace, TrainsShortlyInTheArithmeticOfADesign) {
   EXPECT_EQ(parsed(trained_space(kVariants)).short_training(0), std::nullopt);
 }
 
+TEST(TrainedSpace, ChoosesTheNetworkAndItsBatch) {
+  std::string text = trained_space(std::string(kVariants) + kAccuracy);
+  text.replace(text.find("resnet8_16"), 10, "${if(steps == 1, 'resnet8_16', 'resnet20_cifar')}");
+  text.replace(text.find("batch: 4"), 8, "batch: \"${4 * steps}\"");
+  text.replace(text.find("{network: "), 10, "{network: \"");
+  text.replace(text.find(".onnx"), 5, ".onnx\"");
+  const Space space = parsed(text);
+  EXPECT_EQ(space.settings(0).network_options.batch, 4);
+  EXPECT_EQ(space.settings(1).network_options.batch, 8);
+  EXPECT_NE(space.settings(0).network, space.settings(1).network);
+  EXPECT_EQ(space.workload.network, space.settings(0).network);
+  EXPECT_NE(space.settings_key(0), space.settings_key(1));
+  EXPECT_EQ(space.settings_key(1), space.settings_key(5));
+  EXPECT_EQ(space.short_training(1)->variants.at(0).network.value, space.settings(1).network);
+  EXPECT_EQ(space.short_training(1)->variants.at(0).batch, 8);
+  for (const DesignId id : {0U, 1U})
+    EXPECT_NE(std::ranges::find(space.files, space.settings(id).network), space.files.end());
+  text.replace(text.find("resnet20_cifar"), 14, "resnet20_imagenet");
+  EXPECT_NE(wrong_with(text).find("resnet20_imagenet.onnx"), std::string::npos);
+}
+
 TEST(TrainedSpace, LetsAccuracyChangeTheTraining) {
   const Space space = parsed(
       trained_space(std::string(kVariants) + kAccuracy +
