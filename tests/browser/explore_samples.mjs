@@ -1,6 +1,6 @@
 // Made-up explorations of known shape: costs are simple formulas of the parameters.
 
-const kObjectives = { latency: "latency_cycles", energy: "energy_pj", memory: "peak_memory_bytes", area: "area_mm2", power: "peak_power_w" };
+const kObjectives = { latency: "latency_cycles", energy: "energy_pj", memory: "peak_memory_bytes", area: "area_mm2", power: "peak_power_w", error: "error" };
 const kRuns = ["inference", "training"];
 
 function figures_of(values, run) {
@@ -25,7 +25,8 @@ function front_of(designs, keys) {
   return front;
 }
 
-function make(name, sizes, names, reason) {
+/// `has_error`: with the metrics of short trainings.
+function make(name, sizes, names, reason, has_error = false) {
   const numbers = (count, unit) => Array.from({ length: count }, (_, i) => unit * (i + 1));
   const parameters = [
     { name: names[0], values: numbers(sizes[0], 4) },
@@ -44,12 +45,14 @@ function make(name, sizes, names, reason) {
     const fits = area < 0.8 * (parameters[0].values.at(-1) * parameters[1].values.at(-1) * 0.01 + parameters[2].values.at(-1) * 0.02);
     infeasible += fits ? 0 : 1;
     const row = [id, ...values, fits ? null : 0, area, 0, 0];
+    const metrics = has_error ? { error: 0.5 / values[1] + (values[3] === "fast" ? 0.02 : 0), gradients_flushed: 0.001 } : {};
     for (const run of kRuns) {
       const figures = figures_of(values, run);
       row.push(...Object.values(figures).map((value) => (fits ? value : null)));
       const chosen = Object.fromEntries(values.map((value, i) => [parameters[i].name, value]));
-      if (fits) designs[run].push({ id, parameters: chosen, ...figures, area_mm2: area, peak_power_w: 0 });
+      if (fits) designs[run].push({ id, parameters: chosen, ...figures, area_mm2: area, peak_power_w: 0, ...metrics });
     }
+    row.push(...Object.values(metrics).map((value) => (fits ? value : null)));
     rows.push(row);
   }
   const fronts = {};
@@ -58,7 +61,7 @@ function make(name, sizes, names, reason) {
     const front = front_of(designs[run], ["latency_cycles", "energy_pj"]);
     fronts[`${run}: latency, energy`] = { run, objectives: ["latency", "energy"], hypervolume: 0.9, designs: front };
     best[run] = {};
-    for (const objective of ["latency", "energy", "area"])
+    for (const objective of ["latency", "energy", "area", ...(has_error ? ["error"] : [])])
       best[run][objective] = designs[run].reduce((a, b) => (b[kObjectives[objective]] < a[kObjectives[objective]] ? b : a));
   }
   const effect = (share) => ({ designs: size - infeasible, deviation: 1, together: 0.1, parameters: parameters.map(({ name: of }, i) => ({ name: of, share: i === 0 ? share : 0.05, values: [] })) });
@@ -82,7 +85,7 @@ function make(name, sizes, names, reason) {
     fronts,
     best,
     reasons: infeasible > 0 ? [{ reason, designs: infeasible, example: { id: 1, reason } }] : [],
-    columns: ["id", ...parameters.map((parameter) => parameter.name), "reason", "area_mm2", "peak_power_w", "frequency_hz", ...kRuns.flatMap((run) => ["latency_cycles", "energy_pj", "peak_memory_bytes"].map((key) => `${run} ${key}`))],
+    columns: ["id", ...parameters.map((parameter) => parameter.name), "reason", "area_mm2", "peak_power_w", "frequency_hz", ...kRuns.flatMap((run) => ["latency_cycles", "energy_pj", "peak_memory_bytes"].map((key) => `${run} ${key}`)), ...(has_error ? ["error", "gradients_flushed"] : [])],
     rows_left_out: 0,
     rows,
     sensitivity,
@@ -92,7 +95,7 @@ function make(name, sizes, names, reason) {
 }
 
 export function explored() {
-  return make("toy space", [6, 5, 4], ["pe", "width", "memory", "kind"], "area # mm2 is above the budget of # mm2");
+  return make("toy space", [6, 5, 4], ["pe", "width", "memory", "kind"], "area # mm2 is above the budget of # mm2", true);
 }
 
 export function explored_large() {
