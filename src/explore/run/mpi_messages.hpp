@@ -20,7 +20,7 @@ struct RemoteFailure {
   std::string error;          ///< see pack_error()
 };
 
-/// From rank 0: designs to evaluate.
+/// From rank 0: designs to evaluate, or none but news of trainings.
 struct WorkMessage {
   std::uint64_t position = 0; ///< of the first
   std::vector<DesignId> ids;

@@ -202,6 +202,7 @@ public:
       if (!stopping_ && control.interrupted())
         stop();
       hand_out(ids, fronts);
+      tell_news();
       receive();
       pool_.wait(kManyResults, kNap);
       if (pool_.unfinished() == 0)
@@ -265,17 +266,26 @@ private:
       if (rank == 0)
         pool_.add(batch, fronts, next_);
       else
-        session_.send(
-            static_cast<int>(rank), kWork,
-            pack(WorkMessage{
-                next_, {batch.begin(), batch.end()}, fronts, news_for(static_cast<int>(rank))}));
+        send_work(static_cast<int>(rank), batch, fronts);
       worker.sent += count;
       worker.outstanding += count;
       next_ += count;
     }
   }
 
-  /// Short trainings that others made since it last got work.
+  void send_work(int rank, std::span<const DesignId> ids, const SharedFronts& fronts) {
+    const WorkMessage work{next_, {ids.begin(), ids.end()}, fronts, news_for(rank)};
+    if (!work.ids.empty() || !work.trainings.empty())
+      session_.send(rank, kWork, pack(work));
+  }
+
+  /// At once, so that no process trains what another has trained.
+  void tell_news() {
+    for (int rank = 1; rank < session_.processes() && !stopping_; ++rank)
+      send_work(rank, {}, nullptr);
+  }
+
+  /// Short trainings that others made since it was last told.
   std::vector<TrainingRecord> news_for(int rank) {
     for (TrainingRecord& own : evaluator_.new_trainings())
       trainings_.emplace_back(0, std::move(own));

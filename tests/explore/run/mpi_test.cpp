@@ -16,6 +16,8 @@
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
+#include <map>
+#include <mutex>
 #include <set>
 #include <thread>
 
@@ -97,6 +99,36 @@ std::vector<std::string> logged_in(const std::filesystem::path& folder, int rank
   return ids;
 }
 
+/// Trains something for every design, and logs what others trained: "design process".
+class TrainingEvaluator final : public DesignEvaluator {
+public:
+  TrainingEvaluator(std::shared_ptr<DesignEvaluator> designs, int rank, std::string log)
+      : designs_(std::move(designs)), rank_(rank), log_(std::move(log)) {}
+  DesignResult evaluate(DesignId id) override {
+    const DesignResult result = designs_->evaluate(id);
+    const std::lock_guard lock(mutex_);
+    made_.push_back({fmt::format("{}", id), static_cast<std::uint64_t>(rank_), 0, 0});
+    return result;
+  }
+  DesignBound bound(DesignId id) override { return designs_->bound(id); }
+  std::vector<TrainingRecord> new_trainings() override {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(made_, {});
+  }
+  void learn(std::span<const TrainingRecord> trainings) override {
+    std::ofstream file(log_, std::ios::app);
+    for (const TrainingRecord& training : trainings)
+      file << training.key << ' ' << training.seed << '\n';
+  }
+
+private:
+  std::shared_ptr<DesignEvaluator> designs_;
+  int rank_;
+  std::string log_;
+  std::mutex mutex_;
+  std::vector<TrainingRecord> made_;
+};
+
 constexpr std::size_t kBeforeHeld = 11;
 
 /// What a process of the job does; writes "ok" and the figures, or the error, to the folder's file
@@ -121,6 +153,10 @@ int take_part(const std::string& what, const std::filesystem::path& folder) {
       if (::write(log, line.data(), line.size()) < 0)
         ::_exit(2);
     });
+    if (what == "news")
+      worker.evaluator = std::make_shared<TrainingEvaluator>(
+          worker.evaluator, session->rank(),
+          (folder / fmt::format("log{}", 3 + session->rank())).string());
     return worker;
   };
   if (session->rank() > 0) {
@@ -220,6 +256,28 @@ TEST_F(MpiJob, RacesOnAllProcesses) {
     ids.insert(own.begin(), own.end());
   }
   EXPECT_EQ(ids.size(), kDesigns);
+}
+
+TEST_F(MpiJob, TellsEveryProcessWhatOthersTrained) {
+  ASSERT_EQ(end(begin("news")), 0);
+  EXPECT_EQ(said(), "ok 3 complete");
+  std::set<std::string> known; // to process 0
+  for (int rank = 0; rank < 3; ++rank) {
+    std::map<std::string, int> learned; // of each other process
+    std::set<std::string> once;
+    for (const std::string& line : logged(3 + rank)) {
+      EXPECT_TRUE(once.insert(line).second) << line << " came twice to " << rank;
+      ++learned[line.substr(line.find(' ') + 1)];
+      if (rank == 0)
+        known.insert(line.substr(0, line.find(' ')));
+    }
+    EXPECT_FALSE(learned.contains(std::to_string(rank))) << "its own";
+    for (int other = 0; other < 3; ++other)
+      EXPECT_TRUE(other == rank || learned[std::to_string(other)] > 10) << rank << " of " << other;
+  }
+  for (const std::string& id : logged(0))
+    known.insert(id);
+  EXPECT_EQ(known.size(), kDesigns) << "the first process knows all";
 }
 
 TEST_F(MpiJob, ThrowsWhatTheFirstDesignThrew) {
