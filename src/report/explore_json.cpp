@@ -43,6 +43,7 @@ Json space_json(const Space& space) {
   limit("peak_power_w", space.budgets.peak_power_w);
   limit("offchip_bits_per_cycle", space.budgets.offchip_bits_per_cycle);
   limit("peak_memory_bytes", space.budgets.peak_memory_bytes);
+  limit("error", space.budgets.error);
   const auto parameter_json = [](const Parameter& parameter) -> Json {
     return {{"name", valid_utf8(parameter.name)},
             {"values", json_list(parameter.values, value_json)}};

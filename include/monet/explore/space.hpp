@@ -54,6 +54,7 @@ struct DesignBudgets {
   double peak_power_w = 0;
   double offchip_bits_per_cycle = 0;
   double peak_memory_bytes = 0;
+  double error = 0; ///< of the short training
 };
 
 class Space {

@@ -90,6 +90,13 @@ private:
     return {};
   }
 
+  void judge_metrics(const std::vector<Metric>& metrics) const {
+    const double budget = space_.budgets.error;
+    if (budget > 0 && !metrics.empty() && metrics.front().value > budget)
+      throw InfeasibleError(
+          fmt::format("error {:.4g} is over the budget of {:.4g}", metrics.front().value, budget));
+  }
+
   static void check_dataflows(const Chip& chip, const DesignSteps& steps) {
     ProblemList problems;
     check_loops(chip, steps.subjects.loops, problems);
@@ -215,6 +222,7 @@ private:
         if (!space_.workload.metrics.empty() && enough && enough(bound))
           return false; // not worth a training
         result.metrics = bound.metrics = trainings_.metrics_of(id);
+        judge_metrics(result.metrics);
       }
     } catch (const InfeasibleError& error) {
       result.reason = error.what();

@@ -231,7 +231,8 @@ private:
          {std::pair{"area_mm2", &space_.budgets.area_mm2},
           std::pair{"peak_power_w", &space_.budgets.peak_power_w},
           std::pair{"offchip_bits_per_cycle", &space_.budgets.offchip_bits_per_cycle},
-          std::pair{"peak_memory_bytes", &space_.budgets.peak_memory_bytes}}) {
+          std::pair{"peak_memory_bytes", &space_.budgets.peak_memory_bytes},
+          std::pair{"error", &space_.budgets.error}}) {
       const YamlNode* value = map.find(key);
       if (value == nullptr)
         continue;
@@ -239,6 +240,8 @@ private:
       if (!(*budget > 0))
         problems_.add(value->where, fmt::format("'{}' must be more than 0", key));
     }
+    if (space_.budgets.error > 0 && space_.workload.metrics.empty())
+      problems_.add(node.where, "a budget of 'error' needs 'accuracy:'");
     map.finish();
   }
 

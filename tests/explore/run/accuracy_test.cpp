@@ -153,6 +153,19 @@ TEST(Accuracy, IsTakenFromTheStoreOnResume) {
     EXPECT_EQ(error_of(result), 0.125);
 }
 
+TEST(Accuracy, IsHeldToItsBudget) {
+  const DesignResult free = make_evaluator(accuracy_space())->evaluate(1);
+  const auto within = [](double budget) {
+    return make_evaluator(accuracy_space(fmt::format("budgets: {{error: {}}}\n", budget)))
+        ->evaluate(1);
+  };
+  EXPECT_EQ(within(error_of(free)), free);
+  const DesignResult over = within(error_of(free) - 0.01);
+  EXPECT_FALSE(over.feasible);
+  EXPECT_NE(over.reason.find("is over the budget of"), std::string::npos) << over.reason;
+  EXPECT_TRUE(over.metrics.empty());
+}
+
 TEST(Accuracy, IsNotTrainedForWhatCannotRun) {
   const Space space = accuracy_space("budgets: {peak_memory_bytes: 1000}\n");
   CountingStore store;

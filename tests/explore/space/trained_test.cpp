@@ -163,6 +163,7 @@ TEST(TrainedSpace, SaysWhereATrainingIsWrong) {
   other.replace(other.find("fp8_e4m3"), 8, "fp8_e4m4");
   says(trained_space(other), "trained.yaml:12:");
   says(trained_space("fronts: [{run: inference, objectives: [error]}]\n"), "needs 'accuracy:'");
+  says(trained_space("budgets: {error: 0.1}\n"), "a budget of 'error' needs 'accuracy:'");
   says(trained_space(kAccuracy), "there is none");
   says(trained_space(variants + kAccuracy + "  arithmetic: fp64\n"), "is not a space's to say");
   says(trained_space(variants + kAccuracy + "  epoch: 1\n"), "did you mean 'epochs'?");
