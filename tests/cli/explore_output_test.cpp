@@ -89,7 +89,7 @@ TEST(ExploreOutput, DependsOnJobsInItsTimeAlone) {
 /// The example of formats and chips, with trainings of six steps.
 std::string formats_space(const Scratch& scratch) {
   std::string text = read_file(repository("examples/spaces/small_formats.yaml"));
-  replace(text, "train: 640, test: 200", "train: 48, test: 32");
+  replace(text, "train: 400, test: 200", "train: 48, test: 32");
   replace(text, "../../data/workload", repository("data/workload"));
   replace(text, "../../data/hardware", repository("data/hardware"));
   return scratch.file("formats.yaml", text);
