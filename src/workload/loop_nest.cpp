@@ -31,6 +31,23 @@ std::int64_t products(const LoopNest& nest) {
   return std::max<std::int64_t>(1, std::ssize(nest.products));
 }
 
+std::vector<std::size_t> multiplied_operands(const LoopNest& nest) {
+  std::vector<std::size_t> found;
+  if (nest.compute != ComputeKind::mac)
+    return found;
+  constexpr std::size_t kFactors = 2;
+  for (std::size_t i = 0; i < nest.operands.size(); ++i) {
+    const auto is_factor = [&](const NestProduct& product) {
+      return product.first == i || product.second == i;
+    };
+    const bool multiplied = nest.products.empty() ? found.size() < kFactors
+                                                  : std::ranges::any_of(nest.products, is_factor);
+    if (multiplied && nest.operands[i].mode == AccessMode::read)
+      found.push_back(i);
+  }
+  return found;
+}
+
 std::int64_t body_count(const LoopNest& nest) {
   return checked_multiply(iterations(nest), products(nest));
 }

@@ -11,6 +11,7 @@
 #include "monet/report/text.hpp"
 #include "monet/training/explain.hpp"
 #include "monet/training/liveness.hpp"
+#include "monet/training/operand_roles.hpp"
 #include "monet/workload/foreign.hpp"
 #include "monet/workload/onnx_writer.hpp"
 #include "monet/workload/views.hpp"
@@ -113,6 +114,33 @@ Json graph_memory_json(const TrainingGraph& folded, bool reuse_operands) {
   return json;
 }
 
+/// What products multiply, by role, with every copy that blocks along other axes take.
+Json roles_json(const TrainingGraph& folded, bool reuse_operands) {
+  const auto roles = operand_roles(folded, find_liveness(folded, {reuse_operands}));
+  Json json = {{"footprint_bits", footprint(roles).value}};
+  for (std::size_t r = 0; r < roles.size(); ++r) {
+    const RoleOperands& role = roles[r];
+    Json tensors = Json::array();
+    for (const ProductOperand& operand : role.operands) {
+      Json types = Json::array();
+      for (const TensorId form : operand.forms)
+        types.push_back(monet::name_of(folded.graph.tensor(form).type));
+      const Tensor& source = folded.graph.tensor(operand.source);
+      tensors.push_back({{"name", valid_utf8(source.name)},
+                         {"elements", element_count(source)},
+                         {"types", std::move(types)},
+                         {"bits", operand.elements.value},
+                         {"scale_bits", operand.scales.value}});
+    }
+    json[std::string(monet::name_of(static_cast<OperandRole>(r)))] = {
+        {"bits", role.elements.value},        {"scale_bits", role.scales.value},
+        {"largest_bits", role.largest.value}, {"copies", role.copies()},
+        {"read_bits", role.read.value},       {"live_bits_at_peak", role.peak_live.value},
+        {"tensors", std::move(tensors)}};
+  }
+  return json;
+}
+
 Json statistics_json(const TrainingGraph& step, const TrainingGraph& folded, bool reuse_operands,
                      const Provenance& provenance) {
   const MacSplit macs_of = count_macs(step.graph);
@@ -142,6 +170,7 @@ Json statistics_json(const TrainingGraph& step, const TrainingGraph& folded, boo
                {"stored_activations_bytes", folded.stored_bytes},
                {"stored_activations", std::move(stored)},
                {"memory", graph_memory_json(folded, reuse_operands)},
+               {"product_operands", roles_json(folded, reuse_operands)},
                {"layers", std::move(layers)}};
   if (!step.graph.buffers.empty())
     json["buffers"] = buffers_json(step.graph);
@@ -168,6 +197,21 @@ void add_memory_rows(const Json& memory, std::vector<std::vector<std::string>>& 
            : fmt::format("{}, at least {}", bytes("arena_bytes"), bytes("arena_bound_bytes"))});
 }
 
+void add_operand_rows(const Json& operands, std::vector<std::vector<std::string>>& rows) {
+  for (const auto& [role, sums] : operands.items()) {
+    if (!sums.is_object())
+      continue;
+    const auto bits = [&](const char* key) { return Bits{sums.at(key).get<std::int64_t>()}; };
+    const std::int64_t copies = sums.at("copies").get<std::int64_t>();
+    std::string text = human_bytes(bytes_of(bits("bits") + bits("scale_bits")));
+    if (bits("scale_bits").value > 0)
+      text += fmt::format(", scales {}", human_bytes(bytes_of(bits("scale_bits"))));
+    if (copies > 0)
+      text += fmt::format(", {} {}", copies, copies == 1 ? "copy" : "copies");
+    rows.push_back({role + " that products read", text});
+  }
+}
+
 std::string statistics_table(const Json& json) {
   const auto count = [](const Json& value) { return group_digits(value.get<std::int64_t>()); };
   std::vector<std::vector<std::string>> rows{{"", ""}};
@@ -185,6 +229,7 @@ std::string statistics_table(const Json& json) {
                               human_bytes(json.at("stored_activations_bytes").get<std::int64_t>()),
                               json.at("stored_activations").size())});
   add_memory_rows(json.at("memory"), rows);
+  add_operand_rows(json.at("product_operands"), rows);
   rows[0] = {printable(json.at("name").get_ref<const std::string&>()),
              json.at("kind").get<std::string>()};
   std::string text = aligned_table(rows) + "\n";

@@ -116,6 +116,9 @@ std::int64_t iterations(const LoopNest& nest);
 LoopNest product_nest(const LoopNest& nest, const NestProduct& product);
 /// Products of one iteration of a mac nest: at least 1.
 std::int64_t products(const LoopNest& nest);
+/// Operands of a mac nest that are multiplied, in their order: factors of its products, or where
+/// it has one the first two that are read. None of other nests.
+std::vector<std::size_t> multiplied_operands(const LoopNest& nest);
 /// What there is to do, in units of one loop's body: iterations() times products().
 std::int64_t body_count(const LoopNest& nest);
 /// body_count() of a mac nest, 0 of any other.

@@ -190,8 +190,9 @@ TrainingGraph fold_views(const TrainingGraph& step) {
   };
   folded.loss = map_any(step.loss);
   for (const ParameterRecord& record : step.parameters) {
-    ParameterRecord mapped{map(record.weight),  map(record.gradient), {},
-                           map(record.updated), map_any(record.rows), map_any(record.average)};
+    ParameterRecord mapped{map(record.weight),    map(record.gradient), {},
+                           map(record.updated),   map_any(record.rows), map_any(record.average),
+                           map_any(record.master)};
     for (const TensorId state : record.states)
       mapped.states.push_back(map(state));
     folded.parameters.push_back(std::move(mapped));
