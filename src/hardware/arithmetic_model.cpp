@@ -65,10 +65,24 @@ ArithmeticCost mac_cost(const FormatShape& product, const FormatShape& sum, doub
   const double bits = 2.0 * product.bits + sum.bits;
   return {unit_pj(multiply, product.significand_bits, node_nm),
           unit_pj(add, sum.significand_bits, node_nm),
+          0,
           bits * bit.write_pj,
           unit_mm2(multiply, product.significand_bits, node_nm),
           unit_mm2(add, sum.significand_bits, node_nm),
+          0,
           bits * bit.area_mm2};
+}
+
+double exponent_share(const FormatShape& product) {
+  if (!product.floating)
+    return 0;
+  // a p^2 + b p through both published points
+  constexpr UnitPoints kUnit = kFloatMultiply;
+  const double slope =
+      (kUnit.wide_pj_45 / kUnit.wide_bits - kUnit.narrow_pj_45 / kUnit.narrow_bits) /
+      (kUnit.wide_bits - kUnit.narrow_bits);
+  const double linear = kUnit.narrow_pj_45 / kUnit.narrow_bits - slope * kUnit.narrow_bits;
+  return linear / (linear + slope * product.significand_bits);
 }
 
 } // namespace monet

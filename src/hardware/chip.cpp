@@ -1,6 +1,7 @@
 #include "monet/hardware/chip.hpp"
 
 #include "monet/base/errors.hpp"
+#include "monet/hardware/array_modes.hpp"
 
 #include <fmt/core.h>
 
@@ -187,7 +188,7 @@ std::optional<double> peak_power_w(const Chip& chip) {
   for (std::size_t i = 0; i < chip.cores.size(); ++i) {
     const Core& core = chip.cores[i];
     if (i < chip.compute_cores())
-      picojoules += core.mac_energy_pj * static_cast<double>(core.lanes());
+      picojoules += most_energy_pj(core);
     for (std::size_t m = 0; m < core.memories.size(); ++m) {
       const Memory& memory = core.memories[m];
       if (m + 1 == core.memories.size() && chip.memory_of(CoreId(i)) != CoreId(i))

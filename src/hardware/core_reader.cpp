@@ -1,12 +1,12 @@
 // One core file -> Core.
 #include "hardware/core_reader.hpp"
 
+#include "hardware/array_reader.hpp"
 #include "hardware/memory_reader.hpp"
 #include "hardware/pricing.hpp"
 
 #include "monet/base/files.hpp"
 #include "monet/base/text.hpp"
-#include "monet/hardware/arithmetic_model.hpp"
 #include "monet/hardware/dataflow.hpp"
 #include "monet/hardware/read_hardware.hpp"
 
@@ -18,77 +18,7 @@ namespace monet {
 
 namespace {
 
-constexpr std::int64_t kMaxArraySize = 1 << 20;
-constexpr std::int64_t kMaxLanes = 1 << 30;
-constexpr std::size_t kMaxArrayDims = 8;
 constexpr std::size_t kMaxMemories = 32;
-
-/// The name of a number format that our model of arithmetic knows; else empty.
-std::string read_format(YamlMap& map, const char* key, ProblemList& problems) {
-  const YamlNode* node = map.find(key);
-  if (node == nullptr)
-    return {};
-  const std::string name = as_string(*node, problems).value_or("fp32");
-  if (parse_number_format(name))
-    return name;
-  problems.add(node->where, "unknown number format '" + name.substr(0, 40) + "'",
-               nearest_name_hint(name, common_format_names()));
-  return {};
-}
-
-void read_array_model(YamlMap& map, const YamlNode& node, ProblemList& problems, Core& core) {
-  core.automatic_array_cost = map.boolean_or("auto_cost_extraction", false);
-  core.array_format = read_format(map, "format", problems);
-  core.accumulate_format = read_format(map, "accumulate", problems);
-  if (core.automatic_array_cost && !map.has("format"))
-    problems.add(node.where, "auto_cost_extraction of an array needs its 'format', like fp32");
-}
-
-void read_array(const YamlNode& node, ProblemList& problems, bool offchip, Core& core) {
-  YamlMap map(node, problems, YamlMap::Duplicates::last_wins);
-  core.mac_energy_pj = read_figure(map, "unit_energy", false, problems);
-  core.array_area_mm2 = read_figure(map, "unit_area", false, problems);
-  read_array_model(map, node, problems, core);
-  // Keys of ZigZag's in-memory-computing cores and of other precisions: they do not enter this
-  // model.
-  for (const char* key :
-       {"input_precision", "multiplier_energy", "multiplier_area", "is_imc", "imc_type",
-        "adc_resolution", "bit_serial_precision", "dac_resolution", "cells_size", "cells_area"}) {
-    map.ignore(key);
-  }
-  const YamlNode* names = map.require("dimensions");
-  const YamlNode* sizes = map.require("sizes");
-  map.finish();
-  if (names == nullptr || sizes == nullptr)
-    return;
-  const std::vector<std::string> dims = as_strings(*names, problems);
-  const std::vector<std::int64_t> extents = as_integers(*sizes, problems);
-  if (dims.size() != extents.size()) {
-    problems.add(sizes->where,
-                 fmt::format("{} sizes for {} dimensions", extents.size(), dims.size()));
-    return;
-  }
-  if (dims.size() > kMaxArrayDims) {
-    problems.add(names->where, fmt::format("more than {} array dimensions", kMaxArrayDims));
-    return;
-  }
-  for (std::size_t i = 0; i < dims.size(); ++i) {
-    if ((extents[i] < 1 && !offchip) || extents[i] < 0 || extents[i] > kMaxArraySize) {
-      problems.add(sizes->items[i].where,
-                   fmt::format("array size {} is not between 1 and {}", extents[i], kMaxArraySize));
-    }
-    const auto same = [&](const ArrayDim& dim) { return dim.name == dims[i]; };
-    if (std::ranges::any_of(core.array, same)) {
-      problems.add(names->items[i].where, "array dimension '" + dims[i] + "' is listed twice");
-    }
-    core.array.push_back({dims[i], std::max<std::int64_t>(extents[i], 1)});
-  }
-  std::int64_t lanes = 1;
-  for (const ArrayDim& dim : core.array)
-    lanes = std::min(lanes, kMaxLanes) * std::clamp<std::int64_t>(dim.size, 1, kMaxArraySize);
-  if (lanes > kMaxLanes)
-    problems.add(sizes->where, fmt::format("more than {} multipliers", kMaxLanes));
-}
 
 CoreKind inferred_kind(const Core& core) {
   for (const auto& unrollings : core.dataflow) {

@@ -2,6 +2,7 @@
 
 #include "monet/base/errors.hpp"
 #include "monet/hardware/arithmetic_model.hpp"
+#include "monet/hardware/array_modes.hpp"
 #include "monet/hardware/memory_model.hpp"
 #include "monet/hardware/technology.hpp"
 
@@ -73,6 +74,13 @@ void price_sram(Memory& memory, double node_nm) {
 /// One multiply-accumulate; a lane of a vector core works in one format, and one of a pooling core
 /// compares, which is an addition.
 void price_array(Core& core, double node_nm) {
+  if (core.mac) {
+    const ArithmeticCost cost = mac_cost(*core.mac, node_nm);
+    core.mac_energy_pj = cost.energy_pj();
+    core.array_area_mm2 = cost.area_mm2();
+    core.mac_parts = cost;
+    return;
+  }
   const auto format = parse_number_format(core.array_format);
   internal_check(format.has_value(), "a number format that the reader let pass");
   const FormatShape product = shape_of(*format);
@@ -85,6 +93,18 @@ void price_array(Core& core, double node_nm) {
     cost.multiply_pj = cost.multiply_mm2 = 0;
   core.mac_energy_pj = cost.energy_pj();
   core.array_area_mm2 = cost.area_mm2();
+}
+
+/// The format of a mode that takes most, in the core's unit with its operands in that.
+void price_mode(const Core& core, double node_nm, ArrayMode& mode) {
+  mode.energy_pj = 0;
+  for (const TensorFormat& format : mode.formats) {
+    MacDesign design = core.mac ? *core.mac : MacDesign{};
+    design.multiply = format.element;
+    if (!core.mac)
+      design.accumulate = parse_number_format(core.accumulate_format);
+    mode.energy_pj = std::max(mode.energy_pj, mac_cost(design, node_nm).energy_pj());
+  }
 }
 
 } // namespace
@@ -108,6 +128,13 @@ void price(Core& core, double node_nm) {
   }
   if (core.automatic_array_cost)
     price_array(core, node);
+  auto made = std::make_shared<std::vector<Core>>();
+  for (ArrayMode& mode : core.modes) {
+    if (mode.automatic_cost)
+      price_mode(core, node, mode);
+    made->push_back(in_mode(core, mode));
+  }
+  core.in_modes = core.modes.empty() ? nullptr : std::move(made);
 }
 
 void price(Chip& chip) {

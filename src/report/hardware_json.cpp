@@ -1,3 +1,4 @@
+#include "report/array_json.hpp"
 #include "report/json_list.hpp"
 
 #include "monet/hardware/memory_model.hpp"
@@ -50,7 +51,7 @@ Json model_json(const ModelledMemory& model, const Memory& memory) {
   return json;
 }
 
-Json core_json(const Core& core, bool offchip) {
+Json core_json(const Core& core, bool offchip, double frequency_hz) {
   const auto memory_json = [&](const Memory& memory) {
     Json json = {{"name", valid_utf8(memory.name)},
                  {"instances", offchip ? 1 : instances(core, memory)},
@@ -63,13 +64,8 @@ Json core_json(const Core& core, bool offchip) {
     return json;
   };
   Json json = {{"name", valid_utf8(core.name)}, {"area_mm2", offchip ? 0 : core.area_mm2()}};
-  if (!offchip) {
-    json["array"] = {{"lanes", core.lanes()},
-                     {"operation_energy_pj", core.mac_energy_pj},
-                     {"area_mm2", core.array_area_mm2}};
-    if (core.automatic_array_cost)
-      json["array"]["format"] = core.array_format;
-  }
+  if (!offchip)
+    json["array"] = array_json(core, frequency_hz);
   json["memories"] = json_list(core.memories, memory_json);
   return json;
 }
@@ -102,11 +98,13 @@ void add_rows(const Json& core, std::size_t count, std::vector<std::vector<std::
                   area_text(core.at("area_mm2").get<double>()), ""});
   if (core.contains("array")) {
     const Json& array = core.at("array");
-    const std::string format = array.value("format", "");
+    const std::string format = array.contains("mac") ? array.at("mac").at("name").get<std::string>()
+                                                     : array.value("format", "");
     rows.push_back({"  array", fmt::format("{}", array.at("lanes").get<std::int64_t>()), "",
                     human_energy(array.at("operation_energy_pj").get<double>()), "",
                     area_text(array.at("area_mm2").get<double>()),
                     format.empty() ? "as in the file" : printable(format)});
+    add_array_rows(array, rows);
   }
   for (const Json& memory : core.at("memories")) {
     rows.push_back({"  " + printable(memory.at("name").get<std::string>()),
@@ -123,7 +121,7 @@ void add_rows(const Json& core, std::size_t count, std::vector<std::vector<std::
 Json hardware_json(const Chip& chip) {
   Json cores = Json::array();
   for (std::size_t i = 0; i < chip.cores.size(); ++i)
-    cores.push_back(core_json(chip.cores[i], chip.offchip == CoreId(i)));
+    cores.push_back(core_json(chip.cores[i], chip.offchip == CoreId(i), chip.frequency_hz));
   const std::optional<double> power = peak_power_w(chip);
   return {{"area_mm2", chip.area_mm2()},
           {"peak_power_w", power ? Json(*power) : Json(nullptr)},

@@ -5,6 +5,7 @@
 #include "report/timeline_json.hpp"
 
 #include "monet/base/errors.hpp"
+#include "monet/hardware/array_modes.hpp"
 #include "monet/model/bypassed.hpp"
 #include "monet/report/hardware_result.hpp"
 #include "monet/report/result.hpp"
@@ -135,7 +136,8 @@ Json phases_json(const StepResult& result, const Ledger& ledger) {
 
 /// MACs that a core does, of those its multipliers could do in the time.
 double mac_share(const CoreSums& sums, const Core& core, Cycles makespan) {
-  const double most = static_cast<double>(core.lanes()) * static_cast<double>(makespan.value);
+  const double most =
+      static_cast<double>(most_products(core)) * static_cast<double>(makespan.value);
   return most > 0 ? static_cast<double>(sums.macs) / most : 0.0;
 }
 

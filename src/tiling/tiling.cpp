@@ -9,6 +9,7 @@
 
 #include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
+#include "monet/hardware/array_modes.hpp"
 #include "monet/tiling/allocation.hpp"
 
 #include <fmt/core.h>
@@ -25,15 +26,24 @@ constexpr std::int64_t kMostTilesPerOperator = 65536;
 /// And more than this of all are more than anybody waits for.
 constexpr std::size_t kMostTiles = std::size_t{1} << 24;
 
-std::vector<CoreId> capable_cores(const Operator& op, const Chip& chip) {
+/// With a mode for the operands, where cores have modes.
+std::vector<CoreId> capable_cores(const Graph& graph, const Operator& op, const Chip& chip) {
+  const std::vector<TensorFormat> formats = multiplied_formats(graph, op);
   std::vector<CoreId> cores;
   for (std::size_t c = 0; c < chip.cores.size(); ++c) {
     if (!is_compute_core(chip, c) || !has_offchip_path(chip, c))
       continue;
-    if (can_run(chip.cores[c], op.nest.compute, op.op_type))
+    if (can_run(chip.cores[c], op.nest.compute, op.op_type) && takes(chip.cores[c], formats))
       cores.push_back(CoreId(c));
   }
   return cores;
+}
+
+/// Says so, where a core would run the operator if it had a mode for its operands.
+void require_mode(const Graph& graph, const Operator& op, const Chip& chip) {
+  for (std::size_t c = 0; c < chip.cores.size(); ++c)
+    if (is_compute_core(chip, c) && can_run(chip.cores[c], op.nest.compute, op.op_type))
+      in_mode_for(chip.cores[c], graph, op);
 }
 
 std::vector<CoreId> listed_cores(const MappingEntry& entry, const Chip& chip) {
@@ -141,6 +151,8 @@ private:
                      fmt::format("operator '{}' is a view: fold_views() comes first", op.name));
       cores_.push_back(cores_for(op, entry_of(op)));
       if (cores_.back().empty())
+        require_mode(graph_, op, chip_);
+      if (cores_.back().empty())
         homeless.push_back(fmt::format("'{}' ({})", op.name, op.op_type));
     }
     if (!homeless.empty())
@@ -152,7 +164,7 @@ private:
   /// allows none of them was not written with this operator in mind and restricts nothing. Where a
   /// mapping sends element-wise work to arrays, it is the user's word that they can do it.
   std::vector<CoreId> cores_for(const Operator& op, const MappingEntry* entry) const {
-    std::vector<CoreId> capable = capable_cores(op, chip_);
+    std::vector<CoreId> capable = capable_cores(graph_, op, chip_);
     if (!entry || !entry->core_allocation) {
       const auto idle = [&](CoreId core) {
         return core.index() < options_.idle.size() && options_.idle[core.index()];
@@ -381,7 +393,7 @@ private:
   Split chosen_split(OpId id, const OperatorTiling& tiling) const {
     const Operator& op = graph_.op(id);
     if (tiling.slice_cuts == 0)
-      return choose_split(graph_, op.nest, {}, chip_, cores_[id.index()]);
+      return choose_split(graph_, op, op.nest, {}, chip_, cores_[id.index()]);
     LoopNest slice = op.nest;
     for (const LoopCut& cut : tiling.cuts)
       slice.dims[cut.dim].size = tiling.parts[cut.dim][cut.count / 2].size();
@@ -394,7 +406,7 @@ private:
       if (tile_count(tiling) > turns)
         sharing.push_back(slices_sharing(access, tiling, turns));
     }
-    return choose_split(graph_, slice, sharing, chip_, cores_[id.index()]);
+    return choose_split(graph_, op, slice, sharing, chip_, cores_[id.index()]);
   }
 
   /// Slices of one turn that read the same of the operand; none when it never leaves the chip.

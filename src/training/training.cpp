@@ -420,6 +420,19 @@ AccumulatedStep make_pass(const ToTrain& what, const TrainingOptions& options, T
   return one;
 }
 
+/// What units convert operands to, at the products themselves: whoever costs them looks there.
+void note_conversions(Graph& graph, const StepArithmetic& arithmetic) {
+  for (std::size_t i = 0; i < graph.operators().size(); ++i) {
+    Operator& op = graph.op(OpId(i));
+    const std::optional<Mac>& unit = op.gradient_of == GradientOf::none ? arithmetic.forward
+                                     : op.gradient_of == GradientOf::weight
+                                         ? arithmetic.weight_gradient
+                                         : arithmetic.input_gradient;
+    if (op.nest.compute == ComputeKind::mac && unit)
+      op.multiplied_in = unit->operands;
+  }
+}
+
 } // namespace
 
 TrainingGraph make_training_graph(const Graph& original, const TrainingOptions& options) {
@@ -444,6 +457,7 @@ TrainingGraph make_training_graph(const Graph& original, const TrainingOptions& 
   step.graph = add_updates(std::move(whole), options, scale, step);
   for (const TensorId id : step_outputs(step.graph, step))
     step.graph.outputs.push_back(id);
+  note_conversions(step.graph, step.arithmetic);
   step.stored_activations = stored_tensors(step.graph, kept, options.storage.policy);
   step.owner = find_owners(step.graph, step.stored_activations);
   return step;
@@ -460,6 +474,7 @@ TrainingGraph make_inference_graph(const Graph& network, const Precision& precis
   step.graph = lay_blocks(
       prepare_forward(add_casts(network, precision, trained, false), precision, nullptr).graph,
       precision);
+  note_conversions(step.graph, step.arithmetic);
   for (const TensorId scale : delayed_scales(step.graph))
     step.initial.push_back({scale, 1.0, {}});
   // A step that somebody else made reads what it stores.

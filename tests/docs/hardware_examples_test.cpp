@@ -25,7 +25,7 @@ std::vector<std::string> yaml_blocks(const std::string& markdown) {
 TEST(HardwareExamples, core_and_system_are_read) {
   const std::string source = MONET_SOURCE_DIR;
   const std::vector<std::string> blocks = yaml_blocks(read_file(source + "/docs/hardware.md"));
-  ASSERT_EQ(blocks.size(), 2U);
+  ASSERT_EQ(blocks.size(), 4U);
 
   const Core core = parse_core(blocks[0], "docs/hardware.md");
   EXPECT_EQ(core.kind, CoreKind::array);
@@ -43,6 +43,20 @@ TEST(HardwareExamples, core_and_system_are_read) {
   // The last bus reaches the off-chip memory, so it is the only way there.
   EXPECT_EQ(chip.route(CoreId(std::size_t{0}), CoreId(std::size_t{3})),
             (std::vector<LinkId>{LinkId(std::size_t{3})}));
+}
+
+/// The core of the first block with the array of a later one.
+TEST(HardwareExamples, arrays_are_read) {
+  const std::vector<std::string> blocks =
+      yaml_blocks(read_file(std::string(MONET_SOURCE_DIR) + "/docs/hardware.md"));
+  ASSERT_EQ(blocks.size(), 4U);
+  const std::string memories = blocks[0].substr(0, blocks[0].find("operational_array:"));
+  const Core unit = parse_core(memories + blocks[2], "docs/hardware.md");
+  ASSERT_TRUE(unit.mac);
+  EXPECT_EQ(name_of(*unit.mac), "fp8_e5m2 cfg5 + q8.13");
+  const Core modes = parse_core(memories + blocks[3], "docs/hardware.md");
+  ASSERT_EQ(modes.modes.size(), 3U);
+  EXPECT_EQ(modes.modes[2].products, 8);
 }
 
 } // namespace

@@ -25,6 +25,7 @@ namespace {
 struct LayerCost {
   const Layer* layer = nullptr;
   const CoreCost* cost = nullptr;
+  const Core* core = nullptr; ///< in the layer's mode
 };
 
 constexpr std::size_t kLayerColumn = 30;
@@ -45,8 +46,9 @@ Json loops_json(const std::vector<MappedLoop>& loops, const CoreProblem& problem
   return json;
 }
 
-Json spatial_json(const LayerCost& layer, const Core& core) {
+Json spatial_json(const LayerCost& layer) {
   Json json = Json::object();
+  const Core& core = *layer.core;
   const SpatialMapping& spatial = layer.cost->spatial;
   for (std::size_t i = 0; i < spatial.unrolled.size() && i < core.array.size(); ++i)
     json[valid_utf8(core.array[i].name)] = loops_json(spatial.unrolled[i], layer.layer->problem);
@@ -111,7 +113,7 @@ Json gap_json(const CoreCost& cost, Objective objective) {
   return bound > 0 ? Json(found / bound - 1) : Json(nullptr);
 }
 
-Json layer_json(const LayerCost& layer, const Core& core, Objective objective) {
+Json layer_json(const LayerCost& layer, Objective objective) {
   const CoreCost& cost = *layer.cost;
   const CoreProblem& problem = layer.layer->problem;
   Json dims = Json::object();
@@ -137,7 +139,7 @@ Json layer_json(const LayerCost& layer, const Core& core, Objective objective) {
           {"compute_energy_pj", cost.compute_energy.value},
           {"memory_energy_pj", cost.memory_energy.value},
           {"variant", cost.variant.empty() ? Json(nullptr) : Json(cost.variant)},
-          {"spatial_mapping", spatial_json(layer, core)},
+          {"spatial_mapping", spatial_json(layer)},
           {"temporal_mapping", loops_json(cost.temporal.order, problem)},
           {"operand_mapping", levels_of_loops_json(layer)},
           {"memory_levels", energies_json(layer)},
@@ -214,7 +216,7 @@ Json core_json(const CoreInputs& inputs, const std::vector<LayerCost>& costs,
     latency += layer.cost->parts.total();
     energy += layer.cost->energy().value;
     macs = checked_add(macs, mac_count(layer.layer->problem));
-    layers.push_back(layer_json(layer, inputs.core(), objective));
+    layers.push_back(layer_json(layer, objective));
   }
   Json skipped = Json::array();
   for (const SkippedOperator& op : inputs.skipped)
@@ -289,8 +291,8 @@ int run_core(const CoreArguments& arguments, Session& session) {
       session.stage("read files", [&] { return read_core_inputs(arguments); });
   ProblemList problems;
   std::deque<CoreTask> tasks;
-  for (const Layer& layer : inputs.layers)
-    tasks.push_back(core_task(layer, inputs, options, problems));
+  for (std::size_t i = 0; i < inputs.layers.size(); ++i)
+    tasks.push_back(core_task(i, inputs, options, problems));
   problems.throw_if_any();
   CoreCostCache cache;
   std::vector<LayerCost> costs;
@@ -299,8 +301,7 @@ int run_core(const CoreArguments& arguments, Session& session) {
     check_stop();
     session.progress.stage("core cost: " + printable(layer.name));
     const CoreTask& task = tasks[i];
-    const Core& core = task.core ? *task.core : inputs.core();
-    costs.push_back({&layer, &cache.get(task.problem, core, task.options)});
+    costs.push_back({&layer, &cache.get(task.problem, task.core, task.options), &task.core});
   }
   const Json json = core_json(inputs, costs, arguments);
   write_output(arguments.json, json, core_table(json));
@@ -319,6 +320,8 @@ void add_core_command(Command& monet) {
   command.add("--memories", &arguments->memories,
               "Instead of a workload: energy and area of every memory and array of a core or "
               "system file, and the totals");
+  command.add("--format", &arguments->format,
+              "Number format of listed layers, where the core has modes", {.type = "FORMAT"});
   command.add("--mapping", &arguments->mapping,
               "Spatial mappings and hints, temporal orders and operand links",
               {.type = "MAP.yaml"});

@@ -4,6 +4,7 @@
 #include "pipeline.hpp"
 
 #include "monet/base/files.hpp"
+#include "monet/hardware/array_modes.hpp"
 #include "monet/hardware/read_hardware.hpp"
 #include "monet/schedule/schedule.hpp"
 #include "monet/workload/views.hpp"
@@ -50,6 +51,7 @@ void add_operators(const TrainingGraph& step, CoreInputs& inputs) {
     for (const Access& access : op.nest.operands)
       layer.roles.push_back(access.role);
     inputs.layers.push_back(std::move(layer));
+    inputs.formats.push_back(multiplied_formats(step.graph, op));
   }
 }
 
@@ -70,6 +72,23 @@ void link_memories(const MappingEntry& entry, const std::vector<std::string>& ro
     if (link != entry.memory_operand_links.end())
       problem.operands[i].memory = link->second;
   }
+}
+
+/// The mode of layers that come without formats: all in the one that --format names.
+void set_formats(const CoreArguments& arguments, CoreInputs& inputs) {
+  if (inputs.core().modes.empty() || inputs.formats.size() == inputs.layers.size()) {
+    if (!arguments.format.empty())
+      throw UsageError("--format is for layers without formats, on a core with modes");
+    return;
+  }
+  const std::string modes = modes_text(inputs.core().modes);
+  if (arguments.format.empty())
+    throw UsageError("core '" + inputs.core().name + "' has modes, " + modes +
+                     ": say with --format what the layers are in");
+  const auto type = element_type_named(arguments.format);
+  if (!type)
+    throw UsageError("--format: unknown number format '" + arguments.format + "'");
+  inputs.formats.assign(inputs.layers.size(), {type->format()});
 }
 
 /// What the mapping and the core's dataflow say, against the layers and the array.
@@ -155,6 +174,8 @@ CoreInputs read_core_inputs(const CoreArguments& arguments) {
   inputs.chip.origin = arguments.hardware;
   inputs.chip.cores.push_back(std::move(*core));
   make_routes(inputs.chip);
+  if (!network)
+    set_formats(arguments, inputs);
   if (network) {
     inputs.network = network->name;
     add_operators(
@@ -166,9 +187,13 @@ CoreInputs read_core_inputs(const CoreArguments& arguments) {
   return inputs;
 }
 
-CoreTask core_task(const Layer& layer, const CoreInputs& inputs, const CoreCostOptions& options,
+CoreTask core_task(std::size_t index, const CoreInputs& inputs, const CoreCostOptions& options,
                    ProblemList& problems) {
-  CoreTask task{layer.problem, std::nullopt, options};
+  const Layer& layer = inputs.layers[index];
+  const Core& core = inputs.core().modes.empty()
+                         ? inputs.core()
+                         : in_mode_for(inputs.core(), inputs.formats.at(index));
+  CoreTask task{layer.problem, core, options};
   const MappingEntry* entry =
       inputs.mapping ? inputs.mapping->find(layer.name, layer.op_type) : nullptr;
   task.options.fixed_dataflow = !options.model.free_unrolling;
@@ -177,11 +202,10 @@ CoreTask core_task(const Layer& layer, const CoreInputs& inputs, const CoreCostO
   link_memories(*entry, layer.roles, task.problem);
   // ZigZag knows the mapping file only; for us the core's own dataflow stands where that is silent.
   if (!entry->spatial_mapping.empty() || !options.model.free_unrolling) {
-    task.core = inputs.core();
-    set_dataflow(*entry, *task.core, problems);
+    set_dataflow(*entry, task.core, problems);
     task.options.fixed_dataflow = true;
   }
-  set_hints(*entry, inputs.core(), task.options, problems);
+  set_hints(*entry, task.core, task.options, problems);
   for (const auto& [dim, size] : entry->temporal_ordering)
     task.options.temporal_order.push_back({dim, size});
   return task;

@@ -19,6 +19,7 @@ struct CoreArguments {
   std::string hardware;
   bool memories = false; ///< only what the hardware costs
   std::string workload;
+  std::string format; ///< of the operands of layers from a list
   std::string mapping;
   NetworkArguments network;
   CostArguments cost;
@@ -30,7 +31,8 @@ struct CoreInputs {
   Chip chip; ///< the core alone: its memories, the outermost included, are all there is
   std::string network;
   std::vector<Layer> layers;
-  std::vector<SkippedOperator> skipped; ///< not for this core, or without cost in ZigZag
+  std::vector<std::vector<TensorFormat>> formats; ///< per layer, where the core has modes
+  std::vector<SkippedOperator> skipped;           ///< not for this core, or without cost in ZigZag
   std::optional<MappingFile> mapping;
 
   const Core& core() const { return chip.cores[0]; }
@@ -45,12 +47,12 @@ CoreInputs read_core_inputs(const CoreArguments& arguments);
 /// What to solve for one layer.
 struct CoreTask {
   CoreProblem problem;
-  std::optional<Core> core; ///< with the dataflow of the mapping file, where it gives one
+  Core core; ///< in the mode of the layer, with the dataflow of the mapping file where it gives one
   CoreCostOptions options;
 };
 
-/// The layer with the entry of the mapping file that is for it.
-CoreTask core_task(const Layer& layer, const CoreInputs& inputs, const CoreCostOptions& options,
+/// Layer `index` with the entry of the mapping file that is for it.
+CoreTask core_task(std::size_t index, const CoreInputs& inputs, const CoreCostOptions& options,
                    ProblemList& problems);
 
 } // namespace monet::cli

@@ -33,6 +33,8 @@ struct CoreProblem {
   std::vector<ProblemOperand> operands;
   VectorWork work;
   std::vector<NestProduct> products; ///< as LoopNest::products; indices into `operands`
+  /// Bit d: loop d goes across blocks that share a scale, see loops_across_blocks().
+  std::uint32_t across_blocks = 0;
 
   friend bool operator==(const CoreProblem&, const CoreProblem&) = default;
 };

@@ -6,9 +6,12 @@
 #include "monet/base/ids.hpp"
 #include "monet/base/units.hpp"
 #include "monet/hardware/dram_rows.hpp"
+#include "monet/hardware/mac_design.hpp"
+#include "monet/numerics/blocks.hpp"
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -86,6 +89,19 @@ struct Memory {
 struct ArrayDim {
   std::string name; ///< "D1"
   std::int64_t size = 1;
+  /// Products that one accumulator adds up in a cycle: unrolls loops that are summed over, and
+  /// those alone that stay inside the blocks of scaled operands.
+  bool sums = false;
+};
+
+/// Formats that an array multiplies in one way. A format with blocks stands for blocks of as many
+/// rows and columns along any axes, one without for plain numbers.
+struct ArrayMode {
+  std::vector<TensorFormat> formats; ///< of both operands, which may differ
+  std::int64_t products = 1;         ///< of one multiplier in a cycle, which it adds up
+  double energy_pj = 0;              ///< per product
+  bool automatic_cost = false;       ///< that figure comes from our arithmetic model
+  SourceLoc where;
 };
 
 /// Layer dimensions unrolled on one array dimension, for example D1: [K 32].
@@ -102,13 +118,19 @@ std::string_view name_of(CoreKind kind);
 struct Core {
   std::string name;
   CoreKind kind = CoreKind::array;
-  std::vector<Memory> memories;      ///< bottom-up
-  double mac_energy_pj = 0;          ///< per MAC, or per lane operation of a vector core
-  double array_area_mm2 = 0;         ///< per multiplier or lane
-  bool automatic_array_cost = false; ///< both figures come from our arithmetic model
-  std::string array_format;          ///< `format` of products or lanes, for that model
-  std::string accumulate_format;     ///< `accumulate`; empty = the model's choice
-  double technology_nm = 0;          ///< 0 = not given
+  std::vector<Memory> memories;            ///< bottom-up
+  double mac_energy_pj = 0;                ///< per MAC, or per lane operation of a vector core
+  double array_area_mm2 = 0;               ///< per multiplier or lane
+  bool automatic_array_cost = false;       ///< both figures come from our arithmetic model
+  std::string array_format;                ///< `format` of products or lanes, for that model
+  std::string accumulate_format;           ///< `accumulate`; empty = the model's choice
+  std::optional<MacDesign> mac;            ///< `mac`: its multiply-accumulate unit
+  std::optional<ArithmeticCost> mac_parts; ///< of that, where our model priced it
+  std::vector<ArrayMode> modes;            ///< empty: any operands, in the same way
+  /// The core as it works in each of its modes: with the products of a multiplier as a further
+  /// dimension of the array, served by every memory. Made by price(); they have no modes.
+  std::shared_ptr<const std::vector<Core>> in_modes;
+  double technology_nm = 0; ///< 0 = not given
   std::vector<ArrayDim> array;
   std::vector<std::vector<Unrolling>> dataflow; ///< per array dim; empty = free
   SourceLoc dataflow_where;                     ///< where a file gives it

@@ -98,6 +98,8 @@ struct Operator {
   GradientOf gradient_of = GradientOf::none;
   std::optional<OpId> forward_op; ///< backward and recompute operators: the operator they belong to
   LoopNest nest;                  ///< empty dims and operands for a view
+  /// Of products: what their unit converts operands to before it multiplies them; none: nothing.
+  std::optional<NumberFormat> multiplied_in;
 };
 /// Those inputs or outputs of an operator that are not left out, as a view of the list.
 inline auto present(std::span<const std::optional<TensorId>> ids) {

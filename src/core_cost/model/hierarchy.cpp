@@ -230,8 +230,10 @@ Hierarchy make_hierarchy(const CoreProblem& problem, const NestModel& model, con
   }
   Hierarchy hierarchy;
   hierarchy.array_dims = core.array.size();
-  for (std::size_t d = 0; d < core.array.size(); ++d)
+  for (std::size_t d = 0; d < core.array.size(); ++d) {
     hierarchy.array_size[d] = core.array[d].size;
+    hierarchy.sums[d] = core.array[d].sums;
+  }
   hierarchy.mac_energy_pj = core.mac_energy_pj;
   hierarchy.levels.resize(model.operands.size());
   const std::vector<Vertex> graph = build_graph(model, core);

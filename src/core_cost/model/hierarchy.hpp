@@ -85,6 +85,7 @@ struct Hierarchy {
   std::vector<std::vector<Level>> levels; ///< [operand][level], bottom-up
   std::size_t array_dims = 0;
   std::array<std::int64_t, kMaxArrayDims> array_size{};
+  std::array<bool, kMaxArrayDims> sums{}; ///< see ArrayDim::sums
   double mac_energy_pj = 0;
 
   bool is_offchip(std::size_t operand, std::size_t level) const {

@@ -132,6 +132,7 @@ NestModel make_nest_model(const CoreProblem& problem, const ModelChoices& choice
   NestModel model;
   model.choices = choices;
   model.dims = problem.dims;
+  model.across_blocks = problem.across_blocks;
   std::size_t outputs = 0;
   for (const ProblemOperand& operand : problem.operands) {
     if (operand.mode != AccessMode::read) {

@@ -79,7 +79,13 @@ struct NestModel {
   std::vector<OperandModel> operands; ///< in the problem's order: the output first
   std::size_t output = 0;
   std::int64_t iterations = 1;
+  std::uint32_t across_blocks = 0; ///< as CoreProblem's
 
+  /// One multiplier may add up products of the loop in a cycle.
+  bool is_summed_at_once(std::size_t dim) const {
+    return operands[output].relevance[dim] == Relevance::irrelevant &&
+           (across_blocks >> dim & 1U) == 0;
+  }
   /// Index of the loop called `name`, or dims.size().
   std::size_t dim_named(std::string_view name) const;
 };

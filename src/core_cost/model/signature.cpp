@@ -1,6 +1,7 @@
 #include "base/shared/bytes.hpp"
 
 #include "monet/core_cost/core_cost.hpp"
+#include "monet/hardware/array_modes.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -159,6 +160,7 @@ std::string signature(const CoreProblem& problem) {
   out.list(problem.operands, [&](const ProblemOperand& operand) { add_whole(out, operand); });
   add(out, problem.work);
   add(out, problem.products);
+  out.number(problem.across_blocks);
   return out.take();
 }
 
@@ -190,6 +192,7 @@ std::string signature(const CoreProblem& problem, const Core& core,
   });
   add(out, problem.work);
   add(out, problem.products);
+  out.number(problem.across_blocks);
   return out.take();
 }
 
@@ -216,7 +219,11 @@ std::string signature(const Core& core) {
   out.number(core.kind, core.mac_energy_pj, core.runs_vector_operators,
              core.cycles_per_transcendental, core.cycles_per_divide);
   out.list(core.memories, [&](const Memory& memory) { add(out, memory); });
-  out.list(core.array, [&](const ArrayDim& dim) { out.number(dim.size); });
+  out.list(core.array, [&](const ArrayDim& dim) { out.number(dim.size, dim.sums); });
+  out.list(core.modes, [&](const ArrayMode& mode) {
+    out.number(mode.products, mode.energy_pj);
+    out.text(modes_text(std::span(&mode, 1)));
+  });
   add(out, core.dataflow);
   return out.take();
 }

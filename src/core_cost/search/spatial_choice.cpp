@@ -59,6 +59,26 @@ void limit_to_capacity(const NestModel& model, const Hierarchy& hierarchy,
   }
 }
 
+/// What one multiplier adds up, which dataflows do not name: the loops that go furthest.
+void add_sums(const Hierarchy& hierarchy, const UnrollCaps& caps, std::vector<std::int64_t>& left,
+              ArrayUnrolling& unrolling) {
+  for (std::size_t d = 0; d < hierarchy.array_dims; ++d) {
+    std::int64_t room = hierarchy.sums[d] ? hierarchy.array_size[d] : 1;
+    const auto most = [&](std::size_t i) { return std::min({caps[d][i], room, left[i]}); };
+    while (room > 1) {
+      std::size_t best = 0;
+      for (std::size_t i = 1; i < left.size(); ++i)
+        best = most(i) > most(best) ? i : best;
+      const std::int64_t factor = left.empty() ? 1 : most(best);
+      if (factor <= 1)
+        break;
+      unrolling[d].push_back({static_cast<std::uint32_t>(best), factor});
+      room /= factor;
+      left[best] = ceil_div(left[best], factor);
+    }
+  }
+}
+
 /// A set of loops for one array dim, and the loops that remain for the next ones.
 struct Partial {
   ArrayUnrolling unrolling;
@@ -128,7 +148,9 @@ UnrollCaps unroll_caps(const NestModel& model, const Hierarchy& hierarchy) {
   UnrollCaps caps(hierarchy.array_dims, std::vector<std::int64_t>(model.dims.size()));
   for (std::size_t d = 0; d < hierarchy.array_dims; ++d) {
     for (std::size_t i = 0; i < model.dims.size(); ++i)
-      caps[d][i] = std::min(model.dims[i].size, hierarchy.array_size[d]);
+      caps[d][i] = hierarchy.sums[d] && !model.is_summed_at_once(i)
+                       ? 1
+                       : std::min(model.dims[i].size, hierarchy.array_size[d]);
   }
   for (const Node& node : hierarchy.nodes) {
     if (!node.innermost || node.memory == nullptr)
@@ -176,6 +198,7 @@ ArrayUnrolling from_dataflow(const NestModel& model, const Hierarchy& hierarchy,
       left[dim] = ceil_div(left[dim], factor);
     }
   }
+  add_sums(hierarchy, caps, left, unrolling);
   limit_to_capacity(model, hierarchy, unrolling);
   return unrolling;
 }

@@ -43,6 +43,7 @@ Memory offchip_level(const Core& core, const Core& offchip,
   const std::vector<bool> own = memory.serves;
   memory.serves.assign(core.array.size(), false);
   for (std::size_t d = 0; d < core.array.size(); ++d) {
+    memory.serves[d] = core.array[d].sums;
     for (std::size_t e = 0; e < offchip.array.size() && e < own.size(); ++e) {
       if (offchip.array[e].name == core.array[d].name)
         memory.serves[d] = own[e];

@@ -35,8 +35,10 @@ std::int64_t port_bits(const Hierarchy& hierarchy, const NestModel& model, const
 Caps largest_factors(const NestModel& model, const Hierarchy& hierarchy) {
   Caps caps(hierarchy.array_dims);
   for (std::size_t d = 0; d < hierarchy.array_dims; ++d) {
-    for (const LoopDim& dim : model.dims)
-      caps[d].push_back(std::min(dim.size, hierarchy.array_size[d]));
+    for (std::size_t i = 0; i < model.dims.size(); ++i)
+      caps[d].push_back(hierarchy.sums[d] && !model.is_summed_at_once(i)
+                            ? 1
+                            : std::min(model.dims[i].size, hierarchy.array_size[d]));
   }
   for (const Node& node : hierarchy.nodes) {
     for (const NodeUse& use : node.uses) {

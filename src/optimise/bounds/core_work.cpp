@@ -7,6 +7,7 @@
 
 #include "monet/base/errors.hpp"
 #include "monet/core_cost/core_cost.hpp"
+#include "monet/hardware/array_modes.hpp"
 #include "monet/schedule/bounds.hpp"
 
 #include <fmt/core.h>
@@ -144,7 +145,9 @@ double usable_lanes(const TrainingGraph& step, const Operator& op, const Core& c
   std::vector<std::vector<double>> caps(core.array.size(), std::vector<double>(loops));
   for (std::size_t d = 0; d < core.array.size(); ++d)
     for (std::size_t i = 0; i < loops; ++i)
-      caps[d][i] = static_cast<double>(std::min(op.nest.dims[i].size, core.array[d].size));
+      caps[d][i] = core.array[d].sums && !is_reduction(op.nest, i)
+                       ? 1
+                       : static_cast<double>(std::min(op.nest.dims[i].size, core.array[d].size));
   std::vector<bool> lower(operands.size(), false); // has a memory below
   for (const Memory& memory : core.memories) {
     std::vector<std::size_t> users;
@@ -269,14 +272,16 @@ WorkTable work_table(const TrainingGraph& step, const Chip& chip, const StepBoun
   for (std::size_t o = 0; o < graph.operators().size(); ++o) {
     const Operator& op = graph.operators()[o];
     std::vector<bool> able(table.types.size());
+    const std::vector<TensorFormat> formats = multiplied_formats(graph, op);
     const bool given = o < options.cores.size() && !options.cores[o].empty();
     for (std::size_t c = 0; c < chip.cores.size(); ++c) {
       if (chip.offchip && chip.offchip->index() == c)
         continue;
       const bool listed =
           given && std::ranges::find(options.cores[o], CoreId(c)) != options.cores[o].end();
-      const bool can =
-          reaches_offchip(chip, CoreId(c)) && can_run(chip.cores[c], op.nest.compute, op.op_type);
+      const bool can = reaches_offchip(chip, CoreId(c)) &&
+                       can_run(chip.cores[c], op.nest.compute, op.op_type) &&
+                       takes(chip.cores[c], formats);
       if (given ? listed : can)
         able[type_of[c]] = true;
     }
@@ -291,10 +296,11 @@ WorkTable work_table(const TrainingGraph& step, const Chip& chip, const StepBoun
     table.padding.push_back(every - table.iterations.back());
     auto& row = table.work.emplace_back(table.types.size());
     for (std::size_t t = 0; t < row.size(); ++t) {
-      const Core& core = chip.cores[table.types[t].example.index()];
-      if (able[t])
-        row[t] = product ? product_work(step, op, table.iterations.back(), core, memo)
-                         : LaneWork(graph, op, core).find();
+      if (!able[t])
+        continue;
+      const Core& core = in_mode_for(chip.cores[table.types[t].example.index()], graph, op);
+      row[t] = product ? product_work(step, op, table.iterations.back(), core, memo)
+                       : LaneWork(graph, op, core).find();
     }
   }
   return table;

@@ -2,6 +2,7 @@
 // off-chip memory.
 #include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
+#include "monet/hardware/array_modes.hpp"
 #include "monet/schedule/schedule.hpp"
 #include "monet/workload/operators.hpp"
 
@@ -142,6 +143,8 @@ Placed place_operands(const Tile& tile, std::span<const Interval> ranges, const 
   problem.compute = op.nest.compute;
   problem.work = op.nest.work;
   problem.products = op.nest.products;
+  if (!core.modes.empty())
+    problem.across_blocks = loops_across_blocks(step.graph, op);
   for (std::size_t d = 0; d < op.nest.dims.size(); ++d) {
     problem.dims.push_back({op.nest.dims[d].name, ranges[d].size()});
   }

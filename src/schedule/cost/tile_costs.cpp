@@ -6,6 +6,7 @@
 #include "monet/base/errors.hpp"
 #include "monet/base/parallel.hpp"
 #include "monet/base/stop.hpp"
+#include "monet/hardware/array_modes.hpp"
 
 #include <fmt/core.h>
 
@@ -144,7 +145,7 @@ private:
     }
     for (std::size_t c = first; c < last; ++c) {
       for (CoreProblem& problem : choices[c - first])
-        choices_[c].push_back(add(tile_of(c).core, std::move(problem), streaming));
+        choices_[c].push_back(add(tile_of(c).op, tile_of(c).core, std::move(problem), streaming));
     }
   }
 
@@ -162,16 +163,19 @@ private:
     return streaming_choices(tile_of(c), tiles_.ranges(example), step_, chip_);
   }
 
-  std::size_t add(CoreId core, CoreProblem problem, const std::vector<CoreId>& streaming) {
+  std::size_t add(OpId op, CoreId core, CoreProblem problem, const std::vector<CoreId>& streaming) {
     OffchipRate rate;
-    std::string key = std::to_string(core_kind_[core.index()]) + ' ' + signature(problem);
+    const Core& running = in_mode_for(chip_.cores[core.index()], step_.graph, step_.graph.op(op));
+    std::string key = std::to_string(core_kind_[core.index()]) + ' ' +
+                      std::to_string(running.lanes()) + ' ' +
+                      std::to_string(running.mac_energy_pj) + ' ' + signature(problem);
     if (streams(problem)) {
       rate = offchip_rate(chip_, core, streaming);
       key += signature(rate);
     }
     const auto [entry, added] = known_.emplace(std::move(key), solved_.size());
     if (added)
-      solved_.push_back({std::move(problem), &chip_.cores[core.index()], rate, nullptr, nullptr});
+      solved_.push_back({std::move(problem), &running, rate, nullptr, nullptr});
     return entry->second;
   }
 

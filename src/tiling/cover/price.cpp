@@ -6,6 +6,7 @@
 
 #include "monet/base/checked.hpp"
 #include "monet/base/stop.hpp"
+#include "monet/hardware/array_modes.hpp"
 
 #include <fmt/format.h>
 
@@ -119,6 +120,12 @@ std::string GroupPricer::key() const {
     key += fmt::format(",{}", pool);
   for (const Way& way : ways_)
     key += fmt::format(" {} {}", way.parts, way.all);
+  for (std::size_t op = 0; op < cores_.size(); ++op) {
+    const bool modes = std::ranges::any_of(
+        cores_[op], [&](CoreId id) { return !chip_.cores[id.index()].modes.empty(); });
+    if (modes)
+      key += fmt::format("m{}", weakest(op).lanes());
+  }
   std::size_t known = 0; // pools
   for (std::size_t op = 0; op < pool_.size(); ++op) {
     if (pool_[op] < known)
@@ -141,9 +148,11 @@ std::string GroupPricer::key() const {
 
 /// Of the cores that may run the operator.
 const Core& GroupPricer::weakest(std::size_t op) const {
-  const auto core = std::ranges::min_element(
-      cores_[op], {}, [&](CoreId id) { return chip_.cores[id.index()].lanes(); });
-  return chip_.cores[core->index()];
+  const auto running = [&](CoreId id) -> const Core& {
+    return in_mode_for(chip_.cores[id.index()], graph_, graph_.op(OpId(op)));
+  };
+  return running(
+      *std::ranges::min_element(cores_[op], {}, [&](CoreId id) { return running(id).lanes(); }));
 }
 
 /// Links that many transfers take count once. What goes to all at once goes at the speed of the

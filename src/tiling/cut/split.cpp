@@ -1,6 +1,7 @@
 #include "tiling/cut/split.hpp"
 
 #include "monet/base/checked.hpp"
+#include "monet/hardware/array_modes.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -77,6 +78,15 @@ std::int64_t onchip_bits(const Chip& chip) {
   return bits;
 }
 
+/// Cores as an operator has them: in the mode of its operands.
+struct OperatorCores {
+  const Chip& chip;
+  const Graph& graph;
+  const Operator& op;
+
+  const Core& core(CoreId id) const { return in_mode_for(chip.cores[id.index()], graph, op); }
+};
+
 /// Cores from strongest to weakest, and the numbers of them worth trying.
 struct RankedCores {
   std::vector<CoreId> cores;
@@ -84,9 +94,9 @@ struct RankedCores {
   std::int64_t equals = 1; ///< cores as strong as the first
 };
 
-RankedCores rank(const Chip& chip, std::span<const CoreId> cores) {
+RankedCores rank(const OperatorCores& chip, std::span<const CoreId> cores) {
   RankedCores ranked{{cores.begin(), cores.end()}, {}, 1};
-  const auto lanes = [&](CoreId id) { return chip.cores[id.index()].lanes(); };
+  const auto lanes = [&](CoreId id) { return chip.core(id).lanes(); };
   std::ranges::stable_sort(ranked.cores, [&](CoreId a, CoreId b) { return lanes(a) > lanes(b); });
   const auto first = lanes(ranked.cores.front());
   while (ranked.equals < std::ssize(cores) &&
@@ -125,11 +135,11 @@ std::vector<CoreId> strongest(const RankedCores& ranked, std::int64_t count) {
   return chosen;
 }
 
-std::int64_t slowest(const LoopNest& nest, std::span<const Interval> tile, const Chip& chip,
-                     std::span<const CoreId> cores) {
+std::int64_t slowest(const LoopNest& nest, std::span<const Interval> tile,
+                     const OperatorCores& chip, std::span<const CoreId> cores) {
   std::int64_t cycles = 0;
   for (const CoreId id : cores)
-    cycles = std::max(cycles, estimated_cycles(nest, tile, chip.cores[id.index()]));
+    cycles = std::max(cycles, estimated_cycles(nest, tile, chip.core(id)));
   return cycles;
 }
 
@@ -197,15 +207,22 @@ std::int64_t estimated_cycles(const LoopNest& nest, std::span<const Interval> ti
     }
     cycles = checked_multiply(cycles, ceil_div(tile[d].size(), factor));
   }
-  return unrolled ? cycles : ceil_div(cycles, std::max<std::int64_t>(1, core.lanes()));
+  if (!unrolled)
+    return ceil_div(cycles, std::max<std::int64_t>(1, core.lanes()));
+  std::int64_t at_once = 1; // products of a multiplier
+  for (const ArrayDim& dim : core.array)
+    at_once *= dim.sums ? dim.size : 1;
+  return ceil_div(cycles, at_once);
 }
 
-Split choose_split(const Graph& graph, const LoopNest& nest, std::span<const std::int64_t> slices,
-                   const Chip& chip, std::span<const CoreId> cores) {
-  const RankedCores ranked = rank(chip, cores);
+Split choose_split(const Graph& graph, const Operator& op, const LoopNest& nest,
+                   std::span<const std::int64_t> slices, const Chip& chip,
+                   std::span<const CoreId> cores) {
+  const OperatorCores own{chip, graph, op};
+  const RankedCores ranked = rank(own, cores);
+  const Core& first = own.core(ranked.cores.front());
   const std::vector<Interval> whole = full_tile(nest);
-  const std::int64_t alone =
-      estimated_cycles(nest, whole, chip.cores[ranked.cores.front().index()]);
+  const std::int64_t alone = estimated_cycles(nest, whole, first);
   Split best{{}, strongest(ranked, ranked.equals)}; // the caller picks one of them
   if (cores.size() == 1 || alone < kSmallestSplitCycles)
     return best;
@@ -232,10 +249,10 @@ Split choose_split(const Graph& graph, const LoopNest& nest, std::span<const std
         continue;
       largest[d] = even_part(size, parts, 0);
       const auto too_slow = [&](std::int64_t cycles) { return cycles > std::get<0>(best_key); };
-      if (too_slow(estimated_cycles(nest, largest, chip.cores[ranked.cores.front().index()])))
+      if (too_slow(estimated_cycles(nest, largest, first)))
         continue; // whatever is moved
       const std::vector<CoreId> chosen = strongest(ranked, parts);
-      const std::int64_t cycles = slowest(nest, largest, chip, chosen);
+      const std::int64_t cycles = slowest(nest, largest, own, chosen);
       if (too_slow(cycles))
         continue;
       const SplitFactor factor{d, parts};

@@ -38,7 +38,8 @@ std::vector<std::vector<Interval>> split_ranges(const LoopNest& nest,
                                                 std::span<const SplitFactor> factors);
 
 /// Cycles that a tile of these sizes takes at least: loops unrolled by the core's dataflow take
-/// ceil(size / unrolling) steps; without a dataflow, iterations over lanes.
+/// ceil(size / unrolling) steps; without a dataflow, iterations over lanes. The core is one in a
+/// mode, where it has modes.
 std::int64_t estimated_cycles(const LoopNest& nest, std::span<const Interval> tile,
                               const Core& core);
 
@@ -47,10 +48,11 @@ std::int64_t estimated_cycles(const LoopNest& nest, std::span<const Interval> ti
 /// largest tile, then the least data touched, then the first loop. Operators below
 /// kSmallestSplitCycles stay whole.
 ///
-/// Of an operator in slices, `nest` has the sizes of one slice, and `slices` says per operand how
-/// many of them share what is brought of it: 0 = nothing is. Empty: one slice.
-Split choose_split(const Graph& graph, const LoopNest& nest, std::span<const std::int64_t> slices,
-                   const Chip& chip, std::span<const CoreId> cores);
+/// `nest` is the operator's own; in slices it has the sizes of one slice, and `slices` says per
+/// operand how many of them share what is brought of it: 0 = nothing is. Empty: one slice.
+Split choose_split(const Graph& graph, const Operator& op, const LoopNest& nest,
+                   std::span<const std::int64_t> slices, const Chip& chip,
+                   std::span<const CoreId> cores);
 
 /// An operator whose whole takes fewer cycles than this on one core is not worth distributing.
 inline constexpr std::int64_t kSmallestSplitCycles = 128;
