@@ -24,7 +24,8 @@ Json fpga_json(const MacDesign& design, std::int64_t units) {
   const FpgaCost cost = fpga_cost(design);
   const auto count = static_cast<double>(units);
   Json json = {{"multiplier", figure_json(cost.multiplier)}};
-  json["converter"] = cost.converter ? figure_json(*cost.converter) : Json(nullptr);
+  if (cost.converter)
+    json["converter"] = figure_json(*cost.converter);
   json["accumulator"] = figure_json(cost.accumulator);
   json["unit"] = {{"luts", cost.luts()}, {"dsps", cost.dsps()}};
   json["system"] = {{"units", units},
@@ -99,7 +100,7 @@ void add_array_rows(const Json& array, std::vector<std::vector<std::string>>& ro
   if (array.contains("mac")) {
     const Json& fpga = array.at("mac").at("fpga");
     for (const char* part : {"multiplier", "converter", "accumulator", "unit", "system"}) {
-      if (!fpga.at(part).is_null())
+      if (fpga.contains(part))
         rows.push_back({fmt::format("    {}", part),
                         part == std::string_view("system")
                             ? fmt::format("{}", fpga.at(part).at("units").get<std::int64_t>())

@@ -1,6 +1,8 @@
 #include "cli/run_monet.hpp"
+#include "report/json_schema.hpp"
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include <cmath>
 #include <map>
@@ -263,6 +265,63 @@ TEST(Core, RefusesMappingsOfWhatIsNotThere) {
   EXPECT_NE(ran.err.find("map.yaml:1:3: 'K, 4096' do not fit on 'D1' of the array"),
             std::string::npos)
       << ran.err;
+}
+
+/// What `--memories` says of a file of data/hardware, which has the form that the schema says.
+nlohmann::json hardware_of(const std::string& file) {
+  const Ran ran = run_monet(
+      {"core", "--hardware", repository("data/hardware/" + file), "--memories", "--json", "-"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  auto hardware = nlohmann::json::parse(ran.out);
+  auto schema = parse_file(repository("docs/result.schema.json"));
+  schema = {{"$defs", schema.at("$defs")}, {"$ref", "#/$defs/hardware"}};
+  EXPECT_EQ(schema_violations(schema, hardware), std::vector<std::string>{}) << file;
+  return hardware;
+}
+
+/// Published systems of 16 x 4 units (Archimedes project).
+TEST(Core, SystemsOnAnFpgaAreThosePublished) {
+  struct System {
+    const char* file;
+    double luts;
+    double dsps;
+  };
+  for (const System& system :
+       {System{"fpga_fp32", 58420, 320}, System{"fpga_e5m2_e6m5", 42640, 0},
+        System{"fpga_e5m2_q8.13", 43471, 0}, System{"fpga_e5m2_q11.13", 44876, 0}}) {
+    const auto hardware = hardware_of("cores/" + std::string(system.file) + ".yaml");
+    const auto& fpga = hardware.at("cores").at(0).at("array").at("mac").at("fpga");
+    EXPECT_NEAR(fpga.at("system").at("luts").get<double>() / system.luts, 1, 0.05) << system.file;
+    EXPECT_EQ(fpga.at("system").at("dsps").get<double>(), system.dsps) << system.file;
+  }
+}
+
+TEST(Core, ModesHaveTheirPeaks) {
+  const auto hardware = hardware_of("snax_mx.yaml");
+  std::vector<double> peaks;
+  for (const auto& mode : hardware.at("cores").at(0).at("array").at("modes"))
+    peaks.push_back(mode.at("peak_gops"));
+  EXPECT_EQ(peaks, (std::vector<double>{64, 256, 256, 512}));
+}
+
+/// A list of layers has bits, but no formats.
+TEST(Core, LayersOnACoreWithModesNeedAFormat) {
+  std::vector<std::string> command{"core", "--hardware",
+                                   repository("data/hardware/cores/snax_mx_array.yaml"),
+                                   "--workload", repository("examples/core/product.yaml")};
+  const Ran without = run_monet(command);
+  EXPECT_EQ(without.code, 2);
+  EXPECT_NE(without.err.find("say with --format what the layers are in"), std::string::npos);
+  command.insert(command.end(), {"--format", "mxfp8_e4m3"});
+  const Ran with = run_monet(command);
+  EXPECT_EQ(with.code, 0) << with.err;
+  EXPECT_NE(with.out.find("C 4"), std::string::npos) << with.out;
+  command.back() = "fp32";
+  const Ran other = run_monet(command);
+  EXPECT_EQ(other.code, 4);
+  EXPECT_NE(other.err.find("has no mode that multiplies fp32"), std::string::npos) << other.err;
+  command.back() = "fp99";
+  EXPECT_EQ(run_monet(command).code, 2);
 }
 
 } // namespace

@@ -4,6 +4,7 @@
 #include "monet/base/files.hpp"
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include <filesystem>
 
@@ -141,6 +142,32 @@ TEST_F(SmallSystem, FusesOnMemoriesTooSmallForASlice) {
     const Ran ran = schedule({"--mode", "fused", "--halo", halo});
     EXPECT_EQ(ran.code, 0) << ran.err;
   }
+}
+
+/// Squares on an array for integers in vectors: the operator, the formats and what there is.
+TEST(Modes, StepsWithoutOneAreRefused) {
+  const Ran ran =
+      run_monet({"schedule", "--hardware", repository("data/hardware/vector_block.yaml"),
+                 "--workload", repository("data/workload/gpt2_nano.onnx"), "--batch", "1",
+                 "--training", repository("data/training/mxfp8_squares.yaml")});
+  EXPECT_EQ(ran.code, 4) << ran.err;
+  for (const char* word : {"'vector_block_array' has no mode", "mxfp8_e4m3_8x8", "MatMul",
+                           "its modes take [mxint8], [q2.4_1x32], [q2.2_1x32]"})
+    EXPECT_NE(ran.err.find(word), std::string::npos) << "no '" << word << "' in " << ran.err;
+}
+
+/// Four products of a multiplier take less time than one, and every invariant holds.
+TEST(Modes, StepsRunInThatOfTheirFormats) {
+  const auto cycles = [](const char* training) {
+    const Ran ran =
+        run_monet({"schedule", "--hardware", repository("data/hardware/snax_mx.yaml"), "--workload",
+                   repository("data/workload/gpt2_nano.onnx"), "--batch", "1", "--training",
+                   repository(std::string("data/training/") + training), "--mode", "layer-by-layer",
+                   "--verify", "--json", "-"});
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    return nlohmann::json::parse(ran.out).at("latency_cycles").get<std::int64_t>();
+  };
+  EXPECT_LT(cycles("mxfp8_vectors.yaml"), cycles("mxint8_vectors.yaml"));
 }
 
 } // namespace

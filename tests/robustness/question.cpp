@@ -6,6 +6,7 @@
 #include "monet/base/errors.hpp"
 #include "monet/base/stage.hpp"
 #include "monet/base/yaml.hpp"
+#include "monet/hardware/array_modes.hpp"
 #include "monet/report/result.hpp"
 #include "monet/workload/foreign.hpp"
 #include "monet/workload/onnx_reader.hpp"
@@ -16,7 +17,9 @@
 #include <nlohmann/json.hpp>
 #include <rapidcheck.h>
 
+#include <algorithm>
 #include <ctime>
+#include <memory>
 
 namespace monet::testing {
 
@@ -130,6 +133,34 @@ void make_step(const Question& question, const std::string& onnx, Asked& asked) 
   verify(asked.step);
 }
 
+/// On some chips arrays have modes: one for some of the step's formats, with several products of a
+/// multiplier in a cycle, and one for everything that is multiplied.
+void add_modes(Random random, const Graph& graph, Chip& chip) {
+  if (!random.chance(30))
+    return;
+  std::vector<TensorFormat> all;
+  for (const Operator& op : graph.operators())
+    for (const TensorFormat& format : multiplied_formats(graph, op))
+      if (std::ranges::find(all, format) == all.end())
+        all.push_back(format);
+  ArrayMode some, any;
+  for (const TensorFormat& format : all)
+    if (random.chance(60))
+      some.formats.push_back(format);
+  some.products = random.one_of<std::int64_t>({2, 3, 4, 8});
+  some.energy_pj = static_cast<double>(random.between(1, 8)) / 8;
+  any.formats = all;
+  any.products = random.between(1, 2);
+  any.energy_pj = static_cast<double>(random.between(1, 4)) / 2;
+  for (Core& core : chip.cores) {
+    if (core.kind != CoreKind::array || all.empty() || random.chance(30))
+      continue;
+    core.modes = {some, any};
+    core.in_modes = std::make_shared<const std::vector<Core>>(
+        std::vector<Core>{in_mode(core, some), in_mode(core, any)});
+  }
+}
+
 void make_options(const Question& question, Random& random, Asked& asked) {
   asked.mode = question.mode;
   asked.options.tiling.halo = question.halo;
@@ -157,6 +188,7 @@ void answer(const Question& question, const std::string& onnx) {
   Random random(question.seed);
   make_step(question, onnx, asked);
   asked.chip = random_chip(random, question.system);
+  add_modes(Random(question.seed + 1), asked.step.graph, asked.chip);
   make_options(question, random, asked);
   if (question.search != Search::none) {
     search(question.search, asked, random);
