@@ -203,27 +203,36 @@ struct Execution::Machine {
 
   template <class Real>
   void run(TensorStore<Real>& store, const std::function<void(OpId)>& after) {
-    meter.begin();
-    gradients = {};
+    begin();
     for (std::size_t i = 0; i < graph.operators().size(); ++i) {
-      const Operator& op = graph.operators()[i];
-      check_stop();
-      for (const TensorId output : present(op.outputs))
-        store.allocate(output);
-      check_numbers(store, op);
-      KernelContext<Real> context(store, op,
-                                  {options.seed + step, options.jobs,
-                                   rounds() ? &options.formats : nullptr, options.instructions,
-                                   &gradients});
-      run_kernel(*find_kernel(op), context);
-      if constexpr (std::is_same_v<Real, float>)
-        round_results(store, op);
-      meter.run(OpId(i));
+      run_operator(store, OpId(i));
       if (after)
         after(OpId(i));
       if (!options.keep_all)
         free_after(store, OpId(i));
     }
+  }
+
+  void begin() {
+    meter.begin();
+    gradients = {};
+  }
+
+  template <class Real>
+  void run_operator(TensorStore<Real>& store, OpId id) {
+    const Operator& op = graph.op(id);
+    check_stop();
+    for (const TensorId output : present(op.outputs))
+      store.allocate(output);
+    check_numbers(store, op);
+    KernelContext<Real> context(store, op,
+                                {options.seed + step, options.jobs,
+                                 rounds() ? &options.formats : nullptr, options.instructions,
+                                 &gradients});
+    run_kernel(*find_kernel(op), context);
+    if constexpr (std::is_same_v<Real, float>)
+      round_results(store, op);
+    meter.run(id);
   }
 
   bool rounds() const { return options.arithmetic == Arithmetic::formats; }
@@ -358,6 +367,19 @@ void Execution::run(const std::function<void(OpId)>& after) {
   } catch (const Stopped& stopped) {
     throw Stopped("stopped while the graph was executed", stopped.by_clock());
   }
+}
+
+void Execution::run_part(std::size_t first, std::size_t last) {
+  if (first == 0) {
+    machine_->check_inputs();
+    machine_->begin();
+  }
+  std::visit(
+      [&](auto& store) {
+        for (std::size_t i = first; i < last; ++i)
+          machine_->run_operator(store, OpId(i));
+      },
+      machine_->stores);
 }
 
 const GradientRounding& Execution::gradient_rounding() const {

@@ -80,6 +80,9 @@ public:
   /// `after` is told every operator that has run; running again before advance() gives the same
   /// numbers.
   void run(const std::function<void(OpId)>& after = {});
+  /// Executes operators [first, last) in order, and nothing else: what runs between the collectives
+  /// of a rank. Begins a run with the first operator. InternalError at a collective.
+  void run_part(std::size_t first, std::size_t last);
   /// What the last run rounded to the formats of gradients. In arithmetic `formats`; nothing in
   /// others.
   const GradientRounding& gradient_rounding() const;

@@ -22,7 +22,8 @@ std::int64_t checked_index(const Graph& graph, const Operator& op, std::int64_t 
 }
 
 /// f(to, from) for every iteration, both by element; input 1 holds the indices of whichever of
-/// output 0 and input 0 has an indexed axis.
+/// output 0 and input 0 has an indexed axis. Where that is a rank's part of its rows, in order of
+/// the ranks, input 2 holds the rank's number: rows of others are passed over.
 template <class Real, class F>
 void for_each_indexed(KernelContext<Real>& context, F f) {
   const Operator& op = context.op();
@@ -38,11 +39,17 @@ void for_each_indexed(KernelContext<Real>& context, F f) {
   const std::int64_t size = index ? indexed.sizes[0] : 0;
   const std::span<const std::int64_t> indices =
       index ? context.integers(1) : std::span<const std::int64_t>{};
+  const std::int64_t parts = context.has_input(2) ? op.attributes.integer("parts", 1) : 1;
+  const std::int64_t first = context.has_input(2) ? context.integers(2)[0] * size : 0;
   for_each_point(context.op().nest, [&](const auto& point) {
     std::int64_t shift = 0;
     if (index) {
       const auto at = static_cast<std::size_t>(index->at(point).value());
-      shift = stride * checked_index(context.graph(), op, indices[at], size);
+      const std::int64_t row =
+          checked_index(context.graph(), op, indices[at], size * parts) - first;
+      if (row < 0 || row >= size)
+        return;
+      shift = stride * row;
     }
     const std::int64_t target = to.map.at(point).value() + (puts ? shift : 0);
     const std::int64_t source = from.map.at(point).value() + (puts ? 0 : shift);
@@ -252,7 +259,9 @@ std::vector<KernelEntry> indexing_kernels() {
       kernel("", "ReverseSequence", kReverseSequence),
       kernel("", "Gather", kGather),
       kernel("", "GatherElements", kGather),
+      kernel(kMonetDomain, "ShardGather", kGather),
       kernel(kMonetDomain, "GatherGrad", kGatherGrad),
+      kernel(kMonetDomain, "ShardGatherGrad", kGatherGrad),
       kernel(kMonetDomain, "GatherElementsGrad", kGatherGrad),
       kernel("", "GatherND", kGatherND),
       kernel("", "NonZero", kNonZero),

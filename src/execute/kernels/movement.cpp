@@ -112,6 +112,12 @@ void copy_as_view(KernelContext<Real>& context) {
   }
 }
 
+/// What ranks exchange is not one rank's to compute: who runs them all does it between the parts of
+/// their runs.
+constexpr auto kExchange = []<class Real>(KernelContext<Real>& context) {
+  internal_check(false, "'" + context.op().name + "' is a collective of several ranks");
+};
+
 } // namespace
 
 std::vector<KernelEntry> movement_kernels() {
@@ -126,6 +132,11 @@ std::vector<KernelEntry> movement_kernels() {
       kernel("", "Transpose", kTranspose),
       kernel("", "Expand", kExpand),
       kernel(kMonetDomain, "Copy", kCopyThroughNest),
+      kernel(kMonetDomain, "AllGather", kExchange),
+      kernel(kMonetDomain, "AllReduce", kExchange),
+      kernel(kMonetDomain, "AllToAll", kExchange),
+      kernel(kMonetDomain, "ReduceScatter", kExchange),
+      kernel(kMonetDomain, "TakeShard", kExchange),
       kernel(kMonetDomain, "Fetch", kSameOrder),
       kernel(kMonetDomain, "Offload", kSameOrder),
   };

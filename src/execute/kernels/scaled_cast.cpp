@@ -178,7 +178,8 @@ constexpr auto kAmaxUpdate = []<class Real>(KernelContext<Real>& context) {
 } // namespace
 
 std::vector<KernelEntry> scaled_cast_kernels() {
-  return {kernel(kMonetDomain, "ScaledCast", kScaledCast), kernel(kMonetDomain, "Amax", kAmax),
+  return {kernel(kMonetDomain, "ScaledCast", kScaledCast),
+          kernel(kMonetDomain, "Amax", kAmax),
           kernel(kMonetDomain, "BlockCast", kBlockCast),
           kernel(kMonetDomain, "Quantise", kQuantise),
           kernel(kMonetDomain, "Requantise", kQuantise),

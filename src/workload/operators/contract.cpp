@@ -102,6 +102,8 @@ constexpr Signatures kSignatures[]{
     {"", "n n n > n", "OneHot"},
     {"", "n i > s", "ReverseSequence"},
     {kMonetDomain, "r i > r", "GatherElementsGrad GatherGrad GatherNDGrad"},
+    {kMonetDomain, "n i i > s", "ShardGather"},
+    {kMonetDomain, "r i i > r", "ShardGatherGrad"},
     {kMonetDomain, "i > i i", "DistinctIndices"},
     {kMonetDomain, "r i > r", "PutRows TakeRows"},
     // movement and views
@@ -118,7 +120,7 @@ constexpr Signatures kSignatures[]{
     {"", "n r?0 r?0 i?0 > s", "Resize"},
     {kMonetDomain, "r > r", "PadGrad ResizeGrad SliceGrad"},
     {kMonetDomain, "n i*0 > s", "Copy"},
-    {kMonetDomain, "n > s", "Fetch Offload"},
+    {kMonetDomain, "n > s", "AllGather AllReduce AllToAll Fetch Offload ReduceScatter TakeShard"},
     // sampling
     {"", "r r > r", "GridSample"},
     {"", "r r i > r", "RoiAlign"},

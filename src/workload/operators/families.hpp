@@ -53,5 +53,6 @@ std::vector<OperatorRule> indexing_grad_rules();
 std::vector<OperatorRule> loss_rules();
 std::vector<OperatorRule> ctc_rules();
 std::vector<OperatorRule> update_rules();
+std::vector<OperatorRule> collective_rules();
 
 } // namespace monet

@@ -73,6 +73,7 @@ LoopNest build_gather(const Graph& graph, const Operator& op) {
   nest.input(0, "I", std::move(from));
   if (!affine)
     nest.input(1, "indices", axes_of(std::span(loops).subspan(at, indices.size())));
+  nest.input(2, "rank", {}); // of a table that is cut into ranks' rows
   return nest.finish();
 }
 
@@ -131,6 +132,7 @@ LoopNest build_scatter(const Graph& graph, const Operator& op) {
 std::vector<OperatorRule> gather_rules() {
   return {
       {"", "Gather", build_gather},           {"", "GatherElements", build_gather_elements},
+      {kMonetDomain, "ShardGather", build_gather},
       {"", "GatherND", build_gather_nd},      {"", "Scatter", build_scatter},
       {"", "ScatterElements", build_scatter}, {"", "ScatterND", build_scatter},
       {"", "NonZero", build_nonzero},

@@ -26,6 +26,7 @@ LoopNest build_gather_grad(const Graph& graph, const Operator& op) {
   nest.output(0, "O", std::move(out), AccessMode::accumulate);
   nest.input(0, "I", axes_of(loops));
   nest.input(1, "indices", axes_of(std::span(loops).subspan(at, indices.size())));
+  nest.input(2, "rank", {}); // of a table that is cut into ranks' rows
   return nest.finish();
 }
 
@@ -75,6 +76,7 @@ LoopNest build_pool_grad(const Graph& graph, const Operator& op) {
 std::vector<OperatorRule> indexing_grad_rules() {
   return {
       {kMonetDomain, "GatherGrad", build_gather_grad},
+      {kMonetDomain, "ShardGatherGrad", build_gather_grad},
       {kMonetDomain, "GatherElementsGrad", build_gather_elements_grad},
       {kMonetDomain, "GatherNDGrad", build_gather_nd_grad},
       {kMonetDomain, "MaxPoolGrad", build_pool_grad},

@@ -44,6 +44,7 @@ constexpr std::array kFamilies{
     &sampling_rules,
     &einsum_rules,
     &attention_rules,
+    &collective_rules,
 };
 
 auto key(const OperatorRule& rule) {

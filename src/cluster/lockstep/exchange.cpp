@@ -1,0 +1,95 @@
+#include "cluster/lockstep/exchange.hpp"
+
+#include "monet/base/errors.hpp"
+
+#include <algorithm>
+
+namespace monet {
+
+namespace {
+
+using Numbers = std::vector<double>;
+using Shape = std::vector<std::int64_t>;
+
+/// A tensor's elements as [rows][parts][run] around one of its axes.
+struct Blocks {
+  std::size_t rows = 1;
+  std::size_t run = 1;
+};
+
+/// Of a whole tensor.
+Blocks blocks_of(std::span<const std::int64_t> whole, std::int64_t dim, std::int64_t outer,
+                 std::int64_t parts) {
+  std::int64_t rows = outer;
+  const auto at = static_cast<std::size_t>(dim);
+  std::int64_t run = whole[at] / (outer * parts);
+  for (std::size_t i = 0; i < whole.size(); ++i)
+    (i < at ? rows : run) *= i == at ? 1 : whole[i];
+  return {static_cast<std::size_t>(rows), static_cast<std::size_t>(run)};
+}
+
+Numbers reduced(const Operator& op, std::span<const Numbers> held) {
+  const bool largest = op.attributes.text("reduce", "sum") == "max";
+  Numbers result = held.front();
+  for (const Numbers& other : held.subspan(1)) {
+    for (std::size_t i = 0; i < result.size(); ++i)
+      result[i] = largest ? std::max(result[i], other[i]) : result[i] + other[i];
+  }
+  return result;
+}
+
+Numbers part_of(const Numbers& whole, const Blocks& blocks, std::size_t part, std::size_t parts) {
+  Numbers result;
+  for (std::size_t row = 0; row < blocks.rows; ++row) {
+    const auto from =
+        whole.begin() + static_cast<std::ptrdiff_t>((row * parts + part) * blocks.run);
+    result.insert(result.end(), from, from + static_cast<std::ptrdiff_t>(blocks.run));
+  }
+  return result;
+}
+
+Numbers joined_parts(std::span<const Numbers> held, const Blocks& blocks) {
+  Numbers whole;
+  for (std::size_t row = 0; row < blocks.rows; ++row) {
+    for (const Numbers& part : held) {
+      const auto from = part.begin() + static_cast<std::ptrdiff_t>(row * blocks.run);
+      whole.insert(whole.end(), from, from + static_cast<std::ptrdiff_t>(blocks.run));
+    }
+  }
+  return whole;
+}
+
+std::vector<Numbers> parts_of(const Operator& op, std::span<const std::int64_t> whole,
+                              std::span<const Numbers> of, std::string_view prefix) {
+  const auto parts = static_cast<std::int64_t>(of.size());
+  const Blocks blocks = blocks_of(whole, op.attributes.integer(std::string(prefix) + "dim", 0),
+                                  op.attributes.integer(std::string(prefix) + "outer", 1), parts);
+  std::vector<Numbers> given;
+  for (std::size_t rank = 0; rank < of.size(); ++rank)
+    given.push_back(part_of(of[rank], blocks, rank, of.size()));
+  return given;
+}
+
+} // namespace
+
+std::vector<Numbers> exchanged_numbers(const Operator& op, std::span<const std::int64_t> shape,
+                                       std::span<const Numbers> held) {
+  if (op.op_type == "TakeShard")
+    return parts_of(op, shape, held, "");
+  if (op.op_type == "AllReduce" || op.op_type == "ReduceScatter") {
+    const std::vector<Numbers> sums(held.size(), reduced(op, held));
+    return op.op_type == "AllReduce" ? sums : parts_of(op, shape, sums, "");
+  }
+  internal_check(op.op_type == "AllGather" || op.op_type == "AllToAll",
+                 "'" + op.op_type + "' is no collective");
+  const auto parts = static_cast<std::int64_t>(held.size());
+  Shape whole(shape.begin(), shape.end());
+  const std::int64_t dim = op.attributes.integer("dim", 0);
+  whole[static_cast<std::size_t>(dim)] *= parts;
+  const std::vector<Numbers> joined(
+      held.size(),
+      joined_parts(held, blocks_of(whole, dim, op.attributes.integer("outer", 1), parts)));
+  return op.op_type == "AllGather" ? joined : parts_of(op, whole, joined, "to_");
+}
+
+} // namespace monet

@@ -1,0 +1,401 @@
+#include "cluster/partition/axis_pass.hpp"
+
+#include "cluster/partition/choose.hpp"
+#include "cluster/partition/sums.hpp"
+
+#include "monet/base/errors.hpp"
+#include "monet/workload/operators.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace monet::mesh {
+
+namespace {
+
+/// Which access of the nest each input and each output is: the k-th of a tensor is its k-th use.
+std::vector<std::optional<std::size_t>> accesses_of(const Operator& op, bool outputs) {
+  const auto& ids = outputs ? op.outputs : op.inputs;
+  std::vector<std::optional<std::size_t>> found(ids.size());
+  std::vector<bool> taken(op.nest.operands.size(), false);
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    for (std::size_t k = 0; ids[i] && k < taken.size() && !found[i]; ++k) {
+      const Access& access = op.nest.operands[k];
+      if (taken[k] || access.tensor != *ids[i] || (access.mode == AccessMode::read) == outputs)
+        continue;
+      taken[k] = true;
+      found[i] = k;
+    }
+  }
+  return found;
+}
+
+class AxisPass {
+public:
+  AxisPass(const TrainingGraph& source, const PassAxis& axis,
+           std::vector<std::optional<Placement>> preferred)
+      : source_(source), axis_(axis), forms_(source, axis),
+        chooser_(source, axis, forms_, std::move(preferred)) {}
+
+  AxisStep run() {
+    begin();
+    for (std::size_t i = 0; i < graph().operators().size(); ++i) {
+      const Operator& op = graph().operators()[i];
+      if (i > 0 && graph().operators()[i - 1].phase != op.phase)
+        ++pass_;
+      append(OpId(i));
+      finish(op);
+    }
+    return release();
+  }
+
+private:
+  const Graph& graph() const { return source_.graph; }
+
+  /// What is fed in: divided along the axis, or in any form that readers want. Parameters and
+  /// states begin in the form of their first reader, unless all shards are kept.
+  void begin() {
+    const auto extent = divided_extent();
+    for (std::size_t i = 0; i < graph().tensors().size(); ++i) {
+      const Tensor& tensor = graph().tensors()[i];
+      if (tensor.producer)
+        continue;
+      const TensorId id(i);
+      switch (tensor.kind) {
+      case TensorKind::input:
+        begin_input(id, extent);
+        break;
+      case TensorKind::parameter:
+        begin_parameter(id);
+        break;
+      case TensorKind::optimizer_state:
+        break; // as its update wants it
+      case TensorKind::buffer:
+        if (is_kept(id))
+          forms_.begin(id, kWhole);
+        else
+          forms_.set_free(id);
+        break;
+      default:
+        forms_.set_free(id);
+      }
+    }
+  }
+
+  bool is_kept(TensorId id) const {
+    return std::ranges::any_of(graph().tensors(),
+                               [&](const Tensor& other) { return other.alias_of == id; });
+  }
+
+  /// Of the axis along which inputs are divided: that of the first input that has one.
+  std::optional<std::int64_t> divided_extent() const {
+    if (!axis_.inputs)
+      return std::nullopt;
+    for (const TensorId id : graph().inputs) {
+      const Tensor& tensor = graph().tensor(id);
+      if (tensor.kind == TensorKind::input && tensor.shape.size() > *axis_.inputs)
+        return tensor.shape[*axis_.inputs];
+    }
+    return std::nullopt;
+  }
+
+  void begin_input(TensorId id, std::optional<std::int64_t> extent) {
+    const Tensor& tensor = graph().tensor(id);
+    const bool divided = extent && tensor.shape.size() > *axis_.inputs &&
+                         tensor.shape[*axis_.inputs] == *extent && *extent > 1;
+    if (!divided) {
+      forms_.set_free(id);
+      return;
+    }
+    if (*extent % (axis_.size * axis_.later_inputs) != 0)
+      throw InfeasibleError(
+          fmt::format("axis {} of '{}' has {} elements, which the {} ranks of axis '{}' do not "
+                      "divide: {} are left over",
+                      *axis_.inputs, tensor.name, *extent, axis_.size * axis_.later_inputs,
+                      axis_.name, *extent % (axis_.size * axis_.later_inputs)));
+    forms_.begin(id, shard_of(*axis_.inputs, axis_.later_inputs));
+    forms_.set_free(id); // who needs all of it is given all of it
+  }
+
+  void begin_parameter(TensorId id) {
+    const auto shard = even_shard(graph().tensor(id).shape, axis_.size);
+    if (axis_.zero >= 3 && shard && !is_expert(id))
+      forms_.begin(id, *shard);
+    else if (!axis_.weights && !axis_.experts)
+      forms_.begin(id, kWhole);
+  }
+
+  /// Under an axis of experts a parameter of three axes is one of them.
+  bool is_expert(TensorId id) const {
+    return axis_.experts && graph().tensor(id).shape.size() >= 3;
+  }
+
+  void append(OpId id) {
+    const Operator& op = graph().op(id);
+    if (axis_.weights && append_gather(op))
+      return;
+    add(op, chooser_.choose(id, pass_));
+  }
+
+  void add(const Operator& op, const Choice& choice) {
+    Operator made = op;
+    std::vector<std::vector<std::int64_t>> shapes;
+    for (const Access& access : op.nest.operands)
+      shapes.push_back(graph().tensor(access.tensor).shape);
+    if (choice.cut)
+      made.nest = cut_nest(op.nest, shapes, *choice.cut, axis_.size);
+    give_operands(op, choice, made);
+    if (choice.cut && is_collective(op))
+      cut_collective(op, *choice.cut, made);
+    made.name = forms_.unique_op_name(op.name);
+    if (op.forward_op)
+      made.forward_op = places_.at(op.forward_op->index());
+    places_.push_back(forms_.graph().add_operator(std::move(made)));
+  }
+
+  void give_operands(const Operator& op, const Choice& choice, Operator& made) {
+    const auto inputs = accesses_of(op, false);
+    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+      if (!op.inputs[i])
+        continue;
+      const Placement wanted = inputs[i] ? choice.operands[*inputs[i]] : kWhole;
+      const TensorId id = choice.adds_later ? forms_.own(*op.inputs[i]).id
+                                            : forms_.get(*op.inputs[i], wanted, pass_, op.phase);
+      made.inputs[i] = id;
+      if (inputs[i])
+        made.nest.operands[*inputs[i]].tensor = id;
+    }
+    const auto outputs = accesses_of(op, true);
+    for (std::size_t i = 0; i < op.outputs.size(); ++i) {
+      if (!op.outputs[i])
+        continue;
+      const TensorId id =
+          forms_.make(*op.outputs[i], outputs[i] ? choice.operands[*outputs[i]] : kWhole);
+      made.outputs[i] = id;
+      if (outputs[i])
+        made.nest.operands[*outputs[i]].tensor = id;
+    }
+  }
+
+  /// The slower part of a collective's own cut may be divided as well: it has fewer such parts
+  /// then.
+  void cut_collective(const Operator& op, const LoopCut& cut, Operator& made) const {
+    for (const auto& [loop, attribute] :
+         {std::pair{"outer", "outer"}, std::pair{"to_outer", "to_outer"}}) {
+      if (op.nest.dims[cut.loop].name == loop)
+        made.attributes.set(attribute, op.attributes.integer(attribute, 1) / axis_.size);
+    }
+  }
+
+  /// Rows of a table that is cut along its rows: a rank has zeros for the rows of others, and their
+  /// gradients fall away.
+  bool append_gather(const Operator& op) {
+    const bool gradient = op.op_type == "GatherGrad" && op.domain == kMonetDomain;
+    if (!gradient && !(op.op_type == "Gather" && op.domain.empty()))
+      return false;
+    const TensorId table = gradient ? *op.outputs[0] : *op.inputs[0];
+    const Access& access = op.nest.operands[gradient ? 0 : 1];
+    const auto at =
+        std::ranges::find_if(access.axes, [](const AxisExpr& axis) { return axis.data_dependent; });
+    if (access.tensor != table || at == access.axes.end())
+      return false;
+    const auto rows = shard_of(static_cast<std::size_t>(at - access.axes.begin()));
+    if (!is_cut_by_rows(op, table, gradient, rows))
+      return false;
+    add_gather(op, gradient, rows);
+    return true;
+  }
+
+  bool is_cut_by_rows(const Operator& op, TensorId table, bool gradient, const Placement& rows) {
+    const Tensor& tensor = graph().tensor(table);
+    if (tensor.shape[rows.dim] % axis_.size != 0)
+      return false;
+    if (gradient)
+      return op.forward_op && cut_gathers_.contains(*op.forward_op);
+    if (tensor.kind != TensorKind::parameter)
+      return false;
+    return forms_.is_free(table) || forms_.own(table).placement == rows;
+  }
+
+  void add_gather(const Operator& op, bool gradient, const Placement& rows) {
+    if (!rank_)
+      add_rank();
+    Operator made = op;
+    made.domain = kMonetDomain;
+    made.op_type = gradient ? "ShardGatherGrad" : "ShardGather";
+    made.attributes.set("parts", axis_.size);
+    Choice choice;
+    choice.operands.assign(op.nest.operands.size(), kWhole);
+    choice.operands[gradient ? 0 : 1] = rows;
+    if (!gradient)
+      choice.operands[0] = kPartial;
+    give_operands(op, choice, made);
+    made.inputs.resize(2);
+    made.inputs.emplace_back(*rank_);
+    made.nest.operands.push_back(Access{*rank_, AccessMode::read, "rank", {}});
+    made.name = forms_.unique_op_name(op.name);
+    if (op.forward_op)
+      made.forward_op = places_.at(op.forward_op->index());
+    if (!gradient)
+      cut_gathers_.insert(OpId(places_.size()));
+    places_.push_back(forms_.graph().add_operator(std::move(made)));
+  }
+
+  void add_rank() {
+    Tensor tensor{
+        .name = "rank." + axis_.name, .type = ElementType::int64, .kind = TensorKind::buffer};
+    rank_ = forms_.add_tensor(std::move(tensor), MemoryOwner::temporaries, TensorId(kNone), kWhole);
+  }
+
+  /// What the step gives back is no sum that is still to come, and what overwrites a tensor lies
+  /// where that does.
+  void finish(const Operator& op) {
+    for (const TensorId id : present(op.outputs)) {
+      const Tensor& tensor = graph().tensor(id);
+      if (tensor.alias_of) {
+        const Form kept = forms_.own(*tensor.alias_of);
+        const TensorId made = forms_.get(id, kept.placement, pass_, op.phase);
+        forms_.give_alias(made, kept.id);
+        finals_.emplace(id, made);
+        continue;
+      }
+      const bool given = source_.loss == id || source_.gradient_norm == id ||
+                         std::ranges::find(graph().outputs, id) != graph().outputs.end();
+      const Placement& own = forms_.own(id).placement;
+      const bool partial = own.is(PlacementKind::partial) || own.is(PlacementKind::largest);
+      if (given)
+        finals_.emplace(id, partial ? forms_.get(id, kWhole, pass_, op.phase) : forms_.own(id).id);
+    }
+  }
+
+  /// Of a tensor that somebody asks for by name; a form that nothing reads is made for it.
+  TensorId final(TensorId id) {
+    if (const auto found = finals_.find(id); found != finals_.end())
+      return found->second;
+    if (forms_.of(id).empty())
+      return forms_.begin(id, kWhole);
+    return forms_.of(id).back().id;
+  }
+  std::optional<TensorId> final(std::optional<TensorId> id) {
+    return id ? std::optional(final(*id)) : std::nullopt;
+  }
+  TensorId kept(TensorId id) { return forms_.of(id).empty() ? final(id) : forms_.own(id).id; }
+
+  AxisStep release() {
+    TrainingGraph& step = forms_.step();
+    const std::vector<TensorId> outputs = graph().outputs;
+    for (const TensorId id : outputs)
+      forms_.graph().outputs.push_back(final(id));
+    for (const TensorId id : graph().inputs) {
+      if (forms_.of(id).empty())
+        forms_.begin(id, kWhole);
+      for (const Form& form : forms_.of(id)) {
+        if (!forms_.graph().tensor(form.id).producer)
+          forms_.graph().inputs.push_back(form.id);
+      }
+    }
+    rename_records(step);
+    find_stored(step);
+    AxisStep made;
+    for (std::size_t i = 0; i < graph().tensors().size(); ++i) {
+      const auto& forms = forms_.of(TensorId(i));
+      made.own.push_back(forms.empty() ? std::nullopt : std::optional(forms.front().placement));
+    }
+    made.sources = forms_.sources();
+    if (rank_)
+      made.rank_numbers.push_back(*rank_);
+    made.step = std::move(step);
+    return made;
+  }
+
+  void rename_records(TrainingGraph& step) {
+    step.loss = final(step.loss);
+    for (ParameterRecord& record : step.parameters) {
+      record.weight = kept(record.weight);
+      record.gradient = final(record.gradient);
+      for (TensorId& state : record.states)
+        state = kept(state);
+      record.updated = final(record.updated);
+      record.rows = final(record.rows);
+      for (std::optional<TensorId>* state : {&record.average, &record.master}) {
+        if (*state)
+          *state = kept(**state);
+      }
+    }
+    for (StepInput& input : step.learning_rates)
+      input.tensor = final(input.tensor);
+    step.step_number = final(step.step_number);
+    for (InitialState& state : step.initial) {
+      state.state = kept(state.state);
+      if (state.copy_of)
+        state.copy_of = kept(*state.copy_of);
+    }
+    if (step.loss_scale)
+      step.loss_scale = kept(*step.loss_scale);
+    step.found_inf = final(step.found_inf);
+    step.gradient_norm = final(step.gradient_norm);
+  }
+
+  /// Made before the backward part and read in it.
+  void find_stored(TrainingGraph& step) {
+    Graph& made = forms_.graph();
+    step.stored_activations.clear();
+    step.stored_bytes = 0;
+    for (std::size_t i = 0; i < made.tensors().size(); ++i) {
+      const Tensor& tensor = made.tensors()[i];
+      if (!tensor.producer || tensor.kind != TensorKind::activation || tensor.alias_of)
+        continue;
+      const Phase phase = made.op(*tensor.producer).phase;
+      if (phase != Phase::forward && phase != Phase::loss)
+        continue;
+      const bool stored = std::ranges::any_of(tensor.consumers, [&](OpId reader) {
+        const Phase of = made.op(reader).phase;
+        return of == Phase::backward || of == Phase::recompute;
+      });
+      MemoryOwner& owner = step.owner[i];
+      if (owner == MemoryOwner::stored_activations || owner == MemoryOwner::temporaries)
+        owner = stored ? MemoryOwner::stored_activations : MemoryOwner::temporaries;
+      if (!stored)
+        continue;
+      step.stored_activations.emplace_back(i);
+      step.stored_bytes += bytes_of(size_of(tensor));
+    }
+  }
+
+  const TrainingGraph& source_;
+  const PassAxis& axis_;
+  Forms forms_;
+  Chooser chooser_;
+  std::size_t pass_ = 0;     ///< counts phases as operators run through them
+  std::vector<OpId> places_; ///< by operator of the source
+  std::map<TensorId, TensorId> finals_;
+  std::unordered_set<OpId> cut_gathers_;
+  std::optional<TensorId> rank_;
+};
+
+/// Shards of all results when nothing but the inputs are divided.
+std::vector<std::optional<Placement>> shards_of_inputs(const TrainingGraph& source,
+                                                       const PassAxis& axis) {
+  PassAxis plain;
+  plain.name = axis.name;
+  plain.size = axis.size;
+  plain.inputs = axis.inputs;
+  plain.later_inputs = axis.later_inputs;
+  return AxisPass(source, plain,
+                  std::vector<std::optional<Placement>>(source.graph.tensors().size()))
+      .run()
+      .own;
+}
+
+} // namespace
+
+AxisStep divide_along(const TrainingGraph& source, const PassAxis& axis) {
+  std::vector<std::optional<Placement>> preferred(source.graph.tensors().size());
+  if (axis.between)
+    preferred = shards_of_inputs(source, axis);
+  return AxisPass(source, axis, std::move(preferred)).run();
+}
+
+} // namespace monet::mesh

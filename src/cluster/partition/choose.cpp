@@ -1,0 +1,424 @@
+#include "cluster/partition/choose.hpp"
+
+#include "cluster/partition/sums.hpp"
+
+#include "monet/base/errors.hpp"
+#include "monet/workload/operators.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace monet::mesh {
+
+namespace {
+
+bool reads(const Access& access) {
+  return access.mode == AccessMode::read;
+}
+
+bool has_term(const Access& access, std::size_t loop) {
+  return std::ranges::any_of(access.axes,
+                             [&](const AxisExpr& axis) { return has_loop(axis, loop); });
+}
+
+/// A result that lacks the cut loop.
+Placement joined(OverLoop over) {
+  if (over == OverLoop::sum)
+    return kPartial;
+  return over == OverLoop::largest ? kLargest : kWhole;
+}
+
+bool is_terms(const Placement& placement) {
+  return placement.is(PlacementKind::partial) || placement.is(PlacementKind::largest);
+}
+
+} // namespace
+
+std::optional<Placement> even_shard(std::span<const std::int64_t> shape, std::int64_t ranks) {
+  for (std::size_t dim = 0; dim < shape.size(); ++dim) {
+    if (shape[dim] % ranks == 0 && shape[dim] > 0)
+      return shard_of(dim);
+  }
+  return std::nullopt;
+}
+
+Chooser::Chooser(const TrainingGraph& source, const PassAxis& axis, const Forms& forms,
+                 std::vector<std::optional<Placement>> preferred)
+    : source_(source), axis_(axis), forms_(forms), preferred_(std::move(preferred)) {}
+
+const std::vector<std::int64_t>& Chooser::shape_of(const Access& access) const {
+  return graph().tensor(access.tensor).shape;
+}
+
+std::optional<Choice> Chooser::with_cut(const Operator& op, const LoopCut& cut,
+                                        std::size_t pass) const {
+  Choice choice{.cut = cut};
+  const bool local = has_local_statistics(op, cut.loop);
+  if (op.nest.dims[cut.loop].coupled && !local)
+    return std::nullopt;
+  const double others = static_cast<double>(axis_.size - 1) / static_cast<double>(axis_.size);
+  for (const Access& access : op.nest.operands) {
+    auto placement = placement_of(op.nest, access, shape_of(access), cut, axis_.size);
+    if (!placement)
+      return std::nullopt;
+    if (reads(access)) {
+      choice.price += forms_.price(access.tensor, *placement, pass);
+    } else if (!placement->is(PlacementKind::shard)) {
+      const OverLoop over = over_loop(op, access, cut.loop);
+      if (over == OverLoop::none)
+        return std::nullopt;
+      placement = joined(over);
+      if (is_terms(*placement))
+        choice.price +=
+            others * static_cast<double>(bytes_of(size_of(graph().tensor(access.tensor))));
+    }
+    choice.operands.push_back(*placement);
+  }
+  return choice;
+}
+
+Choice Chooser::without_cut(const Operator& op, std::size_t pass) const {
+  Choice choice;
+  choice.operands.assign(op.nest.operands.size(), kWhole);
+  for (const Access& access : op.nest.operands) {
+    if (reads(access))
+      choice.price += forms_.price(access.tensor, kWhole, pass);
+  }
+  return choice;
+}
+
+/// Parameters that are kept in shards but used whole, but for the update.
+bool Chooser::is_gathered(TensorId id, Phase phase) const {
+  return axis_.zero >= 3 && phase != Phase::update &&
+         graph().tensor(id).kind == TensorKind::parameter;
+}
+
+/// An operand lies in shards that the rank cannot take as they are.
+bool Chooser::has_shards(const Operator& op, std::size_t pass) const {
+  return std::ranges::any_of(op.nest.operands, [&](const Access& access) {
+    if (!reads(access) || is_gathered(access.tensor, op.phase) || forms_.is_free(access.tensor))
+      return false;
+    return forms_.own(access.tensor).placement.is(PlacementKind::shard) &&
+           forms_.price(access.tensor, kWhole, pass) > 0;
+  });
+}
+
+/// Cuts by which an operand could be taken as it lies.
+std::vector<LoopCut> Chooser::followed(const Operator& op, std::size_t pass) const {
+  std::vector<LoopCut> cuts;
+  for (const Access& access : op.nest.operands) {
+    if (!reads(access) || is_gathered(access.tensor, op.phase))
+      continue;
+    for (const Form& form : forms_.of(access.tensor)) {
+      if (!form.placement.is(PlacementKind::shard) || (form.gathered && form.pass != pass))
+        continue;
+      const auto more = cuts_for(op.nest, access, shape_of(access), form.placement, axis_.size);
+      cuts.insert(cuts.end(), more.begin(), more.end());
+    }
+  }
+  return cuts;
+}
+
+/// Between cut products partial sums become shards where the axis says so.
+std::vector<LoopCut> Chooser::wanted(const Operator& op) const {
+  std::vector<LoopCut> cuts;
+  if (!axis_.between)
+    return cuts;
+  for (const Access& access : op.nest.operands) {
+    const auto& preferred = preferred_[access.tensor.index()];
+    const bool sums = reads(access) && !forms_.is_free(access.tensor) &&
+                      is_terms(forms_.own(access.tensor).placement);
+    if (!sums || !preferred || !preferred->is(PlacementKind::shard))
+      continue;
+    const auto more = cuts_for(op.nest, access, shape_of(access), *preferred, axis_.size);
+    cuts.insert(cuts.end(), more.begin(), more.end());
+  }
+  return cuts;
+}
+
+namespace {
+
+const Access* access_of(const LoopNest& nest, TensorId tensor) {
+  const auto found = std::ranges::find_if(nest.operands, [&](const Access& access) {
+    return reads(access) && access.tensor == tensor;
+  });
+  return found == nest.operands.end() ? nullptr : &*found;
+}
+
+/// A result lies as the operand does, number by number.
+bool keeps_order(const Operator& op) {
+  return is_sum_of_operands(op) || op.op_type == "AllReduce";
+}
+
+} // namespace
+
+/// How the update that reads a gradient lies when its parameter is cut.
+std::optional<Placement> Chooser::shard_in_update(const Operator& op, TensorId gradient) const {
+  const Access* of_gradient = access_of(op.nest, gradient);
+  for (const Access& access : op.nest.operands) {
+    const bool parameter = graph().tensor(access.tensor).kind == TensorKind::parameter;
+    if (!parameter || !reads(access) || !of_gradient)
+      continue;
+    const auto shard = even_shard(shape_of(access), axis_.size);
+    if (!shard)
+      return std::nullopt;
+    for (const LoopCut& cut : cuts_for(op.nest, access, shape_of(access), *shard, axis_.size)) {
+      if (auto lies = placement_of(op.nest, *of_gradient, shape_of(*of_gradient), cut, axis_.size))
+        return lies;
+    }
+  }
+  return std::nullopt;
+}
+
+/// The shard of a parameter's gradient that its update takes, through sums that come before.
+std::optional<Placement> Chooser::kept_shard(TensorId id) const {
+  const Tensor* tensor = &graph().tensor(id);
+  if (tensor->kind == TensorKind::parameter)
+    return even_shard(tensor->shape, axis_.size);
+  while (true) {
+    std::optional<TensorId> next;
+    for (const OpId reader : tensor->consumers) {
+      const Operator& op = graph().op(reader);
+      if (const auto lies = shard_in_update(op, id); lies && op.phase == Phase::update)
+        return lies;
+      if (keeps_order(op) && op.outputs.size() == 1)
+        next = op.outputs[0];
+    }
+    if (!next)
+      return even_shard(tensor->shape, axis_.size);
+    id = *next;
+    tensor = &graph().tensor(id);
+  }
+}
+
+/// What every rank would keep alike is cut: the update of a parameter, sums of its gradients.
+std::vector<LoopCut> Chooser::sharded_kept(const Operator& op) const {
+  std::vector<LoopCut> cuts;
+  const bool update = axis_.zero >= 1 && op.phase == Phase::update;
+  const bool sum = axis_.zero >= 2 && is_sum_of_operands(op) && op.outputs.size() == 1 &&
+                   graph().tensor(*op.outputs[0]).kind == TensorKind::parameter_gradient;
+  if (!update && !sum)
+    return cuts;
+  for (const Access& access : op.nest.operands) {
+    const TensorKind kind = graph().tensor(access.tensor).kind;
+    if (!reads(access) || (kind != TensorKind::parameter && kind != TensorKind::parameter_gradient))
+      continue;
+    const auto shard = kept_shard(access.tensor);
+    if (!shard || !shard->is(PlacementKind::shard))
+      continue;
+    const auto more = cuts_for(op.nest, access, shape_of(access), *shard, axis_.size);
+    cuts.insert(cuts.end(), more.begin(), more.end());
+  }
+  return cuts;
+}
+
+namespace {
+
+/// Operators that a result is followed through, to who takes it in parts.
+constexpr int kReadersFollowed = 6;
+
+std::int64_t span_of(const LoopNest& nest, const AxisExpr& axis) {
+  std::int64_t span = 1;
+  for (const AffineTerm& term : axis.terms)
+    span += std::abs(term.coefficient) * (nest.dims[term.dim].size - 1);
+  return span;
+}
+
+std::int64_t parts_read(const Graph& graph, TensorId result, std::size_t dim, int depth);
+
+/// What follows from one access: its own share of the axis, or where it walks along the axis as its
+/// result does, what readers of that take.
+std::int64_t parts_of_access(const Graph& graph, const Operator& op, const Access& access,
+                             std::size_t dim, int depth) {
+  const AxisExpr& axis = access.axes[dim];
+  const std::int64_t extent = graph.tensor(access.tensor).shape[dim];
+  const std::int64_t span = span_of(op.nest, axis);
+  if (span < extent)
+    return extent % span == 0 ? extent / span : 1;
+  std::int64_t parts = 1;
+  for (const Access& written : op.nest.operands) {
+    if (written.mode == AccessMode::read || axis.terms.size() != 1)
+      continue;
+    for (std::size_t to = 0; to < written.axes.size(); ++to) {
+      if (written.axes[to].terms == axis.terms)
+        parts = std::max(parts, parts_read(graph, written.tensor, to, depth - 1));
+    }
+  }
+  return parts;
+}
+
+/// In how many parts of equal size readers take a result's axis: 3 where queries, keys and values
+/// are the columns of one product.
+std::int64_t parts_read(const Graph& graph, TensorId result, std::size_t dim, int depth) {
+  std::int64_t parts = 1;
+  if (depth == 0)
+    return parts;
+  for (const OpId reader : graph.tensor(result).consumers) {
+    const Operator& op = graph.op(reader);
+    for (const Access& access : op.nest.operands) {
+      if (access.tensor == result && !access.opaque && access.axes.size() > dim)
+        parts = std::max(parts, parts_of_access(graph, op, access, dim, depth));
+    }
+  }
+  return parts;
+}
+
+} // namespace
+
+std::optional<LoopCut> Chooser::column_cut(const Operator& op, std::size_t weight) const {
+  const Access& result = op.nest.operands.front();
+  const Access& of_weight = op.nest.operands[weight];
+  for (const AxisExpr& axis : of_weight.axes) {
+    for (const AffineTerm& term : axis.terms) {
+      const bool of_data = std::ranges::any_of(op.nest.operands, [&](const Access& access) {
+        return reads(access) && access.tensor != of_weight.tensor && has_term(access, term.dim);
+      });
+      if (of_data || !has_term(result, term.dim))
+        continue;
+      for (std::size_t dim = 0; dim < result.axes.size(); ++dim) {
+        if (!has_loop(result.axes[dim], term.dim))
+          continue;
+        const std::int64_t size = op.nest.dims[term.dim].size;
+        const std::int64_t parts = parts_read(graph(), result.tensor, dim, kReadersFollowed);
+        const std::int64_t outer = size % parts == 0 ? parts : 1;
+        if (size % (outer * axis_.size) == 0)
+          return LoopCut{term.dim, outer};
+        throw InfeasibleError(fmt::format(
+            "{}: {} columns in {} parts of '{}' are not divisible by the {} ranks of axis '{}'",
+            op.name, size, outer, graph().tensor(of_weight.tensor).name, axis_.size, axis_.name));
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+/// A product with a weight that no rule has divided yet: rows where its data are in shards of what
+/// it adds up, else columns.
+std::optional<LoopCut> Chooser::weight_cut(const Operator& op, std::size_t pass) const {
+  if (op.nest.compute != ComputeKind::mac || op.phase != Phase::forward)
+    return std::nullopt;
+  for (std::size_t i = 0; i < op.nest.operands.size(); ++i) {
+    const Access& access = op.nest.operands[i];
+    const Tensor& tensor = graph().tensor(access.tensor);
+    if (!reads(access) || tensor.kind != TensorKind::parameter || tensor.shape.size() < 2)
+      continue;
+    for (const LoopCut& cut : followed(op, pass)) {
+      if (has_term(access, cut.loop) && with_cut(op, cut, pass))
+        return cut;
+    }
+    return column_cut(op, i);
+  }
+  return std::nullopt;
+}
+
+/// A loop of the weight that its data and result have as well.
+std::optional<LoopCut> Chooser::expert_cut(const Operator& op) const {
+  if (op.nest.compute != ComputeKind::mac || op.phase != Phase::forward)
+    return std::nullopt;
+  const bool weighted = std::ranges::any_of(op.nest.operands, [&](const Access& access) {
+    return reads(access) && graph().tensor(access.tensor).kind == TensorKind::parameter;
+  });
+  if (!weighted)
+    return std::nullopt;
+  for (std::size_t loop = 0; loop < op.nest.dims.size(); ++loop) {
+    const bool everywhere = std::ranges::all_of(
+        op.nest.operands, [&](const Access& access) { return has_term(access, loop); });
+    if (everywhere && op.nest.dims[loop].size > 1) {
+      if (op.nest.dims[loop].size % axis_.size == 0)
+        return LoopCut{loop, 1};
+      throw InfeasibleError(fmt::format("{}: {} experts are not divisible by the {} ranks of axis "
+                                        "'{}'",
+                                        op.name, op.nest.dims[loop].size, axis_.size, axis_.name));
+    }
+  }
+  return std::nullopt;
+}
+
+bool Chooser::adds_later(const Operator& op) const {
+  if (!is_sum_of_operands(op))
+    return false;
+  return std::ranges::all_of(op.nest.operands, [&](const Access& access) {
+    return !reads(access) ||
+           (!forms_.is_free(access.tensor) && forms_.of(access.tensor).size() == 1 &&
+            forms_.own(access.tensor).placement == kPartial);
+  });
+}
+
+std::optional<Choice> Chooser::cheapest(const Operator& op, const std::vector<LoopCut>& cuts,
+                                        std::size_t pass) const {
+  std::optional<Choice> best;
+  for (const LoopCut& cut : cuts) {
+    auto choice = with_cut(op, cut, pass);
+    if (choice && (!best || choice->price < best->price))
+      best = std::move(choice);
+  }
+  return best;
+}
+
+/// Gradients of a product have its loops, and its cut.
+std::optional<LoopCut> Chooser::gradient_cut(const Operator& op) const {
+  if (op.gradient_of == GradientOf::none || !op.forward_op)
+    return std::nullopt;
+  const auto found = cut_products_.find(*op.forward_op);
+  if (found == cut_products_.end())
+    return std::nullopt;
+  const LoopDim& loop = graph().op(*op.forward_op).nest.dims[found->second.loop];
+  const std::size_t own = find_dim(op.nest, loop.name);
+  if (own == op.nest.dims.size() || op.nest.dims[own].size != loop.size)
+    return std::nullopt;
+  return LoopCut{own, found->second.outer};
+}
+
+/// Where the axis has a rule for products.
+std::optional<LoopCut> Chooser::ruled(const Operator& op, std::size_t pass) const {
+  if (const auto cut = gradient_cut(op))
+    return cut;
+  std::optional<LoopCut> cut;
+  if (axis_.experts)
+    cut = expert_cut(op);
+  if (!cut && axis_.weights)
+    cut = weight_cut(op, pass);
+  return cut;
+}
+
+Choice Chooser::choose(OpId id, std::size_t pass) {
+  const Operator& op = graph().op(id);
+  Choice choice = chosen(op, pass);
+  if (choice.cut && op.phase == Phase::forward && op.nest.compute == ComputeKind::mac)
+    cut_products_.emplace(id, *choice.cut);
+  return choice;
+}
+
+Choice Chooser::chosen(const Operator& op, std::size_t pass) const {
+  if (const auto cut = ruled(op, pass)) {
+    if (auto choice = with_cut(op, *cut, pass))
+      return *choice;
+  }
+  if (const auto choice = cheapest(op, sharded_kept(op), pass))
+    return *choice;
+  if (adds_later(op)) {
+    Choice choice{.adds_later = true};
+    choice.operands.assign(op.nest.operands.size(), kPartial);
+    return choice;
+  }
+  std::vector<LoopCut> cuts = followed(op, pass);
+  const std::vector<LoopCut> more = wanted(op);
+  cuts.insert(cuts.end(), more.begin(), more.end());
+  if (auto choice = cheapest(op, cuts, pass))
+    return *choice;
+  Choice choice = without_cut(op, pass);
+  if (!has_shards(op, pass))
+    return choice;
+  cuts.clear();
+  for (std::size_t loop = op.nest.dims.size(); loop-- > 0;) {
+    // The first loops, and the slower part of each, are left for axes that are still to come.
+    cuts.push_back({loop, axis_.later_ranks});
+    cuts.push_back({loop, 1});
+  }
+  auto other = cheapest(op, cuts, pass);
+  return other && other->price < choice.price ? *other : choice;
+}
+
+} // namespace monet::mesh

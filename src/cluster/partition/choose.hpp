@@ -1,0 +1,61 @@
+// Which loop of an operator an axis of the mesh cuts.
+#pragma once
+
+#include "cluster/partition/forms.hpp"
+
+#include <optional>
+#include <vector>
+
+namespace monet::mesh {
+
+/// An operator as one rank runs it.
+struct Choice {
+  std::optional<LoopCut> cut;      ///< none: every rank does all of it
+  std::vector<Placement> operands; ///< of its nest, in order
+  bool adds_later = false;         ///< its operands are partial sums, and so is its result
+  double price = 0;                ///< bytes that a rank sends for it
+};
+
+/// How an axis' rules choose. `preferred`: shards of results between cut products, by tensor.
+class Chooser {
+public:
+  Chooser(const TrainingGraph& source, const PassAxis& axis, const Forms& forms,
+          std::vector<std::optional<Placement>> preferred);
+
+  /// Operators are asked about in their order: gradients of a cut product follow it.
+  /// InfeasibleError where a rule wants a cut that sizes do not allow.
+  Choice choose(OpId id, std::size_t pass);
+
+private:
+  const Graph& graph() const { return source_.graph; }
+  const std::vector<std::int64_t>& shape_of(const Access& access) const;
+  std::optional<Choice> with_cut(const Operator& op, const LoopCut& cut, std::size_t pass) const;
+  Choice without_cut(const Operator& op, std::size_t pass) const;
+  std::vector<LoopCut> followed(const Operator& op, std::size_t pass) const;
+  std::vector<LoopCut> wanted(const Operator& op) const;
+  std::vector<LoopCut> sharded_kept(const Operator& op) const;
+  std::optional<LoopCut> weight_cut(const Operator& op, std::size_t pass) const;
+  std::optional<LoopCut> expert_cut(const Operator& op) const;
+  std::optional<LoopCut> gradient_cut(const Operator& op) const;
+  std::optional<LoopCut> ruled(const Operator& op, std::size_t pass) const;
+  Choice chosen(const Operator& op, std::size_t pass) const;
+  std::optional<Placement> shard_in_update(const Operator& op, TensorId gradient) const;
+  std::optional<Placement> kept_shard(TensorId id) const;
+  std::optional<LoopCut> column_cut(const Operator& op, std::size_t weight) const;
+  bool adds_later(const Operator& op) const;
+  bool has_shards(const Operator& op, std::size_t pass) const;
+  bool is_gathered(TensorId id, Phase phase) const;
+  std::optional<Choice> cheapest(const Operator& op, const std::vector<LoopCut>& cuts,
+                                 std::size_t pass) const;
+
+  const TrainingGraph& source_;
+  const PassAxis& axis_;
+  const Forms& forms_;
+  std::vector<std::optional<Placement>> preferred_;
+  std::map<OpId, LoopCut> cut_products_; ///< of the forward part
+};
+
+/// The first axis of a shape that so many ranks divide.
+std::optional<Placement> even_shard(std::span<const std::int64_t> shape, std::int64_t ranks);
+
+} // namespace monet::mesh

@@ -1,0 +1,90 @@
+// The forms in which the ranks have a tensor, and the collectives that make one of another.
+#pragma once
+
+#include "cluster/partition/placement.hpp"
+
+#include "monet/cluster/partition.hpp"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+namespace monet::mesh {
+
+/// An axis of the mesh, and the ranks of axes that divide the step after it.
+struct PassAxis : MeshAxis {
+  std::int64_t later_ranks = 1;
+  std::int64_t later_inputs = 1; ///< of those along the same axis of the inputs
+};
+
+/// One form of a tensor.
+struct Form {
+  Placement placement;
+  TensorId id;           ///< of the graph that is made
+  bool gathered = false; ///< larger than what it was made of: made again in another pass
+  std::size_t pass = 0;  ///< forward or backward pass that made it
+};
+
+/// The graph of one rank under construction: every tensor of the source in the forms that its
+/// readers have asked for.
+class Forms {
+public:
+  /// Both must outlive this.
+  Forms(const TrainingGraph& source, const PassAxis& axis);
+
+  Graph& graph() { return step_.graph; }
+  TrainingGraph& step() { return step_; }
+  std::int64_t ranks() const { return ranks_; }
+
+  /// A tensor that nothing makes begins in a form: inputs, parameters, states.
+  TensorId begin(TensorId of, const Placement& placement);
+  /// One that anybody may be given in any form: constants, labels, inputs that are not divided. And
+  /// what nobody has read yet, which begins in the form of its first reader.
+  bool is_free(TensorId of) const { return free_[of.index()] || forms_[of.index()].empty(); }
+  void set_free(TensorId of) { free_[of.index()] = true; }
+  /// Its result, made by an operator that is about to be added.
+  TensorId make(TensorId of, const Placement& placement);
+
+  const std::vector<Form>& of(TensorId tensor) const { return forms_[tensor.index()]; }
+  /// The tensor's own form: what makes it left, or where it is kept.
+  const Form& own(TensorId tensor) const { return forms_[tensor.index()].front(); }
+  /// Bytes that a rank sends to have the form; 0 where it is there.
+  double price(TensorId tensor, const Placement& wanted, std::size_t pass) const;
+  /// The tensor in that form, by a collective before `reader` where it is not there yet.
+  TensorId get(TensorId tensor, const Placement& wanted, std::size_t pass, Phase phase);
+  /// The same as another tensor's memory: the result of an update that is kept where that is.
+  void give_alias(TensorId made, TensorId of);
+
+  /// By tensor of the graph that is made: what it is of the source, and how.
+  struct Source {
+    TensorId of;
+    Placement placement;
+  };
+  const std::vector<Source>& sources() const { return sources_; }
+  std::string unique_op_name(const std::string& name);
+  TensorId add_tensor(Tensor tensor, MemoryOwner owner, TensorId of, const Placement& placement);
+
+private:
+  struct Way {
+    const Form* from = nullptr;
+    double bytes = 0;
+  };
+  bool is_usable(const Form& form, std::size_t pass) const;
+  std::optional<Way> cheapest(TensorId tensor, const Placement& wanted, std::size_t pass) const;
+  TensorId convert(TensorId tensor, Form from, const Placement& wanted, Phase phase);
+
+  const TrainingGraph& source_;
+  const PassAxis& axis_;
+  std::int64_t ranks_;
+  TrainingGraph step_;
+  std::vector<std::vector<Form>> forms_;
+  std::vector<bool> free_;
+  std::vector<Source> sources_;
+  std::unordered_set<std::string> tensor_names_, op_names_;
+};
+
+} // namespace monet::mesh

@@ -1,0 +1,186 @@
+#include "cluster/partition/axis_pass.hpp"
+#include "cluster/partition/sums.hpp"
+
+#include "monet/base/checked.hpp"
+#include "monet/base/errors.hpp"
+#include "monet/workload/operators.hpp"
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <string_view>
+
+namespace monet {
+
+namespace {
+
+using Shape = std::vector<std::int64_t>;
+
+/// Tensors whose numbers come from outside of a rank's step, or are its answer.
+std::set<TensorId> exchanged(const TrainingGraph& step) {
+  std::set<TensorId> ids(step.graph.outputs.begin(), step.graph.outputs.end());
+  for (std::size_t i = 0; i < step.graph.tensors().size(); ++i) {
+    const Tensor& tensor = step.graph.tensors()[i];
+    if (!tensor.producer || tensor.alias_of)
+      ids.insert(TensorId(i));
+  }
+  for (const ParameterRecord& record : step.parameters)
+    ids.insert(record.gradient);
+  for (const auto& id : {step.loss, step.gradient_norm, step.found_inf}) {
+    if (id)
+      ids.insert(*id);
+  }
+  return ids;
+}
+
+std::map<TensorId, TensorOrigin> whole_origins(const TrainingGraph& step) {
+  std::map<TensorId, TensorOrigin> origins;
+  for (std::size_t i = 0; i < step.graph.tensors().size(); ++i)
+    origins.emplace(TensorId(i), TensorOrigin{TensorId(i), {}});
+  return origins;
+}
+
+/// The pass' tensors by what they are of the whole step.
+std::map<TensorId, TensorOrigin> origins_after(const mesh::AxisStep& made, std::size_t axis,
+                                               const std::map<TensorId, TensorOrigin>& before) {
+  std::map<TensorId, TensorOrigin> origins;
+  for (std::size_t i = 0; i < made.sources.size(); ++i) {
+    const mesh::Forms::Source& source = made.sources[i];
+    const auto found = before.find(source.of);
+    if (found == before.end())
+      continue;
+    TensorOrigin origin = found->second;
+    if (source.placement.is(mesh::PlacementKind::shard))
+      origin.cuts.push_back({axis, source.placement.dim, source.placement.outer});
+    origins.emplace(TensorId(i), std::move(origin));
+  }
+  return origins;
+}
+
+/// Axes before it divide the step after it.
+mesh::PassAxis pass_axis(std::span<const MeshAxis> mesh, std::size_t at) {
+  mesh::PassAxis axis{mesh[at]};
+  for (const MeshAxis& later : mesh.first(at)) {
+    axis.later_ranks *= later.size;
+    if (axis.inputs && later.inputs == axis.inputs)
+      axis.later_inputs *= later.size;
+  }
+  return axis;
+}
+
+/// A part of a tensor's axis: [outer][parts][rest], the part's number among the middle ones.
+struct Piece {
+  std::int64_t rows = 1; ///< before the axis, and its outer blocks
+  std::int64_t parts = 1;
+  std::int64_t run = 1; ///< elements of a block's part: the rest and the axes after it
+};
+
+Piece piece_of(std::span<const std::int64_t> shape, const ShardCut& cut, std::int64_t parts) {
+  Piece piece{.parts = parts};
+  for (std::size_t i = 0; i < cut.dim; ++i)
+    piece.rows *= shape[i];
+  piece.rows *= cut.outer;
+  piece.run = shape[cut.dim] / (cut.outer * parts);
+  for (std::size_t i = cut.dim + 1; i < shape.size(); ++i)
+    piece.run *= shape[i];
+  return piece;
+}
+
+/// Elements of the whole tensor that a rank has, in its order.
+std::vector<std::int64_t> elements_of(Shape shape, const TensorOrigin& origin,
+                                      std::span<const MeshAxis> mesh,
+                                      std::span<const std::int64_t> coordinates) {
+  std::vector<std::int64_t> elements(static_cast<std::size_t>(checked_product(shape)));
+  for (std::size_t i = 0; i < elements.size(); ++i)
+    elements[i] = static_cast<std::int64_t>(i);
+  for (const ShardCut& cut : origin.cuts) {
+    const std::int64_t parts = mesh[cut.mesh_axis].size;
+    const Piece piece = piece_of(shape, cut, parts);
+    std::vector<std::int64_t> kept;
+    kept.reserve(elements.size() / static_cast<std::size_t>(parts));
+    for (std::int64_t row = 0; row < piece.rows; ++row) {
+      const auto from = elements.begin() + (row * parts + coordinates[cut.mesh_axis]) * piece.run;
+      kept.insert(kept.end(), from, from + piece.run);
+    }
+    elements = std::move(kept);
+    shape[cut.dim] /= parts;
+  }
+  return elements;
+}
+
+} // namespace
+
+std::int64_t ranks_of(std::span<const MeshAxis> mesh) {
+  std::int64_t ranks = 1;
+  for (const MeshAxis& axis : mesh)
+    ranks = checked_multiply(ranks, axis.size);
+  return ranks;
+}
+
+std::vector<std::int64_t> coordinates(std::span<const MeshAxis> mesh, std::int64_t rank) {
+  std::vector<std::int64_t> at(mesh.size());
+  for (std::size_t i = mesh.size(); i-- > 0;) {
+    at[i] = rank % mesh[i].size;
+    rank /= mesh[i].size;
+  }
+  return at;
+}
+
+RankStep partition_step(const TrainingGraph& step, std::span<const MeshAxis> mesh) {
+  RankStep made;
+  made.mesh.assign(mesh.begin(), mesh.end());
+  made.origins = whole_origins(step);
+  made.step = ranks_of(mesh) == 1 ? step : mesh::with_divisors(step);
+  for (std::size_t i = mesh.size(); i-- > 0;) {
+    if (mesh[i].size == 1)
+      continue;
+    mesh::AxisStep next = mesh::divide_along(made.step, pass_axis(mesh, i));
+    std::map<TensorId, std::size_t> numbers;
+    for (std::size_t k = 0; k < next.sources.size(); ++k) {
+      const auto found = made.rank_numbers.find(next.sources[k].of);
+      if (found != made.rank_numbers.end() && !next.step.graph.tensors()[k].producer)
+        numbers.emplace(TensorId(k), found->second);
+    }
+    for (const TensorId id : next.rank_numbers)
+      numbers.emplace(id, i);
+    made.origins = origins_after(next, i, made.origins);
+    made.rank_numbers = std::move(numbers);
+    made.step = std::move(next.step);
+  }
+  const std::set<TensorId> kept = exchanged(made.step);
+  std::erase_if(made.origins, [&](const auto& entry) { return !kept.contains(entry.first); });
+  return made;
+}
+
+std::vector<double> take_part(std::span<const double> whole, std::span<const std::int64_t> shape,
+                              const TensorOrigin& origin, std::span<const MeshAxis> mesh,
+                              std::span<const std::int64_t> coordinates) {
+  std::vector<double> part;
+  for (const std::int64_t at :
+       elements_of(Shape(shape.begin(), shape.end()), origin, mesh, coordinates))
+    part.push_back(whole[static_cast<std::size_t>(at)]);
+  return part;
+}
+
+void put_part(std::span<double> whole, std::span<const std::int64_t> shape,
+              std::span<const double> part, const TensorOrigin& origin,
+              std::span<const MeshAxis> mesh, std::span<const std::int64_t> coordinates) {
+  const auto elements = elements_of(Shape(shape.begin(), shape.end()), origin, mesh, coordinates);
+  internal_check(elements.size() == part.size(), "a part has another size than its tensor");
+  for (std::size_t i = 0; i < elements.size(); ++i)
+    whole[static_cast<std::size_t>(elements[i])] = part[i];
+}
+
+bool is_collective(const Operator& op) {
+  constexpr std::array<std::string_view, 5> kCollectives{"AllReduce", "ReduceScatter", "AllGather",
+                                                         "AllToAll", "TakeShard"};
+  return op.domain == kMonetDomain &&
+         std::ranges::find(kCollectives, op.op_type) != kCollectives.end();
+}
+
+std::int64_t collective_bytes(const Graph& graph, const Operator& op) {
+  const auto bytes = [&](const auto& id) { return bytes_of(size_of(graph.tensor(*id))); };
+  return std::max(bytes(op.inputs[0]), bytes(op.outputs[0]));
+}
+
+} // namespace monet

@@ -1,0 +1,206 @@
+#include "cluster/partition/sums.hpp"
+
+#include "monet/base/errors.hpp"
+#include "monet/workload/operators.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace monet::mesh {
+
+namespace {
+
+using Names = std::span<const std::string_view>;
+
+// Losses of pairs of elements: a sum over all iterations, divided by the attribute `divisor`.
+constexpr std::array<std::string_view, 12> kElementwiseLosses{
+    "MseLoss",   "MseLossGrad",   "BceWithLogitsLoss", "BceWithLogitsLossGrad",
+    "L1Loss",    "L1LossGrad",    "SmoothL1Loss",      "SmoothL1LossGrad",
+    "HuberLoss", "HuberLossGrad", "BceLoss",           "BceLossGrad",
+};
+constexpr std::array<std::string_view, 2> kDivergences{"KlDivLoss", "KlDivLossGrad"};
+// Losses of rows with a label: their divisor is a count that the data decide.
+constexpr std::array<std::string_view, 2> kLabelLosses{"NegativeLogLikelihoodLoss",
+                                                       "LabelSmoothingLoss"};
+constexpr std::array<std::string_view, 3> kSums{"ReduceSum", "ReduceSumSquare", "ReduceL1"};
+constexpr std::array<std::string_view, 8> kGradientSums{
+    "LayerNormGradWeight", "BatchNormInferenceGradWeight",
+    "RMSNormGradWeight",   "GroupNormGradWeight",
+    "GatherGrad",          "GatherElementsGrad",
+    "ShardGatherGrad",     "FakeQuantizeGradScale",
+};
+constexpr std::array<std::string_view, 4> kLinear{"Add", "Sum", "Mean", "Identity"};
+
+bool is_one_of(std::string_view name, Names names) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+bool is_ours(const Operator& op) {
+  return op.domain == kMonetDomain;
+}
+
+/// Products whose results are sums over their loops. Attention normalises in between.
+bool is_sum_of_products(const Operator& op) {
+  return op.nest.compute == ComputeKind::mac && op.op_type != "Attention" &&
+         op.op_type != "AttentionGrad";
+}
+
+} // namespace
+
+OverLoop over_loop(const Operator& op, const Access& written, std::size_t loop) {
+  if (has_local_statistics(op, loop)) {
+    const bool gradient = written.role == "dscale" || written.role == "dbias";
+    return gradient ? OverLoop::sum : OverLoop::local;
+  }
+  if (op.nest.dims[loop].coupled)
+    return OverLoop::none;
+  if (is_sum_of_products(op))
+    return OverLoop::sum;
+  const bool label_loss =
+      is_one_of(op.op_type, kLabelLosses) && op.attributes.text("reduction", "mean") == "sum";
+  if (label_loss || (!is_ours(op) && is_one_of(op.op_type, kSums)))
+    return OverLoop::sum;
+  if (op.op_type == "ReduceMax" || op.op_type == "NonFinite")
+    return OverLoop::largest;
+  const bool elementwise_loss =
+      (is_one_of(op.op_type, kElementwiseLosses) || is_one_of(op.op_type, kDivergences)) &&
+      op.attributes.has("divisor");
+  if (is_ours(op) && (elementwise_loss || is_one_of(op.op_type, kGradientSums)))
+    return OverLoop::sum;
+  return OverLoop::none;
+}
+
+bool has_local_statistics(const Operator& op, std::size_t loop) {
+  const bool normalises = op.op_type == "BatchNormalization" || op.op_type == "BatchNormGrad";
+  return normalises && loop == 0 && op.nest.dims[loop].coupled;
+}
+
+bool is_sum_of_operands(const Operator& op) {
+  const bool moves = is_ours(op) && op.op_type == "Copy";
+  return moves || (op.domain.empty() && is_one_of(op.op_type, kLinear));
+}
+
+namespace {
+
+/// Writes a step anew with what is divided out.
+class DivisorWriter {
+public:
+  explicit DivisorWriter(const TrainingGraph& step) : step_(step) {}
+
+  TrainingGraph run() {
+    begin();
+    for (const Operator& op : step_.graph.operators())
+      append(op);
+    return std::move(step_of_);
+  }
+
+private:
+  Graph& graph() { return step_of_.graph; }
+
+  void begin() {
+    step_of_ = step_;
+    step_of_.graph = Graph();
+    graph().name = step_.graph.name;
+    graph().origin = step_.graph.origin;
+    graph().inputs = step_.graph.inputs;
+    graph().outputs = step_.graph.outputs;
+    for (Tensor tensor : step_.graph.tensors()) {
+      tensor.producer.reset();
+      tensor.consumers.clear();
+      graph().add_tensor(std::move(tensor));
+    }
+  }
+
+  void append(const Operator& op) {
+    if (is_one_of(op.op_type, kElementwiseLosses) || is_one_of(op.op_type, kDivergences))
+      return append_elementwise(op);
+    if (is_one_of(op.op_type, kLabelLosses) && op.attributes.text("reduction", "mean") == "mean")
+      return append_mean(op);
+    const bool labels = op.op_type == "SoftmaxCrossEntropyGrad";
+    if (labels || op.op_type == "NegativeLogLikelihoodLossGrad")
+      return append_gradient(op, labels ? 2 : 3);
+    places_.push_back(add(op));
+  }
+
+  /// Operators are renumbered where a division is put in: what refers to them follows.
+  OpId add(Operator op) {
+    if (op.forward_op)
+      op.forward_op = places_.at(op.forward_op->index());
+    const OpId id = graph().add_operator(std::move(op));
+    return id;
+  }
+
+  void append_elementwise(const Operator& op) {
+    Operator made = op;
+    if (!made.attributes.has("divisor"))
+      made.attributes.set("divisor", iterations(op.nest));
+    places_.push_back(add(std::move(made)));
+  }
+
+  TensorId add_scalar(const std::string& name, const Tensor& like) {
+    Tensor tensor{.name = name, .type = like.type, .kind = TensorKind::activation};
+    step_of_.owner.push_back(MemoryOwner::temporaries);
+    return graph().add_tensor(std::move(tensor));
+  }
+
+  void append_mean(const Operator& op) {
+    Operator made = op;
+    const TensorId loss = *op.outputs[0];
+    const Tensor like = graph().tensor(loss);
+    const TensorId sum = add_scalar(like.name + ".summed", like);
+    made.attributes.set("reduction", std::string("sum"));
+    made.outputs[0] = sum;
+    if (made.outputs.size() < 2)
+      made.outputs.push_back(add_scalar(like.name + ".counted", like));
+    const TensorId counted = *made.outputs[1];
+    counts_.emplace_back(*op.inputs[1], counted);
+    const OpId id = add(std::move(made));
+    build_nest_through_views(id, op);
+    places_.push_back(id);
+    Operator division{.name = op.name + ".Div",
+                      .op_type = "Div",
+                      .inputs = {sum, counted},
+                      .outputs = {loss},
+                      .phase = op.phase};
+    build_nest(graph(), graph().add_operator(std::move(division)));
+  }
+
+  /// The nest stays, with the sum for the mean and the count.
+  void build_nest_through_views(OpId id, const Operator& before) {
+    Operator& op = graph().op(id);
+    LoopNest nest = before.nest;
+    nest.operands.front().tensor = *op.outputs[0];
+    if (before.outputs.size() < 2)
+      nest.operands.insert(nest.operands.begin() + 1,
+                           Access{*op.outputs[1], AccessMode::write, "counted", {}});
+    op.nest = std::move(nest);
+  }
+
+  void append_gradient(const Operator& op, std::size_t input) {
+    Operator made = op;
+    const auto count = std::ranges::find_if(
+        counts_, [&](const auto& entry) { return entry.first == *op.inputs[1]; });
+    const bool has = op.inputs.size() > input && op.inputs[input];
+    if (op.attributes.text("reduction", "mean") == "mean" && !has && count != counts_.end()) {
+      if (made.inputs.size() <= input)
+        made.inputs.resize(input + 1);
+      made.inputs[input] = count->second;
+      made.nest.operands.push_back(Access{count->second, AccessMode::read, "counted", {}});
+    }
+    places_.push_back(add(std::move(made)));
+  }
+
+  const TrainingGraph& step_;
+  TrainingGraph step_of_;
+  std::vector<OpId> places_;                          ///< by operator of the step
+  std::vector<std::pair<TensorId, TensorId>> counts_; ///< by labels
+};
+
+} // namespace
+
+TrainingGraph with_divisors(const TrainingGraph& step) {
+  return DivisorWriter(step).run();
+}
+
+} // namespace monet::mesh
