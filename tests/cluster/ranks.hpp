@@ -17,8 +17,15 @@ struct Difference {
 };
 
 /// Runs `steps` steps of both; the largest differences of the loss, gradients, updated weights and
-/// states, first the largest.
-std::vector<Difference> differences(const TrainingGraph& step, const RankStep& ranks, int steps);
+/// states, first the largest. With `integers`, all numbers are small integers.
+std::vector<Difference> differences(const TrainingGraph& step, const RankStep& ranks, int steps,
+                                    bool integers = false);
+
+/// One step of as many micro-batches as there are ranks, each with one rank's samples: the largest
+/// differences of gradients and updated weights.
+std::vector<Difference> differences_of_micro_batches(const TrainingGraph& micro,
+                                                     const TrainingGraph& whole,
+                                                     const RankStep& ranks);
 
 /// Collectives of a rank's step by type and axis: "AllReduce data" -> how many.
 std::vector<std::pair<std::string, int>> collectives_of(const RankStep& ranks);

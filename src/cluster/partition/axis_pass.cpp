@@ -4,11 +4,13 @@
 #include "cluster/partition/sums.hpp"
 
 #include "monet/base/errors.hpp"
+#include "monet/training/stored.hpp"
 #include "monet/workload/operators.hpp"
 
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 namespace monet::mesh {
@@ -246,7 +248,7 @@ private:
   void add_rank() {
     Tensor tensor{
         .name = "rank." + axis_.name, .type = ElementType::int64, .kind = TensorKind::buffer};
-    rank_ = forms_.add_tensor(std::move(tensor), MemoryOwner::temporaries, TensorId(kNone), kWhole);
+    rank_ = forms_.add_tensor(std::move(tensor), TensorId(kNone), kWhole);
   }
 
   /// What the step gives back is no sum that is still to come, and what overwrites a tensor lies
@@ -338,30 +340,24 @@ private:
     step.gradient_norm = final(step.gradient_norm);
   }
 
-  /// Made before the backward part and read in it.
+  /// What the backward part reads; with PyTorch's rule, what it has stored of the source.
   void find_stored(TrainingGraph& step) {
-    Graph& made = forms_.graph();
-    step.stored_activations.clear();
-    step.stored_bytes = 0;
-    for (std::size_t i = 0; i < made.tensors().size(); ++i) {
-      const Tensor& tensor = made.tensors()[i];
-      if (!tensor.producer || tensor.kind != TensorKind::activation || tensor.alias_of)
-        continue;
-      const Phase phase = made.op(*tensor.producer).phase;
-      if (phase != Phase::forward && phase != Phase::loss)
-        continue;
-      const bool stored = std::ranges::any_of(tensor.consumers, [&](OpId reader) {
-        const Phase of = made.op(reader).phase;
-        return of == Phase::backward || of == Phase::recompute;
-      });
-      MemoryOwner& owner = step.owner[i];
-      if (owner == MemoryOwner::stored_activations || owner == MemoryOwner::temporaries)
-        owner = stored ? MemoryOwner::stored_activations : MemoryOwner::temporaries;
-      if (!stored)
-        continue;
-      step.stored_activations.emplace_back(i);
-      step.stored_bytes += bytes_of(size_of(tensor));
+    const Graph& made = forms_.graph();
+    std::vector<TensorId> stored = tensors_read_by_backward(made);
+    if (step.store == StorePolicy::pytorch_eager) {
+      std::set<TensorId> kept(stored.begin(), stored.end());
+      for (const TensorId id : source_.stored_activations) {
+        if (!forms_.of(id).empty())
+          kept.insert(forms_.own(id).id);
+      }
+      stored.assign(kept.begin(), kept.end());
     }
+    step.stored_bytes = 0;
+    for (const TensorId id : stored)
+      step.stored_bytes += bytes_of(size_of(made.tensor(id)));
+    step.stored_bytes /= std::max<std::int64_t>(step.passes, 1);
+    step.owner = find_owners(made, stored);
+    step.stored_activations = std::move(stored);
   }
 
   const TrainingGraph& source_;

@@ -233,6 +233,8 @@ std::int64_t parts_read(const Graph& graph, TensorId result, std::size_t dim, in
 std::int64_t parts_of_access(const Graph& graph, const Operator& op, const Access& access,
                              std::size_t dim, int depth) {
   const AxisExpr& axis = access.axes[dim];
+  if (axis.data_dependent || axis.terms.empty())
+    return 1;
   const std::int64_t extent = graph.tensor(access.tensor).shape[dim];
   const std::int64_t span = span_of(op.nest, axis);
   if (span < extent)

@@ -55,13 +55,11 @@ std::string Forms::unique_op_name(const std::string& name) {
   return free_name(op_names_, name);
 }
 
-TensorId Forms::add_tensor(Tensor tensor, MemoryOwner owner, TensorId of,
-                           const Placement& placement) {
+TensorId Forms::add_tensor(Tensor tensor, TensorId of, const Placement& placement) {
   tensor.name = free_name(tensor_names_, tensor.name);
   tensor.producer.reset();
   tensor.consumers.clear();
   tensor.alias_of.reset();
-  step_.owner.push_back(owner);
   sources_.push_back({of, placement});
   return graph().add_tensor(std::move(tensor));
 }
@@ -69,7 +67,7 @@ TensorId Forms::add_tensor(Tensor tensor, MemoryOwner owner, TensorId of,
 TensorId Forms::make(TensorId of, const Placement& placement) {
   Tensor tensor = source_.graph.tensor(of);
   tensor.shape = part_shape(std::move(tensor.shape), placement, ranks_);
-  const TensorId id = add_tensor(std::move(tensor), source_.owner[of.index()], of, placement);
+  const TensorId id = add_tensor(std::move(tensor), of, placement);
   forms_[of.index()].push_back({placement, id});
   return id;
 }
@@ -134,9 +132,7 @@ TensorId Forms::convert(TensorId tensor, Form from, const Placement& wanted, Pha
   if (made.kind == TensorKind::parameter || made.kind == TensorKind::optimizer_state)
     made.kind = TensorKind::activation;
   made.values.reset();
-  const MemoryOwner owner =
-      is_gradient(like.kind) ? source_.owner[tensor.index()] : MemoryOwner::temporaries;
-  const TensorId id = add_tensor(std::move(made), owner, tensor, wanted);
+  const TensorId id = add_tensor(std::move(made), tensor, wanted);
   Attributes attributes{{"mesh_axis", axis_.name}, {"parts", ranks_}};
   if (from.placement.is(PlacementKind::largest) || from.placement.is(PlacementKind::partial))
     attributes.set("reduce",

@@ -66,7 +66,7 @@ public:
   };
   const std::vector<Source>& sources() const { return sources_; }
   std::string unique_op_name(const std::string& name);
-  TensorId add_tensor(Tensor tensor, MemoryOwner owner, TensorId of, const Placement& placement);
+  TensorId add_tensor(Tensor tensor, TensorId of, const Placement& placement);
 
 private:
   struct Way {

@@ -1,6 +1,7 @@
 #include "cluster/partition/sums.hpp"
 
 #include "monet/base/errors.hpp"
+#include "monet/training/stored.hpp"
 #include "monet/workload/operators.hpp"
 
 #include <algorithm>
@@ -92,6 +93,9 @@ public:
     begin();
     for (const Operator& op : step_.graph.operators())
       append(op);
+    if (step_.store == StorePolicy::minimal)
+      step_of_.stored_activations = tensors_read_by_backward(graph());
+    step_of_.owner = find_owners(graph(), step_of_.stored_activations);
     return std::move(step_of_);
   }
 
@@ -140,7 +144,6 @@ private:
 
   TensorId add_scalar(const std::string& name, const Tensor& like) {
     Tensor tensor{.name = name, .type = like.type, .kind = TensorKind::activation};
-    step_of_.owner.push_back(MemoryOwner::temporaries);
     return graph().add_tensor(std::move(tensor));
   }
 
