@@ -370,10 +370,8 @@ void Execution::run(const std::function<void(OpId)>& after) {
 }
 
 void Execution::run_part(std::size_t first, std::size_t last) {
-  if (first == 0) {
-    machine_->check_inputs();
+  if (first == 0)
     machine_->begin();
-  }
   std::visit(
       [&](auto& store) {
         for (std::size_t i = first; i < last; ++i)

@@ -46,9 +46,8 @@ Graph small_mlp(std::int64_t batch, bool linear = false) {
   };
   for (std::size_t i = 0; i + 1 < widths.size(); ++i) {
     const std::string layer = fmt::format("{}", i);
-    const TensorId weight = graph.add_tensor({.name = "w" + layer,
-                                              .shape = {widths[i], widths[i + 1]},
-                                              .kind = TensorKind::parameter});
+    const TensorId weight = graph.add_tensor(
+        {.name = "w" + layer, .shape = {widths[i], widths[i + 1]}, .kind = TensorKind::parameter});
     x = append("MatMul", "y" + layer, {x, weight}, widths[i + 1]);
     if (linear)
       continue;
@@ -104,10 +103,8 @@ std::vector<MeshAxis> some_mesh(Random& random, const Sizes& sizes) {
   const std::int64_t data = pick(random, {1, 2, 4});
   const std::int64_t context = sizes.tokens ? pick(random, {1, 1, 2}) : 1;
   const std::int64_t tensor = std::min<std::int64_t>(pick(random, {1, 2, 4}), sizes.tensor);
-  mesh.push_back({.name = "data",
-                  .size = data,
-                  .inputs = 0,
-                  .zero = static_cast<int>(random() % 4)});
+  mesh.push_back(
+      {.name = "data", .size = data, .inputs = 0, .zero = static_cast<int>(random() % 4)});
   mesh.push_back({.name = "context", .size = context, .inputs = 1});
   MeshAxis last{.name = "tensor", .size = tensor, .weights = true};
   if (sizes.tokens && random() % 2 == 0) {
@@ -121,8 +118,8 @@ std::vector<MeshAxis> some_mesh(Random& random, const Sizes& sizes) {
 std::string words(const std::vector<MeshAxis>& mesh) {
   std::string text;
   for (const MeshAxis& axis : mesh)
-    text += fmt::format("{}={} zero={} between={}; ", axis.name, axis.size, axis.zero,
-                        axis.between);
+    text +=
+        fmt::format("{}={} zero={} between={}; ", axis.name, axis.size, axis.zero, axis.between);
   return text;
 }
 
@@ -224,12 +221,9 @@ TEST(Partition, TensorParallelIsMegatrons) {
   EXPECT_EQ(of_phase(plain, Phase::backward, "AllReduce"), 5);
   EXPECT_EQ(of_phase(plain, Phase::forward, "AllGather"), 0);
   EXPECT_EQ(of_phase(plain, Phase::backward, "AllGather"), 0);
-  const RankStep between =
-      partition_step(step, std::vector<MeshAxis>{{.name = "tensor",
-                                                  .size = 2,
-                                                  .inputs = 1,
-                                                  .weights = true,
-                                                  .between = true}});
+  const RankStep between = partition_step(
+      step, std::vector<MeshAxis>{
+                {.name = "tensor", .size = 2, .inputs = 1, .weights = true, .between = true}});
   EXPECT_EQ(of_phase(between, Phase::forward, "ReduceScatter"), 5);
   EXPECT_EQ(of_phase(between, Phase::forward, "AllGather"), 5);
   EXPECT_EQ(of_phase(between, Phase::backward, "ReduceScatter"), 5);

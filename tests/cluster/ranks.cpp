@@ -47,7 +47,7 @@ std::vector<Difference> sorted(const std::map<std::string, double>& largest) {
 } // namespace
 
 std::vector<Difference> differences(const TrainingGraph& step, const RankStep& ranks, int steps,
-                                    bool integers) {
+                                    bool integers, std::span<const StageStep> stages) {
   Execution whole(step.graph);
   for (std::size_t i = 0; i < step.graph.tensors().size() && integers; ++i) {
     const Tensor& tensor = step.graph.tensors()[i];
@@ -55,7 +55,7 @@ std::vector<Difference> differences(const TrainingGraph& step, const RankStep& r
       whole.set(TensorId(i), generate(tensor, {.range = 5}, i));
   }
   fill(whole, step, 7);
-  RankExecution divided(step, ranks);
+  RankExecution divided(step, ranks, stages);
   for (std::size_t i = 0; i < step.graph.tensors().size(); ++i) {
     const TensorId id(i);
     if (!step.graph.tensor(id).producer && whole.has(id))

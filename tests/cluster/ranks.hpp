@@ -6,6 +6,7 @@
 #include "monet/execute/execute.hpp"
 #include "monet/training/training.hpp"
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,7 +20,7 @@ struct Difference {
 /// Runs `steps` steps of both; the largest differences of the loss, gradients, updated weights and
 /// states, first the largest. With `integers`, all numbers are small integers.
 std::vector<Difference> differences(const TrainingGraph& step, const RankStep& ranks, int steps,
-                                    bool integers = false);
+                                    bool integers = false, std::span<const StageStep> stages = {});
 
 /// One step of as many micro-batches as there are ranks, each with one rank's samples: the largest
 /// differences of gradients and updated weights.

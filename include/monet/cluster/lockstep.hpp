@@ -3,6 +3,7 @@
 #pragma once
 
 #include "monet/cluster/partition.hpp"
+#include "monet/cluster/stages.hpp"
 #include "monet/execute/execute.hpp"
 
 #include <memory>
@@ -18,6 +19,10 @@ public:
   /// that of all ranks.
   RankExecution(const TrainingGraph& whole, const RankStep& ranks,
                 const ExecuteOptions& options = {});
+  /// The same in the stages of a pipeline, each with all ranks of the mesh: what a stage makes for
+  /// another is sent there. InternalError from run() where stages wait for each other for ever.
+  RankExecution(const TrainingGraph& whole, const RankStep& ranks,
+                std::span<const StageStep> stages, const ExecuteOptions& options = {});
   ~RankExecution();
   RankExecution(RankExecution&&) noexcept;
   RankExecution& operator=(RankExecution&&) noexcept;

@@ -81,7 +81,8 @@ public:
   /// numbers.
   void run(const std::function<void(OpId)>& after = {});
   /// Executes operators [first, last) in order, and nothing else: what runs between the collectives
-  /// of a rank. Begins a run with the first operator. InternalError at a collective.
+  /// of a rank. Begins a run with the first operator. InternalError at a collective, and where a
+  /// tensor that is read has no numbers.
   void run_part(std::size_t first, std::size_t last);
   /// What the last run rounded to the formats of gradients. In arithmetic `formats`; nothing in
   /// others.

@@ -1,0 +1,203 @@
+#include "monet/base/errors.hpp"
+#include "monet/cluster/stages.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <string>
+
+namespace monet {
+
+namespace {
+
+/// "h.0.mlp.micro_2.tensor.AllReduce" is "h.0.mlp.tensor.AllReduce" of the second micro-batch.
+std::string without_micro_batch(const std::string& name) {
+  constexpr std::string_view kMark = ".micro_";
+  const std::size_t at = name.find(kMark);
+  if (at == std::string::npos)
+    return name;
+  std::size_t end = at + kMark.size();
+  while (end < name.size() && name[end] >= '0' && name[end] <= '9')
+    ++end;
+  return name.substr(0, at) + name.substr(end);
+}
+
+class Placer {
+public:
+  Placer(const TrainingGraph& step, std::span<const std::int64_t> begins)
+      : step_(step), begins_(begins), places_(step.graph.operators().size()) {
+    internal_check(!begins.empty() && begins.front() == 0 &&
+                       std::ranges::is_sorted(begins, std::less_equal{}),
+                   "parts begin in no order");
+  }
+
+  std::vector<OperatorPlace> run() {
+    place_passes();
+    find_weights();
+    place_updates();
+    return std::move(places_);
+  }
+
+private:
+  const Graph& graph() const { return step_.graph; }
+  const Operator& op(std::size_t i) const { return graph().operators()[i]; }
+  std::int64_t last_part() const { return static_cast<std::int64_t>(begins_.size()) - 1; }
+
+  void place_passes() {
+    std::int64_t micro_batch = 0;
+    bool backward = false;
+    std::int64_t index = 0; // among the operators of the first forward pass
+    for (std::size_t i = 0; i < places_.size(); ++i) {
+      const Phase phase = op(i).phase;
+      if (phase == Phase::update)
+        continue;
+      const bool now = phase == Phase::backward || phase == Phase::recompute;
+      micro_batch += backward && !now ? 1 : 0;
+      backward = now;
+      OperatorPlace& place = places_[i];
+      place.micro_batch = micro_batch;
+      if (backward) {
+        place.part = backward_part(i);
+        place.pass = PipelinePass::backward;
+      } else {
+        place.part = phase == Phase::loss ? last_part() : forward_part(i, micro_batch, index);
+      }
+    }
+    find_weight_passes();
+  }
+
+  /// Of the part that holds its number in the first pass; later passes repeat it by name.
+  std::int64_t forward_part(std::size_t i, std::int64_t micro_batch, std::int64_t& index) {
+    const std::string name = without_micro_batch(op(i).name);
+    if (micro_batch == 0) {
+      const auto after = std::ranges::upper_bound(begins_, index++);
+      const std::int64_t part = after - begins_.begin() - 1;
+      parts_.emplace(name, part);
+      return part;
+    }
+    const auto known = parts_.find(name);
+    return known != parts_.end() ? known->second : producers_part(i, true).value_or(0);
+  }
+
+  /// The last (first in the backward part) of those that made its operands.
+  std::optional<std::int64_t> producers_part(std::size_t i, bool last) const {
+    std::optional<std::int64_t> found;
+    for (const TensorId input : present(op(i).inputs)) {
+      const auto producer = graph().tensor(input).producer;
+      if (!producer || (!last && op(producer->index()).phase != Phase::backward))
+        continue;
+      const std::int64_t part = places_[producer->index()].part;
+      if (!found || (last ? part > *found : part < *found))
+        found = part;
+    }
+    return found;
+  }
+
+  std::int64_t backward_part(std::size_t i) const {
+    const auto from = producers_part(i, false);
+    if (op(i).forward_op) {
+      const std::int64_t own = places_[op(i).forward_op->index()].part;
+      return from ? std::min(own, *from) : own;
+    }
+    return from.value_or(last_part());
+  }
+
+  /// Backwards: what leads to an input gradient of another operator is one itself.
+  void find_weight_passes() {
+    for (std::size_t i = places_.size(); i-- > 0;) {
+      if (op(i).phase != Phase::backward)
+        continue;
+      const bool only_weights = std::ranges::all_of(present(op(i).outputs), [&](TensorId id) {
+        const Tensor& tensor = graph().tensor(id);
+        const bool of_parameter = tensor.kind == TensorKind::parameter_gradient;
+        return (of_parameter || !tensor.consumers.empty()) &&
+               std::ranges::all_of(tensor.consumers, [&](OpId reader) {
+                 return graph().op(reader).phase == Phase::update ||
+                        places_[reader.index()].pass == PipelinePass::weight;
+               });
+      });
+      if (only_weights)
+        places_[i].pass = PipelinePass::weight;
+    }
+  }
+
+  void find_weights() {
+    for (std::size_t i = 0; i < places_.size(); ++i) {
+      if (op(i).phase != Phase::forward && op(i).phase != Phase::loss)
+        continue;
+      for (const TensorId input : present(op(i).inputs)) {
+        if (graph().tensor(input).kind == TensorKind::parameter)
+          readers_[input].insert(places_[i].part);
+      }
+    }
+  }
+
+  /// Where the weight is kept, or where what is read was made when that is one place; else, as for
+  /// the norm of all gradients, with the first part.
+  void place_updates() {
+    for (std::size_t i = 0; i < places_.size(); ++i) {
+      if (op(i).phase != Phase::update)
+        continue;
+      std::set<std::int64_t> parts = parts_of_weights(i);
+      if (parts.empty())
+        parts = parts_of_operands(i);
+      places_[i].updates.assign(parts.begin(), parts.end());
+      places_[i].part = places_[i].updates.front();
+      places_[i].micro_batch = step_.passes - 1;
+    }
+  }
+
+  std::set<std::int64_t> parts_of_weights(std::size_t i) const {
+    std::set<std::int64_t> parts;
+    for (const TensorId input : present(op(i).inputs)) {
+      const auto found = readers_.find(input);
+      if (found != readers_.end())
+        parts.insert(found->second.begin(), found->second.end());
+    }
+    return parts;
+  }
+
+  std::set<std::int64_t> parts_of_operands(std::size_t i) const {
+    std::optional<std::set<std::int64_t>> same;
+    for (const TensorId input : present(op(i).inputs)) {
+      const auto producer = graph().tensor(input).producer;
+      if (!producer)
+        continue;
+      const OperatorPlace& place = places_[producer->index()];
+      const std::set<std::int64_t> parts =
+          place.updates.empty() ? std::set{place.part}
+                                : std::set(place.updates.begin(), place.updates.end());
+      if (same && *same != parts)
+        return {0};
+      same = parts;
+    }
+    return same.value_or(std::set<std::int64_t>{0});
+  }
+
+  const TrainingGraph& step_;
+  std::span<const std::int64_t> begins_;
+  std::vector<OperatorPlace> places_;
+  std::map<std::string, std::int64_t> parts_;          ///< by name, of the first pass
+  std::map<TensorId, std::set<std::int64_t>> readers_; ///< parts that read a weight
+};
+
+} // namespace
+
+std::int64_t forward_operators(const TrainingGraph& step) {
+  std::int64_t count = 0;
+  for (const Operator& op : step.graph.operators()) {
+    if (op.phase == Phase::backward)
+      break;
+    count += op.phase == Phase::forward ? 1 : 0;
+  }
+  return count;
+}
+
+std::vector<OperatorPlace> place_operators(const TrainingGraph& step,
+                                           std::span<const std::int64_t> begins) {
+  return Placer(step, begins).run();
+}
+
+} // namespace monet
