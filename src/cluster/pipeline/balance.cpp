@@ -1,0 +1,85 @@
+// Contiguous parts of a list of layers, the largest as small as can be.
+#include "monet/base/checked.hpp"
+#include "monet/base/errors.hpp"
+#include "monet/cluster/pipeline.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace monet {
+
+namespace {
+
+/// How many parts of at most `most` the layers from each one on need; each layer is within `most`.
+std::vector<std::int64_t> parts_needed(const std::vector<Nanoseconds>& layers, Nanoseconds most) {
+  std::vector<std::int64_t> needed(layers.size() + 1, 0);
+  Nanoseconds sum = 0;
+  std::size_t end = layers.size(); // of the part that begins at i
+  for (std::size_t i = layers.size(); i-- > 0;) {
+    sum += layers[i];
+    while (sum > most)
+      sum -= layers[--end];
+    needed[i] = needed[end] + 1;
+  }
+  return needed;
+}
+
+Nanoseconds least_largest(const std::vector<Nanoseconds>& layers, std::int64_t parts) {
+  Nanoseconds low = *std::max_element(layers.begin(), layers.end());
+  Nanoseconds high = 0;
+  for (const Nanoseconds layer : layers)
+    high = checked_add(high, layer);
+  while (low < high) {
+    const Nanoseconds middle = low + (high - low) / 2;
+    if (parts_needed(layers, middle).front() <= parts)
+      high = middle;
+    else
+      low = middle + 1;
+  }
+  return low;
+}
+
+} // namespace
+
+std::vector<std::int64_t> balance(std::span<const Nanoseconds> layers, Nanoseconds first,
+                                  Nanoseconds last, std::int64_t parts) {
+  internal_check(parts >= 1, "layers are cut into no parts");
+  const auto count = static_cast<std::int64_t>(layers.size());
+  if (parts > count)
+    throw InfeasibleError(fmt::format("{} layers do not fill {} parts of a pipeline: {} too few",
+                                      count, parts, parts - count));
+  std::vector<Nanoseconds> costs(layers.begin(), layers.end());
+  costs.front() = checked_add(costs.front(), first);
+  costs.back() = checked_add(costs.back(), last);
+  internal_check(
+      first >= 0 && last >= 0 &&
+          std::all_of(layers.begin(), layers.end(), [](Nanoseconds c) { return c >= 0; }),
+      "a layer has a negative cost");
+  const Nanoseconds most = least_largest(costs, parts);
+  const std::vector<std::int64_t> needed = parts_needed(costs, most);
+  Nanoseconds left = 0;
+  for (const Nanoseconds cost : costs)
+    left += cost;
+  std::vector<std::int64_t> cuts{0};
+  for (std::int64_t k = parts; k > 1; --k) { // parts to be made, this one included
+    const Nanoseconds share = left / k + (left % k != 0);
+    auto end = static_cast<std::size_t>(cuts.back());
+    Nanoseconds sum = 0;
+    // At least a layer, and as many as have the rest fit; further ones up to the share.
+    const auto must_take = [&] {
+      return end == static_cast<std::size_t>(cuts.back()) || needed[end] > k - 1;
+    };
+    const auto may_take = [&] {
+      return count - static_cast<std::int64_t>(end) > k - 1 && sum + costs[end] <= share;
+    };
+    while (must_take() || may_take())
+      sum += costs[end++];
+    left -= sum;
+    cuts.push_back(static_cast<std::int64_t>(end));
+  }
+  cuts.push_back(count);
+  return cuts;
+}
+
+} // namespace monet

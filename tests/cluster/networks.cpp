@@ -1,0 +1,113 @@
+#include "cluster/networks.hpp"
+
+#include "monet/workload/onnx_reader.hpp"
+#include "monet/workload/operators.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+namespace monet::test {
+
+std::int64_t pick(Random& random, std::initializer_list<std::int64_t> from) {
+  const auto at = static_cast<std::ptrdiff_t>(random() % from.size());
+  return *(from.begin() + at);
+}
+
+Graph read_network(const std::string& name, std::int64_t batch) {
+  OnnxReadOptions read;
+  read.batch = batch;
+  return read_onnx(MONET_SOURCE_DIR "/data/workload/" + name, read);
+}
+
+/// x [B, 24] -> three products with biases and activations -> 8 classes.
+Graph small_mlp(std::int64_t batch, bool linear) {
+  Graph graph;
+  graph.name = "mlp";
+  TensorId x = graph.add_tensor({.name = "x", .shape = {batch, 24}, .kind = TensorKind::input});
+  graph.inputs = {x};
+  const std::vector<std::int64_t> widths{24, 48, 16, 8};
+  const auto append = [&](const std::string& type, const std::string& name,
+                          std::vector<std::optional<TensorId>> inputs, std::int64_t width) {
+    const TensorId made = graph.add_tensor({.name = name, .shape = {batch, width}});
+    build_nest(graph, graph.add_operator({.name = name + ".op",
+                                          .op_type = type,
+                                          .inputs = std::move(inputs),
+                                          .outputs = {made}}));
+    return made;
+  };
+  for (std::size_t i = 0; i + 1 < widths.size(); ++i) {
+    const std::string layer = fmt::format("{}", i);
+    const TensorId weight = graph.add_tensor(
+        {.name = "w" + layer, .shape = {widths[i], widths[i + 1]}, .kind = TensorKind::parameter});
+    x = append("MatMul", "y" + layer, {x, weight}, widths[i + 1]);
+    if (linear)
+      continue;
+    const TensorId bias = graph.add_tensor(
+        {.name = "b" + layer, .shape = {widths[i + 1]}, .kind = TensorKind::parameter});
+    x = append("Add", "z" + layer, {x, bias}, widths[i + 1]);
+    if (i + 2 < widths.size())
+      x = append("Gelu", "a" + layer, {x}, widths[i + 1]);
+  }
+  graph.outputs = {x};
+  return graph;
+}
+
+TrainingOptions some_options(Random& random) {
+  TrainingOptions options;
+  CrossEntropy loss;
+  if (random() % 4 == 0)
+    loss.label_smoothing = 0.1;
+  if (random() % 4 == 0)
+    loss.ignore_index = 3;
+  options.loss = loss;
+  switch (random() % 5) {
+  case 0:
+    options.update.optimizer = Sgd{.learning_rate = 0.1};
+    break;
+  case 1:
+    options.update.optimizer = Sgd{.learning_rate = 0.1, .momentum = 0.9, .weight_decay = 0.01};
+    break;
+  case 2:
+    options.update.optimizer = Adam{.epsilon = 1e-4};
+    break;
+  case 3:
+    options.update.optimizer = AdamW{.epsilon = 1e-4};
+    break;
+  default:
+    options.update.optimizer = Lamb{.epsilon = 1e-4};
+  }
+  if (random() % 3 == 0)
+    options.update.clip_global_norm = 0.5;
+  if (random() % 4 == 0)
+    options.update.loss_scale = LossScaleOptions{.initial = 8.0};
+  options.micro_batches = pick(random, {1, 1, 2});
+  return options;
+}
+
+std::vector<MeshAxis> some_mesh(Random& random, const Sizes& sizes) {
+  std::vector<MeshAxis> mesh;
+  const std::int64_t data = std::min(pick(random, {1, 2, 4}), sizes.most);
+  const std::int64_t context = sizes.tokens ? pick(random, {1, 1, 2}) : 1;
+  const std::int64_t tensor = std::min(pick(random, {1, 2, 4}), sizes.most);
+  mesh.push_back(
+      {.name = "data", .size = data, .inputs = 0, .zero = static_cast<int>(random() % 4)});
+  mesh.push_back({.name = "context", .size = context, .inputs = 1});
+  MeshAxis last{.name = "tensor", .size = tensor, .weights = true};
+  if (sizes.tokens && random() % 2 == 0) {
+    last.inputs = 1;
+    last.between = true;
+  }
+  mesh.push_back(last);
+  return mesh;
+}
+
+std::string words(const std::vector<MeshAxis>& mesh) {
+  std::string text;
+  for (const MeshAxis& axis : mesh)
+    text +=
+        fmt::format("{}={} zero={} between={}; ", axis.name, axis.size, axis.zero, axis.between);
+  return text;
+}
+
+} // namespace monet::test
