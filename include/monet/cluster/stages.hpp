@@ -17,8 +17,8 @@ struct OperatorPlace {
   std::int64_t part = 0; ///< of the model, in the order of the data
   PipelinePass pass = PipelinePass::forward;
   std::int64_t micro_batch = 0;
-  /// Of the update phase: the parts that read the weight in their forward pass. Each of them keeps
-  /// it and updates its own copy.
+  /// Of the update phase: the parts that read the weight in their passes. Each of them keeps it and
+  /// updates its own copy.
   std::vector<std::int64_t> updates;
 };
 

@@ -65,7 +65,22 @@ private:
         place.part = phase == Phase::loss ? last_part() : forward_part(i, micro_batch, index);
       }
     }
+    place_with_readers();
     find_weight_passes();
+  }
+
+  /// What only prepares a weight (a gather of its shards) is where it is first needed.
+  void place_with_readers() {
+    for (std::size_t i = places_.size(); i-- > 0;) {
+      const bool prepares = op(i).phase != Phase::update && !op(i).forward_op &&
+                            std::ranges::none_of(present(op(i).inputs), [&](TensorId id) {
+                              return graph().tensor(id).producer.has_value();
+                            });
+      const auto readers = prepares ? graph().tensor(*op(i).outputs[0]).consumers
+                                    : std::vector<OpId>{};
+      if (!readers.empty() && op(readers.front().index()).phase == op(i).phase)
+        places_[i].part = places_[readers.front().index()].part;
+    }
   }
 
   /// Of the part that holds its number in the first pass; later passes repeat it by name.
@@ -125,7 +140,7 @@ private:
 
   void find_weights() {
     for (std::size_t i = 0; i < places_.size(); ++i) {
-      if (op(i).phase != Phase::forward && op(i).phase != Phase::loss)
+      if (op(i).phase == Phase::update)
         continue;
       for (const TensorId input : present(op(i).inputs)) {
         if (graph().tensor(input).kind == TensorKind::parameter)
@@ -134,46 +149,63 @@ private:
     }
   }
 
-  /// Where the weight is kept, or where what is read was made when that is one place; else, as for
-  /// the norm of all gradients, with the first part.
+  /// Where the weight is kept whose part or copy is read, or where all else that is read was made;
+  /// with the first part what is of several: the norm of all gradients, and what follows from it.
   void place_updates() {
+    std::vector<Owned> owned(places_.size());
     for (std::size_t i = 0; i < places_.size(); ++i) {
       if (op(i).phase != Phase::update)
         continue;
-      std::set<std::int64_t> parts = parts_of_weights(i);
+      std::set<std::int64_t> parts = parts_of_weights(i, owned);
+      owned[i] = parts.empty() ? Owned::by_one : Owned::by_weight;
       if (parts.empty())
-        parts = parts_of_operands(i);
+        parts = parts_of_operands(i, owned);
+      if (parts.empty()) {
+        owned[i] = Owned::by_all;
+        parts = {0};
+      }
       places_[i].updates.assign(parts.begin(), parts.end());
       places_[i].part = places_[i].updates.front();
       places_[i].micro_batch = step_.passes - 1;
     }
   }
 
-  std::set<std::int64_t> parts_of_weights(std::size_t i) const {
+  /// Why an update is where it is.
+  enum class Owned { by_weight, by_one, by_all };
+
+  std::set<std::int64_t> parts_of_weights(std::size_t i, const std::vector<Owned>& owned) const {
     std::set<std::int64_t> parts;
     for (const TensorId input : present(op(i).inputs)) {
       const auto found = readers_.find(input);
       if (found != readers_.end())
         parts.insert(found->second.begin(), found->second.end());
+      const auto producer = graph().tensor(input).producer;
+      if (producer && op(producer->index()).phase == Phase::update &&
+          owned[producer->index()] == Owned::by_weight)
+        parts.insert(places_[producer->index()].updates.begin(),
+                     places_[producer->index()].updates.end());
     }
     return parts;
   }
 
-  std::set<std::int64_t> parts_of_operands(std::size_t i) const {
-    std::optional<std::set<std::int64_t>> same;
+  /// Empty where they are several.
+  std::set<std::int64_t> parts_of_operands(std::size_t i, const std::vector<Owned>& owned) const {
+    std::set<std::int64_t> same;
     for (const TensorId input : present(op(i).inputs)) {
       const auto producer = graph().tensor(input).producer;
       if (!producer)
         continue;
       const OperatorPlace& place = places_[producer->index()];
+      if (!place.updates.empty() && owned[producer->index()] == Owned::by_all)
+        continue;
       const std::set<std::int64_t> parts =
           place.updates.empty() ? std::set{place.part}
                                 : std::set(place.updates.begin(), place.updates.end());
-      if (same && *same != parts)
-        return {0};
+      if (!same.empty() && same != parts)
+        return {};
       same = parts;
     }
-    return same.value_or(std::set<std::int64_t>{0});
+    return same;
   }
 
   const TrainingGraph& step_;
