@@ -185,7 +185,7 @@ PipelineTimeline simulate(const PipelineProblem& problem,
                           const std::vector<std::vector<PipelineTask>>& orders);
 
 /// What pipeline_times() keeps from call to call: schedules of shapes that it has seen, without
-/// their costs, some ten megabytes at most. One a thread.
+/// their costs, some tens of megabytes. One a thread.
 class PipelineScratch {
 public:
   PipelineScratch();

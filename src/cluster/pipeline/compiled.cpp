@@ -25,6 +25,8 @@ public:
       orders_.push_back(std::move(order));
     }
     out_.passes.reserve(left_);
+    for (std::int64_t part = 0; part < parts_; ++part)
+      stage_of_.push_back(stage_of_part(shape.kind, shape.stages, part));
     if (with_places)
       out_.places.resize(orders_.size());
   }
@@ -51,7 +53,7 @@ private:
                                               (gradient ? 1 : 0))];
   }
   bool on_stage(std::int64_t part, std::int64_t stage) const {
-    return stage_of_part(shape_.kind, shape_.stages, part) == stage;
+    return stage_of_[static_cast<std::size_t>(part)] == stage;
   }
 
   /// False where what the pass waits for is not in the list yet.
@@ -75,7 +77,7 @@ private:
       if (to >= 0 && to < parts_ && !on_stage(to, stage)) {
         pass.output = new_slot();
         arrival(to, task.micro_batch, gradient) = pass.output;
-        const bool onward = on_stage(to, (stage + 1) % shape_.stages);
+        const bool onward = on_stage(to, stage + 1 < shape_.stages ? stage + 1 : 0);
         pass.link = static_cast<std::uint16_t>(1 + 2 * stage + (onward ? 0 : 1));
       }
     }
@@ -97,6 +99,7 @@ private:
   PipelineShape shape_;
   bool split_;
   std::int64_t parts_;
+  std::vector<std::int64_t> stage_of_;  ///< parts
   std::vector<std::uint32_t> arrivals_; ///< slots; 0: not sent yet
   std::vector<std::vector<PipelineTask>> orders_;
   std::vector<std::uint32_t> free_;

@@ -76,18 +76,42 @@ std::vector<PipelineTask> alternating(std::int64_t warm_up, std::int64_t delay, 
 
 /// Megatron-LM's forward_backward_pipelining_with_interleaving: groups of p micro-batches go
 /// through a chunk each, then through the next one.
+class InterleavedWalk {
+public:
+  InterleavedWalk(std::int64_t p, std::int64_t v) : p_(p), v_(v) {}
+
+  std::int64_t micro_batch() const { return group_ + in_group_; }
+  std::int64_t chunk() const { return chunk_; }
+  void step() {
+    if (++in_group_ < p_)
+      return;
+    in_group_ = 0;
+    if (++chunk_ < v_)
+      return;
+    chunk_ = 0;
+    group_ += p_;
+  }
+
+private:
+  std::int64_t p_, v_;
+  std::int64_t group_ = 0, in_group_ = 0, chunk_ = 0;
+};
+
 std::vector<PipelineTask> interleaved_order(std::int64_t p, std::int64_t v, std::int64_t m,
                                             std::int64_t stage) {
   OrderWriter order(v, m);
   const std::int64_t all = m * v;
   const std::int64_t warm_up = std::min(all, 2 * (p - 1 - stage) + (v - 1) * p);
-  const auto micro_batch = [&](std::int64_t k) { return k / (p * v) * p + k % p; };
-  const auto chunk = [&](std::int64_t k) { return k % (p * v) / p; };
+  InterleavedWalk forward(p, v), backward(p, v);
   for (std::int64_t k = 0; k < all + warm_up; ++k) {
-    if (k < all)
-      order.forward(micro_batch(k), chunk(k));
-    if (k >= warm_up)
-      order.whole_backward(micro_batch(k - warm_up), v - 1 - chunk(k - warm_up));
+    if (k < all) {
+      order.forward(forward.micro_batch(), forward.chunk());
+      forward.step();
+    }
+    if (k >= warm_up) {
+      order.whole_backward(backward.micro_batch(), v - 1 - backward.chunk());
+      backward.step();
+    }
   }
   return order.take();
 }

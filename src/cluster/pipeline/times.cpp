@@ -163,7 +163,7 @@ bool evaluate_short(const PipelineProblem& problem, bool linked, ScratchState& s
   for (std::int64_t lag = 1; all.count > 0; lag = turns, rounds = 2 * rounds + turns) {
     const std::int64_t left_out = (all.count - rounds) / lag * lag;
     shape.micro_batches = problem.micro_batches - left_out * all.step;
-    if (left_out <= 0 || 4 * shape.micro_batches > 3 * problem.micro_batches)
+    if (left_out <= 0 || 2 * shape.micro_batches > problem.micro_batches)
       return false;
     const CompiledPipeline& pipeline = s.compiled(shape, true);
     evaluate_pipeline(pipeline, linked, true, s);
