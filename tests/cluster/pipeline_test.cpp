@@ -72,6 +72,12 @@ TEST(PipelineKinds, SayWhyNot) {
             "has one chunk a stage, not 2 (interleaved has more)");
   EXPECT_EQ(why_not(PipelineKind::gpipe, 0, 1, 8),
             "needs at least one stage, chunk and micro-batch");
+  EXPECT_EQ(why_not(PipelineKind::gpipe, 4, 1, std::int64_t{1} << 60),
+            "has 4 stages of 1 chunks and 1152921504606846976 micro-batches: more than 16384 "
+            "stages, or 4194304 forward passes, are too many");
+  EXPECT_TRUE(why_not(PipelineKind::gpipe, 1, std::int64_t{1} << 60, 16));
+  EXPECT_TRUE(why_not(PipelineKind::gpipe, (1 << 14) + 1, 1, 1));
+  EXPECT_FALSE(why_not(PipelineKind::gpipe, 1 << 14, 1, 1 << 8));
   EXPECT_FALSE(why_not(PipelineKind::interleaved, 4, 2, 8));
   EXPECT_FALSE(why_not(PipelineKind::interleaved, 4, 1, 6));
   EXPECT_THROW(stage_order(PipelineKind::interleaved, 4, 2, 6, 0), InternalError);

@@ -54,7 +54,8 @@ std::span<const std::string_view> pipeline_kind_names();
 bool splits_backward(PipelineKind kind);
 
 /// Why there is no such schedule, in words for the user ("needs a number of micro-batches that is a
-/// multiple of the 4 stages, and 6 is not"); nothing where there is one.
+/// multiple of the 4 stages, and 6 is not"); nothing where there is one. More than 2^14 stages, or
+/// 2^22 pairs of part and micro-batch, are refused.
 std::optional<std::string> why_not(PipelineKind kind, std::int64_t stages, std::int64_t chunks,
                                    std::int64_t micro_batches);
 

@@ -14,6 +14,9 @@ namespace {
 constexpr std::array<std::string_view, 6> kPipelineNames{"gpipe", "1f1b",  "interleaved",
                                                          "zb-h1", "zb-h2", "zb-v"};
 
+/// What a step may have, so that memory and indices hold it: forward passes of all stages.
+constexpr std::int64_t kMostStages = 1 << 14, kMostPasses = 1 << 22;
+
 /// Appends passes to one stage's order.
 class OrderWriter {
 public:
@@ -181,6 +184,12 @@ std::optional<std::string> why_not(PipelineKind kind, std::int64_t stages, std::
                                    std::int64_t micro_batches) {
   if (stages < 1 || chunks < 1 || micro_batches < 1)
     return "needs at least one stage, chunk and micro-batch";
+  if (stages > kMostStages || chunks > kMostPasses / stages ||
+      micro_batches > kMostPasses / (stages * chunks))
+    return fmt::format(
+        "has {} stages of {} chunks and {} micro-batches: more than {} stages, or {} "
+        "forward passes, are too many",
+        stages, chunks, micro_batches, kMostStages, kMostPasses);
   switch (kind) {
   case PipelineKind::gpipe:
     return std::nullopt;

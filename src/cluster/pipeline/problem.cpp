@@ -37,10 +37,6 @@ void check_pipeline_problem(const PipelineProblem& problem) {
   const std::int64_t m = problem.micro_batches;
   const auto reason = why_not(problem.kind, problem.stages, problem.chunks, m);
   internal_check(!reason, reason ? "no such pipeline: " + *reason : "");
-  constexpr std::int64_t kMost = 1 << 28; // of passes: what indices and memory hold
-  internal_check(problem.stages < kMost && problem.chunks < kMost / problem.stages &&
-                     m < kMost / (problem.stages * problem.chunks),
-                 "a pipeline has too many passes");
   const std::int64_t parts = problem.stages * problem.chunks;
   internal_check(problem.costs.size() == static_cast<std::size_t>(parts) &&
                      empty_or(problem.forward_sends.size(), parts - 1) &&
