@@ -23,7 +23,7 @@ Graph small_mlp(std::int64_t batch, bool linear = false);
 TrainingOptions some_options(Random& random);
 
 struct Sizes {
-  bool tokens = false; ///< inputs have a second axis of tokens
+  bool tokens = false;   ///< inputs have a second axis of tokens
   std::int64_t most = 4; ///< ranks along an axis
 };
 std::vector<MeshAxis> some_mesh(Random& random, const Sizes& sizes);

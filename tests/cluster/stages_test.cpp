@@ -57,7 +57,8 @@ TEST(Stages, OfAnMlpComputeWhatOneDeviceComputes) {
     options.micro_batches = 4;
     const TrainingGraph step = fold_views(make_training_graph(test::small_mlp(4), options));
     SCOPED_TRACE(i);
-    expect_same_in_stages(step, test::some_mesh(random, {.most = 4}), kCases[random() % kCases.size()]);
+    expect_same_in_stages(step, test::some_mesh(random, {.most = 4}),
+                          kCases[random() % kCases.size()]);
   }
 }
 

@@ -76,8 +76,8 @@ private:
                             std::ranges::none_of(present(op(i).inputs), [&](TensorId id) {
                               return graph().tensor(id).producer.has_value();
                             });
-      const auto readers = prepares ? graph().tensor(*op(i).outputs[0]).consumers
-                                    : std::vector<OpId>{};
+      const auto readers =
+          prepares ? graph().tensor(*op(i).outputs[0]).consumers : std::vector<OpId>{};
       if (!readers.empty() && op(readers.front().index()).phase == op(i).phase)
         places_[i].part = places_[readers.front().index()].part;
     }
