@@ -6,7 +6,7 @@
 # searched it may take 60 s, for sanitizers make that search 30 times slower.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-readers=(yaml onnx npy operator_log core_costs space gemms formats cifar10 idx npy_images execute)
+readers=(yaml onnx npy operator_log core_costs space gemms cluster kernel_table formats cifar10 idx npy_images execute)
 pipeline=(schedule optimise graph core backward chip training report compare store spaces)
 names=("${readers[@]}")
 if [ "${1:-}" = --structured ]; then
@@ -42,6 +42,7 @@ seeds_of() {
     chip) echo fuzz/corpus/yaml fuzz/chips fuzz/chips/cores data/hardware data/hardware/cores ;;
     training) echo fuzz/training data/training ;;
     yaml) echo fuzz/corpus/yaml fuzz/training data/training ;;
+    cluster | kernel_table) echo fuzz/corpus/$1 data/cluster ;;
     gemms) echo fuzz/corpus/gemms data/workload/gemm ;;
     report | compare) echo fuzz/corpus/report ;;
     *) echo "fuzz/corpus/$1" ;;

@@ -55,6 +55,8 @@ constexpr Target kTargets[]{
     {"core_costs", Format::json, read_core_costs},
     {"space", Format::yaml, read_space},
     {"gemms", Format::yaml, read_gemms},
+    {"cluster", Format::yaml, read_cluster_file},
+    {"kernel_table", Format::yaml, read_kernel_file},
     {"formats", Format::bytes, quantise_array},
     {"cifar10", Format::bytes, read_cifar10},
     {"idx", Format::bytes, read_idx},
