@@ -1,0 +1,107 @@
+// One training step on a cluster: its time, what each stage keeps in memory, and where both go.
+#pragma once
+
+#include "monet/cluster/cluster.hpp"
+#include "monet/cluster/device.hpp"
+#include "monet/cluster/pipeline.hpp"
+#include "monet/cluster/strategy.hpp"
+#include "monet/training/training.hpp"
+#include "monet/workload/transformer.hpp"
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace monet {
+
+/// What is trained.
+struct ClusterWorkload {
+  std::optional<TransformerShape> transformer; ///< its `batch` is the strategy's
+  /// Else a network for so many samples: called with a micro-batch of all data ranks together.
+  std::function<Graph(std::int64_t samples)> network;
+  TrainingOptions training;
+};
+
+/// Of one device of a stage, at its worst moment.
+struct StageMemory {
+  std::array<std::int64_t, kMemoryOwners> bytes{}; ///< by owner, as in MemoryOwner
+  std::int64_t in_flight = 0; ///< micro-batches of a chunk whose activations are kept at a time
+  std::int64_t workspace = 0; ///< of the device's libraries
+  std::int64_t total() const;
+};
+
+/// Where a stage's step goes; they add up to the step's time.
+struct StageShare {
+  Nanoseconds compute = 0;     ///< kernels, without what is computed again
+  Nanoseconds recompute = 0;
+  Nanoseconds host = 0;        ///< kernels wait for the host that launches them
+  Nanoseconds collectives = 0; ///< of tensor, context and expert ranks, and gathers, not hidden
+  Nanoseconds sends = 0;       ///< waiting for what another stage has sent
+  Nanoseconds gradients = 0;   ///< exchange of gradients and updated parameters, not hidden
+  Nanoseconds update = 0;
+  Nanoseconds bubble = 0;
+};
+
+struct StageResult {
+  StageMemory memory;
+  StageShare share;
+  std::int64_t first_block = 0, blocks = 0; ///< of chunk 0, and of all its chunks
+  std::int64_t parameters = 0;              ///< elements that one of its devices keeps
+};
+
+/// A layer of a transformer, or what is before or after them; an operator group of another network.
+struct BlockCost {
+  std::string name;
+  std::int64_t count = 1; ///< blocks like this in a row
+  Nanoseconds forward = 0, backward_input = 0, backward_weight = 0, recompute = 0;
+  Nanoseconds collectives = 0; ///< within the above: of all passes of a micro-batch, not hidden
+  Nanoseconds host = 0;        ///< within the above: waiting for the host
+  Nanoseconds update = 0;
+  std::int64_t kernels = 0;              ///< of all passes
+  std::int64_t parameters = 0;           ///< elements of one device
+  std::int64_t parameter_bytes = 0, gradient_bytes = 0, state_bytes = 0;
+  std::int64_t stored_bytes = 0;    ///< kept of a micro-batch between its passes
+  std::int64_t temporary_bytes = 0; ///< most that lives besides
+  std::int64_t output_bytes = 0;    ///< handed to the next block, of one device
+  double model_flops = 0;           ///< of one micro-batch on one device; without recomputation
+  double hardware_flops = 0;
+};
+
+struct ClusterStep {
+  Strategy strategy;
+  Nanoseconds time = 0;
+  double samples_per_second = 0;
+  double tokens_per_second = 0; ///< 0 where samples are no sequences
+  /// Share of the devices' peak: by the products that the network needs, and by those that run. 0
+  /// where the device has no peak.
+  double mfu = 0, hfu = 0;
+  double energy_pj = 0; ///< of all devices, where a chip is modelled
+  std::vector<BlockCost> blocks;
+  std::vector<StageResult> stages;
+  PipelineTimeline timeline;
+  std::int64_t largest_memory = 0; ///< of the stages' totals
+  std::int64_t memory_limit = 0;   ///< 0: not known
+  bool fits() const { return memory_limit == 0 || largest_memory <= memory_limit; }
+};
+
+/// What strategies of one workload on one cluster share: costs of blocks by what decides them.
+class ClusterModel {
+public:
+  /// All must outlive the model. InfeasibleError where a chip cannot run the network.
+  ClusterModel(const Cluster& cluster, const ClusterDevice& device,
+               const ClusterWorkload& workload);
+  ~ClusterModel();
+
+  /// InfeasibleError listing what does not divide (see misfits()), heads and layers too. A step that
+  /// does not fit in memory is modelled all the same. Not for several threads at once.
+  ClusterStep model(const Strategy& strategy);
+
+private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+} // namespace monet

@@ -1,0 +1,57 @@
+// How a training step is divided over the devices of a cluster.
+#pragma once
+
+#include "monet/base/errors.hpp"
+#include "monet/cluster/partition.hpp"
+#include "monet/cluster/pipeline.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace monet {
+
+struct YamlNode;
+
+enum class RecomputeKind {
+  none,
+  selective, ///< what attention makes between its products (Korthikanti et al. 2022)
+  full,      ///< of every layer only its input is stored
+};
+std::string_view name_of(RecomputeKind kind);
+
+/// The `parallel:` part of an experiment. data * context * tensor * pipeline are the devices.
+struct Strategy {
+  std::int64_t data = 1;           ///< ranks that see different samples
+  std::int64_t tensor = 1;         ///< ranks that share products with weights
+  std::int64_t pipeline = 1;       ///< stages
+  std::int64_t virtual_stages = 1; ///< parts of the model on each stage; key `virtual`
+  bool sequence = false; ///< between products that tensor ranks share, each has a part of the tokens
+  std::int64_t context = 1; ///< ranks that share the tokens of a sample
+  std::int64_t expert = 1;  ///< of the data ranks, those that share experts; divides data
+  int zero = 0;             ///< 1 optimiser states, 2 and gradients, 3 and parameters
+  PipelineKind schedule = PipelineKind::one_f_one_b;
+  std::int64_t micro_batch = 1;  ///< samples of one data rank at a time
+  std::int64_t global_batch = 1; ///< samples of a step
+  RecomputeKind recompute = RecomputeKind::none;
+  /// Gradients are exchanged beside the last backward pass, shards of parameters gathered beside
+  /// passes before the one that needs them; else both wait.
+  bool overlap = true;
+
+  std::int64_t devices() const { return data * context * tensor * pipeline; }
+  std::int64_t micro_batches() const { return global_batch / (data * micro_batch); }
+  friend bool operator==(const Strategy&, const Strategy&) = default;
+};
+
+/// Keys as the fields, and `virtual`; what is left out is 1, none, or for global_batch what one
+/// micro-batch a data rank and pipeline stage comes to. Unknown keys and values are problems.
+Strategy read_strategy(const YamlNode& node, ProblemList& problems);
+/// "d16 t8 p8 v3 seq zero1 interleaved mb1 selective": what differs from the defaults.
+std::string to_string(const Strategy& strategy);
+/// What does not fit together, each in a sentence with its numbers: degrees and the cluster's
+/// devices, micro-batches, experts. Empty where all fits. Heads and layers are the network's.
+std::vector<std::string> misfits(const Strategy& strategy, std::int64_t cluster_devices);
+/// The mesh of one stage: data, expert, context, tensor; the last varies fastest.
+std::vector<MeshAxis> mesh_of(const Strategy& strategy);
+
+} // namespace monet
