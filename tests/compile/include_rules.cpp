@@ -25,7 +25,7 @@ struct StageRooms {
 const std::vector<StageRooms> kHouse{
     {"base", {}},
     {"numerics", {"lanes"}},
-    {"workload", {"operators", "onnx", "foreign"}},
+    {"workload", {"operators", "onnx", "foreign", "transformer"}},
     {"hardware", {}},
     {"training", {"options", "build", "gradients", "forward", "update", "memory"}},
     {"execute", {"walk", "kernels"}},

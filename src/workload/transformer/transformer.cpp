@@ -1,0 +1,197 @@
+// Embedding, layers, logits. Axes: b samples, s tokens, k groups of heads that share keys and
+// values, r queries of a group, d numbers of a head.
+#include "monet/workload/transformer.hpp"
+
+#include "workload/transformer/layers.hpp"
+#include "workload/transformer/shape.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+
+namespace monet {
+
+namespace transformer {
+
+namespace {
+
+/// Larger masks have no numbers.
+constexpr std::int64_t kMostKnownNumbers = std::int64_t{1} << 21;
+
+/// What the two products of attention read, without a copy of what they are parts of.
+struct Heads {
+  TensorId queries;         ///< [b,k,r,s,d]
+  TensorId keys_transposed; ///< [b,k,1,d,s]
+  TensorId values;          ///< [b,k,1,s,d]
+};
+
+class TransformerWriter {
+public:
+  TransformerWriter(const TransformerShape& shape, Graph& graph)
+      : shape_(shape), writer_(graph), rows_{shape.batch, shape.sequence, shape.hidden} {}
+
+  void write() {
+    const TensorId tokens =
+        writer_.input("tokens", {shape_.batch, shape_.sequence}, ElementType::int64);
+    const TensorId table =
+        writer_.parameter("wte.weight", {shape_.padded_vocabulary(), shape_.hidden});
+    TensorId x = embed(tokens, table);
+    for (std::int64_t layer = 0; layer < shape_.layers; ++layer)
+      x = add_layer(layer, x);
+    writer_.output(logits(add_norm(writer_, shape_, "ln_f", x), table));
+  }
+
+private:
+  TensorId embed(TensorId tokens, TensorId table) {
+    TensorId x = writer_.add({.name = "wte",
+                              .op_type = "Gather",
+                              .inputs = {table, tokens},
+                              .attributes = {{"axis", std::int64_t{0}}}},
+                             rows_);
+    if (shape_.positions == TransformerShape::Positions::learned)
+      x = writer_.with("embedding", "Add", x,
+                       writer_.parameter("wpe.weight", {shape_.sequence, shape_.hidden}));
+    return add_dropout(writer_, shape_, "embedding.dropout", x);
+  }
+
+  TensorId add_layer(std::int64_t layer, TensorId x) {
+    const std::string name = fmt::format("h.{}", layer);
+    const TensorId first = add_norm(writer_, shape_, name + ".ln_1", x);
+    x = add_branch(name + ".attn", x, attention(name + ".attn", first));
+    const TensorId second = add_norm(writer_, shape_, name + ".ln_2", x);
+    if (shape_.has_experts(layer))
+      return add_branch(name + ".moe", x, add_experts(writer_, shape_, name + ".moe", second));
+    const std::string dense = name + ".mlp";
+    const TensorId y =
+        add_feed_forward(writer_, shape_, dense, second,
+                         [&](const std::string& part, TensorId in, std::int64_t columns) {
+                           return linear(dense + "." + part, in, columns);
+                         });
+    return add_branch(dense, x, y);
+  }
+
+  TensorId add_branch(const std::string& name, TensorId x, TensorId branch) {
+    const TensorId kept = add_dropout(writer_, shape_, name + ".dropout", branch);
+    return writer_.with(name + ".residual", "Add", x, kept);
+  }
+
+  TensorId linear(const std::string& name, TensorId x, std::int64_t columns) {
+    Extents to = writer_.shape(x);
+    const TensorId weight = writer_.parameter(name + ".weight", {to.back(), columns});
+    to.back() = columns;
+    const TensorId y =
+        writer_.add({.name = name, .op_type = "MatMul", .inputs = {x, weight}}, std::move(to));
+    if (!shape_.biases)
+      return y;
+    return writer_.with(name + ".sum", "Add", y, writer_.parameter(name + ".bias", {columns}));
+  }
+
+  TensorId attention(const std::string& name, TensorId x) {
+    const Heads heads = split_heads(name, x);
+    Extents scores_shape = writer_.shape(heads.queries);
+    scores_shape.back() = shape_.sequence;
+    TensorId scores = writer_.add({.name = name + ".scores",
+                                   .op_type = "MatMul",
+                                   .inputs = {heads.queries, heads.keys_transposed}},
+                                  scores_shape);
+    const double scale = 1.0 / std::sqrt(static_cast<double>(shape_.size_of_head()));
+    scores = writer_.with(name + ".scaled", "Mul", scores, writer_.number("scale", scale));
+    if (shape_.causal)
+      scores = writer_.add(
+          {.name = name + ".masked",
+           .op_type = "Where",
+           .inputs = {mask(), writer_.number("forbidden", -std::numeric_limits<double>::infinity()),
+                      scores}},
+          scores_shape);
+    TensorId probabilities = writer_.add({.name = name + ".probabilities",
+                                          .op_type = "Softmax",
+                                          .inputs = {scores},
+                                          .attributes = {{"axis", std::int64_t{-1}}}},
+                                         scores_shape);
+    probabilities = add_dropout(writer_, shape_, name + ".probabilities.dropout", probabilities);
+    const TensorId context = writer_.add(
+        {.name = name + ".context", .op_type = "MatMul", .inputs = {probabilities, heads.values}},
+        writer_.shape(heads.queries));
+    return linear(name + ".proj", join_heads(name, context), shape_.hidden);
+  }
+
+  std::int64_t groups() const { return shape_.heads_of_keys(); }
+  std::int64_t queries_of_group() const { return shape_.heads / groups(); }
+
+  /// Queries, keys and values are parts of one product's columns, group by group.
+  Heads split_heads(const std::string& name, TensorId x) {
+    const std::int64_t r = queries_of_group();
+    const std::int64_t d = shape_.size_of_head();
+    const TensorId product = linear(name + ".qkv", x, groups() * (r + 2) * d);
+    const TensorId grouped = writer_.reshape(name + ".groups", product,
+                                             {shape_.batch, shape_.sequence, groups(), r + 2, d});
+    const auto part = [&](std::int64_t count) {
+      return Extents{shape_.batch, shape_.sequence, groups(), count, d};
+    };
+    const std::vector<TensorId> parts =
+        writer_.add_all({.name = name + ".split",
+                         .op_type = "Split",
+                         .inputs = {grouped, writer_.shape_of("parts of a group", {r, 1, 1})},
+                         .attributes = {{"axis", std::int64_t{3}}}},
+                        {part(r), part(1), part(1)});
+    return {writer_.transpose(name + ".q", parts[0], {0, 2, 3, 1, 4}),
+            writer_.transpose(name + ".k", parts[1], {0, 2, 3, 4, 1}),
+            writer_.transpose(name + ".v", parts[2], {0, 2, 3, 1, 4})};
+  }
+
+  TensorId join_heads(const std::string& name, TensorId context) {
+    const TensorId turned = writer_.transpose(name + ".context.turned", context, {0, 3, 1, 2, 4});
+    return writer_.reshape(name + ".context.joined", turned,
+                           {shape_.batch, shape_.sequence, shape_.heads * shape_.size_of_head()});
+  }
+
+  /// True where a token would see one after it.
+  TensorId mask() {
+    const std::int64_t s = shape_.sequence;
+    Tensor mask{.name = "mask", .shape = {s, s}, .type = ElementType::boolean};
+    if (s * s <= kMostKnownNumbers && !mask_) {
+      std::vector<std::int64_t> forbidden;
+      for (std::int64_t i = 0; i < s * s; ++i)
+        forbidden.push_back(i % s > i / s ? 1 : 0);
+      mask.values = std::move(forbidden);
+    }
+    if (!mask_)
+      mask_ = writer_.constant(std::move(mask));
+    return *mask_;
+  }
+
+  TensorId logits(TensorId x, TensorId table) {
+    const std::int64_t columns = shape_.padded_vocabulary();
+    const TensorId weight = shape_.tied
+                                ? writer_.transpose("wte.transposed", table, {1, 0})
+                                : writer_.parameter("lm_head.weight", {shape_.hidden, columns});
+    return writer_.add({.name = "logits", .op_type = "MatMul", .inputs = {x, weight}},
+                       {shape_.batch, shape_.sequence, columns});
+  }
+
+  const TransformerShape& shape_;
+  GraphWriter writer_;
+  Extents rows_;
+  std::optional<TensorId> mask_;
+};
+
+} // namespace
+
+} // namespace transformer
+
+Graph make_transformer(const TransformerShape& shape) {
+  Graph graph;
+  graph.name = "transformer";
+  graph.origin = "transformer";
+  ProblemList problems;
+  const auto place_of = [&](std::string_view key) {
+    return SourceLoc{graph.origin, 0, 0, std::string(key)};
+  };
+  transformer::check_shape(shape, place_of, problems);
+  problems.throw_if_any();
+  transformer::TransformerWriter(shape, graph).write();
+  return graph;
+}
+
+} // namespace monet

@@ -1,0 +1,135 @@
+#include "workload/transformer/writer.hpp"
+
+#include "monet/base/checked.hpp"
+#include "monet/base/errors.hpp"
+#include "monet/workload/operators.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace monet::transformer {
+
+namespace {
+
+/// A tensor larger than this is refused, as by the reader of ONNX files.
+constexpr std::int64_t kMostElements = std::int64_t{1} << 42;
+
+std::string text_of(const Extents& values) {
+  return fmt::format("{}", fmt::join(values, ","));
+}
+
+} // namespace
+
+TensorId GraphWriter::new_tensor(Tensor tensor) {
+  if (checked_product(tensor.shape) > kMostElements) {
+    throw InputError({graph_.origin, 0, 0, ""},
+                     fmt::format("'{}' [{}] has more than {} elements", tensor.name,
+                                 text_of(tensor.shape), kMostElements));
+  }
+  return graph_.add_tensor(std::move(tensor));
+}
+
+TensorId GraphWriter::parameter(const std::string& name, Extents shape) {
+  return new_tensor({.name = name, .shape = std::move(shape), .kind = TensorKind::parameter});
+}
+
+TensorId GraphWriter::input(const std::string& name, Extents shape, ElementType type) {
+  const TensorId id = new_tensor(
+      {.name = name, .shape = std::move(shape), .type = type, .kind = TensorKind::input});
+  graph_.inputs.push_back(id);
+  return id;
+}
+
+TensorId GraphWriter::constant(Tensor tensor) {
+  if (const auto known = constants_.find(tensor.name); known != constants_.end())
+    return known->second;
+  tensor.kind = TensorKind::constant;
+  const std::string name = tensor.name;
+  const TensorId id = new_tensor(std::move(tensor));
+  constants_.emplace(name, id);
+  return id;
+}
+
+TensorId GraphWriter::integers(const std::string& name, const Extents& values, ElementType type) {
+  return constant({.name = name,
+                   .shape = {static_cast<std::int64_t>(values.size())},
+                   .type = type,
+                   .values = values});
+}
+
+TensorId GraphWriter::shape_of(const std::string& name, const Extents& values) {
+  return integers(name, values, ElementType::int64);
+}
+
+TensorId GraphWriter::integer(const std::string& name, std::int64_t value, ElementType type) {
+  return constant({.name = name, .type = type, .values = Extents{value}});
+}
+
+TensorId GraphWriter::number(const std::string& name, double value) {
+  return constant({.name = name, .values = std::vector<double>{value}});
+}
+
+TensorId GraphWriter::numbers(const std::string& name, const std::vector<double>& values) {
+  return constant(
+      {.name = name, .shape = {static_cast<std::int64_t>(values.size())}, .values = values});
+}
+
+std::vector<TensorId> GraphWriter::add_all(Node node, const std::vector<Extents>& shapes) {
+  Operator op{.name = node.name,
+              .op_type = std::string(node.op_type),
+              .domain = std::string(node.domain),
+              .attributes = std::move(node.attributes)};
+  op.inputs.assign(node.inputs.begin(), node.inputs.end());
+  std::vector<TensorId> results;
+  for (const Extents& shape : shapes) {
+    const std::string suffix = results.empty() ? "" : fmt::format("/{}", results.size());
+    results.push_back(new_tensor({.name = node.name + suffix, .shape = shape, .type = node.type}));
+  }
+  op.outputs.assign(results.begin(), results.end());
+  build_nest(graph_, graph_.add_operator(std::move(op)));
+  return results;
+}
+
+TensorId GraphWriter::add(Node node, Extents shape) {
+  return add_all(std::move(node), {std::move(shape)}).front();
+}
+
+TensorId GraphWriter::with(const std::string& name, std::string_view op_type, TensorId tensor,
+                           TensorId other) {
+  return add({.name = name, .op_type = op_type, .inputs = {tensor, other}}, shape(tensor));
+}
+
+TensorId GraphWriter::transpose(const std::string& name, TensorId tensor, const Extents& perm) {
+  const Extents from = shape(tensor);
+  Extents to;
+  for (const std::int64_t axis : perm)
+    to.push_back(from.at(static_cast<std::size_t>(axis)));
+  return add({.name = name,
+              .op_type = "Transpose",
+              .inputs = {tensor},
+              .attributes = {{"perm", perm}},
+              .type = graph_.tensor(tensor).type},
+             std::move(to));
+}
+
+TensorId GraphWriter::reshape(const std::string& name, TensorId tensor, const Extents& shape) {
+  const TensorId wanted = shape_of(fmt::format("shape [{}]", text_of(shape)), shape);
+  return add({.name = name,
+              .op_type = "Reshape",
+              .inputs = {tensor, wanted},
+              .attributes = {{"allowzero", std::int64_t{0}}},
+              .type = graph_.tensor(tensor).type},
+             shape);
+}
+
+TensorId GraphWriter::einsum(const std::string& name, const std::string& letters, TensorId first,
+                             TensorId second, Extents shape) {
+  return add({.name = name,
+              .op_type = "Einsum",
+              .inputs = {first, second},
+              .attributes = {{"equation", letters}}},
+             std::move(shape));
+}
+
+} // namespace monet::transformer

@@ -1,0 +1,61 @@
+// Helper for writing networks by hand: tensors and operators by name, each operator with its nest.
+#pragma once
+
+#include "monet/workload/graph.hpp"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace monet::transformer {
+
+using Extents = std::vector<std::int64_t>;
+
+/// An operator about to be written. Its result is called as it is, those of several with /1, /2,
+/// ... behind it.
+struct Node {
+  std::string name;
+  std::string_view op_type;
+  std::vector<TensorId> inputs;
+  Attributes attributes = {};
+  ElementType type = ElementType::fp32; ///< of its results
+  std::string_view domain = {};
+};
+
+class GraphWriter {
+public:
+  explicit GraphWriter(Graph& graph) : graph_(graph) {}
+
+  TensorId parameter(const std::string& name, Extents shape);
+  TensorId input(const std::string& name, Extents shape, ElementType type);
+  /// Constants are made once for each name.
+  TensorId integers(const std::string& name, const Extents& values, ElementType type);
+  TensorId shape_of(const std::string& name, const Extents& values);
+  TensorId integer(const std::string& name, std::int64_t value, ElementType type);
+  TensorId number(const std::string& name, double value);
+  TensorId numbers(const std::string& name, const std::vector<double>& values);
+  TensorId constant(Tensor tensor);
+
+  TensorId add(Node node, Extents shape);
+  std::vector<TensorId> add_all(Node node, const std::vector<Extents>& shapes);
+
+  const Extents& shape(TensorId tensor) const { return graph_.tensor(tensor).shape; }
+  /// Element by element with another tensor that is broadcast to this one.
+  TensorId with(const std::string& name, std::string_view op_type, TensorId tensor, TensorId other);
+  TensorId transpose(const std::string& name, TensorId tensor, const Extents& perm);
+  TensorId reshape(const std::string& name, TensorId tensor, const Extents& shape);
+  /// `letters` as an Einsum has them: "egch,ehf->egcf".
+  TensorId einsum(const std::string& name, const std::string& letters, TensorId first,
+                  TensorId second, Extents shape);
+  void output(TensorId tensor) { graph_.outputs.push_back(tensor); }
+
+private:
+  TensorId new_tensor(Tensor tensor);
+
+  Graph& graph_;
+  std::map<std::string, TensorId, std::less<>> constants_;
+};
+
+} // namespace monet::transformer
