@@ -45,7 +45,7 @@ public:
     begin();
     for (std::size_t i = 0; i < graph().operators().size(); ++i) {
       const Operator& op = graph().operators()[i];
-      if (i > 0 && graph().operators()[i - 1].phase != op.phase)
+      if (i > 0 && as_pass(graph().operators()[i - 1].phase) != as_pass(op.phase))
         ++pass_;
       append(OpId(i));
       finish(op);
@@ -55,6 +55,9 @@ public:
 
 private:
   const Graph& graph() const { return source_.graph; }
+  static Phase as_pass(Phase phase) {
+    return phase == Phase::recompute ? Phase::backward : phase;
+  }
 
   /// What is fed in: divided along the axis, or in any form that readers want. Parameters and
   /// states begin in the form of their first reader, unless all shards are kept.

@@ -359,12 +359,13 @@ std::optional<Choice> Chooser::cheapest(const Operator& op, const std::vector<Lo
   return best;
 }
 
-/// Gradients of a product have its loops, and its cut.
+/// Gradients of a product have its loops, and its cut; so has what is computed again.
 std::optional<LoopCut> Chooser::gradient_cut(const Operator& op) const {
-  if (op.gradient_of == GradientOf::none || !op.forward_op)
+  const bool again = op.phase == Phase::recompute;
+  if ((op.gradient_of == GradientOf::none && !again) || !op.forward_op)
     return std::nullopt;
-  const auto found = cut_products_.find(*op.forward_op);
-  if (found == cut_products_.end())
+  const auto found = cut_forward_.find(*op.forward_op);
+  if (found == cut_forward_.end())
     return std::nullopt;
   const LoopDim& loop = graph().op(*op.forward_op).nest.dims[found->second.loop];
   const std::size_t own = find_dim(op.nest, loop.name);
@@ -388,8 +389,8 @@ std::optional<LoopCut> Chooser::ruled(const Operator& op, std::size_t pass) cons
 Choice Chooser::choose(OpId id, std::size_t pass) {
   const Operator& op = graph().op(id);
   Choice choice = chosen(op, pass);
-  if (choice.cut && op.phase == Phase::forward && op.nest.compute == ComputeKind::mac)
-    cut_products_.emplace(id, *choice.cut);
+  if (choice.cut && op.phase == Phase::forward)
+    cut_forward_.emplace(id, *choice.cut);
   return choice;
 }
 

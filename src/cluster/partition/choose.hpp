@@ -52,7 +52,7 @@ private:
   const PassAxis& axis_;
   const Forms& forms_;
   std::vector<std::optional<Placement>> preferred_;
-  std::map<OpId, LoopCut> cut_products_; ///< of the forward part
+  std::map<OpId, LoopCut> cut_forward_; ///< by operator of the forward part
 };
 
 /// The first axis of a shape that so many ranks divide.

@@ -1,0 +1,63 @@
+// What the blocks of a model cost one device of a stage: the step of a rank, with few layers where
+// all are alike, priced operator by operator.
+#pragma once
+
+#include "monet/cluster/cluster_step.hpp"
+#include "monet/cluster/collectives.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace monet::cluster_cost {
+
+/// One pass of a block.
+struct PassCost {
+  double compute = 0;  ///< ns of kernels
+  double host = 0;     ///< ns that the host takes to launch them and the collectives
+  double exchange = 0; ///< ns of collectives that the pass waits for
+  double gather = 0;   ///< ns of gathers and reductions over data ranks, which may run beside
+  std::int64_t kernels = 0;
+};
+
+/// Sums of one block.
+struct Block {
+  std::string name;
+  PassCost forward, recompute, backward, weight;
+  double gradients = 0; ///< ns of exchanging gradients, once a step
+  double parameters = 0; ///< ns of gathering updated parameters, once a step
+  double update = 0;
+  std::int64_t parameter_count = 0;
+  std::int64_t parameter_bytes = 0, gradient_bytes = 0, state_bytes = 0;
+  std::int64_t stored_bytes = 0, temporary_bytes = 0, output_bytes = 0;
+  double model_flops = 0, hardware_flops = 0;
+};
+
+struct Profile {
+  std::vector<Block> blocks;          ///< different ones
+  std::vector<std::size_t> sequence;  ///< of the model: which block comes when
+};
+
+/// The networks of a workload, cut into blocks, and how they are priced.
+class Profiler {
+public:
+  Profiler(const Cluster& cluster, const ClusterDevice& device, const ClusterWorkload& workload)
+      : cluster_(cluster), device_(device), workload_(workload) {}
+
+  /// InfeasibleError where heads or other sizes do not divide.
+  Profile profile(const Strategy& strategy) const;
+
+private:
+  TrainingGraph whole_step(const Strategy& strategy) const;
+
+  const Cluster& cluster_;
+  const ClusterDevice& device_;
+  const ClusterWorkload& workload_;
+};
+
+/// Where the ranks along axes of the mesh stand: data, expert, context and tensor.
+GroupPlacement group_of(const Cluster& cluster, const Strategy& strategy,
+                        std::span<const std::string_view> axes);
+/// A stage and the next one.
+GroupPlacement neighbours(const Cluster& cluster, const Strategy& strategy);
+
+} // namespace monet::cluster_cost

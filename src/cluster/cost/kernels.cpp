@@ -1,0 +1,232 @@
+#include "cluster/cost/kernels.hpp"
+
+#include "monet/base/errors.hpp"
+#include "monet/cluster/partition.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <string_view>
+
+namespace monet::cluster_cost {
+
+namespace {
+
+bool has_term(const Access& access, std::size_t loop) {
+  return std::ranges::any_of(access.axes,
+                             [&](const AxisExpr& axis) { return has_loop(axis, loop); });
+}
+
+bool is_read(const Access& access) {
+  return access.mode == AccessMode::read;
+}
+
+/// One result element an iteration, from one element of each operand.
+bool is_pointwise(const Operator& op) {
+  if (op.nest.compute == ComputeKind::mac || op.phase == Phase::update || is_collective(op))
+    return false;
+  for (std::size_t loop = 0; loop < op.nest.dims.size(); ++loop) {
+    if (op.nest.dims[loop].coupled || is_reduction(op.nest, loop))
+      return false;
+  }
+  return std::ranges::none_of(op.nest.operands, [](const Access& access) {
+    return access.opaque || access.passes > 1 ||
+           std::ranges::any_of(access.axes, &AxisExpr::data_dependent);
+  });
+}
+
+bool is_softmax(const Operator& op) {
+  return op.op_type == "Softmax" || op.op_type == "LogSoftmax";
+}
+
+VectorKernel kind_of(const Operator& op) {
+  const std::string_view name = op.op_type;
+  if (name.starts_with("Softmax") || name.starts_with("LogSoftmax"))
+    return VectorKernel::softmax;
+  if (name.find("Norm") != std::string_view::npos)
+    return VectorKernel::layernorm;
+  return name.starts_with("Gelu") ? VectorKernel::gelu : VectorKernel::elementwise;
+}
+
+/// Rows are what the coupled loops are repeated for; without such loops, the last axis is a row.
+std::pair<std::int64_t, std::int64_t> rows_and_columns(const LoopNest& nest) {
+  std::int64_t columns = 1;
+  for (const LoopDim& loop : nest.dims)
+    columns *= loop.coupled ? loop.size : 1;
+  if (columns == 1 && !nest.dims.empty())
+    columns = nest.dims.back().size;
+  return {std::max<std::int64_t>(iterations(nest) / std::max<std::int64_t>(columns, 1), 1),
+          std::max<std::int64_t>(columns, 1)};
+}
+
+std::int64_t products_of(const LoopNest& nest) {
+  return std::max<std::int64_t>(products(nest), 1);
+}
+
+KernelType type_of(const Graph& graph, const Operator& op, const KernelTable& table) {
+  for (const std::size_t i : multiplied_operands(op.nest)) {
+    const Tensor& tensor = graph.tensor(op.nest.operands[i].tensor);
+    const auto type = kernel_type_of(tensor.type);
+    if (type && table.has(*type))
+      return *type;
+    throw InfeasibleError(fmt::format("{}: '{}' has no rate for products of {}", op.name,
+                                      table.name, name_of(tensor.type)));
+  }
+  return KernelType::fp16;
+}
+
+/// Joins operators to kernels as they come.
+class Joiner {
+public:
+  Joiner(const Graph& graph, std::span<const OperatorPlace> places)
+      : graph_(graph), places_(places), kernel_(graph.operators().size()) {}
+
+  std::vector<Kernel> run() {
+    for (std::size_t i = 0; i < graph_.operators().size(); ++i) {
+      const Operator& op = graph_.operators()[i];
+      if (op.phase == Phase::update || is_collective(op))
+        continue;
+      const auto with = joined(OpId(i));
+      if (!with)
+        kernels_.emplace_back();
+      kernel_[i] = with.value_or(kernels_.size() - 1);
+      kernels_[*kernel_[i]].ops.emplace_back(i);
+    }
+    for (std::size_t k = 0; k < kernels_.size(); ++k)
+      kernels_[k].bytes = bytes_of_kernel(k);
+    return std::move(kernels_);
+  }
+
+private:
+  /// The kernel of an operand's producer, if both can be one.
+  std::optional<std::size_t> joined(OpId id) const {
+    const Operator& op = graph_.op(id);
+    const bool softmax = is_softmax(op);
+    if (!is_pointwise(op) && !softmax)
+      return std::nullopt;
+    std::optional<std::size_t> found;
+    for (const TensorId input : present(op.inputs)) {
+      const Tensor& tensor = graph_.tensor(input);
+      if (!tensor.producer || !kernel_[tensor.producer->index()] ||
+          !is_pointwise(graph_.op(*tensor.producer)))
+        continue;
+      const OperatorPlace& theirs = places_[tensor.producer->index()];
+      const OperatorPlace& own = places_[id.index()];
+      const std::size_t kernel = *kernel_[tensor.producer->index()];
+      const bool closed = is_softmax(graph_.op(kernels_[kernel].ops.back()));
+      const bool same_size =
+          iterations(graph_.op(*tensor.producer).nest) == iterations(op.nest);
+      if (theirs.part == own.part && theirs.pass == own.pass && same_size && !closed &&
+          !waits_for_others(id, kernel))
+        found = std::max(found.value_or(kernel), kernel);
+    }
+    return found;
+  }
+
+  /// Another operand was made after the kernel, which would have to wait for it.
+  bool waits_for_others(OpId id, std::size_t kernel) const {
+    const OpId last = kernels_[kernel].ops.back();
+    return std::ranges::any_of(present(graph_.op(id).inputs), [&](TensorId input) {
+      const auto producer = graph_.tensor(input).producer;
+      return producer && last < *producer;
+    });
+  }
+
+  double bytes_of_kernel(std::size_t kernel) const {
+    const Kernel& of = kernels_[kernel];
+    const std::set<OpId> inside(of.ops.begin(), of.ops.end());
+    std::set<TensorId> seen;
+    double bytes = 0;
+    for (const OpId id : of.ops) {
+      const LoopNest& nest = graph_.op(id).nest;
+      for (const Access& access : nest.operands) {
+        const Tensor& tensor = graph_.tensor(access.tensor);
+        const bool made_here = tensor.producer && inside.contains(*tensor.producer);
+        if (is_read(access) ? made_here || !seen.insert(access.tensor).second
+                            : stays_inside(tensor, inside))
+          continue;
+        bytes += moved_bytes(graph_, nest, access);
+      }
+    }
+    return bytes;
+  }
+
+  static bool stays_inside(const Tensor& tensor, const std::set<OpId>& inside) {
+    return !tensor.consumers.empty() &&
+           std::ranges::all_of(tensor.consumers, [&](OpId id) { return inside.contains(id); });
+  }
+
+  const Graph& graph_;
+  std::span<const OperatorPlace> places_;
+  std::vector<Kernel> kernels_;
+  std::vector<std::optional<std::size_t>> kernel_; ///< by operator
+};
+
+/// The operator that decides: a product, a normalisation; else the first with points of its own.
+const Operator& leading(const Graph& graph, const Kernel& kernel) {
+  for (const OpId id : kernel.ops) {
+    if (!is_pointwise(graph.op(id)) || kind_of(graph.op(id)) != VectorKernel::elementwise)
+      return graph.op(id);
+  }
+  return graph.op(kernel.ops.back());
+}
+
+double nanoseconds_of(const Graph& graph, const Kernel& kernel, const KernelTable& table) {
+  const Operator& op = leading(graph, kernel);
+  if (op.nest.compute == ComputeKind::mac) {
+    const ProductShape shape = product_shape(op.nest);
+    return static_cast<double>(products_of(op.nest)) *
+           table.matmul_ns(shape.m, shape.n, shape.k, shape.batch, type_of(graph, op, table));
+  }
+  const VectorKernel kind = kind_of(op);
+  if (kind == VectorKernel::elementwise)
+    return table.memory_bound_ns(kernel.bytes);
+  const auto [rows, columns] = rows_and_columns(op.nest);
+  return table.vector_bytes_ns(kind, rows, columns, kernel.bytes);
+}
+
+} // namespace
+
+ProductShape product_shape(const LoopNest& nest) {
+  ProductShape shape;
+  const std::vector<std::size_t> factors = multiplied_operands(nest);
+  for (std::size_t loop = 0; loop < nest.dims.size(); ++loop) {
+    const bool result = has_term(nest.operands.front(), loop);
+    const bool first = !factors.empty() && has_term(nest.operands[factors[0]], loop);
+    const bool second = factors.size() > 1 && has_term(nest.operands[factors[1]], loop);
+    std::int64_t& size = result && first && second ? shape.batch
+                         : result && first         ? shape.m
+                         : result && second        ? shape.n
+                         : result                  ? shape.batch
+                                                   : shape.k;
+    size *= nest.dims[loop].size;
+  }
+  return shape;
+}
+
+double moved_bytes(const Graph& graph, const LoopNest& nest, const Access& access) {
+  const Tensor& tensor = graph.tensor(access.tensor);
+  const double bits = static_cast<double>(size_of(tensor).value);
+  const auto elements = static_cast<double>(std::max<std::int64_t>(element_count(tensor), 1));
+  double touched = elements;
+  if (!access.opaque) {
+    touched = 1;
+    const Box box = region(access, full_tile(nest), tensor.shape);
+    for (std::size_t i = 0; i < box.size(); ++i)
+      touched *= static_cast<double>(box[i].end - box[i].begin);
+    touched = std::min(touched, static_cast<double>(iterations(nest)));
+  }
+  return touched * bits / elements / 8;
+}
+
+std::vector<Kernel> kernels_of(const Graph& graph, std::span<const OperatorPlace> places,
+                               const KernelTable& table) {
+  std::vector<Kernel> kernels = Joiner(graph, places).run();
+  for (Kernel& kernel : kernels)
+    kernel.nanoseconds = nanoseconds_of(graph, kernel, table);
+  return kernels;
+}
+
+} // namespace monet::cluster_cost

@@ -1,0 +1,177 @@
+#include "monet/cluster/strategy.hpp"
+
+#include "monet/base/checked.hpp"
+#include "monet/base/yaml.hpp"
+
+#include <fmt/core.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+namespace monet {
+
+namespace {
+
+constexpr std::array<std::string_view, 3> kRecompute{"none", "selective", "full"};
+constexpr std::int64_t kMost = std::int64_t{1} << 30; ///< of any degree or batch
+
+/// The product, or the largest number where it is more.
+std::int64_t bounded(std::initializer_list<std::int64_t> factors) {
+  std::int64_t product = 1;
+  for (const std::int64_t factor : factors) {
+    if (__builtin_mul_overflow(product, factor, &product))
+      return std::numeric_limits<std::int64_t>::max();
+  }
+  return product;
+}
+
+struct DegreeKey {
+  std::string_view key;
+  std::int64_t Strategy::* field;
+};
+constexpr DegreeKey kDegrees[]{
+    {"data", &Strategy::data},
+    {"tensor", &Strategy::tensor},
+    {"pipeline", &Strategy::pipeline},
+    {"virtual", &Strategy::virtual_stages},
+    {"context", &Strategy::context},
+    {"expert", &Strategy::expert},
+    {"micro_batch", &Strategy::micro_batch},
+    {"global_batch", &Strategy::global_batch},
+};
+
+template <class Names>
+std::optional<std::size_t> choice(YamlMap& map, std::string_view key, const Names& names,
+                                  ProblemList& problems) {
+  const YamlNode* node = map.find(key);
+  if (!node)
+    return std::nullopt;
+  const auto word = as_string(*node, problems);
+  if (!word)
+    return std::nullopt;
+  const auto found = std::ranges::find(names, *word);
+  if (found != names.end())
+    return static_cast<std::size_t>(found - names.begin());
+  problems.add(node->where, fmt::format("'{}' is none of {}", word->substr(0, 20),
+                                        fmt::join(names.begin(), names.end(), ", ")));
+  return std::nullopt;
+}
+
+void check_divides(std::vector<std::string>& found, std::string_view what, std::int64_t whole,
+                   std::string_view by, std::int64_t parts) {
+  if (parts > 0 && whole % parts == 0)
+    return;
+  found.push_back(fmt::format("{} ({}) is not divisible by {} ({}): {} are left over", what, whole,
+                              by, parts, whole % parts));
+}
+
+} // namespace
+
+std::string_view name_of(RecomputeKind kind) {
+  return kRecompute.at(static_cast<std::size_t>(kind));
+}
+
+Strategy read_strategy(const YamlNode& node, ProblemList& problems) {
+  YamlMap map(node, problems);
+  Strategy strategy;
+  for (const DegreeKey& degree : kDegrees) {
+    const std::int64_t value = map.integer_or(degree.key, 1);
+    if (value < 1 || value > kMost)
+      problems.add(map.find(degree.key)->where,
+                   fmt::format("{} is {}, not 1 to {}", degree.key, value, kMost));
+    strategy.*degree.field = std::clamp<std::int64_t>(value, 1, kMost);
+  }
+  strategy.sequence = map.boolean_or("sequence", false);
+  strategy.overlap = map.boolean_or("overlap", true);
+  strategy.zero = static_cast<int>(map.integer_or("zero", 0));
+  if (strategy.zero < 0 || strategy.zero > 3) {
+    problems.add(map.find("zero")->where, "zero is a stage from 0 to 3");
+    strategy.zero = 0;
+  }
+  if (const auto kind = choice(map, "schedule", pipeline_kind_names(), problems))
+    strategy.schedule = static_cast<PipelineKind>(*kind);
+  else if (strategy.virtual_stages > 1)
+    strategy.schedule = PipelineKind::interleaved;
+  if (const auto kind = choice(map, "recompute", kRecompute, problems))
+    strategy.recompute = static_cast<RecomputeKind>(*kind);
+  if (!map.has("global_batch"))
+    strategy.global_batch =
+        bounded({strategy.data, strategy.micro_batch, strategy.pipeline});
+  map.finish();
+  return strategy;
+}
+
+std::string to_string(const Strategy& strategy) {
+  std::string words;
+  const auto add = [&](std::string_view text) {
+    words += words.empty() ? "" : " ";
+    words += text;
+  };
+  const auto degree = [&](std::string_view letter, std::int64_t value) {
+    if (value != 1)
+      add(fmt::format("{}{}", letter, value));
+  };
+  degree("d", strategy.data);
+  degree("t", strategy.tensor);
+  degree("p", strategy.pipeline);
+  degree("v", strategy.virtual_stages);
+  degree("c", strategy.context);
+  degree("e", strategy.expert);
+  if (strategy.sequence)
+    add("seq");
+  if (strategy.zero > 0)
+    add(fmt::format("zero{}", strategy.zero));
+  if (strategy.pipeline > 1)
+    add(name_of(strategy.schedule));
+  add(fmt::format("mb{}", strategy.micro_batch));
+  add(fmt::format("gb{}", strategy.global_batch));
+  if (strategy.recompute != RecomputeKind::none)
+    add(name_of(strategy.recompute));
+  if (!strategy.overlap)
+    add("no-overlap");
+  return words;
+}
+
+std::vector<std::string> misfits(const Strategy& strategy, std::int64_t cluster_devices) {
+  std::vector<std::string> found;
+  const std::int64_t wanted =
+      bounded({strategy.data, strategy.context, strategy.tensor, strategy.pipeline});
+  if (wanted != cluster_devices)
+    found.push_back(fmt::format("data * context * tensor * pipeline = {} * {} * {} * {} = {}, but "
+                                "the cluster has {} devices",
+                                strategy.data, strategy.context, strategy.tensor,
+                                strategy.pipeline, wanted, cluster_devices));
+  check_divides(found, "data", strategy.data, "expert", strategy.expert);
+  const std::int64_t samples = bounded({strategy.data, strategy.micro_batch});
+  check_divides(found, "global_batch", strategy.global_batch, "data * micro_batch", samples);
+  if (strategy.sequence && strategy.tensor == 1)
+    found.push_back("sequence divides tokens over tensor ranks, and tensor is 1");
+  if (found.empty()) {
+    if (const auto why = why_not(strategy.schedule, strategy.pipeline, strategy.virtual_stages,
+                                 strategy.micro_batches()))
+      found.push_back(fmt::format("schedule {} {}", name_of(strategy.schedule), *why));
+  }
+  return found;
+}
+
+std::vector<MeshAxis> mesh_of(const Strategy& strategy) {
+  return {{.name = "data",
+           .size = strategy.data / strategy.expert,
+           .inputs = 0,
+           .zero = strategy.zero},
+          {.name = "expert",
+           .size = strategy.expert,
+           .inputs = 0,
+           .experts = true,
+           .zero = strategy.zero},
+          {.name = "context", .size = strategy.context, .inputs = 1},
+          {.name = "tensor",
+           .size = strategy.tensor,
+           .inputs = strategy.sequence ? std::optional<std::size_t>(1) : std::nullopt,
+           .weights = true,
+           .between = strategy.sequence}};
+}
+
+} // namespace monet
