@@ -9,6 +9,8 @@
 #include "monet/train/data_options.hpp"
 #include "monet/train/study.hpp"
 #include "monet/training/training.hpp"
+#include "monet/workload/transformer.hpp"
+#include "monet/workload/views.hpp"
 
 namespace monet::fuzz {
 
@@ -21,6 +23,18 @@ void attempt(Read read) {
   } catch (const InputError&) {
     // The only failure that bytes may cause; anything else ends the run.
   }
+}
+
+/// Sizes that are read make a network that holds its invariants, or one with too large a tensor.
+void read_transformer(std::string_view text) {
+  ProblemList problems;
+  const TransformerShape shape = read_transformer_shape(parse_yaml(text, "fuzz.yaml"), problems);
+  problems.throw_if_any();
+  if (shape.layers > 4) // as many as there are operators
+    return;
+  const Graph graph = make_transformer(shape);
+  verify(graph);
+  verify(fold_views(graph));
 }
 
 } // namespace
@@ -59,6 +73,7 @@ void read_yaml(std::string_view text) {
     problems.throw_if_any();
   });
   attempt([&] { parse_train_study(text, "fuzz.yaml"); });
+  attempt([&] { read_transformer(text); });
 }
 
 } // namespace monet::fuzz

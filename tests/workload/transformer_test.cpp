@@ -212,7 +212,7 @@ TEST(Transformer, SaysWhatDoesNotDivide) {
   EXPECT_EQ(with([](Shape& s) { s.kv_heads = 3; }),
             "transformer [kv_heads]: 4 heads are not divisible by 3 'kv_heads': 1 are left");
   EXPECT_EQ(with([](Shape& s) { s.layers = 0; }),
-            "transformer [layers]: 'layers' is 0, outside [1, 10000]");
+            "transformer [layers]: 'layers' is 0, outside [1, 2000]");
   EXPECT_EQ(with([](Shape& s) { s.dropout = 1.0; }),
             "transformer [dropout]: 'dropout' is 1, outside [0, 1)");
   EXPECT_EQ(with([](Shape& s) { s.experts = 4, s.topk = 5; }),

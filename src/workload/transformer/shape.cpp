@@ -35,7 +35,9 @@ namespace transformer {
 
 namespace {
 
-constexpr std::int64_t kMostLayers = 10'000;
+// Operators are written one by one.
+constexpr std::int64_t kMostLayers = 2'000;
+constexpr std::int64_t kMostChoices = 64;
 constexpr std::int64_t kMostExperts = 65'536;
 constexpr std::int64_t kLargestSize = std::int64_t{1} << 31;
 
@@ -81,7 +83,7 @@ private:
     if (!shape_.experts)
       return;
     size("experts", *shape_.experts, kMostExperts);
-    size("topk", shape_.topk, std::max<std::int64_t>(*shape_.experts, 1));
+    size("topk", shape_.topk, std::clamp<std::int64_t>(*shape_.experts, 1, kMostChoices));
     size("expert_every", shape_.expert_every, kMostLayers);
     if (!(shape_.capacity_factor > 0.0 && shape_.capacity_factor < 1e9))
       report("capacity_factor",
