@@ -26,7 +26,7 @@ struct TransformerShape {
   };
   enum class Positions {
     learned, ///< a trained table [sequence, hidden] that is added to the embedding
-    none,
+    none,    ///< rotary embeddings are left out, too: they have no parameters and no products
   };
 
   std::int64_t layers = 1;
@@ -75,17 +75,20 @@ struct TransformerShape {
 /// padded vocabulary]; every operator has its nest. Parameters, with layers l from 0 ("h.l.") and
 /// weights [in, out]:
 ///
-///   wte.weight [padded vocabulary, hidden], wpe.weight [sequence, hidden]
-///   h.l.ln_1.weight, .bias; h.l.ln_2.weight, .bias; ln_f.weight, .bias [hidden]
-///   h.l.attn.qkv.weight [hidden, kv_heads * (heads / kv_heads + 2) * head_size], .bias: columns
-///   are
-///     [kv_heads][queries of the group, key, value][head_size], so that whole groups can be cut off
-///   h.l.attn.proj.weight [heads * head_size, hidden], .bias
-///   h.l.mlp.fc.weight (swiglu: gate and up) [hidden, ffn], h.l.mlp.proj.weight [ffn, hidden],
-///   .bias h.l.moe.router.weight [hidden, experts]; h.l.moe.fc.weight (gate and up) [experts,
-///   hidden, ffn],
-///     h.l.moe.proj.weight [experts, ffn, hidden], .bias [experts, 1, 1, ...]
-///   lm_head.weight [hidden, padded vocabulary] where the table is not shared
+///   wte.weight              [padded vocabulary, hidden]
+///   wpe.weight              [sequence, hidden]
+///   h.l.ln_1, h.l.ln_2      .weight, .bias [hidden]; ln_f, too
+///   h.l.attn.qkv.weight     [hidden, columns], .bias [columns]
+///   h.l.attn.proj.weight    [heads * head_size, hidden], .bias
+///   h.l.mlp.fc.weight       [hidden, ffn], .bias; with swiglu gate and up
+///   h.l.mlp.proj.weight     [ffn, hidden], .bias
+///   h.l.moe.router.weight   [hidden, experts]
+///   h.l.moe.fc.weight       [experts, hidden, ffn], .bias [experts, 1, 1, ffn]; or gate, up
+///   h.l.moe.proj.weight     [experts, ffn, hidden], .bias [experts, 1, 1, hidden]
+///   lm_head.weight          [hidden, padded vocabulary], where the table is not shared
+///
+/// Columns of attention are [kv_heads][queries of the group, key, value][head_size], so that whole
+/// groups can be cut off.
 ///
 /// Experts: the probabilities are softmax(x Wrouter); a token chooses the topk largest (of equal
 /// ones the first). Tokens of one sample are a group: its experts take the first capacity() tokens
