@@ -16,7 +16,7 @@ struct YamlNode;
 enum class RecomputeKind {
   none,
   selective, ///< what attention makes between its products (Korthikanti et al. 2022)
-  full,      ///< of every layer only its input is stored
+  full,      ///< of every layer only its input is stored, and all of it runs again
 };
 std::string_view name_of(RecomputeKind kind);
 

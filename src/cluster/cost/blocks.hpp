@@ -23,7 +23,7 @@ struct PassCost {
 struct Block {
   std::string name;
   PassCost forward, recompute, backward, weight;
-  double gradients = 0; ///< ns of exchanging gradients, once a step
+  double gradients = 0;  ///< ns of exchanging gradients, once a step
   double parameters = 0; ///< ns of gathering updated parameters, once a step
   double update = 0;
   std::int64_t parameter_count = 0;
@@ -32,9 +32,17 @@ struct Block {
   double model_flops = 0, hardware_flops = 0;
 };
 
+/// What two blocks both have, and a stage with both of them has once: a tied table.
+struct SharedWeights {
+  std::size_t first = 0, second = 0; ///< blocks
+  std::int64_t count = 0, parameter_bytes = 0, gradient_bytes = 0, state_bytes = 0;
+};
+
 struct Profile {
-  std::vector<Block> blocks;          ///< different ones
-  std::vector<std::size_t> sequence;  ///< of the model: which block comes when
+  std::vector<Block> blocks;         ///< different ones
+  std::vector<std::size_t> sequence; ///< of the model: which block comes when
+  std::vector<SharedWeights> shared;
+  double peak_tflops = 0; ///< of the type that products are in
 };
 
 /// The networks of a workload, cut into blocks, and how they are priced.
@@ -47,8 +55,6 @@ public:
   Profile profile(const Strategy& strategy) const;
 
 private:
-  TrainingGraph whole_step(const Strategy& strategy) const;
-
   const Cluster& cluster_;
   const ClusterDevice& device_;
   const ClusterWorkload& workload_;

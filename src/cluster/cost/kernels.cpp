@@ -65,18 +65,6 @@ std::int64_t products_of(const LoopNest& nest) {
   return std::max<std::int64_t>(products(nest), 1);
 }
 
-KernelType type_of(const Graph& graph, const Operator& op, const KernelTable& table) {
-  for (const std::size_t i : multiplied_operands(op.nest)) {
-    const Tensor& tensor = graph.tensor(op.nest.operands[i].tensor);
-    const auto type = kernel_type_of(tensor.type);
-    if (type && table.has(*type))
-      return *type;
-    throw InfeasibleError(fmt::format("{}: '{}' has no rate for products of {}", op.name,
-                                      table.name, name_of(tensor.type)));
-  }
-  return KernelType::fp16;
-}
-
 /// Joins operators to kernels as they come.
 class Joiner {
 public:
@@ -116,8 +104,7 @@ private:
       const OperatorPlace& own = places_[id.index()];
       const std::size_t kernel = *kernel_[tensor.producer->index()];
       const bool closed = is_softmax(graph_.op(kernels_[kernel].ops.back()));
-      const bool same_size =
-          iterations(graph_.op(*tensor.producer).nest) == iterations(op.nest);
+      const bool same_size = iterations(graph_.op(*tensor.producer).nest) == iterations(op.nest);
       if (theirs.part == own.part && theirs.pass == own.pass && same_size && !closed &&
           !waits_for_others(id, kernel))
         found = std::max(found.value_or(kernel), kernel);
@@ -178,7 +165,7 @@ double nanoseconds_of(const Graph& graph, const Kernel& kernel, const KernelTabl
   if (op.nest.compute == ComputeKind::mac) {
     const ProductShape shape = product_shape(op.nest);
     return static_cast<double>(products_of(op.nest)) *
-           table.matmul_ns(shape.m, shape.n, shape.k, shape.batch, type_of(graph, op, table));
+           table.matmul_ns(shape.m, shape.n, shape.k, shape.batch, product_type(graph, op, table));
   }
   const VectorKernel kind = kind_of(op);
   if (kind == VectorKernel::elementwise)
@@ -188,6 +175,18 @@ double nanoseconds_of(const Graph& graph, const Kernel& kernel, const KernelTabl
 }
 
 } // namespace
+
+KernelType product_type(const Graph& graph, const Operator& op, const KernelTable& table) {
+  for (const std::size_t i : multiplied_operands(op.nest)) {
+    const Tensor& tensor = graph.tensor(op.nest.operands[i].tensor);
+    const auto type = kernel_type_of(tensor.type);
+    if (type && table.has(*type))
+      return *type;
+    throw InfeasibleError(fmt::format("{}: '{}' has no rate for products of {}", op.name,
+                                      table.name, name_of(tensor.type)));
+  }
+  return KernelType::fp16;
+}
 
 ProductShape product_shape(const LoopNest& nest) {
   ProductShape shape;

@@ -35,4 +35,7 @@ struct Kernel {
 std::vector<Kernel> kernels_of(const Graph& graph, std::span<const OperatorPlace> places,
                                const KernelTable& table);
 
+/// The type that a product's operands are in. InfeasibleError where the device has no rate for it.
+KernelType product_type(const Graph& graph, const Operator& op, const KernelTable& table);
+
 } // namespace monet::cluster_cost

@@ -55,9 +55,7 @@ public:
 
 private:
   const Graph& graph() const { return source_.graph; }
-  static Phase as_pass(Phase phase) {
-    return phase == Phase::recompute ? Phase::backward : phase;
-  }
+  static Phase as_pass(Phase phase) { return phase == Phase::recompute ? Phase::backward : phase; }
 
   /// What is fed in: divided along the axis, or in any form that readers want. Parameters and
   /// states begin in the form of their first reader, unless all shards are kept.
@@ -343,14 +341,21 @@ private:
     step.gradient_norm = final(step.gradient_norm);
   }
 
-  /// What the backward part reads; with PyTorch's rule, what it has stored of the source.
+  /// What the backward part reads; with PyTorch's rule also what it has stored of the source, but
+  /// for what is computed again.
   void find_stored(TrainingGraph& step) {
     const Graph& made = forms_.graph();
     std::vector<TensorId> stored = tensors_read_by_backward(made);
     if (step.store == StorePolicy::pytorch_eager) {
       std::set<TensorId> kept(stored.begin(), stored.end());
+      std::set<OpId> again;
+      for (const Operator& op : graph().operators()) {
+        if (op.phase == Phase::recompute && op.forward_op)
+          again.insert(*op.forward_op);
+      }
       for (const TensorId id : source_.stored_activations) {
-        if (!forms_.of(id).empty())
+        const auto producer = graph().tensor(id).producer;
+        if (!forms_.of(id).empty() && !(producer && again.contains(*producer)))
           kept.insert(forms_.own(id).id);
       }
       stored.assign(kept.begin(), kept.end());

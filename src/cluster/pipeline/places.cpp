@@ -129,8 +129,9 @@ private:
         const bool of_parameter = tensor.kind == TensorKind::parameter_gradient;
         return (of_parameter || !tensor.consumers.empty()) &&
                std::ranges::all_of(tensor.consumers, [&](OpId reader) {
+                 const OperatorPlace& theirs = places_[reader.index()];
                  return graph().op(reader).phase == Phase::update ||
-                        places_[reader.index()].pass == PipelinePass::weight;
+                        (theirs.pass == PipelinePass::weight && theirs.part == places_[i].part);
                });
       });
       if (only_weights)

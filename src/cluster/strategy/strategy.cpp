@@ -29,7 +29,7 @@ std::int64_t bounded(std::initializer_list<std::int64_t> factors) {
 
 struct DegreeKey {
   std::string_view key;
-  std::int64_t Strategy::* field;
+  std::int64_t Strategy::*field;
 };
 constexpr DegreeKey kDegrees[]{
     {"data", &Strategy::data},
@@ -97,8 +97,7 @@ Strategy read_strategy(const YamlNode& node, ProblemList& problems) {
   if (const auto kind = choice(map, "recompute", kRecompute, problems))
     strategy.recompute = static_cast<RecomputeKind>(*kind);
   if (!map.has("global_batch"))
-    strategy.global_batch =
-        bounded({strategy.data, strategy.micro_batch, strategy.pipeline});
+    strategy.global_batch = bounded({strategy.data, strategy.micro_batch, strategy.pipeline});
   map.finish();
   return strategy;
 }
@@ -141,8 +140,8 @@ std::vector<std::string> misfits(const Strategy& strategy, std::int64_t cluster_
   if (wanted != cluster_devices)
     found.push_back(fmt::format("data * context * tensor * pipeline = {} * {} * {} * {} = {}, but "
                                 "the cluster has {} devices",
-                                strategy.data, strategy.context, strategy.tensor,
-                                strategy.pipeline, wanted, cluster_devices));
+                                strategy.data, strategy.context, strategy.tensor, strategy.pipeline,
+                                wanted, cluster_devices));
   check_divides(found, "data", strategy.data, "expert", strategy.expert);
   const std::int64_t samples = bounded({strategy.data, strategy.micro_batch});
   check_divides(found, "global_batch", strategy.global_batch, "data * micro_batch", samples);
@@ -157,21 +156,19 @@ std::vector<std::string> misfits(const Strategy& strategy, std::int64_t cluster_
 }
 
 std::vector<MeshAxis> mesh_of(const Strategy& strategy) {
-  return {{.name = "data",
-           .size = strategy.data / strategy.expert,
-           .inputs = 0,
-           .zero = strategy.zero},
-          {.name = "expert",
-           .size = strategy.expert,
-           .inputs = 0,
-           .experts = true,
-           .zero = strategy.zero},
-          {.name = "context", .size = strategy.context, .inputs = 1},
-          {.name = "tensor",
-           .size = strategy.tensor,
-           .inputs = strategy.sequence ? std::optional<std::size_t>(1) : std::nullopt,
-           .weights = true,
-           .between = strategy.sequence}};
+  return {
+      {.name = "data", .size = strategy.data / strategy.expert, .inputs = 0, .zero = strategy.zero},
+      {.name = "expert",
+       .size = strategy.expert,
+       .inputs = 0,
+       .experts = true,
+       .zero = strategy.zero},
+      {.name = "context", .size = strategy.context, .inputs = 1},
+      {.name = "tensor",
+       .size = strategy.tensor,
+       .inputs = strategy.sequence ? std::optional<std::size_t>(1) : std::nullopt,
+       .weights = true,
+       .between = strategy.sequence}};
 }
 
 } // namespace monet

@@ -280,8 +280,8 @@ constexpr auto kDropout = []<class Real>(KernelContext<Real>& context) {
   const bool training = context.scalar(2, 0.0) != 0;
   const double ratio =
       training ? context.scalar(1, context.attributes().number("ratio", 0.5)) : 0.0;
-  const NumberGenerator generator(context.graph().tensor(*context.op().outputs[0]).name,
-                                  context.seed());
+  const std::string& own = context.graph().tensor(*context.op().outputs[0]).name;
+  const NumberGenerator generator(context.attributes().text("drawn_as", own), context.seed());
   const auto scale = static_cast<Real>(ratio < 1 ? 1 / (1 - ratio) : 0.0);
   const std::vector<bool> all(context.op().nest.dims.size(), true);
   context.for_each_group(all, [&](auto& group) {

@@ -253,22 +253,53 @@ Graph recompute_copies(const Graph& graph) {
   return chosen.empty() ? graph : Recomputing(graph, std::move(chosen)).run();
 }
 
+namespace {
+
+/// A Dropout draws by its result's name, so that it can draw the same numbers again.
+std::string obstacle_to_patterns(const Graph& graph, const Operator& op) {
+  return op.op_type == "Dropout" ? "" : recompute_obstacle(graph, op);
+}
+
+/// Adds what is not stored but has to be there to make the chosen ones again, as far as it is named
+/// as well.
+void choose_between(const Graph& graph, const std::set<TensorId>& named,
+                    const std::vector<TensorId>& stored, std::set<TensorId>& chosen) {
+  std::vector<TensorId> open(chosen.begin(), chosen.end());
+  while (!open.empty()) {
+    const Operator& op = graph.op(*graph.tensor(open.back()).producer);
+    open.pop_back();
+    for (const TensorId input : present(op.inputs)) {
+      const TensorId root = storage_root(graph, input);
+      const bool between =
+          named.count(root) != 0 && !std::binary_search(stored.begin(), stored.end(), root);
+      if (between && chosen.insert(root).second)
+        open.push_back(root);
+    }
+  }
+}
+
+} // namespace
+
 Graph recompute(const Graph& graph, const std::vector<std::string>& patterns,
                 ProblemList& problems) {
+  std::set<TensorId> named;
   std::set<TensorId> chosen;
   const std::vector<TensorId> stored = tensors_read_by_backward(graph);
   for (const TensorId id : forward_tensors_matching(graph, patterns, "recompute", problems)) {
-    if (!std::binary_search(stored.begin(), stored.end(), id))
-      continue;
     const Operator& producer = graph.op(*graph.tensor(id).producer);
-    const std::string why = recompute_obstacle(graph, producer);
-    if (why.empty())
-      chosen.insert(id);
-    else
+    const std::string why = obstacle_to_patterns(graph, producer);
+    const bool is_stored = std::binary_search(stored.begin(), stored.end(), id);
+    if (why.empty()) {
+      named.insert(id);
+      if (is_stored)
+        chosen.insert(id);
+    } else if (is_stored) {
       problems.add(
           location_of(graph, producer),
           fmt::format("'{}' cannot be recomputed: the operator {}", graph.tensor(id).name, why));
+    }
   }
+  choose_between(graph, named, stored, chosen);
   return chosen.empty() ? graph : Recomputing(graph, std::move(chosen)).run();
 }
 

@@ -160,6 +160,8 @@ void RunSequence::run_again(Operator op, OpId id) {
   op.phase = Phase::recompute;
   if (is_batch_norm(op))
     leave_out_running_statistics(op);
+  if (op.op_type == "Dropout") // the same numbers again
+    op.attributes.set("drawn_as", graph_.tensor(*graph_.op(id).outputs[0]).name);
   std::vector<std::pair<TensorId, TensorId>> written;
   write_copies(op, written);
   made_.copy(id, std::move(op));

@@ -1,0 +1,337 @@
+// From the costs of blocks to a step of the whole cluster.
+#include "cluster/cost/blocks.hpp"
+
+#include "monet/base/errors.hpp"
+#include "monet/cluster/cluster_step.hpp"
+
+#include <fmt/core.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <ranges>
+#include <set>
+#include <tuple>
+
+namespace monet {
+
+namespace {
+
+using cluster_cost::Block;
+using cluster_cost::PassCost;
+using cluster_cost::Profile;
+
+/// A pass on one device: kernels and collectives one after another, no faster than the host
+/// launches them; what may run beside it, where it does, counts as far as it is longer.
+struct PassTime {
+  double total = 0, exchange = 0, host = 0;
+};
+
+PassTime time_of(const PassCost& pass, bool overlap) {
+  const double device = pass.compute + pass.exchange;
+  const double launched = std::max(device, pass.host);
+  const double total = overlap ? std::max(launched, pass.gather) : launched + pass.gather;
+  return {total, pass.exchange + (total - launched), launched - device};
+}
+
+/// Blocks [first, last) of the sequence that each part of the model has.
+std::vector<std::size_t> part_begins(const Profile& profile, const Strategy& strategy) {
+  const auto parts = static_cast<std::size_t>(strategy.pipeline * strategy.virtual_stages);
+  const std::size_t blocks = profile.sequence.size();
+  std::vector<std::size_t> begins{0};
+  const bool layered =
+      blocks >= 3 && (blocks - 2) % parts == 0 && profile.blocks[0].name == "begin";
+  if (layered) {
+    for (std::size_t part = 1; part < parts; ++part)
+      begins.push_back(1 + part * (blocks - 2) / parts);
+    begins.push_back(blocks);
+    return begins;
+  }
+  std::vector<Nanoseconds> times;
+  for (const std::size_t i : profile.sequence) {
+    const Block& block = profile.blocks[i];
+    double time = 0;
+    for (const PassCost* pass : {&block.forward, &block.recompute, &block.backward, &block.weight})
+      time += time_of(*pass, strategy.overlap).total;
+    times.push_back(whole_nanoseconds(time));
+  }
+  begins.clear();
+  for (const std::int64_t begin : balance(times, 0, 0, static_cast<std::int64_t>(parts)))
+    begins.push_back(static_cast<std::size_t>(begin));
+  return begins;
+}
+
+/// One strategy's step, put together.
+class StepBuild {
+public:
+  StepBuild(const Cluster& cluster, const ClusterDevice& device, const Profile& profile,
+            const Strategy& strategy)
+      : cluster_(cluster), device_(device), profile_(profile), strategy_(strategy),
+        begins_(part_begins(profile, strategy)) {}
+
+  ClusterStep run(std::int64_t tokens_of_sample) {
+    step_.strategy = strategy_;
+    list_blocks();
+    const PipelineProblem problem = make_problem();
+    step_.timeline = simulate(problem);
+    step_.time = step_.timeline.period;
+    for (std::int64_t stage = 0; stage < strategy_.pipeline; ++stage)
+      add_stage(problem, stage);
+    finish(tokens_of_sample);
+    return std::move(step_);
+  }
+
+private:
+  /// Of the sequence, by part.
+  std::span<const std::size_t> blocks_of(std::int64_t part) const {
+    const auto at = static_cast<std::size_t>(part);
+    return std::span(profile_.sequence).subspan(begins_[at], begins_[at + 1] - begins_[at]);
+  }
+  const Block& block(std::size_t i) const { return profile_.blocks[i]; }
+  std::int64_t part(std::int64_t stage, std::int64_t chunk) const {
+    return part_of(strategy_.schedule, strategy_.pipeline, stage, chunk);
+  }
+
+  void list_blocks() {
+    for (std::size_t at = 0; at < profile_.sequence.size(); ++at) {
+      const std::size_t i = profile_.sequence[at];
+      if (at > 0 && profile_.sequence[at - 1] == i) {
+        ++step_.blocks.back().count;
+        continue;
+      }
+      step_.blocks.push_back(cost_of(block(i)));
+    }
+  }
+
+  BlockCost cost_of(const Block& of) const {
+    const PassTime forward = time_of(of.forward, strategy_.overlap);
+    const PassTime recompute = time_of(of.recompute, strategy_.overlap);
+    const PassTime backward = time_of(of.backward, strategy_.overlap);
+    const PassTime weight = time_of(of.weight, strategy_.overlap);
+    BlockCost cost;
+    cost.name = of.name;
+    cost.forward = whole_nanoseconds(forward.total);
+    cost.recompute = whole_nanoseconds(recompute.total);
+    cost.backward_input = whole_nanoseconds(backward.total);
+    cost.backward_weight = whole_nanoseconds(weight.total);
+    for (const PassTime& pass : {forward, recompute, backward, weight}) {
+      cost.collectives += static_cast<Nanoseconds>(pass.exchange);
+      cost.host += static_cast<Nanoseconds>(pass.host);
+    }
+    cost.update = whole_nanoseconds(of.update);
+    for (const PassCost* pass : {&of.forward, &of.recompute, &of.backward, &of.weight})
+      cost.kernels += pass->kernels;
+    cost.parameters = of.parameter_count;
+    cost.parameter_bytes = of.parameter_bytes;
+    cost.gradient_bytes = of.gradient_bytes;
+    cost.state_bytes = of.state_bytes;
+    cost.stored_bytes = of.stored_bytes;
+    cost.temporary_bytes = of.temporary_bytes;
+    cost.output_bytes = of.output_bytes;
+    cost.model_flops = of.model_flops;
+    cost.hardware_flops = of.hardware_flops;
+    return cost;
+  }
+
+  PipelineProblem make_problem() {
+    PipelineProblem problem;
+    problem.kind = strategy_.schedule;
+    problem.stages = strategy_.pipeline;
+    problem.chunks = strategy_.virtual_stages;
+    problem.micro_batches = strategy_.micro_batches();
+    for (std::int64_t stage = 0; stage < strategy_.pipeline; ++stage) {
+      for (std::int64_t chunk = 0; chunk < strategy_.virtual_stages; ++chunk)
+        problem.costs.push_back(chunk_cost(part(stage, chunk)));
+      problem.tails.push_back(tail_of(stage));
+    }
+    if (strategy_.pipeline > 1)
+      add_sends(problem);
+    return problem;
+  }
+
+  ChunkCost chunk_cost(std::int64_t number) const {
+    ChunkCost cost;
+    for (const std::size_t i : blocks_of(number)) {
+      const BlockCost of = cost_of(block(i));
+      cost.forward += of.forward;
+      cost.backward_input += of.backward_input;
+      cost.backward_weight += of.backward_weight;
+      cost.recompute += of.recompute;
+      cost.activation_bytes += of.stored_bytes;
+    }
+    return cost;
+  }
+
+  void add_sends(PipelineProblem& problem) const {
+    const GroupPlacement next = cluster_cost::neighbours(cluster_, strategy_);
+    const std::int64_t parts = strategy_.pipeline * strategy_.virtual_stages;
+    for (std::int64_t number = 0; number + 1 < parts; ++number) {
+      const auto bytes = static_cast<double>(block(blocks_of(number).back()).output_bytes);
+      const Nanoseconds time = collective_cost(next, Collective::point_to_point, bytes).time;
+      problem.forward_sends.push_back(time);
+      problem.backward_sends.push_back(time);
+    }
+  }
+
+  template <class F>
+  void for_each_block(std::int64_t stage, F f) const {
+    for (std::int64_t chunk = 0; chunk < strategy_.virtual_stages; ++chunk) {
+      for (const std::size_t i : blocks_of(part(stage, chunk)))
+        f(i);
+    }
+  }
+
+  /// Gradients are exchanged as blocks finish their last backward pass, the last block first; what
+  /// is left then is waited for. Gathered parameters are needed as the next forward pass comes to
+  /// them.
+  StageTail tail_of(std::int64_t stage) const {
+    std::vector<std::size_t> blocks;
+    for_each_block(stage, [&](std::size_t i) { blocks.push_back(i); });
+    double now = 0;
+    double free = 0;
+    double gather = 0;
+    double forward = 0;
+    double update = 0;
+    for (const std::size_t i : std::views::reverse(blocks)) {
+      const BlockCost cost = cost_of(block(i));
+      now += static_cast<double>(cost.recompute + cost.backward_input + cost.backward_weight);
+      free = std::max(free, now) + block(i).gradients;
+      gather += block(i).parameters;
+      forward += static_cast<double>(cost.forward);
+      update += block(i).update;
+    }
+    double exposed = strategy_.overlap ? std::max(0.0, free - now) : 0.0;
+    if (!strategy_.overlap) {
+      for (const std::size_t i : blocks)
+        exposed += block(i).gradients;
+    }
+    exposed += strategy_.overlap ? std::max(0.0, gather - forward) : gather;
+    return {whole_nanoseconds(exposed), whole_nanoseconds(update)};
+  }
+
+  void add_stage(const PipelineProblem& problem, std::int64_t stage) {
+    StageResult result;
+    const StageTimes& times = step_.timeline.stages[static_cast<std::size_t>(stage)];
+    const StageTail& tail = problem.tails[static_cast<std::size_t>(stage)];
+    StageShare& share = result.share;
+    for_each_block(stage, [&](std::size_t i) {
+      const BlockCost cost = cost_of(block(i));
+      share.recompute += problem.micro_batches * cost.recompute;
+      share.collectives += problem.micro_batches * cost.collectives;
+      share.host += problem.micro_batches * cost.host;
+      ++result.blocks;
+    });
+    // Exchange and host time inside of what is computed again count as such.
+    share.compute = times.busy - share.recompute - share.collectives - share.host;
+    if (share.compute < 0) {
+      share.recompute += share.compute;
+      share.compute = 0;
+    }
+    share.sends = times.exposed;
+    share.gradients = tail.synchronise;
+    share.update = times.tail - tail.synchronise;
+    share.bubble = times.bubble;
+    result.first_block =
+        static_cast<std::int64_t>(begins_[static_cast<std::size_t>(part(stage, 0))]);
+    add_memory(result, stage, times);
+    step_.stages.push_back(result);
+  }
+
+  void add_memory(StageResult& result, std::int64_t stage, const StageTimes& times) const {
+    auto& bytes = result.memory.bytes;
+    const auto at = [&](MemoryOwner owner) -> std::int64_t& {
+      return bytes[static_cast<std::size_t>(owner)];
+    };
+    std::set<std::size_t> present;
+    for_each_block(stage, [&](std::size_t i) {
+      present.insert(i);
+      result.parameters += block(i).parameter_count;
+      at(MemoryOwner::parameters) += block(i).parameter_bytes;
+      at(MemoryOwner::gradients) += block(i).gradient_bytes;
+      at(MemoryOwner::optimizer_state) += block(i).state_bytes;
+      std::int64_t& temporaries = at(MemoryOwner::temporaries);
+      temporaries = std::max(temporaries, block(i).temporary_bytes);
+    });
+    for (const auto& shared : profile_.shared) {
+      if (!present.contains(shared.first) || !present.contains(shared.second))
+        continue;
+      result.parameters -= shared.count;
+      at(MemoryOwner::parameters) -= shared.parameter_bytes;
+      at(MemoryOwner::gradients) -= shared.gradient_bytes;
+      at(MemoryOwner::optimizer_state) -= shared.state_bytes;
+    }
+    at(MemoryOwner::stored_activations) = times.most_bytes;
+    result.memory.in_flight = times.most_held;
+    result.memory.workspace =
+        device_.table ? static_cast<std::int64_t>(device_.table->workspace_bytes) : 0;
+  }
+
+  void finish(std::int64_t tokens_of_sample) {
+    const double seconds = static_cast<double>(step_.time) * 1e-9;
+    step_.samples_per_second = static_cast<double>(strategy_.global_batch) / seconds;
+    step_.tokens_per_second = step_.samples_per_second * static_cast<double>(tokens_of_sample);
+    double model = 0;
+    double hardware = 0;
+    for (const BlockCost& cost : step_.blocks) {
+      model += static_cast<double>(cost.count) * cost.model_flops;
+      hardware += static_cast<double>(cost.count) * cost.hardware_flops;
+    }
+    const double a_device = static_cast<double>(strategy_.micro_batches()) /
+                            static_cast<double>(strategy_.pipeline) / seconds * 1e-12;
+    if (profile_.peak_tflops > 0) {
+      step_.mfu = model * a_device / profile_.peak_tflops;
+      step_.hfu = hardware * a_device / profile_.peak_tflops;
+    }
+    for (const StageResult& stage : step_.stages)
+      step_.largest_memory = std::max(step_.largest_memory, stage.memory.total());
+    const double limit = cluster_.memory_bytes > 0 ? cluster_.memory_bytes : device_.memory_bytes();
+    step_.memory_limit = static_cast<std::int64_t>(limit);
+  }
+
+  const Cluster& cluster_;
+  const ClusterDevice& device_;
+  const Profile& profile_;
+  const Strategy& strategy_;
+  std::vector<std::size_t> begins_; ///< of parts, in the sequence
+  ClusterStep step_;
+};
+
+/// What decides the costs of blocks.
+auto key_of(const Strategy& strategy) {
+  return std::tuple(strategy.data, strategy.tensor, strategy.sequence, strategy.context,
+                    strategy.expert, strategy.zero, strategy.micro_batch, strategy.recompute);
+}
+
+} // namespace
+
+std::int64_t StageMemory::total() const {
+  return monet::total(bytes) + workspace;
+}
+
+struct ClusterModel::Parts {
+  const Cluster& cluster;
+  const ClusterDevice& device;
+  const ClusterWorkload& workload;
+  cluster_cost::Profiler profiler;
+  std::map<decltype(key_of(Strategy{})), Profile> profiles;
+};
+
+ClusterModel::ClusterModel(const Cluster& cluster, const ClusterDevice& device,
+                           const ClusterWorkload& workload)
+    : parts_(std::make_unique<Parts>(
+          Parts{cluster, device, workload, {cluster, device, workload}, {}})) {}
+ClusterModel::~ClusterModel() = default;
+
+ClusterStep ClusterModel::model(const Strategy& strategy) {
+  const std::vector<std::string> problems = misfits(strategy, parts_->cluster.devices);
+  if (!problems.empty())
+    throw InfeasibleError(fmt::format("{}", fmt::join(problems, "; ")));
+  auto found = parts_->profiles.find(key_of(strategy));
+  if (found == parts_->profiles.end())
+    found = parts_->profiles.emplace(key_of(strategy), parts_->profiler.profile(strategy)).first;
+  const auto& transformer = parts_->workload.transformer;
+  return StepBuild(parts_->cluster, parts_->device, found->second, strategy)
+      .run(transformer ? transformer->sequence : 0);
+}
+
+} // namespace monet

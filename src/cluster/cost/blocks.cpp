@@ -1,0 +1,332 @@
+#include "cluster/cost/blocks.hpp"
+
+#include "cluster/cost/kernels.hpp"
+#include "cluster/cost/layout.hpp"
+
+#include "monet/base/errors.hpp"
+#include "monet/workload/operators.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace monet::cluster_cost {
+
+namespace {
+
+Collective collective_kind(const Operator& op) {
+  if (op.op_type == "AllReduce")
+    return Collective::all_reduce;
+  if (op.op_type == "ReduceScatter")
+    return Collective::reduce_scatter;
+  return op.op_type == "AllGather" ? Collective::all_gather : Collective::all_to_all;
+}
+
+/// Adds up what a rank's step costs, block by block.
+class BlockSums {
+public:
+  BlockSums(const Cluster& cluster, const KernelTable& table, const Strategy& strategy,
+            const RankLayout& layout)
+      : cluster_(cluster), table_(table), strategy_(strategy), layout_(layout),
+        blocks_(layout.names.size()), forward_flops_(layout.names.size()) {
+    for (std::size_t i = 0; i < blocks_.size(); ++i)
+      blocks_[i].name = layout.names[i];
+  }
+
+  Profile run() {
+    add_kernels();
+    add_collectives();
+    add_updates();
+    add_parameters();
+    add_stored();
+    add_temporaries();
+    add_outputs();
+    add_flops();
+    if (strategy_.recompute == RecomputeKind::full)
+      run_layers_again();
+    return {std::move(blocks_), layout_.sequence, std::move(shared_), peak()};
+  }
+
+private:
+  const TrainingGraph& step() const { return layout_.ranks.step; }
+  const Graph& graph() const { return layout_.ranks.step.graph; }
+  const Operator& op(std::size_t i) const { return graph().operators()[i]; }
+  Block& block(std::int64_t part) { return blocks_.at(static_cast<std::size_t>(part)); }
+  Block& block_of(std::size_t i) { return block(layout_.places[i].part); }
+
+  PassCost& pass_of(std::size_t i) {
+    Block& of = block_of(i);
+    if (op(i).phase == Phase::recompute)
+      return of.recompute;
+    switch (layout_.places[i].pass) {
+    case PipelinePass::forward:
+      return of.forward;
+    case PipelinePass::backward:
+      return of.backward;
+    default:
+      return of.weight;
+    }
+  }
+
+  void add_kernels() {
+    for (const Kernel& kernel : kernels_of(graph(), layout_.places, table_)) {
+      PassCost& pass = pass_of(kernel.ops.front().index());
+      pass.compute += kernel.nanoseconds;
+      pass.host += table_.host_ns_per_kernel;
+      ++pass.kernels;
+    }
+  }
+
+  /// Reductions one after another over several axes are one over all of them.
+  std::vector<std::string_view> axes_of(std::size_t i) const {
+    std::vector<std::string_view> axes;
+    for (std::size_t at = i; true;) {
+      axes.push_back(std::get<std::string>(op(at).attributes.all().find("mesh_axis")->second));
+      const auto before = graph().tensor(*op(at).inputs[0]).producer;
+      if (!before || op(before->index()).op_type != op(i).op_type ||
+          !is_collective(op(before->index())) || op(i).op_type != "AllReduce")
+        return axes;
+      at = before->index();
+    }
+  }
+
+  /// Continued by another reduction of the same numbers, which counts for both.
+  bool is_continued(std::size_t i) const {
+    const auto& readers = graph().tensor(*op(i).outputs[0]).consumers;
+    return op(i).op_type == "AllReduce" && readers.size() == 1 &&
+           op(readers.front().index()).op_type == "AllReduce";
+  }
+
+  void add_collectives() {
+    for (std::size_t i = 0; i < graph().operators().size(); ++i) {
+      if (!is_collective(op(i)) || op(i).op_type == "TakeShard" || is_continued(i))
+        continue;
+      const std::vector<std::string_view> axes = axes_of(i);
+      const auto time =
+          static_cast<double>(collective_cost(group(axes), collective_kind(op(i)),
+                                              static_cast<double>(collective_bytes(graph(), op(i))))
+                                  .time);
+      const bool of_data = axes.front() == "data";
+      if (op(i).phase == Phase::update) {
+        const bool gathers = op(i).op_type == "AllGather";
+        (gathers ? block_of(i).parameters : block_of(i).gradients) += time;
+        continue;
+      }
+      PassCost& pass = pass_of(i);
+      (of_data ? pass.gather : pass.exchange) += time;
+      pass.host += table_.host_ns_per_kernel;
+      ++pass.kernels;
+    }
+  }
+
+  const GroupPlacement& group(const std::vector<std::string_view>& axes) {
+    const auto found = groups_.find(axes);
+    if (found != groups_.end())
+      return found->second;
+    return groups_.emplace(axes, group_of(cluster_, strategy_, axes)).first->second;
+  }
+
+  /// Updates of all parameters together are few kernels, bound by memory.
+  void add_updates() {
+    for (std::size_t i = 0; i < graph().operators().size(); ++i) {
+      if (op(i).phase != Phase::update || is_collective(op(i)))
+        continue;
+      double bytes = 0;
+      for (const Access& access : op(i).nest.operands)
+        bytes += moved_bytes(graph(), op(i).nest, access);
+      const double time = bytes / (table_.memory_bandwidth_gb_per_s * table_.memory_share);
+      for (const std::int64_t part : layout_.places[i].updates)
+        block(part).update += time;
+    }
+  }
+
+  /// Of a parameter, its gradient as it is added up, and its states: where the parameter is read.
+  void add_parameters() {
+    const auto bytes = [&](TensorId id) { return bytes_of(size_of(graph().tensor(id))); };
+    std::map<TensorId, const ParameterRecord*> records;
+    for (const ParameterRecord& record : step().parameters)
+      records.emplace(record.weight, &record);
+    for (std::size_t t = 0; t < graph().tensors().size(); ++t) {
+      const TensorId id(t);
+      if (graph().tensor(id).kind != TensorKind::parameter || graph().tensor(id).producer)
+        continue;
+      SharedWeights weights{.count = element_count(graph().tensor(id)),
+                            .parameter_bytes = bytes(id)};
+      if (const auto record = records.find(id); record != records.end()) {
+        weights.gradient_bytes = bytes(summed(record->second->gradient));
+        for (const TensorId state : record->second->states)
+          weights.state_bytes += bytes(state);
+      }
+      give_weights(weights, parts_reading(id));
+    }
+  }
+
+  void give_weights(SharedWeights weights, const std::set<std::int64_t>& parts) {
+    for (const std::int64_t part : parts) {
+      Block& of = block(part);
+      of.parameter_count += weights.count;
+      of.parameter_bytes += weights.parameter_bytes;
+      of.gradient_bytes += weights.gradient_bytes;
+      of.state_bytes += weights.state_bytes;
+      if (part == *parts.begin())
+        continue;
+      weights.first = static_cast<std::size_t>(*parts.begin());
+      weights.second = static_cast<std::size_t>(part);
+      shared_.push_back(weights);
+    }
+  }
+
+  /// Whole layers run again from their stored input, as PyTorch's checkpoint() and Megatron do it:
+  /// their last product, too, whose result nobody needs.
+  void run_layers_again() {
+    for (std::size_t i = 0; i < blocks_.size(); ++i) {
+      Block& of = blocks_[i];
+      const bool between = i > 0 && i + 1 < blocks_.size();
+      of.recompute = between ? of.forward : PassCost{};
+      if (!between)
+        continue;
+      of.stored_bytes = blocks_[i - 1].output_bytes;
+      of.hardware_flops = of.model_flops + forward_flops_[i];
+    }
+  }
+
+  double peak() const {
+    for (const Operator& product : graph().operators()) {
+      if (product.nest.compute == ComputeKind::mac)
+        return table_.peak_tflops[static_cast<std::size_t>(product_type(graph(), product, table_))];
+    }
+    return 0;
+  }
+
+  std::set<std::int64_t> parts_reading(TensorId id) const {
+    std::set<std::int64_t> parts;
+    for (const OpId reader : graph().tensor(id).consumers) {
+      if (graph().op(reader).phase != Phase::update)
+        parts.insert(layout_.places[reader.index()].part);
+    }
+    return parts;
+  }
+
+  /// Gradients are added up before they are exchanged, but in shards where those are all that is
+  /// kept.
+  TensorId summed(TensorId gradient) const {
+    while (strategy_.zero < 2) {
+      const auto producer = graph().tensor(gradient).producer;
+      if (!producer || !is_collective(graph().op(*producer)))
+        break;
+      gradient = *graph().op(*producer).inputs[0];
+    }
+    return gradient;
+  }
+
+  void add_stored() {
+    for (const TensorId id : step().stored_activations) {
+      const Tensor& tensor = graph().tensor(id);
+      const std::int64_t part = tensor.producer
+                                    ? layout_.places[tensor.producer->index()].part
+                                    : layout_.places[tensor.consumers.front().index()].part;
+      block(part).stored_bytes += bytes_of(size_of(tensor));
+    }
+  }
+
+  bool passes_by(TensorId id) const {
+    const MemoryOwner owner = step().owner[id.index()];
+    const Tensor& tensor = graph().tensor(id);
+    return owner == MemoryOwner::temporaries && !tensor.alias_of &&
+           tensor.kind != TensorKind::input && tensor.kind != TensorKind::label &&
+           tensor.producer && graph().op(*tensor.producer).phase != Phase::update;
+  }
+
+  /// What lives at a time besides what is stored.
+  void add_temporaries() {
+    std::vector<std::vector<TensorId>> ends(graph().operators().size());
+    std::int64_t live = 0;
+    for (std::size_t i = 0; i < graph().operators().size(); ++i) {
+      if (op(i).phase == Phase::update)
+        break;
+      for (const TensorId id : present(op(i).outputs)) {
+        if (!passes_by(id))
+          continue;
+        live += bytes_of(size_of(graph().tensor(id)));
+        const auto& readers = graph().tensor(id).consumers;
+        ends[readers.empty() ? i : readers.back().index()].push_back(id);
+      }
+      Block& of = block_of(i);
+      of.temporary_bytes = std::max(of.temporary_bytes, live);
+      for (const TensorId id : ends[i])
+        live -= bytes_of(size_of(graph().tensor(id)));
+    }
+  }
+
+  /// The largest result that a later block reads.
+  void add_outputs() {
+    for (std::size_t i = 0; i < graph().operators().size(); ++i) {
+      if (op(i).phase != Phase::forward)
+        continue;
+      for (const TensorId id : present(op(i).outputs)) {
+        const Tensor& tensor = graph().tensor(id);
+        const bool handed_on = std::ranges::any_of(tensor.consumers, [&](OpId reader) {
+          return graph().op(reader).phase == Phase::forward &&
+                 layout_.places[reader.index()].part > layout_.places[i].part;
+        });
+        std::int64_t& bytes = block_of(i).output_bytes;
+        if (handed_on && tensor.kind == TensorKind::activation)
+          bytes = std::max(bytes, bytes_of(size_of(tensor)));
+      }
+    }
+  }
+
+  void add_flops() {
+    for (std::size_t i = 0; i < graph().operators().size(); ++i) {
+      if (op(i).phase == Phase::update)
+        continue;
+      const double flops = 2 * static_cast<double>(macs(op(i).nest));
+      block_of(i).hardware_flops += flops;
+      if (op(i).phase == Phase::forward)
+        forward_flops_[static_cast<std::size_t>(layout_.places[i].part)] += flops;
+      if (op(i).phase != Phase::recompute)
+        block_of(i).model_flops += flops;
+    }
+  }
+
+  const Cluster& cluster_;
+  const KernelTable& table_;
+  const Strategy& strategy_;
+  const RankLayout& layout_;
+  std::vector<Block> blocks_;
+  std::vector<double> forward_flops_; ///< by block
+  std::vector<SharedWeights> shared_;
+  std::map<std::vector<std::string_view>, GroupPlacement> groups_;
+};
+
+} // namespace
+
+GroupPlacement group_of(const Cluster& cluster, const Strategy& strategy,
+                        std::span<const std::string_view> axes) {
+  std::vector<GroupAxis> group;
+  std::int64_t stride = 1;
+  const auto add = [&](std::string_view name, std::int64_t count) {
+    if (std::ranges::find(axes, name) != axes.end() && count > 1)
+      group.push_back({stride, count});
+    stride *= count;
+  };
+  add("tensor", strategy.tensor);
+  add("context", strategy.context);
+  add("expert", strategy.expert);
+  add("data", strategy.data / strategy.expert);
+  return place(cluster, group);
+}
+
+GroupPlacement neighbours(const Cluster& cluster, const Strategy& strategy) {
+  const std::int64_t stage = strategy.tensor * strategy.context * strategy.data;
+  const GroupAxis group{stage, std::min<std::int64_t>(strategy.pipeline, 2)};
+  return place(cluster, std::span(&group, 1));
+}
+
+Profile Profiler::profile(const Strategy& strategy) const {
+  internal_check(device_.table.has_value(), "a chip is no kernel table");
+  const RankLayout layout = lay_out(workload_, strategy);
+  return BlockSums(cluster_, *device_.table, strategy, layout).run();
+}
+
+} // namespace monet::cluster_cost

@@ -1,0 +1,209 @@
+#include "cluster/cost/layout.hpp"
+
+#include "monet/base/errors.hpp"
+#include "monet/workload/operators.hpp"
+#include "monet/workload/views.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+namespace monet::cluster_cost {
+
+namespace {
+
+/// "h.12.mlp.fc" belongs to layer 12; none of what is before and after them.
+std::optional<std::int64_t> layer_of(const std::string& name) {
+  if (!name.starts_with("h."))
+    return std::nullopt;
+  std::int64_t layer = 0;
+  std::size_t at = 2;
+  for (; at < name.size() && name[at] >= '0' && name[at] <= '9' && at < 12; ++at)
+    layer = layer * 10 + (name[at] - '0');
+  if (at == 2 || at >= name.size() || name[at] != '.')
+    return std::nullopt;
+  return layer;
+}
+
+/// A transformer's layers repeat every so many.
+std::int64_t period_of(const TransformerShape& shape) {
+  return shape.experts ? shape.expert_every : 1;
+}
+
+/// Of two periods, the second stands for all after the first.
+TransformerShape shortened(const TransformerShape& of, const Strategy& strategy) {
+  TransformerShape shape = of;
+  shape.layers = std::min(of.layers, 2 * period_of(of));
+  shape.batch = strategy.micro_batch * strategy.data;
+  shape.vocabulary_multiple = of.vocabulary_multiple * strategy.tensor;
+  return shape;
+}
+
+bool has_weight(const Graph& graph, const Operator& op) {
+  return std::ranges::any_of(present(op.inputs), [&](TensorId id) {
+    return graph.tensor(id).kind == TensorKind::parameter;
+  });
+}
+
+/// Operators between the products of attention: from a product of two results to the next one.
+std::vector<bool> between_attention_products(const Graph& graph) {
+  std::vector<bool> between(graph.operators().size(), false);
+  std::vector<bool> tensors(graph.tensors().size(), false);
+  for (std::size_t i = 0; i < between.size(); ++i) {
+    const Operator& op = graph.operators()[i];
+    const bool product = op.nest.compute == ComputeKind::mac;
+    const bool follows =
+        std::ranges::any_of(present(op.inputs), [&](TensorId id) { return tensors[id.index()]; });
+    between[i] = product ? !follows && !has_weight(graph, op) : follows;
+    for (const TensorId id : present(op.outputs))
+      tensors[id.index()] = between[i];
+  }
+  return between;
+}
+
+/// Positions among a graph's operators where blocks begin: layers of a transformer, else wherever
+/// only one result is handed on.
+std::vector<std::size_t> block_begins(const Graph& graph) {
+  std::vector<std::size_t> begins{0};
+  std::optional<std::int64_t> current;
+  bool layers = false;
+  std::size_t count = 0;
+  for (; count < graph.operators().size(); ++count) {
+    if (graph.operators()[count].phase != Phase::forward)
+      break;
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto layer = layer_of(graph.operators()[i].name);
+    layers = layers || layer;
+    if (layer && layer != current)
+      begins.push_back(i);
+    if (!layer && current && graph.operators()[i].nest.compute != ComputeKind::copy)
+      begins.push_back(i);
+    current = layer ? layer : (begins.back() == i ? std::nullopt : current);
+  }
+  if (layers)
+    return begins;
+  std::vector<std::size_t> last(graph.tensors().size(), 0); // reader of each tensor
+  for (std::size_t i = 0; i < count; ++i) {
+    for (const TensorId id : present(graph.operators()[i].inputs))
+      last[id.index()] = i;
+  }
+  std::set<std::size_t> live;
+  for (std::size_t i = 0; i < count; ++i) {
+    std::erase_if(live, [&](std::size_t tensor) { return last[tensor] < i; });
+    if (i > 0 && live.size() <= 1)
+      begins.push_back(i);
+    for (const TensorId id : present(graph.operators()[i].outputs))
+      live.insert(id.index());
+  }
+  return begins;
+}
+
+/// Names of tensors that are computed again: exact patterns.
+std::vector<std::string> recomputed(const Graph& network, RecomputeKind kind) {
+  std::vector<std::string> names;
+  if (kind == RecomputeKind::none)
+    return names;
+  const std::vector<bool> attention = between_attention_products(network);
+  const std::vector<std::size_t> begins = block_begins(network);
+  const bool has_layers = std::ranges::any_of(
+      network.operators(), [](const Operator& op) { return layer_of(op.name).has_value(); });
+  std::vector<std::size_t> block(network.operators().size(), 0);
+  for (std::size_t i = 0, at = 0; i < block.size(); ++i) {
+    at += at + 1 < begins.size() && begins[at + 1] == i ? 1 : 0;
+    block[i] = at;
+  }
+  for (std::size_t i = 0; i < block.size(); ++i) {
+    const Operator& op = network.operators()[i];
+    const bool inside = has_layers ? layer_of(op.name).has_value() : begins.size() > 1;
+    if (has_view_rule(op))
+      continue;
+    for (const TensorId id : present(op.outputs)) {
+      const Tensor& tensor = network.tensor(id);
+      const bool handed_on = std::ranges::any_of(
+          tensor.consumers, [&](OpId reader) { return block[reader.index()] != block[i]; });
+      const bool chosen = kind == RecomputeKind::full ? inside && !handed_on : attention[i];
+      const bool output = std::ranges::find(network.outputs, id) != network.outputs.end();
+      if (chosen && !output)
+        names.push_back(tensor.name);
+    }
+  }
+  return names;
+}
+
+void check_sizes(const TransformerShape& shape, const Strategy& strategy) {
+  std::string problems;
+  const auto check = [&](std::string_view what, std::int64_t size, std::string_view by,
+                         std::int64_t parts) {
+    if (size % parts != 0)
+      problems += fmt::format("{}{} ({}) are not divisible by {} ({}): {} are left over",
+                              problems.empty() ? "" : "; ", what, size, by, parts, size % parts);
+  };
+  check("heads of keys", shape.heads_of_keys(), "tensor", strategy.tensor);
+  check("layers", shape.layers, "pipeline * virtual", strategy.pipeline * strategy.virtual_stages);
+  check("tokens", shape.sequence, "context * tensor ranks that share them",
+        strategy.context * (strategy.sequence ? strategy.tensor : 1));
+  if (shape.experts)
+    check("experts", *shape.experts, "expert", strategy.expert);
+  else if (strategy.expert > 1)
+    problems += fmt::format("{}expert is {}, but there are no experts",
+                            problems.empty() ? "" : "; ", strategy.expert);
+  if (!problems.empty())
+    throw InfeasibleError(problems);
+}
+
+std::string block_name(const Graph& graph, std::size_t begin, bool first) {
+  const std::string& name = graph.operators()[begin].name;
+  if (const auto layer = layer_of(name))
+    return fmt::format("h.{}", *layer);
+  return first ? "begin" : name;
+}
+
+std::vector<std::size_t> sequence_of(const ClusterWorkload& workload, std::size_t blocks) {
+  std::vector<std::size_t> sequence;
+  if (!workload.transformer) {
+    for (std::size_t i = 0; i < blocks; ++i)
+      sequence.push_back(i);
+    return sequence;
+  }
+  const TransformerShape& shape = *workload.transformer;
+  const auto made = static_cast<std::int64_t>(blocks) - 2; // layers
+  const std::int64_t period = std::min(period_of(shape), made);
+  sequence.push_back(0);
+  for (std::int64_t layer = 0; layer < shape.layers; ++layer) {
+    const std::int64_t as = layer < made ? layer : made - period + layer % period;
+    sequence.push_back(static_cast<std::size_t>(as + 1));
+  }
+  sequence.push_back(blocks - 1);
+  return sequence;
+}
+
+} // namespace
+
+RankLayout lay_out(const ClusterWorkload& workload, const Strategy& strategy) {
+  if (workload.transformer)
+    check_sizes(*workload.transformer, strategy);
+  const Graph network = workload.transformer
+                            ? make_transformer(shortened(*workload.transformer, strategy))
+                            : workload.network(strategy.micro_batch * strategy.data);
+  TrainingOptions training = workload.training;
+  const std::vector<std::string> again = recomputed(network, strategy.recompute);
+  training.storage.recompute.insert(training.storage.recompute.end(), again.begin(), again.end());
+  RankLayout layout;
+  const TrainingGraph step = fold_views(make_training_graph(network, training));
+  layout.ranks = partition_step(step, mesh_of(strategy));
+  const Graph& graph = layout.ranks.step.graph;
+  std::vector<std::int64_t> begins;
+  for (const std::size_t begin : block_begins(graph)) {
+    layout.names.push_back(block_name(graph, begin, begins.empty()));
+    begins.push_back(static_cast<std::int64_t>(begin));
+  }
+  layout.places = place_operators(layout.ranks.step, begins);
+  layout.sequence = sequence_of(workload, begins.size());
+  return layout;
+}
+
+} // namespace monet::cluster_cost

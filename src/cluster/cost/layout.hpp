@@ -1,0 +1,25 @@
+// The step of one rank of a strategy, and its blocks.
+#pragma once
+
+#include "monet/cluster/cluster_step.hpp"
+#include "monet/cluster/stages.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace monet::cluster_cost {
+
+/// One micro-batch of a rank.
+struct RankLayout {
+  RankStep ranks;
+  std::vector<OperatorPlace> places; ///< parts are blocks
+  std::vector<std::string> names;    ///< of blocks
+  std::vector<std::size_t> sequence; ///< of the model: which block comes when
+};
+
+/// Makes the network, with no more layers than differ, its training step, and divides it.
+/// InfeasibleError where heads or other sizes do not divide.
+RankLayout lay_out(const ClusterWorkload& workload, const Strategy& strategy);
+
+} // namespace monet::cluster_cost
