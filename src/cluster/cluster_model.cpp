@@ -163,11 +163,20 @@ private:
   }
 
   void add_sends(PipelineProblem& problem) const {
+    problem.overlap_sends = strategy_.overlap;
     const GroupPlacement next = cluster_cost::neighbours(cluster_, strategy_);
+    constexpr std::string_view kTensor[]{"tensor"};
+    const GroupPlacement ranks = cluster_cost::group_of(cluster_, strategy_, kTensor);
     const std::int64_t parts = strategy_.pipeline * strategy_.virtual_stages;
     for (std::int64_t number = 0; number + 1 < parts; ++number) {
       const auto bytes = static_cast<double>(block(blocks_of(number).back()).output_bytes);
-      const Nanoseconds time = collective_cost(next, Collective::point_to_point, bytes).time;
+      // What all tensor ranks hold alike each sends a part of; the receivers gather it (Narayanan
+      // et al. 2021, section 4.1).
+      const bool alike = strategy_.tensor > 1 && !strategy_.sequence;
+      const double sent = alike ? bytes / static_cast<double>(strategy_.tensor) : bytes;
+      Nanoseconds time = collective_cost(next, Collective::point_to_point, sent).time;
+      if (alike)
+        time += collective_cost(ranks, Collective::all_gather, bytes).time;
       problem.forward_sends.push_back(time);
       problem.backward_sends.push_back(time);
     }
