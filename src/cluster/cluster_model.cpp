@@ -291,6 +291,12 @@ private:
       step_.mfu = model * a_device / profile_.peak_tflops;
       step_.hfu = hardware * a_device / profile_.peak_tflops;
     }
+    double energy = 0;
+    for (const std::size_t i : profile_.sequence)
+      energy +=
+          static_cast<double>(strategy_.micro_batches()) * block(i).pass_pj + block(i).update_pj;
+    step_.energy_pj =
+        energy * static_cast<double>(strategy_.data * strategy_.context * strategy_.tensor);
     for (const StageResult& stage : step_.stages)
       step_.largest_memory = std::max(step_.largest_memory, stage.memory.total());
     const double limit = cluster_.memory_bytes > 0 ? cluster_.memory_bytes : device_.memory_bytes();

@@ -1,14 +1,24 @@
-// Steps of whole clusters.
+// Steps of whole clusters: bytes as published formulas say them, shares that add up, and one device
+// as it is without a cluster.
 #include "monet/base/errors.hpp"
 #include "monet/cluster/cluster_step.hpp"
+#include "monet/core_cost/core_cost.hpp"
+#include "monet/hardware/read_hardware.hpp"
+#include "monet/optimise/step_mode.hpp"
+#include "monet/workload/onnx_reader.hpp"
+#include "monet/workload/views.hpp"
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
 
 namespace monet {
 
 namespace {
 
+/// 16 bytes a parameter: fp16 weights and gradients, fp32 master weights and two moments.
 TrainingOptions mixed_precision() {
   TrainingOptions options;
   options.update.optimizer = Adam{};
@@ -21,28 +31,162 @@ TrainingOptions mixed_precision() {
   return options;
 }
 
+struct A100s {
+  Cluster cluster;
+  ClusterDevice device;
+  ClusterWorkload workload;
+
+  A100s(std::int64_t devices, const TransformerShape& shape)
+      : cluster(
+            with_devices(read_cluster(MONET_SOURCE_DIR "/data/cluster/dgx_a100.yaml"), devices)),
+        device(read_cluster_device(cluster.device)), workload{.transformer = shape,
+                                                              .training = mixed_precision()} {}
+
+  ClusterStep model(const Strategy& strategy) const {
+    return ClusterModel(cluster, device, workload).model(strategy);
+  }
+};
+
+constexpr std::int64_t kTokens = 256;
+constexpr std::int64_t kHidden = 512;
+constexpr std::int64_t kHeads = 8;
+
+TransformerShape gpt(std::int64_t layers) {
+  return {.layers = layers,
+          .hidden = kHidden,
+          .heads = kHeads,
+          .sequence = kTokens,
+          .vocabulary = 1024,
+          .dropout = 0.1};
+}
+
+std::int64_t bytes(const StageMemory& memory, MemoryOwner owner) {
+  return memory.bytes[static_cast<std::size_t>(owner)];
+}
+
+const BlockCost& layer(const ClusterStep& step) {
+  return step.blocks.at(2); // begin, h.0, h.1 ...
+}
+
+Nanoseconds sum_of(const StageShare& share) {
+  return share.compute + share.recompute + share.host + share.collectives + share.sends +
+         share.gradients + share.update + share.bubble;
+}
+
 } // namespace
 
-TEST(ClusterModel, Shows) {
-  const Cluster cluster =
-      with_devices(read_cluster(MONET_SOURCE_DIR "/data/cluster/dgx_a100.yaml"), 8);
-  const ClusterDevice device = read_cluster_device(cluster.device);
-  ClusterWorkload workload;
-  workload.transformer = TransformerShape{.layers = 48, .hidden = 6144, .heads = 64, .sequence = 2048,
-                                          .vocabulary = 51200, .dropout = 0.1};
-  workload.training = mixed_precision();
-  ClusterModel model(cluster, device, workload);
-  for (const auto recompute : {RecomputeKind::full, RecomputeKind::selective, RecomputeKind::none}) {
-    Strategy strategy{.tensor = 8, .sequence = recompute == RecomputeKind::selective, .micro_batch = 4, .global_batch = 4, .recompute = recompute};
-    const ClusterStep step = model.model(strategy);
-    fmt::print("{} {:.3f} s mfu {:.3f}\n", name_of(recompute), double(step.time) * 1e-9, step.mfu);
-    for (const BlockCost& block : step.blocks)
-      fmt::print("  {} x{} F {:.3f} B {:.3f} W {:.3f} R {:.3f} coll {:.3f} host {:.3f} upd {:.3f} kernels {} params {} stored {} temp {} out {}\n", block.name, block.count,
-                 double(block.forward) * 1e-6, double(block.backward_input) * 1e-6, double(block.backward_weight) * 1e-6,
-                 double(block.recompute) * 1e-6, double(block.collectives) * 1e-6, double(block.host) * 1e-6, double(block.update)*1e-6, block.kernels, block.parameters, block.stored_bytes, block.temporary_bytes, block.output_bytes);
-    for (const StageResult& stage : step.stages)
-      fmt::print("  stage mem {:.2f} GiB params {:.2f} grads {:.2f} states {:.2f} stored {:.2f} temp {:.2f}\n", double(stage.memory.total()) / (1 << 30), double(stage.memory.bytes[0]) / (1 << 30), double(stage.memory.bytes[1]) / (1 << 30), double(stage.memory.bytes[2]) / (1 << 30), double(stage.memory.bytes[3]) / (1 << 30), double(stage.memory.bytes[4]) / (1 << 30));
+TEST(ClusterModel, ShardsStatesGradientsAndParametersByTheirFormulas) {
+  const A100s eight(8, gpt(4));
+  const auto memory = [&](int zero) {
+    const ClusterStep step = eight.model({.data = 8, .zero = zero, .global_batch = 8});
+    return step.stages.front();
+  };
+  const StageResult whole = memory(0);
+  const std::int64_t p = whole.parameters;
+  const auto states_of = [&](const StageResult& stage) {
+    return bytes(stage.memory, MemoryOwner::parameters) +
+           bytes(stage.memory, MemoryOwner::gradients) +
+           bytes(stage.memory, MemoryOwner::optimizer_state);
+  };
+  const std::int64_t mask = kTokens * kTokens; // causal, one byte each, is no parameter
+  EXPECT_EQ(states_of(whole), 16 * p) << mask;
+  EXPECT_EQ(states_of(memory(1)), 4 * p + 12 * p / 8);
+  EXPECT_EQ(states_of(memory(2)), 2 * p + 14 * p / 8);
+  EXPECT_EQ(states_of(memory(3)), 16 * p / 8);
+}
+
+TEST(ClusterModel, StoresWhatKorthikantiCounts) {
+  constexpr std::int64_t kBatch = 2;
+  constexpr std::int64_t s = kTokens, b = kBatch, h = kHidden, a = kHeads;
+  const std::int64_t sbh = s * b * h;
+  const std::int64_t statistics = 2 * 2 * 4 * s * b; // mean and deviation of two norms, fp32
+  for (const std::int64_t t : {1, 2, 4, 8}) {
+    const A100s some(t, gpt(4));
+    Strategy strategy{.tensor = t, .micro_batch = b, .global_batch = b};
+    EXPECT_EQ(layer(some.model(strategy)).stored_bytes,
+              sbh * 10 + sbh * 24 / t + 5 * a * s * s * b / t + statistics)
+        << t;
+    if (t == 1)
+      continue;
+    strategy.sequence = true;
+    EXPECT_EQ(layer(some.model(strategy)).stored_bytes,
+              (sbh * 34 + 5 * a * s * s * b + statistics) / t)
+        << t;
+    strategy.recompute = RecomputeKind::selective;
+    EXPECT_EQ(layer(some.model(strategy)).stored_bytes, (34 * sbh + statistics) / t) << t;
+    strategy.recompute = RecomputeKind::full;
+    EXPECT_EQ(layer(some.model(strategy)).stored_bytes, 2 * sbh / t) << t;
   }
+}
+
+TEST(ClusterModel, InterleavingHoldsMoreByItsFactor) {
+  const A100s eight(4, gpt(16));
+  const auto stored = [&](std::int64_t v) {
+    Strategy strategy{.pipeline = 4,
+                      .virtual_stages = v,
+                      .schedule = v == 1 ? PipelineKind::one_f_one_b : PipelineKind::interleaved,
+                      .global_batch = 16};
+    const ClusterStep step = eight.model(strategy);
+    return static_cast<double>(step.stages.front().memory.in_flight) *
+           static_cast<double>(step.stages.front().blocks) / static_cast<double>(v);
+  };
+  // p micro-batches of a stage's layers, times 1 + (p - 1) / (p v).
+  EXPECT_NEAR(stored(2) / stored(1), 1 + 3.0 / 8, 1e-12);
+  EXPECT_NEAR(stored(4) / stored(1), 1 + 3.0 / 16, 1e-12);
+}
+
+TEST(ClusterModel, SharesOfAStageAddUpToTheStep) {
+  const A100s some(16, gpt(8));
+  for (const auto recompute :
+       {RecomputeKind::none, RecomputeKind::selective, RecomputeKind::full}) {
+    for (const bool overlap : {false, true}) {
+      const Strategy strategy{.data = 2,
+                              .tensor = 2,
+                              .pipeline = 4,
+                              .sequence = true,
+                              .zero = 1,
+                              .global_batch = 16,
+                              .recompute = recompute,
+                              .overlap = overlap};
+      const ClusterStep step = some.model(strategy);
+      ASSERT_EQ(step.stages.size(), 4U);
+      for (const StageResult& stage : step.stages)
+        EXPECT_EQ(sum_of(stage.share), step.time) << to_string(strategy);
+      EXPECT_GT(step.mfu, 0);
+      EXPECT_GE(step.hfu, step.mfu);
+    }
+  }
+}
+
+TEST(ClusterModel, OneChipTakesWhatItsScheduleTakes) {
+  const Cluster cluster =
+      with_devices(read_cluster(MONET_SOURCE_DIR "/data/cluster/edge_tpu_x4.yaml"), 1);
+  const ClusterDevice device = read_cluster_device(cluster.device);
+  const auto network = [](std::int64_t samples) {
+    OnnxReadOptions read;
+    read.batch = samples;
+    return read_onnx(MONET_SOURCE_DIR "/data/workload/resnet8_16.onnx", read);
+  };
+  ClusterWorkload workload;
+  workload.network = network;
+  const ClusterStep step = ClusterModel(cluster, device, workload).model({});
+  const TrainingGraph alone = fold_views(make_training_graph(network(1), workload.training));
+  CoreCostCache costs;
+  const StepChoice choice = choose_step(alone, *device.chip, {}, StepMode::automatic,
+                                        Objective::latency, ModelContext{costs});
+  EXPECT_EQ(std::llround(static_cast<double>(step.time) * 1e-9 * device.chip->frequency_hz),
+            choice.figures.latency_cycles);
+  EXPECT_NEAR(step.energy_pj / choice.figures.energy_pj, 1, 1e-9);
+}
+
+TEST(ClusterModel, SaysWhatDoesNotDivide) {
+  const A100s eight(8, gpt(4));
+  EXPECT_THROW(eight.model({.data = 4}), InfeasibleError);
+  EXPECT_THROW(eight.model({.data = 8, .global_batch = 12}), InfeasibleError);
+  EXPECT_THROW(eight.model({.tensor = 8, .sequence = true, .expert = 2}), InfeasibleError);
+  EXPECT_THROW(eight.model({.pipeline = 8, .global_batch = 8}), InfeasibleError); // 4 layers
+  const A100s three(3, gpt(3));
+  EXPECT_THROW(three.model({.tensor = 3}), InfeasibleError); // 8 heads
 }
 
 } // namespace monet

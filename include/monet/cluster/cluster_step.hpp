@@ -36,7 +36,7 @@ struct StageMemory {
 
 /// Where a stage's step goes; they add up to the step's time.
 struct StageShare {
-  Nanoseconds compute = 0;     ///< kernels, without what is computed again
+  Nanoseconds compute = 0; ///< kernels, without what is computed again
   Nanoseconds recompute = 0;
   Nanoseconds host = 0;        ///< kernels wait for the host that launches them
   Nanoseconds collectives = 0; ///< of tensor, context and expert ranks, and gathers, not hidden
@@ -61,8 +61,8 @@ struct BlockCost {
   Nanoseconds collectives = 0; ///< within the above: of all passes of a micro-batch, not hidden
   Nanoseconds host = 0;        ///< within the above: waiting for the host
   Nanoseconds update = 0;
-  std::int64_t kernels = 0;              ///< of all passes
-  std::int64_t parameters = 0;           ///< elements of one device
+  std::int64_t kernels = 0;    ///< of all passes
+  std::int64_t parameters = 0; ///< elements of one device
   std::int64_t parameter_bytes = 0, gradient_bytes = 0, state_bytes = 0;
   std::int64_t stored_bytes = 0;    ///< kept of a micro-batch between its passes
   std::int64_t temporary_bytes = 0; ///< most that lives besides
@@ -96,8 +96,8 @@ public:
                const ClusterWorkload& workload);
   ~ClusterModel();
 
-  /// InfeasibleError listing what does not divide (see misfits()), heads and layers too. A step that
-  /// does not fit in memory is modelled all the same. Not for several threads at once.
+  /// InfeasibleError listing what does not divide (see misfits()), heads and layers too. A step
+  /// that does not fit in memory is modelled all the same. Not for several threads at once.
   ClusterStep model(const Strategy& strategy);
 
 private:

@@ -48,6 +48,9 @@ struct StageStep {
   std::vector<StageTransfer> sends;    ///< by operator that makes the tensor
 };
 
+/// The step of some of a step's operators, in that order: what others make for them is fed in.
+TrainingGraph step_of(const TrainingGraph& step, std::span<const OpId> ops);
+
 /// One for each stage. `places` as place_operators() says for this step; the step's micro-batches
 /// are the schedule's. InternalError where why_not() has a reason or the parts are not
 /// stages * chunks.

@@ -26,7 +26,8 @@ struct Strategy {
   std::int64_t tensor = 1;         ///< ranks that share products with weights
   std::int64_t pipeline = 1;       ///< stages
   std::int64_t virtual_stages = 1; ///< parts of the model on each stage; key `virtual`
-  bool sequence = false; ///< between products that tensor ranks share, each has a part of the tokens
+  bool sequence =
+      false; ///< between products that tensor ranks share, each has a part of the tokens
   std::int64_t context = 1; ///< ranks that share the tokens of a sample
   std::int64_t expert = 1;  ///< of the data ranks, those that share experts; divides data
   int zero = 0;             ///< 1 optimiser states, 2 and gradients, 3 and parameters

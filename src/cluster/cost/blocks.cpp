@@ -1,5 +1,6 @@
 #include "cluster/cost/blocks.hpp"
 
+#include "cluster/cost/chip_costs.hpp"
 #include "cluster/cost/kernels.hpp"
 #include "cluster/cost/layout.hpp"
 
@@ -25,18 +26,22 @@ Collective collective_kind(const Operator& op) {
 /// Adds up what a rank's step costs, block by block.
 class BlockSums {
 public:
-  BlockSums(const Cluster& cluster, const KernelTable& table, const Strategy& strategy,
+  BlockSums(const Cluster& cluster, const ClusterDevice& device, const Strategy& strategy,
             const RankLayout& layout)
-      : cluster_(cluster), table_(table), strategy_(strategy), layout_(layout),
+      : cluster_(cluster), device_(device), strategy_(strategy), layout_(layout),
         blocks_(layout.names.size()), forward_flops_(layout.names.size()) {
     for (std::size_t i = 0; i < blocks_.size(); ++i)
       blocks_[i].name = layout.names[i];
   }
 
   Profile run() {
-    add_kernels();
+    if (device_.chip) {
+      add_chip_costs();
+    } else {
+      add_kernels();
+      add_updates();
+    }
     add_collectives();
-    add_updates();
     add_parameters();
     add_stored();
     add_temporaries();
@@ -68,11 +73,27 @@ private:
     }
   }
 
+  const KernelTable& table() const { return *device_.table; }
+  double host_ns() const { return device_.table ? device_.table->host_ns_per_kernel : 0; }
+
+  void add_chip_costs() {
+    const ChipCosts costs = chip_costs(step(), *device_.chip);
+    for (std::size_t i = 0; i < costs.nanoseconds.size(); ++i) {
+      if (op(i).phase == Phase::update) {
+        block_of(i).update += costs.nanoseconds[i];
+        block_of(i).update_pj += costs.picojoules[i];
+        continue;
+      }
+      pass_of(i).compute += costs.nanoseconds[i];
+      block_of(i).pass_pj += costs.picojoules[i];
+    }
+  }
+
   void add_kernels() {
-    for (const Kernel& kernel : kernels_of(graph(), layout_.places, table_)) {
+    for (const Kernel& kernel : kernels_of(graph(), layout_.places, table())) {
       PassCost& pass = pass_of(kernel.ops.front().index());
       pass.compute += kernel.nanoseconds;
-      pass.host += table_.host_ns_per_kernel;
+      pass.host += host_ns();
       ++pass.kernels;
     }
   }
@@ -114,7 +135,7 @@ private:
       }
       PassCost& pass = pass_of(i);
       (of_data ? pass.gather : pass.exchange) += time;
-      pass.host += table_.host_ns_per_kernel;
+      pass.host += host_ns();
       ++pass.kernels;
     }
   }
@@ -134,7 +155,7 @@ private:
       double bytes = 0;
       for (const Access& access : op(i).nest.operands)
         bytes += moved_bytes(graph(), op(i).nest, access);
-      const double time = bytes / (table_.memory_bandwidth_gb_per_s * table_.memory_share);
+      const double time = bytes / (table().memory_bandwidth_gb_per_s * table().memory_share);
       for (const std::int64_t part : layout_.places[i].updates)
         block(part).update += time;
     }
@@ -192,8 +213,9 @@ private:
 
   double peak() const {
     for (const Operator& product : graph().operators()) {
-      if (product.nest.compute == ComputeKind::mac)
-        return table_.peak_tflops[static_cast<std::size_t>(product_type(graph(), product, table_))];
+      if (product.nest.compute == ComputeKind::mac && device_.table)
+        return table()
+            .peak_tflops[static_cast<std::size_t>(product_type(graph(), product, table()))];
     }
     return 0;
   }
@@ -222,6 +244,8 @@ private:
   void add_stored() {
     for (const TensorId id : step().stored_activations) {
       const Tensor& tensor = graph().tensor(id);
+      if (!tensor.producer && tensor.consumers.empty())
+        continue;
       const std::int64_t part = tensor.producer
                                     ? layout_.places[tensor.producer->index()].part
                                     : layout_.places[tensor.consumers.front().index()].part;
@@ -290,7 +314,7 @@ private:
   }
 
   const Cluster& cluster_;
-  const KernelTable& table_;
+  const ClusterDevice& device_;
   const Strategy& strategy_;
   const RankLayout& layout_;
   std::vector<Block> blocks_;
@@ -324,9 +348,8 @@ GroupPlacement neighbours(const Cluster& cluster, const Strategy& strategy) {
 }
 
 Profile Profiler::profile(const Strategy& strategy) const {
-  internal_check(device_.table.has_value(), "a chip is no kernel table");
   const RankLayout layout = lay_out(workload_, strategy);
-  return BlockSums(cluster_, *device_.table, strategy, layout).run();
+  return BlockSums(cluster_, device_, strategy, layout).run();
 }
 
 } // namespace monet::cluster_cost

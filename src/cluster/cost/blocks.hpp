@@ -30,6 +30,7 @@ struct Block {
   std::int64_t parameter_bytes = 0, gradient_bytes = 0, state_bytes = 0;
   std::int64_t stored_bytes = 0, temporary_bytes = 0, output_bytes = 0;
   double model_flops = 0, hardware_flops = 0;
+  double pass_pj = 0, update_pj = 0; ///< energy of a micro-batch's passes, of the update; of chips
 };
 
 /// What two blocks both have, and a stage with both of them has once: a tied table.

@@ -151,53 +151,71 @@ private:
 
 } // namespace
 
+namespace {
+
+/// What is fed into a stage's step, and what it gives away.
+void name_ends(StageStep& stage, const TrainingGraph& whole) {
+  Graph& graph = stage.step.graph;
+  std::set<TensorId> given;
+  for (const StageTransfer& send : stage.sends)
+    given.insert(send.tensor);
+  for (std::size_t i = 0; i < graph.tensors().size(); ++i) {
+    const Tensor& tensor = graph.tensors()[i];
+    const auto& outputs = whole.graph.outputs;
+    const bool output = std::ranges::find(outputs, stage.of[i]) != outputs.end();
+    if (tensor.producer && (output || given.contains(TensorId(i))))
+      graph.outputs.emplace_back(i);
+    const bool kept = tensor.kind == TensorKind::parameter || tensor.kind == TensorKind::buffer ||
+                      tensor.kind == TensorKind::constant ||
+                      tensor.kind == TensorKind::optimizer_state;
+    if (!tensor.producer && !kept)
+      graph.inputs.emplace_back(i);
+  }
+}
+
+bool makes(const StageStep& stage, TensorId of) {
+  const auto found = stage.made.find(of);
+  return found != stage.made.end() && stage.step.graph.tensor(found->second).producer.has_value();
+}
+
+/// Whoever makes a tensor, the first of several, sends it to who reads it and does not make it.
+void connect(std::vector<StageStep>& stages, std::size_t from, TensorId own) {
+  const TensorId of = stages[from].of[own.index()];
+  const auto before = std::span(stages).first(from);
+  if (std::ranges::any_of(before, [&](const StageStep& stage) { return makes(stage, of); }))
+    return;
+  for (std::size_t to = 0; to < stages.size(); ++to) {
+    const auto found = stages[to].made.find(of);
+    if (to == from || found == stages[to].made.end() || makes(stages[to], of))
+      continue;
+    stages[from].sends.push_back({own, static_cast<std::int64_t>(to)});
+    stages[to].receives.push_back({found->second, static_cast<std::int64_t>(from)});
+  }
+}
+
+} // namespace
+
+TrainingGraph step_of(const TrainingGraph& step, std::span<const OpId> ops) {
+  const std::vector<OperatorPlace> nowhere(step.graph.operators().size());
+  StageStep made = Extractor(step, nowhere).run(std::vector<OpId>(ops.begin(), ops.end()));
+  name_ends(made, step);
+  return std::move(made.step);
+}
+
 std::vector<StageStep> stage_steps(const TrainingGraph& step, std::span<const OperatorPlace> places,
                                    PipelineKind kind, std::int64_t stages, std::int64_t chunks) {
   const StageOrders orders(step, places, kind, stages, chunks);
   std::vector<StageStep> made;
   for (std::int64_t stage = 0; stage < stages; ++stage)
     made.push_back(Extractor(step, places).run(orders.order(stage)));
-  // Whoever made a tensor first sends it to who reads it and does not make it.
   for (std::size_t from = 0; from < made.size(); ++from) {
     for (std::size_t i = 0; i < made[from].of.size(); ++i) {
-      const TensorId own(i);
-      if (!made[from].step.graph.tensor(own).producer)
-        continue;
-      const TensorId whole = made[from].of[i];
-      const bool made_before = std::any_of(
-          made.begin(), made.begin() + static_cast<std::ptrdiff_t>(from),
-          [&](const StageStep& other) {
-            const auto found = other.made.find(whole);
-            return found != other.made.end() && other.step.graph.tensor(found->second).producer;
-          });
-      for (std::size_t to = 0; to < made.size() && !made_before; ++to) {
-        const auto found = made[to].made.find(whole);
-        if (to == from || found == made[to].made.end() ||
-            made[to].step.graph.tensor(found->second).producer)
-          continue;
-        made[from].sends.push_back({own, static_cast<std::int64_t>(to)});
-        made[to].receives.push_back({found->second, static_cast<std::int64_t>(from)});
-      }
+      if (made[from].step.graph.tensors()[i].producer)
+        connect(made, from, TensorId(i));
     }
   }
-  for (std::size_t stage = 0; stage < made.size(); ++stage) {
-    Graph& graph = made[stage].step.graph;
-    std::set<TensorId> given;
-    for (const StageTransfer& send : made[stage].sends)
-      given.insert(send.tensor);
-    for (std::size_t i = 0; i < graph.tensors().size(); ++i) {
-      const Tensor& tensor = graph.tensors()[i];
-      const bool output =
-          std::ranges::find(step.graph.outputs, made[stage].of[i]) != step.graph.outputs.end();
-      if (tensor.producer && (output || given.contains(TensorId(i))))
-        graph.outputs.emplace_back(i);
-      const bool kept = tensor.kind == TensorKind::parameter || tensor.kind == TensorKind::buffer ||
-                        tensor.kind == TensorKind::constant ||
-                        tensor.kind == TensorKind::optimizer_state;
-      if (!tensor.producer && !kept)
-        graph.inputs.emplace_back(i);
-    }
-  }
+  for (StageStep& stage : made)
+    name_ends(stage, step);
   return made;
 }
 

@@ -1,0 +1,22 @@
+// What the operators of a rank take on a modelled chip.
+#pragma once
+
+#include "monet/hardware/chip.hpp"
+#include "monet/training/training.hpp"
+
+#include <vector>
+
+namespace monet::cluster_cost {
+
+struct ChipCosts {
+  std::vector<double> nanoseconds; ///< by operator; whole numbers, together the step's latency
+  std::vector<double> picojoules;  ///< by operator; together the step's energy
+};
+
+/// Models the step, but for its collectives, as `monet schedule` does by default: the better of
+/// layer by layer and fused. An operator takes what it adds to the end of all before it; energy
+/// that is no run's (links, off-chip memory, leakage) is shared out by that time. InfeasibleError
+/// where the chip cannot run it, or has no frequency.
+ChipCosts chip_costs(const TrainingGraph& step, const Chip& chip);
+
+} // namespace monet::cluster_cost
