@@ -14,8 +14,8 @@ build "$preset" --target monet
 
 out=${1:-out}
 for experiment in edge_resnet18_cifar fusemax_gpt2 edge_resnet18_cifar_optimised; do
-  say "monet run examples/$experiment.yaml -o $out/$experiment"
-  "build/$preset/apps/monet/monet" run "examples/$experiment.yaml" -o "$out/$experiment"
+  say "monet run examples/$experiment.yaml -o $out/$experiment --jobs 0"
+  "build/$preset/apps/monet/monet" run "examples/$experiment.yaml" -o "$out/$experiment" --jobs 0
 done
-say "monet explore examples/spaces/small_edge.yaml -o $out/small_edge_space"
-"build/$preset/apps/monet/monet" explore examples/spaces/small_edge.yaml -o "$out/small_edge_space"
+say "monet explore examples/spaces/small_edge.yaml -o $out/small_edge_space --jobs 0"
+"build/$preset/apps/monet/monet" explore examples/spaces/small_edge.yaml -o "$out/small_edge_space" --jobs 0
