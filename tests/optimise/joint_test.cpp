@@ -55,7 +55,7 @@ std::optional<JointResult> search(const TrainingGraph& step, const Chip& chip,
 
 TEST(Joint, CornersAreWhatTheScheduleSaysAndBothIsTheBest) {
   int run = 0;
-  for (std::uint64_t seed = 0; seed < 45; ++seed) {
+  for (std::uint64_t seed = 0; seed < MONET_JOINT_STEPS; ++seed) {
     Random random(seed);
     const TrainingGraph step = testing::random_step(random, {.operators = 6, .training = true});
     const Chip chip = testing::random_chip(random, {.cores = 3});
@@ -80,7 +80,7 @@ TEST(Joint, CornersAreWhatTheScheduleSaysAndBothIsTheBest) {
     EXPECT_TRUE(found->base.runs.empty() && found->fused.runs.empty()) << seed;
     EXPECT_EQ(found->checkpointed.tiling.mode, TilingMode::layer_by_layer) << seed;
   }
-  EXPECT_GT(run, 30);
+  EXPECT_GT(run, MONET_JOINT_STEPS * 2 / 3);
 }
 
 TEST(Joint, RecomputesWhereTheBudgetAsksForIt) {
@@ -93,7 +93,7 @@ TEST(Joint, RecomputesWhereTheBudgetAsksForIt) {
   n.output(x);
   const TrainingGraph step = fold_views(make_training_graph(n.graph, {}));
   const Chip chip = read_chip(MONET_SOURCE_DIR "/data/hardware/edge_tpu.yaml");
-  for (std::uint64_t seed = 0; seed < 2; ++seed) {
+  for (std::uint64_t seed = 0; seed < MONET_JOINT_SEARCHES; ++seed) {
     JointOptions options = small_effort(seed);
     options.budget = [](std::int64_t peak) { return peak * 8 / 10; };
     const auto found = search(step, chip, options, 1);
