@@ -1,11 +1,12 @@
 // Steps of whole clusters: bytes as published formulas say them, shares that add up, and one device
 // as it is without a cluster.
+#include "cluster/networks.hpp"
+
 #include "monet/base/errors.hpp"
 #include "monet/cluster/cluster_step.hpp"
 #include "monet/core_cost/core_cost.hpp"
 #include "monet/hardware/read_hardware.hpp"
 #include "monet/optimise/step_mode.hpp"
-#include "monet/workload/onnx_reader.hpp"
 #include "monet/workload/views.hpp"
 
 #include <fmt/core.h>
@@ -162,11 +163,7 @@ TEST(ClusterModel, OneChipTakesWhatItsScheduleTakes) {
   const Cluster cluster =
       with_devices(read_cluster(MONET_SOURCE_DIR "/data/cluster/edge_tpu_x4.yaml"), 1);
   const ClusterDevice device = read_cluster_device(cluster.device);
-  const auto network = [](std::int64_t samples) {
-    OnnxReadOptions read;
-    read.batch = samples;
-    return read_onnx(MONET_SOURCE_DIR "/data/workload/resnet8_16.onnx", read);
-  };
+  const auto network = [](std::int64_t samples) { return test::small_mlp(samples); };
   ClusterWorkload workload;
   workload.network = network;
   const ClusterStep step = ClusterModel(cluster, device, workload).model({});
