@@ -88,6 +88,7 @@ int main(int argc, char** argv) {
   add_optimise_command(monet);
   add_explore_command(monet);
   add_formats_command(monet);
+  add_cluster_command(monet);
   add_train_command(monet);
   add_report_command(monet);
   return run_program(monet, std::string("monet ") + version() + " (" + git_hash() + ")", argc, argv,

@@ -102,6 +102,7 @@ TEST_F(OutputPlaces, OfEveryOptionAreTriedFirst) {
        {"-o"}},
       {{"report", "none.json"}, false, {"-o"}},
       {{"train", "none.yaml"}, false, {"-o"}},
+      {{"cluster", "none.yaml"}, false, {"-o", "--json"}},
   };
   for (const Case& one : cases) {
     for (const std::string& option : one.options) {
@@ -272,6 +273,7 @@ TEST_F(OutputPlaces, OnlyFilesAreRead) {
          file},
         {"optimise", "checkpointing", "--log", file, "--sweep"},
         {"explore", file},
+        {"cluster", file},
         {"explore", "--compare", file, file},
         {"formats", "--quantise", file, "--format", "fp8", "-o", scratch_ / "out.npy"},
         {"formats", "--gemm", file, file, "--mul", "fp8", "--acc", "fp32", "-o",

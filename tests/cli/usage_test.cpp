@@ -5,8 +5,9 @@
 namespace monet::test {
 namespace {
 
-const std::vector<std::string> kSubcommands{
-    "run", "graph", "core", "backward", "schedule", "optimise", "explore", "formats", "report"};
+const std::vector<std::string> kSubcommands{"run",      "graph",    "core",    "backward",
+                                            "schedule", "optimise", "explore", "formats",
+                                            "cluster",  "report"};
 
 TEST(Usage, VersionIsOneLineOnStdout) {
   const Ran ran = run_monet({"--version"});

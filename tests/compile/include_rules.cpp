@@ -38,7 +38,7 @@ const std::vector<StageRooms> kHouse{
     {"cluster", {"network", "device", "partition", "pipeline", "lockstep", "strategy", "cost"}},
     {"explore", {"space", "store", "evaluate", "strategy", "run"}},
     {"reference", {"stream/tiles", "stream/costs", "stream/schedule", "einsum"}},
-    {"report", {"search", "train"}},
+    {"report", {"search", "train", "cluster"}},
 };
 const std::vector<std::string_view> kAppRooms{"options", "commands"};
 /// Its engines, the folders that hold its rooms, know nothing of each other.

@@ -14,6 +14,7 @@ void add_schedule_command(Command& monet);
 void add_optimise_command(Command& monet);
 void add_explore_command(Command& monet);
 void add_formats_command(Command& monet);
+void add_cluster_command(Command& monet);
 void add_train_command(Command& monet);
 void add_report_command(Command& monet);
 

@@ -32,6 +32,10 @@ void check_result(const Json& result, const std::string& path) {
   };
   require("name", &Json::is_string, "a string");
   const auto kind = result.find("kind");
+  if (kind != result.end() && *kind == "cluster") {
+    problems.add({path}, "is a result of monet cluster, which writes its page itself with -o");
+    problems.throw_if_any();
+  }
   if (kind != result.end() && (*kind == "explore" || *kind == "explore-comparison")) {
     if (*kind == "explore")
       require("fronts", &Json::is_object, "an object");

@@ -1,0 +1,146 @@
+// monet cluster EXPERIMENT.yaml: one training step, divided over the devices of a cluster.
+#include "commands/commands.hpp"
+#include "options/cluster_experiment.hpp"
+#include "options/network_options.hpp"
+#include "pipeline.hpp"
+
+#include "monet/base/files.hpp"
+#include "monet/report/cluster_result.hpp"
+#include "monet/training/explain.hpp"
+#include "monet/workload/foreign.hpp"
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+#include <memory>
+
+namespace monet::cli {
+
+namespace {
+
+struct ClusterArguments {
+  std::string experiment;
+  std::string folder;
+  std::string json;
+  std::vector<std::string> settings;
+  bool allow_overflow = false;
+};
+
+/// The files of an experiment, read.
+struct ClusterInputs {
+  Cluster cluster;
+  ClusterDevice device;
+  ClusterWorkload workload;
+};
+
+Graph network_for(const StepSettings& settings, std::int64_t samples) {
+  OnnxReadOptions reading = settings.network_options;
+  reading.batch = samples;
+  read_for(reading, *settings.training);
+  ForeignReport report;
+  return recognise(read_network(settings.network, reading), true, report);
+}
+
+/// One InputError with the problems of all files.
+ClusterInputs read_cluster_inputs(const ClusterExperiment& experiment) {
+  ProblemList problems;
+  ClusterInputs inputs;
+  if (auto cluster = collecting(problems, [&] { return read_cluster(experiment.cluster); })) {
+    inputs.cluster = *std::move(cluster);
+    if (auto device =
+            collecting(problems, [&] { return read_cluster_device(inputs.cluster.device); }))
+      inputs.device = *std::move(device);
+  }
+  inputs.workload.training = *experiment.settings.training;
+  inputs.workload.transformer = experiment.transformer;
+  if (!experiment.transformer) {
+    collecting(problems, [&] { return network_for(experiment.settings, experiment.samples()); });
+    inputs.workload.network = [settings = experiment.settings](std::int64_t samples) {
+      return network_for(settings, samples);
+    };
+  }
+  problems.throw_if_any();
+  if (experiment.devices)
+    inputs.cluster = with_devices(inputs.cluster, *experiment.devices);
+  return inputs;
+}
+
+Provenance provenance_of_cluster(const ClusterArguments& arguments,
+                                 const ClusterExperiment& experiment, const ClusterInputs& inputs) {
+  std::vector<std::string> files = experiment.settings.files;
+  files.push_back(experiment.cluster);
+  files.push_back(inputs.cluster.device.path);
+  if (inputs.device.chip) {
+    const std::vector<std::string> chip = files_of(*inputs.device.chip);
+    files.insert(files.end(), chip.begin(), chip.end());
+  }
+  if (!experiment.transformer)
+    files.push_back(experiment.settings.network);
+  Provenance provenance = provenance_of(files);
+  for (const std::string& setting : arguments.settings) {
+    const std::size_t equals = setting.find('=');
+    provenance.options["set " + setting.substr(0, equals)] = setting.substr(equals + 1);
+  }
+  if (arguments.allow_overflow)
+    provenance.options["allow-overflow"] = "on";
+  return provenance;
+}
+
+/// Returns the report's path.
+std::string write_cluster_files(const std::string& folder, const Json& result) {
+  make_folder(folder);
+  write_json(path_in(folder, "cluster.json"), result);
+  write_file_atomically(path_in(folder, "trace.json"), cluster_trace(result));
+  write_file_atomically(path_in(folder, "report.html"), cluster_html(result));
+  return path_in(folder, "report.html");
+}
+
+int model_cluster(const ClusterArguments& arguments, Session& session) {
+  const ClusterExperiment experiment =
+      read_cluster_experiment(arguments.experiment, arguments.settings);
+  const ClusterInputs inputs =
+      session.stage("read files", [&] { return read_cluster_inputs(experiment); });
+  const ClusterStep step = session.stage("model", [&] {
+    return ClusterModel(inputs.cluster, inputs.device, inputs.workload).model(experiment.strategy);
+  });
+  const std::string overflow = memory_overflow(step);
+  if (!overflow.empty() && !arguments.allow_overflow)
+    throw InfeasibleError(overflow + "; --allow-overflow models it all the same");
+  const auto [json, table] = session.stage("write results", [&] {
+    ClusterResult result{
+        experiment.name, &inputs.cluster, &inputs.device, &inputs.workload, {}, &step};
+    result.network = std::filesystem::path(experiment.settings.network).filename().string();
+    Json made = cluster_json(result, provenance_of_cluster(arguments, experiment, inputs));
+    std::string text = cluster_table(made);
+    if (!arguments.folder.empty())
+      text += fmt::format("\nreport: {}\n", write_cluster_files(arguments.folder, made));
+    return std::pair(std::move(made), std::move(text));
+  });
+  write_output(arguments.json, json, table);
+  return kExitOk;
+}
+
+} // namespace
+
+void add_cluster_command(Command& monet) {
+  auto arguments = std::make_shared<ClusterArguments>();
+  Command& command =
+      monet.add_command("cluster", "Models a training step on the devices of a cluster");
+  command.add("experiment", &arguments->experiment, "Experiment file (YAML)",
+              {.type = "EXPERIMENT.yaml", .required = true});
+  command.add("-o,--output", &arguments->folder,
+              "Folder for cluster.json, report.html and trace.json",
+              {.type = "DIR", .output = Output::folder});
+  command.add("--json", &arguments->json, "File for cluster.json; - is standard output",
+              {.type = "FILE", .output = Output::file});
+  command.add("--set", &arguments->settings,
+              "A key of the experiment's 'parallel' and what it is instead; may be repeated",
+              {.type = "KEY=VALUE", .repeated = true});
+  command.add("--allow-overflow", &arguments->allow_overflow,
+              "Model steps that do not fit into the devices' memory, too");
+  command.footer = "Example: monet cluster examples/cluster/gpt3_175b.yaml -o out/gpt3";
+  command.action = [arguments](Session& session) { return model_cluster(*arguments, session); };
+}
+
+} // namespace monet::cli

@@ -1,0 +1,143 @@
+#include "options/cluster_experiment.hpp"
+
+#include "console.hpp"
+
+#include "monet/base/checked.hpp"
+#include "monet/base/files.hpp"
+#include "monet/base/yaml.hpp"
+#include "monet/cluster/cluster.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <filesystem>
+
+namespace monet::cli {
+
+namespace {
+
+class ClusterExperimentReader {
+public:
+  ClusterExperimentReader(const std::string& path, const std::vector<std::string>& settings)
+      : path_(path), settings_(settings) {}
+
+  ClusterExperiment read() {
+    const YamlNode root = load_yaml(path_);
+    experiment_.settings.files.push_back(path_);
+    YamlMap map(root, problems_);
+    experiment_.name = map.string_or("name", std::filesystem::path(path_).stem().string());
+    if (const YamlNode* cluster = map.require("cluster"))
+      read_cluster_key(*cluster);
+    if (const YamlNode* workload = map.require("workload"))
+      read_workload(*workload);
+    experiment_.settings.training.emplace();
+    if (const YamlNode* training = map.find("training"))
+      read_training(*training);
+    experiment_.strategy = read_strategy(with_settings(map.find("parallel"), root), problems_);
+    map.finish();
+    problems_.throw_if_any();
+    return std::move(experiment_);
+  }
+
+private:
+  /// A path, or a map of `file` and `devices`.
+  void read_cluster_key(const YamlNode& node) {
+    if (node.kind != YamlNode::Kind::map) {
+      if (const auto file = as_string(node, problems_))
+        experiment_.cluster = resolve_beside(path_, *file);
+      return;
+    }
+    YamlMap map(node, problems_);
+    const std::string file = map.require_string("file");
+    if (!file.empty())
+      experiment_.cluster = resolve_beside(path_, file);
+    if (const YamlNode* devices = map.find("devices")) {
+      experiment_.devices = as_integer(*devices, problems_);
+      if (experiment_.devices && (*experiment_.devices < 1 || *experiment_.devices > kMaxDevices))
+        problems_.add(devices->where, fmt::format("'devices' must be 1 to {}", kMaxDevices));
+    }
+    map.finish();
+  }
+
+  /// Batches are decided by `parallel`.
+  void refuse_batch(const YamlNode& node) {
+    for (const YamlNode::Entry& entry : node.entries) {
+      if (entry.key == "batch")
+        problems_.add(entry.key_where, "'batch' is given by micro_batch and data of 'parallel'",
+                      "leave it out");
+    }
+  }
+
+  void read_workload(const YamlNode& node) {
+    const auto is_transformer = [](const YamlNode::Entry& e) { return e.key == "transformer"; };
+    refuse_batch(node);
+    if (!std::ranges::any_of(node.entries, is_transformer)) {
+      const bool names_network = std::ranges::any_of(
+          node.entries, [](const YamlNode::Entry& e) { return e.key == "network"; });
+      if (node.kind == YamlNode::Kind::map && !names_network)
+        problems_.add(node.where, "'workload' names neither a 'network' nor a 'transformer'");
+      else
+        read_network_section(node, path_, experiment_.settings, problems_);
+      return;
+    }
+    YamlMap map(node, problems_);
+    const YamlNode* shape = map.find("transformer");
+    refuse_batch(*shape);
+    experiment_.transformer = read_transformer_shape(*shape, problems_);
+    if (const YamlNode* network = map.find("network"))
+      problems_.add(network->where, "there is a 'transformer' already");
+    map.finish();
+  }
+
+  void read_training(const YamlNode& node) {
+    read_training_section(node, path_, experiment_.settings, problems_);
+    if (!experiment_.settings.training) // what is wrong with it has been said
+      experiment_.settings.training.emplace();
+    if (experiment_.settings.training->micro_batches != 1)
+      problems_.add(node.where, "'micro_batches' is given by 'parallel'",
+                    "leave it out: it is global_batch over data times micro_batch");
+  }
+
+  /// `parallel` with the keys that the command line gives.
+  YamlNode with_settings(const YamlNode* parallel, const YamlNode& root) {
+    YamlNode node;
+    node.where = root.where;
+    node.kind = YamlNode::Kind::map;
+    if (parallel != nullptr)
+      node = *parallel;
+    std::vector<std::string> given;
+    for (const std::string& setting : settings_) {
+      const std::size_t equals = setting.find('=');
+      if (equals == 0 || equals == std::string::npos || equals + 1 == setting.size())
+        throw UsageError(fmt::format("--set: '{}' is not of the form key=value", setting));
+      YamlNode::Entry entry;
+      entry.key = setting.substr(0, equals);
+      entry.key_where.origin = "--set " + setting;
+      if (std::ranges::find(given, entry.key) != given.end())
+        throw UsageError(fmt::format("--set: '{}' is given twice", entry.key));
+      given.push_back(entry.key);
+      entry.value = parse_yaml(setting.substr(equals + 1), entry.key_where.origin);
+      std::erase_if(node.entries, [&](const YamlNode::Entry& e) { return e.key == entry.key; });
+      node.entries.push_back(std::move(entry));
+    }
+    return node;
+  }
+
+  const std::string& path_;
+  const std::vector<std::string>& settings_;
+  ProblemList problems_;
+  ClusterExperiment experiment_;
+};
+
+} // namespace
+
+std::int64_t ClusterExperiment::samples() const {
+  return checked_multiply(strategy.micro_batch, strategy.data);
+}
+
+ClusterExperiment read_cluster_experiment(const std::string& path,
+                                          const std::vector<std::string>& settings) {
+  return ClusterExperimentReader(path, settings).read();
+}
+
+} // namespace monet::cli

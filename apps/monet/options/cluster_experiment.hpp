@@ -1,0 +1,34 @@
+// The file that `monet cluster` takes: which network is trained on which cluster, and how it is
+// divided over its devices.
+#pragma once
+
+#include "monet/cluster/strategy.hpp"
+#include "monet/explore/step_settings.hpp"
+#include "monet/workload/transformer.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace monet::cli {
+
+struct ClusterExperiment {
+  std::string name;
+  std::string cluster;                 ///< path
+  std::optional<std::int64_t> devices; ///< none: as the cluster's file says
+  std::optional<TransformerShape> transformer;
+  StepSettings settings; ///< `training` is there; `network` where there is no transformer
+  Strategy strategy;
+
+  /// Of a micro-batch of all data ranks together.
+  std::int64_t samples() const;
+};
+
+/// `settings` are "key=value" and replace keys of `parallel`. UsageError for what is not of this
+/// form or is given twice; one InputError with every problem of the file and of the training file
+/// it names.
+ClusterExperiment read_cluster_experiment(const std::string& path,
+                                          const std::vector<std::string>& settings);
+
+} // namespace monet::cli

@@ -1,0 +1,58 @@
+// What cluster.json calls things, and what people do; shared by its tables and its page.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+namespace monet::cluster_text {
+
+/// A part of a stage's time or memory.
+struct ClusterPart {
+  const char* key; ///< in cluster.json
+  const char* name;
+  const char* colour;
+};
+
+/// Of a stage's `share`, in its order. Colours that people with colour-blindness tell apart.
+inline constexpr std::array<ClusterPart, 8> kShares{{{"compute_ns", "compute", "#0072b2"},
+                                                     {"recompute_ns", "recompute", "#56b4e9"},
+                                                     {"host_ns", "host", "#cc79a7"},
+                                                     {"collectives_ns", "collectives", "#d55e00"},
+                                                     {"sends_ns", "sends", "#e69f00"},
+                                                     {"gradients_ns", "gradients", "#f0e442"},
+                                                     {"update_ns", "update", "#009e73"},
+                                                     {"bubble_ns", "bubble", "#bbbbbb"}}};
+
+/// Of a stage's `memory` on the device; they add up to its total.
+inline constexpr std::array<ClusterPart, 6> kOwners{
+    {{"parameters_bytes", "parameters", "#0072b2"},
+     {"gradients_bytes", "gradients", "#d55e00"},
+     {"optimizer_state_bytes", "optimizer state", "#009e73"},
+     {"stored_activations_bytes", "stored activations", "#e69f00"},
+     {"temporaries_bytes", "temporaries", "#56b4e9"},
+     {"workspace_bytes", "workspace", "#bbbbbb"}}};
+
+/// Columns of the rows in `timeline`.
+namespace pass_column {
+enum : std::size_t { stage, pass, micro_batch, chunk, start, end };
+}
+namespace send_column {
+enum : std::size_t { from, to, part, micro_batch, gradient, start, end };
+}
+
+/// Five significant digits: "35.123 s", "812.5 us".
+std::string human_nanoseconds(std::int64_t nanoseconds);
+
+/// Chunks a stage: one more than the last that the passes name.
+std::int64_t chunks_of(const nlohmann::ordered_json& passes);
+
+/// "F3", or "B3.1" for chunk 1 where stages have several: as to_string(PipelineTask).
+std::string pass_name(const nlohmann::ordered_json& row, std::int64_t chunks);
+
+/// A time as a part of a whole, in percent: "12.34".
+std::string share_percent(const nlohmann::ordered_json& part, std::int64_t whole);
+
+} // namespace monet::cluster_text
