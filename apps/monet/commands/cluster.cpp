@@ -61,6 +61,8 @@ ClusterInputs read_cluster_inputs(const ClusterExperiment& experiment) {
     };
   }
   problems.throw_if_any();
+  if (experiment.host_ns_per_kernel && inputs.device.table)
+    inputs.device.table->host_ns_per_kernel = *experiment.host_ns_per_kernel;
   if (experiment.devices)
     inputs.cluster = with_devices(inputs.cluster, *experiment.devices);
   return inputs;

@@ -40,7 +40,7 @@ public:
   }
 
 private:
-  /// A path, or a map of `file` and `devices`.
+  /// A path, or a map of `file`, `devices` and `host_ns_per_kernel`.
   void read_cluster_key(const YamlNode& node) {
     if (node.kind != YamlNode::Kind::map) {
       if (const auto file = as_string(node, problems_))
@@ -55,6 +55,12 @@ private:
       experiment_.devices = as_integer(*devices, problems_);
       if (experiment_.devices && (*experiment_.devices < 1 || *experiment_.devices > kMaxDevices))
         problems_.add(devices->where, fmt::format("'devices' must be 1 to {}", kMaxDevices));
+    }
+    if (const YamlNode* host = map.find("host_ns_per_kernel")) {
+      experiment_.host_ns_per_kernel = as_number(*host, problems_);
+      if (experiment_.host_ns_per_kernel &&
+          !(*experiment_.host_ns_per_kernel >= 0 && *experiment_.host_ns_per_kernel <= 1e9))
+        problems_.add(host->where, "'host_ns_per_kernel' must be 0 to 1e9");
     }
     map.finish();
   }

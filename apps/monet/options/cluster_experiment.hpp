@@ -17,6 +17,8 @@ struct ClusterExperiment {
   std::string name;
   std::string cluster;                 ///< path
   std::optional<std::int64_t> devices; ///< none: as the cluster's file says
+  /// Of the host that launches kernels; none: as the kernel table says.
+  std::optional<double> host_ns_per_kernel;
   std::optional<TransformerShape> transformer;
   StepSettings settings; ///< `training` is there; `network` where there is no transformer
   Strategy strategy;
