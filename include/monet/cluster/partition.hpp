@@ -27,7 +27,8 @@ struct MeshAxis {
   /// Axis of the network's inputs that is divided: samples, tokens. None: ranks see all of them.
   std::optional<std::size_t> inputs;
   /// Products with weights are cut along a loop of the weight: columns, or rows where what they
-  /// multiply is in shards already.
+  /// multiply is in shards already. Whole stays a weight whose columns all readers need together,
+  /// as a router's softmax does.
   bool weights = false;
   /// Between such products, results are in shards of the axis `inputs` rather than whole ("sequence
   /// parallel", Korthikanti et al. 2022).

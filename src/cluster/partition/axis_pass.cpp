@@ -124,15 +124,10 @@ private:
 
   void begin_parameter(TensorId id) {
     const auto shard = even_shard(graph().tensor(id).shape, axis_.size);
-    if (axis_.zero >= 3 && shard && !is_expert(id))
+    if (axis_.zero >= 3 && shard && !is_expert(axis_, graph().tensor(id)))
       forms_.begin(id, *shard);
     else if (!axis_.weights && !axis_.experts)
       forms_.begin(id, kWhole);
-  }
-
-  /// Under an axis of experts a parameter of three axes is one of them.
-  bool is_expert(TensorId id) const {
-    return axis_.experts && graph().tensor(id).shape.size() >= 3;
   }
 
   void append(OpId id) {
@@ -387,6 +382,7 @@ std::vector<std::optional<Placement>> shards_of_inputs(const TrainingGraph& sour
   plain.size = axis.size;
   plain.inputs = axis.inputs;
   plain.later_inputs = axis.later_inputs;
+  plain.between = true; // nothing is in shards of another axis
   return AxisPass(source, plain,
                   std::vector<std::optional<Placement>>(source.graph.tensors().size()))
       .run()

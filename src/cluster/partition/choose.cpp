@@ -1,5 +1,6 @@
 #include "cluster/partition/choose.hpp"
 
+#include "cluster/partition/readers.hpp"
 #include "cluster/partition/sums.hpp"
 
 #include "monet/base/errors.hpp"
@@ -44,9 +45,14 @@ std::optional<Placement> even_shard(std::span<const std::int64_t> shape, std::in
   return std::nullopt;
 }
 
+bool is_expert(const MeshAxis& axis, const Tensor& parameter) {
+  return axis.experts && parameter.shape.size() >= 3;
+}
+
 Chooser::Chooser(const TrainingGraph& source, const PassAxis& axis, const Forms& forms,
                  std::vector<std::optional<Placement>> preferred)
-    : source_(source), axis_(axis), forms_(forms), preferred_(std::move(preferred)) {}
+    : source_(source), axis_(axis), forms_(forms), preferred_(std::move(preferred)),
+      weights_(weights_of_gradients(source)) {}
 
 const std::vector<std::int64_t>& Chooser::shape_of(const Access& access) const {
   return graph().tensor(access.tensor).shape;
@@ -91,8 +97,9 @@ Choice Chooser::without_cut(const Operator& op, std::size_t pass) const {
 
 /// Parameters that are kept in shards but used whole, but for the update.
 bool Chooser::is_gathered(TensorId id, Phase phase) const {
-  return axis_.zero >= 3 && phase != Phase::update &&
-         graph().tensor(id).kind == TensorKind::parameter;
+  const Tensor& tensor = graph().tensor(id);
+  return axis_.zero >= 3 && phase != Phase::update && tensor.kind == TensorKind::parameter &&
+         !is_expert(axis_, tensor);
 }
 
 /// An operand lies in shards that the rank cannot take as they are.
@@ -214,61 +221,8 @@ std::vector<LoopCut> Chooser::sharded_kept(const Operator& op) const {
   return cuts;
 }
 
-namespace {
-
-/// Operators that a result is followed through, to who takes it in parts.
-constexpr int kReadersFollowed = 6;
-
-std::int64_t span_of(const LoopNest& nest, const AxisExpr& axis) {
-  std::int64_t span = 1;
-  for (const AffineTerm& term : axis.terms)
-    span += std::abs(term.coefficient) * (nest.dims[term.dim].size - 1);
-  return span;
-}
-
-std::int64_t parts_read(const Graph& graph, TensorId result, std::size_t dim, int depth);
-
-/// What follows from one access: its own share of the axis, or where it walks along the axis as its
-/// result does, what readers of that take.
-std::int64_t parts_of_access(const Graph& graph, const Operator& op, const Access& access,
-                             std::size_t dim, int depth) {
-  const AxisExpr& axis = access.axes[dim];
-  if (axis.data_dependent || axis.terms.empty())
-    return 1;
-  const std::int64_t extent = graph.tensor(access.tensor).shape[dim];
-  const std::int64_t span = span_of(op.nest, axis);
-  if (span < extent)
-    return extent % span == 0 ? extent / span : 1;
-  std::int64_t parts = 1;
-  for (const Access& written : op.nest.operands) {
-    if (written.mode == AccessMode::read || axis.terms.size() != 1)
-      continue;
-    for (std::size_t to = 0; to < written.axes.size(); ++to) {
-      if (written.axes[to].terms == axis.terms)
-        parts = std::max(parts, parts_read(graph, written.tensor, to, depth - 1));
-    }
-  }
-  return parts;
-}
-
-/// In how many parts of equal size readers take a result's axis: 3 where queries, keys and values
-/// are the columns of one product.
-std::int64_t parts_read(const Graph& graph, TensorId result, std::size_t dim, int depth) {
-  std::int64_t parts = 1;
-  if (depth == 0)
-    return parts;
-  for (const OpId reader : graph.tensor(result).consumers) {
-    const Operator& op = graph.op(reader);
-    for (const Access& access : op.nest.operands) {
-      if (access.tensor == result && !access.opaque && access.axes.size() > dim)
-        parts = std::max(parts, parts_of_access(graph, op, access, dim, depth));
-    }
-  }
-  return parts;
-}
-
-} // namespace
-
+/// None where the columns' result is only read as a whole: a router of experts, whose softmax needs
+/// all of them.
 std::optional<LoopCut> Chooser::column_cut(const Operator& op, std::size_t weight) const {
   const Access& result = op.nest.operands.front();
   const Access& of_weight = op.nest.operands[weight];
@@ -277,20 +231,21 @@ std::optional<LoopCut> Chooser::column_cut(const Operator& op, std::size_t weigh
       const bool of_data = std::ranges::any_of(op.nest.operands, [&](const Access& access) {
         return reads(access) && access.tensor != of_weight.tensor && has_term(access, term.dim);
       });
-      if (of_data || !has_term(result, term.dim))
+      const auto at = std::ranges::find_if(
+          result.axes, [&](const AxisExpr& written) { return has_loop(written, term.dim); });
+      if (of_data || at == result.axes.end())
         continue;
-      for (std::size_t dim = 0; dim < result.axes.size(); ++dim) {
-        if (!has_loop(result.axes[dim], term.dim))
-          continue;
-        const std::int64_t size = op.nest.dims[term.dim].size;
-        const std::int64_t parts = parts_read(graph(), result.tensor, dim, kReadersFollowed);
-        const std::int64_t outer = size % parts == 0 ? parts : 1;
-        if (size % (outer * axis_.size) == 0)
-          return LoopCut{term.dim, outer};
-        throw InfeasibleError(fmt::format(
-            "{}: {} columns in {} parts of '{}' are not divisible by the {} ranks of axis '{}'",
-            op.name, size, outer, graph().tensor(of_weight.tensor).name, axis_.size, axis_.name));
-      }
+      const auto dim = static_cast<std::size_t>(at - result.axes.begin());
+      if (is_taken_whole(graph(), result.tensor, dim))
+        return std::nullopt;
+      const std::int64_t size = op.nest.dims[term.dim].size;
+      const std::int64_t parts = parts_read(graph(), result.tensor, dim);
+      const std::int64_t outer = size % parts == 0 ? parts : 1;
+      if (size % (outer * axis_.size) == 0)
+        return LoopCut{term.dim, outer};
+      throw InfeasibleError(fmt::format(
+          "{}: {} columns in {} parts of '{}' are not divisible by the {} ranks of axis '{}'",
+          op.name, size, outer, graph().tensor(of_weight.tensor).name, axis_.size, axis_.name));
     }
   }
   return std::nullopt;
@@ -339,7 +294,7 @@ std::optional<LoopCut> Chooser::expert_cut(const Operator& op) const {
 }
 
 bool Chooser::adds_later(const Operator& op) const {
-  if (!is_sum_of_operands(op))
+  if (!is_sum_of_operands(op) && !is_linear_exchange(op))
     return false;
   return std::ranges::all_of(op.nest.operands, [&](const Access& access) {
     return !reads(access) ||
@@ -374,6 +329,22 @@ std::optional<LoopCut> Chooser::gradient_cut(const Operator& op) const {
   return LoopCut{own, found->second.outer};
 }
 
+/// The gradient of a weight that lies in shards of experts lies there, too.
+std::vector<LoopCut> Chooser::expert_gradient(const Operator& op) const {
+  if (!axis_.experts || op.phase != Phase::backward)
+    return {};
+  for (const Access& access : op.nest.operands) {
+    const auto weight = weights_.find(access.tensor);
+    if (reads(access) || weight == weights_.end() || forms_.is_free(weight->second) ||
+        is_gathered(weight->second, op.phase))
+      continue;
+    const Placement& lies = forms_.own(weight->second).placement;
+    if (lies.is(PlacementKind::shard))
+      return cuts_for(op.nest, access, shape_of(access), lies, axis_.size);
+  }
+  return {};
+}
+
 /// Where the axis has a rule for products.
 std::optional<LoopCut> Chooser::ruled(const Operator& op, std::size_t pass) const {
   if (const auto cut = gradient_cut(op))
@@ -399,8 +370,10 @@ Choice Chooser::chosen(const Operator& op, std::size_t pass) const {
     if (auto choice = with_cut(op, *cut, pass))
       return *choice;
   }
-  if (const auto choice = cheapest(op, sharded_kept(op), pass))
-    return *choice;
+  for (const auto& cuts : {expert_gradient(op), sharded_kept(op)}) {
+    if (const auto choice = cheapest(op, cuts, pass))
+      return *choice;
+  }
   if (adds_later(op)) {
     Choice choice{.adds_later = true};
     choice.operands.assign(op.nest.operands.size(), kPartial);
@@ -409,19 +382,48 @@ Choice Chooser::chosen(const Operator& op, std::size_t pass) const {
   std::vector<LoopCut> cuts = followed(op, pass);
   const std::vector<LoopCut> more = wanted(op);
   cuts.insert(cuts.end(), more.begin(), more.end());
-  if (auto choice = cheapest(op, cuts, pass))
+  Choice whole = without_cut(op, pass);
+  if (auto choice = cheapest(op, cuts, pass); choice && !is_better_whole(op, *choice, whole))
     return *choice;
-  Choice choice = without_cut(op, pass);
   if (!has_shards(op, pass))
-    return choice;
-  cuts.clear();
+    return whole;
+  auto other = cheapest(op, other_cuts(op), pass);
+  return other && other->price < whole.price ? *other : whole;
+}
+
+/// Between cut products, where adding up what ranks have of a product costs more than giving all of
+/// them its operands: tokens on their way to experts.
+bool Chooser::is_better_whole(const Operator& op, const Choice& cut, const Choice& whole) const {
+  const bool terms = std::ranges::any_of(cut.operands, is_terms);
+  return terms && axis_.between && op.phase == Phase::forward &&
+         op.nest.compute == ComputeKind::mac && whole.price <= cut.price;
+}
+
+/// Where no operand can be taken as it lies. Between cut products results are in the shards that
+/// the axis wants, or whole.
+std::vector<LoopCut> Chooser::other_cuts(const Operator& op) const {
+  std::vector<LoopCut> cuts;
   for (std::size_t loop = op.nest.dims.size(); loop-- > 0;) {
     // The first loops, and the slower part of each, are left for axes that are still to come.
     cuts.push_back({loop, axis_.later_ranks});
     cuts.push_back({loop, 1});
   }
-  auto other = cheapest(op, cuts, pass);
-  return other && other->price < choice.price ? *other : choice;
+  if (axis_.between)
+    std::erase_if(cuts, [&](const LoopCut& cut) { return !gives_preferred(op, cut); });
+  return cuts;
+}
+
+bool Chooser::gives_preferred(const Operator& op, const LoopCut& cut) const {
+  bool any = false;
+  for (const Access& access : op.nest.operands) {
+    const auto& preferred = preferred_[access.tensor.index()];
+    if (reads(access) || !preferred || !preferred->is(PlacementKind::shard))
+      continue;
+    any = true;
+    if (placement_of(op.nest, access, shape_of(access), cut, axis_.size) != preferred)
+      return false;
+  }
+  return any;
 }
 
 } // namespace monet::mesh

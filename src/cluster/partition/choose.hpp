@@ -36,6 +36,7 @@ private:
   std::vector<LoopCut> sharded_kept(const Operator& op) const;
   std::optional<LoopCut> weight_cut(const Operator& op, std::size_t pass) const;
   std::optional<LoopCut> expert_cut(const Operator& op) const;
+  std::vector<LoopCut> expert_gradient(const Operator& op) const;
   std::optional<LoopCut> gradient_cut(const Operator& op) const;
   std::optional<LoopCut> ruled(const Operator& op, std::size_t pass) const;
   Choice chosen(const Operator& op, std::size_t pass) const;
@@ -45,6 +46,9 @@ private:
   bool adds_later(const Operator& op) const;
   bool has_shards(const Operator& op, std::size_t pass) const;
   bool is_gathered(TensorId id, Phase phase) const;
+  bool is_better_whole(const Operator& op, const Choice& cut, const Choice& whole) const;
+  std::vector<LoopCut> other_cuts(const Operator& op) const;
+  bool gives_preferred(const Operator& op, const LoopCut& cut) const;
   std::optional<Choice> cheapest(const Operator& op, const std::vector<LoopCut>& cuts,
                                  std::size_t pass) const;
 
@@ -52,9 +56,12 @@ private:
   const PassAxis& axis_;
   const Forms& forms_;
   std::vector<std::optional<Placement>> preferred_;
-  std::map<OpId, LoopCut> cut_forward_; ///< by operator of the forward part
+  std::map<TensorId, TensorId> weights_; ///< by gradient, and by what is added up to one
+  std::map<OpId, LoopCut> cut_forward_;  ///< by operator of the forward part
 };
 
+/// Under an axis of experts a parameter of three axes is one of them.
+bool is_expert(const MeshAxis& axis, const Tensor& parameter);
 /// The first axis of a shape that so many ranks divide.
 std::optional<Placement> even_shard(std::span<const std::int64_t> shape, std::int64_t ranks);
 

@@ -28,6 +28,12 @@ std::string_view collective_of(const Placement& from, const Placement& to) {
   return "TakeShard";
 }
 
+/// Shards of the same axis in another order: no exchange of blocks does that, so all is gathered.
+bool is_cut_anew(const Placement& from, const Placement& to) {
+  return from.is(PlacementKind::shard) && to.is(PlacementKind::shard) && from != to &&
+         from.dim == to.dim;
+}
+
 /// Bytes that a rank sends, by the closed forms of rings and of direct exchanges.
 double sent_bytes(const Placement& from, const Placement& to, double whole, double ranks) {
   const double others = (ranks - 1) / ranks;
@@ -36,7 +42,7 @@ double sent_bytes(const Placement& from, const Placement& to, double whole, doub
   if (from.is(PlacementKind::partial) || from.is(PlacementKind::largest))
     return (to.is(PlacementKind::shard) ? 1 : 2) * others * whole;
   if (from.is(PlacementKind::shard))
-    return others * (to.is(PlacementKind::shard) ? whole / ranks : whole);
+    return others * (to.is(PlacementKind::shard) && !is_cut_anew(from, to) ? whole / ranks : whole);
   return 0;
 }
 
@@ -114,11 +120,39 @@ TensorId Forms::get(TensorId tensor, const Placement& wanted, std::size_t pass, 
     return begin(tensor, wanted);
   const auto way = cheapest(tensor, wanted, pass);
   internal_check(way.has_value(), "a tensor is read before it is made");
+  if (is_cut_anew(way->from->placement, wanted)) {
+    const TensorId whole = get(tensor, kWhole, pass, phase);
+    const TensorId taken = convert(tensor, {kWhole, whole}, wanted, phase);
+    forms_[tensor.index()].push_back({wanted, taken, false, pass});
+    return taken;
+  }
   const bool gathers =
       way->from->placement.is(PlacementKind::shard) && wanted.is(PlacementKind::whole);
   const TensorId made = convert(tensor, *way->from, wanted, phase);
   forms_[tensor.index()].push_back({wanted, made, gathers, pass});
   return made;
+}
+
+std::optional<OpId> Forms::repeated(TensorId tensor, std::string_view what,
+                                    const Placement& wanted) const {
+  const auto producer = source_.graph.tensor(tensor).producer;
+  if (!producer || source_.graph.op(*producer).phase != Phase::recompute)
+    return std::nullopt;
+  const Operator& again = source_.graph.op(*producer);
+  const auto at = std::ranges::find(again.outputs, std::optional(tensor)) - again.outputs.begin();
+  const auto before =
+      again.forward_op
+          ? source_.graph.op(*again.forward_op).outputs.at(static_cast<std::size_t>(at))
+          : std::nullopt;
+  if (!before)
+    return std::nullopt;
+  for (const Form& form : of(*before)) {
+    const auto made = step_.graph.tensor(form.id).producer;
+    if (form.placement == wanted && made && step_.graph.op(*made).op_type == what &&
+        step_.graph.op(*made).phase == Phase::forward)
+      return made;
+  }
+  return std::nullopt;
 }
 
 TensorId Forms::convert(TensorId tensor, Form from, const Placement& wanted, Phase phase) {
@@ -152,7 +186,8 @@ TensorId Forms::convert(TensorId tensor, Form from, const Placement& wanted, Pha
               .attributes = std::move(attributes),
               .inputs = {from.id},
               .outputs = {id},
-              .phase = phase};
+              .phase = phase,
+              .forward_op = repeated(tensor, what, wanted)};
   build_nest(graph(), graph().add_operator(std::move(op)));
   return id;
 }

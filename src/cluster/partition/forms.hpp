@@ -75,6 +75,9 @@ private:
   };
   bool is_usable(const Form& form, std::size_t pass) const;
   std::optional<Way> cheapest(TensorId tensor, const Placement& wanted, std::size_t pass) const;
+  /// The collective of the forward part that one of what is computed again repeats.
+  std::optional<OpId> repeated(TensorId tensor, std::string_view what,
+                               const Placement& wanted) const;
   TensorId convert(TensorId tensor, Form from, const Placement& wanted, Phase phase);
 
   const TrainingGraph& source_;

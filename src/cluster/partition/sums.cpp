@@ -82,6 +82,12 @@ bool is_sum_of_operands(const Operator& op) {
   return moves || (op.domain.empty() && is_one_of(op.op_type, kLinear));
 }
 
+bool is_linear_exchange(const Operator& op) {
+  const bool adds = (op.op_type == "AllReduce" || op.op_type == "ReduceScatter") &&
+                    op.attributes.text("reduce", "sum") == "sum";
+  return is_ours(op) && (adds || op.op_type == "TakeShard");
+}
+
 namespace {
 
 /// Writes a step anew with what is divided out.

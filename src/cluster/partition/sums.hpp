@@ -21,6 +21,8 @@ OverLoop over_loop(const Operator& op, const Access& written, std::size_t loop);
 bool has_local_statistics(const Operator& op, std::size_t loop);
 /// Sums of results are the result of sums: what is applied to terms may be added up later.
 bool is_sum_of_operands(const Operator& op);
+/// The same of an exchange along another axis, where nothing is sent twice by adding up later.
+bool is_linear_exchange(const Operator& op);
 
 /// The step with the divisor of every mean that a loss takes as a number of its own, so that a part
 /// of the loss can be divided by the count of all parts.
