@@ -28,6 +28,8 @@ struct OperatorPlace {
 /// the weight pass.
 std::vector<OperatorPlace> place_operators(const TrainingGraph& step,
                                            std::span<const std::int64_t> begins);
+/// Computes again, or exchanges again, what the forward part has.
+bool is_repeated(const Operator& op);
 /// Operators of the first forward pass.
 std::int64_t forward_operators(const TrainingGraph& step);
 
@@ -51,9 +53,10 @@ struct StageStep {
 /// The step of some of a step's operators, in that order: what others make for them is fed in.
 TrainingGraph step_of(const TrainingGraph& step, std::span<const OpId> ops);
 
-/// One for each stage. `places` as place_operators() says for this step; the step's micro-batches
-/// are the schedule's. InternalError where why_not() has a reason or the parts are not
-/// stages * chunks.
+/// One for each stage. What a part recomputes is for that part alone: another keeps what it was
+/// sent in the forward pass, since it needs it before. `places` as place_operators() says for this
+/// step; the step's micro-batches are the schedule's. InternalError where why_not() has a reason or
+/// the parts are not stages * chunks.
 std::vector<StageStep> stage_steps(const TrainingGraph& step, std::span<const OperatorPlace> places,
                                    PipelineKind kind, std::int64_t stages, std::int64_t chunks);
 

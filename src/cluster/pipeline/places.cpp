@@ -53,7 +53,7 @@ private:
       const Phase phase = op(i).phase;
       if (phase == Phase::update)
         continue;
-      const bool now = phase == Phase::backward || phase == Phase::recompute;
+      const bool now = is_backward(op(i));
       micro_batch += backward && !now ? 1 : 0;
       backward = now;
       OperatorPlace& place = places_[i];
@@ -69,18 +69,42 @@ private:
     find_weight_passes();
   }
 
-  /// What only prepares a weight (a gather of its shards) is where it is first needed.
+  /// What only prepares an operand for a pass (a gather of a weight's shards, or of what the
+  /// forward part has stored in shards) is where it is first needed.
   void place_with_readers() {
+    const std::vector<bool> prepares = find_preparing();
     for (std::size_t i = places_.size(); i-- > 0;) {
-      const bool prepares = op(i).phase != Phase::update && !op(i).forward_op &&
-                            std::ranges::none_of(present(op(i).inputs), [&](TensorId id) {
-                              return graph().tensor(id).producer.has_value();
-                            });
-      const auto readers =
-          prepares ? graph().tensor(*op(i).outputs[0]).consumers : std::vector<OpId>{};
-      if (!readers.empty() && op(readers.front().index()).phase == op(i).phase)
-        places_[i].part = places_[readers.front().index()].part;
+      if (!prepares[i])
+        continue;
+      const auto& readers = graph().tensor(*op(i).outputs[0]).consumers;
+      const auto first = std::ranges::find_if(readers, [&](OpId reader) {
+        return is_backward(op(reader.index())) == is_backward(op(i)) &&
+               op(reader.index()).phase != Phase::update;
+      });
+      if (first != readers.end())
+        places_[i].part = places_[first->index()].part;
     }
+  }
+
+  std::vector<bool> find_preparing() const {
+    std::vector<bool> prepares(places_.size(), false);
+    for (std::size_t i = 0; i < places_.size(); ++i) {
+      const auto is_there = [&](TensorId id) {
+        const auto producer = graph().tensor(id).producer;
+        if (!producer || !is_collective(op(i)))
+          return !producer;
+        const std::size_t at = producer->index();
+        return (prepares[at] && is_collective(op(at))) ||
+               (is_backward(op(i)) && !is_backward(op(at)));
+      };
+      prepares[i] = op(i).phase != Phase::update && !op(i).forward_op &&
+                    std::ranges::all_of(present(op(i).inputs), is_there);
+    }
+    return prepares;
+  }
+
+  static bool is_backward(const Operator& op) {
+    return op.phase == Phase::backward || op.phase == Phase::recompute;
   }
 
   /// Of the part that holds its number in the first pass; later passes repeat it by name.
@@ -101,7 +125,7 @@ private:
     std::optional<std::int64_t> found;
     for (const TensorId input : present(op(i).inputs)) {
       const auto producer = graph().tensor(input).producer;
-      if (!producer || (!last && op(producer->index()).phase != Phase::backward))
+      if (!producer || (!last && !is_backward(op(producer->index()))))
         continue;
       const std::int64_t part = places_[producer->index()].part;
       if (!found || (last ? part > *found : part < *found))
@@ -114,7 +138,7 @@ private:
     const auto from = producers_part(i, false);
     if (op(i).forward_op) {
       const std::int64_t own = places_[op(i).forward_op->index()].part;
-      return from ? std::min(own, *from) : own;
+      return from && !is_repeated(op(i)) ? std::min(own, *from) : own;
     }
     return from.value_or(last_part());
   }
@@ -174,10 +198,21 @@ private:
   /// Why an update is where it is.
   enum class Owned { by_weight, by_one, by_all };
 
+  /// What is a part of a weight, or gathered from its parts, in the passes.
+  TensorId weight_behind(TensorId id) const {
+    auto producer = graph().tensor(id).producer;
+    while (producer && is_collective(graph().op(*producer)) &&
+           graph().op(*producer).phase != Phase::update) {
+      id = *graph().op(*producer).inputs[0];
+      producer = graph().tensor(id).producer;
+    }
+    return id;
+  }
+
   std::set<std::int64_t> parts_of_weights(std::size_t i, const std::vector<Owned>& owned) const {
     std::set<std::int64_t> parts;
     for (const TensorId input : present(op(i).inputs)) {
-      const auto found = readers_.find(input);
+      const auto found = readers_.find(weight_behind(input));
       if (found != readers_.end())
         parts.insert(found->second.begin(), found->second.end());
       const auto producer = graph().tensor(input).producer;
@@ -217,6 +252,10 @@ private:
 };
 
 } // namespace
+
+bool is_repeated(const Operator& op) {
+  return op.forward_op && (op.phase == Phase::recompute || is_collective(op));
+}
 
 std::int64_t forward_operators(const TrainingGraph& step) {
   std::int64_t count = 0;

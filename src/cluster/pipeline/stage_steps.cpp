@@ -89,16 +89,27 @@ private:
     return added;
   }
 
+  /// Of what another part makes again, what it has made in the forward pass.
+  TensorId before_repetition(TensorId id, OpId reader) const {
+    const auto producer = step_.graph.tensor(id).producer;
+    if (!producer || !is_repeated(step_.graph.op(*producer)) ||
+        places_[producer->index()].part == places_[reader.index()].part)
+      return id;
+    const Operator& again = step_.graph.op(*producer);
+    const auto at = std::ranges::find(again.outputs, std::optional(id)) - again.outputs.begin();
+    return step_.graph.op(*again.forward_op).outputs.at(static_cast<std::size_t>(at)).value();
+  }
+
   void append(OpId id) {
     Operator op = step_.graph.op(id);
     for (auto* list : {&op.inputs, &op.outputs}) {
       for (auto& operand : *list) {
         if (operand)
-          operand = tensor(*operand);
+          operand = tensor(before_repetition(*operand, id));
       }
     }
     for (Access& access : op.nest.operands)
-      access.tensor = tensor(access.tensor);
+      access.tensor = tensor(before_repetition(access.tensor, id));
     if (op.forward_op) {
       const auto found = ops_.find(*op.forward_op);
       op.forward_op = found == ops_.end() ? std::nullopt : std::optional(found->second);
