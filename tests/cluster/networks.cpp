@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 
 namespace monet::test {
 
@@ -85,13 +86,64 @@ TrainingOptions some_options(Random& random) {
   return options;
 }
 
+TransformerShape some_transformer(Random& random, std::int64_t batch) {
+  using Shape = TransformerShape;
+  Shape shape{.layers = 2, .hidden = 16, .heads = 4, .ffn = 24, .sequence = 8, .vocabulary = 30};
+  shape.batch = batch;
+  if (random() % 2 == 0)
+    shape.kv_heads = 2;
+  shape.norm = random() % 2 == 0 ? Shape::Norm::layer : Shape::Norm::rms;
+  constexpr std::array kActivations{Shape::Activation::gelu, Shape::Activation::relu,
+                                    Shape::Activation::swiglu};
+  shape.activation = kActivations.at(random() % kActivations.size());
+  if (random() % 4 == 0)
+    shape.positions = Shape::Positions::none;
+  shape.biases = random() % 2 == 0;
+  shape.tied = random() % 2 == 0;
+  shape.vocabulary_multiple = 4;
+  return shape;
+}
+
+TransformerShape some_mixture(Random& random, std::int64_t batch) {
+  TransformerShape shape = some_transformer(random, batch);
+  shape.experts = 4;
+  shape.topk = pick(random, {1, 2});
+  shape.capacity_factor = random() % 2 == 0 ? 1.25 : 0.5;
+  shape.expert_every = pick(random, {1, 2});
+  return shape;
+}
+
+std::vector<std::string> some_recomputation(Random& random) {
+  switch (random() % 4) {
+  case 0:
+    return {"*.scaled", "*.masked", "*.probabilities"};
+  case 1:
+    return {"h.0.*"};
+  case 2:
+    return {"h.*"};
+  default:
+    return {};
+  }
+}
+
 std::vector<MeshAxis> some_mesh(Random& random, const Sizes& sizes) {
-  std::vector<MeshAxis> mesh;
-  const std::int64_t data = std::min(pick(random, {1, 2, 4}), sizes.most);
-  const std::int64_t context = sizes.tokens ? pick(random, {1, 1, 2}) : 1;
-  const std::int64_t tensor = std::min(pick(random, {1, 2, 4}), sizes.most);
-  mesh.push_back(
-      {.name = "data", .size = data, .inputs = 0, .zero = static_cast<int>(random() % 4)});
+  std::int64_t ranks = sizes.ranks;
+  std::int64_t samples = sizes.samples;
+  const auto size = [&](std::initializer_list<std::int64_t> from, std::int64_t most) {
+    const std::int64_t drawn = std::min({pick(random, from), most, sizes.most, ranks});
+    ranks /= drawn;
+    return drawn;
+  };
+  const std::int64_t tensor = size({1, 2, 4}, sizes.most);
+  const std::int64_t expert = sizes.experts ? size({1, 2, 2, 4}, samples) : 1;
+  samples /= expert;
+  const std::int64_t data = size({1, 2, 4}, samples);
+  const std::int64_t context = sizes.tokens ? size({1, 1, 2}, 2) : 1;
+  const int zero = static_cast<int>(random() % 4);
+  std::vector<MeshAxis> mesh{{.name = "data", .size = data, .inputs = 0, .zero = zero}};
+  if (sizes.experts)
+    mesh.push_back(
+        {.name = "expert", .size = expert, .inputs = 0, .experts = true, .zero = zero});
   mesh.push_back({.name = "context", .size = context, .inputs = 1});
   MeshAxis last{.name = "tensor", .size = tensor, .weights = true};
   if (sizes.tokens && random() % 2 == 0) {
@@ -108,6 +160,38 @@ std::string words(const std::vector<MeshAxis>& mesh) {
     text +=
         fmt::format("{}={} zero={} between={}; ", axis.name, axis.size, axis.zero, axis.between);
   return text;
+}
+
+PipelineCase some_pipeline(Random& random) {
+  constexpr std::array<PipelineCase, 7> kCases{{
+      {PipelineKind::gpipe, 2, 1},
+      {PipelineKind::one_f_one_b, 2, 1},
+      {PipelineKind::one_f_one_b, 4, 1},
+      {PipelineKind::interleaved, 2, 2},
+      {PipelineKind::zero_bubble_h1, 2, 1},
+      {PipelineKind::zero_bubble_h2, 4, 1},
+      {PipelineKind::zero_bubble_v, 2, 2},
+  }};
+  return kCases.at(random() % kCases.size());
+}
+
+std::string words(const PipelineCase& pipeline) {
+  return fmt::format("{} of {} stages with {} chunks", name_of(pipeline.kind), pipeline.stages,
+                     pipeline.chunks);
+}
+
+std::vector<StageStep> even_stages(const RankStep& ranks, const PipelineCase& pipeline) {
+  const std::int64_t parts = pipeline.stages * pipeline.chunks;
+  const std::int64_t operators = forward_operators(ranks.step);
+  std::vector<std::int64_t> begins;
+  for (std::int64_t part = 0; part < parts; ++part)
+    begins.push_back(part * operators / parts);
+  const auto places = place_operators(ranks.step, begins);
+  std::vector<StageStep> stages =
+      stage_steps(ranks.step, places, pipeline.kind, pipeline.stages, pipeline.chunks);
+  for (const StageStep& stage : stages)
+    verify(stage.step.graph);
+  return stages;
 }
 
 } // namespace monet::test

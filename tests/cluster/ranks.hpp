@@ -18,7 +18,8 @@ struct Difference {
 };
 
 /// Runs `steps` steps of both; the largest differences of the loss, gradients, updated weights and
-/// states, first the largest. With `integers`, all numbers are small integers.
+/// states, first the largest; infinite where ranks with the same part of what they keep do not
+/// agree in every bit. With `integers`, all numbers are small integers.
 std::vector<Difference> differences(const TrainingGraph& step, const RankStep& ranks, int steps,
                                     bool integers = false, std::span<const StageStep> stages = {});
 
