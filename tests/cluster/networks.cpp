@@ -142,8 +142,7 @@ std::vector<MeshAxis> some_mesh(Random& random, const Sizes& sizes) {
   const int zero = static_cast<int>(random() % 4);
   std::vector<MeshAxis> mesh{{.name = "data", .size = data, .inputs = 0, .zero = zero}};
   if (sizes.experts)
-    mesh.push_back(
-        {.name = "expert", .size = expert, .inputs = 0, .experts = true, .zero = zero});
+    mesh.push_back({.name = "expert", .size = expert, .inputs = 0, .experts = true, .zero = zero});
   mesh.push_back({.name = "context", .size = context, .inputs = 1});
   MeshAxis last{.name = "tensor", .size = tensor, .weights = true};
   if (sizes.tokens && random() % 2 == 0) {

@@ -24,8 +24,8 @@ Graph small_mlp(std::int64_t batch, bool linear = false);
 
 TrainingOptions some_options(Random& random);
 
-/// A small transformer: 2 layers, hidden 16, 4 heads, 8 tokens; with groups of heads, gated or plain
-/// products, either normalisation, tied or not, as drawn.
+/// A small transformer: 2 layers, hidden 16, 4 heads, 8 tokens; with groups of heads, gated or
+/// plain products, either normalisation, tied or not, as drawn.
 TransformerShape some_transformer(Random& random, std::int64_t batch);
 /// The same with 4 experts in one layer or in both, of which a token chooses 1 or 2; some have so
 /// little room that they drop tokens.

@@ -120,16 +120,15 @@ TensorId Forms::get(TensorId tensor, const Placement& wanted, std::size_t pass, 
     return begin(tensor, wanted);
   const auto way = cheapest(tensor, wanted, pass);
   internal_check(way.has_value(), "a tensor is read before it is made");
-  if (is_cut_anew(way->from->placement, wanted)) {
-    const TensorId whole = get(tensor, kWhole, pass, phase);
-    const TensorId taken = convert(tensor, {kWhole, whole}, wanted, phase);
-    forms_[tensor.index()].push_back({wanted, taken, false, pass});
-    return taken;
-  }
-  const bool gathers =
-      way->from->placement.is(PlacementKind::shard) && wanted.is(PlacementKind::whole);
-  const TensorId made = convert(tensor, *way->from, wanted, phase);
-  forms_[tensor.index()].push_back({wanted, made, gathers, pass});
+  Form from = *way->from;
+  // A pipeline runs later forward passes before this one.
+  const bool late = !source_.graph.tensor(tensor).producer &&
+                    (phase == Phase::backward || phase == Phase::recompute);
+  const bool gathers = from.placement.is(PlacementKind::shard) && wanted.is(PlacementKind::whole);
+  if (is_cut_anew(from.placement, wanted))
+    from = {kWhole, get(tensor, kWhole, pass, phase)};
+  const TensorId made = convert(tensor, from, wanted, phase);
+  forms_[tensor.index()].push_back({wanted, made, gathers || late, pass});
   return made;
 }
 

@@ -24,9 +24,11 @@ struct PassAxis : MeshAxis {
 /// One form of a tensor.
 struct Form {
   Placement placement;
-  TensorId id;           ///< of the graph that is made
-  bool gathered = false; ///< larger than what it was made of: made again in another pass
-  std::size_t pass = 0;  ///< forward or backward pass that made it
+  TensorId id; ///< of the graph that is made
+  /// Made again in another pass: larger than what it was made of, or of a weight in a backward
+  /// pass.
+  bool gathered = false;
+  std::size_t pass = 0; ///< forward or backward pass that made it
 };
 
 /// The graph of one rank under construction: every tensor of the source in the forms that its
