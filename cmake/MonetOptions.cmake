@@ -83,6 +83,8 @@ function(monet_precompile target)
   endif()
   if(ARG_FROM STREQUAL base_test) # a seventh of the time of a build, and gtest says where a test failed
     target_compile_options(${target} PRIVATE -g0)
+  else() # a tenth of the time, and two thirds of what is linked; with sanitizers, stacks have lines
+    target_compile_options(${target} PRIVATE $<$<CONFIG:RelWithDebInfo>:-g0>)
   endif()
   # g++ 12 then takes concatenated strings for overflows (GCC bug 105651).
   target_compile_options(${target} PRIVATE "$<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds;-Wno-stringop-overflow>")
