@@ -98,9 +98,11 @@ private:
         panel.vector_scales = b_scales_.data() + column;
         panel.vector_scale_step = n;
       }
-      panel.key_row = n;
-      panel.low_keys = low.data() + column;
-      panel.high_keys = high.data() + column;
+      if (!low.empty()) {
+        panel.key_row = n;
+        panel.low_keys = low.data() + column;
+        panel.high_keys = high.data() + column;
+      }
       engine_.panel(panel);
     }
     std::copy(sums.begin(), sums.end(), c + row * n);
