@@ -108,11 +108,12 @@ TEST_F(ClusterCommand, WrongCommandLinesExitWith2) {
 
 TEST_F(ClusterCommand, WrongFilesExitWith3AndSayWhere) {
   const std::vector<std::pair<std::string, std::string>> cases{
-      {"paralel: {data: 8}", "e.yaml:3:1: unknown key 'paralel'"},
+      {"paralel: {data: 8}", "e.yaml:2:1: unknown key 'paralel'"},
       {"cluster: none.yaml", "none.yaml: "},
-      {"cluster: {devices: 8}", "e.yaml:1:10: 'file' is missing"},
+      {"cluster: {devices: 8}", "e.yaml:1:10: key 'file' is missing"},
       {"cluster: {file: a.yaml, devices: 0}", "e.yaml:1:34: 'devices' must be 1 to "},
-      {"cluster: {file: a.yaml, device: 2}", "unknown key 'device'; did you mean 'devices'?"},
+      {"cluster: {file: a.yaml, device: 2}",
+       "e.yaml:1:25: unknown key 'device' (did you mean 'devices'?)"},
       {"workload: {}", "e.yaml:4:11: 'workload' names neither a 'network' nor a 'transformer'"},
       {"workload: {network: none.onnx}", "none.onnx"},
       {"workload: {network: none.onnx, batch: 4}",
@@ -120,8 +121,8 @@ TEST_F(ClusterCommand, WrongFilesExitWith3AndSayWhere) {
       {"workload: {transformer: {layers: 2}}", "'hidden' is missing"},
       {"workload: {transformer: {layers: 2}, network: n.onnx}", "there is a 'transformer' already"},
       {"training: {micro_batches: 2}", "e.yaml:3:11: 'micro_batches' is given by 'parallel'"},
-      {"training: {los: mse}", "unknown key 'los'; did you mean 'loss'?"},
-      {"parallel: {tensors: 2}", "unknown key 'tensors'; did you mean 'tensor'?"}};
+      {"training: {los: mse}", "unknown key 'los' (did you mean 'loss'?)"},
+      {"parallel: {tensors: 2}", "unknown key 'tensors' (did you mean 'tensor'?)"}};
   for (const auto& [change, message] : cases) {
     const Ran ran = cluster({experiment(change), "-o", "out"});
     EXPECT_EQ(ran.code, 3) << change << "\n" << ran.out;

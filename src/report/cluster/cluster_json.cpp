@@ -205,7 +205,8 @@ std::string memory_overflow(const ClusterStep& step) {
   const auto worst = std::ranges::max_element(
       step.stages, {}, [](const StageResult& stage) { return stage.memory.total(); });
   const auto text_of = [](std::int64_t bytes) {
-    return fmt::format("{} ({} bytes)", human_bytes(bytes), group_digits(bytes));
+    const std::string human = human_bytes(bytes);
+    return human.ends_with("iB") ? fmt::format("{} ({} bytes)", human, group_digits(bytes)) : human;
   };
   std::vector<std::pair<std::int64_t, std::string>> owners{{worst->memory.workspace, "workspace"}};
   for (int i = 0; i < kMemoryOwners; ++i) {

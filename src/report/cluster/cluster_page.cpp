@@ -26,7 +26,8 @@ constexpr double kMostDetail = 0.5;
 constexpr const char* kClusterStyle =
     "body{font:15px/1.45 system-ui,sans-serif;max-width:1160px;margin:2em auto;padding:0 1em;"
     "color:#222;background:#fff}h1{font-size:1.5em}h2{font-size:1.15em;margin-top:2em}"
-    "table{border-collapse:collapse;margin:.6em 0}td,th{padding:.2em .7em;text-align:right;"
+    "table{border-collapse:collapse;margin:.6em 0}"
+    "td,th{padding:.2em .7em;text-align:right;white-space:nowrap;"
     "border-bottom:1px solid #ddd}td:first-child,th:first-child{text-align:left}"
     "svg{display:block}.wide{overflow-x:auto}svg .in{fill:#fff;font-size:10px}"
     "svg .send{stroke:#8886}.no{color:#b34700;font-weight:bold}"
@@ -60,11 +61,9 @@ std::string summary_section(const Json& result) {
                          safe_text(cluster.at("name")), safe_text(cluster.at("device"))));
   html += row_of("strategy", safe_text(result.at("strategy").at("text")));
   html += row_of("time of a step", time_text(result.at("time_ns")));
-  html += row_of("samples a second",
-                 fmt::format("{:.5g}", result.at("samples_per_second").get<double>()));
+  html += row_of("samples a second", human_rate(result.at("samples_per_second").get<double>()));
   if (!result.at("tokens_per_second").is_null())
-    html += row_of("tokens a second",
-                   fmt::format("{:.5g}", result.at("tokens_per_second").get<double>()));
+    html += row_of("tokens a second", human_rate(result.at("tokens_per_second").get<double>()));
   for (const auto& [key, label] : {std::pair{"mfu", "MFU"}, std::pair{"hfu", "HFU"}}) {
     if (!result.at(key).is_null())
       html += row_of(label, fmt::format("{:.2f} %", 100 * result.at(key).get<double>()));

@@ -36,9 +36,10 @@ std::string head_lines(const Json& result) {
   text += fmt::format("step     {}, {} micro-batches\n",
                       human_nanoseconds(result.at("time_ns").get<std::int64_t>()),
                       digits_of(result.at("strategy").at("micro_batches")));
-  text += fmt::format("rate     {:.5g} samples/s", result.at("samples_per_second").get<double>());
+  text += fmt::format("rate     {} samples/s",
+                      human_rate(result.at("samples_per_second").get<double>()));
   if (!result.at("tokens_per_second").is_null())
-    text += fmt::format(", {:.5g} tokens/s", result.at("tokens_per_second").get<double>());
+    text += fmt::format(", {} tokens/s", human_rate(result.at("tokens_per_second").get<double>()));
   if (!result.at("mfu").is_null())
     text += fmt::format("; MFU {}, HFU {}", utilisation(result.at("mfu")),
                         utilisation(result.at("hfu")));

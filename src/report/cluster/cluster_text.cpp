@@ -1,9 +1,13 @@
 #include "report/cluster/cluster_text.hpp"
 
+#include "monet/base/checked.hpp"
+#include "monet/base/text.hpp"
+
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cmath>
 
 namespace monet::cluster_text {
 
@@ -15,6 +19,11 @@ std::string human_nanoseconds(std::int64_t nanoseconds) {
     value /= 1000;
   return value >= 1e5 ? fmt::format("{:.0f} s", value)
                       : fmt::format("{:.5g} {}", value, kUnits[unit]);
+}
+
+std::string human_rate(double per_second) {
+  return per_second < 10'000 ? fmt::format("{:.5g}", per_second)
+                             : group_digits(saturated_integer(std::round(per_second)));
 }
 
 std::int64_t chunks_of(const nlohmann::ordered_json& passes) {

@@ -46,6 +46,9 @@ enum : std::size_t { from, to, part, micro_batch, gradient, start, end };
 /// Five significant digits: "35.123 s", "812.5 us".
 std::string human_nanoseconds(std::int64_t nanoseconds);
 
+/// Five significant digits, or whole with separators: "51.545", "176,130".
+std::string human_rate(double per_second);
+
 /// Chunks a stage: one more than the last that the passes name.
 std::int64_t chunks_of(const nlohmann::ordered_json& passes);
 
