@@ -35,7 +35,7 @@ PassTime time_of(const PassCost& pass, bool overlap) {
 }
 
 /// Blocks [first, last) of the sequence that each part of the model has.
-std::vector<std::size_t> part_begins(const Profile& profile, const Strategy& strategy) {
+std::vector<std::size_t> part_begins(const Profile& profile, const ParallelStrategy& strategy) {
   const auto parts = static_cast<std::size_t>(strategy.pipeline * strategy.virtual_stages);
   const std::size_t blocks = profile.sequence.size();
   std::vector<std::size_t> begins{0};
@@ -65,7 +65,7 @@ std::vector<std::size_t> part_begins(const Profile& profile, const Strategy& str
 class StepBuild {
 public:
   StepBuild(const Cluster& cluster, const ClusterDevice& device, const Profile& profile,
-            const Strategy& strategy)
+            const ParallelStrategy& strategy)
       : cluster_(cluster), device_(device), profile_(profile), strategy_(strategy),
         begins_(part_begins(profile, strategy)) {}
 
@@ -306,13 +306,13 @@ private:
   const Cluster& cluster_;
   const ClusterDevice& device_;
   const Profile& profile_;
-  const Strategy& strategy_;
+  const ParallelStrategy& strategy_;
   std::vector<std::size_t> begins_; ///< of parts, in the sequence
   ClusterStep step_;
 };
 
 /// What decides the costs of blocks.
-auto key_of(const Strategy& strategy) {
+auto key_of(const ParallelStrategy& strategy) {
   return std::tuple(strategy.data, strategy.tensor, strategy.sequence, strategy.context,
                     strategy.expert, strategy.zero, strategy.micro_batch, strategy.recompute);
 }
@@ -328,7 +328,7 @@ struct ClusterModel::Parts {
   const ClusterDevice& device;
   const ClusterWorkload& workload;
   cluster_cost::Profiler profiler;
-  std::map<decltype(key_of(Strategy{})), Profile> profiles;
+  std::map<decltype(key_of(ParallelStrategy{})), Profile> profiles;
 };
 
 ClusterModel::ClusterModel(const Cluster& cluster, const ClusterDevice& device,
@@ -337,7 +337,7 @@ ClusterModel::ClusterModel(const Cluster& cluster, const ClusterDevice& device,
           Parts{cluster, device, workload, {cluster, device, workload}, {}})) {}
 ClusterModel::~ClusterModel() = default;
 
-ClusterStep ClusterModel::model(const Strategy& strategy) {
+ClusterStep ClusterModel::model(const ParallelStrategy& strategy) {
   const std::vector<std::string> problems = misfits(strategy, parts_->cluster.devices);
   if (!problems.empty())
     throw InfeasibleError(fmt::format("{}", fmt::join(problems, "; ")));

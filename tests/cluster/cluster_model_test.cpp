@@ -43,7 +43,7 @@ struct A100s {
         device(read_cluster_device(cluster.device)), workload{.transformer = shape,
                                                               .training = mixed_precision()} {}
 
-  ClusterStep model(const Strategy& strategy) const {
+  ClusterStep model(const ParallelStrategy& strategy) const {
     return ClusterModel(cluster, device, workload).model(strategy);
   }
 };
@@ -103,7 +103,7 @@ TEST(ClusterModel, StoresWhatKorthikantiCounts) {
   const std::int64_t statistics = 2 * 2 * 4 * s * b; // mean and deviation of two norms, fp32
   for (const std::int64_t t : {1, 2, 4, 8}) {
     const A100s some(t, gpt(4));
-    Strategy strategy{.tensor = t, .micro_batch = b, .global_batch = b};
+    ParallelStrategy strategy{.tensor = t, .micro_batch = b, .global_batch = b};
     EXPECT_EQ(layer(some.model(strategy)).stored_bytes,
               sbh * 10 + sbh * 24 / t + 5 * a * s * s * b / t + statistics)
         << t;
@@ -123,10 +123,11 @@ TEST(ClusterModel, StoresWhatKorthikantiCounts) {
 TEST(ClusterModel, InterleavingHoldsMoreByItsFactor) {
   const A100s eight(4, gpt(16));
   const auto stored = [&](std::int64_t v) {
-    Strategy strategy{.pipeline = 4,
-                      .virtual_stages = v,
-                      .schedule = v == 1 ? PipelineKind::one_f_one_b : PipelineKind::interleaved,
-                      .global_batch = 16};
+    ParallelStrategy strategy{.pipeline = 4,
+                              .virtual_stages = v,
+                              .schedule =
+                                  v == 1 ? PipelineKind::one_f_one_b : PipelineKind::interleaved,
+                              .global_batch = 16};
     const ClusterStep step = eight.model(strategy);
     return static_cast<double>(step.stages.front().memory.in_flight) *
            static_cast<double>(step.stages.front().blocks) / static_cast<double>(v);
@@ -141,14 +142,14 @@ TEST(ClusterModel, SharesOfAStageAddUpToTheStep) {
   for (const auto recompute :
        {RecomputeKind::none, RecomputeKind::selective, RecomputeKind::full}) {
     for (const bool overlap : {false, true}) {
-      const Strategy strategy{.data = 2,
-                              .tensor = 2,
-                              .pipeline = 4,
-                              .sequence = true,
-                              .zero = 1,
-                              .global_batch = 16,
-                              .recompute = recompute,
-                              .overlap = overlap};
+      const ParallelStrategy strategy{.data = 2,
+                                      .tensor = 2,
+                                      .pipeline = 4,
+                                      .sequence = true,
+                                      .zero = 1,
+                                      .global_batch = 16,
+                                      .recompute = recompute,
+                                      .overlap = overlap};
       const ClusterStep step = some.model(strategy);
       ASSERT_EQ(step.stages.size(), 4U);
       for (const StageResult& stage : step.stages)

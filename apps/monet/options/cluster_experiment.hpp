@@ -21,7 +21,7 @@ struct ClusterExperiment {
   std::optional<double> host_ns_per_kernel;
   std::optional<TransformerShape> transformer;
   StepSettings settings; ///< `training` is there; `network` where there is no transformer
-  Strategy strategy;
+  ParallelStrategy strategy;
 
   /// Of a micro-batch of all data ranks together.
   std::int64_t samples() const;

@@ -72,7 +72,7 @@ struct BlockCost {
 };
 
 struct ClusterStep {
-  Strategy strategy;
+  ParallelStrategy strategy;
   Nanoseconds time = 0;
   double samples_per_second = 0;
   double tokens_per_second = 0; ///< 0 where samples are no sequences
@@ -98,7 +98,7 @@ public:
 
   /// InfeasibleError listing what does not divide (see misfits()), heads and layers too. A step
   /// that does not fit in memory is modelled all the same. Not for several threads at once.
-  ClusterStep model(const Strategy& strategy);
+  ClusterStep model(const ParallelStrategy& strategy);
 
 private:
   struct Parts;

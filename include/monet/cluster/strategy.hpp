@@ -21,7 +21,7 @@ enum class RecomputeKind {
 std::string_view name_of(RecomputeKind kind);
 
 /// The `parallel:` part of an experiment. data * context * tensor * pipeline are the devices.
-struct Strategy {
+struct ParallelStrategy {
   std::int64_t data = 1;           ///< ranks that see different samples
   std::int64_t tensor = 1;         ///< ranks that share products with weights
   std::int64_t pipeline = 1;       ///< stages
@@ -41,18 +41,18 @@ struct Strategy {
 
   std::int64_t devices() const { return data * context * tensor * pipeline; }
   std::int64_t micro_batches() const { return global_batch / (data * micro_batch); }
-  friend bool operator==(const Strategy&, const Strategy&) = default;
+  friend bool operator==(const ParallelStrategy&, const ParallelStrategy&) = default;
 };
 
 /// Keys as the fields, and `virtual`; what is left out is 1, none, or for global_batch what one
 /// micro-batch a data rank and pipeline stage comes to. Unknown keys and values are problems.
-Strategy read_strategy(const YamlNode& node, ProblemList& problems);
+ParallelStrategy read_strategy(const YamlNode& node, ProblemList& problems);
 /// "d16 t8 p8 v3 seq zero1 interleaved mb1 selective": what differs from the defaults.
-std::string to_string(const Strategy& strategy);
+std::string to_string(const ParallelStrategy& strategy);
 /// What does not fit together, each in a sentence with its numbers: degrees and the cluster's
 /// devices, micro-batches, experts. Empty where all fits. Heads and layers are the network's.
-std::vector<std::string> misfits(const Strategy& strategy, std::int64_t cluster_devices);
+std::vector<std::string> misfits(const ParallelStrategy& strategy, std::int64_t cluster_devices);
 /// The mesh of one stage: data, expert, context, tensor; the last varies fastest.
-std::vector<MeshAxis> mesh_of(const Strategy& strategy);
+std::vector<MeshAxis> mesh_of(const ParallelStrategy& strategy);
 
 } // namespace monet

@@ -26,7 +26,7 @@ Collective collective_kind(const Operator& op) {
 /// Adds up what a rank's step costs, block by block.
 class BlockSums {
 public:
-  BlockSums(const Cluster& cluster, const ClusterDevice& device, const Strategy& strategy,
+  BlockSums(const Cluster& cluster, const ClusterDevice& device, const ParallelStrategy& strategy,
             const RankLayout& layout)
       : cluster_(cluster), device_(device), strategy_(strategy), layout_(layout),
         blocks_(layout.names.size()), forward_flops_(layout.names.size()) {
@@ -315,7 +315,7 @@ private:
 
   const Cluster& cluster_;
   const ClusterDevice& device_;
-  const Strategy& strategy_;
+  const ParallelStrategy& strategy_;
   const RankLayout& layout_;
   std::vector<Block> blocks_;
   std::vector<double> forward_flops_; ///< by block
@@ -325,7 +325,7 @@ private:
 
 } // namespace
 
-GroupPlacement group_of(const Cluster& cluster, const Strategy& strategy,
+GroupPlacement group_of(const Cluster& cluster, const ParallelStrategy& strategy,
                         std::span<const std::string_view> axes) {
   std::vector<GroupAxis> group;
   std::int64_t stride = 1;
@@ -341,13 +341,13 @@ GroupPlacement group_of(const Cluster& cluster, const Strategy& strategy,
   return place(cluster, group);
 }
 
-GroupPlacement neighbours(const Cluster& cluster, const Strategy& strategy) {
+GroupPlacement neighbours(const Cluster& cluster, const ParallelStrategy& strategy) {
   const std::int64_t stage = strategy.tensor * strategy.context * strategy.data;
   const GroupAxis group{stage, std::min<std::int64_t>(strategy.pipeline, 2)};
   return place(cluster, std::span(&group, 1));
 }
 
-Profile Profiler::profile(const Strategy& strategy) const {
+Profile Profiler::profile(const ParallelStrategy& strategy) const {
   const RankLayout layout = lay_out(workload_, strategy);
   return BlockSums(cluster_, device_, strategy, layout).run();
 }

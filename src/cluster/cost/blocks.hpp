@@ -53,7 +53,7 @@ public:
       : cluster_(cluster), device_(device), workload_(workload) {}
 
   /// InfeasibleError where heads or other sizes do not divide.
-  Profile profile(const Strategy& strategy) const;
+  Profile profile(const ParallelStrategy& strategy) const;
 
 private:
   const Cluster& cluster_;
@@ -62,9 +62,9 @@ private:
 };
 
 /// Where the ranks along axes of the mesh stand: data, expert, context and tensor.
-GroupPlacement group_of(const Cluster& cluster, const Strategy& strategy,
+GroupPlacement group_of(const Cluster& cluster, const ParallelStrategy& strategy,
                         std::span<const std::string_view> axes);
 /// A stage and the next one.
-GroupPlacement neighbours(const Cluster& cluster, const Strategy& strategy);
+GroupPlacement neighbours(const Cluster& cluster, const ParallelStrategy& strategy);
 
 } // namespace monet::cluster_cost

@@ -34,7 +34,7 @@ std::int64_t period_of(const TransformerShape& shape) {
 }
 
 /// Of two periods, the second stands for all after the first.
-TransformerShape shortened(const TransformerShape& of, const Strategy& strategy) {
+TransformerShape shortened(const TransformerShape& of, const ParallelStrategy& strategy) {
   TransformerShape shape = of;
   shape.layers = std::min(of.layers, 2 * period_of(of));
   shape.batch = strategy.micro_batch * strategy.data;
@@ -134,7 +134,7 @@ std::vector<std::string> recomputed(const Graph& network, RecomputeKind kind) {
   return names;
 }
 
-void check_sizes(const TransformerShape& shape, const Strategy& strategy) {
+void check_sizes(const TransformerShape& shape, const ParallelStrategy& strategy) {
   std::string problems;
   const auto check = [&](std::string_view what, std::int64_t size, std::string_view by,
                          std::int64_t parts) {
@@ -183,7 +183,7 @@ std::vector<std::size_t> sequence_of(const ClusterWorkload& workload, std::size_
 
 } // namespace
 
-RankLayout lay_out(const ClusterWorkload& workload, const Strategy& strategy) {
+RankLayout lay_out(const ClusterWorkload& workload, const ParallelStrategy& strategy) {
   if (workload.transformer)
     check_sizes(*workload.transformer, strategy);
   const Graph network = workload.transformer

@@ -20,6 +20,6 @@ struct RankLayout {
 
 /// Makes the network, with no more layers than differ, its training step, and divides it.
 /// InfeasibleError where heads or other sizes do not divide.
-RankLayout lay_out(const ClusterWorkload& workload, const Strategy& strategy);
+RankLayout lay_out(const ClusterWorkload& workload, const ParallelStrategy& strategy);
 
 } // namespace monet::cluster_cost

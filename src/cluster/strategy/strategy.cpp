@@ -29,17 +29,17 @@ std::int64_t bounded(std::initializer_list<std::int64_t> factors) {
 
 struct DegreeKey {
   std::string_view key;
-  std::int64_t Strategy::*field;
+  std::int64_t ParallelStrategy::*field;
 };
 constexpr DegreeKey kDegrees[]{
-    {"data", &Strategy::data},
-    {"tensor", &Strategy::tensor},
-    {"pipeline", &Strategy::pipeline},
-    {"virtual", &Strategy::virtual_stages},
-    {"context", &Strategy::context},
-    {"expert", &Strategy::expert},
-    {"micro_batch", &Strategy::micro_batch},
-    {"global_batch", &Strategy::global_batch},
+    {"data", &ParallelStrategy::data},
+    {"tensor", &ParallelStrategy::tensor},
+    {"pipeline", &ParallelStrategy::pipeline},
+    {"virtual", &ParallelStrategy::virtual_stages},
+    {"context", &ParallelStrategy::context},
+    {"expert", &ParallelStrategy::expert},
+    {"micro_batch", &ParallelStrategy::micro_batch},
+    {"global_batch", &ParallelStrategy::global_batch},
 };
 
 template <class Names>
@@ -73,9 +73,9 @@ std::string_view name_of(RecomputeKind kind) {
   return kRecompute.at(static_cast<std::size_t>(kind));
 }
 
-Strategy read_strategy(const YamlNode& node, ProblemList& problems) {
+ParallelStrategy read_strategy(const YamlNode& node, ProblemList& problems) {
   YamlMap map(node, problems);
-  Strategy strategy;
+  ParallelStrategy strategy;
   for (const DegreeKey& degree : kDegrees) {
     const std::int64_t value = map.integer_or(degree.key, 1);
     if (value < 1 || value > kMost)
@@ -102,7 +102,7 @@ Strategy read_strategy(const YamlNode& node, ProblemList& problems) {
   return strategy;
 }
 
-std::string to_string(const Strategy& strategy) {
+std::string to_string(const ParallelStrategy& strategy) {
   std::string words;
   const auto add = [&](std::string_view text) {
     words += words.empty() ? "" : " ";
@@ -133,7 +133,7 @@ std::string to_string(const Strategy& strategy) {
   return words;
 }
 
-std::vector<std::string> misfits(const Strategy& strategy, std::int64_t cluster_devices) {
+std::vector<std::string> misfits(const ParallelStrategy& strategy, std::int64_t cluster_devices) {
   std::vector<std::string> found;
   const std::int64_t wanted =
       bounded({strategy.data, strategy.context, strategy.tensor, strategy.pipeline});
@@ -155,7 +155,7 @@ std::vector<std::string> misfits(const Strategy& strategy, std::int64_t cluster_
   return found;
 }
 
-std::vector<MeshAxis> mesh_of(const Strategy& strategy) {
+std::vector<MeshAxis> mesh_of(const ParallelStrategy& strategy) {
   return {
       {.name = "data", .size = strategy.data / strategy.expert, .inputs = 0, .zero = strategy.zero},
       {.name = "expert",

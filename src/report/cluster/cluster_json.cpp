@@ -50,7 +50,7 @@ Json transformer_json(const TransformerShape& shape) {
   return json;
 }
 
-Json strategy_json(const Strategy& strategy) {
+Json strategy_json(const ParallelStrategy& strategy) {
   return {{"data", strategy.data},
           {"tensor", strategy.tensor},
           {"pipeline", strategy.pipeline},
