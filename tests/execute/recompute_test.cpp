@@ -11,6 +11,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace monet {
 namespace {
 
@@ -65,6 +67,24 @@ std::vector<OpId> random_runs(const Graph& graph, int again, Random& random) {
 }
 
 using test::results;
+
+TEST(Recompute, DropoutDrawsTheSameNumbersAgain) {
+  TinyNetwork n;
+  const TensorId a = n.op("MatMul", {n.input("x", {4, 8}), n.parameter("w", {8, 16})}, {4, 16});
+  const TensorId d = n.op("Dropout", {n.op("Gelu", {a}, {4, 16}), n.number("ratio", 0.5)}, {4, 16});
+  n.output(n.op("MatMul", {d, n.parameter("v", {16, 4})}, {4, 4}));
+  TrainingOptions options;
+  options.loss = Mse{};
+  options.storage.policy = StorePolicy::pytorch_eager;
+  const auto expected = results(make_training_graph(n.graph, options));
+  options.storage.recompute = {"Dropout_2*", "Gelu_1"};
+  const TrainingGraph again = make_training_graph(n.graph, options);
+  const auto is_again = [](const Operator& op) {
+    return op.op_type == "Dropout" && op.phase == Phase::recompute;
+  };
+  EXPECT_TRUE(std::ranges::any_of(again.graph.operators(), is_again));
+  EXPECT_EQ(results(again), expected);
+}
 
 TEST(InsertRecompute, AnyRunsGiveTheSameNumbers) {
   Random random{5};

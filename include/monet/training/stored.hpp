@@ -1,5 +1,5 @@
-// Which tensors live from the forward to the backward phase, and who owns every byte; for who writes
-// a step anew.
+// Which tensors live from the forward to the backward phase, and who owns every byte; for who
+// writes a step anew.
 #pragma once
 
 #include "monet/training/training.hpp"

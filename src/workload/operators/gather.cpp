@@ -131,10 +131,13 @@ LoopNest build_scatter(const Graph& graph, const Operator& op) {
 
 std::vector<OperatorRule> gather_rules() {
   return {
-      {"", "Gather", build_gather},           {"", "GatherElements", build_gather_elements},
+      {"", "Gather", build_gather},
+      {"", "GatherElements", build_gather_elements},
       {kMonetDomain, "ShardGather", build_gather},
-      {"", "GatherND", build_gather_nd},      {"", "Scatter", build_scatter},
-      {"", "ScatterElements", build_scatter}, {"", "ScatterND", build_scatter},
+      {"", "GatherND", build_gather_nd},
+      {"", "Scatter", build_scatter},
+      {"", "ScatterElements", build_scatter},
+      {"", "ScatterND", build_scatter},
       {"", "NonZero", build_nonzero},
   };
 }
