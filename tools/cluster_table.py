@@ -22,6 +22,7 @@ DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data", "c
 
 # What is known of the software of each set, from the papers and repositories that the tables name.
 MEGATRON = {"dropout": 0.1, "overlap": False, "clip": True}
+BLOOM = {**MEGATRON, "cluster": "jean_zay_a100.yaml"}
 MPT = {"dropout": 0.0, "overlap": True, "clip": True, "biases": False, "positions": "none", "fused": True}
 
 
@@ -35,7 +36,7 @@ def integer(row, key, other):
 
 def experiment(run, host_ns=None):
     """The YAML of a run, as lines of JSON (which YAML is)."""
-    table = "dgx_h100.yaml" if run["h100"] else "dgx_a100.yaml"
+    table = run.get("cluster") or ("dgx_h100.yaml" if run["h100"] else "selene.yaml")
     transformer = {key: run[key] for key in ("layers", "hidden", "heads", "sequence", "vocabulary", "ffn")}
     transformer.update(dropout=run["dropout"], biases=run.get("biases", True),
                        positions=run.get("positions", "learned"))
@@ -47,9 +48,9 @@ def experiment(run, host_ns=None):
                 "precision": {"weights": low, "activations": low, "gradients": low,
                               "master_weights": "fp32", "optimizer_state": "fp32"}}
     if run["clip"]:
-        training["gradient_clipping"] = {"max_norm": 1.0}
+        training["clip_global_norm"] = 1.0
     if low == "fp16":
-        training["loss_scale"] = {"dynamic": True}
+        training["loss_scale"] = "dynamic"
     if run.get("fused"):
         training["attention"] = "fused"
     parallel = {key: run[key] for key in ("data", "tensor", "pipeline", "virtual", "context", "expert", "zero",
@@ -83,7 +84,7 @@ def read_runs(path, settings):
     with open(path, encoding="utf-8-sig") as file:
         for row in csv.DictReader(file):
             heads = integer(row, "heads", 0)
-            if not heads or not row["layers"] or not row["vocab"]:
+            if not heads or not row["layers"] or not row["vocab"] or row["precision"] == "fp8":
                 continue
             hidden = integer(row, "hidden", 0)
             run = runs.setdefault(row["run"], {
@@ -98,6 +99,9 @@ def read_runs(path, settings):
                 "micro_batch": integer(row, "micro_batch", 1), "global_batch": integer(row, "global_batch", 1),
                 "recompute": row["recompute"] if row["recompute"] in ("full", "selective") else "none",
                 "precision": "bf16" if row["precision"] == "bf16" else "fp16", **settings})
+            parts = run["pipeline"] * run["virtual"]
+            if "layers tweaked" in row["note"] and run["layers"] % parts:  # the number is not printed
+                run["layers"] = max(1, round(run["layers"] / parts)) * parts
             run["sequence_parallel"] = row["recompute"] == "selective"
             run["metrics"][row["metric"]] = float(row["value"])
     return list(runs.values())
@@ -145,6 +149,9 @@ def best_scale(predicted, measured):
 
 
 def report_times(name, rows):
+    if not rows:
+        print(f"{name:<24} no run could be modelled")
+        return
     predicted, measured, flops = zip(*rows)
     factor = best_scale(predicted, measured)
     rival = best_scale(flops, measured)
@@ -210,7 +217,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=2)
     arguments = parser.parse_args()
     sets = {"korthikanti": ("korthikanti.csv", MEGATRON), "mpt": ("mpt_fsdp_a100.csv", MPT),
-            "bloom": ("bloom_176b.csv", MEGATRON), "tables": ("megatron_tables.csv", MEGATRON)}
+            "bloom": ("bloom_176b.csv", BLOOM), "tables": ("megatron_tables.csv", MEGATRON)}
     for name in arguments.sets.split(","):
         if name == "single_node":
             single_node(arguments.monet, os.path.join(arguments.folder, "vtrain_single_node.csv"), arguments.jobs)

@@ -31,8 +31,8 @@ std::pair<std::string_view, std::string_view> parts_of(std::string_view text) {
 void read_cluster_file(std::string_view text) {
   const auto [main, rest] = parts_of(text);
   const Cluster cluster = parse_cluster(main, "fuzz.yaml", opener_of(rest));
-  const MeshAxis all{1, cluster.devices};
-  const Placement placement = place(cluster, {&all, 1});
+  const GroupAxis all{1, cluster.devices};
+  const GroupPlacement placement = place(cluster, {&all, 1});
   for (std::size_t c = 0; c < kCollectives; ++c) {
     for (std::size_t a = 0; a < kAlgorithms; ++a) {
       const auto algorithm = static_cast<CollectiveAlgorithm>(a);

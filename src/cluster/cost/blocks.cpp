@@ -206,6 +206,7 @@ private:
       of.recompute = between ? of.forward : PassCost{};
       if (!between)
         continue;
+      of.temporary_bytes += of.stored_bytes; // of one layer at a time
       of.stored_bytes = blocks_[i - 1].output_bytes;
       of.hardware_flops = of.model_flops + forward_flops_[i];
     }

@@ -102,34 +102,20 @@ std::vector<std::size_t> block_begins(const Graph& graph) {
   return begins;
 }
 
-/// Names of tensors that are computed again: exact patterns.
-std::vector<std::string> recomputed(const Graph& network, RecomputeKind kind) {
+/// Names of tensors that are computed again: exact patterns. Attention as one operator computes its
+/// own again, and of layers that run again as a whole nothing is left out in the graph.
+std::vector<std::string> recomputed(const Graph& network, const ParallelStrategy& strategy,
+                                    AttentionForm attention) {
   std::vector<std::string> names;
-  if (kind == RecomputeKind::none)
+  if (strategy.recompute != RecomputeKind::selective || attention == AttentionForm::fused)
     return names;
-  const std::vector<bool> attention = between_attention_products(network);
-  const std::vector<std::size_t> begins = block_begins(network);
-  const bool has_layers = std::ranges::any_of(
-      network.operators(), [](const Operator& op) { return layer_of(op.name).has_value(); });
-  std::vector<std::size_t> block(network.operators().size(), 0);
-  for (std::size_t i = 0, at = 0; i < block.size(); ++i) {
-    at += at + 1 < begins.size() && begins[at + 1] == i ? 1 : 0;
-    block[i] = at;
-  }
-  for (std::size_t i = 0; i < block.size(); ++i) {
+  const std::vector<bool> between = between_attention_products(network);
+  for (std::size_t i = 0; i < between.size(); ++i) {
     const Operator& op = network.operators()[i];
-    const bool inside = has_layers ? layer_of(op.name).has_value() : begins.size() > 1;
-    if (has_view_rule(op))
+    if (!between[i] || has_view_rule(op))
       continue;
-    for (const TensorId id : present(op.outputs)) {
-      const Tensor& tensor = network.tensor(id);
-      const bool handed_on = std::ranges::any_of(
-          tensor.consumers, [&](OpId reader) { return block[reader.index()] != block[i]; });
-      const bool chosen = kind == RecomputeKind::full ? inside && !handed_on : attention[i];
-      const bool output = std::ranges::find(network.outputs, id) != network.outputs.end();
-      if (chosen && !output)
-        names.push_back(tensor.name);
-    }
+    for (const TensorId id : present(op.outputs))
+      names.push_back(network.tensor(id).name);
   }
   return names;
 }
@@ -190,7 +176,7 @@ RankLayout lay_out(const ClusterWorkload& workload, const ParallelStrategy& stra
                             ? make_transformer(shortened(*workload.transformer, strategy))
                             : workload.network(strategy.micro_batch * strategy.data);
   TrainingOptions training = workload.training;
-  const std::vector<std::string> again = recomputed(network, strategy.recompute);
+  const std::vector<std::string> again = recomputed(network, strategy, training.attention);
   training.storage.recompute.insert(training.storage.recompute.end(), again.begin(), again.end());
   RankLayout layout;
   const TrainingGraph step = fold_views(make_training_graph(network, training));
