@@ -67,7 +67,10 @@ public:
   StepBuild(const Cluster& cluster, const ClusterDevice& device, const Profile& profile,
             const ParallelStrategy& strategy)
       : cluster_(cluster), device_(device), profile_(profile), strategy_(strategy),
-        begins_(part_begins(profile, strategy)) {}
+        begins_(part_begins(profile, strategy)) {
+    for (const Block& of : profile.blocks)
+      costs_.push_back(cost_of(of));
+  }
 
   ClusterStep run(std::int64_t tokens_of_sample) {
     step_.strategy = strategy_;
@@ -99,7 +102,7 @@ private:
         ++step_.blocks.back().count;
         continue;
       }
-      step_.blocks.push_back(cost_of(block(i)));
+      step_.blocks.push_back(costs_[i]);
     }
   }
 
@@ -152,7 +155,7 @@ private:
   ChunkCost chunk_cost(std::int64_t number) const {
     ChunkCost cost;
     for (const std::size_t i : blocks_of(number)) {
-      const BlockCost of = cost_of(block(i));
+      const BlockCost& of = costs_[i];
       cost.forward += of.forward;
       cost.backward_input += of.backward_input;
       cost.backward_weight += of.backward_weight;
@@ -202,7 +205,7 @@ private:
     double forward = 0;
     double update = 0;
     for (const std::size_t i : std::views::reverse(blocks)) {
-      const BlockCost cost = cost_of(block(i));
+      const BlockCost& cost = costs_[i];
       now += static_cast<double>(cost.recompute + cost.backward_input + cost.backward_weight);
       free = std::max(free, now) + block(i).gradients;
       gather += block(i).parameters;
@@ -224,7 +227,7 @@ private:
     const StageTail& tail = problem.tails[static_cast<std::size_t>(stage)];
     StageShare& share = result.share;
     for_each_block(stage, [&](std::size_t i) {
-      const BlockCost cost = cost_of(block(i));
+      const BlockCost& cost = costs_[i];
       share.recompute += problem.micro_batches * cost.recompute;
       share.collectives += problem.micro_batches * cost.collectives;
       share.host += problem.micro_batches * cost.host;
@@ -308,6 +311,7 @@ private:
   const Profile& profile_;
   const ParallelStrategy& strategy_;
   std::vector<std::size_t> begins_; ///< of parts, in the sequence
+  std::vector<BlockCost> costs_;    ///< of the profile's blocks
   ClusterStep step_;
 };
 

@@ -110,13 +110,4 @@ std::vector<Difference> differences_of_micro_batches(const TrainingGraph& micro,
   return sorted(largest);
 }
 
-std::vector<std::pair<std::string, int>> collectives_of(const RankStep& ranks) {
-  std::map<std::string, int> counts;
-  for (const Operator& op : ranks.step.graph.operators()) {
-    if (is_collective(op))
-      ++counts[op.op_type + " " + op.attributes.text("mesh_axis", "")];
-  }
-  return {counts.begin(), counts.end()};
-}
-
 } // namespace monet::test

@@ -29,7 +29,4 @@ std::vector<Difference> differences_of_micro_batches(const TrainingGraph& micro,
                                                      const TrainingGraph& whole,
                                                      const RankStep& ranks);
 
-/// Collectives of a rank's step by type and axis: "AllReduce data" -> how many.
-std::vector<std::pair<std::string, int>> collectives_of(const RankStep& ranks);
-
 } // namespace monet::test

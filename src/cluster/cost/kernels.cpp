@@ -1,5 +1,7 @@
 #include "cluster/cost/kernels.hpp"
 
+#include "cluster/partition/placement.hpp"
+
 #include "monet/base/errors.hpp"
 #include "monet/cluster/partition.hpp"
 
@@ -14,10 +16,7 @@ namespace monet::cluster_cost {
 
 namespace {
 
-bool has_term(const Access& access, std::size_t loop) {
-  return std::ranges::any_of(access.axes,
-                             [&](const AxisExpr& axis) { return has_loop(axis, loop); });
-}
+using mesh::has_term;
 
 bool is_read(const Access& access) {
   return access.mode == AccessMode::read;
@@ -59,10 +58,6 @@ std::pair<std::int64_t, std::int64_t> rows_and_columns(const LoopNest& nest) {
     columns = nest.dims.back().size;
   return {std::max<std::int64_t>(iterations(nest) / std::max<std::int64_t>(columns, 1), 1),
           std::max<std::int64_t>(columns, 1)};
-}
-
-std::int64_t products_of(const LoopNest& nest) {
-  return std::max<std::int64_t>(products(nest), 1);
 }
 
 /// Joins operators to kernels as they come.
@@ -164,7 +159,7 @@ double nanoseconds_of(const Graph& graph, const Kernel& kernel, const KernelTabl
   const Operator& op = leading(graph, kernel);
   if (op.nest.compute == ComputeKind::mac) {
     const ProductShape shape = product_shape(op.nest);
-    return static_cast<double>(products_of(op.nest)) *
+    return static_cast<double>(products(op.nest)) *
            table.matmul_ns(shape.m, shape.n, shape.k, shape.batch, product_type(graph, op, table));
   }
   const VectorKernel kind = kind_of(op);

@@ -180,11 +180,9 @@ private:
   /// The slower part of a collective's own cut may be divided as well: it has fewer such parts
   /// then.
   void cut_collective(const Operator& op, const LoopCut& cut, Operator& made) const {
-    for (const auto& [loop, attribute] :
-         {std::pair{"outer", "outer"}, std::pair{"to_outer", "to_outer"}}) {
-      if (op.nest.dims[cut.loop].name == loop)
-        made.attributes.set(attribute, op.attributes.integer(attribute, 1) / axis_.size);
-    }
+    const std::string& loop = op.nest.dims[cut.loop].name; // called as its attribute
+    if (loop == "outer" || loop == "to_outer")
+      made.attributes.set(loop, op.attributes.integer(loop, 1) / axis_.size);
   }
 
   /// Rows of a table that is cut along its rows: a rank has zeros for the rows of others, and their

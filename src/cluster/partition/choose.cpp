@@ -19,11 +19,6 @@ bool reads(const Access& access) {
   return access.mode == AccessMode::read;
 }
 
-bool has_term(const Access& access, std::size_t loop) {
-  return std::ranges::any_of(access.axes,
-                             [&](const AxisExpr& axis) { return has_loop(axis, loop); });
-}
-
 /// A result that lacks the cut loop.
 Placement joined(OverLoop over) {
   if (over == OverLoop::sum)

@@ -63,6 +63,11 @@ bool is_made_of(const LoopNest& nest, const AxisExpr& axis, std::size_t loop,
 
 } // namespace
 
+bool has_term(const Access& access, std::size_t loop) {
+  return std::ranges::any_of(access.axes,
+                             [&](const AxisExpr& axis) { return has_loop(axis, loop); });
+}
+
 std::optional<Placement> placement_of(const LoopNest& nest, const Access& access,
                                       std::span<const std::int64_t> shape, const LoopCut& cut,
                                       std::int64_t ranks) {

@@ -42,6 +42,8 @@ struct LoopCut {
   friend bool operator==(const LoopCut&, const LoopCut&) = default;
 };
 
+/// Some axis of the access has the loop.
+bool has_term(const Access& access, std::size_t loop);
 /// How an operand lies when its nest's loop is cut: a shard where an axis has the loop, whole where
 /// none has. Nullopt where neither is true: the loop's iterations share elements or interleave.
 std::optional<Placement> placement_of(const LoopNest& nest, const Access& access,
