@@ -100,6 +100,8 @@ struct Cluster {
 Cluster read_cluster(const std::string& path);
 /// The same from text; tables of collectives come through `open`.
 Cluster parse_cluster(std::string_view text, const std::string& origin, const FileOpener& open);
+/// The same from a parsed file; what parts of it name is seen from the files that these are of.
+Cluster make_cluster(const YamlNode& root, const std::string& origin, const FileOpener& open);
 
 /// The same cluster with more or fewer devices: the outermost tier joins more or fewer units, and
 /// tiers that are not filled any more shrink. InfeasibleError when the devices do not fill whole

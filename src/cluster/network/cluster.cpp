@@ -189,9 +189,8 @@ double Cluster::speed_of(std::int64_t device_number) const {
   return device_number < after->first + after->count ? after->speed : 1;
 }
 
-Cluster parse_cluster(std::string_view text, const std::string& origin, const FileOpener& open) {
+Cluster make_cluster(const YamlNode& root, const std::string& origin, const FileOpener& open) {
   ProblemList problems;
-  const YamlNode root = parse_yaml(text, origin);
   YamlMap map(root, problems);
   Cluster cluster;
   cluster.origin = origin;
@@ -214,6 +213,10 @@ Cluster parse_cluster(std::string_view text, const std::string& origin, const Fi
   map.finish();
   problems.throw_if_any();
   return cluster;
+}
+
+Cluster parse_cluster(std::string_view text, const std::string& origin, const FileOpener& open) {
+  return make_cluster(parse_yaml(text, origin), origin, open);
 }
 
 Cluster read_cluster(const std::string& path) {
