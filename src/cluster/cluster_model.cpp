@@ -3,6 +3,7 @@
 
 #include "monet/base/errors.hpp"
 #include "monet/cluster/cluster_step.hpp"
+#include "monet/core_cost/core_cost.hpp"
 
 #include <fmt/core.h>
 #include <fmt/format.h>
@@ -336,9 +337,12 @@ struct ClusterModel::Parts {
 };
 
 ClusterModel::ClusterModel(const Cluster& cluster, const ClusterDevice& device,
-                           const ClusterWorkload& workload)
-    : parts_(std::make_unique<Parts>(
-          Parts{cluster, device, workload, {cluster, device, workload}, {}})) {}
+                           const ClusterWorkload& workload, std::shared_ptr<CoreCostCache> costs) {
+  if (!costs)
+    costs = std::make_shared<CoreCostCache>();
+  parts_ = std::make_unique<Parts>(
+      Parts{cluster, device, workload, {cluster, device, workload, std::move(costs)}, {}});
+}
 ClusterModel::~ClusterModel() = default;
 
 ClusterStep ClusterModel::model(const ParallelStrategy& strategy) {

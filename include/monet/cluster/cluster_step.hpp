@@ -18,6 +18,8 @@
 
 namespace monet {
 
+class CoreCostCache;
+
 /// What is trained.
 struct ClusterWorkload {
   std::optional<TransformerShape> transformer; ///< its `batch` is the strategy's
@@ -91,9 +93,10 @@ struct ClusterStep {
 /// What strategies of one workload on one cluster share: costs of blocks by what decides them.
 class ClusterModel {
 public:
-  /// All must outlive the model. InfeasibleError where a chip cannot run the network.
-  ClusterModel(const Cluster& cluster, const ClusterDevice& device,
-               const ClusterWorkload& workload);
+  /// All must outlive the model. `costs` of tiles on a chip's cores, which models may share; null:
+  /// its own. InfeasibleError where a chip cannot run the network.
+  ClusterModel(const Cluster& cluster, const ClusterDevice& device, const ClusterWorkload& workload,
+               std::shared_ptr<CoreCostCache> costs = nullptr);
   ~ClusterModel();
 
   /// InfeasibleError listing what does not divide (see misfits()), heads and layers too. A step

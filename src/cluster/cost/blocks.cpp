@@ -27,8 +27,8 @@ Collective collective_kind(const Operator& op) {
 class BlockSums {
 public:
   BlockSums(const Cluster& cluster, const ClusterDevice& device, const ParallelStrategy& strategy,
-            const RankLayout& layout)
-      : cluster_(cluster), device_(device), strategy_(strategy), layout_(layout),
+            const RankLayout& layout, CoreCostCache& costs)
+      : cluster_(cluster), device_(device), strategy_(strategy), layout_(layout), costs_(costs),
         blocks_(layout.names.size()), forward_flops_(layout.names.size()) {
     for (std::size_t i = 0; i < blocks_.size(); ++i)
       blocks_[i].name = layout.names[i];
@@ -77,7 +77,7 @@ private:
   double host_ns() const { return device_.table ? device_.table->host_ns_per_kernel : 0; }
 
   void add_chip_costs() {
-    const ChipCosts costs = chip_costs(step(), *device_.chip);
+    const ChipCosts costs = chip_costs(step(), *device_.chip, costs_);
     for (std::size_t i = 0; i < costs.nanoseconds.size(); ++i) {
       if (op(i).phase == Phase::update) {
         block_of(i).update += costs.nanoseconds[i];
@@ -318,6 +318,7 @@ private:
   const ClusterDevice& device_;
   const ParallelStrategy& strategy_;
   const RankLayout& layout_;
+  CoreCostCache& costs_;
   std::vector<Block> blocks_;
   std::vector<double> forward_flops_; ///< by block
   std::vector<SharedWeights> shared_;
@@ -350,7 +351,7 @@ GroupPlacement neighbours(const Cluster& cluster, const ParallelStrategy& strate
 
 Profile Profiler::profile(const ParallelStrategy& strategy) const {
   const RankLayout layout = lay_out(workload_, strategy);
-  return BlockSums(cluster_, device_, strategy, layout).run();
+  return BlockSums(cluster_, device_, strategy, layout, *costs_).run();
 }
 
 } // namespace monet::cluster_cost

@@ -6,6 +6,8 @@
 #include "monet/cluster/collectives.hpp"
 
 #include <cstdint>
+#include <memory>
+#include <utility>
 #include <vector>
 
 namespace monet::cluster_cost {
@@ -49,8 +51,9 @@ struct Profile {
 /// The networks of a workload, cut into blocks, and how they are priced.
 class Profiler {
 public:
-  Profiler(const Cluster& cluster, const ClusterDevice& device, const ClusterWorkload& workload)
-      : cluster_(cluster), device_(device), workload_(workload) {}
+  Profiler(const Cluster& cluster, const ClusterDevice& device, const ClusterWorkload& workload,
+           std::shared_ptr<CoreCostCache> costs)
+      : cluster_(cluster), device_(device), workload_(workload), costs_(std::move(costs)) {}
 
   /// InfeasibleError where heads or other sizes do not divide.
   Profile profile(const ParallelStrategy& strategy) const;
@@ -59,6 +62,7 @@ private:
   const Cluster& cluster_;
   const ClusterDevice& device_;
   const ClusterWorkload& workload_;
+  std::shared_ptr<CoreCostCache> costs_; ///< of a chip's cores
 };
 
 /// Where the ranks along axes of the mesh stand: data, expert, context and tensor.

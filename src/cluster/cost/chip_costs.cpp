@@ -2,7 +2,6 @@
 
 #include "monet/base/errors.hpp"
 #include "monet/cluster/stages.hpp"
-#include "monet/core_cost/core_cost.hpp"
 #include "monet/optimise/step_mode.hpp"
 
 #include <algorithm>
@@ -31,11 +30,10 @@ Computed without_collectives(const TrainingGraph& step) {
 
 } // namespace
 
-ChipCosts chip_costs(const TrainingGraph& step, const Chip& chip) {
+ChipCosts chip_costs(const TrainingGraph& step, const Chip& chip, CoreCostCache& costs) {
   if (!(chip.frequency_hz > 0))
     throw InfeasibleError("a chip without a frequency has cycles, but no times");
   const Computed computed = without_collectives(step);
-  CoreCostCache costs;
   StepOptions options;
   const ModelContext context{costs};
   options.tiling =

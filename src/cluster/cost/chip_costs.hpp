@@ -1,6 +1,7 @@
 // What the operators of a rank take on a modelled chip.
 #pragma once
 
+#include "monet/core_cost/core_cost.hpp"
 #include "monet/hardware/chip.hpp"
 #include "monet/training/training.hpp"
 
@@ -17,6 +18,6 @@ struct ChipCosts {
 /// layer by layer and fused. An operator takes what it adds to the end of all before it; energy
 /// that is no run's (links, off-chip memory, leakage) is shared out by that time. InfeasibleError
 /// where the chip cannot run it, or has no frequency.
-ChipCosts chip_costs(const TrainingGraph& step, const Chip& chip);
+ChipCosts chip_costs(const TrainingGraph& step, const Chip& chip, CoreCostCache& costs);
 
 } // namespace monet::cluster_cost
