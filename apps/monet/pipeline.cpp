@@ -7,6 +7,7 @@
 #include "monet/base/sha512.hpp"
 #include "monet/core_cost/mapping_file.hpp"
 #include "monet/hardware/read_hardware.hpp"
+#include "monet/report/cluster_result.hpp"
 #include "monet/tiling/mapping_check.hpp"
 #include "monet/tiling/stacks_file.hpp"
 #include "monet/training/explain.hpp"
@@ -174,6 +175,14 @@ std::string write_result_and_report(const std::string& folder,
   write_json(path_in(folder, "result.json"), result);
   write_file_atomically(path_in(folder, "report.html"), report_html(result));
   write_file_atomically(path_in(folder, "trace.json"), trace_json(result));
+  return path_in(folder, "report.html");
+}
+
+std::string write_cluster_report(const std::string& folder, const nlohmann::ordered_json& result) {
+  make_folder(folder);
+  write_json(path_in(folder, "cluster.json"), result);
+  write_file_atomically(path_in(folder, "trace.json"), cluster_trace(result));
+  write_file_atomically(path_in(folder, "report.html"), cluster_html(result));
   return path_in(folder, "report.html");
 }
 

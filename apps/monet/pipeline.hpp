@@ -70,7 +70,9 @@ std::string path_in(const std::string& folder, const char* name);
 std::string write_result_and_report(const std::string& folder,
                                     const nlohmann::ordered_json& result);
 
-/// The same and training.onnx. Makes the folder; returns the report's
+/// cluster.json, report.html and trace.json of a step on a cluster. Likewise.
+std::string write_cluster_report(const std::string& folder, const nlohmann::ordered_json& result);
+/// result.json and the like, and training.onnx. Makes the folder; returns the report's
 /// path.
 std::string write_results(const std::string& folder, const nlohmann::ordered_json& result,
                           const Graph& graph);

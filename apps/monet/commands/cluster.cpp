@@ -1,13 +1,10 @@
 // monet cluster EXPERIMENT.yaml: one training step, divided over the devices of a cluster.
 #include "commands/commands.hpp"
 #include "options/cluster_experiment.hpp"
-#include "options/network_options.hpp"
 #include "pipeline.hpp"
 
 #include "monet/base/files.hpp"
 #include "monet/report/cluster_result.hpp"
-#include "monet/training/explain.hpp"
-#include "monet/workload/foreign.hpp"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
@@ -34,14 +31,6 @@ struct ClusterInputs {
   ClusterWorkload workload;
 };
 
-Graph network_for(const StepSettings& settings, std::int64_t samples) {
-  OnnxReadOptions reading = settings.network_options;
-  reading.batch = samples;
-  read_for(reading, *settings.training);
-  ForeignReport report;
-  return recognise(read_network(settings.network, reading), true, report);
-}
-
 /// One InputError with the problems of all files.
 ClusterInputs read_cluster_inputs(const ClusterExperiment& experiment) {
   ProblemList problems;
@@ -52,14 +41,9 @@ ClusterInputs read_cluster_inputs(const ClusterExperiment& experiment) {
             collecting(problems, [&] { return read_cluster_device(inputs.cluster.device); }))
       inputs.device = *std::move(device);
   }
-  inputs.workload.training = *experiment.settings.training;
-  inputs.workload.transformer = experiment.transformer;
-  if (!experiment.transformer) {
-    collecting(problems, [&] { return network_for(experiment.settings, experiment.samples()); });
-    inputs.workload.network = [settings = experiment.settings](std::int64_t samples) {
-      return network_for(settings, samples);
-    };
-  }
+  inputs.workload = workload_of(experiment.settings);
+  if (inputs.workload.network)
+    collecting(problems, [&] { return inputs.workload.network(experiment.samples()); });
   problems.throw_if_any();
   if (experiment.host_ns_per_kernel && inputs.device.table)
     inputs.device.table->host_ns_per_kernel = *experiment.host_ns_per_kernel;
@@ -77,7 +61,7 @@ Provenance provenance_of_cluster(const ClusterArguments& arguments,
     const std::vector<std::string> chip = files_of(*inputs.device.chip);
     files.insert(files.end(), chip.begin(), chip.end());
   }
-  if (!experiment.transformer)
+  if (!experiment.settings.transformer)
     files.push_back(experiment.settings.network);
   Provenance provenance = provenance_of(files);
   for (const std::string& setting : arguments.settings) {
@@ -87,15 +71,6 @@ Provenance provenance_of_cluster(const ClusterArguments& arguments,
   if (arguments.allow_overflow)
     provenance.options["allow-overflow"] = "on";
   return provenance;
-}
-
-/// Returns the report's path.
-std::string write_cluster_files(const std::string& folder, const Json& result) {
-  make_folder(folder);
-  write_json(path_in(folder, "cluster.json"), result);
-  write_file_atomically(path_in(folder, "trace.json"), cluster_trace(result));
-  write_file_atomically(path_in(folder, "report.html"), cluster_html(result));
-  return path_in(folder, "report.html");
 }
 
 int model_cluster(const ClusterArguments& arguments, Session& session) {
@@ -116,7 +91,7 @@ int model_cluster(const ClusterArguments& arguments, Session& session) {
     Json made = cluster_json(result, provenance_of_cluster(arguments, experiment, inputs));
     std::string text = cluster_table(made);
     if (!arguments.folder.empty())
-      text += fmt::format("\nreport: {}\n", write_cluster_files(arguments.folder, made));
+      text += fmt::format("\nreport: {}\n", write_cluster_report(arguments.folder, made));
     return std::pair(std::move(made), std::move(text));
   });
   write_output(arguments.json, json, table);

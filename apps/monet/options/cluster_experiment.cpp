@@ -29,10 +29,10 @@ public:
     if (const YamlNode* cluster = map.require("cluster"))
       read_cluster_key(*cluster);
     if (const YamlNode* workload = map.require("workload"))
-      read_workload(*workload);
+      read_cluster_workload(*workload, path_, experiment_.settings, problems_);
     experiment_.settings.training.emplace();
     if (const YamlNode* training = map.find("training"))
-      read_training(*training);
+      read_cluster_training(*training, path_, experiment_.settings, problems_);
     experiment_.strategy = read_strategy(with_settings(map.find("parallel"), root), problems_);
     map.finish();
     problems_.throw_if_any();
@@ -63,45 +63,6 @@ private:
         problems_.add(host->where, "'host_ns_per_kernel' must be 0 to 1e9");
     }
     map.finish();
-  }
-
-  /// Batches are decided by `parallel`.
-  void refuse_batch(const YamlNode& node) {
-    for (const YamlNode::Entry& entry : node.entries) {
-      if (entry.key == "batch")
-        problems_.add(entry.key_where, "'batch' is given by micro_batch and data of 'parallel'",
-                      "leave it out");
-    }
-  }
-
-  void read_workload(const YamlNode& node) {
-    const auto is_transformer = [](const YamlNode::Entry& e) { return e.key == "transformer"; };
-    refuse_batch(node);
-    if (!std::ranges::any_of(node.entries, is_transformer)) {
-      const bool names_network = std::ranges::any_of(
-          node.entries, [](const YamlNode::Entry& e) { return e.key == "network"; });
-      if (node.kind == YamlNode::Kind::map && !names_network)
-        problems_.add(node.where, "'workload' names neither a 'network' nor a 'transformer'");
-      else
-        read_network_section(node, path_, experiment_.settings, problems_);
-      return;
-    }
-    YamlMap map(node, problems_);
-    const YamlNode* shape = map.find("transformer");
-    refuse_batch(*shape);
-    experiment_.transformer = read_transformer_shape(*shape, problems_);
-    if (const YamlNode* network = map.find("network"))
-      problems_.add(network->where, "there is a 'transformer' already");
-    map.finish();
-  }
-
-  void read_training(const YamlNode& node) {
-    read_training_section(node, path_, experiment_.settings, problems_);
-    if (!experiment_.settings.training) // what is wrong with it has been said
-      experiment_.settings.training.emplace();
-    if (experiment_.settings.training->micro_batches != 1)
-      problems_.add(node.where, "'micro_batches' is given by 'parallel'",
-                    "leave it out: it is global_batch over data times micro_batch");
   }
 
   /// `parallel` with the keys that the command line gives.

@@ -3,8 +3,7 @@
 #pragma once
 
 #include "monet/cluster/strategy.hpp"
-#include "monet/explore/step_settings.hpp"
-#include "monet/workload/transformer.hpp"
+#include "monet/explore/cluster_settings.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -19,8 +18,7 @@ struct ClusterExperiment {
   std::optional<std::int64_t> devices; ///< none: as the cluster's file says
   /// Of the host that launches kernels; none: as the kernel table says.
   std::optional<double> host_ns_per_kernel;
-  std::optional<TransformerShape> transformer;
-  StepSettings settings; ///< `training` is there; `network` where there is no transformer
+  ClusterSettings settings; ///< `training` is there; `network` where there is no transformer
   ParallelStrategy strategy;
 
   /// Of a micro-batch of all data ranks together.
