@@ -190,14 +190,17 @@ const DesignResult* best_of(Results results, std::size_t run, Objective objectiv
   return best;
 }
 
-/// Areas and powers that the files do not give are all 0; errors are of spaces with `accuracy:`.
+/// Energies, areas and powers that the files do not give are all 0; errors are of spaces with
+/// `accuracy:`.
 bool is_known(const Space& space, Results results, Objective objective) {
   if (objective == Objective::error)
     return std::ranges::find(space.workload.metrics, name_of(objective)) !=
            space.workload.metrics.end();
-  if (objective != Objective::area && objective != Objective::power)
+  if (objective == Objective::latency || objective == Objective::memory)
     return true;
   return std::any_of(results.begin(), results.end(), [&](const DesignResult& result) {
+    if (objective == Objective::energy)
+      return std::ranges::any_of(result.runs, [](const auto& run) { return run.energy_pj > 0; });
     return (objective == Objective::area ? result.area_mm2 : result.peak_power_w) > 0;
   });
 }

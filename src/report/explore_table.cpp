@@ -91,14 +91,26 @@ std::string count_of(const Json& value) {
 /// Columns of tables of designs.
 struct Columns {
   std::vector<std::string> parameters;
-  std::vector<std::string> objectives; ///< area, power and error where some design has them
+  /// Energy, area, power and error where some design has them.
+  std::vector<std::string> objectives;
 };
+
+/// Of the best designs: clusters whose devices are kernel tables have none.
+bool has_energies(const Json& exploration) {
+  const Json& best = exploration.at("best");
+  return std::any_of(best.begin(), best.end(), [](const Json& of_run) {
+    return std::any_of(of_run.begin(), of_run.end(),
+                       [](const Json& design) { return design.at("energy_pj").get<double>() > 0; });
+  });
+}
 
 Columns columns_of(const Json& exploration) {
   Columns columns;
   for (const Json& parameter : exploration.at("space").at("parameters"))
     columns.parameters.push_back(parameter.at("name").get<std::string>());
-  columns.objectives = {"latency", "energy", "memory"};
+  columns.objectives = {"latency", "memory"};
+  if (has_energies(exploration))
+    columns.objectives.insert(columns.objectives.begin() + 1, "energy");
   for (const char* objective : {"area", "power", "error"}) {
     const Json& best = exploration.at("best");
     if (std::any_of(best.begin(), best.end(),

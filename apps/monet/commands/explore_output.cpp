@@ -4,6 +4,8 @@
 
 #include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
+#include "monet/explore/cluster_space.hpp"
+#include "monet/report/cluster_result.hpp"
 #include "monet/report/explore_result.hpp"
 #include "monet/report/text.hpp"
 
@@ -36,8 +38,9 @@ Experiment experiment_of(const Space& space, DesignId id, const std::string& har
 }
 
 /// Names of cores are the user's: each must be a name of a file in the folder.
-void write_hardware(const Space& space, DesignId id, const fs::path& folder) {
-  for (const auto& [name, text] : space.hardware_files(id)) {
+void write_design_files(const Space& space, DesignId id, const fs::path& folder) {
+  for (const auto& [name, text] : is_of_clusters(space) ? cluster_files(space, id, folder.string())
+                                                        : space.hardware_files(id)) {
     if (fs::path(name).filename() != fs::path(name))
       throw InputError({space.origin}, fmt::format("core '{}' cannot be the name of a file", name));
     write_file_atomically((folder / name).string(), text);
@@ -59,14 +62,37 @@ std::vector<DesignId> designs_to_report(const Space& space, const Json& explorat
   return {designs.begin(), designs.end()};
 }
 
+/// As `monet cluster` would.
+void write_cluster_design(const Space& space, DesignId id, const std::string& folder,
+                          Session& session) {
+  const DesignedCluster design = cluster_of(space, id);
+  const ParallelStrategy strategy = strategy_of(space, id, design.cluster.devices);
+  const ClusterStep step = session.stage("model", [&] {
+    return ClusterModel(design.cluster, design.device, design.workload).model(strategy);
+  });
+  if (const std::string overflow = memory_overflow(step); !overflow.empty())
+    throw InfeasibleError(overflow);
+  ClusterResult result{fmt::format("{}, design {}", space.name, id),
+                       &design.cluster,
+                       &design.device,
+                       &design.workload,
+                       fs::path(design.network).filename().string(),
+                       &step};
+  write_cluster_report(folder, cluster_json(result, provenance_of(space.files)));
+}
+
 /// The design modelled in full, as `monet run` would: its hardware files, result.json, report.html
 /// and trace.json in FOLDER/designs/<id>. InfeasibleError where it cannot run.
 void write_design(const Space& space, DesignId id, const std::string& folder, Session& session) {
   const fs::path own = fs::path(folder) / "designs" / std::to_string(id);
   make_folder(own.string());
-  write_hardware(space, id, own);
-  const Experiment experiment = experiment_of(space, id, (own / "system.yaml").string());
+  write_design_files(space, id, own);
   try {
+    if (is_of_clusters(space)) {
+      write_cluster_design(space, id, own.string(), session);
+      return;
+    }
+    const Experiment experiment = experiment_of(space, id, (own / "system.yaml").string());
     const Model model = make_model(experiment, session);
     write_result_and_report(own.string(), model.json(experiment.name));
   } catch (const InfeasibleError& error) {

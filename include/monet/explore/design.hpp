@@ -30,15 +30,21 @@ struct Metric {
 /// none was), both 0 to 1 and means over its seeds.
 inline constexpr std::string_view kTrainedMetrics[] = {"error", "gradients_flushed"};
 
+/// What a step on a cluster comes to besides its figures: 0 where samples are no sequences, and
+/// where the device has no peak.
+inline constexpr std::string_view kClusterMetrics[] = {"samples_per_second", "tokens_per_second",
+                                                       "mfu"};
+
 /// What an evaluation came to. A design that cannot run, or breaks a budget, is infeasible with a
 /// reason; area and power are given as far as a chip could be made.
 struct DesignResult {
   DesignId id = 0;
   bool feasible = false;
   std::string reason;      ///< why not; empty when feasible
-  double area_mm2 = 0;     ///< of the chip; 0 where its files give no areas
-  double peak_power_w = 0; ///< 0 where no frequency is given
-  double frequency_hz = 0; ///< 0: not given
+  double area_mm2 = 0;     ///< of the chip, or of all chips of a cluster; 0: not given
+  double peak_power_w = 0; ///< likewise; 0 where no frequency is given
+  /// 0: not given. Of a cluster 1 GHz: its times are whole nanoseconds.
+  double frequency_hz = 0;
   /// One per run of the space: latency, energy and peak, which a store keeps. Empty when
   /// infeasible.
   std::vector<StepFigures> runs;

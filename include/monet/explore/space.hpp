@@ -43,7 +43,7 @@ struct StudiedWorkload : StepSettings {
   std::optional<InnerSearch> allocation; ///< after it; none: cores as the tool or the mapping says
   std::uint64_t search_seed = 1;
   /// What designs come to besides their runs, by name: those of a short training, where the file
-  /// has `accuracy:` (kTrainedMetrics).
+  /// has `accuracy:` (kTrainedMetrics); of clusters kClusterMetrics.
   std::vector<std::string> metrics;
 };
 

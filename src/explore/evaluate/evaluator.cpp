@@ -1,8 +1,12 @@
 #include "monet/explore/evaluator.hpp"
 
+#include "explore/evaluate/chip_limits.hpp"
+#include "explore/evaluate/cluster_evaluator.hpp"
 #include "explore/evaluate/design_steps.hpp"
+#include "explore/evaluate/shared_costs.hpp"
 #include "explore/evaluate/short_trainings.hpp"
 
+#include "monet/explore/cluster_space.hpp"
 #include "monet/optimise/allocation.hpp"
 #include "monet/optimise/fusion.hpp"
 #include "monet/optimise/step_mode.hpp"
@@ -11,30 +15,10 @@
 
 #include <algorithm>
 #include <functional>
-#include <mutex>
 
 namespace monet {
 
 namespace {
-
-/// Costs kept at once, of about 4 KB each.
-constexpr std::size_t kMostCosts = 100'000;
-
-/// Core costs that all designs share, started anew when there are many. Costs are the same
-/// whoever asks first, so that results do not depend on what is still there.
-class SharedCosts {
-public:
-  std::shared_ptr<CoreCostCache> get() {
-    const std::lock_guard lock(mutex_);
-    if (!costs_ || costs_->solved() > kMostCosts)
-      costs_ = std::make_shared<CoreCostCache>();
-    return costs_;
-  }
-
-private:
-  std::mutex mutex_;
-  std::shared_ptr<CoreCostCache> costs_;
-};
 
 class Evaluator : public DesignEvaluator {
 public:
@@ -65,31 +49,6 @@ public:
   }
 
 private:
-  /// Area and power; the reason why the budgets exclude it, or nothing.
-  std::string judge_chip(const Chip& chip, DesignResult& result) const {
-    result.frequency_hz = chip.frequency_hz;
-    result.area_mm2 = chip.area_mm2();
-    result.peak_power_w = peak_power_w(chip).value_or(0);
-    const DesignBudgets& budgets = space_.budgets;
-    const auto over = [](const char* what, double value, double budget, const char* unit) {
-      return fmt::format("{} {:.4g} {} is over the budget of {:.4g} {}", what, value, unit, budget,
-                         unit);
-    };
-    if (budgets.area_mm2 > 0 && result.area_mm2 > budgets.area_mm2)
-      return over("area", result.area_mm2, budgets.area_mm2, "mm2");
-    if (budgets.peak_power_w > 0 && result.peak_power_w > budgets.peak_power_w)
-      return over("peak power", result.peak_power_w, budgets.peak_power_w, "W");
-    if (budgets.offchip_bits_per_cycle > 0 && chip.offchip) {
-      const OffchipPort port = offchip_port(chip);
-      const auto bits = static_cast<double>(
-          port.shared ? std::max(port.read_bits_per_cycle, port.write_bits_per_cycle)
-                      : port.read_bits_per_cycle + port.write_bits_per_cycle);
-      if (bits > budgets.offchip_bits_per_cycle)
-        return over("off-chip bandwidth", bits, budgets.offchip_bits_per_cycle, "bits per cycle");
-    }
-    return {};
-  }
-
   void judge_metrics(const std::vector<Metric>& metrics) const {
     const double budget = space_.budgets.error;
     if (budget > 0 && !metrics.empty() && metrics.front().value > budget)
@@ -212,7 +171,8 @@ private:
       const Chip chip = space_.chip(id);
       const DesignSteps& steps = steps_.of(id);
       check_dataflows(chip, steps);
-      result.reason = judge_chip(chip, result);
+      result.reason = judge_chips(chip, 1, space_.budgets, result);
+      result.frequency_hz = chip.frequency_hz;
       bound.area_mm2 = result.area_mm2;
       bound.peak_power_w = result.peak_power_w;
       bound.frequency_hz = result.frequency_hz;
@@ -248,6 +208,8 @@ private:
 } // namespace
 
 std::unique_ptr<DesignEvaluator> make_evaluator(const Space& space, DesignStore* store) {
+  if (is_of_clusters(space))
+    return cluster_evaluator(space);
   return std::make_unique<Evaluator>(space, store);
 }
 

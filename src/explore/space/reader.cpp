@@ -1,5 +1,6 @@
 // space.yaml -> Space; docs/exploration.md describes every key.
 #include "base/shared/fnv1a.hpp"
+#include "explore/space/cluster_sections.hpp"
 #include "explore/space/hardware_choice.hpp"
 #include "explore/space/template.hpp"
 #include "explore/space/trained_sections.hpp"
@@ -34,8 +35,10 @@ public:
     YamlMap map(root_, problems_);
     space_.origin = path_;
     space_.name = map.string_or("name", std::filesystem::path(path_).stem().string());
-    read_workload(map);
-    if (const YamlNode* node = map.find("optimise"))
+    const bool of_clusters = map.has("cluster");
+    if (!of_clusters)
+      read_workload(map);
+    if (const YamlNode* node = of_clusters ? nullptr : map.find("optimise"))
       read_optimise(*node);
     if (const YamlNode* node = map.require("parameters"))
       read_parameters(*node);
@@ -43,16 +46,25 @@ public:
       read_derived(*node);
     if (const YamlNode* node = map.find("constraints"))
       read_constraints(*node);
-    read_trained_sections({map, space_, *made_of_, names_, problems_});
-    read_runs(map);
+    const SpaceFile file{map, space_, *made_of_, names_, problems_};
+    if (of_clusters) {
+      read_cluster_sections(file);
+    } else {
+      read_trained_sections(file);
+      read_runs(map);
+    }
     if (const YamlNode* node = map.find("budgets"))
       read_budgets(*node);
-    read_fronts(map.find("fronts"));
-    read_hardware(map);
+    const YamlNode* fronts = map.find("fronts");
+    read_fronts(fronts);
+    if (!of_clusters || map.has("chip"))
+      read_hardware(map);
     map.finish();
     problems_.throw_if_any();
     space_.made_of = made_of_;
     trained_files_ = check_trained_sections(space_, *made_of_);
+    if (of_clusters)
+      cluster_files_ = check_cluster_sections(space_, *made_of_, fronts);
     hash_files(std::string(text));
     try_first_design();
     return std::move(space_);
@@ -240,7 +252,7 @@ private:
       if (!(*budget > 0))
         problems_.add(value->where, fmt::format("'{}' must be more than 0", key));
     }
-    if (space_.budgets.error > 0 && space_.workload.metrics.empty())
+    if (space_.budgets.error > 0 && !made_of_->accuracy)
       problems_.add(node.where, "a budget of 'error' needs 'accuracy:'");
     map.finish();
   }
@@ -261,7 +273,7 @@ private:
                       nearest_name_hint(name, known));
         continue;
       }
-      if (*objective == Objective::error && space_.workload.metrics.empty())
+      if (*objective == Objective::error && !made_of_->accuracy)
         problems_.add(objectives->where, "the objective 'error' needs 'accuracy:'",
                       "a short training of every design's arithmetic");
       if (std::ranges::find(front.objectives, *objective) != front.objectives.end())
@@ -280,7 +292,7 @@ private:
       for (std::size_t run = 0; run < space_.workload.runs.size(); ++run) {
         space_.fronts.push_back({run, {latency, energy}});
         space_.fronts.push_back({run, {latency, energy, area}});
-        if (!space_.workload.metrics.empty())
+        if (made_of_->accuracy)
           space_.fronts.push_back({run, {error, energy}});
       }
       return;
@@ -351,11 +363,12 @@ private:
     space_.files.push_back(path_);
     for (const std::string& file : space_.workload.files)
       space_.files.push_back(file);
-    space_.files.push_back(space_.workload.network);
+    if (!space_.workload.network.empty())
+      space_.files.push_back(space_.workload.network);
     if (!space_.workload.mapping.empty())
       space_.files.push_back(space_.workload.mapping);
-    for (const std::string& file : core_files_)
-      space_.files.push_back(file);
+    for (const auto* files : {&core_files_, &cluster_files_})
+      space_.files.insert(space_.files.end(), files->begin(), files->end());
     for (const std::string& file : trained_files_)
       space_.files.push_back(file);
     for (std::size_t i = 1; i < space_.files.size(); ++i)
@@ -366,7 +379,7 @@ private:
   /// A template that makes no chip is the file's fault, not a design's.
   void try_first_design() {
     const DesignId id = space_.first_design();
-    if (space_.broken_constraint(id).empty())
+    if (!made_of_->clusters && space_.broken_constraint(id).empty())
       space_.chip(id);
   }
 
@@ -376,6 +389,7 @@ private:
   std::shared_ptr<Space::Template> made_of_ = std::make_shared<Space::Template>();
   std::vector<std::string> names_; ///< slots of expressions
   std::vector<std::string> core_files_;
+  std::vector<std::string> cluster_files_; ///< that designs may choose, with what they name
   std::vector<std::string> trained_files_; ///< networks, data and weights of short trainings
   ProblemList problems_;
 };

@@ -40,6 +40,23 @@ struct Space::Template {
     YamlNode of(const Values& values) const { return varied ? varied->expand(values) : fixed; }
   };
 
+  /// `cluster:` and `parallel:` of a space of clusters.
+  struct ClusterTemplate {
+    YamlTemplate cluster; ///< the path of a cluster file; or a map, which may have it as `file`
+    std::map<std::string, YamlNode> files{}; ///< by path, as the space says it
+    VariedSection parallel{};
+    bool has_own_chip = false;     ///< the devices are what `chip:` says
+    std::set<std::size_t> slots{}; ///< what all depends on but `parallel:`
+
+    /// The cluster file, with the keys of the space in place of its own, and those that it has not:
+    /// `devices` where there is a file, and `host_ns_per_kernel`.
+    struct Said {
+      YamlNode file;
+      std::optional<YamlNode> devices{}, host_ns_per_kernel{};
+    };
+    Said said(const Space& space, const Values& values) const;
+  };
+
   std::vector<Derived> derived; ///< `let:`, in order; slots follow those of the parameters
   std::vector<Expression> constraints;
   YamlTemplate system; ///< `chip:`, a system file whose cores are a list; or the path of one
@@ -48,6 +65,7 @@ struct Space::Template {
   std::map<std::string, CoreTemplate, std::less<>> cores;
   VariedSection training;
   std::optional<VariedSection> accuracy;
+  std::optional<ClusterTemplate> clusters; ///< none: designs are chips
   VariedSection workload; ///< its network and batch are those of a short training, too
 
   /// Of the parameters and what is derived of them.

@@ -3,6 +3,7 @@
 #include "base/shared/yaml_overlay.hpp"
 
 #include "monet/base/files.hpp"
+#include "monet/explore/cluster_settings.hpp"
 
 #include <fmt/core.h>
 
@@ -145,8 +146,11 @@ void check_workloads(const Space& space, const Space::Template& made_of, Collect
                      fmt::format("designs have more than {} different workloads", kMostTrainings));
   for (const Values& values : ways)
     problems.of([&](ProblemList& list) {
-      StepSettings settings;
-      read_network_section(made_of.workload.of(values), space.origin, settings, list);
+      ClusterSettings settings;
+      if (made_of.clusters)
+        read_cluster_workload(made_of.workload.of(values), space.origin, settings, list);
+      else
+        read_network_section(made_of.workload.of(values), space.origin, settings, list);
       if (!settings.network.empty())
         add_files(settings.network, files);
     });
@@ -175,7 +179,8 @@ std::vector<std::string> check_trained_sections(Space& space, const Space::Templ
           [&](ProblemList& list) { read_training_options(made_of.training.of(values), list); });
   }
   problems.throw_if_any();
-  static_cast<StepSettings&>(space.workload) = space.settings(space.first_design());
+  if (!made_of.clusters)
+    static_cast<StepSettings&>(space.workload) = space.settings(space.first_design());
   if (!made_of.accuracy)
     return files;
   add_slots(made_of.workload, slots);

@@ -109,7 +109,8 @@ struct YamlTemplate::Compiler {
       if (ours && !is_item)
         problems.add(entry.key_where,
                      fmt::format("'{}' belongs into an item of a list", entry.key));
-      out.entries.push_back({entry.key, ours ? Node{} : compile(entry.value, false)});
+      out.entries.push_back(
+          {entry.key, entry.key_where, ours ? Node{} : compile(entry.value, false)});
     }
     return out;
   }
@@ -140,8 +141,8 @@ struct YamlTemplate::Expander {
     for (const Node& item : node.items)
       repeat(item, 0, out.items);
     out.entries.reserve(node.entries.size());
-    for (const auto& [key, value] : node.entries)
-      out.entries.push_back({key, value.where, expand(value)});
+    for (const auto& [key, key_where, value] : node.entries)
+      out.entries.push_back({key, key_where, expand(value)});
     return out;
   }
 

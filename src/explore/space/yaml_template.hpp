@@ -49,6 +49,7 @@ private:
   };
   struct Entry {
     std::string key;
+    SourceLoc key_where;
     Node value;
   };
   struct Compiler;

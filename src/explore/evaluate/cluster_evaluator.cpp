@@ -1,0 +1,184 @@
+#include "explore/evaluate/cluster_evaluator.hpp"
+
+#include "explore/evaluate/chip_limits.hpp"
+#include "explore/evaluate/shared_costs.hpp"
+
+#include "monet/explore/cluster_space.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <list>
+#include <mutex>
+#include <string>
+#include <utility>
+
+namespace monet {
+
+namespace {
+
+/// A cluster with what its strategies share: for one thread at a time.
+struct SharedCluster {
+  SharedCluster(DesignedCluster of, std::shared_ptr<CoreCostCache> costs)
+      : made(std::move(of)), model(made.cluster, made.device, made.workload, std::move(costs)) {}
+  SharedCluster(const SharedCluster&) = delete;
+  SharedCluster& operator=(const SharedCluster&) = delete;
+
+  DesignedCluster made;
+  ClusterModel model;
+  std::size_t uses = 0;
+};
+
+/// Clusters that no thread has in hand, the last used first. Steps are the same whatever is kept.
+class IdleClusters {
+public:
+  std::unique_ptr<SharedCluster> take(const std::string& key) {
+    const std::lock_guard lock(mutex_);
+    const auto found = std::ranges::find(idle_, key, &Idle::first);
+    if (found == idle_.end())
+      return nullptr;
+    std::unique_ptr<SharedCluster> cluster = std::move(found->second);
+    idle_.erase(found);
+    return cluster;
+  }
+
+  void give_back(std::string key, std::unique_ptr<SharedCluster> cluster) {
+    constexpr std::size_t kMostIdle = 64;
+    constexpr std::size_t kMostUses = 10'000; // each may have added costs of its own
+    if (++cluster->uses > kMostUses)
+      return;
+    const std::lock_guard lock(mutex_);
+    idle_.emplace_front(std::move(key), std::move(cluster));
+    if (idle_.size() > kMostIdle)
+      idle_.pop_back();
+  }
+
+private:
+  using Idle = std::pair<std::string, std::unique_ptr<SharedCluster>>;
+  std::mutex mutex_;
+  std::list<Idle> idle_;
+};
+
+class ClusterEvaluator : public DesignEvaluator {
+public:
+  explicit ClusterEvaluator(const Space& space) : space_(space) { try_network(); }
+
+  DesignResult evaluate(DesignId id) override {
+    DesignResult result;
+    follow(id, result, [&](SharedCluster& cluster) { model(cluster, result); });
+    return result;
+  }
+
+  /// Area and power are exact, and nothing is known of the step.
+  DesignBound bound(DesignId id) override {
+    DesignResult judged;
+    follow(id, judged, [](SharedCluster&) {});
+    DesignBound bound;
+    bound.feasible = judged.feasible;
+    bound.reason = judged.reason;
+    bound.area_mm2 = judged.area_mm2;
+    bound.peak_power_w = judged.peak_power_w;
+    bound.frequency_hz = judged.frequency_hz;
+    bound.runs.resize(space_.workload.runs.size());
+    for (const std::string& metric : space_.workload.metrics)
+      bound.metrics.push_back({metric, 0});
+    return bound;
+  }
+
+private:
+  /// What is wrong with the first design's network is the space's fault, not a design's.
+  void try_network() {
+    const DesignId id = space_.first_design();
+    try {
+      const DesignedCluster first = cluster_of(space_, id);
+      const ParallelStrategy strategy = strategy_of(space_, id, first.cluster.devices);
+      if (first.workload.network)
+        first.workload.network(strategy.data * strategy.micro_batch);
+    } catch (const InfeasibleError&) { // a result, as of any other design
+    }
+  }
+
+  std::unique_ptr<SharedCluster> cluster(DesignId id, const std::string& key) {
+    std::unique_ptr<SharedCluster> known = idle_.take(key);
+    return known ? std::move(known)
+                 : std::make_unique<SharedCluster>(cluster_of(space_, id), costs_.get());
+  }
+
+  /// The cluster's own budgets, then the rest.
+  template <class Rest>
+  void follow(DesignId id, DesignResult& result, const Rest& rest) {
+    result.id = id;
+    result.frequency_hz = 1e9; // of nanoseconds
+    try {
+      std::string key = cluster_key(space_, id);
+      std::unique_ptr<SharedCluster> shared = cluster(id, key);
+      const ClusterDevice& device = shared->made.device;
+      if (device.chip)
+        result.reason = judge_chips(*device.chip, static_cast<double>(shared->made.cluster.devices),
+                                    space_.budgets, result);
+      if (result.reason.empty())
+        rest(*shared);
+      idle_.give_back(std::move(key), std::move(shared));
+    } catch (const InfeasibleError& error) {
+      result.reason = error.what();
+    } catch (const InputError& error) { // values that make no cluster
+      result.reason = error.what();
+    }
+    result.feasible = result.reason.empty();
+  }
+
+  void model(SharedCluster& cluster, DesignResult& result) const {
+    ClusterStep step;
+    try {
+      step = cluster.model.model(strategy_of(space_, result.id, cluster.made.cluster.devices));
+    } catch (const InfeasibleError& error) { // other strategies may do
+      result.reason = error.what();
+      return;
+    } catch (const InputError& error) {
+      result.reason = error.what();
+      return;
+    }
+    result.reason = judge_memory(step);
+    if (!result.reason.empty())
+      return;
+    StepFigures& figures = result.runs.emplace_back();
+    figures.latency_cycles = step.time;
+    figures.energy_pj = step.energy_pj;
+    figures.peak_memory_bytes = step.largest_memory;
+    const double values[] = {step.samples_per_second, step.tokens_per_second, step.mfu};
+    for (std::size_t i = 0; i < space_.workload.metrics.size(); ++i)
+      result.metrics.push_back({space_.workload.metrics[i], values[i]});
+  }
+
+  /// Why the fullest device has too little memory, or nothing.
+  std::string judge_memory(const ClusterStep& step) const {
+    if (!step.fits()) {
+      const auto fullest = std::ranges::max_element(
+          step.stages, {}, [](const StageResult& stage) { return stage.memory.total(); });
+      const auto& bytes = fullest->memory.bytes;
+      const auto owner = static_cast<MemoryOwner>(std::ranges::max_element(bytes) - bytes.begin());
+      return fmt::format(
+          "a device of stage {} keeps {} bytes, {} more than it has, most of them {}",
+          fullest - step.stages.begin(), step.largest_memory,
+          step.largest_memory - step.memory_limit, name_of(owner));
+    }
+    const double budget = space_.budgets.peak_memory_bytes;
+    if (budget > 0 && static_cast<double>(step.largest_memory) > budget)
+      return fmt::format("{} bytes of memory are over the budget of {:.0f}", step.largest_memory,
+                         budget);
+    return {};
+  }
+
+  const Space& space_;
+  SharedCosts costs_;
+  IdleClusters idle_;
+};
+
+} // namespace
+
+std::unique_ptr<DesignEvaluator> cluster_evaluator(const Space& space) {
+  return std::make_unique<ClusterEvaluator>(space);
+}
+
+} // namespace monet
