@@ -1,6 +1,7 @@
 // monet cluster EXPERIMENT.yaml: one training step, divided over the devices of a cluster.
 #include "commands/commands.hpp"
 #include "options/cluster_experiment.hpp"
+#include "options/cluster_inputs.hpp"
 #include "pipeline.hpp"
 
 #include "monet/base/files.hpp"
@@ -24,50 +25,8 @@ struct ClusterArguments {
   bool allow_overflow = false;
 };
 
-/// The files of an experiment, read.
-struct ClusterInputs {
-  Cluster cluster;
-  ClusterDevice device;
-  ClusterWorkload workload;
-};
-
-/// One InputError with the problems of all files.
-ClusterInputs read_cluster_inputs(const ClusterExperiment& experiment) {
-  ProblemList problems;
-  ClusterInputs inputs;
-  if (auto cluster = collecting(problems, [&] { return read_cluster(experiment.cluster); })) {
-    inputs.cluster = *std::move(cluster);
-    if (auto device =
-            collecting(problems, [&] { return read_cluster_device(inputs.cluster.device); }))
-      inputs.device = *std::move(device);
-  }
-  inputs.workload = workload_of(experiment.settings);
-  if (inputs.workload.network)
-    collecting(problems, [&] { return inputs.workload.network(experiment.samples()); });
-  problems.throw_if_any();
-  if (experiment.host_ns_per_kernel && inputs.device.table)
-    inputs.device.table->host_ns_per_kernel = *experiment.host_ns_per_kernel;
-  if (experiment.devices)
-    inputs.cluster = with_devices(inputs.cluster, *experiment.devices);
-  return inputs;
-}
-
-Provenance provenance_of_cluster(const ClusterArguments& arguments,
-                                 const ClusterExperiment& experiment, const ClusterInputs& inputs) {
-  std::vector<std::string> files = experiment.settings.files;
-  files.push_back(experiment.cluster);
-  files.push_back(inputs.cluster.device.path);
-  if (inputs.device.chip) {
-    const std::vector<std::string> chip = files_of(*inputs.device.chip);
-    files.insert(files.end(), chip.begin(), chip.end());
-  }
-  if (!experiment.settings.transformer)
-    files.push_back(experiment.settings.network);
-  Provenance provenance = provenance_of(files);
-  for (const std::string& setting : arguments.settings) {
-    const std::size_t equals = setting.find('=');
-    provenance.options["set " + setting.substr(0, equals)] = setting.substr(equals + 1);
-  }
+Provenance options_of(const ClusterArguments& arguments, Provenance provenance) {
+  add_settings(arguments.settings, provenance);
   if (arguments.allow_overflow)
     provenance.options["allow-overflow"] = "on";
   return provenance;
@@ -88,7 +47,7 @@ int model_cluster(const ClusterArguments& arguments, Session& session) {
     ClusterResult result{
         experiment.name, &inputs.cluster, &inputs.device, &inputs.workload, {}, &step};
     result.network = std::filesystem::path(experiment.settings.network).filename().string();
-    Json made = cluster_json(result, provenance_of_cluster(arguments, experiment, inputs));
+    Json made = cluster_json(result, options_of(arguments, provenance_of(experiment, inputs)));
     std::string text = cluster_table(made);
     if (!arguments.folder.empty())
       text += fmt::format("\nreport: {}\n", write_cluster_report(arguments.folder, made));

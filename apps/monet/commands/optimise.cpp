@@ -11,6 +11,7 @@ void add_optimise_command(Command& monet) {
   add_optimise_fusion(command);
   add_optimise_checkpointing(command);
   add_optimise_joint(command);
+  add_optimise_parallelism(command);
   for (Command& search : command.commands) {
     search.action = [action = search.action](Session& session) {
       // What leads up to a search may come to its end, if that is near: then there is a result.

@@ -15,6 +15,7 @@ void add_optimise_allocation(Command& optimise);
 void add_optimise_fusion(Command& optimise);
 void add_optimise_checkpointing(Command& optimise);
 void add_optimise_joint(Command& optimise);
+void add_optimise_parallelism(Command& optimise);
 
 /// Options of `monet optimise fusion --model einsum`.
 struct EinsumArguments {

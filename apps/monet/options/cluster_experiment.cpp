@@ -18,8 +18,9 @@ namespace {
 
 class ClusterExperimentReader {
 public:
-  ClusterExperimentReader(const std::string& path, const std::vector<std::string>& settings)
-      : path_(path), settings_(settings) {}
+  ClusterExperimentReader(const std::string& path, const std::vector<std::string>& settings,
+                          ParallelForm form)
+      : path_(path), settings_(settings), form_(form) {}
 
   ClusterExperiment read() {
     const YamlNode root = load_yaml(path_);
@@ -33,7 +34,11 @@ public:
     experiment_.settings.training.emplace();
     if (const YamlNode* training = map.find("training"))
       read_cluster_training(*training, path_, experiment_.settings, problems_);
-    experiment_.strategy = read_strategy(with_settings(map.find("parallel"), root), problems_);
+    const YamlNode parallel = with_settings(map.find("parallel"), root);
+    if (form_ == ParallelForm::space)
+      experiment_.space = read_strategy_space(parallel, problems_);
+    else
+      experiment_.strategy = read_strategy(parallel, problems_);
     map.finish();
     problems_.throw_if_any();
     return std::move(experiment_);
@@ -92,6 +97,7 @@ private:
 
   const std::string& path_;
   const std::vector<std::string>& settings_;
+  ParallelForm form_;
   ProblemList problems_;
   ClusterExperiment experiment_;
 };
@@ -103,8 +109,9 @@ std::int64_t ClusterExperiment::samples() const {
 }
 
 ClusterExperiment read_cluster_experiment(const std::string& path,
-                                          const std::vector<std::string>& settings) {
-  return ClusterExperimentReader(path, settings).read();
+                                          const std::vector<std::string>& settings,
+                                          ParallelForm form) {
+  return ClusterExperimentReader(path, settings, form).read();
 }
 
 } // namespace monet::cli

@@ -2,6 +2,7 @@
 // divided over its devices.
 #pragma once
 
+#include "monet/cluster/planner.hpp"
 #include "monet/cluster/strategy.hpp"
 #include "monet/explore/cluster_settings.hpp"
 
@@ -20,15 +21,20 @@ struct ClusterExperiment {
   std::optional<double> host_ns_per_kernel;
   ClusterSettings settings; ///< `training` is there; `network` where there is no transformer
   ParallelStrategy strategy;
+  StrategySpace space; ///< in its place, where strategies are compared
 
   /// Of a micro-batch of all data ranks together.
   std::int64_t samples() const;
 };
 
+/// What `parallel:` says: one strategy, or values of which all combinations are meant.
+enum class ParallelForm { strategy, space };
+
 /// `settings` are "key=value" and replace keys of `parallel`. UsageError for what is not of this
 /// form or is given twice; one InputError with every problem of the file and of the training file
 /// it names.
 ClusterExperiment read_cluster_experiment(const std::string& path,
-                                          const std::vector<std::string>& settings);
+                                          const std::vector<std::string>& settings,
+                                          ParallelForm form = ParallelForm::strategy);
 
 } // namespace monet::cli

@@ -29,6 +29,14 @@ void OptimiseArguments::add_to(Command& command) {
               "Experiment file (YAML) in place of the options of the step",
               {.type = "EXPERIMENT.yaml"});
   command.add("--seed", &seed, "Of the search's random numbers");
+  add_limits_to(command);
+  command.add("--report", &report,
+              "Folder for result.json, report.html, trace.json and training.onnx of the best",
+              {.type = "DIR", .output = Output::folder});
+  command.add("--verify", &verify, "Check the invariants of every stage's product");
+}
+
+void OptimiseArguments::add_limits_to(Command& command) {
   command.add("--time-limit", &time_limit,
               "End the search after so many seconds with the best so far; 0 = when it is done",
               {.type = "SECONDS", .range = Range{0, kLongest}});
@@ -36,10 +44,6 @@ void OptimiseArguments::add_to(Command& command) {
               {.range = Range{0, 4096}});
   command.add("--json", &json, "Write the result as JSON; - for standard output",
               {.type = "FILE", .output = Output::file});
-  command.add("--report", &report,
-              "Folder for result.json, report.html, trace.json and training.onnx of the best",
-              {.type = "DIR", .output = Output::folder});
-  command.add("--verify", &verify, "Check the invariants of every stage's product");
 }
 
 Experiment OptimiseArguments::read() const {

@@ -36,6 +36,8 @@ struct OptimiseArguments {
   std::function<void(Experiment&)> adapt; ///< what the search changes before files are read
 
   void add_to(Command& command);
+  /// Time limit, threads and JSON alone.
+  void add_limits_to(Command& command);
   /// UsageError when there is neither an experiment nor a chip with a network, or something of
   /// both.
   Experiment read() const;

@@ -6,7 +6,9 @@
 #include "monet/cluster/pipeline.hpp"
 
 #include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace monet {
@@ -19,6 +21,7 @@ enum class RecomputeKind {
   full,      ///< of every layer only its input is stored, and all of it runs again
 };
 std::string_view name_of(RecomputeKind kind);
+std::span<const std::string_view> recompute_kind_names(); ///< in the order of their kinds
 
 /// The `parallel:` part of an experiment. data * context * tensor * pipeline are the devices.
 struct ParallelStrategy {

@@ -23,6 +23,8 @@ struct ClusterResult {
 /// Passes that cluster.json lists at most: of a longer step those that begin first.
 inline constexpr std::size_t kMostListedPasses = 100'000;
 
+/// Its keys, and `text`.
+nlohmann::ordered_json strategy_json(const ParallelStrategy& strategy);
 /// cluster.json, described by docs/cluster.schema.json.
 nlohmann::ordered_json cluster_json(const ClusterResult& result, const Provenance& provenance);
 

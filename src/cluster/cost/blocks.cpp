@@ -127,7 +127,8 @@ private:
           static_cast<double>(collective_cost(group(axes), collective_kind(op(i)),
                                               static_cast<double>(collective_bytes(graph(), op(i))))
                                   .time);
-      const bool of_data = axes.front() == "data";
+      const bool of_data =
+          axes.front() == "data" || (axes.front() == "expert" && op(i).op_type != "AllToAll");
       if (op(i).phase == Phase::update) {
         const bool gathers = op(i).op_type == "AllGather";
         (gathers ? block_of(i).parameters : block_of(i).gradients) += time;
@@ -326,6 +327,11 @@ private:
 };
 
 } // namespace
+
+ProfileKey profile_key(const ParallelStrategy& strategy) {
+  return {strategy.data,        strategy.tensor, strategy.context,  strategy.expert,
+          strategy.micro_batch, strategy.zero,   strategy.sequence, strategy.recompute};
+}
 
 GroupPlacement group_of(const Cluster& cluster, const ParallelStrategy& strategy,
                         std::span<const std::string_view> axes) {

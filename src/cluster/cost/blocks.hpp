@@ -5,6 +5,7 @@
 #include "monet/cluster/cluster_step.hpp"
 #include "monet/cluster/collectives.hpp"
 
+#include <compare>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -47,6 +48,16 @@ struct Profile {
   std::vector<SharedWeights> shared;
   double peak_tflops = 0; ///< of the type that products are in
 };
+
+/// What decides a strategy's profile.
+struct ProfileKey {
+  std::int64_t data = 1, tensor = 1, context = 1, expert = 1, micro_batch = 1;
+  int zero = 0;
+  bool sequence = false;
+  RecomputeKind recompute = RecomputeKind::none;
+  friend auto operator<=>(const ProfileKey&, const ProfileKey&) = default;
+};
+ProfileKey profile_key(const ParallelStrategy& strategy);
 
 /// The networks of a workload, cut into blocks, and how they are priced.
 class Profiler {

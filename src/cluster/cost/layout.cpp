@@ -120,7 +120,9 @@ std::vector<std::string> recomputed(const Graph& network, const ParallelStrategy
   return names;
 }
 
-void check_sizes(const TransformerShape& shape, const ParallelStrategy& strategy) {
+} // namespace
+
+std::string sizes_misfit(const TransformerShape& shape, const ParallelStrategy& strategy) {
   std::string problems;
   const auto check = [&](std::string_view what, std::int64_t size, std::string_view by,
                          std::int64_t parts) {
@@ -137,9 +139,10 @@ void check_sizes(const TransformerShape& shape, const ParallelStrategy& strategy
   else if (strategy.expert > 1)
     problems += fmt::format("{}expert is {}, but there are no experts",
                             problems.empty() ? "" : "; ", strategy.expert);
-  if (!problems.empty())
-    throw InfeasibleError(problems);
+  return problems;
 }
+
+namespace {
 
 std::string block_name(const Graph& graph, std::size_t begin, bool first) {
   const std::string& name = graph.operators()[begin].name;
@@ -170,8 +173,11 @@ std::vector<std::size_t> sequence_of(const ClusterWorkload& workload, std::size_
 } // namespace
 
 RankLayout lay_out(const ClusterWorkload& workload, const ParallelStrategy& strategy) {
-  if (workload.transformer)
-    check_sizes(*workload.transformer, strategy);
+  if (workload.transformer) {
+    const std::string misfit = sizes_misfit(*workload.transformer, strategy);
+    if (!misfit.empty())
+      throw InfeasibleError(misfit);
+  }
   const Graph network = workload.transformer
                             ? make_transformer(shortened(*workload.transformer, strategy))
                             : workload.network(strategy.micro_batch * strategy.data);

@@ -18,6 +18,9 @@ struct RankLayout {
   std::vector<std::size_t> sequence; ///< of the model: which block comes when
 };
 
+/// Which of a transformer's sizes a strategy does not divide, with numbers; empty where all fits.
+std::string sizes_misfit(const TransformerShape& shape, const ParallelStrategy& strategy);
+
 /// Makes the network, with no more layers than differ, its training step, and divides it.
 /// InfeasibleError where heads or other sizes do not divide.
 RankLayout lay_out(const ClusterWorkload& workload, const ParallelStrategy& strategy);

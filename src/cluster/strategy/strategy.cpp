@@ -73,6 +73,10 @@ std::string_view name_of(RecomputeKind kind) {
   return kRecompute.at(static_cast<std::size_t>(kind));
 }
 
+std::span<const std::string_view> recompute_kind_names() {
+  return kRecompute;
+}
+
 ParallelStrategy read_strategy(const YamlNode& node, ProblemList& problems) {
   YamlMap map(node, problems);
   ParallelStrategy strategy;

@@ -50,24 +50,6 @@ Json transformer_json(const TransformerShape& shape) {
   return json;
 }
 
-Json strategy_json(const ParallelStrategy& strategy) {
-  return {{"data", strategy.data},
-          {"tensor", strategy.tensor},
-          {"pipeline", strategy.pipeline},
-          {"virtual", strategy.virtual_stages},
-          {"sequence", strategy.sequence},
-          {"context", strategy.context},
-          {"expert", strategy.expert},
-          {"zero", strategy.zero},
-          {"schedule", name_of(strategy.schedule)},
-          {"micro_batch", strategy.micro_batch},
-          {"global_batch", strategy.global_batch},
-          {"micro_batches", strategy.micro_batches()},
-          {"recompute", name_of(strategy.recompute)},
-          {"overlap", strategy.overlap},
-          {"text", to_string(strategy)}};
-}
-
 Json stage_memory_json(const StageMemory& memory) {
   Json json;
   for (int i = 0; i < kMemoryOwners; ++i)
@@ -162,6 +144,24 @@ Json pipeline_timeline_json(const ClusterStep& step) {
 }
 
 } // namespace
+
+Json strategy_json(const ParallelStrategy& strategy) {
+  return {{"data", strategy.data},
+          {"tensor", strategy.tensor},
+          {"pipeline", strategy.pipeline},
+          {"virtual", strategy.virtual_stages},
+          {"sequence", strategy.sequence},
+          {"context", strategy.context},
+          {"expert", strategy.expert},
+          {"zero", strategy.zero},
+          {"schedule", name_of(strategy.schedule)},
+          {"micro_batch", strategy.micro_batch},
+          {"global_batch", strategy.global_batch},
+          {"micro_batches", strategy.micro_batches()},
+          {"recompute", name_of(strategy.recompute)},
+          {"overlap", strategy.overlap},
+          {"text", to_string(strategy)}};
+}
 
 Json cluster_json(const ClusterResult& result, const Provenance& provenance) {
   const ClusterStep& step = *result.step;

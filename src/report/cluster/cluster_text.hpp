@@ -35,6 +35,19 @@ inline constexpr std::array<ClusterPart, 6> kOwners{
      {"temporaries_bytes", "temporaries", "#56b4e9"},
      {"workspace_bytes", "workspace", "#bbbbbb"}}};
 
+/// Of its pages.
+inline constexpr const char* kClusterStyle =
+    "body{font:15px/1.45 system-ui,sans-serif;max-width:1160px;margin:2em auto;padding:0 1em;"
+    "color:#222;background:#fff}h1{font-size:1.5em}h2{font-size:1.15em;margin-top:2em}"
+    "table{border-collapse:collapse;margin:.6em 0}"
+    "td,th{padding:.2em .7em;text-align:right;white-space:nowrap;"
+    "border-bottom:1px solid #ddd}td:first-child,th:first-child{text-align:left}"
+    "svg{display:block}.wide{overflow-x:auto}svg .in{fill:#fff;font-size:10px}"
+    "svg .send{stroke:#8886}.no{color:#b34700;font-weight:bold}"
+    ".key{display:inline-block;width:.8em;height:.8em;margin:0 .3em 0 1em}"
+    "@media(prefers-color-scheme:dark){body{background:#15181c;color:#ddd}td,th{border-color:#444}"
+    ".no{color:#ff9a5a}svg text{fill:#ddd}}";
+
 /// Columns of the rows in `timeline`.
 namespace pass_column {
 enum : std::size_t { stage, pass, micro_batch, chunk, start, end };

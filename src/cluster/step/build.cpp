@@ -1,66 +1,21 @@
-// From the costs of blocks to a step of the whole cluster.
-#include "cluster/cost/blocks.hpp"
+#include "cluster/step/build.hpp"
 
-#include "monet/base/errors.hpp"
-#include "monet/cluster/cluster_step.hpp"
-#include "monet/core_cost/core_cost.hpp"
-
-#include <fmt/core.h>
-#include <fmt/format.h>
+#include "cluster/step/chunks.hpp"
 
 #include <algorithm>
-#include <map>
 #include <ranges>
 #include <set>
-#include <tuple>
+#include <utility>
 
 namespace monet {
+
+namespace cluster_step {
 
 namespace {
 
 using cluster_cost::Block;
 using cluster_cost::PassCost;
 using cluster_cost::Profile;
-
-/// A pass on one device: kernels and collectives one after another, no faster than the host
-/// launches them; what may run beside it, where it does, counts as far as it is longer.
-struct PassTime {
-  double total = 0, exchange = 0, host = 0;
-};
-
-PassTime time_of(const PassCost& pass, bool overlap) {
-  const double device = pass.compute + pass.exchange;
-  const double launched = std::max(device, pass.host);
-  const double total = overlap ? std::max(launched, pass.gather) : launched + pass.gather;
-  return {total, pass.exchange + (total - launched), launched - device};
-}
-
-/// Blocks [first, last) of the sequence that each part of the model has.
-std::vector<std::size_t> part_begins(const Profile& profile, const ParallelStrategy& strategy) {
-  const auto parts = static_cast<std::size_t>(strategy.pipeline * strategy.virtual_stages);
-  const std::size_t blocks = profile.sequence.size();
-  std::vector<std::size_t> begins{0};
-  const bool layered =
-      blocks >= 3 && (blocks - 2) % parts == 0 && profile.blocks[0].name == "begin";
-  if (layered) {
-    for (std::size_t part = 1; part < parts; ++part)
-      begins.push_back(1 + part * (blocks - 2) / parts);
-    begins.push_back(blocks);
-    return begins;
-  }
-  std::vector<Nanoseconds> times;
-  for (const std::size_t i : profile.sequence) {
-    const Block& block = profile.blocks[i];
-    double time = 0;
-    for (const PassCost* pass : {&block.forward, &block.recompute, &block.backward, &block.weight})
-      time += time_of(*pass, strategy.overlap).total;
-    times.push_back(whole_nanoseconds(time));
-  }
-  begins.clear();
-  for (const std::int64_t begin : balance(times, 0, 0, static_cast<std::int64_t>(parts)))
-    begins.push_back(static_cast<std::size_t>(begin));
-  return begins;
-}
 
 /// One strategy's step, put together.
 class StepBuild {
@@ -316,45 +271,17 @@ private:
   ClusterStep step_;
 };
 
-/// What decides the costs of blocks.
-auto key_of(const ParallelStrategy& strategy) {
-  return std::tuple(strategy.data, strategy.tensor, strategy.sequence, strategy.context,
-                    strategy.expert, strategy.zero, strategy.micro_batch, strategy.recompute);
+} // namespace
+
+ClusterStep build_step(const Cluster& cluster, const ClusterDevice& device, const Profile& profile,
+                       const ParallelStrategy& strategy, std::int64_t tokens) {
+  return StepBuild(cluster, device, profile, strategy).run(tokens);
 }
 
-} // namespace
+} // namespace cluster_step
 
 std::int64_t StageMemory::total() const {
   return monet::total(bytes) + workspace;
-}
-
-struct ClusterModel::Parts {
-  const Cluster& cluster;
-  const ClusterDevice& device;
-  const ClusterWorkload& workload;
-  cluster_cost::Profiler profiler;
-  std::map<decltype(key_of(ParallelStrategy{})), Profile> profiles;
-};
-
-ClusterModel::ClusterModel(const Cluster& cluster, const ClusterDevice& device,
-                           const ClusterWorkload& workload, std::shared_ptr<CoreCostCache> costs) {
-  if (!costs)
-    costs = std::make_shared<CoreCostCache>();
-  parts_ = std::make_unique<Parts>(
-      Parts{cluster, device, workload, {cluster, device, workload, std::move(costs)}, {}});
-}
-ClusterModel::~ClusterModel() = default;
-
-ClusterStep ClusterModel::model(const ParallelStrategy& strategy) {
-  const std::vector<std::string> problems = misfits(strategy, parts_->cluster.devices);
-  if (!problems.empty())
-    throw InfeasibleError(fmt::format("{}", fmt::join(problems, "; ")));
-  auto found = parts_->profiles.find(key_of(strategy));
-  if (found == parts_->profiles.end())
-    found = parts_->profiles.emplace(key_of(strategy), parts_->profiler.profile(strategy)).first;
-  const auto& transformer = parts_->workload.transformer;
-  return StepBuild(parts_->cluster, parts_->device, found->second, strategy)
-      .run(transformer ? transformer->sequence : 0);
 }
 
 } // namespace monet

@@ -1,0 +1,289 @@
+#include "cluster/cost/layout.hpp"
+
+#include "monet/base/errors.hpp"
+#include "monet/base/yaml.hpp"
+#include "monet/cluster/planner.hpp"
+
+#include <fmt/core.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <span>
+
+namespace monet {
+
+namespace {
+
+constexpr std::int64_t kMostValue = std::int64_t{1} << 30;
+constexpr std::size_t kMostValues = 1000; ///< of one key
+
+/// Values of one key: one or a list.
+class ValueReader {
+public:
+  ValueReader(YamlMap& map, ProblemList& problems) : map_(map), problems_(problems) {}
+
+  template <class T, class Read>
+  void read(std::string_view key, std::vector<T>& values, Read one) {
+    const YamlNode* node = map_.find(key);
+    if (node == nullptr)
+      return;
+    if (node->kind != YamlNode::Kind::sequence) {
+      add(*node, key, values, one);
+      return;
+    }
+    if (node->items.empty() || node->items.size() > kMostValues) {
+      problems_.add(node->where, fmt::format("'{}' lists {} values, not 1 to {}", key,
+                                             node->items.size(), kMostValues));
+      return;
+    }
+    for (const YamlNode& item : node->items)
+      add(item, key, values, one);
+  }
+
+private:
+  template <class T, class Read>
+  void add(const YamlNode& node, std::string_view key, std::vector<T>& values, Read one) {
+    const std::optional<T> value = one(node);
+    if (!value)
+      return;
+    if (std::ranges::find(values, *value) != values.end())
+      problems_.add(node.where, fmt::format("'{}' lists a value twice", key));
+    else
+      values.push_back(*value);
+  }
+
+  YamlMap& map_;
+  ProblemList& problems_;
+};
+
+std::optional<std::int64_t> integer_in(const YamlNode& node, std::string_view key,
+                                       std::int64_t least, std::int64_t most,
+                                       ProblemList& problems) {
+  const auto value = as_integer(node, problems);
+  if (!value || (*value >= least && *value <= most))
+    return value;
+  problems.add(node.where, fmt::format("{} is {}, not {} to {}", key, *value, least, most));
+  return std::nullopt;
+}
+
+template <class Kind>
+std::optional<Kind> kind_named(const YamlNode& node, std::span<const std::string_view> names,
+                               ProblemList& problems) {
+  const auto word = as_string(node, problems);
+  if (!word)
+    return std::nullopt;
+  const auto found = std::ranges::find(names, *word);
+  if (found != names.end())
+    return static_cast<Kind>(found - names.begin());
+  problems.add(node.where, fmt::format("'{}' is none of {}", word->substr(0, 20),
+                                       fmt::join(names.begin(), names.end(), ", ")));
+  return std::nullopt;
+}
+
+std::vector<std::int64_t> divisors(std::int64_t of) {
+  std::vector<std::int64_t> low, high;
+  for (std::int64_t i = 1; i * i <= of; ++i) {
+    if (of % i != 0)
+      continue;
+    low.push_back(i);
+    if (i != of / i)
+      high.push_back(of / i);
+  }
+  low.insert(low.end(), high.rbegin(), high.rend());
+  return low;
+}
+
+/// Of those given the ones that divide; of none given all divisors.
+std::vector<std::int64_t> chosen(const std::vector<std::int64_t>& given, std::int64_t whole) {
+  if (given.empty())
+    return divisors(whole);
+  std::vector<std::int64_t> fit;
+  for (const std::int64_t value : given) {
+    if (whole % value == 0)
+      fit.push_back(value);
+  }
+  return fit;
+}
+
+bool allows(const std::vector<std::int64_t>& given, std::int64_t value) {
+  return given.empty() || std::ranges::find(given, value) != given.end();
+}
+
+/// Counts up degrees, then what each mesh can be run with.
+class Enumeration {
+public:
+  Enumeration(const StrategySpace& space, std::int64_t devices, const ClusterWorkload& workload)
+      : space_(space), devices_(devices), workload_(workload) {
+    strategy_.global_batch = space.global_batch;
+    strategy_.overlap = space.overlap;
+  }
+
+  std::vector<ParallelStrategy> run() {
+    for (const std::int64_t tensor : chosen(space_.tensor, devices_)) {
+      for (const std::int64_t pipeline : chosen(space_.pipeline, devices_ / tensor)) {
+        const std::int64_t rest = devices_ / tensor / pipeline;
+        for (const std::int64_t context : contexts(rest)) {
+          strategy_.tensor = tensor;
+          strategy_.pipeline = pipeline;
+          strategy_.context = context;
+          strategy_.data = rest / context;
+          if (allows(space_.data, strategy_.data) && space_.global_batch % strategy_.data == 0)
+            add_experts();
+        }
+      }
+    }
+    return std::move(found_);
+  }
+
+private:
+  bool is_transformer() const { return workload_.transformer.has_value(); }
+
+  /// A network's samples need not have tokens.
+  std::vector<std::int64_t> contexts(std::int64_t rest) const {
+    if (!is_transformer() && space_.context.empty())
+      return {1};
+    return chosen(space_.context, rest);
+  }
+
+  void add_experts() {
+    const bool has_experts = is_transformer() && workload_.transformer->experts;
+    const std::vector<std::int64_t> degrees = has_experts || !space_.expert.empty()
+                                                  ? chosen(space_.expert, strategy_.data)
+                                                  : std::vector<std::int64_t>{1};
+    for (const std::int64_t expert : degrees) {
+      strategy_.expert = expert;
+      for (const bool sequence : {false, true}) {
+        if (!has(space_.sequence, sequence) || (sequence && strategy_.tensor == 1))
+          continue;
+        strategy_.sequence = sequence;
+        strategy_.virtual_stages = 1;
+        if (!is_transformer() ||
+            cluster_cost::sizes_misfit(*workload_.transformer, strategy_).empty())
+          add_micro_batches();
+      }
+    }
+  }
+
+  void add_micro_batches() {
+    for (const std::int64_t samples :
+         chosen(space_.micro_batch, space_.global_batch / strategy_.data)) {
+      strategy_.micro_batch = samples;
+      for (const std::int64_t parts : virtual_degrees()) {
+        strategy_.virtual_stages = parts;
+        add_schedules();
+      }
+    }
+  }
+
+  std::vector<std::int64_t> virtual_degrees() const {
+    if (!is_transformer())
+      return space_.virtual_stages.empty() ? std::vector<std::int64_t>{1} : space_.virtual_stages;
+    const std::int64_t layers = workload_.transformer->layers / strategy_.pipeline;
+    if (strategy_.pipeline == 1) // parts of one stage are no pipeline
+      return allows(space_.virtual_stages, 1) ? std::vector<std::int64_t>{1}
+                                              : std::vector<std::int64_t>{};
+    return chosen(space_.virtual_stages, layers);
+  }
+
+  void add_schedules() {
+    for (std::size_t kind = 0; kind < pipeline_kind_names().size(); ++kind) {
+      strategy_.schedule = static_cast<PipelineKind>(kind);
+      // Without a pipeline all orders are alike.
+      const bool alone = strategy_.pipeline == 1 && space_.schedule.empty();
+      if (alone && strategy_.schedule != PipelineKind::one_f_one_b)
+        continue;
+      if (!has(space_.schedule, strategy_.schedule) ||
+          why_not(strategy_.schedule, strategy_.pipeline, strategy_.virtual_stages,
+                  strategy_.micro_batches()))
+        continue;
+      add_storage();
+    }
+  }
+
+  void add_storage() {
+    for (int zero = 0; zero <= 3; ++zero) {
+      if (!allows(space_.zero, zero) || (zero > 0 && strategy_.data == 1 && space_.zero.empty()))
+        continue;
+      strategy_.zero = zero;
+      for (const RecomputeKind recompute :
+           {RecomputeKind::none, RecomputeKind::selective, RecomputeKind::full}) {
+        if (!has(space_.recompute, recompute) || !differs(recompute))
+          continue;
+        if (found_.size() == kMostStrategies)
+          throw InfeasibleError(fmt::format("there are more than {} strategies: give values of "
+                                            "some keys of 'parallel'",
+                                            kMostStrategies));
+        strategy_.recompute = recompute;
+        found_.push_back(strategy_);
+      }
+    }
+  }
+
+  /// Fused attention computes its own again; networks have no layers to run again by themselves.
+  bool differs(RecomputeKind recompute) const {
+    if (!space_.recompute.empty())
+      return true;
+    if (recompute == RecomputeKind::selective)
+      return workload_.training.attention != AttentionForm::fused;
+    return recompute == RecomputeKind::none || is_transformer();
+  }
+
+  template <class T>
+  static bool has(const std::vector<T>& given, T value) {
+    return given.empty() || std::ranges::find(given, value) != given.end();
+  }
+
+  const StrategySpace& space_;
+  std::int64_t devices_;
+  const ClusterWorkload& workload_;
+  ParallelStrategy strategy_;
+  std::vector<ParallelStrategy> found_;
+};
+
+} // namespace
+
+StrategySpace read_strategy_space(const YamlNode& node, ProblemList& problems) {
+  YamlMap map(node, problems);
+  ValueReader reader(map, problems);
+  StrategySpace space;
+  const auto degree = [&](std::string_view key, std::vector<std::int64_t>& values) {
+    reader.read(key, values, [&, key](const YamlNode& value) {
+      return integer_in(value, key, 1, kMostValue, problems);
+    });
+  };
+  degree("data", space.data);
+  degree("tensor", space.tensor);
+  degree("pipeline", space.pipeline);
+  degree("virtual", space.virtual_stages);
+  degree("context", space.context);
+  degree("expert", space.expert);
+  degree("micro_batch", space.micro_batch);
+  reader.read("zero", space.zero,
+              [&](const YamlNode& value) { return integer_in(value, "zero", 0, 3, problems); });
+  reader.read("sequence", space.sequence,
+              [&](const YamlNode& value) { return as_boolean(value, problems); });
+  reader.read("schedule", space.schedule, [&](const YamlNode& value) {
+    return kind_named<PipelineKind>(value, pipeline_kind_names(), problems);
+  });
+  reader.read("recompute", space.recompute, [&](const YamlNode& value) {
+    return kind_named<RecomputeKind>(value, recompute_kind_names(), problems);
+  });
+  space.overlap = map.boolean_or("overlap", true);
+  if (const YamlNode* batch = map.require("global_batch"))
+    space.global_batch = integer_in(*batch, "global_batch", 1, kMostValue, problems).value_or(1);
+  map.finish();
+  return space;
+}
+
+std::vector<ParallelStrategy> strategies_of(const StrategySpace& space, std::int64_t devices,
+                                            const ClusterWorkload& workload) {
+  std::vector<ParallelStrategy> found = Enumeration(space, devices, workload).run();
+  if (found.empty())
+    throw InfeasibleError(fmt::format("no strategy divides a step of {} samples over {} devices "
+                                      "with the values that 'parallel' gives",
+                                      space.global_batch, devices));
+  return found;
+}
+
+} // namespace monet

@@ -1,0 +1,251 @@
+#include "cluster/step/bounds.hpp"
+
+#include "cluster/step/chunks.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <utility>
+
+namespace monet::cluster_step {
+
+namespace {
+
+using cluster_cost::Block;
+using cluster_cost::PassCost;
+using cluster_cost::Profile;
+
+/// A part of the model, one micro-batch.
+struct PartCost {
+  Nanoseconds forward = 0;
+  Nanoseconds backward = 0; ///< what the gradient of the part's input waits for
+  Nanoseconds weight = 0;   ///< of its own
+  std::int64_t stored = 0;
+
+  Nanoseconds all() const { return forward + backward + weight; }
+  void add(const PartCost& other) {
+    forward += other.forward;
+    backward += other.backward;
+    weight += other.weight;
+    stored += other.stored;
+  }
+};
+
+class StepBounds {
+public:
+  StepBounds(const ClusterDevice& device, const Profile& base, const ParallelStrategy& strategy)
+      : device_(device), base_(base), strategy_(strategy), even_(has_even_parts(base, strategy)) {
+    for (const Block& block : base.blocks)
+      costs_.push_back(cost_of(block));
+    if (!even_)
+      return;
+    const std::vector<std::size_t> begins = part_begins(base, strategy);
+    for (std::size_t part = 0; part + 1 < begins.size(); ++part) {
+      ranges_.emplace_back(begins[part], begins[part + 1]);
+      PartCost sum;
+      for (std::size_t at = begins[part]; at < begins[part + 1]; ++at)
+        sum.add(costs_[base.sequence[at]]);
+      parts_.push_back(sum);
+    }
+  }
+
+  StepBound run() const {
+    StepBound bound = even_ ? of_even_parts() : of_any_parts();
+    if (device_.table)
+      bound.memory += static_cast<std::int64_t>(device_.table->workspace_bytes);
+    double energy = 0;
+    for (const std::size_t i : base_.sequence) {
+      const Block& block = base_.blocks[i];
+      energy += static_cast<double>(strategy_.micro_batches()) * block.pass_pj +
+                block.update_pj / sharded(1);
+    }
+    bound.energy_pj =
+        energy * static_cast<double>(strategy_.data * strategy_.context * strategy_.tensor);
+    return bound;
+  }
+
+private:
+  PartCost cost_of(const Block& block) const {
+    const auto time = [&](PassCost pass) {
+      pass.gather = 0; // of other data ranks
+      return whole_nanoseconds(time_of(pass, strategy_.overlap).total);
+    };
+    PartCost cost;
+    cost.forward = time(block.forward);
+    cost.backward = time(block.recompute) + time(block.backward);
+    cost.weight = time(block.weight);
+    if (!splits_backward(strategy_.schedule))
+      cost.backward += std::exchange(cost.weight, 0);
+    cost.stored = block.stored_bytes;
+    return cost;
+  }
+
+  /// What ZeRO divides from that stage on is divided by so much more than in the base, at most:
+  /// what the base could not divide, more ranks cannot either.
+  double sharded(int from) const {
+    return strategy_.zero >= from
+               ? static_cast<double>(strategy_.data) / static_cast<double>(base_of(strategy_).data)
+               : 1;
+  }
+  std::int64_t kept(std::int64_t parameters, std::int64_t gradients, std::int64_t states) const {
+    return static_cast<std::int64_t>(std::floor(static_cast<double>(parameters) / sharded(3) +
+                                                static_cast<double>(gradients) / sharded(2) +
+                                                static_cast<double>(states) / sharded(1)));
+  }
+
+  StepBound of_even_parts() const {
+    StepBound bound;
+    for (std::int64_t stage = 0; stage < strategy_.pipeline; ++stage) {
+      bound.time = std::max(bound.time, time_of_stage(stage));
+      bound.memory = std::max(bound.memory, memory_of_stage(stage));
+    }
+    return bound;
+  }
+
+  std::size_t part(std::int64_t stage, std::int64_t chunk) const {
+    return static_cast<std::size_t>(part_of(strategy_.schedule, strategy_.pipeline, stage, chunk));
+  }
+
+  /// The stage's first pass waits for the first micro-batch to come down through the parts before.
+  /// Where weight gradients are not split off, the last pass of a stage is the backward pass of its
+  /// first part, and goes back up from there.
+  Nanoseconds time_of_stage(std::int64_t stage) const {
+    PartCost own;
+    for (std::int64_t chunk = 0; chunk < strategy_.virtual_stages; ++chunk)
+      own.add(parts_[part(stage, chunk)]);
+    PartCost before;
+    for (std::int64_t i = 0; i < stage; ++i)
+      before.add(parts_[static_cast<std::size_t>(i)]);
+    const Nanoseconds through = before.forward + strategy_.micro_batches() * own.all();
+    const bool split = splits_backward(strategy_.schedule);
+    return std::max(through + update_of(stage),
+                    split ? 0 : through + before.backward + update_of(0));
+  }
+
+  template <class F>
+  void for_each_block(std::int64_t stage, F f) const {
+    for (std::int64_t chunk = 0; chunk < strategy_.virtual_stages; ++chunk) {
+      const auto [first, end] = ranges_[part(stage, chunk)];
+      for (std::size_t at = first; at < end; ++at)
+        f(base_.sequence[at]);
+    }
+  }
+
+  Nanoseconds update_of(std::int64_t stage) const {
+    double update = 0;
+    for_each_block(stage, [&](std::size_t i) { update += base_.blocks[i].update; });
+    return static_cast<Nanoseconds>(std::floor(update / sharded(1)));
+  }
+
+  std::int64_t memory_of_stage(std::int64_t stage) const {
+    std::int64_t parameters = 0, gradients = 0, states = 0, temporaries = 0;
+    std::set<std::size_t> present;
+    for_each_block(stage, [&](std::size_t i) {
+      const Block& block = base_.blocks[i];
+      parameters += block.parameter_bytes;
+      gradients += block.gradient_bytes;
+      states += block.state_bytes;
+      temporaries = std::max(temporaries, block.temporary_bytes);
+      present.insert(i);
+    });
+    for (const auto& shared : base_.shared) {
+      if (!present.contains(shared.first) || !present.contains(shared.second))
+        continue;
+      parameters -= shared.parameter_bytes;
+      gradients -= shared.gradient_bytes;
+      states -= shared.state_bytes;
+    }
+    std::int64_t least = parts_[part(stage, 0)].stored;
+    for (std::int64_t chunk = 1; chunk < strategy_.virtual_stages; ++chunk)
+      least = std::min(least, parts_[part(stage, chunk)].stored);
+    const std::int64_t held = most_held(strategy_.schedule, strategy_.pipeline,
+                                        strategy_.virtual_stages, strategy_.micro_batches(), stage);
+    return kept(parameters, gradients, states) + temporaries + held * least;
+  }
+
+  /// Stages that are balanced by cost: one has its share of the work, one has the largest block.
+  StepBound of_any_parts() const {
+    PartCost all;
+    Nanoseconds largest = 0;
+    std::int64_t parameters = 0, gradients = 0, states = 0;
+    for (const std::size_t i : base_.sequence) {
+      const Block& block = base_.blocks[i];
+      all.add(costs_[i]);
+      largest = std::max(largest, costs_[i].all());
+      parameters += block.parameter_bytes;
+      gradients += block.gradient_bytes;
+      states += block.state_bytes;
+    }
+    for (const auto& shared : base_.shared) { // perhaps on one stage
+      parameters -= shared.parameter_bytes;
+      gradients -= shared.gradient_bytes;
+      states -= shared.state_bytes;
+    }
+    const Nanoseconds share = all.all() / strategy_.pipeline;
+    // Every stage keeps a micro-batch of each of its parts at least.
+    const std::int64_t bytes = kept(parameters, gradients, states) + all.stored;
+    return {strategy_.micro_batches() * std::max(share, largest), bytes / strategy_.pipeline, 0};
+  }
+
+  const ClusterDevice& device_;
+  const Profile& base_;
+  const ParallelStrategy& strategy_;
+  bool even_;
+  std::vector<PartCost> costs_;                             ///< of the profile's blocks
+  std::vector<std::pair<std::size_t, std::size_t>> ranges_; ///< of parts, in the sequence
+  std::vector<PartCost> parts_;
+};
+
+} // namespace
+
+namespace {
+
+/// The smallest prime factor; 1 of 1.
+std::int64_t least_factor(std::int64_t of) {
+  for (std::int64_t factor = 2; factor * factor <= of; ++factor) {
+    if (of % factor == 0)
+      return factor;
+  }
+  return of;
+}
+
+} // namespace
+
+ParallelStrategy base_of(const ParallelStrategy& strategy) {
+  ParallelStrategy base;
+  base.tensor = strategy.tensor;
+  base.sequence = strategy.sequence;
+  base.context = strategy.context;
+  base.expert = strategy.expert;
+  base.data = strategy.expert * least_factor(strategy.data / strategy.expert);
+  base.zero = strategy.zero;
+  base.micro_batch = strategy.micro_batch;
+  base.global_batch = base.data * base.micro_batch;
+  base.recompute = strategy.recompute;
+  return base;
+}
+
+StepBound step_bound(const ClusterDevice& device, const Profile& base,
+                     const ParallelStrategy& strategy) {
+  return StepBounds(device, base, strategy).run();
+}
+
+Profile with_samples(const Profile& one, std::int64_t samples_one, const Profile& two,
+                     std::int64_t samples_two, std::int64_t samples) {
+  Profile profile = one;
+  for (std::size_t i = 0; i < profile.blocks.size(); ++i) {
+    Block& block = profile.blocks[i];
+    const std::int64_t more = two.blocks[i].stored_bytes - one.blocks[i].stored_bytes;
+    const double a_sample =
+        static_cast<double>(more) / static_cast<double>(samples_two - samples_one);
+    block.stored_bytes +=
+        static_cast<std::int64_t>(0.999 * a_sample * static_cast<double>(samples - samples_one));
+    block.temporary_bytes = 0;
+    for (PassCost* pass : {&block.forward, &block.recompute, &block.backward, &block.weight})
+      *pass = {};
+    block.pass_pj = 0;
+  }
+  return profile;
+}
+
+} // namespace monet::cluster_step

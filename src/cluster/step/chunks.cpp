@@ -1,0 +1,48 @@
+#include "cluster/step/chunks.hpp"
+
+#include <algorithm>
+
+namespace monet::cluster_step {
+
+using cluster_cost::Block;
+using cluster_cost::PassCost;
+using cluster_cost::Profile;
+
+PassTime time_of(const PassCost& pass, bool overlap) {
+  const double device = pass.compute + pass.exchange;
+  const double launched = std::max(device, pass.host);
+  const double total = overlap ? std::max(launched, pass.gather) : launched + pass.gather;
+  return {total, pass.exchange + (total - launched), launched - device};
+}
+
+bool has_even_parts(const Profile& profile, const ParallelStrategy& strategy) {
+  const auto parts = static_cast<std::size_t>(strategy.pipeline * strategy.virtual_stages);
+  const std::size_t blocks = profile.sequence.size();
+  return blocks >= 3 && (blocks - 2) % parts == 0 && profile.blocks[0].name == "begin";
+}
+
+std::vector<std::size_t> part_begins(const Profile& profile, const ParallelStrategy& strategy) {
+  const auto parts = static_cast<std::size_t>(strategy.pipeline * strategy.virtual_stages);
+  const std::size_t blocks = profile.sequence.size();
+  std::vector<std::size_t> begins{0};
+  if (has_even_parts(profile, strategy)) {
+    for (std::size_t part = 1; part < parts; ++part)
+      begins.push_back(1 + part * (blocks - 2) / parts);
+    begins.push_back(blocks);
+    return begins;
+  }
+  std::vector<Nanoseconds> times;
+  for (const std::size_t i : profile.sequence) {
+    const Block& block = profile.blocks[i];
+    double time = 0;
+    for (const PassCost* pass : {&block.forward, &block.recompute, &block.backward, &block.weight})
+      time += time_of(*pass, strategy.overlap).total;
+    times.push_back(whole_nanoseconds(time));
+  }
+  begins.clear();
+  for (const std::int64_t begin : balance(times, 0, 0, static_cast<std::int64_t>(parts)))
+    begins.push_back(static_cast<std::size_t>(begin));
+  return begins;
+}
+
+} // namespace monet::cluster_step
