@@ -50,7 +50,9 @@ PlanCase plan_case(std::uint64_t seed) {
   made.space.global_batch = one_of({12, 24});
   made.space.overlap = rng.below(4) != 0;
   // All kinds of choices, but not all at once.
-  made.space.context = {1, 2};
+  made.space.context = {1};
+  if (rng.below(3) == 0)
+    made.space.context.push_back(2);
   made.space.micro_batch = {1, 4};
   made.space.zero = {0, one_of({1, 2, 3})};
   made.space.recompute = {RecomputeKind::none,
