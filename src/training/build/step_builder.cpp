@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include <set>
 #include <utility>
 
 namespace monet {
@@ -77,20 +78,29 @@ OpId StepBuilder::add_operator(NewOperator wanted) {
 }
 
 void StepBuilder::cast_operands(Operator& op) {
-  std::optional<ElementType> widest;
+  const auto type_of = [&](TensorId id) { return graph_.tensor(id).type; };
+  std::optional<ElementType> any;
   bool mixed = false;
   for (const auto& input : op.inputs) {
-    if (!input || !is_floating(graph_.tensor(*input).type))
+    if (!input || !is_floating(type_of(*input)))
       continue;
-    const ElementType type = graph_.tensor(*input).type;
-    mixed = mixed || (widest && !multiplies_with(type, *widest));
-    if (!widest || bits_of(type) > bits_of(*widest))
-      widest = type;
+    mixed = mixed || (any && !multiplies_with(type_of(*input), *any));
+    any = type_of(*input);
   }
-  if (!mixed || find_rule(op.domain, op.op_type)->build(graph_, op).compute != ComputeKind::mac)
+  if (!mixed)
     return;
+  // What is added, or masks, has the type it has: statistics beside an attention's operands.
+  const LoopNest nest = find_rule(op.domain, op.op_type)->build(graph_, op);
+  std::set<TensorId> factors;
+  std::optional<ElementType> widest;
+  for (const std::size_t i : multiplied_operands(nest)) {
+    const TensorId factor = nest.operands[i].tensor;
+    factors.insert(factor);
+    if (!widest || bits_of(type_of(factor)) > bits_of(*widest))
+      widest = type_of(factor);
+  }
   for (auto& input : op.inputs) {
-    if (input && !multiplies_with(graph_.tensor(*input).type, *widest))
+    if (input && factors.contains(*input) && !multiplies_with(type_of(*input), *widest))
       input = cast(*input, *widest, op);
   }
 }

@@ -47,8 +47,8 @@ public:
   /// Adds a tensor; a name that is taken gets a number.
   TensorId add_tensor(std::string name, std::vector<std::int64_t> shape, ElementType type,
                       TensorKind kind);
-  /// A backward product takes its operands in one type, the wider one: the other is cast before it,
-  /// once for all readers.
+  /// A backward product takes what it multiplies in one type, the wider one: the other is cast
+  /// before it, once for all readers.
   OpId add_operator(NewOperator op);
 
   /// int64 vector as a constant tensor, one per value: axes, shapes, pads.

@@ -76,6 +76,21 @@ TEST(FuseAttention, CostsTwoProductsForwardAndFiveBackward) {
   }
 }
 
+TEST(FuseAttention, TakesItsOperandsInTheirTypeBesideWiderStatistics) {
+  TrainingOptions options;
+  options.loss = NoLoss{};
+  options.attention = AttentionForm::fused;
+  options.precision.weights = ElementType::bf16;
+  options.precision.activations = ElementType::bf16;
+  options.precision.gradients = ElementType::bf16;
+  Chain chain;
+  chain.mask = true;
+  const TrainingGraph step = make_training_graph(attention(chain).graph, options);
+  verify(step);
+  EXPECT_EQ(count_ops(step.graph, "AttentionGrad", Phase::backward), 1);
+  EXPECT_EQ(count_ops(step.graph, "Cast", Phase::backward), 0);
+}
+
 TEST(FuseAttention, KeepsALogarithmPerRowAndNoScores) {
   const TrainingGraph step = fused(attention({}));
   std::int64_t kept = 0;
