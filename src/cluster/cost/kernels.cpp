@@ -40,13 +40,41 @@ bool is_softmax(const Operator& op) {
   return op.op_type == "Softmax" || op.op_type == "LogSoftmax";
 }
 
+bool is_attention(const Operator& op) {
+  return op.domain == kMonetDomain && (op.op_type == "Attention" || op.op_type == "AttentionGrad");
+}
+
+bool is_norm_weights(std::string_view op_type) {
+  return op_type.find("NormGradWeight") != std::string_view::npos;
+}
+
+/// All outer loops are summed, the last ones are the result's: a bias's gradient.
+bool is_column_sum(const Operator& op) {
+  if (op.op_type != "ReduceSum" && op.op_type != "SumToShape")
+    return false;
+  const LoopNest& nest = op.nest;
+  bool summed = true;
+  for (std::size_t loop = 0; loop < nest.dims.size(); ++loop) {
+    const bool reduced = is_reduction(nest, loop) || nest.dims[loop].size == 1;
+    if (reduced && !summed)
+      return false;
+    summed = reduced;
+  }
+  return !summed && !nest.dims.empty();
+}
+
 VectorKernel kind_of(const Operator& op) {
   const std::string_view name = op.op_type;
+  const bool backward = name.ends_with("Grad");
   if (name.starts_with("Softmax") || name.starts_with("LogSoftmax"))
-    return VectorKernel::softmax;
+    return backward ? VectorKernel::softmax_backward : VectorKernel::softmax;
+  if (is_norm_weights(name))
+    return VectorKernel::layernorm_weights;
   if (name.find("Norm") != std::string_view::npos)
-    return VectorKernel::layernorm;
-  return name.starts_with("Gelu") ? VectorKernel::gelu : VectorKernel::elementwise;
+    return backward ? VectorKernel::layernorm_backward : VectorKernel::layernorm;
+  if (name.starts_with("Gelu"))
+    return backward ? VectorKernel::gelu_backward : VectorKernel::gelu;
+  return is_column_sum(op) ? VectorKernel::column_sum : VectorKernel::elementwise;
 }
 
 /// Rows are what the coupled loops are repeated for; without such loops, the last axis is a row.
@@ -155,16 +183,57 @@ const Operator& leading(const Graph& graph, const Kernel& kernel) {
   return graph.op(kernel.ops.back());
 }
 
+/// A constant matrix of truths, one for all samples and heads, that shards are taken from at most:
+/// libraries are told of a causal mask by a flag. Where its numbers are known, it is the triangle.
+bool is_causal_mask(const Graph& graph, TensorId id) {
+  const Tensor* tensor = &graph.tensor(id);
+  while (tensor->producer && graph.op(*tensor->producer).op_type == "TakeShard")
+    tensor = &graph.tensor(*graph.op(*tensor->producer).inputs[0]);
+  const std::vector<std::int64_t>& shape = tensor->shape;
+  if (tensor->producer || tensor->type != ElementType::boolean || shape.size() < 2 ||
+      shape[shape.size() - 1] != shape[shape.size() - 2] ||
+      element_count(*tensor) != shape.back() * shape.back())
+    return false;
+  const auto* values =
+      tensor->values ? std::get_if<std::vector<std::int64_t>>(&*tensor->values) : nullptr;
+  if (values == nullptr)
+    return true;
+  const auto above = [&](std::size_t i) {
+    const auto size = static_cast<std::size_t>(shape.back());
+    return i % size > i / size;
+  };
+  for (std::size_t i = 0; i < values->size(); ++i) {
+    if (((*values)[i] != 0) != ((*values)[1] != 0 ? above(i) : !above(i)))
+      return false;
+  }
+  return true;
+}
+
+AttentionShape attention_shape(const Graph& graph, const Operator& op) {
+  AttentionShape shape{.backward = op.op_type == "AttentionGrad"};
+  for (const LoopDim& loop : op.nest.dims) {
+    std::int64_t& size = loop.name == "D"   ? shape.queries
+                         : loop.name == "C" ? shape.keys
+                         : loop.name == "K" ? shape.size
+                                            : shape.heads;
+    size *= loop.size;
+  }
+  const std::size_t condition = shape.backward ? 7 : 4;
+  shape.causal = op.inputs.size() > condition && op.inputs[condition] &&
+                 is_causal_mask(graph, *op.inputs[condition]);
+  return shape;
+}
+
 double nanoseconds_of(const Graph& graph, const Kernel& kernel, const KernelTable& table) {
   const Operator& op = leading(graph, kernel);
+  if (is_attention(op))
+    return table.attention_ns(attention_shape(graph, op), product_type(graph, op, table));
   if (op.nest.compute == ComputeKind::mac) {
     const ProductShape shape = product_shape(op.nest);
     return static_cast<double>(products(op.nest)) *
            table.matmul_ns(shape.m, shape.n, shape.k, shape.batch, product_type(graph, op, table));
   }
   const VectorKernel kind = kind_of(op);
-  if (kind == VectorKernel::elementwise)
-    return table.memory_bound_ns(kernel.bytes);
   const auto [rows, columns] = rows_and_columns(op.nest);
   return table.vector_bytes_ns(kind, rows, columns, kernel.bytes);
 }

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace monet {
 
@@ -15,8 +16,30 @@ namespace {
 constexpr std::array<std::string_view, kKernelTypes> kTypeNames{"fp64", "fp32", "tf32", "bf16",
                                                                 "fp16", "fp8",  "int8"};
 constexpr std::array<std::int64_t, kKernelTypes> kTypeBytes{8, 4, 4, 2, 2, 1, 1};
-constexpr std::array<std::string_view, kVectorKernels> kVectorNames{"elementwise", "gelu",
-                                                                    "layernorm", "softmax"};
+
+struct VectorRule {
+  std::string_view name;
+  double tensors;
+  VectorKernel stand_in;
+};
+constexpr std::array<VectorRule, kVectorKernels> kVectorRules{{
+    {"elementwise", 3, VectorKernel::elementwise},
+    {"gelu", 2, VectorKernel::elementwise},
+    {"layernorm", 2, VectorKernel::elementwise},
+    {"softmax", 2, VectorKernel::elementwise},
+    {"gelu_backward", 3, VectorKernel::gelu},
+    {"layernorm_backward", 3, VectorKernel::layernorm},
+    {"layernorm_weights", 2, VectorKernel::layernorm},
+    {"softmax_backward", 3, VectorKernel::softmax},
+    {"column_sum", 1, VectorKernel::elementwise},
+    {"update", 7, VectorKernel::elementwise},
+}};
+
+const VectorRule& rule_of(VectorKernel kernel) {
+  return kVectorRules[static_cast<std::size_t>(kernel)];
+}
+
+constexpr double kFlopsPerNanosecond = 1e3; // of a TFLOP/s
 
 struct Product {
   double m = 1;
@@ -80,8 +103,12 @@ double worked_flops(const MatrixUnits& units, const Product& product) {
   return 2 * least * units.units;
 }
 
+/// Points of other alignments are this much further away than their logarithms say.
+constexpr double kAlignmentWeight = 4;
+
 double mean_slowdown(const std::vector<MatmulPoint>& points, const Product& product,
-                     std::optional<KernelType> type) {
+                     double alignment, std::optional<KernelType> type) {
+  const double log_alignment = std::log(alignment);
   const double log_m = std::log(product.m);
   const double log_n = std::log(product.n);
   const double log_k = std::log(product.k);
@@ -93,10 +120,62 @@ double mean_slowdown(const std::vector<MatmulPoint>& points, const Product& prod
     const double straight = square(log_m - point.log_m) + square(log_n - point.log_n);
     const double turned = square(log_m - point.log_n) + square(log_n - point.log_m);
     mean.add(std::min(straight, turned) + square(log_k - point.log_k) +
-                 square(log_batch - point.log_batch),
+                 square(log_batch - point.log_batch) +
+                 square(kAlignmentWeight * (log_alignment - point.log_alignment)),
              point.log_slowdown);
   }
   return mean.is_empty() ? 0 : std::exp(mean.value());
+}
+
+double slowdown_of(const KernelTable& table, const Product& product, KernelType type) {
+  const double alignment = alignment_of(static_cast<std::int64_t>(product.n),
+                                        static_cast<std::int64_t>(product.k), type);
+  double slowdown = mean_slowdown(table.matmul_points, product, alignment, type);
+  if (slowdown == 0) // no point of this type: those of others
+    slowdown = mean_slowdown(table.matmul_points, product, alignment, std::nullopt);
+  return slowdown == 0 ? 1 : slowdown;
+}
+
+// Products of attention: scores, result; backward the scores again, and four gradients.
+constexpr double kForwardProducts = 2;
+constexpr double kBackwardProducts = 5;
+
+double scores_share(const AttentionShape& shape) {
+  return shape.causal ? 0.5 : 1;
+}
+
+double attention_flops(const AttentionShape& shape, double exponential_flops) {
+  const double products = shape.backward ? kBackwardProducts : kForwardProducts;
+  const double scores = scores_share(shape) * static_cast<double>(shape.heads) *
+                        static_cast<double>(shape.queries) * static_cast<double>(shape.keys);
+  return scores * (products * 2 * static_cast<double>(shape.size) + exponential_flops);
+}
+
+/// Queries, keys, values and the result; backward those, its gradient, and theirs.
+double attention_traffic(const AttentionShape& shape, std::int64_t element_bytes) {
+  const auto rows = static_cast<double>(shape.queries + shape.keys);
+  return (shape.backward ? 4 : 2) * rows * static_cast<double>(shape.heads) *
+         static_cast<double>(shape.size) * static_cast<double>(element_bytes);
+}
+
+NearestMean attention_slowdown(const std::vector<AttentionPoint>& points,
+                               const AttentionShape& shape, KernelType type, bool like) {
+  const double log_alignment = std::log(alignment_of(shape.size, shape.size, type));
+  const double log_heads = std::log(static_cast<double>(shape.heads));
+  const double log_sequence =
+      (std::log(static_cast<double>(shape.queries)) + std::log(static_cast<double>(shape.keys))) /
+      2;
+  const double log_size = std::log(static_cast<double>(shape.size));
+  NearestMean mean;
+  for (const AttentionPoint& point : points) {
+    if (point.backward != shape.backward || (like && point.causal != shape.causal))
+      continue;
+    mean.add(square(log_heads - point.log_heads) + square(log_sequence - point.log_sequence) +
+                 square(log_size - point.log_size) +
+                 square(kAlignmentWeight * (log_alignment - point.log_alignment)),
+             point.log_slowdown);
+  }
+  return mean;
 }
 
 } // namespace
@@ -107,6 +186,11 @@ std::string_view name_of(KernelType type) {
 
 std::int64_t bytes_of(KernelType type) {
   return kTypeBytes[static_cast<std::size_t>(type)];
+}
+
+double alignment_of(std::int64_t n, std::int64_t k, KernelType type) {
+  constexpr std::int64_t kWidest = 16;
+  return static_cast<double>(std::gcd(kWidest, std::gcd(n, k) * bytes_of(type)));
 }
 
 std::optional<KernelType> kernel_type_of(const ElementType& type) {
@@ -132,7 +216,20 @@ std::optional<KernelType> kernel_type_of(const ElementType& type) {
 }
 
 std::string_view name_of(VectorKernel kernel) {
-  return kVectorNames[static_cast<std::size_t>(kernel)];
+  return rule_of(kernel).name;
+}
+
+double tensors_of(VectorKernel kernel) {
+  return rule_of(kernel).tensors;
+}
+
+VectorKernel stand_in(VectorKernel kernel) {
+  return rule_of(kernel).stand_in;
+}
+
+bool is_by_elements(VectorKernel kernel) {
+  return kernel == VectorKernel::elementwise || kernel == VectorKernel::gelu ||
+         kernel == VectorKernel::gelu_backward || kernel == VectorKernel::update;
 }
 
 double KernelTable::ideal_matmul_ns(std::int64_t m, std::int64_t n, std::int64_t k,
@@ -143,7 +240,6 @@ double KernelTable::ideal_matmul_ns(std::int64_t m, std::int64_t n, std::int64_t
         fmt::format("device '{}' has no rate for products in {}", name, name_of(type)));
   const Product product{static_cast<double>(m), static_cast<double>(n), static_cast<double>(k),
                         static_cast<double>(batch)};
-  constexpr double kFlopsPerNanosecond = 1e3; // of a TFLOP/s
   const double compute = worked_flops(matrix_units, product) /
                          (peak_tflops[static_cast<std::size_t>(type)] * kFlopsPerNanosecond);
   const double elements = product.m * product.k + product.k * product.n + product.m * product.n;
@@ -157,10 +253,40 @@ double KernelTable::matmul_ns(std::int64_t m, std::int64_t n, std::int64_t k, st
   const double ideal = ideal_matmul_ns(m, n, k, batch, type);
   const Product product{static_cast<double>(m), static_cast<double>(n), static_cast<double>(k),
                         static_cast<double>(batch)};
-  double slowdown = mean_slowdown(matmul_points, product, type);
-  if (slowdown == 0) // no point of this type: those of others
-    slowdown = mean_slowdown(matmul_points, product, std::nullopt);
-  return kernel_launch_ns + ideal * (slowdown == 0 ? 1 : slowdown);
+  return kernel_launch_ns + ideal * slowdown_of(*this, product, type);
+}
+
+double KernelTable::ideal_attention_ns(const AttentionShape& shape, KernelType type) const {
+  internal_check(shape.heads >= 1 && shape.queries >= 1 && shape.keys >= 1 && shape.size >= 1,
+                 "attention has no elements");
+  if (!has(type))
+    throw InfeasibleError(
+        fmt::format("device '{}' has no rate for products in {}", name, name_of(type)));
+  return std::max(attention_flops(shape, exponential_flops) /
+                      (peak_tflops[static_cast<std::size_t>(type)] * kFlopsPerNanosecond),
+                  attention_traffic(shape, bytes_of(type)) /
+                      (memory_bandwidth_gb_per_s * memory_share));
+}
+
+double KernelTable::attention_ns(const AttentionShape& shape, KernelType type) const {
+  const double ideal = ideal_attention_ns(shape, type);
+  for (const bool like : {true, false}) { // as many scores, or any
+    const NearestMean mean = attention_slowdown(attention_points, shape, type, like);
+    if (!mean.is_empty())
+      return kernel_launch_ns + ideal * std::exp(mean.value());
+  }
+  // [queries, size] x [size, keys] and [queries, keys] x [keys, size], and their like backward.
+  double compute = 0;
+  for (const bool scores : {true, false}) {
+    const std::int64_t n = scores ? shape.keys : shape.size;
+    const std::int64_t k = scores ? shape.size : shape.keys;
+    const Product product{static_cast<double>(shape.queries), static_cast<double>(n),
+                          static_cast<double>(k), static_cast<double>(shape.heads)};
+    compute += worked_flops(matrix_units, product) * slowdown_of(*this, product, type) /
+               (peak_tflops[static_cast<std::size_t>(type)] * kFlopsPerNanosecond);
+  }
+  compute *= (shape.backward ? kBackwardProducts / kForwardProducts : 1) * scores_share(shape);
+  return kernel_launch_ns + std::max(compute, ideal);
 }
 
 double KernelTable::memory_bound_ns(double bytes) const {
@@ -171,26 +297,28 @@ double KernelTable::memory_bound_ns(double bytes) const {
 double KernelTable::vector_bytes_ns(VectorKernel kernel, std::int64_t rows, std::int64_t columns,
                                     double bytes) const {
   internal_check(rows >= 1 && columns >= 1 && bytes >= 0, "a kernel has no elements");
-  const bool by_elements = kernel == VectorKernel::gelu;
-  const double log_elements =
-      std::log(static_cast<double>(rows)) + std::log(static_cast<double>(columns));
+  const bool by_elements = is_by_elements(kernel);
   const double log_rows = by_elements ? 0 : std::log(static_cast<double>(rows));
+  const double log_columns =
+      by_elements ? std::log(std::max(bytes, 1.0)) : std::log(static_cast<double>(columns));
   NearestMean mean;
   for (const VectorPoint& point : vector_points) {
     if (point.kernel == kernel)
-      mean.add(square(log_rows - point.log_rows) +
-                   square(log_elements - log_rows - point.log_columns),
+      mean.add(square(log_rows - point.log_rows) + square(log_columns - point.log_columns),
                point.log_share);
   }
-  if (mean.is_empty())
-    return memory_bound_ns(bytes);
-  return kernel_launch_ns + bytes / (memory_bandwidth_gb_per_s * std::exp(mean.value()));
+  if (!mean.is_empty())
+    return kernel_launch_ns + bytes / (memory_bandwidth_gb_per_s * std::exp(mean.value()));
+  return kernel == VectorKernel::elementwise
+             ? memory_bound_ns(bytes)
+             : vector_bytes_ns(stand_in(kernel), rows, columns, bytes);
 }
 
 double KernelTable::vector_ns(VectorKernel kernel, std::int64_t rows, std::int64_t columns,
                               KernelType type) const {
   const double elements = static_cast<double>(rows) * static_cast<double>(columns);
-  return vector_bytes_ns(kernel, rows, columns, 2 * elements * static_cast<double>(bytes_of(type)));
+  return vector_bytes_ns(kernel, rows, columns,
+                         tensors_of(kernel) * elements * static_cast<double>(bytes_of(type)));
 }
 
 } // namespace monet

@@ -27,7 +27,7 @@ std::optional<KernelType> type_named(std::string_view name) {
 }
 
 std::optional<VectorKernel> kernel_named(std::string_view name) {
-  for (std::size_t t = 1; t < kVectorKernels; ++t) { // `elementwise` has no points
+  for (std::size_t t = 0; t < kVectorKernels; ++t) {
     if (name_of(static_cast<VectorKernel>(t)) == name)
       return static_cast<VectorKernel>(t);
   }
@@ -126,8 +126,9 @@ void add_matmul_points(const YamlNode& node, double overhead, const FileOpener& 
     const auto log_of = [&](std::size_t c) { return std::log(static_cast<double>(key[c])); };
     if (const auto work = work_of(*time, overhead, table.kernel_launch_ns)) {
       const double ideal = table.ideal_matmul_ns(key[0], key[1], key[2], key[3], *type);
-      table.matmul_points.push_back(
-          {log_of(0), log_of(1), log_of(2), log_of(3), std::log(*work / ideal), *type});
+      table.matmul_points.push_back({log_of(0), log_of(1), log_of(2), log_of(3),
+                                     std::log(alignment_of(key[1], key[2], *type)),
+                                     std::log(*work / ideal), *type});
     }
   }
 }
@@ -155,16 +156,18 @@ void add_vector_points(const YamlNode& node, const std::array<double, kVectorKer
     const auto kernel = kernel_named(row.cells[0]);
     if (!kernel)
       problems.add(row.where, fmt::format("no kernel '{}'", row.cells[0].substr(0, 30)),
-                   "gelu, layernorm or softmax");
+                   "elementwise, gelu, layernorm, softmax, gelu_backward, layernorm_backward, "
+                   "layernorm_weights, softmax_backward, column_sum or update");
     const auto rows = counted_cell(row, 1, kColumns[1], problems);
     const auto columns = counted_cell(row, 2, kColumns[2], problems);
     const auto type = type_cell(row, 3, problems);
     const auto time = positive_cell(row, 4, kColumns[4], problems);
     if (!kernel || !rows || !columns || !type || !time)
       continue;
-    const bool by_elements = *kernel == VectorKernel::gelu;
+    const bool by_elements = is_by_elements(*kernel);
     if (by_elements && *rows != 1)
-      problems.add(row.where, "a gelu's points have one row: only its elements count");
+      problems.add(row.where,
+                   fmt::format("points of {} have one row: only elements count", name_of(*kernel)));
     const auto [first, is_new] = seen.try_emplace(
         {static_cast<std::int64_t>(*kernel), *rows, *columns, static_cast<std::int64_t>(*type)},
         row.where);
@@ -172,15 +175,14 @@ void add_vector_points(const YamlNode& node, const std::array<double, kVectorKer
       problems.add(row.where,
                    fmt::format("{} of {} x {} in {} is given twice (first at {})", name_of(*kernel),
                                *rows, *columns, name_of(*type), first->second.to_string()));
-    const double log_rows = std::log(static_cast<double>(*rows));
-    const double log_columns = std::log(static_cast<double>(*columns));
     const double overhead = overheads[static_cast<std::size_t>(*kernel)];
     if (const auto work = work_of(*time, overhead, table.kernel_launch_ns)) {
-      const double bytes = 2 * static_cast<double>(*rows) * static_cast<double>(*columns) *
-                           static_cast<double>(bytes_of(*type));
-      table.vector_points.push_back({log_rows, log_columns,
-                                     std::log(bytes / *work / table.memory_bandwidth_gb_per_s),
-                                     *kernel});
+      const double bytes = tensors_of(*kernel) * static_cast<double>(*rows) *
+                           static_cast<double>(*columns) * static_cast<double>(bytes_of(*type));
+      const double columns_or_bytes = by_elements ? bytes : static_cast<double>(*columns);
+      table.vector_points.push_back(
+          {std::log(static_cast<double>(*rows)), std::log(columns_or_bytes),
+           std::log(bytes / *work / table.memory_bandwidth_gb_per_s), *kernel});
     }
   }
 }
@@ -191,7 +193,7 @@ void read_vector(const YamlNode& node, const FileOpener& open, KernelTable& tabl
   std::array<double, kVectorKernels> overheads{};
   if (const YamlNode* times = map.find("overhead_ns")) {
     YamlMap by_kernel(*times, problems);
-    for (std::size_t t = 1; t < kVectorKernels; ++t)
+    for (std::size_t t = 0; t < kVectorKernels; ++t)
       overheads[t] = figure_within(by_kernel, name_of(static_cast<VectorKernel>(t)), 0,
                                    kLongestConstant, 0.0, problems);
     by_kernel.finish();
@@ -199,6 +201,64 @@ void read_vector(const YamlNode& node, const FileOpener& open, KernelTable& tabl
   if (const YamlNode* points = map.require("points"))
     add_vector_points(*points, overheads, open, table, problems);
   map.finish();
+}
+
+std::optional<bool> one_of(const PointRow& row, std::size_t column, std::string_view yes,
+                           std::string_view no, ProblemList& problems) {
+  const std::string& cell = row.cells[column];
+  if (cell == yes || cell == no)
+    return cell == yes;
+  problems.add(row.where, fmt::format("expected {} or {}, not '{}'", yes, no, cell.substr(0, 30)));
+  return std::nullopt;
+}
+
+void read_attention(const YamlNode& node, const FileOpener& open, KernelTable& table,
+                    ProblemList& problems) {
+  constexpr std::array<std::string_view, 7> kColumns{"heads", "sequence", "size", "causal",
+                                                     "pass",  "type",     "ns"};
+  YamlMap map(node, problems);
+  const double overhead = figure_within(map, "overhead_ns", 0, kLongestConstant, 0.0, problems);
+  table.exponential_flops =
+      figure_within(map, "exponential_flops", 0, kLongestConstant, 0.0, problems);
+  const YamlNode* points = map.find("points");
+  map.finish();
+  if (points == nullptr)
+    return;
+  std::map<std::array<std::int64_t, 6>, SourceLoc> seen;
+  for (const PointRow& row : read_points(*points, kColumns, open, problems)) {
+    const auto heads = counted_cell(row, 0, kColumns[0], problems);
+    const auto sequence = counted_cell(row, 1, kColumns[1], problems);
+    const auto size = counted_cell(row, 2, kColumns[2], problems);
+    const auto causal = one_of(row, 3, "yes", "no", problems);
+    const auto backward = one_of(row, 4, "backward", "forward", problems);
+    const auto type = type_cell(row, 5, problems);
+    const auto time = positive_cell(row, 6, kColumns[6], problems);
+    if (!heads || !sequence || !size || !causal || !backward || !type || !time)
+      continue;
+    const AttentionShape shape{*heads, *sequence, *sequence, *size, *causal, *backward};
+    const auto [first, is_new] = seen.try_emplace(
+        {*heads, *sequence, *size, *causal, *backward, static_cast<std::int64_t>(*type)},
+        row.where);
+    if (!is_new)
+      problems.add(row.where,
+                   fmt::format("attention of {} heads, {} tokens, {} numbers is given twice (first "
+                               "at {})",
+                               *heads, *sequence, *size, first->second.to_string()));
+    if (!table.has(*type)) {
+      problems.add(row.where, fmt::format("'peak_tflops' has no rate for {}", name_of(*type)));
+      continue;
+    }
+    if (const auto work = work_of(*time, overhead, table.kernel_launch_ns))
+      table.attention_points.push_back(
+          {.log_heads = std::log(static_cast<double>(*heads)),
+           .log_sequence = std::log(static_cast<double>(*sequence)),
+           .log_size = std::log(static_cast<double>(*size)),
+           .log_alignment = std::log(alignment_of(*size, *size, *type)),
+           .log_slowdown = std::log(*work / table.ideal_attention_ns(shape, *type)),
+           .causal = *causal,
+           .backward = *backward,
+           .type = *type});
+  }
 }
 
 KernelTable table_of(const YamlNode& root, const FileOpener& open, bool may_borrow,
@@ -222,6 +282,7 @@ void borrow(const YamlNode& node, const FileOpener& open, bool may_borrow, Kerne
     const FileText file = open(name, node.where);
     const KernelTable other = table_of(parse_yaml(file.text, file.path), open, false, problems);
     table.vector_points = other.vector_points;
+    table.attention_points = other.attention_points;
     table.matmul_points = other.matmul_points;
     for (MatmulPoint& point : table.matmul_points)
       point.log_slowdown -= std::log(efficiency);
@@ -258,8 +319,11 @@ KernelTable table_of(const YamlNode& root, const FileOpener& open, bool may_borr
     read_matmul(*matmul, open, table, problems);
   if (const YamlNode* vector = map.find("vector"))
     read_vector(*vector, open, table, problems);
+  if (const YamlNode* attention = map.find("attention"))
+    read_attention(*attention, open, table, problems);
   if (const YamlNode* other = map.find("borrow")) {
-    if (!table.matmul_points.empty() || !table.vector_points.empty())
+    if (!table.matmul_points.empty() || !table.vector_points.empty() ||
+        !table.attention_points.empty())
       problems.add(other->where, "a table with points of its own borrows none");
     borrow(*other, open, may_borrow, table, problems);
   }
