@@ -150,15 +150,21 @@ private:
 
   /// Updates of all parameters together are few kernels, bound by memory.
   void add_updates() {
-    for (std::size_t i = 0; i < graph().operators().size(); ++i) {
+    std::vector<double> bytes(graph().operators().size(), 0);
+    double all = 0;
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
       if (op(i).phase != Phase::update || is_collective(op(i)))
         continue;
-      double bytes = 0;
       for (const Access& access : op(i).nest.operands)
-        bytes += moved_bytes(graph(), op(i).nest, access);
-      const double time = bytes / (table().memory_bandwidth_gb_per_s * table().memory_share);
+        bytes[i] += moved_bytes(graph(), op(i).nest, access);
+      all += bytes[i];
+    }
+    if (all == 0)
+      return;
+    const double of_byte = table().vector_bytes_ns(VectorKernel::update, 1, 1, all) / all;
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
       for (const std::int64_t part : layout_.places[i].updates)
-        block(part).update += time;
+        block(part).update += bytes[i] * of_byte;
     }
   }
 
