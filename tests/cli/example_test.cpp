@@ -12,11 +12,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Those that take longest are left to the slow suite; one has tests of its own (Run).
+/// Choosing what is fused takes these longest: the slow suite runs them as they are, the medium one
+/// layer by layer.
+bool is_long_fused(const std::string& example) {
+  return example == "edge_resnet18_cifar_fused" || example == "quad_core_resnet18_cifar_fused" ||
+         example == "study/lora_fused" || example == "study/resnet18_fused";
+}
+
+/// Some are left to the slow suite; one has tests of its own (Run).
 bool is_run_here(const std::string& example) {
   const bool is_slow =
       example == "edge_resnet18_cifar_optimised" || example == "study/resnet18_fused_checkpointed";
-  return is_slow == (MONET_SLOW_EXAMPLES != 0) && example != "edge_resnet18_cifar";
+  if (example == "edge_resnet18_cifar")
+    return false;
+  return is_slow == (MONET_SLOW_EXAMPLES != 0) || is_long_fused(example);
 }
 
 /// Paths of experiments below examples/, without their extension.
@@ -44,12 +53,29 @@ std::string without_progress(const std::string& text) {
   return rest;
 }
 
+void replace_all(std::string& text, const std::string& from, const std::string& to) {
+  ASSERT_NE(text.find(from), std::string::npos) << from;
+  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+    text.replace(at, from.size(), to);
+}
+
+/// The example's file, or one of its name that runs its step layer by layer.
+std::string experiment_of(const Scratch& scratch, const std::string& example) {
+  const std::string path = repository("examples/" + example + ".yaml");
+  if (MONET_SLOW_EXAMPLES != 0 || !is_long_fused(example))
+    return path;
+  std::string text = read_file(path);
+  replace_all(text, "mode: fused", "mode: layer-by-layer");
+  replace_all(text, example.rfind("study/", 0) == 0 ? "../../data/" : "../data/",
+              repository("data/"));
+  return scratch.file(fs::path(path).filename().string(), text);
+}
+
 class Example : public testing::TestWithParam<std::string> {};
 
 TEST_P(Example, WritesAConsistentResult) {
   const Scratch scratch;
-  const Ran ran =
-      run_monet({"run", repository("examples/" + GetParam() + ".yaml")}, scratch.path());
+  const Ran ran = run_monet({"run", experiment_of(scratch, GetParam())}, scratch.path());
   ASSERT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(without_progress(ran.err), "");
   const std::string folder = "out/" + fs::path(GetParam()).filename().string() + "/";

@@ -77,7 +77,7 @@ protected:
 };
 
 TEST_F(ExploreStore, KilledAtAnyMomentAndResumedGivesTheSameTable) {
-  budget_ = 100;
+  budget_ = 60;
   RandomStream random(4);
   const std::string store = scratch_ / "s.db";
   const double others = children_seconds();

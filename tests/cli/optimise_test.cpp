@@ -15,15 +15,29 @@ namespace {
 
 using Json = nlohmann::json;
 
-std::vector<std::string> search(const std::string& kind, std::vector<std::string> more = {}) {
+std::vector<std::string> search_network(const std::string& kind, const std::string& network,
+                                        std::vector<std::string> more) {
   std::vector<std::string> all{"optimise",   kind,
                                "--hardware", repository("data/hardware/tpu_like_quad_core.yaml"),
-                               "--workload", repository("data/workload/gpt2_nano.onnx"),
-                               "--batch",    "1",
+                               "--workload", repository(network),
                                "--training", repository("data/training/adam.yaml"),
                                "--json",     "-"};
   all.insert(all.end(), more.begin(), more.end());
   return all;
+}
+
+std::vector<std::string> search(const std::string& kind, std::vector<std::string> more = {}) {
+  more.insert(more.end(), {"--batch", "1"});
+  if (kind == "allocation" || kind == "checkpointing") // or choosing what is fused comes first
+    more.insert(more.end(), {"--mode", "layer-by-layer"});
+  return search_network(kind, "data/workload/gpt2_nano.onnx", more);
+}
+
+/// A network of three products, which the joint search is soon done with.
+const std::string kSmallNetwork = "tests/fixtures/training/gated_mlp.onnx";
+
+std::vector<std::string> search_jointly(const std::vector<std::string>& more) {
+  return search_network("joint", kSmallNetwork, more);
 }
 
 /// The result without what differs between runs.
@@ -37,8 +51,8 @@ Json result_of(const Ran& ran) {
 
 TEST(OptimiseJoint, CornersAreNoWorseTogetherThanAlone) {
   const Ran ran =
-      run_monet(search("joint", {"--budget", "95%", "--jobs", "2", "--verify", "--evaluations",
-                                 "10", "--levels", "2", "--rounds", "1"}));
+      run_monet(search_jointly({"--budget", "95%", "--jobs", "2", "--verify", "--evaluations", "10",
+                                "--levels", "2", "--rounds", "1"}));
   ASSERT_EQ(ran.code, 0) << ran.err;
   const Json json = result_of(ran);
   const Json& corners = json.at("compared");
@@ -76,12 +90,12 @@ TEST(OptimiseJoint, ItsPlanIsTheSameOnTwoThreadsAndRepeatedByTheScheduleCommand)
                                      "15",
                                      "--group-evaluations",
                                      "10"};
-    const Ran ran = run_monet(search("joint", options));
+    const Ran ran = run_monet(search_jointly(options));
     ASSERT_EQ(ran.code, 0) << ran.err;
     const Json json = result_of(ran);
     if (objective == std::string_view("energy")) {
       options.insert(options.end(), {"--jobs", "2"});
-      EXPECT_EQ(result_of(run_monet(search("joint", options))), json);
+      EXPECT_EQ(result_of(run_monet(search_jointly(options))), json);
     }
     std::istringstream words(json.at("repeat").get<std::string>());
     std::vector<std::string> command{std::istream_iterator<std::string>(words), {}};
@@ -100,7 +114,7 @@ TEST(OptimiseJoint, ItsPlanIsTheSameOnTwoThreadsAndRepeatedByTheScheduleCommand)
 }
 
 TEST(OptimiseJoint, ABudgetThatNothingMeetsIsInfeasible) {
-  const Ran ran = run_monet(search("joint", {"--budget", "1KiB", "--levels", "1"}));
+  const Ran ran = run_monet(search_jointly({"--budget", "1KiB", "--levels", "1"}));
   EXPECT_EQ(ran.code, 4) << ran.err;
   EXPECT_NE(ran.err.find("infeasible: no way to run the step within 1024 bytes"), std::string::npos)
       << ran.err;
@@ -168,8 +182,8 @@ TEST(OptimiseFusion, MapsEinsumsExactly) {
 class OptimiseExperiment : public ::testing::Test {
 protected:
   Ran run(const std::string& optimise) {
-    scratch_.file("e.yaml", "workload: {network: " + repository("data/workload/gpt2_nano.onnx") +
-                                ", batch: 1}\ntraining: {loss: cross_entropy}\nhardware: " +
+    scratch_.file("e.yaml", "workload: {network: " + repository(kSmallNetwork) +
+                                "}\ntraining: {loss: cross_entropy}\nhardware: " +
                                 repository("data/hardware/tpu_like_quad_core.yaml") +
                                 "\noptimise: " + optimise + "\n");
     return run_monet({"run", scratch_ / "e.yaml", "-o", scratch_ / "out"});

@@ -50,7 +50,7 @@ protected:
 
   Scratch scratch_;
   std::string network_ = repository("data/workload/gpt2_nano.onnx");
-  std::string experiment_ = repository("examples/edge_resnet18_cifar.yaml");
+  std::string experiment_ = repository("examples/study/batch.yaml");
 };
 
 const std::vector<std::string>& step() {

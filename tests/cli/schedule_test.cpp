@@ -32,7 +32,8 @@ TEST(Schedule, WithoutTrainingItIsInference) {
 TEST(Schedule, TrainingComesFromAFile) {
   const Scratch scratch;
   const std::string training = scratch.file("t.yaml", "optimizer: {type: sgd}\n");
-  const Ran ran = run_monet(arguments({"--training", training, "--json", scratch / "r.json"}));
+  const Ran ran = run_monet(arguments(
+      {"--training", training, "--mode", "layer-by-layer", "--json", scratch / "r.json"}));
   ASSERT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(ran.out.rfind("gpt2_nano on tpu_like_quad_core\n", 0), 0U) << ran.out;
   const auto json = parse_file(scratch / "r.json");
@@ -122,7 +123,7 @@ TEST(Schedule, StreamedResultsInHalfPrecisionAreWrittenWhole) {
       "precision: {weights: bf16, activations: bf16, gradients: bf16, accumulate: fp32}\n");
   const Ran ran = run_monet({"schedule", "--hardware", repository("data/hardware/fusemax.yaml"),
                              "--workload", repository("data/workload/gpt2.onnx"), "--batch", "1",
-                             "--training", training, "--verify"});
+                             "--training", training, "--mode", "layer-by-layer", "--verify"});
   EXPECT_EQ(ran.code, 0) << ran.err;
 }
 
@@ -135,7 +136,9 @@ TEST(Schedule, WhatPassesByARegisterFileIsSaid) {
                                  "--workload",
                                  repository("data/workload/resnet18_cifar.onnx"),
                                  "--batch",
-                                 "1"};
+                                 "1",
+                                 "--mode",
+                                 "layer-by-layer"};
     all.insert(all.end(), more.begin(), more.end());
     return run_monet(all);
   };
@@ -160,7 +163,8 @@ TEST(Schedule, NetworksWithBiasesTrainOnSmallRegisters) {
     const Ran ran =
         run_monet({"schedule", "--hardware", repository("data/hardware/fusemax.yaml"), "--workload",
                    repository("data/workload/" + std::string(network) + ".onnx"), "--batch", "1",
-                   "--training", repository("data/training/adam.yaml"), "--verify"});
+                   "--training", repository("data/training/adam.yaml"), "--mode", "layer-by-layer",
+                   "--verify"});
     EXPECT_EQ(ran.code, 0) << ran.err;
   }
 }
