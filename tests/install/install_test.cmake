@@ -38,11 +38,14 @@ foreach(stage explore no_such_stage)
   expect("${stage}|PkgConfig|SQLite3")
 endforeach()
 
-# The example models the step that the experiment describes.
+# The tool finds what the installed experiments name; the example models the step that the tool models with the same options.
 step(${configure} -S ${WORK}/prefix/share/monet/examples/library -B ${WORK}/example)
 step(${CMAKE_COMMAND} --build ${WORK}/example)
-step(${WORK}/prefix/bin/monet run ${WORK}/prefix/share/monet/examples/edge_resnet18_cifar.yaml -o ${WORK}/run)
-file(READ ${WORK}/run/result.json result)
+set(data ${WORK}/prefix/share/monet/data)
+step(${WORK}/prefix/bin/monet run ${WORK}/prefix/share/monet/examples/study/batch.yaml -o ${WORK}/run)
+step(${WORK}/prefix/bin/monet schedule --hardware ${data}/hardware/edge_tpu.yaml --workload ${data}/workload/gpt2_nano.onnx --batch 4
+  --training ${data}/training/adam.yaml --json ${WORK}/step.json)
+file(READ ${WORK}/step.json result)
 string(JSON cycles GET "${result}" latency_cycles)
-step(${WORK}/example/model_a_step ${SOURCE}/data/workload/resnet18_cifar.onnx ${SOURCE}/data/hardware/edge_tpu.yaml)
+step(${WORK}/example/model_a_step ${SOURCE}/data/workload/gpt2_nano.onnx ${SOURCE}/data/hardware/edge_tpu.yaml)
 expect("^${cycles} cycles, [0-9.]+ mJ, at most [0-9.]+ MiB")
