@@ -26,8 +26,14 @@ function(reach header)
   set_property(GLOBAL PROPERTY reach_${header} "${all}")
 endfunction()
 
-set(bases network text numbers) # the first that a header includes in full
+set(bases model tiles cost training chip network errors text numbers) # the first that a header includes in full
+set(base_model monet/model/model_step.hpp)
+set(base_tiles monet/tiling/tiling.hpp)
+set(base_cost monet/core_cost/core_cost.hpp)
+set(base_training monet/training/training.hpp)
+set(base_chip monet/hardware/chip.hpp)
 set(base_network monet/workload/graph.hpp)
+set(base_errors monet/base/errors.hpp)
 set(base_text functional string string_view vector optional span)
 set(base_numbers string vector)
 foreach(base ${bases})
