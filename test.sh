@@ -42,7 +42,7 @@ say "viewer bundle rebuilt and compared"
 web/check_bundle.sh
 
 say "the report in a browser"
-build/dev/apps/monet/monet run examples/edge_resnet18_cifar.yaml -o build/browser_report --jobs 0 >/dev/null
+build/dev/apps/monet/monet run examples/study/gpt_fused.yaml -o build/browser_report --jobs 0 >/dev/null
 tests/browser/run.sh
 tests/browser/run.sh build/browser_report/report.html
 build/dev/tests/cli/cli_test --gtest_brief=1 --gtest_filter='HostilePages.*' # leaves pages
