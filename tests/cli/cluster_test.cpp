@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <sstream>
 
 namespace monet::test {
 namespace {
@@ -163,6 +164,52 @@ TEST_F(ClusterCommand, MemoryThatOverflowsExitsWith4UnlessAllowed) {
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_NE(ran.out.find(": does not fit"), std::string::npos) << ran.out;
   EXPECT_EQ(parse_file(scratch_ / "out/cluster.json").at("memory").at("fits"), false);
+}
+
+TEST_F(ClusterCommand, PlansAndModelsThePlan) {
+  const std::string file = experiment("parallel: {global_batch: 8, context: 1, zero: [0, 2]}");
+  const Ran plan = run_monet({"optimise", "parallelism", file, "--objective", "front", "--jobs",
+                              "2", "-o", "plan", "--json", "-"},
+                             scratch_.path());
+  ASSERT_EQ(plan.code, 0) << plan.err;
+  const auto json = nlohmann::json::parse(plan.out);
+  EXPECT_EQ(schema_violations(parse_file(repository("docs/optimise.schema.json")), json),
+            std::vector<std::string>{});
+  EXPECT_EQ(json.at("gap"), 0);
+  EXPECT_GT(json.at("front").size(), 1U);
+  EXPECT_EQ(parse_file(scratch_ / "plan/parallelism.json").at("best_strategy"),
+            json.at("best_strategy"));
+  EXPECT_TRUE(fs::is_regular_file(scratch_ / "plan/report.html"));
+  expect_whole_result("plan/best");
+  // The printed command models what was planned.
+  std::vector<std::string> words{file};
+  std::istringstream settings(json.at("repeat").get<std::string>().substr(
+      json.at("repeat").get<std::string>().find(" --set")));
+  for (std::string word; settings >> word;)
+    words.push_back(word);
+  words.insert(words.end(), {"--json", "again.json"});
+  const Ran again = cluster(words);
+  ASSERT_EQ(again.code, 0) << again.err;
+  EXPECT_EQ(parse_file(scratch_ / "again.json").at("time_ns"),
+            json.at("best_strategy").at("time_ns"));
+}
+
+TEST_F(ClusterCommand, PlansThatCannotBeMadeSayWhy) {
+  const auto plan = [&](const std::string& parallel, const std::string& objective = "latency") {
+    return run_monet(
+        {"optimise", "parallelism", experiment("parallel: " + parallel), "--objective", objective},
+        scratch_.path());
+  };
+  const Ran nothing = plan("{tensor: 3, global_batch: 8}");
+  EXPECT_EQ(nothing.code, 4);
+  EXPECT_NE(nothing.err.find("no strategy divides a step of 8 samples over 8 devices"),
+            std::string::npos)
+      << nothing.err;
+  EXPECT_EQ(plan("{tensor: [], global_batch: 8}").code, 3);
+  EXPECT_EQ(plan("{tensor: 2}").code, 3);
+  const Ran energy = plan("{global_batch: 8, context: 1}", "energy");
+  EXPECT_EQ(energy.code, 4);
+  EXPECT_NE(energy.err.find("energy is known of chips only"), std::string::npos) << energy.err;
 }
 
 TEST_F(ClusterCommand, ReportSaysThatItsPageIsThere) {
