@@ -136,6 +136,7 @@ private:
       }
       PassCost& pass = pass_of(i);
       (of_data ? pass.gather : pass.exchange) += time;
+      pass.gather_host += of_data ? host_ns() : 0;
       pass.host += host_ns();
       ++pass.kernels;
     }

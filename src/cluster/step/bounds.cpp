@@ -67,7 +67,8 @@ public:
 private:
   PartCost cost_of(const Block& block) const {
     const auto time = [&](PassCost pass) {
-      pass.gather = 0; // of other data ranks
+      pass.gather = 0; // over data ranks: where more of them divide less, there is none
+      pass.host -= pass.gather_host;
       return whole_nanoseconds(time_of(pass, strategy_.overlap).total);
     };
     PartCost cost;
