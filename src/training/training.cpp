@@ -71,12 +71,19 @@ TensorId detach(StepBuilder& builder, TensorId gradient) {
 }
 
 /// A gradient that waits for its update belongs to the gradients, and so does the tensor it is a
-/// view of.
-void mark_parameter_gradient(Graph& graph, TensorId gradient) {
+/// view of. Its operator writes it in the type that such gradients are added up in.
+void mark_parameter_gradient(Graph& graph, TensorId gradient, std::optional<ElementType> type) {
   const TensorId root = storage_root(graph, gradient);
   for (const TensorId id : {gradient, root}) {
     if (graph.tensor(id).kind == TensorKind::gradient)
       graph.tensor(id).kind = TensorKind::parameter_gradient;
+  }
+  if (!type || graph.tensor(root).kind != TensorKind::parameter_gradient)
+    return;
+  std::optional<TensorId> view = gradient;
+  while (view) {
+    graph.tensor(*view).type = *type;
+    view = graph.tensor(*view).alias_of;
   }
 }
 
@@ -92,7 +99,7 @@ std::vector<std::pair<TensorId, TensorId>> parameter_gradients(StepBuilder& buil
     gradients.emplace_back(TensorId(i), detach(builder, *gradient));
   }
   for (const auto& [weight, gradient] : gradients) {
-    mark_parameter_gradient(builder.graph(), gradient);
+    mark_parameter_gradient(builder.graph(), gradient, builder.precision().weight_gradients);
     builder.rename_tensor(gradient, builder.graph().tensor(weight).name + ".grad");
   }
   return gradients;

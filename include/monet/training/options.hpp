@@ -224,7 +224,9 @@ struct Precision {
   std::optional<ElementType> weights;
   std::optional<ElementType> master_weights; ///< none: the weights themselves are updated
   std::optional<ElementType> activations;
-  std::optional<ElementType> gradients;       ///< none: as what they are gradients of
+  std::optional<ElementType> gradients; ///< none: as what they are gradients of
+  /// Of parameters, as they are added up, exchanged and given to the update; none: as gradients.
+  std::optional<ElementType> weight_gradients;
   std::optional<ElementType> optimizer_state; ///< none: as the weight
   ElementType accumulate = ElementType::fp32;
   /// Statistics of normalisations, log-probabilities and the loss, sums of squares; none: as
@@ -240,6 +242,9 @@ struct Precision {
   }
   ElementType gradient_type(ElementType of) const {
     return gradients.value_or(weights || activations ? ElementType::fp32 : of);
+  }
+  ElementType weight_gradient_type(ElementType weight) const {
+    return weight_gradients.value_or(gradient_type(weight));
   }
   ElementType state_type(ElementType weight) const {
     return optimizer_state.value_or(weights ? ElementType::fp32 : weight);

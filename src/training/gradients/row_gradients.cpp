@@ -110,8 +110,9 @@ RowGradient coalesce(StepBuilder& builder, TensorId table, const std::vector<Row
                         .inputs = {of_all},
                         .outputs = {rows, places},
                         .attributes = {{"size", weight.shape[0]}}});
-  const TensorId sums = builder.add_tensor(
-      name, shape, builder.precision().gradient_type(weight.type), TensorKind::parameter_gradient);
+  const TensorId sums =
+      builder.add_tensor(name, shape, builder.precision().weight_gradient_type(weight.type),
+                         TensorKind::parameter_gradient);
   builder.add_operator({.name = name + ".coalesce",
                         .op_type = "GatherGrad",
                         .domain = kMonetDomain,

@@ -187,6 +187,7 @@ void read_precision(const YamlNode& node, ProblemList& problems, Precision& prec
   read_type(map, problems, "weights", Formats::all, precision.weights);
   read_type(map, problems, "activations", Formats::all, precision.activations);
   read_type(map, problems, "gradients", Formats::all, precision.gradients);
+  read_type(map, problems, "weight_gradients", Formats::plain, precision.weight_gradients);
   read_type(map, problems, "optimizer_state", Formats::all, precision.optimizer_state);
   const YamlNode* sums = map.find("accumulate");
   if (sums && (sums->scalar == "int32" || sums->scalar == "int16"))
