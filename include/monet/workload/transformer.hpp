@@ -48,6 +48,9 @@ struct TransformerShape {
   /// Share of what is dropped from the embedding, the probabilities of attention and the results of
   /// both branches. 0: there are no such operators.
   double dropout = 0.0;
+  /// Of the probabilities alone; none: as `dropout`. Attention that is to run as one kernel has 0
+  /// here: such kernels draw their numbers again and store nothing of them.
+  std::optional<double> attention_dropout;
   bool causal = true; ///< tokens attend to those before them and to themselves only
   /// The table has the least multiple of this many rows that holds the vocabulary (Megatron's
   /// make-vocab-size-divisible-by times its tensor parallel size). Logits have as many.

@@ -20,12 +20,12 @@ TensorId add_norm(GraphWriter& writer, const TransformerShape& shape, const std:
   return writer.add(std::move(node), writer.shape(x));
 }
 
-TensorId add_dropout(GraphWriter& writer, const TransformerShape& shape, const std::string& name,
-                     TensorId x) {
-  if (shape.dropout == 0.0)
+TensorId add_dropout(GraphWriter& writer, double share, const std::string& name, TensorId x,
+                     const std::string& ratio) {
+  if (share == 0.0)
     return x;
   return writer.add(
-      {.name = name, .op_type = "Dropout", .inputs = {x, writer.number("dropout", shape.dropout)}},
+      {.name = name, .op_type = "Dropout", .inputs = {x, writer.number(ratio, share)}},
       writer.shape(x));
 }
 

@@ -13,9 +13,9 @@ namespace monet::transformer {
 /// Normalises over the last axis, with trained `name`.weight and, of a layer norm, `name`.bias.
 TensorId add_norm(GraphWriter& writer, const TransformerShape& shape, const std::string& name,
                   TensorId x);
-/// x, or x with some of it dropped.
-TensorId add_dropout(GraphWriter& writer, const TransformerShape& shape, const std::string& name,
-                     TensorId x);
+/// x, or x with a share of it dropped; `ratio` is the name of that number.
+TensorId add_dropout(GraphWriter& writer, double share, const std::string& name, TensorId x,
+                     const std::string& ratio = "dropout");
 
 /// A product of x with weights of its own, to rows of `columns` numbers.
 using Linear = std::function<TensorId(const std::string& part, TensorId x, std::int64_t columns)>;

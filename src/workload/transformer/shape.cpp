@@ -51,6 +51,10 @@ public:
     sizes();
     if (!(shape_.dropout >= 0.0 && shape_.dropout < 1.0))
       report("dropout", fmt::format("'dropout' is {}, outside [0, 1)", shape_.dropout));
+    const double attention = shape_.attention_dropout.value_or(0.0);
+    if (!(attention >= 0.0 && attention < 1.0))
+      report("attention_dropout",
+             fmt::format("'attention_dropout' is {}, outside [0, 1)", attention));
     of_experts();
     if (problems_.size() == before)
       divisions();
@@ -175,6 +179,8 @@ private:
     shape_.biases = map_.boolean_or("biases", shape_.biases);
     shape_.tied = map_.boolean_or("tied", shape_.tied);
     shape_.dropout = map_.number_or("dropout", shape_.dropout);
+    if (map_.has("attention_dropout"))
+      shape_.attention_dropout = map_.number_or("attention_dropout", 0.0);
     shape_.causal = map_.boolean_or("causal", shape_.causal);
   }
 

@@ -52,7 +52,7 @@ private:
     if (shape_.positions == TransformerShape::Positions::learned)
       x = writer_.with("embedding", "Add", x,
                        writer_.parameter("wpe.weight", {shape_.sequence, shape_.hidden}));
-    return add_dropout(writer_, shape_, "embedding.dropout", x);
+    return add_dropout(writer_, shape_.dropout, "embedding.dropout", x);
   }
 
   TensorId add_layer(std::int64_t layer, TensorId x) {
@@ -72,7 +72,7 @@ private:
   }
 
   TensorId add_branch(const std::string& name, TensorId x, TensorId branch) {
-    const TensorId kept = add_dropout(writer_, shape_, name + ".dropout", branch);
+    const TensorId kept = add_dropout(writer_, shape_.dropout, name + ".dropout", branch);
     return writer_.with(name + ".residual", "Add", x, kept);
   }
 
@@ -109,7 +109,10 @@ private:
                                           .inputs = {scores},
                                           .attributes = {{"axis", std::int64_t{-1}}}},
                                          scores_shape);
-    probabilities = add_dropout(writer_, shape_, name + ".probabilities.dropout", probabilities);
+    const bool own = shape_.attention_dropout.has_value();
+    probabilities = add_dropout(writer_, own ? *shape_.attention_dropout : shape_.dropout,
+                                name + ".probabilities.dropout", probabilities,
+                                own ? "attention_dropout" : "dropout");
     const TensorId context = writer_.add(
         {.name = name + ".context", .op_type = "MatMul", .inputs = {probabilities, heads.values}},
         writer_.shape(heads.queries));
