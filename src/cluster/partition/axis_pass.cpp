@@ -104,20 +104,28 @@ private:
     return std::nullopt;
   }
 
-  void begin_input(TensorId id, std::optional<std::int64_t> extent) {
+  /// An input of which there are shards already is there as a whole, too.
+  bool is_divided(const Tensor& tensor, std::optional<std::int64_t> extent) const {
+    if (!extent || *extent <= 1 || tensor.shape.size() <= *axis_.inputs)
+      return false;
+    const std::int64_t own = tensor.shape[*axis_.inputs];
+    return own == *extent || own == *extent * axis_.earlier_inputs ||
+           own * axis_.earlier_inputs == *extent;
+  }
+
+  void begin_input(TensorId id, std::optional<std::int64_t> first) {
     const Tensor& tensor = graph().tensor(id);
-    const bool divided = extent && tensor.shape.size() > *axis_.inputs &&
-                         tensor.shape[*axis_.inputs] == *extent && *extent > 1;
-    if (!divided) {
+    if (!is_divided(tensor, first)) {
       forms_.set_free(id);
       return;
     }
-    if (*extent % (axis_.size * axis_.later_inputs) != 0)
+    const std::int64_t extent = tensor.shape[*axis_.inputs];
+    if (extent % (axis_.size * axis_.later_inputs) != 0)
       throw InfeasibleError(
           fmt::format("axis {} of '{}' has {} elements, which the {} ranks of axis '{}' do not "
                       "divide: {} are left over",
-                      *axis_.inputs, tensor.name, *extent, axis_.size * axis_.later_inputs,
-                      axis_.name, *extent % (axis_.size * axis_.later_inputs)));
+                      *axis_.inputs, tensor.name, extent, axis_.size * axis_.later_inputs,
+                      axis_.name, extent % (axis_.size * axis_.later_inputs)));
     forms_.begin(id, shard_of(*axis_.inputs, axis_.later_inputs));
     forms_.set_free(id); // who needs all of it is given all of it
   }
@@ -380,6 +388,7 @@ std::vector<std::optional<Placement>> shards_of_inputs(const TrainingGraph& sour
   plain.size = axis.size;
   plain.inputs = axis.inputs;
   plain.later_inputs = axis.later_inputs;
+  plain.earlier_inputs = axis.earlier_inputs;
   plain.between = true; // nothing is in shards of another axis
   return AxisPass(source, plain,
                   std::vector<std::optional<Placement>>(source.graph.tensors().size()))

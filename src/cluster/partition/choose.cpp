@@ -324,9 +324,10 @@ std::optional<LoopCut> Chooser::gradient_cut(const Operator& op) const {
   return LoopCut{own, found->second.outer};
 }
 
-/// The gradient of a weight that lies in shards of experts lies there, too.
-std::vector<LoopCut> Chooser::expert_gradient(const Operator& op) const {
-  if (!axis_.experts || op.phase != Phase::backward)
+/// The gradient of a weight that lies in shards of experts, columns or rows lies there, too: where
+/// views have split its loops they are not called as in the forward product.
+std::vector<LoopCut> Chooser::sharded_weight(const Operator& op) const {
+  if ((!axis_.experts && !axis_.weights) || op.phase != Phase::backward)
     return {};
   for (const Access& access : op.nest.operands) {
     const auto weight = weights_.find(access.tensor);
@@ -365,7 +366,7 @@ Choice Chooser::chosen(const Operator& op, std::size_t pass) const {
     if (auto choice = with_cut(op, *cut, pass))
       return *choice;
   }
-  for (const auto& cuts : {expert_gradient(op), sharded_kept(op)}) {
+  for (const auto& cuts : {sharded_weight(op), sharded_kept(op)}) {
     if (const auto choice = cheapest(op, cuts, pass))
       return *choice;
   }
@@ -401,6 +402,8 @@ std::vector<LoopCut> Chooser::other_cuts(const Operator& op) const {
   for (std::size_t loop = op.nest.dims.size(); loop-- > 0;) {
     // The first loops, and the slower part of each, are left for axes that are still to come.
     cuts.push_back({loop, axis_.later_ranks});
+    if (axis_.between && axis_.later_inputs != axis_.later_ranks)
+      cuts.push_back({loop, axis_.later_inputs}); // as inputs lie
     cuts.push_back({loop, 1});
   }
   if (axis_.between)

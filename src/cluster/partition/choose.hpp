@@ -36,7 +36,7 @@ private:
   std::vector<LoopCut> sharded_kept(const Operator& op) const;
   std::optional<LoopCut> weight_cut(const Operator& op, std::size_t pass) const;
   std::optional<LoopCut> expert_cut(const Operator& op) const;
-  std::vector<LoopCut> expert_gradient(const Operator& op) const;
+  std::vector<LoopCut> sharded_weight(const Operator& op) const;
   std::optional<LoopCut> gradient_cut(const Operator& op) const;
   std::optional<LoopCut> ruled(const Operator& op, std::size_t pass) const;
   Choice chosen(const Operator& op, std::size_t pass) const;

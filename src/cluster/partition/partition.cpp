@@ -65,6 +65,10 @@ mesh::PassAxis pass_axis(std::span<const MeshAxis> mesh, std::size_t at) {
     if (axis.inputs && later.inputs == axis.inputs)
       axis.later_inputs *= later.size;
   }
+  for (const MeshAxis& earlier : mesh.subspan(at + 1)) {
+    if (axis.inputs && earlier.inputs == axis.inputs)
+      axis.earlier_inputs *= earlier.size;
+  }
   return axis;
 }
 
