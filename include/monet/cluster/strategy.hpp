@@ -41,6 +41,10 @@ struct ParallelStrategy {
   /// Gradients are exchanged beside the last backward pass, shards of parameters gathered beside
   /// passes before the one that needs them; else both wait.
   bool overlap = true;
+  /// Of each part of the model, in its order, pipeline * virtual numbers: a transformer's layers.
+  /// Embedding and logits belong to the first and the last part, which may have none. Empty: as
+  /// many each.
+  std::vector<std::int64_t> layers;
 
   std::int64_t devices() const { return data * context * tensor * pipeline; }
   std::int64_t micro_batches() const { return global_batch / (data * micro_batch); }

@@ -67,7 +67,7 @@ public:
            std::shared_ptr<CoreCostCache> costs)
       : cluster_(cluster), device_(device), workload_(workload), costs_(std::move(costs)) {}
 
-  /// InfeasibleError where heads or other sizes do not divide.
+  /// The strategy divides the workload: see check_divides().
   Profile profile(const ParallelStrategy& strategy) const;
 
 private:

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 
@@ -120,30 +121,6 @@ std::vector<std::string> recomputed(const Graph& network, const ParallelStrategy
   return names;
 }
 
-} // namespace
-
-std::string sizes_misfit(const TransformerShape& shape, const ParallelStrategy& strategy) {
-  std::string problems;
-  const auto check = [&](std::string_view what, std::int64_t size, std::string_view by,
-                         std::int64_t parts) {
-    if (size % parts != 0)
-      problems += fmt::format("{}{} ({}) are not divisible by {} ({}): {} are left over",
-                              problems.empty() ? "" : "; ", what, size, by, parts, size % parts);
-  };
-  check("heads of keys", shape.heads_of_keys(), "tensor", strategy.tensor);
-  check("layers", shape.layers, "pipeline * virtual", strategy.pipeline * strategy.virtual_stages);
-  check("tokens", shape.sequence, "context * tensor ranks that share them",
-        strategy.context * (strategy.sequence ? strategy.tensor : 1));
-  if (shape.experts)
-    check("experts", *shape.experts, "expert", strategy.expert);
-  else if (strategy.expert > 1)
-    problems += fmt::format("{}expert is {}, but there are no experts",
-                            problems.empty() ? "" : "; ", strategy.expert);
-  return problems;
-}
-
-namespace {
-
 std::string block_name(const Graph& graph, std::size_t begin, bool first) {
   const std::string& name = graph.operators()[begin].name;
   if (const auto layer = layer_of(name))
@@ -172,12 +149,38 @@ std::vector<std::size_t> sequence_of(const ClusterWorkload& workload, std::size_
 
 } // namespace
 
+std::string sizes_misfit(const ClusterWorkload& workload, const ParallelStrategy& strategy) {
+  if (!workload.transformer)
+    return strategy.layers.empty() ? ""
+                                   : "layers of parts are given, but the network is no transformer";
+  const TransformerShape& shape = *workload.transformer;
+  std::string problems;
+  const auto check = [&](std::string_view what, std::int64_t size, std::string_view by,
+                         std::int64_t parts) {
+    if (size % parts != 0)
+      problems += fmt::format("{}{} ({}) are not divisible by {} ({}): {} are left over",
+                              problems.empty() ? "" : "; ", what, size, by, parts, size % parts);
+  };
+  check("heads of keys", shape.heads_of_keys(), "tensor", strategy.tensor);
+  const std::int64_t given =
+      std::accumulate(strategy.layers.begin(), strategy.layers.end(), std::int64_t{0});
+  if (strategy.layers.empty())
+    check("layers", shape.layers, "pipeline * virtual",
+          strategy.pipeline * strategy.virtual_stages);
+  else if (given != shape.layers)
+    problems += fmt::format("{}the parts have {} layers together, the transformer has {}",
+                            problems.empty() ? "" : "; ", given, shape.layers);
+  check("tokens", shape.sequence, "context * tensor ranks that share them",
+        strategy.context * (strategy.sequence ? strategy.tensor : 1));
+  if (shape.experts)
+    check("experts", *shape.experts, "expert", strategy.expert);
+  else if (strategy.expert > 1)
+    problems += fmt::format("{}expert is {}, but there are no experts",
+                            problems.empty() ? "" : "; ", strategy.expert);
+  return problems;
+}
+
 RankLayout lay_out(const ClusterWorkload& workload, const ParallelStrategy& strategy) {
-  if (workload.transformer) {
-    const std::string misfit = sizes_misfit(*workload.transformer, strategy);
-    if (!misfit.empty())
-      throw InfeasibleError(misfit);
-  }
   const Graph network = workload.transformer
                             ? make_transformer(shortened(*workload.transformer, strategy))
                             : workload.network(strategy.micro_batch * strategy.data);

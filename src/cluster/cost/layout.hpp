@@ -18,11 +18,11 @@ struct RankLayout {
   std::vector<std::size_t> sequence; ///< of the model: which block comes when
 };
 
-/// Which of a transformer's sizes a strategy does not divide, with numbers; empty where all fits.
-std::string sizes_misfit(const TransformerShape& shape, const ParallelStrategy& strategy);
+/// Which sizes of the network a strategy does not divide, with numbers; empty where all fits.
+std::string sizes_misfit(const ClusterWorkload& workload, const ParallelStrategy& strategy);
 
-/// Makes the network, with no more layers than differ, its training step, and divides it.
-/// InfeasibleError where heads or other sizes do not divide.
+/// Makes the network, with no more layers than differ, its training step, and divides it. The
+/// strategy divides its sizes.
 RankLayout lay_out(const ClusterWorkload& workload, const ParallelStrategy& strategy);
 
 } // namespace monet::cluster_cost

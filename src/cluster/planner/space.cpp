@@ -158,8 +158,7 @@ private:
           continue;
         strategy_.sequence = sequence;
         strategy_.virtual_stages = 1;
-        if (!is_transformer() ||
-            cluster_cost::sizes_misfit(*workload_.transformer, strategy_).empty())
+        if (cluster_cost::sizes_misfit(workload_, strategy_).empty())
           add_micro_batches();
       }
     }

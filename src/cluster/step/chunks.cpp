@@ -25,6 +25,15 @@ std::vector<std::size_t> part_begins(const Profile& profile, const ParallelStrat
   const auto parts = static_cast<std::size_t>(strategy.pipeline * strategy.virtual_stages);
   const std::size_t blocks = profile.sequence.size();
   std::vector<std::size_t> begins{0};
+  if (!strategy.layers.empty()) {
+    std::int64_t at = 1; // behind the embedding
+    for (std::size_t part = 0; part + 1 < parts; ++part) {
+      at += strategy.layers[part];
+      begins.push_back(static_cast<std::size_t>(at));
+    }
+    begins.push_back(blocks);
+    return begins;
+  }
   if (has_even_parts(profile, strategy)) {
     for (std::size_t part = 1; part < parts; ++part)
       begins.push_back(1 + part * (blocks - 2) / parts);

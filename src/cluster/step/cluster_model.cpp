@@ -1,5 +1,6 @@
 // What strategies of one workload share: profiles of blocks.
 #include "cluster/cost/blocks.hpp"
+#include "cluster/cost/layout.hpp"
 #include "cluster/step/build.hpp"
 
 #include "monet/base/errors.hpp"
@@ -34,6 +35,9 @@ ClusterStep ClusterModel::model(const ParallelStrategy& strategy) {
   const std::vector<std::string> problems = misfits(strategy, parts_->cluster.devices);
   if (!problems.empty())
     throw InfeasibleError(fmt::format("{}", fmt::join(problems, "; ")));
+  const std::string misfit = cluster_cost::sizes_misfit(parts_->workload, strategy);
+  if (!misfit.empty())
+    throw InfeasibleError(misfit);
   const cluster_cost::ProfileKey key = cluster_cost::profile_key(strategy);
   auto found = parts_->profiles.find(key);
   if (found == parts_->profiles.end())

@@ -59,6 +59,31 @@ std::optional<std::size_t> choice(YamlMap& map, std::string_view key, const Name
   return std::nullopt;
 }
 
+std::vector<std::int64_t> read_layers(const YamlNode& node, ProblemList& problems) {
+  std::vector<std::int64_t> layers;
+  for (const std::int64_t count : as_integers(node, problems)) {
+    if (count < 0 || count > kMost)
+      problems.add(node.where, fmt::format("a part has {} layers, not 0 to {}", count, kMost));
+    layers.push_back(std::clamp<std::int64_t>(count, 0, kMost));
+  }
+  return layers;
+}
+
+/// "5-6x10-5": equal neighbours once.
+std::string layers_to_string(const std::vector<std::int64_t>& layers) {
+  std::string words;
+  for (std::size_t i = 0; i < layers.size();) {
+    std::size_t end = i + 1;
+    while (end < layers.size() && layers[end] == layers[i])
+      ++end;
+    words += fmt::format("{}{}", words.empty() ? "" : "-", layers[i]);
+    if (end - i > 1)
+      words += fmt::format("x{}", end - i);
+    i = end;
+  }
+  return words;
+}
+
 void check_divides(std::vector<std::string>& found, std::string_view what, std::int64_t whole,
                    std::string_view by, std::int64_t parts) {
   if (parts > 0 && whole % parts == 0)
@@ -100,6 +125,8 @@ ParallelStrategy read_strategy(const YamlNode& node, ProblemList& problems) {
     strategy.schedule = PipelineKind::interleaved;
   if (const auto kind = choice(map, "recompute", kRecompute, problems))
     strategy.recompute = static_cast<RecomputeKind>(*kind);
+  if (const YamlNode* layers = map.find("layers"))
+    strategy.layers = read_layers(*layers, problems);
   if (!map.has("global_batch"))
     strategy.global_batch = bounded({strategy.data, strategy.micro_batch, strategy.pipeline});
   map.finish();
@@ -134,6 +161,8 @@ std::string to_string(const ParallelStrategy& strategy) {
     add(name_of(strategy.recompute));
   if (!strategy.overlap)
     add("no-overlap");
+  if (!strategy.layers.empty())
+    add("layers " + layers_to_string(strategy.layers));
   return words;
 }
 
@@ -151,6 +180,15 @@ std::vector<std::string> misfits(const ParallelStrategy& strategy, std::int64_t 
   check_divides(found, "global_batch", strategy.global_batch, "data * micro_batch", samples);
   if (strategy.sequence && strategy.tensor == 1)
     found.push_back("sequence divides tokens over tensor ranks, and tensor is 1");
+  const std::int64_t parts = bounded({strategy.pipeline, strategy.virtual_stages});
+  if (!strategy.layers.empty() && static_cast<std::int64_t>(strategy.layers.size()) != parts)
+    found.push_back(
+        fmt::format("layers has {} numbers, but pipeline * virtual = {} * {} = {} parts",
+                    strategy.layers.size(), strategy.pipeline, strategy.virtual_stages, parts));
+  for (std::size_t part = 1; part + 1 < strategy.layers.size(); ++part) {
+    if (strategy.layers[part] == 0)
+      found.push_back(fmt::format("part {} of the model has no layers", part));
+  }
   if (found.empty()) {
     if (const auto why = why_not(strategy.schedule, strategy.pipeline, strategy.virtual_stages,
                                  strategy.micro_batches()))

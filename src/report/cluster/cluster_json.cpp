@@ -160,6 +160,7 @@ Json strategy_json(const ParallelStrategy& strategy) {
           {"micro_batches", strategy.micro_batches()},
           {"recompute", name_of(strategy.recompute)},
           {"overlap", strategy.overlap},
+          {"layers", strategy.layers},
           {"text", to_string(strategy)}};
 }
 

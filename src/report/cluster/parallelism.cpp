@@ -36,7 +36,7 @@ std::string settings_of(const ParallelStrategy& strategy) {
   std::string text;
   const Json json = strategy_json(strategy);
   for (const auto& [key, value] : json.items()) {
-    if (key != "text" && key != "micro_batches")
+    if (key != "text" && key != "micro_batches" && key != "layers")
       text += fmt::format(" --set {}={}", key,
                           value.is_string() ? value.get<std::string>() : value.dump());
   }
