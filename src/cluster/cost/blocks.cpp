@@ -180,14 +180,60 @@ private:
       if (graph().tensor(id).kind != TensorKind::parameter || graph().tensor(id).producer)
         continue;
       SharedWeights weights{.count = element_count(graph().tensor(id)),
-                            .parameter_bytes = bytes(id)};
+                            .parameter_bytes = evenly(bytes(id), id, 3)};
       if (const auto record = records.find(id); record != records.end()) {
+        const std::vector<TensorId>& states = record->second->states;
         weights.gradient_bytes = bytes(summed(record->second->gradient));
+        if (!states.empty())
+          weights.gradient_bytes = evenly(weights.gradient_bytes, states.front(), 2);
+        add_accumulation(summed(record->second->gradient));
         for (const TensorId state : record->second->states)
-          weights.state_bytes += bytes(state);
+          weights.state_bytes += evenly(bytes(state), state, 1);
       }
       give_weights(weights, parts_reading(id));
     }
+  }
+
+  /// What a stage of `zero` shards, but no axis of the tensor divides: libraries cut the numbers of
+  /// all parameters in a row.
+  std::int64_t evenly(std::int64_t bytes, TensorId like, int from) const {
+    const bool experts = is_of_experts(like);
+    const std::int64_t ranks = strategy_.data / (experts ? strategy_.expert : 1);
+    const auto origin = layout_.ranks.origins.find(like);
+    if (strategy_.zero < from || ranks == 1 || origin == layout_.ranks.origins.end())
+      return bytes;
+    std::int64_t parts = 1; // that it is cut into already
+    for (const ShardCut& shard : origin->second.cuts) {
+      const MeshAxis& axis = layout_.ranks.mesh[shard.mesh_axis];
+      if (axis.name == "data" || (axis.name == "expert" && !experts))
+        parts *= axis.size;
+    }
+    return (bytes * parts + ranks - 1) / ranks;
+  }
+
+  bool is_of_experts(TensorId id) const {
+    return strategy_.expert > 1 && graph().tensor(id).shape.size() >= 3;
+  }
+
+  /// Gradients are held from one micro-batch to the next, as Megatron and DistributedDataParallel
+  /// do it: a kernel reads one as its operator writes it, in the type that is multiplied, and what
+  /// it is added to, and writes that.
+  void add_accumulation(TensorId gradient) {
+    const Tensor& tensor = graph().tensor(gradient);
+    if (!device_.table || !tensor.producer)
+      return;
+    std::int64_t made = bits_of(tensor.type);
+    for (const TensorId id : present(graph().op(*tensor.producer).inputs)) {
+      if (is_floating(graph().tensor(id).type))
+        made = std::min(made, bits_of(graph().tensor(id).type));
+    }
+    const std::int64_t elements = std::max<std::int64_t>(element_count(tensor), 1);
+    const double bytes =
+        static_cast<double>(elements) * static_cast<double>(made + 2 * bits_of(tensor.type)) / 8;
+    PassCost& pass = pass_of(tensor.producer->index());
+    pass.compute += table().vector_bytes_ns(VectorKernel::elementwise, 1, elements, bytes);
+    pass.host += host_ns();
+    ++pass.kernels;
   }
 
   void give_weights(SharedWeights weights, const std::set<std::int64_t>& parts) {

@@ -238,29 +238,6 @@ double nanoseconds_of(const Graph& graph, const Kernel& kernel, const KernelTabl
   return table.vector_bytes_ns(kind, rows, columns, kernel.bytes);
 }
 
-/// A parameter's whole gradient of a micro-batch: only updates and exchanges read it.
-bool is_whole_gradient(const Graph& graph, const Tensor& tensor) {
-  return tensor.kind == TensorKind::parameter_gradient && tensor.producer &&
-         graph.op(*tensor.producer).phase == Phase::backward && !tensor.consumers.empty() &&
-         std::ranges::all_of(tensor.consumers,
-                             [&](OpId reader) { return graph.op(reader).phase == Phase::update; });
-}
-
-/// Gradients are held from one micro-batch to the next, and each adds its own.
-void add_accumulation(const Graph& graph, const KernelTable& table, std::vector<Kernel>& kernels) {
-  constexpr double kReadTwiceAndWritten = 3;
-  for (const Tensor& tensor : graph.tensors()) {
-    if (!is_whole_gradient(graph, tensor))
-      continue;
-    const double bytes = kReadTwiceAndWritten * static_cast<double>(size_of(tensor).value) / 8;
-    kernels.push_back(
-        {{*tensor.producer},
-         bytes,
-         table.vector_bytes_ns(VectorKernel::elementwise, 1,
-                               std::max<std::int64_t>(element_count(tensor), 1), bytes)});
-  }
-}
-
 } // namespace
 
 KernelType product_type(const Graph& graph, const Operator& op, const KernelTable& table) {
@@ -312,7 +289,6 @@ std::vector<Kernel> kernels_of(const Graph& graph, std::span<const OperatorPlace
   std::vector<Kernel> kernels = Joiner(graph, places).run();
   for (Kernel& kernel : kernels)
     kernel.nanoseconds = nanoseconds_of(graph, kernel, table);
-  add_accumulation(graph, table, kernels);
   return kernels;
 }
 
