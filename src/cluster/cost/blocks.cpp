@@ -23,6 +23,15 @@ Collective collective_kind(const Operator& op) {
   return op.op_type == "AllGather" ? Collective::all_gather : Collective::all_to_all;
 }
 
+/// Exchanges over data ranks that go together.
+struct Bucket {
+  std::int64_t part = 0;           ///< block
+  std::size_t first = 0;           ///< operator
+  double Block::*update = nullptr; ///< where its time goes if it comes once a step
+  Collective kind = Collective::all_reduce;
+  std::vector<std::string_view> axes;
+};
+
 /// Adds up what a rank's step costs, block by block.
 class BlockSums {
 public:
@@ -118,28 +127,81 @@ private:
            op(readers.front().index()).op_type == "AllReduce";
   }
 
+  /// Of gradients and parameters, which may run beside passes; not tokens on the way to experts.
+  bool is_over_data(std::size_t i, const std::vector<std::string_view>& axes) const {
+    return axes.front() == "data" || (axes.front() == "expert" && op(i).op_type != "AllToAll");
+  }
+
   void add_collectives() {
     for (std::size_t i = 0; i < graph().operators().size(); ++i) {
       if (!is_collective(op(i)) || op(i).op_type == "TakeShard" || is_continued(i))
         continue;
       const std::vector<std::string_view> axes = axes_of(i);
-      const auto time =
-          static_cast<double>(collective_cost(group(axes), collective_kind(op(i)),
-                                              static_cast<double>(collective_bytes(graph(), op(i))))
-                                  .time);
-      const bool of_data =
-          axes.front() == "data" || (axes.front() == "expert" && op(i).op_type != "AllToAll");
-      if (op(i).phase == Phase::update) {
+      const auto bytes = static_cast<double>(collective_bytes(graph(), op(i)));
+      if (is_cut_in_a_row(i, axes)) {
+        add_cut_in_a_row(i, axes);
+      } else if (op(i).phase == Phase::update) {
         const bool gathers = op(i).op_type == "AllGather";
-        (gathers ? block_of(i).parameters : block_of(i).gradients) += time;
+        bucket(i, gathers ? &Block::parameters : &Block::gradients, collective_kind(op(i)), axes) +=
+            bytes;
+      } else if (is_over_data(i, axes)) {
+        bucket(i, nullptr, collective_kind(op(i)), axes) += bytes;
+      } else {
+        PassCost& pass = pass_of(i);
+        pass.exchange += time_of(collective_kind(op(i)), axes, bytes);
+        pass.host += host_ns();
+        ++pass.kernels;
+      }
+    }
+    for (const auto& [of, bytes] : buckets_) {
+      const double time = time_of(of.kind, of.axes, bytes);
+      if (of.update) {
+        block(of.part).*of.update += time;
         continue;
       }
-      PassCost& pass = pass_of(i);
-      (of_data ? pass.gather : pass.exchange) += time;
-      pass.gather_host += of_data ? host_ns() : 0;
+      PassCost& pass = pass_of(of.first);
+      pass.gather += time;
+      pass.gather_host += host_ns();
       pass.host += host_ns();
       ++pass.kernels;
     }
+  }
+
+  double time_of(Collective kind, const std::vector<std::string_view>& axes, double bytes) {
+    return static_cast<double>(collective_cost(group(axes), kind, bytes).time);
+  }
+
+  /// Over data ranks, what a block exchanges alike in a pass or once a step goes together, as FSDP
+  /// gathers layers and DistributedDataParallel reduces buckets. The bytes so far.
+  double& bucket(std::size_t i, double Block::*update, Collective kind,
+                 const std::vector<std::string_view>& axes) {
+    const std::int64_t part = layout_.places[i].part;
+    const PassCost* pass = update ? nullptr : &pass_of(i);
+    for (auto& [of, bytes] : buckets_) {
+      const bool alike = of.part == part && of.update == update && of.kind == kind;
+      if (alike && of.axes == axes && (update || &pass_of(of.first) == pass))
+        return bytes;
+    }
+    return buckets_.emplace_back(Bucket{part, i, update, kind, axes}, 0.0).second;
+  }
+
+  /// A gradient that is to be sharded, but that no axis divides: it is cut all the same, as its
+  /// states are (see evenly()).
+  bool is_cut_in_a_row(std::size_t i, const std::vector<std::string_view>& axes) const {
+    return strategy_.zero > 0 && op(i).phase == Phase::update && op(i).op_type == "AllReduce" &&
+           std::ranges::find(axes, "data") != axes.end() &&
+           element_count(graph().tensor(*op(i).inputs[0])) > 1;
+  }
+
+  void add_cut_in_a_row(std::size_t i, const std::vector<std::string_view>& axes) {
+    const Tensor& gradient = graph().tensor(*op(i).inputs[0]);
+    const std::int64_t elements = element_count(gradient);
+    const ElementType weight = graph().tensor(step().parameters.front().weight).type;
+    const auto bytes = [&](const ElementType& type) {
+      return static_cast<double>(elements * bits_of(type)) / 8;
+    };
+    bucket(i, &Block::gradients, Collective::reduce_scatter, axes) += bytes(gradient.type);
+    bucket(i, &Block::parameters, Collective::all_gather, axes) += bytes(weight);
   }
 
   const GroupPlacement& group(const std::vector<std::string_view>& axes) {
@@ -377,6 +439,7 @@ private:
   std::vector<double> forward_flops_; ///< by block
   std::vector<SharedWeights> shared_;
   std::map<std::vector<std::string_view>, GroupPlacement> groups_;
+  std::vector<std::pair<Bucket, double>> buckets_; ///< with their bytes
 };
 
 } // namespace
