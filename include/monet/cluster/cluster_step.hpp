@@ -26,6 +26,9 @@ struct ClusterWorkload {
   /// Else a network for so many samples: called with a micro-batch of all data ranks together.
   std::function<Graph(std::int64_t samples)> network;
   TrainingOptions training;
+  /// The gradient of the logits overwrites log-probabilities, as in Megatron-LM; else that of the
+  /// log-probabilities is there beside both, as in eager PyTorch.
+  bool in_place_loss = true;
 };
 
 /// Of one device of a stage, at its worst moment.

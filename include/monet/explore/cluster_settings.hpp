@@ -13,6 +13,7 @@ namespace monet {
 
 struct ClusterSettings : StepSettings {
   std::optional<TransformerShape> transformer; ///< none: `network`
+  bool in_place_loss = true;                   ///< of the transformer, see ClusterWorkload
 };
 
 // Each collects what is wrong; `path` is the file's own, which paths in it are seen from.

@@ -36,9 +36,10 @@ struct Bucket {
 class BlockSums {
 public:
   BlockSums(const Cluster& cluster, const ClusterDevice& device, const ParallelStrategy& strategy,
-            const RankLayout& layout, CoreCostCache& costs)
+            const RankLayout& layout, CoreCostCache& costs, bool in_place_loss)
       : cluster_(cluster), device_(device), strategy_(strategy), layout_(layout), costs_(costs),
-        blocks_(layout.names.size()), forward_flops_(layout.names.size()) {
+        in_place_loss_(in_place_loss), blocks_(layout.names.size()),
+        forward_flops_(layout.names.size()) {
     for (std::size_t i = 0; i < blocks_.size(); ++i)
       blocks_[i].name = layout.names[i];
   }
@@ -378,13 +379,26 @@ private:
            tensor.producer && graph().op(*tensor.producer).phase != Phase::update;
   }
 
-  /// What lives at a time besides what is stored.
+  /// Most that lives at a time beyond all that a block stores: what of it is not made yet, or not
+  /// needed any more, makes room.
   void add_temporaries() {
-    std::vector<std::vector<TensorId>> ends(graph().operators().size());
+    const std::size_t count = graph().operators().size();
+    std::vector<std::vector<TensorId>> ends(count);
+    std::vector<std::int64_t> begins_stored(count, 0), ends_stored(count, 0);
+    const std::vector<std::size_t> last = last_of_blocks();
+    for (const TensorId id : step().stored_activations) {
+      const Tensor& tensor = graph().tensor(id);
+      if (!tensor.producer)
+        continue;
+      const std::size_t made = tensor.producer->index();
+      begins_stored[made] += bytes_of(size_of(tensor));
+      ends_stored[last_reader(id, last)] += bytes_of(size_of(tensor));
+    }
+    std::vector<std::int64_t> missing(blocks_.size()); // of what a block stores
+    for (std::size_t i = 0; i < blocks_.size(); ++i)
+      missing[i] = blocks_[i].stored_bytes;
     std::int64_t live = 0;
-    for (std::size_t i = 0; i < graph().operators().size(); ++i) {
-      if (op(i).phase == Phase::update)
-        break;
+    for (std::size_t i = 0; i < count && op(i).phase != Phase::update; ++i) {
       for (const TensorId id : present(op(i).outputs)) {
         if (!passes_by(id))
           continue;
@@ -392,11 +406,45 @@ private:
         const auto& readers = graph().tensor(id).consumers;
         ends[readers.empty() ? i : readers.back().index()].push_back(id);
       }
+      std::int64_t& room = missing.at(static_cast<std::size_t>(layout_.places[i].part));
+      room -= begins_stored[i];
       Block& of = block_of(i);
-      of.temporary_bytes = std::max(of.temporary_bytes, live);
+      of.temporary_bytes = std::max(of.temporary_bytes, live + loss_bytes(i) - room);
+      room += ends_stored[i];
       for (const TensorId id : ends[i])
         live -= bytes_of(size_of(graph().tensor(id)));
     }
+  }
+
+  /// The gradient of log-probabilities, where it is not made in their place.
+  std::int64_t loss_bytes(std::size_t i) const {
+    const bool of_labels = op(i).op_type == "SoftmaxCrossEntropyGrad";
+    return of_labels && !in_place_loss_ ? bytes_of(size_of(graph().tensor(*op(i).outputs[0]))) : 0;
+  }
+
+  /// The last operator of each block before the update.
+  std::vector<std::size_t> last_of_blocks() const {
+    std::vector<std::size_t> last(blocks_.size(), 0);
+    for (std::size_t i = 0; i < graph().operators().size(); ++i) {
+      if (op(i).phase != Phase::update)
+        last.at(static_cast<std::size_t>(layout_.places[i].part)) = i;
+    }
+    return last;
+  }
+
+  /// Where a stored tensor is read last in its own block; what another library keeps without need
+  /// is kept to the block's end.
+  std::size_t last_reader(TensorId id, const std::vector<std::size_t>& last) const {
+    const Tensor& tensor = graph().tensor(id);
+    const auto part = static_cast<std::size_t>(layout_.places[tensor.producer->index()].part);
+    std::optional<std::size_t> found;
+    for (const OpId reader : tensor.consumers) {
+      const bool here = layout_.places[reader.index()].part == static_cast<std::int64_t>(part);
+      if (here && graph().op(reader).phase != Phase::forward &&
+          graph().op(reader).phase != Phase::update)
+        found = std::max(found.value_or(0), reader.index());
+    }
+    return found.value_or(last.at(part));
   }
 
   /// The largest result that a later block reads.
@@ -435,6 +483,7 @@ private:
   const ParallelStrategy& strategy_;
   const RankLayout& layout_;
   CoreCostCache& costs_;
+  bool in_place_loss_;
   std::vector<Block> blocks_;
   std::vector<double> forward_flops_; ///< by block
   std::vector<SharedWeights> shared_;
@@ -473,7 +522,7 @@ GroupPlacement neighbours(const Cluster& cluster, const ParallelStrategy& strate
 
 Profile Profiler::profile(const ParallelStrategy& strategy) const {
   const RankLayout layout = lay_out(workload_, strategy);
-  return BlockSums(cluster_, device_, strategy, layout, *costs_).run();
+  return BlockSums(cluster_, device_, strategy, layout, *costs_, workload_.in_place_loss).run();
 }
 
 } // namespace monet::cluster_cost

@@ -205,6 +205,20 @@ private:
     step_.stages.push_back(result);
   }
 
+  /// Most that blocks need beyond what all of the stage's keep: while one is at it, the later ones
+  /// of its part have not begun to store anything of the micro-batch, or are done with it.
+  std::int64_t temporaries_of(std::int64_t stage) const {
+    std::int64_t most = 0;
+    for (std::int64_t chunk = 0; chunk < strategy_.virtual_stages; ++chunk) {
+      std::int64_t later = 0;
+      for (const std::size_t i : std::views::reverse(blocks_of(part(stage, chunk)))) {
+        most = std::max(most, block(i).temporary_bytes - later);
+        later += block(i).stored_bytes;
+      }
+    }
+    return most;
+  }
+
   void add_memory(StageResult& result, std::int64_t stage, const StageTimes& times) const {
     auto& bytes = result.memory.bytes;
     const auto at = [&](MemoryOwner owner) -> std::int64_t& {
@@ -217,9 +231,8 @@ private:
       at(MemoryOwner::parameters) += block(i).parameter_bytes;
       at(MemoryOwner::gradients) += block(i).gradient_bytes;
       at(MemoryOwner::optimizer_state) += block(i).state_bytes;
-      std::int64_t& temporaries = at(MemoryOwner::temporaries);
-      temporaries = std::max(temporaries, block(i).temporary_bytes);
     });
+    at(MemoryOwner::temporaries) = temporaries_of(stage);
     for (const auto& shared : profile_.shared) {
       if (!present.contains(shared.first) || !present.contains(shared.second))
         continue;

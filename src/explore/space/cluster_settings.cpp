@@ -40,6 +40,7 @@ void read_cluster_workload(const YamlNode& node, const std::string& path, Cluste
   const YamlNode* shape = map.find("transformer");
   refuse_batch(*shape, problems);
   settings.transformer = read_transformer_shape(*shape, problems);
+  settings.in_place_loss = map.boolean_or("in_place_loss", true);
   if (const YamlNode* network = map.find("network"))
     problems.add(network->where, "there is a 'transformer' already");
   map.finish();
@@ -77,6 +78,7 @@ ClusterWorkload workload_of(const ClusterSettings& settings) {
   ClusterWorkload workload;
   workload.training = *settings.training;
   workload.transformer = settings.transformer;
+  workload.in_place_loss = settings.in_place_loss;
   if (!settings.transformer)
     workload.network = [of = StepSettings(settings)](std::int64_t samples) {
       return cluster_network(of, samples);
