@@ -53,6 +53,19 @@ TEST(KernelTables, CutProductsIntoWavesOfTiles) {
   EXPECT_THROW(table.matmul_ns(0, 1, 1, 1, KernelType::fp16), InternalError);
 }
 
+TEST(KernelTables, OfLongRunsComputeMoreSlowlyAndReadAsFast) {
+  const KernelTable table = parsed(
+      kPlain + "matmul: {units: 4, tiles: [[128, 128, 1]], memory_share: 1, sustained: 0.8}\n");
+  EXPECT_DOUBLE_EQ(table.matmul_ns(512, 512, 1000, 1, KernelType::fp16), 100 + 524'288.0);
+  EXPECT_DOUBLE_EQ(table.sustained_matmul_ns(512, 512, 1000, 1, KernelType::fp16),
+                   100 + 524'288.0 / 0.8);
+  const auto bytes = [&](double share) {
+    return table.ideal_matmul_ns(512, 512, 4, 1, KernelType::fp16, share);
+  };
+  EXPECT_DOUBLE_EQ(bytes(0.8), bytes(1)); // 532,480 bytes at 100 GB/s
+  EXPECT_DOUBLE_EQ(bytes(1), 5324.8);
+}
+
 TEST(KernelTables, BoundOthersByMemory) {
   const KernelTable table = parsed(kPlain + "matmul: {}\n");
   EXPECT_DOUBLE_EQ(table.memory_bound_ns(5000), 200);

@@ -60,6 +60,10 @@ struct MatrixUnits {
   std::size_t tile_count = 0; ///< 0: not cut, no waves
   double fill = 0;            ///< steps of k that a tile takes to begin and to end
   double memory_share = 1;    ///< of the bandwidth that reading operands reaches
+  /// Rows of operands in memory begin at multiples of so many bytes, or the product runs on the
+  /// vector units, at the rate of fp32. 0: no such rule.
+  std::int64_t row_bytes = 0;
+  double sustained = 1; ///< of the points' rate, what long runs keep under the power limit
 };
 
 /// Bytes that all rows of n or k elements begin at multiples of, up to 16: matrix units read no
@@ -138,6 +142,9 @@ struct KernelTable {
   /// for sizes below 1.
   double matmul_ns(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batch,
                    KernelType type) const;
+  /// The same in a long run, whose clocks follow the power that is drawn.
+  double sustained_matmul_ns(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batch,
+                             KernelType type) const;
   /// Attention as one kernel: the ideal time times the slowdown of the nearest points of its
   /// direction, those with as many scores first. Without any, as long as its products take whose
   /// scores are not in memory.
@@ -154,9 +161,10 @@ struct KernelTable {
   double host_ns(std::int64_t kernels) const {
     return host_ns_per_kernel * static_cast<double>(kernels);
   }
-  /// Whatever bounds it, at the full rate: no launch, no slowdown. For points and lower bounds.
+  /// Whatever bounds it, at a share of the peak: no launch, no slowdown. For points and lower
+  /// bounds.
   double ideal_matmul_ns(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batch,
-                         KernelType type) const;
+                         KernelType type, double share = 1) const;
   /// The same of attention: operations and exponentials at the peak, or operands and results once
   /// from memory.
   double ideal_attention_ns(const AttentionShape& shape, KernelType type) const;

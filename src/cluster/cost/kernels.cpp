@@ -174,6 +174,35 @@ private:
   std::vector<std::optional<std::size_t>> kernel_; ///< by operator
 };
 
+/// Elements of a row of an operand: all loops that are the product's rows, columns or depth as the
+/// fastest one is, as libraries take it after a copy where need be. 0 where no loop is fastest.
+std::int64_t row_of(const LoopNest& nest, const Access& access) {
+  if (access.opaque || access.axes.empty())
+    return 0;
+  const auto& terms = access.axes.back().terms;
+  const auto fastest =
+      std::ranges::find_if(terms, [](const AffineTerm& term) { return term.coefficient == 1; });
+  if (fastest == terms.end())
+    return 0;
+  const auto alike = [&](std::size_t loop) {
+    return std::ranges::all_of(nest.operands, [&](const Access& operand) {
+      return has_term(operand, loop) == has_term(operand, fastest->dim);
+    });
+  };
+  std::int64_t row = 1;
+  for (std::size_t loop = 0; loop < nest.dims.size(); ++loop)
+    row *= alike(loop) ? nest.dims[loop].size : 1;
+  return row;
+}
+
+/// Whether a product's operands and result lie as the matrix units take them.
+bool is_aligned(const Graph& graph, const LoopNest& nest, std::int64_t row_bytes) {
+  return std::ranges::all_of(nest.operands, [&](const Access& access) {
+    const std::int64_t bits = row_of(nest, access) * bits_of(graph.tensor(access.tensor).type);
+    return row_bytes == 0 || bits % (8 * row_bytes) == 0;
+  });
+}
+
 /// The operator that decides: a product, a normalisation; else the first with points of its own.
 const Operator& leading(const Graph& graph, const Kernel& kernel) {
   for (const OpId id : kernel.ops) {
@@ -230,8 +259,11 @@ double nanoseconds_of(const Graph& graph, const Kernel& kernel, const KernelTabl
     return table.attention_ns(attention_shape(graph, op), product_type(graph, op, table));
   if (op.nest.compute == ComputeKind::mac) {
     const ProductShape shape = product_shape(op.nest);
+    const bool aligned =
+        is_aligned(graph, op.nest, table.matrix_units.row_bytes) || !table.has(KernelType::fp32);
     return static_cast<double>(products(op.nest)) *
-           table.matmul_ns(shape.m, shape.n, shape.k, shape.batch, product_type(graph, op, table));
+           table.sustained_matmul_ns(shape.m, shape.n, shape.k, shape.batch,
+                                     aligned ? product_type(graph, op, table) : KernelType::fp32);
   }
   const VectorKernel kind = kind_of(op);
   const auto [rows, columns] = rows_and_columns(op.nest);

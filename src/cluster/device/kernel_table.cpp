@@ -233,15 +233,16 @@ bool is_by_elements(VectorKernel kernel) {
 }
 
 double KernelTable::ideal_matmul_ns(std::int64_t m, std::int64_t n, std::int64_t k,
-                                    std::int64_t batch, KernelType type) const {
+                                    std::int64_t batch, KernelType type, double share) const {
   internal_check(m >= 1 && n >= 1 && k >= 1 && batch >= 1, "a product of matrices has no elements");
   if (!has(type))
     throw InfeasibleError(
         fmt::format("device '{}' has no rate for products in {}", name, name_of(type)));
   const Product product{static_cast<double>(m), static_cast<double>(n), static_cast<double>(k),
                         static_cast<double>(batch)};
-  const double compute = worked_flops(matrix_units, product) /
-                         (peak_tflops[static_cast<std::size_t>(type)] * kFlopsPerNanosecond);
+  const double compute =
+      worked_flops(matrix_units, product) /
+      (peak_tflops[static_cast<std::size_t>(type)] * kFlopsPerNanosecond * share);
   const double elements = product.m * product.k + product.k * product.n + product.m * product.n;
   const double traffic = elements * product.batch * static_cast<double>(bytes_of(type)) /
                          (memory_bandwidth_gb_per_s * matrix_units.memory_share);
@@ -287,6 +288,13 @@ double KernelTable::attention_ns(const AttentionShape& shape, KernelType type) c
   }
   compute *= (shape.backward ? kBackwardProducts / kForwardProducts : 1) * scores_share(shape);
   return kernel_launch_ns + std::max(compute, ideal);
+}
+
+double KernelTable::sustained_matmul_ns(std::int64_t m, std::int64_t n, std::int64_t k,
+                                        std::int64_t batch, KernelType type) const {
+  const double work = matmul_ns(m, n, k, batch, type) - kernel_launch_ns;
+  return kernel_launch_ns + work * ideal_matmul_ns(m, n, k, batch, type, matrix_units.sustained) /
+                                ideal_matmul_ns(m, n, k, batch, type);
 }
 
 double KernelTable::memory_bound_ns(double bytes) const {

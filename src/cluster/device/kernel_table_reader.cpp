@@ -142,6 +142,9 @@ void read_matmul(const YamlNode& node, const FileOpener& open, KernelTable& tabl
     read_tile_shapes(*tiles, units, problems);
   units.fill = figure_within(map, "fill", 0, 1e6, 0.0, problems);
   units.memory_share = figure_within(map, "memory_share", 1e-6, 1, 1.0, problems);
+  units.row_bytes =
+      static_cast<std::int64_t>(figure_within(map, "row_bytes", 0, 1024, 0.0, problems));
+  units.sustained = figure_within(map, "sustained", 1e-6, 1, 1.0, problems);
   const double overhead = figure_within(map, "overhead_ns", 0, kLongestConstant, 0.0, problems);
   if (const YamlNode* points = map.find("points"))
     add_matmul_points(*points, overhead, open, table, problems);
