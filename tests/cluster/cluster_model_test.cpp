@@ -96,6 +96,23 @@ TEST(ClusterModel, ShardsStatesGradientsAndParametersByTheirFormulas) {
   EXPECT_EQ(states_of(memory(3)), 16 * p / 8);
 }
 
+TEST(ClusterModel, ShardsStatesThatNoAxisDivides) {
+  const A100s seven(7, gpt(4)); // of 512 and 1,024 numbers
+  for (const int zero : {1, 2, 3}) {
+    const StageResult stage =
+        seven.model({.data = 7, .zero = zero, .global_batch = 7}).stages.front();
+    const std::int64_t p = stage.parameters;
+    const auto near = [&](MemoryOwner owner, std::int64_t expected) {
+      const std::int64_t found = bytes(stage.memory, owner);
+      EXPECT_GE(found, expected);
+      EXPECT_LE(found, expected + 1000); // a byte or two of each tensor
+    };
+    near(MemoryOwner::optimizer_state, 12 * p / 7);
+    near(MemoryOwner::gradients, zero < 2 ? 2 * p : 2 * p / 7);
+    near(MemoryOwner::parameters, zero < 3 ? 2 * p : 2 * p / 7);
+  }
+}
+
 TEST(ClusterModel, StoresWhatKorthikantiCounts) {
   constexpr std::int64_t kBatch = 2;
   constexpr std::int64_t s = kTokens, b = kBatch, h = kHidden, a = kHeads;
@@ -158,6 +175,110 @@ TEST(ClusterModel, SharesOfAStageAddUpToTheStep) {
       EXPECT_GE(step.hfu, step.mfu);
     }
   }
+}
+
+TEST(ClusterModel, GradientsAddedUpInFp32TakeTwoBytesMore) {
+  A100s eight(8, gpt(4));
+  eight.workload.training.precision.weight_gradients = ElementType::fp32;
+  const auto bytes_with = [&](int zero) {
+    const StageResult stage =
+        eight.model({.data = 8, .zero = zero, .global_batch = 8}).stages.front();
+    EXPECT_EQ(bytes(stage.memory, MemoryOwner::gradients) * (zero < 2 ? 1 : 8),
+              4 * stage.parameters * (zero < 3 ? 1 : 8));
+    return std::pair(stage.parameters, bytes(stage.memory, MemoryOwner::parameters) +
+                                           bytes(stage.memory, MemoryOwner::gradients) +
+                                           bytes(stage.memory, MemoryOwner::optimizer_state));
+  };
+  const auto [p, whole] = bytes_with(0);
+  EXPECT_EQ(whole, 18 * p);
+  EXPECT_EQ(bytes_with(1).second, 6 * p + 12 * p / 8); // as Megatron's documents say
+}
+
+TEST(ClusterModel, AddsGradientsUpOverMicroBatches) {
+  // As many products of halves; a gradient is read with what it is added to, which is written.
+  const auto added = [](std::optional<ElementType> type) {
+    A100s one(1, gpt(4));
+    one.device.table->host_ns_per_kernel = 0;
+    one.workload.training.precision.weight_gradients = type;
+    return std::pair(layer(one.model({})), *one.device.table);
+  };
+  const auto [halves, table] = added(std::nullopt);
+  const auto [floats, same] = added(ElementType::fp32);
+  // Sums over tokens for biases and norms write two bytes more as well: some nanoseconds.
+  const double bytes = (2 + 2 * 4 - 3 * 2) * static_cast<double>(halves.parameters);
+  EXPECT_NEAR(static_cast<double>(floats.backward_weight - halves.backward_weight),
+              bytes / (table.memory_bandwidth_gb_per_s * table.memory_share), 12.0);
+}
+
+TEST(ClusterModel, CutsAsManyLayersAsItIsTold) {
+  const A100s four(4, gpt(6));
+  const auto blocks = [&](std::vector<std::int64_t> layers) {
+    std::vector<std::int64_t> found;
+    for (const StageResult& stage :
+         four.model({.pipeline = 4, .global_batch = 4, .layers = std::move(layers)}).stages)
+      found.push_back(stage.blocks);
+    return found;
+  };
+  EXPECT_EQ(blocks({1, 2, 2, 1}), (std::vector<std::int64_t>{2, 2, 2, 2})); // embedding and logits
+  EXPECT_EQ(blocks({0, 3, 3, 0}), (std::vector<std::int64_t>{1, 3, 3, 1}));
+  EXPECT_THROW(blocks({}), InfeasibleError);           // 6 by 4
+  EXPECT_THROW(blocks({1, 2, 2}), InfeasibleError);    // four parts
+  EXPECT_THROW(blocks({2, 2, 2, 1}), InfeasibleError); // 6 layers
+  EXPECT_THROW(blocks({3, 0, 2, 1}), InfeasibleError); // a stage with nothing
+}
+
+TEST(ClusterModel, ChecksWhatDividesWhereCostsAreKnownToo) {
+  const A100s two(2, gpt(4));
+  ClusterModel model(two.cluster, two.device, two.workload);
+  ParallelStrategy strategy{.pipeline = 2, .global_batch = 2};
+  model.model(strategy);
+  strategy.virtual_stages = 4; // 8 parts of 4 layers
+  strategy.schedule = PipelineKind::interleaved;
+  EXPECT_THROW(model.model(strategy), InfeasibleError);
+}
+
+TEST(ClusterModel, ContextAndSequenceTogetherDivideTheWork) {
+  const auto step = [&](const ParallelStrategy& strategy) {
+    return A100s(strategy.devices(), gpt(4)).model(strategy);
+  };
+  const ClusterStep one = step({.global_batch = 1});
+  const ClusterStep four = step({.tensor = 2, .sequence = true, .context = 2, .global_batch = 1});
+  for (std::size_t i = 0; i < one.blocks.size(); ++i)
+    EXPECT_NEAR(four.blocks[i].model_flops * 4, one.blocks[i].model_flops,
+                1e-3 * one.blocks[i].model_flops)
+        << one.blocks[i].name;
+}
+
+TEST(ClusterModel, LogitsAreThereInHalvesAndInFloats) {
+  TransformerShape shape = gpt(2);
+  shape.vocabulary = 1 << 16;
+  for (const std::int64_t t : {1, 2, 4}) {
+    const A100s some(t, shape);
+    const BlockCost logits = some.model({.tensor = t, .global_batch = 1}).blocks.back();
+    const auto elements = static_cast<double>(kTokens * shape.vocabulary / t);
+    // Log-probabilities in fp32 and their gradient in halves, or before that the logits.
+    EXPECT_NEAR(static_cast<double>(logits.stored_bytes) / elements, 4, 0.1) << t;
+    EXPECT_NEAR(static_cast<double>(logits.temporary_bytes) / elements, 2, 0.1) << t;
+  }
+}
+
+TEST(ClusterModel, FusedAttentionStoresNoScores) {
+  TransformerShape shape = gpt(2);
+  shape.attention_dropout = 0.0; // inside of the kernel
+  A100s one(1, shape);
+  one.workload.training.attention = AttentionForm::fused;
+  constexpr std::int64_t kStatistics = (2 * 2 + kHeads) * 4 * kTokens;
+  EXPECT_EQ(layer(one.model({})).stored_bytes, 34 * kTokens * kHidden + kStatistics);
+}
+
+TEST(ClusterModel, RowsThatAreNotAlignedLeaveTheMatrixUnits) {
+  const auto forward = [](std::int64_t size) {
+    TransformerShape shape = gpt(2);
+    shape.head_size = size;
+    return layer(A100s(1, shape).model({.micro_batch = 16, .global_batch = 16})).forward;
+  };
+  EXPECT_GT(forward(60), forward(64) * 11 / 10); // 120 and 128 bytes
+  EXPECT_LT(forward(56), forward(64));
 }
 
 TEST(ClusterModel, OneChipTakesWhatItsScheduleTakes) {
