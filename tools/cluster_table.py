@@ -1,14 +1,19 @@
 #!/usr/bin/env python3
 """Holds `monet cluster` against measured training runs.
 
-    tools/cluster_table.py build/release/apps/monet/monet FOLDER [--sets korthikanti,bloom] [--jobs 2]
+    tools/cluster_table.py build/release/apps/monet/monet FOLDER [--sets korthikanti,bloom] [--jobs 2] [--list FILE]
 
-FOLDER holds the tables of runs (one row a run and metric). For every set: the mean error of the time
-without any fit, with one scale for the set, what the best constant TFLOP/s of the set reaches, and the
-rank correlation. Of runs on one node, one host time a kernel is fitted on a fifth of the rows and the
-error of the others is given. Memory: how many peaks are within 15 %, with one constant for workspaces.
+FOLDER holds the tables of runs (cluster_runs.py reads them). Times: for every set the mean error without any fit,
+with one scale for the set, what the best constant TFLOP/s of the set reaches, the rank correlation (of several
+sections the mean of each), and the regret: how much longer the configuration that the model would choose was
+than the best that was measured. Of runs on one node, one host time a kernel is fitted on a fifth of the rows and
+the error of the others is given. Memory: how many peaks are within 15 %, the median error, with one constant
+workspace a kind of device, and apart for cases that print how attention ran and those that leave it to the
+library; which runs that fitted would be refused, and the other way round. What cannot be modelled is counted
+by its reason. --list writes a line a run: set, section, run, measured, modelled.
 """
 import argparse
+import collections
 import concurrent.futures
 import csv
 import json
@@ -18,93 +23,31 @@ import subprocess
 import sys
 import tempfile
 
-DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data", "cluster")
+from cluster_runs import (BLOOM, MEGATRON, MPT, PEAK_TFLOPS, experiment, memory_runs, read_runs,
+                          single_node_runs)
 
-# What is known of the software of each set, from the papers and repositories that the tables name.
-MEGATRON = {"dropout": 0.1, "overlap": False, "clip": True}
-BLOOM = {**MEGATRON, "cluster": "jean_zay_a100.yaml"}
-MPT = {"dropout": 0.0, "overlap": True, "clip": True, "biases": False, "positions": "none", "fused": True}
-
-
-def integer(row, key, other):
-    text = row.get(key, "")
-    try:
-        return int(float(text))
-    except ValueError:
-        return other
-
-
-def experiment(run, host_ns=None):
-    """The YAML of a run, as lines of JSON (which YAML is)."""
-    table = run.get("cluster") or ("dgx_h100.yaml" if run["h100"] else "selene.yaml")
-    transformer = {key: run[key] for key in ("layers", "hidden", "heads", "sequence", "vocabulary", "ffn")}
-    transformer.update(dropout=run["dropout"], biases=run.get("biases", True),
-                       positions=run.get("positions", "learned"))
-    if run["kv_heads"] != run["heads"]:
-        transformer["kv_heads"] = run["kv_heads"]
-    low = run["precision"]
-    training = {"loss": "cross_entropy", "optimizer": {"type": "adam"},
-                "store": "pytorch-eager",
-                "precision": {"weights": low, "activations": low, "gradients": low,
-                              "master_weights": "fp32", "optimizer_state": "fp32"}}
-    if run["clip"]:
-        training["clip_global_norm"] = 1.0
-    if low == "fp16":
-        training["loss_scale"] = "dynamic"
-    if run.get("fused"):
-        training["attention"] = "fused"
-    parallel = {key: run[key] for key in ("data", "tensor", "pipeline", "virtual", "context", "expert", "zero",
-                                          "micro_batch", "global_batch", "recompute", "overlap")}
-    parallel["sequence"] = run["sequence_parallel"]
-    if run["virtual"] > 1:
-        parallel["schedule"] = "interleaved"
-    cluster = {"file": os.path.join(DATA, table), "devices": run["devices"]}
-    if host_ns is not None:
-        cluster["host_ns_per_kernel"] = host_ns
-    return json.dumps({"name": run["id"], "cluster": cluster, "workload": {"transformer": transformer},
-                       "training": training, "parallel": parallel})
+LISTED = []
 
 
 def model(monet, run, host_ns=None):
     """The result of `monet cluster`, or the words of its error."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "run.yaml")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(experiment(run, host_ns))
-        done = subprocess.run([monet, "cluster", path, "--json", "-", "--allow-overflow"],
+    if "refused" in run:
+        return run["refused"]
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml", encoding="utf-8") as file:
+        file.write(experiment(run, host_ns))
+        file.flush()
+        done = subprocess.run([monet, "cluster", file.name, "--json", "-", "--allow-overflow"],
                               capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        return done.stderr.strip()
-    return json.loads(done.stdout)
+        words = done.stderr.replace(file.name, "").strip() or "no words"
+        return words.splitlines()[0][:120]
+    result = json.loads(done.stdout)
+    return {key: result[key] for key in ("time_ns", "mfu", "hfu", "memory", "stages")}
 
 
-def read_runs(path, settings):
-    """One dictionary a run, with its metrics."""
-    runs = {}
-    with open(path, encoding="utf-8-sig") as file:
-        for row in csv.DictReader(file):
-            heads = integer(row, "heads", 0)
-            if not heads or not row["layers"] or not row["vocab"] or row["precision"] == "fp8":
-                continue
-            hidden = integer(row, "hidden", 0)
-            run = runs.setdefault(row["run"], {
-                "id": row["run"], "metrics": {}, "h100": "H100" in row["gpu_type"].upper(),
-                "devices": integer(row, "gpus", 1), "layers": integer(row, "layers", 1), "hidden": hidden,
-                "heads": heads, "kv_heads": integer(row, "kv_heads", heads),
-                "sequence": integer(row, "seq", 1), "vocabulary": integer(row, "vocab", 1),
-                "ffn": integer(row, "ffn", 4 * hidden), "data": integer(row, "dp", 1),
-                "tensor": integer(row, "tp", 1), "pipeline": integer(row, "pp", 1),
-                "virtual": integer(row, "vp", 1), "context": integer(row, "cp", 1),
-                "expert": integer(row, "ep", 1), "zero": integer(row, "zero_stage", 0),
-                "micro_batch": integer(row, "micro_batch", 1), "global_batch": integer(row, "global_batch", 1),
-                "recompute": row["recompute"] if row["recompute"] in ("full", "selective") else "none",
-                "precision": "bf16" if row["precision"] == "bf16" else "fp16", **settings})
-            parts = run["pipeline"] * run["virtual"]
-            if "layers tweaked" in row["note"] and run["layers"] % parts:  # the number is not printed
-                run["layers"] = max(1, round(run["layers"] / parts)) * parts
-            run["sequence_parallel"] = row["recompute"] == "selective"
-            run["metrics"][row["metric"]] = float(row["value"])
-    return list(runs.values())
+def model_all(monet, runs, jobs, host_ns=None):
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        return list(pool.map(lambda run: model(monet, run, host_ns), runs))
 
 
 def measured_seconds(run, result):
@@ -115,27 +58,37 @@ def measured_seconds(run, result):
     if "tokens_per_s_per_gpu" in metrics:
         return run["global_batch"] * run["sequence"] / run["devices"] / metrics["tokens_per_s_per_gpu"]
     seconds = result["time_ns"] * 1e-9
-    for metric, share in (("hw_tflops_per_gpu", "hfu"), ("model_tflops_per_gpu", "mfu")):
+    peak = PEAK_TFLOPS[run["device"]]
+    for metric, share in (("hw_tflops_per_gpu", result["hfu"] * peak),
+                          ("model_tflops_per_gpu", result["mfu"] * peak), ("mfu_percent", result["mfu"] * 100)):
         if metric in metrics:
-            peak = 989.0 if run["h100"] else 312.0
-            return seconds * result[share] * peak / metrics[metric]
+            return seconds * share / metrics[metric]
     return None
 
 
-def ranks(values):
-    order = sorted(range(len(values)), key=values.__getitem__)
-    result = [0] * len(values)
-    for place, index in enumerate(order):
-        result[index] = place
-    return result
+def places(values):
+    """Ranks, of equal values their mean."""
+    order = sorted(values)
+    first = {}
+    for place, value in enumerate(order):
+        first.setdefault(value, []).append(place)
+    return [statistics.mean(first[value]) for value in values]
 
 
-def spearman(first, second):
-    count = len(first)
-    if count < 3:
-        return float("nan")
-    distance = sum((a - b) ** 2 for a, b in zip(ranks(first), ranks(second)))
-    return 1 - 6 * distance / (count * (count * count - 1))
+def spearman(rows):
+    """Of predicted and measured times; nothing of fewer than three."""
+    if len(rows) < 3:
+        return None
+    first, second = places([row[0] for row in rows]), places([row[1] for row in rows])
+    if len(set(first)) == 1 or len(set(second)) == 1:
+        return 0.0
+    return statistics.correlation(first, second)
+
+
+def regret(rows):
+    """How much longer the run with the least predicted time a token took than the fastest."""
+    chosen = min(rows, key=lambda row: row[0] / row[3])
+    return chosen[1] / chosen[3] / min(row[1] / row[3] for row in rows) - 1
 
 
 def mean_error(predicted, measured):
@@ -150,86 +103,185 @@ def best_scale(predicted, measured):
 
 def report_times(name, rows):
     if not rows:
-        print(f"{name:<24} no run could be modelled")
+        print(f"{name:<26} no run could be modelled")
         return
-    predicted, measured, flops = zip(*rows)
+    predicted, measured, flops, _ = zip(*rows)
     factor = best_scale(predicted, measured)
     rival = best_scale(flops, measured)
-    print(f"{name:<24} {len(rows):>5} runs   no fit {100 * mean_error(predicted, measured):6.1f} %   one scale "
-          f"{100 * mean_error([factor * p for p in predicted], measured):6.1f} % (x {factor:.2f})   constant TFLOP/s "
-          f"{100 * mean_error([rival * f for f in flops], measured):6.1f} %   Spearman {spearman(predicted, measured):.3f}")
+    order = spearman(rows)
+    print(f"{name:<26} {len(rows):>4} runs   no fit {100 * mean_error(predicted, measured):5.1f} %   one scale "
+          f"{100 * mean_error([factor * p for p in predicted], measured):5.1f} % (x {factor:.2f})   constant TFLOP/s "
+          f"{100 * mean_error([rival * f for f in flops], measured):5.1f} %   Spearman "
+          f"{'-' if order is None else f'{order:.3f}'}", flush=True)
 
 
-def model_all(monet, runs, jobs, host_ns=None):
-    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        return list(pool.map(lambda run: model(monet, run, host_ns), runs))
+def report_sections(name, sections):
+    """Comparisons that the log made itself: the order inside each."""
+    orders, regrets = [], []
+    for section, rows in sections.items():
+        order = spearman(rows)
+        regrets.append(regret(rows))
+        words = f"regret {100 * regrets[-1]:5.1f} %"
+        if order is not None:
+            orders.append(order)
+            words = f"Spearman {order:6.3f}   {words}"
+        print(f"  {name} {section[:44]:<46} {len(rows):>3} runs   {words}")
+    print(f"  {name} sections: Spearman {statistics.mean(orders):.3f} on average, regret "
+          f"{100 * statistics.mean(regrets):.1f} % on average", flush=True)
 
 
-def times_of(runs, results):
+def report_refused(refused):
+    for words, count in collections.Counter(refused).most_common():
+        print(f"  {count:>4} not modelled: {words}")
+
+
+def row_of(name, run, result):
+    """Predicted and measured seconds, seconds by a constant TFLOP/s, samples; None without a time."""
+    measured = measured_seconds(run, result)
+    if not measured:
+        return None
+    seconds = result["time_ns"] * 1e-9
+    LISTED.append([name, run["note"], run["id"], measured, seconds])
+    return seconds, measured, result["hfu"] * seconds * PEAK_TFLOPS[run["device"]] / 300, run["global_batch"]
+
+
+def times_of(name, runs, results):
     rows, refused = [], []
     for run, result in zip(runs, results):
         if isinstance(result, str):
-            refused.append((run["id"], result))
+            refused.append(result)
             continue
-        measured = measured_seconds(run, result)
-        if measured:
-            hardware = result["hfu"] * result["time_ns"]
-            rows.append((result["time_ns"] * 1e-9, measured, hardware * 1e-9))
-    for run_id, words in refused[:5]:
-        print(f"  refused: {run_id}: {words.splitlines()[0][:140] if words else ''}")
+        row = row_of(name, run, result)
+        if row:
+            rows.append((run, row))
+    report_refused(refused)
     return rows
 
 
-def single_node_runs(path):
-    runs = []
-    with open(path, encoding="utf-8-sig") as file:
-        for row in csv.reader(file):
-            if row[0].startswith("#"):
-                continue
-            gpus, batch, micro, hidden, heads, layers, sequence, tensor, data, pipeline = map(int, row[:10])
-            runs.append({"id": f"vtrain-{len(runs)}", "metrics": {"iteration_s": float(row[10]) * 1e-3},
-                         "h100": False, "devices": gpus, "layers": layers, "hidden": hidden, "heads": heads,
-                         "kv_heads": heads, "sequence": sequence, "vocabulary": 51200, "ffn": 4 * hidden,
-                         "data": data, "tensor": tensor, "pipeline": pipeline, "virtual": 1, "context": 1,
-                         "expert": 1, "zero": 0, "micro_batch": micro, "global_batch": batch,
-                         "recompute": "full", "precision": "fp16", "sequence_parallel": False, **MEGATRON})
-    return runs
+def report_limits(runs, results):
+    """Runs that fitted and would be refused, and runs that did not and would not."""
+    wrong = [run["id"] for run, result in zip(runs, results) if not isinstance(result, str) and
+             ("out_of_memory" in run["metrics"]) == result["memory"]["fits"]]
+    overflows = sum("out_of_memory" in run["metrics"] for run in runs)
+    print(f"  memory: {overflows} runs out of memory, of {len(runs)} told wrongly: {' '.join(wrong) or 'none'}")
+
+
+def set_of_times(monet, name, runs, jobs):
+    results = model_all(monet, runs, jobs)
+    rows = times_of(name, runs, results)
+    report_times(name, [row for _, row in rows])
+    groups = {}
+    for run, row in rows:
+        for group in groups_of(name, run):
+            groups.setdefault(group, []).append(row)
+    if name == "bloom":
+        report_sections(name, groups)
+    elif len(groups) > 1:
+        for group, part in sorted(groups.items()):
+            report_times(f"  {group}", part)
+    report_limits(runs, results)
+
+
+def groups_of(name, run):
+    """Parts of a set that are told apart."""
+    if name == "bloom":
+        return [run["note"].split(";")[0]]
+    if name == "mpt":
+        return ["A100 40 GB" if "40gb" in run["cluster"] else "A100 80 GB",
+                "sequence up to 2,048" if run["sequence"] <= 2048 else "sequence beyond 2,048"]
+    if name == "tables":
+        return [run["id"].split("-")[0]]
+    return [name]
 
 
 def single_node(monet, path, jobs):
     """One host time a kernel from a fifth of the rows, the error of the others."""
     runs = single_node_runs(path)
-    report_times("single node", times_of(runs, model_all(monet, runs, jobs)))
     known = runs[::5]
-    def error(host_ns):
-        rows = times_of(known, model_all(monet, known, jobs, host_ns))
-        return mean_error([p for p, _, _ in rows], [m for _, m, _ in rows])
-    host = min((float(ns) for ns in range(20000, 100001, 10000)), key=error)
     others = [run for i, run in enumerate(runs) if i % 5 != 0]
-    report_times(f"  host {host / 1000:.0f} us a kernel", times_of(others, model_all(monet, others, jobs, host)))
+
+    def rows(of, host_ns=None, name="fit"):
+        return [row for _, row in times_of(name, of, model_all(monet, of, jobs, host_ns))]
+
+    tried = {}
+
+    def error(microseconds):
+        if microseconds not in tried:
+            found = rows(known, 1000.0 * microseconds)
+            tried[microseconds] = mean_error([row[0] for row in found], [row[1] for row in found])
+        return tried[microseconds]
+
+    report_times("single node", rows(runs, name="single node"))
+    best = min((20, 40, 60, 80), key=error)
+    for step in (10, 5):
+        best = min((best - step, best, best + step), key=error)
+    report_times(f"  host {best} us, others", rows(others, 1000.0 * best, "single node, host fitted"))
+
+
+def memory(monet, path, jobs):
+    """Peaks of the last rank, and what is left at the end of a step."""
+    runs = memory_runs(path)
+    results = model_all(monet, runs, jobs)
+    report_refused([result for result in results if isinstance(result, str)])
+    found = [(run, result["stages"][-1]["memory"]) for run, result in zip(runs, results)
+             if not isinstance(result, str)]
+    for kind, wanted in (("dense", lambda run: "experts" not in run), ("experts", lambda run: "experts" in run)):
+        report_memory(kind, [(run, of) for run, of in found if wanted(run)])
+
+
+def report_memory(kind, found):
+    def parts(of):
+        kept = of["parameters_bytes"] + of["gradients_bytes"] + of["optimizer_state_bytes"]
+        return kept, of["total_bytes"] - of["workspace_bytes"]
+
+    rows = []
+    for device in sorted({run["device"] for run, _ in found}):
+        here = [(run, *parts(of)) for run, of in found if run["device"] == device]
+        constants = [run["metrics"]["peak"] - peak for run, _, peak in here]
+        peaks = [run["metrics"]["peak"] for run, _, _ in here]
+        workspace = min((max(c, 0) for c in constants), key=lambda c: statistics.mean(
+            abs(peak + c - measured) / measured for (_, _, peak), measured in zip(here, peaks)))
+        errors = [(peak + workspace) / run["metrics"]["peak"] - 1 for run, _, peak in here]
+        rows += [(run["attention_printed"], error) for (run, _, _), error in zip(here, errors)]
+        kept = [keep / run["metrics"]["kept"] - 1 for run, keep, _ in here if run["metrics"]["kept"]]
+        print(f"memory, {kind}, {device:<6} {len(here):>4} cases   workspace {workspace / 2**20:6.0f} MiB   within 15 % "
+              f"{100 * statistics.mean(abs(e) <= 0.15 for e in errors):5.1f} %   median error "
+              f"{100 * statistics.median(map(abs, errors)):5.1f} %   kept between steps "
+              f"{100 * statistics.median(map(abs, kept)):5.1f} %")
+        LISTED.extend([f"memory {device}", "", run["id"], run["metrics"]["peak"], peak + workspace]
+                      for run, _, peak in here)
+    for name, printed in (("all", (True, False)), ("attention printed", (True,)), ("not printed", (False,))):
+        part = [abs(error) for is_printed, error in rows if is_printed in printed]
+        if part:
+            print(f"memory, {kind}, {name:<18} {len(part):>4} cases   within 15 % "
+                  f"{100 * statistics.mean(error <= 0.15 for error in part):5.1f} %   median error "
+                  f"{100 * statistics.median(part):5.1f} %", flush=True)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("monet")
     parser.add_argument("folder")
-    parser.add_argument("--sets", default="korthikanti,mpt,bloom,tables,single_node")
+    parser.add_argument("--sets", default="korthikanti,mpt,bloom,tables,single_node,memory")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--list", help="a CSV file with a line a run")
     arguments = parser.parse_args()
     sets = {"korthikanti": ("korthikanti.csv", MEGATRON), "mpt": ("mpt_fsdp_a100.csv", MPT),
             "bloom": ("bloom_176b.csv", BLOOM), "tables": ("megatron_tables.csv", MEGATRON)}
     for name in arguments.sets.split(","):
         if name == "single_node":
             single_node(arguments.monet, os.path.join(arguments.folder, "vtrain_single_node.csv"), arguments.jobs)
-            continue
-        if name not in sets:
-            sys.exit(f"no set is called '{name}': {', '.join(sets)}, single_node")
-        file, settings = sets[name]
-        runs = [run for run in read_runs(os.path.join(arguments.folder, file), settings)
-                if run["data"] * run["tensor"] * run["pipeline"] * run["context"] == run["devices"]]
-        for run in runs:
-            run["sequence_parallel"] = run["sequence_parallel"] and run["tensor"] > 1
-        report_times(name, times_of(runs, model_all(arguments.monet, runs, arguments.jobs)))
+        elif name == "memory":
+            memory(arguments.monet, os.path.join(arguments.folder, "megatron_memory.csv"), arguments.jobs)
+        elif name in sets:
+            file, settings = sets[name]
+            set_of_times(arguments.monet, name, read_runs(os.path.join(arguments.folder, file), settings),
+                         arguments.jobs)
+        else:
+            sys.exit(f"no set is called '{name}': {', '.join(sets)}, single_node, memory")
+    if arguments.list:
+        with open(arguments.list, "w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows([["set", "section", "run", "measured", "modelled"]] + LISTED)
 
 
 if __name__ == "__main__":

@@ -294,7 +294,9 @@ private:
     const double bytes =
         static_cast<double>(elements) * static_cast<double>(made + 2 * bits_of(tensor.type)) / 8;
     PassCost& pass = pass_of(tensor.producer->index());
-    pass.compute += table().vector_bytes_ns(VectorKernel::elementwise, 1, elements, bytes);
+    const double time = table().vector_bytes_ns(VectorKernel::elementwise, 1, elements, bytes);
+    pass.compute += time;
+    pass.sharded += strategy_.zero >= 2 ? time : 0;
     pass.host += host_ns();
     ++pass.kernels;
   }

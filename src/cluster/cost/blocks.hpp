@@ -16,6 +16,7 @@ namespace monet::cluster_cost {
 /// One pass of a block.
 struct PassCost {
   double compute = 0;     ///< ns of kernels
+  double sharded = 0;     ///< of `compute`, what ZeRO divides over data ranks
   double host = 0;        ///< ns that the host takes to launch them and the collectives
   double exchange = 0;    ///< ns of collectives that the pass waits for
   double gather = 0;      ///< ns of gathers and reductions over data ranks, which may run beside

@@ -54,9 +54,8 @@ public:
   Planner(const Cluster& cluster, const ClusterDevice& device, const ClusterWorkload& workload,
           std::vector<ParallelStrategy> strategies, const PlannerOptions& options,
           const SearchControl& control)
-      : cluster_(cluster), device_(device), workload_(workload), strategies_(std::move(strategies)),
-        options_(options), control_(control),
-        profiler_(cluster, device, workload, std::make_shared<CoreCostCache>()),
+      : cluster_(cluster), device_(device), strategies_(std::move(strategies)), options_(options),
+        control_(control), profiler_(cluster, device, workload, std::make_shared<CoreCostCache>()),
         bounds_(strategies_.size()), fates_(strategies_.size(), Fate::open) {
     const double limit = cluster.memory_bytes > 0 ? cluster.memory_bytes : device.memory_bytes();
     result_.memory_limit = static_cast<std::int64_t>(limit);
@@ -336,7 +335,6 @@ private:
 
   const Cluster& cluster_;
   const ClusterDevice& device_;
-  const ClusterWorkload& workload_;
   std::vector<ParallelStrategy> strategies_;
   const PlannerOptions& options_;
   const SearchControl& control_;

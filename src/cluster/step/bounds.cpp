@@ -15,6 +15,9 @@ using cluster_cost::Block;
 using cluster_cost::PassCost;
 using cluster_cost::Profile;
 
+/// Shards and samples are whole bytes: together no more than this is rounded up.
+constexpr double kRounding = 1e-3;
+
 /// A part of the model, one micro-batch.
 struct PartCost {
   Nanoseconds forward = 0;
@@ -67,6 +70,7 @@ public:
 private:
   PartCost cost_of(const Block& block) const {
     const auto time = [&](PassCost pass) {
+      pass.compute -= pass.sharded;
       pass.gather = 0; // over data ranks: where more of them divide less, there is none
       pass.host -= pass.gather_host;
       return whole_nanoseconds(time_of(pass, strategy_.overlap).total);
@@ -89,9 +93,10 @@ private:
                : 1;
   }
   std::int64_t kept(std::int64_t parameters, std::int64_t gradients, std::int64_t states) const {
-    return static_cast<std::int64_t>(std::floor(static_cast<double>(parameters) / sharded(3) +
-                                                static_cast<double>(gradients) / sharded(2) +
-                                                static_cast<double>(states) / sharded(1)));
+    const double bytes = static_cast<double>(parameters) / sharded(3) +
+                         static_cast<double>(gradients) / sharded(2) +
+                         static_cast<double>(states) / sharded(1);
+    return static_cast<std::int64_t>(bytes * (1 - kRounding));
   }
 
   StepBound of_even_parts() const {
@@ -138,15 +143,32 @@ private:
     return static_cast<Nanoseconds>(std::floor(update / sharded(1)));
   }
 
+  /// As in a step that is built. What is gathered and scattered is not known: where more ranks
+  /// divide less, it is less.
+  std::int64_t temporaries_of(std::int64_t stage) const {
+    std::int64_t most = 0;
+    if (strategy_.zero >= 2)
+      return most;
+    for (std::int64_t chunk = 0; chunk < strategy_.virtual_stages; ++chunk) {
+      const auto [first, end] = ranges_[part(stage, chunk)];
+      std::int64_t later = 0;
+      for (std::size_t at = end; at-- > first;) {
+        const Block& block = base_.blocks[base_.sequence[at]];
+        most = std::max(most, block.temporary_bytes - later);
+        later += block.stored_bytes;
+      }
+    }
+    return most;
+  }
+
   std::int64_t memory_of_stage(std::int64_t stage) const {
-    std::int64_t parameters = 0, gradients = 0, states = 0, temporaries = 0;
+    std::int64_t parameters = 0, gradients = 0, states = 0;
     std::set<std::size_t> present;
     for_each_block(stage, [&](std::size_t i) {
       const Block& block = base_.blocks[i];
       parameters += block.parameter_bytes;
       gradients += block.gradient_bytes;
       states += block.state_bytes;
-      temporaries = std::max(temporaries, block.temporary_bytes);
       present.insert(i);
     });
     for (const auto& shared : base_.shared) {
@@ -161,7 +183,7 @@ private:
       least = std::min(least, parts_[part(stage, chunk)].stored);
     const std::int64_t held = most_held(strategy_.schedule, strategy_.pipeline,
                                         strategy_.virtual_stages, strategy_.micro_batches(), stage);
-    return kept(parameters, gradients, states) + temporaries + held * least;
+    return kept(parameters, gradients, states) + temporaries_of(stage) + held * least;
   }
 
   /// Stages that are balanced by cost: one has its share of the work, one has the largest block.
@@ -239,8 +261,8 @@ Profile with_samples(const Profile& one, std::int64_t samples_one, const Profile
     const std::int64_t more = two.blocks[i].stored_bytes - one.blocks[i].stored_bytes;
     const double a_sample =
         static_cast<double>(more) / static_cast<double>(samples_two - samples_one);
-    block.stored_bytes +=
-        static_cast<std::int64_t>(0.999 * a_sample * static_cast<double>(samples - samples_one));
+    block.stored_bytes += static_cast<std::int64_t>((1 - kRounding) * a_sample *
+                                                    static_cast<double>(samples - samples_one));
     block.temporary_bytes = 0;
     for (PassCost* pass : {&block.forward, &block.recompute, &block.backward, &block.weight})
       *pass = {};

@@ -222,7 +222,7 @@ void check_first_design(const Space& space) {
 } // namespace
 
 void read_cluster_sections(SpaceFile file) {
-  file.made_of.clusters.emplace();
+  file.made_of.clusters = Space::Template::ClusterTemplate{};
   file.made_of.clusters->has_own_chip = file.map.has("chip");
   if (const YamlNode* cluster = file.map.require("cluster"))
     read_cluster(file, *cluster);

@@ -66,7 +66,8 @@ void read_accuracy(SpaceFile& file, const YamlNode& node) {
                                     "are in the formats of 'training:'",
                                     entry.key));
   }
-  Space::Template::VariedSection& section = file.made_of.accuracy.emplace();
+  file.made_of.accuracy = Space::Template::VariedSection{};
+  Space::Template::VariedSection& section = *file.made_of.accuracy;
   section.fixed = node;
   if (is_varied(node))
     section.varied = SectionTemplate(node, file.names, file.space.parameters, file.problems);

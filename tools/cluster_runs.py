@@ -1,0 +1,249 @@
+"""Measured training runs as experiments of `monet cluster`: what tools/cluster_table.py reads.
+
+A run is a dictionary: what the experiment needs, `metrics` (measured), and `refused` (why it cannot be
+modelled), where that is so. What the tables leave out is taken from the papers and repositories that they
+name, and stated here.
+"""
+import csv
+import json
+import os
+
+DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data", "cluster")
+PEAK_TFLOPS = {"a100": 312.0, "h100": 989.0}
+
+# Software of the sets. Megatron-LM and BLOOM's Megatron-DeepSpeed: dropout, attention as products and a softmax,
+# nothing hidden behind passes (2021 and 2022), vocabularies padded to 128 times the tensor ranks.
+MEGATRON = {"dropout": 0.1, "overlap": False, "pad": 128}
+# BLOOM: ALiBi in place of positions, 4 Omni-Path ports a node.
+BLOOM = {**MEGATRON, "positions": "none", "cluster": "jean_zay_a100.yaml"}
+# llm-foundry's MPT: no biases, ALiBi or learned positions, fused attention, FSDP beside passes.
+MPT = {"dropout": 0.0, "overlap": True, "biases": False, "positions": "none", "fused": True, "pad": 1}
+# Megatron-Core: gradients, parameters and sends beside passes, fused attention, sequence parallelism.
+CORE = {"dropout": 0.1, "overlap": True, "fused": True, "pad": 128}
+
+
+def integer(row, key, other):
+    try:
+        return int(float(row.get(key, "")))
+    except ValueError:
+        return other
+
+
+def cluster_of(gpu):
+    """The cluster file of a kind of device, None where there is none."""
+    gpu = gpu.lower()
+    if "h100" in gpu:
+        return "dgx_h100.yaml"
+    if "a100" in gpu:
+        return "selene_40gb.yaml" if "40gb" in gpu.replace("_", "").replace("-", "") else "selene.yaml"
+    return None
+
+
+def experiment(run, host_ns=None):
+    """The YAML of a run, as lines of JSON (which YAML is)."""
+    transformer = {key: run[key] for key in ("layers", "hidden", "heads", "sequence", "vocabulary", "ffn")}
+    transformer.update(dropout=run["dropout"], biases=run.get("biases", True),
+                       positions=run.get("positions", "learned"), vocabulary_multiple=run["pad"])
+    for key in ("tied", "activation", "norm", "causal", "experts", "topk", "head_size"):
+        if key in run:
+            transformer[key] = run[key]
+    if run.get("fused"):  # dropout is inside of the kernel
+        transformer["attention_dropout"] = 0.0
+    if run["kv_heads"] != run["heads"]:
+        transformer["kv_heads"] = run["kv_heads"]
+    low = run["precision"]
+    precision = {"weights": low, "activations": low, "gradients": low,
+                 "master_weights": "fp32", "optimizer_state": "fp32"}
+    if run.get("fp32_gradients", low == "bf16"):
+        precision["weight_gradients"] = "fp32"
+    training = {"loss": "cross_entropy", "optimizer": {"type": "adam"}, "store": "pytorch-eager",
+                "precision": precision, "clip_global_norm": 1.0}
+    if low == "fp16":
+        training["loss_scale"] = "dynamic"
+    if run.get("fused"):
+        training["attention"] = "fused"
+    parallel = {key: run[key] for key in ("data", "tensor", "pipeline", "virtual", "context", "expert", "zero",
+                                          "micro_batch", "global_batch", "recompute", "overlap")}
+    parallel["sequence"] = run["sequence_parallel"] and run["tensor"] > 1
+    if run["virtual"] > 1:
+        parallel["schedule"] = "interleaved"
+    if "stage_layers" in run:
+        parallel["layers"] = run["stage_layers"]
+    cluster = {"file": os.path.join(DATA, run["cluster"]), "devices": run["devices"]}
+    if host_ns is not None:
+        cluster["host_ns_per_kernel"] = host_ns
+    return json.dumps({"name": run["id"], "cluster": cluster, "workload": {"transformer": transformer},
+                       "training": training, "parallel": parallel})
+
+
+def embedding_as_layer(layers, parts):
+    """Layers of each part where embedding and logits count as one each, as even as they can be."""
+    bounds = [(layers + 2) * part // parts for part in range(parts + 1)]
+    counts = [end - begin for begin, end in zip(bounds, bounds[1:])]
+    counts[0] -= 1
+    counts[-1] -= 1
+    return counts
+
+
+def bloom_layers(run):
+    """Layers that are not printed follow from the operations that are: 96 s B L h^2 in the first section, and
+    with attention and logits (Narayanan et al. 2021, equation 3) in the others."""
+    metrics = run["metrics"]
+    if "hw_tflops_per_gpu" not in metrics:
+        return 72  # its section has this network only
+    flops = metrics["hw_tflops_per_gpu"] * 1e12 * metrics["iteration_s"] * run["devices"]
+    layers = flops / (96 * run["sequence"] * run["global_batch"] * run["hidden"] ** 2)
+    if "under-reports" not in run["note"]:
+        layers = (layers - 250880 / (16 * run["hidden"])) / (1 + run["sequence"] / (6 * run["hidden"]))
+    return round(layers)
+
+
+def complete(run, by_model):
+    """What a set leaves out; `refused` where it cannot be known or said."""
+    if not run["layers"] and run["id"].startswith("bloom"):
+        run["layers"] = bloom_layers(run)
+    if not run["micro_batch"]:  # another row of the set has the same network with one
+        run["micro_batch"] = by_model.get((run["model"], run["device"]), 1)
+    if not run["heads"] or not run["layers"] or not run["vocabulary"]:
+        run["refused"] = "heads, layers or vocabulary are not printed"
+    elif run["precision"] == "fp8":
+        run["refused"] = "fp8"
+    elif run["cluster"] is None:
+        run["refused"] = "no such device"
+    elif run["data"] * run["tensor"] * run["pipeline"] * run["context"] != run["devices"]:
+        run["refused"] = "degrees do not multiply to the devices"
+    parts = run["pipeline"] * run["virtual"]
+    if run["layers"] % parts:
+        run["stage_layers"] = embedding_as_layer(run["layers"], parts)
+    return run
+
+
+def read_runs(path, settings):
+    """One dictionary a run of a long table, with its metrics."""
+    runs = {}
+    with open(path, encoding="utf-8-sig") as file:
+        for row in csv.DictReader(file):
+            hidden = integer(row, "hidden", 0)
+            heads = integer(row, "heads", 0)
+            kind = row["precision"]
+            core = {**settings, **CORE} if row["run"].startswith(("mcore", "llama")) else settings
+            run = runs.setdefault(row["run"], {
+                "cluster": cluster_of(row["gpu_type"]), **core,
+                "id": row["run"], "metrics": {}, "model": row["model"], "note": row["note"],
+                "device": "h100" if "H100" in row["gpu_type"].upper() else "a100",
+                "devices": integer(row, "gpus", 1), "layers": integer(row, "layers", 0), "hidden": hidden,
+                "heads": heads, "kv_heads": integer(row, "kv_heads", heads),
+                "sequence": integer(row, "seq", 1), "vocabulary": integer(row, "vocab", 0),
+                "ffn": integer(row, "ffn", 4 * hidden), "data": integer(row, "dp", 1),
+                "tensor": integer(row, "tp", 1), "pipeline": integer(row, "pp", 1),
+                "virtual": integer(row, "vp", 1), "context": integer(row, "cp", 1),
+                "expert": integer(row, "ep", 1), "zero": integer(row, "zero_stage", 0),
+                "micro_batch": integer(row, "micro_batch", 0), "global_batch": integer(row, "global_batch", 1),
+                "recompute": row["recompute"] if row["recompute"] in ("full", "selective") else "none",
+                "precision": "fp8" if kind == "fp8" else "bf16" if "bf16" in kind else "fp16",
+                # PURE: everything in bf16; DEFAULT adds gradients up in fp32.
+                "fp32_gradients": "bf16" in kind and "PURE" not in row["note"]})
+            run["sequence_parallel"] = row["recompute"] == "selective" or core is not settings
+            run["metrics"][row["metric"]] = float(row["value"])
+    by_model = {(run["model"], run["device"]): run["micro_batch"] for run in runs.values() if run["micro_batch"]}
+    return [complete(run, by_model) for run in runs.values()]
+
+
+def single_node_runs(path):
+    """vTrain's: Megatron-LM, full recomputation, a vocabulary of 51,200."""
+    runs = []
+    with open(path, encoding="utf-8-sig") as file:
+        for row in csv.reader(file):
+            if row[0].startswith("#"):
+                continue
+            gpus, batch, micro, hidden, heads, layers, sequence, tensor, data, pipeline = map(int, row[:10])
+            runs.append({**MEGATRON, "id": f"vtrain-{len(runs)}", "metrics": {"iteration_s": float(row[10]) * 1e-3},
+                         "device": "a100", "cluster": "selene.yaml", "note": "",
+                         "devices": gpus, "layers": layers, "hidden": hidden, "heads": heads,
+                         "kv_heads": heads, "sequence": sequence, "vocabulary": 51200, "ffn": 4 * hidden,
+                         "data": data, "tensor": tensor, "pipeline": pipeline, "virtual": 1, "context": 1,
+                         "expert": 1, "zero": 0, "micro_batch": micro, "global_batch": batch,
+                         "recompute": "full", "precision": "fp16", "sequence_parallel": False})
+    return runs
+
+
+def why_not_memory(row, flags):
+    """Why a case of megatron_memory.csv has no counterpart, empty where it has one."""
+    family = row["case"].split("/")[0]
+    if family not in ("gpt", "bert", "moe", "mixtral"):
+        return f"{family}: another kind of network"
+    for flag, why in (("multi-latent-attention", "latent attention"), ("mtp-num-layers", "prediction of several tokens"),
+                      ("num-distributed-optimizer-instances", "states cut over a part of the data ranks"),
+                      ("pipeline-model-parallel-layout", "layers of any kind on any stage"),
+                      ("moe-shared-expert-intermediate-size", "shared experts"),
+                      ("hybrid", "Mamba layers"), ("flextron", "Mamba layers"), ("is-hybrid-model", "Mamba layers"),
+                      ("moe-layer-freq", "dense layers before those with experts")):
+        if any(word.startswith(flag) for word in flags):
+            return why
+    if row["precision"] == "fp8":
+        return "fp8"
+    if not row["layers"] or not row["dp"] or not float(row["mem_max_bytes"] or 0):
+        return "layers, ranks or bytes are not printed"
+    if integer(row, "etp", integer(row, "tp", 1)) != integer(row, "tp", 1) and row["experts"]:
+        return "experts cut over other tensor ranks"
+    return ""
+
+
+def attention_of(value):
+    """Whether attention ran as one kernel, and whether that is printed: the Transformer Engine chooses otherwise,
+    and is taken to have had such a kernel."""
+    printed = "attention-backend" in value or value.get("transformer-impl") == "local"
+    return {"fused": value.get("attention-backend") in ("flash", "fused") if printed else True,
+            "attention_printed": printed}
+
+
+def memory_run(row):
+    """A case of megatron_memory.csv. Defaults are Megatron-LM's: GPT-2's or BERT's vocabulary, dropout of 0.1,
+    attention fused by the Transformer Engine."""
+    flags = row["flags"].split()
+    value = {flag.split("=")[0]: flag.split("=")[-1] for flag in flags}
+    hidden, layers, heads = (integer(row, key, 0) for key in ("hidden", "layers", "heads"))
+    bert = row["case"].startswith("bert")
+    gated = "swiglu" in flags
+    ffn = integer(row, "ffn", (8 * hidden // 3) // 64 * 64 if gated else 4 * hidden)
+    virtual = integer(row, "vp_stages", 1)
+    stages = integer(row, "pp", 1)
+    if row["vpp_layers"]:
+        virtual = layers // (stages * integer(row, "vpp_layers", 1))
+    run = {"id": f"{row['case']} {row['env']}", "device": row["gpu"] or "a100", "note": row["flags"],
+           "cluster": cluster_of(row["gpu"]) or "selene.yaml", "devices": integer(row, "gpus", 8), "layers": layers,
+           "hidden": hidden, "heads": heads, "kv_heads": integer(row, "kv_groups", heads), "ffn": ffn,
+           "sequence": integer(row, "seq", 1024), "vocabulary": integer(row, "vocab", 30522 if bert else 50257),
+           "pad": 128, "data": integer(row, "dp", 1), "tensor": integer(row, "tp", 1), "pipeline": stages,
+           "virtual": virtual, "context": integer(row, "cp", 1), "expert": integer(row, "ep", 1),
+           "zero": integer(row, "zero", 0), "micro_batch": integer(row, "mbs", 1),
+           "global_batch": integer(row, "gbs", 1), "recompute": row["recompute"] or "none",
+           "precision": row["precision"], "sequence_parallel": row["sp"] == "1",
+           "overlap": "overlap-grad-reduce" in flags, "biases": "disable-bias-linear" not in flags,
+           "positions": "none" if value.get("position-embedding-type") in ("rope", "none") else "learned",
+           "dropout": float(value.get("hidden-dropout", 0.1)), "causal": not bert,
+           "tied": "untie-embeddings-and-output-weights" not in flags,
+           "activation": "swiglu" if gated else "relu" if "squared-relu" in flags else "gelu",
+           "norm": "rms" if value.get("normalization") == "RMSNorm" else "layer",
+           **attention_of(value),
+           "metrics": {"peak": float(row["mem_max_bytes"] or 0), "kept": float(row["mem_alloc_bytes"] or 0)}}
+    if "kv-channels" in value:
+        run["head_size"] = int(value["kv-channels"])
+    if row["experts"]:
+        run.update(experts=int(row["experts"]), topk=integer(row, "topk", 2))
+        run["ffn"] = int(value.get("moe-ffn-hidden-size", ffn))
+    first, last = (value.get(f"decoder-{end}-pipeline-num-layers") for end in ("first", "last"))
+    if first and last:
+        middle = (layers - int(first) - int(last)) // (stages - 2)
+        run["stage_layers"] = [int(first)] + [middle] * (stages - 2) + [int(last)]
+    elif "account_for_embedding" in row["case"] or layers % (stages * virtual):
+        run["stage_layers"] = embedding_as_layer(layers, stages * virtual)
+    why = why_not_memory(row, flags)
+    if why:
+        run["refused"] = why
+    return run
+
+
+def memory_runs(path):
+    with open(path, encoding="utf-8-sig") as file:
+        return [memory_run(row) for row in csv.DictReader(file)]
