@@ -305,8 +305,12 @@ std::int64_t bytes_owned(const TrainingGraph& step, MemoryOwner owner) {
 /// 26 parameters. Mixed precision keeps 2 + 2 + (4 + 4 + 4) = 16 bytes for each.
 TEST(Precision, SetsTheTypeOfEveryRole) {
   TrainingOptions options = plain();
-  options.precision = {ElementType::bf16, ElementType::fp32, ElementType::bf16,
-                       ElementType::bf16, ElementType::fp32, ElementType::fp32};
+  options.precision = {.weights = ElementType::bf16,
+                       .master_weights = ElementType::fp32,
+                       .activations = ElementType::bf16,
+                       .gradients = ElementType::bf16,
+                       .optimizer_state = ElementType::fp32,
+                       .accumulate = ElementType::fp32};
   const TrainingGraph step = make_training_graph(two_layers().graph, options);
   verify(step);
   EXPECT_EQ(bytes_owned(step, MemoryOwner::parameters), 26 * 2);
