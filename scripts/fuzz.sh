@@ -6,7 +6,7 @@
 # searched it may take 60 s, for sanitizers make that search 30 times slower.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-readers=(yaml onnx npy operator_log core_costs space gemms cluster kernel_table formats cifar10 idx npy_images execute)
+readers=(yaml onnx npy operator_log core_costs space gemms cluster kernel_table parallel formats cifar10 idx npy_images execute)
 pipeline=(schedule optimise graph core backward chip training report compare store spaces)
 names=("${readers[@]}")
 if [ "${1:-}" = --structured ]; then

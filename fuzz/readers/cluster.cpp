@@ -1,9 +1,12 @@
-// Cluster files and kernel tables: what is read has costs.
+// Cluster files and kernel tables: what is read has costs. What experiments of clusters say.
 #include "readers/readers.hpp"
 
 #include "monet/base/text.hpp"
+#include "monet/base/yaml.hpp"
 #include "monet/cluster/collectives.hpp"
 #include "monet/cluster/kernel_table.hpp"
+#include "monet/cluster/strategy_space.hpp"
+#include "monet/workload/transformer.hpp"
 
 namespace monet::fuzz {
 
@@ -50,6 +53,23 @@ void read_kernel_file(std::string_view text) {
       table.matmul_ns(100, 200, 300, 2, static_cast<KernelType>(t));
   }
   table.vector_ns(VectorKernel::softmax, 100, 200, KernelType::fp16);
+}
+
+void read_parallel(std::string_view text) {
+  ProblemList problems;
+  const YamlNode root = parse_yaml(text, "fuzz.yaml");
+  YamlMap map(root, problems);
+  if (const YamlNode* node = map.find("transformer"))
+    read_transformer_shape(*node, problems);
+  if (const YamlNode* node = map.find("parallel")) {
+    const ParallelStrategy strategy = read_strategy(*node, problems);
+    to_string(strategy);
+    misfits(strategy, 1024);
+  }
+  if (const YamlNode* node = map.find("space"))
+    read_strategy_space(*node, problems);
+  map.finish();
+  problems.throw_if_any();
 }
 
 } // namespace monet::fuzz

@@ -12,6 +12,8 @@ void read_space(std::string_view text);
 /// A cluster file or a kernel table, and behind a line `---.` the file that it names.
 void read_cluster_file(std::string_view text);
 void read_kernel_file(std::string_view text);
+/// What an experiment of a cluster says itself: `transformer`, `parallel`, and `space` of values.
+void read_parallel(std::string_view text);
 /// A line "FORMAT ROUNDING BLOCK SCALE_MODE", of which only the first is needed, and behind it an
 /// array.
 void quantise_array(std::string_view bytes);

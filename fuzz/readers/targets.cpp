@@ -57,6 +57,7 @@ constexpr Target kTargets[]{
     {"gemms", Format::yaml, read_gemms},
     {"cluster", Format::yaml, read_cluster_file},
     {"kernel_table", Format::yaml, read_kernel_file},
+    {"parallel", Format::yaml, read_parallel},
     {"formats", Format::bytes, quantise_array},
     {"cifar10", Format::bytes, read_cifar10},
     {"idx", Format::bytes, read_idx},

@@ -123,6 +123,11 @@ TEST_F(ClusterCommand, WrongFilesExitWith3AndSayWhere) {
       {"workload: {transformer: {layers: 2}, network: n.onnx}", "there is a 'transformer' already"},
       {"training: {micro_batches: 2}", "e.yaml:3:11: 'micro_batches' is given by 'parallel'"},
       {"training: {los: mse}", "unknown key 'los' (did you mean 'loss'?)"},
+      {"parallel: {offload: some}",
+       "e.yaml:2:21: 'some' is none of none, states, activations, both"},
+      {fmt::format("cluster: {{host_ns_per_kernel: 9, file: {}}}",
+                   repository("data/cluster/edge_tpu_x4.yaml")),
+       "e.yaml:1:31: 'host_ns_per_kernel' is of devices that are kernel tables"},
       {"parallel: {tensors: 2}", "unknown key 'tensors' (did you mean 'tensor'?)"}};
   for (const auto& [change, message] : cases) {
     const Ran ran = cluster({experiment(change), "-o", "out"});
@@ -144,6 +149,12 @@ TEST_F(ClusterCommand, WhatDoesNotFitExitsWith4) {
   ran = cluster({experiment(
       fmt::format("cluster: {{file: {}, devices: 9}}", repository("data/cluster/dgx_a100.yaml")))});
   EXPECT_EQ(ran.code, 4) << ran.err;
+  ran = cluster({repository("examples/cluster/resnet18_edge.yaml"), "--set", "offload=states"});
+  EXPECT_EQ(ran.code, 4) << ran.err;
+  EXPECT_NE(ran.err.find("offload is states, and neither the cluster nor its device has a "
+                         "host_link"),
+            std::string::npos)
+      << ran.err;
 }
 
 /// 64 samples of 2048 tokens at a time, every activation kept.

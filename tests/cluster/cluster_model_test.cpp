@@ -1,5 +1,6 @@
 // Steps of whole clusters: bytes as published formulas say them, shares that add up, and one device
 // as it is without a cluster.
+#include "cluster/a100s.hpp"
 #include "cluster/networks.hpp"
 
 #include "monet/base/errors.hpp"
@@ -18,35 +19,6 @@
 namespace monet {
 
 namespace {
-
-/// 16 bytes a parameter: fp16 weights and gradients, fp32 master weights and two moments.
-TrainingOptions mixed_precision() {
-  TrainingOptions options;
-  options.update.optimizer = Adam{};
-  options.precision.weights = ElementType::fp16;
-  options.precision.activations = ElementType::fp16;
-  options.precision.gradients = ElementType::fp16;
-  options.precision.master_weights = ElementType::fp32;
-  options.precision.optimizer_state = ElementType::fp32;
-  options.storage.policy = StorePolicy::pytorch_eager;
-  return options;
-}
-
-struct A100s {
-  Cluster cluster;
-  ClusterDevice device;
-  ClusterWorkload workload;
-
-  A100s(std::int64_t devices, const TransformerShape& shape)
-      : cluster(
-            with_devices(read_cluster(MONET_SOURCE_DIR "/data/cluster/dgx_a100.yaml"), devices)),
-        device(read_cluster_device(cluster.device)), workload{.transformer = shape,
-                                                              .training = mixed_precision()} {}
-
-  ClusterStep model(const ParallelStrategy& strategy) const {
-    return ClusterModel(cluster, device, workload).model(strategy);
-  }
-};
 
 constexpr std::int64_t kTokens = 256;
 constexpr std::int64_t kHidden = 512;
@@ -70,8 +42,8 @@ const BlockCost& layer(const ClusterStep& step) {
 }
 
 Nanoseconds sum_of(const StageShare& share) {
-  return share.compute + share.recompute + share.host + share.collectives + share.sends +
-         share.gradients + share.update + share.bubble;
+  return share.compute + share.recompute + share.host + share.collectives + share.offload +
+         share.sends + share.gradients + share.update + share.bubble;
 }
 
 } // namespace

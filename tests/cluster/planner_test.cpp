@@ -60,6 +60,16 @@ PlanCase plan_case(std::uint64_t seed) {
   if (rng.below(3) != 0)
     made.space.schedule = {PipelineKind::one_f_one_b, PipelineKind::interleaved,
                            PipelineKind::zero_bubble_h1};
+  made.cluster.host_link = {.bandwidth_gb_per_s = static_cast<double>(one_of({5, 25, 100})),
+                            .latency_ns = 2'000};
+  made.space.offload = {OffloadKind::none};
+  if (rng.below(3) == 0)
+    made.space.offload.push_back(static_cast<OffloadKind>(one_of({1, 2, 3})));
+  if (rng.below(4) == 0)
+    made.cluster.unequal = {{.first = one_of({0, 1}),
+                             .count = 1,
+                             .speed = rng.below(2) == 0 ? 0.5 : 2.0,
+                             .memory_bytes = static_cast<double>(one_of({0, 1'000})) * 1e6}};
   if (rng.below(2) == 0) // some do not fit
     made.cluster.memory_bytes = static_cast<double>(one_of({1'200, 1'500, 2'000})) * 1e6;
   return made;
@@ -85,7 +95,7 @@ Modelled model_all(const PlanCase& of) {
     return known.at(key);
   };
   for (const ParallelStrategy& strategy :
-       strategies_of(of.space, of.cluster.devices, of.workload)) {
+       strategies_of(of.space, of.cluster.devices, of.workload, true)) {
     SCOPED_TRACE(to_string(strategy));
     const ClusterStep step = model.model(strategy);
     ++modelled.all;
@@ -93,13 +103,14 @@ Modelled model_all(const PlanCase& of) {
       modelled.fit.push_back({strategy, step.time, step.largest_memory, step.energy_pj});
     const ParallelStrategy base = cluster_step::base_of(strategy);
     const auto bound =
-        cluster_step::step_bound(of.device, profile(base, base.micro_batch), strategy);
+        cluster_step::step_bound(of.cluster, of.device, profile(base, base.micro_batch), strategy);
     EXPECT_LE(bound.time, step.time);
     EXPECT_LE(bound.memory, step.largest_memory);
     EXPECT_LE(bound.energy_pj, step.energy_pj);
     const auto more =
         cluster_step::with_samples(profile(base, 1), 1, profile(base, 2), 2, base.micro_batch);
-    EXPECT_LE(cluster_step::step_bound(of.device, more, strategy).memory, step.largest_memory);
+    EXPECT_LE(cluster_step::step_bound(of.cluster, of.device, more, strategy).memory,
+              step.largest_memory);
   }
   return modelled;
 }
@@ -190,7 +201,9 @@ TEST(Planner, ListsEachStrategyOnceAndAllThatFitTogether) {
   of.workload.transformer->heads = 4;
   of.space = {.global_batch = 4};
   of.space.context = {1};
-  const auto all = strategies_of(of.space, 4, of.workload);
+  EXPECT_EQ(strategies_of(of.space, 4, of.workload, true).size(),
+            4 * strategies_of(of.space, 4, of.workload, false).size());
+  const auto all = strategies_of(of.space, 4, of.workload, false);
   std::set<std::string> texts;
   for (const ParallelStrategy& strategy : all) {
     EXPECT_EQ(misfits(strategy, 4), std::vector<std::string>{});
@@ -214,7 +227,7 @@ TEST(Planner, ReadsValuesAndLists) {
   ProblemList problems;
   const StrategySpace space = read_strategy_space(
       parse_yaml("{tensor: [1, 8], zero: 1, schedule: [1f1b, zb-h1], sequence: true, "
-                 "recompute: [none, full], global_batch: 64}",
+                 "recompute: [none, full], offload: [both], global_batch: 64}",
                  "space.yaml"),
       problems);
   problems.throw_if_any();
@@ -225,6 +238,7 @@ TEST(Planner, ReadsValuesAndLists) {
   EXPECT_EQ(space.sequence, (std::vector<bool>{true}));
   EXPECT_EQ(space.recompute,
             (std::vector<RecomputeKind>{RecomputeKind::none, RecomputeKind::full}));
+  EXPECT_EQ(space.offload, (std::vector<OffloadKind>{OffloadKind::both}));
   EXPECT_TRUE(space.data.empty());
   EXPECT_EQ(space.global_batch, 64);
 }

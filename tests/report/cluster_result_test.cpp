@@ -50,6 +50,11 @@ struct HandMadeCluster {
   ClusterWorkload workload;
   ClusterStep step;
 
+  void set_limit(std::int64_t bytes) {
+    for (StageResult& stage : step.stages)
+      stage.memory.limit = bytes;
+  }
+
 private:
   void run(std::int64_t chunks, std::int64_t micro_batches) {
     PipelineProblem problem;
@@ -89,7 +94,7 @@ private:
     }
     step.stages[1].memory.bytes[3] = 400;
     step.largest_memory = 1400;
-    step.memory_limit = 2000;
+    set_limit(2000);
     BlockCost layer;
     layer.name = "layer";
     layer.count = 4;
@@ -111,7 +116,7 @@ TEST(ClusterJson, IsAsItsSchemaSays) {
   HandMadeCluster made;
   EXPECT_EQ(schema_violations(schema, made.json()), std::vector<std::string>{});
   made.workload.transformer.reset();
-  made.step.memory_limit = 0;
+  made.set_limit(0);
   made.step.mfu = made.step.hfu = made.step.tokens_per_second = 0;
   const ClusterJson json = made.json();
   EXPECT_EQ(schema_violations(schema, json), std::vector<std::string>{});
@@ -233,9 +238,9 @@ TEST(ClusterTable, SaysTimeRatesMemoryAndShares) {
 TEST(ClusterMemory, OverflowNamesTheStageAndItsOwners) {
   HandMadeCluster made;
   EXPECT_EQ(memory_overflow(made.step), "");
-  made.step.memory_limit = 1400;
+  made.set_limit(1400);
   EXPECT_EQ(memory_overflow(made.step), "");
-  made.step.memory_limit = 1399;
+  made.set_limit(1399);
   EXPECT_EQ(memory_overflow(made.step),
             "a device of stage 0 keeps 1.37 KiB (1,400 bytes), 1 B more than it has: "
             "stored_activations 0.98 KiB (1,000 bytes), optimizer_state 200 B, parameters 100 B, "

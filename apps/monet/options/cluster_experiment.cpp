@@ -63,6 +63,7 @@ private:
     }
     if (const YamlNode* host = map.find("host_ns_per_kernel")) {
       experiment_.host_ns_per_kernel = as_number(*host, problems_);
+      experiment_.host_where = host->where;
       if (experiment_.host_ns_per_kernel &&
           !(*experiment_.host_ns_per_kernel >= 0 && *experiment_.host_ns_per_kernel <= 1e9))
         problems_.add(host->where, "'host_ns_per_kernel' must be 0 to 1e9");

@@ -19,6 +19,7 @@ struct ClusterExperiment {
   std::optional<std::int64_t> devices; ///< none: as the cluster's file says
   /// Of the host that launches kernels; none: as the kernel table says.
   std::optional<double> host_ns_per_kernel;
+  SourceLoc host_where;
   ClusterSettings settings; ///< `training` is there; `network` where there is no transformer
   ParallelStrategy strategy;
   StrategySpace space; ///< in its place, where strategies are compared

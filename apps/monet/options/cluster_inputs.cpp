@@ -17,8 +17,8 @@ ClusterInputs read_cluster_inputs(const ClusterExperiment& experiment) {
   if (inputs.workload.network)
     collecting(problems, [&] { return inputs.workload.network(experiment.samples()); });
   problems.throw_if_any();
-  if (experiment.host_ns_per_kernel && inputs.device.table)
-    inputs.device.table->host_ns_per_kernel = *experiment.host_ns_per_kernel;
+  if (experiment.host_ns_per_kernel)
+    set_host_time(inputs.device, *experiment.host_ns_per_kernel, experiment.host_where);
   if (experiment.devices)
     inputs.cluster = with_devices(inputs.cluster, *experiment.devices);
   return inputs;

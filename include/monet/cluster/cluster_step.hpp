@@ -36,7 +36,12 @@ struct StageMemory {
   std::array<std::int64_t, kMemoryOwners> bytes{}; ///< by owner, as in MemoryOwner
   std::int64_t in_flight = 0; ///< micro-batches of a chunk whose activations are kept at a time
   std::int64_t workspace = 0; ///< of the device's libraries
-  std::int64_t total() const;
+  /// In the host's memory for it: activations and states of the optimiser. `bytes` has the
+  /// activations, too.
+  std::int64_t host = 0;
+  std::int64_t total() const; ///< on the device
+  std::int64_t limit = 0;     ///< what the smallest device of the stage has; 0: not known
+  bool fits() const { return limit == 0 || total() <= limit; }
 };
 
 /// Where a stage's step goes; they add up to the step's time.
@@ -45,9 +50,10 @@ struct StageShare {
   Nanoseconds recompute = 0;
   Nanoseconds host = 0;        ///< kernels wait for the host that launches them
   Nanoseconds collectives = 0; ///< of tensor, context and expert ranks, and gathers, not hidden
+  Nanoseconds offload = 0;     ///< passes wait for copies from and to the host's memory
   Nanoseconds sends = 0;       ///< waiting for what another stage has sent
   Nanoseconds gradients = 0;   ///< exchange of gradients and updated parameters, not hidden
-  Nanoseconds update = 0;
+  Nanoseconds update = 0;      ///< with the copies of states that are in the host's memory
   Nanoseconds bubble = 0;
 };
 
@@ -65,6 +71,7 @@ struct BlockCost {
   Nanoseconds forward = 0, backward_input = 0, backward_weight = 0, recompute = 0;
   Nanoseconds collectives = 0; ///< within the above: of all passes of a micro-batch, not hidden
   Nanoseconds host = 0;        ///< within the above: waiting for the host
+  Nanoseconds offload = 0;     ///< within the above: waiting for copies from or to its memory
   Nanoseconds update = 0;
   std::int64_t kernels = 0;    ///< of all passes
   std::int64_t parameters = 0; ///< elements of one device
@@ -89,8 +96,10 @@ struct ClusterStep {
   std::vector<StageResult> stages;
   PipelineTimeline timeline;
   std::int64_t largest_memory = 0; ///< of the stages' totals
-  std::int64_t memory_limit = 0;   ///< 0: not known
-  bool fits() const { return memory_limit == 0 || largest_memory <= memory_limit; }
+  std::int64_t largest_host = 0;   ///< of what one device has in the host's memory
+  /// The stage that has least room left, or none; where limits are not known, the largest.
+  const StageResult& fullest() const;
+  bool fits() const { return fullest().memory.fits(); }
 };
 
 /// What strategies of one workload on one cluster share: costs of blocks by what decides them.
@@ -102,7 +111,8 @@ public:
                std::shared_ptr<CoreCostCache> costs = nullptr);
   ~ClusterModel();
 
-  /// InfeasibleError listing what does not divide (see misfits()), heads and layers too. A step
+  /// InfeasibleError listing what does not divide (see misfits()), heads and layers too, or that a
+  /// strategy offloads and there is no host link. A step
   /// that does not fit in memory is modelled all the same. Not for several threads at once.
   ClusterStep model(const ParallelStrategy& strategy);
 

@@ -22,4 +22,7 @@ struct ClusterDevice {
 /// its file nor the cluster's says its frequency.
 ClusterDevice read_cluster_device(const DeviceFile& file);
 
+/// The host's time a kernel, as given at `where`. InputError there where the device is a chip.
+void set_host_time(ClusterDevice& device, double host_ns_per_kernel, const SourceLoc& where);
+
 } // namespace monet

@@ -4,6 +4,7 @@
 
 #include "monet/base/objective.hpp"
 #include "monet/cluster/cluster_step.hpp"
+#include "monet/cluster/strategy_space.hpp"
 #include "monet/optimise/search.hpp"
 
 #include <cstdint>
@@ -13,30 +14,12 @@
 
 namespace monet {
 
-struct YamlNode;
-
-/// The strategies that are compared: every combination of these values that fits together. An empty
-/// list is all values that divide what they must; of schedules and recomputation all kinds.
-struct StrategySpace {
-  std::vector<std::int64_t> data, tensor, pipeline, virtual_stages, context, expert, micro_batch;
-  std::vector<std::int64_t> zero;
-  std::vector<bool> sequence;
-  std::vector<PipelineKind> schedule;
-  std::vector<RecomputeKind> recompute;
-  std::int64_t global_batch = 1;
-  bool overlap = true;
-};
-
-/// `parallel:` of an experiment where a key may be one value or a list; what is left out is free.
-/// `global_batch` must be there, one number; `overlap` is one value. Unknown keys and values are
-/// problems, as are values given twice.
-StrategySpace read_strategy_space(const YamlNode& node, ProblemList& problems);
-
 /// In a fixed order, each once: degrees whose product is the devices, and sizes that divide.
-/// InfeasibleError with more than kMostStrategies of them, or none.
+/// Without a host link none offloads. InfeasibleError with more than kMostStrategies of them, or
+/// none.
 inline constexpr std::size_t kMostStrategies = 10'000'000;
 std::vector<ParallelStrategy> strategies_of(const StrategySpace& space, std::int64_t devices,
-                                            const ClusterWorkload& workload);
+                                            const ClusterWorkload& workload, bool has_host_link);
 
 struct PlannedStrategy {
   ParallelStrategy strategy;
@@ -72,7 +55,7 @@ struct PlannerResult {
   std::vector<PlannedStrategy> front;      ///< by time, rising; with `front` only
   std::vector<PlannedStrategy> runners_up; ///< next best that were modelled and fit, at most 20
   std::optional<PlannedStrategy> smallest; ///< of those modelled that do not fit
-  std::int64_t memory_limit = 0;           ///< 0: not known
+  std::int64_t memory_limit = 0;           ///< of the largest device; 0: not known
 };
 
 /// Bounds every strategy, then models them from the least bound on until no bound is below the

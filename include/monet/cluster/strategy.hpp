@@ -23,6 +23,19 @@ enum class RecomputeKind {
 std::string_view name_of(RecomputeKind kind);
 std::span<const std::string_view> recompute_kind_names(); ///< in the order of their kinds
 
+/// What waits in the host's memory while no device needs it.
+enum class OffloadKind {
+  none,
+  states, ///< of the optimiser: they come for the update and go back (ZeRO-Infinity streams so)
+  activations, ///< what is stored between passes: it leaves behind a block's forward pass, and
+               ///< comes back for its backward pass
+  both,
+};
+std::string_view name_of(OffloadKind kind);
+std::span<const std::string_view> offload_kind_names(); ///< in the order of their kinds
+bool offloads_states(OffloadKind kind);
+bool offloads_activations(OffloadKind kind);
+
 /// The `parallel:` part of an experiment. data * context * tensor * pipeline are the devices.
 struct ParallelStrategy {
   std::int64_t data = 1;           ///< ranks that see different samples
@@ -38,8 +51,10 @@ struct ParallelStrategy {
   std::int64_t micro_batch = 1;  ///< samples of one data rank at a time
   std::int64_t global_batch = 1; ///< samples of a step
   RecomputeKind recompute = RecomputeKind::none;
+  OffloadKind offload = OffloadKind::none;
   /// Gradients are exchanged beside the last backward pass, shards of parameters gathered beside
-  /// passes before the one that needs them; else both wait.
+  /// passes before the one that needs them, copies from and to the host move beside passes and
+  /// updates; else all of them wait.
   bool overlap = true;
   /// Of each part of the model, in its order, pipeline * virtual numbers: a transformer's layers.
   /// Embedding and logits belong to the first and the last part, which may have none. Empty: as

@@ -21,6 +21,7 @@ struct PassCost {
   double exchange = 0;    ///< ns of collectives that the pass waits for
   double gather = 0;      ///< ns of gathers and reductions over data ranks, which may run beside
   double gather_host = 0; ///< of `host`, what launching those takes
+  double link = 0;        ///< ns of copies from or to the host's memory, which may run beside
   std::int64_t kernels = 0;
 };
 

@@ -30,4 +30,11 @@ ClusterDevice read_cluster_device(const DeviceFile& file) {
   return device;
 }
 
+void set_host_time(ClusterDevice& device, double host_ns_per_kernel, const SourceLoc& where) {
+  if (!device.table)
+    throw InputError(where, "'host_ns_per_kernel' is of devices that are kernel tables, and this "
+                            "cluster's is a chip");
+  device.table->host_ns_per_kernel = host_ns_per_kernel;
+}
+
 } // namespace monet

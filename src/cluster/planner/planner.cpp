@@ -3,6 +3,8 @@
 #include "cluster/cost/blocks.hpp"
 #include "cluster/step/bounds.hpp"
 #include "cluster/step/build.hpp"
+#include "cluster/step/offload.hpp"
+#include "cluster/step/unequal.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/base/parallel.hpp"
@@ -33,6 +35,11 @@ struct Priced {
   std::string why;
 };
 
+struct Fitted {
+  PlannedStrategy planned;
+  bool fits = false;
+};
+
 using Values = std::array<double, 3>; ///< time, memory, energy
 
 double value_of(const Values& values, Objective objective) {
@@ -57,8 +64,7 @@ public:
       : cluster_(cluster), device_(device), strategies_(std::move(strategies)), options_(options),
         control_(control), profiler_(cluster, device, workload, std::make_shared<CoreCostCache>()),
         bounds_(strategies_.size()), fates_(strategies_.size(), Fate::open) {
-    const double limit = cluster.memory_bytes > 0 ? cluster.memory_bytes : device.memory_bytes();
-    result_.memory_limit = static_cast<std::int64_t>(limit);
+    result_.memory_limit = cluster_step::best_devices(cluster, device).memory;
   }
 
   PlannerResult run() {
@@ -157,7 +163,7 @@ private:
       return;
     const Profile profile = cluster_step::with_samples(*one.profile, first->first, *two.profile,
                                                        second->first, strategies_[i].micro_batch);
-    if (over_limit(cluster_step::step_bound(device_, profile, strategies_[i]).memory))
+    if (over_limit(cluster_step::step_bound(cluster_, device_, profile, strategies_[i]).memory))
       fates_[i] = Fate::too_large;
   }
 
@@ -184,7 +190,7 @@ private:
       fates_[i] = Fate::impossible;
       return;
     }
-    bounds_[i] = cluster_step::step_bound(device_, *priced.profile, strategies_[i]);
+    bounds_[i] = cluster_step::step_bound(cluster_, device_, *priced.profile, strategies_[i]);
     if (over_limit(bounds_[i].memory))
       fates_[i] = Fate::too_large;
   }
@@ -234,7 +240,7 @@ private:
     for (const std::size_t i : batch)
       wanted.emplace(cluster_cost::profile_key(strategies_[i]), strategies_[i]);
     price(wanted, {});
-    std::vector<std::optional<PlannedStrategy>> planned(batch.size());
+    std::vector<std::optional<Fitted>> planned(batch.size());
     parallel_for(batch.size(), control_.jobs, [&](std::size_t at) {
       check_stop();
       const ParallelStrategy& strategy = strategies_[batch[at]];
@@ -243,14 +249,14 @@ private:
         return;
       const ClusterStep step =
           cluster_step::build_step(cluster_, device_, *priced.profile, strategy, 0);
-      planned[at] = {strategy, step.time, step.largest_memory, step.energy_pj};
+      planned[at] = {{strategy, step.time, step.largest_memory, step.energy_pj}, step.fits()};
     });
     for (std::size_t at = 0; at < batch.size(); ++at)
       take(batch[at], planned[at]);
   }
 
-  void take(std::size_t i, const std::optional<PlannedStrategy>& planned) {
-    if (!planned) {
+  void take(std::size_t i, const std::optional<Fitted>& modelled) {
+    if (!modelled) {
       fates_[i] = Fate::impossible;
       if (result_.why_impossible.empty())
         result_.why_impossible = profiles_.at(cluster_cost::profile_key(strategies_[i])).why;
@@ -258,13 +264,14 @@ private:
     }
     fates_[i] = Fate::evaluated;
     ++result_.counts.evaluated;
-    if (over_limit(planned->memory)) {
+    const PlannedStrategy& planned = modelled->planned;
+    if (!modelled->fits) {
       ++result_.overflowing;
-      if (!result_.smallest || planned->memory < result_.smallest->memory)
+      if (!result_.smallest || planned.memory < result_.smallest->memory)
         result_.smallest = planned;
       return;
     }
-    keep(*planned);
+    keep(planned);
   }
 
   void keep(const PlannedStrategy& planned) {
@@ -354,8 +361,11 @@ PlannerResult plan_parallelism(const Cluster& cluster, const ClusterDevice& devi
                                const PlannerOptions& options, const SearchControl& control) {
   if (options.objective == Objective::energy && !device.chip)
     throw InfeasibleError("energy is known of chips only, and the device is a kernel table");
-  return Planner(cluster, device, workload, strategies_of(space, cluster.devices, workload),
-                 options, control)
+  if (const std::string misfit = cluster_step::unequal_misfit(cluster); !misfit.empty())
+    throw InfeasibleError(misfit);
+  const bool has_link = cluster_step::host_link_of(cluster, device).bandwidth_gb_per_s > 0;
+  return Planner(cluster, device, workload,
+                 strategies_of(space, cluster.devices, workload, has_link), options, control)
       .run();
 }
 

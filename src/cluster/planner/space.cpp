@@ -1,7 +1,6 @@
 #include "cluster/cost/layout.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/base/yaml.hpp"
 #include "monet/cluster/planner.hpp"
 
 #include <fmt/core.h>
@@ -14,72 +13,6 @@
 namespace monet {
 
 namespace {
-
-constexpr std::int64_t kMostValue = std::int64_t{1} << 30;
-constexpr std::size_t kMostValues = 1000; ///< of one key
-
-/// Values of one key: one or a list.
-class ValueReader {
-public:
-  ValueReader(YamlMap& map, ProblemList& problems) : map_(map), problems_(problems) {}
-
-  template <class T, class Read>
-  void read(std::string_view key, std::vector<T>& values, Read one) {
-    const YamlNode* node = map_.find(key);
-    if (node == nullptr)
-      return;
-    if (node->kind != YamlNode::Kind::sequence) {
-      add(*node, key, values, one);
-      return;
-    }
-    if (node->items.empty() || node->items.size() > kMostValues) {
-      problems_.add(node->where, fmt::format("'{}' lists {} values, not 1 to {}", key,
-                                             node->items.size(), kMostValues));
-      return;
-    }
-    for (const YamlNode& item : node->items)
-      add(item, key, values, one);
-  }
-
-private:
-  template <class T, class Read>
-  void add(const YamlNode& node, std::string_view key, std::vector<T>& values, Read one) {
-    const std::optional<T> value = one(node);
-    if (!value)
-      return;
-    if (std::ranges::find(values, *value) != values.end())
-      problems_.add(node.where, fmt::format("'{}' lists a value twice", key));
-    else
-      values.push_back(*value);
-  }
-
-  YamlMap& map_;
-  ProblemList& problems_;
-};
-
-std::optional<std::int64_t> integer_in(const YamlNode& node, std::string_view key,
-                                       std::int64_t least, std::int64_t most,
-                                       ProblemList& problems) {
-  const auto value = as_integer(node, problems);
-  if (!value || (*value >= least && *value <= most))
-    return value;
-  problems.add(node.where, fmt::format("{} is {}, not {} to {}", key, *value, least, most));
-  return std::nullopt;
-}
-
-template <class Kind>
-std::optional<Kind> kind_named(const YamlNode& node, std::span<const std::string_view> names,
-                               ProblemList& problems) {
-  const auto word = as_string(node, problems);
-  if (!word)
-    return std::nullopt;
-  const auto found = std::ranges::find(names, *word);
-  if (found != names.end())
-    return static_cast<Kind>(found - names.begin());
-  problems.add(node.where, fmt::format("'{}' is none of {}", word->substr(0, 20),
-                                       fmt::join(names.begin(), names.end(), ", ")));
-  return std::nullopt;
-}
 
 std::vector<std::int64_t> divisors(std::int64_t of) {
   std::vector<std::int64_t> low, high;
@@ -113,8 +46,9 @@ bool allows(const std::vector<std::int64_t>& given, std::int64_t value) {
 /// Counts up degrees, then what each mesh can be run with.
 class Enumeration {
 public:
-  Enumeration(const StrategySpace& space, std::int64_t devices, const ClusterWorkload& workload)
-      : space_(space), devices_(devices), workload_(workload) {
+  Enumeration(const StrategySpace& space, std::int64_t devices, const ClusterWorkload& workload,
+              bool has_host_link)
+      : space_(space), devices_(devices), workload_(workload), has_host_link_(has_host_link) {
     strategy_.global_batch = space.global_batch;
     strategy_.overlap = space.overlap;
   }
@@ -209,13 +143,23 @@ private:
            {RecomputeKind::none, RecomputeKind::selective, RecomputeKind::full}) {
         if (!has(space_.recompute, recompute) || !differs(recompute))
           continue;
-        if (found_.size() == kMostStrategies)
-          throw InfeasibleError(fmt::format("there are more than {} strategies: give values of "
-                                            "some keys of 'parallel'",
-                                            kMostStrategies));
         strategy_.recompute = recompute;
-        found_.push_back(strategy_);
+        add_offloads();
       }
+    }
+  }
+
+  void add_offloads() {
+    for (std::size_t kind = 0; kind < offload_kind_names().size(); ++kind) {
+      strategy_.offload = static_cast<OffloadKind>(kind);
+      const bool possible = has_host_link_ || strategy_.offload == OffloadKind::none;
+      if (!possible || !has(space_.offload, strategy_.offload))
+        continue;
+      if (found_.size() == kMostStrategies)
+        throw InfeasibleError(fmt::format("there are more than {} strategies: give values of "
+                                          "some keys of 'parallel'",
+                                          kMostStrategies));
+      found_.push_back(strategy_);
     }
   }
 
@@ -236,48 +180,16 @@ private:
   const StrategySpace& space_;
   std::int64_t devices_;
   const ClusterWorkload& workload_;
+  bool has_host_link_;
   ParallelStrategy strategy_;
   std::vector<ParallelStrategy> found_;
 };
 
 } // namespace
 
-StrategySpace read_strategy_space(const YamlNode& node, ProblemList& problems) {
-  YamlMap map(node, problems);
-  ValueReader reader(map, problems);
-  StrategySpace space;
-  const auto degree = [&](std::string_view key, std::vector<std::int64_t>& values) {
-    reader.read(key, values, [&, key](const YamlNode& value) {
-      return integer_in(value, key, 1, kMostValue, problems);
-    });
-  };
-  degree("data", space.data);
-  degree("tensor", space.tensor);
-  degree("pipeline", space.pipeline);
-  degree("virtual", space.virtual_stages);
-  degree("context", space.context);
-  degree("expert", space.expert);
-  degree("micro_batch", space.micro_batch);
-  reader.read("zero", space.zero,
-              [&](const YamlNode& value) { return integer_in(value, "zero", 0, 3, problems); });
-  reader.read("sequence", space.sequence,
-              [&](const YamlNode& value) { return as_boolean(value, problems); });
-  reader.read("schedule", space.schedule, [&](const YamlNode& value) {
-    return kind_named<PipelineKind>(value, pipeline_kind_names(), problems);
-  });
-  reader.read("recompute", space.recompute, [&](const YamlNode& value) {
-    return kind_named<RecomputeKind>(value, recompute_kind_names(), problems);
-  });
-  space.overlap = map.boolean_or("overlap", true);
-  if (const YamlNode* batch = map.require("global_batch"))
-    space.global_batch = integer_in(*batch, "global_batch", 1, kMostValue, problems).value_or(1);
-  map.finish();
-  return space;
-}
-
 std::vector<ParallelStrategy> strategies_of(const StrategySpace& space, std::int64_t devices,
-                                            const ClusterWorkload& workload) {
-  std::vector<ParallelStrategy> found = Enumeration(space, devices, workload).run();
+                                            const ClusterWorkload& workload, bool has_host_link) {
+  std::vector<ParallelStrategy> found = Enumeration(space, devices, workload, has_host_link).run();
   if (found.empty())
     throw InfeasibleError(fmt::format("no strategy divides a step of {} samples over {} devices "
                                       "with the values that 'parallel' gives",

@@ -1,6 +1,8 @@
 #include "cluster/step/bounds.hpp"
 
 #include "cluster/step/chunks.hpp"
+#include "cluster/step/offload.hpp"
+#include "cluster/step/unequal.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -92,7 +94,10 @@ private:
                ? static_cast<double>(strategy_.data) / static_cast<double>(base_of(strategy_).data)
                : 1;
   }
+  /// On the device; of states that are offloaded nothing is counted.
   std::int64_t kept(std::int64_t parameters, std::int64_t gradients, std::int64_t states) const {
+    if (offloads_states(strategy_.offload))
+      states = 0;
     const double bytes = static_cast<double>(parameters) / sharded(3) +
                          static_cast<double>(gradients) / sharded(2) +
                          static_cast<double>(states) / sharded(1);
@@ -143,29 +148,25 @@ private:
     return static_cast<Nanoseconds>(std::floor(update / sharded(1)));
   }
 
-  /// As in a step that is built. What is gathered and scattered is not known: where more ranks
-  /// divide less, it is less.
-  std::int64_t temporaries_of(std::int64_t stage) const {
+  /// What is gathered and scattered is not known: where more ranks divide less, it is less.
+  std::int64_t temporaries_of_stage(std::int64_t stage) const {
     std::int64_t most = 0;
     if (strategy_.zero >= 2)
       return most;
     for (std::int64_t chunk = 0; chunk < strategy_.virtual_stages; ++chunk) {
       const auto [first, end] = ranges_[part(stage, chunk)];
-      std::int64_t later = 0;
-      for (std::size_t at = end; at-- > first;) {
-        const Block& block = base_.blocks[base_.sequence[at]];
-        most = std::max(most, block.temporary_bytes - later);
-        later += block.stored_bytes;
-      }
+      const auto blocks = std::span(base_.sequence).subspan(first, end - first);
+      most = std::max(most, temporaries_of(base_, blocks, strategy_.offload));
     }
     return most;
   }
 
   std::int64_t memory_of_stage(std::int64_t stage) const {
-    std::int64_t parameters = 0, gradients = 0, states = 0;
+    std::int64_t parameters = 0, gradients = 0, states = 0, largest = 0;
     std::set<std::size_t> present;
     for_each_block(stage, [&](std::size_t i) {
       const Block& block = base_.blocks[i];
+      largest = std::max(largest, block.stored_bytes);
       parameters += block.parameter_bytes;
       gradients += block.gradient_bytes;
       states += block.state_bytes;
@@ -183,7 +184,10 @@ private:
       least = std::min(least, parts_[part(stage, chunk)].stored);
     const std::int64_t held = most_held(strategy_.schedule, strategy_.pipeline,
                                         strategy_.virtual_stages, strategy_.micro_batches(), stage);
-    return kept(parameters, gradients, states) + temporaries_of(stage) + held * least;
+    const std::int64_t stored = offloads_activations(strategy_.offload)
+                                    ? on_their_way(largest, held * least)
+                                    : held * least;
+    return kept(parameters, gradients, states) + temporaries_of_stage(stage) + stored;
   }
 
   /// Stages that are balanced by cost: one has its share of the work, one has the largest block.
@@ -206,7 +210,8 @@ private:
     }
     const Nanoseconds share = all.all() / strategy_.pipeline;
     // Every stage keeps a micro-batch of each of its parts at least.
-    const std::int64_t bytes = kept(parameters, gradients, states) + all.stored;
+    const std::int64_t stored = offloads_activations(strategy_.offload) ? 0 : all.stored;
+    const std::int64_t bytes = kept(parameters, gradients, states) + stored;
     return {strategy_.micro_batches() * std::max(share, largest), bytes / strategy_.pipeline, 0};
   }
 
@@ -248,9 +253,17 @@ ParallelStrategy base_of(const ParallelStrategy& strategy) {
   return base;
 }
 
-StepBound step_bound(const ClusterDevice& device, const Profile& base,
+StepBound step_bound(const Cluster& cluster, const ClusterDevice& device, const Profile& base,
                      const ParallelStrategy& strategy) {
-  return StepBounds(device, base, strategy).run();
+  const auto at_best = [&](StepBound bound) {
+    const double speed = best_devices(cluster, device).speed;
+    bound.time = static_cast<Nanoseconds>(std::floor(static_cast<double>(bound.time) / speed));
+    return bound;
+  };
+  if (strategy.offload == OffloadKind::none)
+    return at_best(StepBounds(device, base, strategy).run());
+  const Profile with = offloaded(base, host_link_of(cluster, device), strategy);
+  return at_best(StepBounds(device, with, strategy).run());
 }
 
 Profile with_samples(const Profile& one, std::int64_t samples_one, const Profile& two,

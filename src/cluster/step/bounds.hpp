@@ -20,8 +20,8 @@ struct StepBound {
 ParallelStrategy base_of(const ParallelStrategy& strategy);
 
 /// `base` is the profile of base_of(strategy).
-StepBound step_bound(const ClusterDevice& device, const cluster_cost::Profile& base,
-                     const ParallelStrategy& strategy);
+StepBound step_bound(const Cluster& cluster, const ClusterDevice& device,
+                     const cluster_cost::Profile& base, const ParallelStrategy& strategy);
 
 /// A profile of more samples, of which only memory is known: activations grow by as much a sample
 /// as from `one` to `two`, less a thousandth for what is rounded up to whole bytes.

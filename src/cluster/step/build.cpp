@@ -1,8 +1,11 @@
 #include "cluster/step/build.hpp"
 
 #include "cluster/step/chunks.hpp"
+#include "cluster/step/offload.hpp"
+#include "cluster/step/unequal.hpp"
 
 #include <algorithm>
+#include <map>
 #include <ranges>
 #include <set>
 #include <utility>
@@ -23,9 +26,14 @@ public:
   StepBuild(const Cluster& cluster, const ClusterDevice& device, const Profile& profile,
             const ParallelStrategy& strategy)
       : cluster_(cluster), device_(device), profile_(profile), strategy_(strategy),
-        begins_(part_begins(profile, strategy)) {
-    for (const Block& of : profile.blocks)
-      costs_.push_back(cost_of(of));
+        begins_(part_begins(profile, strategy)), costs_(costs_at(1)) {
+    if (cluster.unequal.empty())
+      return;
+    for (std::int64_t stage = 0; stage < strategy.pipeline; ++stage) {
+      const double speed = devices_of(cluster, device, strategy, stage).speed;
+      if (speed != 1)
+        costs_of_unequal_.emplace(stage, costs_at(speed));
+    }
   }
 
   ClusterStep run(std::int64_t tokens_of_sample) {
@@ -47,6 +55,10 @@ private:
     return std::span(profile_.sequence).subspan(begins_[at], begins_[at + 1] - begins_[at]);
   }
   const Block& block(std::size_t i) const { return profile_.blocks[i]; }
+  const BlockCost& cost(std::int64_t stage, std::size_t i) const {
+    const auto found = costs_of_unequal_.find(stage);
+    return (found == costs_of_unequal_.end() ? costs_ : found->second)[i];
+  }
   std::int64_t part(std::int64_t stage, std::int64_t chunk) const {
     return part_of(strategy_.schedule, strategy_.pipeline, stage, chunk);
   }
@@ -62,11 +74,24 @@ private:
     }
   }
 
-  BlockCost cost_of(const Block& of) const {
-    const PassTime forward = time_of(of.forward, strategy_.overlap);
-    const PassTime recompute = time_of(of.recompute, strategy_.overlap);
-    const PassTime backward = time_of(of.backward, strategy_.overlap);
-    const PassTime weight = time_of(of.weight, strategy_.overlap);
+  /// Of the profile's blocks, by devices of this speed.
+  std::vector<BlockCost> costs_at(double speed) const {
+    std::vector<BlockCost> costs;
+    for (const Block& of : profile_.blocks)
+      costs.push_back(cost_of(of, speed));
+    return costs;
+  }
+
+  PassTime pass_at(PassCost pass, double speed) const {
+    pass.compute /= speed;
+    return time_of(pass, strategy_.overlap);
+  }
+
+  BlockCost cost_of(const Block& of, double speed) const {
+    const PassTime forward = pass_at(of.forward, speed);
+    const PassTime recompute = pass_at(of.recompute, speed);
+    const PassTime backward = pass_at(of.backward, speed);
+    const PassTime weight = pass_at(of.weight, speed);
     BlockCost cost;
     cost.name = of.name;
     cost.forward = whole_nanoseconds(forward.total);
@@ -76,8 +101,9 @@ private:
     for (const PassTime& pass : {forward, recompute, backward, weight}) {
       cost.collectives += static_cast<Nanoseconds>(pass.exchange);
       cost.host += static_cast<Nanoseconds>(pass.host);
+      cost.offload += static_cast<Nanoseconds>(pass.link);
     }
-    cost.update = whole_nanoseconds(of.update);
+    cost.update = whole_nanoseconds(of.update / speed);
     for (const PassCost* pass : {&of.forward, &of.recompute, &of.backward, &of.weight})
       cost.kernels += pass->kernels;
     cost.parameters = of.parameter_count;
@@ -100,7 +126,7 @@ private:
     problem.micro_batches = strategy_.micro_batches();
     for (std::int64_t stage = 0; stage < strategy_.pipeline; ++stage) {
       for (std::int64_t chunk = 0; chunk < strategy_.virtual_stages; ++chunk)
-        problem.costs.push_back(chunk_cost(part(stage, chunk)));
+        problem.costs.push_back(chunk_cost(stage, part(stage, chunk)));
       problem.tails.push_back(tail_of(stage));
     }
     if (strategy_.pipeline > 1)
@@ -108,17 +134,17 @@ private:
     return problem;
   }
 
-  ChunkCost chunk_cost(std::int64_t number) const {
-    ChunkCost cost;
+  ChunkCost chunk_cost(std::int64_t stage, std::int64_t number) const {
+    ChunkCost sum;
     for (const std::size_t i : blocks_of(number)) {
-      const BlockCost& of = costs_[i];
-      cost.forward += of.forward;
-      cost.backward_input += of.backward_input;
-      cost.backward_weight += of.backward_weight;
-      cost.recompute += of.recompute;
-      cost.activation_bytes += of.stored_bytes;
+      const BlockCost& of = cost(stage, i);
+      sum.forward += of.forward;
+      sum.backward_input += of.backward_input;
+      sum.backward_weight += of.backward_weight;
+      sum.recompute += of.recompute;
+      sum.activation_bytes += of.stored_bytes;
     }
-    return cost;
+    return sum;
   }
 
   void add_sends(PipelineProblem& problem) const {
@@ -161,12 +187,12 @@ private:
     double forward = 0;
     double update = 0;
     for (const std::size_t i : std::views::reverse(blocks)) {
-      const BlockCost& cost = costs_[i];
-      now += static_cast<double>(cost.recompute + cost.backward_input + cost.backward_weight);
+      const BlockCost& of = cost(stage, i);
+      now += static_cast<double>(of.recompute + of.backward_input + of.backward_weight);
       free = std::max(free, now) + block(i).gradients;
       gather += block(i).parameters;
-      forward += static_cast<double>(cost.forward);
-      update += block(i).update;
+      forward += static_cast<double>(of.forward);
+      update += block(i).update / devices_of(cluster_, device_, strategy_, stage).speed;
     }
     double exposed = strategy_.overlap ? std::max(0.0, free - now) : 0.0;
     if (!strategy_.overlap) {
@@ -183,14 +209,15 @@ private:
     const StageTail& tail = problem.tails[static_cast<std::size_t>(stage)];
     StageShare& share = result.share;
     for_each_block(stage, [&](std::size_t i) {
-      const BlockCost& cost = costs_[i];
-      share.recompute += problem.micro_batches * cost.recompute;
-      share.collectives += problem.micro_batches * cost.collectives;
-      share.host += problem.micro_batches * cost.host;
+      const BlockCost& of = cost(stage, i);
+      share.recompute += problem.micro_batches * of.recompute;
+      share.collectives += problem.micro_batches * of.collectives;
+      share.host += problem.micro_batches * of.host;
+      share.offload += problem.micro_batches * of.offload;
       ++result.blocks;
     });
     // Exchange and host time inside of what is computed again count as such.
-    share.compute = times.busy - share.recompute - share.collectives - share.host;
+    share.compute = times.busy - share.recompute - share.collectives - share.host - share.offload;
     if (share.compute < 0) {
       share.recompute += share.compute;
       share.compute = 0;
@@ -205,17 +232,11 @@ private:
     step_.stages.push_back(result);
   }
 
-  /// Most that blocks need beyond what all of the stage's keep: while one is at it, the later ones
-  /// of its part have not begun to store anything of the micro-batch, or are done with it.
-  std::int64_t temporaries_of(std::int64_t stage) const {
+  std::int64_t temporaries_of_stage(std::int64_t stage) const {
     std::int64_t most = 0;
-    for (std::int64_t chunk = 0; chunk < strategy_.virtual_stages; ++chunk) {
-      std::int64_t later = 0;
-      for (const std::size_t i : std::views::reverse(blocks_of(part(stage, chunk)))) {
-        most = std::max(most, block(i).temporary_bytes - later);
-        later += block(i).stored_bytes;
-      }
-    }
+    for (std::int64_t chunk = 0; chunk < strategy_.virtual_stages; ++chunk)
+      most = std::max(most,
+                      temporaries_of(profile_, blocks_of(part(stage, chunk)), strategy_.offload));
     return most;
   }
 
@@ -232,7 +253,7 @@ private:
       at(MemoryOwner::gradients) += block(i).gradient_bytes;
       at(MemoryOwner::optimizer_state) += block(i).state_bytes;
     });
-    at(MemoryOwner::temporaries) = temporaries_of(stage);
+    at(MemoryOwner::temporaries) = temporaries_of_stage(stage);
     for (const auto& shared : profile_.shared) {
       if (!present.contains(shared.first) || !present.contains(shared.second))
         continue;
@@ -243,8 +264,29 @@ private:
     }
     at(MemoryOwner::stored_activations) = times.most_bytes;
     result.memory.in_flight = times.most_held;
+    move_to_host(result.memory, stage);
+    result.memory.limit = devices_of(cluster_, device_, strategy_, stage).memory;
     result.memory.workspace =
         device_.table ? static_cast<std::int64_t>(device_.table->workspace_bytes) : 0;
+  }
+
+  void move_to_host(StageMemory& memory, std::int64_t stage) const {
+    std::int64_t stored = 0, states = 0; // the largest block's
+    for_each_block(stage, [&](std::size_t i) {
+      stored = std::max(stored, block(i).stored_bytes);
+      states = std::max(states, block(i).state_bytes);
+    });
+    const auto move = [&](MemoryOwner owner, std::int64_t largest_block) {
+      std::int64_t& bytes = memory.bytes[static_cast<std::size_t>(owner)];
+      memory.host += bytes;
+      const std::int64_t all = std::exchange(bytes, on_their_way(largest_block, bytes));
+      if (owner == MemoryOwner::stored_activations)
+        memory.bytes[static_cast<std::size_t>(MemoryOwner::offloaded_activations)] = all;
+    };
+    if (offloads_activations(strategy_.offload))
+      move(MemoryOwner::stored_activations, stored);
+    if (offloads_states(strategy_.offload))
+      move(MemoryOwner::optimizer_state, states);
   }
 
   void finish(std::int64_t tokens_of_sample) {
@@ -269,18 +311,19 @@ private:
           static_cast<double>(strategy_.micro_batches()) * block(i).pass_pj + block(i).update_pj;
     step_.energy_pj =
         energy * static_cast<double>(strategy_.data * strategy_.context * strategy_.tensor);
-    for (const StageResult& stage : step_.stages)
+    for (const StageResult& stage : step_.stages) {
       step_.largest_memory = std::max(step_.largest_memory, stage.memory.total());
-    const double limit = cluster_.memory_bytes > 0 ? cluster_.memory_bytes : device_.memory_bytes();
-    step_.memory_limit = static_cast<std::int64_t>(limit);
+      step_.largest_host = std::max(step_.largest_host, stage.memory.host);
+    }
   }
 
   const Cluster& cluster_;
   const ClusterDevice& device_;
   const Profile& profile_;
   const ParallelStrategy& strategy_;
-  std::vector<std::size_t> begins_; ///< of parts, in the sequence
-  std::vector<BlockCost> costs_;    ///< of the profile's blocks
+  std::vector<std::size_t> begins_;                                 ///< of parts, in the sequence
+  std::vector<BlockCost> costs_;                                    ///< of the profile's blocks
+  std::map<std::int64_t, std::vector<BlockCost>> costs_of_unequal_; ///< of stages of other speeds
   ClusterStep step_;
 };
 
@@ -288,13 +331,22 @@ private:
 
 ClusterStep build_step(const Cluster& cluster, const ClusterDevice& device, const Profile& profile,
                        const ParallelStrategy& strategy, std::int64_t tokens) {
-  return StepBuild(cluster, device, profile, strategy).run(tokens);
+  if (strategy.offload == OffloadKind::none)
+    return StepBuild(cluster, device, profile, strategy).run(tokens);
+  const HostLink link = host_link_of(cluster, device);
+  return StepBuild(cluster, device, offloaded(profile, link, strategy), strategy).run(tokens);
 }
 
 } // namespace cluster_step
 
 std::int64_t StageMemory::total() const {
   return monet::total(bytes) + workspace;
+}
+
+const StageResult& ClusterStep::fullest() const {
+  return *std::ranges::max_element(stages, {}, [](const StageResult& stage) {
+    return stage.memory.total() - stage.memory.limit;
+  });
 }
 
 } // namespace monet

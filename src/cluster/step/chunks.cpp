@@ -1,6 +1,7 @@
 #include "cluster/step/chunks.hpp"
 
 #include <algorithm>
+#include <ranges>
 
 namespace monet::cluster_step {
 
@@ -11,8 +12,12 @@ using cluster_cost::Profile;
 PassTime time_of(const PassCost& pass, bool overlap) {
   const double device = pass.compute + pass.exchange;
   const double launched = std::max(device, pass.host);
-  const double total = overlap ? std::max(launched, pass.gather) : launched + pass.gather;
-  return {total, pass.exchange + (total - launched), launched - device};
+  if (!overlap)
+    return {launched + pass.gather + pass.link, pass.exchange + pass.gather, launched - device,
+            pass.link};
+  const double gathered = std::max(launched, pass.gather);
+  const double total = std::max(gathered, pass.link);
+  return {total, pass.exchange + (gathered - launched), launched - device, total - gathered};
 }
 
 bool has_even_parts(const Profile& profile, const ParallelStrategy& strategy) {
@@ -52,6 +57,23 @@ std::vector<std::size_t> part_begins(const Profile& profile, const ParallelStrat
   for (const std::int64_t begin : balance(times, 0, 0, static_cast<std::int64_t>(parts)))
     begins.push_back(static_cast<std::size_t>(begin));
   return begins;
+}
+
+std::int64_t temporaries_of(const Profile& profile, std::span<const std::size_t> blocks,
+                            OffloadKind offload) {
+  std::int64_t most = 0;
+  std::int64_t later = 0;
+  for (const std::size_t i : std::views::reverse(blocks)) {
+    const Block& block = profile.blocks[i];
+    most = std::max(most, block.temporary_bytes - later);
+    if (!offloads_activations(offload))
+      later += block.stored_bytes;
+  }
+  return most;
+}
+
+std::int64_t on_their_way(std::int64_t largest_block, std::int64_t all) {
+  return std::min(3 * largest_block, all);
 }
 
 } // namespace monet::cluster_step

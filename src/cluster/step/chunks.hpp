@@ -4,6 +4,8 @@
 #include "cluster/cost/blocks.hpp"
 
 #include <cstddef>
+#include <cstdint>
+#include <span>
 #include <vector>
 
 namespace monet::cluster_step {
@@ -11,7 +13,9 @@ namespace monet::cluster_step {
 /// A pass on one device: kernels and collectives one after another, no faster than the host
 /// launches them; what may run beside it, where it does, counts as far as it is longer.
 struct PassTime {
-  double total = 0, exchange = 0, host = 0;
+  double total = 0;
+  /// Of that: collectives, waiting for the host's launches, and for its copies.
+  double exchange = 0, host = 0, link = 0;
 };
 
 PassTime time_of(const cluster_cost::PassCost& pass, bool overlap);
@@ -23,5 +27,15 @@ bool has_even_parts(const cluster_cost::Profile& profile, const ParallelStrategy
 /// parts than blocks.
 std::vector<std::size_t> part_begins(const cluster_cost::Profile& profile,
                                      const ParallelStrategy& strategy);
+
+/// Most that a part of the model needs beyond what all of the stage's keep: while a block is at it,
+/// the later ones of `blocks` have not begun to store anything of the micro-batch, or are done with
+/// it. What waits in the host makes no such room.
+std::int64_t temporaries_of(const cluster_cost::Profile& profile,
+                            std::span<const std::size_t> blocks, OffloadKind offload);
+
+/// On the device, of what waits in the host block by block, if `all` would be kept without it: that
+/// of the block at work, of one on its way out, of one on its way in.
+std::int64_t on_their_way(std::int64_t largest_block, std::int64_t all);
 
 } // namespace monet::cluster_step

@@ -2,6 +2,8 @@
 #include "cluster/cost/blocks.hpp"
 #include "cluster/cost/layout.hpp"
 #include "cluster/step/build.hpp"
+#include "cluster/step/offload.hpp"
+#include "cluster/step/unequal.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/cluster/cluster_step.hpp"
@@ -32,7 +34,12 @@ ClusterModel::ClusterModel(const Cluster& cluster, const ClusterDevice& device,
 ClusterModel::~ClusterModel() = default;
 
 ClusterStep ClusterModel::model(const ParallelStrategy& strategy) {
-  const std::vector<std::string> problems = misfits(strategy, parts_->cluster.devices);
+  std::vector<std::string> problems = misfits(strategy, parts_->cluster.devices);
+  const HostLink link = cluster_step::host_link_of(parts_->cluster, parts_->device);
+  if (std::string misfit = cluster_step::offload_misfit(link, strategy); !misfit.empty())
+    problems.push_back(std::move(misfit));
+  if (std::string misfit = cluster_step::unequal_misfit(parts_->cluster); !misfit.empty())
+    problems.push_back(std::move(misfit));
   if (!problems.empty())
     throw InfeasibleError(fmt::format("{}", fmt::join(problems, "; ")));
   const std::string misfit = cluster_cost::sizes_misfit(parts_->workload, strategy);

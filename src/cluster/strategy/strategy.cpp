@@ -1,5 +1,7 @@
 #include "monet/cluster/strategy.hpp"
 
+#include "cluster/strategy/choice.hpp"
+
 #include "monet/base/checked.hpp"
 #include "monet/base/yaml.hpp"
 
@@ -15,6 +17,7 @@ namespace monet {
 namespace {
 
 constexpr std::array<std::string_view, 3> kRecompute{"none", "selective", "full"};
+constexpr std::array<std::string_view, 4> kOffload{"none", "states", "activations", "both"};
 constexpr std::int64_t kMost = std::int64_t{1} << 30; ///< of any degree or batch
 
 /// The product, or the largest number where it is more.
@@ -42,21 +45,10 @@ constexpr DegreeKey kDegrees[]{
     {"global_batch", &ParallelStrategy::global_batch},
 };
 
-template <class Names>
-std::optional<std::size_t> choice(YamlMap& map, std::string_view key, const Names& names,
-                                  ProblemList& problems) {
+std::optional<std::size_t> choice(YamlMap& map, std::string_view key,
+                                  std::span<const std::string_view> names, ProblemList& problems) {
   const YamlNode* node = map.find(key);
-  if (!node)
-    return std::nullopt;
-  const auto word = as_string(*node, problems);
-  if (!word)
-    return std::nullopt;
-  const auto found = std::ranges::find(names, *word);
-  if (found != names.end())
-    return static_cast<std::size_t>(found - names.begin());
-  problems.add(node->where, fmt::format("'{}' is none of {}", word->substr(0, 20),
-                                        fmt::join(names.begin(), names.end(), ", ")));
-  return std::nullopt;
+  return node ? choice_of(*node, names, problems) : std::nullopt;
 }
 
 std::vector<std::int64_t> read_layers(const YamlNode& node, ProblemList& problems) {
@@ -102,6 +94,22 @@ std::span<const std::string_view> recompute_kind_names() {
   return kRecompute;
 }
 
+std::string_view name_of(OffloadKind kind) {
+  return kOffload.at(static_cast<std::size_t>(kind));
+}
+
+std::span<const std::string_view> offload_kind_names() {
+  return kOffload;
+}
+
+bool offloads_states(OffloadKind kind) {
+  return kind == OffloadKind::states || kind == OffloadKind::both;
+}
+
+bool offloads_activations(OffloadKind kind) {
+  return kind == OffloadKind::activations || kind == OffloadKind::both;
+}
+
 ParallelStrategy read_strategy(const YamlNode& node, ProblemList& problems) {
   YamlMap map(node, problems);
   ParallelStrategy strategy;
@@ -125,6 +133,8 @@ ParallelStrategy read_strategy(const YamlNode& node, ProblemList& problems) {
     strategy.schedule = PipelineKind::interleaved;
   if (const auto kind = choice(map, "recompute", kRecompute, problems))
     strategy.recompute = static_cast<RecomputeKind>(*kind);
+  if (const auto kind = choice(map, "offload", kOffload, problems))
+    strategy.offload = static_cast<OffloadKind>(*kind);
   if (const YamlNode* layers = map.find("layers"))
     strategy.layers = read_layers(*layers, problems);
   if (!map.has("global_batch"))
@@ -159,6 +169,8 @@ std::string to_string(const ParallelStrategy& strategy) {
   add(fmt::format("gb{}", strategy.global_batch));
   if (strategy.recompute != RecomputeKind::none)
     add(name_of(strategy.recompute));
+  if (strategy.offload != OffloadKind::none)
+    add(fmt::format("offload-{}", name_of(strategy.offload)));
   if (!strategy.overlap)
     add("no-overlap");
   if (!strategy.layers.empty())

@@ -154,14 +154,14 @@ private:
   /// Why the fullest device has too little memory, or nothing.
   std::string judge_memory(const ClusterStep& step) const {
     if (!step.fits()) {
-      const auto fullest = std::ranges::max_element(
-          step.stages, {}, [](const StageResult& stage) { return stage.memory.total(); });
-      const auto& bytes = fullest->memory.bytes;
+      const StageResult& fullest = step.fullest();
+      auto bytes = fullest.memory.bytes;
+      bytes[static_cast<std::size_t>(MemoryOwner::offloaded_activations)] = 0; // in the host's
       const auto owner = static_cast<MemoryOwner>(std::ranges::max_element(bytes) - bytes.begin());
       return fmt::format(
           "a device of stage {} keeps {} bytes, {} more than it has, most of them {}",
-          fullest - step.stages.begin(), step.largest_memory,
-          step.largest_memory - step.memory_limit, name_of(owner));
+          &fullest - step.stages.data(), fullest.memory.total(),
+          fullest.memory.total() - fullest.memory.limit, name_of(owner));
     }
     const double budget = space_.budgets.peak_memory_bytes;
     if (budget > 0 && static_cast<double>(step.largest_memory) > budget)

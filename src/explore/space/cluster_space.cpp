@@ -188,8 +188,8 @@ DesignedCluster cluster_of(const Space& space, DesignId id) {
     found.device = read_cluster_device(found.cluster.device);
   if (devices)
     found.cluster = with_devices(found.cluster, *devices);
-  if (host && found.device.table)
-    found.device.table->host_ns_per_kernel = *host;
+  if (host)
+    set_host_time(found.device, *host, said.host_ns_per_kernel->where);
   const ClusterSettings settings = cluster_settings(space, values);
   found.workload = workload_of(settings);
   found.network = settings.network;

@@ -57,14 +57,16 @@ Json stage_memory_json(const StageMemory& memory) {
         memory.bytes[static_cast<std::size_t>(i)];
   json["workspace_bytes"] = memory.workspace;
   json["total_bytes"] = memory.total();
+  json["host_bytes"] = memory.host;
   return json;
 }
 
 Json stage_share_json(const StageShare& share) {
-  return {{"compute_ns", share.compute}, {"recompute_ns", share.recompute},
-          {"host_ns", share.host},       {"collectives_ns", share.collectives},
-          {"sends_ns", share.sends},     {"gradients_ns", share.gradients},
-          {"update_ns", share.update},   {"bubble_ns", share.bubble}};
+  return {{"compute_ns", share.compute},     {"recompute_ns", share.recompute},
+          {"host_ns", share.host},           {"collectives_ns", share.collectives},
+          {"offload_ns", share.offload},     {"sends_ns", share.sends},
+          {"gradients_ns", share.gradients}, {"update_ns", share.update},
+          {"bubble_ns", share.bubble}};
 }
 
 Json stage_json(const ClusterStep& step, std::size_t index) {
@@ -87,6 +89,7 @@ Json block_json(const BlockCost& block) {
           {"recompute_ns", block.recompute},
           {"collectives_ns", block.collectives},
           {"host_ns", block.host},
+          {"offload_ns", block.offload},
           {"update_ns", block.update},
           {"kernels", block.kernels},
           {"parameters", block.parameters},
@@ -159,6 +162,7 @@ Json strategy_json(const ParallelStrategy& strategy) {
           {"global_batch", strategy.global_batch},
           {"micro_batches", strategy.micro_batches()},
           {"recompute", name_of(strategy.recompute)},
+          {"offload", name_of(strategy.offload)},
           {"overlap", strategy.overlap},
           {"layers", strategy.layers},
           {"text", to_string(strategy)}};
@@ -177,10 +181,12 @@ Json cluster_json(const ClusterResult& result, const Provenance& provenance) {
   Json blocks = Json::array();
   for (const BlockCost& block : step.blocks)
     blocks.push_back(block_json(block));
-  Json memory{
-      {"largest_bytes", step.largest_memory}, {"limit_bytes", nullptr}, {"fits", step.fits()}};
-  if (step.memory_limit > 0)
-    memory["limit_bytes"] = step.memory_limit;
+  Json memory{{"largest_bytes", step.largest_memory},
+              {"limit_bytes", nullptr},
+              {"fits", step.fits()},
+              {"host_bytes", step.largest_host}};
+  if (step.fullest().memory.limit > 0)
+    memory["limit_bytes"] = step.fullest().memory.limit;
   return {{"schema_version", 1},
           {"kind", "cluster"},
           {"name", valid_utf8(result.name)},
@@ -203,8 +209,7 @@ Json cluster_json(const ClusterResult& result, const Provenance& provenance) {
 std::string memory_overflow(const ClusterStep& step) {
   if (step.fits())
     return {};
-  const auto worst = std::ranges::max_element(
-      step.stages, {}, [](const StageResult& stage) { return stage.memory.total(); });
+  const StageResult* worst = &step.fullest();
   const auto text_of = [](std::int64_t bytes) {
     const std::string human = human_bytes(bytes);
     return human.ends_with("iB") ? fmt::format("{} ({} bytes)", human, group_digits(bytes)) : human;
@@ -217,9 +222,9 @@ std::string memory_overflow(const ClusterStep& step) {
   }
   std::ranges::stable_sort(owners, std::greater<>{}, &std::pair<std::int64_t, std::string>::first);
   const std::int64_t total = worst->memory.total();
-  std::string text = fmt::format(
-      "a device of stage {} keeps {}, {} more than it has:", worst - step.stages.begin(),
-      text_of(total), text_of(total - step.memory_limit));
+  std::string text =
+      fmt::format("a device of stage {} keeps {}, {} more than it has:", worst - step.stages.data(),
+                  text_of(total), text_of(total - worst->memory.limit));
   const char* separator = " ";
   for (const auto& [bytes, owner] : owners) {
     if (bytes > 0)

@@ -58,6 +58,8 @@ std::string summary_section(const Json& result) {
   }
   if (!result.at("energy_pj").is_null())
     html += row_of("energy", human_energy(result.at("energy_pj").get<double>()));
+  if (memory.at("host_bytes").get<std::int64_t>() > 0)
+    html += row_of("host's memory of a device, at most", bytes_text(memory.at("host_bytes")));
   std::string text = bytes_text(memory.at("largest_bytes"));
   if (!memory.at("limit_bytes").is_null())
     text += " of " + bytes_text(memory.at("limit_bytes"));
@@ -185,15 +187,16 @@ std::string memory_section(const Json& result, const std::vector<std::size_t>& s
 
 std::string blocks_section(const Json& result) {
   std::string html =
-      "<h2>Blocks</h2><p>Of one micro-batch on one device; collectives and host are parts of the "
-      "passes.</p><div class=\"wide\"><table><tr><th></th><th>count</th><th>forward</th>"
+      "<h2>Blocks</h2><p>Of one micro-batch on one device; collectives, host and offload are parts "
+      "of the passes.</p><div class=\"wide\"><table><tr><th></th><th>count</th><th>forward</th>"
       "<th>backward input</th><th>backward weight</th><th>recompute</th><th>collectives</th>"
-      "<th>host</th><th>update</th><th>kernels</th><th>parameters</th><th>stored</th></tr>";
+      "<th>host</th><th>offload</th><th>update</th><th>kernels</th><th>parameters</th><th>stored</"
+      "th></tr>";
   for (const Json& block : result.at("blocks")) {
     html += fmt::format("<tr><td>{}</td><td>{}</td>", safe_text(block.at("name")),
                         block.at("count").get<std::int64_t>());
     for (const char* key : {"forward_ns", "backward_input_ns", "backward_weight_ns", "recompute_ns",
-                            "collectives_ns", "host_ns", "update_ns"})
+                            "collectives_ns", "host_ns", "offload_ns", "update_ns"})
       html += fmt::format("<td>{}</td>", time_text(block.at(key)));
     html += fmt::format("<td>{}</td><td>{}</td><td>{}</td></tr>\n",
                         group_digits(block.at("kernels").get<std::int64_t>()),

@@ -48,6 +48,9 @@ std::string head_lines(const Json& result) {
   if (!memory.at("limit_bytes").is_null())
     text += fmt::format(", of {}{}", human_bytes(memory.at("limit_bytes").get<std::int64_t>()),
                         memory.at("fits").get<bool>() ? "" : ": does not fit");
+  if (memory.at("host_bytes").get<std::int64_t>() > 0)
+    text += fmt::format("\nhost     {} a device at most",
+                        human_bytes(memory.at("host_bytes").get<std::int64_t>()));
   if (!result.at("energy_pj").is_null())
     text += fmt::format("\nenergy   {}", human_energy(result.at("energy_pj").get<double>()));
   return text + "\n";
@@ -103,7 +106,7 @@ std::string share_table(const Json& stages, std::int64_t time) {
 
 std::string blocks_table(const Json& blocks) {
   Rows rows{{"block", "count", "forward", "backward input", "backward weight", "recompute",
-             "collectives", "host", "update", "kernels", "parameters", "stored"}};
+             "collectives", "host", "offload", "update", "kernels", "parameters", "stored"}};
   for (const Json& block : blocks) {
     const auto time = [&](const char* key) {
       return human_nanoseconds(block.at(key).get<std::int64_t>());
@@ -111,7 +114,7 @@ std::string blocks_table(const Json& blocks) {
     rows.push_back({block.at("name").get<std::string>(), digits_of(block.at("count")),
                     time("forward_ns"), time("backward_input_ns"), time("backward_weight_ns"),
                     time("recompute_ns"), time("collectives_ns"), time("host_ns"),
-                    time("update_ns"), digits_of(block.at("kernels")),
+                    time("offload_ns"), time("update_ns"), digits_of(block.at("kernels")),
                     digits_of(block.at("parameters")),
                     human_bytes(block.at("stored_activations_bytes").get<std::int64_t>())});
   }
@@ -128,8 +131,8 @@ std::string cluster_table(const Json& result) {
                         kMostStageRows / 2);
   text += "\nMemory of a device, by stage\n" + memory_table(stages);
   text += "\nTime of a step, by stage\n" + share_table(stages, result.at("time_ns"));
-  text += "\nBlocks, of one micro-batch on one device; collectives and host are parts of the "
-          "passes\n" +
+  text += "\nBlocks, of one micro-batch on one device; collectives, host and offload are parts "
+          "of the passes\n" +
           blocks_table(result.at("blocks"));
   return text;
 }

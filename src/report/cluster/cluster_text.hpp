@@ -17,10 +17,11 @@ struct ClusterPart {
 };
 
 /// Of a stage's `share`, in its order. Colours that people with colour-blindness tell apart.
-inline constexpr std::array<ClusterPart, 8> kShares{{{"compute_ns", "compute", "#0072b2"},
+inline constexpr std::array<ClusterPart, 9> kShares{{{"compute_ns", "compute", "#0072b2"},
                                                      {"recompute_ns", "recompute", "#56b4e9"},
                                                      {"host_ns", "host", "#cc79a7"},
                                                      {"collectives_ns", "collectives", "#d55e00"},
+                                                     {"offload_ns", "offload", "#882255"},
                                                      {"sends_ns", "sends", "#e69f00"},
                                                      {"gradients_ns", "gradients", "#f0e442"},
                                                      {"update_ns", "update", "#009e73"},

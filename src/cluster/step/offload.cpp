@@ -1,0 +1,63 @@
+#include "cluster/step/offload.hpp"
+
+#include "cluster/step/chunks.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+namespace monet::cluster_step {
+
+namespace {
+
+using cluster_cost::Block;
+using cluster_cost::Profile;
+
+/// One way.
+double copy_time(const HostLink& link, std::int64_t bytes) {
+  if (bytes == 0)
+    return 0;
+  const auto all = static_cast<double>(bytes * link.shared_by);
+  return link.latency_ns + all / link.bandwidth_gb_per_s;
+}
+
+/// How long a block's other passes after its forward pass hide what comes in.
+double beside_backward(const Block& block, const ParallelStrategy& strategy) {
+  if (!strategy.overlap)
+    return 0;
+  const double recompute = time_of(block.recompute, true).total;
+  return splits_backward(strategy.schedule) ? recompute
+                                            : recompute + time_of(block.weight, true).total;
+}
+
+} // namespace
+
+HostLink host_link_of(const Cluster& cluster, const ClusterDevice& device) {
+  if (cluster.host_link.bandwidth_gb_per_s > 0 || !device.table)
+    return cluster.host_link;
+  return device.table->host_link;
+}
+
+std::string offload_misfit(const HostLink& link, const ParallelStrategy& strategy) {
+  if (strategy.offload == OffloadKind::none || link.bandwidth_gb_per_s > 0)
+    return {};
+  return fmt::format("offload is {}, and neither the cluster nor its device has a host_link",
+                     name_of(strategy.offload));
+}
+
+Profile offloaded(const Profile& profile, const HostLink& link, const ParallelStrategy& strategy) {
+  Profile with = profile;
+  for (Block& block : with.blocks) {
+    if (offloads_activations(strategy.offload)) {
+      block.forward.link = copy_time(link, block.stored_bytes);
+      block.backward.link = std::max(0.0, block.forward.link - beside_backward(block, strategy));
+    }
+    if (offloads_states(strategy.offload)) {
+      const double states = copy_time(link, block.state_bytes);
+      block.update = strategy.overlap ? std::max(block.update, states) : block.update + 2 * states;
+    }
+  }
+  return with;
+}
+
+} // namespace monet::cluster_step
