@@ -22,9 +22,24 @@ done
 ensure_packages "${packages_build[@]}" "${packages_test[@]}" "${packages_fuzz[@]}" "${packages_browser[@]}"
 ensure_node
 
+check_reports() {
+  build/dev/apps/monet/monet run examples/study/gpt_fused.yaml -o build/browser_report --jobs 0 >/dev/null
+  tests/browser/run.sh
+  tests/browser/run.sh build/browser_report/report.html
+  build/dev/tests/cli/cli_test --gtest_brief=1 --gtest_filter='HostilePages.*' # leaves pages
+  tests/browser/run.sh --hostile build/dev/hostile_pages
+}
+
 if [ "$slow" = yes ]; then export MONET_SLOW=ON; else export MONET_SLOW=OFF; fi
+trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
+beside web/check_bundle.sh
 say "building (build/dev)"
 build dev
+say "viewer bundle rebuilt and compared"
+join_besides
+
+# Packages come from a registry and a browser waits: beside what keeps processors busy.
+beside check_reports
 
 say "parsers under address and undefined-behaviour sanitizers (build/fuzz)"
 build fuzz --target base_test hardware_test mapping_file_test workload_test robustness_test fuzz_readers
@@ -38,15 +53,8 @@ else
   scripts/fuzz.sh "${fuzz_seconds:-60}"
 fi
 
-say "viewer bundle rebuilt and compared"
-web/check_bundle.sh
-
 say "the report in a browser"
-build/dev/apps/monet/monet run examples/study/gpt_fused.yaml -o build/browser_report --jobs 0 >/dev/null
-tests/browser/run.sh
-tests/browser/run.sh build/browser_report/report.html
-build/dev/tests/cli/cli_test --gtest_brief=1 --gtest_filter='HostilePages.*' # leaves pages
-tests/browser/run.sh --hostile build/dev/hostile_pages
+join_besides
 
 labels='fast|medium'
 if [ "$slow" = yes ]; then

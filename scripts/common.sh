@@ -52,6 +52,28 @@ build() {
   cmake --build "build/$preset" "$@"
 }
 
+# beside COMMAND...: runs it in the background, its output kept until join_besides.
+beside_pids=() beside_logs=()
+beside() {
+  local log
+  log=$(mktemp)
+  (set -e; "$@") >"$log" 2>&1 &
+  beside_pids+=($!)
+  beside_logs+=("$log")
+}
+
+# join_besides: waits for what runs beside, says what it said, fails if any of it did.
+join_besides() {
+  local i failed=0
+  for i in "${!beside_pids[@]}"; do
+    wait "${beside_pids[$i]}" || failed=1
+    cat "${beside_logs[$i]}"
+    rm -f "${beside_logs[$i]}"
+  done
+  beside_pids=() beside_logs=()
+  return "$failed"
+}
+
 # run_tests [ctest arguments]: the summary if all pass, else everything that ctest said.
 run_tests() {
   local log status=0
