@@ -39,7 +39,9 @@ struct PartCost {
 class StepBounds {
 public:
   StepBounds(const ClusterDevice& device, const Profile& base, const ParallelStrategy& strategy)
-      : device_(device), base_(base), strategy_(strategy), even_(has_even_parts(base, strategy)) {
+      : device_(device), base_(base), strategy_(strategy), even_(has_even_parts(base, strategy)),
+        more_ranks_(static_cast<double>(strategy.data) /
+                    static_cast<double>(base_of(strategy).data)) {
     for (const Block& block : base.blocks)
       costs_.push_back(cost_of(block));
     if (!even_)
@@ -70,30 +72,22 @@ public:
   }
 
 private:
-  PartCost cost_of(const Block& block) const {
-    const auto time = [&](PassCost pass) {
-      pass.compute -= pass.sharded;
-      pass.gather = 0; // over data ranks: where more of them divide less, there is none
-      pass.host -= pass.gather_host;
-      return whole_nanoseconds(time_of(pass, strategy_.overlap).total);
-    };
-    PartCost cost;
-    cost.forward = time(block.forward);
-    cost.backward = time(block.recompute) + time(block.backward);
-    cost.weight = time(block.weight);
-    if (!splits_backward(strategy_.schedule))
-      cost.backward += std::exchange(cost.weight, 0);
-    cost.stored = block.stored_bytes;
-    return cost;
+  PartCost cost_of(Block block) const {
+    for (PassCost* pass : {&block.forward, &block.recompute, &block.backward, &block.weight}) {
+      pass->compute -= pass->sharded;
+      pass->gather = 0; // over data ranks: where more of them divide less, there is none
+      pass->host -= pass->gather_host;
+    }
+    const BlockTimes times = times_of(block, strategy_);
+    return {.forward = whole_nanoseconds(times.forward.total),
+            .backward = whole_nanoseconds(times.backward.total),
+            .weight = whole_nanoseconds(times.weight.total),
+            .stored = block.stored_bytes};
   }
 
   /// What ZeRO divides from that stage on is divided by so much more than in the base, at most:
   /// what the base could not divide, more ranks cannot either.
-  double sharded(int from) const {
-    return strategy_.zero >= from
-               ? static_cast<double>(strategy_.data) / static_cast<double>(base_of(strategy_).data)
-               : 1;
-  }
+  double sharded(int from) const { return strategy_.zero >= from ? more_ranks_ : 1; }
   /// On the device; of states that are offloaded nothing is counted.
   std::int64_t kept(std::int64_t parameters, std::int64_t gradients, std::int64_t states) const {
     if (offloads_states(strategy_.offload))
@@ -219,7 +213,8 @@ private:
   const Profile& base_;
   const ParallelStrategy& strategy_;
   bool even_;
-  std::vector<PartCost> costs_;                             ///< of the profile's blocks
+  double more_ranks_;           ///< of data than the base has: so many times
+  std::vector<PartCost> costs_; ///< of the profile's blocks
   std::vector<std::pair<std::size_t, std::size_t>> ranges_; ///< of parts, in the sequence
   std::vector<PartCost> parts_;
 };

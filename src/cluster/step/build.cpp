@@ -82,23 +82,25 @@ private:
     return costs;
   }
 
-  PassTime pass_at(PassCost pass, double speed) const {
-    pass.compute /= speed;
-    return time_of(pass, strategy_.overlap);
+  static Block at_speed(Block block, double speed) {
+    for (PassCost* pass : {&block.forward, &block.recompute, &block.backward, &block.weight})
+      pass->compute /= speed;
+    return block;
   }
 
   BlockCost cost_of(const Block& of, double speed) const {
-    const PassTime forward = pass_at(of.forward, speed);
-    const PassTime recompute = pass_at(of.recompute, speed);
-    const PassTime backward = pass_at(of.backward, speed);
-    const PassTime weight = pass_at(of.weight, speed);
+    const BlockTimes times = times_of(at_speed(of, speed), strategy_);
     BlockCost cost;
     cost.name = of.name;
-    cost.forward = whole_nanoseconds(forward.total);
-    cost.recompute = whole_nanoseconds(recompute.total);
-    cost.backward_input = whole_nanoseconds(backward.total);
-    cost.backward_weight = whole_nanoseconds(weight.total);
-    for (const PassTime& pass : {forward, recompute, backward, weight}) {
+    cost.forward = whole_nanoseconds(times.forward.total);
+    const double backward = times.backward.total;
+    const Nanoseconds after = whole_nanoseconds(backward);
+    cost.recompute = whole_nanoseconds(backward * times.share_of_recompute);
+    const Nanoseconds joined = whole_nanoseconds(backward * times.share_of_weight);
+    cost.backward_weight = std::min(joined, after - cost.recompute);
+    cost.backward_input = after - cost.recompute - cost.backward_weight;
+    cost.backward_weight += whole_nanoseconds(times.weight.total);
+    for (const PassTime& pass : {times.forward, times.backward, times.weight}) {
       cost.collectives += static_cast<Nanoseconds>(pass.exchange);
       cost.host += static_cast<Nanoseconds>(pass.host);
       cost.offload += static_cast<Nanoseconds>(pass.link);

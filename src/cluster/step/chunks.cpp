@@ -20,6 +20,41 @@ PassTime time_of(const PassCost& pass, bool overlap) {
   return {total, pass.exchange + (gathered - launched), launched - device, total - gathered};
 }
 
+namespace {
+
+PassCost joined(PassCost a, const PassCost& b) {
+  a.compute += b.compute;
+  a.sharded += b.sharded;
+  a.host += b.host;
+  a.exchange += b.exchange;
+  a.gather += b.gather;
+  a.gather_host += b.gather_host;
+  a.link += b.link;
+  a.kernels += b.kernels;
+  return a;
+}
+
+} // namespace
+
+BlockTimes times_of(const Block& block, const ParallelStrategy& strategy) {
+  const bool split = splits_backward(strategy.schedule);
+  PassCost after = joined(block.recompute, block.backward);
+  if (!split)
+    after = joined(after, block.weight);
+  BlockTimes times{.forward = time_of(block.forward, strategy.overlap),
+                   .backward = time_of(after, strategy.overlap),
+                   .weight = split ? time_of(block.weight, strategy.overlap) : PassTime{}};
+  const double recompute = time_of(block.recompute, strategy.overlap).total;
+  const double input = time_of(block.backward, strategy.overlap).total;
+  const double weight = split ? 0 : time_of(block.weight, strategy.overlap).total;
+  const double apart = recompute + input + weight;
+  if (apart > 0) {
+    times.share_of_recompute = recompute / apart;
+    times.share_of_weight = weight / apart;
+  }
+  return times;
+}
+
 bool has_even_parts(const Profile& profile, const ParallelStrategy& strategy) {
   const auto parts = static_cast<std::size_t>(strategy.pipeline * strategy.virtual_stages);
   const std::size_t blocks = profile.sequence.size();
@@ -47,11 +82,8 @@ std::vector<std::size_t> part_begins(const Profile& profile, const ParallelStrat
   }
   std::vector<Nanoseconds> times;
   for (const std::size_t i : profile.sequence) {
-    const Block& block = profile.blocks[i];
-    double time = 0;
-    for (const PassCost* pass : {&block.forward, &block.recompute, &block.backward, &block.weight})
-      time += time_of(*pass, strategy.overlap).total;
-    times.push_back(whole_nanoseconds(time));
+    const BlockTimes of = times_of(profile.blocks[i], strategy);
+    times.push_back(whole_nanoseconds(of.forward.total + of.backward.total + of.weight.total));
   }
   begins.clear();
   for (const std::int64_t begin : balance(times, 0, 0, static_cast<std::int64_t>(parts)))

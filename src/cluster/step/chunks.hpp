@@ -20,6 +20,16 @@ struct PassTime {
 
 PassTime time_of(const cluster_cost::PassCost& pass, bool overlap);
 
+/// The passes of a block. Those after the forward pass run in a row, so that what runs beside one
+/// of them runs beside all: the host's launches, copies and gathers.
+struct BlockTimes {
+  PassTime forward;
+  PassTime backward; ///< recomputation and input gradient; weight gradients, too, if not split off
+  PassTime weight;   ///< where they are split off
+  double share_of_recompute = 0, share_of_weight = 0; ///< of `backward`
+};
+BlockTimes times_of(const cluster_cost::Block& block, const ParallelStrategy& strategy);
+
 /// True where every part has as many layers as the others: then the parts do not depend on costs.
 bool has_even_parts(const cluster_cost::Profile& profile, const ParallelStrategy& strategy);
 

@@ -1,7 +1,5 @@
 #include "cluster/step/offload.hpp"
 
-#include "cluster/step/chunks.hpp"
-
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -19,15 +17,6 @@ double copy_time(const HostLink& link, std::int64_t bytes) {
     return 0;
   const auto all = static_cast<double>(bytes * link.shared_by);
   return link.latency_ns + all / link.bandwidth_gb_per_s;
-}
-
-/// How long a block's other passes after its forward pass hide what comes in.
-double beside_backward(const Block& block, const ParallelStrategy& strategy) {
-  if (!strategy.overlap)
-    return 0;
-  const double recompute = time_of(block.recompute, true).total;
-  return splits_backward(strategy.schedule) ? recompute
-                                            : recompute + time_of(block.weight, true).total;
 }
 
 } // namespace
@@ -50,7 +39,7 @@ Profile offloaded(const Profile& profile, const HostLink& link, const ParallelSt
   for (Block& block : with.blocks) {
     if (offloads_activations(strategy.offload)) {
       block.forward.link = copy_time(link, block.stored_bytes);
-      block.backward.link = std::max(0.0, block.forward.link - beside_backward(block, strategy));
+      block.backward.link = block.forward.link;
     }
     if (offloads_states(strategy.offload)) {
       const double states = copy_time(link, block.state_bytes);

@@ -1,0 +1,203 @@
+#include "cluster/cost/exchanges.hpp"
+
+#include "monet/cluster/collectives.hpp"
+#include "monet/workload/operators.hpp"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+
+namespace monet::cluster_cost {
+
+namespace {
+
+Collective collective_kind(const Operator& op) {
+  if (op.op_type == "AllReduce")
+    return Collective::all_reduce;
+  if (op.op_type == "ReduceScatter")
+    return Collective::reduce_scatter;
+  return op.op_type == "AllGather" ? Collective::all_gather : Collective::all_to_all;
+}
+
+/// Exchanges over data ranks that go together.
+struct Bucket {
+  std::int64_t part = 0;           ///< block
+  std::size_t first = 0;           ///< operator
+  double Block::*update = nullptr; ///< where its time goes if it comes once a step
+  Collective kind = Collective::all_reduce;
+  std::vector<std::string_view> axes;
+};
+
+/// Adds up what a rank's collectives take.
+class ExchangeSums {
+public:
+  ExchangeSums(const Cluster& cluster, const ParallelStrategy& strategy, const RankLayout& layout,
+               double host_ns, std::vector<Block>& blocks)
+      : cluster_(cluster), strategy_(strategy), layout_(layout), host_ns_(host_ns),
+        blocks_(blocks) {}
+
+  void run() {
+    for (std::size_t i = 0; i < graph().operators().size(); ++i) {
+      if (!is_collective(op(i)) || op(i).op_type == "TakeShard" || is_continued(i))
+        continue;
+      const std::vector<std::string_view> axes = axes_of(i);
+      const auto bytes = static_cast<double>(collective_bytes(graph(), op(i)));
+      if (is_cut_in_a_row(i, axes)) {
+        add_cut_in_a_row(i, axes);
+      } else if (op(i).phase == Phase::update) {
+        const bool gathers = op(i).op_type == "AllGather";
+        bucket(i, gathers ? &Block::parameters : &Block::gradients, collective_kind(op(i)), axes) +=
+            bytes;
+      } else if (is_over_data(i, axes)) {
+        bucket(i, nullptr, collective_kind(op(i)), axes) += bytes;
+      } else {
+        PassCost& pass = pass_of(i);
+        pass.exchange += time_of(collective_kind(op(i)), axes, bytes);
+        pass.host += host_ns_;
+        ++pass.kernels;
+      }
+    }
+    for (const auto& [of, bytes] : buckets_) {
+      const double time = time_of(of.kind, of.axes, bytes);
+      if (of.update) {
+        block(of.part).*of.update += time;
+        continue;
+      }
+      PassCost& pass = pass_of(of.first);
+      pass.gather += time;
+      pass.gather_host += host_ns_;
+      pass.host += host_ns_;
+      ++pass.kernels;
+    }
+  }
+
+private:
+  const TrainingGraph& step() const { return layout_.ranks.step; }
+  const Graph& graph() const { return layout_.ranks.step.graph; }
+  const Operator& op(std::size_t i) const { return graph().operators()[i]; }
+  Block& block(std::int64_t part) { return blocks_.at(static_cast<std::size_t>(part)); }
+  PassCost& pass_of(std::size_t i) { return cluster_cost::pass_of(layout_, blocks_, i); }
+
+  /// Reductions one after another over several axes are one over all of them.
+  std::vector<std::string_view> axes_of(std::size_t i) const {
+    std::vector<std::string_view> axes;
+    for (std::size_t at = i; true;) {
+      axes.push_back(std::get<std::string>(op(at).attributes.all().find("mesh_axis")->second));
+      const auto before = graph().tensor(*op(at).inputs[0]).producer;
+      if (!before || op(before->index()).op_type != op(i).op_type ||
+          !is_collective(op(before->index())) || op(i).op_type != "AllReduce")
+        return axes;
+      at = before->index();
+    }
+  }
+
+  /// Continued by another reduction of the same numbers, which counts for both.
+  bool is_continued(std::size_t i) const {
+    const auto& readers = graph().tensor(*op(i).outputs[0]).consumers;
+    return op(i).op_type == "AllReduce" && readers.size() == 1 &&
+           op(readers.front().index()).op_type == "AllReduce";
+  }
+
+  /// Of gradients and parameters, which may run beside passes; not tokens on the way to experts.
+  bool is_over_data(std::size_t i, const std::vector<std::string_view>& axes) const {
+    return axes.front() == "data" || (axes.front() == "expert" && op(i).op_type != "AllToAll");
+  }
+
+  double time_of(Collective kind, const std::vector<std::string_view>& axes, double bytes) {
+    return static_cast<double>(collective_cost(group(axes), kind, bytes).time);
+  }
+
+  /// Over data ranks, what a block exchanges alike in a pass or once a step goes together, as FSDP
+  /// gathers layers and DistributedDataParallel reduces buckets. The bytes so far.
+  double& bucket(std::size_t i, double Block::*update, Collective kind,
+                 const std::vector<std::string_view>& axes) {
+    const std::int64_t part = layout_.places[i].part;
+    const PassCost* pass = update ? nullptr : &pass_of(i);
+    for (auto& [of, bytes] : buckets_) {
+      const bool alike = of.part == part && of.update == update && of.kind == kind;
+      if (alike && of.axes == axes && (update || &pass_of(of.first) == pass))
+        return bytes;
+    }
+    return buckets_.emplace_back(Bucket{part, i, update, kind, axes}, 0.0).second;
+  }
+
+  /// A gradient that is to be sharded, but that no axis divides: it is cut all the same, as its
+  /// states are (see evenly()).
+  bool is_cut_in_a_row(std::size_t i, const std::vector<std::string_view>& axes) const {
+    return strategy_.zero > 0 && op(i).phase == Phase::update && op(i).op_type == "AllReduce" &&
+           std::ranges::find(axes, "data") != axes.end() &&
+           element_count(graph().tensor(*op(i).inputs[0])) > 1;
+  }
+
+  void add_cut_in_a_row(std::size_t i, const std::vector<std::string_view>& axes) {
+    const Tensor& gradient = graph().tensor(*op(i).inputs[0]);
+    const std::int64_t elements = element_count(gradient);
+    const ElementType weight = graph().tensor(step().parameters.front().weight).type;
+    const auto bytes = [&](const ElementType& type) {
+      return static_cast<double>(elements * bits_of(type)) / 8;
+    };
+    bucket(i, &Block::gradients, Collective::reduce_scatter, axes) += bytes(gradient.type);
+    bucket(i, &Block::parameters, Collective::all_gather, axes) += bytes(weight);
+  }
+
+  const GroupPlacement& group(const std::vector<std::string_view>& axes) {
+    const auto found = groups_.find(axes);
+    if (found != groups_.end())
+      return found->second;
+    return groups_.emplace(axes, group_of(cluster_, strategy_, axes)).first->second;
+  }
+
+  const Cluster& cluster_;
+  const ParallelStrategy& strategy_;
+  const RankLayout& layout_;
+  double host_ns_; ///< of launching one
+  std::vector<Block>& blocks_;
+  std::map<std::vector<std::string_view>, GroupPlacement> groups_;
+  std::vector<std::pair<Bucket, double>> buckets_; ///< with their bytes
+};
+
+} // namespace
+
+PassCost& pass_of(const RankLayout& layout, std::vector<Block>& blocks, std::size_t i) {
+  Block& of = blocks.at(static_cast<std::size_t>(layout.places[i].part));
+  if (layout.ranks.step.graph.operators()[i].phase == Phase::recompute)
+    return of.recompute;
+  switch (layout.places[i].pass) {
+  case PipelinePass::forward:
+    return of.forward;
+  case PipelinePass::backward:
+    return of.backward;
+  default:
+    return of.weight;
+  }
+}
+
+void add_exchanges(const Cluster& cluster, const ParallelStrategy& strategy,
+                   const RankLayout& layout, double host_ns, std::vector<Block>& blocks) {
+  ExchangeSums(cluster, strategy, layout, host_ns, blocks).run();
+}
+
+GroupPlacement group_of(const Cluster& cluster, const ParallelStrategy& strategy,
+                        std::span<const std::string_view> axes) {
+  std::vector<GroupAxis> group;
+  std::int64_t stride = 1;
+  const auto add = [&](std::string_view name, std::int64_t count) {
+    if (std::ranges::find(axes, name) != axes.end() && count > 1)
+      group.push_back({stride, count});
+    stride *= count;
+  };
+  add("tensor", strategy.tensor);
+  add("context", strategy.context);
+  add("expert", strategy.expert);
+  add("data", strategy.data / strategy.expert);
+  return place(cluster, group);
+}
+
+GroupPlacement neighbours(const Cluster& cluster, const ParallelStrategy& strategy) {
+  const std::int64_t stage = strategy.tensor * strategy.context * strategy.data;
+  const GroupAxis group{stage, std::min<std::int64_t>(strategy.pipeline, 2)};
+  return place(cluster, std::span(&group, 1));
+}
+
+} // namespace monet::cluster_cost
