@@ -270,6 +270,26 @@ TEST(ClusterModel, OneChipTakesWhatItsScheduleTakes) {
   EXPECT_NEAR(step.energy_pj / choice.figures.energy_pj, 1, 1e-9);
 }
 
+/// Modelled with the passes of one micro-batch, an update would be paid with each of them.
+TEST(ClusterModel, OneChipUpdatesOnceForAllMicroBatches) {
+  const Cluster cluster =
+      with_devices(read_cluster(MONET_SOURCE_DIR "/data/cluster/edge_tpu_x4.yaml"), 1);
+  const ClusterDevice device = read_cluster_device(cluster.device);
+  ClusterWorkload workload;
+  workload.network = [](std::int64_t samples) { return test::small_mlp(samples); };
+  const auto step = [&](std::int64_t samples) {
+    return ClusterModel(cluster, device, workload).model({.global_batch = samples});
+  };
+  const ClusterStep one = step(1);
+  const ClusterStep two = step(2);
+  const ClusterStep eight = step(8);
+  EXPECT_EQ(eight.timeline.stages[0].busy, 4 * two.timeline.stages[0].busy);
+  EXPECT_EQ(eight.stages[0].share.update, two.stages[0].share.update);
+  EXPECT_GT(two.stages[0].share.update, 0);
+  EXPECT_LT(eight.time, 8 * one.time);
+  EXPECT_LT(eight.energy_pj, 8 * one.energy_pj);
+}
+
 TEST(ClusterModel, SaysWhatDoesNotDivide) {
   const A100s eight(8, gpt(4));
   EXPECT_THROW(eight.model({.data = 4}), InfeasibleError);

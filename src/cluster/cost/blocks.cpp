@@ -59,7 +59,7 @@ private:
   double host_ns() const { return device_.table ? device_.table->host_ns_per_kernel : 0; }
 
   void add_chip_costs() {
-    const ChipCosts costs = chip_costs(step(), *device_.chip, costs_);
+    const ChipCosts costs = chip_costs(step(), *device_.chip, costs_, accumulates());
     for (std::size_t i = 0; i < costs.nanoseconds.size(); ++i) {
       if (op(i).phase == Phase::update) {
         block_of(i).update += costs.nanoseconds[i];
@@ -70,6 +70,8 @@ private:
       block_of(i).pass_pj += costs.picojoules[i];
     }
   }
+
+  bool accumulates() const { return strategy_.micro_batches() > 1; }
 
   void add_kernels() {
     for (const Kernel& kernel : kernels_of(graph(), layout_.places, table())) {
@@ -151,8 +153,12 @@ private:
   /// it is added to, and writes that.
   void add_accumulation(TensorId gradient) {
     const Tensor& tensor = graph().tensor(gradient);
-    if (!device_.table || !tensor.producer)
+    if (!tensor.producer)
       return;
+    if (device_.chip) {
+      add_accumulation_on_chip(tensor);
+      return;
+    }
     std::int64_t made = bits_of(tensor.type);
     for (const TensorId id : present(graph().op(*tensor.producer).inputs)) {
       if (is_floating(graph().tensor(id).type))
@@ -167,6 +173,18 @@ private:
     pass.sharded += strategy_.zero >= 2 ? time : 0;
     pass.host += host_ns();
     ++pass.kernels;
+  }
+
+  /// The sum so far is read from the off-chip memory, where the gradient goes in any case.
+  void add_accumulation_on_chip(const Tensor& gradient) {
+    if (!accumulates() || !device_.chip->offchip)
+      return;
+    const OffchipPort port = offchip_port(*device_.chip);
+    const auto bits = static_cast<double>(size_of(gradient).value);
+    const double cycles = bits / static_cast<double>(port.read_bits_per_cycle);
+    const std::size_t made = gradient.producer->index();
+    pass_of(made).compute += cycles * 1e9 / device_.chip->frequency_hz;
+    block_of(made).pass_pj += bits * port.read_pj_per_bit;
   }
 
   void give_weights(SharedWeights weights, const std::set<std::int64_t>& parts) {
@@ -363,7 +381,8 @@ private:
 
 ProfileKey profile_key(const ParallelStrategy& strategy) {
   return {strategy.data,        strategy.tensor, strategy.context,  strategy.expert,
-          strategy.micro_batch, strategy.zero,   strategy.sequence, strategy.recompute};
+          strategy.micro_batch, strategy.zero,   strategy.sequence, strategy.micro_batches() > 1,
+          strategy.recompute};
 }
 
 Profile Profiler::profile(const ParallelStrategy& strategy) const {

@@ -57,6 +57,7 @@ struct ProfileKey {
   std::int64_t data = 1, tensor = 1, context = 1, expert = 1, micro_batch = 1;
   int zero = 0;
   bool sequence = false;
+  bool accumulates = false; ///< gradients of several micro-batches
   RecomputeKind recompute = RecomputeKind::none;
   friend auto operator<=>(const ProfileKey&, const ProfileKey&) = default;
 };

@@ -10,14 +10,18 @@
 namespace monet::cluster_cost {
 
 struct ChipCosts {
-  std::vector<double> nanoseconds; ///< by operator; whole numbers, together the step's latency
-  std::vector<double> picojoules;  ///< by operator; together the step's energy
+  std::vector<double>
+      nanoseconds; ///< by operator; whole numbers, together the latency of what is modelled
+  std::vector<double> picojoules; ///< by operator; together its energy
 };
 
 /// Models the step, but for its collectives, as `monet schedule` does by default: the better of
-/// layer by layer and fused. An operator takes what it adds to the end of all before it; energy
-/// that is no run's (links, off-chip memory, leakage) is shared out by that time. InfeasibleError
-/// where the chip cannot run it, or has no frequency.
-ChipCosts chip_costs(const TrainingGraph& step, const Chip& chip, CoreCostCache& costs);
+/// layer by layer and fused. Where a step `accumulates` gradients of several micro-batches, passes
+/// and update are modelled apart: an update cannot take a gradient from the core that makes it, and
+/// must not be paid with every micro-batch. An operator takes what it adds to the end of all before
+/// it; energy that is no run's (links, off-chip memory, leakage) is shared out by that time.
+/// InfeasibleError where the chip cannot run it, or has no frequency.
+ChipCosts chip_costs(const TrainingGraph& step, const Chip& chip, CoreCostCache& costs,
+                     bool accumulates);
 
 } // namespace monet::cluster_cost

@@ -243,7 +243,8 @@ ParallelStrategy base_of(const ParallelStrategy& strategy) {
   base.data = strategy.expert * least_factor(strategy.data / strategy.expert);
   base.zero = strategy.zero;
   base.micro_batch = strategy.micro_batch;
-  base.global_batch = base.data * base.micro_batch;
+  base.global_batch =
+      base.data * base.micro_batch * std::min<std::int64_t>(strategy.micro_batches(), 2);
   base.recompute = strategy.recompute;
   return base;
 }

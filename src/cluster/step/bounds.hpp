@@ -15,7 +15,7 @@ struct StepBound {
 };
 
 /// The strategy whose profile bounds this one: with as few data ranks as can be, but for those that
-/// share experts. A rank's samples, and so its kernels, are the same; what data ranks exchange
+/// share experts, and one micro-batch or two. A rank's samples, and so its kernels, are the same; what data ranks exchange
 /// comes on top, and what ZeRO shards is divided by them at most.
 ParallelStrategy base_of(const ParallelStrategy& strategy);
 
