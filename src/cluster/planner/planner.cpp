@@ -129,9 +129,9 @@ private:
   /// follows from the two smallest, and most large ones do not fit.
   void price_families() {
     const auto family_of = [](const ParallelStrategy& strategy) {
-      ParallelStrategy base = cluster_step::base_of(strategy);
-      base.micro_batch = 0;
-      return cluster_cost::profile_key(base);
+      ProfileKey key = cluster_cost::profile_key(cluster_step::base_of(strategy));
+      key.micro_batch = 0;
+      return key;
     };
     std::map<ProfileKey, std::map<std::int64_t, ParallelStrategy>> families;
     for (const ParallelStrategy& strategy : strategies_)
