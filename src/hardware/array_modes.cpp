@@ -1,6 +1,7 @@
 #include "monet/hardware/array_modes.hpp"
 
 #include "monet/base/errors.hpp"
+#include "monet/hardware/imc_array.hpp"
 
 #include <fmt/core.h>
 
@@ -145,10 +146,16 @@ std::int64_t most_products(const Core& core) {
   std::int64_t most = 1;
   for (const ArrayMode& mode : core.modes)
     most = std::max(most, mode.products);
-  return core.lanes() * most;
+  return std::max<std::int64_t>(1, core.lanes() * most / cycles_per_product(core));
+}
+
+std::int64_t cycles_per_product(const Core& core) {
+  return core.imc != nullptr ? core.imc->cycles_per_wave() : 1;
 }
 
 double most_energy_pj(const Core& core) {
+  if (core.imc != nullptr)
+    return imc_peak_energy_pj(*core.imc).total();
   double most = core.modes.empty() ? core.mac_energy_pj : 0;
   for (const ArrayMode& mode : core.modes)
     most = std::max(most, mode.energy_pj * static_cast<double>(mode.products));

@@ -1,6 +1,7 @@
 // `operational_array:` of a core file.
 #include "hardware/array_reader.hpp"
 
+#include "hardware/imc_reader.hpp"
 #include "hardware/memory_reader.hpp"
 
 #include "monet/base/text.hpp"
@@ -139,10 +140,8 @@ void read_modes(YamlMap& map, ProblemList& problems, Core& core) {
     core.modes.push_back(read_mode(item, core.automatic_array_cost, problems));
 }
 
-} // namespace
-
-void read_array(const YamlNode& node, ProblemList& problems, bool offchip, Core& core) {
-  YamlMap map(node, problems, YamlMap::Duplicates::last_wins);
+/// What arrays have that do not compute in memory.
+void read_ordinary_keys(YamlMap& map, const YamlNode& node, ProblemList& problems, Core& core) {
   core.mac_energy_pj = read_figure(map, "unit_energy", false, problems);
   core.array_area_mm2 = read_figure(map, "unit_area", false, problems);
   read_array_model(map, node, problems, core);
@@ -152,16 +151,27 @@ void read_array(const YamlNode& node, ProblemList& problems, bool offchip, Core&
       problems.add(mac->where, "'format' and 'accumulate' are said by 'mac' already");
   }
   read_modes(map, problems, core);
-  // Keys of ZigZag's in-memory-computing cores and of other precisions: they do not enter this
-  // model.
+  // Keys of ZigZag's that do not enter the model of such an array.
   for (const char* key :
-       {"input_precision", "multiplier_energy", "multiplier_area", "is_imc", "imc_type",
-        "adc_resolution", "bit_serial_precision", "dac_resolution", "cells_size", "cells_area"}) {
+       {"input_precision", "multiplier_energy", "multiplier_area", "imc_type", "adc_resolution",
+        "bit_serial_precision", "dac_resolution", "cells_size", "cells_area"}) {
     map.ignore(key);
   }
+}
+
+} // namespace
+
+void read_array(const YamlNode& node, ProblemList& problems, bool offchip, Core& core) {
+  YamlMap map(node, problems, YamlMap::Duplicates::last_wins);
+  if (map.boolean_or("is_imc", false))
+    read_imc_keys(map, problems, core);
+  else
+    read_ordinary_keys(map, node, problems, core);
   const YamlNode* names = map.require("dimensions");
   const YamlNode* sizes = map.require("sizes");
   map.finish();
+  if (core.imc != nullptr && offchip)
+    problems.add(node.where, "an off-chip memory does not compute: is_imc is for other cores");
   if (names == nullptr || sizes == nullptr)
     return;
   const std::vector<std::string> dims = as_strings(*names, problems);
@@ -186,6 +196,8 @@ void read_array(const YamlNode& node, ProblemList& problems, bool offchip, Core&
     }
     core.array.push_back({dims[i], std::max<std::int64_t>(extents[i], 1)});
   }
+  if (core.imc != nullptr)
+    place_imc_array(*names, *sizes, problems, core);
   std::int64_t lanes = 1; // products of the mode that has most are one dimension more
   for (const ArrayMode& mode : core.modes)
     lanes = std::max(lanes, mode.products);

@@ -1,5 +1,7 @@
 #include "monet/hardware/core.hpp"
 
+#include "monet/hardware/imc_array.hpp"
+
 #include <algorithm>
 
 namespace monet {
@@ -39,8 +41,9 @@ const Memory* Core::top(MemoryOperand operand) const {
 
 double Core::area_mm2() const {
   double area = array_area_mm2 * static_cast<double>(lanes());
-  for (const Memory& memory : memories) {
-    area += memory.area_mm2 * static_cast<double>(instances(*this, memory));
+  for (std::size_t m = 0; m < memories.size(); ++m) {
+    if (imc == nullptr || m != imc->cells) // those are a part of the array
+      area += memories[m].area_mm2 * static_cast<double>(instances(*this, memories[m]));
   }
   return area;
 }

@@ -2,6 +2,7 @@
 #include "hardware/core_reader.hpp"
 
 #include "hardware/array_reader.hpp"
+#include "hardware/imc_reader.hpp"
 #include "hardware/memory_reader.hpp"
 #include "hardware/pricing.hpp"
 
@@ -21,6 +22,8 @@ namespace {
 constexpr std::size_t kMaxMemories = 32;
 
 CoreKind inferred_kind(const Core& core) {
+  if (core.imc != nullptr)
+    return CoreKind::array;
   for (const auto& unrollings : core.dataflow) {
     for (const Unrolling& u : unrollings) {
       if (u.dim == "FX" || u.dim == "FY")
@@ -42,6 +45,8 @@ void read_kind(YamlMap& map, ProblemList& problems, bool offchip, Core& core) {
     names.emplace_back(name_of(kind));
     if (given->scalar == names.back()) {
       core.kind = kind;
+      if (core.imc != nullptr && kind != CoreKind::array)
+        problems.add(given->where, "a core that computes in memory is of kind array");
       return;
     }
   }
@@ -54,6 +59,9 @@ void read_vector_figures(YamlMap& map, ProblemList& problems, Core& core) {
   if (const YamlNode* types = map.find("operator_types"))
     core.operator_types = as_strings(*types, problems);
   core.runs_vector_operators = map.boolean_or("vector_operators", false);
+  if (core.runs_vector_operators && core.imc != nullptr)
+    problems.add(map.find("vector_operators")->where,
+                 "an array that computes in memory has no lanes for other work");
   const auto positive = [&](const char* key, double fallback) {
     const double value = map.number_or(key, fallback);
     if (value > 0)
@@ -170,6 +178,8 @@ Core parse_core_node(const YamlNode& root, ProblemList& problems, bool offchip) 
       for (const auto& entry : memories->entries) {
         core.memories.push_back(read_memory(entry, core.array, offchip, problems));
       }
+      if (core.imc != nullptr)
+        find_imc_cells(*memories, problems, core);
     }
   }
   const YamlNode* dataflow = map.find("dataflows");

@@ -3,6 +3,7 @@
 #include "monet/base/errors.hpp"
 #include "monet/hardware/arithmetic_model.hpp"
 #include "monet/hardware/array_modes.hpp"
+#include "monet/hardware/imc_array.hpp"
 #include "monet/hardware/memory_model.hpp"
 #include "monet/hardware/technology.hpp"
 
@@ -107,6 +108,44 @@ void price_mode(const Core& core, double node_nm, ArrayMode& mode) {
   }
 }
 
+/// The weights of all elements of a macro as one array of SRAM, of which an element has its share.
+/// A word is a row of weights. Energies of the file come first.
+void price_cells(const ImcArray& imc, Memory& memory) {
+  constexpr double kNode = 28; // of all other parts
+  const double elements = static_cast<double>(imc.columns * imc.rows);
+  MemoryQuery query;
+  query.size = {imc.columns * imc.rows * imc.cell_bits};
+  query.node_nm = kNode;
+  query.ports = std::max(1, static_cast<int>(memory.ports.size()));
+  query.word_bits = imc.columns * imc.weight_bits;
+  const MemoryCost cost = memory_cost(query);
+  memory.area_mm2 = cost.figures.area_mm2 / elements;
+  if (memory.write_energy_pj == 0)
+    memory.write_energy_pj = cost.figures.write_pj / static_cast<double>(imc.columns);
+}
+
+/// Sizes of the array and areas of its cells may have changed since it was read.
+void price_imc(Core& core) {
+  ImcArray imc = *core.imc;
+  imc.macros = 1;
+  for (std::size_t d = 0; d < core.array.size(); ++d) {
+    if (d == imc.wordline)
+      imc.columns = core.array[d].size;
+    else if (d == imc.bitline)
+      imc.rows = core.array[d].size;
+    else
+      imc.macros *= core.array[d].size;
+  }
+  Memory& cells = core.memories[imc.cells];
+  imc.cell_bits = cells.size.value;
+  if (cells.automatic_cost)
+    price_cells(imc, cells);
+  imc.cell_area_mm2 = cells.area_mm2;
+  core.mac_energy_pj = least_imc_energy_pj(imc);
+  core.array_area_mm2 = imc_area_mm2(imc).total() / static_cast<double>(core.lanes());
+  core.imc = std::make_shared<const ImcArray>(imc);
+}
+
 } // namespace
 
 bool is_modelled_dram(const Memory& memory) {
@@ -119,13 +158,16 @@ void price(Core& core, double node_nm) {
                       : node_nm > 0          ? node_nm
                                              : kDefaultNode;
   for (Memory& memory : core.memories) {
-    if (!memory.automatic_cost)
+    const bool cells = core.imc != nullptr && &memory == &core.memories[core.imc->cells];
+    if (!memory.automatic_cost || cells)
       continue;
     if (core.kind == CoreKind::offchip || is_modelled_dram(memory))
       price_dram(memory);
     else
       price_sram(memory, node);
   }
+  if (core.imc != nullptr)
+    price_imc(core);
   if (core.automatic_array_cost)
     price_array(core, node);
   auto made = std::make_shared<std::vector<Core>>();

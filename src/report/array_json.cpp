@@ -72,6 +72,52 @@ Json mode_json(const Core& core, const ArrayMode& mode, double frequency_hz) {
   return json;
 }
 
+/// Memories once each, those with the weights beside the array's own cells, as ZigZag sums them.
+double area_of_zigzag(const Core& core) {
+  double area = imc_area_mm2(*core.imc).total();
+  for (const Memory& memory : core.memories)
+    area += memory.area_mm2;
+  return area;
+}
+
+Json imc_json(const Core& core) {
+  const ImcArray& imc = *core.imc;
+  const ImcPeak peak = imc_peak(imc);
+  return {{"type", name_of(imc.kind)},
+          {"columns", imc.columns},
+          {"rows", imc.rows},
+          {"macros", imc.macros},
+          {"activation_bits", imc.activation_bits},
+          {"weight_bits", imc.weight_bits},
+          {"bits_per_cycle", imc.serial_bits},
+          {"adc_bits", imc.adc_bits},
+          {"weights_per_element", imc.group_depth()},
+          {"cycles_per_mac", imc.cycles_per_wave()},
+          {"area_mm2", imc_parts_json(imc_area_mm2(imc))},
+          {"zigzag_core_area_mm2", area_of_zigzag(core)},
+          {"clock_ns", imc_parts_json(imc_clock_ns(imc))},
+          {"peak_energy_per_cycle_pj", imc_parts_json(imc_peak_energy_pj(imc))},
+          {"peak_tops", peak.tops},
+          {"peak_tops_per_w", peak.tops_per_w},
+          {"peak_tops_per_mm2", peak.tops_per_mm2}};
+}
+
+void add_imc_rows(const Json& imc, std::vector<std::vector<std::string>>& rows) {
+  for (const auto& [name, area] : imc.at("area_mm2").items()) {
+    const double energy = imc.at("peak_energy_per_cycle_pj").at(name).get<double>();
+    const double delay = imc.at("clock_ns").at(name).get<double>();
+    if (area.get<double>() <= 0 && energy <= 0 && delay <= 0)
+      continue;
+    rows.push_back({"    " + (name == "total" ? "in all" : name), "", "", human_energy(energy), "",
+                    fmt::format("{:.4g}", area.get<double>()), fmt::format("{:.4g} ns", delay)});
+  }
+  rows.push_back(
+      {"    peak", "", "", "", "", "",
+       fmt::format("{:.4g} TOPS, {:.4g} TOPS/W, {:.4g} TOPS/mm2", imc.at("peak_tops").get<double>(),
+                   imc.at("peak_tops_per_w").get<double>(),
+                   imc.at("peak_tops_per_mm2").get<double>())});
+}
+
 std::string fpga_text(const Json& figure) {
   const double dsps = figure.at("dsps").get<double>();
   return fmt::format("{:.5g} LUT{}{}", figure.at("luts").get<double>(),
@@ -82,10 +128,20 @@ std::string fpga_text(const Json& figure) {
 
 } // namespace
 
+Json imc_parts_json(const ImcParts& parts) {
+  Json json = Json::object();
+  for (const auto& [name, figure] : parts.named())
+    json[std::string(name)] = figure;
+  json["total"] = parts.total();
+  return json;
+}
+
 Json array_json(const Core& core, double frequency_hz) {
   Json json = {{"lanes", core.lanes()},
                {"operation_energy_pj", core.mac_energy_pj},
                {"area_mm2", core.array_area_mm2}};
+  if (core.imc != nullptr)
+    json["imc"] = imc_json(core);
   if (core.mac)
     json["mac"] = mac_json(core);
   else if (core.automatic_array_cost)
@@ -97,6 +153,8 @@ Json array_json(const Core& core, double frequency_hz) {
 }
 
 void add_array_rows(const Json& array, std::vector<std::vector<std::string>>& rows) {
+  if (array.contains("imc"))
+    add_imc_rows(array.at("imc"), rows);
   if (array.contains("mac")) {
     const Json& fpga = array.at("mac").at("fpga");
     for (const char* part : {"multiplier", "converter", "accumulator", "unit", "system"}) {

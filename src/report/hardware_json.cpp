@@ -98,8 +98,11 @@ void add_rows(const Json& core, std::size_t count, std::vector<std::vector<std::
                   area_text(core.at("area_mm2").get<double>()), ""});
   if (core.contains("array")) {
     const Json& array = core.at("array");
-    const std::string format = array.contains("mac") ? array.at("mac").at("name").get<std::string>()
-                                                     : array.value("format", "");
+    const std::string format =
+        array.contains("mac") ? array.at("mac").at("name").get<std::string>()
+        : array.contains("imc")
+            ? array.at("imc").at("type").get<std::string>() + ", in memory; the least of a MAC"
+            : array.value("format", "");
     rows.push_back({"  array", fmt::format("{}", array.at("lanes").get<std::int64_t>()), "",
                     human_energy(array.at("operation_energy_pj").get<double>()), "",
                     area_text(array.at("area_mm2").get<double>()),

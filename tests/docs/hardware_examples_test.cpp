@@ -1,5 +1,6 @@
 // The YAML shown in docs/hardware.md is read as a user would have it read.
 #include "monet/base/files.hpp"
+#include "monet/hardware/imc_array.hpp"
 #include "monet/hardware/read_hardware.hpp"
 
 #include <gtest/gtest.h>
@@ -25,7 +26,7 @@ std::vector<std::string> yaml_blocks(const std::string& markdown) {
 TEST(HardwareExamples, core_and_system_are_read) {
   const std::string source = MONET_SOURCE_DIR;
   const std::vector<std::string> blocks = yaml_blocks(read_file(source + "/docs/hardware.md"));
-  ASSERT_EQ(blocks.size(), 4U);
+  ASSERT_EQ(blocks.size(), 5U);
 
   const Core core = parse_core(blocks[0], "docs/hardware.md");
   EXPECT_EQ(core.kind, CoreKind::array);
@@ -49,7 +50,7 @@ TEST(HardwareExamples, core_and_system_are_read) {
 TEST(HardwareExamples, arrays_are_read) {
   const std::vector<std::string> blocks =
       yaml_blocks(read_file(std::string(MONET_SOURCE_DIR) + "/docs/hardware.md"));
-  ASSERT_EQ(blocks.size(), 4U);
+  ASSERT_EQ(blocks.size(), 5U);
   const std::string memories = blocks[0].substr(0, blocks[0].find("operational_array:"));
   const Core unit = parse_core(memories + blocks[2], "docs/hardware.md");
   ASSERT_TRUE(unit.mac);
@@ -57,6 +58,13 @@ TEST(HardwareExamples, arrays_are_read) {
   const Core modes = parse_core(memories + blocks[3], "docs/hardware.md");
   ASSERT_EQ(modes.modes.size(), 3U);
   EXPECT_EQ(modes.modes[2].products, 8);
+  // Its cells, and the memories of the first block above them.
+  const Core imc =
+      parse_core("name: imc\n" + blocks[4] + memories.substr(memories.find("  registers:")),
+                 "docs/hardware.md");
+  ASSERT_TRUE(imc.imc);
+  EXPECT_EQ(imc.imc->columns, 128);
+  EXPECT_EQ(imc.memories.size(), 3U);
 }
 
 } // namespace

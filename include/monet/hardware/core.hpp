@@ -19,6 +19,8 @@
 
 namespace monet {
 
+struct ImcArray; // monet/hardware/imc_array.hpp
+
 /// Operands of the memories: by convention I1 = activations, I2 = weights, O = outputs.
 enum class MemoryOperand { I1, I2, O };
 inline constexpr int kMemoryOperands = 3;
@@ -130,6 +132,9 @@ struct Core {
   /// The core as it works in each of its modes: with the products of a multiplier as a further
   /// dimension of the array, served by every memory. Made by price(); they have no modes.
   std::shared_ptr<const std::vector<Core>> in_modes;
+  /// Of an array that computes in memory; else null. `mac_energy_pj` is then the least that a MAC
+  /// takes, and `array_area_mm2` holds the memory with the weights.
+  std::shared_ptr<const ImcArray> imc;
   double technology_nm = 0; ///< 0 = not given
   std::vector<ArrayDim> array;
   std::vector<std::vector<Unrolling>> dataflow; ///< per array dim; empty = free

@@ -1,0 +1,262 @@
+#include "monet/hardware/imc_array.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace monet {
+
+namespace {
+
+// 28 nm, 0.9 V: energies are capacity times the square of the voltage.
+constexpr double kVolts = 0.9;
+constexpr double kSquareVolts = kVolts * kVolts;
+constexpr double kNandPf = 0.7e-3;
+constexpr double kXorPf = 1.5 * kNandPf;
+constexpr double kFlipFlopPf = 3 * kNandPf;
+constexpr double kWordlinePf = 0.35e-3; ///< per cell
+constexpr double kBitlinePf = 0.35e-3;  ///< per cell
+constexpr double kNandMm2 = 0.614e-6;
+constexpr double kXorMm2 = 2.4 * kNandMm2;
+constexpr double kFlipFlopMm2 = 6 * kNandMm2;
+constexpr double kNandNs = 0.0478;
+constexpr double kXorNs = 2.4 * kNandNs;
+
+constexpr double kAdderPj = (3 * kNandPf + 2 * kXorPf) * kSquareVolts;
+constexpr double kAdderMm2 = 3 * kNandMm2 + 2 * kXorMm2;
+constexpr double kHalfActivePj = 2 * kXorPf * kSquareVolts; ///< an adder with one input at rest
+constexpr double kMultiplierPj = 0.5 * kNandPf * kSquareVolts;
+constexpr double kFlipFlopPj = kFlipFlopPf * kSquareVolts;
+constexpr double kSumNs = 2 * kXorNs;                ///< input to sum
+constexpr double kCarryOutNs = kXorNs + 2 * kNandNs; ///< input to carry
+constexpr double kCarryNs = 2 * kNandNs;             ///< carry to carry
+
+double number(std::int64_t value) {
+  return static_cast<double>(value);
+}
+
+/// Adders and widths of an array.
+struct Circuits {
+  bool analog;
+  double levels;      ///< of an adder tree: log2 of the rows
+  double serial;      ///< bits applied at once
+  double tree_bits;   ///< of a tree's result
+  double tree_adders; ///< one-bit adders of one tree
+  double place_inputs;
+  double place_bits;   ///< of one of these inputs
+  double place_adders; ///< one-bit adders of one column
+  double sum_bits;     ///< of an accumulator, 0 without
+};
+
+Circuits circuits_of(const ImcArray& a) {
+  Circuits c{};
+  c.analog = a.kind == ImcKind::analog;
+  c.serial = number(a.serial_bits);
+  const double weight = number(a.weight_bits);
+  if (!c.analog) {
+    c.levels = std::log2(number(a.rows));
+    c.tree_bits = weight + c.levels;
+    c.tree_adders = number(a.rows) * (weight + 1) - (weight + c.levels + 1);
+  }
+  c.place_inputs = c.analog ? weight : c.serial;
+  c.place_bits = c.analog ? number(a.adc_bits) : c.tree_bits;
+  if (c.place_inputs > 1) {
+    c.place_adders =
+        c.place_bits * (c.place_inputs - 1) + c.place_inputs * (std::log2(c.place_inputs) - 0.5);
+  }
+  if (a.serial_bits != a.activation_bits)
+    c.sum_bits = number(a.activation_bits) + weight + (c.analog ? number(a.adc_bits) : c.levels);
+  return c;
+}
+
+double adc_pj(const ImcArray& a) {
+  const double bits = number(a.adc_bits);
+  return a.adc_bits == 0 ? 0 : (100 * bits + 0.001 * std::pow(4, bits)) * kSquareVolts / 1000;
+}
+
+double adc_mm2(const ImcArray& a) {
+  const double bits = number(a.adc_bits);
+  return a.adc_bits <= 1 ? 0 : std::pow(10, -0.0369 * bits + 1.206) * std::pow(2, bits) * 1e-6;
+}
+
+double adc_ns(const ImcArray& a) {
+  return number(a.adc_bits) * (0.00653 * number(a.rows) + 0.640);
+}
+
+double dac_pj(const ImcArray& a) {
+  return a.serial_bits == 1 ? 0 : 0.05 * number(a.serial_bits) * kSquareVolts;
+}
+
+/// A tree of `rows` inputs of which so many change: subtrees that are full, those on the way of a
+/// single value, which change by half, and those at rest.
+double tree_pj(const ImcArray& a, const Circuits& c, std::int64_t used) {
+  if (used < 1)
+    return 0;
+  if (used >= a.rows)
+    return c.tree_adders * kAdderPj;
+  const double weight = number(a.weight_bits);
+  double full = 0;
+  double half = 0;
+  std::int64_t left = used;
+  for (std::int64_t subtree = a.rows / 2; left > 0 && subtree > 0; subtree /= 2) {
+    const double levels = std::log2(number(subtree));
+    if (left <= 1 && subtree == 1) {
+      half += weight;
+      left = 0;
+    } else if (left > subtree) {
+      full += number(subtree) * (weight + 1) - 1;
+      left -= subtree;
+    } else if (left < subtree) {
+      half += weight + levels;
+    } else {
+      full += number(subtree) * (weight + 1) - (weight + levels + 1);
+      half += weight + levels;
+      left = 0;
+    }
+  }
+  return full * kAdderPj + half * kHalfActivePj;
+}
+
+/// All that the given number of activations of the array takes; `macros` at a time.
+ImcParts energy_of(const ImcArray& a, double rows, double columns, double tree, double times) {
+  const Circuits c = circuits_of(a);
+  const double weight = number(a.weight_bits);
+  const double all_rows = number(a.rows);
+  ImcParts pj;
+  if (c.analog) {
+    pj.dacs = dac_pj(a) * rows * times;
+    pj.adcs = adc_pj(a) * weight * columns * times;
+    pj.multipliers = kMultiplierPj * weight * number(a.columns) * rows * times;
+    pj.bitlines = kBitlinePf * kSquareVolts * weight * columns * all_rows * times;
+  } else {
+    pj.multipliers = kMultiplierPj * c.serial * weight * number(a.columns) * all_rows * times;
+    pj.adder_trees = tree * c.serial * columns * times;
+  }
+  pj.place_values = kAdderPj * c.place_adders * columns * times;
+  pj.accumulators = (kAdderPj + kFlipFlopPj) * c.sum_bits * columns * times;
+  return pj;
+}
+
+} // namespace
+
+std::string_view name_of(ImcKind kind) {
+  return kind == ImcKind::analog ? "analog" : "digital";
+}
+
+double ImcParts::total() const {
+  return precharge + cells + dacs + adcs + multipliers + bitlines + adder_trees + place_values +
+         accumulators;
+}
+
+std::array<std::pair<std::string_view, double>, 9> ImcParts::named() const {
+  return {{{"local_bl_precharging", precharge},
+           {"cells", cells},
+           {"dacs", dacs},
+           {"adcs", adcs},
+           {"mults", multipliers},
+           {"analog_bl_addition", bitlines},
+           {"adders_regular", adder_trees},
+           {"adders_pv", place_values},
+           {"accumulators", accumulators}}};
+}
+
+ImcParts& ImcParts::operator+=(const ImcParts& other) {
+  precharge += other.precharge;
+  cells += other.cells;
+  dacs += other.dacs;
+  adcs += other.adcs;
+  multipliers += other.multipliers;
+  bitlines += other.bitlines;
+  adder_trees += other.adder_trees;
+  place_values += other.place_values;
+  accumulators += other.accumulators;
+  return *this;
+}
+
+ImcParts operator*(ImcParts parts, double factor) {
+  for (double* part :
+       {&parts.precharge, &parts.cells, &parts.dacs, &parts.adcs, &parts.multipliers,
+        &parts.bitlines, &parts.adder_trees, &parts.place_values, &parts.accumulators})
+    *part *= factor;
+  return parts;
+}
+
+ImcParts imc_area_mm2(const ImcArray& a) {
+  const Circuits c = circuits_of(a);
+  const double weight = number(a.weight_bits);
+  const double columns = number(a.columns) * number(a.macros);
+  const double elements = columns * number(a.rows);
+  ImcParts mm2;
+  mm2.cells = elements * a.cell_area_mm2;
+  mm2.multipliers = kNandMm2 * weight * elements * (c.analog ? 1 : c.serial);
+  if (c.analog)
+    mm2.adcs = adc_mm2(a) * weight * columns;
+  else
+    mm2.adder_trees = kAdderMm2 * c.tree_adders * c.serial * columns;
+  mm2.place_values = kAdderMm2 * c.place_adders * columns;
+  mm2.accumulators = (kAdderMm2 + kFlipFlopMm2) * c.sum_bits * columns;
+  return mm2;
+}
+
+ImcParts imc_clock_ns(const ImcArray& a) {
+  const Circuits c = circuits_of(a);
+  ImcParts ns;
+  if (c.analog)
+    ns.adcs = adc_ns(a);
+  else if (a.rows > 1)
+    ns.adder_trees = (c.levels - 1) * kSumNs + kCarryOutNs + (c.tree_bits - 2) * kCarryNs;
+  ns.multipliers = kNandNs;
+  const double n = c.place_inputs;
+  if (n > 1)
+    ns.place_values = (std::log2(n) - 1) * kSumNs + kCarryOutNs + (n - 1) * kCarryNs;
+  if (c.sum_bits > 0) {
+    const double there = n > 1 ? n + c.place_bits : c.place_bits; // bits of what is added
+    ns.accumulators = kCarryOutNs + (c.sum_bits - there - 1) * kCarryNs;
+  }
+  return ns;
+}
+
+ImcParts imc_peak_energy_pj(const ImcArray& a) {
+  const Circuits c = circuits_of(a);
+  return energy_of(a, number(a.rows), number(a.columns), c.tree_adders * kAdderPj,
+                   number(a.macros));
+}
+
+ImcPeak imc_peak(const ImcArray& a) {
+  constexpr double kPicoToTera = 1000; // operations in a nanosecond, by 1e12 in a second
+  const double macs =
+      number(a.columns) * number(a.rows) * number(a.macros) / number(a.cycles_per_wave());
+  ImcPeak peak;
+  peak.tops = 2 * macs / imc_clock_ns(a).total() / kPicoToTera;
+  peak.tops_per_w = 2 * macs / imc_peak_energy_pj(a).total();
+  peak.tops_per_mm2 = peak.tops / imc_area_mm2(a).total();
+  return peak;
+}
+
+ImcParts imc_energy_pj(const ImcArray& a, const ImcWork& work) {
+  const Circuits c = circuits_of(a);
+  ImcParts pj = energy_of(a, number(work.rows), number(work.columns), tree_pj(a, c, work.rows),
+                          work.waves * number(a.cycles_per_wave()));
+  const double depth = number(a.group_depth());
+  if (a.group_depth() > 1) {
+    pj.precharge = number(a.weight_bits) * (kWordlinePf + kBitlinePf * depth) * kSquareVolts *
+                   work.weight_reads;
+  }
+  return pj;
+}
+
+double least_imc_energy_pj(const ImcArray& a) {
+  const Circuits c = circuits_of(a);
+  double least = HUGE_VAL;
+  double tree = HUGE_VAL; // of so many rows, or of more
+  for (std::int64_t rows = a.rows; rows > 0; --rows) {
+    tree = std::min(tree, tree_pj(a, c, rows));
+    const double macs = number(rows) * number(a.columns) / number(a.cycles_per_wave());
+    least = std::min(least, energy_of(a, number(rows), number(a.columns), tree, 1).total() / macs);
+    if (c.analog)
+      break; // the part per row is the same, and all else is shared by more
+  }
+  constexpr double kBelow = 1 - 1e-12;
+  return least * kBelow;
+}
+
+} // namespace monet
