@@ -72,6 +72,8 @@ CoreCost core_cost(const CoreProblem& problem, const Core& core, const CoreCostO
 bool can_run(const Core& core, ComputeKind compute, std::string_view op_type) {
   if (core.kind == CoreKind::offchip)
     return false;
+  if (core.imc != nullptr && compute != ComputeKind::mac)
+    return false; // it has no lanes
   if (!core.operator_types.empty())
     return std::ranges::find(core.operator_types, op_type) != core.operator_types.end();
   if (compute == ComputeKind::mac)

@@ -1,9 +1,9 @@
 // Where the model departs from ZigZag 3.8.5: every choice both ways, by hand or by brute force.
+#include "core_cost/cores.hpp"
 #include "core_cost/model/candidate.hpp"
 #include "core_cost/model/loading.hpp"
-#include "core_cost/search/temporal_order.hpp"
-#include "core_cost/cores.hpp"
 #include "core_cost/order_walk.hpp"
+#include "core_cost/search/temporal_order.hpp"
 
 #include "monet/base/errors.hpp"
 
@@ -486,7 +486,7 @@ TEST(Divergence, DefaultsAreThoseOfTheDocumentation) {
   const ModelChoices ours;
   EXPECT_TRUE(ours.first_partial_sums_free && ours.half_shared_loads_add &&
               ours.loads_keep_minimum && ours.gaps_not_fetched && ours.widest_step &&
-              ours.bypass_narrow_memories && ours.free_unrolling);
+              ours.bypass_narrow_memories && ours.rows_shift_at_their_loop && ours.free_unrolling);
   EXPECT_FALSE(ours.reserve_double_buffers || ours.port_stalls_add);
   EXPECT_NE(signature(ours), signature(kZigZag));
 }

@@ -17,6 +17,7 @@
 #include <cmath>
 #include <deque>
 #include <memory>
+#include <utility>
 
 namespace monet::cli {
 
@@ -113,6 +114,19 @@ Json gap_json(const CoreCost& cost, Objective objective) {
   return bound > 0 ? Json(found / bound - 1) : Json(nullptr);
 }
 
+/// What an array that computes in memory does for a layer.
+Json imc_json(const ImcCost& cost) {
+  const ImcWork& work = cost.work;
+  Json energy = Json::object();
+  for (const auto& [part, pj] : cost.energy_pj.named())
+    energy[std::string(part)] = pj;
+  return {{"rows", work.rows},
+          {"columns", work.columns},
+          {"waves", work.waves},
+          {"weight_reads", work.weight_reads},
+          {"energy_pj", std::move(energy)}};
+}
+
 Json layer_json(const LayerCost& layer, Objective objective) {
   const CoreCost& cost = *layer.cost;
   const CoreProblem& problem = layer.layer->problem;
@@ -120,36 +134,40 @@ Json layer_json(const LayerCost& layer, Objective objective) {
   for (const LoopDim& dim : problem.dims)
     dims[valid_utf8(dim.name)] = dim.size;
   const double latency = std::max(1.0, cost.parts.total());
-  return {{"name", valid_utf8(layer.layer->name)},
-          {"op_type", valid_utf8(layer.layer->op_type)},
-          {"phase", monet::name_of(Phase::forward)},
-          {"dims", std::move(dims)},
-          {"operand_precision", precision_json(*layer.layer)},
-          {"macs", mac_count(problem)},
-          {"latency_cycles", cost.parts.total()},
-          {"latency",
-           {{"ideal_temporal_cycles", cost.parts.ideal_temporal},
-            {"stall_cycles", cost.parts.stall},
-            {"onload_cycles", cost.parts.onload},
-            {"offload_cycles", cost.parts.offload}}},
-          {"ideal_cycles", cost.ideal.value},
-          {"utilisation", static_cast<double>(cost.ideal.value) / latency},
-          {"spatial_utilisation", cost.spatial_utilisation},
-          {"energy_pj", cost.energy().value},
-          {"compute_energy_pj", cost.compute_energy.value},
-          {"memory_energy_pj", cost.memory_energy.value},
-          {"variant", cost.variant.empty() ? Json(nullptr) : Json(cost.variant)},
-          {"spatial_mapping", spatial_json(layer)},
-          {"temporal_mapping", loops_json(cost.temporal.order, problem)},
-          {"operand_mapping", levels_of_loops_json(layer)},
-          {"memory_levels", energies_json(layer)},
-          {"search",
-           {{"space", cost.effort.space},
-            {"visited", cost.effort.visited},
-            {"pruned", cost.effort.pruned},
-            {"exact", cost.effort.exact}}},
-          {"bound", {{"latency_cycles", cost.latency_bound}, {"energy_pj", cost.energy_bound}}},
-          {"gap", gap_json(cost, objective)}};
+  Json json = {
+      {"name", valid_utf8(layer.layer->name)},
+      {"op_type", valid_utf8(layer.layer->op_type)},
+      {"phase", monet::name_of(Phase::forward)},
+      {"dims", std::move(dims)},
+      {"operand_precision", precision_json(*layer.layer)},
+      {"macs", mac_count(problem)},
+      {"latency_cycles", cost.parts.total()},
+      {"latency",
+       {{"ideal_temporal_cycles", cost.parts.ideal_temporal},
+        {"stall_cycles", cost.parts.stall},
+        {"onload_cycles", cost.parts.onload},
+        {"offload_cycles", cost.parts.offload}}},
+      {"ideal_cycles", cost.ideal.value},
+      {"utilisation", static_cast<double>(cost.ideal.value) / latency},
+      {"spatial_utilisation", cost.spatial_utilisation},
+      {"energy_pj", cost.energy().value},
+      {"compute_energy_pj", cost.compute_energy.value},
+      {"memory_energy_pj", cost.memory_energy.value},
+      {"variant", cost.variant.empty() ? Json(nullptr) : Json(cost.variant)},
+      {"spatial_mapping", spatial_json(layer)},
+      {"temporal_mapping", loops_json(cost.temporal.order, problem)},
+      {"operand_mapping", levels_of_loops_json(layer)},
+      {"memory_levels", energies_json(layer)},
+      {"search",
+       {{"space", cost.effort.space},
+        {"visited", cost.effort.visited},
+        {"pruned", cost.effort.pruned},
+        {"exact", cost.effort.exact}}},
+      {"bound", {{"latency_cycles", cost.latency_bound}, {"energy_pj", cost.energy_bound}}},
+      {"gap", gap_json(cost, objective)}};
+  if (cost.imc)
+    json["imc"] = imc_json(*cost.imc);
+  return json;
 }
 
 std::string spatial_text(const Json& spatial) {
@@ -198,6 +216,8 @@ std::map<std::string, std::string> used_options(const CoreArguments& arguments) 
       {"allocation", arguments.model.allocation},
       {"generated", std::to_string(arguments.model.generated)},
       {"mixed", arguments.model.mixed ? "on" : "off"}};
+  if (arguments.model.data_locality)
+    options["data_locality"] = "on";
   for (const std::string& choice : arguments.model.choices) {
     const std::size_t equals = choice.find('=');
     options["choice " + choice.substr(0, equals)] = choice.substr(equals + 1);
@@ -227,19 +247,59 @@ Json core_json(const CoreInputs& inputs, const std::vector<LayerCost>& costs,
     files.push_back(arguments.mapping);
   Provenance provenance = provenance_of(files);
   provenance.options = used_options(arguments);
+  Json hardware = hardware_json(inputs.chip);
+  const Json& array = hardware.at("cores")[0].at("array");
+  const double area = array.contains("imc") && arguments.model.is_zigzag()
+                          ? array.at("imc").at("zigzag_core_area_mm2").get<double>()
+                          : inputs.chip.area_mm2();
   return {{"schema_version", 1},
           {"core", valid_utf8(inputs.core().name)},
           {"network", valid_utf8(inputs.network)},
           {"model", arguments.model.model},
           {"latency_cycles", latency},
           {"energy_pj", energy},
-          {"area_mm2", inputs.chip.area_mm2()},
-          {"hardware", hardware_json(inputs.chip)},
+          {"area_mm2", area},
+          {"hardware", std::move(hardware)},
           {"macs", {{"total", macs}}},
           {"search", total_effort(costs)},
           {"layers", std::move(layers)},
           {"skipped", std::move(skipped)},
           {"provenance", provenance_json(provenance)}};
+}
+
+/// The array that computes in memory, and which of its parts take the energy of all layers.
+std::string imc_text(const Json& json) {
+  const Json& array = json.at("hardware").at("cores")[0].at("array");
+  if (!array.contains("imc"))
+    return "";
+  const Json& imc = array.at("imc");
+  std::vector<std::pair<double, std::string>> parts;
+  double all = 0;
+  for (const Json& layer : json.at("layers")) {
+    if (!layer.contains("imc"))
+      continue;
+    std::size_t p = 0;
+    for (const auto& [part, energy] : layer.at("imc").at("energy_pj").items()) {
+      parts.resize(std::max(parts.size(), p + 1));
+      parts[p].first += energy.get<double>();
+      parts[p++].second = part;
+      all += energy.get<double>();
+    }
+  }
+  std::ranges::stable_sort(parts, [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::string text =
+      fmt::format("{} in memory: {:.4g} mm2, clock {:.4g} ns, {:.4g} TOPS, {:.4g} TOPS/W at most\n"
+                  "MACs {}:",
+                  imc.at("type").get<std::string>(), imc.at("area_mm2").at("total").get<double>(),
+                  imc.at("clock_ns").at("total").get<double>(), imc.at("peak_tops").get<double>(),
+                  imc.at("peak_tops_per_w").get<double>(), human_energy(all));
+  const char* separator = " ";
+  for (const auto& [energy, part] : parts) {
+    if (energy > 0)
+      text +=
+          fmt::format("{}{} {:.1f} %", std::exchange(separator, ", "), part, 100 * energy / all);
+  }
+  return text + "\n";
 }
 
 /// At most 120 columns wide.
@@ -260,7 +320,7 @@ std::string core_table(const Json& json) {
   rows.push_back({"total", "", "", group_digits(json.at("macs").at("total").get<std::int64_t>()),
                   count_text(json.at("latency_cycles").get<double>()), "",
                   human_energy(json.at("energy_pj").get<double>())});
-  std::string table = aligned_table(rows);
+  std::string table = aligned_table(rows) + imc_text(json);
   const Json& search = json.at("search");
   table += fmt::format("mappings: {} in the space, {} evaluated, {} pruned; {}\n",
                        count_text(search.at("space").get<double>()),

@@ -140,6 +140,25 @@ void set_hints(const MappingEntry& entry, const Core& core, CoreCostOptions& opt
   }
 }
 
+/// What an array that computes in memory leaves to others, as in ZigZag: layers without weights of
+/// a YAML list. Data pass through them all the same.
+void skip_layers_without_weights(CoreInputs& inputs) {
+  const std::vector<Layer> layers = std::move(inputs.layers);
+  const std::vector<Core> cores = std::move(inputs.cores);
+  inputs.layers.clear();
+  inputs.cores.clear();
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    const Layer& layer = layers[i];
+    if (layer.op_type == "Pooling" || layer.op_type == "Add") {
+      inputs.skipped.push_back({layer.name, layer.op_type});
+      continue;
+    }
+    inputs.layers.push_back(layer);
+    if (!cores.empty())
+      inputs.cores.push_back(cores[i]);
+  }
+}
+
 } // namespace
 
 bool is_yaml_workload(const std::string& path) {
@@ -153,6 +172,8 @@ bool is_yaml_workload(const std::string& path) {
 }
 
 CoreInputs read_core_inputs(const CoreArguments& arguments) {
+  if (arguments.model.data_locality && !arguments.model.is_zigzag())
+    throw UsageError("--data-locality is of ZigZag's model: give --model zigzag-3.8 too");
   ProblemList problems;
   CoreInputs inputs;
   const bool yaml = is_yaml_workload(arguments.workload);
@@ -174,6 +195,10 @@ CoreInputs read_core_inputs(const CoreArguments& arguments) {
   inputs.chip.origin = arguments.hardware;
   inputs.chip.cores.push_back(std::move(*core));
   make_routes(inputs.chip);
+  if (arguments.model.data_locality)
+    inputs.cores = with_data_locality(inputs.layers, inputs.core());
+  if (inputs.core().imc != nullptr && yaml)
+    skip_layers_without_weights(inputs);
   if (!network)
     set_formats(arguments, inputs);
   if (network) {
@@ -190,9 +215,8 @@ CoreInputs read_core_inputs(const CoreArguments& arguments) {
 CoreTask core_task(std::size_t index, const CoreInputs& inputs, const CoreCostOptions& options,
                    ProblemList& problems) {
   const Layer& layer = inputs.layers[index];
-  const Core& core = inputs.core().modes.empty()
-                         ? inputs.core()
-                         : in_mode_for(inputs.core(), inputs.formats.at(index));
+  const Core& seen = inputs.cores.empty() ? inputs.core() : inputs.cores.at(index);
+  const Core& core = seen.modes.empty() ? seen : in_mode_for(seen, inputs.formats.at(index));
   CoreTask task{layer.problem, core, options};
   const MappingEntry* entry =
       inputs.mapping ? inputs.mapping->find(layer.name, layer.op_type) : nullptr;

@@ -34,6 +34,7 @@ struct CoreInputs {
   std::vector<std::vector<TensorFormat>> formats; ///< per layer, where the core has modes
   std::vector<SkippedOperator> skipped;           ///< not for this core, or without cost in ZigZag
   std::optional<MappingFile> mapping;
+  std::vector<Core> cores; ///< as each layer sees the core, under --data-locality; else empty
 
   const Core& core() const { return chip.cores[0]; }
 };

@@ -40,6 +40,8 @@ constexpr std::array kChoices{
            "latency is that of the widest step of an uneven unrolling"},
     Choice{"bypass-narrow-memories", &ModelChoices::bypass_narrow_memories,
            "memories narrower than an element are passed by"},
+    Choice{"rows-shift-at-their-loop", &ModelChoices::rows_shift_at_their_loop,
+           "rows of an array that computes in memory shift at the loop of their axis"},
     Choice{"free-unrolling", &ModelChoices::free_unrolling,
            "unrollings beside the dataflow are tried"}};
 
@@ -75,6 +77,8 @@ void ModelArguments::add_to(Command& command) {
               "wherever they may help",
               {.range = Range{0, kMostUnrollings}});
   command.add("--mixed", &mixed, "Several layer dimensions on one generated array dimension");
+  command.add("--data-locality", &data_locality,
+              "With zigzag-3.8: data stay in lower memories between layers where they fit");
 }
 
 void ModelArguments::apply(CoreCostOptions& options) const {

@@ -16,6 +16,7 @@ struct ModelArguments {
   std::string allocation = "uneven";
   int generated = CoreCostOptions{}.generated_unrollings;
   bool mixed = false;
+  bool data_locality = false;
   int unrollings = CoreCostOptions::kUsualUnrollings;
 
   void add_to(Command& command);

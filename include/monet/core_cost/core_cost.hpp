@@ -10,10 +10,12 @@
 #include "monet/core_cost/options.hpp"
 #include "monet/core_cost/problem.hpp"
 #include "monet/hardware/core.hpp"
+#include "monet/hardware/imc_array.hpp"
 
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -62,6 +64,13 @@ struct SearchEffort {
   bool exact = true;        ///< nothing was left out without such a reason
 };
 
+/// What an array that computes in memory does for a problem. Of one that is computed in parts: the
+/// rows and columns of the part with the most MACs.
+struct ImcCost {
+  ImcWork work;
+  ImcParts energy_pj; ///< CoreCost::compute_energy by part
+};
+
 struct CoreCost {
   Cycles latency;     ///< compute and on-chip stalls, without waiting for off-chip transfers
   LatencyParts parts; ///< latency = floor(parts.total())
@@ -72,6 +81,7 @@ struct CoreCost {
   std::int64_t macs_executed = 0; ///< those with inserted zeros and with padding included
   double spatial_utilisation = 0;
   Picojoules compute_energy;
+  std::optional<ImcCost> imc;
   Picojoules memory_energy;
   std::vector<LevelEnergy> levels;
   std::vector<OffchipTraffic> offchip; ///< per operand; zero unless ProblemOperand::offchip

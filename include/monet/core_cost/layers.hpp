@@ -25,6 +25,10 @@ struct Layer {
   std::int64_t id = 0;
   /// Per operand the layer that makes it: of YAML workloads; none for what is given.
   std::vector<std::optional<std::int64_t>> sources;
+  /// Layers whose outputs it takes, as they are or through operators without cost, by their place
+  /// in the list.
+  std::vector<std::size_t> makers;
+  bool constant_weights = true; ///< no other layer makes its second operand
 };
 
 /// A YAML workload of ZigZag, in the order in which it takes the layers: generation by generation
@@ -51,5 +55,12 @@ struct NetworkLayers {
 /// `act_size` and `output_size` say otherwise; inputs without their padding; no bias.
 /// InputError for a shape that its reader does not take.
 NetworkLayers zigzag_layers(const Graph& graph);
+
+/// The core as each layer sees it where data stay in lower memories between layers, as in ZigZag's
+/// data-locality mode: an output that goes to one layer alone ends in the lowest memory that holds
+/// inputs and outputs and has room for both of its layer's, from which the next layer takes it; the
+/// weights of all layers lie in the lowest memory that holds them all and serves the whole array.
+/// Memories above are left out.
+std::vector<Core> with_data_locality(const std::vector<Layer>& layers, const Core& core);
 
 } // namespace monet

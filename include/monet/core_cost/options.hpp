@@ -58,6 +58,10 @@ struct ModelChoices {
   bool widest_step = true;
   /// A memory narrower than one element of an operand is passed by. Off: the core cannot run it.
   bool bypass_narrow_memories = true;
+  /// Where an array that computes in memory takes different inputs along its wordlines, so that its
+  /// rows shift from column to column, the shift counts at the loop that shares the axis. Off: at
+  /// another loop, by the order of a set of their names.
+  bool rows_shift_at_their_loop = true;
   /// Unrollings of our own choice beside the dataflow, see `fixed_dataflow`. Off: the dataflow, and
   /// divisors on array dims it leaves free.
   bool free_unrolling = true;
@@ -71,6 +75,7 @@ struct ModelChoices {
             .gaps_not_fetched = false,
             .widest_step = false,
             .bypass_narrow_memories = false,
+            .rows_shift_at_their_loop = false,
             .free_unrolling = false};
   }
   friend bool operator==(const ModelChoices&, const ModelChoices&) = default;

@@ -9,6 +9,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <set>
 
 namespace monet {
 
@@ -101,6 +102,7 @@ public:
       operand.bits = layer_.roles[i] == "W" && constant_weights ? weight : activation;
       operand.partial_bits = layer_.roles[i] == "O" ? partial : operand.bits;
     }
+    layer_.constant_weights = constant_weights;
     return std::move(layer_);
   }
 
@@ -203,7 +205,10 @@ NetworkLayers zigzag_layers(const Graph& graph) {
         parents.back().push_back(graph.tensor(*input).producer->index());
     }
   }
+  std::vector<std::set<std::size_t>> made_by(parents.size()); // layers, through what costs nothing
   for (const std::size_t i : core_cost_detail::by_generation(parents)) {
+    for (const std::size_t parent : parents[i])
+      made_by[i].insert(made_by[parent].begin(), made_by[parent].end());
     const Operator& op = graph.operators()[i];
     const bool convolves = op.op_type == "Conv" || op.op_type == "QLinearConv";
     const bool multiplies = op.op_type == "Gemm" || op.op_type == "MatMul";
@@ -212,7 +217,10 @@ NetworkLayers zigzag_layers(const Graph& graph) {
       continue;
     }
     try {
-      result.layers.push_back(convolves ? convolution(graph, op) : product(graph, op));
+      Layer layer = convolves ? convolution(graph, op) : product(graph, op);
+      layer.makers.assign(made_by[i].begin(), made_by[i].end());
+      made_by[i] = {result.layers.size()};
+      result.layers.push_back(std::move(layer));
     } catch (const InputError& error) {
       for (const InputProblem& problem : error.problems())
         problems.add(problem.where, problem.what, problem.hint);

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <set>
 
 namespace monet {
 
@@ -284,6 +285,8 @@ private:
           layer.sources[o] = *source;
       }
     }
+    layer.constant_weights =
+        std::ranges::count_if(layer.sources, [](const auto& made) { return made.has_value(); }) < 2;
   }
 
   /// ZigZag lists these names whether a layer has them or not.
@@ -391,8 +394,13 @@ std::vector<Layer> parse_layers(std::string_view text, const std::string& origin
   }
   problems.throw_if_any();
   std::vector<Layer> layers;
-  for (const std::size_t i : by_generation(parents))
+  std::vector<std::size_t> place(listed.size());
+  for (const std::size_t i : by_generation(parents)) {
+    place[i] = layers.size();
+    for (const std::size_t parent : std::set<std::size_t>(parents[i].begin(), parents[i].end()))
+      listed[i].makers.push_back(place[parent]);
     layers.push_back(std::move(listed[i]));
+  }
   return layers;
 }
 

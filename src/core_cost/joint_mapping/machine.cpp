@@ -41,7 +41,8 @@ NpuMachine npu_machine(const Chip& chip, std::int64_t cores) {
   internal_check(cores >= 1 && cores <= kMostRate, "an NPU has cores");
   std::vector<CoreId> arrays;
   for (std::size_t c = 0; c < chip.compute_cores(); ++c) {
-    if (chip.cores[c].kind == CoreKind::array && !chip.cores[c].array.empty())
+    const Core& each = chip.cores[c];
+    if (each.kind == CoreKind::array && each.imc == nullptr && !each.array.empty())
       arrays.emplace_back(c);
   }
   if (arrays.empty())

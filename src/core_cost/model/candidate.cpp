@@ -16,7 +16,7 @@ bool evaluate(const NestModel& model, const Hierarchy& hierarchy, const SpatialM
   }
   const DataMovement& for_latency = spatial.same ? candidate.exact : candidate.truncated;
   candidate.double_buffered = find_double_buffers(model, hierarchy, candidate.exact);
-  candidate.energy = mapping_energy(model, hierarchy, spatial.exact, candidate.exact);
+  candidate.energy = mapping_energy(model, hierarchy, spatial, candidate.exact);
   candidate.latency = mapping_latency(model, hierarchy, for_latency, candidate.double_buffered);
   return true;
 }

@@ -1,5 +1,7 @@
 #include "core_cost/model/energy.hpp"
 
+#include "core_cost/model/imc_work.hpp"
+
 namespace monet::core_cost_detail {
 
 std::int64_t word_accesses(const Level& level, Direction direction, const Movement& movement,
@@ -34,16 +36,18 @@ double level_energy(const Hierarchy& hierarchy, const SpatialForm& spatial,
 }
 
 EnergyParts mapping_energy(const NestModel& model, const Hierarchy& hierarchy,
-                           const SpatialForm& spatial, const DataMovement& movement) {
+                           const SpatialModel& spatial, const DataMovement& movement) {
   EnergyParts energy;
   for (std::size_t operand = 0; operand < model.operands.size(); ++operand) {
     for (std::size_t level = 0; level < hierarchy.levels[operand].size(); ++level) {
       if (hierarchy.is_offchip(operand, level))
         continue;
-      energy.memory += level_energy(hierarchy, spatial, movement, operand, level);
+      energy.memory += level_energy(hierarchy, spatial.exact, movement, operand, level);
     }
   }
-  energy.compute = hierarchy.mac_energy_pj * static_cast<double>(model.iterations);
+  energy.compute = spatial.compute_pj;
+  if (hierarchy.imc != nullptr && hierarchy.imc->group_depth() > 1)
+    energy.compute = imc_cost(model, hierarchy, spatial, movement).energy_pj.total();
   return energy;
 }
 

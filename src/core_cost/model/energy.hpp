@@ -24,6 +24,6 @@ struct EnergyParts {
   double total() const { return memory + compute; }
 };
 EnergyParts mapping_energy(const NestModel& model, const Hierarchy& hierarchy,
-                           const SpatialForm& spatial, const DataMovement& movement);
+                           const SpatialModel& spatial, const DataMovement& movement);
 
 } // namespace monet::core_cost_detail

@@ -47,8 +47,10 @@ std::vector<std::size_t> users(const NestModel& model, const Core& core, const M
     const bool top = core.top(operand) == &memory;
     for (std::size_t i = 0; i < model.operands.size(); ++i) {
       const OperandModel& o = model.operands[i];
-      const bool fits =
-          !model.choices.bypass_narrow_memories || element_bits(model, i) <= memory.size.value;
+      // Weights that the cells of a computing array are too narrow for cannot pass by.
+      const bool cells = core.imc != nullptr && &memory == &core.memories[core.imc->cells];
+      const bool fits = !model.choices.bypass_narrow_memories || cells ||
+                        element_bits(model, i) <= memory.size.value;
       if (o.memory == operand && (top || !o.aside) && fits)
         found.push_back(i);
     }
@@ -235,6 +237,9 @@ Hierarchy make_hierarchy(const CoreProblem& problem, const NestModel& model, con
     hierarchy.sums[d] = core.array[d].sums;
   }
   hierarchy.mac_energy_pj = core.mac_energy_pj;
+  hierarchy.imc = core.imc;
+  if (core.imc != nullptr)
+    hierarchy.wave_cycles = core.imc->cycles_per_wave();
   hierarchy.levels.resize(model.operands.size());
   const std::vector<Vertex> graph = build_graph(model, core);
   std::vector<bool> onchip(model.operands.size(), false);

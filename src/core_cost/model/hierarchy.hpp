@@ -11,6 +11,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace monet::core_cost_detail {
@@ -87,6 +88,8 @@ struct Hierarchy {
   std::array<std::int64_t, kMaxArrayDims> array_size{};
   std::array<bool, kMaxArrayDims> sums{}; ///< see ArrayDim::sums
   double mac_energy_pj = 0;
+  std::shared_ptr<const ImcArray> imc; ///< see Core::imc
+  std::int64_t wave_cycles = 1;        ///< cycles of one iteration of the temporal loops
 
   bool is_offchip(std::size_t operand, std::size_t level) const {
     return nodes[levels[operand][level].node].memory == nullptr;

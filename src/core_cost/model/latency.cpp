@@ -92,8 +92,9 @@ std::int64_t stall_cycles(const NestModel& model, const Hierarchy& hierarchy,
       if (m.count == 0 || n == kMaxActivities)
         continue;
       const bool relaxed = double_buffered[a.operand][is_low(a.direction) ? a.level : a.level + 1];
-      uses[n++] = {port.width.passes(m.amount * m.bits), relaxed ? m.period : m.window, m.period,
-                   m.count, std::min(m.count - 1, m.transfers)};
+      uses[n++] = {port.width.passes(m.amount * m.bits),
+                   (relaxed ? m.period : m.window) * hierarchy.wave_cycles,
+                   m.period * hierarchy.wave_cycles, m.count, std::min(m.count - 1, m.transfers)};
     }
     const std::int64_t stall = std::max<std::int64_t>(0, port_stall({uses.data(), n}));
     worst = std::max(worst, stall);
@@ -135,7 +136,8 @@ LatencyParts mapping_latency(const NestModel& model, const Hierarchy& hierarchy,
                              const DataMovement& movement, const DoubleBuffered& double_buffered) {
   LatencyParts parts;
   const std::size_t levels = hierarchy.levels[model.output].size();
-  parts.ideal_temporal = static_cast<double>(movement[model.output].cycles[levels]);
+  parts.ideal_temporal =
+      static_cast<double>(movement[model.output].cycles[levels] * hierarchy.wave_cycles);
   parts.stall = static_cast<double>(stall_cycles(model, hierarchy, movement, double_buffered));
   const Loading loading =
       loading_cycles(model, hierarchy, movement, parts.ideal_temporal + parts.stall);

@@ -34,7 +34,7 @@ void find_loads(const NestModel& model, const Hierarchy& hierarchy, const DataMo
       const std::int64_t real = port.width.passes(m.amount * m.bits);
       if (m.count > 1 || n == kMaxActivities) {
         loads[a.operand][a.level][index_of(a.direction)] = static_cast<double>(real);
-        steady += m.bits_per_cycle();
+        steady += ceil_div(m.bits_per_cycle(), hierarchy.wave_cycles);
       } else {
         const std::int64_t least = port.width.passes(movement[a.operand].held_bits[1]);
         SingleTransfer& t = single[n++];

@@ -208,7 +208,8 @@ std::string signature(const ModelChoices& model) {
   for (const bool choice :
        {model.first_partial_sums_free, model.reserve_double_buffers, model.port_stalls_add,
         model.half_shared_loads_add, model.loads_keep_minimum, model.gaps_not_fetched,
-        model.widest_step, model.bypass_narrow_memories, model.free_unrolling}) {
+        model.widest_step, model.bypass_narrow_memories, model.rows_shift_at_their_loop,
+        model.free_unrolling}) {
     bits.push_back(choice ? '1' : '0');
   }
   return bits;
@@ -220,6 +221,11 @@ std::string signature(const Core& core) {
              core.cycles_per_transcendental, core.cycles_per_divide);
   out.list(core.memories, [&](const Memory& memory) { add(out, memory); });
   out.list(core.array, [&](const ArrayDim& dim) { out.number(dim.size, dim.sums); });
+  if (core.imc != nullptr) {
+    const ImcArray& imc = *core.imc;
+    out.number(imc.kind, imc.activation_bits, imc.weight_bits, imc.serial_bits, imc.adc_bits,
+               imc.wordline, imc.bitline, imc.cells);
+  }
   out.list(core.modes, [&](const ArrayMode& mode) {
     out.number(mode.products, mode.energy_pj);
     out.text(modes_text(std::span(&mode, 1)));

@@ -1,5 +1,7 @@
 #include "core_cost/model/spatial_mapping.hpp"
 
+#include "core_cost/model/imc_work.hpp"
+
 #include "monet/base/errors.hpp"
 
 #include <cmath>
@@ -142,6 +144,12 @@ SpatialModel make_spatial_model(const NestModel& model, const Hierarchy& hierarc
   result.exact = make_form(model, hierarchy, std::move(exact));
   result.temporal = iterations_left(model, result.exact);
   result.truncated = result.same ? result.exact : make_form(model, hierarchy, std::move(truncated));
+  if (hierarchy.imc != nullptr) {
+    result.imc = imc_work(model, hierarchy, unrolling);
+    result.compute_pj = imc_energy_pj(*hierarchy.imc, result.imc).total();
+  } else {
+    result.compute_pj = hierarchy.mac_energy_pj * static_cast<double>(model.iterations);
+  }
   return result;
 }
 

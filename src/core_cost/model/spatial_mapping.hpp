@@ -48,6 +48,8 @@ struct SpatialModel {
   SpatialForm truncated;              ///< 32 wide, or 31 without ModelChoices::widest_step
   bool same = true;                   ///< both forms are equal
   std::vector<std::int64_t> temporal; ///< iterations left per dim
+  ImcWork imc;                        ///< of an array that computes in memory, reads left out
+  double compute_pj = 0;              ///< of all multiply-accumulates, precharging left out
 };
 
 SpatialModel make_spatial_model(const NestModel& model, const Hierarchy& hierarchy,

@@ -28,6 +28,14 @@ void add_figures(const CoreCost& one, std::int64_t times, CoreCost& sum) {
   sum.macs_executed = checked_add(sum.macs_executed, checked_multiply(one.macs_executed, times));
   sum.compute_energy += Picojoules{one.compute_energy.value * n};
   sum.memory_energy += Picojoules{one.memory_energy.value * n};
+  if (one.imc) {
+    if (!sum.imc) // the first has the most MACs
+      sum.imc = {{one.imc->work.rows, one.imc->work.columns, 0, 0}, {}};
+    ImcCost& imc = *sum.imc;
+    imc.work.waves += one.imc->work.waves * n;
+    imc.work.weight_reads += one.imc->work.weight_reads * n;
+    imc.energy_pj += one.imc->energy_pj * n;
+  }
   sum.effort.space += one.effort.space;
   sum.effort.visited += one.effort.visited;
   sum.effort.pruned += one.effort.pruned;

@@ -8,6 +8,7 @@
 
 #include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
+#include "monet/hardware/array_modes.hpp"
 
 #include <fmt/core.h>
 
@@ -178,7 +179,8 @@ CoreCost cost_decomposed(const Forms& f) {
 std::pair<double, double> least_merit(const Forms& f, std::int64_t macs) {
   const auto n = static_cast<double>(macs);
   const double lanes = static_cast<double>(std::max<std::int64_t>(1, f.core.lanes()));
-  return merit(f.options.objective, n / lanes, n * f.core.mac_energy_pj);
+  const auto cycles = static_cast<double>(cycles_per_product(f.core));
+  return merit(f.options.objective, n * cycles / lanes, n * f.core.mac_energy_pj);
 }
 
 CoreCost cost_form(const Forms& f, InputGradient form) {

@@ -1,6 +1,7 @@
 #include "core_cost/search/mapping_search.hpp"
 
 #include "core_cost/model/candidate.hpp"
+#include "core_cost/model/imc_work.hpp"
 #include "core_cost/search/order_search.hpp"
 #include "core_cost/search/outer_tiling.hpp"
 #include "core_cost/search/spatial_choice.hpp"
@@ -114,7 +115,7 @@ std::optional<ArrayUnrolling> named_unrolling(const Context& c, const UnrollCaps
 /// Cycles when every lane works in every cycle.
 double full_array_cycles(const Context& c) {
   const auto lanes = static_cast<double>(c.core.lanes());
-  return static_cast<double>(c.model.iterations) / std::max(1.0, lanes);
+  return static_cast<double>(c.model.iterations * c.hierarchy.wave_cycles) / std::max(1.0, lanes);
 }
 
 /// Wide enough for every order of seven loops; more where the user asks for more loops.
@@ -190,8 +191,8 @@ StreamCycles stream_cycles(const Context& c, const SpatialModel& spatial,
   return {c.options.offchip.cycles(least), c.options.offchip.cycles(taken)};
 }
 
-double temporal_cycles(const SpatialModel& spatial) {
-  double cycles = 1;
+double temporal_cycles(const Context& c, const SpatialModel& spatial) {
+  auto cycles = static_cast<double>(c.hierarchy.wave_cycles);
   for (const std::int64_t size : spatial.temporal)
     cycles *= static_cast<double>(size);
   return cycles;
@@ -213,7 +214,7 @@ void search_tilings(const Context& c, MappingSearch& search) {
     known.push_back(make_spatial_model(c.model, c.hierarchy, unrolling));
   std::vector<std::pair<const SpatialModel*, OuterTiling>> found;
   for (const SpatialModel& each : known) {
-    if (temporal_cycles(each) >= worth)
+    if (temporal_cycles(c, each) >= worth)
       continue;
     for (OuterTiling& tiling : outer_tilings(c.model, c.hierarchy, each, c.options.offchip, worth))
       found.emplace_back(&each, std::move(tiling));
@@ -340,12 +341,15 @@ CoreCost describe(const Context& c, const MappingSearch& search,
   cost.parts = candidate.latency;
   cost.latency = {static_cast<std::int64_t>(candidate.latency.total())};
   const auto lanes = static_cast<double>(c.core.lanes());
+  const std::int64_t wave = c.hierarchy.wave_cycles;
   cost.spatial_utilisation =
-      static_cast<double>(c.model.iterations) / (cost.parts.ideal_temporal * lanes);
+      static_cast<double>(c.model.iterations * wave) / (cost.parts.ideal_temporal * lanes);
   cost.ideal = {
-      static_cast<std::int64_t>(std::ceil(static_cast<double>(c.model.iterations) / lanes))};
+      wave * static_cast<std::int64_t>(std::ceil(static_cast<double>(c.model.iterations) / lanes))};
   cost.compute_energy = {candidate.energy.compute};
   cost.memory_energy = {candidate.energy.memory};
+  if (c.hierarchy.imc != nullptr)
+    cost.imc = imc_cost(c.model, c.hierarchy, spatial, candidate.exact);
   for (std::size_t i = 0; i < c.model.operands.size(); ++i) {
     for (std::size_t l = 0; l < c.hierarchy.levels[i].size(); ++l) {
       if (c.hierarchy.is_offchip(i, l))

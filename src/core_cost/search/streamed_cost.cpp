@@ -2,10 +2,10 @@
 
 #include "core_cost/model/candidate.hpp"
 #include "core_cost/model/loading.hpp"
+#include "core_cost/model/set_order.hpp"
 #include "core_cost/search/order_beginning.hpp"
 #include "core_cost/search/order_rank.hpp"
 #include "core_cost/search/temporal_order.hpp"
-#include "core_cost/zigzag/set_order.hpp"
 #include "core_cost/zigzag/spatial_generator.hpp"
 
 #include "monet/base/errors.hpp"
@@ -231,14 +231,14 @@ DataMovement stretched(const NestModel& model, const Hierarchy& hierarchy,
 std::vector<StreamedRate> link_rates(const StreamedProblem& asked,
                                      const std::vector<TopRate>& while_passing,
                                      const std::array<std::int64_t, kMaxOperands>& hidden,
-                                     double busy) {
+                                     double busy, std::int64_t wave_cycles) {
   const auto& operands = asked.problem.operands;
   const auto is_output = [&](std::size_t i) { return operands[i].mode != AccessMode::read; };
   const bool outputs = std::ranges::any_of(asked.streamed, is_output);
   const auto scaled = [&](std::int64_t bits, double share) {
     return static_cast<std::int64_t>(std::ceil(static_cast<double>(bits) * share));
   };
-  const double share = busy / static_cast<double>(asked.cycles_per_operation);
+  const double share = busy / static_cast<double>(asked.cycles_per_operation * wave_cycles);
   std::vector<StreamedRate> rates(operands.size());
   for (const std::size_t i : asked.streamed) {
     rates[i] = {scaled(while_passing[i].read, share), scaled(while_passing[i].write, share)};
@@ -272,7 +272,7 @@ StreamedCost streamed_cost_of(const StreamedProblem& asked, const NestModel& mod
   cost.rates =
       link_rates(asked, rates_at_top(model, hierarchy, search.spatial(), best),
                  hidden_rates(model, hierarchy, movement, latency.ideal_temporal + latency.stall),
-                 cost.ideal_temporal / cost.latency);
+                 cost.ideal_temporal / cost.latency, hierarchy.wave_cycles);
   for (const std::size_t i : asked.streamed) {
     const std::size_t top = hierarchy.levels[i].size() - 1;
     const double energy =

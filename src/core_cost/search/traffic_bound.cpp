@@ -43,7 +43,8 @@ double rounded_down(const OperandModel& operand, const SpatialModel& spatial) {
 
 TrafficBound::TrafficBound(const NestModel& model, const Hierarchy& hierarchy,
                            const SpatialModel& spatial)
-    : model_(model), hierarchy_(hierarchy), spatial_(spatial) {
+    : model_(model), hierarchy_(hierarchy), spatial_(spatial),
+      wave_(static_cast<double>(hierarchy.wave_cycles)) {
   for (const std::int64_t size : spatial.temporal)
     total_ *= static_cast<double>(size);
   for (std::size_t i = 0; i < model.operands.size(); ++i) {
@@ -147,14 +148,14 @@ double TrafficBound::least_stall(const Boundaries& boundaries) const {
             const auto width = static_cast<double>(hierarchy_.ports[at].bandwidth_max);
             const double real = std::ceil(elements * bits / width);
             busy[at] += real * (count - 1);
-            late[at] += std::max(0.0, (real - b.period) * (count - 1));
+            late[at] += std::max(0.0, (real - b.period * wave_) * (count - 1));
           });
     }
   }
   double worst = 0;
   double sum = 0;
   for (std::size_t p = 0; p < ports; ++p) {
-    const double stall = std::max({0.0, late[p], busy[p] - total_});
+    const double stall = std::max({0.0, late[p], busy[p] - total_ * wave_});
     worst = std::max(worst, stall);
     sum += stall;
   }
@@ -197,7 +198,7 @@ bool TrafficBound::sums_are_certain(std::size_t operand) const {
 }
 
 double TrafficBound::least_cycles(const Boundaries& boundaries) const {
-  return (total_ + least_stall(boundaries) + loading_) * kBelow;
+  return (total_ * wave_ + least_stall(boundaries) + loading_) * kBelow;
 }
 
 double TrafficBound::least_energy(const Boundaries& boundaries) const {
@@ -206,7 +207,7 @@ double TrafficBound::least_energy(const Boundaries& boundaries) const {
     for (std::size_t index = 0; index < hierarchy_.levels[i].size(); ++index)
       energy += energy_across(i, index, boundaries[i][index]);
   }
-  energy += hierarchy_.mac_energy_pj * static_cast<double>(model_.iterations);
+  energy += spatial_.compute_pj;
   return energy * kBelow;
 }
 

@@ -55,6 +55,7 @@ private:
   const Hierarchy& hierarchy_;
   const SpatialModel& spatial_;
   double total_ = 1; ///< product of the temporal loops
+  double wave_ = 1;  ///< see Hierarchy::wave_cycles
   double loading_ = 0;
   Boundaries least_;
 };

@@ -1,7 +1,7 @@
 #include "core_cost/zigzag/spatial_generator.hpp"
 
 #include "core_cost/model/divisors.hpp"
-#include "core_cost/zigzag/set_order.hpp"
+#include "core_cost/model/set_order.hpp"
 
 #include "monet/base/errors.hpp"
 
@@ -370,11 +370,14 @@ private:
   std::int64_t looked_at_ = 0;
 };
 
-ArrayUnrolling unrolling_of(const std::vector<Choice*>& unrolled) {
+/// Loops that are named without being unrolled count where names decide about rows.
+ArrayUnrolling unrolling_of(const std::vector<Choice*>& unrolled, const Hierarchy& hierarchy) {
   ArrayUnrolling result;
   for (const Choice* choice : unrolled) {
     result.push_back(*choice);
-    std::erase_if(result.back(), [](const Unrolled& u) { return u.factor <= 1; });
+    std::erase_if(result.back(), [&](const Unrolled& u) {
+      return u.factor < 1 || (u.factor == 1 && hierarchy.imc == nullptr);
+    });
   }
   return result;
 }
@@ -420,7 +423,7 @@ std::vector<ArrayUnrolling> zigzag_unrollings(const NestModel& model, const Hier
   }
   std::vector<ArrayUnrolling> result;
   for (const auto& candidate : unrolled)
-    result.push_back(unrolling_of(candidate));
+    result.push_back(unrolling_of(candidate, hierarchy));
   return result;
 }
 

@@ -1,8 +1,8 @@
 // Unrollings as ZigZag chooses them: the order of its sets, cases worked by hand, and a plain
 // enumeration.
-#include "core_cost/zigzag/set_order.hpp"
-#include "core_cost/zigzag/spatial_generator.hpp"
 #include "core_cost/cores.hpp"
+#include "core_cost/model/set_order.hpp"
+#include "core_cost/zigzag/spatial_generator.hpp"
 
 #include "monet/base/errors.hpp"
 

@@ -1,4 +1,4 @@
-#include "core_cost/zigzag/set_order.hpp"
+#include "core_cost/model/set_order.hpp"
 
 #include "monet/base/sha512.hpp"
 

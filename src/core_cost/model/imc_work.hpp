@@ -1,0 +1,17 @@
+// What a mapping uses of an array that computes in memory: its rows, its columns, and how often.
+#pragma once
+
+#include "core_cost/model/data_movement.hpp"
+
+namespace monet::core_cost_detail {
+
+/// Whole factors count: 1000 columns of weights on 128 take 128, where the memories see 125.
+/// Without ImcWork::weight_reads, which depend on the order of the temporal loops.
+ImcWork imc_work(const NestModel& model, const Hierarchy& hierarchy,
+                 const ArrayUnrolling& unrolling);
+
+/// With these, and the energy. `movement` is that of the exact spatial form.
+ImcCost imc_cost(const NestModel& model, const Hierarchy& hierarchy, const SpatialModel& spatial,
+                 const DataMovement& movement);
+
+} // namespace monet::core_cost_detail
