@@ -203,7 +203,8 @@ CoreWork product_work(const TrainingGraph& step, const Operator& op, double iter
   CoreWork work;
   work.able = true;
   const auto each = static_cast<double>(products(op.nest));
-  work.per_iteration = each / usable_lanes(step, op, core);
+  work.per_iteration =
+      each * static_cast<double>(cycles_per_product(core)) / usable_lanes(step, op, core);
   work.cycles = iterations * work.per_iteration;
   work.compute_pj = iterations * each * core.mac_energy_pj;
   const ProductEnergy energy = least_product_energy(step, op, core, memo);

@@ -49,7 +49,8 @@ double cycles_of(std::span<const Interval> tile, const Core& core) {
   double iterations = 1;
   for (const Interval range : tile)
     iterations *= static_cast<double>(range.size());
-  return std::ceil(iterations / static_cast<double>(std::max<std::int64_t>(1, core.lanes())));
+  return std::ceil(iterations * static_cast<double>(cycles_per_product(core)) /
+                   static_cast<double>(std::max<std::int64_t>(1, core.lanes())));
 }
 
 double port_width(const Core& core, MemoryOperand operand, Direction direction) {

@@ -196,7 +196,7 @@ std::vector<std::vector<Interval>> split_ranges(const LoopNest& nest,
 std::int64_t estimated_cycles(const LoopNest& nest, std::span<const Interval> tile,
                               const Core& core) {
   const bool unrolled = nest.compute == ComputeKind::mac && !core.dataflow.empty();
-  std::int64_t cycles = products(nest);
+  std::int64_t cycles = checked_multiply(products(nest), cycles_per_product(core));
   for (std::size_t d = 0; d < nest.dims.size(); ++d) {
     std::int64_t factor = 1;
     for (std::size_t a = 0; unrolled && a < core.dataflow.size(); ++a) {

@@ -130,15 +130,18 @@ TEST(StepBounds, HoldWhereThingsAreMadeAgain) {
 }
 
 /// Gradients clipped by their norm, where a step is trained, so that all wait for all.
-TrainingGraph network(const std::string& name, std::int64_t batch, bool training) {
+TrainingGraph network(const std::string& name, std::int64_t batch, bool training,
+                      const Precision& precision = {}) {
   TrainingOptions options;
+  options.precision = precision;
   if (name == "resnet18_cifar")
     options.update.clip_global_norm = 1;
   OnnxReadOptions read;
   read.batch = batch;
   const Graph graph =
       read_onnx(std::string(MONET_SOURCE_DIR "/data/workload/") + name + ".onnx", read);
-  return fold_views(training ? make_training_graph(graph, options) : make_inference_graph(graph));
+  return fold_views(training ? make_training_graph(graph, options)
+                             : make_inference_graph(graph, precision));
 }
 
 TEST(StepBounds, NetworksOnChipsAreNoBetter) {
@@ -161,6 +164,46 @@ TEST(StepBounds, NetworksOnChipsAreNoBetter) {
           bounded.most_tiles = static_cast<double>(tiles.tiles.size());
           expect_no_better(step_bounds(step, chip, bounded), timeline, chip);
         }
+  }
+}
+
+// Arrays that compute in memory, in the 8 bits of their cells: several cycles for a product, and
+// energy that depends on the rows and columns in use.
+TEST(StepBounds, ComputingInMemoryIsNoBetter) {
+  ProblemList problems;
+  const Precision bytes = read_precision_options(
+      parse_yaml("{weights: int8, activations: int8, gradients: int8, accumulate: int16}", ""),
+      problems);
+  problems.throw_if_any();
+  CoreCostCache costs;
+  for (const char* file : {"imc_analog.yaml", "imc_digital.yaml"}) {
+    const Chip chip = read_chip(std::string(MONET_SOURCE_DIR "/data/hardware/") + file);
+    for (const char* name : {"resnet20_cifar", "gpt2_nano"}) {
+      SCOPED_TRACE(fmt::format("{} {}", file, name));
+      const TrainingGraph step = network(name, 2, true, bytes);
+      const TileGraph tiles = make_tiles(step, chip, {});
+      ScheduleOptions options;
+      options.core_cost.lpf_limit = 4;
+      const Timeline timeline = testing::schedule_alone(tiles, step, chip, costs, options);
+      StepBoundOptions bounded;
+      bounded.most_tiles = static_cast<double>(tiles.tiles.size());
+      expect_no_better(step_bounds(step, chip, bounded), timeline, chip);
+      ProductMemo memo;
+      for (std::size_t o = 0; o < step.graph.operators().size(); ++o) {
+        const Operator& op = step.graph.operators()[o];
+        if (op.nest.compute != ComputeKind::mac)
+          continue;
+        const CoreProblem problem =
+            core_problem({OpId(o), CoreId(0)}, full_tile(op.nest), step, chip);
+        const CoreCost& cost = costs.get(problem, chip.cores[0], options.core_cost);
+        EXPECT_LE(least_product_energy(step, op, chip.cores[0], memo).certain,
+                  cost.memory_energy.value * (1 + 1e-9))
+            << op.name;
+        EXPECT_LE(static_cast<double>(cost.macs_executed) * chip.cores[0].mac_energy_pj,
+                  cost.compute_energy.value * (1 + 1e-9))
+            << op.name;
+      }
+    }
   }
 }
 
