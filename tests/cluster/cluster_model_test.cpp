@@ -270,6 +270,29 @@ TEST(ClusterModel, OneChipTakesWhatItsScheduleTakes) {
   EXPECT_NEAR(step.energy_pj / choice.figures.energy_pj, 1, 1e-9);
 }
 
+/// Layers in the middle stand for all that are like them, though what runs fused reaches over from
+/// one to the next and into the logits.
+TEST(ClusterModel, AlikeLayersOfAChipTakeWhatAllOfThemTake) {
+  const Cluster cluster =
+      with_devices(read_cluster(MONET_SOURCE_DIR "/data/cluster/fusemax_x8.yaml"), 1);
+  const ClusterDevice device = read_cluster_device(cluster.device);
+  ClusterWorkload workload;
+  workload.transformer = gpt(4);
+  workload.training = mixed_precision();
+  const ClusterStep step = ClusterModel(cluster, device, workload).model({});
+  TransformerShape shape = gpt(4);
+  shape.batch = 1;
+  const TrainingGraph whole =
+      fold_views(make_training_graph(make_transformer(shape), workload.training));
+  CoreCostCache costs;
+  const StepChoice choice = choose_step(whole, *device.chip, {}, StepMode::automatic,
+                                        Objective::latency, ModelContext{costs});
+  const double cycles = static_cast<double>(step.time) * 1e-9 * device.chip->frequency_hz;
+  const double ratio = cycles / static_cast<double>(choice.figures.latency_cycles);
+  RecordProperty("of_all_layers", std::to_string(ratio));
+  EXPECT_NEAR(ratio, 1, 0.1);
+}
+
 /// Modelled with the passes of one micro-batch, an update would be paid with each of them.
 TEST(ClusterModel, OneChipUpdatesOnceForAllMicroBatches) {
   const Cluster cluster =

@@ -41,6 +41,9 @@ TEST(AttentionKernels, WithoutPointsTakeAsLongAsTheirProducts) {
   const KernelTable slow = table_with("matmul: {}\nattention: {exponential_flops: 64}\n");
   const AttentionShape plain{.heads = 8, .queries = 128, .keys = 128, .size = 64};
   EXPECT_DOUBLE_EQ(slow.attention_ns(plain, KernelType::bf16), 100 + 2.5 * product);
+  // A library that reaches a quarter of the peak.
+  const KernelTable quarter = table_with("matmul: {}\nattention: {share: 0.25}\n");
+  EXPECT_DOUBLE_EQ(quarter.attention_ns(plain, KernelType::bf16), 100 + 8 * product);
   EXPECT_THROW(table.attention_ns(shape, KernelType::fp64), InfeasibleError);
   EXPECT_THROW(table.attention_ns({.heads = 0}, KernelType::bf16), InternalError);
 }

@@ -45,7 +45,7 @@ public:
   }
 
 private:
-  /// A path, or a map of `file`, `devices` and `host_ns_per_kernel`.
+  /// A path, or a map of `file`, `devices` and figures of the kernel table.
   void read_cluster_key(const YamlNode& node) {
     if (node.kind != YamlNode::Kind::map) {
       if (const auto file = as_string(node, problems_))
@@ -61,12 +61,10 @@ private:
       if (experiment_.devices && (*experiment_.devices < 1 || *experiment_.devices > kMaxDevices))
         problems_.add(devices->where, fmt::format("'devices' must be 1 to {}", kMaxDevices));
     }
-    if (const YamlNode* host = map.find("host_ns_per_kernel")) {
-      experiment_.host_ns_per_kernel = as_number(*host, problems_);
-      experiment_.host_where = host->where;
-      if (experiment_.host_ns_per_kernel &&
-          !(*experiment_.host_ns_per_kernel >= 0 && *experiment_.host_ns_per_kernel <= 1e9))
-        problems_.add(host->where, "'host_ns_per_kernel' must be 0 to 1e9");
+    for (const TableFigure& figure : kTableFigures) {
+      const YamlNode* said = map.find(figure.key);
+      if (const auto given = said ? read_figure(figure, *said, problems_) : std::nullopt)
+        experiment_.figures.push_back(*given);
     }
     map.finish();
   }

@@ -2,6 +2,7 @@
 // divided over its devices.
 #pragma once
 
+#include "monet/cluster/device.hpp"
 #include "monet/cluster/planner.hpp"
 #include "monet/cluster/strategy.hpp"
 #include "monet/explore/cluster_settings.hpp"
@@ -17,9 +18,7 @@ struct ClusterExperiment {
   std::string name;
   std::string cluster;                 ///< path
   std::optional<std::int64_t> devices; ///< none: as the cluster's file says
-  /// Of the host that launches kernels; none: as the kernel table says.
-  std::optional<double> host_ns_per_kernel;
-  SourceLoc host_where;
+  std::vector<GivenFigure> figures;    ///< in place of the kernel table's
   ClusterSettings settings; ///< `training` is there; `network` where there is no transformer
   ParallelStrategy strategy;
   StrategySpace space; ///< in its place, where strategies are compared

@@ -17,8 +17,8 @@ ClusterInputs read_cluster_inputs(const ClusterExperiment& experiment) {
   if (inputs.workload.network)
     collecting(problems, [&] { return inputs.workload.network(experiment.samples()); });
   problems.throw_if_any();
-  if (experiment.host_ns_per_kernel)
-    set_host_time(inputs.device, *experiment.host_ns_per_kernel, experiment.host_where);
+  for (const GivenFigure& given : experiment.figures)
+    set_figure(inputs.device, given);
   if (experiment.devices)
     inputs.cluster = with_devices(inputs.cluster, *experiment.devices);
   return inputs;

@@ -6,8 +6,11 @@
 #include "monet/hardware/chip.hpp"
 
 #include <optional>
+#include <string_view>
 
 namespace monet {
+
+struct YamlNode;
 
 /// Exactly one of both.
 struct ClusterDevice {
@@ -22,7 +25,25 @@ struct ClusterDevice {
 /// its file nor the cluster's says its frequency.
 ClusterDevice read_cluster_device(const DeviceFile& file);
 
-/// The host's time a kernel, as given at `where`. InputError there where the device is a chip.
-void set_host_time(ClusterDevice& device, double host_ns_per_kernel, const SourceLoc& where);
+/// Figures of a kernel table that experiments may give, of their host and their libraries.
+struct TableFigure {
+  std::string_view key;
+  double least = 0, most = 0;
+  double KernelTable::*field;
+};
+inline constexpr TableFigure kTableFigures[]{
+    {"host_ns_per_kernel", 0, 1e9, &KernelTable::host_ns_per_kernel},
+    {"attention_share", 1e-6, 1, &KernelTable::attention_share},
+};
+struct GivenFigure {
+  TableFigure figure;
+  double value = 0;
+  SourceLoc where;
+};
+/// Nothing, and a problem, for what is no number or out of its range.
+std::optional<GivenFigure> read_figure(const TableFigure& figure, const YamlNode& node,
+                                       ProblemList& problems);
+/// In place of the table's. InputError where the device is a chip.
+void set_figure(ClusterDevice& device, const GivenFigure& given);
 
 } // namespace monet

@@ -127,6 +127,7 @@ struct KernelTable {
   MatrixUnits matrix_units;
   /// Operations that the matrix units do while the device takes one exponential.
   double exponential_flops = 0;
+  double attention_share = 1; ///< of the peak that attention without points reaches at most
   std::vector<MatmulPoint> matmul_points;
   std::vector<VectorPoint> vector_points;
   std::vector<AttentionPoint> attention_points;
@@ -147,7 +148,7 @@ struct KernelTable {
                              KernelType type) const;
   /// Attention as one kernel: the ideal time times the slowdown of the nearest points of its
   /// direction, those with as many scores first. Without any, as long as its products take whose
-  /// scores are not in memory.
+  /// scores are not in memory, at no more than its share of the peak.
   double attention_ns(const AttentionShape& shape, KernelType type) const;
   /// Anything else that moves so many bytes.
   double memory_bound_ns(double bytes) const;

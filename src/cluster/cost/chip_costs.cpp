@@ -30,21 +30,44 @@ Computed without_collectives(const TrainingGraph& step, Takes takes) {
   return computed;
 }
 
-/// What operators add to the end of those before them, cycles.
-std::vector<std::int64_t> added_cycles(const ModelledStep& modelled, std::size_t operators) {
-  std::vector<std::int64_t> added(operators, 0);
-  for (const TileRun& run : modelled.timeline.runs)
-    added[run.op.index()] = std::max(added[run.op.index()], run.end.value);
-  // What comes after the last run, results written back, is the last operator's.
-  if (!added.empty())
-    added.back() = modelled.timeline.makespan.value;
-  std::int64_t reached = 0;
-  for (std::int64_t& end : added) {
-    const std::int64_t before = reached;
-    reached = std::max(reached, end);
-    end = reached - before;
+/// A run of a tile begins or ends.
+struct RunEdge {
+  std::int64_t at = 0;
+  bool begins = false;
+  std::size_t op = 0;
+  friend auto operator<=>(const RunEdge&, const RunEdge&) = default;
+};
+
+/// Divides the makespan among operators: those that run at a time share it, waiting counts for the
+/// next one that runs, and what comes after the last run, results written back, for its operator.
+std::vector<double> shared_cycles(const Timeline& timeline, std::size_t operators) {
+  std::vector<RunEdge> edges;
+  edges.reserve(2 * timeline.runs.size());
+  for (const TileRun& run : timeline.runs) {
+    if (run.start == run.end)
+      continue;
+    edges.push_back({run.start.value, true, run.op.index()});
+    edges.push_back({run.end.value, false, run.op.index()});
   }
-  return added;
+  std::ranges::sort(edges);
+  std::vector<double> cycles(operators, 0);
+  std::vector<std::size_t> running; // an operator as often as it has tiles that run
+  std::int64_t now = 0;
+  for (const RunEdge& edge : edges) {
+    const auto passed = static_cast<double>(edge.at - now);
+    for (const std::size_t op : running)
+      cycles[op] += passed / static_cast<double>(running.size());
+    if (running.empty())
+      cycles[edge.op] += passed;
+    now = edge.at;
+    if (edge.begins)
+      running.push_back(edge.op);
+    else
+      running.erase(std::ranges::find(running, edge.op));
+  }
+  const std::size_t last = edges.empty() ? operators - 1 : edges.back().op;
+  cycles[last] += static_cast<double>(timeline.makespan.value - now);
+  return cycles;
 }
 
 void add_costs(const Computed& computed, const Chip& chip, CoreCostCache& costs, ChipCosts& found) {
@@ -64,18 +87,18 @@ void add_costs(const Computed& computed, const Chip& chip, CoreCostCache& costs,
     energy[run.op.index()] += own;
     known += own;
   }
-  const std::vector<std::int64_t> added = added_cycles(modelled, computed.ops.size());
-  const auto cycles = static_cast<double>(modelled.timeline.makespan.value);
+  const std::vector<double> cycles = shared_cycles(modelled.timeline, computed.ops.size());
+  const auto makespan = static_cast<double>(modelled.timeline.makespan.value);
   const double shared = modelled.figures.energy_pj - known;
   const double nanoseconds_per_cycle = 1e9 / chip.frequency_hz;
-  std::int64_t reached = 0;
+  double reached = 0;
   double told = 0;
-  for (std::size_t i = 0; i < added.size(); ++i) {
-    reached += added[i];
-    const double now = std::round(static_cast<double>(reached) * nanoseconds_per_cycle);
+  for (std::size_t i = 0; i < cycles.size(); ++i) {
+    reached += cycles[i];
+    const double now = std::round(std::min(reached, makespan) * nanoseconds_per_cycle);
     found.nanoseconds[computed.ops[i].index()] = now - told;
     found.picojoules[computed.ops[i].index()] =
-        energy[i] + (cycles > 0 ? shared * static_cast<double>(added[i]) / cycles : 0);
+        energy[i] + (makespan > 0 ? shared * cycles[i] / makespan : 0);
     told = now;
   }
 }

@@ -18,9 +18,9 @@ struct ChipCosts {
 /// Models the step, but for its collectives, as `monet schedule` does by default: the better of
 /// layer by layer and fused. Where a step `accumulates` gradients of several micro-batches, passes
 /// and update are modelled apart: an update cannot take a gradient from the core that makes it, and
-/// must not be paid with every micro-batch. An operator takes what it adds to the end of all before
-/// it; energy that is no run's (links, off-chip memory, leakage) is shared out by that time.
-/// InfeasibleError where the chip cannot run it, or has no frequency.
+/// must not be paid with every micro-batch. Operators whose tiles run at a time share it; waiting
+/// counts for the next one that runs. Energy that is no run's (links, off-chip memory, leakage) is
+/// shared out by that time. InfeasibleError where the chip cannot run it, or has no frequency.
 ChipCosts chip_costs(const TrainingGraph& step, const Chip& chip, CoreCostCache& costs,
                      bool accumulates);
 

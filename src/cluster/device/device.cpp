@@ -1,6 +1,7 @@
 #include "monet/cluster/device.hpp"
 
 #include "monet/base/errors.hpp"
+#include "monet/base/yaml.hpp"
 #include "monet/hardware/read_hardware.hpp"
 
 #include <fmt/core.h>
@@ -30,11 +31,24 @@ ClusterDevice read_cluster_device(const DeviceFile& file) {
   return device;
 }
 
-void set_host_time(ClusterDevice& device, double host_ns_per_kernel, const SourceLoc& where) {
+std::optional<GivenFigure> read_figure(const TableFigure& figure, const YamlNode& node,
+                                       ProblemList& problems) {
+  const std::optional<double> value = as_number(node, problems);
+  if (!value)
+    return std::nullopt;
+  if (*value >= figure.least && *value <= figure.most)
+    return GivenFigure{figure, *value, node.where};
+  problems.add(node.where,
+               fmt::format("'{}' must be {:g} to {:g}", figure.key, figure.least, figure.most));
+  return std::nullopt;
+}
+
+void set_figure(ClusterDevice& device, const GivenFigure& given) {
   if (!device.table)
-    throw InputError(where, "'host_ns_per_kernel' is of devices that are kernel tables, and this "
-                            "cluster's is a chip");
-  device.table->host_ns_per_kernel = host_ns_per_kernel;
+    throw InputError(given.where, fmt::format("'{}' is of devices that are kernel tables, and this "
+                                              "cluster's is a chip",
+                                              given.figure.key));
+  (*device.table).*given.figure.field = given.value;
 }
 
 } // namespace monet

@@ -287,7 +287,9 @@ double KernelTable::attention_ns(const AttentionShape& shape, KernelType type) c
                (peak_tflops[static_cast<std::size_t>(type)] * kFlopsPerNanosecond);
   }
   compute *= (shape.backward ? kBackwardProducts / kForwardProducts : 1) * scores_share(shape);
-  return kernel_launch_ns + std::max(compute, ideal);
+  const double at_share = attention_flops(shape, 0) / (attention_share * kFlopsPerNanosecond *
+                                                       peak_tflops[static_cast<std::size_t>(type)]);
+  return kernel_launch_ns + std::max({compute, ideal, at_share});
 }
 
 double KernelTable::sustained_matmul_ns(std::int64_t m, std::int64_t n, std::int64_t k,

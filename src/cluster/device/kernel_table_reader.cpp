@@ -223,6 +223,7 @@ void read_attention(const YamlNode& node, const FileOpener& open, KernelTable& t
   const double overhead = figure_within(map, "overhead_ns", 0, kLongestConstant, 0.0, problems);
   table.exponential_flops =
       figure_within(map, "exponential_flops", 0, kLongestConstant, 0.0, problems);
+  table.attention_share = figure_within(map, "share", 1e-6, 1, 1.0, problems);
   const YamlNode* points = map.find("points");
   map.finish();
   if (points == nullptr)

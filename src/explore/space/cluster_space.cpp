@@ -126,7 +126,10 @@ Space::Template::ClusterTemplate::said(const Space& space, const Values& values)
   if (own.kind == YamlNode::Kind::scalar) {
     said.file = files.at(own.scalar);
   } else {
-    said.host_ns_per_kernel = take(own, "host_ns_per_kernel");
+    for (const TableFigure& figure : kTableFigures) {
+      if (const std::optional<YamlNode> figure_said = take(own, figure.key))
+        said.figures.emplace_back(figure, *figure_said);
+    }
     if (const std::optional<YamlNode> path = take(own, "file")) {
       said.devices = take(own, "devices");
       said.file = files.at(path->scalar);
@@ -174,11 +177,11 @@ DesignedCluster cluster_of(const Space& space, DesignId id) {
     devices = as_integer(*said.devices, problems);
   if (devices && (*devices < 1 || *devices > kMaxDevices))
     problems.add(said.devices->where, fmt::format("'devices' must be 1 to {}", kMaxDevices));
-  std::optional<double> host;
-  if (said.host_ns_per_kernel)
-    host = as_number(*said.host_ns_per_kernel, problems);
-  if (host && !(*host >= 0 && *host <= 1e9))
-    problems.add(said.host_ns_per_kernel->where, "'host_ns_per_kernel' must be 0 to 1e9");
+  std::vector<GivenFigure> figures;
+  for (const auto& [figure, node] : said.figures) {
+    if (const auto given = read_figure(figure, node, problems))
+      figures.push_back(*given);
+  }
   problems.throw_if_any();
   DesignedCluster found;
   found.cluster = make_cluster(said.file, space.origin, open_named);
@@ -188,8 +191,8 @@ DesignedCluster cluster_of(const Space& space, DesignId id) {
     found.device = read_cluster_device(found.cluster.device);
   if (devices)
     found.cluster = with_devices(found.cluster, *devices);
-  if (host)
-    set_host_time(found.device, *host, said.host_ns_per_kernel->where);
+  for (const GivenFigure& given : figures)
+    set_figure(found.device, given);
   const ClusterSettings settings = cluster_settings(space, values);
   found.workload = workload_of(settings);
   found.network = settings.network;
@@ -256,8 +259,8 @@ std::vector<std::pair<std::string, std::string>> cluster_files(const Space& spac
   set(cluster, "file", text_node("cluster.yaml", where));
   if (said.devices)
     set(cluster, "devices", *said.devices);
-  if (said.host_ns_per_kernel)
-    set(cluster, "host_ns_per_kernel", *said.host_ns_per_kernel);
+  for (const auto& [figure, node] : said.figures)
+    set(cluster, std::string(figure.key), node);
   set(experiment, "cluster", std::move(cluster));
   YamlNode workload = space.made_of->workload.of(values);
   see_from(find_in(workload, "network"), folder);

@@ -5,6 +5,7 @@
 #include "explore/space/section.hpp"
 #include "explore/space/yaml_template.hpp"
 
+#include "monet/cluster/device.hpp"
 #include "monet/explore/space.hpp"
 
 #include <cstddef>
@@ -12,6 +13,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace monet {
@@ -49,10 +51,11 @@ struct Space::Template {
     std::set<std::size_t> slots{}; ///< what all depends on but `parallel:`
 
     /// The cluster file, with the keys of the space in place of its own, and those that it has not:
-    /// `devices` where there is a file, and `host_ns_per_kernel`.
+    /// `devices` where there is a file, and figures of the kernel table.
     struct Said {
       YamlNode file;
-      std::optional<YamlNode> devices{}, host_ns_per_kernel{};
+      std::optional<YamlNode> devices{};
+      std::vector<std::pair<TableFigure, YamlNode>> figures{};
     };
     Said said(const Space& space, const Values& values) const;
   };
