@@ -150,19 +150,15 @@ double port_energy_pj(const Memory& memory) {
   return energy;
 }
 
+/// Whether an earlier core has the same memory.
+bool counted_before(const Chip& chip, MemoryPlace place) {
+  return chip.place_of(place).core != place.core;
+}
+
 } // namespace
 
 const std::vector<LinkId>& Chip::route(CoreId from, CoreId to) const {
   return routes.at(from.index()).at(to.index());
-}
-
-CoreId Chip::memory_of(CoreId core) const {
-  CoreId first = core;
-  for (const auto& group : shared_memory) {
-    if (std::find(group.begin(), group.end(), core) != group.end())
-      first = std::min(first, *std::min_element(group.begin(), group.end()));
-  }
-  return first == core ? core : memory_of(first); // groups may overlap
 }
 
 bool Chip::connected(CoreId from, CoreId to) const {
@@ -173,9 +169,10 @@ double Chip::area_mm2() const {
   double area = 0;
   for (std::size_t i = 0; i < compute_cores(); ++i) {
     area += cores[i].area_mm2();
-    if (memory_of(CoreId(i)) != CoreId(i)) {
-      const Memory& top = cores[i].memories.back();
-      area -= top.area_mm2 * static_cast<double>(instances(cores[i], top));
+    for (std::size_t m = 0; m < cores[i].memories.size(); ++m) {
+      const Memory& memory = cores[i].memories[m];
+      if (counted_before(*this, {CoreId(i), m}))
+        area -= memory.area_mm2 * static_cast<double>(instances(cores[i], memory));
     }
   }
   return area;
@@ -191,7 +188,7 @@ std::optional<double> peak_power_w(const Chip& chip) {
       picojoules += most_energy_pj(core);
     for (std::size_t m = 0; m < core.memories.size(); ++m) {
       const Memory& memory = core.memories[m];
-      if (m + 1 == core.memories.size() && chip.memory_of(CoreId(i)) != CoreId(i))
+      if (counted_before(chip, {CoreId(i), m}))
         continue;
       const std::int64_t count = i < chip.compute_cores() ? instances(core, memory) : 1;
       picojoules += port_energy_pj(memory) * static_cast<double>(count);
@@ -208,9 +205,10 @@ std::optional<double> peak_power_w(const Chip& chip) {
 double leakage_per_cycle(const Chip& chip, CoreId id) {
   const Core& core = chip.cores[id.index()];
   double per_cycle = 0;
-  const std::size_t own = core.memories.size() - (chip.memory_of(id) != id ? 1 : 0);
-  for (std::size_t m = 0; m < own; ++m) {
+  for (std::size_t m = 0; m < core.memories.size(); ++m) {
     const Memory& memory = core.memories[m];
+    if (counted_before(chip, {id, m}))
+      continue;
     per_cycle += memory.leakage_pj_per_cycle * static_cast<double>(instances(core, memory));
   }
   return per_cycle;

@@ -21,15 +21,20 @@ namespace {
 
 constexpr std::size_t kMaxMemories = 32;
 
+/// A window unrolled beside channels is that of a convolution; without them, of a pooling unit.
 CoreKind inferred_kind(const Core& core) {
   if (core.imc != nullptr)
     return CoreKind::array;
+  bool window = false;
+  bool channels = false;
   for (const auto& unrollings : core.dataflow) {
     for (const Unrolling& u : unrollings) {
-      if (u.dim == "FX" || u.dim == "FY")
-        return CoreKind::pooling;
+      window = window || u.dim == "FX" || u.dim == "FY";
+      channels = channels || u.dim == "K" || u.dim == "C";
     }
   }
+  if (window && !channels)
+    return CoreKind::pooling;
   const auto wide = std::ranges::count_if(core.array, [](const ArrayDim& d) { return d.size > 1; });
   return wide <= 1 ? CoreKind::vector : CoreKind::array;
 }
@@ -111,8 +116,11 @@ parse_dataflow(const YamlNode& node, const std::vector<ArrayDim>& array, Problem
       continue;
     }
     for (const YamlNode& item : list->items) {
-      if (auto unrolling = parse_unrolling(item, problems))
-        dataflow[i].push_back(std::move(*unrolling));
+      auto unrolling = parse_unrolling(item, problems);
+      if (!unrolling)
+        continue;
+      unrolling->factor = std::min(unrolling->factor, array[i].size); // as ZigZag and Stream do
+      dataflow[i].push_back(std::move(*unrolling));
     }
     check_width(dataflow[i], array[i], list->where, problems);
   }

@@ -2,6 +2,7 @@
 #include "hardware/core_reader.hpp"
 #include "hardware/memory_reader.hpp"
 #include "hardware/pricing.hpp"
+#include "hardware/sharing_reader.hpp"
 
 #include "monet/base/files.hpp"
 #include "monet/base/text.hpp"
@@ -11,7 +12,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <list>
@@ -33,48 +33,6 @@ struct LinkDefaults {
   double energy_per_cycle = 0;
   std::int64_t latency_cycles = 0;
 };
-
-std::optional<std::size_t> parse_index(std::string_view text) {
-  std::size_t value = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || stop != text.data() + text.size() || text.empty())
-    return std::nullopt;
-  return value;
-}
-
-/// Core ids as "0, 1, 2" or [0, 1, 2]; each must exist and appear once.
-std::vector<CoreId> parse_ids(const YamlNode& node, std::size_t cores, std::size_t least,
-                              ProblemList& problems) {
-  std::vector<std::string> parts;
-  if (node.kind == YamlNode::Kind::scalar) {
-    std::string_view rest = node.scalar;
-    for (std::size_t comma = rest.find(','); comma != std::string_view::npos;
-         comma = rest.find(',')) {
-      parts.emplace_back(trimmed(rest.substr(0, comma)));
-      rest.remove_prefix(comma + 1);
-    }
-    parts.emplace_back(trimmed(rest));
-  } else {
-    parts = as_strings(node, problems);
-  }
-  std::vector<CoreId> ids;
-  for (const std::string& part : parts) {
-    const auto index = parse_index(part);
-    if (!index || *index >= cores) {
-      problems.add(node.where,
-                   fmt::format("'{}' is no core: ids are 0 to {}", part.substr(0, 20), cores - 1));
-      return {};
-    }
-    if (std::ranges::find(ids, CoreId(*index)) != ids.end()) {
-      problems.add(node.where, fmt::format("core {} is named twice", *index));
-      return {};
-    }
-    ids.emplace_back(*index);
-  }
-  if (ids.size() < least)
-    problems.add(node.where, "expected at least two cores, like '0, 1'");
-  return ids;
-}
 
 std::string core_label(const Chip& chip, CoreId core) {
   return core == chip.offchip ? "dram" : fmt::format("{}", core.index());
@@ -133,7 +91,7 @@ void read_link_map(const YamlNode& node, const LinkDefaults& defaults, Chip& chi
                  "unknown link type '" + type.substr(0, 40) + "': link or bus");
   }
   if (const YamlNode* cores = map.require("cores"))
-    link.cores = parse_ids(*cores, chip.cores.size(), 2, problems);
+    link.cores = core_ids(*cores, chip.cores.size(), 2, problems);
   const YamlNode* bandwidth =
       defaults.bandwidth == 0 ? map.require("bandwidth") : map.find("bandwidth");
   link.bandwidth_bits_per_cycle = bandwidth ? read_bandwidth(*bandwidth, problems)
@@ -163,7 +121,7 @@ void read_links(const YamlNode& node, const LinkDefaults& defaults, Chip& chip,
       continue;
     }
     Link link;
-    link.cores = parse_ids(item, chip.cores.size(), 2, problems);
+    link.cores = core_ids(item, chip.cores.size(), 2, problems);
     link.bandwidth_bits_per_cycle = defaults.bandwidth;
     link.energy_pj_per_cycle = defaults.energy_per_cycle;
     link.latency_cycles = defaults.latency_cycles;
@@ -228,7 +186,7 @@ void read_cores(const YamlNode& node, std::optional<std::size_t> offchip_id, con
   }
   std::vector<const YamlNode::Entry*> by_id(node.entries.size());
   for (const auto& entry : node.entries) {
-    const auto id = parse_index(entry.key);
+    const auto id = core_index(entry.key);
     if (!id || *id >= by_id.size() || by_id[*id] != nullptr) {
       problems.add(entry.key_where, fmt::format("core ids must be 0 to {}, each once; found '{}'",
                                                 by_id.size() - 1, entry.key.substr(0, 20)));
@@ -247,37 +205,12 @@ void read_cores(const YamlNode& node, std::optional<std::size_t> offchip_id, con
   }
 }
 
-void read_sharing(const YamlNode& node, Chip& chip, ProblemList& problems) {
-  if (node.kind == YamlNode::Kind::null)
-    return;
-  if (node.kind != YamlNode::Kind::sequence) {
-    problems.add(node.where, "expected a list of groups like '0, 1'");
-    return;
-  }
-  for (const YamlNode& item : node.items) {
-    const std::vector<CoreId> group = parse_ids(item, chip.cores.size(), 2, problems);
-    if (group.size() < 2)
-      continue;
-    const auto& first = chip.cores[group[0].index()].memories;
-    for (const CoreId id : group) {
-      const auto& memories = chip.cores[id.index()].memories;
-      if (first.empty() || memories.empty() || memories.back().size == first.back().size)
-        continue;
-      problems.add(
-          item.where,
-          fmt::format("cores {} and {} cannot share a memory: their outermost ones differ in size",
-                      group[0].index(), id.index()));
-    }
-    chip.shared_memory.push_back(group);
-  }
-}
-
 /// The cores whose routers pass data on; none of the others does.
 void read_routers(const YamlNode& node, Chip& chip, ProblemList& problems) {
   chip.routers.assign(chip.cores.size(), false);
   if (node.kind == YamlNode::Kind::sequence && node.items.empty())
     return;
-  for (const CoreId id : parse_ids(node, chip.cores.size(), 1, problems)) {
+  for (const CoreId id : core_ids(node, chip.cores.size(), 1, problems)) {
     chip.routers[id.index()] = true;
     if (id == chip.offchip)
       problems.add(node.where, "the off-chip memory passes nothing on");
@@ -421,7 +354,7 @@ Chip chip_of_system(const YamlNode& root, const NodeOpener& open, ProblemList& p
   std::map<std::string, Core> seen;
   std::optional<std::size_t> offchip_id;
   if (const YamlNode* id = map.find("offchip_core_id")) {
-    offchip_id = parse_index(id->scalar);
+    offchip_id = core_index(id->scalar);
     if (!offchip_id)
       problems.add(id->where, "'offchip_core_id' must be the id of a core");
   }
@@ -429,7 +362,8 @@ Chip chip_of_system(const YamlNode& root, const NodeOpener& open, ProblemList& p
     read_cores(*cores, offchip_id, open, seen, chip, problems);
   // Without cores nothing that names them can be judged.
   const bool has_cores = !chip.cores.empty();
-  for (const char* key : {"offchip_core", "core_connectivity", "core_memory_sharing", "routers"})
+  for (const char* key :
+       {"offchip_core", "core_connectivity", "core_memory_sharing", "memory_aliases", "routers"})
     map.ignore(key);
   if (has_cores)
     place_offchip(map, offchip_id, open, seen, chip, problems);
@@ -446,6 +380,10 @@ Chip chip_of_system(const YamlNode& root, const NodeOpener& open, ProblemList& p
   if (const YamlNode* sharing = map.find("core_memory_sharing"); sharing != nullptr && has_cores) {
     read_sharing(*sharing, chip, problems);
   }
+  if (const YamlNode* aliases = map.find("memory_aliases"); aliases != nullptr && has_cores)
+    read_aliases(*aliases, chip, problems);
+  if (problems.empty())
+    require_common_memories(map.find("core_memory_sharing"), chip, problems);
   if (const YamlNode* routers = map.find("routers"); routers != nullptr && has_cores)
     read_routers(*routers, chip, problems);
   map.finish();

@@ -177,16 +177,7 @@ Ledger make_ledger(const StepResult& result, const Chip& chip) {
 Bits capacity_of(const Chip& chip, CoreId core) {
   if (chip.offchip == core)
     return offchip_port(chip).capacity;
-  std::vector<const Memory*> tops;
-  Bits capacity;
-  for (const MemoryOperand operand : {MemoryOperand::I1, MemoryOperand::I2, MemoryOperand::O}) {
-    const Memory* top = chip.cores.at(core.index()).top(operand);
-    if (top == nullptr || std::find(tops.begin(), tops.end(), top) != tops.end())
-      continue;
-    tops.push_back(top);
-    capacity += top->size;
-  }
-  return capacity;
+  return {chip.pool_bits(core)};
 }
 
 } // namespace monet

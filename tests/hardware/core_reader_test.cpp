@@ -76,6 +76,9 @@ TEST(CoreReader, InfersTheKind) {
   EXPECT_EQ(parse_core(core_with("", two, ""), "c").kind, CoreKind::array);
   EXPECT_EQ(parse_core(core_with("", two, "dataflows: {D1: [\"FY, 3\"]}"), "c").kind,
             CoreKind::pooling);
+  EXPECT_EQ(
+      parse_core(core_with("", two, "dataflows: {D1: [\"FY, 3\"], D2: [\"K, 2\"]}"), "c").kind,
+      CoreKind::array);
   EXPECT_EQ(parse_core(core_with("", "{dimensions: [D1, D2], sizes: [1, 4]}", ""), "c").kind,
             CoreKind::vector);
   EXPECT_EQ(parse_core(core_with("kind: vector\n", two, ""), "c").kind, CoreKind::vector);

@@ -32,13 +32,24 @@ struct Link {
   std::int64_t latency_cycles = 0;
 };
 
+/// One of a core's memories.
+struct MemoryPlace {
+  CoreId core;
+  std::size_t memory = 0; ///< index into the core's `memories`
+  friend bool operator==(const MemoryPlace&, const MemoryPlace&) = default;
+};
+
 struct Chip {
   std::string name;
   std::string origin;
   std::vector<Core> cores; ///< compute cores first; the off-chip core last
   std::optional<CoreId> offchip;
-  std::vector<Link> links;                        ///< on-chip links, then the off-chip ones
-  std::vector<std::vector<CoreId>> shared_memory; ///< groups of cores with one top memory
+  std::vector<Link> links; ///< on-chip links, then the off-chip ones
+  /// Groups of cores with memories in common: those of equal name and size, on any level. What
+  /// their outermost memories hold lies in one pool.
+  std::vector<std::vector<CoreId>> shared_memory;
+  /// Memories that are one, as `memory_aliases` says. Cores named here have no others in common.
+  std::vector<std::vector<MemoryPlace>> memory_aliases;
   std::vector<bool> routers; ///< per core: data may pass through it; empty = through every core
   double frequency_hz = 0;   ///< 0 = not given: results in cycles only
   /// `unit_energy_cost` of the file. Links name theirs; the reference scheduler charges it for the
@@ -50,11 +61,15 @@ struct Chip {
   /// Links crossed from one core to the other: fewest hops, then fewest cores on the way that are
   /// no arrays, then the widest, then lowest link ids. Routers of other cores pass data on without
   /// keeping them from computing; the off-chip memory never does. Empty when from == to, when they
-  /// share their top memory, or when there is no way.
+  /// share memories, or when there is no way.
   const std::vector<LinkId>& route(CoreId from, CoreId to) const;
   bool connected(CoreId from, CoreId to) const;
-  /// The first of the cores that have the core's top memory: itself where it shares none.
+  /// The first of the cores that share memories with the core: itself where it shares none.
   CoreId memory_of(CoreId core) const;
+  /// The same physical memory, of the first core that has it.
+  MemoryPlace place_of(MemoryPlace place) const;
+  /// Bits of the outermost memories of all cores that share memories with the core, each once.
+  std::int64_t pool_bits(CoreId core) const;
   /// Of all compute cores: arrays and memories, one shared by several cores once. Links, control
   /// and the DRAM's interface are not in it.
   double area_mm2() const;

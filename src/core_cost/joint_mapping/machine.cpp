@@ -13,7 +13,9 @@ using joint_mapping::Wide;
 
 constexpr std::int64_t kMostRate = std::int64_t{1} << 20;
 
-const Memory& outermost(const Core& core) {
+/// The largest of the core's outermost memories.
+MemoryPlace outermost(const Chip& chip, CoreId id) {
+  const Core& core = chip.cores[id.index()];
   const Memory* largest = nullptr;
   for (const MemoryOperand operand : {MemoryOperand::I1, MemoryOperand::I2, MemoryOperand::O}) {
     const Memory* top = core.top(operand);
@@ -21,7 +23,7 @@ const Memory& outermost(const Core& core) {
       largest = top;
   }
   internal_check(largest != nullptr, "a core of a chip has a memory");
-  return *largest;
+  return {id, static_cast<std::size_t>(largest - core.memories.data())};
 }
 
 /// Bits a cycle between DRAM and the core, reads and writes in turn: the narrowest on the way.
@@ -52,16 +54,17 @@ NpuMachine npu_machine(const Chip& chip, std::int64_t cores) {
     throw InputError(SourceLoc{chip.origin, 0, 0, {}},
                      "no off-chip memory, which holds what products read and write");
   const Core& core = chip.cores[arrays.front().index()];
+  const MemoryPlace first = outermost(chip, arrays.front());
   const auto sharing =
       static_cast<std::int64_t>(std::count_if(arrays.begin(), arrays.end(), [&](CoreId other) {
-        return chip.memory_of(other) == chip.memory_of(arrays.front());
+        return chip.place_of(outermost(chip, other)) == chip.place_of(first);
       }));
 
   NpuMachine machine;
   machine.name = chip.name;
   machine.rows = core.array.front().size;
   machine.columns = core.lanes() / machine.rows;
-  const Memory& memory = outermost(core);
+  const Memory& memory = core.memories[first.memory];
   const Wide bits =
       static_cast<Wide>(memory.size.value) * instances(core, memory) * cores / sharing;
   constexpr Wide kMost = std::numeric_limits<std::int64_t>::max();

@@ -4,7 +4,6 @@
 #include "optimise/bounds/least_live.hpp"
 #include "optimise/bounds/read_again.hpp"
 #include "optimise/bounds/step_cone.hpp"
-#include "tiling/shared/outermost.hpp"
 
 #include "monet/base/stop.hpp"
 #include "monet/schedule/bounds.hpp"
@@ -450,7 +449,7 @@ double onchip_bits(const Chip& chip) {
   for (std::size_t c = 0; c < chip.cores.size(); ++c) {
     if (chip.memory_of(CoreId(c)) != CoreId(c) || (chip.offchip && chip.offchip->index() == c))
       continue;
-    sum += static_cast<double>(outermost_bits(chip.cores[c]));
+    sum += static_cast<double>(chip.pool_bits(CoreId(c)));
   }
   return sum;
 }

@@ -54,6 +54,13 @@ void write(ByteWriter& out, const Chip& chip) {
                link.energy_pj_per_bit, link.latency_cycles);
   });
   out.list(chip.shared_memory, add_cores);
+  out.list(chip.memory_aliases, [&](const std::vector<MemoryPlace>& one) {
+    out.list(one, [&](const MemoryPlace& place) { out.number(place.core.value, place.memory); });
+  });
+  for (std::size_t core = 0; core < chip.cores.size(); ++core) {
+    if (chip.memory_of(CoreId(core)) == CoreId(core))
+      out.number(chip.pool_bits(CoreId(core)));
+  }
   out.list(chip.routers, [&](bool router) { out.number(router); });
 }
 

@@ -190,16 +190,7 @@ private:
       const std::int64_t bits = offchip_port(chip_).capacity.value;
       return bits > 0 ? bits : INT64_MAX;
     }
-    std::map<const Memory*, std::int64_t> tops;
-    const Core& c = chip_.cores[core.index()];
-    for (const MemoryOperand o : {MemoryOperand::I1, MemoryOperand::I2, MemoryOperand::O}) {
-      if (const Memory* top = c.top(o))
-        tops[top] = top->size.value * instances(c, *top);
-    }
-    std::int64_t bits = 0;
-    for (const auto& top : tops)
-      bits += top.second;
-    return bits;
+    return chip_.pool_bits(core);
   }
 
   void check_memories() {

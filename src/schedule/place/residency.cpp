@@ -1,7 +1,5 @@
 #include "schedule/place/residency.hpp"
 
-#include "tiling/shared/outermost.hpp"
-
 #include "monet/base/errors.hpp"
 
 #include <algorithm>
@@ -14,13 +12,13 @@ Residency::Residency(const Chip& chip) {
   for (std::size_t c = 0; c < chip.cores.size(); ++c) {
     if (!assigned[c]) {
       const PoolId id(pools_.size());
-      std::vector<CoreId> group{CoreId(c)};
-      for (const auto& shared : chip.shared_memory) {
-        if (std::find(shared.begin(), shared.end(), CoreId(c)) != shared.end())
-          group = shared;
+      std::vector<CoreId> group;
+      for (std::size_t other = c; other < chip.cores.size(); ++other) {
+        if (chip.memory_of(CoreId(other)) == CoreId(c))
+          group.emplace_back(other);
       }
       Pool pool(places_);
-      pool.owner = *std::min_element(group.begin(), group.end());
+      pool.owner = CoreId(c);
       pool.gateway = pool.owner;
       for (const CoreId core : group) {
         assigned[core.index()] = id;
@@ -29,7 +27,7 @@ Residency::Residency(const Chip& chip) {
         if (reaches && !owner_reaches)
           pool.gateway = core;
       }
-      pool.capacity = outermost_bits(chip.cores[c]);
+      pool.capacity = chip.pool_bits(CoreId(c));
       pools_.push_back(std::move(pool));
     }
     pool_of_.push_back(*assigned[c]);

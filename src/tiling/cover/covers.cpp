@@ -3,7 +3,6 @@
 #include "base/shared/bytes.hpp"
 #include "tiling/cover/groups.hpp"
 #include "tiling/cover/price.hpp"
-#include "tiling/shared/outermost.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/tiling/allocation.hpp"
@@ -218,8 +217,10 @@ struct FusionCovers::Impl {
     key.number(halo);
     for (std::size_t i = 0; i < step.graph.operators().size(); ++i)
       key.list(planner.cores(OpId(i)), [&](CoreId core) { key.number(core.value); });
-    for (std::size_t core = 0; core < chip.cores.size(); ++core)
-      key.number(outermost_bits(chip.cores[core]), chip.memory_of(CoreId(core)).value);
+    for (std::size_t core = 0; core < chip.cores.size(); ++core) {
+      const CoreId first = chip.memory_of(CoreId(core));
+      key.number(first == CoreId(core) ? chip.pool_bits(first) : 0, first.value);
+    }
     return key.take();
   }
 

@@ -90,14 +90,14 @@ GroupPricer::GroupPricer(const Graph& graph, const Chip& chip, CoreLists cores)
       used[core.index()] = true;
       const std::size_t memory = chip.memory_of(core).index();
       if (!counted[memory])
-        bits = checked_add(bits, outermost_bits(chip.cores[core.index()]));
+        bits = checked_add(bits, chip.pool_bits(core));
       counted[memory] = true;
     }
     used_.push_back(std::move(used));
     pool_bits_.push_back(bits);
     std::int64_t least = std::numeric_limits<std::int64_t>::max();
     for (const CoreId core : list)
-      least = std::min(least, outermost_bits(chip.cores[core.index()]));
+      least = std::min(least, chip.pool_bits(core));
     core_bits_.push_back(least);
     tile_bits_.push_back(room_.of_a_tile(list));
   }

@@ -1,7 +1,6 @@
 #include "tiling/fuse/working_set.hpp"
 
 #include "tiling/cut/split.hpp"
-#include "tiling/shared/outermost.hpp"
 
 #include "monet/base/checked.hpp"
 
@@ -190,8 +189,9 @@ double crossings(const Graph& graph, const Access& access, const LoopNest& reade
 
 Room::Room(const Chip& chip) {
   for (std::size_t c = 0; c < chip.cores.size(); ++c) {
-    bits_.push_back(outermost_bits(chip.cores[c]));
     memory_.push_back(chip.memory_of(CoreId(c)).value);
+    const std::size_t first = memory_.back();
+    bits_.push_back(first == c ? chip.pool_bits(CoreId(c)) : bits_.at(first));
   }
 }
 

@@ -91,14 +91,7 @@ void Fabric::make_memories(const Chip& chip) {
   none.fill(kNone);
   tops_.assign(chip.cores.size(), none);
   tops_of_.resize(chip.cores.size());
-  std::vector<std::uint32_t> group_of(chip.cores.size());
-  for (std::size_t core = 0; core < chip.cores.size(); ++core)
-    group_of[core] = static_cast<std::uint32_t>(core);
-  for (const std::vector<CoreId>& group : chip.shared_memory) {
-    for (const CoreId core : group)
-      group_of[core.index()] = group.front().value;
-  }
-  std::vector<std::uint32_t> group_of_memory;
+  std::vector<MemoryPlace> place_of_memory;
   for (const CoreId core : nodes_) {
     const Core& file = chip.cores[core.index()];
     for (const Memory& memory : file.memories) {
@@ -107,16 +100,13 @@ void Fabric::make_memories(const Chip& chip) {
         if (file.top(static_cast<MemoryOperand>(o)) != &memory)
           continue;
         if (index == kNone) {
-          const std::uint32_t group = group_of[core.index()];
-          for (std::uint32_t m = 0; m < memories_.size(); ++m) {
-            if (group_of_memory[m] == group && memories_[m].name == memory.name &&
-                memories_[m].cores.front() != core)
-              index = m;
-          }
-          if (index == kNone) {
-            index = static_cast<std::uint32_t>(memories_.size());
+          const auto level = static_cast<std::size_t>(&memory - file.memories.data());
+          const MemoryPlace place = chip.place_of({core, level});
+          const auto known = std::ranges::find(place_of_memory, place);
+          index = static_cast<std::uint32_t>(known - place_of_memory.begin());
+          if (known == place_of_memory.end()) {
             memories_.push_back(top_memory(memory));
-            group_of_memory.push_back(group);
+            place_of_memory.push_back(place);
           }
           memories_[index].cores.push_back(core);
           tops_of_[core.index()].push_back(index);

@@ -1,0 +1,184 @@
+// `core_memory_sharing` and `memory_aliases` of a system file.
+#include "hardware/sharing_reader.hpp"
+
+#include "monet/base/text.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+#include <string>
+
+namespace monet {
+
+std::optional<std::size_t> core_index(std::string_view text) {
+  std::size_t value = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || stop != text.data() + text.size() || text.empty())
+    return std::nullopt;
+  return value;
+}
+
+std::vector<CoreId> core_ids(const YamlNode& node, std::size_t cores, std::size_t least,
+                             ProblemList& problems) {
+  std::vector<std::string> parts;
+  if (node.kind == YamlNode::Kind::scalar) {
+    std::string_view rest = node.scalar;
+    for (std::size_t comma = rest.find(','); comma != std::string_view::npos;
+         comma = rest.find(',')) {
+      parts.emplace_back(trimmed(rest.substr(0, comma)));
+      rest.remove_prefix(comma + 1);
+    }
+    parts.emplace_back(trimmed(rest));
+  } else {
+    parts = as_strings(node, problems);
+  }
+  std::vector<CoreId> ids;
+  for (const std::string& part : parts) {
+    const auto index = core_index(part);
+    if (!index || *index >= cores) {
+      problems.add(node.where,
+                   fmt::format("'{}' is no core: ids are 0 to {}", part.substr(0, 20), cores - 1));
+      return {};
+    }
+    if (std::ranges::find(ids, CoreId(*index)) != ids.end()) {
+      problems.add(node.where, fmt::format("core {} is named twice", *index));
+      return {};
+    }
+    ids.emplace_back(*index);
+  }
+  if (ids.size() < least)
+    problems.add(node.where, "expected at least two cores, like '0, 1'");
+  return ids;
+}
+
+void read_sharing(const YamlNode& node, Chip& chip, ProblemList& problems) {
+  if (node.kind == YamlNode::Kind::null)
+    return;
+  if (node.kind != YamlNode::Kind::sequence) {
+    problems.add(node.where, "expected a list of groups like '0, 1'");
+    return;
+  }
+  for (const YamlNode& item : node.items) {
+    std::vector<CoreId> group = core_ids(item, chip.cores.size(), 2, problems);
+    if (group.size() >= 2)
+      chip.shared_memory.push_back(std::move(group));
+  }
+}
+
+namespace {
+
+/// "0.sram": a core and one of its memories.
+std::optional<MemoryPlace> memory_named(const YamlNode& node, const Chip& chip,
+                                        ProblemList& problems) {
+  // Unquoted, a core and a memory called by a number look like one; the text is what was written.
+  const std::string& text = node.scalar;
+  const auto dot = text.find('.');
+  const auto core = core_index(std::string_view(text).substr(0, dot));
+  if (node.kind != YamlNode::Kind::scalar || dot == std::string::npos || !core) {
+    problems.add(node.where, "expected a core and its memory, like '0.sram'");
+    return std::nullopt;
+  }
+  if (*core >= chip.cores.size()) {
+    problems.add(node.where,
+                 fmt::format("'{}' is no core: ids are 0 to {}", *core, chip.cores.size() - 1));
+    return std::nullopt;
+  }
+  const std::string name = text.substr(dot + 1);
+  const std::vector<Memory>& memories = chip.cores[*core].memories;
+  const auto found = std::ranges::find(memories, name, &Memory::name);
+  if (found != memories.end())
+    return MemoryPlace{CoreId(*core), static_cast<std::size_t>(found - memories.begin())};
+  std::vector<std::string> names;
+  for (const Memory& memory : memories)
+    names.push_back(memory.name);
+  if (!names.empty()) // else reported already
+    problems.add(node.where, fmt::format("core {} has no memory '{}'", *core, name.substr(0, 40)),
+                 nearest_name_hint(name, names));
+  return std::nullopt;
+}
+
+/// One memory has one size, and is no core's twice.
+bool may_be_one(const std::vector<MemoryPlace>& places, MemoryPlace added, const Chip& chip,
+                const SourceLoc& where, ProblemList& problems) {
+  if (added.core == chip.offchip) {
+    problems.add(where, "the off-chip memory is no core's");
+    return false;
+  }
+  if (std::ranges::find(places, added.core, &MemoryPlace::core) != places.end()) {
+    problems.add(where, fmt::format("core {} is named twice", added.core.index()));
+    return false;
+  }
+  if (places.empty())
+    return true;
+  const auto bits = [&](MemoryPlace place) {
+    const Core& core = chip.cores[place.core.index()];
+    const Memory& memory = core.memories[place.memory];
+    return memory.size.value * instances(core, memory);
+  };
+  if (bits(places.front()) == bits(added))
+    return true;
+  problems.add(where, fmt::format("memories of {} and {} bits cannot be one", bits(places.front()),
+                                  bits(added)));
+  return false;
+}
+
+} // namespace
+
+void read_aliases(const YamlNode& node, Chip& chip, ProblemList& problems) {
+  if (node.kind == YamlNode::Kind::null)
+    return;
+  if (node.kind != YamlNode::Kind::sequence) {
+    problems.add(node.where, "expected a list of memories that are one, like [0.sram, 1.sram]");
+    return;
+  }
+  for (const YamlNode& item : node.items) {
+    if (item.kind != YamlNode::Kind::sequence || item.items.size() < 2) {
+      problems.add(item.where, "expected at least two memories, like [0.sram, 1.sram]");
+      continue;
+    }
+    std::vector<MemoryPlace> places;
+    std::vector<CoreId> cores;
+    for (const YamlNode& name : item.items) {
+      const auto place = memory_named(name, chip, problems);
+      if (!place || !may_be_one(places, *place, chip, name.where, problems))
+        continue;
+      places.push_back(*place);
+      cores.push_back(place->core);
+    }
+    if (places.size() < 2)
+      continue; // reported already
+    chip.memory_aliases.push_back(std::move(places));
+    chip.shared_memory.push_back(std::move(cores));
+  }
+}
+
+void require_common_memories(const YamlNode* sharing, const Chip& chip, ProblemList& problems) {
+  if (sharing == nullptr)
+    return;
+  for (std::size_t g = 0; g < sharing->items.size(); ++g) {
+    const std::vector<CoreId>& group = chip.shared_memory.at(g);
+    const auto shares = [&](CoreId core, CoreId other) {
+      const std::size_t own = chip.cores[core.index()].memories.size();
+      const std::size_t others = chip.cores[other.index()].memories.size();
+      for (std::size_t i = 0; i < own; ++i) {
+        for (std::size_t k = 0; k < others; ++k) {
+          if (chip.place_of({core, i}) == chip.place_of({other, k}))
+            return true;
+        }
+      }
+      return false;
+    };
+    for (const CoreId core : group) {
+      if (core == group.front() || shares(core, group.front()))
+        continue;
+      problems.add(sharing->items[g].where,
+                   fmt::format("cores {} and {} share no memory: none has the name and the size of "
+                               "one of the other's",
+                               group.front().index(), core.index()),
+                   "say in memory_aliases which are one");
+    }
+  }
+}
+
+} // namespace monet

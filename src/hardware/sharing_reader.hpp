@@ -1,0 +1,29 @@
+// Which cores and memories a system file names together.
+#pragma once
+
+#include "monet/base/yaml.hpp"
+#include "monet/hardware/chip.hpp"
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace monet {
+
+std::optional<std::size_t> core_index(std::string_view text);
+
+/// Core ids as "0, 1, 2" or [0, 1, 2]; each must exist and appear once.
+std::vector<CoreId> core_ids(const YamlNode& node, std::size_t cores, std::size_t least,
+                             ProblemList& problems);
+
+/// `core_memory_sharing`: groups of cores.
+void read_sharing(const YamlNode& node, Chip& chip, ProblemList& problems);
+
+/// `memory_aliases`: lists of memories that are one, each as "core.memory".
+void read_aliases(const YamlNode& node, Chip& chip, ProblemList& problems);
+
+/// A problem for each core of a group of `core_memory_sharing` that has no memory in common with
+/// another one of it.
+void require_common_memories(const YamlNode* sharing, const Chip& chip, ProblemList& problems);
+
+} // namespace monet
