@@ -300,6 +300,7 @@ private:
           slices.push_back(even_slices(op.nest, dim, factor.parts));
       }
     }
+    std::ranges::reverse(slices); // of a file the first factor varies fastest
   }
 
   static void check_tiles(const Operator& op, const MappingEntry& entry, std::string_view key,
