@@ -42,8 +42,9 @@ StepFigures figures_of(const Timeline& timeline, const TileGraph& tiles, const T
   figures.peak_memory_bytes = total(timeline.peak.live);
   figures.stored_bytes = step.stored_bytes;
   figures.tiles = static_cast<std::int64_t>(tiles.tiles.size());
-  for (const PhaseSpan& span : timeline.phases)
-    figures.phases[place_of(span.phase)].cycles = (span.end - span.start).value;
+  const std::vector<Cycles> latencies = phase_latencies(timeline, step);
+  for (std::size_t i = 0; i < latencies.size(); ++i)
+    figures.phases[place_of(timeline.phases[i].phase)].cycles = latencies[i].value;
   EnergySplit& energy = figures.energy;
   for (const TileRun& run : timeline.runs) {
     const RunCost& cost = timeline.cost_of(run);

@@ -108,7 +108,9 @@ Json phases_json(const StepResult& result, const Ledger& ledger) {
   const std::vector<Operator>& ops = result.step->graph.operators();
   Json phases = Json::array();
   EnergySplit booked;
-  for (const PhaseSpan& span : result.timeline->phases) {
+  const std::vector<Cycles> latencies = phase_latencies(*result.timeline, *result.step);
+  for (std::size_t p = 0; p < latencies.size(); ++p) {
+    const PhaseSpan& span = result.timeline->phases[p];
     EnergySplit energy;
     std::int64_t mac_count = 0;
     for (std::size_t i = 0; i < ops.size(); ++i) {
@@ -121,7 +123,7 @@ Json phases_json(const StepResult& result, const Ledger& ledger) {
     booked += energy;
     const MemorySample peak = peak_between(result.timeline->live, span.start, span.end);
     phases.push_back({{"phase", name_of(span.phase)},
-                      {"latency_cycles", (span.end - span.start).value},
+                      {"latency_cycles", latencies[p].value},
                       {"busy_cycles", working(result, span.phase).value},
                       {"energy_pj", picojoules(energy.total())},
                       {"macs", mac_count},

@@ -144,6 +144,11 @@ struct Timeline {
   }
 };
 
+/// Cycles of each of `phases`, which add up to the makespan: their lengths; but where one that has
+/// tiles has none of its own, each cycle is its phases' that run a tile then, in equal parts, and
+/// one in which none does that of the phase before.
+std::vector<Cycles> phase_latencies(const Timeline& timeline, const TrainingGraph& step);
+
 /// Every change of what the memories hold: by time, what goes before what comes.
 std::vector<MemoryEvent> memory_events(const Timeline& timeline);
 

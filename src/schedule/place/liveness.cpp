@@ -4,6 +4,7 @@
 #include "monet/base/errors.hpp"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <map>
 
@@ -89,6 +90,97 @@ void add_phases(const TrainingGraph& step, Timeline& timeline) {
   }
   if (!timeline.phases.empty())
     timeline.phases.back().end = {makespan};
+}
+
+namespace {
+
+constexpr std::size_t kMostPhases = 4;
+
+/// Which phases run tiles over time.
+class PhaseShares {
+public:
+  PhaseShares(const Timeline& timeline, const TrainingGraph& step) : timeline_(timeline) {
+    for (const TileRun& run : timeline.runs) {
+      const std::size_t phase = place_of(span_of(step.graph.op(run.op).phase));
+      ++changes_[run.start.value].at(phase);
+      --changes_[run.end.value].at(phase);
+    }
+  }
+
+  std::vector<Cycles> find() {
+    std::array<std::int64_t, kMostPhases> running{};
+    std::int64_t at = 0;
+    std::size_t before = kMostPhases; // the phase that ran last
+    std::int64_t idle = 0;            // before the first one
+    changes_[timeline_.makespan.value];
+    for (const auto& [time, change] : changes_) {
+      const std::int64_t length = time - at;
+      const auto sharing = kMostPhases - std::ranges::count(running, std::int64_t{0});
+      if (sharing > 0) {
+        for (std::size_t p = 0; p < kMostPhases; ++p) {
+          if (running.at(p) > 0)
+            shared_.at(p).at(static_cast<std::size_t>(sharing) - 1) += length;
+        }
+      } else if (before < kMostPhases) {
+        shared_.at(before)[0] += length;
+      } else {
+        idle += length;
+      }
+      for (std::size_t p = 0; p < kMostPhases; ++p) {
+        running.at(p) += change.at(p);
+        if (running.at(p) > 0)
+          before = p;
+      }
+      at = time;
+    }
+    shared_[0][0] += idle;
+    return rounded();
+  }
+
+private:
+  std::size_t place_of(Phase phase) const {
+    const auto found = std::ranges::find(timeline_.phases, phase, &PhaseSpan::phase);
+    return static_cast<std::size_t>(found - timeline_.phases.begin());
+  }
+
+  /// Whole cycles of the same sum: the largest remainders are rounded up, the first of equals.
+  std::vector<Cycles> rounded() const {
+    constexpr std::int64_t kParts = 12; // of a cycle: thirds and quarters are whole
+    std::vector<Cycles> whole(timeline_.phases.size());
+    std::vector<std::pair<std::int64_t, std::size_t>> parts; // by what is missing
+    Cycles sum;
+    for (std::size_t p = 0; p < whole.size(); ++p) {
+      std::int64_t rest = 0;
+      for (std::int64_t n = 1; n <= std::int64_t{kMostPhases}; ++n) {
+        const std::int64_t cycles = shared_.at(p).at(static_cast<std::size_t>(n) - 1);
+        whole[p] = whole[p] + Cycles{cycles / n};
+        rest += cycles % n * (kParts / n);
+      }
+      whole[p] = whole[p] + Cycles{rest / kParts};
+      sum = sum + whole[p];
+      parts.emplace_back(-(rest % kParts), p);
+    }
+    std::ranges::sort(parts);
+    for (std::size_t i = 0; sum < timeline_.makespan; ++i, sum = sum + Cycles{1})
+      whole[parts.at(i).second] = whole[parts[i].second] + Cycles{1};
+    return whole;
+  }
+
+  const Timeline& timeline_;
+  std::map<std::int64_t, std::array<std::int64_t, kMostPhases>> changes_;
+  /// Per phase, of cycles in which one runs, two do, ...
+  std::array<std::array<std::int64_t, kMostPhases>, kMostPhases> shared_{};
+};
+
+} // namespace
+
+std::vector<Cycles> phase_latencies(const Timeline& timeline, const TrainingGraph& step) {
+  std::vector<Cycles> lengths;
+  for (const PhaseSpan& phase : timeline.phases)
+    lengths.push_back(phase.end - phase.start);
+  if (std::ranges::find(lengths, Cycles{}) == lengths.end())
+    return lengths;
+  return PhaseShares(timeline, step).find();
 }
 
 void add_liveness(const TrainingGraph& step, Timeline& timeline) {

@@ -269,124 +269,45 @@ TEST(Timeline, training_step_by_hand) {
   EXPECT_EQ(timeline.peak.live, expected);
 }
 
-TEST(Timeline, an_update_waits_for_all_of_backward) {
+using Latencies = std::vector<std::int64_t>;
+
+/// What the phases take when operators run at these times.
+Latencies latencies(const TrainingGraph& step, const std::vector<Span>& spans) {
+  Timeline timeline;
+  for (std::size_t i = 0; i < spans.size(); ++i) {
+    TileRun run;
+    run.op = OpId(i);
+    run.start = {spans[i].first};
+    run.end = {spans[i].second};
+    timeline.runs.push_back(run);
+  }
+  add_phases(step, timeline);
+  Latencies found;
+  for (const Cycles cycles : phase_latencies(timeline, step))
+    found.push_back(cycles.value);
+  return found;
+}
+
+TEST(Timeline, a_phase_that_works_beside_an_earlier_one_has_its_time) {
   StepBuilder builder;
   const TensorId w = builder.source("w", {64});
   const TensorId x = builder.source("x", {64}, TensorKind::input);
-  const TensorId g = builder.elementwise("g", {x, w}, Phase::backward);
+  const TensorId a = builder.elementwise("a", {x, w});
+  const TensorId g = builder.elementwise("g", {a, x}, Phase::backward, MemoryOwner::gradients);
   builder.update(w, g);
-  builder.output(builder.elementwise("late", {x}, Phase::backward));
-  // The last operator comes after the update in the list, and takes 64 cycles on one lane of
-  // core 1.
-  const Timeline timeline = run(builder, make_chip({.cores = 2, .lanes = 1}), {0, 0, 1});
-  const auto end_of_late = std::find_if(timeline.runs.begin(), timeline.runs.end(),
-                                        [](const TileRun& r) { return r.op == OpId(2); });
-  const auto update = std::find_if(timeline.runs.begin(), timeline.runs.end(),
-                                   [](const TileRun& r) { return r.op == OpId(1); });
-  EXPECT_GE(update->start, end_of_late->end);
-}
-
-TEST(Timeline, only_the_overlap_of_two_cuts_moves) {
-  // a is cut along its rows, b along rows in another number: 4 rows of 16, halves read two quarters
-  // each.
-  StepBuilder builder;
-  const TensorId x = builder.source("x", {4, 16}, TensorKind::input);
-  const TensorId a = builder.elementwise("a", {x});
-  const TensorId b = builder.elementwise("b", {a});
-  builder.output(b);
-  const TileGraph tiles = testing::hand_tiles(builder.step(), {{2, {0, 1}}, {4, {0, 1}}});
-  const Chip chip = make_chip({.cores = 2, .link_bandwidth = 32});
-  const Timeline timeline =
-      testing::schedule_with(tiles, builder.step(), chip, testing::simple_cost);
-  verify(timeline, tiles, builder.step(), chip);
-  // Core 0 runs rows 0 and 2, core 1 rows 1 and 3: rows 1 and 2 change place, 16 elements each.
-  std::int64_t moved = 0;
-  for (const Transfer& t : timeline.transfers) {
-    if (t.tensor == a && t.kind == TransferKind::fetch)
-      moved += timeline.bits_of(t).value;
-  }
-  EXPECT_EQ(moved, 2 * 16 * 32);
-}
-
-std::string message_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const std::exception& e) {
-    return e.what();
-  }
-  return "";
-}
-
-TEST(Infeasible, too_small_an_offchip_memory) {
-  const Chain chain;
-  // x and b: 256 bytes each.
-  EXPECT_NO_THROW(run(chain.builder, make_chip({.dram_bits = 2 * kTensorBits}), {0, 0}));
-  const Chip chip = make_chip({.dram_bits = 2 * kTensorBits - 8});
-  EXPECT_THROW(run(chain.builder, chip, {0, 0}), InfeasibleError);
-  EXPECT_EQ(message_of([&] {
-              run(chain.builder, chip, {0, 0});
-            }),
-            "the off-chip memory holds 511 bytes, but the step needs 512: 1 bytes too many");
-}
-
-TEST(Infeasible, no_offchip_memory) {
-  const Chain chain;
-  Chip chip = make_chip({});
-  chip.offchip.reset();
-  EXPECT_THROW(run(chain.builder, chip, {0, 0}), InfeasibleError);
-  EXPECT_EQ(message_of([&] {
-              run(chain.builder, chip, {0, 0});
-            }),
-            "'small' has no off-chip memory to hold the parameters and inputs");
-}
-
-TEST(Infeasible, no_route_to_the_offchip_memory) {
-  const Chain chain;
-  Chip chip = make_chip({});
-  chip.links.clear();
-  make_routes(chip);
-  EXPECT_EQ(message_of([&] {
-              run(chain.builder, chip, {0, 0});
-            }),
-            "'small' has no route from core 1 ('dram') to core 0 ('core0')");
-}
-
-TEST(Verify, complains_about_every_kind_of_damage) {
-  const Chain chain;
-  const Chip chip = make_chip({});
-  const TileGraph tiles = testing::whole_tiles(chain.builder.step(), {0, 0});
-  const Timeline good =
-      testing::schedule_with(tiles, chain.builder.step(), chip, testing::simple_cost);
-  const auto complaint = [&](const std::function<void(Timeline&)>& damage) {
-    Timeline bad = good;
-    damage(bad);
-    return message_of([&] { verify(bad, tiles, chain.builder.step(), chip); });
-  };
-  using ::testing::HasSubstr;
-  EXPECT_EQ(complaint([](Timeline&) {}), "");
-  EXPECT_THAT(complaint([](Timeline& t) { t.runs.pop_back(); }), HasSubstr("not every tile"));
-  EXPECT_THAT(complaint([](Timeline& t) { t.runs[1].start = {35}; }),
-              HasSubstr("two tiles at once"));
-  EXPECT_THAT(complaint([](Timeline& t) { t.costs[0].macs = 1; }), HasSubstr("MACs"));
-  EXPECT_THAT(complaint([](Timeline& t) { t.transfers[0].end = {31}; }), HasSubstr("faster"));
-  EXPECT_THAT(complaint([](Timeline& t) { t.transfers[1].start = {31}; }),
-              HasSubstr("more than its 64"));
-  const auto on_core = std::find_if(good.stays.begin(), good.stays.end(), [&](const Stay& stay) {
-    return good.place_of(stay).memory == CoreId(0);
-  });
-  const std::ptrdiff_t stay = on_core - good.stays.begin();
-  EXPECT_THAT(complaint([&](Timeline& t) { t.stays.erase(t.stays.begin() + stay); }),
-              HasSubstr("is not there"));
-  EXPECT_THAT(
-      complaint([&](Timeline& t) { t.stays[static_cast<std::size_t>(stay)].end = Stay::kKept; }),
-      HasSubstr("is not empty at the end"));
-  EXPECT_THAT(complaint([&](Timeline& t) { t.places.at(on_core->place).bits = {1 << 21}; }),
-              HasSubstr("bits at cycle"));
-  EXPECT_THAT(complaint([](Timeline& t) { t.transfers.pop_back(); }), HasSubstr("not written"));
-  EXPECT_THAT(complaint([](Timeline& t) { t.phases[0].end = {71}; }), HasSubstr("cover"));
-  EXPECT_THAT(complaint([](Timeline& t) { t.live[1].live[4] += 1; }), HasSubstr("live memory"));
-  EXPECT_THAT(complaint([](Timeline& t) { t.peak.time = {33}; }), HasSubstr("peak"));
-  EXPECT_THAT(complaint([](Timeline& t) { t.makespan = {73}; }), HasSubstr("makespan"));
+  builder.output(builder.elementwise("late", {a}));
+  const TrainingGraph& step = builder.step();
+  // Forward, backward and update; `late` is an output of the forward pass that nothing waits for.
+  EXPECT_EQ(latencies(step, {{0, 10}, {10, 50}, {50, 55}, {10, 20}}), (Latencies{20, 30, 5}))
+      << "a phase ends with its last tile while each has cycles of its own";
+  // Until 60 the forward pass would take all. Alone [0, 10) and [55, 60), half of [40, 55).
+  EXPECT_EQ(latencies(step, {{0, 10}, {10, 50}, {50, 55}, {40, 60}}), (Latencies{23, 35, 2}))
+      << "22.5, 35 and 2.5: the sum stays, the first of equal parts is rounded up";
+  EXPECT_EQ(latencies(step, {{0, 10}, {10, 50}, {20, 26}, {5, 10}}), (Latencies{10, 37, 3}));
+  // Nothing runs in [0, 5) nor [15, 20).
+  EXPECT_EQ(latencies(step, {{5, 15}, {20, 24}, {24, 26}, {20, 30}}), (Latencies{27, 2, 1}));
+  EXPECT_EQ(latencies(step, {{0, 1}, {0, 1}, {0, 1}, {0, 1}}), (Latencies{1, 0, 0}))
+      << "a third of a cycle each";
 }
 
 } // namespace
