@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""Writes data/workload/diana_resnet18.onnx and jia_resnet50.onnx: what the two chips of
+docs/validation.md were measured with, as shapes without values. Needs nothing but Python.
+
+    python3 tools/make_chip_networks.py [FOLDER]
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+Node = tuple[str, str, list[str], dict[str, int | list[int]]]
+Shapes = dict[str, list[int]]
+
+
+def varint(value: int) -> bytes:
+    out = b""
+    while value >= 128:
+        out += bytes([value & 127 | 128])
+        value >>= 7
+    return out + bytes([value])
+
+
+def field(number: int, value: int | str | bytes) -> bytes:
+    """A field of a protocol buffer: a number, or text or a message with its length."""
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    data = value.encode() if isinstance(value, str) else value
+    return varint(number << 3 | 2) + varint(len(data)) + data
+
+
+def attribute(name: str, value: int | list[int]) -> bytes:
+    if isinstance(value, int):
+        return field(1, name) + field(3, value) + field(20, 2)
+    return field(1, name) + b"".join(field(8, one) for one in value) + field(20, 7)
+
+
+def node(name: str, kind: str, inputs: list[str], attributes: dict[str, int | list[int]]) -> bytes:
+    out = b"".join(field(1, one) for one in inputs) + field(2, name + "_out")
+    out += field(3, name) + field(4, kind)
+    return out + b"".join(field(5, attribute(*one)) for one in sorted(attributes.items()))
+
+
+def tensor(name: str, shape: list[int]) -> bytes:
+    axes = b"".join(field(1, field(1, size)) for size in shape)
+    return field(1, name) + field(2, field(1, field(1, 1) + field(2, axes)))
+
+
+def weight(file: str, name: str, shape: list[int]) -> bytes:
+    """An fp32 initializer whose values lie in a file that there is not."""
+    out = b"".join(field(1, size) for size in shape) + field(2, 1) + field(8, name)
+    return out + field(13, field(1, "location") + field(2, file)) + field(14, 1)
+
+
+def model(
+    graph: str, nodes: list[Node], image: list[int], weights: Shapes, output: list[int]
+) -> bytes:
+    body = b"".join(field(1, node(*one)) for one in nodes) + field(2, graph)
+    body += b"".join(field(5, weight(graph + ".weights", *one)) for one in weights.items())
+    body += field(11, tensor("input", image))
+    body += field(12, tensor(nodes[-1][0] + "_out", output))
+    opset = field(1, "") + field(2, 17)
+    return field(1, 8) + field(2, "monet") + field(7, body) + field(8, opset)
+
+
+def convolution(name: str, source: str, kernel: int, pads: list[int], stride: int = 1) -> Node:
+    attributes: dict[str, int | list[int]] = {
+        "dilations": [1, 1],
+        "group": 1,
+        "kernel_shape": [kernel, kernel],
+        "pads": pads,
+        "strides": [stride, stride],
+    }
+    return (name, "Conv", [source, name + "_weight"], attributes)
+
+
+def diana() -> bytes:
+    """The first segment of ResNet-18, with pooling of 2x2 and a 1x1 convolution as first shortcut."""
+    same = [1, 1, 1, 1]
+    pooling: dict[str, int | list[int]] = {
+        "kernel_shape": [2, 2],
+        "pads": [0] * 4,
+        "strides": [2, 2],
+    }
+    nodes: list[Node] = [
+        convolution("conv1", "input", 7, [3, 3, 2, 2], 2),
+        ("maxpool", "MaxPool", ["conv1_out"], pooling),
+        convolution("conv2_1", "maxpool_out", 3, same),
+        convolution("shortcut_1x1", "maxpool_out", 1, [0] * 4),
+        convolution("conv2_2", "conv2_1_out", 3, same),
+        ("add_1", "Add", ["conv2_2_out", "shortcut_1x1_out"], {}),
+        convolution("conv2_3", "add_1_out", 3, same),
+        convolution("conv2_4", "conv2_3_out", 3, same),
+        ("add_2", "Add", ["conv2_4_out", "add_1_out"], {}),
+    ]
+    weights: Shapes = {"conv1_weight": [64, 3, 7, 7]}
+    for name, kernel in (("2_1", 3), ("1x1", 1), ("2_2", 3), ("2_3", 3), ("2_4", 3)):
+        prefix = "shortcut_" if name == "1x1" else "conv"
+        weights[f"{prefix}{name}_weight"] = [64, 64, kernel, kernel]
+    return model("diana_resnet18", nodes, [1, 3, 224, 224], weights, [1, 64, 56, 56])
+
+
+def jia() -> bytes:
+    """A bottleneck of ResNet-50 and the half of the next one at 56x56, without additions."""
+    nodes: list[Node] = []
+    weights: Shapes = {}
+    source = "input"
+    for name, outputs, channels, kernel in (
+        ("b1_conv1", 64, 256, 1),
+        ("b1_conv2", 64, 64, 3),
+        ("b1_conv3", 256, 64, 1),
+        ("b2_conv1", 64, 256, 1),
+        ("b2_conv2", 64, 64, 3),
+    ):
+        nodes.append(convolution(name, source, kernel, [kernel // 2] * 4))
+        weights[name + "_weight"] = [outputs, channels, kernel, kernel]
+        source = name + "_out"
+    return model("jia_resnet50", nodes, [1, 256, 56, 56], weights, [1, 64, 56, 56])
+
+
+def main() -> None:
+    folder = Path(sys.argv[1] if len(sys.argv) > 1 else "data/workload")
+    (folder / "diana_resnet18.onnx").write_bytes(diana())
+    (folder / "jia_resnet50.onnx").write_bytes(jia())
+
+
+if __name__ == "__main__":
+    main()
