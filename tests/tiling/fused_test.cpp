@@ -126,6 +126,31 @@ TEST(FusedTiles, given_factors_cut_evenly_and_consumers_wait_for_halos) {
               ElementsAre("a0", "a1", "b0", "c0", "a2", "b1", "c1", "a3", "b2", "b3", "c2", "c3"));
 }
 
+TEST(FusedTiles, the_first_of_several_factors_varies_fastest) {
+  StepBuilder builder;
+  const TensorId x = builder.source("x", {4, 4}, TensorKind::input);
+  const TensorId a = builder.elementwise("a", {x});
+  builder.output(builder.elementwise("b", {a}));
+  MappingFile mapping;
+  for (const char* name : {"op_a", "op_b"}) {
+    MappingEntry entry;
+    entry.name = name;
+    entry.intra_core_tiling = {{"D1", {}, 2}, {"B", {}, 2}};
+    mapping.entries.push_back(entry);
+  }
+  const TilingOptions options{&mapping, TilingMode::fused, {{{OpId(0), OpId(1)}}}, Halo::cached};
+  const TileGraph tiles = make_tiles(builder.step(), make_chip({}), options);
+  verify(tiles, builder.step());
+  std::vector<std::pair<std::int64_t, std::int64_t>> begins(tiles.tiles.size());
+  for (std::size_t t = 0; t < begins.size(); ++t) {
+    const auto ranges = tiles.ranges(TileId(t));
+    begins[tiles.rank[t]] = {ranges[0].begin, ranges[1].begin};
+  }
+  using Begin = std::pair<std::int64_t, std::int64_t>;
+  EXPECT_THAT(begins, ElementsAre(Begin{0, 0}, Begin{0, 0}, Begin{0, 2}, Begin{0, 2}, Begin{2, 0},
+                                  Begin{2, 0}, Begin{2, 2}, Begin{2, 2}));
+}
+
 TEST(FusedTiles, slices_are_shared_out_over_cores) {
   MappingFile mapping = Rows::by_rows({"B", {}, 4});
   mapping.entries[0].inter_core_tiling = {{"B", {}, 3}};
