@@ -217,11 +217,14 @@ double leakage_per_cycle(const Chip& chip, CoreId id) {
 void make_routes(Chip& chip) {
   const std::size_t count = chip.cores.size();
   chip.routes.assign(count, std::vector<std::vector<LinkId>>(count));
+  std::vector<CoreId> memory;
+  for (std::size_t core = 0; core < count; ++core)
+    memory.push_back(chip.memory_of(CoreId(core)));
   RouteSearch search(chip);
   for (std::size_t from = 0; from < count; ++from) {
     search.run(CoreId(from), {});
     for (std::size_t to = 0; to < count; ++to) {
-      if (chip.memory_of(CoreId(from)) != chip.memory_of(CoreId(to)))
+      if (memory[from] != memory[to])
         chip.routes[from][to] = search.route(CoreId(from), CoreId(to));
     }
   }
