@@ -75,8 +75,9 @@ void refuse_figure(YamlMap& map, const char* key, ProblemList& problems) {
                                           key));
 }
 
-void check_cells(const YamlNode& node, const Memory& memory, const ImcArray& imc,
+void check_cells(const YamlNode& node, const Core& core, const ImcArray& imc,
                  ProblemList& problems) {
+  const Memory& memory = core.memories[imc.cells];
   const auto at = [&](std::string_view key) {
     const auto entry = std::ranges::find(node.entries, key, &YamlNode::Entry::key);
     return entry == node.entries.end() ? node.where : entry->value.where;
@@ -84,6 +85,12 @@ void check_cells(const YamlNode& node, const Memory& memory, const ImcArray& imc
   if (memory.operands != std::vector<MemoryOperand>{MemoryOperand::I2})
     problems.add(at("operands"), "memory 'cells' of an array that computes in memory holds the "
                                  "weights, I2, and nothing else");
+  const std::vector<std::size_t> levels = core.levels(MemoryOperand::I2);
+  if (!levels.empty() && levels.front() < imc.cells)
+    problems.add(node.where,
+                 fmt::format("memory 'cells' of an array that computes in memory is the "
+                             "innermost of the weights, I2: '{}' comes before it",
+                             core.memories[levels.front()].name));
   if (std::ranges::find(memory.serves, true) != memory.serves.end())
     problems.add(at("served_dimensions"),
                  "every element of an array that computes in memory has 'cells' of its own: "
@@ -164,7 +171,8 @@ void find_imc_cells(const YamlNode& memories, ProblemList& problems, Core& core)
   }
   ImcArray imc = *core.imc;
   imc.cells = static_cast<std::size_t>(found - core.memories.begin());
-  check_cells(memories.entries[imc.cells].value, *found, imc, problems);
+  imc.cell_bits = found->size.value;
+  check_cells(memories.entries[imc.cells].value, core, imc, problems);
   core.imc = std::make_shared<const ImcArray>(imc);
 }
 
