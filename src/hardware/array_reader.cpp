@@ -196,8 +196,6 @@ void read_array(const YamlNode& node, ProblemList& problems, bool offchip, Core&
     }
     core.array.push_back({dims[i], std::max<std::int64_t>(extents[i], 1)});
   }
-  if (core.imc != nullptr)
-    place_imc_array(*names, *sizes, problems, core);
   std::int64_t lanes = 1; // products of the mode that has most are one dimension more
   for (const ArrayMode& mode : core.modes)
     lanes = std::max(lanes, mode.products);
@@ -209,6 +207,8 @@ void read_array(const YamlNode& node, ProblemList& problems, bool offchip, Core&
     lanes = std::min(lanes, kMaxLanes) * std::clamp<std::int64_t>(dim.size, 1, kMaxArraySize);
   if (lanes > kMaxLanes)
     problems.add(sizes->where, fmt::format("more than {} multipliers", kMaxLanes));
+  else if (core.imc != nullptr)
+    place_imc_array(*names, *sizes, problems, core);
 }
 
 } // namespace monet

@@ -154,6 +154,8 @@ void place_imc_array(const YamlNode& names, const YamlNode& sizes, ProblemList& 
   imc.bitline = order[1];
   imc.columns = core.array[imc.wordline].size;
   imc.rows = core.array[imc.bitline].size;
+  for (std::size_t d = 2; d < order.size(); ++d)
+    imc.macros *= core.array[order[d]].size;
   if (imc.kind == ImcKind::digital && !is_power_of_two(imc.rows))
     problems.add(sizes.items[imc.bitline].where,
                  fmt::format("the rows of a digital array, here '{}', must be a power of two for "

@@ -124,20 +124,10 @@ void price_cells(const ImcArray& imc, Memory& memory) {
     memory.write_energy_pj = cost.figures.write_pj / static_cast<double>(imc.columns);
 }
 
-/// Sizes of the array and areas of its cells may have changed since it was read.
+/// The area of the cells, and what follows from that and from the sizes, which the reader has set.
 void price_imc(Core& core) {
   ImcArray imc = *core.imc;
-  imc.macros = 1;
-  for (std::size_t d = 0; d < core.array.size(); ++d) {
-    if (d == imc.wordline)
-      imc.columns = core.array[d].size;
-    else if (d == imc.bitline)
-      imc.rows = core.array[d].size;
-    else
-      imc.macros *= core.array[d].size;
-  }
   Memory& cells = core.memories[imc.cells];
-  imc.cell_bits = cells.size.value;
   if (cells.automatic_cost)
     price_cells(imc, cells);
   imc.cell_area_mm2 = cells.area_mm2;
