@@ -142,15 +142,19 @@ Core in_mode(const Core& core, const ArrayMode& mode) {
   return made;
 }
 
-std::int64_t most_products(const Core& core) {
+double most_products(const Core& core) {
   std::int64_t most = 1;
   for (const ArrayMode& mode : core.modes)
     most = std::max(most, mode.products);
-  return std::max<std::int64_t>(1, core.lanes() * most / cycles_per_product(core));
+  return products_per_cycle(core) * static_cast<double>(most);
 }
 
 std::int64_t cycles_per_product(const Core& core) {
   return core.imc != nullptr ? core.imc->cycles_per_wave() : 1;
+}
+
+double products_per_cycle(const Core& core) {
+  return static_cast<double>(core.lanes()) / static_cast<double>(cycles_per_product(core));
 }
 
 double most_energy_pj(const Core& core) {

@@ -2,10 +2,12 @@
 #include "monet/base/errors.hpp"
 #include "monet/hardware/array_modes.hpp"
 #include "monet/hardware/chip.hpp"
+#include "monet/hardware/imc_array.hpp"
 #include "monet/hardware/read_hardware.hpp"
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -126,6 +128,20 @@ TEST(ArrayModes, PeakIsThatOfTheBestMode) {
   plain.modes.clear();
   EXPECT_EQ(most_products(plain), 8);
   EXPECT_EQ(most_energy_pj(plain), 8 * 5.0);
+}
+
+// Bits that follow one another make fractions of a product in a cycle.
+TEST(ArrayModes, PeakOfAnArrayThatComputesInMemory) {
+  Core core;
+  core.array = {{"D1", 2}, {"D2", 3}};
+  ImcArray imc;
+  imc.serial_bits = 2;
+  core.imc = std::make_shared<const ImcArray>(imc);
+  EXPECT_EQ(most_products(core), 1.5);
+  imc.serial_bits = 1;
+  core.imc = std::make_shared<const ImcArray>(imc);
+  core.array[1].size = 1;
+  EXPECT_EQ(most_products(core), 0.25);
 }
 
 /// A unit alone takes plain numbers of its own format, and is priced by its design.
