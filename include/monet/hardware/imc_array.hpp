@@ -32,7 +32,6 @@ struct ImcParts {
   std::array<std::pair<std::string_view, double>, 9> named() const;
   ImcParts& operator+=(const ImcParts& other);
   friend ImcParts operator*(ImcParts parts, double factor);
-  friend bool operator==(const ImcParts&, const ImcParts&) = default;
 };
 
 struct ImcArray {
@@ -54,8 +53,6 @@ struct ImcArray {
   std::int64_t cycles_per_wave() const { return activation_bits / serial_bits; }
   /// Weights that take turns in one element.
   std::int64_t group_depth() const { return cell_bits / weight_bits; }
-
-  friend bool operator==(const ImcArray&, const ImcArray&) = default;
 };
 
 ImcParts imc_area_mm2(const ImcArray& array);
