@@ -2,6 +2,7 @@
 
 #include "monet/base/errors.hpp"
 #include "monet/hardware/array_modes.hpp"
+#include "monet/hardware/imc_array.hpp"
 
 #include <fmt/core.h>
 
@@ -190,6 +191,8 @@ std::optional<double> peak_power_w(const Chip& chip) {
       const Memory& memory = core.memories[m];
       if (counted_before(chip, {CoreId(i), m}))
         continue;
+      if (core.imc != nullptr && m == core.imc->cells)
+        continue; // read as a part of the array, and not written while it computes
       const std::int64_t count = i < chip.compute_cores() ? instances(core, memory) : 1;
       picojoules += port_energy_pj(memory) * static_cast<double>(count);
     }

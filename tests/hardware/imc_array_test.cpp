@@ -1,5 +1,6 @@
 // Arrays that compute in memory, worked out by hand from the parts: NAND2 0.7 fF, 0.614 um2,
 // 0.0478 ns; an exclusive or 1.5, 2.4 and 2.4 times that; a flip-flop 3 and 6 times; 0.9 V.
+#include "monet/hardware/chip.hpp"
 #include "monet/hardware/imc_array.hpp"
 #include "monet/hardware/memory_model.hpp"
 #include "monet/hardware/read_hardware.hpp"
@@ -7,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -146,10 +148,11 @@ RC_GTEST_PROP(ImcArray, NoMappingTakesLessThanTheLeast, ()) {
   array.serial_bits = *rc::gen::element(1, 2, 4);
   array.rows = std::int64_t{1} << *rc::gen::inRange(0, 9);
   array.columns = *rc::gen::inRange(1, 100);
-  const auto rows = *rc::gen::inRange<std::int64_t>(1, array.rows + 1);
+  const auto products = *rc::gen::inRange<std::int64_t>(1, array.rows + 1); // of a column
+  const auto rows = *rc::gen::inRange<std::int64_t>(products, 2 * array.rows + 1);
   const auto columns = *rc::gen::inRange<std::int64_t>(1, array.columns + 1);
   const ImcParts energy = imc_energy_pj(array, {rows, columns, 1, 0});
-  RC_ASSERT(energy.total() >= least_imc_energy_pj(array) * static_cast<double>(rows * columns));
+  RC_ASSERT(energy.total() >= least_imc_energy_pj(array) * static_cast<double>(products * columns));
   double sum = 0;
   for (const auto& [name, part] : energy.named()) {
     RC_ASSERT(part >= 0);
@@ -221,6 +224,31 @@ TEST(ImcArray, CellsPricedByTheModel) {
   expect_near(imc_area_mm2(*core.imc).cells, 3 * memory_cost(query).figures.area_mm2);
   EXPECT_EQ(core.memories[0].write_energy_pj, 0.1);
   EXPECT_EQ(core.memories[0].read_energy_pj, 0);
+}
+
+// Every row up to the full array, and those that shift beyond it; the full array itself is the
+// least.
+TEST(ImcArray, TheFullArrayTakesLeast) {
+  for (ImcArray array : {analog(), digital()}) {
+    array.rows = 64;
+    const double least = least_imc_energy_pj(array);
+    for (std::int64_t rows = 1; rows <= 2 * array.rows; ++rows) {
+      const auto macs = static_cast<double>(std::min(rows, array.rows) * array.columns);
+      EXPECT_GE(imc_energy_pj(array, {rows, array.columns, 1, 0}).total() / macs, least) << rows;
+    }
+    const ImcParts full = imc_energy_pj(array, {array.rows, array.columns, 1, 0});
+    constexpr double kAbove = 1 + 1e-11;
+    EXPECT_LT(full.total() / static_cast<double>(array.rows * array.columns), least * kAbove);
+  }
+}
+
+TEST(ImcArray, PeakPowerHasTheCellsOnce) {
+  Chip chip;
+  chip.cores = {parse_core(core_text("    area: 0.001"), "c.yaml")};
+  chip.frequency_hz = 1e9;
+  make_routes(chip);
+  const double cycle = imc_peak_energy_pj(*chip.cores[0].imc).total() + 1; // and the SRAM's port
+  EXPECT_NEAR(peak_power_w(chip).value(), cycle * 1e-3, 1e-12);
 }
 
 TEST(ImcArray, FullUseIsThePeak) {
