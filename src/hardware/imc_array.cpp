@@ -143,8 +143,9 @@ std::string_view name_of(ImcKind kind) {
 }
 
 double ImcParts::total() const {
-  return precharge + cells + dacs + adcs + multipliers + bitlines + adder_trees + place_values +
-         accumulators;
+  const double others =
+      cells + dacs + adcs + multipliers + bitlines + adder_trees + place_values + accumulators;
+  return others + precharge; // which alone depends on the order of a layer's loops
 }
 
 std::array<std::pair<std::string_view, double>, 9> ImcParts::named() const {
@@ -236,27 +237,24 @@ ImcParts imc_energy_pj(const ImcArray& a, const ImcWork& work) {
   const Circuits c = circuits_of(a);
   ImcParts pj = energy_of(a, number(work.rows), number(work.columns), tree_pj(a, c, work.rows),
                           work.waves * number(a.cycles_per_wave()));
-  const double depth = number(a.group_depth());
-  if (a.group_depth() > 1) {
-    pj.precharge = number(a.weight_bits) * (kWordlinePf + kBitlinePf * depth) * kSquareVolts *
-                   work.weight_reads;
-  }
+  pj.precharge = imc_precharge_pj(a, work.weight_reads);
   return pj;
 }
 
+double imc_precharge_pj(const ImcArray& a, double weight_reads) {
+  if (a.group_depth() <= 1)
+    return 0;
+  const double cells = kBitlinePf * number(a.group_depth());
+  return number(a.weight_bits) * (kWordlinePf + cells) * kSquareVolts * weight_reads;
+}
+
+/// That of the full array. What the array takes as a whole and what a column takes are then shared
+/// by most; a row takes the same in an analog array, and of trees none takes less for a row: half a
+/// tree with its way to the root as much, any other part more.
 double least_imc_energy_pj(const ImcArray& a) {
-  const Circuits c = circuits_of(a);
-  double least = HUGE_VAL;
-  double tree = HUGE_VAL; // of so many rows, or of more
-  for (std::int64_t rows = a.rows; rows > 0; --rows) {
-    tree = std::min(tree, tree_pj(a, c, rows));
-    const double macs = number(rows) * number(a.columns) / number(a.cycles_per_wave());
-    least = std::min(least, energy_of(a, number(rows), number(a.columns), tree, 1).total() / macs);
-    if (c.analog)
-      break; // the part per row is the same, and all else is shared by more
-  }
+  const ImcParts wave = imc_energy_pj(a, {a.rows, a.columns, 1, 0});
   constexpr double kBelow = 1 - 1e-12;
-  return least * kBelow;
+  return wave.total() / (number(a.rows) * number(a.columns)) * kBelow;
 }
 
 } // namespace monet
