@@ -2,6 +2,7 @@
 #include "tiling/cut/split.hpp"
 #include "tiling/shared/grid.hpp"
 
+#include "monet/hardware/array_modes.hpp"
 #include "monet/tiling/allocation.hpp"
 
 #include <algorithm>
@@ -48,7 +49,7 @@ std::vector<CoreSet> some_sets(const CoreSet& cores, const Chip& chip) {
   }
   CoreSet ranked = cores;
   std::ranges::stable_sort(ranked, [&](CoreId a, CoreId b) {
-    return chip.cores[a.index()].lanes() > chip.cores[b.index()].lanes();
+    return products_per_cycle(chip.cores[a.index()]) > products_per_cycle(chip.cores[b.index()]);
   });
   constexpr std::size_t kAllCounts = 16;
   for (std::size_t count = 2; count <= n; count = count < kAllCounts ? count + 1 : 2 * count) {

@@ -4,12 +4,14 @@
 #include "tiling/shared/grid.hpp"
 
 #include "monet/base/errors.hpp"
+#include "monet/hardware/imc_array.hpp"
 #include "monet/tiling/tiling.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <memory>
 #include <set>
 
 namespace monet {
@@ -162,6 +164,19 @@ TEST(MakeTiles, dataflow_decides_what_is_worth_cutting) {
   for (std::size_t c = 0; c < 4; ++c)
     chip.cores[c].dataflow = {{{"K", 32}}};
   EXPECT_EQ(ranges_of(make_tiles(builder.step(), chip), 0).front(), (Interval{0, 8}));
+}
+
+// 64 lanes that take eight cycles for a product are weaker than 16 that take one.
+TEST(MakeTiles, the_core_with_most_products_in_a_cycle_is_the_strongest) {
+  Chip chip = wide_memory(2);
+  chip.cores[0].array[0].size = 64;
+  const StepBuilder builder = product_step(8, 16, 15);
+  const auto first_core = [&] { return make_tiles(builder.step(), chip).tiles.front().core; };
+  EXPECT_EQ(first_core(), CoreId(0));
+  ImcArray imc;
+  imc.serial_bits = 1;
+  chip.cores[0].imc = std::make_shared<const ImcArray>(imc);
+  EXPECT_EQ(first_core(), CoreId(1));
 }
 
 TEST(MakeTiles, an_operator_that_stays_whole_follows_its_data) {

@@ -152,8 +152,8 @@ const Core& GroupPricer::weakest(std::size_t op) const {
   const auto running = [&](CoreId id) -> const Core& {
     return in_mode_for(chip_.cores[id.index()], graph_, graph_.op(OpId(op)));
   };
-  return running(
-      *std::ranges::min_element(cores_[op], {}, [&](CoreId id) { return running(id).lanes(); }));
+  return running(*std::ranges::min_element(
+      cores_[op], {}, [&](CoreId id) { return products_per_cycle(running(id)); }));
 }
 
 /// Links that many transfers take count once. What goes to all at once goes at the speed of the

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
 #include <limits>
 #include <tuple>
 
@@ -96,16 +97,16 @@ struct RankedCores {
 
 RankedCores rank(const OperatorCores& chip, std::span<const CoreId> cores) {
   RankedCores ranked{{cores.begin(), cores.end()}, {}, 1};
-  const auto lanes = [&](CoreId id) { return chip.core(id).lanes(); };
-  std::ranges::stable_sort(ranked.cores, [&](CoreId a, CoreId b) { return lanes(a) > lanes(b); });
-  const auto first = lanes(ranked.cores.front());
+  const auto strength = [&](CoreId id) { return products_per_cycle(chip.core(id)); };
+  std::ranges::stable_sort(ranked.cores, std::ranges::greater{}, strength);
+  const auto first = strength(ranked.cores.front());
   while (ranked.equals < std::ssize(cores) &&
-         lanes(ranked.cores[static_cast<std::size_t>(ranked.equals)]) == first)
+         strength(ranked.cores[static_cast<std::size_t>(ranked.equals)]) == first)
     ++ranked.equals;
   constexpr std::size_t kAllCounts = 16; // beyond, only powers of two and steps in strength
   for (std::size_t n = 1; n <= cores.size(); ++n) {
     if (n <= kAllCounts || std::has_single_bit(n) || n == cores.size() ||
-        lanes(ranked.cores[n]) != lanes(ranked.cores[n - 1])) {
+        strength(ranked.cores[n]) != strength(ranked.cores[n - 1])) {
       ranked.counts.push_back(static_cast<std::int64_t>(n));
     }
   }
