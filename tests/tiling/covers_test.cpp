@@ -7,6 +7,7 @@
 #include "tiling/cover/step_traffic.hpp"
 
 #include "monet/base/errors.hpp"
+#include "monet/hardware/imc_array.hpp"
 #include "monet/tiling/allocation.hpp"
 #include "monet/tiling/covers.hpp"
 
@@ -15,6 +16,7 @@
 
 #include <cmath>
 #include <limits>
+#include <memory>
 
 namespace monet {
 namespace {
@@ -165,6 +167,24 @@ TEST(FusionCovers, a_chain_that_does_not_fit_runs_in_slices) {
       }
     }
   }
+}
+
+// Two chips with arrays that compute in memory differ in nothing but the bits applied in a cycle.
+TEST(FusionCovers, bits_that_follow_one_another_tell_chips_apart) {
+  StepBuilder builder;
+  const TensorId x = builder.source("x", {64, 64}, TensorKind::input);
+  builder.output(builder.product("out", x, builder.source("w", {64, 64})));
+  const FusionCovers shared(builder.step());
+  std::vector<double> cycles;
+  for (const std::int64_t serial_bits : {8, 1}) {
+    Chip chip = testing::make_chip({});
+    ImcArray imc;
+    imc.serial_bits = serial_bits;
+    chip.cores[0].imc = std::make_shared<const ImcArray>(imc);
+    cycles.push_back(shared.plans(chip, {}).cycles_apart);
+    EXPECT_EQ(cycles.back(), FusionCovers(builder.step()).plans(chip, {}).cycles_apart);
+  }
+  EXPECT_EQ(cycles, (std::vector<double>{64 * 64 * 64 / 16, 8 * 64 * 64 * 64 / 16}));
 }
 
 TEST(FusionCovers, nothing_is_fused_where_everything_fits) {

@@ -125,7 +125,7 @@ std::string GroupPricer::key() const {
     const bool modes = std::ranges::any_of(
         cores_[op], [&](CoreId id) { return !chip_.cores[id.index()].modes.empty(); });
     if (modes)
-      key += fmt::format("m{}", weakest(op).lanes());
+      key += fmt::format("m{} {}", weakest(op).lanes(), cycles_per_product(weakest(op)));
   }
   std::size_t known = 0; // pools
   for (std::size_t op = 0; op < pool_.size(); ++op) {
@@ -134,10 +134,11 @@ std::string GroupPricer::key() const {
     ++known;
     const auto& list = cores_[op];
     const Core& core = weakest(op);
-    key += fmt::format(";{} {} {} {} {} {} {}", list.size(), core.lanes(), core_bits_[pool_[op]],
-                       room_.of_a_tile(list), room_.together(used_[pool_[op]]),
-                       port_width(core, MemoryOperand::I1, Direction::tl),
-                       port_width(core, MemoryOperand::O, Direction::fl));
+    key +=
+        fmt::format(";{} {} {} {} {} {} {} {}", list.size(), core.lanes(), cycles_per_product(core),
+                    core_bits_[pool_[op]], room_.of_a_tile(list), room_.together(used_[pool_[op]]),
+                    port_width(core, MemoryOperand::I1, Direction::tl),
+                    port_width(core, MemoryOperand::O, Direction::fl));
     key += shares_port(core) ? 's' : 'a';
     for (const auto& dimension : core.dataflow) {
       for (const Unrolling& unrolling : dimension)
