@@ -58,7 +58,7 @@ public:
   }
 
   Core core_of(std::size_t i) const {
-    const std::size_t weights = layers_[i].constant_weights ? weights_ : places_[i].input;
+    const std::size_t weights = layers_[i].constant_weights ? weights_ : second_input(i);
     Core kept = core_;
     kept.memories.clear();
     for (std::size_t m = 0; m < core_.memories.size(); ++m) {
@@ -86,6 +86,17 @@ public:
   }
 
 private:
+  /// Where a second operand that another layer makes comes from: where inputs do. Cells that
+  /// compute stay, and what lies below them reaches them through the lowest memory above.
+  std::size_t second_input(std::size_t i) const {
+    const std::size_t inputs = places_[i].input;
+    if (core_.imc == nullptr || inputs > core_.imc->cells)
+      return inputs;
+    const std::vector<std::size_t> levels = core_.levels(MemoryOperand::I2);
+    const auto above = std::ranges::upper_bound(levels, core_.imc->cells);
+    return above != levels.end() ? *above : core_.imc->cells;
+  }
+
   void place(std::size_t i) {
     const Layer& layer = layers_[i];
     const bool first = i == 0;

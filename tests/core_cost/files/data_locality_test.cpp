@@ -93,5 +93,26 @@ TEST(DataLocality, CellsAreFoundAgain) {
   }
 }
 
+// Inputs stay below the cells; a second operand that a layer makes needs the cells all the same,
+// and a memory to come from.
+TEST(DataLocality, CellsStayWhereInputsLieBelowThem) {
+  Core core = three_memories(512);
+  std::swap(core.memories[0], core.memories[1]);
+  ImcArray imc;
+  imc.cells = 1;
+  core.imc = std::make_shared<const ImcArray>(imc);
+  std::vector<Layer> chain = layers({{}, {0}});
+  chain[1].constant_weights = false;
+  const std::vector<Core> cores = with_data_locality(chain, core);
+  EXPECT_EQ(tops(cores, MemoryOperand::I1), (Names{"sram", "sram"}));
+  EXPECT_EQ(tops(cores, MemoryOperand::I2), (Names{"dram", "dram"}));
+  for (const Core& seen : cores)
+    EXPECT_EQ(seen.memories.at(seen.imc->cells).name, "registers");
+  core.memories.back().operands = {MemoryOperand::I1, MemoryOperand::O};
+  const Core none_above = with_data_locality(chain, core).at(1);
+  EXPECT_EQ(none_above.top(MemoryOperand::I2)->name, "registers");
+  EXPECT_EQ(none_above.memories.at(none_above.imc->cells).name, "registers");
+}
+
 } // namespace
 } // namespace monet
