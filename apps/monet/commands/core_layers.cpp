@@ -154,6 +154,8 @@ void skip_layers_without_weights(CoreInputs& inputs) {
       continue;
     }
     inputs.layers.push_back(layer);
+    inputs.layers.back().makers.clear(); // places in the whole list
+    inputs.layers.back().takers.clear();
     if (!cores.empty())
       inputs.cores.push_back(cores[i]);
   }

@@ -26,9 +26,10 @@ struct Layer {
   /// Per operand the layer that makes it: of YAML workloads; none for what is given.
   std::vector<std::optional<std::int64_t>> sources;
   /// Layers whose outputs it takes, as they are or through operators without cost, by their place
-  /// in the list.
+  /// in the list; of a network, where these may be all before it, the first two.
   std::vector<std::size_t> makers;
-  bool constant_weights = true; ///< no other layer makes its second operand
+  std::vector<std::size_t> takers; ///< of its output, likewise
+  bool constant_weights = true;    ///< no other layer makes its second operand
 };
 
 /// A YAML workload of ZigZag, in the order in which it takes the layers: generation by generation

@@ -45,13 +45,10 @@ std::shared_ptr<const ImcArray> with_cells_at(ImcArray array, std::size_t memory
 class Locality {
 public:
   Locality(const std::vector<Layer>& layers, const Core& core)
-      : layers_(layers), core_(core), takers_(layers.size()),
-        weights_(top_of(core, MemoryOperand::I2)) {
-    for (std::size_t i = 0; i < layers.size(); ++i) {
-      for (const std::size_t maker : layers[i].makers)
-        takers_[maker].push_back(i);
-      if (layers[i].constant_weights)
-        all_weights_ = checked_add(all_weights_, bits_of(layers[i], MemoryOperand::I2));
+      : layers_(layers), core_(core), weights_(top_of(core, MemoryOperand::I2)) {
+    for (const Layer& layer : layers) {
+      if (layer.constant_weights)
+        all_weights_ = checked_add(all_weights_, bits_of(layer, MemoryOperand::I2));
     }
     for (std::size_t i = 0; i < layers.size(); ++i)
       place(i);
@@ -106,8 +103,8 @@ private:
     if (!layer.makers.empty())
       place.input = std::min(place.input, places_.at(layer.makers.front()).output);
     const bool last_of_branch =
-        takers_[i].size() == 1 && layers_[takers_[i].front()].makers.size() > 1;
-    if (takers_[i].size() > 1 || last_of_branch)
+        layer.takers.size() == 1 && layers_.at(layer.takers.front()).makers.size() > 1;
+    if (layer.takers.size() > 1 || last_of_branch)
       return; // stays where everybody finds it
     for (std::size_t m = core_.memories.size(); m-- > 0;) {
       const Memory& memory = core_.memories[m];
@@ -143,7 +140,6 @@ private:
 
   const std::vector<Layer>& layers_;
   const Core& core_;
-  std::vector<std::vector<std::size_t>> takers_; ///< by layer
   std::vector<Outermost> places_;
   std::size_t weights_;
   std::int64_t all_weights_ = 0;

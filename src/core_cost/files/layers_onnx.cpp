@@ -9,7 +9,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <set>
+#include <optional>
+#include <ranges>
+#include <span>
 
 namespace monet {
 
@@ -192,6 +194,38 @@ Layer product(const Graph& graph, const Operator& op) {
   return layer.finish(constant_weights);
 }
 
+/// Up to two layers, the first ones: more than one is all that matters of many.
+using FewLayers = std::vector<std::size_t>;
+
+void add(const FewLayers& layers, FewLayers& to) {
+  to.insert(to.end(), layers.begin(), layers.end());
+  std::ranges::sort(to);
+  to.erase(std::unique(to.begin(), to.end()), to.end());
+  to.resize(std::min<std::size_t>(2, to.size()));
+}
+
+/// Which layers take whose outputs, through the operators between them. `order` and `parents` are
+/// of operators, `layer_of` is the layer of an operator that costs something.
+void link_layers(std::span<const std::size_t> order,
+                 const std::vector<std::vector<std::size_t>>& parents,
+                 const std::vector<std::optional<std::size_t>>& layer_of,
+                 std::vector<Layer>& layers) {
+  std::vector<FewLayers> made_by(parents.size());
+  for (const std::size_t i : order) {
+    for (const std::size_t parent : parents[i])
+      add(layer_of[parent] ? FewLayers{*layer_of[parent]} : made_by[parent], made_by[i]);
+    if (layer_of[i])
+      layers[*layer_of[i]].makers = made_by[i];
+  }
+  std::vector<FewLayers> taken_by(parents.size());
+  for (const std::size_t i : std::views::reverse(order)) {
+    for (const std::size_t parent : parents[i])
+      add(layer_of[i] ? FewLayers{*layer_of[i]} : taken_by[i], taken_by[parent]);
+    if (layer_of[i])
+      layers[*layer_of[i]].takers = taken_by[i];
+  }
+}
+
 } // namespace
 
 NetworkLayers zigzag_layers(const Graph& graph) {
@@ -205,10 +239,9 @@ NetworkLayers zigzag_layers(const Graph& graph) {
         parents.back().push_back(graph.tensor(*input).producer->index());
     }
   }
-  std::vector<std::set<std::size_t>> made_by(parents.size()); // layers, through what costs nothing
-  for (const std::size_t i : core_cost_detail::by_generation(parents)) {
-    for (const std::size_t parent : parents[i])
-      made_by[i].insert(made_by[parent].begin(), made_by[parent].end());
+  const std::vector<std::size_t> order = core_cost_detail::by_generation(parents);
+  std::vector<std::optional<std::size_t>> layer_of(parents.size());
+  for (const std::size_t i : order) {
     const Operator& op = graph.operators()[i];
     const bool convolves = op.op_type == "Conv" || op.op_type == "QLinearConv";
     const bool multiplies = op.op_type == "Gemm" || op.op_type == "MatMul";
@@ -217,16 +250,15 @@ NetworkLayers zigzag_layers(const Graph& graph) {
       continue;
     }
     try {
-      Layer layer = convolves ? convolution(graph, op) : product(graph, op);
-      layer.makers.assign(made_by[i].begin(), made_by[i].end());
-      made_by[i] = {result.layers.size()};
-      result.layers.push_back(std::move(layer));
+      result.layers.push_back(convolves ? convolution(graph, op) : product(graph, op));
+      layer_of[i] = result.layers.size() - 1;
     } catch (const InputError& error) {
       for (const InputProblem& problem : error.problems())
         problems.add(problem.where, problem.what, problem.hint);
     }
   }
   problems.throw_if_any();
+  link_layers(order, parents, layer_of, result.layers);
   return result;
 }
 

@@ -397,8 +397,10 @@ std::vector<Layer> parse_layers(std::string_view text, const std::string& origin
   std::vector<std::size_t> place(listed.size());
   for (const std::size_t i : by_generation(parents)) {
     place[i] = layers.size();
-    for (const std::size_t parent : std::set<std::size_t>(parents[i].begin(), parents[i].end()))
+    for (const std::size_t parent : std::set<std::size_t>(parents[i].begin(), parents[i].end())) {
       listed[i].makers.push_back(place[parent]);
+      layers[place[parent]].takers.push_back(place[i]);
+    }
     layers.push_back(std::move(listed[i]));
   }
   return layers;

@@ -6,7 +6,9 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace monet {
 namespace {
@@ -45,6 +47,8 @@ std::vector<Layer> layers(const std::vector<std::vector<std::size_t>>& makers) {
     layer.name = std::to_string(list.size());
     layer.problem = product(8, 4, 4);
     layer.makers = made_by;
+    for (const std::size_t maker : made_by)
+      list[maker].takers.push_back(list.size());
     list.push_back(std::move(layer));
   }
   return list;
@@ -112,6 +116,57 @@ TEST(DataLocality, CellsStayWhereInputsLieBelowThem) {
   const Core none_above = with_data_locality(chain, core).at(1);
   EXPECT_EQ(none_above.top(MemoryOperand::I2)->name, "registers");
   EXPECT_EQ(none_above.memories.at(none_above.imc->cells).name, "registers");
+}
+
+/// Products y of so many rows of x and a square matrix, and sums of two tensors.
+class Products {
+public:
+  TensorId input() { return tensor(TensorKind::input); }
+  TensorId product(TensorId x) { return add("MatMul", {x, tensor(TensorKind::parameter)}); }
+  TensorId sum(TensorId a, TensorId b) { return add("Add", {a, b}); }
+  std::vector<Layer> layers() const { return zigzag_layers(graph_).layers; }
+
+private:
+  TensorId tensor(TensorKind kind) {
+    Tensor made;
+    made.name = "t" + std::to_string(graph_.tensors().size());
+    made.shape = {4, 4};
+    made.kind = kind;
+    return graph_.add_tensor(made);
+  }
+  TensorId add(const std::string& type, std::vector<TensorId> inputs) {
+    Operator op;
+    op.name = type + std::to_string(graph_.operators().size());
+    op.op_type = type;
+    op.inputs.assign(inputs.begin(), inputs.end());
+    const TensorId made = tensor(TensorKind::activation);
+    op.outputs = {made};
+    graph_.add_operator(op);
+    return made;
+  }
+
+  Graph graph_;
+};
+
+using Places = std::vector<std::size_t>;
+
+// A chain of residual additions: every layer takes all before it, of which the first two are kept.
+TEST(DataLocality, LayersTakeEachOtherThroughAdditions) {
+  Products network;
+  TensorId sum = network.product(network.input());
+  constexpr std::size_t kLayers = 6;
+  for (std::size_t i = 1; i < kLayers; ++i)
+    sum = network.sum(sum, network.product(sum));
+  const std::vector<Layer> layers = network.layers();
+  ASSERT_EQ(layers.size(), kLayers);
+  EXPECT_EQ(layers[0].makers, Places{});
+  EXPECT_EQ(layers[1].makers, Places{0});
+  EXPECT_EQ(layers[0].takers, (Places{1, 2}));
+  for (std::size_t i = 2; i < kLayers; ++i)
+    EXPECT_EQ(layers[i].makers, (Places{0, 1})) << i;
+  EXPECT_EQ(layers[3].takers, (Places{4, 5}));
+  EXPECT_EQ(layers[4].takers, Places{5}); // which has other makers: a branch ends here
+  EXPECT_EQ(layers[5].takers, Places{});
 }
 
 } // namespace
