@@ -231,14 +231,14 @@ DataMovement stretched(const NestModel& model, const Hierarchy& hierarchy,
 std::vector<StreamedRate> link_rates(const StreamedProblem& asked,
                                      const std::vector<TopRate>& while_passing,
                                      const std::array<std::int64_t, kMaxOperands>& hidden,
-                                     double busy, std::int64_t wave_cycles) {
+                                     double busy) {
   const auto& operands = asked.problem.operands;
   const auto is_output = [&](std::size_t i) { return operands[i].mode != AccessMode::read; };
   const bool outputs = std::ranges::any_of(asked.streamed, is_output);
   const auto scaled = [&](std::int64_t bits, double share) {
     return static_cast<std::int64_t>(std::ceil(static_cast<double>(bits) * share));
   };
-  const double share = busy / static_cast<double>(asked.cycles_per_operation * wave_cycles);
+  const double share = busy / static_cast<double>(asked.cycles_per_operation);
   std::vector<StreamedRate> rates(operands.size());
   for (const std::size_t i : asked.streamed) {
     rates[i] = {scaled(while_passing[i].read, share), scaled(while_passing[i].write, share)};
@@ -272,7 +272,7 @@ StreamedCost streamed_cost_of(const StreamedProblem& asked, const NestModel& mod
   cost.rates =
       link_rates(asked, rates_at_top(model, hierarchy, search.spatial(), best),
                  hidden_rates(model, hierarchy, movement, latency.ideal_temporal + latency.stall),
-                 cost.ideal_temporal / cost.latency, hierarchy.wave_cycles);
+                 cost.ideal_temporal / cost.latency);
   for (const std::size_t i : asked.streamed) {
     const std::size_t top = hierarchy.levels[i].size() - 1;
     const double energy =
@@ -303,6 +303,10 @@ std::vector<MemoryOperand> zigzag_set_order(const std::vector<MemoryOperand>& op
 }
 
 StreamedCost streamed_cost(const StreamedProblem& asked, const Core& core, const Core& offchip) {
+  if (core.imc != nullptr)
+    throw InfeasibleError(fmt::format("core '{}' computes in memory, which the reference has no "
+                                      "costs of tiles for",
+                                      core.name));
   CoreCostOptions options;
   options.model = ModelChoices::zigzag_3_8();
   options.spatial = asked.spatial;

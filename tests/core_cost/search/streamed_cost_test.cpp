@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -233,6 +234,17 @@ TEST(StreamedCost, slow_operations_stretch_the_loops) {
   EXPECT_EQ(slow.ideal_temporal, 4 * 64);
   EXPECT_EQ(slow.latency - slow.ideal_temporal, fast.latency - fast.ideal_temporal);
   EXPECT_EQ(slow.onchip_pj, fast.onchip_pj);
+}
+
+TEST(StreamedCost, refuses_arrays_that_compute_in_memory) {
+  Core core = array_core();
+  core.imc = std::make_shared<const ImcArray>();
+  try {
+    streamed_cost(StreamedProblem{}, core, dram());
+    FAIL();
+  } catch (const InfeasibleError& error) {
+    EXPECT_NE(std::string(error.what()).find("computes in memory"), std::string::npos);
+  }
 }
 
 TEST(StreamedCost, says_what_does_not_fit) {
