@@ -1,5 +1,6 @@
 // The order in which ZigZag 3.8.5 walks sets of names. It decides which of several equally good
-// unrollings is tried first, and which is dropped when there are too many.
+// unrollings is tried first, and which is dropped when there are too many, which operands of a tile
+// count as streamed, and at which loop the rows of an array that computes in memory shift.
 //
 // Its names hash as the SHA-512 of their serialised text (Python's pickle, protocol 4), combined
 // with that of their class, so that the order is the same in every run; a set is walked in the
