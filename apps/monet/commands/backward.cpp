@@ -73,8 +73,7 @@ BackwardInputs read_backward_inputs(const BackwardArguments& arguments) {
 
 /// Cores that the options or the chip say.
 std::int64_t core_count(const BackwardArguments& arguments, const Chip& chip) {
-  const auto is_array = [](const Core& core) { return core.kind == CoreKind::array; };
-  const std::int64_t arrays = std::ranges::count_if(chip.cores, is_array);
+  const std::int64_t arrays = std::ranges::count_if(chip.cores, is_npu_core);
   return arguments.cores.value_or(std::max<std::int64_t>(1, arrays));
 }
 

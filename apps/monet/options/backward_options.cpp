@@ -22,8 +22,7 @@ Enumeration at_place(const std::vector<std::string>& words, const std::string& w
 }
 
 const Core& array_core(const Chip& chip) {
-  const auto found =
-      std::ranges::find(chip.cores, CoreKind::array, [](const Core& core) { return core.kind; });
+  const auto found = std::ranges::find_if(chip.cores, is_npu_core);
   internal_check(found != chip.cores.end(), "npu_machine() has found an array");
   return *found;
 }

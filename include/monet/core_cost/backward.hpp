@@ -57,7 +57,11 @@ struct NpuMachine {
   double frequency_hz = 0; ///< 0 = not given
 };
 
-/// `cores` of the chip's first array core: its dimensions (all but the first multiplied are the
+/// An array core whose multipliers products are spread over as on a systolic array: none that
+/// computes in memory.
+bool is_npu_core(const Core& core);
+
+/// `cores` of the chip's first core of these: its dimensions (all but the first multiplied are the
 /// columns), its outermost memory and the narrowest of the DRAM's port and the links on the way.
 /// Memory (rounded down) and bandwidth are those of the chip times `cores` over the array cores
 /// that share them: two cores of a chip of eight have a quarter, and four of a chip of one four

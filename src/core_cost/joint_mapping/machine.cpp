@@ -39,12 +39,15 @@ std::int64_t offchip_rate(const Chip& chip, CoreId core) {
 
 } // namespace
 
+bool is_npu_core(const Core& core) {
+  return core.kind == CoreKind::array && core.imc == nullptr && !core.array.empty();
+}
+
 NpuMachine npu_machine(const Chip& chip, std::int64_t cores) {
   internal_check(cores >= 1 && cores <= kMostRate, "an NPU has cores");
   std::vector<CoreId> arrays;
   for (std::size_t c = 0; c < chip.compute_cores(); ++c) {
-    const Core& each = chip.cores[c];
-    if (each.kind == CoreKind::array && each.imc == nullptr && !each.array.empty())
+    if (is_npu_core(chip.cores[c]))
       arrays.emplace_back(c);
   }
   if (arrays.empty())
