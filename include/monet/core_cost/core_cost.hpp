@@ -65,7 +65,7 @@ struct SearchEffort {
 };
 
 /// What an array that computes in memory does for a problem. Of one that is computed in parts: the
-/// rows and columns of the part with the most MACs.
+/// rows and columns of the part that CoreCost::spatial is of.
 struct ImcCost {
   ImcWork work;
   ImcParts energy_pj; ///< CoreCost::compute_energy by part

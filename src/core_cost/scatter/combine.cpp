@@ -29,7 +29,7 @@ void add_figures(const CoreCost& one, std::int64_t times, CoreCost& sum) {
   sum.compute_energy += Picojoules{one.compute_energy.value * n};
   sum.memory_energy += Picojoules{one.memory_energy.value * n};
   if (one.imc) {
-    if (!sum.imc) // the first has the most MACs
+    if (!sum.imc) // those of `spatial`, as in add_cost()
       sum.imc = {{one.imc->work.rows, one.imc->work.columns, 0, 0}, {}};
     ImcCost& imc = *sum.imc;
     imc.work.waves += one.imc->work.waves * n;

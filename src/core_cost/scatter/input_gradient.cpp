@@ -157,6 +157,10 @@ CoreCost cost_decomposed(const Forms& f) {
       largest = cost.macs_executed;
       sum.spatial = cost.spatial;
       sum.temporal = cost.temporal;
+      if (cost.imc) {
+        sum.imc->work.rows = cost.imc->work.rows;
+        sum.imc->work.columns = cost.imc->work.columns;
+      }
     }
   }
   sum.latency = {static_cast<std::int64_t>(sum.parts.total())};

@@ -127,6 +127,40 @@ TEST(ImcMapping, CellsAreNotPassedBy) {
   }
 }
 
+// Parts of a strided input gradient have one, two or four taps and are mapped differently; rows and
+// columns are those of the part that the mapping is of.
+TEST(ImcMapping, PartsOfAStridedInputGradient) {
+  for (const std::int64_t padding : {0, 1}) {
+    const CoreProblem problem = convolution({.k = 2,
+                                             .ox = 4,
+                                             .oy = 4,
+                                             .c = 4,
+                                             .fx = 3,
+                                             .fy = 3,
+                                             .stride = 2,
+                                             .padding = padding,
+                                             .ix = 8,
+                                             .iy = 8},
+                                            ConvProduct::input_gradient);
+    Core core = four_by_eight();
+    core.dataflow = {{{"C", 4}}, {{"K", 2}, {"FX", 2}, {"FY", 2}}};
+    CoreCostOptions options;
+    options.input_gradient = InputGradient::decomposed;
+    options.fixed_dataflow = true;
+    const CoreCost cost = core_cost(problem, core, options);
+    ASSERT_EQ(cost.variant, "decomposed");
+    const auto along = [&](std::size_t d) {
+      double product = 1;
+      for (const MappedLoop& loop : cost.spatial.unrolled.at(d))
+        product *= loop.size;
+      return product;
+    };
+    EXPECT_EQ(static_cast<double>(cost.imc->work.columns), along(0)) << padding;
+    EXPECT_EQ(static_cast<double>(cost.imc->work.rows), along(1)) << padding;
+    EXPECT_EQ(cost.imc->work.rows, 8) << padding;
+  }
+}
+
 /// Rows of a 3x3 convolution with OX = 2 along the wordline, C = 4 and FX = 3 along the bitline.
 std::int64_t rows(bool at_their_loop) {
   const CoreProblem problem = convolution(
