@@ -73,6 +73,8 @@ std::int64_t rows_in_use(const NestModel& model, const Hierarchy& hierarchy,
   }
   std::int64_t shifted = 1;
   for (std::size_t i = 0; i < loop_of.size(); ++i) {
+    if (model.choices.rows_shift_at_their_loop && along_bitlines[i].factor == 1)
+      continue;
     const std::uint32_t loop = along_bitlines[loop_of[i]].dim;
     shifted = checked_multiply(shifted,
                                along_bitlines[i].factor + shifts(model, loop, along_wordlines) - 1);
@@ -94,19 +96,44 @@ ImcWork imc_work(const NestModel& model, const Hierarchy& hierarchy,
   return work;
 }
 
+void limit_rows(const NestModel& model, const Hierarchy& hierarchy, ArrayUnrolling& unrolling) {
+  if (hierarchy.imc == nullptr || !model.choices.rows_shift_at_their_loop)
+    return;
+  const auto& along_wordlines = unrolling[hierarchy.imc->wordline];
+  auto& along_bitlines = unrolling[hierarchy.imc->bitline];
+  while (imc_work(model, hierarchy, unrolling).rows > hierarchy.imc->rows) {
+    Unrolled* longest = nullptr;
+    for (Unrolled& u : along_bitlines) {
+      const bool shifts_rows = u.factor > 1 && shifts(model, u.dim, along_wordlines) > 1;
+      if (shifts_rows && (longest == nullptr || u.factor > longest->factor))
+        longest = &u;
+    }
+    if (longest == nullptr)
+      return;
+    longest->factor /= 2;
+  }
+  std::erase_if(along_bitlines, [](const Unrolled& u) { return u.factor == 1; });
+}
+
+double weight_reads(const NestModel& model, const Hierarchy& hierarchy, const SpatialModel& spatial,
+                    const DataMovement& movement) {
+  const std::optional<std::size_t> weights = weights_of(model, hierarchy);
+  if (!weights)
+    return 0;
+  // Every element has a memory of its own, which gives one weight at a time.
+  auto reads = static_cast<double>(movement[*weights].levels[0][index_of(Direction::tl)].count);
+  for (const auto& on_dim : spatial.exact.loops) {
+    for (const Loop& loop : on_dim)
+      reads *= loop.size;
+  }
+  return reads;
+}
+
 ImcCost imc_cost(const NestModel& model, const Hierarchy& hierarchy, const SpatialModel& spatial,
                  const DataMovement& movement) {
   ImcCost cost;
   cost.work = spatial.imc;
-  if (const std::optional<std::size_t> weights = weights_of(model, hierarchy)) {
-    // Every element has a memory of its own, which gives one weight at a time.
-    cost.work.weight_reads =
-        static_cast<double>(movement[*weights].levels[0][index_of(Direction::tl)].count);
-    for (const auto& on_dim : spatial.exact.loops) {
-      for (const Loop& loop : on_dim)
-        cost.work.weight_reads *= loop.size;
-    }
-  }
+  cost.work.weight_reads = weight_reads(model, hierarchy, spatial, movement);
   cost.energy_pj = imc_energy_pj(*hierarchy.imc, cost.work);
   return cost;
 }

@@ -10,7 +10,15 @@ namespace monet::core_cost_detail {
 ImcWork imc_work(const NestModel& model, const Hierarchy& hierarchy,
                  const ArrayUnrolling& unrolling);
 
-/// With these, and the energy. `movement` is that of the exact spatial form.
+/// Shortens loops along the bitlines whose rows shift from column to column until the array has as
+/// many rows. Nothing with ZigZag's count of them, which may be beyond the array.
+void limit_rows(const NestModel& model, const Hierarchy& hierarchy, ArrayUnrolling& unrolling);
+
+/// ImcWork::weight_reads. `movement` is that of the exact spatial form.
+double weight_reads(const NestModel& model, const Hierarchy& hierarchy, const SpatialModel& spatial,
+                    const DataMovement& movement);
+
+/// imc_work() with these, and the energy. `movement` is that of the exact spatial form.
 ImcCost imc_cost(const NestModel& model, const Hierarchy& hierarchy, const SpatialModel& spatial,
                  const DataMovement& movement);
 

@@ -127,6 +127,12 @@ OrderSearchLimits limits(const Context& c) {
   return {limit > 0 && limit <= kUsualLoops ? kUsual : kMost};
 }
 
+/// In an array that computes in memory, rows that shift from column to column may be too many.
+bool has_rows(const Context& c, const SpatialModel& spatial) {
+  return c.hierarchy.imc == nullptr || !c.options.model.rows_shift_at_their_loop ||
+         spatial.imc.rows <= c.hierarchy.imc->rows;
+}
+
 /// The mappings found so far, and what it took.
 struct MappingSearch {
   MappingArchive archive;
@@ -140,6 +146,12 @@ struct MappingSearch {
   void run(const Context& c, const ArrayUnrolling& unrolling) {
     const SpatialModel& spatial =
         unrollings.emplace_back(make_spatial_model(c.model, c.hierarchy, unrolling));
+    if (!has_rows(c, spatial)) {
+      refused = fmt::format("columns with different inputs need {} rows of the array, which has {}",
+                            spatial.imc.rows, c.hierarchy.imc->rows);
+      unrollings.pop_back();
+      return;
+    }
     try {
       run(c, spatial,
           temporal_space(c.model, spatial.temporal, c.options.lpf_limit, c.options.temporal_order,

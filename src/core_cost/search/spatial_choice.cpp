@@ -1,5 +1,7 @@
 #include "core_cost/search/spatial_choice.hpp"
 
+#include "core_cost/model/imc_work.hpp"
+
 #include <algorithm>
 #include <set>
 #include <utility>
@@ -200,6 +202,7 @@ ArrayUnrolling from_dataflow(const NestModel& model, const Hierarchy& hierarchy,
   }
   add_sums(hierarchy, caps, left, unrolling);
   limit_to_capacity(model, hierarchy, unrolling);
+  limit_rows(model, hierarchy, unrolling);
   return unrolling;
 }
 
@@ -246,6 +249,7 @@ std::vector<ArrayUnrolling> fill_array(const NestModel& model, const Hierarchy& 
     if (result.size() == wanted)
       break;
     limit_to_capacity(model, hierarchy, partial.unrolling);
+    limit_rows(model, hierarchy, partial.unrolling);
     result.push_back(std::move(partial.unrolling));
   }
   std::stable_sort(result.begin(), result.end(),

@@ -188,6 +188,69 @@ TEST(ImcMapping, RowsShiftAtTheirLoop) {
   EXPECT_EQ(rows(false), (4 + 1) * 3);
 }
 
+/// A core that lets a convolution read its inputs side by side, `rows` of it.
+CoreCost shifted(std::int64_t rows, bool at_their_loop) {
+  const CoreProblem problem = convolution(
+      {.k = 2, .ox = 6, .oy = 6, .c = 4, .fx = 3, .fy = 1, .ix = 8, .iy = 6}, ConvProduct::forward);
+  Core core = four_by_eight();
+  core.array[1].size = rows;
+  core.dataflow = {{{"K", 2}, {"OX", 2}}, {{"C", 4}, {"FX", 3}}};
+  ImcArray imc = *core.imc;
+  imc.rows = rows;
+  core.imc = std::make_shared<const ImcArray>(imc);
+  CoreCostOptions options;
+  options.fixed_dataflow = true;
+  options.model.rows_shift_at_their_loop = at_their_loop;
+  return core_cost(problem, core, options);
+}
+
+// Twelve products of a column reach 4 * (3 + 1) = 16 rows. On twelve, FX = 1 leaves 4 * 1 loops
+// that shift nothing; ZigZag counts more rows than there are.
+TEST(ImcMapping, RowsThatShiftAreThere) {
+  EXPECT_EQ(shifted(16, true).imc->work.rows, 16);
+  EXPECT_EQ(shifted(16, true).imc->work.columns, 4);
+  const CoreCost few = shifted(12, true);
+  EXPECT_EQ(few.imc->work.rows, 4);
+  EXPECT_EQ(few.imc->work.columns, 4);
+  EXPECT_EQ(shifted(12, false).imc->work.rows, (4 + 1) * 3);
+}
+
+// An unrolling whose rows are not there is no mapping, wherever it comes from.
+TEST(ImcMapping, RowsThatAreNotThereAreRefused) {
+  CoreCostOptions options;
+  options.model.free_unrolling = false;
+  Core core = four_by_eight();
+  core.array[1].size = 12;
+  core.dataflow = {{{"K", 2}, {"OX", 2}}, {{"C", 4}, {"FX", 3}}};
+  ImcArray imc = *core.imc;
+  imc.rows = 12;
+  core.imc = std::make_shared<const ImcArray>(imc);
+  const CoreProblem problem = convolution(
+      {.k = 2, .ox = 6, .oy = 6, .c = 4, .fx = 3, .fy = 1, .ix = 8, .iy = 6}, ConvProduct::forward);
+  try {
+    core_cost(problem, core, options);
+    FAIL();
+  } catch (const InfeasibleError& error) {
+    EXPECT_NE(std::string(error.what()).find("need 16 rows of the array, which has 12"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
+// A loop of one iteration along the bitlines shifts nothing, though it shares its axis.
+TEST(ImcMapping, OneIterationShiftsNothing) {
+  const CoreProblem problem = convolution(
+      {.k = 4, .ox = 6, .oy = 6, .c = 4, .fx = 3, .fy = 3, .ix = 8, .iy = 8}, ConvProduct::forward);
+  const NestModel model = make_nest_model(problem, ModelChoices{});
+  const Hierarchy hierarchy = make_hierarchy(problem, model, four_by_eight());
+  const auto dim = [&](const char* name) {
+    return static_cast<std::uint32_t>(model.dim_named(name));
+  };
+  const ImcWork work = imc_work(model, hierarchy,
+                                {{{dim("K"), 2}, {dim("OX"), 2}}, {{dim("C"), 4}, {dim("FX"), 1}}});
+  EXPECT_EQ(work.rows, 4);
+}
+
 // Published chips on the nearest array of the model, as an evaluation of its equations elsewhere
 // gave them: areas and delays by part, energy of a cycle.
 TEST(ImcMapping, PublishedChips) {
