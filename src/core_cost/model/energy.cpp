@@ -46,8 +46,10 @@ EnergyParts mapping_energy(const NestModel& model, const Hierarchy& hierarchy,
     }
   }
   energy.compute = spatial.compute_pj;
-  if (hierarchy.imc != nullptr && hierarchy.imc->group_depth() > 1)
-    energy.compute = imc_cost(model, hierarchy, spatial, movement).energy_pj.total();
+  if (hierarchy.imc != nullptr && hierarchy.imc->group_depth() > 1) {
+    const double reads = weight_reads(model, hierarchy, spatial, movement);
+    energy.compute += imc_precharge_pj(*hierarchy.imc, reads);
+  }
   return energy;
 }
 
