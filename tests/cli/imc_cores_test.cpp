@@ -163,6 +163,31 @@ TEST(ImcCores, AreZigZagsWithLayersWithoutWeights) {
   }
 }
 
+// The two products of a layer's backward pass are costed on the systolic array of a chip, which is
+// one core wherever the other stands.
+TEST(ImcCores, AreNoNpu) {
+  const Scratch scratch;
+  const std::string cores = repository("data/hardware/cores/");
+  const auto machine = [&](const std::string& listed) {
+    const std::string chip =
+        scratch.file("chip.yaml", "name: chip\ncores: " + listed + "\noffchip_core_id: 2\n" +
+                                      "core_connectivity:\n  - {type: bus, cores: [0, 1, 2], " +
+                                      "bandwidth: 128, unit_energy_cost: 0}\n");
+    const Ran ran = run_monet(
+        {"backward", "--hardware", chip, "--gemm", "64,64,64", "--timing", "core", "--json", "-"});
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    return ran.code == 0 ? Json::parse(ran.out).at("machine") : Json();
+  };
+  const std::string npu = cores + "npu_small_array.yaml";
+  const std::string imc = cores + "imc_digital.yaml";
+  const std::string dram = cores + "npu_small_dram.yaml";
+  const Json after = machine("{0: " + npu + ", 1: " + imc + ", 2: " + dram + "}");
+  const Json before = machine("{0: " + imc + ", 1: " + npu + ", 2: " + dram + "}");
+  ASSERT_FALSE(after.is_null() || before.is_null());
+  EXPECT_EQ(after.at("cores"), 1);
+  EXPECT_EQ(after, before);
+}
+
 /// A training step in 8 bits on the shipped chip of digital arrays; `write_pj` for a weight.
 Json step_with(const Scratch& scratch, const std::string& write_pj) {
   namespace fs = std::filesystem;
