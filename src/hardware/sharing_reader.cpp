@@ -1,13 +1,18 @@
 // `core_memory_sharing` and `memory_aliases` of a system file.
 #include "hardware/sharing_reader.hpp"
 
+#include "monet/base/checked.hpp"
 #include "monet/base/text.hpp"
 
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <charconv>
+#include <map>
+#include <numeric>
+#include <set>
 #include <string>
+#include <utility>
 
 namespace monet {
 
@@ -114,7 +119,7 @@ bool may_be_one(const std::vector<MemoryPlace>& places, MemoryPlace added, const
   const auto bits = [&](MemoryPlace place) {
     const Core& core = chip.cores[place.core.index()];
     const Memory& memory = core.memories[place.memory];
-    return memory.size.value * instances(core, memory);
+    return checked_multiply(memory.size.value, instances(core, memory));
   };
   if (bits(places.front()) == bits(added))
     return true;
@@ -153,11 +158,63 @@ void read_aliases(const YamlNode& node, Chip& chip, ProblemList& problems) {
   }
 }
 
-void require_common_memories(const YamlNode* sharing, const Chip& chip, ProblemList& problems) {
+namespace {
+
+/// Groups with a member in common become one, in the order of their first ones.
+template <class T, class Key>
+std::vector<std::vector<T>> joined(const std::vector<std::vector<T>>& groups, Key key) {
+  std::vector<std::size_t> root(groups.size());
+  std::iota(root.begin(), root.end(), std::size_t{0});
+  const auto root_of = [&](std::size_t g) {
+    while (root[g] != g)
+      g = root[g] = root[root[g]];
+    return g;
+  };
+  std::map<decltype(key(groups[0][0])), std::size_t> first;
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    for (const T& member : groups[g]) {
+      const auto [of, added] = first.emplace(key(member), g);
+      const auto [low, high] = std::minmax(root_of(of->second), root_of(g));
+      root[high] = low;
+    }
+  }
+  std::map<std::size_t, std::vector<T>> made;
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    for (const T& member : groups[g]) {
+      if (first.erase(key(member)) > 0)
+        made[root_of(g)].push_back(member);
+    }
+  }
+  std::vector<std::vector<T>> result;
+  for (auto& [at, members] : made)
+    result.push_back(std::move(members));
+  return result;
+}
+
+} // namespace
+
+void join_groups(Chip& chip, const YamlNode* aliases, ProblemList& problems) {
+  chip.shared_memory = joined(chip.shared_memory, [](CoreId core) { return core; });
+  chip.memory_aliases = joined(chip.memory_aliases, [](const MemoryPlace& place) {
+    return std::pair(place.core, place.memory);
+  });
+  for (const std::vector<MemoryPlace>& one : chip.memory_aliases) {
+    std::set<CoreId> cores;
+    for (const MemoryPlace& place : one) {
+      if (!cores.insert(place.core).second)
+        problems.add(aliases->where, fmt::format("lists that meet make two memories of core {} one",
+                                                 place.core.index()));
+    }
+  }
+}
+
+void require_common_memories(const YamlNode* sharing,
+                             const std::vector<std::vector<CoreId>>& groups, const Chip& chip,
+                             ProblemList& problems) {
   if (sharing == nullptr)
     return;
   for (std::size_t g = 0; g < sharing->items.size(); ++g) {
-    const std::vector<CoreId>& group = chip.shared_memory.at(g);
+    const std::vector<CoreId>& group = groups.at(g);
     const auto shares = [&](CoreId core, CoreId other) {
       const std::size_t own = chip.cores[core.index()].memories.size();
       const std::size_t others = chip.cores[other.index()].memories.size();

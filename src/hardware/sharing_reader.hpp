@@ -22,8 +22,14 @@ void read_sharing(const YamlNode& node, Chip& chip, ProblemList& problems);
 /// `memory_aliases`: lists of memories that are one, each as "core.memory".
 void read_aliases(const YamlNode& node, Chip& chip, ProblemList& problems);
 
-/// A problem for each core of a group of `core_memory_sharing` that has no memory in common with
-/// another one of it.
-void require_common_memories(const YamlNode* sharing, const Chip& chip, ProblemList& problems);
+/// A problem for each core of a group of `core_memory_sharing`, the first of `groups`, that has no
+/// memory in common with another one of it.
+void require_common_memories(const YamlNode* sharing,
+                             const std::vector<std::vector<CoreId>>& groups, const Chip& chip,
+                             ProblemList& problems);
+
+/// Afterwards no core and no memory is in two groups: those that meet are one. A problem where that
+/// makes two memories of a core one.
+void join_groups(Chip& chip, const YamlNode* aliases, ProblemList& problems);
 
 } // namespace monet

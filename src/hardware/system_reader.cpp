@@ -382,8 +382,11 @@ Chip chip_of_system(const YamlNode& root, const NodeOpener& open, ProblemList& p
   }
   if (const YamlNode* aliases = map.find("memory_aliases"); aliases != nullptr && has_cores)
     read_aliases(*aliases, chip, problems);
-  if (problems.empty())
-    require_common_memories(map.find("core_memory_sharing"), chip, problems);
+  if (problems.empty()) {
+    const std::vector<std::vector<CoreId>> groups = chip.shared_memory;
+    join_groups(chip, map.find("memory_aliases"), problems);
+    require_common_memories(map.find("core_memory_sharing"), groups, chip, problems);
+  }
   if (const YamlNode* routers = map.find("routers"); routers != nullptr && has_cores)
     read_routers(*routers, chip, problems);
   map.finish();

@@ -313,6 +313,17 @@ TEST(ClusterModel, OneChipUpdatesOnceForAllMicroBatches) {
   EXPECT_LT(eight.energy_pj, 8 * one.energy_pj);
 }
 
+/// What weight gradients read waits with them: inputs of products, and the gradients of results.
+TEST(ClusterModel, KeepsWhatWeightGradientsWaitFor) {
+  const A100s four(4, gpt(4));
+  const auto stored = [&](PipelineKind kind, std::size_t stage) {
+    const ClusterStep step = four.model({.pipeline = 4, .schedule = kind, .global_batch = 8});
+    return bytes(step.stages[stage].memory, MemoryOwner::stored_activations);
+  };
+  EXPECT_GT(stored(PipelineKind::zero_bubble_h1, 3), stored(PipelineKind::one_f_one_b, 3));
+  EXPECT_GT(stored(PipelineKind::zero_bubble_h1, 2), stored(PipelineKind::one_f_one_b, 2));
+}
+
 TEST(ClusterModel, SaysWhatDoesNotDivide) {
   const A100s eight(8, gpt(4));
   EXPECT_THROW(eight.model({.data = 4}), InfeasibleError);

@@ -119,6 +119,23 @@ TEST(Offload, SharesTheLinkWithOtherDevices) {
   EXPECT_EQ(alone.forward, shared.forward);
 }
 
+TEST(Offload, CopiesAreNotSlowerOnSlowDevices) {
+  constexpr double kSlow = 0.05;
+  A100s two = gpts(kSlow);
+  const ClusterStep alike = two.model(with(OffloadKind::states));
+  two.cluster.unequal = {{.first = 0, .count = 1, .speed = 0.5}};
+  const ClusterStep slow = two.model(with(OffloadKind::states));
+  EXPECT_EQ(slow.stages[0].share.update, alike.stages[0].share.update);
+}
+
+TEST(Offload, IsRefusedWhereWeightGradientsWait) {
+  ParallelStrategy strategy = with(OffloadKind::activations);
+  strategy.schedule = PipelineKind::zero_bubble_h1;
+  EXPECT_THROW(gpts(25).model(strategy), InfeasibleError);
+  strategy.offload = OffloadKind::states;
+  EXPECT_NO_THROW(gpts(25).model(strategy));
+}
+
 TEST(Offload, NeedsAHostLink) {
   A100s two = gpts(0);
   EXPECT_NO_THROW(two.model(with(OffloadKind::both))); // that of the kernel table

@@ -1,4 +1,5 @@
 // Plans of parallelism against modelling every strategy.
+#include "cluster/networks.hpp"
 #include "cluster/step/bounds.hpp"
 
 #include "monet/base/errors.hpp"
@@ -170,6 +171,48 @@ TEST(Planner, FindsTheBestAndTheFrontOfModellingEveryStrategy) {
   }
   RecordProperty("strategies", static_cast<int>(all));
   EXPECT_LT(2 * evaluated, all) << "bounds are to spare most of the work";
+}
+
+/// Of chips energy counts, too; gradients in shards are read in shards.
+TEST(Planner, FindsTheBestOfChips) {
+  PlanCase of;
+  of.cluster = read_cluster(MONET_SOURCE_DIR "/data/cluster/edge_tpu_x4.yaml");
+  of.device = read_cluster_device(of.cluster.device);
+  of.workload.network = [](std::int64_t samples) { return test::small_mlp(samples); };
+  of.workload.training.update.optimizer = Adam{};
+  of.space.global_batch = 8;
+  of.space.micro_batch = {1, 2};
+  of.space.tensor = {1};
+  of.space.pipeline = {1, 2};
+  of.space.schedule = {PipelineKind::one_f_one_b};
+  of.space.recompute = {RecomputeKind::none};
+  const Modelled modelled = model_all(of);
+  ASSERT_GT(modelled.fit.size(), 8U);
+  const PlannerResult energy = plan_of(of, {.objective = Objective::energy});
+  EXPECT_EQ(energy.best->energy_pj,
+            std::ranges::min(modelled.fit, {}, &PlannedStrategy::energy_pj).energy_pj);
+  const PlannerResult fastest = plan_of(of, {});
+  EXPECT_EQ(fastest.best->time, std::ranges::min(modelled.fit, {}, &PlannedStrategy::time).time);
+}
+
+/// Rounded to whole nanoseconds, a time of slow devices over the speed is no bound.
+TEST(Planner, BoundsHoldWhereAllDevicesAreFaster) {
+  PlanCase of = plan_case(3);
+  of.cluster.unequal = {{.first = 0, .count = of.cluster.devices, .speed = 1.7}};
+  EXPECT_GT(model_all(of).all, 0U);
+}
+
+TEST(Planner, SaysThatAnOffloadNeedsALink) {
+  PlanCase of = plan_case(3);
+  of.cluster.host_link = {};
+  of.device.table->host_link = {};
+  of.space.offload = {OffloadKind::states};
+  try {
+    plan_of(of, {});
+    FAIL();
+  } catch (const InfeasibleError& error) {
+    EXPECT_NE(std::string(error.what()).find("host_link"), std::string::npos) << error.what();
+  }
 }
 
 TEST(Planner, GivesTheSameForAnyNumberOfThreads) {

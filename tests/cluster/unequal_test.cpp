@@ -59,6 +59,16 @@ TEST(UnequalDevices, TheSmallestLimitsItsStage) {
   EXPECT_EQ(small.fullest().memory.limit, second - 1);
 }
 
+TEST(UnequalDevices, AStageWithoutALimitHidesNoOther) {
+  A100s made = four({{.first = 2, .count = 2, .memory_bytes = 1e9}});
+  made.device.table->memory_bytes = 0; // not known
+  const ClusterStep step = made.model(two_stages());
+  ASSERT_GT(step.stages[1].memory.total(), 1'000'000'000);
+  EXPECT_EQ(step.stages[0].memory.limit, 0);
+  EXPECT_FALSE(step.fits());
+  EXPECT_EQ(&step.fullest(), &step.stages[1]);
+}
+
 TEST(UnequalDevices, WithAFileOfTheirOwnAreRefused) {
   UnequalDevices other{.first = 1, .count = 2};
   other.device.emplace();

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace monet {
 namespace {
 
@@ -119,6 +121,19 @@ TEST(MemorySharing, AliasesThatMeetAreOneMemory) {
   EXPECT_EQ(chip.place_of(at(2, kWeights)), at(2, kWeights));
 }
 
+TEST(MemorySharing, GroupsThatMeetAreOneInWhateverOrder) {
+  std::vector<std::string> lists{"[0.sram, 2.sram]", "[1.sram, 2.sram]", "[1.sram, 3.sram]"};
+  std::ranges::sort(lists);
+  do {
+    const Chip chip = chip_of({{}, {}, {}, {}}, "memory_aliases: [" + lists[0] + ", " + lists[1] +
+                                                    ", " + lists[2] + "]\n");
+    for (std::size_t core = 0; core < 4; ++core) {
+      EXPECT_EQ(chip.place_of(at(core, kShared)), at(0, kShared));
+      EXPECT_EQ(chip.memory_of(CoreId(core)), CoreId(std::size_t{0}));
+    }
+  } while (std::ranges::next_permutation(lists).found);
+}
+
 TEST(MemorySharing, ErrorsAreLocated) {
   CoreFile larger{16384, 32768};
   EXPECT_THAT(complaint({{}, larger}, "core_memory_sharing:\n  - [0, 1]\n"),
@@ -137,6 +152,9 @@ TEST(MemorySharing, ErrorsAreLocated) {
   EXPECT_THAT(aliases("[0.sram, {}]"), HasSubstr("expected a core and its memory, like '0.sram'"));
   EXPECT_THAT(aliases("[0.sram, 0.l1_w]"), HasSubstr("chip.yaml:6:14: core 0 is named twice"));
   EXPECT_THAT(aliases("[0.sram]"), HasSubstr("expected at least two memories"));
+  EXPECT_THAT(complaint({{8192}, {}, {}}, "memory_aliases:\n  - [0.sram, 1.sram]\n"
+                                          "  - [1.sram, 2.sram]\n  - [0.l1_w, 2.sram]\n"),
+              HasSubstr("chip.yaml:6:3: lists that meet make two memories of core 0 one"));
   EXPECT_THAT(aliases("0.sram"), HasSubstr("expected at least two memories"));
   EXPECT_THAT(aliases("[0.sram, 2.dram]"), HasSubstr("the off-chip memory is no core's"));
   EXPECT_THAT(complaint({{}, {}}, "memory_aliases: 3\n"),

@@ -111,9 +111,9 @@ public:
                std::shared_ptr<CoreCostCache> costs = nullptr);
   ~ClusterModel();
 
-  /// InfeasibleError listing what does not divide (see misfits()), heads and layers too, or that a
-  /// strategy offloads and there is no host link. A step
-  /// that does not fit in memory is modelled all the same. Not for several threads at once.
+  /// InfeasibleError listing what does not divide (see misfits()), heads and layers too, and what
+  /// cannot be offloaded. A step that does not fit in memory is modelled all the same. Not for
+  /// several threads at once.
   ClusterStep model(const ParallelStrategy& strategy);
 
 private:

@@ -38,6 +38,7 @@ public:
     add_exchanges(cluster_, strategy_, layout_, host_ns(), blocks_);
     add_parameters();
     add_stored();
+    add_waiting();
     add_temporaries();
     add_outputs();
     add_flops();
@@ -59,7 +60,8 @@ private:
   double host_ns() const { return device_.table ? device_.table->host_ns_per_kernel : 0; }
 
   void add_chip_costs() {
-    const ChipCosts costs = chip_costs(step(), *device_.chip, costs_, accumulates());
+    const ChipCosts costs =
+        chip_costs(step(), *device_.chip, costs_, accumulates() || strategy_.data > 1);
     for (std::size_t i = 0; i < costs.nanoseconds.size(); ++i) {
       if (op(i).phase == Phase::update) {
         block_of(i).update += costs.nanoseconds[i];
@@ -175,7 +177,8 @@ private:
     ++pass.kernels;
   }
 
-  /// The sum so far is read from the off-chip memory, where the gradient goes in any case.
+  /// The sum so far is read from the off-chip memory, where the gradient goes in any case; on a
+  /// chip without one it costs nothing.
   void add_accumulation_on_chip(const Tensor& gradient) {
     if (!accumulates() || !device_.chip->offchip)
       return;
@@ -183,8 +186,14 @@ private:
     const auto bits = static_cast<double>(size_of(gradient).value);
     const double cycles = bits / static_cast<double>(port.read_bits_per_cycle);
     const std::size_t made = gradient.producer->index();
-    pass_of(made).compute += cycles * 1e9 / device_.chip->frequency_hz;
-    block_of(made).pass_pj += bits * port.read_pj_per_bit;
+    const double time = cycles * 1e9 / device_.chip->frequency_hz;
+    const double energy = bits * port.read_pj_per_bit;
+    pass_of(made).compute += time;
+    block_of(made).pass_pj += energy;
+    if (strategy_.zero < 2)
+      return;
+    pass_of(made).sharded += time;
+    block_of(made).sharded_pj += energy;
   }
 
   void give_weights(SharedWeights weights, const std::set<std::int64_t>& parts) {
@@ -256,6 +265,24 @@ private:
                                     ? layout_.places[tensor.producer->index()].part
                                     : layout_.places[tensor.consumers.front().index()].part;
       block(part).stored_bytes += bytes_of(size_of(tensor));
+    }
+  }
+
+  /// Each tensor that a block's weight gradients read, once, and not weights.
+  void add_waiting() {
+    std::set<std::pair<std::int64_t, TensorId>> read;
+    for (std::size_t i = 0; i < graph().operators().size(); ++i) {
+      const OperatorPlace& place = layout_.places[i];
+      if (op(i).phase == Phase::update || place.pass != PipelinePass::weight)
+        continue;
+      for (const TensorId id : present(op(i).inputs)) {
+        const Tensor& tensor = graph().tensor(id);
+        const bool made_with_it =
+            tensor.producer &&
+            layout_.places[tensor.producer->index()].pass == PipelinePass::weight;
+        if (tensor.producer && !made_with_it && read.emplace(place.part, id).second)
+          block(place.part).weight_bytes += bytes_of(size_of(tensor));
+      }
     }
   }
 

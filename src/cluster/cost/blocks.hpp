@@ -31,12 +31,16 @@ struct Block {
   PassCost forward, recompute, backward, weight;
   double gradients = 0;  ///< ns of exchanging gradients, once a step
   double parameters = 0; ///< ns of gathering updated parameters, once a step
-  double update = 0;
+  double update = 0;     ///< ns, once a step
+  double state_copy = 0; ///< ns of copying states from the host's memory, and of copying them back
   std::int64_t parameter_count = 0;
   std::int64_t parameter_bytes = 0, gradient_bytes = 0, state_bytes = 0;
   std::int64_t stored_bytes = 0, temporary_bytes = 0, output_bytes = 0;
   double model_flops = 0, hardware_flops = 0;
   double pass_pj = 0, update_pj = 0; ///< energy of a micro-batch's passes, of the update; of chips
+  double sharded_pj = 0;             ///< of `pass_pj`, what ZeRO divides over data ranks
+  /// What weight gradients read: kept from the end of the backward pass where they are split off.
+  std::int64_t weight_bytes = 0;
 };
 
 /// What two blocks both have, and a stage with both of them has once: a tied table.

@@ -106,13 +106,13 @@ void add_costs(const Computed& computed, const Chip& chip, CoreCostCache& costs,
 } // namespace
 
 ChipCosts chip_costs(const TrainingGraph& step, const Chip& chip, CoreCostCache& costs,
-                     bool accumulates) {
+                     bool update_apart) {
   if (!(chip.frequency_hz > 0))
     throw InfeasibleError("a chip without a frequency has cycles, but no times");
   ChipCosts found;
   found.nanoseconds.assign(step.graph.operators().size(), 0);
   found.picojoules.assign(step.graph.operators().size(), 0);
-  if (!accumulates) {
+  if (!update_apart) {
     const auto all = [](const Operator&) { return true; };
     add_costs(without_collectives(step, all), chip, costs, found);
     return found;

@@ -16,12 +16,13 @@ struct ChipCosts {
 };
 
 /// Models the step, but for its collectives, as `monet schedule` does by default: the better of
-/// layer by layer and fused. Where a step `accumulates` gradients of several micro-batches, passes
-/// and update are modelled apart: an update cannot take a gradient from the core that makes it, and
-/// must not be paid with every micro-batch. Operators whose tiles run at a time share it; waiting
-/// counts for the next one that runs. Energy that is no run's (links, off-chip memory, leakage) is
-/// shared out by that time. InfeasibleError where the chip cannot run it, or has no frequency.
+/// layer by layer and fused. With `update_apart`, where gradients add up over micro-batches or
+/// ranks, passes and update are modelled apart: an update cannot take a gradient from the core that
+/// makes it, and must not be paid with every micro-batch. Operators whose tiles run at a time share
+/// it; waiting counts for the next one that runs. Energy that is no run's (links, off-chip memory,
+/// leakage) is shared out by that time. InfeasibleError where the chip cannot run it, or has no
+/// frequency.
 ChipCosts chip_costs(const TrainingGraph& step, const Chip& chip, CoreCostCache& costs,
-                     bool accumulates);
+                     bool update_apart);
 
 } // namespace monet::cluster_cost

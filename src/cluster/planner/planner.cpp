@@ -363,7 +363,12 @@ PlannerResult plan_parallelism(const Cluster& cluster, const ClusterDevice& devi
     throw InfeasibleError("energy is known of chips only, and the device is a kernel table");
   if (const std::string misfit = cluster_step::unequal_misfit(cluster); !misfit.empty())
     throw InfeasibleError(misfit);
-  const bool has_link = cluster_step::host_link_of(cluster, device).bandwidth_gb_per_s > 0;
+  const HostLink link = cluster_step::host_link_of(cluster, device);
+  const bool has_link = link.bandwidth_gb_per_s > 0;
+  const bool none = space.offload.empty() ||
+                    std::ranges::find(space.offload, OffloadKind::none) != space.offload.end();
+  if (!none && !has_link)
+    throw InfeasibleError(cluster_step::offload_misfit(link, {.offload = space.offload.front()}));
   return Planner(cluster, device, workload,
                  strategies_of(space, cluster.devices, workload, has_link), options, control)
       .run();

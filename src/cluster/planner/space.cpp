@@ -153,7 +153,9 @@ private:
     for (std::size_t kind = 0; kind < offload_kind_names().size(); ++kind) {
       strategy_.offload = static_cast<OffloadKind>(kind);
       const bool possible = has_host_link_ || strategy_.offload == OffloadKind::none;
-      if (!possible || !has(space_.offload, strategy_.offload))
+      const bool waits =
+          offloads_activations(strategy_.offload) && splits_backward(strategy_.schedule);
+      if (!possible || waits || !has(space_.offload, strategy_.offload))
         continue;
       if (found_.size() == kMostStrategies)
         throw InfeasibleError(fmt::format("there are more than {} strategies: give values of "

@@ -38,8 +38,11 @@ struct PartCost {
 
 class StepBounds {
 public:
-  StepBounds(const ClusterDevice& device, const Profile& base, const ParallelStrategy& strategy)
-      : device_(device), base_(base), strategy_(strategy), even_(has_even_parts(base, strategy)),
+  /// `speed`: no device is faster.
+  StepBounds(const ClusterDevice& device, const Profile& base, const ParallelStrategy& strategy,
+             double speed)
+      : device_(device), base_(base), strategy_(strategy), speed_(speed),
+        even_(has_even_parts(base, strategy)),
         more_ranks_(static_cast<double>(strategy.data) /
                     static_cast<double>(base_of(strategy).data)) {
     for (const Block& block : base.blocks)
@@ -63,8 +66,9 @@ public:
     double energy = 0;
     for (const std::size_t i : base_.sequence) {
       const Block& block = base_.blocks[i];
-      energy += static_cast<double>(strategy_.micro_batches()) * block.pass_pj +
-                block.update_pj / sharded(1);
+      energy +=
+          static_cast<double>(strategy_.micro_batches()) * (block.pass_pj - block.sharded_pj) +
+          block.update_pj / sharded(1);
     }
     bound.energy_pj =
         energy * static_cast<double>(strategy_.data * strategy_.context * strategy_.tensor);
@@ -78,7 +82,7 @@ private:
       pass->gather = 0; // over data ranks: where more of them divide less, there is none
       pass->host -= pass->gather_host;
     }
-    const BlockTimes times = times_of(block, strategy_);
+    const BlockTimes times = times_of(block, strategy_, speed_);
     return {.forward = whole_nanoseconds(times.forward.total),
             .backward = whole_nanoseconds(times.backward.total),
             .weight = whole_nanoseconds(times.weight.total),
@@ -138,7 +142,9 @@ private:
 
   Nanoseconds update_of(std::int64_t stage) const {
     double update = 0;
-    for_each_block(stage, [&](std::size_t i) { update += base_.blocks[i].update; });
+    for_each_block(stage, [&](std::size_t i) {
+      update += update_time(base_.blocks[i], strategy_.overlap, speed_);
+    });
     return static_cast<Nanoseconds>(std::floor(update / sharded(1)));
   }
 
@@ -212,6 +218,7 @@ private:
   const ClusterDevice& device_;
   const Profile& base_;
   const ParallelStrategy& strategy_;
+  double speed_;
   bool even_;
   double more_ranks_;           ///< of data than the base has: so many times
   std::vector<PartCost> costs_; ///< of the profile's blocks
@@ -251,15 +258,11 @@ ParallelStrategy base_of(const ParallelStrategy& strategy) {
 
 StepBound step_bound(const Cluster& cluster, const ClusterDevice& device, const Profile& base,
                      const ParallelStrategy& strategy) {
-  const auto at_best = [&](StepBound bound) {
-    const double speed = best_devices(cluster, device).speed;
-    bound.time = static_cast<Nanoseconds>(std::floor(static_cast<double>(bound.time) / speed));
-    return bound;
-  };
+  const double speed = best_devices(cluster, device).speed;
   if (strategy.offload == OffloadKind::none)
-    return at_best(StepBounds(device, base, strategy).run());
+    return StepBounds(device, base, strategy, speed).run();
   const Profile with = offloaded(base, host_link_of(cluster, device), strategy);
-  return at_best(StepBounds(device, with, strategy).run());
+  return StepBounds(device, with, strategy, speed).run();
 }
 
 Profile with_samples(const Profile& one, std::int64_t samples_one, const Profile& two,

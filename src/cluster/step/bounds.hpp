@@ -15,8 +15,8 @@ struct StepBound {
 };
 
 /// The strategy whose profile bounds this one: with as few data ranks as can be, but for those that
-/// share experts, and one micro-batch or two. A rank's samples, and so its kernels, are the same; what data ranks exchange
-/// comes on top, and what ZeRO shards is divided by them at most.
+/// share experts, and one micro-batch or two. A rank's samples, and so its kernels, are the same;
+/// what data ranks exchange comes on top, and what ZeRO shards is divided by them at most.
 ParallelStrategy base_of(const ParallelStrategy& strategy);
 
 /// `base` is the profile of base_of(strategy).

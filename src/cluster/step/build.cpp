@@ -82,14 +82,8 @@ private:
     return costs;
   }
 
-  static Block at_speed(Block block, double speed) {
-    for (PassCost* pass : {&block.forward, &block.recompute, &block.backward, &block.weight})
-      pass->compute /= speed;
-    return block;
-  }
-
   BlockCost cost_of(const Block& of, double speed) const {
-    const BlockTimes times = times_of(at_speed(of, speed), strategy_);
+    const BlockTimes times = times_of(of, strategy_, speed);
     BlockCost cost;
     cost.name = of.name;
     cost.forward = whole_nanoseconds(times.forward.total);
@@ -105,7 +99,7 @@ private:
       cost.host += static_cast<Nanoseconds>(pass.host);
       cost.offload += static_cast<Nanoseconds>(pass.link);
     }
-    cost.update = whole_nanoseconds(of.update / speed);
+    cost.update = whole_nanoseconds(update_time(of, strategy_.overlap, speed));
     for (const PassCost* pass : {&of.forward, &of.recompute, &of.backward, &of.weight})
       cost.kernels += pass->kernels;
     cost.parameters = of.parameter_count;
@@ -145,6 +139,7 @@ private:
       sum.backward_weight += of.backward_weight;
       sum.recompute += of.recompute;
       sum.activation_bytes += of.stored_bytes;
+      sum.weight_bytes += block(i).weight_bytes;
     }
     return sum;
   }
@@ -188,13 +183,14 @@ private:
     double gather = 0;
     double forward = 0;
     double update = 0;
+    const double speed = devices_of(cluster_, device_, strategy_, stage).speed;
     for (const std::size_t i : std::views::reverse(blocks)) {
       const BlockCost& of = cost(stage, i);
       now += static_cast<double>(of.recompute + of.backward_input + of.backward_weight);
       free = std::max(free, now) + block(i).gradients;
       gather += block(i).parameters;
       forward += static_cast<double>(of.forward);
-      update += block(i).update / devices_of(cluster_, device_, strategy_, stage).speed;
+      update += update_time(block(i), strategy_.overlap, speed);
     }
     double exposed = strategy_.overlap ? std::max(0.0, free - now) : 0.0;
     if (!strategy_.overlap) {
@@ -347,7 +343,8 @@ std::int64_t StageMemory::total() const {
 
 const StageResult& ClusterStep::fullest() const {
   return *std::ranges::max_element(stages, {}, [](const StageResult& stage) {
-    return stage.memory.total() - stage.memory.limit;
+    const StageMemory& memory = stage.memory;
+    return std::pair(memory.limit > 0, memory.total() - memory.limit);
   });
 }
 

@@ -22,6 +22,11 @@ PassTime time_of(const PassCost& pass, bool overlap) {
 
 namespace {
 
+PassCost at_speed(PassCost pass, double speed) {
+  pass.compute /= speed;
+  return pass;
+}
+
 PassCost joined(PassCost a, const PassCost& b) {
   a.compute += b.compute;
   a.sharded += b.sharded;
@@ -36,23 +41,31 @@ PassCost joined(PassCost a, const PassCost& b) {
 
 } // namespace
 
-BlockTimes times_of(const Block& block, const ParallelStrategy& strategy) {
+BlockTimes times_of(const Block& block, const ParallelStrategy& strategy, double speed) {
   const bool split = splits_backward(strategy.schedule);
+  const auto time = [&](const PassCost& pass) {
+    return time_of(at_speed(pass, speed), strategy.overlap);
+  };
   PassCost after = joined(block.recompute, block.backward);
   if (!split)
     after = joined(after, block.weight);
-  BlockTimes times{.forward = time_of(block.forward, strategy.overlap),
-                   .backward = time_of(after, strategy.overlap),
-                   .weight = split ? time_of(block.weight, strategy.overlap) : PassTime{}};
-  const double recompute = time_of(block.recompute, strategy.overlap).total;
-  const double input = time_of(block.backward, strategy.overlap).total;
-  const double weight = split ? 0 : time_of(block.weight, strategy.overlap).total;
+  BlockTimes times{.forward = time(block.forward),
+                   .backward = time(after),
+                   .weight = split ? time(block.weight) : PassTime{}};
+  const double recompute = time(block.recompute).total;
+  const double input = time(block.backward).total;
+  const double weight = split ? 0 : time(block.weight).total;
   const double apart = recompute + input + weight;
   if (apart > 0) {
     times.share_of_recompute = recompute / apart;
     times.share_of_weight = weight / apart;
   }
   return times;
+}
+
+double update_time(const Block& block, bool overlap, double speed) {
+  const double update = block.update / speed;
+  return overlap ? std::max(update, block.state_copy) : update + 2 * block.state_copy;
 }
 
 bool has_even_parts(const Profile& profile, const ParallelStrategy& strategy) {

@@ -28,7 +28,11 @@ struct BlockTimes {
   PassTime weight;   ///< where they are split off
   double share_of_recompute = 0, share_of_weight = 0; ///< of `backward`
 };
-BlockTimes times_of(const cluster_cost::Block& block, const ParallelStrategy& strategy);
+/// On devices of that speed: kernels are so much faster, exchanges and copies are not.
+BlockTimes times_of(const cluster_cost::Block& block, const ParallelStrategy& strategy,
+                    double speed = 1);
+/// Copies of states move beside the update, as much each way at once, or around it.
+double update_time(const cluster_cost::Block& block, bool overlap, double speed = 1);
 
 /// True where every part has as many layers as the others: then the parts do not depend on costs.
 bool has_even_parts(const cluster_cost::Profile& profile, const ParallelStrategy& strategy);

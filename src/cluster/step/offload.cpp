@@ -1,8 +1,8 @@
 #include "cluster/step/offload.hpp"
 
-#include <fmt/core.h>
+#include "monet/base/errors.hpp"
 
-#include <algorithm>
+#include <fmt/core.h>
 
 namespace monet::cluster_step {
 
@@ -15,8 +15,13 @@ using cluster_cost::Profile;
 double copy_time(const HostLink& link, std::int64_t bytes) {
   if (bytes == 0)
     return 0;
-  const auto all = static_cast<double>(bytes * link.shared_by);
-  return link.latency_ns + all / link.bandwidth_gb_per_s;
+  const double all = static_cast<double>(bytes) * static_cast<double>(link.shared_by);
+  const double time = link.latency_ns + all / link.bandwidth_gb_per_s;
+  constexpr double kLongest = 1e15; // eleven days
+  if (time > kLongest)
+    throw InfeasibleError(
+        fmt::format("{} bytes over the host link take {:.3g} s", bytes, time * 1e-9));
+  return time;
 }
 
 } // namespace
@@ -28,6 +33,9 @@ HostLink host_link_of(const Cluster& cluster, const ClusterDevice& device) {
 }
 
 std::string offload_misfit(const HostLink& link, const ParallelStrategy& strategy) {
+  if (offloads_activations(strategy.offload) && splits_backward(strategy.schedule))
+    return fmt::format("offload is {}, and schedule {} keeps what weight gradients wait for",
+                       name_of(strategy.offload), name_of(strategy.schedule));
   if (strategy.offload == OffloadKind::none || link.bandwidth_gb_per_s > 0)
     return {};
   return fmt::format("offload is {}, and neither the cluster nor its device has a host_link",
@@ -41,10 +49,8 @@ Profile offloaded(const Profile& profile, const HostLink& link, const ParallelSt
       block.forward.link = copy_time(link, block.stored_bytes);
       block.backward.link = block.forward.link;
     }
-    if (offloads_states(strategy.offload)) {
-      const double states = copy_time(link, block.state_bytes);
-      block.update = strategy.overlap ? std::max(block.update, states) : block.update + 2 * states;
-    }
+    if (offloads_states(strategy.offload))
+      block.state_copy = copy_time(link, block.state_bytes);
   }
   return with;
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <vector>
 
 namespace monet::cluster_step {
 
@@ -51,12 +52,19 @@ StageDevices devices_of(const Cluster& cluster, const ClusterDevice& device,
 
 StageDevices best_devices(const Cluster& cluster, const ClusterDevice& device) {
   const std::int64_t usual = usual_memory(cluster, device);
-  StageDevices best{1, usual};
+  std::int64_t others = cluster.devices;
+  std::vector<StageDevices> kinds;
   for (const UnequalDevices& some : cluster.unequal) {
-    const std::int64_t memory = memory_of(some, usual);
-    best.speed = std::max(best.speed, some.speed);
-    const bool known = memory != kUnknown && best.memory != kUnknown;
-    best.memory = known ? std::max(best.memory, memory) : kUnknown;
+    others -= some.count;
+    kinds.push_back({some.speed, memory_of(some, usual)});
+  }
+  if (others > 0)
+    kinds.push_back({1, usual});
+  StageDevices best = kinds.front();
+  for (const StageDevices& kind : kinds) {
+    best.speed = std::max(best.speed, kind.speed);
+    const bool known = kind.memory != kUnknown && best.memory != kUnknown;
+    best.memory = known ? std::max(best.memory, kind.memory) : kUnknown;
   }
   return best;
 }

@@ -191,8 +191,10 @@ DesignedCluster cluster_of(const Space& space, DesignId id) {
     found.device = read_cluster_device(found.cluster.device);
   if (devices)
     found.cluster = with_devices(found.cluster, *devices);
-  for (const GivenFigure& given : figures)
-    set_figure(found.device, given);
+  for (const GivenFigure& given : figures) {
+    if (found.device.table) // of a space's chips they say nothing
+      set_figure(found.device, given);
+  }
   const ClusterSettings settings = cluster_settings(space, values);
   found.workload = workload_of(settings);
   found.network = settings.network;

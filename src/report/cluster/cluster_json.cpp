@@ -181,7 +181,7 @@ Json cluster_json(const ClusterResult& result, const Provenance& provenance) {
   Json blocks = Json::array();
   for (const BlockCost& block : step.blocks)
     blocks.push_back(block_json(block));
-  Json memory{{"largest_bytes", step.largest_memory},
+  Json memory{{"largest_bytes", step.fullest().memory.total()},
               {"limit_bytes", nullptr},
               {"fits", step.fits()},
               {"host_bytes", step.largest_host}};
