@@ -174,7 +174,7 @@ std::vector<std::vector<T>> joined(const std::vector<std::vector<T>>& groups, Ke
   for (std::size_t g = 0; g < groups.size(); ++g) {
     for (const T& member : groups[g]) {
       const auto [of, added] = first.emplace(key(member), g);
-      const auto [low, high] = std::minmax(root_of(of->second), root_of(g));
+      const auto [low, high] = std::minmax({root_of(of->second), root_of(g)});
       root[high] = low;
     }
   }
