@@ -173,8 +173,8 @@ std::vector<std::vector<T>> joined(const std::vector<std::vector<T>>& groups, Ke
   std::map<decltype(key(groups[0][0])), std::size_t> first;
   for (std::size_t g = 0; g < groups.size(); ++g) {
     for (const T& member : groups[g]) {
-      const auto [of, added] = first.emplace(key(member), g);
-      const auto [low, high] = std::minmax({root_of(of->second), root_of(g)});
+      const std::size_t other = first.emplace(key(member), g).first->second;
+      const auto [low, high] = std::minmax({root_of(other), root_of(g)});
       root[high] = low;
     }
   }

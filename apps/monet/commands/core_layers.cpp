@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <utility>
 
 namespace monet::cli {
 
@@ -143,21 +144,19 @@ void set_hints(const MappingEntry& entry, const Core& core, CoreCostOptions& opt
 /// What an array that computes in memory leaves to others, as in ZigZag: layers without weights of
 /// a YAML list. Data pass through them all the same.
 void skip_layers_without_weights(CoreInputs& inputs) {
-  const std::vector<Layer> layers = std::move(inputs.layers);
-  const std::vector<Core> cores = std::move(inputs.cores);
-  inputs.layers.clear();
-  inputs.cores.clear();
+  std::vector<Layer> layers = std::exchange(inputs.layers, {});
+  std::vector<Core> cores = std::exchange(inputs.cores, {});
   for (std::size_t i = 0; i < layers.size(); ++i) {
-    const Layer& layer = layers[i];
+    Layer& layer = layers[i];
     if (layer.op_type == "Pooling" || layer.op_type == "Add") {
       inputs.skipped.push_back({layer.name, layer.op_type});
       continue;
     }
-    inputs.layers.push_back(layer);
-    inputs.layers.back().makers.clear(); // places in the whole list
-    inputs.layers.back().takers.clear();
+    layer.makers.clear(); // places in the whole list
+    layer.takers.clear();
+    inputs.layers.push_back(std::move(layer));
     if (!cores.empty())
-      inputs.cores.push_back(cores[i]);
+      inputs.cores.push_back(std::move(cores[i]));
   }
 }
 

@@ -10,9 +10,9 @@
 namespace monet::cluster_cost {
 
 struct ChipCosts {
-  std::vector<double>
-      nanoseconds; ///< by operator; whole numbers, together the latency of what is modelled
-  std::vector<double> picojoules; ///< by operator; together its energy
+  // By operator; together the latency and the energy of what is modelled.
+  std::vector<double> nanoseconds; ///< whole numbers
+  std::vector<double> picojoules;
 };
 
 /// Models the step, but for its collectives, as `monet schedule` does by default: the better of

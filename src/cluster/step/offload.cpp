@@ -33,9 +33,6 @@ HostLink host_link_of(const Cluster& cluster, const ClusterDevice& device) {
 }
 
 std::string offload_misfit(const HostLink& link, const ParallelStrategy& strategy) {
-  if (offloads_activations(strategy.offload) && splits_backward(strategy.schedule))
-    return fmt::format("offload is {}, and schedule {} keeps what weight gradients wait for",
-                       name_of(strategy.offload), name_of(strategy.schedule));
   if (strategy.offload == OffloadKind::none || link.bandwidth_gb_per_s > 0)
     return {};
   return fmt::format("offload is {}, and neither the cluster nor its device has a host_link",

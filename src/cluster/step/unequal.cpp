@@ -52,6 +52,8 @@ StageDevices devices_of(const Cluster& cluster, const ClusterDevice& device,
 
 StageDevices best_devices(const Cluster& cluster, const ClusterDevice& device) {
   const std::int64_t usual = usual_memory(cluster, device);
+  if (cluster.unequal.empty())
+    return {1, usual};
   std::int64_t others = cluster.devices;
   std::vector<StageDevices> kinds;
   for (const UnequalDevices& some : cluster.unequal) {

@@ -192,6 +192,10 @@ std::vector<std::string> misfits(const ParallelStrategy& strategy, std::int64_t 
   check_divides(found, "global_batch", strategy.global_batch, "data * micro_batch", samples);
   if (strategy.sequence && strategy.tensor == 1)
     found.push_back("sequence divides tokens over tensor ranks, and tensor is 1");
+  if (offloads_activations(strategy.offload) && splits_backward(strategy.schedule))
+    found.push_back(fmt::format("offload is {}, and schedule {} keeps what weight gradients wait "
+                                "for",
+                                name_of(strategy.offload), name_of(strategy.schedule)));
   const std::int64_t parts = bounded({strategy.pipeline, strategy.virtual_stages});
   if (!strategy.layers.empty() && static_cast<std::int64_t>(strategy.layers.size()) != parts)
     found.push_back(
