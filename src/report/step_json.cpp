@@ -10,6 +10,7 @@
 #include "monet/report/hardware_result.hpp"
 #include "monet/report/result.hpp"
 #include "monet/report/text.hpp"
+#include "monet/schedule/slice_memory.hpp"
 #include "monet/training/liveness.hpp"
 
 #include <fmt/format.h>
@@ -254,6 +255,10 @@ Json step_json(const StepResult& result, const Chip& chip) {
       again > 0)
     json["macs"]["recomputed"] = again;
   json["memory"] = memory_json(timeline.peak, reported_owners(*result.step));
+  if (result.tiles) {
+    if (const auto sliced = peak_by_slices(*result.step, *result.tiles, timeline))
+      json["peak_memory_by_slices_bytes"] = total(sliced->live);
+  }
   json["energy"] = energy_json(energy);
   json["phases"] = phases_json(result, ledger);
   json["cores"] = cores_json(ledger, chip, timeline.makespan);

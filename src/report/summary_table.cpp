@@ -82,6 +82,15 @@ std::string heading(const Json& result) {
   return text + "\n";
 }
 
+/// Where fused tensors are there slice by slice, and that makes a difference.
+std::string slices_line(const Json& result) {
+  const auto found = result.find("peak_memory_by_slices_bytes");
+  if (found == result.end() || *found == result.at("peak_memory_bytes"))
+    return {};
+  return fmt::format("fused tensors slice by slice: at most {} live at a time\n",
+                     human_bytes(found->get<std::int64_t>()));
+}
+
 } // namespace
 
 std::string bypassed_lines(const Json& bypassed) {
@@ -149,7 +158,7 @@ std::string summary_table(const Json& result) {
       line.push_back(cell(column->value(where, Json(0)), row.unit));
     table.push_back(std::move(line));
   }
-  return heading(result) + aligned_table(table);
+  return heading(result) + aligned_table(table) + slices_line(result);
 }
 
 } // namespace monet

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <map>
 
 namespace monet {
@@ -23,11 +22,6 @@ bool permanent(TensorKind kind) {
          kind == TensorKind::optimizer_state;
 }
 
-struct Life {
-  std::int64_t begin = std::numeric_limits<std::int64_t>::max();
-  std::int64_t end = 0;
-};
-
 /// The tensor whose storage this one shares, or itself.
 TensorId root_of(const Graph& graph, TensorId id) {
   for (std::size_t hops = 0; graph.tensor(id).alias_of; ++hops) {
@@ -37,20 +31,20 @@ TensorId root_of(const Graph& graph, TensorId id) {
   return id;
 }
 
-/// From the first write (0 when nobody writes it) to the end of the last reader, of what shares its
-/// storage as well.
-std::vector<Life> lives(const Graph& graph, const Timeline& timeline) {
-  std::vector<Life> of_op(graph.operators().size());
+} // namespace
+
+std::vector<TensorLife> tensor_lives(const Graph& graph, const Timeline& timeline) {
+  std::vector<TensorLife> of_op(graph.operators().size());
   for (const TileRun& run : timeline.runs) {
-    Life& life = of_op[run.op.index()];
+    TensorLife& life = of_op[run.op.index()];
     life.begin = std::min(life.begin, run.start.value);
     life.end = std::max(life.end, run.end.value);
   }
-  std::vector<Life> result(graph.tensors().size());
+  std::vector<TensorLife> result(graph.tensors().size());
   for (std::size_t t = 0; t < graph.tensors().size(); ++t) {
     const Tensor& tensor = graph.tensors()[t];
     const TensorId root = root_of(graph, TensorId(t));
-    Life& life = result[root.index()];
+    TensorLife& life = result[root.index()];
     if (root == TensorId(t)) {
       life.begin = tensor.producer ? of_op[tensor.producer->index()].begin : 0;
       if (permanent(tensor.kind))
@@ -65,8 +59,6 @@ std::vector<Life> lives(const Graph& graph, const Timeline& timeline) {
     result[root_of(graph, output).index()].end = timeline.makespan.value;
   return result;
 }
-
-} // namespace
 
 void add_phases(const TrainingGraph& step, Timeline& timeline) {
   std::int64_t makespan = 0;
@@ -186,7 +178,7 @@ std::vector<Cycles> phase_latencies(const Timeline& timeline, const TrainingGrap
 void add_liveness(const TrainingGraph& step, Timeline& timeline) {
   const Graph& graph = step.graph;
   std::map<std::int64_t, OwnerBytes> changes;
-  const std::vector<Life> life = lives(graph, timeline);
+  const std::vector<TensorLife> life = tensor_lives(graph, timeline);
   for (std::size_t t = 0; t < graph.tensors().size(); ++t) {
     const std::int64_t bytes = bytes_of(size_of(graph.tensors()[t]));
     if (graph.tensors()[t].alias_of || bytes == 0 || life[t].begin >= life[t].end)

@@ -5,6 +5,8 @@
 #include "schedule/small_steps.hpp"
 #include "tiling/shared/grid.hpp"
 
+#include "monet/schedule/slice_memory.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -123,6 +125,50 @@ TEST(FusedTimeline, a_row_between_operators_never_leaves_the_core) {
     EXPECT_EQ(moved(timeline, TransferKind::write_back, rows.b), 4 * 512);
     EXPECT_LE(most_on_core(timeline, CoreId(0)), 3 * 512);
   }
+}
+
+// x and b, which come from and go to outside the stack, are there whole: 256 bytes each. Of a only
+// the row between its operators is, 64 bytes.
+TEST(FusedTimeline, tensors_inside_a_stack_are_live_row_by_row) {
+  const Rows rows;
+  const Chip chip = make_chip({.core_bits = 3 * 512});
+  TileGraph tiles = interleaved(rows.builder.step(), {{{{0, 4}}, {0}}, {{{0, 4}}, {0}}});
+  const Timeline timeline = run(rows.builder.step(), tiles, chip, Priority::order);
+  EXPECT_EQ(total(timeline.peak.live), 3 * 256);
+  const auto sliced = peak_by_slices(rows.builder.step(), tiles, timeline);
+  ASSERT_TRUE(sliced);
+  EXPECT_EQ(total(sliced->live), 2 * 256 + 64);
+  tiles.stack_of = {0, 1}; // a now is read by another stack
+  EXPECT_FALSE(peak_by_slices(rows.builder.step(), tiles, timeline));
+}
+
+// a of the next row is made on one core while b of this one still runs on the other.
+TEST(FusedTimeline, rows_that_overlap_are_live_together) {
+  const Rows rows;
+  const Chip chip = make_chip({.cores = 2, .link_bandwidth = 64});
+  const TileGraph tiles = interleaved(rows.builder.step(), {{{{0, 4}}, {0}}, {{{0, 4}}, {1}}});
+  const Timeline timeline = run(rows.builder.step(), tiles, chip);
+  // Rows of a are made at 8, 16, 24 and 32 and read until 18, 26, 34 and 42: two at a time.
+  const auto sliced = peak_by_slices(rows.builder.step(), tiles, timeline);
+  ASSERT_TRUE(sliced);
+  EXPECT_EQ(total(sliced->live), 2 * 256 + 2 * 64);
+}
+
+// [4, 16] x [16, 4] in four rows, each summed up in two tiles that share its 16 bytes: when the
+// first row of z is made, x and w (256 bytes each), four rows of y and z (64 bytes each) are live.
+TEST(FusedTimeline, tiles_that_add_share_their_row) {
+  StepBuilder builder;
+  const TensorId x = builder.source("x", {4, 16}, TensorKind::input);
+  const TensorId w = builder.source("w", {16, 4});
+  const TensorId y = builder.product("y", x, w);
+  builder.output(builder.elementwise("z", {y}));
+  TileGraph tiles = interleaved(builder.step(), {{{{0, 4}, {2, 2}}, {0}}, {{{0, 4}}, {0}}});
+  rank_in_order(tiles);
+  tiles.stack_of.assign(2, 0);
+  const Timeline timeline = run(builder.step(), tiles, make_chip({}), Priority::order);
+  const auto sliced = peak_by_slices(builder.step(), tiles, timeline);
+  ASSERT_TRUE(sliced);
+  EXPECT_EQ(total(sliced->live), 512 + 64);
 }
 
 TEST(FusedTimeline, a_producer_waits_for_room_instead_of_spilling) {
