@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Writes data/workload/diana_resnet18.onnx and jia_resnet50.onnx: what the two chips of
-docs/validation.md were measured with, as shapes without values. Needs nothing but Python.
+"""Writes data/workload/diana_resnet18.onnx, jia_resnet50.onnx, resnet8.onnx and ds_cnn.onnx: what
+the chips of docs/validation.md were measured with, as shapes without values. Needs nothing but
+Python.
 
     python3 tools/make_chip_networks.py [FOLDER]
 """
@@ -64,7 +65,9 @@ def model(
     return field(1, 8) + field(2, "monet") + field(7, body) + field(8, opset)
 
 
-def convolution(name: str, source: str, kernel: int, pads: list[int], stride: int = 1) -> Node:
+def convolution(
+    name: str, source: str, kernel: int, pads: list[int], stride: int = 1, bias: bool = False
+) -> Node:
     attributes: dict[str, int | list[int]] = {
         "dilations": [1, 1],
         "group": 1,
@@ -72,7 +75,8 @@ def convolution(name: str, source: str, kernel: int, pads: list[int], stride: in
         "pads": pads,
         "strides": [stride, stride],
     }
-    return (name, "Conv", [source, name + "_weight"], attributes)
+    inputs = [source, name + "_weight"] + ([name + "_bias"] if bias else [])
+    return (name, "Conv", inputs, attributes)
 
 
 def diana() -> bytes:
@@ -119,10 +123,80 @@ def jia() -> bytes:
     return model("jia_resnet50", nodes, [1, 256, 56, 56], weights, [1, 64, 56, 56])
 
 
+class TinyNetwork:
+    """A network of MLPerf Tiny, with batch normalisation folded into its convolutions."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+        self.weights: Shapes = {}
+
+    def add(self, name: str, kind: str, inputs: list[str]) -> str:
+        self.nodes.append((name, kind, inputs, {}))
+        return name + "_out"
+
+    def relu(self, name: str, source: str) -> str:
+        return self.add(name + "_relu", "Relu", [source])
+
+    def convolve(
+        self, name: str, source: str, shape: list[int], stride: int = 1, pads: list[int] | None = None
+    ) -> str:
+        """`shape` is that of the weights; one input channel of several: by channel."""
+        kernel = shape[2]
+        one = convolution(name, source, kernel, pads or [kernel // 2] * 4, stride, bias=True)
+        one[3]["kernel_shape"] = shape[2:]
+        self.nodes.append(one)
+        self.weights[name + "_weight"] = shape
+        self.weights[name + "_bias"] = [shape[0]]
+        return name + "_out"
+
+    def classify(self, source: str, channels: int, classes: int) -> None:
+        source = self.add("pool", "GlobalAveragePool", [source])
+        source = self.add("flat", "Flatten", [source])
+        self.nodes.append(("classes", "Gemm", [source, "classes_weight", "classes_bias"], {}))
+        self.nodes[-1][3]["transB"] = 1
+        self.weights["classes_weight"] = [classes, channels]
+        self.weights["classes_bias"] = [classes]
+
+
+def resnet8() -> bytes:
+    net = TinyNetwork()
+    source = net.relu("conv1", net.convolve("conv1", "input", [16, 3, 3, 3]))
+    channels = 16
+    for block, width in enumerate((16, 32, 64), start=1):
+        stride = 1 if width == channels else 2
+        name = f"block{block}"
+        shape = [width, channels, 3, 3]
+        x = net.relu(name + "_1", net.convolve(name + "_1", source, shape, stride))
+        x = net.convolve(name + "_2", x, [width, width, 3, 3])
+        if stride == 2:
+            source = net.convolve(name + "_short", source, [width, channels, 1, 1], stride)
+        source = net.relu(name, net.add(name + "_add", "Add", [x, source]))
+        channels = width
+    net.classify(source, channels, 10)
+    return model("resnet8", net.nodes, [1, 3, 32, 32], net.weights, [1, 10])
+
+
+def ds_cnn() -> bytes:
+    net = TinyNetwork()
+    first = net.convolve("conv1", "input", [64, 1, 10, 4], 2, [4, 1, 5, 1])
+    source = net.relu("conv1", first)
+    for block in range(1, 5):
+        wise = f"depthwise{block}"
+        net.convolve(wise, source, [64, 1, 3, 3])
+        net.nodes[-1][3]["group"] = 64
+        source = net.relu(wise, wise + "_out")
+        point = f"pointwise{block}"
+        source = net.relu(point, net.convolve(point, source, [64, 64, 1, 1]))
+    net.classify(source, 64, 12)
+    return model("ds_cnn", net.nodes, [1, 1, 49, 10], net.weights, [1, 12])
+
+
 def main() -> None:
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else "data/workload")
     (folder / "diana_resnet18.onnx").write_bytes(diana())
     (folder / "jia_resnet50.onnx").write_bytes(jia())
+    (folder / "resnet8.onnx").write_bytes(resnet8())
+    (folder / "ds_cnn.onnx").write_bytes(ds_cnn())
 
 
 if __name__ == "__main__":

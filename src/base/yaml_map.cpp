@@ -311,4 +311,17 @@ void YamlMap::finish() {
   }
 }
 
+double figure_within(YamlMap& map, std::string_view key, double least, double most,
+                     std::optional<double> fallback, ProblemList& problems) {
+  const YamlNode* node = fallback ? map.find(key) : map.require(key);
+  if (node == nullptr)
+    return fallback.value_or(1);
+  const std::optional<double> value = as_number(*node, problems);
+  if (!value || (*value >= least && *value <= most))
+    return value.value_or(1);
+  problems.add(node->where, fmt::format("'{}' must be between {:g} and {:g}, is {:g}", key, least,
+                                        most, *value));
+  return 1;
+}
+
 } // namespace monet

@@ -5,6 +5,7 @@
 #include "hardware/imc_reader.hpp"
 #include "hardware/memory_reader.hpp"
 #include "hardware/pricing.hpp"
+#include "hardware/program_reader.hpp"
 
 #include "monet/base/files.hpp"
 #include "monet/base/text.hpp"
@@ -197,6 +198,7 @@ Core parse_core_node(const YamlNode& root, ProblemList& problems, bool offchip) 
   }
   read_kind(map, problems, offchip, core);
   read_vector_figures(map, problems, core);
+  read_program(map, problems, core);
   map.finish();
   if (problems.size() == problems_before && core.kind != CoreKind::offchip)
     require_ports(core, *map.find("memories"), problems);

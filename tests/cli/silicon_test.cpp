@@ -1,9 +1,13 @@
-// The figures of docs/validation.md for two chips that have been measured.
+// The figures of docs/validation.md for chips that have been measured.
 #include "cli/run_monet.hpp"
+
+#include "monet/base/files.hpp"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <array>
+#include <cmath>
 #include <map>
 
 namespace monet::test {
@@ -72,6 +76,76 @@ TEST(Silicon, WeightsOfDianasCoresAreTwoMemories) {
   EXPECT_EQ(capacities.at("l1_w[0]"), 64 * kKiB);
   EXPECT_EQ(capacities.at("l1_w[2]"), 256 * kKiB);
   EXPECT_EQ(capacities.at("sram_256KB[0,1,2,3]"), 256 * kKiB);
+}
+
+struct Product {
+  const char* name;
+  double microseconds;
+};
+
+/// LLMCompass's products on an A100 in fp16 of which each dimension is at least 512.
+constexpr std::array kProducts{
+    Product{"512x12288x12288", 611.8},     Product{"1024x12288x12288", 1199},
+    Product{"2048x12288x12288", 2358.6},   Product{"4096x12288x12288", 4457.6},
+    Product{"8192x12288x12288", 8621.6},   Product{"16384x12288x12288", 17030.7},
+    Product{"32768x12288x12288", 35440.7}, Product{"8192x512x512", 47.1},
+    Product{"8192x1024x1024", 92.7},       Product{"8192x2048x2048", 281.8},
+    Product{"8192x4096x4096", 1021},       Product{"8192x8192x8192", 3961.4},
+    Product{"8192x16384x16384", 15008.7},  Product{"8192x32768x32768", 61134.6}};
+
+TEST(Silicon, ProductsOfAnA100) {
+  const Ran ran =
+      run_monet({"core", "--hardware", repository("data/hardware/a100.yaml"), "--workload",
+                 repository("examples/core/a100_products.yaml"), "--json", "-"});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  std::map<std::string, double> cycles;
+  const nlohmann::json json = nlohmann::json::parse(ran.out);
+  for (const auto& layer : json.at("layers"))
+    cycles[layer.at("name").get<std::string>()] = layer.at("latency_cycles").get<double>();
+  EXPECT_EQ(cycles.size(), 20U);
+  double errors = 0;
+  for (const Product& product : kProducts) {
+    const double error = cycles.at(product.name) / 1410 / product.microseconds - 1;
+    EXPECT_LT(std::abs(error), 0.14) << product.name;
+    errors += std::abs(error);
+  }
+  EXPECT_NEAR(errors / kProducts.size(), 0.057, 0.001);
+}
+
+/// Multiply-accumulates of a training step in a cycle.
+double step_rate(const std::string& network, const std::string& chip) {
+  const Ran ran = run_monet({"schedule", "--hardware", chip, "--workload",
+                             repository("data/workload/" + network + ".onnx"), "--training",
+                             repository("data/training/sgd_fp16.yaml"), "--mode", "layer-by-layer",
+                             "--verify", "--json", "-"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  const nlohmann::json json = nlohmann::json::parse(ran.out);
+  double macs = 0;
+  for (const auto& layer : json.at("layers"))
+    macs += layer.at("macs").get<double>();
+  return macs / json.at("latency_cycles").get<double>();
+}
+
+/// The chip's core without the instructions.
+std::string without_instructions(std::string core) {
+  const std::size_t begin = core.find("\nissue:");
+  return core.erase(begin, core.find("\nmemories:") - begin);
+}
+
+// PULP-TrainLib measured 3.11 and 0.81.
+TEST(Silicon, TrainingStepsOfPulp) {
+  const std::string chip = repository("data/hardware/pulp_cluster.yaml");
+  EXPECT_NEAR(step_rate("resnet8", chip), 5.21, 0.01);
+  EXPECT_NEAR(step_rate("ds_cnn", chip), 3.04, 0.01);
+  const Scratch scratch;
+  const auto at = [](const char* name) {
+    return read_file(repository(std::string("data/hardware/") + name));
+  };
+  scratch.file("pulp_processors.yaml", without_instructions(at("cores/pulp_processors.yaml")));
+  scratch.file("pulp_l2.yaml", at("cores/pulp_l2.yaml"));
+  const std::string ideal = scratch.file("pulp_cluster.yaml", at("pulp_cluster.yaml"));
+  EXPECT_NEAR(step_rate("resnet8", ideal), 15.17, 0.01);
+  EXPECT_NEAR(step_rate("ds_cnn", ideal), 14.65, 0.01);
 }
 
 } // namespace

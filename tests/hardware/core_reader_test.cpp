@@ -1,5 +1,6 @@
 #include "hardware/core_text.hpp"
 
+#include "monet/hardware/core_program.hpp"
 #include "monet/hardware/read_hardware.hpp"
 
 #include <gtest/gtest.h>
@@ -102,6 +103,33 @@ TEST(CoreReader, ReadsOurOptionalKeys) {
   EXPECT_EQ(core.dataflow[0][1].factor, 2);
 }
 
+TEST(CoreReader, ReadsWhatInstructionsAndKernelsTake) {
+  const std::string array = "{dimensions: [D1, D2], sizes: [4, 2]}";
+  const Core processors = parse_core(
+      core_with("issue: {cycles_per_mac: 2.5, loop_overhead: 10, dma_setup: 30}\n", array, ""),
+      "c");
+  ASSERT_NE(processors.program, nullptr);
+  ASSERT_TRUE(processors.program->issue);
+  EXPECT_EQ(processors.program->issue->cycles_per_mac, 2.5);
+  EXPECT_EQ(processors.program->issue->loop_overhead, 10);
+  EXPECT_EQ(processors.program->issue->im2col, 0);
+  EXPECT_EQ(processors.program->issue->dma_setup, 30);
+  const Core gpu =
+      parse_core(core_with("kernels: {units: D1, tiles: [[128, 64, 1], [64, 64, 0.7]], "
+                           "fill: 64, sustained: 0.9, host_cycles: 1000}\n",
+                           array, ""),
+                 "c");
+  ASSERT_TRUE(gpu.program && gpu.program->kernels);
+  const KernelCosts& kernels = *gpu.program->kernels;
+  EXPECT_EQ(kernels.unit_dim, 0U);
+  EXPECT_EQ(kernels.waves.units, 4);
+  ASSERT_EQ(kernels.waves.tile_count, 2U);
+  EXPECT_EQ(kernels.waves.tiles[1].share, 0.7);
+  EXPECT_EQ(kernels.waves.fill, 64);
+  EXPECT_EQ(kernels.sustained, 0.9);
+  EXPECT_EQ(kernels.host_cycles, 1000);
+}
+
 TEST(CoreReader, DefaultsOfAbsentKeys) {
   const Core core = parse_core(core_with("", "{dimensions: [D1], sizes: [4]}", ""), "c");
   EXPECT_FALSE(core.runs_vector_operators);
@@ -109,6 +137,7 @@ TEST(CoreReader, DefaultsOfAbsentKeys) {
   EXPECT_EQ(core.mac_energy_pj, 0);
   EXPECT_EQ(core.memories[0].area_mm2, 0);
   EXPECT_FALSE(core.memories[0].non_volatile);
+  EXPECT_EQ(core.program, nullptr);
   // Without bandwidth_min an access is a full word.
   EXPECT_EQ(core.memories[0].ports[0].bandwidth_min, 64);
 }

@@ -144,6 +144,7 @@ Json layer_json(const LayerCost& layer, Objective objective) {
       {"latency_cycles", cost.parts.total()},
       {"latency",
        {{"ideal_temporal_cycles", cost.parts.ideal_temporal},
+        {"instruction_cycles", cost.parts.instructions},
         {"stall_cycles", cost.parts.stall},
         {"onload_cycles", cost.parts.onload},
         {"offload_cycles", cost.parts.offload}}},

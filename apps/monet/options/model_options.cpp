@@ -42,6 +42,8 @@ constexpr std::array kChoices{
            "memories narrower than an element are passed by"},
     Choice{"rows-shift-at-their-loop", &ModelChoices::rows_shift_at_their_loop,
            "rows of an array that computes in memory shift at the loop of their axis"},
+    Choice{"instruction-costs", &ModelChoices::instruction_costs,
+           "instructions of processors, waves of tiles and starts of kernels take time"},
     Choice{"free-unrolling", &ModelChoices::free_unrolling,
            "unrollings beside the dataflow are tried"}};
 

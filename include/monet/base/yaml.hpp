@@ -73,6 +73,11 @@ private:
   std::vector<std::string> known_;
 };
 
+/// A number of a map between both limits; the fallback where the key is missing and there is one. A
+/// problem, and 1, where it is not that.
+double figure_within(YamlMap& map, std::string_view key, double least, double most,
+                     std::optional<double> fallback, ProblemList& problems);
+
 /// Scalars: decimal integers with optional `_` between digits (as YAML 1.1; never octal), `1e9`
 /// counts as an integer when integral. nullopt and a located problem when the node is something
 /// else.

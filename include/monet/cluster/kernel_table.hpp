@@ -3,6 +3,7 @@
 #pragma once
 
 #include "monet/cluster/cluster.hpp"
+#include "monet/hardware/tile_waves.hpp"
 #include "monet/workload/element_type.hpp"
 
 #include <array>
@@ -46,20 +47,9 @@ VectorKernel stand_in(VectorKernel kernel);
 /// Only elements count.
 bool is_by_elements(VectorKernel kernel);
 
-/// How the matrix units are used: a product is cut into tiles, `units` of which run at once, and
-/// the last wave takes as long as the others.
-struct MatrixUnits {
-  struct TileShape {
-    double rows = 0;
-    double columns = 0;
-    double share = 1; ///< of the peak that a tile of this shape reaches at best
-  };
-  static constexpr std::size_t kMaxTileShapes = 12;
-  double units = 1;
-  std::array<TileShape, kMaxTileShapes> tiles{};
-  std::size_t tile_count = 0; ///< 0: not cut, no waves
-  double fill = 0;            ///< steps of k that a tile takes to begin and to end
-  double memory_share = 1;    ///< of the bandwidth that reading operands reaches
+/// How the matrix units are used: in waves of tiles.
+struct MatrixUnits : TileWaves {
+  double memory_share = 1; ///< of the bandwidth that reading operands reaches
   /// Rows of operands in memory begin at multiples of so many bytes, or the product runs on the
   /// vector units, at the rate of fp32. 0: no such rule.
   std::int64_t row_bytes = 0;

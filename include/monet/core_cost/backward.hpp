@@ -58,7 +58,7 @@ struct NpuMachine {
 };
 
 /// An array core whose multipliers products are spread over as on a systolic array: none that
-/// computes in memory.
+/// computes in memory, no processors and no GPU.
 bool is_npu_core(const Core& core);
 
 /// `cores` of the chip's first core of these: its dimensions (all but the first multiplied are the

@@ -50,10 +50,11 @@ struct LevelEnergy {
 /// bandwidth, which gives fractions.
 struct LatencyParts {
   double ideal_temporal = 0; ///< iterations of the temporal loops
+  double instructions = 0;   ///< beyond those: of processors and kernels, see CoreProgram
   double stall = 0;          ///< waiting for on-chip ports while computing
   double onload = 0;         ///< before the first MAC
   double offload = 0;        ///< after the last MAC
-  double total() const { return ideal_temporal + stall + onload + offload; }
+  double total() const { return ideal_temporal + instructions + stall + onload + offload; }
 };
 
 /// How much of a space of mappings a search went through: space = visited + pruned.

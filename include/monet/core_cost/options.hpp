@@ -62,6 +62,9 @@ struct ModelChoices {
   /// rows shift from column to column, the shift counts at the loop that shares the axis. Off: at
   /// another loop, by the order of a set of their names.
   bool rows_shift_at_their_loop = true;
+  /// Instructions that processors issue beside products, waves of tiles and starts of kernels. Off:
+  /// they take no time.
+  bool instruction_costs = true;
   /// Unrollings of our own choice beside the dataflow, see `fixed_dataflow`. Off: the dataflow, and
   /// divisors on array dims it leaves free.
   bool free_unrolling = true;
@@ -76,6 +79,7 @@ struct ModelChoices {
             .widest_step = false,
             .bypass_narrow_memories = false,
             .rows_shift_at_their_loop = false,
+            .instruction_costs = false,
             .free_unrolling = false};
   }
   friend bool operator==(const ModelChoices&, const ModelChoices&) = default;

@@ -19,7 +19,8 @@
 
 namespace monet {
 
-struct ImcArray; // monet/hardware/imc_array.hpp
+struct ImcArray;    // monet/hardware/imc_array.hpp
+struct CoreProgram; // monet/hardware/core_program.hpp
 
 /// Operands of the memories: by convention I1 = activations, I2 = weights, O = outputs.
 enum class MemoryOperand { I1, I2, O };
@@ -135,6 +136,8 @@ struct Core {
   /// Of an array that computes in memory; else null. `mac_energy_pj` is then the least that a MAC
   /// takes, and `array_area_mm2` holds the memory with the weights.
   std::shared_ptr<const ImcArray> imc;
+  /// Of processors and GPUs, what their instructions or kernels take; else null.
+  std::shared_ptr<const CoreProgram> program;
   double technology_nm = 0; ///< 0 = not given
   std::vector<ArrayDim> array;
   std::vector<std::vector<Unrolling>> dataflow; ///< per array dim; empty = free

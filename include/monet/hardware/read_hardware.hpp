@@ -4,6 +4,7 @@
 
 #include "monet/base/yaml.hpp"
 #include "monet/hardware/chip.hpp"
+#include "monet/hardware/tile_waves.hpp"
 
 #include <functional>
 #include <string>
@@ -36,5 +37,8 @@ Chip parse_chip(std::string_view text, const std::string& origin, const FileOpen
 /// once, and must stay where it is until the chip is made.
 using NodeOpener = std::function<const YamlNode&(const std::string& name, const SourceLoc& where)>;
 Chip make_chip(const YamlNode& system, const std::string& origin, const NodeOpener& open);
+
+/// A list of [rows, columns, share] -> TileWaves::tiles.
+void read_tile_shapes(const YamlNode& node, TileWaves& waves, ProblemList& problems);
 
 } // namespace monet

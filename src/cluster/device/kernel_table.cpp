@@ -41,13 +41,6 @@ const VectorRule& rule_of(VectorKernel kernel) {
 
 constexpr double kFlopsPerNanosecond = 1e3; // of a TFLOP/s
 
-struct Product {
-  double m = 1;
-  double n = 1;
-  double k = 1;
-  double batch = 1;
-};
-
 double square(double value) {
   return value * value;
 }
@@ -77,41 +70,20 @@ private:
   double weights_ = 0;
 };
 
-/// Steps of k that the device takes one after another, times a tile's area: waves of tiles. Where
-/// tiles do not fill the device once, k is cut, too.
-double wave_area(const MatrixUnits& units, const MatrixUnits::TileShape& tile,
-                 const Product& product) {
-  constexpr double kMostCuts = 16;
-  const double tiles =
-      std::ceil(product.m / tile.rows) * std::ceil(product.n / tile.columns) * product.batch;
-  double best = std::ceil(tiles / units.units) * (product.k + units.fill);
-  for (double cuts = 2; cuts <= kMostCuts && tiles * cuts <= units.units && cuts <= product.k;
-       cuts *= 2)
-    best = std::min(best, std::ceil(tiles * cuts / units.units) * (product.k / cuts + units.fill));
-  return best * tile.rows * tile.columns / tile.share;
-}
-
 /// Operations of the product as the units do them.
-double worked_flops(const MatrixUnits& units, const Product& product) {
-  if (units.tile_count == 0)
-    return 2 * product.m * product.n * product.k * product.batch;
-  double least = 0;
-  for (std::size_t i = 0; i < units.tile_count; ++i) {
-    const double area = wave_area(units, units.tiles[i], product);
-    least = i == 0 ? area : std::min(least, area);
-  }
-  return 2 * least * units.units;
+double worked_flops(const MatrixUnits& units, const ProductSize& product) {
+  return 2 * worked_multiplications(units, product);
 }
 
 /// Points of other alignments are this much further away than their logarithms say.
 constexpr double kAlignmentWeight = 4;
 
-double mean_slowdown(const std::vector<MatmulPoint>& points, const Product& product,
+double mean_slowdown(const std::vector<MatmulPoint>& points, const ProductSize& product,
                      double alignment, std::optional<KernelType> type) {
   const double log_alignment = std::log(alignment);
-  const double log_m = std::log(product.m);
-  const double log_n = std::log(product.n);
-  const double log_k = std::log(product.k);
+  const double log_m = std::log(product.rows);
+  const double log_n = std::log(product.columns);
+  const double log_k = std::log(product.sums);
   const double log_batch = std::log(product.batch);
   NearestMean mean;
   for (const MatmulPoint& point : points) {
@@ -127,9 +99,9 @@ double mean_slowdown(const std::vector<MatmulPoint>& points, const Product& prod
   return mean.is_empty() ? 0 : std::exp(mean.value());
 }
 
-double slowdown_of(const KernelTable& table, const Product& product, KernelType type) {
-  const double alignment = alignment_of(static_cast<std::int64_t>(product.n),
-                                        static_cast<std::int64_t>(product.k), type);
+double slowdown_of(const KernelTable& table, const ProductSize& product, KernelType type) {
+  const double alignment = alignment_of(static_cast<std::int64_t>(product.columns),
+                                        static_cast<std::int64_t>(product.sums), type);
   double slowdown = mean_slowdown(table.matmul_points, product, alignment, type);
   if (slowdown == 0) // no point of this type: those of others
     slowdown = mean_slowdown(table.matmul_points, product, alignment, std::nullopt);
@@ -238,12 +210,13 @@ double KernelTable::ideal_matmul_ns(std::int64_t m, std::int64_t n, std::int64_t
   if (!has(type))
     throw InfeasibleError(
         fmt::format("device '{}' has no rate for products in {}", name, name_of(type)));
-  const Product product{static_cast<double>(m), static_cast<double>(n), static_cast<double>(k),
-                        static_cast<double>(batch)};
+  const ProductSize product{static_cast<double>(m), static_cast<double>(n), static_cast<double>(k),
+                            static_cast<double>(batch)};
   const double compute =
       worked_flops(matrix_units, product) /
       (peak_tflops[static_cast<std::size_t>(type)] * kFlopsPerNanosecond * share);
-  const double elements = product.m * product.k + product.k * product.n + product.m * product.n;
+  const double elements =
+      product.rows * product.sums + product.sums * product.columns + product.rows * product.columns;
   const double traffic = elements * product.batch * static_cast<double>(bytes_of(type)) /
                          (memory_bandwidth_gb_per_s * matrix_units.memory_share);
   return std::max(compute, traffic);
@@ -252,8 +225,8 @@ double KernelTable::ideal_matmul_ns(std::int64_t m, std::int64_t n, std::int64_t
 double KernelTable::matmul_ns(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batch,
                               KernelType type) const {
   const double ideal = ideal_matmul_ns(m, n, k, batch, type);
-  const Product product{static_cast<double>(m), static_cast<double>(n), static_cast<double>(k),
-                        static_cast<double>(batch)};
+  const ProductSize product{static_cast<double>(m), static_cast<double>(n), static_cast<double>(k),
+                            static_cast<double>(batch)};
   return kernel_launch_ns + ideal * slowdown_of(*this, product, type);
 }
 
@@ -281,8 +254,8 @@ double KernelTable::attention_ns(const AttentionShape& shape, KernelType type) c
   for (const bool scores : {true, false}) {
     const std::int64_t n = scores ? shape.keys : shape.size;
     const std::int64_t k = scores ? shape.size : shape.keys;
-    const Product product{static_cast<double>(shape.queries), static_cast<double>(n),
-                          static_cast<double>(k), static_cast<double>(shape.heads)};
+    const ProductSize product{static_cast<double>(shape.queries), static_cast<double>(n),
+                              static_cast<double>(k), static_cast<double>(shape.heads)};
     compute += worked_flops(matrix_units, product) * slowdown_of(*this, product, type) /
                (peak_tflops[static_cast<std::size_t>(type)] * kFlopsPerNanosecond);
   }

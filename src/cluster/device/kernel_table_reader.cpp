@@ -76,27 +76,6 @@ void read_host(const YamlNode& node, HostLink& link, ProblemList& problems) {
   map.finish();
 }
 
-void read_tile_shapes(const YamlNode& node, MatrixUnits& units, ProblemList& problems) {
-  if (node.kind != YamlNode::Kind::sequence || node.items.empty() ||
-      node.items.size() > MatrixUnits::kMaxTileShapes) {
-    problems.add(node.where, fmt::format("expected 1 to {} tiles [rows, columns, share]",
-                                         MatrixUnits::kMaxTileShapes));
-    return;
-  }
-  for (const YamlNode& item : node.items) {
-    std::vector<double> values;
-    for (const YamlNode& cell : item.items)
-      values.push_back(as_number(cell, problems).value_or(0));
-    const bool right = values.size() == 3 && values[0] >= 1 && values[1] >= 1 &&
-                       values[0] <= 65536 && values[1] <= 65536 && values[2] > 1e-6 &&
-                       values[2] <= 1;
-    if (!right)
-      problems.add(item.where, "expected [rows, columns, share], the share above 0 and at most 1");
-    else
-      units.tiles[units.tile_count++] = {values[0], values[1], values[2]};
-  }
-}
-
 void add_matmul_points(const YamlNode& node, double overhead, const FileOpener& open,
                        KernelTable& table, ProblemList& problems) {
   constexpr std::array<std::string_view, 6> kColumns{"m", "n", "k", "batch", "type", "ns"};

@@ -162,19 +162,6 @@ std::optional<std::int64_t> counted_cell(const PointRow& row, std::size_t column
   return std::nullopt;
 }
 
-double figure_within(YamlMap& map, std::string_view key, double least, double most,
-                     std::optional<double> fallback, ProblemList& problems) {
-  const YamlNode* node = fallback ? map.find(key) : map.require(key);
-  if (node == nullptr)
-    return fallback.value_or(1);
-  const std::optional<double> value = as_number(*node, problems);
-  if (!value || (*value >= least && *value <= most))
-    return value.value_or(1);
-  problems.add(node->where, fmt::format("'{}' must be between {:g} and {:g}, is {:g}", key, least,
-                                        most, *value));
-  return 1;
-}
-
 FileText open_beside(const std::string& name, const SourceLoc& where) {
   const std::string path = resolve_beside(where.origin, name);
   try {

@@ -33,11 +33,6 @@ std::optional<double> positive_cell(const PointRow& row, std::size_t column, std
 std::optional<std::int64_t> counted_cell(const PointRow& row, std::size_t column,
                                          std::string_view name, ProblemList& problems);
 
-/// A number of a map between both limits; the fallback where the key is missing and there is one. A
-/// problem, and 1, where it is not that.
-double figure_within(YamlMap& map, std::string_view key, double least, double most,
-                     std::optional<double> fallback, ProblemList& problems);
-
 /// Opens what a file names beside that file.
 FileText open_beside(const std::string& name, const SourceLoc& where);
 

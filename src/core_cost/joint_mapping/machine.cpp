@@ -40,7 +40,8 @@ std::int64_t offchip_rate(const Chip& chip, CoreId core) {
 } // namespace
 
 bool is_npu_core(const Core& core) {
-  return core.kind == CoreKind::array && core.imc == nullptr && !core.array.empty();
+  return core.kind == CoreKind::array && core.imc == nullptr && core.program == nullptr &&
+         !core.array.empty();
 }
 
 NpuMachine npu_machine(const Chip& chip, std::int64_t cores) {

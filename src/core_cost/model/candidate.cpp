@@ -1,5 +1,7 @@
 #include "core_cost/model/candidate.hpp"
 
+#include "core_cost/model/program_cost.hpp"
+
 namespace monet::core_cost_detail {
 
 bool evaluate(const NestModel& model, const Hierarchy& hierarchy, const SpatialModel& spatial,
@@ -17,7 +19,9 @@ bool evaluate(const NestModel& model, const Hierarchy& hierarchy, const SpatialM
   const DataMovement& for_latency = spatial.same ? candidate.exact : candidate.truncated;
   candidate.double_buffered = find_double_buffers(model, hierarchy, candidate.exact);
   candidate.energy = mapping_energy(model, hierarchy, spatial, candidate.exact);
-  candidate.latency = mapping_latency(model, hierarchy, for_latency, candidate.double_buffered);
+  candidate.latency =
+      mapping_latency(model, hierarchy, for_latency, candidate.double_buffered, spatial.issued);
+  candidate.latency.instructions += cycles_beside(model, hierarchy, for_latency);
   return true;
 }
 

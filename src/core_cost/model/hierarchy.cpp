@@ -1,5 +1,7 @@
 #include "core_cost/model/hierarchy.hpp"
 
+#include "core_cost/model/program_cost.hpp"
+
 #include "monet/base/errors.hpp"
 
 #include <fmt/core.h>
@@ -269,6 +271,8 @@ Hierarchy make_hierarchy(const CoreProblem& problem, const NestModel& model, con
       use.top = use.level + 1 == hierarchy.levels[use.operand].size();
     add_ports(hierarchy, node, model);
   }
+  if (core.program != nullptr && model.choices.instruction_costs)
+    set_program(model, core, hierarchy);
   return hierarchy;
 }
 

@@ -75,9 +75,20 @@ struct Port {
   std::int64_t bandwidth_max = 0;
   Width width;                   ///< the same
   bool shared_by_inputs = false; ///< serves two input memory operands
+  bool in_unit = false; ///< of a memory inside a unit of KernelCosts, where nothing waits for it
   /// By operand as the memory lists them, then by direction as the ports list them: ties between
   /// loads go in this order.
   std::vector<PortActivity> activities;
+};
+
+/// What the core's instructions or kernels take for one problem, whatever its mapping.
+struct ProgramCycles {
+  bool any = false;
+  double per_iteration = 1; ///< of the temporal loops, at least
+  double per_sum = 0;       ///< of a lane
+  double least = 0;         ///< from the first MAC to the last
+  double before = 0;        ///< the first MAC
+  double per_slice = 0;     ///< that is fetched from or written to the off-chip memory
 };
 
 struct Hierarchy {
@@ -90,6 +101,7 @@ struct Hierarchy {
   double mac_energy_pj = 0;
   std::shared_ptr<const ImcArray> imc; ///< see Core::imc
   std::int64_t wave_cycles = 1;        ///< cycles of one iteration of the temporal loops
+  ProgramCycles program;               ///< of CoreProgram
 
   bool is_offchip(std::size_t operand, std::size_t level) const {
     return nodes[levels[operand][level].node].memory == nullptr;

@@ -86,6 +86,8 @@ std::int64_t stall_cycles(const NestModel& model, const Hierarchy& hierarchy,
   std::int64_t sum = 0;
   std::array<PortUseTime, kMaxActivities> uses;
   for (const Port& port : hierarchy.ports) {
+    if (port.in_unit)
+      continue;
     std::size_t n = 0;
     for (const PortActivity& a : port.activities) {
       const Movement& m = movement[a.operand].levels[a.level][index_of(a.direction)];
@@ -133,14 +135,18 @@ DoubleBuffered find_double_buffers(const NestModel& model, const Hierarchy& hier
 }
 
 LatencyParts mapping_latency(const NestModel& model, const Hierarchy& hierarchy,
-                             const DataMovement& movement, const DoubleBuffered& double_buffered) {
+                             const DataMovement& movement, const DoubleBuffered& double_buffered,
+                             double issued) {
   LatencyParts parts;
   const std::size_t levels = hierarchy.levels[model.output].size();
   parts.ideal_temporal =
       static_cast<double>(movement[model.output].cycles[levels] * hierarchy.wave_cycles);
-  parts.stall = static_cast<double>(stall_cycles(model, hierarchy, movement, double_buffered));
-  const Loading loading =
-      loading_cycles(model, hierarchy, movement, parts.ideal_temporal + parts.stall);
+  parts.instructions = std::max(0.0, issued - parts.ideal_temporal);
+  parts.stall =
+      std::max(0.0, static_cast<double>(stall_cycles(model, hierarchy, movement, double_buffered)) -
+                        parts.instructions);
+  const Loading loading = loading_cycles(model, hierarchy, movement,
+                                         parts.ideal_temporal + parts.instructions + parts.stall);
   parts.onload = loading.before;
   parts.offload = loading.after;
   return parts;

@@ -14,8 +14,10 @@ using DoubleBuffered = std::array<std::array<bool, kMaxLevels + 1>, kMaxOperands
 DoubleBuffered find_double_buffers(const NestModel& model, const Hierarchy& hierarchy,
                                    const DataMovement& movement);
 
-/// `movement` is that of the truncated spatial form.
+/// `movement` is that of the truncated spatial form; `issued` are cycles from the first MAC to the
+/// last that the core's instructions take in any case, in which data move, too.
 LatencyParts mapping_latency(const NestModel& model, const Hierarchy& hierarchy,
-                             const DataMovement& movement, const DoubleBuffered& double_buffered);
+                             const DataMovement& movement, const DoubleBuffered& double_buffered,
+                             double issued = 0);
 
 } // namespace monet::core_cost_detail

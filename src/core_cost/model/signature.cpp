@@ -2,6 +2,7 @@
 
 #include "monet/core_cost/core_cost.hpp"
 #include "monet/hardware/array_modes.hpp"
+#include "monet/hardware/core_program.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -136,6 +137,24 @@ void add(ByteWriter& out, const CoreCostOptions& options) {
              options.generated_unrollings, options.mixed_unrollings, options.even_allocation);
 }
 
+void add(ByteWriter& out, const CoreProgram& program) {
+  out.number(program.issue.has_value(), program.kernels.has_value());
+  if (program.issue) {
+    out.number(program.issue->cycles_per_mac, program.issue->loop_overhead, program.issue->im2col,
+               program.issue->dma_setup);
+  }
+  if (program.kernels) {
+    const KernelCosts& kernels = *program.kernels;
+    out.number(kernels.unit_dim, kernels.waves.units, kernels.waves.fill, kernels.sustained,
+               kernels.host_cycles);
+    out.number(kernels.waves.tile_count);
+    for (std::size_t i = 0; i < kernels.waves.tile_count; ++i) {
+      const TileWaves::TileShape& tile = kernels.waves.tiles[i];
+      out.number(tile.rows, tile.columns, tile.share);
+    }
+  }
+}
+
 void add(ByteWriter& out, const Memory& memory) {
   out.text(memory.name);
   out.number(memory.size.value, memory.read_energy_pj, memory.write_energy_pj,
@@ -209,7 +228,7 @@ std::string signature(const ModelChoices& model) {
        {model.first_partial_sums_free, model.reserve_double_buffers, model.port_stalls_add,
         model.half_shared_loads_add, model.loads_keep_minimum, model.gaps_not_fetched,
         model.widest_step, model.bypass_narrow_memories, model.rows_shift_at_their_loop,
-        model.free_unrolling}) {
+        model.instruction_costs, model.free_unrolling}) {
     bits.push_back(choice ? '1' : '0');
   }
   return bits;
@@ -226,6 +245,8 @@ std::string signature(const Core& core) {
     out.number(imc.kind, imc.activation_bits, imc.weight_bits, imc.serial_bits, imc.adc_bits,
                imc.wordline, imc.bitline, imc.cells);
   }
+  if (core.program != nullptr)
+    add(out, *core.program);
   out.list(core.modes, [&](const ArrayMode& mode) {
     out.number(mode.products, mode.energy_pj);
     out.text(modes_text(std::span(&mode, 1)));

@@ -1,6 +1,7 @@
 #include "core_cost/model/spatial_mapping.hpp"
 
 #include "core_cost/model/imc_work.hpp"
+#include "core_cost/model/program_cost.hpp"
 
 #include "monet/base/errors.hpp"
 
@@ -143,6 +144,7 @@ SpatialModel make_spatial_model(const NestModel& model, const Hierarchy& hierarc
   }
   result.exact = make_form(model, hierarchy, std::move(exact));
   result.temporal = iterations_left(model, result.exact);
+  result.issued = issued_cycles(model, hierarchy, result.temporal);
   result.truncated = result.same ? result.exact : make_form(model, hierarchy, std::move(truncated));
   if (hierarchy.imc != nullptr) {
     result.imc = imc_work(model, hierarchy, unrolling);

@@ -48,6 +48,7 @@ struct SpatialModel {
   SpatialForm truncated;              ///< 32 wide, or 31 without ModelChoices::widest_step
   bool same = true;                   ///< both forms are equal
   std::vector<std::int64_t> temporal; ///< iterations left per dim
+  double issued = 0;                  ///< cycles of instructions from the first MAC to the last
   ImcWork imc;                        ///< of an array that computes in memory, reads left out
   double compute_pj = 0;              ///< of all multiply-accumulates, precharging left out
 };

@@ -16,6 +16,7 @@ void add_figures(const CoreCost& one, std::int64_t times, CoreCost& sum) {
   const auto n = static_cast<double>(times);
   const double before = sum.parts.ideal_temporal;
   sum.parts.ideal_temporal += one.parts.ideal_temporal * n;
+  sum.parts.instructions += one.parts.instructions * n;
   sum.parts.stall += one.parts.stall * n;
   sum.parts.onload += one.parts.onload * n;
   sum.parts.offload += one.parts.offload * n;

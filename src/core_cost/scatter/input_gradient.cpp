@@ -264,7 +264,7 @@ CoreCost best_form(const CoreProblem& problem, const Transposed& transposed, con
 std::vector<CoreCost> mappings(const CoreProblem& problem, const Core& core,
                                const CoreCostOptions& options) {
   if (problem.compute != ComputeKind::mac)
-    return {vector_cost(problem, core)};
+    return {vector_cost(problem, core, options.model)};
   if (!problem.products.empty()) { // the best of each product, not all their combinations
     std::vector<CoreCost> costs;
     for (const Objective objective : {Objective::latency, Objective::energy, Objective::edp}) {
@@ -312,7 +312,7 @@ std::vector<CoreCost> mappings(const CoreProblem& problem, const Core& core,
 CoreCost core_cost_with(const CoreProblem& problem, const Core& core,
                         const CoreCostOptions& options, const Solver& solve) {
   if (problem.compute != ComputeKind::mac)
-    return vector_cost(problem, core);
+    return vector_cost(problem, core, options.model);
   if (const auto compound = find_compound(problem))
     return share_out(problem, *compound, solve(compound->problem, core, options));
   if (!problem.products.empty())

@@ -2,6 +2,7 @@
 
 #include "core_cost/model/candidate.hpp"
 #include "core_cost/model/imc_work.hpp"
+#include "core_cost/model/program_cost.hpp"
 #include "core_cost/search/order_search.hpp"
 #include "core_cost/search/outer_tiling.hpp"
 #include "core_cost/search/spatial_choice.hpp"
@@ -115,7 +116,9 @@ std::optional<ArrayUnrolling> named_unrolling(const Context& c, const UnrollCaps
 /// Cycles when every lane works in every cycle.
 double full_array_cycles(const Context& c) {
   const auto lanes = static_cast<double>(c.core.lanes());
-  return static_cast<double>(c.model.iterations * c.hierarchy.wave_cycles) / std::max(1.0, lanes);
+  return std::max(static_cast<double>(c.model.iterations * c.hierarchy.wave_cycles) /
+                      std::max(1.0, lanes),
+                  least_program_cycles(c.model, c.hierarchy, lanes));
 }
 
 /// Wide enough for every order of seven loops; more where the user asks for more loops.
@@ -335,7 +338,9 @@ std::vector<Bits> resident_bits(const Context& c, const SpatialModel& spatial,
 /// A complete search is its own bound.
 void set_bounds(const Context& c, const MappingSearch& search, const MappingArchive::Entry& best,
                 CoreCost& cost) {
-  cost.latency_bound = search.log.bound.latency;
+  cost.latency_bound =
+      std::max(search.log.bound.latency,
+               least_program_cycles(c.model, c.hierarchy, static_cast<double>(c.core.lanes())));
   cost.energy_bound = search.log.bound.energy;
   if (!search.log.effort.exact || c.streams)
     return;

@@ -13,6 +13,6 @@ CoreCost search_mapping(const CoreProblem& problem, const Core& core,
 std::vector<CoreCost> search_front(const CoreProblem& problem, const Core& core,
                                    const CoreCostOptions& options);
 /// Element-wise work, reductions and copies on lanes.
-CoreCost vector_cost(const CoreProblem& problem, const Core& core);
+CoreCost vector_cost(const CoreProblem& problem, const Core& core, const ModelChoices& choices);
 
 } // namespace monet::core_cost_detail

@@ -145,6 +145,8 @@ double TrafficBound::least_stall(const Boundaries& boundaries) const {
             if (port < 0 || static_cast<std::size_t>(port) >= ports || count <= 1)
               return;
             const auto at = static_cast<std::size_t>(port);
+            if (hierarchy_.ports[at].in_unit)
+              return;
             const auto width = static_cast<double>(hierarchy_.ports[at].bandwidth_max);
             const double real = std::ceil(elements * bits / width);
             busy[at] += real * (count - 1);
@@ -198,7 +200,8 @@ bool TrafficBound::sums_are_certain(std::size_t operand) const {
 }
 
 double TrafficBound::least_cycles(const Boundaries& boundaries) const {
-  return (total_ * wave_ + least_stall(boundaries) + loading_) * kBelow;
+  const double busy = std::max(total_ * wave_ + least_stall(boundaries), spatial_.issued);
+  return (busy + hierarchy_.program.before + loading_) * kBelow;
 }
 
 double TrafficBound::least_energy(const Boundaries& boundaries) const {

@@ -7,6 +7,7 @@
 
 #include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
+#include "monet/hardware/core_program.hpp"
 
 #include <fmt/core.h>
 
@@ -238,9 +239,26 @@ void charge_operand(const CoreProblem& problem, const Core& core, std::size_t in
   cost.resident.push_back({operand.offchip ? std::min({whole, 2 * slice, capacity}) : whole});
 }
 
+/// An element that a lane reads or writes takes an instruction; each result of a sum takes a loop,
+/// and what passes by takes a transfer.
+double issue_cycles(const CoreProblem& problem, const IssueCosts& issue, const SharedSums& shared,
+                    std::int64_t lanes) {
+  double accesses = 0;
+  double transfers = 0;
+  for (const ProblemOperand& operand : problem.operands) {
+    const double passes = std::max(1, operand.passes);
+    const double each = operand.mode == AccessMode::accumulate ? 2 : 1;
+    accesses += each * passes * static_cast<double>(elements_per_pass(problem, operand));
+    transfers += operand.offchip ? each * passes : 0;
+  }
+  const auto sums = static_cast<double>(shared.results * shared.lanes);
+  return (accesses + sums * issue.loop_overhead) / static_cast<double>(lanes) +
+         transfers * issue.dma_setup;
+}
+
 } // namespace
 
-CoreCost vector_cost(const CoreProblem& problem, const Core& core) {
+CoreCost vector_cost(const CoreProblem& problem, const Core& core, const ModelChoices& choices) {
   CoreCost cost;
   const std::int64_t iterations = iterations_of(problem);
   const std::int64_t lanes = std::max<std::int64_t>(1, core.lanes());
@@ -273,7 +291,12 @@ CoreCost vector_cost(const CoreProblem& problem, const Core& core) {
   for (const auto& [port, bits] : port_bits)
     port_cycles = std::max(port_cycles, static_cast<double>(ceil_div(bits, port->bandwidth_max)));
   cost.parts.ideal_temporal = compute;
-  cost.parts.stall = std::max(0.0, port_cycles - compute);
+  const CoreProgram* program = choices.instruction_costs ? core.program.get() : nullptr;
+  if (program != nullptr && program->issue)
+    cost.parts.instructions = issue_cycles(problem, *program->issue, shared, lanes);
+  cost.parts.stall = std::max(0.0, port_cycles - compute - cost.parts.instructions);
+  if (program != nullptr && program->kernels)
+    cost.parts.instructions += program->kernels->host_cycles;
   cost.parts.onload = static_cast<double>(std::max<std::int64_t>(fill, 1));
   cost.latency = {static_cast<std::int64_t>(cost.parts.total())};
   return cost;

@@ -6,6 +6,7 @@
 #include "core_cost/search/temporal_order.hpp"
 
 #include "monet/base/errors.hpp"
+#include "monet/hardware/core_program.hpp"
 
 #include <gtest/gtest.h>
 
@@ -43,18 +44,40 @@ void compute_in_memory(Dice& dice, Core& core) {
   core.imc = std::make_shared<const ImcArray>(imc);
 }
 
+/// Processors, or units of the first array dimension.
+void give_program(Dice dice, Core& core) {
+  CoreProgram program;
+  if (dice.chance(50)) {
+    program.issue = IssueCosts{
+        static_cast<double>(dice.number(4, 16)) / 4, static_cast<double>(dice.number(0, 20)),
+        static_cast<double>(dice.number(0, 9)), static_cast<double>(dice.number(0, 9))};
+  } else {
+    KernelCosts& kernels = program.kernels.emplace();
+    kernels.waves.units = static_cast<double>(core.array[0].size);
+    kernels.waves.tiles[kernels.waves.tile_count++] = {2, 3, 0.9};
+    kernels.waves.fill = 1;
+    kernels.host_cycles = 7;
+  }
+  core.program = std::make_shared<const CoreProgram>(program);
+}
+
+enum class Kind { plain, in_memory, programmed };
+
 /// Nothing when the problem cannot be mapped at all, or has too few orders or too many to
 /// enumerate.
-std::optional<Case> random_case(std::uint64_t seed, double most_orders, bool in_memory = false) {
+std::optional<Case> random_case(std::uint64_t seed, double most_orders, Kind kind = Kind::plain) {
   Dice dice(seed);
   Case c;
   c.core = test::random_core(dice);
-  if (in_memory && c.core.array.size() < 2)
+  if (kind == Kind::in_memory && c.core.array.size() < 2)
     return {};
-  if (in_memory)
+  if (kind == Kind::in_memory)
     compute_in_memory(dice, c.core);
+  if (kind == Kind::programmed)
+    give_program(Dice(~seed), c.core);
   c.problem = test::random_problem(dice);
   ModelChoices choices = dice.chance(50) ? ModelChoices::zigzag_3_8() : ModelChoices{};
+  choices.instruction_costs = true;
   choices.reserve_double_buffers = dice.chance(15);
   choices.port_stalls_add = dice.chance(20);
   try {
@@ -119,11 +142,11 @@ Result search(const Case& c, Objective objective, MappingArchive::Keep keep) {
 
 /// The optimum, the very order that the enumeration reports for it, and no order unaccounted for.
 /// How often something was pruned.
-int find_what_enumeration_finds(int cases, bool in_memory) {
+int find_what_enumeration_finds(int cases, Kind kind) {
   int pruned = 0;
   int feasible = 0;
   for (std::uint64_t seed = 0; feasible < cases; ++seed) {
-    const std::optional<Case> c = random_case(seed, 3000, in_memory);
+    const std::optional<Case> c = random_case(seed, 3000, kind);
     if (!c)
       continue;
     const std::vector<Found> all = enumerate(*c);
@@ -154,12 +177,17 @@ int find_what_enumeration_finds(int cases, bool in_memory) {
 }
 
 TEST(OrderSearch, FindsWhatEnumerationFinds) {
-  EXPECT_GT(find_what_enumeration_finds(1000, false), 1500);
+  EXPECT_GT(find_what_enumeration_finds(1000, Kind::plain), 1500);
 }
 
 // Every iteration takes several cycles, and precharging depends on the order.
 TEST(OrderSearch, FindsWhatEnumerationFindsInMemory) {
-  EXPECT_GT(find_what_enumeration_finds(300, true), 100);
+  EXPECT_GT(find_what_enumeration_finds(300, Kind::in_memory), 100);
+}
+
+// Instructions and waves hide stalls, slices cost cycles, and memories inside units make none wait.
+TEST(OrderSearch, FindsWhatEnumerationFindsWithInstructions) {
+  EXPECT_GT(find_what_enumeration_finds(300, Kind::programmed), 400);
 }
 
 TEST(OrderSearch, FindsTheFrontOfEnumeration) {
@@ -202,7 +230,8 @@ TEST(OrderSearch, BoundsNeverExceedAContinuation) {
   int cases = 0;
   int tight = 0;
   for (std::uint64_t seed = 9000; cases < 300; ++seed) {
-    const std::optional<Case> c = random_case(seed, 400);
+    const std::optional<Case> c =
+        random_case(seed, 400, seed % 3 == 0 ? Kind::programmed : Kind::plain);
     if (!c)
       continue;
     ++cases;

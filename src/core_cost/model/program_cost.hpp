@@ -1,0 +1,27 @@
+// What a programmed core takes beside its products: instructions of processors, waves of tiles and
+// starts of kernels (monet/hardware/core_program.hpp).
+#pragma once
+
+#include "core_cost/model/data_movement.hpp"
+
+#include <cstdint>
+#include <span>
+
+namespace monet::core_cost_detail {
+
+/// Of a core that has a program: Hierarchy::program, and Port::in_unit.
+void set_program(const NestModel& model, const Core& core, Hierarchy& hierarchy);
+
+/// Cycles of instructions from the first MAC to the last, `temporal` iterations of each loop being
+/// left to each lane; 0 without a program.
+double issued_cycles(const NestModel& model, const Hierarchy& hierarchy,
+                     std::span<const std::int64_t> temporal);
+
+/// Cycles before the first MAC and between slices.
+double cycles_beside(const NestModel& model, const Hierarchy& hierarchy,
+                     const DataMovement& movement);
+
+/// No mapping takes fewer cycles on so many lanes.
+double least_program_cycles(const NestModel& model, const Hierarchy& hierarchy, double lanes);
+
+} // namespace monet::core_cost_detail

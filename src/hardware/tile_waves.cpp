@@ -1,0 +1,37 @@
+#include "monet/hardware/tile_waves.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace monet {
+
+namespace {
+
+/// Terms of sums that the units take one wave after another, times a tile's area.
+double wave_area(const TileWaves& waves, const TileWaves::TileShape& tile,
+                 const ProductSize& product) {
+  constexpr double kMostCuts = 16;
+  const double tiles = std::ceil(product.rows / tile.rows) *
+                       std::ceil(product.columns / tile.columns) * product.batch;
+  double best = std::ceil(tiles / waves.units) * (product.sums + waves.fill);
+  for (double cuts = 2; cuts <= kMostCuts && tiles * cuts <= waves.units && cuts <= product.sums;
+       cuts *= 2)
+    best =
+        std::min(best, std::ceil(tiles * cuts / waves.units) * (product.sums / cuts + waves.fill));
+  return best * tile.rows * tile.columns / tile.share;
+}
+
+} // namespace
+
+double worked_multiplications(const TileWaves& waves, const ProductSize& product) {
+  if (waves.tile_count == 0)
+    return product.rows * product.columns * product.sums * product.batch;
+  double least = 0;
+  for (std::size_t i = 0; i < waves.tile_count; ++i) {
+    const double area = wave_area(waves, waves.tiles[i], product);
+    least = i == 0 ? area : std::min(least, area);
+  }
+  return least * waves.units;
+}
+
+} // namespace monet
