@@ -1,5 +1,6 @@
 // The YAML shown in docs/hardware.md is read as a user would have it read.
 #include "monet/base/files.hpp"
+#include "monet/hardware/core_program.hpp"
 #include "monet/hardware/imc_array.hpp"
 #include "monet/hardware/read_hardware.hpp"
 
@@ -26,7 +27,7 @@ std::vector<std::string> yaml_blocks(const std::string& markdown) {
 TEST(HardwareExamples, core_and_system_are_read) {
   const std::string source = MONET_SOURCE_DIR;
   const std::vector<std::string> blocks = yaml_blocks(read_file(source + "/docs/hardware.md"));
-  ASSERT_EQ(blocks.size(), 5U);
+  ASSERT_EQ(blocks.size(), 7U);
 
   const Core core = parse_core(blocks[0], "docs/hardware.md");
   EXPECT_EQ(core.kind, CoreKind::array);
@@ -50,7 +51,7 @@ TEST(HardwareExamples, core_and_system_are_read) {
 TEST(HardwareExamples, arrays_are_read) {
   const std::vector<std::string> blocks =
       yaml_blocks(read_file(std::string(MONET_SOURCE_DIR) + "/docs/hardware.md"));
-  ASSERT_EQ(blocks.size(), 5U);
+  ASSERT_EQ(blocks.size(), 7U);
   const std::string memories = blocks[0].substr(0, blocks[0].find("operational_array:"));
   const Core unit = parse_core(memories + blocks[2], "docs/hardware.md");
   ASSERT_TRUE(unit.mac);
@@ -65,6 +66,12 @@ TEST(HardwareExamples, arrays_are_read) {
   ASSERT_TRUE(imc.imc);
   EXPECT_EQ(imc.imc->columns, 128);
   EXPECT_EQ(imc.memories.size(), 3U);
+  const Core processors = parse_core(blocks[0] + blocks[5], "docs/hardware.md");
+  ASSERT_TRUE(processors.program && processors.program->issue);
+  EXPECT_EQ(processors.program->issue->im2col, 22);
+  const Core gpu = parse_core(blocks[0] + blocks[6], "docs/hardware.md");
+  ASSERT_TRUE(gpu.program && gpu.program->kernels);
+  EXPECT_EQ(gpu.program->kernels->waves.units, 32);
 }
 
 } // namespace

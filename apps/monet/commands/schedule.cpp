@@ -26,6 +26,7 @@ struct ScheduleArguments {
   StepArguments step;
   std::string model = "monet";
   std::vector<std::string> core_costs;
+  std::string pooling = "stream";
   std::string json;
   int jobs = 1;
   bool verify = false;
@@ -122,6 +123,7 @@ Provenance stream_provenance(const ScheduleArguments& arguments, const Chip& chi
   options["model"] = "stream-coala";
   options["mode"] = arguments.is_fused() ? "fused" : "layer-by-layer";
   options["mapping"] = fs::path(arguments.step.mapping).filename().string();
+  options["pooling"] = arguments.pooling;
   options["core_costs"] = arguments.core_costs.empty() ? "monet" : "files";
   return provenance;
 }
@@ -132,6 +134,7 @@ Json run_stream_model(const ScheduleArguments& arguments, Session& session) {
   stream::StreamOptions options;
   options.mode = arguments.is_fused() ? stream::StreamOptions::Mode::fused
                                       : stream::StreamOptions::Mode::layer_by_layer;
+  options.pools_channels_twice = arguments.pooling == "stream";
   if (inputs.stacks) {
     stream::StreamOptions alone;
     alone.mode = stream::StreamOptions::Mode::layer_by_layer;
@@ -192,6 +195,8 @@ int run_schedule(const ScheduleArguments& arguments, Session& session) {
     return run_stream(arguments, session);
   if (!arguments.core_costs.empty())
     throw UsageError("--core-costs is for --model stream-coala");
+  if (arguments.pooling != "stream")
+    throw UsageError("--pooling is for --model stream-coala: ours counts channels once");
   session.context.jobs = arguments.jobs;
   session.context.verify = arguments.verify;
   const Experiment experiment = arguments.step.experiment();
@@ -214,6 +219,10 @@ void add_schedule_command(Command& monet) {
   command.add("--core-costs", &arguments->core_costs,
               "For stream-coala: recorded core costs, files or folders, instead of our own",
               {.type = "COSTS.json|DIR"});
+  command.add("--pooling", &arguments->pooling,
+              "For stream-coala: a pooling works on every channel once for each channel, as in "
+              "Stream, or once",
+              {.choices = {"stream", "once"}});
   arguments->step.cost.add_to(command);
   command.add("--json", &arguments->json, "Write the result as JSON; - for standard output",
               {.type = "FILE", .output = Output::file});

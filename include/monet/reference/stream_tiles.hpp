@@ -180,6 +180,8 @@ struct StreamOptions {
   /// Ids of the layers of each stack; the rest are stacks of one. Empty: the first stack takes
   /// layers until their weights exceed the cores' weight memories, the rest are stacks of one.
   std::vector<std::vector<int>> stacks;
+  /// Work of a pooling layer: of every channel once for each channel, as Stream has it, or once.
+  bool pools_channels_twice = true;
 };
 
 /// `network` as read_onnx() gives it, before fold_views(); inference. InputError for a mapping

@@ -124,6 +124,8 @@ private:
 
 std::optional<MemorySample> peak_by_slices(const TrainingGraph& step, const TileGraph& tiles,
                                            const Timeline& timeline) {
+  if (tiles.stack_of.empty())
+    return {};
   Slices slices(step, tiles, timeline);
   if (!slices.any())
     return {};

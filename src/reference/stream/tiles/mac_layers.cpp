@@ -142,7 +142,8 @@ ParsedLayer parse_pool(const ParseContext& context) {
   const std::uint32_t k = layer.loop("K", output[1]);
   for (std::size_t i = 0; i < rank; ++i)
     spatial.out.push_back(layer.loop(named('O', i), output[2 + i]));
-  layer.loop("C", input[1]); // in no operand: every channel is counted once per channel
+  if (context.pools_channels_twice)
+    layer.loop("C", input[1]); // in no operand: every channel is counted once per channel
   for (std::size_t i = 0; i < rank; ++i)
     spatial.kernel.push_back(layer.loop(named('F', i), kernel[i]));
   spatial.add_partial(layer, window, input);

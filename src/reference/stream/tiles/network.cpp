@@ -32,9 +32,10 @@ void add_once(std::vector<std::uint32_t>& list, std::uint32_t value) {
 
 class NetworkParser {
 public:
-  NetworkParser(const Graph& graph, const Chip& chip, const MappingFile& mapping)
-      : graph_(graph), chip_(chip), mapping_(mapping), default_(mapping.find("default", "default")),
-        last_node_(graph.operators().size(), kNone) {
+  NetworkParser(const Graph& graph, const Chip& chip, const MappingFile& mapping,
+                bool pools_channels_twice)
+      : graph_(graph), chip_(chip), mapping_(mapping), pools_channels_twice_(pools_channels_twice),
+        default_(mapping.find("default", "default")), last_node_(graph.operators().size(), kNone) {
     if (default_ == nullptr) {
       throw InputError({mapping.origin}, "the mapping has no entry called 'default'",
                        "the reference scheduler requires one");
@@ -53,8 +54,13 @@ private:
     const Operator& op = graph_.op(id);
     const MappingEntry& entry = *mapping_.find(op.name, op.op_type);
     const auto node = static_cast<std::uint32_t>(network_.nodes.size());
-    const ParseContext context{
-        graph_, op, node, predecessors(op), entry.layer_dimension_names, network_.notes};
+    const ParseContext context{graph_,
+                               op,
+                               node,
+                               predecessors(op),
+                               entry.layer_dimension_names,
+                               network_.notes,
+                               pools_channels_twice_};
     std::vector<ParsedLayer> layers = parse_layers(context);
     if (layers.empty())
       add_passive(id, context.predecessors);
@@ -142,6 +148,7 @@ private:
   const Graph& graph_;
   const Chip& chip_;
   const MappingFile& mapping_;
+  bool pools_channels_twice_;
   const MappingEntry* default_;
   std::vector<std::uint32_t> last_node_; ///< per operator
   Network network_;
@@ -150,8 +157,9 @@ private:
 
 } // namespace
 
-Network parse_network(const Graph& graph, const Chip& chip, const MappingFile& mapping) {
-  return NetworkParser(graph, chip, mapping).run();
+Network parse_network(const Graph& graph, const Chip& chip, const MappingFile& mapping,
+                      bool pools_channels_twice) {
+  return NetworkParser(graph, chip, mapping, pools_channels_twice).run();
 }
 
 } // namespace monet::stream

@@ -47,7 +47,8 @@ struct Network {
 };
 
 /// InputError for a mapping without `default` and for cores that the chip lacks.
-Network parse_network(const Graph& graph, const Chip& chip, const MappingFile& mapping);
+Network parse_network(const Graph& graph, const Chip& chip, const MappingFile& mapping,
+                      bool pools_channels_twice = true);
 
 /// A layer with what it reads, as nodes.
 struct ParsedLayer {
@@ -63,6 +64,7 @@ struct ParseContext {
   std::vector<std::uint32_t> predecessors; ///< per input that a node makes, in order, with repeats
   const std::vector<std::string>& names;   ///< `layer_dimension_names` of its mapping entry
   std::vector<Note>& notes;
+  bool pools_channels_twice = true; ///< see StreamOptions
 };
 
 /// The layers of an operator; none for one that the reference gives no cost.

@@ -79,7 +79,7 @@ void drop_repeated(std::vector<Note>& notes) {
 
 Workload make_stream_workload(const Graph& network, const Chip& chip, const MappingFile& mapping,
                               const StreamOptions& options) {
-  Network parsed = parse_network(network, chip, mapping);
+  Network parsed = parse_network(network, chip, mapping, options.pools_channels_twice);
   Workload workload;
   workload.stacks = make_stacks(parsed, chip, options);
   set_tilings(parsed, workload.stacks, options.mode);
