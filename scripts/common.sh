@@ -4,7 +4,8 @@
 packages_build=(g++ cmake ninja-build pkg-config git
   libonnx-dev libprotobuf-dev protobuf-compiler libyaml-cpp-dev libfmt-dev nlohmann-json3-dev libcli11-dev
   coinor-libcbc-dev libsqlite3-dev libopenmpi-dev)
-packages_test=(dpkg-dev file libgtest-dev librapidcheck-dev libbenchmark-dev libonnx-testdata libpagmo-dev)
+packages_test=(dpkg-dev file libgtest-dev librapidcheck-dev libbenchmark-dev libonnx-testdata libpagmo-dev
+  pybind11-dev python3-dev python3-numpy python3-pytest python3-mypy)
 packages_fuzz=(clang-16 libclang-rt-16-dev)
 packages_browser=(chromium)
 packages_node=(nodejs npm)

@@ -110,8 +110,9 @@ void write_output(const std::string& json_path, const Json& json, std::string_vi
     print_result(table);
 }
 
-Progress::Progress() : terminal_(::isatty(STDERR_FILENO) != 0), begin_(Clock::now()) {
-  watcher_ = std::jthread([this](const std::stop_token& stop) { watch(stop); });
+Progress::Progress(bool quiet) : terminal_(::isatty(STDERR_FILENO) != 0), begin_(Clock::now()) {
+  if (!quiet)
+    watcher_ = std::jthread([this](const std::stop_token& stop) { watch(stop); });
 }
 
 Progress::~Progress() {

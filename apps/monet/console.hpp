@@ -75,7 +75,8 @@ void write_output(const std::string& json_path, const Json& json, std::string_vi
 /// a line.
 class Progress {
 public:
-  Progress();
+  /// `quiet`: says nothing, ever.
+  explicit Progress(bool quiet = false);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -114,7 +115,7 @@ private:
 
 /// What all subcommands share.
 struct Session {
-  Session() {
+  explicit Session(bool quiet = false) : progress(quiet) {
     context.begins = [this](std::string_view name) { progress.stage(name); };
   }
 

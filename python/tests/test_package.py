@@ -1,0 +1,265 @@
+"""The package against the command line, and what it says of wrong calls."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import resource
+import signal
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import monet
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+DATA = ROOT / "data"
+TOOL = os.environ.get("MONET_BINARY", str(ROOT / "build/dev/apps/monet/monet"))
+NETWORK = DATA / "workload" / "resnet8_16.onnx"
+SMALL = DATA / "workload" / "ds_cnn.onnx"
+CHIP = DATA / "hardware" / "edge_tpu.yaml"
+
+
+def command(*arguments: str | Path) -> str:
+    return subprocess.run([TOOL, *map(str, arguments), "--json", "-"], check=True, capture_output=True, text=True).stdout
+
+
+@pytest.fixture(scope="module")
+def net() -> monet.Network:
+    return monet.read_network(NETWORK, batch=2)
+
+
+@pytest.fixture(scope="module")
+def chip() -> monet.Chip:
+    return monet.read_chip(CHIP)
+
+
+@pytest.fixture(scope="module")
+def result(net: monet.Network, chip: monet.Chip) -> monet.Result:
+    return net.training_step(DATA / "training" / "adam.yaml").schedule(chip, mode="layer-by-layer")
+
+
+def test_network_says_what_it_is(net: monet.Network) -> None:
+    assert net.inputs[0].shape == (2, 3, 16, 16)
+    assert net.outputs[0].shape == (2, 10)
+    assert net.parameters > 70_000
+    assert "operators" in repr(net)
+
+
+@pytest.mark.parametrize("training", ["adam", "momentum", "sgd_fp16", "bf16_mixed", "mxint8_vectors"])
+def test_training_is_the_command_lines(net: monet.Network, chip: monet.Chip, training: str) -> None:
+    file = DATA / "training" / f"{training}.yaml"
+    ours = net.training_step(file).schedule(chip, mode="layer-by-layer").to_json()
+    assert ours == command("schedule", "--hardware", CHIP, "--workload", NETWORK, "--batch", "2", "--mode",
+                           "layer-by-layer", "--training", file)  # fmt: skip
+
+
+@pytest.mark.parametrize("hardware", ["pulp_cluster", "a100", "tpu_like_quad_core", "imc_digital"])
+@pytest.mark.parametrize("mode", ["layer-by-layer", "fused", "auto"])
+def test_inference_is_the_command_lines(hardware: str, mode: str) -> None:
+    file = DATA / "hardware" / f"{hardware}.yaml"
+    precision = "int8" if hardware == "imc_digital" else "fp16"
+    ours = monet.read_network(SMALL).inference(precision).schedule(monet.read_chip(file), mode=mode, jobs=2).to_json()
+    assert ours == command("schedule", "--hardware", file, "--workload", SMALL, "--mode", mode, "--precision", precision)
+
+
+@pytest.mark.parametrize(
+    ("option", "arguments"),
+    [
+        ("--objective", {"objective": "energy"}),
+        ("--priority", {"priority": "memory"}),
+        ("--lpf-limit", {"lpf_limit": 4}),
+        ("--stream-like", {"stream_like": ["multicast"]}),
+    ],
+)
+def test_options_are_the_command_lines(net: monet.Network, chip: monet.Chip, option: str, arguments: dict) -> None:
+    value = next(iter(arguments.values()))
+    text = value[0] if isinstance(value, list) else str(value)
+    ours = net.inference().schedule(chip, mode="layer-by-layer", **arguments).to_json()
+    assert ours == command("schedule", "--hardware", CHIP, "--workload", NETWORK, "--batch", "2", "--mode",
+                           "layer-by-layer", option, text)  # fmt: skip
+
+
+def test_dict_is_the_file(net: monet.Network, chip: monet.Chip, result: monet.Result) -> None:
+    step = net.training_step(loss="cross_entropy", optimizer={"type": "adam", "learning_rate": 1e-3})
+    ours = step.schedule(chip, mode="layer-by-layer")
+    assert ours.latency_cycles == result.latency_cycles
+    assert ours.energy_pj == result.energy_pj
+
+
+def core_dict() -> dict:
+    port = {"type": "read_write", "bandwidth_min": 8, "bandwidth_max": 64,
+            "allocation": ["I1, tl", "I1, fh", "I2, tl", "I2, fh", "O, tl", "O, fh", "O, fl", "O, th"]}  # fmt: skip
+    memory = {"size": 8388608, "r_cost": 10, "w_cost": 12, "operands": ["I1", "I2", "O"], "ports": [{"name": "p", **port}],
+              "served_dimensions": ["D1", "D2"]}  # fmt: skip
+    return {"name": "array", "vector_operators": True, "memories": {"sram": memory},
+            "operational_array": {"unit_energy": 0.5, "unit_area": 0, "dimensions": ["D1", "D2"], "sizes": [8, 8]}}  # fmt: skip
+
+
+def chip_dict() -> dict:
+    dram = core_dict() | {"name": "dram", "kind": "offchip"}
+    del dram["vector_operators"]
+    dram["memories"] = {"dram": core_dict()["memories"]["sram"] | {"size": 10**12, "r_cost": 900, "w_cost": 900}}
+    return {"name": "small", "cores": {0: core_dict(), 1: dram}, "offchip_core_id": 1,
+            "core_connectivity": [{"type": "link", "cores": [0, 1], "bandwidth": 64, "unit_energy_cost": 0}]}  # fmt: skip
+
+
+def test_chip_of_a_dict(net: monet.Network) -> None:
+    chip = monet.read_chip(chip_dict())
+    assert [core["name"] for core in chip.cores] == ["array", "dram"]
+    assert chip.cores[0]["lanes"] == 64
+    assert net.inference("int8").schedule(chip, mode="layer-by-layer").latency_cycles > 0
+    assert "<table>" in chip._repr_html_()
+
+
+def test_columns_are_views(result: monet.Result) -> None:
+    tiles = result.tiles
+    assert tiles.rows == sum(core["tiles"] for core in result.to_dict()["cores"])
+    starts = tiles["start_cycle"]
+    assert not starts.flags.owndata
+    assert not starts.flags.writeable
+    assert np.all(np.diff(starts) >= 0)
+    assert tiles["end_cycle"].max() <= result.latency_cycles
+    assert set(np.unique(tiles["operator"])) <= set(range(len(result.operators)))
+    with pytest.raises(ValueError):
+        starts[0] = 1
+
+
+def test_columns_keep_their_rows_alive(net: monet.Network, chip: monet.Chip) -> None:
+    starts = net.inference().schedule(chip, mode="layer-by-layer").tiles["start_cycle"]
+    copy = starts.copy()
+    gc.collect()
+    waste = [bytearray(1 << 20) for _ in range(16)]
+    assert np.array_equal(starts, copy)
+    del waste
+
+
+def test_layers_and_memory_add_up(result: monet.Result) -> None:
+    assert result.layers["macs"].sum() == result.macs["total"]
+    assert result.layers.rows == len(result.operators)
+    memory = result.memory_over_time
+    owners = [name for name in memory if name.endswith("_bytes") and not name.startswith("offloaded")]
+    assert sum(memory[name] for name in owners).max() == result.peak_memory_bytes
+    assert result.transfers["bits"].min() > 0
+
+
+def test_report_is_the_command_lines(result: monet.Result, tmp_path: Path) -> None:
+    page = result.report(tmp_path / "out")
+    assert Path(page).stat().st_size > 10_000
+    assert json.loads((tmp_path / "out" / "result.json").read_text())["latency_cycles"] == result.latency_cycles
+    assert (tmp_path / "out" / "training.onnx").exists()
+    assert "training step" in str(result)
+    assert result._repr_html_().startswith("<pre>")
+
+
+def test_fused_results_tell_slices(chip: monet.Chip, result: monet.Result) -> None:
+    network = monet.read_network(DATA / "workload" / "jia_resnet50.onnx")
+    fused = network.inference().schedule(chip, mode="fused")
+    assert fused.peak_memory_by_slices_bytes is not None
+    assert fused.peak_memory_by_slices_bytes < fused.peak_memory_bytes
+    assert result.peak_memory_by_slices_bytes is None
+
+
+# --- What is wrong is said with its place ----------------------------------------------------
+
+
+def test_a_missing_file_is_named() -> None:
+    with pytest.raises(monet.InputError, match="nowhere.onnx"):
+        monet.read_network("nowhere.onnx")
+    with pytest.raises(monet.InputError, match=r"nowhere\.yaml"):
+        monet.read_chip("nowhere.yaml")
+
+
+def test_a_wrong_key_is_named_by_its_path(net: monet.Network) -> None:
+    with pytest.raises(monet.InputError) as raised:
+        net.training_step(optimizer={"type": "adam", "learning_rat": 0.1})
+    assert raised.value.problems[0][0] == "training['optimizer']['learning_rat']"
+    assert "unknown key" in raised.value.problems[0][1]
+
+
+def test_a_wrong_key_of_a_core_is_named(tmp_path: Path) -> None:
+    chip = chip_dict()
+    chip["cores"][0]["memories"]["sram"]["sise"] = 3
+    with pytest.raises(monet.InputError) as raised:
+        monet.read_chip(chip)
+    assert raised.value.problems[0][0] == "core 0['memories']['sram']['sise']"
+    chip = chip_dict()
+    chip["core_connectivity"][0]["bandwidth"] = -4
+    with pytest.raises(monet.InputError) as raised:
+        monet.read_chip(chip)
+    assert raised.value.problems[0][0] == "dict['core_connectivity'][0]['bandwidth']"
+
+
+def test_all_problems_come_at_once(net: monet.Network) -> None:
+    with pytest.raises(monet.InputError) as raised:
+        net.training_step(optimizer={"type": "adamm"}, los="x", precision={"weights": "fp17"})
+    assert len(raised.value.problems) == 3
+
+
+def test_what_does_not_fit_says_by_how_much(net: monet.Network) -> None:
+    chip = chip_dict()
+    chip["cores"][0]["memories"]["sram"]["size"] = 16
+    with pytest.raises(monet.InfeasibleError, match="bits"):
+        net.inference().schedule(monet.read_chip(chip), mode="layer-by-layer")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{"mode": "fast"}, {"halo": ""}, {"priority": "x"}, {"objective": "area"}, {"stream_like": ["lins"]}, {"jobs": -1},
+     {"lpf_limit": 65}],
+)  # fmt: skip
+def test_wrong_arguments_are_named(net: monet.Network, chip: monet.Chip, arguments: dict) -> None:
+    with pytest.raises(ValueError, match=next(iter(arguments))):
+        net.inference().schedule(chip, **arguments)
+
+
+def test_wrong_types_are_refused(net: monet.Network, chip: monet.Chip) -> None:
+    with pytest.raises(TypeError):
+        net.inference().schedule(chip, jobs="2")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"training\['loss'\]"):
+        net.training_step(loss=object())
+    with pytest.raises(ValueError, match="batch"):
+        monet.read_network(NETWORK, batch=0)
+    with pytest.raises(monet.InputError, match="batch of 3"):
+        monet.read_network(SMALL, batch=3)
+
+
+# --- Threads, signals, memory -----------------------------------------------------------------
+
+
+def test_an_exception_of_progress_ends_the_call(net: monet.Network, chip: monet.Chip) -> None:
+    def stop(stage: str) -> None:
+        if "schedule" in stage:
+            raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        net.inference().schedule(chip, mode="layer-by-layer", progress=stop)
+    stages: list[str] = []
+    net.inference().schedule(chip, mode="layer-by-layer", progress=stages.append)
+    assert "read files" in stages
+
+
+def test_ctrl_c_ends_a_long_call(chip: monet.Chip) -> None:
+    long = monet.read_network(DATA / "workload" / "gpt2.onnx", batch=1).training_step(DATA / "training" / "adam.yaml")
+    threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    begin = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        long.schedule(chip, mode="fused")
+    assert time.monotonic() - begin < 20
+
+
+def test_schedules_leave_nothing_behind(net: monet.Network, chip: monet.Chip) -> None:
+    step = net.inference()
+
+    def run(times: int) -> int:
+        for _ in range(times):
+            step.schedule(chip, mode="layer-by-layer")
+        gc.collect()
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+    before = run(20)
+    assert run(60) - before < 2048  # KiB
