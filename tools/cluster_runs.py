@@ -250,4 +250,5 @@ def memory_run(row):
 
 def memory_runs(path):
     with open(path, encoding="utf-8-sig") as file:
-        return [memory_run(row) for row in csv.DictReader(file)]
+        lines = (line for line in file if not line.startswith("#"))
+        return [memory_run(row) for row in csv.DictReader(lines)]

@@ -29,10 +29,10 @@ from pathlib import Path
 sys.dont_write_bytecode = True  # beside the sources
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from validation.section import KINDS, ROOT, SAME, Maker, Section, Tool, count, grid, mean_error, percent, render, worst_error
+from validation.section import KINDS, ROOT, SAME, Failed, Maker, Section, Tool, count, grid, mean_error, percent, render, worst_error
 
 PAGE = ROOT / "docs" / "validation.md"
-SECTIONS = ("chips", "areas", "imc", "memories", "fpga", "clusters", "pytorch", "zigzag", "stream", "accelforge")
+SECTIONS = ("chips", "areas", "imc", "memories", "fpga", "clusters", "interleaving", "pytorch", "zigzag", "stream", "accelforge")
 
 HEAD = """\
 # Held against others' figures
@@ -94,7 +94,10 @@ def main() -> None:
     parser.add_argument("--keep", action="store_true", help="leave written files under out/validation/")
     arguments = parser.parse_args()
     tool = Tool(arguments.monet, arguments.jobs, arguments.keep)
-    sections = make(tool, (arguments.only,) if arguments.only else SECTIONS)
+    try:
+        sections = make(tool, (arguments.only,) if arguments.only else SECTIONS)
+    except Failed as failed:
+        sys.exit(str(failed))
     if arguments.only:
         text = render(sections[0])
         committed = PAGE.read_text(encoding="utf-8")

@@ -76,6 +76,10 @@ class Section:
         return [row for row in rows if kind in (None, row.kind)]
 
 
+class Failed(Exception):
+    """A command that did not end well, with its words."""
+
+
 class Tool:
     """Runs `monet`, each command once, a few at a time."""
 
@@ -123,7 +127,7 @@ class Tool:
         words = [word.replace(WRITTEN, str(self.folder)) for word in words[1:]]
         done = subprocess.run([self.monet, *words], capture_output=True, text=True, check=False, cwd=ROOT)
         if done.returncode != 0:
-            raise RuntimeError(f"exit code {done.returncode} of: {command}\n{done.stderr.strip()}")
+            raise Failed(f"exit code {done.returncode} of: {command}\n{done.stderr.strip()}")
         return json.loads(done.stdout)
 
 
