@@ -43,7 +43,7 @@ Every figure that somebody else published or measured and that this tool was hel
 less the published, as a part of the published; "none" is less than {same:.0e}, and "equal" figures are so near. A number in brackets is the command that a figure is taken from.
 Files under `out/validation/` are written by `tools/validation_table.py MONET --keep`. Every command ends with `--json -`: what is taken from it is named as it is called there.
 
-What a figure is worth depends on what it is held against: a program that the model follows on purpose (agreement shows that it does so, not that either is right), hardware that
+What a figure is worth depends on what it is held against: a program that ours has to equal (agreement shows that it does so, not that either is right about silicon), hardware that
 nothing was fitted to, or figures that constants were fitted to (agreement shows how well so few constants can do).
 """
 

@@ -177,7 +177,7 @@ def diana_sized(tool: Tool) -> Block:
         " between was sized with `stream-coala --core-costs`, the source's cost of a piece replaced one at a time (a piece of a"
         " 3x3 convolution that ZigZag 3.8 orders is the second command below; ours are those of the fused run, the commonest of"
         " a layer):",
-        header=["cost of a piece", "source", "replaced", "`stream-coala` becomes", "file"],
+        header=["cost of a piece", "source", "replaced", "`stream-coala` becomes", "`--core-costs`, below out/validation/"],
         table=table,
         commands=[commands[0], piece_of(tool)],
         after=f"""\
@@ -201,7 +201,8 @@ def read_differently(tool: Tool) -> Block:
     """What two other readings of the mapping file come to."""
     chip = CHIPS["DIANA"]
     original = (tool.root / "examples/stream/diana_mapping.yaml").read_text(encoding="utf-8")
-    turned = original.replace("['K, 4', 'OX, 8', 'OY, 112']", "['OX, 8', 'OY, 112', 'K, 4']")
+    turned = original.replace("['K, 4', 'OX, 8', 'OY, 112']", "['OY, 112', 'OX, 8', 'K, 4']")
+    turned = turned.replace("['OX, 4', 'OY, 56']", "['OY, 56', 'OX, 4']")
     rows = original.replace("['D, 56']", "['OY, 56']")
     if original in (turned, rows):
         raise ValueError("diana_mapping.yaml has changed")
@@ -219,7 +220,7 @@ def read_differently(tool: Tool) -> Block:
         " knows rows of an addition as D, as newer Stream does; a mapping that says OY (the source's) leaves additions in two pieces.",
         header=["if", "cycles"],
         table=[
-            ["`K, 4` were outermost in `conv1`, the analog core would wait for the last quarter of its channels: ours", number(first)],
+            ["the last factor varied fastest, as MONET once read it, `K, 4` were outermost in `conv1`, and the analog core would wait for the last quarter of its channels: ours", number(first)],
             ["additions said OY: `stream-coala`", number(second)],
         ],
         commands=[outermost, named],

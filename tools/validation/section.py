@@ -20,8 +20,8 @@ SAME = 1e-9  # relative: what compilers and libraries may differ by
 Pair = tuple[float, float]  # published, ours
 
 # What a row is held against.
-MODEL = "a program that the model follows"
-CHIP = "measured or published hardware, nothing fitted"
+MODEL = "a program that ours has to equal"
+CHIP = "hardware as measured or published, nothing fitted"
 FITTED = "figures that constants were fitted to"
 KINDS = (MODEL, CHIP, FITTED)
 
@@ -144,7 +144,7 @@ def percent(part: float, sign: str = "+") -> str:
     if part == float("inf"):
         return "no bound"
     if abs(part) < 5e-4:
-        return f"{100 * part:{sign}.0e} %"
+        return f"{100 * part:{sign}.1g} %"
     return f"{100 * part:{sign}.1f} %"
 
 
