@@ -149,6 +149,8 @@ def cases_in(folder: Path) -> int:
 
 def section(tool: Tool) -> Section:
     operators = cases_in(tool.root / "tests/fixtures/gradients")
+    losses, optimisers = (len(json.loads((tool.root / f"tests/fixtures/{name}.json").read_text(encoding="utf-8"))["cases"])
+                          for name in ("losses", "optimizers"))  # fmt: skip
     networks = len(list((tool.root / "tests/fixtures/networks").glob("*.json")))
     return Section(
         "PyTorch",
@@ -157,6 +159,6 @@ PyTorch 1.13, by its own execution in double precision, not by the exported file
 `networks.json`); tools/README.md says how they are counted.""",
         [networks_block(tool), training_block(tool)],
         f"Nothing is left to explain but the cases named above. By no command, but on the same code: {operators:,} cases of single operators with every output and gradient (`ctest -R GradientCases`), three steps of"
-        f" {networks} whole networks with each of their optimisers (`ctest -R 'execute_networks'`), and of the gradients above also a projection and single values (`ctest -R TrainingCases`).",
+        f" {networks} whole networks with each of their optimisers (`ctest -R 'execute_networks'`), {losses} losses and {optimisers} optimisers (`ctest -R 'Losses|OptimizerSteps'`), and of the gradients above also a projection and single values (`ctest -R TrainingCases`).",
         "A network that PyTorch exports and trains, and of which MONET trains other parameters, multiplies or stores something else, or has another gradient.",
     )

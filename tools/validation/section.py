@@ -107,6 +107,10 @@ class Tool:
             path.write_text(json.dumps(content), encoding="utf-8")
         return f"{WRITTEN}/{name}"
 
+    def path(self, name: str) -> Path:
+        """Where a file lies that commands call so."""
+        return Path(name.replace(WRITTEN, str(self.folder)))
+
     def start(self, command: str) -> Future[Any]:
         with self.lock:
             if command not in self.runs:
@@ -161,11 +165,11 @@ def count(rows: Iterable[Row]) -> int:
 
 
 def grid(header: list[str], rows: list[list[str]]) -> str:
-    """Columns are aligned to the right where all of their cells begin like numbers."""
+    """Columns but the first are aligned to the right where all of their cells begin like numbers."""
 
     def numeric(column: int) -> bool:
         cells = [row[column] for row in rows if row[column]]
-        return bool(cells) and all(cell[0] in "+-0123456789" or cell == "none" for cell in cells)
+        return column > 0 and bool(cells) and all(cell[0] in "+-0123456789" or cell == "none" for cell in cells)
 
     marks = ["---:" if numeric(column) else "---" for column in range(len(header))]
     lines = [header, marks, *rows]
