@@ -126,7 +126,7 @@ def read_runs(path, settings):
     """One dictionary a run of a long table, with its metrics."""
     runs = {}
     with open(path, encoding="utf-8-sig") as file:
-        for row in csv.DictReader(file):
+        for row in csv.DictReader(line for line in file if not line.startswith("#")):
             hidden = integer(row, "hidden", 0)
             heads = integer(row, "heads", 0)
             kind = row["precision"]
@@ -250,4 +250,5 @@ def memory_run(row):
 
 def memory_runs(path):
     with open(path, encoding="utf-8-sig") as file:
-        return [memory_run(row) for row in csv.DictReader(file)]
+        lines = (line for line in file if not line.startswith("#"))
+        return [memory_run(row) for row in csv.DictReader(lines)]

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Writes data/workload/diana_resnet18.onnx, jia_resnet50.onnx, resnet8.onnx and ds_cnn.onnx: what
-the chips of docs/validation.md were measured with, as shapes without values. Needs nothing but
-Python.
+"""Writes data/workload/diana_resnet18.onnx, jia_resnet50.onnx, resnet8.onnx and ds_cnn.onnx, what the chips of
+docs/validation.md were measured with, and tests/fixtures/stream/resnet18_begin.onnx, what Stream's recorded runs
+schedule: as shapes without values. Needs nothing but Python.
 
-    python3 tools/make_chip_networks.py [FOLDER]
+    python3 tools/make_chip_networks.py [FOLDER] [FOLDER_OF_THE_LAST]
 """
 
 from __future__ import annotations
@@ -191,12 +191,35 @@ def ds_cnn() -> bytes:
     return model("ds_cnn", net.nodes, [1, 1, 49, 10], net.weights, [1, 12])
 
 
+def resnet18_begin() -> bytes:
+    """The first eight operators of ResNet-18."""
+    pooling: dict[str, int | list[int]] = {"kernel_shape": [3, 3], "pads": [1] * 4, "strides": [2, 2]}
+    nodes: list[Node] = [
+        convolution("conv1", "input", 7, [3] * 4, 2),
+        ("relu1", "Relu", ["conv1_out"], {}),
+        ("maxpool", "MaxPool", ["relu1_out"], pooling),
+        convolution("conv2_1", "maxpool_out", 3, [1] * 4),
+        ("relu2_1", "Relu", ["conv2_1_out"], {}),
+        convolution("conv2_2", "relu2_1_out", 3, [1] * 4),
+        ("add", "Add", ["conv2_2_out", "maxpool_out"], {}),
+        ("relu2_2", "Relu", ["add_out"], {}),
+    ]
+    weights: Shapes = {"conv1_weight": [64, 3, 7, 7]}
+    weights |= {f"conv2_{i}_weight": [64, 64, 3, 3] for i in (1, 2)}
+    return model("resnet18_begin", nodes, [1, 3, 224, 224], weights, [1, 64, 56, 56])
+
+
 def main() -> None:
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else "data/workload")
     (folder / "diana_resnet18.onnx").write_bytes(diana())
     (folder / "jia_resnet50.onnx").write_bytes(jia())
+<<<<<<< HEAD
     (folder / "resnet8.onnx").write_bytes(resnet8())
     (folder / "ds_cnn.onnx").write_bytes(ds_cnn())
+=======
+    fixtures = Path(sys.argv[2] if len(sys.argv) > 2 else "tests/fixtures/stream")
+    (fixtures / "resnet18_begin.onnx").write_bytes(resnet18_begin())
+>>>>>>> 2ef2f09bc4a5d50b37d82720c763030d77229eac
 
 
 if __name__ == "__main__":

@@ -1,0 +1,216 @@
+"""Training steps on many devices, and on one H100."""
+
+from __future__ import annotations
+
+import csv
+import re
+import statistics
+from pathlib import Path
+from typing import Any
+
+import cluster_runs
+from cluster_table import best_scale, mean_error, measured_seconds, regret, row_of, spearman
+
+from validation.section import CHIP, FITTED, Block, Pair, Row, Section, Tool, error, number, percent
+
+MEASURED = Path(__file__).resolve().parent / "measured"
+STEPS = "data/cluster/h100_steps.csv"
+HOST_NS = 23_800  # a kernel of eager PyTorch on the measured machine
+CONTEXT_BYTES = 718e6  # of the workspace, what is not in PyTorch's allocator
+Run = dict[str, Any]
+
+# Name, file, software, and which runs of the file.
+SETS: tuple[tuple[str, str, dict[str, Any], str], ...] = (
+    ("Korthikanti et al. 2022, 22B to 1T on 8 to 2,240 A100", "korthikanti", cluster_runs.MEGATRON, "kort"),
+    ("Megatron-LM, SC'21, weak scaling, 1.7B to 1T on 32 to 3,072 A100", "megatron", cluster_runs.MEGATRON, "sc21"),
+    ("the same in January 2021", "megatron", cluster_runs.MEGATRON, "jan21"),
+    ("Megatron-LM, September 2020, A100 of 40 GB", "megatron", cluster_runs.MEGATRON, "sep20"),
+    ("Megatron-LM's README, GPT-3 175B on 1,024 A100", "megatron", cluster_runs.MEGATRON, "readme"),
+    ("Megatron-Core 0.8, 2B to 462B on 48 to 6,144 H100", "megatron", cluster_runs.MEGATRON, "mcore"),
+    ("MPT with FSDP, A100", "mpt", cluster_runs.MPT, "llmf"),
+    ("BLOOM's search, 384 A100 on Omni-Path", "bloom", cluster_runs.BLOOM, "bloom"),
+)
+
+
+VTRAIN_HOST_NS = 50_000  # a kernel, fitted on a fifth of vTrain's runs, others than these
+MIB = 2.0**20
+
+
+def command_of(tool: Tool, run: Run, host_ns: int | None = None) -> str:
+    name = re.sub(r"[^\w.-]+", "_", run["id"]) + ("_host" if host_ns else "")
+    file = tool.file(f"clusters/{name}.yaml", cluster_runs.experiment(run, host_ns))
+    return f"monet cluster {file} --allow-overflow --json -"
+
+
+class Set:
+    def __init__(self, tool: Tool, name: str, file: str, settings: dict[str, Any], prefix: str) -> None:
+        self.name = name
+        runs = [run for run in cluster_runs.read_runs(MEASURED / f"{file}.csv", settings) if run["id"].startswith(prefix)]
+        self.runs = [run for run in runs if "refused" not in run]
+        self.refused = len(runs) - len(self.runs)
+        self.commands = [command_of(tool, run) for run in self.runs]
+        self.results = tool.run_all(self.commands)
+        self.rows = [(run, row) for run, result in zip(self.runs, self.results)
+                     if (row := row_of(name, run, result)) is not None]  # fmt: skip
+
+    def row(self) -> Row:
+        pairs: list[Pair] = [(measured, predicted) for _, (predicted, measured, *_) in self.rows]
+        return Row(self.name, pairs, self.commands, "`time_ns`", "s", CHIP)
+
+    def compared(self) -> list[str]:
+        """What a scale, or one constant TFLOP/s, would do for the set; and the order."""
+        predicted, measured, flops, _ = zip(*(row for _, row in self.rows))
+        factor, rival = best_scale(predicted, measured), best_scale(flops, measured)
+        order = spearman([row for _, row in self.rows])
+        return [
+            self.name,
+            percent(mean_error([factor * one for one in predicted], measured), ""),
+            percent(mean_error([rival * one for one in flops], measured), ""),
+            "" if order is None else f"{order:.3f}",
+        ]
+
+
+def bloom_table(bloom: Set) -> Block:
+    sections: dict[str, list[tuple[float, ...]]] = {}
+    for run, row in bloom.rows:
+        sections.setdefault(run["note"].split(";")[0], []).append(row)
+    orders = {name: spearman(rows) for name, rows in sections.items()}
+    regrets = {name: regret(rows) for name, rows in sections.items()}
+    table = [
+        [name, str(len(rows)), "" if (order := orders[name]) is None else f"{order:.3f}", f"{100 * regrets[name]:.1f} %"]
+        for name, rows in sections.items()
+    ]
+    known = [order for order in orders.values() if order is not None]
+    table.append(["mean", "", f"{statistics.mean(known):.3f}", f"{100 * statistics.mean(regrets.values()):.1f} %"])
+    wrong = [run["id"] for run, result in zip(bloom.runs, bloom.results)
+             if ("out_of_memory" in run["metrics"]) == result["memory"]["fits"]]  # fmt: skip
+    return Block(
+        "**BLOOM by sections of its log.** Order of the runs, and regret: how much longer the run that the model would choose took than the fastest.",
+        header=["section", "runs", "Spearman", "regret"],
+        table=table,
+        after=f"Of the {sum('out_of_memory' in run['metrics'] for run in bloom.runs)} runs that did not fit into memory and the others that did, told wrongly:"
+        f" {', '.join(wrong) or 'none'}.",
+    )
+
+
+def vtrain_rows(tool: Tool) -> list[Row]:
+    runs = cluster_runs.single_node_runs(MEASURED / "vtrain.csv")
+    rows = []
+    for what, kind, host_ns in (("as they are", CHIP, None), ("with 50 us of host a kernel", FITTED, VTRAIN_HOST_NS)):
+        commands = [command_of(tool, run, host_ns) for run in runs]
+        pairs: list[Pair] = [(run["metrics"]["iteration_s"], found["time_ns"] * 1e-9) for run, found in zip(runs, tool.run_all(commands))]
+        rows.append(Row(f"vTrain, 2 to 8 A100 of one node, {what}", pairs, commands, "`time_ns`", "s", kind))
+    return rows
+
+
+def memory_block(tool: Tool) -> Block:
+    """Peaks of the last rank, with the one constant workspace of a kind of device that fits best."""
+    runs = cluster_runs.memory_runs(MEASURED / "memory.csv")
+    commands = [command_of(tool, run) for run in runs]
+    groups: dict[str, list[tuple[Run, str, float]]] = {}
+    for run, command, found in zip(runs, commands, tool.run_all(commands)):
+        memory = found["stages"][-1]["memory"]
+        kind = f"{'with experts' if 'experts' in run else 'dense'}, {run['device'].upper()}"
+        groups.setdefault(kind, []).append((run, command, memory["total_bytes"] - memory["workspace_bytes"]))
+    rows, table = [], []
+    for kind, some in sorted(groups.items()):
+        constants = [max(run["metrics"]["peak"] - peak, 0.0) for run, _, peak in some]
+        workspace = min(constants, key=lambda one: statistics.fmean(
+            abs(peak + one - run["metrics"]["peak"]) / run["metrics"]["peak"] for run, _, peak in some))  # fmt: skip
+        pairs: list[Pair] = [(run["metrics"]["peak"], peak + workspace) for run, _, peak in some]
+        errors = [abs(error(pair)) for pair in pairs]
+        rows.append(Row(f"{kind}: peak", pairs, [command for _, command, _ in some],
+                        "`memory.total_bytes` of the last of `stages`, with another workspace", "bytes", FITTED))  # fmt: skip
+        table.append([kind, str(len(some)), f"{workspace / MIB:.0f} MiB", f"{100 * statistics.fmean(one <= 0.15 for one in errors):.1f} %",
+                      f"{100 * statistics.median(errors):.1f} %"])  # fmt: skip
+    printed = [abs(error(pair)) for row, some in zip(rows, (groups[kind] for kind in sorted(groups)))
+               for pair, (run, *_) in zip(row.pairs, some) if run["attention_printed"] and "experts" not in run]  # fmt: skip
+    return Block(
+        "**Peak memory** of Megatron-LM's own tests, mostly of tiny networks. One constant, the workspace of library and driver, is fitted for each kind of device:",
+        rows,
+        header=["cases", "number", "workspace", "within 15 %", "median error"],
+        table=table,
+        after=f"Nearly all cases that are far off leave the form of attention to the library. Of the {len(printed)} dense ones that print it, {100 * statistics.fmean(one <= 0.15 for one in printed):.1f} % are within 15 %.",
+    )
+
+
+def h100_experiment(row: dict[str, str]) -> dict[str, Any]:
+    """A measured step of data/cluster/h100_steps.csv."""
+    training: dict[str, Any] = {
+        "loss": "cross_entropy",
+        "store": "pytorch-eager",
+        "optimizer": {"type": "momentum", "momentum": 0.9} if row["optimizer"] == "sgd" else {"type": "adam"},
+    }
+    if row["type"] == "bf16":
+        precision = dict.fromkeys(("weights", "activations", "gradients", "reductions", "optimizer_state"), "bf16")
+        if row["states"] == "fp32":
+            precision.update(optimizer_state="fp32", master_weights="fp32")
+    else:  # products in TF32
+        precision = {"activations": "tf32", "gradients": "tf32"}
+    training["precision"] = precision
+    if row["attention"] == "sdpa":
+        training["attention"] = "fused"
+    if row["clip"] == "yes":
+        training["clip_global_norm"] = 1.0
+    micro = int(row["micro_batch"])
+    shape = {key: int(row[key]) for key in ("layers", "hidden", "heads", "sequence", "vocabulary")}
+    return {
+        "name": "measured step",
+        "cluster": {"file": str(Path(cluster_runs.DATA).resolve() / "dgx_h100.yaml"), "devices": 1, "host_ns_per_kernel": HOST_NS},
+        "workload": {"transformer": shape, "in_place_loss": False},
+        "training": training,
+        "parallel": {"micro_batch": micro, "global_batch": micro * int(row["micro_batches"]), "recompute": row["recompute"]},
+    }  # fmt: skip
+
+
+def h100_rows(tool: Tool) -> list[Row]:
+    text = (tool.root / STEPS).read_text(encoding="utf-8").splitlines()
+    steps = list(csv.DictReader(line for line in text if not line.startswith("#")))
+    commands = [
+        f"monet cluster {tool.file(f'clusters/h100_{place}.yaml', h100_experiment(step))} --allow-overflow --json -"
+        for place, step in enumerate(steps)
+    ]
+    groups: dict[str, tuple[list[Pair], list[Pair], list[str]]] = {
+        name: ([], [], []) for name in ("fused attention, not waiting for the host", "fused attention, waiting for the host", "attention in parts")
+    }
+    for step, command, found in zip(steps, commands, tool.run_all(commands)):
+        stage = found["stages"][0]
+        waits = stage["share"]["host_ns"] >= 0.01 * found["time_ns"]
+        place = 2 if step["attention"] == "eager" else int(waits)
+        times, peaks, own = list(groups.values())[place]
+        times.append((float(step["step_ns"]), found["time_ns"]))
+        peaks.append((float(step["allocated_bytes"]), stage["memory"]["total_bytes"] - CONTEXT_BYTES))
+        own.append(command)
+    rows = [Row(f"{name}: time of a step", times, own, "`time_ns`", "ns", CHIP) for name, (times, _, own) in groups.items()]
+    peaks = [pair for _, pairs, _ in groups.values() for pair in pairs]
+    rows.append(Row("all: peak of the allocator", peaks, commands, f"`total_bytes` of `stages`, less {number(CONTEXT_BYTES / 1e6)} MB outside of it",
+                    "bytes", CHIP))  # fmt: skip
+    return rows
+
+
+def section(tool: Tool) -> Section:
+    sets = [Set(tool, *one) for one in SETS]
+    bloom = sets[-1]
+    return Section(
+        "Training steps on clusters",
+        f"""\
+Step times and peaks of memory that others published of GPTs, MPT and BLOOM on A100 and H100 (`tools/validation/measured/`, each file with its source), and 44 steps that we measured ourselves on one H100 (`{STEPS}`). What devices can do was
+measured kernel by kernel, on other machines than most of these runs; nothing is fitted to a step.""",
+        [
+            Block("**Published runs**, modelled with the constants of `data/cluster/`:", [one.row() for one in sets] + vtrain_rows(tool),
+                  after="Of vTrain's 1,440 runs every tenth is here; 50 us were fitted on a fifth that has none of these."),
+            Block(
+                "What a fit would do: one scale for the set, or in place of the model the best constant TFLOP/s of the set. A model earns its place by its errors without a fit, and by the order of runs (Spearman).",
+                header=["set", "one scale", "constant TFLOP/s", "Spearman"],
+                table=[one.compared() for one in sets if len(one.rows) > 2],
+            ),
+            bloom_table(bloom),
+            memory_block(tool),
+            Block("**One H100**, GPTs of 4 layers of 128 to 6.7 billion parameters:", h100_rows(tool)),
+        ],
+        "docs/cluster.md goes through what is missed (*Against measured runs*, *Against our own runs on an H100*). In short: BLOOM's machine is about 20 % slower than modelled throughout; tensor parallelism of Megatron-Core is"
+        " hidden behind products and waited for here; MPT's attention is the first FlashAttention's; eager PyTorch launches more kernels than we count, so that short steps are too fast, and attention in parts has more of"
+        " them; what the host of vTrain's machine takes for a kernel is not known but from its runs. `tools/cluster_table.py` makes the same tables of the sources' whole files, with those runs that cannot be modelled by their reasons.",
+        "A step of a dense transformer on Selene, or on an H100 like ours, in which nothing waits for the host and no collective is hidden, off by more than a fifth; or a search in which the run that the model would choose takes"
+        " 5 % longer than the best.",
+    )

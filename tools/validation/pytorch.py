@@ -1,0 +1,164 @@
+"""PyTorch: parameters, products, stored bytes, losses and gradients of networks."""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+from pathlib import Path
+from typing import Any
+
+from validation.section import Block, Pair, Row, Section, Tool
+
+TRAINING = "tests/fixtures/training"
+NETWORKS = "tests/fixtures/networks.json"
+GOLDEN, MASK = 0x9E3779B97F4A7C15, 0xFFFFFFFFFFFFFFFF
+KEPT = 1e-8  # what losses and gradients are compared to: they are kept with 12 digits
+PHASES = ("forward", "backward_input", "backward_weight")
+
+
+def raw(name: str, seed: int, count: int) -> list[int]:
+    """The generator of docs/execution.md."""
+    key = 0xCBF29CE484222325
+    for byte in name.encode():
+        key = (key ^ byte) * 0x100000001B3 & MASK
+    key ^= seed * GOLDEN & MASK
+    numbers = []
+    for place in range(count):
+        z = (key + (place + 1) * GOLDEN) & MASK
+        z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 & MASK
+        z = (z ^ z >> 27) * 0x94D049BB133111EB & MASK
+        numbers.append(z ^ z >> 31)
+    return numbers
+
+
+def array_file(record: dict[str, Any], seed: int) -> bytes:
+    """The numbers of an input as .npy."""
+    shape = tuple(record["shape"])
+    numbers = raw(record["name"], seed, math.prod(shape))
+    if record.get("range"):
+        kind, code, values = "<i8", "q", [number % record["range"] + int(record.get("offset", 0)) for number in numbers]
+    else:
+        offset, scale = record.get("offset", 0.0), record.get("scale", 1.0)
+        kind, code = "<f8", "d"
+        values = [offset + scale * ((number >> 11) * 2.0**-52 - 1.0) for number in numbers]
+    header = str({"descr": kind, "fortran_order": False, "shape": shape})
+    header += " " * (-(len(header) + 11) % 64) + "\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + struct.pack(f"<{len(values)}{code}", *values)
+
+
+def norm_of(expected: dict[str, Any]) -> float:
+    return float(expected["norm"]) if "norm" in expected else math.hypot(*expected["values"])
+
+
+class Case:
+    """A network of tests/fixtures/training and the command that takes a step of it."""
+
+    def __init__(self, tool: Tool, path: Path, known: dict[str, Any]) -> None:
+        self.facts = json.loads(path.read_text(encoding="utf-8"))
+        self.known = known.get(self.facts["name"], {})
+        name, target = self.facts["name"], self.facts["target"]
+        records = self.facts["inputs"] + (target if isinstance(target, list) else [target] if target else [])
+        loss = "network" if self.facts["loss_kind"] == "in_graph" else self.facts["loss_kind"]
+        training = {**self.facts["options"], "loss": loss, "optimizer": "sgd", "store": "pytorch-eager"}
+        step = tool.file(f"pytorch/{name}/step.yaml", training)
+        self.command = f"monet graph {TRAINING}/{name}.onnx --training {step}"
+        if self.facts["compare"]:
+            self.command += " --execute --seed 1"
+            for record in records:
+                numbers = tool.file(f"pytorch/{name}/{record['name']}.npy", array_file(record, self.facts["seed"]))
+                self.command += f" --numbers '{record['name']}={numbers}'"
+        self.command += " --json -"
+
+    def counts(self, found: dict[str, Any]) -> dict[str, list[Pair]]:
+        """Of what PyTorch counts; without what is known to differ, by name and reason."""
+        pairs: dict[str, list[Pair]] = {
+            "parameters": [(self.facts["parameters"], found["trained_parameters"])],
+            "macs": [(self.facts["macs"][phase], found["macs"][phase]) for phase in PHASES],
+            "eager": [(self.facts["eager_bytes"], found["stored_activations_bytes"])],
+        }
+        return {kind: some for kind, some in pairs.items() if kind not in self.known}
+
+    def numbers(self, found: dict[str, Any]) -> tuple[list[Pair], list[Pair]]:
+        """The loss and the norm of each gradient, those that are zero but for rounding left out."""
+        if not self.facts["compare"]:
+            return [], []
+        execution = found["execution"]
+        own = {one["name"]: one["gradient_norm"] for one in execution["parameters"]}
+        gradients = [(norm_of(one), own[one["name"]]) for one in self.facts["gradients"] if not one.get("rounding")]
+        return [(self.facts["loss"], execution["steps"][0]["loss"])], gradients
+
+
+def within(pairs: list[Pair]) -> list[Pair]:
+    """Equal where they differ by less than what is kept."""
+    return [(want, want if abs(own - want) <= KEPT * max(1e-3, abs(want)) else own) for want, own in pairs]
+
+
+def training_block(tool: Tool) -> Block:
+    folder = tool.root / TRAINING
+    known = json.loads((folder / "known_differences.json").read_text(encoding="utf-8"))
+    cases = [Case(tool, path, known) for path in sorted(folder.glob("*.json")) if path.with_suffix(".onnx").exists()]
+    commands = [case.command for case in cases]
+    counts: dict[str, list[Pair]] = {"parameters": [], "macs": [], "eager": []}
+    losses: list[Pair] = []
+    gradients: list[Pair] = []
+    for case, found in zip(cases, tool.run_all(commands)):
+        for kind, pairs in case.counts(found).items():
+            counts[kind] += pairs
+        loss, norms = case.numbers(found)
+        losses += loss
+        gradients += norms
+    reasons = [[name, kind, why] for name, kinds in known.items() for kind, why in kinds.items()]
+    words = {"parameters": "trained parameters", "macs": "products", "eager": "bytes that autograd stores"}
+    return Block(
+        f"**A step of {len(cases)} small networks** of kinds that people bring: parameters that are trained, products of the forward pass and of both gradients, bytes that autograd stores, and in"
+        f" double precision the loss and the norm of each gradient, which are kept with twelve digits and called equal within {KEPT:.0e}.",
+        [
+            Row("parameters that are trained", counts["parameters"], commands, "`trained_parameters`"),
+            Row("products: forward, for inputs, for weights", counts["macs"], commands, "`macs`"),
+            Row("bytes that autograd stores", counts["eager"], commands, "`stored_activations_bytes`"),
+            Row("losses", within(losses), commands, "`loss` of `execution.steps`"),
+            Row("norms of gradients", within(gradients), commands, "`gradient_norm` of `execution.parameters`"),
+        ],
+        after="Left out above, because they are known to differ: "
+        + "; ".join(f"`{name}`, {words.get(kind, kind)} ({why})" for name, kind, why in reasons if kind in words)
+        + ".",
+    )
+
+
+def networks_block(tool: Tool) -> Block:
+    facts = json.loads((tool.root / NETWORKS).read_text(encoding="utf-8"))
+    commands = [f"monet graph data/workload/{name}.onnx --batch 1 --inference --json -" for name in facts]
+    parameters: list[Pair] = []
+    macs: list[Pair] = []
+    for one, found in zip(facts.values(), tool.run_all(commands)):
+        parameters.append((one["parameters"], found["parameters"]))
+        macs.append((one["macs"], found["macs"]["forward"]))
+    return Block(
+        f"**{len(facts)} networks of `data/workload/`**, from the LSTM to BERT large and GPT-2, as PyTorch counts them while it runs them:",
+        [
+            Row("parameters", parameters, commands, "`parameters`"),
+            Row("products of a sample", macs, commands, "`macs.forward`"),
+        ],
+    )
+
+
+def cases_in(folder: Path) -> int:
+    return sum(len(json.loads(path.read_text(encoding="utf-8"))["cases"]) for path in folder.glob("*.json"))
+
+
+def section(tool: Tool) -> Section:
+    operators = cases_in(tool.root / "tests/fixtures/gradients")
+    losses, optimisers = (len(json.loads((tool.root / f"tests/fixtures/{name}.json").read_text(encoding="utf-8"))["cases"])
+                          for name in ("losses", "optimizers"))  # fmt: skip
+    networks = len(list((tool.root / "tests/fixtures/networks").glob("*.json")))
+    return Section(
+        "PyTorch",
+        """\
+PyTorch 1.13, by its own execution in double precision, not by the exported file: what it multiplies (below autograd), what its autograd keeps, what comes out. Fixtures hold the figures (`tests/fixtures/training/`,
+`networks.json`); tools/README.md says how they are counted.""",
+        [networks_block(tool), training_block(tool)],
+        f"Nothing is left to explain but the cases named above. By no command, but on the same code: {operators:,} cases of single operators with every output and gradient (`ctest -R GradientCases`), three steps of"
+        f" {networks} whole networks with each of their optimisers (`ctest -R 'execute_networks'`), {losses} losses and {optimisers} optimisers (`ctest -R 'Losses|OptimizerSteps'`), and of the gradients above also a projection and single values (`ctest -R TrainingCases`).",
+        "A network that PyTorch exports and trains, and of which MONET trains other parameters, multiplies or stores something else, or has another gradient.",
+    )
