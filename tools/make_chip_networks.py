@@ -213,13 +213,10 @@ def main() -> None:
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else "data/workload")
     (folder / "diana_resnet18.onnx").write_bytes(diana())
     (folder / "jia_resnet50.onnx").write_bytes(jia())
-<<<<<<< HEAD
     (folder / "resnet8.onnx").write_bytes(resnet8())
     (folder / "ds_cnn.onnx").write_bytes(ds_cnn())
-=======
     fixtures = Path(sys.argv[2] if len(sys.argv) > 2 else "tests/fixtures/stream")
     (fixtures / "resnet18_begin.onnx").write_bytes(resnet18_begin())
->>>>>>> 2ef2f09bc4a5d50b37d82720c763030d77229eac
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from validation.section import KINDS, ROOT, SAME, Failed, Maker, Section, Tool, count, grid, mean_error, percent, render, worst_error
 
 PAGE = ROOT / "docs" / "validation.md"
-SECTIONS = ("chips", "areas", "imc", "memories", "fpga", "clusters", "interleaving", "pytorch", "numerics", "zigzag", "stream", "accelforge")
+SECTIONS = ("chips", "gpu", "pulp", "areas", "imc", "memories", "fpga", "clusters", "interleaving", "pytorch", "numerics", "zigzag", "stream", "accelforge")
 
 HEAD = """\
 # Held against others' figures
