@@ -5,6 +5,8 @@
 #include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -23,6 +25,14 @@ bool is_pooling(std::string_view op_type) {
 }
 
 } // namespace
+
+Cycles LatencyParts::whole() const {
+  constexpr double kMost = 0x1p53;
+  const double cycles = total();
+  if (!(cycles <= kMost))
+    throw InfeasibleError(fmt::format("a tile takes {:.3g} cycles, more than 2^53", cycles));
+  return {static_cast<std::int64_t>(cycles)};
+}
 
 double OffchipRate::cycles(const OffchipTraffic& traffic) const {
   const auto over = [](Bits bits, double rate) {

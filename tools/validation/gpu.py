@@ -73,7 +73,7 @@ another source's fastest product; the host's 26 us are what the smallest product
                  together("an array without them", plain, PLAIN, False)],
             ),
         ],  # fmt: skip
-        "Ours is slower than the large products by 2 to 8 %: a GPU below its power limit runs faster than the sustained rate. 16384x12288x12288 waits for DRAM in our mapping, of which six merged factors"
-        " leave few choices. Without the keys the array waits for registers and shared memory as a dataflow accelerator would.",
+        "Ours is slower than the large products by 1 to 7 %: a GPU below its power limit runs faster than the sustained rate, which another source's search settled at. Without the keys the array multiplies"
+        " in every cycle that registers and shared memory feed it, as a dataflow accelerator would, and nobody starts it.",
         "Products of 512 to 2048 whose times do not step at whole waves of tiles; or a stream of small products that takes 26 us each: `host_cycles` would then not be the host's.",
     )

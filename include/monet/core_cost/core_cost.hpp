@@ -55,6 +55,8 @@ struct LatencyParts {
   double onload = 0;         ///< before the first MAC
   double offload = 0;        ///< after the last MAC
   double total() const { return ideal_temporal + instructions + stall + onload + offload; }
+  /// total(), rounded down. InfeasibleError beyond 2^53 cycles.
+  Cycles whole() const;
 };
 
 /// How much of a space of mappings a search went through: space = visited + pruned.

@@ -16,8 +16,8 @@ struct IssueCosts {
   double cycles_per_mac = 1; ///< issued in the innermost loop, loads and pointers included
   double loop_overhead = 0;  ///< for each sum: setting up its loop, storing what comes out
   double im2col = 0;         ///< for each element that is copied to unfold windows
-  double dma_setup =
-      0; ///< cycles of the core for each slice that is fetched or written; not shared
+  /// Cycles of the core for each slice that passes by, and for each other operand of a tile.
+  double dma_setup = 0;
 };
 
 /// Units of an array that take tiles of a result, and the host that starts every operator.

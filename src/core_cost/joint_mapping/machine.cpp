@@ -52,8 +52,10 @@ NpuMachine npu_machine(const Chip& chip, std::int64_t cores) {
       arrays.emplace_back(c);
   }
   if (arrays.empty())
-    throw InputError(SourceLoc{chip.origin, 0, 0, {}},
-                     "no core has an array of multipliers, which products need");
+    throw InputError(
+        SourceLoc{chip.origin, 0, 0, {}},
+        "no core has an array of multipliers, which products need; those that compute in "
+        "memory, processors ('issue') and GPUs ('kernels') are none");
   if (!chip.offchip)
     throw InputError(SourceLoc{chip.origin, 0, 0, {}},
                      "no off-chip memory, which holds what products read and write");

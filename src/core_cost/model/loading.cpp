@@ -23,6 +23,8 @@ void find_loads(const NestModel& model, const Hierarchy& hierarchy, const DataMo
   }
   std::array<SingleTransfer, kMaxActivities> single;
   for (const Port& port : hierarchy.ports) {
+    if (port.in_unit)
+      continue;
     std::size_t n = 0;
     std::int64_t steady = 0; // bits per cycle of transfers that recur
     for (const PortActivity& a : port.activities) {

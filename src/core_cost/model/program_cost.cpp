@@ -13,9 +13,14 @@ bool touches(const OperandModel& operand, std::size_t dim) {
   return operand.relevance[dim] != Relevance::irrelevant;
 }
 
-/// Elements that windows along the operand's axes have in all, where they overlap; else 0.
+/// Elements that windows along the operand's axes have in all, padding included, where they
+/// overlap; else 0.
 double unfolded(const NestModel& model, const OperandModel& operand) {
-  Footprint distinct(operand);
+  constexpr std::int64_t kUnbounded = std::int64_t{1} << 62;
+  OperandModel unclipped = operand; // an axis that ends early is no overlap
+  for (std::size_t a = 0; a < unclipped.axes; ++a)
+    unclipped.axis[a].extent = kUnbounded;
+  Footprint distinct(unclipped);
   double all = operand.fixed;
   for (std::size_t d = 0; d < model.dims.size(); ++d) {
     const auto size = static_cast<double>(model.dims[d].size);
@@ -109,8 +114,10 @@ double cycles_beside(const NestModel& model, const Hierarchy& hierarchy,
   double slices = 0;
   for (std::size_t i = 0; program.per_slice > 0 && i < model.operands.size(); ++i) {
     const std::size_t top = hierarchy.levels[i].size() - 1;
-    if (!hierarchy.is_offchip(i, top))
+    if (!hierarchy.is_offchip(i, top)) {
+      slices += 1; // the whole of it, once
       continue;
+    }
     for (const Movement& moved : movement[i].levels[top])
       slices += static_cast<double>(moved.transfers);
   }

@@ -56,7 +56,7 @@ CoreCost cost_apart(const CoreProblem& problem, const Core& core, const CoreCost
     const CoreCost one = solve(part.problem, beside_the_others(problem, part, core), options);
     add_cost(one, 1, part.operands, sum);
   }
-  sum.latency = {static_cast<std::int64_t>(sum.parts.total())};
+  sum.latency = sum.parts.whole();
   sum.variant = "apart";
   return sum;
 }

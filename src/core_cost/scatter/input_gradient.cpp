@@ -75,7 +75,7 @@ void charge_zeros(const Forms& f, std::int64_t zeros, CoreCost& cost) {
     break;
   }
   cost.parts.onload += static_cast<double>(ceil_div(words, instances(f.core, *top)));
-  cost.latency = {static_cast<std::int64_t>(cost.parts.total())};
+  cost.latency = cost.parts.whole();
 }
 
 /// What the zeros add to a mapping of the gather.
@@ -163,7 +163,7 @@ CoreCost cost_decomposed(const Forms& f) {
       }
     }
   }
-  sum.latency = {static_cast<std::int64_t>(sum.parts.total())};
+  sum.latency = sum.parts.whole();
   for (std::size_t i = 0; i < sum.resident.size(); ++i) {
     const ProblemOperand& whole = f.problem.operands[i];
     const Bits stored{region_bits(whole)};

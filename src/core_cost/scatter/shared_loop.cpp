@@ -193,7 +193,7 @@ std::optional<CoreCost> cost_in_parts(const CoreProblem& problem, std::uint32_t 
     (operand.mode == AccessMode::read ? sum.offchip[i].read : sum.offchip[i].write) = Bits{moved};
     charge_passing(problem, core, i, sum);
   }
-  sum.latency = {static_cast<std::int64_t>(sum.parts.total())};
+  sum.latency = sum.parts.whole();
   sum.variant = fmt::format("joint over {} in {}", problem.dims[dim].name, whole + (rest > 0));
   return sum;
 }

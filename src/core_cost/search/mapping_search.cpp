@@ -356,7 +356,7 @@ CoreCost describe(const Context& c, const MappingSearch& search,
   const Candidate candidate = evaluated(c, spatial, best);
   CoreCost cost;
   cost.parts = candidate.latency;
-  cost.latency = {static_cast<std::int64_t>(candidate.latency.total())};
+  cost.latency = candidate.latency.whole();
   const auto lanes = static_cast<double>(c.core.lanes());
   const std::int64_t wave = c.hierarchy.wave_cycles;
   cost.spatial_utilisation =

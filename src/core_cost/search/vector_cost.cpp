@@ -249,7 +249,7 @@ double issue_cycles(const CoreProblem& problem, const IssueCosts& issue, const S
     const double passes = std::max(1, operand.passes);
     const double each = operand.mode == AccessMode::accumulate ? 2 : 1;
     accesses += each * passes * static_cast<double>(elements_per_pass(problem, operand));
-    transfers += operand.offchip ? each * passes : 0;
+    transfers += operand.offchip ? each * passes : 1;
   }
   const auto sums = static_cast<double>(shared.results * shared.lanes);
   return (accesses + sums * issue.loop_overhead) / static_cast<double>(lanes) +
@@ -298,7 +298,7 @@ CoreCost vector_cost(const CoreProblem& problem, const Core& core, const ModelCh
   if (program != nullptr && program->kernels)
     cost.parts.instructions += program->kernels->host_cycles;
   cost.parts.onload = static_cast<double>(std::max<std::int64_t>(fill, 1));
-  cost.latency = {static_cast<std::int64_t>(cost.parts.total())};
+  cost.latency = cost.parts.whole();
   return cost;
 }
 

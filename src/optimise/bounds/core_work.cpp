@@ -8,6 +8,7 @@
 #include "monet/base/errors.hpp"
 #include "monet/core_cost/core_cost.hpp"
 #include "monet/hardware/array_modes.hpp"
+#include "monet/hardware/core_program.hpp"
 #include "monet/schedule/bounds.hpp"
 
 #include <fmt/core.h>
@@ -205,6 +206,8 @@ CoreWork product_work(const TrainingGraph& step, const Operator& op, double iter
   const auto each = static_cast<double>(products(op.nest));
   work.per_iteration =
       each * static_cast<double>(cycles_per_product(core)) / usable_lanes(step, op, core);
+  if (core.program != nullptr && core.program->issue)
+    work.per_iteration *= core.program->issue->cycles_per_mac;
   work.cycles = iterations * work.per_iteration;
   work.compute_pj = iterations * each * core.mac_energy_pj;
   const ProductEnergy energy = least_product_energy(step, op, core, memo);

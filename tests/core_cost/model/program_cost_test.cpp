@@ -2,6 +2,7 @@
 #include "core_cost/cores.hpp"
 #include "core_cost/search/mapping_search.hpp"
 
+#include "monet/base/errors.hpp"
 #include "monet/hardware/core_program.hpp"
 
 #include <gtest/gtest.h>
@@ -119,18 +120,33 @@ TEST(ProgramCost, WindowsAreUnfolded) {
       360 * 7 / 4.0);
 }
 
-// Each slice that comes or goes costs a transfer's programming.
-TEST(ProgramCost, SlicesAreProgrammed) {
+// What fits comes and goes in one transfer each, whether it stays or passes by.
+TEST(ProgramCost, TransfersAreProgrammed) {
+  CoreProblem problem = product(10, 4, 6);
+  const auto setups = [&] {
+    return core_cost(problem, with_issue({2, 0, 0, 11}), on_dataflow()).parts.total() -
+           core_cost(problem, with_issue({2, 0, 0, 0}), on_dataflow()).parts.total();
+  };
+  EXPECT_EQ(setups(), 3 * 11);
+  for (ProblemOperand& operand : problem.operands)
+    operand.offchip = true;
+  EXPECT_EQ(setups(), 3 * 11);
+}
+
+// Operands of 32 Kibit each, 64 of the sums, where 16 Kibit are all that there is.
+TEST(ProgramCost, SmallMemoriesTakeMoreTransfers) {
   CoreProblem problem = product(64, 64, 64);
   for (ProblemOperand& operand : problem.operands)
     operand.offchip = true;
+  const auto setups = [&](const Core& core) {
+    return (core_cost(problem, with_issue({2, 0, 0, 1000}, core), on_dataflow()).parts.total() -
+            core_cost(problem, with_issue({2, 0, 0, 0}, core), on_dataflow()).parts.total()) /
+           1000;
+  };
   Core small = two_processors();
   small.memories[1].size = {1 << 14};
-  const CoreCost free = core_cost(problem, with_issue({2, 0, 0, 0}, small), on_dataflow());
-  const CoreCost cost = core_cost(problem, with_issue({2, 0, 0, 11}, small), on_dataflow());
-  const double slices = (cost.parts.total() - free.parts.total()) / 11;
-  EXPECT_GE(slices, 3); // of each operand one
-  EXPECT_LE(slices, 64 * 64);
+  EXPECT_NEAR(setups(two_processors()), 3, 0.1);
+  EXPECT_GT(setups(small), 5);
 }
 
 /// 4 units of 2 x 2 multipliers on one memory.
@@ -174,6 +190,46 @@ TEST(ProgramCost, WavesOfAConvolution) {
   sizes.iy = 5;
   const CoreCost cost = core_cost(convolution(sizes, ConvProduct::forward), four_units(0, 1, 0));
   EXPECT_DOUBLE_EQ(cost.parts.ideal_temporal + cost.parts.instructions, 288);
+}
+
+// A memory inside each unit, of which 8 bits a cycle would hold its four multipliers up.
+TEST(ProgramCost, MemoriesInsideAUnitMakeNobodyWait) {
+  using enum MemoryOperand;
+  using enum Direction;
+  using enum PortType;
+  Core core = four_units(0, 1, 0);
+  core.memories[0].ports.clear(); // a port for each, so that only the inner one is ever full
+  for (const PortUse& one : {use(I1, tl), use(I2, tl), use(O, tl), use(O, th)})
+    core.memories[0].ports.push_back(port(read, 8, 1 << 16, {one}));
+  for (const PortUse& one : {use(I1, fh), use(I2, fh), use(O, fh), use(O, fl)})
+    core.memories[0].ports.push_back(port(write, 8, 1 << 16, {one}));
+  core.memories.insert(
+      core.memories.begin(),
+      memory("inner", 1 << 12, 1, {I1, I2}, {false, true, true},
+             {port(read_write, 8, 8, {use(I1, tl), use(I1, fh), use(I2, tl), use(I2, fh)})}));
+  const CoreProblem problem = product(32, 64, 32);
+  const CoreCost units = core_cost(problem, core);
+  EXPECT_EQ(units.parts.stall, 0);
+  EXPECT_LE(units.parts.onload, 2); // through the outer memory alone
+  core.program.reset();
+  EXPECT_GT(core_cost(problem, core).parts.stall, 0);
+}
+
+// Windows of two with a stride of two do not overlap, whether the last one is cut off or not.
+TEST(ProgramCost, WindowsThatDoNotOverlapAreNotUnfolded) {
+  for (const std::int64_t width : {8, 7}) {
+    ConvSizes sizes{.k = 2, .ox = 4, .oy = 1, .c = 3, .fx = 2, .fy = 1, .stride = 2};
+    sizes.ix = width;
+    EXPECT_EQ(core_cost(convolution(sizes, ConvProduct::forward), with_issue({1, 0, 7, 0}))
+                  .parts.instructions,
+              0)
+        << width;
+  }
+}
+
+TEST(ProgramCost, CyclesBeyondCountingAreRefused) {
+  EXPECT_THROW(core_cost(product(1 << 10, 1 << 10, 1 << 10), with_issue({1e12, 0, 0, 0})),
+               InfeasibleError);
 }
 
 TEST(ProgramCost, MultiplicationsOfWavesByHand) {
