@@ -87,6 +87,7 @@ def rows_of(tool: Tool, name: str) -> list[Row]:
     ways = [
         ("`stream-coala` with the source's cost of each piece", recorded(tool, chip, f"{chip['chip']}_source", {}), False),
         ("`stream-coala`", coala(chip), False),
+        ("`stream-coala`, channels of pooling counted once", schedule(chip, "--model stream-coala --pooling once --mode fused"), False),
         ("ours, fused", fused(chip), True),
         ("ours, auto", schedule(chip, f"{PRECISION} --mode auto"), False),
         ("ours, layer by layer", schedule(chip, f"{PRECISION} --mode layer-by-layer"), False),
