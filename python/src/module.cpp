@@ -103,7 +103,6 @@ void add_result(py::module_& module) {
   py::class_<Result>(module, "Result")
       .def_property_readonly("name", [](const Result& result) { return result.name; })
       .def("json", &json_of)
-      .def("file_text", &file_text_of)
       .def("table", &table_of)
       .def("write_report", &write_report, py::arg("folder"),
            py::call_guard<py::gil_scoped_release>())

@@ -5,7 +5,6 @@
 #include "monet/base/files.hpp"
 #include "monet/base/yaml.hpp"
 #include "monet/hardware/read_hardware.hpp"
-#include "monet/report/text.hpp"
 #include "monet/tiling/stacks_file.hpp"
 #include "monet/training/explain.hpp"
 #include "monet/workload/foreign.hpp"
@@ -144,10 +143,6 @@ Result schedule(const Step& step, const PyChip& chip, const ScheduleArguments& a
 std::string json_of(const Result& result) {
   return result.model->json(result.name)
       .dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace);
-}
-
-std::string file_text_of(const Result& result) {
-  return json_text(result.model->json(result.name)) + "\n";
 }
 
 std::string write_report(const Result& result, const std::string& folder) {

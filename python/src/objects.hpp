@@ -69,8 +69,6 @@ Result schedule(const Step& step, const PyChip& chip, const ScheduleArguments& a
                 const std::atomic<bool>& stop, const std::function<void(std::string_view)>& begins);
 /// As the command line writes it to standard output.
 std::string json_of(const Result& result);
-/// As the command line writes it to a file.
-std::string file_text_of(const Result& result);
 /// result.json, report.html, trace.json and, of a training step, training.onnx. The report's path.
 std::string write_report(const Result& result, const std::string& folder);
 std::string table_of(const Result& result);
