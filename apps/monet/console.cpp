@@ -20,8 +20,15 @@ namespace monet::cli {
 
 namespace {
 
+/// Of this thread; null: what is printed is printed.
+thread_local CapturedOutput* captured = nullptr;
+
 /// To stderr. Who cannot be told is not told.
 void say(std::string_view text) {
+  if (captured != nullptr) {
+    captured->messages += text;
+    return;
+  }
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
@@ -37,6 +44,14 @@ SourceLoc location_in(const std::string& path, const std::string& text, std::siz
 
 } // namespace
 
+CapturedOutput::CapturedOutput() : before_(captured) {
+  captured = this;
+}
+
+CapturedOutput::~CapturedOutput() {
+  captured = before_;
+}
+
 void prepare_streams() {
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
@@ -47,6 +62,8 @@ void prepare_streams() {
 }
 
 void check_standard_output() {
+  if (captured != nullptr)
+    return;
   const int mode = ::fcntl(STDOUT_FILENO, F_GETFL);
   if (mode < 0 || (mode & O_ACCMODE) == O_RDONLY)
     throw OutputError("standard output", "is closed");
@@ -65,7 +82,10 @@ void print_bytes(std::string_view text) {
 } // namespace
 
 void print_result(std::string_view text) {
-  print_bytes(printable(text, true));
+  if (captured != nullptr)
+    captured->results += printable(text, true);
+  else
+    print_bytes(printable(text, true));
 }
 
 void print_problems(const InputError& error) {
@@ -97,10 +117,16 @@ Json read_json(const std::string& path) {
 }
 
 void write_json(const std::string& path, const Json& json) {
-  if (path == "-") // in ASCII, which says the same and which no terminal obeys
-    print_bytes(json.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n");
-  else
+  if (path != "-") {
     write_file_atomically(path, json_text(json) + "\n");
+    return;
+  }
+  // in ASCII, which says the same and which no terminal obeys
+  const std::string text = json.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n";
+  if (captured != nullptr)
+    captured->json += text;
+  else
+    print_bytes(text);
 }
 
 void write_output(const std::string& json_path, const Json& json, std::string_view table) {
@@ -129,6 +155,10 @@ void Progress::stage(std::string_view name) {
 }
 
 void Progress::search(const SearchProgress& state, double seconds_left) {
+  if (listener) {
+    listener(state, seconds_left);
+    return;
+  }
   const std::lock_guard lock(mutex_);
   if (!search_ || search_->phase != state.phase)
     search_ = Search{state, std::string(state.phase), state.done, Clock::now(), seconds_left};

@@ -12,6 +12,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <functional>
 #include <limits>
 #include <mutex>
 #include <optional>
@@ -52,6 +53,22 @@ void prepare_streams();
 /// OutputError where standard output is closed or only open for reading.
 void check_standard_output();
 
+/// What this thread's commands print while the object lives is kept in place of being printed.
+class CapturedOutput {
+public:
+  CapturedOutput();
+  ~CapturedOutput();
+  CapturedOutput(const CapturedOutput&) = delete;
+  CapturedOutput& operator=(const CapturedOutput&) = delete;
+
+  std::string results;  ///< of print_result()
+  std::string json;     ///< of write_json() for "-"
+  std::string messages; ///< of print_message() and print_problems()
+
+private:
+  CapturedOutput* before_;
+};
+
 /// To stdout, made printable; OutputError when it cannot be written (a full disk), ClosedPipe where
 /// nobody reads it.
 void print_result(std::string_view text);
@@ -86,6 +103,8 @@ public:
   /// From any thread, as often as it likes. `seconds_left`: until the search's deadline, if any.
   void search(const SearchProgress& state,
               double seconds_left = std::numeric_limits<double>::infinity());
+  /// Told every search(), in its thread, in place of the display; empty: nobody.
+  std::function<void(const SearchProgress&, double seconds_left)> listener;
   /// Since the command began.
   double seconds() const;
 
@@ -113,6 +132,8 @@ private:
   std::jthread watcher_; ///< last, so that it stops before the rest goes
 };
 
+struct OwnParts;
+
 /// What all subcommands share.
 struct Session {
   explicit Session(bool quiet = false) : progress(quiet) {
@@ -124,6 +145,7 @@ struct Session {
   /// Ctrl-C or SIGTERM. Where searches run, context.stop is empty: they end by themselves, with
   /// what they have.
   const std::atomic<bool>* interrupted = nullptr;
+  const OwnParts* own = nullptr; ///< of an exploration (commands/explore.hpp)
   Progress progress;
 
   template <class... Functions>

@@ -23,7 +23,7 @@
 
 namespace monet::cli {
 
-ModelInputs read_inputs(const Experiment& experiment) {
+ModelInputs read_inputs(const Experiment& experiment, const Chip* given) {
   ProblemList problems;
   OnnxReadOptions reading = experiment.network_options;
   if (experiment.training)
@@ -33,7 +33,8 @@ ModelInputs read_inputs(const Experiment& experiment) {
     return recognise(read_network(experiment.network, reading), experiment.training.has_value(),
                      report);
   });
-  auto chip = collecting(problems, [&] { return read_chip(experiment.hardware); });
+  auto chip = collecting(
+      problems, [&] { return given != nullptr ? *given : read_chip(experiment.hardware); });
   std::optional<MappingFile> mapping;
   if (!experiment.mapping.empty()) {
     mapping = collecting(problems, [&] { return read_mapping(experiment.mapping); });
@@ -206,8 +207,7 @@ Provenance provenance_of(const std::vector<std::string>& files) {
   provenance.git_hash = git_hash();
   std::vector<std::string> seen;
   for (const std::string& file : files) {
-    std::error_code ignored;
-    if (!std::filesystem::is_regular_file(file, ignored))
+    if (!is_file(file))
       continue;
     const std::string path = std::filesystem::path(file).lexically_normal().string();
     if (std::find(seen.begin(), seen.end(), path) != seen.end())

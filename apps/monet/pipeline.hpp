@@ -42,8 +42,9 @@ struct ModelInputs {
   std::optional<MappingFile> mapping;
   std::optional<StacksFile> stacks;
 };
-/// One InputError with the problems of all files.
-ModelInputs read_inputs(const Experiment& experiment);
+/// One InputError with the problems of all files. `chip`: in place of the experiment's; null: it is
+/// read, too.
+ModelInputs read_inputs(const Experiment& experiment, const Chip* chip = nullptr);
 /// The same as a stage of the session.
 ModelInputs read_and_check(const Experiment& experiment, Session& session);
 

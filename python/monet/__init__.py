@@ -15,23 +15,33 @@ Errors are `InputError` (with `.problems`), `InfeasibleError` and `InternalError
 
 from __future__ import annotations
 
+from monet import optimise
 from monet._monet import Error, InfeasibleError, InputError, InternalError
 from monet._monet import version as __version__
+from monet.calls import Answer
+from monet.chips import Chip, read_chip
 from monet.columns import Columns
-from monet.model import Chip, InferenceStep, Network, Result, TrainingStep, read_chip, read_network
+from monet.commands import backward, cluster, core, formats, graph, hardware_costs, operators, report, run, train
+from monet.execution import Execution
+from monet.exploring import (
+    Design,
+    Exploration,
+    Space,
+    Store,
+    Strategy,
+    compare_explorations,
+    explore,
+    read_space,
+    read_store,
+)
+from monet.model import InferenceStep, Network, Step, TrainingStep, read_network
+from monet.results import Result
+from monet.sweeps import Sweep, sweep
 
 __all__ = [
-    "Chip",
-    "Columns",
-    "Error",
-    "InferenceStep",
-    "InfeasibleError",
-    "InputError",
-    "InternalError",
-    "Network",
-    "Result",
-    "TrainingStep",
-    "__version__",
-    "read_chip",
-    "read_network",
-]
+    "Answer", "Chip", "Columns", "Design", "Error", "Execution", "Exploration", "InferenceStep", "InfeasibleError",
+    "InputError", "InternalError", "Network", "Result", "Space", "Step", "Store", "Strategy", "Sweep", "TrainingStep",
+    "__version__", "backward", "cluster", "compare_explorations", "core", "explore", "formats", "graph",
+    "hardware_costs", "operators", "optimise", "read_chip", "read_network", "read_space", "read_store", "report", "run",
+    "sweep", "train",
+]  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,18 @@ class Columns(Mapping[str, "np.ndarray[Any, Any]"]):
 
     def __init__(self, columns: Mapping[str, np.ndarray[Any, Any]]) -> None:
         self._columns = dict(columns)
+
+    @classmethod
+    def of_rows(cls, rows: Sequence[Mapping[str, Any]], names: Sequence[str] = ()) -> Columns:
+        """Columns of these values of rows; without names, of every key of the rows that is a number or
+        text in all that have it. None (in numbers NaN) where a row has none."""
+        keys = names or list(dict.fromkeys(key for row in rows for key in row))
+        columns = {}
+        for key in keys:
+            values = [row.get(key) for row in rows]
+            if all(value is None or isinstance(value, int | float | str) for value in values):
+                columns[key] = _column(values)
+        return cls(columns)
 
     def __getitem__(self, name: str) -> np.ndarray[Any, Any]:
         return self._columns[name]
@@ -36,3 +48,14 @@ class Columns(Mapping[str, "np.ndarray[Any, Any]"]):
 
     def __repr__(self) -> str:
         return f"Columns({self.rows} rows: {', '.join(self._columns)})"
+
+
+def _column(values: Sequence[Any]) -> np.ndarray[Any, Any]:
+    kinds = {type(value) for value in values}
+    if kinds <= {bool}:
+        return np.array(values, dtype=bool)
+    if kinds <= {int} and all(abs(value) < 2**63 for value in values):
+        return np.array(values, dtype=np.int64)
+    if kinds <= {int, float, type(None)}:
+        return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+    return np.array(values, dtype=object)

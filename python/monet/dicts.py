@@ -18,6 +18,7 @@ class DictText:
 
     def __init__(self, value: Any, name: str) -> None:
         self.name = name
+        self.value = value
         self.paths: list[Path] = []
         self._lines: list[str] = []
         self._write(value, (), "", "")

@@ -1,22 +1,18 @@
-"""Networks, steps, chips and results."""
+"""Networks, and the steps that are made of them."""
 
 from __future__ import annotations
 
-import html
 import json
-import os
-from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from monet import _monet
-from monet.columns import Columns
-from monet.dicts import DictText, read_dict
-
-File = str | os.PathLike[str]
-Options = Mapping[str, Any]
+from monet.calls import File, FileOrDict, Inputs, Options, path_of
+from monet.chips import Chip
+from monet.dicts import DictText
+from monet.execution import Execution, Numbers
+from monet.progress import Progress, progress_of
+from monet.results import Result
 
 
 class TensorInfo(NamedTuple):
@@ -28,8 +24,10 @@ class TensorInfo(NamedTuple):
 class Network:
     """A network of an ONNX file. Made by `read_network()`."""
 
-    def __init__(self, handle: _monet.Network) -> None:
+    def __init__(self, handle: _monet.Network, batch: int | None, dimensions: Mapping[str, int]) -> None:
         self._handle = handle
+        self._batch = batch
+        self._dimensions = dict(dimensions)
 
     @property
     def path(self) -> str:
@@ -53,72 +51,49 @@ class Network:
     def outputs(self) -> list[TensorInfo]:
         return [TensorInfo(name, tuple(shape), kind) for name, shape, kind in self._handle.outputs]
 
-    def training_step(self, options: File | Options | None = None, **more: Any) -> TrainingStep:
+    def training_step(self, options: FileOrDict | None = None, **more: Any) -> TrainingStep:
         """A step of training: `options` is a training file or a dict of its keys, and further
         keyword arguments are keys of it, too (loss, optimizer, precision, storage, ...; see
         docs/training.md). InputError for what is wrong with them, at the key."""
         if options is not None and not isinstance(options, Mapping):
             if more:
                 raise TypeError("a training file stands alone: leave out " + ", ".join(more))
-            path = os.fspath(options)
+            path = path_of(options, "options")
             text = _read_text(path)
-            return TrainingStep(_monet.training_step(self._handle, text, path, True), self)
+            return TrainingStep(_monet.training_step(self._handle, text, path, True), self, path)
+        inputs = Inputs()
         given = DictText({**(options or {}), **more}, "training")
-        return TrainingStep(
-            read_dict(given, lambda: _monet.training_step(self._handle, given.text, given.name, False)), self
-        )
+        inputs.add(given)
+        handle = inputs.reading(lambda: _monet.training_step(self._handle, given.text, given.name, False))
+        return TrainingStep(handle, self, given)
 
     def inference(self, precision: str | Options | None = None) -> InferenceStep:
         """The network alone. `precision`: an element type for all, or roles such as {"weights":
         "int8", "accumulate": "int32"}; none: as the file has it."""
-        text = "" if precision is None else json.dumps(precision)
-        return InferenceStep(_monet.inference_step(self._handle, text), self)
+        inputs = Inputs()
+        text = "" if precision is None else json.dumps(precision) if isinstance(precision, str) else ""
+        if isinstance(precision, Mapping):
+            given = DictText(precision, "precision")
+            inputs.add(given)
+            text = given.text
+        elif precision is not None and not isinstance(precision, str):
+            raise TypeError(f"precision: {precision!r} is neither the name of a type nor a dict")
+        handle = inputs.reading(lambda: _monet.inference_step(self._handle, text))
+        return InferenceStep(handle, self, text)
+
+    def _values(self) -> dict[str, object]:
+        return {"--batch": self._batch, "--dim": self._dimensions or None}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _read_again, (self.path, self._batch, self._dimensions)
 
     def __repr__(self) -> str:
         return f"Network({self.path!r}: {self.operators} operators, {self.parameters:,} parameters)"
 
 
-class Chip:
-    """Cores, memories, links and the off-chip memory. Made by `read_chip()`."""
+class Step:
+    """What is modelled: a network's training step, or its inference."""
 
-    def __init__(self, handle: _monet.Chip) -> None:
-        self._handle = handle
-
-    @property
-    def name(self) -> str:
-        return self._handle.name
-
-    @property
-    def area_mm2(self) -> float:
-        """Of arrays and memories of the compute cores; 0 where the files give none."""
-        return self._handle.area_mm2
-
-    @property
-    def frequency_hz(self) -> float:
-        """0 where the file gives none."""
-        return self._handle.frequency_hz
-
-    @property
-    def cores(self) -> list[dict[str, Any]]:
-        """name, kind, lanes and memories, each (name, bits of an instance, instances)."""
-        return self._handle.cores
-
-    def __repr__(self) -> str:
-        compute = sum(core["kind"] != "offchip" for core in self.cores)
-        return f"Chip({self.name!r}: {compute} compute cores)"
-
-    def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{html.escape(core['name'])}</td><td>{core['kind']}</td><td>{core['lanes']:,}</td><td>"
-            + "<br>".join(f"{html.escape(name)}: {many:,} x {bits / 8:,.0f} B" for name, bits, many in core["memories"])
-            + "</td></tr>"
-            for core in self.cores
-        )
-        head = "<tr><th>core</th><th>kind</th><th>lanes</th><th>memories</th></tr>"
-        return f"<table><caption>{html.escape(self.name)}</caption>{head}{rows}</table>"
-
-
-class _Step:
     def __init__(self, handle: _monet.Step, network: Network) -> None:
         self._handle = handle
         self.network = network
@@ -128,8 +103,8 @@ class _Step:
         chip: Chip,
         *,
         mode: str = "auto",
-        mapping: File | None = None,
-        stacks: File | None = None,
+        mapping: FileOrDict | None = None,
+        stacks: FileOrDict | Sequence[Any] | None = None,
         halo: str = "cached",
         priority: str = "latency",
         stream_like: Sequence[str] = (),
@@ -137,206 +112,132 @@ class _Step:
         lpf_limit: int = 6,
         jobs: int = 1,
         verify: bool = False,
-        progress: Callable[[str], object] | None = None,
+        progress: Progress = None,
     ) -> Result:
         """Models the step on the chip, as `monet schedule` does; arguments are its options.
 
-        `jobs`: threads (0: all cores); results do not depend on it. `progress` is called with the
-        name of each stage. The interpreter's lock is free meanwhile, and Ctrl-C ends the call.
-        Raises InputError, InfeasibleError (which operand, memory and how many bits), ValueError for
-        an argument, KeyboardInterrupt."""
+        `jobs`: threads (0: all cores); results do not depend on it. `progress`: True for a display, or
+        what is called with the name of each stage. The interpreter's lock is free meanwhile, and Ctrl-C
+        ends the call. Raises InputError, InfeasibleError (which operand, memory and how many bits),
+        ValueError for an argument, KeyboardInterrupt."""
+        if not isinstance(chip, Chip):
+            raise TypeError(f"chip: {type(chip).__name__} is no Chip; see read_chip()")
         _one_of("mode", mode, ("auto", "layer-by-layer", "fused"))
         _one_of("halo", halo, ("cached", "recomputed"))
         _one_of("priority", priority, ("latency", "memory", "order"))
         _one_of("objective", objective, ("latency", "energy", "edp"))
         for name in stream_like:
             _one_of("stream_like", name, ("links", "multicast", "overlap", "pieces", "spills", "routing"))
+        inputs = Inputs()
         arguments = _monet.ScheduleArguments()
         arguments.mode = mode
-        arguments.mapping = "" if mapping is None else os.fspath(mapping)
-        arguments.stacks = "auto" if stacks is None else os.fspath(stacks)
+        arguments.mapping = "" if mapping is None else inputs.name(mapping, "mapping")
+        arguments.stacks = "auto" if stacks is None else inputs.name(stacks, "stacks")
         arguments.halo = halo
         arguments.priority = priority
         arguments.stream_like = list(stream_like)
         arguments.objective = objective
-        arguments.lpf_limit = _within("lpf_limit", lpf_limit, 0, 64)
-        arguments.jobs = _within("jobs", jobs, 0, 4096)
+        arguments.lpf_limit = within("lpf_limit", lpf_limit, 0, 64)
+        arguments.jobs = within("jobs", jobs, 0, 4096)
         arguments.verify = verify
-        return Result(_monet.schedule(self._handle, chip._handle, arguments, progress))
+        arguments.files = inputs.texts
+        with progress_of(progress) as told:
+            handle = inputs.reading(lambda: _monet.schedule(self._handle, chip._handle, arguments, told))
+        return Result(handle)
+
+    def execute(
+        self,
+        numbers: Numbers | None = None,
+        *,
+        arithmetic: str = "fp64",
+        seed: int = 0,
+        steps: int = 1,
+        jobs: int = 1,
+        memory_limit: str = "80%",
+        keep_all: bool = False,
+    ) -> Execution:
+        """Computes the step. `numbers`: arrays for weights, inputs and states by name; the network's file
+        has others, and the rest is drawn by `seed`. `steps` are taken on the same batch. `arithmetic`:
+        fp64, fp32, or formats (each operator rounds to the types of its tensors). `keep_all`: every
+        tensor can be looked at, not only results. InputError for a name or shape that is wrong,
+        InfeasibleError beyond `memory_limit`."""
+        _one_of("arithmetic", arithmetic, ("fp64", "fp32", "formats"))
+        call = _monet.execute(
+            self._handle, dict(numbers or {}), arithmetic, within("seed", seed, 0, 2**64 - 1),
+            within("steps", steps, 1, 1_000_000), within("jobs", jobs, 0, 1024), memory_limit, keep_all,
+        )  # fmt: skip
+        return Execution(call)
+
+    def _values(self, inputs: Inputs) -> dict[str, object]:
+        """Options of the command line that make this step."""
+        raise NotImplementedError
+
+    def _of(self, network: Network) -> Step:
+        """The same step of another network."""
+        raise NotImplementedError
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.network.path!r})"
 
 
-class TrainingStep(_Step):
+class TrainingStep(Step):
     """Forward, loss, backward and update. Made by `Network.training_step()`."""
 
+    def __init__(self, handle: _monet.Step, network: Network, options: str | DictText) -> None:
+        super().__init__(handle, network)
+        self._options = options
 
-class InferenceStep(_Step):
+    def _values(self, inputs: Inputs) -> dict[str, object]:
+        if isinstance(self._options, DictText):
+            inputs.add(self._options)
+        name = self._options.name if isinstance(self._options, DictText) else self._options
+        return {**self.network._values(), "--training": name}
+
+    def _of(self, network: Network) -> TrainingStep:
+        return network.training_step(self._options.value if isinstance(self._options, DictText) else self._options)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        options = self._options.value if isinstance(self._options, DictText) else self._options
+        return Network.training_step, (self.network, options)
+
+
+class InferenceStep(Step):
     """The network alone. Made by `Network.inference()`."""
 
+    def __init__(self, handle: _monet.Step, network: Network, precision: str) -> None:
+        super().__init__(handle, network)
+        self._precision = precision
 
-class Result:
-    """A step modelled on a chip: figures, columns, and everything the command line writes.
+    def _values(self, inputs: Inputs) -> dict[str, object]:
+        return {**self.network._values(), "--precision": self._precision or None}
 
-    Of a training step the figures of inference alone stand in `to_dict()["inference"]`."""
+    def _of(self, network: Network) -> InferenceStep:
+        return network.inference(json.loads(self._precision) if self._precision else None)
 
-    def __init__(self, handle: _monet.Result) -> None:
-        self._handle = handle
-
-    @property
-    def name(self) -> str:
-        return self._handle.name
-
-    @cached_property
-    def _json(self) -> str:
-        return self._handle.json()
-
-    @cached_property
-    def _figures(self) -> dict[str, Any]:
-        return dict(json.loads(self._json))
-
-    def to_json(self) -> str:
-        """What `monet schedule --json -` prints, byte for byte."""
-        return self._json + "\n"
-
-    def to_dict(self) -> dict[str, Any]:
-        """The same as Python has it; docs/result.md names every key."""
-        return dict(json.loads(self._json))
-
-    @property
-    def latency_cycles(self) -> int:
-        return int(self._figures["latency_cycles"])
-
-    @property
-    def latency_seconds(self) -> float | None:
-        """None where the chip has no frequency."""
-        return self._figures.get("latency_seconds")
-
-    @property
-    def energy_pj(self) -> float:
-        return float(self._figures["energy_pj"])
-
-    @property
-    def energy(self) -> dict[str, float]:
-        """pJ by part: compute, on-chip memory, links, off-chip, leakage."""
-        return dict(self._figures["energy"])
-
-    @property
-    def peak_memory_bytes(self) -> int:
-        """Most bytes live at a time, every tensor whole."""
-        return int(self._figures["peak_memory_bytes"])
-
-    @property
-    def peak_memory_by_slices_bytes(self) -> int | None:
-        """The same with fused tensors slice by slice; None where nothing is fused."""
-        return self._figures.get("peak_memory_by_slices_bytes")
-
-    @property
-    def memory(self) -> dict[str, int]:
-        """Bytes by owner at the moment of the peak."""
-        return dict(self._figures["memory"])
-
-    @property
-    def macs(self) -> dict[str, int]:
-        return dict(self._figures["macs"])
-
-    @cached_property
-    def layers(self) -> Columns:
-        """An operator a row: name, op_type, phase, macs, latency_cycles, energy_pj, start_cycle,
-        end_cycle, offchip_bytes."""
-        rows = self._figures["layers"]
-        texts = ("name", "op_type", "phase")
-        numbers = {"macs": np.int64, "latency_cycles": np.int64, "energy_pj": np.float64, "start_cycle": np.int64,
-                   "end_cycle": np.int64, "offchip_bytes": np.int64}  # fmt: skip
-        columns: dict[str, np.ndarray[Any, Any]] = {
-            key: np.array([row[key] for row in rows], dtype=object) for key in texts
-        }
-        columns |= {key: np.array([row[key] for row in rows], dtype=kind) for key, kind in numbers.items()}
-        return Columns(columns)
-
-    @cached_property
-    def tiles(self) -> Columns:
-        """A run of a tile a row, by start: tile, operator (an index into `operators`), core,
-        start_cycle, end_cycle. Views without a copy."""
-        return Columns(self._handle.tiles())
-
-    @cached_property
-    def transfers(self) -> Columns:
-        """A transfer a row, by start: tensor, operator, kind (0 fetch, 1 stream, 2 write back, 3
-        spill), start_cycle, end_cycle, bits that each receiver gets."""
-        return Columns(self._handle.transfers())
-
-    @cached_property
-    def memory_over_time(self) -> Columns:
-        """A change of live memory a row: cycle, and bytes of each owner from then on."""
-        return Columns(self._handle.memory_over_time())
-
-    @cached_property
-    def operators(self) -> list[str]:
-        """Names, as tiles and transfers number them."""
-        return self._handle.operators()
-
-    def report(self, folder: File) -> str:
-        """Writes result.json, report.html, trace.json and, of a training step, training.onnx.
-        Returns the report's path. OSError where it cannot."""
-        return self._handle.write_report(os.fspath(folder))
-
-    def __str__(self) -> str:
-        return self._handle.table()
-
-    def __repr__(self) -> str:
-        return f"Result({self.name!r}: {self.latency_cycles:,} cycles, {self.energy_pj:.4g} pJ)"
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(str(self))}</pre>"
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Network.inference, (self.network, json.loads(self._precision) if self._precision else None)
 
 
-def read_network(
-    path: File, *, batch: int | None = None, dimensions: Mapping[str, int] | None = None
-) -> Network:
+def read_network(path: File, *, batch: int | None = None, dimensions: Mapping[str, int] | None = None) -> Network:
     """Reads an ONNX file. `batch` is the value of a symbolic first axis of its inputs, `dimensions`
     those of other symbolic ones. InputError with the node, or the file, that is wrong."""
-    return Network(_monet.read_network(os.fspath(path), batch, dict(dimensions or {})))
+    given = {name: within(f"dimensions[{name!r}]", size, 1, 2**40) for name, size in (dimensions or {}).items()}
+    size = None if batch is None else within("batch", batch, 1, 2**40)
+    return Network(_monet.read_network(path_of(path, "path"), size, given), size, given)
 
 
-def read_chip(chip: File | Options) -> Chip:
-    """A system or core file (docs/hardware.md), or a system as a dict, whose `cores` may be dicts as
-    well as names of core files. InputError with every problem, at its line or key."""
-    if not isinstance(chip, Mapping):
-        return Chip(_monet.read_chip(os.fspath(chip)))
-    cores = {}
-    texts = []
-    system = dict(chip)
-    if isinstance(system.get("cores"), Mapping):
-        system["cores"] = dict(system["cores"])
-        for number, core in system["cores"].items():
-            if isinstance(core, Mapping):
-                text = DictText(core, f"core {number}")
-                texts.append(text)
-                cores[text.name] = text.text
-                system["cores"][number] = text.name
-    whole = DictText(system, "dict")
-
-    def read() -> _monet.Chip:
-        return _monet.parse_chip(whole.text, cores)
-
-    for text in [whole, *texts]:
-        read = _traced(text, read)
-    return Chip(read())
-
-
-def _traced(text: DictText, read: Callable[[], _monet.Chip]) -> Callable[[], _monet.Chip]:
-    return lambda: read_dict(text, read)
+def _read_again(path: str, batch: int | None, dimensions: Mapping[str, int]) -> Network:
+    return read_network(path, batch=batch, dimensions=dimensions)
 
 
 def _read_text(path: str) -> str:
     try:
         with open(path, encoding="utf-8") as file:
             return file.read()
-    except OSError as error:
-        told = _monet.InputError(f"{path}: cannot be read: {error.strerror}")
-        told.problems = [(path, f"cannot be read: {error.strerror}", "")]
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "is not UTF-8"
+        told = _monet.InputError(f"{path}: cannot be read: {why}")
+        told.problems = [(path, f"cannot be read: {why}", "")]
         raise told from None
 
 
@@ -345,7 +246,11 @@ def _one_of(name: str, value: str, choices: Sequence[str]) -> None:
         raise ValueError(f"{name}: {value!r} is none of {', '.join(choices)}")
 
 
-def _within(name: str, value: int, least: int, most: int) -> int:
-    if not least <= value <= most:
+def within(name: str, value: int, least: int, most: int) -> int:
+    """The whole number, or a TypeError or ValueError that names the argument."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{name}: {value!r} is no whole number")
+    number = value.__index__()
+    if not least <= number <= most:
         raise ValueError(f"{name}: {value} is not between {least} and {most}")
-    return value
+    return number

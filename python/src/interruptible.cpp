@@ -11,7 +11,21 @@ namespace py = pybind11;
 
 namespace monet::python {
 
-void run_interruptible(const std::function<void(const std::atomic<bool>& stop)>& work) {
+namespace {
+
+/// With the lock, after a handler has raised: whether that is a Ctrl-C that only ends the work.
+bool is_end(OnInterrupt on_interrupt, bool stopped) {
+  if (on_interrupt == OnInterrupt::raise || stopped ||
+      PyErr_ExceptionMatches(PyExc_KeyboardInterrupt) == 0)
+    return false;
+  PyErr_Clear();
+  return true;
+}
+
+} // namespace
+
+void run_interruptible(const std::function<void(std::atomic<bool>& stop)>& work,
+                       OnInterrupt on_interrupt) {
   constexpr std::chrono::milliseconds kBetweenSignals{20};
   std::atomic<bool> stop{false};
   bool interrupted = false;
@@ -30,11 +44,14 @@ void run_interruptible(const std::function<void(const std::atomic<bool>& stop)>&
     });
     while (end.wait_for(kBetweenSignals) == std::future_status::timeout) {
       const py::gil_scoped_acquire lock;
-      if (PyErr_CheckSignals() != 0) {
-        interrupted = true;
-        stop = true;
-        break; // the exception is set; no more Python until the work has ended
-      }
+      if (PyErr_CheckSignals() == 0)
+        continue;
+      const bool ends = is_end(on_interrupt, stop);
+      stop = true;
+      if (ends)
+        continue;
+      interrupted = true;
+      break; // the exception is set; no more Python until the work has ended
     }
     thread.join();
   }

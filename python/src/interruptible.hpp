@@ -8,8 +8,16 @@
 
 namespace monet::python {
 
+/// What Ctrl-C does beside stopping the work.
+enum class OnInterrupt {
+  raise, ///< KeyboardInterrupt, once the work has ended
+  end,   ///< nothing: the work gives what it has so far; a second Ctrl-C raises
+};
+
 /// Runs `work` in a thread of its own, without the lock. Signals that Python handles (Ctrl-C) set
-/// the flag it is given, and are raised once it has ended. What `work` throws is thrown here.
-void run_interruptible(const std::function<void(const std::atomic<bool>& stop)>& work);
+/// the flag it is given, and what they raise is raised once it has ended. `work` may set the flag
+/// itself. What it throws is thrown here.
+void run_interruptible(const std::function<void(std::atomic<bool>& stop)>& work,
+                       OnInterrupt on_interrupt = OnInterrupt::raise);
 
 } // namespace monet::python

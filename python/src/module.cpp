@@ -1,14 +1,21 @@
 // The extension module `monet._monet`. What users see is the Python beside it, in python/monet.
 #include "columns.hpp"
+#include "commands.hpp"
 #include "errors.hpp"
+#include "execution.hpp"
+#include "exploration.hpp"
 #include "interruptible.hpp"
 #include "objects.hpp"
 #include "version.hpp"
 
 #include "monet/base/errors.hpp"
+#include "monet/base/yaml.hpp"
+#include "monet/hardware/read_hardware.hpp"
 
 #include <pybind11/functional.h>
 #include <pybind11/stl.h>
+
+#include <set>
 
 namespace py = pybind11;
 
@@ -18,17 +25,10 @@ namespace {
 
 Result schedule_step(const Step& step, const PyChip& chip, const ScheduleArguments& arguments,
                      const py::object& progress) {
-  std::function<void(std::string_view)> begins;
-  if (!progress.is_none()) {
-    begins = [&progress](std::string_view name) {
-      const py::gil_scoped_acquire lock;
-      progress(std::string(name));
-    };
-  }
+  ProgressCalls calls(progress);
   Result result;
-  run_interruptible([&](const std::atomic<bool>& stop) {
-    result = schedule(step, chip, arguments, stop, begins);
-  });
+  calls.run(
+      [&](std::atomic<bool>& stop) { result = schedule(step, chip, arguments, calls, stop); });
   return result;
 }
 
@@ -59,9 +59,68 @@ py::list cores_of(const Chip& chip) {
   return cores;
 }
 
+const char* name_of_reach(const Link& link) {
+  return link.cores.size() > 2 ? "bus" : "link";
+}
+
+py::list links_of(const Chip& chip) {
+  py::list links;
+  for (const Link& link : chip.links) {
+    py::list cores;
+    for (const CoreId core : link.cores)
+      cores.append(core.value);
+    links.append(py::make_tuple(cores, link.bandwidth_bits_per_cycle, name_of_reach(link)));
+  }
+  return links;
+}
+
+/// Operators as (name, type, indices of the operators whose results they read).
+py::list operators_of(const Graph& graph) {
+  py::list operators;
+  for (const Operator& op : graph.operators()) {
+    std::set<std::uint32_t> from;
+    for (const std::optional<TensorId>& id : op.inputs) {
+      if (id && graph.tensor(*id).producer)
+        from.insert(graph.tensor(*id).producer->value);
+    }
+    operators.append(py::make_tuple(op.name, op.op_type, py::cast(from)));
+  }
+  return operators;
+}
+
+/// A YAML file as Python has it; numbers that are whole are whole.
+py::object python_of(const YamlNode& node) {
+  if (node.kind == YamlNode::Kind::sequence) {
+    py::list items;
+    for (const YamlNode& item : node.items)
+      items.append(python_of(item));
+    return items;
+  }
+  if (node.kind == YamlNode::Kind::map) {
+    py::dict entries;
+    for (const YamlNode::Entry& entry : node.entries)
+      entries[py::str(entry.key)] = python_of(entry.value);
+    return entries;
+  }
+  if (node.kind == YamlNode::Kind::null)
+    return py::none();
+  if (node.quoted)
+    return py::str(node.scalar);
+  if (node.scalar == "true" || node.scalar == "false")
+    return py::bool_(node.scalar == "true");
+  ProblemList not_whole;
+  if (const auto whole = as_integer(node, not_whole))
+    return py::int_(*whole);
+  ProblemList no_number;
+  if (const auto number = as_number(node, no_number))
+    return py::float_(*number);
+  return py::str(node.scalar);
+}
+
 void add_network(py::module_& module) {
   py::class_<Network>(module, "Network")
       .def_property_readonly("path", [](const Network& net) { return net.path; })
+      .def("graph", [](const Network& net) { return operators_of(*net.graph); })
       .def_property_readonly("operators",
                              [](const Network& net) { return net.graph->operators().size(); })
       .def_property_readonly("parameters",
@@ -80,9 +139,7 @@ void add_network(py::module_& module) {
         return network;
       },
       py::arg("path"), py::arg("batch"), py::arg("dimensions"));
-  py::class_<Step>(module, "Step").def_property_readonly("is_training", [](const Step& step) {
-    return step.training.has_value();
-  });
+  py::class_<Step>(module, "Step");
   module.def("training_step", &training_step, py::arg("network"), py::arg("text"),
              py::arg("origin"), py::arg("file"));
   module.def("inference_step", &inference_step, py::arg("network"), py::arg("precision"));
@@ -92,10 +149,15 @@ void add_chip(py::module_& module) {
   py::class_<PyChip>(module, "Chip")
       .def_property_readonly("name", [](const PyChip& chip) { return chip.chip->name; })
       .def_property_readonly("cores", [](const PyChip& chip) { return cores_of(*chip.chip); })
+      .def("links", [](const PyChip& chip) { return links_of(*chip.chip); })
       .def_property_readonly("area_mm2", [](const PyChip& chip) { return chip.chip->area_mm2(); })
       .def_property_readonly("frequency_hz",
                              [](const PyChip& chip) { return chip.chip->frequency_hz; });
   module.def("read_chip", &read_chip_file, py::arg("path"));
+  module.def("read_yaml", [](const std::string& path) { return python_of(load_yaml(path)); });
+  module.def("find_core_file", [](const std::string& system, const std::string& name) {
+    return find_core_file(system, name, {system});
+  });
   module.def("parse_chip", &parse_chip_text, py::arg("text"), py::arg("cores"));
 }
 
@@ -131,7 +193,8 @@ void add_result(py::module_& module) {
       .def_readwrite("objective", &ScheduleArguments::objective)
       .def_readwrite("lpf_limit", &ScheduleArguments::lpf_limit)
       .def_readwrite("jobs", &ScheduleArguments::jobs)
-      .def_readwrite("verify", &ScheduleArguments::verify);
+      .def_readwrite("verify", &ScheduleArguments::verify)
+      .def_readwrite("files", &ScheduleArguments::files);
   module.def("schedule", &schedule_step, py::arg("step"), py::arg("chip"), py::arg("arguments"),
              py::arg("progress"));
 }
@@ -147,4 +210,7 @@ PYBIND11_MODULE(_monet, module) {
   monet::python::add_network(module);
   monet::python::add_chip(module);
   monet::python::add_result(module);
+  monet::python::add_execution(module);
+  monet::python::add_exploration(module);
+  monet::python::add_commands(module);
 }

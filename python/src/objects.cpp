@@ -5,7 +5,6 @@
 #include "monet/base/files.hpp"
 #include "monet/base/yaml.hpp"
 #include "monet/hardware/read_hardware.hpp"
-#include "monet/tiling/stacks_file.hpp"
 #include "monet/training/explain.hpp"
 #include "monet/workload/foreign.hpp"
 #include "monet/workload/onnx_writer.hpp"
@@ -46,28 +45,6 @@ cli::Experiment experiment_of(const Step& step, const PyChip& chip,
   rules.apply(experiment);
   experiment.core_cost = cost.options();
   return experiment;
-}
-
-/// What `monet schedule` reads from files, with the chip that is there already.
-cli::ModelInputs inputs_of(const cli::Experiment& experiment, const Chip& chip) {
-  ProblemList problems;
-  OnnxReadOptions reading = experiment.network_options;
-  if (experiment.training)
-    read_for(reading, *experiment.training);
-  cli::ModelInputs inputs;
-  ForeignReport report;
-  inputs.network = recognise(cli::read_network(experiment.network, reading),
-                             experiment.training.has_value(), report);
-  inputs.chip = chip;
-  if (!experiment.mapping.empty())
-    inputs.mapping = cli::collecting(problems, [&] { return read_mapping(experiment.mapping); });
-  if (!experiment.stacks.empty())
-    inputs.stacks = cli::collecting(problems, [&] { return read_stacks(experiment.stacks); });
-  MappingSubjects subjects;
-  subjects.add(inputs.network);
-  check_loops(chip, subjects.loops, problems);
-  problems.throw_if_any();
-  return inputs;
 }
 
 } // namespace
@@ -124,18 +101,29 @@ Step inference_step(const Network& network, const std::string& precision) {
   return step;
 }
 
+TrainingGraph graph_of(const Step& step) {
+  OnnxReadOptions reading = step.network.options;
+  if (step.training)
+    read_for(reading, *step.training);
+  ForeignReport foreign;
+  const Graph graph =
+      recognise(cli::read_network(step.network.path, reading), step.training.has_value(), foreign);
+  return step.training ? make_training_graph(graph, *step.training)
+                       : make_inference_graph(graph, step.precision.value_or(Precision{}));
+}
+
 Result schedule(const Step& step, const PyChip& chip, const ScheduleArguments& arguments,
-                const std::atomic<bool>& stop,
-                const std::function<void(std::string_view)>& begins) {
+                const ProgressCalls& progress, std::atomic<bool>& stop) {
+  const GivenFiles given(arguments.files);
   const cli::Experiment experiment = experiment_of(step, chip, arguments);
   cli::Session session(true);
-  session.context.begins = begins;
   session.context.jobs = arguments.jobs;
   session.context.verify = arguments.verify;
   session.context.stop.flag = &stop;
   session.interrupted = &stop;
+  progress.listen_to(session, stop);
   const cli::ModelInputs inputs =
-      session.stage("read files", [&] { return inputs_of(experiment, *chip.chip); });
+      session.stage("read files", [&] { return cli::read_inputs(experiment, chip.chip.get()); });
   return {experiment.name,
           std::make_shared<const cli::Model>(cli::make_model(experiment, inputs, session))};
 }

@@ -3,6 +3,7 @@
 
 #include "options/experiment.hpp"
 #include "pipeline.hpp"
+#include "python_calls.hpp"
 
 #include <map>
 #include <memory>
@@ -42,6 +43,8 @@ struct Step {
 Step training_step(const Network& network, const std::string& text, const std::string& origin,
                    bool file);
 Step inference_step(const Network& network, const std::string& precision);
+/// The graph of a step, with its views, as `monet graph` makes it.
+TrainingGraph graph_of(const Step& step);
 
 struct ScheduleArguments {
   std::string mode = "auto";
@@ -54,6 +57,7 @@ struct ScheduleArguments {
   int lpf_limit = CoreCostOptions{}.lpf_limit;
   int jobs = 1;
   bool verify = false;
+  std::map<std::string, std::string> files; ///< texts that stand for a mapping or stacks
 };
 
 /// A modelled step. Arrays that are looked at keep it alive.
@@ -64,9 +68,8 @@ struct Result {
   const TrainingGraph& graph() const { return model->step.graph; }
   const Timeline& timeline() const { return model->step.modelled.timeline; }
 };
-/// `begins` hears the name of every stage, from any thread; may be empty.
 Result schedule(const Step& step, const PyChip& chip, const ScheduleArguments& arguments,
-                const std::atomic<bool>& stop, const std::function<void(std::string_view)>& begins);
+                const ProgressCalls& progress, std::atomic<bool>& stop);
 /// As the command line writes it to standard output.
 std::string json_of(const Result& result);
 /// result.json, report.html, trace.json and, of a training step, training.onnx. The report's path.

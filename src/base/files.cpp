@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <utility>
 
 namespace monet {
 
@@ -84,9 +85,38 @@ private:
   std::size_t size_ = 0;
 };
 
+/// Of this thread; null: none.
+thread_local const std::map<std::string, std::string>* given_files = nullptr;
+
+const std::string* given_file(const std::string& path) {
+  if (given_files == nullptr)
+    return nullptr;
+  const auto found = given_files->find(path);
+  return found == given_files->end() ? nullptr : &found->second;
+}
+
 } // namespace
 
+GivenFiles::GivenFiles(std::map<std::string, std::string> texts)
+    : texts_(std::move(texts)), before_(given_files) {
+  given_files = &texts_;
+}
+
+GivenFiles::~GivenFiles() {
+  given_files = before_;
+}
+
+bool is_file(const std::string& path) {
+  std::error_code ignored;
+  return given_file(path) != nullptr || fs::is_regular_file(path, ignored);
+}
+
 std::string read_file(const std::string& path, std::size_t max_bytes) {
+  if (const std::string* const given = given_file(path)) {
+    if (given->size() > max_bytes)
+      throw InputError({path}, fmt::format("is larger than {} bytes", max_bytes));
+    return *given;
+  }
   InputFile file(path);
   std::string contents;
   if (file.size() <= max_bytes)
@@ -97,6 +127,8 @@ std::string read_file(const std::string& path, std::size_t max_bytes) {
 }
 
 std::string read_beginning(const std::string& path, std::size_t bytes) {
+  if (const std::string* const given = given_file(path))
+    return given->substr(0, bytes);
   return InputFile(path).read(bytes);
 }
 

@@ -427,14 +427,14 @@ std::string find_core_file(const std::string& system, const std::string& name,
                            const SourceLoc& where) {
   const fs::path folder = fs::path(system).parent_path();
   const fs::path file = fs::path(name).filename();
-  std::error_code ignored;
   std::vector<fs::path> candidates{folder / "cores" / file, folder / file,
                                    folder.parent_path() / "cores" / file};
   if (file != fs::path(name))
     candidates.insert(candidates.begin(), folder / name);
   for (const fs::path& candidate : candidates) {
-    if (!file.empty() && fs::is_regular_file(candidate, ignored))
-      return candidate.lexically_normal().string();
+    const std::string normal = candidate.lexically_normal().string();
+    if (!file.empty() && is_file(normal))
+      return normal;
   }
   throw InputError(
       where,

@@ -6,6 +6,9 @@
 
 namespace monet::cli {
 
+/// The program with all of them.
+Command monet_program();
+
 void add_run_command(Command& monet);
 void add_graph_command(Command& monet);
 void add_core_command(Command& monet);

@@ -1,5 +1,6 @@
 #include "commands/execute.hpp"
 
+#include "commands/step_numbers.hpp"
 #include "options/command_line.hpp"
 #include "options/memory_budget.hpp"
 #include "pipeline.hpp"
@@ -35,90 +36,6 @@ double norm_of(const std::vector<double>& numbers) {
 Json number(double value) {
   return std::isfinite(value) ? Json(value) : Json(fmt::format("{}", value));
 }
-
-TensorId tensor_named(const Graph& graph, const std::string& name) {
-  const auto found = graph.find_tensor(name);
-  if (found && !graph.tensor(*found).producer)
-    return *found;
-  std::vector<std::string> names;
-  for (const Tensor& tensor : graph.tensors()) {
-    if (!tensor.producer)
-      names.push_back(tensor.name);
-  }
-  throw InputError({graph.origin, 0, 0, fmt::format("tensor '{}'", name)},
-                   found ? "is computed by the network; numbers cannot be given for it"
-                         : "does not exist, or is not needed in this step",
-                   nearest_name_hint(name, names));
-}
-
-class Numbers {
-public:
-  Numbers(Execution& execution, const TrainingGraph& step) : execution_(execution), step_(step) {}
-
-  void from_npy(const std::vector<std::string>& pairs) {
-    for (const std::string& pair : pairs)
-      from_npy(pair);
-  }
-
-  /// The tensor that a pair TENSOR=FILE.npy names.
-  static std::string name_in(const std::string& pair) {
-    const std::size_t equals = pair.rfind('=');
-    if (equals == std::string::npos)
-      throw UsageError(fmt::format("--numbers: '{}' is not of the form TENSOR=FILE.npy", pair));
-    return pair.substr(0, equals);
-  }
-
-  void from_npy(const std::string& pair) {
-    const std::string name = name_in(pair);
-    const std::string file = pair.substr(name.size() + 1);
-    const std::vector<std::int64_t> shape = shape_of(name);
-    const NpyArray array = read_npy(file);
-    if (array.shape != shape) {
-      throw InputError({file, 0, 0, ""},
-                       fmt::format("has shape [{}], but '{}' has [{}]",
-                                   fmt::join(array.shape, ", "), name, fmt::join(shape, ", ")));
-    }
-    set_by_name(execution_, step_, name, array.numbers());
-    ++given;
-  }
-
-  void from_network(const std::string& path) {
-    for (const auto& [name, values] : read_onnx_weights(path)) {
-      std::visit(
-          [&](const auto& list) {
-            const std::vector<double> numbers(list.begin(), list.end());
-            stored += set_by_name(execution_, step_, name, numbers);
-          },
-          values);
-    }
-  }
-
-  void generate_rest(std::uint64_t seed) {
-    std::int64_t missing = 0;
-    for (std::size_t i = 0; i < step_.graph.tensors().size(); ++i) {
-      const Tensor& tensor = step_.graph.tensors()[i];
-      missing += !tensor.producer && !tensor.consumers.empty() && !execution_.has(TensorId(i));
-    }
-    fill(execution_, step_, seed);
-    generated = missing;
-  }
-
-  /// In the step or, of a weight in parts, in the network's file.
-  const std::vector<std::int64_t>& shape_of(const std::string& name) const {
-    const auto part = std::find_if(step_.parts.begin(), step_.parts.end(),
-                                   [&](const WeightPart& p) { return p.whole == name; });
-    return part != step_.parts.end() ? part->whole_shape
-                                     : step_.graph.tensor(tensor_named(step_.graph, name)).shape;
-  }
-
-  std::int64_t given = 0;
-  std::int64_t stored = 0;
-  std::int64_t generated = 0;
-
-private:
-  Execution& execution_;
-  const TrainingGraph& step_;
-};
 
 ExecuteOptions options_of(const ExecuteArguments& arguments, const TrainingGraph& step) {
   ExecuteOptions options;
@@ -190,7 +107,8 @@ void save_results(const TrainingGraph& step, const Execution& execution,
 void ExecuteArguments::add_to(Command& command) {
   command.add("--execute", &execute,
               "Run the graph numerically; prints the loss and gradient norms");
-  command.add("--arithmetic", &arithmetic, "Arithmetic of --execute; formats: each operator rounds to the types of its tensors",
+  command.add("--arithmetic", &arithmetic,
+              "Arithmetic of --execute; formats: each operator rounds to the types of its tensors",
               {.choices = arithmetic_names(), .needs = "--execute"});
   command.add("--jobs", &jobs, "Threads of --execute, 0 for all cores; they change no number",
               {.range = Range{0, 1024}, .needs = "--execute"});
@@ -212,17 +130,14 @@ Json execute_step(const TrainingGraph& step, const std::string& network,
                   const ExecuteArguments& arguments, Session& session) {
   const ExecuteOptions options = options_of(arguments, step);
   Execution execution(step.graph, options);
-  Numbers numbers(execution, step);
+  StepNumbers numbers(execution, step);
   numbers.from_npy(arguments.numbers);
   numbers.from_network(network);
   numbers.generate_rest(arguments.seed);
   Json steps = Json::array();
   for (int i = 0; i < arguments.steps; ++i) {
     session.progress.stage(fmt::format("execute step {} of {}", i + 1, arguments.steps));
-    if (i > 0)
-      execution.advance();
-    set_step_number(execution, step, i + 1);
-    execution.run();
+    run_step(execution, step, i);
     Json row = Json::object();
     if (step.loss)
       row["loss"] = number(execution.get(*step.loss).at(0));
@@ -249,18 +164,18 @@ namespace {
 void give_numbers(AlternatingExecution& execution, const std::string& network,
                   const ExecuteArguments& arguments) {
   for (const std::string& pair : arguments.numbers) {
-    const std::string name = Numbers::name_in(pair);
+    const std::string name = StepNumbers::name_in(pair);
     bool read = false;
     for (std::size_t i = 0; i < execution.size(); ++i) {
       const auto id = execution.graph(i).graph.find_tensor(name);
       const bool here = id && !execution.graph(i).graph.tensor(*id).producer;
       if (here || (i + 1 == execution.size() && !read))
-        Numbers(execution.of(i), execution.graph(i)).from_npy(pair);
+        StepNumbers(execution.of(i), execution.graph(i)).from_npy(pair);
       read = read || here;
     }
   }
   for (std::size_t i = 0; i < execution.size(); ++i) {
-    Numbers numbers(execution.of(i), execution.graph(i));
+    StepNumbers numbers(execution.of(i), execution.graph(i));
     numbers.from_network(network);
     numbers.generate_rest(arguments.seed);
   }

@@ -122,17 +122,44 @@ std::string identity_of(const Space& space) {
   return fmt::format("monet {} {}, space {}", version(), git_hash(), space.content_hash);
 }
 
+/// What the space, its evaluator and the strategy are, with what the caller brings.
+Space explored_space(const ExploreArguments& arguments, const Session& session) {
+  Space space = read_space(arguments.space);
+  if (session.own != nullptr && session.own->adapt)
+    session.own->adapt(space);
+  return space;
+}
+
+std::unique_ptr<DesignEvaluator> evaluator_of(const Space& space, DesignStore& store,
+                                              const Session& session) {
+  std::unique_ptr<DesignEvaluator> evaluator = make_evaluator(space, &store);
+  if (session.own != nullptr && session.own->evaluator)
+    evaluator = session.own->evaluator(space, std::move(evaluator));
+  return evaluator;
+}
+
+std::unique_ptr<Strategy> strategy_of(const Exploration& exploration, DesignEvaluator& evaluator,
+                                      const Session& session) {
+  if (session.own != nullptr && session.own->strategy)
+    return session.own->strategy(exploration.space, evaluator);
+  return make_strategy(exploration.space, evaluator, exploration.strategy);
+}
+
 /// This process chooses the designs, keeps the store and writes; it evaluates, too.
 int coordinate(const ExploreArguments& arguments, MpiSession* mpi, Session& session) {
   Exploration exploration;
   exploration.strategy = arguments.strategy;
-  exploration.space = session.stage("read space", [&] { return read_space(arguments.space); });
+  if (session.own != nullptr && session.own->strategy)
+    exploration.strategy.name = session.own->strategy_name;
+  exploration.space =
+      session.stage("read space", [&] { return explored_space(arguments, session); });
   check_designs(exploration.space, arguments.designs);
   const Space& space = exploration.space;
   const std::unique_ptr<DesignStore> store =
       session.stage("open store", [&] { return store_of(arguments, space); });
   MpiWorker own{identity_of(space), nullptr, nullptr};
-  own.evaluator = session.stage("read network", [&] { return make_evaluator(space, store.get()); });
+  own.evaluator =
+      session.stage("read network", [&] { return evaluator_of(space, *store, session); });
   DesignEvaluator* const evaluator = own.evaluator.get();
   std::unique_ptr<MpiRunner> processes;
   std::unique_ptr<DesignRunner> threads;
@@ -140,8 +167,8 @@ int coordinate(const ExploreArguments& arguments, MpiSession* mpi, Session& sess
     processes = mpi_runner(*mpi, own, arguments.strategy.jobs);
   else
     threads = thread_runner(*evaluator, arguments.strategy.jobs);
-  const std::unique_ptr<Strategy> strategy = session.stage(
-      "strategy", [&] { return make_strategy(space, *evaluator, arguments.strategy); });
+  const std::unique_ptr<Strategy> strategy =
+      session.stage("strategy", [&] { return strategy_of(exploration, *evaluator, session); });
   session.progress.stage("explore");
   session.context.stop = {}; // from here on Ctrl-C ends the exploration, with what it has
   DesignRunner& runner = processes ? *processes : *threads;

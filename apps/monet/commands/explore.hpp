@@ -6,6 +6,8 @@
 #include "monet/explore/explore.hpp"
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -23,6 +25,17 @@ struct ExploreArguments {
   std::vector<std::uint64_t> designs; ///< reports in the folder besides those of the best
   std::vector<std::string> compare;   ///< two explore.json files or stores; empty: explore
   std::vector<std::string> of;        ///< of --compare: a run of each; empty: the same runs
+};
+
+/// Parts of an exploration that the caller in this process has written itself; each may be empty.
+struct OwnParts {
+  std::string strategy_name;
+  /// In place of the strategy that is named on the command line.
+  std::function<std::unique_ptr<Strategy>(const Space&, DesignEvaluator&)> strategy;
+  /// Before a store is opened: what else designs come to, and what that is called in its identity.
+  std::function<void(Space&)> adapt;
+  std::function<std::unique_ptr<DesignEvaluator>(const Space&, std::unique_ptr<DesignEvaluator>)>
+      evaluator;
 };
 
 /// An exploration that is done, or as far as it came.

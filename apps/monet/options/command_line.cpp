@@ -116,6 +116,26 @@ void try_outputs(const Command& command, Session& session) {
   each(Output::file, &Outputs::file);
 }
 
+const Command& parse_arguments(Command& program, const std::vector<std::string>& arguments) {
+  CLI::App app{program.about, program.name};
+  const Command* chosen = nullptr;
+  describe(app, program, chosen);
+  try {
+    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+  } catch (const CLI::ParseError& error) {
+    throw UsageError(error.what());
+  }
+  if (chosen == nullptr)
+    throw UsageError("no command is named");
+  return *chosen;
+}
+
+int run_command(const Command& chosen, Session& session) {
+  if (!chosen.action_tries_outputs)
+    try_outputs(chosen, session);
+  return chosen.action(session);
+}
+
 int run_program(Command& program, const std::string& version, int argc, const char* const* argv,
                 int (*run)(const Action&)) {
   CLI::App app{program.about, program.name};
@@ -144,11 +164,7 @@ int run_program(Command& program, const std::string& version, int argc, const ch
                                  (hint.empty() ? "; see --help" : ": " + hint));
     return kExitUsage;
   }
-  return run([chosen](Session& session) {
-    if (!chosen->action_tries_outputs)
-      try_outputs(*chosen, session);
-    return chosen->action(session);
-  });
+  return run([chosen](Session& session) { return run_command(*chosen, session); });
 }
 
 } // namespace monet::cli

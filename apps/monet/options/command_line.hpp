@@ -92,6 +92,11 @@ struct Command {
 /// Tries every place that the options name for results: folders first, which files may lie in.
 void try_outputs(const Command& command, Session& session);
 
+/// The subcommand that these arguments name, its options filled. UsageError with what is wrong.
+const Command& parse_arguments(Command& program, const std::vector<std::string>& arguments);
+/// Tries its outputs, unless it does so itself, and runs it.
+int run_command(const Command& chosen, Session& session);
+
 /// Runs the subcommand that the command line names, or tells the user what there is to tell:
 /// --help,
 /// --version, what is wrong. Returns the exit code.

@@ -90,8 +90,7 @@ bool read_steps(const YamlNode& node, const std::string& path, Experiment& exper
   }
   const std::string file =
       node.kind == YamlNode::Kind::scalar ? resolve_beside(path, node.scalar) : std::string();
-  std::error_code ignored;
-  if (file.empty() || !std::filesystem::is_regular_file(file, ignored))
+  if (file.empty() || !is_file(file))
     return false; // what is wrong with it is said where one step is read
   try {
     experiment.alternate = load_alternate_steps(file);

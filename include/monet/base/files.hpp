@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,23 @@ std::string read_file(const std::string& path, std::size_t max_bytes = kMaxFileB
 
 /// The same for a file's first bytes, fewer where it is shorter.
 std::string read_beginning(const std::string& path, std::size_t bytes);
+
+/// There is a regular file, or a text that stands for one.
+bool is_file(const std::string& path);
+
+/// Texts that stand for files of these names, for whatever this thread reads while the object
+/// lives: they come before files, and are never written. The innermost counts where several live.
+class GivenFiles {
+public:
+  explicit GivenFiles(std::map<std::string, std::string> texts);
+  ~GivenFiles();
+  GivenFiles(const GivenFiles&) = delete;
+  GivenFiles& operator=(const GivenFiles&) = delete;
+
+private:
+  std::map<std::string, std::string> texts_;
+  const std::map<std::string, std::string>* before_;
+};
 
 /// Writes aside in the same folder, then renames; follows a symbolic link, and writes straight into
 /// what is no regular file, such as /dev/null or a pipe. OutputError naming the path when it

@@ -1,0 +1,103 @@
+#include "commands/step_numbers.hpp"
+
+#include "console.hpp"
+
+#include "monet/base/errors.hpp"
+#include "monet/base/npy.hpp"
+#include "monet/base/text.hpp"
+#include "monet/workload/onnx_weights.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <variant>
+
+namespace monet::cli {
+
+namespace {
+
+TensorId tensor_named(const Graph& graph, const std::string& name) {
+  const auto found = graph.find_tensor(name);
+  if (found && !graph.tensor(*found).producer)
+    return *found;
+  std::vector<std::string> names;
+  for (const Tensor& tensor : graph.tensors()) {
+    if (!tensor.producer)
+      names.push_back(tensor.name);
+  }
+  throw InputError({graph.origin, 0, 0, fmt::format("tensor '{}'", name)},
+                   found ? "is computed by the network; numbers cannot be given for it"
+                         : "does not exist, or is not needed in this step",
+                   nearest_name_hint(name, names));
+}
+
+} // namespace
+
+std::string StepNumbers::name_in(const std::string& pair) {
+  const std::size_t equals = pair.rfind('=');
+  if (equals == std::string::npos)
+    throw UsageError(fmt::format("--numbers: '{}' is not of the form TENSOR=FILE.npy", pair));
+  return pair.substr(0, equals);
+}
+
+void StepNumbers::from_npy(const std::vector<std::string>& pairs) {
+  for (const std::string& pair : pairs)
+    from_npy(pair);
+}
+
+void StepNumbers::from_npy(const std::string& pair) {
+  const std::string name = name_in(pair);
+  const std::string file = pair.substr(name.size() + 1);
+  shape_of(name); // before a file is read for it
+  const NpyArray array = read_npy(file);
+  give(name, array.shape, array.numbers(), file);
+}
+
+void StepNumbers::give(const std::string& name, const std::vector<std::int64_t>& shape,
+                       std::span<const double> numbers, const std::string& where) {
+  const std::vector<std::int64_t>& own = shape_of(name);
+  if (shape != own) {
+    throw InputError({where, 0, 0, ""},
+                     fmt::format("has shape [{}], but '{}' has [{}]", fmt::join(shape, ", "), name,
+                                 fmt::join(own, ", ")));
+  }
+  set_by_name(execution_, step_, name, numbers);
+  ++given;
+}
+
+void StepNumbers::from_network(const std::string& path) {
+  for (const auto& [name, values] : read_onnx_weights(path)) {
+    std::visit(
+        [&](const auto& list) {
+          const std::vector<double> numbers(list.begin(), list.end());
+          stored += set_by_name(execution_, step_, name, numbers);
+        },
+        values);
+  }
+}
+
+void StepNumbers::generate_rest(std::uint64_t seed) {
+  std::int64_t missing = 0;
+  for (std::size_t i = 0; i < step_.graph.tensors().size(); ++i) {
+    const Tensor& tensor = step_.graph.tensors()[i];
+    missing += !tensor.producer && !tensor.consumers.empty() && !execution_.has(TensorId(i));
+  }
+  fill(execution_, step_, seed);
+  generated = missing;
+}
+
+const std::vector<std::int64_t>& StepNumbers::shape_of(const std::string& name) const {
+  const auto part = std::find_if(step_.parts.begin(), step_.parts.end(),
+                                 [&](const WeightPart& p) { return p.whole == name; });
+  return part != step_.parts.end() ? part->whole_shape
+                                   : step_.graph.tensor(tensor_named(step_.graph, name)).shape;
+}
+
+void run_step(Execution& execution, const TrainingGraph& step, int number) {
+  if (number > 0)
+    execution.advance();
+  set_step_number(execution, step, number + 1);
+  execution.run();
+}
+
+} // namespace monet::cli

@@ -1,0 +1,161 @@
+"""Chips and cores."""
+
+from __future__ import annotations
+
+import copy
+import html
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from monet import _monet
+from monet.calls import FileOrDict, Inputs, path_of
+from monet.dicts import DictText
+
+
+class Chip:
+    """Cores, memories, links and the off-chip memory. Made by `read_chip()`."""
+
+    def __init__(self, handle: _monet.Chip, source: FileOrDict | None) -> None:
+        self._handle = handle
+        self._source = source
+
+    @property
+    def name(self) -> str:
+        return self._handle.name
+
+    @property
+    def area_mm2(self) -> float:
+        """Of arrays and memories of the compute cores; 0 where the files give none."""
+        return self._handle.area_mm2
+
+    @property
+    def frequency_hz(self) -> float:
+        """0 where the file gives none."""
+        return self._handle.frequency_hz
+
+    @property
+    def cores(self) -> list[dict[str, Any]]:
+        """name, kind, lanes and memories, each (name, bits of an instance, instances)."""
+        return self._handle.cores
+
+    def to_dict(self) -> dict[str, Any]:
+        """The system file with its core files in it: what `read_chip()` takes."""
+        if isinstance(self._source, Mapping):
+            return copy.deepcopy(dict(self._source))
+        if self._source is None:
+            raise TypeError("a design of a space has no file: see Space.hardware_files()")
+        path = os.fspath(self._source)
+        system: dict[str, Any] = _monet.read_yaml(path)
+        if isinstance(system.get("cores"), dict):
+            system["cores"] = {
+                number: _monet.read_yaml(_monet.find_core_file(path, core)) if isinstance(core, str) else core
+                for number, core in system["cores"].items()
+            }
+        return system
+
+    def with_(self, changes: Mapping[str, Any] | None = None, *, dram_bandwidth_bits: int | None = None, **keys: Any) -> Chip:
+        """The chip with some of its figures changed. `changes`: places of `to_dict()` and their values,
+        such as {"cores.0.memories.l2.size": 8 * 2**20}; numbers count items of lists. Further keywords
+        are keys of the system file (frequency_hz=...). `dram_bandwidth_bits`: bits per cycle of every
+        port of the off-chip memory, and of links to it. KeyError where there is no such place."""
+        chip = self.to_dict()
+        for place, value in {**(changes or {}), **keys}.items():
+            _set(chip, place, value)
+        if dram_bandwidth_bits is not None:
+            _set_dram_bandwidth(chip, dram_bandwidth_bits)
+        return read_chip(chip)
+
+    def _add_to(self, inputs: Inputs) -> str:
+        """Its name for the command line."""
+        if not isinstance(self._source, Mapping):
+            if self._source is None:
+                raise TypeError(f"{self.name}: a design of a space has no file")
+            return os.fspath(self._source)
+        system, cores = _texts(self._source)
+        inputs.add(system, *cores)
+        return system.name
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return read_chip, (self._source,)
+
+    def __repr__(self) -> str:
+        compute = sum(core["kind"] != "offchip" for core in self.cores)
+        return f"Chip({self.name!r}: {compute} compute cores)"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{html.escape(core['name'])}</td><td>{core['kind']}</td><td>{core['lanes']:,}</td><td>"
+            + "<br>".join(f"{html.escape(name)}: {many:,} x {bits / 8:,.0f} B" for name, bits, many in core["memories"])
+            + "</td></tr>"
+            for core in self.cores
+        )
+        head = "<tr><th>core</th><th>kind</th><th>lanes</th><th>memories</th></tr>"
+        return f"<table><caption>{html.escape(self.name)}</caption>{head}{rows}</table>"
+
+
+def read_chip(chip: FileOrDict) -> Chip:
+    """A system or core file (docs/hardware.md), or a system as a dict, whose `cores` may be dicts as
+    well as names of core files. InputError with every problem, at its line or key."""
+    if not isinstance(chip, Mapping):
+        path = path_of(chip, "chip")
+        return Chip(_monet.read_chip(path), path)
+    inputs = Inputs()
+    system, cores = _texts(chip)
+    inputs.add(system, *cores)
+    texts = {core.name: core.text for core in cores}
+    return Chip(inputs.reading(lambda: _monet.parse_chip(system.text, texts)), copy.deepcopy(dict(chip)))
+
+
+def _texts(chip: Mapping[str, Any]) -> tuple[DictText, list[DictText]]:
+    """The text of a system, and those of cores that are dicts."""
+    cores = []
+    system = dict(chip)
+    if isinstance(system.get("cores"), Mapping):
+        system["cores"] = dict(system["cores"])
+        for number, core in system["cores"].items():
+            if isinstance(core, Mapping):
+                text = DictText(core, f"core {number}")
+                cores.append(text)
+                system["cores"][number] = text.name
+    return DictText(system, "dict"), cores
+
+
+def _part(value: Any, key: str) -> Any:
+    """The key of a dict, or the index of a list, that a part of a place names; None: there is none."""
+    if isinstance(value, list):
+        return int(key) if key.isdigit() and int(key) < len(value) else None
+    if not isinstance(value, dict):
+        return None
+    return next((one for one in value if str(one) == key), None)
+
+
+def _set(chip: dict[str, Any], place: str, value: Any) -> None:
+    parts = place.split(".")
+    at: Any = chip
+    for depth, part in enumerate(parts[:-1]):
+        key = _part(at, part)
+        if key is None:
+            raise KeyError(f"{place}: the chip has no {'.'.join(parts[: depth + 1])}")
+        at = at[key]
+    key = _part(at, parts[-1])
+    if key is None and not isinstance(at, dict):
+        raise KeyError(f"{place}: the chip has no such place")
+    at[parts[-1] if key is None else key] = value
+
+
+def _set_dram_bandwidth(chip: dict[str, Any], bits: int) -> None:
+    offchip = chip.get("offchip_core_id")
+    number = _part(chip.get("cores"), str(offchip))
+    if number is None:
+        raise KeyError("dram_bandwidth_bits: the chip has no off-chip core")
+    core = chip["cores"][number]
+    if isinstance(core, str):
+        raise KeyError("dram_bandwidth_bits: the off-chip core is a file; give it as a dict")
+    for memory in core["memories"].values():
+        for port in memory["ports"]:
+            port["bandwidth_max"] = bits
+            port["bandwidth_min"] = min(port.get("bandwidth_min", bits), bits)
+    for link in chip.get("core_connectivity", []):
+        if offchip in link["cores"]:
+            link["bandwidth"] = bits

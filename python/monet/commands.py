@@ -1,0 +1,364 @@
+"""Cores, NPUs, clusters, number formats, training and whole experiments: the command line's own commands.
+
+Arguments have the names and defaults of its options; where it takes a file, a dict does as well. An
+answer is a mapping of what the command prints with `--json -`."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from monet.calls import Answer, File, FileOrDict, Inputs, Options, Ran, path_of, run_command
+from monet.chips import Chip
+from monet.columns import Columns
+from monet.model import Network, Step
+from monet.progress import Progress
+
+Array = np.ndarray[Any, Any]
+Hardware = Chip | File | Options
+
+
+def hardware_name(hardware: Hardware, inputs: Inputs) -> str:
+    """A chip, a file or a dict, as the command line is given it."""
+    if isinstance(hardware, Mapping):
+        from monet.chips import read_chip
+
+        hardware = read_chip(hardware)
+    return hardware._add_to(inputs) if isinstance(hardware, Chip) else path_of(hardware, "hardware")
+
+
+class CoreCost(Answer):
+    """What layers cost on one core."""
+
+    @property
+    def latency_cycles(self) -> float:
+        return float(self["latency_cycles"])
+
+    @property
+    def energy_pj(self) -> float:
+        return float(self["energy_pj"])
+
+    @cached_property
+    def layers(self) -> Columns:
+        """A layer a row: name, op_type, macs, latency_cycles, ideal_cycles, utilisation, energy_pj, ..."""
+        return Columns.of_rows(self["layers"])
+
+
+def core(
+    hardware: Hardware,
+    workload: Network | File | Sequence[Any],
+    *,
+    format: str | None = None,
+    mapping: FileOrDict | None = None,
+    precision: str | Options | None = None,
+    objective: str = "latency",
+    lpf_limit: int | str = 6,
+    model: str = "monet",
+    choices: Mapping[str, bool] | None = None,
+    allocation: str = "uneven",
+    generated: int = 3,
+    unrollings: int = 12,
+    mixed: bool = False,
+    data_locality: bool = False,
+) -> CoreCost:
+    """What every layer of a network, or of a list of layers as ZigZag's, costs on one core. `model`:
+    monet, or zigzag-3.8 to the last bit; `choices`: of `monet core --help`, by name."""
+    inputs = Inputs()
+    values = _workload(workload, inputs)
+    values |= {
+        "--hardware": hardware_name(hardware, inputs), "--format": format, "--precision": _precision(precision),
+        "--mapping": None if mapping is None else inputs.name(mapping, "mapping"),
+        "--objective": objective, "--lpf-limit": _limit(lpf_limit), "--model": model,
+        "--choice": {name: "on" if on else "off" for name, on in (choices or {}).items()},
+        "--allocation": allocation, "--generated": generated, "--unrollings": unrollings, "--mixed": mixed,
+        "--data-locality": data_locality, "--json": "-",
+    }  # fmt: skip
+    return CoreCost(run_command(("core",), values, inputs=inputs))
+
+
+def hardware_costs(hardware: Hardware) -> Answer:
+    """Energy and area of every memory and array of a core or chip (`monet core --memories`)."""
+    inputs = Inputs()
+    values = {"--hardware": hardware_name(hardware, inputs), "--memories": True, "--json": "-"}
+    return Answer(run_command(("core",), values, inputs=inputs))
+
+
+class BackwardCost(Answer):
+    """dX and dW of every layer, by every technique."""
+
+    @cached_property
+    def layers(self) -> Columns:
+        return Columns.of_rows(self.get("layers", []))
+
+
+def backward(
+    hardware: Hardware | None = None,
+    workload: Network | File | None = None,
+    *,
+    gemm: Sequence[int] | None = None,
+    batch: int | None = None,
+    technique: str | None = None,
+    cores: int | None = None,
+    partition: str = "none",
+    tiles: str = "searched",
+    keep: str = "chosen",
+    major: str = "results",
+    timing: str = "systolic-os",
+    im2col: str = "expanded",
+    rule: str = "dimensions",
+    element_bits: int = 16,
+    partial_bits: int = 32,
+    state_bits: int = 0,
+    pipelined: bool = False,
+    wait_for_writes: bool = False,
+    single_buffer: bool = False,
+    study: File | None = None,
+    output: File | None = None,
+    jobs: int = 1,
+    progress: Progress = None,
+) -> BackwardCost:
+    """Maps dX and dW of every layer together on an NPU. `gemm`: (M, K, N) in place of a workload.
+    `study`: every figure of a study in place of one network, beside the published ones."""
+    inputs = Inputs()
+    values = {} if workload is None else _workload(workload, inputs)
+    if batch is not None:
+        values["--batch"] = batch
+    values |= {
+        "--hardware": None if hardware is None else hardware_name(hardware, inputs), "--gemm": gemm,
+        "--technique": technique, "--cores": cores, "--partition": partition, "--tiles": tiles, "--keep": keep,
+        "--major": major, "--timing": timing, "--im2col": im2col, "--rule": rule, "--element-bits": element_bits,
+        "--partial-bits": partial_bits, "--state-bits": state_bits, "--pipelined": pipelined,
+        "--wait-for-writes": wait_for_writes, "--single-buffer": single_buffer,
+        "--study": study, "--out": output, "--jobs": jobs, "--json": "-",
+    }  # fmt: skip
+    return BackwardCost(run_command(("backward",), values, inputs=inputs, progress=progress))
+
+
+def cluster(
+    experiment: FileOrDict,
+    *,
+    settings: Options | None = None,
+    allow_overflow: bool = False,
+    output: File | None = None,
+    progress: Progress = None,
+) -> Answer:
+    """A training step, divided over the devices of a cluster. `settings`: keys of the experiment's
+    `parallel` and what they are instead; `output`: a folder for the page."""
+    inputs = Inputs()
+    name = inputs.name(experiment, "experiment")
+    values = {"--set": _settings(settings), "--allow-overflow": allow_overflow, "--output": output, "--json": "-"}
+    return Answer(run_command(("cluster",), values, [name], inputs=inputs, progress=progress))
+
+
+class Statistics(Answer):
+    """The graph of a step: operators by phase, parameters, memory, and what `execute` came to."""
+
+
+def graph(
+    step: Step | Network,
+    *,
+    in_place: bool = False,
+    svg: File | None = None,
+    output: File | None = None,
+    execute: bool = False,
+    arithmetic: str = "fp64",
+    seed: int = 0,
+    steps: int = 1,
+    numbers: Mapping[str, File] | None = None,
+    memory_limit: str = "80%",
+    save: File | None = None,
+    jobs: int = 1,
+    progress: Progress = None,
+) -> Statistics:
+    """Statistics of a step's graph. A network is differentiated with the default options, as `monet
+    graph` does; `Step.execute()` gives arrays in place of norms."""
+    inputs = Inputs()
+    if isinstance(step, Network):
+        network, values = step, step._values()
+    else:
+        network, values = step.network, step._values(inputs)
+        values["--inference"] = "--training" not in values
+    values |= {"--in-place": in_place, "--svg": svg, "--output": output, "--json": "-"}
+    if execute:
+        values |= {
+            "--execute": True, "--arithmetic": arithmetic, "--seed": seed, "--steps": steps, "--numbers": numbers,
+            "--memory-limit": memory_limit, "--save": save, "--jobs": jobs,
+        }  # fmt: skip
+    return Statistics(run_command(("graph",), values, [network.path], inputs=inputs, progress=progress))
+
+
+def operators() -> str:
+    """The supported operators, as a table in Markdown."""
+    return run_command(("graph",), {"--operators": True}).table
+
+
+def run(
+    experiment: FileOrDict,
+    output: File,
+    *,
+    batch: int | None = None,
+    dimensions: Mapping[str, int] | None = None,
+    precision: str | Options | None = None,
+    jobs: int = 1,
+    verify: bool = False,
+    progress: Progress = None,
+) -> Answer:
+    """Models an experiment and writes its report into the folder `output`: what result.json has."""
+    inputs = Inputs()
+    name = inputs.name(experiment, "experiment")
+    values = {"--output": output, "--batch": batch, "--dim": dimensions, "--precision": _precision(precision),
+              "--jobs": jobs, "--verify": verify}  # fmt: skip
+    ran = run_command(("run",), values, [name], inputs=inputs, progress=progress)
+    return Answer(_with_file(ran, output))
+
+
+class Curves(Answer):
+    """What training came to."""
+
+
+def train(
+    experiment: FileOrDict,
+    output: File,
+    *,
+    resume: bool = False,
+    jobs: int = 1,
+    instructions: str = "best",
+    memory_limit: str = "80%",
+    progress: Progress = None,
+) -> Curves:
+    """Trains a network, numerically, variant by variant and seed by seed; the folder `output` gets
+    result.json, curves and checkpoints. Ctrl-C gives what there is so far, and `resume` goes on."""
+    inputs = Inputs()
+    name = inputs.name(experiment, "experiment")
+    values = {"--output": output, "--resume": resume, "--jobs": jobs, "--instructions": instructions,
+              "--memory-limit": memory_limit}  # fmt: skip
+    ran = run_command(("train",), values, [name], inputs=inputs, progress=progress)
+    return Curves(_with_file(ran, output))
+
+
+def report(result: File | Mapping[str, Any], output: File) -> str:
+    """Makes the page of a result.json or explore.json, or of what `to_dict()` of a result gave. Returns
+    its path."""
+    inputs = Inputs()
+    name = inputs.name(result, "result")
+    run_command(("report",), {"--output": output}, [name], inputs=inputs)
+    return os.fspath(output)
+
+
+class Formats(Answer):
+    """Number formats, or numbers rounded to one."""
+
+    def __init__(self, ran: Ran, array: Array | None = None, scales: Array | None = None, codes: Array | None = None):
+        super().__init__(ran)
+        self.array = array
+        """What was rounded, or the product; None where nothing was."""
+        self.scales = scales
+        """Of blocks."""
+        self.codes = codes
+        """Of elements."""
+
+
+def formats(
+    *names: str,
+    round: Sequence[float] | None = None,
+    quantise: Array | None = None,
+    gemm: tuple[Array, Array] | None = None,
+    format: str | None = None,
+    block: tuple[int, int] | None = None,
+    axes: tuple[int, int] | None = None,
+    scale_mode: str = "floor",
+    rounding: str = "even",
+    seed: int = 0,
+    saturate: bool = False,
+    flush_subnormals: bool = False,
+    symmetric: bool = False,
+    full_range: bool = False,
+    before: Array | None = None,
+    operands: str | None = None,
+    mul: str | None = None,
+    acc: str | None = None,
+    variant: str | None = None,
+    fma: bool = False,
+    lanes: int = 1,
+    instructions: str = "best",
+    jobs: int = 1,
+) -> Formats:
+    """Shows formats, rounds numbers or an array to one, or multiplies two matrices by an emulated unit.
+    Names and options: docs/numerics.md."""
+    values: dict[str, object] = {
+        "--format": format, "--block": None if block is None else f"{block[0]}x{block[1]}", "--axes": axes,
+        "--saturate": saturate, "--flush-subnormals": flush_subnormals, "--symmetric": symmetric,
+        "--full-range": full_range, "--operands": operands, "--mul": mul, "--acc": acc, "--variant": variant,
+        "--fma": fma, "--json": "-",
+        "--scale-mode": None if scale_mode == "floor" else scale_mode,
+        "--rounding": None if rounding == "even" else rounding, "--seed": None if seed == 0 else seed,
+        "--lanes": None if lanes == 1 else lanes, "--jobs": None if jobs == 1 else jobs,
+        "--instructions": None if instructions == "best" else instructions,
+    }  # fmt: skip
+    if round is not None:
+        values["--round"] = [repr(float(number)) for number in round]
+    with tempfile.TemporaryDirectory(prefix="monet-") as folder:
+
+        def saved(name: str, array: Array) -> str:
+            path = os.path.join(folder, name + ".npy")
+            np.save(path, np.ascontiguousarray(array))
+            return path
+
+        results = {"--output": "array.npy", "--scales": "scales.npy", "--codes": "codes.npy"}
+        if quantise is not None:
+            values["--quantise"] = saved("quantise", quantise)
+        if gemm is not None:
+            values["--gemm"] = [saved("a", gemm[0]), saved("b", gemm[1])]
+        if before is not None:
+            values["--before"] = saved("before", before)
+        wanted = {} if quantise is None and gemm is None else {"--output": results["--output"]}
+        if quantise is not None:
+            wanted |= {"--codes": "codes.npy"} | ({"--scales": "scales.npy"} if _has_blocks(format, block) else {})
+        values |= {option: os.path.join(folder, name) for option, name in wanted.items()}
+        ran = run_command(("formats",), values, list(names))
+        made = {option: np.load(os.path.join(folder, name)) for option, name in wanted.items()}
+    return Formats(ran, made.get("--output"), made.get("--scales"), made.get("--codes"))
+
+
+def _has_blocks(format: str | None, block: tuple[int, int] | None) -> bool:
+    if block is not None or format is None:
+        return block is not None
+    shown = json.loads(run_command(("formats",), {"--json": "-"}, [format]).json)
+    return any("blocks" in one for one in shown.get("formats", []))
+
+
+def _workload(workload: Network | File | Sequence[Any], inputs: Inputs) -> dict[str, object]:
+    if isinstance(workload, Network):
+        return {"--workload": workload.path, **workload._values()}
+    return {"--workload": inputs.name(workload, "workload")}
+
+
+def _limit(limit: int | str) -> object:
+    return "none" if limit == 0 else limit
+
+
+def _precision(precision: str | Options | None) -> str | None:
+    return precision if precision is None or isinstance(precision, str) else json.dumps(dict(precision))
+
+
+def _settings(settings: Options | None) -> dict[str, object]:
+    return {
+        key: json.dumps(value) if isinstance(value, list | tuple | dict | bool) else value
+        for key, value in (settings or {}).items()
+    }
+
+
+def _with_file(ran: Ran, folder: File) -> Ran:
+    """The result.json that a command wrote, as `--json -` would have printed it."""
+    text = Path(folder, "result.json").read_text(encoding="utf-8")
+    return Ran(ran.code, ran.table, text, ran.messages)
+
+
+__all__ = ["backward", "cluster", "core", "formats", "graph", "hardware_costs", "operators", "report", "run", "train"]

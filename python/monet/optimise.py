@@ -1,0 +1,215 @@
+"""Searches for better ways to run a step, and how much better any could be.
+
+Each takes a step and a chip, and options of the command line by name. `progress` is called with how
+far the search is; what it raises ends it. Ctrl-C ends a search with the best so far: `interrupted` of
+the result tells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from monet.calls import Answer, File, FileOrDict, Inputs, Options, run_command
+from monet.chips import Chip
+from monet.columns import Columns
+from monet.commands import _limit, _settings
+from monet.model import Step
+from monet.progress import Progress
+
+
+class SearchResult(Answer):
+    """The best that a search found, and its bound: no answer is below."""
+
+    @property
+    def best(self) -> float | None:
+        """Of what is minimised; None where nothing was found."""
+        return self.get("best")
+
+    @property
+    def bound(self) -> float | None:
+        return self.get("bound")
+
+    @property
+    def gap(self) -> float | None:
+        """(best - bound) / bound; None where the bound says nothing."""
+        return self.get("gap")
+
+    @cached_property
+    def front(self) -> Columns:
+        """Where the search gives a front: a point a row."""
+        rows = self.get("front") or self.get("rows") or self.get("points") or []
+        return Columns.of_rows([row for row in rows if isinstance(row, Mapping)])
+
+    def __repr__(self) -> str:
+        gap = "unknown" if self.gap is None else f"{100 * self.gap:.2f} %"
+        return f"SearchResult({self.get('kind', self.get('name'))!r}: best {self.best}, gap {gap})"
+
+
+def allocation(
+    step: Step,
+    chip: Chip,
+    *,
+    objective: str = "latency",
+    evaluations: int = 2000,
+    population: int = 40,
+    generations: int = 0,
+    random: int | None = None,
+    mapping_out: File | None = None,
+    stacks_out: File | None = None,
+    **common: Any,
+) -> SearchResult:
+    """Which core runs each operator. Further keywords: see `fusion()`."""
+    own = {
+        "--objective": objective, "--evaluations": evaluations, "--population": population,
+        "--generations": generations, "--random": random, "--mapping-out": mapping_out, "--stacks-out": stacks_out,
+    }  # fmt: skip
+    return _search(("optimise", "allocation"), step, chip, own, common)
+
+
+def fusion(
+    step: Step,
+    chip: Chip,
+    *,
+    objective: str = "latency",
+    method: str = "cost",
+    evaluations: int | None = None,
+    stacks_out: File | None = None,
+    **common: Any,
+) -> SearchResult:
+    """Which operators run together, slice by slice. Further keywords, of every search: mapping, mode,
+    stacks, halo, priority, stream_like (as `Step.schedule()` has them), core_objective, lpf_limit, seed,
+    time_limit (seconds), jobs, report (a folder), verify, progress."""
+    own = {"--objective": objective, "--method": method, "--evaluations": evaluations, "--stacks-out": stacks_out}
+    return _search(("optimise", "fusion"), step, chip, own, common)
+
+
+def einsum(
+    chip: Chip | None = None,
+    step: Step | None = None,
+    *,
+    matmuls: Sequence[int] | None = None,
+    objective: str = "latency",
+    buffer: int | None = None,
+    bits: int | None = None,
+    front: bool = False,
+    unfused: bool = False,
+    resident: bool = False,
+    reference_rules: bool = False,
+    max_fused_loops: int | None = None,
+    time_limit: float = 0,
+    jobs: int = 1,
+    progress: Progress = None,
+) -> SearchResult:
+    """Fusion on one core, Einsum by Einsum, exactly (`monet optimise fusion --model einsum`): a step, or
+    a chain of products `matmuls` = (M, N0, N1, ...)."""
+    own = {
+        "--model": "einsum", "--matmuls": matmuls, "--buffer": buffer, "--bits": bits, "--front": front,
+        "--unfused": unfused, "--resident": resident, "--reference-rules": reference_rules,
+        "--max-fused-loops": max_fused_loops, "--objective": None if objective == "latency" else objective,
+    }  # fmt: skip
+    return _search(("optimise", "fusion"), step, chip, own,
+                   {"time_limit": time_limit, "jobs": jobs, "progress": progress})  # fmt: skip
+
+
+def checkpointing(
+    step: Step | None = None,
+    chip: Chip | None = None,
+    *,
+    log: File | None = None,
+    budget: str | int | None = None,
+    sweep: bool = False,
+    steps: int = 10,
+    least: str | int | None = None,
+    memory: str = "peak",
+    objective: str = "latency",
+    method: str = "automatic",
+    population: int = 100,
+    generations: int = 50,
+    keep: Sequence[str] = (),
+    recompute: Sequence[str] = (),
+    output: File | None = None,
+    **common: Any,
+) -> SearchResult:
+    """Which activations are kept for the backward pass, and which are made again. `budget`: bytes, "64
+    MiB" or "50%"; `sweep`: a front of budgets. `log`: a recorded step in place of step and chip. Further
+    keywords: see `fusion()`."""
+    own = {
+        "--log": log, "--budget": budget, "--sweep": sweep, "--steps": steps, "--least": least, "--memory": memory,
+        "--objective": objective, "--method": method, "--population": population, "--generations": generations,
+        "--keep": keep, "--recompute": recompute, "--output": output,
+    }  # fmt: skip
+    return _search(("optimise", "checkpointing"), step, chip, own, common)
+
+
+def joint(
+    step: Step,
+    chip: Chip,
+    *,
+    objective: str = "latency",
+    budget: str | int | None = None,
+    levels: int = 6,
+    rounds: int = 2,
+    evaluations: int | None = None,
+    group_evaluations: int | None = None,
+    core_evaluations: int | None = None,
+    plan_out: File | None = None,
+    **common: Any,
+) -> SearchResult:
+    """Fusion, checkpointing and allocation together. Further keywords: see `fusion()`."""
+    own = {
+        "--objective": objective, "--budget": budget, "--levels": levels, "--rounds": rounds,
+        "--evaluations": evaluations, "--group-evaluations": group_evaluations,
+        "--core-evaluations": core_evaluations, "--plan-out": plan_out,
+    }  # fmt: skip
+    return _search(("optimise", "joint"), step, chip, own, common)
+
+
+def parallelism(
+    experiment: FileOrDict,
+    *,
+    objective: str = "latency",
+    settings: Options | None = None,
+    time_limit: float = 0,
+    jobs: int = 1,
+    output: File | None = None,
+    progress: Progress = None,
+) -> SearchResult:
+    """How a training step is divided over the devices of a cluster; an experiment of `cluster()` whose
+    `parallel` has lists, or leaves keys out. `settings`: keys of it and their value or list instead."""
+    inputs = Inputs()
+    name = inputs.name(experiment, "experiment")
+    values = {"--objective": objective, "--set": _settings(settings), "--time-limit": time_limit, "--jobs": jobs,
+              "--output": output, "--json": "-"}  # fmt: skip
+    ran = run_command(("optimise", "parallelism"), values, [name], inputs=inputs, progress=progress)
+    return SearchResult(ran)
+
+
+_COMMON = ("mapping", "mode", "stacks", "halo", "priority", "stream_like", "core_objective", "lpf_limit", "seed",
+           "time_limit", "jobs", "report", "verify", "progress")  # fmt: skip
+
+
+def _search(
+    command: tuple[str, ...], step: Step | None, chip: Chip | None, own: Mapping[str, object], common: dict[str, Any]
+) -> SearchResult:
+    for name in common:
+        if name not in _COMMON:
+            raise TypeError(f"{command[-1]}() has no argument {name!r}; it takes {', '.join(_COMMON)}")
+    if step is not None and not isinstance(step, Step):
+        raise TypeError(f"step: {type(step).__name__} is no step of a network")
+    if chip is not None and not isinstance(chip, Chip):
+        raise TypeError(f"chip: {type(chip).__name__} is no Chip; see read_chip()")
+    inputs = Inputs()
+    values: dict[str, object] = dict(own)
+    if step is not None:
+        values["--workload"] = step.network.path
+        values.update(step._values(inputs))
+    if chip is not None:
+        values["--hardware"] = chip._add_to(inputs)
+    progress = common.pop("progress", None)
+    for name, value in common.items():
+        if name in ("mapping", "stacks") and value is not None:
+            value = inputs.name(value, name)
+        values["--" + name.replace("_", "-")] = _limit(value) if name == "lpf_limit" else value
+    values["--json"] = "-"
+    return SearchResult(run_command(command, values, inputs=inputs, progress=progress))

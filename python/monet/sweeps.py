@@ -1,0 +1,214 @@
+"""A step on a chip, for every combination of some options."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import os
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from typing import Any
+
+from monet import _monet
+from monet.calls import File, Inputs, path_of
+from monet.chips import Chip
+from monet.columns import Columns
+from monet.model import Step, read_network
+from monet.progress import Progress, progress_of
+
+Row = dict[str, Any]
+
+_FIGURES = ("latency_cycles", "energy_pj", "peak_memory_bytes")
+
+
+class Sweep:
+    """Rows of a sweep, as they are finished: iterate over it, or ask for `rows` or `to_pandas()`, which
+    wait for all. A row has the combination's options, `feasible`, `reason`, latency_cycles, energy_pj,
+    peak_memory_bytes and the parts of energy. Ctrl-C ends it; what is in the store stays."""
+
+    def __init__(
+        self, step: Step, chip: Chip, axes: Mapping[str, Sequence[Any]], jobs: int, store: str | None, progress: Progress
+    ) -> None:
+        self._step = step
+        self._chip = chip
+        self._names = list(axes)
+        self._all = [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
+        self._jobs = jobs or os.cpu_count() or 1
+        self._store = store
+        self._progress = progress
+        self._done: dict[int, Row] | None = None
+
+    def __len__(self) -> int:
+        """Combinations."""
+        return len(self._all)
+
+    def __iter__(self) -> Iterator[Row]:
+        """Rows as they are finished; those of the store first."""
+        if self._done is not None:
+            yield from self._done.values()
+            return
+        done: dict[int, Row] = {}
+        with progress_of(self._progress) as told:
+            for number, row in self._run():
+                done[number] = row
+                if told is not None:
+                    told({"phase": "sweep", "done": len(done), "total": len(self._all), "best": None, "bound": None,
+                          "seconds_left": None})  # fmt: skip
+                yield row
+        self._done = dict(sorted(done.items()))
+
+    @property
+    def rows(self) -> list[Row]:
+        """All, in the order of the combinations."""
+        for _ in self:
+            pass
+        assert self._done is not None
+        return list(self._done.values())
+
+    def columns(self) -> Columns:
+        return Columns.of_rows(self.rows)
+
+    def to_pandas(self) -> Any:
+        """A pandas.DataFrame, in the order of the combinations. ImportError without pandas."""
+        return self.columns().to_pandas()
+
+    def _run(self) -> Iterator[tuple[int, Row]]:
+        stored = _Store(self._store) if self._store else None
+        try:
+            keys = [self._key(combination) for combination in self._all] if stored else []
+            known = stored.rows() if stored else {}
+            missing = []
+            for number, combination in enumerate(self._all):
+                if stored and keys[number] in known:
+                    yield number, {**combination, **known[keys[number]]}
+                else:
+                    missing.append(number)
+            for number, figures in self._evaluate(missing):
+                if stored:
+                    stored.put(keys[number], figures)
+                yield number, {**self._all[number], **figures}
+        finally:
+            if stored:
+                stored.close()
+
+    def _evaluate(self, numbers: Sequence[int]) -> Iterator[tuple[int, Row]]:
+        """On threads, at most a few ahead of who reads."""
+        waiting = iter(numbers)
+        running: dict[Future[Row], int] = {}
+        pool = ThreadPoolExecutor(self._jobs)
+        try:
+            for number in itertools.islice(waiting, 2 * self._jobs):
+                running[pool.submit(self._model, self._all[number])] = number
+            while running:
+                for ended in wait(running, return_when=FIRST_COMPLETED).done:
+                    number = running.pop(ended)
+                    for following in itertools.islice(waiting, 1):
+                        running[pool.submit(self._model, self._all[following])] = following
+                    yield number, ended.result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    def _model(self, combination: Mapping[str, Any]) -> Row:
+        step, chip = self._step, self._chip
+        options = dict(combination)
+        batch = options.pop("batch", None)
+        if batch is not None:
+            step = self._with_batch(batch)
+        for name in [name for name in options if "." in name or name in ("chip", "dram_bandwidth_bits", "frequency_hz")]:
+            value = options.pop(name)
+            chip = value if name == "chip" else _changed(chip, name, value)
+        try:
+            result = step.schedule(chip, **options)
+        except _monet.InfeasibleError as error:
+            return {"feasible": False, "reason": str(error), **dict.fromkeys(_FIGURES)}
+        figures = {name: getattr(result, name) for name in _FIGURES}
+        return {"feasible": True, "reason": "", **figures, **result.energy}
+
+    def _with_batch(self, batch: int) -> Step:
+        network = self._step.network
+        again = read_network(network.path, batch=batch, dimensions=network._dimensions)
+        return self._step._of(again)
+
+    def _key(self, combination: Mapping[str, Any]) -> str:
+        """Of everything that decides a row: texts of files, options, and the library."""
+        inputs = Inputs()
+        values = self._step._values(inputs)
+        chip = combination.get("chip", self._chip)
+        values["--hardware"] = chip._add_to(inputs)
+        shown = {name: _shown(value) for name, value in combination.items()}
+        files = [self._step.network.path, *(value for value in values.values() if isinstance(value, str))]
+        texts = {file: inputs.texts.get(file) or _digest(file) for file in files if isinstance(file, str)}
+        parts = [_monet.version, shown, values, texts, inputs.texts, chip.to_dict()]
+        return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def sweep(
+    step: Step,
+    chip: Chip,
+    *,
+    jobs: int = 0,
+    store: File | None = None,
+    progress: Progress = None,
+    **axes: Any,
+) -> Sweep:
+    """Models the step on the chip for every combination of lists of options:
+
+        monet.sweep(step, chip, batch=[1, 2, 4], mode=["layer-by-layer", "fused"]).to_pandas()
+
+    Axes: options of `Step.schedule()`; `batch`; `chip` (a list of chips); `dram_bandwidth_bits`,
+    `frequency_hz`, and with `**{"cores.0.memories.l2.size": [...]}` any place of `Chip.with_()`. An option
+    that is no list is that for all. A combination that cannot run is a row with its reason. `jobs`: threads
+    (0: all cores). `store`: an SQLite file that has every row as soon as it is finished; rows that it has
+    are not modelled again."""
+    if not isinstance(step, Step):
+        raise TypeError(f"step: {type(step).__name__} is no step of a network")
+    if not isinstance(chip, Chip):
+        raise TypeError(f"chip: {type(chip).__name__} is no Chip; see read_chip()")
+    known = set(Step.schedule.__kwdefaults__ or {}) - {"jobs", "progress"} | {"batch", "chip", "dram_bandwidth_bits",
+                                                                            "frequency_hz"}  # fmt: skip
+    lists = {}
+    for name, values in axes.items():
+        if "." not in name and name not in known:
+            raise TypeError(f"sweep() has no axis {name!r}; it takes {', '.join(sorted(known))}")
+        lists[name] = list(values) if isinstance(values, list | tuple | range) else [values]
+        if not lists[name]:
+            raise ValueError(f"{name}: an axis without values")
+    return Sweep(step, chip, lists, jobs, None if store is None else path_of(store, "store"), progress)
+
+
+class _Store:
+    """Rows by key in an SQLite file, each there for good once it is put."""
+
+    def __init__(self, path: str) -> None:
+        try:
+            self._file = sqlite3.connect(path, isolation_level=None)
+            self._file.execute("CREATE TABLE IF NOT EXISTS sweep (key TEXT PRIMARY KEY, figures TEXT NOT NULL)")
+        except sqlite3.Error as error:
+            raise _monet.InputError(f"store: {path}: {error}") from None
+
+    def rows(self) -> dict[str, Row]:
+        return {key: json.loads(figures) for key, figures in self._file.execute("SELECT key, figures FROM sweep")}
+
+    def put(self, key: str, figures: Row) -> None:
+        self._file.execute("INSERT OR REPLACE INTO sweep VALUES (?, ?)", (key, json.dumps(figures)))
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _changed(chip: Chip, name: str, value: Any) -> Chip:
+    return chip.with_(dram_bandwidth_bits=value) if name == "dram_bandwidth_bits" else chip.with_({name: value})
+
+
+def _shown(value: Any) -> Any:
+    return value.to_dict() if isinstance(value, Chip) else os.fspath(value) if isinstance(value, os.PathLike) else value
+
+
+def _digest(path: str) -> str:
+    try:
+        with open(path, "rb") as file:
+            return hashlib.sha256(file.read()).hexdigest()
+    except OSError:
+        return ""
