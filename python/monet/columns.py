@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from monet import _monet
+
 
 class Columns(Mapping[str, "np.ndarray[Any, Any]"]):
     """Columns of equal length by name, as NumPy arrays. Those of a schedule are read-only views of
@@ -45,6 +47,18 @@ class Columns(Mapping[str, "np.ndarray[Any, Any]"]):
     def to_pandas(self) -> Any:
         """A pandas.DataFrame (which copies). ImportError without pandas."""
         return importlib.import_module("pandas").DataFrame(self._columns)
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        """A record batch by Arrow's C data interface: pyarrow.record_batch(columns), and whatever else
+        takes it. Views of rows are copied into columns, which Arrow wants side by side."""
+        return _monet.arrow_array(self._columns)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """A table of one batch: pyarrow.table(columns), polars.DataFrame(columns)."""
+        return _monet.arrow_stream(self._columns)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Columns, ({name: np.ascontiguousarray(column) for name, column in self._columns.items()},)
 
     def __repr__(self) -> str:
         return f"Columns({self.rows} rows: {', '.join(self._columns)})"

@@ -120,27 +120,11 @@ class Step:
         what is called with the name of each stage. The interpreter's lock is free meanwhile, and Ctrl-C
         ends the call. Raises InputError, InfeasibleError (which operand, memory and how many bits),
         ValueError for an argument, KeyboardInterrupt."""
-        if not isinstance(chip, Chip):
-            raise TypeError(f"chip: {type(chip).__name__} is no Chip; see read_chip()")
-        _one_of("mode", mode, ("auto", "layer-by-layer", "fused"))
-        _one_of("halo", halo, ("cached", "recomputed"))
-        _one_of("priority", priority, ("latency", "memory", "order"))
-        _one_of("objective", objective, ("latency", "energy", "edp"))
-        for name in stream_like:
-            _one_of("stream_like", name, ("links", "multicast", "overlap", "pieces", "spills", "routing"))
         inputs = Inputs()
-        arguments = _monet.ScheduleArguments()
-        arguments.mode = mode
-        arguments.mapping = "" if mapping is None else inputs.name(mapping, "mapping")
-        arguments.stacks = "auto" if stacks is None else inputs.name(stacks, "stacks")
-        arguments.halo = halo
-        arguments.priority = priority
-        arguments.stream_like = list(stream_like)
-        arguments.objective = objective
-        arguments.lpf_limit = within("lpf_limit", lpf_limit, 0, 64)
-        arguments.jobs = within("jobs", jobs, 0, 4096)
-        arguments.verify = verify
-        arguments.files = inputs.texts
+        arguments = _schedule_arguments(
+            inputs, chip, mode=mode, mapping=mapping, stacks=stacks, halo=halo, priority=priority,
+            stream_like=stream_like, objective=objective, lpf_limit=lpf_limit, jobs=jobs, verify=verify,
+        )  # fmt: skip
         with progress_of(progress) as told:
             handle = inputs.reading(lambda: _monet.schedule(self._handle, chip._handle, arguments, told))
         return Result(handle)
@@ -239,6 +223,47 @@ def _read_text(path: str) -> str:
         told = _monet.InputError(f"{path}: cannot be read: {why}")
         told.problems = [(path, f"cannot be read: {why}", "")]
         raise told from None
+
+
+def _schedule_arguments(
+    inputs: Inputs,
+    chip: Chip,
+    *,
+    mode: str,
+    mapping: FileOrDict | None,
+    stacks: FileOrDict | Sequence[Any] | None,
+    halo: str,
+    priority: str,
+    stream_like: Sequence[str],
+    objective: str,
+    lpf_limit: int,
+    jobs: int,
+    verify: bool,
+) -> _monet.ScheduleArguments:
+    """Checked; what is wrong is named."""
+    if not isinstance(chip, Chip):
+        raise TypeError(f"chip: {type(chip).__name__} is no Chip; see read_chip()")
+    _one_of("mode", mode, ("auto", "layer-by-layer", "fused"))
+    _one_of("halo", halo, ("cached", "recomputed"))
+    _one_of("priority", priority, ("latency", "memory", "order"))
+    _one_of("objective", objective, ("latency", "energy", "edp"))
+    if isinstance(stream_like, str):
+        raise TypeError(f"stream_like: {stream_like!r} is no list")
+    for name in stream_like:
+        _one_of("stream_like", name, ("links", "multicast", "overlap", "pieces", "spills", "routing"))
+    arguments = _monet.ScheduleArguments()
+    arguments.mode = mode
+    arguments.mapping = "" if mapping is None else inputs.name(mapping, "mapping")
+    arguments.stacks = "auto" if stacks is None else inputs.name(stacks, "stacks")
+    arguments.halo = halo
+    arguments.priority = priority
+    arguments.stream_like = list(stream_like)
+    arguments.objective = objective
+    arguments.lpf_limit = within("lpf_limit", lpf_limit, 0, 64)
+    arguments.jobs = within("jobs", jobs, 0, 4096)
+    arguments.verify = bool(verify)
+    arguments.files = inputs.texts
+    return arguments
 
 
 def _one_of(name: str, value: str, choices: Sequence[str]) -> None:

@@ -5,14 +5,55 @@ from __future__ import annotations
 import html
 import json
 import os
+from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from monet import _monet
-from monet.calls import File
+from monet.calls import File, path_of, run_command
 from monet.columns import Columns
+
+Arrays = Mapping[str, np.ndarray[Any, Any]]
+
+
+class _Kept(NamedTuple):
+    """What a result is after pickle: what it says and its columns, without the library's objects."""
+
+    name: str
+    text: str
+    summary: str
+    names: list[str]
+    tile_columns: Arrays
+    transfer_columns: Arrays
+    memory_columns: Arrays
+
+    def json(self) -> str:
+        return self.text
+
+    def table(self) -> str:
+        return self.summary
+
+    def operators(self) -> list[str]:
+        return self.names
+
+    def tiles(self) -> Arrays:
+        return self.tile_columns
+
+    def transfers(self) -> Arrays:
+        return self.transfer_columns
+
+    def memory_over_time(self) -> Arrays:
+        return self.memory_columns
+
+    def write_report(self, folder: str) -> str:
+        os.makedirs(folder, exist_ok=True)
+        result, page = Path(folder, "result.json"), os.path.join(folder, "report.html")
+        result.write_text(self.text + "\n", encoding="utf-8")
+        run_command(("report",), {"--output": page}, [str(result)])
+        return page
 
 
 class Result:
@@ -20,7 +61,7 @@ class Result:
 
     Of a training step the figures of inference alone stand in `to_dict()["inference"]`."""
 
-    def __init__(self, handle: _monet.Result) -> None:
+    def __init__(self, handle: _monet.Result | _Kept) -> None:
         self._handle = handle
 
     @property
@@ -118,8 +159,15 @@ class Result:
 
     def report(self, folder: File) -> str:
         """Writes result.json, report.html, trace.json and, of a training step, training.onnx.
-        Returns the report's path. OSError where it cannot."""
-        return self._handle.write_report(os.fspath(folder))
+        Returns the report's path. OSError where it cannot. Of a result that was pickled, the first two."""
+        return self._handle.write_report(path_of(folder, "folder"))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        columns = [
+            {name: np.ascontiguousarray(column) for name, column in table.items()}
+            for table in (self.tiles, self.transfers, self.memory_over_time)
+        ]
+        return _restored, (self.name, self._json, str(self), self.operators, *columns)
 
     def __str__(self) -> str:
         return self._handle.table()
@@ -129,3 +177,7 @@ class Result:
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(str(self))}</pre>"
+
+
+def _restored(*kept: Any) -> Result:
+    return Result(_Kept(*kept))

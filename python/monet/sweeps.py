@@ -116,10 +116,12 @@ class Sweep:
         batch = options.pop("batch", None)
         if batch is not None:
             step = self._with_batch(batch)
-        for name in [name for name in options if "." in name or name in ("chip", "dram_bandwidth_bits", "frequency_hz")]:
-            value = options.pop(name)
-            chip = value if name == "chip" else _changed(chip, name, value)
+        chip = options.pop("chip", chip)
+        places = {name: options.pop(name) for name in list(options) if "." in name or name == "frequency_hz"}
+        bandwidth = options.pop("dram_bandwidth_bits", None)
         try:
+            if places or bandwidth is not None:
+                chip = _changed(chip, places, bandwidth)
             result = step.schedule(chip, **options)
         except _monet.InfeasibleError as error:
             return {"feasible": False, "reason": str(error), **dict.fromkeys(_FIGURES)}
@@ -198,8 +200,12 @@ class _Store:
         self._file.close()
 
 
-def _changed(chip: Chip, name: str, value: Any) -> Chip:
-    return chip.with_(dram_bandwidth_bits=value) if name == "dram_bandwidth_bits" else chip.with_({name: value})
+def _changed(chip: Chip, places: Mapping[str, Any], bandwidth: int | None) -> Chip:
+    """InfeasibleError where there is no such chip: a DRAM with too few channels, say."""
+    try:
+        return chip.with_(places, dram_bandwidth_bits=bandwidth)
+    except _monet.InputError as error:
+        raise _monet.InfeasibleError(str(error)) from None
 
 
 def _shown(value: Any) -> Any:

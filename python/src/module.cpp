@@ -1,4 +1,5 @@
 // The extension module `monet._monet`. What users see is the Python beside it, in python/monet.
+#include "arrow.hpp"
 #include "columns.hpp"
 #include "commands.hpp"
 #include "errors.hpp"
@@ -15,6 +16,7 @@
 #include <pybind11/functional.h>
 #include <pybind11/stl.h>
 
+#include <ctime>
 #include <set>
 
 namespace py = pybind11;
@@ -30,6 +32,17 @@ Result schedule_step(const Step& step, const PyChip& chip, const ScheduleArgumen
   calls.run(
       [&](std::atomic<bool>& stop) { result = schedule(step, chip, arguments, calls, stop); });
   return result;
+}
+
+/// Processor seconds of so many calls of the library alone, for bench/python_bench.py.
+double schedule_seconds(const Step& step, const PyChip& chip, const ScheduleArguments& arguments,
+                        int calls) {
+  const ProgressCalls nobody{py::none()};
+  std::atomic<bool> stop{false};
+  const std::clock_t begin = std::clock();
+  for (int i = 0; i < calls; ++i)
+    schedule(step, chip, arguments, nobody, stop);
+  return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
 }
 
 py::list tensors_of(const Graph& graph, const std::vector<TensorId>& ids) {
@@ -197,6 +210,8 @@ void add_result(py::module_& module) {
       .def_readwrite("files", &ScheduleArguments::files);
   module.def("schedule", &schedule_step, py::arg("step"), py::arg("chip"), py::arg("arguments"),
              py::arg("progress"));
+  module.def("schedule_seconds", &schedule_seconds, py::arg("step"), py::arg("chip"),
+             py::arg("arguments"), py::arg("calls"));
 }
 
 } // namespace
@@ -213,4 +228,5 @@ PYBIND11_MODULE(_monet, module) {
   monet::python::add_execution(module);
   monet::python::add_exploration(module);
   monet::python::add_commands(module);
+  monet::python::add_arrow(module);
 }

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import json
 import os
+import pickle
 import resource
 import signal
 import subprocess
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import monet
 import numpy as np
@@ -263,3 +266,113 @@ def test_schedules_leave_nothing_behind(net: monet.Network, chip: monet.Chip) ->
 
     before = run(20)
     assert run(60) - before < 2048  # KiB
+
+
+# --- Copies elsewhere -------------------------------------------------------------------------
+
+
+def test_everything_is_pickled(net: monet.Network, chip: monet.Chip, result: monet.Result, tmp_path: Path) -> None:
+    kept = pickle.loads(pickle.dumps(result))
+    assert kept.to_json() == result.to_json()
+    assert kept.latency_cycles == result.latency_cycles
+    assert np.array_equal(kept.tiles["start_cycle"], result.tiles["start_cycle"])
+    assert str(kept) == str(result)
+    page = kept.report(tmp_path)
+    assert Path(page).stat().st_size > 10_000
+    assert pickle.loads(pickle.dumps(kept)).to_json() == result.to_json()
+    step = net.training_step(loss="cross_entropy", optimizer={"type": "sgd", "learning_rate": 0.1})
+    ours = pickle.loads(pickle.dumps(step)).schedule(pickle.loads(pickle.dumps(chip)), mode="layer-by-layer")
+    assert ours.latency_cycles == step.schedule(chip, mode="layer-by-layer").latency_cycles
+    assert pickle.loads(pickle.dumps(monet.read_chip(chip_dict()))).cores == monet.read_chip(chip_dict()).cores
+    assert pickle.loads(pickle.dumps(net.inference({"weights": "int8"}))).network.inputs == net.inputs
+
+
+def test_a_chip_changes(net: monet.Network, chip: monet.Chip) -> None:
+    assert monet.read_chip(chip.to_dict()).cores == chip.cores
+    step = net.inference()
+    slow = chip.with_(dram_bandwidth_bits=8)
+    assert slow.cores == chip.cores
+    cycles = [step.schedule(one, mode="layer-by-layer").latency_cycles for one in (chip, slow)]
+    assert cycles[1] > cycles[0]
+    large = chip.with_({"cores.0.memories.l2.size": 2**26}) if "l2" in dict(chip.to_dict())["cores"]["0"]["memories"] else None
+    name = next(iter(chip.to_dict()["cores"]["0"]["memories"]))
+    large = large or chip.with_({f"cores.0.memories.{name}.size": 2**26})
+    assert 2**26 in [bits for _, bits, _ in large.cores[0]["memories"]]
+    assert chip.with_(frequency_hz=1e9).frequency_hz == 1e9
+    with pytest.raises(KeyError, match="cores.9"):
+        chip.with_({"cores.9.memories": 1})
+    with pytest.raises(monet.InputError, match="frequency"):
+        chip.with_(frequency_hz=-1)
+
+
+class ArrowSchema(ctypes.Structure):
+    pass
+
+
+ArrowSchema._fields_ = [
+    ("format", ctypes.c_char_p), ("name", ctypes.c_char_p), ("metadata", ctypes.c_char_p), ("flags", ctypes.c_int64),
+    ("n_children", ctypes.c_int64), ("children", ctypes.POINTER(ctypes.POINTER(ArrowSchema))),
+    ("dictionary", ctypes.c_void_p), ("release", ctypes.CFUNCTYPE(None, ctypes.POINTER(ArrowSchema))),
+    ("private_data", ctypes.c_void_p),
+]  # fmt: skip
+
+
+class ArrowArray(ctypes.Structure):
+    pass
+
+
+ArrowArray._fields_ = [
+    ("length", ctypes.c_int64), ("null_count", ctypes.c_int64), ("offset", ctypes.c_int64), ("n_buffers", ctypes.c_int64),
+    ("n_children", ctypes.c_int64), ("buffers", ctypes.POINTER(ctypes.c_void_p)),
+    ("children", ctypes.POINTER(ctypes.POINTER(ArrowArray))), ("dictionary", ctypes.c_void_p),
+    ("release", ctypes.CFUNCTYPE(None, ctypes.POINTER(ArrowArray))), ("private_data", ctypes.c_void_p),
+]  # fmt: skip
+
+
+def structure(capsule: object, name: bytes, kind: type) -> Any:
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    return kind.from_address(pointer(capsule, name))
+
+
+def test_columns_are_arrows() -> None:
+    values = {"whole": np.arange(6, dtype=np.int64)[::2], "part": np.array([0.5, np.nan, -1.0]),
+              "small": np.array([1, 2, 255], dtype=np.uint8), "flag": np.array([True, False, True]),
+              "text": np.array(["a", None, "Grün"], dtype=object)}  # fmt: skip
+    schemas, arrays = monet.Columns(values).__arrow_c_array__()
+    schema, array = structure(schemas, b"arrow_schema", ArrowSchema), structure(arrays, b"arrow_array", ArrowArray)
+    assert schema.format == b"+s"
+    children = [schema.children[i].contents for i in range(schema.n_children)]
+    assert [(child.name, child.format) for child in children] == [
+        (b"whole", b"l"), (b"part", b"g"), (b"small", b"C"), (b"flag", b"b"), (b"text", b"u"),
+    ]  # fmt: skip
+    columns = [array.children[i].contents for i in range(array.n_children)]
+    assert all(column.length == array.length == 3 for column in columns)
+
+    def buffer(column: int, number: int, kind: Any, count: int) -> list[Any]:
+        return list(ctypes.cast(columns[column].buffers[number], ctypes.POINTER(kind))[:count])
+
+    assert buffer(0, 1, ctypes.c_int64, 3) == [0, 2, 4]
+    assert buffer(1, 1, ctypes.c_double, 3)[::2] == [0.5, -1.0]
+    assert buffer(2, 1, ctypes.c_uint8, 3) == [1, 2, 255]
+    assert buffer(3, 1, ctypes.c_uint8, 1) == [0b101]
+    assert columns[4].null_count == 1
+    assert buffer(4, 0, ctypes.c_uint8, 1) == [0b101]
+    assert buffer(4, 1, ctypes.c_int32, 4) == [0, 1, 1, 6]
+    assert ctypes.string_at(columns[4].buffers[2], 6).decode() == "aGrün"
+    schema.release(schema)
+    assert not schema.release  # as the interface wants it
+    del schemas, arrays
+    gc.collect()
+    with pytest.raises(TypeError, match="complex"):
+        monet.Columns({"z": np.array([1j])}).__arrow_c_array__()
+
+
+def test_tiles_are_arrows(result: monet.Result) -> None:
+    _, arrays = result.tiles.__arrow_c_array__()
+    array = structure(arrays, b"arrow_array", ArrowArray)
+    assert array.length == result.tiles.rows
+    starts = array.children[list(result.tiles).index("start_cycle")].contents
+    found = ctypes.cast(starts.buffers[1], ctypes.POINTER(ctypes.c_int64))[: array.length]
+    assert found == result.tiles["start_cycle"].tolist()
+    assert result.tiles.__arrow_c_stream__() is not None

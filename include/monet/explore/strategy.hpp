@@ -60,7 +60,7 @@ struct StrategyOptions {
   int jobs = 1; ///< threads that compute bounds
 };
 
-/// Exhaustive, random, lhs, nsga2, racing (or `halving`, its old name): with a line on each for
+/// Exhaustive, random, lhs, climb, nsga2, racing (or `halving`, its old name): with a line on each for
 /// --help.
 std::span<const std::pair<std::string_view, std::string_view>> strategy_names();
 

@@ -29,10 +29,12 @@ DesignId DesignSet::id_of(const std::vector<std::uint32_t>& choices) const {
 }
 
 std::span<const std::pair<std::string_view, std::string_view>> strategy_names() {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 5> names{{
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 6> names{{
       {"exhaustive", "every design that the constraints keep, in order of their numbers"},
       {"random", "designs drawn at random, none twice"},
       {"lhs", "Latin hypercube: every value of every parameter as often as any other"},
+      {"climb", "from the best design so far to those beside it, for one objective after another, "
+                "until none is better"},
       {"nsga2", "a genetic search for all fronts at once"},
       {"racing", "every design that may be on a front by its lower bounds: the fronts are those of "
                  "exhaustive; halving, its old name, means the same"},
@@ -48,6 +50,8 @@ std::unique_ptr<Strategy> make_strategy(DesignSet designs, DesignEvaluator& eval
     return random_strategy(std::move(designs), options);
   if (options.name == "lhs")
     return latin_strategy(std::move(designs), options);
+  if (options.name == "climb")
+    return climbing_strategy(std::move(designs), options);
   if (options.name == "nsga2")
     return genetic_strategy(std::move(designs), options);
   if (options.name == "racing" || options.name == "halving")

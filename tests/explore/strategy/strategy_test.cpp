@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -313,7 +314,7 @@ TEST(Strategy, SamplesAreOfTheSpaceAndNeverTwice) {
     const DesignSet designs = small_set(seed);
     SeededEvaluator evaluator(designs, seed);
     const std::set<DesignId> kept = kept_ids(designs);
-    for (const char* name : {"random", "lhs", "nsga2", "racing"}) {
+    for (const char* name : {"random", "lhs", "climb", "nsga2", "racing"}) {
       const std::uint64_t budget = 1 + seed % 90;
       const Outcome outcome = run(designs, evaluator, {name, budget, seed, 1});
       const std::set<DesignId> ids = ids_of(outcome);
@@ -340,7 +341,7 @@ TEST(Strategy, SeedsDrawDifferentDesigns) {
 TEST(Strategy, GreaterBudgetsBeginAlike) {
   const DesignSet designs{{10, 10, 10}, {}, {{0, {Objective::latency, Objective::energy}}}};
   SeededEvaluator evaluator(designs, 1);
-  for (const char* name : {"exhaustive", "random", "nsga2", "racing"}) {
+  for (const char* name : {"exhaustive", "random", "climb", "nsga2", "racing"}) {
     const Outcome less = run(designs, evaluator, {name, 150, 1, 1});
     const Outcome more = run(designs, evaluator, {name, 300, 1, 1});
     const std::set<DesignId> first = ids_of(less), all = ids_of(more);
@@ -429,6 +430,43 @@ TEST(Strategy, GeneticSearchReachesTheHypervolumeOfAllWithATenth) {
         EXPECT_GE(volume_of(some.results, request, reference),
                   0.99 * volume_of(all.results, request, reference))
             << "space " << space << " seed " << seed << ' ' << request.objectives.size();
+      }
+    }
+  }
+}
+
+TEST(Strategy, ClimbsUntilNothingBesideTheBestIsBetter) {
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    const DesignSet designs = small_set(seed);
+    SeededEvaluator evaluator(designs, seed, seed % 2 == 0);
+    const std::set<DesignId> kept = kept_ids(designs);
+    const Outcome outcome = run(designs, evaluator, {"climb", 0, seed, 1});
+    if (kept.empty()) {
+      EXPECT_TRUE(outcome.results.empty());
+      continue;
+    }
+    EXPECT_EQ(outcome.batches.front(), std::vector<DesignId>{*kept.begin()});
+    for (const FrontRequest& front : designs.fronts) {
+      for (const Objective objective : front.objectives) {
+        const FrontRequest target{front.run, {objective}};
+        const auto merit = [&](const DesignResult& result) {
+          return result.feasible ? objective_values(result, target)[0]
+                                 : std::numeric_limits<double>::infinity();
+        };
+        DesignResult best = outcome.results.front();
+        for (const DesignResult& result : outcome.results) {
+          if (std::pair(merit(result), result.id) < std::pair(merit(best), best.id))
+            best = result;
+        }
+        const std::vector<std::uint32_t> own = designs.choices(best.id);
+        for (const DesignId id : kept) {
+          const std::vector<std::uint32_t> other = designs.choices(id);
+          std::uint32_t apart = 0;
+          for (std::size_t p = 0; p < own.size(); ++p)
+            apart += own[p] > other[p] ? own[p] - other[p] : other[p] - own[p];
+          if (apart == 1)
+            EXPECT_GE(merit(evaluator.evaluate(id)), merit(best)) << "seed " << seed;
+        }
       }
     }
   }

@@ -1,0 +1,115 @@
+// Hill climbing: from the best design so far to those beside it, for one objective after another.
+#include "explore/strategy/strategies.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <set>
+#include <utility>
+
+namespace monet {
+
+namespace {
+
+constexpr DesignId kMostExcluded = 1'000'000; ///< looked at for a first design
+
+/// Infeasible designs come after all others; equal ones in order of their numbers.
+using Merit = std::pair<double, DesignId>;
+
+class Climb : public Strategy {
+public:
+  Climb(DesignSet designs, const StrategyOptions& options)
+      : designs_(std::move(designs)), size_(designs_.size()), budget_(options.budget) {
+    for (const FrontRequest& front : designs_.fronts) {
+      for (const Objective objective : front.objectives) {
+        const FrontRequest target{front.run, {objective}};
+        if (std::find(targets_.begin(), targets_.end(), target) == targets_.end())
+          targets_.push_back(target);
+      }
+    }
+    best_.resize(targets_.size());
+  }
+
+  std::vector<DesignId> ask() override {
+    if (budget_ > 0 && known_.size() >= budget_)
+      return {};
+    if (known_.empty())
+      return first();
+    for (; target_ < targets_.size(); ++target_) {
+      std::vector<DesignId> near = beside(best_[target_]->second);
+      if (budget_ > 0 && near.size() > budget_ - known_.size())
+        near.resize(budget_ - known_.size());
+      if (!near.empty())
+        return near;
+    }
+    return {};
+  }
+
+  void tell(std::span<const DesignResult> results) override {
+    for (const DesignResult& result : results) {
+      known_.insert(result.id);
+      for (std::size_t t = 0; t < targets_.size(); ++t) {
+        const double value = result.feasible ? objective_values(result, targets_[t]).front()
+                                             : std::numeric_limits<double>::infinity();
+        best_[t] = std::min(best_[t].value_or(Merit{value, result.id}), Merit{value, result.id});
+      }
+    }
+  }
+
+  std::uint64_t excluded() const override { return excluded_.size(); }
+  std::string ended_early() const override {
+    return budget_ > known_.size() ? "no design beside the best of any objective is better" : "";
+  }
+
+private:
+  std::vector<DesignId> first() {
+    for (DesignId id = 0; id < std::min(size_, kMostExcluded); ++id) {
+      if (keeps(id))
+        return {id};
+    }
+    return {};
+  }
+
+  /// Those that are not known, with one parameter a value back or further.
+  std::vector<DesignId> beside(DesignId id) {
+    std::vector<DesignId> near;
+    std::vector<std::uint32_t> choices = designs_.choices(id);
+    for (std::size_t p = 0; p < choices.size(); ++p) {
+      const std::uint32_t own = choices[p];
+      const auto add = [&](std::uint32_t other) {
+        choices[p] = other;
+        const DesignId one = designs_.id_of(choices);
+        if (!known_.contains(one) && keeps(one))
+          near.push_back(one);
+      };
+      if (own > 0)
+        add(own - 1);
+      if (own + 1 < designs_.values[p])
+        add(own + 1);
+      choices[p] = own;
+    }
+    return near;
+  }
+
+  bool keeps(DesignId id) {
+    if (designs_.keeps(id))
+      return true;
+    excluded_.insert(id);
+    return false;
+  }
+
+  DesignSet designs_;
+  std::uint64_t size_, budget_;
+  std::vector<FrontRequest> targets_;      ///< one objective each
+  std::vector<std::optional<Merit>> best_; ///< of each
+  std::size_t target_ = 0;                 ///< those before are climbed
+  std::set<DesignId> known_, excluded_;
+};
+
+} // namespace
+
+std::unique_ptr<Strategy> climbing_strategy(DesignSet designs, const StrategyOptions& options) {
+  return std::make_unique<Climb>(std::move(designs), options);
+}
+
+} // namespace monet
