@@ -13,6 +13,7 @@ import numpy as np
 from monet import _monet
 from monet.calls import File
 from monet.columns import Columns
+from monet.plots import Plots
 
 
 class Result:
@@ -115,6 +116,12 @@ class Result:
     def operators(self) -> list[str]:
         """Names, as tiles and transfers number them."""
         return self._handle.operators()
+
+    @property
+    def plot(self) -> Plots:
+        """Figures of it: `.timeline()`, `.memory()`, `.energy()`, `.roofline()`. ImportError without
+        matplotlib."""
+        return Plots(self)
 
     def report(self, folder: File) -> str:
         """Writes result.json, report.html, trace.json and, of a training step, training.onnx.
